@@ -1,0 +1,18 @@
+// Package chat holds the words of a conversation as plain data: messages, their parts, tool calls and tool
+// definitions, what a request costs, and the [Model] that answers one. It knows nothing of prompts, budgets or
+// providers, and every other package of promptree speaks in its types.
+//
+// A conversation is a slice of messages:
+//
+//	messages := []chat.Message{
+//		chat.SystemMessage("You are a coding agent."),
+//		chat.UserMessage("How many Go files are there?"),
+//		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c1", Name: "count", Arguments: `{"glob":"*.go"}`}}},
+//		chat.ToolResult("c1", "42"),
+//	}
+//
+// [Validate] checks the rules that all providers share: every tool call answered, no result without its call, no
+// empty text, and the model not asked to answer itself.
+//
+// Messages are encoded as JSON without loss: text that is not valid UTF-8 and opaque values keep their bytes.
+package chat

@@ -1,0 +1,71 @@
+package chat
+
+import "strings"
+
+// Role says who speaks.
+type Role string
+
+// The four roles. There is no separate developer role: adapters map [RoleSystem] to what their provider calls it.
+const (
+	RoleSystem    Role = "system"
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool"
+)
+
+// Message is one message of a conversation.
+type Message struct {
+	Role Role `json:"role"`
+	// Name of the participant, where the provider takes one.
+	Name string `json:"name,omitempty"`
+	// Content in order. An assistant message that only calls tools has none.
+	Content Parts `json:"content,omitempty"`
+	// ToolCalls of an assistant message, in order. More than one are parallel calls.
+	ToolCalls []ToolCall `json:"toolCalls,omitempty"`
+	// ToolCallID of a tool message: the call that it answers.
+	ToolCallID string `json:"toolCallId,omitempty"`
+	// IsError of a tool message: the tool failed, and the content says how.
+	IsError bool `json:"isError,omitempty"`
+}
+
+// ToolCall is a model's wish to run a tool.
+type ToolCall struct {
+	// ID that the result refers to, unique among the calls of a conversation.
+	ID string `json:"id"`
+	// Name of the tool.
+	Name string `json:"name"`
+	// Arguments as the model wrote them: JSON text, usually an object. A model cut off may have written less.
+	Arguments string `json:"arguments"`
+}
+
+// SystemMessage is a system message of one text.
+func SystemMessage(text string) Message { return Message{Role: RoleSystem, Content: Parts{Text(text)}} }
+
+// UserMessage is a user message of one text.
+func UserMessage(text string) Message { return Message{Role: RoleUser, Content: Parts{Text(text)}} }
+
+// AssistantMessage is an assistant message of one text.
+func AssistantMessage(text string) Message {
+	return Message{Role: RoleAssistant, Content: Parts{Text(text)}}
+}
+
+// ToolResult is a tool message of one text, the answer to the call with that id.
+func ToolResult(callID, text string) Message {
+	return Message{Role: RoleTool, ToolCallID: callID, Content: Parts{Text(text)}}
+}
+
+// Text joins the message's text parts.
+func (m Message) Text() string {
+	if len(m.Content) == 1 {
+		if t, ok := m.Content[0].(Text); ok {
+			return string(t)
+		}
+	}
+	var b strings.Builder
+	for _, p := range m.Content {
+		if t, ok := p.(Text); ok {
+			b.WriteString(string(t))
+		}
+	}
+	return b.String()
+}

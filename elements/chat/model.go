@@ -1,0 +1,113 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Model answers requests. An implementation is safe for concurrent use, honours the context, and returns a
+// [*ContextLimitError] where the request does not fit and a [*TransientError] where trying again may help.
+type Model interface {
+	Generate(ctx context.Context, req Request) (Response, error)
+}
+
+// ModelFunc is a function that is a [Model].
+type ModelFunc func(ctx context.Context, req Request) (Response, error)
+
+// Generate calls f.
+func (f ModelFunc) Generate(ctx context.Context, req Request) (Response, error) { return f(ctx, req) }
+
+// Request is what a model is asked.
+type Request struct {
+	// Messages of the prompt, the last from user or tool.
+	Messages []Message
+	// Tools that the model is told of.
+	Tools []Tool
+	// ToolChoice says whether the model may call them. Defaults to [ToolChoiceAuto].
+	ToolChoice ToolChoice
+	// MaxTokens of the answer. Defaults to the model's own limit.
+	MaxTokens int
+	// Temperature of sampling. Nil leaves the model's own.
+	Temperature *float64
+}
+
+// ToolChoice says whether a model may call tools.
+type ToolChoice string
+
+// The choices. The zero value is auto.
+const (
+	ToolChoiceAuto     ToolChoice = ""
+	ToolChoiceNone     ToolChoice = "none"
+	ToolChoiceRequired ToolChoice = "required"
+)
+
+// Response is a model's answer.
+type Response struct {
+	// Message of the assistant: text, tool calls or both.
+	Message Message
+	// Usage as the provider reported it; zero where it did not.
+	Usage Usage
+	// StopReason says why the answer ended.
+	StopReason StopReason
+}
+
+// StopReason says why an answer ended.
+type StopReason string
+
+// The reasons that all providers share. The zero value is an ordinary end.
+const (
+	StopEnd       StopReason = ""
+	StopToolCalls StopReason = "toolCalls"
+	StopMaxTokens StopReason = "maxTokens"
+	StopFiltered  StopReason = "filtered"
+)
+
+// Usage is what a request took, in tokens.
+type Usage struct {
+	// Input tokens in all, cached ones included.
+	Input int `json:"input"`
+	// Output tokens, thinking included.
+	Output int `json:"output"`
+	// CacheRead is the part of Input that the provider's cache served.
+	CacheRead int `json:"cacheRead,omitempty"`
+	// CacheWrite is the part of Input that the provider's cache took in.
+	CacheWrite int `json:"cacheWrite,omitempty"`
+}
+
+// Tool describes a tool to a model.
+type Tool struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// Parameters is the JSON schema of the arguments.
+	Parameters json.RawMessage `json:"parameters,omitempty"`
+}
+
+// ContextLimitError tells that a request is larger than the model's context window.
+type ContextLimitError struct {
+	// Limit of the window and Tokens of the request, 0 where the provider did not say.
+	Limit, Tokens int
+	// Err is the provider's own error.
+	Err error
+}
+
+func (e *ContextLimitError) Error() string {
+	return fmt.Sprintf("chat: the request is larger than the context window (%d tokens, limit %d): %v", e.Tokens, e.Limit, e.Err)
+}
+
+// Unwrap gives the provider's own error.
+func (e *ContextLimitError) Unwrap() error { return e.Err }
+
+// TransientError tells that the same request may succeed later: a rate limit, an overload, a lost connection.
+type TransientError struct {
+	// RetryAfter is how long the provider asks to wait; 0 where it did not say.
+	RetryAfter time.Duration
+	// Err is what happened.
+	Err error
+}
+
+func (e *TransientError) Error() string { return fmt.Sprintf("chat: try again: %v", e.Err) }
+
+// Unwrap gives what happened.
+func (e *TransientError) Unwrap() error { return e.Err }

@@ -1,0 +1,81 @@
+package chat
+
+import (
+	"encoding/base64"
+	"encoding/json"
+)
+
+// Part is one piece of a message's content: [Text], [Image], [Document], [Thinking], [Opaque] or [CacheBreakpoint].
+// The set is closed, so that a switch over it can be complete.
+type Part interface{ part() }
+
+// Parts is a message's content, in order.
+type Parts []Part
+
+// Text is plain text.
+type Text string
+
+// Image is a picture, by reference or inline.
+type Image struct {
+	// URL of the image: https, or a data URL that holds it in base64.
+	URL string `json:"url"`
+	// Detail asks the provider for a resolution. Defaults to the provider's own choice.
+	Detail ImageDetail `json:"detail,omitempty"`
+	// MediaType such as "image/png", where it is known apart from the URL.
+	MediaType string `json:"mediaType,omitempty"`
+}
+
+// ImageDetail is the resolution at which a provider looks at an image.
+type ImageDetail string
+
+// The details that providers know. The zero value leaves the choice to the provider.
+const (
+	DetailLow  ImageDetail = "low"
+	DetailHigh ImageDetail = "high"
+	DetailAuto ImageDetail = "auto"
+)
+
+// Document is a file such as a PDF, inline.
+type Document struct {
+	// Data of the file, in base64.
+	Data string `json:"data"`
+	// MediaType such as "application/pdf".
+	MediaType string `json:"mediaType"`
+}
+
+// NewDocument is a document of these bytes.
+func NewDocument(mediaType string, data []byte) Document {
+	return Document{Data: base64.StdEncoding.EncodeToString(data), MediaType: mediaType}
+}
+
+// Thinking is what a model thought before it answered, with what its provider needs to take it back. It is kept byte
+// for byte: a provider refuses a thinking block of which one letter was changed.
+type Thinking struct {
+	// Text of the thought; empty where the provider hid it.
+	Text string `json:"text,omitempty"`
+	// Signature with which the provider recognises the text as its model's.
+	Signature string `json:"signature,omitempty"`
+	// Encrypted is the thought in a form that only the provider reads.
+	Encrypted string `json:"encrypted,omitempty"`
+}
+
+// Opaque is a part that only its provider understands. It is passed through byte for byte.
+type Opaque struct {
+	// Value as the provider wrote it.
+	Value json.RawMessage `json:"value"`
+	// Tokens that the value takes, as far as is known. Nothing else can count it.
+	Tokens int `json:"tokens,omitempty"`
+}
+
+// CacheBreakpoint marks how far a prompt is worth caching: everything before it is sent unchanged again.
+type CacheBreakpoint struct {
+	// Type as the provider names it, such as "ephemeral".
+	Type string `json:"cacheType,omitempty"`
+}
+
+func (Text) part()            {}
+func (Image) part()           {}
+func (Document) part()        {}
+func (Thinking) part()        {}
+func (Opaque) part()          {}
+func (CacheBreakpoint) part() {}

@@ -1,0 +1,184 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Rule names a rule that [Validate] checks.
+type Rule string
+
+// The rules, each shared by OpenAI, Anthropic and Gemini; what one provider asks beyond them is its adapter's matter.
+const (
+	// RuleRole: the role is one of the four.
+	RuleRole Rule = "known role"
+	// RuleEmpty: a message has content or tool calls, and no text part is blank.
+	RuleEmpty Rule = "no empty text"
+	// RuleFields: only assistant messages call tools, only tool messages answer one.
+	RuleFields Rule = "fields fit the role"
+	// RuleCallID: a tool call has an id and a name, and no other call of its message has the id.
+	RuleCallID Rule = "tool calls are named"
+	// RuleAnswered: each tool call is answered once, before any other message.
+	RuleAnswered Rule = "every tool call is answered"
+	// RuleOrphan: each tool message answers a call of the assistant message before it.
+	RuleOrphan Rule = "no result without its call"
+	// RuleLast: the last message is the user's or a tool's.
+	RuleLast Rule = "the last message is from user or tool"
+	// RuleThinking: thinking stands before everything else in an assistant message, and is whole.
+	RuleThinking Rule = "thinking is whole and first"
+)
+
+// Violation is one breach of a rule.
+type Violation struct {
+	// Index of the message, from 0.
+	Index int
+	Rule  Rule
+	// Detail says what is wrong there.
+	Detail string
+}
+
+// String is "message 3: no empty text: part 0 is blank".
+func (v Violation) String() string {
+	return fmt.Sprintf("message %d: %s: %s", v.Index, v.Rule, v.Detail)
+}
+
+// ValidationError lists everything that is wrong with a list of messages.
+type ValidationError struct {
+	// Violations in the order of the messages, at least one.
+	Violations []Violation
+}
+
+func (e *ValidationError) Error() string {
+	first := e.Violations[0].String()
+	if n := len(e.Violations) - 1; n > 0 {
+		return fmt.Sprintf("chat: %s (and %d more)", first, n)
+	}
+	return "chat: " + first
+}
+
+// Validate checks the rules that every provider shares; each [Rule] says what it asks. It returns nil or a
+// [*ValidationError] that lists every violation.
+func Validate(messages []Message) error {
+	v := validator{}
+	for i, m := range messages {
+		v.message(i, m)
+	}
+	v.close()
+	switch n := len(messages); {
+	case n == 0:
+		v.report(0, RuleLast, "there are no messages")
+	case messages[n-1].Role != RoleUser && messages[n-1].Role != RoleTool:
+		v.report(n-1, RuleLast, "it is from %s", messages[n-1].Role)
+	}
+	if len(v.violations) == 0 {
+		return nil
+	}
+	return &ValidationError{Violations: v.violations}
+}
+
+// validator walks a list of messages and remembers which calls are still to be answered.
+type validator struct {
+	violations []Violation
+	caller     int             // index of the assistant message whose calls are open
+	calls      map[string]bool // its call ids; true once answered
+	order      []string        // its call ids in order
+}
+
+func (v *validator) report(i int, rule Rule, format string, args ...any) {
+	v.violations = append(v.violations, Violation{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (v *validator) message(i int, m Message) {
+	switch m.Role {
+	case RoleSystem, RoleUser, RoleAssistant:
+		v.close()
+	case RoleTool:
+		v.result(i, m)
+	default:
+		v.report(i, RuleRole, "the role is %q", m.Role)
+	}
+	if len(m.ToolCalls) > 0 && m.Role != RoleAssistant {
+		v.report(i, RuleFields, "a %s message calls a tool", m.Role)
+	}
+	if m.ToolCallID != "" && m.Role != RoleTool {
+		v.report(i, RuleFields, "a %s message answers tool call %q", m.Role, m.ToolCallID)
+	}
+	v.content(i, m)
+	if m.Role == RoleAssistant {
+		v.open(i, m.ToolCalls)
+	}
+}
+
+// open remembers an assistant message's calls.
+func (v *validator) open(i int, calls []ToolCall) {
+	v.caller, v.calls, v.order = i, map[string]bool{}, nil
+	for k, c := range calls {
+		_, again := v.calls[c.ID]
+		switch {
+		case c.ID == "":
+			v.report(i, RuleCallID, "call %d has no id", k)
+			continue
+		case again:
+			v.report(i, RuleCallID, "two calls have the id %q", c.ID)
+			continue
+		case c.Name == "":
+			v.report(i, RuleCallID, "call %q names no tool", c.ID)
+		}
+		v.calls[c.ID] = false
+		v.order = append(v.order, c.ID)
+	}
+}
+
+// result takes a tool message as the answer to an open call.
+func (v *validator) result(i int, m Message) {
+	answered, known := v.calls[m.ToolCallID]
+	switch {
+	case !known:
+		v.report(i, RuleOrphan, "no call %q in the assistant message before it", m.ToolCallID)
+	case answered:
+		v.report(i, RuleOrphan, "call %q has an answer already", m.ToolCallID)
+	default:
+		v.calls[m.ToolCallID] = true
+	}
+}
+
+// close reports the calls that were not answered before another message came.
+func (v *validator) close() {
+	for _, id := range v.order {
+		if !v.calls[id] {
+			v.report(v.caller, RuleAnswered, "call %q has no result", id)
+		}
+	}
+	v.calls, v.order = nil, nil
+}
+
+func (v *validator) content(i int, m Message) {
+	substance := len(m.ToolCalls) > 0
+	thinkingOver := false
+	for k, p := range m.Content {
+		switch p := p.(type) {
+		case Text:
+			substance = true
+			thinkingOver = true
+			if strings.TrimSpace(string(p)) == "" {
+				v.report(i, RuleEmpty, "part %d is blank", k)
+			}
+		case Thinking:
+			switch {
+			case m.Role != RoleAssistant:
+				v.report(i, RuleThinking, "part %d is thinking in a %s message", k, m.Role)
+			case thinkingOver:
+				v.report(i, RuleThinking, "part %d comes after other content", k)
+			case p.Signature == "" && p.Encrypted == "":
+				v.report(i, RuleThinking, "part %d has no signature", k)
+			}
+		case CacheBreakpoint:
+		default:
+			substance = true
+			thinkingOver = true
+		}
+	}
+	if !substance {
+		v.report(i, RuleEmpty, "the message has neither content nor tool calls")
+	}
+}

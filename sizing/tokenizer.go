@@ -1,0 +1,27 @@
+package sizing
+
+import "github.com/promptree-go/promptree/elements/chat"
+
+// Tokenizer counts tokens as one model does. The same input gives the same count every time, and an implementation is
+// safe for concurrent use. Counts are never negative.
+type Tokenizer interface {
+	// CountText counts a text on its own, special tokens as plain text.
+	CountText(text string) int
+	// CountPart counts one part of a message's content.
+	CountPart(part chat.Part) int
+	// CountMessage counts a whole message: its parts, role, name, tool calls and what the provider wraps it in.
+	CountMessage(m chat.Message) int
+	// CountTools counts the definitions of the tools that a request declares; 0 where there are none.
+	CountTools(tools []chat.Tool) int
+}
+
+// Sizing is what an element may use when it renders.
+type Sizing struct {
+	// TokenBudget is the element's share: what it renders should not take more tokens. What takes more is pruned. It
+	// is negative where limits beside the element have used up more than there was.
+	TokenBudget int
+	// Window is the token budget of the whole prompt.
+	Window int
+	// Tokenizer that the prompt is measured with.
+	Tokenizer
+}
