@@ -1,0 +1,138 @@
+package elements
+
+import (
+	"context"
+
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// Wrap is its children, with properties of their own as a whole.
+type Wrap struct {
+	Props
+	Children Nodes
+}
+
+// Render gives the children.
+func (w Wrap) Render(context.Context, sizing.Sizing) (Node, error) { return w.Children, nil }
+
+// Chunk is kept or dropped as a whole.
+type Chunk struct {
+	Props
+	Children Nodes
+}
+
+// Render gives the children.
+func (c Chunk) Render(context.Context, sizing.Sizing) (Node, error) { return c.Children, nil }
+
+// TokenLimit prunes its children to a limit of their own before the rest of the prompt is pruned.
+type TokenLimit struct {
+	Props
+	// Max is the most tokens that the children may take, 1 or more.
+	Max      int
+	Children Nodes
+}
+
+// Render gives the children.
+func (l TokenLimit) Render(context.Context, sizing.Sizing) (Node, error) { return l.Children, nil }
+
+// PrioritizedList gives its children priorities that rise with their order, so that the first goes first; the last has
+// one less than the list's own priority (default 0). Where it is Descending the priorities fall, from the list's own,
+// and the last goes first. A list among the children is transparent: its members keep their own priorities.
+type PrioritizedList struct {
+	Props
+	Descending bool
+	Children   Nodes
+}
+
+// Render gives the children with their priorities.
+func (l PrioritizedList) Render(context.Context, sizing.Sizing) (Node, error) {
+	base := 0
+	if l.Priority != nil {
+		base = *l.Priority
+	}
+	ranked := make(Nodes, len(l.Children))
+	for i, child := range l.Children {
+		priority := base - len(l.Children) + i
+		if l.Descending {
+			priority = base - i
+		}
+		switch child := child.(type) {
+		case nil:
+		case Text:
+			ranked[i] = TextChunk{Props: Props{Priority: &priority}, Children: Nodes{child}}
+		default:
+			ranked[i] = WithPriority{Priority: priority, Node: child}
+		}
+	}
+	return ranked, nil
+}
+
+// WithPriority gives a node another priority. On a list and on text it does nothing.
+type WithPriority struct {
+	Priority int
+	Node     Node
+}
+
+// Render gives the node.
+func (w WithPriority) Render(context.Context, sizing.Sizing) (Node, error) { return w.Node, nil }
+
+// Group is the identity of elements that stand or fall together. Each &Group{} is a group of its own; share the
+// pointer among the group's members.
+type Group struct {
+	// Name is for the reader of a report.
+	Name string
+}
+
+// KeepWith stands or falls with the other members of its group: once one of them is gone, so are all, and the tool
+// calls linked to the group.
+type KeepWith struct {
+	Props
+	// Group that it belongs to. Nil is a group of its own.
+	Group    *Group
+	Children Nodes
+}
+
+// Render gives the children.
+func (k KeepWith) Render(context.Context, sizing.Sizing) (Node, error) { return k.Children, nil }
+
+// IfEmpty is its children, or Alt where they render to nothing but white space. Both are laid out, Alt first; what
+// pruning empties later stays empty.
+type IfEmpty struct {
+	Props
+	Alt      Node
+	Children Nodes
+}
+
+// Render gives the alternative, then the children, each in a wrapper.
+func (e IfEmpty) Render(context.Context, sizing.Sizing) (Node, error) {
+	return Nodes{
+		Wrap{Children: Nodes{e.Alt}},
+		Wrap{Props: Props{FlexGrow: 1}, Children: e.Children},
+	}, nil
+}
+
+// Expandable grows into room that is left. Value is called with the element's share of the budget, and again, where a
+// limit or the whole prompt has tokens to spare, with all that it may then take. Each call stands for itself.
+type Expandable struct {
+	Props
+	Value func(ctx context.Context, s sizing.Sizing) (Node, error)
+}
+
+// Render calls Value.
+func (e Expandable) Render(ctx context.Context, s sizing.Sizing) (Node, error) {
+	if e.Value == nil {
+		return nil, nil
+	}
+	return e.Value(ctx, s)
+}
+
+// LegacyPrioritization prunes its pieces by their own priorities alone, wherever they stand in it.
+type LegacyPrioritization struct {
+	Props
+	Children Nodes
+}
+
+// Render gives the children.
+func (l LegacyPrioritization) Render(context.Context, sizing.Sizing) (Node, error) {
+	return l.Children, nil
+}

@@ -1,0 +1,112 @@
+package elements
+
+import (
+	"context"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// SystemMessage is a message from the system. Its children are text and parts, or elements that render to such.
+type SystemMessage struct {
+	Props
+	// Name of the participant, where the provider takes one.
+	Name     string
+	Children Nodes
+}
+
+// UserMessage is a message from the user.
+type UserMessage struct {
+	Props
+	Name     string
+	Children Nodes
+}
+
+// AssistantMessage is a message from the model, with the tools that it called.
+type AssistantMessage struct {
+	Props
+	Name      string
+	ToolCalls []ToolCall
+	Children  Nodes
+}
+
+// ToolCall is a call in an [AssistantMessage].
+type ToolCall struct {
+	chat.ToolCall
+	// KeepWith links the call to a group: when the group goes, so does the call. Nil links it to nothing.
+	KeepWith *Group
+}
+
+// ToolMessage is the result of a tool call.
+type ToolMessage struct {
+	Props
+	// ToolCallID of the call that it answers.
+	ToolCallID string
+	// IsError tells that the tool failed.
+	IsError  bool
+	Children Nodes
+}
+
+// Render gives the message's children.
+func (m SystemMessage) Render(context.Context, sizing.Sizing) (Node, error) { return m.Children, nil }
+
+// Render gives the message's children.
+func (m UserMessage) Render(context.Context, sizing.Sizing) (Node, error) { return m.Children, nil }
+
+// Render gives the message's children.
+func (m AssistantMessage) Render(context.Context, sizing.Sizing) (Node, error) {
+	return m.Children, nil
+}
+
+// Render gives the message's children.
+func (m ToolMessage) Render(context.Context, sizing.Sizing) (Node, error) { return m.Children, nil }
+
+// Message is the element for a finished message. Its tool calls are linked to nothing.
+//
+// A text part that follows another starts on a line of its own, since text in a message is joined.
+func Message(props Props, m chat.Message) Node {
+	children := make(Nodes, 0, len(m.Content))
+	afterText := false
+	for _, p := range m.Content {
+		if t, ok := p.(chat.Text); ok && afterText {
+			children = append(children, TextChunk{Children: Nodes{Text(t)}})
+			continue
+		}
+		_, afterText = p.(chat.Text)
+		children = append(children, Part(p))
+	}
+	switch m.Role {
+	case chat.RoleSystem:
+		return SystemMessage{Props: props, Name: m.Name, Children: children}
+	case chat.RoleAssistant:
+		calls := make([]ToolCall, len(m.ToolCalls))
+		for i, c := range m.ToolCalls {
+			calls[i] = ToolCall{ToolCall: c}
+		}
+		return AssistantMessage{Props: props, Name: m.Name, ToolCalls: calls, Children: children}
+	case chat.RoleTool:
+		return ToolMessage{Props: props, ToolCallID: m.ToolCallID, IsError: m.IsError, Children: children}
+	default:
+		return UserMessage{Props: props, Name: m.Name, Children: children}
+	}
+}
+
+// Part is the element for a finished part.
+func Part(p chat.Part) Node {
+	switch p := p.(type) {
+	case chat.Text:
+		return Text(p)
+	case chat.Image:
+		return Image{Source: p.URL, Detail: p.Detail, MediaType: p.MediaType}
+	case chat.Document:
+		return Document{Data: p.Data, MediaType: p.MediaType}
+	case chat.Thinking:
+		return Thinking{Thought: p}
+	case chat.Opaque:
+		return Opaque{Value: p.Value, Tokens: p.Tokens}
+	case chat.CacheBreakpoint:
+		return CacheBreakpoint{Type: p.Type}
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,63 @@
+package elements
+
+import (
+	"context"
+
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// Meta is a value that goes along with a prompt without being part of its text: what was looked up, which files were
+// used. [MetaOf] and [AllMeta] find it in the result by its type.
+type Meta[T any] struct {
+	Value T
+	// Local drops the value together with the element it stands in. Without it the value is always in the result.
+	Local bool
+}
+
+// Render gives the value itself to the renderer.
+func (m Meta[T]) Render(context.Context, sizing.Sizing) (Node, error) { return m, nil }
+
+// Entry is the value without its type, for the renderer.
+func (m Meta[T]) Entry() MetaEntry { return MetaEntry{value: m.Value, Local: m.Local} }
+
+// MetaEntry is the value of a [Meta] on its way through the renderer.
+type MetaEntry struct {
+	value any
+	// Local as in [Meta].
+	Local bool
+}
+
+// Metadata is what the [Meta] elements of a prompt held: global values in the order in which their elements were laid
+// out, then the local ones that are left, in document order. The zero value is empty.
+type Metadata []MetaEntry
+
+// MetaOf gives the first value of type T.
+func MetaOf[T any](m Metadata) (value T, ok bool) {
+	for _, entry := range m {
+		if v, ok := entry.value.(T); ok {
+			return v, true
+		}
+	}
+	return value, false
+}
+
+// AllMeta gives every value of type T, in order.
+func AllMeta[T any](m Metadata) []T {
+	var all []T
+	for _, entry := range m {
+		if v, ok := entry.value.(T); ok {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// Reference names a source that the text around it was taken from. The result of a render tells the references whose
+// text was kept from those whose text was dropped.
+type Reference struct {
+	// Name of the source. A name is reported once.
+	Name string
+}
+
+// Render gives the reference itself.
+func (r Reference) Render(context.Context, sizing.Sizing) (Node, error) { return r, nil }

@@ -1,0 +1,69 @@
+package elements
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// Node is anything that can stand in a prompt's tree: [Text], a list of [Nodes], one of this package's elements, or a
+// type of your own.
+//
+// Render gives what the node stands for, and is called again on what it gives until only the built-in elements are
+// left. It is called once a render and may take its time: nodes of one flex group whose type is not from this package
+// render concurrently. A nil Node renders nothing. An error, and a panic, come back from the render with the path of
+// the node.
+type Node interface {
+	Render(ctx context.Context, s sizing.Sizing) (Node, error)
+}
+
+// Element is a [Node] with properties. A struct that embeds [Props] is one once it has a Render method.
+type Element interface {
+	Node
+	ElementProps() Props
+}
+
+// Nodes is a list of nodes in order, as if each stood in the list's place. Nil nodes are skipped.
+type Nodes []Node
+
+// Fragment is [Nodes] where a list stands on its own, most often as the root of a prompt.
+type Fragment = Nodes
+
+// Render gives the list itself; it has nothing to add to its members.
+func (n Nodes) Render(context.Context, sizing.Sizing) (Node, error) { return n, nil }
+
+// Text is literal text. It takes the priority of the element it stands in and is pruned as one piece.
+type Text string
+
+// Textf is a formatted [Text].
+func Textf(format string, args ...any) Text { return Text(fmt.Sprintf(format, args...)) }
+
+// Render gives the text itself.
+func (t Text) Render(context.Context, sizing.Sizing) (Node, error) { return t, nil }
+
+// If gives node where the condition holds, else nothing.
+func If(condition bool, node Node) Node {
+	if condition {
+		return node
+	}
+	return nil
+}
+
+// Iff gives what f makes where the condition holds, else nothing. Other than with [If], the node is made only when it
+// is needed, so that f may use what the condition has checked.
+func Iff(condition bool, f func() Node) Node {
+	if condition {
+		return f()
+	}
+	return nil
+}
+
+// Map gives a node for each item, in order.
+func Map[T any](items []T, f func(T) Node) Nodes {
+	nodes := make(Nodes, len(items))
+	for i, item := range items {
+		nodes[i] = f(item)
+	}
+	return nodes
+}

@@ -1,0 +1,101 @@
+package elements
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// Image is a picture in a message.
+type Image struct {
+	Props
+	// Source is a URL, or the picture itself in base64. Base64 of a JPEG, PNG, GIF or WebP file is recognised by its
+	// first bytes and sent as a data URL.
+	Source string
+	// Detail asks for a resolution. Defaults to the provider's choice.
+	Detail chat.ImageDetail
+	// MediaType such as "image/png", where it is known apart from the source.
+	MediaType string
+}
+
+// Part is the finished part.
+func (i Image) Part() chat.Part {
+	return chat.Image{URL: imageURL(i.Source), Detail: i.Detail, MediaType: i.MediaType}
+}
+
+// imageURL turns base64 of a known kind of picture into a data URL.
+func imageURL(source string) string {
+	for _, known := range [...]struct{ prefix, mediaType string }{
+		{"/9j/", "image/jpeg"},
+		{"iVBOR", "image/png"},
+		{"R0lGOD", "image/gif"},
+		{"UklGR", "image/webp"},
+	} {
+		if strings.HasPrefix(source, known.prefix) {
+			return "data:" + known.mediaType + ";base64," + source
+		}
+	}
+	return source
+}
+
+// Document is a file in a message.
+type Document struct {
+	Props
+	// Data of the file, in base64.
+	Data string
+	// MediaType such as "application/pdf".
+	MediaType string
+}
+
+// Part is the finished part.
+func (d Document) Part() chat.Part { return chat.Document{Data: d.Data, MediaType: d.MediaType} }
+
+// Thinking is what a model thought, sent back to it unchanged.
+type Thinking struct {
+	Props
+	Thought chat.Thinking
+}
+
+// Part is the finished part.
+func (t Thinking) Part() chat.Part { return t.Thought }
+
+// Opaque is a part that only its provider understands. Its Tokens count wherever pieces are counted one by one. Where
+// its own priority is unset it takes that of the element it stands in, in a [TextChunk] the highest.
+type Opaque struct {
+	Priority *int
+	// Value as the provider wrote it.
+	Value json.RawMessage
+	// Tokens that the value takes, as far as is known.
+	Tokens int
+}
+
+// Part is the finished part.
+func (o Opaque) Part() chat.Part { return chat.Opaque{Value: o.Value, Tokens: o.Tokens} }
+
+// CacheBreakpoint marks how far a prompt is worth caching. It stands directly in a message. While it is there, pieces
+// before it are passed over when pruning chooses.
+type CacheBreakpoint struct {
+	// Type as the provider names it, such as "ephemeral".
+	Type string
+}
+
+// Part is the finished part.
+func (b CacheBreakpoint) Part() chat.Part { return chat.CacheBreakpoint{Type: b.Type} }
+
+// Render gives nothing: the part is the whole element.
+func (i Image) Render(context.Context, sizing.Sizing) (Node, error) { return nil, nil }
+
+// Render gives nothing: the part is the whole element.
+func (d Document) Render(context.Context, sizing.Sizing) (Node, error) { return nil, nil }
+
+// Render gives nothing: the part is the whole element.
+func (t Thinking) Render(context.Context, sizing.Sizing) (Node, error) { return nil, nil }
+
+// Render gives nothing: the part is the whole element.
+func (o Opaque) Render(context.Context, sizing.Sizing) (Node, error) { return nil, nil }
+
+// Render gives nothing: the part is the whole element.
+func (b CacheBreakpoint) Render(context.Context, sizing.Sizing) (Node, error) { return nil, nil }

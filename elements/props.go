@@ -1,0 +1,31 @@
+package elements
+
+// Props are the properties that every element takes. The zero value is an element that is never cheaper to lose than
+// its siblings and takes its place in the first flex group.
+type Props struct {
+	// Priority among the element's siblings: the lowest goes first. Set it with new(900). Nil is the highest.
+	Priority *int
+	// PassPriority lets the element's children compete as if they stood in its place. It does nothing on a message.
+	PassPriority bool
+	// FlexGrow names the element's flex group. Siblings without one are laid out first, then each group from the
+	// highest value down, with what is left of the budget. It has no say in pruning. 0 is unset; it is never negative.
+	FlexGrow int
+	// FlexBasis is the element's part in the sharing of its group's budget. Defaults to 1.
+	FlexBasis float64
+	// FlexReserve keeps room for the element while the groups before its own are laid out.
+	FlexReserve Reserve
+	// Required keeps the element and everything in it from being pruned. What does not fit then is an error that says
+	// how much the required pieces take.
+	Required bool
+}
+
+// ElementProps gives the properties to the renderer.
+func (p Props) ElementProps() Props { return p }
+
+// Reserve is room kept free: a number of tokens, or a fraction of what is left. The zero value keeps none.
+type Reserve struct {
+	// Tokens to keep.
+	Tokens int
+	// Fraction N keeps 1/N of what is left of the parent's budget. It is taken where it is not 0, instead of Tokens.
+	Fraction int
+}

@@ -1,0 +1,52 @@
+package elements
+
+import (
+	"context"
+
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// TextChunk is text that is kept or dropped as one piece and starts on a line of its own. With a break it is first cut
+// to its share of the budget: it ends before the first break up to which it would be larger. At most one break is set.
+//
+// Its children are [Text] and [LineBreak]; [Meta], [Reference] and [Opaque] may stand among them.
+type TextChunk struct {
+	Props
+	// BreakOn is the string before which the text may be cut.
+	BreakOn string
+	// BreakOnWhitespace lets the text be cut before any run of white space.
+	BreakOnWhitespace bool
+	Children          Nodes
+}
+
+// Render gives the chunk's children, uncut.
+func (t TextChunk) Render(context.Context, sizing.Sizing) (Node, error) { return t.Children, nil }
+
+// Tag is an XML-style block:
+//
+//	<file path="a.go">
+//	…
+//	</file>
+//
+// Text in it is escaped (&, < and >), that of tags within it included. The two tags stand as long as anything is left
+// between them and are never pruned apart from it. A tag without children is written as one, <name/>.
+type Tag struct {
+	Props
+	// Name of the tag: a letter or underscore, then letters, digits, and any of "_-.:". Anything else is an error.
+	Name string
+	// Attributes in order. Values are escaped; names obey the rule of Name.
+	Attributes []Attribute
+	Children   Nodes
+}
+
+// Attribute of a [Tag].
+type Attribute struct{ Name, Value string }
+
+// Render gives the tag's children.
+func (t Tag) Render(context.Context, sizing.Sizing) (Node, error) { return t.Children, nil }
+
+// LineBreak is a line break. It takes the priority of the element it stands in.
+type LineBreak struct{}
+
+// Render gives the line break itself.
+func (b LineBreak) Render(context.Context, sizing.Sizing) (Node, error) { return b, nil }
