@@ -1,0 +1,67 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// ErrOutsideMessage tells that text or another part stands outside a message. It comes in an [*ElementError].
+var ErrOutsideMessage = errors.New("text and other parts stand in a message")
+
+// ErrBreakpointPlace tells that a cache breakpoint does not stand directly in a message. It comes in an
+// [*ElementError].
+var ErrBreakpointPlace = errors.New("a cache breakpoint stands directly in a message")
+
+// ElementError tells what went wrong in which element.
+type ElementError struct {
+	// Path of the element from the root, such as "Root > UserMessage > Retrieval". Siblings of one name are numbered
+	// from 1: "Root > UserMessage#2".
+	Path string
+	// Err is what went wrong.
+	Err error
+	// Stack of a panic in the element's Render; else nil.
+	Stack []byte
+}
+
+func (e *ElementError) Error() string { return fmt.Sprintf("render: %s: %v", e.Path, e.Err) }
+
+// Unwrap gives what went wrong.
+func (e *ElementError) Unwrap() error { return e.Err }
+
+// BudgetExceededError tells that a prompt does not fit although nothing more may go. Find it with errors.AsType.
+type BudgetExceededError struct {
+	// Budget that was to be kept, in tokens: the prompt's, or that of the limit.
+	Budget int
+	// Needed is how many tokens are left once everything that may go has gone.
+	Needed int
+	// Limit is the path of the TokenLimit that cannot be kept, or "" for the whole prompt.
+	Limit string
+	// Path of the element in which nothing more was to be found.
+	Path string
+	// Largest pieces of those that could not go, at most five, the largest first.
+	Largest []Piece
+	// Metadata of what was left.
+	Metadata elements.Metadata
+	// Messages of the prompt before anything was pruned.
+	Messages []chat.Message
+}
+
+func (e *BudgetExceededError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "render: the prompt needs %d tokens and has %d", e.Needed, e.Budget)
+	if e.Limit != "" {
+		fmt.Fprintf(&b, " in %s", e.Limit)
+	}
+	for i, p := range e.Largest {
+		if i == 3 {
+			break
+		}
+		b.WriteString([]string{"; the largest pieces that cannot go: ", ", ", ", "}[i])
+		fmt.Fprintf(&b, "%s (%d)", p.Path, p.Tokens)
+	}
+	return b.String()
+}

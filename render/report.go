@@ -1,0 +1,154 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// Reason says why a piece was dropped.
+type Reason string
+
+// The reasons. A piece that was kept has none.
+const (
+	Kept           Reason = ""
+	ReasonPriority Reason = "priority" // it was the lowest that was left
+	ReasonChunk    Reason = "chunk"    // the chunk it stood in was
+	ReasonGroup    Reason = "group"    // an element of a group that it belonged to went
+	ReasonEmptied  Reason = "emptied"  // nothing but white space was left around it
+)
+
+// PieceKind says what a piece is.
+type PieceKind string
+
+// The kinds of pieces.
+const (
+	PieceText       PieceKind = "text"
+	PieceImage      PieceKind = "image"
+	PieceDocument   PieceKind = "document"
+	PieceThinking   PieceKind = "thinking"
+	PieceOpaque     PieceKind = "opaque"
+	PieceBreakpoint PieceKind = "cacheBreakpoint"
+	PieceToolCall   PieceKind = "toolCall"
+)
+
+// Piece is the smallest thing that pruning decides on: a text, another part of a message, or a tool call.
+type Piece struct {
+	// Path of the element that the piece stands in.
+	Path string
+	Kind PieceKind
+	// Priority of the piece among its siblings; nil is the highest.
+	Priority *int
+	// Tokens that the piece counts by itself. The tokens of a message are fewer where pieces merge, and more by what
+	// wraps them.
+	Tokens int
+	// Required tells that the piece could not have been dropped.
+	Required bool
+	// Dropped says why the piece is not in the messages; [Kept] where it is.
+	Dropped Reason
+	// Limit is the path of the TokenLimit for which the piece was dropped, "" where it was for the whole prompt.
+	Limit string
+}
+
+// Report lists every piece of a prompt in document order, kept or dropped.
+type Report []Piece
+
+// Kept gives the pieces that are in the messages.
+func (r Report) Kept() []Piece { return r.filter(func(p Piece) bool { return p.Dropped == Kept }) }
+
+// Dropped gives the pieces that are not.
+func (r Report) Dropped() []Piece { return r.filter(func(p Piece) bool { return p.Dropped != Kept }) }
+
+func (r Report) filter(want func(Piece) bool) []Piece {
+	var list []Piece
+	for _, p := range r {
+		if want(p) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// String is a table for people, a line a piece.
+func (r Report) String() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	for _, p := range r {
+		fate := "kept"
+		switch {
+		case p.Dropped != Kept && p.Limit != "":
+			fate = fmt.Sprintf("dropped: %s, for %s", p.Dropped, p.Limit)
+		case p.Dropped != Kept:
+			fate = fmt.Sprintf("dropped: %s", p.Dropped)
+		case p.Required:
+			fate = "kept: required"
+		}
+		priority := "-"
+		if p.Priority != nil {
+			priority = fmt.Sprint(*p.Priority)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d tokens\t%s\n", p.Path, p.Kind, priority, p.Tokens, fate)
+	}
+	w.Flush()
+	return b.String()
+}
+
+// report walks a tree as it was before pruning and says of each piece what became of it.
+func report(root *node) Report {
+	var r Report
+	var walk func(n *node, why drop)
+	walk = func(n *node, why drop) {
+		if n.gone {
+			why = n.drop
+		}
+		add := func(kind PieceKind, tokens int, why drop) {
+			r = append(r, Piece{
+				Path: n.laid.path, Kind: kind, Priority: n.laid.priority, Tokens: tokens,
+				Required: n.locked, Dropped: why.reason, Limit: why.step,
+			})
+		}
+		if n.leaf() {
+			add(pieceKind(n.laid), n.laid.tokens, why)
+			return
+		}
+		for i, c := range n.laid.calls {
+			fate := why
+			if !n.gone && fate.reason == Kept && !hasCall(n, c.ID) {
+				fate = drop{reason: ReasonGroup}
+			}
+			add(PieceToolCall, n.laid.callTokens[i], fate)
+		}
+		for _, c := range n.all {
+			walk(c, why)
+		}
+	}
+	walk(root, drop{})
+	return r
+}
+
+func hasCall(n *node, id string) bool {
+	for _, c := range n.calls {
+		if c.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+func pieceKind(l *laid) PieceKind {
+	switch l.part.(type) {
+	case chat.Image:
+		return PieceImage
+	case chat.Document:
+		return PieceDocument
+	case chat.Thinking:
+		return PieceThinking
+	case chat.Opaque:
+		return PieceOpaque
+	case chat.CacheBreakpoint:
+		return PieceBreakpoint
+	}
+	return PieceText
+}

@@ -1,0 +1,178 @@
+package render
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements"
+)
+
+// white tells white space as JavaScript does, since that is what decides in prompt-tsx whether something is empty:
+// U+FEFF is white space, U+0085, U+200B and U+180E are not.
+func white(r rune) bool {
+	switch r {
+	case ' ', '\t', '\n', '\v', '\f', '\r', 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF:
+		return true
+	}
+	return r >= 0x2000 && r <= 0x200A
+}
+
+// blank tells that a text is white space only.
+func blank(s string) bool { return strings.IndexFunc(s, func(r rune) bool { return !white(r) }) < 0 }
+
+// textChunk lays out a text chunk: its literals joined to one text, cut to the budget where a break is given.
+func (l *layouter) textChunk(e *laid, c elements.TextChunk, at place, r *room) error {
+	fail := func(err error) error { return &ElementError{Path: at.path, Err: err} }
+	if !at.inMessage {
+		return fail(ErrOutsideMessage)
+	}
+	if c.BreakOn != "" && c.BreakOnWhitespace {
+		return fail(fmt.Errorf("BreakOn and BreakOnWhitespace are both set"))
+	}
+	var b strings.Builder
+	piece := &laid{kind: text, path: at.path, priority: e.priority, breaks: breakAlways}
+	literals := 0
+	for _, it := range flatten(nil, c.Children) {
+		switch n := it.node.(type) {
+		case elements.Text:
+			s := string(n)
+			if at.escape {
+				s = escapeText(s)
+			}
+			b.WriteString(s)
+			literals += l.tokenizer.CountText(s)
+		case elements.LineBreak:
+			b.WriteByte('\n')
+		case elements.Reference:
+			piece.references = append(piece.references, n)
+		case elements.Opaque:
+			e.children = append(e.children, &laid{kind: part, path: at.path, part: n.Part(), priority: n.Priority, tokens: n.Tokens})
+		case interface{ Entry() elements.MetaEntry }:
+			e.note(n.Entry(), at)
+		default:
+			return fail(fmt.Errorf("a %s in a text chunk: it takes text, line breaks, metadata and opaque values", name(n)))
+		}
+	}
+	piece.text = b.String()
+	if next := breaks(c); next != nil {
+		piece.text = l.cut(piece.text, next, r.budget)
+		piece.tokens = l.tokenizer.CountText(piece.text)
+		r.used += piece.tokens
+	} else {
+		piece.tokens = l.tokenizer.CountText(piece.text)
+		r.used += literals
+	}
+	e.children = append(e.children, piece)
+	return nil
+}
+
+// nextBreak finds the first break at or after from, and where the search for the one after it starts; -1 for none.
+type nextBreak func(s string, from int) (at, next int)
+
+// breaks gives a chunk's way to find breaks, nil where it is never cut.
+func breaks(c elements.TextChunk) nextBreak {
+	switch {
+	case c.BreakOnWhitespace:
+		return func(s string, from int) (int, int) {
+			i := strings.IndexFunc(s[from:], white)
+			if i < 0 {
+				return -1, -1
+			}
+			next := from + i
+			for next < len(s) {
+				r, size := utf8.DecodeRuneInString(s[next:])
+				if !white(r) {
+					break
+				}
+				next += size
+			}
+			return from + i, next
+		}
+	case c.BreakOn != "":
+		return func(s string, from int) (int, int) {
+			i := strings.Index(s[from:], c.BreakOn)
+			if i < 0 {
+				return -1, -1
+			}
+			return from + i, from + i + len(c.BreakOn)
+		}
+	}
+	return nil
+}
+
+// slack is by how many tokens a text may get smaller as it grows: tokens merge across a break now and then.
+const slack = 8
+
+// cut gives the text up to the last break before the first one at which it would take more than budget tokens. Counts
+// grow with the text but for the merging of a few tokens, so the place is found by bisection and a look back.
+func (l *layouter) cut(s string, next nextBreak, budget int) string {
+	points := []int{0} // where the text may end
+	for from := 0; ; {
+		at, after := next(s, from)
+		if at < 0 {
+			break
+		}
+		points = append(points, at)
+		from = after
+	}
+	points = append(points, len(s))
+	count := func(i int) int { return l.tokenizer.CountText(s[:points[i]]) }
+
+	fits, over := 0, 1
+	for over < len(points) && count(over) <= budget {
+		fits, over = over, 2*over
+	}
+	over = min(over, len(points))
+	for over-fits > 1 {
+		if middle := fits + (over-fits)/2; count(middle) <= budget {
+			fits = middle
+		} else {
+			over = middle
+		}
+	}
+	for i := fits; i > 0; i-- {
+		if n := count(i); n > budget {
+			fits = i - 1
+		} else if n <= budget-slack {
+			break
+		}
+	}
+	return s[:points[fits]]
+}
+
+// tagName is a simple XML name.
+var tagName = regexp.MustCompile(`^[A-Za-z_][-A-Za-z0-9_.:]*$`)
+
+var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+var attributeEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\n", "&#10;", "\r", "&#13;", "\t", "&#9;")
+
+func escapeText(s string) string { return escaper.Replace(s) }
+
+// tag charges a tag's two ends, or makes it one text where it has no children.
+func (l *layouter) tag(e *laid, t elements.Tag, r *room) error {
+	if !tagName.MatchString(t.Name) {
+		return fmt.Errorf("%q is no name for a tag", t.Name)
+	}
+	var b strings.Builder
+	b.WriteString("<" + t.Name)
+	for _, a := range t.Attributes {
+		if !tagName.MatchString(a.Name) {
+			return fmt.Errorf("%q is no name for an attribute of the tag %s", a.Name, t.Name)
+		}
+		b.WriteString(" " + a.Name + `="` + attributeEscaper.Replace(a.Value) + `"`)
+	}
+	if len(t.Children) == 0 {
+		b.WriteString("/>")
+		tokens := l.tokenizer.CountText(b.String())
+		e.children = append(e.children, &laid{kind: text, path: e.path, text: b.String(), priority: e.priority, breaks: breakAlways, tokens: tokens})
+		r.used += tokens
+		return nil
+	}
+	b.WriteString(">\n")
+	e.tagOpen, e.tagClose = b.String(), "</"+t.Name+">"
+	e.tagTokens = l.tokenizer.CountText(e.tagOpen) + l.tokenizer.CountText(e.tagClose)
+	r.used += e.tagTokens
+	return nil
+}
