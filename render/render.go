@@ -19,6 +19,9 @@ type Options struct {
 	Budget int
 	// Tokenizer that the prompt is measured with.
 	Tokenizer sizing.Tokenizer
+	// Window is what elements are told of the whole prompt's budget. Defaults to Budget; it differs where a prompt is
+	// rendered smaller than usual, and what depends on the window should not change.
+	Window int
 }
 
 // Result is a rendered prompt.
@@ -61,8 +64,13 @@ func Render(ctx context.Context, root elements.Node, opts Options) (*Result, err
 		return nil, ErrNoTokenizer
 	case opts.Budget < 1:
 		return nil, fmt.Errorf("render: a budget of %d tokens: it is 1 or more", opts.Budget)
+	case opts.Window < 0:
+		return nil, fmt.Errorf("render: a window of %d tokens: it is 1 or more, or 0 for the budget", opts.Window)
 	}
-	l := &layouter{tokenizer: opts.Tokenizer, window: opts.Budget}
+	l := &layouter{tokenizer: opts.Tokenizer, window: opts.Window}
+	if l.window == 0 {
+		l.window = opts.Budget
+	}
 	tree := &laid{path: rootPath}
 	if err := l.contents(ctx, tree, root, place{path: rootPath, root: true}, &room{budget: opts.Budget}); err != nil {
 		return nil, err

@@ -1,0 +1,293 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// Limits say how much of a round is shown, as shares of the window ([sizing.Sizing.Window]). What is cut is cut in the
+// prompt only; the session keeps it.
+type Limits struct {
+	// Results is the share that the tool results of one round take together, above 0 and up to 1. Each result takes
+	// at most as much. Defaults to a half, as in Copilot Chat.
+	Results float64
+	// Arguments is the share that the arguments of one round's tool calls take together. Defaults to an eighth.
+	Arguments float64
+	// Head is the part of a cut text that is taken from its start; the rest is taken from its end. Defaults to 0.4, as
+	// in Copilot Chat: the end of an output most often says how it went.
+	Head float64
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Results == 0 {
+		l.Results = 0.5
+	}
+	if l.Arguments == 0 {
+		l.Arguments = 0.125
+	}
+	if l.Head == 0 {
+		l.Head = 0.4
+	}
+	return l
+}
+
+func (l Limits) check() error {
+	for _, share := range []struct {
+		name  string
+		value float64
+	}{{"Results", l.Results}, {"Arguments", l.Arguments}, {"Head", l.Head}} {
+		if !(share.value >= 0 && share.value <= 1) {
+			return fmt.Errorf("history: Limits.%s is %v: it is a share between 0 and 1", share.name, share.value)
+		}
+	}
+	return nil
+}
+
+// Clip cuts the middle out of a text of more than limit tokens, so that what is left, with a mark that says how much
+// is missing, takes at most that. Head is the share of what is kept that comes from the start. A cut is made at the end
+// of a line where one is near. Where not even the mark fits, the mark alone is left.
+func Clip(t sizing.Tokenizer, text string, limit int, head float64) string {
+	total := t.CountText(text)
+	if total <= limit {
+		return text
+	}
+	room := limit - t.CountText(mark(total)) - 4 // seams may cost a token or two
+	for room > 0 {
+		start := prefix(t, text, int(head*float64(room)))
+		end := suffix(t, text[len(start):], room-int(head*float64(room)))
+		missing := t.CountText(text[len(start) : len(text)-len(end)])
+		clipped := start + mark(missing) + end
+		if t.CountText(clipped) <= limit {
+			return clipped
+		}
+		room -= max(1, room/20)
+	}
+	return strings.TrimSpace(mark(total))
+}
+
+// mark stands for tokens that were cut.
+func mark(tokens int) string {
+	return fmt.Sprintf("\n[... %d tokens cut here; the session's transcript has them ...]\n", tokens)
+}
+
+// prefix is the longest start of a text of at most limit tokens, near enough.
+func prefix(t sizing.Tokenizer, text string, limit int) string {
+	n := fill(len(text), limit, func(n int) int { return t.CountText(text[:n]) }, func(n int) int {
+		for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
+			n--
+		}
+		return n
+	})
+	if line := strings.LastIndexByte(text[:n], '\n'); line > n-n/10-1 {
+		n = line
+	}
+	return text[:n]
+}
+
+// suffix is the longest end of a text of at most limit tokens, near enough.
+func suffix(t sizing.Tokenizer, text string, limit int) string {
+	n := fill(len(text), limit, func(n int) int { return t.CountText(text[len(text)-n:]) }, func(n int) int {
+		for n > 0 && n < len(text) && !utf8.RuneStart(text[len(text)-n]) {
+			n--
+		}
+		return n
+	})
+	if line := strings.IndexByte(text[len(text)-n:], '\n'); line >= 0 && line < n/10 {
+		n -= line + 1
+	}
+	return text[len(text)-n:]
+}
+
+// fill finds how many of size bytes take at most limit tokens: the most, to within a fiftieth. Few counts are taken and
+// none of much more than the limit, since a text may be far larger than a window.
+func fill(size, limit int, count, align func(int) int) int {
+	if limit <= 0 {
+		return 0
+	}
+	fits, over := 0, align(min(size, 4*limit))
+	for {
+		n := count(over)
+		if n > limit {
+			break
+		}
+		if fits = over; fits == size {
+			return size
+		}
+		over = align(min(size, max(over+over/2, over+utf8.UTFMax)))
+	}
+	for {
+		middle := align(fits + (over-fits)/2)
+		if middle <= fits {
+			return fits
+		}
+		if n := count(middle); n > limit {
+			over = middle
+		} else if fits = middle; n >= limit-limit/50 {
+			return fits
+		}
+	}
+}
+
+// fairly divides a total among sizes: what is smaller than an equal share is given whole, and what that leaves is shared
+// by the rest.
+func fairly(sizes []int, total int) []int {
+	given := make([]int, len(sizes))
+	done := make([]bool, len(sizes))
+	for left := len(sizes); left > 0; {
+		share, settled := max(0, total)/left, false
+		for i, size := range sizes {
+			if !done[i] && size <= share {
+				given[i], done[i], settled = size, true, true
+				total -= size
+				left--
+			}
+		}
+		if !settled {
+			for i := range sizes {
+				if !done[i] {
+					given[i] = share
+				}
+			}
+			break
+		}
+	}
+	return given
+}
+
+// clipParts cuts the text among parts so that all take at most limit tokens. Other parts stay.
+func clipParts(t sizing.Tokenizer, parts chat.Parts, limit int, head float64) chat.Parts {
+	var text strings.Builder
+	at, others := -1, 0
+	kept := make(chat.Parts, 0, len(parts))
+	for _, p := range parts {
+		s, isText := p.(chat.Text)
+		if !isText {
+			kept = append(kept, p)
+			others += t.CountPart(p)
+			continue
+		}
+		if at < 0 {
+			at = len(kept)
+			kept = append(kept, nil)
+		} else {
+			text.WriteByte('\n')
+		}
+		text.WriteString(string(s))
+	}
+	if at < 0 {
+		return parts
+	}
+	whole := text.String()
+	clipped := Clip(t, whole, limit-others, head)
+	if clipped == whole {
+		return parts
+	}
+	kept[at] = chat.Text(clipped)
+	return kept
+}
+
+// clipArguments cuts the long strings in a call's arguments so that they take at most limit tokens. What is left is
+// JSON still, with its keys in order. Arguments without strings to cut, or that are no JSON, are put as one string in
+// an object of their own.
+func clipArguments(t sizing.Tokenizer, arguments string, limit int, head float64) string {
+	if t.CountText(arguments) <= limit {
+		return arguments
+	}
+	for each := limit; each >= 16; each /= 2 {
+		clipped, err := mapStrings(arguments, func(s string) string {
+			if t.CountText(s) <= each {
+				return s
+			}
+			return Clip(t, s, each, head)
+		})
+		if err != nil {
+			break
+		}
+		if t.CountText(clipped) <= limit {
+			return clipped
+		}
+	}
+	var whole string
+	for room := limit; ; room -= max(1, room/8) {
+		whole = object(Clip(t, arguments, room, head))
+		if t.CountText(whole) <= limit || room <= 1 {
+			return whole
+		}
+	}
+}
+
+func object(clipped string) string {
+	line, _ := encodeLine(struct {
+		Clipped string `json:"clipped"`
+	}{clipped})
+	return strings.TrimSuffix(string(line), "\n")
+}
+
+// mapStrings rewrites the string values in a JSON object or array and leaves everything else, the order of keys
+// included, as it is.
+func mapStrings(text string, f func(string) string) (string, error) {
+	var out bytes.Buffer
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	if err := mapValue(dec, &out, f); err != nil {
+		return "", err
+	}
+	if dec.More() {
+		return "", fmt.Errorf("more than one value")
+	}
+	return out.String(), nil
+}
+
+func mapValue(dec *json.Decoder, out *bytes.Buffer, f func(string) string) error {
+	token, err := dec.Token()
+	if err != nil {
+		return err
+	}
+	switch token := token.(type) {
+	case json.Delim:
+		out.WriteRune(rune(token))
+		for n := 0; dec.More(); n++ {
+			if n > 0 {
+				out.WriteByte(',')
+			}
+			if token == '{' {
+				key, err := dec.Token()
+				if err != nil {
+					return err
+				}
+				name, _ := key.(string)
+				if err := writeJSON(out, name); err != nil {
+					return err
+				}
+				out.WriteByte(':')
+			}
+			if err := mapValue(dec, out, f); err != nil {
+				return err
+			}
+		}
+		end, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		if d, ok := end.(json.Delim); ok {
+			out.WriteRune(rune(d))
+		}
+		return nil
+	case string:
+		return writeJSON(out, f(token))
+	default:
+		return writeJSON(out, token)
+	}
+}
+
+func writeJSON[T any](out *bytes.Buffer, v T) error {
+	line, err := encodeLine(v)
+	out.Write(bytes.TrimSuffix(line, []byte("\n")))
+	return err
+}

@@ -1,0 +1,128 @@
+package history
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// What stands where a provider asks for a text and there is none.
+const (
+	noOutput = "(no output)"
+	noResult = "(no result: the call was interrupted)"
+)
+
+// Messages gives the round as it is sent: the assistant message, then one result for each of its calls, in their
+// order. It is empty where the assistant said nothing.
+//
+//   - Results together take at most their share of the window, each cut in its middle; so do the calls' arguments.
+//   - A call without a result, as an interruption leaves it, is answered by a note that says so.
+//   - Blank text is left out, and thinking that was cut off before it was signed. An assistant message without text and
+//     calls is left out.
+//   - A call that names no tool was cut off and is left out with its result.
+func (r Round) Messages(limits Limits, s sizing.Sizing) []chat.Message {
+	limits = limits.withDefaults()
+	assistant := r.Assistant.Message
+	assistant.Content = sayable(assistant.Content)
+	assistant.ToolCalls = clipCalls(s, assistant.ToolCalls, int(limits.Arguments*float64(s.Window)), limits.Head)
+	if len(assistant.ToolCalls) == 0 && !hasAnswer(assistant.Content) {
+		return nil
+	}
+	messages := append(make([]chat.Message, 0, 1+len(assistant.ToolCalls)), assistant)
+	sizes := make([]int, len(assistant.ToolCalls))
+	for i, c := range assistant.ToolCalls {
+		m := r.result(c.ID)
+		for _, p := range m.Content {
+			sizes[i] += s.CountPart(p)
+		}
+		messages = append(messages, m)
+	}
+	shares := fairly(sizes, int(limits.Results*float64(s.Window)))
+	for i, size := range sizes {
+		if size > shares[i] {
+			m := &messages[i+1]
+			m.Content = clipParts(s, m.Content, shares[i], limits.Head)
+		}
+	}
+	return messages
+}
+
+// result gives the answer to a call, a note where there is none.
+func (r Round) result(callID string) chat.Message {
+	for _, e := range r.Results {
+		if m := e.Message; m.ToolCallID == callID {
+			if m.Content = sayable(m.Content); len(m.Content) == 0 {
+				m.Content = chat.Parts{chat.Text(noOutput)}
+			}
+			return m
+		}
+	}
+	m := chat.ToolResult(callID, noResult)
+	m.IsError = true
+	return m
+}
+
+// sayable leaves out what providers refuse: blank text and unsigned thinking.
+func sayable(parts chat.Parts) chat.Parts {
+	kept := make(chat.Parts, 0, len(parts))
+	for _, p := range parts {
+		switch p := p.(type) {
+		case nil:
+			continue
+		case chat.Text:
+			if blank(string(p)) {
+				continue
+			}
+		case chat.Thinking:
+			if p.Signature == "" && p.Encrypted == "" {
+				continue
+			}
+		}
+		kept = append(kept, p)
+	}
+	return kept
+}
+
+// blank tells that a text is white space only, for a provider or for the renderer.
+func blank(s string) bool {
+	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' }) == ""
+}
+
+// hasAnswer tells that there is something besides thinking.
+func hasAnswer(parts chat.Parts) bool {
+	for _, p := range parts {
+		switch p.(type) {
+		case chat.Thinking, chat.CacheBreakpoint:
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// clipCalls cuts arguments so that they take at most limit tokens together.
+func clipCalls(t sizing.Tokenizer, calls []chat.ToolCall, limit int, head float64) []chat.ToolCall {
+	var kept []chat.ToolCall
+	var sizes []int
+	for _, c := range calls {
+		if c.ID != "" && c.Name != "" {
+			kept = append(kept, c)
+			sizes = append(sizes, t.CountText(c.Arguments))
+		}
+	}
+	for i, share := range fairly(sizes, limit) {
+		if sizes[i] > share {
+			kept[i].Arguments = clipArguments(t, kept[i].Arguments, share, head)
+		}
+	}
+	return kept
+}
+
+// Message gives the turn's user message as it is sent, and false where it says nothing.
+func (t Turn) Message() (chat.Message, bool) {
+	m := t.User.Message
+	m.Content = sayable(m.Content)
+	return m, len(m.Content) > 0
+}

@@ -1,0 +1,282 @@
+package history
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// Session is a conversation: everything that was said, and the compactions made of it. It is only ever appended to.
+// The zero value is an empty session in memory; [Open] keeps one in a file. It is safe for concurrent use.
+type Session struct {
+	mu       sync.RWMutex
+	log      *log // nil in memory
+	entries  []Entry
+	index    map[string]int // of entries, by id
+	open     map[string]bool
+	next     int // number of the next entry
+	recovery *Recovery
+}
+
+// Open opens the session in a file for writing, and makes the file where there is none. A torn last line, as a crash
+// leaves it, is set aside ([Session.Recovered] tells). The error is [ErrLocked] where another writer has it open and a
+// [*CorruptError] where a line in the middle cannot be read.
+func Open(path string) (*Session, error) {
+	l, entries, _, recovery, err := openLog(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{log: l, recovery: recovery}
+	if err := s.load(entries); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	if l.size == 0 {
+		head, err := encodeLine(header{Type: typeSession, Version: version, ID: rand.Text(), Time: time.Now().UTC()})
+		if err == nil {
+			err = l.write(head, 1)
+		}
+		if err != nil {
+			return nil, errors.Join(err, l.close())
+		}
+	}
+	return s, nil
+}
+
+// Read opens the session in a file for reading. It takes no lock and changes nothing; a torn last line is left out.
+func Read(path string) (*Session, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	defer f.Close()
+	entries, head, size, torn, err := readLog(path, f)
+	switch {
+	case err != nil:
+		return nil, err
+	case head.Type == "":
+		return nil, &CorruptError{Path: path, Line: 1, Err: errors.New("there is no header of a session")}
+	}
+	s := &Session{log: &log{path: path, size: size, lines: len(entries) + 1}}
+	if len(torn) > 0 {
+		s.recovery = &Recovery{Line: len(entries) + 2, Bytes: len(torn)}
+	}
+	return s, s.load(entries)
+}
+
+// load takes in entries that were read.
+func (s *Session) load(entries []Entry) error {
+	for i, e := range entries {
+		if _, again := s.index[e.ID]; again {
+			return &CorruptError{Path: s.log.path, Line: i + 2, Err: fmt.Errorf("a second entry with the id %q", e.ID)}
+		}
+		s.take(e)
+	}
+	return nil
+}
+
+// take adds an entry that is safe in the log.
+func (s *Session) take(e Entry) {
+	if s.index == nil {
+		s.index, s.open = map[string]int{}, map[string]bool{}
+	}
+	s.index[e.ID] = len(s.entries)
+	s.entries = append(s.entries, e)
+	if n, err := strconv.Atoi(strings.TrimPrefix(e.ID, "e")); err == nil {
+		s.next = max(s.next, n)
+	}
+	for _, c := range e.Message.ToolCalls {
+		s.open[c.ID] = true
+	}
+	delete(s.open, e.Message.ToolCallID)
+}
+
+// Append adds messages, all or none. In a file they are on disk when it returns.
+//
+// System messages are refused: what the system says is the prompt's to say anew each time. So is a tool message that
+// answers no open call, a message with two calls of one id, and text that JSON cannot hold where only text may stand.
+// An assistant message that was cut short may be empty.
+func (s *Session) Append(messages ...chat.Message) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	open := map[string]bool{}
+	for i, m := range messages {
+		if err := s.check(m, open); err != nil {
+			return fmt.Errorf("history: message %d of %d: %w", i+1, len(messages), err)
+		}
+	}
+	entries := make([]Entry, len(messages))
+	for i, m := range messages {
+		entries[i] = Entry{Type: TypeMessage, Message: m}
+	}
+	return s.append(entries)
+}
+
+// check tells what keeps a message from being appended. Open are the calls of the messages appended with it.
+func (s *Session) check(m chat.Message, open map[string]bool) error {
+	switch m.Role {
+	case chat.RoleUser, chat.RoleAssistant:
+	case chat.RoleTool:
+		if !s.open[m.ToolCallID] && !open[m.ToolCallID] {
+			return &PairingError{CallID: m.ToolCallID, Reason: "answers no open tool call"}
+		}
+		open[m.ToolCallID] = false
+	case chat.RoleSystem:
+		return ErrSystemMessage
+	default:
+		return fmt.Errorf("unknown role %q", m.Role)
+	}
+	seen := map[string]bool{}
+	for _, c := range m.ToolCalls {
+		if seen[c.ID] {
+			return &PairingError{CallID: c.ID, Reason: "stands twice in one message"}
+		}
+		seen[c.ID], open[c.ID] = true, true
+		for _, text := range []string{c.ID, c.Name, c.Arguments} {
+			if !utf8.ValidString(text) {
+				return fmt.Errorf("tool call %q is not valid UTF-8", c.ID)
+			}
+		}
+	}
+	if !utf8.ValidString(m.Name) || !utf8.ValidString(m.ToolCallID) {
+		return errors.New("its name or tool call id is not valid UTF-8")
+	}
+	for i, p := range m.Content {
+		if t, ok := p.(chat.Thinking); ok && !utf8.ValidString(t.Text+t.Signature+t.Encrypted) {
+			return fmt.Errorf("part %d is thinking that is not valid UTF-8", i)
+		}
+	}
+	return nil
+}
+
+// ErrSystemMessage tells that a system message was to be appended.
+var ErrSystemMessage = errors.New("a system message: the prompt renders it, a session does not keep it")
+
+// PairingError tells of a tool call and a result that do not belong together.
+type PairingError struct {
+	CallID string
+	Reason string
+}
+
+func (e *PairingError) Error() string { return fmt.Sprintf("tool call %q %s", e.CallID, e.Reason) }
+
+// Compact adds a compaction. From then on the session shows its messages in place of what it covers.
+func (s *Session) Compact(c Compaction) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.checkCompaction(c); err != nil {
+		return fmt.Errorf("history: compaction: %w", err)
+	}
+	return s.append([]Entry{{Type: TypeCompaction, Compaction: c}})
+}
+
+func (s *Session) checkCompaction(c Compaction) error {
+	if len(c.Messages) == 0 {
+		return errors.New("it has no messages to show")
+	}
+	for i, m := range c.Messages {
+		if m.Role != chat.RoleUser {
+			return fmt.Errorf("message %d is from %s: what stands for history is the user's", i+1, m.Role)
+		}
+	}
+	if c.FirstKept == "" {
+		return nil
+	}
+	i, ok := s.index[c.FirstKept]
+	if !ok {
+		return fmt.Errorf("there is no entry %q to keep from", c.FirstKept)
+	}
+	if e := s.entries[i]; e.Type != TypeMessage || e.Message.Role == chat.RoleTool {
+		return fmt.Errorf("entry %q is no place to cut: it is neither a user's nor an assistant's message", c.FirstKept)
+	}
+	if i < boundary(s.entries, s.index) {
+		return fmt.Errorf("entry %q is covered by an earlier compaction", c.FirstKept)
+	}
+	return nil
+}
+
+// append writes entries and takes them in.
+func (s *Session) append(entries []Entry) error {
+	var data bytes.Buffer
+	parent := ""
+	if len(s.entries) > 0 {
+		parent = s.entries[len(s.entries)-1].ID
+	}
+	now := time.Now().UTC()
+	for i := range entries {
+		e := &entries[i]
+		e.ID, e.Parent, e.Time = "e"+strconv.Itoa(s.next+1+i), parent, now
+		line, err := e.encode()
+		if err != nil {
+			return fmt.Errorf("history: %w", err)
+		}
+		data.Write(line)
+		parent = e.ID
+	}
+	if err := s.log.write(data.Bytes(), len(entries)); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		s.take(e)
+	}
+	return nil
+}
+
+// Entries gives all entries in order.
+func (s *Session) Entries() []Entry {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Clone(s.entries)
+}
+
+// Len is the number of entries. It grows with every append and never falls.
+func (s *Session) Len() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.entries)
+}
+
+// Path of the file, absolute, or "" for a session in memory.
+func (s *Session) Path() string {
+	if s.log == nil {
+		return ""
+	}
+	return s.log.path
+}
+
+// Lines of the file, its header included; 0 for a session in memory.
+func (s *Session) Lines() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.log == nil {
+		return 0
+	}
+	return s.log.lines
+}
+
+// Recovered tells of a torn last line found on opening, nil where there was none.
+func (s *Session) Recovered() *Recovery { return s.recovery }
+
+// Close gives the file up. The entries stay readable. Closing twice, or a session in memory, does nothing.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.log == nil || errors.Is(s.log.broken, ErrClosed) {
+		return nil
+	}
+	return s.log.close()
+}

@@ -1,0 +1,128 @@
+package history
+
+import (
+	"context"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// View is what of a session a model sees.
+type View struct {
+	// Compacted stands for what was compacted; empty before the first compaction.
+	Compacted []chat.Message
+	// Turns that are kept word for word. The last one is the current turn.
+	Turns []Turn
+}
+
+// Turn is a user message and the rounds that answer it.
+type Turn struct {
+	// User message; its ID is "" where the session starts without one.
+	User   Entry
+	Rounds []Round
+}
+
+// Round is one assistant message with all its tool results.
+type Round struct {
+	Assistant Entry
+	// Results in the order in which they came. A call that was cut short has none.
+	Results []Entry
+}
+
+// View gives what a model sees of the session: the messages of the latest compaction, then what it kept and what was
+// said since. The user message of a turn is kept as long as a round of it is, and that of the current turn always.
+func (s *Session) View() View {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return view(s.entries, boundary(s.entries, s.index), latest(s.entries))
+}
+
+// latest gives the messages of the latest compaction.
+func latest(entries []Entry) []chat.Message {
+	for i := len(entries) - 1; i >= 0; i-- {
+		if entries[i].Type == TypeCompaction {
+			return entries[i].Compaction.Messages
+		}
+	}
+	return nil
+}
+
+// boundary is the index of the first entry that the latest compaction does not cover.
+func boundary(entries []Entry, index map[string]int) int {
+	for i := len(entries) - 1; i >= 0; i-- {
+		if entries[i].Type != TypeCompaction {
+			continue
+		}
+		if kept, ok := index[entries[i].Compaction.FirstKept]; ok {
+			return kept
+		}
+		return i + 1
+	}
+	return 0
+}
+
+// view makes turns of the messages from a boundary on.
+func view(entries []Entry, boundary int, compacted []chat.Message) View {
+	v := View{Compacted: compacted}
+	var turn Turn
+	var covered bool // the turn has nothing that is kept, as far as it has been read
+	calls := map[string]*Round{}
+	var rounds []*Round
+	end := func(current bool) {
+		for _, r := range rounds {
+			turn.Rounds = append(turn.Rounds, *r)
+		}
+		if !covered || len(turn.Rounds) > 0 || current && turn.User.ID != "" {
+			if turn.User.ID != "" || len(turn.Rounds) > 0 {
+				v.Turns = append(v.Turns, turn)
+			}
+		}
+	}
+	for i, e := range entries {
+		if e.Type != TypeMessage {
+			continue
+		}
+		switch e.Message.Role {
+		case chat.RoleUser:
+			end(false)
+			turn, rounds, covered = Turn{User: e}, nil, i < boundary
+		case chat.RoleAssistant:
+			r := &Round{Assistant: e}
+			for _, c := range e.Message.ToolCalls {
+				calls[c.ID] = r
+			}
+			if i >= boundary {
+				rounds = append(rounds, r)
+			}
+		case chat.RoleTool:
+			if r := calls[e.Message.ToolCallID]; r != nil {
+				r.Results = append(r.Results, e)
+			}
+		}
+	}
+	end(true)
+	return v
+}
+
+// previewKey finds a compaction that is being tried in a context.
+type previewKey struct{ session *Session }
+
+// Preview gives a context in which the elements of this package show the session as if the compaction had been made.
+// It is how a compactor sees that a compaction helps before it is written.
+func Preview(ctx context.Context, s *Session, c Compaction) context.Context {
+	return context.WithValue(ctx, previewKey{s}, c)
+}
+
+// viewIn gives the session's view, or the one that is being tried.
+func viewIn(ctx context.Context, s *Session) View {
+	c, trying := ctx.Value(previewKey{s}).(Compaction)
+	if !trying {
+		return s.View()
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	first, ok := s.index[c.FirstKept]
+	if !ok {
+		first = len(s.entries)
+	}
+	return view(s.entries, first, c.Messages)
+}

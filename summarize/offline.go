@@ -1,0 +1,256 @@
+package summarize
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// Offline is a [chat.Model] that needs no network. It understands nothing: its summary is a digest of what the messages
+// hold on their surface, namely what the user said, which files the calls name, a line for each tool call, and errors,
+// packed to the room it is given by this module's own renderer. A digest of a digest carries its lines on.
+type Offline struct {
+	// Tokenizer that the digest is measured with.
+	Tokenizer sizing.Tokenizer
+}
+
+// defaultDigest is how many tokens a digest takes where the request names no limit.
+const defaultDigest = 2000
+
+// sections of a digest, in the order in which they are written, with what their lines are worth: where there is no room
+// for all, those of a lower section go first, and in a section the oldest.
+var sections = [...]section{
+	{"## Earlier summary", 2},
+	{"## The user said", 4},
+	{"## Files", 3},
+	{"## Errors", 1},
+	{"## Tool calls", 0},
+	{"## Last words of the assistant", 5},
+}
+
+type section struct {
+	title string
+	worth int
+}
+
+// Indices of sections.
+const (
+	sectionEarlier = iota
+	sectionUser
+	sectionFiles
+	sectionErrors
+	sectionCalls
+	sectionLast
+)
+
+// digest collects lines, each once.
+type digest struct {
+	lines [len(sections)][]string
+	seen  map[string]bool
+}
+
+// add appends a line to a section. One that is there already moves to the end, where the newest stand.
+func (d *digest) add(section int, line string) {
+	line = strings.TrimSpace(line)
+	if line == "" {
+		return
+	}
+	if d.seen == nil {
+		d.seen = map[string]bool{}
+	}
+	if key := strconv.Itoa(section) + line; d.seen[key] {
+		i := slices.Index(d.lines[section], line)
+		d.lines[section] = slices.Delete(d.lines[section], i, i+1)
+	} else {
+		d.seen[key] = true
+	}
+	d.lines[section] = append(d.lines[section], line)
+}
+
+// Generate answers with a digest of all messages but the system's and the last, which asks for it.
+func (o Offline) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	if o.Tokenizer == nil {
+		return chat.Response{}, errors.New("summarize: Offline.Tokenizer is not set")
+	}
+	if len(req.Messages) == 0 {
+		return chat.Response{}, errors.New("summarize: there is nothing to digest")
+	}
+	last := len(req.Messages) - 1
+	var d digest
+	d.messages(req.Messages[:last])
+	d.plainHistory(req.Messages[last].Text())
+	text, err := o.pack(ctx, d, limitIn(req.Messages[last].Text()))
+	if err != nil {
+		return chat.Response{}, fmt.Errorf("summarize: packing the digest: %w", err)
+	}
+	answer := fmt.Sprintf("<analysis>\nA digest of %d messages, made without a model.\n</analysis>\n<summary>\n%s\n</summary>", last, text)
+	return chat.Response{Message: chat.AssistantMessage(answer)}, nil
+}
+
+var roomHint = regexp.MustCompile(`<summary> block has room for (\d+) tokens`)
+
+// limitIn reads the room that a request leaves for the summary.
+func limitIn(request string) int {
+	if m := roomHint.FindStringSubmatch(request); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil && n > 0 {
+			return n
+		}
+	}
+	return defaultDigest
+}
+
+// messages collects what messages hold on their surface.
+func (d *digest) messages(messages []chat.Message) {
+	calls := map[string]chat.ToolCall{}
+	for _, m := range messages {
+		switch m.Role {
+		case chat.RoleUser:
+			if earlier, ok := withoutWrapper(m.Text()); ok {
+				d.earlier(earlier)
+			} else {
+				d.add(sectionUser, oneLine(m.Text(), 600))
+			}
+		case chat.RoleAssistant:
+			for _, c := range m.ToolCalls {
+				calls[c.ID] = c
+				for _, path := range paths(c.Arguments) {
+					d.add(sectionFiles, path)
+				}
+			}
+			if text := oneLine(m.Text(), 300); text != "" {
+				d.lines[sectionLast] = []string{text}
+			}
+		case chat.RoleTool:
+			d.result(calls[m.ToolCallID], m)
+		}
+	}
+}
+
+// result notes a call in one line, and its error.
+func (d *digest) result(c chat.ToolCall, m chat.Message) {
+	text := m.Text()
+	outcome := fmt.Sprintf("%d lines", strings.Count(strings.TrimRight(text, "\n"), "\n")+1)
+	if m.IsError {
+		outcome = "failed"
+		d.add(sectionErrors, fmt.Sprintf("%s: %s", c.Name, oneLine(text, 200)))
+	}
+	d.add(sectionCalls, fmt.Sprintf("%s(%s): %s", c.Name, oneLine(strings.Trim(c.Arguments, "{}"), 80), outcome))
+}
+
+// earlier takes in a summary that was made before. The lines of a digest go to their sections, anything else is kept as
+// it is.
+func (d *digest) earlier(text string) {
+	at := sectionEarlier
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if i := slices.IndexFunc(sections[:], func(s section) bool { return s.title == line }); i >= 0 {
+			at = i
+			continue
+		}
+		item, isItem := strings.CutPrefix(line, "- ")
+		switch {
+		case at == sectionLast: // of a conversation that has gone on
+		case isItem && at != sectionEarlier:
+			d.add(at, item)
+		default:
+			d.add(sectionEarlier, strings.TrimPrefix(line, "- "))
+		}
+	}
+}
+
+// plainHistory takes in the history of a request in simple mode, line by line.
+func (d *digest) plainHistory(text string) {
+	_, body, ok := strings.Cut(text, "<"+historyTag+">\n")
+	if !ok {
+		return
+	}
+	body, _, _ = strings.Cut(body, "\n</"+historyTag+">")
+	for line := range strings.Lines(html.UnescapeString(body)) {
+		kind, rest, ok := strings.Cut(strings.TrimRight(line, "\n"), ": ")
+		if !ok {
+			continue
+		}
+		switch kind {
+		case "user":
+			d.add(sectionUser, oneLine(rest, 600))
+		case "call":
+			d.add(sectionCalls, oneLine(rest, 120))
+			if _, arguments, ok := strings.Cut(strings.TrimSuffix(rest, ")"), "("); ok {
+				for _, path := range paths(arguments) {
+					d.add(sectionFiles, path)
+				}
+			}
+		case "error":
+			d.add(sectionErrors, oneLine(rest, 200))
+		}
+	}
+}
+
+// pack renders the digest into a number of tokens.
+func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) {
+	var content elements.Nodes
+	for i, s := range sections {
+		if len(d.lines[i]) == 0 {
+			continue
+		}
+		lines := make(elements.Nodes, len(d.lines[i]))
+		for k, line := range d.lines[i] {
+			lines[k] = elements.TextChunk{Props: elements.Props{Priority: new(k)}, Children: elements.Nodes{elements.Text("- " + line)}}
+		}
+		content = append(content, elements.Wrap{
+			Props:    elements.Props{Priority: new(s.worth)},
+			Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(s.title)}}, lines},
+		})
+	}
+	if len(content) == 0 {
+		return "", errors.New("there is nothing to digest")
+	}
+	prompt := elements.UserMessage{Children: content}
+	result, err := render.Render(ctx, prompt, render.Options{Budget: limit, Tokenizer: o.Tokenizer})
+	if err != nil {
+		return "", err
+	}
+	if len(result.Messages) == 0 {
+		return "", fmt.Errorf("there is no room for anything in %d tokens", limit)
+	}
+	return result.Messages[0].Text(), nil
+}
+
+// paths gives the files that a call's arguments name, by the usual names of such arguments.
+func paths(arguments string) []string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal([]byte(arguments), &fields) != nil {
+		return nil
+	}
+	var list []string
+	for _, key := range [...]string{"path", "file", "file_path", "filePath", "filename"} {
+		var path string
+		if json.Unmarshal(fields[key], &path) == nil && path != "" {
+			list = append(list, path)
+		}
+	}
+	return list
+}
+
+// oneLine folds white space and cuts a text to a number of bytes, at the end of a character.
+func oneLine(s string, limit int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && s[limit]&0xC0 == 0x80 {
+		limit--
+	}
+	return s[:limit] + "…"
+}

@@ -1,0 +1,175 @@
+package summarize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+)
+
+const role = `You write the handoff of a working session. Another instance of you continues the work and will see your
+summary in place of the conversation so far, so whatever it needs and you leave out is lost to it.`
+
+const request = `Stop the work here. Summarise the conversation above for whoever continues it. Do not call tools and do not answer the
+user: write text only.
+
+First think it through in an <analysis> block: go over the conversation from its start, and for each request of the
+user note what was wanted, what was done about it, which files and commands were involved and what came out. Check that
+nothing still open is missing. If the conversation begins with an earlier summary, carry over what still matters.
+
+Then write the handoff in a <summary> block, with these eight sections:
+
+1. Conversation Overview: what the user wants, in their words where they matter, and how that changed.
+2. Technical Foundation: languages, libraries, tools, conventions and decisions that the work stands on.
+3. Codebase Status: each file that was read or changed, what it is for, its state, the code that matters in it.
+4. Problem Resolution: what went wrong, why, how it was solved or what was tried.
+5. Progress Tracking: what is done and verified, what is done in part, what is left.
+6. Active Work State: what was being worked on at the very end, exactly.
+7. Recent Operations: the last commands and tool calls and what they gave.
+8. Continuation Plan: the next step, and the ones after it.
+
+Be exact with names, paths, numbers and error texts. Prefer facts to prose.`
+
+// sizeHint asks for a summary that fits.
+func sizeHint(tokens int) elements.Text {
+	return elements.Textf("\nThe <summary> block has room for %d tokens at the most.", tokens)
+}
+
+// summarise asks the model for a summary of what a job covers. What is larger than its window is summarised in pieces,
+// each with the summary of those before it.
+func (c *Compactor) summarise(ctx context.Context, j job, mode Mode) (string, error) {
+	if mode == ModeSimple {
+		return c.ask(ctx, j, j.simplePrompt(c), nil)
+	}
+	previous, rest := j.previous, j.covered
+	for {
+		piece, err := c.piece(ctx, j, previous, rest)
+		if err != nil {
+			return "", err
+		}
+		summary, err := c.ask(ctx, j, j.fullPrompt(previous, rest[:piece]), c.Tools)
+		if err != nil {
+			return "", err
+		}
+		if rest = rest[piece:]; len(rest) == 0 {
+			return summary, nil
+		}
+		previous = []chat.Message{wrap(summary, "")}
+	}
+}
+
+// piece is how many of the units fit into one request with what comes before them, at least one.
+func (c *Compactor) piece(ctx context.Context, j job, previous []chat.Message, rest []unit) (int, error) {
+	for n := len(rest); ; {
+		_, err := c.renderRequest(ctx, j.fullPrompt(previous, rest[:n]))
+		over, ok := errors.AsType[*render.BudgetExceededError](err)
+		if !ok {
+			return n, err
+		}
+		if n == 1 {
+			return 0, fmt.Errorf("a single round is larger than the summarising model's window: %w", err)
+		}
+		for excess := over.Needed - over.Budget; n > 1 && excess > 0; n-- {
+			excess -= rest[n-1].tokens
+		}
+	}
+}
+
+func (c *Compactor) renderRequest(ctx context.Context, prompt elements.Node) (*render.Result, error) {
+	budget := c.ModelBudget
+	if budget == 0 {
+		budget = c.Budget
+	}
+	return render.Render(ctx, prompt, render.Options{Budget: budget, Tokenizer: c.Tokenizer})
+}
+
+// ask sends one request and gives the summary in the answer.
+func (c *Compactor) ask(ctx context.Context, j job, prompt elements.Node, tools []chat.Tool) (string, error) {
+	rendered, err := c.renderRequest(ctx, prompt)
+	if err != nil {
+		return "", fmt.Errorf("rendering the request: %w", err)
+	}
+	choice := chat.ToolChoiceAuto
+	if len(tools) > 0 {
+		choice = chat.ToolChoiceNone
+	}
+	response, err := c.Model.Generate(ctx, chat.Request{
+		Messages: rendered.Messages, Tools: tools, ToolChoice: choice,
+		MaxTokens: 2 * j.room, Temperature: j.policy.Temperature, // the analysis comes first
+	})
+	if err != nil {
+		return "", fmt.Errorf("asking the model: %w", err)
+	}
+	return parseAnswer(response)
+}
+
+// fullPrompt is the history as messages, and the request.
+func (j job) fullPrompt(previous []chat.Message, covered []unit) elements.Node {
+	keep := elements.Props{Required: true}
+	message := func(m chat.Message) elements.Node { return elements.Message(keep, m) }
+	return elements.Fragment{
+		elements.SystemMessage{Props: keep, Children: elements.Nodes{elements.Text(role)}},
+		elements.Map(previous, message),
+		elements.Map(covered, func(u unit) elements.Node { return elements.Map(u.messages, message) }),
+		elements.UserMessage{Props: keep, Children: elements.Nodes{elements.Text(request), sizeHint(j.summaryRoom())}},
+	}
+}
+
+// simplePrompt is the history as one text, packed to what fits.
+func (j job) simplePrompt(c *Compactor) elements.Node {
+	keep := elements.Props{Required: true}
+	lines := make(elements.Nodes, 0, len(j.covered))
+	first := true
+	for i, u := range j.covered {
+		props := elements.Props{Priority: new(i)}
+		if u.user {
+			props.Priority = new(i + len(j.covered)) // what the user said outlasts what was done about it
+			if first {
+				props.Priority = nil
+			}
+			first = false
+		}
+		lines = append(lines, elements.TextChunk{Props: props, Children: elements.Nodes{elements.Text(c.plain(j, u))}})
+	}
+	earlier := elements.Map(j.previous, func(m chat.Message) elements.Node {
+		return elements.TextChunk{Children: elements.Nodes{elements.Text(m.Text())}}
+	})
+	return elements.Fragment{
+		elements.SystemMessage{Props: keep, Children: elements.Nodes{elements.Text(role)}},
+		elements.UserMessage{Children: elements.Nodes{
+			elements.Tag{Name: historyTag, Children: elements.Nodes{earlier, lines}},
+			elements.TextChunk{Props: keep, Children: elements.Nodes{elements.Text(request), sizeHint(j.summaryRoom())}},
+		}},
+	}
+}
+
+// historyTag holds the history in simple mode.
+const historyTag = "history"
+
+// plain is a unit as text.
+func (c *Compactor) plain(j job, u unit) string {
+	var b strings.Builder
+	for _, m := range u.messages {
+		switch m.Role {
+		case chat.RoleTool:
+			result := "result"
+			if m.IsError {
+				result = "error"
+			}
+			fmt.Fprintf(&b, "%s: %s\n", result, history.Clip(c.Tokenizer, m.Text(), j.policy.SimpleResult, 0.4))
+		default:
+			if text := m.Text(); text != "" {
+				fmt.Fprintf(&b, "%s: %s\n", m.Role, text)
+			}
+		}
+		for _, call := range m.ToolCalls {
+			fmt.Fprintf(&b, "call: %s(%s)\n", call.Name, history.Clip(c.Tokenizer, call.Arguments, j.policy.SimpleResult, 0.4))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,61 @@
+package summarize
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// Script is a [chat.Model] that answers from a script and remembers what it was asked. It is for tests and
+// demonstrations: it understands nothing. The zero value fails at the first request.
+type Script struct {
+	// Steps in order, one a request. When they are over, requests fail.
+	Steps []Step
+
+	mu       sync.Mutex
+	requests []chat.Request
+}
+
+// Step answers one request.
+type Step func(ctx context.Context, req chat.Request) (chat.Response, error)
+
+// Say answers with a text.
+func Say(text string) Step {
+	return func(context.Context, chat.Request) (chat.Response, error) {
+		return chat.Response{Message: chat.AssistantMessage(text)}, nil
+	}
+}
+
+// SaySummary answers with a text as the summary, in the form that a compactor asks for.
+func SaySummary(text string) Step {
+	return Say("<analysis>\nscripted\n</analysis>\n<summary>\n" + text + "\n</summary>")
+}
+
+// Fail answers with an error.
+func Fail(err error) Step {
+	return func(context.Context, chat.Request) (chat.Response, error) { return chat.Response{}, err }
+}
+
+// Generate takes the next step.
+func (s *Script) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	s.mu.Lock()
+	n := len(s.requests)
+	s.requests = append(s.requests, req)
+	s.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return chat.Response{}, context.Cause(ctx)
+	}
+	if n >= len(s.Steps) {
+		return chat.Response{}, errScriptOver
+	}
+	return s.Steps[n](ctx, req)
+}
+
+// Requests gives what the model was asked so far.
+func (s *Script) Requests() []chat.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
