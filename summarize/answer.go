@@ -63,9 +63,6 @@ func wrap(summary, crumb string) chat.Message {
 
 func (j job) standIn(summary string) chat.Message { return wrap(summary, j.crumb) }
 
-// summaryRoom is what is left of the room for the model's words.
-func (j job) summaryRoom() int { return max(1, j.room-len(j.crumb)/3-32) }
-
 // checkSize refuses what does not fit or does not help.
 func (j job) checkSize(t sizing.Tokenizer, stand chat.Message) error {
 	tokens := t.CountMessage(stand)

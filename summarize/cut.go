@@ -49,9 +49,13 @@ type job struct {
 	previous      []chat.Message // what stands for the entries that were compacted before
 	covered, kept []unit
 	firstKept     string
-	room          int    // tokens that what stands for the covered units may take
 	crumb         string // the breadcrumb
+	room          int    // tokens that what stands for the covered units may take
+	frame         int    // tokens of that without the summary's words
 }
+
+// words is how many tokens are left for the summary's words. What is joined may count one or two more.
+func (j job) words() int { return j.room - j.frame - 2 }
 
 // plan chooses the cut, by trying whether the prompt would fit.
 func (c *Compactor) plan(ctx context.Context, prompt elements.Node, policy Policy) (job, error) {
@@ -62,7 +66,8 @@ func (c *Compactor) plan(ctx context.Context, prompt elements.Node, policy Polic
 	}
 	newest := len(all) - 1
 	j := job{policy: policy, previous: view.Compacted, crumb: breadcrumb(policy, c.Session)}
-	wanted := min(int(policy.Summary*float64(c.Budget)), policy.SummaryMax)
+	j.frame = c.Tokenizer.CountMessage(j.standIn(""))
+	wanted := max(min(int(policy.Summary*float64(c.Budget)), policy.SummaryMax), j.frame+minWords)
 
 	cuts := []int{tail(all, int(policy.Keep*float64(c.Budget)))}
 	if cuts[0] != newest {
@@ -74,7 +79,7 @@ func (c *Compactor) plan(ctx context.Context, prompt elements.Node, policy Polic
 		if !worthwhile(j.covered) {
 			continue
 		}
-		room, err := c.room(ctx, prompt, j.firstKept, wanted)
+		room, err := c.room(ctx, prompt, j, wanted)
 		if err == nil {
 			if cut != newest && room < wanted {
 				last = ErrNoRoom
@@ -111,8 +116,8 @@ func worthwhile(covered []unit) bool {
 }
 
 // room is how many tokens a summary may take so that the prompt fits: what is wanted, or what there is.
-func (c *Compactor) room(ctx context.Context, prompt elements.Node, firstKept string, wanted int) (int, error) {
-	nothing := history.Compaction{Messages: []chat.Message{chat.UserMessage("…")}, FirstKept: firstKept}
+func (c *Compactor) room(ctx context.Context, prompt elements.Node, j job, wanted int) (int, error) {
+	nothing := history.Compaction{Messages: []chat.Message{chat.UserMessage("…")}, FirstKept: j.firstKept}
 	ctx = history.Preview(ctx, c.Session, nothing)
 	_, err := c.render(ctx, prompt, max(1, c.Budget-wanted))
 	if err == nil {
@@ -122,8 +127,8 @@ func (c *Compactor) room(ctx context.Context, prompt elements.Node, firstKept st
 	if !ok {
 		return 0, fmt.Errorf("trying the cut: %w", err)
 	}
-	if room := c.Budget - over.Needed; over.Limit == "" && room >= minSummary {
+	if room := c.Budget - over.Needed; over.Limit == "" && room >= j.frame+minWords {
 		return min(room, wanted), nil
 	}
-	return 0, fmt.Errorf("%w: that takes %d of %d tokens", ErrNoRoom, over.Needed, c.Budget)
+	return 0, fmt.Errorf("%w: that takes %d of %d tokens, and a summary at least %d", ErrNoRoom, over.Needed, over.Budget+wanted, j.frame+minWords)
 }

@@ -15,7 +15,8 @@ type Policy struct {
 	Keep float64
 	// Summary is the share of the budget that the summary may take, from 0 to 1. Defaults to 0.2.
 	Summary float64
-	// SummaryMax is the most tokens that it may take. Defaults to 10,000.
+	// SummaryMax is the most tokens that it may take, 100 or more. Defaults to 10,000. A small window and a long
+	// breadcrumb can make it more: there is always room for 100 tokens of words.
 	SummaryMax int
 	// Temperature at which the model is asked. Defaults to the model's own.
 	Temperature *float64
@@ -54,8 +55,8 @@ func (p Policy) check() error {
 		return fmt.Errorf("summarize: Policy.Keep is %v: it is a share between 0 and 1", p.Keep)
 	case !(p.Summary >= 0 && p.Summary <= 1):
 		return fmt.Errorf("summarize: Policy.Summary is %v: it is a share between 0 and 1", p.Summary)
-	case p.SummaryMax < 0 || p.SummaryMax > 0 && p.SummaryMax < minSummary:
-		return fmt.Errorf("summarize: Policy.SummaryMax is %d: it is %d tokens or more", p.SummaryMax, minSummary)
+	case p.SummaryMax < 0 || p.SummaryMax > 0 && p.SummaryMax < minWords:
+		return fmt.Errorf("summarize: Policy.SummaryMax is %d: it is %d tokens or more", p.SummaryMax, minWords)
 	case p.SimpleResult < 0:
 		return errors.New("summarize: Policy.SimpleResult is below 0")
 	}
@@ -85,5 +86,5 @@ func (p Policy) modes() []Mode {
 	return []Mode{p.Mode}
 }
 
-// minSummary is the least room, in tokens, in which a summary with its breadcrumb is worth making.
-const minSummary = 200
+// minWords is the least room, in tokens, in which a summary's words are worth having.
+const minWords = 100

@@ -116,7 +116,7 @@ func (j job) fullPrompt(previous []chat.Message, covered []unit) elements.Node {
 		elements.SystemMessage{Props: keep, Children: elements.Nodes{elements.Text(role)}},
 		elements.Map(previous, message),
 		elements.Map(covered, func(u unit) elements.Node { return elements.Map(u.messages, message) }),
-		elements.UserMessage{Props: keep, Children: elements.Nodes{elements.Text(request), sizeHint(j.summaryRoom())}},
+		elements.UserMessage{Props: keep, Children: elements.Nodes{elements.Text(request), sizeHint(j.words())}},
 	}
 }
 
@@ -143,7 +143,7 @@ func (j job) simplePrompt(c *Compactor) elements.Node {
 		elements.SystemMessage{Props: keep, Children: elements.Nodes{elements.Text(role)}},
 		elements.UserMessage{Children: elements.Nodes{
 			elements.Tag{Name: historyTag, Children: elements.Nodes{earlier, lines}},
-			elements.TextChunk{Props: keep, Children: elements.Nodes{elements.Text(request), sizeHint(j.summaryRoom())}},
+			elements.TextChunk{Props: keep, Children: elements.Nodes{elements.Text(request), sizeHint(j.words())}},
 		}},
 	}
 }

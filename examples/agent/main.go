@@ -1,0 +1,248 @@
+// Command agent shows promptree's main job: an agent's prompt is composed, fitted to its window, and compacted when it
+// overflows.
+//
+//	go run ./examples/agent
+//
+// An agent surveys a folder (this repository, or -dir) with tools that really list, read, search and count, in a window
+// so small that excerpts and hints are pruned and the history is compacted. At the end it is asked for a detail that
+// its summary lacks, and finds it in the transcript that the summary names. Its model is scripted; what the tools return
+// is not. No key and no network is needed.
+//
+//	go run ./examples/agent -session FILE -window 200000
+//
+// puts a recorded session through the same rendering and compaction instead.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/promptree-go/promptree/examples/internal/agent"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1 // the agent did not find what it was asked for
+	exitUsage       = 2 // a flag, a file or the window is no good
+	exitInterrupted = 130
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// options are what the command line asks for.
+type options struct {
+	dir, session, transcript string
+	window                   int
+	json, noBreadcrumb       bool
+	pace                     time.Duration
+}
+
+// Windows in tokens where -window is not given.
+const (
+	surveyWindow = 9_000
+	replayWindow = 128_000
+)
+
+// usageError is what the user can mend.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func parse(args []string, stdout io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("agent", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&o.dir, "dir", ".", "folder that the agent surveys")
+	flags.StringVar(&o.session, "session", "", "recorded session to replay instead")
+	flags.StringVar(&o.transcript, "transcript", "", "file to keep the session in; a new one in a temporary folder where it is left out")
+	flags.IntVar(&o.window, "window", 0, fmt.Sprintf("context window in tokens (default %d, %d with -session)", surveyWindow, replayWindow))
+	flags.BoolVar(&o.json, "json", false, "print one JSON object a round, and one with totals")
+	flags.BoolVar(&o.noBreadcrumb, "no-breadcrumb", false, "leave the breadcrumb out of summaries, to see what it is for")
+	flags.DurationVar(&o.pace, "pace", 0, "time to wait after each round, such as 300ms")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(stdout)
+			flags.Usage()
+			return o, err
+		}
+		return o, usageError{fmt.Errorf("%w (-help lists the flags)", err)}
+	}
+	given := false
+	flags.Visit(func(f *flag.Flag) { given = given || f.Name == "window" })
+	switch {
+	case flags.NArg() > 0:
+		return o, usageError{fmt.Errorf("unexpected argument %q (-help lists the flags)", flags.Arg(0))}
+	case given && o.window <= 0:
+		return o, usageError{fmt.Errorf("-window is %d: it is a number of tokens, 1 or more", o.window)}
+	case o.pace < 0:
+		return o, usageError{fmt.Errorf("-pace is %v: it is a time, 0 or more", o.pace)}
+	case !given && o.session != "":
+		o.window = replayWindow
+	case !given:
+		o.window = surveyWindow
+	}
+	return o, nil
+}
+
+// run is the program. It returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	transcript := ""
+	if err == nil {
+		transcript, err = work(ctx, o, stdout)
+	}
+	return report(err, transcript, stderr)
+}
+
+// report says in one line what went wrong, and gives the exit code.
+func report(err error, transcript string, stderr io.Writer) int {
+	if err == nil {
+		return exitOK
+	}
+	kept := ""
+	if transcript != "" {
+		kept = "; transcript: " + transcript
+	}
+	_, usage := errors.AsType[usageError](err)
+	_, tooSmall := errors.AsType[*render.BudgetExceededError](err)
+	switch {
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintf(stderr, "agent: interrupted%s\n", kept)
+		return exitInterrupted
+	case usage:
+		fmt.Fprintf(stderr, "agent: %s\n", oneLine(err))
+		return exitUsage
+	case tooSmall:
+		fmt.Fprintf(stderr, "agent: the window is too small: %s%s\n", oneLine(err), kept)
+		return exitUsage
+	default:
+		fmt.Fprintf(stderr, "agent: %s%s\n", oneLine(err), kept)
+		return exitFailed
+	}
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// openSession opens the transcript, a new one in a temporary folder where no name is given.
+func openSession(path string) (*history.Session, error) {
+	if path == "" {
+		dir, err := os.MkdirTemp("", "promptree-agent-")
+		if err != nil {
+			return nil, err
+		}
+		path = filepath.Join(dir, "transcript.jsonl")
+	}
+	session, err := history.Open(path)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if session.Len() > 0 {
+		return nil, errors.Join(usageError{fmt.Errorf("%s holds a session already: name another file", path)}, session.Close())
+	}
+	return session, nil
+}
+
+// work opens what the run needs, runs the survey or the replay, and tells where the transcript is.
+func work(ctx context.Context, o options, stdout io.Writer) (transcript string, err error) {
+	tokenizer, err := openai.New("o200k_base")
+	if err != nil {
+		return "", err
+	}
+	var job func(session *history.Session, onRound func(agent.Round)) (answer string, err error)
+	var title string
+	window := sizing.Window{Tokens: o.window, Answer: min(openai.ReplyPriming, o.window-1)}
+	if o.session != "" {
+		recording, err := read(o.session)
+		if err != nil {
+			return "", err
+		}
+		title = fmt.Sprintf("Replay of %s in a window of %d tokens. Summaries are offline digests.", o.session, o.window)
+		job = func(session *history.Session, onRound func(agent.Round)) (string, error) {
+			return "", replay(ctx, o.session, recording, session, tokenizer, window, onRound)
+		}
+	} else {
+		if _, err := os.ReadDir(o.dir); err != nil {
+			return "", usageError{err}
+		}
+		title = "The model of this agent is scripted, its summaries are offline digests; what its tools return is real."
+		job = func(session *history.Session, onRound func(agent.Round)) (string, error) {
+			return surveyFolder(ctx, o, session, tokenizer, window, onRound)
+		}
+	}
+	session, err := openSession(o.transcript)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+
+	var out printer = lines{json.NewEncoder(stdout)}
+	if !o.json {
+		t := table{stdout}
+		t.head(title)
+		out = t
+	}
+	sum := totals{Transcript: session.Path()}
+	sum.Answer, err = job(session, func(r agent.Round) {
+		sum.add(r)
+		out.round(r)
+	})
+	if err == nil {
+		out.end(sum)
+	}
+	return session.Path(), err
+}
+
+// surveyFolder lets the scripted agent work, and checks what it answers.
+func surveyFolder(ctx context.Context, o options, session *history.Session, tokenizer sizing.Tokenizer, window sizing.Window, onRound func(agent.Round)) (string, error) {
+	tools, err := agent.NewTools(o.dir, session.Path())
+	if err != nil {
+		return "", usageError{err}
+	}
+	defer tools.Close()
+	model := &survey{}
+	policy := summarize.CopilotChat()
+	policy.NoBreadcrumb = o.noBreadcrumb
+	worker := &agent.Agent{
+		Model: model, Summarizer: summarize.Offline{Tokenizer: tokenizer}, Session: session, Tools: tools,
+		Tokenizer: tokenizer, Window: window, Policy: policy, Pace: o.pace, OnRound: onRound,
+	}
+	if _, err := worker.Ask(ctx, surveyTask); err != nil {
+		return "", err
+	}
+	answer, err := worker.Ask(ctx, fmt.Sprintf(recallTask, model.first))
+	if err != nil {
+		return "", err
+	}
+	want, err := tools.Sum(model.first)
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains(answer, want) {
+		return "", fmt.Errorf("the agent did not find what it was asked for; it said: %s", answer)
+	}
+	return answer, nil
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/promptree-go/promptree/examples/internal/agent"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// printer shows a run, round by round.
+type printer interface {
+	round(agent.Round)
+	end(totals)
+}
+
+// totals of a run.
+type totals struct {
+	Rounds      int    `json:"rounds"`
+	Compactions int    `json:"compactions"`
+	Sent        int    `json:"tokensSent"` // over all rounds
+	Peak        int    `json:"peakTokens"`
+	Budget      int    `json:"budget"`
+	Dropped     int    `json:"dropped"` // pieces, over all rounds
+	Transcript  string `json:"transcript"`
+	Answer      string `json:"answer,omitempty"`
+}
+
+func (t *totals) add(r agent.Round) {
+	t.Rounds = r.Number
+	t.Compactions += len(r.Compactions)
+	t.Sent += r.Tokens
+	t.Peak = max(t.Peak, r.Tokens)
+	t.Budget = r.Budget
+	t.Dropped += r.Dropped
+}
+
+// table prints for people.
+type table struct{ w io.Writer }
+
+const (
+	barWidth = 24
+	didWidth = 46
+)
+
+func (t table) head(title string) {
+	fmt.Fprintf(t.w, "%s\n\n", title)
+	fmt.Fprintf(t.w, "%5s  %-*s  %-*s  %15s  %7s\n", "round", didWidth, "did", barWidth, "budget", "tokens", "dropped")
+}
+
+func (t table) round(r agent.Round) {
+	for _, c := range r.Compactions {
+		fmt.Fprintf(t.w, "       compacted: needed %d tokens, takes %d (%d steps summarised, %d kept, %s mode)\n",
+			c.TokensBefore, c.TokensAfter, c.Covered, c.Kept, c.Mode)
+	}
+	fmt.Fprintf(t.w, "%5d  %-*s  %s  %7d/%7d  %7d\n", r.Number, didWidth, fit(r.Did), bar(r.Tokens, r.Budget), r.Tokens, r.Budget, r.Dropped)
+}
+
+func (t table) end(sum totals) {
+	if sum.Answer != "" {
+		fmt.Fprintf(t.w, "\n%s\n", sum.Answer)
+	}
+	fmt.Fprintf(t.w, "\n%d rounds, %d compactions, %d tokens sent, at most %d of %d; transcript: %s\n",
+		sum.Rounds, sum.Compactions, sum.Sent, sum.Peak, sum.Budget, sum.Transcript)
+}
+
+// bar fills as the budget does.
+func bar(tokens, budget int) string {
+	n := min(barWidth, (tokens*barWidth+budget-1)/budget)
+	return strings.Repeat("█", n) + strings.Repeat("░", barWidth-n)
+}
+
+// fit cuts a text to its column, or fills it up.
+func fit(s string) string {
+	if r := []rune(s); len(r) > didWidth {
+		return string(r[:didWidth-1]) + "…"
+	}
+	return s
+}
+
+// lines prints for machines, one JSON object a line.
+type lines struct{ enc *json.Encoder }
+
+type roundLine struct {
+	Round       int              `json:"round"`
+	Did         string           `json:"did"`
+	Tokens      int              `json:"tokens"`
+	Budget      int              `json:"budget"`
+	Dropped     int              `json:"dropped"`
+	Compactions []compactionLine `json:"compactions,omitempty"`
+}
+
+type compactionLine struct {
+	Before int            `json:"tokensBefore"`
+	After  int            `json:"tokensAfter"`
+	Mode   summarize.Mode `json:"mode"`
+}
+
+func (l lines) round(r agent.Round) {
+	line := roundLine{Round: r.Number, Did: r.Did, Tokens: r.Tokens, Budget: r.Budget, Dropped: r.Dropped}
+	for _, c := range r.Compactions {
+		line.Compactions = append(line.Compactions, compactionLine{Before: c.TokensBefore, After: c.TokensAfter, Mode: c.Mode})
+	}
+	_ = l.enc.Encode(line) // a closed pipe ends the program by itself
+}
+
+func (l lines) end(sum totals) {
+	_ = l.enc.Encode(struct {
+		Totals totals `json:"totals"`
+	}{sum})
+}

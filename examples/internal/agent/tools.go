@@ -1,0 +1,298 @@
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// Tools work on the files of one folder, and on the transcript.
+type Tools struct {
+	root       *os.Root
+	transcript string // absolute path of the one file outside the folder that may be read
+}
+
+// NewTools opens a folder.
+func NewTools(dir, transcript string) (*Tools, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Tools{root: root, transcript: transcript}, nil
+}
+
+// Close gives the folder up.
+func (t *Tools) Close() error { return t.root.Close() }
+
+// Limits of what a tool returns.
+const (
+	maxListed  = 200
+	maxMatches = 20
+	maxExcerpt = 120 // bytes shown of a line that matches
+	maxFile    = 8 << 20
+)
+
+// Definitions tells a model of the tools.
+func (t *Tools) Definitions() []chat.Tool {
+	return []chat.Tool{
+		{Name: "list_files", Description: "List the files below a folder with their sizes.",
+			Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","description":"folder"}},"required":["path"]}`)},
+		{Name: "read_file", Description: "Read lines of a text file.",
+			Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer","description":"first line, from 1"},"limit":{"type":"integer","description":"most lines to read"}},"required":["path"]}`)},
+		{Name: "search", Description: "Find the lines that match a regular expression.",
+			Parameters: json.RawMessage(`{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string","description":"a file; all files where it is left out"}},"required":["pattern"]}`)},
+		{Name: "count_file", Description: "Count a file's lines, words and bytes and give its SHA-256.",
+			Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
+	}
+}
+
+// arguments of all tools together.
+type arguments struct {
+	Path    string `json:"path"`
+	Offset  int    `json:"offset"`
+	Limit   int    `json:"limit"`
+	Pattern string `json:"pattern"`
+}
+
+// Run runs a call. What goes wrong is the tool's result: the model is to see it.
+func (t *Tools) Run(ctx context.Context, call chat.ToolCall) chat.Message {
+	var args arguments
+	err := json.Unmarshal([]byte(call.Arguments), &args)
+	var text string
+	if err == nil {
+		text, err = t.run(ctx, call.Name, args)
+	}
+	m := chat.ToolResult(call.ID, text)
+	if err != nil {
+		m = chat.ToolResult(call.ID, err.Error())
+		m.IsError = true
+	}
+	return m
+}
+
+func (t *Tools) run(ctx context.Context, name string, args arguments) (string, error) {
+	switch name {
+	case "list_files":
+		return t.list(ctx, args.Path)
+	case "read_file":
+		text, total, err := t.lines(args.Path, max(1, args.Offset), args.Limit)
+		if err == nil && text == "" {
+			text = fmt.Sprintf("(no lines from %d on: %s has %d)", args.Offset, args.Path, total)
+		}
+		return text, err
+	case "search":
+		return t.search(ctx, args.Pattern, args.Path)
+	case "count_file":
+		return t.count(args.Path)
+	default:
+		return "", fmt.Errorf("there is no tool %q", name)
+	}
+}
+
+type file struct {
+	path string
+	size int64
+}
+
+// files lists the text files of the folder, in order of their names.
+func (t *Tools) files(ctx context.Context) ([]file, error) {
+	var list []file
+	err := fs.WalkDir(t.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && p != ".":
+			return nil // what cannot be read is not listed
+		case err != nil:
+			return err
+		case p != "." && strings.HasPrefix(d.Name(), "."), d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata"):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case !d.Type().IsRegular():
+			return nil
+		}
+		info, err := d.Info()
+		if err == nil && info.Size() <= maxFile {
+			list = append(list, file{path: p, size: info.Size()})
+		}
+		return nil
+	})
+	return list, err
+}
+
+func (t *Tools) list(ctx context.Context, folder string) (string, error) {
+	files, err := t.files(ctx)
+	if err != nil {
+		return "", err
+	}
+	folder = path.Clean(filepath.ToSlash(folder))
+	var b strings.Builder
+	listed := 0
+	for _, f := range files {
+		if folder != "." && !strings.HasPrefix(f.path, folder+"/") {
+			continue
+		}
+		if listed++; listed <= maxListed {
+			fmt.Fprintf(&b, "%s\t%d bytes\n", f.path, f.size)
+		}
+	}
+	if listed > maxListed {
+		fmt.Fprintf(&b, "and %d more\n", listed-maxListed)
+	}
+	return b.String(), nil
+}
+
+// read gives the content of a text file.
+func (t *Tools) read(name string) ([]byte, error) {
+	var data []byte
+	var err error
+	if t.transcript != "" && filepath.Clean(name) == t.transcript {
+		data, err = os.ReadFile(t.transcript)
+	} else {
+		var f *os.File
+		if f, err = t.root.Open(filepath.FromSlash(name)); err == nil {
+			data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
+			err = errors.Join(err, f.Close())
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) > maxFile && name != t.transcript:
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxFile)
+	case !utf8.Valid(data):
+		return nil, fmt.Errorf("%s is not a text file", name)
+	}
+	return data, nil
+}
+
+// lines gives lines of a file from an offset on, from 1, and how many there are in all.
+func (t *Tools) lines(name string, offset, limit int) (string, int, error) {
+	data, err := t.read(name)
+	if err != nil {
+		return "", 0, err
+	}
+	var b strings.Builder
+	total := 0
+	for line := range bytes.Lines(data) {
+		if total++; total >= offset && (limit <= 0 || total < offset+limit) {
+			b.Write(line)
+		}
+	}
+	return b.String(), total, nil
+}
+
+func (t *Tools) search(ctx context.Context, pattern, name string) (string, error) {
+	expression, err := regexp.Compile(pattern)
+	if err != nil {
+		return "", err
+	}
+	names := []string{name}
+	if name == "" {
+		files, err := t.files(ctx)
+		if err != nil {
+			return "", err
+		}
+		names = nil
+		for _, f := range files {
+			names = append(names, f.path)
+		}
+	}
+	var b strings.Builder
+	found := 0
+	for _, n := range names {
+		data, err := t.read(n)
+		if err != nil {
+			if name == "" {
+				continue
+			}
+			return "", err
+		}
+		number := 0
+		for line := range bytes.Lines(data) {
+			number++
+			at := expression.FindIndex(line)
+			if at == nil {
+				continue
+			}
+			if found++; found <= maxMatches {
+				fmt.Fprintf(&b, "%s:%d: %s\n", n, number, excerpt(line, at[0]))
+			}
+		}
+	}
+	switch {
+	case found == 0:
+		return "no matches", nil
+	case found > maxMatches:
+		fmt.Fprintf(&b, "and %d more\n", found-maxMatches)
+	}
+	return b.String(), nil
+}
+
+// excerpt is what is shown of a line that matches at some byte.
+func excerpt(line []byte, at int) string {
+	from := max(0, at-maxExcerpt/4)
+	to := min(len(line), from+maxExcerpt)
+	return strings.TrimSpace(strings.ToValidUTF8(string(line[from:to]), ""))
+}
+
+func (t *Tools) count(name string) (string, error) {
+	data, err := t.read(name)
+	if err != nil {
+		return "", err
+	}
+	lines := bytes.Count(data, []byte("\n"))
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		lines++
+	}
+	words := bufio.NewScanner(bytes.NewReader(data))
+	words.Buffer(nil, maxFile+1)
+	words.Split(bufio.ScanWords)
+	n := 0
+	for words.Scan() {
+		n++
+	}
+	return fmt.Sprintf("%s: %d lines, %d words, %d bytes, sha256 %x", name, lines, n, len(data), sha256.Sum256(data)), words.Err()
+}
+
+// Describe says in a few words what an assistant message does.
+func Describe(m chat.Message) string {
+	if len(m.ToolCalls) == 0 {
+		return "answers"
+	}
+	var did []string
+	for _, c := range m.ToolCalls {
+		var args arguments
+		what := ""
+		if json.Unmarshal([]byte(c.Arguments), &args) == nil {
+			what = args.Pattern
+			if what == "" {
+				what = path.Base(filepath.ToSlash(args.Path))
+			}
+		}
+		did = append(did, strings.TrimSpace(c.Name+" "+what))
+	}
+	return strings.Join(did, ", ")
+}
+
+// Sum is the SHA-256 of a file, in hex, to check what a model says about it.
+func (t *Tools) Sum(name string) (string, error) {
+	data, err := t.read(name)
+	return fmt.Sprintf("%x", sha256.Sum256(data)), err
+}
