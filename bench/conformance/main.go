@@ -1,0 +1,204 @@
+// Command conformance renders prompt trees written as JSON, one case a line on standard input, and prints one result a
+// line, so that the renderer can be compared with another one:
+//
+//	go run ./bench/conformance < cases.jsonl > results.jsonl
+//
+// It knows every node but those of the transfer form. A case that it cannot read has the error "invalid".
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+func main() {
+	if err := run(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "conformance:", err)
+		os.Exit(1)
+	}
+}
+
+// testCase is one line of input.
+type testCase struct {
+	Name      string          `json:"name"`
+	Tokenizer string          `json:"tokenizer"`
+	Budget    budgets         `json:"budget"`
+	As        string          `json:"as"`
+	Root      json.RawMessage `json:"root"`
+}
+
+// budgets is a number or a list of numbers.
+type budgets []int
+
+func (b *budgets) UnmarshalJSON(data []byte) error {
+	var one int
+	if err := json.Unmarshal(data, &one); err == nil {
+		*b = budgets{one}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]int)(b))
+}
+
+// caseResult is one line of output.
+type caseResult struct {
+	Name    string   `json:"name"`
+	Results []result `json:"results"`
+}
+
+// result of one budget: an error, or what was rendered.
+type result struct {
+	Budget int    `json:"budget"`
+	Error  string `json:"error,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	*rendered
+}
+
+type rendered struct {
+	Messages          []messageJSON `json:"messages"`
+	TokenCount        int           `json:"tokenCount"`
+	Metadata          []string      `json:"metadata"`
+	References        []string      `json:"references"`
+	OmittedReferences []string      `json:"omittedReferences"`
+}
+
+func run(in io.Reader, out io.Writer) error {
+	tokenizers := newTokenizers()
+	w := bufio.NewWriter(out)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	r := bufio.NewReader(in)
+	for line := 1; ; line++ {
+		data, err := r.ReadBytes('\n')
+		if len(data) > 1 {
+			var c testCase
+			if err := json.Unmarshal(data, &c); err != nil {
+				return fmt.Errorf("line %d: %w", line, err)
+			}
+			t, err := tokenizers.named(c.Tokenizer)
+			if err != nil {
+				return fmt.Errorf("line %d: %w", line, err)
+			}
+			if err := enc.Encode(renderCase(c, t)); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return w.Flush()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func renderCase(c testCase, t sizing.Tokenizer) caseResult {
+	out := caseResult{Name: c.Name}
+	for _, budget := range c.Budget {
+		r := result{Budget: budget}
+		root, err := treeOf(c.Root)
+		if err == nil && c.As != "" {
+			err = fmt.Errorf("the form %q is not supported", c.As)
+		}
+		var res *render.Result
+		if err == nil {
+			res, err = render.Render(context.Background(), root, render.Options{Budget: budget, Tokenizer: t})
+		}
+		var exceeded *render.BudgetExceededError
+		switch {
+		case errors.As(err, &exceeded):
+			r.Error = "budgetExceeded"
+		case err != nil:
+			r.Error, r.Detail = "invalid", err.Error()
+		default:
+			r.rendered = renderedOf(res)
+		}
+		out.Results = append(out.Results, r)
+	}
+	return out
+}
+
+// named is the metadata of a case.
+type named string
+
+func renderedOf(res *render.Result) *rendered {
+	out := &rendered{
+		TokenCount: res.Tokens, Messages: []messageJSON{}, Metadata: []string{},
+		References: names(res.References), OmittedReferences: names(res.OmittedReferences),
+	}
+	for _, m := range res.Messages {
+		out.Messages = append(out.Messages, messageOf(m))
+	}
+	for _, n := range elements.AllMeta[named](res.Metadata) {
+		out.Metadata = append(out.Metadata, string(n))
+	}
+	return out
+}
+
+func names(refs []elements.Reference) []string {
+	list := []string{}
+	for _, r := range refs {
+		list = append(list, r.Name)
+	}
+	return list
+}
+
+type messageJSON struct {
+	Role       chat.Role  `json:"role"`
+	Name       string     `json:"name,omitempty"`
+	ToolCallID string     `json:"toolCallId,omitempty"`
+	ToolCalls  []callJSON `json:"toolCalls,omitempty"`
+	Content    []partJSON `json:"content"`
+}
+
+type callJSON struct {
+	ID       string       `json:"id"`
+	Function functionJSON `json:"function"`
+}
+
+type functionJSON struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type partJSON struct {
+	Type      string           `json:"type"`
+	Text      *string          `json:"text,omitempty"`
+	URL       string           `json:"url,omitempty"`
+	Detail    chat.ImageDetail `json:"detail,omitempty"`
+	Data      string           `json:"data,omitempty"`
+	MediaType string           `json:"mediaType,omitempty"`
+	Value     json.RawMessage  `json:"value,omitempty"`
+	CacheType string           `json:"cacheType,omitempty"`
+}
+
+func messageOf(m chat.Message) messageJSON {
+	out := messageJSON{Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID, Content: []partJSON{}}
+	for _, c := range m.ToolCalls {
+		out.ToolCalls = append(out.ToolCalls, callJSON{ID: c.ID, Function: functionJSON{Name: c.Name, Arguments: c.Arguments}})
+	}
+	for _, p := range m.Content {
+		switch p := p.(type) {
+		case chat.Text:
+			out.Content = append(out.Content, partJSON{Type: "text", Text: (*string)(&p)})
+		case chat.Image:
+			out.Content = append(out.Content, partJSON{Type: "image", URL: p.URL, Detail: p.Detail, MediaType: p.MediaType})
+		case chat.Document:
+			out.Content = append(out.Content, partJSON{Type: "document", Data: p.Data, MediaType: p.MediaType})
+		case chat.Opaque:
+			out.Content = append(out.Content, partJSON{Type: "opaque", Value: p.Value})
+		case chat.CacheBreakpoint:
+			out.Content = append(out.Content, partJSON{Type: "cacheBreakpoint", CacheType: p.Type})
+		}
+	}
+	return out
+}

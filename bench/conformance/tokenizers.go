@@ -1,0 +1,178 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/openai"
+)
+
+// tokenizers makes each tokenizer once.
+type tokenizers map[string]sizing.Tokenizer
+
+func newTokenizers() tokenizers {
+	return tokenizers{
+		"chars":   plain{text: utf16Length, overhead: 3},
+		"words":   plain{text: words},
+		"consume": plain{text: consumed},
+	}
+}
+
+func (ts tokenizers) named(name string) (sizing.Tokenizer, error) {
+	if name == "" {
+		name = "cl100k"
+	}
+	if t, ok := ts[name]; ok {
+		return t, nil
+	}
+	c, err := openai.New(name + "_base")
+	if err != nil {
+		return nil, fmt.Errorf("unknown tokenizer %q", name)
+	}
+	ts[name] = chatObject{c}
+	return ts[name], nil
+}
+
+// plain counts texts by a function, and messages by their joined text.
+type plain struct {
+	text     func(string) int
+	overhead int
+}
+
+func (p plain) CountText(s string) int { return p.text(s) }
+
+func (p plain) CountPart(part chat.Part) int {
+	if t, ok := part.(chat.Text); ok {
+		return p.text(string(t))
+	}
+	return 0
+}
+
+func (p plain) CountMessage(m chat.Message) int { return p.text(m.Text()) + p.overhead }
+
+func (p plain) CountTools([]chat.Tool) int { return 0 }
+
+func utf16Length(s string) int {
+	n := 0
+	for _, r := range s {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+// space is JavaScript's white space.
+const space = `[\t\n\v\f\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}]+`
+
+var (
+	spaces  = regexp.MustCompile(space)
+	consume = regexp.MustCompile(`consume=(\d+)`)
+)
+
+// words is 1 for a blank text, else the number of pieces between runs of white space.
+func words(s string) int {
+	if spaces.ReplaceAllString(s, "") == "" {
+		return 1
+	}
+	return len(spaces.FindAllStringIndex(s, -1)) + 1
+}
+
+func consumed(s string) int {
+	total := 0
+	for _, m := range consume.FindAllStringSubmatch(s, -1) {
+		n, _ := strconv.Atoi(m[1])
+		total += n
+	}
+	return total
+}
+
+// chatObject counts messages as the OpenAI chat message object, images and opaque values as they stand in it. Other
+// than the tokenizer it is made of, it counts an image's URL as text, as the reference does.
+type chatObject struct{ *openai.Counter }
+
+func (t chatObject) CountPart(part chat.Part) int {
+	if text, ok := part.(chat.Text); ok {
+		return t.CountText(string(text))
+	}
+	return 0
+}
+
+func (t chatObject) CountMessage(m chat.Message) int {
+	n := 3 + t.CountText(string(m.Role)) + t.content(m)
+	if m.Name != "" && m.Role != chat.RoleTool {
+		n += t.CountText(m.Name) + 1
+	}
+	for _, c := range m.ToolCalls {
+		n += t.CountText(c.ID) + t.CountText("function") + t.CountText(c.Arguments)
+		if c.Name != "" {
+			n += t.CountText(c.Name) + 1
+		}
+	}
+	if m.ToolCallID != "" {
+		n += t.CountText(m.ToolCallID)
+	}
+	return n
+}
+
+// content counts one string where all parts are text, else a list of parts.
+func (t chatObject) content(m chat.Message) int {
+	if m.Role == chat.RoleSystem || m.Role == chat.RoleAssistant {
+		return t.CountText(m.Text())
+	}
+	var joined strings.Builder
+	parts, onlyText := 0, true
+	for _, p := range m.Content {
+		switch p := p.(type) {
+		case chat.Text:
+			joined.WriteString(string(p))
+			parts += t.CountText("text") + t.CountText(string(p))
+		case chat.Image:
+			onlyText = false
+			parts += t.CountText("image_url") + t.CountText(p.URL) + t.CountText(string(p.Detail)) + t.CountText(p.MediaType)
+		case chat.Opaque:
+			var value any
+			if json.Unmarshal(p.Value, &value) != nil {
+				continue
+			}
+			if object, ok := value.(map[string]any); ok && object["type"] == "text" {
+				s, _ := object["text"].(string)
+				joined.WriteString(s)
+			} else {
+				onlyText = false
+			}
+			parts += t.value(value)
+		}
+	}
+	if onlyText {
+		return t.CountText(joined.String())
+	}
+	return parts
+}
+
+// value counts the strings in a JSON value, and 1 for each name.
+func (t chatObject) value(v any) int {
+	n := 0
+	switch v := v.(type) {
+	case string:
+		n = t.CountText(v)
+	case []any:
+		for _, e := range v {
+			n += t.value(e)
+		}
+	case map[string]any:
+		for key, e := range v {
+			n += t.value(e)
+			if key == "name" && truthy(e) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func truthy(v any) bool { return v != nil && v != "" && v != false && v != 0.0 }

@@ -1,0 +1,44 @@
+package importer_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/promptree-go/promptree/history/importer"
+)
+
+func ExampleRead() {
+	const recorded = `{"type":"session","id":"5a1f","cwd":"/src"}
+{"type":"message","message":{"role":"user","content":"How many Go files are there?"}}
+{"type":"message","message":{"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"ls *.go | wc -l"}}],"usage":{"input":12,"output":31,"cacheRead":2000,"cacheWrite":88}}}
+{"type":"message","message":{"role":"toolResult","toolCallId":"c1","content":[{"type":"text","text":"42"}]}}
+{"type":"model_change","modelId":"another"}
+`
+	recording, err := importer.Read(strings.NewReader(recorded))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, e := range recording.Entries {
+		fmt.Printf("line %d, %s: %s", e.Line, e.Message.Role, e.Message.Text())
+		for _, call := range e.Message.ToolCalls {
+			fmt.Printf("%s %s (%d tokens in, %d out)", call.Name, call.Arguments, e.Usage.Input, e.Usage.Output)
+		}
+		fmt.Println()
+	}
+	fmt.Println("skipped:", recording.Skipped)
+	// Output:
+	// line 2, user: How many Go files are there?
+	// line 3, assistant: bash {"command":"ls *.go | wc -l"} (2100 tokens in, 31 out)
+	// line 4, tool: 42
+	// skipped: map[model_change:1]
+}
+
+func ExampleLineError() {
+	const torn = `{"type":"session","id":"5a1f","cwd":"/src"}
+{"type":"message","message":{"role":"user","cont`
+	_, err := importer.Read(strings.NewReader(torn))
+	fmt.Println(err)
+	// Output:
+	// importer: line 2: the last line has no end, perhaps it is torn: byte 48: unexpected end of JSON input
+}

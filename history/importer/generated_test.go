@@ -1,0 +1,86 @@
+package importer_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/history/importer/internal/madeup"
+)
+
+// generated is a made-up session of the size and shape of a real one.
+const generated = "testdata/generated.jsonl"
+
+var update = flag.Bool("update", false, "write "+generated+" anew")
+
+func TestGeneratedSessionIsTheGenerators(t *testing.T) {
+	want := madeup.Session()
+	if *update {
+		require.NoError(t, os.WriteFile(generated, want, 0o644))
+	}
+	got, err := os.ReadFile(generated)
+	require.NoError(t, err)
+	if !bytes.Equal(want, got) {
+		same := 0
+		for same < min(len(want), len(got)) && want[same] == got[same] {
+			same++
+		}
+		t.Errorf("%s is not what the generator writes, from line %d on; go generate writes it anew",
+			generated, bytes.Count(got[:same], []byte("\n"))+1)
+	}
+}
+
+func TestGeneratedSession(t *testing.T) {
+	raw, err := os.ReadFile(generated)
+	require.NoError(t, err)
+	got, err := importer.Read(bytes.NewReader(raw))
+	require.NoError(t, err)
+
+	assert.Equal(t, importer.FormatPi, got.Format)
+	assert.Equal(t, map[string]int{"compaction": 2, "model_change": 2, "thinking_level_change": 2}, got.Skipped)
+	assert.Len(t, got.Entries, bytes.Count(raw, []byte("\n"))-1-6, "every line is the header, an entry or skipped")
+	assert.Equal(t, map[chat.Role]int{chat.RoleUser: 32, chat.RoleAssistant: 344, chat.RoleTool: 399}, roles(got))
+	assert.Equal(t, counts{
+		calls: 400, unanswered: 1, parallel: 47, outOfOrder: 25, longCalls: 4,
+		empty: 1, thinking: 20, errors: 20, usage: 343, longestResult: 60_623,
+	}, count(got))
+
+	var messages []chat.Message
+	ids := map[string]bool{}
+	for _, e := range got.Entries {
+		messages = append(messages, e.Message)
+		for _, c := range e.Message.ToolCalls {
+			assert.False(t, ids[c.ID], "line %d: the id %s again", e.Line, c.ID)
+			ids[c.ID] = true
+		}
+	}
+	bad, _ := errors.AsType[*chat.ValidationError](chat.Validate(messages))
+	require.NotNil(t, bad)
+	var rules []chat.Rule
+	for _, v := range bad.Violations {
+		rules = append(rules, v.Rule)
+	}
+	assert.Equal(t, []chat.Rule{chat.RuleEmpty, chat.RuleAnswered, chat.RuleLast}, rules,
+		"one answer was stopped before it began, one in a call, and the session ends with an answer")
+}
+
+func TestGeneratedEntriesHaveIDsOfTheirOwn(t *testing.T) {
+	raw, err := os.ReadFile(generated)
+	require.NoError(t, err)
+	ids := map[string]bool{}
+	for line := range bytes.Lines(raw) {
+		var entry struct{ ID string }
+		require.NoError(t, json.Unmarshal(line, &entry))
+		assert.NotEmpty(t, entry.ID)
+		assert.False(t, ids[entry.ID], "the id %s again", entry.ID)
+		ids[entry.ID] = true
+	}
+}

@@ -1,0 +1,121 @@
+package importer_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/history/importer"
+)
+
+func TestMalformed(t *testing.T) {
+	hello := message(`"role":"user","content":"hello"`)
+	part := func(role, part string) string {
+		return session(hello, message(`"role":"`+role+`","content":[{"type":"text","text":"a"},`+part+`]`), hello)
+	}
+	linked := func(lines ...string) string {
+		for i, l := range lines {
+			lines[i] = `{"type":"label",` + l + `}`
+		}
+		return session(lines...)
+	}
+	tests := []struct {
+		name string
+		give string
+		line int
+		want string // how the error ends
+	}{
+		{"nothing", "", 1, `expected the header of a pi session, {"type":"session","id":…}: there is nothing to read`},
+		{"blank lines only", "\n \n", 1, "there is nothing to read"},
+		{"not JSON", "hello\n", 1, "invalid character 'h' looking for beginning of value"},
+		{"a list", "[]\n", 1, "expected an object, found a list"},
+		{"no header", hello + "\n", 1, `the type is "message"`},
+		{"no type", "\n{}\n", 2, "type is missing"},
+		{"a header without id", `{"type":"session"}`, 1, "id is missing"},
+		{"a torn header", `{"type":"sess`, 1, "the last line has no end, perhaps it is torn: byte 13: unexpected end of JSON input"},
+
+		{"bad JSON", session(hello, `{"type":}`, hello), 3, "byte 9: invalid character '}' looking for beginning of value"},
+		{"two values", session(`{"type":"a"} {"type":"b"}`), 2, "byte 14: invalid character '{' after top-level value"},
+		{"not an object", session(`"message"`), 2, "expected an object, found a text"},
+		{"null", session(`null`), 2, "expected an object, found null"},
+		{"a torn last line", session(hello) + `{"type":"message","mess`, 3, "the last line has no end, perhaps it is torn: byte 23: unexpected end of JSON input"},
+		{"a last line torn in a letter", session(hello) + "{\"type\":\"\xc3", 3, "perhaps it is torn: byte 10: invalid UTF-8"},
+		{"invalid UTF-8", session(hello, hello, message("\"role\":\"user\",\"content\":\"\xff\"")), 4, "byte 55: invalid UTF-8"},
+		{"invalid UTF-8 in what is skipped", session("{\"type\":\"label\",\"label\":\"\xed\xa0\xbd\"}"), 2, "byte 26: invalid UTF-8"},
+		{"half a surrogate pair", session(message(`"role":"user","content":"\ud83d"`)), 2, `content: \ud83d is half a surrogate pair`},
+		{"the other half", session(message(`"role":"user","content":"a\uDC4D\ud83d"`)), 2, `content: \uDC4D is half a surrogate pair`},
+		{"a pair of the same half", session(message(`"role":"user","content":"\\\ud83d\ud83d\udc4d"`)), 2, `content: \ud83d is half a surrogate pair`},
+
+		{"type is missing", session(`{"id":"a"}`), 2, "type is missing"},
+		{"type is no text", session(`{"type":1}`), 2, "type: expected a text, found a number"},
+		{"a second session", session(hello, header), 3, "a second session begins"},
+		{"message is missing", session(`{"type":"message"}`), 2, "message is missing"},
+		{"message is no object", session(`{"type":"message","message":[]}`), 2, "message: expected an object, found a list"},
+		{"role is missing", session(message(`"content":"a"`)), 2, "message: role is missing"},
+		{"role is null", session(message(`"role":null`)), 2, "message: role: expected a text, found null"},
+		{"role custom", session(hello, message(`"role":"custom","content":"a"`)), 3, `message: unknown role "custom"`},
+		{"role hookMessage", session(message(`"role":"hookMessage","content":"a"`)), 2, `message: unknown role "hookMessage"`},
+		{"role branchSummary", session(message(`"role":"branchSummary","summary":"a"`)), 2, `message: unknown role "branchSummary"`},
+		{"role compactionSummary", session(message(`"role":"compactionSummary","summary":"a"`)), 2, `message: unknown role "compactionSummary"`},
+		{"names are exact", session(message(`"Role":"user","content":"a"`)), 2, "message: role is missing"},
+
+		{"content is missing", session(message(`"role":"user"`)), 2, "message: user: content is missing"},
+		{"content is null", session(message(`"role":"user","content":null`)), 2, "message: user: content: expected a list, found null"},
+		{"content is an object", session(message(`"role":"user","content":{}`)), 2, "message: user: content: expected a list, found an object"},
+		{"an assistant's content is a text", session(message(`"role":"assistant","content":"a"`)), 2, "message: assistant: content: expected a list, found a text"},
+		{"a tool's content is a text", session(message(`"role":"toolResult","toolCallId":"c","content":"a"`)), 2, "message: toolResult: content: expected a list, found a text"},
+		{"a part is no object", part("user", `"b"`), 3, "message: user: content: part 1: expected an object, found a text"},
+		{"a part has no type", part("user", `{"text":"b"}`), 3, "message: user: content: part 1: type is missing"},
+		{"a part is of an unknown type", part("user", `{"type":"audio"}`), 3, `message: user: content: part 1: unknown type "audio"`},
+		{"a text has no text", part("user", `{"type":"text"}`), 3, "message: user: content: part 1: text is missing"},
+		{"a text is a number", part("user", `{"type":"text","text":7}`), 3, "message: user: content: part 1: text: expected a text, found a number"},
+		{"an image has no data", part("user", `{"type":"image","mimeType":"image/png"}`), 3, "message: user: content: part 1: data is missing"},
+		{"an image has no media type", part("user", `{"type":"image","data":"aa"}`), 3, "message: user: content: part 1: mimeType is missing"},
+		{"an assistant shows an image", part("assistant", `{"type":"image","data":"aa","mimeType":"image/png"}`), 3, `message: assistant: content: part 1: unknown type "image"`},
+		{"a user thinks", part("user", `{"type":"thinking","thinking":"b"}`), 3, `message: user: content: part 1: unknown type "thinking"`},
+		{"a user calls a tool", part("user", `{"type":"toolCall","id":"c","name":"n","arguments":{}}`), 3, `message: user: content: part 1: unknown type "toolCall"`},
+		{"thinking without a text", part("assistant", `{"type":"thinking"}`), 3, "message: assistant: content: part 1: thinking is missing"},
+		{"a signature is no text", part("assistant", `{"type":"thinking","thinking":"b","thinkingSignature":{}}`), 3, "message: assistant: content: part 1: thinkingSignature: expected a text, found an object"},
+		{"redacted is no flag", part("assistant", `{"type":"thinking","thinking":"b","redacted":"yes"}`), 3, "message: assistant: content: part 1: redacted: expected true or false, found a text"},
+		{"a call has no id", part("assistant", `{"type":"toolCall","name":"n","arguments":{}}`), 3, "message: assistant: content: part 1: id is missing"},
+		{"a call has no name", part("assistant", `{"type":"toolCall","id":"c","arguments":{}}`), 3, "message: assistant: content: part 1: name is missing"},
+		{"a call has no arguments", part("assistant", `{"type":"toolCall","id":"c","name":"n"}`), 3, "message: assistant: content: part 1: arguments is missing"},
+		{"arguments are a text", part("assistant", `{"type":"toolCall","id":"c","name":"n","arguments":"{}"}`), 3, "message: assistant: content: part 1: arguments: expected an object, found a text"},
+		{"a result names no call", session(message(`"role":"toolResult","content":[]`)), 2, "message: toolResult: toolCallId is missing"},
+		{"isError is no flag", session(message(`"role":"toolResult","toolCallId":"c","content":[],"isError":0`)), 2, "message: toolResult: isError: expected true or false, found a number"},
+		{"a command is missing", session(message(`"role":"bashExecution","output":""`)), 2, "message: bashExecution: command is missing"},
+		{"an output is missing", session(message(`"role":"bashExecution","command":"ls"`)), 2, "message: bashExecution: output is missing"},
+		{"an exit code is a text", session(message(`"role":"bashExecution","command":"ls","output":"","exitCode":"1"`)), 2, "message: bashExecution: exitCode: expected a number, found a text"},
+		{"excludeFromContext is no flag", session(message(`"role":"bashExecution","command":"ls","output":"","excludeFromContext":1`)), 2, "message: bashExecution: excludeFromContext: expected true or false, found a number"},
+		{"usage is no object", session(message(`"role":"assistant","content":[],"usage":5`)), 2, "message: assistant: usage: expected an object, found a number"},
+		{"a count is negative", session(message(`"role":"assistant","content":[],"usage":{"input":-1}`)), 2, "message: assistant: usage: input: -1 is no whole number from 0 to 536870912"},
+		{"a count is broken", session(message(`"role":"assistant","content":[],"usage":{"output":1.5}`)), 2, "message: assistant: usage: output: 1.5 is no whole number from 0 to 536870912"},
+		{"a count is beyond reason", session(message(`"role":"assistant","content":[],"usage":{"cacheRead":99999999999999999999}`)), 2, "message: assistant: usage: cacheRead: 99999999999999999999 is no whole number from 0 to 536870912"},
+		{"a count is a text", session(message(`"role":"assistant","content":[],"usage":{"cacheWrite":"5"}`)), 2, "message: assistant: usage: cacheWrite: expected a number, found a text"},
+
+		{"a branch", linked(`"id":"a","parentId":null`, `"id":"b","parentId":"a"`, `"id":"c","parentId":"a"`), 4, "the session branches: the line goes on from line 2"},
+		{"a second root", linked(`"id":"a","parentId":null`, `"id":"b","parentId":null`), 3, "the session branches: the line goes on from the start"},
+		{"an id is no text", linked(`"id":7`), 2, "id: expected a text, found a number"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := importer.Read(strings.NewReader(tt.give))
+			assert.Nil(t, got)
+			bad, ok := errors.AsType[*importer.LineError](err)
+			require.True(t, ok, "the error is %v", err)
+			assert.Equal(t, tt.line, bad.Line)
+			assert.True(t, strings.HasSuffix(err.Error(), tt.want), "the error is %v", err)
+		})
+	}
+}
+
+func TestLineErrorNamesTheLineAndWraps(t *testing.T) {
+	_, err := importer.Read(strings.NewReader(session(`{"type":"label"}`, `{"type"`)))
+	assert.EqualError(t, err, "importer: line 3: byte 7: unexpected end of JSON input")
+	_, ok := errors.AsType[*json.SyntaxError](err)
+	assert.True(t, ok)
+}

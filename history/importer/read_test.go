@@ -1,0 +1,300 @@
+package importer_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/importer"
+)
+
+const header = `{"type":"session","id":"5a1f","timestamp":"2026-01-15T07:58:31.204Z","cwd":"/src"}`
+
+// session is a pi session of a header and these lines.
+func session(lines ...string) string { return header + "\n" + strings.Join(lines, "\n") + "\n" }
+
+// message is a line that holds a message.
+func message(fields string) string { return `{"type":"message","message":{` + fields + `}}` }
+
+func TestMessages(t *testing.T) {
+	user := func(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.RoleUser, Content: parts} }
+	assistant := func(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.RoleAssistant, Content: parts} }
+	calling := func(calls ...chat.ToolCall) chat.Message {
+		return chat.Message{Role: chat.RoleAssistant, ToolCalls: calls}
+	}
+	tests := []struct {
+		rule string
+		give string // fields of the message
+		want chat.Message
+	}{
+		{
+			"a user's content is a text",
+			`"role":"user","content":"Grüße <b> & 👍"`,
+			user(chat.Text("Grüße <b> & 👍")),
+		},
+		{
+			"or a list of parts",
+			`"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two\n"}],"timestamp":1765233665292`,
+			user(chat.Text("one"), chat.Text("two\n")),
+		},
+		{
+			"an image becomes a data URL",
+			`"role":"user","content":[{"type":"image","data":"iVBORw0K","mimeType":"image/png"},{"type":"text","text":"what is this?"}]`,
+			user(chat.Image{URL: "data:image/png;base64,iVBORw0K"}, chat.Text("what is this?")),
+		},
+		{
+			"an empty text part is left out",
+			`"role":"user","content":[{"type":"text","text":""},{"type":"text","text":"b"}]`,
+			user(chat.Text("b")),
+		},
+		{
+			"so is an empty text",
+			`"role":"user","content":""`,
+			user(),
+		},
+		{
+			"a blank text is kept",
+			`"role":"user","content":[{"type":"text","text":" \n"}]`,
+			user(chat.Text(" \n")),
+		},
+		{
+			"escapes are decoded, surrogate pairs too",
+			`"role":"user","content":"\ud83d\udc4d \\ud83d \u00e9"`,
+			user(chat.Text(`👍 \ud83d é`)),
+		},
+		{
+			"an assistant's texts stay in order",
+			`"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b","textSignature":"s"}],"stopReason":"stop"`,
+			assistant(chat.Text("a"), chat.Text("b")),
+		},
+		{
+			"thinking keeps its signature",
+			`"role":"assistant","content":[{"type":"thinking","thinking":"Hm.\n","thinkingSignature":"Er+/="},{"type":"text","text":"Yes."}]`,
+			assistant(chat.Thinking{Text: "Hm.\n", Signature: "Er+/="}, chat.Text("Yes.")),
+		},
+		{
+			"thinking that was cut off has no signature",
+			`"role":"assistant","content":[{"type":"thinking","thinking":"Hm"},{"type":"thinking","thinking":"So","thinkingSignature":null}]`,
+			assistant(chat.Thinking{Text: "Hm"}, chat.Thinking{Text: "So"}),
+		},
+		{
+			"thinking that holds nothing is left out",
+			`"role":"assistant","content":[{"type":"thinking","thinking":"","thinkingSignature":""}]`,
+			assistant(),
+		},
+		{
+			"redacted thinking is encrypted",
+			`"role":"assistant","content":[{"type":"thinking","thinking":"[Reasoning redacted]","thinkingSignature":"c2Vj","redacted":true}]`,
+			assistant(chat.Thinking{Encrypted: "c2Vj"}),
+		},
+		{
+			"arguments keep the order of their keys and lose white space",
+			`"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"edit","arguments":{ "z" : 1.50, "a":{"y":[1, 2],"b":"x  y"}, "z":null }}]`,
+			calling(chat.ToolCall{ID: "c1", Name: "edit", Arguments: `{"z":1.50,"a":{"y":[1,2],"b":"x  y"},"z":null}`}),
+		},
+		{
+			"arguments are neither escaped nor unescaped",
+			`"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"a <b> && é \u00e9 \ud83d"}}]`,
+			calling(chat.ToolCall{ID: "c1", Name: "bash", Arguments: `{"command":"a <b> && é \u00e9 \ud83d"}`}),
+		},
+		{
+			"parallel calls stay in order, beside the text",
+			`"role":"assistant","content":[{"type":"text","text":"both"},{"type":"toolCall","id":"c2","name":"read","arguments":{}},{"type":"toolCall","id":"c1","name":"ls","arguments":{}}]`,
+			chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("both")}, ToolCalls: []chat.ToolCall{
+				{ID: "c2", Name: "read", Arguments: "{}"}, {ID: "c1", Name: "ls", Arguments: "{}"},
+			}},
+		},
+		{
+			"a call that was cut off holds what the recorder understood of it",
+			`"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"read","arguments":{"path":"/a"},"partialJson":"{\"path\": \"/a"}],"stopReason":"aborted"`,
+			calling(chat.ToolCall{ID: "c1", Name: "read", Arguments: `{"path":"/a"}`}),
+		},
+		{
+			"an answer that was stopped before it began is kept",
+			`"role":"assistant","content":[],"stopReason":"aborted","errorMessage":"Request was aborted."`,
+			assistant(),
+		},
+		{
+			"a tool result names its call",
+			`"role":"toolResult","toolCallId":"c1","toolName":"read","content":[{"type":"text","text":"package a"}],"details":{"diff":"\ud83d"},"isError":false`,
+			chat.ToolResult("c1", "package a"),
+		},
+		{
+			"a tool result may be an error",
+			`"role":"toolResult","toolCallId":"c1","content":[{"type":"text","text":"ENOENT"}],"isError":true`,
+			chat.Message{Role: chat.RoleTool, ToolCallID: "c1", Content: chat.Parts{chat.Text("ENOENT")}, IsError: true},
+		},
+		{
+			"a tool result may hold images",
+			`"role":"toolResult","toolCallId":"c1","content":[{"type":"text","text":"a.jpg"},{"type":"image","data":"/9j/","mimeType":"image/jpeg"}]`,
+			chat.Message{Role: chat.RoleTool, ToolCallID: "c1", Content: chat.Parts{
+				chat.Text("a.jpg"), chat.Image{URL: "data:image/jpeg;base64,/9j/"},
+			}},
+		},
+		{
+			"a tool result may be empty",
+			`"role":"toolResult","toolCallId":"c1","content":[]`,
+			chat.Message{Role: chat.RoleTool, ToolCallID: "c1"},
+		},
+		{
+			"a command of the user's is told by the user",
+			`"role":"bashExecution","command":"ls","output":"a\nb\n","exitCode":0,"cancelled":false,"truncated":false`,
+			chat.UserMessage("Ran `ls`\n```\na\nb\n\n```"),
+		},
+		{
+			"with its exit code where that is not 0",
+			`"role":"bashExecution","command":"go vet","output":"bad","exitCode":3221225477,"cancelled":false,"truncated":false`,
+			chat.UserMessage("Ran `go vet`\n```\nbad\n```\n\nCommand exited with code 3221225477"),
+		},
+		{
+			"a command may say nothing",
+			`"role":"bashExecution","command":"true","output":"","exitCode":0`,
+			chat.UserMessage("Ran `true`\n(no output)"),
+		},
+		{
+			"a command that was cancelled has no exit code",
+			`"role":"bashExecution","command":"sleep 9","output":"","exitCode":null,"cancelled":true`,
+			chat.UserMessage("Ran `sleep 9`\n(no output)\n\n(command cancelled)"),
+		},
+		{
+			"a command's output that was cut says where the rest is",
+			`"role":"bashExecution","command":"find .","output":"z","cancelled":false,"truncated":true,"fullOutputPath":"/tmp/out.log"`,
+			chat.UserMessage("Ran `find .`\n```\nz\n```\n\n[Output truncated. Full output: /tmp/out.log]"),
+		},
+		{
+			"if anywhere",
+			`"role":"bashExecution","command":"find .","output":"z","truncated":true`,
+			chat.UserMessage("Ran `find .`\n```\nz\n```\n\n[Output truncated]"),
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.rule, func(t *testing.T) {
+			got, err := importer.Read(strings.NewReader(session(message(tt.give))))
+			require.NoError(t, err)
+			want := &importer.Recording{
+				Format:  importer.FormatPi,
+				Entries: []importer.Entry{{Line: 2, Message: tt.want}},
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUsage(t *testing.T) {
+	tests := []struct {
+		rule string
+		give string // fields after role and content
+		want chat.Usage
+	}{
+		{
+			"cached tokens are input",
+			`,"usage":{"input":10,"output":8,"cacheRead":49204,"cacheWrite":1739,"totalTokens":50961,"cost":{"input":0.00005,"total":0.0357}}`,
+			chat.Usage{Input: 50953, Output: 8, CacheRead: 49204, CacheWrite: 1739},
+		},
+		{"what is missing is 0", `,"usage":{"input":10}`, chat.Usage{Input: 10}},
+		{"usage may be null", `,"usage":null`, chat.Usage{}},
+		{"usage may be missing", ``, chat.Usage{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.rule, func(t *testing.T) {
+			got, err := importer.Read(strings.NewReader(session(message(`"role":"assistant","content":[]` + tt.give))))
+			require.NoError(t, err)
+			require.Len(t, got.Entries, 1)
+			assert.Equal(t, tt.want, got.Entries[0].Usage)
+		})
+	}
+}
+
+func TestLines(t *testing.T) {
+	hello := message(`"role":"user","content":"hello"`)
+	said := []string{"hello"}
+	tests := []struct {
+		rule        string
+		give        string
+		wantLines   []int
+		wantTexts   []string
+		wantSkipped map[string]int
+	}{
+		{"a header alone is an empty session", header, nil, nil, nil},
+		{"the last line needs no end", header + "\n" + hello, []int{2}, said, nil},
+		{"lines may end as on Windows", header + "\r\n" + hello + "\r\n", []int{2}, said, nil},
+		{"blank lines are skipped, but counted", "\n" + header + "\n\n \t\n" + hello + "\n\n", []int{5}, said, nil},
+		{
+			"what nobody said is skipped and counted by its type",
+			session(
+				`{"type":"compaction","summary":"…","firstKeptEntryIndex":3,"tokensBefore":50000}`,
+				`{"type":"model_change","modelId":"m"}`,
+				hello,
+				`{"type":"thinking_level_change","thinkingLevel":"off"}`,
+				`{"type":"model_change","modelId":"n"}`,
+				`{"type":"custom_message","customType":"x","content":"…"}`,
+				`{"type":"branch_summary","summary":"…"}`,
+				`{"type":"from the future"}`,
+			),
+			[]int{4}, said,
+			map[string]int{"compaction": 1, "model_change": 2, "thinking_level_change": 1, "custom_message": 1, "branch_summary": 1, "from the future": 1},
+		},
+		{
+			"a command that the user kept from the model is skipped",
+			session(hello, message(`"role":"bashExecution","command":"env","output":"","excludeFromContext":true`)),
+			[]int{2}, said, map[string]int{"bashExecution": 1},
+		},
+		{
+			"entries may be linked",
+			`{"type":"session","version":3,"id":"s"}
+			{"type":"model_change","id":"a","parentId":null}
+			{"type":"message","id":"b","parentId":"a","message":{"role":"user","content":"one"}}
+			{"type":"message","id":"c","parentId":"b","message":{"role":"user","content":"two"}}`,
+			[]int{3, 4}, []string{"one", "two"}, map[string]int{"model_change": 1},
+		},
+		{
+			"a link to an entry that is not there is no branch",
+			session(
+				`{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"one"}}`,
+				`{"type":"message","id":"c","parentId":"label","message":{"role":"user","content":"two"}}`,
+			),
+			[]int{2, 3}, []string{"one", "two"}, nil,
+		},
+		{
+			"a line may be longer than any buffer",
+			session(message(`"role":"user","content":"` + strings.Repeat("0123456789", 40_000) + `"`)),
+			[]int{2}, []string{strings.Repeat("0123456789", 40_000)}, nil,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.rule, func(t *testing.T) {
+			got, err := importer.Read(iotest.HalfReader(strings.NewReader(tt.give)))
+			require.NoError(t, err)
+			var lines []int
+			var texts []string
+			for _, e := range got.Entries {
+				lines = append(lines, e.Line)
+				texts = append(texts, e.Message.Text())
+			}
+			assert.Equal(t, tt.wantLines, lines)
+			assert.Equal(t, tt.wantTexts, texts)
+			assert.Equal(t, tt.wantSkipped, got.Skipped)
+			assert.Equal(t, importer.FormatPi, got.Format)
+		})
+	}
+}
+
+func TestReadersErrorIsPassedOn(t *testing.T) {
+	broken := errors.New("disk on fire")
+	r := io.MultiReader(strings.NewReader(header+"\n"), iotest.ErrReader(broken))
+	got, err := importer.Read(r)
+	assert.Nil(t, got)
+	require.ErrorIs(t, err, broken)
+	assert.EqualError(t, err, "importer: read line 2: disk on fire")
+	_, isLine := errors.AsType[*importer.LineError](err)
+	assert.False(t, isLine, "the line is not to blame")
+}

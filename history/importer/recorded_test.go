@@ -1,0 +1,109 @@
+package importer_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/importer"
+)
+
+// recorded is a real session that lies beside the repository, in shared/, where there is one.
+const recorded = "../../../shared/sessions/pi-before-compaction.jsonl"
+
+func TestRecordedSession(t *testing.T) {
+	f, err := os.Open(recorded)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("needs the recorded session %s, which is not part of the project", recorded)
+	}
+	require.NoError(t, err)
+	defer f.Close()
+	got, err := importer.Read(f)
+	require.NoError(t, err)
+
+	assert.Equal(t, importer.FormatPi, got.Format)
+	assert.Len(t, got.Entries, 990)
+	assert.Equal(t, map[string]int{"compaction": 2, "model_change": 5, "thinking_level_change": 5}, got.Skipped)
+	assert.Equal(t, map[chat.Role]int{chat.RoleUser: 55 + 3, chat.RoleAssistant: 484, chat.RoleTool: 448}, roles(got))
+	assert.Equal(t, 2, got.Entries[0].Line)
+	assert.Equal(t, 1002, got.Entries[len(got.Entries)-1].Line, "line 1003 changes the thinking level")
+
+	assert.Equal(t, counts{
+		calls: 454, unanswered: 6, parallel: 9, longCalls: 9,
+		empty: 13, thinking: 49, errors: 12, usage: 471, longestResult: 51_266,
+	}, count(got))
+	assert.Equal(t, chat.Usage{Input: 2775, Output: 141}, got.Entries[1].Usage)
+	shell := slices.IndexFunc(got.Entries, func(e importer.Entry) bool { return e.Line == 640 })
+	assert.Equal(t, chat.RoleUser, got.Entries[shell].Message.Role)
+	assert.Regexp(t, "^Ran `ls`\n```\nAGENTS.md\nbiome.json\n", got.Entries[shell].Message.Text())
+}
+
+// roles counts a recording's messages.
+func roles(r *importer.Recording) map[chat.Role]int {
+	n := map[chat.Role]int{}
+	for _, e := range r.Entries {
+		n[e.Message.Role]++
+	}
+	return n
+}
+
+// counts of what a recording holds.
+type counts struct {
+	calls, unanswered    int
+	parallel, outOfOrder int // answers with more than one call, and those of them whose results come in another order
+	longCalls            int // with arguments of 10,000 bytes and more
+	empty, thinking      int // answers without content, parts of thinking
+	errors, usage        int // failed tools, answers with usage
+	longestResult        int // in bytes
+}
+
+func count(r *importer.Recording) counts {
+	var n counts
+	open := map[string]int{} // the calls that wait for a result, by their place in the message
+	var answered []int       // the places of the calls that were answered since the last answer
+	for _, e := range r.Entries {
+		m := e.Message
+		if m.Role == chat.RoleTool {
+			n.longestResult = max(n.longestResult, len(m.Text()))
+			if m.IsError {
+				n.errors++
+			}
+			answered = append(answered, open[m.ToolCallID])
+			delete(open, m.ToolCallID)
+			continue
+		}
+		if !slices.IsSorted(answered) {
+			n.outOfOrder++
+		}
+		answered = nil
+		if e.Usage != (chat.Usage{}) {
+			n.usage++
+		}
+		if m.Role == chat.RoleAssistant && len(m.Content) == 0 && len(m.ToolCalls) == 0 {
+			n.empty++
+		}
+		for _, p := range m.Content {
+			if _, ok := p.(chat.Thinking); ok {
+				n.thinking++
+			}
+		}
+		if len(m.ToolCalls) > 1 {
+			n.parallel++
+		}
+		for i, c := range m.ToolCalls {
+			n.calls++
+			open[c.ID] = i
+			if len(c.Arguments) >= 10_000 {
+				n.longCalls++
+			}
+		}
+	}
+	n.unanswered = len(open)
+	return n
+}

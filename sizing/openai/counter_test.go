@@ -1,0 +1,195 @@
+package openai
+
+import (
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTextsCountAsInTiktoken(t *testing.T) {
+	all := pairings(t)
+	for _, tt := range []struct{ rule, text string }{
+		{"nothing is nothing", ""},
+		{"prose", "The quick brown fox jumps over the lazy dog, doesn't it? It's 12,345.67 times faster."},
+		{"special tokens are plain text", "<|endoftext|> <|im_start|>user<|im_sep|><|endofprompt|>"},
+		{"contractions in either case", "I'm he's HE'S we've WE'VE they'll THEY'LL you'd don't DON'T y'all're 'sup 'Tis 're'"},
+		{"contractions do not match a long s", "it'ſ it'S 'ſ"},
+		{"typographic apostrophes do not contract", "it’s I’m we’ve"},
+		{"apostrophes at the end", "rock'n'roll' '' ''' 'l 'v 'r '"},
+		{"camel case", "parseHTTPRequest ABCDef ABCdEF aB Ab AB ab XMLHttpRequestFactory iPhone"},
+		{"title case letters", "ǅungla ǄUNGLA Ǆabc aǅ ǈ"},
+		{"letters without case", "ªº ʰʲ ﾞ ㍿ 中A中a A中 a中B ʰA ʰa Aʰ AʰB"},
+		{"marks alone, before and after letters", "\u0301 \u0301a \u0301A a\u0301B A\u0301 A\u0301b \u0301\u0301AB \u0301ABC\u0301 !\u0301! !!\u0301 1\u03011 \u0301\n\u0301"},
+		{"numbers of all kinds, three at a time", "1 12 123 1234 1234567 ½ Ⅷ ١٢٣٤ ² 𝟘𝟙𝟚𝟛 1½Ⅷ٣"},
+		{"runs of spaces", " a  b   c    d     "},
+		{"spaces before a line break", "a \n  \n   b\n\n\n c \r\n \r d\n "},
+		{"tabs", "\tif x {\n\t\treturn\t\n\t}\n\t"},
+		{"every kind of white space", "a\u00a0b\u2003c\u3000d\u0085e\u2028f\u2029g\vh\fi\u1680j \u00a0k\u00a0 l\u00a0\u00a0m"},
+		{"what is no white space", "a\ufeffb\u200bc\u180ed\u2060e \ufeff \ufeff"},
+		{"symbols and line breaks", "!!!\n\n## x\r\n---\n- *a*\n\n```go\nx\n```\n/ // /\n/ a/b /\r/"},
+		{"scripts", "Ελληνικά русский עברית العربية हिन्दी ไทย 中文 日本語 カタカナ 한국어 ქართული አማርኛ Tiếng Việt İstanbul ß ŉ"},
+		{"characters beyond U+FFFF", "𝔘𝔫𝔦 𐐀𐐨 𠀀𠀁 🜁 𞤀𞤢 𑀓𑀸 𝅘𝅥𝅮"},
+		{"emoji", "🙂 👩‍👩‍👧‍👦 🏳️‍🌈 👍🏽👍🏽 ☃️ 🇩🇪🇫🇷 ❤️‍🔥"},
+		{"the replacement character", "\ufffd \ufffd\ufffd a\ufffdb"},
+		{"bytes that are not UTF-8", "a\xffb \xc3 \xe4\xb8 \xed\xa0\x80 \xf0\x9f\x99 \x80\x80 \xc0\xaf end\xff"},
+		{"control characters", "\x00\x01\x1b[31mred\x1b[0m\x7f"},
+		{"base64", "aGVsbG8gd29ybGQhIFRoaXMgaXMgYSB0ZXN0IG9mIGJhc2U2NCBlbmNvZGluZyB3aXRoIHNvbWUgbGVuZ3RoIQ=="},
+		{"code", "func (c *Counter) CountText(text string) int {\n\tif len(text) < 64 {\n\t\treturn 0 // none\n\t}\n}\n"},
+		{"JSON", `{"type":"object","properties":{"glob":{"type":"string","description":"Which files"}},"n":[1,2.5,-3e10,null]}`},
+	} {
+		t.Run(tt.rule, func(t *testing.T) { requireOracle(t, all, tt.text) })
+	}
+}
+
+func TestLongWordsCountAsInTiktoken(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	all := pairings(t)
+	random := make([]byte, 2000)
+	for i := range random {
+		random[i] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[r.IntN(52)]
+	}
+	for _, n := range []int{maxShortWord - 1, maxShortWord, maxShortWord + 1, 100, 1000} {
+		for _, unit := range []string{"a", "ab", "-", "=", " ", "\t", "\n", "中", "ä", "nowhere", string(random)} {
+			requireOracle(t, all, strings.Repeat(unit, n/len(unit)+1)[:n])
+		}
+	}
+}
+
+// A megabyte without a break has to come back at once: tiktoken-go would take hours.
+func TestMegabyteOfOneLetterIsCounted(t *testing.T) {
+	const size, perToken = 1 << 20, 8
+	c := newTestCounter(t, "cl100k_base")
+	require.Equal(t, 4096/perToken, len(oracle(t, "cl100k_base").EncodeOrdinary(strings.Repeat("a", 4096))))
+	require.Equal(t, size/perToken, c.CountText(strings.Repeat("a", size)))
+}
+
+// pieces from which random texts are made: what the patterns tell apart, and what surrounds it.
+var pieces = []string{
+	"a", "b", "s", "t", "re", "the", "Z", "S", "T", "LL", "HTTP", "é", "É", "ǅ", "ʰ", "ª", "中", "文", "ش", "ก", "ß",
+	"\u0301", "\u0308", "\u0e49", "\u200d", "\ufe0f", "'", "'s", "'S", "'re", "'LL", "'x", "’", "1", "23", "456", "½", "٣", "𝟘", "Ⅷ",
+	" ", " ", " ", "  ", "\t", "\n", "\n\n", "\r\n", "\r", "\u00a0", "\u3000", "\u0085", "\u2028", "\ufeff", "\v",
+	".", ",", "/", "//", "!", "(", ")", "{", "}", "_", "-", "\"", "#", "=", "<|endoftext|>", "🙂", "👩‍👧", "𝔘", "𐐀", "𐐨", "𠀀",
+	"\xff", "\xc3", "\xed\xa0\x80", "\ufffd", "\x00", "return", "function", "Straße", "internationalization",
+}
+
+func randomText(r *rand.Rand) string {
+	var b strings.Builder
+	for range r.IntN(24) {
+		if r.IntN(12) == 0 {
+			b.WriteRune(rune(r.IntN(unicode.MaxRune)))
+			continue
+		}
+		b.WriteString(pieces[r.IntN(len(pieces))])
+	}
+	return b.String()
+}
+
+func TestRandomTextsCountAsInTiktoken(t *testing.T) {
+	all := pairings(t)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 3000 {
+		requireOracle(t, all, randomText(r))
+	}
+}
+
+func FuzzCountText(f *testing.F) {
+	for _, piece := range pieces {
+		f.Add(piece)
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 100 {
+		f.Add(randomText(r))
+	}
+	f.Add(strings.Repeat("ab", 300))
+	all := pairings(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1<<12 {
+			t.Skip("the oracle is quadratic")
+		}
+		requireOracle(t, all, text)
+	})
+}
+
+func TestClassesAreUnicodes(t *testing.T) {
+	sp := newSplitter()
+	for r := range rune(unicode.MaxRune + 1) {
+		if !utf8.ValidRune(r) {
+			continue
+		}
+		want := symbol
+		switch {
+		case r == '\r' || r == '\n':
+			want = newline
+		case unicode.IsSpace(r):
+			want = space
+		case unicode.Is(unicode.Ll, r):
+			want = lower
+		case unicode.Is(unicode.Lu, r) || unicode.Is(unicode.Lt, r):
+			want = upper
+		case unicode.IsLetter(r):
+			want = caseless
+		case unicode.IsMark(r):
+			want = mark
+		case unicode.IsNumber(r):
+			want = number
+		}
+		if got, n := sp.at(string(r), 0); got != want || n != utf8.RuneLen(r) {
+			require.Failf(t, "wrong class", "%U: class %b and %d bytes, want %b and %d", r, got, n, want, utf8.RuneLen(r))
+		}
+	}
+}
+
+func TestShortAndLongMergeAgree(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	c := newTestCounter(t, "o200k_base")
+	for range 20000 {
+		word := make([]byte, 1+r.IntN(maxShortWord))
+		for i := range word {
+			word[i] = "abcesnrt ABC\xe4\xb8\xad"[r.IntN(15)]
+		}
+		require.Equal(t, c.encoding.ranks.mergeShort(string(word)), c.mergeLong(string(word)), "%q", word)
+	}
+}
+
+func TestCounterIsSafeForConcurrentUse(t *testing.T) {
+	source, err := os.ReadFile("counter.go")
+	require.NoError(t, err)
+	texts := strings.SplitAfter(string(source)+strings.Repeat("ab", 5000), "\n")
+	c := newTestCounter(t, "cl100k_base")
+	want := make([]int, len(texts))
+	for i, text := range texts {
+		want[i] = newTestCounter(t, "cl100k_base").CountText(text)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for round := range 20 {
+				for i := range texts {
+					i = (i + round) % len(texts)
+					if got := c.CountText(texts[i]); got != want[i] {
+						t.Errorf("%q: %d tokens, want %d", texts[i], got, want[i])
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestCountingAllocatesNothing(t *testing.T) {
+	c := newTestCounter(t, "o200k_base")
+	for name, text := range map[string]string{
+		"short":     "How many Go files are there?",
+		"long":      strings.Repeat("How many Go files are there?\n", 100),
+		"long word": strings.Repeat("ab", 100),
+	} {
+		c.CountText(text)
+		require.Zero(t, testing.AllocsPerRun(10, func() { c.CountText(text) }), name)
+	}
+}

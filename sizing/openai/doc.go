@@ -1,0 +1,41 @@
+// Package openai counts tokens as OpenAI's models do.
+//
+// A [Counter] is a [sizing.Tokenizer]. [ForModel] makes the one that fits a model, [New] one of a named encoding:
+//
+//	counter, err := openai.ForModel("gpt-4o")
+//	...
+//	tokens := counter.CountMessage(chat.UserMessage("How many Go files are there?"))
+//
+// [WindowOf] says how much a model takes in, so that a budget follows:
+//
+//	window, err := openai.WindowOf("gpt-4o")
+//	...
+//	budget, err := window.Budget(counter.CountTools(tools))
+//
+// # What is exact
+//
+// Texts are counted exactly, with the byte pair encodings that OpenAI publishes. Nothing is downloaded: the tables are
+// linked into the program. What is a letter, a mark or a number is for Go's package unicode to say, so characters that
+// are newer than that may be off by a token.
+//
+// A message costs 3 tokens beyond its texts, and 1 for each name in it, which is the rule that OpenAI's cookbook gives.
+// A request costs [ReplyPriming] more, whatever its messages, and that belongs in [sizing.Window.Answer].
+//
+// The rest is as near as what OpenAI has published allows:
+//
+//   - Images are counted by the formula for the model's family. What OpenAI decides by itself (the detail "auto", an
+//     image behind an https URL) is taken at its upper bound.
+//   - Tool definitions reach the model in a form that OpenAI has not documented. [Counter.CountTools] counts the form
+//     that the community has found out.
+//   - Documents are counted by a rule of thumb, see [Counter.CountPart].
+//
+// # What it costs
+//
+// The first counter of an encoding reads its table, which takes some 10 to 20 milliseconds; later ones share it. Time
+// is proportional to the length of a text, save for long runs without a break, which take n log n: a megabyte of one
+// letter takes a fifth of a second.
+//
+// A counter remembers what it counted lately, so that a long conversation rendered again and again is counted once:
+// up to 32,768 texts of 64 bytes or more, each as a hash of 128 bits and a number, about 1 MB in all; and up to 16,384
+// words of more than one token, again about 1 MB. Keep one counter and share it: it is safe for concurrent use.
+package openai

@@ -1,0 +1,93 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing/openai"
+)
+
+func ExampleNew() {
+	counter, err := openai.New("o200k_base")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(counter.CountText("How many Go files are there?"))
+	// Output: 7
+}
+
+func ExampleForModel() {
+	counter, err := openai.ForModel("gpt-4o-2024-08-06")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(counter.CountText("Straße, 中文, 👩‍👧"))
+
+	_, err = openai.ForModel("llama-4")
+	if unknown, ok := errors.AsType[*openai.UnknownModelError](err); ok {
+		fmt.Println("unknown:", unknown.Model)
+	}
+	// Output:
+	// 10
+	// unknown: llama-4
+}
+
+func ExampleWindowOf() {
+	counter, err := openai.ForModel("gpt-4o")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	tools := []chat.Tool{{
+		Name:        "count",
+		Description: "Counts files.",
+		Parameters:  json.RawMessage(`{"type":"object","properties":{"glob":{"type":"string"}},"required":["glob"]}`),
+	}}
+
+	window, err := openai.WindowOf("gpt-4o")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	window.Answer += 4_000 // for the answer itself
+	budget, err := window.Budget(counter.CountTools(tools))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("tools:", counter.CountTools(tools))
+	fmt.Println("messages:", budget)
+	// Output:
+	// tools: 33
+	// messages: 111567
+}
+
+func ExampleCounter_CountMessage() {
+	counter, err := openai.ForModel("gpt-4o")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	messages := []chat.Message{
+		chat.SystemMessage("You are a coding agent."),
+		chat.UserMessage("How many Go files are there?"),
+		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c1", Name: "count", Arguments: `{"glob":"*.go"}`}}},
+		chat.ToolResult("c1", "42"),
+	}
+	total := openai.ReplyPriming
+	for _, m := range messages {
+		fmt.Println(m.Role, counter.CountMessage(m))
+		total += counter.CountMessage(m)
+	}
+	fmt.Println("in all", total)
+	// Output:
+	// system 10
+	// user 11
+	// assistant 15
+	// tool 7
+	// in all 46
+}

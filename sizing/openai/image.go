@@ -1,0 +1,107 @@
+package openai
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/binary"
+	"image"
+	_ "image/gif"  // so that the size of a GIF can be read,
+	_ "image/jpeg" // of a JPEG
+	_ "image/png"  // and of a PNG
+	"math"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// imageRate is what a family of models takes for an image: a base and so much for each tile of it; or, where there is a
+// factor, that much for each patch of it, whatever the detail.
+type imageRate struct {
+	base, tile  int
+	patchFactor float64
+}
+
+// The sizes of the formulas, in pixels but for maxPatches.
+const (
+	imageSide        = 2048 // an image in tiles is scaled down to fit a square of this side,
+	imageShorterSide = 768  // and then to this
+	tileSide         = 512
+	patchSide        = 32
+	maxPatches       = 1536 // an image in patches is scaled down to this many
+)
+
+// countImage counts an image by the formula of the counter's model.
+func (c *Counter) countImage(img chat.Image) int {
+	if img.Detail == chat.DetailLow && c.images.patchFactor == 0 {
+		return c.images.base
+	}
+	width, height, ok := imageSize(img.URL)
+	if !ok {
+		return c.images.largest()
+	}
+	return c.images.tokens(float64(width), float64(height))
+}
+
+// tokens is what an image of that many pixels takes in high detail.
+func (r imageRate) tokens(width, height float64) int {
+	if r.patchFactor > 0 {
+		patches := math.Ceil(width/patchSide) * math.Ceil(height/patchSide)
+		return r.patches(min(patches, maxPatches))
+	}
+	scale := min(1, imageSide/max(width, height))
+	scale *= min(1, imageShorterSide/(scale*min(width, height)))
+	// Rounded to whole pixels, as bills show: 2049 by 513 is billed as 8 tiles, 2050 by 513 as 4.
+	width, height = math.RoundToEven(width*scale), math.RoundToEven(height*scale)
+	return r.tiles(math.Ceil(width/tileSide) * math.Ceil(height/tileSide))
+}
+
+// largest is the most that an image takes.
+func (r imageRate) largest() int {
+	if r.patchFactor > 0 {
+		return r.patches(maxPatches)
+	}
+	return r.tokens(imageSide, imageShorterSide)
+}
+
+func (r imageRate) patches(n float64) int { return int(math.Ceil(n * r.patchFactor)) }
+func (r imageRate) tiles(n float64) int   { return r.base + r.tile*max(1, int(n)) }
+
+// imageSize is the size in pixels of the image that a data URL holds, from the head of its file.
+func imageSize(url string) (width, height int, ok bool) {
+	const scheme = "data:"
+	if len(url) < len(scheme) || !strings.EqualFold(url[:len(scheme)], scheme) {
+		return 0, 0, false
+	}
+	head, data, _ := strings.Cut(url, ",")
+	if !strings.HasSuffix(strings.ToLower(head), ";base64") {
+		return 0, 0, false
+	}
+	r := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(data)))
+	if file, _ := r.Peek(webpHead); len(file) == webpHead && string(file[:4]) == "RIFF" && string(file[8:12]) == "WEBP" {
+		return webpSize(file)
+	}
+	config, _, err := image.DecodeConfig(r)
+	return config.Width, config.Height, err == nil && config.Width > 0 && config.Height > 0
+}
+
+// webpHead is the number of bytes at the start of a WebP file that say its size. No WebP is shorter.
+const webpHead = 30
+
+// webpSize reads the size from the head of a WebP file, which is of one of three kinds.
+func webpSize(file []byte) (width, height int, ok bool) {
+	le := binary.LittleEndian
+	switch string(file[12:16]) {
+	case "VP8 ": // lossy
+		const mask = 1<<14 - 1
+		return int(le.Uint16(file[26:]) & mask), int(le.Uint16(file[28:]) & mask), true
+	case "VP8L": // lossless
+		const mask = 1<<14 - 1
+		bits := int(le.Uint32(file[21:]))
+		return bits&mask + 1, bits>>14&mask + 1, true
+	case "VP8X": // extended
+		const mask = 1<<24 - 1
+		return int(le.Uint32(file[24:])&mask) + 1, int(le.Uint32(file[26:])>>8) + 1, true
+	default:
+		return 0, 0, false
+	}
+}

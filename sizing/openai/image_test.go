@@ -1,0 +1,155 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+func dataURL(mediaType string, file []byte) string {
+	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(file)
+}
+
+// pngOf is the head of a PNG of that many pixels, and nothing after it.
+func pngOf(width, height int) string {
+	be := binary.BigEndian
+	chunk := be.AppendUint32([]byte("IHDR"), uint32(width))
+	chunk = be.AppendUint32(chunk, uint32(height))
+	chunk = append(chunk, 8, 6, 0, 0, 0)
+	file := be.AppendUint32([]byte("\x89PNG\r\n\x1a\n"), uint32(len(chunk)-4))
+	file = append(file, chunk...)
+	file = be.AppendUint32(file, crc32.ChecksumIEEE(chunk))
+	return dataURL("image/png", append(file, make([]byte, 100)...))
+}
+
+func webpOf(kind string, data ...byte) string {
+	file := []byte("RIFF\x00\x00\x00\x00WEBP" + kind + "\x00\x00\x00\x00")
+	return dataURL("image/webp", append(append(file, data...), make([]byte, 20)...))
+}
+
+func TestImagesInTiles(t *testing.T) {
+	c := newTestCounter(t, "o200k_base")
+	for _, tt := range []struct {
+		rule  string
+		image chat.Image
+		want  int
+	}{
+		{"low detail is the base, whatever the size", chat.Image{URL: pngOf(4096, 8192), Detail: chat.DetailLow}, 85},
+		{"OpenAI's first example: 4 tiles", chat.Image{URL: pngOf(1024, 1024), Detail: chat.DetailHigh}, 765},
+		{"OpenAI's second example: 6 tiles", chat.Image{URL: pngOf(2048, 4096), Detail: chat.DetailHigh}, 1105},
+		{"auto may be high", chat.Image{URL: pngOf(1024, 1024), Detail: chat.DetailAuto}, 765},
+		{"so may none", chat.Image{URL: pngOf(1024, 1024)}, 765},
+		{"a small image is not scaled up", chat.Image{URL: pngOf(128, 64)}, 255},
+		{"one tile", chat.Image{URL: pngOf(512, 512)}, 255},
+		{"one pixel more", chat.Image{URL: pngOf(513, 512)}, 425},
+		{"a side of 512.75 pixels is 513, as billed", chat.Image{URL: pngOf(2049, 513)}, 1445},
+		{"a side of 512.5 pixels is 512, as billed", chat.Image{URL: pngOf(2050, 513)}, 765},
+		{"a thread of an image", chat.Image{URL: pngOf(1_000_000, 1)}, 85 + 170},
+		{"the largest", chat.Image{URL: pngOf(2048, 768)}, 1445},
+		{"an unknown size is the largest", chat.Image{URL: "https://example.com/a.png", Detail: chat.DetailHigh}, 1445},
+		{"but low detail is known", chat.Image{URL: "https://example.com/a.png", Detail: chat.DetailLow}, 85},
+	} {
+		t.Run(tt.rule, func(t *testing.T) { require.Equal(t, tt.want, c.CountPart(tt.image)) })
+	}
+}
+
+func TestNoImageTakesMoreThanTheLargest(t *testing.T) {
+	for _, rate := range []imageRate{defaultImages, {base: 2833, tile: 5667}, {patchFactor: 1.62}} {
+		for w := 1.0; w < 10000; w = w*1.1 + 1 {
+			for h := 1.0; h < 10000; h = h*1.1 + 1 {
+				require.LessOrEqual(t, rate.tokens(w, h), rate.largest(), "%v by %v", w, h)
+			}
+		}
+	}
+}
+
+func TestImagesCountAsTheModelTakesThem(t *testing.T) {
+	for _, tt := range []struct {
+		model  string
+		detail chat.ImageDetail
+		want   int
+	}{
+		{"gpt-4o", chat.DetailHigh, 85 + 170*4},
+		{"gpt-4.1", chat.DetailHigh, 85 + 170*4},
+		{"gpt-4o-mini", chat.DetailHigh, 2833 + 5667*4},
+		{"gpt-4o-mini-2024-07-18", chat.DetailLow, 2833},
+		{"o3", chat.DetailHigh, 75 + 150*4},
+		{"o1", chat.DetailLow, 75},
+		{"gpt-4.1-mini", chat.DetailHigh, 1659}, // 1024 patches by 1.62
+		{"gpt-4.1-nano", chat.DetailLow, 2520},  // by 2.46, whatever the detail
+		{"o4-mini", "", 1762},
+	} {
+		t.Run(tt.model, func(t *testing.T) {
+			c, err := ForModel(tt.model)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, c.CountPart(chat.Image{URL: pngOf(1024, 1024), Detail: tt.detail}))
+		})
+	}
+}
+
+func TestImageInPatchesIsScaledDownToTheMost(t *testing.T) {
+	c, err := ForModel("gpt-4.1-mini")
+	require.NoError(t, err)
+	const largest = 2489 // 1536 patches by 1.62
+	require.Equal(t, largest, c.CountPart(chat.Image{URL: pngOf(4000, 1474)}))
+	require.Equal(t, largest, c.CountPart(chat.Image{URL: "https://example.com/a.png"}))
+}
+
+func TestImageSizeIsReadFromTheFile(t *testing.T) {
+	picture := image.NewPaletted(image.Rect(0, 0, 37, 21), color.Palette{color.Black, color.White})
+	encoded := func(mediaType string, encode func(*bytes.Buffer) error) string {
+		var b bytes.Buffer
+		require.NoError(t, encode(&b))
+		return dataURL(mediaType, b.Bytes())
+	}
+	for kind, url := range map[string]string{
+		"PNG":           encoded("image/png", func(b *bytes.Buffer) error { return png.Encode(b, picture) }),
+		"JPEG":          encoded("image/jpeg", func(b *bytes.Buffer) error { return jpeg.Encode(b, picture, nil) }),
+		"GIF":           encoded("image/gif", func(b *bytes.Buffer) error { return gif.Encode(b, picture, nil) }),
+		"lossy WebP":    webpOf("VP8 ", 0, 0, 0, 0x9d, 0x01, 0x2a, 37, 0x40, 21, 0x80),
+		"lossless WebP": webpOf("VP8L", 0x2f, 36, 20<<6&0xff, 20>>2, 0),
+		"extended WebP": webpOf("VP8X", 0, 0, 0, 0, 36, 0, 0, 20, 0, 0),
+		"a wrong media type and odd case": strings.Replace(strings.Replace(pngOf(37, 21), "data:", "DATA:", 1),
+			"image/png;base64", "image/jpeg;Base64", 1),
+	} {
+		t.Run(kind, func(t *testing.T) {
+			w, h, ok := imageSize(url)
+			require.True(t, ok)
+			require.Equal(t, [2]int{37, 21}, [2]int{w, h})
+		})
+	}
+}
+
+func TestImageOfUnknownSize(t *testing.T) {
+	for name, url := range map[string]string{
+		"nothing":          "",
+		"https":            "https://example.com/a,b.png",
+		"an empty data":    "data:image/png;base64,",
+		"no comma":         "data:image/png;base64",
+		"no base64":        "data:image/svg+xml,<svg/>",
+		"broken base64":    "data:image/png;base64,????",
+		"text":             dataURL("image/png", []byte("hello")),
+		"no pixels":        pngOf(0, 0),
+		"a WebP cut off":   dataURL("image/webp", []byte("RIFF\x00\x00\x00\x00WEBPVP8L")),
+		"an unknown WebP":  webpOf("VP9 "),
+		"a PNG cut off":    pngOf(10, 10)[:40],
+		"a huge non-image": dataURL("image/png", make([]byte, 1<<20)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, ok := imageSize(url)
+			require.False(t, ok)
+		})
+	}
+}

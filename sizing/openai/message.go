@@ -1,0 +1,144 @@
+package openai
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+var _ sizing.Tokenizer = (*Counter)(nil)
+
+// ReplyPriming is the number of tokens that start every answer and count as input. It is counted once a request and
+// not in any message, so it belongs in [sizing.Window.Answer], where [WindowOf] puts it.
+const ReplyPriming = 3
+
+// What a message takes beyond its texts, as OpenAI's cookbook has it for GPT-3.5 and later.
+const (
+	messageTokens = 3
+	nameTokens    = 1
+)
+
+// CountMessage counts a message as the Chat Completions API takes it: 3, and the tokens of every text in its JSON
+// object, each on its own, and 1 more for each name. The texts are
+//
+//   - the role;
+//   - the content, its text parts joined. In a user or tool message with an image or an opaque part it is a list
+//     instead, and each text counts alone, with the word "text" for its type;
+//   - the name, where the message is not a tool's, which has none there;
+//   - the id, type ("function"), name and arguments of each tool call of an assistant message;
+//   - the id of the call that a tool message answers.
+//
+// Images and documents in user and tool messages count as [Counter.CountPart] does, and nowhere else: OpenAI takes none
+// in other messages. Opaque parts count in every message, and thinking in the assistant's: neither is part of the Chat
+// Completions API, so this is for an adapter that sends them all the same.
+func (c *Counter) CountMessage(m chat.Message) int {
+	n := messageTokens + c.CountText(string(m.Role)) + c.countContent(m)
+	if m.Name != "" && m.Role != chat.RoleTool {
+		n += nameTokens + c.CountText(m.Name)
+	}
+	if m.Role == chat.RoleTool {
+		n += c.CountText(m.ToolCallID)
+	}
+	if m.Role == chat.RoleAssistant {
+		for _, call := range m.ToolCalls {
+			n += c.countCall(call)
+		}
+	}
+	return n
+}
+
+func (c *Counter) countCall(call chat.ToolCall) int {
+	n := c.CountText(call.ID) + c.CountText("function") + c.CountText(call.Arguments)
+	if call.Name != "" {
+		n += nameTokens + c.CountText(call.Name)
+	}
+	return n
+}
+
+func (c *Counter) countContent(m chat.Message) int {
+	textOnly := m.Role == chat.RoleSystem || m.Role == chat.RoleAssistant
+	list := !textOnly && isList(m.Content)
+	n := 0
+	for _, part := range m.Content {
+		switch part := part.(type) {
+		case chat.Text:
+			if list {
+				n += c.CountText("text") + c.CountText(string(part))
+			}
+		case chat.Image, chat.Document:
+			if !textOnly {
+				n += c.CountPart(part)
+			}
+		case chat.Thinking:
+			if m.Role == chat.RoleAssistant {
+				n += c.CountPart(part)
+			}
+		default:
+			n += c.CountPart(part)
+		}
+	}
+	if !list {
+		n += c.CountText(m.Text())
+	}
+	return n
+}
+
+// isList tells whether a user's or tool's content is sent as a list of parts. Documents are left out of it.
+func isList(content chat.Parts) bool {
+	for _, part := range content {
+		switch part.(type) {
+		case chat.Image, chat.Opaque:
+			return true
+		}
+	}
+	return false
+}
+
+// CountPart counts one part of a message's content:
+//
+//   - a text as [Counter.CountText];
+//   - an image by OpenAI's formula, never as the text of its URL. GPT-4o takes 85 tokens in low detail, else 85 and 170
+//     for each tile of 512 pixels, after the image was scaled down to fit 2048 pixels and its shorter side to 768.
+//     [ForModel] takes what OpenAI gives for the model. Where the detail is left to OpenAI it counts as high; where the
+//     size is not known (behind an https URL, or not a PNG, JPEG, GIF or WebP) it counts as the largest, which is 1,445
+//     tokens with GPT-4o;
+//   - a document of plain text ("text/…") as its text. For any other OpenAI publishes no rule: it sends the model the
+//     text and an image of each page. What is counted is an estimate: the largest image, and 1 token for each 4 bytes
+//     of the file, which is more than most PDFs take and much more than scanned ones do;
+//   - thinking as its text, whatever its signature and its encrypted form;
+//   - an opaque part as the tokens that it says it takes;
+//   - a cache breakpoint as nothing.
+func (c *Counter) CountPart(part chat.Part) int {
+	switch part := part.(type) {
+	case chat.Text:
+		return c.CountText(string(part))
+	case chat.Image:
+		return c.countImage(part)
+	case chat.Document:
+		return c.countDocument(part)
+	case chat.Thinking:
+		return c.CountText(part.Text)
+	case chat.Opaque:
+		return max(0, part.Tokens)
+	default:
+		return 0
+	}
+}
+
+// bytesPerToken is the number of bytes of a document that are taken for a token.
+const bytesPerToken = 4
+
+func (c *Counter) countDocument(d chat.Document) int {
+	if strings.HasPrefix(d.MediaType, "text/") {
+		if text, err := base64.StdEncoding.DecodeString(d.Data); err == nil {
+			return c.CountText(string(text))
+		}
+	}
+	size := base64.StdEncoding.DecodedLen(len(d.Data))
+	if size == 0 {
+		return 0
+	}
+	return c.images.largest() + (size+bytesPerToken-1)/bytesPerToken
+}
