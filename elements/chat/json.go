@@ -3,7 +3,9 @@ package chat
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -69,7 +71,7 @@ func partJSON(p Part) (any, error) {
 			Thinking
 		}{kindThinking, p}, nil
 	case Opaque:
-		if same, err := marshal(p.Value); err == nil && bytes.Equal(same, p.Value) {
+		if plain, err := plainJSON(p.Value); err == nil && bytes.Equal(plain, p.Value) {
 			return opaqueJSON{Type: kindOpaque, Value: p.Value, Tokens: p.Tokens}, nil
 		}
 		return opaqueJSON{Type: kindOpaque, Raw: p.Value, Tokens: p.Tokens}, nil
@@ -136,9 +138,13 @@ func parsePart(raw json.RawMessage) (Part, error) {
 			return nil, err
 		}
 		if o.Raw != nil {
-			o.Value = o.Raw
+			return Opaque{Value: o.Raw, Tokens: o.Tokens}, nil
 		}
-		return Opaque{Value: o.Value, Tokens: o.Tokens}, nil
+		if o.Value == nil {
+			return Opaque{Tokens: o.Tokens}, nil
+		}
+		value, err := plainJSON(o.Value)
+		return Opaque{Value: value, Tokens: o.Tokens}, err
 	case kindCacheBreakpoint:
 		return parseAs[CacheBreakpoint](raw)
 	default:
@@ -153,6 +159,28 @@ func parseAs[P Part](raw json.RawMessage) (Part, error) {
 	}
 	return p, nil
 }
+
+// errNotUTF8 tells that a value is no JSON text, for it is not UTF-8.
+var errNotUTF8 = errors.New("not UTF-8")
+
+// plainJSON is a value without white space and without the escapes of HTML, which whoever encodes the message may add,
+// as [json.Marshal] and [json.Indent] do. So what was plain when it was written can be had back from any form of it.
+func plainJSON(value []byte) ([]byte, error) {
+	if !utf8.Valid(value) {
+		return nil, errNotUTF8
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, value); err != nil {
+		return nil, err
+	}
+	return []byte(htmlUnescaper.Replace(compact.String())), nil
+}
+
+// htmlUnescaper undoes the escapes that encoding/json makes so that a text may stand in HTML. A backslash that is
+// escaped itself begins none.
+var htmlUnescaper = strings.NewReplacer(
+	`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&", `\u2028`, "\u2028", `\u2029`, "\u2029",
+)
 
 // marshal encodes without escaping HTML: transcripts are read by people and models.
 func marshal(v any) ([]byte, error) {

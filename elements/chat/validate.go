@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -73,6 +74,8 @@ func Validate(messages []Message) error {
 	if len(v.violations) == 0 {
 		return nil
 	}
+	// That a call has no answer shows only at a later message.
+	slices.SortStableFunc(v.violations, func(a, b Violation) int { return a.Index - b.Index })
 	return &ValidationError{Violations: v.violations}
 }
 

@@ -78,30 +78,31 @@ func imageSize(url string) (width, height int, ok bool) {
 	}
 	r := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(data)))
 	if file, _ := r.Peek(webpHead); len(file) == webpHead && string(file[:4]) == "RIFF" && string(file[8:12]) == "WEBP" {
-		return webpSize(file)
+		width, height = webpSize(file)
+	} else if config, _, err := image.DecodeConfig(r); err == nil {
+		width, height = config.Width, config.Height
 	}
-	config, _, err := image.DecodeConfig(r)
-	return config.Width, config.Height, err == nil && config.Width > 0 && config.Height > 0
+	return width, height, width > 0 && height > 0
 }
 
 // webpHead is the number of bytes at the start of a WebP file that say its size. No WebP is shorter.
 const webpHead = 30
 
-// webpSize reads the size from the head of a WebP file, which is of one of three kinds.
-func webpSize(file []byte) (width, height int, ok bool) {
+// webpSize reads the size from the head of a WebP file, which is of one of three kinds; 0 where it is of another.
+func webpSize(file []byte) (width, height int) {
 	le := binary.LittleEndian
 	switch string(file[12:16]) {
 	case "VP8 ": // lossy
 		const mask = 1<<14 - 1
-		return int(le.Uint16(file[26:]) & mask), int(le.Uint16(file[28:]) & mask), true
+		return int(le.Uint16(file[26:]) & mask), int(le.Uint16(file[28:]) & mask)
 	case "VP8L": // lossless
 		const mask = 1<<14 - 1
 		bits := int(le.Uint32(file[21:]))
-		return bits&mask + 1, bits>>14&mask + 1, true
+		return bits&mask + 1, bits>>14&mask + 1
 	case "VP8X": // extended
 		const mask = 1<<24 - 1
-		return int(le.Uint32(file[24:])&mask) + 1, int(le.Uint32(file[26:])>>8) + 1, true
+		return int(le.Uint32(file[24:])&mask) + 1, int(le.Uint32(file[26:])>>8) + 1
 	default:
-		return 0, 0, false
+		return 0, 0
 	}
 }

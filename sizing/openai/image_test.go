@@ -144,6 +144,7 @@ func TestImageOfUnknownSize(t *testing.T) {
 		"no pixels":        pngOf(0, 0),
 		"a WebP cut off":   dataURL("image/webp", []byte("RIFF\x00\x00\x00\x00WEBPVP8L")),
 		"an unknown WebP":  webpOf("VP9 "),
+		"an empty WebP":    webpOf("VP8 "),
 		"a PNG cut off":    pngOf(10, 10)[:40],
 		"a huge non-image": dataURL("image/png", make([]byte, 1<<20)),
 	} {

@@ -105,8 +105,9 @@ func isList(content chat.Parts) bool {
 //     size is not known (behind an https URL, or not a PNG, JPEG, GIF or WebP) it counts as the largest, which is 1,445
 //     tokens with GPT-4o;
 //   - a document of plain text ("text/…") as its text. For any other OpenAI publishes no rule: it sends the model the
-//     text and an image of each page. What is counted is an estimate: the largest image, and 1 token for each 4 bytes
-//     of the file, which is more than most PDFs take and much more than scanned ones do;
+//     text and an image of each page. What is counted is an estimate on the large side: the largest image, and 1 token
+//     for each 4 bytes of the file. Scanned pages take far fewer, many pages of nothing but compressed text may take
+//     more;
 //   - thinking as its text, whatever its signature and its encrypted form;
 //   - an opaque part as the tokens that it says it takes;
 //   - a cache breakpoint as nothing.

@@ -11,7 +11,8 @@ import (
 type UnknownModelError struct{ Model string }
 
 func (e *UnknownModelError) Error() string {
-	return fmt.Sprintf("openai: unknown model %q: name its encoding with New and its window with sizing.Window{Tokens: …}", e.Model)
+	const advice = "name its encoding with New and its window with sizing.Window{Tokens: …}"
+	return fmt.Sprintf("openai: unknown model %q: %s", e.Model, advice)
 }
 
 // family is what models of similar names have in common.
@@ -108,7 +109,8 @@ func inputLimit(model string) int {
 		"gpt-5.1", "gpt-5.1-codex", "gpt-5.1-codex-mini", "gpt-5.1-codex-max",
 		"gpt-5.2", "gpt-5.2-codex":
 		return 400_000 - 128_000 // the window less the longest answer, which is kept free for it
-	case "o1", "o1-pro", "o3", "o3-mini", "o3-pro", "o3-deep-research", "o4-mini", "o4-mini-deep-research", "codex-mini-latest":
+	case "o1", "o1-pro", "o3", "o3-mini", "o3-pro", "o3-deep-research", "o4-mini", "o4-mini-deep-research",
+		"codex-mini-latest":
 		return 200_000
 	case "gpt-oss-120b", "gpt-oss-20b":
 		return 131_072

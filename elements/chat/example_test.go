@@ -1,0 +1,83 @@
+package chat_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+func ExampleValidate() {
+	err := chat.Validate([]chat.Message{
+		chat.UserMessage("How many Go files are there?"),
+		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
+			{ID: "c1", Name: "count", Arguments: `{"glob":"*.go"}`},
+			{ID: "c2", Name: "count", Arguments: `{"glob":"*.md"}`},
+		}},
+		chat.ToolResult("c1", "42"),
+		chat.UserMessage("Well?"),
+	})
+	if invalid, ok := errors.AsType[*chat.ValidationError](err); ok {
+		for _, violation := range invalid.Violations {
+			fmt.Println(violation)
+		}
+	}
+	// Output:
+	// message 1: every tool call is answered: call "c2" has no result
+}
+
+func ExampleMessage() {
+	m := chat.Message{
+		Role: chat.RoleUser,
+		Content: chat.Parts{
+			chat.Text("What is in the picture?"),
+			chat.Image{URL: "https://example.com/cat.png", Detail: chat.DetailLow},
+		},
+	}
+	fmt.Println(m.Text())
+
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(data))
+	// Output:
+	// What is in the picture?
+	// {
+	//   "role": "user",
+	//   "content": [
+	//     {
+	//       "type": "text",
+	//       "text": "What is in the picture?"
+	//     },
+	//     {
+	//       "type": "image",
+	//       "url": "https://example.com/cat.png",
+	//       "detail": "low"
+	//     }
+	//   ]
+	// }
+}
+
+func ExampleMessage_conversation() {
+	for _, m := range []chat.Message{
+		chat.SystemMessage("You are a coding agent."),
+		chat.UserMessage("How many Go files are there?"),
+		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c1", Name: "count", Arguments: `{"glob":"*.go"}`}}},
+		chat.ToolResult("c1", "42"),
+	} {
+		for _, call := range m.ToolCalls {
+			fmt.Printf("%s calls %s(%s)\n", m.Role, call.Name, call.Arguments)
+		}
+		if text := m.Text(); text != "" {
+			fmt.Printf("%s: %s\n", m.Role, text)
+		}
+	}
+	// Output:
+	// system: You are a coding agent.
+	// user: How many Go files are there?
+	// assistant calls count({"glob":"*.go"})
+	// tool: 42
+}

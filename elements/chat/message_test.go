@@ -1,0 +1,62 @@
+package chat_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+func TestMessagesOfOneText(t *testing.T) {
+	require.Equal(t, chat.Message{Role: chat.RoleSystem, Content: chat.Parts{chat.Text("a")}}, chat.SystemMessage("a"))
+	require.Equal(t, chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("a")}}, chat.UserMessage("a"))
+	require.Equal(t, chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("a")}}, chat.AssistantMessage("a"))
+	require.Equal(t, chat.Message{Role: chat.RoleTool, ToolCallID: "c1", Content: chat.Parts{chat.Text("a")}}, chat.ToolResult("c1", "a"))
+}
+
+func TestTextJoinsTextParts(t *testing.T) {
+	for _, tt := range []struct {
+		rule    string
+		content chat.Parts
+		want    string
+	}{
+		{"nothing", nil, ""},
+		{"one text", chat.Parts{chat.Text("a")}, "a"},
+		{"one part that is no text", chat.Parts{chat.Image{URL: "u"}}, ""},
+		{"texts without anything between them", chat.Parts{chat.Text("a"), chat.Image{URL: "u"}, chat.Text("b "), chat.Thinking{Text: "hm"}, chat.Text("c")}, "ab c"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) { require.Equal(t, tt.want, chat.Message{Content: tt.content}.Text()) })
+	}
+}
+
+func TestNewDocumentIsInBase64(t *testing.T) {
+	d := chat.NewDocument("application/pdf", []byte("%PDF\xff"))
+	data, err := base64.StdEncoding.DecodeString(d.Data)
+	require.NoError(t, err)
+	require.Equal(t, "%PDF\xff", string(data))
+	require.Equal(t, "application/pdf", d.MediaType)
+}
+
+func TestModelFuncIsAModel(t *testing.T) {
+	var model chat.Model = chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
+		return chat.Response{Message: chat.AssistantMessage(req.Messages[0].Text())}, nil
+	})
+	got, err := model.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("echo")}})
+	require.NoError(t, err)
+	require.Equal(t, "echo", got.Message.Text())
+}
+
+func TestErrorsKeepTheProvidersOwn(t *testing.T) {
+	provider := errors.New("400 bad request")
+	limit := &chat.ContextLimitError{Limit: 128_000, Tokens: 130_000, Err: provider}
+	require.ErrorIs(t, limit, provider)
+	require.EqualError(t, limit, "chat: the request is larger than the context window (130000 tokens, limit 128000): 400 bad request")
+
+	transient := &chat.TransientError{Err: provider}
+	require.ErrorIs(t, transient, provider)
+	require.EqualError(t, transient, "chat: try again: 400 bad request")
+}

@@ -1,0 +1,94 @@
+package sizing_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+func ExampleWindow_Budget() {
+	window := sizing.Window{Tokens: 128_000, Answer: 8_000, Threshold: 0.8}
+
+	budget, err := window.Budget(0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("without tools:", budget)
+
+	budget, err = window.Budget(6_000)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("with tools:", budget)
+
+	_, err = sizing.Window{Tokens: 128_000, Threshold: 80}.Budget(0)
+	if ambiguous, ok := errors.AsType[*sizing.ThresholdError](err); ok {
+		fmt.Println("neither a ratio nor tokens:", ambiguous.Threshold)
+	}
+	// Output:
+	// without tools: 96000
+	// with tools: 81000
+	// neither a ratio nor tokens: 80
+}
+
+func ExampleWindow_Effective() {
+	_, err := sizing.Window{}.Effective()
+	fmt.Println(err)
+
+	effective, err := sizing.Window{AllowUnknown: true, Answer: 8_000}.Effective()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(effective)
+	// Output:
+	// sizing: the context window is unknown: set Window.Tokens, or Window.AllowUnknown to take 128,000
+	// 120000
+}
+
+// bytesTokenizer takes every byte for a token, as a byte-level model does.
+type bytesTokenizer struct{}
+
+func (bytesTokenizer) CountText(text string) int { return len(text) }
+
+func (bytesTokenizer) CountPart(part chat.Part) int {
+	if text, ok := part.(chat.Text); ok {
+		return len(text)
+	}
+	return 0
+}
+
+func (b bytesTokenizer) CountMessage(m chat.Message) int {
+	n := len(m.Role) + len(m.Name)
+	for _, part := range m.Content {
+		n += b.CountPart(part)
+	}
+	for _, call := range m.ToolCalls {
+		n += len(call.Name) + len(call.Arguments)
+	}
+	return n
+}
+
+func (bytesTokenizer) CountTools(tools []chat.Tool) int {
+	n := 0
+	for _, tool := range tools {
+		n += len(tool.Name) + len(tool.Description) + len(tool.Parameters)
+	}
+	return n
+}
+
+// A tokenizer of one's own is any type with the four methods.
+func ExampleTokenizer() {
+	var tokenizer sizing.Tokenizer = bytesTokenizer{}
+	fmt.Println(tokenizer.CountText("hello"))
+	fmt.Println(tokenizer.CountMessage(chat.UserMessage("hello")))
+	fmt.Println(tokenizer.CountTools(nil))
+	// Output:
+	// 5
+	// 9
+	// 0
+}

@@ -1,0 +1,114 @@
+package sizing_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/sizing"
+)
+
+func TestBudget(t *testing.T) {
+	for _, tt := range []struct {
+		rule   string
+		window sizing.Window
+		tools  int
+		want   int
+	}{
+		{"the whole window", sizing.Window{Tokens: 8_000}, 0, 8_000},
+		{"less the answer", sizing.Window{Tokens: 8_000, Answer: 1_000}, 0, 7_000},
+		{"an answer of all but one token", sizing.Window{Tokens: 8_000, Answer: 7_999}, 0, 1},
+		{"an unknown window is 128,000 where that is allowed", sizing.Window{AllowUnknown: true}, 0, 128_000},
+		{"and has room for an answer", sizing.Window{AllowUnknown: true, Answer: 8_000}, 0, 120_000},
+		{"a known window is what it is", sizing.Window{Tokens: 8_000, AllowUnknown: true}, 0, 8_000},
+
+		{"a ratio is of the effective window", sizing.Window{Tokens: 10_000, Answer: 2_000, Threshold: 0.5}, 0, 4_000},
+		{"a ratio is rounded down", sizing.Window{Tokens: 999, Threshold: 0.5}, 0, 499},
+		{"a ratio of 1 is the whole", sizing.Window{Tokens: 8_000, Threshold: 1}, 0, 8_000},
+		{"a ratio near nothing leaves 1 token", sizing.Window{Tokens: 8_000, Threshold: 1e-9}, 0, 1},
+		{"a number of tokens", sizing.Window{Tokens: 8_000, Threshold: 5_000}, 0, 5_000},
+		{"a number of tokens is not lowered by the answer", sizing.Window{Tokens: 8_000, Answer: 1_000, Threshold: 5_000}, 0, 5_000},
+		{"but is no more than what the answer leaves", sizing.Window{Tokens: 8_000, Answer: 4_000, Threshold: 5_000}, 0, 4_000},
+		{"100 tokens is the least", sizing.Window{Tokens: 8_000, Threshold: 100}, 0, 100},
+		{"a fraction of a token is none", sizing.Window{Tokens: 8_000, Threshold: 100.9}, 0, 100},
+		{"more tokens than there are", sizing.Window{Tokens: 8_000, Threshold: 1e12}, 0, 8_000},
+
+		{"tools go off, and a tenth of the rest", sizing.Window{Tokens: 8_000}, 1_000, 6_300},
+		{"the rest is rounded down", sizing.Window{Tokens: 1_001}, 1_000, 1},
+		{"19 less a tenth is 17", sizing.Window{Tokens: 20}, 1, 17},
+		{"tools go off the threshold too", sizing.Window{Tokens: 8_000, Threshold: 0.5}, 1_000, 2_700},
+		{"and the answer", sizing.Window{Tokens: 8_000, Answer: 2_000}, 1_000, 4_500},
+		{"tools that fill the window leave 1 token", sizing.Window{Tokens: 8_000}, 8_000, 1},
+		{"so do tools beyond it", sizing.Window{Tokens: 8_000}, 100_000, 1},
+		{"and tools beyond everything", sizing.Window{Tokens: 8_000}, math.MaxInt, 1},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			got, err := tt.window.Budget(tt.tools)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got)
+		})
+	}
+}
+
+// The margin is floor((base-tools) * 0.9), in whole numbers.
+func TestMarginIsATenth(t *testing.T) {
+	const window = 5_000
+	for tools := 1; tools < window; tools++ {
+		got, err := sizing.Window{Tokens: window}.Budget(tools)
+		require.NoError(t, err)
+		require.Equal(t, max(1, (window-tools)*9/10), got, "tools of %d tokens", tools)
+	}
+}
+
+func TestAmbiguousThresholdIsAnError(t *testing.T) {
+	for _, threshold := range []float64{
+		1.000001, 1.5, 2, 50, 99, 99.999, -0.5, -1, -1_000, math.NaN(), math.Inf(1), math.Inf(-1),
+	} {
+		_, err := sizing.Window{Tokens: 8_000, Threshold: threshold}.Budget(0)
+		ambiguous, ok := errors.AsType[*sizing.ThresholdError](err)
+		require.True(t, ok, "%v: %v", threshold, err)
+		require.Equal(t, math.Float64bits(threshold), math.Float64bits(ambiguous.Threshold))
+	}
+	require.EqualError(t, &sizing.ThresholdError{Threshold: 80},
+		"sizing: threshold 80 is ambiguous: give a ratio of the window (above 0, up to 1) or a number of tokens (100 or more)")
+}
+
+func TestBudgetErrors(t *testing.T) {
+	for _, tt := range []struct {
+		rule   string
+		window sizing.Window
+		tools  int
+		want   string
+	}{
+		{"a negative window", sizing.Window{Tokens: -1}, 0, "sizing: a window of -1 tokens"},
+		{"which is not unknown", sizing.Window{Tokens: -1, AllowUnknown: true}, 0, "sizing: a window of -1 tokens"},
+		{"a negative answer", sizing.Window{Tokens: 100, Answer: -1}, 0, "sizing: an answer of -1 tokens does not fit a window of 100"},
+		{"an answer as large as the window", sizing.Window{Tokens: 100, Answer: 100}, 0, "sizing: an answer of 100 tokens does not fit a window of 100"},
+		{"negative tools", sizing.Window{Tokens: 100}, -1, "sizing: tools of -1 tokens"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			_, err := tt.window.Budget(tt.tools)
+			require.EqualError(t, err, tt.want)
+		})
+	}
+}
+
+func TestUnknownWindowIsAnError(t *testing.T) {
+	_, err := sizing.Window{Answer: 10, Threshold: 0.5}.Budget(0)
+	require.ErrorIs(t, err, sizing.ErrUnknownWindow)
+	_, err = sizing.Window{}.Effective()
+	require.ErrorIs(t, err, sizing.ErrUnknownWindow)
+}
+
+func TestEffectiveIsTheWindowLessTheAnswer(t *testing.T) {
+	got, err := sizing.Window{Tokens: 8_000, Answer: 1_000, Threshold: 0.5}.Effective()
+	require.NoError(t, err)
+	require.Equal(t, 7_000, got)
+}
+
+func TestSizingMeasuresWithItsTokenizer(t *testing.T) {
+	s := sizing.Sizing{TokenBudget: 10, Window: 100, Tokenizer: bytesTokenizer{}}
+	require.Equal(t, 5, s.CountText("hello"))
+}
