@@ -2,6 +2,7 @@ package elements
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -57,6 +58,9 @@ func AllMeta[T any](m Metadata) []T {
 type Reference struct {
 	// Name of the source. A name is reported once.
 	Name string
+	// Transfer is the reference in full, in the form in which it came in a tree that was rendered elsewhere. One without
+	// a name, which names a place in a file, is reported as often as it occurs.
+	Transfer json.RawMessage
 }
 
 // Render gives the reference itself.

@@ -2,6 +2,7 @@ package elements
 
 import (
 	"context"
+	"regexp"
 
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -16,7 +17,9 @@ type TextChunk struct {
 	BreakOn string
 	// BreakOnWhitespace lets the text be cut before any run of white space.
 	BreakOnWhitespace bool
-	Children          Nodes
+	// BreakOnPattern lets the text be cut before any match. A pattern that can match nothing is an error.
+	BreakOnPattern *regexp.Regexp
+	Children       Nodes
 }
 
 // Render gives the chunk's children, uncut.

@@ -16,6 +16,22 @@ var ErrOutsideMessage = errors.New("text and other parts stand in a message")
 // [*ElementError].
 var ErrBreakpointPlace = errors.New("a cache breakpoint stands directly in a message")
 
+// ErrNilElement tells that a nil pointer stands in a tree as an element. It comes in an [*ElementError].
+var ErrNilElement = errors.New("an element is a nil pointer")
+
+// ErrNestedMessage tells that a message stands in a message. It comes in an [*ElementError].
+var ErrNestedMessage = errors.New("a message stands in a message")
+
+// ErrDuplicateCall tells that a message makes two tool calls of one id. It comes in an [*ElementError].
+var ErrDuplicateCall = errors.New("two tool calls have one id")
+
+// ErrBreak tells that a text chunk names more than one break, or a pattern that can match nothing. It comes in an
+// [*ElementError].
+var ErrBreak = errors.New("a break is no good")
+
+// ErrBudget tells that a budget, or another number in [Options], is out of range.
+var ErrBudget = errors.New("out of range")
+
 // ElementError tells what went wrong in which element.
 type ElementError struct {
 	// Path of the element from the root, such as "Root > UserMessage > Retrieval". Siblings of one name are numbered

@@ -11,6 +11,7 @@ import (
 // fitting makes a laid-out tree fit a budget.
 type fitting struct {
 	layout *layouter
+	opts   Options
 	budget int
 	root   *node
 	live   map[*laid]*node // the nodes of limits and expandables
@@ -21,10 +22,10 @@ type fitting struct {
 }
 
 // newFitting makes a fresh tree to prune from a layout.
-func newFitting(l *layouter, root *laid, budget int) *fitting {
-	f := &fitting{layout: l, budget: budget, live: map[*laid]*node{}, root: newNode(nil, root)}
-	f.met(root)
-	f.rendered(root)
+func newFitting(l *Layout, budget int) *fitting {
+	f := &fitting{layout: l.layouter, opts: l.opts, budget: budget, live: map[*laid]*node{}, root: newNode(nil, l.tree)}
+	f.met(l.tree)
+	f.rendered(l.tree)
 	f.root.walk(func(n *node) {
 		if n.laid.limit > 0 || n.laid.expand != nil {
 			f.live[n.laid] = n
@@ -97,27 +98,70 @@ func (f *fitting) fit(ctx context.Context) error {
 			return err
 		}
 	}
-	return f.keep(ctx, f.root, f.budget, "")
+	return f.keepBudget(ctx)
 }
 
 // keep brings one container within its limit.
 func (f *fitting) keep(ctx context.Context, n *node, limit int, step string) error {
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
-	}
-	if f.count(n) < limit {
-		if err := f.expand(ctx, n, limit); err != nil {
-			return err
-		}
+	if err := f.offer(ctx, n, limit); err != nil {
+		return err
 	}
 	f.pruner.step = step
 	if stuck := f.pruner.prune(n, limit); stuck != nil {
-		return &BudgetExceededError{
-			Budget: limit, Needed: f.count(n), Limit: step, Path: stuck.laid.path,
-			Largest: largest(n), Metadata: f.metadata(),
-		}
+		return f.exceeded(n, limit, stuck)
 	}
 	return nil
+}
+
+// keepBudget brings the whole prompt within its budget.
+func (f *fitting) keepBudget(ctx context.Context) error {
+	if err := f.offer(ctx, f.root, f.budget); err != nil {
+		return err
+	}
+	target := f.target(f.count(f.root))
+	f.pruner.step = ""
+	var pristine *snapshot
+	if f.opts.Backfill && f.count(f.root) > target {
+		pristine = takeSnapshot(f.root)
+		f.pruner.recording = true
+	}
+	if stuck := f.pruner.prune(f.root, target); stuck != nil && f.count(f.root) > f.budget {
+		return f.exceeded(f.root, f.budget, stuck)
+	}
+	if pristine != nil {
+		f.backfill(pristine, target)
+	}
+	return nil
+}
+
+// target is how many tokens are to be left: the budget, or with a low water as many as remain when what is dropped is
+// rounded up to a multiple of (budget − low water).
+func (f *fitting) target(tokens int) int {
+	if f.opts.LowWater == 0 || tokens <= f.budget {
+		return f.budget
+	}
+	step := max(1, f.budget-int(f.opts.LowWater*float64(f.budget)))
+	drop := (tokens - f.budget + step - 1) / step * step
+	return max(0, tokens-drop)
+}
+
+// offer gives expandables what is left.
+func (f *fitting) offer(ctx context.Context, n *node, limit int) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if f.count(n) < limit {
+		return f.expand(ctx, n, limit)
+	}
+	return nil
+}
+
+// exceeded is the error of a container in which nothing more may go.
+func (f *fitting) exceeded(n *node, limit int, stuck *node) error {
+	return &BudgetExceededError{
+		Budget: limit, Needed: f.count(n), Limit: f.pruner.step, Path: stuck.laid.path,
+		Largest: largest(n), Metadata: f.metadata(),
+	}
 }
 
 // expand offers what is left of limit to the expandables in n, one after the other. Each may take what is left and
@@ -214,35 +258,13 @@ func references(root *node) []elements.Reference {
 	return all
 }
 
-// fitTree makes a layout fit and says what became of it.
-func fitTree(ctx context.Context, l *layouter, root *laid, budget int) (*Result, error) {
-	f := newFitting(l, root, budget)
-	before := f.root.messages()
-	cited := references(f.root)
-	if err := f.fit(ctx); err != nil {
-		if exceeded, ok := err.(*BudgetExceededError); ok {
-			exceeded.Messages = before
-		}
-		return nil, err
-	}
-	result := &Result{
-		Messages: f.root.messages(),
-		Tokens:   f.count(f.root),
-		Budget:   budget,
-		Metadata: f.metadata(),
-		Report:   report(f.root),
-	}
-	result.References, result.OmittedReferences = splitReferences(cited, references(f.root))
-	return result, nil
-}
-
 // splitReferences tells what was kept from what was omitted, each name once.
 func splitReferences(before, after []elements.Reference) (kept, omitted []elements.Reference) {
 	seen := map[string]bool{}
 	pick := func(from []elements.Reference) (list []elements.Reference) {
 		for _, r := range from {
 			if !seen[r.Name] {
-				seen[r.Name] = true
+				seen[r.Name] = r.Name != ""
 				list = append(list, r)
 			}
 		}

@@ -37,7 +37,10 @@ const (
 // from it.
 type laid struct {
 	kind     kind
-	path     string // of the element; of the element around it, for text and parts
+	path     string        // of the element; of the element around it, for text and parts
+	name     string        // of the element, "" for text and parts that are none
+	node     elements.Node // the element itself, nil for text and parts that are none
+	props    elements.Props
 	priority *int
 	required bool
 	children []*laid
@@ -81,12 +84,14 @@ func (r *room) consumed() int { return min(r.used, r.budget) }
 type layouter struct {
 	tokenizer sizing.Tokenizer
 	window    int // budget of the whole prompt
+	lenient   bool
 }
 
 // place is where in the tree an element stands.
 type place struct {
 	path      string
 	root      bool
+	transfer  bool // the tree is to be transferred
 	inMessage bool
 	escape    bool // inside a Tag
 }
@@ -166,7 +171,10 @@ func (l *layouter) element(ctx context.Context, n elements.Node, props elements.
 	if err := checkProps(props); err != nil {
 		return nil, 0, &ElementError{Path: at.path, Err: err}
 	}
-	e := &laid{path: at.path, priority: props.Priority, pass: props.PassPriority, required: props.Required}
+	e := &laid{
+		path: at.path, name: name(n), node: n, props: props,
+		priority: props.Priority, pass: props.PassPriority, required: props.Required,
+	}
 	r := &room{budget: budget}
 	switch n := n.(type) {
 	case elements.TextChunk:
@@ -200,6 +208,9 @@ func (l *layouter) element(ctx context.Context, n elements.Node, props elements.
 		e.expand = &n
 	default:
 		if m, ok := messageOf(n); ok {
+			if err := l.checkMessage(m, at); err != nil {
+				return nil, 0, &ElementError{Path: at.path, Err: err}
+			}
 			l.message(e, m, r)
 			at.inMessage = true
 		}
@@ -211,9 +222,17 @@ func (l *layouter) element(ctx context.Context, n elements.Node, props elements.
 	if err := l.contents(ctx, e, template, at, r); err != nil {
 		return nil, 0, err
 	}
+	if e.ifEmpty {
+		for _, side := range e.children {
+			side.name = sideName
+		}
+	}
 	e.used = r.consumed()
 	return e, e.used, nil
 }
+
+// sideName is what prompt-tsx calls each of the two sides of an IfEmpty.
+const sideName = "LogicalWrapper"
 
 // call renders a node, its panic turned into an error.
 func (l *layouter) call(ctx context.Context, n elements.Node, path string, budget int) (template elements.Node, err error) {
@@ -236,7 +255,7 @@ func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node
 	var todo []task
 	for _, it := range items {
 		if v := reflect.ValueOf(it.node); v.Kind() == reflect.Pointer && v.IsNil() {
-			return &ElementError{Path: at.path, Err: fmt.Errorf("a child is a nil %T", it.node)}
+			return &ElementError{Path: at.path, Err: fmt.Errorf("%w: %T", ErrNilElement, it.node)}
 		}
 		handled, err := l.leaf(e, it, at, r)
 		if err != nil {
@@ -293,6 +312,13 @@ func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err 
 			return true, &ElementError{Path: at.path, Err: ErrBreakpointPlace}
 		}
 		return true, add(&laid{kind: breakpoint, part: n.Part()})
+	case elements.Transferred:
+		child, err := l.transferred(n, at)
+		if err != nil {
+			return true, &ElementError{Path: at.path, Err: err}
+		}
+		e.children = append(e.children, child)
+		return true, nil
 	case elements.Reference:
 		e.references = append(e.references, n)
 		return true, nil
@@ -337,6 +363,27 @@ func messageOf(n elements.Node) (frame laid, ok bool) {
 		return laid{}, false
 	}
 	return frame, true
+}
+
+// checkMessage refuses what providers and readers would stumble over.
+func (l *layouter) checkMessage(m laid, at place) error {
+	if at.transfer && (!l.lenient || m.frame.Role != chat.RoleTool) {
+		return ErrTransferMessage
+	}
+	if l.lenient {
+		return nil
+	}
+	if at.inMessage {
+		return ErrNestedMessage
+	}
+	seen := make(map[string]bool, len(m.calls))
+	for _, c := range m.calls {
+		if seen[c.ID] {
+			return fmt.Errorf("%w: %q", ErrDuplicateCall, c.ID)
+		}
+		seen[c.ID] = true
+	}
+	return nil
 }
 
 // message makes e a message and charges what it costs without content. A tool message is charged nothing, as in

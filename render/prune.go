@@ -13,7 +13,14 @@ type pruner struct {
 	held        bool // the tree has required pieces
 	removing    map[*elements.Group]bool
 	step        string // path of the limit that is being kept, "" for the whole prompt
-	dropped     int
+	recording   bool
+	taken       []taking // what was chosen, in order, while recording
+}
+
+// taking is one choice.
+type taking struct {
+	node  *node
+	freed int // tokens by which the tree got smaller
 }
 
 // drop says why a node went.
@@ -47,10 +54,15 @@ type drop struct {
 //
 // The rules but 7 are those of @vscode/prompt-tsx 0.4.
 func (p *pruner) prune(container *node, limit int) (stuck *node) {
-	for p.count(container) > limit {
+	for before := p.count(container); before > limit; {
 		if stuck := p.removeLowest(container); stuck != nil {
 			return stuck
 		}
+		after := p.count(container)
+		if p.recording {
+			p.taken[len(p.taken)-1].freed = before - after
+		}
+		before = after
 	}
 	return nil
 }
@@ -68,14 +80,22 @@ func (p *pruner) removeLowest(n *node) (stuck *node) {
 		case next == nil:
 			return n
 		case next.leaf(), len(next.children) == 0:
-			p.remove(next, ReasonPriority)
+			p.take(next, ReasonPriority)
 			return nil
 		case next.laid.kind == container && next.chunk():
-			p.remove(next, ReasonChunk)
+			p.take(next, ReasonChunk)
 			return nil
 		}
 		n = next
 	}
+}
+
+// take takes out what was chosen.
+func (p *pruner) take(n *node, why Reason) {
+	if p.recording {
+		p.taken = append(p.taken, taking{node: n})
+	}
+	p.remove(n, why)
 }
 
 // lowestChild chooses among a node's children, by rules 1 to 4, 6 and 7.
@@ -192,7 +212,6 @@ func (p *pruner) remove(n *node, why Reason) {
 	}
 	parent.children = slices.Delete(parent.children, i, i+1)
 	n.gone, n.drop = true, drop{reason: why, step: p.step}
-	p.dropped++
 	p.removeGroups(n)
 	parent.changed()
 	if parent.empty() && !parent.held {

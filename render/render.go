@@ -13,7 +13,7 @@ import (
 // ErrNoTokenizer tells that [Options] name no tokenizer.
 var ErrNoTokenizer = errors.New("render: Options.Tokenizer is not set: use sizing/openai, or a tokenizer of your own")
 
-// Options say what a prompt must fit.
+// Options say what a prompt must fit. What is beyond prompt-tsx is off by default.
 type Options struct {
 	// Budget is the most tokens that the messages may take, 1 or more. [sizing.Window.Budget] works it out.
 	Budget int
@@ -22,6 +22,42 @@ type Options struct {
 	// Window is what elements are told of the whole prompt's budget. Defaults to Budget; it differs where a prompt is
 	// rendered smaller than usual, and what depends on the window should not change.
 	Window int
+	// LowWater is a share of the budget, above 0 and below 1, such as 0.7. Once a prompt is over its budget, what is
+	// dropped is rounded up to a multiple of the budget less its low water. Where a conversation grows by a little from
+	// render to render, its cut then stays where it is for many of them, the same prefix is sent again, and the
+	// provider's prompt cache serves it. Limits are kept as ever. Defaults to 0, which is off.
+	LowWater float64
+	// Backfill gives room that a large piece left back to smaller ones that were pruned before it, those of the highest
+	// priority first, as far as they fit. It costs a pass over the tree for each piece that is small enough to try.
+	// Groups and chunks stay whole, and no tool call or result comes back without its other half.
+	Backfill bool
+	// Lenient allows what prompt-tsx allows: a budget of 0, a message in a message, whose text it takes in, and two tool
+	// calls of one id.
+	Lenient bool
+}
+
+// layouter checks the options.
+func (o Options) layouter() (*layouter, error) {
+	switch {
+	case o.Tokenizer == nil:
+		return nil, ErrNoTokenizer
+	case o.Window < 0:
+		return nil, fmt.Errorf("render: Options.Window is %w: %d, it is 1 or more, or 0 for the budget", ErrBudget, o.Window)
+	case !(o.LowWater >= 0 && o.LowWater < 1):
+		return nil, fmt.Errorf("render: Options.LowWater is %w: %v, it is a share of 0 or more and below 1", ErrBudget, o.LowWater)
+	}
+	l := &layouter{tokenizer: o.Tokenizer, window: o.Window, lenient: o.Lenient}
+	if l.window == 0 {
+		l.window = o.Budget
+	}
+	return l, o.checkBudget(o.Budget)
+}
+
+func (o Options) checkBudget(budget int) error {
+	if budget < 0 || budget == 0 && !o.Lenient {
+		return fmt.Errorf("render: the budget is %w: %d tokens, it is 1 or more", ErrBudget, budget)
+	}
+	return nil
 }
 
 // Result is a rendered prompt.
@@ -59,23 +95,59 @@ type Result struct {
 //
 // Same tree, same budget, same tokenizer: same messages.
 func Render(ctx context.Context, root elements.Node, opts Options) (*Result, error) {
-	switch {
-	case opts.Tokenizer == nil:
-		return nil, ErrNoTokenizer
-	case opts.Budget < 1:
-		return nil, fmt.Errorf("render: a budget of %d tokens: it is 1 or more", opts.Budget)
-	case opts.Window < 0:
-		return nil, fmt.Errorf("render: a window of %d tokens: it is 1 or more, or 0 for the budget", opts.Window)
+	layout, err := Lay(ctx, root, opts)
+	if err != nil {
+		return nil, err
 	}
-	l := &layouter{tokenizer: opts.Tokenizer, window: opts.Window}
-	if l.window == 0 {
-		l.window = opts.Budget
+	return layout.Fit(ctx, opts.Budget)
+}
+
+// Layout is a tree that was laid out and can be fitted to any budget. It is safe for concurrent use.
+type Layout struct {
+	tree     *laid
+	layouter *layouter
+	opts     Options
+}
+
+// Lay does the first step of [Render]. The elements are told the budget in the options.
+func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error) {
+	l, err := opts.layouter()
+	if err != nil {
+		return nil, err
 	}
-	tree := &laid{path: rootPath}
+	tree := &laid{path: rootPath, name: rootPath}
 	if err := l.contents(ctx, tree, root, place{path: rootPath, root: true}, &room{budget: opts.Budget}); err != nil {
 		return nil, err
 	}
-	return fitTree(ctx, l, tree, opts.Budget)
+	return &Layout{tree: tree, layouter: l, opts: opts}, nil
+}
+
+// Fit does the other steps, for a budget that need not be the one that the tree was laid out for: what would be sent at
+// another price? Expandables are asked again; no other element is rendered anew, so an element that would have filled
+// a larger share stays as it is. Most of the cost of a render is in its layout, and texts that were counted are not
+// counted again, so many budgets cost little more than one.
+func (l *Layout) Fit(ctx context.Context, budget int) (*Result, error) {
+	if err := l.opts.checkBudget(budget); err != nil {
+		return nil, err
+	}
+	f := newFitting(l, budget)
+	before := f.root.messages()
+	cited := references(f.root)
+	if err := f.fit(ctx); err != nil {
+		if exceeded, ok := errors.AsType[*BudgetExceededError](err); ok {
+			exceeded.Messages = before
+		}
+		return nil, err
+	}
+	result := &Result{
+		Messages: f.root.messages(),
+		Tokens:   f.count(f.root),
+		Budget:   budget,
+		Metadata: f.metadata(),
+		Report:   report(f.root),
+	}
+	result.References, result.OmittedReferences = splitReferences(cited, references(f.root))
+	return result, nil
 }
 
 // rootPath is the first element of every path.

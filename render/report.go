@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"text/tabwriter"
 
@@ -37,19 +38,21 @@ const (
 // Piece is the smallest thing that pruning decides on: a text, another part of a message, or a tool call.
 type Piece struct {
 	// Path of the element that the piece stands in.
-	Path string
-	Kind PieceKind
+	Path string    `json:"path"`
+	Kind PieceKind `json:"kind"`
 	// Priority of the piece among its siblings; nil is the highest.
-	Priority *int
+	Priority *int `json:"priority,omitempty"`
 	// Tokens that the piece counts by itself. The tokens of a message are fewer where pieces merge, and more by what
 	// wraps them.
-	Tokens int
+	Tokens int `json:"tokens"`
 	// Required tells that the piece could not have been dropped.
-	Required bool
+	Required bool `json:"required,omitempty"`
+	// Restored tells that the piece had been dropped and was put back ([Options.Backfill]).
+	Restored bool `json:"restored,omitempty"`
 	// Dropped says why the piece is not in the messages; [Kept] where it is.
-	Dropped Reason
+	Dropped Reason `json:"dropped,omitempty"`
 	// Limit is the path of the TokenLimit for which the piece was dropped, "" where it was for the whole prompt.
-	Limit string
+	Limit string `json:"limit,omitempty"`
 }
 
 // Report lists every piece of a prompt in document order, kept or dropped.
@@ -71,25 +74,52 @@ func (r Report) filter(want func(Piece) bool) []Piece {
 	return list
 }
 
+// LogValue sums the report up for package slog: how many pieces and tokens were kept and dropped, and each that was
+// dropped.
+func (r Report) LogValue() slog.Value {
+	tokens := func(pieces []Piece) (n int) {
+		for _, p := range pieces {
+			n += p.Tokens
+		}
+		return n
+	}
+	kept, dropped := r.Kept(), r.Dropped()
+	lost := make([]string, len(dropped))
+	for i, p := range dropped {
+		lost[i] = fmt.Sprintf("%s (%d tokens, %s)", p.Path, p.Tokens, p.fate())
+	}
+	return slog.GroupValue(
+		slog.Int("kept", len(kept)), slog.Int("keptTokens", tokens(kept)),
+		slog.Int("dropped", len(dropped)), slog.Int("droppedTokens", tokens(dropped)),
+		slog.Any("droppedPieces", lost),
+	)
+}
+
+// fate says what became of the piece.
+func (p Piece) fate() string {
+	switch {
+	case p.Dropped != Kept && p.Limit != "":
+		return fmt.Sprintf("dropped: %s, for %s", p.Dropped, p.Limit)
+	case p.Dropped != Kept:
+		return fmt.Sprintf("dropped: %s", p.Dropped)
+	case p.Required:
+		return "kept: required"
+	case p.Restored:
+		return "kept: put back"
+	}
+	return "kept"
+}
+
 // String is a table for people, a line a piece.
 func (r Report) String() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	for _, p := range r {
-		fate := "kept"
-		switch {
-		case p.Dropped != Kept && p.Limit != "":
-			fate = fmt.Sprintf("dropped: %s, for %s", p.Dropped, p.Limit)
-		case p.Dropped != Kept:
-			fate = fmt.Sprintf("dropped: %s", p.Dropped)
-		case p.Required:
-			fate = "kept: required"
-		}
 		priority := "-"
 		if p.Priority != nil {
 			priority = fmt.Sprint(*p.Priority)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d tokens\t%s\n", p.Path, p.Kind, priority, p.Tokens, fate)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d tokens\t%s\n", p.Path, p.Kind, priority, p.Tokens, p.fate())
 	}
 	w.Flush()
 	return b.String()
@@ -106,7 +136,7 @@ func report(root *node) Report {
 		add := func(kind PieceKind, tokens int, why drop) {
 			r = append(r, Piece{
 				Path: n.laid.path, Kind: kind, Priority: n.laid.priority, Tokens: tokens,
-				Required: n.locked, Dropped: why.reason, Limit: why.step,
+				Required: n.locked, Restored: n.restored, Dropped: why.reason, Limit: why.step,
 			})
 		}
 		if n.leaf() {

@@ -28,8 +28,8 @@ func (l *layouter) textChunk(e *laid, c elements.TextChunk, at place, r *room) e
 	if !at.inMessage {
 		return fail(ErrOutsideMessage)
 	}
-	if c.BreakOn != "" && c.BreakOnWhitespace {
-		return fail(fmt.Errorf("BreakOn and BreakOnWhitespace are both set"))
+	if err := checkBreak(c); err != nil {
+		return fail(err)
 	}
 	var b strings.Builder
 	piece := &laid{kind: text, path: at.path, priority: e.priority, breaks: breakAlways}
@@ -68,6 +68,23 @@ func (l *layouter) textChunk(e *laid, c elements.TextChunk, at place, r *room) e
 	return nil
 }
 
+// checkBreak refuses breaks at which a text cannot be cut.
+func checkBreak(c elements.TextChunk) error {
+	given := 0
+	for _, set := range [...]bool{c.BreakOn != "", c.BreakOnWhitespace, c.BreakOnPattern != nil} {
+		if set {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		return fmt.Errorf("%w: more than one of BreakOn, BreakOnWhitespace and BreakOnPattern is set", ErrBreak)
+	case c.BreakOnPattern != nil && c.BreakOnPattern.MatchString(""):
+		return fmt.Errorf("%w: the pattern %q can match nothing", ErrBreak, c.BreakOnPattern)
+	}
+	return nil
+}
+
 // nextBreak finds the first break at or after from, and where the search for the one after it starts; -1 for none.
 type nextBreak func(s string, from int) (at, next int)
 
@@ -89,6 +106,14 @@ func breaks(c elements.TextChunk) nextBreak {
 				next += size
 			}
 			return from + i, next
+		}
+	case c.BreakOnPattern != nil:
+		return func(s string, from int) (int, int) {
+			m := c.BreakOnPattern.FindStringIndex(s[from:])
+			if m == nil || m[0] == m[1] {
+				return -1, -1
+			}
+			return from + m[0], from + m[1]
 		}
 	case c.BreakOn != "":
 		return func(s string, from int) (int, int) {

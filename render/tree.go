@@ -23,6 +23,8 @@ type node struct {
 	gone bool // taken out, with what stood in it
 	drop drop // why
 
+	restored bool // put back by backfill
+
 	// Required. A locked node stays as it is; a pinned one stays, though its children may go; held tells that there is
 	// one of either kind in it.
 	locked, pinned, held bool

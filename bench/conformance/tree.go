@@ -19,6 +19,7 @@ type spec struct {
 	Props    properties        `json:"p"`
 	Children []json.RawMessage `json:"c"`
 	Alt      json.RawMessage   `json:"alt"`
+	Data     json.RawMessage   `json:"data"`
 }
 
 // properties are those of all kinds of nodes together.
@@ -159,7 +160,7 @@ func (b builder) node(raw json.RawMessage) (elements.Node, error) {
 	case "expandable":
 		return elements.Expandable{Props: props, Value: p.expand}, nil
 	case "echoBudget":
-		return echoBudget{Props: props, name: p.Name, consume: p.Consume}, nil
+		return EchoBudget{Props: props, name: p.Name, consume: p.Consume}, nil
 	case "br":
 		return elements.LineBreak{}, nil
 	case "cacheBreakpoint":
@@ -168,6 +169,8 @@ func (b builder) node(raw json.RawMessage) (elements.Node, error) {
 		return elements.Opaque{Priority: p.Priority, Value: p.Value, Tokens: p.TokenUsage}, nil
 	case "meta":
 		return elements.Meta[named]{Value: named(p.Name), Local: p.Local}, nil
+	case "json":
+		return elements.Transferred{Data: s.Data}, nil
 	case "reference":
 		return elements.Reference{Name: p.Variable}, nil
 	default:
@@ -203,14 +206,14 @@ func (p properties) expand(_ context.Context, s sizing.Sizing) (elements.Node, e
 	return elements.Text(text), nil
 }
 
-// echoBudget says what budget it was offered.
-type echoBudget struct {
+// EchoBudget says what budget it was offered.
+type EchoBudget struct {
 	elements.Props
 	name    string
 	consume int
 }
 
-func (e echoBudget) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+func (e EchoBudget) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
 	consume := ""
 	if e.consume != 0 {
 		consume = fmt.Sprintf("consume=%d, ", e.consume)

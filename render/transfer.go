@@ -1,0 +1,474 @@
+package render
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// TransferContentType names the form that [Transfer] writes, as prompt-tsx does.
+const TransferContentType = "application/vnd.codechat.prompt+json.1"
+
+// ErrTransferMessage tells that a message stands in a tree that is to be transferred: content only can be.
+var ErrTransferMessage = errors.New("a message cannot be transferred, only what stands in one")
+
+// TransferError tells what is wrong with a tree in transfer form, and where.
+type TransferError struct {
+	// Place in the data, such as "node.children[2].text".
+	Place string
+	Err   error
+}
+
+func (e *TransferError) Error() string {
+	return fmt.Sprintf("transferred tree: %s: %v", e.Place, e.Err)
+}
+
+// Unwrap gives what is wrong.
+func (e *TransferError) Unwrap() error { return e.Err }
+
+// maxTransferDepth is how deep a transferred tree may be.
+const maxTransferDepth = 200
+
+// The numbers and flags of the form.
+const (
+	transferPiece  = 1
+	transferText   = 2
+	transferOpaque = 3
+
+	pieceMessage  = 1
+	pieceOther    = 2
+	pieceImage    = 3
+	pieceDocument = 4
+
+	flagLegacy  = 1
+	flagChunk   = 2
+	flagPass    = 4
+	flagIfEmpty = 8
+)
+
+// transferRoles are the roles by their numbers in the form.
+var transferRoles = [...]chat.Role{chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool}
+
+// transferNode is a node in the form, whatever its type.
+type transferNode struct {
+	Type       int                `json:"type"`
+	Ctor       int                `json:"ctor,omitempty"`
+	CtorName   string             `json:"ctorName,omitempty"`
+	Children   *[]transferNode    `json:"children,omitempty"`
+	Props      *transferProps     `json:"props,omitempty"`
+	References *[]json.RawMessage `json:"references,omitempty"`
+	KeepWithID *int               `json:"keepWithId,omitempty"`
+	Flags      int                `json:"flags,omitempty"`
+	Priority   *int               `json:"priority,omitempty"`
+	Text       *string            `json:"text,omitempty"`
+	LineBreak  *bool              `json:"lineBreakBefore,omitempty"`
+	Value      json.RawMessage    `json:"value,omitempty"`
+	Tokens     *int               `json:"tokenUsage,omitempty"`
+}
+
+type transferProps struct {
+	FlexBasis    float64         `json:"flexBasis,omitempty"`
+	FlexGrow     int             `json:"flexGrow,omitempty"`
+	FlexReserve  json.RawMessage `json:"flexReserve,omitempty"`
+	PassPriority bool            `json:"passPriority,omitempty"`
+	Priority     *int            `json:"priority,omitempty"`
+	Role         *int            `json:"role,omitempty"`
+	Name         string          `json:"name,omitempty"`
+	ToolCallID   string          `json:"toolCallId,omitempty"`
+	Source       *string         `json:"src,omitempty"`
+	Detail       string          `json:"detail,omitempty"`
+	MimeType     string          `json:"mimeType,omitempty"`
+	Data         *string         `json:"data,omitempty"`
+	MediaType    *string         `json:"mediaType,omitempty"`
+}
+
+// Transfer renders a tree of content to the form in which it can be put into a prompt elsewhere: by
+// [elements.Transferred] here, by elementJSON in prompt-tsx. Nothing is pruned; the budget tells the elements what they
+// should not exceed. Of metadata only references are transferred, of limits none, and Required is not known there.
+func Transfer(ctx context.Context, root elements.Node, opts Options) ([]byte, error) {
+	l, err := opts.layouter()
+	if err != nil {
+		return nil, err
+	}
+	tree := &laid{path: rootPath, name: rootPath}
+	at := place{path: rootPath, root: true, inMessage: true, transfer: true}
+	if err := l.contents(ctx, tree, root, at, &room{budget: opts.Budget}); err != nil {
+		return nil, err
+	}
+	w := transferWriter{groups: map[*elements.Group]int{}}
+	node, err := w.node(tree)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(struct {
+		Node transferNode `json:"node"`
+	}{node}); err != nil {
+		return nil, fmt.Errorf("render: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// transferWriter numbers groups in the order in which they appear.
+type transferWriter struct{ groups map[*elements.Group]int }
+
+func (w transferWriter) node(l *laid) (transferNode, error) {
+	n := transferNode{
+		Type: transferPiece, Ctor: pieceOther, CtorName: l.name, Children: &[]transferNode{},
+		Props: propsOut(l.props), References: referencesOut(l.references),
+	}
+	for flag, set := range map[int]bool{flagLegacy: l.legacy, flagChunk: l.chunk, flagPass: l.pass, flagIfEmpty: l.ifEmpty} {
+		if set {
+			n.Flags |= flag
+		}
+	}
+	if l.group != nil {
+		if _, known := w.groups[l.group]; !known {
+			w.groups[l.group] = len(w.groups)
+		}
+		n.KeepWithID = new(w.groups[l.group])
+	}
+	switch e := l.node.(type) {
+	case elements.Image:
+		n.Ctor = pieceImage
+		n.Props.Source, n.Props.Detail, n.Props.MimeType = &e.Source, string(e.Detail), e.MediaType
+		return n, nil
+	case elements.Document:
+		n.Ctor = pieceDocument
+		n.Props.Data, n.Props.MediaType = &e.Data, &e.MediaType
+		return n, nil
+	case elements.Thinking:
+		return n, &ElementError{Path: l.path, Err: errors.New("thinking cannot be transferred")}
+	case elements.ToolMessage:
+		n.Ctor = pieceMessage
+		n.Props.Role, n.Props.ToolCallID = new(len(transferRoles)-1), e.ToolCallID
+	default:
+		if l.kind == message {
+			return n, &ElementError{Path: l.path, Err: ErrTransferMessage}
+		}
+	}
+	if l.tagOpen != "" { // the other side knows no tags: theirs is text that stays
+		*n.Children = append(*n.Children, tagText(l.tagOpen))
+	}
+	_, chunk := l.node.(elements.TextChunk)
+	for _, c := range l.children {
+		child, err := w.child(c, chunk)
+		if err != nil {
+			return n, err
+		}
+		if child.Type != 0 {
+			*n.Children = append(*n.Children, child)
+		}
+	}
+	if l.tagClose != "" {
+		*n.Children = append(*n.Children, tagText(l.tagClose))
+	}
+	return n, nil
+}
+
+func tagText(s string) transferNode {
+	return transferNode{Type: transferText, Text: &s, Priority: new(unset), LineBreak: new(true)}
+}
+
+// child writes a child; the type is 0 where there is nothing to write.
+func (w transferWriter) child(l *laid, inChunk bool) (transferNode, error) {
+	switch {
+	case l.kind == text:
+		n := transferNode{Type: transferText, Text: &l.text, Priority: orUnset(l.priority), LineBreak: new(l.breaks == breakAlways)}
+		if inChunk {
+			n.References = referencesOut(l.references)
+		}
+		return n, nil
+	case l.kind == part && l.node == nil:
+		opaque, _ := l.part.(chat.Opaque)
+		n := transferNode{Type: transferOpaque, Value: opaque.Value, Tokens: &opaque.Tokens, Priority: orUnset(l.priority)}
+		if inChunk {
+			n.Priority = l.priority
+		}
+		return n, nil
+	case l.kind == breakpoint:
+		return transferNode{}, nil
+	default:
+		return w.node(l)
+	}
+}
+
+func orUnset(priority *int) *int {
+	if priority == nil {
+		return new(unset)
+	}
+	return priority
+}
+
+func propsOut(p elements.Props) *transferProps {
+	out := &transferProps{FlexBasis: p.FlexBasis, FlexGrow: p.FlexGrow, PassPriority: p.PassPriority, Priority: p.Priority}
+	switch r := p.FlexReserve; {
+	case r.Fraction > 0:
+		out.FlexReserve = fmt.Appendf(nil, `"/%d"`, r.Fraction)
+	case r.Tokens > 0:
+		out.FlexReserve = fmt.Append(nil, r.Tokens)
+	}
+	return out
+}
+
+func referencesOut(references []elements.Reference) *[]json.RawMessage {
+	list := make([]json.RawMessage, 0, len(references))
+	for _, r := range references {
+		raw := r.Transfer
+		if raw == nil {
+			name, _ := json.Marshal(r.Name) // a string always encodes
+			raw = fmt.Appendf(nil, `{"anchor":{"variableName":%s}}`, name)
+		}
+		list = append(list, raw)
+	}
+	return &list
+}
+
+// transferred lays out a tree that was rendered elsewhere. It costs nothing.
+func (l *layouter) transferred(t elements.Transferred, at place) (*laid, error) {
+	var data struct {
+		Node json.RawMessage `json:"node"`
+	}
+	if err := json.Unmarshal(t.Data, &data); err != nil {
+		return nil, &TransferError{Place: "data", Err: err}
+	}
+	if data.Node == nil {
+		return nil, &TransferError{Place: "data", Err: errors.New(`it has no "node"`)}
+	}
+	r := transferReader{layout: l, groups: map[int]*elements.Group{}}
+	n, err := r.decode(data.Node, "node")
+	if err != nil {
+		return nil, err
+	}
+	if n.Type != transferPiece {
+		return nil, &TransferError{Place: "node.type", Err: fmt.Errorf("it is %d: the outermost node is a piece, %d", n.Type, transferPiece)}
+	}
+	return r.piece(n, "node", at, 0)
+}
+
+// transferReader makes a laid-out tree of one in transfer form.
+type transferReader struct {
+	layout *layouter
+	groups map[int]*elements.Group
+}
+
+// incoming is a node whose children are still to be read.
+type incoming struct {
+	transferNode
+	Children []json.RawMessage `json:"children"`
+	Flags    *float64          `json:"flags"`
+}
+
+func (r transferReader) decode(raw json.RawMessage, where string) (incoming, error) {
+	var n incoming
+	if err := json.Unmarshal(raw, &n); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+			where += "." + strings.TrimPrefix(wrong.Field, "transferNode.")
+		}
+		return n, &TransferError{Place: where, Err: err}
+	}
+	return n, nil
+}
+
+func (r transferReader) piece(n incoming, where string, at place, depth int) (*laid, error) {
+	if depth > maxTransferDepth {
+		return nil, &TransferError{Place: where, Err: fmt.Errorf("it is deeper than %d nodes", maxTransferDepth)}
+	}
+	if n.Props == nil {
+		n.Props = &transferProps{}
+	}
+	props, err := propsIn(n.Props)
+	if err != nil {
+		return nil, &TransferError{Place: where + ".props", Err: err}
+	}
+	name := sideName
+	e := &laid{path: at.path + " > " + name, name: name, props: props, priority: props.Priority}
+	if e.references, err = referencesIn(n.References); err != nil {
+		return nil, &TransferError{Place: where + ".references", Err: err}
+	}
+	switch n.Ctor {
+	case pieceImage, pieceDocument:
+		return r.mediaPiece(e, n, where, at)
+	case pieceMessage:
+		if n.Props.Role == nil || *n.Props.Role < 0 || *n.Props.Role >= len(transferRoles) {
+			return nil, &TransferError{Place: where + ".props.role", Err: errors.New("it is no role")}
+		}
+		if at.inMessage && !r.layout.lenient {
+			return nil, &TransferError{Place: where, Err: ErrNestedMessage}
+		}
+		e.kind = message
+		e.frame = chat.Message{Role: transferRoles[*n.Props.Role], Name: n.Props.Name}
+		at.inMessage = true
+	case pieceOther:
+		if n.KeepWithID != nil {
+			if r.groups[*n.KeepWithID] == nil {
+				r.groups[*n.KeepWithID] = &elements.Group{}
+			}
+			e.group, e.name = r.groups[*n.KeepWithID], "KeepWith"
+		}
+	default:
+		return nil, &TransferError{Place: where + ".ctor", Err: fmt.Errorf("unknown kind %d", n.Ctor)}
+	}
+	if err := setFlags(e, n); err != nil {
+		return nil, &TransferError{Place: where + ".flags", Err: err}
+	}
+	if n.Children == nil {
+		return nil, &TransferError{Place: where + ".children", Err: errors.New("there are none: an empty list is meant")}
+	}
+	if e.ifEmpty && len(n.Children) != 2 {
+		return nil, &TransferError{Place: where + ".children", Err: fmt.Errorf("an IfEmpty has 2, not %d", len(n.Children))}
+	}
+	at.path, at.root = e.path, false
+	for i, raw := range n.Children {
+		child, err := r.child(raw, fmt.Sprintf("%s.children[%d]", where, i), i, e, at, depth)
+		if err != nil {
+			return nil, err
+		}
+		e.children = append(e.children, child)
+	}
+	return e, nil
+}
+
+func setFlags(e *laid, n incoming) error {
+	flags := 0
+	if n.Flags != nil {
+		if flags = int(*n.Flags); float64(flags) != *n.Flags || flags < 0 || flags > flagLegacy|flagChunk|flagPass|flagIfEmpty {
+			return fmt.Errorf("%v are no flags", *n.Flags)
+		}
+	}
+	e.legacy, e.chunk = flags&flagLegacy != 0, flags&flagChunk != 0
+	e.pass, e.ifEmpty = flags&flagPass != 0, flags&flagIfEmpty != 0
+	// What has no priority has 0 where its props pass it on, whatever the flags say.
+	if e.priority == nil && e.pass != n.Props.PassPriority && e.kind == container {
+		e.priority = new(unset)
+		if n.Props.PassPriority {
+			e.priority = new(0)
+		}
+	}
+	return nil
+}
+
+func (r transferReader) mediaPiece(e *laid, n incoming, where string, at place) (*laid, error) {
+	if !at.inMessage {
+		return nil, &TransferError{Place: where, Err: ErrOutsideMessage}
+	}
+	e.kind = part
+	if n.Ctor == pieceImage {
+		if n.Props.Source == nil {
+			return nil, &TransferError{Place: where + ".props.src", Err: errors.New("it is missing")}
+		}
+		image := elements.Image{Source: *n.Props.Source, Detail: chat.ImageDetail(n.Props.Detail), MediaType: n.Props.MimeType}
+		e.name, e.node, e.part = "Image", image, image.Part()
+	} else {
+		if n.Props.Data == nil || n.Props.MediaType == nil {
+			return nil, &TransferError{Place: where + ".props", Err: errors.New("data or mediaType is missing")}
+		}
+		document := elements.Document{Data: *n.Props.Data, MediaType: *n.Props.MediaType}
+		e.name, e.node, e.part = "Document", document, document.Part()
+	}
+	e.tokens = r.layout.tokenizer.CountPart(e.part)
+	return e, nil
+}
+
+func (r transferReader) child(raw json.RawMessage, where string, index int, parent *laid, at place, depth int) (*laid, error) {
+	n, err := r.decode(raw, where)
+	if err != nil {
+		return nil, err
+	}
+	if n.Type == transferPiece {
+		return r.piece(n, where, at, depth+1)
+	}
+	if !at.inMessage {
+		return nil, &TransferError{Place: where, Err: ErrOutsideMessage}
+	}
+	c := &laid{path: at.path, priority: n.Priority}
+	switch n.Type {
+	case transferText:
+		if n.Text == nil {
+			return nil, &TransferError{Place: where + ".text", Err: errors.New("it is missing")}
+		}
+		c.kind, c.text = text, *n.Text
+		if at.escape {
+			c.text = escapeText(c.text)
+		}
+		c.tokens = r.layout.tokenizer.CountText(c.text)
+		switch {
+		case n.LineBreak != nil && *n.LineBreak:
+			c.breaks = breakAlways
+		case index == 0:
+			c.breaks = breakFirst
+		}
+		if c.references, err = referencesIn(n.References); err != nil {
+			return nil, &TransferError{Place: where + ".references", Err: err}
+		}
+	case transferOpaque:
+		if n.Value == nil {
+			return nil, &TransferError{Place: where + ".value", Err: errors.New("it is missing")}
+		}
+		tokens := 0
+		if n.Tokens != nil {
+			if tokens = *n.Tokens; tokens < 0 || tokens > math.MaxInt32 {
+				return nil, &TransferError{Place: where + ".tokenUsage", Err: fmt.Errorf("it is %d", tokens)}
+			}
+		}
+		c.kind, c.part, c.tokens = part, chat.Opaque{Value: n.Value, Tokens: tokens}, tokens
+	default:
+		return nil, &TransferError{Place: where + ".type", Err: fmt.Errorf("unknown type %d", n.Type)}
+	}
+	return c, nil
+}
+
+// propsIn reads properties. Flex has had its say where the tree was rendered and is only carried on.
+func propsIn(p *transferProps) (elements.Props, error) {
+	props := elements.Props{Priority: p.Priority, PassPriority: p.PassPriority, FlexGrow: p.FlexGrow, FlexBasis: p.FlexBasis}
+	if p.Priority != nil && (*p.Priority > unset || *p.Priority < -unset) {
+		return props, fmt.Errorf("a priority of %d", *p.Priority)
+	}
+	var fraction string
+	switch {
+	case p.FlexReserve == nil:
+	case json.Unmarshal(p.FlexReserve, &fraction) == nil:
+		n, err := strconv.Atoi(strings.TrimPrefix(fraction, "/"))
+		if err != nil || n < 1 || !strings.HasPrefix(fraction, "/") {
+			return props, fmt.Errorf("a flexReserve of %q", fraction)
+		}
+		props.FlexReserve.Fraction = n
+	default:
+		if err := json.Unmarshal(p.FlexReserve, &props.FlexReserve.Tokens); err != nil {
+			return props, fmt.Errorf("flexReserve: %w", err)
+		}
+	}
+	return props, checkProps(props)
+}
+
+func referencesIn(list *[]json.RawMessage) ([]elements.Reference, error) {
+	if list == nil {
+		return nil, nil
+	}
+	var references []elements.Reference
+	for i, raw := range *list {
+		var reference struct {
+			Anchor *struct {
+				Name string `json:"variableName"`
+			} `json:"anchor"`
+		}
+		if err := json.Unmarshal(raw, &reference); err != nil {
+			return nil, fmt.Errorf("[%d]: %w", i, err)
+		}
+		if reference.Anchor == nil {
+			return nil, fmt.Errorf("[%d]: it has no anchor", i)
+		}
+		references = append(references, elements.Reference{Name: reference.Anchor.Name, Transfer: raw})
+	}
+	return references, nil
+}
