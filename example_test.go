@@ -33,19 +33,13 @@ func Example() {
 			elements.TextChunk{Children: elements.Nodes{elements.Text("What does the program print?")}},
 		}},
 	}
-	for _, budget := range []int{100, 30} {
-		result, err := render.Render(ctx, prompt, render.Options{Budget: budget, Tokenizer: tokenizer})
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("%d of %d tokens\n%s", result.Tokens, budget, result.Report)
+	result, err := render.Render(ctx, prompt, render.Options{Budget: 30, Tokenizer: tokenizer})
+	if err != nil {
+		log.Fatal(err)
 	}
+	fmt.Printf("%d messages, %d of %d tokens\n%s", len(result.Messages), result.Tokens, result.Budget, result.Report)
 	// Output:
-	// 38 of 100 tokens
-	// Root > SystemMessage            text  -   6 tokens   kept
-	// Root > UserMessage > Tag        text  10  12 tokens  kept
-	// Root > UserMessage > TextChunk  text  -   6 tokens   kept
-	// 20 of 30 tokens
+	// 2 messages, 20 of 30 tokens
 	// Root > SystemMessage            text  -   6 tokens   kept
 	// Root > UserMessage > Tag        text  10  12 tokens  dropped: priority
 	// Root > UserMessage > TextChunk  text  -   6 tokens   kept

@@ -41,6 +41,8 @@ func (f *fitting) backfill(pristine *snapshot, limit int) {
 	taken := f.pruner.taken
 	back := make([]bool, len(taken))
 	halves := unpaired(f.root.messages())
+	var filled *snapshot
+	defer func() { markRestored(pristine, filled) }()
 	for i, t := range slices.Backward(taken) {
 		room := limit - f.count(f.root)
 		if room <= 0 {
@@ -50,10 +52,10 @@ func (f *fitting) backfill(pristine *snapshot, limit int) {
 			continue
 		}
 		back[i] = true
-		root, ok := f.without(pristine, taken, back)
-		if ok && f.count(root) <= limit {
-			if now := unpaired(root.messages()); now <= halves {
-				f.root, halves = root, now
+		try, ok := f.without(pristine, taken, back)
+		if ok && f.count(try.root) <= limit {
+			if now := unpaired(try.root.messages()); now <= halves {
+				f.root, filled, halves = try.root, try, now
 				continue
 			}
 		}
@@ -62,8 +64,8 @@ func (f *fitting) backfill(pristine *snapshot, limit int) {
 }
 
 // without takes out of a copy of the tree what was taken and is not back. It tells whether all that is back is there.
-func (f *fitting) without(pristine *snapshot, taken []taking, back []bool) (root *node, ok bool) {
-	copied := takeSnapshot(pristine.root)
+func (f *fitting) without(pristine *snapshot, taken []taking, back []bool) (copied *snapshot, ok bool) {
+	copied = takeSnapshot(pristine.root)
 	in := func(n *node) *node { return copied.copyOf[pristine.copyOf[n]] }
 	f.pruner.recording = false
 	for i, t := range taken {
@@ -81,14 +83,23 @@ func (f *fitting) without(pristine *snapshot, taken []taking, back []bool) (root
 		f.pruner.remove(n, reason)
 	}
 	for i, t := range taken {
-		if n := in(t.node); back[i] {
-			if !n.attached() {
-				return nil, false
-			}
-			n.walk(func(n *node) { n.restored = true })
+		if back[i] && !in(t.node).attached() {
+			return nil, false
 		}
 	}
-	return copied.root, true
+	return copied, true
+}
+
+// markRestored notes what was gone from the tree as it was pruned first and is there now.
+func markRestored(pristine, filled *snapshot) {
+	if filled == nil {
+		return
+	}
+	for pruned, before := range pristine.copyOf {
+		if now := filled.copyOf[before]; now.attached() && !pruned.attached() {
+			now.restored = true
+		}
+	}
 }
 
 // unpaired counts tool calls without a result and results without a call.

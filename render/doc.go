@@ -15,9 +15,48 @@
 // Props.Required keeps an element from ever being pruned. A chunk, and a KeepWith group, with a required piece in it is
 // required whole. What does not fit then is a [*BudgetExceededError] that names the largest pieces that could not go.
 //
+// They cost nothing but a pass over the tree, and that only where something is required.
+//
+// # Low water
+//
+// A conversation that grows by a round a step is cut a little further at each step once it is over its budget, so its
+// beginning is never the same twice, and the provider's prompt cache serves nothing. [Options.LowWater] prunes in steps
+// instead: what is dropped is rounded up to a multiple of the budget less its low water, and so stays the same for many
+// renders. On a droppable conversation in a window of 32,000 tokens with a low water of 0.7, growing by 500 tokens a
+// step, the whole previous prompt up to the end of its conversation came again in 128 of the 136 steps in which it was
+// over the budget; without a low water in none. It costs room: up to 30% of the window is left empty after a cut.
+//
+// # Backfill
+//
+// Where the last piece to go was a large one, room is left that smaller pieces, which went before it, would fit in.
+// [Options.Backfill] puts them back, those of the highest priority first; the report says which. A piece that belongs to
+// a chunk or a group comes back with all of it, and a tool call only with its result. Each piece that is small enough is
+// tried on a copy of the tree, so it costs a pass over the tree a try.
+//
+// # Other budgets
+//
+// [Lay] lays a tree out, and [Layout.Fit] fits it to any budget, as often as wanted: to see what would be dropped at
+// another budget, or to find the largest prompt under a price. No element is rendered again but those that expand.
+//
+// # Trees from elsewhere
+//
+// [Transfer] renders content to JSON, in the form of prompt-tsx (content type [TransferContentType]), and
+// [elements.Transferred] puts such content into a message, where it is pruned piece by piece like any other. So a tool
+// server written in Go can answer a client in TypeScript, and the other way round.
+//
+// # What is an error
+//
+// prompt-tsx lets pass what is most often a mistake: a budget of 0, a message in a message, two tool calls of one id.
+// Here these are errors ([ErrBudget], [ErrNestedMessage], [ErrDuplicateCall]) unless [Options.Lenient] is set, and so are
+// a nil pointer as an element, text outside a message and a break that can match nothing.
+//
 // # Reading the source
 //
 // A stage is a file. layout.go renders elements and shares the budget (share.go); tree.go is the tree that is pruned and
 // how its pieces join to messages; fit.go keeps the limits and grows what may grow; prune.go takes pieces out, but for
-// what required.go has locked; report.go tells.
+// what required.go has locked; backfill.go puts some back; report.go tells.
+//
+// Layout is one pass over the tree, and counts each text once. Each piece that is pruned costs a walk from the root to
+// it and a count of the message it stood in; tokenizers remember the counts of texts, so that what did not change is not
+// counted again.
 package render

@@ -282,7 +282,7 @@ func (r transferReader) decode(raw json.RawMessage, where string) (incoming, err
 
 func (r transferReader) piece(n incoming, where string, at place, depth int) (*laid, error) {
 	if depth > maxTransferDepth {
-		return nil, &TransferError{Place: where, Err: fmt.Errorf("it is deeper than %d nodes", maxTransferDepth)}
+		return nil, &TransferError{Place: where[:maxTransferDepth] + "…", Err: fmt.Errorf("it is deeper than %d nodes", maxTransferDepth)}
 	}
 	if n.Props == nil {
 		n.Props = &transferProps{}
