@@ -51,7 +51,8 @@ func (l Limits) check() error {
 
 // Clip cuts the middle out of a text of more than limit tokens, so that what is left, with a mark that says how much
 // is missing, takes at most that. Head is the share of what is kept that comes from the start. A cut is made at the end
-// of a line where one is near. Where not even the mark fits, the mark alone is left.
+// of a line where one is near. Where not even the mark fits, the mark alone is left, or the text where the mark would
+// take no less.
 func Clip(t sizing.Tokenizer, text string, limit int, head float64) string {
 	total := t.CountText(text)
 	if total <= limit {
@@ -68,7 +69,10 @@ func Clip(t sizing.Tokenizer, text string, limit int, head float64) string {
 		}
 		room -= max(1, room/20)
 	}
-	return strings.TrimSpace(mark(total))
+	if alone := strings.TrimSpace(mark(total)); t.CountText(alone) < total {
+		return alone
+	}
+	return text
 }
 
 // mark stands for tokens that were cut.
@@ -79,10 +83,7 @@ func mark(tokens int) string {
 // prefix is the longest start of a text of at most limit tokens, near enough.
 func prefix(t sizing.Tokenizer, text string, limit int) string {
 	n := fill(len(text), limit, func(n int) int { return t.CountText(text[:n]) }, func(n int) int {
-		for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
-			n--
-		}
-		return n
+		return align(n, func(n int) bool { return n == len(text) || utf8.RuneStart(text[n]) })
 	})
 	if line := strings.LastIndexByte(text[:n], '\n'); line > n-n/10-1 {
 		n = line
@@ -93,15 +94,22 @@ func prefix(t sizing.Tokenizer, text string, limit int) string {
 // suffix is the longest end of a text of at most limit tokens, near enough.
 func suffix(t sizing.Tokenizer, text string, limit int) string {
 	n := fill(len(text), limit, func(n int) int { return t.CountText(text[len(text)-n:]) }, func(n int) int {
-		for n > 0 && n < len(text) && !utf8.RuneStart(text[len(text)-n]) {
-			n--
-		}
-		return n
+		return align(n, func(n int) bool { return n == 0 || utf8.RuneStart(text[len(text)-n]) })
 	})
 	if line := strings.IndexByte(text[len(text)-n:], '\n'); line >= 0 && line < n/10 {
 		n -= line + 1
 	}
 	return text[len(text)-n:]
+}
+
+// align gives the next smaller length that does not cut a character. In bytes that are no characters it gives n.
+func align(n int, whole func(int) bool) int {
+	for back := range min(utf8.UTFMax, n+1) {
+		if whole(n - back) {
+			return n - back
+		}
+	}
+	return n
 }
 
 // fill finds how many of size bytes take at most limit tokens: the most, to within a fiftieth. Few counts are taken and
@@ -194,7 +202,7 @@ func clipParts(t sizing.Tokenizer, parts chat.Parts, limit int, head float64) ch
 
 // clipArguments cuts the long strings in a call's arguments so that they take at most limit tokens. What is left is
 // JSON still, with its keys in order. Arguments without strings to cut, or that are no JSON, are put as one string in
-// an object of their own.
+// an object of their own. Arguments so short that this would take no less stay as they are.
 func clipArguments(t sizing.Tokenizer, arguments string, limit int, head float64) string {
 	if t.CountText(arguments) <= limit {
 		return arguments
@@ -213,11 +221,15 @@ func clipArguments(t sizing.Tokenizer, arguments string, limit int, head float64
 			return clipped
 		}
 	}
-	var whole string
 	for room := limit; ; room -= max(1, room/8) {
-		whole = object(Clip(t, arguments, room, head))
-		if t.CountText(whole) <= limit || room <= 1 {
+		whole := object(Clip(t, arguments, room, head))
+		switch n := t.CountText(whole); {
+		case n <= limit:
 			return whole
+		case room <= 1 && n < t.CountText(arguments):
+			return whole
+		case room <= 1:
+			return arguments
 		}
 	}
 }

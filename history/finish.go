@@ -53,8 +53,8 @@ func (r Round) Messages(limits Limits, s sizing.Sizing) []chat.Message {
 func (r Round) result(callID string) chat.Message {
 	for _, e := range r.Results {
 		if m := e.Message; m.ToolCallID == callID {
-			if m.Content = sayable(m.Content); len(m.Content) == 0 {
-				m.Content = chat.Parts{chat.Text(noOutput)}
+			if m.Content = sayable(m.Content); !hasAnswer(m.Content) {
+				m.Content = append(chat.Parts{chat.Text(noOutput)}, m.Content...)
 			}
 			return m
 		}
@@ -90,7 +90,7 @@ func blank(s string) bool {
 	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' }) == ""
 }
 
-// hasAnswer tells that there is something besides thinking.
+// hasAnswer tells that there is something besides thinking and cache breakpoints.
 func hasAnswer(parts chat.Parts) bool {
 	for _, p := range parts {
 		switch p.(type) {
@@ -124,5 +124,5 @@ func clipCalls(t sizing.Tokenizer, calls []chat.ToolCall, limit int, head float6
 func (t Turn) Message() (chat.Message, bool) {
 	m := t.User.Message
 	m.Content = sayable(m.Content)
-	return m, len(m.Content) > 0
+	return m, hasAnswer(m.Content)
 }

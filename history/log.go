@@ -61,6 +61,7 @@ type log struct {
 // readLog reads all entries of a log. What follows the last whole line is given back as torn.
 func readLog(path string, r io.Reader) (entries []Entry, head header, whole int64, torn []byte, err error) {
 	in := bufio.NewReaderSize(r, 1<<16)
+	ids := map[string]bool{}
 	for n := 1; ; n++ {
 		raw, readErr := in.ReadBytes('\n')
 		if readErr != nil && !errors.Is(readErr, io.EOF) {
@@ -70,6 +71,9 @@ func readLog(path string, r io.Reader) (entries []Entry, head header, whole int6
 			return entries, head, whole, nil, nil
 		}
 		if readErr != nil { // the last line has no end
+			if n == 1 && !tornHeader(raw) {
+				return nil, header{}, 0, nil, &CorruptError{Path: path, Line: 1, Err: errors.New("it is not the header of a session")}
+			}
 			return entries, head, whole, raw, nil
 		}
 		body := bytes.TrimSuffix(raw, []byte("\n"))
@@ -77,18 +81,26 @@ func readLog(path string, r io.Reader) (entries []Entry, head header, whole int6
 			head, err = decodeHeader(body)
 		} else {
 			var e Entry
-			if e, err = decode(body); err == nil {
-				entries = append(entries, e)
+			if e, err = decode(body); err == nil && ids[e.ID] {
+				err = fmt.Errorf("a second entry with the id %q", e.ID)
 			}
+			entries = append(entries, e)
+			ids[e.ID] = true
 		}
 		if err != nil {
-			if _, peekErr := in.Peek(1); n > 1 && errors.Is(peekErr, io.EOF) {
-				return entries, head, whole, raw, nil // garbage at the very end is a torn write too
+			if _, peekErr := in.Peek(1); n > 1 && errors.Is(peekErr, io.EOF) && !json.Valid(body) {
+				return entries[:n-2], head, whole, raw, nil // garbage at the very end is a torn write too
 			}
 			return nil, header{}, 0, nil, &CorruptError{Path: path, Line: n, Err: err}
 		}
 		whole += int64(len(raw))
 	}
+}
+
+// tornHeader tells the start of a header from the start of something else.
+func tornHeader(raw []byte) bool {
+	start := []byte(`{"type":"session",`)
+	return bytes.HasPrefix(raw, start) || bytes.HasPrefix(start, raw)
 }
 
 func decodeHeader(body []byte) (header, error) {
@@ -117,9 +129,10 @@ func openLog(path string) (l *log, entries []Entry, head header, recovery *Recov
 	case !ok:
 		return nil, nil, header{}, nil, fmt.Errorf("%w: %s", ErrLocked, path)
 	}
+	locked := l // a return may have set l to nil
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, l.close())
+			err = errors.Join(err, locked.close())
 		}
 	}()
 	l.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)

@@ -38,9 +38,7 @@ func Open(path string) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{log: l, recovery: recovery}
-	if err := s.load(entries); err != nil {
-		return nil, errors.Join(err, l.close())
-	}
+	s.load(entries)
 	if l.size == 0 {
 		head, err := encodeLine(header{Type: typeSession, Version: version, ID: rand.Text(), Time: time.Now().UTC()})
 		if err == nil {
@@ -75,18 +73,15 @@ func Read(path string) (*Session, error) {
 	if len(torn) > 0 {
 		s.recovery = &Recovery{Line: len(entries) + 2, Bytes: len(torn)}
 	}
-	return s, s.load(entries)
+	s.load(entries)
+	return s, nil
 }
 
 // load takes in entries that were read.
-func (s *Session) load(entries []Entry) error {
-	for i, e := range entries {
-		if _, again := s.index[e.ID]; again {
-			return &CorruptError{Path: s.log.path, Line: i + 2, Err: fmt.Errorf("a second entry with the id %q", e.ID)}
-		}
+func (s *Session) load(entries []Entry) {
+	for _, e := range entries {
 		s.take(e)
 	}
-	return nil
 }
 
 // take adds an entry that is safe in the log.
@@ -102,7 +97,9 @@ func (s *Session) take(e Entry) {
 	for _, c := range e.Message.ToolCalls {
 		s.open[c.ID] = true
 	}
-	delete(s.open, e.Message.ToolCallID)
+	if e.Message.Role == chat.RoleTool {
+		delete(s.open, e.Message.ToolCallID)
+	}
 }
 
 // Append adds messages, all or none. In a file they are on disk when it returns.
@@ -131,7 +128,11 @@ func (s *Session) check(m chat.Message, open map[string]bool) error {
 	switch m.Role {
 	case chat.RoleUser, chat.RoleAssistant:
 	case chat.RoleTool:
-		if !s.open[m.ToolCallID] && !open[m.ToolCallID] {
+		isOpen, here := open[m.ToolCallID]
+		if !here {
+			isOpen = s.open[m.ToolCallID]
+		}
+		if !isOpen {
 			return &PairingError{CallID: m.ToolCallID, Reason: "answers no open tool call"}
 		}
 		open[m.ToolCallID] = false
@@ -146,6 +147,13 @@ func (s *Session) check(m chat.Message, open map[string]bool) error {
 			return &PairingError{CallID: c.ID, Reason: "stands twice in one message"}
 		}
 		seen[c.ID], open[c.ID] = true, true
+	}
+	return checkText(m)
+}
+
+// checkText tells where a message has text that JSON cannot hold. Text parts and opaque ones may be of any bytes.
+func checkText(m chat.Message) error {
+	for _, c := range m.ToolCalls {
 		for _, text := range []string{c.ID, c.Name, c.Arguments} {
 			if !utf8.ValidString(text) {
 				return fmt.Errorf("tool call %q is not valid UTF-8", c.ID)
@@ -156,8 +164,19 @@ func (s *Session) check(m chat.Message, open map[string]bool) error {
 		return errors.New("its name or tool call id is not valid UTF-8")
 	}
 	for i, p := range m.Content {
-		if t, ok := p.(chat.Thinking); ok && !utf8.ValidString(t.Text+t.Signature+t.Encrypted) {
-			return fmt.Errorf("part %d is thinking that is not valid UTF-8", i)
+		kind, valid := "", true
+		switch p := p.(type) {
+		case chat.Thinking:
+			kind, valid = "thinking", utf8.ValidString(p.Text) && utf8.ValidString(p.Signature) && utf8.ValidString(p.Encrypted)
+		case chat.Image:
+			kind, valid = "an image", utf8.ValidString(p.URL) && utf8.ValidString(string(p.Detail)) && utf8.ValidString(p.MediaType)
+		case chat.Document:
+			kind, valid = "a document", utf8.ValidString(p.Data) && utf8.ValidString(p.MediaType)
+		case chat.CacheBreakpoint:
+			kind, valid = "a cache breakpoint", utf8.ValidString(p.Type)
+		}
+		if !valid {
+			return fmt.Errorf("part %d is %s that is not valid UTF-8", i, kind)
 		}
 	}
 	return nil
@@ -191,6 +210,9 @@ func (s *Session) checkCompaction(c Compaction) error {
 	for i, m := range c.Messages {
 		if m.Role != chat.RoleUser {
 			return fmt.Errorf("message %d is from %s: what stands for history is the user's", i+1, m.Role)
+		}
+		if err := checkText(m); err != nil {
+			return fmt.Errorf("message %d: %w", i+1, err)
 		}
 	}
 	if c.FirstKept == "" {

@@ -62,36 +62,27 @@ func boundary(entries []Entry, index map[string]int) int {
 
 // view makes turns of the messages from a boundary on.
 func view(entries []Entry, boundary int, compacted []chat.Message) View {
-	v := View{Compacted: compacted}
-	var turn Turn
-	var covered bool // the turn has nothing that is kept, as far as it has been read
-	calls := map[string]*Round{}
-	var rounds []*Round
-	end := func(current bool) {
-		for _, r := range rounds {
-			turn.Rounds = append(turn.Rounds, *r)
-		}
-		if !covered || len(turn.Rounds) > 0 || current && turn.User.ID != "" {
-			if turn.User.ID != "" || len(turn.Rounds) > 0 {
-				v.Turns = append(v.Turns, turn)
-			}
-		}
+	type open struct { // a turn whose rounds may still be answered
+		user    Entry
+		rounds  []*Round
+		covered bool // its user message is
 	}
+	turns := []*open{{}}
+	calls := map[string]*Round{}
 	for i, e := range entries {
 		if e.Type != TypeMessage {
 			continue
 		}
-		switch e.Message.Role {
+		switch turn := turns[len(turns)-1]; e.Message.Role {
 		case chat.RoleUser:
-			end(false)
-			turn, rounds, covered = Turn{User: e}, nil, i < boundary
+			turns = append(turns, &open{user: e, covered: i < boundary})
 		case chat.RoleAssistant:
 			r := &Round{Assistant: e}
 			for _, c := range e.Message.ToolCalls {
 				calls[c.ID] = r
 			}
 			if i >= boundary {
-				rounds = append(rounds, r)
+				turn.rounds = append(turn.rounds, r)
 			}
 		case chat.RoleTool:
 			if r := calls[e.Message.ToolCallID]; r != nil {
@@ -99,7 +90,18 @@ func view(entries []Entry, boundary int, compacted []chat.Message) View {
 			}
 		}
 	}
-	end(true)
+	v := View{Compacted: compacted}
+	for i, t := range turns {
+		current := i == len(turns)-1
+		if len(t.rounds) == 0 && (t.user.ID == "" || t.covered && !current) {
+			continue
+		}
+		turn := Turn{User: t.user}
+		for _, r := range t.rounds {
+			turn.Rounds = append(turn.Rounds, *r)
+		}
+		v.Turns = append(v.Turns, turn)
+	}
 	return v
 }
 

@@ -48,7 +48,7 @@ func (f *fitting) backfill(pristine *snapshot, limit int) {
 		if room <= 0 {
 			return
 		}
-		if t.freed > room+slack {
+		if t.tokens > room+slack {
 			continue
 		}
 		back[i] = true

@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime/debug"
@@ -187,6 +188,9 @@ func (l *layouter) element(ctx context.Context, n elements.Node, props elements.
 	case elements.Thinking:
 		return l.partElement(e, n.Part(), at)
 	case elements.Tag:
+		if !at.inMessage {
+			return nil, 0, &ElementError{Path: at.path, Err: ErrOutsideMessage}
+		}
 		if err := l.tag(e, n, r); err != nil {
 			return nil, 0, &ElementError{Path: at.path, Err: err}
 		}
@@ -243,6 +247,9 @@ func (l *layouter) call(ctx context.Context, n elements.Node, path string, budge
 	}()
 	template, err = n.Render(ctx, sizing.Sizing{TokenBudget: budget, Window: l.window, Tokenizer: l.tokenizer})
 	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, cause) {
+			err = fmt.Errorf("%w: %w", err, cause)
+		}
 		return nil, &ElementError{Path: path, Err: err}
 	}
 	return template, nil

@@ -15,13 +15,31 @@ type pruner struct {
 	step        string // path of the limit that is being kept, "" for the whole prompt
 	recording   bool
 	taken       []taking // what was chosen, in order, while recording
+	freed       freed    // since the last count
 }
 
 // taking is one choice.
 type taking struct {
-	node  *node
-	freed int // tokens by which the tree got smaller
+	node   *node
+	tokens int // that its pieces counted by themselves
 }
+
+// freed says by how much a tree may have got smaller.
+type freed struct {
+	tokens  int  // that the pieces counted by themselves
+	most    int  // tokens by which the tree got smaller at the most
+	unknown bool // more than text went, so only a count can tell
+}
+
+// add notes that a piece of so many tokens went. In a message its neighbours meet, which changes the count by more or
+// less than the piece's own; by how much, no tokenizer promises. Half as much again and 8 more is far beyond what is seen.
+func (f *freed) add(tokens int) {
+	f.tokens += tokens
+	f.most += tokens + tokens/2 + 8
+}
+
+// enough tells that a tree of so many tokens may fit a limit by now.
+func (f *freed) enough(count, limit int) bool { return f.unknown || count-f.most <= limit }
 
 // drop says why a node went.
 type drop struct {
@@ -54,15 +72,13 @@ type drop struct {
 //
 // The rules but 7 are those of @vscode/prompt-tsx 0.4.
 func (p *pruner) prune(container *node, limit int) (stuck *node) {
-	for before := p.count(container); before > limit; {
-		if stuck := p.removeLowest(container); stuck != nil {
-			return stuck
+	for count := p.count(container); count > limit; count = p.count(container) {
+		// A count of a long message is dear: none is taken while it cannot fit yet.
+		for p.freed = (freed{}); !p.freed.enough(count, limit); {
+			if stuck := p.removeLowest(container); stuck != nil {
+				return stuck
+			}
 		}
-		after := p.count(container)
-		if p.recording {
-			p.taken[len(p.taken)-1].freed = before - after
-		}
-		before = after
 	}
 	return nil
 }
@@ -92,10 +108,11 @@ func (p *pruner) removeLowest(n *node) (stuck *node) {
 
 // take takes out what was chosen.
 func (p *pruner) take(n *node, why Reason) {
-	if p.recording {
-		p.taken = append(p.taken, taking{node: n})
-	}
+	before := p.freed.tokens
 	p.remove(n, why)
+	if p.recording {
+		p.taken = append(p.taken, taking{node: n, tokens: p.freed.tokens - before})
+	}
 }
 
 // lowestChild chooses among a node's children, by rules 1 to 4, 6 and 7.
@@ -192,6 +209,8 @@ func (p *pruner) lowestPiece(n *node) *node {
 // gives tells that there is something in n that may go.
 func (p *pruner) gives(n *node) bool {
 	switch {
+	case n.laid.kind == breakpoint:
+		return false
 	case !n.held:
 		return true
 	case n.locked, n.laid.kind == container && n.chunk() && !n.passes(), len(n.children) == 0:
@@ -212,11 +231,27 @@ func (p *pruner) remove(n *node, why Reason) {
 	}
 	parent.children = slices.Delete(parent.children, i, i+1)
 	n.gone, n.drop = true, drop{reason: why, step: p.step}
+	p.free(n)
 	p.removeGroups(n)
 	parent.changed()
 	if parent.empty() && !parent.held {
 		p.remove(parent, ReasonEmptied)
 	}
+}
+
+// free notes how much smaller the tree gets.
+func (p *pruner) free(n *node) {
+	n.walk(func(n *node) {
+		switch {
+		case n.laid.kind == text:
+			p.freed.add(n.ownTokens())
+		case n.laid.kind != container: // a part may count otherwise in its message than by itself
+			p.freed.tokens += n.ownTokens()
+			p.freed.unknown = true
+		case n.laid.tagTokens > 0:
+			p.freed.add(n.laid.tagTokens + 2)
+		}
+	})
 }
 
 // removeGroups takes out the groups of which an element stood in what went.
@@ -261,9 +296,18 @@ func (p *pruner) unlink(n *node, groups map[*elements.Group]bool) {
 	linked := func(c elements.ToolCall) bool { return c.KeepWith != nil && groups[c.KeepWith] }
 	if slices.ContainsFunc(n.calls, linked) {
 		n.calls = slices.DeleteFunc(slices.Clone(n.calls), linked)
+		unlinked := make([]drop, len(n.laid.calls))
+		copy(unlinked, n.unlinked)
+		for i, c := range n.laid.calls {
+			if unlinked[i].reason == Kept && linked(c) {
+				unlinked[i] = drop{reason: ReasonGroup, step: p.step}
+			}
+		}
+		n.unlinked = unlinked
+		p.freed.unknown = true
 		n.changed()
 	}
-	if n.empty() {
+	if n.empty() && !n.held {
 		p.remove(n, ReasonEmptied)
 	}
 }

@@ -143,10 +143,10 @@ func report(root *node) Report {
 			add(pieceKind(n.laid), n.laid.tokens, why)
 			return
 		}
-		for i, c := range n.laid.calls {
+		for i := range n.laid.calls {
 			fate := why
-			if !n.gone && fate.reason == Kept && !hasCall(n, c.ID) {
-				fate = drop{reason: ReasonGroup}
+			if n.unlinked != nil && n.unlinked[i].reason != Kept {
+				fate = n.unlinked[i]
 			}
 			add(PieceToolCall, n.laid.callTokens[i], fate)
 		}
@@ -156,15 +156,6 @@ func report(root *node) Report {
 	}
 	walk(root, drop{})
 	return r
-}
-
-func hasCall(n *node, id string) bool {
-	for _, c := range n.calls {
-		if c.ID == id {
-			return true
-		}
-	}
-	return false
 }
 
 func pieceKind(l *laid) PieceKind {

@@ -18,6 +18,7 @@ type node struct {
 	children []*node // those that are left
 	all      []*node // all it had, for the report
 	calls    []elements.ToolCall
+	unlinked []drop // why each call it had is gone, where it went with its group; nil where none did
 	priority int
 
 	gone bool // taken out, with what stood in it

@@ -124,13 +124,9 @@ func (d *digest) messages(messages []chat.Message) {
 		case chat.RoleAssistant:
 			for _, c := range m.ToolCalls {
 				calls[c.ID] = c
-				for _, path := range paths(c.Arguments) {
-					d.add(sectionFiles, path)
-				}
+				d.files(c.Arguments)
 			}
-			if text := oneLine(m.Text(), 300); text != "" {
-				d.lines[sectionLast] = []string{text}
-			}
+			d.last(m.Text())
 		case chat.RoleTool:
 			d.result(calls[m.ToolCallID], m)
 		}
@@ -169,33 +165,67 @@ func (d *digest) earlier(text string) {
 	}
 }
 
-// plainHistory takes in the history of a request in simple mode, line by line.
+// plainHistory takes in the history of a request in simple mode: the earlier summary, then what was said, each thing
+// from a line of its own on, its further lines indented.
 func (d *digest) plainHistory(text string) {
 	_, body, ok := strings.Cut(text, "<"+historyTag+">\n")
 	if !ok {
 		return
 	}
 	body, _, _ = strings.Cut(body, "\n</"+historyTag+">")
-	for line := range strings.Lines(html.UnescapeString(body)) {
-		kind, rest, ok := strings.Cut(strings.TrimRight(line, "\n"), ": ")
-		if !ok {
-			continue
+	body = html.UnescapeString(body)
+	for strings.HasPrefix(body, summaryOpen) {
+		block, rest, _ := strings.Cut(body, summaryClose)
+		if earlier, ok := withoutWrapper(block); ok {
+			d.earlier(earlier)
 		}
-		switch kind {
-		case "user":
-			d.add(sectionUser, oneLine(rest, 600))
-		case "call":
-			d.add(sectionCalls, oneLine(rest, 120))
-			if _, arguments, ok := strings.Cut(strings.TrimSuffix(rest, ")"), "("); ok {
-				for _, path := range paths(arguments) {
-					d.add(sectionFiles, path)
-				}
-			}
-		case "error":
-			d.add(sectionErrors, oneLine(rest, 200))
+		body = strings.TrimPrefix(rest, "\n")
+	}
+	var said strings.Builder
+	for line := range strings.Lines(body) {
+		if !strings.HasPrefix(line, indent) {
+			d.plain(said.String())
+			said.Reset()
 		}
+		said.WriteString(line)
+	}
+	d.plain(said.String())
+}
+
+// plain takes in one thing that was said.
+func (d *digest) plain(said string) {
+	kind, text, _ := strings.Cut(said, ": ")
+	switch kind {
+	case "user":
+		d.add(sectionUser, oneLine(text, 600))
+	case "assistant":
+		d.last(text)
+	case "call":
+		d.add(sectionCalls, oneLine(text, 120))
+		if _, arguments, ok := strings.Cut(strings.TrimSuffix(strings.TrimSpace(text), ")"), "("); ok {
+			d.files(arguments)
+		}
+	case "error":
+		d.add(sectionErrors, oneLine(text, 200))
 	}
 }
+
+// files notes the files that a call's arguments name.
+func (d *digest) files(arguments string) {
+	for _, path := range paths(arguments) {
+		d.add(sectionFiles, oneLine(path, 200))
+	}
+}
+
+// last notes what the assistant said, in place of what it said before.
+func (d *digest) last(text string) {
+	if text = oneLine(text, 300); text != "" {
+		d.lines[sectionLast] = []string{text}
+	}
+}
+
+// untagged takes the sting out of the tags that are put around a summary; an answer that holds them is refused.
+var untagged = strings.NewReplacer(summaryOpen, "(conversation-summary)", summaryClose, "(/conversation-summary)")
 
 // pack renders the digest into a number of tokens.
 func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) {
@@ -206,7 +236,7 @@ func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) 
 		}
 		lines := make(elements.Nodes, len(d.lines[i]))
 		for k, line := range d.lines[i] {
-			lines[k] = elements.TextChunk{Props: elements.Props{Priority: new(k)}, Children: elements.Nodes{elements.Text("- " + line)}}
+			lines[k] = elements.TextChunk{Props: elements.Props{Priority: new(k)}, Children: elements.Nodes{elements.Text("- " + untagged.Replace(line))}}
 		}
 		content = append(content, elements.Wrap{
 			Props:    elements.Props{Priority: new(s.worth)},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -80,12 +81,15 @@ func (c *Compactor) piece(ctx context.Context, j job, previous []chat.Message, r
 	}
 }
 
-func (c *Compactor) renderRequest(ctx context.Context, prompt elements.Node) (*render.Result, error) {
-	budget := c.ModelBudget
-	if budget == 0 {
-		budget = c.Budget
+func (c *Compactor) requestBudget() int {
+	if c.ModelBudget > 0 {
+		return c.ModelBudget
 	}
-	return render.Render(ctx, prompt, render.Options{Budget: budget, Tokenizer: c.Tokenizer})
+	return c.Budget
+}
+
+func (c *Compactor) renderRequest(ctx context.Context, prompt elements.Node) (*render.Result, error) {
+	return render.Render(ctx, prompt, render.Options{Budget: c.requestBudget(), Tokenizer: c.Tokenizer})
 }
 
 // ask sends one request and gives the summary in the answer.
@@ -120,24 +124,24 @@ func (j job) fullPrompt(previous []chat.Message, covered []unit) elements.Node {
 	}
 }
 
-// simplePrompt is the history as one text, packed to what fits.
+// simplePrompt is the history as one text, packed to what fits. The earlier summary and the first user message stay, or,
+// where there is neither, the newest unit: without any history there is nothing to summarise.
 func (j job) simplePrompt(c *Compactor) elements.Node {
 	keep := elements.Props{Required: true}
 	lines := make(elements.Nodes, 0, len(j.covered))
-	first := true
+	first := slices.IndexFunc(j.covered, func(u unit) bool { return u.user })
+	if first < 0 && len(j.previous) == 0 {
+		first = len(j.covered) - 1
+	}
 	for i, u := range j.covered {
-		props := elements.Props{Priority: new(i)}
+		props := elements.Props{Priority: new(i), Required: i == first}
 		if u.user {
 			props.Priority = new(i + len(j.covered)) // what the user said outlasts what was done about it
-			if first {
-				props.Priority = nil
-			}
-			first = false
 		}
 		lines = append(lines, elements.TextChunk{Props: props, Children: elements.Nodes{elements.Text(c.plain(j, u))}})
 	}
 	earlier := elements.Map(j.previous, func(m chat.Message) elements.Node {
-		return elements.TextChunk{Children: elements.Nodes{elements.Text(m.Text())}}
+		return elements.TextChunk{Props: keep, Children: elements.Nodes{elements.Text(m.Text())}}
 	})
 	return elements.Fragment{
 		elements.SystemMessage{Props: keep, Children: elements.Nodes{elements.Text(role)}},
@@ -151,9 +155,14 @@ func (j job) simplePrompt(c *Compactor) elements.Node {
 // historyTag holds the history in simple mode.
 const historyTag = "history"
 
-// plain is a unit as text.
+// plain is a unit as text: what was said, each thing from a line of its own on. Its further lines are indented, so that
+// none of them, of a tool's output above all, reads as said by somebody else.
 func (c *Compactor) plain(j job, u unit) string {
 	var b strings.Builder
+	say := func(kind, text string) {
+		fmt.Fprintf(&b, "%s: %s\n", kind, strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+indent))
+	}
+	clip := func(text string, limit int) string { return history.Clip(c.Tokenizer, text, limit, 0.4) }
 	for _, m := range u.messages {
 		switch m.Role {
 		case chat.RoleTool:
@@ -161,15 +170,18 @@ func (c *Compactor) plain(j job, u unit) string {
 			if m.IsError {
 				result = "error"
 			}
-			fmt.Fprintf(&b, "%s: %s\n", result, history.Clip(c.Tokenizer, m.Text(), j.policy.SimpleResult, 0.4))
+			say(result, clip(m.Text(), j.policy.SimpleResult))
 		default:
 			if text := m.Text(); text != "" {
-				fmt.Fprintf(&b, "%s: %s\n", m.Role, text)
+				say(string(m.Role), clip(text, c.requestBudget()/4)) // so that one text cannot take the window
 			}
 		}
 		for _, call := range m.ToolCalls {
-			fmt.Fprintf(&b, "call: %s(%s)\n", call.Name, history.Clip(c.Tokenizer, call.Arguments, j.policy.SimpleResult, 0.4))
+			say("call", call.Name+"("+clip(call.Arguments, j.policy.SimpleResult)+")")
 		}
 	}
 	return b.String()
 }
+
+// indent stands before the further lines of what was said, in simple mode.
+const indent = "  "
