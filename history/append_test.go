@@ -1,0 +1,142 @@
+package history_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+func TestAppendRefusesWhatBreaksASession(t *testing.T) {
+	const bad = "\xff"
+	pairing := func(id, reason string) func(*testing.T, error) {
+		return func(t *testing.T, err error) {
+			p, ok := errors.AsType[*history.PairingError](err)
+			require.True(t, ok, "the error is %v", err)
+			equal(t, &history.PairingError{CallID: id, Reason: reason}, p)
+		}
+	}
+	says := func(text string) func(*testing.T, error) {
+		return func(t *testing.T, err error) { require.ErrorContains(t, err, text) }
+	}
+	const unanswerable, twice = "answers no open tool call", "stands twice in one message"
+	for _, tt := range []struct {
+		rule  string
+		given []chat.Message // said before
+		// refused are the messages of one Append; the last of them is what is wrong.
+		refused []chat.Message
+		want    func(*testing.T, error)
+	}{
+		{
+			"a system message is the prompt's", nil, []chat.Message{chat.SystemMessage("be brief")},
+			func(t *testing.T, err error) { require.ErrorIs(t, err, history.ErrSystemMessage) },
+		},
+		{"a role is one of those that are known", nil, []chat.Message{{Role: "ghost"}}, says(`"ghost"`)},
+		{"a role must be given", nil, []chat.Message{{}}, says(`unknown role ""`)},
+		{"a result has a call", nil, []chat.Message{chat.ToolResult("c1", "x")}, pairing("c1", unanswerable)},
+		{"a result's call comes before it", nil, []chat.Message{chat.ToolResult("c1", "x"), calls("c1")}[:1], pairing("c1", unanswerable)},
+		{"a result names a call that was made", []chat.Message{calls("c1")}, []chat.Message{chat.ToolResult("c2", "x")}, pairing("c2", unanswerable)},
+		{"a result names a call", []chat.Message{calls("c1")}, []chat.Message{chat.ToolResult("", "x")}, pairing("", unanswerable)},
+		{
+			"a call is answered once", []chat.Message{calls("c1"), chat.ToolResult("c1", "x")},
+			[]chat.Message{chat.ToolResult("c1", "y")}, pairing("c1", unanswerable),
+		},
+		{
+			"a call is answered once within one Append", []chat.Message{calls("c1", "c2")},
+			[]chat.Message{chat.ToolResult("c2", "x"), chat.ToolResult("c1", "x"), chat.ToolResult("c1", "y")}, pairing("c1", unanswerable),
+		},
+		{
+			"a call is answered once where both are appended together", nil,
+			[]chat.Message{calls("c1"), chat.ToolResult("c1", "x"), chat.ToolResult("c1", "y")}, pairing("c1", unanswerable),
+		},
+		{"two calls of one message have two ids", nil, []chat.Message{chat.UserMessage("go"), calls("c1", "c2", "c1")}, pairing("c1", twice)},
+		{"a call's id is UTF-8", nil, []chat.Message{calls(bad)}, says("UTF-8")},
+		{"a tool's name is UTF-8", nil, []chat.Message{{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: bad}}}}, says("UTF-8")},
+		{
+			"a call's arguments are UTF-8", nil,
+			[]chat.Message{{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: "run", Arguments: bad}}}}, says("UTF-8"),
+		},
+		{"a participant's name is UTF-8", nil, []chat.Message{{Role: chat.RoleUser, Name: bad}}, says("UTF-8")},
+		{"the id of an answered call is UTF-8", nil, []chat.Message{{Role: chat.RoleUser, ToolCallID: bad}}, says("UTF-8")},
+		{"a thought is UTF-8", nil, []chat.Message{said(chat.Thinking{Text: bad})}, says("thinking")},
+		{"a thought's signature is UTF-8", nil, []chat.Message{said(chat.Thinking{Signature: bad})}, says("thinking")},
+		{"a hidden thought is UTF-8", nil, []chat.Message{said(chat.Thinking{Encrypted: bad})}, says("thinking")},
+		{"an image's URL is UTF-8", nil, []chat.Message{said(chat.Text("x"), chat.Image{URL: bad})}, says("part 1")},
+		{"an image's media type is UTF-8", nil, []chat.Message{said(chat.Image{MediaType: bad})}, says("part 0")},
+		{"an image's detail is UTF-8", nil, []chat.Message{said(chat.Image{Detail: bad})}, says("part 0")},
+		{"a document's data are UTF-8", nil, []chat.Message{said(chat.Document{Data: bad})}, says("part 0")},
+		{"a document's media type is UTF-8", nil, []chat.Message{said(chat.Document{MediaType: bad})}, says("part 0")},
+		{"a cache breakpoint's type is UTF-8", nil, []chat.Message{said(chat.CacheBreakpoint{Type: bad})}, says("part 0")},
+		{"a part is there", nil, []chat.Message{chat.UserMessage("one"), said(nil)}, says("nil")},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			path := tempFile(t)
+			for where, s := range map[string]*history.Session{"in memory": {}, "in a file": opened(t, path)} {
+				require.NoError(t, s.Append(tt.given...))
+				before := content(t, path)
+				entries, view, lines := s.Entries(), s.View(), s.Lines()
+
+				tt.want(t, s.Append(tt.refused...))
+				equal(t, entries, s.Entries())
+				equal(t, view, s.View())
+				require.Equal(t, lines, s.Lines(), where)
+				require.Equal(t, before, content(t, path), where)
+
+				// What was right in it is taken when it comes alone: nothing of the refused Append is remembered.
+				require.NoError(t, s.Append(tt.refused[:len(tt.refused)-1]...), where)
+				require.NoError(t, s.Append(chat.UserMessage("on")), where)
+				require.Len(t, s.Entries(), len(tt.given)+len(tt.refused), where)
+				requireChained(t, s)
+			}
+		})
+	}
+}
+
+func TestAppendTakesWhatMayBeSaid(t *testing.T) {
+	for _, tt := range []struct {
+		rule     string
+		messages []chat.Message
+	}{
+		{"nothing", nil},
+		{"a session that starts with an assistant's message", []chat.Message{chat.AssistantMessage("hello")}},
+		{"text that is not UTF-8", []chat.Message{chat.UserMessage("\xff")}},
+		{"an opaque value that is no JSON", []chat.Message{said(chat.Opaque{Value: json.RawMessage("\xff")})}},
+		{"an assistant message that was cut short", []chat.Message{said()}},
+		{"a call without a name", []chat.Message{{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c1"}}}}},
+		{"arguments that were cut short", []chat.Message{{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c1", Name: "run", Arguments: `{"a`}}}}},
+		{"results in another order than their calls", []chat.Message{calls("c1", "c2"), chat.ToolResult("c2", "x"), chat.ToolResult("c1", "y")}},
+		{"a result that comes late", []chat.Message{calls("c1"), calls("c2"), chat.UserMessage("on"), chat.ToolResult("c1", "y")}},
+		{"a call that only a tool's message answers", []chat.Message{calls("c1"), {Role: chat.RoleUser, ToolCallID: "c1"}, chat.ToolResult("c1", "x")}},
+		{"an id that is used again once it was answered", []chat.Message{calls("c1"), chat.ToolResult("c1", "x"), calls("c1"), chat.ToolResult("c1", "y")}},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			together, oneByOne := &history.Session{}, opened(t, tempFile(t))
+			require.NoError(t, together.Append(tt.messages...))
+			for _, m := range tt.messages {
+				require.NoError(t, oneByOne.Append(m))
+			}
+			require.Equal(t, len(tt.messages), together.Len())
+			require.Equal(t, shape(together.View()), shape(oneByOne.View()))
+			again, err := history.Read(oneByOne.Path())
+			require.NoError(t, err)
+			equal(t, oneByOne.Entries(), again.Entries())
+		})
+	}
+}
+
+// Which calls are open is known again after the session was opened again.
+func TestOpenCallsOutliveTheProcess(t *testing.T) {
+	path := tempFile(t)
+	s, err := history.Open(path)
+	require.NoError(t, err)
+	require.NoError(t, s.Append(calls("c1", "c2"), chat.ToolResult("c2", "x")))
+	require.NoError(t, s.Close())
+	s = opened(t, path)
+	require.Error(t, s.Append(chat.ToolResult("c2", "again")))
+	require.NoError(t, s.Append(chat.ToolResult("c1", "late")))
+	require.Equal(t, ": e1(e2 e3)", shape(s.View()))
+}

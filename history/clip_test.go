@@ -1,0 +1,236 @@
+package history_test
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/openai"
+)
+
+var mark = regexp.MustCompile(`\n\[\.\.\. (\d+) tokens cut here; the session's transcript has them \.\.\.\]\n`)
+
+// clipping is a clipped text taken apart.
+type clipping struct {
+	start, end string // what was left of the text
+	missing    int    // tokens that the mark between them tells of
+}
+
+// cuts gives all ways to take a clipped text apart: more than one where the text has marks in it itself.
+func cuts(text, clipped string) []clipping {
+	var all []clipping
+	for from := 0; ; {
+		at := mark.FindStringSubmatchIndex(clipped[from:])
+		if at == nil {
+			return all
+		}
+		start, end := clipped[:from+at[0]], clipped[from+at[1]:]
+		if len(start)+len(end) <= len(text) && strings.HasPrefix(text, start) && strings.HasSuffix(text, end) {
+			missing, _ := strconv.Atoi(clipped[from+at[2] : from+at[3]])
+			all = append(all, clipping{start, end, missing})
+		}
+		from += at[0] + 1
+	}
+}
+
+// cut takes a clipped text apart that has no marks in it itself.
+func cut(text, clipped string) (start, end string, missing int, ok bool) {
+	for _, c := range cuts(text, clipped) {
+		return c.start, c.end, c.missing, true
+	}
+	return "", "", 0, false
+}
+
+// requireClipped checks what holds of any text, limit and tokenizer.
+func requireClipped(t testing.TB, tokens sizing.Tokenizer, text string, limit int, head float64) {
+	t.Helper()
+	clipped := history.Clip(tokens, text, limit, head)
+	total := tokens.CountText(text)
+	if total <= limit {
+		require.Equal(t, text, clipped, "what fits is not touched")
+		return
+	}
+	if utf8.ValidString(text) {
+		require.True(t, utf8.ValidString(clipped), "a character was cut: %q", clipped)
+	}
+	bare := fmt.Sprintf("[... %d tokens cut here; the session's transcript has them ...]", total)
+	switch clipped {
+	case bare:
+		require.Less(t, tokens.CountText(bare), total, "the mark saves nothing")
+		return
+	case text:
+		require.LessOrEqual(t, total, tokens.CountText(bare), "the mark would have been shorter")
+		return
+	}
+	require.LessOrEqual(t, tokens.CountText(clipped), limit)
+	require.True(t, slices.ContainsFunc(cuts(text, clipped), func(c clipping) bool {
+		return c.missing == tokens.CountText(text[len(c.start):len(text)-len(c.end)])
+	}), "it is not made of the start and the end of the text, with what is missing: %q", clipped)
+}
+
+// numberedLines are n lines of 10 characters.
+func numberedLines(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "line %04d\n", i)
+	}
+	return b.String()
+}
+
+func TestClipKeepsHeadAndTail(t *testing.T) {
+	for _, tt := range []struct {
+		rule   string
+		text   string
+		limit  int
+		head   float64
+		tokens sizing.Tokenizer
+	}{
+		{"lines", numberedLines(1000), 400, 0.4, quarter{}},
+		{"mostly the start", numberedLines(1000), 400, 0.9, quarter{}},
+		{"the end alone", numberedLines(1000), 400, 0, quarter{}},
+		{"the start alone", numberedLines(1000), 400, 1, quarter{}},
+		{"a text a little too large", numberedLines(1000), 2499, 0.4, quarter{}},
+		{"one long line", strings.Repeat("abcdefg", 10_000), 1000, 0.4, quarter{}},
+		{"characters of two bytes", strings.Repeat("äöü", 10_000), 1000, 0.4, quarter{}},
+		{"characters of three bytes", strings.Repeat("中文", 10_000), 1000, 0.4, quarter{}},
+		{"characters of four bytes", strings.Repeat("🙂", 10_000), 1000, 0.4, quarter{}},
+		{"characters of all lengths", strings.Repeat("aä中🙂", 10_000), 1000, 0.4, quarter{}},
+		{"bytes that are no characters", strings.Repeat("\x80", 10_000), 1000, 0.4, quarter{}},
+		{"words", strings.Repeat("so many words on a line\n", 1000), 500, 0.4, words{}},
+		{"tokens of many bytes", strings.Repeat(strings.Repeat("w", 1000)+" ", 1000), 300, 0.4, words{}},
+		{"line ends of two bytes", strings.ReplaceAll(numberedLines(1000), "\n", "\r\n"), 400, 0.4, quarter{}},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			requireClipped(t, tt.tokens, tt.text, tt.limit, tt.head)
+			clipped := history.Clip(tt.tokens, tt.text, tt.limit, tt.head)
+			start, end, _, ok := cut(tt.text, clipped)
+			require.True(t, ok)
+			// A mark takes some 20 tokens, and a cut may be a tenth of its side off, for the end of a line.
+			kept := float64(tt.tokens.CountText(start) + tt.tokens.CountText(end))
+			require.Greater(t, kept, 0.85*float64(tt.limit)-20, "more could have been kept")
+			share := float64(tt.tokens.CountText(start)) / kept
+			require.InDelta(t, tt.head, share, 0.06, "the share of the start")
+		})
+	}
+}
+
+func TestClipCutsAtTheEndOfALine(t *testing.T) {
+	text := numberedLines(1000)
+	start, end, _, ok := cut(text, history.Clip(quarter{}, text, 400, 0.4))
+	require.True(t, ok)
+	require.Equal(t, "\n", text[len(start):len(start)+1])
+	require.Equal(t, "\n", text[len(text)-len(end)-1:len(text)-len(end)])
+	require.True(t, strings.HasPrefix(end, "line "))
+}
+
+func TestClipLooksForTheEndOfALineNearbyOnly(t *testing.T) {
+	text := "first\n" + strings.Repeat("x", 10_000) + "\nlast"
+	start, end, _, ok := cut(text, history.Clip(quarter{}, text, 400, 0.4))
+	require.True(t, ok)
+	require.Greater(t, len(start), 400)
+	require.Greater(t, len(end), 600)
+}
+
+func TestClipLeavesWhatFits(t *testing.T) {
+	for _, limit := range []int{2500, 2501, math.MaxInt} {
+		text := numberedLines(1000)
+		require.Equal(t, text, history.Clip(quarter{}, text, limit, 0.4))
+	}
+	require.Empty(t, history.Clip(quarter{}, "", 0, 0.4))
+}
+
+func TestClipToLessThanTheMark(t *testing.T) {
+	text := numberedLines(100)
+	for _, limit := range []int{10, 1, 0, -1, math.MinInt32} {
+		require.Equal(t, "[... 250 tokens cut here; the session's transcript has them ...]", history.Clip(quarter{}, text, limit, 0.4))
+	}
+}
+
+// A mark in place of a text that is shorter would only cost.
+func TestClipNeverMakesATextLonger(t *testing.T) {
+	for n := range 100 {
+		text := strings.Repeat("x", n)
+		for limit := range (quarter{}).CountText(text) {
+			clipped := history.Clip(quarter{}, text, limit, 0.4)
+			require.LessOrEqual(t, quarter{}.CountText(clipped), quarter{}.CountText(text), "%d bytes, limit %d", n, limit)
+		}
+	}
+}
+
+// The texts and counts that are seen in earnest: source and prose in one of OpenAI's encodings.
+func TestClipOfRealText(t *testing.T) {
+	tokens, err := openai.New("cl100k_base")
+	require.NoError(t, err)
+	texts := map[string]string{
+		"source":  content(t, "clip.go") + content(t, "session.go"),
+		"chinese": strings.Repeat("提示词是一棵由元素组成的树，按预算修剪。\n", 300),
+		"base64":  strings.Repeat("aGVsbG8gd29ybGQhIFRoaXMgaXMgYSB0ZXN0", 300),
+		"emoji":   strings.Repeat("👩‍👩‍👧‍👦🏳️‍🌈👍🏽", 300),
+		"blanks":  strings.Repeat("   \n\t\t", 3000),
+	}
+	for name, text := range texts {
+		t.Run(name, func(t *testing.T) {
+			total := tokens.CountText(text)
+			for _, limit := range []int{total - 1, total / 2, total / 10, 100, 40, 30, 20, 10, 1} {
+				requireClipped(t, tokens, text, limit, 0.4)
+			}
+			clipped := history.Clip(tokens, text, total/2, 0.4)
+			start, end, _, ok := cut(text, clipped)
+			require.True(t, ok)
+			kept := tokens.CountText(start) + tokens.CountText(end)
+			require.Greater(t, kept, total/2*85/100-20)
+			require.InDelta(t, 0.4, float64(tokens.CountText(start))/float64(kept), 0.06)
+		})
+	}
+}
+
+// A text far larger than a window is clipped without its being counted again and again.
+func TestClipOfAHugeTextCountsLittle(t *testing.T) {
+	tokens := &counting{Tokenizer: quarter{}}
+	text := numberedLines(1_000_000)
+	clipped := history.Clip(tokens, text, 1000, 0.4)
+	_, _, _, ok := cut(text, clipped)
+	require.True(t, ok)
+	require.Less(t, tokens.bytes, 5*len(text)/2, "the whole, what is missing, and little more")
+}
+
+// counting counts the bytes that were counted.
+type counting struct {
+	sizing.Tokenizer
+	bytes int
+}
+
+func (c *counting) CountText(text string) int {
+	c.bytes += len(text)
+	return c.Tokenizer.CountText(text)
+}
+
+func FuzzClip(f *testing.F) {
+	tokens, err := openai.New("cl100k_base")
+	require.NoError(f, err)
+	f.Add("", 0, 0.4)
+	f.Add(numberedLines(100), 100, 0.4)
+	f.Add(strings.Repeat("aä中🙂", 100), 60, 0.5)
+	f.Add(strings.Repeat("\x80", 1000), 100, 0.4)
+	f.Add(strings.Repeat("\xf0\x9f", 300), 90, 1.0)
+	f.Add("short, and yet too long", 2, 0.4)
+	f.Add(strings.Repeat("\n[... 5 tokens cut here; the session's transcript has them ...]\n", 20), 100, 0.4)
+	f.Add(strings.Repeat(" ", 1000)+strings.Repeat("\r\n", 1000), 50, 0.1)
+	f.Fuzz(func(t *testing.T, text string, limit int, head float64) {
+		if !(head >= 0 && head <= 1) {
+			t.Skip("no share")
+		}
+		requireClipped(t, quarter{}, text, limit, head)
+		requireClipped(t, words{}, text, limit, head)
+		requireClipped(t, tokens, text, limit, head)
+	})
+}

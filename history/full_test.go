@@ -1,0 +1,63 @@
+//go:build linux || darwin
+
+package history_test
+
+import (
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// A process that may write no larger files stands for a full disk: of what is appended a part is written, then the
+// write fails. Since the limit is the whole process's, the test runs again in a child.
+func TestFailedWriteLeavesNothingHalfSaid(t *testing.T) {
+	const limited = "PROMPTREE_HISTORY_LIMITED"
+	if os.Getenv(limited) == "" {
+		child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+		child.Env = append(os.Environ(), limited+"=1")
+		out, err := child.CombinedOutput()
+		require.NoError(t, err, string(out))
+		require.Contains(t, string(out), "--- PASS: "+t.Name())
+		return
+	}
+
+	path := tempFile(t)
+	s := opened(t, path)
+	require.NoError(t, s.Append(chat.UserMessage("one"), calls("c1")))
+	before, entries, view := content(t, path), s.Entries(), s.View()
+
+	signal.Ignore(syscall.SIGXFSZ)
+	var limit syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
+	limitTo := func(size uint64) {
+		lower := limit
+		lower.Cur = size
+		require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &lower))
+	}
+	limitTo(uint64(len(before)) + 300)
+
+	large := strings.Repeat("x", 1000)
+	require.ErrorIs(t, s.Append(chat.ToolResult("c1", "small"), chat.UserMessage(large)), syscall.EFBIG)
+	require.ErrorIs(t, s.Compact(summary(large, "")), syscall.EFBIG)
+	require.Equal(t, before, content(t, path))
+	equal(t, entries, s.Entries())
+	equal(t, view, s.View())
+	require.Equal(t, 3, s.Lines())
+	require.NoError(t, s.Append(chat.ToolResult("c1", "small")), "the call is open still, and what fits is taken")
+
+	limitTo(limit.Cur)
+	require.NoError(t, s.Append(chat.UserMessage(large)))
+	requireChained(t, s)
+	again, err := history.Read(path)
+	require.NoError(t, err)
+	require.Nil(t, again.Recovered())
+	equal(t, s.Entries(), again.Entries())
+}

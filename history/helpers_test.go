@@ -1,0 +1,243 @@
+package history_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// childEnv makes the test binary a child that appends to the session named in it, see [TestMain].
+const childEnv = "PROMPTREE_HISTORY_APPEND_TO"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if path := os.Getenv(childEnv); path != "" {
+		appendUntilKilled(path)
+	}
+	os.Exit(m.Run())
+}
+
+// quarter is a tokenizer of one token for each four bytes that were begun. A message costs 3 more.
+type quarter struct{}
+
+func (quarter) CountText(text string) int { return (len(text) + 3) / 4 }
+
+func (quarter) CountPart(p chat.Part) int { return countPart(quarter{}, p) }
+
+func (quarter) CountMessage(m chat.Message) int { return countMessage(quarter{}, m) }
+
+func (quarter) CountTools([]chat.Tool) int { return 0 }
+
+// words is a tokenizer of one token for each word and each line break. A message costs 3 more.
+type words struct{}
+
+func (words) CountText(text string) int { return len(strings.Fields(text)) + strings.Count(text, "\n") }
+
+func (words) CountPart(p chat.Part) int { return countPart(words{}, p) }
+
+func (words) CountMessage(m chat.Message) int { return countMessage(words{}, m) }
+
+func (words) CountTools([]chat.Tool) int { return 0 }
+
+const (
+	imageTokens   = 20
+	messageTokens = 3
+)
+
+func countPart(t sizing.Tokenizer, p chat.Part) int {
+	switch p := p.(type) {
+	case chat.Text:
+		return t.CountText(string(p))
+	case chat.Thinking:
+		return t.CountText(p.Text + p.Encrypted)
+	case chat.Opaque:
+		return p.Tokens
+	case chat.Image, chat.Document:
+		return imageTokens
+	}
+	return 0
+}
+
+func countMessage(t sizing.Tokenizer, m chat.Message) int {
+	total := messageTokens + t.CountText(m.Name)
+	for _, p := range m.Content {
+		total += t.CountPart(p)
+	}
+	for _, c := range m.ToolCalls {
+		total += t.CountText(c.Name) + t.CountText(c.Arguments)
+	}
+	return total
+}
+
+// in is the sizing of a window.
+func in(window int) sizing.Sizing {
+	return sizing.Sizing{TokenBudget: window, Window: window, Tokenizer: quarter{}}
+}
+
+// calls is an assistant message that calls the tool "run" once for each id.
+func calls(ids ...string) chat.Message {
+	m := chat.Message{Role: chat.RoleAssistant}
+	for _, id := range ids {
+		m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: id, Name: "run", Arguments: "{}"})
+	}
+	return m
+}
+
+// said is an assistant message of these parts.
+func said(parts ...chat.Part) chat.Message {
+	return chat.Message{Role: chat.RoleAssistant, Content: parts}
+}
+
+// result is a tool message of these parts.
+func result(callID string, parts ...chat.Part) chat.Message {
+	return chat.Message{Role: chat.RoleTool, ToolCallID: callID, Content: parts}
+}
+
+// talk is a session in memory in which these messages were said.
+func talk(t testing.TB, messages ...chat.Message) *history.Session {
+	t.Helper()
+	s := &history.Session{}
+	require.NoError(t, s.Append(messages...))
+	return s
+}
+
+// summary is a compaction to one user message.
+func summary(text, firstKept string) history.Compaction {
+	return history.Compaction{Messages: []chat.Message{chat.UserMessage(text)}, FirstKept: firstKept}
+}
+
+// shape writes a view as "compacted | user: assistant(result result) assistant | user:", messages by their ids.
+func shape(v history.View) string {
+	var turns []string
+	for _, m := range v.Compacted {
+		turns = append(turns, m.Text())
+	}
+	for _, t := range v.Turns {
+		turn := []string{t.User.ID + ":"}
+		for _, r := range t.Rounds {
+			var results []string
+			for _, e := range r.Results {
+				results = append(results, e.ID)
+			}
+			turn = append(turn, fmt.Sprintf("%s(%s)", r.Assistant.ID, strings.Join(results, " ")))
+		}
+		turns = append(turns, strings.Join(turn, " "))
+	}
+	return strings.Join(turns, " | ")
+}
+
+// prompt shows a session with the three elements.
+func prompt(s *history.Session) elements.Fragment {
+	return elements.Fragment{
+		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},
+		history.Conversation{Session: s},
+		history.Request{Session: s},
+		history.Rounds{Session: s},
+	}
+}
+
+// rendered gives the messages of a prompt.
+func rendered(t testing.TB, root elements.Node, budget int) []chat.Message {
+	t.Helper()
+	r, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: quarter{}})
+	require.NoError(t, err)
+	return r.Messages
+}
+
+// renderedIn gives the messages of a prompt in a context, as text to compare byte for byte.
+func renderedIn(t testing.TB, ctx context.Context, root elements.Node) string {
+	t.Helper()
+	r, err := render.Render(ctx, root, render.Options{Budget: 1 << 20, Tokenizer: quarter{}})
+	require.NoError(t, err)
+	data, err := json.Marshal(r.Messages)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// tempFile is the path of a session that is yet to be made.
+func tempFile(t testing.TB) string { return filepath.Join(t.TempDir(), "session.jsonl") }
+
+// opened opens a session for the time of the test.
+func opened(t testing.TB, path string) *history.Session {
+	t.Helper()
+	s, err := history.Open(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// file writes lines to a new file, without an end of the last line.
+func file(t testing.TB, lines ...string) string {
+	t.Helper()
+	path := tempFile(t)
+	require.NoError(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600))
+	return path
+}
+
+// content is what a file holds.
+func content(t testing.TB, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// equal shows the difference of two values.
+func equal(t testing.TB, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+}
+
+// golden compares a text with that of a file in testdata.
+func golden(t testing.TB, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	equal(t, strings.Split(content(t, path), "\n"), strings.Split(got, "\n"))
+}
+
+// dump writes messages for people.
+func dump(messages []chat.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		fmt.Fprintf(&b, "--- %s", m.Role)
+		if m.ToolCallID != "" {
+			fmt.Fprintf(&b, " answers %s", m.ToolCallID)
+		}
+		if m.IsError {
+			b.WriteString(", an error")
+		}
+		b.WriteByte('\n')
+		for _, p := range m.Content {
+			if text, ok := p.(chat.Text); ok {
+				fmt.Fprintln(&b, string(text))
+			} else {
+				fmt.Fprintf(&b, "%+v\n", p)
+			}
+		}
+		for _, c := range m.ToolCalls {
+			fmt.Fprintf(&b, "%s = %s(%s)\n", c.ID, c.Name, c.Arguments)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,438 @@
+package history_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+const (
+	header  = `{"type":"session","version":1,"id":"S","time":"2026-01-02T03:04:05Z"}`
+	hello   = `{"type":"message","id":"e1","time":"2026-01-02T03:04:06Z","message":{"role":"user","content":[{"type":"text","text":"hello"}]}}`
+	welcome = `{"type":"message","id":"e2","parent":"e1","time":"2026-01-02T03:04:07Z","message":{"role":"assistant","content":[{"type":"text","text":"welcome"}]}}`
+)
+
+// everything is a conversation with every field and every kind of part in it.
+func everything() []chat.Message {
+	return []chat.Message{
+		{Role: chat.RoleUser, Name: "ann", Content: chat.Parts{
+			chat.Text("a <b> & \"c\" \u2028 中文 🙂\n"),
+			chat.Text("not UTF-8: \xff\xc3("),
+			chat.Text(""),
+			chat.Image{URL: "https://example.com/a.png", Detail: chat.DetailLow, MediaType: "image/png"},
+			chat.NewDocument("application/pdf", []byte("%PDF")),
+			chat.CacheBreakpoint{Type: "ephemeral"},
+		}},
+		{
+			Role: chat.RoleAssistant,
+			Content: chat.Parts{
+				chat.Thinking{Text: "hm <hm>", Signature: "c2ln"},
+				chat.Thinking{Encrypted: "b3BhcXVl"},
+				chat.Opaque{Value: json.RawMessage(`{"k":[1,2.50,"<é>"]}`), Tokens: 7},
+				chat.Opaque{Value: json.RawMessage("{ \"spaced\" : 1 }\n")},
+				chat.Opaque{Value: json.RawMessage("no JSON \xff")},
+				chat.Opaque{},
+				chat.Text("I run two."),
+			},
+			ToolCalls: []chat.ToolCall{
+				{ID: "c1", Name: "read", Arguments: `{"path":"a<b.go","n":1.0}`},
+				{ID: "c2", Name: "run", Arguments: `{"cut sho`},
+			},
+		},
+		{Role: chat.RoleTool, ToolCallID: "c2", IsError: true, Content: chat.Parts{chat.Text("exit 1")}},
+		{Role: chat.RoleTool, ToolCallID: "c1"},
+		{Role: chat.RoleAssistant},
+	}
+}
+
+func TestReopenedSessionIsTheSame(t *testing.T) {
+	path := tempFile(t)
+	s, err := history.Open(path)
+	require.NoError(t, err)
+	require.Nil(t, s.Recovered())
+	require.Equal(t, path, s.Path())
+	require.Equal(t, 1, s.Lines(), "the header")
+	require.NoError(t, s.Append(everything()...))
+	require.NoError(t, s.Compact(history.Compaction{
+		Messages: []chat.Message{chat.UserMessage("so far: \xff"), chat.UserMessage("go on")}, FirstKept: "e2",
+		TokensBefore: 100, TokensAfter: 10, Mode: "full",
+	}))
+	require.NoError(t, s.Append(chat.UserMessage("next")))
+	require.Equal(t, 7, s.Len())
+	require.Equal(t, 8, s.Lines())
+	before := s.Entries()
+	require.NoError(t, s.Close())
+
+	for _, reopen := range []struct {
+		how  string
+		open func(string) (*history.Session, error)
+	}{{"for writing", history.Open}, {"for reading", history.Read}} {
+		t.Run(reopen.how, func(t *testing.T) {
+			again, err := reopen.open(path)
+			require.NoError(t, err)
+			defer again.Close()
+			equal(t, before, again.Entries())
+			equal(t, s.View(), again.View())
+			require.Equal(t, 7, again.Len())
+			require.Equal(t, 8, again.Lines())
+			require.Nil(t, again.Recovered())
+		})
+	}
+
+	again := opened(t, path)
+	require.NoError(t, again.Append(chat.UserMessage("and on")))
+	equal(t, before, again.Entries()[:len(before)])
+	require.Equal(t, 8, again.Len())
+	requireChained(t, again)
+}
+
+// requireChained checks that ids are unique and each entry's parent is the one before it.
+func requireChained(t testing.TB, s *history.Session) {
+	t.Helper()
+	seen := map[string]bool{"": true}
+	parent := ""
+	for _, e := range s.Entries() {
+		require.False(t, seen[e.ID], "the id %q is there twice", e.ID)
+		require.Equal(t, parent, e.Parent)
+		require.Equal(t, time.UTC, e.Time.Location())
+		seen[e.ID], parent = true, e.ID
+	}
+}
+
+func TestEntriesAreWhatWasAppended(t *testing.T) {
+	s := talk(t, everything()...)
+	require.Empty(t, s.Path())
+	require.Zero(t, s.Lines())
+	require.NoError(t, s.Compact(summary("so far", "e2")))
+	entries := s.Entries()
+	for i, m := range everything() {
+		require.Equal(t, history.TypeMessage, entries[i].Type)
+		equal(t, m, entries[i].Message)
+	}
+	require.Equal(t, history.TypeCompaction, entries[5].Type)
+	equal(t, summary("so far", "e2"), entries[5].Compaction)
+	requireChained(t, s)
+	entries[0] = history.Entry{}
+	require.Equal(t, "e1", s.Entries()[0].ID, "the caller's list is the caller's")
+}
+
+// The format is read by people, models and later versions: it does not change unseen.
+func TestFormatOnDisk(t *testing.T) {
+	path := tempFile(t)
+	s := opened(t, path)
+	require.NoError(t, s.Append(everything()...))
+	require.NoError(t, s.Compact(history.Compaction{
+		Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: "e2", TokensBefore: 100, TokensAfter: 10, Mode: "full",
+	}))
+	require.NoError(t, s.Compact(summary("all of it", "")))
+	written := content(t, path)
+	written = regexp.MustCompile(`"time":"[^"]*"`).ReplaceAllString(written, `"time":"2026-01-02T03:04:05Z"`)
+	written = regexp.MustCompile(`("type":"session".*"id":)"[^"]*"`).ReplaceAllString(written, `$1"S"`)
+	golden(t, "format.jsonl", written)
+
+	old, err := history.Read(filepath.Join("testdata", "format.jsonl"))
+	require.NoError(t, err)
+	want := s.Entries()
+	for i := range want {
+		want[i].Time = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	}
+	equal(t, want, old.Entries())
+}
+
+func TestTornLastLineIsSetAside(t *testing.T) {
+	for _, tt := range []struct {
+		rule string
+		torn string
+	}{
+		{"cut within a line", welcome[:len(welcome)/2]},
+		{"cut after one byte", "{"},
+		{"cut before the end of the line", welcome},
+		{"garbage without an end", "\x00\x00\x00\x00"},
+		{"garbage with an end", "\x00\x00\x00\x00\n"},
+		{"a cut line that something ended", welcome[:40] + "\n"},
+		{"an empty line", "\n"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			whole := header + "\n" + hello + "\n"
+			path := file(t, whole+tt.torn)
+
+			reader, err := history.Read(path)
+			require.NoError(t, err)
+			equal(t, &history.Recovery{Line: 3, Bytes: len(tt.torn)}, reader.Recovered())
+			require.Equal(t, 1, reader.Len())
+			require.Equal(t, whole+tt.torn, content(t, path), "reading changes nothing")
+			require.NoFileExists(t, path+".torn")
+
+			s := opened(t, path)
+			equal(t, &history.Recovery{Line: 3, Bytes: len(tt.torn), SavedTo: path + ".torn"}, s.Recovered())
+			equal(t, reader.Entries(), s.Entries())
+			require.Equal(t, 2, s.Lines())
+			require.Equal(t, whole, content(t, path))
+			require.Equal(t, strings.TrimSuffix(tt.torn, "\n")+"\n", content(t, path+".torn"))
+
+			require.NoError(t, s.Append(chat.AssistantMessage("again")))
+			require.Equal(t, 3, s.Lines())
+			after, err := history.Read(path)
+			require.NoError(t, err)
+			require.Nil(t, after.Recovered())
+			equal(t, s.Entries(), after.Entries())
+		})
+	}
+}
+
+func TestTornLinesGatherInOneFile(t *testing.T) {
+	path := file(t, header, hello, "first")
+	s, err := history.Open(path)
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.NoError(t, os.WriteFile(path, []byte(content(t, path)+"second"), 0o600))
+	s = opened(t, path)
+	equal(t, &history.Recovery{Line: 3, Bytes: 6, SavedTo: path + ".torn"}, s.Recovered())
+	require.Equal(t, "first\nsecond\n", content(t, path+".torn"))
+}
+
+func TestTornHeaderIsSetAside(t *testing.T) {
+	for _, tt := range []struct {
+		rule string
+		torn string
+	}{
+		{"one byte", "{"},
+		{"half", header[:len(header)/2]},
+		{"all but the end of the line", header},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			path := file(t, tt.torn)
+			_, err := history.Read(path)
+			requireCorrupt(t, err, path, 1)
+
+			s := opened(t, path)
+			equal(t, &history.Recovery{Line: 1, Bytes: len(tt.torn), SavedTo: path + ".torn"}, s.Recovered())
+			require.Equal(t, tt.torn+"\n", content(t, path+".torn"))
+			require.Zero(t, s.Len())
+			require.Equal(t, 1, s.Lines())
+			require.NoError(t, s.Append(chat.UserMessage("hello")))
+			after, err := history.Read(path)
+			require.NoError(t, err)
+			equal(t, s.Entries(), after.Entries())
+		})
+	}
+}
+
+func requireCorrupt(t testing.TB, err error, path string, line int) {
+	t.Helper()
+	corrupt, ok := errors.AsType[*history.CorruptError](err)
+	require.True(t, ok, "the error is %v", err)
+	require.Equal(t, path, corrupt.Path)
+	require.Equal(t, line, corrupt.Line)
+	require.Error(t, corrupt.Err)
+	require.ErrorIs(t, err, corrupt.Err)
+	require.ErrorContains(t, err, path)
+}
+
+func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
+	const label = `{"type":"label","id":"e2","parent":"e1","time":"2026-01-02T03:04:05Z","label":"x"}`
+	for _, tt := range []struct {
+		rule  string
+		lines []string
+		line  int
+		says  string
+	}{
+		{"garbage in the middle", []string{header, "garbage", welcome, ""}, 2, "invalid character"},
+		{"a torn line in the middle", []string{header, hello, welcome[:50], label, ""}, 3, "unexpected end"},
+		{"garbage in the middle and a torn end", []string{header, "garbage", welcome, "torn"}, 2, "invalid character"},
+		{"an empty line in the middle", []string{header, "", hello, ""}, 2, "unexpected end"},
+		{"an entry without a type", []string{header, `{"id":"e1"}`, welcome, ""}, 2, "no type"},
+		{"an entry without an id", []string{header, `{"type":"label"}`, welcome, ""}, 2, "no id"},
+		{"a message without one", []string{header, `{"type":"message","id":"e1"}`, welcome, ""}, 2, "a message without one"},
+		{"a compaction without one", []string{header, `{"type":"compaction","id":"e1"}`, welcome, ""}, 2, "a compaction without one"},
+		{"a part of an unknown kind", []string{header, strings.Replace(hello, `"type":"text"`, `"type":"smell"`, 1), welcome, ""}, 2, "smell"},
+		{"a part of an unknown kind at the end, which no crash wrote", []string{header, strings.Replace(hello, `"type":"text"`, `"type":"smell"`, 1), ""}, 2, "smell"},
+		{"two entries of one id", []string{header, hello, label, welcome, ""}, 4, `"e2"`},
+		{"two entries of one id and a torn end", []string{header, hello, hello, "torn"}, 3, `"e1"`},
+		{"a file that is no session", []string{"Dear diary,", "today", ""}, 1, "not the header of a session"},
+		{"a file of one line that is no session", []string{"Dear diary,", ""}, 1, "not the header of a session"},
+		{"a file of one line without an end that is no session", []string{"Dear diary,"}, 1, "header of a session"},
+		{"JSON that is no session", []string{`{"type":"module"}`, ""}, 1, `"module"`},
+		{"JSON without an end that is no session", []string{`{"type":"module"}`}, 1, "header of a session"},
+		{"a session that lost its header", []string{hello, welcome, ""}, 1, `"message"`},
+		{"a newer format", []string{strings.Replace(header, `"version":1`, `"version":2`, 1), `{"new":true}`, ""}, 1, "format 2, this version reads 1"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			path := file(t, tt.lines...)
+			before := content(t, path)
+			for how, open := range map[string]func(string) (*history.Session, error){"Open": history.Open, "Read": history.Read} {
+				s, err := open(path)
+				require.Nil(t, s, how)
+				requireCorrupt(t, err, path, tt.line)
+				require.ErrorContains(t, err, tt.says, how)
+				require.Equal(t, before, content(t, path), how)
+				require.NoFileExists(t, path+".torn", how)
+			}
+			require.NoError(t, os.WriteFile(path, []byte(header+"\n"), 0o600))
+			s, err := history.Open(path)
+			require.NoError(t, err, "a failed Open gives the lock back")
+			require.NoError(t, s.Close())
+		})
+	}
+}
+
+func TestUnknownEntriesAreKeptAndNotShown(t *testing.T) {
+	const label = `{"type":"label","id":"l-7","parent":"e1","time":"2026-01-02T03:04:05Z","label":{"deep":[1.0]}}`
+	path := file(t, header, hello, label, strings.Replace(welcome, `"parent":"e1"`, `"parent":"l-7"`, 1), "")
+	before := content(t, path)
+	s := opened(t, path)
+	require.Equal(t, "e1: e2()", shape(s.View()))
+	require.Equal(t, history.EntryType("label"), s.Entries()[1].Type)
+	require.NoError(t, s.Append(chat.UserMessage("on")))
+	require.Equal(t, "e3", s.Entries()[3].ID)
+	require.True(t, strings.HasPrefix(content(t, path), before))
+	require.ErrorContains(t, s.Compact(summary("so far", "l-7")), "no place to cut")
+}
+
+func TestForeignIDsAreNotUsedAgain(t *testing.T) {
+	path := file(t, header, strings.Replace(hello, `"e1"`, `"e41"`, 1), "")
+	s := opened(t, path)
+	require.NoError(t, s.Append(chat.UserMessage("on")))
+	require.Equal(t, "e42", s.Entries()[1].ID)
+	require.Equal(t, "e41", s.Entries()[1].Parent)
+}
+
+func TestOneWriterManyReaders(t *testing.T) {
+	path := tempFile(t)
+	writer := opened(t, path)
+	require.NoError(t, writer.Append(chat.UserMessage("one")))
+	before := content(t, path)
+
+	second, err := history.Open(path)
+	require.ErrorIs(t, err, history.ErrLocked)
+	require.ErrorContains(t, err, path)
+	require.Nil(t, second)
+	require.Equal(t, before, content(t, path))
+
+	reader, err := history.Read(path)
+	require.NoError(t, err)
+	require.Equal(t, path, reader.Path())
+	require.ErrorIs(t, reader.Append(chat.UserMessage("two")), history.ErrReadOnly)
+	require.ErrorIs(t, reader.Compact(summary("so far", "")), history.ErrReadOnly)
+	require.Equal(t, 1, reader.Len())
+	require.Equal(t, "e1:", shape(reader.View()))
+	require.Equal(t, before, content(t, path))
+
+	require.NoError(t, writer.Append(chat.UserMessage("two")))
+	require.Equal(t, 1, reader.Len(), "a reader has what was there when it read")
+	require.NoError(t, reader.Close())
+	require.ErrorIs(t, reader.Append(chat.UserMessage("three")), history.ErrClosed)
+	require.NoError(t, writer.Append(chat.UserMessage("three")), "a reader that closes takes no lock away")
+	_, err = history.Open(path)
+	require.ErrorIs(t, err, history.ErrLocked)
+
+	require.NoError(t, writer.Close())
+	next := opened(t, path)
+	require.Equal(t, 3, next.Len())
+}
+
+func TestClosedSessionStaysReadable(t *testing.T) {
+	path := tempFile(t)
+	s := opened(t, path)
+	require.NoError(t, s.Append(chat.UserMessage("one")))
+	require.NoError(t, s.Close())
+	require.NoError(t, s.Close(), "closing twice does nothing")
+	before := content(t, path)
+	require.ErrorIs(t, s.Append(chat.UserMessage("two")), history.ErrClosed)
+	require.ErrorIs(t, s.Compact(summary("so far", "")), history.ErrClosed)
+	require.Equal(t, before, content(t, path))
+	require.Equal(t, 1, s.Len())
+	require.Equal(t, 2, s.Lines())
+	require.Equal(t, "e1:", shape(s.View()))
+}
+
+func TestSessionInMemoryHasNothingToClose(t *testing.T) {
+	s := talk(t, chat.UserMessage("one"))
+	require.NoError(t, s.Close())
+	require.NoError(t, s.Append(chat.UserMessage("two")))
+	require.Nil(t, s.Recovered())
+}
+
+func TestPathsThatCannotBeOpened(t *testing.T) {
+	dir := t.TempDir()
+	_, err := history.Read(filepath.Join(dir, "none.jsonl"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NoFileExists(t, filepath.Join(dir, "none.jsonl"))
+	_, err = history.Open(filepath.Join(dir, "none", "session.jsonl"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = history.Open(dir)
+	require.Error(t, err)
+	_, err = history.Read(dir)
+	require.Error(t, err)
+}
+
+func TestEmptyFileIsANewSession(t *testing.T) {
+	path := file(t)
+	_, err := history.Read(path)
+	requireCorrupt(t, err, path, 1)
+	s := opened(t, path)
+	require.Nil(t, s.Recovered())
+	require.Zero(t, s.Len())
+	require.Equal(t, 1, s.Lines())
+}
+
+func TestRelativePathIsMadeAbsolute(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := opened(t, "session.jsonl")
+	require.True(t, filepath.IsAbs(s.Path()))
+	require.FileExists(t, s.Path())
+}
+
+// FuzzOpen opens whatever is in a file: either it is refused and left as it is, or what was whole is kept, the rest is
+// set aside, and the session goes on.
+func FuzzOpen(f *testing.F) {
+	for _, seed := range []string{
+		"", "\n", "{", header, header + "\n", header + "\n" + hello + "\n" + welcome + "\n", header + "\n" + hello + "\n" + welcome,
+		header + "\n" + hello + "\n\x00\n", header + "\n\n" + hello + "\n", hello + "\n", header + "\nnull\n", header + "\n{}\n",
+		header + "\n" + `{"type":"compaction","id":"x","compaction":{"messages":[],"firstKept":"e9"}}` + "\n" + hello + "\n",
+		header + "\n" + `{"type":"message","id":"x","message":{"role":"tool","toolCallId":"c"}}` + "\n",
+		header + "\n" + `{"type":"message","id":"x","message":{"role":"ghost","content":null}}` + "\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := file(t, string(data))
+		reader, readErr := history.Read(path)
+		require.Equal(t, string(data), content(t, path))
+		s, err := history.Open(path)
+		if err != nil {
+			require.Error(t, readErr)
+			require.Equal(t, string(data), content(t, path))
+			require.NoFileExists(t, path+".torn")
+			return
+		}
+		torn := 0
+		if r := s.Recovered(); r != nil {
+			torn = r.Bytes
+			require.Equal(t, strings.TrimSuffix(string(data[len(data)-torn:]), "\n")+"\n", content(t, path+".torn"))
+		}
+		whole := string(data[:len(data)-torn])
+		require.True(t, strings.HasPrefix(content(t, path), whole))
+		if whole != "" {
+			require.NoError(t, readErr)
+			equal(t, reader.Entries(), s.Entries())
+		}
+		s.View()
+		require.NoError(t, s.Append(chat.UserMessage("on")))
+		require.NoError(t, s.Close())
+		again, err := history.Read(path)
+		require.NoError(t, err)
+		require.Nil(t, again.Recovered())
+		equal(t, s.Entries(), again.Entries())
+	})
+}

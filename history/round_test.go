@@ -1,0 +1,419 @@
+package history_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+)
+
+const noOutput, noResult = "(no output)", "(no result: the call was interrupted)"
+
+// firstRound is the first round of a session in which these messages were said.
+func firstRound(t testing.TB, messages ...chat.Message) history.Round {
+	t.Helper()
+	return talk(t, messages...).View().Turns[0].Rounds[0]
+}
+
+func TestRoundIsSentAsProvidersTakeIt(t *testing.T) {
+	thought := chat.Thinking{Text: "hm", Signature: "sig"}
+	hidden := chat.Thinking{Encrypted: "b3Bh"}
+	unsigned := chat.Thinking{Text: "h"}
+	interrupted := func(id string) chat.Message {
+		m := chat.ToolResult(id, noResult)
+		m.IsError = true
+		return m
+	}
+	withCalls := func(m chat.Message, ids ...string) chat.Message {
+		m.ToolCalls = calls(ids...).ToolCalls
+		return m
+	}
+	nameless := withCalls(said(chat.Text("x")), "a", "b")
+	nameless.ToolCalls[1].Name = ""
+	withoutID := withCalls(said(), "a", "")
+	failed := chat.ToolResult("a", "exit 1")
+	failed.IsError = true
+	for _, tt := range []struct {
+		rule  string
+		round []chat.Message
+		want  []chat.Message
+	}{
+		{"text alone", []chat.Message{answer}, []chat.Message{answer}},
+		{
+			"results stand in the order of their calls", []chat.Message{calls("a", "b", "c"), done("c"), done("a"), done("b")},
+			[]chat.Message{calls("a", "b", "c"), done("a"), done("b"), done("c")},
+		},
+		{
+			"a call without a result is answered by a note", []chat.Message{calls("a", "b"), done("b")},
+			[]chat.Message{calls("a", "b"), interrupted("a"), done("b")},
+		},
+		{"a blank result says so", []chat.Message{calls("a"), chat.ToolResult("a", " \n\ufeff")}, []chat.Message{calls("a"), chat.ToolResult("a", noOutput)}},
+		{"a result without parts says so", []chat.Message{calls("a"), result("a")}, []chat.Message{calls("a"), chat.ToolResult("a", noOutput)}},
+		{
+			"a result of nothing but a cache breakpoint says so", []chat.Message{calls("a"), result("a", chat.Text(""), chat.CacheBreakpoint{})},
+			[]chat.Message{calls("a"), result("a", chat.Text(noOutput), chat.CacheBreakpoint{})},
+		},
+		{"a failure stays one", []chat.Message{calls("a"), failed}, []chat.Message{calls("a"), failed}},
+		{
+			"a result may be an image", []chat.Message{calls("a"), result("a", chat.Image{URL: "u"}, chat.Text("\t"))},
+			[]chat.Message{calls("a"), result("a", chat.Image{URL: "u"})},
+		},
+		{
+			"blank text is left out", []chat.Message{said(chat.Text(""), chat.Text("x"), chat.Text("\n\u0085 "))},
+			[]chat.Message{said(chat.Text("x"))},
+		},
+		{"blank text beside a call is left out", []chat.Message{withCalls(said(chat.Text("\n")), "a"), done("a")}, []chat.Message{calls("a"), done("a")}},
+		{"text keeps the white space around it", []chat.Message{said(chat.Text("\n x \n"))}, []chat.Message{said(chat.Text("\n x \n"))}},
+		{
+			"signed thinking is kept byte for byte", []chat.Message{withCalls(said(thought, hidden, chat.Text("x")), "a"), done("a")},
+			[]chat.Message{withCalls(said(thought, hidden, chat.Text("x")), "a"), done("a")},
+		},
+		{
+			"thinking may stand before a call alone", []chat.Message{withCalls(said(thought), "a"), done("a")},
+			[]chat.Message{withCalls(said(thought), "a"), done("a")},
+		},
+		{"unsigned thinking is left out", []chat.Message{said(unsigned, chat.Text("x"))}, []chat.Message{said(chat.Text("x"))}},
+		{"an opaque value is something said", []chat.Message{said(chat.Opaque{Value: json.RawMessage("1")})}, []chat.Message{said(chat.Opaque{Value: json.RawMessage("1")})}},
+		{"an assistant message of nothing is left out", []chat.Message{said()}, nil},
+		{"one of blanks is left out", []chat.Message{said(chat.Text(" "), chat.CacheBreakpoint{})}, nil},
+		{"one of thinking is left out", []chat.Message{said(thought, hidden)}, nil},
+		{
+			"a call that names no tool is left out with its result", []chat.Message{nameless, done("b"), done("a")},
+			[]chat.Message{withCalls(said(chat.Text("x")), "a"), done("a")},
+		},
+		{"a call without an id is left out", []chat.Message{withoutID, done("a")}, []chat.Message{calls("a"), done("a")}},
+		{
+			"a message of such calls alone is left out", []chat.Message{{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a"}}}, done("a")},
+			nil,
+		},
+		{
+			"a name is kept", []chat.Message{{Role: chat.RoleAssistant, Name: "bob", Content: chat.Parts{chat.Text("x")}}},
+			[]chat.Message{{Role: chat.RoleAssistant, Name: "bob", Content: chat.Parts{chat.Text("x")}}},
+		},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			s := talk(t, append([]chat.Message{user}, tt.round...)...)
+			before := s.Entries()
+			got := s.View().Turns[0].Rounds[0].Messages(history.Limits{}, in(1000))
+			for i := range got {
+				if len(got[i].Content) == 0 {
+					got[i].Content = nil
+				}
+			}
+			equal(t, tt.want, got)
+			require.NoError(t, chat.Validate(append(append([]chat.Message{user}, got...), user)))
+			equal(t, before, s.Entries())
+
+			sent := rendered(t, elements.Fragment{history.Request{Session: s}, history.Rounds{Session: s}}, 1000)
+			equal(t, append([]chat.Message{user}, tt.want...), sent)
+		})
+	}
+}
+
+func TestUserMessageIsSentWithoutBlanks(t *testing.T) {
+	for _, tt := range []struct {
+		rule string
+		said chat.Message
+		want chat.Parts // nil for no message
+	}{
+		{"text", user, user.Content},
+		{"blank text beside other is left out", chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("\n"), chat.Image{URL: "u"}}}, chat.Parts{chat.Image{URL: "u"}}},
+		{"blank text", chat.UserMessage(" \n"), nil},
+		{"nothing", chat.Message{Role: chat.RoleUser}, nil},
+		{"a cache breakpoint alone", chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.CacheBreakpoint{}}}, nil},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			s := talk(t, tt.said)
+			m, ok := s.View().Turns[0].Message()
+			require.Equal(t, tt.want != nil, ok)
+			if ok {
+				equal(t, tt.want, m.Content)
+			}
+			require.Equal(t, ok, len(rendered(t, history.Request{Session: s}, 100)) == 1)
+		})
+	}
+}
+
+// tokens of a message's text.
+func tokens(m chat.Message) int { return quarter{}.CountText(m.Text()) }
+
+func TestResultIsCutToHalfTheWindow(t *testing.T) {
+	text := numberedLines(1000) // 2,500 tokens
+	for _, tt := range []struct {
+		rule         string
+		limits       history.Limits
+		window       int
+		share, start float64
+	}{
+		{"by default", history.Limits{}, 1000, 0.5, 0.4},
+		{"to another share", history.Limits{Results: 0.2}, 1000, 0.2, 0.4},
+		{"to the whole window", history.Limits{Results: 1}, 1000, 1, 0.4},
+		{"with more of the start", history.Limits{Head: 0.7}, 1000, 0.5, 0.7},
+		{"in a larger window", history.Limits{}, 4000, 0.5, 0.4},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			got := firstRound(t, user, calls("a"), chat.ToolResult("a", text)).Messages(tt.limits, in(tt.window))
+			require.Len(t, got, 2)
+			require.LessOrEqual(t, tokens(got[1]), int(tt.share*float64(tt.window)))
+			start, end, missing, ok := cut(text, got[1].Text())
+			require.True(t, ok)
+			kept := quarter{}.CountText(start) + quarter{}.CountText(end)
+			require.Greater(t, kept, int(tt.share*float64(tt.window)*0.85)-20)
+			require.InDelta(t, tt.start, float64(quarter{}.CountText(start))/float64(kept), 0.05)
+			require.InDelta(t, 2500-kept, missing, 2)
+		})
+	}
+	t.Run("not where it fits", func(t *testing.T) {
+		got := firstRound(t, user, calls("a"), chat.ToolResult("a", text)).Messages(history.Limits{}, in(5000))
+		require.Equal(t, text, got[1].Text())
+	})
+}
+
+func TestParallelResultsShareFairly(t *testing.T) {
+	sizes := func(tokens ...int) []int { return tokens }
+	for _, tt := range []struct {
+		rule   string
+		given  []int // tokens of each result, of 500 for all
+		whole  []int // results that stay whole
+		atMost int   // tokens of each that does not
+	}{
+		{"all fit", sizes(100, 200, 200), []int{0, 1, 2}, 0},
+		{"equal ones get equal shares", sizes(1000, 1000), nil, 250},
+		{"small ones stay whole, the rest is for the large one", sizes(10, 2000, 10), []int{0, 2}, 480},
+		{"what is smaller than a share leaves more for others", sizes(150, 200, 300), []int{0}, 175},
+		{"many large ones", sizes(600, 600, 600, 600, 600), nil, 100},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			said := []chat.Message{user, {}}
+			var ids []string
+			for i, size := range tt.given {
+				ids = append(ids, fmt.Sprint(i))
+				said = append(said, chat.ToolResult(ids[i], strings.Repeat(fmt.Sprintf("%03d\n", i), size)))
+			}
+			said[1] = calls(ids...)
+			got := firstRound(t, said...).Messages(history.Limits{}, in(1000))
+			total, stay := 0, map[int]bool{}
+			for _, i := range tt.whole {
+				stay[i] = true
+			}
+			for i, m := range got[1:] {
+				total += tokens(m)
+				require.Equal(t, stay[i], m.Text() == said[i+2].Text(), "result %d", i)
+				if !stay[i] {
+					require.LessOrEqual(t, tokens(m), tt.atMost)
+					require.Greater(t, tokens(m), tt.atMost*8/10, "more of it could have been kept")
+				}
+			}
+			require.LessOrEqual(t, total, 500)
+		})
+	}
+}
+
+func TestManySmallResultsAreNotMadeLonger(t *testing.T) {
+	said := []chat.Message{user, {}}
+	var ids []string
+	for i := range 100 {
+		ids = append(ids, fmt.Sprint(i))
+		said = append(said, chat.ToolResult(ids[i], strings.Repeat("x", 40)))
+	}
+	said[1] = calls(ids...)
+	for _, m := range firstRound(t, said...).Messages(history.Limits{}, in(200)) {
+		require.LessOrEqual(t, tokens(m), 10)
+	}
+}
+
+func TestOnlyTheTextOfAResultIsCut(t *testing.T) {
+	image := chat.Image{URL: "u"}
+	said := []chat.Message{user, calls("a"), result("a", chat.Text(numberedLines(100)), image, chat.Text(numberedLines(100)))}
+	got := firstRound(t, said...).Messages(history.Limits{}, in(300))
+	equal(t, image, got[1].Content[1])
+	require.Len(t, got[1].Content, 2)
+	require.LessOrEqual(t, tokens(got[1])+imageTokens, 150)
+	_, _, _, ok := cut(numberedLines(100)+"\n"+numberedLines(100), got[1].Text())
+	require.True(t, ok)
+
+	t.Run("an image is never cut", func(t *testing.T) {
+		said := []chat.Message{user, calls("a"), result("a", image, image)}
+		got := firstRound(t, said...).Messages(history.Limits{}, in(10))
+		equal(t, said[2], got[1])
+	})
+	t.Run("what fits keeps its parts apart", func(t *testing.T) {
+		said := []chat.Message{user, calls("a"), result("a", chat.Text("x"), image, chat.Text("y"))}
+		got := firstRound(t, said...).Messages(history.Limits{}, in(1000))
+		equal(t, said[2], got[1])
+	})
+}
+
+// callWith is a call with these arguments.
+func callWith(arguments ...string) chat.Message {
+	m := chat.Message{Role: chat.RoleAssistant}
+	for i, a := range arguments {
+		m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: fmt.Sprint(i), Name: "run", Arguments: a})
+	}
+	return m
+}
+
+func quoted(s string) string {
+	data, _ := json.Marshal(s)
+	return string(data)
+}
+
+func TestArgumentsAreCutAndStayJSON(t *testing.T) {
+	long := strings.Repeat("some text. ", 1000) // 2,750 tokens
+	numbers := "[1" + strings.Repeat(",1234567890123456789.50", 1000) + "]"
+	for _, tt := range []struct {
+		rule      string
+		arguments string
+		keeps     []string // in this order
+	}{
+		{
+			"long strings are cut, the rest stays",
+			`{"z":1,"path":"a/b.go","text":` + quoted(long) + `,"a":{"deep":[true,null,12345678901234567890,1e400,` + quoted(long) + `]},"end":"<x>"}`,
+			[]string{`{"z":1,"path":"a/b.go","text":"some`, ` tokens cut here`, `","a":{"deep":[true,null,12345678901234567890,1e400,"some`, `]},"end":"<x>"}`},
+		},
+		{"an array", `[` + quoted(long) + `,{"k":"v"}]`, []string{`["some text`, `,{"k":"v"}]`}},
+		{"one string", quoted(long), []string{`"some text`, `tokens cut`, `some text. "`}},
+		{"two equal keys", `{"k":` + quoted(long) + `,"k":1}`, []string{`{"k":"some`, `,"k":1}`}},
+		{"keys with quotes in them", `{"a\"b\\":` + quoted(long) + `}`, []string{`{"a\"b\\":"some`}},
+		{"what follows the value", `{"k":` + quoted(long) + `} and on`, []string{`{"clipped":`}},
+		{"arguments that were cut short", `{"k":` + quoted(long)[:5000], []string{`{"clipped":"{\"k\":\"some`, `some text`}},
+		{"arguments that are no JSON", long, []string{`{"clipped":"some text`, `some text. "}`}},
+		{"many numbers", `{"xs":` + numbers + `}`, []string{`{"clipped":"{\"xs\":[1,1234567890123456789.50`, `1234567890123456789.50]}"}`}},
+		{"many short strings", `{"xs":["a"` + strings.Repeat(`,"abc"`, 1000) + `]}`, []string{`{"clipped":"{\"xs\":[\"a\"`, `\"abc\"]}"}`}},
+		{"many keys", `{"a":1` + strings.Repeat(`,"key":1`, 1000) + `}`, []string{`{"clipped":"{\"a\":1`, `}"}`}},
+		{"characters that JSON escapes", `{"k":` + quoted(strings.Repeat("\x01\"\\\n", 1000)) + `}`, []string{`{"k":"\u0001`, `"}`}},
+		{"a deep value", strings.Repeat("[", 5000) + strings.Repeat("]", 5000), []string{`{"clipped":"[[`, `]]"}`}},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			for _, window := range []int{4000, 1600, 800} {
+				got := firstRound(t, user, callWith(tt.arguments)).Messages(history.Limits{}, in(window))
+				arguments := got[0].ToolCalls[0].Arguments
+				require.True(t, json.Valid([]byte(arguments)), arguments)
+				require.LessOrEqual(t, quarter{}.CountText(arguments), window/8)
+				rest := arguments
+				for _, want := range tt.keeps {
+					_, after, ok := strings.Cut(rest, want)
+					require.True(t, ok, "%q is not in %s", want, rest)
+					rest = after
+				}
+			}
+		})
+	}
+}
+
+func TestArgumentsThatFitAreNotTouched(t *testing.T) {
+	for _, arguments := range []string{"", "{}", " { \"k\" : 1.50 } ", `{"cut`, "\"\\u003c\"", "no JSON"} {
+		got := firstRound(t, user, callWith(arguments)).Messages(history.Limits{}, in(1000))
+		require.Equal(t, arguments, got[0].ToolCalls[0].Arguments)
+	}
+}
+
+func TestArgumentsOfParallelCallsShareFairly(t *testing.T) {
+	long := `{"text":` + quoted(strings.Repeat("some text. ", 1000)) + `}`
+	got := firstRound(t, user, callWith(long, `{"k":1}`, long)).Messages(history.Limits{Arguments: 0.5}, in(1000))
+	total := 0
+	for i, c := range got[0].ToolCalls {
+		n := quarter{}.CountText(c.Arguments)
+		total += n
+		require.True(t, json.Valid([]byte(c.Arguments)))
+		if i == 1 {
+			require.Equal(t, `{"k":1}`, c.Arguments)
+		} else {
+			// The limit of a string is halved until the whole fits.
+			require.Greater(t, n, 100)
+		}
+	}
+	require.LessOrEqual(t, total, 500)
+}
+
+func TestShortArgumentsAreNotMadeLonger(t *testing.T) {
+	for _, arguments := range []string{`{"path":"a/b/c.go","lines":[1,2]}`, `{"path":"a/b/c`, `not JSON, and short`, `"` + strings.Repeat("x", 60) + `"`} {
+		for _, window := range []int{1, 10, 30, 60} {
+			got := firstRound(t, user, callWith(arguments)).Messages(history.Limits{}, in(window))
+			require.LessOrEqual(t, quarter{}.CountText(got[0].ToolCalls[0].Arguments), quarter{}.CountText(arguments))
+		}
+	}
+}
+
+func TestClippingChangesThePromptOnly(t *testing.T) {
+	s := talk(t, user, callWith(`{"text":`+quoted(numberedLines(1000))+`}`), chat.ToolResult("0", numberedLines(1000)))
+	before := s.Entries()
+	first := rendered(t, prompt(s), 1000)
+	require.Equal(t, first, rendered(t, prompt(s), 1000))
+	equal(t, before, s.Entries())
+}
+
+// The window and not the budget says how much of a round is shown, so that a prompt rendered smaller shows the same.
+func TestLimitsAreSharesOfTheWindow(t *testing.T) {
+	s := talk(t, user, calls("a"), chat.ToolResult("a", numberedLines(1000)))
+	show := func(budget, window int) []chat.Message {
+		r, err := render.Render(t.Context(), prompt(s), render.Options{Budget: budget, Window: window, Tokenizer: quarter{}})
+		require.NoError(t, err)
+		return r.Messages
+	}
+	require.Equal(t, show(1000, 0), show(900, 1000))
+	require.NotEqual(t, show(1000, 0), show(900, 0))
+}
+
+func TestLimitsThatAreNoSharesAreRefused(t *testing.T) {
+	s := talk(t, user, calls("a"), done("a"), user)
+	for _, tt := range []struct {
+		limits history.Limits
+		name   string
+	}{
+		{history.Limits{Results: -0.1}, "Results"},
+		{history.Limits{Results: 1.1}, "Results"},
+		{history.Limits{Results: math.NaN()}, "Results"},
+		{history.Limits{Results: math.Inf(1)}, "Results"},
+		{history.Limits{Arguments: 2}, "Arguments"},
+		{history.Limits{Arguments: -1}, "Arguments"},
+		{history.Limits{Head: 40}, "Head"},
+		{history.Limits{Head: math.NaN()}, "Head"},
+	} {
+		for _, e := range []elements.Node{
+			history.Conversation{Session: s, Limits: tt.limits}, history.Rounds{Session: s, Limits: tt.limits},
+		} {
+			_, err := render.Render(t.Context(), e, render.Options{Budget: 1000, Tokenizer: quarter{}})
+			require.ErrorContains(t, err, "Limits."+tt.name)
+		}
+	}
+	for _, limits := range []history.Limits{{}, {Results: 1, Arguments: 1, Head: 1}, {Results: 1e-9, Arguments: 1e-9, Head: 1e-9}} {
+		for _, e := range []elements.Node{
+			history.Conversation{Session: s, Limits: limits}, history.Rounds{Session: s, Limits: limits},
+		} {
+			_, err := render.Render(t.Context(), e, render.Options{Budget: 1000, Tokenizer: quarter{}})
+			require.NoError(t, err)
+		}
+	}
+}
+
+// FuzzArguments cuts whatever a model may have written: what is cut is JSON, and no longer than it was.
+func FuzzArguments(f *testing.F) {
+	long := strings.Repeat("text ", 200)
+	for _, seed := range []string{
+		"", "{}", `{"k":` + quoted(long) + `}`, `{"k":` + quoted(long), `[` + quoted(long) + `]]`, quoted(long) + " x", long,
+		`{"k":"` + strings.Repeat(`\ud800`, 300) + `"}`, `{"k":"` + strings.Repeat(`é<&>`, 200) + `"}`, `{` + strings.Repeat(`"k":[{`, 200),
+	} {
+		f.Add(seed, 500)
+	}
+	f.Fuzz(func(t *testing.T, arguments string, window int) {
+		s := &history.Session{}
+		if window < 1 || window > 1<<20 || s.Append(user, callWith(arguments)) != nil {
+			t.Skip()
+		}
+		got := s.View().Turns[0].Rounds[0].Messages(history.Limits{}, in(window))[0].ToolCalls[0].Arguments
+		if got == arguments {
+			return
+		}
+		require.True(t, json.Valid([]byte(got)), got)
+		require.LessOrEqual(t, quarter{}.CountText(got), quarter{}.CountText(arguments))
+	})
+}

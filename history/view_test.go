@@ -1,0 +1,246 @@
+package history_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// user, answer and the rest are short for tables; entries are numbered e1, e2, … in order.
+var (
+	user   = chat.UserMessage("do it")
+	answer = chat.AssistantMessage("done")
+)
+
+func done(id string) chat.Message { return chat.ToolResult(id, "ok") }
+
+func TestViewMakesTurnsAndRounds(t *testing.T) {
+	for _, tt := range []struct {
+		rule     string
+		messages []chat.Message
+		want     string
+	}{
+		{"nothing said is no turn", nil, ""},
+		{"a user message alone is a turn", []chat.Message{user}, "e1:"},
+		{"each assistant message is a round", []chat.Message{user, calls("a"), done("a"), answer}, "e1: e2(e3) e4()"},
+		{"each user message starts a turn", []chat.Message{user, answer, user, user, answer}, "e1: e2() | e3: | e4: e5()"},
+		{"parallel calls are one round", []chat.Message{user, calls("a", "b"), done("a"), done("b")}, "e1: e2(e3 e4)"},
+		{"results are in the order in which they came", []chat.Message{user, calls("a", "b"), done("b"), done("a")}, "e1: e2(e3 e4)"},
+		{"a late result belongs to the round of its call", []chat.Message{user, calls("a"), calls("b"), done("b"), done("a")}, "e1: e2(e5) e3(e4)"},
+		{"so does one that comes in another turn", []chat.Message{user, calls("a"), user, answer, done("a")}, "e1: e2(e5) | e3: e4()"},
+		{"a call may go unanswered", []chat.Message{user, calls("a", "b"), done("b"), user}, "e1: e2(e3) | e4:"},
+		{"a session may start with the assistant", []chat.Message{answer, calls("a"), done("a"), user, answer}, ": e1() e2(e3) | e4: e5()"},
+		{"an id that is used again means the newer call", []chat.Message{user, calls("a"), done("a"), calls("a"), done("a")}, "e1: e2(e3) e4(e5)"},
+		{"even where the older was never answered", []chat.Message{user, calls("a"), calls("a"), done("a")}, "e1: e2() e3(e4)"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			s := talk(t, tt.messages...)
+			require.Equal(t, tt.want, shape(s.View()))
+			require.Empty(t, s.View().Compacted)
+			entries := s.Entries()
+			for _, turn := range s.View().Turns {
+				if turn.User.ID != "" {
+					require.Contains(t, entries, turn.User)
+				}
+				for _, r := range turn.Rounds {
+					require.Contains(t, entries, r.Assistant)
+				}
+			}
+		})
+	}
+}
+
+// said3 has three turns: e1: e2(e3) e4() | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14).
+func said3() []chat.Message {
+	return []chat.Message{
+		user, calls("a"), done("a"), answer,
+		user, calls("b", "c"), done("b"), done("c"), answer,
+		user, calls("d"), done("d"), calls("e"), done("e"),
+	}
+}
+
+func TestCompactionCoversWhatIsBeforeTheFirstKept(t *testing.T) {
+	for _, tt := range []struct {
+		rule      string
+		firstKept string
+		want      string
+		later     string // once user and answer were said
+	}{
+		{
+			"at the first user message nothing is covered", "e1",
+			"S | e1: e2(e3) e4() | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14)",
+			"S | e1: e2(e3) e4() | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14) | e16: e17()",
+		},
+		{
+			"at a user message its turn is whole", "e5",
+			"S | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14)",
+			"S | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14) | e16: e17()",
+		},
+		{
+			"at a turn's first round the user message stays", "e6",
+			"S | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14)",
+			"S | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14) | e16: e17()",
+		},
+		{
+			"in an older turn the user message stays with the rounds that do", "e9",
+			"S | e5: e9() | e10: e11(e12) e13(e14)",
+			"S | e5: e9() | e10: e11(e12) e13(e14) | e16: e17()",
+		},
+		{
+			"at the current user message the current turn is whole", "e10",
+			"S | e10: e11(e12) e13(e14)",
+			"S | e10: e11(e12) e13(e14) | e16: e17()",
+		},
+		{
+			"in the current turn the user message stays with the rounds that do", "e13",
+			"S | e10: e13(e14)",
+			"S | e10: e13(e14) | e16: e17()",
+		},
+		{
+			"everything but the current user message, until there is a newer one", "",
+			"S | e10:",
+			"S | e16: e17()",
+		},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			path := tempFile(t)
+			s := opened(t, path)
+			require.NoError(t, s.Append(said3()...))
+			entries := s.Entries()
+			require.NoError(t, s.Compact(summary("S", tt.firstKept)))
+			require.Equal(t, tt.want, shape(s.View()))
+			require.NoError(t, s.Append(user, answer))
+			require.Equal(t, tt.later, shape(s.View()))
+			equal(t, entries, s.Entries()[:len(entries)])
+			reader, err := history.Read(path)
+			require.NoError(t, err)
+			equal(t, s.View(), reader.View())
+		})
+	}
+}
+
+func TestRoundsAfterACompactionOfEverythingJoinTheCurrentTurn(t *testing.T) {
+	s := talk(t, user, calls("a", "b"), done("a"))
+	require.NoError(t, s.Compact(summary("S", "")))
+	require.Equal(t, "S | e1:", shape(s.View()))
+	require.NoError(t, s.Append(done("b")), "a call stays open")
+	require.Equal(t, "S | e1:", shape(s.View()), "the result of a call that is covered is covered")
+	require.NoError(t, s.Append(answer))
+	require.Equal(t, "S | e1: e6()", shape(s.View()))
+}
+
+func TestResultsOfAKeptRoundAreKeptHoweverLateTheyCame(t *testing.T) {
+	s := talk(t, user, calls("a"), user, calls("b"), done("b"), done("a"))
+	require.NoError(t, s.Compact(summary("S", "e2")))
+	require.Equal(t, "S | e1: e2(e6) | e3: e4(e5)", shape(s.View()))
+	require.NoError(t, s.Compact(summary("S", "e4")))
+	require.Equal(t, "S | e3: e4(e5)", shape(s.View()))
+}
+
+func TestCompactionOfASessionThatStartsWithTheAssistant(t *testing.T) {
+	s := talk(t, answer, answer, user)
+	require.NoError(t, s.Compact(summary("S", "e2")))
+	require.Equal(t, "S | : e2() | e3:", shape(s.View()))
+	require.NoError(t, s.Compact(summary("T", "e3")))
+	require.Equal(t, "T | e3:", shape(s.View()))
+	s = talk(t, answer, answer)
+	require.NoError(t, s.Compact(summary("S", "")))
+	require.Equal(t, "S", shape(s.View()))
+}
+
+func TestLatestCompactionSupersedesTheOnesBefore(t *testing.T) {
+	s := talk(t, said3()...)
+	require.NoError(t, s.Compact(summary("first", "e6")))
+	require.NoError(t, s.Compact(summary("second", "e6")), "the same place is no step back")
+	require.Equal(t, "second | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14)", shape(s.View()))
+	require.NoError(t, s.Append(answer))
+	require.NoError(t, s.Compact(summary("third", "e13")))
+	require.Equal(t, "third | e10: e13(e14) e17()", shape(s.View()))
+	require.NoError(t, s.Compact(summary("fourth", "")))
+	require.Equal(t, "fourth | e10:", shape(s.View()))
+	require.NoError(t, s.Append(answer))
+	require.NoError(t, s.Compact(summary("fifth", "e20")))
+	require.Equal(t, "fifth | e10: e20()", shape(s.View()))
+}
+
+func TestCompactionMayShowSeveralMessages(t *testing.T) {
+	s := talk(t, user)
+	want := []chat.Message{chat.UserMessage("\n so far \n"), {Role: chat.RoleUser, Content: chat.Parts{chat.Text("and"), chat.Image{URL: "u"}}}}
+	require.NoError(t, s.Compact(history.Compaction{Messages: want}))
+	equal(t, want, s.View().Compacted)
+}
+
+func TestCompactRefusesWhatCannotStandForHistory(t *testing.T) {
+	for _, tt := range []struct {
+		rule string
+		c    history.Compaction
+		says string
+	}{
+		{"the first kept entry is there", summary("S", "e99"), `no entry "e99"`},
+		{"the first kept entry is no tool result", summary("S", "e7"), `"e7" is no place to cut`},
+		{"the first kept entry is no compaction", summary("S", "e15"), `"e15" is no place to cut`},
+		{"nothing comes back that an earlier compaction covers", summary("S", "e5"), `"e5" is covered`},
+		{"nothing comes back that an earlier compaction covers, a round least", summary("S", "e4"), `"e4" is covered`},
+		{"there is something to show", history.Compaction{FirstKept: "e10"}, "no messages"},
+		{"what is shown is the user's, not the assistant's", history.Compaction{Messages: []chat.Message{user, answer}}, "message 2 is from assistant"},
+		{"what is shown is the user's, not the system's", history.Compaction{Messages: []chat.Message{chat.SystemMessage("S")}}, "message 1 is from system"},
+		{"what is shown is the user's, not a tool's", history.Compaction{Messages: []chat.Message{done("a")}}, "message 1 is from tool"},
+		{"what is shown can be written down", history.Compaction{Messages: []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "\xff"}}}}}, "UTF-8"},
+		{"what is shown has no holes", history.Compaction{Messages: []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{nil}}}}, "nil"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			path := tempFile(t)
+			s := opened(t, path)
+			require.NoError(t, s.Append(said3()...))
+			require.NoError(t, s.Compact(summary("before", "e6")))
+			entries, view, before := s.Entries(), s.View(), content(t, path)
+			require.ErrorContains(t, s.Compact(tt.c), tt.says)
+			equal(t, entries, s.Entries())
+			equal(t, view, s.View())
+			require.Equal(t, before, content(t, path))
+		})
+	}
+}
+
+// After a compaction of everything, what it covered cannot come back.
+func TestCompactionOfEverythingIsABoundary(t *testing.T) {
+	s := talk(t, said3()...)
+	require.NoError(t, s.Compact(summary("S", "")))
+	require.ErrorContains(t, s.Compact(summary("S", "e13")), "covered")
+	require.ErrorContains(t, s.Compact(summary("S", "e10")), "covered")
+}
+
+func TestPreviewShowsWhatTheCompactionWillShow(t *testing.T) {
+	for _, firstKept := range []string{"e1", "e2", "e4", "e5", "e6", "e9", "e10", "e11", "e13", ""} {
+		t.Run("from "+firstKept, func(t *testing.T) {
+			s := talk(t, said3()...)
+			other := talk(t, user, answer)
+			c := history.Compaction{Messages: []chat.Message{chat.UserMessage(" S \n"), chat.UserMessage("T")}, FirstKept: firstKept}
+			entries := s.Entries()
+			before := renderedIn(t, t.Context(), prompt(s))
+			ctx := history.Preview(t.Context(), s, c)
+			preview := renderedIn(t, ctx, prompt(s))
+			require.NotEqual(t, before, preview)
+			require.Equal(t, renderedIn(t, t.Context(), prompt(other)), renderedIn(t, ctx, prompt(other)), "another session is as it is")
+			equal(t, entries, s.Entries())
+			require.Equal(t, before, renderedIn(t, t.Context(), prompt(s)), "trying changes nothing")
+
+			require.NoError(t, s.Compact(c))
+			require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))
+			require.Equal(t, preview, renderedIn(t, ctx, prompt(s)))
+		})
+	}
+}
+
+func TestPreviewOfASecondCompactionSupersedesTheFirst(t *testing.T) {
+	s := talk(t, said3()...)
+	require.NoError(t, s.Compact(summary("first", "e6")))
+	c := summary("second", "e11")
+	preview := renderedIn(t, history.Preview(history.Preview(t.Context(), s, summary("no", "")), s, c), prompt(s))
+	require.NotContains(t, preview, "first")
+	require.NoError(t, s.Compact(c))
+	require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))
+}

@@ -1,0 +1,59 @@
+package render_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+func TestLayoutFitsAnyBudget(t *testing.T) {
+	calls, grown := 0, 0
+	root := elements.Fragment{
+		userAt(1, own{render: func(context.Context, sizing.Sizing) (elements.Node, error) {
+			calls++
+			return elements.Nodes{chunk(1, "aaaaa"), chunk(2, "bbbbb")}, nil
+		}}),
+		userAt(2, elements.TokenLimit{Max: 12, Children: elements.Nodes{chunk(1, "cccccccc"), chunk(2, "dddddddd")}}),
+		userAt(3, elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+			grown++
+			return elements.Text(strings.Repeat("e", max(1, s.TokenBudget/4))), nil
+		}}),
+	}
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 200, Tokenizer: runes})
+	require.NoError(t, err)
+	for budget := 12; budget <= 400; budget += 7 {
+		r, err := layout.Fit(t.Context(), budget)
+		require.NoError(t, err, budget)
+		require.LessOrEqual(t, r.Tokens, budget)
+		require.Equal(t, budget, r.Budget)
+	}
+	require.Equal(t, 1, calls, "an element is rendered once")
+	require.Greater(t, grown, 10, "an expandable is asked again")
+
+	_, err = layout.Fit(t.Context(), 0)
+	require.ErrorIs(t, err, render.ErrBudget)
+}
+
+// Where no element depends on its share, a layout fitted to a budget is what a render within it gives.
+func TestLayoutFitsAsRenderDoes(t *testing.T) {
+	root := elements.Fragment{
+		userAt(1, chunk(1, "one"), chunk(2, "two"), elements.Chunk{Props: at(0), Children: elements.Nodes{line("three"), line("four")}}),
+		userAt(2, chunk(5, "five"), chunk(6, "six")),
+	}
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: runes})
+	require.NoError(t, err)
+	for budget := 1; budget < 40; budget++ {
+		want, wantErr := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: runes})
+		got, err := layout.Fit(t.Context(), budget)
+		require.NoError(t, wantErr)
+		require.NoError(t, err)
+		require.Empty(t, cmp.Diff(want, got))
+	}
+}

@@ -1,0 +1,220 @@
+package render_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// tokens is a tokenizer that counts texts with a function. A message is 3 tokens more than what is in it, an image 5, a
+// document 7.
+type tokens func(string) int
+
+var (
+	runes tokens = utf8.RuneCountInString
+	words tokens = func(s string) int { return len(strings.Fields(s)) }
+	// pairs merges across seams: two texts joined can take fewer tokens than each by itself.
+	pairs tokens = func(s string) int { return (utf8.RuneCountInString(s) + 1) / 2 }
+)
+
+func (t tokens) CountText(s string) int { return t(s) }
+
+func (t tokens) CountPart(p chat.Part) int {
+	switch p := p.(type) {
+	case chat.Text:
+		return t(string(p))
+	case chat.Image:
+		return 5
+	case chat.Document:
+		return 7
+	case chat.Thinking:
+		return t(p.Text)
+	case chat.Opaque:
+		return p.Tokens
+	}
+	return 0
+}
+
+func (t tokens) CountMessage(m chat.Message) int {
+	n := 3 + t(m.Name)
+	for _, p := range m.Content {
+		n += t.CountPart(p)
+	}
+	for _, c := range m.ToolCalls {
+		n += t(c.Name) + t(c.Arguments)
+	}
+	return n
+}
+
+func (t tokens) CountTools(tools []chat.Tool) int { return len(tools) }
+
+var _ sizing.Tokenizer = runes
+
+// plenty is a budget that nothing here exceeds.
+const plenty = 1_000_000
+
+// at is a priority.
+func at(priority int) elements.Props { return elements.Props{Priority: new(priority)} }
+
+// must is a priority on a required element.
+func must(priority int) elements.Props {
+	return elements.Props{Priority: new(priority), Required: true}
+}
+
+// passing is an element that passes its priority on.
+var passing = elements.Props{PassPriority: true}
+
+// chunk is a text chunk of a priority.
+func chunk(priority int, text string) elements.TextChunk {
+	return elements.TextChunk{Props: at(priority), Children: elements.Nodes{elements.Text(text)}}
+}
+
+// line is a text chunk without a priority.
+func line(text string) elements.TextChunk {
+	return elements.TextChunk{Children: elements.Nodes{elements.Text(text)}}
+}
+
+func user(children ...elements.Node) elements.UserMessage {
+	return elements.UserMessage{Children: children}
+}
+
+func userAt(priority int, children ...elements.Node) elements.UserMessage {
+	return elements.UserMessage{Props: at(priority), Children: children}
+}
+
+func wrap(props elements.Props, children ...elements.Node) elements.Wrap {
+	return elements.Wrap{Props: props, Children: children}
+}
+
+// call is a tool call whose every field is the same letter, linked to a group.
+func call(id string, group *elements.Group) elements.ToolCall {
+	return elements.ToolCall{ToolCall: chat.ToolCall{ID: id, Name: id, Arguments: id}, KeepWith: group}
+}
+
+// result is the message that answers a call.
+func result(id, text string) elements.ToolMessage {
+	return elements.ToolMessage{ToolCallID: id, Children: elements.Nodes{elements.Text(text)}}
+}
+
+// own is an element of a user's own type.
+type own struct {
+	elements.Props
+	render func(context.Context, sizing.Sizing) (elements.Node, error)
+}
+
+func (o own) Render(ctx context.Context, s sizing.Sizing) (elements.Node, error) {
+	return o.render(ctx, s)
+}
+
+// rendered renders with the runes tokenizer.
+func rendered(t *testing.T, root elements.Node, budget int) *render.Result {
+	t.Helper()
+	r, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: runes})
+	require.NoError(t, err)
+	return r
+}
+
+// failed renders with the runes tokenizer and gives the error of a type that comes of it.
+func failed[E error](t *testing.T, root elements.Node, budget int) E {
+	t.Helper()
+	return failedWith[E](t, root, render.Options{Budget: budget, Tokenizer: runes})
+}
+
+func failedWith[E error](t *testing.T, root elements.Node, opts render.Options) E {
+	t.Helper()
+	r, err := render.Render(t.Context(), root, opts)
+	require.Error(t, err)
+	require.Nil(t, r)
+	var want E
+	require.ErrorAs(t, err, &want)
+	return want
+}
+
+// texts gives the text of each message.
+func texts(messages []chat.Message) []string {
+	list := make([]string, len(messages))
+	for i, m := range messages {
+		list[i] = m.Text()
+	}
+	return list
+}
+
+// marks gives the letters in messages: of texts, of tool call ids, of images and opaque values.
+func marks(messages []chat.Message) []string {
+	var b strings.Builder
+	for _, m := range messages {
+		for _, p := range m.Content {
+			switch p := p.(type) {
+			case chat.Text:
+				b.WriteString(string(p))
+			case chat.Image:
+				b.WriteString(p.URL)
+			case chat.Opaque:
+				b.Write(p.Value)
+			}
+		}
+		for _, c := range m.ToolCalls {
+			b.WriteString(c.ID)
+		}
+	}
+	var list []string
+	for _, r := range b.String() {
+		if 'a' <= r && r <= 'z' {
+			list = append(list, string(r))
+		}
+	}
+	return list
+}
+
+// prunes tells in which order a prompt is pruned as its budget shrinks: what each step takes, in document order, as
+// "a; bc; d". A step that takes nothing with a letter is "-"; "stuck" is where nothing more may go.
+func prunes(t *testing.T, root elements.Node) string {
+	t.Helper()
+	last := rendered(t, root, plenty)
+	var steps []string
+	for last.Tokens > 1 {
+		next, err := render.Render(t.Context(), root, render.Options{Budget: last.Tokens - 1, Tokenizer: runes})
+		if err != nil {
+			var exceeded *render.BudgetExceededError
+			require.ErrorAs(t, err, &exceeded)
+			return strings.Join(append(steps, "stuck"), "; ")
+		}
+		left := marks(next.Messages)
+		step := strings.Join(slices.DeleteFunc(marks(last.Messages), func(m string) bool { return slices.Contains(left, m) }), "")
+		if step == "" {
+			step = "-"
+		}
+		steps = append(steps, step)
+		last = next
+	}
+	return strings.Join(steps, "; ")
+}
+
+// golden compares a text with a file in testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}

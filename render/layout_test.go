@@ -1,0 +1,715 @@
+package render_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// offers notes the budgets that elements were offered, by name, and the order in which they were asked.
+type offers struct {
+	mu      sync.Mutex
+	budgets map[string]int
+	asked   []string
+}
+
+// echo is an element that notes its budget and takes so many tokens.
+func (o *offers) echo(name string, props elements.Props, takes int) elements.Node {
+	return own{Props: props, render: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.budgets == nil {
+			o.budgets = map[string]int{}
+		}
+		o.budgets[name] = s.TokenBudget
+		o.asked = append(o.asked, name)
+		return elements.Text(strings.Repeat("x", takes)), nil
+	}}
+}
+
+func TestFlex(t *testing.T) {
+	type echo = func(name string, props elements.Props, takes int) elements.Node
+	grow := func(n int) elements.Props { return elements.Props{FlexGrow: n} }
+	basis := func(b float64) elements.Props { return elements.Props{FlexBasis: b} }
+	reserve := func(grow, tokens int) elements.Props {
+		return elements.Props{FlexGrow: grow, FlexReserve: elements.Reserve{Tokens: tokens}}
+	}
+	fraction := func(grow, n int) elements.Props {
+		return elements.Props{FlexGrow: grow, FlexReserve: elements.Reserve{Fraction: n}}
+	}
+	limit := func(most int, child elements.Node) elements.TokenLimit {
+		return elements.TokenLimit{Max: most, Children: elements.Nodes{child}}
+	}
+	// Each tree stands in a tool message, which costs nothing at layout.
+	tests := []struct {
+		name   string
+		budget int
+		tree   func(e echo) elements.Nodes
+		want   map[string]int
+	}{
+		{
+			"siblings without a group share before those in one",
+			100,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{e("a", grow(1), 0), e("b", elements.Props{}, 30), e("c", elements.Props{}, 20)}
+			},
+			map[string]int{"b": 50, "c": 50, "a": 50},
+		},
+		{
+			"groups come from the highest value down, each with what is left",
+			100,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{e("a", grow(1), 0), e("b", grow(3), 10), e("c", grow(2), 20), e("d", grow(3), 5)}
+			},
+			map[string]int{"b": 50, "d": 50, "c": 85, "a": 65},
+		},
+		{
+			"text beside elements is charged first",
+			100,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{e("a", elements.Props{}, 0), elements.Text("12345"), e("b", elements.Props{}, 0), elements.LineBreak{}}
+			},
+			map[string]int{"a": 47, "b": 47},
+		},
+		{
+			"shares are in proportion to the bases",
+			100,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{e("a", basis(2), 0), e("b", elements.Props{}, 0), e("c", basis(0.5), 0)}
+			},
+			map[string]int{"a": 57, "b": 28, "c": 14},
+		},
+		{
+			"the basis is divided by the sum first, then the share rounded down",
+			49,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{e("a", elements.Props{}, 0), e("b", basis(48), 0)}
+			},
+			map[string]int{"a": 0, "b": 48},
+		},
+		{
+			"tokens are reserved for later groups",
+			100,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{e("a", elements.Props{}, 70), e("b", reserve(2, 20), 10), e("c", reserve(1, 15), 0)}
+			},
+			map[string]int{"a": 65, "b": 20, "c": 25},
+		},
+		{
+			"every fraction that is reserved is of the same remainder",
+			101,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{e("a", elements.Props{}, 0), e("b", fraction(1, 3), 0), e("c", fraction(1, 2), 0)}
+			},
+			map[string]int{"a": 18, "b": 50, "c": 50},
+		},
+		{
+			"a fraction is taken instead of tokens",
+			100,
+			func(e echo) elements.Nodes {
+				props := fraction(1, 4)
+				props.FlexReserve.Tokens = 90
+				return elements.Nodes{e("a", elements.Props{}, 0), e("b", props, 0)}
+			},
+			map[string]int{"a": 75, "b": 100},
+		},
+		{
+			"a reserve has no say in one's own group",
+			100,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{e("a", reserve(0, 50), 0), e("b", elements.Props{}, 0)}
+			},
+			map[string]int{"a": 50, "b": 50},
+		},
+		{
+			"more may be reserved than there is",
+			10,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{e("a", elements.Props{}, 0), e("b", reserve(1, 50), 0)}
+			},
+			map[string]int{"a": 0, "b": 10},
+		},
+		{
+			"a limit below its share leaves the sharing",
+			90,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{limit(10, e("a", elements.Props{}, 0)), e("b", elements.Props{}, 0), e("c", elements.Props{}, 0)}
+			},
+			map[string]int{"a": 10, "b": 40, "c": 40},
+		},
+		{
+			"a limit above its share is no limit to the sharing",
+			90,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{limit(31, e("a", elements.Props{}, 0)), e("b", elements.Props{}, 0), e("c", elements.Props{}, 0)}
+			},
+			map[string]int{"a": 30, "b": 30, "c": 30},
+		},
+		{
+			"limits leave in document order, each one making the others' shares larger; what is left may be negative",
+			10,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{
+					limit(2, e("a", elements.Props{}, 0)), limit(4, e("b", elements.Props{}, 0)), limit(6, e("c", elements.Props{}, 0)),
+					e("d", basis(0.5), 1), e("e", grow(1), 0),
+				}
+			},
+			map[string]int{"a": 2, "b": 4, "c": 6, "d": -2, "e": 12},
+		},
+		{
+			"what takes more than its share is charged its share",
+			100,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{e("a", elements.Props{}, 80), e("b", elements.Props{}, 10), e("c", grow(1), 0)}
+			},
+			map[string]int{"a": 50, "b": 50, "c": 40},
+		},
+		{
+			"shares are of what the parent was offered",
+			100,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{wrap(elements.Props{}, e("a", elements.Props{}, 0), e("b", elements.Props{}, 0)), wrap(basis(3), e("c", elements.Props{}, 0))}
+			},
+			map[string]int{"a": 12, "b": 12, "c": 75},
+		},
+		{
+			"a list is no level of its own",
+			90,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{elements.Nodes{e("a", elements.Props{}, 0), e("b", elements.Props{}, 0)}, e("c", elements.Props{}, 0)}
+			},
+			map[string]int{"a": 30, "b": 30, "c": 30},
+		},
+		{
+			"a tag costs its two ends",
+			100,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{elements.Tag{Name: "x", Children: elements.Nodes{e("a", elements.Props{}, 0)}}}
+			},
+			map[string]int{"a": 92},
+		},
+		{
+			"a text chunk costs its text, images nothing",
+			100,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{line("12345"), elements.Image{Source: "i"}, elements.Opaque{Value: []byte("1"), Tokens: 9}, e("a", grow(1), 0)}
+			},
+			map[string]int{"a": 95},
+		},
+		{
+			"a text chunk that is cut costs what is left",
+			9,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{elements.TextChunk{BreakOn: " ", Children: elements.Nodes{elements.Text("12345 7890")}}, e("a", grow(1), 0)}
+			},
+			map[string]int{"a": 4},
+		},
+		{
+			"of an IfEmpty the alternative is laid out first, and charged too",
+			100,
+			func(e echo) elements.Nodes {
+				return elements.Nodes{elements.IfEmpty{Alt: e("a", elements.Props{}, 30), Children: elements.Nodes{e("b", elements.Props{}, 20)}}, e("c", grow(1), 0)}
+			},
+			map[string]int{"a": 100, "b": 70, "c": 50},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var o offers
+			root := elements.ToolMessage{Children: test.tree(o.echo)}
+			layout, err := render.Lay(t.Context(), root, render.Options{Budget: test.budget, Tokenizer: runes})
+			require.NoError(t, err)
+			require.NotNil(t, layout)
+			require.Equal(t, test.want, o.budgets)
+		})
+	}
+}
+
+// A message costs what it takes without its content before its content shares the rest; a tool message does not.
+func TestMessagesAreChargedAtLayout(t *testing.T) {
+	var o offers
+	calls := []elements.ToolCall{{ToolCall: chat.ToolCall{ID: "ignored", Name: "12", Arguments: "345"}}}
+	root := elements.Fragment{
+		elements.SystemMessage{Children: elements.Nodes{o.echo("system", elements.Props{}, 0)}},
+		elements.UserMessage{Name: "1234", Children: elements.Nodes{o.echo("user", elements.Props{}, 0)}},
+		elements.AssistantMessage{ToolCalls: calls, Children: elements.Nodes{o.echo("assistant", elements.Props{}, 0)}},
+		elements.ToolMessage{ToolCallID: "ignored", Children: elements.Nodes{o.echo("tool", elements.Props{}, 0)}},
+		elements.UserMessage{Props: elements.Props{FlexGrow: 1}, Children: elements.Nodes{o.echo("rest", elements.Props{}, 0)}},
+	}
+	rendered(t, root, 400)
+	require.Equal(t, map[string]int{"system": 97, "user": 93, "assistant": 92, "tool": 100, "rest": 400 - 3 - 7 - 8 - 3}, o.budgets)
+}
+
+func TestFlexGroupsAreAskedInOrder(t *testing.T) {
+	var o offers
+	rendered(t, user(
+		o.echo("last", elements.Props{FlexGrow: 1}, 1),
+		o.echo("first", elements.Props{}, 1),
+		o.echo("third", elements.Props{FlexGrow: 2}, 1),
+		o.echo("second", elements.Props{FlexGrow: math.MaxInt}, 1),
+	), plenty)
+	require.Equal(t, []string{"first", "second", "third", "last"}, o.asked)
+}
+
+// Flex decides what an element may use, and nothing about its place or what is pruned.
+func TestFlexHasNoSayInPruning(t *testing.T) {
+	flexed := func(priority, grow int, text string) elements.Node {
+		c := chunk(priority, text)
+		c.FlexGrow = grow
+		return c
+	}
+	require.Equal(t, "a; b; c", prunes(t, user(flexed(1, 0, "a"), flexed(2, 9, "b"), flexed(3, 5, "c"))))
+}
+
+func TestElementsAreToldTheWindow(t *testing.T) {
+	var got []int
+	ask := own{render: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		got = append(got, s.Window)
+		require.Equal(t, 3, s.CountText("abc"))
+		return nil, nil
+	}}
+	root := user(line("a"), wrap(elements.Props{}, ask))
+	for _, opts := range []render.Options{{Budget: 50}, {Budget: 50, Window: 200}} {
+		opts.Tokenizer = runes
+		_, err := render.Render(t.Context(), root, opts)
+		require.NoError(t, err)
+	}
+	require.Equal(t, []int{50, 200}, got)
+}
+
+// texter is the simplest element of one's own, without properties.
+type texter string
+
+func (t texter) Render(context.Context, sizing.Sizing) (elements.Node, error) {
+	return elements.Text(t), nil
+}
+
+// generic is an element of one's own of a generic type.
+type generic[T any] struct{ err error }
+
+func (g *generic[T]) Render(context.Context, sizing.Sizing) (elements.Node, error) { return nil, g.err }
+
+func TestOwnElements(t *testing.T) {
+	again := own{Props: at(1), render: func(context.Context, sizing.Sizing) (elements.Node, error) {
+		return elements.Nodes{texter("b"), nil, elements.Nodes{texter("c")}}, nil
+	}}
+	nothing := own{render: func(context.Context, sizing.Sizing) (elements.Node, error) { return nil, nil }}
+	require.Equal(t, []string{"a\nb\nc\nb\nc"}, texts(rendered(t, user(texter("a"), again, nothing, again), plenty).Messages),
+		"what an element renders to is rendered in turn, and one value may stand twice")
+	require.Equal(t, "b; c; a", prunes(t, user(texter("a"), again)), "an element's priority is that of its Props")
+	require.Empty(t, rendered(t, nil, plenty).Messages, "a nil root renders nothing")
+	require.Empty(t, rendered(t, elements.Fragment{nil, elements.Nodes{nil}, nothing}, plenty).Messages)
+}
+
+func TestSlowElementsOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// Each element waits until both have started, and the first until the second is done: were they rendered one
+		// after the other, the bubble would be deadlocked.
+		var started sync.WaitGroup
+		started.Add(2)
+		done := make(chan struct{})
+		first := own{render: func(context.Context, sizing.Sizing) (elements.Node, error) {
+			started.Done()
+			started.Wait()
+			<-done
+			return elements.Nodes{elements.Meta[string]{Value: "first"}, elements.Text("first")}, nil
+		}}
+		second := own{render: func(context.Context, sizing.Sizing) (elements.Node, error) {
+			defer close(done)
+			started.Done()
+			started.Wait()
+			return elements.Nodes{elements.Meta[string]{Value: "second"}, elements.Text("second")}, nil
+		}}
+		r, err := render.Render(t.Context(), user(first, line("between"), second), render.Options{Budget: 100, Tokenizer: runes})
+		require.NoError(t, err)
+		require.Equal(t, []string{"first\nbetween\nsecond"}, texts(r.Messages))
+		require.Equal(t, []string{"first", "second"}, elements.AllMeta[string](r.Metadata))
+	})
+}
+
+// Elements below two slow ones overlap too: what an element renders to is laid out along with it.
+func TestSubtreesOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var started sync.WaitGroup
+		started.Add(2)
+		inner := own{render: func(context.Context, sizing.Sizing) (elements.Node, error) {
+			started.Done()
+			started.Wait()
+			return elements.Text("x"), nil
+		}}
+		outer := own{render: func(context.Context, sizing.Sizing) (elements.Node, error) {
+			return wrap(elements.Props{}, inner), nil
+		}}
+		r, err := render.Render(t.Context(), user(outer, outer), render.Options{Budget: 100, Tokenizer: runes})
+		require.NoError(t, err)
+		require.Equal(t, []string{"x\nx"}, texts(r.Messages))
+	})
+}
+
+func TestFirstErrorInOrderIsReturned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		secondFailed := make(chan struct{})
+		var later error
+		fails := func(f func(context.Context) error) own {
+			return own{render: func(ctx context.Context, _ sizing.Sizing) (elements.Node, error) { return nil, f(ctx) }}
+		}
+		errFirst, errSecond := errors.New("first"), errors.New("second")
+		root := user(
+			fails(func(ctx context.Context) error { <-secondFailed; return ctx.Err() }),
+			fails(func(ctx context.Context) error {
+				<-secondFailed
+				require.NoError(t, ctx.Err(), "what failed after it does not cancel an element")
+				return errFirst
+			}),
+			fails(func(context.Context) error { defer close(secondFailed); return errSecond }),
+			fails(func(ctx context.Context) error { <-ctx.Done(); later = ctx.Err(); return later }),
+		)
+		_, err := render.Render(t.Context(), root, render.Options{Budget: 100, Tokenizer: runes})
+		require.ErrorIs(t, err, errFirst)
+		require.NotErrorIs(t, err, errSecond)
+		require.ErrorIs(t, later, context.Canceled)
+		require.EqualError(t, err, "render: Root > UserMessage > own#2: first")
+	})
+}
+
+func TestErrorOfABuiltInElementCancelsLaterOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		waits := own{render: func(ctx context.Context, _ sizing.Sizing) (elements.Node, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		root := user(texter("a"), elements.TokenLimit{}, waits)
+		_, err := render.Render(t.Context(), root, render.Options{Budget: 100, Tokenizer: runes})
+		require.ErrorContains(t, err, "Root > UserMessage > TokenLimit: ")
+	})
+}
+
+func TestCancelledContext(t *testing.T) {
+	cause := errors.New("the user has gone")
+	slow := func(give func(context.Context) error) own {
+		return own{render: func(ctx context.Context, _ sizing.Sizing) (elements.Node, error) {
+			<-ctx.Done()
+			return elements.Text("late"), give(ctx)
+		}}
+	}
+	for name, give := range map[string]func(context.Context) error{
+		"the element returns the context's error": context.Context.Err,
+		"the element returns the cause":           context.Cause,
+		"the element returns what it has":         func(context.Context) error { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, root := range []elements.Node{user(slow(give)), user(slow(give), texter("a"), slow(give)), user(wrap(elements.Props{}, slow(give)), slow(give))} {
+				// The bubble fails where a goroutine is left behind.
+				synctest.Test(t, func(t *testing.T) {
+					ctx, cancel := context.WithCancelCause(t.Context())
+					go func() {
+						synctest.Wait()
+						cancel(cause)
+					}()
+					r, err := render.Render(ctx, root, render.Options{Budget: 100, Tokenizer: runes})
+					require.ErrorIs(t, err, cause)
+					require.Nil(t, r)
+				})
+			}
+		})
+	}
+	t.Run("before the start", func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(cause)
+		for _, root := range []elements.Node{nil, user(line("a")), user(own{})} {
+			_, err := render.Render(ctx, root, render.Options{Budget: 100, Tokenizer: runes})
+			require.ErrorIs(t, err, cause)
+		}
+	})
+	t.Run("while something grows", func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		asked := 0
+		root := user(elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) {
+			if asked++; asked == 2 {
+				cancel(cause)
+			}
+			return texter("a"), nil
+		}})
+		_, err := render.Render(ctx, root, render.Options{Budget: 100, Tokenizer: runes})
+		require.ErrorIs(t, err, cause)
+	})
+}
+
+func TestElementErrors(t *testing.T) {
+	boom := errors.New("boom")
+	fails := own{render: func(context.Context, sizing.Sizing) (elements.Node, error) { return nil, boom }}
+	gives := func(n elements.Node) own {
+		return own{render: func(context.Context, sizing.Sizing) (elements.Node, error) { return n, nil }}
+	}
+	image := elements.Image{Source: "i"}
+	tests := []struct {
+		name string
+		root elements.Node
+		path string
+		is   error // nil where it is one of its own
+	}{
+		{"an error has the path of its element", user(wrap(elements.Props{}, fails)), "Root > UserMessage > Wrap > own", boom},
+		{"siblings of one name are numbered", elements.Fragment{user(), user(line("a"), fails)}, "Root > UserMessage#2 > own", boom},
+		{"siblings in other flex groups too, in document order", user(wrap(elements.Props{FlexGrow: 1}, fails), wrap(elements.Props{})), "Root > UserMessage > Wrap#1 > own", boom},
+		{"lists have no name", elements.Fragment{elements.Nodes{user(elements.Nodes{fails})}}, "Root > UserMessage > own", boom},
+		{"a pointer has its type's name, a generic type no parameters", user(&generic[int]{boom}), "Root > UserMessage > generic", boom},
+		{"an element's own elements follow it", user(gives(elements.Nodes{elements.Chunk{}, elements.Chunk{Children: elements.Nodes{fails}}})), "Root > UserMessage > own > Chunk#2 > own", boom},
+		{"what should grow can fail", user(elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) { return nil, boom }}), "Root > UserMessage > Expandable", boom},
+		{"text at the root", elements.Text("a"), "Root", render.ErrOutsideMessage},
+		{"text outside a message", elements.Fragment{user(line("a")), wrap(elements.Props{}, elements.Text("a"))}, "Root > Wrap", render.ErrOutsideMessage},
+		{"text of an element of one's own outside a message", texter("a"), "Root > texter", render.ErrOutsideMessage},
+		{"a text chunk outside a message", line("a"), "Root > TextChunk", render.ErrOutsideMessage},
+		{"an image outside a message", elements.Fragment{image, user(image)}, "Root > Image", render.ErrOutsideMessage},
+		{"a line break outside a message", elements.LineBreak{}, "Root", render.ErrOutsideMessage},
+		{"an opaque value outside a message", elements.Opaque{Value: []byte("1")}, "Root", render.ErrOutsideMessage},
+		{"a tag without children outside a message", elements.Tag{Name: "x"}, "Root > Tag", render.ErrOutsideMessage},
+		{"a tag around a message", elements.Tag{Name: "x", Children: elements.Nodes{user(line("a"))}}, "Root > Tag", render.ErrOutsideMessage},
+		{"a breakpoint outside a message", elements.CacheBreakpoint{}, "Root", render.ErrBreakpointPlace},
+		{"a breakpoint not directly in a message", user(wrap(elements.Props{}, elements.CacheBreakpoint{})), "Root > UserMessage > Wrap", render.ErrBreakpointPlace},
+		{"a message in a message", user(wrap(elements.Props{}, user(line("a")))), "Root > UserMessage > Wrap > UserMessage", render.ErrNestedMessage},
+		{"two calls of one id", elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil), call("y", nil), call("x", nil)}}, "Root > AssistantMessage", render.ErrDuplicateCall},
+		{"a nil pointer", user((*generic[string])(nil)), "Root > UserMessage", render.ErrNilElement},
+		{"a nil pointer given a priority", user(elements.PrioritizedList{Children: elements.Nodes{(*generic[string])(nil)}}), "Root > UserMessage > PrioritizedList", render.ErrNilElement},
+		{"a nil pointer at the root", (*generic[string])(nil), "Root", render.ErrNilElement},
+		{"a nil pointer rendered by an element", gives((*generic[string])(nil)), "Root > own", render.ErrNilElement},
+		{"a limit of 0", user(elements.TokenLimit{}), "Root > UserMessage > TokenLimit", nil},
+		{"a limit below 0", elements.TokenLimit{Max: -1}, "Root > TokenLimit", nil},
+		{"a FlexGrow below 0", user(wrap(elements.Props{FlexGrow: -1})), "Root > UserMessage > Wrap", nil},
+		{"a FlexBasis below 0", user(wrap(elements.Props{FlexBasis: -0.5})), "Root > UserMessage > Wrap", nil},
+		{"a FlexBasis that is no number", user(wrap(elements.Props{FlexBasis: math.NaN()})), "Root > UserMessage > Wrap", nil},
+		{"a FlexReserve below 0", user(wrap(elements.Props{FlexReserve: elements.Reserve{Tokens: -1}})), "Root > UserMessage > Wrap", nil},
+		{"a fraction below 0", user(wrap(elements.Props{FlexReserve: elements.Reserve{Fraction: -1}})), "Root > UserMessage > Wrap", nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			err := failed[*render.ElementError](t, test.root, plenty)
+			require.Equal(t, test.path, err.Path)
+			require.Nil(t, err.Stack)
+			require.True(t, strings.HasPrefix(err.Error(), "render: "+test.path+": "), err)
+			if test.is != nil {
+				require.ErrorIs(t, err, test.is)
+			}
+		})
+	}
+}
+
+func TestPanicIsAnError(t *testing.T) {
+	panics := own{render: func(context.Context, sizing.Sizing) (elements.Node, error) { panic("oh no") }}
+	for _, root := range []elements.Node{user(panics), user(texter("a"), panics, texter("b"))} {
+		err := failed[*render.ElementError](t, root, plenty)
+		require.Equal(t, "Root > UserMessage > own", err.Path)
+		require.EqualError(t, err, "render: Root > UserMessage > own: panic: oh no")
+		require.Contains(t, string(err.Stack), "TestPanicIsAnError", "the stack shows where it came from")
+	}
+	// Where something grows, elements are rendered again.
+	asked := 0
+	root := user(elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) {
+		if asked++; asked == 2 {
+			panic(errors.New("oh no"))
+		}
+		return nil, nil
+	}})
+	err := failed[*render.ElementError](t, root, plenty)
+	require.EqualError(t, err, "render: Root > UserMessage > Expandable: panic: oh no")
+	require.NotEmpty(t, err.Stack)
+}
+
+func TestOptions(t *testing.T) {
+	root := user(line("a"))
+	_, err := render.Render(t.Context(), root, render.Options{Budget: 10})
+	require.ErrorIs(t, err, render.ErrNoTokenizer)
+	for name, opts := range map[string]render.Options{
+		"no budget":         {},
+		"a negative budget": {Budget: -1},
+		"negative, lenient": {Budget: -1, Lenient: true},
+		"a negative window": {Budget: 1, Window: -1},
+	} {
+		opts.Tokenizer = runes
+		_, err := render.Render(t.Context(), root, opts)
+		require.ErrorIs(t, err, render.ErrBudget, name)
+	}
+}
+
+// What prompt-tsx allows and this package refuses, it allows where it is asked to.
+func TestLenient(t *testing.T) {
+	lenient := render.Options{Budget: plenty, Tokenizer: runes, Lenient: true}
+	r, err := render.Render(t.Context(), user(elements.Text("a"), elements.AssistantMessage{Children: elements.Nodes{elements.Text("b")}}), lenient)
+	require.NoError(t, err)
+	require.Equal(t, []string{"ab"}, texts(r.Messages), "a message in a message adds its text")
+
+	twice := elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil), call("x", nil)}}
+	r, err = render.Render(t.Context(), twice, lenient)
+	require.NoError(t, err)
+	require.Len(t, r.Messages[0].ToolCalls, 2, "two calls may have one id")
+
+	lenient.Budget = 0
+	r, err = render.Render(t.Context(), user(line("a")), lenient)
+	require.NoError(t, err)
+	require.Empty(t, r.Messages, "a budget of 0 is a budget")
+}
+
+func TestIfEmpty(t *testing.T) {
+	alt := elements.Text("alt")
+	tests := []struct {
+		name     string
+		children elements.Nodes
+		want     string
+	}{
+		{"children that have something to say stand", elements.Nodes{line("x")}, "x"},
+		{"without children the alternative does", nil, "alt"},
+		{"so it does where they are nothing", elements.Nodes{nil, elements.Nodes{}, wrap(elements.Props{})}, "alt"},
+		{"so it does where they are white space", elements.Nodes{line(" \n"), elements.LineBreak{}}, "alt"},
+		{"an image is something", elements.Nodes{elements.Image{Source: "i"}}, ""},
+		{"what was cut to nothing is nothing", elements.Nodes{elements.TextChunk{BreakOn: " ", Children: elements.Nodes{elements.Text(strings.Repeat("x", 200))}}}, "alt"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := rendered(t, user(elements.IfEmpty{Alt: alt, Children: test.children}), 100)
+			require.Equal(t, []string{test.want}, texts(r.Messages))
+		})
+	}
+	t.Run("what pruning empties stays empty", func(t *testing.T) {
+		root := user(line("u"), elements.IfEmpty{Props: at(1), Alt: alt, Children: elements.Nodes{line("x")}})
+		require.Equal(t, "x; u", prunes(t, root))
+	})
+	t.Run("it may choose between messages", func(t *testing.T) {
+		root := elements.IfEmpty{Alt: user(alt), Children: elements.Nodes{user(wrap(elements.Props{}))}}
+		require.Equal(t, []string{"alt"}, texts(rendered(t, root, 100).Messages))
+	})
+	t.Run("of the side that is not taken the global metadata stays, the local and the references do not", func(t *testing.T) {
+		side := func(name string) elements.Nodes {
+			return elements.Nodes{elements.Text(name), elements.Meta[string]{Value: name}, elements.Meta[string]{Value: "local " + name, Local: true}, elements.Reference{Name: name}}
+		}
+		r := rendered(t, user(elements.IfEmpty{Alt: side("alt"), Children: side("given")}), 100)
+		require.Equal(t, []string{"alt", "given", "local given"}, elements.AllMeta[string](r.Metadata))
+		require.Equal(t, []elements.Reference{{Name: "given"}}, r.References)
+		require.Empty(t, r.OmittedReferences)
+	})
+}
+
+// fill is a text of this many characters that grows into its budget.
+func fill(letter string, least int) func(context.Context, sizing.Sizing) (elements.Node, error) {
+	return func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		return elements.Text(strings.Repeat(letter, max(least, s.TokenBudget))), nil
+	}
+}
+
+func TestExpandable(t *testing.T) {
+	most := func(letter string, most int) func(context.Context, sizing.Sizing) (elements.Node, error) {
+		return func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+			return elements.Text(strings.Repeat(letter, max(0, min(most, s.TokenBudget)))), nil
+		}
+	}
+	tests := []struct {
+		name   string
+		root   elements.Node
+		budget int
+		want   []string
+	}{
+		{
+			"it is offered its share first, then what the whole prompt has left",
+			user(elements.Expandable{Value: fill("e", 0)}, elements.Text("abc")),
+			20,
+			[]string{"eeeeeeeeeeeeeeabc"},
+		},
+		{
+			"it grows where others took less than their share",
+			user(elements.Expandable{Value: fill("e", 0)}, wrap(elements.Props{}, elements.Text("abc"))),
+			20,
+			[]string{"eeeeeeeeeeeee\nabc"},
+		},
+		{
+			"it is offered what is left, not what pruning frees",
+			user(elements.Expandable{Value: fill("e", 0)}, elements.Expandable{Props: at(1), Value: fill("f", 9)}),
+			13,
+			[]string{"eeeee"},
+		},
+		{
+			"in a limit it grows to the limit",
+			user(elements.TokenLimit{Max: 12, Children: elements.Nodes{elements.Expandable{Value: most("e", 11)}, wrap(elements.Props{})}}, line("abc")),
+			100,
+			[]string{"eeeeeeeeeee\nabc"},
+		},
+		{
+			"what is pruned for being over a limit is gone when there is room later",
+			user(elements.TokenLimit{Max: 5, Children: elements.Nodes{elements.Expandable{Value: fill("e", 9)}}}, line("abc")),
+			100,
+			[]string{"abc"},
+		},
+		{
+			"a limit that it is in does not hold it when the whole prompt has room",
+			user(elements.TokenLimit{Max: 10, Children: elements.Nodes{elements.Expandable{Value: most("e", 30)}, line("a")}}, line("abc")),
+			100,
+			[]string{strings.Repeat("e", 30) + "\na\nabc"},
+		},
+		{
+			"a value may be elements, and nothing",
+			user(line("a"), elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+				return elements.If(s.TokenBudget > 90, elements.Nodes{elements.Tag{Name: "x"}, elements.Reference{Name: "r"}}), nil
+			}}, elements.Expandable{}),
+			100,
+			[]string{"a\n<x/>"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := rendered(t, test.root, test.budget)
+			if diff := cmp.Diff(test.want, texts(r.Messages)); diff != "" {
+				t.Errorf("texts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Several are offered what is left one after the other, in the order in which they were rendered: each what is left
+// and what its first rendering used.
+func TestExpandablesGrowInTheOrderOfRendering(t *testing.T) {
+	var mu sync.Mutex
+	var asked []string
+	grows := func(name string, grow, most int) elements.Node {
+		return elements.Expandable{Props: elements.Props{FlexGrow: grow}, Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked = append(asked, fmt.Sprintf("%s %d", name, s.TokenBudget))
+			return elements.Text(strings.Repeat(name, min(most, s.TokenBudget-1))), nil // and a line break
+		}}
+	}
+	root := elements.ToolMessage{Children: elements.Nodes{
+		grows("x", 1, 9), wrap(elements.Props{}, grows("y", 0, 4), grows("z", 0, 100)), wrap(elements.Props{}, elements.Text("abc")),
+	}}
+	r := rendered(t, root, 80)
+	// y and z share 40, x is offered what they and the text leave. Then the message takes 41 tokens.
+	require.ElementsMatch(t, []string{"y 20", "z 20", "x 54"}, asked[:3])
+	require.Equal(t, []string{"y 43", "z 58", "x 10"}, asked[3:])
+	require.Equal(t, []string{"xxxxxxxxx\nyyyy\n" + strings.Repeat("z", 57) + "\nabc"}, texts(r.Messages))
+}
+
+// What it is offered later may make it smaller.
+func TestExpandableShrinks(t *testing.T) {
+	var offered []int
+	value := func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		offered = append(offered, s.TokenBudget)
+		if s.TokenBudget > 40 {
+			return elements.Text("all"), nil // the whole is shorter than its outline
+		}
+		return elements.Text("an outline"), nil
+	}
+	root := user(elements.Expandable{Value: value}, wrap(elements.Props{}, elements.Text("abc")))
+	r := rendered(t, root, 60)
+	require.Equal(t, []string{"all\nabc"}, texts(r.Messages))
+	require.Equal(t, []int{28, 53}, offered)
+	require.Equal(t, 10, r.Tokens)
+}

@@ -1,0 +1,524 @@
+package render_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+)
+
+// The numbers in the names are those of the rules at the function prune. Each want is the order in which letters go as
+// the budget shrinks; see prunes.
+func TestPruneOrder(t *testing.T) {
+	group, other := &elements.Group{Name: "group"}, &elements.Group{Name: "other"}
+	keep := func(g *elements.Group, priority int, children ...elements.Node) elements.KeepWith {
+		return elements.KeepWith{Props: at(priority), Group: g, Children: children}
+	}
+	breakpoint := elements.CacheBreakpoint{}
+	tests := []struct {
+		name string
+		root elements.Node
+		want string
+	}{
+		{
+			"1: the lowest priority goes first",
+			user(chunk(2, "a"), chunk(1, "b"), chunk(3, "c")),
+			"b; a; c",
+		},
+		{
+			"1: a priority may be negative",
+			user(chunk(0, "a"), chunk(-1, "b")),
+			"b; a",
+		},
+		{
+			"1: priorities are compared among siblings, from the root down",
+			elements.Fragment{userAt(2, chunk(0, "a")), userAt(1, chunk(100, "b"), chunk(50, "c"))},
+			"c; b; a",
+		},
+		{
+			"1: a text of several characters is one piece",
+			user(chunk(1, "abc"), chunk(2, "def")),
+			"abc; def",
+		},
+		{
+			"1: a part is one piece",
+			user(elements.Image{Props: at(1), Source: "a"}, chunk(2, "b")),
+			"a; b",
+		},
+		{
+			"1: a Chunk goes whole",
+			user(elements.Chunk{Props: at(1), Children: elements.Nodes{chunk(9, "a"), chunk(5, "b")}}, chunk(2, "c")),
+			"ab; c",
+		},
+		{
+			"1: without its Chunk the same goes piece by piece",
+			user(wrap(at(1), chunk(9, "a"), chunk(5, "b")), chunk(2, "c")),
+			"b; a; c",
+		},
+		{
+			"1: a Chunk in a Chunk goes with it",
+			user(elements.Chunk{Props: at(1), Children: elements.Nodes{elements.Chunk{Props: at(0), Children: elements.Nodes{chunk(0, "a")}}, chunk(5, "b")}}, chunk(2, "c")),
+			"ab; c",
+		},
+		{
+			"1: a message without children counts, and goes",
+			elements.Fragment{userAt(1), userAt(2, chunk(1, "a"))},
+			"-; a",
+		},
+		{
+			"1: an element without children goes although it frees nothing",
+			user(wrap(at(0)), chunk(1, "a"), chunk(2, "b")),
+			"a; b",
+		},
+		{
+			"1: a list is no level of its own",
+			elements.Fragment{elements.Nodes{userAt(3, line("a")), userAt(1, line("b"))}, userAt(2, line("c"))},
+			"b; c; a",
+		},
+		{
+			"2: a priority that is not set is the highest",
+			user(line("a"), chunk(1_000_000, "b")),
+			"b; a",
+		},
+		{
+			"2: text takes the priority of the element it stands in, which may be lower",
+			user(wrap(at(5), elements.Text("a"), chunk(6, "b"))),
+			"a; b",
+		},
+		{
+			"2: text takes the priority of the element it stands in, which may be higher",
+			user(wrap(at(5), elements.Text("a"), chunk(4, "b"))),
+			"b; a",
+		},
+		{
+			"2: a line break takes the priority of the element it stands in",
+			user(wrap(at(5), elements.LineBreak{}, chunk(6, "b"))),
+			"-; b",
+		},
+		{
+			"2: an opaque value takes the priority of the element it stands in, which may be lower",
+			user(wrap(at(5), elements.Opaque{Value: []byte(`"a"`), Tokens: 2}, chunk(6, "b"))),
+			"a; b",
+		},
+		{
+			"2: an opaque value takes the priority of the element it stands in, which may be higher",
+			user(wrap(at(5), elements.Opaque{Value: []byte(`"a"`), Tokens: 2}, chunk(4, "b"))),
+			"b; a",
+		},
+		{
+			"2: an opaque value may have a priority of its own",
+			user(wrap(at(5), elements.Opaque{Priority: new(7), Value: []byte(`"a"`), Tokens: 2}, chunk(6, "b"))),
+			"b; a",
+		},
+		{
+			"2: in a text chunk an opaque value without a priority has the highest",
+			user(elements.TextChunk{Props: at(1), Children: elements.Nodes{elements.Text("a"), elements.Opaque{Value: []byte(`"b"`), Tokens: 2}}}),
+			"a; b",
+		},
+		{
+			"2: a priority from outside takes the place of the element's own",
+			user(elements.WithPriority{Priority: 3, Node: chunk(1, "a")}, chunk(2, "b")),
+			"b; a",
+		},
+		{
+			"2: what passes its priority on has 0 among its siblings' children",
+			user(wrap(at(1), chunk(1, "a")), wrap(at(1), wrap(passing, chunk(5, "b")))),
+			"b; a",
+		},
+		{
+			"3: among equals text goes before an element",
+			user(wrap(at(1), wrap(at(1), chunk(-1, "a")), elements.Text("b"))),
+			"a; b",
+		},
+		{
+			"3: text counts -1, which is below 0",
+			user(wrap(at(1), wrap(at(1), chunk(0, "a")), elements.Text("b"))),
+			"b; a",
+		},
+		{
+			"3: among equals the one with the lowest child goes",
+			user(wrap(at(1), chunk(5, "a")), wrap(at(1), chunk(3, "b"), chunk(9, "c"))),
+			"b; a; c",
+		},
+		{
+			"3: only direct children count",
+			user(wrap(at(1), wrap(at(5), chunk(0, "a"))), wrap(at(1), chunk(3, "b"))),
+			"b; a",
+		},
+		{
+			"3: what has no children counts as the highest",
+			elements.Fragment{userAt(1), userAt(1, chunk(1_000, "a"))},
+			"a; -",
+		},
+		{
+			"3: among equals there too the earlier goes",
+			user(chunk(1, "a"), chunk(1, "b"), chunk(1, "c")),
+			"a; b; c",
+		},
+		{
+			"4: children of what passes its priority on compete in its place",
+			user(wrap(passing, chunk(1, "a"), chunk(3, "b")), chunk(2, "c")),
+			"a; c; b",
+		},
+		{
+			"4: without that they do not",
+			user(wrap(elements.Props{}, chunk(1, "a"), chunk(3, "b")), chunk(2, "c")),
+			"c; a; b",
+		},
+		{
+			"4: they compete at every depth",
+			user(wrap(passing, wrap(passing, chunk(1, "a"), chunk(4, "b"))), chunk(2, "c"), wrap(passing, chunk(3, "d"))),
+			"a; c; d; b",
+		},
+		{
+			"4: the priority of what passes it on has no say",
+			user(wrap(elements.Props{Priority: new(0), PassPriority: true}, chunk(3, "a")), chunk(2, "b")),
+			"b; a",
+		},
+		{
+			"4: a Chunk that passes its priority on has lost its own rule",
+			user(elements.Chunk{Props: passing, Children: elements.Nodes{chunk(1, "a"), chunk(3, "b")}}, chunk(2, "c")),
+			"a; c; b",
+		},
+		{
+			"4: a LegacyPrioritization that passes its priority on has lost its own rule",
+			user(elements.LegacyPrioritization{Props: passing, Children: elements.Nodes{wrap(at(9), chunk(1, "a")), chunk(3, "b")}}, chunk(2, "c")),
+			"c; b; a",
+		},
+		{
+			"4: a message does not pass its priority on",
+			elements.Fragment{
+				elements.UserMessage{Props: elements.Props{Priority: new(5), PassPriority: true}, Children: elements.Nodes{chunk(1, "a")}},
+				userAt(4, chunk(2, "b")),
+			},
+			"b; a",
+		},
+		{
+			"5: in a LegacyPrioritization pieces go by their own priority wherever they stand",
+			user(elements.LegacyPrioritization{Children: elements.Nodes{wrap(at(9), chunk(1, "a")), chunk(3, "b"), wrap(at(0), chunk(2, "c"), chunk(5, "d"))}}),
+			"a; c; b; d",
+		},
+		{
+			"5: the same without it goes from the root down",
+			user(wrap(elements.Props{}, wrap(at(9), chunk(1, "a")), chunk(3, "b"), wrap(at(0), chunk(2, "c"), chunk(5, "d")))),
+			"c; d; b; a",
+		},
+		{
+			"5: a Chunk in it is not kept whole",
+			user(elements.LegacyPrioritization{Children: elements.Nodes{elements.Chunk{Children: elements.Nodes{chunk(1, "a"), chunk(3, "b")}}, chunk(2, "c")}}),
+			"a; c; b",
+		},
+		{
+			"5: the first among equals goes",
+			elements.LegacyPrioritization{Children: elements.Nodes{user(chunk(2, "a"), chunk(1, "b")), user(chunk(1, "c"))}},
+			"b; c; a",
+		},
+		{
+			"5: a message without pieces is not found in it",
+			elements.LegacyPrioritization{Children: elements.Nodes{user(chunk(1, "a")), elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil)}}}},
+			"a; stuck",
+		},
+		{
+			"6: in a message what stands before a breakpoint is passed over",
+			user(chunk(1, "a"), breakpoint, chunk(2, "b")),
+			"b; stuck",
+		},
+		{
+			"6: the last breakpoint counts",
+			user(chunk(1, "a"), breakpoint, chunk(2, "b"), breakpoint, chunk(3, "c")),
+			"c; stuck",
+		},
+		{
+			"6: the breakpoint itself is passed over",
+			user(breakpoint, chunk(2, "b"), breakpoint),
+			"stuck",
+		},
+		{
+			"6: messages before one with a breakpoint are passed over",
+			elements.Fragment{userAt(1, line("a")), userAt(5, line("b"), breakpoint, chunk(3, "d")), userAt(3, line("c"))},
+			"c; d; stuck",
+		},
+		{
+			"6: a chosen candidate with nothing to give is an error although its sibling could give",
+			elements.Fragment{userAt(1, line("b"), breakpoint), userAt(2, line("c"))},
+			"stuck",
+		},
+		{
+			"6: an element holds the breakpoint of a message in it",
+			elements.Fragment{userAt(1, line("a")), wrap(at(2), userAt(1, line("b")), userAt(1, breakpoint, line("c"))), userAt(3, line("d"))},
+			"c; stuck",
+		},
+		{
+			"6: an element in a message does not look for it",
+			user(breakpoint, wrap(at(1), chunk(1, "a"), chunk(2, "b")), chunk(3, "c")),
+			"a; b; c; stuck",
+		},
+		{
+			"6: a Chunk goes with the breakpoint in it, and what stood before it may go then",
+			elements.Fragment{userAt(0, line("a")), elements.Chunk{Props: at(1), Children: elements.Nodes{user(line("b"), breakpoint)}}, userAt(2, line("c"))},
+			"b; a; c",
+		},
+		{
+			"6: a LegacyPrioritization does not look for it; there it is the last piece",
+			elements.LegacyPrioritization{Children: elements.Nodes{user(chunk(1, "a"), breakpoint, chunk(2, "b"))}},
+			"a; b; -",
+		},
+		{
+			"6: what passes its priority on is searched for breakpoints",
+			elements.Fragment{userAt(1, line("a")), wrap(passing, userAt(1, line("b")), userAt(9, breakpoint, line("c"))), userAt(3, line("d"))},
+			"d; c; stuck",
+		},
+		{
+			"8: a message that still calls a tool stays when its text has gone",
+			elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil)}, Children: elements.Nodes{chunk(1, "a")}},
+			"a; x",
+		},
+		{
+			"9: all elements of a group go with the first, wherever they stand",
+			elements.Fragment{user(keep(group, 1, line("a")), chunk(2, "b")), userAt(1_000, chunk(5, "c"), wrap(elements.Props{}, keep(group, 9, line("d"))))},
+			"c; ad; b",
+		},
+		{
+			"9: an element of a group goes piece by piece, the others with the first that is empty",
+			elements.Fragment{user(keep(group, 1, chunk(1, "a"), chunk(2, "b")), chunk(2, "c")), user(keep(group, 9, line("d")))},
+			"a; bd; c",
+		},
+		{
+			"9: groups stand in what went at any depth",
+			user(elements.Chunk{Props: at(1), Children: elements.Nodes{wrap(elements.Props{}, keep(group, 9, line("a"))), line("b")}}, chunk(2, "c"), keep(group, 9, line("d"))),
+			"abd; c",
+		},
+		{
+			"9: what a group leaves empty goes, and the groups in that in turn",
+			elements.Fragment{
+				user(chunk(5, "x"), keep(other, 9, keep(group, 9, line("a")))),
+				user(chunk(6, "y"), keep(other, 9, line("b"))),
+				userAt(1, keep(group, 9, line("c"))),
+			},
+			"abc; x; y",
+		},
+		{
+			"9: without a group an element stands for itself",
+			user(keep(nil, 1, line("a")), keep(nil, 2, line("b"))),
+			"a; b",
+		},
+		{
+			"9: two groups of one name are two groups",
+			user(keep(&elements.Group{Name: "g"}, 1, line("a")), keep(&elements.Group{Name: "g"}, 2, line("b"))),
+			"a; b",
+		},
+		{
+			"9: the tool calls linked to a group go with it, other calls stay",
+			elements.Fragment{
+				elements.AssistantMessage{Props: at(5), ToolCalls: []elements.ToolCall{call("x", group), call("y", nil)}},
+				keep(group, 1, result("x", "a")),
+				elements.ToolMessage{Props: at(6), ToolCallID: "y", Children: elements.Nodes{elements.Text("b")}},
+			},
+			"xa; y; b",
+		},
+		{
+			"9: a message with neither text nor calls goes with its last call",
+			elements.Fragment{
+				elements.AssistantMessage{Props: at(5), ToolCalls: []elements.ToolCall{call("x", group), call("y", other)}},
+				keep(group, 1, result("x", "a")),
+				keep(other, 2, result("y", "b")),
+				userAt(9, line("c")),
+			},
+			"xa; yb; c",
+		},
+		{
+			"9: a message with text stays without its calls",
+			elements.Fragment{
+				elements.AssistantMessage{Props: at(5), ToolCalls: []elements.ToolCall{call("x", group)}, Children: elements.Nodes{elements.Text("t")}},
+				keep(group, 1, result("x", "a")),
+			},
+			"xa; t",
+		},
+		{
+			"9: a message that makes a call does not take the result along",
+			elements.Fragment{
+				elements.AssistantMessage{Props: at(0), ToolCalls: []elements.ToolCall{call("x", group)}},
+				keep(group, 1, result("x", "a")),
+			},
+			"x; a",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			require.Equal(t, test.want, prunes(t, test.root))
+		})
+	}
+}
+
+// Rule 8: what is left must be exact, down to the messages that are not there any more.
+func TestPruneEmptied(t *testing.T) {
+	tests := []struct {
+		name   string
+		root   elements.Node
+		budget int
+		want   []string
+		tokens int
+	}{
+		{
+			"white space goes with the last text beside it",
+			elements.Fragment{user(chunk(1, "a"), line(" \n")), user(line("bb"))},
+			10,
+			[]string{"bb"}, 5,
+		},
+		{
+			"white space stays where other text does",
+			elements.Fragment{user(chunk(1, "a"), line(" "), line("c")), user(line("bb"))},
+			11,
+			[]string{" \nc", "bb"}, 11,
+		},
+		{
+			"an emptied element goes at every level",
+			elements.Fragment{wrap(elements.Props{}, wrap(at(1), user(wrap(elements.Props{}, chunk(1, "a"), line(" ")))), wrap(at(0))), user(line("bb"))},
+			9,
+			[]string{"bb"}, 5,
+		},
+		{
+			"a group in the white space that goes takes its other elements along",
+			func() elements.Node {
+				group := &elements.Group{}
+				return elements.Fragment{
+					user(chunk(1, "a"), elements.KeepWith{Group: group, Children: elements.Nodes{line(" ")}}),
+					user(line("bb"), elements.KeepWith{Group: group, Children: elements.Nodes{line("cc")}}),
+				}
+			}(),
+			12,
+			[]string{"bb"}, 5,
+		},
+		{
+			"an image is no white space",
+			elements.Fragment{user(chunk(1, "a"), elements.Image{Source: "i"}), user(line("bb"))},
+			13,
+			[]string{"", "bb"}, 13,
+		},
+		{
+			"a blank message counts until it goes, and is not sent",
+			elements.Fragment{user(line("  ")), user(line("bb"))},
+			plenty,
+			[]string{"bb"}, 10,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := rendered(t, test.root, test.budget)
+			require.Equal(t, test.want, texts(r.Messages))
+			require.Equal(t, test.tokens, r.Tokens)
+		})
+	}
+}
+
+// What is white space is what JavaScript takes for it.
+func TestWhiteSpace(t *testing.T) {
+	for _, blank := range []string{"", " ", "\t\n\v\f\r", "\u00a0", "\u1680", "\u2000\u200a", "\u2028\u2029", "\u202f\u205f\u3000", "\ufeff"} {
+		require.Empty(t, rendered(t, user(line(blank)), plenty).Messages, "%q is blank", blank)
+	}
+	for _, dark := range []string{"\u0085", "\u180e", "\u200b", "\u2060", "\x00", "\xff"} {
+		require.Len(t, rendered(t, user(line(dark)), plenty).Messages, 1, "%q is not blank", dark)
+	}
+}
+
+func TestPruneFitsExactly(t *testing.T) {
+	// Three chunks of 4 characters and two line breaks between them, in a message of 3.
+	root := user(chunk(1, "aaaa"), chunk(2, "bbbb"), chunk(3, "cccc"))
+	require.Equal(t, 17, rendered(t, root, 17).Tokens)
+	require.Equal(t, 12, rendered(t, root, 16).Tokens)
+	require.Equal(t, 12, rendered(t, root, 12).Tokens)
+	require.Equal(t, 7, rendered(t, root, 11).Tokens)
+	require.Equal(t, 0, rendered(t, root, 1).Tokens)
+}
+
+func TestTokenLimit(t *testing.T) {
+	limit := func(most int, children ...elements.Node) elements.TokenLimit {
+		return elements.TokenLimit{Max: most, Children: children}
+	}
+	group := &elements.Group{}
+	tests := []struct {
+		name   string
+		root   elements.Node
+		budget int
+		want   []string
+	}{
+		{
+			"in a message it is the sum of its pieces, each with 1 more where a line break may stand before it",
+			user(limit(6, chunk(1, "aa"), chunk(2, "bb"), chunk(3, "cc")), chunk(0, "dd")),
+			plenty,
+			[]string{"bb\ncc\ndd"},
+		},
+		{
+			"one token less takes one piece more",
+			user(limit(5, chunk(1, "aa"), chunk(2, "bb"), chunk(3, "cc"))),
+			plenty,
+			[]string{"cc"},
+		},
+		{
+			"text that is not the first of its element is counted as it is",
+			user(limit(5, elements.Text("aa"), elements.Text("bb"))),
+			plenty,
+			[]string{"aabb"},
+		},
+		{
+			"a tag counts its two ends, each with a line break",
+			user(limit(14, elements.Tag{Name: "x", Children: elements.Nodes{chunk(2, "aa"), chunk(1, "b")}})),
+			plenty,
+			[]string{"<x>\naa\n</x>"},
+		},
+		{
+			"outside messages it is the sum of the messages",
+			limit(10, userAt(1, line("aa")), userAt(2, line("bb")), userAt(3, line("cc"))),
+			plenty,
+			[]string{"bb", "cc"},
+		},
+		{
+			"the innermost is kept first",
+			user(limit(9, limit(5, chunk(9, "aaaa"), chunk(8, "bbbb")), chunk(1, "cc"))),
+			plenty,
+			[]string{"aaaa\ncc"},
+		},
+		{
+			"of siblings the last is kept first, so that the first loses no text besides its part of the group",
+			elements.Fragment{
+				user(limit(4, elements.KeepWith{Props: at(9), Group: group, Children: elements.Nodes{line("aa")}}, chunk(2, "bbb"))),
+				user(limit(4, elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("cc")}}, chunk(2, "ddd"))),
+			},
+			plenty,
+			[]string{"bbb", "ddd"},
+		},
+		{
+			"what it drops may take groups outside along",
+			elements.Fragment{
+				user(limit(4, elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("aa")}}, chunk(2, "bbb"))),
+				user(elements.KeepWith{Group: group, Children: elements.Nodes{line("cc")}}, line("d")),
+			},
+			plenty,
+			[]string{"bbb", "d"},
+		},
+		{
+			"one above the whole budget is passed over",
+			user(limit(13, chunk(2, "aaaa"), chunk(1, "bbbb"), chunk(3, "cccc")), chunk(0, "dd")),
+			12,
+			[]string{"aaaa\ncccc"},
+		},
+		{
+			"one that is emptied goes, and its message with it",
+			elements.Fragment{user(limit(1, line("aa"))), user(line("b"))},
+			plenty,
+			[]string{"b"},
+		},
+		{
+			"inside a message with a cache breakpoint it looks for none",
+			user(limit(3, chunk(1, "aa"), chunk(2, "bb")), elements.CacheBreakpoint{}),
+			plenty,
+			[]string{"bb"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			require.Equal(t, test.want, texts(rendered(t, test.root, test.budget).Messages))
+		})
+	}
+}

@@ -1,0 +1,334 @@
+package render_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// need is a required text chunk of a priority.
+func need(priority int, text string) elements.TextChunk {
+	return elements.TextChunk{Props: must(priority), Children: elements.Nodes{elements.Text(text)}}
+}
+
+// Each want is the order in which letters go, up to where nothing more may; see prunes.
+func TestRequired(t *testing.T) {
+	group, other := &elements.Group{}, &elements.Group{}
+	keep := func(g *elements.Group, priority int, children ...elements.Node) elements.KeepWith {
+		return elements.KeepWith{Props: at(priority), Group: g, Children: children}
+	}
+	caller := func(calls ...elements.ToolCall) elements.AssistantMessage {
+		return elements.AssistantMessage{Props: at(0), ToolCalls: calls, Children: elements.Nodes{chunk(0, "t")}}
+	}
+	tests := []struct {
+		name string
+		root elements.Node
+		want string
+	}{
+		{
+			"a required piece is passed over, whatever its priority",
+			user(chunk(2, "a"), need(-100, "r"), chunk(1, "b")),
+			"b; a; stuck",
+		},
+		{
+			"so is everything in a required element",
+			elements.Fragment{elements.UserMessage{Props: must(0), Children: elements.Nodes{chunk(0, "r"), wrap(at(0), chunk(0, "s"))}}, userAt(1, line("a"))},
+			"a; stuck",
+		},
+		{
+			"and a required element without children",
+			elements.Fragment{elements.UserMessage{Props: must(0)}, userAt(1, line("a"))},
+			"a; stuck",
+		},
+		{
+			"and a required image",
+			user(chunk(1, "a"), elements.Image{Props: must(0), Source: "i"}),
+			"a; stuck",
+		},
+		{
+			"and a required tag without children",
+			user(chunk(1, "a"), elements.Tag{Name: "x", Props: must(0)}),
+			"a; stuck",
+		},
+		{
+			"what holds a required piece gives the rest",
+			elements.Fragment{userAt(0, need(0, "r"), chunk(5, "a")), userAt(1, line("b"))},
+			"a; b; stuck",
+		},
+		{
+			"what holds nothing else is passed over",
+			elements.Fragment{userAt(0, wrap(at(0), need(0, "r"))), userAt(1, line("b"))},
+			"b; stuck",
+		},
+		{
+			"a required piece that passes through competes as little",
+			user(wrap(passing, need(0, "r"), chunk(1, "a")), chunk(2, "b")),
+			"a; b; stuck",
+		},
+		{
+			"a tie is decided among what may go",
+			user(wrap(at(1), need(0, "r"), chunk(5, "a")), wrap(at(1), chunk(3, "b"))),
+			"a; b; stuck",
+		},
+		{
+			"white space beside a required piece stays with it",
+			elements.Fragment{user(line(" "), need(1, "r"), chunk(0, "a"))},
+			"a; -; stuck",
+		},
+		{
+			"required white space stays when all else has gone",
+			elements.Fragment{user(need(1, " "), chunk(0, "a")), userAt(9, line("b"))},
+			"b; a; stuck",
+		},
+		{
+			"a chunk with a required piece stays whole",
+			user(elements.Chunk{Props: at(0), Children: elements.Nodes{chunk(0, "a"), wrap(at(0), need(0, "r"))}}, chunk(1, "b")),
+			"b; stuck",
+		},
+		{
+			"so do chunks around it",
+			user(elements.Chunk{Props: at(0), Children: elements.Nodes{chunk(0, "a"), elements.Chunk{Children: elements.Nodes{chunk(0, "c"), need(0, "r")}}}}, chunk(1, "b")),
+			"b; stuck",
+		},
+		{
+			"a chunk that passes its priority on does not",
+			user(elements.Chunk{Props: passing, Children: elements.Nodes{chunk(0, "a"), need(0, "r")}}, chunk(1, "b")),
+			"a; b; stuck",
+		},
+		{
+			"a required chunk stays",
+			user(elements.Chunk{Props: must(0), Children: elements.Nodes{chunk(0, "a")}}, chunk(1, "b")),
+			"b; stuck",
+		},
+		{
+			"a group with a required piece stays whole, wherever its elements stand",
+			elements.Fragment{user(keep(group, 0, chunk(0, "a"), need(0, "r")), chunk(2, "b")), userAt(1, keep(group, 0, line("c")), chunk(0, "d"))},
+			"d; b; stuck",
+		},
+		{
+			"a chunk with an element of such a group does too",
+			elements.Fragment{user(keep(group, 0, need(0, "r")), chunk(2, "b")), userAt(1, elements.Chunk{Props: at(0), Children: elements.Nodes{line("a"), keep(group, 0, line("c"))}}, chunk(3, "d"))},
+			"d; b; stuck",
+		},
+		{
+			"and a group that holds such a chunk",
+			elements.Fragment{
+				user(keep(other, 0, elements.Chunk{Children: elements.Nodes{keep(group, 0, line("a")), line("b")}}), chunk(1, "c")),
+				user(keep(group, 0, need(0, "r"))),
+				user(keep(other, 0, line("d"))),
+			},
+			"c; stuck",
+		},
+		{
+			"the message that makes the call linked to such a group stays, its text does not",
+			elements.Fragment{caller(call("x", group)), keep(group, 0, elements.ToolMessage{Props: elements.Props{Required: true}, ToolCallID: "x", Children: elements.Nodes{elements.Text("r")}}), userAt(1, line("a"))},
+			"t; a; stuck",
+		},
+		{
+			"of its other calls those of groups go with them",
+			elements.Fragment{
+				caller(call("x", group), call("y", other), call("z", nil)),
+				keep(group, 0, elements.ToolMessage{Props: elements.Props{Required: true}, ToolCallID: "x", Children: elements.Nodes{elements.Text("r")}}),
+				keep(other, 1, result("y", "s")),
+			},
+			"t; ys; stuck",
+		},
+		{
+			"a required message keeps the groups that its calls are linked to",
+			elements.Fragment{
+				elements.AssistantMessage{Props: must(0), ToolCalls: []elements.ToolCall{call("x", group)}},
+				keep(group, 0, result("x", "r"), result("x", "s")),
+				userAt(1, line("a")),
+			},
+			"a; stuck",
+		},
+		{
+			"a chunk with the message that makes the call stays whole",
+			elements.Fragment{
+				elements.Chunk{Props: at(0), Children: elements.Nodes{caller(call("x", group)), user(line("b"))}},
+				keep(group, 0, elements.ToolMessage{Props: elements.Props{Required: true}, ToolCallID: "x", Children: elements.Nodes{elements.Text("r")}}),
+				userAt(1, line("a")),
+			},
+			"a; stuck",
+		},
+		{
+			"in a LegacyPrioritization required pieces are passed over",
+			user(elements.LegacyPrioritization{Children: elements.Nodes{need(0, "r"), wrap(at(9), chunk(1, "a")), elements.Chunk{Children: elements.Nodes{need(0, "s"), chunk(2, "b")}}}}),
+			"a; stuck",
+		},
+		{
+			"after a breakpoint required pieces are passed over",
+			user(chunk(0, "a"), elements.CacheBreakpoint{}, need(0, "r"), chunk(1, "b")),
+			"b; stuck",
+		},
+		{
+			"a required piece before a breakpoint changes nothing",
+			user(need(0, "r"), elements.CacheBreakpoint{}, chunk(1, "b")),
+			"b; stuck",
+		},
+		{
+			"a message with a breakpoint whose pieces are all required is passed over, and what stands before it is too",
+			elements.Fragment{userAt(1, line("a")), userAt(2, need(0, "q"), elements.CacheBreakpoint{}, need(0, "r")), userAt(3, line("c"))},
+			"c; stuck",
+		},
+		{
+			"one with another piece, though before its breakpoint, is chosen, and then there is none to take",
+			elements.Fragment{userAt(2, line("b"), elements.CacheBreakpoint{}, need(0, "r")), userAt(3, line("c"))},
+			"stuck",
+		},
+		{
+			"in a limit required pieces are passed over",
+			user(elements.TokenLimit{Max: 100, Children: elements.Nodes{need(0, "r"), chunk(1, "a")}}, chunk(0, "b")),
+			"b; a; stuck",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			require.Equal(t, test.want, prunes(t, test.root))
+		})
+	}
+}
+
+// A message that loses its last call is emptied, unless what is left is required, be it white space.
+func TestRequiredWhiteSpaceOutlivesItsCalls(t *testing.T) {
+	group := &elements.Group{}
+	root := elements.Fragment{
+		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", group)}, Children: elements.Nodes{need(0, " ")}},
+		elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{result("x", "r")}},
+	}
+	r := rendered(t, root, 5)
+	require.Equal(t, render.Kept, r.Report[1].Dropped)
+	require.Equal(t, 4, r.Tokens)
+}
+
+func TestWhatGrewIsStillRequired(t *testing.T) {
+	asked := 0
+	root := user(elements.Expandable{Props: must(0), Value: func(context.Context, sizing.Sizing) (elements.Node, error) {
+		asked++
+		return chunk(-1, strings.Repeat("r", 4*asked)), nil
+	}}, chunk(1, "a"))
+	r := rendered(t, root, 12)
+	require.Equal(t, []string{"rrrrrrrr"}, texts(r.Messages))
+	require.True(t, r.Report[0].Required)
+}
+
+func TestBudgetExceeded(t *testing.T) {
+	root := elements.Fragment{
+		elements.Meta[string]{Value: "global"},
+		elements.SystemMessage{Props: must(0), Children: elements.Nodes{elements.Text("123456789"), line("1234")}},
+		elements.UserMessage{Children: elements.Nodes{
+			chunk(1, "dropped"), elements.Meta[int]{Value: 1, Local: true},
+			elements.TextChunk{Props: at(2), Children: elements.Nodes{elements.Text("dropped too"), elements.Meta[int]{Value: 2, Local: true}}},
+			need(3, "12"), need(4, "12345"), need(5, "1"), need(6, "123"),
+			elements.TextChunk{Props: must(7), Children: elements.Nodes{elements.Text("1234"), elements.Meta[int]{Value: 3, Local: true}}},
+		}},
+	}
+	err := failed[*render.BudgetExceededError](t, root, 30)
+	const system, kept = 3 + 9 + 1 + 4, 3 + 2 + 1 + 5 + 1 + 1 + 1 + 3 + 1 + 4
+	require.Equal(t, 30, err.Budget)
+	require.Equal(t, system+kept, err.Needed)
+	require.Empty(t, err.Limit)
+	require.Equal(t, "Root", err.Path)
+	require.Equal(t, []string{"global"}, elements.AllMeta[string](err.Metadata))
+	require.Equal(t, []int{1, 3}, elements.AllMeta[int](err.Metadata), "the metadata of what was left")
+	if diff := cmp.Diff(rendered(t, root, plenty).Messages, err.Messages); diff != "" {
+		t.Errorf("messages before pruning (-want +got):\n%s", diff)
+	}
+	var largest []string
+	for _, p := range err.Largest {
+		require.True(t, p.Required)
+		largest = append(largest, fmt.Sprintf("%s %d", p.Path, p.Tokens))
+	}
+	require.Equal(t, []string{
+		"Root > SystemMessage 9", "Root > UserMessage > TextChunk#4 5", "Root > SystemMessage > TextChunk 4",
+		"Root > UserMessage > TextChunk#7 4", "Root > UserMessage > TextChunk#6 3",
+	}, largest, "the five largest, and those of one size in order")
+	require.EqualError(t, err, "render: the prompt needs 39 tokens and has 30; the largest pieces that cannot go: "+
+		"Root > SystemMessage (9), Root > UserMessage > TextChunk#4 (5), Root > SystemMessage > TextChunk (4)")
+
+	// One token less than what is needed is too little; what is needed is enough.
+	require.Equal(t, err.Needed, failed[*render.BudgetExceededError](t, root, err.Needed-1).Needed)
+	require.Equal(t, err.Needed, rendered(t, root, err.Needed).Tokens)
+}
+
+func TestBudgetExceededIsFoundByItsType(t *testing.T) {
+	_, err := render.Render(t.Context(), user(need(0, "text")), render.Options{Budget: 1, Tokenizer: runes})
+	over, ok := errors.AsType[*render.BudgetExceededError](fmt.Errorf("no answer: %w", err))
+	require.True(t, ok)
+	require.Equal(t, 7, over.Needed)
+}
+
+// A limit that cannot hold its required pieces is an error of that limit.
+func TestLimitExceeded(t *testing.T) {
+	root := elements.Fragment{
+		user(line("free")),
+		user(wrap(elements.Props{}, elements.TokenLimit{Max: 8, Children: elements.Nodes{need(0, "12345"), chunk(1, "dropped"), need(2, "123")}})),
+	}
+	err := failed[*render.BudgetExceededError](t, root, plenty)
+	require.Equal(t, 8, err.Budget)
+	require.Equal(t, 5+1+3+1, err.Needed)
+	require.Equal(t, "Root > UserMessage#2 > Wrap > TokenLimit", err.Limit)
+	require.Equal(t, err.Limit, err.Path)
+	require.Equal(t, []int{5, 3}, []int{err.Largest[0].Tokens, err.Largest[1].Tokens})
+	require.Len(t, err.Largest, 2, "only what stands in the limit")
+	require.Equal(t, []string{"free", "12345\ndropped\n123"}, texts(err.Messages))
+	require.EqualError(t, err, "render: the prompt needs 10 tokens and has 8 in Root > UserMessage#2 > Wrap > TokenLimit; the largest pieces that cannot go: "+
+		"Root > UserMessage#2 > Wrap > TokenLimit > TextChunk#1 (5), Root > UserMessage#2 > Wrap > TokenLimit > TextChunk#3 (3)")
+
+	around := elements.TokenLimit{Max: 9, Children: elements.Nodes{user(need(0, "1234567"))}}
+	err = failed[*render.BudgetExceededError](t, around, plenty)
+	require.Equal(t, 10, err.Needed)
+	require.Equal(t, "Root > TokenLimit", err.Limit)
+
+	around.Max = 20 // above the budget: passed over
+	err = failed[*render.BudgetExceededError](t, around, 9)
+	require.Empty(t, err.Limit)
+	require.Equal(t, "Root", err.Path)
+}
+
+// Where a candidate before a breakpoint was chosen, the error says in which element nothing was to be found.
+func TestBudgetExceededBeforeABreakpoint(t *testing.T) {
+	err := failed[*render.BudgetExceededError](t, elements.Fragment{
+		userAt(1, line("a"), elements.CacheBreakpoint{}), userAt(2, line("c")),
+	}, 5)
+	require.Equal(t, "Root > UserMessage#1", err.Path)
+	require.Equal(t, 8, err.Needed)
+}
+
+// Rendering a required conversation with tools at any budget gives either an error or every required piece.
+func TestRequiredConversation(t *testing.T) {
+	group := &elements.Group{Name: "last round"}
+	root := elements.Fragment{
+		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("rules")}},
+		userAt(1, line("an example")),
+		elements.AssistantMessage{Props: at(2), ToolCalls: []elements.ToolCall{call("x", group)}, Children: elements.Nodes{elements.Text("thinking aloud")}},
+		elements.KeepWith{Props: at(2), Group: group, Children: elements.Nodes{
+			elements.ToolMessage{Props: elements.Props{Required: true}, ToolCallID: "x", Children: elements.Nodes{elements.Text("42")}},
+		}},
+		userAt(3, line("a question"), line("and what goes with it")),
+	}
+	fits := 0
+	for budget := 1; budget < 100; budget++ {
+		r, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: runes})
+		if err != nil {
+			require.Zero(t, fits, "what fits a budget fits a larger one")
+			continue
+		}
+		fits++
+		require.True(t, slices.ContainsFunc(r.Messages, func(m chat.Message) bool { return m.Text() == "rules" }))
+		require.True(t, slices.ContainsFunc(r.Messages, func(m chat.Message) bool { return m.ToolCallID == "x" && m.Text() == "42" }))
+		require.True(t, slices.ContainsFunc(r.Messages, func(m chat.Message) bool { return len(m.ToolCalls) == 1 && m.ToolCalls[0].ID == "x" }))
+	}
+	require.Equal(t, 100-(3+5)-(3+2)-(3+2), fits)
+}
