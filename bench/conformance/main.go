@@ -8,6 +8,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,7 +81,7 @@ func run(in io.Reader, out io.Writer) error {
 	r := bufio.NewReader(in)
 	for line := 1; ; line++ {
 		data, err := r.ReadBytes('\n')
-		if len(data) > 1 {
+		if len(bytes.TrimSpace(data)) > 0 {
 			var c testCase
 			if err := json.Unmarshal(data, &c); err != nil {
 				return fmt.Errorf("line %d: %w", line, err)
