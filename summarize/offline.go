@@ -136,7 +136,10 @@ func (d *digest) messages(messages []chat.Message) {
 // result notes a call in one line, and its error.
 func (d *digest) result(c chat.ToolCall, m chat.Message) {
 	text := m.Text()
-	outcome := fmt.Sprintf("%d lines", strings.Count(strings.TrimRight(text, "\n"), "\n")+1)
+	outcome := "1 line"
+	if n := strings.Count(strings.TrimRight(text, "\n"), "\n") + 1; n > 1 {
+		outcome = fmt.Sprintf("%d lines", n)
+	}
 	if m.IsError {
 		outcome = "failed"
 		d.add(sectionErrors, fmt.Sprintf("%s: %s", c.Name, oneLine(text, 200)))
@@ -227,7 +230,8 @@ func (d *digest) last(text string) {
 // untagged takes the sting out of the tags that are put around a summary; an answer that holds them is refused.
 var untagged = strings.NewReplacer(summaryOpen, "(conversation-summary)", summaryClose, "(/conversation-summary)")
 
-// pack renders the digest into a number of tokens.
+// pack renders the digest into a number of tokens. Where there are few, lines are cut to about half of them, so that one
+// fits at least.
 func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) {
 	var content elements.Nodes
 	for i, s := range sections {
@@ -236,12 +240,13 @@ func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) 
 		}
 		lines := make(elements.Nodes, len(d.lines[i]))
 		for k, line := range d.lines[i] {
-			lines[k] = elements.TextChunk{Props: elements.Props{Priority: new(k)}, Children: elements.Nodes{elements.Text("- " + untagged.Replace(line))}}
+			lines[k] = elements.TextChunk{Props: elements.Props{Priority: new(k)}, Children: elements.Nodes{elements.Text("- " + oneLine(untagged.Replace(line), 2*limit))}}
 		}
-		content = append(content, elements.Wrap{
-			Props:    elements.Props{Priority: new(s.worth)},
-			Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(s.title)}}, lines},
-		})
+		// A section's title goes with its last line.
+		last, group := len(lines)-1, &elements.Group{Name: s.title}
+		lines[last] = elements.KeepWith{Props: elements.Props{Priority: new(last)}, Group: group, Children: elements.Nodes{lines[last]}}
+		title := elements.KeepWith{Group: group, Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(s.title)}}}}
+		content = append(content, elements.Wrap{Props: elements.Props{Priority: new(s.worth)}, Children: elements.Nodes{title, lines}})
 	}
 	if len(content) == 0 {
 		return "", errors.New("there is nothing to digest")

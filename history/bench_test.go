@@ -1,0 +1,118 @@
+package history_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+)
+
+// long appends entries to a session: turns of a user's message and three rounds with a call and some 400 bytes of
+// output each.
+func long(b *testing.B, s *history.Session, entries int) *history.Session {
+	b.Helper()
+	var messages []chat.Message
+	for i := 0; len(messages) < entries; i++ {
+		switch id := fmt.Sprint(i - i%7); i % 7 {
+		case 0:
+			messages = append(messages, chat.UserMessage("Why does the build fail?"))
+		case 1, 3, 5:
+			messages = append(messages, agentCalls("Let me look.", id+fmt.Sprint(i)))
+		default:
+			messages = append(messages, chat.ToolResult(id+fmt.Sprint(i-1), numberedLines(40)))
+		}
+	}
+	require.NoError(b, s.Append(messages...))
+	return s
+}
+
+func BenchmarkAppend(b *testing.B) {
+	m := chat.UserMessage(numberedLines(40))
+	b.Run("memory", func(b *testing.B) {
+		s := &history.Session{}
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := s.Append(m); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("durable", func(b *testing.B) {
+		s := opened(b, tempFile(b))
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := s.Append(m); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkView(b *testing.B) {
+	b.Run("10000 entries", func(b *testing.B) {
+		s := long(b, &history.Session{}, 10_000)
+		b.ReportAllocs()
+		for b.Loop() {
+			if len(s.View().Turns) == 0 {
+				b.Fatal("there are no turns")
+			}
+		}
+	})
+	b.Run("10000 entries compacted to 100", func(b *testing.B) {
+		s := long(b, &history.Session{}, 10_000)
+		require.NoError(b, s.Compact(summary("so far", s.Entries()[9_898].ID)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if len(s.View().Turns) == 0 {
+				b.Fatal("there are no turns")
+			}
+		}
+	})
+}
+
+func BenchmarkOpen(b *testing.B) {
+	path := tempFile(b)
+	s := long(b, opened(b, path), 10_000)
+	require.NoError(b, s.Close())
+	for name, open := range map[string]func(string) (*history.Session, error){
+		"for writing 10000 entries": history.Open, "for reading 10000 entries": history.Read,
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(content(b, path))))
+			b.ReportAllocs()
+			for b.Loop() {
+				s, err := open(path)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkRenderConversation(b *testing.B) {
+	s := long(b, &history.Session{}, 1_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := render.Render(b.Context(), prompt(s), render.Options{Budget: 1 << 20, Tokenizer: quarter{}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkClip(b *testing.B) {
+	text := numberedLines(100_000)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if history.Clip(quarter{}, text, 10_000, 0.4) == text {
+			b.Fatal("it is not clipped")
+		}
+	}
+}

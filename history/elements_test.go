@@ -1,0 +1,304 @@
+package history_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+)
+
+// say is a text of 25 tokens that starts with a name.
+func say(name string) string { return fmt.Sprintf("%-100s", name+" ") }
+
+func userSays(name string) chat.Message { return chat.UserMessage(say(name)) }
+
+func agentSays(name string) chat.Message { return chat.AssistantMessage(say(name)) }
+
+// agentCalls is an assistant message that says something and calls tools.
+func agentCalls(name string, ids ...string) chat.Message {
+	m := agentSays(name)
+	m.ToolCalls = calls(ids...).ToolCalls
+	return m
+}
+
+// names gives the first word of each message.
+func names(messages []chat.Message) string {
+	var list []string
+	for _, m := range messages {
+		list = append(list, strings.Fields(m.Text())[0])
+	}
+	return strings.Join(list, " ")
+}
+
+// agenda is a session of three turns, the second with parallel calls, the third current.
+func agenda(t testing.TB) *history.Session {
+	t.Helper()
+	return talk(t,
+		userSays("u1"), agentCalls("a1", "c1"), chat.ToolResult("c1", say("t1")), agentSays("a2"),
+		userSays("u2"), agentCalls("a3", "c2", "c3"), chat.ToolResult("c3", say("t3")), chat.ToolResult("c2", say("t2")),
+		userSays("u3"), agentCalls("a4", "c4"), chat.ToolResult("c4", say("t4")), agentCalls("a5", "c5"), chat.ToolResult("c5", say("t5")),
+	)
+}
+
+// shrinking fits a prompt to ever smaller budgets until it does not fit, and gives what was shown.
+func shrinking(t testing.TB, root elements.Node) (shown []string, err error) {
+	t.Helper()
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 1000, Tokenizer: quarter{}})
+	require.NoError(t, err)
+	for budget := 1000; budget > 0; {
+		r, err := layout.Fit(t.Context(), budget)
+		if err != nil {
+			return shown, err
+		}
+		require.LessOrEqual(t, r.Tokens, budget)
+		shown = append(shown, names(r.Messages))
+		budget = r.Tokens - 1
+	}
+	return shown, nil
+}
+
+func TestElementsShowTheSession(t *testing.T) {
+	s := agenda(t)
+	for _, tt := range []struct {
+		rule string
+		root elements.Node
+		want string
+	}{
+		{"the conversation is the turns that are over", history.Conversation{Session: s}, "u1 a1 t1 a2 u2 a3 t2 t3"},
+		{"the request is the current turn's user message", history.Request{Session: s}, "u3"},
+		{"the rounds are those of the current turn", history.Rounds{Session: s}, "a4 t4 a5 t5"},
+		{"a prompt shows all", prompt(s), "You u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			require.Equal(t, tt.want, names(rendered(t, tt.root, 1000)))
+			require.NoError(t, s.Append()) // nothing changes by nothing
+			require.Equal(t, tt.want, names(rendered(t, tt.root, 1000)))
+		})
+	}
+	t.Run("a compaction stands before all", func(t *testing.T) {
+		s := agenda(t)
+		require.NoError(t, s.Compact(history.Compaction{FirstKept: "e6", Messages: []chat.Message{userSays("S1"), userSays("S2")}}))
+		require.Equal(t, "You S1 S2 u2 a3 t2 t3 u3 a4 t4 a5 t5", names(rendered(t, prompt(s), 1000)))
+	})
+	t.Run("a session that starts with the assistant", func(t *testing.T) {
+		s := talk(t, agentSays("a1"))
+		require.Equal(t, "You a1", names(rendered(t, prompt(s), 1000)))
+		require.NoError(t, s.Append(userSays("u1")))
+		require.Equal(t, "You a1 u1", names(rendered(t, prompt(s), 1000)))
+	})
+	t.Run("nothing said is nothing shown", func(t *testing.T) {
+		require.Equal(t, "You", names(rendered(t, prompt(&history.Session{}), 1000)))
+	})
+}
+
+func TestElementsNeedASession(t *testing.T) {
+	for path, e := range map[string]elements.Node{
+		"Root > Conversation": history.Conversation{}, "Root > Request": history.Request{}, "Root > Rounds": history.Rounds{},
+	} {
+		_, err := render.Render(t.Context(), e, render.Options{Budget: 100, Tokenizer: quarter{}})
+		require.ErrorIs(t, err, history.ErrNoSession)
+		at, ok := errors.AsType[*render.ElementError](err)
+		require.True(t, ok)
+		require.Equal(t, path, at.Path)
+	}
+}
+
+func TestHistoryIsRequiredByDefault(t *testing.T) {
+	s := agenda(t)
+	for _, tt := range []struct {
+		rule string
+		root elements.Node
+		path string
+	}{
+		{"a conversation", history.Conversation{Session: s}, "Root > Conversation"},
+		{"a request", history.Request{Session: s}, "Root > Request"},
+		{"rounds", history.Rounds{Session: s}, "Root > Rounds"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			shown, err := shrinking(t, tt.root)
+			require.Len(t, shown, 1, "all or nothing")
+			over, ok := errors.AsType[*render.BudgetExceededError](err)
+			require.True(t, ok)
+			require.Equal(t, over.Budget+1, over.Needed, "it fits to the last token")
+			require.True(t, strings.HasPrefix(over.Largest[0].Path, tt.path), over.Largest[0].Path)
+			require.True(t, over.Largest[0].Required)
+		})
+	}
+}
+
+func TestEverythingElseGoesBeforeRequiredHistory(t *testing.T) {
+	s := agenda(t)
+	root := append(prompt(s), elements.UserMessage{
+		Props:    elements.Props{Priority: new(1 << 30)},
+		Children: elements.Nodes{elements.Text(say("extra"))},
+	})
+	shown, err := shrinking(t, root)
+	require.Equal(t, []string{
+		"You u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5 extra",
+		"You u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5",
+		"u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5",
+	}, shown)
+	_, ok := errors.AsType[*render.BudgetExceededError](err)
+	require.True(t, ok)
+}
+
+func TestDroppableHistoryLosesTheOldestFirst(t *testing.T) {
+	system := elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You")}}
+	for _, tt := range []struct {
+		rule    string
+		compact history.Compaction
+		root    func(*history.Session) elements.Node
+		want    []string
+	}{
+		{
+			"a user message goes after its rounds, parallel calls with all their results", history.Compaction{},
+			func(s *history.Session) elements.Node { return history.Conversation{Session: s, Droppable: true} },
+			[]string{"u1 a1 t1 a2 u2 a3 t2 t3", "u1 a2 u2 a3 t2 t3", "u1 u2 a3 t2 t3", "u2 a3 t2 t3", "u2", ""},
+		},
+		{
+			"rounds of the current turn", history.Compaction{},
+			func(s *history.Session) elements.Node { return history.Rounds{Session: s, Droppable: true} },
+			[]string{"a4 t4 a5 t5", "a5 t5", ""},
+		},
+		{
+			"what was compacted goes last of the conversation",
+			history.Compaction{Messages: []chat.Message{userSays("S1"), userSays("S2")}, FirstKept: "e4"},
+			func(s *history.Session) elements.Node { return history.Conversation{Session: s, Droppable: true} },
+			[]string{"S1 S2 u1 a2 u2 a3 t2 t3", "S1 S2 u1 u2 a3 t2 t3", "S1 S2 u2 a3 t2 t3", "S1 S2 u2", "S1 S2", "S2", ""},
+		},
+		{
+			"the current turn is kept where it is required", history.Compaction{},
+			func(s *history.Session) elements.Node {
+				return elements.Fragment{
+					system, history.Conversation{Session: s, Droppable: true}, history.Request{Session: s}, history.Rounds{Session: s},
+				}
+			},
+			[]string{
+				"You u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5", "You u1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5", "You u1 u2 a3 t2 t3 u3 a4 t4 a5 t5",
+				"You u2 a3 t2 t3 u3 a4 t4 a5 t5", "You u2 u3 a4 t4 a5 t5", "You u3 a4 t4 a5 t5",
+			},
+		},
+		{
+			"the conversation goes before the rounds where its priority is lower", history.Compaction{},
+			func(s *history.Session) elements.Node {
+				return elements.Fragment{
+					history.Conversation{Session: s, Droppable: true, Props: elements.Props{Priority: new(1)}},
+					history.Request{Session: s},
+					history.Rounds{Session: s, Droppable: true, Props: elements.Props{Priority: new(2)}},
+				}
+			},
+			[]string{
+				"u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5", "u1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5", "u1 u2 a3 t2 t3 u3 a4 t4 a5 t5",
+				"u2 a3 t2 t3 u3 a4 t4 a5 t5", "u2 u3 a4 t4 a5 t5", "u3 a4 t4 a5 t5", "u3 a5 t5", "u3",
+			},
+		},
+		{
+			"a request stays", history.Compaction{},
+			func(s *history.Session) elements.Node {
+				return elements.Fragment{history.Conversation{Session: s, Droppable: true}, history.Request{Session: s}}
+			},
+			[]string{
+				"u1 a1 t1 a2 u2 a3 t2 t3 u3", "u1 a2 u2 a3 t2 t3 u3", "u1 u2 a3 t2 t3 u3", "u2 a3 t2 t3 u3", "u2 u3", "u3",
+			},
+		},
+		{
+			"Required wins over Droppable", history.Compaction{},
+			func(s *history.Session) elements.Node {
+				return history.Rounds{Session: s, Droppable: true, Props: elements.Props{Required: true}}
+			},
+			[]string{"a4 t4 a5 t5"},
+		},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			s := agenda(t)
+			if tt.compact.Messages != nil {
+				require.NoError(t, s.Compact(tt.compact))
+			}
+			shown, _ := shrinking(t, tt.root(s))
+			equal(t, tt.want, shown)
+		})
+	}
+}
+
+func TestHistoryTakesItsPriorityAmongOthers(t *testing.T) {
+	s := agenda(t)
+	root := elements.Fragment{
+		elements.UserMessage{Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{elements.Text(say("low"))}},
+		history.Conversation{Session: s, Droppable: true, Props: elements.Props{Priority: new(20)}},
+		elements.UserMessage{Props: elements.Props{Priority: new(30)}, Children: elements.Nodes{elements.Text(say("high"))}},
+	}
+	shown, _ := shrinking(t, root)
+	require.Equal(t, "low u1 a1 t1 a2 u2 a3 t2 t3 high", shown[0])
+	require.Equal(t, "u1 a1 t1 a2 u2 a3 t2 t3 high", shown[1])
+	require.Equal(t, []string{"u2 high", "high"}, shown[len(shown)-3:len(shown)-1])
+}
+
+func TestReportNamesTheElements(t *testing.T) {
+	s := agenda(t)
+	root := elements.Fragment{history.Conversation{Session: s, Droppable: true}, history.Request{Session: s}}
+	r, err := render.Render(t.Context(), root, render.Options{Budget: 200, Tokenizer: quarter{}})
+	require.NoError(t, err)
+	require.NotEmpty(t, r.Report.Dropped())
+	for _, p := range r.Report.Dropped() {
+		require.True(t, strings.HasPrefix(p.Path, "Root > Conversation > Chunk"), p.Path)
+		require.Equal(t, render.ReasonChunk, p.Dropped)
+	}
+}
+
+func TestOneSessionMayStandInATreeTwice(t *testing.T) {
+	s := agenda(t)
+	root := elements.Fragment{history.Request{Session: s}, history.Conversation{Session: s}, history.Request{Session: s}}
+	require.Equal(t, "u3 u1 a1 t1 a2 u2 a3 t2 t3 u3", names(rendered(t, root, 1000)))
+}
+
+func TestCancelledContextEndsTheRender(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	cancel(enough)
+	_, err := render.Render(ctx, prompt(agenda(t)), render.Options{Budget: 1000, Tokenizer: quarter{}})
+	require.ErrorIs(t, err, enough)
+}
+
+// What a model is sent of a session with a bit of everything, at a window that is small for it.
+func TestPromptOfAWholeSession(t *testing.T) {
+	speaking := func(text string, ids ...string) chat.Message {
+		m := chat.AssistantMessage(text)
+		m.ToolCalls = calls(ids...).ToolCalls
+		return m
+	}
+	failed := chat.ToolResult("c4", "exit status 1\n"+numberedLines(60))
+	failed.IsError = true
+	write := chat.Message{
+		Role: chat.RoleAssistant,
+		Content: chat.Parts{
+			chat.Thinking{Text: "Write it anew.", Signature: "c2ln"},
+			chat.Text("I write the file."),
+		},
+		ToolCalls: []chat.ToolCall{{ID: "c5", Name: "write", Arguments: `{"path":"main.go","text":` + quoted(numberedLines(60)) + `,"mode":420}`}},
+	}
+	s := talk(t,
+		chat.UserMessage("What is in here?"),
+		speaking("Let me look.", "c1", "c2"), chat.ToolResult("c2", "main.go"), chat.ToolResult("c1", ""),
+		chat.AssistantMessage("A Go module."),
+		chat.UserMessage("Why does it not build?"),
+		speaking("I build it.", "c4"), failed,
+		said(chat.Thinking{Text: "Cut off"}),
+		write,
+		chat.UserMessage("Stop. Which line is wrong?"),
+		speaking("Reading.", "c6", "c7"), chat.ToolResult("c7", numberedLines(400)),
+	)
+	golden(t, "prompt.txt", dump(rendered(t, prompt(s), 1200)))
+	require.NoError(t, s.Compact(summary("<summary>\nThe user asked what is in here: a Go module.\n</summary>", "e10")))
+	golden(t, "prompt-compacted.txt", dump(rendered(t, prompt(s), 1200)))
+	r, err := render.Render(t.Context(), prompt(s), render.Options{Budget: 1200, Tokenizer: quarter{}})
+	require.NoError(t, err)
+	require.NoError(t, chat.Validate(r.Messages))
+}

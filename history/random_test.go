@@ -1,0 +1,462 @@
+package history_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+)
+
+// sayer makes random sessions. Each message is told by its number: user messages and texts of the assistant start with
+// it, calls have it in their ids.
+type sayer struct {
+	*rand.Rand
+	session  *history.Session
+	appended []chat.Message
+	open     []string // calls without a result
+	pending  []chat.Message
+	number   int
+	marks    bool // cache breakpoints stand in the messages
+}
+
+func (s *sayer) chance(of int) bool { return s.IntN(of) == 0 }
+
+// add says a message, most often at once, now and then together with the next.
+func (s *sayer) add(t testing.TB, m chat.Message) {
+	t.Helper()
+	s.pending = append(s.pending, m)
+	if !s.chance(4) {
+		s.flush(t)
+	}
+}
+
+func (s *sayer) flush(t testing.TB) {
+	t.Helper()
+	require.NoError(t, s.session.Append(s.pending...))
+	s.appended = append(s.appended, s.pending...)
+	s.pending = nil
+}
+
+// text is a few words, now and then many, and now and then no UTF-8.
+func (s *sayer) text() string {
+	switch s.IntN(12) {
+	case 0:
+		return numberedLines(s.IntN(100))
+	case 1:
+		return strings.Repeat("中文🙂", s.IntN(100)) + "\xff\n"
+	case 2:
+		return strings.Repeat("\x80", s.IntN(200))
+	case 3:
+		return " <b> & \t\n"
+	}
+	return strings.Repeat("word ", s.IntN(20))
+}
+
+func (s *sayer) name(kind string) string {
+	s.number++
+	return fmt.Sprintf("%s%d ", kind, s.number)
+}
+
+func (s *sayer) mark(parts chat.Parts) chat.Parts {
+	if s.marks && s.chance(6) {
+		parts = append(parts, chat.CacheBreakpoint{Type: "ephemeral"})
+	}
+	return parts
+}
+
+func (s *sayer) user(t testing.TB) {
+	t.Helper()
+	parts := chat.Parts{chat.Text(s.name("u") + s.text())}
+	if s.chance(8) {
+		parts = append(parts, chat.Text(""), chat.Image{URL: "https://example.com/a.png"}, chat.Text(s.text()))
+	}
+	s.add(t, chat.Message{Role: chat.RoleUser, Content: s.mark(parts)})
+}
+
+// round is an assistant's message and, most often, its results.
+func (s *sayer) round(t testing.TB, ended bool) {
+	t.Helper()
+	name := s.name("a")
+	m := chat.Message{Role: chat.RoleAssistant}
+	if s.chance(3) {
+		m.Content = append(m.Content, chat.Thinking{Text: s.word(), Signature: []string{"sig", ""}[s.IntN(2)]})
+	}
+	if s.chance(8) {
+		m.Content = append(m.Content, chat.Thinking{Encrypted: "b3Bh"}, chat.Opaque{Value: json.RawMessage(`{"k":1}`), Tokens: 5}, chat.Text(name))
+	}
+	if !s.chance(4) {
+		m.Content = append(m.Content, chat.Text(name+s.text()), chat.Text([]string{"", " \n", s.text()}[s.IntN(3)]))
+	}
+	m.Content = s.mark(m.Content)
+	if ended || !s.chance(4) {
+		for i := range 1 + s.IntN(4)*s.IntN(2) {
+			c := chat.ToolCall{ID: fmt.Sprintf("%s-%d", strings.TrimSpace(name), i), Name: "run", Arguments: s.arguments()}
+			if !ended && s.chance(10) {
+				c.Name = ""
+			}
+			m.ToolCalls = append(m.ToolCalls, c)
+			s.open = append(s.open, c.ID)
+		}
+	}
+	s.add(t, m)
+	for len(s.open) > 0 && !s.chance(6) {
+		s.result(t)
+	}
+}
+
+func (s *sayer) word() string { return strings.Repeat("hm ", 1+s.IntN(5)) }
+
+func (s *sayer) arguments() string {
+	switch s.IntN(8) {
+	case 0:
+		return ""
+	case 1:
+		return `{"cut":"` + s.word()
+	case 2:
+		return `{"text":` + quoted(numberedLines(s.IntN(200))) + `,"mode":1}`
+	case 3:
+		return "[" + strings.Repeat("1,", s.IntN(500)) + "1]"
+	}
+	return `{"path":"a.go"}`
+}
+
+// result answers one of the open calls, most often the last.
+func (s *sayer) result(t testing.TB) {
+	t.Helper()
+	i := len(s.open) - 1
+	if s.chance(3) {
+		i = s.IntN(len(s.open))
+	}
+	parts := chat.Parts{chat.Text(s.text())}
+	switch s.IntN(8) {
+	case 0:
+		parts = nil
+	case 1:
+		parts = chat.Parts{chat.Image{URL: "https://example.com/a.png"}, chat.Text(s.text())}
+	case 2:
+		parts = chat.Parts{chat.Text(numberedLines(s.IntN(500)))}
+	}
+	s.add(t, chat.Message{Role: chat.RoleTool, ToolCallID: s.open[i], IsError: s.chance(5), Content: s.mark(parts)})
+	s.open = slices.Delete(s.open, i, i+1)
+}
+
+// compact replaces what was said before some entry, if that is a place to cut.
+func (s *sayer) compact(t testing.TB) {
+	t.Helper()
+	s.flush(t)
+	c := summary(s.name("S")+s.text(), "")
+	if s.chance(3) {
+		c.Messages = append(c.Messages, chat.UserMessage(s.name("S")))
+	}
+	entries := s.session.Entries()
+	if len(entries) > 0 && !s.chance(4) {
+		c.FirstKept = entries[s.IntN(len(entries))].ID
+	}
+	if s.session.Compact(c) == nil {
+		s.appended = append(s.appended, chat.Message{})
+	} else {
+		equal(t, entries, s.session.Entries())
+	}
+}
+
+// talkAtRandom makes a session that ends with a user's message or a tool's.
+func talkAtRandom(t testing.TB, r *rand.Rand) *sayer {
+	t.Helper()
+	s := &sayer{Rand: r, session: &history.Session{}, marks: r.IntN(6) == 0}
+	if !s.chance(8) {
+		s.user(t)
+	}
+	for range s.IntN(20) {
+		switch {
+		case s.chance(4):
+			s.user(t)
+		case s.chance(10):
+			s.compact(t)
+		case len(s.open) > 0 && s.chance(4):
+			s.result(t)
+		default:
+			s.round(t, false)
+		}
+	}
+	if s.chance(2) {
+		s.user(t)
+	} else {
+		if turns := s.session.View().Turns; len(turns) == 0 || turns[len(turns)-1].User.ID == "" {
+			s.user(t)
+		}
+		s.round(t, true)
+	}
+	s.flush(t)
+	return s
+}
+
+// naiveShape is what [shape] gives of the view, worked out the slow way from the entries.
+func naiveShape(entries []history.Entry) string {
+	boundary := 0
+	var compacted []chat.Message
+	for i, e := range entries {
+		if e.Type != history.TypeCompaction {
+			continue
+		}
+		compacted, boundary = e.Compaction.Messages, i+1
+		for k := range entries {
+			if entries[k].ID == e.Compaction.FirstKept {
+				boundary = k
+			}
+		}
+	}
+	role := func(i int) chat.Role { return entries[i].Message.Role }
+	starts := []int{-1}
+	for i := range entries {
+		if role(i) == chat.RoleUser {
+			starts = append(starts, i)
+		}
+	}
+	var turns []string
+	for _, m := range compacted {
+		turns = append(turns, m.Text())
+	}
+	for n, start := range starts {
+		end := len(entries)
+		if n+1 < len(starts) {
+			end = starts[n+1]
+		}
+		turn := ":"
+		if start >= 0 {
+			turn = entries[start].ID + ":"
+		}
+		rounds := 0
+		for i := start + 1; i < end; i++ {
+			if role(i) != chat.RoleAssistant || i < boundary {
+				continue
+			}
+			rounds++
+			var results []string
+			for k := i + 1; k < len(entries); k++ {
+				if role(k) == chat.RoleTool && slices.ContainsFunc(entries[i].Message.ToolCalls, func(c chat.ToolCall) bool {
+					return c.ID == entries[k].Message.ToolCallID
+				}) {
+					results = append(results, entries[k].ID)
+				}
+			}
+			turn += fmt.Sprintf(" %s(%s)", entries[i].ID, strings.Join(results, " "))
+		}
+		last := n == len(starts)-1
+		if rounds > 0 || start >= 0 && (start >= boundary || last) {
+			turns = append(turns, turn)
+		}
+	}
+	return strings.Join(turns, " | ")
+}
+
+// told is the name of a message that was sent, "" for a tool's.
+func told(m chat.Message) string {
+	switch {
+	case m.Role == chat.RoleTool:
+		return ""
+	case len(m.ToolCalls) > 0:
+		name, _, _ := strings.Cut(m.ToolCalls[0].ID, "-")
+		return name
+	}
+	return strings.Fields(m.Text())[0]
+}
+
+// units names what of a view is sent, each user message and round, in the order in which it is dropped: of each turn the
+// rounds, then the user's message, and what was compacted last.
+func units(v history.View, limits history.Limits, window int) (conversation, request, rounds []string) {
+	for i, turn := range v.Turns {
+		into := &conversation
+		if i == len(v.Turns)-1 {
+			into = &rounds
+		}
+		for _, r := range turn.Rounds {
+			if messages := r.Messages(limits, in(window)); len(messages) > 0 {
+				*into = append(*into, told(messages[0]))
+			}
+		}
+		if m, ok := turn.Message(); ok {
+			if i == len(v.Turns)-1 {
+				into = &request
+			}
+			*into = append(*into, told(m))
+		}
+	}
+	for _, m := range v.Compacted {
+		conversation = append(conversation, told(m))
+	}
+	return conversation, request, rounds
+}
+
+// requireSuffix checks that of units in the order in which they are dropped the first ones have gone, and no others.
+func requireSuffix(t testing.TB, units []string, shown map[string]bool, droppable bool) {
+	t.Helper()
+	for i, u := range units {
+		if i > 0 && shown[units[i-1]] && !shown[u] {
+			t.Fatalf("%s went before %s", u, units[i-1])
+		}
+		if !droppable && !shown[u] {
+			t.Fatalf("%s went though it is required", u)
+		}
+	}
+}
+
+// requireWhatHolds checks what is promised of any session at any budget.
+func requireWhatHolds(t testing.TB, seed uint64) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 1))
+	s := talkAtRandom(t, r)
+
+	entries := s.session.Entries()
+	require.Len(t, entries, len(s.appended))
+	for i, e := range entries {
+		if e.Type == history.TypeMessage {
+			equal(t, s.appended[i], e.Message)
+		}
+	}
+	view := s.session.View()
+	require.Equal(t, naiveShape(entries), shape(view))
+
+	window := 100 + r.IntN(4000)
+	limits := history.Limits{Results: r.Float64(), Arguments: r.Float64(), Head: r.Float64()}
+	if r.IntN(2) == 0 {
+		limits = history.Limits{}
+	}
+	conversation := history.Conversation{Session: s.session, Limits: limits, Droppable: r.IntN(3) > 0}
+	rounds := history.Rounds{Session: s.session, Limits: limits, Droppable: r.IntN(2) > 0}
+	if r.IntN(2) == 0 {
+		conversation.Priority, rounds.Priority = new(r.IntN(3)), new(r.IntN(3))
+	}
+	root := elements.Fragment{
+		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
+		conversation,
+		history.Request{Session: s.session},
+		rounds,
+	}
+	opts := render.Options{Budget: 1 << 30, Window: window, Tokenizer: quarter{}}
+	if r.IntN(4) == 0 {
+		opts.LowWater = 0.7
+	}
+	layout, err := render.Lay(t.Context(), root, opts)
+	require.NoError(t, err)
+	full, err := layout.Fit(t.Context(), opts.Budget)
+	require.NoError(t, err)
+	inConversation, inRequest, inRounds := units(view, limits, window)
+	require.Len(t, slices.DeleteFunc(tell(full.Messages), func(name string) bool { return name == "" }),
+		1+len(inConversation)+len(inRequest)+len(inRounds))
+
+	for range 8 {
+		budget := 1 + r.IntN(full.Tokens*11/10)
+		result, err := layout.Fit(t.Context(), budget)
+		if err != nil {
+			over, ok := errors.AsType[*render.BudgetExceededError](err)
+			require.True(t, ok, "the error is %v", err)
+			require.Greater(t, over.Needed, budget)
+			continue
+		}
+		require.LessOrEqual(t, result.Tokens, budget)
+		tokens := 0
+		for _, m := range result.Messages {
+			tokens += quarter{}.CountMessage(m)
+		}
+		require.Equal(t, tokens, result.Tokens)
+		sent := result.Messages
+		if s.marks { // what stands before a cache breakpoint stays longer, so that the last may go before it
+			sent = append(slices.Clone(sent), chat.UserMessage("next"))
+		}
+		require.NoError(t, chat.Validate(sent))
+		if len(view.Compacted) > 0 || view.Turns[0].User.ID != "" {
+			require.Equal(t, chat.RoleUser, result.Messages[1].Role, "the first message after the system's")
+		}
+		shown := map[string]bool{}
+		for _, name := range tell(result.Messages) {
+			require.False(t, name != "" && shown[name], "%s is shown twice", name)
+			shown[name] = true
+		}
+		requireSuffix(t, inRequest, shown, false)
+		if !s.marks {
+			requireSuffix(t, inConversation, shown, conversation.Droppable)
+			requireSuffix(t, inRounds, shown, rounds.Droppable)
+		}
+		again, err := layout.Fit(t.Context(), budget)
+		require.NoError(t, err)
+		equal(t, result.Messages, again.Messages)
+	}
+	equal(t, entries, s.session.Entries())
+}
+
+// tell names messages.
+func tell(messages []chat.Message) []string {
+	list := make([]string, len(messages))
+	for i, m := range messages {
+		list[i] = told(m)
+	}
+	return list
+}
+
+func TestAnySessionAtAnyBudget(t *testing.T) {
+	for seed := range uint64(500) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { requireWhatHolds(t, seed) })
+	}
+}
+
+func FuzzSession(f *testing.F) {
+	f.Add(uint64(0))
+	f.Fuzz(func(t *testing.T, seed uint64) { requireWhatHolds(t, seed) })
+}
+
+// A random session that is written, and opened again now and then, is the same as one in memory.
+func TestAnySessionOnDisk(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		memory := talkAtRandom(t, r).session
+		path := tempFile(t)
+		s, err := history.Open(path)
+		require.NoError(t, err)
+		for _, e := range memory.Entries() {
+			if e.Type == history.TypeCompaction {
+				require.NoError(t, s.Compact(e.Compaction))
+			} else {
+				require.NoError(t, s.Append(e.Message))
+			}
+			if r.IntN(8) == 0 {
+				require.NoError(t, s.Close())
+				s, err = history.Open(path)
+				require.NoError(t, err)
+			}
+		}
+		require.Equal(t, shape(memory.View()), shape(s.View()))
+		require.Equal(t, renderedIn(t, t.Context(), prompt(memory)), renderedIn(t, t.Context(), prompt(s)))
+		requireChained(t, s)
+		require.NoError(t, s.Close())
+	}
+}
+
+// A preview of any compaction that is taken is what is shown once it was made.
+func TestAnyPreview(t *testing.T) {
+	tried := 0
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		s := talkAtRandom(t, r).session
+		entries := s.Entries()
+		c := summary("tried", entries[r.IntN(len(entries))].ID)
+		if r.IntN(4) == 0 {
+			c.FirstKept = ""
+		}
+		preview := renderedIn(t, history.Preview(t.Context(), s, c), prompt(s))
+		if s.Compact(c) == nil {
+			tried++
+			require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))
+		}
+	}
+	require.Greater(t, tried, 50)
+}

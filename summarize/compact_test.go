@@ -1,0 +1,479 @@
+package summarize_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+func TestPromptThatFitsAsksNoModel(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.say(rounds(1, 5, roundTokens)...)
+	got := d.messages()
+	equal(t, said(d.Session), got[1:])
+	require.Empty(t, d.requests())
+	require.Empty(t, *d.events)
+	require.Empty(t, compactions(d.Session))
+}
+
+func TestPromptThatExactlyFitsAsksNoModel(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.Budget = count(quarter{}, append(said(d.Session), chat.SystemMessage("You are a coding agent.")))
+	d.messages()
+	require.Empty(t, d.requests())
+
+	d.Budget--
+	d.answers(summarize.SaySummary("short"))
+	d.messages()
+	require.Len(t, d.requests(), 1)
+}
+
+func TestOverflowIsSummarisedOnce(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.answers(summarize.SaySummary("Five files were read."))
+	all := said(d.Session)
+
+	got := d.messages()
+	equal(t, []chat.Message{
+		chat.SystemMessage("You are a coding agent."),
+		chat.UserMessage("<conversation-summary>\nFive files were read.\n</conversation-summary>"),
+		chat.UserMessage(task), // of the current turn, byte for byte
+		all[11], all[12],       // the newest round, word for word
+	}, got)
+
+	request := d.request().Messages
+	equal(t, all[:11], request[1:len(request)-1]) // the round that overflowed is not in the request
+	require.NotContains(t, text(request), output(6, 1)[:12])
+
+	done := compactions(d.Session)
+	require.Len(t, done, 1)
+	require.Equal(t, "e12", done[0].FirstKept)
+	require.Equal(t, "full", done[0].Mode)
+	require.Equal(t, count(quarter{}, all)+count(quarter{}, got[:1]), done[0].TokensBefore)
+	require.Equal(t, count(quarter{}, got), done[0].TokensAfter)
+	equal(t, got[1:2], done[0].Messages)
+
+	equal(t, []summarize.Event{
+		{Kind: summarize.EventStarted, Covered: 6, Kept: 1, TokensBefore: done[0].TokensBefore},
+		{Kind: summarize.EventDone, Mode: summarize.ModeFull, Covered: 6, Kept: 1, TokensBefore: done[0].TokensBefore, TokensAfter: done[0].TokensAfter},
+	}, *d.events)
+
+	equal(t, got, d.messages())
+	require.Len(t, d.requests(), 1, "what fits again is not summarised again")
+	equal(t, all, said(d.Session))
+}
+
+func TestWhatIsKept(t *testing.T) {
+	turn := func(n int) []chat.Message {
+		return append([]chat.Message{chat.UserMessage(fmt.Sprintf("Question %d?", n))}, rounds(10*n+1, 10*n+3, 400)...)
+	}
+	for _, c := range []struct {
+		name      string
+		messages  []chat.Message
+		keep      float64
+		firstKept string
+		shown     []int // outputs in the prompt
+		asked     []int // outputs in the request
+		users     []string
+	}{{
+		name:     "the newest round, of the current turn, and its user message",
+		messages: append(append(append(turn(1), turn(2)...), turn(3)...), round(34, 800)...), firstKept: "e22",
+		shown: []int{34}, asked: []int{11, 12, 13, 21, 22, 23, 31, 32, 33}, users: []string{"Question 3?"},
+	}, {
+		name:     "the user message alone, where it is the newest",
+		messages: append(append(append(turn(1), turn(2)...), turn(3)...), chat.UserMessage("Question 4?"+words(600))), firstKept: "e22",
+		shown: nil, asked: []int{11, 12, 13, 21, 22, 23, 31, 32, 33}, users: []string{"Question 4?"},
+	}, {
+		name:     "more rounds, where Keep says so",
+		messages: append(append(append(turn(1), turn(2)...), turn(3)...), round(34, 800)...), keep: 0.41, firstKept: "e18",
+		shown: []int{32, 33, 34}, asked: []int{11, 12, 13, 21, 22, 23, 31}, users: []string{"Question 3?"},
+	}, {
+		name:     "a turn before, from the middle on, with its user message",
+		messages: append(append(append(turn(1), turn(2)...), turn(3)...), round(34, 800)...), keep: 0.65, firstKept: "e13",
+		shown: []int{23, 31, 32, 33, 34}, asked: []int{11, 12, 13, 21, 22}, users: []string{"Question 2?", "Question 3?"},
+	}, {
+		name:     "the newest round alone, where what Keep asks for leaves no room for a summary",
+		messages: append(append(append(turn(1), turn(2)...), turn(3)...), round(34, 800)...), keep: 0.95, firstKept: "e22",
+		shown: []int{34}, asked: []int{11, 12, 13, 21, 22, 23, 31, 32, 33}, users: []string{"Question 3?"},
+	}, {
+		name:     "the newest round, whatever Keep says, even where it is larger",
+		messages: append(append(turn(1), turn(2)...), round(24, 1900)...), keep: 0.1, firstKept: "e15",
+		shown: []int{24}, asked: []int{11, 12, 13, 21, 22, 23}, users: []string{"Question 2?"},
+	}} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t, c.messages...)
+			d.ModelBudget = 2 * budget
+			d.Policy.Keep = c.keep
+			d.answers(summarize.SaySummary("It went well."))
+			got := d.messages()
+			require.Equal(t, c.firstKept, compactions(d.Session)[0].FirstKept)
+			require.Equal(t, c.shown, outputs(text(got)))
+			require.Equal(t, c.asked, outputs(text(d.request().Messages)))
+			var users []string
+			for _, m := range got[2:] {
+				if m.Role == chat.RoleUser {
+					users = append(users, m.Text()[:11])
+				}
+			}
+			require.Equal(t, c.users, users)
+			require.NoError(t, chat.Validate(d.request().Messages))
+		})
+	}
+}
+
+func TestRequestInFullMode(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.Tools = []chat.Tool{{Name: "read", Description: "Reads a file.", Parameters: json.RawMessage(`{"type":"object"}`)}}
+	d.answers(summarize.SaySummary("short"))
+	d.messages()
+
+	r := d.request()
+	require.NoError(t, chat.Validate(r.Messages))
+	equal(t, d.Tools, r.Tools)
+	require.Equal(t, chat.ToolChoiceNone, r.ToolChoice)
+	require.NotNil(t, r.Temperature)
+	require.Zero(t, *r.Temperature)
+	require.LessOrEqual(t, count(quarter{}, r.Messages), budget, "ModelBudget defaults to Budget")
+	require.Equal(t, chat.RoleSystem, r.Messages[0].Role)
+
+	last := r.Messages[len(r.Messages)-1]
+	require.Equal(t, chat.RoleUser, last.Role)
+	for i, title := range []string{
+		"Conversation Overview", "Technical Foundation", "Codebase Status", "Problem Resolution",
+		"Progress Tracking", "Active Work State", "Recent Operations", "Continuation Plan",
+	} {
+		require.Contains(t, last.Text(), fmt.Sprintf("\n%d. %s: ", i+1, title))
+	}
+	require.Contains(t, last.Text(), "Do not call tools")
+	room := hint(t, last.Text())
+	require.Less(t, room, budget/5)
+	require.GreaterOrEqual(t, r.MaxTokens, 2*room, "the analysis needs room too")
+}
+
+// hint is the room for a summary that a request names.
+func hint(t testing.TB, request string) int {
+	t.Helper()
+	m := regexp.MustCompile(`room for (\d+) tokens at the most`).FindStringSubmatch(request)
+	require.NotNil(t, m, "the request names no room: %s", request)
+	var n int
+	fmt.Sscan(m[1], &n)
+	return n
+}
+
+func TestRequestWithoutTools(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.Policy = summarize.Policy{}
+	d.answers(summarize.SaySummary("short"))
+	d.messages()
+	require.Empty(t, d.request().Tools)
+	require.Equal(t, chat.ToolChoiceAuto, d.request().ToolChoice, "a provider refuses a choice without tools")
+	require.Nil(t, d.request().Temperature, "the zero policy leaves it to the model")
+}
+
+func TestRequestShowsRoundsAsThePromptDoes(t *testing.T) {
+	long := round(1, 3*budget) // cut to half of the window in the prompt
+	d := newDesk(t, append(append([]chat.Message{chat.UserMessage(task)}, long...), rounds(2, 4, roundTokens)...)...)
+	d.ModelBudget = 10 * budget
+	d.answers(summarize.SaySummary("short"))
+	over, err := render.Render(t.Context(), prompt(d.Session), render.Options{Budget: 10 * budget, Window: budget, Tokenizer: quarter{}})
+	require.NoError(t, err)
+	d.messages()
+	request := d.request().Messages
+	equal(t, over.Messages[1:len(over.Messages)-2], request[1:len(request)-1])
+	require.Contains(t, text(request), "tokens cut here")
+}
+
+func TestRequestShowsRoundsByTheLimitsOfTheCompactor(t *testing.T) {
+	d := newDesk(t, append(overflowing(), round(7, roundTokens)...)...)
+	d.Limits = history.Limits{Results: 0.05}
+	d.answers(summarize.SaySummary("short"))
+	d.messages()
+	for _, m := range d.request().Messages {
+		if m.Role == chat.RoleTool {
+			require.LessOrEqual(t, quarter{}.CountText(m.Text()), budget/20)
+		}
+	}
+}
+
+func TestRequestRepairsWhatWasCutShort(t *testing.T) {
+	interrupted := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
+		{ID: "a", Name: "read", Arguments: `{"path":"a"}`}, {ID: "b", Name: "read", Arguments: `{"path":"b"}`},
+	}}
+	d := newDesk(t, chat.UserMessage("Go on."), interrupted, chat.ToolResult("b", "text of b"), chat.UserMessage(" "),
+		chat.Message{Role: chat.RoleAssistant}, chat.UserMessage(task))
+	d.say(rounds(1, 6, roundTokens)...)
+	d.answers(summarize.SaySummary("short"))
+	d.messages()
+	require.NoError(t, chat.Validate(d.request().Messages))
+}
+
+func TestSecondCompactionCompoundsTheFirst(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.answers(summarize.SaySummary("The first summary."), summarize.SaySummary("The second summary."))
+	d.messages()
+	d.say(rounds(7, 11, roundTokens)...)
+	all := said(d.Session)
+	got := d.messages()
+
+	require.Len(t, d.requests(), 2)
+	second := d.requests()[1].Messages
+	equal(t, chat.UserMessage("<conversation-summary>\nThe first summary.\n</conversation-summary>"), second[1])
+	equal(t, append([]chat.Message{chat.UserMessage(task)}, all[11:21]...), second[2:len(second)-1])
+	require.NoError(t, chat.Validate(second))
+
+	require.Equal(t, "<conversation-summary>\nThe second summary.\n</conversation-summary>", got[1].Text())
+	require.NotContains(t, text(got), "The first summary.")
+	equal(t, []chat.Message{chat.UserMessage(task), all[21], all[22]}, got[2:])
+	equal(t, all, said(d.Session))
+	require.Equal(t, []string{"e12", "e23"}, []string{compactions(d.Session)[0].FirstKept, compactions(d.Session)[1].FirstKept})
+}
+
+func TestUserMessageOfATurnThatIsOverIsSummarisedWithItsRounds(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.answers(summarize.SaySummary("one"), summarize.SaySummary("two"))
+	d.messages()
+	d.say(chat.AssistantMessage("It builds."), chat.UserMessage("And now the tests."))
+	d.say(rounds(7, 11, roundTokens)...)
+	got := d.messages()
+	require.Contains(t, text(d.requests()[1].Messages), task)
+	require.Contains(t, text(d.requests()[1].Messages), "It builds.")
+	require.NotContains(t, text(got), task)
+	equal(t, chat.UserMessage("And now the tests."), got[2])
+}
+
+func TestSummaryIsShownUnescapedAsOneUserMessage(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.answers(summarize.Say("Thus:\n<summary>\n\n  if a < b && c { … } // \"x\"\n\nand <b> </summary> stays\n</summary> Bye."))
+	require.Equal(t, "<conversation-summary>\nif a < b && c { … } // \"x\"\n\nand <b> </summary> stays\n</conversation-summary>", d.messages()[1].Text())
+}
+
+func TestBreadcrumb(t *testing.T) {
+	t.Chdir(t.TempDir())
+	d := deskOf(t, opened(t, "session.jsonl"), overflowing()...)
+	d.say(rounds(7, 12, 200)...)
+	d.ModelBudget = 2 * budget
+	d.Policy.ReadTool = "view"
+	d.answers(summarize.SaySummary("short"))
+	got := d.messages()[1].Text()
+
+	path := d.Session.Path()
+	require.True(t, filepath.IsAbs(path))
+	body, ok := strings.CutPrefix(got, "<conversation-summary>\nshort\n\n<transcript ")
+	require.True(t, ok, got)
+	require.True(t, strings.HasSuffix(body, "\n</transcript>\n</conversation-summary>"), got)
+	// The header, the user message and two lines for each of the twelve rounds: what the file had when the summary was
+	// made.
+	require.True(t, strings.HasPrefix(body, fmt.Sprintf("path=%q lines=%q>\n", path, "26")), got)
+	require.Contains(t, body, "with the tool view")
+	call := regexp.MustCompile(`\nview\((\{.*\})\)\n`).FindStringSubmatch(body)
+	require.NotNil(t, call, got)
+	var arguments struct {
+		Path          string
+		Offset, Limit int
+	}
+	require.NoError(t, json.Unmarshal([]byte(call[1]), &arguments))
+	require.Equal(t, path, arguments.Path)
+	require.Equal(t, 6, arguments.Offset)
+	require.Equal(t, 20, arguments.Limit)
+	require.Equal(t, 26+1, strings.Count(content(t, path), "\n"), "and the compaction")
+}
+
+func TestNoBreadcrumb(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		desk func(testing.TB, ...chat.Message) desk
+		no   bool
+	}{
+		{"a session in memory has no transcript", newDesk, false},
+		{"a policy may leave it out", newFileDesk, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := c.desk(t, overflowing()...)
+			d.Policy.NoBreadcrumb = c.no
+			d.answers(summarize.SaySummary("short"))
+			require.Equal(t, "<conversation-summary>\nshort\n</conversation-summary>", d.messages()[1].Text())
+		})
+	}
+}
+
+func TestSummaryIsWrittenOnce(t *testing.T) {
+	d := newFileDesk(t, overflowing()...)
+	d.answers(summarize.SaySummary("Made once, with ünïcödé & <tags> and \u2028."))
+	first := d.messages()
+	for n := 7; n < 10; n++ {
+		d.say(round(n, 500)...)
+		equal(t, first, d.messages()[:len(first)]) // what was sent before is the beginning of what is sent next
+	}
+	require.Len(t, d.requests(), 1)
+	want := d.messages()
+	path := d.Session.Path()
+	read, err := history.Read(path)
+	require.NoError(t, err)
+	equal(t, want, deskOf(t, read).messages())
+	require.NoError(t, d.Session.Close())
+
+	again := deskOf(t, opened(t, path))
+	equal(t, want, again.messages())
+	require.Empty(t, again.requests())
+	again.say(chat.UserMessage("Thanks."))
+	require.Equal(t, first[1], again.messages()[1])
+}
+
+func TestSecondSummaryHasOneBreadcrumb(t *testing.T) {
+	d := newFileDesk(t, overflowing()...)
+	d.ModelBudget = 2 * budget
+	d.answers(summarize.SaySummary("one"), summarize.SaySummary("two"))
+	d.messages()
+	d.say(rounds(7, 11, roundTokens)...)
+	got := d.messages()[1].Text()
+	require.Contains(t, d.requests()[1].Messages[1].Text(), `lines="14"`)
+	require.Equal(t, 1, strings.Count(got, "<transcript "))
+	require.Contains(t, got, `lines="25"`)
+}
+
+func TestLowPriorityIsPrunedBeforeAnythingIsCompacted(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.say(rounds(1, 5, roundTokens)...)
+	context := elements.UserMessage{Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{elements.Text(words(1000))}}
+	r, err := d.Render(t.Context(), prompt(d.Session, context))
+	require.NoError(t, err)
+	equal(t, said(d.Session), r.Messages[1:])
+	require.Len(t, r.Report.Dropped(), 1)
+	require.Empty(t, d.requests())
+
+	d.say(round(6, roundTokens)...)
+	d.answers(summarize.SaySummary("short"))
+	r, err = d.Render(t.Context(), prompt(d.Session, context))
+	require.NoError(t, err)
+	require.Len(t, d.requests(), 1)
+	require.NotContains(t, text(d.request().Messages), "abc abc", "what the prompt adds is no history")
+	require.Contains(t, text(r.Messages), "abc abc", "a compaction makes room for it again")
+}
+
+func TestWhatMustStayIsTooLarge(t *testing.T) {
+	required := func(tokens int) elements.Node {
+		return elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(words(tokens))}}
+	}
+	for _, c := range []struct {
+		name     string
+		messages []chat.Message
+		more     elements.Node
+		want     error
+	}{
+		{"no history at all", nil, required(budget), summarize.ErrNothingToCompact},
+		{"a user message alone", []chat.Message{chat.UserMessage(task)}, required(budget), summarize.ErrNothingToCompact},
+		{"a user message that is too large", []chat.Message{chat.UserMessage(words(budget))}, nil, summarize.ErrNothingToCompact},
+		{"one round", append([]chat.Message{chat.UserMessage(task)}, round(1, 100)...), required(budget), summarize.ErrNothingToCompact},
+		{"rounds, and other pieces that take the budget", overflowing(), required(budget), summarize.ErrNoRoom},
+		{"rounds, and other pieces that leave no room for a summary", overflowing(), required(budget - roundTokens - 130), summarize.ErrNoRoom},
+		{
+			"a newest round that leaves no room",
+			append(append([]chat.Message{chat.UserMessage(words(1900))}, round(1, 500)...), round(2, 2000)...), nil, summarize.ErrNoRoom,
+		},
+		{"history that is required in a limit of its own", overflowing(), elements.TokenLimit{Max: 100, Children: elements.Nodes{required(200)}}, summarize.ErrNoRoom},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newFileDesk(t, c.messages...)
+			before := content(t, d.Session.Path())
+			root := prompt(d.Session, c.more)
+			_, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: quarter{}})
+			want, ok := errors.AsType[*render.BudgetExceededError](err)
+			require.True(t, ok)
+
+			_, err = d.Render(t.Context(), root)
+			require.ErrorIs(t, err, c.want)
+			failed, ok := errors.AsType[*summarize.FailedError](err)
+			require.True(t, ok)
+			got, ok := errors.AsType[*render.BudgetExceededError](err)
+			require.True(t, ok)
+			require.Same(t, failed.Budget, got)
+			equal(t, want, got)
+			require.Len(t, failed.Reasons, 1)
+			require.Contains(t, err.Error(), want.Error())
+
+			require.Empty(t, d.requests())
+			require.Empty(t, *d.events)
+			require.Equal(t, before, content(t, d.Session.Path()))
+		})
+	}
+}
+
+func TestSmallRoomIsUsed(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	more := elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(words(budget - roundTokens - 300))}}
+	d.answers(summarize.SaySummary("short"))
+	r, err := d.Render(t.Context(), prompt(d.Session, more))
+	require.NoError(t, err)
+	require.LessOrEqual(t, r.Tokens, budget)
+	last := d.request().Messages[len(d.request().Messages)-1]
+	room := hint(t, last.Text())
+	require.GreaterOrEqual(t, room, 98)
+	require.Less(t, room, 300)
+}
+
+func TestSummaryTakesItsShare(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		policy summarize.Policy
+		room   int
+	}{
+		{"a fifth of the budget", summarize.Policy{}, 800},
+		{"a share", summarize.Policy{Summary: 0.1}, 400},
+		{"at most SummaryMax", summarize.Policy{SummaryMax: 150}, 150},
+		{"and 100 tokens of words always", summarize.Policy{Summary: 0.001}, 115},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t, overflowing()...)
+			d.Policy = c.policy
+			const frame = 15 // tokens of the message, its tags and the space between them
+			d.answers(summarize.SaySummary(words(c.room - frame)))
+			require.Equal(t, c.room, quarter{}.CountMessage(d.messages()[1]))
+			r := d.request()
+			require.Equal(t, c.room-frame-2, hint(t, r.Messages[len(r.Messages)-1].Text()))
+
+			d = newDesk(t, overflowing()...)
+			d.Policy = c.policy
+			d.answers(summarize.SaySummary(words(c.room-frame+1)), summarize.SaySummary("short"))
+			d.messages()
+			require.Len(t, d.requests(), 2, "one token more is too many")
+		})
+	}
+}
+
+func TestErrorOfAnElementIsNoOverflow(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	_, err := d.Render(t.Context(), prompt(d.Session, elements.Text("outside of a message")))
+	require.ErrorIs(t, err, render.ErrOutsideMessage)
+	_, failed := errors.AsType[*summarize.FailedError](err)
+	require.False(t, failed)
+	require.Empty(t, d.requests())
+}
+
+func TestTokensOfOpenAI(t *testing.T) {
+	counter, err := openai.New("o200k_base")
+	require.NoError(t, err)
+	for _, tokens := range []int{1500, 2500, 5000} {
+		t.Run(fmt.Sprintf("%d tokens", tokens), func(t *testing.T) {
+			d := newFileDesk(t, chat.UserMessage("Täglich grüßt <das> Murmeltier & 土拨鼠."))
+			d.Tokenizer, d.Budget, d.Model = counter, tokens, summarize.Offline{Tokenizer: counter}
+			for n := 1; n <= 40; n++ {
+				d.messages()
+				d.say(round(n, 300)...)
+			}
+			require.NotEmpty(t, compactions(d.Session))
+		})
+	}
+}

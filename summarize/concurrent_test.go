@@ -1,0 +1,138 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+func TestTwoRendersAtATimeCompactOnce(t *testing.T) {
+	d := newFileDesk(t, overflowing()...)
+	type outcome struct {
+		result *render.Result
+		err    error
+	}
+	second := make(chan outcome, 1)
+	d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		// The first render waits for this answer. The second finds the prompt too large, and waits for the first.
+		entered := make(chan struct{})
+		go func() {
+			close(entered)
+			result, err := d.Render(t.Context(), prompt(d.Session))
+			second <- outcome{result, err}
+		}()
+		<-entered
+		return summarize.SaySummary("Made once.")(ctx, r)
+	})
+	first := d.messages()
+	other := <-second
+	require.NoError(t, other.err)
+	equal(t, first, other.result.Messages)
+	require.Len(t, d.requests(), 1)
+	require.Len(t, compactions(d.Session), 1)
+}
+
+func TestManyRendersAtATimeCompactOnce(t *testing.T) {
+	d := newFileDesk(t, overflowing()...)
+	var asked atomic.Int32
+	d.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		asked.Add(1)
+		return summarize.Offline{Tokenizer: quarter{}}.Generate(ctx, r)
+	})
+	var results [8][]chat.Message
+	start := make(chan struct{})
+	var group sync.WaitGroup
+	for i := range results {
+		group.Go(func() {
+			<-start
+			r, err := d.Render(t.Context(), prompt(d.Session))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			results[i] = r.Messages
+		})
+	}
+	close(start)
+	group.Wait()
+	for _, messages := range results {
+		equal(t, results[0], messages)
+	}
+	require.EqualValues(t, 1, asked.Load())
+	require.Len(t, compactions(d.Session), 1)
+}
+
+func TestManyRendersAtATimeFailOnce(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	var asked atomic.Int32
+	d.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
+		asked.Add(1)
+		return chat.Response{}, errors.New("down")
+	})
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			_, err := d.Render(t.Context(), prompt(d.Session))
+			if _, ok := errors.AsType[*summarize.FailedError](err); !ok {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	group.Wait()
+	require.EqualValues(t, 2, asked.Load(), "one for each mode")
+	require.Empty(t, compactions(d.Session))
+}
+
+func TestRendersWhileOthersAppend(t *testing.T) {
+	d := newFileDesk(t, chat.UserMessage(task))
+	d.Model = summarize.Offline{Tokenizer: quarter{}}
+	const writers, each = 4, 15
+	var group sync.WaitGroup
+	for w := range writers {
+		group.Go(func() {
+			for n := range each {
+				if err := d.Session.Append(round(100*w+n, 300)...); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		group.Go(func() {
+			for range each {
+				r, err := d.Render(t.Context(), prompt(d.Session))
+				if err != nil {
+					// What is appended during a compaction may be too much for what is left.
+					if _, ok := errors.AsType[*summarize.FailedError](err); !ok {
+						t.Error(err)
+					}
+					continue
+				}
+				if r.Tokens > budget || chat.Validate(r.Messages) != nil {
+					t.Errorf("%d tokens, %v", r.Tokens, chat.Validate(r.Messages))
+				}
+			}
+		})
+	}
+	group.Wait()
+	d.say(chat.UserMessage("Done."))
+	d.messages()
+	seen := map[string]int{}
+	for _, m := range said(d.Session) {
+		if m.Role == chat.RoleTool {
+			seen[m.ToolCallID]++
+		}
+	}
+	for w := range writers {
+		for n := range each {
+			require.Equal(t, 1, seen[fmt.Sprintf("call-%d", 100*w+n)])
+		}
+	}
+}

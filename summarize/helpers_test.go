@@ -1,0 +1,308 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// quarter is a tokenizer of one token for each four bytes that were begun. A message costs 3 more.
+type quarter struct{}
+
+var _ sizing.Tokenizer = quarter{}
+
+func (quarter) CountText(text string) int { return (len(text) + 3) / 4 }
+
+func (q quarter) CountPart(p chat.Part) int {
+	switch p := p.(type) {
+	case chat.Text:
+		return q.CountText(string(p))
+	case chat.Thinking:
+		return q.CountText(p.Text + p.Encrypted)
+	case chat.Opaque:
+		return p.Tokens
+	case chat.Image, chat.Document:
+		return 20
+	}
+	return 0
+}
+
+func (q quarter) CountMessage(m chat.Message) int {
+	n := 3 + q.CountText(m.Name)
+	for _, p := range m.Content {
+		n += q.CountPart(p)
+	}
+	for _, c := range m.ToolCalls {
+		n += q.CountText(c.Name) + q.CountText(c.Arguments)
+	}
+	return n
+}
+
+func (q quarter) CountTools(tools []chat.Tool) int {
+	n := 0
+	for _, t := range tools {
+		n += q.CountText(t.Name + t.Description + string(t.Parameters))
+	}
+	return n
+}
+
+// count is what messages take together.
+func count(t sizing.Tokenizer, messages []chat.Message) int {
+	n := 0
+	for _, m := range messages {
+		n += t.CountMessage(m)
+	}
+	return n
+}
+
+// words is a text of so many tokens by quarter.
+func words(tokens int) string { return strings.Repeat("abc ", tokens-1) + "end." }
+
+// output is what the tool of a round gives: a text of so many tokens with a mark at both ends.
+func output(n, tokens int) string {
+	mark := fmt.Sprintf("[output %03d]", n)
+	return mark + strings.Repeat("\nabc", max(0, tokens-6)) + mark
+}
+
+// outputs finds the marks of the outputs that a text shows, each once, in order.
+func outputs(text string) []int {
+	var list []int
+	for _, m := range regexp.MustCompile(`\[output (\d+)\]`).FindAllStringSubmatch(text, -1) {
+		var n int
+		fmt.Sscan(strings.TrimLeft(m[1], "0"), &n)
+		if len(list) == 0 || list[len(list)-1] != n {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// round is an assistant message that reads a file, and the result, of about so many tokens in all.
+func round(n, tokens int) []chat.Message {
+	id := fmt.Sprintf("call-%d", n)
+	m := chat.AssistantMessage(fmt.Sprintf("Step %d.", n))
+	m.ToolCalls = []chat.ToolCall{{ID: id, Name: "read", Arguments: fmt.Sprintf(`{"path":"file-%d.go"}`, n)}}
+	return []chat.Message{m, chat.ToolResult(id, output(n, tokens-15))}
+}
+
+// rounds are the rounds from a number to another, of about so many tokens each.
+func rounds(from, to, tokens int) []chat.Message {
+	var list []chat.Message
+	for n := from; n <= to; n++ {
+		list = append(list, round(n, tokens)...)
+	}
+	return list
+}
+
+// task is what the user asks in most tests. It is full of what must not be touched.
+const task = "  Fix the build, please:\r\n\n\tgo build ./… <b>fails</b> & \"I\" do not know why.  \n"
+
+// prompt shows a session as an agent does, with more elements before the end.
+func prompt(s *history.Session, more ...elements.Node) elements.Fragment {
+	return elements.Fragment{
+		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
+		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: s},
+		history.Request{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: s},
+		elements.Nodes(more),
+		history.Rounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: s},
+	}
+}
+
+// desk is a session with a compactor and a scripted model.
+type desk struct {
+	*summarize.Compactor
+	t      testing.TB
+	script *summarize.Script
+	events *[]summarize.Event
+}
+
+// budget of most tests, and what a round takes so that six of them are too many.
+const (
+	budget      = 4000
+	roundTokens = 700
+)
+
+// newDesk is a desk with a session in memory, in which these messages were said.
+func newDesk(t testing.TB, messages ...chat.Message) desk {
+	t.Helper()
+	return deskOf(t, &history.Session{}, messages...)
+}
+
+// newFileDesk is a desk with a session in a file.
+func newFileDesk(t testing.TB, messages ...chat.Message) desk {
+	t.Helper()
+	return deskOf(t, opened(t, filepath.Join(t.TempDir(), "session.jsonl")), messages...)
+}
+
+func deskOf(t testing.TB, s *history.Session, messages ...chat.Message) desk {
+	t.Helper()
+	if len(messages) > 0 {
+		require.NoError(t, s.Append(messages...))
+	}
+	d := desk{t: t, script: &summarize.Script{}, events: new([]summarize.Event)}
+	d.Compactor = &summarize.Compactor{
+		Session: s, Model: d.script, Tokenizer: quarter{}, Budget: budget, Policy: summarize.CopilotChat(),
+		OnEvent: func(e summarize.Event) { *d.events = append(*d.events, e) },
+	}
+	return d
+}
+
+// overflowing is a turn of six rounds, which is more than the budget.
+func overflowing() []chat.Message {
+	return append([]chat.Message{chat.UserMessage(task)}, rounds(1, 6, roundTokens)...)
+}
+
+// answers sets the steps of the script that are still to come.
+func (d desk) answers(steps ...summarize.Step) {
+	d.script.Steps = append(d.script.Steps[:len(d.requests())], steps...)
+}
+
+func (d desk) say(messages ...chat.Message) {
+	d.t.Helper()
+	require.NoError(d.t, d.Session.Append(messages...))
+}
+
+// requests that the script was asked.
+func (d desk) requests() []chat.Request { return d.script.Requests() }
+
+// request is the only one that the script was asked.
+func (d desk) request() chat.Request {
+	d.t.Helper()
+	require.Len(d.t, d.requests(), 1)
+	return d.requests()[0]
+}
+
+// messages renders the prompt, which must fit and obey the providers.
+func (d desk) messages() []chat.Message {
+	d.t.Helper()
+	r, err := d.Render(d.t.Context(), prompt(d.Session))
+	require.NoError(d.t, err)
+	require.LessOrEqual(d.t, r.Tokens, d.Budget)
+	require.NoError(d.t, chat.Validate(r.Messages))
+	require.Equal(d.t, count(d.Tokenizer, r.Messages), r.Tokens)
+	return r.Messages
+}
+
+// fails renders the prompt, which must not come to fit.
+func (d desk) fails() *summarize.FailedError {
+	d.t.Helper()
+	r, err := d.Render(d.t.Context(), prompt(d.Session))
+	require.Nil(d.t, r)
+	failed, ok := errors.AsType[*summarize.FailedError](err)
+	require.True(d.t, ok, "got %v", err)
+	return failed
+}
+
+// compactions of a session, in order.
+func compactions(s *history.Session) []history.Compaction {
+	var list []history.Compaction
+	for _, e := range s.Entries() {
+		if e.Type == history.TypeCompaction {
+			list = append(list, e.Compaction)
+		}
+	}
+	return list
+}
+
+// said gives the messages of a session, in order.
+func said(s *history.Session) []chat.Message {
+	var list []chat.Message
+	for _, e := range s.Entries() {
+		if e.Type == history.TypeMessage {
+			list = append(list, e.Message)
+		}
+	}
+	return list
+}
+
+// kept are the ids of the assistant messages that the view shows.
+func kept(s *history.Session) []string {
+	var ids []string
+	for _, t := range s.View().Turns {
+		for _, r := range t.Rounds {
+			ids = append(ids, r.Assistant.ID)
+		}
+	}
+	return ids
+}
+
+// kinds writes events as "started refused/full done/simple".
+func kinds(events []summarize.Event) string {
+	var list []string
+	for _, e := range events {
+		kind := string(e.Kind)
+		if e.Mode != "" {
+			kind += "/" + string(e.Mode)
+		}
+		list = append(list, kind)
+	}
+	return strings.Join(list, " ")
+}
+
+// opened opens a session for the time of the test.
+func opened(t testing.TB, path string) *history.Session {
+	t.Helper()
+	s, err := history.Open(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// content is what a file holds.
+func content(t testing.TB, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// equal shows the difference of two values.
+func equal(t testing.TB, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+}
+
+// golden compares a text with that of a file in testdata.
+func golden(t testing.TB, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	equal(t, strings.Split(content(t, path), "\n"), strings.Split(got, "\n"))
+}
+
+// text joins what messages say.
+func text(messages []chat.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		b.WriteString(m.Text() + "\n")
+	}
+	return b.String()
+}
+
+// cutOff is an answer that ended at the output limit.
+func cutOff(answer string) summarize.Step {
+	return func(context.Context, chat.Request) (chat.Response, error) {
+		return chat.Response{Message: chat.AssistantMessage(answer), StopReason: chat.StopMaxTokens}, nil
+	}
+}

@@ -1,0 +1,169 @@
+package summarize_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// numbered answers each request with a summary that says the how manieth it is, for as many requests as there may be.
+func numbered(n int) []summarize.Step {
+	steps := make([]summarize.Step, n)
+	for i := range steps {
+		steps[i] = summarize.SaySummary(fmt.Sprintf("Summary %d.", i+1))
+	}
+	return steps
+}
+
+func TestHistoryLargerThanTheWindowIsSummarisedInPieces(t *testing.T) {
+	for _, c := range []struct{ window, tokens, rounds int }{
+		{800, 60, 75}, {1000, 60, 75}, {1500, 60, 75}, {1500, 150, 30}, {2500, 60, 75}, {3999, 60, 75}, {3000, 300, 15}, {5000, 60, 75},
+	} {
+		t.Run(fmt.Sprintf("%d rounds of %d tokens in %d", c.rounds, c.tokens, c.window), func(t *testing.T) {
+			d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, c.rounds, c.tokens)...)...)
+			d.ModelBudget = c.window
+			d.answers(numbered(c.rounds)...)
+			d.messages()
+			requests := d.requests()
+			n := len(requests)
+
+			covered := said(d.Session)[:1+2*(c.rounds-1)]
+			first := requests[0].Messages
+			overhead := count(quarter{}, []chat.Message{first[0], first[len(first)-1]})
+			answer := quarter{}.CountMessage(compactions(d.Session)[0].Messages[0])
+			room := c.window - overhead - answer
+			most := (count(quarter{}, covered)+room-1)/room + 1
+			require.LessOrEqual(t, n, most)
+			if c.window < count(quarter{}, covered)+overhead {
+				require.Greater(t, n, 1)
+			}
+
+			var shown []chat.Message
+			for i, r := range requests {
+				require.NoError(t, chat.Validate(r.Messages))
+				require.LessOrEqual(t, count(quarter{}, r.Messages), c.window)
+				equal(t, first[0], r.Messages[0])
+				equal(t, first[len(first)-1], r.Messages[len(r.Messages)-1])
+				messages := r.Messages[1 : len(r.Messages)-1]
+				if i > 0 {
+					equal(t, chat.UserMessage(fmt.Sprintf("<conversation-summary>\nSummary %d.\n</conversation-summary>", i)), messages[0])
+					messages = messages[1:]
+				}
+				require.NotEmpty(t, messages)
+				shown = append(shown, messages...)
+			}
+			equal(t, covered, shown) // each once, in order
+			require.Contains(t, compactions(d.Session)[0].Messages[0].Text(), fmt.Sprintf("Summary %d.", n))
+			require.Len(t, compactions(d.Session), 1)
+			require.Equal(t, "started done/full", kinds(*d.events))
+		})
+	}
+}
+
+func TestPiecesCarryOnTheSummaryOfAnEarlierCompaction(t *testing.T) {
+	d := newFileDesk(t, overflowing()...)
+	d.answers(summarize.SaySummary("Summary 0."))
+	d.ModelBudget = 2 * budget
+	d.messages()
+	d.ModelBudget = 1500
+	d.say(rounds(7, 11, roundTokens)...)
+	d.answers(numbered(10)...)
+	d.messages()
+	requests := d.requests()[1:]
+	require.Greater(t, len(requests), 2)
+	require.Contains(t, requests[0].Messages[1].Text(), "Summary 0.\n\n<transcript path=")
+	require.Equal(t, "<conversation-summary>\nSummary 1.\n</conversation-summary>", requests[1].Messages[1].Text(), "a piece needs no breadcrumb")
+	got := compactions(d.Session)[1].Messages[0].Text()
+	require.Contains(t, got, fmt.Sprintf("Summary %d.", len(requests)))
+	require.Equal(t, 1, strings.Count(got, "<transcript "))
+}
+
+func TestRefusedPieceEndsTheMode(t *testing.T) {
+	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
+	d.ModelBudget = 1500
+	d.answers(summarize.SaySummary("Summary 1."), summarize.Say("I would rather not."), summarize.SaySummary("In one text."))
+	d.messages()
+	require.Len(t, d.requests(), 3)
+	require.Contains(t, compactions(d.Session)[0].Messages[0].Text(), "In one text.")
+	require.NotContains(t, text(d.requests()[2].Messages), "Summary 1.", "nothing of the mode that failed is used")
+}
+
+func TestSummaryOfAPieceThatFillsTheWindowEndsTheMode(t *testing.T) {
+	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
+	d.ModelBudget = 1500
+	d.answers(summarize.SaySummary(words(1500)), summarize.SaySummary("In one text."))
+	require.Contains(t, d.messages()[1].Text(), "In one text.")
+	require.Equal(t, "started refused/full done/simple", kinds(*d.events))
+}
+
+func TestPieceThatIsCancelled(t *testing.T) {
+	d := newFileDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
+	before := content(t, d.Session.Path())
+	d.ModelBudget = 1500
+	ctx, cancel := context.WithCancel(t.Context())
+	d.answers(summarize.SaySummary("Summary 1."), func(ctx context.Context, _ chat.Request) (chat.Response, error) {
+		cancel()
+		return chat.Response{}, ctx.Err()
+	})
+	_, err := d.Render(ctx, prompt(d.Session))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, d.requests(), 2)
+	require.Equal(t, before, content(t, d.Session.Path()))
+}
+
+func TestSingleUnitLargerThanTheWindowFallsBackToSimpleMode(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		before int // rounds before the large one
+		asked  int // requests
+	}{
+		{"the first round, after a piece with the user message", 0, 2},
+		{"one after pieces with other rounds", 20, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			messages := slices.Concat([]chat.Message{chat.UserMessage(task)}, rounds(1, c.before, 60), round(98, 1990), round(99, 3000))
+			d := newDesk(t, messages...)
+			d.ModelBudget = 1500
+			d.answers(numbered(10)...)
+			d.messages()
+			require.Equal(t, "started refused/full done/simple", kinds(*d.events))
+			require.ErrorContains(t, (*d.events)[1].Err, "a single round is larger than the summarising model's window")
+			require.Len(t, d.requests(), c.asked)
+			last := d.requests()[len(d.requests())-1]
+			require.Contains(t, outputs(simpleHistory(t, last)), 98)
+			for _, r := range d.requests() {
+				require.LessOrEqual(t, count(quarter{}, r.Messages), d.ModelBudget)
+			}
+		})
+	}
+}
+
+func TestPiecesWithOffline(t *testing.T) {
+	for _, window := range []int{1200, 1500, 2000, 3000} {
+		t.Run(fmt.Sprintf("%d tokens", window), func(t *testing.T) {
+			d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
+			d.ModelBudget = window
+			d.Policy.Summary = 0.1
+			var requests []chat.Request
+			d.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+				requests = append(requests, r)
+				return summarize.Offline{Tokenizer: quarter{}}.Generate(ctx, r)
+			})
+			got := d.messages()[1].Text()
+			require.Greater(t, len(requests), 1)
+			require.Equal(t, "started done/full", kinds(*d.events))
+			for _, r := range requests {
+				require.LessOrEqual(t, count(quarter{}, r.Messages), window)
+			}
+			require.Contains(t, got, "Fix the build, please: go build", "from the first piece")
+			require.Contains(t, got, "- file-74.go\n", "from the last")
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package summarize_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+func TestPolicyIsChecked(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		policy summarize.Policy
+		want   string // "" where it is good
+	}{
+		{"the zero value", summarize.Policy{}, ""},
+		{"Copilot Chat's", summarize.CopilotChat(), ""},
+		{"the ends of the shares", summarize.Policy{Keep: 1, Summary: 1}, ""},
+		{"the modes", summarize.Policy{Mode: summarize.ModeFull}, ""},
+		{"the other mode", summarize.Policy{Mode: summarize.ModeSimple}, ""},
+		{"the least SummaryMax", summarize.Policy{SummaryMax: 100}, ""},
+		{"an unknown mode", summarize.Policy{Mode: "thorough"}, `there is no mode "thorough"`},
+		{"Keep below 0", summarize.Policy{Keep: -0.1}, "Policy.Keep is -0.1"},
+		{"Keep above 1", summarize.Policy{Keep: 1.1}, "Policy.Keep is 1.1"},
+		{"Keep that is no number", summarize.Policy{Keep: math.NaN()}, "Policy.Keep is NaN"},
+		{"Summary below 0", summarize.Policy{Summary: -0.1}, "Policy.Summary is -0.1"},
+		{"Summary above 1", summarize.Policy{Summary: 20}, "Policy.Summary is 20"},
+		{"Summary that is no number", summarize.Policy{Summary: math.NaN()}, "Policy.Summary is NaN"},
+		{"SummaryMax below 0", summarize.Policy{SummaryMax: -1}, "Policy.SummaryMax is -1"},
+		{"SummaryMax that holds nothing", summarize.Policy{SummaryMax: 99}, "Policy.SummaryMax is 99"},
+		{"SimpleResult below 0", summarize.Policy{SimpleResult: -1}, "Policy.SimpleResult is below 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t)
+			d.Policy = c.policy
+			_, err := d.Render(t.Context(), prompt(d.Session))
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.want, "even where the prompt would fit")
+			require.ErrorContains(t, err, "summarize: ")
+		})
+	}
+}
+
+func TestCompactorIsChecked(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*summarize.Compactor)
+		want   string
+	}{
+		{"no session", func(c *summarize.Compactor) { c.Session = nil }, "Compactor.Session is not set"},
+		{"no model", func(c *summarize.Compactor) { c.Model = nil }, "Compactor.Model is not set"},
+		{"no tokenizer", func(c *summarize.Compactor) { c.Tokenizer = nil }, "Tokenizer is not set"},
+		{"no budget", func(c *summarize.Compactor) { c.Budget = 0 }, "budget"},
+		{"a budget below 0", func(c *summarize.Compactor) { c.Budget = -1 }, "budget"},
+		{"a model's budget below 0", func(c *summarize.Compactor) { c.ModelBudget = -1 }, "Compactor.ModelBudget is -1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t, overflowing()...)
+			session := d.Session
+			c.change(d.Compactor)
+			_, err := d.Render(t.Context(), prompt(session))
+			require.ErrorContains(t, err, c.want)
+			_, failed := errors.AsType[*summarize.FailedError](err)
+			require.False(t, failed)
+			require.Empty(t, d.requests())
+		})
+	}
+	d := newDesk(t)
+	d.Tokenizer = nil
+	_, err := d.Render(t.Context(), nil)
+	require.ErrorIs(t, err, render.ErrNoTokenizer)
+}
+
+func TestCopilotChatIsANewValueEachTime(t *testing.T) {
+	p := summarize.CopilotChat()
+	*p.Temperature = 1
+	require.Zero(t, *summarize.CopilotChat().Temperature)
+}

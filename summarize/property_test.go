@@ -1,0 +1,314 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// life is a random session with a random policy and budget, as far as one number decides it.
+type life struct {
+	*rand.Rand
+	t     testing.TB
+	seed  uint64
+	c     *summarize.Compactor
+	calls int // of the model
+	ids   int // of tool calls
+
+	compacted, failed int
+}
+
+func newLife(t testing.TB, seed uint64) *life {
+	l := &life{Rand: rand.New(rand.NewPCG(seed, 1)), t: t, seed: seed}
+	session := &history.Session{}
+	if l.IntN(3) == 9 {
+		session = opened(t, filepath.Join(t.TempDir(), "session.jsonl"))
+	}
+	l.c = &summarize.Compactor{
+		Session: session, Model: chat.ModelFunc(l.answer), Tokenizer: quarter{},
+		Budget: l.between(200, 6000),
+		Policy: summarize.Policy{
+			Mode:         pick(l, summarize.ModeAuto, summarize.ModeAuto, summarize.ModeFull, summarize.ModeSimple),
+			Keep:         pick(l, 0, 0, 0.2, 0.5, 0.9, 1),
+			Summary:      pick(l, 0, 0.01, 0.1, 0.5, 1),
+			SummaryMax:   pick(l, 0, 100, 300, 100_000),
+			SimpleResult: pick(l, 0, 1, 20, 1000),
+			NoBreadcrumb: l.IntN(4) == 0,
+			ReadTool:     pick(l, "", "view"),
+		},
+		Limits: history.Limits{Results: pick(l, 0, 0, 0.1, 1), Arguments: pick(l, 0, 0, 0.05)},
+	}
+	if l.IntN(2) == 0 {
+		l.c.ModelBudget = l.between(100, 8000)
+	}
+	if l.IntN(2) == 0 {
+		l.c.Tools = []chat.Tool{{Name: "read"}}
+	}
+	return l
+}
+
+func pick[T any](l *life, values ...T) T { return values[l.IntN(len(values))] }
+
+func (l *life) between(low, high int) int { return low + l.IntN(high-low) }
+
+// answer is Offline's, now and then something else.
+func (l *life) answer(ctx context.Context, r chat.Request) (chat.Response, error) {
+	l.calls++
+	limit := l.c.ModelBudget
+	if limit == 0 {
+		limit = l.c.Budget
+	}
+	if got := count(quarter{}, r.Messages); got > limit {
+		l.t.Errorf("seed %d: a request of %d tokens, the most is %d", l.seed, got, limit)
+	}
+	if err := chat.Validate(r.Messages); err != nil {
+		l.t.Errorf("seed %d: a request that breaks a rule: %v", l.seed, err)
+	}
+	switch l.IntN(20)+10 {
+	case 0:
+		return chat.Response{}, errors.New("the model is down")
+	case 1:
+		return summarize.Say("I would rather not.")(ctx, r)
+	case 2:
+		return summarize.SaySummary(l.text(4*l.c.Budget))(ctx, r)
+	}
+	return summarize.Offline{Tokenizer: quarter{}}.Generate(ctx, r)
+}
+
+// snippets that texts are made of.
+var snippets = []string{
+	"word ", "Täglich ", "土拨鼠", "🌍", "\n", "\n\n", "  ", "\t", "<b>", "&amp;", "</history>", "<summary>", "</summary>",
+	"<conversation-summary>\n", "</conversation-summary>", "</analysis>", "\n<transcript path=\"x\">\n", "\nuser: ", "\nerror: ",
+	"## Files\n", "- item\n", "The <summary> block has room for 7 tokens at the most.", "\r\n", "\u2028", "\x00", "\xff",
+}
+
+// text is random, of at most so many bytes, or near it.
+func (l *life) text(limit int) string {
+	var b strings.Builder
+	for n := l.IntN(limit + 1); b.Len() < n; {
+		if l.IntN(4) == 0 {
+			b.WriteString(pick(l, snippets...))
+		} else {
+			b.WriteString("word ")
+		}
+	}
+	return b.String()
+}
+
+// size of a text: small most often, now and then larger than the budget.
+func (l *life) size() int {
+	return pick(l, 0, 20, 100, 400, 400, 1000, l.c.Budget, 2*l.c.Budget, 8*l.c.Budget)
+}
+
+// step is what is said next: by the user, or a round of the assistant with the results of its calls, some of them
+// missing.
+func (l *life) step() []chat.Message {
+	if l.IntN(5) == 0 {
+		return []chat.Message{chat.UserMessage(l.text(l.size()))} // blank at times
+	}
+	m := chat.Message{Role: chat.RoleAssistant}
+	if l.IntN(4) == 0 {
+		m.Content = append(m.Content, chat.Thinking{Text: "hm", Signature: pick(l, "", "signed")})
+	}
+	if l.IntN(3) > 0 {
+		m.Content = append(m.Content, chat.Text(l.text(l.size())))
+	}
+	messages := []chat.Message{m}
+	for range l.IntN(4) {
+		l.ids++
+		id := fmt.Sprintf("call-%d", l.ids)
+		path := pick(l, "a.go", "dir/b.go", strings.Repeat("long/", 100))
+		arguments := pick(l, fmt.Sprintf(`{"path":%q}`, path), fmt.Sprintf(`{"text":%q}`, strings.ToValidUTF8(l.text(l.size()), "")), `{"cut off`, "")
+		messages[0].ToolCalls = append(messages[0].ToolCalls, chat.ToolCall{ID: id, Name: pick(l, "read", "write"), Arguments: arguments})
+		if l.IntN(8) > 0 {
+			result := chat.ToolResult(id, l.text(l.size()))
+			result.IsError = l.IntN(4) == 0
+			messages = append(messages, result)
+		}
+	}
+	if results := messages[1:]; l.IntN(3) == 0 {
+		slices.Reverse(results)
+	}
+	return messages
+}
+
+// prompt shows the session, and now and then more.
+func (l *life) prompt() elements.Node {
+	extra := func(n int) elements.Node {
+		props := elements.Props{Priority: new(l.IntN(1000)), Required: l.IntN(3) == 0}
+		return elements.UserMessage{Props: props, Children: elements.Nodes{elements.Text("More. " + l.text(n))}}
+	}
+	p := prompt(l.c.Session)
+	for i, n := range p {
+		switch n := n.(type) {
+		case history.Conversation:
+			n.Limits = l.c.Limits
+			p[i] = n
+		case history.Rounds:
+			n.Limits = l.c.Limits
+			p[i] = n
+		}
+	}
+	switch l.IntN(4) {
+	case 0:
+		return append(p[:2:2], append(elements.Fragment{extra(2 * l.c.Budget)}, p[2:]...)...)
+	case 1:
+		return append(p[:2:2], append(elements.Fragment{extra(50), extra(8 * l.c.Budget)}, p[2:]...)...)
+	}
+	return p
+}
+
+// live goes through the session and checks what is promised of each render.
+func (l *life) live() {
+	var all []chat.Message
+	steps := l.between(5, 40)
+	for range steps {
+		messages := l.step()
+		if err := l.c.Session.Append(messages...); err != nil {
+			l.t.Fatalf("seed %d: %v", l.seed, err)
+		}
+		all = append(all, messages...)
+		if last := messages[len(messages)-1]; last.Role == chat.RoleTool || strings.TrimSpace(last.Text()) != "" && last.Role == chat.RoleUser {
+			l.render()
+		}
+		equal(l.t, all, said(l.c.Session))
+	}
+	if path := l.c.Session.Path(); path != "" {
+		again, err := history.Read(path)
+		require.NoError(l.t, err)
+		equal(l.t, l.c.Session.View(), again.View())
+	}
+}
+
+func (l *life) render() {
+	session := l.c.Session
+	before, calls, file := session.Entries(), l.calls, l.file()
+	units := 1 + len(before) // no more than these: a model is asked once for each at the most, and once in simple mode
+	root := l.prompt()
+	r, err := l.c.Render(l.t.Context(), root)
+	if l.calls-calls > units {
+		l.t.Fatalf("seed %d: the model was asked %d times for %d entries", l.seed, l.calls-calls, len(before))
+	}
+	after := session.Entries()
+	if len(before) > 0 {
+		equal(l.t, before, after[:len(before)])
+	}
+	if err != nil {
+		l.failed++
+		fmt.Println("FAILED", l.seed, l.c.Budget, l.c.ModelBudget, l.c.Policy.Mode, strings.ReplaceAll(err.Error(),"\n"," "))
+		failed, ok := errors.AsType[*summarize.FailedError](err)
+		if !ok || failed.Budget == nil || len(failed.Reasons) == 0 {
+			l.t.Fatalf("seed %d: %v", l.seed, err)
+		}
+		if _, ok := errors.AsType[*render.BudgetExceededError](err); !ok {
+			l.t.Fatalf("seed %d: %v", l.seed, err)
+		}
+		if len(after) != len(before) || l.file() != file {
+			l.t.Fatalf("seed %d: a compaction that failed has changed the session", l.seed)
+		}
+		_, again := l.c.Render(l.t.Context(), root)
+		if again == nil || l.calls-calls > units {
+			l.t.Fatalf("seed %d: it was tried again: %v", l.seed, again)
+		}
+		return
+	}
+	if len(after) > len(before)+1 {
+		l.t.Fatalf("seed %d: %d compactions in one render", l.seed, len(after)-len(before))
+	}
+	if len(after) > len(before) {
+		l.compacted++
+		if after[len(before)].Type != history.TypeCompaction {
+			l.t.Fatalf("seed %d: an entry of type %q", l.seed, after[len(before)].Type)
+		}
+	}
+	if r.Tokens > l.c.Budget || count(quarter{}, r.Messages) > l.c.Budget {
+		l.t.Fatalf("seed %d: %d tokens (%d) of %d", l.seed, r.Tokens, count(quarter{}, r.Messages), l.c.Budget)
+	}
+	if err := chat.Validate(r.Messages); err != nil {
+		l.t.Fatalf("seed %d: %v", l.seed, err)
+	}
+	l.checkView(after, r.Messages)
+}
+
+// checkView holds the view against the entries: what the last compaction keeps is shown, from its first kept entry on,
+// and nothing else; and that is what the messages show.
+func (l *life) checkView(entries []history.Entry, messages []chat.Message) {
+	v := l.c.Session.View()
+	first, summary := 0, []chat.Message(nil)
+	for _, e := range entries {
+		if e.Type == history.TypeCompaction {
+			first = slices.IndexFunc(entries, func(k history.Entry) bool { return k.ID == e.Compaction.FirstKept })
+			summary = e.Compaction.Messages
+		}
+	}
+	equal(l.t, summary, v.Compacted)
+	var want []string
+	user := ""
+	for i, e := range entries {
+		switch {
+		case e.Type != history.TypeMessage:
+		case e.Message.Role == chat.RoleAssistant && i >= first:
+			want = append(want, e.ID)
+		case e.Message.Role == chat.RoleUser:
+			user = e.ID
+		}
+	}
+	require.Equal(l.t, want, kept(l.c.Session), "seed %d", l.seed)
+	if len(v.Turns) > 0 {
+		require.Equal(l.t, user, v.Turns[len(v.Turns)-1].User.ID, "seed %d", l.seed)
+		if m, ok := v.Turns[len(v.Turns)-1].Message(); ok {
+			has := slices.ContainsFunc(messages, func(got chat.Message) bool { return got.Role == chat.RoleUser && got.Text() == m.Text() })
+			require.True(l.t, has, "seed %d: the current user message is not in the prompt", l.seed)
+		}
+	}
+	for i, m := range v.Compacted {
+		require.Equal(l.t, m, messages[1+i], "seed %d: the summary comes after the system message", l.seed)
+	}
+}
+
+func (l *life) file() string {
+	if path := l.c.Session.Path(); path != "" {
+		data, err := os.ReadFile(path)
+		require.NoError(l.t, err)
+		return string(data)
+	}
+	return ""
+}
+
+func TestRandomSessions(t *testing.T) {
+	n := uint64(400)
+	if testing.Short() {
+		n = 60
+	}
+	compacted, failed := 0, 0
+	for seed := range n {
+		l := newLife(t, seed)
+		l.live()
+		compacted += l.compacted
+		failed += l.failed
+	}
+	require.Greater(t, compacted, int(n/4), "the sessions are such that many are compacted")
+	require.Greater(t, failed, 0)
+	t.Logf("%d compactions, %d prompts that could not be made to fit", compacted, failed)
+}
+
+func FuzzSession(f *testing.F) {
+	for _, seed := range []uint64{0, 1, 2, 1 << 40} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) { newLife(t, seed).live() })
+}

@@ -1,0 +1,93 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+var _ chat.Model = (*summarize.Script)(nil)
+var _ chat.Model = summarize.Offline{}
+
+func TestScriptTakesItsStepsInOrder(t *testing.T) {
+	down := errors.New("down")
+	var s summarize.Script
+	s.Steps = []summarize.Step{summarize.Say("one"), summarize.SaySummary("two"), summarize.Fail(down)}
+	require.Empty(t, s.Requests())
+	request := func(text string) chat.Request {
+		return chat.Request{Messages: []chat.Message{chat.UserMessage(text)}, MaxTokens: len(text)}
+	}
+	r, err := s.Generate(t.Context(), request("first"))
+	require.NoError(t, err)
+	equal(t, chat.Response{Message: chat.AssistantMessage("one")}, r)
+	r, err = s.Generate(t.Context(), request("second"))
+	require.NoError(t, err)
+	require.Equal(t, "<analysis>\nscripted\n</analysis>\n<summary>\ntwo\n</summary>", r.Message.Text())
+	_, err = s.Generate(t.Context(), request("third"))
+	require.ErrorIs(t, err, down)
+	for range 2 {
+		_, err = s.Generate(t.Context(), request("more"))
+		require.ErrorContains(t, err, "the script is over")
+	}
+
+	requests := s.Requests()
+	equal(t, []chat.Request{request("first"), request("second"), request("third"), request("more"), request("more")}, requests)
+	requests[0].MaxTokens = -1
+	require.Equal(t, len("first"), s.Requests()[0].MaxTokens, "what is handed out is a copy")
+}
+
+func TestScriptOfNoSteps(t *testing.T) {
+	_, err := new(summarize.Script).Generate(t.Context(), chat.Request{})
+	require.ErrorContains(t, err, "the script is over")
+}
+
+func TestScriptIsCancelled(t *testing.T) {
+	why := errors.New("no more")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	s := summarize.Script{Steps: []summarize.Step{summarize.Say("one")}}
+	_, err := s.Generate(ctx, chat.Request{})
+	require.ErrorIs(t, err, why)
+	require.Len(t, s.Requests(), 1, "it was asked all the same")
+}
+
+func TestScriptStepSeesTheRequest(t *testing.T) {
+	s := summarize.Script{Steps: []summarize.Step{func(_ context.Context, r chat.Request) (chat.Response, error) {
+		return chat.Response{Message: chat.AssistantMessage("You said: " + r.Messages[0].Text())}, nil
+	}}}
+	r, err := s.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Hello.")}})
+	require.NoError(t, err)
+	require.Equal(t, "You said: Hello.", r.Message.Text())
+}
+
+func TestScriptOfConcurrentRequests(t *testing.T) {
+	const n = 50
+	s := summarize.Script{Steps: make([]summarize.Step, n)}
+	var taken [n]int
+	for i := range s.Steps {
+		s.Steps[i] = func(context.Context, chat.Request) (chat.Response, error) {
+			taken[i]++
+			return chat.Response{}, nil
+		}
+	}
+	var group sync.WaitGroup
+	for range n {
+		group.Go(func() {
+			_, err := s.Generate(t.Context(), chat.Request{})
+			if err != nil {
+				t.Error(err)
+			}
+			s.Requests()
+		})
+	}
+	group.Wait()
+	for i, times := range taken {
+		require.Equal(t, 1, times, "step %d", i)
+	}
+}
