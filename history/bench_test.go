@@ -110,8 +110,9 @@ func BenchmarkRenderConversation(b *testing.B) {
 func BenchmarkClip(b *testing.B) {
 	text := numberedLines(100_000)
 	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
 	for b.Loop() {
-		if history.Clip(quarter{}, text, 10_000, 0.4) == text {
+		if history.Clip(words{}, text, 10_000, 0.4) == text {
 			b.Fatal("it is not clipped")
 		}
 	}

@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -139,7 +140,7 @@ func TestOneOfManyOpens(t *testing.T) {
 				got = append(got, s)
 				return
 			}
-			if !strings.Contains(err.Error(), history.ErrLocked.Error()) {
+			if !errors.Is(err, history.ErrLocked) {
 				t.Error(err)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -276,6 +277,9 @@ func content(t testing.TB, path string) string {
 // equal shows the difference of two values.
 func equal(t testing.TB, want, got any) {
 	t.Helper()
+	if reflect.DeepEqual(want, got) {
+		return // which cmp would take its time to find
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}

@@ -1,0 +1,323 @@
+package render_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+)
+
+// agentPrompt is a prompt as an agent would send it: rules, examples that may go, what was said, files, the last round
+// with its tools, and the question.
+func agentPrompt() elements.Node {
+	type exchange struct{ question, answer string }
+	past := []exchange{
+		{"Which module is this?", "It is promptree, a module for prompts."},
+		{"How are the tests run?", "With go test ./... from the root, with the race detector in CI."},
+		{"Is there a linter?", "gofmt and go vet."},
+	}
+	files := []elements.Tag{
+		{Name: "file", Attributes: []elements.Attribute{{Name: "path", Value: "render/prune.go"}}},
+		{Name: "file", Attributes: []elements.Attribute{{Name: "path", Value: "render/tree.go"}}},
+	}
+	contents := []string{
+		"func (p *pruner) prune(container *node, limit int) (stuck *node) {\n\tfor p.count(container) > limit {\n\t}\n\treturn nil\n}",
+		"type node struct {\n\tlaid *laid\n\tparent *node\n}",
+	}
+	for i := range files {
+		files[i].Children = elements.Nodes{elements.Text(contents[i]), elements.Reference{Name: files[i].Attributes[0].Value}}
+	}
+	round := &elements.Group{Name: "round"}
+	return elements.Fragment{
+		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{
+			elements.Text("You are a coding agent. Answer in one sentence."),
+		}},
+		elements.LegacyPrioritization{Props: at(10), Children: elements.Nodes{
+			userAt(0, chunk(2, "Example: what does fmt.Println do?")),
+			elements.AssistantMessage{Children: elements.Nodes{chunk(1, "It prints its arguments and a line break.")}},
+		}},
+		elements.PrioritizedList{Props: at(100), Children: elements.Map(past, func(e exchange) elements.Node {
+			return elements.Chunk{Children: elements.Nodes{
+				elements.UserMessage{Children: elements.Nodes{elements.Text(e.question)}},
+				elements.AssistantMessage{Children: elements.Nodes{elements.Text(e.answer)}},
+			}}
+		})},
+		elements.UserMessage{Props: at(200), Children: elements.Nodes{
+			elements.Text("These files may help:"),
+			elements.TokenLimit{Max: 30, Children: elements.Nodes{
+				elements.PrioritizedList{Descending: true, Children: elements.Nodes{files[0], files[1]}},
+			}},
+			elements.Image{Props: at(-5), Source: "https://example.com/tree.png", Detail: chat.DetailLow},
+		}},
+		elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("How does pruning end?")}},
+		elements.AssistantMessage{Props: at(301), ToolCalls: []elements.ToolCall{
+			{ToolCall: chat.ToolCall{ID: "call_1", Name: "read", Arguments: `{"path":"render/prune.go"}`}, KeepWith: round},
+		}, Children: elements.Nodes{chunk(0, "Let me look at the source.")}},
+		elements.KeepWith{Props: at(300), Group: round, Children: elements.Nodes{
+			elements.ToolMessage{ToolCallID: "call_1", Children: elements.Nodes{
+				elements.TextChunk{BreakOnWhitespace: true, Children: elements.Nodes{elements.Text("It takes pieces out of container, one at a time, until its exact count is at most limit.")}},
+			}},
+		}},
+	}
+}
+
+func TestReportGolden(t *testing.T) {
+	layout, err := render.Lay(t.Context(), agentPrompt(), render.Options{Budget: 400, Tokenizer: words})
+	require.NoError(t, err)
+	for _, budget := range []int{400, 120, 90, 60, 40, 15} {
+		t.Run(fmt.Sprint(budget), func(t *testing.T) {
+			var b strings.Builder
+			r, err := layout.Fit(t.Context(), budget)
+			if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
+				fmt.Fprintf(&b, "%v\n\n%v", over, render.Report(over.Largest))
+				golden(t, fmt.Sprintf("agent_%d", budget), b.String())
+				return
+			}
+			require.NoError(t, err)
+			fmt.Fprintf(&b, "%d tokens of %d\n", r.Tokens, r.Budget)
+			for _, m := range r.Messages {
+				data, err := json.MarshalIndent(m, "", "  ")
+				require.NoError(t, err)
+				fmt.Fprintf(&b, "%s\n", data)
+			}
+			fmt.Fprintf(&b, "references %v, omitted %v\n\n%v", names(r.References), names(r.OmittedReferences), r.Report)
+			golden(t, fmt.Sprintf("agent_%d", budget), b.String())
+		})
+	}
+}
+
+func names(references []elements.Reference) []string {
+	list := make([]string, len(references))
+	for i, r := range references {
+		list[i] = r.Name
+	}
+	return list
+}
+
+// fates says of each piece whether it is there and why not, without its path.
+func fates(r render.Report) []string {
+	list := make([]string, len(r))
+	for i, p := range r {
+		list[i] = strings.TrimSpace(fmt.Sprintf("%s %d %s", p.Kind, p.Tokens, p.Dropped))
+		if p.Limit != "" {
+			list[i] += " for " + p.Limit
+		}
+	}
+	return list
+}
+
+func TestReportReasons(t *testing.T) {
+	group := &elements.Group{}
+	keep := func(priority int, children ...elements.Node) elements.KeepWith {
+		return elements.KeepWith{Props: at(priority), Group: group, Children: children}
+	}
+	tests := []struct {
+		name   string
+		root   elements.Node
+		budget int
+		want   []string
+	}{
+		{
+			"pieces of every kind, and line breaks, in document order",
+			elements.Fragment{
+				elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("xy", nil)}, Children: elements.Nodes{
+					elements.Thinking{Thought: chat.Thinking{Text: "1234"}}, elements.Text("12"), elements.LineBreak{},
+				}},
+				user(elements.Image{Source: "i"}, elements.Document{Data: "d"}, elements.Opaque{Value: []byte("1"), Tokens: 9}, elements.CacheBreakpoint{}, elements.Tag{Name: "x"}),
+			},
+			plenty,
+			[]string{"toolCall 4", "thinking 4", "text 2", "text 1", "image 5", "document 7", "opaque 9", "cacheBreakpoint 0", "text 4"},
+		},
+		{
+			"the lowest piece went for its priority, what was beside it for being white space",
+			elements.Fragment{user(chunk(1, "ab"), line(" ")), user(line("c"))},
+			6,
+			[]string{"text 2 priority", "text 1 emptied", "text 1"},
+		},
+		{
+			"a chunk's pieces went with the chunk",
+			user(elements.Chunk{Props: at(1), Children: elements.Nodes{chunk(1, "ab"), line("c")}}, line("d")),
+			6,
+			[]string{"text 2 chunk", "text 1 chunk", "text 1"},
+		},
+		{
+			"pieces and calls went with their group",
+			elements.Fragment{
+				elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", group), call("y", nil)}},
+				keep(1, result("x", "ab")), user(keep(2, line("c")), line("d")),
+			},
+			14,
+			[]string{"toolCall 2 group", "toolCall 2", "text 2 priority", "text 1 group", "text 1"},
+		},
+		{
+			"a limit is named by its path, also for what went along outside of it",
+			elements.Fragment{
+				elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", group)}, Children: elements.Nodes{elements.Text("t")}},
+				elements.TokenLimit{Max: 4, Children: elements.Nodes{keep(1, result("x", "ab"))}},
+				user(keep(2, line("c")), line("d"), chunk(0, "e")),
+			},
+			8,
+			[]string{"toolCall 2 group for Root > TokenLimit", "text 1", "text 2 priority for Root > TokenLimit", "text 1 group for Root > TokenLimit", "text 1", "text 1 priority"},
+		},
+		{
+			"a call that went with its group before its message did is told so",
+			elements.Fragment{
+				elements.AssistantMessage{Props: at(2), ToolCalls: []elements.ToolCall{call("x", group), call("y", nil)}},
+				keep(1, result("x", "ab")), user(line("d")),
+			},
+			4,
+			[]string{"toolCall 2 group", "toolCall 2 priority", "text 2 priority", "text 1"},
+		},
+		{
+			"of an IfEmpty only the side that was taken is told of",
+			user(elements.IfEmpty{Alt: line("alt"), Children: elements.Nodes{line("given")}}),
+			plenty,
+			[]string{"text 5"},
+		},
+		{
+			"what has grown is told of as it is",
+			user(elements.Expandable{Value: fill("e", 1)}, wrap(elements.Props{}, elements.Text("a"))),
+			20,
+			[]string{"text 15", "text 1"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := rendered(t, test.root, test.budget)
+			if diff := cmp.Diff(test.want, fates(r.Report)); diff != "" {
+				t.Errorf("pieces (-want +got):\n%s", diff)
+			}
+			require.Len(t, r.Report, len(r.Report.Kept())+len(r.Report.Dropped()))
+		})
+	}
+}
+
+// Whatever the budget, the report lists the same pieces, and those that it says were kept are in the messages.
+func TestReportListsEveryPiece(t *testing.T) {
+	layout, err := render.Lay(t.Context(), agentPrompt(), render.Options{Budget: 400, Tokenizer: words})
+	require.NoError(t, err)
+	all, err := layout.Fit(t.Context(), plenty)
+	require.NoError(t, err)
+	for budget := all.Tokens; ; budget-- {
+		r, err := layout.Fit(t.Context(), budget)
+		if err != nil {
+			break
+		}
+		require.Len(t, r.Report, len(all.Report))
+		textTokens, images, calls := 0, 0, 0
+		for i, p := range r.Report {
+			whole := all.Report[i]
+			p.Dropped, p.Limit = whole.Dropped, whole.Limit
+			require.Equal(t, whole, p)
+		}
+		for _, p := range r.Report.Kept() {
+			switch p.Kind {
+			case render.PieceText:
+				textTokens += p.Tokens
+			case render.PieceImage:
+				images++
+			case render.PieceToolCall:
+				calls++
+			}
+		}
+		for _, m := range r.Messages {
+			for _, p := range m.Content {
+				switch p := p.(type) {
+				case chat.Text:
+					// Words never merge here; what is more is the two ends of the tags.
+					textTokens -= words(string(p)) - 3*strings.Count(string(p), "</file>")
+				case chat.Image:
+					images--
+				}
+			}
+			calls -= len(m.ToolCalls)
+		}
+		require.Zero(t, textTokens)
+		require.Zero(t, images)
+		require.Zero(t, calls)
+	}
+}
+
+func TestReportTable(t *testing.T) {
+	group := &elements.Group{}
+	r := rendered(t, elements.Fragment{
+		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("rules")}},
+		user(elements.TokenLimit{Max: 3, Children: elements.Nodes{chunk(1, "ab"), chunk(2, "cd")}}, chunk(-1, "efg")),
+		userAt(5, elements.KeepWith{Group: group, Children: elements.Nodes{line("h")}}),
+	}, 14)
+	require.Equal(t, strings.TrimLeft(`
+Root > SystemMessage                             text  -   5 tokens  kept: required
+Root > UserMessage#1 > TokenLimit > TextChunk#1  text  1   2 tokens  dropped: priority, for Root > UserMessage#1 > TokenLimit
+Root > UserMessage#1 > TokenLimit > TextChunk#2  text  2   2 tokens  kept
+Root > UserMessage#1 > TextChunk                 text  -1  3 tokens  dropped: priority
+Root > UserMessage#2 > KeepWith > TextChunk      text  -   1 tokens  dropped: priority
+`, "\n"), r.Report.String())
+}
+
+func TestReportAsLogAndJSON(t *testing.T) {
+	r := rendered(t, user(chunk(1, "ab"), chunk(2, "cde"), line("f")), 5)
+	var b bytes.Buffer
+	slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}})).Info("rendered", "report", r.Report)
+	require.Equal(t, `level=INFO msg=rendered report.kept=1 report.keptTokens=1 report.dropped=2 report.droppedTokens=5 `+
+		`report.droppedPieces="[Root > UserMessage > TextChunk#1 (2 tokens, dropped: priority) Root > UserMessage > TextChunk#2 (3 tokens, dropped: priority)]"`+"\n", b.String())
+
+	data, err := json.Marshal(r.Report[1:])
+	require.NoError(t, err)
+	require.JSONEq(t, `[
+		{"path": "Root > UserMessage > TextChunk#2", "kind": "text", "priority": 2, "tokens": 3, "dropped": "priority"},
+		{"path": "Root > UserMessage > TextChunk#3", "kind": "text", "tokens": 1}
+	]`, string(data))
+}
+
+func TestReferences(t *testing.T) {
+	cite := func(priority int, text, name string) elements.Node {
+		return elements.TextChunk{Props: at(priority), Children: elements.Nodes{elements.Text(text), elements.Reference{Name: name}}}
+	}
+	root := elements.Fragment{
+		elements.Reference{Name: "root"},
+		user(cite(1, "a", "x"), cite(2, "b", "y"), cite(3, "c", "x"), cite(0, "d", "z"), elements.Reference{Name: "message"}),
+	}
+	r := rendered(t, root, plenty)
+	require.Equal(t, []string{"root", "message", "x", "y", "z"}, names(r.References), "each once")
+	require.Empty(t, r.OmittedReferences)
+
+	r = rendered(t, root, 6)
+	require.Equal(t, []string{"root", "message", "y", "x"}, names(r.References), "kept where one of its texts is")
+	require.Equal(t, []string{"z"}, names(r.OmittedReferences))
+}
+
+func TestMetadata(t *testing.T) {
+	note := func(name string, local bool) elements.Node { return elements.Meta[string]{Value: name, Local: local} }
+	root := elements.Fragment{
+		note("local to the root is global", true),
+		elements.UserMessage{Props: elements.Props{FlexGrow: 1}, Children: elements.Nodes{note("laid out last", false), line("a")}},
+		user(
+			elements.TextChunk{Props: at(1), Children: elements.Nodes{elements.Text("b"), note("dropped text", true), note("global", false)}},
+			elements.TextChunk{Props: at(2), Children: elements.Nodes{elements.Text("c"), note("kept text", true)}},
+			note("local", true),
+			elements.Meta[int]{Value: 7},
+		),
+	}
+	r := rendered(t, root, plenty)
+	require.Equal(t, []string{"local to the root is global", "global", "laid out last", "local", "dropped text", "kept text"}, elements.AllMeta[string](r.Metadata))
+	r = rendered(t, root, 8)
+	require.Equal(t, []string{"local to the root is global", "global", "laid out last", "local", "kept text"}, elements.AllMeta[string](r.Metadata))
+	seven, ok := elements.MetaOf[int](r.Metadata)
+	require.True(t, ok)
+	require.Equal(t, 7, seven)
+}
