@@ -47,11 +47,10 @@ type plain struct {
 
 func (p plain) CountText(s string) int { return p.text(s) }
 
+// CountPart counts what is no text as an empty text, which with words is 1.
 func (p plain) CountPart(part chat.Part) int {
-	if t, ok := part.(chat.Text); ok {
-		return p.text(string(t))
-	}
-	return 0
+	t, _ := part.(chat.Text)
+	return p.text(string(t))
 }
 
 func (p plain) CountMessage(m chat.Message) int { return p.text(m.Text()) + p.overhead }
