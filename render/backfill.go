@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -37,7 +38,7 @@ func (s *snapshot) copy(n, parent *node) *node {
 // is from the highest priority down. Each try takes everything else out of a copy of the tree as it was before, so that
 // what goes along with what is worked out anew; a try is kept where the piece is back, the exact count fits and no tool
 // call or result has lost its other half.
-func (f *fitting) backfill(pristine *snapshot, limit int) {
+func (f *fitting) backfill(ctx context.Context, pristine *snapshot, limit int) {
 	taken := f.pruner.taken
 	back := make([]bool, len(taken))
 	halves := unpaired(f.root.messages())
@@ -45,10 +46,10 @@ func (f *fitting) backfill(pristine *snapshot, limit int) {
 	defer func() { markRestored(pristine, filled) }()
 	for i, t := range slices.Backward(taken) {
 		room := limit - f.count(f.root)
-		if room <= 0 {
+		if room <= 0 || ctx.Err() != nil {
 			return
 		}
-		if t.tokens > room+slack {
+		if t.tokens > room {
 			continue
 		}
 		back[i] = true

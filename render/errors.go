@@ -10,11 +10,11 @@ import (
 )
 
 // ErrOutsideMessage tells that text or another part stands outside a message. It comes in an [*ElementError].
-var ErrOutsideMessage = errors.New("text and other parts stand in a message")
+var ErrOutsideMessage = errors.New("text or another part stands outside a message")
 
 // ErrBreakpointPlace tells that a cache breakpoint does not stand directly in a message. It comes in an
 // [*ElementError].
-var ErrBreakpointPlace = errors.New("a cache breakpoint stands directly in a message")
+var ErrBreakpointPlace = errors.New("a cache breakpoint stands somewhere else than directly in a message")
 
 // ErrNilElement tells that a nil pointer stands in a tree as an element. It comes in an [*ElementError].
 var ErrNilElement = errors.New("an element is a nil pointer")
@@ -24,6 +24,9 @@ var ErrNestedMessage = errors.New("a message stands in a message")
 
 // ErrDuplicateCall tells that a message makes two tool calls of one id. It comes in an [*ElementError].
 var ErrDuplicateCall = errors.New("two tool calls have one id")
+
+// ErrEndless tells that elements render to elements without an end. It comes in an [*ElementError].
+var ErrEndless = errors.New("elements stand in each other more than 500 deep: does one render itself?")
 
 // ErrBreak tells that a text chunk names more than one break, or a pattern that can match nothing. It comes in an
 // [*ElementError].
@@ -68,10 +71,11 @@ type BudgetExceededError struct {
 
 func (e *BudgetExceededError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "render: the prompt needs %d tokens and has %d", e.Needed, e.Budget)
+	what := "the prompt"
 	if e.Limit != "" {
-		fmt.Fprintf(&b, " in %s", e.Limit)
+		what = e.Limit
 	}
+	fmt.Fprintf(&b, "render: %s needs %d tokens and has %d", what, e.Needed, e.Budget)
 	for i, p := range e.Largest {
 		if i == 3 {
 			break

@@ -106,7 +106,7 @@ func (f *fitting) keep(ctx context.Context, n *node, limit int, step string) err
 	if err := f.offer(ctx, n, limit); err != nil {
 		return err
 	}
-	f.pruner.step = step
+	f.pruner.step, f.pruner.ctx = step, ctx
 	if stuck := f.pruner.prune(n, limit); stuck != nil {
 		return f.exceeded(n, limit, stuck)
 	}
@@ -119,7 +119,7 @@ func (f *fitting) keepBudget(ctx context.Context) error {
 		return err
 	}
 	target := f.target(f.count(f.root))
-	f.pruner.step = ""
+	f.pruner.step, f.pruner.ctx = "", ctx
 	var pristine *snapshot
 	if f.opts.Backfill && f.count(f.root) > target {
 		pristine = takeSnapshot(f.root)
@@ -128,8 +128,11 @@ func (f *fitting) keepBudget(ctx context.Context) error {
 	if stuck := f.pruner.prune(f.root, target); stuck != nil && f.count(f.root) > f.budget {
 		return f.exceeded(f.root, f.budget, stuck)
 	}
-	if pristine != nil {
-		f.backfill(pristine, target)
+	if pristine != nil && ctx.Err() == nil {
+		f.backfill(ctx, pristine, target)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return nil
 }

@@ -91,6 +91,7 @@ type layouter struct {
 // place is where in the tree an element stands.
 type place struct {
 	path      string
+	depth     int
 	root      bool
 	transfer  bool // the tree is to be transferred
 	inMessage bool
@@ -107,6 +108,14 @@ type item struct {
 func flatten(into []item, n elements.Node) []item {
 	switch n := n.(type) {
 	case nil:
+	case *elements.Nodes:
+		if n != nil {
+			into = flatten(into, *n)
+		}
+	case *elements.WithPriority:
+		if n != nil {
+			into = flatten(into, *n)
+		}
 	case elements.Nodes:
 		for _, member := range n {
 			into = flatten(into, member)
@@ -120,21 +129,41 @@ func flatten(into []item, n elements.Node) []item {
 			}
 		}
 	default:
-		into = append(into, item{node: n})
+		into = append(into, item{node: plainBuiltin(n)})
 	}
 	return into
 }
 
+// plainBuiltin gives the value of a pointer to one of package elements' types: they are nodes too, and a tree with &Tag{…}
+// in it means the same as one with Tag{…}.
+func plainBuiltin(n elements.Node) elements.Node {
+	v := reflect.ValueOf(n)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Type().PkgPath() != elementsPath {
+		return n
+	}
+	if plain, ok := v.Elem().Interface().(elements.Node); ok {
+		return plain
+	}
+	return n
+}
+
+// elementsPath is where the built-in elements are.
+var elementsPath = reflect.TypeFor[elements.Props]().PkgPath()
+
 // props gives the properties of an item.
-func (it item) props() elements.Props {
-	var props elements.Props
+func (it item) props() (props elements.Props, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("its properties panic: %v", p)
+		}
+	}()
 	if e, ok := it.node.(elements.Element); ok {
 		props = e.ElementProps()
 	}
 	if it.priority != nil {
 		props.Priority = it.priority
 	}
-	return props
+	return props, nil
 }
 
 // builtin tells whether a node's Render is ours, and so costs no goroutine.
@@ -164,10 +193,16 @@ func name(n elements.Node) string {
 	return t.Name()
 }
 
+// maxDepth is how deep elements may stand in each other.
+const maxDepth = 500
+
 // element lays out one element within a budget and tells how much of it the element consumed.
 func (l *layouter) element(ctx context.Context, n elements.Node, props elements.Props, at place, budget int) (*laid, int, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, context.Cause(ctx)
+	}
+	if at.depth > maxDepth {
+		return nil, 0, &ElementError{Path: at.path[:maxDepth] + "…", Err: ErrEndless}
 	}
 	if err := checkProps(props); err != nil {
 		return nil, 0, &ElementError{Path: at.path, Err: err}
@@ -271,7 +306,11 @@ func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node
 		if handled {
 			continue
 		}
-		todo = append(todo, task{node: it.node, props: it.props(), slot: len(e.children)})
+		props, err := it.props()
+		if err != nil {
+			return &ElementError{Path: at.path + " > " + name(it.node), Err: err}
+		}
+		todo = append(todo, task{node: it.node, props: props, slot: len(e.children)})
 		e.children = append(e.children, nil)
 	}
 	if len(todo) == 0 {
@@ -480,6 +519,7 @@ func (l *layouter) group(ctx context.Context, tasks []task, shares []int, at pla
 	run := func(ctx context.Context, i int) {
 		to := at
 		to.path, to.root = tasks[i].path, false
+		to.depth++
 		results[i].laid, results[i].consumed, results[i].err = l.element(ctx, tasks[i].node, tasks[i].props, to, shares[i])
 	}
 	if own < 2 {
@@ -520,9 +560,12 @@ func (l *layouter) group(ctx context.Context, tasks []task, shares []int, at pla
 		}
 	}
 	running.Wait()
-	for _, r := range results {
-		if r.err != nil {
+	for i, r := range results {
+		switch {
+		case r.err != nil:
 			return nil, r.err
+		case r.laid == nil: // its goroutine ended in the middle
+			return nil, &ElementError{Path: tasks[i].path, Err: errors.New("Render did not return")}
 		}
 	}
 	return results, nil

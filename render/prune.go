@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements"
@@ -8,6 +9,7 @@ import (
 
 // pruner takes pieces out of a tree until it fits.
 type pruner struct {
+	ctx         context.Context // of the render
 	count       func(*node) int
 	breakpoints bool // the tree has cache breakpoints
 	held        bool // the tree has required pieces
@@ -72,9 +74,9 @@ type drop struct {
 //
 // The rules but 7 are those of @vscode/prompt-tsx 0.4.
 func (p *pruner) prune(container *node, limit int) (stuck *node) {
-	for count := p.count(container); count > limit; count = p.count(container) {
+	for count := p.count(container); count > limit && p.ctx.Err() == nil; count = p.count(container) {
 		// A count of a long message is dear: none is taken while it cannot fit yet.
-		for p.freed = (freed{}); !p.freed.enough(count, limit); {
+		for p.freed = (freed{}); !p.freed.enough(count, limit) && p.ctx.Err() == nil; {
 			if stuck := p.removeLowest(container); stuck != nil {
 				return stuck
 			}
@@ -234,7 +236,11 @@ func (p *pruner) remove(n *node, why Reason) {
 	p.free(n)
 	p.removeGroups(n)
 	parent.changed()
-	if parent.empty() && !parent.held {
+	switch {
+	case !parent.empty():
+	case parent.held: // the white space in it stays, but a tag around it does not
+		p.freed.unknown = true
+	default:
 		p.remove(parent, ReasonEmptied)
 	}
 }

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -521,4 +522,15 @@ func TestTokenLimit(t *testing.T) {
 			require.Equal(t, test.want, texts(rendered(t, test.root, test.budget).Messages))
 		})
 	}
+}
+
+// A tag with only required white space left is not written any more, which frees its two ends at once.
+func TestPruneFitsExactlyWhereATagEmpties(t *testing.T) {
+	root := user(
+		elements.Tag{Name: strings.Repeat("x", 50), Props: at(1), Children: elements.Nodes{wrap(elements.Props{}, chunk(1, "a"), need(0, " "))}},
+		chunk(2, "bbbb"),
+	)
+	whole := rendered(t, root, plenty)
+	r := rendered(t, root, whole.Tokens-60)
+	require.Equal(t, []string{"bbbb"}, texts(r.Messages))
 }

@@ -136,7 +136,7 @@ func report(root *node) Report {
 		add := func(kind PieceKind, tokens int, why drop) {
 			r = append(r, Piece{
 				Path: n.laid.path, Kind: kind, Priority: n.laid.priority, Tokens: tokens,
-				Required: n.locked, Restored: n.restored, Dropped: why.reason, Limit: why.step,
+				Required: n.locked, Restored: n.restored && why.reason == Kept, Dropped: why.reason, Limit: why.step,
 			})
 		}
 		if n.leaf() {

@@ -283,7 +283,7 @@ func TestLimitExceeded(t *testing.T) {
 	require.Equal(t, []int{5, 3}, []int{err.Largest[0].Tokens, err.Largest[1].Tokens})
 	require.Len(t, err.Largest, 2, "only what stands in the limit")
 	require.Equal(t, []string{"free", "12345\ndropped\n123"}, texts(err.Messages))
-	require.EqualError(t, err, "render: the prompt needs 10 tokens and has 8 in Root > UserMessage#2 > Wrap > TokenLimit; the largest pieces that cannot go: "+
+	require.EqualError(t, err, "render: Root > UserMessage#2 > Wrap > TokenLimit needs 10 tokens and has 8; the largest pieces that cannot go: "+
 		"Root > UserMessage#2 > Wrap > TokenLimit > TextChunk#1 (5), Root > UserMessage#2 > Wrap > TokenLimit > TextChunk#3 (3)")
 
 	around := elements.TokenLimit{Max: 9, Children: elements.Nodes{user(need(0, "1234567"))}}

@@ -1,0 +1,260 @@
+package render_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// vocabulary is what the grower may use besides the elements that every tree may have.
+type vocabulary struct {
+	required bool // required elements
+	blank    bool // white space and messages without a word
+	growing  bool // expandables
+	sized    bool // elements that depend on their share of the budget
+}
+
+// grower grows random prompts. The same seed and vocabulary give the same prompt.
+type grower struct {
+	vocabulary
+	r      *rand.Rand
+	groups []*elements.Group
+	calls  int
+	must   []string // marks in texts of required elements, which no render may lose
+	unsure int      // above 0 where what is grown may not be there although nothing was pruned
+}
+
+func newGrower(seed uint64, v vocabulary) *grower {
+	g := &grower{vocabulary: v, r: rand.New(rand.NewPCG(seed, 0))}
+	for i := range 3 {
+		g.groups = append(g.groups, &elements.Group{Name: fmt.Sprint(i)})
+	}
+	return g
+}
+
+func (g *grower) chance(p float64) bool { return g.r.Float64() < p }
+
+func pick[T any](g *grower, list ...T) T { return list[g.r.IntN(len(list))] }
+
+// several are 1 to most nodes.
+func (g *grower) several(most int, f func() elements.Node) elements.Nodes {
+	nodes := make(elements.Nodes, 1+g.r.IntN(most))
+	for i := range nodes {
+		nodes[i] = f()
+	}
+	return nodes
+}
+
+func (g *grower) text() string {
+	if g.blank && g.chance(0.1) {
+		return pick(g, "", " ", "\n", " \t\n", "\u00a0")
+	}
+	var b strings.Builder
+	for i := range 1 + g.r.IntN(6) {
+		if i > 0 {
+			b.WriteString(pick(g, " ", " ", " ", "\n", "  ", ", "))
+		}
+		b.WriteString(pick(g, "the", "context", "window", "is", "pruned", "naïve", "世界", "x", "<b>", "if err != nil {", "3.14", "..."))
+	}
+	return b.String()
+}
+
+// props are those of an element, and whether it is required.
+func (g *grower) props() elements.Props {
+	var p elements.Props
+	if g.chance(0.7) {
+		p.Priority = new(pick(g, -3, 0, 1, 1, 2, 2, 3, 5, 8, 100))
+	}
+	p.PassPriority = g.chance(0.1)
+	if g.chance(0.2) {
+		p.FlexGrow = 1 + g.r.IntN(3)
+	}
+	if g.chance(0.2) {
+		p.FlexBasis = pick(g, 0.5, 2, 3)
+	}
+	if g.chance(0.1) {
+		p.FlexReserve = pick(g, elements.Reserve{Tokens: 1 + g.r.IntN(40)}, elements.Reserve{Fraction: 2 + g.r.IntN(5)})
+	}
+	p.Required = g.required && g.chance(0.04)
+	return p
+}
+
+// literal is a text, marked where it must not be lost.
+func (g *grower) literal(required bool) elements.Text {
+	text := g.text()
+	if required && g.unsure == 0 {
+		mark := fmt.Sprintf("(must %d)", len(g.must))
+		g.must = append(g.must, mark)
+		text = mark + text
+	}
+	return elements.Text(text)
+}
+
+// ifEmpty is one of two things. Which one is not up to pruning, so that neither is sure to be there.
+func (g *grower) ifEmpty(props elements.Props, alt func() elements.Node, children func() elements.Nodes) elements.Node {
+	g.unsure++
+	defer func() { g.unsure-- }()
+	return elements.IfEmpty{Props: props, Alt: alt(), Children: children()}
+}
+
+// prompt is a whole tree.
+func (g *grower) prompt() elements.Node {
+	return g.several(5, func() elements.Node { return g.top(2) })
+}
+
+// top is a message, or an element around messages.
+func (g *grower) top(depth int) elements.Node {
+	tops := func() elements.Nodes { return g.several(3, func() elements.Node { return g.top(depth - 1) }) }
+	if depth == 0 || g.chance(0.5) {
+		if g.chance(0.2) {
+			return g.round()
+		}
+		return g.message()
+	}
+	switch g.r.IntN(10) {
+	case 0:
+		return tops()
+	case 1:
+		return elements.Chunk{Props: g.props(), Children: tops()}
+	case 2:
+		return elements.LegacyPrioritization{Props: g.props(), Children: tops()}
+	case 3:
+		return elements.TokenLimit{Props: g.props(), Max: 10 + g.r.IntN(200), Children: tops()}
+	case 4:
+		return elements.PrioritizedList{Props: g.props(), Descending: g.chance(0.5), Children: tops()}
+	case 5:
+		return elements.KeepWith{Props: g.props(), Group: pick(g, g.groups...), Children: tops()}
+	case 6:
+		return g.ifEmpty(g.props(), g.message, tops)
+	case 7:
+		return pick[elements.Node](g, elements.Reference{Name: pick(g, "a", "b", "c")}, elements.Meta[string]{Value: g.text(), Local: g.chance(0.5)}, nil)
+	case 8:
+		return elements.WithPriority{Priority: g.r.IntN(5), Node: g.top(depth - 1)}
+	default:
+		return elements.Wrap{Props: g.props(), Children: tops()}
+	}
+}
+
+// message has a word of its own unless blank messages are wanted.
+func (g *grower) message() elements.Node {
+	props := g.props()
+	if g.chance(0.15) {
+		return elements.Message(props, chat.Message{Role: pick(g, chat.RoleUser, chat.RoleAssistant), Content: chat.Parts{
+			chat.Text("word"), chat.Text(g.text()), chat.Image{URL: "https://example.com"}, chat.Text(g.text()),
+		}})
+	}
+	children := g.several(4, func() elements.Node { return g.content(2, props.Required) })
+	if g.chance(0.08) {
+		children = slices.Insert(children, g.r.IntN(len(children)+1), elements.Node(elements.CacheBreakpoint{Type: "ephemeral"}))
+	}
+	if !g.blank {
+		children = append(children, elements.Text("word"))
+	}
+	name := pick(g, "", "", "", "alice")
+	switch g.r.IntN(4) {
+	case 0:
+		return elements.SystemMessage{Props: props, Name: name, Children: children}
+	case 1:
+		return elements.AssistantMessage{Props: props, Name: name, Children: children}
+	default:
+		return elements.UserMessage{Props: props, Name: name, Children: children}
+	}
+}
+
+// round is an assistant message with tool calls and their results, linked more often than not.
+func (g *grower) round() elements.Node {
+	var assistant elements.AssistantMessage
+	assistant.Props = g.props()
+	nodes := elements.Nodes{nil}
+	for range 1 + g.r.IntN(2) {
+		g.calls++
+		c := elements.ToolCall{ToolCall: chat.ToolCall{ID: fmt.Sprint("call", g.calls), Name: "read", Arguments: `{"path":"a.go"}`}}
+		tool := elements.ToolMessage{Props: g.props(), ToolCallID: c.ID}
+		tool.Children = append(g.several(3, func() elements.Node { return g.content(1, tool.Required) }), elements.Text("word"))
+		if g.chance(0.7) {
+			c.KeepWith = pick(g, &elements.Group{}, pick(g, g.groups...))
+			nodes = append(nodes, elements.KeepWith{Props: g.props(), Group: c.KeepWith, Children: elements.Nodes{tool}})
+		} else {
+			nodes = append(nodes, tool)
+		}
+		assistant.ToolCalls = append(assistant.ToolCalls, c)
+	}
+	if g.chance(0.5) {
+		assistant.Children = elements.Nodes{g.literal(assistant.Required)}
+	}
+	nodes[0] = assistant
+	return nodes
+}
+
+// content is what stands in a message; required tells that it stands in a required element.
+func (g *grower) content(depth int, required bool) elements.Node {
+	props := g.props()
+	required = required || props.Required
+	inside := func() elements.Nodes {
+		return g.several(3, func() elements.Node { return g.content(depth-1, required) })
+	}
+	kinds := 20
+	if depth == 0 {
+		kinds = 8
+	}
+	switch g.r.IntN(kinds) {
+	case 0, 1, 2:
+		return elements.TextChunk{Props: props, Children: elements.Nodes{g.literal(required), elements.If(g.chance(0.2), elements.LineBreak{}), elements.If(g.chance(0.2), elements.Reference{Name: pick(g, "a", "b", "c")})}}
+	case 3:
+		if !g.sized {
+			return elements.LineBreak{}
+		}
+		return elements.TextChunk{Props: props, BreakOnWhitespace: true, Children: elements.Nodes{elements.Text(g.text()), elements.Text(g.text())}}
+	case 4:
+		return elements.Text(g.text())
+	case 5:
+		return pick[elements.Node](g, elements.Image{Props: props, Source: "iVBORw0K"}, elements.Document{Props: props, Data: "JVBERi0=", MediaType: "application/pdf"}, elements.Thinking{Props: props, Thought: chat.Thinking{Text: g.text(), Signature: "s"}})
+	case 6:
+		return elements.Opaque{Priority: props.Priority, Value: []byte(`{"type":"x"}`), Tokens: g.r.IntN(20)}
+	case 7:
+		return pick[elements.Node](g, elements.Meta[string]{Value: g.text(), Local: g.chance(0.5)}, nil, elements.Nodes{})
+	case 8, 9:
+		return elements.Chunk{Props: props, Children: inside()}
+	case 10:
+		return elements.TokenLimit{Props: props, Max: 3 + g.r.IntN(60), Children: inside()}
+	case 11:
+		return elements.PrioritizedList{Props: props, Descending: g.chance(0.5), Children: append(inside(), nil)}
+	case 12, 13:
+		return elements.KeepWith{Props: props, Group: pick(g, append(g.groups, nil)...), Children: inside()}
+	case 14:
+		return g.ifEmpty(props, func() elements.Node { return elements.Text(g.text()) }, inside)
+	case 15:
+		tag := elements.Tag{Props: props, Name: pick(g, "file", "x-y"), Attributes: []elements.Attribute{{Name: "path", Value: `"<a>"`}}}
+		if g.chance(0.8) {
+			tag.Children = inside()
+		}
+		return tag
+	case 16:
+		if !g.growing {
+			return nil
+		}
+		least, most := 1+g.r.IntN(10), g.r.IntN(80)
+		return elements.Expandable{Props: props, Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+			n := max(least, min(most, s.TokenBudget/2))
+			return elements.Nodes{elements.If(n%2 == 0, elements.LineBreak{}), elements.Text(strings.Repeat("e ", n))}, nil
+		}}
+	case 17:
+		children := inside()
+		return own{Props: props, render: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+			if !g.sized {
+				return children, nil
+			}
+			return elements.Nodes{elements.Textf("%d", s.TokenBudget), children}, nil
+		}}
+	case 18:
+		return elements.LegacyPrioritization{Props: props, Children: inside()}
+	default:
+		return elements.Wrap{Props: props, Children: inside()}
+	}
+}

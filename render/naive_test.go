@@ -1,0 +1,385 @@
+package render
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+)
+
+// This is pruning a second time, written from the doc comment of prune and from nothing else, as simply as can be: a
+// tree is never changed, only copied without something, and everything is looked up and counted anew at each step.
+
+// bare is a tree as the rules speak of it. Copies of it share the laid-out pieces, which tell who is who.
+type bare struct {
+	*laid
+	calls []elements.ToolCall
+	kids  []*bare
+}
+
+type naive struct {
+	tree     *bare
+	layout   *layouter
+	required map[*laid]bool // what stays as it is
+	calling  map[*laid]bool // messages that stay for a call they make
+	left     *laid          // the last limit that went while it was pruned
+}
+
+// prune takes pieces out of the container that was laid out as at, until its count is at most limit. One in which a
+// group stood that it stands in itself may have gone before that.
+func (n *naive) prune(at *laid, limit int) (stuck bool) {
+	for first := true; ; first = false {
+		container, inMessage := find(n.tree, at, false)
+		switch {
+		case container == nil:
+			if !first {
+				n.left = at
+			}
+			return false
+		case n.count(container) <= limit:
+			return false
+		}
+		chosen := n.choose(container, inMessage)
+		if chosen == nil {
+			return true
+		}
+		n.tree = n.without(chosen.laid)
+	}
+}
+
+// choose finds what goes next from a node down. inMessage tells that the node stands in a message.
+func (n *naive) choose(from *bare, inMessage bool) *bare {
+	if from.legacy { // rule 5
+		return lowest(n.piecesToTake(from), func(a, b *bare) bool { return a.rank() < b.rank() })
+	}
+	rivals := rivals(from)
+	if from.kind == message || !inMessage { // rule 6
+		last := 0
+		for i, r := range rivals {
+			if r.holdsBreakpoint() {
+				last = i
+			}
+		}
+		rivals = slices.DeleteFunc(rivals[min(last, len(rivals)):], func(r *bare) bool { return r.kind == breakpoint })
+	}
+	rivals = slices.DeleteFunc(rivals, func(r *bare) bool { return !n.givesAny(r) }) // rule 7
+	next := lowest(rivals, func(a, b *bare) bool {                                   // rules 1 and 3
+		return a.rank() < b.rank() || a.rank() == b.rank() && a.lowestWithin() < b.lowestWithin()
+	})
+	if next == nil || next.whole() {
+		return next
+	}
+	return n.choose(next, inMessage || from.kind == message)
+}
+
+// lowest is the first of those that nothing is less than.
+func lowest(list []*bare, less func(a, b *bare) bool) *bare {
+	var found *bare
+	for _, b := range list {
+		if found == nil || less(b, found) {
+			found = b
+		}
+	}
+	return found
+}
+
+// rivals are a node's children, those of what passes its priority on in its place: rule 4.
+func rivals(b *bare) []*bare {
+	var list []*bare
+	for _, k := range b.kids {
+		if k.passes() {
+			list = append(list, rivals(k)...)
+		} else {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+func (b *bare) passes() bool { return b.kind == container && b.pass && len(b.kids) > 0 }
+
+// piece tells a text or another part from an element.
+func (b *bare) piece() bool { return b.kind != container && b.kind != message }
+
+// whole tells that the node goes as a whole: rule 1.
+func (b *bare) whole() bool { return b.piece() || b.chunk && !b.passes() || len(b.kids) == 0 }
+
+// rank is the priority: rule 2.
+func (b *bare) rank() int {
+	switch {
+	case b.priority != nil:
+		return *b.priority
+	case b.kind == container && b.pass:
+		return 0
+	}
+	return unset
+}
+
+// lowestWithin breaks a tie: rule 3.
+func (b *bare) lowestWithin() int {
+	if b.piece() {
+		return -1
+	}
+	rank := unset
+	for _, k := range b.kids {
+		rank = min(rank, k.rank())
+	}
+	return rank
+}
+
+// holdsBreakpoint is rule 6: a message does with one directly in it, another element where a message in it does.
+func (b *bare) holdsBreakpoint() bool {
+	if b.kind == message {
+		return slices.ContainsFunc(b.kids, func(k *bare) bool { return k.kind == breakpoint })
+	}
+	return b.kind == breakpoint || slices.ContainsFunc(b.kids, (*bare).holdsBreakpoint)
+}
+
+// blank tells that nothing but white space is left: rule 8.
+func (b *bare) blank() bool {
+	switch {
+	case b.kind == text:
+		return blank(b.text)
+	case b.piece(), len(b.calls) > 0:
+		return false
+	}
+	return !slices.ContainsFunc(b.kids, func(k *bare) bool { return !k.blank() })
+}
+
+// without is the tree without what was chosen, and without what goes along: rules 8 and 9.
+func (n *naive) without(chosen *laid) *bare {
+	gone := map[*laid]bool{chosen: true}
+	groups := map[*elements.Group]bool{}
+	for again := true; again; {
+		again = false
+		leave := func(b *bare) {
+			if !gone[b.laid] {
+				gone[b.laid], again = true, true
+			}
+		}
+		n.tree.walk(func(b *bare) {
+			if gone[b.laid] {
+				b.walk(func(b *bare) {
+					if b.group != nil && !groups[b.group] {
+						groups[b.group], again = true, true
+					}
+				})
+			}
+		})
+		n.tree.walk(func(b *bare) {
+			if b.group != nil && groups[b.group] {
+				leave(b)
+			}
+		})
+		n.tree.walk(func(b *bare) {
+			now := b.copyWithout(gone, groups)
+			lost := len(now.kids) < len(b.kids) || len(now.calls) < len(b.calls)
+			if b != n.tree && lost && now.blank() && !n.holdsRequired(b) {
+				leave(b)
+			}
+		})
+	}
+	return n.tree.copyWithout(gone, groups)
+}
+
+func (b *bare) copyWithout(gone map[*laid]bool, groups map[*elements.Group]bool) *bare {
+	c := &bare{laid: b.laid}
+	for _, call := range b.calls {
+		if call.KeepWith == nil || !groups[call.KeepWith] {
+			c.calls = append(c.calls, call)
+		}
+	}
+	for _, k := range b.kids {
+		if !gone[k.laid] {
+			c.kids = append(c.kids, k.copyWithout(gone, groups))
+		}
+	}
+	return c
+}
+
+// require works out what is required, by the doc comment of lock.
+func (n *naive) require() {
+	n.required, n.calling = map[*laid]bool{}, map[*laid]bool{}
+	whole := map[*elements.Group]bool{}
+	for before := -1; before < len(n.required)+len(n.calling)+len(whole); {
+		before = len(n.required) + len(n.calling) + len(whole)
+		n.tree.walk(func(b *bare) {
+			chunk := b.chunk && !b.pass && n.holdsRequired(b)
+			if b.laid.required || chunk || b.group != nil && whole[b.group] {
+				b.walk(func(b *bare) { n.required[b.laid] = true })
+			}
+			if b.group != nil && n.holdsRequired(b) {
+				whole[b.group] = true
+			}
+			for _, call := range b.calls {
+				switch {
+				case call.KeepWith == nil:
+				case n.required[b.laid]:
+					whole[call.KeepWith] = true
+				case whole[call.KeepWith]:
+					n.calling[b.laid] = true
+				}
+			}
+		})
+	}
+}
+
+// holdsRequired tells that a node, or something in it, stays.
+func (n *naive) holdsRequired(b *bare) bool {
+	return n.required[b.laid] || n.calling[b.laid] || slices.ContainsFunc(b.kids, n.holdsRequired)
+}
+
+// givesAny is rule 7: there is something in the node that is not required and may go.
+func (n *naive) givesAny(b *bare) bool {
+	if b.kind == breakpoint || n.holdsRequired(b) && b.whole() {
+		return false
+	}
+	return !n.holdsRequired(b) || slices.ContainsFunc(b.kids, n.givesAny)
+}
+
+func (n *naive) piecesToTake(b *bare) []*bare {
+	var list []*bare
+	b.walk(func(b *bare) {
+		if b.piece() && !n.required[b.laid] {
+			list = append(list, b)
+		}
+	})
+	return list
+}
+
+func (b *bare) walk(f func(*bare)) {
+	f(b)
+	for _, k := range b.kids {
+		k.walk(f)
+	}
+}
+
+// find looks for what was laid out as at, and tells whether it stands in a message.
+func find(b *bare, at *laid, inMessage bool) (*bare, bool) {
+	if b.laid == at {
+		return b, inMessage
+	}
+	for _, k := range b.kids {
+		if found, in := find(k, at, inMessage || b.kind == message); found != nil {
+			return found, in
+		}
+	}
+	return nil, false
+}
+
+// count is the count of a tree made for nothing else.
+func (n *naive) count(b *bare) int { return (&fitting{layout: n.layout}).count(b.fresh()) }
+
+func (b *bare) fresh() *node {
+	c := &node{laid: b.laid, calls: b.calls}
+	for _, k := range b.kids {
+		c.children = append(c.children, k.fresh())
+	}
+	return c
+}
+
+func bareOf(n *node) *bare {
+	b := &bare{laid: n.laid, calls: n.calls}
+	for _, c := range n.children {
+		b.kids = append(b.kids, bareOf(c))
+	}
+	return b
+}
+
+// CompareNaive prunes a prompt without expandables twice, and says where the two disagree; "" is what is wanted.
+func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
+	f := newFitting(layout, budget)
+	n := naive{tree: bareOf(f.root), layout: f.layout}
+	n.require()
+	stuck := ""
+	left := map[string]bool{}
+	for _, l := range slices.Backward(f.limits) {
+		if stuck == "" && l.limit <= budget && n.prune(l, l.limit) {
+			stuck = l.path
+		}
+		if n.left == l {
+			left[l.path] = true
+		}
+	}
+	if stuck == "" && n.prune(f.root.laid, budget) {
+		stuck = "the whole prompt"
+	}
+
+	fast := ""
+	if err := f.fit(ctx); err != nil {
+		over, ok := err.(*BudgetExceededError)
+		if !ok {
+			return err.Error()
+		}
+		if fast = over.Limit; fast == "" {
+			fast = "the whole prompt"
+		}
+	}
+	if left[fast] {
+		return "" // prune goes on in a limit that has gone, as prompt-tsx does, and may find nothing there
+	}
+	if fast != stuck {
+		return fmt.Sprintf("naive is stuck in %q, prune in %q", stuck, fast)
+	}
+	pruned := pieces(bareOf(f.root))
+	if naive := pieces(n.tree); !slices.Equal(naive, pruned) {
+		return fmt.Sprintf("naive leaves %s\nprune leaves %s", names(naive), names(pruned))
+	}
+	return ""
+}
+
+// pieces are the pieces that are left, and the calls, by the path of their message.
+func pieces(b *bare) []any {
+	var list []any
+	b.walk(func(b *bare) {
+		if b.piece() {
+			list = append(list, b.laid)
+		}
+		for _, c := range b.calls {
+			list = append(list, b.path+" "+c.ID)
+		}
+	})
+	return list
+}
+
+func names(pieces []any) []string {
+	list := make([]string, len(pieces))
+	for i, p := range pieces {
+		if l, ok := p.(*laid); ok {
+			p = fmt.Sprintf("%s %q", l.path, l.text)
+		}
+		list[i] = fmt.Sprint(p)
+	}
+	return list
+}
+
+// CheckTree fits a layout and says what Result cannot tell: a limit that is not kept, or tokens that are not those of
+// the messages, the blank ones that are counted but not sent included. Limits with an expandable in them are passed
+// over, since the whole prompt may grow it beyond them; so are those in one, which are only offered their limit.
+func CheckTree(ctx context.Context, layout *Layout, budget int) string {
+	f := newFitting(layout, budget)
+	if f.fit(ctx) != nil {
+		return ""
+	}
+	fresh := bareOf(f.root).fresh()
+	counter := &fitting{layout: f.layout}
+	sent, wrong := 0, ""
+	fresh.walk(func(n *node) {
+		if n.laid.kind == message {
+			sent += f.layout.tokenizer.CountMessage(n.chatMessage())
+		}
+		path := n.laid.path + " > "
+		grows := slices.ContainsFunc(f.expandables, func(e *laid) bool {
+			return strings.HasPrefix(e.path, path) || strings.HasPrefix(path, e.path+" > ")
+		})
+		if most := n.laid.limit; most > 0 && most <= budget && !grows && counter.count(n) > most {
+			wrong = fmt.Sprintf("%s has %d tokens", n.laid.path, counter.count(n))
+		}
+	})
+	if got := f.count(f.root); got != sent {
+		wrong = fmt.Sprintf("%d tokens are counted, %d sent", got, sent)
+	}
+	return wrong
+}

@@ -1,0 +1,174 @@
+package render_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+)
+
+// trees are how many random prompts the ordinary tests render, each at several budgets. FuzzRender goes on from there.
+const trees = 300
+
+// checkSeed renders one random prompt at several budgets and checks what holds of every prompt.
+func checkSeed(t *testing.T, seed uint64) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 1))
+	chance := func() bool { return r.IntN(2) == 0 }
+	v := vocabulary{required: chance(), blank: r.IntN(4) == 0, growing: chance(), sized: chance()}
+	g := newGrower(seed, v)
+	root := g.prompt()
+	opts := render.Options{Budget: plenty, Tokenizer: []tokens{runes, words, pairs}[r.IntN(3)]}
+	whole, err := render.Render(t.Context(), root, opts)
+	if over, limited := errors.AsType[*render.BudgetExceededError](err); limited {
+		require.NotEmpty(t, over.Limit, "seed %d: only a limit does not fit a budget of plenty", seed)
+	} else {
+		require.NoError(t, err, "seed %d", seed)
+	}
+	most := 200
+	if whole != nil {
+		most = min(whole.Tokens, 1000)
+	}
+	for _, budget := range []int{most + 1, most - 1, most * 3 / 4, most / 2, most / 5, 5, 1} {
+		opts.Budget, opts.LowWater, opts.Backfill = max(1, budget), 0, false
+		if chance() && chance() {
+			opts.LowWater, opts.Backfill = max(0, r.Float64()-0.3), chance()
+		}
+		at := fmt.Sprintf("seed %d, %+v, budget %d", seed, v, opts.Budget)
+		result, err := render.Render(t.Context(), root, opts)
+		again, errAgain := render.Render(t.Context(), root, opts)
+		require.Equal(t, asJSON(t, result), asJSON(t, again), at)
+		if err != nil {
+			require.EqualError(t, errAgain, err.Error(), at)
+			checkError(t, err, opts, at)
+			continue
+		}
+		checkResult(t, result, g, opts, at)
+		if v.required || v.growing || v.sized || whole == nil {
+			continue
+		}
+		// Nothing depends on the budget: the report lists the same pieces as without one.
+		require.Len(t, result.Report, len(whole.Report), at)
+		for i, p := range result.Report {
+			require.Equal(t, whole.Report[i].Path, p.Path, at)
+			require.Equal(t, whole.Report[i].Tokens, p.Tokens, at)
+		}
+	}
+	opts.Budget = max(1, most)
+	layout, err := render.Lay(t.Context(), root, opts)
+	require.NoError(t, err)
+	for _, budget := range []int{most, most / 2, most / 4} {
+		require.Empty(t, render.CheckTree(t.Context(), layout, max(1, budget)), "seed %d, %+v, budget %d", seed, v, budget)
+	}
+}
+
+// checkError: what a prompt needs is more than it has, and the largest pieces are few and sorted.
+func checkError(t *testing.T, err error, opts render.Options, at string) {
+	t.Helper()
+	over, ok := errors.AsType[*render.BudgetExceededError](err)
+	require.True(t, ok, "%s: %v", at, err)
+	require.Greater(t, over.Needed, over.Budget, at)
+	require.LessOrEqual(t, over.Budget, opts.Budget, at)
+	if over.Limit == "" {
+		require.Equal(t, opts.Budget, over.Budget, at)
+	}
+	require.LessOrEqual(t, len(over.Largest), 5, at)
+	require.True(t, slices.IsSortedFunc(over.Largest, func(a, b render.Piece) int { return b.Tokens - a.Tokens }), at)
+	for _, p := range over.Largest {
+		require.Equal(t, render.Kept, p.Dropped, at)
+		require.True(t, strings.HasPrefix(p.Path, over.Limit), at)
+	}
+}
+
+// checkResult: the budget is kept, the count is that of the messages, nothing required is lost, and the report tells of
+// the pieces that were kept what the messages hold.
+func checkResult(t *testing.T, r *render.Result, g *grower, opts render.Options, at string) {
+	t.Helper()
+	require.LessOrEqual(t, r.Tokens, opts.Budget, at)
+	sum, parts, calls := 0, 0, 0
+	var text strings.Builder
+	for _, m := range r.Messages {
+		sum += opts.Tokenizer.CountMessage(m)
+		calls += len(m.ToolCalls)
+		for _, p := range m.Content {
+			switch p := p.(type) {
+			case chat.Text:
+				text.WriteString(string(p))
+			case chat.CacheBreakpoint: // of several in a row one stands
+			default:
+				parts++
+			}
+		}
+	}
+	// A blank message is counted until it is pruned, and not sent. Each message here has a word, so that there is none but
+	// where blank texts are wanted, or where required ones, a line break say, outlive the word; see CheckTree for those.
+	if g.blank || g.required {
+		require.LessOrEqual(t, sum, r.Tokens, at)
+	} else {
+		require.Equal(t, sum, r.Tokens, at)
+	}
+	for _, mark := range g.must {
+		require.Contains(t, text.String(), mark, at)
+	}
+	for _, p := range r.Report {
+		if p.Required {
+			require.Equal(t, render.Kept, p.Dropped, "%s: %s", at, p.Path)
+		}
+		switch {
+		case p.Dropped != render.Kept:
+			require.False(t, p.Restored, at)
+		case p.Kind == render.PieceToolCall:
+			calls--
+		case p.Kind != render.PieceText && p.Kind != render.PieceBreakpoint:
+			parts--
+		}
+	}
+	require.Zero(t, calls, "%s: calls that are sent, less those reported", at)
+	require.Zero(t, parts, "%s: parts that are sent, less those reported", at)
+}
+
+func asJSON(t *testing.T, r *render.Result) string {
+	t.Helper()
+	data, err := json.Marshal(r)
+	require.NoError(t, err)
+	return string(data)
+}
+
+func TestRandomTrees(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(trees) {
+		checkSeed(t, seed)
+	}
+}
+
+func FuzzRender(f *testing.F) {
+	for seed := range uint64(10) {
+		f.Add(seed)
+	}
+	f.Fuzz(checkSeed)
+}
+
+// The pruner is compared with a second, naive one that follows the doc comment of prune to the letter.
+func TestPruneAsTheRulesSay(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(trees) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, sized: r.IntN(2) == 0}).prompt()
+		tokenizer := []tokens{runes, words, pairs}[r.IntN(3)]
+		layout, err := render.Lay(t.Context(), root, render.Options{Budget: 200, Tokenizer: tokenizer})
+		require.NoError(t, err)
+		for _, budget := range []int{plenty, 400, 150, 60, 20} {
+			if diff := render.CompareNaive(t.Context(), layout, budget); diff != "" {
+				t.Fatalf("seed %d, budget %d: %s", seed, budget, diff)
+			}
+		}
+	}
+}
