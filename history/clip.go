@@ -54,30 +54,46 @@ func (l Limits) check() error {
 // of a line where one is near. Where not even the mark fits, the mark alone is left, or the text where the mark would
 // take no less.
 func Clip(t sizing.Tokenizer, text string, limit int, head float64) string {
-	total := t.CountText(text)
+	total := sizeUpTo(t, text, limit)
 	if total <= limit {
 		return text
 	}
-	room := limit - t.CountText(mark(total)) - 4 // seams may cost a token or two
+	// What is huge is not counted, and its mark tells bytes.
+	missing := func(middle string) string { return mark(t.CountText(middle), "tokens") }
+	if huge(text, limit) {
+		missing = func(middle string) string { return mark(len(middle), "bytes") }
+	}
+	room := limit - t.CountText(mark(len(text), "tokens")) - 4 // seams may cost a token or two
 	for room > 0 {
 		start := prefix(t, text, int(head*float64(room)))
 		end := suffix(t, text[len(start):], room-int(head*float64(room)))
-		missing := t.CountText(text[len(start) : len(text)-len(end)])
-		clipped := start + mark(missing) + end
+		clipped := start + missing(text[len(start):len(text)-len(end)]) + end
 		if t.CountText(clipped) <= limit {
 			return clipped
 		}
 		room -= max(1, room/20)
 	}
-	if alone := strings.TrimSpace(mark(total)); t.CountText(alone) < total {
+	if alone := strings.TrimSpace(missing(text)); t.CountText(alone) < total {
 		return alone
 	}
 	return text
 }
 
-// mark stands for tokens that were cut.
-func mark(tokens int) string {
-	return fmt.Sprintf("\n[... %d tokens cut here; the session's transcript has them ...]\n", tokens)
+// mark stands for what was cut.
+func mark(n int, unit string) string {
+	return fmt.Sprintf("\n[... %d %s cut here; the session's transcript has them ...]\n", n, unit)
+}
+
+// huge tells that a text is so large that it takes more than limit tokens whatever it says, and would be dear to count:
+// the longest tokens there are have 128 bytes.
+func huge(text string, limit int) bool { return len(text) > 1<<20+128*max(0, limit) }
+
+// sizeUpTo counts a text, but for a huge one only tells that it is over the limit.
+func sizeUpTo(t sizing.Tokenizer, text string, limit int) int {
+	if huge(text, limit) {
+		return max(0, limit) + 1
+	}
+	return t.CountText(text)
 }
 
 // prefix is the longest start of a text of at most limit tokens, near enough.
@@ -168,17 +184,22 @@ func fairly(sizes []int, total int) []int {
 	return given
 }
 
-// clipParts cuts the text among parts so that all take at most limit tokens. Other parts stay.
+// clipParts cuts the text among parts so that all take at most limit tokens. Other parts stay, but for one that takes more
+// than that by itself: a note stands in its place.
 func clipParts(t sizing.Tokenizer, parts chat.Parts, limit int, head float64) chat.Parts {
 	var text strings.Builder
-	at, others := -1, 0
+	at, others, replaced := -1, 0, false
 	kept := make(chat.Parts, 0, len(parts))
 	for _, p := range parts {
 		s, isText := p.(chat.Text)
 		if !isText {
-			kept = append(kept, p)
-			others += t.CountPart(p)
-			continue
+			n, note := t.CountPart(p), leftOut(t, p)
+			if n <= limit || n <= t.CountText(note) {
+				kept = append(kept, p)
+				others += n
+				continue
+			}
+			s, replaced = chat.Text(note), true // it cannot be cut
 		}
 		if at < 0 {
 			at = len(kept)
@@ -193,31 +214,40 @@ func clipParts(t sizing.Tokenizer, parts chat.Parts, limit int, head float64) ch
 	}
 	whole := text.String()
 	clipped := Clip(t, whole, limit-others, head)
-	if clipped == whole {
+	if clipped == whole && !replaced {
 		return parts
 	}
 	kept[at] = chat.Text(clipped)
 	return kept
 }
 
+// leftOut stands for a part that is too large to be shown and cannot be cut.
+func leftOut(t sizing.Tokenizer, p chat.Part) string {
+	kind := "a value"
+	switch p := p.(type) {
+	case chat.Image:
+		kind = "an image"
+	case chat.Document:
+		kind = "a document (" + p.MediaType + ")"
+	}
+	return fmt.Sprintf("[%s of %d tokens left out here; the session's transcript has it]", kind, t.CountPart(p))
+}
+
 // clipArguments cuts the long strings in a call's arguments so that they take at most limit tokens. What is left is
 // JSON still, with its keys in order. Arguments without strings to cut, or that are no JSON, are put as one string in
 // an object of their own. Arguments so short that this would take no less stay as they are.
 func clipArguments(t sizing.Tokenizer, arguments string, limit int, head float64) string {
-	if t.CountText(arguments) <= limit {
+	if sizeUpTo(t, arguments, limit) <= limit {
 		return arguments
 	}
 	for each := limit; each >= 16; each /= 2 {
 		clipped, err := mapStrings(arguments, func(s string) string {
-			if t.CountText(s) <= each {
-				return s
-			}
 			return Clip(t, s, each, head)
 		})
 		if err != nil {
 			break
 		}
-		if t.CountText(clipped) <= limit {
+		if sizeUpTo(t, clipped, limit) <= limit {
 			return clipped
 		}
 	}
@@ -226,7 +256,7 @@ func clipArguments(t sizing.Tokenizer, arguments string, limit int, head float64
 		switch n := t.CountText(whole); {
 		case n <= limit:
 			return whole
-		case room <= 1 && n < t.CountText(arguments):
+		case room <= 1 && n < sizeUpTo(t, arguments, n):
 			return whole
 		case room <= 1:
 			return arguments

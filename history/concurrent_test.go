@@ -17,7 +17,8 @@ import (
 // Two goroutines append, others read, and there is a compaction in between. What each said is there in its order, and
 // at no time less than before.
 func TestSessionIsSafeForConcurrentUse(t *testing.T) {
-	const writers, each = 2, 60
+	t.Parallel()
+	const writers, each = 2, 40
 	for _, where := range []string{"in memory", "in a file"} {
 		t.Run(where, func(t *testing.T) {
 			s := &history.Session{}

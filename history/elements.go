@@ -70,7 +70,7 @@ func (c Conversation) Render(ctx context.Context, s sizing.Sizing) (elements.Nod
 	if err := c.Limits.check(); err != nil {
 		return nil, err
 	}
-	v := viewIn(ctx, c.Session)
+	v := ViewIn(ctx, c.Session)
 	var list ranked
 	for _, m := range v.Compacted {
 		list.add(nil, m)
@@ -92,7 +92,7 @@ func (r Request) Render(ctx context.Context, _ sizing.Sizing) (elements.Node, er
 	if r.Session == nil {
 		return nil, ErrNoSession
 	}
-	v := viewIn(ctx, r.Session)
+	v := ViewIn(ctx, r.Session)
 	if len(v.Turns) == 0 {
 		return nil, nil
 	}
@@ -111,7 +111,7 @@ func (r Rounds) Render(ctx context.Context, s sizing.Sizing) (elements.Node, err
 	if err := r.Limits.check(); err != nil {
 		return nil, err
 	}
-	v := viewIn(ctx, r.Session)
+	v := ViewIn(ctx, r.Session)
 	if len(v.Turns) == 0 {
 		return nil, nil
 	}

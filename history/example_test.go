@@ -128,15 +128,15 @@ func ExampleRead() {
 		log.Fatal(err)
 	}
 	for _, e := range session.Entries() {
-		fmt.Println(e.ID, e.Type, e.Message.Role)
+		fmt.Println(e.ID, e.Type)
 	}
 	fmt.Println(session.Append(chat.UserMessage("Hello.")))
 	// Output:
-	// e1 message user
-	// e2 message assistant
-	// e3 message tool
-	// e4 message tool
-	// e5 message assistant
+	// e1 message
+	// e2 message
+	// e3 message
+	// e4 message
+	// e5 message
 	// e6 compaction
 	// e7 compaction
 	// history: the session is open for reading only
@@ -238,8 +238,8 @@ func ExamplePreview() {
 	fmt.Println(tokens(history.Preview(ctx, &session, compaction)), "tokens with the compaction")
 	fmt.Println(session.Len(), "entries as before")
 	// Output:
-	// 313 tokens now
-	// 12 tokens with the compaction
+	// 317 tokens now
+	// 14 tokens with the compaction
 	// 3 entries as before
 }
 
@@ -274,7 +274,7 @@ func ExampleConversation() {
 		}
 	}
 	// Output:
-	// required: 232 tokens do not fit 100
+	// required: 234 tokens do not fit 100
 	// droppable:
 	//   user Name a color.
 	//   user Another.
@@ -302,12 +302,13 @@ func ExampleRound_Messages() {
 	}
 	round := session.View().Turns[0].Rounds[0]
 	for _, m := range round.Messages(history.Limits{}, sizing.Sizing{Window: 8000, Tokenizer: tokenizer}) {
-		fmt.Println(m.Role, m.ToolCallID, m.Text())
+		if m.Role == chat.RoleTool {
+			fmt.Println(m.ToolCallID, m.Text())
+		}
 	}
 	// Output:
-	// assistant
-	// tool call_1 (no result: the call was interrupted)
-	// tool call_2 (no output)
+	// call_1 (no result: the call was interrupted)
+	// call_2 (no output)
 }
 
 func ExampleTurn_Message() {
@@ -334,11 +335,13 @@ func ExampleClip() {
 		fmt.Fprintf(&output, "test %d passed\n", i)
 	}
 	output.WriteString("999 passed, 1 failed\n")
-	fmt.Println(history.Clip(tokenizer, output.String(), 55, 0.4))
+	fmt.Println(history.Clip(tokenizer, output.String(), 62, 0.4))
 	// Output:
 	// test 0 passed
 	// test 1 passed
-	// [... 4977 tokens cut here; the session's transcript has them ...]
+	// test 2 passed
+	// [... 4971 tokens cut here; the session's transcript has them ...]
+	// test 997 passed
 	// test 998 passed
 	// test 999 passed
 	// 999 passed, 1 failed

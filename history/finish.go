@@ -31,15 +31,20 @@ func (r Round) Messages(limits Limits, s sizing.Sizing) []chat.Message {
 		return nil
 	}
 	messages := append(make([]chat.Message, 0, 1+len(assistant.ToolCalls)), assistant)
+	most := int(limits.Results * float64(s.Window))
 	sizes := make([]int, len(assistant.ToolCalls))
 	for i, c := range assistant.ToolCalls {
 		m := r.result(c.ID)
 		for _, p := range m.Content {
-			sizes[i] += s.CountPart(p)
+			if text, ok := p.(chat.Text); ok {
+				sizes[i] += sizeUpTo(s, string(text), most)
+			} else {
+				sizes[i] += s.CountPart(p)
+			}
 		}
 		messages = append(messages, m)
 	}
-	shares := fairly(sizes, int(limits.Results*float64(s.Window)))
+	shares := fairly(sizes, most)
 	for i, size := range sizes {
 		if size > shares[i] {
 			m := &messages[i+1]
@@ -64,7 +69,7 @@ func (r Round) result(callID string) chat.Message {
 	return m
 }
 
-// sayable leaves out what providers refuse: blank text and unsigned thinking.
+// sayable leaves out what providers refuse: blank text, and thinking that is unsigned or comes after other content.
 func sayable(parts chat.Parts) chat.Parts {
 	kept := make(chat.Parts, 0, len(parts))
 	for _, p := range parts {
@@ -76,8 +81,8 @@ func sayable(parts chat.Parts) chat.Parts {
 				continue
 			}
 		case chat.Thinking:
-			if p.Signature == "" && p.Encrypted == "" {
-				continue
+			if p.Signature == "" && p.Encrypted == "" || hasAnswer(kept) {
+				continue // cut off, or not where providers take it
 			}
 		}
 		kept = append(kept, p)
@@ -109,7 +114,7 @@ func clipCalls(t sizing.Tokenizer, calls []chat.ToolCall, limit int, head float6
 	for _, c := range calls {
 		if c.ID != "" && c.Name != "" {
 			kept = append(kept, c)
-			sizes = append(sizes, t.CountText(c.Arguments))
+			sizes = append(sizes, sizeUpTo(t, c.Arguments, limit))
 		}
 	}
 	for i, share := range fairly(sizes, limit) {

@@ -19,6 +19,7 @@ import (
 // A process that may write no larger files stands for a full disk: of what is appended a part is written, then the
 // write fails. Since the limit is the whole process's, the test runs again in a child.
 func TestFailedWriteLeavesNothingHalfSaid(t *testing.T) {
+	t.Parallel()
 	const limited = "PROMPTREE_HISTORY_LIMITED"
 	if os.Getenv(limited) == "" {
 		child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -118,7 +119,7 @@ func decodeHeader(body []byte) (header, error) {
 
 // openLog opens a log for writing, and makes it where there is none.
 func openLog(path string) (l *log, entries []Entry, head header, recovery *Recovery, err error) {
-	path, err = filepath.Abs(path)
+	path, err = realPath(path)
 	if err != nil {
 		return nil, nil, header{}, nil, fmt.Errorf("history: %w", err)
 	}
@@ -156,6 +157,20 @@ func openLog(path string) (l *log, entries []Entry, head header, recovery *Recov
 	return l, entries, head, recovery, nil
 }
 
+// realPath is the absolute path of a file without symbolic links, so that a log has one name and one lock.
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return real, err
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path)) // the file is made later
+	return filepath.Join(dir, filepath.Base(path)), err
+}
+
 // setAside moves a torn last line out of the log.
 func (l *log) setAside(torn []byte) (*Recovery, error) {
 	r := &Recovery{Line: l.lines + 1, Bytes: len(torn), SavedTo: l.path + ".torn"}
@@ -184,7 +199,13 @@ func (l *log) write(data []byte, lines int) error {
 	case l.file == nil:
 		return ErrReadOnly
 	}
-	_, err := l.file.WriteAt(data, l.size)
+	info, err := l.file.Stat()
+	if err == nil && info.Size() != l.size {
+		return fmt.Errorf("history: %s has %d bytes and not %d: somebody else writes to it", l.path, info.Size(), l.size)
+	}
+	if err == nil {
+		_, err = l.file.WriteAt(data, l.size)
+	}
 	if err == nil {
 		err = l.file.Sync()
 	}

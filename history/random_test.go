@@ -404,7 +404,8 @@ func tell(messages []chat.Message) []string {
 }
 
 func TestAnySessionAtAnyBudget(t *testing.T) {
-	for seed := range uint64(500) {
+	t.Parallel()
+	for seed := range uint64(300) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { requireWhatHolds(t, seed) })
 	}
 }
@@ -416,6 +417,7 @@ func FuzzSession(f *testing.F) {
 
 // A random session that is written, and opened again now and then, is the same as one in memory.
 func TestAnySessionOnDisk(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		memory := talkAtRandom(t, r).session
@@ -443,6 +445,7 @@ func TestAnySessionOnDisk(t *testing.T) {
 
 // A preview of any compaction that is taken is what is shown once it was made.
 func TestAnyPreview(t *testing.T) {
+	t.Parallel()
 	tried := 0
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))

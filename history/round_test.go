@@ -240,10 +240,11 @@ func TestOnlyTheTextOfAResultIsCut(t *testing.T) {
 	_, _, _, ok := cut(numberedLines(100)+"\n"+numberedLines(100), got[1].Text())
 	require.True(t, ok)
 
-	t.Run("an image is never cut", func(t *testing.T) {
-		said := []chat.Message{user, calls("a"), result("a", image, image)}
-		got := firstRound(t, said...).Messages(history.Limits{}, in(10))
-		equal(t, said[2], got[1])
+	t.Run("a note stands in place of an image that takes more than the share", func(t *testing.T) {
+		said := []chat.Message{user, calls("a"), result("a", image)}
+		got := firstRound(t, said...).Messages(history.Limits{}, in(39))
+		require.Len(t, got[1].Content, 1)
+		require.Contains(t, got[1].Text(), fmt.Sprintf("[an image of %d tokens left out here", imageTokens))
 	})
 	t.Run("what fits keeps its parts apart", func(t *testing.T) {
 		said := []chat.Message{user, calls("a"), result("a", chat.Text("x"), image, chat.Text("y"))}

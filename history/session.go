@@ -23,9 +23,9 @@ type Session struct {
 	mu       sync.RWMutex
 	log      *log // nil in memory
 	entries  []Entry
-	index    map[string]int // of entries, by id
-	open     map[string]bool
-	next     int // number of the next entry
+	index    map[string]int  // of entries, by id
+	open     map[string]bool // calls without a result
+	next     int             // number of the next entry
 	recovery *Recovery
 }
 
@@ -102,11 +102,13 @@ func (s *Session) take(e Entry) {
 	}
 }
 
-// Append adds messages, all or none. In a file they are on disk when it returns.
+// Append adds messages, all or none. In a file they are on disk when it returns; after a crash in the middle of it some
+// of the first of them may be there.
 //
 // System messages are refused: what the system says is the prompt's to say anew each time. So is a tool message that
-// answers no open call, a message with two calls of one id, and text that JSON cannot hold where only text may stand.
-// An assistant message that was cut short may be empty.
+// answers no open call, tool calls and thinking of anybody but the assistant, a message with two calls of one id, and text that JSON cannot hold where only text may stand.
+// An assistant message that was cut short may be empty. A result that comes after its round was compacted is kept, but only
+// the transcript shows it.
 func (s *Session) Append(messages ...chat.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,6 +120,7 @@ func (s *Session) Append(messages ...chat.Message) error {
 	}
 	entries := make([]Entry, len(messages))
 	for i, m := range messages {
+		m.Content, m.ToolCalls = slices.Clone(m.Content), slices.Clone(m.ToolCalls) // the caller's may change
 		entries[i] = Entry{Type: TypeMessage, Message: m}
 	}
 	return s.append(entries)
@@ -140,6 +143,9 @@ func (s *Session) check(m chat.Message, open map[string]bool) error {
 		return ErrSystemMessage
 	default:
 		return fmt.Errorf("unknown role %q", m.Role)
+	}
+	if len(m.ToolCalls) > 0 && m.Role != chat.RoleAssistant {
+		return &PairingError{CallID: m.ToolCalls[0].ID, Reason: fmt.Sprintf("is made by a %s message", m.Role)}
 	}
 	seen := map[string]bool{}
 	for _, c := range m.ToolCalls {
@@ -167,6 +173,9 @@ func checkText(m chat.Message) error {
 		kind, valid := "", true
 		switch p := p.(type) {
 		case chat.Thinking:
+			if m.Role != chat.RoleAssistant {
+				return fmt.Errorf("part %d is thinking in a %s message", i, m.Role)
+			}
 			kind, valid = "thinking", utf8.ValidString(p.Text) && utf8.ValidString(p.Signature) && utf8.ValidString(p.Encrypted)
 		case chat.Image:
 			kind, valid = "an image", utf8.ValidString(p.URL) && utf8.ValidString(string(p.Detail)) && utf8.ValidString(p.MediaType)
@@ -258,7 +267,7 @@ func (s *Session) append(entries []Entry) error {
 	return nil
 }
 
-// Entries gives all entries in order.
+// Entries gives all entries in order. What they hold is the session's and must not be changed.
 func (s *Session) Entries() []Entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -29,7 +29,8 @@ type Round struct {
 }
 
 // View gives what a model sees of the session: the messages of the latest compaction, then what it kept and what was
-// said since. The user message of a turn is kept as long as a round of it is, and that of the current turn always.
+// said since. The user message of a turn is kept as long as a round of it is, and that of the current turn always. Elements
+// use [ViewIn] instead.
 func (s *Session) View() View {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -69,7 +70,13 @@ func view(entries []Entry, boundary int, compacted []chat.Message) View {
 	}
 	turns := []*open{{}}
 	calls := map[string]*Round{}
-	for i, e := range entries {
+	// What is before the turn in which the boundary lies is covered.
+	first := min(boundary, len(entries)-1)
+	for first > 0 && !(entries[first].Type == TypeMessage && entries[first].Message.Role == chat.RoleUser) {
+		first--
+	}
+	for i := max(0, first); i < len(entries); i++ {
+		e := entries[i]
 		if e.Type != TypeMessage {
 			continue
 		}
@@ -77,13 +84,14 @@ func view(entries []Entry, boundary int, compacted []chat.Message) View {
 		case chat.RoleUser:
 			turns = append(turns, &open{user: e, covered: i < boundary})
 		case chat.RoleAssistant:
+			if i < boundary {
+				continue
+			}
 			r := &Round{Assistant: e}
 			for _, c := range e.Message.ToolCalls {
 				calls[c.ID] = r
 			}
-			if i >= boundary {
-				turn.rounds = append(turn.rounds, r)
-			}
+			turn.rounds = append(turn.rounds, r)
 		case chat.RoleTool:
 			if r := calls[e.Message.ToolCallID]; r != nil {
 				r.Results = append(r.Results, e)
@@ -114,8 +122,9 @@ func Preview(ctx context.Context, s *Session, c Compaction) context.Context {
 	return context.WithValue(ctx, previewKey{s}, c)
 }
 
-// viewIn gives the session's view, or the one that is being tried.
-func viewIn(ctx context.Context, s *Session) View {
+// ViewIn gives the session's view, or the one that is being tried in a context ([Preview]). An element that shows a session
+// uses it, so that a compactor can see what a compaction would make of the prompt.
+func ViewIn(ctx context.Context, s *Session) View {
 	c, trying := ctx.Value(previewKey{s}).(Compaction)
 	if !trying {
 		return s.View()

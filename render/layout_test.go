@@ -697,6 +697,23 @@ func TestExpandablesGrowInTheOrderOfRendering(t *testing.T) {
 	require.Equal(t, []string{"xxxxxxxxx\nyyyy\n" + strings.Repeat("z", 57) + "\nabc"}, texts(r.Messages))
 }
 
+// Where nothing is left none is asked again: not before the first, and not after one that took all.
+func TestExpandablesAreNotAskedForNothing(t *testing.T) {
+	asked := 0
+	value := func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		asked++
+		return elements.Text(strings.Repeat("e", min(9, s.TokenBudget))), nil
+	}
+	rendered(t, user(elements.Expandable{Value: value}), 12)
+	require.Equal(t, 1, asked, "the message is as large as the budget")
+
+	asked = 0
+	greedy := elements.Expandable{Value: fill("g", 0)}
+	r := rendered(t, user(greedy, elements.Expandable{Value: value}, wrap(elements.Props{}, wrap(elements.Props{}))), 30)
+	require.Equal(t, []string{strings.Repeat("g", 17) + "\neeeeeeeee"}, texts(r.Messages))
+	require.Equal(t, 1, asked, "the first took all that was left")
+}
+
 // What it is offered later may make it smaller.
 func TestExpandableShrinks(t *testing.T) {
 	var offered []int

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
 )
 
 // The numbers in the names are those of the rules at the function prune. Each want is the order in which letters go as
@@ -533,4 +534,16 @@ func TestPruneFitsExactlyWhereATagEmpties(t *testing.T) {
 	whole := rendered(t, root, plenty)
 	r := rendered(t, root, whole.Tokens-60)
 	require.Equal(t, []string{"bbbb"}, texts(r.Messages))
+}
+
+// The calls that go with a group free tokens too.
+func TestPruneFitsExactlyWhereCallsGo(t *testing.T) {
+	group := &elements.Group{}
+	long := elements.ToolCall{ToolCall: chat.ToolCall{ID: "x", Name: "x", Arguments: strings.Repeat("x", 100)}, KeepWith: group}
+	root := elements.Fragment{
+		elements.AssistantMessage{ToolCalls: []elements.ToolCall{long}, Children: elements.Nodes{elements.Text("t")}},
+		userAt(1, elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("a")}}, chunk(2, "bbbb")),
+	}
+	whole := rendered(t, root, plenty)
+	require.Equal(t, []string{"t", "bbbb"}, texts(rendered(t, root, whole.Tokens-100).Messages))
 }

@@ -226,6 +226,14 @@ func TestTextChunkCutWithRealTokens(t *testing.T) {
 	}
 }
 
+// The chunk ends before the first break up to which it would be larger, be it that more of it would fit again.
+func TestTextChunkCutWhereALongerTextIsSmaller(t *testing.T) {
+	merging := tokens(func(s string) int { return runes(s) - 3*strings.Count(s, "!") })
+	c := elements.TextChunk{BreakOn: ",", Children: elements.Nodes{elements.Text("aa,a,aa,!,aa")}} // 2, 4, 7, 6 and 9 tokens
+	require.Equal(t, "aa,a", laidOut(t, c, 6, merging))
+	require.Equal(t, "aa,a,aa,!", laidOut(t, c, 7, merging))
+}
+
 func TestTextChunkTakesOnlyText(t *testing.T) {
 	for name, child := range map[string]elements.Node{
 		"an image":           elements.Image{Source: "i"},

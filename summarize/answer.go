@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
@@ -24,8 +25,11 @@ func (e *SummaryError) Error() string { return "the answer was refused: " + e.Re
 
 // parseAnswer takes the summary out of an answer.
 func parseAnswer(r chat.Response) (string, error) {
-	if r.StopReason == chat.StopMaxTokens {
+	switch r.StopReason {
+	case chat.StopMaxTokens:
 		return "", &SummaryError{Reason: "it was cut off at the output limit"}
+	case chat.StopFiltered:
+		return "", &SummaryError{Reason: "the provider filtered it"}
 	}
 	text := r.Message.Text()
 	// The analysis may mention the tag; the summary comes after it.
@@ -40,15 +44,20 @@ func parseAnswer(r chat.Response) (string, error) {
 	if end < 0 {
 		return "", &SummaryError{Reason: "its <summary> block has no end"}
 	}
-	body = strings.TrimSpace(body[:end])
-	switch {
-	case body == "":
+	body = strings.TrimFunc(strings.ToValidUTF8(body[:end], "\uFFFD"), invisible)
+	if body == "" {
 		return "", &SummaryError{Reason: "it is empty"}
-	case strings.Contains(body, summaryOpen), strings.Contains(body, summaryClose):
-		return "", &SummaryError{Reason: "it holds the tags that are put around it"}
+	}
+	for _, tag := range [...]string{summaryOpen, summaryClose, transcriptOpen, "<summary>"} {
+		if strings.Contains(body, tag) {
+			return "", &SummaryError{Reason: "it holds " + tag + ", one of the tags that are put around it"}
+		}
 	}
 	return body, nil
 }
+
+// invisible tells what shows nothing.
+func invisible(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' || r == '\u200B' }
 
 // wrap makes the user message that stands for what was summarised. It is written once and replayed byte for byte.
 func wrap(summary, crumb string) chat.Message {

@@ -38,8 +38,20 @@ type Compactor struct {
 	// OnEvent is told of each compaction. It is called while the compactor works and must not call it.
 	OnEvent func(Event)
 
-	mu     sync.Mutex // one compaction at a time
+	once   sync.Once
+	turn   chan struct{} // full while a compaction is made: one at a time
 	failed *failure
+}
+
+// takeTurn waits for the compaction that another call makes, if one does.
+func (c *Compactor) takeTurn(ctx context.Context) error {
+	c.once.Do(func() { c.turn = make(chan struct{}, 1) })
+	select {
+	case c.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // failure remembers what could not be compacted, so that it is not tried again before something has changed.
@@ -112,7 +124,7 @@ func (e *FailedError) Unwrap() []error {
 //
 // Where all of that fails the error is a [*FailedError], in which errors.AsType finds the
 // [*render.BudgetExceededError]; the session is unchanged, and the same is not tried again until something was
-// appended. A cancelled context gives its own error.
+// appended, unless the model said that it may work later. A cancelled context gives its cause.
 func (c *Compactor) Render(ctx context.Context, prompt elements.Node) (*render.Result, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -121,8 +133,10 @@ func (c *Compactor) Render(ctx context.Context, prompt elements.Node) (*render.R
 	if _, over := errors.AsType[*render.BudgetExceededError](err); !over {
 		return result, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	if err := c.takeTurn(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { <-c.turn }()
 	// Another call may have compacted in the meantime.
 	result, err = c.render(ctx, prompt, c.Budget)
 	over, ok := errors.AsType[*render.BudgetExceededError](err)
@@ -141,8 +155,16 @@ func (c *Compactor) Render(ctx context.Context, prompt elements.Node) (*render.R
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	c.failed = &failure{entries: entries, err: errors.Join(reasons...)}
+	if why := errors.Join(reasons...); !passing(why) {
+		c.failed = &failure{entries: entries, err: why}
+	}
 	return nil, &FailedError{Budget: over, Reasons: reasons}
+}
+
+// passing tells of a failure that may be gone the next time: a rate limit, a time-out.
+func passing(err error) bool {
+	_, transient := errors.AsType[*chat.TransientError](err)
+	return transient || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 func (c *Compactor) check() error {

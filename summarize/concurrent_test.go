@@ -7,38 +7,63 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 )
 
 func TestTwoRendersAtATimeCompactOnce(t *testing.T) {
-	d := newFileDesk(t, overflowing()...)
-	type outcome struct {
-		result *render.Result
-		err    error
-	}
-	second := make(chan outcome, 1)
-	d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
-		// The first render waits for this answer. The second finds the prompt too large, and waits for the first.
-		entered := make(chan struct{})
-		go func() {
-			close(entered)
-			result, err := d.Render(t.Context(), prompt(d.Session))
-			second <- outcome{result, err}
-		}()
-		<-entered
-		return summarize.SaySummary("Made once.")(ctx, r)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, overflowing()...)
+		second := make(chan []chat.Message, 1)
+		d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+			go func() {
+				result, err := d.Render(t.Context(), prompt(d.Session))
+				if err != nil {
+					t.Error(err)
+				}
+				second <- result.Messages
+			}()
+			synctest.Wait() // until the second finds the prompt too large, and waits for this compaction
+			return summarize.SaySummary("Made once.")(ctx, r)
+		})
+		equal(t, d.messages(), <-second)
+		require.Len(t, d.requests(), 1)
+		require.Len(t, compactions(d.Session), 1)
 	})
-	first := d.messages()
-	other := <-second
-	require.NoError(t, other.err)
-	equal(t, first, other.result.Messages)
-	require.Len(t, d.requests(), 1)
-	require.Len(t, compactions(d.Session), 1)
+}
+
+func TestRenderThatWaitsForAnotherIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, overflowing()...)
+		enough := errors.New("enough of this")
+		d.answers(func(_ context.Context, r chat.Request) (chat.Response, error) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			second := make(chan error, 1)
+			go func() {
+				_, err := d.Render(ctx, prompt(d.Session))
+				second <- err
+			}()
+			synctest.Wait()
+			cancel(enough)
+			if err := <-second; !errors.Is(err, enough) { // it does not wait for this answer
+				t.Errorf("got %v", err)
+			}
+			return summarize.SaySummary("All the same.")(t.Context(), r)
+		})
+		d.messages()
+		require.Len(t, d.requests(), 1)
+	})
+}
+
+func TestPanicOfTheModelLeavesTheCompactorUsable(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.answers(func(context.Context, chat.Request) (chat.Response, error) { panic("at the disco") }, summarize.SaySummary("Again."))
+	require.Contains(t, d.messages()[1].Text(), "Again.", "simple mode is tried")
+	require.Len(t, d.requests(), 2)
 }
 
 func TestManyRendersAtATimeCompactOnce(t *testing.T) {

@@ -304,9 +304,9 @@ func text(messages []chat.Message) string {
 	return b.String()
 }
 
-// cutOff is an answer that ended at the output limit.
-func cutOff(answer string) summarize.Step {
+// stopped is an answer that ended for a reason.
+func stopped(why chat.StopReason, answer string) summarize.Step {
 	return func(context.Context, chat.Request) (chat.Response, error) {
-		return chat.Response{Message: chat.AssistantMessage(answer), StopReason: chat.StopMaxTokens}, nil
+		return chat.Response{Message: chat.AssistantMessage(answer), StopReason: why}, nil
 	}
 }

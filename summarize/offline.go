@@ -228,7 +228,10 @@ func (d *digest) last(text string) {
 }
 
 // untagged takes the sting out of the tags that are put around a summary; an answer that holds them is refused.
-var untagged = strings.NewReplacer(summaryOpen, "(conversation-summary)", summaryClose, "(/conversation-summary)")
+var untagged = strings.NewReplacer(
+	summaryOpen, "(conversation-summary)", summaryClose, "(/conversation-summary)", transcriptOpen, "(transcript ",
+	"<summary>", "(summary)", "</summary>", "(/summary)", "</analysis>", "(/analysis)",
+)
 
 // pack renders the digest into a number of tokens. Where there are few, lines are cut to about half of them, so that one
 // fits at least.
@@ -239,13 +242,20 @@ func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) 
 			continue
 		}
 		lines := make(elements.Nodes, len(d.lines[i]))
-		for k, line := range d.lines[i] {
-			lines[k] = elements.TextChunk{Props: elements.Props{Priority: new(k)}, Children: elements.Nodes{elements.Text("- " + oneLine(untagged.Replace(line), 2*limit))}}
+		longest := len(lines) - 1 // the line that stays longest; the title goes with it
+		if i == sectionUser {
+			longest = 0 // the task outlasts what was said about it
 		}
-		// A section's title goes with its last line.
-		last, group := len(lines)-1, &elements.Group{Name: s.title}
-		lines[last] = elements.KeepWith{Props: elements.Props{Priority: new(last)}, Group: group, Children: elements.Nodes{lines[last]}}
+		group := &elements.Group{Name: s.title}
 		title := elements.KeepWith{Group: group, Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(s.title)}}}}
+		for k, line := range d.lines[i] {
+			text := elements.Nodes{elements.Text("- " + cut(untagged.Replace(line), 2*limit))}
+			if k == longest {
+				lines[k] = elements.KeepWith{Props: elements.Props{Priority: new(len(lines))}, Group: group, Children: elements.Nodes{elements.TextChunk{Children: text}}}
+			} else {
+				lines[k] = elements.TextChunk{Props: elements.Props{Priority: new(k)}, Children: text}
+			}
+		}
 		content = append(content, elements.Wrap{Props: elements.Props{Priority: new(s.worth)}, Children: elements.Nodes{title, lines}})
 	}
 	if len(content) == 0 {
@@ -278,9 +288,11 @@ func paths(arguments string) []string {
 	return list
 }
 
-// oneLine folds white space and cuts a text to a number of bytes, at the end of a character.
-func oneLine(s string, limit int) string {
-	s = strings.Join(strings.Fields(s), " ")
+// oneLine folds white space and cuts a text to a number of bytes.
+func oneLine(s string, limit int) string { return cut(strings.Join(strings.Fields(s), " "), limit) }
+
+// cut cuts a text to a number of bytes, at the end of a character.
+func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}

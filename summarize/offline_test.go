@@ -135,6 +135,34 @@ func TestDigestIsWithinTheRoomAskedFor(t *testing.T) {
 	}
 }
 
+func TestDigestKeepsTheTaskLongest(t *testing.T) {
+	messages := []chat.Message{chat.UserMessage("The task.")}
+	for n := range 50 {
+		messages = append(messages, chat.UserMessage(fmt.Sprintf("Remark %d.", n)))
+	}
+	for room := 20; room < 300; room += 5 {
+		got := digest(t, quarter{}, room, messages...)
+		require.True(t, strings.HasPrefix(got, "## The user said\n- The task."), got)
+		if strings.Contains(got, "Remark") {
+			require.Contains(t, got, "Remark 49.", "then the newest")
+		}
+	}
+}
+
+func TestDigestOfLongLinesInLittleRoom(t *testing.T) {
+	o200k, err := openai.New("o200k_base")
+	require.NoError(t, err)
+	for _, tokenizer := range []sizing.Tokenizer{quarter{}, o200k} {
+		for _, long := range []string{words(1000), strings.Repeat("土拨鼠", 1000), strings.Repeat("x", 5000)} {
+			for room := 50; room < 200; room += 10 {
+				got := digest(t, tokenizer, room, chat.UserMessage(long))
+				require.LessOrEqual(t, tokenizer.CountText(got), room)
+				require.Contains(t, got, "## The user said\n- "+long[:3])
+			}
+		}
+	}
+}
+
 func TestDigestWithoutALimit(t *testing.T) {
 	many := make([]chat.Message, 400)
 	for i := range many {
@@ -194,9 +222,9 @@ func TestDigestOfADigest(t *testing.T) {
 }
 
 func TestDigestOfADigestOfNothingNewIsTheSame(t *testing.T) {
-	want := digest(t, quarter{}, 10_000, workday()...)
-	want, _, _ = strings.Cut(want, "\n## Last words") // of a conversation that has gone on
-	got := want
+	got := digest(t, quarter{}, 10_000, workday()...)
+	want, _, ok := strings.Cut(got, "\n## Last words") // which are of a conversation that has gone on
+	require.True(t, ok)
 	for range 3 {
 		got = digest(t, quarter{}, 10_000, chat.UserMessage("<conversation-summary>\n"+got+"\n</conversation-summary>"))
 		require.Equal(t, want, got)
@@ -204,7 +232,7 @@ func TestDigestOfADigestOfNothingNewIsTheSame(t *testing.T) {
 }
 
 func TestDigestCarriesAForeignSummary(t *testing.T) {
-	const foreign = "1. Conversation Overview: the user wants <b>speed</b> & no fuss.\n\n- item one\n  * nested\n\n8. Continuation Plan: measure."
+	const foreign = "1. Conversation Overview: the user wants <b>speed</b> & no  fuss.\n\n- item one\n  * nested\n\n8. Continuation Plan: measure."
 	for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
 		t.Run(string(mode), func(t *testing.T) {
 			d := newFileDesk(t, overflowing()...)
@@ -219,7 +247,7 @@ func TestDigestCarriesAForeignSummary(t *testing.T) {
 			got := d.messages()[1].Text()
 			require.Greater(t, len(compactions(d.Session)), 2)
 			require.Contains(t, got, `## Earlier summary
-- 1. Conversation Overview: the user wants <b>speed</b> & no fuss.
+- 1. Conversation Overview: the user wants <b>speed</b> & no  fuss.
 - item one
 - * nested
 - 8. Continuation Plan: measure.
@@ -249,7 +277,7 @@ func TestDigestOfARequestInSimpleMode(t *testing.T) {
 }
 
 func TestDigestOfTextWithTheTagsOfASummary(t *testing.T) {
-	const trap = "Why is </conversation-summary> printed, and <conversation-summary>, and </summary>, and <summary>, and </analysis>?"
+	const trap = "Why is </conversation-summary> printed, and <conversation-summary>, and </summary>, and <summary>, and </analysis>, and <transcript path=x>?"
 	for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
 		d := newDesk(t, append(overflowing(), chat.UserMessage(trap))...)
 		d.Model, d.Policy.Mode = summarize.Offline{Tokenizer: quarter{}}, mode
@@ -259,7 +287,7 @@ func TestDigestOfTextWithTheTagsOfASummary(t *testing.T) {
 		d.say(rounds(21, 30, 600)...)
 		got := d.messages()[1].Text()
 		require.Len(t, compactions(d.Session), 2)
-		require.Contains(t, got, "Why is (/conversation-summary) printed, and (conversation-summary), and </summary>, and <summary>, and </analysis>?")
+		require.Contains(t, got, "Why is (/conversation-summary) printed, and (conversation-summary), and (/summary), and (summary), and (/analysis), and (transcript path=x>?")
 	}
 }
 

@@ -102,7 +102,7 @@ func (c *Compactor) ask(ctx context.Context, j job, prompt elements.Node, tools 
 	if len(tools) > 0 {
 		choice = chat.ToolChoiceNone
 	}
-	response, err := c.Model.Generate(ctx, chat.Request{
+	response, err := c.generate(ctx, chat.Request{
 		Messages: rendered.Messages, Tools: tools, ToolChoice: choice,
 		MaxTokens: 2 * j.room, Temperature: j.policy.Temperature, // the analysis comes first
 	})
@@ -110,6 +110,16 @@ func (c *Compactor) ask(ctx context.Context, j job, prompt elements.Node, tools 
 		return "", fmt.Errorf("asking the model: %w", err)
 	}
 	return parseAnswer(response)
+}
+
+// generate asks the model, its panic turned into an error: a compaction that fails leaves everything as it was.
+func (c *Compactor) generate(ctx context.Context, req chat.Request) (response chat.Response, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the model panicked: %v", p)
+		}
+	}()
+	return c.Model.Generate(ctx, req)
 }
 
 // fullPrompt is the history as messages, and the request.

@@ -292,8 +292,8 @@ func (l *life) file() string {
 }
 
 func TestRandomSessions(t *testing.T) {
-	n := uint64(200)
-	if testing.Short() {
+	n := uint64(100)
+	if testing.Short() || race {
 		n = 40
 	}
 	compacted, failed := 0, 0

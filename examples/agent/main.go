@@ -115,11 +115,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		transcript, err = work(ctx, o, stdout)
 	}
-	return report(err, transcript, stderr)
+	return report(ctx, err, transcript, stderr)
 }
 
 // report says in one line what went wrong, and gives the exit code.
-func report(err error, transcript string, stderr io.Writer) int {
+func report(ctx context.Context, err error, transcript string, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
@@ -130,14 +130,14 @@ func report(err error, transcript string, stderr io.Writer) int {
 	_, usage := errors.AsType[usageError](err)
 	_, tooSmall := errors.AsType[*render.BudgetExceededError](err)
 	switch {
-	case errors.Is(err, context.Canceled):
+	case ctx.Err() != nil:
 		fmt.Fprintf(stderr, "agent: interrupted%s\n", kept)
 		return exitInterrupted
 	case usage:
 		fmt.Fprintf(stderr, "agent: %s\n", oneLine(err))
 		return exitUsage
 	case tooSmall:
-		fmt.Fprintf(stderr, "agent: the window is too small: %s%s\n", oneLine(err), kept)
+		fmt.Fprintf(stderr, "agent: the -window is too small (tool definitions and a tenth of it are not for messages): %s%s\n", oneLine(err), kept)
 		return exitUsage
 	default:
 		fmt.Fprintf(stderr, "agent: %s%s\n", oneLine(err), kept)

@@ -52,11 +52,12 @@ func replay(ctx context.Context, file string, recording *importer.Recording, ses
 		history.Rounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: session},
 	}
 	number := 0
+	asked := false // somebody has spoken since the model did: a message cut off and tried again was no answer to a new request
 	for _, entry := range recording.Entries {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		if entry.Message.Role == chat.RoleAssistant {
+		if entry.Message.Role == chat.RoleAssistant && asked {
 			rendered, err := compactor.Render(ctx, prompt)
 			if err != nil {
 				return fmt.Errorf("%s: line %d: %w", file, entry.Line, err)
@@ -71,6 +72,7 @@ func replay(ctx context.Context, file string, recording *importer.Recording, ses
 			})
 			compacted = nil
 		}
+		asked = entry.Message.Role != chat.RoleAssistant
 		if err := session.Append(entry.Message); err != nil {
 			return usageError{fmt.Errorf("%s: line %d: %w", file, entry.Line, err)}
 		}

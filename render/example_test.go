@@ -1,0 +1,128 @@
+package render_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing/openai"
+)
+
+// prompt is what the examples render: rules that must stay, notes that may go, and a question.
+func prompt(question string, notes ...string) elements.Node {
+	return elements.Fragment{
+		elements.SystemMessage{
+			Props:    elements.Props{Required: true},
+			Children: elements.Nodes{elements.Text("You answer in one sentence.")},
+		},
+		elements.UserMessage{Children: elements.Nodes{
+			elements.PrioritizedList{Descending: true, Children: elements.Map(notes, func(n string) elements.Node {
+				return elements.Text(n)
+			})},
+			elements.TextChunk{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(question)}},
+		}},
+	}
+}
+
+func ExampleRender() {
+	tokenizer, err := openai.New("o200k_base")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	root := prompt("Who is on call tonight?",
+		"Ada is on call from Monday to Wednesday.",
+		"Grace is on call from Thursday to Sunday.",
+		"The office is closed on public holidays, and the canteen on Fridays.")
+
+	result, err := render.Render(context.Background(), root, render.Options{Budget: 48, Tokenizer: tokenizer})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, m := range result.Messages {
+		fmt.Printf("%s:\n%s\n", m.Role, m.Text())
+	}
+	fmt.Println(result.Tokens, "tokens of", result.Budget)
+	fmt.Print(result.Report)
+	// Output:
+	// system:
+	// You answer in one sentence.
+	// user:
+	// Ada is on call from Monday to Wednesday.
+	// Grace is on call from Thursday to Sunday.
+	// Who is on call tonight?
+	// 38 tokens of 48
+	// Root > SystemMessage                                text  -   6 tokens   kept: required
+	// Root > UserMessage > PrioritizedList > TextChunk#1  text  0   9 tokens   kept
+	// Root > UserMessage > PrioritizedList > TextChunk#2  text  -1  9 tokens   kept
+	// Root > UserMessage > PrioritizedList > TextChunk#3  text  -2  15 tokens  dropped: priority
+	// Root > UserMessage > TextChunk                      text  -   6 tokens   kept: required
+}
+
+func ExampleBudgetExceededError() {
+	tokenizer, err := openai.New("o200k_base")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = render.Render(context.Background(), prompt("Who is on call tonight?"), render.Options{Budget: 10, Tokenizer: tokenizer})
+	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
+		fmt.Printf("needs %d tokens, has %d\n", over.Needed, over.Budget)
+		for _, piece := range over.Largest {
+			fmt.Printf("%d tokens in %s\n", piece.Tokens, piece.Path)
+		}
+	}
+	// Output:
+	// needs 20 tokens, has 10
+	// 6 tokens in Root > SystemMessage
+	// 6 tokens in Root > UserMessage > TextChunk
+}
+
+// One layout can be fitted to many budgets.
+func ExampleLayout_Fit() {
+	tokenizer, err := openai.New("o200k_base")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	root := prompt("Who is on call tonight?", "Ada is on call from Monday to Wednesday.", "Grace is on call from Thursday to Sunday.")
+	layout, err := render.Lay(context.Background(), root, render.Options{Budget: 100, Tokenizer: tokenizer})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, budget := range []int{100, 35, 25} {
+		result, err := layout.Fit(context.Background(), budget)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%d tokens of %d, %d pieces dropped\n", result.Tokens, budget, len(result.Report.Dropped()))
+	}
+	// Output:
+	// 38 tokens of 100, 0 pieces dropped
+	// 29 tokens of 35, 1 pieces dropped
+	// 20 tokens of 25, 2 pieces dropped
+}
+
+func ExampleReport() {
+	tokenizer, err := openai.New("o200k_base")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	root := prompt("Who is on call tonight?", "Ada is on call.", "Grace is on holiday.")
+	result, err := render.Render(context.Background(), root, render.Options{Budget: 25, Tokenizer: tokenizer})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, piece := range result.Report.Dropped() {
+		fmt.Println(piece.Path, piece.Dropped)
+	}
+	// Output:
+	// Root > UserMessage > PrioritizedList > TextChunk#2 priority
+}

@@ -1,0 +1,74 @@
+package summarize_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// BenchmarkCompaction renders a prompt that does not fit, compacts it with Offline and renders it again.
+func BenchmarkCompaction(b *testing.B) {
+	counter, err := openai.New("o200k_base")
+	require.NoError(b, err)
+	var messages []chat.Message
+	for _, e := range recording(b, generated) {
+		messages = append(messages, e.Message)
+	}
+	for _, window := range []int{8_000, 64_000, 128_000} {
+		b.Run(fmt.Sprint(window), func(b *testing.B) {
+			compactor := &summarize.Compactor{
+				Model: summarize.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: window, Policy: summarize.CopilotChat(),
+			}
+			for b.Loop() {
+				compactor.Session = overfull(b, messages, counter, window)
+				_, err := compactor.Render(b.Context(), prompt(compactor.Session))
+				require.NoError(b, err)
+				require.Len(b, compactions(compactor.Session), 1)
+			}
+		})
+	}
+}
+
+// overfull is a session in memory with the first messages that are together more than a number of tokens, up to a tool
+// result.
+func overfull(b *testing.B, messages []chat.Message, counter *openai.Counter, tokens int) *history.Session {
+	n := 0
+	for i, m := range messages {
+		n += counter.CountMessage(m)
+		if n > tokens && m.Role == chat.RoleTool && (i+1 == len(messages) || messages[i+1].Role != chat.RoleTool) {
+			session := &history.Session{}
+			require.NoError(b, session.Append(messages[:i+1]...))
+			return session
+		}
+	}
+	b.Fatalf("the recording has only %d tokens", n)
+	return nil
+}
+
+// BenchmarkRender renders a prompt that fits, as nearly all do.
+func BenchmarkRender(b *testing.B) {
+	counter, err := openai.New("o200k_base")
+	require.NoError(b, err)
+	var messages []chat.Message
+	for _, e := range recording(b, generated) {
+		messages = append(messages, e.Message)
+	}
+	for _, window := range []int{8_000, 64_000, 128_000} {
+		b.Run(fmt.Sprint(window), func(b *testing.B) {
+			compactor := &summarize.Compactor{
+				Session: overfull(b, messages, counter, window), Model: summarize.Offline{Tokenizer: counter}, Tokenizer: counter,
+				Budget: 2 * window, Policy: summarize.CopilotChat(),
+			}
+			for b.Loop() {
+				_, err := compactor.Render(b.Context(), prompt(compactor.Session))
+				require.NoError(b, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,196 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// work fills a session with a question and steps of an agent, more than 1,000 tokens of them.
+func work(session *history.Session) error {
+	err := session.Append(chat.UserMessage("Why does the build fail?"))
+	for n := 1; n <= 6 && err == nil; n++ {
+		step := chat.AssistantMessage(fmt.Sprintf("I read file %d.", n))
+		step.ToolCalls = []chat.ToolCall{{ID: fmt.Sprint("call-", n), Name: "read_file", Arguments: fmt.Sprintf(`{"path":"file%d.go"}`, n)}}
+		err = session.Append(step, chat.ToolResult(step.ToolCalls[0].ID, strings.Repeat("a line of code\n", 60)))
+	}
+	return err
+}
+
+func ExampleCompactor_Render() {
+	tokenizer, err := openai.New("o200k_base")
+	if err != nil {
+		log.Fatal(err)
+	}
+	session := &history.Session{}
+	if err := work(session); err != nil {
+		log.Fatal(err)
+	}
+	prompt := elements.Fragment{
+		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
+		history.Conversation{Session: session},
+		history.Request{Session: session},
+		history.Rounds{Session: session},
+	}
+	compactor := &summarize.Compactor{
+		Session: session, Tokenizer: tokenizer, Budget: 1_000, ModelBudget: 8_000,
+		Policy: summarize.CopilotChat(),
+		Model:  &summarize.Script{Steps: []summarize.Step{summarize.SaySummary("Five files were read; all are fine.")}},
+	}
+	result, err := compactor.Render(context.Background(), prompt)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range result.Messages {
+		first, _, _ := strings.Cut(m.Text(), "\n")
+		fmt.Printf("%s: %s\n", m.Role, first)
+	}
+	fmt.Println(result.Messages[1].Text())
+	// Output:
+	// system: You are a coding agent.
+	// user: <conversation-summary>
+	// user: Why does the build fail?
+	// assistant: I read file 6.
+	// tool: a line of code
+	// <conversation-summary>
+	// Five files were read; all are fine.
+	// </conversation-summary>
+}
+
+// What cannot be made to fit is an error that still says how much was needed, and why compaction did not help.
+func ExampleFailedError() {
+	tokenizer, err := openai.New("o200k_base")
+	if err != nil {
+		log.Fatal(err)
+	}
+	session := &history.Session{}
+	if err := work(session); err != nil {
+		log.Fatal(err)
+	}
+	prompt := elements.Fragment{
+		elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(strings.Repeat("Never forget this. ", 300))}},
+		history.Request{Session: session},
+		history.Rounds{Session: session},
+	}
+	compactor := &summarize.Compactor{
+		Session: session, Tokenizer: tokenizer, Budget: 1_000, Model: summarize.Offline{Tokenizer: tokenizer},
+	}
+	_, err = compactor.Render(context.Background(), prompt)
+	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
+		fmt.Println("over the budget:", over.Needed > over.Budget)
+	}
+	fmt.Println("no room:", errors.Is(err, summarize.ErrNoRoom))
+	fmt.Println("entries in the session:", session.Len())
+	// Output:
+	// over the budget: true
+	// no room: true
+	// entries in the session: 13
+}
+
+func ExampleCopilotChat() {
+	dir, err := os.MkdirTemp("", "promptree")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	session, err := history.Open(filepath.Join(dir, "session.jsonl"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer session.Close()
+	if err := work(session); err != nil {
+		log.Fatal(err)
+	}
+	tokenizer, err := openai.New("o200k_base")
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	policy := summarize.CopilotChat()
+	policy.Keep = 0.6 // keep more than the newest round
+	policy.ReadTool = "view"
+	compactor := &summarize.Compactor{
+		Session: session, Tokenizer: tokenizer, Budget: 1_500, ModelBudget: 8_000, Policy: policy,
+		Model: &summarize.Script{Steps: []summarize.Step{summarize.SaySummary("Two files were read.")}},
+		OnEvent: func(e summarize.Event) {
+			fmt.Printf("%s: %d summarised, %d kept\n", e.Kind, e.Covered, e.Kept)
+		},
+	}
+	result, err := compactor.Render(context.Background(), elements.Fragment{
+		history.Conversation{Session: session},
+		history.Request{Session: session},
+		history.Rounds{Session: session},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	summary := result.Messages[0].Text()
+	fmt.Println("names the transcript:", strings.Contains(summary, session.Path()))
+	fmt.Println("and how to read it:", strings.Contains(summary, "\nview({"))
+	// Output:
+	// started: 5 summarised, 2 kept
+	// done: 5 summarised, 2 kept
+	// names the transcript: true
+	// and how to read it: true
+}
+
+func ExampleOffline() {
+	tokenizer, err := openai.New("o200k_base")
+	if err != nil {
+		log.Fatal(err)
+	}
+	call := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "1", Name: "read_file", Arguments: `{"path":"go.mod"}`}}}
+	response, err := summarize.Offline{Tokenizer: tokenizer}.Generate(context.Background(), chat.Request{Messages: []chat.Message{
+		chat.UserMessage("Which version of Go is this for?"),
+		call,
+		chat.ToolResult("1", "module example\n\ngo 1.26\n"),
+		chat.AssistantMessage("For Go 1.26."),
+		chat.UserMessage("Summarise the conversation. The <summary> block has room for 200 tokens at the most."),
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(response.Message.Text())
+	// Output:
+	// <analysis>
+	// A digest of 4 messages, made without a model.
+	// </analysis>
+	// <summary>
+	// ## The user said
+	// - Which version of Go is this for?
+	// ## Files
+	// - go.mod
+	// ## Tool calls
+	// - read_file("path":"go.mod"): 3 lines
+	// ## Last words of the assistant
+	// - For Go 1.26.
+	// </summary>
+}
+
+func ExampleScript() {
+	script := &summarize.Script{Steps: []summarize.Step{
+		summarize.Say("Hello."),
+		summarize.Fail(&chat.TransientError{Err: errors.New("overloaded")}),
+	}}
+	for range 3 {
+		response, err := script.Generate(context.Background(), chat.Request{Messages: []chat.Message{chat.UserMessage("Hi.")}})
+		fmt.Printf("%q %v\n", response.Message.Text(), err)
+	}
+	fmt.Println(len(script.Requests()), "requests")
+	// Output:
+	// "Hello." <nil>
+	// "" chat: try again: overloaded
+	// "" summarize: the script is over
+	// 3 requests
+}

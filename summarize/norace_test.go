@@ -1,0 +1,5 @@
+//go:build !race
+
+package summarize_test
+
+const race = false
