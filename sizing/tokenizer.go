@@ -4,6 +4,10 @@ import "github.com/promptree-go/promptree/elements/chat"
 
 // Tokenizer counts tokens as one model does. The same input gives the same count every time, and an implementation is
 // safe for concurrent use. Counts are never negative.
+//
+// Counts nearly add up: taking a piece out of a text makes it smaller by no more than half as much again as the piece
+// counts by itself, and 8. Pruning relies on that to count long messages less often; of a tokenizer that breaks it, a little
+// more may be pruned than must be.
 type Tokenizer interface {
 	// CountText counts a text on its own, special tokens as plain text.
 	CountText(text string) int
