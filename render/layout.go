@@ -207,6 +207,10 @@ func (l *layouter) element(ctx context.Context, n elements.Node, props elements.
 	if err := checkProps(props); err != nil {
 		return nil, 0, &ElementError{Path: at.path, Err: err}
 	}
+	if list, ok := n.(elements.PrioritizedList); ok {
+		list.Priority = props.Priority // where it was given one from outside, its children's follow from that
+		n = list
+	}
 	e := &laid{
 		path: at.path, name: name(n), node: n, props: props,
 		priority: props.Priority, pass: props.PassPriority, required: props.Required,

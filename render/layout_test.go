@@ -361,7 +361,7 @@ func TestSubtreesOverlap(t *testing.T) {
 
 func TestFirstErrorInOrderIsReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		secondFailed := make(chan struct{})
+		secondFailed, lastRuns := make(chan struct{}), make(chan struct{})
 		var later error
 		fails := func(f func(context.Context) error) own {
 			return own{render: func(ctx context.Context, _ sizing.Sizing) (elements.Node, error) { return nil, f(ctx) }}
@@ -374,8 +374,8 @@ func TestFirstErrorInOrderIsReturned(t *testing.T) {
 				require.NoError(t, ctx.Err(), "what failed after it does not cancel an element")
 				return errFirst
 			}),
-			fails(func(context.Context) error { defer close(secondFailed); return errSecond }),
-			fails(func(ctx context.Context) error { <-ctx.Done(); later = ctx.Err(); return later }),
+			fails(func(context.Context) error { defer close(secondFailed); <-lastRuns; return errSecond }),
+			fails(func(ctx context.Context) error { close(lastRuns); <-ctx.Done(); later = ctx.Err(); return later }),
 		)
 		_, err := render.Render(t.Context(), root, render.Options{Budget: 100, Tokenizer: runes})
 		require.ErrorIs(t, err, errFirst)

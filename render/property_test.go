@@ -7,8 +7,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -154,6 +156,28 @@ func FuzzRender(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(checkSeed)
+}
+
+// Fits of one layout do not disturb each other.
+func TestLayoutIsSafeForConcurrentUse(t *testing.T) {
+	root := newGrower(7, vocabulary{required: true, blank: true, growing: true, sized: true}).prompt()
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 300, Tokenizer: runes, Backfill: true})
+	require.NoError(t, err)
+	fit := func(budget int) string {
+		r, err := layout.Fit(t.Context(), budget)
+		return fmt.Sprint(asJSON(t, r), err)
+	}
+	want := make([]string, 16)
+	for i := range want {
+		want[i] = fit(20 * (i + 1))
+	}
+	var all sync.WaitGroup
+	for i := range want {
+		for range 2 {
+			all.Go(func() { assert.Equal(t, want[i], fit(20*(i+1))) })
+		}
+	}
+	all.Wait()
 }
 
 // The pruner is compared with a second, naive one that follows the doc comment of prune to the letter.
