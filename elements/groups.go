@@ -37,7 +37,8 @@ func (l TokenLimit) Render(context.Context, sizing.Sizing) (Node, error) { retur
 
 // PrioritizedList gives its children priorities that rise with their order, so that the first goes first; the last has
 // one less than the list's own priority (default 0). Where it is Descending the priorities fall, from the list's own,
-// and the last goes first. A list among the children is transparent: its members keep their own priorities.
+// and the last goes first. Text among the children becomes a [TextChunk], empty text nothing. A list among them is
+// transparent: its members keep their own priorities. A PrioritizedList among them ranks its own from the one it gets.
 type PrioritizedList struct {
 	Props
 	Descending bool
@@ -56,10 +57,15 @@ func (l PrioritizedList) Render(context.Context, sizing.Sizing) (Node, error) {
 		if l.Descending {
 			priority = base - i
 		}
+		if text, ok := child.(*Text); ok && text != nil {
+			child = *text
+		}
 		switch child := child.(type) {
 		case nil:
 		case Text:
-			ranked[i] = TextChunk{Props: Props{Priority: &priority}, Children: Nodes{child}}
+			if child != "" {
+				ranked[i] = TextChunk{Props: Props{Priority: &priority}, Children: Nodes{child}}
+			}
 		default:
 			ranked[i] = WithPriority{Priority: priority, Node: child}
 		}

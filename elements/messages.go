@@ -79,9 +79,9 @@ func Message(props Props, m chat.Message) Node {
 	case chat.RoleSystem:
 		return SystemMessage{Props: props, Name: m.Name, Children: children}
 	case chat.RoleAssistant:
-		calls := make([]ToolCall, len(m.ToolCalls))
-		for i, c := range m.ToolCalls {
-			calls[i] = ToolCall{ToolCall: c}
+		var calls []ToolCall
+		for _, c := range m.ToolCalls {
+			calls = append(calls, ToolCall{ToolCall: c})
 		}
 		return AssistantMessage{Props: props, Name: m.Name, ToolCalls: calls, Children: children}
 	case chat.RoleTool:

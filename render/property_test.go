@@ -41,7 +41,7 @@ func checkSeed(t *testing.T, seed uint64) {
 	}
 	for _, budget := range []int{most + 1, most - 1, most * 3 / 4, most / 2, most / 5, 5, 1} {
 		opts.Budget, opts.LowWater, opts.Backfill = max(1, budget), 0, false
-		if chance() && chance() {
+		if r.IntN(4) == 0 {
 			opts.LowWater, opts.Backfill = max(0, r.Float64()-0.3), chance()
 		}
 		at := fmt.Sprintf("seed %d, %+v, budget %d", seed, v, opts.Budget)

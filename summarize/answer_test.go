@@ -154,6 +154,29 @@ func TestWhatCannotHelpIsNotTriedAgainEither(t *testing.T) {
 	d.messages()
 }
 
+func TestFailureThatMayPassIsNotRemembered(t *testing.T) {
+	for name, err := range map[string]error{
+		"the model asks to come again": &chat.TransientError{Err: errors.New("busy")},
+		"the model's own time-out":     context.DeadlineExceeded,
+		"a request the model gave up":  fmt.Errorf("streaming: %w", context.Canceled),
+		"of one mode alone":            nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newFileDesk(t, overflowing()...)
+			before := content(t, d.Session.Path())
+			if err == nil {
+				d.answers(summarize.Say("no"), summarize.Fail(&chat.TransientError{Err: errors.New("busy")}))
+			} else {
+				d.answers(summarize.Fail(err), summarize.Fail(err))
+			}
+			d.fails()
+			require.Equal(t, before, content(t, d.Session.Path()))
+			d.answers(summarize.SaySummary("At last."))
+			require.Contains(t, d.messages()[1].Text(), "At last.")
+		})
+	}
+}
+
 func TestOneModeAlone(t *testing.T) {
 	for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
 		t.Run(string(mode), func(t *testing.T) {
