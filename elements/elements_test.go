@@ -137,8 +137,8 @@ func TestPrioritizedList(t *testing.T) {
 			map[string]int{"PrioritizedList": -1},
 		},
 		{
-			"so does an opaque value",
-			elements.PrioritizedList{Children: elements.Nodes{elements.Opaque{Value: []byte("1")}}},
+			"so does an opaque value, whatever its own",
+			elements.PrioritizedList{Children: elements.Nodes{elements.Opaque{Value: []byte("1"), Priority: new(9)}}},
 			map[string]int{"PrioritizedList": -1},
 		},
 	}

@@ -353,7 +353,7 @@ func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err 
 	case elements.LineBreak:
 		return true, add(&laid{kind: text, text: "\n", priority: priority, tokens: l.tokenizer.CountText("\n")})
 	case elements.Opaque:
-		if n.Priority != nil {
+		if n.Priority != nil && it.priority == nil {
 			priority = n.Priority
 		}
 		return true, add(&laid{kind: part, part: n.Part(), priority: priority, tokens: n.Tokens})

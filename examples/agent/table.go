@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/promptree-go/promptree/examples/internal/agent"
 	"github.com/promptree-go/promptree/summarize"
@@ -72,8 +73,14 @@ func bar(tokens, budget int) string {
 	return strings.Repeat("█", n) + strings.Repeat("░", barWidth-n)
 }
 
-// fit cuts a text to its column, or fills it up.
+// fit cuts a text to its column. What it quotes must not break the line.
 func fit(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
 	if r := []rune(s); len(r) > didWidth {
 		return string(r[:didWidth-1]) + "…"
 	}

@@ -49,7 +49,7 @@ const (
 // Definitions tells a model of the tools.
 func (t *Tools) Definitions() []chat.Tool {
 	return []chat.Tool{
-		{Name: "list_files", Description: "List the files below a folder with their sizes.",
+		{Name: "list_files", Description: "List the text files below a folder with their sizes.",
 			Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","description":"folder"}},"required":["path"]}`)},
 		{Name: "read_file", Description: "Read lines of a text file.",
 			Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer","description":"first line, from 1"},"limit":{"type":"integer","description":"most lines to read"}},"required":["path"]}`)},
@@ -108,9 +108,10 @@ type file struct {
 	size int64
 }
 
-// files lists the text files of the folder, in order of their names.
+// files lists the files of the folder, in order of their names. The transcript is none of them: it grows all the time.
 func (t *Tools) files(ctx context.Context) ([]file, error) {
 	var list []file
+	transcript, _ := os.Stat(t.transcript) // nil, where there is none, is the same file as no other
 	err := fs.WalkDir(t.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
@@ -128,7 +129,7 @@ func (t *Tools) files(ctx context.Context) ([]file, error) {
 			return nil
 		}
 		info, err := d.Info()
-		if err == nil && info.Size() <= maxFile {
+		if err == nil && info.Size() <= maxFile && !os.SameFile(info, transcript) {
 			list = append(list, file{path: p, size: info.Size()})
 		}
 		return nil
@@ -142,17 +143,30 @@ func (t *Tools) list(ctx context.Context, folder string) (string, error) {
 		return "", err
 	}
 	folder = path.Clean(filepath.ToSlash(folder))
+	if _, err := t.root.Stat(filepath.FromSlash(folder)); err != nil {
+		return "", err
+	}
 	var b strings.Builder
 	listed := 0
 	for _, f := range files {
 		if folder != "." && !strings.HasPrefix(f.path, folder+"/") {
 			continue
 		}
-		if listed++; listed <= maxListed {
+		if listed < maxListed {
+			if ctx.Err() != nil {
+				return "", context.Cause(ctx)
+			}
+			if _, err := t.read(f.path); err != nil {
+				continue // no text
+			}
 			fmt.Fprintf(&b, "%s\t%d bytes\n", f.path, f.size)
 		}
+		listed++
 	}
-	if listed > maxListed {
+	switch {
+	case listed == 0:
+		return "no files", nil
+	case listed > maxListed:
 		fmt.Fprintf(&b, "and %d more\n", listed-maxListed)
 	}
 	return b.String(), nil
@@ -191,7 +205,7 @@ func (t *Tools) lines(name string, offset, limit int) (string, int, error) {
 	var b strings.Builder
 	total := 0
 	for line := range bytes.Lines(data) {
-		if total++; total >= offset && (limit <= 0 || total < offset+limit) {
+		if total++; total >= offset && (limit <= 0 || total-offset < limit) {
 			b.Write(line)
 		}
 	}

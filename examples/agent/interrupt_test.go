@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/examples/internal/agent"
+)
+
+// cancelling is a writer that interrupts the program after some lines.
+type cancelling struct {
+	bytes.Buffer
+	lines  int
+	cancel context.CancelFunc
+}
+
+func (c *cancelling) Write(p []byte) (int, error) {
+	if c.lines -= bytes.Count(p, []byte("\n")); c.lines <= 0 {
+		c.cancel()
+	}
+	return c.Buffer.Write(p)
+}
+
+// interrupted runs the program with -json and interrupts it after some rounds.
+func interrupted(t *testing.T, rounds int, args ...string) (transcript string, printed []byte) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	transcript = filepath.Join(t.TempDir(), "transcript.jsonl")
+	out := &cancelling{lines: rounds, cancel: cancel}
+	var stderr bytes.Buffer
+	require.Equal(t, exitInterrupted, run(ctx, append(args, "-json", "-transcript", transcript), out, &stderr))
+	require.Equal(t, "agent: interrupted; transcript: "+transcript+"\n", stderr.String())
+	return transcript, out.Bytes()
+}
+
+func TestInterruptLeavesACompleteTranscript(t *testing.T) {
+	for _, rounds := range []int{1, 7, 14} {
+		for _, pace := range []string{"0", "1ms"} {
+			t.Run(fmt.Sprintf("after %d rounds at a pace of %s", rounds, pace), func(t *testing.T) {
+				transcript, printed := interrupted(t, rounds, "-dir", "../..", "-pace", pace)
+				requireEndsWith(t, transcript, printed, rounds)
+			})
+		}
+	}
+}
+
+// The wait between rounds ends with the interrupt.
+func TestInterruptOfAWait(t *testing.T) {
+	transcript, printed := interrupted(t, 1, "-dir", "../..", "-pace", "100h")
+	requireEndsWith(t, transcript, printed, 1)
+}
+
+func TestInterruptOfAReplay(t *testing.T) {
+	want, _ := recorded(t, generatedSession)
+	for _, rounds := range []int{1, 7, 40} {
+		transcript, printed := interrupted(t, rounds, "-session", generatedSession, "-window", "8000")
+		require.Equal(t, rounds, bytes.Count(printed, []byte("\n")))
+		got := said(t, transcript)
+		require.Empty(t, cmp.Diff(want[:len(got)], encoded(t, got)))
+		require.Equal(t, chat.RoleAssistant, got[len(got)-1].Role, "the message that the last round stands for")
+	}
+}
+
+func TestInterruptBeforeTheFirstRound(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, exitInterrupted, run(ctx, []string{"-dir", "../..", "-json"}, &stdout, &stderr))
+	require.Empty(t, stdout.String())
+	require.Contains(t, stderr.String(), "agent: interrupted; transcript: ")
+}
+
+// requireEndsWith checks that a transcript has every round that was printed, the last one with all its results, and no
+// more.
+func requireEndsWith(t *testing.T, transcript string, printed []byte, rounds int) {
+	t.Helper()
+	var want, got []string
+	for line := range bytes.Lines(printed) {
+		var round roundLine
+		require.NoError(t, json.Unmarshal(line, &round))
+		want = append(want, round.Did)
+	}
+	require.Len(t, want, rounds)
+	messages := said(t, transcript)
+	open := map[string]bool{}
+	for _, m := range messages {
+		if m.Role == chat.RoleAssistant {
+			got = append(got, agent.Describe(m))
+		}
+		for _, c := range m.ToolCalls {
+			open[c.ID] = true
+		}
+		delete(open, m.ToolCallID)
+	}
+	require.Equal(t, want, got)
+	require.Empty(t, open, "every call has its result")
+}
+
+// A real process, and a real interrupt.
+func TestInterruptSignal(t *testing.T) {
+	switch {
+	case testing.Short():
+		t.Skip("builds the program and waits between its rounds")
+	case runtime.GOOS == "windows":
+		t.Skip("needs an interrupt that can be sent to a process")
+	}
+	program := filepath.Join(t.TempDir(), "agent")
+	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput()
+	require.NoError(t, err, string(built))
+
+	transcript := filepath.Join(t.TempDir(), "transcript.jsonl")
+	cmd := exec.CommandContext(t.Context(), program, "-dir", "../..", "-pace", "200ms", "-json", "-transcript", transcript)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	var printed []byte
+	lines := bufio.NewScanner(stdout)
+	rounds := 0
+	for lines.Scan() {
+		printed = append(append(printed, lines.Bytes()...), '\n')
+		if rounds++; rounds == 5 {
+			require.NoError(t, cmd.Process.Signal(os.Interrupt))
+		}
+	}
+	require.NoError(t, lines.Err())
+	require.Error(t, cmd.Wait())
+	require.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode(), stderr.String())
+	require.Equal(t, "agent: interrupted; transcript: "+transcript+"\n", stderr.String())
+	requireEndsWith(t, transcript, printed, rounds)
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestBar(t *testing.T) {
+	tests := []struct {
+		name           string
+		tokens, budget int
+		full           int // blocks
+	}{
+		{"nothing", 0, 100, 0},
+		{"the first token shows", 1, 1_000_000, 1},
+		{"half", 50, 100, barWidth / 2},
+		{"a little over half", 51, 100, barWidth/2 + 1},
+		{"full", 100, 100, barWidth},
+		{"more than full is full", 250, 100, barWidth},
+		{"a budget below the width", 1, 2, barWidth / 2},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			require.Equal(t, strings.Repeat("█", test.full)+strings.Repeat("░", barWidth-test.full), bar(test.tokens, test.budget))
+		})
+	}
+}
+
+func TestFit(t *testing.T) {
+	tests := []struct {
+		name, give, want string
+	}{
+		{"nothing", "", ""},
+		{"what fits stays", "list_files .", "list_files ."},
+		{"what fits exactly stays", strings.Repeat("x", didWidth), strings.Repeat("x", didWidth)},
+		{"one letter too many", strings.Repeat("x", didWidth+1), strings.Repeat("x", didWidth-1) + "…"},
+		{"letters count, not bytes", strings.Repeat("世", didWidth), strings.Repeat("世", didWidth)},
+		{"no letter is cut apart", strings.Repeat("🙂", 2*didWidth), strings.Repeat("🙂", didWidth-1) + "…"},
+		{"what it quotes does not break the line", "search a\nb\r\tc\x1b[2J", "search a b  c [2J"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := fit(test.give)
+			require.Equal(t, test.want, got)
+			require.True(t, utf8.ValidString(got))
+		})
+	}
+}
+
+// The first lines of a survey do not depend on where its transcript is.
+func TestSurveyTable(t *testing.T) {
+	text := func(line string, n int) string { return strings.Repeat(line+"\n", n) }
+	dir := folder(t, map[string]string{
+		"README.md":   "# Harbour\n\n" + text("Ships are counted when they come and when they go.", 60),
+		"count.go":    "package harbour\n\n" + text("// Count the ships, and tell the type of each.", 250),
+		"go.mod":      "module example.org/harbour\n",
+		"sea/wind.go": "package sea\n\n" + text("func blow() error { return nil }", 180),
+		"sea/tide.md": text("| hour | height |", 90),
+	})
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, exitOK, run(t.Context(), []string{"-dir", dir, "-window", "5200", "-transcript", filepath.Join(t.TempDir(), "t.jsonl")}, &stdout, &stderr), stderr.String())
+	lines := strings.SplitAfter(stdout.String(), "\n")
+	got := strings.Join(lines[:min(12, len(lines))], "")
+	require.NotContains(t, got, "compacted")
+
+	golden := filepath.Join("testdata", "survey.golden")
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")))
+	require.Regexp(t, `\n\d+ rounds, \d+ compactions, \d+ tokens sent, at most \d+ of \d+; transcript: .*t\.jsonl\n$`, stdout.String())
+}
