@@ -89,9 +89,10 @@ func (t *Tools) run(ctx context.Context, name string, args arguments) (string, e
 	case "list_files":
 		return t.list(ctx, args.Path)
 	case "read_file":
-		text, total, err := t.lines(args.Path, max(1, args.Offset), args.Limit)
+		first := max(1, args.Offset)
+		text, total, err := t.lines(args.Path, first, args.Limit)
 		if err == nil && text == "" {
-			text = fmt.Sprintf("(no lines from %d on: %s has %d)", args.Offset, args.Path, total)
+			text = fmt.Sprintf("(no lines from %d on: %s has %d)", first, args.Path, total)
 		}
 		return text, err
 	case "search":
@@ -296,7 +297,7 @@ func Describe(m chat.Message) string {
 		what := ""
 		if json.Unmarshal([]byte(c.Arguments), &args) == nil {
 			what = args.Pattern
-			if what == "" {
+			if what == "" && args.Path != "" {
 				what = path.Base(filepath.ToSlash(args.Path))
 			}
 		}

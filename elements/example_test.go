@@ -1,0 +1,309 @@
+package elements_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/openai"
+)
+
+// show renders a prompt within a budget and prints its messages. In these examples a word is a token, and a message is
+// 3 more.
+func show(prompt elements.Node, budget int) {
+	result, err := render.Render(context.Background(), prompt, render.Options{Budget: budget, Tokenizer: words{}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("-- %d tokens of %d\n", result.Tokens, budget)
+	for _, m := range result.Messages {
+		fmt.Println(strings.TrimSpace(fmt.Sprintf("%s: %s", m.Role, m.Text())))
+		for _, c := range m.ToolCalls {
+			fmt.Printf("    calls %s(%s)\n", c.Name, c.Arguments)
+		}
+	}
+}
+
+// Lookup is an element of our own: it fills its share of the budget with what it finds.
+type Lookup struct {
+	elements.Props
+	Word string
+}
+
+func (l Lookup) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+	found := elements.Nodes{elements.Meta[string]{Value: "looked up " + l.Word}}
+	for _, entry := range []string{"prune: to cut away", "prune: a dried plum", "pruner: one who prunes"} {
+		if strings.HasPrefix(entry, l.Word) {
+			found = append(found, elements.TextChunk{Children: elements.Nodes{elements.Text(entry)}})
+		}
+	}
+	return found, nil
+}
+
+func Example() {
+	prompt := elements.Fragment{
+		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{
+			elements.Text("You explain words."),
+		}},
+		elements.UserMessage{Children: elements.Nodes{
+			Lookup{Props: elements.Props{Priority: new(10), FlexGrow: 1}, Word: "prune"},
+			elements.TextChunk{Props: elements.Props{Priority: new(20)}, Children: elements.Nodes{
+				elements.Text("What does pruning mean?"),
+			}},
+		}},
+	}
+	tokenizer, err := openai.New("o200k_base")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := render.Render(context.Background(), prompt, render.Options{Budget: 32, Tokenizer: tokenizer})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, m := range result.Messages {
+		fmt.Printf("%s: %s\n", m.Role, m.Text())
+	}
+	note, _ := elements.MetaOf[string](result.Metadata)
+	fmt.Println(note)
+	// Output:
+	// system: You explain words.
+	// user: prune: a dried plum
+	// pruner: one who prunes
+	// What does pruning mean?
+	// looked up prune
+}
+
+// Lookup embeds Props, so that it has a priority among its siblings and may grow into what they leave.
+func ExampleElement() {
+	prompt := elements.UserMessage{Children: elements.Nodes{
+		elements.Text("Explain this."),
+		Lookup{Props: elements.Props{Priority: new(1)}, Word: "pruner"},
+	}}
+	show(prompt, 20)
+	show(prompt, 8)
+	// Output:
+	// -- 9 tokens of 20
+	// user: Explain this.
+	// pruner: one who prunes
+	// -- 5 tokens of 8
+	// user: Explain this.
+}
+
+func ExampleIf() {
+	hints := []string{"be brief"}
+	show(elements.UserMessage{Children: elements.Nodes{
+		elements.Text("Explain pruning"),
+		elements.If(len(hints) > 0, elements.Textf(", and %s", strings.Join(hints, ", "))),
+		elements.If(len(hints) > 1, elements.Text(" in all")),
+	}}, 20)
+	// Output:
+	// -- 8 tokens of 20
+	// user: Explain pruning, and be brief
+}
+
+func ExampleIff() {
+	var lastError error
+	show(elements.UserMessage{Children: elements.Nodes{
+		elements.Text("Go on."),
+		// The node is not made while there is no error to ask for its text.
+		elements.Iff(lastError != nil, func() elements.Node { return elements.Text(lastError.Error()) }),
+	}}, 20)
+	// Output:
+	// -- 5 tokens of 20
+	// user: Go on.
+}
+
+func ExampleMap() {
+	files := []string{"a.go", "b.go"}
+	show(elements.UserMessage{Children: elements.Nodes{
+		elements.Text("Changed:"),
+		elements.Map(files, func(f string) elements.Node {
+			return elements.TextChunk{Children: elements.Nodes{elements.Text("- " + f)}}
+		}),
+	}}, 20)
+	// Output:
+	// -- 8 tokens of 20
+	// user: Changed:
+	// - a.go
+	// - b.go
+}
+
+func ExampleTextf() {
+	show(elements.UserMessage{Children: elements.Nodes{elements.Textf("%d files, %d of them new", 3, 1)}}, 20)
+	// Output:
+	// -- 9 tokens of 20
+	// user: 3 files, 1 of them new
+}
+
+func ExamplePrioritizedList() {
+	prompt := elements.UserMessage{Children: elements.Nodes{
+		elements.PrioritizedList{Descending: true, Children: elements.Nodes{
+			elements.Text("the best match"), elements.Text("a good match"), elements.Text("some match"),
+		}},
+		elements.TextChunk{Children: elements.Nodes{elements.Text("Which is it?")}},
+	}}
+	show(prompt, 100)
+	show(prompt, 12) // the last goes first
+	// Output:
+	// -- 14 tokens of 100
+	// user: the best match
+	// a good match
+	// some match
+	// Which is it?
+	// -- 12 tokens of 12
+	// user: the best match
+	// a good match
+	// Which is it?
+}
+
+func ExampleTextChunk() {
+	log := elements.TextChunk{BreakOn: "\n", Children: elements.Nodes{elements.Text("line one\nline two\nline three")}}
+	show(elements.UserMessage{Children: elements.Nodes{elements.Text("The log:"), log}}, 10)
+	// Output:
+	// -- 9 tokens of 10
+	// user: The log:
+	// line one
+	// line two
+}
+
+func ExampleTag() {
+	file := elements.Tag{Name: "file", Attributes: []elements.Attribute{{Name: "path", Value: "a.go"}}, Children: elements.Nodes{
+		elements.Text("if a < b && c {"),
+	}}
+	show(elements.UserMessage{Children: elements.Nodes{elements.Text("Explain this."), file}}, 40)
+	// Output:
+	// -- 15 tokens of 40
+	// user: Explain this.
+	// <file path="a.go">
+	// if a &lt; b &amp;&amp; c {
+	// </file>
+}
+
+func ExampleChunk() {
+	example := elements.Chunk{Props: elements.Props{Priority: new(1)}, Children: elements.Nodes{
+		elements.UserMessage{Children: elements.Nodes{elements.Text("2 + 2")}},
+		elements.AssistantMessage{Children: elements.Nodes{elements.Text("4")}},
+	}}
+	question := elements.UserMessage{Children: elements.Nodes{elements.Text("3 + 4")}}
+	show(elements.Fragment{example, question}, 16)
+	show(elements.Fragment{example, question}, 15) // the example goes whole
+	// Output:
+	// -- 16 tokens of 16
+	// user: 2 + 2
+	// assistant: 4
+	// user: 3 + 4
+	// -- 6 tokens of 15
+	// user: 3 + 4
+}
+
+func ExampleTokenLimit() {
+	notes := elements.TokenLimit{Max: 4, Children: elements.Nodes{
+		elements.TextChunk{Props: elements.Props{Priority: new(2)}, Children: elements.Nodes{elements.Text("an important note")}},
+		elements.TextChunk{Props: elements.Props{Priority: new(1)}, Children: elements.Nodes{elements.Text("a lesser note")}},
+	}}
+	show(elements.UserMessage{Children: elements.Nodes{notes, elements.TextChunk{Children: elements.Nodes{elements.Text("Well?")}}}}, 100)
+	// Output:
+	// -- 7 tokens of 100
+	// user: an important note
+	// Well?
+}
+
+func ExampleKeepWith() {
+	round := &elements.Group{Name: "round"}
+	prompt := elements.Fragment{
+		elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("How many files?")}},
+		elements.AssistantMessage{Props: elements.Props{Priority: new(2)}, ToolCalls: []elements.ToolCall{
+			{ToolCall: chat.ToolCall{ID: "1", Name: "count", Arguments: `"*.go"`}, KeepWith: round},
+		}},
+		elements.KeepWith{Props: elements.Props{Priority: new(1)}, Group: round, Children: elements.Nodes{
+			elements.ToolMessage{ToolCallID: "1", Children: elements.Nodes{elements.Text("there are 42")}},
+		}},
+	}
+	show(prompt, 100)
+	show(prompt, 15) // the result goes, and the call with it
+	// Output:
+	// -- 17 tokens of 100
+	// user: How many files?
+	// assistant:
+	//     calls count("*.go")
+	// tool: there are 42
+	// -- 6 tokens of 15
+	// user: How many files?
+}
+
+func ExampleIfEmpty() {
+	var results elements.Nodes
+	show(elements.UserMessage{Children: elements.Nodes{
+		elements.Text("Search results:"),
+		elements.LineBreak{},
+		elements.IfEmpty{Alt: elements.Text("none"), Children: results},
+	}}, 100)
+	// Output:
+	// -- 6 tokens of 100
+	// user: Search results:
+	// none
+}
+
+func ExampleExpandable() {
+	quote := strings.Fields("as many of these words as there is room for in the prompt")
+	prompt := elements.UserMessage{Children: elements.Nodes{
+		elements.Text("Quote: "),
+		elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+			n := min(len(quote), max(0, s.TokenBudget))
+			return elements.Text(strings.Join(quote[:n], " ")), nil
+		}},
+	}}
+	show(prompt, 8)
+	show(prompt, 12)
+	// Output:
+	// -- 8 tokens of 8
+	// user: Quote: as many of these
+	// -- 12 tokens of 12
+	// user: Quote: as many of these words as there is
+}
+
+func ExampleMessage() {
+	conversation := []chat.Message{
+		chat.UserMessage("first question"), chat.AssistantMessage("first answer"), chat.UserMessage("second question"),
+	}
+	var prompt elements.Nodes
+	for i, m := range conversation {
+		prompt = append(prompt, elements.Message(elements.Props{Priority: new(i)}, m))
+	}
+	show(prompt, 100)
+	// Output:
+	// -- 15 tokens of 100
+	// user: first question
+	// assistant: first answer
+	// user: second question
+}
+
+func ExampleMetaOf() {
+	type source struct{ file string }
+	prompt := elements.UserMessage{Children: elements.Nodes{
+		elements.TextChunk{Props: elements.Props{Priority: new(1)}, Children: elements.Nodes{
+			elements.Text("some text"), elements.Meta[source]{Value: source{"a.md"}, Local: true},
+		}},
+		elements.TextChunk{Props: elements.Props{Priority: new(2)}, Children: elements.Nodes{
+			elements.Text("other text"), elements.Meta[source]{Value: source{"b.md"}, Local: true},
+		}},
+	}}
+	result, err := render.Render(context.Background(), prompt, render.Options{Budget: 5, Tokenizer: words{}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	first, ok := elements.MetaOf[source](result.Metadata)
+	fmt.Println(first.file, ok)
+	fmt.Println(elements.AllMeta[source](result.Metadata))
+	// Output:
+	// b.md true
+	// [{b.md}]
+}
