@@ -15,6 +15,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
 )
 
 // trees are how many random prompts the ordinary tests render, each at several budgets. FuzzRender goes on from there.
@@ -180,13 +181,18 @@ func TestLayoutIsSafeForConcurrentUse(t *testing.T) {
 	all.Wait()
 }
 
+// dear is a tokenizer with which a message counts three times what its pieces do.
+type dear struct{ tokens }
+
+func (d dear) CountMessage(m chat.Message) int { return 3 * d.tokens.CountMessage(m) }
+
 // The pruner is compared with a second, naive one that follows the doc comment of prune to the letter.
 func TestPruneAsTheRulesSay(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(trees) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, sized: r.IntN(2) == 0}).prompt()
-		tokenizer := []tokens{runes, words, pairs}[r.IntN(3)]
+		tokenizer := []sizing.Tokenizer{runes, words, pairs, dear{runes}}[r.IntN(4)]
 		layout, err := render.Lay(t.Context(), root, render.Options{Budget: 200, Tokenizer: tokenizer})
 		require.NoError(t, err)
 		for _, budget := range []int{plenty, 400, 150, 60, 20} {

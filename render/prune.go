@@ -31,13 +31,27 @@ type freed struct {
 	tokens  int  // that the pieces counted by themselves
 	most    int  // tokens by which the tree got smaller at the most
 	unknown bool // more than text went, so only a count can tell
+
+	scale float64 // by how much a token that a piece counts by itself may change the count
 }
 
 // add notes that a piece of so many tokens went. In a message its neighbours meet, which changes the count by more or
-// less than the piece's own; by how much, no tokenizer promises. Half as much again and 8 more is far beyond what is seen.
+// less than the piece's own; by how much, no tokenizer promises. Half as much again and 8 more is far beyond what is seen
+// where messages count about as much as their pieces; where they count more, so may each piece.
 func (f *freed) add(tokens int) {
 	f.tokens += tokens
-	f.most += tokens + tokens/2 + 8
+	f.most += int(f.scale*float64(tokens)) + 8
+}
+
+// scaleOf is the scale for a tree of so many tokens.
+func scaleOf(n *node, count int) float64 {
+	pieces := 0
+	n.walk(func(n *node) {
+		if n.leaf() {
+			pieces += n.ownTokens()
+		}
+	})
+	return max(1.5, 2*float64(count)/float64(max(1, pieces))-1)
 }
 
 // enough tells that a tree of so many tokens may fit a limit by now.
@@ -74,9 +88,13 @@ type drop struct {
 //
 // The rules but 7 are those of @vscode/prompt-tsx 0.4.
 func (p *pruner) prune(container *node, limit int) (stuck *node) {
-	for count := p.count(container); count > limit && p.ctx.Err() == nil; count = p.count(container) {
+	count := p.count(container)
+	if count <= limit {
+		return nil
+	}
+	for scale := scaleOf(container, count); count > limit && p.ctx.Err() == nil; count = p.count(container) {
 		// A count of a long message is dear: none is taken while it cannot fit yet.
-		for p.freed = (freed{}); !p.freed.enough(count, limit) && p.ctx.Err() == nil; {
+		for p.freed = (freed{scale: scale}); !p.freed.enough(count, limit) && p.ctx.Err() == nil; {
 			if stuck := p.removeLowest(container); stuck != nil {
 				return stuck
 			}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,10 +37,18 @@ func TestResultsEqualTheReferences(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, run(bytes.NewReader(cases), &out))
 	want, got := split(expected), split(out.Bytes())
+	require.Len(t, want, len(split(cases)), "a result for each case")
 	require.Len(t, got, len(want))
-	for i := range want {
+	names := map[string]bool{}
+	for i, data := range split(cases) {
+		var c testCase
+		require.NoError(t, json.Unmarshal(data, &c))
+		require.False(t, names[c.Name], "%s stands there twice", c.Name)
+		names[c.Name] = true
 		w, g := parse(t, want[i]), parse(t, got[i])
-		t.Run(w.Name, func(t *testing.T) {
+		t.Run(c.Name, func(t *testing.T) {
+			require.Equal(t, c.Name, w.Name)
+			require.Len(t, w.Results, len(c.Budget), "a result for each budget")
 			require.Empty(t, cmp.Diff(w, g))
 		})
 	}
@@ -64,6 +73,33 @@ func parse(t *testing.T, data []byte) line {
 		delete(r, "detail")
 	}
 	return l
+}
+
+// A case that cannot be rendered does not end the run.
+func TestBadCasesAreInvalid(t *testing.T) {
+	tests := []struct {
+		name, root, want string
+	}{
+		{"an unknown node", `{"t":"video"}`, `unknown node "video"`},
+		{"an unknown node as the other side of an ifEmpty", `{"t":"ifEmpty","alt":{"t":"video"}}`, `unknown node "video"`},
+		{"a property of another type", `{"t":"user","p":{"priority":"high"}}`, "priority"},
+		{"a reserve that is no fraction", `{"t":"user","p":{"flexReserve":"/many"}}`, "many"},
+		{"a node that is a number", `{"t":"user","c":[7]}`, "number"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var out bytes.Buffer
+			require.NoError(t, run(strings.NewReader(`{"name":"bad","budget":5,"root":`+test.root+`}`+"\n"+`{"name":"good","budget":[9,8],"root":"x"}`), &out))
+			lines := split(out.Bytes())
+			require.Len(t, lines, 2)
+			var bad caseResult
+			require.NoError(t, json.Unmarshal(lines[0], &bad))
+			require.Len(t, bad.Results, 1)
+			require.Equal(t, "invalid", bad.Results[0].Error)
+			require.Contains(t, bad.Results[0].Detail, test.want)
+			require.Len(t, parse(t, lines[1]).Results, 2)
+		})
+	}
 }
 
 func TestBadInputNamesTheLine(t *testing.T) {
