@@ -105,7 +105,7 @@ func Part(p chat.Part) Node {
 	case chat.Opaque:
 		return Opaque{Value: p.Value, Tokens: p.Tokens}
 	case chat.CacheBreakpoint:
-		return CacheBreakpoint{Type: p.Type}
+		return CacheBreakpoint{Type: p.Type, Lifetime: p.Lifetime}
 	default:
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing"
@@ -80,10 +81,12 @@ func (o Opaque) Part() chat.Part { return chat.Opaque{Value: o.Value, Tokens: o.
 type CacheBreakpoint struct {
 	// Type as the provider names it, such as "ephemeral".
 	Type string
+	// Lifetime that is asked of the cache. Defaults to the provider's own.
+	Lifetime time.Duration
 }
 
 // Part is the finished part.
-func (b CacheBreakpoint) Part() chat.Part { return chat.CacheBreakpoint{Type: b.Type} }
+func (b CacheBreakpoint) Part() chat.Part { return chat.CacheBreakpoint(b) }
 
 // Render gives nothing: the part is the whole element.
 func (i Image) Render(context.Context, sizing.Sizing) (Node, error) { return nil, nil }

@@ -61,7 +61,7 @@ func Example() {
 	// Output:
 	// system: You are a coding agent.[]
 	// user: Why does the build fail?[]
-	// assistant: [{call_1 build {}}]
+	// assistant: [{call_1 build {} }]
 	// tool: main.go:3: undefined: x[]
 }
 

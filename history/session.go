@@ -160,7 +160,7 @@ func (s *Session) check(m chat.Message, open map[string]bool) error {
 // checkText tells where a message has text that JSON cannot hold. Text parts and opaque ones may be of any bytes.
 func checkText(m chat.Message) error {
 	for _, c := range m.ToolCalls {
-		for _, text := range []string{c.ID, c.Name, c.Arguments} {
+		for _, text := range []string{c.ID, c.Name, c.Arguments, c.Signature} {
 			if !utf8.ValidString(text) {
 				return fmt.Errorf("tool call %q is not valid UTF-8", c.ID)
 			}

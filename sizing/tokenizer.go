@@ -19,6 +19,19 @@ type Tokenizer interface {
 	CountTools(tools []chat.Tool) int
 }
 
+// Joiner is a [Tokenizer] that knows where its counts add up. With one, the exact count of a message from which a piece
+// was taken costs a few bytes around the piece; without, the message is counted again.
+type Joiner interface {
+	Tokenizer
+	// SafeCut tells that a text may be cut between these two characters without a change to its count: in valid UTF-8,
+	// CountText(a+b) is CountText(a) + CountText(b) where a ends in the one and b starts with the other.
+	SafeCut(before, after rune) bool
+	// CountFrame counts what a message takes besides its text. What the text parts say has no say in it, not even
+	// whether they are empty; how many there are, and what stands beside them, may have. CountMessage is that, and
+	// CountText of the text parts: of all of them joined where joined is true, else of each.
+	CountFrame(m chat.Message) (tokens int, joined bool)
+}
+
 // Sizing is what an element may use when it renders.
 type Sizing struct {
 	// TokenBudget is the element's share: what it renders should not take more tokens. What takes more is pruned. It

@@ -36,6 +36,9 @@ type ToolCall struct {
 	Name string `json:"name"`
 	// Arguments as the model wrote them: JSON text, usually an object. A model cut off may have written less.
 	Arguments string `json:"arguments"`
+	// Signature with which the provider recognises the call as its model's, such as Gemini's thought signature. It is
+	// kept byte for byte.
+	Signature string `json:"signature,omitempty"`
 }
 
 // SystemMessage is a system message of one text.

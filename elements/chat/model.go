@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -31,6 +32,9 @@ type Request struct {
 	MaxTokens int
 	// Temperature of sampling. Nil leaves the model's own.
 	Temperature *float64
+	// Stream, where it is set, is called with each [Text] or [Thinking] of the answer as it arrives, in order and never
+	// twice at once. The response holds all of it again.
+	Stream func(Part)
 }
 
 // ToolChoice says whether a model may call tools.
@@ -93,7 +97,21 @@ type ContextLimitError struct {
 }
 
 func (e *ContextLimitError) Error() string {
-	return fmt.Sprintf("chat: the request is larger than the context window (%d tokens, limit %d): %v", e.Tokens, e.Limit, e.Err)
+	var said []string
+	if e.Tokens > 0 {
+		said = append(said, fmt.Sprintf("%d tokens", e.Tokens))
+	}
+	if e.Limit > 0 {
+		said = append(said, fmt.Sprintf("limit %d", e.Limit))
+	}
+	text := "chat: the request is larger than the context window"
+	if len(said) > 0 {
+		text += " (" + strings.Join(said, ", ") + ")"
+	}
+	if e.Err == nil {
+		return text
+	}
+	return text + ": " + e.Err.Error()
 }
 
 // Unwrap gives the provider's own error.

@@ -3,6 +3,7 @@ package chat
 import (
 	"encoding/base64"
 	"encoding/json"
+	"time"
 )
 
 // Part is one piece of a message's content: [Text], [Image], [Document], [Thinking], [Opaque] or [CacheBreakpoint].
@@ -71,6 +72,8 @@ type Opaque struct {
 type CacheBreakpoint struct {
 	// Type as the provider names it, such as "ephemeral".
 	Type string `json:"cacheType,omitempty"`
+	// Lifetime that is asked of the cache. Defaults to the provider's own.
+	Lifetime time.Duration `json:"lifetime,omitempty"`
 }
 
 func (Text) part()            {}
