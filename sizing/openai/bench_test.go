@@ -93,7 +93,7 @@ func BenchmarkLoad(b *testing.B) {
 	for _, name := range encodings {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				_, err := load(name, newSplitter().o200k)
+				_, err := load(name, newSplitter().o200k, newSplitter().o200kCut)
 				require.NoError(b, err)
 			}
 		})

@@ -23,6 +23,8 @@ type encoding struct {
 	ranks *ranks
 	// next is the end of the word that starts at i, which is below len(text). The text is valid UTF-8.
 	next func(text string, i int) int
+	// safeCut tells that no word has both characters in it, and that neither changes where the other's word ends.
+	safeCut func(before, after rune) bool
 }
 
 func encodingNamed(name string) (*encoding, error) {
@@ -42,15 +44,15 @@ func encodingNamed(name string) (*encoding, error) {
 
 // The encodings, each loaded when it is first asked for.
 var (
-	o200kBase  = sync.OnceValues(func() (*encoding, error) { return load("o200k_base", newSplitter().o200k) })
-	cl100kBase = sync.OnceValues(func() (*encoding, error) { return load("cl100k_base", newSplitter().cl100k) })
-	p50kBase   = sync.OnceValues(func() (*encoding, error) { return load("p50k_base", newSplitter().gpt3) })
-	r50kBase   = sync.OnceValues(func() (*encoding, error) { return load("r50k_base", newSplitter().gpt3) })
+	o200kBase  = sync.OnceValues(func() (*encoding, error) { return load("o200k_base", newSplitter().o200k, newSplitter().o200kCut) })
+	cl100kBase = sync.OnceValues(func() (*encoding, error) { return load("cl100k_base", newSplitter().cl100k, newSplitter().cl100kCut) })
+	p50kBase   = sync.OnceValues(func() (*encoding, error) { return load("p50k_base", newSplitter().gpt3, newSplitter().gpt3Cut) })
+	r50kBase   = sync.OnceValues(func() (*encoding, error) { return load("r50k_base", newSplitter().gpt3, newSplitter().gpt3Cut) })
 )
 
 // load reads the table that tiktoken-go's offline loader links in: a token a line, in base64, and its rank. It reads
 // the file and not through the loader, whose map of strings takes several times as long to fill.
-func load(name string, next func(string, int) int) (*encoding, error) {
+func load(name string, next func(string, int) int, safeCut func(before, after rune) bool) (*encoding, error) {
 	table, err := assets.Assets.ReadFile(name + ".tiktoken")
 	if err != nil {
 		return nil, fmt.Errorf("openai: table of %s: %w", name, err)
@@ -71,5 +73,5 @@ func load(name string, next func(string, int) int) (*encoding, error) {
 		}
 		tokens = append(tokens, rankedToken{start: start, end: len(blob), rank: uint32(n)})
 	}
-	return &encoding{ranks: newRanks(string(blob), tokens), next: next}, nil
+	return &encoding{ranks: newRanks(string(blob), tokens), next: next, safeCut: safeCut}, nil
 }

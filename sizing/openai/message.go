@@ -5,10 +5,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
 )
-
-var _ sizing.Tokenizer = (*Counter)(nil)
 
 // ReplyPriming is the number of tokens that start every answer and count as input. It is counted once a request and
 // not in any message, so it belongs in [sizing.Window.Answer], where [WindowOf] puts it.
@@ -34,16 +31,13 @@ const (
 // in other messages. Opaque parts count in every message, and thinking in the assistant's: neither is part of the Chat
 // Completions API, so this is for an adapter that sends them all the same.
 func (c *Counter) CountMessage(m chat.Message) int {
-	n := messageTokens + c.CountText(string(m.Role)) + c.countContent(m)
-	if m.Name != "" && m.Role != chat.RoleTool {
-		n += nameTokens + c.CountText(m.Name)
+	n, joined := c.CountFrame(m)
+	if joined {
+		return n + c.CountText(m.Text())
 	}
-	if m.Role == chat.RoleTool {
-		n += c.CountText(m.ToolCallID)
-	}
-	if m.Role == chat.RoleAssistant {
-		for _, call := range m.ToolCalls {
-			n += c.countCall(call)
+	for _, part := range m.Content {
+		if text, ok := part.(chat.Text); ok {
+			n += c.CountText(string(text))
 		}
 	}
 	return n
@@ -57,37 +51,15 @@ func (c *Counter) countCall(call chat.ToolCall) int {
 	return n
 }
 
-func (c *Counter) countContent(m chat.Message) int {
-	textOnly := m.Role == chat.RoleSystem || m.Role == chat.RoleAssistant
-	list := !textOnly && isList(m.Content)
-	n := 0
-	for _, part := range m.Content {
-		switch part := part.(type) {
-		case chat.Text:
-			if list {
-				n += c.CountText("text") + c.CountText(string(part))
-			}
-		case chat.Image, chat.Document:
-			if !textOnly {
-				n += c.CountPart(part)
-			}
-		case chat.Thinking:
-			if m.Role == chat.RoleAssistant {
-				n += c.CountPart(part)
-			}
-		default:
-			n += c.CountPart(part)
-		}
-	}
-	if !list {
-		n += c.CountText(m.Text())
-	}
-	return n
-}
+// textOnly tells whether a role's messages hold no images and documents.
+func textOnly(role chat.Role) bool { return role == chat.RoleSystem || role == chat.RoleAssistant }
 
-// isList tells whether a user's or tool's content is sent as a list of parts. Documents are left out of it.
-func isList(content chat.Parts) bool {
-	for _, part := range content {
+// isList tells whether a message's content is sent as a list of parts. Documents alone make none.
+func isList(m chat.Message) bool {
+	if textOnly(m.Role) {
+		return false
+	}
+	for _, part := range m.Content {
 		switch part.(type) {
 		case chat.Image, chat.Opaque:
 			return true

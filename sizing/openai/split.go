@@ -71,15 +71,20 @@ func (sp *splitter) at(s string, i int) (class, int) {
 
 func (sp *splitter) wide(s string, i int) (class, int) {
 	r, n := utf8.DecodeRuneInString(s[i:])
-	if int(r) < len(sp.classes) {
-		return sp.classes[r], n
+	return sp.class(r), n
+}
+
+// class is the class of a character. What is none counts as U+FFFD.
+func (sp *splitter) class(r rune) class {
+	if uint32(r) < uint32(len(sp.classes)) {
+		return sp.classes[r]
 	}
 	for _, group := range groups {
 		if unicode.Is(group.table, r) {
-			return group.class, n
+			return group.class
 		}
 	}
-	return symbol, n
+	return symbol
 }
 
 // run is the end of the characters from i on that are of these classes.
