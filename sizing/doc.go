@@ -6,5 +6,7 @@
 //	window := sizing.Window{Tokens: 128_000, Answer: 8_000, Threshold: 0.8}
 //	budget, err := window.Budget(tokenizer.CountTools(tools))
 //
+// Where a tokenizer is a [Joiner], counts add up: a [Span] is the exact count of a text as a value that joins with others.
+//
 // [Sizing] is what an element is handed when it is rendered: the budget it may fill, and the means to measure.
 package sizing
