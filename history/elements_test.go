@@ -246,8 +246,8 @@ func TestReportNamesTheElements(t *testing.T) {
 	root := elements.Fragment{history.Conversation{Session: s, Droppable: true}, history.Request{Session: s}}
 	r, err := render.Render(t.Context(), root, render.Options{Budget: 200, Tokenizer: quarter{}})
 	require.NoError(t, err)
-	require.NotEmpty(t, r.Report.Dropped())
-	for _, p := range r.Report.Dropped() {
+	require.NotEmpty(t, r.Report().Dropped())
+	for _, p := range r.Report().Dropped() {
 		require.True(t, strings.HasPrefix(p.Path, "Root > Conversation > Chunk"), p.Path)
 		require.Equal(t, render.ReasonChunk, p.Dropped)
 	}

@@ -1,106 +1,88 @@
 package render
 
-import (
-	"context"
-	"slices"
-
-	"github.com/promptree-go/promptree/elements/chat"
-)
-
-// snapshot is a copy of a tree, and where each of its nodes has its copy.
-type snapshot struct {
-	root   *node
-	copyOf map[*node]*node
-}
-
-func takeSnapshot(root *node) *snapshot {
-	s := &snapshot{copyOf: map[*node]*node{}}
-	s.root = s.copy(root, nil)
-	return s
-}
-
-func (s *snapshot) copy(n, parent *node) *node {
-	c := *n
-	c.parent = parent
-	s.copyOf[n] = &c
-	c.all = make([]*node, len(n.all))
-	for i, child := range n.all {
-		c.all[i] = s.copy(child, &c)
-	}
-	c.children = make([]*node, len(n.children))
-	for i, child := range n.children {
-		c.children[i] = s.copyOf[child]
-	}
-	return &c
-}
+import "github.com/promptree-go/promptree/elements/chat"
 
 // backfill puts pieces back that fit into the room that is left under limit, from the last one taken to the first, which
-// is from the highest priority down. Each try takes everything else out of a copy of the tree as it was before, so that
-// what goes along with what is worked out anew; a try is kept where the piece is back, the exact count fits and no tool
-// call or result has lost its other half.
-func (f *fitting) backfill(ctx context.Context, pristine *snapshot, limit int) {
-	taken := f.pruner.taken
-	back := make([]bool, len(taken))
-	halves := unpaired(f.root.messages())
-	var filled *snapshot
-	defer func() { markRestored(pristine, filled) }()
-	for i, t := range slices.Backward(taken) {
-		room := limit - f.count(f.root)
-		if room <= 0 || ctx.Err() != nil {
-			return
+// is from the highest priority down. Each try goes back to the tree as it was after the step base and takes everything
+// else out again, so that what goes along with what is worked out anew; a try is kept where the piece is back, the exact
+// count fits and no tool call or result has lost its other half.
+func (r *fitting) backfill(base step, limit int) {
+	lost := make([]bool, r.size)
+	r.all(func(n *node) { lost[n.order] = !n.attached() })
+	back := make([]bool, len(r.taken))
+	left, halves, failed := r.count(r.root), unpaired(r.root.messages(latest)), false
+	for i := len(r.taken) - 1; i >= 0; i-- {
+		room := limit - left
+		if room <= 0 || r.ctx.Err() != nil {
+			break
 		}
-		if t.tokens > room {
+		if r.taken[i].tokens > room {
 			continue
 		}
 		back[i] = true
-		try, ok := f.without(pristine, taken, back)
-		if ok && f.count(try.root) <= limit {
-			if now := unpaired(try.root.messages()); now <= halves {
-				f.root, filled, halves = try.root, try, now
+		failed = true
+		if r.without(base, back) && r.count(r.root) <= limit {
+			if now := unpaired(r.root.messages(latest)); now <= halves {
+				left, halves, failed = r.count(r.root), now, false
 				continue
 			}
 		}
 		back[i] = false
 	}
+	if failed {
+		r.without(base, back)
+	}
+	r.all(func(n *node) { n.restored = lost[n.order] && n.attached() })
 }
 
-// without takes out of a copy of the tree what was taken and is not back. It tells whether all that is back is there.
-func (f *fitting) without(pristine *snapshot, taken []taking, back []bool) (copied *snapshot, ok bool) {
-	copied = takeSnapshot(pristine.root)
-	in := func(n *node) *node { return copied.copyOf[pristine.copyOf[n]] }
-	f.pruner.recording = false
-	for i, t := range taken {
-		n := in(t.node)
-		if back[i] || !n.attached() {
+// without takes out of the tree as it was after a step what was taken and is not back. It tells whether all that is back is
+// there.
+func (r *fitting) without(base step, back []bool) bool {
+	r.rewind(base)
+	for i, t := range r.taken {
+		if back[i] || !t.node.attached() {
 			continue
 		}
-		if !n.leaf() && !n.chunk() && len(n.children) > 0 {
+		if !t.node.laid.leaf() && !t.node.laid.chunk && t.node.left > 0 {
 			continue // it went because it was empty, and is not any more
 		}
-		reason := ReasonPriority
-		if !n.leaf() && n.chunk() {
-			reason = ReasonChunk
-		}
-		f.pruner.remove(n, reason)
+		r.now++
+		r.remove(t.node, t.reason)
 	}
-	for i, t := range taken {
-		if back[i] && !in(t.node).attached() {
-			return nil, false
+	for i, t := range r.taken {
+		if back[i] && !t.node.attached() {
+			return false
 		}
 	}
-	return copied, true
+	return true
 }
 
-// markRestored notes what was gone from the tree as it was pruned first and is there now.
-func markRestored(pristine, filled *snapshot) {
-	if filled == nil {
-		return
-	}
-	for pruned, before := range pristine.copyOf {
-		if now := filled.copyOf[before]; now.attached() && !pruned.attached() {
-			now.restored = true
+// rewind makes the tree what it was after a step.
+func (r *fitting) rewind(at step) {
+	r.all(func(n *node) {
+		if n.gone > at {
+			n.gone, n.why = 0, drop{}
+		}
+		for i := range n.unlinked {
+			if n.unlinked[i].gone > at {
+				n.unlinked[i] = unlinked{}
+			}
+		}
+	})
+	r.root.settle()
+	r.now, r.groups = at, nil
+}
+
+// all calls f on every node, gone or not.
+func (r *fitting) all(f func(*node)) {
+	var walk func(n *node)
+	walk = func(n *node) {
+		f(n)
+		for i := range n.children {
+			walk(&n.children[i])
 		}
 	}
+	walk(r.root)
 }
 
 // unpaired counts tool calls without a result and results without a call.

@@ -81,13 +81,13 @@ func TestBackfill(t *testing.T) {
 			require.Equal(t, test.with, lettersOf(filled))
 			require.LessOrEqual(t, filled.Tokens, test.budget)
 			restored := 0
-			for _, p := range filled.Report {
+			for _, p := range filled.Report() {
 				if p.Restored {
 					restored++
 					require.Equal(t, render.Kept, p.Dropped)
 				}
 			}
-			require.Equal(t, test.restored, restored, filled.Report)
+			require.Equal(t, test.restored, restored, filled.Report())
 		})
 	}
 }
@@ -114,9 +114,9 @@ func TestBackfillOnlyAdds(t *testing.T) {
 			filled, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: runes, Backfill: true})
 			require.NoError(t, err)
 			require.LessOrEqual(t, filled.Tokens, budget)
-			for i, p := range plain.Report {
+			for i, p := range plain.Report() {
 				if p.Dropped == render.Kept {
-					require.Equal(t, render.Kept, filled.Report[i].Dropped)
+					require.Equal(t, render.Kept, filled.Report()[i].Dropped)
 				}
 			}
 		}

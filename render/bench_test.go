@@ -30,7 +30,7 @@ func benchmark(b *testing.B, root elements.Node, tokenizer sizing.Tokenizer, sha
 	b.ReportAllocs()
 	for b.Loop() {
 		r, err := render.Render(b.Context(), root, opts)
-		if err != nil || r.Tokens > opts.Budget || share >= 1 && len(r.Report.Dropped()) > 0 {
+		if err != nil || r.Tokens > opts.Budget || share >= 1 && len(r.Report().Dropped()) > 0 {
 			b.Fatal(err, r.Tokens, opts.Budget)
 		}
 	}

@@ -46,7 +46,7 @@ func ExampleRender() {
 		fmt.Printf("%s:\n%s\n", m.Role, m.Text())
 	}
 	fmt.Println(result.Tokens, "tokens of", result.Budget)
-	fmt.Print(result.Report)
+	fmt.Print(result.Report())
 	// Output:
 	// system:
 	// You answer in one sentence.
@@ -100,7 +100,7 @@ func ExampleLayout_Fit() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("%d tokens of %d, %d pieces dropped\n", result.Tokens, budget, len(result.Report.Dropped()))
+		fmt.Printf("%d tokens of %d, %d pieces dropped\n", result.Tokens, budget, len(result.Report().Dropped()))
 	}
 	// Output:
 	// 38 tokens of 100, 0 pieces dropped
@@ -120,7 +120,7 @@ func ExampleReport() {
 		fmt.Println(err)
 		return
 	}
-	for _, piece := range result.Report.Dropped() {
+	for _, piece := range result.Report().Dropped() {
 		fmt.Println(piece.Path, piece.Dropped)
 	}
 	// Output:

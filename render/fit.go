@@ -4,132 +4,207 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sort"
+	"sync"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/sizing"
 )
 
-// fitting makes a laid-out tree fit a budget.
+// fitting makes a laid-out tree fit: one budget, or, where nothing depends on the budget but how far it must go, any.
 type fitting struct {
-	layout *layouter
-	opts   Options
-	budget int
-	root   *node
-	live   map[*laid]*node // the nodes of limits and expandables
-	pruner pruner
+	pruner
+	layout      *Layout
+	live        map[*laid]*node // the nodes of limits and expandables
+	limits      []*laid         // in the order in which they are met
+	expandables []*laid         // in the order in which they were rendered
+	size        int32           // nodes there have been
+	cited       []elements.Reference
 
-	limits      []*laid // in the order in which they are met
-	expandables []*laid // in the order in which they were rendered
+	// Of the whole prompt's pruning: the step before it, the count after each step since, the least count up to there, and
+	// where nothing more was to be found.
+	base  step
+	least []int
+	after []int
+	stuck *node
 }
 
 // newFitting makes a fresh tree to prune from a layout.
-func newFitting(l *Layout, budget int) *fitting {
-	f := &fitting{layout: l.layouter, opts: l.opts, budget: budget, live: map[*laid]*node{}, root: newNode(nil, l.tree)}
-	f.met(l.tree)
-	f.rendered(l.tree)
-	f.root.walk(func(n *node) {
-		if n.laid.limit > 0 || n.laid.expand != nil {
-			f.live[n.laid] = n
+func newFitting(l *Layout) *fitting {
+	r := &fitting{layout: l, live: map[*laid]*node{}}
+	r.root, r.size = newTree(l.tree), int32(count(l.tree))
+	r.tokenizer, r.removing = l.layouter.tokenizer, map[*elements.Group]bool{}
+	r.joiner, _ = r.tokenizer.(sizing.Joiner)
+	r.look(r.root)
+	if len(r.live) > 0 {
+		r.met(l.tree)
+		r.rendered(l.tree)
+	}
+	return r
+}
+
+// look finds out what there is in a tree.
+func (r *fitting) look(root *node) {
+	required := r.held
+	root.walk(latest, func(n *node) {
+		switch {
+		case n.laid.kind == breakpoint:
+			r.breakpoints = true
+		case n.laid.kind == message && n != root && n.parent.message() != nil:
+			r.joiner = nil // what is in two messages counts in both
 		}
-		if n.laid.kind == breakpoint {
-			f.pruner.breakpoints = true
+		required = required || n.laid.required
+		more := n.laid.more()
+		r.grouped = r.grouped || more.group != nil
+		if more.limit > 0 || more.expand != nil {
+			r.live[n.laid] = n
 		}
+		r.cited = append(r.cited, more.references...)
 	})
-	f.pruner.count = f.count
-	f.pruner.removing = map[*elements.Group]bool{}
-	f.pruner.held = lock(f.root)
-	return f
+	if required {
+		r.held = lock(r.root)
+	}
 }
 
 // met lists limits level by level: all siblings in document order, then what is in them, in the order of their layout.
-func (f *fitting) met(l *laid) {
+func (r *fitting) met(l *laid) {
 	for _, c := range l.children {
-		if c.limit > 0 {
-			f.limits = append(f.limits, c)
+		if c.more().limit > 0 {
+			r.limits = append(r.limits, c)
 		}
 	}
-	for _, c := range l.order {
-		f.met(c)
-	}
+	l.laidOrder(func(c *laid) bool {
+		r.met(c)
+		return true
+	})
 }
 
 // rendered lists expandables in the order in which their layout was done.
-func (f *fitting) rendered(l *laid) {
-	for _, c := range l.order {
-		f.rendered(c)
-	}
-	if l.expand != nil {
-		f.expandables = append(f.expandables, l)
+func (r *fitting) rendered(l *laid) {
+	l.laidOrder(func(c *laid) bool {
+		r.rendered(c)
+		return true
+	})
+	if l.more().expand != nil {
+		r.expandables = append(r.expandables, l)
 	}
 }
 
-// count is a node's exact count as far as messages go. An element outside messages is the sum of its messages; one
-// inside a message, which no provider would count by itself, is the sum of its pieces.
-func (f *fitting) count(n *node) int {
-	if n.counted {
-		return n.tokens
+// shared gives the run that fits to a budget share, all limits kept, or nil where each has one of its own. A limit above
+// the whole budget is passed over, so budgets on the two sides of a limit have different runs.
+func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
+	const most = 16 // that are remembered
+	if l.alone || l.opts.Backfill {
+		return nil, nil
 	}
-	total := 0
-	switch {
-	case n.leaf():
-		return n.ownTokens()
-	case n.laid.kind == message:
-		total = f.layout.tokenizer.CountMessage(n.chatMessage())
-	default:
-		for _, c := range n.children {
-			total += f.count(c)
-		}
-		if n.laid.tagTokens > 0 && !n.empty() {
-			total += n.laid.tagTokens + 2 // and a line break before each of the two tags
+	limits := 0
+	for _, limit := range l.limits {
+		if limit <= budget {
+			limits++
 		}
 	}
-	n.tokens, n.counted = total, true
-	return total
+	if r := l.runs[limits]; r != nil {
+		return r, nil
+	}
+	r := newFitting(l)
+	if r.joiner == nil || len(r.expandables) > 0 {
+		l.alone = true
+		return nil, nil
+	}
+	if len(r.limits) != len(l.limits) { // the first run
+		for _, limit := range r.limits {
+			l.limits = append(l.limits, limit.rare.limit)
+		}
+		return l.shared(ctx, budget)
+	}
+	if err := r.keepLimits(ctx, budget); err != nil {
+		return nil, err
+	}
+	r.base = r.now
+	r.after = append(r.after, r.count(r.root))
+	r.least = append(r.least, r.after[0])
+	if l.runs == nil || len(l.runs) == most {
+		l.runs = map[int]*fitting{}
+	}
+	l.runs[limits] = r
+	return r, nil
 }
 
-// fit keeps every limit, from the last met to the first, and the whole tree's last: where tokens are left, expandables
-// are offered them; where there are too many, pieces go. A limit above the whole budget is passed over.
-func (f *fitting) fit(ctx context.Context) error {
-	for _, l := range slices.Backward(f.limits) {
-		n := f.live[l]
-		if l.limit > f.budget || n == nil || !n.attached() {
+// fitShared looks up, or finds out, how far the whole prompt's pruning must go.
+func (r *fitting) fitShared(ctx context.Context, budget int) (*Result, error) {
+	target := r.layout.opts.target(budget, r.after[0])
+	i := sort.Search(len(r.least), func(i int) bool { return r.least[i] <= target })
+	for i == len(r.least) && r.stuck == nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if r.stuck = r.removeLowest(r.root); r.stuck != nil {
+			break
+		}
+		n := r.count(r.root)
+		r.after, r.least = append(r.after, n), append(r.least, min(n, r.least[i-1]))
+		if n > target {
+			i++
+		}
+	}
+	if i == len(r.least) {
+		if i--; r.after[i] > budget {
+			return nil, r.exceeded(r.root, budget, r.stuck)
+		}
+	}
+	return r.result(budget, r.after[i], r.base+step(i)), nil
+}
+
+// fit fits one budget.
+func (r *fitting) fit(ctx context.Context, budget int) (*Result, error) {
+	if err := r.keepLimits(ctx, budget); err != nil {
+		return nil, err
+	}
+	if err := r.keepBudget(ctx, budget); err != nil {
+		return nil, err
+	}
+	return r.result(budget, r.count(r.root), latest), nil
+}
+
+// keepLimits keeps every limit, from the last met to the first: where tokens are left, expandables are offered them;
+// where there are too many, pieces go. A limit above the whole budget is passed over.
+func (r *fitting) keepLimits(ctx context.Context, budget int) error {
+	for _, l := range slices.Backward(r.limits) {
+		n, limit := r.live[l], l.rare.limit
+		if limit > budget || n == nil || !n.attached() {
 			continue
 		}
-		if err := f.keep(ctx, n, l.limit, l.path); err != nil {
+		if err := r.offer(ctx, n, limit); err != nil {
 			return err
 		}
-	}
-	return f.keepBudget(ctx)
-}
-
-// keep brings one container within its limit.
-func (f *fitting) keep(ctx context.Context, n *node, limit int, step string) error {
-	if err := f.offer(ctx, n, limit); err != nil {
-		return err
-	}
-	f.pruner.step, f.pruner.ctx = step, ctx
-	if stuck := f.pruner.prune(n, limit); stuck != nil {
-		return f.exceeded(n, limit, stuck)
+		r.pruner.limit, r.ctx = l, ctx
+		stuck := r.prune(n, limit)
+		if stuck != nil {
+			return r.exceeded(n, limit, stuck)
+		}
+		r.pruner.limit = nil
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 	}
 	return nil
 }
 
 // keepBudget brings the whole prompt within its budget.
-func (f *fitting) keepBudget(ctx context.Context) error {
-	if err := f.offer(ctx, f.root, f.budget); err != nil {
+func (r *fitting) keepBudget(ctx context.Context, budget int) error {
+	if err := r.offer(ctx, r.root, budget); err != nil {
 		return err
 	}
-	target := f.target(f.count(f.root))
-	f.pruner.step, f.pruner.ctx = "", ctx
-	var pristine *snapshot
-	if f.opts.Backfill && f.count(f.root) > target {
-		pristine = takeSnapshot(f.root)
-		f.pruner.recording = true
+	r.ctx = ctx
+	target := r.layout.opts.target(budget, r.count(r.root))
+	base := r.now
+	r.recording = r.layout.opts.Backfill
+	if stuck := r.prune(r.root, target); stuck != nil && r.count(r.root) > budget {
+		return r.exceeded(r.root, budget, stuck)
 	}
-	if stuck := f.pruner.prune(f.root, target); stuck != nil && f.count(f.root) > f.budget {
-		return f.exceeded(f.root, f.budget, stuck)
-	}
-	if pristine != nil && ctx.Err() == nil {
-		f.backfill(ctx, pristine, target)
+	r.recording = false
+	if len(r.taken) > 0 && ctx.Err() == nil {
+		r.backfill(base, target)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -137,57 +212,78 @@ func (f *fitting) keepBudget(ctx context.Context) error {
 	return nil
 }
 
-// target is how many tokens are to be left: the budget, or with a low water as many as remain when what is dropped is
-// rounded up to a multiple of (budget − low water).
-func (f *fitting) target(tokens int) int {
-	if f.opts.LowWater == 0 || tokens <= f.budget {
-		return f.budget
+// target is how many tokens are to be left of so many: the budget, or with a low water as many as remain when what is
+// dropped is rounded up to a multiple of (budget − low water).
+func (o Options) target(budget, tokens int) int {
+	if o.LowWater == 0 || tokens <= budget {
+		return budget
 	}
-	step := max(1, f.budget-int(f.opts.LowWater*float64(f.budget)))
-	drop := (tokens - f.budget + step - 1) / step * step
+	step := max(1, budget-int(o.LowWater*float64(budget)))
+	drop := (tokens - budget + step - 1) / step * step
 	return max(0, tokens-drop)
 }
 
+// result is the prompt as it was after a step.
+func (r *fitting) result(budget, tokens int, at step) *Result {
+	result := &Result{
+		Messages: r.root.messages(at),
+		Tokens:   tokens,
+		Budget:   budget,
+		Metadata: r.metadata(at),
+	}
+	if len(r.cited) > 0 {
+		var left []elements.Reference
+		r.root.walk(at, func(n *node) { left = append(left, n.laid.more().references...) })
+		result.References, result.OmittedReferences = splitReferences(r.cited, left)
+	}
+	result.report = sync.OnceValue(func() Report {
+		r.layout.mu.Lock()
+		defer r.layout.mu.Unlock()
+		return report(r.root, at)
+	})
+	return result
+}
+
 // offer gives expandables what is left.
-func (f *fitting) offer(ctx context.Context, n *node, limit int) error {
+func (r *fitting) offer(ctx context.Context, n *node, limit int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if f.count(n) < limit {
-		return f.expand(ctx, n, limit)
+	if len(r.expandables) > 0 && r.count(n) < limit {
+		return r.expand(ctx, n, limit)
 	}
 	return nil
 }
 
 // exceeded is the error of a container in which nothing more may go.
-func (f *fitting) exceeded(n *node, limit int, stuck *node) error {
+func (r *fitting) exceeded(n *node, limit int, stuck *node) error {
 	return &BudgetExceededError{
-		Budget: limit, Needed: f.count(n), Limit: f.pruner.step, Path: stuck.laid.path,
-		Largest: largest(n), Metadata: f.metadata(),
+		Budget: limit, Needed: r.count(n), Limit: r.pruner.limit.path(), Path: stuck.laid.path(),
+		Largest: largest(n), Metadata: r.metadata(latest), Messages: newTree(r.layout.tree).messages(latest),
 	}
 }
 
 // expand offers what is left of limit to the expandables in n, one after the other. Each may take what is left and
 // what its first rendering used, so that it can shrink too.
-func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
-	used := f.count(n)
-	for _, l := range f.expandables {
-		old := f.live[l]
+func (r *fitting) expand(ctx context.Context, n *node, limit int) error {
+	used := r.count(n)
+	for _, l := range r.expandables {
+		old := r.live[l]
 		if old == nil || !old.attached() || !old.within(n) {
 			continue
 		}
-		r := &room{budget: limit - used + l.used}
-		grown := &laid{path: l.path, required: l.required}
-		template, err := f.layout.call(ctx, *l.expand, l.path, r.budget)
+		have := &room{budget: limit - used + l.rare.expandMax}
+		grown := &laid{up: l.up, name: l.name, nth: l.nth, required: l.required}
+		template, err := r.layout.layouter.call(ctx, l, *l.rare.expand, have.budget)
 		if err != nil {
 			return err
 		}
-		at := place{path: l.path, inMessage: inMessage(old), escape: inTag(old)}
-		if err := f.layout.contents(ctx, grown, template, at, r); err != nil {
+		at := place{inMessage: old.message() != nil, escape: inTag(old)}
+		if err := r.layout.layouter.contents(ctx, grown, template, at, have); err != nil {
 			return err
 		}
-		f.replace(old, newNode(old.parent, grown))
-		used += r.consumed() - l.used
+		r.replace(old, grown)
+		used += have.consumed() - l.rare.expandMax
 		if used >= limit {
 			break
 		}
@@ -195,37 +291,23 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 	return nil
 }
 
-// replace puts a grown expandable's node in the place of the one before.
-func (f *fitting) replace(old, grown *node) {
-	for key, n := range f.live {
-		if n == old {
-			f.live[key] = grown
-		}
+// replace makes a node one of a grown expandable.
+func (r *fitting) replace(n *node, grown *laid) {
+	cited := len(r.cited)
+	b := treeBuilder{nodes: make([]node, count(grown)-1), order: r.size}
+	b.build(n, n.parent, grown)
+	n.settle()
+	r.size, r.groups = b.order, nil
+	for up := n.parent; up != nil; up = up.parent {
+		up.resettle()
 	}
-	for _, list := range [][]*node{old.parent.children, old.parent.all} {
-		if i := slices.Index(list, old); i >= 0 {
-			list[i] = grown
-		}
-	}
-	old.gone = true
-	old.parent.changed()
-	if f.pruner.held {
-		lock(f.root)
-	}
-}
-
-func inMessage(n *node) bool {
-	for ; n != nil; n = n.parent {
-		if n.laid.kind == message {
-			return true
-		}
-	}
-	return false
+	r.look(n)
+	r.cited = r.cited[:cited]
 }
 
 func inTag(n *node) bool {
 	for ; n != nil; n = n.parent {
-		if n.laid.tagOpen != "" {
+		if n.laid.more().tag != nil {
 			return true
 		}
 	}
@@ -234,30 +316,25 @@ func inTag(n *node) bool {
 
 // largest gives the five largest pieces in n.
 func largest(n *node) []Piece {
-	pieces := report(n).Kept()
+	pieces := report(n, latest).Kept()
 	slices.SortStableFunc(pieces, func(a, b Piece) int { return cmp.Compare(b.Tokens, a.Tokens) })
 	return slices.Clip(pieces[:min(5, len(pieces))])
 }
 
-// metadata gives global values in the order of their layout, then the local ones that are left, in document order.
-func (f *fitting) metadata() elements.Metadata {
+// metadata gives global values in the order of their layout, then the local ones that were left after a step, in
+// document order.
+func (r *fitting) metadata(at step) elements.Metadata {
 	var all elements.Metadata
 	var globals func(l *laid)
 	globals = func(l *laid) {
-		all = append(all, l.globals...)
-		for _, c := range l.order {
+		all = append(all, l.more().globals...)
+		l.laidOrder(func(c *laid) bool {
 			globals(c)
-		}
+			return true
+		})
 	}
-	globals(f.root.laid)
-	f.root.walk(func(n *node) { all = append(all, n.laid.locals...) })
-	return all
-}
-
-// references lists the references in the tree, in document order.
-func references(root *node) []elements.Reference {
-	var all []elements.Reference
-	root.walk(func(n *node) { all = append(all, n.laid.references...) })
+	globals(r.root.laid)
+	r.root.walk(at, func(n *node) { all = append(all, n.laid.more().locals...) })
 	return all
 }
 

@@ -6,71 +6,12 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
-	"strings"
 	"sync"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing"
 )
-
-// kind says what a piece of a laid-out tree is.
-type kind uint8
-
-const (
-	container kind = iota // an element that holds others
-	message
-	text
-	part       // image, document, thinking or opaque value
-	breakpoint // cache breakpoint
-)
-
-// lineBreak says whether a text starts on a line of its own.
-type lineBreak uint8
-
-const (
-	breakNever  lineBreak = iota
-	breakAlways           // text chunks
-	breakFirst            // the first text of an element, unless other text stands beside the element
-)
-
-// laid is an element, text or part after layout. Layout is done with it once it stands: pruning works on nodes made
-// from it.
-type laid struct {
-	kind     kind
-	path     string        // of the element; of the element around it, for text and parts
-	name     string        // of the element, "" for text and parts that are none
-	node     elements.Node // the element itself, nil for text and parts that are none
-	props    elements.Props
-	priority *int
-	required bool
-	children []*laid
-	order    []*laid // the children that are elements, in the order in which they were laid out
-
-	// Containers.
-	chunk, legacy, pass, ifEmpty bool
-	group                        *elements.Group
-	limit                        int    // of a TokenLimit, else 0
-	tagOpen, tagClose            string // of a Tag with children
-	tagTokens                    int
-	expand                       *elements.Expandable
-	used                         int // tokens that an Expandable's first rendering used
-
-	// Messages: everything but the content, and the tokens of each call.
-	frame      chat.Message
-	calls      []elements.ToolCall
-	callTokens []int
-
-	// Text and parts.
-	text   string
-	part   chat.Part
-	breaks lineBreak
-	tokens int
-
-	// What goes along.
-	globals, locals elements.Metadata
-	references      []elements.Reference
-}
 
 // room is a budget that is being used up.
 type room struct{ budget, used int }
@@ -90,148 +31,52 @@ type layouter struct {
 
 // place is where in the tree an element stands.
 type place struct {
-	path      string
 	depth     int
-	root      bool
 	transfer  bool // the tree is to be transferred
 	inMessage bool
 	escape    bool // inside a Tag
 }
 
-// item is a node in a flattened list, with a priority from outside where it was given one.
-type item struct {
-	node     elements.Node
-	priority *int
-}
-
-// flatten appends the members of lists within lists, in order, without the nil ones.
-func flatten(into []item, n elements.Node) []item {
-	switch n := n.(type) {
-	case nil:
-	case *elements.Nodes:
-		if n != nil {
-			into = flatten(into, *n)
-		}
-	case *elements.WithPriority:
-		if n != nil {
-			into = flatten(into, *n)
-		}
-	case elements.Nodes:
-		for _, member := range n {
-			into = flatten(into, member)
-		}
-	case elements.WithPriority:
-		from := len(into)
-		into = flatten(into, n.Node)
-		if _, list := n.Node.(elements.Nodes); !list {
-			for i := range into[from:] {
-				into[from+i].priority = &n.Priority
-			}
-		}
-	default:
-		into = append(into, item{node: plainBuiltin(n)})
-	}
-	return into
-}
-
-// plainBuiltin gives the value of a pointer to one of package elements' types: they are nodes too, and a tree with &Tag{…}
-// in it means the same as one with Tag{…}.
-func plainBuiltin(n elements.Node) elements.Node {
-	v := reflect.ValueOf(n)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Type().PkgPath() != elementsPath {
-		return n
-	}
-	if plain, ok := v.Elem().Interface().(elements.Node); ok {
-		return plain
-	}
-	return n
-}
-
-// elementsPath is where the built-in elements are.
-var elementsPath = reflect.TypeFor[elements.Props]().PkgPath()
-
-// props gives the properties of an item.
-func (it item) props() (props elements.Props, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("its properties panic: %v", p)
-		}
-	}()
-	if e, ok := it.node.(elements.Element); ok {
-		props = e.ElementProps()
-	}
-	if it.priority != nil {
-		props.Priority = it.priority
-	}
-	return props, nil
-}
-
-// builtin tells whether a node's Render is ours, and so costs no goroutine.
-func builtin(n elements.Node) bool {
-	switch n.(type) {
-	case elements.SystemMessage, elements.UserMessage, elements.AssistantMessage, elements.ToolMessage,
-		elements.TextChunk, elements.Tag, elements.Wrap, elements.Chunk, elements.TokenLimit, elements.PrioritizedList,
-		elements.KeepWith, elements.IfEmpty, elements.LegacyPrioritization, elements.Image, elements.Document,
-		elements.Thinking:
-		return true
-	}
-	return false
-}
-
-// name is the element's name in paths: that of its type.
-func name(n elements.Node) string {
-	t := reflect.TypeOf(n)
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t.Name() == "" {
-		return "(anonymous)"
-	}
-	if base, _, generic := strings.Cut(t.Name(), "["); generic {
-		return base
-	}
-	return t.Name()
-}
-
 // maxDepth is how deep elements may stand in each other.
 const maxDepth = 500
 
-// element lays out one element within a budget and tells how much of it the element consumed.
-func (l *layouter) element(ctx context.Context, n elements.Node, props elements.Props, at place, budget int) (*laid, int, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, 0, context.Cause(ctx)
+// element lays out one element within a budget and tells how much of it the element consumed. What is known of the
+// element by the place in which it stands is in e.
+func (l *layouter) element(ctx context.Context, e *laid, n elements.Node, props elements.Props, at place, budget int) (consumed int, err error) {
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
 	}
 	if at.depth > maxDepth {
-		return nil, 0, &ElementError{Path: at.path[:maxDepth] + "…", Err: ErrEndless}
+		return 0, &ElementError{Path: e.path()[:maxDepth] + "…", Err: ErrEndless}
 	}
 	if err := checkProps(props); err != nil {
-		return nil, 0, &ElementError{Path: at.path, Err: err}
+		return 0, &ElementError{Path: e.path(), Err: err}
 	}
-	if list, ok := n.(elements.PrioritizedList); ok {
-		list.Priority = props.Priority // where it was given one from outside, its children's follow from that
-		n = list
-	}
-	e := &laid{
-		path: at.path, name: name(n), node: n, props: props,
-		priority: props.Priority, pass: props.PassPriority, required: props.Required,
+	e.priority, e.required = props.Priority, props.Required
+	if at.transfer {
+		e.set().node, e.set().props = n, props
 	}
 	r := &room{budget: budget}
 	switch n := n.(type) {
 	case elements.TextChunk:
+		e.pass = props.PassPriority
 		err := l.textChunk(e, n, at, r)
-		return e, r.consumed(), err
+		return r.consumed(), err
 	case elements.Image:
-		return l.partElement(e, n.Part(), at)
+		return 0, l.partElement(e, n.Part(), at)
 	case elements.Document:
-		return l.partElement(e, n.Part(), at)
+		return 0, l.partElement(e, n.Part(), at)
 	case elements.Thinking:
-		return l.partElement(e, n.Part(), at)
+		return 0, l.partElement(e, n.Part(), at)
+	case elements.PrioritizedList:
+		n.Priority = props.Priority // where it was given one from outside, its children's follow from that
+		return l.inside(ctx, e, n, props, at, r)
 	case elements.Tag:
 		if !at.inMessage {
-			return nil, 0, &ElementError{Path: at.path, Err: ErrOutsideMessage}
+			return 0, &ElementError{Path: e.path(), Err: ErrOutsideMessage}
 		}
 		if err := l.tag(e, n, r); err != nil {
-			return nil, 0, &ElementError{Path: at.path, Err: err}
+			return 0, &ElementError{Path: e.path(), Err: err}
 		}
 		at.escape = true
 	case elements.Chunk:
@@ -241,47 +86,49 @@ func (l *layouter) element(ctx context.Context, n elements.Node, props elements.
 	case elements.IfEmpty:
 		e.ifEmpty = true
 	case elements.KeepWith:
-		e.group = n.Group
+		if n.Group != nil {
+			e.set().group = n.Group
+		}
 	case elements.TokenLimit:
 		if n.Max < 1 {
-			return nil, 0, &ElementError{Path: at.path, Err: fmt.Errorf("a limit of %d tokens: it is 1 or more", n.Max)}
+			return 0, &ElementError{Path: e.path(), Err: fmt.Errorf("a limit of %d tokens: it is 1 or more", n.Max)}
 		}
-		e.limit = n.Max
+		e.set().limit = n.Max
 	case elements.Expandable:
-		e.expand = &n
+		e.set().expand = &n
 	default:
-		if m, ok := messageOf(n); ok {
-			if err := l.checkMessage(m, at); err != nil {
-				return nil, 0, &ElementError{Path: at.path, Err: err}
+		if frame, calls, ok := messageOf(n); ok {
+			if err := l.checkMessage(frame, calls, at); err != nil {
+				return 0, &ElementError{Path: e.path(), Err: err}
 			}
-			l.message(e, m, r)
+			l.message(e, frame, calls, r)
 			at.inMessage = true
 		}
 	}
-	template, err := l.call(ctx, n, at.path, budget)
-	if err != nil {
-		return nil, 0, err
-	}
-	if err := l.contents(ctx, e, template, at, r); err != nil {
-		return nil, 0, err
-	}
-	if e.ifEmpty {
-		for _, side := range e.children {
-			side.name = sideName
-		}
-	}
-	e.used = r.consumed()
-	return e, e.used, nil
+	return l.inside(ctx, e, n, props, at, r)
 }
 
-// sideName is what prompt-tsx calls each of the two sides of an IfEmpty.
-const sideName = "LogicalWrapper"
+// inside lays out what an element renders to.
+func (l *layouter) inside(ctx context.Context, e *laid, n elements.Node, props elements.Props, at place, r *room) (consumed int, err error) {
+	e.pass = props.PassPriority
+	template, err := l.call(ctx, e, n, r.budget)
+	if err != nil {
+		return 0, err
+	}
+	if err := l.contents(ctx, e, template, at, r); err != nil {
+		return 0, err
+	}
+	if e.more().expand != nil {
+		e.rare.expandMax = r.consumed()
+	}
+	return r.consumed(), nil
+}
 
 // call renders a node, its panic turned into an error.
-func (l *layouter) call(ctx context.Context, n elements.Node, path string, budget int) (template elements.Node, err error) {
+func (l *layouter) call(ctx context.Context, e *laid, n elements.Node, budget int) (template elements.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &ElementError{Path: path, Err: fmt.Errorf("panic: %v", p), Stack: debug.Stack()}
+			err = &ElementError{Path: e.path(), Err: fmt.Errorf("panic: %v", p), Stack: debug.Stack()}
 		}
 	}()
 	template, err = n.Render(ctx, sizing.Sizing{TokenBudget: budget, Window: l.window, Tokenizer: l.tokenizer})
@@ -289,7 +136,7 @@ func (l *layouter) call(ctx context.Context, n elements.Node, path string, budge
 		if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w: %w", err, cause)
 		}
-		return nil, &ElementError{Path: path, Err: err}
+		return nil, &ElementError{Path: e.path(), Err: err}
 	}
 	return template, nil
 }
@@ -297,12 +144,14 @@ func (l *layouter) call(ctx context.Context, n elements.Node, path string, budge
 // contents lays out what an element rendered: literals first, which are charged as they are, then the elements among
 // them, group by group.
 func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node, at place, r *room) error {
-	items := flatten(nil, template)
+	var few [4]item
+	items := flatten(few[:0], template)
+	if len(items) == 0 {
+		return nil
+	}
 	var todo []task
-	for _, it := range items {
-		if v := reflect.ValueOf(it.node); v.Kind() == reflect.Pointer && v.IsNil() {
-			return &ElementError{Path: at.path, Err: fmt.Errorf("%w: %T", ErrNilElement, it.node)}
-		}
+	e.children = make([]*laid, 0, len(items))
+	for i, it := range items {
 		handled, err := l.leaf(e, it, at, r)
 		if err != nil {
 			return err
@@ -310,17 +159,26 @@ func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node
 		if handled {
 			continue
 		}
-		props, err := it.props()
-		if err != nil {
-			return &ElementError{Path: at.path + " > " + name(it.node), Err: err}
+		t := task{node: it.node, name: builtinName(it.node), slot: int32(len(e.children))}
+		if t.builtin = t.name != ""; !t.builtin {
+			if v := reflect.ValueOf(it.node); v.Kind() == reflect.Pointer && v.IsNil() {
+				return &ElementError{Path: e.path(), Err: fmt.Errorf("%w: %T", ErrNilElement, it.node)}
+			}
+			t.name = name(it.node)
 		}
-		todo = append(todo, task{node: it.node, props: props, slot: len(e.children)})
+		if t.props, err = it.props(); err != nil {
+			return &ElementError{Path: e.path() + " > " + t.name, Err: err}
+		}
+		if todo == nil {
+			todo = make([]task, 0, len(items)-i)
+		}
+		todo = append(todo, t)
 		e.children = append(e.children, nil)
 	}
 	if len(todo) == 0 {
 		return nil
 	}
-	namePaths(todo, at.path)
+	number(todo)
 	return l.groups(ctx, e, todo, at, r)
 }
 
@@ -332,9 +190,9 @@ func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err 
 	}
 	add := func(c *laid) error {
 		if !at.inMessage {
-			return &ElementError{Path: at.path, Err: ErrOutsideMessage}
+			return &ElementError{Path: e.path(), Err: ErrOutsideMessage}
 		}
-		c.path = at.path
+		c.up = e
 		if c.breaks == breakNever && c.kind == text && len(e.children) == 0 {
 			c.breaks = breakFirst
 		}
@@ -359,65 +217,57 @@ func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err 
 		return true, add(&laid{kind: part, part: n.Part(), priority: priority, tokens: n.Tokens})
 	case elements.CacheBreakpoint:
 		if e.kind != message {
-			return true, &ElementError{Path: at.path, Err: ErrBreakpointPlace}
+			return true, &ElementError{Path: e.path(), Err: ErrBreakpointPlace}
 		}
 		return true, add(&laid{kind: breakpoint, part: n.Part()})
 	case elements.Transferred:
-		child, err := l.transferred(n, at)
+		child, err := l.transferred(n, e, at)
 		if err != nil {
-			return true, &ElementError{Path: at.path, Err: err}
+			return true, &ElementError{Path: e.path(), Err: err}
 		}
 		e.children = append(e.children, child)
 		return true, nil
 	case elements.Reference:
-		e.references = append(e.references, n)
+		more := e.set()
+		more.references = append(more.references, n)
 		return true, nil
 	case interface{ Entry() elements.MetaEntry }:
-		e.note(n.Entry(), at)
+		if v := reflect.ValueOf(n); v.Kind() == reflect.Pointer && v.IsNil() {
+			return false, nil // an error, and no entry
+		}
+		e.note(n.Entry())
 		return true, nil
 	}
 	return false, nil
 }
 
-// note keeps a metadata value. Local to the root is as good as global.
-func (e *laid) note(entry elements.MetaEntry, at place) {
-	if entry.Local && !at.root {
-		e.locals = append(e.locals, entry)
-	} else {
-		e.globals = append(e.globals, entry)
-	}
-}
-
 // partElement lays out an element that is one part of a message. It costs nothing at layout.
-func (l *layouter) partElement(e *laid, p chat.Part, at place) (*laid, int, error) {
+func (l *layouter) partElement(e *laid, p chat.Part, at place) error {
 	if !at.inMessage {
-		return nil, 0, &ElementError{Path: at.path, Err: ErrOutsideMessage}
+		return &ElementError{Path: e.path(), Err: ErrOutsideMessage}
 	}
 	e.kind, e.part, e.tokens = part, p, l.tokenizer.CountPart(p)
-	return e, 0, nil
+	return nil
 }
 
 // messageOf gives what a message element says besides its content.
-func messageOf(n elements.Node) (frame laid, ok bool) {
+func messageOf(n elements.Node) (frame chat.Message, calls []elements.ToolCall, ok bool) {
 	switch n := n.(type) {
 	case elements.SystemMessage:
-		frame.frame = chat.Message{Role: chat.RoleSystem, Name: n.Name}
+		return chat.Message{Role: chat.RoleSystem, Name: n.Name}, nil, true
 	case elements.UserMessage:
-		frame.frame = chat.Message{Role: chat.RoleUser, Name: n.Name}
+		return chat.Message{Role: chat.RoleUser, Name: n.Name}, nil, true
 	case elements.AssistantMessage:
-		frame.frame = chat.Message{Role: chat.RoleAssistant, Name: n.Name}
-		frame.calls = n.ToolCalls
+		return chat.Message{Role: chat.RoleAssistant, Name: n.Name}, n.ToolCalls, true
 	case elements.ToolMessage:
-		frame.frame = chat.Message{Role: chat.RoleTool, ToolCallID: n.ToolCallID, IsError: n.IsError}
-	default:
-		return laid{}, false
+		return chat.Message{Role: chat.RoleTool, ToolCallID: n.ToolCallID, IsError: n.IsError}, nil, true
 	}
-	return frame, true
+	return chat.Message{}, nil, false
 }
 
 // checkMessage refuses what providers and readers would stumble over.
-func (l *layouter) checkMessage(m laid, at place) error {
-	if at.transfer && (!l.lenient || m.frame.Role != chat.RoleTool) {
+func (l *layouter) checkMessage(frame chat.Message, calls []elements.ToolCall, at place) error {
+	if at.transfer && (!l.lenient || frame.Role != chat.RoleTool) {
 		return ErrTransferMessage
 	}
 	if l.lenient {
@@ -426,8 +276,11 @@ func (l *layouter) checkMessage(m laid, at place) error {
 	if at.inMessage {
 		return ErrNestedMessage
 	}
-	seen := make(map[string]bool, len(m.calls))
-	for _, c := range m.calls {
+	if len(calls) < 2 {
+		return nil
+	}
+	seen := make(map[string]bool, len(calls))
+	for _, c := range calls {
 		if seen[c.ID] {
 			return fmt.Errorf("%w: %q", ErrDuplicateCall, c.ID)
 		}
@@ -438,14 +291,14 @@ func (l *layouter) checkMessage(m laid, at place) error {
 
 // message makes e a message and charges what it costs without content. A tool message is charged nothing, as in
 // prompt-tsx.
-func (l *layouter) message(e *laid, m laid, r *room) {
-	e.kind, e.frame, e.calls = message, m.frame, m.calls
-	for _, c := range e.calls {
-		e.callTokens = append(e.callTokens, l.tokenizer.CountText(c.Name)+l.tokenizer.CountText(c.Arguments))
+func (l *layouter) message(e *laid, frame chat.Message, calls []elements.ToolCall, r *room) {
+	more := e.set()
+	e.kind, more.frame, more.calls = message, frame, calls
+	for _, c := range calls {
+		more.callTokens = append(more.callTokens, l.tokenizer.CountText(c.Name)+l.tokenizer.CountText(c.Arguments))
 	}
-	if e.frame.Role != chat.RoleTool {
-		frame := e.frame
-		frame.ToolCalls = plainCalls(e.calls)
+	if frame.Role != chat.RoleTool {
+		frame.ToolCalls = plainCalls(calls)
 		r.used += l.tokenizer.CountMessage(frame)
 	}
 }
@@ -461,118 +314,105 @@ func plainCalls(calls []elements.ToolCall) []chat.ToolCall {
 	return plain
 }
 
-// task is an element still to be laid out.
-type task struct {
-	node  elements.Node
-	props elements.Props
-	path  string
-	slot  int // its index among the parent's children
-}
-
-// namePaths gives each sibling its path; those of one name are numbered from 1.
-func namePaths(todo []task, parent string) {
-	total := make(map[string]int, len(todo))
-	for _, t := range todo {
-		total[name(t.node)]++
-	}
-	seen := make(map[string]int, len(total))
-	for i := range todo {
-		n := name(todo[i].node)
-		todo[i].path = parent + " > " + n
-		if total[n] > 1 {
-			seen[n]++
-			todo[i].path += fmt.Sprintf("#%d", seen[n])
-		}
-	}
-}
-
 // groups lays out siblings, flex group by flex group.
 func (l *layouter) groups(ctx context.Context, e *laid, todo []task, at place, r *room) error {
-	for _, g := range flexGroups(todo) {
+	groups := flexGroups(todo)
+	var order []*laid
+	for _, g := range groups {
 		shares := g.shares(r)
-		results, err := l.group(ctx, g.tasks, shares, at)
-		if err != nil {
+		slab := make([]laid, len(g.tasks))
+		for i, t := range g.tasks {
+			slab[i].up, slab[i].name, slab[i].nth = e, t.name, t.nth
+		}
+		if err := l.group(ctx, g.tasks, slab, shares, at, r); err != nil {
 			return err
 		}
 		for i, t := range g.tasks {
-			e.children[t.slot] = results[i].laid
-			e.order = append(e.order, results[i].laid)
-			r.used += results[i].consumed
+			e.children[t.slot] = &slab[i]
+			if len(groups) > 1 {
+				order = append(order, &slab[i])
+			}
 		}
 	}
+	if order != nil {
+		e.set().order = order
+	}
 	return nil
-}
-
-type laidOut struct {
-	laid     *laid
-	consumed int
-	err      error
 }
 
 // group lays out the elements of one flex group: elements of the caller's own types side by side where there are
 // several, everything else in order. What comes back is as if one had run after the other: the error is that of the
 // first element that failed, and those after it are cancelled.
-func (l *layouter) group(ctx context.Context, tasks []task, shares []int, at place) ([]laidOut, error) {
-	results := make([]laidOut, len(tasks))
+func (l *layouter) group(ctx context.Context, tasks []task, slab []laid, shares []int, at place, r *room) error {
 	own := 0
 	for _, t := range tasks {
-		if !builtin(t.node) {
+		if !t.builtin {
 			own++
 		}
 	}
-	run := func(ctx context.Context, i int) {
-		to := at
-		to.path, to.root = tasks[i].path, false
-		to.depth++
-		results[i].laid, results[i].consumed, results[i].err = l.element(ctx, tasks[i].node, tasks[i].props, to, shares[i])
+	at.depth++
+	run := func(ctx context.Context, i int) (consumed int, err error) {
+		return l.element(ctx, &slab[i], tasks[i].node, tasks[i].props, at, shares[i])
 	}
-	if own < 2 {
-		for i := range tasks {
-			if run(ctx, i); results[i].err != nil {
-				return nil, results[i].err
-			}
+	if own >= 2 {
+		return l.sideBySide(ctx, tasks, slab, run, r)
+	}
+	for i := range tasks {
+		consumed, err := run(ctx, i)
+		if err != nil {
+			return err
 		}
-		return results, nil
+		r.used += consumed
 	}
+	return nil
+}
+
+// sideBySide runs the caller's own elements in goroutines, and waits for all of them.
+func (l *layouter) sideBySide(ctx context.Context, tasks []task, slab []laid, run func(context.Context, int) (int, error), r *room) error {
+	type outcome struct {
+		consumed int
+		err      error
+		returned bool
+	}
+	results := make([]outcome, len(tasks))
 	contexts := make([]context.Context, len(tasks))
 	cancels := make([]context.CancelFunc, len(tasks))
 	for i := range tasks {
 		contexts[i], cancels[i] = context.WithCancel(ctx)
 		defer cancels[i]()
 	}
-	failed := func(i int) {
-		for _, cancel := range cancels[i+1:] {
-			cancel()
+	do := func(i int) (ok bool) {
+		consumed, err := run(contexts[i], i)
+		results[i] = outcome{consumed, err, true}
+		if err != nil {
+			for _, cancel := range cancels[i+1:] {
+				cancel()
+			}
 		}
+		return err == nil
 	}
 	var running sync.WaitGroup
 	for i, t := range tasks {
-		if !builtin(t.node) {
-			running.Go(func() {
-				if run(contexts[i], i); results[i].err != nil {
-					failed(i)
-				}
-			})
+		if !t.builtin {
+			running.Go(func() { do(i) })
 		}
 	}
 	for i, t := range tasks {
-		if builtin(t.node) {
-			if run(contexts[i], i); results[i].err != nil {
-				failed(i)
-				break
-			}
+		if t.builtin && !do(i) {
+			break
 		}
 	}
 	running.Wait()
-	for i, r := range results {
+	for i, result := range results {
 		switch {
-		case r.err != nil:
-			return nil, r.err
-		case r.laid == nil: // its goroutine ended in the middle
-			return nil, &ElementError{Path: tasks[i].path, Err: errors.New("Render did not return")}
+		case result.err != nil:
+			return result.err
+		case !result.returned: // its goroutine ended in the middle
+			return &ElementError{Path: slab[i].path(), Err: errors.New("Render did not return")}
 		}
+		r.used += result.consumed
 	}
-	return results, nil
+	return nil
 }
 
 // checkProps refuses properties that mean nothing.

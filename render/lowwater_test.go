@@ -32,7 +32,7 @@ func growing(t *testing.T, lowWater float64) (steps, same int) {
 		require.NoError(t, err)
 		require.LessOrEqual(t, r.Tokens, window)
 		conversation := r.Messages[:len(r.Messages)-1]
-		if len(r.Report.Dropped()) > 0 {
+		if len(r.Report().Dropped()) > 0 {
 			steps++
 			if len(previous) <= len(conversation) && reflect.DeepEqual(previous, conversation[:len(previous)]) {
 				same++

@@ -162,14 +162,14 @@ func (n *naive) without(chosen *laid) *bare {
 		n.tree.walk(func(b *bare) {
 			if gone[b.laid] {
 				b.walk(func(b *bare) {
-					if b.group != nil && !groups[b.group] {
-						groups[b.group], again = true, true
+					if b.laid.more().group != nil && !groups[b.laid.more().group] {
+						groups[b.laid.more().group], again = true, true
 					}
 				})
 			}
 		})
 		n.tree.walk(func(b *bare) {
-			if b.group != nil && groups[b.group] {
+			if b.laid.more().group != nil && groups[b.laid.more().group] {
 				leave(b)
 			}
 		})
@@ -207,11 +207,11 @@ func (n *naive) require() {
 		before = len(n.required) + len(n.calling) + len(whole)
 		n.tree.walk(func(b *bare) {
 			chunk := b.chunk && !b.pass && n.holdsRequired(b)
-			if b.laid.required || chunk || b.group != nil && whole[b.group] {
+			if b.laid.required || chunk || b.laid.more().group != nil && whole[b.laid.more().group] {
 				b.walk(func(b *bare) { n.required[b.laid] = true })
 			}
-			if b.group != nil && n.holdsRequired(b) {
-				whole[b.group] = true
+			if b.laid.more().group != nil && n.holdsRequired(b) {
+				whole[b.laid.more().group] = true
 			}
 			for _, call := range b.calls {
 				switch {
@@ -270,37 +270,52 @@ func find(b *bare, at *laid, inMessage bool) (*bare, bool) {
 }
 
 // count is the count of a tree made for nothing else.
-func (n *naive) count(b *bare) int { return (&fitting{layout: n.layout}).count(b.fresh()) }
+func (n *naive) count(b *bare) int { return (&counter{tokenizer: n.layout.tokenizer}).count(b.fresh()) }
 
 func (b *bare) fresh() *node {
-	c := &node{laid: b.laid, calls: b.calls}
-	for _, k := range b.kids {
-		c.children = append(c.children, k.fresh())
+	n := &node{}
+	b.build(n, nil)
+	n.settle()
+	return n
+}
+
+func (b *bare) build(n, parent *node) {
+	*n = node{laid: b.laid, parent: parent, children: make([]node, len(b.kids))}
+	for _, c := range b.laid.more().calls {
+		u := unlinked{gone: 1}
+		if slices.ContainsFunc(b.calls, func(left elements.ToolCall) bool { return left.ID == c.ID }) {
+			u.gone = 0
+		}
+		n.unlinked = append(n.unlinked, u)
 	}
-	return c
+	for i, k := range b.kids {
+		k.build(&n.children[i], n)
+	}
 }
 
 func bareOf(n *node) *bare {
-	b := &bare{laid: n.laid, calls: n.calls}
-	for _, c := range n.children {
-		b.kids = append(b.kids, bareOf(c))
+	b := &bare{laid: n.laid, calls: n.callsAt(latest)}
+	for i := range n.children {
+		if c := &n.children[i]; c.gone == 0 {
+			b.kids = append(b.kids, bareOf(c))
+		}
 	}
 	return b
 }
 
 // CompareNaive prunes a prompt without expandables twice, and says where the two disagree; "" is what is wanted.
 func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
-	f := newFitting(layout, budget)
-	n := naive{tree: bareOf(f.root), layout: f.layout}
+	f := newFitting(layout)
+	n := naive{tree: bareOf(f.root), layout: layout.layouter}
 	n.require()
 	stuck := ""
 	left := map[string]bool{}
 	for _, l := range slices.Backward(f.limits) {
-		if stuck == "" && l.limit <= budget && n.prune(l, l.limit) {
-			stuck = l.path
+		if stuck == "" && l.rare.limit <= budget && n.prune(l, l.rare.limit) {
+			stuck = l.path()
 		}
 		if n.left == l {
-			left[l.path] = true
+			left[l.path()] = true
 		}
 	}
 	if stuck == "" && n.prune(f.root.laid, budget) {
@@ -308,7 +323,7 @@ func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 	}
 
 	fast := ""
-	if err := f.fit(ctx); err != nil {
+	if _, err := f.fit(ctx, budget); err != nil {
 		over, ok := err.(*BudgetExceededError)
 		if !ok {
 			return err.Error()
@@ -338,7 +353,7 @@ func pieces(b *bare) []any {
 			list = append(list, b.laid)
 		}
 		for _, c := range b.calls {
-			list = append(list, b.path+" "+c.ID)
+			list = append(list, b.path()+" "+c.ID)
 		}
 	})
 	return list
@@ -348,7 +363,7 @@ func names(pieces []any) []string {
 	list := make([]string, len(pieces))
 	for i, p := range pieces {
 		if l, ok := p.(*laid); ok {
-			p = fmt.Sprintf("%s %q", l.path, l.text)
+			p = fmt.Sprintf("%s %q", l.path(), l.text)
 		}
 		list[i] = fmt.Sprint(p)
 	}
@@ -359,23 +374,22 @@ func names(pieces []any) []string {
 // the messages, the blank ones that are counted but not sent included. Limits with an expandable in them are passed
 // over, since the whole prompt may grow it beyond them; so are those in one, which are only offered their limit.
 func CheckTree(ctx context.Context, layout *Layout, budget int) string {
-	f := newFitting(layout, budget)
-	if f.fit(ctx) != nil {
+	f := newFitting(layout)
+	if _, err := f.fit(ctx, budget); err != nil {
 		return ""
 	}
-	fresh := bareOf(f.root).fresh()
-	counter := &fitting{layout: f.layout}
+	counter := &counter{tokenizer: layout.layouter.tokenizer}
 	sent, wrong := 0, ""
-	fresh.walk(func(n *node) {
+	bareOf(f.root).fresh().walk(latest, func(n *node) {
 		if n.laid.kind == message {
-			sent += f.layout.tokenizer.CountMessage(n.chatMessage())
+			sent += counter.tokenizer.CountMessage(n.chatMessage(latest))
 		}
-		path := n.laid.path + " > "
+		path := n.laid.path() + " > "
 		grows := slices.ContainsFunc(f.expandables, func(e *laid) bool {
-			return strings.HasPrefix(e.path, path) || strings.HasPrefix(path, e.path+" > ")
+			return strings.HasPrefix(e.path(), path) || strings.HasPrefix(path, e.path()+" > ")
 		})
-		if most := n.laid.limit; most > 0 && most <= budget && !grows && counter.count(n) > most {
-			wrong = fmt.Sprintf("%s has %d tokens", n.laid.path, counter.count(n))
+		if most := n.laid.more().limit; most > 0 && most <= budget && !grows && counter.count(n) > most {
+			wrong = fmt.Sprintf("%s has %d tokens", n.laid.path(), counter.count(n))
 		}
 	})
 	if got := f.count(f.root); got != sent {

@@ -59,10 +59,10 @@ func checkSeed(t *testing.T, seed uint64) {
 			continue
 		}
 		// Nothing depends on the budget: the report lists the same pieces as without one.
-		require.Len(t, result.Report, len(whole.Report), at)
-		for i, p := range result.Report {
-			require.Equal(t, whole.Report[i].Path, p.Path, at)
-			require.Equal(t, whole.Report[i].Tokens, p.Tokens, at)
+		require.Len(t, result.Report(), len(whole.Report()), at)
+		for i, p := range result.Report() {
+			require.Equal(t, whole.Report()[i].Path, p.Path, at)
+			require.Equal(t, whole.Report()[i].Tokens, p.Tokens, at)
 		}
 	}
 	opts.Budget = max(1, most)
@@ -121,7 +121,7 @@ func checkResult(t *testing.T, r *render.Result, g *grower, opts render.Options,
 	for _, mark := range g.must {
 		require.Contains(t, text.String(), mark, at)
 	}
-	for _, p := range r.Report {
+	for _, p := range r.Report() {
 		if p.Required {
 			require.Equal(t, render.Kept, p.Dropped, "%s: %s", at, p.Path)
 		}

@@ -7,60 +7,27 @@ import (
 	"github.com/promptree-go/promptree/elements"
 )
 
-// pruner takes pieces out of a tree until it fits.
+// pruner takes pieces out of a tree, one after the other.
 type pruner struct {
-	ctx         context.Context // of the render
-	count       func(*node) int
-	breakpoints bool // the tree has cache breakpoints
-	held        bool // the tree has required pieces
+	counter
+	ctx         context.Context
+	root        *node
+	breakpoints bool                         // there are cache breakpoints in the tree
+	grouped     bool                         // there are groups
+	held        bool                         // something is required
+	groups      map[*elements.Group]*members // found when the first of a group goes
 	removing    map[*elements.Group]bool
-	step        string // path of the limit that is being kept, "" for the whole prompt
+	now         step
+	limit       *laid // for which pieces go; nil for the whole prompt
 	recording   bool
 	taken       []taking // what was chosen, in order, while recording
-	freed       freed    // since the last count
 }
 
 // taking is one choice.
 type taking struct {
 	node   *node
-	tokens int // that its pieces counted by themselves
-}
-
-// freed says by how much a tree may have got smaller.
-type freed struct {
-	tokens  int  // that the pieces counted by themselves
-	most    int  // tokens by which the tree got smaller at the most
-	unknown bool // more than text went, so only a count can tell
-
-	scale float64 // by how much a token that a piece counts by itself may change the count
-}
-
-// add notes that a piece of so many tokens went. In a message its neighbours meet, which changes the count by more or
-// less than the piece's own; by how much, no tokenizer promises. Half as much again and 8 more is far beyond what is seen
-// where messages count about as much as their pieces; where they count more, so may each piece.
-func (f *freed) add(tokens int) {
-	f.tokens += tokens
-	f.most += int(f.scale*float64(tokens)) + 8
-}
-
-// scaleOf is the scale for a tree of so many tokens.
-func scaleOf(n *node, count int) float64 {
-	pieces := 0
-	n.walk(func(n *node) {
-		if n.leaf() {
-			pieces += n.ownTokens()
-		}
-	})
-	return max(1.5, 2*float64(count)/float64(max(1, pieces))-1)
-}
-
-// enough tells that a tree of so many tokens may fit a limit by now.
-func (f *freed) enough(count, limit int) bool { return f.unknown || count-f.most <= limit }
-
-// drop says why a node went.
-type drop struct {
 	reason Reason
-	step   string
+	tokens int // that its pieces counted by themselves
 }
 
 // prune takes pieces out of container, one at a time, until its exact count is at most limit. It tells where nothing
@@ -88,16 +55,9 @@ type drop struct {
 //
 // The rules but 7 are those of @vscode/prompt-tsx 0.4.
 func (p *pruner) prune(container *node, limit int) (stuck *node) {
-	count := p.count(container)
-	if count <= limit {
-		return nil
-	}
-	for scale := scaleOf(container, count); count > limit && p.ctx.Err() == nil; count = p.count(container) {
-		// A count of a long message is dear: none is taken while it cannot fit yet.
-		for p.freed = (freed{scale: scale}); !p.freed.enough(count, limit) && p.ctx.Err() == nil; {
-			if stuck := p.removeLowest(container); stuck != nil {
-				return stuck
-			}
+	for p.over(container, limit) && p.ctx.Err() == nil {
+		if stuck := p.removeLowest(container); stuck != nil {
+			return stuck
 		}
 	}
 	return nil
@@ -115,10 +75,10 @@ func (p *pruner) removeLowest(n *node) (stuck *node) {
 		switch {
 		case next == nil:
 			return n
-		case next.leaf(), len(next.children) == 0:
+		case next.laid.leaf(), next.left == 0:
 			p.take(next, ReasonPriority)
 			return nil
-		case next.laid.kind == container && next.chunk():
+		case next.laid.kind == container && next.laid.chunk:
 			p.take(next, ReasonChunk)
 			return nil
 		}
@@ -126,189 +86,154 @@ func (p *pruner) removeLowest(n *node) (stuck *node) {
 	}
 }
 
-// take takes out what was chosen.
+// take takes out what was chosen, as a step of its own.
 func (p *pruner) take(n *node, why Reason) {
-	before := p.freed.tokens
-	p.remove(n, why)
+	p.now++
 	if p.recording {
-		p.taken = append(p.taken, taking{node: n, tokens: p.freed.tokens - before})
-	}
-}
-
-// lowestChild chooses among a node's children, by rules 1 to 4, 6 and 7.
-func (p *pruner) lowestChild(n *node) *node {
-	c := choice{pruner: p, overBreakpoints: p.breakpoints && looksForBreakpoints(n)}
-	c.consider(n.children)
-	return c.lowest
-}
-
-// choice is the candidate found so far.
-type choice struct {
-	*pruner
-	overBreakpoints bool
-	lowest          *node
-	nested          int  // the lowest priority among the candidate's children
-	known           bool // nested is known
-}
-
-func (c *choice) consider(children []*node) {
-	for _, child := range children {
-		if c.overBreakpoints && holdsBreakpoint(child) {
-			c.lowest, c.known = nil, false
-			if child.laid.kind == breakpoint {
-				continue
+		t := taking{node: n, reason: why}
+		n.walk(latest, func(n *node) {
+			if n.laid.leaf() {
+				t.tokens += n.ownTokens()
 			}
-		}
-		switch {
-		case c.held && !c.gives(child):
-		case child.passes():
-			c.consider(child.children)
-		case c.lowest == nil || child.priority < c.lowest.priority:
-			c.lowest, c.known = child, false
-		case child.priority == c.lowest.priority:
-			if !c.known {
-				c.nested, c.known = lowestNested(c.lowest), true
-			}
-			if nested := lowestNested(child); nested < c.nested {
-				c.lowest, c.nested = child, nested
-			}
-		}
+		})
+		p.taken = append(p.taken, t)
 	}
-}
-
-// lowestNested is the tie-breaker of rule 3.
-func lowestNested(n *node) int {
-	if n.leaf() {
-		return -1
-	}
-	lowest := unset
-	for _, c := range n.children {
-		lowest = min(lowest, c.priority)
-	}
-	return lowest
-}
-
-// looksForBreakpoints tells that a choice among n's children passes over what stands before a breakpoint: n is a
-// message, or stands in none.
-func looksForBreakpoints(n *node) bool {
-	if n.laid.kind == message {
-		return true
-	}
-	for up := n.parent; up != nil; up = up.parent {
-		if up.laid.kind == message {
-			return false
-		}
-	}
-	return true
-}
-
-// holdsBreakpoint tells that n is a breakpoint, a message with one directly in it, or holds such a message.
-func holdsBreakpoint(n *node) bool {
-	switch n.laid.kind {
-	case breakpoint:
-		return true
-	case message:
-		return slices.ContainsFunc(n.children, func(c *node) bool { return c.laid.kind == breakpoint })
-	case container:
-		return slices.ContainsFunc(n.children, holdsBreakpoint)
-	}
-	return false
-}
-
-// lowestPiece chooses by rule 5.
-func (p *pruner) lowestPiece(n *node) *node {
-	var lowest *node
-	n.walk(func(c *node) {
-		if c.leaf() && !c.locked && (lowest == nil || c.priority < lowest.priority) {
-			lowest = c
-		}
-	})
-	return lowest
-}
-
-// gives tells that there is something in n that may go.
-func (p *pruner) gives(n *node) bool {
-	switch {
-	case n.laid.kind == breakpoint:
-		return false
-	case !n.held:
-		return true
-	case n.locked, n.laid.kind == container && n.chunk() && !n.passes(), len(n.children) == 0:
-		return false
-	}
-	return slices.ContainsFunc(n.children, p.gives)
+	p.remove(n, why)
 }
 
 // remove takes n out, and with it what it leaves behind without reason to stay (rules 8 and 9).
 func (p *pruner) remove(n *node, why Reason) {
 	parent := n.parent
-	if parent == nil {
+	if parent == nil || n.gone != 0 {
 		return
 	}
-	i := slices.Index(parent.children, n)
-	if i < 0 {
-		return
+	lost := p.losing(n)
+	n.gone, n.why = p.now, drop{reason: why, limit: p.limit}
+	parent.left--
+	if parent.ranks != nil {
+		parent.ranks.lose(parent, n)
 	}
-	parent.children = slices.Delete(parent.children, i, i+1)
-	n.gone, n.drop = true, drop{reason: why, step: p.step}
-	p.free(n)
+	parent.loseBreakpoints(n.holdsBreakpoints(parent))
+	p.lost(n, lost)
+	if !n.empty() {
+		parent.full--
+		p.hollowed(parent)
+	}
 	p.removeGroups(n)
-	parent.changed()
-	switch {
-	case !parent.empty():
-	case parent.held: // the white space in it stays, but a tag around it does not
-		p.freed.unknown = true
-	default:
+	if parent.empty() && !parent.held { // what is held keeps its white space
 		p.remove(parent, ReasonEmptied)
 	}
 }
 
-// free notes how much smaller the tree gets.
-func (p *pruner) free(n *node) {
-	n.walk(func(n *node) {
-		switch {
-		case n.laid.kind == text:
-			p.freed.add(n.ownTokens())
-		case n.laid.kind != container: // a part may count otherwise in its message than by itself
-			p.freed.tokens += n.ownTokens()
-			p.freed.unknown = true
-		case n.laid.tagTokens > 0:
-			p.freed.add(n.laid.tagTokens + 2)
+// loseBreakpoints takes note that so many that n counted are gone.
+func (n *node) loseBreakpoints(gone int32) {
+	if gone == 0 {
+		return
+	}
+	before := int32(0)
+	if n.parent != nil {
+		before = n.holdsBreakpoints(n.parent)
+	}
+	n.breakpoints -= gone
+	if n.parent != nil && n.gone == 0 {
+		n.parent.loseBreakpoints(before - n.holdsBreakpoints(n.parent))
+	}
+}
+
+// hollowed takes note that there is less in n: where nothing but white space is left, there is less in its parent too.
+func (p *pruner) hollowed(n *node) {
+	if !n.empty() || n.gone != 0 {
+		return
+	}
+	p.tagGoes(n)
+	if n.parent != nil {
+		n.parent.full--
+		p.hollowed(n.parent)
+	}
+}
+
+// members are the elements of a group and the messages that make calls linked to it, in the order in which they go.
+type members struct{ list []member }
+
+type member struct {
+	node  *node
+	visit int
+}
+
+// findGroups lists the members of all groups. What goes in a group can take neighbours along, so the order in which its
+// members go matters; it is prompt-tsx's, from the last to the first, what holds others before them.
+func (p *pruner) findGroups() {
+	p.groups = map[*elements.Group]*members{}
+	visit := 0
+	add := func(g *elements.Group, n *node) {
+		m := p.groups[g]
+		if m == nil {
+			m = &members{}
+			p.groups[g] = m
 		}
-	})
+		if last := len(m.list) - 1; last < 0 || m.list[last].node != n {
+			m.list = append(m.list, member{n, visit})
+		}
+	}
+	var find func(n *node)
+	find = func(n *node) {
+		visit++
+		if g := n.laid.more().group; g != nil {
+			add(g, n)
+		}
+		for _, c := range n.laid.more().calls {
+			if c.KeepWith != nil {
+				add(c.KeepWith, n)
+			}
+		}
+		for i := range slices.Backward(n.children) {
+			if c := &n.children[i]; c.gone == 0 {
+				find(c)
+			}
+		}
+	}
+	find(p.root)
 }
 
 // removeGroups takes out the groups of which an element stood in what went.
 func (p *pruner) removeGroups(gone *node) {
+	if !p.grouped {
+		return
+	}
 	var groups map[*elements.Group]bool
-	gone.walk(func(n *node) {
-		if g := n.laid.group; g != nil && !p.removing[g] {
+	gone.walk(latest, func(n *node) {
+		if g := n.laid.more().group; g != nil && !p.removing[g] {
 			if groups == nil {
 				groups = map[*elements.Group]bool{}
 			}
 			groups[g] = true
 		}
 	})
-	if groups == nil {
+	if groups == nil || !gone.parent.attached() {
 		return
 	}
+	if p.groups == nil {
+		p.findGroups()
+	}
+	var all []member
 	for g := range groups {
 		p.removing[g] = true
-	}
-	root := gone
-	for root.parent != nil {
-		root = root.parent
-	}
-	// What goes in a group can take neighbours along; the order is prompt-tsx's, from the last to the first.
-	for queue := []*node{root}; len(queue) > 0; {
-		n := queue[len(queue)-1]
-		queue = queue[:len(queue)-1]
-		if g := n.laid.group; g != nil && groups[g] {
-			p.remove(n, ReasonGroup)
-		} else if n.laid.kind == message && n.calls != nil {
-			p.unlink(n, groups)
+		if m := p.groups[g]; m != nil {
+			all = append(all, m.list...)
 		}
-		queue = append(queue, n.children...)
+	}
+	if len(groups) > 1 {
+		slices.SortStableFunc(all, func(a, b member) int { return a.visit - b.visit })
+	}
+	for _, m := range all {
+		if !m.node.attached() {
+			continue
+		}
+		if g := m.node.laid.more().group; g != nil && groups[g] {
+			p.remove(m.node, ReasonGroup)
+		} else {
+			p.unlink(m.node, groups)
+		}
 	}
 	for g := range groups {
 		delete(p.removing, g)
@@ -317,20 +242,19 @@ func (p *pruner) removeGroups(gone *node) {
 
 // unlink takes the tool calls of these groups out of a message.
 func (p *pruner) unlink(n *node, groups map[*elements.Group]bool) {
-	linked := func(c elements.ToolCall) bool { return c.KeepWith != nil && groups[c.KeepWith] }
-	if slices.ContainsFunc(n.calls, linked) {
-		n.calls = slices.DeleteFunc(slices.Clone(n.calls), linked)
-		unlinked := make([]drop, len(n.laid.calls))
-		copy(unlinked, n.unlinked)
-		for i, c := range n.laid.calls {
-			if unlinked[i].reason == Kept && linked(c) {
-				unlinked[i] = drop{reason: ReasonGroup, step: p.step}
-			}
+	calls := n.laid.more().calls
+	for i, c := range calls {
+		if c.KeepWith == nil || !groups[c.KeepWith] || n.unlinked != nil && n.unlinked[i].gone != 0 {
+			continue
 		}
-		n.unlinked = unlinked
-		p.freed.unknown = true
-		n.changed()
+		if n.unlinked == nil {
+			n.unlinked = make([]unlinked, len(calls))
+		}
+		n.unlinked[i] = unlinked{p.now, drop{ReasonGroup, p.limit}}
+		n.calling--
 	}
+	p.unlinked(n)
+	p.hollowed(n)
 	if n.empty() && !n.held {
 		p.remove(n, ReasonEmptied)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -75,8 +76,17 @@ type Result struct {
 	References []elements.Reference
 	// OmittedReferences are those of which no text was kept.
 	OmittedReferences []elements.Reference
-	// Report of every piece.
-	Report Report
+
+	report func() Report
+}
+
+// Report lists every piece of the prompt, kept or dropped. It is made when it is asked for, and costs a pass over the
+// tree, which the result holds on to.
+func (r *Result) Report() Report {
+	if r == nil || r.report == nil {
+		return nil
+	}
+	return r.report()
 }
 
 // Render makes messages from a tree of elements and prunes them until they fit the budget, in four steps.
@@ -107,6 +117,11 @@ type Layout struct {
 	tree     *laid
 	layouter *layouter
 	opts     Options
+
+	mu     sync.Mutex
+	alone  bool         // fits cannot share a run
+	limits []int        // of the tree, once there is a run
+	runs   map[int]*fitting // that fits share, by how many limits they keep
 }
 
 // Lay does the first step of [Render]. The elements are told the budget in the options.
@@ -115,8 +130,8 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 	if err != nil {
 		return nil, err
 	}
-	tree := &laid{path: rootPath, name: rootPath}
-	if err := l.contents(ctx, tree, root, place{path: rootPath, root: true}, &room{budget: opts.Budget}); err != nil {
+	tree := &laid{name: rootPath}
+	if err := l.contents(ctx, tree, root, place{}, &room{budget: opts.Budget}); err != nil {
 		return nil, err
 	}
 	return &Layout{tree: tree, layouter: l, opts: opts}, nil
@@ -124,31 +139,24 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 
 // Fit does the other steps, for a budget that need not be the one that the tree was laid out for: what would be sent at
 // another price? Expandables are asked again; no other element is rendered anew, so an element that would have filled
-// a larger share stays as it is. A fit costs what the pruning of a render does: some milliseconds for a prompt of 100,000
-// tokens.
+// a larger share stays as it is.
+//
+// What goes first does not depend on the budget. So with a [sizing.Joiner], and without expandables and backfill, all fits
+// share one pruning: each goes on from where the one before ended, or looks up how far it must go. Fits of one layout
+// then wait for each other.
 func (l *Layout) Fit(ctx context.Context, budget int) (*Result, error) {
 	if err := l.opts.checkBudget(budget); err != nil {
 		return nil, err
 	}
-	f := newFitting(l, budget)
-	before := f.root.messages()
-	cited := references(f.root)
-	if err := f.fit(ctx); err != nil {
-		if exceeded, ok := errors.AsType[*BudgetExceededError](err); ok {
-			exceeded.Messages = before
-		}
+	l.mu.Lock()
+	shared, err := l.shared(ctx, budget)
+	if shared != nil {
+		defer l.mu.Unlock()
+		return shared.fitShared(ctx, budget)
+	}
+	l.mu.Unlock()
+	if err != nil {
 		return nil, err
 	}
-	result := &Result{
-		Messages: f.root.messages(),
-		Tokens:   f.count(f.root),
-		Budget:   budget,
-		Metadata: f.metadata(),
-		Report:   report(f.root),
-	}
-	result.References, result.OmittedReferences = splitReferences(cited, references(f.root))
-	return result, nil
+	return newFitting(l).fit(ctx, budget)
 }
-
-// rootPath is the first element of every path.
-const rootPath = "Root"

@@ -125,36 +125,46 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// report walks a tree as it was before pruning and says of each piece what became of it.
-func report(root *node) Report {
+// report says of each piece of a tree what had become of it after a step.
+func report(root *node, at step) Report {
 	var r Report
-	var walk func(n *node, why drop)
-	walk = func(n *node, why drop) {
-		if n.gone {
-			why = n.drop
+	var walk func(n *node, path string, gone bool, why drop)
+	walk = func(n *node, path string, gone bool, why drop) {
+		if !n.there(at) {
+			gone, why = true, n.why
 		}
-		add := func(kind PieceKind, tokens int, why drop) {
-			r = append(r, Piece{
-				Path: n.laid.path, Kind: kind, Priority: n.laid.priority, Tokens: tokens,
-				Required: n.locked, Restored: n.restored && why.reason == Kept, Dropped: why.reason, Limit: why.step,
-			})
+		if n.laid.name != "" {
+			path = n.laid.pathIn(path)
 		}
-		if n.leaf() {
-			add(pieceKind(n.laid), n.laid.tokens, why)
+		add := func(kind PieceKind, tokens int, gone bool, why drop) {
+			p := Piece{Path: path, Kind: kind, Priority: n.laid.priority, Tokens: tokens, Required: n.locked}
+			if gone {
+				p.Dropped, p.Limit = why.reason, why.limit.path()
+			} else {
+				p.Restored = n.restored
+			}
+			r = append(r, p)
+		}
+		if n.laid.leaf() {
+			add(pieceKind(n.laid), n.laid.tokens, gone, why)
 			return
 		}
-		for i := range n.laid.calls {
-			fate := why
-			if n.unlinked != nil && n.unlinked[i].reason != Kept {
-				fate = n.unlinked[i]
+		for i, tokens := range n.laid.more().callTokens {
+			gone, why := gone, why
+			if n.unlinked != nil && n.unlinked[i].gone != 0 && n.unlinked[i].gone <= at {
+				gone, why = true, n.unlinked[i].why
 			}
-			add(PieceToolCall, n.laid.callTokens[i], fate)
+			add(PieceToolCall, tokens, gone, why)
 		}
-		for _, c := range n.all {
-			walk(c, why)
+		for i := range n.children {
+			walk(&n.children[i], path, gone, why)
 		}
 	}
-	walk(root, drop{})
+	path := ""
+	if root.laid.up != nil {
+		path = root.laid.up.path()
+	}
+	walk(root, path, false, drop{})
 	return r
 }
 

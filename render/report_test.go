@@ -90,7 +90,7 @@ func TestReportGolden(t *testing.T) {
 				require.NoError(t, err)
 				fmt.Fprintf(&b, "%s\n", data)
 			}
-			fmt.Fprintf(&b, "references %v, omitted %v\n\n%v", names(r.References), names(r.OmittedReferences), r.Report)
+			fmt.Fprintf(&b, "references %v, omitted %v\n\n%v", names(r.References), names(r.OmittedReferences), r.Report())
 			golden(t, fmt.Sprintf("agent_%d", budget), b.String())
 		})
 	}
@@ -194,10 +194,10 @@ func TestReportReasons(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r := rendered(t, test.root, test.budget)
-			if diff := cmp.Diff(test.want, fates(r.Report)); diff != "" {
+			if diff := cmp.Diff(test.want, fates(r.Report())); diff != "" {
 				t.Errorf("pieces (-want +got):\n%s", diff)
 			}
-			require.Len(t, r.Report, len(r.Report.Kept())+len(r.Report.Dropped()))
+			require.Len(t, r.Report(), len(r.Report().Kept())+len(r.Report().Dropped()))
 		})
 	}
 }
@@ -213,14 +213,14 @@ func TestReportListsEveryPiece(t *testing.T) {
 		if err != nil {
 			break
 		}
-		require.Len(t, r.Report, len(all.Report))
+		require.Len(t, r.Report(), len(all.Report()))
 		textTokens, images, calls := 0, 0, 0
-		for i, p := range r.Report {
-			whole := all.Report[i]
+		for i, p := range r.Report() {
+			whole := all.Report()[i]
 			p.Dropped, p.Limit = whole.Dropped, whole.Limit
 			require.Equal(t, whole, p)
 		}
-		for _, p := range r.Report.Kept() {
+		for _, p := range r.Report().Kept() {
 			switch p.Kind {
 			case render.PieceText:
 				textTokens += p.Tokens
@@ -261,7 +261,7 @@ Root > UserMessage#1 > TokenLimit > TextChunk#1  text  1   2 tokens  dropped: pr
 Root > UserMessage#1 > TokenLimit > TextChunk#2  text  2   2 tokens  kept
 Root > UserMessage#1 > TextChunk                 text  -1  3 tokens  dropped: priority
 Root > UserMessage#2 > KeepWith > TextChunk      text  -   1 tokens  dropped: priority
-`, "\n"), r.Report.String())
+`, "\n"), r.Report().String())
 }
 
 func TestReportAsLogAndJSON(t *testing.T) {
@@ -272,11 +272,11 @@ func TestReportAsLogAndJSON(t *testing.T) {
 			return slog.Attr{}
 		}
 		return a
-	}})).Info("rendered", "report", r.Report)
+	}})).Info("rendered", "report", r.Report())
 	require.Equal(t, `level=INFO msg=rendered report.kept=1 report.keptTokens=1 report.dropped=2 report.droppedTokens=5 `+
 		`report.droppedPieces="[Root > UserMessage > TextChunk#1 (2 tokens, dropped: priority) Root > UserMessage > TextChunk#2 (3 tokens, dropped: priority)]"`+"\n", b.String())
 
-	data, err := json.Marshal(r.Report[1:])
+	data, err := json.Marshal(r.Report()[1:])
 	require.NoError(t, err)
 	require.JSONEq(t, `[
 		{"path": "Root > UserMessage > TextChunk#2", "kind": "text", "priority": 2, "tokens": 3, "dropped": "priority"},

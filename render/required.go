@@ -15,7 +15,7 @@ import (
 //   - What holds something locked or pinned is never emptied.
 func lock(root *node) bool {
 	any := false
-	root.walk(func(n *node) {
+	root.walk(latest, func(n *node) {
 		if n.laid.required {
 			any = true
 			n.lock()
@@ -27,11 +27,11 @@ func lock(root *node) bool {
 	members := map[*elements.Group][]*node{}
 	callers := map[*elements.Group][]*node{}
 	var chunks []*node
-	root.walk(func(n *node) {
-		if g := n.laid.group; g != nil {
+	root.walk(latest, func(n *node) {
+		if g := n.laid.more().group; g != nil {
 			members[g] = append(members[g], n)
 		}
-		for _, c := range n.calls {
+		for _, c := range n.callsAt(latest) {
 			if c.KeepWith != nil {
 				callers[c.KeepWith] = append(callers[c.KeepWith], n)
 			}
@@ -78,13 +78,13 @@ func lock(root *node) bool {
 }
 
 // lock keeps a node and everything in it.
-func (n *node) lock() { n.walk(func(n *node) { n.locked = true }) }
+func (n *node) lock() { n.walk(latest, func(n *node) { n.locked = true }) }
 
 // hold notes which nodes have something in them that must stay.
 func hold(n *node) bool {
 	n.held = n.locked || n.pinned
-	for _, c := range n.children {
-		if hold(c) {
+	for i := range n.children {
+		if c := &n.children[i]; c.gone == 0 && hold(c) {
 			n.held = true
 		}
 	}

@@ -208,7 +208,7 @@ func TestRequiredWhiteSpaceOutlivesItsCalls(t *testing.T) {
 		elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{result("x", "r")}},
 	}
 	r := rendered(t, root, 5)
-	require.Equal(t, render.Kept, r.Report[1].Dropped)
+	require.Equal(t, render.Kept, r.Report()[1].Dropped)
 	require.Equal(t, 4, r.Tokens)
 }
 
@@ -220,7 +220,7 @@ func TestWhatGrewIsStillRequired(t *testing.T) {
 	}}, chunk(1, "a"))
 	r := rendered(t, root, 12)
 	require.Equal(t, []string{"rrrrrrrr"}, texts(r.Messages))
-	require.True(t, r.Report[0].Required)
+	require.True(t, r.Report()[0].Required)
 }
 
 func TestBudgetExceeded(t *testing.T) {

@@ -24,15 +24,24 @@ func blank(s string) bool { return strings.IndexFunc(s, func(r rune) bool { retu
 
 // textChunk lays out a text chunk: its literals joined to one text, cut to the budget where a break is given.
 func (l *layouter) textChunk(e *laid, c elements.TextChunk, at place, r *room) error {
-	fail := func(err error) error { return &ElementError{Path: at.path, Err: err} }
+	fail := func(err error) error { return &ElementError{Path: e.path(), Err: err} }
 	if !at.inMessage {
 		return fail(ErrOutsideMessage)
 	}
 	if err := checkBreak(c); err != nil {
 		return fail(err)
 	}
+	piece := &laid{kind: text, up: e, priority: e.priority, breaks: breakAlways}
+	next := breaks(c)
+	if len(c.Children) == 1 && next == nil && !at.escape { // most are one plain text
+		if s, ok := c.Children[0].(elements.Text); ok {
+			piece.text, piece.tokens = string(s), l.tokenizer.CountText(string(s))
+			r.used += piece.tokens
+			e.children = []*laid{piece}
+			return nil
+		}
+	}
 	var b strings.Builder
-	piece := &laid{kind: text, path: at.path, priority: e.priority, breaks: breakAlways}
 	literals := 0
 	for _, it := range flatten(nil, c.Children) {
 		switch n := it.node.(type) {
@@ -46,17 +55,18 @@ func (l *layouter) textChunk(e *laid, c elements.TextChunk, at place, r *room) e
 		case elements.LineBreak:
 			b.WriteByte('\n')
 		case elements.Reference:
-			piece.references = append(piece.references, n)
+			more := piece.set()
+			more.references = append(more.references, n)
 		case elements.Opaque:
-			e.children = append(e.children, &laid{kind: part, path: at.path, part: n.Part(), priority: n.Priority, tokens: n.Tokens})
+			e.children = append(e.children, &laid{kind: part, up: e, part: n.Part(), priority: n.Priority, tokens: n.Tokens})
 		case interface{ Entry() elements.MetaEntry }:
-			e.note(n.Entry(), at)
+			e.note(n.Entry())
 		default:
 			return fail(fmt.Errorf("a %s in a text chunk: it takes text, line breaks, metadata and opaque values", name(n)))
 		}
 	}
 	piece.text = b.String()
-	if next := breaks(c); next != nil {
+	if next != nil {
 		piece.text = l.cut(piece.text, next, r.budget)
 		piece.tokens = l.tokenizer.CountText(piece.text)
 		r.used += piece.tokens
@@ -191,13 +201,14 @@ func (l *layouter) tag(e *laid, t elements.Tag, r *room) error {
 	if len(t.Children) == 0 {
 		b.WriteString("/>")
 		tokens := l.tokenizer.CountText(b.String())
-		e.children = append(e.children, &laid{kind: text, path: e.path, text: b.String(), priority: e.priority, breaks: breakAlways, tokens: tokens})
+		e.children = append(e.children, &laid{kind: text, up: e, text: b.String(), priority: e.priority, breaks: breakAlways, tokens: tokens})
 		r.used += tokens
 		return nil
 	}
 	b.WriteString(">\n")
-	e.tagOpen, e.tagClose = b.String(), "</"+t.Name+">"
-	e.tagTokens = l.tokenizer.CountText(e.tagOpen) + l.tokenizer.CountText(e.tagClose)
-	r.used += e.tagTokens
+	ends := &tag{open: b.String(), close: "</" + t.Name + ">"}
+	ends.tokens = l.tokenizer.CountText(ends.open) + l.tokenizer.CountText(ends.close)
+	e.set().tag = ends
+	r.used += ends.tokens
 	return nil
 }

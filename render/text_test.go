@@ -160,7 +160,7 @@ func laidOut(t *testing.T, c elements.TextChunk, share int, tokenizer sizing.Tok
 	r, err := layout.Fit(t.Context(), plenty)
 	require.NoError(t, err)
 	text := strings.TrimPrefix(r.Messages[0].Text(), "|\n")
-	require.Equal(t, tokenizer.CountText(text), r.Report[1].Tokens)
+	require.Equal(t, tokenizer.CountText(text), r.Report()[1].Tokens)
 	return text
 }
 

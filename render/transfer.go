@@ -98,13 +98,13 @@ func Transfer(ctx context.Context, root elements.Node, opts Options) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	tree := &laid{path: rootPath, name: rootPath}
-	at := place{path: rootPath, root: true, inMessage: true, transfer: true}
+	tree := &laid{name: rootPath}
+	at := place{inMessage: true, transfer: true}
 	if err := l.contents(ctx, tree, root, at, &room{budget: opts.Budget}); err != nil {
 		return nil, err
 	}
 	w := transferWriter{groups: map[*elements.Group]int{}}
-	node, err := w.node(tree)
+	node, err := w.node(tree, tree.name)
 	if err != nil {
 		return nil, err
 	}
@@ -119,26 +119,30 @@ func Transfer(ctx context.Context, root elements.Node, opts Options) ([]byte, er
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// sideName is what prompt-tsx calls each of the two sides of an IfEmpty, and whatever was read back.
+const sideName = "LogicalWrapper"
+
 // transferWriter numbers groups in the order in which they appear.
 type transferWriter struct{ groups map[*elements.Group]int }
 
-func (w transferWriter) node(l *laid) (transferNode, error) {
+func (w transferWriter) node(l *laid, name string) (transferNode, error) {
+	more := l.more()
 	n := transferNode{
-		Type: transferPiece, Ctor: pieceOther, CtorName: l.name, Children: &[]transferNode{},
-		Props: propsOut(l.props), References: referencesOut(l.references),
+		Type: transferPiece, Ctor: pieceOther, CtorName: name, Children: &[]transferNode{},
+		Props: propsOut(more.props), References: referencesOut(more.references),
 	}
 	for flag, set := range map[int]bool{flagLegacy: l.legacy, flagChunk: l.chunk, flagPass: l.pass, flagIfEmpty: l.ifEmpty} {
 		if set {
 			n.Flags |= flag
 		}
 	}
-	if l.group != nil {
-		if _, known := w.groups[l.group]; !known {
-			w.groups[l.group] = len(w.groups)
+	if more.group != nil {
+		if _, known := w.groups[more.group]; !known {
+			w.groups[more.group] = len(w.groups)
 		}
-		n.KeepWithID = new(w.groups[l.group])
+		n.KeepWithID = new(w.groups[more.group])
 	}
-	switch e := l.node.(type) {
+	switch e := more.node.(type) {
 	case elements.Image:
 		n.Ctor = pieceImage
 		n.Props.Source, n.Props.Detail, n.Props.MimeType = &e.Source, string(e.Detail), e.MediaType
@@ -148,21 +152,25 @@ func (w transferWriter) node(l *laid) (transferNode, error) {
 		n.Props.Data, n.Props.MediaType = &e.Data, &e.MediaType
 		return n, nil
 	case elements.Thinking:
-		return n, &ElementError{Path: l.path, Err: errors.New("thinking cannot be transferred")}
+		return n, &ElementError{Path: l.path(), Err: errors.New("thinking cannot be transferred")}
 	case elements.ToolMessage:
 		n.Ctor = pieceMessage
 		n.Props.Role, n.Props.ToolCallID = new(len(transferRoles)-1), e.ToolCallID
 	default:
 		if l.kind == message {
-			return n, &ElementError{Path: l.path, Err: ErrTransferMessage}
+			return n, &ElementError{Path: l.path(), Err: ErrTransferMessage}
 		}
 	}
-	if l.tagOpen != "" { // the other side knows no tags: theirs is text that stays
-		*n.Children = append(*n.Children, tagText(l.tagOpen))
+	if more.tag != nil { // the other side knows no tags: theirs is text that stays
+		*n.Children = append(*n.Children, tagText(more.tag.open))
 	}
-	_, chunk := l.node.(elements.TextChunk)
+	_, chunk := more.node.(elements.TextChunk)
 	for _, c := range l.children {
-		child, err := w.child(c, chunk)
+		name := c.name
+		if l.ifEmpty {
+			name = sideName
+		}
+		child, err := w.child(c, name, chunk)
 		if err != nil {
 			return n, err
 		}
@@ -170,8 +178,8 @@ func (w transferWriter) node(l *laid) (transferNode, error) {
 			*n.Children = append(*n.Children, child)
 		}
 	}
-	if l.tagClose != "" {
-		*n.Children = append(*n.Children, tagText(l.tagClose))
+	if more.tag != nil {
+		*n.Children = append(*n.Children, tagText(more.tag.close))
 	}
 	return n, nil
 }
@@ -181,15 +189,15 @@ func tagText(s string) transferNode {
 }
 
 // child writes a child; the type is 0 where there is nothing to write.
-func (w transferWriter) child(l *laid, inChunk bool) (transferNode, error) {
+func (w transferWriter) child(l *laid, name string, inChunk bool) (transferNode, error) {
 	switch {
 	case l.kind == text:
 		n := transferNode{Type: transferText, Text: &l.text, Priority: orUnset(l.priority), LineBreak: new(l.breaks == breakAlways)}
 		if inChunk {
-			n.References = referencesOut(l.references)
+			n.References = referencesOut(l.more().references)
 		}
 		return n, nil
-	case l.kind == part && l.node == nil:
+	case l.kind == part && l.more().node == nil:
 		opaque, _ := l.part.(chat.Opaque)
 		n := transferNode{Type: transferOpaque, Value: opaque.Value, Tokens: &opaque.Tokens, Priority: orUnset(l.priority)}
 		if inChunk {
@@ -199,7 +207,7 @@ func (w transferWriter) child(l *laid, inChunk bool) (transferNode, error) {
 	case l.kind == breakpoint:
 		return transferNode{}, nil
 	default:
-		return w.node(l)
+		return w.node(l, name)
 	}
 }
 
@@ -234,8 +242,8 @@ func referencesOut(references []elements.Reference) *[]json.RawMessage {
 	return &list
 }
 
-// transferred lays out a tree that was rendered elsewhere. It costs nothing.
-func (l *layouter) transferred(t elements.Transferred, at place) (*laid, error) {
+// transferred lays out a tree that was rendered elsewhere, in the element up. It costs nothing.
+func (l *layouter) transferred(t elements.Transferred, up *laid, at place) (*laid, error) {
 	var data struct {
 		Node json.RawMessage `json:"node"`
 	}
@@ -253,7 +261,7 @@ func (l *layouter) transferred(t elements.Transferred, at place) (*laid, error) 
 	if n.Type != transferPiece {
 		return nil, &TransferError{Place: "node.type", Err: fmt.Errorf("it is %d: the outermost node is a piece, %d", n.Type, transferPiece)}
 	}
-	return r.piece(n, "node", at, 0)
+	return r.piece(n, "node", up, at, 0)
 }
 
 // transferReader makes a laid-out tree of one in transfer form.
@@ -280,7 +288,7 @@ func (r transferReader) decode(raw json.RawMessage, where string) (incoming, err
 	return n, nil
 }
 
-func (r transferReader) piece(n incoming, where string, at place, depth int) (*laid, error) {
+func (r transferReader) piece(n incoming, where string, up *laid, at place, depth int) (*laid, error) {
 	if depth > maxTransferDepth {
 		return nil, &TransferError{Place: where[:maxTransferDepth] + "…", Err: fmt.Errorf("it is deeper than %d nodes", maxTransferDepth)}
 	}
@@ -291,10 +299,16 @@ func (r transferReader) piece(n incoming, where string, at place, depth int) (*l
 	if err != nil {
 		return nil, &TransferError{Place: where + ".props", Err: err}
 	}
-	name := sideName
-	e := &laid{path: at.path + " > " + name, name: name, props: props, priority: props.Priority}
-	if e.references, err = referencesIn(n.References); err != nil {
+	e := &laid{up: up, name: sideName, priority: props.Priority}
+	if at.transfer {
+		e.set().props = props
+	}
+	references, err := referencesIn(n.References)
+	if err != nil {
 		return nil, &TransferError{Place: where + ".references", Err: err}
+	}
+	if references != nil {
+		e.set().references = references
 	}
 	switch n.Ctor {
 	case pieceImage, pieceDocument:
@@ -307,14 +321,14 @@ func (r transferReader) piece(n incoming, where string, at place, depth int) (*l
 			return nil, &TransferError{Place: where, Err: ErrNestedMessage}
 		}
 		e.kind = message
-		e.frame = chat.Message{Role: transferRoles[*n.Props.Role], Name: n.Props.Name}
+		e.set().frame = chat.Message{Role: transferRoles[*n.Props.Role], Name: n.Props.Name}
 		at.inMessage = true
 	case pieceOther:
 		if n.KeepWithID != nil {
 			if r.groups[*n.KeepWithID] == nil {
 				r.groups[*n.KeepWithID] = &elements.Group{}
 			}
-			e.group, e.name = r.groups[*n.KeepWithID], "KeepWith"
+			e.set().group, e.name = r.groups[*n.KeepWithID], "KeepWith"
 		}
 	default:
 		return nil, &TransferError{Place: where + ".ctor", Err: fmt.Errorf("unknown kind %d", n.Ctor)}
@@ -328,7 +342,6 @@ func (r transferReader) piece(n incoming, where string, at place, depth int) (*l
 	if e.ifEmpty && len(n.Children) != 2 {
 		return nil, &TransferError{Place: where + ".children", Err: fmt.Errorf("an IfEmpty has 2, not %d", len(n.Children))}
 	}
-	at.path, at.root = e.path, false
 	for i, raw := range n.Children {
 		child, err := r.child(raw, fmt.Sprintf("%s.children[%d]", where, i), i, e, at, depth)
 		if err != nil {
@@ -368,13 +381,15 @@ func (r transferReader) mediaPiece(e *laid, n incoming, where string, at place) 
 			return nil, &TransferError{Place: where + ".props.src", Err: errors.New("it is missing")}
 		}
 		image := elements.Image{Source: *n.Props.Source, Detail: chat.ImageDetail(n.Props.Detail), MediaType: n.Props.MimeType}
-		e.name, e.node, e.part = "Image", image, image.Part()
+		e.name, e.part = "Image", image.Part()
+		e.set().node = image
 	} else {
 		if n.Props.Data == nil || n.Props.MediaType == nil {
 			return nil, &TransferError{Place: where + ".props", Err: errors.New("data or mediaType is missing")}
 		}
 		document := elements.Document{Data: *n.Props.Data, MediaType: *n.Props.MediaType}
-		e.name, e.node, e.part = "Document", document, document.Part()
+		e.name, e.part = "Document", document.Part()
+		e.set().node = document
 	}
 	e.tokens = r.layout.tokenizer.CountPart(e.part)
 	return e, nil
@@ -386,12 +401,12 @@ func (r transferReader) child(raw json.RawMessage, where string, index int, pare
 		return nil, err
 	}
 	if n.Type == transferPiece {
-		return r.piece(n, where, at, depth+1)
+		return r.piece(n, where, parent, at, depth+1)
 	}
 	if !at.inMessage {
 		return nil, &TransferError{Place: where, Err: ErrOutsideMessage}
 	}
-	c := &laid{path: at.path, priority: n.Priority}
+	c := &laid{up: parent, priority: n.Priority}
 	switch n.Type {
 	case transferText:
 		if n.Text == nil {
@@ -408,8 +423,12 @@ func (r transferReader) child(raw json.RawMessage, where string, index int, pare
 		case index == 0:
 			c.breaks = breakFirst
 		}
-		if c.references, err = referencesIn(n.References); err != nil {
+		references, err := referencesIn(n.References)
+		if err != nil {
 			return nil, &TransferError{Place: where + ".references", Err: err}
+		}
+		if references != nil {
+			c.set().references = references
 		}
 	case transferOpaque:
 		if n.Value == nil {

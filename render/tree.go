@@ -1,8 +1,7 @@
 package render
 
 import (
-	"slices"
-	"strings"
+	"math"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -11,18 +10,32 @@ import (
 // unset is the priority of what has none: the highest.
 const unset = 1<<53 - 1
 
+// A tree is pruned in steps, numbered from 1: a step is one choice and all that goes along with it. Nodes stay where they
+// are and note the step at which they went, so that the tree can be looked at as it was after any step.
+type step int32
+
+// latest is the tree as it is.
+const latest step = math.MaxInt32
+
 // node is a piece of the tree that is pruned, made from a laid-out one.
 type node struct {
 	laid     *laid
 	parent   *node
-	children []*node // those that are left
-	all      []*node // all it had, for the report
-	calls    []elements.ToolCall
-	unlinked []drop // why each call it had is gone, where it went with its group; nil where none did
+	children []node // all it had
 	priority int
 
-	gone bool // taken out, with what stood in it
-	drop drop // why
+	gone step // at which it was taken out, with what stood in it; 0 while it is there
+	why  drop
+
+	left        int32 // children that are there
+	full        int32 // children that are there and hold more than white space
+	calling     int32 // tool calls that are there
+	breakpoints int32 // for a message those directly in it, for an element those messages
+	giver       int32 // the first child that may have something to give
+	order       int32 // place in the document
+	atoms       span  // what it is in the content of its message
+
+	unlinked []unlinked // of each tool call it had; nil where none went
 
 	restored bool // put back by backfill
 
@@ -30,73 +43,128 @@ type node struct {
 	// one of either kind in it.
 	locked, pinned, held bool
 
+	counted bool // tokens is true
 	tokens  int
-	counted bool
+	content *content // of a message that was counted piece by piece
+	choice  *choice  // among what stands in it
+	ranks   *ranks   // the priorities of its children
 }
 
-// newNode makes a tree to prune from a laid-out one.
-func newNode(parent *node, l *laid) *node {
-	n := &node{laid: l, parent: parent, calls: l.calls, priority: unset}
+// drop says why a node went.
+type drop struct {
+	reason Reason
+	limit  *laid // for which it went; nil for the whole prompt
+}
+
+// unlinked tells when and why a tool call went without its message.
+type unlinked struct {
+	gone step
+	why  drop
+}
+
+// newTree makes a tree to prune from a laid-out one.
+func newTree(l *laid) *node {
+	root := &node{}
+	b := treeBuilder{nodes: make([]node, count(l)-1)}
+	b.build(root, nil, l)
+	root.settle()
+	return root
+}
+
+// count is the number of nodes.
+func count(l *laid) int {
+	n := 1
+	for _, c := range l.children {
+		n += count(c)
+	}
+	return n
+}
+
+// treeBuilder hands out nodes, the children of one beside each other.
+type treeBuilder struct {
+	nodes []node
+	order int32
+}
+
+func (b *treeBuilder) build(n, parent *node, l *laid) {
+	*n = node{laid: l, parent: parent, priority: unset, order: b.order}
+	b.order++
 	switch {
 	case l.priority != nil:
 		n.priority = *l.priority
 	case l.kind == container && l.pass:
 		n.priority = 0
 	}
-	children := l.children
-	n.children = make([]*node, len(children))
-	for i, c := range children {
-		n.children[i] = newNode(n, c)
+	if len(l.children) > 0 {
+		n.children, b.nodes = b.nodes[:len(l.children):len(l.children)], b.nodes[len(l.children):]
+		for i, c := range l.children {
+			b.build(&n.children[i], n, c)
+		}
 	}
 	if l.ifEmpty {
 		// The alternative, then the children it stands in for.
-		if alt, given := n.children[0], n.children[1]; given.empty() {
-			n.children = []*node{alt}
-		} else {
-			n.children = []*node{given}
+		alt, given := n.children[:1:1], n.children[1:]
+		given[0].settle()
+		if n.children = given; given[0].empty() {
+			n.children = alt
 		}
 	}
-	n.all = slices.Clone(n.children)
-	return n
 }
 
-// leaf tells a piece of text, a part or a breakpoint from what holds others.
-func (n *node) leaf() bool { return n.laid.kind != container && n.laid.kind != message }
-
-// chunk tells that the node goes as a whole. One that passes its priority on has lost that.
-func (n *node) chunk() bool { return n.laid.chunk }
-
-// passes tells that the node's children compete in its place.
-func (n *node) passes() bool {
-	return n.laid.kind == container && n.laid.pass && len(n.children) > 0
+// settle works out what follows from which nodes are there.
+func (n *node) settle() {
+	for i := range n.children {
+		n.children[i].settle()
+	}
+	n.atoms = span{}
+	n.resettle()
 }
 
-// empty tells that only white space is left.
-func (n *node) empty() bool {
-	switch n.laid.kind {
-	case text:
-		return blank(n.laid.text)
-	case part, breakpoint:
-		return false
-	case message:
-		if len(n.calls) > 0 {
-			return false
+// resettle does so after something changed in n.
+func (n *node) resettle() {
+	n.left, n.full, n.breakpoints, n.giver = 0, 0, 0, 0
+	n.counted, n.content, n.choice, n.ranks = false, nil, nil, nil
+	n.calling = int32(len(n.laid.more().calls))
+	for _, u := range n.unlinked {
+		if u.gone != 0 {
+			n.calling--
 		}
 	}
-	return !slices.ContainsFunc(n.children, func(c *node) bool { return !c.empty() })
-}
-
-// changed forgets the counts that the node is part of.
-func (n *node) changed() {
-	for ; n != nil; n = n.parent {
-		n.counted = false
+	for i := range n.children {
+		c := &n.children[i]
+		if c.gone != 0 {
+			continue
+		}
+		n.left++
+		if !c.empty() {
+			n.full++
+		}
+		n.breakpoints += c.holdsBreakpoints(n)
 	}
 }
 
-// attached tells that the node is still in the tree.
-func (n *node) attached() bool {
-	for ; n != nil; n = n.parent {
-		if n.gone {
+// holdsBreakpoints is how many breakpoints n adds to those of its parent: a breakpoint counts in its message, and a message
+// with one in what is around it, but not in another message.
+func (n *node) holdsBreakpoints(parent *node) int32 {
+	switch {
+	case n.laid.kind == breakpoint:
+		return 1
+	case parent.laid.kind == message || n.breakpoints == 0:
+		return 0
+	}
+	return 1
+}
+
+// there tells that the node had not gone by a step, as long as what it stands in had not.
+func (n *node) there(at step) bool { return n.gone == 0 || n.gone > at }
+
+// attached tells that the node and all it stands in are there.
+func (n *node) attached() bool { return n.attachedTo(nil) }
+
+// attachedTo tells that the node and what it stands in, up to an ancestor, are there.
+func (n *node) attachedTo(ancestor *node) bool {
+	for ; n != ancestor && n != nil; n = n.parent {
+		if n.gone != 0 {
 			return false
 		}
 	}
@@ -113,11 +181,58 @@ func (n *node) within(other *node) bool {
 	return false
 }
 
-// walk calls f on the node and everything left in it, in document order.
-func (n *node) walk(f func(*node)) {
+// passes tells that the node's children compete in its place.
+func (n *node) passes() bool { return n.laid.kind == container && n.laid.pass && n.left > 0 }
+
+// empty tells that only white space is left.
+func (n *node) empty() bool {
+	switch n.laid.kind {
+	case text:
+		return blank(n.laid.text)
+	case part, breakpoint:
+		return false
+	}
+	return n.full == 0 && n.calling == 0
+}
+
+// emptyAt tells that only white space was left after a step.
+func (n *node) emptyAt(at step) bool {
+	if at == latest || n.laid.leaf() {
+		return n.empty()
+	}
+	if len(n.callsAt(at)) > 0 {
+		return false
+	}
+	for i := range n.children {
+		if c := &n.children[i]; c.there(at) && !c.emptyAt(at) {
+			return false
+		}
+	}
+	return true
+}
+
+// callsAt are the tool calls that were there after a step.
+func (n *node) callsAt(at step) []elements.ToolCall {
+	calls := n.laid.more().calls
+	if n.unlinked == nil {
+		return calls
+	}
+	var left []elements.ToolCall
+	for i, c := range calls {
+		if u := n.unlinked[i]; u.gone == 0 || u.gone > at {
+			left = append(left, c)
+		}
+	}
+	return left
+}
+
+// walk calls f on the node and everything that was in it after a step, in document order.
+func (n *node) walk(at step, f func(*node)) {
 	f(n)
-	for _, c := range n.children {
-		c.walk(f)
+	for i := range n.children {
+		if c := &n.children[i]; c.there(at) {
+			c.walk(at, f)
+		}
 	}
 }
 
@@ -129,112 +244,22 @@ func (n *node) ownTokens() int {
 	return n.laid.tokens
 }
 
-// chatMessage is the message as it would be sent.
-func (n *node) chatMessage() chat.Message {
-	m := n.laid.frame
-	m.ToolCalls = plainCalls(n.calls)
-	var j joiner
-	j.children(n, false)
-	m.Content = j.finish()
-	return m
-}
-
-// messages gives the messages in the tree that have something to say.
-func (n *node) messages() []chat.Message {
+// messages gives the messages that had something to say after a step.
+func (n *node) messages(at step) []chat.Message {
 	var list []chat.Message
 	var collect func(n *node)
 	collect = func(n *node) {
 		switch {
 		case n.laid.kind == container:
-			for _, c := range n.children {
-				collect(c)
+			for i := range n.children {
+				if c := &n.children[i]; c.there(at) {
+					collect(c)
+				}
 			}
-		case n.laid.kind == message && !n.empty():
-			list = append(list, n.chatMessage())
+		case n.laid.kind == message && !n.emptyAt(at):
+			list = append(list, n.chatMessage(at))
 		}
 	}
 	collect(n)
 	return list
-}
-
-// joiner puts a message's pieces together: text to text, with line breaks where they belong.
-type joiner struct {
-	parts    chat.Parts
-	text     strings.Builder
-	open     bool // text is being joined
-	afterTag bool // a tag has been closed: what follows starts on a line of its own
-}
-
-func (j *joiner) children(n *node, textBefore bool) {
-	for _, c := range n.children {
-		switch c.laid.kind {
-		case text:
-			j.add(c.laid.text, c.laid.breaks == breakAlways || c.laid.breaks == breakFirst && !textBefore)
-			textBefore = true
-		case part:
-			j.part(c.laid.part)
-		case breakpoint:
-			j.breakpoint(c.laid.part)
-		default:
-			j.container(c, textBefore)
-			textBefore = false
-		}
-	}
-}
-
-func (j *joiner) container(n *node, textBefore bool) {
-	if n.laid.tagOpen == "" {
-		j.children(n, textBefore)
-		return
-	}
-	if n.empty() {
-		return
-	}
-	j.add(n.laid.tagOpen, true)
-	j.children(n, false)
-	j.add(n.laid.tagClose, true)
-	j.afterTag = true
-}
-
-// add joins a text to the one before it. A line break is put between them where one is asked for and there is none.
-func (j *joiner) add(s string, onNewLine bool) {
-	if s != "" {
-		onNewLine = onNewLine || j.afterTag && !strings.HasPrefix(s, "\n")
-		j.afterTag = false
-	}
-	if onNewLine && j.text.Len() > 0 && !strings.HasSuffix(j.text.String(), "\n") {
-		j.text.WriteByte('\n')
-	}
-	j.text.WriteString(s)
-	j.open = true
-}
-
-func (j *joiner) part(p chat.Part) {
-	j.flush()
-	j.parts = append(j.parts, p)
-}
-
-// breakpoint adds a cache breakpoint; of several in a row the last one stands.
-func (j *joiner) breakpoint(p chat.Part) {
-	j.flush()
-	if last := len(j.parts) - 1; last >= 0 {
-		if _, again := j.parts[last].(chat.CacheBreakpoint); again {
-			j.parts[last] = p
-			return
-		}
-	}
-	j.parts = append(j.parts, p)
-}
-
-func (j *joiner) flush() {
-	if j.open {
-		j.parts = append(j.parts, chat.Text(j.text.String()))
-	}
-	j.text.Reset()
-	j.open, j.afterTag = false, false
-}
-
-func (j *joiner) finish() chat.Parts {
-	j.flush()
-	return j.parts
 }

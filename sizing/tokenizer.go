@@ -20,7 +20,8 @@ type Tokenizer interface {
 }
 
 // Joiner is a [Tokenizer] that knows where its counts add up. With one, the exact count of a message from which a piece
-// was taken costs a few bytes around the piece; without, the message is counted again.
+// was taken costs a few bytes around the piece; without, the message is counted again. A type that embeds a Joiner and
+// counts messages its own way must bring a CountFrame of its own too.
 type Joiner interface {
 	Tokenizer
 	// SafeCut tells that a text may be cut between these two characters without a change to its count: in valid UTF-8,

@@ -351,7 +351,7 @@ func TestLowPriorityIsPrunedBeforeAnythingIsCompacted(t *testing.T) {
 	r, err := d.Render(t.Context(), prompt(d.Session, context))
 	require.NoError(t, err)
 	equal(t, said(d.Session), r.Messages[1:])
-	require.Len(t, r.Report.Dropped(), 1)
+	require.Len(t, r.Report().Dropped(), 1)
 	require.Empty(t, d.requests())
 
 	d.say(round(6, roundTokens)...)

@@ -86,7 +86,8 @@ func run(in io.Reader, out io.Writer) error {
 			if err := json.Unmarshal(data, &c); err != nil {
 				return fmt.Errorf("line %d: %w", line, err)
 			}
-			t, err := tokenizers.named(c.Tokenizer)
+			opaque := bytes.Contains(data, []byte(`"opaque"`)) || bytes.Contains(data, []byte(`"tokenUsage"`))
+			t, err := tokenizers.named(c.Tokenizer, opaque)
 			if err != nil {
 				return fmt.Errorf("line %d: %w", line, err)
 			}

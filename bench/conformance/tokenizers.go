@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -18,25 +19,62 @@ type tokenizers map[string]sizing.Tokenizer
 
 func newTokenizers() tokenizers {
 	return tokenizers{
-		"chars":   plain{text: utf16Length, overhead: 3},
+		"chars":   chars{plain{text: utf16Length, overhead: 3}},
 		"words":   plain{text: words},
 		"consume": plain{text: consumed},
 	}
 }
 
-func (ts tokenizers) named(name string) (sizing.Tokenizer, error) {
+// named gives a tokenizer for a tree with or without opaque values. Some of these join the text beside them, so that
+// counts do not add up there.
+func (ts tokenizers) named(name string, opaque bool) (sizing.Tokenizer, error) {
 	if name == "" {
 		name = "cl100k"
 	}
-	if t, ok := ts[name]; ok {
-		return t, nil
+	key := fmt.Sprintf("%s, opaque: %v", name, opaque)
+	for _, key := range []string{name, key} {
+		if t := ts[key]; t != nil {
+			return t, nil
+		}
 	}
 	c, err := openai.New(name + "_base")
 	if err != nil {
 		return nil, fmt.Errorf("unknown tokenizer %q", name)
 	}
-	ts[name] = chatObject{c}
-	return ts[name], nil
+	if opaque {
+		ts[key] = chatObject{c}
+	} else {
+		ts[key] = joining{chatObject{c}, c}
+	}
+	return ts[key], nil
+}
+
+// chars is a tokenizer whose counts add up everywhere.
+type chars struct{ plain }
+
+func (chars) SafeCut(before, after rune) bool { return true }
+
+func (c chars) CountFrame(chat.Message) (int, bool) { return c.overhead, true }
+
+// joining counts trees without opaque values.
+type joining struct {
+	chatObject
+	counter *openai.Counter
+}
+
+func (j joining) SafeCut(before, after rune) bool { return j.counter.SafeCut(before, after) }
+
+func (j joining) CountFrame(m chat.Message) (tokens int, joined bool) {
+	joined = m.Role == chat.RoleSystem || m.Role == chat.RoleAssistant ||
+		!slices.ContainsFunc(m.Content, func(p chat.Part) bool { _, image := p.(chat.Image); return image })
+	frame := m
+	frame.Content = slices.Clone(m.Content)
+	for i, p := range frame.Content {
+		if _, text := p.(chat.Text); text {
+			frame.Content[i] = chat.Text("")
+		}
+	}
+	return j.CountMessage(frame), joined
 }
 
 // plain counts texts by a function, and messages by their joined text.
@@ -92,7 +130,11 @@ func consumed(s string) int {
 
 // chatObject counts messages as the OpenAI chat message object, images and opaque values as they stand in it. Other
 // than the tokenizer it is made of, it counts an image's URL as text, as the reference does.
-type chatObject struct{ *openai.Counter }
+type chatObject struct{ counter sizing.Tokenizer }
+
+func (t chatObject) CountText(s string) int { return t.counter.CountText(s) }
+
+func (t chatObject) CountTools(tools []chat.Tool) int { return t.counter.CountTools(tools) }
 
 func (t chatObject) CountPart(part chat.Part) int {
 	if text, ok := part.(chat.Text); ok {

@@ -68,7 +68,7 @@ func replay(ctx context.Context, file string, recording *importer.Recording, ses
 			number++
 			onRound(agent.Round{
 				Number: number, Did: agent.Describe(entry.Message), Tokens: rendered.Tokens, Budget: budget,
-				Dropped: len(rendered.Report.Dropped()), Compactions: compacted,
+				Dropped: len(rendered.Report().Dropped()), Compactions: compacted,
 			})
 			compacted = nil
 		}

@@ -137,7 +137,7 @@ func (a *Agent) tell(rendered *render.Result, said chat.Message) {
 	if a.OnRound != nil {
 		a.OnRound(Round{
 			Number: a.rounds, Did: Describe(said), Tokens: rendered.Tokens, Budget: rendered.Budget,
-			Dropped: len(rendered.Report.Dropped()), Compactions: a.compacted,
+			Dropped: len(rendered.Report().Dropped()), Compactions: a.compacted,
 		})
 	}
 	a.compacted = nil

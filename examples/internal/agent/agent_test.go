@@ -215,7 +215,7 @@ func TestExcerptsAreDroppedFirst(t *testing.T) {
 		require.LessOrEqual(t, result.Tokens, budget)
 		require.NoError(t, chat.Validate(result.Messages))
 		hintsDropped := false
-		for _, p := range result.Report.Dropped() {
+		for _, p := range result.Report().Dropped() {
 			switch {
 			case strings.Contains(p.Path, "Excerpts"):
 			case strings.Contains(p.Path, "PrioritizedList"):

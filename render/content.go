@@ -1,0 +1,454 @@
+package render
+
+import (
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// content is what stands in a message, piece by piece, and its exact count while pieces go.
+//
+// The texts of a message are joined, and the tokens of a joined text are those of its pieces and what changes at the
+// seams between them. At a seam only the end of the one text from its last safe cut on, a line break where one is put
+// there, and the start of the other up to its first safe cut have a say ([sizing.Joiner]). A text without a safe cut
+// belongs to the seams on both sides of it, which then are counted as one. So a piece that goes changes a few bytes
+// around it, whatever the length of the message.
+type content struct {
+	joiner  sizing.Joiner
+	message *node
+	atoms   []atom // the first is none: it stands for both ends of the list
+	runs    []run  // of texts between parts
+	leaves  bool   // the ends of elements are among the atoms
+
+	text         int  // tokens of the texts, joined
+	frame        int  // tokens of everything else
+	whole        bool // all texts count as one, whatever parts stand between them
+	frameChanged bool
+	lineBreak    int // tokens of one
+	buffer       []byte
+}
+
+// span is a range of atoms.
+type span struct{ from, to int32 }
+
+// run is the texts between two parts.
+type run struct {
+	texts int   // that are there
+	part  int32 // the atom that ends it, 0 for the last
+}
+
+// atomKind says what an atom does.
+type atomKind uint8
+
+const (
+	atomText  atomKind = iota
+	atomPart           // or a breakpoint
+	atomOpen           // the opening of a tag
+	atomClose          // its closing
+	atomLeave          // the end of an element
+)
+
+// atom is a step in putting a message together.
+type atom struct {
+	kind     atomKind
+	breaks   lineBreak
+	there    bool
+	newLine  bool   // a line break goes before it
+	measured bool   // head and tail are known
+	cut      bool   // there is a safe cut in the text
+	cuts     cuts   // at the seam before it
+	state    joined // before it
+
+	before, after int32 // the atoms that are there around it
+	run           int32
+
+	text   string
+	part   chat.Part
+	tokens int // of the text by itself
+	seam   int // tokens that the seams from the one before it on add, up to the next cut
+
+	// The text up to its first safe cut and from its last one, in bytes, and what they count. Without a cut both are the
+	// whole text.
+	head, tail             int
+	headTokens, tailTokens int
+}
+
+// cuts says where a seam can be cut.
+type cuts uint8
+
+const (
+	cutHard   cuts = 1 << iota // no text is joined here
+	cutBefore                  // before the line break
+	cutAfter                   // before the text
+)
+
+// isText tells that the atom adds to the text.
+func (a *atom) isText() bool { return a.kind == atomText || a.kind == atomOpen || a.kind == atomClose }
+
+// newContent counts a message.
+func newContent(joiner sizing.Joiner, m *node) *content {
+	t := &content{joiner: joiner, message: m, lineBreak: joiner.CountText("\n")}
+	if !t.list(m) { // a text's line break depends on where elements end
+		t.leaves = true
+		t.list(m)
+	}
+	last := int32(len(t.atoms) - 1)
+	for i := range t.atoms {
+		a := &t.atoms[i]
+		a.before, a.after, a.there = int32(i-1), int32(i+1), true
+	}
+	t.atoms[0].before, t.atoms[last].after = last, 0
+	t.join(t.atoms[0].after, true)
+	t.frame, t.whole = t.joiner.CountFrame(m.frame(t.skeleton()))
+	t.count()
+	return t
+}
+
+// list makes atoms of what is in the message. It gives up where the ends of elements matter and are not listed.
+func (t *content) list(m *node) (done bool) {
+	t.atoms, t.runs = append(t.atoms[:0], atom{}), append(t.runs[:0], run{})
+	var add func(n *node) bool
+	addText := func(kind atomKind, s string, breaks lineBreak, tokens int) {
+		t.atoms = append(t.atoms, atom{kind: kind, text: s, breaks: breaks, tokens: tokens, run: int32(len(t.runs) - 1)})
+		t.runs[len(t.runs)-1].texts++
+	}
+	add = func(n *node) bool {
+		for i := range n.children {
+			c := &n.children[i]
+			if c.gone != 0 {
+				continue
+			}
+			from := int32(len(t.atoms))
+			switch c.laid.kind {
+			case text:
+				if c.laid.breaks == breakFirst && n != m && !t.leaves {
+					return false
+				}
+				addText(atomText, c.laid.text, c.laid.breaks, c.laid.tokens)
+			case part, breakpoint:
+				t.runs[len(t.runs)-1].part = int32(len(t.atoms))
+				t.atoms = append(t.atoms, atom{kind: atomPart, part: c.laid.part, run: int32(len(t.runs) - 1)})
+				t.runs = append(t.runs, run{})
+			default:
+				tag := c.laid.more().tag
+				if tag != nil && c.empty() {
+					tag = nil // and what is in it is not written
+					c.walk(latest, func(n *node) { n.atoms = span{} })
+				} else {
+					if tag != nil {
+						addText(atomOpen, tag.open, breakAlways, t.joiner.CountText(tag.open))
+					}
+					if !add(c) {
+						return false
+					}
+				}
+				if tag != nil {
+					addText(atomClose, tag.close, breakAlways, t.joiner.CountText(tag.close))
+				}
+				if t.leaves {
+					t.atoms = append(t.atoms, atom{kind: atomLeave})
+				}
+			}
+			c.atoms = span{from, int32(len(t.atoms))}
+		}
+		return true
+	}
+	return add(m)
+}
+
+// tokens of the message.
+func (t *content) tokens() int {
+	if t.frameChanged {
+		t.countFrame()
+	}
+	return t.frame + t.text
+}
+
+// countFrame counts what is not text.
+func (t *content) countFrame() {
+	whole := t.whole
+	t.frame, t.whole = t.joiner.CountFrame(t.message.frame(t.skeleton()))
+	t.frameChanged = false
+	if t.whole != whole {
+		t.count()
+	}
+}
+
+// skeleton is the message's content with empty texts.
+func (t *content) skeleton() chat.Parts {
+	if len(t.runs) == 1 && t.runs[0].texts > 0 {
+		return oneText
+	}
+	var parts chat.Parts
+	open := false
+	for _, r := range t.runs {
+		open = open || r.texts > 0
+		ends := r.part == 0 || t.atoms[r.part].there
+		if open && ends {
+			parts, open = append(parts, chat.Text("")), false
+		}
+		if r.part != 0 && ends {
+			if _, mark := t.atoms[r.part].part.(chat.CacheBreakpoint); mark {
+				parts = addBreakpoint(parts, t.atoms[r.part].part)
+			} else {
+				parts = append(parts, t.atoms[r.part].part)
+			}
+		}
+	}
+	return parts
+}
+
+// written are the atoms of a tag and what is in it, its end as an element not among them.
+func (t *content) written(n *node) span {
+	s := n.atoms
+	if t.leaves {
+		s.to--
+	}
+	return s
+}
+
+// remove takes atoms out.
+func (t *content) remove(s span) {
+	left, right, any := int32(0), int32(0), false
+	for i := s.from; i < s.to; i++ {
+		a := &t.atoms[i]
+		if !a.there {
+			continue
+		}
+		if !any {
+			left, any = a.before, true
+		}
+		right = a.after
+		a.there = false
+		switch {
+		case a.isText():
+			t.text -= a.tokens + a.seam
+			r := &t.runs[a.run]
+			r.texts--
+			t.frameChanged = t.frameChanged || r.texts == 0
+		case a.kind == atomPart:
+			t.frameChanged = true
+		}
+	}
+	if !any {
+		return
+	}
+	t.atoms[left].after, t.atoms[right].before = right, left
+	changed := t.join(right, false)
+	for _, i := range []int32{t.textAt(right, forward), t.textAt(left, backward)} {
+		if changed == 0 {
+			changed = i
+		}
+	}
+	if changed != 0 {
+		t.weigh(t.stopBefore(t.textAt(left, backward)), t.stopAfter(changed))
+	}
+}
+
+type direction bool
+
+const (
+	forward  direction = true
+	backward direction = false
+)
+
+// textAt is the text at an atom, or the next one in a direction; 0 where there is none.
+func (t *content) textAt(i int32, d direction) int32 {
+	for i != 0 && !t.atoms[i].isText() {
+		if d == forward {
+			i = t.atoms[i].after
+		} else {
+			i = t.atoms[i].before
+		}
+	}
+	return i
+}
+
+// join works out where line breaks go, from an atom on: to the end, or as far as anything changes. It gives the last text
+// that changed, or 0.
+func (t *content) join(from int32, toEnd bool) (changed int32) {
+	if from == 0 {
+		return 0
+	}
+	state := t.stateAfter(t.atoms[from].before)
+	for i := from; i != 0; i = t.atoms[i].after {
+		a := &t.atoms[i]
+		if a.state == state && !toEnd {
+			break
+		}
+		a.state = state
+		if a.isText() {
+			_, a.newLine = state.text(a.text, a.breaks)
+			changed = i
+		}
+		state = t.stateAfter(i)
+	}
+	return changed
+}
+
+// stateAfter is how far the message has been put together after an atom.
+func (t *content) stateAfter(i int32) joined {
+	a := &t.atoms[i]
+	if i == 0 {
+		return 0
+	}
+	switch a.kind {
+	case atomPart:
+		return a.state.part()
+	case atomLeave:
+		return a.state.leave()
+	}
+	next, _ := a.state.text(a.text, a.breaks)
+	switch a.kind {
+	case atomOpen:
+		return next.enterTag()
+	case atomClose:
+		return next.closeTag()
+	}
+	return next
+}
+
+// count counts all seams.
+func (t *content) count() {
+	t.text = 0
+	last := int32(0)
+	for i := t.textAt(t.atoms[0].after, forward); i != 0; i = t.textAt(t.atoms[i].after, forward) {
+		t.text += t.atoms[i].tokens
+		t.atoms[i].seam = 0
+		last = i
+	}
+	t.weigh(0, last)
+}
+
+// stopBefore is the last text, up to i, from whose end on seams can be counted without those before it; 0 is the start.
+func (t *content) stopBefore(i int32) int32 {
+	for i != 0 {
+		a := &t.atoms[i]
+		before := t.textAt(a.before, backward)
+		switch {
+		case a.cuts&(cutHard|cutAfter) != 0, t.measure(a):
+			return i
+		case a.cuts&cutBefore != 0:
+			return before
+		}
+		i = before
+	}
+	return 0
+}
+
+// stopAfter is the first text, from i on, up to whose start seams can be counted without those after it.
+func (t *content) stopAfter(i int32) int32 {
+	for {
+		after := t.textAt(t.atoms[i].after, forward)
+		if after == 0 {
+			return i
+		}
+		switch a := &t.atoms[after]; {
+		case a.cuts&(cutHard|cutBefore) != 0, !a.newLine && a.cuts&cutAfter != 0, t.measure(&t.atoms[i]):
+			return i
+		case a.cuts&cutAfter != 0:
+			return after
+		}
+		i = after
+	}
+}
+
+// weigh counts the seams from one text to another.
+func (t *content) weigh(from, to int32) {
+	var (
+		first  int32  // the seam at which the stretch that is being joined began; 0 where there is none
+		apart  int    // tokens of its pieces by themselves
+		before = from // the text whose end comes before the next seam, where no stretch is being joined
+		b      = t.buffer[:0]
+	)
+	end := func() {
+		if first != 0 {
+			n := t.lineBreak
+			if len(b) != 1 || b[0] != '\n' {
+				n = t.joiner.CountText(string(b))
+			}
+			t.atoms[first].seam = n - apart
+			t.text += n - apart
+		}
+		first, apart, before, b = 0, 0, 0, b[:0]
+	}
+	reach := func(seam int32) {
+		if first != 0 {
+			return
+		}
+		first = seam
+		if a := &t.atoms[before]; before != 0 {
+			t.measure(a)
+			b = append(b, a.text[a.tail:]...)
+			apart = a.tailTokens
+		}
+	}
+	for i := from; i != to; {
+		previous := i
+		i = t.textAt(t.atoms[i].after, forward)
+		a := &t.atoms[i]
+		t.text -= a.seam
+		a.seam = 0
+		a.cuts = t.cutsAt(previous, a)
+		if a.cuts&(cutHard|cutBefore) != 0 || !a.newLine && a.cuts&cutAfter != 0 {
+			end()
+		}
+		if a.newLine {
+			reach(i)
+			b = append(b, '\n')
+			if a.cuts&cutAfter != 0 {
+				end()
+			}
+		} else if a.cuts&(cutHard|cutAfter) == 0 {
+			reach(i)
+		}
+		switch {
+		case first == 0:
+			before = i
+		case t.measure(a):
+			b = append(b, a.text[:a.head]...)
+			apart += a.headTokens
+			end()
+			before = i
+		default:
+			b = append(b, a.text...)
+			apart += a.tokens
+		}
+	}
+	end()
+	t.buffer = b
+}
+
+// cutsAt tells where the seam before a text can be cut.
+func (t *content) cutsAt(previous int32, a *atom) (found cuts) {
+	if previous == 0 || !t.whole && a.state&open == 0 {
+		return cutHard
+	}
+	last, n := utf8.DecodeLastRuneInString(t.atoms[previous].text)
+	known := last != utf8.RuneError || n > 1 // else a character may come to be where the two meet
+	if a.newLine {
+		if known && t.joiner.SafeCut(last, '\n') {
+			found |= cutBefore
+		}
+		last, known = '\n', true
+	}
+	next, n := utf8.DecodeRuneInString(a.text)
+	if known && (next != utf8.RuneError || n > 1) && t.joiner.SafeCut(last, next) {
+		found |= cutAfter
+	}
+	return found
+}
+
+// measure finds the ends of a text, and tells whether it has a safe cut.
+func (t *content) measure(a *atom) (cut bool) {
+	if !a.measured {
+		a.measured = true
+		if a.head, a.tail, a.cut = sizing.Ends(t.joiner, a.text); a.cut {
+			a.headTokens, a.tailTokens = t.joiner.CountText(a.text[:a.head]), t.joiner.CountText(a.text[a.tail:])
+		} else {
+			a.head, a.tailTokens = len(a.text), a.tokens
+		}
+	}
+	return a.cut
+}

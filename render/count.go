@@ -1,0 +1,243 @@
+package render
+
+import (
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// counter keeps the exact count of a tree while pieces go.
+//
+// With a [sizing.Joiner] a count is kept up to date at each step: what a piece counted goes off, and what it changes for
+// its neighbours is counted anew (see content). With any other tokenizer the messages that lost something are counted
+// again as a whole, and because that is dear, not before enough has gone that the tree may fit.
+type counter struct {
+	tokenizer sizing.Tokenizer
+	joiner    sizing.Joiner // the tokenizer, where it is one
+
+	// Without a joiner.
+	pruning *node // the container that is pruned
+	last    int   // its last count
+	freed   freed // since then
+}
+
+// count is a node's exact count as far as messages go. An element outside messages is the sum of its messages; one
+// inside a message, which no provider would count by itself, is the sum of its pieces.
+func (c *counter) count(n *node) int {
+	if n.counted {
+		return n.tokens
+	}
+	total := 0
+	switch {
+	case n.laid.leaf():
+		return n.ownTokens()
+	case n.laid.kind == message && c.joiner != nil:
+		total = c.countMessage(n)
+	case n.laid.kind == message:
+		total = c.tokenizer.CountMessage(n.chatMessage(latest))
+	default:
+		for i := range n.children {
+			if child := &n.children[i]; child.gone == 0 {
+				total += c.count(child)
+			}
+		}
+		if tag := n.laid.more().tag; tag != nil && !n.empty() {
+			total += tag.inMessage()
+		}
+	}
+	n.tokens, n.counted = total, true
+	return total
+}
+
+// inMessage is what a tag counts, with a line break before each of its two ends.
+func (t *tag) inMessage() int { return t.tokens + 2 }
+
+// countMessage counts a message by its frame and its pieces.
+func (c *counter) countMessage(n *node) int {
+	if only, one := n.onlyText(); one {
+		tokens, _ := c.joiner.CountFrame(n.frame(oneText))
+		return tokens + only.laid.tokens
+	}
+	n.content = newContent(c.joiner, n)
+	return n.content.tokens()
+}
+
+// oneText is the content of a message of one text, as far as its frame goes.
+var oneText = chat.Parts{chat.Text("")}
+
+// onlyText gives the text of a message of nothing else.
+func (n *node) onlyText() (only *node, one bool) {
+	for n.left == 1 && n.laid.more().tag == nil {
+		for i := range n.children {
+			if c := &n.children[i]; c.gone == 0 {
+				n = c
+				break
+			}
+		}
+		if n.laid.kind == text {
+			return n, true
+		}
+	}
+	return nil, false
+}
+
+// frame is the message with what is left of its calls and this content.
+func (n *node) frame(content chat.Parts) chat.Message {
+	m := n.laid.more().frame
+	m.ToolCalls = plainCalls(n.callsAt(latest))
+	m.Content = content
+	return m
+}
+
+// over tells that a container that is being pruned has more tokens than it may.
+func (c *counter) over(container *node, limit int) bool {
+	if c.joiner != nil {
+		return c.count(container) > limit
+	}
+	if c.pruning == container && !c.freed.enough(c.last, limit) {
+		return true
+	}
+	n := c.count(container)
+	if c.pruning != container {
+		c.pruning, c.freed.scale = container, scaleOf(container, n)
+	}
+	c.last, c.freed = n, freed{scale: c.freed.scale}
+	return n > limit
+}
+
+// losing is what there is to note before n goes: the tokens that it counts in the element around it.
+func (c *counter) losing(n *node) (tokens int) {
+	switch {
+	case c.joiner == nil:
+		c.free(n)
+	case n.parent.counted && n.parent.laid.kind != message:
+		return c.count(n)
+	}
+	return 0
+}
+
+// lost counts what is left after n, which counted so many tokens, has gone.
+func (c *counter) lost(n *node, tokens int) {
+	if c.joiner == nil {
+		n.parent.uncount()
+		return
+	}
+	m := n.parent.message()
+	if n.parent.less(tokens, m) && m != nil {
+		c.recount(m, func(content *content) { content.remove(n.atoms) })
+	}
+}
+
+// tagGoes counts what is left after nothing but white space is in n: a tag around that is not written.
+func (c *counter) tagGoes(n *node) {
+	tag := n.laid.more().tag
+	switch {
+	case tag == nil:
+		return
+	case c.joiner == nil:
+		c.freed.unknown = c.freed.unknown || n.held
+		n.uncount()
+		return
+	}
+	m := n.message()
+	if n.less(tag.inMessage(), m) {
+		c.recount(m, func(content *content) { content.remove(content.written(n)) })
+	}
+}
+
+// unlinked counts a message that lost calls.
+func (c *counter) unlinked(m *node) {
+	if c.joiner == nil {
+		c.freed.unknown = true
+		m.uncount()
+		return
+	}
+	c.recount(m, func(content *content) { content.frameChanged = true })
+}
+
+// recount counts a message that was counted before, and notes the difference in what is around it.
+func (c *counter) recount(m *node, change func(*content)) {
+	if !m.counted {
+		return
+	}
+	before := m.tokens
+	if m.content == nil {
+		m.content = newContent(c.joiner, m)
+	} else {
+		change(m.content)
+	}
+	m.tokens = m.content.tokens()
+	if m.gone == 0 {
+		m.parent.less(before-m.tokens, nil)
+	}
+}
+
+// message gives the message that the node is or stands in, nil where it stands in none.
+func (n *node) message() *node {
+	for ; n != nil; n = n.parent {
+		if n.laid.kind == message {
+			return n
+		}
+	}
+	return nil
+}
+
+// less takes tokens off the counts that the node is part of, up to top, which is not one of them. Pruning may go on in
+// what has gone, and then nothing around that gets smaller.
+func (n *node) less(tokens int, top *node) (attached bool) {
+	for ; n != top; n = n.parent {
+		if n.counted {
+			n.tokens -= tokens
+		}
+		if n.gone != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// uncount forgets the counts that the node is part of.
+func (n *node) uncount() {
+	for ; n != nil; n = n.parent {
+		n.counted = false
+	}
+}
+
+// freed says by how much a tree may have got smaller.
+type freed struct {
+	most    int     // tokens by which the tree got smaller at the most
+	unknown bool    // more than text went, so only a count can tell
+	scale   float64 // by how much a token that a piece counts by itself may change the count
+}
+
+// add notes that a piece of so many tokens went. In a message its neighbours meet, which changes the count by more or
+// less than the piece's own; by how much, no tokenizer promises. Half as much again and 8 more is far beyond what is seen
+// where messages count about as much as their pieces; where they count more, so may each piece.
+func (f *freed) add(tokens int) { f.most += int(f.scale*float64(tokens)) + 8 }
+
+// enough tells that a tree of so many tokens may fit a limit by now.
+func (f *freed) enough(count, limit int) bool { return f.unknown || count-f.most <= limit }
+
+// scaleOf is the scale for a tree of so many tokens.
+func scaleOf(n *node, count int) float64 {
+	pieces := 0
+	n.walk(latest, func(n *node) {
+		if n.laid.leaf() {
+			pieces += n.ownTokens()
+		}
+	})
+	return max(1.5, 2*float64(count)/float64(max(1, pieces))-1)
+}
+
+// free notes how much smaller the tree gets.
+func (c *counter) free(n *node) {
+	n.walk(latest, func(n *node) {
+		switch {
+		case n.laid.kind == text:
+			c.freed.add(n.ownTokens())
+		case n.laid.kind != container: // a part may count otherwise in its message than by itself
+			c.freed.unknown = true
+		case n.laid.more().tag != nil:
+			c.freed.add(n.laid.rare.tag.inMessage())
+		}
+	})
+}

@@ -1,0 +1,47 @@
+package render_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/openai"
+)
+
+// checkCounts prunes a random prompt to nothing with counts that add up.
+func checkCounts(t *testing.T, seed uint64) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 3))
+	v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(2) == 0}
+	layout, err := render.Lay(t.Context(), newGrower(seed, v).prompt(), render.Options{Budget: 1000, Tokenizer: joiners(t)[r.IntN(2)]})
+	require.NoError(t, err)
+	require.Empty(t, render.CheckCounts(layout), "seed %d", seed)
+}
+
+func joiners(t *testing.T) []sizing.Tokenizer {
+	t.Helper()
+	var list []sizing.Tokenizer
+	for _, name := range []string{"cl100k_base", "o200k_base"} {
+		counter, err := openai.New(name)
+		require.NoError(t, err)
+		list = append(list, counter)
+	}
+	return list
+}
+
+func TestCountsStayExactWhilePiecesGo(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(trees) {
+		checkCounts(t, seed)
+	}
+}
+
+func FuzzCounts(f *testing.F) {
+	for seed := range uint64(10) {
+		f.Add(seed)
+	}
+	f.Fuzz(checkCounts)
+}
