@@ -46,14 +46,6 @@ func classOf(r rune) class {
 	return class(classTable[blocks+block*classBlock+int(r%classBlock)])
 }
 
-// ascii is the classes of the bytes that are a character by themselves; the others are of none.
-var ascii = func() (classes [256]class) {
-	for b := range rune(utf8.RuneSelf) {
-		classes[b] = classOf(b)
-	}
-	return classes
-}()
-
 // The splitters cut texts into words as the regular expressions of OpenAI's tiktoken do, each quoted where it is followed.
 // Every function gives the end of the word that starts at i.
 
@@ -90,6 +82,14 @@ func run(s string, i int, set class) int {
 //	\s+(?!\S)
 //	\s+
 func cl100k(s string, i int) int {
+	if end := cl100kASCII(s, i); end > 0 {
+		return end
+	}
+	return cl100kWide(s, i)
+}
+
+// cl100kWide is cl100k for any text.
+func cl100kWide(s string, i int) int {
 	if end := i + contraction(s, i); end > i {
 		return end
 	}
@@ -122,6 +122,14 @@ func cl100k(s string, i int) int {
 //	\s+(?!\S)
 //	\s+
 func o200k(s string, i int) int {
+	if end := o200kASCII(s, i); end > 0 {
+		return end
+	}
+	return o200kWide(s, i)
+}
+
+// o200kWide is o200k for any text.
+func o200kWide(s string, i int) int {
 	c, n := at(s, i)
 	if c&(newline|number) == 0 {
 		start := i
