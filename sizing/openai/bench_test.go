@@ -2,98 +2,192 @@ package openai
 
 import (
 	"encoding/base64"
-	"go/build"
+	"encoding/json"
+	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// goSource is some megabytes of Go: the standard library's net/http.
-func goSource(b *testing.B) string {
-	b.Helper()
-	files, err := filepath.Glob(filepath.Join(build.Default.GOROOT, "src", "net", "http", "*.go"))
-	require.NoError(b, err)
-	var all strings.Builder
-	for _, file := range files {
-		source, err := os.ReadFile(file)
-		require.NoError(b, err)
-		all.Write(source)
+// recorded is a real session that lies beside the repository, in shared/, where there is one.
+const recorded = "../../../shared/sessions/pi-before-compaction.jsonl"
+
+// sessionTexts are the texts of the recorded session, as a model is sent them: of each message the texts, the thinking,
+// the arguments of tool calls and the output of commands.
+func sessionTexts(t testing.TB) []string {
+	t.Helper()
+	file, err := os.Open(recorded)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("the recorded session is not here:", recorded)
 	}
-	if all.Len() == 0 {
-		b.Skip("there is no Go source here")
+	require.NoError(t, err)
+	defer file.Close()
+	var texts []string
+	for d := json.NewDecoder(file); d.More(); {
+		var entry struct {
+			Message struct {
+				Content []struct {
+					Text, Thinking string
+					Arguments      json.RawMessage
+				}
+				Output string
+			}
+		}
+		require.NoError(t, d.Decode(&entry))
+		m := entry.Message
+		for _, part := range m.Content {
+			texts = append(texts, part.Text, part.Thinking, string(part.Arguments))
+		}
+		texts = append(texts, m.Output)
 	}
-	return all.String()
+	return texts
 }
 
-// Cold is a counter's first look at a text, warm what it remembers, and words a new text of words it has met.
+func sessionText(t testing.TB) string {
+	t.Helper()
+	return strings.Join(sessionTexts(t), "\n")
+}
+
+// Cold is a counter's first look at a text, words a new text of words it has met, and warm a text that it has met.
+// Parallel is words in as many goroutines as there are processors, each its own text.
 func BenchmarkCountText(b *testing.B) {
-	source := goSource(b)
-	for _, name := range encodings {
+	text := sessionText(b)
+	for _, name := range []string{"o200k_base", "cl100k_base"} {
 		c := newTestCounter(b, name)
 		run := func(state string, count func()) {
 			b.Run(name+"/"+state, func(b *testing.B) {
-				b.SetBytes(int64(len(source)))
+				b.SetBytes(int64(len(text)))
 				b.ReportAllocs()
 				for b.Loop() {
 					count()
 				}
 			})
 		}
-		run("cold", func() { c.words = newWordMemo(); c.count(source) })
-		run("words", func() { c.count(source) })
-		run("warm", func() { c.CountText(source) })
-	}
-}
-
-func BenchmarkCountTextByTiktoken(b *testing.B) {
-	source := goSource(b)
-	for _, name := range encodings {
-		o := oracle(b, name)
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(source)))
-			for b.Loop() {
-				o.EncodeOrdinary(source)
-			}
+		run("cold", func() { c.Forget(); c.count(text) })
+		run("words", func() { c.count(text) })
+		b.Run(name+"/parallel", func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					c.count(text)
+				}
+			})
 		})
+		run("warm", func() { c.CountText(text) })
+		run("tiktoken-go", func() { oracle(b, name).EncodeOrdinary(text) })
 	}
 }
 
 func BenchmarkCountShortText(b *testing.B) {
-	c := newTestCounter(b, "o200k_base")
-	b.ReportAllocs()
-	for b.Loop() {
-		c.CountText("How many Go files are there?")
+	for _, name := range []string{"o200k_base", "cl100k_base"} {
+		c := newTestCounter(b, name)
+		for _, text := range []string{"\n", "quick", ", the", "x += 1", " reticulated", "How many Go files are there?"} {
+			b.Run(name+"/"+text, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					c.CountText(text)
+				}
+			})
+		}
 	}
 }
 
-// A text without a break is the worst case: one word of a megabyte.
-func BenchmarkCountMegabyte(b *testing.B) {
+// A step of an agent renders its whole conversation again: that is looked up and not counted.
+func BenchmarkCountSessionAgain(b *testing.B) {
+	texts := sessionTexts(b)
 	c := newTestCounter(b, "o200k_base")
-	random := make([]byte, 3<<18)
-	r := rand.NewChaCha8([32]byte{1})
-	r.Read(random)
-	for name, text := range map[string]string{
-		"one letter": strings.Repeat("a", 1<<20),
-		"base64":     base64.StdEncoding.EncodeToString(random),
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				c.count(text)
+	size := 0
+	for i, text := range texts {
+		if size += len(text); size > 800_000 {
+			texts = texts[:i]
+			break
+		}
+	}
+	b.Run("one", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			for _, text := range texts {
+				c.CountText(text)
+			}
+		}
+	})
+	b.Run("parallel", func(b *testing.B) {
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				for _, text := range texts {
+					c.CountText(text)
+				}
 			}
 		})
+	})
+}
+
+// megabytes are the texts that a counter may be slow on: hardly a word in them ends, or hardly one is known.
+var megabytes = map[string]func(size int) string{
+	"one letter": func(size int) string { return strings.Repeat("a", size) },
+	"spaces":     func(size int) string { return strings.Repeat(" ", size) },
+	"newlines":   func(size int) string { return strings.Repeat("\n", size) },
+	"base64":     func(size int) string { return base64.StdEncoding.EncodeToString(randomBytes(size / 4 * 3)) },
+	"Chinese": func(size int) string {
+		return randomRunes(size/3, func(r *rand.Rand) rune { return 0x4e00 + r.Int32N(0x5000) })
+	},
+	"emoji": func(size int) string {
+		return randomRunes(size/4, func(r *rand.Rand) rune { return 0x1f300 + r.Int32N(0x300) })
+	},
+	"random letters": func(size int) string {
+		return randomRunes(size, func(r *rand.Rand) rune { return 'a' + r.Int32N(26) })
+	},
+	"random bytes":  func(size int) string { return string(randomBytes(size)) },
+	"dashes broken": func(size int) string { return strings.Repeat(strings.Repeat("-", 65)+"!", size/66) },
+	"two letters":   func(size int) string { return strings.Repeat("ab", size/2) },
+}
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	r := rand.NewChaCha8([32]byte{1})
+	r.Read(b)
+	return b
+}
+
+func randomRunes(n int, of func(*rand.Rand) rune) string {
+	var b strings.Builder
+	r := rand.New(rand.NewPCG(17, 18))
+	for range n {
+		b.WriteRune(of(r))
+	}
+	return b.String()
+}
+
+func BenchmarkCountMegabyte(b *testing.B) {
+	for _, name := range []string{"o200k_base", "cl100k_base"} {
+		c := newTestCounter(b, name)
+		for kind, text := range megabytes {
+			for _, size := range []struct {
+				name  string
+				bytes int
+			}{{"1MB", 1_000_000}, {"2MB", 2_000_000}} {
+				text := text(size.bytes)
+				b.Run(name+"/"+kind+"/"+size.name, func(b *testing.B) {
+					b.SetBytes(int64(len(text)))
+					for b.Loop() {
+						c.count(text)
+					}
+				})
+			}
+		}
 	}
 }
 
 func BenchmarkLoad(b *testing.B) {
-	for _, name := range encodings {
+	for name, table := range tables {
 		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
 			for b.Loop() {
-				_, err := load(name, newSplitter().o200k, newSplitter().o200kCut)
+				_, err := newVocab(table)
 				require.NoError(b, err)
 			}
 		})

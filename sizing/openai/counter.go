@@ -64,24 +64,26 @@ func (c *Counter) count(text string) int {
 	tokens := 0
 	for i := 0; i < len(text); {
 		end := c.encoding.next(text, i)
-		tokens += c.countWord(text[i:end])
+		tokens += c.countWord(text, i, end)
 		i = end
 	}
 	return tokens
 }
 
-func (c *Counter) countWord(word string) int {
-	ranks := c.encoding.ranks
-	if ranks.of(word) != noRank {
+// countWord is the number of tokens of the word from i to end.
+func (c *Counter) countWord(text string, i, end int) int {
+	vocab := c.encoding.vocab
+	if vocab.find(text, i, end-i) != noToken {
 		return 1
 	}
+	word := text[i:end]
 	if len(word) > maxShortWord {
 		return c.mergeLong(word)
 	}
 	h := c.words.hash(word)
 	n, ok := c.words.get(h, word)
 	if !ok {
-		n = ranks.mergeShort(word)
+		n = vocab.mergeShort(word)
 		c.words.put(h, word, n)
 	}
 	return n
@@ -93,9 +95,12 @@ func (c *Counter) mergeLong(word string) int {
 	if m == nil {
 		m = &merger{}
 	}
-	n := m.mergeLong(c.encoding.ranks, word)
+	n := m.merge(c.encoding.vocab, word)
 	if len(word) <= maxKept {
 		c.mergers.Put(m)
 	}
 	return n
 }
+
+// Forget empties what the counter remembers of texts and words, so that it counts as a new one does.
+func (c *Counter) Forget() { c.words = newWordMemo(); c.texts = newTextMemo() }

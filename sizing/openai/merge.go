@@ -6,167 +6,97 @@ import (
 )
 
 // A word is counted by merging its bytes: of all pairs of neighbours that make a token together, the one of the lowest
-// rank becomes one, the first among equals, until no pair makes a token. mergeShort and mergeLong do the same, one
-// fast on few bytes, the other on many.
+// rank becomes one, the first among equals, until no pair makes a token.
+//
+// That need not be done step by step. Tokens that follow one another are what merging ends with if and only if every two
+// neighbours among them are: merging the bytes of the two ends with the two again. So the tokens are looked for from the
+// left, the longest first, each a neighbour to the one before; where none fits, the one before was wrong and a shorter
+// one takes its place. What bytes up to a place are merged to is one sequence, so no place is tried twice, and time is
+// proportional to length.
 
-// maxShortWord is the length, in bytes, up to which looking through all pairs is faster than keeping them sorted.
-const maxShortWord = 32
-
-// mergeShort is the number of tokens of a word of 1 to maxShortWord bytes.
-func (r *ranks) mergeShort(word string) int {
-	var (
-		starts [maxShortWord + 1]uint8  // where each piece starts, and the end of the last
-		pairs  [maxShortWord + 1]uint32 // the rank of each piece with the one after it
-		n      = len(word)              // the number of pieces
-	)
-	for i := range n {
-		starts[i] = uint8(i)
-		pairs[i] = noRank
-		if i+2 <= n {
-			pairs[i] = r.of(word[i : i+2])
-		}
-	}
-	starts[n] = uint8(n)
-	for {
-		best, at := uint32(noRank), 0
-		for i, rank := range pairs[:n] {
-			if rank < best {
-				best, at = rank, i
-			}
-		}
-		if best == noRank {
-			return n
-		}
-		copy(starts[at+1:n], starts[at+2:n+1])
-		copy(pairs[at+1:n-1], pairs[at+2:n])
-		n--
-		for i := max(at-1, 0); i <= at; i++ {
-			pairs[i] = noRank
-			if i+2 <= n {
-				pairs[i] = r.of(word[starts[i]:starts[i+2]])
-			}
-		}
-	}
-}
-
-// merger holds what mergeLong works on, so that it can be used again. The zero value is ready.
+// merger holds what counting a long word works on, so that it can be used again. The zero value is ready.
 type merger struct {
-	pieces []piece
-	queue  pairQueue
+	tokens []token
+	dead   []uint64
 }
 
-// piece is one piece of a long word, in the list of them.
-type piece struct {
-	before, after int32  // where the pieces around it start; the one after the last would start at the word's end
-	pair          uint32 // the rank of this piece with the one after it
+// maxShortWord is the length, in bytes, of the words that are counted without a merger.
+const maxShortWord = 64
+
+// mergeShort is the number of tokens of 2 to maxShortWord bytes that are no token.
+func (v *vocab) mergeShort(s string) int {
+	var (
+		tokens [maxShortWord]token
+		dead   [maxShortWord/64 + 1]uint64
+	)
+	return v.merge(s, tokens[:0], dead[:])
 }
 
-// mergeLong is the number of tokens of a word of any length, in time n log n.
-func (m *merger) mergeLong(r *ranks, word string) int {
-	n := len(word) // the number of pieces
-	pieces := slices.Grow(m.pieces[:0], n)[:n]
-	queue := slices.Grow(m.queue[:0], 2*n) // it grows by at most one pair a merge
-	m.pieces, m.queue = pieces, queue
-	rank := func(i int32) uint32 {
-		next := pieces[i].after
-		if int(next) >= len(word) {
-			return noRank
-		}
-		return r.of(word[i:pieces[next].after])
-	}
-	for i := range pieces {
-		pieces[i] = piece{before: int32(i - 1), after: int32(i + 1)}
-	}
-	for i := range pieces {
-		pieces[i].pair = rank(int32(i))
-		if pieces[i].pair != noRank {
-			queue = append(queue, newPair(pieces[i].pair, int32(i)))
-		}
-	}
-	queue.sort()
-	update := func(i int32) {
-		pieces[i].pair = rank(i)
-		if pieces[i].pair != noRank {
-			queue.push(newPair(pieces[i].pair, i))
-		}
-	}
-	for len(queue) > 0 {
-		p := queue.pop()
-		i := p.start()
-		if pieces[i].pair != p.rank() {
-			continue // one of the two has been merged with another since
-		}
-		gone := pieces[i].after
-		pieces[gone].pair = noRank
-		after := pieces[gone].after
-		pieces[i].after = after
-		if int(after) < len(word) {
-			pieces[after].before = i
-		}
-		n--
-		update(i)
-		if before := pieces[i].before; before >= 0 {
-			update(before)
-		}
-	}
-	return n
+// merge is the number of tokens of 2 or more bytes that are no token.
+func (m *merger) merge(v *vocab, s string) int {
+	m.tokens = slices.Grow(m.tokens[:0], len(s))
+	m.dead = slices.Grow(m.dead[:0], len(s)/64+1)[:len(s)/64+1]
+	clear(m.dead)
+	return v.merge(s, m.tokens, m.dead)
 }
 
-// pair is two neighbours that make a token together: its rank, then where the first starts, so that the lowest is the
-// one to merge next.
-type pair uint64
-
-func newPair(rank uint32, start int32) pair { return pair(rank)<<32 | pair(start) }
-func (p pair) rank() uint32                 { return uint32(p >> 32) }
-func (p pair) start() int32                 { return int32(p & math.MaxInt32) }
-
-// pairQueue is a heap of pairs, the lowest first. It is container/heap without its interface, for speed.
-type pairQueue []pair
-
-func (q pairQueue) sort() {
-	for i := len(q)/2 - 1; i >= 0; i-- {
-		q.down(i)
-	}
-}
-
-func (q *pairQueue) push(p pair) {
-	*q = append(*q, p)
-	h := *q
-	i := len(h) - 1
-	for i > 0 && p < h[(i-1)/2] {
-		h[i] = h[(i-1)/2]
-		i = (i - 1) / 2
-	}
-	h[i] = p
-}
-
-func (q *pairQueue) pop() pair {
-	h := *q
-	first, last := h[0], len(h)-1
-	h[0] = h[last]
-	*q = h[:last]
-	q.down(0)
-	return first
-}
-
-func (q pairQueue) down(i int) {
-	if i >= len(q) {
-		return
-	}
-	p := q[i]
+// merge finds the tokens of a word. There has to be room for len(s) of them, and in dead a bit for each place in s and its end: it
+// is set where the bytes up to there have their tokens, but no token after them leads to the end.
+func (v *vocab) merge(s string, tokens []token, dead []uint64) int {
+	var (
+		at   = 0
+		last = noToken
+		next = v.below(s, 0, len(s)+1)
+	)
 	for {
-		child := 2*i + 1
-		if child >= len(q) {
-			break
+		end := at + next.len()
+		if dead[end/64]>>(end%64)&1 == 0 && (last == noToken || v.apart(s, at, last, next)) {
+			tokens = append(tokens, next)
+			if end == len(s) {
+				return len(tokens)
+			}
+			at, last = end, next
+			next = v.below(s, at, len(s)-at+1)
+			continue
 		}
-		if child+1 < len(q) && q[child+1] < q[child] {
-			child++
+		for next.len() == 1 {
+			dead[at/64] |= 1 << (at % 64)
+			next = last
+			at -= last.len()
+			tokens = tokens[:len(tokens)-1]
+			last = noToken
+			if len(tokens) > 0 {
+				last = tokens[len(tokens)-1]
+			}
 		}
-		if p <= q[child] {
-			break
-		}
-		q[i] = q[child]
-		i = child
+		next = v.below(s, at, next.len())
 	}
-	q[i] = p
+}
+
+// apart tells that merging the bytes of two tokens, which meet at a place in s, ends with the two again. It takes the
+// tokens apart at their seam as they were put together, the last merge first, and looks whether the pieces that lay at
+// the seam then would have been merged before.
+func (v *vocab) apart(s string, at int, left, right token) bool {
+	limit := uint32(math.MaxUint32)
+	for {
+		n := left.len() + right.len()
+		if t := v.find(s, at-left.len(), n); t != noToken && t.rank() < limit {
+			return false
+		}
+		// Among equals the left one is merged first, so the left of two equal tokens is the later to be taken apart.
+		switch {
+		case left.rank() > right.rank():
+			if left.len() == 1 {
+				return true
+			}
+			limit = left.rank()
+			left = v.halves[limit][1]
+		default:
+			if right.len() == 1 {
+				return true
+			}
+			limit = right.rank() + 1
+			right = v.halves[right.rank()][0]
+		}
+	}
 }

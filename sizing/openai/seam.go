@@ -22,9 +22,9 @@ var _ sizing.Joiner = (*Counter)(nil)
 // that is not white space, where a letter, a number or white space follows. No letter may follow a ' there.
 func (c *Counter) SafeCut(before, after rune) bool { return c.encoding.safeCut(before, after) }
 
-func (sp *splitter) cl100kCut(before, after rune) bool {
-	next := sp.class(after)
-	switch sp.class(before) {
+func cl100kCut(before, after rune) bool {
+	next := classOf(after)
+	switch classOf(before) {
 	case lower, upper, caseless:
 		return next&letter == 0
 	case number:
@@ -38,9 +38,9 @@ func (sp *splitter) cl100kCut(before, after rune) bool {
 	}
 }
 
-func (sp *splitter) o200kCut(before, after rune) bool {
-	next := sp.class(after)
-	switch sp.class(before) {
+func o200kCut(before, after rune) bool {
+	next := classOf(after)
+	switch classOf(before) {
 	case lower, upper, caseless:
 		return next&(letter|mark) == 0 && after != '\''
 	case number:
@@ -54,9 +54,9 @@ func (sp *splitter) o200kCut(before, after rune) bool {
 	}
 }
 
-func (sp *splitter) gpt3Cut(before, after rune) bool {
-	next := sp.class(after)
-	switch sp.class(before) {
+func gpt3Cut(before, after rune) bool {
+	next := classOf(after)
+	switch classOf(before) {
 	case lower, upper, caseless:
 		return next&letter == 0
 	case number:

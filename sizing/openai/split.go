@@ -1,7 +1,7 @@
 package openai
 
 import (
-	"sync"
+	_ "embed" // for the table of classes
 	"unicode"
 	"unicode/utf8"
 )
@@ -26,82 +26,50 @@ const (
 	tail   = lower | caseless | mark  // and what it may end with
 )
 
-// splitter cuts texts into words as the regular expressions of OpenAI's tiktoken do, each quoted where it is followed.
-// Every method gives the end of the word that starts at i.
-type splitter struct {
-	classes [0x10000]class // of the characters below U+10000
+//go:generate sh -c "cd internal/classes && npm ci && node generate.mjs"
+
+// classTable is the classes of all characters in two stages: the number of each block of classBlock characters, then the
+// blocks, a byte a character. They are those of Unicode 16, by which OpenAI's own tiktoken splits; internal/classes asks it.
+//
+//go:embed tables/classes.bin
+var classTable string
+
+const classBlock = 128
+
+// classOf is the class of a character. What is none counts as U+FFFD.
+func classOf(r rune) class {
+	if r < 0 || r > unicode.MaxRune {
+		r = unicode.ReplacementChar
+	}
+	const blocks = (unicode.MaxRune + 1) / classBlock
+	block := int(classTable[r/classBlock])
+	return class(classTable[blocks+block*classBlock+int(r%classBlock)])
 }
 
-// newSplitter makes the one splitter there is when it is first asked for.
-var newSplitter = sync.OnceValue(func() *splitter {
-	s := &splitter{}
-	for i := range s.classes {
-		s.classes[i] = symbol
-	}
-	for _, group := range groups {
-		for _, r := range group.table.R16 {
-			for c := int(r.Lo); c <= int(r.Hi); c += int(r.Stride) {
-				s.classes[c] = group.class
-			}
-		}
-	}
-	s.classes['\r'], s.classes['\n'] = newline, newline
-	return s
-})
-
-// groups are the classes as Unicode has them. No character is in two.
-var groups = [...]struct {
-	table *unicode.RangeTable
-	class class
-}{
-	{unicode.Ll, lower}, {unicode.Lu, upper}, {unicode.Lt, upper}, {unicode.Lm, caseless}, {unicode.Lo, caseless},
-	{unicode.M, mark}, {unicode.N, number}, {unicode.White_Space, space},
-}
+// The splitters cut texts into words as the regular expressions of OpenAI's tiktoken do, each quoted where it is followed.
+// Every function gives the end of the word that starts at i.
 
 // at is the class of the character at i and its length in bytes; no class at the end of the text.
-func (sp *splitter) at(s string, i int) (class, int) {
+func at(s string, i int) (class, int) {
 	if i >= len(s) {
 		return 0, 0
 	}
-	if c := s[i]; c < utf8.RuneSelf {
-		return sp.classes[c], 1
+	if c := ascii[s[i]]; c != 0 {
+		return c, 1
 	}
-	return sp.wide(s, i)
-}
-
-func (sp *splitter) wide(s string, i int) (class, int) {
 	r, n := utf8.DecodeRuneInString(s[i:])
-	return sp.class(r), n
-}
-
-// class is the class of a character. What is none counts as U+FFFD.
-func (sp *splitter) class(r rune) class {
-	if uint32(r) < uint32(len(sp.classes)) {
-		return sp.classes[r]
-	}
-	for _, group := range groups {
-		if unicode.Is(group.table, r) {
-			return group.class
-		}
-	}
-	return symbol
+	return classOf(r), n
 }
 
 // run is the end of the characters from i on that are of these classes.
-func (sp *splitter) run(s string, i int, set class) int {
-	for i < len(s) {
-		c, n := class(0), 1
-		if b := s[i]; b < utf8.RuneSelf {
-			c = sp.classes[b]
-		} else {
-			c, n = sp.wide(s, i)
-		}
+func run(s string, i int, set class) int {
+	for {
+		c, n := at(s, i)
 		if c&set == 0 {
-			break
+			return i
 		}
 		i += n
 	}
-	return i
 }
 
 // cl100k follows
@@ -113,27 +81,35 @@ func (sp *splitter) run(s string, i int, set class) int {
 //	\s*[\r\n]+
 //	\s+(?!\S)
 //	\s+
-func (sp *splitter) cl100k(s string, i int) int {
+func cl100k(s string, i int) int {
+	if end := cl100kASCII(s, i); end > 0 {
+		return end
+	}
+	return cl100kWide(s, i)
+}
+
+// cl100kWide is cl100k for any text.
+func cl100kWide(s string, i int) int {
 	if end := i + contraction(s, i); end > i {
 		return end
 	}
-	c, n := sp.at(s, i)
+	c, n := at(s, i)
 	start := i
 	if c&(space|rest) != 0 {
 		start += n
 	}
 	if c&(newline|number) == 0 {
-		if end := sp.run(s, start, letter); end > start {
+		if end := run(s, start, letter); end > start {
 			return end
 		}
 	}
 	if c == number {
-		return sp.threeNumbers(s, i)
+		return threeNumbers(s, i)
 	}
-	if end := sp.symbols(s, i); end > i {
-		return sp.run(s, end, newline)
+	if end := symbols(s, i); end > i {
+		return run(s, end, newline)
 	}
-	return sp.lines(s, i)
+	return lines(s, i)
 }
 
 // o200k follows
@@ -145,14 +121,22 @@ func (sp *splitter) cl100k(s string, i int) int {
 //	\s*[\r\n]+
 //	\s+(?!\S)
 //	\s+
-func (sp *splitter) o200k(s string, i int) int {
-	c, n := sp.at(s, i)
+func o200k(s string, i int) int {
+	if end := o200kASCII(s, i); end > 0 {
+		return end
+	}
+	return o200kWide(s, i)
+}
+
+// o200kWide is o200k for any text.
+func o200kWide(s string, i int) int {
+	c, n := at(s, i)
 	if c&(newline|number) == 0 {
 		start := i
 		if c&(space|rest) != 0 {
 			start += n
 		}
-		end, whole := sp.cased(s, start)
+		end, whole := cased(s, start)
 		if c == mark && !whole {
 			end = i + n // the mark is no prefix then but a word, by the first line
 		}
@@ -161,25 +145,25 @@ func (sp *splitter) o200k(s string, i int) int {
 		}
 	}
 	if c == number {
-		return sp.threeNumbers(s, i)
+		return threeNumbers(s, i)
 	}
-	if end := sp.symbols(s, i); end > i {
+	if end := symbols(s, i); end > i {
 		for end < len(s) && (s[end] == '\r' || s[end] == '\n' || s[end] == '/') {
 			end++
 		}
 		return end
 	}
-	return sp.lines(s, i)
+	return lines(s, i)
 }
 
 // cased is the end of the letters from i on that the first line of o200k matches, and true; else of those that the
 // second line matches, and false. It is i where there are none.
-func (sp *splitter) cased(s string, i int) (end int, whole bool) {
+func cased(s string, i int) (end int, whole bool) {
 	lastTail := i // the end of the last character that may end a word, among those that may start one
 	for end = i; ; {
-		c, n := sp.at(s, end)
+		c, n := at(s, end)
 		if c == lower {
-			return sp.run(s, end, tail), true
+			return run(s, end, tail), true
 		}
 		if c&head == 0 {
 			break
@@ -203,7 +187,7 @@ func (sp *splitter) cased(s string, i int) (end int, whole bool) {
 //	 ?[^\s\p{L}\p{N}]+
 //	\s+(?!\S)
 //	\s+
-func (sp *splitter) gpt3(s string, i int) int {
+func gpt3(s string, i int) int {
 	if n := contraction(s, i); n > 0 && lowerCase(s[i:i+n]) {
 		return i + n
 	}
@@ -212,11 +196,11 @@ func (sp *splitter) gpt3(s string, i int) int {
 		start++
 	}
 	for _, set := range [...]class{letter, number, rest} {
-		if end := sp.run(s, start, set); end > start {
+		if end := run(s, start, set); end > start {
 			return end
 		}
 	}
-	end := sp.run(s, i, white)
+	end := run(s, i, white)
 	if _, last := utf8.DecodeLastRuneInString(s[i:end]); end < len(s) && end-last > i {
 		end -= last
 	}
@@ -249,9 +233,9 @@ func lowerCase(contraction string) bool {
 }
 
 // threeNumbers is \p{N}{1,3}, of which the first is there.
-func (sp *splitter) threeNumbers(s string, i int) int {
+func threeNumbers(s string, i int) int {
 	for range 3 {
-		c, n := sp.at(s, i)
+		c, n := at(s, i)
 		if c != number {
 			break
 		}
@@ -261,12 +245,12 @@ func (sp *splitter) threeNumbers(s string, i int) int {
 }
 
 // symbols is ` ?[^\s\p{L}\p{N}]+`, or i where that does not match.
-func (sp *splitter) symbols(s string, i int) int {
+func symbols(s string, i int) int {
 	start := i
 	if s[i] == ' ' {
 		start++
 	}
-	if end := sp.run(s, start, rest); end > start {
+	if end := run(s, start, rest); end > start {
 		return end
 	}
 	return i
@@ -274,10 +258,10 @@ func (sp *splitter) symbols(s string, i int) int {
 
 // lines is \s*[\r\n]+, else \s+(?!\S), else \s+: white space up to its last line break; else all of it but the last
 // character, which goes to what follows; else that one.
-func (sp *splitter) lines(s string, i int) int {
+func lines(s string, i int) int {
 	end, last, line := i, i, i
 	for {
-		c, n := sp.at(s, end)
+		c, n := at(s, end)
 		if c&white == 0 {
 			break
 		}
