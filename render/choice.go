@@ -21,8 +21,9 @@ type choice struct {
 // candidate is something that may go next, and its rank.
 type candidate struct {
 	priority int
-	within   int   // the lowest priority of its own children
+	within   int   // the lowest priority of its own children, where another candidate has its priority
 	place    int32 // in the document
+	tied     bool  // another has
 	node     *node
 }
 
@@ -48,7 +49,7 @@ type holder struct {
 // lowestChild chooses among a node's children, by rules 1 to 4, 6 and 7.
 func (p *pruner) lowestChild(n *node) *node {
 	if n.choice == nil {
-		n.choice = p.children(n)
+		n.working().choice = p.children(n)
 	}
 	c := n.choice
 	c.admit(n)
@@ -61,9 +62,11 @@ func (p *pruner) lowestChild(n *node) *node {
 			c.pop()
 			continue
 		}
-		if within := next.node.lowestWithin(); within != next.within {
-			c.rise(within)
-			continue
+		if next.tied {
+			if within := next.node.lowestWithin(); within != next.within {
+				c.rise(within)
+				continue
+			}
 		}
 		return next.node
 	}
@@ -72,7 +75,7 @@ func (p *pruner) lowestChild(n *node) *node {
 // lowestPiece chooses by rule 5.
 func (p *pruner) lowestPiece(n *node) *node {
 	if n.choice == nil {
-		n.choice = p.pieces(n)
+		n.working().choice = p.pieces(n)
 	}
 	for {
 		next := n.choice.peek()
@@ -106,18 +109,40 @@ func (p *pruner) children(n *node) *choice {
 			case child.passes():
 				gather(child)
 			default:
-				c.all = append(c.all, candidate{child.priority, child.lowestWithin(), int32(len(c.all)), child})
+				c.all = append(c.all, candidate{priority: child.priority, place: int32(len(c.all)), node: child})
 			}
 		}
 	}
 	gather(n)
 	if len(c.holders) == 0 {
 		c.sorted, c.all = c.all, nil
-	} else {
-		c.sorted = slices.Clone(c.all[c.holders[len(c.holders)-1].from:])
+		sortCandidates(c.sorted)
+		return c
 	}
+	for i := range c.all {
+		c.all[i].tied, c.all[i].within = true, c.all[i].node.lowestWithin()
+	}
+	c.sorted = slices.Clone(c.all[c.holders[len(c.holders)-1].from:])
 	slices.SortFunc(c.sorted, compareCandidates)
 	return c
+}
+
+// sortCandidates puts the next one first. Only those of one priority are looked into.
+func sortCandidates(list []candidate) {
+	slices.SortFunc(list, compareCandidates)
+	for from := 0; from < len(list); {
+		to := from + 1
+		for to < len(list) && list[to].priority == list[from].priority {
+			to++
+		}
+		if tied := list[from:to]; len(tied) > 1 {
+			for i := range tied {
+				tied[i].tied, tied[i].within = true, tied[i].node.lowestWithin()
+			}
+			slices.SortFunc(tied, compareCandidates)
+		}
+		from = to
+	}
 }
 
 // pieces are the candidates by rule 5.
@@ -220,7 +245,7 @@ func (n *node) lowestWithin() int {
 		return n.children[0].priority
 	}
 	if n.ranks == nil {
-		n.ranks = &ranks{lowest: unset}
+		n.working().ranks = &ranks{lowest: unset}
 		for i := range n.children {
 			if c := &n.children[i]; c.gone == 0 {
 				n.ranks.meet(c.priority)
@@ -254,7 +279,7 @@ func (r *ranks) lose(n, child *node) {
 				r.sorted = append(r.sorted, int32(i))
 			}
 		}
-		slices.SortStableFunc(r.sorted, func(a, b int32) int { return cmp.Compare(n.children[a].priority, n.children[b].priority) })
+		slices.SortFunc(r.sorted, func(a, b int32) int { return cmp.Compare(n.children[a].priority, n.children[b].priority) })
 	}
 	for len(r.sorted) > 0 {
 		c := &n.children[r.sorted[0]]

@@ -35,7 +35,8 @@ type span struct{ from, to int32 }
 // run is the texts between two parts.
 type run struct {
 	texts int   // that are there
-	part  int32 // the atom that ends it, 0 for the last
+	end   int32 // the atom of the part that ends it, 0 for the last
+	part  chat.Part
 }
 
 // atomKind says what an atom does.
@@ -49,7 +50,8 @@ const (
 	atomLeave          // the end of an element
 )
 
-// atom is a step in putting a message together.
+// atom is a step in putting a message together. Lengths and counts are of 32 bits: there are many atoms, and a message of
+// 2 GB is not sent.
 type atom struct {
 	kind     atomKind
 	breaks   lineBreak
@@ -64,14 +66,13 @@ type atom struct {
 	run           int32
 
 	text   string
-	part   chat.Part
-	tokens int // of the text by itself
-	seam   int // tokens that the seams from the one before it on add, up to the next cut
+	tokens int32 // of the text by itself
+	seam   int32 // tokens that the seams from the one before it on add, up to the next cut
 
 	// The text up to its first safe cut and from its last one, in bytes, and what they count. Without a cut both are the
 	// whole text.
-	head, tail             int
-	headTokens, tailTokens int
+	head, tail             int32
+	headTokens, tailTokens int32
 }
 
 // cuts says where a seam can be cut.
@@ -107,10 +108,13 @@ func newContent(joiner sizing.Joiner, m *node) *content {
 
 // list makes atoms of what is in the message. It gives up where the ends of elements matter and are not listed.
 func (t *content) list(m *node) (done bool) {
+	if t.atoms == nil {
+		t.atoms, t.runs = make([]atom, 0, 1+m.atomCount()), make([]run, 0, 1)
+	}
 	t.atoms, t.runs = append(t.atoms[:0], atom{}), append(t.runs[:0], run{})
 	var add func(n *node) bool
 	addText := func(kind atomKind, s string, breaks lineBreak, tokens int) {
-		t.atoms = append(t.atoms, atom{kind: kind, text: s, breaks: breaks, tokens: tokens, run: int32(len(t.runs) - 1)})
+		t.atoms = append(t.atoms, atom{kind: kind, text: s, breaks: breaks, tokens: int32(tokens), run: int32(len(t.runs) - 1)})
 		t.runs[len(t.runs)-1].texts++
 	}
 	add = func(n *node) bool {
@@ -127,8 +131,9 @@ func (t *content) list(m *node) (done bool) {
 				}
 				addText(atomText, c.laid.text, c.laid.breaks, c.laid.tokens)
 			case part, breakpoint:
-				t.runs[len(t.runs)-1].part = int32(len(t.atoms))
-				t.atoms = append(t.atoms, atom{kind: atomPart, part: c.laid.part, run: int32(len(t.runs) - 1)})
+				last := &t.runs[len(t.runs)-1]
+				last.end, last.part = int32(len(t.atoms)), c.laid.part
+				t.atoms = append(t.atoms, atom{kind: atomPart})
 				t.runs = append(t.runs, run{})
 			default:
 				tag := c.laid.more().tag
@@ -155,6 +160,21 @@ func (t *content) list(m *node) (done bool) {
 		return true
 	}
 	return add(m)
+}
+
+// atomCount is the number of pieces in n.
+func (n *node) atomCount() int {
+	total := 0
+	for i := range n.children {
+		switch c := &n.children[i]; {
+		case c.gone != 0:
+		case c.laid.leaf():
+			total++
+		default:
+			total += c.atomCount()
+		}
+	}
+	return total
 }
 
 // tokens of the message.
@@ -184,15 +204,15 @@ func (t *content) skeleton() chat.Parts {
 	open := false
 	for _, r := range t.runs {
 		open = open || r.texts > 0
-		ends := r.part == 0 || t.atoms[r.part].there
+		ends := r.end == 0 || t.atoms[r.end].there
 		if open && ends {
 			parts, open = append(parts, chat.Text("")), false
 		}
-		if r.part != 0 && ends {
-			if _, mark := t.atoms[r.part].part.(chat.CacheBreakpoint); mark {
-				parts = addBreakpoint(parts, t.atoms[r.part].part)
+		if r.end != 0 && ends {
+			if _, mark := r.part.(chat.CacheBreakpoint); mark {
+				parts = addBreakpoint(parts, r.part)
 			} else {
-				parts = append(parts, t.atoms[r.part].part)
+				parts = append(parts, r.part)
 			}
 		}
 	}
@@ -223,7 +243,7 @@ func (t *content) remove(s span) {
 		a.there = false
 		switch {
 		case a.isText():
-			t.text -= a.tokens + a.seam
+			t.text -= int(a.tokens + a.seam)
 			r := &t.runs[a.run]
 			r.texts--
 			t.frameChanged = t.frameChanged || r.texts == 0
@@ -314,7 +334,7 @@ func (t *content) count() {
 	t.text = 0
 	last := int32(0)
 	for i := t.textAt(t.atoms[0].after, forward); i != 0; i = t.textAt(t.atoms[i].after, forward) {
-		t.text += t.atoms[i].tokens
+		t.text += int(t.atoms[i].tokens)
 		t.atoms[i].seam = 0
 		last = i
 	}
@@ -368,7 +388,7 @@ func (t *content) weigh(from, to int32) {
 			if len(b) != 1 || b[0] != '\n' {
 				n = t.joiner.CountText(string(b))
 			}
-			t.atoms[first].seam = n - apart
+			t.atoms[first].seam = int32(n - apart)
 			t.text += n - apart
 		}
 		first, apart, before, b = 0, 0, 0, b[:0]
@@ -381,14 +401,14 @@ func (t *content) weigh(from, to int32) {
 		if a := &t.atoms[before]; before != 0 {
 			t.measure(a)
 			b = append(b, a.text[a.tail:]...)
-			apart = a.tailTokens
+			apart = int(a.tailTokens)
 		}
 	}
 	for i := from; i != to; {
 		previous := i
 		i = t.textAt(t.atoms[i].after, forward)
 		a := &t.atoms[i]
-		t.text -= a.seam
+		t.text -= int(a.seam)
 		a.seam = 0
 		a.cuts = t.cutsAt(previous, a)
 		if a.cuts&(cutHard|cutBefore) != 0 || !a.newLine && a.cuts&cutAfter != 0 {
@@ -408,12 +428,12 @@ func (t *content) weigh(from, to int32) {
 			before = i
 		case t.measure(a):
 			b = append(b, a.text[:a.head]...)
-			apart += a.headTokens
+			apart += int(a.headTokens)
 			end()
 			before = i
 		default:
 			b = append(b, a.text...)
-			apart += a.tokens
+			apart += int(a.tokens)
 		}
 	}
 	end()
@@ -444,10 +464,12 @@ func (t *content) cutsAt(previous int32, a *atom) (found cuts) {
 func (t *content) measure(a *atom) (cut bool) {
 	if !a.measured {
 		a.measured = true
-		if a.head, a.tail, a.cut = sizing.Ends(t.joiner, a.text); a.cut {
-			a.headTokens, a.tailTokens = t.joiner.CountText(a.text[:a.head]), t.joiner.CountText(a.text[a.tail:])
+		head, tail, cut := sizing.Ends(t.joiner, a.text)
+		if a.cut = cut; cut {
+			a.head, a.headTokens = int32(head), int32(t.joiner.CountText(a.text[:head]))
+			a.tail, a.tailTokens = int32(tail), int32(t.joiner.CountText(a.text[tail:]))
 		} else {
-			a.head, a.tailTokens = len(a.text), a.tokens
+			a.head, a.headTokens, a.tailTokens = int32(len(a.text)), a.tokens, a.tokens
 		}
 	}
 	return a.cut

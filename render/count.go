@@ -57,7 +57,7 @@ func (c *counter) countMessage(n *node) int {
 		tokens, _ := c.joiner.CountFrame(n.frame(oneText))
 		return tokens + only.laid.tokens
 	}
-	n.content = newContent(c.joiner, n)
+	n.working().content = newContent(c.joiner, n)
 	return n.content.tokens()
 }
 
@@ -161,7 +161,7 @@ func (c *counter) recount(m *node, change func(*content)) {
 	}
 	before := m.tokens
 	if m.content == nil {
-		m.content = newContent(c.joiner, m)
+		m.working().content = newContent(c.joiner, m)
 	} else {
 		change(m.content)
 	}

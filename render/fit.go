@@ -21,12 +21,12 @@ type fitting struct {
 	size        int32           // nodes there have been
 	cited       []elements.Reference
 
-	// Of the whole prompt's pruning: the step before it, the count after each step since, the least count up to there, and
-	// where nothing more was to be found.
-	base  step
-	least []int
-	after []int
-	stuck *node
+	// Of the whole prompt's pruning: the step before it, and the count before it; the least count up to each step since, the
+	// last count, and where nothing more was to be found.
+	base        step
+	least       []int
+	whole, last int
+	stuck       *node
 }
 
 // newFitting makes a fresh tree to prune from a layout.
@@ -120,9 +120,8 @@ func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 	if err := r.keepLimits(ctx, budget); err != nil {
 		return nil, err
 	}
-	r.base = r.now
-	r.after = append(r.after, r.count(r.root))
-	r.least = append(r.least, r.after[0])
+	r.base, r.whole = r.now, r.count(r.root)
+	r.least, r.last = append(r.least, r.whole), r.whole
 	if l.runs == nil || len(l.runs) == most {
 		l.runs = map[int]*fitting{}
 	}
@@ -132,7 +131,7 @@ func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 
 // fitShared looks up, or finds out, how far the whole prompt's pruning must go.
 func (r *fitting) fitShared(ctx context.Context, budget int) (*Result, error) {
-	target := r.layout.opts.target(budget, r.after[0])
+	target := r.layout.opts.target(budget, r.whole)
 	i := sort.Search(len(r.least), func(i int) bool { return r.least[i] <= target })
 	for i == len(r.least) && r.stuck == nil {
 		if ctx.Err() != nil {
@@ -141,18 +140,19 @@ func (r *fitting) fitShared(ctx context.Context, budget int) (*Result, error) {
 		if r.stuck = r.removeLowest(r.root); r.stuck != nil {
 			break
 		}
-		n := r.count(r.root)
-		r.after, r.least = append(r.after, n), append(r.least, min(n, r.least[i-1]))
-		if n > target {
+		r.last = r.count(r.root)
+		r.least = append(r.least, min(r.last, r.least[i-1]))
+		if r.last > target {
 			i++
 		}
 	}
-	if i == len(r.least) {
-		if i--; r.after[i] > budget {
-			return nil, r.exceeded(r.root, budget, r.stuck)
-		}
+	if i < len(r.least) { // the first so small, and so its own count
+		return r.result(budget, r.least[i], r.base+step(i)), nil
 	}
-	return r.result(budget, r.after[i], r.base+step(i)), nil
+	if r.last > budget {
+		return nil, r.exceeded(r.root, budget, r.stuck)
+	}
+	return r.result(budget, r.last, r.base+step(i-1)), nil
 }
 
 // fit fits one budget.

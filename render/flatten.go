@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -29,6 +30,7 @@ func flatten(into []item, n elements.Node) []item {
 			into = flatten(into, *n)
 		}
 	case elements.Nodes:
+		into = slices.Grow(into, len(n))
 		for _, member := range n {
 			into = flatten(into, member)
 		}

@@ -26,7 +26,7 @@ type pruner struct {
 // taking is one choice.
 type taking struct {
 	node   *node
-	reason Reason
+	reason cause
 	tokens int // that its pieces counted by themselves
 }
 
@@ -76,10 +76,10 @@ func (p *pruner) removeLowest(n *node) (stuck *node) {
 		case next == nil:
 			return n
 		case next.laid.leaf(), next.left == 0:
-			p.take(next, ReasonPriority)
+			p.take(next, byPriority)
 			return nil
 		case next.laid.kind == container && next.laid.chunk:
-			p.take(next, ReasonChunk)
+			p.take(next, byChunk)
 			return nil
 		}
 		n = next
@@ -87,7 +87,7 @@ func (p *pruner) removeLowest(n *node) (stuck *node) {
 }
 
 // take takes out what was chosen, as a step of its own.
-func (p *pruner) take(n *node, why Reason) {
+func (p *pruner) take(n *node, why cause) {
 	p.now++
 	if p.recording {
 		t := taking{node: n, reason: why}
@@ -102,7 +102,7 @@ func (p *pruner) take(n *node, why Reason) {
 }
 
 // remove takes n out, and with it what it leaves behind without reason to stay (rules 8 and 9).
-func (p *pruner) remove(n *node, why Reason) {
+func (p *pruner) remove(n *node, why cause) {
 	parent := n.parent
 	if parent == nil || n.gone != 0 {
 		return
@@ -121,7 +121,7 @@ func (p *pruner) remove(n *node, why Reason) {
 	}
 	p.removeGroups(n)
 	if parent.empty() && !parent.held { // what is held keeps its white space
-		p.remove(parent, ReasonEmptied)
+		p.remove(parent, byEmptiness)
 	}
 }
 
@@ -230,7 +230,7 @@ func (p *pruner) removeGroups(gone *node) {
 			continue
 		}
 		if g := m.node.laid.more().group; g != nil && groups[g] {
-			p.remove(m.node, ReasonGroup)
+			p.remove(m.node, byGroup)
 		} else {
 			p.unlink(m.node, groups)
 		}
@@ -248,14 +248,14 @@ func (p *pruner) unlink(n *node, groups map[*elements.Group]bool) {
 			continue
 		}
 		if n.unlinked == nil {
-			n.unlinked = make([]unlinked, len(calls))
+			n.working().unlinked = make([]unlinked, len(calls))
 		}
-		n.unlinked[i] = unlinked{p.now, drop{ReasonGroup, p.limit}}
+		n.unlinked[i] = unlinked{p.now, drop{byGroup, p.limit}}
 		n.calling--
 	}
 	p.unlinked(n)
 	p.hollowed(n)
 	if n.empty() && !n.held {
-		p.remove(n, ReasonEmptied)
+		p.remove(n, byEmptiness)
 	}
 }

@@ -119,8 +119,8 @@ type Layout struct {
 	opts     Options
 
 	mu     sync.Mutex
-	alone  bool         // fits cannot share a run
-	limits []int        // of the tree, once there is a run
+	alone  bool             // fits cannot share a run
+	limits []int            // of the tree, once there is a run
 	runs   map[int]*fitting // that fits share, by how many limits they keep
 }
 

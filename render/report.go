@@ -139,7 +139,7 @@ func report(root *node, at step) Report {
 		add := func(kind PieceKind, tokens int, gone bool, why drop) {
 			p := Piece{Path: path, Kind: kind, Priority: n.laid.priority, Tokens: tokens, Required: n.locked}
 			if gone {
-				p.Dropped, p.Limit = why.reason, why.limit.path()
+				p.Dropped, p.Limit = reasons[why.reason], why.limit.path()
 			} else {
 				p.Restored = n.restored
 			}

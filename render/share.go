@@ -15,6 +15,9 @@ type flexGroup struct {
 
 // flexGroups sorts siblings into groups: those without FlexGrow first, then each value from high to low.
 func flexGroups(todo []task) []flexGroup {
+	if !slices.ContainsFunc(todo, func(t task) bool { return t.props.FlexGrow != todo[0].props.FlexGrow }) {
+		return []flexGroup{{tasks: todo}}
+	}
 	sorted := slices.Clone(todo)
 	slices.SortStableFunc(sorted, func(a, b task) int { return flexOrder(a) - flexOrder(b) })
 	var groups []flexGroup
@@ -62,21 +65,18 @@ func (g flexGroup) shares(r *room) []int {
 	for _, t := range g.tasks {
 		sum += basis(t)
 	}
-	limits := make([]int, len(g.tasks))
+	shares := make([]int, len(g.tasks)) // at first the limits
 	limited := 0
 	for i, t := range g.tasks {
 		limit, ok := t.node.(elements.TokenLimit)
 		if ok && share(left, basis(t), sum) >= limit.Max {
-			limits[i] = limit.Max
+			shares[i] = limit.Max
 			limited += limit.Max
 			sum -= basis(t)
 		}
 	}
-	shares := make([]int, len(g.tasks))
 	for i, t := range g.tasks {
-		if limits[i] > 0 {
-			shares[i] = limits[i]
-		} else {
+		if shares[i] <= 0 {
 			shares[i] = share(left-limited, basis(t), sum)
 		}
 	}

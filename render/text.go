@@ -31,13 +31,18 @@ func (l *layouter) textChunk(e *laid, c elements.TextChunk, at place, r *room) e
 	if err := checkBreak(c); err != nil {
 		return fail(err)
 	}
-	piece := &laid{kind: text, up: e, priority: e.priority, breaks: breakAlways}
+	only := &struct { // most are one plain text
+		piece    laid
+		children [1]*laid
+	}{piece: laid{kind: text, up: e, priority: e.priority, breaks: breakAlways}}
+	piece := &only.piece
 	next := breaks(c)
-	if len(c.Children) == 1 && next == nil && !at.escape { // most are one plain text
+	if len(c.Children) == 1 && next == nil && !at.escape {
 		if s, ok := c.Children[0].(elements.Text); ok {
 			piece.text, piece.tokens = string(s), l.tokenizer.CountText(string(s))
 			r.used += piece.tokens
-			e.children = []*laid{piece}
+			only.children[0] = piece
+			e.children = only.children[:]
 			return nil
 		}
 	}

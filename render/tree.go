@@ -17,7 +17,7 @@ type step int32
 // latest is the tree as it is.
 const latest step = math.MaxInt32
 
-// node is a piece of the tree that is pruned, made from a laid-out one.
+// node is a piece of the tree that is pruned, made from a laid-out one. There are many, so what few of them have is apart.
 type node struct {
 	laid     *laid
 	parent   *node
@@ -32,10 +32,8 @@ type node struct {
 	calling     int32 // tool calls that are there
 	breakpoints int32 // for a message those directly in it, for an element those messages
 	giver       int32 // the first child that may have something to give
-	order       int32 // place in the document
+	order       int32 // place among all nodes
 	atoms       span  // what it is in the content of its message
-
-	unlinked []unlinked // of each tool call it had; nil where none went
 
 	restored bool // put back by backfill
 
@@ -45,16 +43,46 @@ type node struct {
 
 	counted bool // tokens is true
 	tokens  int
-	content *content // of a message that was counted piece by piece
-	choice  *choice  // among what stands in it
-	ranks   *ranks   // the priorities of its children
+	*work
+}
+
+// work is what is worked out for a node when it is asked for.
+type work struct {
+	content  *content   // of a message that was counted piece by piece
+	choice   *choice    // among what stands in it
+	ranks    *ranks     // the priorities of its children
+	unlinked []unlinked // what became of each tool call it had; nil where none went
+}
+
+// idle is the work of a node for which nothing was worked out. It is never written to.
+var idle work
+
+// working gives a node's work to be written to.
+func (n *node) working() *work {
+	if n.work == &idle {
+		n.work = &work{}
+	}
+	return n.work
 }
 
 // drop says why a node went.
 type drop struct {
-	reason Reason
+	reason cause
 	limit  *laid // for which it went; nil for the whole prompt
 }
+
+// cause is a [Reason], short.
+type cause uint8
+
+const (
+	byPriority cause = iota + 1
+	byChunk
+	byGroup
+	byEmptiness
+)
+
+// reasons are the causes in words.
+var reasons = [...]Reason{byPriority: ReasonPriority, byChunk: ReasonChunk, byGroup: ReasonGroup, byEmptiness: ReasonEmptied}
 
 // unlinked tells when and why a tool call went without its message.
 type unlinked struct {
@@ -64,7 +92,7 @@ type unlinked struct {
 
 // newTree makes a tree to prune from a laid-out one.
 func newTree(l *laid) *node {
-	root := &node{}
+	root := &node{work: &idle}
 	b := treeBuilder{nodes: make([]node, count(l)-1)}
 	b.build(root, nil, l)
 	root.settle()
@@ -87,7 +115,7 @@ type treeBuilder struct {
 }
 
 func (b *treeBuilder) build(n, parent *node, l *laid) {
-	*n = node{laid: l, parent: parent, priority: unset, order: b.order}
+	*n = node{laid: l, parent: parent, priority: unset, order: b.order, work: &idle}
 	b.order++
 	switch {
 	case l.priority != nil:
@@ -123,7 +151,10 @@ func (n *node) settle() {
 // resettle does so after something changed in n.
 func (n *node) resettle() {
 	n.left, n.full, n.breakpoints, n.giver = 0, 0, 0, 0
-	n.counted, n.content, n.choice, n.ranks = false, nil, nil, nil
+	n.counted = false
+	if n.work != &idle {
+		n.content, n.choice, n.ranks = nil, nil, nil
+	}
 	n.calling = int32(len(n.laid.more().calls))
 	for _, u := range n.unlinked {
 		if u.gone != 0 {
