@@ -49,6 +49,9 @@ type holder struct {
 // lowestChild chooses among a node's children, by rules 1 to 4, 6 and 7.
 func (p *pruner) lowestChild(n *node) *node {
 	if n.choice == nil {
+		if only, ok := p.only(n); ok {
+			return only
+		}
 		n.working().choice = p.children(n)
 	}
 	c := n.choice
@@ -70,6 +73,17 @@ func (p *pruner) lowestChild(n *node) *node {
 		}
 		return next.node
 	}
+}
+
+// only gives the one piece of an element that never had another.
+func (p *pruner) only(n *node) (only *node, ok bool) {
+	if len(n.children) != 1 || !n.children[0].laid.leaf() {
+		return nil, false
+	}
+	if only = &n.children[0]; only.gone != 0 || only.laid.kind == breakpoint || p.held && !only.gives() {
+		return nil, true
+	}
+	return only, true
 }
 
 // lowestPiece chooses by rule 5.

@@ -33,7 +33,7 @@ type fitting struct {
 func newFitting(l *Layout) *fitting {
 	r := &fitting{layout: l, live: map[*laid]*node{}}
 	r.root, r.size = newTree(l.tree), int32(count(l.tree))
-	r.tokenizer, r.removing = l.layouter.tokenizer, map[*elements.Group]bool{}
+	r.tokenizer = l.layouter.tokenizer
 	r.joiner, _ = r.tokenizer.(sizing.Joiner)
 	r.look(r.root)
 	if len(r.live) > 0 {
@@ -55,7 +55,7 @@ func (r *fitting) look(root *node) {
 		}
 		required = required || n.laid.required
 		more := n.laid.more()
-		r.grouped = r.grouped || more.group != nil
+		r.grouped = r.grouped || n.laid.group != nil
 		if more.limit > 0 || more.expand != nil {
 			r.live[n.laid] = n
 		}

@@ -41,6 +41,7 @@ type laid struct {
 	name     string // of the element; "" for text and parts that are none
 	up       *laid  // the element around it; nil for the root
 	priority *int
+	group    *elements.Group
 	children []*laid
 
 	// Text and parts.
@@ -58,7 +59,6 @@ type rare struct {
 	order []*laid // the children that are elements, in the order in which they were laid out, where it is not theirs
 
 	// Containers.
-	group     *elements.Group
 	limit     int // of a TokenLimit, else 0
 	tag       *tag
 	expand    *elements.Expandable

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/promptree-go/promptree/elements"
@@ -87,7 +88,7 @@ func (l *layouter) element(ctx context.Context, e *laid, n elements.Node, props 
 		e.ifEmpty = true
 	case elements.KeepWith:
 		if n.Group != nil {
-			e.set().group = n.Group
+			e.group = n.Group
 		}
 	case elements.TokenLimit:
 		if n.Max < 1 {
@@ -149,7 +150,8 @@ func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node
 	if len(items) == 0 {
 		return nil
 	}
-	var todo []task
+	var one [1]task
+	todo := one[:0]
 	e.children = make([]*laid, 0, len(items))
 	for i, it := range items {
 		handled, err := l.leaf(e, it, at, r)
@@ -169,8 +171,8 @@ func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node
 		if t.props, err = it.props(); err != nil {
 			return &ElementError{Path: e.path() + " > " + t.name, Err: err}
 		}
-		if todo == nil {
-			todo = make([]task, 0, len(items)-i)
+		if len(todo) == 1 && cap(todo) == 1 {
+			todo = append(make([]task, 0, len(items)-i+1), todo...)
 		}
 		todo = append(todo, t)
 		e.children = append(e.children, nil)
@@ -316,26 +318,17 @@ func plainCalls(calls []elements.ToolCall) []chat.ToolCall {
 
 // groups lays out siblings, flex group by flex group.
 func (l *layouter) groups(ctx context.Context, e *laid, todo []task, at place, r *room) error {
-	groups := flexGroups(todo)
-	var order []*laid
-	for _, g := range groups {
-		shares := g.shares(r)
-		slab := make([]laid, len(g.tasks))
-		for i, t := range g.tasks {
-			slab[i].up, slab[i].name, slab[i].nth = e, t.name, t.nth
-		}
-		if err := l.group(ctx, g.tasks, slab, shares, at, r); err != nil {
+	if oneGroup(todo) {
+		return l.group(ctx, e, flexGroup{tasks: todo}, at, r)
+	}
+	more := e.set()
+	for _, g := range flexGroups(todo) {
+		if err := l.group(ctx, e, g, at, r); err != nil {
 			return err
 		}
-		for i, t := range g.tasks {
-			e.children[t.slot] = &slab[i]
-			if len(groups) > 1 {
-				order = append(order, &slab[i])
-			}
+		for _, t := range g.tasks {
+			more.order = append(more.order, e.children[t.slot])
 		}
-	}
-	if order != nil {
-		e.set().order = order
 	}
 	return nil
 }
@@ -343,22 +336,24 @@ func (l *layouter) groups(ctx context.Context, e *laid, todo []task, at place, r
 // group lays out the elements of one flex group: elements of the caller's own types side by side where there are
 // several, everything else in order. What comes back is as if one had run after the other: the error is that of the
 // first element that failed, and those after it are cancelled.
-func (l *layouter) group(ctx context.Context, tasks []task, slab []laid, shares []int, at place, r *room) error {
+func (l *layouter) group(ctx context.Context, e *laid, g flexGroup, at place, r *room) error {
+	at.depth++
+	slab := make([]laid, len(g.tasks))
 	own := 0
-	for _, t := range tasks {
+	for i, t := range g.tasks {
+		slab[i].up, slab[i].name, slab[i].nth = e, t.name, t.nth
+		e.children[t.slot] = &slab[i]
 		if !t.builtin {
 			own++
 		}
 	}
-	at.depth++
-	run := func(ctx context.Context, i int) (consumed int, err error) {
-		return l.element(ctx, &slab[i], tasks[i].node, tasks[i].props, at, shares[i])
-	}
+	var one [1]int
+	shares := g.shares(r, one[:0])
 	if own >= 2 {
-		return l.sideBySide(ctx, tasks, slab, run, r)
+		return l.sideBySide(ctx, slab, slices.Clone(g.tasks), slices.Clone(shares), at, r)
 	}
-	for i := range tasks {
-		consumed, err := run(ctx, i)
+	for i, t := range g.tasks {
+		consumed, err := l.element(ctx, &slab[i], t.node, t.props, at, shares[i])
 		if err != nil {
 			return err
 		}
@@ -368,7 +363,7 @@ func (l *layouter) group(ctx context.Context, tasks []task, slab []laid, shares 
 }
 
 // sideBySide runs the caller's own elements in goroutines, and waits for all of them.
-func (l *layouter) sideBySide(ctx context.Context, tasks []task, slab []laid, run func(context.Context, int) (int, error), r *room) error {
+func (l *layouter) sideBySide(ctx context.Context, slab []laid, tasks []task, shares []int, at place, r *room) error {
 	type outcome struct {
 		consumed int
 		err      error
@@ -382,7 +377,7 @@ func (l *layouter) sideBySide(ctx context.Context, tasks []task, slab []laid, ru
 		defer cancels[i]()
 	}
 	do := func(i int) (ok bool) {
-		consumed, err := run(contexts[i], i)
+		consumed, err := l.element(contexts[i], &slab[i], tasks[i].node, tasks[i].props, at, shares[i])
 		results[i] = outcome{consumed, err, true}
 		if err != nil {
 			for _, cancel := range cancels[i+1:] {

@@ -162,14 +162,14 @@ func (n *naive) without(chosen *laid) *bare {
 		n.tree.walk(func(b *bare) {
 			if gone[b.laid] {
 				b.walk(func(b *bare) {
-					if b.laid.more().group != nil && !groups[b.laid.more().group] {
-						groups[b.laid.more().group], again = true, true
+					if b.laid.group != nil && !groups[b.laid.group] {
+						groups[b.laid.group], again = true, true
 					}
 				})
 			}
 		})
 		n.tree.walk(func(b *bare) {
-			if b.laid.more().group != nil && groups[b.laid.more().group] {
+			if b.laid.group != nil && groups[b.laid.group] {
 				leave(b)
 			}
 		})
@@ -207,11 +207,11 @@ func (n *naive) require() {
 		before = len(n.required) + len(n.calling) + len(whole)
 		n.tree.walk(func(b *bare) {
 			chunk := b.chunk && !b.pass && n.holdsRequired(b)
-			if b.laid.required || chunk || b.laid.more().group != nil && whole[b.laid.more().group] {
+			if b.laid.required || chunk || b.laid.group != nil && whole[b.laid.group] {
 				b.walk(func(b *bare) { n.required[b.laid] = true })
 			}
-			if b.laid.more().group != nil && n.holdsRequired(b) {
-				whole[b.laid.more().group] = true
+			if b.laid.group != nil && n.holdsRequired(b) {
+				whole[b.laid.group] = true
 			}
 			for _, call := range b.calls {
 				switch {

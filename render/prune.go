@@ -12,11 +12,12 @@ type pruner struct {
 	counter
 	ctx         context.Context
 	root        *node
-	breakpoints bool                         // there are cache breakpoints in the tree
-	grouped     bool                         // there are groups
-	held        bool                         // something is required
-	groups      map[*elements.Group]*members // found when the first of a group goes
-	removing    map[*elements.Group]bool
+	breakpoints bool                       // there are cache breakpoints in the tree
+	grouped     bool                       // there are groups
+	held        bool                       // something is required
+	groups      map[*elements.Group]*group // found when the first piece goes
+	going       []*group                   // that are being taken out
+	level       int                        // of groups taking groups along
 	now         step
 	limit       *laid // for which pieces go; nil for the whole prompt
 	recording   bool
@@ -152,8 +153,12 @@ func (p *pruner) hollowed(n *node) {
 	}
 }
 
-// members are the elements of a group and the messages that make calls linked to it, in the order in which they go.
-type members struct{ list []member }
+// group is the elements of a group and the messages that make calls linked to it, in the order in which they go.
+type group struct {
+	members []member
+	size    int
+	level   int // of removeGroups at which it is being taken out; 0 while it is not
+}
 
 type member struct {
 	node  *node
@@ -163,36 +168,49 @@ type member struct {
 // findGroups lists the members of all groups. What goes in a group can take neighbours along, so the order in which its
 // members go matters; it is prompt-tsx's, from the last to the first, what holds others before them.
 func (p *pruner) findGroups() {
-	p.groups = map[*elements.Group]*members{}
+	p.groups = map[*elements.Group]*group{}
+	total := 0
+	p.visitMembers(func(key *elements.Group, _ member) {
+		g := p.groups[key]
+		if g == nil {
+			g = &group{}
+			p.groups[key] = g
+		}
+		g.size++
+		total++
+	})
+	all := make([]member, total)
+	p.visitMembers(func(key *elements.Group, m member) {
+		g := p.groups[key]
+		if g.members == nil {
+			g.members, all = all[:0:g.size], all[g.size:]
+		}
+		g.members = append(g.members, m)
+	})
+}
+
+// visitMembers calls f for each group of each element, and for each call that is linked to one.
+func (p *pruner) visitMembers(f func(*elements.Group, member)) {
 	visit := 0
-	add := func(g *elements.Group, n *node) {
-		m := p.groups[g]
-		if m == nil {
-			m = &members{}
-			p.groups[g] = m
-		}
-		if last := len(m.list) - 1; last < 0 || m.list[last].node != n {
-			m.list = append(m.list, member{n, visit})
-		}
-	}
-	var find func(n *node)
-	find = func(n *node) {
+	var walk func(n *node)
+	walk = func(n *node) {
 		visit++
-		if g := n.laid.more().group; g != nil {
-			add(g, n)
+		more := n.laid.more()
+		if n.laid.group != nil {
+			f(n.laid.group, member{n, visit})
 		}
-		for _, c := range n.laid.more().calls {
+		for _, c := range more.calls {
 			if c.KeepWith != nil {
-				add(c.KeepWith, n)
+				f(c.KeepWith, member{n, visit})
 			}
 		}
 		for i := range slices.Backward(n.children) {
 			if c := &n.children[i]; c.gone == 0 {
-				find(c)
+				walk(c)
 			}
 		}
 	}
-	find(p.root)
+	walk(p.root)
 }
 
 // removeGroups takes out the groups of which an element stood in what went.
@@ -200,51 +218,68 @@ func (p *pruner) removeGroups(gone *node) {
 	if !p.grouped {
 		return
 	}
-	var groups map[*elements.Group]bool
-	gone.walk(latest, func(n *node) {
-		if g := n.laid.more().group; g != nil && !p.removing[g] {
-			if groups == nil {
-				groups = map[*elements.Group]bool{}
-			}
-			groups[g] = true
-		}
-	})
-	if groups == nil || !gone.parent.attached() {
-		return
-	}
 	if p.groups == nil {
 		p.findGroups()
 	}
-	var all []member
-	for g := range groups {
-		p.removing[g] = true
-		if m := p.groups[g]; m != nil {
-			all = append(all, m.list...)
+	from := len(p.going)
+	p.level++
+	defer func() { p.level-- }()
+	p.collectGroups(gone)
+	groups := p.going[from:]
+	switch len(groups) {
+	case 0:
+		return
+	case 1:
+		p.removeMembers(groups[0].members)
+	default:
+		var all []member
+		for _, g := range groups {
+			all = append(all, g.members...)
 		}
-	}
-	if len(groups) > 1 {
 		slices.SortStableFunc(all, func(a, b member) int { return a.visit - b.visit })
+		p.removeMembers(all)
 	}
-	for _, m := range all {
-		if !m.node.attached() {
-			continue
-		}
-		if g := m.node.laid.more().group; g != nil && groups[g] {
-			p.remove(m.node, byGroup)
-		} else {
-			p.unlink(m.node, groups)
+	for _, g := range groups {
+		g.level = 0
+	}
+	p.going = p.going[:from]
+}
+
+// collectGroups notes the groups of which an element stands in n and which are not being taken out yet.
+func (p *pruner) collectGroups(n *node) {
+	if key := n.laid.group; key != nil {
+		if g := p.groups[key]; g != nil && g.level == 0 {
+			g.level = p.level
+			p.going = append(p.going, g)
 		}
 	}
-	for g := range groups {
-		delete(p.removing, g)
+	for i := range n.children {
+		if c := &n.children[i]; c.gone == 0 && !c.laid.leaf() {
+			p.collectGroups(c)
+		}
 	}
 }
 
-// unlink takes the tool calls of these groups out of a message.
-func (p *pruner) unlink(n *node, groups map[*elements.Group]bool) {
-	calls := n.laid.more().calls
+// removeMembers takes out members of the groups of this level.
+func (p *pruner) removeMembers(members []member) {
+	level := p.level
+	for _, m := range members {
+		if !m.node.attached() {
+			continue
+		}
+		if key := m.node.laid.group; key != nil && p.groups[key].level == level {
+			p.remove(m.node, byGroup)
+		} else {
+			p.unlink(m.node, level)
+		}
+	}
+}
+
+// unlink takes the tool calls of the groups of a level out of a message.
+func (p *pruner) unlink(n *node, level int) {
+	calls, before := n.laid.more().calls, n.calling
 	for i, c := range calls {
-		if c.KeepWith == nil || !groups[c.KeepWith] || n.unlinked != nil && n.unlinked[i].gone != 0 {
+		if c.KeepWith == nil || p.groups[c.KeepWith].level != level || n.unlinked != nil && n.unlinked[i].gone != 0 {
 			continue
 		}
 		if n.unlinked == nil {
@@ -252,6 +287,9 @@ func (p *pruner) unlink(n *node, groups map[*elements.Group]bool) {
 		}
 		n.unlinked[i] = unlinked{p.now, drop{byGroup, p.limit}}
 		n.calling--
+	}
+	if n.calling == before {
+		return
 	}
 	p.unlinked(n)
 	p.hollowed(n)

@@ -13,11 +13,18 @@ type flexGroup struct {
 	later []elements.Reserve // what the groups after it reserve
 }
 
+// oneGroup tells that all siblings are of one FlexGrow value.
+func oneGroup(todo []task) bool {
+	for i := range todo {
+		if todo[i].props.FlexGrow != todo[0].props.FlexGrow {
+			return false
+		}
+	}
+	return true
+}
+
 // flexGroups sorts siblings into groups: those without FlexGrow first, then each value from high to low.
 func flexGroups(todo []task) []flexGroup {
-	if !slices.ContainsFunc(todo, func(t task) bool { return t.props.FlexGrow != todo[0].props.FlexGrow }) {
-		return []flexGroup{{tasks: todo}}
-	}
 	sorted := slices.Clone(todo)
 	slices.SortStableFunc(sorted, func(a, b task) int { return flexOrder(a) - flexOrder(b) })
 	var groups []flexGroup
@@ -43,13 +50,13 @@ func flexOrder(t task) int {
 	return -t.props.FlexGrow
 }
 
-// shares divides what is left in r among the group's elements.
+// shares appends to shares what each of the group's elements gets of what is left in r.
 //
 //   - Room that later groups reserve is set aside first; every fraction is one of the same remainder.
 //   - An element's share is floor(left × (basis / sum of the bases)), the division first, in float64.
 //   - A TokenLimit whose limit is not above its share takes its limit instead and leaves the sharing, in document order,
 //     each one making the sum of the bases smaller for the next. What the others then share may be negative.
-func (g flexGroup) shares(r *room) []int {
+func (g flexGroup) shares(r *room, shares []int) []int {
 	left := r.left()
 	reserved := 0
 	for _, reserve := range g.later {
@@ -62,12 +69,13 @@ func (g flexGroup) shares(r *room) []int {
 	left = (&room{budget: r.budget, used: r.used + reserved}).left()
 
 	sum := 0.0
-	for _, t := range g.tasks {
-		sum += basis(t)
+	for i := range g.tasks {
+		sum += basis(&g.tasks[i])
 	}
-	shares := make([]int, len(g.tasks)) // at first the limits
+	shares = append(shares, make([]int, len(g.tasks))...) // at first the limits
 	limited := 0
-	for i, t := range g.tasks {
+	for i := range g.tasks {
+		t := &g.tasks[i]
 		limit, ok := t.node.(elements.TokenLimit)
 		if ok && share(left, basis(t), sum) >= limit.Max {
 			shares[i] = limit.Max
@@ -75,15 +83,15 @@ func (g flexGroup) shares(r *room) []int {
 			sum -= basis(t)
 		}
 	}
-	for i, t := range g.tasks {
+	for i := range g.tasks {
 		if shares[i] <= 0 {
-			shares[i] = share(left-limited, basis(t), sum)
+			shares[i] = share(left-limited, basis(&g.tasks[i]), sum)
 		}
 	}
 	return shares
 }
 
-func basis(t task) float64 {
+func basis(t *task) float64 {
 	if t.props.FlexBasis == 0 {
 		return 1
 	}

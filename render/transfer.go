@@ -136,11 +136,11 @@ func (w transferWriter) node(l *laid, name string) (transferNode, error) {
 			n.Flags |= flag
 		}
 	}
-	if more.group != nil {
-		if _, known := w.groups[more.group]; !known {
-			w.groups[more.group] = len(w.groups)
+	if l.group != nil {
+		if _, known := w.groups[l.group]; !known {
+			w.groups[l.group] = len(w.groups)
 		}
-		n.KeepWithID = new(w.groups[more.group])
+		n.KeepWithID = new(w.groups[l.group])
 	}
 	switch e := more.node.(type) {
 	case elements.Image:
@@ -328,7 +328,7 @@ func (r transferReader) piece(n incoming, where string, up *laid, at place, dept
 			if r.groups[*n.KeepWithID] == nil {
 				r.groups[*n.KeepWithID] = &elements.Group{}
 			}
-			e.set().group, e.name = r.groups[*n.KeepWithID], "KeepWith"
+			e.group, e.name = r.groups[*n.KeepWithID], "KeepWith"
 		}
 	default:
 		return nil, &TransferError{Place: where + ".ctor", Err: fmt.Errorf("unknown kind %d", n.Ctor)}
