@@ -77,10 +77,10 @@ func (p *pruner) lowestChild(n *node) *node {
 
 // only gives the one piece of an element that never had another.
 func (p *pruner) only(n *node) (only *node, ok bool) {
-	if len(n.children) != 1 || !n.children[0].laid.leaf() {
+	if len(n.children) != 1 || !n.children[0].leaf() {
 		return nil, false
 	}
-	if only = &n.children[0]; only.gone != 0 || only.laid.kind == breakpoint || p.held && !only.gives() {
+	if only = &n.children[0]; only.gone != 0 || only.kind == breakpoint || p.held && !only.gives() {
 		return nil, true
 	}
 	return only, true
@@ -118,7 +118,7 @@ func (p *pruner) children(n *node) *choice {
 				c.holders = append(c.holders, holder{child, len(c.all)})
 			}
 			switch {
-			case child.laid.kind == breakpoint && watch:
+			case child.kind == breakpoint && watch:
 			case p.held && !child.gives():
 			case child.passes():
 				gather(child)
@@ -163,7 +163,7 @@ func sortCandidates(list []candidate) {
 func (p *pruner) pieces(n *node) *choice {
 	c := &choice{}
 	n.walk(latest, func(n *node) {
-		if n.laid.leaf() && !n.locked {
+		if n.leaf() && !n.locked {
 			c.sorted = append(c.sorted, candidate{priority: n.priority, place: int32(len(c.sorted)), node: n})
 		}
 	})
@@ -251,7 +251,7 @@ type ranks struct {
 // lowestWithin is the tie-breaker of rule 3.
 func (n *node) lowestWithin() int {
 	switch {
-	case n.laid.leaf():
+	case n.leaf():
 		return -1
 	case n.left == 0:
 		return unset
@@ -310,11 +310,11 @@ func (r *ranks) lose(n, child *node) {
 // looksForBreakpoints tells that a choice among n's children passes over what stands before a breakpoint: n is a
 // message, or stands in none.
 func looksForBreakpoints(n *node) bool {
-	if n.laid.kind == message {
+	if n.kind == message {
 		return true
 	}
 	for up := n.parent; up != nil; up = up.parent {
-		if up.laid.kind == message {
+		if up.kind == message {
 			return false
 		}
 	}
@@ -322,16 +322,16 @@ func looksForBreakpoints(n *node) bool {
 }
 
 // holds tells that n is a breakpoint, a message with one directly in it, or holds such a message.
-func (n *node) holds() bool { return n.laid.kind == breakpoint || n.breakpoints > 0 }
+func (n *node) holds() bool { return n.kind == breakpoint || n.breakpoints > 0 }
 
 // gives tells that there is something in n that may go.
 func (n *node) gives() bool {
 	switch {
-	case n.laid.kind == breakpoint:
+	case n.kind == breakpoint:
 		return false
 	case !n.held:
 		return true
-	case n.locked, n.laid.kind == container && n.laid.chunk && !n.passes(), n.left == 0:
+	case n.locked, n.kind == container && n.laid.chunk && !n.passes(), n.left == 0:
 		return false
 	}
 	for ; int(n.giver) < len(n.children); n.giver++ { // what gives nothing any more never will

@@ -124,7 +124,7 @@ func (t *content) list(m *node) (done bool) {
 				continue
 			}
 			from := int32(len(t.atoms))
-			switch c.laid.kind {
+			switch c.kind {
 			case text:
 				if c.laid.breaks == breakFirst && n != m && !t.leaves {
 					return false
@@ -168,7 +168,7 @@ func (n *node) atomCount() int {
 	for i := range n.children {
 		switch c := &n.children[i]; {
 		case c.gone != 0:
-		case c.laid.leaf():
+		case c.leaf():
 			total++
 		default:
 			total += c.atomCount()

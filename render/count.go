@@ -28,11 +28,11 @@ func (c *counter) count(n *node) int {
 	}
 	total := 0
 	switch {
-	case n.laid.leaf():
+	case n.leaf():
 		return n.ownTokens()
-	case n.laid.kind == message && c.joiner != nil:
+	case n.kind == message && c.joiner != nil:
 		total = c.countMessage(n)
-	case n.laid.kind == message:
+	case n.kind == message:
 		total = c.tokenizer.CountMessage(n.chatMessage(latest))
 	default:
 		for i := range n.children {
@@ -73,7 +73,7 @@ func (n *node) onlyText() (only *node, one bool) {
 				break
 			}
 		}
-		if n.laid.kind == text {
+		if n.kind == text {
 			return n, true
 		}
 	}
@@ -109,7 +109,7 @@ func (c *counter) losing(n *node) (tokens int) {
 	switch {
 	case c.joiner == nil:
 		c.free(n)
-	case n.parent.counted && n.parent.laid.kind != message:
+	case n.parent.counted && n.parent.kind != message:
 		return c.count(n)
 	}
 	return 0
@@ -174,7 +174,7 @@ func (c *counter) recount(m *node, change func(*content)) {
 // message gives the message that the node is or stands in, nil where it stands in none.
 func (n *node) message() *node {
 	for ; n != nil; n = n.parent {
-		if n.laid.kind == message {
+		if n.kind == message {
 			return n
 		}
 	}
@@ -221,7 +221,7 @@ func (f *freed) enough(count, limit int) bool { return f.unknown || count-f.most
 func scaleOf(n *node, count int) float64 {
 	pieces := 0
 	n.walk(latest, func(n *node) {
-		if n.laid.leaf() {
+		if n.leaf() {
 			pieces += n.ownTokens()
 		}
 	})
@@ -232,9 +232,9 @@ func scaleOf(n *node, count int) float64 {
 func (c *counter) free(n *node) {
 	n.walk(latest, func(n *node) {
 		switch {
-		case n.laid.kind == text:
+		case n.kind == text:
 			c.freed.add(n.ownTokens())
-		case n.laid.kind != container: // a part may count otherwise in its message than by itself
+		case n.kind != container: // a part may count otherwise in its message than by itself
 			c.freed.unknown = true
 		case n.laid.more().tag != nil:
 			c.freed.add(n.laid.rare.tag.inMessage())

@@ -48,9 +48,9 @@ func (r *fitting) look(root *node) {
 	required := r.held
 	root.walk(latest, func(n *node) {
 		switch {
-		case n.laid.kind == breakpoint:
+		case n.kind == breakpoint:
 			r.breakpoints = true
-		case n.laid.kind == message && n != root && n.parent.message() != nil:
+		case n.kind == message && n != root && n.parent.message() != nil:
 			r.joiner = nil // what is in two messages counts in both
 		}
 		required = required || n.laid.required

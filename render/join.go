@@ -72,7 +72,7 @@ func (j *joiner) children(n *node) {
 		if !c.there(j.at) {
 			continue
 		}
-		switch c.laid.kind {
+		switch c.kind {
 		case text:
 			j.add(c.laid.text, c.laid.breaks)
 		case part:

@@ -99,8 +99,6 @@ func (l *laid) set() *rare {
 	return l.rare
 }
 
-// leaf tells a piece of text, a part or a breakpoint from what holds others.
-func (l *laid) leaf() bool { return l.kind != container && l.kind != message }
 
 // rootPath is the first element of every path.
 const rootPath = "Root"

@@ -273,14 +273,14 @@ func find(b *bare, at *laid, inMessage bool) (*bare, bool) {
 func (n *naive) count(b *bare) int { return (&counter{tokenizer: n.layout.tokenizer}).count(b.fresh()) }
 
 func (b *bare) fresh() *node {
-	n := &node{work: &idle}
+	n := &node{}
 	b.build(n, nil)
 	n.settle()
 	return n
 }
 
 func (b *bare) build(n, parent *node) {
-	*n = node{laid: b.laid, parent: parent, children: make([]node, len(b.kids)), work: &work{}}
+	*n = node{laid: b.laid, kind: b.laid.kind, parent: parent, children: make([]node, len(b.kids)), work: &work{}}
 	for _, c := range b.laid.more().calls {
 		u := unlinked{gone: 1}
 		if slices.ContainsFunc(b.calls, func(left elements.ToolCall) bool { return left.ID == c.ID }) {

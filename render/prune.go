@@ -68,7 +68,7 @@ func (p *pruner) prune(container *node, limit int) (stuck *node) {
 func (p *pruner) removeLowest(n *node) (stuck *node) {
 	for {
 		var next *node
-		if n.laid.kind == container && n.laid.legacy {
+		if n.kind == container && n.laid.legacy {
 			next = p.lowestPiece(n)
 		} else {
 			next = p.lowestChild(n)
@@ -76,10 +76,10 @@ func (p *pruner) removeLowest(n *node) (stuck *node) {
 		switch {
 		case next == nil:
 			return n
-		case next.laid.leaf(), next.left == 0:
+		case next.leaf(), next.left == 0:
 			p.take(next, byPriority)
 			return nil
-		case next.laid.kind == container && next.laid.chunk:
+		case next.kind == container && next.laid.chunk:
 			p.take(next, byChunk)
 			return nil
 		}
@@ -93,7 +93,7 @@ func (p *pruner) take(n *node, why cause) {
 	if p.recording {
 		t := taking{node: n, reason: why}
 		n.walk(latest, func(n *node) {
-			if n.laid.leaf() {
+			if n.leaf() {
 				t.tokens += n.ownTokens()
 			}
 		})
@@ -254,7 +254,7 @@ func (p *pruner) collectGroups(n *node) {
 		}
 	}
 	for i := range n.children {
-		if c := &n.children[i]; c.gone == 0 && !c.laid.leaf() {
+		if c := &n.children[i]; c.gone == 0 && !c.leaf() {
 			p.collectGroups(c)
 		}
 	}

@@ -145,7 +145,7 @@ func report(root *node, at step) Report {
 			}
 			r = append(r, p)
 		}
-		if n.laid.leaf() {
+		if n.leaf() {
 			add(pieceKind(n.laid), n.laid.tokens, gone, why)
 			return
 		}

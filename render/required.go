@@ -36,7 +36,7 @@ func lock(root *node) bool {
 				callers[c.KeepWith] = append(callers[c.KeepWith], n)
 			}
 		}
-		if n.laid.kind == container && n.laid.chunk && !n.laid.pass {
+		if n.kind == container && n.laid.chunk && !n.laid.pass {
 			chunks = append(chunks, n)
 		}
 	})

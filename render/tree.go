@@ -24,6 +24,7 @@ type node struct {
 	children []node // all it had
 	priority int
 
+	kind kind // of what was laid out
 	gone step // at which it was taken out, with what stood in it; 0 while it is there
 	why  drop
 
@@ -92,7 +93,7 @@ type unlinked struct {
 
 // newTree makes a tree to prune from a laid-out one.
 func newTree(l *laid) *node {
-	root := &node{work: &idle}
+	root := &node{}
 	b := treeBuilder{nodes: make([]node, count(l)-1)}
 	b.build(root, nil, l)
 	root.settle()
@@ -115,7 +116,7 @@ type treeBuilder struct {
 }
 
 func (b *treeBuilder) build(n, parent *node, l *laid) {
-	*n = node{laid: l, parent: parent, priority: unset, order: b.order, work: &idle}
+	*n = node{laid: l, kind: l.kind, parent: parent, priority: unset, order: b.order, work: &idle}
 	b.order++
 	switch {
 	case l.priority != nil:
@@ -178,13 +179,16 @@ func (n *node) resettle() {
 // with one in what is around it, but not in another message.
 func (n *node) holdsBreakpoints(parent *node) int32 {
 	switch {
-	case n.laid.kind == breakpoint:
+	case n.kind == breakpoint:
 		return 1
-	case parent.laid.kind == message || n.breakpoints == 0:
+	case parent.kind == message || n.breakpoints == 0:
 		return 0
 	}
 	return 1
 }
+
+// leaf tells a piece of text, a part or a breakpoint from what holds others.
+func (n *node) leaf() bool { return n.kind != container && n.kind != message }
 
 // there tells that the node had not gone by a step, as long as what it stands in had not.
 func (n *node) there(at step) bool { return n.gone == 0 || n.gone > at }
@@ -213,11 +217,11 @@ func (n *node) within(other *node) bool {
 }
 
 // passes tells that the node's children compete in its place.
-func (n *node) passes() bool { return n.laid.kind == container && n.laid.pass && n.left > 0 }
+func (n *node) passes() bool { return n.kind == container && n.laid.pass && n.left > 0 }
 
 // empty tells that only white space is left.
 func (n *node) empty() bool {
-	switch n.laid.kind {
+	switch n.kind {
 	case text:
 		return blank(n.laid.text)
 	case part, breakpoint:
@@ -228,7 +232,7 @@ func (n *node) empty() bool {
 
 // emptyAt tells that only white space was left after a step.
 func (n *node) emptyAt(at step) bool {
-	if at == latest || n.laid.leaf() {
+	if at == latest || n.leaf() {
 		return n.empty()
 	}
 	if len(n.callsAt(at)) > 0 {
@@ -281,13 +285,13 @@ func (n *node) messages(at step) []chat.Message {
 	var collect func(n *node)
 	collect = func(n *node) {
 		switch {
-		case n.laid.kind == container:
+		case n.kind == container:
 			for i := range n.children {
 				if c := &n.children[i]; c.there(at) {
 					collect(c)
 				}
 			}
-		case n.laid.kind == message && !n.emptyAt(at):
+		case n.kind == message && !n.emptyAt(at):
 			list = append(list, n.chatMessage(at))
 		}
 	}
