@@ -89,7 +89,7 @@ func (p *pruner) only(n *node) (only *node, ok bool) {
 // lowestPiece chooses by rule 5.
 func (p *pruner) lowestPiece(n *node) *node {
 	if n.choice == nil {
-		n.working().choice = p.pieces(n)
+		n.working().choice = p.leaves(n)
 	}
 	for {
 		next := n.choice.peek()
@@ -159,8 +159,8 @@ func sortCandidates(list []candidate) {
 	}
 }
 
-// pieces are the candidates by rule 5.
-func (p *pruner) pieces(n *node) *choice {
+// leaves are the candidates by rule 5.
+func (p *pruner) leaves(n *node) *choice {
 	c := &choice{}
 	n.walk(latest, func(n *node) {
 		if n.leaf() && !n.locked {

@@ -24,7 +24,7 @@ type counter struct {
 // inside a message, which no provider would count by itself, is the sum of its pieces.
 func (c *counter) count(n *node) int {
 	if n.counted {
-		return n.tokens
+		return int(n.tokens)
 	}
 	total := 0
 	switch {
@@ -44,7 +44,7 @@ func (c *counter) count(n *node) int {
 			total += tag.inMessage()
 		}
 	}
-	n.tokens, n.counted = total, true
+	n.tokens, n.counted = int32(total), true
 	return total
 }
 
@@ -159,15 +159,15 @@ func (c *counter) recount(m *node, change func(*content)) {
 	if !m.counted {
 		return
 	}
-	before := m.tokens
+	before := int(m.tokens)
 	if m.content == nil {
 		m.working().content = newContent(c.joiner, m)
 	} else {
 		change(m.content)
 	}
-	m.tokens = m.content.tokens()
+	m.tokens = int32(m.content.tokens())
 	if m.gone == 0 {
-		m.parent.less(before-m.tokens, nil)
+		m.parent.less(before-int(m.tokens), nil)
 	}
 }
 
@@ -186,7 +186,7 @@ func (n *node) message() *node {
 func (n *node) less(tokens int, top *node) (attached bool) {
 	for ; n != top; n = n.parent {
 		if n.counted {
-			n.tokens -= tokens
+			n.tokens -= int32(tokens)
 		}
 		if n.gone != 0 {
 			return false

@@ -169,7 +169,7 @@ func (r *fitting) fit(ctx context.Context, budget int) (*Result, error) {
 // keepLimits keeps every limit, from the last met to the first: where tokens are left, expandables are offered them;
 // where there are too many, pieces go. A limit above the whole budget is passed over.
 func (r *fitting) keepLimits(ctx context.Context, budget int) error {
-	for _, l := range slices.Backward(r.limits) {
+	for i, l := range slices.Backward(r.limits) {
 		n, limit := r.live[l], l.rare.limit
 		if limit > budget || n == nil || !n.attached() {
 			continue
@@ -177,12 +177,12 @@ func (r *fitting) keepLimits(ctx context.Context, budget int) error {
 		if err := r.offer(ctx, n, limit); err != nil {
 			return err
 		}
-		r.pruner.limit, r.ctx = l, ctx
+		r.pruner.limit, r.ctx = int32(i)+1, ctx
 		stuck := r.prune(n, limit)
 		if stuck != nil {
 			return r.exceeded(n, limit, stuck)
 		}
-		r.pruner.limit = nil
+		r.pruner.limit = 0
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -239,7 +239,7 @@ func (r *fitting) result(budget, tokens int, at step) *Result {
 	result.report = sync.OnceValue(func() Report {
 		r.layout.mu.Lock()
 		defer r.layout.mu.Unlock()
-		return report(r.root, at)
+		return r.pieces(r.root, at)
 	})
 	return result
 }
@@ -255,11 +255,19 @@ func (r *fitting) offer(ctx context.Context, n *node, limit int) error {
 	return nil
 }
 
+// limitPath is the path of a limit for which pieces went.
+func (r *fitting) limitPath(number int32) string {
+	if number == 0 {
+		return ""
+	}
+	return r.limits[number-1].path()
+}
+
 // exceeded is the error of a container in which nothing more may go.
 func (r *fitting) exceeded(n *node, limit int, stuck *node) error {
 	return &BudgetExceededError{
-		Budget: limit, Needed: r.count(n), Limit: r.pruner.limit.path(), Path: stuck.laid.path(),
-		Largest: largest(n), Metadata: r.metadata(latest), Messages: newTree(r.layout.tree).messages(latest),
+		Budget: limit, Needed: r.count(n), Limit: r.limitPath(r.pruner.limit), Path: stuck.laid.path(),
+		Largest: r.largest(n), Metadata: r.metadata(latest), Messages: newTree(r.layout.tree).messages(latest),
 	}
 }
 
@@ -315,8 +323,8 @@ func inTag(n *node) bool {
 }
 
 // largest gives the five largest pieces in n.
-func largest(n *node) []Piece {
-	pieces := report(n, latest).Kept()
+func (r *fitting) largest(n *node) []Piece {
+	pieces := r.pieces(n, latest).Kept()
 	slices.SortStableFunc(pieces, func(a, b Piece) int { return cmp.Compare(b.Tokens, a.Tokens) })
 	return slices.Clip(pieces[:min(5, len(pieces))])
 }

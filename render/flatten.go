@@ -13,6 +13,7 @@ import (
 type item struct {
 	node     elements.Node
 	priority *int
+	slot     int // its place among the parent's children, once it is known to be an element with its own
 }
 
 // flatten appends the members of lists within lists, in order, without the nil ones.
@@ -140,18 +141,25 @@ func name(n elements.Node) string {
 	return t.Name()
 }
 
+// sharesEvenly tells an element of ours that takes the same part of the budget as every other such.
+func (it item) sharesEvenly() bool {
+	if _, limited := it.node.(elements.TokenLimit); limited || builtinName(it.node) == "" {
+		return false
+	}
+	props, err := it.props()
+	return err == nil && props.FlexGrow == 0 && props.FlexBasis == 0
+}
+
 // task is an element still to be laid out.
 type task struct {
 	node    elements.Node
 	props   elements.Props
-	name    string
-	nth     int32 // among those of its name, from 1; 0 where it is the only one
-	slot    int32 // its index among the parent's children
+	laid    *laid
 	builtin bool
 }
 
 // number gives siblings of one name their numbers.
-func number(todo []task) {
+func number(siblings []laid) {
 	type tally struct {
 		name  string
 		first int // the first of that name
@@ -159,8 +167,8 @@ func number(todo []task) {
 	}
 	var few [8]tally
 	seen, many := few[:0], map[string]int(nil) // many finds a name where there are too many to look through
-	for i := range todo {
-		name, at := todo[i].name, -1
+	for i := range siblings {
+		name, at := siblings[i].name, -1
 		if many != nil {
 			if k, ok := many[name]; ok {
 				at = k
@@ -172,21 +180,21 @@ func number(todo []task) {
 				}
 			}
 		}
-		if at < 0 {
-			if len(seen) == len(few) && many == nil {
-				many = map[string]int{}
-				for k := range seen {
-					many[seen[k].name] = k
-				}
-			}
-			if many != nil {
-				many[name] = len(seen)
-			}
-			seen = append(seen, tally{name: name, first: i, n: 1})
+		if at >= 0 {
+			t := &seen[at]
+			t.n++
+			siblings[t.first].nth, siblings[i].nth = 1, t.n
 			continue
 		}
-		t := &seen[at]
-		t.n++
-		todo[t.first].nth, todo[i].nth = 1, t.n
+		if len(seen) == len(few) && many == nil {
+			many = map[string]int{}
+			for k := range seen {
+				many[seen[k].name] = k
+			}
+		}
+		if many != nil {
+			many[name] = len(seen)
+		}
+		seen = append(seen, tally{name: name, first: i, n: 1})
 	}
 }

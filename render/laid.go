@@ -99,7 +99,6 @@ func (l *laid) set() *rare {
 	return l.rare
 }
 
-
 // rootPath is the first element of every path.
 const rootPath = "Root"
 

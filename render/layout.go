@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
-	"slices"
 	"sync"
 
 	"github.com/promptree-go/promptree/elements"
@@ -150,38 +149,75 @@ func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node
 	if len(items) == 0 {
 		return nil
 	}
-	var one [1]task
-	todo := one[:0]
 	e.children = make([]*laid, 0, len(items))
-	for i, it := range items {
-		handled, err := l.leaf(e, it, at, r)
+	inside, even := 0, true
+	for i := range items {
+		it := &items[i]
+		handled, err := l.leaf(e, *it, at, r)
 		if err != nil {
 			return err
 		}
 		if handled {
+			it.node = nil
 			continue
 		}
-		t := task{node: it.node, name: builtinName(it.node), slot: int32(len(e.children))}
-		if t.builtin = t.name != ""; !t.builtin {
-			if v := reflect.ValueOf(it.node); v.Kind() == reflect.Pointer && v.IsNil() {
-				return &ElementError{Path: e.path(), Err: fmt.Errorf("%w: %T", ErrNilElement, it.node)}
-			}
-			t.name = name(it.node)
-		}
-		if t.props, err = it.props(); err != nil {
-			return &ElementError{Path: e.path() + " > " + t.name, Err: err}
-		}
-		if len(todo) == 1 && cap(todo) == 1 {
-			todo = append(make([]task, 0, len(items)-i+1), todo...)
-		}
-		todo = append(todo, t)
+		it.slot = len(e.children)
 		e.children = append(e.children, nil)
+		inside++
+		even = even && it.sharesEvenly()
 	}
-	if len(todo) == 0 {
+	if inside == 0 {
 		return nil
 	}
-	number(todo)
+	slab := make([]laid, 0, inside)
+	for _, it := range items {
+		if it.node == nil {
+			continue
+		}
+		if v := reflect.ValueOf(it.node); v.Kind() == reflect.Pointer && v.IsNil() {
+			return &ElementError{Path: e.path(), Err: fmt.Errorf("%w: %T", ErrNilElement, it.node)}
+		}
+		slab = append(slab, laid{up: e, name: name(it.node)})
+		e.children[it.slot] = &slab[len(slab)-1]
+	}
+	number(slab)
+	if even {
+		return l.evenly(ctx, e, items, inside, at, r)
+	}
+	todo := make([]task, 0, inside)
+	for _, it := range items {
+		if it.node == nil {
+			continue
+		}
+		t := task{node: it.node, laid: e.children[it.slot], builtin: builtinName(it.node) != ""}
+		var err error
+		if t.props, err = it.props(); err != nil {
+			return &ElementError{Path: t.laid.path(), Err: err}
+		}
+		todo = append(todo, t)
+	}
 	return l.groups(ctx, e, todo, at, r)
+}
+
+// evenly lays out elements of ours that share the budget in equal parts, as most do.
+func (l *layouter) evenly(ctx context.Context, e *laid, items []item, inside int, at place, r *room) error {
+	at.depth++
+	budget := share(r.left(), 1, float64(inside))
+	for _, it := range items {
+		if it.node == nil {
+			continue
+		}
+		props, err := it.props()
+		if err != nil {
+			return &ElementError{Path: e.children[it.slot].path(), Err: err}
+		}
+		consumed, err := l.element(ctx, e.children[it.slot], it.node, props, at, budget)
+		if err != nil {
+			return err
+		}
+		r.used += consumed
+	}
+	return nil
 }
 
 // leaf lays out an item that is not an element with children, if it is one.
@@ -319,15 +355,15 @@ func plainCalls(calls []elements.ToolCall) []chat.ToolCall {
 // groups lays out siblings, flex group by flex group.
 func (l *layouter) groups(ctx context.Context, e *laid, todo []task, at place, r *room) error {
 	if oneGroup(todo) {
-		return l.group(ctx, e, flexGroup{tasks: todo}, at, r)
+		return l.group(ctx, flexGroup{tasks: todo}, at, r)
 	}
 	more := e.set()
 	for _, g := range flexGroups(todo) {
-		if err := l.group(ctx, e, g, at, r); err != nil {
+		if err := l.group(ctx, g, at, r); err != nil {
 			return err
 		}
 		for _, t := range g.tasks {
-			more.order = append(more.order, e.children[t.slot])
+			more.order = append(more.order, t.laid)
 		}
 	}
 	return nil
@@ -336,24 +372,21 @@ func (l *layouter) groups(ctx context.Context, e *laid, todo []task, at place, r
 // group lays out the elements of one flex group: elements of the caller's own types side by side where there are
 // several, everything else in order. What comes back is as if one had run after the other: the error is that of the
 // first element that failed, and those after it are cancelled.
-func (l *layouter) group(ctx context.Context, e *laid, g flexGroup, at place, r *room) error {
+func (l *layouter) group(ctx context.Context, g flexGroup, at place, r *room) error {
 	at.depth++
-	slab := make([]laid, len(g.tasks))
 	own := 0
-	for i, t := range g.tasks {
-		slab[i].up, slab[i].name, slab[i].nth = e, t.name, t.nth
-		e.children[t.slot] = &slab[i]
-		if !t.builtin {
+	for i := range g.tasks {
+		if !g.tasks[i].builtin {
 			own++
 		}
 	}
-	var one [1]int
-	shares := g.shares(r, one[:0])
+	shares := g.shares(r)
 	if own >= 2 {
-		return l.sideBySide(ctx, slab, slices.Clone(g.tasks), slices.Clone(shares), at, r)
+		return l.sideBySide(ctx, g.tasks, shares, at, r)
 	}
-	for i, t := range g.tasks {
-		consumed, err := l.element(ctx, &slab[i], t.node, t.props, at, shares[i])
+	for i := range g.tasks {
+		t := &g.tasks[i]
+		consumed, err := l.element(ctx, t.laid, t.node, t.props, at, shares[i])
 		if err != nil {
 			return err
 		}
@@ -363,7 +396,7 @@ func (l *layouter) group(ctx context.Context, e *laid, g flexGroup, at place, r 
 }
 
 // sideBySide runs the caller's own elements in goroutines, and waits for all of them.
-func (l *layouter) sideBySide(ctx context.Context, slab []laid, tasks []task, shares []int, at place, r *room) error {
+func (l *layouter) sideBySide(ctx context.Context, tasks []task, shares []int, at place, r *room) error {
 	type outcome struct {
 		consumed int
 		err      error
@@ -377,7 +410,8 @@ func (l *layouter) sideBySide(ctx context.Context, slab []laid, tasks []task, sh
 		defer cancels[i]()
 	}
 	do := func(i int) (ok bool) {
-		consumed, err := l.element(contexts[i], &slab[i], tasks[i].node, tasks[i].props, at, shares[i])
+		t := &tasks[i]
+		consumed, err := l.element(contexts[i], t.laid, t.node, t.props, at, shares[i])
 		results[i] = outcome{consumed, err, true}
 		if err != nil {
 			for _, cancel := range cancels[i+1:] {
@@ -387,13 +421,13 @@ func (l *layouter) sideBySide(ctx context.Context, slab []laid, tasks []task, sh
 		return err == nil
 	}
 	var running sync.WaitGroup
-	for i, t := range tasks {
-		if !t.builtin {
+	for i := range tasks {
+		if !tasks[i].builtin {
 			running.Go(func() { do(i) })
 		}
 	}
-	for i, t := range tasks {
-		if t.builtin && !do(i) {
+	for i := range tasks {
+		if tasks[i].builtin && !do(i) {
 			break
 		}
 	}
@@ -403,7 +437,7 @@ func (l *layouter) sideBySide(ctx context.Context, slab []laid, tasks []task, sh
 		case result.err != nil:
 			return result.err
 		case !result.returned: // its goroutine ended in the middle
-			return &ElementError{Path: slab[i].path(), Err: errors.New("Render did not return")}
+			return &ElementError{Path: tasks[i].laid.path(), Err: errors.New("Render did not return")}
 		}
 		r.used += result.consumed
 	}

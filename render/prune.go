@@ -19,7 +19,7 @@ type pruner struct {
 	going       []*group                   // that are being taken out
 	level       int                        // of groups taking groups along
 	now         step
-	limit       *laid // for which pieces go; nil for the whole prompt
+	limit       int32 // the number of the limit for which pieces go; 0 for the whole prompt
 	recording   bool
 	taken       []taking // what was chosen, in order, while recording
 }

@@ -125,8 +125,8 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// report says of each piece of a tree what had become of it after a step.
-func report(root *node, at step) Report {
+// pieces says of each piece of a tree what had become of it after a step.
+func (f *fitting) pieces(root *node, at step) Report {
 	var r Report
 	var walk func(n *node, path string, gone bool, why drop)
 	walk = func(n *node, path string, gone bool, why drop) {
@@ -139,7 +139,7 @@ func report(root *node, at step) Report {
 		add := func(kind PieceKind, tokens int, gone bool, why drop) {
 			p := Piece{Path: path, Kind: kind, Priority: n.laid.priority, Tokens: tokens, Required: n.locked}
 			if gone {
-				p.Dropped, p.Limit = reasons[why.reason], why.limit.path()
+				p.Dropped, p.Limit = reasons[why.reason], f.limitPath(why.limit)
 			} else {
 				p.Restored = n.restored
 			}

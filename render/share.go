@@ -50,13 +50,13 @@ func flexOrder(t task) int {
 	return -t.props.FlexGrow
 }
 
-// shares appends to shares what each of the group's elements gets of what is left in r.
+// shares divides what is left in r among the group's elements.
 //
 //   - Room that later groups reserve is set aside first; every fraction is one of the same remainder.
 //   - An element's share is floor(left × (basis / sum of the bases)), the division first, in float64.
 //   - A TokenLimit whose limit is not above its share takes its limit instead and leaves the sharing, in document order,
 //     each one making the sum of the bases smaller for the next. What the others then share may be negative.
-func (g flexGroup) shares(r *room, shares []int) []int {
+func (g flexGroup) shares(r *room) []int {
 	left := r.left()
 	reserved := 0
 	for _, reserve := range g.later {
@@ -72,7 +72,7 @@ func (g flexGroup) shares(r *room, shares []int) []int {
 	for i := range g.tasks {
 		sum += basis(&g.tasks[i])
 	}
-	shares = append(shares, make([]int, len(g.tasks))...) // at first the limits
+	shares := make([]int, len(g.tasks)) // at first the limits
 	limited := 0
 	for i := range g.tasks {
 		t := &g.tasks[i]

@@ -23,11 +23,20 @@ type node struct {
 	parent   *node
 	children []node // all it had
 	priority int
+	*work
 
-	kind kind // of what was laid out
 	gone step // at which it was taken out, with what stood in it; 0 while it is there
 	why  drop
+	kind kind // of what was laid out
 
+	restored bool // put back by backfill
+	counted  bool // tokens is true
+
+	// Required. A locked node stays as it is; a pinned one stays, though its children may go; held tells that there is
+	// one of either kind in it.
+	locked, pinned, held bool
+
+	tokens      int32
 	left        int32 // children that are there
 	full        int32 // children that are there and hold more than white space
 	calling     int32 // tool calls that are there
@@ -35,16 +44,6 @@ type node struct {
 	giver       int32 // the first child that may have something to give
 	order       int32 // place among all nodes
 	atoms       span  // what it is in the content of its message
-
-	restored bool // put back by backfill
-
-	// Required. A locked node stays as it is; a pinned one stays, though its children may go; held tells that there is
-	// one of either kind in it.
-	locked, pinned, held bool
-
-	counted bool // tokens is true
-	tokens  int
-	*work
 }
 
 // work is what is worked out for a node when it is asked for.
@@ -69,7 +68,7 @@ func (n *node) working() *work {
 // drop says why a node went.
 type drop struct {
 	reason cause
-	limit  *laid // for which it went; nil for the whole prompt
+	limit  int32 // for which it went, its number among the limits, from 1; 0 for the whole prompt
 }
 
 // cause is a [Reason], short.
