@@ -83,7 +83,7 @@ func Example_compaction() {
 	}
 	messages, compactions := 0, 0
 	for _, e := range session.Entries() {
-		switch e.Type {
+		switch e.Type() {
 		case history.TypeMessage:
 			messages++
 		case history.TypeCompaction:

@@ -268,7 +268,7 @@ func object(clipped string) string {
 	line, _ := encodeLine(struct {
 		Clipped string `json:"clipped"`
 	}{clipped})
-	return strings.TrimSuffix(string(line), "\n")
+	return string(line)
 }
 
 // mapStrings rewrites the string values in a JSON object or array and leaves everything else, the order of keys
@@ -330,6 +330,6 @@ func mapValue(dec *json.Decoder, out *bytes.Buffer, f func(string) string) error
 
 func writeJSON[T any](out *bytes.Buffer, v T) error {
 	line, err := encodeLine(v)
-	out.Write(bytes.TrimSuffix(line, []byte("\n")))
+	out.Write(line)
 	return err
 }

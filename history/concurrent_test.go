@@ -85,11 +85,11 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 			require.Equal(t, writers*(3*each+1), s.Len())
 			next := make([]int, writers)
 			for _, e := range s.Entries() {
-				if e.Message.Role != chat.RoleUser {
+				if e.Message().Role != chat.RoleUser {
 					continue
 				}
 				var w, i int
-				_, err := fmt.Sscanf(e.Message.Text(), "%d-%d", &w, &i)
+				_, err := fmt.Sscanf(e.Message().Text(), "%d-%d", &w, &i)
 				require.NoError(t, err)
 				require.Equal(t, next[w], i)
 				next[w]++
@@ -121,7 +121,7 @@ func TestMessagesOfOneAppendStayTogether(t *testing.T) {
 	entries := s.Entries()
 	require.Len(t, entries, 600)
 	for i := 0; i < len(entries); i += 3 {
-		said := []string{entries[i].Message.Text(), entries[i+1].Message.Text(), entries[i+2].Message.Text()}
+		said := []string{entries[i].Message().Text(), entries[i+1].Message().Text(), entries[i+2].Message().Text()}
 		require.Equal(t, strings.Repeat(said[0], 3), strings.Join(said, ""))
 	}
 }

@@ -92,8 +92,8 @@ func TestAcknowledgedEntriesOutliveAKill(t *testing.T) {
 		}
 		require.Greater(t, s.Len(), acknowledged)
 		for n, e := range s.Entries() {
-			if e.Message.Text() != numbered(n) {
-				t.Fatalf("entry %d says %.20q", n, e.Message.Text())
+			if e.Message().Text() != numbered(n) {
+				t.Fatalf("entry %d says %.20q", n, e.Message().Text())
 			}
 		}
 		requireChained(t, s)

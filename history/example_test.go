@@ -91,7 +91,7 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	fmt.Println("it goes on after", session.Entries()[0].Message.Text())
+	fmt.Println("it goes on after", session.Entries()[0].Message().Text())
 	// Output:
 	// a second writer is refused: true
 	// it goes on after Hello.
@@ -128,7 +128,7 @@ func ExampleRead() {
 		log.Fatal(err)
 	}
 	for _, e := range session.Entries() {
-		fmt.Println(e.ID, e.Type)
+		fmt.Println(e.ID, e.Type())
 	}
 	fmt.Println(session.Append(chat.UserMessage("Hello.")))
 	// Output:
@@ -170,9 +170,9 @@ func ExampleSession_View() {
 		log.Fatal(err)
 	}
 	for i, turn := range session.View().Turns {
-		fmt.Printf("turn %d: %s\n", i+1, turn.User.Message.Text())
+		fmt.Printf("turn %d: %s\n", i+1, turn.User.Message().Text())
 		for k, round := range turn.Rounds {
-			fmt.Printf("  round %d: %d calls, %d results\n", k+1, len(round.Assistant.Message.ToolCalls), len(round.Results))
+			fmt.Printf("  round %d: %d calls, %d results\n", k+1, len(round.Assistant.Message().ToolCalls), len(round.Results))
 		}
 	}
 	// Output:
@@ -203,7 +203,7 @@ func ExampleSession_Compact() {
 	view := session.View()
 	fmt.Println(view.Compacted[0].Text())
 	for _, turn := range view.Turns {
-		fmt.Println(turn.User.Message.Text())
+		fmt.Println(turn.User.Message().Text())
 	}
 	fmt.Println(session.Len(), "entries, nothing is lost")
 	// Output:

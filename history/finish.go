@@ -24,7 +24,7 @@ const (
 //   - A call that names no tool was cut off and is left out with its result.
 func (r Round) Messages(limits Limits, s sizing.Sizing) []chat.Message {
 	limits = limits.withDefaults()
-	assistant := r.Assistant.Message
+	assistant := r.Assistant.Message()
 	assistant.Content = sayable(assistant.Content)
 	assistant.ToolCalls = clipCalls(s, assistant.ToolCalls, int(limits.Arguments*float64(s.Window)), limits.Head)
 	if len(assistant.ToolCalls) == 0 && !hasAnswer(assistant.Content) {
@@ -57,7 +57,7 @@ func (r Round) Messages(limits Limits, s sizing.Sizing) []chat.Message {
 // result gives the answer to a call, a note where there is none.
 func (r Round) result(callID string) chat.Message {
 	for _, e := range r.Results {
-		if m := e.Message; m.ToolCallID == callID {
+		if m := e.Message(); m.ToolCallID == callID {
 			if m.Content = sayable(m.Content); !hasAnswer(m.Content) {
 				m.Content = append(chat.Parts{chat.Text(noOutput)}, m.Content...)
 			}
@@ -127,7 +127,7 @@ func clipCalls(t sizing.Tokenizer, calls []chat.ToolCall, limit int, head float6
 
 // Message gives the turn's user message as it is sent, and false where it says nothing.
 func (t Turn) Message() (chat.Message, bool) {
-	m := t.User.Message
+	m := t.User.Message()
 	m.Content = sayable(m.Content)
 	return m, hasAnswer(m.Content)
 }

@@ -60,20 +60,20 @@ type log struct {
 }
 
 // readLog reads all entries of a log. What follows the last whole line is given back as torn.
-func readLog(path string, r io.Reader) (entries []Entry, head header, whole int64, torn []byte, err error) {
+func readLog(path string, r io.Reader) (entries []Entry, head Header, whole int64, torn []byte, err error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	ids := map[string]bool{}
 	for n := 1; ; n++ {
 		raw, readErr := in.ReadBytes('\n')
 		if readErr != nil && !errors.Is(readErr, io.EOF) {
-			return nil, header{}, 0, nil, fmt.Errorf("history: reading %s: %w", path, readErr)
+			return nil, Header{}, 0, nil, fmt.Errorf("history: reading %s: %w", path, readErr)
 		}
 		if len(raw) == 0 {
 			return entries, head, whole, nil, nil
 		}
 		if readErr != nil { // the last line has no end
 			if n == 1 && !tornHeader(raw) {
-				return nil, header{}, 0, nil, &CorruptError{Path: path, Line: 1, Err: errors.New("it is not the header of a session")}
+				return nil, Header{}, 0, nil, &CorruptError{Path: path, Line: 1, Err: errors.New("it is not the header of a session")}
 			}
 			return entries, head, whole, raw, nil
 		}
@@ -92,7 +92,7 @@ func readLog(path string, r io.Reader) (entries []Entry, head header, whole int6
 			if _, peekErr := in.Peek(1); n > 1 && errors.Is(peekErr, io.EOF) && !json.Valid(body) {
 				return entries[:n-2], head, whole, raw, nil // garbage at the very end is a torn write too
 			}
-			return nil, header{}, 0, nil, &CorruptError{Path: path, Line: n, Err: err}
+			return nil, Header{}, 0, nil, &CorruptError{Path: path, Line: n, Err: err}
 		}
 		whole += int64(len(raw))
 	}
@@ -104,31 +104,18 @@ func tornHeader(raw []byte) bool {
 	return bytes.HasPrefix(raw, start) || bytes.HasPrefix(start, raw)
 }
 
-func decodeHeader(body []byte) (header, error) {
-	var h header
-	switch err := json.Unmarshal(body, &h); {
-	case err != nil:
-		return h, fmt.Errorf("it is not the header of a session: %w", err)
-	case h.Type != typeSession:
-		return h, fmt.Errorf(`it is not the header of a session: its type is %q, not "session"`, h.Type)
-	case h.Version != version:
-		return h, fmt.Errorf("the session has format %d, this version reads %d", h.Version, version)
-	}
-	return h, nil
-}
-
 // openLog opens a log for writing, and makes it where there is none.
-func openLog(path string) (l *log, entries []Entry, head header, recovery *Recovery, err error) {
+func openLog(path string) (l *log, entries []Entry, head Header, recovery *Recovery, err error) {
 	path, err = realPath(path)
 	if err != nil {
-		return nil, nil, header{}, nil, fmt.Errorf("history: %w", err)
+		return nil, nil, Header{}, nil, fmt.Errorf("history: %w", err)
 	}
 	l = &log{path: path, lock: flock.New(path + ".lock")}
 	switch ok, err := l.lock.TryLock(); {
 	case err != nil:
-		return nil, nil, header{}, nil, fmt.Errorf("history: locking %s: %w", path, err)
+		return nil, nil, Header{}, nil, fmt.Errorf("history: locking %s: %w", path, err)
 	case !ok:
-		return nil, nil, header{}, nil, fmt.Errorf("%w: %s", ErrLocked, path)
+		return nil, nil, Header{}, nil, fmt.Errorf("%w: %s", ErrLocked, path)
 	}
 	locked := l // a return may have set l to nil
 	defer func() {
@@ -138,12 +125,12 @@ func openLog(path string) (l *log, entries []Entry, head header, recovery *Recov
 	}()
 	l.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, nil, header{}, nil, fmt.Errorf("history: %w", err)
+		return nil, nil, Header{}, nil, fmt.Errorf("history: %w", err)
 	}
 	var torn []byte
 	entries, head, l.size, torn, err = readLog(path, l.file)
 	if err != nil {
-		return nil, nil, header{}, nil, err
+		return nil, nil, Header{}, nil, err
 	}
 	l.lines = len(entries)
 	if l.size > 0 {
@@ -151,7 +138,7 @@ func openLog(path string) (l *log, entries []Entry, head header, recovery *Recov
 	}
 	if len(torn) > 0 {
 		if recovery, err = l.setAside(torn); err != nil {
-			return nil, nil, header{}, nil, err
+			return nil, nil, Header{}, nil, err
 		}
 	}
 	return l, entries, head, recovery, nil

@@ -116,11 +116,11 @@ func TestEntriesAreWhatWasAppended(t *testing.T) {
 	require.NoError(t, s.Compact(summary("so far", "e2")))
 	entries := s.Entries()
 	for i, m := range everything() {
-		require.Equal(t, history.TypeMessage, entries[i].Type)
-		equal(t, m, entries[i].Message)
+		require.Equal(t, history.TypeMessage, entries[i].Type())
+		equal(t, m, entries[i].Message())
 	}
-	require.Equal(t, history.TypeCompaction, entries[5].Type)
-	equal(t, summary("so far", "e2"), entries[5].Compaction)
+	require.Equal(t, history.TypeCompaction, entries[5].Type())
+	equal(t, summary("so far", "e2"), entries[5].Compaction())
 	requireChained(t, s)
 	entries[0] = history.Entry{}
 	require.Equal(t, "e1", s.Entries()[0].ID, "the caller's list is the caller's")
@@ -240,7 +240,7 @@ func requireCorrupt(t testing.TB, err error, path string, line int) {
 }
 
 func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
-	const label = `{"type":"label","id":"e2","parent":"e1","time":"2026-01-02T03:04:05Z","label":"x"}`
+	const label = `{"type":"smell","id":"e2","parent":"e1","time":"2026-01-02T03:04:05Z","smell":"x"}`
 	for _, tt := range []struct {
 		rule  string
 		lines []string
@@ -252,7 +252,7 @@ func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
 		{"garbage in the middle and a torn end", []string{header, "garbage", welcome, "torn"}, 2, "invalid character"},
 		{"an empty line in the middle", []string{header, "", hello, ""}, 2, "unexpected end"},
 		{"an entry without a type", []string{header, `{"id":"e1"}`, welcome, ""}, 2, "no type"},
-		{"an entry without an id", []string{header, `{"type":"label"}`, welcome, ""}, 2, "no id"},
+		{"an entry without an id", []string{header, `{"type":"smell"}`, welcome, ""}, 2, "no id"},
 		{"a message without one", []string{header, `{"type":"message","id":"e1"}`, welcome, ""}, 2, "a message without one"},
 		{"a compaction without one", []string{header, `{"type":"compaction","id":"e1"}`, welcome, ""}, 2, "a compaction without one"},
 		{"a part of an unknown kind", []string{header, strings.Replace(hello, `"type":"text"`, `"type":"smell"`, 1), welcome, ""}, 2, "smell"},
@@ -287,12 +287,12 @@ func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
 }
 
 func TestUnknownEntriesAreKeptAndNotShown(t *testing.T) {
-	const label = `{"type":"label","id":"l-7","parent":"e1","time":"2026-01-02T03:04:05Z","label":{"deep":[1.0]}}`
+	const label = `{"type":"smell","id":"l-7","parent":"e1","time":"2026-01-02T03:04:05Z","smell":{"deep":[1.0]}}`
 	path := file(t, header, hello, label, strings.Replace(welcome, `"parent":"e1"`, `"parent":"l-7"`, 1), "")
 	before := content(t, path)
 	s := opened(t, path)
 	require.Equal(t, "e1: e2()", shape(s.View()))
-	require.Equal(t, history.EntryType("label"), s.Entries()[1].Type)
+	require.Equal(t, history.EntryType("smell"), s.Entries()[1].Type())
 	require.NoError(t, s.Append(chat.UserMessage("on")))
 	require.Equal(t, "e3", s.Entries()[3].ID)
 	require.True(t, strings.HasPrefix(content(t, path), before))

@@ -205,17 +205,17 @@ func naiveShape(entries []history.Entry) string {
 	boundary := 0
 	var compacted []chat.Message
 	for i, e := range entries {
-		if e.Type != history.TypeCompaction {
+		if e.Type() != history.TypeCompaction {
 			continue
 		}
-		compacted, boundary = e.Compaction.Messages, i+1
+		compacted, boundary = e.Compaction().Messages, i+1
 		for k := range entries {
-			if entries[k].ID == e.Compaction.FirstKept {
+			if entries[k].ID == e.Compaction().FirstKept {
 				boundary = k
 			}
 		}
 	}
-	role := func(i int) chat.Role { return entries[i].Message.Role }
+	role := func(i int) chat.Role { return entries[i].Message().Role }
 	starts := []int{-1}
 	for i := range entries {
 		if role(i) == chat.RoleUser {
@@ -243,8 +243,8 @@ func naiveShape(entries []history.Entry) string {
 			rounds++
 			var results []string
 			for k := i + 1; k < len(entries); k++ {
-				if role(k) == chat.RoleTool && slices.ContainsFunc(entries[i].Message.ToolCalls, func(c chat.ToolCall) bool {
-					return c.ID == entries[k].Message.ToolCallID
+				if role(k) == chat.RoleTool && slices.ContainsFunc(entries[i].Message().ToolCalls, func(c chat.ToolCall) bool {
+					return c.ID == entries[k].Message().ToolCallID
 				}) {
 					results = append(results, entries[k].ID)
 				}
@@ -319,8 +319,8 @@ func requireWhatHolds(t testing.TB, seed uint64) {
 	entries := s.session.Entries()
 	require.Len(t, entries, len(s.appended))
 	for i, e := range entries {
-		if e.Type == history.TypeMessage {
-			equal(t, s.appended[i], e.Message)
+		if e.Type() == history.TypeMessage {
+			equal(t, s.appended[i], e.Message())
 		}
 	}
 	view := s.session.View()
@@ -425,10 +425,10 @@ func TestAnySessionOnDisk(t *testing.T) {
 		s, err := history.Open(path)
 		require.NoError(t, err)
 		for _, e := range memory.Entries() {
-			if e.Type == history.TypeCompaction {
-				require.NoError(t, s.Compact(e.Compaction))
+			if e.Type() == history.TypeCompaction {
+				require.NoError(t, s.Compact(e.Compaction()))
 			} else {
-				require.NoError(t, s.Append(e.Message))
+				require.NoError(t, s.Append(e.Message()))
 			}
 			if r.IntN(8) == 0 {
 				require.NoError(t, s.Close())

@@ -40,9 +40,9 @@ func Open(path string) (*Session, error) {
 	s := &Session{log: l, recovery: recovery}
 	s.load(entries)
 	if l.size == 0 {
-		head, err := encodeLine(header{Type: typeSession, Version: version, ID: rand.Text(), Time: time.Now().UTC()})
+		head, err := encodeLine(headerLine{Type: typeSession, Version: version, Header: Header{ID: rand.Text(), Time: time.Now().UTC()}})
 		if err == nil {
-			err = l.write(head, 1)
+			err = l.write(append(head, '\n'), 1)
 		}
 		if err != nil {
 			return nil, errors.Join(err, l.close())
@@ -66,7 +66,7 @@ func Read(path string) (*Session, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case head.Type == "":
+	case head.ID == "":
 		return nil, &CorruptError{Path: path, Line: 1, Err: errors.New("there is no header of a session")}
 	}
 	s := &Session{log: &log{path: path, size: size, lines: len(entries) + 1}}
@@ -94,11 +94,12 @@ func (s *Session) take(e Entry) {
 	if n, err := strconv.Atoi(strings.TrimPrefix(e.ID, "e")); err == nil {
 		s.next = max(s.next, n)
 	}
-	for _, c := range e.Message.ToolCalls {
+	m := e.Message()
+	for _, c := range m.ToolCalls {
 		s.open[c.ID] = true
 	}
-	if e.Message.Role == chat.RoleTool {
-		delete(s.open, e.Message.ToolCallID)
+	if m.Role == chat.RoleTool {
+		delete(s.open, m.ToolCallID)
 	}
 }
 
@@ -121,7 +122,7 @@ func (s *Session) Append(messages ...chat.Message) error {
 	entries := make([]Entry, len(messages))
 	for i, m := range messages {
 		m.Content, m.ToolCalls = slices.Clone(m.Content), slices.Clone(m.ToolCalls) // the caller's may change
-		entries[i] = Entry{Type: TypeMessage, Message: m}
+		entries[i] = Entry{Body: Message{Message: m}}
 	}
 	return s.append(entries)
 }
@@ -209,7 +210,7 @@ func (s *Session) Compact(c Compaction) error {
 	if err := s.checkCompaction(c); err != nil {
 		return fmt.Errorf("history: compaction: %w", err)
 	}
-	return s.append([]Entry{{Type: TypeCompaction, Compaction: c}})
+	return s.append([]Entry{{Body: c}})
 }
 
 func (s *Session) checkCompaction(c Compaction) error {
@@ -231,7 +232,7 @@ func (s *Session) checkCompaction(c Compaction) error {
 	if !ok {
 		return fmt.Errorf("there is no entry %q to keep from", c.FirstKept)
 	}
-	if e := s.entries[i]; e.Type != TypeMessage || e.Message.Role == chat.RoleTool {
+	if e := s.entries[i]; e.Type() != TypeMessage || e.Message().Role == chat.RoleTool {
 		return fmt.Errorf("entry %q is no place to cut: it is neither a user's nor an assistant's message", c.FirstKept)
 	}
 	if i < boundary(s.entries, s.index) {
@@ -256,6 +257,7 @@ func (s *Session) append(entries []Entry) error {
 			return fmt.Errorf("history: %w", err)
 		}
 		data.Write(line)
+		data.WriteByte('\n')
 		parent = e.ID
 	}
 	if err := s.log.write(data.Bytes(), len(entries)); err != nil {

@@ -40,8 +40,8 @@ func (s *Session) View() View {
 // latest gives the messages of the latest compaction.
 func latest(entries []Entry) []chat.Message {
 	for i := len(entries) - 1; i >= 0; i-- {
-		if entries[i].Type == TypeCompaction {
-			return entries[i].Compaction.Messages
+		if entries[i].Type() == TypeCompaction {
+			return entries[i].Compaction().Messages
 		}
 	}
 	return nil
@@ -50,10 +50,10 @@ func latest(entries []Entry) []chat.Message {
 // boundary is the index of the first entry that the latest compaction does not cover.
 func boundary(entries []Entry, index map[string]int) int {
 	for i := len(entries) - 1; i >= 0; i-- {
-		if entries[i].Type != TypeCompaction {
+		if entries[i].Type() != TypeCompaction {
 			continue
 		}
-		if kept, ok := index[entries[i].Compaction.FirstKept]; ok {
+		if kept, ok := index[entries[i].Compaction().FirstKept]; ok {
 			return kept
 		}
 		return i + 1
@@ -72,15 +72,15 @@ func view(entries []Entry, boundary int, compacted []chat.Message) View {
 	calls := map[string]*Round{}
 	// What is before the turn in which the boundary lies is covered.
 	first := min(boundary, len(entries)-1)
-	for first > 0 && !(entries[first].Type == TypeMessage && entries[first].Message.Role == chat.RoleUser) {
+	for first > 0 && !(entries[first].Type() == TypeMessage && entries[first].Message().Role == chat.RoleUser) {
 		first--
 	}
 	for i := max(0, first); i < len(entries); i++ {
 		e := entries[i]
-		if e.Type != TypeMessage {
+		if e.Type() != TypeMessage {
 			continue
 		}
-		switch turn := turns[len(turns)-1]; e.Message.Role {
+		switch turn := turns[len(turns)-1]; e.Message().Role {
 		case chat.RoleUser:
 			turns = append(turns, &open{user: e, covered: i < boundary})
 		case chat.RoleAssistant:
@@ -88,12 +88,12 @@ func view(entries []Entry, boundary int, compacted []chat.Message) View {
 				continue
 			}
 			r := &Round{Assistant: e}
-			for _, c := range e.Message.ToolCalls {
+			for _, c := range e.Message().ToolCalls {
 				calls[c.ID] = r
 			}
 			turn.rounds = append(turn.rounds, r)
 		case chat.RoleTool:
-			if r := calls[e.Message.ToolCallID]; r != nil {
+			if r := calls[e.Message().ToolCallID]; r != nil {
 				r.Results = append(r.Results, e)
 			}
 		}

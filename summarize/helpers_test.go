@@ -215,8 +215,8 @@ func (d desk) fails() *summarize.FailedError {
 func compactions(s *history.Session) []history.Compaction {
 	var list []history.Compaction
 	for _, e := range s.Entries() {
-		if e.Type == history.TypeCompaction {
-			list = append(list, e.Compaction)
+		if e.Type() == history.TypeCompaction {
+			list = append(list, e.Compaction())
 		}
 	}
 	return list
@@ -226,8 +226,8 @@ func compactions(s *history.Session) []history.Compaction {
 func said(s *history.Session) []chat.Message {
 	var list []chat.Message
 	for _, e := range s.Entries() {
-		if e.Type == history.TypeMessage {
-			list = append(list, e.Message)
+		if e.Type() == history.TypeMessage {
+			list = append(list, e.Message())
 		}
 	}
 	return list

@@ -233,8 +233,8 @@ func (l *life) render() {
 	}
 	if len(after) > len(before) {
 		l.compacted++
-		if after[len(before)].Type != history.TypeCompaction {
-			l.t.Fatalf("seed %d: an entry of type %q", l.seed, after[len(before)].Type)
+		if after[len(before)].Type() != history.TypeCompaction {
+			l.t.Fatalf("seed %d: an entry of type %q", l.seed, after[len(before)].Type())
 		}
 	}
 	if r.Tokens > l.c.Budget || count(quarter{}, r.Messages) > l.c.Budget {
@@ -252,9 +252,9 @@ func (l *life) checkView(entries []history.Entry, messages []chat.Message) {
 	v := l.c.Session.View()
 	first, summary := 0, []chat.Message(nil)
 	for _, e := range entries {
-		if e.Type == history.TypeCompaction {
-			first = slices.IndexFunc(entries, func(k history.Entry) bool { return k.ID == e.Compaction.FirstKept })
-			summary = e.Compaction.Messages
+		if e.Type() == history.TypeCompaction {
+			first = slices.IndexFunc(entries, func(k history.Entry) bool { return k.ID == e.Compaction().FirstKept })
+			summary = e.Compaction().Messages
 		}
 	}
 	equal(l.t, summary, v.Compacted)
@@ -262,10 +262,10 @@ func (l *life) checkView(entries []history.Entry, messages []chat.Message) {
 	user := ""
 	for i, e := range entries {
 		switch {
-		case e.Type != history.TypeMessage:
-		case e.Message.Role == chat.RoleAssistant && i >= first:
+		case e.Type() != history.TypeMessage:
+		case e.Message().Role == chat.RoleAssistant && i >= first:
 			want = append(want, e.ID)
-		case e.Message.Role == chat.RoleUser:
+		case e.Message().Role == chat.RoleUser:
 			user = e.ID
 		}
 	}

@@ -84,8 +84,8 @@ func said(t *testing.T, transcript string) []chat.Message {
 	require.Nil(t, session.Recovered())
 	var messages []chat.Message
 	for _, e := range session.Entries() {
-		if e.Type == history.TypeMessage {
-			messages = append(messages, e.Message)
+		if e.Type() == history.TypeMessage {
+			messages = append(messages, e.Message())
 		}
 	}
 	return messages
