@@ -82,7 +82,10 @@ func Example_compaction() {
 		}
 	}
 	messages, compactions := 0, 0
-	for _, e := range session.Entries() {
+	for e, err := range session.Entries() {
+		if err != nil {
+			log.Fatal(err)
+		}
 		switch e.Type() {
 		case history.TypeMessage:
 			messages++

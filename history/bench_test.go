@@ -57,17 +57,17 @@ func BenchmarkView(b *testing.B) {
 		s := long(b, &history.Session{}, 10_000)
 		b.ReportAllocs()
 		for b.Loop() {
-			if len(s.View().Turns) == 0 {
+			if len(viewOf(b, s).Turns) == 0 {
 				b.Fatal("there are no turns")
 			}
 		}
 	})
 	b.Run("10000 entries compacted to 100", func(b *testing.B) {
 		s := long(b, &history.Session{}, 10_000)
-		require.NoError(b, s.Compact(summary("so far", s.Entries()[9_898].ID)))
+		require.NoError(b, s.Compact(summary("so far", all(b, s)[9_898].ID)))
 		b.ReportAllocs()
 		for b.Loop() {
-			if len(s.View().Turns) == 0 {
+			if len(viewOf(b, s).Turns) == 0 {
 				b.Fatal("there are no turns")
 			}
 		}

@@ -59,14 +59,14 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 			}
 			most := 0
 			read(func() {
-				entries := s.Entries()
+				entries := all(t, s)
 				if len(entries) < most || s.Len() < len(entries) {
 					t.Errorf("%d entries after %d", len(entries), most)
 				}
 				most = len(entries)
 			})
 			read(func() {
-				if v := s.View(); len(v.Turns) > 1+writers*each {
+				if v := viewOf(t, s); len(v.Turns) > 1+writers*each {
 					t.Error(shape(v))
 				}
 				_, _, _ = s.Lines(), s.Path(), s.Recovered()
@@ -84,7 +84,7 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 			requireChained(t, s)
 			require.Equal(t, writers*(3*each+1), s.Len())
 			next := make([]int, writers)
-			for _, e := range s.Entries() {
+			for _, e := range all(t, s) {
 				if e.Message().Role != chat.RoleUser {
 					continue
 				}
@@ -97,7 +97,7 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 			if s.Path() != "" {
 				again, err := history.Read(s.Path())
 				require.NoError(t, err)
-				equal(t, s.Entries(), again.Entries())
+				equal(t, all(t, s), all(t, again))
 			}
 		})
 	}
@@ -118,7 +118,7 @@ func TestMessagesOfOneAppendStayTogether(t *testing.T) {
 		})
 	}
 	writing.Wait()
-	entries := s.Entries()
+	entries := all(t, s)
 	require.Len(t, entries, 600)
 	for i := 0; i < len(entries); i += 3 {
 		said := []string{entries[i].Message().Text(), entries[i+1].Message().Text(), entries[i+2].Message().Text()}

@@ -91,7 +91,7 @@ func TestAcknowledgedEntriesOutliveAKill(t *testing.T) {
 			torn++
 		}
 		require.Greater(t, s.Len(), acknowledged)
-		for n, e := range s.Entries() {
+		for n, e := range all(t, s) {
 			if e.Message().Text() != numbered(n) {
 				t.Fatalf("entry %d says %.20q", n, e.Message().Text())
 			}

@@ -27,7 +27,7 @@ type Conversation struct {
 	Limits Limits
 }
 
-// Request shows the user message that the current turn answers. It is required.
+// Request shows the user message that the current turn answers, or what else started it. It is required.
 type Request struct {
 	elements.Props
 	Session *Session
@@ -70,7 +70,10 @@ func (c Conversation) Render(ctx context.Context, s sizing.Sizing) (elements.Nod
 	if err := c.Limits.check(); err != nil {
 		return nil, err
 	}
-	v := ViewIn(ctx, c.Session)
+	v, err := ViewIn(ctx, c.Session)
+	if err != nil {
+		return nil, err
+	}
 	var list ranked
 	for _, m := range v.Compacted {
 		list.add(nil, m)
@@ -92,7 +95,10 @@ func (r Request) Render(ctx context.Context, _ sizing.Sizing) (elements.Node, er
 	if r.Session == nil {
 		return nil, ErrNoSession
 	}
-	v := ViewIn(ctx, r.Session)
+	v, err := ViewIn(ctx, r.Session)
+	if err != nil {
+		return nil, err
+	}
 	if len(v.Turns) == 0 {
 		return nil, nil
 	}
@@ -111,7 +117,10 @@ func (r Rounds) Render(ctx context.Context, s sizing.Sizing) (elements.Node, err
 	if err := r.Limits.check(); err != nil {
 		return nil, err
 	}
-	v := ViewIn(ctx, r.Session)
+	v, err := ViewIn(ctx, r.Session)
+	if err != nil {
+		return nil, err
+	}
 	if len(v.Turns) == 0 {
 		return nil, nil
 	}

@@ -91,7 +91,11 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	fmt.Println("it goes on after", session.Entries()[0].Message().Text())
+	last, err := session.Entry(session.Leaf())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("it goes on after", last.Message().Text())
 	// Output:
 	// a second writer is refused: true
 	// it goes on after Hello.
@@ -127,7 +131,11 @@ func ExampleRead() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, e := range session.Entries() {
+	defer session.Close()
+	for e, err := range session.Entries() {
+		if err != nil {
+			log.Fatal(err)
+		}
 		fmt.Println(e.ID, e.Type())
 	}
 	fmt.Println(session.Append(chat.UserMessage("Hello.")))
@@ -169,8 +177,12 @@ func ExampleSession_View() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for i, turn := range session.View().Turns {
-		fmt.Printf("turn %d: %s\n", i+1, turn.User.Message().Text())
+	view, err := session.View()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for i, turn := range view.Turns {
+		fmt.Printf("turn %d: %s\n", i+1, turn.Start.Message().Text())
 		for k, round := range turn.Rounds {
 			fmt.Printf("  round %d: %d calls, %d results\n", k+1, len(round.Assistant.Message().ToolCalls), len(round.Results))
 		}
@@ -195,15 +207,18 @@ func ExampleSession_Compact() {
 	}
 	err = session.Compact(history.Compaction{
 		Messages:  []chat.Message{chat.UserMessage("<summary>Red was named.</summary>")},
-		FirstKept: session.Entries()[2].ID,
+		FirstKept: "e3",
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	view := session.View()
+	view, err := session.View()
+	if err != nil {
+		log.Fatal(err)
+	}
 	fmt.Println(view.Compacted[0].Text())
 	for _, turn := range view.Turns {
-		fmt.Println(turn.User.Message().Text())
+		fmt.Println(turn.Start.Message().Text())
 	}
 	fmt.Println(session.Len(), "entries, nothing is lost")
 	// Output:
@@ -300,7 +315,11 @@ func ExampleRound_Messages() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	round := session.View().Turns[0].Rounds[0]
+	view, err := session.View()
+	if err != nil {
+		log.Fatal(err)
+	}
+	round := view.Turns[0].Rounds[0]
 	for _, m := range round.Messages(history.Limits{}, sizing.Sizing{Window: 8000, Tokenizer: tokenizer}) {
 		if m.Role == chat.RoleTool {
 			fmt.Println(m.ToolCallID, m.Text())
@@ -316,7 +335,11 @@ func ExampleTurn_Message() {
 	if err := session.Append(chat.UserMessage("Hello."), chat.UserMessage("  ")); err != nil {
 		log.Fatal(err)
 	}
-	for _, turn := range session.View().Turns {
+	view, err := session.View()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, turn := range view.Turns {
 		m, ok := turn.Message()
 		fmt.Printf("%q %v\n", m.Text(), ok)
 	}

@@ -20,7 +20,7 @@ const noOutput, noResult = "(no output)", "(no result: the call was interrupted)
 // firstRound is the first round of a session in which these messages were said.
 func firstRound(t testing.TB, messages ...chat.Message) history.Round {
 	t.Helper()
-	return talk(t, messages...).View().Turns[0].Rounds[0]
+	return viewOf(t, talk(t, messages...)).Turns[0].Rounds[0]
 }
 
 func TestRoundIsSentAsProvidersTakeIt(t *testing.T) {
@@ -101,8 +101,8 @@ func TestRoundIsSentAsProvidersTakeIt(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := talk(t, append([]chat.Message{user}, tt.round...)...)
-			before := s.Entries()
-			got := s.View().Turns[0].Rounds[0].Messages(history.Limits{}, in(1000))
+			before := all(t, s)
+			got := viewOf(t, s).Turns[0].Rounds[0].Messages(history.Limits{}, in(1000))
 			for i := range got {
 				if len(got[i].Content) == 0 {
 					got[i].Content = nil
@@ -110,7 +110,7 @@ func TestRoundIsSentAsProvidersTakeIt(t *testing.T) {
 			}
 			equal(t, tt.want, got)
 			require.NoError(t, chat.Validate(append(append([]chat.Message{user}, got...), user)))
-			equal(t, before, s.Entries())
+			equal(t, before, all(t, s))
 
 			sent := rendered(t, elements.Fragment{history.Request{Session: s}, history.Rounds{Session: s}}, 1000)
 			equal(t, append([]chat.Message{user}, tt.want...), sent)
@@ -132,7 +132,7 @@ func TestUserMessageIsSentWithoutBlanks(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := talk(t, tt.said)
-			m, ok := s.View().Turns[0].Message()
+			m, ok := viewOf(t, s).Turns[0].Message()
 			require.Equal(t, tt.want != nil, ok)
 			if ok {
 				equal(t, tt.want, m.Content)
@@ -346,10 +346,10 @@ func TestShortArgumentsAreNotMadeLonger(t *testing.T) {
 
 func TestClippingChangesThePromptOnly(t *testing.T) {
 	s := talk(t, user, callWith(`{"text":`+quoted(numberedLines(1000))+`}`), chat.ToolResult("0", numberedLines(1000)))
-	before := s.Entries()
+	before := all(t, s)
 	first := rendered(t, prompt(s), 1000)
 	require.Equal(t, first, rendered(t, prompt(s), 1000))
-	equal(t, before, s.Entries())
+	equal(t, before, all(t, s))
 }
 
 // The window and not the budget says how much of a round is shown, so that a prompt rendered smaller shows the same.
@@ -410,7 +410,7 @@ func FuzzArguments(f *testing.F) {
 		if window < 1 || window > 1<<20 || s.Append(user, callWith(arguments)) != nil {
 			t.Skip()
 		}
-		got := s.View().Turns[0].Rounds[0].Messages(history.Limits{}, in(window))[0].ToolCalls[0].Arguments
+		got := viewOf(t, s).Turns[0].Rounds[0].Messages(history.Limits{}, in(window))[0].ToolCalls[0].Arguments
 		if got == arguments {
 			return
 		}

@@ -32,7 +32,7 @@ func units(v history.View, limits history.Limits, s sizing.Sizing) []unit {
 	}
 	for i, t := range v.Turns {
 		if m, ok := t.Message(); ok {
-			add(unit{id: t.User.ID, user: true, current: i == len(v.Turns)-1, messages: []chat.Message{m}})
+			add(unit{id: t.Start.ID, user: true, current: i == len(v.Turns)-1, messages: []chat.Message{m}})
 		}
 		for _, r := range t.Rounds {
 			if messages := r.Messages(limits, s); len(messages) > 0 {
@@ -59,7 +59,10 @@ func (j job) words() int { return j.room - j.frame - 2 }
 
 // plan chooses the cut, by trying whether the prompt would fit.
 func (c *Compactor) plan(ctx context.Context, prompt elements.Node, policy Policy) (job, error) {
-	view := c.Session.View()
+	view, err := c.Session.View()
+	if err != nil {
+		return job{}, err
+	}
 	all := units(view, c.Limits, sizing.Sizing{Window: c.Budget, TokenBudget: c.Budget, Tokenizer: c.Tokenizer})
 	if len(all) == 0 {
 		return job{}, ErrNothingToCompact

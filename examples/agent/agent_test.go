@@ -83,7 +83,9 @@ func said(t *testing.T, transcript string) []chat.Message {
 	require.NoError(t, err)
 	require.Nil(t, session.Recovered())
 	var messages []chat.Message
-	for _, e := range session.Entries() {
+	defer session.Close()
+	for e, err := range session.Entries() {
+		require.NoError(t, err)
 		if e.Type() == history.TypeMessage {
 			messages = append(messages, e.Message())
 		}

@@ -76,7 +76,8 @@ func TestAsk(t *testing.T) {
 
 	var roles []chat.Role
 	var said []chat.Message
-	for _, e := range a.Session.Entries() {
+	for e, err := range a.Session.Entries() {
+		require.NoError(t, err)
 		roles = append(roles, e.Message().Role)
 		said = append(said, e.Message())
 	}
