@@ -53,15 +53,23 @@ func (b CustomMessage) shown() chat.Message {
 		open += ` name="` + html.EscapeString(b.Name) + `"`
 	}
 	open += ">\n"
-	parts := make(chat.Parts, 0, len(b.Content)+2)
-	parts = append(parts, chat.Text(open))
+	parts := chat.Parts{chat.Text(open)}
+	say := func(text string) { // one text after another is one
+		if last, ok := parts[len(parts)-1].(chat.Text); ok {
+			parts[len(parts)-1] = last + chat.Text(text)
+		} else {
+			parts = append(parts, chat.Text(text))
+		}
+	}
 	for _, p := range b.Content {
 		if text, ok := p.(chat.Text); ok {
-			p = chat.Text(untagged(tag, string(text)))
+			say(untagged(tag, string(text)))
+		} else {
+			parts = append(parts, p)
 		}
-		parts = append(parts, p)
 	}
-	return chat.Message{Role: chat.RoleUser, Content: append(parts, chat.Text("\n</"+tag+">"))}
+	say("\n</" + tag + ">")
+	return chat.Message{Role: chat.RoleUser, Content: parts}
 }
 
 // tagged puts a text between tags that it cannot close.
