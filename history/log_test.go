@@ -135,6 +135,27 @@ func TestFormatOnDisk(t *testing.T) {
 		Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: "e2", TokensBefore: 100, TokensAfter: 10, Mode: "full",
 	}))
 	require.NoError(t, s.Compact(summary("all of it", "")))
+	made := history.Summary{Text: "words", Files: history.Files{Read: []string{"a.go"}, Modified: []string{"b.go"}}, Extension: true, Data: []byte(`{"k":1.0}`)}
+	add(
+		t, s,
+		history.Message{Message: chat.UserMessage("noted"), Data: []byte(`{"k":1.0}`)},
+		history.Shell{Command: "make <all>", Output: "fine\n"},
+		history.Shell{Command: "cat", Output: "\xff", ExitCode: 2, Cancelled: true, Hidden: true, Data: []byte(`[]`)},
+		history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("look")}, Data: []byte(`[]`)},
+		history.Custom{Name: "own", Data: []byte(`"x"`)},
+		history.Label{Target: "e1", Text: "here"},
+		history.ModelChange{Provider: "p", Model: "m"},
+		history.ThinkingChange{Level: "high"},
+		history.Plan{Text: "first this", Todos: []history.PlanTodo{{Text: "that", Status: "pending"}}},
+		history.Usage{Of: "e5", Model: "m", Usage: chat.Usage{Input: 10, Output: 2, CacheRead: 5, CacheWrite: 1}, Cost: 0.25},
+		history.Compaction{Messages: []chat.Message{chat.UserMessage("S")}, LastCovered: "e8", Title: "t", Summary: made},
+	)
+	require.NoError(t, s.Branch("e8"))
+	_, err := s.Add(
+		history.Entry{Parent: "e8", Body: history.BranchSummary{From: "e18", Summary: made}},
+		history.Entry{Body: history.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"x","parent":"e1", "later": 1.0}`)}},
+	)
+	require.NoError(t, err)
 	written := content(t, path)
 	written = regexp.MustCompile(`"time":"[^"]*"`).ReplaceAllString(written, `"time":"2026-01-02T03:04:05Z"`)
 	written = regexp.MustCompile(`("type":"session".*"id":)"[^"]*"`).ReplaceAllString(written, `$1"S"`)
@@ -144,7 +165,9 @@ func TestFormatOnDisk(t *testing.T) {
 	require.NoError(t, err)
 	want := all(t, s)
 	for i := range want {
-		want[i].Time = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		if want[i].Type() != "later" {
+			want[i].Time = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		}
 	}
 	equal(t, want, all(t, old))
 }
