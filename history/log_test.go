@@ -445,6 +445,24 @@ func readable(s *history.Session) []history.Entry {
 	return list
 }
 
+// requireSalvaged checks that of a log each whole line is read or told of, if its header is one.
+func requireSalvaged(t testing.TB, path string, readErr error) {
+	t.Helper()
+	s, err := history.ReadWith(path, history.Options{Salvage: true, File: history.FileOptions{MaxLine: 1 << 10}})
+	if err != nil {
+		requireCorrupt(t, err, path, 1)
+		return
+	}
+	defer s.Close()
+	require.Equal(t, s.Lines(), 1+s.Len()+len(s.Skipped()))
+	if corrupt, ok := errors.AsType[*history.CorruptError](readErr); ok {
+		require.LessOrEqual(t, s.Skipped()[0].Line, corrupt.Line)
+	}
+	for _, id := range s.Leaves() {
+		_, _ = s.ViewAt(id)
+	}
+}
+
 // FuzzOpen opens whatever is in a file: either it is refused and left as it is, or what was whole is kept, the rest is
 // set aside, and the session goes on.
 func FuzzOpen(f *testing.F) {
@@ -454,6 +472,8 @@ func FuzzOpen(f *testing.F) {
 		header + "\n" + `{"type":"compaction","id":"x","compaction":{"messages":[],"firstKept":"e9"}}` + "\n" + hello + "\n",
 		header + "\n" + `{"type":"message","id":"x","message":{"role":"tool","toolCallId":"c"}}` + "\n",
 		header + "\n" + `{"type":"message","id":"x","message":{"role":"ghost","content":null}}` + "\n",
+		header + "\n" + hello + "\n" + `{"type":"branch","id":"b","parent":"e1","branch":{"from":"e1"}}` + "\n" + `{"type":"shell","id":"s","parent":"b","shell":{"hidden":true}}` + "\n",
+		header + "\n" + `{"type":"later","id":"x","message":7}` + "\n" + hello + "\n" + welcome + "\n",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -461,6 +481,7 @@ func FuzzOpen(f *testing.F) {
 		path := file(t, string(data))
 		reader, readErr := history.Read(path)
 		require.Equal(t, string(data), content(t, path))
+		requireSalvaged(t, path, readErr)
 		s, err := history.Open(path)
 		if err != nil {
 			require.Error(t, readErr)
