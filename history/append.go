@@ -365,11 +365,9 @@ func (a *adding) checkCompaction(c Compaction, parent int32) error {
 			return fmt.Errorf("message %d: %w", i+1, err)
 		}
 	}
-	id := c.FirstKept
+	id := c.boundary()
 	if id == "" {
-		if id = c.LastCovered; id == "" {
-			return nil
-		}
+		return nil
 	}
 	at, ok := a.find(id)
 	if !ok {

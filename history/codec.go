@@ -194,25 +194,25 @@ type shellJSON struct {
 type plainShell Shell
 
 // MarshalJSON writes the output so that every byte of it comes back.
-func (s Shell) MarshalJSON() ([]byte, error) {
-	j := shellJSON{plainShell: plainShell(s), Output: &s.Output}
-	if !utf8.ValidString(s.Output) {
-		j.Output, j.Raw = nil, []byte(s.Output)
+func (b Shell) MarshalJSON() ([]byte, error) {
+	j := shellJSON{plainShell: plainShell(b), Output: &b.Output}
+	if !utf8.ValidString(b.Output) {
+		j.Output, j.Raw = nil, []byte(b.Output)
 	}
 	return encodeLine(j)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
-func (s *Shell) UnmarshalJSON(data []byte) error {
+func (b *Shell) UnmarshalJSON(data []byte) error {
 	var j shellJSON
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
-	*s = Shell(j.plainShell)
+	*b = Shell(j.plainShell)
 	if j.Output != nil {
-		s.Output = *j.Output
+		b.Output = *j.Output
 	} else {
-		s.Output = string(j.Raw)
+		b.Output = string(j.Raw)
 	}
 	return nil
 }

@@ -117,6 +117,9 @@ func OpenFile(path string, o FileOptions) (f *FileStore, err error) {
 		return nil, err
 	}
 	if f.lock, err = f.options.Disk.Lock(f.path + ".lock"); err != nil {
+		if errors.Is(err, ErrLocked) {
+			return nil, err // it says all
+		}
 		return nil, fmt.Errorf("history: locking %s: %w", f.path, err)
 	}
 	opened := f
@@ -177,11 +180,14 @@ func (f *FileStore) open(readOnly bool) (err error) {
 	if err == nil {
 		err = f.scan(size)
 	}
-	if err != nil {
-		return fmt.Errorf("history: reading %s: %w", f.path, err)
+	if err == nil {
+		err = f.checkHeader(size)
 	}
-	if err := f.checkHeader(size); err != nil {
-		return err
+	if err != nil {
+		if _, corrupt := errors.AsType[*CorruptError](err); corrupt {
+			return err
+		}
+		return fmt.Errorf("history: reading %s: %w", f.path, err)
 	}
 	// Garbage at the very end is a torn write too, whether or not there are line breaks in it.
 	for n := len(f.ends); n > 1; n-- {
@@ -203,10 +209,17 @@ func (f *FileStore) open(readOnly bool) (err error) {
 	return nil
 }
 
+// A file of many lines that are too short to be entries is no log. Its index would be larger than itself.
+const (
+	shortLine  = 16
+	shortLines = 1 << 20
+)
+
 // scan finds where the lines of the file end.
 func (f *FileStore) scan(size int64) error {
 	in := io.NewSectionReader(f.file, 0, size)
 	buffer := make([]byte, 1<<18)
+	short := 0
 	for at := int64(0); ; {
 		n, err := in.Read(buffer)
 		for start := 0; ; {
@@ -215,7 +228,13 @@ func (f *FileStore) scan(size int64) error {
 				break
 			}
 			start += i + 1
+			if at+int64(start)-f.size() <= shortLine {
+				short++
+			}
 			f.ends = append(f.ends, at+int64(start))
+			if short > shortLines {
+				return &CorruptError{Path: f.path, Line: len(f.ends), Err: errors.New("too many lines are too short to be entries")}
+			}
 		}
 		at += int64(n)
 		if errors.Is(err, io.EOF) {
@@ -239,7 +258,7 @@ func (f *FileStore) checkHeader(size int64) error {
 	} else {
 		start := make([]byte, min(size, 1<<10))
 		if _, err = io.ReadFull(io.NewSectionReader(f.file, 0, size), start); err != nil {
-			return fmt.Errorf("history: reading %s: %w", f.path, err)
+			return err
 		}
 		if !tornHeader(start) {
 			err = errors.New("it is not the header of a session")

@@ -168,6 +168,15 @@ func TestLinesAreReadUpToALimit(t *testing.T) {
 	require.Len(t, content(t, path+".torn"), 5001)
 }
 
+// The index of a file of nothing but line breaks would be larger than the file.
+func TestFileOfShortLinesIsNoLog(t *testing.T) {
+	path := file(t, header, strings.Repeat("\n", 3<<20))
+	before := heap()
+	_, err := history.ReadWith(path, history.Options{Salvage: true})
+	requireCorrupt(t, err, path, 2+1<<20)
+	require.Less(t, heap()-before, int64(1<<20))
+}
+
 // Where it is asked for, what stands around a line that cannot be read is read.
 func TestSalvageReadsWhatStandsAroundALostLine(t *testing.T) {
 	on := func(id, parent string) string {

@@ -155,10 +155,13 @@ func newSession(store Store, o Options) (*Session, error) {
 // looked at.
 func New(store Store, o Options) (*Session, error) {
 	s := &Session{store: store}
+	err := error(nil)
 	if store.Len() == 0 {
-		return s, s.begin(o.Header)
+		err = s.begin(o.Header)
+	} else {
+		err = s.load(o.Salvage)
 	}
-	if err := s.load(o.Salvage); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -342,11 +345,14 @@ func (s *Session) Entries() iter.Seq2[Entry, error] {
 	}
 }
 
-// Entry gives the entry of an id. The error is a [*NoEntryError] where there is none.
+// Entry gives the entry of an id, the leaf for "". The error is a [*NoEntryError] where there is none.
 func (s *Session) Entry(id string) (Entry, error) {
 	t, at, err := s.tree(id)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Entry{}, err
+	case at < 0:
+		return Entry{}, &NoEntryError{ID: id}
 	}
 	return t.load(at)
 }

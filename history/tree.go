@@ -55,7 +55,7 @@ func (t *tree) up(at int32) iter.Seq[int32] {
 	}
 }
 
-// path lists the places from the root to one.
+// down lists the places from the root to one.
 func (t *tree) down(at int32) []int32 {
 	list := slices.Collect(t.up(at))
 	slices.Reverse(list)
@@ -204,7 +204,8 @@ func (s *Session) Latest(of EntryType) (Entry, bool, error) {
 	return Entry{}, false, nil
 }
 
-// Ancestor gives the last entry that the paths to two entries share, "" where they share none.
+// Ancestor gives the last entry that the paths to two entries share, "" where they share none. As everywhere, the entry ""
+// is the leaf.
 func (s *Session) Ancestor(a, b string) (string, error) {
 	t, from, to, err := s.two(a, b)
 	if err != nil {

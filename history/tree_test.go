@@ -101,6 +101,8 @@ func TestWhatIsLeftBehind(t *testing.T) {
 	for _, err := range s.PathTo("none") {
 		require.ErrorAs(t, err, &missing)
 	}
+	_, err = (&history.Session{}).Entry("")
+	require.ErrorAs(t, err, &missing)
 	_, err = s.ViewAt("none")
 	require.ErrorAs(t, err, &missing)
 	require.ErrorAs(t, s.Branch("none"), &missing)
@@ -188,6 +190,12 @@ func TestCompactionIsDroppedWhereItsBoundaryIsGone(t *testing.T) {
 			s := forked(t, opened(t, path))
 			require.NoError(t, tt.meanwhile(s))
 			before, entries := content(t, path), all(t, s)
+			if tt.reason != history.BoundaryCovered {
+				_, err := history.ViewIn(history.Preview(t.Context(), s, tt.c), s)
+				tried, ok := errors.AsType[*history.BoundaryError](err)
+				require.True(t, ok, "the error is %v", err)
+				require.Equal(t, tt.reason, tried.Reason)
+			}
 			err := s.Compact(tt.c)
 			boundary, ok := errors.AsType[*history.BoundaryError](err)
 			require.True(t, ok, "the error is %v", err)

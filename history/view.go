@@ -43,7 +43,8 @@ func Preview(ctx context.Context, s *Session, c Compaction) context.Context {
 }
 
 // ViewIn gives the session's view, or the one that is being tried in a context ([Preview]). An element that shows a session
-// uses it, so that a compactor can see what a compaction would make of the prompt.
+// uses it, so that a compactor can see what a compaction would make of the prompt. The error is a [*BoundaryError] where the
+// place at which the one that is tried cuts is not on the path.
 func ViewIn(ctx context.Context, s *Session) (View, error) {
 	c, trying := ctx.Value(previewKey{s}).(Compaction)
 	if !trying {
@@ -53,7 +54,23 @@ func ViewIn(ctx context.Context, s *Session) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
+	if id := c.boundary(); id != "" {
+		switch _, at, err := s.tree(id); {
+		case err != nil:
+			return View{}, &BoundaryError{ID: id, Reason: BoundaryMissing}
+		case !t.follows(leaf, at):
+			return View{}, &BoundaryError{ID: id, Reason: BoundaryLeft}
+		}
+	}
 	return t.view(leaf, t.cut(c, leaf, int32(len(t.nodes))), c.Messages)
+}
+
+// boundary is the id of the entry that says where it cuts, "" where it covers everything.
+func (c Compaction) boundary() string {
+	if c.FirstKept != "" {
+		return c.FirstKept
+	}
+	return c.LastCovered
 }
 
 // boundary gives the place of the first entry that the latest compaction on a path does not cover, and the messages of
@@ -76,17 +93,17 @@ func (t *tree) boundary(leaf int32) (int32, []chat.Message, error) {
 // cut is where a compaction cuts the path to a leaf, which is after all of it where it does not say. Places grow along
 // a path, so that one number parts it.
 func (t *tree) cut(c Compaction, leaf, all int32) int32 {
-	if c.FirstKept == "" && c.LastCovered == "" {
+	id := c.boundary()
+	if id == "" {
 		return all
 	}
 	for at := range t.up(leaf) {
-		switch t.nodes[at].id {
-		case c.FirstKept:
+		switch {
+		case t.nodes[at].id != id:
+		case c.FirstKept == "":
+			return at + 1
+		default:
 			return at
-		case c.LastCovered:
-			if c.FirstKept == "" {
-				return at + 1
-			}
 		}
 	}
 	return all
