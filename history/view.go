@@ -65,50 +65,6 @@ func ViewIn(ctx context.Context, s *Session) (View, error) {
 	return t.view(leaf, t.cut(c, leaf, int32(len(t.nodes))), c.Messages)
 }
 
-// boundary is the id of the entry that says where it cuts, "" where it covers everything.
-func (c Compaction) boundary() string {
-	if c.FirstKept != "" {
-		return c.FirstKept
-	}
-	return c.LastCovered
-}
-
-// boundary gives the place of the first entry that the latest compaction on a path does not cover, and the messages of
-// that compaction.
-func (t *tree) boundary(leaf int32) (int32, []chat.Message, error) {
-	for at := range t.up(leaf) {
-		if t.nodes[at].kind != kindCompaction {
-			continue
-		}
-		e, err := t.load(at)
-		if err != nil {
-			return 0, nil, err
-		}
-		c := e.Compaction()
-		return t.cut(c, at, at+1), c.Messages, nil
-	}
-	return 0, nil, nil
-}
-
-// cut is where a compaction cuts the path to a leaf, which is after all of it where it does not say. Places grow along
-// a path, so that one number parts it.
-func (t *tree) cut(c Compaction, leaf, all int32) int32 {
-	id := c.boundary()
-	if id == "" {
-		return all
-	}
-	for at := range t.up(leaf) {
-		switch {
-		case t.nodes[at].id != id:
-		case c.FirstKept == "":
-			return at + 1
-		default:
-			return at
-		}
-	}
-	return all
-}
-
 // view makes turns of the entries on the path to a leaf from a boundary on.
 func (t *tree) view(leaf, boundary int32, compacted []chat.Message) (View, error) {
 	// What is before the turn in which the boundary lies is covered.
