@@ -184,6 +184,18 @@ func fairly(sizes []int, total int) []int {
 	return given
 }
 
+// MessageWithin is [Turn.Message] where the output of a shell execution takes at most its share of the window, cut as a
+// tool result is: what the user ran may print more than any window holds. What the user, or the application, says
+// itself is never cut.
+func (t Turn) MessageWithin(limits Limits, s sizing.Sizing) (chat.Message, bool) {
+	if shell, ok := t.Start.Body.(Shell); ok {
+		limits = limits.withDefaults()
+		shell.Output = Clip(s, shell.Output, int(limits.Results*float64(s.Window)), limits.Head)
+		t.Start.Body = shell
+	}
+	return t.Message()
+}
+
 // clipParts cuts the text among parts so that all take at most limit tokens. Other parts stay, but for one that takes more
 // than that by itself: a note stands in its place.
 func clipParts(t sizing.Tokenizer, parts chat.Parts, limit int, head float64) chat.Parts {
