@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -416,5 +417,49 @@ func FuzzArguments(f *testing.F) {
 		}
 		require.True(t, json.Valid([]byte(got)), got)
 		require.LessOrEqual(t, quarter{}.CountText(got), quarter{}.CountText(arguments))
+	})
+}
+
+// What a tool or a command of the user's prints may be larger than any window. It is cut, wherever it stands.
+func TestOutputLargerThanTheWindowNeverBlocksARender(t *testing.T) {
+	const window = 2000
+	huge := strings.Repeat(numberedLines(1000), 40) // 50 times the window
+	shell := func(output string) history.Entry {
+		return history.Entry{Body: history.Shell{Command: "cat log", Output: output}}
+	}
+	said := func(messages ...chat.Message) (list []history.Entry) {
+		for _, m := range messages {
+			list = append(list, history.Entry{Body: history.Message{Message: m}})
+		}
+		return list
+	}
+	for _, tt := range []struct {
+		rule    string
+		entries []history.Entry
+	}{
+		{"a result in the current turn", said(user, calls("a"), chat.ToolResult("a", huge))},
+		{"in a turn that is over", said(user, calls("a"), chat.ToolResult("a", huge), user)},
+		{"results of parallel calls", said(user, calls("a", "b", "c"), chat.ToolResult("a", huge), chat.ToolResult("b", huge), chat.ToolResult("c", huge))},
+		{"without a line end", said(user, calls("a"), chat.ToolResult("a", strings.Repeat("x", len(huge))))},
+		{"that is no text", said(user, calls("a"), chat.ToolResult("a", strings.Repeat("\xff", len(huge))))},
+		{"a command of the user's that the model is to see", []history.Entry{shell(huge)}},
+		{"in a turn that is over too", append([]history.Entry{shell(huge)}, said(answer, user)...)},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			s := &history.Session{}
+			_, err := s.Add(tt.entries...)
+			require.NoError(t, err)
+			r, err := render.Render(t.Context(), prompt(s), render.Options{Budget: window, Tokenizer: quarter{}})
+			require.NoError(t, err)
+			require.LessOrEqual(t, r.Tokens, window)
+			require.Greater(t, r.Tokens, window/4, "much of it is shown")
+			require.Contains(t, dump(r.Messages), "cut here; the session's transcript has them")
+		})
+	}
+	t.Run("what the user says is never cut", func(t *testing.T) {
+		_, err := render.Render(t.Context(), prompt(talk(t, chat.UserMessage(huge))), render.Options{Budget: window, Tokenizer: quarter{}})
+		over, ok := errors.AsType[*render.BudgetExceededError](err)
+		require.True(t, ok)
+		require.Greater(t, over.Needed, window)
 	})
 }
