@@ -82,8 +82,11 @@ func Example_compaction() {
 		}
 	}
 	messages, compactions := 0, 0
-	for _, e := range session.Entries() {
-		switch e.Type {
+	for e, err := range session.Entries() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		switch e.Type() {
 		case history.TypeMessage:
 			messages++
 		case history.TypeCompaction:

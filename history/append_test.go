@@ -78,18 +78,18 @@ func TestAppendRefusesWhatBreaksASession(t *testing.T) {
 			for where, s := range map[string]*history.Session{"in memory": {}, "in a file": opened(t, path)} {
 				require.NoError(t, s.Append(tt.given...))
 				before := content(t, path)
-				entries, view, lines := s.Entries(), s.View(), s.Lines()
+				entries, view, lines := all(t, s), viewOf(t, s), s.Lines()
 
 				tt.want(t, s.Append(tt.refused...))
-				equal(t, entries, s.Entries())
-				equal(t, view, s.View())
+				equal(t, entries, all(t, s))
+				equal(t, view, viewOf(t, s))
 				require.Equal(t, lines, s.Lines(), where)
 				require.Equal(t, before, content(t, path), where)
 
 				// What was right in it is taken when it comes alone: nothing of the refused Append is remembered.
 				require.NoError(t, s.Append(tt.refused[:len(tt.refused)-1]...), where)
 				require.NoError(t, s.Append(chat.UserMessage("on")), where)
-				require.Len(t, s.Entries(), len(tt.given)+len(tt.refused), where)
+				require.Len(t, all(t, s), len(tt.given)+len(tt.refused), where)
 				requireChained(t, s)
 			}
 		})
@@ -120,10 +120,10 @@ func TestAppendTakesWhatMayBeSaid(t *testing.T) {
 				require.NoError(t, oneByOne.Append(m))
 			}
 			require.Equal(t, len(tt.messages), together.Len())
-			require.Equal(t, shape(together.View()), shape(oneByOne.View()))
+			require.Equal(t, shape(viewOf(t, together)), shape(viewOf(t, oneByOne)))
 			again, err := history.Read(oneByOne.Path())
 			require.NoError(t, err)
-			equal(t, oneByOne.Entries(), again.Entries())
+			equal(t, all(t, oneByOne), all(t, again))
 		})
 	}
 }
@@ -138,5 +138,5 @@ func TestOpenCallsOutliveTheProcess(t *testing.T) {
 	s = opened(t, path)
 	require.Error(t, s.Append(chat.ToolResult("c2", "again")))
 	require.NoError(t, s.Append(chat.ToolResult("c1", "late")))
-	require.Equal(t, ": e1(e2 e3)", shape(s.View()))
+	require.Equal(t, ": e1(e2 e3)", shape(viewOf(t, s)))
 }

@@ -41,15 +41,19 @@ func BenchmarkAppend(b *testing.B) {
 			}
 		}
 	})
-	b.Run("durable", func(b *testing.B) {
-		s := opened(b, tempFile(b))
-		b.ReportAllocs()
-		for b.Loop() {
-			if err := s.Append(m); err != nil {
-				b.Fatal(err)
+	for name, sync := range map[string]history.Sync{"durable": history.SyncAlways, "durable within a second": history.SyncInterval, "not durable": history.SyncNever} {
+		b.Run(name, func(b *testing.B) {
+			s, err := history.OpenWith(tempFile(b), history.Options{File: history.FileOptions{Sync: sync}})
+			require.NoError(b, err)
+			defer s.Close()
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := s.Append(m); err != nil {
+					b.Fatal(err)
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 func BenchmarkView(b *testing.B) {
@@ -57,17 +61,17 @@ func BenchmarkView(b *testing.B) {
 		s := long(b, &history.Session{}, 10_000)
 		b.ReportAllocs()
 		for b.Loop() {
-			if len(s.View().Turns) == 0 {
+			if len(viewOf(b, s).Turns) == 0 {
 				b.Fatal("there are no turns")
 			}
 		}
 	})
 	b.Run("10000 entries compacted to 100", func(b *testing.B) {
 		s := long(b, &history.Session{}, 10_000)
-		require.NoError(b, s.Compact(summary("so far", s.Entries()[9_898].ID)))
+		require.NoError(b, s.Compact(summary("so far", all(b, s)[9_898].ID)))
 		b.ReportAllocs()
 		for b.Loop() {
-			if len(s.View().Turns) == 0 {
+			if len(viewOf(b, s).Turns) == 0 {
 				b.Fatal("there are no turns")
 			}
 		}
@@ -80,6 +84,13 @@ func BenchmarkOpen(b *testing.B) {
 	require.NoError(b, s.Close())
 	for name, open := range map[string]func(string) (*history.Session, error){
 		"for writing 10000 entries": history.Open, "for reading 10000 entries": history.Read,
+		"and rebuild a view of 10000 entries": func(path string) (*history.Session, error) {
+			s, err := history.Read(path)
+			if err == nil {
+				_, err = s.View()
+			}
+			return s, err
+		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(content(b, path))))

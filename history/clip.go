@@ -184,6 +184,18 @@ func fairly(sizes []int, total int) []int {
 	return given
 }
 
+// MessageWithin is [Turn.Message] where the output of a shell execution takes at most its share of the window, cut as a
+// tool result is: what the user ran may print more than any window holds. What the user, or the application, says
+// itself is never cut.
+func (t Turn) MessageWithin(limits Limits, s sizing.Sizing) (chat.Message, bool) {
+	if shell, ok := t.Start.Body.(Shell); ok {
+		limits = limits.withDefaults()
+		shell.Output = Clip(s, shell.Output, int(limits.Results*float64(s.Window)), limits.Head)
+		t.Start.Body = shell
+	}
+	return t.Message()
+}
+
 // clipParts cuts the text among parts so that all take at most limit tokens. Other parts stay, but for one that takes more
 // than that by itself: a note stands in its place.
 func clipParts(t sizing.Tokenizer, parts chat.Parts, limit int, head float64) chat.Parts {
@@ -268,7 +280,7 @@ func object(clipped string) string {
 	line, _ := encodeLine(struct {
 		Clipped string `json:"clipped"`
 	}{clipped})
-	return strings.TrimSuffix(string(line), "\n")
+	return string(line)
 }
 
 // mapStrings rewrites the string values in a JSON object or array and leaves everything else, the order of keys
@@ -330,6 +342,6 @@ func mapValue(dec *json.Decoder, out *bytes.Buffer, f func(string) string) error
 
 func writeJSON[T any](out *bytes.Buffer, v T) error {
 	line, err := encodeLine(v)
-	out.Write(bytes.TrimSuffix(line, []byte("\n")))
+	out.Write(line)
 	return err
 }

@@ -3,6 +3,7 @@ package history_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -59,14 +60,14 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 			}
 			most := 0
 			read(func() {
-				entries := s.Entries()
+				entries := all(t, s)
 				if len(entries) < most || s.Len() < len(entries) {
 					t.Errorf("%d entries after %d", len(entries), most)
 				}
 				most = len(entries)
 			})
 			read(func() {
-				if v := s.View(); len(v.Turns) > 1+writers*each {
+				if v := viewOf(t, s); len(v.Turns) > 1+writers*each {
 					t.Error(shape(v))
 				}
 				_, _, _ = s.Lines(), s.Path(), s.Recovered()
@@ -84,12 +85,12 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 			requireChained(t, s)
 			require.Equal(t, writers*(3*each+1), s.Len())
 			next := make([]int, writers)
-			for _, e := range s.Entries() {
-				if e.Message.Role != chat.RoleUser {
+			for _, e := range all(t, s) {
+				if e.Message().Role != chat.RoleUser {
 					continue
 				}
 				var w, i int
-				_, err := fmt.Sscanf(e.Message.Text(), "%d-%d", &w, &i)
+				_, err := fmt.Sscanf(e.Message().Text(), "%d-%d", &w, &i)
 				require.NoError(t, err)
 				require.Equal(t, next[w], i)
 				next[w]++
@@ -97,7 +98,7 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 			if s.Path() != "" {
 				again, err := history.Read(s.Path())
 				require.NoError(t, err)
-				equal(t, s.Entries(), again.Entries())
+				equal(t, all(t, s), all(t, again))
 			}
 		})
 	}
@@ -118,10 +119,10 @@ func TestMessagesOfOneAppendStayTogether(t *testing.T) {
 		})
 	}
 	writing.Wait()
-	entries := s.Entries()
+	entries := all(t, s)
 	require.Len(t, entries, 600)
 	for i := 0; i < len(entries); i += 3 {
-		said := []string{entries[i].Message.Text(), entries[i+1].Message.Text(), entries[i+2].Message.Text()}
+		said := []string{entries[i].Message().Text(), entries[i+1].Message().Text(), entries[i+2].Message().Text()}
 		require.Equal(t, strings.Repeat(said[0], 3), strings.Join(said, ""))
 	}
 }
@@ -149,4 +150,98 @@ func TestOneOfManyOpens(t *testing.T) {
 	opening.Wait()
 	require.Len(t, got, 1)
 	require.NoError(t, got[0].Close())
+}
+
+// Two append, one goes back now and then, readers go through everything, and a compaction is in flight all the time: each
+// is made at the place that was chosen, or dropped because that is gone.
+func TestCompactionInFlight(t *testing.T) {
+	t.Parallel()
+	s := opened(t, tempFile(t))
+	require.NoError(t, s.Append(user, answer))
+	const each = 60
+	var writing, others sync.WaitGroup
+	over := make(chan struct{})
+	loop := func(f func()) {
+		others.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+					f()
+				}
+			}
+		})
+	}
+	for w := range 2 {
+		writing.Go(func() {
+			for i := range each {
+				if err := s.Append(chat.UserMessage(fmt.Sprint(w, " ", i)), answer); err != nil {
+					t.Error(err)
+				}
+				if w == 0 && i%15 == 14 {
+					if err := s.Branch("e2"); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	made, dropped := 0, 0
+	loop(func() {
+		v, err := s.View()
+		if err != nil || len(v.Turns) < 3 {
+			runtime.Gosched()
+			return
+		}
+		kept := v.Turns[len(v.Turns)-2].Start.ID
+		for range 50 { // the model answers
+			runtime.Gosched()
+		}
+		err = s.Compact(summary("before "+kept, kept))
+		if _, gone := errors.AsType[*history.BoundaryError](err); gone {
+			dropped++
+		} else if err != nil {
+			t.Error(err)
+		} else {
+			made++
+		}
+	})
+	loop(func() {
+		for turn, err := range history.Turns(s.PathTo("")) {
+			if err != nil || len(turn.Rounds) > 1 {
+				t.Error(err, len(turn.Rounds))
+			}
+		}
+	})
+	loop(func() {
+		for _, leaf := range s.Leaves() {
+			if _, err := s.ViewAt(leaf); err != nil {
+				t.Error(err)
+			}
+			if _, err := s.Ancestor(leaf, "e1"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	writing.Wait()
+	close(over)
+	others.Wait()
+	t.Logf("%d compactions were made, %d dropped", made, dropped)
+
+	said, next := map[string]bool{}, 0
+	for _, e := range all(t, s) {
+		if e.Message().Role == chat.RoleUser {
+			said[e.Message().Text()] = true
+		}
+		if e.Type() == history.TypeCompaction {
+			next++
+			require.Contains(t, ids(t, s.PathTo(e.ID)), e.Compaction().FirstKept)
+			v, err := s.ViewAt(e.ID)
+			require.NoError(t, err)
+			require.Equal(t, "before "+v.Turns[0].Start.ID, v.Compacted[0].Text(), "what is not covered is kept")
+		}
+	}
+	require.Equal(t, made, next)
+	require.Len(t, said, 1+2*each)
 }

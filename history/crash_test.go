@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -10,12 +11,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 )
+
+// killsEnv is how often a child is killed, where the default is too seldom.
+const killsEnv = "PROMPTREE_HISTORY_KILLS"
 
 // numbered is the message of a number. Every fourth is large, so that a kill now and then finds a line half written.
 func numbered(n int) string {
@@ -26,8 +31,29 @@ func numbered(n int) string {
 	return fmt.Sprintf("%d%s", n, strings.Repeat(".", size))
 }
 
-// appendUntilKilled is what a child process does: it goes on with the session, and prints the number of each message
-// once it is acknowledged.
+// nth is the entry of a number, from 0, in a session that says, calls, compacts and goes back in a loop.
+func nth(n int) history.Entry {
+	id := func(n int) string { return fmt.Sprintf("e%d", n+1) }
+	said := func(m chat.Message) history.Entry { return history.Entry{Body: history.Message{Message: m}} }
+	switch n % 8 {
+	case 1:
+		return said(calls(fmt.Sprint("c", n)))
+	case 2:
+		return said(chat.ToolResult(fmt.Sprint("c", n-1), numbered(n)))
+	case 3:
+		return history.Entry{Body: summary(numbered(n), id(n-3))}
+	case 4:
+		return said(chat.AssistantMessage(numbered(n)))
+	case 5:
+		return history.Entry{Body: history.Plan{Text: numbered(n)}}
+	case 6:
+		return history.Entry{Parent: id(n - 2), Body: history.Branch{From: id(n - 1)}}
+	}
+	return said(chat.UserMessage(numbered(n)))
+}
+
+// appendUntilKilled is what a child process does: it goes on with the session, and prints the number of each entry once
+// it is acknowledged.
 func appendUntilKilled(path string) {
 	s, err := history.Open(path)
 	if err != nil {
@@ -35,7 +61,7 @@ func appendUntilKilled(path string) {
 		os.Exit(1)
 	}
 	for n := s.Len(); ; n++ {
-		if err := s.Append(chat.UserMessage(numbered(n))); err != nil {
+		if _, err := s.Add(nth(n)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -45,59 +71,113 @@ func appendUntilKilled(path string) {
 	}
 }
 
-// A process is killed again and again while it appends. Whatever it was told is on disk is there afterwards, and the
-// session goes on.
+// child starts a process that appends to a session.
+func child(t *testing.T, path string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), childEnv+"="+path)
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
+	return c, bufio.NewScanner(out)
+}
+
+// A process is killed again and again while it appends, compacts and goes back. Whatever it was told is on disk is there
+// afterwards, the session goes on, and what it shows is valid.
 func TestAcknowledgedEntriesOutliveAKill(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no SIGKILL")
 	}
-	const kills = 20
+	kills := 24
+	if text := os.Getenv(killsEnv); text != "" {
+		var err error
+		kills, err = strconv.Atoi(text)
+		require.NoError(t, err)
+	}
 	r := rand.New(rand.NewPCG(7, 7))
-	path, torn := "", 0
+	path, torn, appended := "", 0, 0
 	for kill := range kills {
-		if kill%4 == 0 {
+		if kill%8 == 0 {
 			path = tempFile(t)
 		}
-		child := exec.Command(os.Args[0])
-		child.Env = append(os.Environ(), childEnv+"="+path)
-		child.Stderr = os.Stderr
-		out, err := child.StdoutPipe()
-		require.NoError(t, err)
-		require.NoError(t, child.Start())
+		c, lines := child(t, path)
 		acknowledged := -1
-		lines := bufio.NewScanner(out)
-		for range 1 + r.IntN(8) {
+		take := func() bool {
 			if !lines.Scan() {
+				return false
+			}
+			var err error
+			acknowledged, err = strconv.Atoi(lines.Text())
+			require.NoError(t, err)
+			return true
+		}
+		for range r.IntN(12) {
+			if !take() {
 				break
 			}
-			acknowledged, err = strconv.Atoi(lines.Text())
-			require.NoError(t, err)
 		}
-		for range r.IntN(200) {
-			runtime.Gosched()
+		time.Sleep(time.Duration(r.IntN(2000)) * time.Microsecond)
+		require.NoError(t, c.Process.Kill())
+		for take() { // what it was told before the kill
 		}
-		require.NoError(t, child.Process.Kill())
-		for lines.Scan() { // what it was told before the kill
-			acknowledged, err = strconv.Atoi(lines.Text())
-			require.NoError(t, err)
-		}
-		require.Error(t, child.Wait())
-		require.NotEqual(t, -1, acknowledged, "the child did not come to append")
+		require.Error(t, c.Wait())
 
 		s, err := history.Open(path)
-		require.NoError(t, err)
+		require.NoError(t, err, "a dead holder blocks nobody")
 		if s.Recovered() != nil {
 			torn++
 		}
 		require.Greater(t, s.Len(), acknowledged)
-		for n, e := range s.Entries() {
-			if e.Message.Text() != numbered(n) {
-				t.Fatalf("entry %d says %.20q", n, e.Message.Text())
+		appended += s.Len()
+		for n, e := range all(t, s) {
+			want := nth(n)
+			if want.Parent != "" {
+				require.Equal(t, want.Parent, e.Parent)
 			}
+			require.Equal(t, fmt.Sprint("e", n+1), e.ID)
+			equal(t, want.Body, e.Body)
 		}
-		requireChained(t, s)
+		if s.Len() > 0 {
+			require.NoError(t, chat.Validate(append(viewOf(t, s).Messages(), chat.UserMessage("on"))))
+		}
 		require.NoError(t, s.Close())
 	}
-	t.Logf("%d of %d kills left a torn line", torn, kills)
+	t.Logf("%d of %d kills left a torn line, %d entries were there", torn, kills, appended)
+}
+
+// Whoever is refused is told who writes; once the holder is dead, nobody is.
+func TestHolderIsNamedAndDeadOnesBlockNobody(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("a lock that is held cannot be read there")
+	}
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	requireHeld := func(path string, pid int) {
+		t.Helper()
+		_, err := history.Open(path)
+		held, ok := errors.AsType[*history.LockedError](err)
+		require.True(t, ok, "the error is %v", err)
+		require.ErrorIs(t, err, history.ErrLocked)
+		equal(t, history.Holder{PID: pid, Host: host}, held.Holder)
+		require.ErrorContains(t, err, fmt.Sprintf("process %d on %s", pid, host))
+	}
+	path := tempFile(t)
+	c, lines := child(t, path)
+	require.True(t, lines.Scan())
+	requireHeld(path, c.Process.Pid)
+	require.NoError(t, c.Process.Kill())
+	for lines.Scan() {
+	}
+	require.Error(t, c.Wait())
+
+	require.Contains(t, content(t, path+".lock"), fmt.Sprint(c.Process.Pid), "the dead one's name is there still")
+	s := opened(t, path)
+	requireHeld(path, os.Getpid())
+	require.NoError(t, s.Close())
+	require.Empty(t, content(t, path+".lock"))
+	require.NoError(t, os.WriteFile(path+".lock", []byte("no JSON"), 0o600))
+	opened(t, path)
 }

@@ -9,12 +9,58 @@
 //	defer session.Close()
 //	err = session.Append(chat.UserMessage("Why does the build fail?"))
 //
-// An entry that Append has acknowledged is on disk. A crash in the middle of a write leaves a torn last line, which the
-// next Open sets aside. A second writer is refused. Nothing is ever rewritten, so the file is also the transcript in
-// which an agent looks up what a compaction left out.
+// An entry that Append has acknowledged is on disk, and outlives a crash and a loss of power ([FileOptions] takes less
+// for more speed). What a crash leaves of a write is set aside by the next Open. A second writer is refused, and told who
+// the first is; readers are not. Nothing is ever rewritten, so the file is also the transcript in which an agent looks up
+// what a compaction left out.
 //
-// [Session.View] is what a model sees: the turns, each a user message and the rounds that answer it, after what stands
-// for those that were compacted. Three elements show it in a prompt:
+// # What is kept
+//
+// An [Entry] is a message, or one of the other things that make up a session. [Session.Add] takes all of them:
+//
+//	session.Add(history.Entry{Body: history.Shell{Command: "go vet", Output: out, ExitCode: 1}})
+//	session.Add(history.Entry{Body: history.ModelChange{Model: "gpt-4o"}})
+//
+// A model sees messages, what the user ran in a shell ([Shell]), what the application says in the user's place
+// ([CustomMessage]) and what was done on a branch that was left ([BranchSummary]). The others, such as a [Label], a
+// [Plan] or the [Usage] of a request, only the session knows; [Session.Latest] finds the newest of a kind. An entry of a
+// kind that a later version wrote is kept as it is.
+//
+// # The tree
+//
+// Each entry follows another, its parent. Usually that is the one appended before it, which is the leaf. Going back is
+// going on from an earlier entry:
+//
+//	err := session.Branch("e12")                          // an undo
+//	err = session.Append(chat.UserMessage("Rather this.")) // begins a new branch after e12
+//
+// What is left is not lost. It is another branch, to which Branch can go back, and [Session.Abandoned] lists it for whoever
+// wants it summarised:
+//
+//	old := session.Leaf()
+//	summary := summarise(session.Abandoned(old, "e12"))
+//	session.Add(history.Entry{Parent: "e12", Body: history.BranchSummary{From: old, Summary: history.Summary{Text: summary}}})
+//
+// [Session.PathTo] gives the entries from the root to one, and [Turns] and [AllRounds] part such a path: a turn is what
+// the user, or somebody in the user's place, said, and the rounds that answer it; a round is one message of the assistant
+// and the results of its calls.
+//
+//	for turn, err := range history.Turns(session.PathTo("")) { … }
+//
+// # What a model sees
+//
+// [Session.View] is what a model sees of the path to the leaf. Once something was compacted ([Session.Compact]) it begins
+// with the messages of the latest [Compaction] on the path, and goes on with the first entry that this one keeps:
+//
+//	entries  e1 user  e2 assistant  e3 user  e4 assistant  e5 compaction, first kept e3  e6 user
+//	view     the compaction's messages         e3 user  e4 assistant                     e6 user
+//
+// A path always gives the same view: that of a session that was opened again is the one before, byte for byte, and one
+// that goes back to before a compaction does not see it. Where a compaction takes its time, it holds its place by the id
+// of an entry: what was said meanwhile is kept, and where that entry is gone the compaction is dropped with a
+// [*BoundaryError].
+//
+// Three elements show the view in a prompt:
 //
 //	prompt := elements.Fragment{
 //		elements.SystemMessage{Children: instructions},
@@ -25,4 +71,12 @@
 //
 // They are required unless Droppable is set: history that does not fit is an error, which package summarize answers with
 // a compaction, and never silently lost. What they show obeys the providers' rules at any budget; see [Round.Messages].
+//
+// # Where it is kept
+//
+// A [Store] keeps the lines of a session: a [FileStore], a [MemoryStore], or one of your own, which package historytest
+// tests. A session keeps an index of some hundred bytes for each entry and reads the rest where it is wanted, so a log may
+// be far larger than memory; that is why what reads entries gives an error. Open checks that each line is JSON with an id, a
+// parent that comes before it and a body; what the body says is looked at when it is read. A line that cannot be read is a
+// [*CorruptError], or, under [Options.Salvage], left out.
 package history

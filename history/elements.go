@@ -25,12 +25,16 @@ type Conversation struct {
 	Droppable bool
 	// Limits of a round.
 	Limits Limits
+	// Prune leaves out old tool output. Rounds should have the same.
+	Prune OutputPrune
 }
 
-// Request shows the user message that the current turn answers. It is required.
+// Request shows the user message that the current turn answers, or what else started it. It is required.
 type Request struct {
 	elements.Props
 	Session *Session
+	// Limits of the output of a shell execution that started the turn.
+	Limits Limits
 }
 
 // Rounds shows what the agent has done in the current turn. It stands after the user's message, and is required unless
@@ -42,6 +46,8 @@ type Rounds struct {
 	Droppable bool
 	// Limits of a round.
 	Limits Limits
+	// Prune leaves out old tool output, of the whole session as Conversation does.
+	Prune OutputPrune
 }
 
 // ElementProps gives the properties, Required unless the conversation is droppable.
@@ -70,7 +76,11 @@ func (c Conversation) Render(ctx context.Context, s sizing.Sizing) (elements.Nod
 	if err := c.Limits.check(); err != nil {
 		return nil, err
 	}
-	v := ViewIn(ctx, c.Session)
+	v, err := ViewIn(ctx, c.Session)
+	if err != nil {
+		return nil, err
+	}
+	v, _ = c.Prune.of(c.Session).Apply(v, s)
 	var list ranked
 	for _, m := range v.Compacted {
 		list.add(nil, m)
@@ -80,7 +90,7 @@ func (c Conversation) Render(ctx context.Context, s sizing.Sizing) (elements.Nod
 		for _, r := range t.Rounds {
 			list.next(r.Messages(c.Limits, s)...)
 		}
-		if m, ok := t.Message(); ok {
+		if m, ok := t.MessageWithin(c.Limits, s); ok {
 			list.put(at, m)
 		}
 	}
@@ -88,15 +98,21 @@ func (c Conversation) Render(ctx context.Context, s sizing.Sizing) (elements.Nod
 }
 
 // Render shows the current turn's user message.
-func (r Request) Render(ctx context.Context, _ sizing.Sizing) (elements.Node, error) {
+func (r Request) Render(ctx context.Context, s sizing.Sizing) (elements.Node, error) {
 	if r.Session == nil {
 		return nil, ErrNoSession
 	}
-	v := ViewIn(ctx, r.Session)
+	if err := r.Limits.check(); err != nil {
+		return nil, err
+	}
+	v, err := ViewIn(ctx, r.Session)
+	if err != nil {
+		return nil, err
+	}
 	if len(v.Turns) == 0 {
 		return nil, nil
 	}
-	m, ok := v.Turns[len(v.Turns)-1].Message()
+	m, ok := v.Turns[len(v.Turns)-1].MessageWithin(r.Limits, s)
 	if !ok {
 		return nil, nil
 	}
@@ -111,10 +127,14 @@ func (r Rounds) Render(ctx context.Context, s sizing.Sizing) (elements.Node, err
 	if err := r.Limits.check(); err != nil {
 		return nil, err
 	}
-	v := ViewIn(ctx, r.Session)
+	v, err := ViewIn(ctx, r.Session)
+	if err != nil {
+		return nil, err
+	}
 	if len(v.Turns) == 0 {
 		return nil, nil
 	}
+	v, _ = r.Prune.of(r.Session).Apply(v, s)
 	var list ranked
 	for _, round := range v.Turns[len(v.Turns)-1].Rounds {
 		list.next(round.Messages(r.Limits, s)...)

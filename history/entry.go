@@ -1,40 +1,119 @@
 package history
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Entry is one line of a session: a message, a compaction, or something that this version does not know.
+// Entry is one line of a session: something that was said or done, and the entry that it follows.
 type Entry struct {
-	// ID of the entry, unique in its session.
+	// ID of the entry, unique in its session, of at most [MaxID] bytes.
 	ID string
-	// Parent is the entry that it follows, "" for the first.
+	// Parent is the entry that it follows, "" for the first. Two entries with one parent are two branches.
 	Parent string
-	// Time at which it was appended.
+	// Time at which it was appended, or at which it happened where it comes from elsewhere.
 	Time time.Time
-	// Type says which of the fields below is set. Entries of other types stay in the log and are not looked into.
-	Type EntryType
-	// Message that was said.
-	Message chat.Message
-	// Compaction that was made.
-	Compaction Compaction
+	// Body is what was said or done.
+	Body Body
 }
 
-// EntryType names a kind of entry.
+// MaxID is the most bytes that the id of an entry may have.
+const MaxID = 128
+
+// Body is what an entry says: [Message], [Shell], [Compaction], [BranchSummary], [CustomMessage], [Custom], [Label],
+// [ModelChange], [ThinkingChange], [Plan], [Usage], [Branch], or [Unknown] for what a later version wrote. The set is
+// closed, so that a switch over it can be complete.
+type Body interface{ kind() EntryType }
+
+// Type names the kind of the entry, "" where it has no body.
+func (e Entry) Type() EntryType {
+	if e.Body == nil {
+		return ""
+	}
+	return e.Body.kind()
+}
+
+// Message gives the message of a [Message] entry. That of every other entry has no role.
+func (e Entry) Message() chat.Message {
+	m, _ := e.Body.(Message)
+	return m.Message
+}
+
+// Compaction gives that of a [Compaction] entry. That of every other entry is empty.
+func (e Entry) Compaction() Compaction {
+	c, _ := e.Body.(Compaction)
+	return c
+}
+
+// EntryType names a kind of entry, in the log too: the body of an entry stands under the name of its type.
 type EntryType string
 
-// The kinds of entries. The first line of a session is its header and no entry.
+// The kinds of entries.
 const (
-	TypeMessage    EntryType = "message"
-	TypeCompaction EntryType = "compaction"
-	typeSession    EntryType = "session"
+	// What a model sees, each in its place.
+	TypeMessage       EntryType = "message"
+	TypeShell         EntryType = "shell"
+	TypeCustomMessage EntryType = "customMessage"
+	TypeBranchSummary EntryType = "branchSummary"
+	TypeCompaction    EntryType = "compaction"
+	// What only the session knows.
+	TypeBranch         EntryType = "branch"
+	TypeCustom         EntryType = "custom"
+	TypeLabel          EntryType = "label"
+	TypeModelChange    EntryType = "modelChange"
+	TypeThinkingChange EntryType = "thinkingChange"
+	TypePlan           EntryType = "plan"
+	TypeUsage          EntryType = "usage"
+	// The first line of a log is its header and no entry.
+	typeSession EntryType = "session"
 )
+
+// Header is the first line of a session.
+type Header struct {
+	// ID of the session. Defaults to a random one.
+	ID string `json:"id"`
+	// Time at which it began. Defaults to now.
+	Time time.Time `json:"time"`
+	// From is the session that this one was made from, as its maker names it.
+	From string `json:"from,omitempty"`
+	// Data that the application keeps with the session, such as its folder.
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// Message is what a user, an assistant or a tool said.
+type Message struct {
+	chat.Message
+	// Data that the application keeps with it. No model sees it.
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// Shell is a command that the user, not the model, ran. A model sees it as the user's words, unless it is Hidden.
+type Shell struct {
+	Command string `json:"command"`
+	// Output of the command, of any bytes.
+	Output string `json:"output"`
+	// ExitCode of the command, 0 where it went well.
+	ExitCode int `json:"exitCode,omitempty"`
+	// Cancelled tells that it was stopped before its end.
+	Cancelled bool `json:"cancelled,omitempty"`
+	// Hidden keeps it from the model.
+	Hidden bool `json:"hidden,omitempty"`
+	// Data that the application keeps with it.
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// CustomMessage is what the application, not the user, tells the model: a reminder, a hook's finding. A model sees it as
+// the user's words.
+type CustomMessage struct {
+	// Name says which part of the application it is from.
+	Name string `json:"name"`
+	// Content that the model sees.
+	Content chat.Parts `json:"content"`
+	// Data that the application keeps with it. No model sees it.
+	Data json.RawMessage `json:"data,omitempty"`
+}
 
 // Compaction stands for what was said before: the messages that replace it and the place from which on everything is
 // kept. The entries that it covers stay in the session.
@@ -42,76 +121,123 @@ type Compaction struct {
 	// Messages that are shown in place of what is covered: a summary, most often. They are finished, and shown byte
 	// for byte.
 	Messages []chat.Message `json:"messages"`
-	// FirstKept is the id of the first message that is kept word for word: a user message, or the assistant message
-	// of a round. "" covers everything said so far. The user message of a turn that is cut stays, whatever FirstKept
-	// says.
+	// FirstKept is the id of the first entry that is kept word for word, on the path that is compacted. It may be any
+	// but a tool result and a compaction. "" covers everything up to LastCovered. The entry that starts a turn which
+	// is cut stays, whatever FirstKept says.
 	FirstKept string `json:"firstKept,omitempty"`
+	// LastCovered is the id of the last entry that is covered, where FirstKept is "": what was appended while the
+	// summary was made stays. "" covers everything said so far.
+	LastCovered string `json:"lastCovered,omitempty"`
 	// TokensBefore and TokensAfter are what the prompt needed before and takes after.
 	TokensBefore int `json:"tokensBefore,omitempty"`
 	TokensAfter  int `json:"tokensAfter,omitempty"`
 	// Mode says how the summary was made, for the reader of the log.
 	Mode string `json:"mode,omitempty"`
+	// Title says in a line what the summary says, for people.
+	Title string `json:"title,omitempty"`
+	Summary
 }
 
-// header is the first line of a session.
-type header struct {
-	Type    EntryType `json:"type"`
-	Version int       `json:"version"`
-	ID      string    `json:"id"`
-	Time    time.Time `json:"time"`
+// BranchSummary tells what was done on a branch that was left. It follows the entry at which the work goes on, and a
+// model sees it as the user's words.
+type BranchSummary struct {
+	// From is the last entry of the branch that was left.
+	From string `json:"from"`
+	Summary
 }
 
-// version of the log's format.
-const version = 1
-
-// line is an entry as it is written.
-type line struct {
-	Type       EntryType     `json:"type"`
-	ID         string        `json:"id"`
-	Parent     string        `json:"parent,omitempty"`
-	Time       time.Time     `json:"time"`
-	Message    *chat.Message `json:"message,omitempty"`
-	Compaction *Compaction   `json:"compaction,omitempty"`
+// Summary is what a [Compaction] and a [BranchSummary] share.
+type Summary struct {
+	// Text that the model wrote, without what was put around it, for the next summary to build on.
+	Text string `json:"text,omitempty"`
+	// Files that were read and modified in what is summarised.
+	Files Files `json:"files,omitzero"`
+	// Extension tells that the summary was supplied from outside: its Files are not counted on.
+	Extension bool `json:"extension,omitempty"`
+	// Data that whoever made the summary keeps with it.
+	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// encode writes the entry as a line, its end included.
-func (e *Entry) encode() ([]byte, error) {
-	l := line{Type: e.Type, ID: e.ID, Parent: e.Parent, Time: e.Time}
-	switch e.Type {
-	case TypeMessage:
-		l.Message = &e.Message
-	case TypeCompaction:
-		l.Compaction = &e.Compaction
-	}
-	return encodeLine(l)
+// Files are paths as the tools were given them. One that was modified does not stand among those read.
+type Files struct {
+	Read     []string `json:"read,omitempty"`
+	Modified []string `json:"modified,omitempty"`
 }
 
-func encodeLine[T any](v T) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // people and models read transcripts
-	err := enc.Encode(v)
-	return b.Bytes(), err
+// Branch tells that the session went on from its parent, which is not the entry appended last: an undo, or a switch to
+// another branch. See [Session.Branch].
+type Branch struct {
+	// From is the leaf that was left.
+	From string `json:"from,omitempty"`
 }
 
-// decode reads a line, its end left off.
-func decode(raw []byte) (Entry, error) {
-	var l line
-	if err := json.Unmarshal(raw, &l); err != nil {
-		return Entry{}, err
-	}
-	e := Entry{ID: l.ID, Parent: l.Parent, Time: l.Time, Type: l.Type}
-	switch {
-	case l.Type == "":
-		return Entry{}, errors.New("it has no type")
-	case l.ID == "":
-		return Entry{}, errors.New("it has no id")
-	case l.Type == TypeMessage && l.Message != nil:
-		e.Message = *l.Message
-	case l.Type == TypeCompaction && l.Compaction != nil:
-		e.Compaction = *l.Compaction
-	case l.Type == TypeMessage, l.Type == TypeCompaction:
-		return Entry{}, fmt.Errorf("it is a %s without one", l.Type)
-	}
-	return e, nil
+// Custom is what the application keeps in the session for itself.
+type Custom struct {
+	// Name says which part of the application it is from.
+	Name string          `json:"name"`
+	Data json.RawMessage `json:"data,omitempty"`
 }
+
+// Label names an entry for people.
+type Label struct {
+	// Target is the entry that is named.
+	Target string `json:"target"`
+	// Text of the label; "" takes it away.
+	Text string `json:"text,omitempty"`
+}
+
+// ModelChange tells which model answers from here on.
+type ModelChange struct {
+	Provider string `json:"provider,omitempty"`
+	Model    string `json:"model"`
+}
+
+// ThinkingChange tells how hard the model thinks from here on.
+type ThinkingChange struct {
+	// Level as the application names it, such as "off" or "high".
+	Level string `json:"level"`
+}
+
+// Plan is the agent's plan at a moment, and its list of things to do.
+type Plan struct {
+	Text  string     `json:"text,omitempty"`
+	Todos []PlanTodo `json:"todos,omitempty"`
+}
+
+// PlanTodo is one thing to do.
+type PlanTodo struct {
+	Text string `json:"text"`
+	// Status as the application names it, such as "pending" or "done".
+	Status string `json:"status,omitempty"`
+}
+
+// Usage is what a provider said that a request took.
+type Usage struct {
+	// Of is the entry that the request was answered with. "" is the parent.
+	Of    string `json:"of,omitempty"`
+	Model string `json:"model,omitempty"`
+	chat.Usage
+	// Cost in US dollars, 0 where it is not known.
+	Cost float64 `json:"cost,omitempty"`
+}
+
+// Unknown is an entry of a kind that this version does not know. It is kept, and written back unchanged.
+type Unknown struct {
+	Kind EntryType
+	// Line as it stands in the log, without its end.
+	Line json.RawMessage
+}
+
+func (Message) kind() EntryType        { return TypeMessage }
+func (Shell) kind() EntryType          { return TypeShell }
+func (CustomMessage) kind() EntryType  { return TypeCustomMessage }
+func (Compaction) kind() EntryType     { return TypeCompaction }
+func (BranchSummary) kind() EntryType  { return TypeBranchSummary }
+func (Branch) kind() EntryType         { return TypeBranch }
+func (Custom) kind() EntryType         { return TypeCustom }
+func (Label) kind() EntryType          { return TypeLabel }
+func (ModelChange) kind() EntryType    { return TypeModelChange }
+func (ThinkingChange) kind() EntryType { return TypeThinkingChange }
+func (Plan) kind() EntryType           { return TypePlan }
+func (Usage) kind() EntryType          { return TypeUsage }
+func (u Unknown) kind() EntryType      { return u.Kind }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -91,7 +93,11 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	fmt.Println("it goes on after", session.Entries()[0].Message.Text())
+	last, err := session.Entry(session.Leaf())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("it goes on after", last.Message().Text())
 	// Output:
 	// a second writer is refused: true
 	// it goes on after Hello.
@@ -127,8 +133,12 @@ func ExampleRead() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, e := range session.Entries() {
-		fmt.Println(e.ID, e.Type)
+	defer session.Close()
+	for e, err := range session.Entries() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(e.ID, e.Type())
 	}
 	fmt.Println(session.Append(chat.UserMessage("Hello.")))
 	// Output:
@@ -139,7 +149,214 @@ func ExampleRead() {
 	// e5 message
 	// e6 compaction
 	// e7 compaction
+	// e8 message
+	// e9 shell
+	// e10 shell
+	// e11 customMessage
+	// e12 custom
+	// e13 label
+	// e14 modelChange
+	// e15 thinkingChange
+	// e16 plan
+	// e17 usage
+	// e18 compaction
+	// e19 branch
+	// e20 branchSummary
+	// x later
 	// history: the session is open for reading only
+}
+
+// Going back is going on from an earlier entry. What is left is another branch.
+func ExampleSession_Branch() {
+	var session history.Session
+	err := session.Append(
+		chat.UserMessage("Name a color."), chat.AssistantMessage("Red."),
+		chat.UserMessage("Another."), chat.AssistantMessage("Crimson."),
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	left := session.Leaf()
+	if err := session.Branch("e2"); err != nil {
+		log.Fatal(err)
+	}
+	if err := session.Append(chat.UserMessage("One that is not red.")); err != nil {
+		log.Fatal(err)
+	}
+	show := func(path iter.Seq2[history.Entry, error]) {
+		for entry, err := range path {
+			if err != nil {
+				log.Fatal(err)
+			}
+			if m, ok := entry.Shown(); ok {
+				fmt.Println(" ", entry.ID, m.Text())
+			}
+		}
+	}
+	fmt.Println("now:")
+	show(session.PathTo(""))
+	fmt.Println("left behind:")
+	show(session.Abandoned(left, session.Leaf()))
+	// Output:
+	// now:
+	//   e1 Name a color.
+	//   e2 Red.
+	//   e6 One that is not red.
+	// left behind:
+	//   e3 Another.
+	//   e4 Crimson.
+}
+
+// Entries of other kinds stand beside the messages. The model sees some of them.
+func ExampleSession_Add() {
+	var session history.Session
+	_, err := session.Add(
+		history.Entry{Body: history.ModelChange{Model: "gpt-4o"}},
+		history.Entry{Body: history.Shell{Command: "go vet ./...", Output: "main.go:3: undefined: x", ExitCode: 1}},
+		history.Entry{Body: history.Message{Message: chat.UserMessage("What does that mean?")}},
+		history.Entry{Body: history.Label{Target: "e2", Text: "the build breaks"}},
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	view, err := session.View()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range view.Messages() {
+		fmt.Printf("%s: %s\n", m.Role, m.Text())
+	}
+	model, _, err := session.Latest(history.TypeModelChange)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(model.Body.(history.ModelChange).Model)
+	// Output:
+	// user: The user ran a command.
+	// <command>
+	// go vet ./...
+	// </command>
+	// <output>
+	// main.go:3: undefined: x
+	// </output>
+	// It exited with code 1.
+	// user: What does that mean?
+	// gpt-4o
+}
+
+// A path of any length is gone through turn by turn.
+func ExampleTurns() {
+	var session history.Session
+	err := session.Append(
+		chat.UserMessage("Clean up."),
+		chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "call_1", Name: "list"}, {ID: "call_2", Name: "delete"}}},
+		chat.ToolResult("call_1", "a.tmp"),
+		chat.UserMessage("Stop!"),
+		chat.AssistantMessage("I stopped."),
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for turn, err := range history.Turns(session.PathTo("")) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(turn.Start.Message().Text())
+		for _, round := range turn.Rounds {
+			fmt.Println("  results:", len(round.Results), "aborted:", len(round.Aborted()))
+		}
+	}
+	// Output:
+	// Clean up.
+	//   results: 1 aborted: 1
+	// Stop!
+	//   results: 0 aborted: 0
+}
+
+// A compaction whose place has gone while the model answered is dropped.
+func ExampleBoundaryError() {
+	var session history.Session
+	err := session.Append(chat.UserMessage("One."), chat.AssistantMessage("Two."), chat.UserMessage("Three."))
+	if err != nil {
+		log.Fatal(err)
+	}
+	compaction := history.Compaction{Messages: []chat.Message{chat.UserMessage("So far.")}, FirstKept: "e3"}
+	if err := session.Branch("e2"); err != nil { // the user takes the last message back
+		log.Fatal(err)
+	}
+	err = session.Compact(compaction)
+	if dropped, ok := errors.AsType[*history.BoundaryError](err); ok {
+		fmt.Println(dropped.ID, dropped.Reason)
+	}
+	// Output: e3 is on another branch
+}
+
+// A log with a line that cannot be read is opened around it where that is asked for.
+func ExampleReadWith() {
+	dir, err := os.MkdirTemp("", "session")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "session.jsonl")
+	lines := `{"type":"session","version":1,"id":"S","time":"2026-01-02T03:04:05Z"}
+{"type":"message","id":"e1","message":{"role":"user","content":[{"type":"text","text":"Hello."}]}}
+{"type":"mess@@@@@@@@@@@@@@@
+{"type":"message","id":"e3","parent":"e2","message":{"role":"user","content":[{"type":"text","text":"Still there?"}]}}
+`
+	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
+		log.Fatal(err)
+	}
+	_, err = history.Read(path)
+	if corrupt, ok := errors.AsType[*history.CorruptError](err); ok {
+		fmt.Println("line", corrupt.Line, "cannot be read")
+	}
+	session, err := history.ReadWith(path, history.Options{Salvage: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer session.Close()
+	for entry, err := range session.Entries() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(entry.Message().Text())
+	}
+	// Output:
+	// line 3 cannot be read
+	// Hello.
+	// Still there?
+}
+
+// A session can be kept wherever a Store is.
+func ExampleNew() {
+	session, err := history.New(&history.MemoryStore{}, history.Options{Header: history.Header{ID: "S"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer session.Close()
+	fmt.Println(session.Header().ID, session.Len())
+	// Output: S 0
+}
+
+// What may be lost with the power can be appended faster.
+func ExampleOpenWith() {
+	dir, err := os.MkdirTemp("", "session")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	session, err := history.OpenWith(filepath.Join(dir, "session.jsonl"), history.Options{
+		File: history.FileOptions{Sync: history.SyncInterval, SyncEvery: 5 * time.Second},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(session.Append(chat.UserMessage("Hello.")))
+	fmt.Println(session.Close())
+	// Output:
+	// <nil>
+	// <nil>
 }
 
 func ExampleSession_Append() {
@@ -169,10 +386,14 @@ func ExampleSession_View() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for i, turn := range session.View().Turns {
-		fmt.Printf("turn %d: %s\n", i+1, turn.User.Message.Text())
+	view, err := session.View()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for i, turn := range view.Turns {
+		fmt.Printf("turn %d: %s\n", i+1, turn.Start.Message().Text())
 		for k, round := range turn.Rounds {
-			fmt.Printf("  round %d: %d calls, %d results\n", k+1, len(round.Assistant.Message.ToolCalls), len(round.Results))
+			fmt.Printf("  round %d: %d calls, %d results\n", k+1, len(round.Assistant.Message().ToolCalls), len(round.Results))
 		}
 	}
 	// Output:
@@ -195,15 +416,18 @@ func ExampleSession_Compact() {
 	}
 	err = session.Compact(history.Compaction{
 		Messages:  []chat.Message{chat.UserMessage("<summary>Red was named.</summary>")},
-		FirstKept: session.Entries()[2].ID,
+		FirstKept: "e3",
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	view := session.View()
+	view, err := session.View()
+	if err != nil {
+		log.Fatal(err)
+	}
 	fmt.Println(view.Compacted[0].Text())
 	for _, turn := range view.Turns {
-		fmt.Println(turn.User.Message.Text())
+		fmt.Println(turn.Start.Message().Text())
 	}
 	fmt.Println(session.Len(), "entries, nothing is lost")
 	// Output:
@@ -300,7 +524,11 @@ func ExampleRound_Messages() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	round := session.View().Turns[0].Rounds[0]
+	view, err := session.View()
+	if err != nil {
+		log.Fatal(err)
+	}
+	round := view.Turns[0].Rounds[0]
 	for _, m := range round.Messages(history.Limits{}, sizing.Sizing{Window: 8000, Tokenizer: tokenizer}) {
 		if m.Role == chat.RoleTool {
 			fmt.Println(m.ToolCallID, m.Text())
@@ -316,7 +544,11 @@ func ExampleTurn_Message() {
 	if err := session.Append(chat.UserMessage("Hello."), chat.UserMessage("  ")); err != nil {
 		log.Fatal(err)
 	}
-	for _, turn := range session.View().Turns {
+	view, err := session.View()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, turn := range view.Turns {
 		m, ok := turn.Message()
 		fmt.Printf("%q %v\n", m.Text(), ok)
 	}

@@ -24,17 +24,15 @@ const (
 //   - A call that names no tool was cut off and is left out with its result.
 func (r Round) Messages(limits Limits, s sizing.Sizing) []chat.Message {
 	limits = limits.withDefaults()
-	assistant := r.Assistant.Message
-	assistant.Content = sayable(assistant.Content)
-	assistant.ToolCalls = clipCalls(s, assistant.ToolCalls, int(limits.Arguments*float64(s.Window)), limits.Head)
-	if len(assistant.ToolCalls) == 0 && !hasAnswer(assistant.Content) {
+	messages := r.whole()
+	if len(messages) == 0 {
 		return nil
 	}
-	messages := append(make([]chat.Message, 0, 1+len(assistant.ToolCalls)), assistant)
+	clipCalls(s, messages[0].ToolCalls, int(limits.Arguments*float64(s.Window)), limits.Head)
+	results := messages[1:]
 	most := int(limits.Results * float64(s.Window))
-	sizes := make([]int, len(assistant.ToolCalls))
-	for i, c := range assistant.ToolCalls {
-		m := r.result(c.ID)
+	sizes := make([]int, len(results))
+	for i, m := range results {
 		for _, p := range m.Content {
 			if text, ok := p.(chat.Text); ok {
 				sizes[i] += sizeUpTo(s, string(text), most)
@@ -42,14 +40,33 @@ func (r Round) Messages(limits Limits, s sizing.Sizing) []chat.Message {
 				sizes[i] += s.CountPart(p)
 			}
 		}
-		messages = append(messages, m)
 	}
 	shares := fairly(sizes, most)
 	for i, size := range sizes {
 		if size > shares[i] {
-			m := &messages[i+1]
-			m.Content = clipParts(s, m.Content, shares[i], limits.Head)
+			results[i].Content = clipParts(s, results[i].Content, shares[i], limits.Head)
 		}
+	}
+	return messages
+}
+
+// whole gives the round as it is sent where nothing is cut.
+func (r Round) whole() []chat.Message {
+	assistant := r.Assistant.Message()
+	assistant.Content = sayable(assistant.Content)
+	var calls []chat.ToolCall // the caller's own
+	for _, c := range assistant.ToolCalls {
+		if c.ID != "" && c.Name != "" {
+			calls = append(calls, c)
+		}
+	}
+	assistant.ToolCalls = calls
+	if len(calls) == 0 && !hasAnswer(assistant.Content) {
+		return nil
+	}
+	messages := append(make([]chat.Message, 0, 1+len(calls)), assistant)
+	for _, c := range calls {
+		messages = append(messages, r.result(c.ID))
 	}
 	return messages
 }
@@ -57,7 +74,7 @@ func (r Round) Messages(limits Limits, s sizing.Sizing) []chat.Message {
 // result gives the answer to a call, a note where there is none.
 func (r Round) result(callID string) chat.Message {
 	for _, e := range r.Results {
-		if m := e.Message; m.ToolCallID == callID {
+		if m := e.Message(); m.ToolCallID == callID {
 			if m.Content = sayable(m.Content); !hasAnswer(m.Content) {
 				m.Content = append(chat.Parts{chat.Text(noOutput)}, m.Content...)
 			}
@@ -108,26 +125,21 @@ func hasAnswer(parts chat.Parts) bool {
 }
 
 // clipCalls cuts arguments so that they take at most limit tokens together.
-func clipCalls(t sizing.Tokenizer, calls []chat.ToolCall, limit int, head float64) []chat.ToolCall {
-	var kept []chat.ToolCall
-	var sizes []int
-	for _, c := range calls {
-		if c.ID != "" && c.Name != "" {
-			kept = append(kept, c)
-			sizes = append(sizes, sizeUpTo(t, c.Arguments, limit))
-		}
+func clipCalls(t sizing.Tokenizer, calls []chat.ToolCall, limit int, head float64) {
+	sizes := make([]int, len(calls))
+	for i, c := range calls {
+		sizes[i] = sizeUpTo(t, c.Arguments, limit)
 	}
 	for i, share := range fairly(sizes, limit) {
 		if sizes[i] > share {
-			kept[i].Arguments = clipArguments(t, kept[i].Arguments, share, head)
+			calls[i].Arguments = clipArguments(t, calls[i].Arguments, share, head)
 		}
 	}
-	return kept
 }
 
-// Message gives the turn's user message as it is sent, and false where it says nothing.
+// Message gives what starts the turn as it is sent ([Entry.Shown]), and false where that says nothing.
 func (t Turn) Message() (chat.Message, bool) {
-	m := t.User.Message
+	m, ok := t.Start.Shown()
 	m.Content = sayable(m.Content)
-	return m, hasAnswer(m.Content)
+	return m, ok && hasAnswer(m.Content)
 }

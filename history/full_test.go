@@ -33,7 +33,7 @@ func TestFailedWriteLeavesNothingHalfSaid(t *testing.T) {
 	path := tempFile(t)
 	s := opened(t, path)
 	require.NoError(t, s.Append(chat.UserMessage("one"), calls("c1")))
-	before, entries, view := content(t, path), s.Entries(), s.View()
+	before, entries, view := content(t, path), all(t, s), viewOf(t, s)
 
 	signal.Ignore(syscall.SIGXFSZ)
 	var limit syscall.Rlimit
@@ -49,8 +49,8 @@ func TestFailedWriteLeavesNothingHalfSaid(t *testing.T) {
 	require.ErrorIs(t, s.Append(chat.ToolResult("c1", "small"), chat.UserMessage(large)), syscall.EFBIG)
 	require.ErrorIs(t, s.Compact(summary(large, "")), syscall.EFBIG)
 	require.Equal(t, before, content(t, path))
-	equal(t, entries, s.Entries())
-	equal(t, view, s.View())
+	equal(t, entries, all(t, s))
+	equal(t, view, viewOf(t, s))
 	require.Equal(t, 3, s.Lines())
 	require.NoError(t, s.Append(chat.ToolResult("c1", "small")), "the call is open still, and what fits is taken")
 
@@ -60,5 +60,5 @@ func TestFailedWriteLeavesNothingHalfSaid(t *testing.T) {
 	again, err := history.Read(path)
 	require.NoError(t, err)
 	require.Nil(t, again.Recovered())
-	equal(t, s.Entries(), again.Entries())
+	equal(t, all(t, s), all(t, again))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -123,6 +124,31 @@ func summary(text, firstKept string) history.Compaction {
 	return history.Compaction{Messages: []chat.Message{chat.UserMessage(text)}, FirstKept: firstKept}
 }
 
+// all lists the entries of a session.
+func all(t testing.TB, s *history.Session) []history.Entry {
+	t.Helper()
+	return list(t, s.Entries())
+}
+
+// list lists entries.
+func list(t testing.TB, entries iter.Seq2[history.Entry, error]) []history.Entry {
+	t.Helper()
+	var list []history.Entry
+	for e, err := range entries {
+		require.NoError(t, err)
+		list = append(list, e)
+	}
+	return list
+}
+
+// viewOf gives the view of a session.
+func viewOf(t testing.TB, s *history.Session) history.View {
+	t.Helper()
+	v, err := s.View()
+	require.NoError(t, err)
+	return v
+}
+
 // shape writes a view as "compacted | user: assistant(result result) assistant | user:", messages by their ids.
 func shape(v history.View) string {
 	var turns []string
@@ -130,7 +156,7 @@ func shape(v history.View) string {
 		turns = append(turns, m.Text())
 	}
 	for _, t := range v.Turns {
-		turn := []string{t.User.ID + ":"}
+		turn := []string{t.Start.ID + ":"}
 		for _, r := range t.Rounds {
 			var results []string
 			for _, e := range r.Results {

@@ -70,7 +70,7 @@ func TestReopenedSessionIsTheSame(t *testing.T) {
 	require.NoError(t, s.Append(chat.UserMessage("next")))
 	require.Equal(t, 7, s.Len())
 	require.Equal(t, 8, s.Lines())
-	before := s.Entries()
+	before, view := all(t, s), viewOf(t, s)
 	require.NoError(t, s.Close())
 
 	for _, reopen := range []struct {
@@ -81,8 +81,8 @@ func TestReopenedSessionIsTheSame(t *testing.T) {
 			again, err := reopen.open(path)
 			require.NoError(t, err)
 			defer again.Close()
-			equal(t, before, again.Entries())
-			equal(t, s.View(), again.View())
+			equal(t, before, all(t, again))
+			equal(t, view, viewOf(t, again))
 			require.Equal(t, 7, again.Len())
 			require.Equal(t, 8, again.Lines())
 			require.Nil(t, again.Recovered())
@@ -91,7 +91,7 @@ func TestReopenedSessionIsTheSame(t *testing.T) {
 
 	again := opened(t, path)
 	require.NoError(t, again.Append(chat.UserMessage("and on")))
-	equal(t, before, again.Entries()[:len(before)])
+	equal(t, before, all(t, again)[:len(before)])
 	require.Equal(t, 8, again.Len())
 	requireChained(t, again)
 }
@@ -101,7 +101,7 @@ func requireChained(t testing.TB, s *history.Session) {
 	t.Helper()
 	seen := map[string]bool{"": true}
 	parent := ""
-	for _, e := range s.Entries() {
+	for _, e := range all(t, s) {
 		require.False(t, seen[e.ID], "the id %q is there twice", e.ID)
 		require.Equal(t, parent, e.Parent)
 		require.Equal(t, time.UTC, e.Time.Location())
@@ -114,16 +114,16 @@ func TestEntriesAreWhatWasAppended(t *testing.T) {
 	require.Empty(t, s.Path())
 	require.Zero(t, s.Lines())
 	require.NoError(t, s.Compact(summary("so far", "e2")))
-	entries := s.Entries()
+	entries := all(t, s)
 	for i, m := range everything() {
-		require.Equal(t, history.TypeMessage, entries[i].Type)
-		equal(t, m, entries[i].Message)
+		require.Equal(t, history.TypeMessage, entries[i].Type())
+		equal(t, m, entries[i].Message())
 	}
-	require.Equal(t, history.TypeCompaction, entries[5].Type)
-	equal(t, summary("so far", "e2"), entries[5].Compaction)
+	require.Equal(t, history.TypeCompaction, entries[5].Type())
+	equal(t, summary("so far", "e2"), entries[5].Compaction())
 	requireChained(t, s)
 	entries[0] = history.Entry{}
-	require.Equal(t, "e1", s.Entries()[0].ID, "the caller's list is the caller's")
+	require.Equal(t, "e1", all(t, s)[0].ID, "the caller's list is the caller's")
 }
 
 // The format is read by people, models and later versions: it does not change unseen.
@@ -135,6 +135,27 @@ func TestFormatOnDisk(t *testing.T) {
 		Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: "e2", TokensBefore: 100, TokensAfter: 10, Mode: "full",
 	}))
 	require.NoError(t, s.Compact(summary("all of it", "")))
+	made := history.Summary{Text: "words", Files: history.Files{Read: []string{"a.go"}, Modified: []string{"b.go"}}, Extension: true, Data: []byte(`{"k":1.0}`)}
+	add(
+		t, s,
+		history.Message{Message: chat.UserMessage("noted"), Data: []byte(`{"k":1.0}`)},
+		history.Shell{Command: "make <all>", Output: "fine\n"},
+		history.Shell{Command: "cat", Output: "\xff", ExitCode: 2, Cancelled: true, Hidden: true, Data: []byte(`[]`)},
+		history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("look")}, Data: []byte(`[]`)},
+		history.Custom{Name: "own", Data: []byte(`"x"`)},
+		history.Label{Target: "e1", Text: "here"},
+		history.ModelChange{Provider: "p", Model: "m"},
+		history.ThinkingChange{Level: "high"},
+		history.Plan{Text: "first this", Todos: []history.PlanTodo{{Text: "that", Status: "pending"}}},
+		history.Usage{Of: "e5", Model: "m", Usage: chat.Usage{Input: 10, Output: 2, CacheRead: 5, CacheWrite: 1}, Cost: 0.25},
+		history.Compaction{Messages: []chat.Message{chat.UserMessage("S")}, LastCovered: "e8", Title: "t", Summary: made},
+	)
+	require.NoError(t, s.Branch("e8"))
+	_, err := s.Add(
+		history.Entry{Parent: "e8", Body: history.BranchSummary{From: "e18", Summary: made}},
+		history.Entry{Body: history.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"x","parent":"e1", "later": 1.0}`)}},
+	)
+	require.NoError(t, err)
 	written := content(t, path)
 	written = regexp.MustCompile(`"time":"[^"]*"`).ReplaceAllString(written, `"time":"2026-01-02T03:04:05Z"`)
 	written = regexp.MustCompile(`("type":"session".*"id":)"[^"]*"`).ReplaceAllString(written, `$1"S"`)
@@ -142,11 +163,13 @@ func TestFormatOnDisk(t *testing.T) {
 
 	old, err := history.Read(filepath.Join("testdata", "format.jsonl"))
 	require.NoError(t, err)
-	want := s.Entries()
+	want := all(t, s)
 	for i := range want {
-		want[i].Time = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		if want[i].Type() != "later" {
+			want[i].Time = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		}
 	}
-	equal(t, want, old.Entries())
+	equal(t, want, all(t, old))
 }
 
 func TestTornLastLineIsSetAside(t *testing.T) {
@@ -168,14 +191,14 @@ func TestTornLastLineIsSetAside(t *testing.T) {
 
 			reader, err := history.Read(path)
 			require.NoError(t, err)
-			equal(t, &history.Recovery{Line: 3, Bytes: len(tt.torn)}, reader.Recovered())
+			equal(t, &history.Recovery{Line: 3, Bytes: int64(len(tt.torn))}, reader.Recovered())
 			require.Equal(t, 1, reader.Len())
 			require.Equal(t, whole+tt.torn, content(t, path), "reading changes nothing")
 			require.NoFileExists(t, path+".torn")
 
 			s := opened(t, path)
-			equal(t, &history.Recovery{Line: 3, Bytes: len(tt.torn), SavedTo: path + ".torn"}, s.Recovered())
-			equal(t, reader.Entries(), s.Entries())
+			equal(t, &history.Recovery{Line: 3, Bytes: int64(len(tt.torn)), SavedTo: path + ".torn"}, s.Recovered())
+			equal(t, all(t, reader), all(t, s))
 			require.Equal(t, 2, s.Lines())
 			require.Equal(t, whole, content(t, path))
 			require.Equal(t, strings.TrimSuffix(tt.torn, "\n")+"\n", content(t, path+".torn"))
@@ -185,7 +208,7 @@ func TestTornLastLineIsSetAside(t *testing.T) {
 			after, err := history.Read(path)
 			require.NoError(t, err)
 			require.Nil(t, after.Recovered())
-			equal(t, s.Entries(), after.Entries())
+			equal(t, all(t, s), all(t, after))
 		})
 	}
 }
@@ -216,14 +239,14 @@ func TestTornHeaderIsSetAside(t *testing.T) {
 			requireCorrupt(t, err, path, 1)
 
 			s := opened(t, path)
-			equal(t, &history.Recovery{Line: 1, Bytes: len(tt.torn), SavedTo: path + ".torn"}, s.Recovered())
+			equal(t, &history.Recovery{Line: 1, Bytes: int64(len(tt.torn)), SavedTo: path + ".torn"}, s.Recovered())
 			require.Equal(t, tt.torn+"\n", content(t, path+".torn"))
 			require.Zero(t, s.Len())
 			require.Equal(t, 1, s.Lines())
 			require.NoError(t, s.Append(chat.UserMessage("hello")))
 			after, err := history.Read(path)
 			require.NoError(t, err)
-			equal(t, s.Entries(), after.Entries())
+			equal(t, all(t, s), all(t, after))
 		})
 	}
 }
@@ -240,7 +263,7 @@ func requireCorrupt(t testing.TB, err error, path string, line int) {
 }
 
 func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
-	const label = `{"type":"label","id":"e2","parent":"e1","time":"2026-01-02T03:04:05Z","label":"x"}`
+	const label = `{"type":"smell","id":"e2","parent":"e1","time":"2026-01-02T03:04:05Z","smell":"x"}`
 	for _, tt := range []struct {
 		rule  string
 		lines []string
@@ -252,11 +275,9 @@ func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
 		{"garbage in the middle and a torn end", []string{header, "garbage", welcome, "torn"}, 2, "invalid character"},
 		{"an empty line in the middle", []string{header, "", hello, ""}, 2, "unexpected end"},
 		{"an entry without a type", []string{header, `{"id":"e1"}`, welcome, ""}, 2, "no type"},
-		{"an entry without an id", []string{header, `{"type":"label"}`, welcome, ""}, 2, "no id"},
+		{"an entry without an id", []string{header, `{"type":"smell"}`, welcome, ""}, 2, "no id"},
 		{"a message without one", []string{header, `{"type":"message","id":"e1"}`, welcome, ""}, 2, "a message without one"},
 		{"a compaction without one", []string{header, `{"type":"compaction","id":"e1"}`, welcome, ""}, 2, "a compaction without one"},
-		{"a part of an unknown kind", []string{header, strings.Replace(hello, `"type":"text"`, `"type":"smell"`, 1), welcome, ""}, 2, "smell"},
-		{"a part of an unknown kind at the end, which no crash wrote", []string{header, strings.Replace(hello, `"type":"text"`, `"type":"smell"`, 1), ""}, 2, "smell"},
 		{"two entries of one id", []string{header, hello, label, welcome, ""}, 4, `"e2"`},
 		{"two entries of one id and a torn end", []string{header, hello, hello, "torn"}, 3, `"e1"`},
 		{"a file that is no session", []string{"Dear diary,", "today", ""}, 1, "not the header of a session"},
@@ -287,24 +308,25 @@ func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
 }
 
 func TestUnknownEntriesAreKeptAndNotShown(t *testing.T) {
-	const label = `{"type":"label","id":"l-7","parent":"e1","time":"2026-01-02T03:04:05Z","label":{"deep":[1.0]}}`
+	const label = `{"type":"smell","id":"l-7","parent":"e1","time":"2026-01-02T03:04:05Z","smell":{"deep":[1.0]}}`
 	path := file(t, header, hello, label, strings.Replace(welcome, `"parent":"e1"`, `"parent":"l-7"`, 1), "")
 	before := content(t, path)
 	s := opened(t, path)
-	require.Equal(t, "e1: e2()", shape(s.View()))
-	require.Equal(t, history.EntryType("label"), s.Entries()[1].Type)
+	require.Equal(t, "e1: e2()", shape(viewOf(t, s)))
+	require.Equal(t, history.EntryType("smell"), all(t, s)[1].Type())
 	require.NoError(t, s.Append(chat.UserMessage("on")))
-	require.Equal(t, "e3", s.Entries()[3].ID)
+	require.Equal(t, "e3", all(t, s)[3].ID)
 	require.True(t, strings.HasPrefix(content(t, path), before))
-	require.ErrorContains(t, s.Compact(summary("so far", "l-7")), "no place to cut")
+	require.NoError(t, s.Compact(summary("so far", "l-7")), "it goes with the message after it")
+	require.Equal(t, "so far | e1: e2() | e3:", shape(viewOf(t, s)))
 }
 
 func TestForeignIDsAreNotUsedAgain(t *testing.T) {
 	path := file(t, header, strings.Replace(hello, `"e1"`, `"e41"`, 1), "")
 	s := opened(t, path)
 	require.NoError(t, s.Append(chat.UserMessage("on")))
-	require.Equal(t, "e42", s.Entries()[1].ID)
-	require.Equal(t, "e41", s.Entries()[1].Parent)
+	require.Equal(t, "e42", all(t, s)[1].ID)
+	require.Equal(t, "e41", all(t, s)[1].Parent)
 }
 
 func TestOneWriterManyReaders(t *testing.T) {
@@ -325,7 +347,7 @@ func TestOneWriterManyReaders(t *testing.T) {
 	require.ErrorIs(t, reader.Append(chat.UserMessage("two")), history.ErrReadOnly)
 	require.ErrorIs(t, reader.Compact(summary("so far", "")), history.ErrReadOnly)
 	require.Equal(t, 1, reader.Len())
-	require.Equal(t, "e1:", shape(reader.View()))
+	require.Equal(t, "e1:", shape(viewOf(t, reader)))
 	require.Equal(t, before, content(t, path))
 
 	require.NoError(t, writer.Append(chat.UserMessage("two")))
@@ -341,26 +363,44 @@ func TestOneWriterManyReaders(t *testing.T) {
 	require.Equal(t, 3, next.Len())
 }
 
-func TestClosedSessionStaysReadable(t *testing.T) {
-	path := tempFile(t)
-	s := opened(t, path)
-	require.NoError(t, s.Append(chat.UserMessage("one")))
-	require.NoError(t, s.Close())
-	require.NoError(t, s.Close(), "closing twice does nothing")
-	before := content(t, path)
-	require.ErrorIs(t, s.Append(chat.UserMessage("two")), history.ErrClosed)
-	require.ErrorIs(t, s.Compact(summary("so far", "")), history.ErrClosed)
-	require.Equal(t, before, content(t, path))
-	require.Equal(t, 1, s.Len())
-	require.Equal(t, 2, s.Lines())
-	require.Equal(t, "e1:", shape(s.View()))
+func TestClosedSessionIsOver(t *testing.T) {
+	for where, s := range map[string]*history.Session{"in memory": {}, "in a file": opened(t, tempFile(t))} {
+		t.Run(where, func(t *testing.T) {
+			require.NoError(t, s.Append(chat.UserMessage("one")))
+			lines := s.Lines()
+			require.NoError(t, s.Close())
+			require.NoError(t, s.Close(), "closing twice does nothing")
+			require.ErrorIs(t, s.Append(chat.UserMessage("two")), history.ErrClosed)
+			require.ErrorIs(t, s.Compact(summary("so far", "")), history.ErrClosed)
+			_, err := s.View()
+			require.ErrorIs(t, err, history.ErrClosed)
+			for _, err := range s.Entries() {
+				require.ErrorIs(t, err, history.ErrClosed)
+			}
+			require.Equal(t, 1, s.Len())
+			require.Equal(t, lines, s.Lines())
+			require.Nil(t, s.Recovered())
+		})
+	}
 }
 
-func TestSessionInMemoryHasNothingToClose(t *testing.T) {
-	s := talk(t, chat.UserMessage("one"))
-	require.NoError(t, s.Close())
-	require.NoError(t, s.Append(chat.UserMessage("two")))
-	require.Nil(t, s.Recovered())
+// A body that cannot be read is an error where it is wanted, and nowhere else.
+func TestBodiesThatCannotBeReadAreLeftAlone(t *testing.T) {
+	smell := strings.Replace(hello, `"type":"text"`, `"type":"smell"`, 1)
+	path := file(t, header, smell, welcome, "")
+	before := content(t, path)
+	s := opened(t, path)
+	require.Equal(t, before, content(t, path))
+	require.NoError(t, s.Append(chat.AssistantMessage("on")))
+	_, err := s.View()
+	requireCorrupt(t, err, path, 2)
+	require.ErrorContains(t, err, "smell")
+	_, err = s.Entry("e2")
+	require.NoError(t, err)
+	require.NoError(t, s.Compact(summary("so far", "e2")))
+	require.NoError(t, s.Branch("e3"))
+	_, err = s.View()
+	requireCorrupt(t, err, path, 2)
 }
 
 func TestPathsThatCannotBeOpened(t *testing.T) {
@@ -393,6 +433,36 @@ func TestRelativePathIsMadeAbsolute(t *testing.T) {
 	require.FileExists(t, s.Path())
 }
 
+// readable lists the entries up to the first whose body cannot be read.
+func readable(s *history.Session) []history.Entry {
+	var list []history.Entry
+	for e, err := range s.Entries() {
+		if err != nil {
+			break
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// requireSalvaged checks that of a log each whole line is read or told of, if its header is one.
+func requireSalvaged(t testing.TB, path string, readErr error) {
+	t.Helper()
+	s, err := history.ReadWith(path, history.Options{Salvage: true, File: history.FileOptions{MaxLine: 1 << 10}})
+	if err != nil {
+		requireCorrupt(t, err, path, 1)
+		return
+	}
+	defer s.Close()
+	require.Equal(t, s.Lines(), 1+s.Len()+len(s.Skipped()))
+	if corrupt, ok := errors.AsType[*history.CorruptError](readErr); ok {
+		require.LessOrEqual(t, s.Skipped()[0].Line, corrupt.Line)
+	}
+	for _, id := range s.Leaves() {
+		_, _ = s.ViewAt(id)
+	}
+}
+
 // FuzzOpen opens whatever is in a file: either it is refused and left as it is, or what was whole is kept, the rest is
 // set aside, and the session goes on.
 func FuzzOpen(f *testing.F) {
@@ -402,6 +472,8 @@ func FuzzOpen(f *testing.F) {
 		header + "\n" + `{"type":"compaction","id":"x","compaction":{"messages":[],"firstKept":"e9"}}` + "\n" + hello + "\n",
 		header + "\n" + `{"type":"message","id":"x","message":{"role":"tool","toolCallId":"c"}}` + "\n",
 		header + "\n" + `{"type":"message","id":"x","message":{"role":"ghost","content":null}}` + "\n",
+		header + "\n" + hello + "\n" + `{"type":"branch","id":"b","parent":"e1","branch":{"from":"e1"}}` + "\n" + `{"type":"shell","id":"s","parent":"b","shell":{"hidden":true}}` + "\n",
+		header + "\n" + `{"type":"later","id":"x","message":7}` + "\n" + hello + "\n" + welcome + "\n",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -409,6 +481,7 @@ func FuzzOpen(f *testing.F) {
 		path := file(t, string(data))
 		reader, readErr := history.Read(path)
 		require.Equal(t, string(data), content(t, path))
+		requireSalvaged(t, path, readErr)
 		s, err := history.Open(path)
 		if err != nil {
 			require.Error(t, readErr)
@@ -418,21 +491,27 @@ func FuzzOpen(f *testing.F) {
 		}
 		torn := 0
 		if r := s.Recovered(); r != nil {
-			torn = r.Bytes
+			torn = int(r.Bytes)
 			require.Equal(t, strings.TrimSuffix(string(data[len(data)-torn:]), "\n")+"\n", content(t, path+".torn"))
 		}
 		whole := string(data[:len(data)-torn])
 		require.True(t, strings.HasPrefix(content(t, path), whole))
 		if whole != "" {
 			require.NoError(t, readErr)
-			equal(t, reader.Entries(), s.Entries())
+			equal(t, readable(reader), readable(s))
 		}
-		s.View()
+		for leaf := range s.Entries() {
+			_, _ = s.ViewAt(leaf.ID)
+		}
+		for _, err := range history.Turns(s.PathTo("")) {
+			_ = err
+		}
 		require.NoError(t, s.Append(chat.UserMessage("on")))
+		before := readable(s)
 		require.NoError(t, s.Close())
 		again, err := history.Read(path)
 		require.NoError(t, err)
 		require.Nil(t, again.Recovered())
-		equal(t, s.Entries(), again.Entries())
+		equal(t, before, readable(again))
 	})
 }

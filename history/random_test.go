@@ -158,14 +158,14 @@ func (s *sayer) compact(t testing.TB) {
 	if s.chance(3) {
 		c.Messages = append(c.Messages, chat.UserMessage(s.name("S")))
 	}
-	entries := s.session.Entries()
+	entries := all(t, s.session)
 	if len(entries) > 0 && !s.chance(4) {
 		c.FirstKept = entries[s.IntN(len(entries))].ID
 	}
 	if s.session.Compact(c) == nil {
 		s.appended = append(s.appended, chat.Message{})
 	} else {
-		equal(t, entries, s.session.Entries())
+		equal(t, entries, all(t, s.session))
 	}
 }
 
@@ -191,7 +191,7 @@ func talkAtRandom(t testing.TB, r *rand.Rand) *sayer {
 	if s.chance(2) {
 		s.user(t)
 	} else {
-		if turns := s.session.View().Turns; len(turns) == 0 || turns[len(turns)-1].User.ID == "" {
+		if turns := viewOf(t, s.session).Turns; len(turns) == 0 || turns[len(turns)-1].Start.ID == "" {
 			s.user(t)
 		}
 		s.round(t, true)
@@ -205,17 +205,17 @@ func naiveShape(entries []history.Entry) string {
 	boundary := 0
 	var compacted []chat.Message
 	for i, e := range entries {
-		if e.Type != history.TypeCompaction {
+		if e.Type() != history.TypeCompaction {
 			continue
 		}
-		compacted, boundary = e.Compaction.Messages, i+1
+		compacted, boundary = e.Compaction().Messages, i+1
 		for k := range entries {
-			if entries[k].ID == e.Compaction.FirstKept {
+			if entries[k].ID == e.Compaction().FirstKept {
 				boundary = k
 			}
 		}
 	}
-	role := func(i int) chat.Role { return entries[i].Message.Role }
+	role := func(i int) chat.Role { return entries[i].Message().Role }
 	starts := []int{-1}
 	for i := range entries {
 		if role(i) == chat.RoleUser {
@@ -243,8 +243,8 @@ func naiveShape(entries []history.Entry) string {
 			rounds++
 			var results []string
 			for k := i + 1; k < len(entries); k++ {
-				if role(k) == chat.RoleTool && slices.ContainsFunc(entries[i].Message.ToolCalls, func(c chat.ToolCall) bool {
-					return c.ID == entries[k].Message.ToolCallID
+				if role(k) == chat.RoleTool && slices.ContainsFunc(entries[i].Message().ToolCalls, func(c chat.ToolCall) bool {
+					return c.ID == entries[k].Message().ToolCallID
 				}) {
 					results = append(results, entries[k].ID)
 				}
@@ -316,14 +316,14 @@ func requireWhatHolds(t testing.TB, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := talkAtRandom(t, r)
 
-	entries := s.session.Entries()
+	entries := all(t, s.session)
 	require.Len(t, entries, len(s.appended))
 	for i, e := range entries {
-		if e.Type == history.TypeMessage {
-			equal(t, s.appended[i], e.Message)
+		if e.Type() == history.TypeMessage {
+			equal(t, s.appended[i], e.Message())
 		}
 	}
-	view := s.session.View()
+	view := viewOf(t, s.session)
 	require.Equal(t, naiveShape(entries), shape(view))
 
 	window := 100 + r.IntN(4000)
@@ -374,7 +374,7 @@ func requireWhatHolds(t testing.TB, seed uint64) {
 			sent = append(slices.Clone(sent), chat.UserMessage("next"))
 		}
 		require.NoError(t, chat.Validate(sent))
-		if len(view.Compacted) > 0 || view.Turns[0].User.ID != "" {
+		if len(view.Compacted) > 0 || view.Turns[0].Start.ID != "" {
 			require.Equal(t, chat.RoleUser, result.Messages[1].Role, "the first message after the system's")
 		}
 		shown := map[string]bool{}
@@ -391,7 +391,7 @@ func requireWhatHolds(t testing.TB, seed uint64) {
 		require.NoError(t, err)
 		equal(t, result.Messages, again.Messages)
 	}
-	equal(t, entries, s.session.Entries())
+	equal(t, entries, all(t, s.session))
 }
 
 // tell names messages.
@@ -424,11 +424,11 @@ func TestAnySessionOnDisk(t *testing.T) {
 		path := tempFile(t)
 		s, err := history.Open(path)
 		require.NoError(t, err)
-		for _, e := range memory.Entries() {
-			if e.Type == history.TypeCompaction {
-				require.NoError(t, s.Compact(e.Compaction))
+		for _, e := range all(t, memory) {
+			if e.Type() == history.TypeCompaction {
+				require.NoError(t, s.Compact(e.Compaction()))
 			} else {
-				require.NoError(t, s.Append(e.Message))
+				require.NoError(t, s.Append(e.Message()))
 			}
 			if r.IntN(8) == 0 {
 				require.NoError(t, s.Close())
@@ -436,7 +436,7 @@ func TestAnySessionOnDisk(t *testing.T) {
 				require.NoError(t, err)
 			}
 		}
-		require.Equal(t, shape(memory.View()), shape(s.View()))
+		require.Equal(t, shape(viewOf(t, memory)), shape(viewOf(t, s)))
 		require.Equal(t, renderedIn(t, t.Context(), prompt(memory)), renderedIn(t, t.Context(), prompt(s)))
 		requireChained(t, s)
 		require.NoError(t, s.Close())
@@ -450,7 +450,7 @@ func TestAnyPreview(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		s := talkAtRandom(t, r).session
-		entries := s.Entries()
+		entries := all(t, s)
 		c := summary("tried", entries[r.IntN(len(entries))].ID)
 		if r.IntN(4) == 0 {
 			c.FirstKept = ""

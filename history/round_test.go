@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -20,7 +21,7 @@ const noOutput, noResult = "(no output)", "(no result: the call was interrupted)
 // firstRound is the first round of a session in which these messages were said.
 func firstRound(t testing.TB, messages ...chat.Message) history.Round {
 	t.Helper()
-	return talk(t, messages...).View().Turns[0].Rounds[0]
+	return viewOf(t, talk(t, messages...)).Turns[0].Rounds[0]
 }
 
 func TestRoundIsSentAsProvidersTakeIt(t *testing.T) {
@@ -101,8 +102,8 @@ func TestRoundIsSentAsProvidersTakeIt(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := talk(t, append([]chat.Message{user}, tt.round...)...)
-			before := s.Entries()
-			got := s.View().Turns[0].Rounds[0].Messages(history.Limits{}, in(1000))
+			before := all(t, s)
+			got := viewOf(t, s).Turns[0].Rounds[0].Messages(history.Limits{}, in(1000))
 			for i := range got {
 				if len(got[i].Content) == 0 {
 					got[i].Content = nil
@@ -110,7 +111,7 @@ func TestRoundIsSentAsProvidersTakeIt(t *testing.T) {
 			}
 			equal(t, tt.want, got)
 			require.NoError(t, chat.Validate(append(append([]chat.Message{user}, got...), user)))
-			equal(t, before, s.Entries())
+			equal(t, before, all(t, s))
 
 			sent := rendered(t, elements.Fragment{history.Request{Session: s}, history.Rounds{Session: s}}, 1000)
 			equal(t, append([]chat.Message{user}, tt.want...), sent)
@@ -132,7 +133,7 @@ func TestUserMessageIsSentWithoutBlanks(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := talk(t, tt.said)
-			m, ok := s.View().Turns[0].Message()
+			m, ok := viewOf(t, s).Turns[0].Message()
 			require.Equal(t, tt.want != nil, ok)
 			if ok {
 				equal(t, tt.want, m.Content)
@@ -346,10 +347,10 @@ func TestShortArgumentsAreNotMadeLonger(t *testing.T) {
 
 func TestClippingChangesThePromptOnly(t *testing.T) {
 	s := talk(t, user, callWith(`{"text":`+quoted(numberedLines(1000))+`}`), chat.ToolResult("0", numberedLines(1000)))
-	before := s.Entries()
+	before := all(t, s)
 	first := rendered(t, prompt(s), 1000)
 	require.Equal(t, first, rendered(t, prompt(s), 1000))
-	equal(t, before, s.Entries())
+	equal(t, before, all(t, s))
 }
 
 // The window and not the budget says how much of a round is shown, so that a prompt rendered smaller shows the same.
@@ -410,11 +411,55 @@ func FuzzArguments(f *testing.F) {
 		if window < 1 || window > 1<<20 || s.Append(user, callWith(arguments)) != nil {
 			t.Skip()
 		}
-		got := s.View().Turns[0].Rounds[0].Messages(history.Limits{}, in(window))[0].ToolCalls[0].Arguments
+		got := viewOf(t, s).Turns[0].Rounds[0].Messages(history.Limits{}, in(window))[0].ToolCalls[0].Arguments
 		if got == arguments {
 			return
 		}
 		require.True(t, json.Valid([]byte(got)), got)
 		require.LessOrEqual(t, quarter{}.CountText(got), quarter{}.CountText(arguments))
+	})
+}
+
+// What a tool or a command of the user's prints may be larger than any window. It is cut, wherever it stands.
+func TestOutputLargerThanTheWindowNeverBlocksARender(t *testing.T) {
+	const window = 2000
+	huge := strings.Repeat(numberedLines(1000), 40) // 50 times the window
+	shell := func(output string) history.Entry {
+		return history.Entry{Body: history.Shell{Command: "cat log", Output: output}}
+	}
+	said := func(messages ...chat.Message) (list []history.Entry) {
+		for _, m := range messages {
+			list = append(list, history.Entry{Body: history.Message{Message: m}})
+		}
+		return list
+	}
+	for _, tt := range []struct {
+		rule    string
+		entries []history.Entry
+	}{
+		{"a result in the current turn", said(user, calls("a"), chat.ToolResult("a", huge))},
+		{"in a turn that is over", said(user, calls("a"), chat.ToolResult("a", huge), user)},
+		{"results of parallel calls", said(user, calls("a", "b", "c"), chat.ToolResult("a", huge), chat.ToolResult("b", huge), chat.ToolResult("c", huge))},
+		{"without a line end", said(user, calls("a"), chat.ToolResult("a", strings.Repeat("x", len(huge))))},
+		{"that is no text", said(user, calls("a"), chat.ToolResult("a", strings.Repeat("\xff", len(huge))))},
+		{"a command of the user's that the model is to see", []history.Entry{shell(huge)}},
+		{"in a turn that is over too", append([]history.Entry{shell(huge)}, said(answer, user)...)},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			s := &history.Session{}
+			_, err := s.Add(tt.entries...)
+			require.NoError(t, err)
+			r, err := render.Render(t.Context(), prompt(s), render.Options{Budget: window, Tokenizer: quarter{}})
+			require.NoError(t, err)
+			require.LessOrEqual(t, r.Tokens, window)
+			require.Greater(t, r.Tokens, window/4, "much of it is shown")
+			require.Contains(t, dump(r.Messages), "cut here; the session's transcript has them")
+		})
+	}
+	t.Run("what the user says is never cut", func(t *testing.T) {
+		_, err := render.Render(t.Context(), prompt(talk(t, chat.UserMessage(huge))), render.Options{Budget: window, Tokenizer: quarter{}})
+		over, ok := errors.AsType[*render.BudgetExceededError](err)
+		require.True(t, ok)
+		require.Greater(t, over.Needed, window)
 	})
 }

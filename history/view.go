@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
@@ -14,103 +15,22 @@ type View struct {
 	Turns []Turn
 }
 
-// Turn is a user message and the rounds that answer it.
-type Turn struct {
-	// User message; its ID is "" where the session starts without one.
-	User   Entry
-	Rounds []Round
-}
+// View gives what a model sees of the path to the leaf: the messages of the latest compaction on it, then what that kept
+// and what came after. What starts a turn is kept as long as a round of it is, and what starts the current turn always.
+// The same path gives the same view, whenever and wherever it is read. Elements use [ViewIn] instead.
+func (s *Session) View() (View, error) { return s.ViewAt("") }
 
-// Round is one assistant message with all its tool results.
-type Round struct {
-	Assistant Entry
-	// Results in the order in which they came. A call that was cut short has none.
-	Results []Entry
-}
-
-// View gives what a model sees of the session: the messages of the latest compaction, then what it kept and what was
-// said since. The user message of a turn is kept as long as a round of it is, and that of the current turn always. Elements
-// use [ViewIn] instead.
-func (s *Session) View() View {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return view(s.entries, boundary(s.entries, s.index), latest(s.entries))
-}
-
-// latest gives the messages of the latest compaction.
-func latest(entries []Entry) []chat.Message {
-	for i := len(entries) - 1; i >= 0; i-- {
-		if entries[i].Type == TypeCompaction {
-			return entries[i].Compaction.Messages
-		}
+// ViewAt gives what a model sees of the path to an entry, to the leaf for "".
+func (s *Session) ViewAt(id string) (View, error) {
+	t, at, err := s.tree(id)
+	if err != nil {
+		return View{}, err
 	}
-	return nil
-}
-
-// boundary is the index of the first entry that the latest compaction does not cover.
-func boundary(entries []Entry, index map[string]int) int {
-	for i := len(entries) - 1; i >= 0; i-- {
-		if entries[i].Type != TypeCompaction {
-			continue
-		}
-		if kept, ok := index[entries[i].Compaction.FirstKept]; ok {
-			return kept
-		}
-		return i + 1
+	boundary, compacted, err := t.boundary(at)
+	if err != nil {
+		return View{}, err
 	}
-	return 0
-}
-
-// view makes turns of the messages from a boundary on.
-func view(entries []Entry, boundary int, compacted []chat.Message) View {
-	type open struct { // a turn whose rounds may still be answered
-		user    Entry
-		rounds  []*Round
-		covered bool // its user message is
-	}
-	turns := []*open{{}}
-	calls := map[string]*Round{}
-	// What is before the turn in which the boundary lies is covered.
-	first := min(boundary, len(entries)-1)
-	for first > 0 && !(entries[first].Type == TypeMessage && entries[first].Message.Role == chat.RoleUser) {
-		first--
-	}
-	for i := max(0, first); i < len(entries); i++ {
-		e := entries[i]
-		if e.Type != TypeMessage {
-			continue
-		}
-		switch turn := turns[len(turns)-1]; e.Message.Role {
-		case chat.RoleUser:
-			turns = append(turns, &open{user: e, covered: i < boundary})
-		case chat.RoleAssistant:
-			if i < boundary {
-				continue
-			}
-			r := &Round{Assistant: e}
-			for _, c := range e.Message.ToolCalls {
-				calls[c.ID] = r
-			}
-			turn.rounds = append(turn.rounds, r)
-		case chat.RoleTool:
-			if r := calls[e.Message.ToolCallID]; r != nil {
-				r.Results = append(r.Results, e)
-			}
-		}
-	}
-	v := View{Compacted: compacted}
-	for i, t := range turns {
-		current := i == len(turns)-1
-		if len(t.rounds) == 0 && (t.user.ID == "" || t.covered && !current) {
-			continue
-		}
-		turn := Turn{User: t.user}
-		for _, r := range t.rounds {
-			turn.Rounds = append(turn.Rounds, *r)
-		}
-		v.Turns = append(v.Turns, turn)
-	}
-	return v
+	return t.view(at, boundary, compacted)
 }
 
 // previewKey finds a compaction that is being tried in a context.
@@ -123,17 +43,95 @@ func Preview(ctx context.Context, s *Session, c Compaction) context.Context {
 }
 
 // ViewIn gives the session's view, or the one that is being tried in a context ([Preview]). An element that shows a session
-// uses it, so that a compactor can see what a compaction would make of the prompt.
-func ViewIn(ctx context.Context, s *Session) View {
+// uses it, so that a compactor can see what a compaction would make of the prompt. The error is a [*BoundaryError] where the
+// place at which the one that is tried cuts is not on the path.
+func ViewIn(ctx context.Context, s *Session) (View, error) {
 	c, trying := ctx.Value(previewKey{s}).(Compaction)
 	if !trying {
 		return s.View()
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	first, ok := s.index[c.FirstKept]
-	if !ok {
-		first = len(s.entries)
+	t, leaf, err := s.tree("")
+	if err != nil {
+		return View{}, err
 	}
-	return view(s.entries, first, c.Messages)
+	if id := c.boundary(); id != "" {
+		switch _, at, err := s.tree(id); {
+		case err != nil:
+			return View{}, &BoundaryError{ID: id, Reason: BoundaryMissing}
+		case !t.follows(leaf, at):
+			return View{}, &BoundaryError{ID: id, Reason: BoundaryLeft}
+		}
+	}
+	return t.view(leaf, t.cut(c, leaf, int32(len(t.nodes))), c.Messages)
+}
+
+// view makes turns of the entries on the path to a leaf from a boundary on.
+func (t *tree) view(leaf, boundary int32, compacted []chat.Message) (View, error) {
+	// What is before the turn in which the boundary lies is covered.
+	var places []int32
+	for at := range t.up(leaf) {
+		k := t.nodes[at].kind
+		if at >= boundary && k.shown() || k.startsTurn() {
+			places = append(places, at)
+		}
+		if at <= boundary && k.startsTurn() {
+			break
+		}
+	}
+	slices.Reverse(places)
+	entries, err := t.entries(places)
+	if err != nil {
+		return View{}, err
+	}
+	type open struct { // a turn whose rounds may still be answered
+		start   Entry
+		rounds  []*Round
+		covered bool // its start is
+	}
+	turns := []*open{{}}
+	calls := map[string]*Round{}
+	for i, e := range entries {
+		turn := turns[len(turns)-1]
+		switch k := t.nodes[places[i]].kind; {
+		case k.startsTurn():
+			turns = append(turns, &open{start: e, covered: places[i] < boundary})
+		case k == kindAssistant:
+			r := &Round{Assistant: e}
+			for _, c := range e.Message().ToolCalls {
+				calls[c.ID] = r
+			}
+			turn.rounds = append(turn.rounds, r)
+		case k == kindTool:
+			if r := calls[e.Message().ToolCallID]; r != nil {
+				r.Results = append(r.Results, e)
+			}
+		}
+	}
+	v := View{Compacted: compacted}
+	for i, o := range turns {
+		current := i == len(turns)-1
+		if len(o.rounds) == 0 && (o.start.ID == "" || o.covered && !current) {
+			continue
+		}
+		turn := Turn{Start: o.start}
+		for _, r := range o.rounds {
+			turn.Rounds = append(turn.Rounds, *r)
+		}
+		v.Turns = append(v.Turns, turn)
+	}
+	return v, nil
+}
+
+// Messages gives all that the view shows, in order and uncut, as it is sent.
+func (v View) Messages() []chat.Message {
+	list := append([]chat.Message(nil), v.Compacted...)
+	for _, t := range v.Turns {
+		if m, ok := t.Message(); ok {
+			list = append(list, m)
+		}
+		for _, r := range t.Rounds {
+			list = append(list, r.whole()...)
+		}
+	}
+	return list
 }

@@ -38,12 +38,12 @@ func TestViewMakesTurnsAndRounds(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := talk(t, tt.messages...)
-			require.Equal(t, tt.want, shape(s.View()))
-			require.Empty(t, s.View().Compacted)
-			entries := s.Entries()
-			for _, turn := range s.View().Turns {
-				if turn.User.ID != "" {
-					require.Contains(t, entries, turn.User)
+			require.Equal(t, tt.want, shape(viewOf(t, s)))
+			require.Empty(t, viewOf(t, s).Compacted)
+			entries := all(t, s)
+			for _, turn := range viewOf(t, s).Turns {
+				if turn.Start.ID != "" {
+					require.Contains(t, entries, turn.Start)
 				}
 				for _, r := range turn.Rounds {
 					require.Contains(t, entries, r.Assistant)
@@ -109,15 +109,15 @@ func TestCompactionCoversWhatIsBeforeTheFirstKept(t *testing.T) {
 			path := tempFile(t)
 			s := opened(t, path)
 			require.NoError(t, s.Append(said3()...))
-			entries := s.Entries()
+			entries := all(t, s)
 			require.NoError(t, s.Compact(summary("S", tt.firstKept)))
-			require.Equal(t, tt.want, shape(s.View()))
+			require.Equal(t, tt.want, shape(viewOf(t, s)))
 			require.NoError(t, s.Append(user, answer))
-			require.Equal(t, tt.later, shape(s.View()))
-			equal(t, entries, s.Entries()[:len(entries)])
+			require.Equal(t, tt.later, shape(viewOf(t, s)))
+			equal(t, entries, all(t, s)[:len(entries)])
 			reader, err := history.Read(path)
 			require.NoError(t, err)
-			equal(t, s.View(), reader.View())
+			equal(t, viewOf(t, s), viewOf(t, reader))
 		})
 	}
 }
@@ -125,52 +125,52 @@ func TestCompactionCoversWhatIsBeforeTheFirstKept(t *testing.T) {
 func TestRoundsAfterACompactionOfEverythingJoinTheCurrentTurn(t *testing.T) {
 	s := talk(t, user, calls("a", "b"), done("a"))
 	require.NoError(t, s.Compact(summary("S", "")))
-	require.Equal(t, "S | e1:", shape(s.View()))
+	require.Equal(t, "S | e1:", shape(viewOf(t, s)))
 	require.NoError(t, s.Append(done("b")), "a call stays open")
-	require.Equal(t, "S | e1:", shape(s.View()), "the result of a call that is covered is covered")
+	require.Equal(t, "S | e1:", shape(viewOf(t, s)), "the result of a call that is covered is covered")
 	require.NoError(t, s.Append(answer))
-	require.Equal(t, "S | e1: e6()", shape(s.View()))
+	require.Equal(t, "S | e1: e6()", shape(viewOf(t, s)))
 }
 
 func TestResultsOfAKeptRoundAreKeptHoweverLateTheyCame(t *testing.T) {
 	s := talk(t, user, calls("a"), user, calls("b"), done("b"), done("a"))
 	require.NoError(t, s.Compact(summary("S", "e2")))
-	require.Equal(t, "S | e1: e2(e6) | e3: e4(e5)", shape(s.View()))
+	require.Equal(t, "S | e1: e2(e6) | e3: e4(e5)", shape(viewOf(t, s)))
 	require.NoError(t, s.Compact(summary("S", "e4")))
-	require.Equal(t, "S | e3: e4(e5)", shape(s.View()))
+	require.Equal(t, "S | e3: e4(e5)", shape(viewOf(t, s)))
 }
 
 func TestCompactionOfASessionThatStartsWithTheAssistant(t *testing.T) {
 	s := talk(t, answer, answer, user)
 	require.NoError(t, s.Compact(summary("S", "e2")))
-	require.Equal(t, "S | : e2() | e3:", shape(s.View()))
+	require.Equal(t, "S | : e2() | e3:", shape(viewOf(t, s)))
 	require.NoError(t, s.Compact(summary("T", "e3")))
-	require.Equal(t, "T | e3:", shape(s.View()))
+	require.Equal(t, "T | e3:", shape(viewOf(t, s)))
 	s = talk(t, answer, answer)
 	require.NoError(t, s.Compact(summary("S", "")))
-	require.Equal(t, "S", shape(s.View()))
+	require.Equal(t, "S", shape(viewOf(t, s)))
 }
 
 func TestLatestCompactionSupersedesTheOnesBefore(t *testing.T) {
 	s := talk(t, said3()...)
 	require.NoError(t, s.Compact(summary("first", "e6")))
 	require.NoError(t, s.Compact(summary("second", "e6")), "the same place is no step back")
-	require.Equal(t, "second | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14)", shape(s.View()))
+	require.Equal(t, "second | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14)", shape(viewOf(t, s)))
 	require.NoError(t, s.Append(answer))
 	require.NoError(t, s.Compact(summary("third", "e13")))
-	require.Equal(t, "third | e10: e13(e14) e17()", shape(s.View()))
+	require.Equal(t, "third | e10: e13(e14) e17()", shape(viewOf(t, s)))
 	require.NoError(t, s.Compact(summary("fourth", "")))
-	require.Equal(t, "fourth | e10:", shape(s.View()))
+	require.Equal(t, "fourth | e10:", shape(viewOf(t, s)))
 	require.NoError(t, s.Append(answer))
 	require.NoError(t, s.Compact(summary("fifth", "e20")))
-	require.Equal(t, "fifth | e10: e20()", shape(s.View()))
+	require.Equal(t, "fifth | e10: e20()", shape(viewOf(t, s)))
 }
 
 func TestCompactionMayShowSeveralMessages(t *testing.T) {
 	s := talk(t, user)
 	want := []chat.Message{chat.UserMessage("\n so far \n"), {Role: chat.RoleUser, Content: chat.Parts{chat.Text("and"), chat.Image{URL: "u"}}}}
 	require.NoError(t, s.Compact(history.Compaction{Messages: want}))
-	equal(t, want, s.View().Compacted)
+	equal(t, want, viewOf(t, s).Compacted)
 }
 
 func TestCompactRefusesWhatCannotStandForHistory(t *testing.T) {
@@ -179,7 +179,7 @@ func TestCompactRefusesWhatCannotStandForHistory(t *testing.T) {
 		c    history.Compaction
 		says string
 	}{
-		{"the first kept entry is there", summary("S", "e99"), `no entry "e99"`},
+		{"the first kept entry is there", summary("S", "e99"), `"e99" is not in the session`},
 		{"the first kept entry is no tool result", summary("S", "e7"), `"e7" is no place to cut`},
 		{"the first kept entry is no compaction", summary("S", "e15"), `"e15" is no place to cut`},
 		{"nothing comes back that an earlier compaction covers", summary("S", "e5"), `"e5" is covered`},
@@ -196,10 +196,10 @@ func TestCompactRefusesWhatCannotStandForHistory(t *testing.T) {
 			s := opened(t, path)
 			require.NoError(t, s.Append(said3()...))
 			require.NoError(t, s.Compact(summary("before", "e6")))
-			entries, view, before := s.Entries(), s.View(), content(t, path)
+			entries, view, before := all(t, s), viewOf(t, s), content(t, path)
 			require.ErrorContains(t, s.Compact(tt.c), tt.says)
-			equal(t, entries, s.Entries())
-			equal(t, view, s.View())
+			equal(t, entries, all(t, s))
+			equal(t, view, viewOf(t, s))
 			require.Equal(t, before, content(t, path))
 		})
 	}
@@ -219,13 +219,13 @@ func TestPreviewShowsWhatTheCompactionWillShow(t *testing.T) {
 			s := talk(t, said3()...)
 			other := talk(t, user, answer)
 			c := history.Compaction{Messages: []chat.Message{chat.UserMessage(" S \n"), chat.UserMessage("T")}, FirstKept: firstKept}
-			entries := s.Entries()
+			entries := all(t, s)
 			before := renderedIn(t, t.Context(), prompt(s))
 			ctx := history.Preview(t.Context(), s, c)
 			preview := renderedIn(t, ctx, prompt(s))
 			require.NotEqual(t, before, preview)
 			require.Equal(t, renderedIn(t, t.Context(), prompt(other)), renderedIn(t, ctx, prompt(other)), "another session is as it is")
-			equal(t, entries, s.Entries())
+			equal(t, entries, all(t, s))
 			require.Equal(t, before, renderedIn(t, t.Context(), prompt(s)), "trying changes nothing")
 
 			require.NoError(t, s.Compact(c))

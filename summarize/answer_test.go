@@ -83,6 +83,7 @@ func TestBytesThatAreNoTextAreReplaced(t *testing.T) {
 	require.Contains(t, got[1].Text(), "<conversation-summary>\n\uFFFDA\uFFFD summary.\n")
 	again, err := history.Read(d.Session.Path())
 	require.NoError(t, err)
+	defer again.Close()
 	equal(t, got, deskOf(t, again).messages())
 }
 
@@ -457,6 +458,7 @@ func TestWhatIsSaidWhileTheModelAnswersStays(t *testing.T) {
 
 				again, err := history.Read(d.Session.Path())
 				require.NoError(t, err)
+				defer again.Close()
 				equal(t, got, deskOf(t, again).messages())
 			})
 		}

@@ -424,6 +424,15 @@ func TestSmallRoomIsUsed(t *testing.T) {
 	require.Less(t, room, 300)
 }
 
+// What Keep asks for is the newest round alone: there is no less to keep, so a small room is used here too.
+func TestSmallRoomIsUsedWhateverKeepSays(t *testing.T) {
+	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 3, 1600)...)...)
+	d.Policy.Keep, d.Policy.Summary, d.Policy.SummaryMax = 0.01, 0.9, 100_000
+	d.answers(summarize.SaySummary("Short."))
+	require.NoError(t, chat.Validate(d.messages()))
+	require.Len(t, compactions(d.Session), 1)
+}
+
 func TestSummaryTakesItsShare(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -31,8 +32,8 @@ func units(v history.View, limits history.Limits, s sizing.Sizing) []unit {
 		list = append(list, u)
 	}
 	for i, t := range v.Turns {
-		if m, ok := t.Message(); ok {
-			add(unit{id: t.User.ID, user: true, current: i == len(v.Turns)-1, messages: []chat.Message{m}})
+		if m, ok := t.MessageWithin(limits, s); ok {
+			add(unit{id: t.Start.ID, user: true, current: i == len(v.Turns)-1, messages: []chat.Message{m}})
 		}
 		for _, r := range t.Rounds {
 			if messages := r.Messages(limits, s); len(messages) > 0 {
@@ -59,29 +60,37 @@ func (j job) words() int { return j.room - j.frame - 2 }
 
 // plan chooses the cut, by trying whether the prompt would fit.
 func (c *Compactor) plan(ctx context.Context, prompt elements.Node, policy Policy) (job, error) {
-	view := c.Session.View()
-	all := units(view, c.Limits, sizing.Sizing{Window: c.Budget, TokenBudget: c.Budget, Tokenizer: c.Tokenizer})
-	if len(all) == 0 {
-		return job{}, ErrNothingToCompact
+	leaf := c.Session.Leaf() // what is appended meanwhile is kept
+	view, err := c.Session.ViewAt(leaf)
+	if err != nil {
+		return job{}, err
 	}
-	newest := len(all) - 1
+	size := sizing.Sizing{Window: c.Budget, TokenBudget: c.Budget, Tokenizer: c.Tokenizer}
+	all := units(view, c.Limits, size)
 	j := job{policy: policy, previous: view.Compacted, crumb: breadcrumb(policy, c.Session)}
 	j.frame = c.Tokenizer.CountMessage(j.standIn(""))
 	wanted := max(min(int(policy.Summary*float64(c.Budget)), policy.SummaryMax), j.frame+minWords)
 
-	cuts := []int{tail(all, int(policy.Keep*float64(c.Budget)))}
-	if cuts[0] != newest {
-		cuts = append(cuts, newest)
+	rules := []history.Cut{{Limits: c.Limits}} // the newest round alone
+	if keep := int(policy.Keep * float64(c.Budget)); keep > 0 {
+		rules = []history.Cut{{Tokens: keep, Limits: c.Limits}, rules[0]}
 	}
 	var last error = ErrNothingToCompact
-	for _, cut := range cuts {
-		j.covered, j.kept, j.firstKept = all[:cut], all[cut:], all[cut].id
-		if !worthwhile(j.covered) {
+	for i, rule := range rules {
+		point, err := rule.Find(c.Session.PathTo(leaf), size)
+		if errors.Is(err, history.ErrNoCut) {
+			continue
+		} else if err != nil {
+			return job{}, err
+		}
+		cut := slices.IndexFunc(all, func(u unit) bool { return u.id == point.At })
+		if cut < 0 {
 			continue
 		}
+		j.covered, j.kept, j.firstKept = all[:cut], all[cut:], point.FirstKept
 		room, err := c.room(ctx, prompt, j, wanted)
 		if err == nil {
-			if cut != newest && room < wanted {
+			if i < len(rules)-1 && room < wanted {
 				last = ErrNoRoom
 				continue // keeping less leaves more room
 			}
@@ -93,26 +102,6 @@ func (c *Compactor) plan(ctx context.Context, prompt elements.Node, policy Polic
 		}
 	}
 	return job{}, last
-}
-
-// tail is where the newest units that take at most limit tokens begin; the newest one is always among them.
-func tail(all []unit, limit int) int {
-	cut, tokens := len(all)-1, all[len(all)-1].tokens
-	for cut > 0 && tokens+all[cut-1].tokens <= limit {
-		cut--
-		tokens += all[cut].tokens
-	}
-	return cut
-}
-
-// worthwhile tells that covering the units takes something out of the prompt.
-func worthwhile(covered []unit) bool {
-	for _, u := range covered {
-		if !u.current {
-			return true
-		}
-	}
-	return false
 }
 
 // room is how many tokens a summary may take so that the prompt fits: what is wanted, or what there is.

@@ -211,12 +211,34 @@ func (d desk) fails() *summarize.FailedError {
 	return failed
 }
 
+// entries of a session, in order.
+func entries(t testing.TB, s *history.Session) []history.Entry {
+	t.Helper()
+	var list []history.Entry
+	for e, err := range s.Entries() {
+		require.NoError(t, err)
+		list = append(list, e)
+	}
+	return list
+}
+
+// viewOf gives the view of a session.
+func viewOf(t testing.TB, s *history.Session) history.View {
+	t.Helper()
+	v, err := s.View()
+	require.NoError(t, err)
+	return v
+}
+
 // compactions of a session, in order.
 func compactions(s *history.Session) []history.Compaction {
 	var list []history.Compaction
-	for _, e := range s.Entries() {
-		if e.Type == history.TypeCompaction {
-			list = append(list, e.Compaction)
+	for e, err := range s.Entries() {
+		if err != nil {
+			panic(err)
+		}
+		if e.Type() == history.TypeCompaction {
+			list = append(list, e.Compaction())
 		}
 	}
 	return list
@@ -225,9 +247,12 @@ func compactions(s *history.Session) []history.Compaction {
 // said gives the messages of a session, in order.
 func said(s *history.Session) []chat.Message {
 	var list []chat.Message
-	for _, e := range s.Entries() {
-		if e.Type == history.TypeMessage {
-			list = append(list, e.Message)
+	for e, err := range s.Entries() {
+		if err != nil {
+			panic(err)
+		}
+		if e.Type() == history.TypeMessage {
+			list = append(list, e.Message())
 		}
 	}
 	return list
@@ -236,7 +261,11 @@ func said(s *history.Session) []chat.Message {
 // kept are the ids of the assistant messages that the view shows.
 func kept(s *history.Session) []string {
 	var ids []string
-	for _, t := range s.View().Turns {
+	v, err := s.View()
+	if err != nil {
+		panic(err)
+	}
+	for _, t := range v.Turns {
 		for _, r := range t.Rounds {
 			ids = append(ids, r.Assistant.ID)
 		}

@@ -193,20 +193,21 @@ func (l *life) live() {
 	if path := l.c.Session.Path(); path != "" {
 		again, err := history.Read(path)
 		require.NoError(l.t, err)
-		equal(l.t, l.c.Session.View(), again.View())
+		equal(l.t, viewOf(l.t, l.c.Session), viewOf(l.t, again))
+		require.NoError(l.t, again.Close())
 	}
 }
 
 func (l *life) render() {
 	session := l.c.Session
-	before, calls, file := session.Entries(), l.calls, l.file()
+	before, calls, file := entries(l.t, session), l.calls, l.file()
 	units := 1 + len(before) // no more than these: a model is asked once for each at the most, and once in simple mode
 	root := l.prompt()
 	r, err := l.c.Render(l.t.Context(), root)
 	if l.calls-calls > units {
 		l.t.Fatalf("seed %d: the model was asked %d times for %d entries", l.seed, l.calls-calls, len(before))
 	}
-	after := session.Entries()
+	after := entries(l.t, session)
 	if len(before) > 0 {
 		equal(l.t, before, after[:len(before)])
 	}
@@ -233,8 +234,8 @@ func (l *life) render() {
 	}
 	if len(after) > len(before) {
 		l.compacted++
-		if after[len(before)].Type != history.TypeCompaction {
-			l.t.Fatalf("seed %d: an entry of type %q", l.seed, after[len(before)].Type)
+		if after[len(before)].Type() != history.TypeCompaction {
+			l.t.Fatalf("seed %d: an entry of type %q", l.seed, after[len(before)].Type())
 		}
 	}
 	if r.Tokens > l.c.Budget || count(quarter{}, r.Messages) > l.c.Budget {
@@ -249,12 +250,12 @@ func (l *life) render() {
 // checkView holds the view against the entries: what the last compaction keeps is shown, from its first kept entry on,
 // and nothing else; and that is what the messages show.
 func (l *life) checkView(entries []history.Entry, messages []chat.Message) {
-	v := l.c.Session.View()
+	v := viewOf(l.t, l.c.Session)
 	first, summary := 0, []chat.Message(nil)
 	for _, e := range entries {
-		if e.Type == history.TypeCompaction {
-			first = slices.IndexFunc(entries, func(k history.Entry) bool { return k.ID == e.Compaction.FirstKept })
-			summary = e.Compaction.Messages
+		if e.Type() == history.TypeCompaction {
+			first = slices.IndexFunc(entries, func(k history.Entry) bool { return k.ID == e.Compaction().FirstKept })
+			summary = e.Compaction().Messages
 		}
 	}
 	equal(l.t, summary, v.Compacted)
@@ -262,16 +263,16 @@ func (l *life) checkView(entries []history.Entry, messages []chat.Message) {
 	user := ""
 	for i, e := range entries {
 		switch {
-		case e.Type != history.TypeMessage:
-		case e.Message.Role == chat.RoleAssistant && i >= first:
+		case e.Type() != history.TypeMessage:
+		case e.Message().Role == chat.RoleAssistant && i >= first:
 			want = append(want, e.ID)
-		case e.Message.Role == chat.RoleUser:
+		case e.Message().Role == chat.RoleUser:
 			user = e.ID
 		}
 	}
 	require.Equal(l.t, want, kept(l.c.Session), "seed %d", l.seed)
 	if len(v.Turns) > 0 {
-		require.Equal(l.t, user, v.Turns[len(v.Turns)-1].User.ID, "seed %d", l.seed)
+		require.Equal(l.t, user, v.Turns[len(v.Turns)-1].Start.ID, "seed %d", l.seed)
 		if m, ok := v.Turns[len(v.Turns)-1].Message(); ok {
 			has := slices.ContainsFunc(messages, func(got chat.Message) bool { return got.Role == chat.RoleUser && got.Text() == m.Text() })
 			require.True(l.t, has, "seed %d: the current user message is not in the prompt", l.seed)

@@ -88,7 +88,7 @@ func replay(t *testing.T, entries []importer.Entry, counter *openai.Counter, win
 			require.NoError(t, chat.Validate(r.Messages), "line %d", e.Line)
 			renders++
 			largest = max(largest, r.Tokens)
-			if compacted := d.Session.View().Compacted; len(compacted) > 0 {
+			if compacted := viewOf(t, d.Session).Compacted; len(compacted) > 0 {
 				if len(*d.events) == done {
 					require.Equal(t, summary, r.Messages[1].Text(), "the summary stays as it is")
 				}
@@ -107,6 +107,7 @@ func replay(t *testing.T, entries []importer.Entry, counter *openai.Counter, win
 	}
 	again, err := history.Read(path)
 	require.NoError(t, err)
+	defer again.Close()
 	equal(t, all, said(again))
 	require.NotContains(t, kinds(*d.events), "refused")
 	before, after := 0, 0

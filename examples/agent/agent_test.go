@@ -83,9 +83,11 @@ func said(t *testing.T, transcript string) []chat.Message {
 	require.NoError(t, err)
 	require.Nil(t, session.Recovered())
 	var messages []chat.Message
-	for _, e := range session.Entries() {
-		if e.Type == history.TypeMessage {
-			messages = append(messages, e.Message)
+	defer session.Close()
+	for e, err := range session.Entries() {
+		require.NoError(t, err)
+		if e.Type() == history.TypeMessage {
+			messages = append(messages, e.Message())
 		}
 	}
 	return messages

@@ -76,9 +76,10 @@ func TestAsk(t *testing.T) {
 
 	var roles []chat.Role
 	var said []chat.Message
-	for _, e := range a.Session.Entries() {
-		roles = append(roles, e.Message.Role)
-		said = append(said, e.Message)
+	for e, err := range a.Session.Entries() {
+		require.NoError(t, err)
+		roles = append(roles, e.Message().Role)
+		said = append(said, e.Message())
 	}
 	require.Equal(t, []chat.Role{"user", "assistant", "tool", "assistant", "tool", "assistant", "user", "assistant"}, roles)
 	require.Equal(t, "number one\n", said[2].Text())

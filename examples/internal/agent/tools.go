@@ -109,10 +109,12 @@ type file struct {
 	size int64
 }
 
-// files lists the files of the folder, in order of their names. The transcript is none of them: it grows all the time.
+// files lists the files of the folder, in order of their names. The transcript is none of them, for it grows all the
+// time, nor is its lock.
 func (t *Tools) files(ctx context.Context) ([]file, error) {
 	var list []file
 	transcript, _ := os.Stat(t.transcript) // nil, where there is none, is the same file as no other
+	lock, _ := os.Stat(t.transcript + ".lock")
 	err := fs.WalkDir(t.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
@@ -130,7 +132,7 @@ func (t *Tools) files(ctx context.Context) ([]file, error) {
 			return nil
 		}
 		info, err := d.Info()
-		if err == nil && info.Size() <= maxFile && !os.SameFile(info, transcript) {
+		if err == nil && info.Size() <= maxFile && !os.SameFile(info, transcript) && !os.SameFile(info, lock) {
 			list = append(list, file{path: p, size: info.Size()})
 		}
 		return nil

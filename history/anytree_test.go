@@ -1,0 +1,133 @@
+package history_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// treeAtRandom grows a session with entries of every kind, on branches that go off anywhere.
+func treeAtRandom(t testing.TB, r *rand.Rand, s *history.Session) {
+	t.Helper()
+	known := []string{}
+	var open []string // calls, on whatever branch
+	for n := range 10 + r.IntN(60) {
+		e := history.Entry{}
+		if len(known) > 0 && r.IntN(8) == 0 {
+			e.Parent = known[r.IntN(len(known))]
+		}
+		switch r.IntN(14) {
+		case 0, 1:
+			e.Body = history.Message{Message: chat.UserMessage(fmt.Sprint("u", n))}
+		case 2, 3, 4, 5:
+			m := chat.AssistantMessage(fmt.Sprint("a", n))
+			for i := range r.IntN(4) {
+				id := fmt.Sprint("c", n, "-", i)
+				m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: id, Name: "run", Arguments: "{}"})
+				open = append(open, id)
+			}
+			e.Body = history.Message{Message: m}
+		case 6, 7, 8, 9:
+			if len(open) == 0 {
+				continue
+			}
+			e.Body = history.Message{Message: done(open[len(open)-1-r.IntN(min(len(open), 4))])}
+		case 10:
+			e.Body = history.Shell{Command: "ls", Output: fmt.Sprint(n), Hidden: r.IntN(3) == 0}
+		case 11:
+			e.Body = []history.Body{
+				history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text(fmt.Sprint(n))}},
+				history.BranchSummary{Summary: history.Summary{Text: fmt.Sprint(n)}},
+				history.Label{Target: "e1", Text: "x"},
+				history.Plan{Text: "x"},
+			}[r.IntN(4)]
+		case 12:
+			if len(known) > 0 {
+				require.NoError(t, s.Branch(known[r.IntN(len(known))]))
+				known = append(known, s.Leaf())
+			}
+			continue
+		case 13:
+			c := summary(fmt.Sprint("S", n), "")
+			if len(known) > 0 && r.IntN(4) > 0 {
+				c.FirstKept = known[len(known)-1-r.IntN(min(len(known), 10))]
+			} else if len(known) > 0 && r.IntN(2) > 0 {
+				c.LastCovered = known[len(known)-1-r.IntN(min(len(known), 5))]
+			}
+			e.Body = c
+		}
+		before := s.Len()
+		added, err := s.Add(e)
+		if err != nil { // a result without its call, a place where nothing may be cut
+			require.Equal(t, before, s.Len())
+			continue
+		}
+		known = append(known, added[0].ID)
+	}
+}
+
+// Any entry of any tree shows what a session shows in which nothing but its path was ever said; that is valid, and the same
+// once the session was opened again.
+func requireEveryPath(t testing.TB, seed uint64) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 5))
+	path := tempFile(t)
+	s, err := history.OpenWith(path, history.Options{File: history.FileOptions{Sync: history.SyncNever}})
+	require.NoError(t, err)
+	treeAtRandom(t, r, s)
+	views := map[string][]chat.Message{}
+	for _, e := range all(t, s) {
+		linear := &history.Session{}
+		for _, p := range list(t, s.PathTo(e.ID)) {
+			_, err := linear.Add(p)
+			require.NoError(t, err, "%s on the path to %s", p.ID, e.ID)
+		}
+		v, err := s.ViewAt(e.ID)
+		require.NoError(t, err)
+		equal(t, viewOf(t, linear), v)
+		views[e.ID] = v.Messages()
+		require.NoError(t, chat.Validate(append(v.Messages(), chat.UserMessage("on"))), "at %s", e.ID)
+		for _, other := range []string{s.Leaf(), "e1"} {
+			ancestor, err := s.Ancestor(e.ID, other)
+			require.NoError(t, err)
+			require.Len(t, ids(t, s.PathTo(e.ID)), len(ids(t, s.Abandoned(e.ID, other)))+lengthTo(t, s, ancestor))
+		}
+	}
+	leaf := s.Leaf()
+	require.NoError(t, s.Close())
+	again, err := history.Read(path)
+	require.NoError(t, err)
+	defer again.Close()
+	require.Equal(t, leaf, again.Leaf())
+	for id, want := range views {
+		v, err := again.ViewAt(id)
+		require.NoError(t, err)
+		equal(t, want, v.Messages())
+	}
+}
+
+// lengthTo is how many entries are on a path, none on that to "".
+func lengthTo(t testing.TB, s *history.Session, id string) int {
+	t.Helper()
+	if id == "" {
+		return 0
+	}
+	return len(ids(t, s.PathTo(id)))
+}
+
+func TestEveryPathOfAnyTree(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { requireEveryPath(t, seed) })
+	}
+}
+
+func FuzzTree(f *testing.F) {
+	f.Add(uint64(0))
+	f.Fuzz(func(t *testing.T, seed uint64) { requireEveryPath(t, seed) })
+}

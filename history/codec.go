@@ -1,0 +1,218 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+)
+
+// version of the log's format.
+const version = 1
+
+// headerLine is the first line of a log.
+type headerLine struct {
+	Type    EntryType `json:"type"`
+	Version int       `json:"version"`
+	Header
+}
+
+// headLine is what every entry's line begins with.
+type headLine struct {
+	Type   EntryType `json:"type"`
+	ID     string    `json:"id"`
+	Parent string    `json:"parent,omitempty"`
+	Time   time.Time `json:"time"`
+}
+
+// line is an entry as it is written. One of the bodies is set, that which the type names.
+type line struct {
+	headLine
+	Message        *Message        `json:"message,omitempty"`
+	Shell          *Shell          `json:"shell,omitempty"`
+	CustomMessage  *CustomMessage  `json:"customMessage,omitempty"`
+	Compaction     *Compaction     `json:"compaction,omitempty"`
+	BranchSummary  *BranchSummary  `json:"branchSummary,omitempty"`
+	Branch         *Branch         `json:"branch,omitempty"`
+	Custom         *Custom         `json:"custom,omitempty"`
+	Label          *Label          `json:"label,omitempty"`
+	ModelChange    *ModelChange    `json:"modelChange,omitempty"`
+	ThinkingChange *ThinkingChange `json:"thinkingChange,omitempty"`
+	Plan           *Plan           `json:"plan,omitempty"`
+	Usage          *Usage          `json:"usage,omitempty"`
+}
+
+// encode writes the entry as a line, without its end.
+func (e *Entry) encode() ([]byte, error) {
+	l := line{headLine: headLine{Type: e.Type(), ID: e.ID, Parent: e.Parent, Time: e.Time}}
+	switch b := e.Body.(type) {
+	case nil:
+		return nil, errors.New("an entry without a body")
+	case Message:
+		l.Message = &b
+	case Shell:
+		l.Shell = &b
+	case CustomMessage:
+		l.CustomMessage = &b
+	case Compaction:
+		l.Compaction = &b
+	case BranchSummary:
+		l.BranchSummary = &b
+	case Branch:
+		l.Branch = &b
+	case Custom:
+		l.Custom = &b
+	case Label:
+		l.Label = &b
+	case ModelChange:
+		l.ModelChange = &b
+	case ThinkingChange:
+		l.ThinkingChange = &b
+	case Plan:
+		l.Plan = &b
+	case Usage:
+		l.Usage = &b
+	case Unknown:
+		return b.Line, nil
+	}
+	return encodeLine(l)
+}
+
+// encodeLine writes a value as JSON on one line, without its end.
+func encodeLine[T any](v T) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // people and models read transcripts
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// decode reads a line, its end left off.
+func decode(raw []byte) (Entry, error) {
+	var l line
+	if err := json.Unmarshal(raw, &l); err != nil {
+		// What a later version writes may mean something else by one of our names.
+		var head headLine
+		if json.Unmarshal(raw, &head) != nil || known(head.Type) {
+			return Entry{}, err
+		}
+		l = line{headLine: head}
+	}
+	if err := l.check(); err != nil {
+		return Entry{}, err
+	}
+	e := Entry{ID: l.ID, Parent: l.Parent, Time: l.Time}
+	switch l.Type {
+	case TypeMessage:
+		e.Body = body(l.Message)
+	case TypeShell:
+		e.Body = body(l.Shell)
+	case TypeCustomMessage:
+		e.Body = body(l.CustomMessage)
+	case TypeCompaction:
+		e.Body = body(l.Compaction)
+	case TypeBranchSummary:
+		e.Body = body(l.BranchSummary)
+	case TypeBranch:
+		e.Body = body(l.Branch)
+	case TypeCustom:
+		e.Body = body(l.Custom)
+	case TypeLabel:
+		e.Body = body(l.Label)
+	case TypeModelChange:
+		e.Body = body(l.ModelChange)
+	case TypeThinkingChange:
+		e.Body = body(l.ThinkingChange)
+	case TypePlan:
+		e.Body = body(l.Plan)
+	case TypeUsage:
+		e.Body = body(l.Usage)
+	default:
+		e.Body = Unknown{Kind: l.Type, Line: bytes.Clone(raw)}
+	}
+	if e.Body == nil {
+		return Entry{}, fmt.Errorf("it is a %s without one", l.Type)
+	}
+	return e, nil
+}
+
+// body is what a line holds, nil where it does not.
+func body[B Body](b *B) Body {
+	if b == nil {
+		return nil
+	}
+	return *b
+}
+
+// check tells what is wrong with the beginning of a line.
+func (h *headLine) check() error {
+	switch {
+	case h.Type == "":
+		return errors.New("it has no type")
+	case h.Type == typeSession:
+		return errors.New("it is a second header")
+	case h.ID == "":
+		return errors.New("it has no id")
+	case len(h.ID) > MaxID:
+		return fmt.Errorf("its id has %d bytes, more than %d", len(h.ID), MaxID)
+	}
+	return nil
+}
+
+// known tells the kinds that this version writes.
+func known(t EntryType) bool {
+	switch t {
+	case TypeMessage, TypeShell, TypeCustomMessage, TypeCompaction, TypeBranchSummary, TypeBranch, TypeCustom, TypeLabel,
+		TypeModelChange, TypeThinkingChange, TypePlan, TypeUsage:
+		return true
+	}
+	return false
+}
+
+func decodeHeader(body []byte) (Header, error) {
+	var h headerLine
+	switch err := json.Unmarshal(body, &h); {
+	case err != nil:
+		return Header{}, fmt.Errorf("it is not the header of a session: %w", err)
+	case h.Type != typeSession:
+		return Header{}, fmt.Errorf(`it is not the header of a session: its type is %q, not "session"`, h.Type)
+	case h.Version != version:
+		return Header{}, fmt.Errorf("the session has format %d, this version reads %d", h.Version, version)
+	}
+	return h.Header, nil
+}
+
+// shellJSON carries a shell execution, its output in base64 where it is not UTF-8.
+type shellJSON struct {
+	plainShell
+	Output *string `json:"output,omitempty"`
+	Raw    []byte  `json:"base64,omitempty"`
+}
+
+type plainShell Shell
+
+// MarshalJSON writes the output so that every byte of it comes back.
+func (b Shell) MarshalJSON() ([]byte, error) {
+	j := shellJSON{plainShell: plainShell(b), Output: &b.Output}
+	if !utf8.ValidString(b.Output) {
+		j.Output, j.Raw = nil, []byte(b.Output)
+	}
+	return encodeLine(j)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (b *Shell) UnmarshalJSON(data []byte) error {
+	var j shellJSON
+	if err := json.Unmarshal(data, &j); err != nil {
+		return err
+	}
+	*b = Shell(j.plainShell)
+	if j.Output != nil {
+		b.Output = *j.Output
+	} else {
+		b.Output = string(j.Raw)
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package history_test
+
+import (
+	"slices"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// naivePath is a path on which everything is looked up anew each time.
+type naivePath []history.Entry
+
+// caller is the index of the entry whose call a result answers, -1 where there is none.
+func (p naivePath) caller(result int) int {
+	for i := result - 1; i >= 0; i-- {
+		if slices.ContainsFunc(p[i].Message().ToolCalls, func(c chat.ToolCall) bool { return c.ID == p[result].Message().ToolCallID }) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (p naivePath) results(assistant int) (list []int) {
+	for i := assistant + 1; i < len(p); i++ {
+		if p[i].Message().Role == chat.RoleTool && p.caller(i) == assistant {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// unit tells that an entry says something to the model and is no result.
+func (p naivePath) unit(i int) bool { return p[i].Message().Role != chat.RoleTool && speaks(p[i]) }
+
+// turn is the index of the entry that starts the turn of a unit, -1 where the path starts without one.
+func (p naivePath) turn(i int) int {
+	for ; i >= 0 && !starts(p[i]); i-- {
+	}
+	return i
+}
+
+// size of a unit as it is shown.
+func (p naivePath) size(i int, limits history.Limits, s sizing.Sizing) (tokens, messages int) {
+	if starts(p[i]) {
+		m, _ := history.Turn{Start: p[i]}.MessageWithin(limits, s)
+		return s.CountMessage(m), 1
+	}
+	round := history.Round{Assistant: p[i]}
+	for _, k := range p.results(i) {
+		round.Results = append(round.Results, p[k])
+	}
+	for _, m := range round.Messages(limits, s) {
+		tokens += s.CountMessage(m)
+	}
+	return tokens, 1 + len(round.Results)
+}
+
+// naiveCut gives the id of the entry at which a rule cuts, worked out the slow way: of all places at which a path may be
+// cut, the one that the rule's words ask for.
+func naiveCut(rule history.Cut, path []history.Entry, s sizing.Sizing) (string, error) {
+	p := naivePath(path)
+	first, after := 0, 0
+	for i, e := range p {
+		if e.Type() == history.TypeCompaction {
+			first, after = i+1, i+1
+			for k, kept := range p[:i] {
+				if kept.ID == e.Compaction().FirstKept {
+					first = k
+				}
+			}
+		}
+	}
+	lower := first
+	if rule.SinceCompaction {
+		lower = after
+	}
+	// The head ends after the last whole unit that is among the first messages and has no result after the next unit.
+	var spoken []int
+	for i := range p {
+		if p.unit(i) {
+			spoken = append(spoken, i)
+		}
+	}
+	messages, reach := 0, -1
+	for k, i := range spoken {
+		results := p.results(i)
+		messages += 1 + len(results)
+		if messages > rule.First {
+			break
+		}
+		reach = slices.Max(append(results, i, reach))
+		if k+1 == len(spoken) || reach < spoken[k+1] {
+			lower = max(lower, reach+1)
+		}
+	}
+	considered := slices.DeleteFunc(slices.Clone(spoken), func(i int) bool { return i < lower })
+
+	mayCut := func(c int) bool {
+		for j := c; j < len(p); j++ {
+			if p[j].Message().Role != chat.RoleTool {
+				continue
+			}
+			if caller := p.caller(j); caller >= first && caller < c && p.unit(caller) {
+				return false
+			}
+		}
+		if rule.ToolBoundary {
+			for i := len(p) - 1; i >= first; i-- {
+				if p[i].Message().Role == chat.RoleAssistant && p.unit(i) {
+					return c <= i || len(p.results(i)) >= len(p[i].Message().ToolCalls)
+				}
+			}
+		}
+		return true
+	}
+	var places []int
+	for k, c := range considered {
+		if k == 0 || !mayCut(c) {
+			continue
+		}
+		if before := considered[k-1]; before == p.turn(c) && (k == 1 || slices.Contains(places, before)) {
+			continue
+		}
+		places = append(places, c)
+	}
+	shown := func(c int) (tokens, messages int) {
+		for _, i := range considered {
+			if i >= c {
+				t, m := p.size(i, rule.Limits, s)
+				tokens, messages = tokens+t, messages+m
+			}
+		}
+		if start := p.turn(c); start >= 0 && start < c && speaks(p[start]) {
+			t, _ := p.size(start, rule.Limits, s)
+			tokens += t
+		}
+		return tokens, messages
+	}
+	limit := rule.Tokens
+	if share := max(1, int(rule.Share*float64(s.Window))); rule.Share > 0 && (limit == 0 || share < limit) {
+		limit = share
+	}
+	fits := func(c int) bool { tokens, _ := shown(c); return limit == 0 || tokens <= limit }
+	enough := func(c int) bool {
+		_, messages := shown(c)
+		if rule.Messages == 0 {
+			return limit == 0
+		}
+		return messages >= rule.Messages
+	}
+	if len(places) == 0 {
+		return "", history.ErrNoCut
+	}
+	// From the newest place on, the first that keeps enough; before it, the last that fits.
+	best := places[len(places)-1]
+	if !fits(best) {
+		return p[best].ID, nil
+	}
+	for _, c := range slices.Backward(places) {
+		if !fits(c) {
+			return p[best].ID, nil
+		}
+		if best = c; enough(c) {
+			return p[best].ID, nil
+		}
+	}
+	if fits(considered[0]) {
+		return "", history.ErrNoCut
+	}
+	return p[best].ID, nil
+}

@@ -1,0 +1,326 @@
+package history
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Sync says when a [FileStore] forces what was appended to the disk, and so what outlives a loss of power. Whatever was
+// acknowledged outlives the death of the process under each of them.
+type Sync int
+
+const (
+	// SyncAlways forces each Append before it returns. It is the default.
+	SyncAlways Sync = iota
+	// SyncInterval forces what was appended at most [FileOptions.SyncEvery] later, and on Close.
+	SyncInterval
+	// SyncNever leaves it to the operating system.
+	SyncNever
+)
+
+// FileOptions say how a [FileStore] works. The zero value is the default.
+type FileOptions struct {
+	// Sync says when what was appended is forced to the disk. Defaults to [SyncAlways].
+	Sync Sync
+	// SyncEvery is the longest time under [SyncInterval] for which what was appended is not forced. Defaults to a
+	// second.
+	SyncEvery time.Duration
+	// MaxLine is the most bytes of a line that is read or written, and so the most memory that one takes. Defaults to
+	// 64 MiB.
+	MaxLine int64
+	// Disk on which the file is. Defaults to that of the operating system.
+	Disk Disk
+}
+
+func (o FileOptions) withDefaults() (FileOptions, error) {
+	if o.SyncEvery == 0 {
+		o.SyncEvery = time.Second
+	}
+	if o.MaxLine == 0 {
+		o.MaxLine = 64 << 20
+	}
+	if o.Disk == nil {
+		o.Disk = osDisk{}
+	}
+	switch {
+	case o.Sync < SyncAlways || o.Sync > SyncNever:
+		return o, fmt.Errorf("history: FileOptions.Sync is %d", o.Sync)
+	case o.SyncEvery < 0:
+		return o, fmt.Errorf("history: FileOptions.SyncEvery is %v", o.SyncEvery)
+	case o.MaxLine < 0:
+		return o, fmt.Errorf("history: FileOptions.MaxLine is %d", o.MaxLine)
+	}
+	return o, nil
+}
+
+// FileStore is a [Store] in a file of one JSON object a line that is only ever appended to. One writes to it at a time,
+// by a lock on a file beside it; others may read it meanwhile. In memory it keeps 8 bytes for each line.
+type FileStore struct {
+	path    string
+	options FileOptions
+	file    DiskFile
+	lock    io.Closer // nil where it is only read
+
+	writing sync.Mutex // one writes at a time; held while the disk is waited for
+	unsaved bool       // something was written that was not forced
+	timer   *time.Timer
+	torn    int64 // bytes after the last whole line
+	broken  error // why nothing can be written any more
+
+	mu       sync.RWMutex // guards what follows, and is never held for long
+	ends     []int64      // where each line ends, its line break included
+	recovery *Recovery
+	closed   bool
+}
+
+// OpenFile opens the file for writing, and makes it where there is none. A torn end, as a crash leaves it, is left out;
+// before the first Append it is cut off at the last whole line and appended to a file of the same name with ".torn". The
+// error is a [*LockedError] where another writer has it open, and a [*CorruptError] where it is no session.
+func OpenFile(path string, o FileOptions) (f *FileStore, err error) {
+	if f, err = newFile(path, o); err != nil {
+		return nil, err
+	}
+	if f.lock, err = f.options.Disk.Lock(f.path + ".lock"); err != nil {
+		if errors.Is(err, ErrLocked) {
+			return nil, err // it says all
+		}
+		return nil, fmt.Errorf("history: locking %s: %w", f.path, err)
+	}
+	opened := f
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, opened.Close())
+		}
+	}()
+	if err := f.open(false); err != nil {
+		return nil, err
+	}
+	if f.size() == 0 && f.options.Sync != SyncNever { // it may just have been made
+		if err := f.options.Disk.SyncDir(filepath.Dir(f.path)); err != nil {
+			return nil, fmt.Errorf("history: making %s durable: %w", f.path, err)
+		}
+	}
+	return f, nil
+}
+
+// ReadFile opens the file for reading, as it is at the time. It takes no lock and changes nothing; a torn end is left
+// out. Append fails with [ErrReadOnly].
+func ReadFile(path string, o FileOptions) (*FileStore, error) {
+	f, err := newFile(path, o)
+	if err != nil {
+		return nil, err
+	}
+	err = f.open(true)
+	if err == nil && len(f.ends) == 0 {
+		err = &CorruptError{Path: f.path, Line: 1, Err: errors.New("there is no header of a session")}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	f.broken = ErrReadOnly
+	return f, nil
+}
+
+func newFile(path string, o FileOptions) (*FileStore, error) {
+	own := o.Disk == nil
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if own {
+		if path, err = realPath(path); err != nil {
+			return nil, fmt.Errorf("history: %w", err)
+		}
+	}
+	return &FileStore{path: path, options: o}, nil
+}
+
+// size of the whole lines in bytes.
+func (f *FileStore) size() int64 {
+	if len(f.ends) == 0 {
+		return 0
+	}
+	return f.ends[len(f.ends)-1]
+}
+
+// Path of the file, absolute.
+func (f *FileStore) Path() string { return f.path }
+
+// Recovered tells of a torn end found on opening, nil where there was none. Its SavedTo is set once it was cut off.
+func (f *FileStore) Recovered() *Recovery {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.recovery
+}
+
+// Len is the number of lines.
+func (f *FileStore) Len() int {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return len(f.ends)
+}
+
+// readAhead is how much is read at once of many lines.
+const readAhead = 1 << 18
+
+// Lines gives lines, one after the other from the file.
+func (f *FileStore) Lines(from, to int) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		f.mu.RLock()
+		ends, closed := f.ends, f.closed
+		f.mu.RUnlock()
+		err := checkRange(from, to, len(ends))
+		if closed {
+			err = ErrClosed
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		start := func(n int) int64 {
+			if n == 0 {
+				return 0
+			}
+			return ends[n-1]
+		}
+		var buffer []byte
+		for n := from; n < to; {
+			first, last := start(n), n+1
+			if size := ends[n] - first - 1; size > f.options.MaxLine {
+				if !yield(nil, &LineTooLongError{Bytes: size, Max: f.options.MaxLine}) {
+					return
+				}
+				n++
+				continue
+			}
+			for last < to && ends[last]-first <= readAhead {
+				last++
+			}
+			size := int(ends[last-1] - first)
+			if cap(buffer) < size {
+				buffer = make([]byte, size)
+			}
+			buffer = buffer[:size]
+			if k, err := f.file.ReadAt(buffer, first); k < size {
+				yield(nil, f.readError(err))
+				return
+			}
+			for ; n < last; n++ {
+				if !yield(buffer[start(n)-first:ends[n]-first-1], nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// readError tells why the file could not be read: another may have closed it in the meantime.
+func (f *FileStore) readError(err error) error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.closed {
+		return ErrClosed
+	}
+	return fmt.Errorf("history: reading %s: %w", f.path, err)
+}
+
+// Append adds lines and returns once they are as durable as the [Sync] says. What was written of them is taken back
+// where that fails.
+func (f *FileStore) Append(lines ...[]byte) error {
+	if err := checkLines(lines); err != nil {
+		return err
+	}
+	var data bytes.Buffer
+	ends := make([]int64, len(lines))
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	if err := f.setAside(); err != nil {
+		return err
+	}
+	at := f.size()
+	for i, l := range lines {
+		if int64(len(l)) > f.options.MaxLine {
+			return fmt.Errorf("history: writing to %s: %w", f.path, &LineTooLongError{Bytes: int64(len(l)), Max: f.options.MaxLine})
+		}
+		data.Write(l)
+		data.WriteByte('\n')
+		ends[i] = at + int64(data.Len())
+	}
+	switch size, err := f.file.Size(); {
+	case len(lines) == 0:
+		return nil
+	case err != nil:
+		return fmt.Errorf("history: writing to %s: %w", f.path, err)
+	case size != at:
+		return fmt.Errorf("history: %s has %d bytes and not %d: somebody else writes to it", f.path, size, at)
+	}
+	_, err := f.file.WriteAt(data.Bytes(), at)
+	if err == nil && f.options.Sync == SyncAlways {
+		err = f.file.Sync()
+	}
+	if err != nil {
+		err = fmt.Errorf("history: writing to %s: %w", f.path, err)
+		if undo := f.file.Truncate(at); undo != nil {
+			f.broken = errors.Join(err, undo)
+		}
+		return err
+	}
+	if f.options.Sync == SyncInterval && !f.unsaved {
+		f.timer = time.AfterFunc(f.options.SyncEvery, f.save)
+	}
+	f.unsaved = f.options.Sync == SyncInterval
+	f.mu.Lock()
+	f.ends = append(f.ends, ends...)
+	f.mu.Unlock()
+	return nil
+}
+
+// save forces what was written. Where that fails nothing more is taken, for what was acknowledged may be lost.
+func (f *FileStore) save() {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	if !f.unsaved || f.broken != nil {
+		return
+	}
+	f.unsaved = false
+	if err := f.file.Sync(); err != nil {
+		f.broken = fmt.Errorf("history: what was written to %s may not be durable: %w", f.path, err)
+	}
+}
+
+// Close gives the file up; under [SyncInterval] what was written is forced first. Closing twice does nothing.
+func (f *FileStore) Close() error {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	f.mu.Lock()
+	closed := f.closed
+	f.closed = true
+	f.mu.Unlock()
+	if closed {
+		return nil
+	}
+	var err error
+	if f.timer != nil {
+		f.timer.Stop()
+	}
+	if f.unsaved {
+		f.unsaved, err = false, f.file.Sync()
+	}
+	if f.broken != nil && !errors.Is(f.broken, ErrReadOnly) {
+		err = errors.Join(err, f.broken)
+	}
+	if f.file != nil {
+		err = errors.Join(err, f.file.Close())
+	}
+	if f.lock != nil {
+		err = errors.Join(err, f.lock.Close())
+	}
+	f.broken = ErrClosed
+	return err
+}

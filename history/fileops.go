@@ -1,0 +1,126 @@
+package history
+
+import (
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+)
+
+// FileTools say which files the agent's tools read and modify, by the names of the tools. [DefaultFileTools] knows those of
+// oh-my-pi; add your own:
+//
+//	tools := history.DefaultFileTools()
+//	tools["view"] = history.Reads("file")
+//	tools["apply_patch"] = func(arguments string) history.Files { … }
+type FileTools map[string]FileTool
+
+// FileTool tells which files a call with these arguments reads and modifies. The arguments are as the model wrote them, and
+// need not be JSON.
+type FileTool func(arguments string) Files
+
+// DefaultFileTools gives the tools read, write and edit, each with a path, as oh-my-pi has them. It is the caller's to
+// extend.
+func DefaultFileTools() FileTools {
+	return FileTools{"read": Reads("path"), "write": Modifies("path"), "edit": Modifies("path")}
+}
+
+// Reads is a tool that reads the files which some of its arguments name: each a text or a list of texts.
+func Reads(arguments ...string) FileTool {
+	return func(text string) Files { return Files{Read: named(text, arguments)} }
+}
+
+// Modifies is a tool that modifies the files which some of its arguments name: each a text or a list of texts.
+func Modifies(arguments ...string) FileTool {
+	return func(text string) Files { return Files{Modified: named(text, arguments)} }
+}
+
+// named gives the texts in these arguments.
+func named(text string, arguments []string) []string {
+	var object map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &object) != nil {
+		return nil // the model was cut off
+	}
+	var paths []string
+	for _, name := range arguments {
+		var one string
+		var more []string
+		if json.Unmarshal(object[name], &one) == nil {
+			paths = append(paths, one)
+		} else if json.Unmarshal(object[name], &more) == nil {
+			paths = append(paths, more...)
+		}
+	}
+	return paths
+}
+
+// Of gives the files that were read and modified on a path, such as [Session.PathTo] gives, each once and in order. As in
+// oh-my-pi:
+//
+//   - The calls of the assistant count, whatever came of them: an edit that failed may have been half made.
+//   - A file that was modified is not among those read.
+//   - They are cumulative: what a compaction covered counts on, by the calls on the path and by the Files of the compaction,
+//     and so do the Files of a branch summary.
+//   - But of a compaction or a branch summary that an extension supplied the Files do not count, and neither does what that
+//     compaction covered.
+//
+// The error is that of the path.
+func (t FileTools) Of(path iter.Seq2[Entry, error]) (Files, error) {
+	var ops []fileOp
+	places := map[string]int{}
+	i := -1
+	for e, err := range path {
+		if err != nil {
+			return Files{}, err
+		}
+		i++
+		places[e.ID] = i
+		switch b := e.Body.(type) {
+		case Message:
+			for _, c := range b.ToolCalls {
+				if tool := t[c.Name]; tool != nil {
+					ops = append(ops, fileOp{i, tool(c.Arguments)})
+				}
+			}
+		case BranchSummary:
+			if !b.Extension {
+				ops = append(ops, fileOp{i, b.Files})
+			}
+		case Compaction:
+			kept := i
+			if at, ok := places[b.FirstKept]; ok {
+				kept = at
+			} else if at, ok := places[b.LastCovered]; ok && b.FirstKept == "" {
+				kept = at + 1
+			}
+			if b.Extension {
+				ops = slices.DeleteFunc(ops, func(op fileOp) bool { return op.at < kept })
+			} else {
+				ops = append(ops, fileOp{kept - 1, b.Files})
+			}
+		}
+	}
+	return merge(ops), nil
+}
+
+// fileOp are files of an entry. Those of a compaction are of the last entry that it covers.
+type fileOp struct {
+	at    int
+	files Files
+}
+
+// merge gives each file once.
+func merge(ops []fileOp) Files {
+	read, modified := map[string]bool{}, map[string]bool{}
+	for _, op := range ops {
+		for _, path := range op.files.Read {
+			read[path] = true
+		}
+		for _, path := range op.files.Modified {
+			modified[path] = true
+		}
+	}
+	maps.DeleteFunc(read, func(path string, _ bool) bool { return path == "" || modified[path] })
+	delete(modified, "")
+	return Files{Read: slices.Sorted(maps.Keys(read)), Modified: slices.Sorted(maps.Keys(modified))}
+}

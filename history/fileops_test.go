@@ -1,0 +1,158 @@
+package history_test
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// The agent's own tools are added to those that are known.
+func ExampleFileTools() {
+	tools := history.DefaultFileTools()
+	tools["view"] = history.Reads("files")
+	tools["remove"] = func(arguments string) history.Files {
+		return history.Files{Modified: strings.Fields(arguments)} // of a tool that takes no JSON
+	}
+	session := &history.Session{}
+	err := session.Append(chat.UserMessage("Tidy up."), chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
+		{ID: "c1", Name: "read", Arguments: `{"path":"main.go"}`},
+		{ID: "c2", Name: "view", Arguments: `{"files":["go.mod","old.go"]}`},
+		{ID: "c3", Name: "edit", Arguments: `{"path":"main.go","old":"a","new":"b"}`},
+		{ID: "c4", Name: "remove", Arguments: `old.go`},
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	files, err := tools.Of(session.PathTo(""))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("read:", files.Read)
+	fmt.Println("modified:", files.Modified)
+	// Output:
+	// read: [go.mod]
+	// modified: [main.go old.go]
+}
+
+// filePath makes a path from a sketch: "r:a" reads a file, "w:a" writes and "e:a" edits it, "u" is a user's message. "k:2:b"
+// is a compaction that keeps from the entry at 2 on and names file b as read; "K" one of an extension; "b:a" and "B:a" are
+// branch summaries.
+func filePath(sketch string) []history.Entry {
+	var path []history.Entry
+	for i, word := range strings.Fields(sketch) {
+		kind, rest, _ := strings.Cut(word, ":")
+		e := history.Entry{ID: fmt.Sprint(i)}
+		tools := map[string]string{"r": "read", "w": "write", "e": "edit", "o": "other"}
+		switch kind {
+		case "u":
+			e.Body = history.Message{Message: chat.UserMessage("go on")}
+		case "k", "K":
+			kept, file, _ := strings.Cut(rest, ":")
+			e.Body = history.Compaction{FirstKept: kept, Summary: history.Summary{Files: history.Files{Read: []string{file}}, Extension: kind == "K"}}
+		case "b", "B":
+			e.Body = history.BranchSummary{Summary: history.Summary{Files: history.Files{Modified: []string{rest}}, Extension: kind == "B"}}
+		default:
+			e.Body = history.Message{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
+				{ID: e.ID, Name: tools[kind], Arguments: fmt.Sprintf(`{"path":%q}`, rest)},
+			}}}
+		}
+		path = append(path, e)
+	}
+	return path
+}
+
+func TestFilesOfAPath(t *testing.T) {
+	for _, tt := range []struct{ rule, path, read, modified string }{
+		{"nothing was done", "u", "", ""},
+		{"read, written and edited", "u r:a w:b e:c", "a", "b c"},
+		{"each once, in order", "r:b r:a r:b e:d e:c e:d", "a b", "c d"},
+		{"what was modified is not among those read", "r:a r:b e:a w:c r:c", "b", "a c"},
+		{"other tools say nothing", "o:a r:b", "b", ""},
+		{"no name is no file", "r: e:", "", ""},
+		{"cumulative over a compaction", "u r:a e:b u k:3:x r:c", "a c x", "b"},
+		{"over more than one", "u r:a u k:2:x r:b u k:5:y e:x", "a b y", "x"},
+		{"what an extension says does not count", "u r:a e:b u K:3:x r:c", "c", ""},
+		{"what it kept does", "u r:a e:b u r:d K:3:x r:c", "c d", ""},
+		{"an extension that kept nothing", "u r:a K::x r:c", "c", ""},
+		{"what was compacted before an extension did is gone with it", "u r:a u k:2:x r:b u K:5:y e:c", "", "c"},
+		{"even where the extension kept that compaction", "u r:a u r:b k:2:x K:3:y e:c", "b", "c"},
+		{"after an extension it goes on", "u r:a K::x r:b u k:4:y r:c", "b c y", ""},
+		{"a branch that was left", "u r:a b:b", "a", "b"},
+		{"told by an extension it does not count", "u r:a B:b", "a", ""},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			got, err := history.DefaultFileTools().Of(along(filePath(tt.path)))
+			require.NoError(t, err)
+			require.Equal(t, tt.read, strings.Join(got.Read, " "))
+			require.Equal(t, tt.modified, strings.Join(got.Modified, " "))
+		})
+	}
+}
+
+func TestFileToolsReadArguments(t *testing.T) {
+	for _, tt := range []struct {
+		rule      string
+		arguments string
+		want      []string
+	}{
+		{"a text", `{"path":"a","x":1}`, []string{"a"}},
+		{"a list", `{"path":["a","b"]}`, []string{"a", "b"}},
+		{"another argument", `{"file":"a"}`, []string{"a"}},
+		{"both", `{"file":"a","path":"b"}`, []string{"b", "a"}},
+		{"none", `{"dir":"a"}`, nil},
+		{"no text", `{"path":1}`, nil},
+		{"a list of no texts", `{"path":[1]}`, nil},
+		{"no object", `"a"`, nil},
+		{"cut off", `{"path":"a`, nil},
+		{"nothing", ``, nil},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			equal(t, history.Files{Read: tt.want}, history.Reads("path", "file")(tt.arguments))
+			equal(t, history.Files{Modified: tt.want}, history.Modifies("path", "file")(tt.arguments))
+		})
+	}
+}
+
+func TestFilesOfAPathThatCannotBeRead(t *testing.T) {
+	broken := errors.New("broken")
+	path := iter.Seq2[history.Entry, error](func(yield func(history.Entry, error) bool) {
+		_ = yield(filePath("r:a")[0], nil) && yield(history.Entry{}, broken)
+	})
+	_, err := history.DefaultFileTools().Of(path)
+	require.ErrorIs(t, err, broken)
+	_, err = history.CopilotChatCut().Find(path, in(1000))
+	require.ErrorIs(t, err, broken)
+}
+
+// The files of a prefix are the same whether it was compacted on the way or not, where the library compacts.
+func TestFilesAreCumulative(t *testing.T) {
+	messages := recording(t, "importer/testdata/generated.jsonl")
+	plain, compacted := talk(t, messages...), &history.Session{}
+	for i, m := range messages {
+		require.NoError(t, compacted.Append(m))
+		if i%100 != 99 {
+			continue
+		}
+		p, err := history.CopilotChatCut().Find(compacted.PathTo(""), in(100_000))
+		require.NoError(t, err)
+		c := summary("so far", p.FirstKept)
+		c.Files, err = history.DefaultFileTools().Of(along(p.Covered))
+		require.NoError(t, err)
+		require.NoError(t, compacted.Compact(c))
+	}
+	want, err := history.DefaultFileTools().Of(plain.PathTo(""))
+	require.NoError(t, err)
+	require.NotEmpty(t, want.Modified)
+	got, err := history.DefaultFileTools().Of(compacted.PathTo(""))
+	require.NoError(t, err)
+	equal(t, want, got)
+}

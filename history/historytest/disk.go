@@ -1,0 +1,229 @@
+package historytest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/promptree-go/promptree/history"
+)
+
+// Disk is a [history.Disk] in memory whose power can be cut, and which can be made to fail. The zero value is empty. It
+// has every folder.
+type Disk struct {
+	// NoSync takes the effect from every sync: it says that all is durable, and nothing is. A test that passes with it
+	// tests nothing.
+	NoSync bool
+
+	mu     sync.Mutex
+	files  map[string]*diskFile
+	names  map[string]*diskFile // those that are durable
+	locks  map[string]bool
+	life   int // counts power cuts
+	syncs  int
+	failed error
+}
+
+// diskFile has what was written and what of it is durable.
+type diskFile struct{ written, durable []byte }
+
+// ErrPowerCut is the error of a file that was open when the power was cut.
+var ErrPowerCut = errors.New("historytest: the power was cut")
+
+// PowerCut drops all that was not synced: files whose names were not, and what was written to the others. Of what was
+// appended to a file, keep says how many of that many bytes get to the disk all the same; nil keeps none. Locks and open
+// files are gone.
+func (d *Disk) PowerCut(keep func(appended int) int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.life++
+	d.files = maps.Clone(d.names)
+	for _, path := range slices.Sorted(maps.Keys(d.files)) {
+		f, kept := d.files[path], 0
+		if more := len(f.written) - len(f.durable); keep != nil && more > 0 && bytes.HasPrefix(f.written, f.durable) {
+			kept = keep(more)
+			f.durable = slices.Clone(f.written[:len(f.durable)+kept])
+		}
+		f.written = slices.Clone(f.durable)
+	}
+	d.locks = nil
+}
+
+// Fail makes each write and sync fail with an error, until it is called with nil.
+func (d *Disk) Fail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failed = err
+}
+
+// Syncs is how often a file was synced.
+func (d *Disk) Syncs() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.syncs
+}
+
+// ReadFile gives what was written to a file, nil where there is none.
+func (d *Disk) ReadFile(path string) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f := d.files[path]; f != nil {
+		return slices.Clone(f.written)
+	}
+	return nil
+}
+
+// Open opens a file.
+func (d *Disk) Open(path string, readOnly bool) (history.DiskFile, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.files[path]
+	if f == nil {
+		if readOnly {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+		}
+		f = &diskFile{}
+		if d.files == nil {
+			d.files = map[string]*diskFile{}
+		}
+		d.files[path] = f
+	}
+	return &handle{disk: d, file: f, life: d.life, readOnly: readOnly}, nil
+}
+
+// SyncDir makes the names in a folder durable.
+func (d *Disk) SyncDir(dir string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.NoSync || d.failed != nil {
+		return d.failed
+	}
+	if d.names == nil {
+		d.names = map[string]*diskFile{}
+	}
+	for path, f := range d.files {
+		if filepath.Dir(path) == dir {
+			d.names[path] = f
+		}
+	}
+	return nil
+}
+
+// Lock takes a lock.
+func (d *Disk) Lock(path string) (io.Closer, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.locks[path] {
+		return nil, &history.LockedError{Path: path}
+	}
+	if d.locks == nil {
+		d.locks = map[string]bool{}
+	}
+	d.locks[path] = true
+	return &lock{disk: d, path: path, life: d.life}, nil
+}
+
+type lock struct {
+	disk *Disk
+	path string
+	life int
+}
+
+func (l *lock) Close() error {
+	l.disk.mu.Lock()
+	defer l.disk.mu.Unlock()
+	if l.life == l.disk.life {
+		delete(l.disk.locks, l.path)
+	}
+	return nil
+}
+
+// handle is an open file.
+type handle struct {
+	disk     *Disk
+	file     *diskFile
+	life     int
+	readOnly bool
+	closed   bool
+}
+
+// use calls f while the file is open.
+func (h *handle) use(write bool, f func() error) error {
+	h.disk.mu.Lock()
+	defer h.disk.mu.Unlock()
+	switch {
+	case h.closed:
+		return fs.ErrClosed
+	case h.life != h.disk.life:
+		return ErrPowerCut
+	case write && h.readOnly:
+		return fs.ErrPermission
+	case write && h.disk.failed != nil:
+		return h.disk.failed
+	}
+	return f()
+}
+
+func (h *handle) ReadAt(p []byte, at int64) (n int, err error) {
+	err = h.use(false, func() error {
+		if at > int64(len(h.file.written)) {
+			return io.EOF
+		}
+		if n = copy(p, h.file.written[at:]); n < len(p) {
+			return io.EOF
+		}
+		return nil
+	})
+	return n, err
+}
+
+func (h *handle) WriteAt(p []byte, at int64) (int, error) {
+	err := h.use(true, func() error {
+		if end := int(at) + len(p); end > len(h.file.written) {
+			h.file.written = append(h.file.written, make([]byte, end-len(h.file.written))...)
+		}
+		copy(h.file.written[at:], p)
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func (h *handle) Size() (n int64, err error) {
+	err = h.use(false, func() error {
+		n = int64(len(h.file.written))
+		return nil
+	})
+	return n, err
+}
+
+func (h *handle) Truncate(size int64) error {
+	return h.use(false, func() error {
+		h.file.written = append(h.file.written[:min(size, int64(len(h.file.written)))], make([]byte, max(0, size-int64(len(h.file.written))))...)
+		return nil
+	})
+}
+
+func (h *handle) Sync() error {
+	return h.use(true, func() error {
+		h.disk.syncs++
+		if !h.disk.NoSync {
+			h.file.durable = slices.Clone(h.file.written)
+		}
+		return nil
+	})
+}
+
+func (h *handle) Close() error {
+	h.disk.mu.Lock()
+	defer h.disk.mu.Unlock()
+	h.closed = true
+	return nil
+}

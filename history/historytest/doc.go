@@ -1,0 +1,11 @@
+// Package historytest has the tests that every [history.Store] must pass. Whoever writes a store runs them on it:
+//
+//	func TestStore(t *testing.T) {
+//		historytest.Run(t, historytest.Suite{
+//			New: func(t *testing.T) func() (history.Store, error) {
+//				table := newTable(t)
+//				return func() (history.Store, error) { return OpenStore(table) }
+//			},
+//		})
+//	}
+package historytest

@@ -1,0 +1,258 @@
+package history_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/historytest"
+)
+
+// largeEnv makes the test of a large log one of a gigabyte.
+const largeEnv = "PROMPTREE_HISTORY_LARGE"
+
+// writeLarge writes a log of about so many bytes, with entries of some 1,600 bytes on the average, and gives their
+// number.
+func writeLarge(t testing.TB, path string, size int64) int {
+	t.Helper()
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	var b bytes.Buffer
+	b.WriteString(header + "\n")
+	written, n := int64(0), 0
+	text := strings.Repeat("All that was said. ", 10)
+	parent := ""
+	for written < size {
+		n++
+		id, call := fmt.Sprint("e", n), fmt.Sprint("call_", n-n%2)
+		fmt.Fprintf(&b, `{"type":"message","id":%q,%s"time":"2026-01-02T03:04:05.123456789Z","message":`, id, parent)
+		switch {
+		case n%100 == 1:
+			fmt.Fprintf(&b, `{"role":"user","content":[{"type":"text","text":%q}]}}`, text)
+		case n%100 == 0:
+			b.WriteString(`{"role":"assistant","content":[{"type":"text","text":"Done."}]}}`)
+		case n%2 == 0:
+			fmt.Fprintf(&b, `{"role":"assistant","content":[{"type":"text","text":%q}],"toolCalls":[{"id":%q,"name":"read","arguments":"{}"}]}}`, text, call)
+		default:
+			fmt.Fprintf(&b, `{"role":"tool","content":[{"type":"text","text":%q}],"toolCallId":%q}}`, strings.Repeat(text, 13), call)
+		}
+		b.WriteByte('\n')
+		parent = fmt.Sprintf(`"parent":%q,`, id)
+		if b.Len() > 1<<20 {
+			written += int64(b.Len())
+			_, err := b.WriteTo(f)
+			require.NoError(t, err)
+		}
+	}
+	_, err = b.WriteTo(f)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	return n
+}
+
+// heap is how much memory is in use.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// A log is opened without its bodies: an index of at most 200 bytes an entry is all that is kept, and the entries are read
+// one after the other.
+func TestLargeLogIsNotReadIntoMemory(t *testing.T) {
+	size := int64(24 << 20)
+	if os.Getenv(largeEnv) != "" {
+		size = 1 << 30
+	}
+	path := tempFile(t)
+	entries := writeLarge(t, path, size)
+
+	before := heap()
+	start := time.Now()
+	s := opened(t, path)
+	took := time.Since(start)
+	index := heap() - before
+	require.Equal(t, entries, s.Len())
+	perEntry := float64(index) / float64(entries)
+	t.Logf("%d MB, %d entries: opened in %v, %.0f bytes of memory an entry", size>>20, entries, took.Round(time.Millisecond), perEntry)
+	require.Less(t, perEntry, 200.0)
+
+	start = time.Now()
+	read, most := 0, int64(0)
+	for e, err := range s.Entries() {
+		require.NoError(t, err)
+		require.NotEmpty(t, e.Message().Role)
+		if read++; read%(entries/4) == 0 {
+			most = max(most, heap()-before)
+		}
+	}
+	require.Equal(t, entries, read)
+	t.Logf("read in %v, %d KB besides the index", time.Since(start).Round(time.Millisecond), (most-index)>>10)
+	require.Less(t, most-index, int64(4<<20)+int64(entries)*4)
+
+	turns := 0
+	for turn, err := range history.Turns(s.PathTo("")) {
+		require.NoError(t, err)
+		turns++
+		require.Empty(t, turn.Late)
+		for i, r := range turn.Rounds {
+			require.True(t, len(r.Results) == len(r.Assistant.Message().ToolCalls) || i == len(turn.Rounds)-1)
+		}
+	}
+	require.Equal(t, (entries+99)/100, turns)
+
+	require.NoError(t, s.Compact(summary("so far", fmt.Sprint("e", entries-entries%2-20))))
+	require.Len(t, viewOf(t, s).Turns, 1)
+	require.Less(t, heap()-before, index+8<<20, "a view reads what it shows")
+	runtime.KeepAlive(s)
+}
+
+// A line is read up to a limit, wherever it stands.
+func TestLinesAreReadUpToALimit(t *testing.T) {
+	size, most := 10<<20, int64(8<<20)
+	if os.Getenv(largeEnv) != "" {
+		size, most = 100<<20, 64<<20 // the default
+	}
+	long := `{"type":"custom","id":"e2","parent":"e1","time":"2026-01-02T03:04:07Z","custom":{"name":"` + strings.Repeat("x", size) + `"}}`
+	after := strings.Replace(welcome, `"e2"`, `"e3"`, 1)
+	limit := func(max int64) history.Options { return history.Options{File: history.FileOptions{MaxLine: max}} }
+
+	path := file(t, header, hello, long, after, "")
+	before := heap()
+	_, err := history.OpenWith(path, limit(most))
+	requireCorrupt(t, err, path, 3)
+	tooLong, ok := errors.AsType[*history.LineTooLongError](err)
+	require.True(t, ok)
+	equal(t, &history.LineTooLongError{Bytes: int64(len(long)), Max: most}, tooLong)
+	require.Less(t, heap()-before, most)
+
+	s, err := history.OpenWith(path, limit(2*most))
+	require.NoError(t, err)
+	require.Equal(t, "e1: e3()", shape(viewOf(t, s)))
+	e, err := s.Entry("e2")
+	require.NoError(t, err)
+	require.Len(t, e.Body.(history.Custom).Name, size)
+	require.NoError(t, s.Close())
+
+	s, err = history.OpenWith(path, history.Options{Salvage: true, File: history.FileOptions{MaxLine: most}})
+	require.NoError(t, err)
+	require.Equal(t, "e1: e3()", shape(viewOf(t, s)))
+	require.Len(t, s.Skipped(), 1)
+	require.NoError(t, s.Close())
+
+	// What is too long is not written either, and a torn end of any length is set aside.
+	path = tempFile(t)
+	s, err = history.OpenWith(path, limit(1000))
+	require.NoError(t, err)
+	require.ErrorAs(t, s.Append(chat.UserMessage(strings.Repeat("x", 1000))), &tooLong)
+	require.Zero(t, s.Len())
+	require.NoError(t, s.Append(chat.UserMessage("x")))
+	require.NoError(t, s.Close())
+	require.NoError(t, os.WriteFile(path, []byte(content(t, path)+strings.Repeat("y", 5000)), 0o600))
+	s, err = history.OpenWith(path, limit(1000))
+	require.NoError(t, err)
+	require.Equal(t, int64(5000), s.Recovered().Bytes)
+	require.NoError(t, s.Close())
+	require.Len(t, content(t, path+".torn"), 5001)
+}
+
+// The index of a file of nothing but line breaks would be larger than the file.
+func TestFileOfShortLinesIsNoLog(t *testing.T) {
+	path := file(t, header, strings.Repeat("\n", 3<<20))
+	before := heap()
+	_, err := history.ReadWith(path, history.Options{Salvage: true})
+	requireCorrupt(t, err, path, 2+1<<20)
+	require.Less(t, heap()-before, int64(1<<20))
+}
+
+// Where it is asked for, what stands around a line that cannot be read is read.
+func TestSalvageReadsWhatStandsAroundALostLine(t *testing.T) {
+	on := func(id, parent string) string {
+		return strings.NewReplacer(`"e2"`, `"`+id+`"`, `"e1"`, `"`+parent+`"`).Replace(welcome)
+	}
+	for _, tt := range []struct {
+		rule  string
+		lines []string
+		bad   []int // lines, from 1
+		want  string
+	}{
+		{"nothing is lost", []string{header, hello, on("e2", "e1"), ""}, nil, "e1: e2()"},
+		{"garbage", []string{header, hello, "garbage", on("e3", "e2"), ""}, []int{3}, "e1: e3()"},
+		{"an entry follows the one before the lost one", []string{header, hello, on("e2", "e1")[:50], on("e3", "e2"), on("e4", "e3"), ""}, []int{3}, "e1: e3() e4()"},
+		{"the first entry", []string{header, "", on("e2", "e1"), ""}, []int{2}, ": e2()"},
+		{"two entries of one id", []string{header, hello, on("e2", "e1"), hello, on("e4", "e2"), ""}, []int{4}, "e1: e2() e4()"},
+		{"two places, and a torn end", []string{header, "x", hello, "y", on("e2", "e1"), "z"}, []int{2, 4}, "e1: e2()"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			path := file(t, tt.lines...)
+			before := content(t, path)
+			s, err := history.ReadWith(path, history.Options{Salvage: true})
+			require.NoError(t, err)
+			defer s.Close()
+			var bad []int
+			for _, c := range s.Skipped() {
+				bad = append(bad, c.Line)
+				require.Equal(t, path, c.Path)
+				require.Error(t, c.Err)
+			}
+			require.Equal(t, tt.bad, bad)
+			require.Equal(t, tt.want, shape(viewOf(t, s)))
+			require.Equal(t, before, content(t, path))
+			for _, e := range all(t, s) {
+				got, err := s.Entry(e.ID)
+				require.NoError(t, err)
+				equal(t, e, got)
+			}
+
+			w, err := history.OpenWith(path, history.Options{Salvage: true})
+			require.NoError(t, err)
+			require.NoError(t, w.Append(chat.UserMessage("on")))
+			require.Equal(t, tt.want+" | "+w.Leaf()+":", shape(viewOf(t, w)))
+			require.NoError(t, w.Close())
+			require.True(t, strings.HasPrefix(content(t, path), strings.TrimSuffix(before, "z")), "the lost lines stay")
+		})
+	}
+}
+
+func TestHeaderIsTheCallersToFill(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "session.jsonl")
+	want := history.Header{ID: "S", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), From: "another", Data: []byte(`{"folder":"/src"}`)}
+	s, err := history.OpenWith(path, history.Options{Header: want})
+	require.NoError(t, err)
+	equal(t, want, s.Header())
+	require.NoError(t, s.Close())
+	s, err = history.OpenWith(path, history.Options{Header: history.Header{ID: "T"}})
+	require.NoError(t, err)
+	equal(t, want, s.Header())
+	require.NoError(t, s.Close())
+	memory, err := history.New(&history.MemoryStore{}, history.Options{Header: want})
+	require.NoError(t, err)
+	equal(t, want, memory.Header())
+	require.NotEmpty(t, talk(t, user).Header().ID)
+	_, err = history.OpenWith(path, history.Options{File: history.FileOptions{Sync: 7}})
+	require.ErrorContains(t, err, "Sync is 7")
+}
+
+// A store that is no file names the line that cannot be read.
+func TestStoreWithoutAPath(t *testing.T) {
+	store := &history.MemoryStore{}
+	require.NoError(t, store.Append([]byte(header), []byte("{}")))
+	_, err := history.New(store, history.Options{})
+	require.EqualError(t, err, "history: line 2: it has no type")
+	s, err := history.OpenWith(onDisk, history.Options{File: history.FileOptions{Disk: &historytest.Disk{}}})
+	require.NoError(t, err)
+	require.Equal(t, onDisk, s.Path())
+	require.NoError(t, s.Close())
+}

@@ -1,0 +1,195 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+)
+
+// CorruptError tells that a line of a log cannot be read. The file is left as it is.
+type CorruptError struct {
+	// Path of the log, "" where it is no file.
+	Path string
+	// Line from 1.
+	Line int
+	Err  error
+}
+
+func (e *CorruptError) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("history: line %d: %v", e.Line, e.Err)
+	}
+	return fmt.Sprintf("history: %s: line %d: %v", e.Path, e.Line, e.Err)
+}
+
+// Unwrap gives what is wrong with the line.
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// Recovery tells of a torn end that was found on opening, as a crash in the middle of a write leaves it.
+type Recovery struct {
+	// Line at which the log was torn, from 1.
+	Line int
+	// Bytes that were cut off.
+	Bytes int64
+	// SavedTo is the file that the bytes were appended to; "" where nothing was changed because the log is only read.
+	SavedTo string
+}
+
+// open opens the file, finds its lines, and how much follows the last whole one.
+func (f *FileStore) open(readOnly bool) (err error) {
+	if f.file, err = f.options.Disk.Open(f.path, readOnly); err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	size, err := f.file.Size()
+	if err == nil {
+		err = f.scan(size)
+	}
+	if err == nil {
+		err = f.checkHeader(size)
+	}
+	if err != nil {
+		if _, corrupt := errors.AsType[*CorruptError](err); corrupt {
+			return err
+		}
+		return fmt.Errorf("history: reading %s: %w", f.path, err)
+	}
+	// Garbage at the very end is a torn write too, whether or not there are line breaks in it.
+	for n := len(f.ends); n > 1; n-- {
+		garbage := false
+		for l, err := range f.Lines(n-1, n) {
+			if _, long := errors.AsType[*LineTooLongError](err); err != nil && !long {
+				return err
+			}
+			garbage = err == nil && !json.Valid(l)
+		}
+		if !garbage {
+			break
+		}
+		f.ends = f.ends[:n-1]
+	}
+	if f.torn = size - f.size(); f.torn > 0 {
+		f.recovery = &Recovery{Line: len(f.ends) + 1, Bytes: f.torn}
+	}
+	return nil
+}
+
+// A file of many lines that are too short to be entries is no log. Its index would be larger than itself.
+const (
+	shortLine  = 16
+	shortLines = 1 << 20
+)
+
+// scan finds where the lines of the file end.
+func (f *FileStore) scan(size int64) error {
+	in := io.NewSectionReader(f.file, 0, size)
+	buffer := make([]byte, 1<<18)
+	short := 0
+	for at := int64(0); ; {
+		n, err := in.Read(buffer)
+		for start := 0; ; {
+			i := bytes.IndexByte(buffer[start:n], '\n')
+			if i < 0 {
+				break
+			}
+			start += i + 1
+			if at+int64(start)-f.size() <= shortLine {
+				short++
+			}
+			f.ends = append(f.ends, at+int64(start))
+			if short > shortLines {
+				return &CorruptError{Path: f.path, Line: len(f.ends), Err: errors.New("too many lines are too short to be entries")}
+			}
+		}
+		at += int64(n)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// checkHeader tells a session, or the torn beginning of one, from another file, which is left alone.
+func (f *FileStore) checkHeader(size int64) error {
+	var err error
+	if len(f.ends) > 0 {
+		for l, lineErr := range f.Lines(0, 1) {
+			if err = lineErr; err == nil {
+				_, err = decodeHeader(l)
+			}
+		}
+	} else {
+		start := make([]byte, min(size, 1<<10))
+		if _, err = io.ReadFull(io.NewSectionReader(f.file, 0, size), start); err != nil {
+			return err
+		}
+		if !tornHeader(start) {
+			err = errors.New("it is not the header of a session")
+		}
+	}
+	if err != nil {
+		return &CorruptError{Path: f.path, Line: 1, Err: err}
+	}
+	return nil
+}
+
+// tornHeader tells the start of a header from the start of something else.
+func tornHeader(raw []byte) bool {
+	start := []byte(`{"type":"session",`)
+	return bytes.HasPrefix(raw, start) || bytes.HasPrefix(start, raw)
+}
+
+// mend moves a torn end out of the log, in pieces, for it may be large. It is done once it is known that what comes before
+// it can be read, for else the log is left alone.
+func (f *FileStore) mend() error {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	return f.setAside()
+}
+
+func (f *FileStore) setAside() error {
+	if f.torn == 0 || f.broken != nil {
+		return f.broken
+	}
+	path := f.path + ".torn"
+	err := f.copyTorn(path)
+	if err == nil {
+		err = errors.Join(f.file.Truncate(f.size()), f.file.Sync())
+	}
+	if err != nil {
+		return fmt.Errorf("history: setting aside a torn end of %s: %w", f.path, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.torn = 0
+	f.recovery = &Recovery{Line: f.recovery.Line, Bytes: f.recovery.Bytes, SavedTo: path}
+	return nil
+}
+
+// copyTorn appends the torn end to another file, and a line break where it has none, so that the next one begins a line.
+func (f *FileStore) copyTorn(path string) error {
+	side, err := f.options.Disk.Open(path, false)
+	if err != nil {
+		return err
+	}
+	end, err := side.Size()
+	if err == nil {
+		out := io.NewOffsetWriter(side, end)
+		last := make([]byte, 1)
+		_, err = io.Copy(out, io.NewSectionReader(f.file, f.size(), f.torn))
+		if err == nil {
+			_, err = f.file.ReadAt(last, f.size()+f.torn-1)
+		}
+		if err == nil && last[0] != '\n' {
+			_, err = out.Write([]byte("\n"))
+		}
+	}
+	if err == nil {
+		err = errors.Join(side.Sync(), f.options.Disk.SyncDir(filepath.Dir(path)))
+	}
+	return errors.Join(err, side.Close())
+}

@@ -1,0 +1,333 @@
+package history_test
+
+import (
+	"errors"
+	"iter"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// ids lists those of entries.
+func ids(t testing.TB, entries iter.Seq2[history.Entry, error]) []string {
+	t.Helper()
+	got := []string{}
+	for _, e := range list(t, entries) {
+		got = append(got, e.ID)
+	}
+	return got
+}
+
+// add adds entries with these bodies.
+func add(t testing.TB, s *history.Session, bodies ...history.Body) {
+	t.Helper()
+	for _, b := range bodies {
+		_, err := s.Add(history.Entry{Body: b})
+		require.NoError(t, err)
+	}
+}
+
+// forked is a session with two branches after e2: e3, e4 and, from e6 on which the leaf is, e7. e5 records the switch.
+//
+//	e1 - e2 - e3 - e4
+//	       \- e5 - e6 - e7
+func forked(t testing.TB, s *history.Session) *history.Session {
+	t.Helper()
+	require.NoError(t, s.Append(user, answer, user, answer))
+	require.NoError(t, s.Branch("e2"))
+	require.NoError(t, s.Append(user, answer))
+	return s
+}
+
+func TestBranchesShareWhatCameBefore(t *testing.T) {
+	path := tempFile(t)
+	s := forked(t, opened(t, path))
+	require.Equal(t, "e7", s.Leaf())
+	require.Equal(t, []string{"e4", "e7"}, s.Leaves())
+	require.Equal(t, []string{"e1", "e2", "e5", "e6", "e7"}, ids(t, s.PathTo("")))
+	require.Equal(t, []string{"e1", "e2", "e3", "e4"}, ids(t, s.PathTo("e4")))
+	require.Equal(t, "e1: e2() | e6: e7()", shape(viewOf(t, s)))
+	branch, err := s.Entry("e5")
+	require.NoError(t, err)
+	require.Equal(t, history.Branch{From: "e4"}, branch.Body)
+	require.Equal(t, "e2", branch.Parent)
+
+	require.NoError(t, s.Branch("e4"))
+	require.Equal(t, "e1: e2() | e3: e4()", shape(viewOf(t, s)))
+	left, err := s.ViewAt("e7")
+	require.NoError(t, err)
+	require.Equal(t, "e1: e2() | e6: e7()", shape(left))
+
+	again, err := history.Read(path)
+	require.NoError(t, err)
+	defer again.Close()
+	require.Equal(t, "e1: e2() | e3: e4()", shape(viewOf(t, again)), "a switch outlives the process")
+	require.Equal(t, s.Leaf(), again.Leaf())
+	require.Equal(t, 1+s.Len(), again.Lines(), "nothing was rewritten")
+}
+
+func TestWhatIsLeftBehind(t *testing.T) {
+	s := forked(t, &history.Session{})
+	for _, tt := range []struct {
+		from, to, ancestor string
+		left               []string
+	}{
+		{"e4", "e7", "e2", []string{"e3", "e4"}},
+		{"e7", "e4", "e2", []string{"e5", "e6", "e7"}},
+		{"e7", "e1", "e1", []string{"e2", "e5", "e6", "e7"}},
+		{"e1", "e7", "e1", []string{}},
+		{"e4", "e4", "e4", []string{}},
+		{"e3", "", "e2", []string{"e3"}},
+	} {
+		t.Run(tt.from+" to "+tt.to, func(t *testing.T) {
+			require.Equal(t, tt.left, ids(t, s.Abandoned(tt.from, tt.to)))
+			ancestor, err := s.Ancestor(tt.from, tt.to)
+			require.NoError(t, err)
+			require.Equal(t, tt.ancestor, ancestor)
+		})
+	}
+	_, err := s.Ancestor("e4", "none")
+	missing, ok := errors.AsType[*history.NoEntryError](err)
+	require.True(t, ok)
+	require.Equal(t, "none", missing.ID)
+	for _, err := range s.Abandoned("none", "e1") {
+		require.ErrorAs(t, err, &missing)
+	}
+	for _, err := range s.PathTo("none") {
+		require.ErrorAs(t, err, &missing)
+	}
+	_, err = (&history.Session{}).Entry("")
+	require.ErrorAs(t, err, &missing)
+	_, err = s.ViewAt("none")
+	require.ErrorAs(t, err, &missing)
+	require.ErrorAs(t, s.Branch("none"), &missing)
+	require.Equal(t, "e7", s.Leaf())
+}
+
+func TestNewRootHasNothingBeforeIt(t *testing.T) {
+	path := tempFile(t)
+	s := forked(t, opened(t, path))
+	require.NoError(t, s.Branch(""))
+	require.Empty(t, viewOf(t, s).Turns)
+	require.NoError(t, s.Append(user))
+	require.Equal(t, []string{"e8", "e9"}, ids(t, s.PathTo("")))
+	ancestor, err := s.Ancestor("e9", "e4")
+	require.NoError(t, err)
+	require.Empty(t, ancestor)
+	require.Equal(t, []string{"e1", "e2", "e3", "e4"}, ids(t, s.Abandoned("e4", "e9")))
+	again, err := history.Read(path)
+	require.NoError(t, err)
+	defer again.Close()
+	require.Equal(t, "e9:", shape(viewOf(t, again)))
+}
+
+// What was compacted or noted after the place that is gone back to has no part in what is shown.
+func TestRewindTakesTheCompactionAlong(t *testing.T) {
+	s := talk(t, user, answer, user, answer)
+	add(t, s, history.Plan{Text: "first"})
+	require.NoError(t, s.Append(user))
+	before := viewOf(t, s)
+	require.NoError(t, s.Compact(summary("S", "e3")))
+	add(t, s, history.Plan{Text: "second"}, history.ModelChange{Model: "m"})
+	require.NoError(t, s.Append(answer))
+	require.Equal(t, "S | e3: e4() | e6: e10()", shape(viewOf(t, s)))
+
+	require.NoError(t, s.Branch("e6"))
+	equal(t, before, viewOf(t, s))
+	plan, ok, err := s.Latest(history.TypePlan)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, history.Plan{Text: "first"}, plan.Body)
+	_, ok, err = s.Latest(history.TypeModelChange)
+	require.NoError(t, err)
+	require.False(t, ok)
+	require.NoError(t, s.Compact(summary("T", "e6")), "it may be compacted anew")
+	require.Equal(t, "T | e6:", shape(viewOf(t, s)))
+
+	require.NoError(t, s.Branch("e10"))
+	require.Equal(t, "S | e3: e4() | e6: e10()", shape(viewOf(t, s)), "and gone back to what was left")
+	message, ok, err := s.Latest(history.TypeMessage)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, "e10", message.ID)
+}
+
+// A call that was answered on one branch is open on another that leaves before its answer.
+func TestCallsAreOpenByBranch(t *testing.T) {
+	s := talk(t, user, calls("a", "b"), done("a"), done("b"), user)
+	require.Error(t, s.Append(done("b")))
+	require.NoError(t, s.Branch("e3"))
+	require.Error(t, s.Append(done("a")))
+	require.NoError(t, s.Append(done("b")))
+	require.Equal(t, "e1: e2(e3 e7)", shape(viewOf(t, s)))
+	require.NoError(t, s.Branch("e1"))
+	require.Error(t, s.Append(done("b")))
+	require.NoError(t, s.Append(calls("b"), done("b")))
+}
+
+func TestCompactionIsDroppedWhereItsBoundaryIsGone(t *testing.T) {
+	for _, tt := range []struct {
+		rule      string
+		meanwhile func(*history.Session) error
+		c         history.Compaction
+		reason    history.BoundaryReason
+	}{
+		{"an undo", func(s *history.Session) error { return s.Branch("e2") }, summary("S", "e5"), history.BoundaryLeft},
+		{"a switch to another branch", func(s *history.Session) error { return s.Branch("e4") }, summary("S", "e7"), history.BoundaryLeft},
+		{"a new root", func(s *history.Session) error { return s.Branch("") }, summary("S", "e2"), history.BoundaryLeft},
+		{"another compaction", func(s *history.Session) error { return s.Compact(summary("T", "e7")) }, summary("S", "e6"), history.BoundaryCovered},
+		{"an undo of all it covers", func(s *history.Session) error { return s.Branch("e2") }, history.Compaction{Messages: summary("S", "").Messages, LastCovered: "e7"}, history.BoundaryLeft},
+		{"another compaction of all", func(s *history.Session) error { return s.Compact(summary("T", "")) }, history.Compaction{Messages: summary("S", "").Messages, LastCovered: "e6"}, history.BoundaryCovered},
+		{"an entry that never was", func(*history.Session) error { return nil }, summary("S", "e99"), history.BoundaryMissing},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			path := tempFile(t)
+			s := forked(t, opened(t, path))
+			require.NoError(t, tt.meanwhile(s))
+			before, entries := content(t, path), all(t, s)
+			if tt.reason != history.BoundaryCovered {
+				_, err := history.ViewIn(history.Preview(t.Context(), s, tt.c), s)
+				tried, ok := errors.AsType[*history.BoundaryError](err)
+				require.True(t, ok, "the error is %v", err)
+				require.Equal(t, tt.reason, tried.Reason)
+			}
+			err := s.Compact(tt.c)
+			boundary, ok := errors.AsType[*history.BoundaryError](err)
+			require.True(t, ok, "the error is %v", err)
+			require.Equal(t, tt.reason, boundary.Reason)
+			require.ErrorContains(t, err, boundary.ID)
+			require.Equal(t, before, content(t, path))
+			equal(t, entries, all(t, s))
+		})
+	}
+}
+
+// A boundary that is still on the path is found again, whatever happened after it.
+func TestCompactionIsMadeWhereItsBoundaryStillIs(t *testing.T) {
+	s := talk(t, user, answer, user, answer, user)
+	require.NoError(t, s.Branch("e4"))
+	require.NoError(t, s.Append(user, answer))
+	require.NoError(t, s.Compact(summary("S", "e3")))
+	require.Equal(t, "S | e3: e4() | e7: e8()", shape(viewOf(t, s)))
+}
+
+// What was said while the summary of everything was made is kept.
+func TestLastCoveredKeepsWhatCameAfterIt(t *testing.T) {
+	s := talk(t, user, answer)
+	c := history.Compaction{Messages: summary("S", "").Messages, LastCovered: s.Leaf()}
+	require.NoError(t, s.Append(user, answer))
+	preview, err := history.ViewIn(history.Preview(t.Context(), s, c), s)
+	require.NoError(t, err)
+	require.NoError(t, s.Compact(c))
+	require.Equal(t, "S | e3: e4()", shape(viewOf(t, s)))
+	equal(t, preview, viewOf(t, s))
+	require.NoError(t, s.Compact(c), "the same place is no step back")
+	require.NoError(t, s.Compact(history.Compaction{Messages: c.Messages, LastCovered: "e4"}))
+	require.Equal(t, "S | e3:", shape(viewOf(t, s)), "what starts the current turn stays")
+}
+
+func TestCutMayStandBeforeWhatTheSessionKnows(t *testing.T) {
+	s := talk(t, user, calls("a"))
+	add(t, s, history.ModelChange{Model: "m"})
+	require.NoError(t, s.Append(done("a")))
+	add(t, s, history.ThinkingChange{Level: "high"}, history.Label{Target: "e1", Text: "x"})
+	require.NoError(t, s.Append(answer, user))
+	require.ErrorContains(t, s.Compact(summary("S", "e3")), "no place to cut", "a tool result comes next")
+	require.NoError(t, s.Compact(summary("S", "e5")))
+	require.Equal(t, "S | e1: e7() | e8:", shape(viewOf(t, s)))
+}
+
+func TestAddTakesEntriesFromElsewhere(t *testing.T) {
+	at := time.Date(2025, 3, 4, 5, 6, 7, 8, time.FixedZone("here", 3600))
+	path := tempFile(t)
+	s := opened(t, path)
+	added, err := s.Add(
+		history.Entry{ID: "a", Time: at, Body: history.Message{Message: user}},
+		history.Entry{ID: "b", Body: history.Message{Message: answer}},
+		history.Entry{ID: "c", Parent: "a", Body: history.Message{Message: chat.AssistantMessage("another")}},
+		history.Entry{Body: history.Message{Message: user, Data: []byte(`{ "spaced" : 1 }`)}},
+	)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "c", "e4"}, []string{added[0].ID, added[1].ID, added[2].ID, added[3].ID})
+	require.Equal(t, []string{"", "a", "a", "c"}, []string{added[0].Parent, added[1].Parent, added[2].Parent, added[3].Parent})
+	require.True(t, at.Equal(added[0].Time))
+	require.Equal(t, "a: c() | e4:", shape(viewOf(t, s)))
+	equal(t, added, all(t, s))
+	again, err := history.Read(path)
+	require.NoError(t, err)
+	defer again.Close()
+	equal(t, added, all(t, again))
+}
+
+func TestAddRefuses(t *testing.T) {
+	message := history.Message{Message: user}
+	later := func(line string) history.Unknown { return history.Unknown{Kind: "later", Line: []byte(line)} }
+	for _, tt := range []struct {
+		rule  string
+		entry history.Entry
+		says  string
+	}{
+		{"no body", history.Entry{}, "no body"},
+		{"an id that is there", history.Entry{ID: "e1", Body: message}, `"e1" already`},
+		{"an id of the same call", history.Entry{ID: "x", Body: message}, `"x" already`},
+		{"a long id", history.Entry{ID: string(make([]byte, 129)), Body: message}, "128"},
+		{"an id that is no text", history.Entry{ID: "\xff", Body: message}, "UTF-8"},
+		{"a parent that is not there", history.Entry{Parent: "none", Body: message}, `"none"`},
+		{"a call's result on a branch without it", history.Entry{Parent: "e1", Body: history.Message{Message: done("a")}}, "no open tool call"},
+		{"a nil part", history.Entry{Body: history.CustomMessage{Content: chat.Parts{nil}}}, "nil"},
+		{"data that are no JSON", history.Entry{Body: history.Custom{Data: []byte("{")}}, "JSON"},
+		{"a line that is no JSON", history.Entry{Body: later("{")}, "its line"},
+		{"a line of a known kind", history.Entry{Body: later(`{"type":"label","id":"l","label":{}}`)}, "unknown"},
+		{"a line of another kind", history.Entry{Body: later(`{"type":"smell","id":"l"}`)}, "unknown"},
+		{"two lines", history.Entry{Body: later("{\"type\":\"later\",\n\"id\":\"l\"}")}, "unknown"},
+		{"a line without an id", history.Entry{Body: later(`{"type":"later"}`)}, "no id"},
+		{"a line with another id", history.Entry{ID: "l", Body: later(`{"type":"later","id":"k"}`)}, "another id"},
+		{"a line that follows nothing", history.Entry{Body: later(`{"type":"later","id":"k","parent":"none"}`)}, `"none"`},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			path := tempFile(t)
+			s := opened(t, path)
+			require.NoError(t, s.Append(user, calls("a")))
+			before := content(t, path)
+			_, err := s.Add(history.Entry{ID: "x", Body: message}, tt.entry)
+			require.ErrorContains(t, err, tt.says)
+			require.Equal(t, before, content(t, path))
+			require.Equal(t, 2, s.Len())
+			added, err := s.Add(history.Entry{ID: "x", Body: message}, history.Entry{Body: message})
+			require.NoError(t, err)
+			require.Equal(t, "x", added[1].Parent)
+		})
+	}
+}
+
+func TestUnknownEntriesAreCopiedUnchanged(t *testing.T) {
+	const line = `{"type":"smell","id":"l-7","parent":"e1","time":"2026-01-02T03:04:05Z","smell": {"deep":[1.0]} }`
+	from := opened(t, file(t, header, hello, line, ""))
+	path := filepath.Join(t.TempDir(), "copy.jsonl")
+	to := opened(t, path)
+	_, err := to.Add(all(t, from)...)
+	require.NoError(t, err)
+	require.Contains(t, content(t, path), "\n"+line+"\n")
+	equal(t, all(t, from), all(t, to))
+	require.Equal(t, "l-7", to.Leaf())
+}
+
+// A path of a session in which half of the entries lead nowhere is as long as its branch.
+func TestDeepBranches(t *testing.T) {
+	s := &history.Session{}
+	for range 300 {
+		require.NoError(t, s.Append(user, answer))
+		require.NoError(t, s.Branch(s.Leaf()))
+		leaf := s.Leaf()
+		require.NoError(t, s.Append(user))
+		require.NoError(t, s.Branch(leaf))
+	}
+	require.Len(t, viewOf(t, s).Turns, 300)
+	require.Len(t, s.Leaves(), 301)
+	require.Len(t, ids(t, s.PathTo("")), 300*4)
+}

@@ -1,0 +1,164 @@
+package history_test
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// turnsOf writes the turns of a path as [shape] does, late results as "+e5".
+func turnsOf(t testing.TB, path iter.Seq2[history.Entry, error]) string {
+	t.Helper()
+	var turns []string
+	for turn, err := range history.Turns(path) {
+		require.NoError(t, err)
+		text := shape(history.View{Turns: []history.Turn{turn}})
+		for _, e := range turn.Late {
+			text += " +" + e.ID
+		}
+		turns = append(turns, text)
+	}
+	return strings.Join(turns, " | ")
+}
+
+func TestTurnsOfAPath(t *testing.T) {
+	said := func(messages ...chat.Message) []history.Body {
+		var bodies []history.Body
+		for _, m := range messages {
+			bodies = append(bodies, history.Message{Message: m})
+		}
+		return bodies
+	}
+	shell := history.Shell{Command: "ls", Output: "a"}
+	hidden := history.Shell{Command: "ls", Output: "a", Hidden: true}
+	custom := history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("look")}}
+	branch := history.BranchSummary{From: "x", Summary: history.Summary{Text: "tried"}}
+	for _, tt := range []struct {
+		rule   string
+		bodies []history.Body
+		want   string
+	}{
+		{"nothing", nil, ""},
+		{"a user message starts a turn", said(user, answer, user), "e1: e2() | e3:"},
+		{"so does a shell execution", append(said(user, answer), shell, said(answer)[0]), "e1: e2() | e3: e4()"},
+		{"unless it is hidden", append(said(user, answer), hidden, said(answer)[0]), "e1: e2() e4()"},
+		{"so does a custom message", append(said(user, answer), custom, said(answer)[0]), "e1: e2() | e3: e4()"},
+		{"so does a branch summary", append(said(user, answer), branch, said(answer)[0]), "e1: e2() | e3: e4()"},
+		{
+			"what only the session knows starts none",
+			[]history.Body{
+				said(user)[0], history.ModelChange{}, said(answer)[0], history.Label{}, history.Custom{}, history.Plan{}, history.Usage{},
+				history.ThinkingChange{}, said(answer)[0],
+			},
+			"e1: e3() e9()",
+		},
+		{"a path may begin with the assistant", said(answer, user), ": e1() | e2:"},
+		{"parallel calls are one round, whatever the order of their results", said(user, calls("a", "b"), done("b"), done("a")), "e1: e2(e3 e4)"},
+		{"a result may come after the next round has begun", said(user, calls("a"), calls("b"), done("b"), done("a")), "e1: e2(e5) e3(e4)"},
+		{"calls without a result", said(user, calls("a", "b"), done("a"), user), "e1: e2(e3) | e4:"},
+		{"an id that is used again means the newer call", said(user, calls("a"), done("a"), user, calls("a"), done("a")), "e1: e2(e3) | e4: e5(e6)"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			s := &history.Session{}
+			add(t, s, tt.bodies...)
+			require.Equal(t, tt.want, turnsOf(t, s.PathTo("")))
+			require.Equal(t, tt.want, shape(viewOf(t, s)), "and so in the view")
+			rounds := 0
+			for r, err := range history.AllRounds(s.PathTo("")) {
+				require.NoError(t, err)
+				require.NotEmpty(t, r.Assistant.ID)
+				rounds++
+			}
+			require.Equal(t, strings.Count(tt.want, "("), rounds)
+		})
+	}
+}
+
+// A path is gone through once, so a result that comes when its turn is over is given apart. The view has it in its round.
+func TestLateResultsAreToldApart(t *testing.T) {
+	s := talk(t, user, calls("a", "b"), done("a"), user, answer, done("b"))
+	require.Equal(t, "e1: e2(e3) | e4: e5() +e6", turnsOf(t, s.PathTo("")))
+	require.Equal(t, "e1: e2(e3 e6) | e4: e5()", shape(viewOf(t, s)))
+}
+
+func TestAbortedCalls(t *testing.T) {
+	s := talk(t, user, calls("a", "b", "c"), done("b"), user, calls("d"), done("d"), answer)
+	var aborted []string
+	for r, err := range history.AllRounds(s.PathTo("")) {
+		require.NoError(t, err)
+		var names []string
+		for _, c := range r.Aborted() {
+			names = append(names, c.ID)
+		}
+		aborted = append(aborted, fmt.Sprint(names))
+	}
+	require.Equal(t, []string{"[a c]", "[]", "[]"}, aborted)
+}
+
+func TestTurnsStopWhereTheyAreTold(t *testing.T) {
+	s := talk(t, said3()...)
+	for range history.Turns(s.PathTo("")) {
+		break
+	}
+	for range history.AllRounds(s.PathTo("")) {
+		break
+	}
+	failed := errors.New("the disk")
+	path := func(yield func(history.Entry, error) bool) {
+		_ = yield(all(t, s)[0], nil) && yield(history.Entry{}, failed)
+	}
+	for turn, err := range history.Turns(path) {
+		require.ErrorIs(t, err, failed)
+		require.Empty(t, turn)
+	}
+	for _, err := range history.AllRounds(path) {
+		require.ErrorIs(t, err, failed)
+	}
+}
+
+// The turns of a path are those of the view where nothing was compacted and no result came late.
+func TestTurnsAreThoseOfTheView(t *testing.T) {
+	t.Parallel()
+	compared := 0
+	for seed := range uint64(300) {
+		s := talkAtRandom(t, rand.New(rand.NewPCG(seed, 4))).session
+		got := turnsOf(t, s.PathTo(""))
+		if v := viewOf(t, s); len(v.Compacted) == 0 && !strings.Contains(got, "+") {
+			require.Equal(t, shape(v), got, "seed %d", seed)
+			compared++
+		}
+	}
+	require.Greater(t, compared, 100)
+}
+
+// What is said in the user's place goes to the model as the user's words, between tags.
+func TestEntriesAsTheModelSeesThem(t *testing.T) {
+	s := talk(t, user, answer)
+	add(
+		t, s,
+		history.Shell{Command: "make", Output: "fine\n"},
+		history.Shell{Command: "make test", Output: "a </output> that closes nothing", ExitCode: 2},
+		history.Shell{Command: "sleep 9", Cancelled: true},
+		history.Shell{Command: "pass", Output: "secret", Hidden: true},
+		history.CustomMessage{Name: `a "hook"`, Content: chat.Parts{chat.Text("Mind the </custom-message> gap."), chat.Image{URL: "u"}}},
+		history.CustomMessage{Name: "blank", Content: chat.Parts{chat.Text(" \n")}},
+		history.Custom{Name: "own", Data: []byte(`{"secret":1}`)},
+		history.BranchSummary{From: "e2", Summary: history.Summary{Text: "The cache was tried.</branch-summary>"}},
+		history.BranchSummary{From: "e2"},
+	)
+	messages := viewOf(t, s).Messages()
+	golden(t, "shown.txt", dump(messages))
+	require.NoError(t, chat.Validate(messages))
+	for _, m := range messages[2:] {
+		require.Equal(t, chat.RoleUser, m.Role)
+	}
+	equal(t, messages, rendered(t, prompt(s), 1<<20)[1:])
+}

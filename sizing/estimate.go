@@ -1,0 +1,219 @@
+package sizing
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"hash"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// Estimating is a [Tokenizer] whose counts are no counts of a model's tokens. [IsEstimate] tells.
+type Estimating interface {
+	Tokenizer
+	// Estimates tells that the counts are estimates.
+	Estimates() bool
+}
+
+// IsEstimate tells that a tokenizer says of itself that it only estimates.
+func IsEstimate(t Tokenizer) bool {
+	e, ok := t.(Estimating)
+	return ok && e.Estimates()
+}
+
+// Estimator is a [Tokenizer] for where none of the model's own is at hand. It divides characters, and says of itself that
+// its counts are estimates ([IsEstimate]). The zero value estimates as stagewise does: four characters are a token,
+// rounded up, and a message takes 400 characters for what wraps it.
+//
+// Everything that is sent is counted: texts, tool calls with their names and arguments, a message's name, thinking with
+// its signature, the definitions of tools. What has no characters is taken for so many: an image for 4,800, as in pi, which
+// is what a large one costs; a document for those of its base64; an opaque value for the tokens that it names, else for
+// those of its JSON. Four characters a token is right for English and code. Of Chinese or Japanese it counts a third or
+// less of what there is: set CharsPerToken to 1.
+type Estimator struct {
+	// CharsPerToken is how many characters (code points) a token has on average, above 0. Defaults to 4.
+	CharsPerToken float64
+	// MessageChars is how many characters wrap a message: its role, its delimiters, what the application adds. Defaults to
+	// 400, which is much where nothing is added; below 0 there are none.
+	MessageChars int
+}
+
+// What a message and an image are taken for, in characters.
+const (
+	messageChars = 400
+	imageChars   = 4800
+)
+
+// Estimates is true.
+func (Estimator) Estimates() bool { return true }
+
+// CountText estimates a text.
+func (e Estimator) CountText(text string) int { return e.tokens(utf8.RuneCountInString(text)) }
+
+// CountPart estimates one part of a message's content.
+func (e Estimator) CountPart(p chat.Part) int {
+	chars, tokens := e.part(p)
+	return e.tokens(chars) + tokens
+}
+
+// CountMessage estimates a message. It rounds once, so that it is at most the sum of its parts and its frame.
+func (e Estimator) CountMessage(m chat.Message) int {
+	chars, tokens := utf8.RuneCountInString(m.Name), 0
+	switch {
+	case e.MessageChars == 0:
+		chars += messageChars
+	case e.MessageChars > 0:
+		chars += e.MessageChars
+	}
+	for _, p := range m.Content {
+		c, n := e.part(p)
+		chars += c
+		tokens += n
+	}
+	for _, c := range m.ToolCalls {
+		chars += utf8.RuneCountInString(c.Name) + utf8.RuneCountInString(c.Arguments) + len(c.Signature)
+	}
+	return e.tokens(chars) + tokens
+}
+
+// CountTools estimates the definitions of tools by the characters of their JSON.
+func (e Estimator) CountTools(tools []chat.Tool) int {
+	chars := 0
+	for _, t := range tools {
+		chars += utf8.RuneCountInString(t.Name) + utf8.RuneCountInString(t.Description) + utf8.RuneCount(t.Parameters) +
+			len(`{"name":"","description":"","parameters":}`)
+	}
+	return e.tokens(chars)
+}
+
+// part gives the characters of a part, and the tokens that it names itself.
+func (e Estimator) part(p chat.Part) (chars, tokens int) {
+	switch p := p.(type) {
+	case chat.Text:
+		return utf8.RuneCountInString(string(p)), 0
+	case chat.Thinking:
+		return utf8.RuneCountInString(p.Text) + len(p.Signature) + len(p.Encrypted), 0
+	case chat.Image:
+		return imageChars, 0
+	case chat.Document:
+		return len(p.Data), 0
+	case chat.Opaque:
+		if p.Tokens > 0 {
+			return 0, p.Tokens
+		}
+		return utf8.RuneCount(p.Value), 0
+	}
+	return 0, 0
+}
+
+// tokens rounds up.
+func (e Estimator) tokens(chars int) int {
+	per := e.CharsPerToken
+	if !(per > 0) {
+		per = 4
+	}
+	n := int(float64(chars) / per)
+	if float64(n)*per < float64(chars) {
+		n++
+	}
+	return n
+}
+
+// Reported is what a provider said that a request took, by which later requests of the same conversation are counted:
+// what was reported, plus a count of what came after. It is the best figure there is where the model's own tokenizer is
+// not at hand, and holds only while the conversation grows at its end: see [Reported.Count].
+//
+// The zero value has nothing reported.
+type Reported struct {
+	usage    chat.Usage
+	messages int // of the request
+	answer   bool
+	digest   [sha256.Size]byte // of the tools and messages, and the answer
+}
+
+// NewReported takes note of the usage that a provider reported with its response to a request. Where it reported none,
+// nothing is noted.
+func NewReported(req chat.Request, resp chat.Response) Reported {
+	if resp.Usage.Input <= 0 {
+		return Reported{}
+	}
+	h := newDigest(req.Tools)
+	for _, m := range req.Messages {
+		h.add(m)
+	}
+	r := Reported{usage: resp.Usage, messages: len(req.Messages)}
+	if len(resp.Message.Content) > 0 || len(resp.Message.ToolCalls) > 0 {
+		r.answer = true
+		h.add(resp.Message)
+	}
+	if h.bad {
+		return Reported{}
+	}
+	r.digest = h.sum()
+	return r
+}
+
+// Count says how many tokens a request with these messages and tools takes: those reported for its beginning, input and
+// output, and a tokenizer's count of the messages after it; t may be an [Estimator]. It is false where nothing was
+// reported for such a beginning: the history was compacted, pruned, cut or otherwise changed since, the answer was
+// changed or not kept, or the tools are others. What was reported then says nothing, and the caller counts all of it.
+func (r Reported) Count(t Tokenizer, messages []chat.Message, tools []chat.Tool) (tokens int, ok bool) {
+	known := r.messages
+	if r.answer {
+		known++
+	}
+	if known == 0 || len(messages) < known {
+		return 0, false
+	}
+	h := newDigest(tools)
+	for _, m := range messages[:known] {
+		h.add(m)
+	}
+	if h.bad || h.sum() != r.digest {
+		return 0, false
+	}
+	tokens = r.usage.Input
+	if r.answer {
+		tokens += r.usage.Output
+	}
+	for _, m := range messages[known:] {
+		tokens += t.CountMessage(m)
+	}
+	return tokens, true
+}
+
+// digest tells two conversations apart.
+type digest struct {
+	hash hash.Hash
+	bad  bool // something has no form in JSON
+}
+
+func newDigest(tools []chat.Tool) *digest {
+	d := &digest{hash: sha256.New()}
+	for _, t := range tools {
+		// The schema goes in as text: it need not be JSON.
+		line, err := json.Marshal([]string{t.Name, t.Description, string(t.Parameters)})
+		d.write(line, err)
+	}
+	return d
+}
+
+// add takes in a message. Cache breakpoints move from request to request and are not looked at.
+func (d *digest) add(m chat.Message) {
+	m.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p chat.Part) bool {
+		_, mark := p.(chat.CacheBreakpoint)
+		return mark || p == nil
+	})
+	line, err := json.Marshal(m)
+	d.write(line, err)
+}
+
+func (d *digest) write(line []byte, err error) {
+	d.bad = d.bad || err != nil
+	d.hash.Write(line)
+	d.hash.Write([]byte{'\n'})
+}
+
+func (d *digest) sum() [sha256.Size]byte { return [sha256.Size]byte(d.hash.Sum(nil)) }
