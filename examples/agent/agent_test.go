@@ -305,9 +305,9 @@ func recorded(t *testing.T, file string) (lines []string, asked int) {
 	recording, err := importer.Read(f)
 	require.NoError(t, err)
 	var messages []chat.Message
-	for _, e := range recording.Entries {
-		messages = append(messages, e.Message)
-		if e.Message.Role == chat.RoleAssistant {
+	for _, m := range recording.Conversation() {
+		messages = append(messages, m)
+		if m.Role == chat.RoleAssistant {
 			asked++
 		}
 	}

@@ -19,19 +19,20 @@ func ExampleRead() {
 		fmt.Println(err)
 		return
 	}
-	for _, e := range recording.Entries {
-		fmt.Printf("line %d, %s: %s", e.Line, e.Message.Role, e.Message.Text())
-		for _, call := range e.Message.ToolCalls {
+	for e, m := range recording.Conversation() {
+		fmt.Printf("line %d, %s: %s", e.Line, m.Role, m.Text())
+		for _, call := range m.ToolCalls {
 			fmt.Printf("%s %s (%d tokens in, %d out)", call.Name, call.Arguments, e.Usage.Input, e.Usage.Output)
 		}
 		fmt.Println()
 	}
-	fmt.Println("skipped:", recording.Skipped)
+	last := recording.Records[len(recording.Records)-1]
+	fmt.Printf("line %d, %T\n", last.Line, last.Body)
 	// Output:
 	// line 2, user: How many Go files are there?
 	// line 3, assistant: bash {"command":"ls *.go | wc -l"} (2100 tokens in, 31 out)
 	// line 4, tool: 42
-	// skipped: map[model_change:1]
+	// line 5, history.ModelChange
 }
 
 func ExampleLineError() {

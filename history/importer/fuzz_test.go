@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -41,12 +40,27 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		last := 0
-		for _, e := range got.Entries {
-			if e.Line <= last || e.Line > lines {
-				t.Errorf("line %d of %d after line %d", e.Line, lines, last)
+		ids := map[string]bool{"": true}
+		for _, r := range got.Records {
+			if r.Line < last || r.Line > lines {
+				t.Errorf("line %d of %d after line %d", r.Line, lines, last)
 			}
-			last = e.Line
-			checkMessage(t, e.Message)
+			last = r.Line
+			if ids[r.ID] || !ids[r.Parent] || r.Body == nil {
+				t.Errorf("the record %q goes on from %q with a %T", r.ID, r.Parent, r.Body)
+			}
+			ids[r.ID] = true
+			if m, ok := r.Said(); ok {
+				checkMessage(t, m)
+			}
+		}
+		if !ids[got.Leaf] {
+			t.Errorf("the leaf %q is not there", got.Leaf)
+		}
+		for _, n := range got.Notes {
+			if n.Count < 1 || n.Line < 1 || n.Line > lines || n.Reason == "" {
+				t.Errorf("a note %+v of %d lines", n, lines)
+			}
 		}
 	})
 }
@@ -58,15 +72,19 @@ func checkMessage(t *testing.T, m chat.Message) {
 		t.Errorf("the text %q is not valid", text)
 	}
 	for _, p := range m.Content {
-		if p == chat.Text("") || p == (chat.Thinking{}) {
-			t.Errorf("an empty part %#v", p)
-		}
-	}
-	for _, c := range m.ToolCalls {
-		var compact bytes.Buffer
-		err := json.Compact(&compact, []byte(c.Arguments))
-		if err != nil || compact.String() != c.Arguments || !strings.HasPrefix(c.Arguments, "{") {
-			t.Errorf("the arguments are %q", c.Arguments)
+		switch p := p.(type) {
+		case chat.Text:
+			if p == "" {
+				t.Error("an empty text")
+			}
+		case chat.Thinking:
+			if p == (chat.Thinking{}) {
+				t.Error("an empty thought")
+			}
+		case chat.Opaque:
+			if !json.Valid(p.Value) {
+				t.Errorf("an opaque part %q", p.Value)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package importer_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -164,29 +165,61 @@ func TestMessages(t *testing.T) {
 			chat.UserMessage("Ran `sleep 9`\n(no output)\n\n(command cancelled)"),
 		},
 		{
-			"a command's output that was cut says where the rest is",
-			`"role":"bashExecution","command":"find .","output":"z","cancelled":false,"truncated":true,"fullOutputPath":"/tmp/out.log"`,
-			chat.UserMessage("Ran `find .`\n```\nz\n```\n\n[Output truncated. Full output: /tmp/out.log]"),
+			"Python that a user ran is told as well",
+			`"role":"pythonExecution","code":"print(1)","output":"1\n","exitCode":0,"cancelled":false,"truncated":false`,
+			chat.UserMessage("Ran `print(1)`\n```\n1\n\n```"),
 		},
 		{
-			"if anywhere",
-			`"role":"bashExecution","command":"find .","output":"z","truncated":true`,
-			chat.UserMessage("Ran `find .`\n```\nz\n```\n\n[Output truncated]"),
+			"a message that an extension put in is told by the user",
+			`"role":"custom","customType":"hook","content":"mind the gap","display":true`,
+			chat.UserMessage("mind the gap"),
+		},
+		{
+			"an older version calls it a hook's",
+			`"role":"hookMessage","customType":"hook","content":[{"type":"text","text":"mind the gap"}]`,
+			chat.UserMessage("mind the gap"),
+		},
+		{
+			"a file that was mentioned is told with its content",
+			`"role":"fileMention","files":[{"path":"a.go","content":"package a","lineCount":1}]`,
+			chat.UserMessage("<file path=\"a.go\">\npackage a\n</file>"),
+		},
+		{
+			"what only a provider knows is kept as it is",
+			`"role":"assistant","content":[{"type":"anthropicServerTool", "block":{"n":1.0}}]`,
+			assistant(chat.Opaque{Value: json.RawMessage(`{"type":"anthropicServerTool", "block":{"n":1.0}}`)}),
+		},
+		{
+			"encrypted thinking is kept as it is",
+			`"role":"assistant","content":[{"type":"redactedThinking","data":"c2Vj="}]`,
+			assistant(chat.Thinking{Encrypted: "c2Vj="}),
+		},
+		{
+			"a call keeps its signature",
+			`"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"ls","arguments":{},"thoughtSignature":"AgQ="}]`,
+			calling(chat.ToolCall{ID: "c1", Name: "ls", Arguments: "{}", Signature: "AgQ="}),
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
 			got, err := importer.Read(strings.NewReader(session(message(tt.give))))
 			require.NoError(t, err)
-			want := &importer.Recording{
-				Format:  importer.FormatPi,
-				Entries: []importer.Entry{{Line: 2, Message: tt.want}},
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
+			assert.Equal(t, importer.FormatPi, got.Format)
+			assert.Equal(t, 2, got.Records[0].Line)
+			if diff := cmp.Diff([]chat.Message{tt.want}, said(got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
+}
+
+// said are the messages of a conversation.
+func said(r *importer.Recording) []chat.Message {
+	var list []chat.Message
+	for _, m := range r.Conversation() {
+		list = append(list, m)
+	}
+	return list
 }
 
 func TestUsage(t *testing.T) {
@@ -208,28 +241,28 @@ func TestUsage(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			got, err := importer.Read(strings.NewReader(session(message(`"role":"assistant","content":[]` + tt.give))))
 			require.NoError(t, err)
-			require.Len(t, got.Entries, 1)
-			assert.Equal(t, tt.want, got.Entries[0].Usage)
+			require.Len(t, got.Records, 1)
+			assert.Equal(t, tt.want, got.Records[0].Usage)
 		})
 	}
 }
 
 func TestLines(t *testing.T) {
 	hello := message(`"role":"user","content":"hello"`)
-	said := []string{"hello"}
+	hi := []string{"hello"}
 	tests := []struct {
-		rule        string
-		give        string
-		wantLines   []int
-		wantTexts   []string
-		wantSkipped map[string]int
+		rule       string
+		give       string
+		wantLines  []int
+		wantTexts  []string
+		wantOthers map[string]int
 	}{
 		{"a header alone is an empty session", header, nil, nil, nil},
-		{"the last line needs no end", header + "\n" + hello, []int{2}, said, nil},
-		{"lines may end as on Windows", header + "\r\n" + hello + "\r\n", []int{2}, said, nil},
-		{"blank lines are skipped, but counted", "\n" + header + "\n\n \t\n" + hello + "\n\n", []int{5}, said, nil},
+		{"the last line needs no end", header + "\n" + hello, []int{2}, hi, nil},
+		{"lines may end as on Windows", header + "\r\n" + hello + "\r\n", []int{2}, hi, nil},
+		{"blank lines are skipped, but counted", "\n" + header + "\n\n \t\n" + hello + "\n\n", []int{5}, hi, nil},
 		{
-			"what nobody said is skipped and counted by its type",
+			"what nobody said is in records of other kinds",
 			session(
 				`{"type":"compaction","summary":"…","firstKeptEntryIndex":3,"tokensBefore":50000}`,
 				`{"type":"model_change","modelId":"m"}`,
@@ -240,13 +273,13 @@ func TestLines(t *testing.T) {
 				`{"type":"branch_summary","summary":"…"}`,
 				`{"type":"from the future"}`,
 			),
-			[]int{4}, said,
-			map[string]int{"compaction": 1, "model_change": 2, "thinking_level_change": 1, "custom_message": 1, "branch_summary": 1, "from the future": 1},
+			[]int{4, 7, 8}, []string{"hello", "…", "<summary>\n…\n</summary>"},
+			map[string]int{"compaction": 1, "model_change": 2, "thinking_level_change": 1, "from the future": 1},
 		},
 		{
-			"a command that the user kept from the model is skipped",
+			"a command that the user kept from the model is not told",
 			session(hello, message(`"role":"bashExecution","command":"env","output":"","excludeFromContext":true`)),
-			[]int{2}, said, map[string]int{"bashExecution": 1},
+			[]int{2}, hi, map[string]int{"message": 1},
 		},
 		{
 			"entries may be linked",
@@ -276,13 +309,22 @@ func TestLines(t *testing.T) {
 			require.NoError(t, err)
 			var lines []int
 			var texts []string
-			for _, e := range got.Entries {
+			var others map[string]int
+			for e, m := range got.Conversation() {
 				lines = append(lines, e.Line)
-				texts = append(texts, e.Message.Text())
+				texts = append(texts, m.Text())
+			}
+			for _, e := range got.Records {
+				if _, ok := e.Said(); !ok {
+					if others == nil {
+						others = map[string]int{}
+					}
+					others[e.Type]++
+				}
 			}
 			assert.Equal(t, tt.wantLines, lines)
 			assert.Equal(t, tt.wantTexts, texts)
-			assert.Equal(t, tt.wantSkipped, got.Skipped)
+			assert.Equal(t, tt.wantOthers, others)
 			assert.Equal(t, importer.FormatPi, got.Format)
 		})
 	}
