@@ -39,7 +39,9 @@ func (c *chatReader) read(o *object, raw json.RawMessage, at func(offset int) in
 	}
 	parent := ""
 	if settings := o.remainder(); settings != nil {
-		if err := c.add(Record{Line: at(0), Type: "request", Body: history.Custom{Name: "request", Data: settings}}); err != nil {
+		r := Record{Line: at(0), Recorded: "request"}
+		r.Body = history.Custom{Name: r.Recorded, Data: settings}
+		if err := c.add(r); err != nil {
 			return err
 		}
 		parent = c.tip
@@ -123,7 +125,8 @@ func messageFormat(o *object) Format {
 func (c *chatReader) message(line int, parent string, o *object, raw json.RawMessage) error {
 	c.decide(messageFormat(o))
 	var notes pending
-	r := Record{Line: line, Parent: parent, Type: o.peek("role")}
+	r := Record{Line: line, Recorded: o.peek("role")}
+	r.Parent = parent
 	read := c.openAI
 	if c.rec.Format == FormatAnthropic {
 		read = c.anthropic

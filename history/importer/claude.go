@@ -35,14 +35,15 @@ func newClaude(b *builder) *claudeReader {
 }
 
 func (c *claudeReader) line(number int, o *object, raw []byte) error {
-	r := Record{Line: number, Type: o.text("type"), Time: o.time("timestamp"), Sidechain: o.flag("isSidechain")}
+	r := Record{Line: number, Recorded: o.text("type"), Sidechain: o.flag("isSidechain")}
+	r.Time = o.time("timestamp")
 	uuid, parent, session := o.optionalText("uuid"), o.optionalText("parentUuid"), o.optionalText("sessionId")
 	logical := o.optionalText("logicalParentUuid")
 	if o.err != nil {
 		return o.err
 	}
 	if subtype := o.peek("subtype"); subtype != "" {
-		r.Type += "." + subtype
+		r.Recorded += "." + subtype
 	}
 	var notes pending
 	if uuid == "" || c.after[uuid] != "" { // not in the tree, or in it already
@@ -70,8 +71,8 @@ func (c *claudeReader) line(number int, o *object, raw []byte) error {
 	if err := c.entry(r, uuid, o, raw, &notes); err != nil {
 		return err
 	}
-	if c.rec.ID == "" {
-		c.rec.ID, c.rec.Time = session, r.Time
+	if c.rec.Header.From == "" {
+		c.rec.Header.From, c.rec.Header.Time = session, r.Time
 	}
 	c.noteAll(number, notes)
 	return nil
@@ -80,25 +81,25 @@ func (c *claudeReader) line(number int, o *object, raw []byte) error {
 // aside keeps what is noted beside the conversation. The summary of a conversation names its last record.
 func (c *claudeReader) aside(r Record, o *object, raw []byte) error {
 	r.Parent, r.Aside = c.last, true
-	if target := o.peek("leafUuid"); r.Type == "summary" && target != "" && o.is("summary", kindText) {
-		c.labels[len(c.rec.Records)] = history.Custom{Name: r.Type, Data: clone(raw)}
+	if target := o.peek("leafUuid"); r.Recorded == "summary" && target != "" && o.is("summary", kindText) {
+		c.labels[len(c.rec.Records)] = history.Custom{Name: r.Recorded, Data: clone(raw)}
 		r.Body = history.Label{Target: target, Text: o.text("summary")}
 		if o.err != nil {
 			return o.err
 		}
 	} else {
-		r.Body = history.Custom{Name: r.Type, Data: clone(raw)}
+		r.Body = history.Custom{Name: r.Recorded, Data: clone(raw)}
 	}
 	return c.add(r)
 }
 
 // entry reads a line of the tree.
 func (c *claudeReader) entry(r Record, uuid string, o *object, raw []byte, notes *pending) error {
-	custom := history.Custom{Name: r.Type, Data: clone(raw)}
+	custom := history.Custom{Name: r.Recorded, Data: clone(raw)}
 	switch {
-	case r.Type == "system.compact_boundary":
+	case r.Recorded == "system.compact_boundary":
 		return c.boundary(r, uuid, o, custom)
-	case r.Type == "user", r.Type == "assistant" && !o.flag("isApiErrorMessage"):
+	case r.Recorded == "user", r.Recorded == "assistant" && !o.flag("isApiErrorMessage"):
 		m := o.object("message")
 		if o.err != nil {
 			return o.err
@@ -121,8 +122,8 @@ func (c *claudeReader) said(r Record, uuid string, o, m *object, notes *pending)
 	switch {
 	case m.err != nil:
 		return m.err
-	case string(role) != r.Type:
-		return fmt.Errorf("role %q in a line of type %q", clip(string(role)), r.Type)
+	case string(role) != r.Recorded:
+		return fmt.Errorf("role %q in a line of type %q", clip(string(role)), r.Recorded)
 	}
 	b, err := readBlocks(role, m, notes)
 	if err != nil {

@@ -45,27 +45,28 @@ func isCodex(o *object) bool {
 }
 
 func (c *codexReader) line(number int, o *object, raw []byte) error {
-	r := Record{Line: number, Time: o.time("timestamp"), Parent: c.tip, Type: o.peek("type")}
+	r := Record{Line: number, Recorded: o.peek("type")}
+	r.Time, r.Parent = o.time("timestamp"), c.tip
 	payload, item := o, json.RawMessage(raw)
 	if o.is("payload", kindObject) {
 		item = o.fields["payload"]
 		payload = o.object("payload")
 	} else if record := o.peek("record_type"); record != "" {
-		r.Type = record
-	} else if r.Type != "" {
-		r.Type = "response_item" // of the form before
+		r.Recorded = record
+	} else if r.Recorded != "" {
+		r.Recorded = "response_item" // of the form before
 	} else {
-		r.Type = "session_meta"
+		r.Recorded = "session_meta"
 	}
 	if o.err != nil {
 		return o.err
 	}
 	what := payload.peek("type")
-	custom := history.Custom{Name: r.Type, Data: clone(raw)}
-	switch r.Type {
+	custom := history.Custom{Name: r.Recorded, Data: clone(raw)}
+	switch r.Recorded {
 	case "session_meta":
-		if c.rec.Header == nil {
-			c.rec.ID, c.rec.Header, c.rec.Time = payload.peek("id"), clone(raw), r.Time
+		if c.rec.Header.Data == nil {
+			c.rec.Header = history.Header{From: payload.peek("id"), Time: r.Time, Data: clone(raw)}
 			return nil
 		}
 	case "response_item":
@@ -80,7 +81,7 @@ func (c *codexReader) line(number int, o *object, raw []byte) error {
 	case "turn_context":
 		return c.context(r, payload, custom)
 	case "event_msg":
-		r.Type, custom.Name = r.Type+"."+what, r.Type+"."+what
+		r.Recorded, custom.Name = r.Recorded+"."+what, r.Recorded+"."+what
 		r.Body = custom
 		return c.event(r, what, payload)
 	}
@@ -96,7 +97,7 @@ func (c *codexReader) item(r Record, what string, o *object, raw []byte, item js
 	}
 	switch {
 	case i.role == "":
-		r.Type, r.Body = r.Type+"."+what, history.Custom{Name: r.Type + "." + what, Data: clone(raw)}
+		r.Recorded, r.Body = r.Recorded+"."+what, history.Custom{Name: r.Recorded + "." + what, Data: clone(raw)}
 		return c.add(r)
 	case i.role == chat.RoleSystem: // the prompt's to say anew
 		r.Body = history.Custom{Name: "system", Data: clone(raw)}
@@ -294,7 +295,7 @@ func (c *codexReader) finish() error {
 	kept := c.rec.Records[:0]
 	for i, r := range c.rec.Records {
 		if text, ok := c.events[i]; ok && text != "" && c.said[text] {
-			c.note(r.Line, Repeated, r.Type)
+			c.note(r.Line, Repeated, r.Recorded)
 			continue
 		}
 		kept = append(kept, r)

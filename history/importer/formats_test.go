@@ -65,9 +65,9 @@ func TestFormats(t *testing.T) {
 func dump(t *testing.T, r *importer.Recording) string {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %q %s leaf %s\nheader %s\n", r.Format, r.ID, r.Time.Format(time.RFC3339Nano), r.Leaf, r.Header)
+	fmt.Fprintf(&b, "%s %q %s leaf %s\nheader %s\n", r.Format, r.Header.From, r.Header.Time.Format(time.RFC3339Nano), r.Leaf, r.Header.Data)
 	for _, rec := range r.Records {
-		fmt.Fprintf(&b, "\nline %d %s: %s after %q", rec.Line, rec.Type, rec.ID, rec.Parent)
+		fmt.Fprintf(&b, "\nline %d %s: %s after %q", rec.Line, rec.Recorded, rec.ID, rec.Parent)
 		if !rec.Time.IsZero() {
 			fmt.Fprintf(&b, " at %s", rec.Time.Format("15:04:05.000"))
 		}
@@ -80,7 +80,7 @@ func dump(t *testing.T, r *importer.Recording) string {
 		if rec.Usage != (chat.Usage{}) {
 			fmt.Fprintf(&b, ", usage %+v", rec.Usage)
 		}
-		fmt.Fprintf(&b, "\n  %s %s\n", history.Entry{Body: rec.Body}.Type(), body(t, rec.Body))
+		fmt.Fprintf(&b, "\n  %s %s\n", rec.Type(), body(t, rec.Body))
 	}
 	b.WriteString("\n")
 	for _, n := range r.Notes {
@@ -107,9 +107,9 @@ func TestNothingIsLost(t *testing.T) {
 			got, err := importer.Read(bytes.NewReader(raw))
 			require.NoError(t, err)
 			var kept []string
-			collect(t, got.Header, "", func(_, s string) { kept = append(kept, s) })
+			collect(t, got.Header.Data, "", func(_, s string) { kept = append(kept, s) })
 			for _, r := range got.Records {
-				kept = append(kept, r.ID, r.Parent, r.Type, r.Time.Format("2006-01-02T15:04:05.000Z"))
+				kept = append(kept, r.ID, r.Parent, r.Recorded, r.Time.Format("2006-01-02T15:04:05.000Z"))
 				collect(t, []byte(body(t, r.Body)), "", func(path, s string) {
 					if opaque, err := base64.StdEncoding.DecodeString(s); err == nil && strings.HasSuffix(path, ".base64") {
 						s = string(opaque)

@@ -50,7 +50,7 @@ func FuzzRead(f *testing.F) {
 				t.Errorf("the record %q goes on from %q with a %T", r.ID, r.Parent, r.Body)
 			}
 			ids[r.ID] = true
-			if m, ok := r.Said(); ok {
+			if m, ok := r.Shown(); ok {
 				checkMessage(t, m)
 			}
 		}

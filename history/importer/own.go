@@ -18,7 +18,7 @@ func (p *ownReader) line(number int, o *object, raw []byte) error {
 		if v := o.count("version"); o.err != nil || v != 1 {
 			return errors.Join(o.err, fmt.Errorf("the session has format %d, this version reads 1", v))
 		}
-		p.rec.ID, p.rec.Time, p.rec.Header, p.begun = o.text("id"), o.time("time"), clone(raw), true
+		p.rec.Header, p.begun = history.Header{From: o.text("id"), Time: o.time("time"), Data: clone(raw)}, true
 		return o.err
 	}
 	var e history.Entry
@@ -28,7 +28,7 @@ func (p *ownReader) line(number int, o *object, raw []byte) error {
 	if e.Parent != "" && !p.has(e.Parent) {
 		return fmt.Errorf("it follows %q, which is not there", clip(e.Parent))
 	}
-	return p.add(Record{Line: number, Type: string(e.Type()), ID: e.ID, Parent: e.Parent, Time: e.Time, Body: e.Body})
+	return p.add(Record{Line: number, Recorded: string(e.Type()), Entry: e})
 }
 
 func (p *ownReader) finish() error {

@@ -33,7 +33,9 @@ func (p *piReader) line(number int, o *object, raw []byte) error {
 	case o.err != nil:
 		return o.err
 	case typ == piTitle && !p.begun:
-		return p.add(Record{Line: number, Type: typ, Aside: true, Body: history.Custom{Name: typ, Data: clone(raw)}})
+		return p.add(Record{
+			Line: number, Recorded: typ, Aside: true, Entry: history.Entry{Body: history.Custom{Name: typ, Data: clone(raw)}},
+		})
 	case typ == piSession && p.begun:
 		return errors.New("a second session begins")
 	case typ == piSession:
@@ -41,13 +43,14 @@ func (p *piReader) line(number int, o *object, raw []byte) error {
 		if o.err != nil {
 			return o.err
 		}
-		p.rec.ID, p.rec.Time, p.rec.Header = id, o.time("timestamp"), clone(raw)
+		p.rec.Header = history.Header{From: id, Time: o.time("timestamp"), Data: clone(raw)}
 		p.order, p.begun = append(p.order, ""), true
 		return nil
 	case !p.begun:
 		return fmt.Errorf(`expected the header, found a line of type %q`, clip(typ))
 	}
-	r := Record{Line: number, Type: typ, ID: o.optionalText("id"), Parent: p.tip}
+	r := Record{Line: number, Recorded: typ}
+	r.ID, r.Parent = o.optionalText("id"), p.tip
 	var notes pending
 	linked := r.ID != ""
 	if parent := o.optionalText("parentId"); linked {
@@ -80,7 +83,7 @@ func (p *piReader) finish() error {
 
 // entry reads what an entry says. What a kind of entry has no word for goes into its data, or the whole line does.
 func (p *piReader) entry(r *Record, o *object, raw []byte, notes *pending) error {
-	switch r.Type {
+	switch r.Recorded {
 	case "message":
 		m := o.object("message")
 		if o.err != nil {
@@ -126,7 +129,7 @@ func (p *piReader) entry(r *Record, o *object, raw []byte, notes *pending) error
 		r.Body = history.Usage{Model: o.optionalText("model"), Usage: usage}
 		notes.rest("model_usage", o)
 	default:
-		r.Body = history.Custom{Name: r.Type, Data: clone(raw)}
+		r.Body = history.Custom{Name: r.Recorded, Data: clone(raw)}
 	}
 	return o.err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
 )
 
@@ -147,42 +148,42 @@ func TestMessages(t *testing.T) {
 		{
 			"a command of the user's is told by the user",
 			`"role":"bashExecution","command":"ls","output":"a\nb\n","exitCode":0,"cancelled":false,"truncated":false`,
-			chat.UserMessage("Ran `ls`\n```\na\nb\n\n```"),
+			shown(history.Shell{Command: "ls", Output: "a\nb\n"}),
 		},
 		{
 			"with its exit code where that is not 0",
 			`"role":"bashExecution","command":"go vet","output":"bad","exitCode":3221225477,"cancelled":false,"truncated":false`,
-			chat.UserMessage("Ran `go vet`\n```\nbad\n```\n\nCommand exited with code 3221225477"),
+			shown(history.Shell{Command: "go vet", Output: "bad", ExitCode: 3221225477}),
 		},
 		{
 			"a command may say nothing",
 			`"role":"bashExecution","command":"true","output":"","exitCode":0`,
-			chat.UserMessage("Ran `true`\n(no output)"),
+			shown(history.Shell{Command: "true"}),
 		},
 		{
 			"a command that was cancelled has no exit code",
 			`"role":"bashExecution","command":"sleep 9","output":"","exitCode":null,"cancelled":true`,
-			chat.UserMessage("Ran `sleep 9`\n(no output)\n\n(command cancelled)"),
+			shown(history.Shell{Command: "sleep 9", Cancelled: true}),
 		},
 		{
 			"Python that a user ran is told as well",
 			`"role":"pythonExecution","code":"print(1)","output":"1\n","exitCode":0,"cancelled":false,"truncated":false`,
-			chat.UserMessage("Ran `print(1)`\n```\n1\n\n```"),
+			shown(history.Shell{Command: "print(1)", Output: "1\n"}),
 		},
 		{
 			"a message that an extension put in is told by the user",
 			`"role":"custom","customType":"hook","content":"mind the gap","display":true`,
-			chat.UserMessage("mind the gap"),
+			shown(history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("mind the gap")}}),
 		},
 		{
 			"an older version calls it a hook's",
 			`"role":"hookMessage","customType":"hook","content":[{"type":"text","text":"mind the gap"}]`,
-			chat.UserMessage("mind the gap"),
+			shown(history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("mind the gap")}}),
 		},
 		{
 			"a file that was mentioned is told with its content",
 			`"role":"fileMention","files":[{"path":"a.go","content":"package a","lineCount":1}]`,
-			chat.UserMessage("<file path=\"a.go\">\npackage a\n</file>"),
+			shown(history.CustomMessage{Name: "fileMention", Content: chat.Parts{chat.Text("<file path=\"a.go\">\npackage a\n</file>")}}),
 		},
 		{
 			"what only a provider knows is kept as it is",
@@ -211,6 +212,12 @@ func TestMessages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// shown is the message that stands for a body.
+func shown(b history.Body) chat.Message {
+	m, _ := history.Entry{Body: b}.Shown()
+	return m
 }
 
 // said are the messages of a conversation.
@@ -273,7 +280,10 @@ func TestLines(t *testing.T) {
 				`{"type":"branch_summary","summary":"…"}`,
 				`{"type":"from the future"}`,
 			),
-			[]int{4, 7, 8}, []string{"hello", "…", "<summary>\n…\n</summary>"},
+			[]int{4, 7, 8}, []string{
+				"hello", shown(history.CustomMessage{Name: "x", Content: chat.Parts{chat.Text("…")}}).Text(),
+				shown(history.BranchSummary{Summary: history.Summary{Text: "…"}}).Text(),
+			},
 			map[string]int{"compaction": 1, "model_change": 2, "thinking_level_change": 1, "from the future": 1},
 		},
 		{
@@ -315,11 +325,11 @@ func TestLines(t *testing.T) {
 				texts = append(texts, m.Text())
 			}
 			for _, e := range got.Records {
-				if _, ok := e.Said(); !ok {
+				if _, ok := e.Shown(); !ok {
 					if others == nil {
 						others = map[string]int{}
 					}
-					others[e.Type]++
+					others[e.Recorded]++
 				}
 			}
 			assert.Equal(t, tt.wantLines, lines)

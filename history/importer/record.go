@@ -1,12 +1,8 @@
 package importer
 
 import (
-	"encoding/json"
-	"fmt"
 	"iter"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
@@ -16,11 +12,9 @@ import (
 type Recording struct {
 	// Format that was detected.
 	Format Format
-	// ID and Time of the session, where the recorder says them.
-	ID   string
-	Time time.Time
-	// Header is the line that the recorder began with, as it was written; nil where the format has none.
-	Header json.RawMessage
+	// Header for a session that is made of it: From is the recorder's id of the session, Time when it began, and Data the
+	// line that the recorder began with, where the format has one.
+	Header history.Header
 	// Records in the order in which they were recorded. A record's parent always stands before it.
 	Records []Record
 	// Leaf is the id of the record at which the conversation stood when the recording ended, "" where there is none.
@@ -32,60 +26,23 @@ type Recording struct {
 
 // Record is one thing that was recorded, as an entry of a session.
 type Record struct {
+	// Entry that was made of it.
+	//
+	// The ID is the recorder's, or made up where it gives none, and unique in its recording; the Parent is the record
+	// that it goes on from. The Time is zero where it is not known. What only the recorder knows is in a
+	// [history.Custom], and a type that this version does not know too: its data is the line, byte for byte. What the
+	// recorder says of a message beyond the message is in its data.
+	history.Entry
 	// Line that holds the record, from 1; the first of them where it is put together from several.
 	Line int
-	// Type is what the recorder calls it, such as "message" or "event_msg.turn_aborted".
-	Type string
-	// ID is the recorder's, or made up where it gives none; unique in its recording.
-	ID string
-	// Parent is the id of the record that it goes on from, "" where it begins.
-	Parent string
-	// Time at which it was recorded; zero where that is not known.
-	Time time.Time
-	// Body is what was said or done. What only the recorder knows is in a [history.Custom], and a type that this version
-	// does not know too: its data is the line, byte for byte. What the recorder says of a message beyond the message
-	// itself is in its data. An answer that was cut off may have neither content nor calls.
-	Body history.Body
+	// Recorded is what the recorder calls it, such as "message" or "event_msg.turn_aborted".
+	Recorded string
 	// Usage that the provider reported with an assistant message; zero where none was recorded.
 	Usage chat.Usage
 	// Sidechain tells that another agent said it, apart from the conversation.
 	Sidechain bool
 	// Aside tells that it is no part of the tree: it was noted after its parent, and nothing goes on from it.
 	Aside bool
-}
-
-// Said gives the message that the model was sent for the record, and false where it was sent none: the message itself, or
-// what a user message told of a shell command, a branch that was left, or something that the program put in.
-func (r Record) Said() (chat.Message, bool) {
-	switch b := r.Body.(type) {
-	case history.Message:
-		return b.Message, true
-	case history.Shell:
-		return shellMessage(b), !b.Hidden
-	case history.CustomMessage:
-		return chat.Message{Role: chat.RoleUser, Content: b.Content}, true
-	case history.BranchSummary:
-		return summaryMessage(b.Text), true
-	}
-	return chat.Message{}, false
-}
-
-// shellMessage tells of a command that the user ran.
-func shellMessage(s history.Shell) chat.Message {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Ran `%s`\n", s.Command)
-	if s.Output != "" {
-		fmt.Fprintf(&b, "```\n%s\n```", s.Output)
-	} else {
-		b.WriteString("(no output)")
-	}
-	switch {
-	case s.Cancelled:
-		b.WriteString("\n\n(command cancelled)")
-	case s.ExitCode != 0:
-		fmt.Fprintf(&b, "\n\nCommand exited with code %d", s.ExitCode)
-	}
-	return chat.UserMessage(b.String())
 }
 
 // summaryMessage is a summary as a user's message, delimited so that it is not taken for the user's words.
@@ -108,6 +65,8 @@ const (
 	Moved Reason = "moved"
 	// Unlinked: the record that it goes on from is not there. It goes on from the one before it.
 	Unlinked Reason = "unlinked"
+	// Refused: the session took an entry only as a [history.Custom] named "refused", see [Recording.AppendTo].
+	Refused Reason = "refused"
 	// Unreadable: a line that could not be read was skipped, as [Options] ask.
 	Unreadable Reason = "unreadable"
 )
@@ -138,12 +97,12 @@ func (r *Recording) Path(id string) []Record {
 	return path
 }
 
-// Conversation gives what was said on the path to the leaf, the records that [Record.Said] gives a message of.
-// Compactions do not shorten it.
+// Conversation gives what was said on the path to the leaf: the records that stand for a message in a prompt
+// ([history.Entry.Shown]), and the message. Compactions do not shorten it.
 func (r *Recording) Conversation() iter.Seq2[Record, chat.Message] {
 	return func(yield func(Record, chat.Message) bool) {
 		for _, rec := range r.Path(r.Leaf) {
-			if m, ok := rec.Said(); ok && !yield(rec, m) {
+			if m, ok := rec.Shown(); ok && !yield(rec, m) {
 				return
 			}
 		}
