@@ -326,6 +326,26 @@ func encoded(t *testing.T, messages []chat.Message) []string {
 	return lines
 }
 
+// Sessions of other agents, and the transcript of a replay itself, are replayed like any.
+func TestReplayOfEachFormat(t *testing.T) {
+	files, err := filepath.Glob("../../history/importer/testdata/formats/*.json*")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			want, asked := recorded(t, file)
+			require.NotZero(t, asked)
+			o := runJSON(t, "-session", file)
+			require.Equal(t, exitOK, o.code, o.stderr)
+			require.Empty(t, cmp.Diff(want, encoded(t, said(t, o.transcript))))
+
+			again := runJSON(t, "-session", o.transcript)
+			require.Equal(t, exitOK, again.code, again.stderr)
+			require.Equal(t, o.rounds, again.rounds)
+		})
+	}
+}
+
 func TestReplayOfASessionInWhichNothingWasSaid(t *testing.T) {
 	path := filepath.Join(folder(t, map[string]string{"s.jsonl": `{"type":"session","id":"a"}` + "\n"}), "s.jsonl")
 	var stdout, stderr bytes.Buffer

@@ -44,7 +44,7 @@ func TestAppendTo(t *testing.T) {
 			require.NoError(t, err)
 			session := appended(t, recording, nil)
 			checkAppended(t, recording, session)
-			for i := 0; i < len(recording.Records); i += 25 {
+			for i := 0; i < len(recording.Records); i += 50 {
 				checkView(t, session, recording.Records[i].ID)
 			}
 			checkView(t, session, recording.Leaf)
@@ -90,10 +90,13 @@ func checkAppended(t *testing.T, r *importer.Recording, session *history.Session
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	assert.Equal(t, usage, reported)
-	for _, rec := range r.Records {
+	for i, rec := range r.Records {
 		e, err := session.Entry(rec.ID)
 		require.NoError(t, err)
 		assert.Equal(t, rec.Type(), e.Type(), rec.ID)
+		if i%(1+len(r.Records)/50) > 0 { // the paths of a long recording are long
+			continue
+		}
 		wantPath, gotPath := said(pathOf(r, rec.ID)), []chat.Message(nil)
 		if rec.Aside {
 			continue

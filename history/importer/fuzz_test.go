@@ -167,7 +167,7 @@ func checkMessage(t *testing.T, m chat.Message) {
 
 // What a recording takes in memory is a small multiple of its length, however small its pieces are.
 func TestMemoryIsBounded(t *testing.T) {
-	const size = 1 << 20
+	const size = 1 << 19
 	fill := func(first, piece, last string) string {
 		return first + strings.Repeat(piece, size/len(piece)) + last
 	}
