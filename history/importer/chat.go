@@ -123,7 +123,9 @@ func messageFormat(o *object) Format {
 
 // message reads a message that goes on from a parent.
 func (c *chatReader) message(line int, parent string, o *object, raw json.RawMessage) error {
-	c.decide(messageFormat(o))
+	if c.rec.Format == "" {
+		c.decide(messageFormat(o))
+	}
 	var notes pending
 	r := Record{Line: line, Recorded: o.peek("role")}
 	r.Parent = parent

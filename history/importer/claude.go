@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -184,7 +185,11 @@ func (c *claudeReader) answered(r Record, uuid, id string, m history.Message) er
 		whole := before.Body.(history.Message)
 		whole.Content = append(whole.Content, m.Content...)
 		whole.ToolCalls = append(whole.ToolCalls, m.ToolCalls...)
-		whole.Data = mergeData(whole.Data, m.Data)
+		if len(whole.Data)+len(m.Data) <= maxData {
+			whole.Data = mergeData(whole.Data, m.Data)
+		} else if !bytes.Equal(whole.Data, m.Data) {
+			c.note(r.Line, NoPlace, "what further lines of an answer say besides it")
+		}
 		before.Body = whole
 		if r.Usage != (chat.Usage{}) { // each line repeats it, the last one has it whole
 			before.Usage = r.Usage
@@ -200,10 +205,17 @@ func (c *claudeReader) answered(r Record, uuid, id string, m history.Message) er
 	return nil
 }
 
+// maxData is how many bytes of what the lines of one answer say besides it are put together, which is done anew with
+// each line.
+const maxData = 16 << 10
+
 // mergeData is what two lines of one answer say besides it. What both say the later one knows better.
 func mergeData(before, after json.RawMessage) json.RawMessage {
-	if before == nil || after == nil {
+	switch {
+	case before == nil || after == nil:
 		return append(before, after...)
+	case bytes.Equal(before, after):
+		return before
 	}
 	a, errA := parseObject(before)
 	b, errB := parseObject(after)

@@ -43,6 +43,17 @@ func TestRecordedSession(t *testing.T) {
 		empty: 13, thinking: 49, errors: 12, usage: 471, longestResult: 51_266,
 	}, count(got))
 	assert.Equal(t, chat.Usage{Input: 2775, Output: 141}, got.Records[1].Usage)
+	var used chat.Usage
+	for _, r := range got.Records {
+		used = sum(used, r.Usage)
+	}
+	assert.Equal(t, chat.Usage{Input: 56382684, Output: 187895, CacheRead: 54693675, CacheWrite: 1685320}, used)
+	for _, c := range []struct{ line, kept, tokens int }{{360, 294, 175004}, {629, 552, 185014}} {
+		compaction := got.Records[c.line-2].Compaction()
+		assert.Equal(t, got.Records[c.kept-2].ID, compaction.FirstKept)
+		assert.Equal(t, c.tokens, compaction.TokensBefore)
+		assert.Contains(t, compaction.Messages[0].Text(), compaction.Text)
+	}
 	shell := got.Records[638]
 	assert.Equal(t, 640, shell.Line)
 	assert.Equal(t, "ls", shell.Body.(history.Shell).Command)
