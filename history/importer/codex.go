@@ -8,8 +8,8 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// codexReader reads the rollouts of the Codex CLI (openai/codex): since its version 0.32 or so, lines of a timestamp, a
-// type and a payload; before that, a header and then the items alone.
+// codexReader reads the rollouts of the Codex CLI (openai/codex): lines of a timestamp, a type and a payload or, as its
+// first versions wrote them, a header and then the items alone.
 //
 // The items of a response (reasoning, text, calls) are put together to one assistant message, up to the first result or
 // message of somebody else. A rollback of turns makes a branch.

@@ -23,8 +23,8 @@
 //     marked isMeta become custom messages. A compact boundary and the summary after it become a compaction. Errors of
 //     the API that stand as answers, file snapshots, hooks, progress and queues are kept for the record only. The files
 //     of subagents are sessions of their own.
-//   - [FormatCodex]: rollouts of the Codex CLI (openai/codex), the lines of timestamp, type and payload as of version
-//     0.32 to 0.130 and the bare items of those before. The developer's messages are kept for the record only. Events
+//   - [FormatCodex]: rollouts of the Codex CLI (openai/codex), the lines of timestamp, type and payload as its version
+//     0.128 writes them, and the bare items of versions before that form. The developer's messages are kept for the record only. Events
 //     that say again what an item says are left out and noted. The stream of `codex exec --json` is another format, and
 //     not read.
 //   - [FormatOpenAI]: messages of OpenAI's chat completions, as a JSON list, as a request with "messages", or a line for

@@ -87,3 +87,13 @@ func TestGeneratedEntriesHaveIDsOfTheirOwn(t *testing.T) {
 		ids[entry.ID] = true
 	}
 }
+
+func BenchmarkRead(b *testing.B) {
+	raw, err := os.ReadFile(generated)
+	require.NoError(b, err)
+	b.SetBytes(int64(len(raw)))
+	for b.Loop() {
+		_, err := importer.Read(bytes.NewReader(raw))
+		require.NoError(b, err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -250,4 +251,108 @@ func TestSidechainsAreBranchesOfTheirOwn(t *testing.T) {
 	e, err := s.Entry(common)
 	require.NoError(t, err)
 	assert.Contains(t, []history.EntryType{history.TypeMessage, history.TypeUsage}, e.Type(), "the answer before both, or its usage")
+}
+
+func TestClaudeCodeKeepsWhatACompactionPreserved(t *testing.T) {
+	user := func(uuid, parent, fields string) string {
+		return `{"uuid":"` + uuid + `","parentUuid":` + parent + `,"sessionId":"s","type":"user"` + fields + "}\n"
+	}
+	got, err := importer.Read(strings.NewReader(user("a", "null", `,"message":{"role":"user","content":"one"}`) +
+		user("b", `"a"`, `,"message":{"role":"user","content":"two"}`) +
+		`{"uuid":"c","parentUuid":null,"logicalParentUuid":"b","sessionId":"s","type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"manual","preTokens":9,"preservedSegment":{"headUuid":"b","anchorUuid":"d","tailUuid":"b"}}}` + "\n" +
+		user("d", `"c"`, `,"isCompactSummary":true,"message":{"role":"user","content":"one was said"}`)))
+	require.NoError(t, err)
+	c := got.Records[3].Compaction()
+	assert.Equal(t, "b", c.FirstKept)
+	assert.Equal(t, 9, c.TokensBefore)
+	assert.Equal(t, "manual", c.Mode)
+	v, err := appended(t, got, nil).View()
+	require.NoError(t, err)
+	assert.Equal(t, "one was said", v.Compacted[0].Text())
+	require.Len(t, v.Turns, 1)
+	assert.Equal(t, "two", v.Turns[0].Start.Message().Text())
+}
+
+func TestParts(t *testing.T) {
+	codex := `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}` + "\n"
+	item := func(fields string) string { return codex + `{"type":"response_item","payload":{` + fields + `}}` }
+	tests := []struct {
+		rule, give string
+		want       chat.Message
+		notes      []importer.Note
+	}{
+		{
+			"oh-my-pi: an image in a file of its own is named",
+			session(message(`"role":"user","content":[{"type":"image","data":"blob:sha256:00","mimeType":"image/png"}]`)),
+			chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "blob:sha256:00", MediaType: "image/png"}}},
+			nil,
+		},
+		{
+			"oh-my-pi: a file that was mentioned may be an image",
+			session(message(`"role":"fileMention","files":[{"path":"a.png","content":"","image":{"type":"image","data":"aa","mimeType":"image/png"}}]`)),
+			shown(history.CustomMessage{Name: "fileMention", Content: chat.Parts{
+				chat.Text(`<file path="a.png"/>`), chat.Image{URL: "data:image/png;base64,aa"},
+			}}),
+			nil,
+		},
+		{
+			"Codex: a search for tools is a call",
+			item(`"type":"tool_search_call","call_id":"c","execution":"client","arguments":{"q": "a"}`),
+			chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: "tool_search", Arguments: `{"q":"a"}`}}},
+			[]importer.Note{{Line: 2, Count: 1, Reason: importer.NoPlace, What: "tool_search_call.execution"}},
+		},
+		{
+			"Codex: one that the provider ran is kept as it is",
+			item(`"type":"tool_search_call", "execution":"server"`),
+			chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Opaque{Value: []byte(`{"type":"tool_search_call", "execution":"server"}`)}}},
+			nil,
+		},
+		{
+			"Codex: thinking of open models is a text",
+			item(`"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"Hm."}],"encrypted_content":null`),
+			chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "Hm."}}},
+			nil,
+		},
+		{
+			"Codex: thinking that holds nothing is noted",
+			item(`"type":"reasoning","id":"rs","summary":[],"encrypted_content":null`),
+			chat.Message{Role: chat.RoleAssistant},
+			[]importer.Note{{Line: 2, Count: 1, Reason: importer.Empty, What: "reasoning"}},
+		},
+		{
+			"Anthropic: a result after a text is moved before it",
+			`{"role":"user","content":[{"type":"text","text":"see"},{"type":"tool_result","tool_use_id":"c","content":"a","cache_control":{"type":"ephemeral"}}]}`,
+			chat.Message{Role: chat.RoleTool, ToolCallID: "c", Content: chat.Parts{chat.Text("a"), chat.CacheBreakpoint{Type: "ephemeral"}}},
+			[]importer.Note{{Line: 1, Count: 1, Reason: importer.Moved, What: "content.tool_result"}},
+		},
+		{
+			"Anthropic: a breakpoint that says more than is known is noted",
+			`{"role":"user","content":[{"type":"text","text":"see","cache_control":{"type":"ephemeral","scope":"all"}}]}`,
+			chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("see")}},
+			[]importer.Note{{Line: 1, Count: 1, Reason: importer.NoPlace, What: "content.text.cache_control"}},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.rule, func(t *testing.T) {
+			got, err := importer.Read(strings.NewReader(tt.give))
+			require.NoError(t, err)
+			if diff := cmp.Diff(tt.want, said(got)[0]); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			assert.Equal(t, tt.notes, got.Notes)
+		})
+	}
+}
+
+func TestCodexCompactsToASummaryAlone(t *testing.T) {
+	got, err := importer.Read(strings.NewReader(`{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"one"}]}}
+{"type":"compacted","payload":{"message":"one was said"}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"two"}]}}`))
+	require.NoError(t, err)
+	v, err := appended(t, got, nil).View()
+	require.NoError(t, err)
+	assert.Equal(t, "<summary>\none was said\n</summary>", v.Compacted[0].Text())
+	require.Len(t, v.Turns, 1)
+	assert.Equal(t, "two", v.Turns[0].Start.Message().Text())
 }
