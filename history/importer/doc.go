@@ -12,6 +12,7 @@
 // recorded, branches, rewinds and sidechains included; each [Record] is an entry as package history knows it, with the
 // line it came from and what the provider reported for it. A line that cannot be read is a [*LineError], and then
 // nothing else is returned, for a session with a hole in it is another session; [Options] skip such lines, with a note.
+// [Recording.AppendTo] makes a session of package history of it.
 //
 // # What is read
 //
@@ -24,9 +25,9 @@
 //     the API that stand as answers, file snapshots, hooks, progress and queues are kept for the record only. The files
 //     of subagents are sessions of their own.
 //   - [FormatCodex]: rollouts of the Codex CLI (openai/codex), the lines of timestamp, type and payload as its version
-//     0.128 writes them, and the bare items of versions before that form. The developer's messages are kept for the record only. Events
-//     that say again what an item says are left out and noted. The stream of `codex exec --json` is another format, and
-//     not read.
+//     0.128 writes them, and the bare items of versions before that form. The developer's messages are kept for the
+//     record only. Events that say again what an item says are left out and noted. The stream of `codex exec --json` is
+//     another format, and not read.
 //   - [FormatOpenAI]: messages of OpenAI's chat completions, as a JSON list, as a request with "messages", or a line for
 //     each message or request; the form with functions in place of tools too. The items of the responses API are read
 //     only as Codex writes them.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
 )
 
@@ -42,4 +43,38 @@ func ExampleLineError() {
 	fmt.Println(err)
 	// Output:
 	// importer: line 2: the last line has no end, perhaps it is torn: byte 48: unexpected end of JSON input
+}
+
+func ExampleRecording_AppendTo() {
+	const recorded = `{"messages":[
+{"role":"user","content":"How many Go files are there?"},
+{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"count","arguments":"{}"}}]},
+{"role":"tool","tool_call_id":"c1","content":"42"}
+]}`
+	recording, err := importer.Read(strings.NewReader(recorded))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	session, err := history.New(&history.MemoryStore{}, history.Options{Header: recording.Header})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := recording.AppendTo(session); err != nil {
+		fmt.Println(err)
+		return
+	}
+	view, err := session.View()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(recording.Format)
+	for _, turn := range view.Turns {
+		fmt.Printf("%s %d round\n", turn.Start.Message().Text(), len(turn.Rounds))
+	}
+	// Output:
+	// openai-chat
+	// How many Go files are there? 1 round
 }
