@@ -25,7 +25,13 @@ const (
 	recorded  = "../../shared/sessions/pi-before-compaction.jsonl"
 )
 
-func recording(t testing.TB, path string) []importer.Entry {
+// spoken is a recorded message.
+type spoken struct {
+	Line    int
+	Message chat.Message
+}
+
+func recording(t testing.TB, path string) []spoken {
 	t.Helper()
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -35,7 +41,11 @@ func recording(t testing.TB, path string) []importer.Entry {
 	defer f.Close()
 	r, err := importer.Read(f)
 	require.NoError(t, err)
-	return r.Entries
+	var all []spoken
+	for e, m := range r.Conversation() {
+		all = append(all, spoken{e.Line, m})
+	}
+	return all
 }
 
 func TestReplay(t *testing.T) {
@@ -69,7 +79,7 @@ func TestReplay(t *testing.T) {
 }
 
 // replay renders the prompt before each assistant message, as it would have been sent, and checks what is promised.
-func replay(t *testing.T, entries []importer.Entry, counter *openai.Counter, window int) {
+func replay(t *testing.T, entries []spoken, counter *openai.Counter, window int) {
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	d := deskOf(t, opened(t, path))
 	d.Tokenizer, d.Budget, d.Model = counter, window, summarize.Offline{Tokenizer: counter}

@@ -305,9 +305,9 @@ func recorded(t *testing.T, file string) (lines []string, asked int) {
 	recording, err := importer.Read(f)
 	require.NoError(t, err)
 	var messages []chat.Message
-	for _, e := range recording.Entries {
-		messages = append(messages, e.Message)
-		if e.Message.Role == chat.RoleAssistant {
+	for _, m := range recording.Conversation() {
+		messages = append(messages, m)
+		if m.Role == chat.RoleAssistant {
 			asked++
 		}
 	}
@@ -324,6 +324,26 @@ func encoded(t *testing.T, messages []chat.Message) []string {
 		lines = append(lines, string(data))
 	}
 	return lines
+}
+
+// Sessions of other agents, and the transcript of a replay itself, are replayed like any.
+func TestReplayOfEachFormat(t *testing.T) {
+	files, err := filepath.Glob("../../history/importer/testdata/formats/*.json*")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			want, asked := recorded(t, file)
+			require.NotZero(t, asked)
+			o := runJSON(t, "-session", file)
+			require.Equal(t, exitOK, o.code, o.stderr)
+			require.Empty(t, cmp.Diff(want, encoded(t, said(t, o.transcript))))
+
+			again := runJSON(t, "-session", o.transcript)
+			require.Equal(t, exitOK, again.code, again.stderr)
+			require.Equal(t, o.rounds, again.rounds)
+		})
+	}
 }
 
 func TestReplayOfASessionInWhichNothingWasSaid(t *testing.T) {

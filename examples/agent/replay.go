@@ -53,11 +53,11 @@ func replay(ctx context.Context, file string, recording *importer.Recording, ses
 	}
 	number := 0
 	asked := false // somebody has spoken since the model did: a message cut off and tried again was no answer to a new request
-	for _, entry := range recording.Entries {
+	for entry, said := range recording.Conversation() {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		if entry.Message.Role == chat.RoleAssistant && asked {
+		if said.Role == chat.RoleAssistant && asked {
 			rendered, err := compactor.Render(ctx, prompt)
 			if err != nil {
 				return fmt.Errorf("%s: line %d: %w", file, entry.Line, err)
@@ -67,13 +67,13 @@ func replay(ctx context.Context, file string, recording *importer.Recording, ses
 			}
 			number++
 			onRound(agent.Round{
-				Number: number, Did: agent.Describe(entry.Message), Tokens: rendered.Tokens, Budget: budget,
+				Number: number, Did: agent.Describe(said), Tokens: rendered.Tokens, Budget: budget,
 				Dropped: len(rendered.Report().Dropped()), Compactions: compacted,
 			})
 			compacted = nil
 		}
-		asked = entry.Message.Role != chat.RoleAssistant
-		if err := session.Append(entry.Message); err != nil {
+		asked = said.Role != chat.RoleAssistant
+		if err := session.Append(said); err != nil {
 			return usageError{fmt.Errorf("%s: line %d: %w", file, entry.Line, err)}
 		}
 	}

@@ -1,44 +1,62 @@
-// Package importer reads recorded sessions of other agents into chat messages, to replay them, measure with them, or
-// go on from them.
+// Package importer reads recorded sessions of other agents, to go on from them, replay them or measure with them.
 //
 //	f, err := os.Open("session.jsonl")
 //	...
 //	recording, err := importer.Read(f)
 //	...
-//	for _, e := range recording.Entries {
-//		fmt.Println(e.Line, e.Message.Role, e.Message.Text(), e.Usage.Input)
+//	for record, message := range recording.Conversation() {
+//		fmt.Println(record.Line, message.Role, message.Text(), record.Usage.Input)
 //	}
 //
-// [Read] finds the format by looking at the first line. An [Entry] is one message with the line it came from and what
-// the provider reported for it. A line that cannot be read is a [*LineError], and then nothing else is returned: a
-// session with a hole in it is another session.
+// [Read] finds the format by what the file says and never by its name. A [Recording] is a tree of records as it was
+// recorded, branches, rewinds and sidechains included; each [Record] is an entry as package history knows it, with the
+// line it came from and what the provider reported for it. A line that cannot be read is a [*LineError], and then
+// nothing else is returned, for a session with a hole in it is another session; [Options] skip such lines, with a note.
+// [Recording.AppendTo] makes a session of package history of it.
 //
-// # What becomes of a pi session
+// # What is read
 //
-// The sessions of the pi coding agent (badlogic/pi-mono) are JSON lines: a header of type "session", then one entry a
-// line. The entries of type "message" become messages, by their role:
+//   - [FormatPi]: sessions of pi (badlogic/pi-mono) in versions 1 to 3 of its format and of oh-my-pi (can1357/oh-my-pi),
+//     JSON lines after a header of type "session". All their types of entries and roles of messages are read. Of
+//     oh-my-pi's images that lie in files of their own, only the name is here.
+//   - [FormatClaudeCode]: the JSON lines of Claude Code 1.0 and 2.0, whose format is not published; what is read here was
+//     taken from public descriptions and readers of it. The blocks of one answer, a line each, are put together. Messages
+//     marked isMeta become custom messages. A compact boundary and the summary after it become a compaction. Errors of
+//     the API that stand as answers, file snapshots, hooks, progress and queues are kept for the record only. The files
+//     of subagents are sessions of their own.
+//   - [FormatCodex]: rollouts of the Codex CLI (openai/codex), the lines of timestamp, type and payload as its version
+//     0.128 writes them, and the bare items of versions before that form. The developer's messages are kept for the
+//     record only. Events that say again what an item says are left out and noted. The stream of `codex exec --json` is
+//     another format, and not read.
+//   - [FormatOpenAI]: messages of OpenAI's chat completions, as a JSON list, as a request with "messages", or a line for
+//     each message or request; the form with functions in place of tools too. The items of the responses API are read
+//     only as Codex writes them.
+//   - [FormatAnthropic]: messages of Anthropic's messages API, version 2023-06-01, in the same ways.
+//   - [FormatPromptree]: logs of package history.
 //
-//   - user: a user message; its content is a text or a list of texts and images. An image becomes a data URL.
-//   - assistant: an assistant message of texts, thinking and tool calls. Arguments of a call are the recorded JSON
-//     without its white space, the keys in the recorded order. Redacted thinking becomes encrypted thinking.
-//   - toolResult: a tool message of texts and images.
-//   - bashExecution, a shell command that the user ran: a user message, worded as pi words it to its model.
-//   - any other role is an error.
+// # What becomes of it
 //
-// Usage counts cached tokens as input, as [chat.Usage] does, where pi keeps them apart.
+// Texts, images, documents, thinking, tool calls and their results become what they are in package chat. Thinking
+// signatures and encrypted reasoning are kept byte for byte, and so is every part that only its provider understands,
+// as a [chat.Opaque]. Arguments of a call that were recorded as JSON lose their white space and keep the order of their
+// keys; those recorded as a text are that text. A tool that takes a text and no JSON gets it as {"input":…}.
+//
+// Usage counts cached tokens as input, as [chat.Usage] does, where a recorder keeps them apart.
 //
 // Messages are given as they were recorded, even where no provider would take them: an answer that was cut off may be
-// empty or leave its calls unanswered, results may come in another order than their calls. Only parts that hold
-// nothing, an empty text or a thought without text and signature, are left out. What may be sent is for the view of
-// the history to decide.
+// empty or leave its calls unanswered, results may come in another order than their calls. What may be sent is for the
+// view of the history to decide. What the system or the developer said is no message here, for a prompt says it anew; it
+// is in a [history.Custom].
 //
-// Everything else was not said in the conversation and is left out, counted in [Recording.Skipped]: changes of the
-// model, labels, messages that extensions put in, and the compactions and branch summaries of the recorder, since a
-// replay makes its own. Fields of a message that package chat has no word for (the model, the time, why an answer
-// stopped, a tool's details, the signatures of texts and tool calls) are left out too.
+// Nothing is dropped silently. What a recorder says beyond a message is in the message's data; what it recorded for itself,
+// and what is of a type that this version does not know, is a [history.Custom] with the line as it was; and what has
+// no place even so, such as the signature of a text, is listed in [Recording.Notes]. Text that Go cannot hold unchanged
+// (invalid UTF-8, half a surrogate pair) is an error of its line.
 //
-// Nothing is changed silently. Text that Go cannot hold unchanged (invalid UTF-8, half a surrogate pair) is an error,
-// and so is a session that branches: its lines in order would be a conversation that nobody had.
+// # Limits
+//
+// A line may have [MaxLine] bytes, and a list 131,072 parts, so that what is held in memory is a small multiple of what
+// was read. A recording is read whole.
 package importer
 
 // A session made up for tests, of the size and shape of a long day's work.

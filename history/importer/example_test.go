@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
 )
 
@@ -19,19 +20,20 @@ func ExampleRead() {
 		fmt.Println(err)
 		return
 	}
-	for _, e := range recording.Entries {
-		fmt.Printf("line %d, %s: %s", e.Line, e.Message.Role, e.Message.Text())
-		for _, call := range e.Message.ToolCalls {
+	for e, m := range recording.Conversation() {
+		fmt.Printf("line %d, %s: %s", e.Line, m.Role, m.Text())
+		for _, call := range m.ToolCalls {
 			fmt.Printf("%s %s (%d tokens in, %d out)", call.Name, call.Arguments, e.Usage.Input, e.Usage.Output)
 		}
 		fmt.Println()
 	}
-	fmt.Println("skipped:", recording.Skipped)
+	last := recording.Records[len(recording.Records)-1]
+	fmt.Printf("line %d, %T\n", last.Line, last.Body)
 	// Output:
 	// line 2, user: How many Go files are there?
 	// line 3, assistant: bash {"command":"ls *.go | wc -l"} (2100 tokens in, 31 out)
 	// line 4, tool: 42
-	// skipped: map[model_change:1]
+	// line 5, history.ModelChange
 }
 
 func ExampleLineError() {
@@ -41,4 +43,38 @@ func ExampleLineError() {
 	fmt.Println(err)
 	// Output:
 	// importer: line 2: the last line has no end, perhaps it is torn: byte 48: unexpected end of JSON input
+}
+
+func ExampleRecording_AppendTo() {
+	const recorded = `{"messages":[
+{"role":"user","content":"How many Go files are there?"},
+{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"count","arguments":"{}"}}]},
+{"role":"tool","tool_call_id":"c1","content":"42"}
+]}`
+	recording, err := importer.Read(strings.NewReader(recorded))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	session, err := history.New(&history.MemoryStore{}, history.Options{Header: recording.Header})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := recording.AppendTo(session); err != nil {
+		fmt.Println(err)
+		return
+	}
+	view, err := session.View()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(recording.Format)
+	for _, turn := range view.Turns {
+		fmt.Printf("%s %d round\n", turn.Start.Message().Text(), len(turn.Rounds))
+	}
+	// Output:
+	// openai-chat
+	// How many Go files are there? 1 round
 }

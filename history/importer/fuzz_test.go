@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
 )
 
@@ -25,30 +30,119 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(session(`{"type":"label","id":"a"}`, `{"type":"label","id":"b"}`)))
 	f.Add([]byte(session(message(`"role":"user","content":"\ud83d"`), "\xff")))
 	f.Add([]byte(session("", "[[[[", `{"type":"message","message":{"role":"user","content":[[]]}}`)))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := importer.Read(bytes.NewReader(data))
-		lines := bytes.Count(data, []byte("\n")) + 1
+	for name := range formats {
+		f.Add(fixture(f, name))
+	}
+	f.Fuzz(check)
+}
+
+// Each format has a target of its own, in which what is tried comes after a line that tells the format. The seeds are
+// the lines of its sessions, and each of them twice.
+
+func FuzzPi(f *testing.F) { fuzzFormat(f, "pi-tree.jsonl", header+"\n") }
+
+func FuzzClaudeCode(f *testing.F) {
+	fuzzFormat(f, "claude-code.jsonl", `{"type":"summary","summary":"a","leafUuid":"u"}`+"\n")
+}
+
+func FuzzCodex(f *testing.F) {
+	fuzzFormat(f, "codex.jsonl", `{"timestamp":"2026-03-01T08:00:00.000Z","type":"session_meta","payload":{"id":"a"}}`+"\n")
+}
+
+func FuzzCodexBefore(f *testing.F) {
+	fuzzFormat(f, "codex-old.jsonl", `{"id":"a","timestamp":"2025-07-01T12:00:00.000Z","instructions":null}`+"\n")
+}
+
+func FuzzOpenAI(f *testing.F) {
+	f.Add(fixture(f, "openai.json"))
+	fuzzFormat(f, "openai-lines.jsonl", `{"role":"system","content":"a"}`+"\n")
+}
+
+func FuzzAnthropic(f *testing.F) {
+	f.Add(fixture(f, "anthropic.json"))
+	fuzzFormat(f, "anthropic-lines.jsonl", `{"system":"a","messages":[]}`+"\n")
+}
+
+func FuzzPromptree(f *testing.F) {
+	fuzzFormat(f, "promptree.jsonl", `{"type":"session","version":1,"id":"a","time":"2026-04-01T07:00:00Z"}`+"\n")
+}
+
+func fuzzFormat(f *testing.F, name, first string) {
+	all := fixture(f, name)
+	f.Add(all)
+	for line := range bytes.Lines(all) {
+		f.Add(line)
+		f.Add(append(bytes.Clone(line), line...))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { check(t, append([]byte(first), data...)) })
+}
+
+// check reads a recording and checks what holds of every one: it is a tree of whole entries or an error that names a
+// line; lines that cannot be read can be skipped; a session takes what was read, and shows what may be sent.
+func check(t *testing.T, data []byte) {
+	lines := bytes.Count(data, []byte("\n")) + 1
+	got, err := importer.Read(bytes.NewReader(data))
+	if err != nil {
+		checkError(t, got, err, lines)
+		first := bytes.IndexByte(data, '\n')
+		if _, headless := importer.Read(bytes.NewReader(data[:max(0, first)])); headless != nil {
+			return // there is no format
+		}
+		got, err = importer.Options{SkipUnreadable: true}.Read(bytes.NewReader(data))
 		if err != nil {
-			bad, ok := errors.AsType[*importer.LineError](err)
-			switch {
-			case got != nil:
-				t.Errorf("a recording and an error: %v", err)
-			case !ok:
-				t.Errorf("no line is to blame: %v", err)
-			case bad.Line < 1 || bad.Line > lines:
-				t.Errorf("line %d of %d: %v", bad.Line, lines, err)
-			}
+			checkError(t, got, err, lines)
 			return
 		}
-		last := 0
-		for _, e := range got.Entries {
-			if e.Line <= last || e.Line > lines {
-				t.Errorf("line %d of %d after line %d", e.Line, lines, last)
-			}
-			last = e.Line
-			checkMessage(t, e.Message)
+	}
+	checkRecording(t, got, lines)
+	if len(got.Records) > 200 {
+		return // views of each take long
+	}
+	s, err := history.New(&history.MemoryStore{}, history.Options{})
+	require.NoError(t, err)
+	_, err = got.AppendTo(s)
+	require.NoError(t, err)
+	for _, leaf := range s.Leaves() {
+		checkView(t, s, leaf)
+	}
+}
+
+func checkError(t *testing.T, got *importer.Recording, err error, lines int) {
+	t.Helper()
+	bad, ok := errors.AsType[*importer.LineError](err)
+	switch {
+	case got != nil:
+		t.Errorf("a recording and an error: %v", err)
+	case !ok:
+		t.Errorf("no line is to blame: %v", err)
+	case bad.Line < 1 || bad.Line > lines:
+		t.Errorf("line %d of %d: %v", bad.Line, lines, err)
+	}
+}
+
+func checkRecording(t *testing.T, got *importer.Recording, lines int) {
+	t.Helper()
+	ids := map[string]bool{"": true}
+	for _, r := range got.Records {
+		if r.Line < 1 || r.Line > lines {
+			t.Errorf("line %d of %d", r.Line, lines)
 		}
-	})
+		if ids[r.ID] || !ids[r.Parent] || r.Body == nil || len(r.ID) > history.MaxID {
+			t.Errorf("the record %q goes on from %q with a %T", r.ID, r.Parent, r.Body)
+		}
+		ids[r.ID] = true
+		if m, ok := r.Shown(); ok {
+			checkMessage(t, m)
+		}
+	}
+	if !ids[got.Leaf] {
+		t.Errorf("the leaf %q is not there", got.Leaf)
+	}
+	for _, n := range got.Notes {
+		if n.Count < 1 || n.Line < 1 || n.Line > lines || n.Reason == "" {
+			t.Errorf("a note %+v of %d lines", n, lines)
+		}
+	}
 }
 
 // checkMessage checks what holds of every message that was read.
@@ -58,15 +152,60 @@ func checkMessage(t *testing.T, m chat.Message) {
 		t.Errorf("the text %q is not valid", text)
 	}
 	for _, p := range m.Content {
-		if p == chat.Text("") || p == (chat.Thinking{}) {
-			t.Errorf("an empty part %#v", p)
+		switch p := p.(type) {
+		case chat.Thinking:
+			if p == (chat.Thinking{}) {
+				t.Error("an empty thought")
+			}
+		case chat.Opaque:
+			if !json.Valid(p.Value) {
+				t.Errorf("an opaque part %q", p.Value)
+			}
 		}
 	}
-	for _, c := range m.ToolCalls {
-		var compact bytes.Buffer
-		err := json.Compact(&compact, []byte(c.Arguments))
-		if err != nil || compact.String() != c.Arguments || !strings.HasPrefix(c.Arguments, "{") {
-			t.Errorf("the arguments are %q", c.Arguments)
-		}
+}
+
+// What a recording takes in memory is a small multiple of its length, however small its pieces are.
+func TestMemoryIsBounded(t *testing.T) {
+	const size = 1 << 19
+	fill := func(first, piece, last string) string {
+		return first + strings.Repeat(piece, size/len(piece)) + last
 	}
+	tests := []struct{ name, give string }{
+		{"pi lines", fill(header+"\n", `{"type":"a"}`+"\n", "")},
+		{"pi messages", fill(header+"\n", message(`"role":"user","content":"a"`)+"\n", "")},
+		{"pi parts", fill(header+"\n"+`{"type":"message","message":{"role":"user","content":[`, `{"type":"a"},`, `{}]}}`)},
+		{"Claude Code lines", fill(`{"type":"a","sessionId":"s"}`+"\n", `{"type":"a"}`+"\n", "")},
+		{"Codex lines", fill(`{"timestamp":"a","type":"a","payload":{}}`+"\n", `{"type":"a"}`+"\n", "")},
+		{"Codex items", fill(`{"timestamp":"a","type":"a","payload":{}}`+"\n", `{"type":"reasoning","encrypted_content":"a"}`+"\n", "")},
+		{"chat lines", fill("", `{"role":"user","content":"a"}`+"\n", "")},
+		{"chat messages", fill("[", `{"role":"user"},`, `{"role":"user"}]`)},
+		{"our own lines", fill(`{"type":"session","version":1,"id":"a","time":"2026-04-01T07:00:00Z"}`+"\n", `{"type":"b","id":"a"}`+"\n", "")},
+		{"lines that are none", fill(header+"\n", "x\n", "")},
+		{"fields", fill(header+"\n"+`{"type":"message",`, `"a":0,`, `"message":{"role":"user","content":""}}`)},
+		{"depth", fill(header+"\n"+`{"type":"a","a":`, "[", "")},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			before := heap()
+			got, err := importer.Options{SkipUnreadable: true}.Read(strings.NewReader(tt.give))
+			after := heap()
+			if err != nil {
+				_, ok := errors.AsType[*importer.LineError](err)
+				require.True(t, ok, err)
+			}
+			if after > before {
+				assert.Less(t, (after-before)/uint64(len(tt.give)), uint64(64), "bytes for a byte")
+			}
+			runtime.KeepAlive(got)
+		})
+	}
+}
+
+// heap is how many bytes are in use.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/history/importer/internal/madeup"
 )
@@ -45,8 +46,10 @@ func TestGeneratedSession(t *testing.T) {
 	require.NoError(t, err)
 
 	assert.Equal(t, importer.FormatPi, got.Format)
-	assert.Equal(t, map[string]int{"compaction": 2, "model_change": 2, "thinking_level_change": 2}, got.Skipped)
-	assert.Len(t, got.Entries, bytes.Count(raw, []byte("\n"))-1-6, "every line is the header, an entry or skipped")
+	assert.Len(t, got.Records, bytes.Count(raw, []byte("\n"))-1, "every line but the header is a record")
+	assert.Equal(t, 2, kinds(got)[history.TypeCompaction])
+	assert.Equal(t, 2, kinds(got)[history.TypeModelChange])
+	assert.Equal(t, 2, kinds(got)[history.TypeThinkingChange])
 	assert.Equal(t, map[chat.Role]int{chat.RoleUser: 32, chat.RoleAssistant: 344, chat.RoleTool: 399}, roles(got))
 	assert.Equal(t, counts{
 		calls: 400, unanswered: 1, parallel: 47, outOfOrder: 25, longCalls: 4,
@@ -55,9 +58,9 @@ func TestGeneratedSession(t *testing.T) {
 
 	var messages []chat.Message
 	ids := map[string]bool{}
-	for _, e := range got.Entries {
-		messages = append(messages, e.Message)
-		for _, c := range e.Message.ToolCalls {
+	for e, m := range got.Conversation() {
+		messages = append(messages, m)
+		for _, c := range m.ToolCalls {
 			assert.False(t, ids[c.ID], "line %d: the id %s again", e.Line, c.ID)
 			ids[c.ID] = true
 		}
@@ -82,5 +85,15 @@ func TestGeneratedEntriesHaveIDsOfTheirOwn(t *testing.T) {
 		assert.NotEmpty(t, entry.ID)
 		assert.False(t, ids[entry.ID], "the id %s again", entry.ID)
 		ids[entry.ID] = true
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	raw, err := os.ReadFile(generated)
+	require.NoError(b, err)
+	b.SetBytes(int64(len(raw)))
+	for b.Loop() {
+		_, err := importer.Read(bytes.NewReader(raw))
+		require.NoError(b, err)
 	}
 }

@@ -1,45 +1,44 @@
 package importer
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Format names the agent that wrote a recording.
+// Format names the program that wrote a recording.
 type Format string
 
-// The formats that [Read] knows.
+// The formats that [Read] knows. What is read of each stands at the type or function that reads it; see the package's
+// documentation.
 const (
-	// FormatPi is a session of the pi coding agent.
+	// FormatPi is a session of the pi coding agent or of oh-my-pi.
 	FormatPi Format = "pi"
+	// FormatClaudeCode is a session of Claude Code.
+	FormatClaudeCode Format = "claude-code"
+	// FormatCodex is a rollout of the Codex CLI.
+	FormatCodex Format = "codex"
+	// FormatOpenAI is a list of messages as OpenAI's chat completions take it.
+	FormatOpenAI Format = "openai-chat"
+	// FormatAnthropic is a list of messages as Anthropic's messages API takes it.
+	FormatAnthropic Format = "anthropic-messages"
+	// FormatPromptree is a session of package history.
+	FormatPromptree Format = "promptree"
 )
 
-// MaxLine is the length of the longest line that is read: 64 MiB, the line feed not counted.
+// MaxLine is the length of the longest line that is read unless [Options] say otherwise: 64 MiB, the line feed not
+// counted. A recording that is one JSON document over several lines may be as long in all.
 const MaxLine = 64 << 20
 
-// Recording is a recorded session.
-type Recording struct {
-	// Format that was detected.
-	Format Format
-	// Entries in the order in which they were recorded.
-	Entries []Entry
-	// Skipped counts the lines that hold no message of the conversation, by the type that the recorder gave them,
-	// such as "compaction" or "model_change". A shell command that the user kept from the model counts as
-	// "bashExecution". The header is not counted. Nil where nothing was skipped.
-	Skipped map[string]int
-}
-
-// Entry is one message of a recording.
-type Entry struct {
-	// Line of the recording that holds the message, from 1.
-	Line int
-	// Message as it was recorded. One that was cut off may have neither content nor tool calls.
-	Message chat.Message
-	// Usage that the provider reported with an assistant message; zero where none was recorded.
-	Usage chat.Usage
+// Options say how a recording is read. The zero value refuses what it cannot read.
+type Options struct {
+	// SkipUnreadable goes on after a line that cannot be read, with a [Note] for each ([Unreadable]). The first line must
+	// be readable, for it tells the format. A JSON document over several lines is read whole or not at all.
+	SkipUnreadable bool
+	// MaxLine is the length of the longest line that is read, in bytes. Defaults to [MaxLine].
+	MaxLine int
 }
 
 // LineError tells which line of a recording could not be read.
@@ -55,29 +54,109 @@ func (e *LineError) Error() string { return fmt.Sprintf("importer: line %d: %v",
 // Unwrap gives what is wrong with the line.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Read reads a recorded session to its end and detects its format from the first line that is not blank. It returns a
-// [*LineError] for a line that it cannot read, or the reader's own error, wrapped; the recording is then nil.
-func Read(r io.Reader) (*Recording, error) { return read(r, MaxLine) }
+// Read reads a recorded session to its end and detects its format from its content. It returns a [*LineError] for a line
+// that it cannot read, or the reader's own error, wrapped; the recording is then nil.
+func Read(r io.Reader) (*Recording, error) { return Options{}.Read(r) }
 
-func read(r io.Reader, maxLine int) (*Recording, error) {
-	lines := newLineReader(r, maxLine)
-	header, err := lines.object()
+// format reads the lines of one format into a builder. A line that returns an error may have added records and notes,
+// and has changed nothing else.
+type format interface {
+	// line reads an object; raw is the line that holds it, valid during the call.
+	line(number int, o *object, raw []byte) error
+	// finish is called once, after the last line.
+	finish() error
+}
+
+// Read reads a recorded session as [Read] does.
+func (opts Options) Read(r io.Reader) (*Recording, error) {
+	if opts.MaxLine <= 0 {
+		opts.MaxLine = MaxLine
+	}
+	lines := newLineReader(r, opts.MaxLine)
+	lines.readOn = opts.SkipUnreadable
+	first, err := lines.object()
+	if bad, ok := errors.AsType[*LineError](err); ok {
+		if !startsDocument(lines) {
+			return nil, lines.wrap(unknownFormat(bad.Err))
+		}
+		return readDocument(lines)
+	}
 	if err == io.EOF {
 		return nil, &LineError{Line: 1, Err: unknownFormat(errors.New("there is nothing to read"))}
-	}
-	if bad, ok := errors.AsType[*LineError](err); ok {
-		return nil, lines.wrap(unknownFormat(bad.Err))
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := piHeader(header); err != nil {
+	b := newBuilder()
+	f, err := detect(first, b)
+	if err != nil {
 		return nil, lines.wrap(unknownFormat(err))
 	}
-	return readPi(lines)
+	for o := first; err != io.EOF; o, err = lines.object() {
+		bad, isLine := errors.AsType[*LineError](err)
+		if err == nil {
+			records, notes, tip := len(b.rec.Records), len(b.rec.Notes), b.tip
+			err := f.line(lines.number, o, bytes.TrimSpace(lines.buf))
+			if bad, isLine = errors.AsType[*LineError](err); err != nil && !isLine {
+				bad, isLine = &LineError{Line: lines.number, Err: err}, true
+			}
+			if err != nil {
+				b.drop(records, notes, tip)
+			}
+		}
+		switch {
+		case isLine && opts.SkipUnreadable && lines.number > 1:
+			b.unreadable(bad)
+		case isLine:
+			return nil, bad
+		case err != nil:
+			return nil, err
+		}
+	}
+	if err := f.finish(); err != nil {
+		return nil, err
+	}
+	return b.recording()
+}
+
+// detect tells the format from the first line. It looks only at names of fields and types that no other format has.
+func detect(o *object, b *builder) (format, error) {
+	typ := o.peek("type")
+	switch {
+	case isChat(o):
+		return newChat(b), nil
+	case typ == piSession && o.is("id", kindText) && o.is("version", kindNumber) && o.given("time") && !o.given("timestamp"):
+		b.rec.Format = FormatPromptree
+		return &ownReader{builder: b}, nil
+	case typ == piSession && o.is("id", kindText), typ == piTitle && o.given("v") && o.given("pad"):
+		b.rec.Format = FormatPi
+		return newPi(b), nil
+	case isCodex(o):
+		b.rec.Format = FormatCodex
+		return newCodex(b), nil
+	case typ != "" && (o.given("sessionId") || o.given("leafUuid") || o.given("uuid") || typ == claudeSnapshot):
+		b.rec.Format = FormatClaudeCode
+		return newClaude(b), nil
+	}
+	if typ == "" {
+		return nil, errors.New("it has neither a type nor messages")
+	}
+	return nil, fmt.Errorf("a line of type %q", clip(typ))
 }
 
 // unknownFormat says what a recording should have begun with.
 func unknownFormat(err error) error {
-	return fmt.Errorf(`unknown format: expected the header of a pi session, {"type":"session","id":…}: %w`, err)
+	return fmt.Errorf("unknown format: expected a session of pi, Claude Code, Codex or promptree, or the messages of OpenAI or Anthropic as JSON: %w", err)
 }
+
+// clip shortens a name that is quoted in an error or a note.
+func clip(s string) string {
+	const most = 80
+	if len(s) > most {
+		return s[:validPrefix([]byte(s[:most]))] + "…"
+	}
+	return s
+}
+
+// clone copies a line, which is only valid until the next one is read.
+func clone(raw []byte) json.RawMessage { return json.RawMessage(bytes.Clone(raw)) }

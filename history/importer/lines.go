@@ -11,10 +11,12 @@ import (
 
 // lineReader reads a recording line by line and counts.
 type lineReader struct {
-	r      *bufio.Reader
-	max    int    // the longest line in bytes
-	number int    // of the line read last, from 1
-	buf    []byte // that line
+	r       *bufio.Reader
+	max     int    // the longest line in bytes
+	readOn  bool   // past a line that is longer, to the next
+	number  int    // of the line read last, from 1
+	buf     []byte // that line
+	tooLong bool   // that line is; it was read past
 }
 
 func newLineReader(r io.Reader, maxLine int) *lineReader {
@@ -45,7 +47,7 @@ func (l *lineReader) object() (*object, error) {
 
 // next reads one line into buf, without its line feed, and tells whether it had one.
 func (l *lineReader) next() (whole bool, err error) {
-	l.buf = l.buf[:0]
+	l.buf, l.tooLong = l.buf[:0], false
 	for first := true; ; first = false {
 		piece, err := l.r.ReadSlice('\n')
 		if first && len(piece) == 0 && err == io.EOF {
@@ -58,11 +60,12 @@ func (l *lineReader) next() (whole bool, err error) {
 		if whole {
 			piece = piece[:len(piece)-1]
 		}
-		if len(l.buf)+len(piece) > l.max {
-			return false, l.wrap(fmt.Errorf("the line is longer than %d bytes", l.max))
+		if l.tooLong = l.tooLong || len(l.buf)+len(piece) > l.max; !l.tooLong {
+			l.buf = append(l.buf, piece...)
 		}
-		l.buf = append(l.buf, piece...)
 		switch {
+		case l.tooLong && !l.readOn, l.tooLong && (whole || err == io.EOF):
+			return false, l.wrap(fmt.Errorf("the line is longer than %d bytes", l.max))
 		case whole, err == io.EOF:
 			return whole, nil
 		case !errors.Is(err, bufio.ErrBufferFull):

@@ -1,4 +1,4 @@
-package importer
+package importer_test
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/history/importer"
 )
 
 func TestLinesAboveTheLimitAreRefused(t *testing.T) {
@@ -15,9 +17,10 @@ func TestLinesAboveTheLimitAreRefused(t *testing.T) {
 	exact := `{"type":"` + strings.Repeat("x", limit-11) + `"}`
 	require.Len(t, exact, limit)
 
-	got, err := read(strings.NewReader(start+"\n"+exact+"\n"+exact), limit)
+	opts := importer.Options{MaxLine: limit}
+	got, err := opts.Read(strings.NewReader(start + "\n" + exact + "\n" + exact))
 	require.NoError(t, err)
-	assert.Len(t, got.Skipped, 1)
+	assert.Len(t, got.Records, 2)
 
 	tails := map[string]string{
 		"with an end":    "\n" + start,
@@ -25,11 +28,17 @@ func TestLinesAboveTheLimitAreRefused(t *testing.T) {
 		"endless":        strings.Repeat(" ", 1<<20),
 	}
 	for name, tail := range tails {
-		got, err = read(strings.NewReader(start+"\n"+exact+" "+tail), limit)
+		got, err = opts.Read(strings.NewReader(start + "\n" + exact + " " + tail))
 		assert.Nil(t, got, name)
-		bad, ok := errors.AsType[*LineError](err)
+		bad, ok := errors.AsType[*importer.LineError](err)
 		require.True(t, ok, name)
 		assert.Equal(t, 2, bad.Line, name)
 		assert.EqualError(t, bad.Err, "the line is longer than 100 bytes", name)
+	}
+
+	for name, tail := range tails {
+		got, err = importer.Options{MaxLine: limit, SkipUnreadable: true}.Read(strings.NewReader(start + "\n" + exact + " " + tail))
+		require.NoError(t, err, name)
+		assert.Equal(t, importer.Note{Line: 2, Count: 1, Reason: importer.Unreadable, What: "the line is longer than 100 bytes"}, got.Notes[0], name)
 	}
 }

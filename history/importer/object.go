@@ -5,13 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
-	"unicode/utf16"
-	"unicode/utf8"
+	"time"
 )
 
 // object is a JSON object, each field as it was written. Its methods read fields strictly: what encoding/json would
 // convert or leave out is an error that names the field. The first error stays in err; what is read after it is empty.
+// A field that was read is taken out, so that what remains in the end is what nobody has looked at. Of a field that
+// stands twice in an object the last one counts, as with every recorder's own parser.
 type object struct {
 	fields map[string]json.RawMessage
 	err    error
@@ -76,7 +78,87 @@ func (o *object) field(name, want string) json.RawMessage {
 		o.err = fmt.Errorf("%s: expected %s, found %s", name, want, kind(raw))
 		return nil
 	}
+	delete(o.fields, name)
 	return raw
+}
+
+// is tells whether a field is there and of that kind.
+func (o *object) is(name, want string) bool {
+	raw, ok := o.fields[name]
+	return ok && kind(raw) == want
+}
+
+// peek is a text that may be missing or something else, and is then empty. It counts as not read.
+func (o *object) peek(name string) string {
+	if !o.is(name, kindText) {
+		return ""
+	}
+	s, err := parseText(o.fields[name])
+	if err != nil {
+		return ""
+	}
+	return s
+}
+
+// raw is a field as it was written, nil where it is missing or null.
+func (o *object) raw(name string) json.RawMessage {
+	if !o.given(name) {
+		return nil
+	}
+	raw := o.fields[name]
+	delete(o.fields, name)
+	return raw
+}
+
+// compact is a field of any kind as JSON without white space, "" where it is missing or null.
+func (o *object) compact(name string) string {
+	raw := o.raw(name)
+	if raw == nil || o.err != nil {
+		return ""
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		o.err = fmt.Errorf("%s: %w", name, err)
+	}
+	return b.String()
+}
+
+// time is a time in RFC 3339, or in milliseconds since 1970, that may be missing. One that is neither is left unread.
+func (o *object) time(name string) time.Time {
+	var t time.Time
+	var err error
+	switch raw := o.fields[name]; {
+	case o.is(name, kindText):
+		t, err = time.Parse(time.RFC3339, o.peek(name))
+	case o.is(name, kindNumber):
+		var ms int64
+		if ms, err = strconv.ParseInt(string(raw), 10, 64); err == nil && (ms < 0 || ms > maxMillis) {
+			err = strconv.ErrRange
+		}
+		t = time.UnixMilli(ms)
+	default:
+		return time.Time{}
+	}
+	if err != nil {
+		return time.Time{}
+	}
+	delete(o.fields, name)
+	return t.UTC()
+}
+
+// maxMillis is the end of the year 9999, the last that RFC 3339 can write.
+const maxMillis = 253402300799999
+
+// rest names the fields that were not read and are not null, in order.
+func (o *object) rest() []string {
+	var names []string
+	for name := range o.fields {
+		if o.given(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // text is a text that has to be there.
@@ -146,69 +228,74 @@ func (o *object) object(name string) *object {
 	return child
 }
 
-// list is a list of objects that has to be there.
-func (o *object) list(name string) []*object {
+// maxItems is how many items a list may have. Objects are much larger in memory than "{}" is in a file.
+const maxItems = 1 << 17
+
+// each calls a function for each object of a list that has to be there, with the object as it was written. The
+// function's error is named by the field and the number of the item.
+func (o *object) each(name string, f func(item *object, raw json.RawMessage) error) {
 	raw := o.field(name, kindList)
 	if o.err != nil {
-		return nil
+		return
 	}
-	var items []json.RawMessage
-	if err := json.Unmarshal(raw, &items); err != nil {
+	if err := eachObject(raw, f); err != nil {
 		o.err = fmt.Errorf("%s: %w", name, err)
+	}
+}
+
+func eachObject(list json.RawMessage, f func(item *object, raw json.RawMessage) error) error {
+	return eachOffset(list, func(item *object, raw json.RawMessage, _ int) error { return f(item, raw) })
+}
+
+// eachOffset tells the function where in the list the object begins, too.
+func eachOffset(list json.RawMessage, f func(item *object, raw json.RawMessage, offset int) error) error {
+	dec := json.NewDecoder(bytes.NewReader(list))
+	if _, err := dec.Token(); err != nil {
+		return err
+	}
+	for i := 0; dec.More(); i++ {
+		if i == maxItems {
+			return fmt.Errorf("more than %d parts", maxItems)
+		}
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return fmt.Errorf("part %d: %w", i, err)
+		}
+		item, err := parseObject(raw)
+		if err == nil {
+			err = f(item, raw, int(dec.InputOffset())-len(raw))
+		}
+		if err == nil {
+			err = item.err
+		}
+		if err != nil {
+			return fmt.Errorf("part %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// remainder is an object of the fields that were not read and are not null, nil where there are none.
+func (o *object) remainder() json.RawMessage {
+	names := o.rest()
+	if len(names) == 0 {
 		return nil
 	}
-	list := make([]*object, len(items))
-	for i, item := range items {
-		child, err := parseObject(item)
-		if err != nil {
-			o.err = fmt.Errorf("%s: part %d: %w", name, i, err)
-			return nil
-		}
-		list[i] = child
+	var b bytes.Buffer
+	for i, name := range names {
+		key, _ := json.Marshal(name) // a string can be encoded
+		b.WriteByte("{,"[min(i, 1)])
+		b.Write(key)
+		b.WriteByte(':')
+		b.Write(o.fields[name])
 	}
-	return list
+	b.WriteByte('}')
+	return b.Bytes()
 }
 
-// parseText decodes a JSON string. Half a surrogate pair stands for no character, and encoding/json would put U+FFFD
-// in its place.
-func parseText(raw json.RawMessage) (string, error) {
-	if half := halfSurrogate(raw); half != "" {
-		return "", fmt.Errorf("%s is half a surrogate pair", half)
+// put sets a field that was read, for the remainder to hold it.
+func (o *object) put(name string, raw json.RawMessage) {
+	if raw != nil {
+		o.fields[name] = raw
 	}
-	var s string
-	err := json.Unmarshal(raw, &s)
-	return s, err
-}
-
-// halfSurrogate is the first escape in a valid JSON string that stands for half a surrogate pair without its other
-// half, or empty.
-func halfSurrogate(raw []byte) string {
-	for i := 0; i < len(raw); i++ {
-		if raw[i] != '\\' {
-			continue
-		}
-		r, ok := escapedUnit(raw[i:])
-		if !ok {
-			i++ // the letter after the backslash, which may be one itself
-			continue
-		}
-		if utf16.IsSurrogate(r) {
-			low, _ := escapedUnit(raw[i+6:])
-			if utf16.DecodeRune(r, low) == utf8.RuneError {
-				return string(raw[i : i+6])
-			}
-			i += 6
-		}
-		i += 5
-	}
-	return ""
-}
-
-// escapedUnit is the UTF-16 unit of an escape such as \u00e9 at the start of raw.
-func escapedUnit(raw []byte) (rune, bool) {
-	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(string(raw[2:6]), 16, 16)
-	return rune(n), err == nil
 }

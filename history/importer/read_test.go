@@ -1,6 +1,7 @@
 package importer_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
 )
 
@@ -146,47 +148,85 @@ func TestMessages(t *testing.T) {
 		{
 			"a command of the user's is told by the user",
 			`"role":"bashExecution","command":"ls","output":"a\nb\n","exitCode":0,"cancelled":false,"truncated":false`,
-			chat.UserMessage("Ran `ls`\n```\na\nb\n\n```"),
+			shown(history.Shell{Command: "ls", Output: "a\nb\n"}),
 		},
 		{
 			"with its exit code where that is not 0",
 			`"role":"bashExecution","command":"go vet","output":"bad","exitCode":3221225477,"cancelled":false,"truncated":false`,
-			chat.UserMessage("Ran `go vet`\n```\nbad\n```\n\nCommand exited with code 3221225477"),
+			shown(history.Shell{Command: "go vet", Output: "bad", ExitCode: 3221225477}),
 		},
 		{
 			"a command may say nothing",
 			`"role":"bashExecution","command":"true","output":"","exitCode":0`,
-			chat.UserMessage("Ran `true`\n(no output)"),
+			shown(history.Shell{Command: "true"}),
 		},
 		{
 			"a command that was cancelled has no exit code",
 			`"role":"bashExecution","command":"sleep 9","output":"","exitCode":null,"cancelled":true`,
-			chat.UserMessage("Ran `sleep 9`\n(no output)\n\n(command cancelled)"),
+			shown(history.Shell{Command: "sleep 9", Cancelled: true}),
 		},
 		{
-			"a command's output that was cut says where the rest is",
-			`"role":"bashExecution","command":"find .","output":"z","cancelled":false,"truncated":true,"fullOutputPath":"/tmp/out.log"`,
-			chat.UserMessage("Ran `find .`\n```\nz\n```\n\n[Output truncated. Full output: /tmp/out.log]"),
+			"Python that a user ran is told as well",
+			`"role":"pythonExecution","code":"print(1)","output":"1\n","exitCode":0,"cancelled":false,"truncated":false`,
+			shown(history.Shell{Command: "print(1)", Output: "1\n"}),
 		},
 		{
-			"if anywhere",
-			`"role":"bashExecution","command":"find .","output":"z","truncated":true`,
-			chat.UserMessage("Ran `find .`\n```\nz\n```\n\n[Output truncated]"),
+			"a message that an extension put in is told by the user",
+			`"role":"custom","customType":"hook","content":"mind the gap","display":true`,
+			shown(history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("mind the gap")}}),
+		},
+		{
+			"an older version calls it a hook's",
+			`"role":"hookMessage","customType":"hook","content":[{"type":"text","text":"mind the gap"}]`,
+			shown(history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("mind the gap")}}),
+		},
+		{
+			"a file that was mentioned is told with its content",
+			`"role":"fileMention","files":[{"path":"a.go","content":"package a","lineCount":1}]`,
+			shown(history.CustomMessage{Name: "fileMention", Content: chat.Parts{chat.Text("<file path=\"a.go\">\npackage a\n</file>")}}),
+		},
+		{
+			"what only a provider knows is kept as it is",
+			`"role":"assistant","content":[{"type":"anthropicServerTool", "block":{"n":1.0}}]`,
+			assistant(chat.Opaque{Value: json.RawMessage(`{"type":"anthropicServerTool", "block":{"n":1.0}}`)}),
+		},
+		{
+			"encrypted thinking is kept as it is",
+			`"role":"assistant","content":[{"type":"redactedThinking","data":"c2Vj="}]`,
+			assistant(chat.Thinking{Encrypted: "c2Vj="}),
+		},
+		{
+			"a call keeps its signature",
+			`"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"ls","arguments":{},"thoughtSignature":"AgQ="}]`,
+			calling(chat.ToolCall{ID: "c1", Name: "ls", Arguments: "{}", Signature: "AgQ="}),
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {
 			got, err := importer.Read(strings.NewReader(session(message(tt.give))))
 			require.NoError(t, err)
-			want := &importer.Recording{
-				Format:  importer.FormatPi,
-				Entries: []importer.Entry{{Line: 2, Message: tt.want}},
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
+			assert.Equal(t, importer.FormatPi, got.Format)
+			assert.Equal(t, 2, got.Records[0].Line)
+			if diff := cmp.Diff([]chat.Message{tt.want}, said(got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
+}
+
+// shown is the message that stands for a body.
+func shown(b history.Body) chat.Message {
+	m, _ := history.Entry{Body: b}.Shown()
+	return m
+}
+
+// said are the messages of a conversation.
+func said(r *importer.Recording) []chat.Message {
+	var list []chat.Message
+	for _, m := range r.Conversation() {
+		list = append(list, m)
+	}
+	return list
 }
 
 func TestUsage(t *testing.T) {
@@ -208,28 +248,28 @@ func TestUsage(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			got, err := importer.Read(strings.NewReader(session(message(`"role":"assistant","content":[]` + tt.give))))
 			require.NoError(t, err)
-			require.Len(t, got.Entries, 1)
-			assert.Equal(t, tt.want, got.Entries[0].Usage)
+			require.Len(t, got.Records, 1)
+			assert.Equal(t, tt.want, got.Records[0].Usage)
 		})
 	}
 }
 
 func TestLines(t *testing.T) {
 	hello := message(`"role":"user","content":"hello"`)
-	said := []string{"hello"}
+	hi := []string{"hello"}
 	tests := []struct {
-		rule        string
-		give        string
-		wantLines   []int
-		wantTexts   []string
-		wantSkipped map[string]int
+		rule       string
+		give       string
+		wantLines  []int
+		wantTexts  []string
+		wantOthers map[string]int
 	}{
 		{"a header alone is an empty session", header, nil, nil, nil},
-		{"the last line needs no end", header + "\n" + hello, []int{2}, said, nil},
-		{"lines may end as on Windows", header + "\r\n" + hello + "\r\n", []int{2}, said, nil},
-		{"blank lines are skipped, but counted", "\n" + header + "\n\n \t\n" + hello + "\n\n", []int{5}, said, nil},
+		{"the last line needs no end", header + "\n" + hello, []int{2}, hi, nil},
+		{"lines may end as on Windows", header + "\r\n" + hello + "\r\n", []int{2}, hi, nil},
+		{"blank lines are skipped, but counted", "\n" + header + "\n\n \t\n" + hello + "\n\n", []int{5}, hi, nil},
 		{
-			"what nobody said is skipped and counted by its type",
+			"what nobody said is in records of other kinds",
 			session(
 				`{"type":"compaction","summary":"…","firstKeptEntryIndex":3,"tokensBefore":50000}`,
 				`{"type":"model_change","modelId":"m"}`,
@@ -240,13 +280,16 @@ func TestLines(t *testing.T) {
 				`{"type":"branch_summary","summary":"…"}`,
 				`{"type":"from the future"}`,
 			),
-			[]int{4}, said,
-			map[string]int{"compaction": 1, "model_change": 2, "thinking_level_change": 1, "custom_message": 1, "branch_summary": 1, "from the future": 1},
+			[]int{4, 7, 8}, []string{
+				"hello", shown(history.CustomMessage{Name: "x", Content: chat.Parts{chat.Text("…")}}).Text(),
+				shown(history.BranchSummary{Summary: history.Summary{Text: "…"}}).Text(),
+			},
+			map[string]int{"compaction": 1, "model_change": 2, "thinking_level_change": 1, "from the future": 1},
 		},
 		{
-			"a command that the user kept from the model is skipped",
+			"a command that the user kept from the model is not told",
 			session(hello, message(`"role":"bashExecution","command":"env","output":"","excludeFromContext":true`)),
-			[]int{2}, said, map[string]int{"bashExecution": 1},
+			[]int{2}, hi, map[string]int{"message": 1},
 		},
 		{
 			"entries may be linked",
@@ -276,13 +319,22 @@ func TestLines(t *testing.T) {
 			require.NoError(t, err)
 			var lines []int
 			var texts []string
-			for _, e := range got.Entries {
+			var others map[string]int
+			for e, m := range got.Conversation() {
 				lines = append(lines, e.Line)
-				texts = append(texts, e.Message.Text())
+				texts = append(texts, m.Text())
+			}
+			for _, e := range got.Records {
+				if _, ok := e.Shown(); !ok {
+					if others == nil {
+						others = map[string]int{}
+					}
+					others[e.Recorded]++
+				}
 			}
 			assert.Equal(t, tt.wantLines, lines)
 			assert.Equal(t, tt.wantTexts, texts)
-			assert.Equal(t, tt.wantSkipped, got.Skipped)
+			assert.Equal(t, tt.wantOthers, others)
 			assert.Equal(t, importer.FormatPi, got.Format)
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
 )
 
@@ -28,27 +29,51 @@ func TestRecordedSession(t *testing.T) {
 	require.NoError(t, err)
 
 	assert.Equal(t, importer.FormatPi, got.Format)
-	assert.Len(t, got.Entries, 990)
-	assert.Equal(t, map[string]int{"compaction": 2, "model_change": 5, "thinking_level_change": 5}, got.Skipped)
+	assert.Len(t, said(got), 990)
+	assert.Equal(t, map[history.EntryType]int{
+		history.TypeMessage: 987, history.TypeShell: 3, history.TypeCompaction: 2, history.TypeModelChange: 5,
+		history.TypeThinkingChange: 5,
+	}, kinds(got))
 	assert.Equal(t, map[chat.Role]int{chat.RoleUser: 55 + 3, chat.RoleAssistant: 484, chat.RoleTool: 448}, roles(got))
-	assert.Equal(t, 2, got.Entries[0].Line)
-	assert.Equal(t, 1002, got.Entries[len(got.Entries)-1].Line, "line 1003 changes the thinking level")
+	assert.Equal(t, 2, got.Records[0].Line)
+	assert.Equal(t, 1003, got.Records[len(got.Records)-1].Line)
 
 	assert.Equal(t, counts{
 		calls: 454, unanswered: 6, parallel: 9, longCalls: 9,
 		empty: 13, thinking: 49, errors: 12, usage: 471, longestResult: 51_266,
 	}, count(got))
-	assert.Equal(t, chat.Usage{Input: 2775, Output: 141}, got.Entries[1].Usage)
-	shell := slices.IndexFunc(got.Entries, func(e importer.Entry) bool { return e.Line == 640 })
-	assert.Equal(t, chat.RoleUser, got.Entries[shell].Message.Role)
-	assert.Regexp(t, "^Ran `ls`\n```\nAGENTS.md\nbiome.json\n", got.Entries[shell].Message.Text())
+	assert.Equal(t, chat.Usage{Input: 2775, Output: 141}, got.Records[1].Usage)
+	var used chat.Usage
+	for _, r := range got.Records {
+		used = sum(used, r.Usage)
+	}
+	assert.Equal(t, chat.Usage{Input: 56382684, Output: 187895, CacheRead: 54693675, CacheWrite: 1685320}, used)
+	for _, c := range []struct{ line, kept, tokens int }{{360, 294, 175004}, {629, 552, 185014}} {
+		compaction := got.Records[c.line-2].Compaction()
+		assert.Equal(t, got.Records[c.kept-2].ID, compaction.FirstKept)
+		assert.Equal(t, c.tokens, compaction.TokensBefore)
+		assert.Contains(t, compaction.Messages[0].Text(), compaction.Text)
+	}
+	shell := got.Records[638]
+	assert.Equal(t, 640, shell.Line)
+	assert.Equal(t, "ls", shell.Body.(history.Shell).Command)
+	assert.Regexp(t, "^AGENTS.md\nbiome.json\n", shell.Body.(history.Shell).Output)
 }
 
 // roles counts a recording's messages.
 func roles(r *importer.Recording) map[chat.Role]int {
 	n := map[chat.Role]int{}
-	for _, e := range r.Entries {
-		n[e.Message.Role]++
+	for _, m := range r.Conversation() {
+		n[m.Role]++
+	}
+	return n
+}
+
+// kinds counts a recording's records.
+func kinds(r *importer.Recording) map[history.EntryType]int {
+	n := map[history.EntryType]int{}
+	for _, rec := range r.Records {
+		n[rec.Type()]++
 	}
 	return n
 }
@@ -67,8 +92,7 @@ func count(r *importer.Recording) counts {
 	var n counts
 	open := map[string]int{} // the calls that wait for a result, by their place in the message
 	var answered []int       // the places of the calls that were answered since the last answer
-	for _, e := range r.Entries {
-		m := e.Message
+	for e, m := range r.Conversation() {
 		if m.Role == chat.RoleTool {
 			n.longestResult = max(n.longestResult, len(m.Text()))
 			if m.IsError {

@@ -1,0 +1,47 @@
+package importer
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// anthropic reads a message of Anthropic's messages API, version 2023-06-01: one that is sent, or one that is answered
+// with its id, model and usage.
+func (c *chatReader) anthropic(r Record, o *object, raw json.RawMessage, notes *pending) error {
+	role := chat.Role(o.text("role"))
+	switch {
+	case o.err != nil:
+		return o.err
+	case role == chat.RoleSystem:
+		r.Body = history.Custom{Name: "system", Data: clone(raw)}
+		return c.add(r)
+	case role != chat.RoleUser && role != chat.RoleAssistant:
+		return fmt.Errorf("unknown role %q", clip(string(role)))
+	}
+	b, err := readBlocks(role, o, notes)
+	if err != nil {
+		return err
+	}
+	if r.Usage, err = chatUsage(o, notes); err != nil {
+		return err
+	}
+	data := o.remainder()
+	for i, result := range b.results {
+		r.Body = history.Message{Message: result}
+		if i == len(b.results)-1 && len(b.message.Content) == 0 {
+			r.Body = history.Message{Message: result, Data: data}
+		}
+		if err := c.add(r); err != nil {
+			return err
+		}
+		r.Parent = c.tip
+	}
+	if len(b.results) > 0 && len(b.message.Content) == 0 {
+		return nil
+	}
+	r.Body = history.Message{Message: b.message, Data: data}
+	return c.add(r)
+}

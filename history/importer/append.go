@@ -1,0 +1,186 @@
+package importer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// AppendTo adds the recording to a session, as the tree that it is, and leaves the session at the recording's leaf. The
+// session may be new and have the recording's Header; in one that has entries, the recording begins anew.
+//
+// Records keep their ids, unless the session has an entry of that id. Usage that was reported with a message follows it
+// as an entry, and so does what was noted aside. What a session does not take as it is, such as a result without its
+// call or a compaction that cuts where none may, becomes a [history.Custom] named "refused", with a note that says why.
+//
+// An error comes from the session's store; what was added before stays.
+func (r *Recording) AppendTo(s *history.Session) ([]Note, error) {
+	a := appender{session: s, ids: map[string]string{}, after: map[string]string{}, made: map[string]bool{}, records: map[string]*Record{}}
+	for i := range r.Records {
+		a.records[r.Records[i].ID] = &r.Records[i]
+	}
+	for i := range r.Records {
+		if err := a.record(&r.Records[i]); err != nil {
+			return a.notes, err
+		}
+	}
+	if err := a.flush(); err != nil {
+		return a.notes, err
+	}
+	if leaf := a.after[r.Leaf]; leaf != "" && leaf != s.Leaf() {
+		if err := s.Branch(leaf); err != nil {
+			return a.notes, fmt.Errorf("importer: %w", err)
+		}
+	}
+	return a.notes, nil
+}
+
+// appender adds records to a session.
+type appender struct {
+	session *history.Session
+	records map[string]*Record // by id
+	ids     map[string]string  // of the entries, by record
+	after   map[string]string  // of the entry that what follows a record follows, by record
+	made    map[string]bool    // ids that no record has
+	batch   []history.Entry
+	lines   []int // of the batch
+	begun   bool  // a record of the tree was added
+	notes   []Note
+}
+
+// batchSize is how many entries are added at a time.
+const batchSize = 256
+
+func (a *appender) record(rec *Record) error {
+	e := rec.Entry
+	switch {
+	case rec.Parent != "":
+		e.Parent = a.after[rec.Parent]
+	case a.begun && !rec.Aside, len(a.ids) == 0 && a.session.Len() > 0:
+		if err := a.flush(); err != nil {
+			return err
+		}
+		if err := a.session.Branch(""); err != nil {
+			return fmt.Errorf("importer: %w", err)
+		}
+	}
+	if _, err := a.session.Entry(e.ID); err == nil {
+		e.ID = a.free(e.ID)
+	}
+	e.Body = a.linked(e, rec)
+	a.begun = a.begun || !rec.Aside
+	a.ids[rec.ID], a.after[rec.ID] = e.ID, e.ID
+	if err := a.add(rec.Line, e); err != nil {
+		return err
+	}
+	if rec.Usage != (chat.Usage{}) {
+		usage := history.Entry{ID: a.free(rec.ID + ".usage"), Parent: e.ID, Time: e.Time, Body: history.Usage{Of: e.ID, Usage: rec.Usage}}
+		a.after[rec.ID] = usage.ID
+		if err := a.add(rec.Line, usage); err != nil {
+			return err
+		}
+	}
+	if rec.Aside && rec.Parent != "" { // what follows its parent follows it
+		a.after[rec.Parent] = e.ID
+	}
+	return nil
+}
+
+// free is an id that neither the session nor the recording has.
+func (a *appender) free(id string) string {
+	if len(id) > history.MaxID-8 {
+		id = id[:validPrefix([]byte(id[:history.MaxID-8]))]
+	}
+	for n := 1; ; n++ {
+		try := id
+		if n > 1 {
+			try = fmt.Sprintf("%s.%d", id, n)
+		}
+		_, recorded := a.records[try]
+		if _, err := a.session.Entry(try); err != nil && !recorded && !a.made[try] {
+			a.made[try] = true
+			return try
+		}
+	}
+}
+
+// linked is the body of an entry with the ids of the session in place of the recording's.
+func (a *appender) linked(e history.Entry, rec *Record) history.Body {
+	switch b := e.Body.(type) {
+	case history.Compaction:
+		b.FirstKept, b.LastCovered = a.ids[a.cut(b.FirstKept)], a.ids[b.LastCovered]
+		return b
+	case history.Label:
+		if id := a.ids[b.Target]; id != "" {
+			b.Target = id
+		}
+		return b
+	case history.BranchSummary:
+		if id := a.ids[b.From]; id != "" {
+			b.From = id
+		}
+		return b
+	case history.Usage:
+		b.Of = a.ids[b.Of]
+		return b
+	case history.Unknown: // its line says its id and parent
+		if e.ID != rec.ID || e.Parent != rec.Parent {
+			return history.Custom{Name: string(b.Kind), Data: b.Line}
+		}
+	}
+	return e.Body
+}
+
+// cut is the record at which a compaction may cut that keeps one first: no tool result is parted from its call.
+func (a *appender) cut(id string) string {
+	for rec := a.records[id]; rec != nil && rec.Message().Role == chat.RoleTool; rec = a.records[id] {
+		id = rec.Parent
+	}
+	return id
+}
+
+func (a *appender) add(line int, e history.Entry) error {
+	a.batch, a.lines = append(a.batch, e), append(a.lines, line)
+	if len(a.batch) < batchSize {
+		return nil
+	}
+	return a.flush()
+}
+
+func (a *appender) flush() error {
+	err := a.take(a.batch, a.lines)
+	a.batch, a.lines = a.batch[:0], a.lines[:0]
+	return err
+}
+
+// take adds entries, and halves of them where they are refused, down to the one that is.
+func (a *appender) take(entries []history.Entry, lines []int) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	_, err := a.session.Add(entries...)
+	if err == nil {
+		return nil
+	}
+	if len(entries) > 1 {
+		half := len(entries) / 2
+		if err := a.take(entries[:half], lines[:half]); err != nil {
+			return err
+		}
+		return a.take(entries[half:], lines[half:])
+	}
+	e := entries[0]
+	body, encodeErr := json.Marshal(e.Body)
+	if encodeErr != nil {
+		return fmt.Errorf("importer: line %d: %w", lines[0], errors.Join(err, encodeErr))
+	}
+	e.Body = history.Custom{Name: "refused", Data: body}
+	if _, again := a.session.Add(e); again != nil { // it was not the entry
+		return fmt.Errorf("importer: line %d: %w", lines[0], err)
+	}
+	a.notes = append(a.notes, Note{Line: lines[0], Count: 1, Reason: Refused, What: err.Error()})
+	return nil
+}

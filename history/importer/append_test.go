@@ -1,0 +1,238 @@
+package importer_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// What was recorded is in the session, each branch of it; whichever entry is the leaf, what a model would be sent obeys
+// the providers.
+func TestAppendTo(t *testing.T) {
+	for name := range formats {
+		t.Run(name, func(t *testing.T) {
+			recording, err := importer.Read(bytes.NewReader(fixture(t, name)))
+			require.NoError(t, err)
+			session := appended(t, recording, nil)
+			checkAppended(t, recording, session)
+			for _, r := range recording.Records {
+				checkView(t, session, r.ID)
+			}
+		})
+	}
+	for _, path := range []string{generated, recorded} {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			raw, err := os.ReadFile(path)
+			if errors.Is(err, fs.ErrNotExist) {
+				t.Skipf("needs the recorded session %s, which is not part of the project", path)
+			}
+			require.NoError(t, err)
+			recording, err := importer.Read(bytes.NewReader(raw))
+			require.NoError(t, err)
+			session := appended(t, recording, nil)
+			checkAppended(t, recording, session)
+			for i := 0; i < len(recording.Records); i += 50 {
+				checkView(t, session, recording.Records[i].ID)
+			}
+			checkView(t, session, recording.Leaf)
+		})
+	}
+}
+
+// appended is a session of a recording, which refuses nothing but what is named.
+func appended(t *testing.T, r *importer.Recording, refused []string) *history.Session {
+	t.Helper()
+	session, err := history.New(&history.MemoryStore{}, history.Options{Header: r.Header})
+	require.NoError(t, err)
+	notes, err := r.AppendTo(session)
+	require.NoError(t, err)
+	var got []string
+	for _, n := range notes {
+		got = append(got, n.What)
+	}
+	require.Equal(t, refused, got)
+	return session
+}
+
+// checkAppended checks that the session is the tree that was recorded.
+func checkAppended(t *testing.T, r *importer.Recording, session *history.Session) {
+	t.Helper()
+	assert.Equal(t, r.Header.From, session.Header().From)
+	var want, got []chat.Message
+	var usage, reported chat.Usage
+	for rec, m := range r.Conversation() {
+		want = append(want, m)
+		usage = sum(usage, rec.Usage)
+	}
+	for e, err := range session.PathTo("") {
+		require.NoError(t, err)
+		if m, ok := e.Shown(); ok {
+			got = append(got, m)
+		}
+		if u, ok := e.Body.(history.Usage); ok && u.Of != "" {
+			reported = sum(reported, u.Usage)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	assert.Equal(t, usage, reported)
+	for i, rec := range r.Records {
+		e, err := session.Entry(rec.ID)
+		require.NoError(t, err)
+		assert.Equal(t, rec.Type(), e.Type(), rec.ID)
+		if i%(1+len(r.Records)/50) > 0 { // the paths of a long recording are long
+			continue
+		}
+		wantPath, gotPath := said(pathOf(r, rec.ID)), []chat.Message(nil)
+		if rec.Aside {
+			continue
+		}
+		for e, err := range session.PathTo(rec.ID) {
+			require.NoError(t, err)
+			if m, ok := e.Shown(); ok {
+				gotPath = append(gotPath, m)
+			}
+		}
+		require.Len(t, gotPath, len(wantPath), rec.ID)
+	}
+}
+
+func pathOf(r *importer.Recording, leaf string) *importer.Recording {
+	other := *r
+	other.Leaf = leaf
+	return &other
+}
+
+func sum(a, b chat.Usage) chat.Usage {
+	return chat.Usage{
+		Input: a.Input + b.Input, Output: a.Output + b.Output,
+		CacheRead: a.CacheRead + b.CacheRead, CacheWrite: a.CacheWrite + b.CacheWrite,
+	}
+}
+
+// checkView checks what a model would be sent with an entry as the leaf and a question after it.
+func checkView(t *testing.T, session *history.Session, leaf string) {
+	t.Helper()
+	view, err := session.ViewAt(leaf)
+	require.NoError(t, err)
+	messages := append([]chat.Message(nil), view.Compacted...)
+	for _, turn := range view.Turns {
+		if m, ok := turn.Message(); ok {
+			messages = append(messages, m)
+		}
+		for _, round := range turn.Rounds {
+			messages = append(messages, round.Messages(history.Limits{}, sizing.Sizing{Window: 1 << 20, Tokenizer: bytesTokenizer{}})...)
+		}
+	}
+	require.NoError(t, chat.Validate(append(messages, chat.UserMessage("And now?"))), leaf)
+}
+
+// bytesTokenizer counts a token a byte of text, which is enough where nothing is to be cut.
+type bytesTokenizer struct{}
+
+func (bytesTokenizer) CountText(text string) int       { return len(text) }
+func (bytesTokenizer) CountPart(chat.Part) int         { return 1 }
+func (bytesTokenizer) CountMessage(m chat.Message) int { return len(m.Text()) }
+func (bytesTokenizer) CountTools([]chat.Tool) int      { return 0 }
+
+func TestASessionIsWrittenAndReadAsOurOwn(t *testing.T) {
+	for name := range formats {
+		t.Run(name, func(t *testing.T) {
+			recording, err := importer.Read(bytes.NewReader(fixture(t, name)))
+			require.NoError(t, err)
+			path := filepath.Join(t.TempDir(), "session.jsonl")
+			session, err := history.OpenWith(path, history.Options{Header: recording.Header})
+			require.NoError(t, err)
+			_, err = recording.AppendTo(session)
+			require.NoError(t, err)
+			require.NoError(t, session.Close())
+
+			f, err := os.Open(path)
+			require.NoError(t, err)
+			defer f.Close()
+			again, err := importer.Read(f)
+			require.NoError(t, err)
+			assert.Equal(t, importer.FormatPromptree, again.Format)
+			assert.Empty(t, again.Notes)
+			if diff := cmp.Diff(said(recording), said(again)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestASessionRefuses(t *testing.T) {
+	tests := []struct {
+		rule, give string
+		want       string
+	}{
+		{
+			"a result without its call",
+			session(message(`"role":"toolResult","toolCallId":"c","content":[{"type":"text","text":"a"}]`)),
+			`history: message: tool call "c" answers no open tool call`,
+		},
+		{
+			"two calls of one id in a message",
+			session(message(`"role":"assistant","content":[{"type":"toolCall","id":"c","name":"a","arguments":{}},{"type":"toolCall","id":"c","name":"b","arguments":{}}]`)),
+			`history: message: tool call "c" stands twice in one message`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.rule, func(t *testing.T) {
+			recording, err := importer.Read(strings.NewReader(tt.give + message(`"role":"user","content":"go on"`)))
+			require.NoError(t, err)
+			s := appended(t, recording, []string{tt.want})
+			e, err := s.Entry(recording.Records[0].ID)
+			require.NoError(t, err)
+			assert.Equal(t, "refused", e.Body.(history.Custom).Name)
+			assert.Contains(t, string(e.Body.(history.Custom).Data), `"c"`)
+			e, err = s.Entry(recording.Leaf)
+			require.NoError(t, err)
+			assert.Equal(t, "go on", e.Message().Text())
+		})
+	}
+}
+
+func TestARecordingFollowsAnother(t *testing.T) {
+	recording, err := importer.Read(bytes.NewReader(fixture(t, "pi-tree.jsonl")))
+	require.NoError(t, err)
+	session := appended(t, recording, nil)
+	once := session.Len()
+	notes, err := recording.AppendTo(session)
+	require.NoError(t, err)
+	assert.Empty(t, notes)
+	assert.Greater(t, session.Len(), 2*once)
+	var got []chat.Message
+	for e, err := range session.PathTo("") {
+		require.NoError(t, err)
+		if m, ok := e.Shown(); ok {
+			got = append(got, m)
+		}
+	}
+	assert.Equal(t, said(recording), got, "it begins anew")
+	checkView(t, session, "")
+}
+
+func TestTheStoresErrorIsPassedOn(t *testing.T) {
+	recording, err := importer.Read(bytes.NewReader(fixture(t, "pi-tree.jsonl")))
+	require.NoError(t, err)
+	session, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"))
+	require.NoError(t, err)
+	require.NoError(t, session.Close())
+	_, err = recording.AppendTo(session)
+	require.ErrorIs(t, err, history.ErrClosed)
+}

@@ -1,0 +1,167 @@
+package importer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// chatReader reads messages as OpenAI's chat completions and Anthropic's messages API take them: a list of messages, or
+// a request with one, as a JSON document; or a line for each message or for each request. Of several requests each is a
+// conversation of its own. What a request says besides its messages is kept in one [history.Custom] before them; the
+// words of the system are there too, or in one of their own, for the prompt says them anew.
+//
+// Both APIs write a conversation of nothing but text alike. The first message that only one of them can have decides,
+// or a field of the request; where there is none, it is OpenAI's. What came before reads the same in both.
+type chatReader struct{ *builder }
+
+func newChat(b *builder) *chatReader { return &chatReader{builder: b} }
+
+func (c *chatReader) line(number int, o *object, raw []byte) error {
+	return c.read(o, raw, func(int) int { return number })
+}
+
+// read reads a message, or a request; at gives the line of a place in its list of messages.
+func (c *chatReader) read(o *object, raw json.RawMessage, at func(offset int) int) error {
+	if !o.is("messages", kindList) {
+		return c.message(at(0), c.tip, o, raw)
+	}
+	messages := o.fields["messages"]
+	delete(o.fields, "messages")
+	c.decide(requestFormat(o))
+	var notes pending
+	usage, err := chatUsage(o, &notes)
+	if err != nil {
+		return err
+	}
+	parent := ""
+	if settings := o.remainder(); settings != nil {
+		r := Record{Line: at(0), Recorded: "request"}
+		r.Body = history.Custom{Name: r.Recorded, Data: settings}
+		if err := c.add(r); err != nil {
+			return err
+		}
+		parent = c.tip
+	}
+	answer := ""
+	err = eachOffset(messages, func(m *object, raw json.RawMessage, offset int) error {
+		line := at(offset)
+		if err := c.message(line, parent, m, raw); err != nil {
+			return &LineError{Line: line, Err: err}
+		}
+		parent = c.tip
+		if m, ok := c.get(c.tip).Body.(history.Message); ok && m.Role == chat.RoleAssistant {
+			answer = c.tip
+		}
+		return nil
+	})
+	if bad, ok := errors.AsType[*LineError](err); ok {
+		return bad
+	}
+	if err != nil {
+		return fmt.Errorf("messages: %w", err)
+	}
+	if r := c.get(answer); r != nil && r.Usage == (chat.Usage{}) { // logged with the request, it is of its answer
+		r.Usage = usage
+	}
+	c.noteAll(at(0), notes)
+	return nil
+}
+
+func (c *chatReader) finish() error {
+	c.decide(FormatOpenAI)
+	c.rec.Leaf = c.tip
+	return nil
+}
+
+// decide sets the format, where nothing has before.
+func (c *chatReader) decide(f Format) {
+	if c.rec.Format == "" {
+		c.rec.Format = f
+	}
+}
+
+// requestFormat tells of which API a request is, "" where it may be of either.
+func requestFormat(o *object) Format {
+	if o.given("system") || o.given("anthropic_version") || o.given("stop_sequences") {
+		return FormatAnthropic
+	}
+	return ""
+}
+
+// messageFormat tells of which API a message is, "" where it may be of either.
+func messageFormat(o *object) Format {
+	switch o.peek("role") {
+	case "system", "developer", "tool", "function":
+		return FormatOpenAI
+	}
+	for _, field := range []string{"tool_calls", "function_call", "refusal", "audio", "name", "reasoning_content"} {
+		if o.given(field) {
+			return FormatOpenAI
+		}
+	}
+	if !o.is("content", kindList) {
+		return ""
+	}
+	var found Format
+	_ = eachObject(o.fields["content"], func(part *object, _ json.RawMessage) error { // who reads it reports errors
+		typ := part.peek("type")
+		switch {
+		case found != "":
+		case typ == "image_url", typ == "input_audio", typ == "file", typ == "refusal":
+			found = FormatOpenAI
+		case typ != "text", part.given("cache_control"), part.given("citations"):
+			found = FormatAnthropic
+		}
+		return nil
+	})
+	return found
+}
+
+// message reads a message that goes on from a parent.
+func (c *chatReader) message(line int, parent string, o *object, raw json.RawMessage) error {
+	if c.rec.Format == "" {
+		c.decide(messageFormat(o))
+	}
+	var notes pending
+	r := Record{Line: line, Recorded: o.peek("role")}
+	r.Parent = parent
+	read := c.openAI
+	if c.rec.Format == FormatAnthropic {
+		read = c.anthropic
+	}
+	if err := read(r, o, raw, &notes); err != nil {
+		return err
+	}
+	c.noteAll(line, notes)
+	return nil
+}
+
+// chatUsage reads usage as either API reports it.
+func chatUsage(o *object, notes *pending) (chat.Usage, error) {
+	if !o.is("usage", kindObject) {
+		return chat.Usage{}, nil
+	}
+	u, err := parseObject(o.fields["usage"])
+	if err != nil || !u.given("prompt_tokens") {
+		return anthropicUsage(o, notes)
+	}
+	delete(o.fields, "usage")
+	usage := chat.Usage{Input: u.count("prompt_tokens"), Output: u.count("completion_tokens")}
+	if u.is("prompt_tokens_details", kindObject) {
+		details := u.object("prompt_tokens_details")
+		usage.CacheRead = details.count("cached_tokens")
+		if u.err == nil {
+			u.err = details.err
+		}
+		notes.rest("usage.prompt_tokens_details", details)
+	}
+	if u.err != nil {
+		return usage, fmt.Errorf("usage: %w", u.err)
+	}
+	notes.rest("usage", u)
+	return usage, nil
+}

@@ -1,0 +1,309 @@
+package importer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+const claudeSnapshot = "file-history-snapshot"
+
+// claudeReader reads the sessions of Claude Code (versions 1.0 and 2.0 of it, whose format has no version of its own): a
+// JSON object a line, those of the conversation linked by uuid and parentUuid into a tree.
+//
+// One answer of the model takes a line for each of its blocks, with one message id, and results may stand between
+// them; they are put together again, and the results follow one another. So the tree branches only where the user went
+// back.
+type claudeReader struct {
+	*builder
+	after   map[string]string      // by uuid: the record from which what follows goes on
+	answer  map[string]string      // by record: the answer that it is, or came right after
+	tail    map[string]string      // by answer: the last record that came right after
+	message map[string]string      // by answer: the provider's id of the message
+	last    string                 // the last record of the conversation, sidechains left out
+	pending history.Compaction     // what is known of a compaction before its summary
+	labels  map[int]history.Custom // by record: a label as the line that it is, for what it names may not be here
+}
+
+func newClaude(b *builder) *claudeReader {
+	return &claudeReader{
+		builder: b, after: map[string]string{}, answer: map[string]string{}, tail: map[string]string{},
+		message: map[string]string{}, labels: map[int]history.Custom{},
+	}
+}
+
+func (c *claudeReader) line(number int, o *object, raw []byte) error {
+	r := Record{Line: number, Recorded: o.text("type"), Sidechain: o.flag("isSidechain")}
+	r.Time = o.time("timestamp")
+	uuid, parent, session := o.optionalText("uuid"), o.optionalText("parentUuid"), o.optionalText("sessionId")
+	logical := o.optionalText("logicalParentUuid")
+	if o.err != nil {
+		return o.err
+	}
+	if subtype := o.peek("subtype"); subtype != "" {
+		r.Recorded += "." + subtype
+	}
+	var notes pending
+	if uuid == "" || c.after[uuid] != "" { // not in the tree, or in it already
+		if uuid != "" {
+			notes.add(Repeated, "uuid")
+		}
+		if err := c.aside(r, o, raw); err != nil {
+			return err
+		}
+		c.noteAll(number, notes)
+		return nil
+	}
+	if len(uuid) > history.MaxID-len(claudePart) || c.has(uuid) {
+		return fmt.Errorf("the uuid %q is too long or is taken", clip(uuid))
+	}
+	if parent == "" {
+		parent = logical
+	}
+	if from, ok := c.after[parent]; ok {
+		r.Parent = from
+	} else if parent != "" {
+		notes.add(Unlinked, "parentUuid")
+		r.Parent = c.last
+	}
+	if err := c.entry(r, uuid, o, raw, &notes); err != nil {
+		return err
+	}
+	if c.rec.Header.From == "" {
+		c.rec.Header.From, c.rec.Header.Time = session, r.Time
+	}
+	c.noteAll(number, notes)
+	return nil
+}
+
+// aside keeps what is noted beside the conversation. The summary of a conversation names its last record.
+func (c *claudeReader) aside(r Record, o *object, raw []byte) error {
+	r.Parent, r.Aside = c.last, true
+	if target := o.peek("leafUuid"); r.Recorded == "summary" && target != "" && o.is("summary", kindText) {
+		c.labels[len(c.rec.Records)] = history.Custom{Name: r.Recorded, Data: clone(raw)}
+		r.Body = history.Label{Target: target, Text: o.text("summary")}
+		if o.err != nil {
+			return o.err
+		}
+	} else {
+		r.Body = history.Custom{Name: r.Recorded, Data: clone(raw)}
+	}
+	return c.add(r)
+}
+
+// entry reads a line of the tree.
+func (c *claudeReader) entry(r Record, uuid string, o *object, raw []byte, notes *pending) error {
+	custom := history.Custom{Name: r.Recorded, Data: clone(raw)}
+	switch {
+	case r.Recorded == "system.compact_boundary":
+		return c.boundary(r, uuid, o, custom)
+	case r.Recorded == "user", r.Recorded == "assistant" && !o.flag("isApiErrorMessage"):
+		m := o.object("message")
+		if o.err != nil {
+			return o.err
+		}
+		if err := c.said(r, uuid, o, m, notes); err != nil {
+			return fmt.Errorf("message: %w", err)
+		}
+		return nil
+	}
+	if o.err != nil {
+		return o.err
+	}
+	r.Body = custom
+	return c.follow(r, uuid)
+}
+
+// said reads a message.
+func (c *claudeReader) said(r Record, uuid string, o, m *object, notes *pending) error {
+	role, id := chat.Role(m.text("role")), m.optionalText("id")
+	switch {
+	case m.err != nil:
+		return m.err
+	case string(role) != r.Recorded:
+		return fmt.Errorf("role %q in a line of type %q", clip(string(role)), r.Recorded)
+	}
+	b, err := readBlocks(role, m, notes)
+	if err != nil {
+		return err
+	}
+	if r.Usage, err = anthropicUsage(m, notes); err != nil {
+		return err
+	}
+	meta, summary := o.flag("isMeta"), o.flag("isCompactSummary")
+	if o.err != nil {
+		return o.err
+	}
+	o.put("message", m.remainder())
+	data := o.remainder()
+	switch {
+	case role == chat.RoleAssistant:
+		return c.answered(r, uuid, id, history.Message{Message: b.message, Data: data})
+	case summary:
+		return c.compacted(r, uuid, b.message, data)
+	}
+	for i := range b.results {
+		if id := claudePartID(uuid, i); c.has(id) {
+			return fmt.Errorf("the uuid %q is taken", clip(id))
+		}
+	}
+	// The results come first, for they answer what was said before.
+	for i, result := range b.results {
+		part := r
+		part.Body = history.Message{Message: result}
+		if last := i == len(b.results)-1; last && len(b.message.Content) == 0 {
+			part.Body = history.Message{Message: result, Data: data}
+			return c.follow(part, uuid)
+		}
+		part.ID = claudePartID(uuid, i)
+		if err := c.follow(part, ""); err != nil {
+			return err
+		}
+		r.Parent = part.ID
+	}
+	if meta {
+		r.Body = history.CustomMessage{Name: "isMeta", Content: b.message.Content, Data: data}
+	} else {
+		r.Body = history.Message{Message: b.message, Data: data}
+	}
+	return c.follow(r, uuid)
+}
+
+// claudePart is room for what [claudePartID] adds to a uuid.
+const claudePart = ".131072"
+
+// claudePartID is the id of a result whose line holds more than it.
+func claudePartID(uuid string, i int) string { return fmt.Sprintf("%s.%d", uuid, i+1) }
+
+// answered adds an answer, or the next block of one.
+func (c *claudeReader) answered(r Record, uuid, id string, m history.Message) error {
+	first := c.answer[r.Parent]
+	if before := c.get(first); id != "" && before != nil && c.message[first] == id && before.Sidechain == r.Sidechain {
+		whole := before.Body.(history.Message)
+		whole.Content = append(whole.Content, m.Content...)
+		whole.ToolCalls = append(whole.ToolCalls, m.ToolCalls...)
+		if len(whole.Data)+len(m.Data) <= maxData {
+			whole.Data = mergeData(whole.Data, m.Data)
+		} else if !bytes.Equal(whole.Data, m.Data) {
+			c.note(r.Line, NoPlace, "what further lines of an answer say besides it")
+		}
+		before.Body = whole
+		if r.Usage != (chat.Usage{}) { // each line repeats it, the last one has it whole
+			before.Usage = r.Usage
+		}
+		c.after[uuid] = first
+		return nil
+	}
+	r.Body = m
+	if err := c.follow(r, uuid); err != nil {
+		return err
+	}
+	c.answer[uuid], c.tail[uuid], c.message[uuid] = uuid, uuid, id
+	return nil
+}
+
+// maxData is how many bytes of what the lines of one answer say besides it are put together, which is done anew with
+// each line.
+const maxData = 16 << 10
+
+// mergeData is what two lines of one answer say besides it. What both say the later one knows better.
+func mergeData(before, after json.RawMessage) json.RawMessage {
+	switch {
+	case before == nil || after == nil:
+		return append(before, after...)
+	case bytes.Equal(before, after):
+		return before
+	}
+	a, errA := parseObject(before)
+	b, errB := parseObject(after)
+	if errA != nil || errB != nil { // they are objects that were made here
+		return after
+	}
+	for name, value := range b.fields {
+		if name == "message" && a.is(name, kindObject) {
+			value = mergeData(a.fields[name], value)
+		}
+		a.fields[name] = value
+	}
+	return a.remainder()
+}
+
+// follow adds a record to the tree. Results and what else is no message come after one another, whichever line of the
+// answer they name as the one that they go on from.
+func (c *claudeReader) follow(r Record, uuid string) error {
+	if uuid != "" {
+		r.ID = uuid
+	}
+	answer := c.answer[r.Parent]
+	if answer != "" {
+		r.Parent = c.tail[answer]
+	}
+	if err := c.add(r); err != nil {
+		return err
+	}
+	if uuid != "" {
+		c.after[uuid] = r.ID
+	}
+	m, isMessage := r.Body.(history.Message)
+	_, isCompaction := r.Body.(history.Compaction)
+	if answer != "" && !isCompaction && (!isMessage || m.Role == chat.RoleTool) {
+		c.answer[r.ID], c.tail[answer] = answer, r.ID
+	}
+	if !r.Sidechain {
+		c.last = r.ID
+	}
+	return nil
+}
+
+// boundary begins a compaction. What replaces the conversation follows as a user message.
+func (c *claudeReader) boundary(r Record, uuid string, o *object, body history.Custom) error {
+	var compaction history.Compaction
+	if o.is("compactMetadata", kindObject) {
+		m := o.object("compactMetadata")
+		compaction.TokensBefore, compaction.TokensAfter = m.count("preTokens"), m.count("postTokens")
+		compaction.Mode = m.optionalText("trigger")
+		if m.is("preservedSegment", kindObject) {
+			segment := m.object("preservedSegment")
+			compaction.FirstKept = c.after[segment.peek("headUuid")]
+		}
+		if m.err != nil {
+			return fmt.Errorf("compactMetadata: %w", m.err)
+		}
+	}
+	r.Body = body
+	if err := c.follow(r, uuid); err != nil {
+		return err
+	}
+	c.pending = compaction
+	return nil
+}
+
+// compacted is the summary of a compaction; older versions write no boundary before it.
+func (c *claudeReader) compacted(r Record, uuid string, m chat.Message, data []byte) error {
+	body := c.pending
+	body.Messages, body.Text, body.Data = []chat.Message{m}, m.Text(), data
+	r.Body = body
+	if err := c.follow(r, uuid); err != nil {
+		return err
+	}
+	c.pending = history.Compaction{}
+	return nil
+}
+
+func (c *claudeReader) finish() error {
+	c.rec.Leaf = c.last
+	for i, line := range c.labels {
+		r := &c.rec.Records[i]
+		label := r.Body.(history.Label)
+		if id, ok := c.after[label.Target]; ok {
+			label.Target = id
+			r.Body = label
+		} else { // of another file
+			r.Body = line
+		}
+	}
+	return nil
+}

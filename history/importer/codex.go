@@ -1,0 +1,306 @@
+package importer
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// codexReader reads the rollouts of the Codex CLI (openai/codex): lines of a timestamp, a type and a payload or, as its
+// first versions wrote them, a header and then the items alone.
+//
+// The items of a response (reasoning, text, calls) are put together to one assistant message, up to the first result or
+// message of somebody else. A rollback of turns makes a branch.
+type codexReader struct {
+	*builder
+	answer   string          // the assistant message to which items are added, "" where the next begins one
+	latest   string          // the assistant message that was begun last since a user spoke
+	reported string          // the assistant message that has usage last
+	asked    []codexTurn     // the user messages of the path, for a rollback
+	said     map[string]bool // texts of messages and of thinking
+	total    string          // the last reported total, which is repeated
+	model    string
+	effort   string
+	events   map[int]string  // by record: an event's text, which an item may say too
+	prompts  map[string]bool // texts of the events that say what the user typed
+}
+
+// codexTurn is a user message and where the conversation stood before.
+type codexTurn struct{ before, text string }
+
+func newCodex(b *builder) *codexReader {
+	return &codexReader{builder: b, said: map[string]bool{}, events: map[int]string{}, prompts: map[string]bool{}}
+}
+
+// isCodex tells the first line of a rollout, of either form.
+func isCodex(o *object) bool {
+	if o.is("timestamp", kindText) && o.is("type", kindText) && o.is("payload", kindObject) {
+		return true
+	}
+	_, instructions := o.fields["instructions"]
+	_, git := o.fields["git"]
+	return o.peek("type") == "" && o.is("id", kindText) && o.is("timestamp", kindText) && (instructions || git)
+}
+
+func (c *codexReader) line(number int, o *object, raw []byte) error {
+	r := Record{Line: number, Recorded: o.peek("type")}
+	r.Time, r.Parent = o.time("timestamp"), c.tip
+	payload, item := o, json.RawMessage(raw)
+	if o.is("payload", kindObject) {
+		item = o.fields["payload"]
+		payload = o.object("payload")
+	} else if record := o.peek("record_type"); record != "" {
+		r.Recorded = record
+	} else if r.Recorded != "" {
+		r.Recorded = "response_item" // of the form before
+	} else {
+		r.Recorded = "session_meta"
+	}
+	if o.err != nil {
+		return o.err
+	}
+	what := payload.peek("type")
+	custom := history.Custom{Name: r.Recorded, Data: clone(raw)}
+	switch r.Recorded {
+	case "session_meta":
+		if c.rec.Header.Data == nil {
+			c.rec.Header = history.Header{From: payload.peek("id"), Time: r.Time, Data: clone(raw)}
+			return nil
+		}
+	case "response_item":
+		var notes pending
+		if err := c.item(r, what, payload, raw, item, &notes); err != nil {
+			return fmt.Errorf("%s: %w", clip(what), err)
+		}
+		c.noteAll(number, notes)
+		return nil
+	case "compacted":
+		return c.compacted(r, payload)
+	case "turn_context":
+		return c.context(r, payload, custom)
+	case "event_msg":
+		r.Recorded, custom.Name = r.Recorded+"."+what, r.Recorded+"."+what
+		r.Body = custom
+		return c.event(r, what, payload)
+	}
+	r.Body = custom
+	return c.add(r)
+}
+
+// item reads a response item.
+func (c *codexReader) item(r Record, what string, o *object, raw []byte, item json.RawMessage, notes *pending) error {
+	i, err := codexItem(what, o, item, notes)
+	if err != nil {
+		return err
+	}
+	switch {
+	case i.role == "":
+		r.Recorded, r.Body = r.Recorded+"."+what, history.Custom{Name: r.Recorded + "." + what, Data: clone(raw)}
+		return c.add(r)
+	case i.role == chat.RoleSystem: // the prompt's to say anew
+		r.Body = history.Custom{Name: "system", Data: clone(raw)}
+		return c.add(r)
+	}
+	for _, text := range i.texts {
+		c.said[text] = true
+	}
+	if before := c.get(c.answer); i.role == chat.RoleAssistant && before != nil {
+		m := before.Body.(history.Message)
+		m.Content = append(m.Content, i.content...)
+		m.ToolCalls = append(m.ToolCalls, i.calls...)
+		before.Body = m
+		return nil
+	}
+	m := history.Message{Message: chat.Message{
+		Role: i.role, Content: i.content, ToolCalls: i.calls, ToolCallID: i.callID, IsError: i.isError,
+	}}
+	before := c.tip
+	r.Body = m
+	if err := c.add(r); err != nil {
+		return err
+	}
+	c.answer = ""
+	switch i.role {
+	case chat.RoleAssistant:
+		c.answer, c.latest = c.tip, c.tip
+	case chat.RoleUser:
+		c.latest = ""
+		c.asked = append(c.asked, codexTurn{before, m.Text()})
+	}
+	return nil
+}
+
+// codexTexts are the events that say a text that an item says too, and the field that holds it.
+var codexTexts = map[string]string{
+	"user_message": "message", "agent_message": "message", "agent_reasoning": "text", "agent_reasoning_raw_content": "text",
+}
+
+// event reads what Codex told its surface.
+func (c *codexReader) event(r Record, what string, o *object) error {
+	switch {
+	case what == "token_count":
+		return c.usage(r, o)
+	case what == "thread_rolled_back":
+		turns := o.count("num_turns")
+		if o.err != nil {
+			return o.err
+		}
+		r.Aside = true
+		if err := c.add(r); err != nil {
+			return err
+		}
+		c.rollBack(turns)
+		return nil
+	}
+	r.Aside = true // the answer may go on after it
+	if field := codexTexts[what]; field != "" {
+		text := o.peek(field)
+		c.events[len(c.rec.Records)] = text
+		if what == "user_message" {
+			c.prompts[text] = true
+		}
+	}
+	return c.add(r)
+}
+
+// rollBack goes back before the last turns. What Codex itself said as the user begins none.
+func (c *codexReader) rollBack(turns int) {
+	for ; turns > 0 && len(c.asked) > 0; turns-- {
+		for len(c.asked) > 0 {
+			turn := c.asked[len(c.asked)-1]
+			c.asked = c.asked[:len(c.asked)-1]
+			c.tip, c.answer, c.latest = turn.before, "", ""
+			if len(c.prompts) == 0 || c.prompts[turn.text] {
+				break
+			}
+		}
+	}
+}
+
+// usage reads what the provider reported for the answer before. Codex repeats it when it hears of its limits anew.
+func (c *codexReader) usage(r Record, o *object) error {
+	if !o.is("info", kindObject) {
+		r.Aside = true
+		return c.add(r)
+	}
+	info := o.object("info")
+	total := info.compact("total_token_usage")
+	if o.err != nil || info.err != nil || !info.is("last_token_usage", kindObject) {
+		r.Aside = true
+		return c.add(r)
+	}
+	u := info.object("last_token_usage")
+	usage := chat.Usage{
+		Input: u.count("input_tokens"), Output: u.count("output_tokens"), CacheRead: u.count("cached_input_tokens"),
+		CacheWrite: u.count("cache_write_input_tokens"),
+	}
+	if u.err != nil {
+		return fmt.Errorf("token_count: %w", u.err)
+	}
+	r.Aside = true // kept as it is too: it says how much of a limit is used
+	last := c.get(c.latest)
+	switch {
+	case total != "" && total == c.total:
+		return c.add(r)
+	case last != nil && c.reported != last.ID:
+		last.Usage, c.reported = usage, last.ID
+	default: // of a request whose answer is no item
+		alone := r
+		alone.Body = history.Usage{Model: c.model, Usage: usage}
+		if err := c.add(alone); err != nil {
+			return err
+		}
+	}
+	c.total = total
+	return c.add(r)
+}
+
+// context keeps the settings of a turn, and records when the model changes or how much it thinks.
+func (c *codexReader) context(r Record, o *object, custom history.Custom) error {
+	model, effort := o.peek("model"), o.peek("effort")
+	bodies := []history.Body{custom}
+	if model != "" && model != c.model {
+		bodies = append(bodies, history.ModelChange{Model: model})
+		c.model = model
+	}
+	if effort != "" && effort != c.effort {
+		bodies = append(bodies, history.ThinkingChange{Level: effort})
+		c.effort = effort
+	}
+	for _, body := range bodies {
+		r.Body, r.Parent = body, c.tip
+		if err := c.add(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compacted reads a compaction: the items that replace the conversation, or only the summary. What stands for history is
+// the user's here, so of the items only those of the user are shown, and the encrypted summary as it is; where there are
+// others, the list is kept as it was written too.
+func (c *codexReader) compacted(r Record, o *object) error {
+	var notes pending
+	var body history.Compaction
+	body.Text = o.optionalText("message")
+	list := o.fields["replacement_history"]
+	seen, others := false, false
+	if o.given("replacement_history") {
+		o.each("replacement_history", func(item *object, raw json.RawMessage) error {
+			what := item.peek("type")
+			if what == "" { // as a message may be written
+				what = "message"
+			}
+			i, err := codexItem(what, item, raw, &notes)
+			if err != nil {
+				return err
+			}
+			switch {
+			case what == "compaction", what == "compaction_summary", what == "context_compaction":
+			case i.role != chat.RoleUser:
+				others = true
+				return nil
+			}
+			for _, text := range i.texts {
+				c.said[text] = true
+				seen = seen || text == body.Text
+			}
+			body.Messages = append(body.Messages, chat.Message{Role: chat.RoleUser, Content: i.content})
+			return nil
+		})
+	}
+	if o.err != nil {
+		return o.err
+	}
+	if !seen && body.Text != "" || len(body.Messages) == 0 {
+		body.Messages = append(body.Messages, summaryMessage(body.Text))
+	}
+	if others {
+		o.put("replacement_history", list)
+	}
+	body.Data = o.remainder()
+	r.Body = body
+	if err := c.add(r); err != nil {
+		return err
+	}
+	c.answer, c.latest = "", ""
+	c.noteAll(r.Line, notes)
+	return nil
+}
+
+// finish leaves out the events whose text an item says.
+func (c *codexReader) finish() error {
+	kept := c.rec.Records[:0]
+	for i, r := range c.rec.Records {
+		if text, ok := c.events[i]; ok && text != "" && c.said[text] {
+			c.note(r.Line, Repeated, r.Recorded)
+			continue
+		}
+		kept = append(kept, r)
+	}
+	c.rec.Records = kept
+	c.rec.Leaf = c.tip
+	return nil
+}

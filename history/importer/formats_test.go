@@ -1,0 +1,191 @@
+package importer_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/importer"
+)
+
+// formats are small made-up sessions, one or two for each format, with everything in them that the format has.
+var formats = map[string]importer.Format{
+	"pi-tree.jsonl":         importer.FormatPi,
+	"claude-code.jsonl":     importer.FormatClaudeCode,
+	"codex.jsonl":           importer.FormatCodex,
+	"codex-old.jsonl":       importer.FormatCodex,
+	"openai.json":           importer.FormatOpenAI,
+	"openai-lines.jsonl":    importer.FormatOpenAI,
+	"anthropic.json":        importer.FormatAnthropic,
+	"anthropic-lines.jsonl": importer.FormatAnthropic,
+	"promptree.jsonl":       importer.FormatPromptree,
+}
+
+func fixture(t testing.TB, name string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", "formats", name))
+	require.NoError(t, err)
+	return raw
+}
+
+func TestFormats(t *testing.T) {
+	for name, format := range formats {
+		t.Run(name, func(t *testing.T) {
+			got, err := importer.Read(bytes.NewReader(fixture(t, name)))
+			require.NoError(t, err)
+			assert.Equal(t, format, got.Format)
+			golden := filepath.Join("testdata", "formats", strings.TrimSuffix(name, filepath.Ext(name))+".golden")
+			text := dump(t, got)
+			if *update {
+				require.NoError(t, os.WriteFile(golden, []byte(text), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(text, "\n")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// dump writes a recording for people to read.
+func dump(t *testing.T, r *importer.Recording) string {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %q %s leaf %s\nheader %s\n", r.Format, r.Header.From, r.Header.Time.Format(time.RFC3339Nano), r.Leaf, r.Header.Data)
+	for _, rec := range r.Records {
+		fmt.Fprintf(&b, "\nline %d %s: %s after %q", rec.Line, rec.Recorded, rec.ID, rec.Parent)
+		if !rec.Time.IsZero() {
+			fmt.Fprintf(&b, " at %s", rec.Time.Format("15:04:05.000"))
+		}
+		if rec.Sidechain {
+			b.WriteString(", sidechain")
+		}
+		if rec.Aside {
+			b.WriteString(", aside")
+		}
+		if rec.Usage != (chat.Usage{}) {
+			fmt.Fprintf(&b, ", usage %+v", rec.Usage)
+		}
+		fmt.Fprintf(&b, "\n  %s %s\n", rec.Type(), body(t, rec.Body))
+	}
+	b.WriteString("\n")
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "note: line %d, %d times, %s: %s\n", n.Line, n.Count, n.Reason, n.What)
+	}
+	return b.String()
+}
+
+// body is what a record says, as JSON.
+func body(t *testing.T, b history.Body) string {
+	t.Helper()
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	require.NoError(t, e.Encode(b))
+	return strings.TrimSpace(out.String())
+}
+
+// Whatever a source says is in a record, in the header, or noted.
+func TestNothingIsLost(t *testing.T) {
+	for name := range formats {
+		t.Run(name, func(t *testing.T) {
+			raw := fixture(t, name)
+			got, err := importer.Read(bytes.NewReader(raw))
+			require.NoError(t, err)
+			var kept []string
+			collect(t, got.Header.Data, "", func(_, s string) { kept = append(kept, s) })
+			for _, r := range got.Records {
+				kept = append(kept, r.ID, r.Parent, r.Recorded, r.Time.Format("2006-01-02T15:04:05.000Z"))
+				collect(t, []byte(body(t, r.Body)), "", func(path, s string) {
+					if opaque, err := base64.StdEncoding.DecodeString(s); err == nil && strings.HasSuffix(path, ".base64") {
+						s = string(opaque)
+					}
+					kept = append(kept, s)
+					if strings.HasPrefix(s, "{") && json.Valid([]byte(s)) { // arguments of a call
+						collect(t, []byte(s), "", func(_, s string) { kept = append(kept, s) })
+					}
+				})
+				u := r.Usage
+				kept = append(kept, fmt.Sprint(u.Input-u.CacheRead-u.CacheWrite), fmt.Sprint(u.Output), fmt.Sprint(u.Input),
+					fmt.Sprint(u.CacheRead), fmt.Sprint(u.CacheWrite))
+			}
+			all := strings.Join(kept, "\x00")
+			noted := map[string]bool{}
+			for _, n := range got.Notes {
+				noted[n.What[strings.LastIndexByte(n.What, '.')+1:]] = true
+			}
+			check := func(path, s string) {
+				for _, field := range strings.Split(path, ".") {
+					if noted[field] {
+						return
+					}
+				}
+				last := path[strings.LastIndexByte(path, '.')+1:]
+				if slices.Contains(structural, last) {
+					return
+				}
+				if !strings.Contains(all, s) {
+					t.Errorf("%s: %q is lost", path, s)
+				}
+			}
+			if filepath.Ext(name) == ".json" {
+				collect(t, raw, "", check)
+				return
+			}
+			for line := range bytes.Lines(raw) {
+				collect(t, line, "", check)
+			}
+		})
+	}
+}
+
+// structural are the fields that say of which kind something is, where and when it was written and in how many pieces:
+// what they say is in what was made of it, or stands there in another form.
+var structural = []string{
+	"type", "role", "uuid", "parentUuid", "logicalParentUuid", "sessionId", "id", "messageId", "output_tokens", "ttl",
+	"timestamp", "time",
+}
+
+// collect calls a function for each text and number in a JSON value, with its path.
+func collect(t *testing.T, raw []byte, path string, f func(path, s string)) {
+	t.Helper()
+	if len(raw) == 0 {
+		return
+	}
+	var v any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	require.NoError(t, d.Decode(&v))
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, item := range v {
+				walk(path+"."+name, item)
+			}
+		case []any:
+			for _, item := range v {
+				walk(path, item)
+			}
+		case string:
+			f(path, v)
+		case json.Number:
+			f(path, v.String())
+		}
+	}
+	walk(path, v)
+}

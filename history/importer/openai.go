@@ -1,0 +1,143 @@
+package importer
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// openAI reads a message of OpenAI's chat completions. Calls of functions and custom tools are read, those of the form
+// before tools too: their results name a function and no call, and belong to the last call of it. A refusal, sound and a
+// file that is only named are kept as they are. What other makers add as reasoning_content is thinking.
+func (c *chatReader) openAI(r Record, o *object, raw json.RawMessage, notes *pending) error {
+	role := o.text("role")
+	m := chat.Message{Role: chat.Role(role)}
+	switch {
+	case o.err != nil:
+		return o.err
+	case role == "system", role == "developer":
+		r.Body = history.Custom{Name: "system", Data: clone(raw)}
+		return c.add(r)
+	case role == "assistant":
+		if text := o.optionalText("reasoning_content"); text != "" {
+			m.Content = append(m.Content, chat.Thinking{Text: text})
+		}
+	case role == "tool":
+		m.ToolCallID = o.text("tool_call_id")
+	case role == "function":
+		m.Role, m.ToolCallID = chat.RoleTool, legacyCall(r.Parent)
+	case role != "user":
+		return fmt.Errorf("unknown role %q", clip(role))
+	}
+	if role != "function" {
+		m.Name = o.optionalText("name")
+	}
+	if err := openAIContent(&m, o, notes); err != nil {
+		return err
+	}
+	if role == "assistant" {
+		if err := openAICalls(&m, o, notes); err != nil {
+			return err
+		}
+		if o.given("function_call") {
+			if r.ID == "" {
+				r.ID = c.madeUp()
+			}
+			call := o.object("function_call")
+			m.ToolCalls = append(m.ToolCalls, chat.ToolCall{
+				ID: legacyCall(r.ID), Name: call.text("name"), Arguments: call.text("arguments"),
+			})
+			if call.err != nil {
+				return fmt.Errorf("function_call: %w", call.err)
+			}
+			notes.rest("function_call", call)
+		}
+	}
+	var err error
+	if r.Usage, err = chatUsage(o, notes); err != nil {
+		return err
+	}
+	if o.err != nil {
+		return o.err
+	}
+	r.Body = history.Message{Message: m, Data: o.remainder()}
+	return c.add(r)
+}
+
+// legacyCall is the id of a call that has none, from that of the message that makes it, which its result follows.
+func legacyCall(record string) string { return "call-" + record }
+
+// openAIContent reads a text, a list of parts, or nothing.
+func openAIContent(m *chat.Message, o *object, notes *pending) error {
+	switch {
+	case o.is("content", kindText):
+		appendText(m, o.text("content"), "content", notes)
+	case o.given("content"):
+		o.each("content", func(part *object, raw json.RawMessage) error { return openAIPart(m, part, raw, notes) })
+	}
+	for _, field := range []string{"refusal", "audio", "reasoning_details"} {
+		if value := o.raw(field); value != nil {
+			whole := &object{fields: map[string]json.RawMessage{field: value}}
+			m.Content = append(m.Content, chat.Opaque{Value: whole.remainder()})
+		}
+	}
+	return o.err
+}
+
+func openAIPart(m *chat.Message, o *object, raw json.RawMessage, notes *pending) error {
+	typ := o.text("type")
+	switch {
+	case o.err != nil:
+		return o.err
+	case typ == "text":
+		appendText(m, o.text("text"), "content.text", notes)
+	case typ == "image_url" && o.is("image_url", kindObject):
+		image := o.object("image_url")
+		m.Content = append(m.Content, chat.Image{
+			URL: image.text("url"), Detail: chat.ImageDetail(image.optionalText("detail")),
+		})
+		if image.err != nil {
+			return fmt.Errorf("image_url: %w", image.err)
+		}
+		notes.rest("content.image_url", image)
+	default:
+		m.Content = append(m.Content, chat.Opaque{Value: raw})
+		return nil
+	}
+	notes.rest("content."+typ, o)
+	return o.err
+}
+
+func openAICalls(m *chat.Message, o *object, notes *pending) error {
+	if !o.given("tool_calls") {
+		return nil
+	}
+	o.each("tool_calls", func(call *object, _ json.RawMessage) error {
+		c := chat.ToolCall{ID: call.text("id")}
+		typ := call.optionalText("type")
+		if typ == "" {
+			typ = "function"
+		}
+		var f *object
+		switch typ {
+		case "function":
+			f = call.object("function")
+			c.Name, c.Arguments = f.text("name"), f.text("arguments")
+		case "custom":
+			f = call.object("custom")
+			c.Name, c.Arguments = f.text("name"), inputJSON(f.text("input"))
+		default:
+			return fmt.Errorf("unknown type %q", clip(typ))
+		}
+		if f.err != nil {
+			return f.err
+		}
+		m.ToolCalls = append(m.ToolCalls, c)
+		notes.rest("tool_calls."+typ, f)
+		notes.rest("tool_calls", call)
+		return nil
+	})
+	return o.err
+}

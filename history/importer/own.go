@@ -1,0 +1,37 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/promptree-go/promptree/history"
+)
+
+// ownReader reads the logs of package history, version 1: a header, then an entry a line.
+type ownReader struct {
+	*builder
+	begun bool
+}
+
+func (p *ownReader) line(number int, o *object, raw []byte) error {
+	if !p.begun {
+		if v := o.count("version"); o.err != nil || v != 1 {
+			return errors.Join(o.err, fmt.Errorf("the session has format %d, this version reads 1", v))
+		}
+		p.rec.Header, p.begun = history.Header{From: o.text("id"), Time: o.time("time"), Data: clone(raw)}, true
+		return o.err
+	}
+	var e history.Entry
+	if err := e.UnmarshalJSON(raw); err != nil {
+		return err
+	}
+	if e.Parent != "" && !p.has(e.Parent) {
+		return fmt.Errorf("it follows %q, which is not there", clip(e.Parent))
+	}
+	return p.add(Record{Line: number, Recorded: string(e.Type()), Entry: e})
+}
+
+func (p *ownReader) finish() error {
+	p.rec.Leaf = p.tip
+	return nil
+}

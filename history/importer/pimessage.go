@@ -1,0 +1,221 @@
+package importer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// message reads a message by its role; entry is the object that it stands in. Of a role that is not known, the line is
+// kept as it is.
+func (p *piReader) message(r *Record, entry, o *object, raw []byte, notes *pending) error {
+	role := o.text("role")
+	if o.err != nil {
+		return o.err
+	}
+	if r.Time.IsZero() {
+		r.Time = o.time("timestamp")
+	}
+	body, err := p.body(role, r, o, raw, notes)
+	if err == nil {
+		err = o.err
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", role, err)
+	}
+	entry.put("message", o.remainder())
+	data := entry.remainder()
+	switch b := body.(type) {
+	case history.Message:
+		b.Data = data
+		r.Body = b
+	case history.Shell:
+		b.Data = data
+		r.Body = b
+	case history.CustomMessage:
+		b.Data = data
+		r.Body = b
+	default:
+		r.Body = body
+	}
+	return nil
+}
+
+func (p *piReader) body(role string, r *Record, o *object, raw []byte, notes *pending) (history.Body, error) {
+	var m chat.Message
+	var err error
+	switch role {
+	case "user":
+		m.Role = chat.RoleUser
+		err = piContent(&m, o, notes)
+	case "assistant":
+		m.Role = chat.RoleAssistant
+		if err = piContent(&m, o, notes); err == nil {
+			r.Usage, err = piUsage(o, notes)
+		}
+	case "toolResult":
+		m.Role, m.ToolCallID, m.IsError = chat.RoleTool, o.text("toolCallId"), o.flag("isError")
+		err = piContent(&m, o, notes)
+	case "bashExecution", "pythonExecution":
+		return piShell(role, o), nil
+	case "custom", "hookMessage":
+		m.Role = chat.RoleUser
+		err = piContent(&m, o, notes)
+		return history.CustomMessage{Name: o.optionalText("customType"), Content: m.Content}, err
+	case "fileMention":
+		m.Role = chat.RoleUser
+		err = piFiles(&m, o)
+		return history.CustomMessage{Name: role, Content: m.Content}, err
+	case "branchSummary", "compactionSummary":
+		return history.CustomMessage{Name: role, Content: summaryMessage(o.text("summary")).Content}, o.err
+	default: // the developer's words are the prompt's to say anew
+		return history.Custom{Name: role, Data: clone(raw)}, nil
+	}
+	return history.Message{Message: m}, err
+}
+
+// piShell reads a command, or Python, that the user ran.
+func piShell(role string, o *object) history.Shell {
+	s := history.Shell{Cancelled: o.flag("cancelled"), Hidden: o.flag("excludeFromContext"), Output: o.text("output")}
+	if role == "pythonExecution" {
+		s.Command = o.text("code")
+	} else {
+		s.Command = o.text("command")
+	}
+	if code := o.number("exitCode"); code != "" {
+		var err error
+		if s.ExitCode, err = strconv.Atoi(code); err != nil && o.err == nil {
+			o.err = fmt.Errorf("exitCode: %s is no exit code", clip(code))
+		}
+	}
+	return s
+}
+
+// piFiles reads the files that a user mentioned, each as a text that names it, or an image.
+func piFiles(m *chat.Message, o *object) error {
+	o.each("files", func(file *object, _ json.RawMessage) error {
+		path := file.text("path")
+		if content := file.optionalText("content"); content != "" {
+			m.Content = append(m.Content, chat.Text(fmt.Sprintf("<file path=%q>\n%s\n</file>", path, content)))
+		} else {
+			m.Content = append(m.Content, chat.Text(fmt.Sprintf("<file path=%q/>", path)))
+		}
+		if file.given("image") {
+			image := file.object("image")
+			m.Content = append(m.Content, piImage(image))
+			if file.err == nil {
+				file.err = image.err
+			}
+		}
+		return file.err
+	})
+	return o.err
+}
+
+// piContent reads what a message says: a text or, where its role knows only that, a list of parts and tool calls.
+func piContent(m *chat.Message, o *object, notes *pending) error {
+	if (m.Role == chat.RoleUser || m.Role == chat.RoleSystem) && o.is("content", kindText) {
+		if text := o.text("content"); text != "" {
+			m.Content = chat.Parts{chat.Text(text)}
+		} else {
+			notes.add(Empty, "content")
+		}
+		return o.err
+	}
+	o.each("content", func(part *object, raw json.RawMessage) error { return piPart(m, part, raw, notes) })
+	return o.err
+}
+
+func piPart(m *chat.Message, o *object, raw json.RawMessage, notes *pending) error {
+	typ := o.text("type")
+	assistant := m.Role == chat.RoleAssistant
+	var part chat.Part
+	switch {
+	case o.err != nil:
+		return o.err
+	case typ == "text":
+		part = chat.Text(o.text("text"))
+	case typ == "image":
+		part = piImage(o)
+	case typ == "thinking" && assistant:
+		part = piThinking(o)
+	case typ == "redactedThinking" && assistant:
+		part = chat.Thinking{Encrypted: o.text("data")}
+	case typ == "toolCall" && assistant:
+		m.ToolCalls = append(m.ToolCalls, piToolCall(o))
+	case (typ == "toolCall" || typ == "thinking") && !assistant:
+		return fmt.Errorf("type %q in a message of role %s", typ, m.Role)
+	default: // of a provider's own, such as a search that it ran itself
+		m.Content = append(m.Content, chat.Opaque{Value: raw})
+		return nil
+	}
+	if o.err != nil {
+		return o.err
+	}
+	switch part {
+	case nil:
+	case chat.Text(""), chat.Thinking{}:
+		notes.add(Empty, "content."+typ)
+	default:
+		m.Content = append(m.Content, part)
+	}
+	notes.rest("content."+typ, o)
+	return nil
+}
+
+// piImage reads an image. Oh-my-pi may keep the data in a file of its own and name it here, as blob:….
+func piImage(o *object) chat.Part {
+	data, mediaType := o.text("data"), o.text("mimeType")
+	if strings.HasPrefix(data, "blob:") {
+		return chat.Image{URL: data, MediaType: mediaType}
+	}
+	return chat.Image{URL: "data:" + mediaType + ";base64," + data}
+}
+
+// piThinking reads a thought. In a redacted one, the text is a note of pi's that there is none, and the signature is
+// what the provider sent in its place.
+func piThinking(o *object) chat.Part {
+	text, signature := o.text("thinking"), o.optionalText("thinkingSignature")
+	if o.flag("redacted") {
+		return chat.Thinking{Encrypted: signature}
+	}
+	return chat.Thinking{Text: text, Signature: signature}
+}
+
+func piToolCall(o *object) chat.ToolCall {
+	c := chat.ToolCall{ID: o.text("id"), Name: o.text("name"), Signature: o.optionalText("thoughtSignature")}
+	var b bytes.Buffer
+	if raw := o.field("arguments", kindObject); o.err == nil {
+		o.err = json.Compact(&b, raw)
+	}
+	c.Arguments = b.String()
+	return c
+}
+
+// piUsage reads what the provider reported. Pi counts the tokens that the cache served or took in apart.
+func piUsage(o *object, notes *pending) (chat.Usage, error) {
+	if !o.given("usage") {
+		return chat.Usage{}, nil
+	}
+	u := o.object("usage")
+	usage := chat.Usage{
+		Input:      u.count("input"),
+		Output:     u.count("output"),
+		CacheRead:  u.count("cacheRead"),
+		CacheWrite: u.count("cacheWrite"),
+	}
+	usage.Input += usage.CacheRead + usage.CacheWrite
+	switch {
+	case o.err != nil:
+		return usage, o.err
+	case u.err != nil:
+		return usage, fmt.Errorf("usage: %w", u.err)
+	}
+	notes.rest("usage", u)
+	return usage, nil
+}

@@ -1,0 +1,358 @@
+package importer_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/importer"
+)
+
+func TestFormatIsToldByContent(t *testing.T) {
+	tests := []struct {
+		rule, give string
+		want       importer.Format
+	}{
+		{"pi begins with a header", `{"type":"session","id":"a"}`, importer.FormatPi},
+		{"of any version", `{"type":"session","version":1,"id":"a","timestamp":"2026-01-01T00:00:00Z"}`, importer.FormatPi},
+		{"oh-my-pi may begin with a title", `{"type":"title","v":1,"title":"","pad":" "}`, importer.FormatPi},
+		{"we name the time otherwise", `{"type":"session","version":1,"id":"a","time":"2026-01-01T00:00:00Z"}`, importer.FormatPromptree},
+		{"Claude Code names the session", `{"type":"permission-mode","sessionId":"a"}`, importer.FormatClaudeCode},
+		{"or the leaf of a summary", `{"type":"summary","summary":"a","leafUuid":"b"}`, importer.FormatClaudeCode},
+		{"Codex wraps everything", `{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{}}`, importer.FormatCodex},
+		{"or began with instructions", `{"id":"a","timestamp":"2025-01-01T00:00:00Z","instructions":"b"}`, importer.FormatCodex},
+		{"nothing but text is OpenAI's", `{"role":"user","content":"a"}`, importer.FormatOpenAI},
+		{"as a list too", "[\n{\"role\":\"user\",\"content\":\"a\"}\n]", importer.FormatOpenAI},
+		{"or a request", "{\n\"messages\":[]}", importer.FormatOpenAI},
+		{"a role of system is OpenAI's", `[{"role":"system","content":"a"},{"role":"user","content":[{"type":"image"}]}]`, importer.FormatOpenAI},
+		{"a system beside the messages is Anthropic's", `{"system":"a","messages":[{"role":"user","content":"b"}]}`, importer.FormatAnthropic},
+		{"a block with a source is Anthropic's", `{"messages":[{"role":"user","content":[{"type":"image","source":{}}]}]}`, importer.FormatAnthropic},
+		{"so is a cached text", `[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]`, importer.FormatAnthropic},
+		{"however late it comes", `{"role":"user","content":"a"}` + "\n" + `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"b","input":{}}]}`, importer.FormatAnthropic},
+	}
+	for _, tt := range tests {
+		t.Run(tt.rule, func(t *testing.T) {
+			got, err := importer.Read(strings.NewReader(tt.give))
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, got.Format)
+		})
+	}
+}
+
+func TestMalformedLinesOfEachFormat(t *testing.T) {
+	claude := `{"type":"summary","summary":"a","leafUuid":"b"}` + "\n"
+	codex := `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}` + "\n"
+	own := `{"type":"session","version":1,"id":"a","time":"2026-01-01T00:00:00Z"}` + "\n"
+	tests := []struct {
+		name, give string
+		line       int
+		want       string // how the error ends
+	}{
+		{"Claude Code: no message", claude + `{"type":"user","uuid":"u"}`, 2, "message is missing"},
+		{"Claude Code: a role in the wrong line", claude + `{"type":"user","uuid":"u","message":{"role":"assistant","content":[]}}`, 2, `message: role "assistant" in a line of type "user"`},
+		{"Claude Code: a result from the assistant", claude + `{"type":"assistant","uuid":"u","message":{"role":"assistant","content":[{"type":"tool_result","tool_use_id":"a"}]}}`, 2, `content: part 0: type "tool_result" in a message of role assistant`},
+		{"Claude Code: a call without a name", claude + `{"type":"assistant","uuid":"u","message":{"role":"assistant","content":[{"type":"tool_use","id":"a"}]}}`, 2, "part 0: name is missing"},
+		{"Claude Code: a count that is none", claude + `{"type":"assistant","uuid":"u","message":{"role":"assistant","content":[],"usage":{"input_tokens":"many"}}}`, 2, "usage: input_tokens: expected a number, found a text"},
+		{"Codex: an unknown role", codex + `{"type":"response_item","payload":{"type":"message","role":"critic","content":[]}}`, 2, `message: unknown role "critic"`},
+		{"Codex: arguments that are no text", codex + `{"type":"response_item","payload":{"type":"function_call","name":"a","arguments":{},"call_id":"b"}}`, 2, "function_call: arguments: expected a text, found an object"},
+		{"Codex: an output that is none", codex + `{"type":"response_item","payload":{"type":"function_call_output","call_id":"b","output":7}}`, 2, "function_call_output: output: expected a list, found a number"},
+		{"OpenAI: an unknown role", `{"role":"user","content":"a"}` + "\n" + `{"role":"critic"}`, 2, `unknown role "critic"`},
+		{"OpenAI: a result of no call", `{"role":"tool","content":"a"}`, 1, "tool_call_id is missing"},
+		{"OpenAI: neither message nor request", `{"role":"user","content":"a"}` + "\n{}", 2, "role is missing"},
+		{"a document: a message further down", "[\n  {\"role\": \"user\",\n   \"content\": \"a\"},\n\n  {\"role\": \"tool\"}\n]", 5, "tool_call_id is missing"},
+		{"a document: a message of a request", "{\n\"model\": \"a\",\n\"messages\": [\n{\"role\": \"user\"},\n{\"role\": \"critic\"}\n]}", 5, `unknown role "critic"`},
+		{"a document: bad JSON", "{\n\"messages\": [\n{\"role\" \"user\"}\n]}", 3, "invalid character '\"' after object key"},
+		{"a document: torn", "[\n{\"role\":\"user\"},\n", 2, "unexpected end of JSON input"},
+		{"a document: something else", "{\n\"a\": 1\n}", 1, "the document is neither a message nor a request"},
+		{"a document: something else in the list", "[\n1]", 1, "part 0: expected an object, found a number"},
+		{"our own: a version to come", `{"type":"session","version":2,"id":"a","time":"2026-01-01T00:00:00Z"}`, 1, "the session has format 2, this version reads 1"},
+		{"our own: a parent that is not there", own + `{"type":"custom","id":"b","parent":"c","time":"2026-01-01T00:00:00Z","custom":{"name":"a"}}`, 2, `it follows "c", which is not there`},
+		{"our own: a message without one", own + `{"type":"message","id":"b","time":"2026-01-01T00:00:00Z"}`, 2, "it is a message without one"},
+		{"an id twice", header + "\n" + `{"type":"a","id":"b","parentId":null}` + "\n" + `{"type":"a","id":"b","parentId":null}`, 3, `the id "b" is that of line 2`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := importer.Read(strings.NewReader(tt.give))
+			assert.Nil(t, got)
+			bad, ok := errors.AsType[*importer.LineError](err)
+			require.True(t, ok, "the error is %v", err)
+			assert.Equal(t, tt.line, bad.Line, err)
+			assert.True(t, strings.HasSuffix(err.Error(), tt.want), "the error is %v", err)
+		})
+	}
+}
+
+func TestUnreadableLinesAreSkippedOnlyWhereAsked(t *testing.T) {
+	give := session(
+		`{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"one"}}`,
+		`{"type":"message","id":"b","parentId":"a","message":{"role":"user"`,
+		`{"type":"message","id":"c","parentId":"b","message":{"role":"user","content":"three"}}`,
+		`{"type":"message","id":"d","parentId":"c","message":{"role":"user","content":7}}`,
+	)
+	_, err := importer.Read(strings.NewReader(give))
+	bad, _ := errors.AsType[*importer.LineError](err)
+	require.NotNil(t, bad)
+	assert.Equal(t, 3, bad.Line)
+
+	got, err := importer.Options{SkipUnreadable: true}.Read(strings.NewReader(give))
+	require.NoError(t, err)
+	var texts []string
+	for _, m := range said(got) {
+		texts = append(texts, m.Text())
+	}
+	assert.Equal(t, []string{"one", "three"}, texts)
+	assert.Equal(t, []importer.Note{
+		{Line: 3, Count: 1, Reason: importer.Unreadable, What: "byte 66: unexpected end of JSON input"},
+		{Line: 4, Count: 1, Reason: importer.Unlinked, What: "parentId"},
+		{Line: 5, Count: 1, Reason: importer.Unreadable, What: "message: user: content: expected a list, found a number"},
+	}, got.Notes)
+
+	_, err = importer.Options{SkipUnreadable: true}.Read(strings.NewReader("{\n" + give))
+	assert.Error(t, err, "the first line tells the format")
+}
+
+// What is skipped of a line with several messages is all of it.
+func TestASkippedLineLeavesNothingBehind(t *testing.T) {
+	give := `{"messages":[{"role":"user","content":"one"}]}
+{"messages":[{"role":"user","content":"two"},{"role":"critic"}]}
+{"messages":[{"role":"user","content":"three"}]}`
+	got, err := importer.Options{SkipUnreadable: true}.Read(strings.NewReader(give))
+	require.NoError(t, err)
+	require.Len(t, got.Records, 2)
+	assert.Equal(t, "", got.Records[1].Parent)
+	assert.Equal(t, got.Records[1].ID, got.Leaf)
+}
+
+func TestPiOfTheFirstVersionCompactsByIndex(t *testing.T) {
+	got, err := importer.Read(strings.NewReader(session(
+		message(`"role":"user","content":"one"`),
+		message(`"role":"user","content":"two"`),
+		`{"type":"compaction","summary":"one was said","firstKeptEntryIndex":2,"tokensBefore":7}`,
+		message(`"role":"user","content":"three"`),
+	)))
+	require.NoError(t, err)
+	c := got.Records[2].Compaction()
+	assert.Equal(t, got.Records[1].ID, c.FirstKept)
+	assert.Equal(t, "one was said", c.Text)
+	s := appended(t, got, nil)
+	v, err := s.View()
+	require.NoError(t, err)
+	assert.Equal(t, "<summary>\none was said\n</summary>", v.Compacted[0].Text())
+	require.Len(t, v.Turns, 2)
+	assert.Equal(t, "two", v.Turns[0].Start.Message().Text())
+}
+
+// Where a compaction kept a result first, the session keeps its call with it.
+func TestACompactionPartsNoResultFromItsCall(t *testing.T) {
+	got, err := importer.Read(strings.NewReader(session(
+		message(`"role":"user","content":"one"`),
+		message(`"role":"assistant","content":[{"type":"toolCall","id":"c","name":"n","arguments":{}}]`),
+		message(`"role":"toolResult","toolCallId":"c","content":[{"type":"text","text":"a"}]`),
+		`{"type":"compaction","summary":"one was said","firstKeptEntryIndex":3,"tokensBefore":7}`,
+	)))
+	require.NoError(t, err)
+	s := appended(t, got, nil)
+	e, err := s.Entry(got.Leaf)
+	require.NoError(t, err)
+	assert.Equal(t, got.Records[1].ID, e.Compaction().FirstKept)
+}
+
+func TestCodexGoesBackOnlyOverWhatTheUserAsked(t *testing.T) {
+	user := func(text string, typed bool) string {
+		item := `{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"` + text + `"}]}}` + "\n"
+		if typed {
+			item += `{"type":"event_msg","payload":{"type":"user_message","message":"` + text + `"}}` + "\n"
+		}
+		return item
+	}
+	back := func(turns string) string {
+		return `{"type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":` + turns + `}}` + "\n"
+	}
+	first := `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}` + "\n"
+	tests := []struct {
+		rule, give string
+		want       []string
+	}{
+		{"one turn", user("a", true) + user("b", true) + back("1") + user("c", true), []string{"a", "c"}},
+		{"two turns", user("a", true) + user("b", true) + back("2") + user("c", true), []string{"c"}},
+		{"with what was put in for it", user("a", true) + user("b", true) + user("put in", false) + back("1") + user("c", true), []string{"a", "c"}},
+		{"to the start and no further", user("a", true) + back("9") + user("c", true), []string{"c"}},
+		{"and twice", user("a", true) + user("b", true) + back("1") + user("c", true) + back("1"), []string{"a"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.rule, func(t *testing.T) {
+			got, err := importer.Read(strings.NewReader(first + tt.give))
+			require.NoError(t, err)
+			var texts []string
+			for _, m := range said(got) {
+				texts = append(texts, m.Text())
+			}
+			assert.Equal(t, tt.want, texts)
+		})
+	}
+}
+
+// Real answers of Claude Code name one line of an answer or another as that which they go on from.
+func TestClaudeCodePutsAnAnswerTogether(t *testing.T) {
+	line := func(uuid, parent, typ, message string) string {
+		return `{"uuid":"` + uuid + `","parentUuid":"` + parent + `","sessionId":"s","type":"` + typ + `","message":{"role":"` + typ + `",` + message + "}}\n"
+	}
+	call := func(id string) string {
+		return `"id":"m","content":[{"type":"tool_use","id":"` + id + `","name":"n","input":{}}]`
+	}
+	result := func(id string) string {
+		return `"content":[{"type":"tool_result","tool_use_id":"` + id + `","content":"` + id + ` done"}]`
+	}
+	orders := map[string]string{
+		"each result after its call": line("c1", "u", "assistant", call("t1")) + line("r1", "c1", "user", result("t1")) +
+			line("c2", "c1", "assistant", call("t2")) + line("r2", "c2", "user", result("t2")) + line("z", "r1", "user", `"content":"next"`),
+		"a chain": line("c1", "u", "assistant", call("t1")) + line("c2", "c1", "assistant", call("t2")) +
+			line("r1", "c2", "user", result("t1")) + line("r2", "r1", "user", result("t2")) + line("z", "r2", "user", `"content":"next"`),
+		"each result on its call": line("c1", "u", "assistant", call("t1")) + line("c2", "c1", "assistant", call("t2")) +
+			line("r1", "c1", "user", result("t1")) + line("r2", "c2", "user", result("t2")) + line("z", "r2", "user", `"content":"next"`),
+		"both results in a line": line("c1", "u", "assistant", call("t1")) + line("c2", "c1", "assistant", call("t2")) +
+			line("r", "c2", "user", `"content":[{"type":"tool_result","tool_use_id":"t1","content":"t1 done"},{"type":"tool_result","tool_use_id":"t2","content":"t2 done"},{"type":"text","text":"next"}]`),
+	}
+	for name, order := range orders {
+		t.Run(name, func(t *testing.T) {
+			got, err := importer.Read(strings.NewReader(line("u", "", "user", `"content":"go"`) + order))
+			require.NoError(t, err)
+			messages := said(got)
+			require.NoError(t, chat.Validate(messages))
+			require.Len(t, messages, 5)
+			assert.Len(t, messages[1].ToolCalls, 2)
+			assert.Equal(t, "t1 done", messages[2].Text())
+			assert.Equal(t, "t2 done", messages[3].Text())
+			assert.Equal(t, "next", messages[4].Text())
+		})
+	}
+}
+
+func TestSidechainsAreBranchesOfTheirOwn(t *testing.T) {
+	got, err := importer.Read(strings.NewReader(string(fixture(t, "claude-code.jsonl"))))
+	require.NoError(t, err)
+	side := got.Path("x-2")
+	require.Len(t, side, 2)
+	assert.True(t, side[0].Sidechain)
+	assert.False(t, slices.ContainsFunc(got.Path(got.Leaf), func(r importer.Record) bool { return r.Sidechain }))
+	s := appended(t, got, nil)
+	common, err := s.Ancestor("x-2", "u-15")
+	require.NoError(t, err)
+	assert.Equal(t, "", common)
+	common, err = s.Ancestor("u-9", "u-10")
+	require.NoError(t, err)
+	e, err := s.Entry(common)
+	require.NoError(t, err)
+	assert.Contains(t, []history.EntryType{history.TypeMessage, history.TypeUsage}, e.Type(), "the answer before both, or its usage")
+}
+
+func TestClaudeCodeKeepsWhatACompactionPreserved(t *testing.T) {
+	user := func(uuid, parent, fields string) string {
+		return `{"uuid":"` + uuid + `","parentUuid":` + parent + `,"sessionId":"s","type":"user"` + fields + "}\n"
+	}
+	got, err := importer.Read(strings.NewReader(user("a", "null", `,"message":{"role":"user","content":"one"}`) +
+		user("b", `"a"`, `,"message":{"role":"user","content":"two"}`) +
+		`{"uuid":"c","parentUuid":null,"logicalParentUuid":"b","sessionId":"s","type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"manual","preTokens":9,"preservedSegment":{"headUuid":"b","anchorUuid":"d","tailUuid":"b"}}}` + "\n" +
+		user("d", `"c"`, `,"isCompactSummary":true,"message":{"role":"user","content":"one was said"}`)))
+	require.NoError(t, err)
+	c := got.Records[3].Compaction()
+	assert.Equal(t, "b", c.FirstKept)
+	assert.Equal(t, 9, c.TokensBefore)
+	assert.Equal(t, "manual", c.Mode)
+	v, err := appended(t, got, nil).View()
+	require.NoError(t, err)
+	assert.Equal(t, "one was said", v.Compacted[0].Text())
+	require.Len(t, v.Turns, 1)
+	assert.Equal(t, "two", v.Turns[0].Start.Message().Text())
+}
+
+func TestParts(t *testing.T) {
+	codex := `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}` + "\n"
+	item := func(fields string) string { return codex + `{"type":"response_item","payload":{` + fields + `}}` }
+	tests := []struct {
+		rule, give string
+		want       chat.Message
+		notes      []importer.Note
+	}{
+		{
+			"oh-my-pi: an image in a file of its own is named",
+			session(message(`"role":"user","content":[{"type":"image","data":"blob:sha256:00","mimeType":"image/png"}]`)),
+			chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "blob:sha256:00", MediaType: "image/png"}}},
+			nil,
+		},
+		{
+			"oh-my-pi: a file that was mentioned may be an image",
+			session(message(`"role":"fileMention","files":[{"path":"a.png","content":"","image":{"type":"image","data":"aa","mimeType":"image/png"}}]`)),
+			shown(history.CustomMessage{Name: "fileMention", Content: chat.Parts{
+				chat.Text(`<file path="a.png"/>`), chat.Image{URL: "data:image/png;base64,aa"},
+			}}),
+			nil,
+		},
+		{
+			"Codex: a search for tools is a call",
+			item(`"type":"tool_search_call","call_id":"c","execution":"client","arguments":{"q": "a"}`),
+			chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: "tool_search", Arguments: `{"q":"a"}`}}},
+			[]importer.Note{{Line: 2, Count: 1, Reason: importer.NoPlace, What: "tool_search_call.execution"}},
+		},
+		{
+			"Codex: one that the provider ran is kept as it is",
+			item(`"type":"tool_search_call", "execution":"server"`),
+			chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Opaque{Value: []byte(`{"type":"tool_search_call", "execution":"server"}`)}}},
+			nil,
+		},
+		{
+			"Codex: thinking of open models is a text",
+			item(`"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"Hm."}],"encrypted_content":null`),
+			chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "Hm."}}},
+			nil,
+		},
+		{
+			"Codex: thinking that holds nothing is noted",
+			item(`"type":"reasoning","id":"rs","summary":[],"encrypted_content":null`),
+			chat.Message{Role: chat.RoleAssistant},
+			[]importer.Note{{Line: 2, Count: 1, Reason: importer.Empty, What: "reasoning"}},
+		},
+		{
+			"Anthropic: a result after a text is moved before it",
+			`{"role":"user","content":[{"type":"text","text":"see"},{"type":"tool_result","tool_use_id":"c","content":"a","cache_control":{"type":"ephemeral"}}]}`,
+			chat.Message{Role: chat.RoleTool, ToolCallID: "c", Content: chat.Parts{chat.Text("a"), chat.CacheBreakpoint{Type: "ephemeral"}}},
+			[]importer.Note{{Line: 1, Count: 1, Reason: importer.Moved, What: "content.tool_result"}},
+		},
+		{
+			"Anthropic: a breakpoint that says more than is known is noted",
+			`{"role":"user","content":[{"type":"text","text":"see","cache_control":{"type":"ephemeral","scope":"all"}}]}`,
+			chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("see")}},
+			[]importer.Note{{Line: 1, Count: 1, Reason: importer.NoPlace, What: "content.text.cache_control"}},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.rule, func(t *testing.T) {
+			got, err := importer.Read(strings.NewReader(tt.give))
+			require.NoError(t, err)
+			if diff := cmp.Diff(tt.want, said(got)[0]); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			assert.Equal(t, tt.notes, got.Notes)
+		})
+	}
+}
+
+func TestCodexCompactsToASummaryAlone(t *testing.T) {
+	got, err := importer.Read(strings.NewReader(`{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"one"}]}}
+{"type":"compacted","payload":{"message":"one was said"}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"two"}]}}`))
+	require.NoError(t, err)
+	v, err := appended(t, got, nil).View()
+	require.NoError(t, err)
+	assert.Equal(t, "<summary>\none was said\n</summary>", v.Compacted[0].Text())
+	require.Len(t, v.Turns, 1)
+	assert.Equal(t, "two", v.Turns[0].Start.Message().Text())
+}
