@@ -76,7 +76,7 @@ type writer struct {
 }
 
 func (w *writer) tools(tools []chat.Tool) []sdk.ToolUnionParam {
-	out := make([]sdk.ToolUnionParam, len(tools))
+	var out []sdk.ToolUnionParam
 	for i, t := range tools {
 		schema := t.Parameters
 		if len(schema) == 0 {
@@ -89,7 +89,7 @@ func (w *writer) tools(tools []chat.Tool) []sdk.ToolUnionParam {
 		if i == len(tools)-1 {
 			tool.CacheControl = w.plan.control(blockKey{kind: blockTool, message: RequestIndex})
 		}
-		out[i].OfTool = tool
+		out = append(out, sdk.ToolUnionParam{OfTool: tool})
 	}
 	return out
 }
