@@ -226,6 +226,10 @@ func judgeBlock(role string, b block, deferred map[string]bool) error {
 				return fmt.Errorf("tool_result: all content must be type \"text\" if `is_error` is true")
 			}
 		}
+	case "search_result":
+		if role != "user" {
+			return fmt.Errorf("search_result blocks can only be in user messages")
+		}
 	case "server_tool_use", "web_search_tool_result":
 		if role != "assistant" {
 			return fmt.Errorf("%s blocks can only be in assistant messages", kind)

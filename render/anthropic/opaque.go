@@ -68,6 +68,15 @@ func (b opaqueBlock) assistants() bool {
 	return strings.HasSuffix(b.Type, typeToolUse) || strings.HasSuffix(b.Type, typeToolResult)
 }
 
+// users tells of blocks that the assistant never says.
+func (b opaqueBlock) users() bool {
+	switch b.Type {
+	case "image", "document", "search_result", "container_upload":
+		return true
+	}
+	return false
+}
+
 func (b opaqueBlock) marks(m chat.Message) bool {
 	return b.Type == typeToolUse && m.Role == chat.RoleAssistant && b.call(m) >= 0
 }

@@ -63,7 +63,7 @@ const (
 // What it cannot mend stays, for Validate to tell: a message of an unknown role, a tool whose name or schema the API
 // refuses, more than four cache breakpoints in opaque parts, a request without messages.
 func Repair(req chat.Request) (chat.Request, []Change) {
-	r := &repairer{tools: req.Tools}
+	r := &repairer{tools: req.Tools, given: len(req.Messages)}
 	for i, m := range req.Messages {
 		m.Content = slices.Clone(m.Content)
 		m.ToolCalls = slices.Clone(m.ToolCalls)
@@ -96,6 +96,7 @@ type item struct {
 type repairer struct {
 	items   []item
 	tools   []chat.Tool
+	given   int // messages
 	changes []Change
 }
 

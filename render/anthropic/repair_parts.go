@@ -173,6 +173,10 @@ func (r *repairer) ends() {
 		r.items = slices.Concat(r.items[:front], system, r.items[front:last])
 	}
 	if len(r.items) == 0 {
+		if r.given > 0 {
+			r.report(0, chat.RuleLast, "a user message put in place of all that was left out")
+			r.items = append(r.items, item{m: chat.UserMessage(goOn)})
+		}
 		return
 	}
 	first := slices.IndexFunc(r.items, func(it item) bool { return it.m.Role != chat.RoleSystem })

@@ -54,8 +54,9 @@ const (
 	RuleTool chat.Rule = "tool definitions are of the API's form"
 	// RuleToolChoice: a call is required only where there is a tool.
 	RuleToolChoice chat.Rule = "a required call has a tool"
-	// RuleToolSearch: there is no call of a client's own tool_search that is not declared or was answered with references
-	// to tools. The API looks for what they name among deferred tools, and a [chat.Tool] cannot be deferred.
+	// RuleToolSearch: there is no call of a client's own tool_search where that is not declared, and none of any tool that
+	// was answered with references to tools. The API looks for what they name among deferred tools, and a [chat.Tool]
+	// cannot be deferred.
 	RuleToolSearch chat.Rule = "no stale tool_search"
 )
 
@@ -222,7 +223,8 @@ func isObject(text string) bool {
 // callKey names a call: its message and its place there.
 type callKey struct{ message, call int }
 
-// staleSearches finds the calls of tool_search that the API would refuse.
+// staleSearches finds the calls that the API would refuse: of a tool_search that is not declared, or of any tool that was
+// answered with references.
 func staleSearches(req chat.Request) map[callKey]bool {
 	declared := slices.ContainsFunc(req.Tools, func(t chat.Tool) bool { return t.Name == toolSearch })
 	stale := map[callKey]bool{}
@@ -232,9 +234,9 @@ func staleSearches(req chat.Request) map[callKey]bool {
 			clear(open)
 		}
 		for k, c := range m.ToolCalls {
-			if c.Name == toolSearch {
-				open[c.ID] = callKey{i, k}
-				stale[callKey{i, k}] = !declared
+			open[c.ID] = callKey{i, k}
+			if c.Name == toolSearch && !declared {
+				stale[callKey{i, k}] = true
 			}
 		}
 		if key, ok := open[m.ToolCallID]; ok && m.Role == chat.RoleTool && slices.ContainsFunc(m.Content, isToolReference) {
@@ -326,7 +328,8 @@ func checkOpaque(m chat.Message, p chat.Opaque) error {
 		return fmt.Errorf("it is a call that is not among the message's calls: %q", b.ID)
 	case b.Type == typeToolResult:
 		return errors.New("it is a tool result, which is a message of its own")
-	case b.assistants() && m.Role != chat.RoleAssistant, b.Type == typeReference && m.Role != chat.RoleTool:
+	case b.assistants() && m.Role != chat.RoleAssistant, b.users() && m.Role == chat.RoleAssistant,
+		b.Type == typeReference && m.Role != chat.RoleTool:
 		return fmt.Errorf("it is a %s in a %s message", b.Type, m.Role)
 	case m.Role == chat.RoleSystem && b.Type != typeText:
 		return fmt.Errorf("it is a %s in a system message", b.Type)

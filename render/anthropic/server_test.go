@@ -117,7 +117,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	tokens := len(body) / 4
 	if counting {
-		fmt.Fprintf(w, `{"input_tokens":%d}`, tokens)
+		writeJSON(w, block{"input_tokens": tokens})
 		return
 	}
 	s.mu.Lock()
