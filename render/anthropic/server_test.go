@@ -77,9 +77,14 @@ func refuse(status int, kind, message string) answer {
 }
 
 func newServer(t testing.TB, brain func(call int, r request) answer) *server {
+	s := startServer(brain)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func startServer(brain func(call int, r request) answer) *server {
 	s := &server{brain: brain, thought: map[string]string{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
-	t.Cleanup(s.Close)
 	return s
 }
 
