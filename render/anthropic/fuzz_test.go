@@ -99,16 +99,46 @@ func (d dice) request() chat.Request {
 	return req
 }
 
+// sound is a request that breaks no rule, results in any order.
+func (d dice) sound() chat.Request {
+	req := ask(question)
+	for n := range d.IntN(8) {
+		m := calls(fmt.Sprint("a", n), fmt.Sprint("b", n))
+		if d.IntN(2) == 0 {
+			m.Content = chat.Parts{signed, chat.Text("Counting."), opaqueThinking, placed(m.ToolCalls[0].ID), opaqueThinking}
+		}
+		results := []chat.Message{chat.ToolResult(m.ToolCalls[0].ID, "1"), failed(chat.ToolResult(m.ToolCalls[1].ID, "no"))}
+		d.Shuffle(2, func(i, k int) { results[i], results[k] = results[k], results[i] })
+		req.Messages = append(append(req.Messages, m), results...)
+		if d.IntN(3) == 0 {
+			req.Messages = append(req.Messages, with(chat.UserMessage("And now?"), pixel))
+		}
+	}
+	return req
+}
+
+var opaqueThinking = opaque(`{"type":"thinking","thinking":"so","signature":"` + sign("so") + `"}`)
+
+func placed(id string) chat.Part { return opaque(`{"type":"tool_use","id":"` + id + `"}`) }
+
 // FuzzRepair mends a random request and has the server's judge look at what would be sent.
 func FuzzRepair(f *testing.F) {
 	for seed := range uint64(200) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
-		req := dice{rand.New(rand.NewPCG(seed, 1))}.request()
+		d := dice{rand.New(rand.NewPCG(seed, 1))}
+		req := d.request()
+		if seed%4 == 0 {
+			req = d.sound()
+			require.NoError(t, anthropic.Validate(req))
+		}
 		mended, changes := anthropic.Repair(req)
 		require.NoError(t, anthropic.Validate(mended), "%v", changes)
 		require.Equal(t, anthropic.Validate(req) == nil, len(changes) == 0, "%v", changes)
+		if len(changes) == 0 {
+			require.Empty(t, cmp.Diff(req, mended, cmp.Comparer(sameParts)))
+		}
 		again, more := anthropic.Repair(mended)
 		require.Empty(t, more)
 		require.Empty(t, cmp.Diff(mended, again))

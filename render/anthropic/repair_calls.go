@@ -23,34 +23,37 @@ func (r *repairer) pair() {
 			continue
 		}
 		results, rest := r.resultsAfter(n)
-		byID := map[string][]int{}
+		byID := map[string][]int{} // results that no call took yet
 		for k, res := range results {
 			byID[res.m.ToolCallID] = append(byID[res.m.ToolCallID], k)
 		}
-		answered := make([]bool, len(results))
 		before := callIDs(it.m)
 		it.m.ToolCalls = r.calls(it, used)
 		it.m.Content = renameMarks(it.m.Content, before, it.m.ToolCalls)
-		out = append(out, it)
+		answers := make([]string, len(results)) // the call that each answers
+		var missing []item
 		for k, c := range it.m.ToolCalls {
-			at := byID[before[k]]
-			if len(at) == 0 {
-				r.report(it.index, chat.RuleAnswered, "call %q answered: it has no result", c.ID)
-				answer := chat.ToolResult(c.ID, noResult)
-				answer.IsError = true
-				out = append(out, item{index: it.index, m: answer})
+			if at := byID[before[k]]; len(at) > 0 {
+				answers[at[0]], byID[before[k]] = c.ID, at[1:]
 				continue
 			}
-			answer := results[at[0]]
-			answered[at[0]], byID[before[k]] = true, at[1:]
-			answer.m.ToolCallID = c.ID
-			out = append(out, answer)
+			r.report(it.index, chat.RuleAnswered, "call %q answered: it has no result", c.ID)
+			answer := chat.ToolResult(c.ID, noResult)
+			answer.IsError = true
+			missing = append(missing, item{index: it.index, m: answer})
 		}
+		out = append(out, it)
+		var orphans []item
 		for k, res := range results {
-			if !answered[k] {
-				out = append(out, r.orphan(res))
+			if answers[k] == "" {
+				orphans = append(orphans, r.orphan(res))
+				continue
 			}
+			res.m.ToolCallID = answers[k]
+			out = append(out, res)
 		}
+		out = append(out, missing...)
+		out = append(out, orphans...)
 		out = append(out, rest...)
 		n += len(results) + len(rest)
 	}

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -143,7 +144,7 @@ func (r *repairer) part(it item, k int, p chat.Part) chat.Part {
 	return p
 }
 
-var errThinking = fmt.Errorf("it is not the assistant's, or not whole")
+var errThinking = errors.New("it is not the assistant's, or not whole")
 
 // leftOut is the text that stands for what the API does not take.
 func leftOut(why error) chat.Text {

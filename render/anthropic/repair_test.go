@@ -58,7 +58,7 @@ func TestRepairLosesNoWords(t *testing.T) {
 		want []chat.Message
 	}{
 		{"a result moves to its call, past what was said", ask(question, calls("a", "b"), chat.ToolResult("b", "2"), chat.UserMessage("Wait."), chat.ToolResult("a", "1")),
-			[]chat.Message{question, calls("a", "b"), chat.ToolResult("a", "1"), chat.ToolResult("b", "2"), chat.UserMessage("Wait.")}},
+			[]chat.Message{question, calls("a", "b"), chat.ToolResult("b", "2"), chat.ToolResult("a", "1"), chat.UserMessage("Wait.")}},
 		{"a result without its call is said by the user", ask(question, chat.AssistantMessage("Well."), chat.ToolResult("z", "1")),
 			[]chat.Message{question, chat.AssistantMessage("Well."), user(chat.Text("Result of a tool call that is not shown:"), chat.Text("1"))}},
 		{"an image that may not stay follows the results", ask(question, with(calls("a"), pixel), failed(result("a", chat.Text("no"), pixel)), chat.AssistantMessage("Well."), question),

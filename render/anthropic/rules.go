@@ -21,7 +21,8 @@ const (
 	// RuleFirst: the first message besides system messages is the user's. With it roles alternate, for [Request] merges
 	// neighbours of one role.
 	RuleFirst chat.Rule = "the first message is from the user"
-	// RuleUTF8: text, thinking, names and arguments are valid UTF-8. JSON cannot carry anything else.
+	// RuleUTF8: text, thinking and descriptions of tools are valid UTF-8. JSON cannot carry anything else, and the SDK would
+	// replace it unsaid.
 	RuleUTF8 chat.Rule = "text is UTF-8"
 	// RuleCallForm: the id of a call consists of letters, digits, _ and -, its tool's name too and of at most 128.
 	RuleCallForm chat.Rule = "ids and names of calls are of the API's form"
