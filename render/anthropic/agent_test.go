@@ -1,0 +1,167 @@
+package anthropic_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render/anthropic"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// quarter is a tokenizer of one token for each four bytes that were begun.
+type quarter struct{}
+
+var _ sizing.Tokenizer = quarter{}
+
+func (quarter) CountText(text string) int { return (len(text) + 3) / 4 }
+
+func (q quarter) CountPart(p chat.Part) int {
+	raw, err := json.Marshal(chat.Parts{p})
+	if err != nil {
+		return 0
+	}
+	if t, ok := p.(chat.Text); ok {
+		raw = []byte(t)
+	}
+	return q.CountText(string(raw))
+}
+
+func (q quarter) CountMessage(m chat.Message) int {
+	n := 3
+	for _, p := range m.Content {
+		n += q.CountPart(p)
+	}
+	for _, c := range m.ToolCalls {
+		n += q.CountText(c.Name) + q.CountText(c.Arguments)
+	}
+	return n
+}
+
+func (q quarter) CountTools(tools []chat.Tool) int {
+	n := 0
+	for _, t := range tools {
+		n += q.CountText(t.Name + t.Description + string(t.Parameters))
+	}
+	return n
+}
+
+// claude is the brain of a server: it counts in rounds of two calls, thinking before them and between them, until it has
+// counted often enough, and summarises where it is asked to.
+func claude(rounds int) func(int, request) answer {
+	counted := 0
+	return func(_ int, r request) answer {
+		lastTurn := r.Messages[len(r.Messages)-1]
+		lastBlock := lastTurn.Content[len(lastTurn.Content)-1]
+		if s, _ := lastBlock["text"].(string); strings.Contains(s, "<summary> block") {
+			if r.ToolChoice["type"] != "none" && len(r.Tools) > 0 {
+				return refuse(400, "invalid_request_error", "a summary with tools to call")
+			}
+			return say(text("<analysis>\nIt counted.\n</analysis>\n<summary>\nThe files were counted; all is well.\n</summary>"))
+		}
+		if counted == rounds {
+			return say(think("enough"), text("There are 42."))
+		}
+		counted++
+		return say(
+			think(fmt.Sprint("round ", counted)), text(fmt.Sprintf("Counting, step %d.", counted)),
+			call(fmt.Sprint("toolu_a", counted), "count", block{"glob": "*.go", "step": counted}), think(fmt.Sprint("more in round ", counted)),
+			call(fmt.Sprint("toolu_b", counted), "count", block{"glob": "*.md", "step": counted}),
+		)
+	}
+}
+
+func TestAgentRunsToItsEnd(t *testing.T) {
+	for _, thinking := range []anthropic.Thinking{{}, {Adaptive: true}, {Budget: 2000}} {
+		t.Run(fmt.Sprintf("%+v", thinking), func(t *testing.T) {
+			const rounds, budget = 12, 1500
+			s := newServer(t, claude(rounds))
+			s.window = 4 * budget
+			model := &anthropic.Model{Client: s.client(), Name: "claude-test", Thinking: thinking}
+			model.OnRepair = func(changes []anthropic.Change) { t.Errorf("repaired: %v", changes) }
+			session, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"))
+			require.NoError(t, err)
+			defer session.Close()
+			compactions := 0
+			compactor := &summarize.Compactor{
+				Session: session, Model: model, Tokenizer: quarter{}, Budget: budget, ModelBudget: 2 * budget, Tools: counting,
+				Policy: summarize.CopilotChat(),
+				OnEvent: func(e summarize.Event) {
+					require.NoError(t, e.Err)
+					if e.Kind == summarize.EventDone {
+						require.Equal(t, summarize.ModeFull, e.Mode)
+						compactions++
+					}
+				},
+			}
+			prompt := elements.Fragment{
+				elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{
+					elements.Text("You count files."), elements.CacheBreakpoint{}}},
+				history.Conversation{Session: session},
+				history.Request{Session: session},
+				history.Rounds{Session: session},
+			}
+			require.NoError(t, session.Append(chat.UserMessage("How many files are there?")))
+			var last chat.Response
+			for range 2 * rounds {
+				rendered, err := compactor.Render(t.Context(), prompt)
+				require.NoError(t, err)
+				last, err = model.Generate(t.Context(), chat.Request{Messages: rendered.Messages, Tools: counting, MaxTokens: 500})
+				require.NoError(t, err)
+				require.NoError(t, session.Append(last.Message))
+				if last.StopReason != chat.StopToolCalls {
+					break
+				}
+				for i, c := range last.Message.ToolCalls {
+					answer := chat.ToolResult(c.ID, strings.Repeat("a.go b.go ", 30))
+					answer.IsError = i == 1
+					require.NoError(t, session.Append(answer))
+				}
+			}
+			require.Equal(t, "There are 42.", last.Message.Text())
+			require.GreaterOrEqual(t, compactions, 2)
+			require.Equal(t, 1+rounds+compactions, s.count(), "no request was refused")
+		})
+	}
+}
+
+// What a tokenizer let through the API refuses, with its numbers; rendered to those the conversation goes on.
+func TestAgentThatIsToldOfTheLimitGoesOn(t *testing.T) {
+	s := newServer(t, claude(1))
+	s.window = 1000
+	model := &anthropic.Model{Client: s.client(), Name: "claude-test"}
+	session := &history.Session{}
+	require.NoError(t, session.Append(chat.UserMessage("How many files are there?")))
+	for n := range 5 {
+		m := calls(fmt.Sprint("old", n))
+		require.NoError(t, session.Append(m, chat.ToolResult(m.ToolCalls[0].ID, strings.Repeat("c.go ", 200))))
+	}
+	compactor := &summarize.Compactor{
+		Session: session, Model: model, Tokenizer: quarter{}, Budget: 100_000, Tools: counting, Policy: summarize.Policy{Mode: summarize.ModeSimple},
+	}
+	prompt := elements.Fragment{history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session}}
+	generate := func(ctx context.Context) error {
+		rendered, err := compactor.Render(ctx, prompt)
+		require.NoError(t, err)
+		_, err = model.Generate(ctx, chat.Request{Messages: rendered.Messages, Tools: counting})
+		return err
+	}
+	var limit *chat.ContextLimitError
+	require.ErrorAs(t, generate(t.Context()), &limit)
+	require.Equal(t, 1000, limit.Limit)
+	require.Greater(t, limit.Tokens, 1000)
+
+	compactor = &summarize.Compactor{
+		Session: session, Model: model, Tokenizer: quarter{}, Budget: limit.Limit * 7 / 10, Tools: counting, Policy: summarize.Policy{Mode: summarize.ModeSimple},
+	}
+	require.NoError(t, generate(t.Context()))
+}

@@ -1,0 +1,211 @@
+package anthropic
+
+import (
+	"slices"
+	"time"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+const (
+	// maxBreakpoints is how many blocks of a request may carry cache_control.
+	maxBreakpoints = 4
+	// cacheType is the only type of cache that the API has.
+	cacheType = "ephemeral"
+	// shortLifetime is what the API keeps a prefix for unless an hour is asked for.
+	shortLifetime = 5 * time.Minute
+	longLifetime  = time.Hour
+)
+
+// blockKey names a block of a request: a part of a message's content, one of its calls, or the result that it is.
+type blockKey struct {
+	kind           blockKind
+	message, index int
+}
+
+type blockKind int
+
+const (
+	blockNone   blockKind = iota
+	blockTool             // the last tool
+	blockPart             // part index of a message
+	blockCall             // call index of a message
+	blockResult           // a tool message as a whole
+)
+
+// cacheMark is a block that carries a cache breakpoint.
+type cacheMark struct {
+	block blockKey
+	pos   int // of the block among all
+	hour  bool
+	// from are the parts that ask for it, as {kind: blockPart}. Empty where an opaque part carries its own.
+	from []blockKey
+	// static is a mark in the tools or the system prompt.
+	static bool
+}
+
+// message is the message of the breakpoint, as violations name it.
+func (m cacheMark) message() int {
+	if len(m.from) > 0 {
+		return m.from[0].message
+	}
+	return m.block.message
+}
+
+// cachePlan says which blocks carry cache_control, in the order in which the API caches: tools, system, messages.
+type cachePlan struct {
+	marks  []cacheMark
+	blocks int      // that were passed
+	last   blockKey // the last block that can carry one
+	pos    int      // of last
+	static bool     // in the tools or the system prompt
+}
+
+// planCache finds the block of each breakpoint: the last one before it that can carry cache_control, which thinking and
+// opaque blocks cannot. A breakpoint before everything has no block and asks for nothing.
+func planCache(req chat.Request) *cachePlan {
+	p := &cachePlan{static: true}
+	if len(req.Tools) > 0 {
+		p.land(blockKey{kind: blockTool, message: RequestIndex})
+	}
+	for i, m := range req.Messages {
+		if m.Role == chat.RoleSystem {
+			p.message(i, m)
+		}
+	}
+	p.static = false
+	for i, m := range req.Messages {
+		if m.Role != chat.RoleSystem {
+			p.message(i, m)
+		}
+	}
+	return p
+}
+
+func (p *cachePlan) message(i int, m chat.Message) {
+	end := len(m.Content)
+	if m.Role == chat.RoleTool {
+		for end > 0 && isBreakpoint(m.Content[end-1]) {
+			end-- // those at the end of a result are about it as a whole
+		}
+	}
+	placed := map[string]bool{} // calls that stand among the content
+	for k, part := range m.Content[:end] {
+		p.part(i, k, m, part, placed)
+	}
+	if m.Role == chat.RoleTool {
+		p.land(blockKey{kind: blockResult, message: i})
+		for k := end; k < len(m.Content); k++ {
+			p.part(i, k, m, m.Content[k], nil)
+		}
+	}
+	for k, c := range m.ToolCalls {
+		if !placed[c.ID] {
+			p.land(blockKey{kind: blockCall, message: i, index: k})
+		}
+	}
+}
+
+func isBreakpoint(part chat.Part) bool {
+	_, ok := part.(chat.CacheBreakpoint)
+	return ok
+}
+
+func (p *cachePlan) part(i, k int, m chat.Message, part chat.Part, placed map[string]bool) {
+	here := blockKey{kind: blockPart, message: i, index: k}
+	switch part := part.(type) {
+	case chat.Text, chat.Image, chat.Document:
+		p.land(here)
+	case chat.Opaque:
+		b, err := parseOpaque(part)
+		switch {
+		case err != nil:
+		case b.Type == typeToolUse:
+			if call := b.call(m); call >= 0 {
+				placed[b.ID] = true
+				p.land(blockKey{kind: blockCall, message: i, index: call})
+			}
+		case b.CacheControl != nil:
+			p.blocks++
+			p.marks = append(p.marks, cacheMark{block: here, pos: p.blocks, hour: b.CacheControl.TTL == string(sdk.CacheControlEphemeralTTLTTL1h), static: p.static})
+		}
+	case chat.CacheBreakpoint:
+		p.mark(here, part.Lifetime > shortLifetime)
+	}
+}
+
+func (p *cachePlan) mark(from blockKey, hour bool) {
+	if p.last.kind == blockNone {
+		return
+	}
+	for n := len(p.marks) - 1; n >= 0 && p.marks[n].pos >= p.pos; n-- {
+		if p.marks[n].pos == p.pos {
+			p.marks[n].hour = p.marks[n].hour || hour
+			p.marks[n].from = append(p.marks[n].from, from)
+			return
+		}
+	}
+	mark := cacheMark{block: p.last, pos: p.pos, hour: hour, from: []blockKey{from}, static: p.static}
+	at := len(p.marks)
+	for at > 0 && p.marks[at-1].pos > mark.pos {
+		at-- // an opaque part after the block carries its own
+	}
+	p.marks = slices.Insert(p.marks, at, mark)
+}
+
+// land makes a block the last that can carry a breakpoint.
+func (p *cachePlan) land(block blockKey) {
+	p.blocks++
+	p.last, p.pos = block, p.blocks
+}
+
+// control is the cache_control of a block, zero for those without.
+func (p *cachePlan) control(block blockKey) sdk.CacheControlEphemeralParam {
+	for _, m := range p.marks {
+		if m.block == block {
+			c := sdk.NewCacheControlEphemeralParam()
+			if m.hour {
+				c.TTL = sdk.CacheControlEphemeralTTLTTL1h
+			}
+			return c
+		}
+	}
+	return sdk.CacheControlEphemeralParam{}
+}
+
+// surplus picks the marks to give up where there are more than four. Kept are those that opaque parts carry; the last of
+// the tools and the system prompt, all that is left of a prefix once a conversation was compacted; and then the newest,
+// for a growing conversation finds there what the request before it wrote.
+func (p *cachePlan) surplus() []cacheMark {
+	keep := make([]bool, len(p.marks))
+	left := maxBreakpoints
+	take := func(n int) {
+		if !keep[n] && left > 0 {
+			keep[n] = true
+			left--
+		}
+	}
+	static := -1
+	for n, m := range p.marks {
+		if len(m.from) == 0 {
+			take(n)
+		} else if m.static {
+			static = n
+		}
+	}
+	if static >= 0 {
+		take(static)
+	}
+	for n := len(p.marks) - 1; n >= 0; n-- {
+		take(n)
+	}
+	var out []cacheMark
+	for n, m := range p.marks {
+		if !keep[n] && len(m.from) > 0 {
+			out = append(out, m)
+		}
+	}
+	return out
+}

@@ -1,0 +1,124 @@
+package anthropic_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/anthropic"
+)
+
+var mark = chat.CacheBreakpoint{}
+
+// cached lists the blocks that carry cache_control, in the order of the request: "tool count", "text A 1h".
+func cached(t *testing.T, req chat.Request) []string {
+	p, err := anthropic.Request(req)
+	require.NoError(t, err)
+	raw, err := json.Marshal(p)
+	require.NoError(t, err)
+	var r request
+	require.NoError(t, json.Unmarshal(raw, &r))
+	var out []string
+	look := func(kind any, b block) {
+		c, ok := b["cache_control"].(map[string]any)
+		if !ok {
+			return
+		}
+		name := fmt.Sprint(kind)
+		for _, field := range []string{"name", "text", "tool_use_id"} {
+			if s, ok := b[field].(string); ok {
+				name += " " + s
+			}
+		}
+		if ttl, ok := c["ttl"]; ok {
+			name += " " + fmt.Sprint(ttl)
+		}
+		out = append(out, name)
+	}
+	for _, b := range r.Tools {
+		look("tool", b)
+	}
+	for _, b := range r.System {
+		look("system", b)
+	}
+	for _, m := range r.Messages {
+		for _, b := range m.Content {
+			content, _ := b["content"].([]any)
+			for _, c := range content {
+				look("in result", c.(map[string]any))
+			}
+			look(b["type"], b)
+		}
+	}
+	return out
+}
+
+func TestBreakpointIsOnTheBlockBeforeIt(t *testing.T) {
+	for _, c := range []struct {
+		rule string
+		req  chat.Request
+		want []string
+	}{
+		{"a part", ask(user(chat.Text("A"), mark, chat.Text("B"))), []string{"text A"}},
+		{"an image", ask(user(pixel, mark, chat.Text("B"))), []string{"image"}},
+		{"a part of the system prompt", ask(with(chat.SystemMessage("S"), mark), question), []string{"system S"}},
+		{"the message before", ask(question, chat.AssistantMessage("A"), user(mark, chat.Text("B"))), []string{"text A"}},
+		{"the system prompt, before the first message", ask(chat.SystemMessage("S"), user(mark, chat.Text("B"))), []string{"system S"}},
+		{"the last tool, before everything else", tools(ask(user(mark, chat.Text("B"))), chat.Tool{Name: "a"}, chat.Tool{Name: "b"}), []string{"tool b"}},
+		{"nothing, before everything", tools(ask(user(mark, chat.Text("B")))), nil},
+		{"a result as a whole", ask(question, calls("a"), result("a", chat.Text("1"), mark)), []string{"tool_result a"}},
+		{"a part of a result", ask(question, calls("a"), result("a", chat.Text("1"), mark, chat.Text("2"))), []string{"in result 1"}},
+		{"a call, from the result after it", ask(question, calls("a"), result("a", mark, chat.Text("1"))), []string{"tool_use count"}},
+		{"not on thinking", ask(chat.UserMessage("A"), assistant(signed, mark, chat.Text("B")), question), []string{"text A"}},
+		{"not on what is opaque", ask(user(chat.Text("A"), opaque(`{"type":"search_result"}`), mark)), []string{"text A"}},
+		{"two are one", ask(user(chat.Text("A"), mark, chat.CacheBreakpoint{Lifetime: time.Hour})), []string{"text A 1h"}},
+		{"five minutes are the API's own", ask(user(chat.Text("A"), chat.CacheBreakpoint{Type: "ephemeral", Lifetime: 5 * time.Minute})), []string{"text A"}},
+		{"longer is an hour", ask(user(chat.Text("A"), chat.CacheBreakpoint{Lifetime: 6 * time.Minute})), []string{"text A 1h"}},
+		{"the longest is an hour", ask(user(chat.Text("A"), chat.CacheBreakpoint{Lifetime: 24 * time.Hour})), []string{"text A 1h"}},
+		{"hours come first", ask(with(chat.SystemMessage("S"), chat.CacheBreakpoint{Lifetime: time.Hour}), user(chat.Text("A"), mark)), []string{"system S 1h", "text A"}},
+		{"system messages come first", ask(user(chat.Text("A"), mark), with(chat.SystemMessage("S"), chat.CacheBreakpoint{Lifetime: time.Hour}), question), []string{"system S 1h", "text A"}},
+	} {
+		t.Run(c.rule, func(t *testing.T) { require.Equal(t, c.want, cached(t, c.req)) })
+	}
+}
+
+func TestRepairKeepsTheBreakpointsThatHelpMost(t *testing.T) {
+	turns := func(n int, own string) (out []chat.Message) {
+		for i := range n {
+			out = append(out, user(chat.Text(fmt.Sprint(own, i)), mark), chat.AssistantMessage("Well."))
+		}
+		return append(out, question)
+	}
+	for _, c := range []struct {
+		rule string
+		req  chat.Request
+		want string
+	}{
+		{"the newest", ask(turns(7, "u")...), "text u3, text u4, text u5, text u6"},
+		{"and the last of the system prompt", ask(append([]chat.Message{
+			with(with(chat.SystemMessage("S"), mark), chat.Text("T"), mark)}, turns(7, "u")...)...), "system T, text u4, text u5, text u6"},
+		{"or of the tools", ask(append([]chat.Message{
+			{Role: chat.RoleSystem, Content: chat.Parts{mark, chat.Text("S")}}}, turns(7, "u")...)...), "tool count, text u4, text u5, text u6"},
+		{"more of the system prompt where there is room", ask(append([]chat.Message{
+			with(with(with(chat.SystemMessage("S"), mark), chat.Text("T"), mark), chat.Text("U"), mark)}, turns(2, "u")...)...), "system T, system U, text u0, text u1"},
+		{"five minutes before an hour are an hour", ask(
+			with(chat.SystemMessage("S"), mark), user(chat.Text("A"), mark, chat.Text("B"), chat.CacheBreakpoint{Lifetime: time.Hour}, chat.Text("C"), mark)),
+			"system S 1h, text A 1h, text B 1h, text C"},
+		{"what opaque parts carry stays", ask(append([]chat.Message{user(opaque(`{"type":"text","text":"O","cache_control":{"type":"ephemeral"}}`))}, turns(7, "u")...)...),
+			"text O, text u4, text u5, text u6"},
+		{"an hour after an opaque part's five minutes is five minutes", ask(
+			user(opaque(`{"type":"text","text":"O","cache_control":{"type":"ephemeral"}}`), chat.Text("A"), chat.CacheBreakpoint{Lifetime: time.Hour})), "text O, text A"},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			require.Error(t, anthropic.Validate(c.req))
+			mended, changes := anthropic.Repair(c.req)
+			require.NotEmpty(t, changes)
+			require.Equal(t, c.want, strings.Join(cached(t, mended), ", "))
+		})
+	}
+}

@@ -1,0 +1,141 @@
+package anthropic
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// What the API says of a request that is larger than the window.
+var (
+	promptTooLong = regexp.MustCompile(`prompt is too long(?:: (\d+) tokens > (\d+) maximum)?`)
+	noRoomLeft    = regexp.MustCompile("input length and `?max_tokens`? exceed context limit(?:: (\\d+) \\+ (\\d+) > (\\d+))?")
+)
+
+// mapError makes the SDK's errors those of package chat where a caller acts on them.
+func mapError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if api, ok := errors.AsType[*sdk.Error](err); ok {
+		return apiError(api)
+	}
+	if lost(err) {
+		return &chat.TransientError{Err: err}
+	}
+	return err
+}
+
+func apiError(api *sdk.Error) error {
+	kind, message := api.Type(), apiMessage(api)
+	if limit := contextLimit(message); limit != nil {
+		limit.Err = api
+		return limit
+	}
+	switch kind {
+	case "request_too_large":
+		return &chat.ContextLimitError{Err: api}
+	case sdk.ErrorTypeRateLimitError, sdk.ErrorTypeOverloadedError, sdk.ErrorTypeAPIError, sdk.ErrorTypeTimeoutError:
+		return &chat.TransientError{RetryAfter: retryAfter(api.Response), Err: api}
+	}
+	switch code := api.StatusCode; {
+	case code == http.StatusRequestEntityTooLarge:
+		return &chat.ContextLimitError{Err: api}
+	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= http.StatusInternalServerError:
+		return &chat.TransientError{RetryAfter: retryAfter(api.Response), Err: api}
+	}
+	return api
+}
+
+// apiMessage is what the API says in words.
+func apiMessage(api *sdk.Error) string {
+	var body struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal([]byte(api.RawJSON()), &body) != nil {
+		return api.RawJSON()
+	}
+	return body.Error.Message
+}
+
+// contextLimit reads the numbers of a request that is too large; nil where the message is about something else. Where the
+// answer's room is what is too much, the tokens are those of the request with that room.
+func contextLimit(message string) *chat.ContextLimitError {
+	number := func(s string) int {
+		n, _ := strconv.Atoi(s)
+		return n
+	}
+	if m := promptTooLong.FindStringSubmatch(message); m != nil {
+		return &chat.ContextLimitError{Tokens: number(m[1]), Limit: number(m[2])}
+	}
+	if m := noRoomLeft.FindStringSubmatch(message); m != nil {
+		return &chat.ContextLimitError{Tokens: number(m[1]) + number(m[2]), Limit: number(m[3])}
+	}
+	return nil
+}
+
+// retryAfter is how long the API asks to wait.
+func retryAfter(r *http.Response) time.Duration {
+	if r == nil {
+		return 0
+	}
+	if ms, err := strconv.ParseFloat(r.Header.Get("Retry-After-Ms"), 64); err == nil {
+		return wait(ms * float64(time.Millisecond))
+	}
+	said := r.Header.Get("Retry-After")
+	if seconds, err := strconv.ParseFloat(said, 64); err == nil {
+		return wait(seconds * float64(time.Second))
+	}
+	if at, err := http.ParseTime(said); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
+}
+
+// wait is a duration that a header asks for, between none and a day.
+func wait(d float64) time.Duration {
+	if !(d > 0) {
+		return 0
+	}
+	return time.Duration(min(d, float64(24*time.Hour)))
+}
+
+// lost tells of a connection that broke or was not made.
+func lost(err error) bool {
+	if _, bad := errors.AsType[*tls.CertificateVerificationError](err); bad {
+		return false
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Op != "parse" && !strings.Contains(u.Err.Error(), "unsupported protocol scheme")
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true
+	}
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
+}
+
+// refusesTemperature tells of a model that takes no temperature.
+func refusesTemperature(err error) bool {
+	api, ok := errors.AsType[*sdk.Error](err)
+	if !ok || api.StatusCode != http.StatusBadRequest {
+		return false
+	}
+	message := apiMessage(api)
+	return strings.Contains(message, "temperature") &&
+		(strings.Contains(message, "deprecated for this model") || strings.Contains(message, "not supported"))
+}

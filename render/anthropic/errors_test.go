@@ -1,0 +1,134 @@
+package anthropic_test
+
+import (
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/anthropic"
+)
+
+func TestContextLimits(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		answer        answer
+		tokens, limit int
+	}{
+		{"a prompt that is too long", refuse(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), 210_000, 200_000},
+		{"one without numbers", refuse(400, "invalid_request_error", "prompt is too long"), 0, 0},
+		{"no room for the answer", refuse(400, "invalid_request_error", "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens` and try again"), 209_573, 200_000},
+		{"too many bytes", refuse(413, "request_too_large", "Request exceeds the maximum size"), 0, 0},
+		{"too many bytes for what stands before the API", answer{status: 413, kind: "", message: ""}, 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			model, s := answering(t, c.answer)
+			_, err := model.Generate(t.Context(), ask(question))
+			limit, ok := errors.AsType[*chat.ContextLimitError](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, c.tokens, limit.Tokens)
+			require.Equal(t, c.limit, limit.Limit)
+			_, ok = errors.AsType[*sdk.Error](err)
+			require.True(t, ok)
+			require.Equal(t, 1, s.count())
+		})
+	}
+}
+
+func TestTransientErrors(t *testing.T) {
+	later := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
+	for _, c := range []struct {
+		name   string
+		answer answer
+		after  time.Duration
+	}{
+		{"a rate limit", answer{status: 429, kind: "rate_limit_error", header: map[string]string{"Retry-After": "7"}}, 7 * time.Second},
+		{"a rate limit that does not say until when", refuse(429, "rate_limit_error", "slow down"), 0},
+		{"milliseconds come first", answer{status: 429, kind: "rate_limit_error", header: map[string]string{"Retry-After": "7", "Retry-After-Ms": "250"}}, 250 * time.Millisecond},
+		{"a date that has passed", answer{status: 429, kind: "rate_limit_error", header: map[string]string{"Retry-After": "Mon, 02 Jan 2006 15:04:05 GMT"}}, 0},
+		{"a date to come", answer{status: 429, kind: "rate_limit_error", header: map[string]string{"Retry-After": later}}, -1},
+		{"nonsense", answer{status: 429, kind: "rate_limit_error", header: map[string]string{"Retry-After": "-NaN"}}, 0},
+		{"years", answer{status: 429, kind: "rate_limit_error", header: map[string]string{"Retry-After": "1e300"}}, 24 * time.Hour},
+		{"an overload", refuse(529, "overloaded_error", "Overloaded"), 0},
+		{"a fault of the API", refuse(500, "api_error", "Internal server error"), 0},
+		{"a fault of what stands before it", refuse(502, "", ""), 0},
+		{"a time-out", refuse(504, "timeout_error", ""), 0},
+		{"an overload in the stream", answer{blocks: []block{text("It is a long story.")}, breakOff: 4, fault: "overloaded_error"}, 0},
+		{"a stream that breaks off", answer{blocks: []block{text("It is a long story.")}, breakOff: 4}, 0},
+		{"a stream that breaks off before it starts", answer{blocks: []block{text("It")}, breakOff: 1}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			model, s := answering(t, c.answer)
+			_, err := model.Generate(t.Context(), ask(question))
+			again, ok := errors.AsType[*chat.TransientError](err)
+			require.True(t, ok, "%v", err)
+			if c.after < 0 {
+				require.Positive(t, again.RetryAfter)
+				require.LessOrEqual(t, again.RetryAfter, time.Hour)
+			} else {
+				require.Equal(t, c.after, again.RetryAfter)
+			}
+			require.Equal(t, 1, s.count(), "the SDK does not try again on its own")
+		})
+	}
+}
+
+func TestRetriesAreTheCallersChoice(t *testing.T) {
+	s := newServer(t, func(n int, _ request) answer {
+		if n < 2 {
+			return answer{status: 529, kind: "overloaded_error", header: map[string]string{"Retry-After-Ms": "1"}}
+		}
+		return say(text("42"))
+	})
+	model := &anthropic.Model{Client: s.client(), Name: "claude-test", Retries: 2}
+	r, err := model.Generate(t.Context(), ask(question))
+	require.NoError(t, err)
+	require.Equal(t, "42", r.Message.Text())
+	require.Equal(t, 3, s.count())
+}
+
+func TestOtherErrorsAreTheSDKs(t *testing.T) {
+	for _, a := range []answer{
+		refuse(400, "invalid_request_error", "max_tokens: 100000 > 64000, which is the maximum allowed"),
+		refuse(401, "authentication_error", "invalid x-api-key"),
+		refuse(403, "permission_error", "no"),
+		refuse(404, "not_found_error", "model: claude-test"),
+	} {
+		model, _ := answering(t, a)
+		_, err := model.Generate(t.Context(), ask(question))
+		_, limit := errors.AsType[*chat.ContextLimitError](err)
+		_, transient := errors.AsType[*chat.TransientError](err)
+		require.False(t, limit || transient, "%v", err)
+		api, ok := errors.AsType[*sdk.Error](err)
+		require.True(t, ok)
+		require.Equal(t, a.status, api.StatusCode)
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	model := &anthropic.Model{Client: (&server{Server: s}).client(), Name: "claude-test"}
+	s.Close()
+	_, err := model.Generate(t.Context(), ask(question))
+	_, ok := errors.AsType[*chat.TransientError](err)
+	require.True(t, ok, "%v", err)
+}
+
+func TestCertificateThatIsRefusedIsNotTransient(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	model := &anthropic.Model{Client: (&server{Server: s}).client(), Name: "claude-test"}
+	_, err := model.Generate(t.Context(), ask(question))
+	require.Error(t, err)
+	_, ok := errors.AsType[*chat.TransientError](err)
+	require.False(t, ok, "%v", err)
+}

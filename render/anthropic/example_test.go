@@ -1,0 +1,120 @@
+package anthropic_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/anthropic"
+)
+
+// local is a server on this machine that speaks as the API does. With a key in ANTHROPIC_API_KEY, sdk.NewClient() is all
+// that a program needs.
+func local(brain func(call int, r request) answer) (sdk.Client, func()) {
+	s := startServer(brain)
+	return sdk.NewClient(option.WithoutEnvironmentDefaults(), option.WithBaseURL(s.URL), option.WithAPIKey("key")), s.Close
+}
+
+// A round of an agent: the model asks for a tool, is given its result, and answers.
+func Example() {
+	client, stop := local(func(n int, _ request) answer {
+		if n == 0 {
+			return say(text("I count them."), call("toolu_1", "count", block{"glob": "*.go"}))
+		}
+		return say(text("There are 42 Go files."))
+	})
+	defer stop()
+
+	model := &anthropic.Model{Client: client, Name: sdk.ModelClaudeSonnet5, MaxTokens: 1024}
+	messages := []chat.Message{
+		chat.SystemMessage("You are a coding agent."),
+		chat.UserMessage("How many Go files are there?"),
+	}
+	tools := []chat.Tool{{
+		Name: "count", Description: "Counts files.",
+		Parameters: json.RawMessage(`{"type":"object","properties":{"glob":{"type":"string"}},"required":["glob"]}`),
+	}}
+	for {
+		response, err := model.Generate(context.Background(), chat.Request{Messages: messages, Tools: tools})
+		if err != nil {
+			log.Fatal(err)
+		}
+		messages = append(messages, response.Message)
+		fmt.Println("assistant:", response.Message.Text())
+		if response.StopReason != chat.StopToolCalls {
+			break
+		}
+		for _, c := range response.Message.ToolCalls {
+			fmt.Printf("call: %s(%s)\n", c.Name, c.Arguments)
+			messages = append(messages, chat.ToolResult(c.ID, "42"))
+		}
+	}
+	// Output:
+	// assistant: I count them.
+	// call: count({"glob":"*.go"})
+	// assistant: There are 42 Go files.
+}
+
+// A request is mended before it is sent, and what was changed is told.
+func ExampleRepair() {
+	req := chat.Request{Messages: []chat.Message{
+		chat.UserMessage("How many Go files are there?"),
+		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "toolu_1", Name: "count", Arguments: `{"glob":"*.`}}},
+		chat.UserMessage("Never mind."),
+	}}
+	fmt.Println(anthropic.Validate(req))
+	mended, changes := anthropic.Repair(req)
+	for _, c := range changes {
+		fmt.Println(c)
+	}
+	fmt.Println(anthropic.Validate(mended))
+	// Output:
+	// chat: message 1: every tool call is answered: call "toolu_1" has no result (and 2 more)
+	// request: tools are declared where the history has calls: 1 tools of the history declared, not to be called
+	// message 1: arguments are a JSON object: those of call "toolu_1" put into an object
+	// message 1: every tool call is answered: call "toolu_1" answered: it has no result
+	// <nil>
+}
+
+// A request that is too large says by how much.
+func ExampleModel_Generate_contextLimit() {
+	client, stop := local(func(int, request) answer {
+		return refuse(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum")
+	})
+	defer stop()
+	model := &anthropic.Model{Client: client, Name: sdk.ModelClaudeSonnet5}
+	_, err := model.Generate(context.Background(), chat.Request{Messages: []chat.Message{chat.UserMessage("A long story.")}})
+	if limit, ok := errors.AsType[*chat.ContextLimitError](err); ok {
+		fmt.Println(limit.Tokens-limit.Limit, "tokens too many")
+	}
+	// Output: 10000 tokens too many
+}
+
+func ExampleModel_Generate_stream() {
+	client, stop := local(func(int, request) answer { return say(text("There are 42 Go files.")) })
+	defer stop()
+	model := &anthropic.Model{Client: client, Name: sdk.ModelClaudeSonnet5}
+	_, err := model.Generate(context.Background(), chat.Request{
+		Messages: []chat.Message{chat.UserMessage("How many?")},
+		Stream: func(p chat.Part) {
+			if text, ok := p.(chat.Text); ok {
+				fmt.Printf("%s|", text)
+			}
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: There a|re 42 G|o files|.|
+}
+
+func ExampleVision_ImageTokens() {
+	fmt.Println(anthropic.VisionStandard.ImageTokens(2000, 1500), anthropic.VisionHigh.ImageTokens(2000, 1500))
+	// Output: 1564 3888
+}

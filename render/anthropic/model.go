@@ -1,0 +1,150 @@
+package anthropic
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// DefaultMaxTokens of an answer where neither the request nor the model says.
+const DefaultMaxTokens = 8192
+
+// minThinking is the smallest thinking budget that the API takes.
+const minThinking = 1024
+
+// Model answers requests through the Messages API. Set the fields before the first use; after that it is safe for
+// concurrent use.
+type Model struct {
+	// Client of the SDK, with the API key.
+	Client sdk.Client
+	// Name of the model, such as [sdk.ModelClaudeSonnet5].
+	Name sdk.Model
+	// MaxTokens of an answer where the request does not say; the API asks for a limit. Defaults to [DefaultMaxTokens].
+	MaxTokens int
+	// Thinking before an answer. The zero value leaves it to the model.
+	Thinking Thinking
+	// Betas of the API to ask for, as named in the header anthropic-beta.
+	Betas []string
+	// Retries that the SDK makes on its own of what may pass. Defaults to none: the error says when to try again, and the
+	// caller decides.
+	Retries int
+	// Params, where it is set, may change each request before it is sent: metadata, the API's own tools, whatever a
+	// [chat.Request] has no words for.
+	Params func(*sdk.MessageNewParams)
+	// OnRepair, where it is set, is told what [Repair] changed in a request before it was sent.
+	OnRepair func([]Change)
+
+	noTemperature atomic.Bool // the model refused one
+}
+
+var _ chat.Model = (*Model)(nil)
+
+// Thinking says whether and how much a model thinks.
+type Thinking struct {
+	// Budget of tokens, 1,024 or more, that older models take. It comes on top of the request's MaxTokens, which are for
+	// the answer.
+	Budget int
+	// Adaptive lets the model choose, as newer models want it. Its thinking is part of the request's MaxTokens.
+	Adaptive bool
+}
+
+func (t Thinking) check() error {
+	switch {
+	case t.Budget != 0 && t.Adaptive:
+		return fmt.Errorf("anthropic: Thinking is adaptive and has a budget of %d: choose one", t.Budget)
+	case t.Budget != 0 && t.Budget < minThinking:
+		return fmt.Errorf("anthropic: Thinking.Budget is %d: it is %d tokens or more", t.Budget, minThinking)
+	}
+	return nil
+}
+
+// Generate mends the request with [Repair] and sends it. What cannot be mended is a [*chat.ValidationError], and nothing
+// is sent.
+//
+// The answer is always streamed, for the API wants that of long ones; Request.Stream hears of it or not.
+//
+// While the model thinks, the API takes no temperature and no forced call, and in a tool loop wants the thinking that it
+// gave. So the temperature is not sent with thinking, and thinking is left to the model where a call is required, or
+// where a budget is set and the tool loop began without thinking. A model that takes no temperature at all, as newer ones
+// do not, is asked again without it, and from then on is sent none.
+//
+// Errors are a [*chat.ContextLimitError] with the API's numbers, a [*chat.TransientError] for rate limits, overload, the
+// API's own faults and lost connections, the cause of a context that is done, and otherwise the SDK's.
+func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	params, err := m.params(req)
+	if err != nil {
+		return chat.Response{}, err
+	}
+	r, err := m.stream(ctx, params, req.Stream)
+	if refusesTemperature(err) && params.Temperature.Valid() {
+		m.noTemperature.Store(true)
+		params.Temperature = sdk.MessageNewParams{}.Temperature
+		r, err = m.stream(ctx, params, req.Stream)
+	}
+	if err != nil {
+		return chat.Response{}, mapError(ctx, err)
+	}
+	return r, nil
+}
+
+// params is the request as it is sent.
+func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
+	if err := m.Thinking.check(); err != nil {
+		return sdk.MessageNewParams{}, err
+	}
+	req, changes := Repair(req)
+	if len(changes) > 0 && m.OnRepair != nil {
+		m.OnRepair(changes)
+	}
+	if req.MaxTokens <= 0 {
+		req.MaxTokens = m.MaxTokens
+	}
+	if req.MaxTokens <= 0 {
+		req.MaxTokens = DefaultMaxTokens
+	}
+	p, err := Request(req)
+	if err != nil {
+		return sdk.MessageNewParams{}, err
+	}
+	p.Model = m.Name
+	switch {
+	case p.ToolChoice.OfAny != nil:
+	case m.Thinking.Adaptive:
+		p.Thinking.OfAdaptive = &sdk.ThinkingConfigAdaptiveParam{}
+	case m.Thinking.Budget > 0 && loopThinks(req.Messages):
+		p.Thinking = sdk.ThinkingConfigParamOfEnabled(int64(m.Thinking.Budget))
+		p.MaxTokens += int64(m.Thinking.Budget)
+	}
+	if p.Thinking.GetType() != nil || m.noTemperature.Load() {
+		p.Temperature = sdk.MessageNewParams{}.Temperature
+	}
+	if m.Params != nil {
+		m.Params(&p)
+	}
+	return p, nil
+}
+
+// loopThinks tells that no tool loop is under way, or that each of its messages begins with thinking.
+func loopThinks(messages []chat.Message) bool {
+	for i := len(messages) - 1; i >= 0 && messages[i].Role != chat.RoleUser; i-- {
+		if messages[i].Role == chat.RoleAssistant && !startsWithThinking(messages[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// options of each call.
+func (m *Model) options() []option.RequestOption {
+	options := []option.RequestOption{option.WithMaxRetries(max(0, m.Retries))}
+	if len(m.Betas) > 0 {
+		options = append(options, option.WithHeaderAdd("anthropic-beta", strings.Join(m.Betas, ",")))
+	}
+	return options
+}

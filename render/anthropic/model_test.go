@@ -1,0 +1,244 @@
+package anthropic_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/anthropic"
+)
+
+// answering is a model on a server that always says the same.
+func answering(t *testing.T, a answer) (*anthropic.Model, *server) {
+	s := newServer(t, func(int, request) answer { return a })
+	return &anthropic.Model{Client: s.client(), Name: "claude-test"}, s
+}
+
+func TestRequestAsSent(t *testing.T) {
+	half := 0.5
+	for _, c := range []struct {
+		rule  string
+		model *anthropic.Model
+		req   chat.Request
+		want  map[string]any // of the body's fields, nil for those that are not sent
+	}{
+		{"a limit for the answer is always sent", &anthropic.Model{}, chat.Request{},
+			map[string]any{"max_tokens": 8192.0, "model": "claude-test", "stream": true, "temperature": nil, "thinking": nil, "tool_choice": nil, "system": nil}},
+		{"the model's limit holds where the request has none", &anthropic.Model{MaxTokens: 500}, chat.Request{}, map[string]any{"max_tokens": 500.0}},
+		{"the request's limit comes first", &anthropic.Model{MaxTokens: 500}, chat.Request{MaxTokens: 100}, map[string]any{"max_tokens": 100.0}},
+		{"temperature", &anthropic.Model{}, chat.Request{Temperature: &half}, map[string]any{"temperature": 0.5}},
+		{"temperature 0 is sent", &anthropic.Model{}, chat.Request{Temperature: new(0.0)}, map[string]any{"temperature": 0.0}},
+		{"no tools are to be called", &anthropic.Model{}, chat.Request{Tools: counting, ToolChoice: chat.ToolChoiceNone},
+			map[string]any{"tool_choice": map[string]any{"type": "none"}}},
+		{"a tool is to be called", &anthropic.Model{}, chat.Request{Tools: counting, ToolChoice: chat.ToolChoiceRequired},
+			map[string]any{"tool_choice": map[string]any{"type": "any"}}},
+		{"no choice without tools", &anthropic.Model{}, chat.Request{ToolChoice: chat.ToolChoiceNone}, map[string]any{"tool_choice": nil, "tools": nil}},
+		{"tools as they are, order of the schema kept", &anthropic.Model{}, chat.Request{Tools: []chat.Tool{{Name: "now"}, counting[0]}},
+			map[string]any{"tools": []any{
+				map[string]any{"name": "now", "input_schema": map[string]any{"type": "object"}},
+				map[string]any{"name": "count", "description": "Counts files.", "input_schema": map[string]any{"type": "object",
+					"properties": map[string]any{"glob": map[string]any{"type": "string"}}}},
+			}}},
+		{"a thinking budget is beside the answer's tokens, and forbids a temperature", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+			chat.Request{MaxTokens: 100, Temperature: &half},
+			map[string]any{"max_tokens": 2100.0, "thinking": map[string]any{"type": "enabled", "budget_tokens": 2000.0}, "temperature": nil}},
+		{"adaptive thinking forbids a temperature", &anthropic.Model{Thinking: anthropic.Thinking{Adaptive: true}}, chat.Request{MaxTokens: 100, Temperature: &half},
+			map[string]any{"max_tokens": 100.0, "thinking": map[string]any{"type": "adaptive"}, "temperature": nil}},
+		{"a required call forbids thinking", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+			chat.Request{MaxTokens: 100, Tools: counting, ToolChoice: chat.ToolChoiceRequired, Temperature: &half},
+			map[string]any{"max_tokens": 100.0, "thinking": nil, "temperature": 0.5, "tool_choice": map[string]any{"type": "any"}}},
+		{"a tool loop that began without thinking goes on without", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+			chat.Request{Messages: []chat.Message{question, calls("a"), chat.ToolResult("a", "1")}, Tools: counting}, map[string]any{"thinking": nil}},
+		{"one that began with it goes on with it", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+			chat.Request{Messages: []chat.Message{question, with(calls("a"), signed), chat.ToolResult("a", "1")}, Tools: counting},
+			map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2000.0}}},
+		{"a turn that is over does not matter", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+			chat.Request{Messages: []chat.Message{question, calls("a"), chat.ToolResult("a", "1"), chat.AssistantMessage("1"), question}, Tools: counting},
+			map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2000.0}}},
+		{"system messages make the prompt, wherever they stand", &anthropic.Model{},
+			chat.Request{Messages: []chat.Message{chat.SystemMessage("A"), question, chat.AssistantMessage("B"), chat.SystemMessage("C"), question}},
+			map[string]any{"system": []any{map[string]any{"type": "text", "text": "A"}, map[string]any{"type": "text", "text": "C"}}}},
+		{"neighbours of a role are one message, results first", &anthropic.Model{},
+			chat.Request{Tools: counting, Messages: []chat.Message{
+				question, question, calls("a", "b"), chat.ToolResult("a", "1"), failed(chat.ToolResult("b", "no")), chat.UserMessage("Go on.")}},
+			map[string]any{"messages": []any{
+				map[string]any{"role": "user", "content": []any{
+					map[string]any{"type": "text", "text": "How many?"}, map[string]any{"type": "text", "text": "How many?"}}},
+				map[string]any{"role": "assistant", "content": []any{
+					map[string]any{"type": "tool_use", "id": "a", "name": "count", "input": map[string]any{"glob": "*.go"}},
+					map[string]any{"type": "tool_use", "id": "b", "name": "count", "input": map[string]any{"glob": "*.go"}}}},
+				map[string]any{"role": "user", "content": []any{
+					map[string]any{"type": "tool_result", "tool_use_id": "a", "content": []any{map[string]any{"type": "text", "text": "1"}}},
+					map[string]any{"type": "tool_result", "tool_use_id": "b", "is_error": true, "content": []any{map[string]any{"type": "text", "text": "no"}}},
+					map[string]any{"type": "text", "text": "Go on."}}},
+			}}},
+		{"images and documents, in results too", &anthropic.Model{},
+			chat.Request{Tools: counting, Messages: []chat.Message{
+				user(chat.Image{URL: "https://example.com/a.png"}, chat.Image{URL: "data:;base64,AAAA", MediaType: "image/jpg"},
+					chat.NewDocument("application/pdf", []byte("%PDF")), chat.NewDocument("text/markdown; charset=utf-8", []byte("# Hi"))),
+				calls("a"), result("a", chat.Text("Here:"), pixel)}},
+			map[string]any{"messages": []any{
+				map[string]any{"role": "user", "content": []any{
+					map[string]any{"type": "image", "source": map[string]any{"type": "url", "url": "https://example.com/a.png"}},
+					map[string]any{"type": "image", "source": map[string]any{"type": "base64", "media_type": "image/jpeg", "data": "AAAA"}},
+					map[string]any{"type": "document", "source": map[string]any{"type": "base64", "media_type": "application/pdf", "data": "JVBERg=="}},
+					map[string]any{"type": "document", "source": map[string]any{"type": "text", "media_type": "text/plain", "data": "# Hi"}}}},
+				map[string]any{"role": "assistant", "content": []any{
+					map[string]any{"type": "tool_use", "id": "a", "name": "count", "input": map[string]any{"glob": "*.go"}}}},
+				map[string]any{"role": "user", "content": []any{
+					map[string]any{"type": "tool_result", "tool_use_id": "a", "content": []any{
+						map[string]any{"type": "text", "text": "Here:"},
+						map[string]any{"type": "image", "source": map[string]any{"type": "base64", "media_type": "image/png", "data": "iVBORw=="}}}}}},
+			}}},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			s := newServer(t, func(int, request) answer { return say(text("42")) })
+			c.model.Client, c.model.Name = s.client(), "claude-test"
+			if c.req.Messages == nil {
+				c.req.Messages = []chat.Message{question}
+			}
+			_, err := c.model.Generate(t.Context(), c.req)
+			require.NoError(t, err)
+			var body map[string]any
+			require.NoError(t, json.Unmarshal([]byte(s.bodies[0]), &body))
+			for field, want := range c.want {
+				require.Empty(t, cmp.Diff(want, body[field]), field)
+			}
+		})
+	}
+}
+
+func TestSchemaKeepsItsOrder(t *testing.T) {
+	model, s := answering(t, say(text("42")))
+	schema := `{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"number","minimum":1.0}},"required":["z"]}`
+	_, err := model.Generate(t.Context(), tools(ask(question), chat.Tool{Name: "a", Parameters: json.RawMessage(schema)}))
+	require.NoError(t, err)
+	require.Contains(t, s.bodies[0], schema)
+}
+
+func TestStreamHearsAllInOrder(t *testing.T) {
+	model, _ := answering(t, say(think("I wonder what this is."), text("It is 42, for sure. 🙂"), call("a", "count", block{})))
+	var heard []chat.Part
+	req := ask(question)
+	req.Stream = func(p chat.Part) { heard = append(heard, p) }
+	r, err := model.Generate(t.Context(), req)
+	require.NoError(t, err)
+	require.Greater(t, len(heard), 4)
+	var thought, said string
+	for _, p := range heard {
+		switch p := p.(type) {
+		case chat.Thinking:
+			require.Empty(t, said, "thinking after text")
+			thought += p.Text
+		case chat.Text:
+			said += string(p)
+		}
+	}
+	require.Equal(t, r.Message.Content[0].(chat.Thinking).Text, thought)
+	require.Equal(t, r.Message.Text(), said)
+	require.Equal(t, chat.StopToolCalls, r.StopReason)
+}
+
+func TestBetasAndParams(t *testing.T) {
+	model, s := answering(t, say(text("42")))
+	model.Betas = []string{"context-1m-2025-08-07", "x-1"}
+	model.Params = func(p *sdk.MessageNewParams) { p.Metadata.UserID = sdk.String("u") }
+	_, err := model.Generate(t.Context(), ask(question))
+	require.NoError(t, err)
+	require.Equal(t, "context-1m-2025-08-07,x-1", s.headers[0].Get("Anthropic-Beta"))
+	require.Contains(t, s.bodies[0], `"metadata":{"user_id":"u"}`)
+}
+
+func TestModelTellsWhatWasMended(t *testing.T) {
+	model, s := answering(t, say(text("42")))
+	var told []anthropic.Change
+	model.OnRepair = func(c []anthropic.Change) { told = append(told, c...) }
+	_, err := model.Generate(t.Context(), ask(question))
+	require.NoError(t, err)
+	require.Empty(t, told)
+	_, err = model.Generate(t.Context(), ask(question, calls("a")))
+	require.NoError(t, err)
+	require.Len(t, told, 1)
+	require.Equal(t, `message 1: every tool call is answered: call "a" answered: it has no result`, told[0].String())
+	require.Equal(t, 2, s.count())
+
+	_, err = model.Generate(t.Context(), chat.Request{})
+	require.Equal(t, chat.RuleLast, violations(t, err)[0].Rule)
+	require.Equal(t, 2, s.count(), "nothing is sent that would be refused")
+}
+
+func TestThinkingThatMakesNoSense(t *testing.T) {
+	model, s := answering(t, say(text("42")))
+	for _, thinking := range []anthropic.Thinking{{Budget: 500}, {Budget: -1}, {Budget: 2000, Adaptive: true}} {
+		m := &anthropic.Model{Client: model.Client, Name: model.Name, Thinking: thinking}
+		_, err := m.Generate(t.Context(), ask(question))
+		require.ErrorContains(t, err, "anthropic: Thinking")
+	}
+	require.Zero(t, s.count())
+}
+
+func TestModelWithoutTemperatureIsAskedAgain(t *testing.T) {
+	s := newServer(t, func(_ int, r request) answer {
+		if r.Temperature != nil {
+			return refuse(400, "invalid_request_error", "`temperature` is deprecated for this model.")
+		}
+		return say(text("42"))
+	})
+	model := &anthropic.Model{Client: s.client(), Name: "claude-test"}
+	req := ask(question)
+	req.Temperature = new(0.0)
+	for range 3 {
+		_, err := model.Generate(t.Context(), req)
+		require.NoError(t, err)
+	}
+	require.Equal(t, 4, s.count(), "asked twice the first time only")
+}
+
+func TestCancel(t *testing.T) {
+	model, _ := answering(t, answer{hang: true})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("the user left")
+	var once sync.WaitGroup
+	once.Go(func() { cancel(why) })
+	_, err := model.Generate(ctx, ask(question))
+	require.ErrorIs(t, err, why)
+	once.Wait()
+}
+
+func TestCancelFromTheStream(t *testing.T) {
+	model, _ := answering(t, say(text(strings.Repeat("word ", 1000))))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("heard enough")
+	req := ask(question)
+	heard := 0
+	req.Stream = func(chat.Part) {
+		if heard++; heard == 3 {
+			cancel(why)
+		}
+	}
+	_, err := model.Generate(ctx, req)
+	require.ErrorIs(t, err, why)
+}
+
+func TestConcurrentUse(t *testing.T) {
+	model, s := answering(t, say(text("42")))
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			_, err := model.Generate(context.Background(), ask(question))
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	require.Equal(t, 8, s.count())
+}

@@ -1,0 +1,116 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// Types of blocks that this package looks at.
+const (
+	typeText       = "text"
+	typeThinking   = "thinking"
+	typeRedacted   = "redacted_thinking"
+	typeToolUse    = "tool_use"
+	typeToolResult = "tool_result"
+	typeReference  = "tool_reference"
+	// typeCitations is no block of the API: [Response] keeps under it the citations of the text before it.
+	typeCitations = "citations"
+)
+
+// opaqueBlock is what matters of an opaque part.
+type opaqueBlock struct {
+	Type         string `json:"type"`
+	ID           string `json:"id"`
+	CacheControl *struct {
+		TTL string `json:"ttl"`
+	} `json:"cache_control"`
+	Citations []json.RawMessage `json:"citations"`
+}
+
+func parseOpaque(p chat.Opaque) (opaqueBlock, error) {
+	var b opaqueBlock
+	if !utf8.Valid(p.Value) || !bytes.HasPrefix(bytes.TrimLeft(p.Value, " \t\r\n"), []byte("{")) {
+		return b, errors.New("it is no JSON object")
+	}
+	if err := json.Unmarshal(p.Value, &b); err != nil {
+		return opaqueBlock{}, fmt.Errorf("it is no block: %w", err)
+	}
+	if b.Type == "" {
+		return opaqueBlock{}, errors.New("it has no type")
+	}
+	return b, nil
+}
+
+// call is the index of the call whose place the block marks; -1 where there is none.
+func (b opaqueBlock) call(m chat.Message) int {
+	for k, c := range m.ToolCalls {
+		if c.ID == b.ID {
+			return k
+		}
+	}
+	return -1
+}
+
+// assistants tells of blocks that only the assistant says: thinking, the API's own tools with their results, citations.
+func (b opaqueBlock) assistants() bool {
+	switch b.Type {
+	case typeThinking, typeRedacted, typeCitations:
+		return true
+	case typeToolResult:
+		return false
+	}
+	return strings.HasSuffix(b.Type, typeToolUse) || strings.HasSuffix(b.Type, typeToolResult)
+}
+
+// users tells of blocks that the assistant never says.
+func (b opaqueBlock) users() bool {
+	switch b.Type {
+	case "image", "document", "search_result", "container_upload":
+		return true
+	}
+	return false
+}
+
+func (b opaqueBlock) marks(m chat.Message) bool {
+	return b.Type == typeToolUse && m.Role == chat.RoleAssistant && b.call(m) >= 0
+}
+
+// placeMark marks the place of a call among the content, for a [chat.Message] keeps its calls apart.
+func placeMark(id string) chat.Opaque {
+	return opaqueOf(struct {
+		Type string `json:"type"`
+		ID   string `json:"id"`
+	}{typeToolUse, id})
+}
+
+// opaqueOf is a value as an opaque part, encoded without escapes for HTML.
+func opaqueOf[T any](v T) chat.Opaque {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err) // strings and raw JSON that was parsed before
+	}
+	return chat.Opaque{Value: bytes.TrimSuffix(b.Bytes(), []byte("\n"))}
+}
+
+// opaqueThinking is thinking that does not come first, in the form in which [Response] gives it.
+func opaqueThinking(t chat.Thinking) chat.Opaque {
+	if t.Encrypted != "" {
+		return opaqueOf(struct {
+			Type string `json:"type"`
+			Data string `json:"data"`
+		}{typeRedacted, t.Encrypted})
+	}
+	return opaqueOf(struct {
+		Type      string `json:"type"`
+		Thinking  string `json:"thinking"`
+		Signature string `json:"signature"`
+	}{typeThinking, t.Text, t.Signature})
+}

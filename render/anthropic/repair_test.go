@@ -1,0 +1,102 @@
+package anthropic_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/anthropic"
+)
+
+func TestToolSearch(t *testing.T) {
+	declared := append([]chat.Tool{{Name: "tool_search"}}, counting...)
+	reference := opaque(`{"type":"tool_reference","tool_name":"rename"}`)
+	both := named("tool_search", calls("s", "a"))
+	answers := []chat.Message{chat.ToolResult("s", "found"), chat.ToolResult("a", "1")}
+	for _, c := range []struct {
+		rule string
+		req  chat.Request
+		want []chat.Message
+	}{
+		{"one that is not declared goes, with its result", ask(search(chat.Text("found"))...), []chat.Message{question}},
+		{"references go, declared or not", tools(ask(search(reference)...), declared...), []chat.Message{question}},
+		{"one that is declared and answered in words stays", tools(ask(search(chat.Text("found"))...), declared...), search(chat.Text("found"))},
+		{"calls beside it stay", ask(question, both, answers[0], answers[1]),
+			[]chat.Message{question, {Role: chat.RoleAssistant, ToolCalls: both.ToolCalls[1:]}, answers[1]}},
+		{"words beside it stay", ask(question, with(named("tool_search", calls("s")), chat.Text("I look.")), answers[0], question),
+			[]chat.Message{question, chat.AssistantMessage("I look."), question}},
+		{"the API's own is opaque and stays", ask(question, assistant(
+			opaque(`{"type":"server_tool_use","id":"srv","name":"tool_search_tool_regex","input":{}}`),
+			opaque(`{"type":"tool_search_tool_result","tool_use_id":"srv","content":{"type":"tool_search_tool_search_result","tool_references":[]}}`),
+			chat.Text("Found."),
+		), question), nil},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			mended, changes := anthropic.Repair(c.req)
+			if c.want == nil {
+				require.Empty(t, changes)
+				c.want = c.req.Messages
+			}
+			require.Empty(t, cmp.Diff(c.want, mended.Messages, cmp.Comparer(sameParts)))
+		})
+	}
+}
+
+// sameParts takes no content for empty content.
+func sameParts(a, b chat.Parts) bool {
+	return len(a) == len(b) && (len(a) == 0 || cmp.Equal([]chat.Part(a), []chat.Part(b)))
+}
+
+func TestRepairLosesNoWords(t *testing.T) {
+	for _, c := range []struct {
+		rule string
+		req  chat.Request
+		want []chat.Message
+	}{
+		{"a result moves to its call, past what was said", ask(question, calls("a", "b"), chat.ToolResult("b", "2"), chat.UserMessage("Wait."), chat.ToolResult("a", "1")),
+			[]chat.Message{question, calls("a", "b"), chat.ToolResult("b", "2"), chat.ToolResult("a", "1"), chat.UserMessage("Wait.")}},
+		{"a result without its call is said by the user", ask(question, chat.AssistantMessage("Well."), chat.ToolResult("z", "1")),
+			[]chat.Message{question, chat.AssistantMessage("Well."), user(chat.Text("Result of a tool call that is not shown:"), chat.Text("1"))}},
+		{"an image that may not stay follows the results", ask(question, with(calls("a"), pixel), failed(result("a", chat.Text("no"), pixel)), chat.AssistantMessage("Well."), question),
+			[]chat.Message{question, calls("a"), failed(chat.ToolResult("a", "no")), user(pixel, pixel), chat.AssistantMessage("Well."), question}},
+		{"what the API cannot show is named", ask(user(chat.NewDocument("application/zip", []byte("PK")))),
+			[]chat.Message{user(chat.Text(`[left out: a document of type "application/zip"]`))}},
+		{"calls of one id are told apart, and so are their results and places",
+			ask(question, with(calls("a", "a"), opaque(`{"type":"tool_use","id":"a"}`), chat.Text("and"), opaque(`{"type":"tool_use","id":"a"}`)), chat.ToolResult("a", "1"), chat.ToolResult("a", "2")),
+			[]chat.Message{question, with(calls("a", "a_2"), opaque(`{"type":"tool_use","id":"a"}`), chat.Text("and"), opaque(`{"type":"tool_use","id":"a_2"}`)), chat.ToolResult("a", "1"), chat.ToolResult("a_2", "2")}},
+		{"thinking between other content becomes opaque", ask(question, assistant(signed, chat.Text("42"), redacted, chat.Text("!")), question),
+			[]chat.Message{question, assistant(signed, chat.Text("42"), opaque(`{"type":"redacted_thinking","data":"enc:secret"}`), chat.Text("!")), question}},
+		{"in a tool loop thinking is whole or gone", ask(question, with(calls("a"), signed), chat.ToolResult("a", "1"), with(calls("b"), chat.Thinking{Text: "cut off"}), chat.ToolResult("b", "2")),
+			[]chat.Message{question, calls("a"), chat.ToolResult("a", "1"), calls("b"), chat.ToolResult("b", "2")}},
+		{"in a turn that is over each message is by itself", ask(question, with(calls("a"), signed), chat.ToolResult("a", "1"), with(calls("b"), chat.Thinking{Text: "cut off"}), chat.ToolResult("b", "2"), chat.AssistantMessage("2"), question),
+			[]chat.Message{question, with(calls("a"), signed), chat.ToolResult("a", "1"), calls("b"), chat.ToolResult("b", "2"), chat.AssistantMessage("2"), question}},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			mended, changes := anthropic.Repair(c.req)
+			require.NotEmpty(t, changes)
+			require.NoError(t, anthropic.Validate(mended))
+			require.Empty(t, cmp.Diff(c.want, mended.Messages, cmp.Comparer(sameParts)))
+		})
+	}
+}
+
+func TestHugeRequestsAreMendedInTime(t *testing.T) {
+	const n = 20_000
+	same := calls(strings.Split(strings.Repeat("a,", n), ",")...)
+	req := ask(question, same)
+	for range n {
+		req.Messages = append(req.Messages, chat.ToolResult("a", "1"))
+	}
+	marks := chat.Message{Role: chat.RoleUser}
+	for i := range n {
+		marks.Content = append(marks.Content, chat.Text(fmt.Sprint(i)), mark)
+	}
+	req.Messages = append(req.Messages, marks)
+	mended, _ := anthropic.Repair(req)
+	require.NoError(t, anthropic.Validate(mended))
+	require.Len(t, mended.Messages, n+4)
+}

@@ -1,0 +1,246 @@
+package anthropic
+
+import (
+	"encoding/json"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// Request is a request in the SDK's form, without a model, which the caller adds, as does [Model]. One that breaks a rule
+// is a [*chat.ValidationError]: see [Validate], and [Repair], which mends it.
+//
+// Nothing is left out but what the API has no words for:
+//
+//   - System messages, wherever they stand, become the system prompt, in their order.
+//   - Neighbours of one role become one message; tool messages and the user message after them too.
+//   - [chat.Message.Name], [chat.Image.Detail] and signatures of calls that are not this package's are not sent.
+//   - A cache breakpoint becomes cache_control of the last block before it that can carry it; before the first message that
+//     is the last tool. One with nothing before it asks for nothing. A lifetime of up to five minutes becomes "5m", a
+//     longer one "1h", the longest there is; none leaves it to the API.
+//   - A document of any type of text is sent as plain text.
+//   - A choice of no tools is not sent where there are none, and a tool without parameters takes an empty object.
+//
+// Opaque parts are passed through: every string and number in them as it is written. Between them the SDK leaves out
+// white space, and writes <, > and & as JSON escapes.
+func Request(req chat.Request) (sdk.MessageNewParams, error) {
+	if err := Validate(req); err != nil {
+		return sdk.MessageNewParams{}, err
+	}
+	return write(req), nil
+}
+
+// write is a valid request in the SDK's form.
+func write(req chat.Request) sdk.MessageNewParams {
+	w := writer{plan: planCache(req)}
+	for i, m := range req.Messages {
+		if m.Role == chat.RoleSystem {
+			w.system(i, m)
+			continue
+		}
+		w.message(i, m)
+	}
+	p := sdk.MessageNewParams{
+		MaxTokens:  int64(req.MaxTokens),
+		Messages:   w.messages,
+		System:     w.prompt,
+		Tools:      w.tools(req.Tools),
+		ToolChoice: toolChoice(req),
+	}
+	if req.Temperature != nil {
+		p.Temperature = sdk.Float(*req.Temperature)
+	}
+	return p
+}
+
+func toolChoice(req chat.Request) sdk.ToolChoiceUnionParam {
+	switch {
+	case len(req.Tools) == 0:
+		return sdk.ToolChoiceUnionParam{}
+	case req.ToolChoice == chat.ToolChoiceNone:
+		return sdk.ToolChoiceUnionParam{OfNone: new(sdk.NewToolChoiceNoneParam())}
+	case req.ToolChoice == chat.ToolChoiceRequired:
+		return sdk.ToolChoiceUnionParam{OfAny: &sdk.ToolChoiceAnyParam{}}
+	default:
+		return sdk.ToolChoiceUnionParam{}
+	}
+}
+
+// writer makes the messages of a valid request.
+type writer struct {
+	plan     *cachePlan
+	prompt   []sdk.TextBlockParam
+	messages []sdk.MessageParam
+}
+
+func (w *writer) tools(tools []chat.Tool) []sdk.ToolUnionParam {
+	var out []sdk.ToolUnionParam
+	for i, t := range tools {
+		schema := t.Parameters
+		if len(schema) == 0 {
+			schema = json.RawMessage(emptySchema)
+		}
+		tool := &sdk.ToolParam{Name: t.Name, InputSchema: param.Override[sdk.ToolInputSchemaParam](schema)}
+		if t.Description != "" {
+			tool.Description = sdk.String(t.Description)
+		}
+		if i == len(tools)-1 {
+			tool.CacheControl = w.plan.control(blockKey{kind: blockTool, message: RequestIndex})
+		}
+		out = append(out, sdk.ToolUnionParam{OfTool: tool})
+	}
+	return out
+}
+
+// emptySchema is the schema of a tool without parameters.
+const emptySchema = `{"type":"object"}`
+
+func (w *writer) system(i int, m chat.Message) {
+	for k, p := range m.Content {
+		switch p := p.(type) {
+		case chat.Text:
+			w.prompt = append(w.prompt, sdk.TextBlockParam{Text: string(p), CacheControl: w.control(i, k)})
+		case chat.Opaque:
+			w.prompt = append(w.prompt, param.Override[sdk.TextBlockParam](p.Value))
+		}
+	}
+}
+
+func (w *writer) control(message, part int) sdk.CacheControlEphemeralParam {
+	return w.plan.control(blockKey{kind: blockPart, message: message, index: part})
+}
+
+func (w *writer) message(i int, m chat.Message) {
+	role, blocks := sdk.MessageParamRoleUser, w.content
+	switch m.Role {
+	case chat.RoleAssistant:
+		role, blocks = sdk.MessageParamRoleAssistant, w.assistant
+	case chat.RoleTool:
+		blocks = w.result
+	}
+	if n := len(w.messages); n > 0 && w.messages[n-1].Role == role {
+		w.messages[n-1].Content = append(w.messages[n-1].Content, blocks(i, m)...)
+		return
+	}
+	w.messages = append(w.messages, sdk.MessageParam{Role: role, Content: blocks(i, m)})
+}
+
+// content is that of a user message.
+func (w *writer) content(i int, m chat.Message) []sdk.ContentBlockParamUnion {
+	var out []sdk.ContentBlockParamUnion
+	for k, p := range m.Content {
+		switch p := p.(type) {
+		case chat.Text:
+			out = append(out, sdk.ContentBlockParamUnion{OfText: &sdk.TextBlockParam{Text: string(p), CacheControl: w.control(i, k)}})
+		case chat.Image:
+			out = append(out, sdk.ContentBlockParamUnion{OfImage: w.image(i, k, p)})
+		case chat.Document:
+			out = append(out, sdk.ContentBlockParamUnion{OfDocument: w.document(i, k, p)})
+		case chat.Opaque:
+			out = append(out, param.Override[sdk.ContentBlockParamUnion](p.Value))
+		}
+	}
+	return out
+}
+
+// assistant is the content of an assistant message and its calls: where [Response] marked their places there, else after
+// it.
+func (w *writer) assistant(i int, m chat.Message) []sdk.ContentBlockParamUnion {
+	var out []sdk.ContentBlockParamUnion
+	sent := map[int]bool{}
+	call := func(k int) {
+		if !sent[k] {
+			out = append(out, sdk.ContentBlockParamUnion{OfToolUse: w.call(i, k, m.ToolCalls[k])})
+			sent[k] = true
+		}
+	}
+	for k, p := range m.Content {
+		switch p := p.(type) {
+		case chat.Text:
+			out = append(out, sdk.ContentBlockParamUnion{OfText: &sdk.TextBlockParam{Text: string(p), CacheControl: w.control(i, k)}})
+		case chat.Thinking:
+			out = append(out, thinking(p))
+		case chat.Opaque:
+			switch b, _ := parseOpaque(p); b.Type {
+			case typeToolUse:
+				call(b.call(m))
+			case typeCitations:
+				if n := len(out); n > 0 && out[n-1].OfText != nil {
+					out[n-1].OfText.Citations = citations(b.Citations)
+				}
+			default:
+				out = append(out, param.Override[sdk.ContentBlockParamUnion](p.Value))
+			}
+		}
+	}
+	for k := range m.ToolCalls {
+		call(k)
+	}
+	return out
+}
+
+func thinking(t chat.Thinking) sdk.ContentBlockParamUnion {
+	if t.Encrypted != "" {
+		return sdk.NewRedactedThinkingBlock(t.Encrypted)
+	}
+	return sdk.NewThinkingBlock(t.Signature, t.Text)
+}
+
+func citations(raw []json.RawMessage) []sdk.TextCitationParamUnion {
+	out := make([]sdk.TextCitationParamUnion, len(raw))
+	for i, c := range raw {
+		out[i] = param.Override[sdk.TextCitationParamUnion](c)
+	}
+	return out
+}
+
+func (w *writer) call(i, k int, c chat.ToolCall) *sdk.ToolUseBlockParam {
+	b := &sdk.ToolUseBlockParam{
+		ID: c.ID, Name: c.Name, Input: json.RawMessage(c.Arguments),
+		CacheControl: w.plan.control(blockKey{kind: blockCall, message: i, index: k}),
+	}
+	if from, ok := parseCaller(c.Signature); ok {
+		if from.Toolset != "" {
+			b.ToolsetName = sdk.String(from.Toolset)
+		}
+		if len(from.Caller) > 0 {
+			b.Caller = param.Override[sdk.ToolUseBlockParamCallerUnion](from.Caller)
+		}
+	}
+	return b
+}
+
+// result is a tool message as a block of the user message that follows the calls.
+func (w *writer) result(i int, m chat.Message) []sdk.ContentBlockParamUnion {
+	b := &sdk.ToolResultBlockParam{
+		ToolUseID: m.ToolCallID, CacheControl: w.plan.control(blockKey{kind: blockResult, message: i}),
+	}
+	if m.IsError {
+		b.IsError = sdk.Bool(true)
+	}
+	for k, p := range m.Content {
+		switch p := p.(type) {
+		case chat.Text:
+			b.Content = append(b.Content, sdk.ToolResultBlockParamContentUnion{OfText: &sdk.TextBlockParam{Text: string(p), CacheControl: w.control(i, k)}})
+		case chat.Image:
+			b.Content = append(b.Content, sdk.ToolResultBlockParamContentUnion{OfImage: w.image(i, k, p)})
+		case chat.Document:
+			b.Content = append(b.Content, sdk.ToolResultBlockParamContentUnion{OfDocument: w.document(i, k, p)})
+		case chat.Opaque:
+			b.Content = append(b.Content, param.Override[sdk.ToolResultBlockParamContentUnion](p.Value))
+		}
+	}
+	return []sdk.ContentBlockParamUnion{{OfToolResult: b}}
+}
+
+func (w *writer) image(i, k int, p chat.Image) *sdk.ImageBlockParam {
+	source, _ := imageSource(p)
+	return &sdk.ImageBlockParam{Source: source, CacheControl: w.control(i, k)}
+}
+
+func (w *writer) document(i, k int, p chat.Document) *sdk.DocumentBlockParam {
+	source, _ := documentSource(p)
+	return &sdk.DocumentBlockParam{Source: source, CacheControl: w.control(i, k)}
+}

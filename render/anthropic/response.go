@@ -1,0 +1,131 @@
+package anthropic
+
+import (
+	"encoding/json"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// StopPause tells that the API interrupted a long turn of its own tools. The answer so far may be sent back as it is.
+const StopPause chat.StopReason = "pauseTurn"
+
+// Response is an answer of the API as ours, so that [Request] sends back every block in its place:
+//
+//   - Thinking that comes first is a [chat.Thinking], encrypted where it was redacted. Thinking between other blocks, and
+//     every block that has no counterpart, is a [chat.Opaque] with the block as the API wrote it.
+//   - The place of a call that other blocks follow is marked by a [chat.Opaque] with its id, for a message keeps its calls
+//     apart from its content.
+//   - Citations of a text are in a [chat.Opaque] after it. Who called a tool, if not the model itself, is the call's
+//     signature.
+//
+// An answer that was cut off may have ended in the middle of a call; its arguments are kept as far as they came.
+func Response(m *sdk.Message) chat.Response {
+	r := chat.Response{
+		Message: chat.Message{Role: chat.RoleAssistant},
+		Usage: chat.Usage{
+			Input:      int(m.Usage.InputTokens + m.Usage.CacheReadInputTokens + m.Usage.CacheCreationInputTokens),
+			Output:     int(m.Usage.OutputTokens),
+			CacheRead:  int(m.Usage.CacheReadInputTokens),
+			CacheWrite: int(m.Usage.CacheCreationInputTokens),
+		},
+		StopReason: stopReason(m.StopReason),
+	}
+	lastOther := -1
+	for i, b := range m.Content {
+		if b.Type != typeToolUse {
+			lastOther = i
+		}
+	}
+	thinkingFirst := true
+	add := func(p chat.Part) { r.Message.Content = append(r.Message.Content, p) }
+	for i, b := range m.Content {
+		switch b.Type {
+		case typeThinking, typeRedacted:
+			t := chat.Thinking{Text: b.Thinking, Signature: b.Signature, Encrypted: b.Data}
+			if thinkingFirst {
+				add(t)
+			} else {
+				add(opaqueThinking(t))
+			}
+			continue
+		case typeText:
+			add(chat.Text(b.Text))
+			if c := textCitations(b); c.Value != nil {
+				add(c)
+			}
+		case typeToolUse:
+			r.Message.ToolCalls = append(r.Message.ToolCalls, chat.ToolCall{
+				ID: b.ID, Name: b.Name, Arguments: string(b.Input), Signature: callerSignature(b),
+			})
+			if i < lastOther {
+				add(placeMark(b.ID))
+			}
+		default:
+			add(chat.Opaque{Value: json.RawMessage(b.RawJSON())})
+		}
+		thinkingFirst = false
+	}
+	return r
+}
+
+func stopReason(s sdk.StopReason) chat.StopReason {
+	switch s {
+	case sdk.StopReasonToolUse:
+		return chat.StopToolCalls
+	case sdk.StopReasonMaxTokens, sdk.StopReasonModelContextWindowExceeded:
+		return chat.StopMaxTokens
+	case sdk.StopReasonRefusal:
+		return chat.StopFiltered
+	case sdk.StopReasonPauseTurn:
+		return StopPause
+	default:
+		return chat.StopEnd
+	}
+}
+
+// textCitations is what keeps the citations of a text; empty where it has none.
+func textCitations(b sdk.ContentBlockUnion) chat.Opaque {
+	var block opaqueBlock
+	if json.Unmarshal([]byte(b.RawJSON()), &block) != nil || len(block.Citations) == 0 {
+		return chat.Opaque{}
+	}
+	return opaqueOf(struct {
+		Type      string            `json:"type"`
+		Citations []json.RawMessage `json:"citations"`
+	}{typeCitations, block.Citations})
+}
+
+// caller is what a call says besides its id, name and arguments.
+type caller struct {
+	Caller  json.RawMessage `json:"caller,omitempty"`
+	Toolset string          `json:"toolset_name,omitempty"`
+}
+
+// callerSignature keeps what a call says of its caller; "" where the model itself called a tool of the request.
+func callerSignature(b sdk.ContentBlockUnion) string {
+	var c caller
+	if json.Unmarshal([]byte(b.RawJSON()), &c) != nil {
+		return ""
+	}
+	var head struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(c.Caller, &head) != nil || head.Type == "" || head.Type == "direct" {
+		c.Caller = nil
+	}
+	if c.Caller == nil && c.Toolset == "" {
+		return ""
+	}
+	return string(opaqueOf(c).Value)
+}
+
+// parseCaller reads what callerSignature wrote; false for the signature of another provider.
+func parseCaller(signature string) (caller, bool) {
+	var c caller
+	if len(signature) == 0 || signature[0] != '{' || json.Unmarshal([]byte(signature), &c) != nil {
+		return caller{}, false
+	}
+	return c, len(c.Caller) > 0 || c.Toolset != ""
+}

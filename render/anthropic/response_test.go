@@ -1,0 +1,149 @@
+package anthropic_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/anthropic"
+)
+
+// answers are what the API may say, and what it is as ours.
+var answers = []struct {
+	name   string
+	blocks []block
+	want   chat.Message
+}{
+	{"text", []block{text("42 <files> & \u2028more")}, assistant(chat.Text("42 <files> & \u2028more"))},
+	{"parallel calls after text", []block{text("Counting."), call("a", "count", block{"glob": "*.go"}), call("b", "count", block{})},
+		chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("Counting.")}, ToolCalls: []chat.ToolCall{
+			{ID: "a", Name: "count", Arguments: `{"glob":"*.go"}`}, {ID: "b", Name: "count", Arguments: `{}`}}}},
+	{"thinking, redacted too, before a call", []block{think("hm"), {"type": "redacted_thinking", "data": "enc:x"}, call("a", "count", block{})},
+		chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{signed, chat.Thinking{Encrypted: "enc:x"}},
+			ToolCalls: []chat.ToolCall{{ID: "a", Name: "count", Arguments: `{}`}}}},
+	{"thinking whose text is not shown", []block{think(""), text("42")}, assistant(chat.Thinking{Signature: sign("")}, chat.Text("42"))},
+	{"thinking between calls and text", []block{think("hm"), text("First."), think("so"), call("a", "count", block{}), think("or"), call("b", "count", block{})},
+		chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{
+			signed, chat.Text("First."),
+			opaque(`{"type":"thinking","thinking":"so","signature":"` + sign("so") + `"}`),
+			opaque(`{"type":"tool_use","id":"a"}`),
+			opaque(`{"type":"thinking","thinking":"or","signature":"` + sign("or") + `"}`),
+		}, ToolCalls: []chat.ToolCall{{ID: "a", Name: "count", Arguments: `{}`}, {ID: "b", Name: "count", Arguments: `{}`}}}},
+	{"a search by the API's own tool, with citations", []block{
+		{"type": "server_tool_use", "id": "srv", "name": "web_search", "input": block{"query": "go"}},
+		{"type": "web_search_tool_result", "tool_use_id": "srv", "content": []any{}},
+		{"type": "text", "text": "Go.", "citations": []any{block{"type": "web_search_result_location", "url": "https://go.dev", "title": "Go", "cited_text": "Go", "encrypted_index": "e<1>"}}},
+	}, assistant(
+		opaque(`{"id":"srv","input":{"query":"go"},"name":"web_search","type":"server_tool_use"}`),
+		opaque(`{"content":[],"tool_use_id":"srv","type":"web_search_tool_result"}`),
+		chat.Text("Go."),
+		opaque(`{"type":"citations","citations":[{"cited_text":"Go","encrypted_index":"e\u003c1\u003e","title":"Go","type":"web_search_result_location","url":"https://go.dev"}]}`),
+	)},
+	{"a call by the API's own code", []block{
+		{"type": "tool_use", "id": "a", "name": "count", "input": block{}, "caller": block{"type": "code_execution_20250825", "tool_id": "srv"}}},
+		chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a", Name: "count", Arguments: `{}`,
+			Signature: `{"caller":{"tool_id":"srv","type":"code_execution_20250825"}}`}}}},
+}
+
+func TestAnswerGoesBackAsItCame(t *testing.T) {
+	for mode, streamed := range map[string]bool{"streamed": true, "whole": false} {
+		for _, c := range answers {
+			t.Run(c.name+", "+mode, func(t *testing.T) {
+				s := newServer(t, func(n int, _ request) answer {
+					if n == 0 {
+						return say(c.blocks...)
+					}
+					return say(text("done"))
+				})
+				model := &anthropic.Model{Client: s.client(), Name: "claude-test", Thinking: anthropic.Thinking{Adaptive: true}}
+				req := ask(question)
+				var got chat.Message
+				if streamed {
+					r, err := model.Generate(t.Context(), req)
+					require.NoError(t, err)
+					got = r.Message
+				} else {
+					p, err := anthropic.Request(req)
+					require.NoError(t, err)
+					p.Model = "claude-test"
+					m, err := model.Client.Messages.New(t.Context(), p)
+					require.NoError(t, err)
+					got = anthropic.Response(m).Message
+				}
+				require.Empty(t, cmp.Diff(jsonOf(t, c.want), jsonOf(t, got)))
+
+				// Through our own JSON, as a session keeps it, and back to the API.
+				raw, err := json.Marshal(got)
+				require.NoError(t, err)
+				var kept chat.Message
+				require.NoError(t, json.Unmarshal(raw, &kept))
+				req.Messages = append(req.Messages, kept)
+				for _, c := range kept.ToolCalls {
+					req.Messages = append(req.Messages, chat.ToolResult(c.ID, "1"))
+				}
+				if len(kept.ToolCalls) == 0 {
+					req.Messages = append(req.Messages, question)
+				}
+				mended, changes := anthropic.Repair(req)
+				require.Empty(t, changes)
+				require.Empty(t, cmp.Diff(req.Messages, mended.Messages))
+				_, err = model.Generate(t.Context(), req)
+				require.NoError(t, err)
+				require.Empty(t, cmp.Diff(jsonOf(t, c.blocks), jsonOf(t, s.last(t).Messages[1].Content)))
+			})
+		}
+	}
+}
+
+// jsonOf is a value as JSON has it: opaque parts by what they say.
+func jsonOf(t *testing.T, v any) (out any) {
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &out))
+	return out
+}
+
+func TestUsageCountsCachedInput(t *testing.T) {
+	s := newServer(t, func(int, request) answer {
+		a := say(text("42"))
+		a.usage = map[string]int{"input_tokens": 3, "cache_read_input_tokens": 50, "cache_creation_input_tokens": 7, "output_tokens": 11}
+		return a
+	})
+	model := &anthropic.Model{Client: s.client(), Name: "claude-test"}
+	r, err := model.Generate(t.Context(), ask(question))
+	require.NoError(t, err)
+	require.Equal(t, chat.Usage{Input: 60, Output: 11, CacheRead: 50, CacheWrite: 7}, r.Usage)
+}
+
+func TestStopReasons(t *testing.T) {
+	for stop, want := range map[string]chat.StopReason{
+		"end_turn": chat.StopEnd, "stop_sequence": chat.StopEnd, "tool_use": chat.StopToolCalls, "max_tokens": chat.StopMaxTokens,
+		"model_context_window_exceeded": chat.StopMaxTokens, "refusal": chat.StopFiltered, "pause_turn": anthropic.StopPause,
+	} {
+		require.Equal(t, want, anthropic.Response(&sdk.Message{StopReason: sdk.StopReason(stop)}).StopReason, stop)
+	}
+}
+
+func TestArgumentsThatWereCutOffAreKept(t *testing.T) {
+	s := newServer(t, func(n int, _ request) answer {
+		if n > 0 {
+			return say(text("done"))
+		}
+		a := say(text("Counting."), call("a", "count", nil))
+		a.cutOff, a.stop = `{"glob":"*.`, "max_tokens"
+		return a
+	})
+	model := &anthropic.Model{Client: s.client(), Name: "claude-test"}
+	r, err := model.Generate(t.Context(), ask(question))
+	require.NoError(t, err)
+	require.Equal(t, chat.StopMaxTokens, r.StopReason)
+	require.Equal(t, `{"glob":"*.`, r.Message.ToolCalls[0].Arguments)
+
+	_, err = model.Generate(t.Context(), ask(question, r.Message, chat.ToolResult("a", "cut off")))
+	require.NoError(t, err)
+	require.Equal(t, block{"arguments": `{"glob":"*.`}, s.last(t).Messages[1].Content[1]["input"])
+}

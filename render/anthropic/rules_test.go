@@ -1,0 +1,239 @@
+package anthropic_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/anthropic"
+)
+
+var (
+	question = chat.UserMessage("How many?")
+	counting = []chat.Tool{{Name: "count", Description: "Counts files.", Parameters: json.RawMessage(`{"type":"object","properties":{"glob":{"type":"string"}}}`)}}
+	signed   = chat.Thinking{Text: "hm", Signature: sign("hm")}
+	redacted = chat.Thinking{Encrypted: "enc:secret"}
+	pixel    = chat.Image{URL: "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte("\x89PNG"))}
+)
+
+func calls(ids ...string) chat.Message {
+	m := chat.Message{Role: chat.RoleAssistant}
+	for _, id := range ids {
+		m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: id, Name: "count", Arguments: `{"glob":"*.go"}`})
+	}
+	return m
+}
+
+func user(parts ...chat.Part) chat.Message {
+	return chat.Message{Role: chat.RoleUser, Content: parts}
+}
+
+func assistant(parts ...chat.Part) chat.Message {
+	return chat.Message{Role: chat.RoleAssistant, Content: parts}
+}
+
+func opaque(value string) chat.Opaque { return chat.Opaque{Value: json.RawMessage(value)} }
+
+func result(id string, parts ...chat.Part) chat.Message {
+	return chat.Message{Role: chat.RoleTool, ToolCallID: id, Content: parts}
+}
+
+func failed(m chat.Message) chat.Message {
+	m.IsError = true
+	return m
+}
+
+func with(m chat.Message, parts ...chat.Part) chat.Message {
+	m.Content = append(m.Content, parts...)
+	return m
+}
+
+func ask(messages ...chat.Message) chat.Request {
+	return chat.Request{Messages: messages, Tools: counting, MaxTokens: 100}
+}
+
+func named(name string, m chat.Message) chat.Message {
+	m.ToolCalls[0].Name = name
+	return m
+}
+
+func arguments(text string, m chat.Message) chat.Message {
+	m.ToolCalls[0].Arguments = text
+	return m
+}
+
+func tools(req chat.Request, tools ...chat.Tool) chat.Request {
+	req.Tools = tools
+	return req
+}
+
+func search(result ...chat.Part) []chat.Message {
+	return []chat.Message{question, named("tool_search", calls("s")), {Role: chat.RoleTool, ToolCallID: "s", Content: result}}
+}
+
+// breaches are requests that break one rule each. A server refuses each for what it says; raw is its body where the
+// conversion has no way to write it.
+var breaches = []struct {
+	name     string
+	rule     chat.Rule
+	request  chat.Request
+	refused  string
+	raw      string
+	unmended bool
+}{
+	{name: "the assistant begins", rule: anthropic.RuleFirst, request: ask(chat.AssistantMessage("Hello."), question), refused: "first message must use"},
+	{name: "only system messages", rule: anthropic.RuleFirst, request: ask(chat.SystemMessage("Be brief.")), refused: "at least one message"},
+	{name: "no messages", rule: chat.RuleLast, request: ask(), refused: "at least one message", unmended: true},
+	{name: "the assistant has the last word", rule: chat.RuleLast, request: ask(question, chat.AssistantMessage("42")), refused: "must end with a user message"},
+	{name: "a call without its result", rule: chat.RuleAnswered, request: ask(question, calls("a", "b"), chat.ToolResult("a", "1"), question), refused: "without `tool_result` blocks"},
+	{name: "a result after other words", rule: chat.RuleAnswered, request: ask(question, calls("a"), question, chat.ToolResult("a", "1")), refused: "must come first"},
+	{name: "a result without its call", rule: chat.RuleOrphan, request: ask(question, chat.ToolResult("a", "1")), refused: "unexpected `tool_use_id`"},
+	{name: "a second result", rule: chat.RuleOrphan, request: ask(question, calls("a"), chat.ToolResult("a", "1"), chat.ToolResult("a", "2")), refused: "single result"},
+	{name: "empty text", rule: chat.RuleEmpty, request: ask(question, chat.AssistantMessage(""), question), refused: "must be non-empty"},
+	{name: "blank text", rule: chat.RuleEmpty, request: ask(user(chat.Text(" \n"), pixel)), refused: "non-whitespace"},
+	{name: "blank system text", rule: chat.RuleEmpty, request: ask(chat.SystemMessage("\n"), question), refused: "non-whitespace"},
+	{name: "nothing but citations", rule: chat.RuleEmpty, request: ask(question, assistant(opaque(`{"type":"citations","citations":[]}`)), question), refused: "non-empty content"},
+	{name: "a result without content", rule: chat.RuleEmpty, request: ask(question, calls("a"), failed(result("a"))), refused: "content cannot be empty"},
+	{name: "an id of another provider's form", rule: anthropic.RuleCallForm, request: ask(question, calls("a.b"), chat.ToolResult("a.b", "1")), refused: "tool_use.id"},
+	{name: "a tool's name with a space", rule: anthropic.RuleCallForm, request: ask(question, named("a b", calls("a")), chat.ToolResult("a", "1")), refused: "tool_use.name"},
+	{name: "an id used again", rule: anthropic.RuleCallUnique, request: ask(question, calls("a"), chat.ToolResult("a", "1"), calls("a"), chat.ToolResult("a", "2")), refused: "must be unique"},
+	{name: "an id twice in a message", rule: chat.RuleCallID, request: ask(question, calls("a", "a"), chat.ToolResult("a", "1"), chat.ToolResult("a", "2")), refused: "must be unique"},
+	{name: "arguments that are a list", rule: anthropic.RuleArguments, request: ask(question, arguments(`[1]`, calls("a")), chat.ToolResult("a", "1")), refused: "valid dictionary"},
+	{name: "arguments that were cut off", rule: anthropic.RuleArguments, request: ask(question, arguments(`{"glob":"*.`, calls("a")), chat.ToolResult("a", "1")), refused: "not valid JSON",
+		raw: `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"tool_use","id":"a","name":"count","input":{"glob":"*.}]}]}`},
+	{name: "an image in a failed result", rule: anthropic.RuleErrorResult, request: ask(question, calls("a"), failed(result("a", chat.Text("no"), pixel))), refused: "all content must be type"},
+	{name: "thinking changed", rule: chat.RuleThinking, request: ask(question, assistant(chat.Thinking{Text: "hm"}, chat.Text("42")), question), refused: "Invalid `signature`"},
+	{name: "thinking of another provider", rule: anthropic.RuleThinkingForm, request: ask(question, assistant(chat.Thinking{Text: "hm", Encrypted: "gAAAA"}, chat.Text("42")), question), refused: "Invalid `data`"},
+	{name: "thinking after text", rule: chat.RuleThinking, request: ask(question, assistant(chat.Text("42"), signed), question), refused: "Expected `thinking`"},
+	{name: "thinking after another message's text", rule: anthropic.RuleThinkingMerged, request: ask(question, chat.AssistantMessage("Well."), assistant(signed, chat.Text("42")), question), refused: "Expected `thinking`"},
+	{name: "an image of the assistant", rule: anthropic.RulePlace, request: ask(question, assistant(chat.Text("Look:"), pixel), question), refused: "not permitted in assistant",
+		raw: `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"?"}]},{"role":"assistant","content":[{"type":"image","source":{"type":"url","url":"https://example.com/a.png"}}]},{"role":"user","content":[{"type":"text","text":"?"}]}]}`},
+	{name: "an image in the system prompt", rule: anthropic.RulePlace, request: ask(with(chat.SystemMessage("Be brief."), pixel), question), refused: "Input should be 'text'",
+		raw: `{"model":"m","max_tokens":1,"system":[{"type":"image"}],"messages":[{"role":"user","content":[{"type":"text","text":"?"}]}]}`},
+	{name: "an image of a kind unknown to the API", rule: anthropic.RuleMedia, request: ask(user(chat.Image{URL: "data:image/tiff;base64,AAAA"})), refused: "source"},
+	{name: "an image at an http address", rule: anthropic.RuleMedia, request: ask(user(chat.Image{URL: "http://example.com/a.png"})), refused: "source"},
+	{name: "a document of a kind unknown to the API", rule: anthropic.RuleMedia, request: ask(user(chat.NewDocument("application/zip", []byte("PK")))), refused: "source"},
+	{name: "a block of another provider", rule: anthropic.RuleOpaque, request: ask(user(opaque(`{"executableCode":{}}`), chat.Text("Well?"))), refused: "does not match any"},
+	{name: "a result as an opaque part", rule: anthropic.RuleOpaque, request: ask(user(opaque(`{"type":"tool_result","tool_use_id":"z"}`), chat.Text("Well?"))), refused: "unexpected `tool_use_id`"},
+	{name: "the assistant's block in a user message", rule: anthropic.RuleOpaque, request: ask(user(opaque(`{"type":"server_tool_use","id":"srv","name":"web_search","input":{}}`), chat.Text("Well?"))), refused: "only be in assistant"},
+	{name: "a cache of a type unknown to the API", rule: anthropic.RuleCacheType, request: ask(user(chat.Text("A"), chat.CacheBreakpoint{Type: "persistent"})), refused: "should be 'ephemeral'",
+		raw: `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"A","cache_control":{"type":"persistent"}}]}]}`},
+	{name: "five cache breakpoints", rule: anthropic.RuleCacheCount, request: ask(user(
+		chat.Text("A"), chat.CacheBreakpoint{}, chat.Text("B"), chat.CacheBreakpoint{}, chat.Text("C"), chat.CacheBreakpoint{},
+		chat.Text("D"), chat.CacheBreakpoint{}, chat.Text("E"), chat.CacheBreakpoint{})), refused: "maximum of 4"},
+	{name: "an hour after five minutes", rule: anthropic.RuleCacheOrder, request: ask(
+		with(chat.SystemMessage("Be brief."), chat.CacheBreakpoint{}), with(question, chat.CacheBreakpoint{Lifetime: 1 << 42})), refused: "must not come after"},
+	{name: "no tools declared", rule: anthropic.RuleTools, request: tools(ask(question, calls("a"), chat.ToolResult("a", "1"))), refused: "must define tools"},
+	{name: "two tools of a name", rule: anthropic.RuleTool, request: tools(ask(question), counting[0], counting[0]), refused: "must be unique"},
+	{name: "a schema without a type", rule: anthropic.RuleTool, request: tools(ask(question), chat.Tool{Name: "count", Parameters: json.RawMessage(`{"properties":{}}`)}), refused: "should be 'object'"},
+	{name: "a tool's name with a dot", rule: anthropic.RuleTool, request: tools(ask(question), chat.Tool{Name: "a.b"}), refused: "tools.0.custom.name", unmended: true},
+	{name: "a schema that is no object", rule: anthropic.RuleTool, request: tools(ask(question), chat.Tool{Name: "a", Parameters: json.RawMessage(`[]`)}), refused: "Field required", unmended: true},
+	{name: "a call required without tools", rule: anthropic.RuleToolChoice, request: chat.Request{Messages: []chat.Message{question}, ToolChoice: chat.ToolChoiceRequired}, refused: "only be specified while providing tools",
+		raw: `{"model":"m","max_tokens":1,"tool_choice":{"type":"any"},"messages":[{"role":"user","content":[{"type":"text","text":"?"}]}]}`},
+	{name: "references to deferred tools", rule: anthropic.RuleToolSearch, request: ask(search(opaque(`{"type":"tool_reference","tool_name":"rename"}`))...), refused: "not found in available tools"},
+	{name: "text that is not UTF-8", rule: anthropic.RuleUTF8, request: ask(chat.UserMessage("a\xff")), refused: "not valid JSON",
+		raw: "{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\xff\"}]}]}"},
+	{name: "thinking that is not UTF-8", rule: anthropic.RuleUTF8, request: ask(question, assistant(chat.Thinking{Text: "\xff", Signature: sign("\xff")}, chat.Text("42")), question), refused: "Invalid `signature`"},
+}
+
+func violations(t *testing.T, err error) []chat.Violation {
+	invalid, ok := errors.AsType[*chat.ValidationError](err)
+	require.True(t, ok, "%v", err)
+	return invalid.Violations
+}
+
+func TestServerRefusesWhatBreaksARule(t *testing.T) {
+	s := newServer(t, func(int, request) answer { return say(text("42")) })
+	client := s.client()
+	for _, c := range breaches {
+		t.Run(c.name, func(t *testing.T) {
+			if c.raw != "" {
+				r, err := http.NewRequest(http.MethodPost, s.URL+"/v1/messages", strings.NewReader(c.raw))
+				require.NoError(t, err)
+				r.Header.Set("X-Api-Key", "key")
+				r.Header.Set("Anthropic-Version", "2023-06-01")
+				answer, err := http.DefaultClient.Do(r)
+				require.NoError(t, err)
+				defer answer.Body.Close()
+				require.Equal(t, 400, answer.StatusCode)
+				var body struct{ Error struct{ Message string } }
+				require.NoError(t, json.NewDecoder(answer.Body).Decode(&body))
+				require.Contains(t, body.Error.Message, c.refused)
+				return
+			}
+			p := anthropic.Write(c.request)
+			p.Model, p.MaxTokens = "claude-test", 100
+			_, err := client.Messages.New(t.Context(), p)
+			api, ok := errors.AsType[*sdk.Error](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, 400, api.StatusCode)
+			require.Contains(t, api.RawJSON(), strings.ReplaceAll(c.refused, `"`, `\"`))
+		})
+	}
+}
+
+func TestValidateNamesTheRule(t *testing.T) {
+	for _, c := range breaches {
+		t.Run(c.name, func(t *testing.T) {
+			var rules []chat.Rule
+			for _, v := range violations(t, anthropic.Validate(c.request)) {
+				rules = append(rules, v.Rule)
+				require.NotEmpty(t, v.Detail)
+			}
+			require.Contains(t, rules, c.rule)
+			_, err := anthropic.Request(c.request)
+			require.Error(t, err)
+		})
+	}
+}
+
+func TestRepairMends(t *testing.T) {
+	s := newServer(t, func(int, request) answer { return say(text("42")) })
+	client := s.client()
+	for _, c := range breaches {
+		t.Run(c.name, func(t *testing.T) {
+			before := c.request
+			before.Messages = append([]chat.Message(nil), before.Messages...)
+			mended, changes := anthropic.Repair(c.request)
+			require.Empty(t, cmp.Diff(before, c.request), "the request given was changed")
+			if c.unmended {
+				require.Error(t, anthropic.Validate(mended))
+				return
+			}
+			require.NotEmpty(t, changes)
+			require.NoError(t, anthropic.Validate(mended), "%v", changes)
+			again, more := anthropic.Repair(mended)
+			require.Empty(t, more)
+			require.Empty(t, cmp.Diff(mended, again))
+			p, err := anthropic.Request(mended)
+			require.NoError(t, err)
+			p.Model, p.MaxTokens = "claude-test", 100
+			_, err = client.Messages.New(t.Context(), p)
+			require.NoError(t, err, "%v", changes)
+		})
+	}
+}
+
+func TestEveryRuleHasABreach(t *testing.T) {
+	covered := map[chat.Rule]bool{}
+	for _, c := range breaches {
+		covered[c.rule] = true
+	}
+	for _, rule := range []chat.Rule{
+		chat.RuleEmpty, chat.RuleCallID, chat.RuleAnswered, chat.RuleOrphan, chat.RuleLast, chat.RuleThinking,
+		anthropic.RuleFirst, anthropic.RuleUTF8, anthropic.RuleCallForm, anthropic.RuleCallUnique, anthropic.RuleArguments,
+		anthropic.RuleErrorResult, anthropic.RuleThinkingForm, anthropic.RuleThinkingMerged, anthropic.RulePlace,
+		anthropic.RuleMedia, anthropic.RuleOpaque, anthropic.RuleCacheType, anthropic.RuleCacheCount,
+		anthropic.RuleCacheOrder, anthropic.RuleTools, anthropic.RuleTool, anthropic.RuleToolChoice, anthropic.RuleToolSearch,
+	} {
+		require.True(t, covered[rule], "%s", rule)
+	}
+}
