@@ -1,7 +1,8 @@
 // Package sizing says what things cost in tokens and what a window holds.
 //
 // A [Tokenizer] counts a text, a part, a message and a list of tools; exact counters for OpenAI's models are in
-// sizing/openai. A [Window] says how much a model takes in, and [Window.Budget] how much of that a prompt may use:
+// sizing/openai, and [Calibrated] learns from the usage that a provider reports where it publishes no tokenizer. A
+// [Window] says how much a model takes in, and [Window.Budget] how much of that a prompt may use:
 //
 //	window := sizing.Window{Tokens: 128_000, Answer: 8_000, Threshold: 0.8}
 //	budget, err := window.Budget(tokenizer.CountTools(tools))

@@ -1,0 +1,124 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"regexp"
+
+	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// SkipSignature is the signature that Gemini documents for calls that its model did not make, or whose own was lost: a
+// history of another model, a call made up. The model then does without the thoughts behind the call.
+const SkipSignature = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=" // skip_thought_signature_validator
+
+// functionName is what Gemini takes as the name of a function.
+var functionName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:-]{0,127}$`)
+
+// callPart converts a tool call.
+func callPart(k int, call chat.ToolCall) (*genai.Part, []fault) {
+	var faults []fault
+	report := func(rule chat.Rule, format string, args ...any) {
+		faults = append(faults, fault{part: wholeMessage, call: k, rule: rule, detail: fmt.Sprintf("call %d: ", k) + fmt.Sprintf(format, args...)})
+	}
+	args, err := readArguments(call.Arguments)
+	if err != nil {
+		report(RuleArguments, "%v", err)
+	}
+	signature, err := readSignature(call.Signature)
+	if err != nil {
+		report(RuleSignatureForm, "%v", err)
+	}
+	if !functionName.MatchString(call.Name) {
+		report(RuleFunctionName, "the name is %q", clip(call.Name))
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	if len(signature) == 0 {
+		signature = nil
+	}
+	return &genai.Part{
+		FunctionCall:     &genai.FunctionCall{ID: call.ID, Name: call.Name, Args: args},
+		ThoughtSignature: signature,
+	}, nil
+}
+
+// readArguments reads the arguments of a call. Nothing at all is an empty object.
+func readArguments(arguments string) (map[string]any, error) {
+	if arguments == "" {
+		return map[string]any{}, nil
+	}
+	d := json.NewDecoder(bytes.NewReader([]byte(arguments)))
+	d.UseNumber()
+	var args map[string]any
+	if err := d.Decode(&args); err != nil {
+		return nil, fmt.Errorf("the arguments are no JSON object: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("the arguments are more than one JSON value")
+	}
+	if args == nil {
+		return nil, errors.New("the arguments are null and no JSON object")
+	}
+	for key, v := range args {
+		args[key] = exactly(v)
+	}
+	return args, nil
+}
+
+// exactly gives a value that survives the SDK, which has all numbers as float64: a number that does not becomes a string.
+func exactly(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, x := range v {
+			v[key] = exactly(x)
+		}
+	case []any:
+		for i, x := range v {
+			v[i] = exactly(x)
+		}
+	case json.Number:
+		f, err := v.Float64()
+		if err != nil {
+			return v.String()
+		}
+		if whole, ok := new(big.Int).SetString(v.String(), 10); ok {
+			if back, exact := big.NewFloat(f).Int(nil); exact != big.Exact || back.Cmp(whole) != 0 {
+				return v.String()
+			}
+		}
+		return f
+	}
+	return v
+}
+
+// Tools turns tool definitions into what Gemini takes; nil where there are none. Schemas are sent as they are, in the
+// field for JSON schemas. A schema that is no JSON is an error.
+func Tools(tools []chat.Tool) ([]*genai.Tool, error) {
+	if len(tools) == 0 {
+		return nil, nil
+	}
+	declarations := make([]*genai.FunctionDeclaration, len(tools))
+	for i, t := range tools {
+		if !functionName.MatchString(t.Name) {
+			return nil, fmt.Errorf("gemini: tool %d: Gemini takes no function of the name %q", i, clip(t.Name))
+		}
+		declarations[i] = &genai.FunctionDeclaration{Name: t.Name, Description: t.Description}
+		if len(t.Parameters) == 0 {
+			continue
+		}
+		var schema map[string]any
+		if err := json.Unmarshal(t.Parameters, &schema); err != nil {
+			return nil, fmt.Errorf("gemini: the parameters of tool %q are no JSON schema: %w", t.Name, err)
+		}
+		declarations[i].ParametersJsonSchema = schema
+	}
+	return []*genai.Tool{{FunctionDeclarations: declarations}}, nil
+}

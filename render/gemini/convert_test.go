@@ -1,0 +1,257 @@
+package gemini_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/gemini"
+)
+
+// asJSON is a prompt's contents as they go over the wire.
+func asJSON(t *testing.T, v any) any {
+	t.Helper()
+	data, err := json.Marshal(v)
+	require.NoError(t, err)
+	var back any
+	require.NoError(t, json.Unmarshal(data, &back))
+	return back
+}
+
+func TestConvert(t *testing.T) {
+	pixel := base64.StdEncoding.EncodeToString([]byte("pixel"))
+	for _, tt := range []struct {
+		rule     string
+		options  gemini.Options
+		messages []chat.Message
+		system   string // JSON of the system instruction
+		want     string // JSON of the contents
+	}{
+		{
+			rule:     "system messages at the start are the system instruction",
+			messages: []chat.Message{chat.SystemMessage("Be brief."), chat.SystemMessage("Be kind."), chat.UserMessage("Hello.")},
+			system:   `{"parts":[{"text":"Be brief."},{"text":"Be kind."}]}`,
+			want:     `[{"role":"user","parts":[{"text":"Hello."}]}]`,
+		}, {
+			rule:     "later ones stay where they are, in tags",
+			messages: []chat.Message{chat.UserMessage("Hello."), chat.SystemMessage("Be brief.")},
+			want:     `[{"role":"user","parts":[{"text":"Hello."}]},{"role":"user","parts":[{"text":"<system-message>\nBe brief.\n</system-message>"}]}]`,
+		}, {
+			rule:     "assistant messages in a row are one content, user messages are not",
+			messages: []chat.Message{chat.UserMessage("a"), chat.UserMessage("b"), chat.AssistantMessage("c"), chat.AssistantMessage("d"), chat.UserMessage("e")},
+			want:     `[{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"text":"b"}]},{"role":"model","parts":[{"text":"c"},{"text":"d"}]},{"role":"user","parts":[{"text":"e"}]}]`,
+		}, {
+			rule: "parallel calls are answered in one content, in their order, errors as such",
+			messages: []chat.Message{
+				chat.UserMessage("Look."),
+				{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("I look.")}, ToolCalls: []chat.ToolCall{signed(call("c1", `{"at":1}`)), call("c2", ``)}},
+				{Role: chat.RoleTool, ToolCallID: "c2", Content: chat.Parts{chat.Text("gone")}, IsError: true},
+				chat.ToolResult("c1", "42"),
+			},
+			want: `[{"role":"user","parts":[{"text":"Look."}]},
+				{"role":"model","parts":[{"text":"I look."},{"functionCall":{"id":"c1","name":"look","args":{"at":1}},"thoughtSignature":"` + signature + `"},{"functionCall":{"id":"c2","name":"look"}}]},
+				{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}},{"functionResponse":{"id":"c2","name":"look","response":{"error":"gone"}}}]}]`,
+		}, {
+			rule: "images and documents go inline or by reference",
+			messages: []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{
+				chat.Image{URL: "data:image/png;base64," + pixel, Detail: chat.DetailHigh}, chat.Image{URL: "https://example.com/A.JPG?x=1"},
+				chat.Image{URL: "gs://bucket/b", MediaType: "image/webp"}, chat.Image{URL: "https://generativelanguage.googleapis.com/v1beta/files/abc"},
+				chat.NewDocument("application/pdf", []byte("pixel")),
+			}}},
+			want: `[{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"` + pixel + `"}},{"fileData":{"fileUri":"https://example.com/A.JPG?x=1","mimeType":"image/jpeg"}},
+				{"fileData":{"fileUri":"gs://bucket/b","mimeType":"image/webp"}},{"fileData":{"fileUri":"https://generativelanguage.googleapis.com/v1beta/files/abc"}},
+				{"inlineData":{"mimeType":"application/pdf","data":"` + pixel + `"}}]}]`,
+		}, {
+			rule:    "the detail of an image is a resolution where that is asked for",
+			options: gemini.Options{MediaResolution: true},
+			messages: []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{
+				chat.Image{URL: "data:image/png;base64," + pixel, Detail: chat.DetailHigh}, chat.Image{URL: "gs://b/c", Detail: chat.DetailAuto},
+			}}},
+			want: `[{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"` + pixel + `"},"mediaResolution":{"level":"MEDIA_RESOLUTION_HIGH"}},{"fileData":{"fileUri":"gs://b/c"}}]}]`,
+		}, {
+			rule:     "what a tool returned besides text is in its response",
+			messages: []chat.Message{chat.UserMessage("Look."), calls(signed(call("c1", `{}`))), withPicture("c1", pixel)},
+			want: `[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"},"thoughtSignature":"` + signature + `"}]},
+				{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"A picture:"},"parts":[{"inlineData":{"mimeType":"image/png","data":"` + pixel + `"}}]}}]}]`,
+		}, {
+			rule:     "or after all responses, for a legacy model",
+			options:  gemini.Options{Legacy: true},
+			messages: []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`), call("c2", `{}`)), withPicture("c1", pixel), chat.ToolResult("c2", "43")},
+			want: `[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"}},{"functionCall":{"id":"c2","name":"look"}}]},
+				{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"A picture:"}}},{"functionResponse":{"id":"c2","name":"look","response":{"output":"43"}}},
+				{"text":"What call c1 of look returned besides its text:"},{"inlineData":{"mimeType":"image/png","data":"` + pixel + `"}}]}]`,
+		}, {
+			rule: "names of users are said, cache breakpoints are not",
+			messages: []chat.Message{
+				{Role: chat.RoleUser, Name: "Ann", Content: chat.Parts{chat.Text("Hello."), chat.CacheBreakpoint{Type: "ephemeral"}, chat.Text("Bye.")}},
+				{Role: chat.RoleUser, Name: "Bob", Content: chat.Parts{chat.Image{URL: "gs://b/c"}, chat.Text("This.")}},
+			},
+			want: `[{"role":"user","parts":[{"text":"Ann: Hello."},{"text":"Bye."}]},{"role":"user","parts":[{"text":"Bob:"},{"fileData":{"fileUri":"gs://b/c"}},{"text":"This."}]}]`,
+		}, {
+			rule: "thinking of another provider is a thought without its seals",
+			messages: []chat.Message{chat.UserMessage("Why?"), {Role: chat.RoleAssistant, Content: chat.Parts{
+				chat.Thinking{Text: "Hm.", Signature: "another's"}, chat.Thinking{Encrypted: "hidden"}, chat.Text("Because."),
+			}}, chat.UserMessage("I see.")},
+			want: `[{"role":"user","parts":[{"text":"Why?"}]},{"role":"model","parts":[{"text":"Hm.","thought":true},{"text":"Because."}]},{"role":"user","parts":[{"text":"I see."}]}]`,
+		}, {
+			rule: "numbers that a float64 cannot hold keep their digits",
+			messages: []chat.Message{
+				chat.UserMessage("Look."), calls(signed(call("c1", `{"id":9007199254740993,"ids":[{"n":12345678901234567890}],"n":9007199254740992,"f":0.1,"big":1e999}`))), chat.ToolResult("c1", "42"),
+			},
+			want: `[{"role":"user","parts":[{"text":"Look."}]},
+				{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look","args":{"id":"9007199254740993","ids":[{"n":"12345678901234567890"}],"n":9007199254740992,"f":0.1,"big":"1e999"}},"thoughtSignature":"` + signature + `"}]},
+				{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]`,
+		},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			require.NoError(t, gemini.Validate(append(tt.messages[:len(tt.messages):len(tt.messages)], last(tt.messages)...), tt.options))
+			prompt, err := gemini.Convert(tt.messages, tt.options)
+			require.NoError(t, err)
+			var want, system any
+			require.NoError(t, json.Unmarshal([]byte(tt.want), &want))
+			require.Empty(t, cmp.Diff(want, asJSON(t, prompt.Contents)))
+			if tt.system != "" {
+				require.NoError(t, json.Unmarshal([]byte(tt.system), &system))
+			}
+			require.Empty(t, cmp.Diff(system, asJSON(t, prompt.System)))
+		})
+	}
+}
+
+// last is what must come after messages that end with the system's.
+func last(messages []chat.Message) []chat.Message {
+	if messages[len(messages)-1].Role == chat.RoleSystem {
+		return []chat.Message{chat.UserMessage("Go on.")}
+	}
+	return nil
+}
+
+func withPicture(callID, data string) chat.Message {
+	return chat.Message{Role: chat.RoleTool, ToolCallID: callID, Content: chat.Parts{chat.Text("A picture:"), chat.Image{URL: "data:image/png;base64," + data}}}
+}
+
+func TestConvertNamesWhatItCannotSend(t *testing.T) {
+	for _, tt := range []struct {
+		what string
+		m    chat.Message
+		want string
+	}{
+		{"an image of no known scheme", user(chat.Image{URL: "ftp://a"}), `message 0: parts are Gemini's: part 0: an image at "ftp://a": Gemini takes data, https and gs URLs`},
+		{"an image of no known type", user(chat.Text("a"), chat.Image{URL: "data:;base64,AAAA"}), "message 0: parts are Gemini's: part 1: an image of unknown media type"},
+		{"a data URL that is torn", user(chat.Image{URL: "data:image/png;base64,A"}), "message 0: parts are Gemini's: part 0: an image: a data URL: illegal base64 data at input byte 0"},
+		{"a document that is torn", user(chat.Document{Data: "?", MediaType: "a/b"}), "message 0: parts are Gemini's: part 0: a document: illegal base64 data at input byte 0"},
+		{"a document of no type", user(chat.Document{Data: "AAAA"}), "message 0: parts are Gemini's: part 0: a document of unknown media type"},
+		{"another provider's opaque part", user(chat.Opaque{Value: json.RawMessage(`{"type":"tool_search"}`)}), `message 0: parts are Gemini's: part 0: an opaque part that is none of Gemini's: json: unknown field "type"`},
+		{"a call in an opaque part", user(chat.Opaque{Value: json.RawMessage(`{"functionCall":{"name":"look"}}`)}), "message 0: parts are Gemini's: part 0: a function call or response in an opaque part: those are tool calls and tool messages"},
+		{"an image in an instruction", chat.Message{Role: chat.RoleSystem, Content: chat.Parts{chat.Image{URL: "gs://a"}}}, "message 0: parts are Gemini's: part 0: a system message holds text only"},
+		{"nothing", user(), "message 0: no empty parts: the message has nothing to send"},
+		{"a result without its call", chat.ToolResult("c1", "42"), "message 0: no result without its call: it answers no call of the assistant message before it"},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			_, err := gemini.Convert([]chat.Message{tt.m}, gemini.Options{})
+			invalid, ok := errors.AsType[*chat.ValidationError](err)
+			require.True(t, ok)
+			require.Len(t, invalid.Violations, 1)
+			require.Equal(t, tt.want, invalid.Violations[0].String())
+		})
+	}
+}
+
+func user(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.RoleUser, Content: parts} }
+
+// What Gemini said comes back as it was, part by part and byte for byte.
+func TestAnswersComeBackAsTheyWere(t *testing.T) {
+	for _, tt := range []struct{ what, parts string }{
+		{"text", `[{"text":"Hello."}]`},
+		{"texts that are apart", `[{"text":"Hello."},{"text":" You."}]`},
+		{"a signed text", `[{"text":"Hello.","thoughtSignature":"c2ln"}]`},
+		{"a thought and a signed text", `[{"text":"Hm.","thought":true},{"text":"Hello.","thoughtSignature":"c2ln"}]`},
+		{"a signed thought", `[{"text":"Hm.","thought":true,"thoughtSignature":"c2ln"},{"text":"Hello."}]`},
+		{"white space", `[{"text":"\n"},{"text":"Hello."}]`},
+		{"parallel calls, the first signed", `[{"functionCall":{"id":"a","name":"f","args":{"x":[1,{"y":"<&>"}]}},"thoughtSignature":"c2ln"},{"functionCall":{"id":"b","name":"f"}}]`},
+		{"a text, then a call", `[{"text":"I look."},{"functionCall":{"id":"a","name":"f"},"thoughtSignature":"c2ln"}]`},
+		{"a call, then a text, then a call", `[{"functionCall":{"id":"a","name":"f"},"thoughtSignature":"c2ln"},{"text":"And."},{"functionCall":{"id":"b","name":"f"}}]`},
+		{"an image that was made, signed", `[{"inlineData":{"mimeType":"image/png","data":"AAAA"},"thoughtSignature":"c2ln"}]`},
+		{"a sound", `[{"inlineData":{"mimeType":"audio/wav","data":"AAAA"}}]`},
+		{"a named file", `[{"inlineData":{"mimeType":"image/png","data":"AAAA","displayName":"a.png"}}]`},
+		{"code and what it gave", `[{"executableCode":{"code":"1<2","language":"PYTHON"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"True"}},{"text":"So."}]`},
+		{"a tool of the provider", `[{"toolCall":{"id":"s1","toolType":"GOOGLE_SEARCH_WEB","args":{"q":"a"}},"thoughtSignature":"c2ln"},{"text":"So."}]`},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			content := &genai.Content{Role: genai.RoleModel}
+			require.NoError(t, json.Unmarshal([]byte(tt.parts), &content.Parts))
+			m, err := gemini.FromContent(content)
+			require.NoError(t, err)
+
+			// Through the log and back.
+			data, err := json.Marshal(m)
+			require.NoError(t, err)
+			var kept chat.Message
+			require.NoError(t, json.Unmarshal(data, &kept))
+			require.Empty(t, cmp.Diff(m, kept))
+
+			messages := []chat.Message{chat.UserMessage("Go."), kept}
+			for _, c := range kept.ToolCalls {
+				messages = append(messages, chat.ToolResult(c.ID, "42"))
+			}
+			if len(kept.ToolCalls) == 0 {
+				messages = append(messages, chat.UserMessage("Go on."))
+			}
+			require.NoError(t, gemini.Validate(messages, gemini.Options{}))
+			prompt, err := gemini.Convert(messages, gemini.Options{})
+			require.NoError(t, err)
+			require.Empty(t, cmp.Diff(asJSON(t, content.Parts), asJSON(t, prompt.Contents[1].Parts)))
+		})
+	}
+}
+
+func TestCallsWithoutIDsGetTheirOwn(t *testing.T) {
+	content := &genai.Content{Parts: []*genai.Part{
+		{FunctionCall: &genai.FunctionCall{Name: "f"}}, {FunctionCall: &genai.FunctionCall{Name: "f"}},
+		{FunctionCall: &genai.FunctionCall{ID: "a", Name: "f"}}, {FunctionCall: &genai.FunctionCall{ID: "a", Name: "f"}},
+	}}
+	ids := map[string]bool{}
+	for range 10 {
+		m, err := gemini.FromContent(content)
+		require.NoError(t, err)
+		for _, c := range m.ToolCalls {
+			ids[c.ID] = true
+		}
+	}
+	require.Len(t, ids, 31, "one was given, and thirty had to be made")
+}
+
+// A signature that came alone goes with what it was about, for a part of nothing else is refused.
+func TestSignaturesThatCameAlone(t *testing.T) {
+	for _, tt := range []struct{ rule, parts, want string }{
+		{"with the text before it", `[{"text":"Hello."},{"thoughtSignature":"c2ln"}]`, `[{"text":"Hello.","thoughtSignature":"c2ln"}]`},
+		{"not with a thought, but the part after it", `[{"text":"Hm.","thought":true},{"thoughtSignature":"c2ln"},{"text":"Hello."}]`, `[{"text":"Hm.","thought":true},{"text":"Hello.","thoughtSignature":"c2ln"}]`},
+		{"which may be a call", `[{"thoughtSignature":"c2ln"},{"functionCall":{"id":"a","name":"f"}}]`, `[{"functionCall":{"id":"a","name":"f"},"thoughtSignature":"c2ln"}]`},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			content, want := &genai.Content{}, []*genai.Part(nil)
+			require.NoError(t, json.Unmarshal([]byte(tt.parts), &content.Parts))
+			require.NoError(t, json.Unmarshal([]byte(tt.want), &want))
+			m, err := gemini.FromContent(content)
+			require.NoError(t, err)
+			prompt, err := gemini.Convert([]chat.Message{m}, gemini.Options{})
+			require.NoError(t, err)
+			require.Empty(t, cmp.Diff(asJSON(t, want), asJSON(t, prompt.Contents[0].Parts)))
+		})
+	}
+}
+
+func TestOptionsFor(t *testing.T) {
+	for model, legacy := range map[string]bool{
+		"gemini-2.5-flash": true, "models/gemini-2.0-flash-001": true, "gemini-1.5-pro": true,
+		"gemini-3-pro-preview": false, "gemini-3.8-flash": false, "publishers/google/models/gemini-4-argon": false, "tuned": false, "gemini-flash-latest": false,
+	} {
+		require.Equal(t, gemini.Options{Legacy: legacy}, gemini.OptionsFor(model), model)
+	}
+}

@@ -1,0 +1,86 @@
+package gemini
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"time"
+
+	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// What Gemini says of a prompt that is too long: the Gemini API, and the same models on Google Cloud. The first number is
+// the request's, the second the limit.
+var tooLong = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)input token count \(?(\d+)\)? exceeds the maximum number of tokens allowed \(?(\d+)\)?`),
+	regexp.MustCompile(`(?i)input token count is (\d+) but (?:the )?model only supports up to (\d+)`),
+}
+
+// tooLongUnsaid are words of the same without numbers.
+var tooLongUnsaid = regexp.MustCompile(`(?i)token count exceeds the maximum number of tokens`)
+
+// classify turns an error of the SDK into what a caller acts on: the context's cause, a [*chat.ContextLimitError], a
+// [*chat.TransientError], or the error itself.
+func classify(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	wrapped := fmt.Errorf("gemini: %w", err)
+	if api, ok := errors.AsType[genai.APIError](err); ok {
+		return classifyAPI(api, wrapped)
+	}
+	_, network := errors.AsType[net.Error](err)
+	_, torn := errors.AsType[*json.SyntaxError](err)
+	if network || torn || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return &chat.TransientError{Err: wrapped}
+	}
+	return wrapped
+}
+
+func classifyAPI(api genai.APIError, err error) error {
+	switch {
+	case api.Code == http.StatusBadRequest || api.Code == http.StatusRequestEntityTooLarge:
+		for _, said := range tooLong {
+			if m := said.FindStringSubmatch(api.Message); m != nil {
+				return &chat.ContextLimitError{Tokens: number(m[1]), Limit: number(m[2]), Err: err}
+			}
+		}
+		if tooLongUnsaid.MatchString(api.Message) {
+			return &chat.ContextLimitError{Err: err}
+		}
+	case api.Code == http.StatusTooManyRequests || api.Code == http.StatusRequestTimeout || api.Code >= http.StatusInternalServerError:
+		return &chat.TransientError{RetryAfter: retryAfter(api.Details), Err: err}
+	}
+	return err
+}
+
+// number is 0 where the digits are more than an int holds.
+func number(digits string) int {
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// retryAfter reads the RetryInfo among an error's details; 0 where there is none.
+func retryAfter(details []map[string]any) time.Duration {
+	for _, d := range details {
+		if d["@type"] != "type.googleapis.com/google.rpc.RetryInfo" {
+			continue
+		}
+		text, _ := d["retryDelay"].(string)
+		if delay, err := time.ParseDuration(text); err == nil && delay > 0 {
+			return delay
+		}
+	}
+	return 0
+}

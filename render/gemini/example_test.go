@@ -1,0 +1,106 @@
+package gemini_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+
+	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/gemini"
+)
+
+// local is a client of a server that gives the same answer to everything. Against the API itself it is
+// genai.NewClient(ctx, nil), with the key in GEMINI_API_KEY.
+func local(answer string) (client *genai.Client, done func()) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
+	client, err := genai.NewClient(context.Background(), &genai.ClientConfig{
+		APIKey: "a key", Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: server.URL},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return client, server.Close
+}
+
+func Example() {
+	client, done := local(`{
+		"candidates": [{"content": {"role": "model", "parts": [
+			{"text": "Let me look."},
+			{"functionCall": {"id": "c1", "name": "count", "args": {"glob": "*.go"}}, "thoughtSignature": "c2lnbmVk"}
+		]}, "finishReason": "STOP"}],
+		"usageMetadata": {"promptTokenCount": 40, "candidatesTokenCount": 12, "thoughtsTokenCount": 30, "cachedContentTokenCount": 32}
+	}`)
+	defer done()
+
+	model := &gemini.Model{Client: client, Name: "gemini-3-pro-preview"}
+	response, err := model.Generate(context.Background(), chat.Request{
+		Messages: []chat.Message{
+			chat.SystemMessage("You are a coding agent."),
+			chat.UserMessage("How many Go files are there?"),
+		},
+		Tools: []chat.Tool{{Name: "count", Description: "Counts files.", Parameters: []byte(`{"type":"object","properties":{"glob":{"type":"string"}}}`)}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(response.Message.Text())
+	for _, call := range response.Message.ToolCalls {
+		fmt.Println(call.Name, call.Arguments, call.Signature)
+	}
+	fmt.Printf("%+v\n", response.Usage)
+	// Output:
+	// Let me look.
+	// count {"glob":"*.go"} c2lnbmVk
+	// {Input:40 Output:42 CacheRead:32 CacheWrite:0}
+}
+
+// A conversation from another model, with a call that was never answered.
+func ExampleRepair() {
+	messages := []chat.Message{
+		chat.UserMessage("How many Go files are there?"),
+		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
+			{ID: "c1", Name: "count", Arguments: `{"glob":"*.go"}`},
+			{ID: "c2", Name: "count", Arguments: `{"glob":"*.md"}`},
+		}},
+		chat.ToolResult("c1", "42"),
+	}
+	if invalid, ok := errors.AsType[*chat.ValidationError](gemini.Validate(messages, gemini.Options{})); ok {
+		for _, violation := range invalid.Violations {
+			fmt.Println(violation)
+		}
+	}
+	messages, changes := gemini.Repair(messages, gemini.Options{})
+	for _, change := range changes {
+		fmt.Println("mended", change)
+	}
+	fmt.Println(gemini.Validate(messages, gemini.Options{}))
+	// Output:
+	// message 1: every tool call is answered: call "c2" has no result
+	// message 1: as many function responses as function calls: 2 calls and 1 responses
+	// message 1: calls of the current turn carry their thought signature: call 0 has none
+	// mended message 1: every tool call is answered: removed call "c2" of count, which has no result
+	// mended message 1: calls of the current turn carry their thought signature: let call "c1" do without its thought signature
+	// <nil>
+}
+
+func ExampleConvert() {
+	prompt, err := gemini.Convert([]chat.Message{
+		chat.SystemMessage("You are a coding agent."),
+		chat.UserMessage("How many Go files are there?"),
+	}, gemini.OptionsFor("gemini-3-pro-preview"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(prompt.System.Parts[0].Text)
+	for _, content := range prompt.Contents {
+		fmt.Println(content.Role, content.Parts[0].Text)
+	}
+	// Output:
+	// You are a coding agent.
+	// user How many Go files are there?
+}

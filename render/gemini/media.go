@@ -1,0 +1,137 @@
+package gemini
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+
+	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// imagePart sends a data URL inline and any other by reference: a file of the Files API, in Cloud Storage or on the web.
+func (o Options) imagePart(img chat.Image) (*genai.Part, error) {
+	part := &genai.Part{}
+	scheme, rest, _ := strings.Cut(img.URL, ":")
+	switch strings.ToLower(scheme) {
+	case "data":
+		mediaType, data, err := readDataURL(rest)
+		if err != nil {
+			return nil, fmt.Errorf("an image: %w", err)
+		}
+		if img.MediaType != "" {
+			mediaType = img.MediaType
+		}
+		if mediaType == "" {
+			return nil, errors.New("an image of unknown media type")
+		}
+		part.InlineData = &genai.Blob{Data: data, MIMEType: mediaType}
+	case "https", "gs":
+		mediaType := img.MediaType
+		if mediaType == "" {
+			mediaType = typeByName(img.URL)
+		}
+		part.FileData = &genai.FileData{FileURI: img.URL, MIMEType: mediaType}
+	default:
+		return nil, fmt.Errorf("an image at %q: Gemini takes data, https and gs URLs", clip(img.URL))
+	}
+	if o.MediaResolution {
+		part.MediaResolution = resolution(img.Detail)
+	}
+	return part, nil
+}
+
+func resolution(detail chat.ImageDetail) *genai.PartMediaResolution {
+	switch detail {
+	case chat.DetailLow:
+		return &genai.PartMediaResolution{Level: genai.PartMediaResolutionLevelMediaResolutionLow}
+	case chat.DetailHigh:
+		return &genai.PartMediaResolution{Level: genai.PartMediaResolutionLevelMediaResolutionHigh}
+	default:
+		return nil
+	}
+}
+
+// typeByName guesses an image's type from its file name; empty where the name does not say, which Gemini then finds out.
+func typeByName(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	switch strings.ToLower(path.Ext(u.Path)) {
+	case ".png":
+		return "image/png"
+	case ".jpg", ".jpeg":
+		return "image/jpeg"
+	case ".webp":
+		return "image/webp"
+	case ".gif":
+		return "image/gif"
+	case ".heic":
+		return "image/heic"
+	case ".heif":
+		return "image/heif"
+	default:
+		return ""
+	}
+}
+
+// readDataURL reads what comes after "data:".
+func readDataURL(rest string) (mediaType string, data []byte, err error) {
+	head, body, found := strings.Cut(rest, ",")
+	if !found {
+		return "", nil, errors.New("a data URL without data")
+	}
+	mediaType, _, _ = strings.Cut(head, ";")
+	if strings.HasSuffix(strings.ToLower(head), ";base64") {
+		data, err = base64.StdEncoding.DecodeString(body)
+	} else {
+		body, err = url.PathUnescape(body)
+		data = []byte(body)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("a data URL: %w", err)
+	}
+	if len(data) == 0 {
+		return "", nil, errors.New("a data URL without data")
+	}
+	return mediaType, data, nil
+}
+
+func documentPart(doc chat.Document) (*genai.Part, error) {
+	data, err := base64.StdEncoding.DecodeString(doc.Data)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("a document: %w", err)
+	case len(data) == 0:
+		return nil, errors.New("an empty document")
+	case doc.MediaType == "":
+		return nil, errors.New("a document of unknown media type")
+	}
+	return &genai.Part{InlineData: &genai.Blob{Data: data, MIMEType: doc.MediaType}}, nil
+}
+
+// responsePart is the form that media takes in a function response.
+func responsePart(p *genai.Part) *genai.FunctionResponsePart {
+	if p.InlineData != nil {
+		return &genai.FunctionResponsePart{InlineData: &genai.FunctionResponseBlob{
+			Data: p.InlineData.Data, MIMEType: p.InlineData.MIMEType, DisplayName: p.InlineData.DisplayName,
+		}}
+	}
+	return &genai.FunctionResponsePart{FileData: &genai.FunctionResponseFileData{
+		FileURI: p.FileData.FileURI, MIMEType: p.FileData.MIMEType, DisplayName: p.FileData.DisplayName,
+	}}
+}
+
+// clip shortens a text for an error.
+func clip(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,364 @@
+package gemini_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/gemini"
+)
+
+var lookTool = chat.Tool{
+	Name: "look", Description: "Looks at a place.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{"at":{"type":"string","description":"<where>"}},"required":["at"],"additionalProperties":false}`),
+}
+
+func TestGenerate(t *testing.T) {
+	a := newAPI(t, says(`{"text":"Hm.","thought":true}`, `{"text":"I look."}`,
+		`{"functionCall":{"id":"c1","name":"look","args":{"at":"<here>"}},"thoughtSignature":"`+signature+`"}`, `{"functionCall":{"id":"c2","name":"look"}}`))
+	got, err := a.model(t).Generate(t.Context(), chat.Request{
+		Messages: []chat.Message{chat.SystemMessage("Be brief."), chat.UserMessage("Look.")},
+		Tools:    []chat.Tool{lookTool}, MaxTokens: 100, Temperature: new(0.5),
+	})
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(chat.Response{
+		Message: chat.Message{
+			Role:    chat.RoleAssistant,
+			Content: chat.Parts{chat.Opaque{Value: json.RawMessage(`{"text":"Hm.","thought":true}`), Tokens: 1}, chat.Text("I look.")},
+			ToolCalls: []chat.ToolCall{
+				{ID: "c1", Name: "look", Arguments: `{"at":"<here>"}`, Signature: signature},
+				{ID: "c2", Name: "look", Arguments: `{}`},
+			},
+		},
+		Usage:      chat.Usage{Input: 120, Output: 37, CacheRead: 80},
+		StopReason: chat.StopToolCalls,
+	}, got))
+
+	var want object
+	require.NoError(t, json.Unmarshal([]byte(`{
+		"systemInstruction":{"parts":[{"text":"Be brief."}],"role":"user"},
+		"contents":[{"role":"user","parts":[{"text":"Look."}]}],
+		"tools":[{"functionDeclarations":[{"name":"look","description":"Looks at a place.","parametersJsonSchema":
+			{"type":"object","properties":{"at":{"type":"string","description":"<where>"}},"required":["at"],"additionalProperties":false}}]}],
+		"generationConfig":{"maxOutputTokens":100,"temperature":0.5}
+	}`), &want))
+	delete(a.requests[0]["systemInstruction"].(object), "role") // the SDK may say so or not
+	delete(want["systemInstruction"].(object), "role")
+	require.Empty(t, cmp.Diff(want, a.requests[0]))
+}
+
+func TestToolChoice(t *testing.T) {
+	for _, tt := range []struct {
+		choice chat.ToolChoice
+		tools  []chat.Tool
+		want   any
+	}{
+		{chat.ToolChoiceAuto, []chat.Tool{lookTool}, nil},
+		{chat.ToolChoiceNone, []chat.Tool{lookTool}, "NONE"},
+		{chat.ToolChoiceRequired, []chat.Tool{lookTool}, "ANY"},
+		{chat.ToolChoiceNone, nil, nil},
+	} {
+		t.Run(fmt.Sprintf("%s of %d", tt.choice, len(tt.tools)), func(t *testing.T) {
+			a := newAPI(t, says(`{"text":"Yes."}`))
+			_, err := a.model(t).Generate(t.Context(), chat.Request{
+				Messages: []chat.Message{chat.UserMessage("Look.")}, Tools: tt.tools, ToolChoice: tt.choice,
+			})
+			require.NoError(t, err)
+			var mode any
+			if config, given := a.requests[0]["toolConfig"].(object); given {
+				mode = config["functionCallingConfig"].(object)["mode"]
+			}
+			require.Equal(t, tt.want, mode)
+		})
+	}
+	_, err := newAPI(t, nil).model(t).Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, ToolChoice: "look"})
+	require.EqualError(t, err, `gemini: unknown tool choice "look"`)
+}
+
+func TestToolsThatCannotBeDeclared(t *testing.T) {
+	_, err := gemini.Tools([]chat.Tool{{Name: "look up"}})
+	require.EqualError(t, err, `gemini: tool 0: Gemini takes no function of the name "look up"`)
+	_, err = gemini.Tools([]chat.Tool{{Name: "look", Parameters: json.RawMessage(`{`)}})
+	require.EqualError(t, err, `gemini: the parameters of tool "look" are no JSON schema: unexpected end of JSON input`)
+}
+
+// The config of the model is where each request starts from, and stays as it is.
+func TestConfigIsTheBase(t *testing.T) {
+	a := newAPI(t, says(`{"text":"Yes."}`))
+	m := a.model(t)
+	m.Config = &genai.GenerateContentConfig{
+		Temperature: new(float32(1)), ThinkingConfig: &genai.ThinkingConfig{IncludeThoughts: true}, StopSequences: []string{"END"},
+	}
+	_, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Temperature: new(0.0)})
+	require.NoError(t, err)
+	require.Equal(t, object{
+		"temperature": 0.0, "thinkingConfig": object{"includeThoughts": true}, "stopSequences": []any{"END"},
+	}, a.requests[0]["generationConfig"])
+	require.Equal(t, float32(1), *m.Config.Temperature)
+	require.Nil(t, m.Config.Tools)
+}
+
+func TestStream(t *testing.T) {
+	a := newAPI(t, func(object) []string {
+		return []string{
+			piece("", `{"text":"Hm","thought":true}`), piece("", `{"text":".","thought":true}`),
+			piece("", `{"text":"I "}`), piece("", `{"text":"look"}`), piece("", `{"text":"."}`),
+			piece("", `{"functionCall":{"id":"c1","name":"look","args":{"at":"here"}},"thoughtSignature":"`+signature+`"}`),
+			piece("", `{"text":"Well."}`), piece("STOP", `{"text":"","thoughtSignature":"c2ln"}`),
+		}
+	})
+	var told []chat.Part
+	got, err := a.model(t).Generate(t.Context(), chat.Request{
+		Messages: []chat.Message{chat.UserMessage("Look.")}, Tools: []chat.Tool{lookTool},
+		Stream: func(p chat.Part) { told = append(told, p) },
+	})
+	require.NoError(t, err)
+	require.Equal(t, []chat.Part{
+		chat.Thinking{Text: "Hm"}, chat.Thinking{Text: "."}, chat.Text("I "), chat.Text("look"), chat.Text("."), chat.Text("Well."),
+	}, told)
+	require.Empty(t, cmp.Diff(chat.Response{
+		Message: chat.Message{
+			Role: chat.RoleAssistant,
+			Content: chat.Parts{
+				chat.Opaque{Value: json.RawMessage(`{"text":"Hm.","thought":true}`), Tokens: 1}, chat.Text("I look."),
+				chat.Opaque{Value: json.RawMessage(`{"functionCall":{"id":"c1"}}`)}, chat.Text("Well."),
+				chat.Opaque{Value: json.RawMessage(`{"thoughtSignature":"c2ln"}`)},
+			},
+			ToolCalls: []chat.ToolCall{{ID: "c1", Name: "look", Arguments: `{"at":"here"}`, Signature: signature}},
+		},
+		Usage: chat.Usage{Input: 120, Output: 37, CacheRead: 80}, StopReason: chat.StopToolCalls,
+	}, got))
+}
+
+func TestStopReasons(t *testing.T) {
+	for _, tt := range []struct {
+		what, reply string
+		want        chat.StopReason
+		text        string
+	}{
+		{"an ordinary end", piece("STOP", `{"text":"Yes."}`), chat.StopEnd, "Yes."},
+		{"the limit on the answer", piece("MAX_TOKENS", `{"text":"Ye"}`), chat.StopMaxTokens, "Ye"},
+		{"a filter", piece("SAFETY", `{"text":"Y"}`), chat.StopFiltered, "Y"},
+		{"a filter of the prompt", `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":3}}`, chat.StopFiltered, ""},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			a := newAPI(t, func(object) []string { return []string{tt.reply} })
+			for _, stream := range []func(chat.Part){nil, func(chat.Part) {}} {
+				got, err := a.model(t).Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: stream})
+				require.NoError(t, err)
+				require.Equal(t, tt.want, got.StopReason)
+				require.Equal(t, tt.text, got.Message.Text())
+				require.Positive(t, got.Usage.Input)
+			}
+		})
+	}
+}
+
+func TestAnswersThatBrokeOff(t *testing.T) {
+	for _, tt := range []struct {
+		reason    string
+		transient bool
+	}{{"MALFORMED_FUNCTION_CALL", true}, {"UNEXPECTED_TOOL_CALL", true}, {"OTHER", false}} {
+		t.Run(tt.reason, func(t *testing.T) {
+			a := newAPI(t, func(object) []string { return []string{piece(tt.reason)} })
+			_, err := a.model(t).Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}})
+			finish, ok := errors.AsType[*gemini.FinishError](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, genai.FinishReason(tt.reason), finish.Reason)
+			_, transient := errors.AsType[*chat.TransientError](err)
+			require.Equal(t, tt.transient, transient)
+		})
+	}
+}
+
+// failing is a client of a server that answers with an error.
+func failing(t *testing.T, code int, status, message string, details ...object) *gemini.Model {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { refuse(w, code, status, message, details...) }))
+	t.Cleanup(server.Close)
+	return (&api{Server: server}).model(t)
+}
+
+func TestErrors(t *testing.T) {
+	retry := object{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}
+	help := object{"@type": "type.googleapis.com/google.rpc.Help"}
+	for _, tt := range []struct {
+		what    string
+		model   *gemini.Model
+		limit   *chat.ContextLimitError
+		retry   time.Duration
+		passing bool
+	}{
+		{what: "a rate limit says when", model: failing(t, 429, "RESOURCE_EXHAUSTED", "You exceeded your current quota", help, retry), passing: true, retry: 34500 * time.Millisecond},
+		{what: "or does not", model: failing(t, 429, "RESOURCE_EXHAUSTED", "Resource has been exhausted"), passing: true},
+		{what: "an overload", model: failing(t, 503, "UNAVAILABLE", "The model is overloaded."), passing: true},
+		{what: "a fault", model: failing(t, 500, "INTERNAL", "An internal error has occurred."), passing: true},
+		{what: "a wrong key", model: failing(t, 400, "INVALID_ARGUMENT", "API key not valid.")},
+		{what: "no right", model: failing(t, 403, "PERMISSION_DENIED", "denied")},
+		{
+			what:  "the context limit",
+			model: failing(t, 400, "INVALID_ARGUMENT", "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),
+			limit: &chat.ContextLimitError{Tokens: 1200000, Limit: 1048576},
+		}, {
+			what: "the context limit on Google Cloud",
+			model: failing(t, 400, "INVALID_ARGUMENT", "Unable to submit request because the input token count is 33000 but model only supports up to 32768. "+
+				"Reduce the input token count and try again."),
+			limit: &chat.ContextLimitError{Tokens: 33000, Limit: 32768},
+		}, {
+			what:  "a limit that is not said",
+			model: failing(t, 400, "INVALID_ARGUMENT", "The input token count exceeds the maximum number of tokens allowed."),
+			limit: &chat.ContextLimitError{},
+		}, {
+			what:  "numbers beyond all",
+			model: failing(t, 400, "INVALID_ARGUMENT", "The input token count (99999999999999999999) exceeds the maximum number of tokens allowed (7)."),
+			limit: &chat.ContextLimitError{Limit: 7},
+		},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			for _, stream := range []func(chat.Part){nil, func(chat.Part) {}} {
+				_, err := tt.model.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: stream})
+				_, ok := errors.AsType[genai.APIError](err)
+				require.True(t, ok, "the SDK's error is within: %v", err)
+				limit, over := errors.AsType[*chat.ContextLimitError](err)
+				require.Equal(t, tt.limit != nil, over, "%v", err)
+				if over {
+					require.Equal(t, *tt.limit, chat.ContextLimitError{Tokens: limit.Tokens, Limit: limit.Limit})
+				}
+				transient, passing := errors.AsType[*chat.TransientError](err)
+				require.Equal(t, tt.passing, passing, "%v", err)
+				if passing {
+					require.Equal(t, tt.retry, transient.RetryAfter)
+				}
+			}
+		})
+	}
+}
+
+// torn answers with a piece of a stream and then cuts the connection, ends in the middle, or tells of an error.
+func torn(t *testing.T, rest string) *gemini.Model {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: %s\r\n\r\n", piece("", `{"text":"I "}`))
+		if rest != "" {
+			fmt.Fprint(w, rest)
+			return
+		}
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(server.Close)
+	return (&api{Server: server}).model(t)
+}
+
+func TestStreamsThatBreak(t *testing.T) {
+	for _, tt := range []struct{ what, rest string }{
+		{"the connection is lost", ""},
+		{"it ends between two pieces", "\r\n\r\n"},
+		{"it ends in a piece", `data: {"candidates":[{"cont`},
+		{"an error comes in it", "data: " + `{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}` + "\r\n\r\n"},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			var told []chat.Part
+			_, err := torn(t, tt.rest).Generate(t.Context(), chat.Request{
+				Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: func(p chat.Part) { told = append(told, p) },
+			})
+			_, passing := errors.AsType[*chat.TransientError](err)
+			require.True(t, passing, "%v", err)
+			require.Equal(t, []chat.Part{chat.Text("I ")}, told)
+		})
+	}
+}
+
+func TestNoServerIsPassing(t *testing.T) {
+	a := newAPI(t, nil)
+	m := a.model(t)
+	a.Close()
+	_, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}})
+	_, passing := errors.AsType[*chat.TransientError](err)
+	require.True(t, passing, "%v", err)
+}
+
+// A cancelled request gives the context's cause, before it is sent, while it is answered, and in the middle of a stream.
+func TestCancelled(t *testing.T) {
+	why := errors.New("the user went away")
+	for _, stream := range []bool{false, true} {
+		t.Run(fmt.Sprintf("streamed is %v", stream), func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			left := make(chan struct{})
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer close(left)
+				_, _ = io.Copy(io.Discard, r.Body) // a server sees that its client left only once it has read all
+				if stream {
+					fmt.Fprintf(w, "data: %s\r\n\r\n", piece("", `{"text":"I "}`))
+					w.(http.Flusher).Flush()
+				} else {
+					cancel(why)
+				}
+				<-r.Context().Done()
+			}))
+			defer server.Close()
+			req := chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}}
+			if stream {
+				req.Stream = func(chat.Part) { cancel(why) }
+			}
+			m := (&api{Server: server}).model(t)
+			_, err := m.Generate(ctx, req)
+			require.ErrorIs(t, err, why)
+			<-left
+			_, err = m.Generate(ctx, req)
+			require.Equal(t, why, err)
+			_, err = m.CountTokens(ctx, req)
+			require.Equal(t, why, err)
+		})
+	}
+}
+
+func TestNothingThatBreaksARuleIsSent(t *testing.T) {
+	a := newAPI(t, says(`{"text":"Yes."}`))
+	m := a.model(t)
+	req := chat.Request{Messages: []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`))}}
+	_, err := m.Generate(t.Context(), req)
+	_, ok := errors.AsType[*chat.ValidationError](err)
+	require.True(t, ok)
+	require.Empty(t, a.requests)
+
+	var told []gemini.Change
+	m.OnRepair = func(changes []gemini.Change) { told = append(told, changes...) }
+	_, err = m.Generate(t.Context(), req)
+	require.NoError(t, err)
+	require.Len(t, told, 2)
+	require.Len(t, a.requests, 1)
+}
+
+func TestCountTokens(t *testing.T) {
+	a := newAPI(t, nil)
+	count := func(req chat.Request) int {
+		n, err := a.model(t).CountTokens(t.Context(), req)
+		require.NoError(t, err)
+		return n
+	}
+	plain := count(chat.Request{Messages: []chat.Message{chat.UserMessage("Look at everything there is to see.")}})
+	require.Equal(t, 10, plain)
+	instructed := count(chat.Request{Messages: []chat.Message{chat.SystemMessage("Be very brief."), chat.UserMessage("Look at everything there is to see.")}})
+	require.Greater(t, instructed, plain, "the system instruction counts")
+	equipped := count(chat.Request{Messages: []chat.Message{chat.UserMessage("Look at everything there is to see.")}, Tools: []chat.Tool{lookTool}})
+	require.Greater(t, equipped, plain, "tools count")
+	_, err := failing(t, 503, "UNAVAILABLE", "overloaded").CountTokens(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}})
+	_, passing := errors.AsType[*chat.TransientError](err)
+	require.True(t, passing)
+}
+
+func TestModelThatIsNotSet(t *testing.T) {
+	_, err := (&gemini.Model{}).Generate(t.Context(), chat.Request{})
+	require.EqualError(t, err, "gemini: Model.Client and Model.Name must be set")
+}

@@ -1,0 +1,118 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// note is what an opaque part says: a part of Gemini's that package chat has no word for, the signature of the part
+// before it, or that a call stands here. One of them is set.
+type note struct {
+	part      *genai.Part
+	signature []byte
+	call      string
+}
+
+// readOpaque reads an opaque part's value.
+func readOpaque(value json.RawMessage) (note, error) {
+	var p genai.Part
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil {
+		return note{}, fmt.Errorf("an opaque part that is none of Gemini's: %w", err)
+	}
+	if d.More() {
+		return note{}, errors.New("an opaque part that is none of Gemini's: more than one value")
+	}
+	switch call := p.FunctionCall; {
+	case call != nil && call.ID != "" && call.Name == "" && call.Args == nil:
+		return note{call: call.ID}, nil
+	case call != nil || p.FunctionResponse != nil:
+		return note{}, errors.New("a function call or response in an opaque part: those are tool calls and tool messages")
+	case !isEmpty(&p):
+		return note{part: &p}, checkData(&p)
+	case len(p.ThoughtSignature) > 0 && !p.Thought:
+		return note{signature: p.ThoughtSignature}, nil
+	default:
+		return note{}, errors.New("an opaque part that holds nothing that Gemini knows")
+	}
+}
+
+// checkData checks that a part holds one thing, and the whole of it.
+func checkData(p *genai.Part) error {
+	n := 0
+	for _, given := range []bool{
+		p.Text != "", p.InlineData != nil, p.FileData != nil, p.ExecutableCode != nil, p.CodeExecutionResult != nil,
+		p.ToolCall != nil, p.ToolResponse != nil,
+	} {
+		if given {
+			n++
+		}
+	}
+	switch blob, file := p.InlineData, p.FileData; {
+	case n > 1:
+		return errors.New("an opaque part that holds more than one thing")
+	case blob != nil && (len(blob.Data) == 0 || blob.MIMEType == ""):
+		return errors.New("an opaque part of inline data without data or media type")
+	case file != nil && !strings.HasPrefix(file.FileURI, "https:") && !strings.HasPrefix(file.FileURI, "gs:"):
+		return fmt.Errorf("an opaque part of a file at %q: Gemini takes https and gs URLs", clip(file.FileURI))
+	}
+	return nil
+}
+
+// isEmpty tells that a part holds none of the things of which every part holds one.
+func isEmpty(p *genai.Part) bool {
+	return p.Text == "" && p.InlineData == nil && p.FileData == nil && p.FunctionCall == nil && p.FunctionResponse == nil &&
+		p.ExecutableCode == nil && p.CodeExecutionResult == nil && p.ToolCall == nil && p.ToolResponse == nil
+}
+
+// opaquePart keeps a part as JSON.
+func opaquePart(p *genai.Part) (chat.Opaque, error) {
+	value, err := plainJSON(p)
+	if err != nil {
+		return chat.Opaque{}, fmt.Errorf("gemini: keeping a part: %w", err)
+	}
+	return chat.Opaque{Value: value, Tokens: estimate(p.Text)}, nil
+}
+
+// signatureNote and placeNote are the notes that [FromContent] leaves.
+func signatureNote(signature []byte) (chat.Opaque, error) {
+	return opaquePart(&genai.Part{ThoughtSignature: signature})
+}
+
+func placeNote(callID string) (chat.Opaque, error) {
+	return opaquePart(&genai.Part{FunctionCall: &genai.FunctionCall{ID: callID}})
+}
+
+// plainJSON encodes without the escapes of HTML, so that the value is the same after any number of readings.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// A call's signature is kept as the base64 that is on the wire.
+func writeSignature(signature []byte) string { return base64.StdEncoding.EncodeToString(signature) }
+
+func readSignature(signature string) ([]byte, error) {
+	b, err := base64.StdEncoding.DecodeString(signature)
+	if err != nil {
+		return nil, err
+	}
+	if writeSignature(b) != signature {
+		return nil, errors.New("the base64 is not in its plain form")
+	}
+	return b, nil
+}

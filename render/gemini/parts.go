@@ -1,0 +1,261 @@
+package gemini
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// wholeMessage is the part of a fault that is none of one part.
+const wholeMessage = -1
+
+// fault is something in a message that cannot be sent.
+type fault struct {
+	part   int // of the content, or wholeMessage
+	call   int // of the tool calls, where part is wholeMessage and rule is of calls
+	rule   chat.Rule
+	detail string
+}
+
+func faultf(part int, rule chat.Rule, format string, args ...any) fault {
+	return fault{part: part, rule: rule, detail: fmt.Sprintf("part %d: ", part) + fmt.Sprintf(format, args...)}
+}
+
+// parts converts the content of a message other than a tool's. Begun tells that a system message is not at the start.
+func (o Options) parts(m chat.Message, begun bool) ([]*genai.Part, []fault) {
+	switch m.Role {
+	case chat.RoleSystem:
+		return o.systemParts(m, begun)
+	case chat.RoleAssistant:
+		return o.modelParts(m)
+	default:
+		return o.userParts(m)
+	}
+}
+
+// systemParts converts a system message, which holds text only.
+func (o Options) systemParts(m chat.Message, begun bool) (parts []*genai.Part, faults []fault) {
+	for k, p := range m.Content {
+		switch p := p.(type) {
+		case chat.Text:
+			if p == "" {
+				faults = append(faults, faultf(k, RuleEmptyPart, "an empty text"))
+				continue
+			}
+			parts = append(parts, &genai.Part{Text: string(p)})
+		case chat.CacheBreakpoint:
+		default:
+			faults = append(faults, faultf(k, RulePart, "a system message holds text only"))
+		}
+	}
+	if len(parts) == 0 && len(faults) == 0 {
+		faults = append(faults, nothingToSend)
+	}
+	if begun && len(parts) > 0 {
+		parts[0].Text = "<system-message>\n" + parts[0].Text
+		parts[len(parts)-1].Text += "\n</system-message>"
+	}
+	return parts, faults
+}
+
+var nothingToSend = fault{part: wholeMessage, rule: RuleEmptyPart, detail: "the message has nothing to send"}
+
+func (o Options) userParts(m chat.Message) (parts []*genai.Part, faults []fault) {
+	if m.Name != "" {
+		parts = append(parts, &genai.Part{Text: m.Name + ":"})
+	}
+	named := len(parts)
+	for k, p := range m.Content {
+		part, f := o.part(k, p)
+		switch {
+		case f != nil:
+			faults = append(faults, *f)
+		case part == nil:
+		case named == 1 && len(parts) == 1 && part.Text != "":
+			parts[0].Text += " " + part.Text
+			named = 0 // the name has a text to go with
+		default:
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) == named && named == 1 || len(parts) == 0 {
+		if len(faults) == 0 {
+			faults = append(faults, nothingToSend)
+		}
+	}
+	return parts, faults
+}
+
+// part converts a part that may stand in a user's or a model's content; nil where nothing is to be sent.
+func (o Options) part(k int, p chat.Part) (*genai.Part, *fault) {
+	var part *genai.Part
+	var err error
+	switch p := p.(type) {
+	case chat.Text:
+		if p == "" {
+			f := faultf(k, RuleEmptyPart, "an empty text")
+			return nil, &f
+		}
+		return &genai.Part{Text: string(p)}, nil
+	case chat.CacheBreakpoint:
+		return nil, nil
+	case chat.Image:
+		part, err = o.imagePart(p)
+	case chat.Document:
+		part, err = documentPart(p)
+	case chat.Opaque:
+		var note note
+		if note, err = readOpaque(p.Value); err == nil && note.part == nil {
+			err = fmt.Errorf("a note that belongs to an assistant message")
+		}
+		part = note.part
+	case chat.Thinking:
+		err = fmt.Errorf("thinking that is not an assistant's")
+	default:
+		err = fmt.Errorf("%T", p)
+	}
+	if err != nil {
+		f := faultf(k, RulePart, "%v", err)
+		return nil, &f
+	}
+	return part, nil
+}
+
+// modelParts converts an assistant message: its content, with each call where a note says that it stands, and the other
+// calls at the end.
+func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []fault) {
+	calls, faults := callParts(m.ToolCalls)
+	var waiting []byte // a signature whose part is still to come
+	waitingPart := 0
+	add := func(p *genai.Part) {
+		if waiting != nil && p.ThoughtSignature == nil {
+			p.ThoughtSignature, waiting = waiting, nil
+		}
+		parts = append(parts, p)
+	}
+	for k, p := range m.Content {
+		switch p := p.(type) {
+		case chat.Thinking:
+			if p.Text != "" {
+				add(&genai.Part{Text: p.Text, Thought: true})
+			}
+			continue
+		case chat.Opaque:
+			note, err := readOpaque(p.Value)
+			switch {
+			case err != nil:
+				faults = append(faults, faultf(k, RulePart, "%v", err))
+			case note.part != nil:
+				add(note.part)
+			case note.call != "":
+				part := calls.take(note.call)
+				if part == nil {
+					faults = append(faults, faultf(k, RulePart, "the place of a call %q that is not in the message or stands elsewhere", note.call))
+					continue
+				}
+				add(part)
+			default:
+				if n := len(parts); n > 0 && !parts[n-1].Thought && parts[n-1].ThoughtSignature == nil {
+					parts[n-1].ThoughtSignature = note.signature
+				} else if waiting == nil {
+					waiting, waitingPart = note.signature, k
+				} else {
+					faults = append(faults, faultf(k, RuleEmptyPart, "a thought signature without a part"))
+				}
+			}
+			continue
+		}
+		part, f := o.part(k, p)
+		if f != nil {
+			faults = append(faults, *f)
+		} else if part != nil {
+			add(part)
+		}
+	}
+	for _, part := range calls.rest() {
+		add(part)
+	}
+	switch {
+	case waiting != nil:
+		faults = append(faults, faultf(waitingPart, RuleEmptyPart, "a thought signature without a part"))
+	case len(parts) == 0 && len(faults) == 0:
+		faults = append(faults, nothingToSend)
+	}
+	return parts, faults
+}
+
+// callList is the function calls of a message that are not in their place yet.
+type callList struct {
+	ids   []string
+	parts []*genai.Part // nil once taken
+}
+
+func callParts(calls []chat.ToolCall) (list callList, faults []fault) {
+	for k, call := range calls {
+		part, callFaults := callPart(k, call)
+		faults = append(faults, callFaults...)
+		if part == nil {
+			part = &genai.Part{} // it has its place all the same
+		}
+		list.ids = append(list.ids, call.ID)
+		list.parts = append(list.parts, part)
+	}
+	return list, faults
+}
+
+func (l *callList) take(id string) *genai.Part {
+	for i, part := range l.parts {
+		if part != nil && l.ids[i] == id {
+			l.parts[i] = nil
+			return part
+		}
+	}
+	return nil
+}
+
+func (l *callList) rest() []*genai.Part {
+	var parts []*genai.Part
+	for _, part := range l.parts {
+		if part != nil {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// responseParts converts a tool message to a function response, and after it what stands beside it.
+func (o Options) responseParts(m chat.Message, name string) ([]*genai.Part, []fault) {
+	response := &genai.FunctionResponse{ID: m.ToolCallID, Name: name}
+	var text strings.Builder
+	var beside []*genai.Part
+	var faults []fault
+	for k, p := range m.Content {
+		part, f := o.part(k, p)
+		switch {
+		case f != nil:
+			faults = append(faults, *f)
+		case part == nil:
+		case part.InlineData == nil && part.FileData == nil && (part.Text == "" || part.Thought):
+			faults = append(faults, faultf(k, RulePart, "a function response holds text, images and documents only"))
+		case part.Text != "":
+			text.WriteString(part.Text)
+		case o.Legacy:
+			beside = append(beside, part)
+		default:
+			response.Parts = append(response.Parts, responsePart(part))
+		}
+	}
+	key := "output"
+	if m.IsError {
+		key = "error"
+	}
+	response.Response = map[string]any{key: text.String()}
+	parts := []*genai.Part{{FunctionResponse: response}}
+	if len(beside) > 0 {
+		parts = append(parts, &genai.Part{Text: fmt.Sprintf("What call %s of %s returned besides its text:", m.ToolCallID, name)})
+	}
+	return append(parts, beside...), faults
+}

@@ -1,0 +1,191 @@
+package gemini
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// FromContent turns what a model said into an assistant message, from which [Convert] makes the same content again:
+//
+//   - A text is a [chat.Text], an image a [chat.Image], another file inline a [chat.Document].
+//   - A function call is a [chat.ToolCall]. Its thought signature is [chat.ToolCall].Signature, in base64 as it is on
+//     the wire. A call without an id gets one that no other call has. Where something else comes after a call, an opaque
+//     note {"functionCall":{"id":…}} in the content marks the call's place; calls without one stand at the end.
+//   - The thought signature of another part is an opaque note {"thoughtSignature":…} right after it. A signature that
+//     came alone, as the last piece of a stream does, is one too; it goes back with the part before it that is no
+//     thought, and where there is none with the part after it.
+//   - Anything else is an opaque part that holds the part as JSON: thoughts and their summaries, code and its result, a
+//     text of white space only, what Gemini invents next. A thought is no [chat.Thinking], because Gemini signs the
+//     answer and not the thought, and an unsigned [chat.Thinking] is one that other providers refuse.
+//
+// Parts without any content are left out. An error tells of a part that JSON cannot hold, or of a call that is not
+// whole.
+func FromContent(content *genai.Content) (chat.Message, error) {
+	m := chat.Message{Role: chat.RoleAssistant}
+	if content == nil {
+		return m, nil
+	}
+	last := lastOther(content.Parts)
+	ids := map[string]bool{}
+	for i, p := range content.Parts {
+		switch {
+		case p == nil:
+			continue
+		case p.FunctionCall != nil:
+			call, err := fromCall(p, ids)
+			if err != nil {
+				return chat.Message{}, fmt.Errorf("gemini: part %d of the answer: %w", i, err)
+			}
+			if i < last {
+				note, err := placeNote(call.ID)
+				if err != nil {
+					return chat.Message{}, err
+				}
+				m.Content = append(m.Content, note)
+			}
+			m.ToolCalls = append(m.ToolCalls, call)
+			continue
+		}
+		if !isEmpty(p) || p.Thought && len(p.ThoughtSignature) > 0 {
+			part, whole, err := fromPart(p)
+			if err != nil {
+				return chat.Message{}, err
+			}
+			m.Content = append(m.Content, part)
+			if whole {
+				continue
+			}
+		}
+		if len(p.ThoughtSignature) > 0 {
+			note, err := signatureNote(p.ThoughtSignature)
+			if err != nil {
+				return chat.Message{}, err
+			}
+			m.Content = append(m.Content, note)
+		}
+	}
+	return m, nil
+}
+
+// lastOther is the index of the last part that is sent back and is no call, -1 where there is none.
+func lastOther(parts []*genai.Part) int {
+	for i := len(parts) - 1; i >= 0; i-- {
+		if p := parts[i]; p != nil && p.FunctionCall == nil && (!isEmpty(p) || len(p.ThoughtSignature) > 0) {
+			return i
+		}
+	}
+	return -1
+}
+
+func fromCall(p *genai.Part, ids map[string]bool) (chat.ToolCall, error) {
+	f := p.FunctionCall
+	if len(f.PartialArgs) > 0 || f.WillContinue != nil && *f.WillContinue {
+		return chat.ToolCall{}, errors.New("the arguments of a function call come in pieces, which only a StreamFunctionCallArguments asks for")
+	}
+	call := chat.ToolCall{ID: f.ID, Name: f.Name, Arguments: "{}", Signature: writeSignature(p.ThoughtSignature)}
+	if call.ID == "" || ids[call.ID] {
+		call.ID = "call-" + rand.Text()
+	}
+	ids[call.ID] = true
+	if len(f.Args) > 0 {
+		args, err := plainJSON(f.Args)
+		if err != nil {
+			return chat.ToolCall{}, fmt.Errorf("the arguments of a function call: %w", err)
+		}
+		call.Arguments = string(args)
+	}
+	return call, nil
+}
+
+// fromPart keeps a part in our words where they say all of it but its signature; else the whole of it as it is.
+func fromPart(p *genai.Part) (part chat.Part, whole bool, err error) {
+	plain := *p
+	plain.ThoughtSignature = nil
+	switch {
+	case p.Text != "" && strings.TrimSpace(p.Text) != "" && reflect.DeepEqual(plain, genai.Part{Text: p.Text}):
+		return chat.Text(p.Text), false, nil
+	case p.InlineData != nil && len(p.InlineData.Data) > 0 && p.InlineData.MIMEType != "" &&
+		reflect.DeepEqual(plain, genai.Part{InlineData: &genai.Blob{Data: p.InlineData.Data, MIMEType: p.InlineData.MIMEType}}):
+		data := base64.StdEncoding.EncodeToString(p.InlineData.Data)
+		if mediaType := p.InlineData.MIMEType; strings.HasPrefix(mediaType, "image/") && !strings.ContainsAny(mediaType, ",;") {
+			return chat.Image{URL: "data:" + mediaType + ";base64," + data, MediaType: mediaType}, false, nil
+		}
+		return chat.Document{Data: data, MediaType: p.InlineData.MIMEType}, false, nil
+	default:
+		opaque, err := opaquePart(p)
+		return opaque, true, err
+	}
+}
+
+// FinishError tells that an answer ended in a way that leaves nothing to use.
+type FinishError struct {
+	// Reason that Gemini gave, such as MALFORMED_FUNCTION_CALL.
+	Reason genai.FinishReason
+	// Message of Gemini's about it, if any.
+	Message string
+}
+
+func (e *FinishError) Error() string {
+	text := fmt.Sprintf("gemini: the answer ended with %s", e.Reason)
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	return text
+}
+
+// FromResponse turns a response into ours, from its first candidate. A prompt or an answer that a filter stopped has the
+// stop reason [chat.StopFiltered], and the message is what came before that. A function call that the model did not get
+// right is a [*FinishError] in a [*chat.TransientError]: it is made anew when asked again.
+func FromResponse(r *genai.GenerateContentResponse) (chat.Response, error) {
+	response := chat.Response{Message: chat.Message{Role: chat.RoleAssistant}, Usage: FromUsage(r.UsageMetadata)}
+	if len(r.Candidates) == 0 || r.Candidates[0] == nil {
+		if r.PromptFeedback == nil || r.PromptFeedback.BlockReason == "" {
+			return response, &chat.TransientError{Err: errors.New("gemini: the response has no candidate")}
+		}
+		response.StopReason = chat.StopFiltered
+		return response, nil
+	}
+	candidate := r.Candidates[0]
+	var err error
+	if response.Message, err = FromContent(candidate.Content); err != nil {
+		return response, err
+	}
+	switch candidate.FinishReason {
+	case genai.FinishReasonMaxTokens:
+		response.StopReason = chat.StopMaxTokens
+	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonLanguage, genai.FinishReasonBlocklist,
+		genai.FinishReasonProhibitedContent, genai.FinishReasonSPII, genai.FinishReasonImageSafety,
+		genai.FinishReasonImageProhibitedContent, genai.FinishReasonImageRecitation:
+		response.StopReason = chat.StopFiltered
+	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall, genai.FinishReasonTooManyToolCalls:
+		return response, &chat.TransientError{Err: &FinishError{Reason: candidate.FinishReason, Message: candidate.FinishMessage}}
+	default:
+		if len(response.Message.ToolCalls) > 0 {
+			response.StopReason = chat.StopToolCalls
+		} else if len(response.Message.Content) == 0 && candidate.FinishReason != genai.FinishReasonStop {
+			return response, &FinishError{Reason: candidate.FinishReason, Message: candidate.FinishMessage}
+		}
+	}
+	return response, nil
+}
+
+// FromUsage turns what a request took into ours. Gemini counts cached tokens into the prompt's, and thoughts beside the
+// answer's; the prompts of its own tools count as input.
+func FromUsage(u *genai.GenerateContentResponseUsageMetadata) chat.Usage {
+	if u == nil {
+		return chat.Usage{}
+	}
+	return chat.Usage{
+		Input:     int(u.PromptTokenCount) + int(u.ToolUsePromptTokenCount),
+		Output:    int(u.CandidatesTokenCount) + int(u.ThoughtsTokenCount),
+		CacheRead: int(u.CachedContentTokenCount),
+	}
+}

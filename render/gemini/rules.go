@@ -1,0 +1,144 @@
+package gemini
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// The rules of Gemini beyond those that all providers share.
+const (
+	// RuleCallTurn: a function call comes after a user's turn or a function response, and so never first.
+	RuleCallTurn chat.Rule = "function calls follow a user or function response turn"
+	// RuleCounts: the turn after a turn of function calls has a response for each call, and no other.
+	RuleCounts chat.Rule = "as many function responses as function calls"
+	// RuleEmptyPart: every content has a part, and every part holds something. A thought signature alone is nothing.
+	RuleEmptyPart chat.Rule = "no empty parts"
+	// RulePart: every part is one that Gemini takes where it stands.
+	RulePart chat.Rule = "parts are Gemini's"
+	// RuleSignature: in the current turn, which is everything after the last user message, the first call of each message
+	// has its thought signature. Legacy models do not ask for it.
+	RuleSignature chat.Rule = "calls of the current turn carry their thought signature"
+	// RuleSignatureForm: a thought signature is the base64 that Gemini wrote. That it is still the same is for Gemini to
+	// see: keep it as it is.
+	RuleSignatureForm chat.Rule = "thought signatures are base64"
+	// RuleArguments: the arguments of a call are a JSON object.
+	RuleArguments chat.Rule = "arguments are a JSON object"
+	// RuleFunctionName: the name of a function begins with a letter or an underscore, and has letters, digits and any of
+	// "_.:-" after that, 128 in all.
+	RuleFunctionName chat.Rule = "functions have names that Gemini takes"
+)
+
+// Validate checks the rules of [chat.Validate] and those of Gemini; each [chat.Rule] says what it asks. It returns nil
+// or a [*chat.ValidationError] that lists every violation. What it lets pass, [Convert] converts.
+func Validate(messages []chat.Message, options Options) error {
+	var violations []chat.Violation
+	if invalid, ok := errors.AsType[*chat.ValidationError](chat.Validate(messages)); ok {
+		violations = invalid.Violations
+	}
+	// Orphaned results are in the list already.
+	if invalid, ok := errors.AsType[*chat.ValidationError](convertible(messages, options)); ok {
+		for _, v := range invalid.Violations {
+			if v.Rule != chat.RuleOrphan {
+				violations = append(violations, v)
+			}
+		}
+	}
+	violations = append(violations, turns(messages, options)...)
+	if len(violations) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(violations, func(a, b chat.Violation) int { return a.Index - b.Index })
+	return &chat.ValidationError{Violations: violations}
+}
+
+func convertible(messages []chat.Message, options Options) error {
+	_, err := Convert(messages, options)
+	return err
+}
+
+// turns checks the rules on what follows what.
+func turns(messages []chat.Message, options Options) (violations []chat.Violation) {
+	report := func(i int, rule chat.Rule, detail string) {
+		violations = append(violations, chat.Violation{Index: i, Rule: rule, Detail: detail})
+	}
+	current, start := currentTurn(messages), instructions(messages)
+	said := false // by the user or a tool
+	for i, m := range messages {
+		switch m.Role {
+		case chat.RoleUser, chat.RoleTool:
+			said = true
+		case chat.RoleSystem:
+			said = said || i >= start
+		case chat.RoleAssistant:
+			if len(m.ToolCalls) == 0 {
+				continue
+			}
+			if !said {
+				report(i, RuleCallTurn, "nothing was said before the call")
+			}
+			if answers := answersAfter(messages, i); answers != len(m.ToolCalls) {
+				report(i, RuleCounts, counted(len(m.ToolCalls), answers))
+			}
+			if i > current && !options.Legacy {
+				if first, signed := options.firstCall(m); !signed {
+					report(i, RuleSignature, fmt.Sprintf("call %d has none", first))
+				}
+			}
+		}
+	}
+	return violations
+}
+
+// currentTurn is the index of the last message that speaks for the user, -1 where there is none. A system message that
+// is not at the start is sent as one.
+func currentTurn(messages []chat.Message) int {
+	start := instructions(messages)
+	for i := len(messages) - 1; i >= start; i-- {
+		if r := messages[i].Role; r != chat.RoleAssistant && r != chat.RoleTool {
+			return i
+		}
+	}
+	return -1
+}
+
+// instructions is the number of system messages at the start.
+func instructions(messages []chat.Message) int {
+	for i, m := range messages {
+		if m.Role != chat.RoleSystem {
+			return i
+		}
+	}
+	return len(messages)
+}
+
+// firstCall is the index of the call that is sent first, and whether a signature goes with it.
+func (o Options) firstCall(m chat.Message) (index int, signed bool) {
+	parts, _ := o.modelParts(m)
+	for _, p := range parts {
+		if p.FunctionCall == nil {
+			continue
+		}
+		index = slices.IndexFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID == p.FunctionCall.ID })
+		return index, len(p.ThoughtSignature) > 0
+	}
+	return 0, m.ToolCalls[0].Signature != "" // no call can be sent as it is, which is said elsewhere
+}
+
+// answersAfter counts the tool messages right after message i.
+func answersAfter(messages []chat.Message, i int) int {
+	n := 0
+	for _, m := range messages[i+1:] {
+		if m.Role != chat.RoleTool {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+func counted(calls, answers int) string {
+	return fmt.Sprintf("%d calls and %d responses", calls, answers)
+}

@@ -1,0 +1,256 @@
+package gemini_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/gemini"
+)
+
+// A call that the tests make, and its signature.
+const signature = "c2lnbmF0dXJlIG9mIGNhbGwgb25l"
+
+func call(id, arguments string) chat.ToolCall {
+	return chat.ToolCall{ID: id, Name: "look", Arguments: arguments}
+}
+
+func calls(calls ...chat.ToolCall) chat.Message {
+	return chat.Message{Role: chat.RoleAssistant, ToolCalls: calls}
+}
+
+func signed(c chat.ToolCall) chat.ToolCall {
+	c.Signature = signature
+	return c
+}
+
+// breaches are, for each rule, messages that break it; what the API gets when they are sent all the same, where they can
+// be; and words of its refusal.
+var breaches = []struct {
+	rule     chat.Rule
+	messages []chat.Message
+	body     string
+	refusal  string
+}{
+	{
+		gemini.RuleCallTurn,
+		[]chat.Message{calls(signed(call("c1", `{}`))), chat.ToolResult("c1", "42")},
+		`{"contents":[{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"}}]},
+			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]}`,
+		"comes immediately after a user turn",
+	}, {
+		gemini.RuleCounts,
+		[]chat.Message{chat.UserMessage("Look."), calls(signed(call("c1", `{}`)), call("c2", `{}`)), chat.ToolResult("c1", "42")},
+		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},
+			{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"}},{"functionCall":{"id":"c2","name":"look"}}]},
+			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]}`,
+		"number of function response parts is equal",
+	}, {
+		chat.RuleAnswered,
+		[]chat.Message{chat.UserMessage("Look."), calls(signed(call("c1", `{}`))), chat.UserMessage("Well?")},
+		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},
+			{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"}}]},{"role":"user","parts":[{"text":"Well?"}]}]}`,
+		"number of function response parts is equal",
+	}, {
+		chat.RuleOrphan,
+		[]chat.Message{chat.UserMessage("Look."), chat.ToolResult("c1", "42")},
+		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},
+			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]}`,
+		"comes immediately after a function call turn",
+	}, {
+		chat.RuleCallID,
+		[]chat.Message{chat.UserMessage("Look."), calls(signed(call("c1", `{}`)), call("c1", `{}`)), chat.ToolResult("c1", "42"), chat.ToolResult("c1", "43")},
+		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},
+			{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"}},{"functionCall":{"id":"c1","name":"look"}}]},
+			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}},
+				{"functionResponse":{"id":"c1","name":"look","response":{"output":"43"}}}]}]}`,
+		"Duplicate function call id",
+	}, {
+		gemini.RuleEmptyPart,
+		[]chat.Message{chat.UserMessage("Look."), {Role: chat.RoleAssistant, Content: chat.Parts{chat.Opaque{Value: json.RawMessage(`{"thoughtSignature":"c2ln"}`)}}}, chat.UserMessage("Well?")},
+		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"text":"Well?"}]}]}`,
+		"must have one initialized field",
+	}, {
+		chat.RuleEmpty,
+		[]chat.Message{chat.UserMessage("")},
+		`{"contents":[{"role":"user","parts":[{"text":""}]}]}`,
+		"must have one initialized field",
+	}, {
+		gemini.RulePart,
+		[]chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "http://example.com/a.png"}}}},
+		`{"contents":[{"role":"user","parts":[{"fileData":{"fileUri":"http://example.com/a.png"}}]}]}`,
+		"Unsupported file URI",
+	}, {
+		gemini.RuleSignature,
+		[]chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`)), chat.ToolResult("c1", "42")},
+		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"}}]},
+			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]}`,
+		"missing a thought_signature",
+	}, {
+		gemini.RuleSignatureForm,
+		[]chat.Message{chat.UserMessage("Look."), calls(chat.ToolCall{ID: "c1", Name: "look", Signature: "not base64!"}), chat.ToolResult("c1", "42")},
+		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"},"thoughtSignature":"not base64!"}]},
+			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]}`,
+		"Base64 decoding failed",
+	}, {
+		gemini.RuleArguments,
+		[]chat.Message{chat.UserMessage("Look."), calls(signed(call("c1", `[1]`))), chat.ToolResult("c1", "42")},
+		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look","args":[1]},"thoughtSignature":"` + signature + `"}]},
+			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]}`,
+		"not a Struct",
+	}, {
+		gemini.RuleFunctionName,
+		[]chat.Message{chat.UserMessage("Look."), calls(chat.ToolCall{ID: "c1", Name: "look up", Signature: signature}), chat.ToolResult("c1", "42")},
+		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look up"},"thoughtSignature":"` + signature + `"}]},
+			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look up","response":{"output":"42"}}}]}]}`,
+		"Invalid function name",
+	}, {
+		chat.RuleLast,
+		[]chat.Message{chat.UserMessage("Look."), chat.AssistantMessage("I see.")},
+		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"text":"I see."}]}]}`,
+		"end with a user role",
+	}, {
+		chat.RuleRole,
+		[]chat.Message{{Role: "critic", Content: chat.Parts{chat.Text("Meh.")}}},
+		`{"contents":[{"role":"critic","parts":[{"text":"Meh."}]}]}`,
+		"valid role",
+	}, {
+		chat.RuleFields,
+		[]chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Look.")}, ToolCalls: []chat.ToolCall{call("c1", `{}`)}}},
+		`{"contents":[{"role":"user","parts":[{"text":"Look."},{"functionCall":{"id":"c1","name":"look"}}]}]}`,
+		"comes immediately after a user turn",
+	},
+}
+
+// Each rule is named, the API refuses what breaks it, and what Repair makes of it the API takes.
+func TestEachRuleIsTheAPIs(t *testing.T) {
+	for _, tt := range breaches {
+		t.Run(string(tt.rule), func(t *testing.T) {
+			a := newAPI(t, says(`{"text":"Yes."}`))
+
+			invalid, ok := errors.AsType[*chat.ValidationError](gemini.Validate(tt.messages, gemini.Options{}))
+			require.True(t, ok)
+			var rules []chat.Rule
+			for _, v := range invalid.Violations {
+				rules = append(rules, v.Rule)
+			}
+			require.Contains(t, rules, tt.rule)
+
+			code, answer := a.post(t, "gemini-3-pro-preview:generateContent", tt.body)
+			require.Equal(t, http.StatusBadRequest, code, answer)
+			require.Contains(t, answer, tt.refusal)
+
+			mended, changes := gemini.Repair(tt.messages, gemini.Options{})
+			require.NoError(t, gemini.Validate(mended, gemini.Options{}))
+			var reported []chat.Rule
+			for _, c := range changes {
+				reported = append(reported, c.Rule)
+			}
+			if tt.rule == gemini.RuleCounts {
+				tt.rule = chat.RuleAnswered // which is how the count is mended
+			}
+			require.Contains(t, reported, tt.rule)
+			a.issued["c1 "+signature] = true
+			_, err := a.model(t).Generate(t.Context(), chat.Request{Messages: mended})
+			require.NoError(t, err)
+		})
+	}
+}
+
+// What no message of ours can say is refused too, so that the judge is known to look.
+func TestTheAPIRefuses(t *testing.T) {
+	for _, tt := range []struct{ rule, model, body, refusal string }{
+		{"contents are given", "gemini-3-pro", `{}`, "contents is not specified"},
+		{"no unknown fields", "gemini-3-pro", `{"messages":[]}`, "Unknown name"},
+		{"contents have parts", "gemini-3-pro", `{"contents":[{"role":"user"}]}`, "must not be empty"},
+		{
+			"a part holds one thing", "gemini-3-pro", `{"contents":[{"role":"user","parts":[{"text":"a","fileData":{"fileUri":"gs://a"}}]}]}`,
+			"must have one initialized field",
+		},
+		{
+			"signatures are verbatim", "gemini-3-pro",
+			`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"},"thoughtSignature":"YW5vdGhlcg=="}]},
+				{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]}`,
+			"Thought signature is not valid",
+		},
+		{
+			"media in responses is new", "gemini-2.5-pro",
+			`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look"}}]},
+				{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":""},"parts":[{"inlineData":{"mimeType":"image/png","data":"AAAA"}}]}}]}]}`,
+			"multimodal function responses",
+		},
+		{
+			"instructions are text", "gemini-3-pro",
+			`{"systemInstruction":{"parts":[{"fileData":{"fileUri":"gs://a"}}]},"contents":[{"role":"user","parts":[{"text":"a"}]}]}`,
+			"only text",
+		},
+		{
+			"names match", "gemini-3-pro",
+			`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"name":"look"}}]},
+				{"role":"user","parts":[{"functionResponse":{"name":"see","response":{"output":"42"}}}]}]}`,
+			"name matches",
+		},
+		{
+			"a mode needs tools", "gemini-3-pro",
+			`{"toolConfig":{"functionCallingConfig":{"mode":"NONE"}},"contents":[{"role":"user","parts":[{"text":"a"}]}]}`, "without function_declarations",
+		},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			a := newAPI(t, says(`{"text":"Yes."}`))
+			a.issued["c1 "+signature] = true
+			code, answer := a.post(t, tt.model+":generateContent", tt.body)
+			require.Equal(t, http.StatusBadRequest, code, answer)
+			require.Contains(t, answer, tt.refusal)
+		})
+	}
+}
+
+// post sends a body as it is.
+func (a *api) post(t *testing.T, method, body string) (code int, answer string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.URL+"/v1beta/models/"+method, bytes.NewReader([]byte(body)))
+	require.NoError(t, err)
+	r.Header.Set("x-goog-api-key", "a key")
+	response, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(data)
+}
+
+func TestValidateListsEverythingInOrder(t *testing.T) {
+	err := gemini.Validate([]chat.Message{
+		calls(call("c1", `nonsense`)), chat.ToolResult("c1", "42"), chat.UserMessage(" "), chat.AssistantMessage("So."),
+	}, gemini.Options{})
+	invalid, ok := errors.AsType[*chat.ValidationError](err)
+	require.True(t, ok)
+	require.Equal(t, []int{0, 0, 2, 3}, indices(invalid.Violations))
+	require.Equal(t, "message 0: function calls follow a user or function response turn: nothing was said before the call", invalid.Violations[1].String())
+}
+
+func indices(violations []chat.Violation) []int {
+	var is []int
+	for _, v := range violations {
+		is = append(is, v.Index)
+	}
+	return is
+}
+
+func TestLegacyModelsAskForNoSignatures(t *testing.T) {
+	messages := []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`)), chat.ToolResult("c1", "42")}
+	require.NoError(t, gemini.Validate(messages, gemini.Options{Legacy: true}))
+	require.Error(t, gemini.Validate(messages, gemini.Options{}))
+}
+
+// Only the current turn is asked for signatures: one that is over may come from another model.
+func TestSignaturesOfTurnsThatAreOver(t *testing.T) {
+	messages := []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`)), chat.ToolResult("c1", "42"), chat.UserMessage("Well?")}
+	require.NoError(t, gemini.Validate(messages, gemini.Options{}))
+}

@@ -1,0 +1,93 @@
+package gemini
+
+import (
+	"reflect"
+	"strings"
+
+	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// answer puts the pieces of a streamed answer together. Texts that follow each other are one text, as they are in an
+// answer that is not streamed, unless one is signed: a signed part is not to be merged with another.
+type answer struct {
+	whole     genai.GenerateContentResponse // what is known so far, but for the candidate
+	candidate genai.Candidate
+	parts     []*genai.Part
+	text      strings.Builder // of the last part, where that is a text that may go on
+}
+
+// add takes a piece of the answer and tells of its texts and thoughts.
+func (a *answer) add(piece *genai.GenerateContentResponse, tell func(chat.Part)) {
+	if piece.UsageMetadata != nil {
+		a.whole.UsageMetadata = piece.UsageMetadata
+	}
+	if piece.PromptFeedback != nil {
+		a.whole.PromptFeedback = piece.PromptFeedback
+	}
+	if len(piece.Candidates) == 0 || piece.Candidates[0] == nil {
+		return
+	}
+	c := piece.Candidates[0]
+	if c.FinishReason != "" {
+		a.candidate.FinishReason, a.candidate.FinishMessage = c.FinishReason, c.FinishMessage
+	}
+	if c.Content == nil {
+		return
+	}
+	for _, p := range c.Content.Parts {
+		if p == nil {
+			continue
+		}
+		a.part(p)
+		switch {
+		case p.Text == "":
+		case p.Thought:
+			tell(chat.Thinking{Text: p.Text})
+		default:
+			tell(chat.Text(p.Text))
+		}
+	}
+}
+
+// part adds a part, or lets the last text go on.
+func (a *answer) part(p *genai.Part) {
+	goesOn := isPlainText(p) && a.text.Len() > 0 && a.parts[len(a.parts)-1].Thought == p.Thought
+	if !goesOn {
+		a.endText()
+		part := *p
+		a.parts = append(a.parts, &part)
+	}
+	if isPlainText(p) {
+		a.text.WriteString(p.Text)
+	}
+}
+
+// endText gives the last part the whole of its text.
+func (a *answer) endText() {
+	if a.text.Len() > 0 {
+		a.parts[len(a.parts)-1].Text = a.text.String()
+		a.text.Reset()
+	}
+}
+
+// isPlainText tells that a part is text, or a thought's text, and nothing else.
+func isPlainText(p *genai.Part) bool {
+	return p.Text != "" && reflect.DeepEqual(*p, genai.Part{Text: p.Text, Thought: p.Thought})
+}
+
+// finished tells that the answer came to its end, or that there will be none.
+func (a *answer) finished() bool {
+	return a.candidate.FinishReason != "" || a.whole.PromptFeedback != nil && a.whole.PromptFeedback.BlockReason != ""
+}
+
+// response is the answer as it would have come in one piece.
+func (a *answer) response() *genai.GenerateContentResponse {
+	a.endText()
+	if a.candidate.FinishReason != "" || len(a.parts) > 0 {
+		a.candidate.Content = &genai.Content{Role: genai.RoleModel, Parts: a.parts}
+		a.whole.Candidates = []*genai.Candidate{&a.candidate}
+	}
+	return &a.whole
+}

@@ -1,0 +1,158 @@
+package gemini
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"image"
+	_ "image/gif"  // so that the size of a GIF can be read,
+	_ "image/jpeg" // of a JPEG
+	_ "image/png"  // and of a PNG
+	"strings"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// Tokenizer counts as Gemini does, as far as Google says how. Google publishes no tokenizer for Gemini's texts: they are
+// an estimate, which [sizing.Calibrated] improves and [Model.CountTokens] settles. The zero value is ready to use.
+type Tokenizer struct {
+	// Text counts texts. Defaults to Google's own rule of thumb, a token for 4 characters.
+	Text sizing.Tokenizer
+}
+
+var _ sizing.Tokenizer = Tokenizer{}
+
+// What Google publishes: tokens of an image of at most imageSide pixels a side, and of each tile of a larger one; and of
+// a page of a document.
+const (
+	tileTokens = 258
+	imageSide  = 384
+	largeImage = 12 * tileTokens // an image of unknown size: 4 by 3 tiles, a photograph held at the usual 4:3
+	pageTokens = 258
+)
+
+// messageTokens is what a turn takes besides its text: in the template that Google publishes for Gemma, a start, the
+// role, an end and two line feeds.
+const messageTokens = 5
+
+// pageBytes is the size of a page in a document that does not show how many it has: a page of compressed text.
+const pageBytes = 3_000
+
+// charactersPerToken is Google's rule of thumb.
+const charactersPerToken = 4
+
+// estimate counts a text by the rule of thumb.
+func estimate(text string) int {
+	return (utf8.RuneCountInString(text) + charactersPerToken - 1) / charactersPerToken
+}
+
+// CountText counts a text.
+func (t Tokenizer) CountText(text string) int {
+	if t.Text != nil {
+		return t.Text.CountText(text)
+	}
+	return estimate(text)
+}
+
+// CountPart counts one part of a message's content:
+//
+//   - a text, and the text of thinking, as [Tokenizer.CountText];
+//   - an image by [ImageTokens]; one of unknown size (behind a URL, or in a format other than PNG, JPEG and GIF) as 12
+//     tiles;
+//   - a document of plain text ("text/…") as its text, and any other at 258 tokens a page, as Google says. The pages of a
+//     PDF are counted as far as they can be seen without unpacking it; where none can, a page is taken for each 3,000
+//     bytes;
+//   - an opaque part as the tokens that it says it takes;
+//   - a cache breakpoint as nothing.
+func (t Tokenizer) CountPart(part chat.Part) int {
+	switch part := part.(type) {
+	case chat.Text:
+		return t.CountText(string(part))
+	case chat.Thinking:
+		return t.CountText(part.Text)
+	case chat.Image:
+		_, rest, _ := strings.Cut(part.URL, ":")
+		if _, data, err := readDataURL(rest); err == nil {
+			if config, _, err := image.DecodeConfig(bufio.NewReader(bytes.NewReader(data))); err == nil {
+				return ImageTokens(config.Width, config.Height)
+			}
+		}
+		return largeImage
+	case chat.Document:
+		return t.countDocument(part)
+	case chat.Opaque:
+		return max(0, part.Tokens)
+	default:
+		return 0
+	}
+}
+
+func (t Tokenizer) countDocument(doc chat.Document) int {
+	data, err := base64.StdEncoding.DecodeString(doc.Data)
+	if err != nil {
+		data = []byte(doc.Data)
+	}
+	if strings.HasPrefix(doc.MediaType, "text/") {
+		return t.CountText(string(data))
+	}
+	return pageTokens * pages(data)
+}
+
+// pages counts the pages of a PDF that are not packed away, or guesses how many there are.
+func pages(data []byte) int {
+	n := 0
+	for rest := data; ; {
+		i := bytes.Index(rest, []byte("/Type"))
+		if i < 0 {
+			break
+		}
+		rest = bytes.TrimLeft(rest[i+len("/Type"):], " \r\n\t")
+		if name, isPage := bytes.CutPrefix(rest, []byte("/Page")); isPage && !bytes.HasPrefix(name, []byte("s")) {
+			n++
+		}
+	}
+	if n == 0 {
+		n = (len(data) + pageBytes - 1) / pageBytes
+	}
+	return max(1, n)
+}
+
+// CountMessage counts a message: its parts, the names and arguments of its calls, and 5 tokens for the turn.
+func (t Tokenizer) CountMessage(m chat.Message) int {
+	n := messageTokens
+	if m.Name != "" {
+		n += t.CountText(m.Name)
+	}
+	for _, p := range m.Content {
+		n += t.CountPart(p)
+	}
+	for _, c := range m.ToolCalls {
+		n += t.CountText(c.Name) + t.CountText(c.Arguments)
+	}
+	return n
+}
+
+// CountTools counts definitions of tools: names, descriptions and schemas.
+func (t Tokenizer) CountTools(tools []chat.Tool) int {
+	n := 0
+	for _, tool := range tools {
+		n += t.CountText(tool.Name) + t.CountText(tool.Description) + t.CountText(string(tool.Parameters))
+	}
+	return n
+}
+
+// ImageTokens is what an image of that many pixels takes, by the rule that Google publishes for the models since Gemini
+// 2.0: 258 tokens where both sides are at most 384 pixels. Else it is cut into tiles, each 258 tokens: a tile's side is
+// two thirds of the image's shorter side, but at least 256 and at most 768 pixels.
+//
+// Gemini 3 counts by the resolution that is asked for instead, up to 1,120 tokens an image by default.
+func ImageTokens(width, height int) int {
+	if width <= imageSide && height <= imageSide {
+		return tileTokens
+	}
+	side := min(max(min(width, height)*2/3, 256), 768)
+	across, down := (width+side-1)/side, (height+side-1)/side
+	return tileTokens * across * down
+}

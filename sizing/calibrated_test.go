@@ -1,0 +1,208 @@
+package sizing_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// provider takes made-up requests and reports their usage: a tokenizer of its own, and what it adds.
+type provider struct {
+	perByte   float64
+	overhead  int
+	reasoning int // tokens of an answer that are not sent back
+}
+
+func (p provider) message(m chat.Message) float64 {
+	n := 4.0
+	for _, part := range m.Content {
+		n += p.perByte * float64(len(part.(chat.Text)))
+	}
+	for _, c := range m.ToolCalls {
+		n += 20 + p.perByte*float64(len(c.Name)+len(c.Arguments))
+	}
+	return n
+}
+
+func (p provider) input(req chat.Request) int {
+	n := float64(p.overhead)
+	for _, m := range req.Messages {
+		n += p.message(m)
+	}
+	return int(n)
+}
+
+// talk is a conversation of so many rounds, each observed. It gives the requests' estimates and what they took.
+func talk(p provider, counter *sizing.Calibrated, rounds int, seed uint64) (estimates, inputs []int, last chat.Request) {
+	d := rand.New(rand.NewPCG(seed, 2))
+	text := func(most int) string { return strings.Repeat("some words of text, ", 1+d.IntN(most)) }
+	req := chat.Request{Messages: []chat.Message{chat.UserMessage(text(5))}}
+	for i := range rounds {
+		answer := chat.Message{
+			Role: chat.RoleAssistant, Content: chat.Parts{chat.Text(text(20))},
+			ToolCalls: []chat.ToolCall{{ID: fmt.Sprint("c", i), Name: "look", Arguments: fmt.Sprintf(`{"at":%q}`, text(2))}},
+		}
+		estimates, inputs = append(estimates, counter.CountRequest(req)), append(inputs, p.input(req))
+		response := chat.Response{Message: answer, Usage: chat.Usage{Input: p.input(req), Output: int(p.message(answer)) + p.reasoning}}
+		counter.Observe(req, response)
+		req.Messages = append(req.Messages[:len(req.Messages):len(req.Messages)], answer, chat.ToolResult(answer.ToolCalls[0].ID, text(60)))
+	}
+	return estimates, inputs, req
+}
+
+// Whatever the provider makes of a text, it is learnt; and so is what it adds to each request.
+func TestCalibratedLearns(t *testing.T) {
+	for _, p := range []provider{
+		{perByte: 0.2}, {perByte: 0.25, overhead: 500}, {perByte: 0.35, overhead: 2_000},
+		{perByte: 0.25, reasoning: 400}, {perByte: 0.3, overhead: 300, reasoning: 60},
+	} {
+		t.Run(fmt.Sprintf("%+v", p), func(t *testing.T) {
+			counter := &sizing.Calibrated{}
+			_, _, req := talk(p, counter, 60, 1)
+			var messages float64
+			for _, m := range req.Messages {
+				messages += p.message(m)
+			}
+			counted := 0
+			for _, m := range req.Messages {
+				counted += counter.CountMessage(m)
+			}
+			require.InEpsilon(t, messages, counted, 0.03, "the sum of the messages")
+			fresh := chat.Request{Messages: req.Messages[len(req.Messages)-20:]}
+			require.InEpsilon(t, p.input(fresh), counter.CountRequest(fresh), 0.08, "a request that begins anew")
+			require.InEpsilon(t, p.input(req), counter.CountRequest(req), 0.01, "one that goes on")
+		})
+	}
+}
+
+func TestCalibratedBeforeAnythingWasObserved(t *testing.T) {
+	counter := &sizing.Calibrated{Base: bytesTokenizer{}}
+	require.Equal(t, 0, counter.CountText(""))
+	require.Equal(t, 110, counter.CountText(strings.Repeat("a", 100)))
+	require.Equal(t, 115, counter.CountMessage(chat.UserMessage(strings.Repeat("a", 100))))
+	require.Equal(t, 11, counter.CountTools([]chat.Tool{{Name: "tool", Description: "a tool"}}))
+	require.Equal(t, 7, counter.CountPart(chat.Opaque{Tokens: 7}))
+	require.InDelta(t, 0.3, counter.Margin(), 1e-9)
+	counter.Observe(chat.Request{Messages: []chat.Message{chat.UserMessage("a")}}, chat.Response{})
+	require.Equal(t, 110, counter.CountText(strings.Repeat("a", 100)), "a response without usage teaches nothing")
+}
+
+// An answer counts as what was reported for it; one that was cut since counts by its text again.
+func TestCalibratedRemembersAnswers(t *testing.T) {
+	counter := &sizing.Calibrated{}
+	answer := chat.AssistantMessage(strings.Repeat("word ", 100))
+	counter.Observe(chat.Request{Messages: []chat.Message{chat.UserMessage("a")}},
+		chat.Response{Message: answer, Usage: chat.Usage{Input: 10, Output: 101}})
+	require.Equal(t, 101, counter.CountMessage(answer))
+	require.Less(t, counter.CountMessage(chat.AssistantMessage("word ")), 20)
+
+	hidden := chat.AssistantMessage("Yes.")
+	counter.Observe(chat.Request{Messages: []chat.Message{chat.UserMessage("b")}},
+		chat.Response{Message: hidden, Usage: chat.Usage{Input: 10, Output: 5_000}})
+	require.Less(t, counter.CountMessage(hidden), 20, "what was thought and not said is not part of it")
+}
+
+func TestMarginFallsWithEvidence(t *testing.T) {
+	counter := &sizing.Calibrated{}
+	before := counter.Margin()
+	for range 4 {
+		talk(provider{perByte: 0.28}, counter, 10, 3)
+		require.Less(t, counter.Margin(), before)
+		before = counter.Margin()
+	}
+	require.Less(t, before, 0.15)
+	// It grows again where what was foreseen did not come.
+	req := chat.Request{Messages: []chat.Message{chat.UserMessage("a")}}
+	counter.Observe(req, chat.Response{Usage: chat.Usage{Input: 100}})
+	for i := range 10 {
+		req.Messages = append(req.Messages, chat.UserMessage(strings.Repeat("word ", 200)))
+		counter.Observe(req, chat.Response{Usage: chat.Usage{Input: 100 + 2_000*(i+1)}})
+	}
+	require.Greater(t, counter.Margin(), before)
+}
+
+// Safe counts more, and stays as it is.
+func TestSafe(t *testing.T) {
+	counter := &sizing.Calibrated{Base: bytesTokenizer{}}
+	text := strings.Repeat("word ", 200)
+	safe := counter.Safe()
+	require.Equal(t, 1430, safe.CountText(text))
+	require.Equal(t, 1430, safe.CountPart(chat.Text(text)))
+	require.Equal(t, 1437, safe.CountMessage(chat.UserMessage(text)))
+	require.Equal(t, 0, safe.CountTools(nil))
+	talk(provider{perByte: 0.5}, counter, 20, 4)
+	require.Less(t, counter.CountText(text), 1_000)
+	require.Equal(t, 1430, safe.CountText(text))
+}
+
+// The same observations give the same counts.
+func TestCalibratedIsDeterministic(t *testing.T) {
+	a, b := &sizing.Calibrated{}, &sizing.Calibrated{}
+	first, _, _ := talk(provider{perByte: 0.3, overhead: 100}, a, 40, 5)
+	second, _, _ := talk(provider{perByte: 0.3, overhead: 100}, b, 40, 5)
+	require.Equal(t, first, second)
+	require.Equal(t, a.Margin(), b.Margin())
+}
+
+// Nonsense that is reported does not lead to nonsense that is counted.
+func TestCalibratedHoldsAgainstNonsense(t *testing.T) {
+	d := rand.New(rand.NewPCG(6, 6))
+	counter := &sizing.Calibrated{}
+	req := chat.Request{}
+	for range 500 {
+		req.Messages = append(req.Messages, chat.UserMessage(strings.Repeat("word \xff 12 {}", d.IntN(50))))
+		if d.IntN(20) == 0 {
+			req.Messages = nil
+		}
+		counter.Observe(req, chat.Response{
+			Message: chat.AssistantMessage(strings.Repeat("a", d.IntN(9))),
+			Usage:   chat.Usage{Input: d.IntN(1<<40) - 1<<39, Output: d.IntN(1<<40) - 1<<39},
+		})
+		n := counter.CountText(strings.Repeat("word ", 100))
+		require.GreaterOrEqual(t, n, 0)
+		require.Less(t, n, 10_000)
+	}
+}
+
+func TestCalibratedConcurrently(t *testing.T) {
+	counter := &sizing.Calibrated{}
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			for range 20 {
+				if i%2 == 0 {
+					talk(provider{perByte: 0.3}, counter, 3, uint64(i))
+				}
+				counter.CountMessage(chat.UserMessage("word"))
+				counter.Safe().CountText("word")
+				counter.Margin()
+			}
+		})
+	}
+	group.Wait()
+}
+
+func ExampleCalibrated() {
+	counter := &sizing.Calibrated{} // better: with the exact counter of another model as Base
+	question := chat.UserMessage("How many Go files are there?")
+	fmt.Println("before:", counter.CountMessage(question))
+
+	request := chat.Request{Messages: []chat.Message{question}}
+	response := chat.Response{Message: chat.AssistantMessage("There are 42."), Usage: chat.Usage{Input: 310, Output: 9}}
+	counter.Observe(request, response)
+
+	request.Messages = append(request.Messages, response.Message, chat.UserMessage("And tests?"))
+	fmt.Println("the next request:", counter.CountRequest(request))
+	fmt.Println("of which the answer takes:", counter.CountMessage(response.Message))
+	// Output:
+	// before: 14
+	// the next request: 327
+	// of which the answer takes: 9
+}

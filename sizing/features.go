@@ -1,0 +1,185 @@
+package sizing
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"maps"
+	"slices"
+	"unicode"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// bytesPerToken of the default base.
+const bytesPerToken = 4
+
+func (c *Calibrated) textFeatures(text string) features {
+	var f features
+	f.x[featureText] = c.baseText(text)
+	f.characters(text)
+	return f
+}
+
+func (c *Calibrated) baseText(text string) float64 {
+	if c.Base == nil {
+		return float64(len(text)+bytesPerToken-1) / bytesPerToken
+	}
+	return float64(c.Base.CountText(text))
+}
+
+// characters adds what kinds of characters a text has.
+func (f *features) characters(text string) {
+	letters, digits, symbols := 0, 0, 0
+	for _, r := range text {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
+			letters++
+		case r == ' ' || r == '\n' || r == '\t' || r == '\r':
+		case r >= '0' && r <= '9':
+			digits++
+		case r < 0x80:
+			symbols++
+		case unicode.IsLetter(r) || unicode.IsMark(r):
+			letters++
+		case unicode.IsDigit(r):
+			digits++
+		case !unicode.IsSpace(r):
+			symbols++
+		}
+	}
+	f.x[featureLetters] += float64(letters) / 4
+	f.x[featureDigits] += float64(digits)
+	f.x[featureSymbols] += float64(symbols)
+}
+
+func (c *Calibrated) partFeatures(part chat.Part) features {
+	switch part := part.(type) {
+	case chat.Text:
+		return c.textFeatures(string(part))
+	case chat.Thinking:
+		return c.textFeatures(part.Text)
+	case chat.Opaque:
+		return features{fixed: float64(max(0, part.Tokens))}
+	default:
+		if c.Base == nil {
+			return features{}
+		}
+		return features{fixed: float64(c.Base.CountPart(part))}
+	}
+}
+
+func (c *Calibrated) messageFeatures(m chat.Message) features {
+	var f features
+	f.x[featureMessages] = 1
+	for _, p := range m.Content {
+		f = f.plus(c.partFeatures(p))
+	}
+	for _, call := range m.ToolCalls {
+		f.x[featureCalls]++
+		for _, text := range []string{call.Name, call.Arguments} {
+			f.x[featureArguments] += c.baseText(text)
+			f.characters(text)
+		}
+	}
+	return f
+}
+
+func (c *Calibrated) messagesFeatures(messages []chat.Message) []features {
+	xs := make([]features, len(messages))
+	for i, m := range messages {
+		xs[i] = c.messageFeatures(m)
+	}
+	return xs
+}
+
+func (c *Calibrated) toolFeatures(tools []chat.Tool) features {
+	var f features
+	switch {
+	case c.Base != nil:
+		f.x[featureText] = float64(c.Base.CountTools(tools))
+	default:
+		for _, t := range tools {
+			f.x[featureText] += c.baseText(t.Name) + c.baseText(t.Description) + c.baseText(string(t.Parameters))
+		}
+	}
+	return f
+}
+
+// maxReported is how many answers are remembered; an older one is forgotten for a newer one.
+const maxReported = 4_096
+
+// reportedOutputs are the tokens that were reported with answers. Its zero value is empty.
+type reportedOutputs struct {
+	tokens map[messageKey]float64
+	order  []messageKey // from the oldest on
+}
+
+func (r *reportedOutputs) get(key messageKey) (float64, bool) {
+	tokens, known := r.tokens[key]
+	return tokens, known
+}
+
+func (r *reportedOutputs) put(key messageKey, tokens float64) {
+	if r.tokens == nil {
+		r.tokens = map[messageKey]float64{}
+	}
+	if _, known := r.tokens[key]; !known {
+		if len(r.order) == maxReported {
+			delete(r.tokens, r.order[0])
+			r.order = slices.Delete(r.order, 0, 1)
+		}
+		r.order = append(r.order, key)
+	}
+	r.tokens[key] = tokens
+}
+
+func (r *reportedOutputs) clone() reportedOutputs {
+	return reportedOutputs{tokens: maps.Clone(r.tokens), order: slices.Clone(r.order)}
+}
+
+// keyOf tells a message from every other that counts differently.
+func keyOf(m chat.Message) (key messageKey) {
+	k := keyHash{sha256.New()}
+	k.texts(string(m.Role), m.Name, m.ToolCallID)
+	for _, p := range m.Content {
+		switch p := p.(type) {
+		case chat.Text:
+			k.texts("text", string(p))
+		case chat.Thinking:
+			k.texts("thinking", p.Text, p.Signature, p.Encrypted)
+		case chat.Image:
+			k.texts("image", p.URL, string(p.Detail))
+		case chat.Document:
+			k.texts("document", p.MediaType, p.Data)
+		case chat.Opaque:
+			k.texts("opaque", string(p.Value))
+		}
+	}
+	for _, c := range m.ToolCalls {
+		k.texts("call", c.ID, c.Name, c.Arguments)
+	}
+	k.Sum(key[:0])
+	return key
+}
+
+func keyOfTools(tools []chat.Tool) (key messageKey) {
+	k := keyHash{sha256.New()}
+	for _, t := range tools {
+		k.texts(t.Name, t.Description, string(t.Parameters))
+	}
+	k.Sum(key[:0])
+	return key
+}
+
+type keyHash struct{ hash.Hash }
+
+// texts adds texts, each with its length, so that no two lists of them are the same.
+func (k keyHash) texts(texts ...string) {
+	for _, t := range texts {
+		var length [8]byte
+		binary.LittleEndian.PutUint64(length[:], uint64(len(t)))
+		k.Write(length[:])
+		k.Write([]byte(t))
+	}
+}
