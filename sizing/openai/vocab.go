@@ -137,7 +137,7 @@ func (v *vocab) shortSlot(key uint64, n int) *shortSlot {
 			at = 0
 		}
 		p := &v.short[at]
-		if p.low == uint32(key) && p.high == uint32(key>>32) && p.slot.key().len() == n || p.slot == 0 {
+		if uint64(p.low)|uint64(p.high)<<32 == key && p.slot.key().len() == n || p.slot == 0 {
 			return p
 		}
 		at++
