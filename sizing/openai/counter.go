@@ -9,14 +9,15 @@ import (
 // Counter counts tokens in one of OpenAI's encodings. It is safe for concurrent use. Make one with [New] or [ForModel].
 type Counter struct {
 	encoding *encoding
+	encoder  Encoder // where there is no encoding
 	images   imageRate
 	memory   atomic.Pointer[memory]
 	mergers  sync.Pool // of *merger
 }
 
 // New is a counter of a named encoding: "o200k_base" (GPT-4o and later), "cl100k_base" (GPT-4, GPT-3.5), "p50k_base"
-// or "r50k_base" (GPT-3). Any other name is an [*UnknownEncodingError]. Images are counted as GPT-4o does; [ForModel]
-// knows what other models take.
+// or "r50k_base" (GPT-3). Any other name is an [*UnknownEncodingError]; [Adapt] takes other encodings. Images are counted
+// as GPT-4o does; [ForModel] knows what other models take.
 func New(encoding string) (*Counter, error) {
 	return newCounter(encoding, defaultImages)
 }
@@ -61,6 +62,9 @@ func (c *Counter) CountText(text string) int {
 
 // count splits a text into words and adds up their tokens.
 func (c *Counter) count(text string) int {
+	if c.encoder != nil {
+		return len(c.encoder.EncodeOrdinary(text))
+	}
 	if !utf8.ValidString(text) {
 		text = string([]rune(text))
 	}
