@@ -71,12 +71,12 @@ type longSlot struct {
 // find is the token of the n bytes at i, if they are one.
 func (v *vocab) find(s string, i, n int) token {
 	switch {
-	case n == 1:
-		return v.bytes[s[i]]
-	case n <= maxShort:
-		return v.shortSlot(packed(s, i, n), n).slot.token()
-	default:
+	case n > maxShort:
 		return v.longToken(s[i : i+n]).token()
+	case i+8 <= len(s):
+		return v.shortSlot(word(s, i)&mask(n), n).slot.token()
+	default:
+		return v.shortSlot(packed(s, i, n), n).slot.token()
 	}
 }
 
