@@ -80,6 +80,16 @@ func (v *vocab) find(s string, i, n int) token {
 	}
 }
 
+// couldBe tells whether there is a token of n bytes, 2 or more, that starts as the text does at i. It is much sooner told
+// than whether these are one.
+func (v *vocab) couldBe(s string, i, n int) bool {
+	lengths := v.lengths[uint16(s[i])|uint16(s[i+1])<<8]
+	if n > maxShort {
+		return lengths&1 != 0
+	}
+	return lengths>>(n-1)&1 != 0
+}
+
 // below is the longest token at i that has fewer than n bytes, n being 2 or more.
 func (v *vocab) below(s string, i, n int) token {
 	n--
