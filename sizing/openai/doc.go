@@ -17,6 +17,7 @@
 // Texts are counted exactly, with the byte pair encodings that OpenAI publishes. Nothing is downloaded: the tables are
 // linked into the program. What is a letter, a mark or a number is what it is to OpenAI's own tiktoken, which goes by
 // Unicode 16; 5,055 characters that Unicode has had since version 15.1 or 16 are others in Go's tables, and so to tiktoken-go.
+// One thing is as in tiktoken-go and not as in OpenAI's: a long s (ſ) after an apostrophe makes no contraction.
 //
 // A message costs 3 tokens beyond its texts, and 1 for each name in it, which is the rule that OpenAI's cookbook gives.
 // A request costs [ReplyPriming] more, whatever its messages, and that belongs in [sizing.Window.Answer].

@@ -191,7 +191,8 @@ func gpt3(s string, i int) int {
 	return end
 }
 
-// contraction is the length of the 's, 't, 're, 've, 'm, 'll or 'd at i, in upper or lower case, or 0.
+// contraction is the length of the 's, 't, 're, 've, 'm, 'll or 'd at i, in upper or lower case, or 0. A long s (ſ)
+// is no s, as in tiktoken-go; to OpenAI's own tiktoken it is one.
 func contraction(s string, i int) int {
 	if i+1 >= len(s) || s[i] != '\'' {
 		return 0
