@@ -85,7 +85,7 @@ func randomText(r *rand.Rand) string {
 func TestSpansOfRandomTextsJoin(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range newCounters(t) {
-		for range 20_000 {
+		for range 8000 {
 			text := randomText(r)
 			requireSpansJoin(t, c, text, r.IntN(len(text)+1), r.IntN(len(text)+1))
 		}

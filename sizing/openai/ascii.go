@@ -1,7 +1,7 @@
 package openai
 
-// Most texts are ASCII for most of their length, where a word ends is plain there, and a byte is a character. The
-// functions of this page find the words that are, and leave the others to the splitters, with which they agree.
+// Most texts are ASCII for most of their length. There a byte is a character, and where a word ends is plain. The splitters
+// of this page find the words that are so themselves, and leave the others to those for any text, with which they agree.
 
 // ascii is the classes of the bytes that are a character by themselves; the others are of none.
 var ascii = func() (classes [256]class) {
@@ -22,8 +22,8 @@ func runASCII(s string, i int, set class) int {
 	return i
 }
 
-// o200kASCII is the end of the word that starts at i, or 0 where it is not all ASCII or what follows it is not.
-func o200kASCII(s string, i int) int {
+// o200k is the end of the word of o200k_base that starts at i.
+func o200k(s string, i int) int {
 	start := i
 	c := ascii[s[i]]
 	if c&(space|symbol) != 0 && i+1 < len(s) {
@@ -31,7 +31,10 @@ func o200kASCII(s string, i int) int {
 		c = ascii[s[start]]
 	}
 	if c&letter == 0 {
-		return otherASCII(s, i, true)
+		if end := otherASCII(s, i, true); end > 0 {
+			return end
+		}
+		return o200kWide(s, i)
 	}
 	end := start + 1
 	if c == upper {
@@ -41,18 +44,16 @@ func o200kASCII(s string, i int) int {
 	if end == len(s) {
 		return end
 	}
-	switch b := s[end]; {
-	case b == '\'':
+	if b := s[end]; b == '\'' {
 		return end + contraction(s, end)
-	case b >= 128:
-		return 0
-	default:
-		return end
+	} else if b >= 128 {
+		return o200kWide(s, i)
 	}
+	return end
 }
 
-// cl100kASCII is the same for that encoding.
-func cl100kASCII(s string, i int) int {
+// cl100k is the end of the word of cl100k_base that starts at i.
+func cl100k(s string, i int) int {
 	if s[i] == '\'' {
 		if n := contraction(s, i); n > 0 {
 			return i + n
@@ -65,17 +66,20 @@ func cl100kASCII(s string, i int) int {
 		c = ascii[s[start]]
 	}
 	if c&letter == 0 {
-		return otherASCII(s, i, false)
+		if end := otherASCII(s, i, false); end > 0 {
+			return end
+		}
+		return cl100kWide(s, i)
 	}
 	end := runASCII(s, start+1, letter)
 	if beyondASCII(s, end) {
-		return 0
+		return cl100kWide(s, i)
 	}
 	return end
 }
 
-// otherASCII is the end of a word in which there is no letter. Where slashes is true, they go on after symbols as line
-// breaks do.
+// otherASCII is the end of a word that has no letter in it, or 0 where that is not all of ASCII or what follows it is not.
+// With slashes, symbols go on after their end with slashes as with line breaks.
 func otherASCII(s string, i int, slashes bool) int {
 	c := ascii[s[i]]
 	if c == number {

@@ -2,21 +2,22 @@ package openai
 
 import (
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
 // Counter counts tokens in one of OpenAI's encodings. It is safe for concurrent use. Make one with [New] or [ForModel].
 type Counter struct {
 	encoding *encoding
+	encoder  Encoder // where there is no encoding
 	images   imageRate
-	words    *wordMemo
-	texts    *textMemo
-	mergers  *sync.Pool // of *merger
+	memory   atomic.Pointer[memory]
+	mergers  sync.Pool // of *merger
 }
 
 // New is a counter of a named encoding: "o200k_base" (GPT-4o and later), "cl100k_base" (GPT-4, GPT-3.5), "p50k_base"
-// or "r50k_base" (GPT-3). Any other name is an [*UnknownEncodingError]. Images are counted as GPT-4o does; [ForModel]
-// knows what other models take.
+// or "r50k_base" (GPT-3). Any other name is an [*UnknownEncodingError]; [Adapt] takes other encodings. Images are counted
+// as GPT-4o does; [ForModel] knows what other models take.
 func New(encoding string) (*Counter, error) {
 	return newCounter(encoding, defaultImages)
 }
@@ -37,7 +38,9 @@ func newCounter(encoding string, images imageRate) (*Counter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Counter{encoding: e, images: images, words: newWordMemo(), texts: newTextMemo(), mergers: &sync.Pool{}}, nil
+	c := &Counter{encoding: e, images: images}
+	c.Forget()
+	return c, nil
 }
 
 // CountText counts a text on its own, exactly. Special tokens such as <|endoftext|> count as the plain text that they
@@ -47,45 +50,52 @@ func (c *Counter) CountText(text string) int {
 	if len(text) < textMemoMin {
 		return c.count(text)
 	}
-	key := c.texts.key(text)
-	n, ok := c.texts.get(key)
+	memory := c.memory.Load()
+	key := memory.textKey(text)
+	n, ok := memory.texts.get(key)
 	if !ok {
 		n = c.count(text)
-		c.texts.put(key, n)
+		memory.texts.put(key, n)
 	}
 	return n
 }
 
 // count splits a text into words and adds up their tokens.
 func (c *Counter) count(text string) int {
+	if c.encoder != nil {
+		return len(c.encoder.EncodeOrdinary(text))
+	}
 	if !utf8.ValidString(text) {
 		text = string([]rune(text))
 	}
+	vocab, next := c.encoding.vocab, c.encoding.next
 	tokens := 0
 	for i := 0; i < len(text); {
-		end := c.encoding.next(text, i)
-		tokens += c.countWord(text, i, end)
+		end := next(text, i)
+		if end == i+1 || vocab.find(text, i, end-i) != noToken {
+			tokens++
+		} else {
+			tokens += c.countWord(text, i, end)
+		}
 		i = end
 	}
 	return tokens
 }
 
-// countWord is the number of tokens of the word from i to end.
+// countWord is the number of tokens of the word from i to end, which is none itself.
 func (c *Counter) countWord(text string, i, end int) int {
-	vocab := c.encoding.vocab
-	if vocab.find(text, i, end-i) != noToken {
-		return 1
+	memory := c.memory.Load()
+	key := memory.wordKey(text, i, end-i)
+	n, ok := memory.words.get(key)
+	if ok {
+		return n
 	}
-	word := text[i:end]
-	if len(word) > maxShortWord {
-		return c.mergeLong(word)
+	if word := text[i:end]; len(word) <= maxShortWord {
+		n = c.encoding.vocab.mergeShort(word)
+	} else {
+		n = c.mergeLong(word)
 	}
-	h := c.words.hash(word)
-	n, ok := c.words.get(h, word)
-	if !ok {
-		n = vocab.mergeShort(word)
-		c.words.put(h, word, n)
-	}
+	memory.words.put(key, n)
 	return n
 }
 
@@ -102,5 +112,6 @@ func (c *Counter) mergeLong(word string) int {
 	return n
 }
 
-// Forget empties what the counter remembers of texts and words, so that it counts as a new one does.
-func (c *Counter) Forget() { c.words = newWordMemo(); c.texts = newTextMemo() }
+// Forget empties what the counter remembers of texts and words, so that it counts as a new one does. It is for
+// measuring; what is remembered is bounded without it.
+func (c *Counter) Forget() { c.memory.Store(newMemory()) }

@@ -1,8 +1,15 @@
 package openai
 
 import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"go/build"
+	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
+
 	"strings"
 	"sync"
 	"testing"
@@ -93,9 +100,69 @@ func randomText(r *rand.Rand) string {
 func TestRandomTextsCountAsInTiktoken(t *testing.T) {
 	all := pairings(t)
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 3000 {
+	for range 5000 {
 		requireOracle(t, all, randomText(r))
 	}
+}
+
+var everything = flag.Bool("everything", false, "compare all of the standard library, which takes minutes, not a sample")
+
+func TestGoSourceCountsAsInTiktoken(t *testing.T) {
+	all := pairings(t)[:2]
+	files, size := 0, 0
+	err := filepath.WalkDir(filepath.Join(build.Default.GOROOT, "src"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" {
+			return err
+		}
+		files++
+		if !*everything && files%400 != 0 {
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if len(source) > 1<<18 && !*everything {
+			return nil // tables, which the sample has enough of
+		}
+		size += len(source)
+		requireOracle(t, all, string(source))
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("the standard library's source is not here:", err)
+	}
+	require.NoError(t, err)
+	t.Logf("%d bytes, of %d files", size, files)
+	require.NotZero(t, size)
+}
+
+func TestRecordedSessionCountsAsInTiktoken(t *testing.T) {
+	all := pairings(t)[:2]
+	for _, text := range sessionTexts(t) {
+		requireOracle(t, all, text)
+	}
+}
+
+// What OpenAI's own tiktoken counts, which internal/classes asked; with characters that are newer than tiktoken-go knows.
+func TestTextsCountAsInOpenAIsTiktoken(t *testing.T) {
+	file, err := os.ReadFile("testdata/tiktoken.json")
+	require.NoError(t, err)
+	var texts []struct {
+		Text   string
+		Tokens map[string]int
+	}
+	require.NoError(t, json.Unmarshal(file, &texts))
+	newCharacters := 0
+	for _, text := range texts {
+		if strings.ContainsFunc(text.Text, newer) {
+			newCharacters++
+		}
+		for encoding, want := range text.Tokens {
+			require.Equal(t, want, newTestCounter(t, encoding).CountText(text.Text), "%s: %q", encoding, text.Text)
+		}
+	}
+	require.Greater(t, newCharacters, 100)
 }
 
 func FuzzCountText(f *testing.F) {

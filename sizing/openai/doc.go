@@ -15,8 +15,9 @@
 // # What is exact
 //
 // Texts are counted exactly, with the byte pair encodings that OpenAI publishes. Nothing is downloaded: the tables are
-// linked into the program. What is a letter, a mark or a number is for Go's package unicode to say, so characters that
-// are newer than that may be off by a token.
+// linked into the program. What is a letter, a mark or a number is what it is to OpenAI's own tiktoken, which goes by
+// Unicode 16; 5,055 characters that Unicode has had since version 15.1 or 16 are others in Go's tables, and so to tiktoken-go.
+// One thing is as in tiktoken-go and not as in OpenAI's: a long s (ſ) after an apostrophe makes no contraction.
 //
 // A message costs 3 tokens beyond its texts, and 1 for each name in it, which is the rule that OpenAI's cookbook gives.
 // A request costs [ReplyPriming] more, whatever its messages, and that belongs in [sizing.Window.Answer].
@@ -31,11 +32,13 @@
 //
 // # What it costs
 //
-// The first counter of an encoding reads its table, which takes some 10 to 20 milliseconds; later ones share it. Time
-// is proportional to the length of a text, save for long runs without a break, which take n log n: a megabyte of one
-// letter takes a fifth of a second.
+// The first counter of an encoding reads its table, which takes some 10 to 20 milliseconds and 4 to 8 MB; later ones share
+// it. Time is proportional to the length of a text, whatever it says: prose and code take 5 to 10 milliseconds a
+// megabyte, random letters without a break some 150.
 //
-// A counter remembers what it counted lately, so that a long conversation rendered again and again is counted once:
-// up to 32,768 texts of 64 bytes or more, each as a hash of 128 bits and a number, about 1 MB in all; and up to 16,384
-// words of more than one token, again about 1 MB. Keep one counter and share it: it is safe for concurrent use.
+// Counts add up, see [Counter.SafeCut] and [sizing.Span].
+//
+// A counter remembers what it counted lately, so that a long conversation rendered again and again is counted once: up
+// to 32,768 texts of 64 bytes or more, each as a hash of 128 bits and a number, and up to 16,384 words of more than one
+// token; 1.2 MB in all. Keep one counter and share it: it is safe for concurrent use.
 package openai

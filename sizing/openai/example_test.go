@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/pkoukk/tiktoken-go"
+	tiktoken_loader "github.com/pkoukk/tiktoken-go-loader"
+
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing/openai"
 )
@@ -90,4 +93,17 @@ func ExampleCounter_CountMessage() {
 	// assistant 15
 	// tool 7
 	// in all 46
+}
+
+// Any encoding that tiktoken-go has, or is given, makes a tokenizer.
+func ExampleAdapt() {
+	tiktoken.SetBpeLoader(tiktoken_loader.NewOfflineLoader())
+	encoder, err := tiktoken.GetEncoding("p50k_edit")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	tokenizer := openai.Adapt(encoder)
+	fmt.Println(tokenizer.CountMessage(chat.UserMessage("How many Go files are there?")))
+	// Output: 11
 }

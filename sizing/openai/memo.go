@@ -2,91 +2,91 @@ package openai
 
 import (
 	"hash/maphash"
-	"strings"
-	"sync"
+	"math/rand/v2"
 	"sync/atomic"
 )
 
-// The bounds of what a counter remembers.
+// The bounds of what a counter remembers, each a power of two: at 24 bytes a count, 1.2 MB in all.
 const (
-	// textMemoMin is the length, in bytes, from which a text is worth remembering: a shorter one is counted sooner.
-	textMemoMin = 64
-	// textMemoSize is the number of texts in each of two generations.
-	textMemoSize = 1 << 14
-	// wordMemoSize is the number of words.
 	wordMemoSize = 1 << 14
+	textMemoSize = 1 << 15
+	memoWays     = 4
 )
 
-// textKey stands for a text: two hashes of it, with seeds of their own.
-type textKey struct{ a, b uint64 }
+// textMemoMin is the length, in bytes, from which a text is worth remembering: a shorter one is counted sooner.
+const textMemoMin = 64
 
-// textMemo remembers the counts of whole texts. It keeps two generations: when the young one is full it becomes the
-// old one, and what is asked for again moves back to the young one.
-type textMemo struct {
-	seedA, seedB maphash.Seed
-
-	mu         sync.Mutex
-	young, old map[textKey]int
+// memory is what a counter remembers: the counts of words of more than one token, and of whole texts.
+type memory struct {
+	seeds        [2]maphash.Seed
+	words, texts memo
 }
 
-func newTextMemo() *textMemo {
-	return &textMemo{seedA: maphash.MakeSeed(), seedB: maphash.MakeSeed(), young: map[textKey]int{}}
-}
-
-func (m *textMemo) key(text string) textKey {
-	return textKey{maphash.String(m.seedA, text), maphash.String(m.seedB, text)}
-}
-
-func (m *textMemo) get(k textKey) (int, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if n, ok := m.young[k]; ok {
-		return n, true
+func newMemory() *memory {
+	return &memory{
+		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		words: make(memo, wordMemoSize/memoWays),
+		texts: make(memo, textMemoSize/memoWays),
 	}
-	n, ok := m.old[k]
-	if ok {
-		m.add(k, n)
+}
+
+// memoKey stands for a text: two hashes of it, with seeds of their own, or the text itself where it is short.
+type memoKey struct{ a, b uint64 }
+
+func (m *memory) textKey(text string) memoKey {
+	return memoKey{maphash.String(m.seeds[0], text), maphash.String(m.seeds[1], text)}
+}
+
+// wordKey is the key of the word of n bytes at i.
+func (m *memory) wordKey(text string, i, n int) memoKey {
+	switch {
+	case n <= 8:
+		return memoKey{packed(text, i, n), uint64(n) << 56}
+	case n < 16:
+		return memoKey{packed(text, i, 8), packed(text, i+8, n-8) | uint64(n)<<56}
+	default:
+		key := m.textKey(text[i : i+n])
+		key.b |= 1 << 63 // no length of a shorter word
+		return key
 	}
-	return n, ok
 }
 
-func (m *textMemo) put(k textKey, n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.add(k, n)
+// memo remembers a bounded number of counts, without a lock. A key has its place in one of memoWays entries; where they
+// are taken it takes one of them by chance.
+type memo [][memoWays]memoEntry
+
+// memoEntry is a key and one more than its count; 0 where it is free. The key is disguised by what is written beside it,
+// so that an entry read while it is written, half one and half the other, is not taken for a third.
+type memoEntry struct{ a, b, count atomic.Uint64 }
+
+func disguise(a, b, count uint64) uint64 { return a ^ mix(b^mix(count)) }
+
+func (m memo) set(k memoKey) *[memoWays]memoEntry {
+	return &m[mix(k.a^k.b)&uint64(len(m)-1)]
 }
 
-// add puts a count into the young generation. The lock is held.
-func (m *textMemo) add(k textKey, n int) {
-	if len(m.young) >= textMemoSize {
-		m.old, m.young = m.young, make(map[textKey]int, textMemoSize)
-	}
-	m.young[k] = n
-}
-
-// wordMemo remembers the counts of words of more than one token. Each word has one place, which the last to come takes.
-type wordMemo struct {
-	seed  maphash.Seed
-	words [wordMemoSize]atomic.Pointer[wordCount]
-}
-
-type wordCount struct {
-	word   string
-	tokens int
-}
-
-func newWordMemo() *wordMemo { return &wordMemo{seed: maphash.MakeSeed()} }
-
-func (m *wordMemo) hash(word string) uint64 { return maphash.String(m.seed, word) }
-
-func (m *wordMemo) get(hash uint64, word string) (int, bool) {
-	if e := m.words[hash%wordMemoSize].Load(); e != nil && e.word == word {
-		return e.tokens, true
+func (m memo) get(k memoKey) (int, bool) {
+	set := m.set(k)
+	for i := range set {
+		e := &set[i]
+		if count, b := e.count.Load(), e.b.Load(); count != 0 && b == k.b && e.a.Load() == disguise(k.a, b, count) {
+			return int(count - 1), true
+		}
 	}
 	return 0, false
 }
 
-func (m *wordMemo) put(hash uint64, word string, tokens int) {
-	// The clone does not keep the whole text alive.
-	m.words[hash%wordMemoSize].Store(&wordCount{strings.Clone(word), tokens})
+func (m memo) put(k memoKey, n int) {
+	set := m.set(k)
+	at := rand.IntN(memoWays)
+	for i := range set {
+		if set[i].count.Load() == 0 {
+			at = i
+			break
+		}
+	}
+	e, count := &set[at], uint64(n)+1
+	e.a.Store(disguise(k.a, k.b, count))
+	e.b.Store(k.b)
+	e.count.Store(count)
 }

@@ -79,9 +79,11 @@ func (v *vocab) merge(s string, tokens []token, dead []uint64) int {
 func (v *vocab) apart(s string, at int, left, right token) bool {
 	limit := uint32(math.MaxUint32)
 	for {
-		n := left.len() + right.len()
-		if t := v.find(s, at-left.len(), n); t != noToken && t.rank() < limit {
-			return false
+		i, n := at-left.len(), left.len()+right.len()
+		if v.couldBe(s, i, n) {
+			if t := v.find(s, i, n); t != noToken && t.rank() < limit {
+				return false
+			}
 		}
 		// Among equals the left one is merged first, so the left of two equal tokens is the later to be taken apart.
 		switch {

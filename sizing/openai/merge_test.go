@@ -41,8 +41,10 @@ func requireMerged(t *testing.T, c *Counter, word string) {
 	if len(word) <= maxShortWord {
 		require.Equal(t, want, v.mergeShort(word), "%q", word)
 	}
-	// What stands around a word has no part in its tokens.
-	require.Equal(t, want, c.countWord("<"+word+">", 1, len(word)+1))
+	// What stands around a word has no part in its tokens, nor whether they are remembered.
+	for range 2 {
+		require.Equal(t, want, c.countWord("<"+word+">", 1, len(word)+1))
+	}
 }
 
 func TestWordsMergeAsStepByStep(t *testing.T) {
@@ -51,7 +53,7 @@ func TestWordsMergeAsStepByStep(t *testing.T) {
 		c := newTestCounter(t, name)
 		v := c.encoding.vocab
 		for _, alphabet := range []string{"ab", "abcesnrt ABC\xe4\xb8\xad", "=-*_ ", "\x00\x01", "\xf0\x9f\x99\x82\x91", "\n\r\t "} {
-			for range 3000 {
+			for range 1500 {
 				word := make([]byte, 2+r.IntN(10)*r.IntN(10))
 				for i := range word {
 					word[i] = alphabet[r.IntN(len(alphabet))]
@@ -59,7 +61,7 @@ func TestWordsMergeAsStepByStep(t *testing.T) {
 				requireMerged(t, c, string(word))
 			}
 		}
-		for range 10_000 { // of tokens, whole and cut
+		for range 5000 { // of tokens, whole and cut
 			var word strings.Builder
 			for range 1 + r.IntN(4) {
 				token := v.tokenOf(r.Uint32N(uint32(len(v.halves))))

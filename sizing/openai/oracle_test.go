@@ -1,8 +1,10 @@
 package openai
 
 import (
+	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/pkoukk/tiktoken-go"
 	tiktoken_loader "github.com/pkoukk/tiktoken-go-loader"
@@ -27,6 +29,9 @@ var tables = map[string]string{
 }
 
 var encodings = []string{"o200k_base", "cl100k_base", "p50k_base", "r50k_base"}
+
+// newer tells that a character is in another class here than in Go's tables, by which tiktoken-go goes.
+func newer(r rune) bool { return r >= utf8.RuneSelf && classOf(r) != classByGo(r) }
 
 // oracles count with tiktoken-go, each encoding loaded once.
 var oracles = func() map[string]func() (*tiktoken.Tiktoken, error) {
@@ -78,9 +83,18 @@ func pairings(t testing.TB) []pairing {
 	return all
 }
 
-// requireOracle checks that every encoding counts a text as tiktoken-go does.
+// requireOracle checks that every encoding counts a text as tiktoken-go does, but for the characters that are in another
+// class here: they are left out of the text.
 func requireOracle(t testing.TB, all []pairing, text string) {
 	t.Helper()
+	if strings.ContainsFunc(text, newer) {
+		text = strings.Map(func(r rune) rune {
+			if newer(r) {
+				return -1
+			}
+			return r
+		}, text)
+	}
 	for _, p := range all {
 		if got, want := p.counter.CountText(text), len(p.oracle.EncodeOrdinary(text)); got != want {
 			require.Failf(t, "not the oracle's count", "%s: %d tokens, want %d: %q", p.name, got, want, text)

@@ -72,7 +72,7 @@ func run(s string, i int, set class) int {
 	}
 }
 
-// cl100k follows
+// cl100kWide follows
 //
 //	(?i:'s|'t|'re|'ve|'m|'ll|'d)
 //	[^\r\n\p{L}\p{N}]?\p{L}+
@@ -81,14 +81,6 @@ func run(s string, i int, set class) int {
 //	\s*[\r\n]+
 //	\s+(?!\S)
 //	\s+
-func cl100k(s string, i int) int {
-	if end := cl100kASCII(s, i); end > 0 {
-		return end
-	}
-	return cl100kWide(s, i)
-}
-
-// cl100kWide is cl100k for any text.
 func cl100kWide(s string, i int) int {
 	if end := i + contraction(s, i); end > i {
 		return end
@@ -112,7 +104,7 @@ func cl100kWide(s string, i int) int {
 	return lines(s, i)
 }
 
-// o200k follows
+// o200kWide follows
 //
 //	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
 //	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
@@ -121,14 +113,6 @@ func cl100kWide(s string, i int) int {
 //	\s*[\r\n]+
 //	\s+(?!\S)
 //	\s+
-func o200k(s string, i int) int {
-	if end := o200kASCII(s, i); end > 0 {
-		return end
-	}
-	return o200kWide(s, i)
-}
-
-// o200kWide is o200k for any text.
 func o200kWide(s string, i int) int {
 	c, n := at(s, i)
 	if c&(newline|number) == 0 {
@@ -207,7 +191,8 @@ func gpt3(s string, i int) int {
 	return end
 }
 
-// contraction is the length of the 's, 't, 're, 've, 'm, 'll or 'd at i, in upper or lower case, or 0.
+// contraction is the length of the 's, 't, 're, 've, 'm, 'll or 'd at i, in upper or lower case, or 0. A long s (ſ)
+// is no s, as in tiktoken-go; to OpenAI's own tiktoken it is one.
 func contraction(s string, i int) int {
 	if i+1 >= len(s) || s[i] != '\'' {
 		return 0

@@ -63,19 +63,20 @@ func newVocab(table string) (*vocab, error) {
 // add puts a token into the tables, and its heads.
 func (v *vocab) add(t token) {
 	n := t.len()
-	if n < 2 {
-		return // it is in v.bytes, or no token
+	if n == 0 {
+		return
 	}
 	s := v.bytesOf(t.rank(), n)
-	lengths := &v.lengths[uint16(s[0])|uint16(s[1])<<8]
 	if n <= maxShort {
-		*lengths |= 1 << (n - 1)
+		if n > 1 {
+			v.lengths[uint16(s[0])|uint16(s[1])<<8] |= 1 << (n - 1)
+		}
 		key := packed(s, 0, n)
 		p := v.shortSlot(key, n)
 		*p = shortSlot{uint32(key), uint32(key >> 32), slot(t) | p.slot&lengthened}
 		return
 	}
-	*lengths |= 1
+	v.lengths[uint16(s[0])|uint16(s[1])<<8] |= 1
 	v.addLong(s, slot(t))
 	key := packed(s, 0, maxShort)
 	head := v.shortSlot(key, maxShort)

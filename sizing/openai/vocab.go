@@ -71,13 +71,23 @@ type longSlot struct {
 // find is the token of the n bytes at i, if they are one.
 func (v *vocab) find(s string, i, n int) token {
 	switch {
-	case n == 1:
-		return v.bytes[s[i]]
-	case n <= maxShort:
-		return v.shortSlot(packed(s, i, n), n).slot.token()
-	default:
+	case n > maxShort:
 		return v.longToken(s[i : i+n]).token()
+	case i+8 <= len(s):
+		return v.shortSlot(word(s, i)&mask(n), n).slot.token()
+	default:
+		return v.shortSlot(packed(s, i, n), n).slot.token()
 	}
+}
+
+// couldBe tells whether there is a token of n bytes, 2 or more, that starts as the text does at i. It is much sooner told
+// than whether these are one.
+func (v *vocab) couldBe(s string, i, n int) bool {
+	lengths := v.lengths[uint16(s[i])|uint16(s[i+1])<<8]
+	if n > maxShort {
+		return lengths&1 != 0
+	}
+	return lengths>>(n-1)&1 != 0
 }
 
 // below is the longest token at i that has fewer than n bytes, n being 2 or more.
@@ -137,7 +147,7 @@ func (v *vocab) shortSlot(key uint64, n int) *shortSlot {
 			at = 0
 		}
 		p := &v.short[at]
-		if p.low == uint32(key) && p.high == uint32(key>>32) && p.slot.key().len() == n || p.slot == 0 {
+		if uint64(p.low)|uint64(p.high)<<32 == key && p.slot.key().len() == n || p.slot == 0 {
 			return p
 		}
 		at++
