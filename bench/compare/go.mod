@@ -3,6 +3,7 @@ module github.com/promptree-go/promptree/bench/compare
 go 1.26
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/pkoukk/tiktoken-go v0.1.8
 	github.com/pkoukk/tiktoken-go-loader v0.0.2
 	github.com/promptree-go/promptree v0.0.0

@@ -29,6 +29,8 @@ type measurement struct {
 	times []time.Duration
 	// allocs of one job, below 0 where they are not known.
 	allocs float64
+	// once tells that one job was measurement enough.
+	once bool
 }
 
 // measure lets the contestants of a comparison run in turns: each is warmed up, then all are measured once a round,
@@ -78,6 +80,7 @@ func warm(ctx context.Context, who contestant, p pace) (m measurement, times int
 		}
 		if total += spent.time; spent.time >= p.slow && times == 1 {
 			m.add(spent, 1)
+			m.once = true
 			return m, 0, nil
 		}
 		one := max(spent.time/time.Duration(times), 1)

@@ -31,11 +31,13 @@ type row struct {
 	Ratio   float64 `json:"ratio,omitempty"`
 	Against string  `json:"against,omitempty"`
 	// BytesPerSecond that were read, and allocations of a job and for each of its pieces; nil where they say nothing.
-	BytesPerSecond *float64  `json:"bytesPerSecond,omitempty"`
-	Allocs         *float64  `json:"allocs,omitempty"`
-	AllocsPerPiece *float64  `json:"allocsPerPiece,omitempty"`
-	Note           string    `json:"note,omitempty"`
-	Targets        []verdict `json:"targets,omitempty"`
+	BytesPerSecond *float64 `json:"bytesPerSecond,omitempty"`
+	Allocs         *float64 `json:"allocs,omitempty"`
+	AllocsPerPiece *float64 `json:"allocsPerPiece,omitempty"`
+	// Once tells that it takes so long that it was measured once only.
+	Once    bool      `json:"once,omitempty"`
+	Note    string    `json:"note,omitempty"`
+	Targets []verdict `json:"targets,omitempty"`
 }
 
 // outcomeOf puts together what a comparison came to.
@@ -44,7 +46,7 @@ func outcomeOf(p plan, c comparison, r results) outcome {
 	for _, who := range c.contestants {
 		line := row{Name: who.name, Skipped: who.skipped}
 		if m := r[who.name]; len(m.times) > 0 {
-			line.Rounds, line.Median = m.times, median(m.times)
+			line.Rounds, line.Median, line.Once = m.times, median(m.times), m.once
 			line.Min, line.Max = slices.Min(m.times), slices.Max(m.times)
 			line.Against = who.against
 			if line.Against == "" {
@@ -114,7 +116,7 @@ func (o outcome) notes() []string {
 		if line.Note != "" {
 			notes = append(notes, line.Name+": "+line.Note)
 		}
-		if len(line.Rounds) == 1 {
+		if line.Once {
 			notes = append(notes, line.Name+": measured once, it takes so long")
 		}
 	}
