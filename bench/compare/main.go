@@ -137,6 +137,13 @@ func runWith(ctx context.Context, o options, stdout, stderr io.Writer) int {
 	var end ended
 	select {
 	case end = <-done:
+		if end.err != nil {
+			// An interrupt may have reached a child first, which then failed.
+			select {
+			case <-ctx.Done():
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
 	case <-ctx.Done():
 		select {
 		case <-done:

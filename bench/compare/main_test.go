@@ -22,6 +22,10 @@ func TestMain(m *testing.M) {
 		fakeWorker()
 		return
 	}
+	// The children of a program with the race detector need not wait a second for others' races when they end.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 
@@ -29,7 +33,7 @@ func TestMain(m *testing.M) {
 func tiny(only string) options {
 	return options{
 		noNode: true, only: regexp.MustCompile(only), session: generatedSession, pace: pace{rounds: 1, slow: time.Hour},
-		sizes: sizes{hostile: 300, growth: [2]int{10, 100}, rounds: 30, roundTokens: 100, messages: 6, messageTokens: 20, session: 2000, chunks: 100},
+		sizes: sizes{hostile: 300, growth: [2]int{10, 100}, tsxGrowth: [2]int{5, 10}, rounds: 30, roundTokens: 100, messages: 6, messageTokens: 20, session: 2000, chunks: 100},
 	}
 }
 

@@ -25,15 +25,16 @@ var nodeFiles embed.FS
 
 const workerFile = "worker.mjs"
 
-// installNode makes the folder of the JavaScript side in the user's cache, where it is not there already. The folder is
-// named for what is in it, and comes to its place whole, so that an interrupted installation leaves none.
+// installNode makes the folder of the JavaScript side in the user's cache. What it depends on is installed where it is not
+// there already: the folder is named for it, and comes to its place whole, so that an interrupted installation leaves
+// none.
 func installNode(ctx context.Context, cache string, stderr io.Writer) (dir string, err error) {
 	files, err := fs.Sub(nodeFiles, "node")
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.New()
-	for _, name := range []string{"package.json", "package-lock.json", workerFile} {
+	for _, name := range []string{"package.json", "package-lock.json"} {
 		content, err := fs.ReadFile(files, name)
 		if err != nil {
 			return "", err
@@ -42,7 +43,11 @@ func installNode(ctx context.Context, cache string, stderr io.Writer) (dir strin
 	}
 	dir = filepath.Join(cache, fmt.Sprintf("node-%x", sum.Sum(nil)[:8]))
 	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
+		program, err := fs.ReadFile(files, workerFile)
+		if err != nil {
+			return "", err
+		}
+		return dir, os.WriteFile(filepath.Join(dir, workerFile), program, 0o600)
 	}
 	npm, err := exec.LookPath("npm")
 	if err != nil {

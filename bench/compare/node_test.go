@@ -122,9 +122,13 @@ func TestInstall(t *testing.T) {
 	require.True(t, strings.HasPrefix(string(args), "ci "))
 
 	fakeNPM(t, "exit 1")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, workerFile), []byte("an older one"), 0o600))
 	again, err := installNode(t.Context(), cache, &stderr)
 	require.NoError(t, err, "it is installed once")
 	require.Equal(t, dir, again)
+	program, err := os.ReadFile(filepath.Join(dir, workerFile))
+	require.NoError(t, err)
+	require.NotEqual(t, "an older one", string(program))
 	left, err := os.ReadDir(cache)
 	require.NoError(t, err)
 	require.Len(t, left, 1)

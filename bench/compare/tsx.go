@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -58,7 +59,11 @@ func (b *bench) promptTSX(ctx context.Context, text, note string) (comparison, e
 	}
 	empty := func(context.Context) (*openai.Counter, error) { return emptied(encoding) }
 	tokens := c.CountText(text)
-	lap, kept, err := b.promptTSXInJS(ctx, theirs, text)
+	chunks := make([]tsxChunk, len(lines))
+	for i, line := range lines {
+		chunks[i].Text = line
+	}
+	lap, kept, err := b.promptTSXInJS(ctx, theirs, encoding, chunks, tsxBudget)
 	if err != nil {
 		return comparison{}, err
 	}
@@ -85,21 +90,32 @@ func (b *bench) promptTSX(ctx context.Context, text, note string) (comparison, e
 	}, nil
 }
 
-func (b *bench) promptTSXInJS(ctx context.Context, name, text string) (lap, keptTexts, error) {
+// tsxChunk is a chunk for prompt-tsx.
+type tsxChunk struct {
+	Text     string `json:"text"`
+	Priority *int   `json:"priority,omitempty"`
+}
+
+// promptTSXInJS is the lap of prompt-tsx rendering one message of these chunks, and what it keeps of them.
+func (b *bench) promptTSXInJS(ctx context.Context, name, encoding string, chunks []tsxChunk, budget int) (lap, keptTexts, error) {
 	var kept keptTexts
-	ranks, err := b.tableOf("cl100k_base")
+	ranks, err := b.tableOf(encoding)
 	if err != nil {
 		return nil, kept, err
 	}
-	path, err := b.file("sample.txt", []byte(text))
+	data, err := json.Marshal(chunks)
+	if err != nil {
+		return nil, kept, err
+	}
+	path, err := b.file(fmt.Sprintf("chunks-%d.json", len(chunks)), data)
 	if err != nil {
 		return nil, kept, err
 	}
 	lap, err := b.javascript(ctx, name, "promptTSX", struct {
 		table
-		Text   string `json:"text"`
+		Chunks string `json:"chunks"`
 		Budget int    `json:"budget"`
-	}{ranks, path, tsxBudget}, &kept)
+	}{ranks, path, budget}, &kept)
 	return lap, kept, err
 }
 

@@ -55,8 +55,8 @@ const jobs = {
 		return { result: 0, run: times => timed(times, () => tokenizerOf(table)) };
 	},
 
-	// Renders one user message of a chunk a line with prompt-tsx.
-	async promptTSX({ text, budget, ...table }) {
+	// Renders one user message of chunks with prompt-tsx.
+	async promptTSX({ chunks, budget, ...table }) {
 		const tsx = require('@vscode/prompt-tsx');
 		const tokenizer = tokenizerOf(table);
 		const count = text => (text ? tokenizer.encode(text).length : 0);
@@ -65,10 +65,10 @@ const jobs = {
 			tokenLength: part => (part.type === tsx.Raw.ChatCompletionContentPartKind.Text ? count(part.text) : 0),
 			countMessageTokens: message => 3 + count(message.role) + count(message.content),
 		};
-		const lines = readFileSync(text, 'utf8').split('\n');
+		const list = JSON.parse(readFileSync(chunks, 'utf8'));
 		class Prompt extends tsx.PromptElement {
 			render() {
-				return vscpp(tsx.UserMessage, null, ...lines.map(line => vscpp(tsx.TextChunk, null, line)));
+				return vscpp(tsx.UserMessage, null, ...list.map(({ text, priority }) => vscpp(tsx.TextChunk, { priority }, text)));
 			}
 		}
 		const render = () => new tsx.PromptRenderer({ modelMaxPromptTokens: budget }, Prompt, {}, adapter).render();
