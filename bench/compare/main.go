@@ -176,6 +176,8 @@ type document struct {
 	Rounds      int           `json:"rounds"`
 	Comparisons []outcome     `json:"comparisons"`
 	Targets     map[state]int `json:"targets"`
+	// Unsteady is how many contestants' rounds differ more than twofold.
+	Unsteady int `json:"unsteady"`
 }
 
 // compare runs the comparisons one after the other and prints what they come to.
@@ -201,17 +203,21 @@ func (b *bench) compare(ctx context.Context, selected []plan, stdout io.Writer) 
 		}
 	}
 	n := tally(outcomes)
+	shaky, rows := unsteady(outcomes)
 	if b.json {
 		enc := json.NewEncoder(stdout)
 		enc.SetIndent("", "  ")
 		err = enc.Encode(document{
 			Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Node: b.nodeVersion,
-			Rounds: b.pace.rounds, Comparisons: outcomes, Targets: n,
+			Rounds: b.pace.rounds, Comparisons: outcomes, Targets: n, Unsteady: shaky,
 		})
 	} else {
 		_, err = fmt.Fprintf(stdout, "%d targets met, %d missed, %d not measured. %s, %s/%s, %d CPUs%s; medians of %d rounds.\n",
 			n[met], n[missed], n[notMeasured], runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0),
 			map[bool]string{true: ", Node " + b.nodeVersion}[b.nodeVersion != ""], b.pace.rounds)
+		if err == nil && shaky > 0 {
+			_, err = fmt.Fprintf(stdout, "%d of %d rows vary more than twofold between rounds: compare on a machine that does nothing else.\n", shaky, rows)
+		}
 	}
 	if n[missed] > 0 {
 		code = exitMissed

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"time"
@@ -15,10 +16,12 @@ type pace struct {
 	warmUp, lap time.Duration
 	// slow is the time from which one job alone is measurement enough: its first is the only one.
 	slow time.Duration
+	// limit is the time after which a first job is cancelled, and counts as having taken that.
+	limit time.Duration
 }
 
 // defaultPace is steady enough to compare by, and takes some minutes over all comparisons.
-var defaultPace = pace{rounds: 7, warmUp: 100 * time.Millisecond, lap: 50 * time.Millisecond, slow: 5 * time.Second}
+var defaultPace = pace{rounds: 7, warmUp: 100 * time.Millisecond, lap: 50 * time.Millisecond, slow: 5 * time.Second, limit: time.Minute}
 
 // maxTimes is the most often that a job is done in a round, so that one that takes nothing ends.
 const maxTimes = 1 << 20
@@ -29,8 +32,8 @@ type measurement struct {
 	times []time.Duration
 	// allocs of one job, below 0 where they are not known.
 	allocs float64
-	// once tells that one job was measurement enough.
-	once bool
+	// once tells that one job was measurement enough, over that it was cancelled and would have taken longer.
+	once, over bool
 }
 
 // measure lets the contestants of a comparison run in turns: each is warmed up, then all are measured once a round,
@@ -73,8 +76,13 @@ func measure(ctx context.Context, c comparison, p pace) (results, error) {
 func warm(ctx context.Context, who contestant, p pace) (m measurement, times int, err error) {
 	atLeast := max(p.warmUp, who.warmUp)
 	times = 1
+	limited, stop := context.WithTimeout(ctx, p.limit)
+	defer stop()
 	for total := time.Duration(0); ; {
-		spent, err := who.lap(ctx, times)
+		spent, err := who.lap(limited, times)
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			return measurement{times: []time.Duration{p.limit}, allocs: -1, once: true, over: true}, 0, nil
+		}
 		if err != nil {
 			return m, 0, err
 		}

@@ -35,7 +35,9 @@ type row struct {
 	Allocs         *float64 `json:"allocs,omitempty"`
 	AllocsPerPiece *float64 `json:"allocsPerPiece,omitempty"`
 	// Once tells that it takes so long that it was measured once only.
-	Once    bool      `json:"once,omitempty"`
+	Once bool `json:"once,omitempty"`
+	// Over tells that it was cancelled after the time that is given, and takes longer.
+	Over    bool      `json:"over,omitempty"`
 	Note    string    `json:"note,omitempty"`
 	Targets []verdict `json:"targets,omitempty"`
 }
@@ -46,7 +48,8 @@ func outcomeOf(p plan, c comparison, r results) outcome {
 	for _, who := range c.contestants {
 		line := row{Name: who.name, Skipped: who.skipped}
 		if m := r[who.name]; len(m.times) > 0 {
-			line.Rounds, line.Median, line.Once = m.times, median(m.times), m.once
+			line.Rounds, line.Median = m.times, median(m.times)
+			line.Once, line.Over = m.once, m.over
 			line.Min, line.Max = slices.Min(m.times), slices.Max(m.times)
 			line.Against = who.against
 			if line.Against == "" {
@@ -62,7 +65,7 @@ func outcomeOf(p plan, c comparison, r results) outcome {
 					line.AllocsPerPiece = new(m.allocs / float64(who.pieces))
 				}
 			}
-			if who.note != nil {
+			if who.note != nil && !m.over {
 				line.Note = who.note()
 			}
 		}
@@ -87,6 +90,23 @@ func tally(outcomes []outcome) map[state]int {
 		}
 	}
 	return n
+}
+
+// unsteady counts the rows whose rounds differ more than twofold, and those of more than one round: where many do, the
+// machine was busy with something else.
+func unsteady(outcomes []outcome) (n, of int) {
+	for _, o := range outcomes {
+		for _, line := range o.Contestants {
+			if len(line.Rounds) < 2 {
+				continue
+			}
+			of++
+			if line.Max > 2*line.Min {
+				n++
+			}
+		}
+	}
+	return n, of
 }
 
 // print writes a comparison for people.
@@ -116,7 +136,10 @@ func (o outcome) notes() []string {
 		if line.Note != "" {
 			notes = append(notes, line.Name+": "+line.Note)
 		}
-		if line.Once {
+		switch {
+		case line.Over:
+			notes = append(notes, line.Name+": cancelled, it takes longer than that")
+		case line.Once:
 			notes = append(notes, line.Name+": measured once, it takes so long")
 		}
 	}
@@ -140,6 +163,9 @@ func (line row) cells() [][]string {
 		cells[0] = []string{
 			line.Name, duration(line.Median), duration(line.Min) + " – " + duration(line.Max), factor(line.Ratio), speed, allocs, "",
 		}
+	}
+	if line.Over {
+		cells[0][1], cells[0][2], cells[0][3] = ">"+cells[0][1], "", ">"+cells[0][3]
 	}
 	for i, v := range line.Targets {
 		if i > 0 {

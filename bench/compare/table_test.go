@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,7 @@ func TestTable(t *testing.T) {
 			{name: "ours, größer", lap: lap, pieces: 10, against: "peer"},
 			{name: "peer", lap: lap},
 			{name: "once", lap: lap},
+			{name: "over", lap: lap, note: says("never said")},
 			{name: "in JavaScript", skipped: "it needs Node"},
 		},
 		targets: []target{
@@ -51,6 +53,7 @@ func TestTable(t *testing.T) {
 	r := results{
 		"ours": {times: ms(10, 9, 11.5), allocs: 0}, "ours, größer": {times: ms(0.0005), allocs: 55},
 		"peer": {times: ms(420, 400), allocs: -1}, "once": {times: ms(12_345), allocs: -1, once: true},
+		"over": {times: ms(60_000), allocs: -1, once: true, over: true},
 	}
 	o := outcomeOf(plan{name: "count", about: "counting"}, c, r)
 	var out bytes.Buffer
@@ -60,6 +63,18 @@ func TestTable(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		require.Equal(t, strings.TrimRight(line, " \n")+"\n", line, "no white space at the end")
 	}
+}
+
+func TestUnsteadyRowsAreCounted(t *testing.T) {
+	made := func(times ...time.Duration) row {
+		r := row{Rounds: times}
+		if len(times) > 0 {
+			r.Min, r.Max = slices.Min(times), slices.Max(times)
+		}
+		return r
+	}
+	n, of := unsteady([]outcome{{Contestants: []row{made(10, 21), made(10, 20), made(10)}}, {Contestants: []row{made(5, 1, 3), made()}}})
+	require.Equal(t, []int{2, 3}, []int{n, of})
 }
 
 func TestNumbersHaveThreeDigits(t *testing.T) {

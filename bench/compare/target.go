@@ -47,6 +47,13 @@ func (t target) judge(r results) verdict {
 	if t.least && value >= t.bound || !t.least && value <= t.bound {
 		v.State = met
 	}
+	// What was cancelled would have done worse.
+	if r[t.of].over {
+		if v.State == met {
+			v.State = notMeasured
+		}
+		v.Shown = map[bool]string{true: "<", false: ">"}[t.least] + v.Shown
+	}
 	return v
 }
 

@@ -14,6 +14,7 @@ func TestTargets(t *testing.T) {
 	r := results{
 		"ours": taking(time.Millisecond), "peer": taking(40 * time.Millisecond), "skipped": {},
 		"clean": {times: []time.Duration{1}, allocs: 0.2}, "dirty": {times: []time.Duration{1}, allocs: 2},
+		"over": {times: []time.Duration{10 * time.Millisecond}, allocs: -1, over: true},
 	}
 	heap := &child{heap: 9 << 20}
 	tests := []struct {
@@ -31,6 +32,10 @@ func TestTargets(t *testing.T) {
 		{"just in time is met", under("ours", time.Millisecond), met, "1.00 ms"},
 		{"too late is missed", under("ours", time.Millisecond-1), missed, "1.00 ms"},
 		{"a time of one that was skipped is not measured", under("skipped", time.Hour), notMeasured, ""},
+		{"cancelled and missed by then is missed", within("over", 9, "ours"), missed, ">10.0×"},
+		{"cancelled and not missed by then is not measured", within("over", 11, "ours"), notMeasured, ">10.0×"},
+		{"cancelled and fast enough by then is not measured", faster("over", 4, "peer"), notMeasured, "<4.00×"},
+		{"faster than one that was cancelled is met", faster("ours", 10, "over"), met, "10.0×"},
 		{"no allocations are met", noAllocs("clean"), met, "0"},
 		{"allocations are missed", noAllocs("dirty"), missed, "2"},
 		{"allocations that are not known are not measured", noAllocs("ours"), notMeasured, ""},
