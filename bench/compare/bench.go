@@ -42,8 +42,17 @@ type bench struct {
 	nodeDir, nodeVersion string
 }
 
-// emptied is a counter that remembers nothing yet; its tables are loaded.
-func emptied(encoding string) (*openai.Counter, error) { return openai.New(encoding) }
+// emptied is a set-up that gives a counter that remembers nothing; its tables are loaded.
+func emptied(encoding string) func(context.Context) (*openai.Counter, error) {
+	c, err := openai.New(encoding)
+	return func(context.Context) (*openai.Counter, error) {
+		if err != nil {
+			return nil, err
+		}
+		c.Forget()
+		return c, nil
+	}
+}
 
 // file gives the path of a temporary file with this content, which is there for the rest of the run.
 func (b *bench) file(name string, content []byte) (string, error) {

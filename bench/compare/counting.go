@@ -63,7 +63,7 @@ func (b *bench) counting(ctx context.Context, encoding, text, note string) (comp
 	contestants := []contestant{
 		ours("ours, warm", repeated(func() error { c.CountText(turned.next()); return nil })),
 		ours("ours, empty memo", afresh(
-			func(context.Context) (*openai.Counter, error) { return emptied(encoding) },
+			emptied(encoding),
 			func(_ context.Context, c *openai.Counter) error { return checked(c.CountText(text), tokens) },
 		)),
 		ours("ours, the same text again", repeated(func() error { return checked(c.CountText(text), tokens) })),

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing/openai"
 )
 
 // budgetsFitted is how many budgets one layout is fitted to.
@@ -25,7 +26,7 @@ func fitPlan() plan {
 			if err != nil {
 				return comparison{}, err
 			}
-			c, err := emptied(p.encoding)
+			c, err := openai.New(p.encoding)
 			if err != nil {
 				return comparison{}, err
 			}

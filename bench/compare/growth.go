@@ -70,7 +70,7 @@ const unlimited = 1 << 30
 
 // newPruning has a budget of a share of what the tree takes.
 func newPruning(ctx context.Context, encoding string, root elements.Node, share float64) (*pruning, error) {
-	c, err := emptied(encoding)
+	c, err := openai.New(encoding)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func newPruning(ctx context.Context, encoding string, root elements.Node, share 
 // lap renders with a memo that is empty each time.
 func (p *pruning) lap() lap {
 	return afresh(
-		func(context.Context) (*openai.Counter, error) { return emptied(p.encoding) },
+		emptied(p.encoding),
 		func(ctx context.Context, c *openai.Counter) error { return p.render(ctx, c, p.root) },
 	)
 }

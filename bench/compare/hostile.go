@@ -53,7 +53,7 @@ func hostilePlan() plan {
 			c := comparison{notes: []string{"the ratio of 2 MB is to 1 MB of the same; tiktoken-go gets 20 KB, for its time grows with the square"}}
 			count := func(text string) lap {
 				return afresh(
-					func(context.Context) (*openai.Counter, error) { return emptied(encoding) },
+					emptied(encoding),
 					func(_ context.Context, c *openai.Counter) error { c.CountText(text); return nil },
 				)
 			}

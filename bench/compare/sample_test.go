@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/stretchr/testify/require"
 )
 
@@ -13,7 +14,7 @@ func TestMadeUpCodeHasTheShapeOfTheBenchmark(t *testing.T) {
 	require.Len(t, text, sampleBytes)
 	require.Len(t, strings.Split(text, "\n"), sampleLines)
 	require.NotEqual(t, '\n', text[len(text)-1])
-	c, err := emptied("cl100k_base")
+	c, err := openai.New("cl100k_base")
 	require.NoError(t, err)
 	require.InEpsilon(t, sampleTokens, c.CountText(text), 0.001)
 	lines := 0

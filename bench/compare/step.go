@@ -54,7 +54,7 @@ type running struct {
 
 // unrendered is a conversation that was never rendered.
 func (a agentStep) unrendered(context.Context) (*running, error) {
-	c, err := emptied("o200k_base")
+	c, err := openai.New("o200k_base")
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/stretchr/testify/require"
 )
 
@@ -16,7 +17,7 @@ func TestTreesHaveTheirPiecesAndFitTheirBudget(t *testing.T) {
 		for _, n := range []int{1, 7, 10, 95, 1000} {
 			t.Run(fmt.Sprintf("%s of %d", kind.name, n), func(t *testing.T) {
 				root := kind.make(n)
-				c, err := emptied("o200k_base")
+				c, err := openai.New("o200k_base")
 				require.NoError(t, err)
 				whole, err := render.Render(t.Context(), root, render.Options{Budget: unlimited, Tokenizer: c})
 				require.NoError(t, err)
@@ -37,7 +38,7 @@ func TestTreesHaveTheirPiecesAndFitTheirBudget(t *testing.T) {
 }
 
 func TestNestedTreeIsDeep(t *testing.T) {
-	c, err := emptied("o200k_base")
+	c, err := openai.New("o200k_base")
 	require.NoError(t, err)
 	r, err := render.Render(t.Context(), nestedTree.make(1000), render.Options{Budget: unlimited, Tokenizer: c})
 	require.NoError(t, err)
@@ -45,7 +46,7 @@ func TestNestedTreeIsDeep(t *testing.T) {
 }
 
 func TestGroupsGoWhole(t *testing.T) {
-	c, err := emptied("o200k_base")
+	c, err := openai.New("o200k_base")
 	require.NoError(t, err)
 	r, err := render.Render(t.Context(), keepWithTree.make(1000), render.Options{Budget: 2000, Tokenizer: c})
 	require.NoError(t, err)

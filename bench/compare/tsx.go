@@ -49,7 +49,7 @@ func (b *bench) promptTSX(ctx context.Context, text, note string) (comparison, e
 	lines := strings.Split(text, "\n")
 	root := chunked(lines)
 	p := &pruning{encoding: encoding, root: root, budget: tsxBudget}
-	c, err := emptied(encoding)
+	c, err := openai.New(encoding)
 	if err != nil {
 		return comparison{}, err
 	}
@@ -57,7 +57,7 @@ func (b *bench) promptTSX(ctx context.Context, text, note string) (comparison, e
 	if err != nil {
 		return comparison{}, err
 	}
-	empty := func(context.Context) (*openai.Counter, error) { return emptied(encoding) }
+	empty := emptied(encoding)
 	tokens := c.CountText(text)
 	chunks := make([]tsxChunk, len(lines))
 	for i, line := range lines {
