@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pkoukk/tiktoken-go"
+	loader "github.com/pkoukk/tiktoken-go-loader"
+	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/tiktoken-go/tokenizer"
+)
+
+// countPlan counts all that was said in a recorded session.
+func countPlan(encoding string) plan {
+	return plan{
+		name:  "count/" + strings.TrimSuffix(encoding, "_base"),
+		about: "counting the text of a recorded session in " + encoding,
+		prepare: func(ctx context.Context, b *bench) (comparison, error) {
+			text, note, err := b.sessionText()
+			if err != nil {
+				return comparison{}, err
+			}
+			return b.counting(ctx, encoding, text, note)
+		},
+	}
+}
+
+func (b *bench) counting(ctx context.Context, encoding, text, note string) (comparison, error) {
+	c, err := openai.New(encoding)
+	if err != nil {
+		return comparison{}, err
+	}
+	tokens := c.CountText(text)
+	notes := []string{
+		fmt.Sprintf("%d bytes, %d tokens; the others' counts are noted where they differ", len(text), tokens),
+		"ours, warm: a text not met before, of words that were; it is the session's, begun at another line each time",
+	}
+	if note != "" {
+		notes = append(notes, note)
+	}
+	tik, err := peerTiktoken(encoding)
+	if err != nil {
+		return comparison{}, err
+	}
+	codec, err := tokenizer.Get(tokenizer.Encoding(encoding))
+	if err != nil {
+		return comparison{}, err
+	}
+	codecTokens, err := codec.Count(text)
+	if err != nil {
+		return comparison{}, err
+	}
+	turned := newTurned(text)
+	ours := func(name string, lap lap) contestant {
+		return contestant{name: name, lap: lap, bytes: len(text)}
+	}
+	peer := func(name string, n int, lap lap) contestant {
+		return contestant{name: name, lap: lap, bytes: len(text), note: differs(n, tokens)}
+	}
+	contestants := []contestant{
+		ours("ours, warm", repeated(func() error { c.CountText(turned.next()); return nil })),
+		ours("ours, empty memo", afresh(
+			emptied(encoding),
+			func(_ context.Context, c *openai.Counter) error { return checked(c.CountText(text), tokens) },
+		)),
+		ours("ours, the same text again", repeated(func() error { return checked(c.CountText(text), tokens) })),
+		ours("ours, warm, 2 goroutines", twoAtOnce(func() { c.CountText(turned.next()) })),
+		peer("tiktoken-go", len(tik.EncodeOrdinary(text)), repeated(func() error { tik.EncodeOrdinary(text); return nil })),
+		peer("tiktoken-go/tokenizer", codecTokens, repeated(func() error { _, err := codec.Count(text); return err })),
+	}
+	js, err := b.countingInJS(ctx, encoding, text, tokens)
+	if err != nil {
+		return comparison{}, err
+	}
+	return comparison{
+		notes: notes, contestants: append(contestants, js...),
+		targets: []target{
+			faster("ours, warm", 40, "tiktoken-go"),
+			noAllocs("ours, warm"),
+			faster("ours, empty memo", 30, "tiktoken-go"),
+			faster("ours, warm, 2 goroutines", 1.8, "ours, warm"),
+		},
+	}, nil
+}
+
+// countingInJS are the contestants in JavaScript.
+func (b *bench) countingInJS(ctx context.Context, encoding, text string, tokens int) ([]contestant, error) {
+	const cold, warm = "@microsoft/tiktokenizer, cold", "@microsoft/tiktokenizer, warm"
+	ranks, err := b.tableOf(encoding)
+	if err != nil {
+		return nil, err
+	}
+	path, err := b.file("session.txt", []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	var contestants []contestant
+	for _, name := range []string{cold, warm} {
+		var n int
+		lap, err := b.javascript(ctx, name, "count", countWith{ranks, path, name == cold}, &n)
+		if err != nil {
+			return nil, err
+		}
+		who := contestant{name: name, lap: lap, skipped: b.skipped(), bytes: len(text), warmUp: jsWarmUp}
+		if lap != nil {
+			who.note = differs(n, tokens)
+		}
+		contestants = append(contestants, who)
+	}
+	return contestants, nil
+}
+
+// jsWarmUp is how long JavaScript runs before it is measured, so that it is compiled.
+const jsWarmUp = time.Second
+
+type countWith struct {
+	table
+	Text string `json:"text"`
+	Cold bool   `json:"cold"`
+}
+
+// peerTiktoken is tiktoken-go with its offline tables.
+func peerTiktoken(encoding string) (*tiktoken.Tiktoken, error) {
+	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
+	return tiktoken.GetEncoding(encoding)
+}
+
+// differs notes how far a count is from ours, where it is.
+func differs(n, ours int) func() string {
+	if n == ours {
+		return nil
+	}
+	return says(fmt.Sprintf("counts %d tokens, %+d", n, n-ours))
+}
+
+func checked(n, want int) error {
+	if n != want {
+		return fmt.Errorf("counted %d tokens, and %d before", n, want)
+	}
+	return nil
+}
+
+// turned gives a text begun at another line each time, what went before it put to its end. It is safe for concurrent
+// use.
+type turned struct {
+	twice string
+	cuts  []int
+
+	mu sync.Mutex
+	at int
+}
+
+func newTurned(text string) *turned {
+	t := &turned{twice: text + text}
+	for i := range len(text) {
+		if i == 0 || text[i-1] == '\n' {
+			t.cuts = append(t.cuts, i)
+		}
+	}
+	return t
+}
+
+func (t *turned) next() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.at = (t.at + 1) % len(t.cuts)
+	cut := t.cuts[t.at]
+	return t.twice[cut : cut+len(t.twice)/2]
+}
+
+// twoAtOnce is a lap of a job that two goroutines do side by side: what one job takes is half of what two do.
+func twoAtOnce(job func()) lap {
+	return func(ctx context.Context, n int) (cost, error) {
+		watch := start()
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				for range n {
+					if ctx.Err() != nil {
+						return
+					}
+					job()
+				}
+			})
+		}
+		both.Wait()
+		spent := watch.stop()
+		return cost{time: spent.time / 2, allocs: spent.allocs / 2}, ctx.Err()
+	}
+}

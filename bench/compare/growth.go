@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing/openai"
+)
+
+// growthPlan prunes a tree, and one ten times as large, to about a tenth.
+func growthPlan(kind treeKind) plan {
+	return plan{
+		name: "growth/" + kind.name, about: "pruning to a tenth with an empty memo: " + kind.about,
+		prepare: func(ctx context.Context, b *bench) (comparison, error) {
+			var c comparison
+			for _, n := range b.sizes.growth {
+				p, err := newPruning(ctx, "o200k_base", kind.make(n), 0.1)
+				if err != nil {
+					return c, err
+				}
+				c.contestants = append(c.contestants, contestant{
+					name: fmt.Sprintf("%d chunks", n), lap: p.lap(), pieces: n,
+					note: func() string { return fmt.Sprintf("pruned from %d tokens to %d of %d", p.whole, p.kept, p.budget) },
+				})
+			}
+			c.targets = []target{within(c.contestants[1].name, 12, c.contestants[0].name)}
+			if kind.chunks == nil {
+				return c, nil
+			}
+			theirs, err := b.growthInJS(ctx, kind)
+			c.contestants = append(c.contestants, theirs...)
+			return c, err
+		},
+	}
+}
+
+// growthInJS is how prompt-tsx grows, on smaller trees, for its time grows with the square.
+func (b *bench) growthInJS(ctx context.Context, kind treeKind) ([]contestant, error) {
+	var contestants []contestant
+	for _, n := range b.sizes.tsxGrowth {
+		p, err := newPruning(ctx, "o200k_base", kind.make(n), 0.1)
+		if err != nil {
+			return nil, err
+		}
+		name := fmt.Sprintf("prompt-tsx, %d chunks", n)
+		lap, kept, err := b.promptTSXInJS(ctx, name, p.encoding, kind.chunks(n), p.budget)
+		if err != nil {
+			return nil, err
+		}
+		who := contestant{name: name, lap: lap, skipped: b.skipped(), pieces: n, warmUp: jsWarmUp}
+		if lap != nil {
+			who.note = says(fmt.Sprintf("pruned from %d tokens to %d of %d", p.whole, kept.Tokens, p.budget))
+		}
+		contestants = append(contestants, who)
+	}
+	return contestants, nil
+}
+
+// pruning is a tree with a budget that it does not fit.
+type pruning struct {
+	encoding            string
+	root                elements.Node
+	whole, budget, kept int // tokens
+}
+
+// unlimited is a budget that everything fits.
+const unlimited = 1 << 30
+
+// newPruning has a budget of a share of what the tree takes.
+func newPruning(ctx context.Context, encoding string, root elements.Node, share float64) (*pruning, error) {
+	c, err := openai.New(encoding)
+	if err != nil {
+		return nil, err
+	}
+	all, err := render.Render(ctx, root, render.Options{Budget: unlimited, Tokenizer: c})
+	if err != nil {
+		return nil, err
+	}
+	return &pruning{encoding: encoding, root: root, whole: all.Tokens, budget: max(1, int(float64(all.Tokens)*share))}, nil
+}
+
+// lap renders with a memo that is empty each time.
+func (p *pruning) lap() lap {
+	return afresh(
+		emptied(p.encoding),
+		func(ctx context.Context, c *openai.Counter) error { return p.render(ctx, c, p.root) },
+	)
+}
+
+func (p *pruning) render(ctx context.Context, c *openai.Counter, root elements.Node) error {
+	r, err := render.Render(ctx, root, render.Options{Budget: p.budget, Tokenizer: c})
+	if err != nil {
+		return err
+	}
+	if p.kept = r.Tokens; p.kept > p.budget {
+		return fmt.Errorf("rendered %d tokens, the budget is %d", p.kept, p.budget)
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+// Command compare measures promptree beside its peers, and against the targets that it sets itself:
+//
+//	go run ./bench/compare
+//
+// It is run from the root of the repository. Each comparison lets its contestants do the same job in turns, round by
+// round, and prints a line for each: the median, what it varied between, the ratio to the first of them, and the
+// targets. Rows in which we lose are printed like the others.
+//
+// The contestants in JavaScript need Node and npm. They are installed once, in a folder of the user's cache; -no-node
+// leaves them out.
+//
+// Exit codes: 0 all targets are met that could be measured, 1 a target is missed, 2 the comparison cannot be made (a
+// flag, a file, Node or npm), 130 interrupted.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitMissed      = 1
+	exitCannot      = 2
+	exitInterrupted = 130
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if isStartUp(os.Args) {
+		os.Exit(startUpMain(os.Args, os.Stdout, os.Stderr))
+	}
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// options are what the command line asks for.
+type options struct {
+	json, list, noNode bool
+	only               *regexp.Regexp
+	session, text      string
+	pace               pace
+	sizes              sizes
+}
+
+// errListed tells that what was asked for has been printed.
+var errListed = errors.New("listed")
+
+func parse(args []string, stdout io.Writer) (options, error) {
+	o := options{pace: defaultPace, sizes: fullSizes}
+	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	only := flags.String("run", "", "run only comparisons whose name matches this regular expression")
+	flags.BoolVar(&o.json, "json", false, "print one JSON object at the end instead of tables")
+	flags.BoolVar(&o.list, "list", false, "list the comparisons and stop")
+	flags.BoolVar(&o.noNode, "no-node", false, "leave out the contestants that need Node")
+	flags.IntVar(&o.pace.rounds, "rounds", o.pace.rounds, "how often each contestant is measured")
+	flags.StringVar(&o.session, "session", "", "recorded session of pi to count (default the one in ../shared, else the generated one)")
+	flags.StringVar(&o.text, "text", "", "text of prompt-tsx's benchmark, its src/base/test/renderer.test.tsx (default a made-up one of its shape)")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(stdout)
+			flags.Usage()
+			return o, errListed
+		}
+		return o, fmt.Errorf("%w (-help lists the flags)", err)
+	}
+	var err error
+	switch o.only, err = regexp.Compile(*only); {
+	case err != nil:
+		return o, fmt.Errorf("-run: %w", err)
+	case flags.NArg() > 0:
+		return o, fmt.Errorf("unexpected argument %q (-help lists the flags)", flags.Arg(0))
+	case o.pace.rounds < 1:
+		return o, fmt.Errorf("-rounds is %d: it is 1 or more", o.pace.rounds)
+	}
+	return o, nil
+}
+
+// run is the program. It returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stdout)
+	if err == nil {
+		return runWith(ctx, o, stdout, stderr)
+	}
+	if errors.Is(err, errListed) {
+		return exitOK
+	}
+	fmt.Fprintln(stderr, "compare:", oneLine(err))
+	return exitCannot
+}
+
+// grace is how long an interrupted run has to tidy up what it was about; a measurement in this process is not waited for.
+const grace = 300 * time.Millisecond
+
+func runWith(ctx context.Context, o options, stdout, stderr io.Writer) int {
+	var selected []plan
+	var names []string
+	for _, p := range plans() {
+		names = append(names, p.name)
+		if o.only.MatchString(p.name) {
+			selected = append(selected, p)
+		}
+	}
+	if len(selected) == 0 {
+		fmt.Fprintf(stderr, "compare: -run matches none of: %s\n", strings.Join(names, ", "))
+		return exitCannot
+	}
+	if o.list {
+		for _, p := range selected {
+			fmt.Fprintf(stdout, "%-12s  %s\n", p.name, p.about)
+		}
+		return exitOK
+	}
+	b := &bench{options: o, stderr: stderr}
+	type ended struct {
+		code int
+		err  error
+	}
+	done := make(chan ended, 1)
+	go func() {
+		code, err := b.compare(ctx, selected, stdout)
+		done <- ended{code, err}
+	}()
+	var end ended
+	select {
+	case end = <-done:
+		if end.err != nil {
+			// An interrupt may have reached a child first, which then failed.
+			select {
+			case <-ctx.Done():
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	case <-ctx.Done():
+		select {
+		case <-done:
+		case <-time.After(grace): // a job is running; it ends with the process
+		}
+	}
+	closed := b.close()
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "compare: interrupted")
+		return exitInterrupted
+	case end.err != nil || closed != nil:
+		fmt.Fprintln(stderr, "compare:", oneLine(errors.Join(end.err, closed)))
+		return exitCannot
+	}
+	return end.code
+}
+
+func oneLine(err error) string {
+	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
+}
+
+// document is what -json prints.
+type document struct {
+	Go          string        `json:"go"`
+	OS          string        `json:"os"`
+	Arch        string        `json:"arch"`
+	CPUs        int           `json:"cpus"`
+	Node        string        `json:"node,omitempty"`
+	Rounds      int           `json:"rounds"`
+	Comparisons []outcome     `json:"comparisons"`
+	Targets     map[state]int `json:"targets"`
+	// Unsteady is how many contestants' rounds differ more than twofold.
+	Unsteady int `json:"unsteady"`
+}
+
+// compare runs the comparisons one after the other and prints what they come to.
+func (b *bench) compare(ctx context.Context, selected []plan, stdout io.Writer) (code int, err error) {
+	var outcomes []outcome
+	for _, p := range selected {
+		fmt.Fprintf(b.stderr, "… %s\n", p.name)
+		c, err := p.prepare(ctx, b)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", p.name, err)
+		}
+		r, err := measure(ctx, c, b.pace)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", p.name, err)
+		}
+		b.endWorker()
+		o := outcomeOf(p, c, r)
+		outcomes = append(outcomes, o)
+		if !b.json {
+			if err := o.print(stdout); err != nil {
+				return 0, err
+			}
+		}
+	}
+	n := tally(outcomes)
+	shaky, rows := unsteady(outcomes)
+	if b.json {
+		enc := json.NewEncoder(stdout)
+		enc.SetIndent("", "  ")
+		err = enc.Encode(document{
+			Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Node: b.nodeVersion,
+			Rounds: b.pace.rounds, Comparisons: outcomes, Targets: n, Unsteady: shaky,
+		})
+	} else {
+		_, err = fmt.Fprintf(stdout, "%d targets met, %d missed, %d not measured. %s, %s/%s, %d CPUs%s; medians of %d rounds.\n",
+			n[met], n[missed], n[notMeasured], runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0),
+			map[bool]string{true: ", Node " + b.nodeVersion}[b.nodeVersion != ""], b.pace.rounds)
+		if err == nil && shaky > 0 {
+			_, err = fmt.Fprintf(stdout, "%d of %d rows vary more than twofold between rounds: compare on a machine that does nothing else.\n", shaky, rows)
+		}
+	}
+	if n[missed] > 0 {
+		code = exitMissed
+	}
+	return code, err
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The test program measures start-ups when it is asked to, as the program does of itself.
+func TestMain(m *testing.M) {
+	if isStartUp(os.Args) {
+		os.Exit(startUpMain(os.Args, os.Stdout, os.Stderr))
+	}
+	if isFakeWorker(os.Args) {
+		fakeWorker()
+		return
+	}
+	// The children of a program with the race detector need not wait a second for others' races when they end.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// tiny runs everything in a moment and without Node.
+func tiny(only string) options {
+	return options{
+		noNode: true, only: regexp.MustCompile(only), session: generatedSession, pace: pace{rounds: 1, slow: time.Hour, limit: time.Hour},
+		sizes: sizes{hostile: 300, growth: [2]int{10, 100}, tsxGrowth: [2]int{5, 10}, rounds: 30, roundTokens: 100, messages: 6, messageTokens: 20, session: 2000, chunks: 100},
+	}
+}
+
+func TestEveryComparisonRuns(t *testing.T) {
+	t.Chdir("../..")
+	var stdout, stderr bytes.Buffer
+	code := runWith(t.Context(), tiny(""), &stdout, &stderr)
+	require.Contains(t, []int{exitOK, exitMissed}, code, stderr.String())
+	for _, p := range plans() {
+		require.Contains(t, stdout.String(), p.name+": "+p.about+"\n")
+	}
+	for _, js := range []string{"@microsoft/tiktokenizer, cold", "prompt-tsx", "trimMessages, its counter remembers messages"} {
+		require.Contains(t, stdout.String(), "  - "+js+": skipped, it needs Node, and -no-node is set\n")
+	}
+	require.Contains(t, stdout.String(), "≥300× as fast as prompt-tsx: not measured\n")
+	require.Regexp(t, `\n\d+ targets met, \d+ missed, 1 not measured\. go`, stdout.String())
+	if t.Failed() {
+		t.Log(stdout.String())
+	}
+}
+
+func TestJSONHoldsWhatTheTablesHold(t *testing.T) {
+	t.Chdir("../..")
+	o := tiny("^(count/cl100k|fit)$")
+	o.json = true
+	var stdout, stderr bytes.Buffer
+	code := runWith(t.Context(), o, &stdout, &stderr)
+	var doc document
+	require.NoError(t, json.Unmarshal(stdout.Bytes(), &doc), stderr.String())
+	require.Len(t, doc.Comparisons, 2)
+	require.Equal(t, "count/cl100k", doc.Comparisons[0].Name)
+	ours := doc.Comparisons[0].Contestants[0]
+	require.Equal(t, "ours, warm", ours.Name)
+	require.Len(t, ours.Rounds, 1)
+	require.Positive(t, ours.Median)
+	require.Len(t, ours.Targets, 2)
+	require.Equal(t, doc.Targets[missed] > 0, code == exitMissed)
+}
+
+func TestBadUsage(t *testing.T) {
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"an unknown flag", []string{"-fast"}, "flag provided but not defined: -fast (-help lists the flags)"},
+		{"an argument", []string{"fast"}, `unexpected argument "fast" (-help lists the flags)`},
+		{"no rounds", []string{"-rounds", "0"}, "-rounds is 0: it is 1 or more"},
+		{"a broken pattern", []string{"-run", "("}, "-run: error parsing regexp: missing closing ): `(`"},
+		{"a pattern that matches nothing", []string{"-run", "nothing"}, "-run matches none of: count/o200k, "},
+		{"a session that is not there", []string{"-no-node", "-run", "count/o", "-session", "none"}, "count/o200k: no session to count: "},
+		{"a text that is not there", []string{"-no-node", "-run", "fit", "-text", "none"}, "fit: -text: open none: "},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			require.Equal(t, exitCannot, run(t.Context(), test.args, &stdout, &stderr))
+			lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+			require.True(t, strings.HasPrefix(lines[len(lines)-1], "compare: "+test.want), stderr.String())
+			require.Empty(t, stdout.String())
+		})
+	}
+}
+
+func TestList(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, exitOK, run(t.Context(), []string{"-list", "-run", "growth"}, &stdout, &stderr))
+	require.Equal(t, 5, strings.Count(stdout.String(), "\n"))
+	require.Equal(t, exitOK, run(t.Context(), []string{"-help"}, &stdout, &stderr))
+	require.Contains(t, stdout.String(), "-no-node")
+	require.Empty(t, stderr.String())
+}
+
+func TestNamesAreUnique(t *testing.T) {
+	names := map[string]bool{}
+	for _, p := range plans() {
+		require.False(t, names[p.name], p.name)
+		names[p.name] = true
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	t.Chdir("../..")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, exitInterrupted, runWith(ctx, tiny("fit"), &stdout, &stderr))
+	require.Contains(t, stderr.String(), "compare: interrupted\n")
+}

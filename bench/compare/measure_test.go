@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// recorder makes contestants that note each of their laps and take a time that is given.
+type recorder struct{ laps []string }
+
+func (r *recorder) contestant(name string, took time.Duration) contestant {
+	return contestant{name: name, lap: func(_ context.Context, n int) (cost, error) {
+		r.laps = append(r.laps, fmt.Sprintf("%s×%d", name, n))
+		return cost{time: took * time.Duration(n), allocs: int64(3 * n)}, nil
+	}}
+}
+
+func TestContestantsTakeTurns(t *testing.T) {
+	var r recorder
+	got, err := measure(t.Context(), comparison{contestants: []contestant{
+		r.contestant("a", 10), r.contestant("b", 25), {name: "none", skipped: "it cannot run"}, r.contestant("c", 100),
+	}}, pace{rounds: 3, warmUp: 60, lap: 50, slow: 1000, limit: time.Hour})
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"a×1", "a×5", // warmed up for 60 and fitted to laps of 50
+		"b×1", "b×2",
+		"c×1",
+		"a×5", "b×2", "c×1",
+		"b×2", "c×1", "a×5",
+		"c×1", "a×5", "b×2",
+	}, r.laps)
+	require.Equal(t, results{
+		"a": {times: []time.Duration{10, 10, 10}, allocs: 3},
+		"b": {times: []time.Duration{25, 25, 25}, allocs: 3},
+		"c": {times: []time.Duration{100, 100, 100}, allocs: 3},
+	}, got)
+}
+
+func TestSlowIsMeasuredOnce(t *testing.T) {
+	var r recorder
+	got, err := measure(t.Context(), comparison{contestants: []contestant{r.contestant("slow", 1000), r.contestant("fast", 1)}},
+		pace{rounds: 2, warmUp: 1, lap: 1, slow: 1000, limit: time.Hour})
+	require.NoError(t, err)
+	require.Equal(t, []string{"slow×1", "fast×1", "fast×1", "fast×1"}, r.laps)
+	require.Equal(t, []time.Duration{1000}, got["slow"].times)
+	require.True(t, got["slow"].once)
+	require.False(t, got["fast"].once)
+}
+
+func TestJobsEndAtTheLimit(t *testing.T) {
+	endless := contestant{name: "endless", lap: afresh(
+		func(context.Context) (int, error) { return 0, nil },
+		func(ctx context.Context, _ int) error { <-ctx.Done(); return context.Cause(ctx) },
+	)}
+	var r recorder
+	p := pace{rounds: 2, lap: 1, slow: time.Hour, limit: time.Millisecond}
+	got, err := measure(t.Context(), comparison{contestants: []contestant{endless, r.contestant("next", 1)}}, p)
+	require.NoError(t, err)
+	require.Equal(t, measurement{times: []time.Duration{p.limit}, allocs: -1, once: true, over: true}, got["endless"])
+	require.Len(t, got["next"].times, 2, "the others go on")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = measure(ctx, comparison{contestants: []contestant{endless}}, p)
+	require.ErrorIs(t, err, context.Canceled, "an interrupt is no limit")
+}
+
+func TestWhatTakesNoTimeEnds(t *testing.T) {
+	var r recorder
+	_, err := measure(t.Context(), comparison{contestants: []contestant{r.contestant("none", 0)}}, pace{rounds: 1, lap: time.Hour, slow: time.Hour, limit: time.Hour})
+	require.NoError(t, err)
+	require.Equal(t, []string{"none×1", fmt.Sprintf("none×%d", maxTimes)}, r.laps)
+}
+
+func TestErrorsNameTheContestant(t *testing.T) {
+	broken := errors.New("broken")
+	for name, lap := range map[string]lap{
+		"a job":       repeated(func() error { return broken }),
+		"a set-up":    afresh(func(context.Context) (int, error) { return 0, broken }, func(context.Context, int) error { return nil }),
+		"a job of it": afresh(func(context.Context) (int, error) { return 0, nil }, func(context.Context, int) error { return broken }),
+	} {
+		_, err := measure(t.Context(), comparison{contestants: []contestant{{name: name, lap: lap}}}, pace{rounds: 1, slow: 1 << 62, limit: time.Hour})
+		require.ErrorIs(t, err, broken)
+		require.ErrorContains(t, err, name)
+	}
+}
+
+func TestCancelledLapsEnd(t *testing.T) {
+	for name, lapOf := range map[string]func(job func()) lap{
+		"repeated": func(job func()) lap { return repeated(func() error { job(); return nil }) },
+		"afresh": func(job func()) lap {
+			return afresh(func(context.Context) (int, error) { return 0, nil }, func(context.Context, int) error { job(); return nil })
+		},
+		"two at once": twoAtOnce,
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			_, err := lapOf(cancel)(ctx, 1<<62)
+			require.ErrorIs(t, err, context.Canceled)
+		})
+	}
+}
+
+// What is set up is not counted: allocations can tell without a clock.
+func TestSetUpIsNotCounted(t *testing.T) {
+	var kept [][]byte
+	spent, err := afresh(
+		func(context.Context) (int, error) {
+			for range 1000 {
+				kept = append(kept, make([]byte, 64))
+			}
+			return len(kept), nil
+		},
+		func(context.Context, int) error { return nil },
+	)(t.Context(), 10)
+	require.NoError(t, err)
+	require.Len(t, kept, 10_000)
+	require.Less(t, spent.allocs, int64(1000))
+}

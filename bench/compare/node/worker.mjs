@@ -1,0 +1,122 @@
+// The JavaScript contestants. Requests come as JSON lines on standard input, one at a time, and are answered in order:
+//
+//   {"prepare": "name", "job": "count", "with": {…}}   → {"result": …}
+//   {"run": "name", "times": 3}                         → {"ns": 123456}
+//
+// A request that fails is answered with {"error": "…"}. The end of the input ends the program.
+import { createInterface } from 'node:readline';
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+
+const require = createRequire(import.meta.url);
+const { createTokenizer, getRegexByEncoder, getSpecialTokensByEncoder } = require('@microsoft/tiktokenizer');
+const { LRUCache } = require('@microsoft/tiktokenizer/dist/lru.js');
+
+// As many words as prompt-tsx lets its tokenizer remember.
+const cacheSize = 64000;
+
+const tokenizerOf = ({ encoding, ranks }) =>
+	createTokenizer(ranks, getSpecialTokensByEncoder(encoding), getRegexByEncoder(encoding), cacheSize);
+
+const now = () => process.hrtime.bigint();
+
+// timed is how long a job takes, done several times.
+async function timed(times, job) {
+	const start = now();
+	for (let i = 0; i < times; i++) await job();
+	return now() - start;
+}
+
+// messageTokens is what OpenAI's rule gives for a message of text alone.
+const messageTokens = (tokenizer, role, text) =>
+	3 + tokenizer.encode(role).length + tokenizer.encode(text).length;
+
+const jobs = {
+	// Counts a text; cold, with a memory of words emptied before each time.
+	count({ text, cold, ...table }) {
+		const tokenizer = tokenizerOf(table);
+		const s = readFileSync(text, 'utf8');
+		return {
+			result: tokenizer.encode(s).length,
+			async run(times) {
+				if (!cold) return timed(times, () => tokenizer.encode(s));
+				let ns = 0n;
+				for (let i = 0; i < times; i++) {
+					tokenizer.cache = new LRUCache(cacheSize);
+					ns += await timed(1, () => tokenizer.encode(s));
+				}
+				return ns;
+			},
+		};
+	},
+
+	// Reads an encoding's table.
+	load(table) {
+		return { result: 0, run: times => timed(times, () => tokenizerOf(table)) };
+	},
+
+	// Renders one user message of chunks with prompt-tsx.
+	async promptTSX({ chunks, budget, ...table }) {
+		const tsx = require('@vscode/prompt-tsx');
+		const tokenizer = tokenizerOf(table);
+		const count = text => (text ? tokenizer.encode(text).length : 0);
+		const adapter = {
+			mode: tsx.OutputMode.OpenAI,
+			tokenLength: part => (part.type === tsx.Raw.ChatCompletionContentPartKind.Text ? count(part.text) : 0),
+			countMessageTokens: message => 3 + count(message.role) + count(message.content),
+		};
+		const list = JSON.parse(readFileSync(chunks, 'utf8'));
+		class Prompt extends tsx.PromptElement {
+			render() {
+				return vscpp(tsx.UserMessage, null, ...list.map(({ text, priority }) => vscpp(tsx.TextChunk, { priority }, text)));
+			}
+		}
+		const render = () => new tsx.PromptRenderer({ modelMaxPromptTokens: budget }, Prompt, {}, adapter).render();
+		const { messages, tokenCount } = await render();
+		return { result: { tokens: tokenCount, texts: messages.map(m => m.content) }, run: times => timed(times, render) };
+	},
+
+	// Drops the oldest messages with LangChain.js until the rest fits.
+	async trimMessages({ conversation, budget, remember, ...table }) {
+		const { trimMessages, HumanMessage, AIMessage } = await import('@langchain/core/messages');
+		const tokenizer = tokenizerOf(table);
+		const messages = JSON.parse(readFileSync(conversation, 'utf8')).map(({ role, text }) =>
+			role === 'user' ? new HumanMessage(text) : new AIMessage(text)
+		);
+		const roles = { human: 'user', ai: 'assistant' };
+		const one = m => messageTokens(tokenizer, roles[m.getType()], m.content);
+		const known = new WeakMap();
+		const remembered = m => {
+			if (!known.has(m)) known.set(m, one(m));
+			return known.get(m);
+		};
+		const count = remember ? remembered : one;
+		const tokenCounter = list => list.reduce((n, m) => n + count(m), 0);
+		const trim = () => trimMessages(messages, { maxTokens: budget, strategy: 'last', tokenCounter });
+		const kept = await trim();
+		return {
+			result: { tokens: tokenCounter(kept), texts: kept.map(m => m.content) },
+			run: times => timed(times, trim),
+		};
+	},
+};
+
+const prepared = new Map();
+async function answer(request) {
+	if (request.prepare) {
+		const { result, run } = await jobs[request.job](request.with);
+		prepared.set(request.prepare, run);
+		return { result };
+	}
+	return { ns: Number(await prepared.get(request.run)(request.times)) };
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+	let reply;
+	try {
+		reply = await answer(JSON.parse(line));
+	} catch (e) {
+		reply = { error: String(e?.message ?? e) };
+	}
+	process.stdout.write(JSON.stringify(reply) + '\n');
+}

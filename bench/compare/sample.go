@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+)
+
+// The shape of the text of prompt-tsx's own benchmark, which is its test file src/base/test/renderer.test.tsx of
+// 0.4.0-alpha.9: the file is not in its package, and is no part of this repository.
+const (
+	sampleLines  = 3_405
+	sampleBytes  = 93_898 // without its last line break
+	sampleTokens = 25_086 // in cl100k_base
+	lineTokens   = 25_057 // the same, each line by itself
+)
+
+// sample is the text of the benchmark, cut to so many lines: the file that -text names, or made-up code of its shape.
+func (b *bench) sample(lines int) (text, note string, err error) {
+	text, note = madeUpCode(), fmt.Sprintf("the text is made up, in the shape of prompt-tsx's (%d lines, %d bytes, about %d tokens); -text takes its own",
+		sampleLines, sampleBytes, sampleTokens)
+	if b.text != "" {
+		file, err := os.ReadFile(b.text)
+		if err != nil {
+			return "", "", fmt.Errorf("-text: %w", err)
+		}
+		text, note = strings.TrimSuffix(string(file), "\n"), "the text is that of "+b.text
+	}
+	all := strings.SplitAfterN(text, "\n", lines+1)
+	return strings.TrimSuffix(strings.Join(all[:min(lines, len(all))], ""), "\n"), note, nil
+}
+
+// indents is how many of the benchmark's lines begin with so many tabs, the blank ones aside.
+var indents = []int{21, 83, 271, 572, 617, 612, 456, 274, 188, 50, 40, 16, 13}
+
+const blankLines = 192
+
+// phrases of made-up code, about as long in tokens as those of the benchmark.
+var phrases = strings.Split(`const messagePieces = |await renderFragment(|<UserMessage priority={|</UserMessage>|<TextSection priority={|</TextSection>|return |`+
+	`assert.equal(|elementTree.children|maxTokens: |tokenizer, |'sample text'|"another sample"|role: ChatRole.|UserContent, |content: [|`+
+	`{ type: PartKind.Text, |text: |],|});|async () => {|test(|'keeps the |should drop |the first element |passPriority |flexGrow={|`+
+	`new PromptRenderer(|sizing.budget|props.children|.map(element => |numberOfPieces|100|limit |message.content |`+
+	`Lorem ipsum |dolor sit amet |result.messages|expected `, "|")
+
+// madeUpCode is text of the benchmark's shape. It is the same each time; the seed is the one of the first 3,000 whose
+// counts, as a whole and line by line, are the nearest.
+func madeUpCode() string {
+	r := rand.New(rand.NewPCG(1189, 405))
+	var depths []int
+	for depth, n := range indents {
+		for range n {
+			depths = append(depths, depth)
+		}
+	}
+	for range blankLines {
+		depths = append(depths, -1)
+	}
+	r.Shuffle(len(depths), func(i, j int) { depths[i], depths[j] = depths[j], depths[i] })
+	depths = depths[:sampleLines]
+	depths[sampleLines-1] = 0 // the last line makes up the size
+
+	// What the words may take together is dealt out line by line, some lines getting much more than others.
+	left := sampleBytes - (sampleLines - 1)
+	filled := 0
+	for _, depth := range depths {
+		left -= max(depth, 0)
+		if depth >= 0 {
+			filled++
+		}
+	}
+	lines := make([]string, 0, sampleLines)
+	for _, depth := range depths[:sampleLines-1] {
+		if depth < 0 {
+			lines = append(lines, "")
+			continue
+		}
+		size := min(int(r.ExpFloat64()*float64(left)/float64(filled))+1, 110)
+		size = max(min(size, left-filled), 1)
+		words := code(r, size)
+		left -= len(words)
+		filled--
+		lines = append(lines, strings.Repeat("\t", depth)+words)
+	}
+	return strings.Join(append(lines, code(r, left)), "\n")
+}
+
+// code is phrases of n bytes together. Like code, it ends with a sign, which makes one token with the line break.
+func code(r *rand.Rand, n int) string {
+	const ends = ",,,,,;;;>>>{{(["
+	var text strings.Builder
+	for text.Len() < n-1 {
+		text.WriteString(phrases[r.IntN(len(phrases))])
+	}
+	return text.String()[:max(n-1, 0)] + ends[r.IntN(len(ends)):][:1]
+}

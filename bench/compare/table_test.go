@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares with a file of testdata.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := "testdata/" + name
+	if *update {
+		require.NoError(t, os.WriteFile(path, got, 0o600))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(string(want), string(got)))
+}
+
+func TestTable(t *testing.T) {
+	ms := func(times ...float64) []time.Duration {
+		var out []time.Duration
+		for _, v := range times {
+			out = append(out, time.Duration(v*float64(time.Millisecond)))
+		}
+		return out
+	}
+	lap := repeated(nil)
+	c := comparison{
+		notes: []string{"what was counted"},
+		contestants: []contestant{
+			{name: "ours", lap: lap, bytes: 1_000_000, note: says("differs")},
+			{name: "ours, größer", lap: lap, pieces: 10, against: "peer"},
+			{name: "peer", lap: lap},
+			{name: "once", lap: lap},
+			{name: "over", lap: lap, note: says("never said")},
+			{name: "in JavaScript", skipped: "it needs Node"},
+		},
+		targets: []target{
+			faster("ours", 40, "peer"), under("ours", 5*time.Millisecond), faster("ours", 2, "in JavaScript"), within("once", 2, "ours"),
+		},
+	}
+	r := results{
+		"ours": {times: ms(10, 9, 11.5), allocs: 0}, "ours, größer": {times: ms(0.0005), allocs: 55},
+		"peer": {times: ms(420, 400), allocs: -1}, "once": {times: ms(12_345), allocs: -1, once: true},
+		"over": {times: ms(60_000), allocs: -1, once: true, over: true},
+	}
+	o := outcomeOf(plan{name: "count", about: "counting"}, c, r)
+	var out bytes.Buffer
+	require.NoError(t, o.print(&out))
+	golden(t, "table.golden", out.Bytes())
+	require.Equal(t, map[state]int{met: 1, missed: 2, notMeasured: 1}, tally([]outcome{o}))
+	for line := range strings.Lines(out.String()) {
+		require.Equal(t, strings.TrimRight(line, " \n")+"\n", line, "no white space at the end")
+	}
+}
+
+func TestUnsteadyRowsAreCounted(t *testing.T) {
+	made := func(times ...time.Duration) row {
+		r := row{Rounds: times}
+		if len(times) > 0 {
+			r.Min, r.Max = slices.Min(times), slices.Max(times)
+		}
+		return r
+	}
+	n, of := unsteady([]outcome{{Contestants: []row{made(10, 21), made(10, 20), made(10)}}, {Contestants: []row{made(5, 1, 3), made()}}})
+	require.Equal(t, []int{2, 3}, []int{n, of})
+}
+
+func TestNumbersHaveThreeDigits(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 ns", 999: "999 ns", 1_000: "1.00 µs", 12_345: "12.3 µs", 999_400: "999 µs", 25 * time.Millisecond: "25.0 ms",
+		1234 * time.Millisecond: "1.23 s", 90 * time.Second: "90.0 s", time.Hour: "3600 s",
+	} {
+		require.Equal(t, want, duration(d))
+	}
+	for v, want := range map[float64]string{0: "0.00×", 0.0123: "0.01×", 0.001: "0.001×", 1: "1.00×", 99.94: "99.9×", 312.5: "312×"} {
+		require.Equal(t, want, factor(v))
+	}
+}

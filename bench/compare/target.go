@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// target is what is asked of a contestant.
+type target struct {
+	// of is the contestant in whose row the target stands.
+	of string
+	// asks is the target in words.
+	asks string
+	// value is what was reached, as a number and for people, and false where it could not be measured.
+	value func(r results) (value float64, shown string, ok bool)
+	// bound is the most that the value may be, or the least where least is set.
+	bound float64
+	least bool
+}
+
+// verdict on a target.
+type verdict struct {
+	Asks string `json:"target"`
+	// Value that was reached, in the unit of the bound; Shown is the same for people.
+	Value float64 `json:"value"`
+	Bound float64 `json:"bound"`
+	Shown string  `json:"shown"`
+	State state   `json:"state"`
+}
+
+// state of a target.
+type state string
+
+const (
+	met         state = "met"
+	missed      state = "missed"
+	notMeasured state = "not measured"
+)
+
+func (t target) judge(r results) verdict {
+	v := verdict{Asks: t.asks, Bound: t.bound, State: notMeasured}
+	value, shown, ok := t.value(r)
+	if !ok {
+		return v
+	}
+	v.Value, v.Shown, v.State = value, shown, missed
+	if t.least && value >= t.bound || !t.least && value <= t.bound {
+		v.State = met
+	}
+	// What was cancelled would have done worse.
+	if r[t.of].over {
+		if v.State == met {
+			v.State = notMeasured
+		}
+		v.Shown = map[bool]string{true: "<", false: ">"}[t.least] + v.Shown
+	}
+	return v
+}
+
+// faster asks that a contestant takes at most 1/times of the time of another.
+func faster(of string, times float64, than string) target {
+	return target{
+		of: of, asks: fmt.Sprintf("≥%g× as fast as %s", times, than), bound: times, least: true,
+		value: func(r results) (float64, string, bool) {
+			v, ok := r.ratio(than, of)
+			return v, factor(v), ok
+		},
+	}
+}
+
+// within asks that a contestant takes at most so many times the time of another.
+func within(of string, times float64, to string) target {
+	return target{
+		of: of, asks: fmt.Sprintf("≤%g× of %s", times, to), bound: times,
+		value: func(r results) (float64, string, bool) {
+			v, ok := r.ratio(of, to)
+			return v, factor(v), ok
+		},
+	}
+}
+
+// under asks that a contestant takes at most a time.
+func under(of string, limit time.Duration) target {
+	return target{
+		of: of, asks: "≤" + duration(limit), bound: float64(limit),
+		value: func(r results) (float64, string, bool) {
+			v, ok := r.median(of)
+			return float64(v), duration(v), ok
+		},
+	}
+}
+
+// noAllocs asks that a contestant's job allocates nothing.
+func noAllocs(of string) target {
+	return target{
+		of: of, asks: "0 allocations",
+		value: func(r results) (float64, string, bool) {
+			m, ok := r[of]
+			// Less than half an allocation a job is the runtime's own.
+			return max(0, m.allocs-0.5), fmt.Sprintf("%.0f", m.allocs), ok && m.allocs >= 0
+		},
+	}
+}

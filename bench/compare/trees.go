@@ -1,0 +1,99 @@
+package main
+
+import (
+	"math/rand/v2"
+
+	"github.com/promptree-go/promptree/elements"
+)
+
+// treeKind is a shape of tree that pruning has to grow well with.
+type treeKind struct {
+	name, about string
+	// make builds a tree of n chunks of some ten tokens each, every one a piece.
+	make func(n int) elements.Node
+	// chunks are those of the same tree for prompt-tsx. May be nil.
+	chunks func(n int) []tsxChunk
+}
+
+var (
+	flatTree = treeKind{"flat", "one message, each chunk with a priority of its own", func(n int) elements.Node {
+		var m elements.UserMessage
+		for i, priority := range flatPriorities(n) {
+			m.Children = append(m.Children, chunk(i, new(priority)))
+		}
+		return m
+	}, func(n int) []tsxChunk {
+		var chunks []tsxChunk
+		for i, priority := range flatPriorities(n) {
+			chunks = append(chunks, tsxChunk{chunkText(i), new(priority)})
+		}
+		return chunks
+	}}
+	nestedTree = treeKind{"nested", "ten in each of ten in each of ten …, each with a priority among its siblings", func(n int) elements.Node {
+		r := rand.New(rand.NewPCG(2, uint64(n)))
+		next := 0
+		return elements.UserMessage{Children: nest(r, n, &next)}
+	}, nil}
+	equalTree = treeKind{"equal", "one message, all chunks of one priority", func(n int) elements.Node {
+		var m elements.UserMessage
+		priority := new(1)
+		for i := range n {
+			m.Children = append(m.Children, chunk(i, priority))
+		}
+		return m
+	}, nil}
+	keepWithTree = treeKind{"keepWith", "one message, four chunks in a group, far from each other", func(n int) elements.Node {
+		groups := make([]*elements.Group, (n+3)/4)
+		for i := range groups {
+			groups[i] = &elements.Group{}
+		}
+		r := rand.New(rand.NewPCG(3, uint64(n)))
+		var m elements.UserMessage
+		for i, priority := range r.Perm(n) {
+			m.Children = append(m.Children, elements.KeepWith{
+				Props: elements.Props{Priority: new(priority)}, Group: groups[i%len(groups)], Children: elements.Nodes{chunk(i, nil)},
+			})
+		}
+		return m
+	}, nil}
+	legacyTree = treeKind{"legacy", "wrappers of ten chunks, whose priorities count across all", func(n int) elements.Node {
+		r := rand.New(rand.NewPCG(4, uint64(n)))
+		priorities := r.Perm(n)
+		var l elements.LegacyPrioritization
+		for i := 0; i < n; i += 10 {
+			var w elements.Wrap
+			for j := i; j < min(i+10, n); j++ {
+				w.Children = append(w.Children, chunk(j, new(priorities[j])))
+			}
+			l.Children = append(l.Children, w)
+		}
+		return elements.UserMessage{Children: elements.Nodes{l}}
+	}, nil}
+)
+
+// flatPriorities are the priorities of the flat tree's chunks.
+func flatPriorities(n int) []int { return rand.New(rand.NewPCG(1, uint64(n))).Perm(n) }
+
+// chunkText differs from chunk to chunk.
+func chunkText(i int) string { return words(i, 8) }
+
+func chunk(i int, priority *int) elements.TextChunk {
+	return elements.TextChunk{Props: elements.Props{Priority: priority}, Children: elements.Nodes{elements.Text(chunkText(i))}}
+}
+
+// nest gives n chunks, at most ten side by side, counted by next.
+func nest(r *rand.Rand, n int, next *int) elements.Nodes {
+	var nodes elements.Nodes
+	if n <= 10 {
+		for _, priority := range r.Perm(n) {
+			nodes = append(nodes, chunk(*next, new(priority)))
+			*next++
+		}
+		return nodes
+	}
+	for i, priority := range r.Perm(10) {
+		share := n*(i+1)/10 - n*i/10
+		nodes = append(nodes, elements.Wrap{Props: elements.Props{Priority: new(priority)}, Children: nest(r, share, next)})
+	}
+	return nodes
+}

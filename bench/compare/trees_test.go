@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/stretchr/testify/require"
+)
+
+var treeKinds = []treeKind{flatTree, nestedTree, equalTree, keepWithTree, legacyTree}
+
+func TestTreesHaveTheirPiecesAndFitTheirBudget(t *testing.T) {
+	for _, kind := range treeKinds {
+		for _, n := range []int{1, 7, 10, 95, 1000} {
+			t.Run(fmt.Sprintf("%s of %d", kind.name, n), func(t *testing.T) {
+				root := kind.make(n)
+				c, err := openai.New("o200k_base")
+				require.NoError(t, err)
+				whole, err := render.Render(t.Context(), root, render.Options{Budget: unlimited, Tokenizer: c})
+				require.NoError(t, err)
+				require.Len(t, whole.Report(), n)
+				require.Len(t, whole.Report().Kept(), n)
+				if n < 95 {
+					return
+				}
+				budget := whole.Tokens / 10
+				pruned, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: c})
+				require.NoError(t, err)
+				require.LessOrEqual(t, pruned.Tokens, budget)
+				require.Greater(t, pruned.Tokens, budget-60, "no more went than had to: the largest thing to go is a group")
+				require.Equal(t, pruned.Tokens, c.CountMessage(pruned.Messages[0]))
+			})
+		}
+	}
+}
+
+func TestNestedTreeIsDeep(t *testing.T) {
+	c, err := openai.New("o200k_base")
+	require.NoError(t, err)
+	r, err := render.Render(t.Context(), nestedTree.make(1000), render.Options{Budget: unlimited, Tokenizer: c})
+	require.NoError(t, err)
+	require.Equal(t, "Root > UserMessage > Wrap#1 > Wrap#1 > TextChunk#1", r.Report()[0].Path)
+}
+
+func TestGroupsGoWhole(t *testing.T) {
+	c, err := openai.New("o200k_base")
+	require.NoError(t, err)
+	r, err := render.Render(t.Context(), keepWithTree.make(1000), render.Options{Budget: 2000, Tokenizer: c})
+	require.NoError(t, err)
+	kept := map[int]int{} // members by group
+	for i, piece := range r.Report() {
+		if piece.Dropped == render.Kept {
+			kept[i%250]++
+		}
+	}
+	require.NotEmpty(t, kept)
+	for group, n := range kept {
+		require.Equal(t, 4, n, "group %d", group)
+	}
+}
+
+func TestConversationHasItsRounds(t *testing.T) {
+	a := agentStep{rounds: 45, tokens: 200}
+	begun, err := a.begin(t.Context())
+	require.NoError(t, err)
+	require.InEpsilon(t, 45*200, begun.tokens, 0.1)
+	rounds := func(r *running) (n int) {
+		for _, turn := range r.session.View().Turns {
+			n += len(turn.Rounds)
+		}
+		return n
+	}
+	require.Equal(t, 45, rounds(begun))
+	stepped, err := a.stepped(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 47, rounds(stepped))
+	require.Len(t, stepped.session.View().Turns, len(begun.session.View().Turns), "the turn goes on")
+	require.NoError(t, rendered(t.Context(), stepped))
+	require.InDelta(t, 400, stepped.tokens-begun.tokens, 60)
+}
+
+func TestTurnedTextsAreTheSameTextTurned(t *testing.T) {
+	turned := newTurned("one\ntwo\nthree\n")
+	require.Equal(t, []string{"two\nthree\none\n", "three\none\ntwo\n", "one\ntwo\nthree\n", "two\nthree\none\n"},
+		[]string{turned.next(), turned.next(), turned.next(), turned.next()})
+}
+
+func TestHostileInputsHaveTheirSize(t *testing.T) {
+	for _, input := range hostileInputs {
+		for _, n := range []int{1000, 1001, 1002, 1003} {
+			require.InDelta(t, n, len(input.make(n)), 3, input.name)
+		}
+		require.Equal(t, input.make(1000), input.make(1000), "the same each time")
+	}
+}
+
+func TestDifferenceOfWhatIsKept(t *testing.T) {
+	ours := []chat.Message{chat.UserMessage("b\nc\nd")}
+	for theirs, want := range map[string]string{
+		"b\nc\nd":    "both keep the same",
+		"d":          "it keeps the end of what we keep, 2 lines less, for it prunes in estimated batches",
+		"a\nb\nc\nd": "it keeps 1 lines more",
+		"b\nd":       "what is kept differs",
+	} {
+		require.Equal(t, want, keptTexts{Texts: []string{theirs}}.differ(ours))
+	}
+}

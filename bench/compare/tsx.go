@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing/openai"
+)
+
+// tsxBudget is the budget of prompt-tsx's benchmark.
+const tsxBudget = 1_000
+
+// promptTSXPlan is prompt-tsx's own benchmark: one message with a chunk for each line of a file.
+func promptTSXPlan() plan {
+	return plan{
+		name: "prompt-tsx", about: fmt.Sprintf("prompt-tsx's own benchmark: one message of %d chunks, pruned to %d tokens in cl100k_base", sampleLines, tsxBudget),
+		prepare: func(ctx context.Context, b *bench) (comparison, error) {
+			text, note, err := b.sample(b.sizes.chunks)
+			if err != nil {
+				return comparison{}, err
+			}
+			return b.promptTSX(ctx, text, note)
+		},
+	}
+}
+
+// chunked is a message of a chunk a line.
+func chunked(lines []string) elements.Node {
+	m := elements.UserMessage{Children: make(elements.Nodes, len(lines))}
+	for i, line := range lines {
+		m.Children[i] = elements.TextChunk{Children: elements.Nodes{elements.Text(line)}}
+	}
+	return m
+}
+
+func (b *bench) promptTSX(ctx context.Context, text, note string) (comparison, error) {
+	const (
+		encoding = "cl100k_base"
+		ours     = "ours"
+		built    = "ours, tree built too"
+		counter  = "our counter, the text once"
+		theirs   = "prompt-tsx"
+	)
+	lines := strings.Split(text, "\n")
+	root := chunked(lines)
+	p := &pruning{encoding: encoding, root: root, budget: tsxBudget}
+	c, err := openai.New(encoding)
+	if err != nil {
+		return comparison{}, err
+	}
+	r, err := render.Render(ctx, root, render.Options{Budget: tsxBudget, Tokenizer: c})
+	if err != nil {
+		return comparison{}, err
+	}
+	empty := emptied(encoding)
+	tokens := c.CountText(text)
+	chunks := make([]tsxChunk, len(lines))
+	for i, line := range lines {
+		chunks[i].Text = line
+	}
+	lap, kept, err := b.promptTSXInJS(ctx, theirs, encoding, chunks, tsxBudget)
+	if err != nil {
+		return comparison{}, err
+	}
+	tsx := contestant{name: theirs, lap: lap, skipped: b.skipped(), pieces: len(lines), warmUp: 2 * jsWarmUp}
+	if lap != nil {
+		tsx.note = says(fmt.Sprintf("keeps %d tokens, ours %d; %s", kept.Tokens, r.Tokens, kept.differ(r.Messages)))
+	}
+	return comparison{
+		notes: []string{
+			fmt.Sprintf("%d chunks, %d bytes, %d tokens; our memo is emptied before each render, prompt-tsx keeps its tokenizer's", len(lines), len(text), tokens),
+			note,
+		},
+		contestants: []contestant{
+			{name: ours, lap: p.lap(), pieces: len(lines)},
+			{name: built, pieces: len(lines), lap: afresh(empty, func(ctx context.Context, c *openai.Counter) error {
+				return p.render(ctx, c, chunked(lines))
+			})},
+			{name: counter, bytes: len(text), lap: afresh(empty, func(_ context.Context, c *openai.Counter) error {
+				return checked(c.CountText(text), tokens)
+			})},
+			tsx,
+		},
+		targets: []target{faster(built, 300, theirs), within(ours, 2, counter)},
+	}, nil
+}
+
+// tsxChunk is a chunk for prompt-tsx.
+type tsxChunk struct {
+	Text     string `json:"text"`
+	Priority *int   `json:"priority,omitempty"`
+}
+
+// promptTSXInJS is the lap of prompt-tsx rendering one message of these chunks, and what it keeps of them.
+func (b *bench) promptTSXInJS(ctx context.Context, name, encoding string, chunks []tsxChunk, budget int) (lap, keptTexts, error) {
+	var kept keptTexts
+	ranks, err := b.tableOf(encoding)
+	if err != nil {
+		return nil, kept, err
+	}
+	data, err := json.Marshal(chunks)
+	if err != nil {
+		return nil, kept, err
+	}
+	path, err := b.file(fmt.Sprintf("chunks-%d.json", len(chunks)), data)
+	if err != nil {
+		return nil, kept, err
+	}
+	lap, err := b.javascript(ctx, name, "promptTSX", struct {
+		table
+		Chunks string `json:"chunks"`
+		Budget int    `json:"budget"`
+	}{ranks, path, budget}, &kept)
+	return lap, kept, err
+}
+
+// keptTexts is what a contestant in JavaScript has kept: the texts of its messages.
+type keptTexts struct {
+	Tokens int      `json:"tokens"`
+	Texts  []string `json:"texts"`
+}
+
+// differ tells how what was kept differs from what we keep.
+func (k keptTexts) differ(ours []chat.Message) string {
+	same := len(k.Texts) == len(ours)
+	theirs := strings.Join(k.Texts, "\n")
+	var all []string
+	for i, m := range ours {
+		all = append(all, m.Text())
+		same = same && m.Text() == k.Texts[i]
+	}
+	switch mine := strings.Join(all, "\n"); {
+	case same:
+		return "both keep the same"
+	case strings.HasSuffix(mine, theirs):
+		return fmt.Sprintf("it keeps the end of what we keep, %d lines less, for it prunes in estimated batches", strings.Count(mine, "\n")-strings.Count(theirs, "\n"))
+	case strings.HasSuffix(theirs, mine):
+		return fmt.Sprintf("it keeps %d lines more", strings.Count(theirs, "\n")-strings.Count(mine, "\n"))
+	default:
+		return "what is kept differs"
+	}
+}
