@@ -20,7 +20,7 @@ import (
 //     part keeps its place;
 //   - any other item (a web search, a compaction) is an opaque part, word for word.
 //
-// A message item that followed no reasoning loses its id, which nothing refers to.
+// A message or call that followed no reasoning loses the id of its item, which nothing refers to.
 func MessageOfItems(output []responses.ResponseOutputItemUnion) chat.Message {
 	r := itemReader{m: chat.Message{Role: chat.RoleAssistant}}
 	last := -1 // the last item that is no call

@@ -62,13 +62,17 @@ func judgeChat(r gjson.Result) string {
 				return fmt.Sprintf("Invalid 'messages[%d].tool_calls': empty array. Expected an array with minimum length 1.", i)
 			}
 			for k, c := range calls.Array() {
-				id, name := c.Get("id").String(), c.Get("function.name").String()
+				body, words := c.Get("function"), "arguments"
+				if c.Get("type").String() == "custom" {
+					body, words = c.Get("custom"), "input"
+				}
+				id, name := c.Get("id").String(), body.Get("name").String()
 				switch {
 				case id == "" || len([]rune(id)) > 40:
 					return fmt.Sprintf("Invalid 'messages[%d].tool_calls[%d].id': string too long. Expected a string with maximum length 40.", i, k)
 				case slices.Contains(open, id):
 					return fmt.Sprintf("Duplicate value for 'tool_call_id' of '%s'", id)
-				case c.Get("type").String() != "function" || c.Get("function.arguments").Type != gjson.String:
+				case body.Get(words).Type != gjson.String:
 					return fmt.Sprintf("Missing required parameter: 'messages[%d].tool_calls[%d].function.arguments'.", i, k)
 				case !toolPattern.MatchString(name):
 					return fmt.Sprintf("Invalid 'messages[%d].tool_calls[%d].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", i, k)

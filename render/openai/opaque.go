@@ -79,6 +79,9 @@ func (a API) placeOf(role chat.Role, part chat.Opaque) (place, object) {
 	if slices.Contains(contentTypes[a][role], kind) {
 		return asContent, o
 	}
+	if kind == "message" && o["role"] == nil && role != chat.RoleAssistant {
+		return nowhere, nil // a head without a body
+	}
 	if role == chat.RoleAssistant {
 		switch kind {
 		case "message":
@@ -92,7 +95,12 @@ func (a API) placeOf(role chat.Role, part chat.Opaque) (place, object) {
 			return nowhere, nil // a whole call belongs among the tool calls
 		}
 	}
-	if role != chat.RoleTool && (a == Responses && isItem(kind) || kind == "reasoning" && role == chat.RoleAssistant) {
+	switch {
+	case kind == "reasoning": // Chat Completions has no place for it and leaves it out
+		if role == chat.RoleAssistant {
+			return asItem, o
+		}
+	case a == Responses && role != chat.RoleTool && isItem(kind):
 		return asItem, o
 	}
 	return nowhere, nil
@@ -118,7 +126,7 @@ var contentTypes = map[API]map[chat.Role][]string{
 // words for.
 func isItem(kind string) bool {
 	switch kind {
-	case "message", "reasoning", "compaction", "compaction_trigger", "item_reference", "additional_tools",
+	case "message", "compaction", "compaction_trigger", "item_reference", "additional_tools",
 		"configuration_update", "program", "program_output", "tool_search_call", "tool_search_output",
 		"mcp_list_tools", "mcp_approval_request", "mcp_approval_response":
 		return true

@@ -111,7 +111,7 @@ func (a API) unfit(role chat.Role, p chat.Part) string {
 		}
 	case chat.Opaque:
 		if at, _ := a.placeOf(role, p); at == nowhere {
-			return fmt.Sprintf("the opaque part is nothing that it takes from a %s message", role)
+			return fmt.Sprintf("the opaque part is nothing that it takes from the %s", role)
 		}
 	case nil:
 		return "the part is nil"
