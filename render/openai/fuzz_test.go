@@ -29,8 +29,8 @@ func (s *source) pick(n int) int {
 // one is one of the choices.
 func one[T any](s *source, choices ...T) T { return choices[s.pick(len(choices))] }
 
-// history makes a history of anything, most of it wrong somewhere.
-func history(s *source) []chat.Message {
+// anyHistory makes a history of anything, most of it wrong somewhere.
+func anyHistory(s *source) []chat.Message {
 	var messages []chat.Message
 	for n := 0; len(s.data) > 0 && len(messages) < 60; n++ {
 		m := chat.Message{
@@ -91,7 +91,7 @@ func FuzzRepair(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		messages := history(&source{data})
+		messages := anyHistory(&source{data})
 		for _, api := range apis {
 			mended, changes := openai.Repair(api, messages)
 			again, more := openai.Repair(api, messages)

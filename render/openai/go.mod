@@ -12,10 +12,13 @@ require (
 
 require (
 	github.com/coder/websocket v1.8.15 // indirect
+	github.com/gofrs/flock v0.13.1 // indirect
+	github.com/pkoukk/tiktoken-go-loader v0.0.2 // indirect
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.1 // indirect
 	github.com/tidwall/sjson v1.2.5 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/sys v0.48.0 // indirect
 )
 
 replace github.com/promptree-go/promptree => ../..
