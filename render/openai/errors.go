@@ -1,7 +1,9 @@
 package openai
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 	"github.com/tidwall/gjson"
 
@@ -70,9 +73,6 @@ func classify(ctx context.Context, err error) error {
 		}
 		if api.Response != nil {
 			r.header = api.Response.Header
-			if r.message == "" && r.code == "" {
-				r.bare(api.Response)
-			}
 		}
 		return r.classify()
 	}
@@ -85,17 +85,38 @@ func classify(ctx context.Context, err error) error {
 	return fmt.Errorf("openai: %w", err)
 }
 
-// bare reads a body that is no object with an error in it, as OpenAI's are: the error itself (vLLM), or a proxy's page.
-func (r *refusal) bare(response *http.Response) {
-	const most = 1 << 16
-	body, err := io.ReadAll(io.LimitReader(response.Body, most)) // the SDK has put it back
-	if err != nil || len(body) == 0 {
-		return
+// inForm is a middleware of the SDK's client that puts errors into the form that it reads, {"error":{"message":…}}. Not
+// every server writes them so: some the object alone (vLLM), some a text (Ollama), and a proxy a page. Without it the SDK
+// would lose the status.
+func inForm(request *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+	response, err := next(request)
+	if err != nil || response.StatusCode < http.StatusBadRequest {
+		return response, err
 	}
-	r.raw = string(body)
-	if object := gjson.ParseBytes(body); gjson.ValidBytes(body) && object.IsObject() {
-		r.code, r.kind, r.message = object.Get("code").String(), object.Get("type").String(), object.Get("message").String()
+	const most = 1 << 20
+	body, err := io.ReadAll(io.LimitReader(response.Body, most))
+	_ = response.Body.Close() // of which nothing more is wanted
+	if err != nil {
+		return nil, err
 	}
+	object := gjson.ParseBytes(body)
+	if !gjson.ValidBytes(body) || !object.Get("error").IsObject() {
+		said := map[string]string{"message": string(body)}
+		switch {
+		case gjson.ValidBytes(body) && object.Get("error").Type == gjson.String:
+			said["message"] = object.Get("error").String()
+		case gjson.ValidBytes(body) && object.Get("message").Exists():
+			for _, field := range [...]string{"message", "type", "code"} {
+				said[field] = object.Get(field).String()
+			}
+		}
+		if body, err = json.Marshal(map[string]any{"error": said}); err != nil {
+			return nil, err
+		}
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	response.ContentLength = int64(len(body))
+	return response, nil
 }
 
 // lost tells of a connection that failed or broke off, and of a server that sent half an answer.
@@ -172,7 +193,7 @@ var limitText = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`request too large for .* (?:limit|requested)`,
 	`is longer than the maximum model length`,
 	`too long to fit into the model`,
-	`greater than the context length`,
+	`greater than the context length`, `when context the overflows`,
 	`prompt token count of [\d,]+ exceeds`,
 }, "|"))
 
@@ -185,10 +206,10 @@ func (r refusal) tooLarge() bool {
 }
 
 var (
-	limitNumber = regexp.MustCompile(`(?i)(?:maximum context length (?:is|of)(?: only)?|configured limit of|maximum model length of|` +
+	limitNumber = regexp.MustCompile(`(?i)(?:context length (?:is|of)(?: only)?|configured limit of|maximum model length of|` +
 		`exceeds the limit of|context size \(|\(context length|limit:?) ([\d,]+)|context size \(([\d,]+) tokens`)
 	tokensNumber = regexp.MustCompile(`(?i)(?:resulted in|you requested|requested:?|total length|\(length|token count of|request has|` +
-		`input of) ([\d,]+)|request \(([\d,]+) tokens`)
+		`keep the first) ([\d,]+)|request \(([\d,]+) tokens`)
 )
 
 // numbers are the limit and the tokens that the refusal speaks of; 0 where it does not.

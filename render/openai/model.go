@@ -111,7 +111,7 @@ func (m *Model) options() Options {
 }
 
 func (m *Model) requestOptions() []option.RequestOption {
-	return []option.RequestOption{option.WithMaxRetries(m.MaxRetries)}
+	return []option.RequestOption{option.WithMaxRetries(m.MaxRetries), option.WithMiddleware(inForm)}
 }
 
 func (m *Model) temperature(t *float64) param.Opt[float64] {

@@ -172,6 +172,29 @@ func TestRequestOptions(t *testing.T) {
 	require.Equal(t, "u", ask(m, chat.Request{}).Get("safety_identifier").String())
 }
 
+func TestTemperatureByModel(t *testing.T) {
+	for _, tt := range []struct {
+		model, effort string
+		sent          bool
+	}{
+		{"gpt-4o", "", true}, {"gpt-4.1-mini", "", true}, {"ft:gpt-4o:team::id", "", true}, {"chatgpt-4o-latest", "", true},
+		{"gpt-oss-120b", "", true}, {"qwen3", "", true}, {"o30", "", true},
+		{"o1", "", false}, {"o1-mini", "", false}, {"o3-2025-04-16", "", false}, {"o4-mini", "", false}, {"codex-mini-latest", "", false},
+		{"gpt-5", "", false}, {"gpt-5-nano-2025-08-07", "none", false}, {"gpt-5-chat-latest", "", true}, {"openai/gpt-5", "", false},
+		{"gpt-5.1", "", true}, {"gpt-5.1", "none", true}, {"gpt-5.1", "high", false}, {"gpt-5.2-codex", "none", false}, {"gpt-5.2-pro", "", false},
+		{"gpt-5.3-chat-latest", "", true}, {"gpt-5.4", "", true}, {"gpt-5.5", "", false}, {"gpt-5.5", "none", true}, {"gpt-5.6-sol", "none", false}, {"gpt-6-astra", "", false},
+	} {
+		t.Run(tt.model+" "+tt.effort, func(t *testing.T) {
+			s := newServer(t, always(reply{items: []item{message("msg_1", "42")}}))
+			m := s.model(openai.Responses, tt.model)
+			m.Effort = tt.effort
+			_, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Temperature: new(0.0)})
+			require.NoError(t, err)
+			require.Equal(t, tt.sent, s.last(t).Get("temperature").Exists())
+		})
+	}
+}
+
 func TestStopReasons(t *testing.T) {
 	refusal := item{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
 		"content": []any{item{"type": "refusal", "refusal": "I will not."}}}
@@ -232,6 +255,8 @@ func TestContextLimits(t *testing.T) {
 		{"by llama.cpp", 400, `{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error","n_prompt_tokens":5000,"n_ctx":4096}}`, 4096, 5000},
 		{"by llama.cpp in words", 400, `{"error":{"code":400,"message":"request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error"}}`, 4096, 5000},
 		{"by Ollama", 400, errorBody("the input length exceeds the context length", "api_error", ""), 0, 0},
+		{"by LM Studio", 400, `{"error":"Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough."}`, 4096, 5000},
+		{"by a server whose error is a text", 400, `{"error":"the input length exceeds the context length"}`, 0, 0},
 		{"by a proxy", 413, "<html>Request Entity Too Large</html>", 0, 0},
 	} {
 		for name, api := range apis {
@@ -284,6 +309,7 @@ func TestErrorsThatMayPass(t *testing.T) {
 		{"a rate limit that says when in words", reply{status: 429, body: errorBody(soon, "tokens", "rate_limit_exceeded")}, 60*time.Second + 500*time.Millisecond},
 		{"a rate limit that does not say", reply{status: 429, body: "{}"}, 0},
 		{"a server error", reply{status: 500, body: errorBody("The server had an error", "server_error", "")}, 0},
+		{"an error that is a text", reply{status: 502, body: `{"error":"bad gateway"}`}, 0},
 		{"an overload", reply{status: 503, body: "busy", header: map[string]string{"Retry-After": "2.5"}}, 2500 * time.Millisecond},
 		{"an answer without an answer", reply{status: 200, body: `{"id":"x","choices":[],"output":[],"status":"completed"}`}, 0},
 	} {
