@@ -10,6 +10,7 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"math"
 	"strings"
 	"testing"
 
@@ -66,7 +67,8 @@ func TestImagesInTiles(t *testing.T) {
 }
 
 func TestNoImageTakesMoreThanTheLargest(t *testing.T) {
-	for _, rate := range []imageRate{defaultImages, {base: 2833, tile: 5667}, {patchFactor: 1.62}} {
+	for _, rate := range []imageRate{defaultImages, {base: 2833, tile: 5667}, {patchFactor: 1.62}, {patchFactor: 1.2, maxPatches: 2500},
+		{patchFactor: 1.2, maxPatches: 2500, original: true}} {
 		for w := 1.0; w < 10000; w = w*1.1 + 1 {
 			for h := 1.0; h < 10000; h = h*1.1 + 1 {
 				require.LessOrEqual(t, rate.tokens(w, h), rate.largest(), "%v by %v", w, h)
@@ -90,6 +92,13 @@ func TestImagesCountAsTheModelTakesThem(t *testing.T) {
 		{"gpt-4.1-mini", chat.DetailHigh, 1659}, // 1024 patches by 1.62
 		{"gpt-4.1-nano", chat.DetailLow, 2520},  // by 2.46, whatever the detail
 		{"o4-mini", "", 1762},
+		{"gpt-5.1", chat.DetailHigh, 85 + 170*4},
+		{"gpt-5.2", chat.DetailHigh, 1229}, // 1024 patches, billed a fifth more
+		{"gpt-5.3-codex", "", 1229},
+		{"gpt-5.4", "", 1229},
+		{"gpt-5.4-mini-2026-03-17", "", 1659},
+		{"gpt-5.4-nano", "", 2520},
+		{"gpt-5.5", "", 1229},
 	} {
 		t.Run(tt.model, func(t *testing.T) {
 			c, err := ForModel(tt.model)
@@ -105,6 +114,30 @@ func TestImageInPatchesIsScaledDownToTheMost(t *testing.T) {
 	const largest = 2489 // 1536 patches by 1.62
 	require.Equal(t, largest, c.CountPart(chat.Image{URL: pngOf(4000, 1474)}))
 	require.Equal(t, largest, c.CountPart(chat.Image{URL: "https://example.com/a.png"}))
+}
+
+func TestLargeImagesInPatches(t *testing.T) {
+	for _, tt := range []struct {
+		rule, model   string
+		detail        chat.ImageDetail
+		width, height int
+		want          int // patches
+	}{
+		{"1,536 patches", "gpt-5.2", chat.DetailHigh, 4000, 4000, 1536},
+		{"2,500 patches", "gpt-5.4", chat.DetailHigh, 4000, 4000, 2500},
+		{"a side of 2,048 pixels", "gpt-5.4", chat.DetailHigh, 4096, 640, 64 * 10},
+		{"2,500 patches in high detail", "gpt-5.5", chat.DetailHigh, 4000, 4000, 2500},
+		{"10,000 patches where the detail is left to OpenAI", "gpt-5.5", "", 4000, 4000, 10_000},
+		{"and is auto", "gpt-5.6-sol", chat.DetailAuto, 3200, 1600, 100 * 50},
+		{"a side of 6,000 pixels", "gpt-5.5", "", 12_000, 640, 188 * 10},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			c, err := ForModel(tt.model)
+			require.NoError(t, err)
+			got := c.CountPart(chat.Image{URL: pngOf(tt.width, tt.height), Detail: tt.detail})
+			require.Equal(t, int(math.Ceil(float64(tt.want)*1.2)), got)
+		})
+	}
 }
 
 func TestImageSizeIsReadFromTheFile(t *testing.T) {

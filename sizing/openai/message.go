@@ -73,7 +73,8 @@ func isList(m chat.Message) bool {
 //   - a text as [Counter.CountText];
 //   - an image by OpenAI's formula, never as the text of its URL. GPT-4o takes 85 tokens in low detail, else 85 and 170
 //     for each tile of 512 pixels, after the image was scaled down to fit 2048 pixels and its shorter side to 768.
-//     [ForModel] takes what OpenAI gives for the model. Where the detail is left to OpenAI it counts as high; where the
+//     GPT-5.2 and later, and the small models since GPT-4.1, take so much for each patch of 32 pixels, after the image was
+//     scaled down to so many. [ForModel] takes what OpenAI gives for the model. Where the detail is left to OpenAI it counts as high; where the
 //     size is not known (behind an https URL, or not a PNG, JPEG, GIF or WebP) it counts as the largest, which is 1,445
 //     tokens with GPT-4o;
 //   - a document of plain text ("text/…") as its text. For any other OpenAI publishes no rule: it sends the model the

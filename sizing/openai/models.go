@@ -23,15 +23,28 @@ type family struct {
 	images   imageRate
 }
 
-// defaultImages is what GPT-4o, GPT-4.1, GPT-4.5 and GPT-4 Turbo take. GPT-5 takes less by the documents, but its
-// later versions have been billed a fifth more than that, which is this again.
+// defaultImages is what GPT-4o, GPT-4.1, GPT-4.5 and GPT-4 Turbo take. GPT-5 and GPT-5.1 take less by the documents, but
+// versions of them have been billed a fifth more than that, which is this again.
 var defaultImages = imageRate{base: 85, tile: 170}
+
+// laterPatches is for the images of GPT-5.2 and later, which are in patches. By the documents each is a token; they too
+// have been billed a fifth more. GPT-5.6 is taken to be as GPT-5.5.
+const laterPatches = 1.2
 
 // families of OpenAI's models. The longest name that fits a model is its family.
 var families = []family{
 	{"gpt-5*", "o200k_base", defaultImages},
 	{"gpt-5-mini*", "o200k_base", imageRate{patchFactor: 1.62}},
 	{"gpt-5-nano*", "o200k_base", imageRate{patchFactor: 2.46}},
+	{"gpt-5-codex-mini*", "o200k_base", imageRate{patchFactor: 1.62}},
+	{"gpt-5.1-codex-mini*", "o200k_base", imageRate{patchFactor: 1.62}},
+	{"gpt-5.2*", "o200k_base", imageRate{patchFactor: laterPatches}},
+	{"gpt-5.3*", "o200k_base", imageRate{patchFactor: laterPatches}},
+	{"gpt-5.4*", "o200k_base", imageRate{patchFactor: laterPatches, maxPatches: 2500}},
+	{"gpt-5.4-mini*", "o200k_base", imageRate{patchFactor: 1.62}},
+	{"gpt-5.4-nano*", "o200k_base", imageRate{patchFactor: 2.46}},
+	{"gpt-5.5*", "o200k_base", imageRate{patchFactor: laterPatches, maxPatches: 2500, original: true}},
+	{"gpt-5.6*", "o200k_base", imageRate{patchFactor: laterPatches, maxPatches: 2500, original: true}},
 	{"gpt-4.5*", "o200k_base", defaultImages},
 	{"gpt-4.1*", "o200k_base", defaultImages},
 	{"gpt-4.1-mini*", "o200k_base", imageRate{patchFactor: 1.62}},

@@ -1,0 +1,135 @@
+package openai_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render/openai"
+	"github.com/promptree-go/promptree/sizing"
+	counter "github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// TestAgent runs an agent to its end against the server: calls, some in parallel and some that fail, reasoning, and
+// compactions by the same model. The server refuses what breaks a rule and what is larger than its window.
+func TestAgent(t *testing.T) {
+	const rounds = 24
+	for name, api := range apis {
+		for _, streamed := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: " streamed"}[streamed], func(t *testing.T) {
+				tokenizer, err := counter.ForModel("gpt-5-mini")
+				require.NoError(t, err)
+				window := sizing.Window{Tokens: 3000, Answer: counter.ReplyPriming}
+				tools := []chat.Tool{countTool}
+				budget, err := window.Budget(tokenizer.CountTools(tools))
+				require.NoError(t, err)
+
+				asked, summaries := 0, 0
+				s := newServer(t, func(api openai.API, request gjson.Result) reply {
+					list := request.Get("messages").Raw + request.Get("input").Raw
+					if n := tokenizer.CountText(list) * 2 / 3; n > window.Tokens { // JSON around the texts is not the model's
+						return reply{status: 400, body: errorBody(fmt.Sprintf(
+							"This model's maximum context length is %d tokens. However, your messages resulted in %d tokens.", window.Tokens, n),
+							"invalid_request_error", "context_length_exceeded")}
+					}
+					if request.Get("tool_choice").String() == "none" {
+						summaries++
+						return reply{items: []item{reasoning(fmt.Sprint("rs_s", summaries), "", "gSUM"),
+							message(fmt.Sprint("msg_s", summaries), fmt.Sprintf("<analysis>All of it.</analysis>\n<summary>%d rounds were made.</summary>", asked))}}
+					}
+					asked++
+					id := func(kind string) string { return fmt.Sprint(kind, "_", asked) }
+					thought := reasoning(id("rs"), "", "gAAA"+strings.Repeat("x", 40))
+					if asked == rounds {
+						return reply{items: []item{thought, message(id("msg"), "There are 42 files.")}, usage: usage{in: 100, out: 10}}
+					}
+					items := []item{thought, call(id("fc"), id("c"), "count", `{"z":"*.go"}`)}
+					if asked%3 == 0 {
+						items = append(items, call(id("fc_b"), id("c_b"), "count", `{"z":"*.md"}`))
+					}
+					if asked%4 == 0 {
+						items = append(items, reasoning(id("rs_b"), "", "gBBB"), call(id("fc_c"), id("c_c"), "count", `{"z":"*"}`))
+					}
+					return reply{items: items, usage: usage{in: 100, out: 10}}
+				})
+				model := s.model(api, "gpt-5-mini")
+
+				session := &history.Session{}
+				compactions := 0
+				compactor := &summarize.Compactor{
+					Session: session, Model: model, Tokenizer: openai.Counter(api, tokenizer), Budget: budget, Tools: tools,
+					Policy: summarize.CopilotChat(),
+					OnEvent: func(e summarize.Event) {
+						require.NoError(t, e.Err)
+						if e.Kind == summarize.EventDone {
+							compactions++
+						}
+					},
+				}
+				prompt := elements.Fragment{
+					elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You count files.")}},
+					history.Conversation{Session: session},
+					history.Request{Session: session},
+					history.Rounds{Session: session},
+				}
+				require.NoError(t, session.Append(question))
+				for {
+					rendered, err := compactor.Render(t.Context(), prompt)
+					require.NoError(t, err)
+					require.NoError(t, openai.Validate(api, rendered.Messages))
+					request := chat.Request{Messages: rendered.Messages, Tools: tools}
+					if streamed {
+						request.Stream = func(chat.Part) {}
+					}
+					answer, err := model.Generate(t.Context(), request)
+					require.NoError(t, err)
+					require.NoError(t, session.Append(answer.Message))
+					for k, c := range answer.Message.ToolCalls {
+						result := chat.ToolResult(c.ID, strings.Repeat("a file of Go\n", 60))
+						if k == 1 {
+							result = chat.Message{Role: chat.RoleTool, ToolCallID: c.ID, IsError: true, Content: chat.Parts{chat.Text("no such file")}}
+						}
+						require.NoError(t, session.Append(result))
+					}
+					if len(answer.Message.ToolCalls) == 0 {
+						require.Equal(t, "There are 42 files.", answer.Message.Text())
+						break
+					}
+				}
+				require.Equal(t, rounds, asked)
+				require.GreaterOrEqual(t, compactions, 3)
+				require.GreaterOrEqual(t, summaries, compactions, "a large history is summarised in pieces")
+			})
+		}
+	}
+}
+
+// TestContextLimitIsWhatACallerCanActOn has the server refuse what the counter thought would fit.
+func TestContextLimitIsWhatACallerCanActOn(t *testing.T) {
+	s := newServer(t, func(_ openai.API, request gjson.Result) reply {
+		if len(request.Get("messages").Raw) > 1000 {
+			return reply{status: 400, body: errorBody("This model's maximum context length is 250 tokens. However, your messages resulted in 300 tokens.", "", "context_length_exceeded")}
+		}
+		return reply{items: []item{message("msg_1", "42")}}
+	})
+	text := strings.Repeat("word ", 300)
+	for {
+		got, err := s.model(openai.ChatCompletions, "local").Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage(text)}})
+		if limit, ok := errors.AsType[*chat.ContextLimitError](err); ok {
+			text = text[:len(text)*limit.Limit/limit.Tokens]
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, "42", got.Message.Text())
+		require.Equal(t, 4, s.count())
+		return
+	}
+}

@@ -1,0 +1,125 @@
+package openai
+
+import "strings"
+
+// API is one of OpenAI's two APIs for conversations.
+type API string
+
+// The APIs. The zero value is Chat Completions, which every compatible server speaks.
+const (
+	ChatCompletions API = ""
+	Responses       API = "responses"
+)
+
+// String names the API as its documentation does.
+func (a API) String() string {
+	if a == Responses {
+		return "Responses"
+	}
+	return "Chat Completions"
+}
+
+// SystemRole is the role under which system messages are sent.
+type SystemRole string
+
+// The roles. The zero value lets [OptionsFor] choose, and is "system" without it.
+const (
+	SystemByModel SystemRole = ""
+	AsSystem      SystemRole = "system"
+	AsDeveloper   SystemRole = "developer"
+)
+
+// Options of a conversion. The zero value suits any server that speaks the API; [OptionsFor] knows OpenAI's models.
+type Options struct {
+	// System is the role of system messages. Defaults to "system".
+	System SystemRole
+	// Breakpoints sends cache breakpoints as prompt_cache_breakpoint, which GPT-5.6 and later take. Without it they are
+	// left out: OpenAI's other models cache by prefix on their own, and the same prefix sent again is found.
+	Breakpoints bool
+}
+
+// OptionsFor is what OpenAI documents for a model of that name: "developer" for reasoning models (o1 and later, GPT-5
+// and later), cache breakpoints for GPT-5.6 and later. Of any other name nothing is assumed.
+func OptionsFor(model string) Options {
+	o := Options{System: AsSystem}
+	if reasons(model) {
+		o.System = AsDeveloper
+	}
+	if v, ok := gptVersion(model); ok && !v.less(version{5, 6}) {
+		o.Breakpoints = true
+	}
+	return o
+}
+
+// reasons tells of a model that OpenAI counts among its reasoning models.
+func reasons(model string) bool {
+	model = baseName(model)
+	for _, series := range [...]string{"o1", "o3", "o4-mini", "codex-mini"} {
+		if model == series || strings.HasPrefix(model, series+"-") {
+			return true
+		}
+	}
+	v, ok := gptVersion(model)
+	return ok && !v.less(version{5, 0}) && !isChatModel(model)
+}
+
+// isChatModel tells of the models behind ChatGPT, such as gpt-5-chat-latest, which do not reason.
+func isChatModel(model string) bool { return strings.Contains(model, "-chat") }
+
+// takesTemperature tells whether a model takes a temperature: reasoning models refuse it, save GPT-5.1 to GPT-5.5 while
+// their effort is "none". GPT-5.1, GPT-5.2 and GPT-5.4 start from that effort; what later ones start from is not
+// assumed.
+func takesTemperature(model, effort string) bool {
+	if !reasons(model) {
+		return true
+	}
+	name := baseName(model)
+	v, ok := gptVersion(name)
+	if !ok || v.less(version{5, 1}) || !v.less(version{5, 6}) || strings.Contains(name, "-codex") || strings.Contains(name, "-pro") {
+		return false
+	}
+	return effort == "none" || effort == "" && (v == version{5, 1} || v == version{5, 2} || v == version{5, 4})
+}
+
+// baseName is a model's name without the vendor that gateways put before it and without its tuning.
+func baseName(model string) string {
+	if tuned, ok := strings.CutPrefix(model, "ft:"); ok {
+		model, _, _ = strings.Cut(tuned, ":")
+	}
+	return strings.TrimPrefix(strings.ToLower(model), "openai/")
+}
+
+// version of a GPT.
+type version struct{ major, minor int }
+
+func (v version) less(w version) bool {
+	return v.major < w.major || v.major == w.major && v.minor < w.minor
+}
+
+// gptVersion reads the version from a name such as "gpt-5.6-sol"; false where it has none.
+func gptVersion(model string) (version, bool) {
+	rest, ok := strings.CutPrefix(baseName(model), "gpt-")
+	if !ok {
+		return version{}, false
+	}
+	var v version
+	rest, v.major, ok = digits(rest)
+	if !ok {
+		return version{}, false
+	}
+	if minor, found := strings.CutPrefix(rest, "."); found {
+		if rest, v.minor, ok = digits(minor); !ok {
+			return version{}, false
+		}
+	}
+	return v, rest == "" || rest[0] == '-'
+}
+
+// digits reads a number of at most three digits from the start of s.
+func digits(s string) (rest string, n int, ok bool) {
+	i := 0
+	for ; i < len(s) && i < 3 && s[i] >= '0' && s[i] <= '9'; i++ {
+		n = 10*n + int(s[i]-'0')
+	}
+	return s[i:], n, i > 0
+}

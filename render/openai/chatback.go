@@ -1,0 +1,62 @@
+package openai
+
+import (
+	"encoding/json"
+
+	sdk "github.com/openai/openai-go/v3"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// MessageOfChat makes a message of what Chat Completions answered: what a server shows of its thinking as
+// [chat.Thinking], with the name of its field as the signature, by which [ChatMessages] gives it back; the text; a
+// refusal as an opaque part, for it is no answer; and the calls.
+func MessageOfChat(answer sdk.ChatCompletionMessage) chat.Message {
+	a := chatAnswer{text: answer.Content, refusal: answer.Refusal}
+	for _, name := range reasoningFieldNames {
+		if field, ok := answer.JSON.ExtraFields[name]; ok && a.thought == "" {
+			a.field, a.thought = name, textOf(field.Raw())
+		}
+	}
+	for _, c := range answer.ToolCalls {
+		call := chat.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments}
+		if c.Type == "custom" {
+			call.Name, call.Arguments, call.Signature = c.Custom.Name, c.Custom.Input, `{"type":"`+customCall+`"}`
+		}
+		a.calls = append(a.calls, call)
+	}
+	return a.message()
+}
+
+// textOf is a JSON string's text; "" of any other value.
+func textOf(raw string) string {
+	var s string
+	if json.Unmarshal([]byte(raw), &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// chatAnswer is an answer of Chat Completions, whole or as it comes in.
+type chatAnswer struct {
+	field, thought string // what the server shows of the model's thinking, and in which field
+	text, refusal  string
+	calls          []chat.ToolCall
+}
+
+func (a chatAnswer) message() chat.Message {
+	m := chat.Message{Role: chat.RoleAssistant, ToolCalls: a.calls}
+	if a.thought != "" {
+		m.Content = append(m.Content, chat.Thinking{Text: a.thought, Signature: a.field})
+	}
+	if a.text != "" {
+		m.Content = append(m.Content, chat.Text(a.text))
+	}
+	if a.refusal != "" {
+		part := object{}
+		part.set("type", "refusal")
+		part.set("refusal", a.refusal)
+		m.Content = append(m.Content, chat.Opaque{Value: part.raw()})
+	}
+	return m
+}

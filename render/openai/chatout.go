@@ -1,0 +1,330 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/shared"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// ChatMessages gives messages as Chat Completions takes them. What that API has no word for:
+//
+//   - Thinking that came from a server's own field (reasoning_content, as local servers have it) goes back in that field.
+//     Any other is left out: OpenAI's models think anew in each round there.
+//   - Images and documents of a tool's result, which may hold text only, follow in a user message after all results of
+//     the round.
+//   - There is no flag for a tool's failure: the result says so in words, and is sent as it is.
+//   - A document has no name, so it is sent under one that fits its type.
+//   - What a message keeps for the Responses API (ids, phases, places of calls) is left out.
+//   - Cache breakpoints: see [Options].
+//
+// Anything else that cannot be said is an [*UnsupportedError]: images and documents from the system or the assistant,
+// opaque parts that are not OpenAI's.
+func ChatMessages(messages []chat.Message, o Options) ([]sdk.ChatCompletionMessageParamUnion, error) {
+	c := chatWriter{options: o}
+	if o.Breakpoints {
+		c.marks = ChatCompletions.breakpoints(messages)
+	}
+	for i, m := range messages {
+		if m.Role != chat.RoleTool {
+			c.flush()
+		}
+		if err := c.message(i, m); err != nil {
+			return nil, err
+		}
+	}
+	c.flush()
+	return c.out, nil
+}
+
+type chatWriter struct {
+	options Options
+	marks   map[spot]string
+	out     []sdk.ChatCompletionMessageParamUnion
+	shown   []sdk.ChatCompletionContentPartUnionParam // images and documents of the results of this round
+}
+
+// flush sends what the round's results held besides text.
+func (c *chatWriter) flush() {
+	if len(c.shown) > 0 {
+		c.out = append(c.out, sdk.UserMessage(c.shown))
+		c.shown = nil
+	}
+}
+
+func (c *chatWriter) message(i int, m chat.Message) error {
+	for k, p := range m.Content {
+		if why := ChatCompletions.unfit(m.Role, p); why != "" {
+			return &UnsupportedError{API: ChatCompletions, Message: i, Part: k, Reason: why}
+		}
+	}
+	var out sdk.ChatCompletionMessageParamUnion
+	switch m.Role {
+	case chat.RoleSystem:
+		out = c.system(i, m)
+	case chat.RoleUser:
+		out = c.user(i, m)
+	case chat.RoleAssistant:
+		out = assistant(m)
+	case chat.RoleTool:
+		out = c.tool(i, m)
+	default:
+		return fmt.Errorf("openai: message %d has the role %q", i, m.Role)
+	}
+	c.out = append(c.out, out)
+	return nil
+}
+
+func (c *chatWriter) system(i int, m chat.Message) sdk.ChatCompletionMessageParamUnion {
+	text, list := c.texts(i, m)
+	if c.options.System == AsDeveloper {
+		out := sdk.ChatCompletionDeveloperMessageParam{Name: optional(m.Name)}
+		out.Content.OfString, out.Content.OfArrayOfContentParts = text, list
+		return sdk.ChatCompletionMessageParamUnion{OfDeveloper: &out}
+	}
+	out := sdk.ChatCompletionSystemMessageParam{Name: optional(m.Name)}
+	out.Content.OfString, out.Content.OfArrayOfContentParts = text, list
+	return sdk.ChatCompletionMessageParamUnion{OfSystem: &out}
+}
+
+func (c *chatWriter) user(i int, m chat.Message) sdk.ChatCompletionMessageParamUnion {
+	out := sdk.ChatCompletionUserMessageParam{Name: optional(m.Name)}
+	if c.plain(i, m) {
+		out.Content.OfString = param.NewOpt(m.Text())
+		return sdk.ChatCompletionMessageParamUnion{OfUser: &out}
+	}
+	out.Content.OfArrayOfContentParts = []sdk.ChatCompletionContentPartUnionParam{}
+	for k, p := range m.Content {
+		ttl, marked := c.marks[spot{i, k}]
+		if part, ok := userPart(p, ttl, marked); ok {
+			out.Content.OfArrayOfContentParts = append(out.Content.OfArrayOfContentParts, part)
+		}
+	}
+	return sdk.ChatCompletionMessageParamUnion{OfUser: &out}
+}
+
+// userPart is a part of a user's content, with a breakpoint at its end where it is marked.
+func userPart(p chat.Part, ttl string, marked bool) (sdk.ChatCompletionContentPartUnionParam, bool) {
+	switch p := p.(type) {
+	case chat.Text:
+		return sdk.ChatCompletionContentPartUnionParam{OfText: textPart(string(p), ttl, marked)}, true
+	case chat.Image:
+		image := sdk.ChatCompletionContentPartImageParam{
+			ImageURL: sdk.ChatCompletionContentPartImageImageURLParam{URL: p.URL, Detail: string(p.Detail)},
+		}
+		if marked {
+			image.PromptCacheBreakpoint = sdk.NewChatCompletionContentPartImagePromptCacheBreakpointParam()
+			image.PromptCacheBreakpoint.Ttl = ttl
+		}
+		return sdk.ChatCompletionContentPartUnionParam{OfImageURL: &image}, true
+	case chat.Document:
+		file := sdk.ChatCompletionContentPartFileParam{File: sdk.ChatCompletionContentPartFileFileParam{
+			FileData: param.NewOpt(dataURL(p)), Filename: param.NewOpt(fileName(p)),
+		}}
+		if marked {
+			file.PromptCacheBreakpoint = sdk.NewChatCompletionContentPartFilePromptCacheBreakpointParam()
+			file.PromptCacheBreakpoint.Ttl = ttl
+		}
+		return sdk.ChatCompletionContentPartUnionParam{OfFile: &file}, true
+	case chat.Opaque:
+		return param.Override[sdk.ChatCompletionContentPartUnionParam](p.Value), true
+	default:
+		return sdk.ChatCompletionContentPartUnionParam{}, false
+	}
+}
+
+func textPart(text, ttl string, marked bool) *sdk.ChatCompletionContentPartTextParam {
+	out := sdk.ChatCompletionContentPartTextParam{Text: text}
+	if marked {
+		out.PromptCacheBreakpoint = sdk.NewChatCompletionContentPartTextPromptCacheBreakpointParam()
+		out.PromptCacheBreakpoint.Ttl = ttl
+	}
+	return &out
+}
+
+// plain tells of content that is text and nothing else, which is sent as one string.
+func (c *chatWriter) plain(i int, m chat.Message) bool {
+	for k, p := range m.Content {
+		switch p.(type) {
+		case chat.Text:
+			if _, marked := c.marks[spot{i, k}]; marked {
+				return false
+			}
+		case chat.Thinking, chat.CacheBreakpoint:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// texts is content of a role that has only text: one string, or a list where something is marked or opaque.
+func (c *chatWriter) texts(i int, m chat.Message) (param.Opt[string], []sdk.ChatCompletionContentPartTextParam) {
+	list := []sdk.ChatCompletionContentPartTextParam{}
+	lists := false
+	for k, p := range m.Content {
+		switch p := p.(type) {
+		case chat.Text:
+			ttl, marked := c.marks[spot{i, k}]
+			lists = lists || marked
+			list = append(list, *textPart(string(p), ttl, marked))
+		case chat.Opaque:
+			lists = true
+			list = append(list, param.Override[sdk.ChatCompletionContentPartTextParam](p.Value))
+		}
+	}
+	if lists {
+		return param.Opt[string]{}, list
+	}
+	return param.NewOpt(m.Text()), nil
+}
+
+func (c *chatWriter) tool(i int, m chat.Message) sdk.ChatCompletionMessageParamUnion {
+	out := sdk.ChatCompletionToolMessageParam{ToolCallID: m.ToolCallID}
+	out.Content.OfString, out.Content.OfArrayOfContentParts = c.texts(i, m)
+	shown := false
+	for _, p := range m.Content {
+		switch p.(type) {
+		case chat.Image, chat.Document:
+			if !shown {
+				shown = true
+				c.shown = append(c.shown, sdk.TextContentPart(shownText(m.ToolCallID)))
+			}
+			part, _ := userPart(p, "", false)
+			c.shown = append(c.shown, part)
+		}
+	}
+	if shown && strings.TrimSpace(m.Text()) == "" && out.Content.OfArrayOfContentParts == nil {
+		out.Content.OfString = param.NewOpt(followsText)
+	}
+	return sdk.ChatCompletionMessageParamUnion{OfTool: &out}
+}
+
+// shownText stands before what a tool's result held besides text.
+func shownText(callID string) string {
+	return fmt.Sprintf("What tool call %q returned besides text:", callID)
+}
+
+// followsText stands for the text of a result that has none.
+const followsText = "(It follows in the next user message.)"
+
+func assistant(m chat.Message) sdk.ChatCompletionMessageParamUnion {
+	var out sdk.ChatCompletionAssistantMessageParam
+	out.Name = optional(m.Name)
+	var list []sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion
+	lists := false
+	for _, p := range m.Content {
+		switch p := p.(type) {
+		case chat.Text:
+			list = append(list, sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion{
+				OfText: textPart(string(p), "", false),
+			})
+		case chat.Opaque:
+			if at, _ := ChatCompletions.placeOf(m.Role, p); at == asContent {
+				lists = true
+				list = append(list, param.Override[sdk.ChatCompletionAssistantMessageParamContentArrayOfContentPartUnion](p.Value))
+			}
+		}
+	}
+	switch {
+	case lists:
+		out.Content.OfArrayOfContentParts = list
+	case len(list) > 0 || len(m.ToolCalls) == 0:
+		out.Content.OfString = param.NewOpt(m.Text())
+	}
+	for _, call := range m.ToolCalls {
+		out.ToolCalls = append(out.ToolCalls, chatCall(call))
+	}
+	if extra := reasoningFields(m); len(extra) > 0 {
+		out.SetExtraFields(extra)
+	}
+	return sdk.ChatCompletionMessageParamUnion{OfAssistant: &out}
+}
+
+// reasoningFields are the fields in which a server that shows its thinking takes it back.
+func reasoningFields(m chat.Message) map[string]any {
+	var fields map[string]any
+	for _, p := range m.Content {
+		t, ok := p.(chat.Thinking)
+		if !ok || !isReasoningField(t.Signature) {
+			continue
+		}
+		if fields == nil {
+			fields = map[string]any{}
+		}
+		before, _ := fields[t.Signature].(string)
+		fields[t.Signature] = before + t.Text
+	}
+	return fields
+}
+
+func isReasoningField(name string) bool {
+	for _, field := range reasoningFieldNames {
+		if name == field {
+			return true
+		}
+	}
+	return false
+}
+
+// reasoningFieldNames are where servers other than OpenAI's put what the model thought: DeepSeek, vLLM and llama.cpp in
+// the first, OpenRouter and newer vLLM in the second.
+var reasoningFieldNames = [...]string{"reasoning_content", "reasoning"}
+
+func chatCall(call chat.ToolCall) sdk.ChatCompletionMessageToolCallUnionParam {
+	if objectOf([]byte(call.Signature)).text("type") == customCall {
+		return sdk.ChatCompletionMessageToolCallUnionParam{OfCustom: &sdk.ChatCompletionMessageCustomToolCallParam{
+			ID: call.ID, Custom: sdk.ChatCompletionMessageCustomToolCallCustomParam{Name: call.Name, Input: call.Arguments},
+		}}
+	}
+	return sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{
+		ID: call.ID, Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: call.Name, Arguments: call.Arguments},
+	}}
+}
+
+// customCall is the type of a call whose arguments are free text and not JSON.
+const customCall = "custom_tool_call"
+
+// ChatTools gives tools as Chat Completions takes them. The schema of the parameters stays as it was written, its
+// properties in their order. A schema that is no JSON object is a [*ToolError].
+func ChatTools(tools []chat.Tool) ([]sdk.ChatCompletionToolUnionParam, error) {
+	var out []sdk.ChatCompletionToolUnionParam
+	for _, t := range tools {
+		schema, err := schemaOf(t)
+		if err != nil {
+			return nil, err
+		}
+		f := shared.FunctionDefinitionParam{Name: t.Name, Description: optional(t.Description)}
+		if schema != nil {
+			f.SetExtraFields(map[string]any{"parameters": schema})
+		}
+		out = append(out, sdk.ChatCompletionFunctionTool(f))
+	}
+	return out, nil
+}
+
+var errNoSchema = errors.New("its parameters are no JSON object")
+
+// schemaOf is the schema of a tool's parameters; nil where it takes none.
+func schemaOf(t chat.Tool) (json.RawMessage, error) {
+	if len(strings.TrimSpace(string(t.Parameters))) == 0 || string(t.Parameters) == "null" {
+		return nil, nil
+	}
+	if objectOf(t.Parameters) == nil {
+		return nil, &ToolError{Tool: t.Name, Err: errNoSchema}
+	}
+	return t.Parameters, nil
+}
+
+func optional(s string) param.Opt[string] {
+	if s == "" {
+		return param.Opt[string]{}
+	}
+	return param.NewOpt(s)
+}

@@ -1,0 +1,359 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/responses"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/openai"
+)
+
+const png = "data:image/png;base64,iVBORw0KGgo="
+
+var pdf = chat.NewDocument("application/pdf", []byte("%PDF-1.7"))
+
+// conversation has every kind of part that both APIs can say.
+var conversation = []chat.Message{
+	{Role: chat.RoleSystem, Name: "boss", Content: chat.Parts{chat.Text("Be "), chat.Text("brief."), chat.CacheBreakpoint{Lifetime: time.Hour}}},
+	{Role: chat.RoleUser, Name: "Ada", Content: chat.Parts{chat.Text("Look <here>:"), chat.Image{URL: png, Detail: chat.DetailLow}, pdf,
+		chat.CacheBreakpoint{}, chat.Text("and here"), chat.Image{URL: "https://example.com/a.png"}}},
+	{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "of Claude's", Signature: "c2ln"}, chat.Text("I look "), chat.Text("twice.")},
+		ToolCalls: []chat.ToolCall{{ID: "c1", Name: "read", Arguments: `{"a": 1}`, Signature: "of Gemini"}, {ID: "c2", Name: "read", Arguments: `{"cut`}}},
+	{Role: chat.RoleTool, ToolCallID: "c2", IsError: true, Content: chat.Parts{chat.Text("no such file")}},
+	{Role: chat.RoleTool, ToolCallID: "c1", Content: chat.Parts{chat.Text("a picture"), chat.Image{URL: png}}},
+	{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Well?"), chat.CacheBreakpoint{Lifetime: time.Minute}}},
+}
+
+func TestChatMessages(t *testing.T) {
+	got, err := openai.ChatMessages(conversation, openai.Options{})
+	require.NoError(t, err)
+	requireJSON(t, `[
+		{"role":"system","name":"boss","content":"Be brief."},
+		{"role":"user","name":"Ada","content":[
+			{"type":"text","text":"Look <here>:"},
+			{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo=","detail":"low"}},
+			{"type":"file","file":{"file_data":"data:application/pdf;base64,JVBERi0xLjc=","filename":"document.pdf"}},
+			{"type":"text","text":"and here"},
+			{"type":"image_url","image_url":{"url":"https://example.com/a.png"}}]},
+		{"role":"assistant","content":"I look twice.","tool_calls":[
+			{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"a\": 1}"}},
+			{"id":"c2","type":"function","function":{"name":"read","arguments":"{\"cut"}}]},
+		{"role":"tool","tool_call_id":"c2","content":"no such file"},
+		{"role":"tool","tool_call_id":"c1","content":"a picture"},
+		{"role":"user","content":[
+			{"type":"text","text":"What tool call \"c1\" returned besides text:"},
+			{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]},
+		{"role":"user","content":"Well?"}]`, got)
+}
+
+func TestItems(t *testing.T) {
+	got, err := openai.Items(conversation, openai.Options{})
+	require.NoError(t, err)
+	requireJSON(t, `[
+		{"role":"system","content":"Be brief."},
+		{"role":"user","content":[
+			{"type":"input_text","text":"Look <here>:"},
+			{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo=","detail":"low"},
+			{"type":"input_file","file_data":"data:application/pdf;base64,JVBERi0xLjc=","filename":"document.pdf"},
+			{"type":"input_text","text":"and here"},
+			{"type":"input_image","image_url":"https://example.com/a.png","detail":"auto"}]},
+		{"role":"assistant","content":"I look twice."},
+		{"type":"function_call","call_id":"c1","name":"read","arguments":"{\"a\": 1}"},
+		{"type":"function_call","call_id":"c2","name":"read","arguments":"{\"cut"},
+		{"type":"function_call_output","call_id":"c2","output":"no such file"},
+		{"type":"function_call_output","call_id":"c1","output":[
+			{"type":"input_text","text":"a picture"},
+			{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo=","detail":"auto"}]},
+		{"role":"user","content":"Well?"}]`, got)
+}
+
+func TestCacheBreakpoints(t *testing.T) {
+	require.True(t, openai.OptionsFor("gpt-5.6-sol").Breakpoints)
+	require.True(t, openai.OptionsFor("openai/gpt-6").Breakpoints)
+	require.False(t, openai.OptionsFor("gpt-5.5").Breakpoints)
+	require.False(t, openai.OptionsFor("claude-5.6").Breakpoints)
+	messages := []chat.Message{
+		{Role: chat.RoleSystem, Content: chat.Parts{chat.CacheBreakpoint{}, chat.Text("Be brief."), chat.CacheBreakpoint{Lifetime: time.Hour}}},
+		{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: png}, chat.CacheBreakpoint{}, pdf, chat.CacheBreakpoint{Lifetime: time.Minute}, chat.Text("Go.")}},
+		{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("I go."), chat.CacheBreakpoint{}}, ToolCalls: []chat.ToolCall{{ID: "c1", Name: "go", Arguments: "{}"}}},
+		{Role: chat.RoleTool, ToolCallID: "c1", Content: chat.Parts{chat.Text("gone"), chat.CacheBreakpoint{}}},
+	}
+	options := openai.Options{System: openai.AsDeveloper, Breakpoints: true}
+	got, err := openai.ChatMessages(messages, options)
+	require.NoError(t, err)
+	requireJSON(t, `[
+		{"role":"developer","content":[{"type":"text","text":"Be brief.","prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}}]},
+		{"role":"user","content":[
+			{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="},"prompt_cache_breakpoint":{"mode":"explicit"}},
+			{"type":"file","file":{"file_data":"data:application/pdf;base64,JVBERi0xLjc=","filename":"document.pdf"},"prompt_cache_breakpoint":{"mode":"explicit","ttl":"30m"}},
+			{"type":"text","text":"Go.","prompt_cache_breakpoint":{"mode":"explicit"}}]},
+		{"role":"assistant","content":"I go.","tool_calls":[{"id":"c1","type":"function","function":{"name":"go","arguments":"{}"}}]},
+		{"role":"tool","tool_call_id":"c1","content":[{"type":"text","text":"gone","prompt_cache_breakpoint":{"mode":"explicit"}}]}]`, got)
+	items, err := openai.Items(messages, options)
+	require.NoError(t, err)
+	requireJSON(t, `[
+		{"role":"developer","content":[{"type":"input_text","text":"Be brief.","prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}}]},
+		{"role":"user","content":[
+			{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo=","detail":"auto","prompt_cache_breakpoint":{"mode":"explicit"}},
+			{"type":"input_file","file_data":"data:application/pdf;base64,JVBERi0xLjc=","filename":"document.pdf","prompt_cache_breakpoint":{"mode":"explicit","ttl":"30m"}},
+			{"type":"input_text","text":"Go.","prompt_cache_breakpoint":{"mode":"explicit"}}]},
+		{"role":"assistant","content":"I go."},
+		{"type":"function_call","call_id":"c1","name":"go","arguments":"{}"},
+		{"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"gone","prompt_cache_breakpoint":{"mode":"explicit"}}]}]`, items)
+	for _, api := range apis {
+		s := newServer(t, always(reply{items: []item{message("msg_1", "42")}}))
+		_, err := s.model(api, "gpt-5.6-sol").Generate(t.Context(), chat.Request{Messages: messages})
+		require.NoError(t, err)
+		_, err = s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: messages})
+		require.NoError(t, err, "a model that caches on its own gets none")
+	}
+}
+
+func TestOpaquePartsGoAsTheyAre(t *testing.T) {
+	audio := chat.Opaque{Value: json.RawMessage(`{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"},"new":[1.50,"é"]}`)}
+	search := chat.Opaque{Value: json.RawMessage(`{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"q"}}`)}
+	messages := []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Listen:"), audio}}}
+	got, err := openai.ChatMessages(messages, openai.Options{})
+	require.NoError(t, err)
+	require.Contains(t, marshal(t, got), string(audio.Value))
+	items, err := openai.Items(append(messages, chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("a"), search, chat.Text("b")}}), openai.Options{})
+	require.NoError(t, err)
+	require.Len(t, items, 4)
+	require.Equal(t, string(search.Value), marshal(t, items[2]))
+	require.Contains(t, marshal(t, items[0]), string(audio.Value))
+}
+
+func TestWhatAnAPICannotSayIsAnError(t *testing.T) {
+	user := func(p chat.Part) chat.Message {
+		return chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("a"), p}}
+	}
+	from := func(role chat.Role, p chat.Part) chat.Message {
+		return chat.Message{Role: role, Content: chat.Parts{chat.Text("a"), p}}
+	}
+	for _, tt := range []struct {
+		rule    string
+		api     openai.API
+		message chat.Message
+		want    string
+	}{
+		{"an image of the assistant", openai.ChatCompletions, from(chat.RoleAssistant, chat.Image{URL: png}), "never from the assistant"},
+		{"an image of the assistant", openai.Responses, from(chat.RoleAssistant, chat.Image{URL: png}), "never from the assistant"},
+		{"a document of the assistant", openai.Responses, from(chat.RoleAssistant, pdf), "never from the assistant"},
+		{"an image of the system", openai.ChatCompletions, from(chat.RoleSystem, chat.Image{URL: png}), "users and tools only"},
+		{"an image behind no URL", openai.ChatCompletions, user(chat.Image{URL: "cat.png"}), "needs an http, https or data URL"},
+		{"a document without data", openai.Responses, user(chat.Document{MediaType: "application/pdf"}), "needs its data"},
+		{"a document that is no base64", openai.Responses, user(chat.Document{Data: "%"}), "needs its data"},
+		{"an opaque part that is no JSON", openai.ChatCompletions, user(chat.Opaque{Value: json.RawMessage(`{`)}), "nothing that it takes"},
+		{"an opaque part of another provider", openai.Responses, from(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"redacted_thinking","data":"x"}`)}), "nothing that it takes"},
+		{"an item in Chat Completions", openai.ChatCompletions, from(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"web_search_call"}`)}), "nothing that it takes"},
+		{"a whole call as an opaque part", openai.Responses, from(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"function_call","call_id":"c","name":"n","arguments":"{}"}`)}), "nothing that it takes"},
+		{"a part that is nil", openai.Responses, user(nil), "the part is nil"},
+	} {
+		t.Run(tt.rule+" "+tt.api.String(), func(t *testing.T) {
+			s := newServer(t, nil)
+			_, err := s.model(tt.api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question, tt.message}})
+			unsupported, ok := errors.AsType[*openai.UnsupportedError](err)
+			require.True(t, ok, "%v", err)
+			require.ErrorContains(t, err, tt.want)
+			require.Equal(t, []int{1, 1}, []int{unsupported.Message, unsupported.Part})
+			require.Zero(t, s.count())
+			mended, changes := openai.Repair(tt.api, []chat.Message{question, tt.message, question})
+			require.NotEmpty(t, changes)
+			require.NoError(t, openai.Validate(tt.api, mended))
+		})
+	}
+}
+
+func TestAnswersOfResponsesGoBackAsTheyWere(t *testing.T) {
+	with := func(it item, key string, value any) item {
+		out := item{key: value}
+		for k, v := range it {
+			if _, ok := out[k]; !ok {
+				out[k] = v
+			}
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		rule  string
+		items []item
+		// how a reader sees it
+		kinds string
+	}{
+		{"a text", []item{message("", "42")}, "text"},
+		{"reasoning before a text", []item{reasoning("rs_1", "", "gAAA+/=="), message("msg_1", "42")}, "thinking opaque text"},
+		{"reasoning with a summary before calls", []item{reasoning("rs_1", "So <it> is.", "gAAA"), call("fc_1", "c1", "read", "{}"), call("fc_2", "c2", "read", ` {"a" : 1}`)}, "thinking call call"},
+		{"reasoning of many summaries", []item{with(reasoning("rs_1", "", "gAAA"), "summary", []any{item{"type": "summary_text", "text": "a"}, item{"type": "summary_text", "text": "b"}}), message("msg_1", "42")}, "thinking opaque text"},
+		{"reasoning in the open", []item{with(with(reasoning("rs_1", "", ""), "encrypted_content", nil), "content", []any{item{"type": "reasoning_text", "text": "hm"}}), message("msg_1", "42")}, "thinking opaque text"},
+		{"reasoning with a field that is new", []item{with(reasoning("rs_1", "a", "gAAA"), "new", item{"b": []any{1, "x"}}), message("msg_1", "42")}, "thinking opaque text"},
+		{"reasoning after a text", []item{reasoning("rs_1", "", "gAAA"), with(message("msg_1", "I look."), "phase", "commentary"), reasoning("rs_2", "b", "gBBB"), call("fc_1", "c1", "read", "{}")}, "thinking opaque text opaque call"},
+		{"reasoning between calls", []item{reasoning("rs_1", "", "gAAA"), call("fc_1", "c1", "read", "{}"), reasoning("rs_2", "", "gBBB"), call("fc_2", "c2", "read", "{}")}, "thinking opaque opaque call call"},
+		{"a text after a call", []item{call("", "c1", "read", "{}"), message("", "I have called.")}, "opaque text call"},
+		{"two messages with their phases", []item{with(message("", "I look."), "phase", "commentary"), with(message("", "42"), "phase", "final_answer")}, "opaque text opaque text"},
+		{"annotations", []item{{"type": "message", "role": "assistant", "status": "completed", "content": []any{
+			item{"type": "output_text", "text": "a", "annotations": []any{item{"type": "url_citation", "url": "https://x", "start_index": 0, "end_index": 1, "title": "X"}}},
+			item{"type": "output_text", "text": "b", "annotations": []any{}}}}}, "opaque text text"},
+		{"a refusal", []item{{"type": "message", "role": "assistant", "status": "completed", "content": []any{item{"type": "refusal", "refusal": "no"}}}}, "opaque"},
+		{"a search between", []item{reasoning("rs_1", "", "gAAA"), {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": item{"type": "search", "query": "q<"}}, message("msg_1", "42")}, "thinking opaque opaque text"},
+		{"a call in a namespace", []item{reasoning("rs_1", "", "gAAA"), with(call("fc_1", "c1", "read", "{}"), "namespace", "files")}, "thinking call"},
+		{"a custom call", []item{reasoning("rs_1", "", "gAAA"), {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c1", "name": "sh", "input": "ls -l"}}, "thinking call"},
+		{"what was cut off", []item{with(with(message("", "I lo"), "status", "incomplete"), "new", 1)}, "opaque text"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			m := openai.MessageOfItems(output(t, tt.items))
+			kinds := ""
+			for _, p := range m.Content {
+				switch p.(type) {
+				case chat.Text:
+					kinds += " text"
+				case chat.Thinking:
+					kinds += " thinking"
+				case chat.Opaque:
+					kinds += " opaque"
+				}
+			}
+			for range m.ToolCalls {
+				kinds += " call"
+			}
+			require.Equal(t, " "+tt.kinds, kinds)
+
+			var stored chat.Message // as a history keeps it
+			require.NoError(t, json.Unmarshal([]byte(marshal(t, m)), &stored))
+			if diff := cmp.Diff(m, stored); diff != "" {
+				t.Fatalf("stored, the message is another (-want +got):\n%s", diff)
+			}
+			back, err := openai.Items([]chat.Message{stored}, openai.Options{})
+			require.NoError(t, err)
+			if diff := cmp.Diff(plain(t, tt.items), plain(t, back)); diff != "" {
+				t.Errorf("the items came back changed (-want +got):\n%s", diff)
+			}
+			again, err := openai.Items([]chat.Message{stored}, openai.Options{})
+			require.NoError(t, err)
+			require.Equal(t, marshal(t, back), marshal(t, again), "the same bytes each time, for the cache")
+			_, err = openai.ChatMessages([]chat.Message{stored}, openai.Options{})
+			if tt.rule != "a search between" {
+				require.NoError(t, err, "the other API takes it too")
+			}
+		})
+	}
+}
+
+func TestServerTakesItsAnswersBack(t *testing.T) {
+	answers := [][]item{
+		{reasoning("rs_1", "a", "gAAA"), message("msg_1", "I look."), reasoning("rs_2", "", "gBBB"), call("fc_1", "c1", "count", "{}"), reasoning("rs_3", "", "gCCC"), call("fc_2", "c2", "count", "{}")},
+		{reasoning("rs_4", "", "gDDD"), call("fc_3", "c3", "count", "{}")},
+		{reasoning("rs_5", "", "gEEE"), message("msg_2", "42")},
+		{message("msg_3", "42")},
+	}
+	n := 0
+	s := newServer(t, nil)
+	s.answer = always(reply{})
+	messages := []chat.Message{question}
+	for n = range answers {
+		s.answer = always(reply{items: answers[n]})
+		got, err := s.model(openai.Responses, "o3").Generate(t.Context(), chat.Request{Messages: messages, Tools: []chat.Tool{countTool}})
+		require.NoError(t, err)
+		messages = append(messages, got.Message)
+		for _, c := range got.Message.ToolCalls {
+			messages = append(messages, chat.ToolResult(c.ID, "42"))
+		}
+		if len(got.Message.ToolCalls) == 0 {
+			messages = append(messages, question)
+		}
+		require.NoError(t, openai.Validate(openai.Responses, messages))
+	}
+	require.Equal(t, "gBBB", s.last(t).Get("input.3.encrypted_content").String())
+
+	// Without its reasoning, as a history may cut it, the rest goes without the ids that belong to it.
+	for i := range messages {
+		var kept chat.Parts
+		for _, p := range messages[i].Content {
+			if _, ok := p.(chat.Thinking); !ok {
+				kept = append(kept, p)
+			}
+		}
+		messages[i].Content = kept
+	}
+	_, err := s.model(openai.Responses, "o3").Generate(t.Context(), chat.Request{Messages: messages, Tools: []chat.Tool{countTool}})
+	require.NoError(t, err)
+	require.False(t, s.last(t).Get("input.1.id").Exists())
+	require.Equal(t, "fc_1", s.last(t).Get("input.3.id").String(), "whose reasoning, later in the message, is there")
+}
+
+func TestCustomCallsOfChat(t *testing.T) {
+	var answer sdk.ChatCompletionMessage
+	require.NoError(t, json.Unmarshal([]byte(`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"custom","custom":{"name":"sh","input":"ls"}}]}`), &answer))
+	m := openai.MessageOfChat(answer)
+	require.Equal(t, "ls", m.ToolCalls[0].Arguments)
+	got, err := openai.ChatMessages([]chat.Message{m}, openai.Options{})
+	require.NoError(t, err)
+	requireJSON(t, `[{"role":"assistant","tool_calls":[{"id":"c1","type":"custom","custom":{"name":"sh","input":"ls"}}]}]`, got)
+	items, err := openai.Items([]chat.Message{m, chat.ToolResult("c1", "a")}, openai.Options{})
+	require.NoError(t, err)
+	requireJSON(t, `[{"type":"custom_tool_call","call_id":"c1","name":"sh","input":"ls"},{"type":"custom_tool_call_output","call_id":"c1","output":"a"}]`, items)
+}
+
+// output is a list of items as the SDK gives it.
+func output(t testing.TB, items []item) []responses.ResponseOutputItemUnion {
+	t.Helper()
+	var out []responses.ResponseOutputItemUnion
+	require.NoError(t, json.Unmarshal([]byte(toJSON(items)), &out))
+	return out
+}
+
+// plain is a list of items without what says nothing: empty lists, nulls, empty ids, and the status of what is whole. A
+// text alone is the same as a list of one.
+func plain(t testing.TB, items any) []map[string]any {
+	t.Helper()
+	var list []map[string]any
+	require.NoError(t, json.Unmarshal([]byte(marshal(t, items)), &list))
+	for _, it := range list {
+		if it["status"] == "completed" && it["type"] != "web_search_call" {
+			delete(it, "status")
+		}
+		if text, ok := it["content"].(string); ok {
+			it["type"] = "message"
+			it["content"] = []any{map[string]any{"type": "output_text", "text": text}}
+		}
+		if parts, ok := it["content"].([]any); ok {
+			for _, p := range parts {
+				dropEmpty(p.(map[string]any))
+			}
+		}
+		dropEmpty(it)
+	}
+	return list
+}
+
+func dropEmpty(o map[string]any) {
+	for k, v := range o {
+		list, isList := v.([]any)
+		if v == nil || v == "" || isList && len(list) == 0 && k != "summary" {
+			delete(o, k)
+		}
+	}
+}
+
+func marshal(t testing.TB, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+func requireJSON(t testing.TB, want string, got any) {
+	t.Helper()
+	var w, g any
+	require.NoError(t, json.Unmarshal([]byte(want), &w))
+	require.NoError(t, json.Unmarshal([]byte(marshal(t, got)), &g))
+	if diff := cmp.Diff(w, g); diff != "" {
+		t.Errorf("the JSON differs (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,158 @@
+package openai
+
+import (
+	"context"
+
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/responses"
+	"github.com/openai/openai-go/v3/shared"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// Counter counts messages as an API is sent them, with a tokenizer such as that of package sizing/openai. The difference
+// is what [ChatMessages] and [Items] make of a message:
+//
+//   - thinking that is left out counts nothing;
+//   - encrypted reasoning counts by the length of its encrypted form, for which OpenAI gives no rule. What is taken is
+//     the rule of thumb of OpenAI's own Codex: three quarters of the length, less 650 bytes, at 4 bytes a token;
+//   - what a message keeps for itself (heads and places of items) counts nothing;
+//   - images and documents of a tool's result count with the user message in which Chat Completions gets them.
+//
+// OpenAI publishes no rule for what an item of the Responses API takes beyond its texts; that of Chat Completions is
+// taken. [Model.CountTokens] asks OpenAI.
+func Counter(api API, t sizing.Tokenizer) sizing.Tokenizer {
+	c := counter{Tokenizer: t, api: api}
+	if j, ok := t.(sizing.Joiner); ok {
+		return joiner{counter: c, inner: j}
+	}
+	return c
+}
+
+type counter struct {
+	sizing.Tokenizer
+	api API
+}
+
+// CountMessage counts what is sent of a message.
+func (c counter) CountMessage(m chat.Message) int {
+	sent, more := c.sent(m)
+	return c.Tokenizer.CountMessage(sent) + more
+}
+
+// CountPart counts what is sent of a part of the assistant's, and of any other as the tokenizer does.
+func (c counter) CountPart(p chat.Part) int {
+	switch p := p.(type) {
+	case chat.Thinking:
+		kept, more := c.thinking(p)
+		if !kept {
+			return more
+		}
+		return c.Tokenizer.CountPart(p) + more
+	case chat.Opaque:
+		if c.keptOnly(p) {
+			return 0
+		}
+	}
+	return c.Tokenizer.CountPart(p)
+}
+
+// sent is a message without what is not sent or counted otherwise, and the tokens of the latter.
+func (c counter) sent(m chat.Message) (chat.Message, int) {
+	content := make(chat.Parts, 0, len(m.Content))
+	more, shown := 0, false
+	for _, p := range m.Content {
+		switch p := p.(type) {
+		case chat.Thinking:
+			kept, tokens := c.thinking(p)
+			more += tokens
+			if !kept {
+				continue
+			}
+		case chat.Opaque:
+			if m.Role == chat.RoleAssistant && c.keptOnly(p) {
+				continue
+			}
+		case chat.Image, chat.Document:
+			shown = shown || m.Role == chat.RoleTool && c.api == ChatCompletions
+		}
+		content = append(content, p)
+	}
+	if shown {
+		more += c.Tokenizer.CountMessage(chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text(shownText(m.ToolCallID))}})
+		more += c.Tokenizer.CountText(followsText)
+	}
+	if len(content) < len(m.Content) {
+		m.Content = content
+	}
+	return m, more
+}
+
+// thinking tells whether the text of a thought is sent, and what it takes besides.
+func (c counter) thinking(t chat.Thinking) (text bool, more int) {
+	if c.api == ChatCompletions {
+		return isReasoningField(t.Signature), 0
+	}
+	if item, _ := reasoningItem(t); item == nil {
+		return false, 0
+	}
+	if t.Encrypted == "" {
+		return true, 0
+	}
+	return false, encryptedTokens(len(t.Encrypted))
+}
+
+// encryptedTokens estimates what a thought takes of which only the length in encrypted form is known.
+func encryptedTokens(length int) int {
+	const overhead, bytesPerToken = 650, 4
+	return max(0, length/4*3-overhead) / bytesPerToken
+}
+
+// keptOnly tells of a part that is not sent as it is.
+func (c counter) keptOnly(p chat.Opaque) bool {
+	at, _ := c.api.placeOf(chat.RoleAssistant, p)
+	return at == asHead || at == asCall || at == asItem && c.api == ChatCompletions
+}
+
+// joiner is a counter on a tokenizer that knows where its counts add up.
+type joiner struct {
+	counter
+	inner sizing.Joiner
+}
+
+// SafeCut is the tokenizer's own.
+func (j joiner) SafeCut(before, after rune) bool { return j.inner.SafeCut(before, after) }
+
+// CountFrame counts what is sent of a message besides its text.
+func (j joiner) CountFrame(m chat.Message) (int, bool) {
+	sent, more := j.sent(m)
+	tokens, joined := j.inner.CountFrame(sent)
+	return tokens + more, joined
+}
+
+// CountTokens asks OpenAI what a request would take, in the form of the Responses API, whatever the model's API is: the
+// two are a few tokens apart. Other servers seldom know this request.
+func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) {
+	req, err := m.prepare(req)
+	if err != nil {
+		return 0, err
+	}
+	items, err := Items(req.Messages, m.options())
+	if err != nil {
+		return 0, err
+	}
+	tools, err := ItemTools(req.Tools)
+	if err != nil {
+		return 0, err
+	}
+	params := responses.InputTokenCountParams{
+		Model: param.NewOpt(m.Name), Tools: tools, Reasoning: shared.ReasoningParam{Effort: shared.ReasoningEffort(m.Effort)},
+	}
+	params.Input.OfResponseInputItemArray = items
+	count, err := m.Client.Responses.InputTokens.Count(ctx, params, m.requestOptions()...)
+	if err != nil {
+		return 0, classify(ctx, err)
+	}
+	return int(count.InputTokens), nil
+}

@@ -1,0 +1,71 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/openai"
+	"github.com/promptree-go/promptree/sizing"
+	counter "github.com/promptree-go/promptree/sizing/openai"
+)
+
+func TestCounterCountsWhatIsSent(t *testing.T) {
+	tokenizer, err := counter.New("o200k_base")
+	require.NoError(t, err)
+	plain := chat.AssistantMessage("I look.")
+	of := func(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.RoleAssistant, Content: parts} }
+	base := tokenizer.CountMessage(plain)
+	encrypted := chat.Thinking{Text: "a summary that the model is not shown", Signature: `{"id":"rs_1"}`, Encrypted: strings.Repeat("x", 4000)}
+	head := chat.Opaque{Value: json.RawMessage(`{"type":"message","id":"msg_1"}`), Tokens: 9}
+	for _, tt := range []struct {
+		rule            string
+		message         chat.Message
+		chat, responses int
+	}{
+		{"words", plain, base, base},
+		{"thinking of another provider", of(chat.Thinking{Text: "hm hm hm", Signature: "c2ln"}, chat.Text("I look.")), base, base},
+		{"thinking of a local server", of(chat.Thinking{Text: "hm hm hm", Signature: "reasoning_content"}, chat.Text("I look.")), base + tokenizer.CountText("hm hm hm"), base},
+		{"encrypted reasoning", of(encrypted, chat.Text("I look.")), base, base + (3000-650)/4},
+		{"reasoning in the open", of(chat.Thinking{Text: "hm hm hm", Signature: `{"content":[]}`}, chat.Text("I look.")), base, base + tokenizer.CountText("hm hm hm")},
+		{"what a message keeps for itself", of(head, chat.Text("I look.")), base, base},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			require.Equal(t, tt.chat, openai.Counter(openai.ChatCompletions, tokenizer).CountMessage(tt.message))
+			require.Equal(t, tt.responses, openai.Counter(openai.Responses, tokenizer).CountMessage(tt.message))
+			for _, api := range apis {
+				c, sum := openai.Counter(api, tokenizer), base-tokenizer.CountText("I look.")
+				for _, p := range tt.message.Content {
+					sum += c.CountPart(p)
+				}
+				require.Equal(t, c.CountMessage(tt.message), sum, "the parts add up")
+			}
+		})
+	}
+	picture := chat.Message{Role: chat.RoleTool, ToolCallID: "c1", Content: chat.Parts{chat.Text("a"), chat.Image{URL: "https://example.com/a.png"}}}
+	require.Greater(t, openai.Counter(openai.ChatCompletions, tokenizer).CountMessage(picture), tokenizer.CountMessage(picture), "it goes in a message of its own")
+	require.Equal(t, tokenizer.CountMessage(picture), openai.Counter(openai.Responses, tokenizer).CountMessage(picture))
+}
+
+// joining is a tokenizer of which the counts add up.
+type joining struct{ sizing.Tokenizer }
+
+func (joining) SafeCut(before, after rune) bool { return before == 'a' }
+func (j joining) CountFrame(m chat.Message) (int, bool) {
+	return j.CountMessage(m) - j.CountText(m.Text()), true
+}
+
+func TestCounterJoinsWhereTheTokenizerDoes(t *testing.T) {
+	tokenizer, err := counter.New("o200k_base")
+	require.NoError(t, err)
+	c, ok := openai.Counter(openai.ChatCompletions, joining{tokenizer}).(sizing.Joiner)
+	require.True(t, ok)
+	require.True(t, c.SafeCut('a', ' '))
+	m := chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "hm", Signature: "x"}, chat.Text("I look.")}}
+	frame, joined := c.CountFrame(m)
+	require.True(t, joined)
+	require.Equal(t, c.CountMessage(m), frame+c.CountText("I look."))
+}

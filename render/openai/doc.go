@@ -1,0 +1,35 @@
+// Package openai sends conversations to OpenAI, and to any server that speaks one of its two APIs for them, through the
+// official SDK, github.com/openai/openai-go.
+//
+// A [Model] is a [chat.Model] on the SDK's client:
+//
+//	model := &openai.Model{Client: sdk.NewClient(), Name: "gpt-5.2", API: openai.Responses}
+//	response, err := model.Generate(ctx, chat.Request{Messages: rendered.Messages, Tools: tools})
+//
+// For a local server, give the client its URL and leave the API as it is:
+//
+//	client := sdk.NewClient(option.WithBaseURL("http://localhost:8080/v1"), option.WithAPIKey("none"))
+//	model := &openai.Model{Client: client, Name: "qwen3"}
+//
+// # The two APIs
+//
+// Chat Completions, the zero value, is what every compatible server speaks. It has no place for what OpenAI's models
+// think: they think anew in each round. The Responses API takes the reasoning back, encrypted, and is the better choice
+// for OpenAI's reasoning models; GPT-5.6 calls functions while it reasons there only. Both are used without any state on
+// OpenAI's side: each request holds the whole conversation, and nothing is stored.
+//
+// # Conversions
+//
+// [ChatMessages] and [Items] give messages in the SDK's types, [MessageOfChat] and [MessageOfItems] make messages of its
+// answers, [ChatTools] and [ItemTools] give tools. Their comments say what becomes of what an API has no word for.
+//
+// # Rules
+//
+// [Validate] checks the rules of an API, [Repair] mends what breaks them and says what it did: histories that other
+// providers' models have written need that. A [Model] does it before each request where [Model.OnRepair] is set.
+//
+// # Counting
+//
+// [Counter] counts messages as they are sent, on a tokenizer such as that of package sizing/openai.
+// [Model.CountTokens] asks OpenAI.
+package openai

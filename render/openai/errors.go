@@ -1,0 +1,280 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/ssestream"
+	"github.com/tidwall/gjson"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// UnsupportedError tells that an API has no way to say a part of a message. Nothing was sent. [Repair] puts in its place
+// what can be said.
+type UnsupportedError struct {
+	API API
+	// Message and Part are their indices, from 0.
+	Message, Part int
+	// Reason says what the API takes instead.
+	Reason string
+}
+
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("openai: message %d: part %d cannot be sent to %s: %s", e.Message, e.Part, e.API, e.Reason)
+}
+
+// ToolError tells that a tool's definition cannot be sent.
+type ToolError struct {
+	// Tool is its name.
+	Tool string
+	Err  error
+}
+
+func (e *ToolError) Error() string { return fmt.Sprintf("openai: tool %q: %v", e.Tool, e.Err) }
+
+// Unwrap gives what is wrong with it.
+func (e *ToolError) Unwrap() error { return e.Err }
+
+// refusal is what a server said: as the body of an HTTP error, or in the middle of a stream.
+type refusal struct {
+	status              int // 0 in a stream
+	code, kind, message string
+	header              http.Header
+	raw                 string
+	err                 error
+}
+
+// classify makes of an error of the SDK one that a caller can act on: a [*chat.ContextLimitError], a
+// [*chat.TransientError] or, of any other, one that says what the server said. A context that ended gives its cause.
+func classify(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if api, ok := errors.AsType[*sdk.Error](err); ok {
+		r := refusal{
+			status: api.StatusCode, code: api.Code, kind: api.Type, message: api.Message, raw: api.RawJSON(), err: err,
+		}
+		if api.Response != nil {
+			r.header = api.Response.Header
+		}
+		return r.classify()
+	}
+	if event, ok := errors.AsType[*ssestream.StreamError](err); ok {
+		return refusalOf(string(event.Event.Data), err).classify()
+	}
+	if lost(err) {
+		return &chat.TransientError{Err: fmt.Errorf("openai: %w", err)}
+	}
+	return fmt.Errorf("openai: %w", err)
+}
+
+// inForm is a middleware of the SDK's client that puts errors into the form that it reads, {"error":{"message":…}}. Not
+// every server writes them so: some the object alone (vLLM), some a text (Ollama), and a proxy a page. Without it the SDK
+// would lose the status.
+func inForm(request *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+	response, err := next(request)
+	if err != nil || response.StatusCode < http.StatusBadRequest {
+		return response, err
+	}
+	const most = 1 << 20
+	body, err := io.ReadAll(io.LimitReader(response.Body, most))
+	_ = response.Body.Close() // of which nothing more is wanted
+	if err != nil {
+		return nil, err
+	}
+	object := gjson.ParseBytes(body)
+	if !gjson.ValidBytes(body) || !object.Get("error").IsObject() {
+		said := map[string]string{"message": string(body)}
+		switch {
+		case gjson.ValidBytes(body) && object.Get("error").Type == gjson.String:
+			said["message"] = object.Get("error").String()
+		case gjson.ValidBytes(body) && object.Get("message").Exists():
+			for _, field := range [...]string{"message", "type", "code"} {
+				said[field] = object.Get(field).String()
+			}
+		}
+		if body, err = json.Marshal(map[string]any{"error": said}); err != nil {
+			return nil, err
+		}
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	response.ContentLength = int64(len(body))
+	return response, nil
+}
+
+// lost tells of a connection that failed or broke off, and of a server that sent half an answer.
+func lost(err error) bool {
+	if network, ok := errors.AsType[net.Error](err); ok && network.Timeout() {
+		return true
+	}
+	_, operation := errors.AsType[*net.OpError](err)
+	return operation || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, errBrokenOff)
+}
+
+// errBrokenOff tells that a stream ended before its answer did.
+var errBrokenOff = errors.New("the stream ended before the answer did")
+
+// refusalOf reads a refusal from the JSON of an error object, whatever is around it.
+func refusalOf(raw string, err error) refusal {
+	object := gjson.Parse(raw)
+	for _, path := range [...]string{"response.error", "error"} {
+		if inner := object.Get(path); inner.IsObject() {
+			object = inner
+			break
+		}
+	}
+	return refusal{
+		code: object.Get("code").String(), kind: object.Get("type").String(), message: object.Get("message").String(),
+		raw: object.Raw, err: err,
+	}
+}
+
+func (r refusal) classify() error {
+	if r.message == "" {
+		r.message = strings.TrimSpace(r.raw)
+	}
+	said := fmt.Errorf("openai: %s: %w", r.said(), r.err)
+	switch {
+	case r.tooLarge():
+		limit, tokens := r.numbers()
+		return &chat.ContextLimitError{Limit: limit, Tokens: tokens, Err: said}
+	case r.passing():
+		return &chat.TransientError{RetryAfter: r.wait(), Err: said}
+	default:
+		return said
+	}
+}
+
+func (r refusal) said() string {
+	const most = 1000 // a proxy's error page is cut
+	text := r.message
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	if text == "" {
+		text = "no reason given"
+	}
+	if r.code != "" {
+		text += " (" + r.code + ")"
+	}
+	return text
+}
+
+// limitCodes are codes and types that say that a request is too large: OpenAI's, GitHub's, llama.cpp's.
+var limitCodes = map[string]bool{
+	"context_length_exceeded": true, "model_max_prompt_tokens_exceeded": true, "exceed_context_size_error": true,
+}
+
+// limitText is how servers say it in words: OpenAI in its two APIs and for GPT-5, OpenAI's rate limiter of a request that
+// alone is over the limit, vLLM, llama.cpp, Ollama, LM Studio, GitHub.
+var limitText = regexp.MustCompile(`(?i)` + strings.Join([]string{
+	`maximum context length`,
+	`exceeds? the (?:model'?s )?(?:maximum )?context (?:window|length|size)`,
+	`exceeds? the available context size`,
+	`input tokens exceed the configured limit`,
+	`request too large for .* (?:limit|requested)`,
+	`is longer than the maximum model length`,
+	`too long to fit into the model`,
+	`greater than the context length`, `when context the overflows`,
+	`prompt token count of [\d,]+ exceeds`,
+}, "|"))
+
+// tooLarge tells that a smaller request would be taken.
+func (r refusal) tooLarge() bool {
+	if r.status == http.StatusRequestEntityTooLarge || limitCodes[r.code] || limitCodes[r.kind] {
+		return true
+	}
+	return (r.status < 500 || r.status == 0) && limitText.MatchString(r.message)
+}
+
+var (
+	limitNumber = regexp.MustCompile(`(?i)(?:context length (?:is|of)(?: only)?|configured limit of|maximum model length of|` +
+		`exceeds the limit of|context size \(|\(context length|limit:?) ([\d,]+)|context size \(([\d,]+) tokens`)
+	tokensNumber = regexp.MustCompile(`(?i)(?:resulted in|you requested|requested:?|total length|\(length|token count of|request has|` +
+		`keep the first) ([\d,]+)|request \(([\d,]+) tokens`)
+)
+
+// numbers are the limit and the tokens that the refusal speaks of; 0 where it does not.
+func (r refusal) numbers() (limit, tokens int) {
+	limit, tokens = number(limitNumber, r.message), number(tokensNumber, r.message)
+	if limit == 0 { // llama.cpp has them as fields
+		limit = int(gjson.Get(r.raw, "n_ctx").Int())
+	}
+	if tokens == 0 {
+		tokens = int(gjson.Get(r.raw, "n_prompt_tokens").Int())
+	}
+	return limit, tokens
+}
+
+func number(pattern *regexp.Regexp, text string) int {
+	m := pattern.FindStringSubmatch(text)
+	for _, group := range m[min(1, len(m)):] {
+		if n, err := strconv.Atoi(strings.ReplaceAll(group, ",", "")); err == nil {
+			return n
+		}
+	}
+	return 0
+}
+
+// passing tells that the same request may be taken later. An account without money is not among that.
+func (r refusal) passing() bool {
+	if r.code == "insufficient_quota" || r.kind == "insufficient_quota" {
+		return false
+	}
+	switch r.status {
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return true
+	case 0: // in a stream
+		switch {
+		case r.code == "rate_limit_exceeded", r.code == "server_error", r.kind == "server_error",
+			r.code == "server_is_overloaded", r.code == "slow_down":
+			return true
+		}
+		return false
+	default:
+		return r.status >= 500
+	}
+}
+
+// tryAgainIn is how OpenAI's messages say when: "Please try again in 1m30.5s", "in 20ms".
+var tryAgainIn = regexp.MustCompile(`(?i)try again in ((?:\d+(?:\.\d+)?(?:ms|h|m|s))+)`)
+
+// wait is how long the server asks to wait; 0 where it does not say.
+func (r refusal) wait() time.Duration {
+	const most = 24 * time.Hour
+	bounded := func(d time.Duration) time.Duration { return min(max(d, 0), most) }
+	if ms, err := strconv.ParseFloat(r.header.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {
+		return bounded(time.Duration(min(ms, most.Seconds()*1e3) * float64(time.Millisecond)))
+	}
+	after := r.header.Get("Retry-After")
+	if s, err := strconv.ParseFloat(after, 64); err == nil && s >= 0 {
+		return bounded(time.Duration(min(s, most.Seconds()) * float64(time.Second)))
+	}
+	if at, err := http.ParseTime(after); err == nil {
+		return bounded(time.Until(at))
+	}
+	if m := tryAgainIn.FindStringSubmatch(r.message); m != nil {
+		if d, err := time.ParseDuration(m[1]); err == nil {
+			return bounded(d)
+		}
+	}
+	return 0
+}

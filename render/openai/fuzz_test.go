@@ -1,0 +1,137 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/openai"
+)
+
+// source gives the choices of a history: the fuzzer's bytes, and zeros after them.
+type source struct{ data []byte }
+
+func (s *source) pick(n int) int {
+	if len(s.data) == 0 {
+		return 0
+	}
+	b := s.data[0]
+	s.data = s.data[1:]
+	return int(b) % n
+}
+
+// one is one of the choices.
+func one[T any](s *source, choices ...T) T { return choices[s.pick(len(choices))] }
+
+// anyHistory makes a history of anything, most of it wrong somewhere.
+func anyHistory(s *source) []chat.Message {
+	var messages []chat.Message
+	for n := 0; len(s.data) > 0 && len(messages) < 60; n++ {
+		m := chat.Message{
+			Role: one(s, chat.RoleUser, chat.RoleAssistant, chat.RoleTool, chat.RoleSystem, chat.RoleAssistant, chat.RoleTool, "developer", ""),
+			Name: one(s, "", "", "", "Ada", "Ada L", "a|\u2003b", string(make([]byte, 70))),
+		}
+		for range s.pick(5) {
+			m.Content = append(m.Content, anyPart(s, n, len(m.Content)))
+		}
+		if m.Role == chat.RoleAssistant && s.pick(3) > 0 || s.pick(20) == 1 {
+			for range s.pick(4) {
+				m.ToolCalls = append(m.ToolCalls, chat.ToolCall{
+					ID: anyID(s), Name: one(s, "count", "read", "fs.read", "", "naïve tool", string(make([]byte, 70))),
+					Arguments: one(s, "{}", "", `{"cut`, "\xff"),
+					Signature: one(s, "", "c2ln", `{"id":"fc_`+string(rune('a'+n%26))+string(rune('a'+len(m.ToolCalls)))+`","follows":"rs_1"}`, `{"type":"custom_tool_call"}`, `null`),
+				})
+			}
+		}
+		if m.Role == chat.RoleTool || s.pick(20) == 1 {
+			m.ToolCallID = anyID(s)
+		}
+		messages = append(messages, m)
+	}
+	return messages
+}
+
+func anyID(s *source) string {
+	return one(s, "a", "b", "c", "", "call_0123456789012345678901234567890123456789", "0123456789012345678901234567890123456789012345678901234567890123456789", "ü\xff")
+}
+
+func anyPart(s *source, message, part int) chat.Part {
+	opaque := func(value string) chat.Part { return chat.Opaque{Value: json.RawMessage(value)} }
+	id := string(rune('a'+message%26)) + string(rune('a'+message/26)) + string(rune('a'+part))
+	return one[chat.Part](s,
+		chat.Text("a"), chat.Text("hello\xff"), chat.Text(" \n"), chat.Text(""),
+		chat.Image{URL: png}, chat.Image{URL: "https://example.com/a.png", Detail: chat.DetailHigh}, chat.Image{URL: "a.png"},
+		pdf, chat.Document{}, chat.Document{Data: "%"},
+		chat.CacheBreakpoint{},
+		chat.Thinking{Text: "hm"}, chat.Thinking{Text: "hm", Signature: "c2ln"}, chat.Thinking{Encrypted: "of Claude's"},
+		chat.Thinking{Text: "hm", Signature: `{"id":"rs_` + id + `"}`, Encrypted: "g"}, chat.Thinking{Text: "hm", Signature: `{"id":"rs_` + id + `"}`},
+		chat.Thinking{Text: "hm", Signature: "reasoning_content"}, chat.Thinking{Text: "hm", Signature: `{"content":[{"type":"reasoning_text","text":"hm"}]}`},
+		opaque(`{"type":"reasoning","id":"rs_`+id+`","summary":[],"encrypted_content":"g"}`), opaque(`{"type":"message","id":"msg_`+id+`","phase":"commentary"}`),
+		opaque(`{"type":"message","content":[{"annotations":[]},5]}`), opaque(`{"type":"function_call","call_id":"a"}`), opaque(`{"type":"function_call","call_id":"b","name":"n","arguments":"{}"}`),
+		opaque(`{"type":"function_call_output","call_id":"a","output":""}`), opaque(`{"type":"web_search_call","id":"ws_`+id+`"}`),
+		opaque(`{"type":"text","text":"a"}`), opaque(`{"type":"refusal","refusal":"no"}`), opaque(`{"type":"output_text","text":"a"}`), opaque(`{"type":"input_text","text":"a"}`),
+		opaque(`{"type":"redacted_thinking"}`), opaque(`[`), opaque(`null`), opaque(``), opaque(`{"type":5}`), nil,
+	)
+}
+
+// FuzzRepair has random histories mended, converted and judged by the server's rules.
+func FuzzRepair(f *testing.F) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		data := make([]byte, 20+random.IntN(400))
+		for i := range data {
+			data[i] = byte(random.Uint32())
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		messages := anyHistory(&source{data})
+		for _, api := range apis {
+			mended, changes := openai.Repair(api, messages)
+			again, more := openai.Repair(api, messages)
+			require.Empty(t, cmp.Diff(mended, again), "the same history is mended alike")
+			require.Equal(t, changes, more)
+			err := openai.Validate(api, mended)
+			if invalid, ok := errors.AsType[*chat.ValidationError](err); ok {
+				for _, v := range invalid.Violations {
+					require.Equal(t, chat.RuleLast, v.Rule, "%s: %s", api, v)
+				}
+			}
+			if openai.Validate(api, messages) == nil {
+				require.Empty(t, changes, "%s: nothing was wrong", api)
+			}
+			twice, more := openai.Repair(api, mended)
+			require.Empty(t, more, "%s: what is mended is fine", api)
+			require.Empty(t, cmp.Diff(mended, twice))
+			if len(mended) == 0 {
+				continue // what is to be asked, nobody else can say
+			}
+			for _, breakpoints := range []bool{false, true} {
+				require.Empty(t, judged(t, api, mended, breakpoints), "%s", api)
+			}
+		}
+	})
+}
+
+// judged is what the server says of a request with these messages.
+func judged(t *testing.T, api openai.API, messages []chat.Message, breakpoints bool) string {
+	t.Helper()
+	request := item{"model": "gpt-5.6"}
+	options := openai.Options{Breakpoints: breakpoints}
+	if api == openai.Responses {
+		items, err := openai.Items(messages, options)
+		require.NoError(t, err)
+		request["input"] = items
+		return newMemory().judge(gjson.Parse(toJSON(request)))
+	}
+	out, err := openai.ChatMessages(messages, options)
+	require.NoError(t, err)
+	request["messages"] = out
+	return judgeChat(gjson.Parse(toJSON(request)))
+}

@@ -1,0 +1,188 @@
+package openai
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/openai/openai-go/v3/responses"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// MessageOfItems makes a message of what the Responses API answered. Sent back by [Items], each item is what it was and
+// stands where it stood:
+//
+//   - reasoning before everything else is [chat.Thinking]: its summary as the text, its encrypted content, and the rest
+//     of the item as the signature. Reasoning after that is an opaque part;
+//   - a message's texts are [chat.Text]. Where the item has more to it than words (its id, if it followed reasoning; its
+//     phase; annotations), an opaque part without the words stands before them. A refusal is an opaque part;
+//   - calls are tool calls, with the rest of the item as their signature. Where other items come after a call, an opaque
+//     part keeps its place;
+//   - any other item (a web search, a compaction) is an opaque part, word for word.
+//
+// A message or call that followed no reasoning loses the id of its item, which nothing refers to.
+func MessageOfItems(output []responses.ResponseOutputItemUnion) chat.Message {
+	r := itemReader{m: chat.Message{Role: chat.RoleAssistant}}
+	last := -1 // the last item that is no call
+	for i, item := range output {
+		if !isCall(item.Type) {
+			last = i
+		}
+	}
+	for i, item := range output {
+		o := objectOf([]byte(item.RawJSON()))
+		switch {
+		case o == nil:
+		case item.Type == "reasoning":
+			r.reasoning(o, item.RawJSON())
+		case item.Type == "message":
+			r.message(o)
+		case isCall(item.Type):
+			r.call(o, i < last)
+		default:
+			r.opaque(json.RawMessage(item.RawJSON()))
+		}
+	}
+	return r.m
+}
+
+func isCall(kind string) bool { return kind == "function_call" || kind == customCall }
+
+type itemReader struct {
+	m       chat.Message
+	follows string // id of the reasoning before
+	begun   bool   // something other than thinking has come
+}
+
+func (r *itemReader) opaque(value json.RawMessage) {
+	r.begun = true
+	r.m.Content = append(r.m.Content, chat.Opaque{Value: value})
+}
+
+func (r *itemReader) reasoning(o object, raw string) {
+	r.follows = o.text("id")
+	if r.begun {
+		r.opaque(json.RawMessage(raw))
+		return
+	}
+	t := chat.Thinking{Text: joined(o["summary"], "summary_text"), Encrypted: o.text("encrypted_content")}
+	delete(o, "type")
+	if t.Encrypted != "" || string(o["encrypted_content"]) == "null" {
+		delete(o, "encrypted_content")
+	}
+	o.drop("status", `"completed"`, "null")
+	o.drop("content", "[]", "null")
+	if o["content"] == nil && oneText(o["summary"]) {
+		delete(o, "summary") // the text says it
+	} else if t.Text == "" {
+		t.Text = joined(o["content"], "reasoning_text")
+	}
+	t.Signature = string(o.raw())
+	r.m.Content = append(r.m.Content, t)
+}
+
+// oneText tells of a summary that is rebuilt from its text: none, or one part and nothing but words in it.
+func oneText(summary json.RawMessage) bool {
+	var parts []object
+	if json.Unmarshal(summary, &parts) != nil || len(parts) > 1 {
+		return false
+	}
+	return len(parts) == 0 || len(parts[0]) == 2 && parts[0].text("type") == "summary_text" && parts[0].text("text") != ""
+}
+
+// joined is what a list of parts says, its paragraphs apart.
+func joined(list json.RawMessage, kind string) string {
+	var parts []object
+	if json.Unmarshal(list, &parts) != nil {
+		return ""
+	}
+	var texts []string
+	for _, p := range parts {
+		if p.text("type") == kind {
+			texts = append(texts, p.text("text"))
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+func (r *itemReader) message(o object) {
+	var content []object
+	if json.Unmarshal(o["content"], &content) != nil {
+		r.opaque(o.raw())
+		return
+	}
+	var parts chat.Parts
+	kept := make([]json.RawMessage, 0, len(content))
+	more := false // than words
+	for _, c := range content {
+		if c.text("type") != "output_text" {
+			parts = append(parts, chat.Opaque{Value: c.raw()})
+			kept = append(kept, json.RawMessage("{}"))
+			continue
+		}
+		parts = append(parts, chat.Text(c.text("text")))
+		delete(c, "type")
+		delete(c, "text")
+		c.drop("annotations", "[]", "null")
+		c.drop("logprobs", "[]", "null")
+		more = more || len(c) > 0
+		kept = append(kept, c.raw())
+	}
+	r.begun = true
+	if head := r.kept(o, "role", "content"); more || len(head) > 1 {
+		if more {
+			head["content"] = mustMarshal(kept)
+		}
+		head.set("type", "message")
+		r.opaque(head.raw())
+	}
+	r.m.Content = append(r.m.Content, parts...)
+}
+
+// kept is what is left of an item without these fields. Its id is kept where it matters: after reasoning.
+func (r *itemReader) kept(o object, without ...string) object {
+	kept := object{}
+	for key, value := range o {
+		kept[key] = value
+	}
+	for _, key := range without {
+		delete(kept, key)
+	}
+	kept.drop("status", `"completed"`, "null")
+	kept.drop("phase", "null")
+	if r.follows != "" {
+		kept.set(followsKey, r.follows)
+	} else {
+		delete(kept, "id")
+	}
+	return kept
+}
+
+func (r *itemReader) call(o object, placed bool) {
+	call := chat.ToolCall{ID: o.text("call_id"), Name: o.text("name"), Arguments: o.text("arguments")}
+	spent := []string{"call_id", "name", "arguments"}
+	if o.text("type") == customCall {
+		call.Arguments = o.text("input")
+		spent = []string{"call_id", "name", "input"}
+	} else {
+		spent = append(spent, "type")
+	}
+	if kept := r.kept(o, spent...); len(kept) > 0 {
+		call.Signature = string(kept.raw())
+	}
+	r.m.ToolCalls = append(r.m.ToolCalls, call)
+	if placed {
+		place := object{"type": o["type"]}
+		place.set("call_id", call.ID)
+		r.opaque(place.raw())
+	}
+	r.begun = true
+}
+
+func mustMarshal(list []json.RawMessage) json.RawMessage {
+	raw, err := json.Marshal(list)
+	if err != nil {
+		panic("openai: a list of JSON values that is no JSON: " + err.Error())
+	}
+	return raw
+}

@@ -1,0 +1,458 @@
+package openai_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/responses"
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/openai"
+)
+
+var apis = map[string]openai.API{"chat": openai.ChatCompletions, "responses": openai.Responses}
+
+var question = chat.UserMessage("How many Go files are there?")
+
+var countTool = chat.Tool{Name: "count", Description: "Counts files.",
+	Parameters: []byte(`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"number"}},"required":["z"]}`)}
+
+func TestAnswer(t *testing.T) {
+	answer := reply{
+		items: []item{message("msg_1", "I count them. Grüße 👩‍👧"), call("fc_1", "call_1", "count", `{"z":"*.go"}`), call("fc_2", "call_2", "count", `{"z":"<*.md>"}`)},
+		usage: usage{in: 1200, out: 34, cached: 1024, written: 100},
+	}
+	want := chat.Response{
+		Message: chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("I count them. Grüße 👩‍👧")}, ToolCalls: []chat.ToolCall{
+			{ID: "call_1", Name: "count", Arguments: `{"z":"*.go"}`}, {ID: "call_2", Name: "count", Arguments: `{"z":"<*.md>"}`},
+		}},
+		Usage:      chat.Usage{Input: 1200, Output: 34, CacheRead: 1024, CacheWrite: 100},
+		StopReason: chat.StopToolCalls,
+	}
+	for name, api := range apis {
+		for _, streamed := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: " streamed"}[streamed], func(t *testing.T) {
+				s := newServer(t, always(answer))
+				request := chat.Request{Messages: []chat.Message{question}, Tools: []chat.Tool{countTool}}
+				var heard string
+				if streamed {
+					request.Stream = func(p chat.Part) { heard += string(p.(chat.Text)) }
+				}
+				got, err := s.model(api, "gpt-4o").Generate(t.Context(), request)
+				require.NoError(t, err)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("the response differs (-want +got):\n%s", diff)
+				}
+				require.Equal(t, streamed, s.last(t).Get("stream").Bool())
+				if streamed {
+					require.Equal(t, want.Message.Text(), heard)
+				}
+			})
+		}
+	}
+}
+
+func TestThinkingOfAReasoningModelStreams(t *testing.T) {
+	s := newServer(t, always(reply{items: []item{
+		{"type": "reasoning", "id": "rs_1", "encrypted_content": "gAAA+/==", "summary": []any{
+			item{"type": "summary_text", "text": "First this."}, item{"type": "summary_text", "text": "Then that."}}},
+		message("msg_1", "42"),
+	}}))
+	m := s.model(openai.Responses, "o3")
+	m.Effort, m.Summary = "low", "auto"
+	var thought, text string
+	got, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: func(p chat.Part) {
+		switch p := p.(type) {
+		case chat.Thinking:
+			thought += p.Text
+		case chat.Text:
+			text += string(p)
+		}
+	}})
+	require.NoError(t, err)
+	require.Equal(t, "First this.\n\nThen that.", thought)
+	require.Equal(t, thought, got.Message.Content[0].(chat.Thinking).Text)
+	require.Equal(t, "42", text)
+	require.JSONEq(t, `{"effort":"low","summary":"auto"}`, s.last(t).Get("reasoning").Raw)
+	require.Equal(t, `["reasoning.encrypted_content"]`, s.last(t).Get("include").Raw)
+	require.False(t, s.last(t).Get("store").Bool())
+	require.True(t, s.last(t).Get("store").Exists())
+}
+
+func TestThinkingOfALocalServerGoesBackInItsField(t *testing.T) {
+	for _, field := range []string{"reasoning_content", "reasoning"} {
+		for _, streamed := range []bool{false, true} {
+			s := newServer(t, always(reply{field: field, noUsage: true, items: []item{
+				reasoning("", "Let me count.", ""), call("", "c1", "count", "{}")}}))
+			m := s.model(openai.ChatCompletions, "qwen3")
+			request := chat.Request{Messages: []chat.Message{question}, Tools: []chat.Tool{countTool}}
+			if streamed {
+				request.Stream = func(chat.Part) {}
+			}
+			got, err := m.Generate(t.Context(), request)
+			require.NoError(t, err)
+			require.Equal(t, chat.Parts{chat.Thinking{Text: "Let me count.", Signature: field}}, got.Message.Content)
+			require.Zero(t, got.Usage, "a server that sends no usage")
+			request.Messages = append(request.Messages, got.Message, chat.ToolResult("c1", "42"))
+			require.NoError(t, openai.Validate(openai.ChatCompletions, request.Messages))
+			_, err = m.Generate(t.Context(), request)
+			require.NoError(t, err)
+			require.Equal(t, "Let me count.", s.last(t).Get("messages.1."+field).String())
+		}
+	}
+}
+
+func TestRequestOptions(t *testing.T) {
+	s := newServer(t, always(reply{items: []item{message("msg_1", "42")}}))
+	ask := func(m *openai.Model, r chat.Request) gjson.Result {
+		t.Helper()
+		if r.Messages == nil {
+			r.Messages = []chat.Message{chat.SystemMessage("Be brief."), question}
+		}
+		_, err := m.Generate(t.Context(), r)
+		require.NoError(t, err)
+		return s.last(t)
+	}
+	for name, api := range apis {
+		t.Run(name, func(t *testing.T) {
+			limit, roles, choice := "max_completion_tokens", "messages.0.role", "tool_choice"
+			if api == openai.Responses {
+				limit, roles = "max_output_tokens", "input.0.role"
+			}
+			got := ask(s.model(api, "gpt-4o"), chat.Request{Temperature: new(0.0), MaxTokens: 77})
+			require.Equal(t, "0", got.Get("temperature").Raw)
+			require.Equal(t, "77", got.Get(limit).Raw)
+			require.Equal(t, "system", got.Get(roles).String())
+			require.False(t, got.Get(choice).Exists())
+			require.False(t, got.Get("include").Exists())
+
+			got = ask(s.model(api, "gpt-5-mini"), chat.Request{Temperature: new(0.0)})
+			require.False(t, got.Get("temperature").Exists(), "a reasoning model refuses it")
+			require.Equal(t, "developer", got.Get(roles).String())
+
+			got = ask(s.model(api, "gpt-5.2"), chat.Request{Temperature: new(0.5)})
+			require.Equal(t, "0.5", got.Get("temperature").Raw, "its effort is none unless another is asked for")
+			m := s.model(api, "gpt-5.2")
+			m.Effort, m.System, m.CacheKey = "low", openai.AsSystem, "session-1"
+			got = ask(m, chat.Request{Temperature: new(0.5)})
+			require.False(t, got.Get("temperature").Exists())
+			require.Equal(t, "system", got.Get(roles).String())
+			require.Equal(t, "session-1", got.Get("prompt_cache_key").String())
+
+			for asked, want := range map[chat.ToolChoice]string{chat.ToolChoiceNone: "none", chat.ToolChoiceRequired: "required"} {
+				got = ask(s.model(api, "gpt-4o"), chat.Request{Tools: []chat.Tool{countTool}, ToolChoice: asked})
+				require.Equal(t, want, got.Get(choice).String())
+			}
+			got = ask(s.model(api, "gpt-4o"), chat.Request{ToolChoice: chat.ToolChoiceNone})
+			require.False(t, got.Get(choice).Exists(), "there are no tools to choose from")
+
+			got = ask(s.model(api, "gpt-4o"), chat.Request{Tools: []chat.Tool{countTool, {Name: "now"}}})
+			schema := got.Get("tools.0.function.parameters").Raw + got.Get("tools.0.parameters").Raw
+			require.Equal(t, string(countTool.Parameters), schema, "the schema as it was written, properties in order")
+		})
+	}
+	m := s.model(openai.ChatCompletions, "llama")
+	m.MaxTokensField = true
+	m.AdjustChat = func(p *sdk.ChatCompletionNewParams) { p.Seed = sdk.Int(7) }
+	got := ask(m, chat.Request{MaxTokens: 5, Stream: func(chat.Part) {}})
+	require.Equal(t, "5", got.Get("max_tokens").Raw)
+	require.Equal(t, "7", got.Get("seed").Raw)
+	require.True(t, got.Get("stream_options.include_usage").Bool())
+	m = s.model(openai.Responses, "gpt-4o")
+	m.AdjustResponses = func(p *responses.ResponseNewParams) { p.SafetyIdentifier = sdk.String("u") }
+	require.Equal(t, "u", ask(m, chat.Request{}).Get("safety_identifier").String())
+}
+
+func TestTemperatureByModel(t *testing.T) {
+	for _, tt := range []struct {
+		model, effort string
+		sent          bool
+	}{
+		{"gpt-4o", "", true}, {"gpt-4.1-mini", "", true}, {"ft:gpt-4o:team::id", "", true}, {"chatgpt-4o-latest", "", true},
+		{"gpt-oss-120b", "", true}, {"qwen3", "", true}, {"o30", "", true},
+		{"o1", "", false}, {"o1-mini", "", false}, {"o3-2025-04-16", "", false}, {"o4-mini", "", false}, {"codex-mini-latest", "", false},
+		{"gpt-5", "", false}, {"gpt-5-nano-2025-08-07", "none", false}, {"gpt-5-chat-latest", "", true}, {"openai/gpt-5", "", false},
+		{"gpt-5.1", "", true}, {"gpt-5.1", "none", true}, {"gpt-5.1", "high", false}, {"gpt-5.2-codex", "none", false}, {"gpt-5.2-pro", "", false},
+		{"gpt-5.3-chat-latest", "", true}, {"gpt-5.4", "", true}, {"gpt-5.5", "", false}, {"gpt-5.5", "none", true}, {"gpt-5.6-sol", "none", false}, {"gpt-6-astra", "", false},
+	} {
+		t.Run(tt.model+" "+tt.effort, func(t *testing.T) {
+			s := newServer(t, always(reply{items: []item{message("msg_1", "42")}}))
+			m := s.model(openai.Responses, tt.model)
+			m.Effort = tt.effort
+			_, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Temperature: new(0.0)})
+			require.NoError(t, err)
+			require.Equal(t, tt.sent, s.last(t).Get("temperature").Exists())
+		})
+	}
+}
+
+func TestStopReasons(t *testing.T) {
+	refusal := item{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+		"content": []any{item{"type": "refusal", "refusal": "I will not."}}}
+	for _, tt := range []struct {
+		rule  string
+		api   openai.API
+		reply reply
+		want  chat.StopReason
+	}{
+		{"an ordinary end", openai.ChatCompletions, reply{items: []item{message("m", "a")}}, chat.StopEnd},
+		{"an ordinary end", openai.Responses, reply{items: []item{message("m", "a")}}, chat.StopEnd},
+		{"calls", openai.ChatCompletions, reply{items: []item{call("f", "c", "n", "{}")}}, chat.StopToolCalls},
+		{"calls that a server calls an end", openai.ChatCompletions, reply{finish: "stop", items: []item{call("f", "c", "n", "{}")}}, chat.StopToolCalls},
+		{"calls", openai.Responses, reply{items: []item{call("fc_1", "c", "n", "{}")}}, chat.StopToolCalls},
+		{"the output limit", openai.ChatCompletions, reply{finish: "length", items: []item{message("m", "a")}}, chat.StopMaxTokens},
+		{"the output limit", openai.Responses, reply{finish: "max_output_tokens", items: []item{message("m", "a")}}, chat.StopMaxTokens},
+		{"the output limit before a word", openai.Responses, reply{finish: "max_output_tokens", items: []item{}}, chat.StopMaxTokens},
+		{"a filter", openai.ChatCompletions, reply{finish: "content_filter", items: []item{message("m", "a")}}, chat.StopFiltered},
+		{"a filter", openai.Responses, reply{finish: "content_filter", items: []item{message("m", "a")}}, chat.StopFiltered},
+		{"a refusal", openai.ChatCompletions, reply{items: []item{refusal}}, chat.StopFiltered},
+		{"a refusal", openai.Responses, reply{items: []item{refusal}}, chat.StopFiltered},
+	} {
+		for _, stream := range []func(chat.Part){nil, func(chat.Part) {}} {
+			t.Run(tt.rule+" "+tt.api.String(), func(t *testing.T) {
+				s := newServer(t, always(tt.reply))
+				got, err := s.model(tt.api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: stream})
+				require.NoError(t, err)
+				require.Equal(t, tt.want, got.StopReason)
+				if tt.rule == "a refusal" {
+					require.Equal(t, `{"refusal":"I will not.","type":"refusal"}`, string(got.Message.Content[0].(chat.Opaque).Value))
+					_, err = s.model(tt.api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question, got.Message, question}})
+					require.NoError(t, err, "a refusal goes back")
+				}
+			})
+		}
+	}
+}
+
+func errorBody(message, kind, code string) string {
+	return toJSON(item{"error": item{"message": message, "type": kind, "param": nil, "code": code}})
+}
+
+func TestContextLimits(t *testing.T) {
+	for _, tt := range []struct {
+		said          string
+		status        int
+		body          string
+		limit, tokens int
+	}{
+		{"by OpenAI in Chat Completions", 400, errorBody("This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens. Please reduce the length of the messages.", "invalid_request_error", "context_length_exceeded"), 128000, 130000},
+		{"by OpenAI with the answer", 400, errorBody("This model's maximum context length is 16385 tokens. However, you requested 17000 tokens (15000 in the messages, 2000 in the completion).", "invalid_request_error", "context_length_exceeded"), 16385, 17000},
+		{"by OpenAI in Responses", 400, errorBody("Your input exceeds the context window of this model. Please adjust your input and try again.", "invalid_request_error", "context_length_exceeded"), 0, 0},
+		{"by OpenAI of GPT-5", 400, errorBody("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300001 tokens. Please reduce the length of the messages.", "invalid_request_error", "context_length_exceeded"), 272000, 300001},
+		{"by OpenAI's rate limiter of one request", 429, errorBody("Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested 40123. The input or output tokens must be reduced in order to run successfully.", "tokens", "rate_limit_exceeded"), 30000, 40123},
+		{"by GitHub", 400, errorBody("prompt token count of 130,500 exceeds the limit of 128,000", "", "model_max_prompt_tokens_exceeded"), 128000, 130500},
+		{"by vLLM", 400, `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, your request has 5000 input tokens. Please reduce the length of the input messages.","type":"BadRequestError","code":400}`, 4096, 5000},
+		{"by vLLM of a prompt", 400, errorBody("The decoder prompt (length 5000) is longer than the maximum model length of 4096.", "BadRequestError", ""), 4096, 5000},
+		{"by llama.cpp", 400, `{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error","n_prompt_tokens":5000,"n_ctx":4096}}`, 4096, 5000},
+		{"by llama.cpp in words", 400, `{"error":{"code":400,"message":"request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error"}}`, 4096, 5000},
+		{"by Ollama", 400, errorBody("the input length exceeds the context length", "api_error", ""), 0, 0},
+		{"by LM Studio", 400, `{"error":"Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough."}`, 4096, 5000},
+		{"by a server whose error is a text", 400, `{"error":"the input length exceeds the context length"}`, 0, 0},
+		{"by a proxy", 413, "<html>Request Entity Too Large</html>", 0, 0},
+	} {
+		for name, api := range apis {
+			t.Run(tt.said+" "+name, func(t *testing.T) {
+				for _, stream := range []func(chat.Part){nil, func(chat.Part) {}} {
+					s := newServer(t, always(reply{status: tt.status, body: tt.body}))
+					_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: stream})
+					limit, ok := errors.AsType[*chat.ContextLimitError](err)
+					require.True(t, ok, "%v", err)
+					require.Equal(t, tt.limit, limit.Limit, limit.Error())
+					require.Equal(t, tt.tokens, limit.Tokens, limit.Error())
+					_, ok = errors.AsType[*sdk.Error](err)
+					require.True(t, ok, "the SDK's error is under it")
+					require.Equal(t, 1, s.count(), "it is not tried again")
+				}
+			})
+		}
+	}
+}
+
+func TestContextLimitInTheMiddleOfAStream(t *testing.T) {
+	const said = `{"type":"invalid_request_error","code":"context_length_exceeded","message":"Your input exceeds the context window of this model.","param":"input"}`
+	for rule, tt := range map[string]struct {
+		api   openai.API
+		event string
+	}{
+		"chat":      {openai.ChatCompletions, "data: {\"error\":" + said + "}\n\n"},
+		"an error":  {openai.Responses, "event: error\ndata: {\"type\":\"error\",\"error\":" + said + "}\n\n"},
+		"as fields": {openai.Responses, "event: error\ndata: {\"type\":\"error\",\"code\":\"context_length_exceeded\",\"message\":\"Your input exceeds the context window\",\"param\":null}\n\n"},
+		"a failure": {openai.Responses, "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"id\":\"r\",\"status\":\"failed\",\"output\":[],\"error\":" + said + "}}\n\n"},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			s := newServer(t, always(reply{items: []item{message("msg_1", "A long answer.")}, midError: tt.event}))
+			_, err := s.model(tt.api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: func(chat.Part) {}})
+			_, ok := errors.AsType[*chat.ContextLimitError](err)
+			require.True(t, ok, "%v", err)
+		})
+	}
+}
+
+func TestErrorsThatMayPass(t *testing.T) {
+	const soon = "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000. Please try again in 1m0.5s."
+	for _, tt := range []struct {
+		rule  string
+		reply reply
+		want  time.Duration
+	}{
+		{"a rate limit", reply{status: 429, body: errorBody("slow down", "tokens", "rate_limit_exceeded"), header: map[string]string{"Retry-After": "7"}}, 7 * time.Second},
+		{"a rate limit in milliseconds", reply{status: 429, body: errorBody("slow down", "tokens", "rate_limit_exceeded"), header: map[string]string{"Retry-After": "7", "Retry-After-Ms": "250"}}, 250 * time.Millisecond},
+		{"a rate limit that says when in words", reply{status: 429, body: errorBody(soon, "tokens", "rate_limit_exceeded")}, 60*time.Second + 500*time.Millisecond},
+		{"a rate limit that does not say", reply{status: 429, body: "{}"}, 0},
+		{"a server error", reply{status: 500, body: errorBody("The server had an error", "server_error", "")}, 0},
+		{"an error that is a text", reply{status: 502, body: `{"error":"bad gateway"}`}, 0},
+		{"an overload", reply{status: 503, body: "busy", header: map[string]string{"Retry-After": "2.5"}}, 2500 * time.Millisecond},
+		{"an answer without an answer", reply{status: 200, body: `{"id":"x","choices":[],"output":[],"status":"completed"}`}, 0},
+	} {
+		for name, api := range apis {
+			t.Run(tt.rule+" "+name, func(t *testing.T) {
+				s := newServer(t, always(tt.reply))
+				_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
+				transient, ok := errors.AsType[*chat.TransientError](err)
+				require.True(t, ok, "%v", err)
+				require.Equal(t, tt.want, transient.RetryAfter)
+				require.Equal(t, 1, s.count(), "whether to try again is the caller's matter")
+			})
+		}
+	}
+	for name, api := range apis {
+		t.Run("a stream that breaks off "+name, func(t *testing.T) {
+			s := newServer(t, always(reply{items: []item{message("msg_1", "A long answer, cut off.")}, cut: true}))
+			_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: func(chat.Part) {}})
+			_, ok := errors.AsType[*chat.TransientError](err)
+			require.True(t, ok, "%v", err)
+		})
+		t.Run("no server "+name, func(t *testing.T) {
+			s := newServer(t, nil)
+			s.Close()
+			_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
+			_, ok := errors.AsType[*chat.TransientError](err)
+			require.True(t, ok, "%v", err)
+		})
+	}
+}
+
+func TestErrorsThatStay(t *testing.T) {
+	for _, tt := range []struct {
+		rule  string
+		reply reply
+		want  string
+	}{
+		{"a wrong key", reply{status: 401, body: errorBody("Incorrect API key provided.", "invalid_request_error", "invalid_api_key")}, "Incorrect API key provided. (invalid_api_key)"},
+		{"no money", reply{status: 429, body: errorBody("You exceeded your current quota.", "insufficient_quota", "insufficient_quota")}, "You exceeded your current quota."},
+		{"an answer that is too long", reply{status: 400, body: errorBody("max_tokens is too large: 9000. This model supports at most 4096 completion tokens.", "invalid_request_error", "")}, "max_tokens is too large"},
+	} {
+		for name, api := range apis {
+			t.Run(tt.rule+" "+name, func(t *testing.T) {
+				s := newServer(t, always(tt.reply))
+				_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
+				require.ErrorContains(t, err, tt.want)
+				_, transient := errors.AsType[*chat.TransientError](err)
+				_, limit := errors.AsType[*chat.ContextLimitError](err)
+				require.False(t, transient || limit)
+			})
+		}
+	}
+}
+
+func TestRequestsThatMeanNothing(t *testing.T) {
+	s := newServer(t, nil)
+	ask := []chat.Message{question}
+	for _, tt := range []struct {
+		rule  string
+		model *openai.Model
+		req   chat.Request
+		want  string
+	}{
+		{"no name", s.model(openai.ChatCompletions, ""), chat.Request{Messages: ask}, "Model.Name is not set"},
+		{"an unknown API", s.model("assistants", "gpt-4o"), chat.Request{Messages: ask}, `there is no API "assistants"`},
+		{"a negative limit", s.model(openai.ChatCompletions, "gpt-4o"), chat.Request{Messages: ask, MaxTokens: -1}, "an answer of -1 tokens"},
+		{"a call required of no tools", s.model(openai.ChatCompletions, "gpt-4o"), chat.Request{Messages: ask, ToolChoice: chat.ToolChoiceRequired}, "no tools are declared"},
+		{"an unknown choice", s.model(openai.ChatCompletions, "gpt-4o"), chat.Request{Messages: ask, ToolChoice: "any"}, `no tool choice "any"`},
+		{"a schema that is none", s.model(openai.Responses, "gpt-4o"), chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "x", Parameters: []byte(`[`)}}}, `tool "x"`},
+		{"an unknown role", s.model(openai.Responses, "gpt-4o"), chat.Request{Messages: []chat.Message{{Role: "x"}}}, `message 0 has the role "x"`},
+		{"an unknown role", s.model(openai.ChatCompletions, "gpt-4o"), chat.Request{Messages: []chat.Message{{Role: "x"}}}, `message 0 has the role "x"`},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			_, err := tt.model.Generate(t.Context(), tt.req)
+			require.ErrorContains(t, err, tt.want)
+			require.Zero(t, s.count(), "nothing was sent")
+		})
+	}
+}
+
+func TestCancellation(t *testing.T) {
+	gone := errors.New("the user is gone")
+	for name, api := range apis {
+		for _, streamed := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: " streamed"}[streamed], func(t *testing.T) {
+				hang := make(chan struct{})
+				ctx, cancel := context.WithCancelCause(t.Context())
+				s := newServer(t, func(openai.API, gjson.Result) reply {
+					if !streamed {
+						cancel(gone)
+					}
+					return reply{items: []item{message("msg_1", strings.Repeat("A long answer. ", 20))}, hang: hang}
+				})
+				defer close(hang)
+				request := chat.Request{Messages: []chat.Message{question}}
+				if streamed {
+					request.Stream = func(chat.Part) { cancel(gone) }
+				}
+				_, err := s.model(api, "gpt-4o").Generate(ctx, request)
+				require.ErrorIs(t, err, gone)
+				_, transient := errors.AsType[*chat.TransientError](err)
+				require.False(t, transient, "the caller ended it")
+			})
+		}
+	}
+}
+
+func TestRetriesOfTheSDKAreTheCallersChoice(t *testing.T) {
+	n := 0
+	s := newServer(t, func(openai.API, gjson.Result) reply {
+		if n++; n < 3 {
+			return reply{status: http.StatusServiceUnavailable, body: "{}", header: map[string]string{"Retry-After-Ms": "1"}}
+		}
+		return reply{items: []item{message("msg_1", "42")}}
+	})
+	m := s.model(openai.ChatCompletions, "gpt-4o")
+	m.MaxRetries = 2
+	got, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
+	require.NoError(t, err)
+	require.Equal(t, "42", got.Message.Text())
+}
+
+func TestCallsThatAServerGivesOneIndex(t *testing.T) {
+	s := newServer(t, nil)
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, delta := range []string{
+			`{"role":"assistant","tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"count","arguments":"{}"}}]}`,
+			`{"tool_calls":[{"index":0,"id":"b","type":"function","function":{"name":"count","arguments":"{\"z\""}}]}`,
+			`{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}`,
+		} {
+			_, _ = w.Write([]byte(`data: {"choices":[{"index":0,"delta":` + delta + "}]}\n\n"))
+		}
+		_, _ = w.Write([]byte("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"))
+	})
+	m := &openai.Model{Client: sdk.NewClient(option.WithBaseURL(s.URL), option.WithAPIKey("none")), Name: "local"}
+	got, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: func(chat.Part) {}})
+	require.NoError(t, err)
+	require.Equal(t, []chat.ToolCall{{ID: "a", Name: "count", Arguments: "{}"}, {ID: "b", Name: "count", Arguments: `{"z":1}`}}, got.Message.ToolCalls)
+}
+
+func TestCountTokensAsksTheServer(t *testing.T) {
+	s := newServer(t, always(reply{usage: usage{in: 321}}))
+	got, err := s.model(openai.ChatCompletions, "gpt-4o").CountTokens(t.Context(), chat.Request{Messages: []chat.Message{question}, Tools: []chat.Tool{countTool}})
+	require.NoError(t, err)
+	require.Equal(t, 321, got)
+}

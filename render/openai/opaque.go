@@ -1,0 +1,138 @@
+package openai
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// object is a JSON object of which the values are kept as they are. It is written with its keys in order, so that what
+// is sent twice is the same twice.
+type object map[string]json.RawMessage
+
+// objectOf reads a JSON object; nil where it is none.
+func objectOf(raw []byte) object {
+	var o object
+	if json.Unmarshal(raw, &o) != nil {
+		return nil
+	}
+	return o
+}
+
+// text is a field that holds a text; "" where it does not.
+func (o object) text(key string) string {
+	var s string
+	if json.Unmarshal(o[key], &s) != nil {
+		return ""
+	}
+	return s
+}
+
+func (o object) set(key, value string) { o[key] = quoted(value) }
+
+// drop removes a field that says nothing but one of these values.
+func (o object) drop(key string, values ...string) {
+	if raw, ok := o[key]; ok && slices.Contains(values, string(raw)) {
+		delete(o, key)
+	}
+}
+
+func (o object) raw() json.RawMessage {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		panic("openai: an object of JSON values that is no JSON: " + err.Error()) // values come from a decoder or quoted
+	}
+	return raw
+}
+
+func quoted(s string) json.RawMessage {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		panic("openai: a string that is no JSON: " + err.Error())
+	}
+	return raw
+}
+
+// place is what an opaque part is to an API.
+type place int
+
+const (
+	nowhere   place = iota // not OpenAI's, or not fit for the role
+	asContent              // a part of the message's content
+	asItem                 // an item of its own; to Chat Completions, reasoning that it has no place for
+	asHead                 // the message item, without its words, to which the texts after it belong
+	asCall                 // where a call stands that is among the message's tool calls
+)
+
+// Heads and places of calls are how a message keeps what its [chat.Message] has no word for: a message item or a call of
+// the Responses API without what the message says elsewhere. An item as the API writes it has a role or a name.
+
+// placeOf tells what an opaque part of a message of that role is to an API, and gives it as an object.
+func (a API) placeOf(role chat.Role, part chat.Opaque) (place, object) {
+	o := objectOf(part.Value)
+	kind := o.text("type")
+	if kind == "" {
+		return nowhere, nil
+	}
+	if slices.Contains(contentTypes[a][role], kind) {
+		return asContent, o
+	}
+	if kind == "message" && o["role"] == nil && role != chat.RoleAssistant {
+		return nowhere, nil // a head without a body
+	}
+	if role == chat.RoleAssistant {
+		switch kind {
+		case "message":
+			if o["role"] == nil {
+				return asHead, o
+			}
+		case "function_call", "custom_tool_call":
+			if o["name"] == nil && o.text("call_id") != "" {
+				return asCall, o
+			}
+			return nowhere, nil // a whole call belongs among the tool calls
+		}
+	}
+	switch {
+	case kind == "reasoning": // Chat Completions has no place for it and leaves it out
+		if role == chat.RoleAssistant {
+			return asItem, o
+		}
+	case a == Responses && role != chat.RoleTool && isItem(kind):
+		return asItem, o
+	}
+	return nowhere, nil
+}
+
+// contentTypes are the content parts that each API takes from each role.
+var contentTypes = map[API]map[chat.Role][]string{
+	ChatCompletions: {
+		chat.RoleSystem:    {"text"},
+		chat.RoleUser:      {"text", "image_url", "input_audio", "file"},
+		chat.RoleAssistant: {"text", "refusal"},
+		chat.RoleTool:      {"text"},
+	},
+	Responses: {
+		chat.RoleSystem:    {"input_text", "input_image", "input_file"},
+		chat.RoleUser:      {"input_text", "input_image", "input_file", "input_audio"},
+		chat.RoleAssistant: {"output_text", "refusal"},
+		chat.RoleTool:      {"input_text", "input_image", "input_file"},
+	},
+}
+
+// isItem tells of the types of items that the Responses API takes, other than the calls and outputs that messages have
+// words for.
+func isItem(kind string) bool {
+	switch kind {
+	case "message", "compaction", "compaction_trigger", "item_reference", "additional_tools",
+		"configuration_update", "program", "program_output", "tool_search_call", "tool_search_output",
+		"mcp_list_tools", "mcp_approval_request", "mcp_approval_response":
+		return true
+	case "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output":
+		return false
+	default:
+		return strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_call_output")
+	}
+}

@@ -1,0 +1,137 @@
+package openai
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// spot is a part of a list of messages.
+type spot struct{ message, part int }
+
+// breakpoints gives the spots after which the prompt is worth caching, and for how long. A breakpoint marks the part
+// before it; where that can carry none (the assistant's, thinking, opaque ones), the nearest before it that can: the
+// prefix is a little shorter and as good.
+func (a API) breakpoints(messages []chat.Message) map[spot]string {
+	marks := map[spot]string{}
+	var last spot
+	found := false
+	for i, m := range messages {
+		for k, p := range m.Content {
+			if b, ok := p.(chat.CacheBreakpoint); ok && found {
+				marks[last] = lifetime(b.Lifetime)
+			} else if a.carries(m.Role, p) {
+				last, found = spot{i, k}, true
+			}
+		}
+	}
+	return marks
+}
+
+// carries tells of the parts on which OpenAI takes a breakpoint.
+func (a API) carries(role chat.Role, p chat.Part) bool {
+	if role == chat.RoleAssistant {
+		return false
+	}
+	switch p.(type) {
+	case chat.Text:
+		return true
+	case chat.Image, chat.Document:
+		return a == Responses || role == chat.RoleUser
+	default:
+		return false
+	}
+}
+
+// lifetime is the shorter of OpenAI's two lifetimes that is long enough, else the longer; "" leaves it to OpenAI.
+func lifetime(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return ""
+	case d <= 30*time.Minute:
+		return "30m"
+	default:
+		return "12h"
+	}
+}
+
+// dataURL is a document as both APIs take it.
+func dataURL(d chat.Document) string { return "data:" + mediaType(d) + ";base64," + d.Data }
+
+func mediaType(d chat.Document) string {
+	if d.MediaType == "" {
+		return "application/octet-stream"
+	}
+	return d.MediaType
+}
+
+// extensions of the files that OpenAI reads, by media type.
+var extensions = map[string]string{
+	"application/pdf": "pdf", "application/json": "json", "application/msword": "doc", "application/rtf": "rtf",
+	"application/vnd.openxmlformats-officedocument.wordprocessingml.document":   "docx",
+	"application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":         "xlsx",
+	"text/plain": "txt", "text/markdown": "md", "text/html": "html", "text/csv": "csv", "text/xml": "xml",
+}
+
+// fileName is a name for a document, which has none and must have one: OpenAI tells by its end how to read the file.
+func fileName(d chat.Document) string {
+	base, _, _ := strings.Cut(mediaType(d), ";")
+	ext := extensions[strings.ToLower(strings.TrimSpace(base))]
+	switch {
+	case ext != "":
+	case strings.HasPrefix(base, "text/"):
+		ext = "txt"
+	default:
+		ext = "bin"
+	}
+	return "document." + ext
+}
+
+// unfit says why an API cannot take a part from a role; "" where it can. Thinking, breakpoints and what a message keeps
+// for the other API are left out by rule and not told here.
+func (a API) unfit(role chat.Role, p chat.Part) string {
+	switch p := p.(type) {
+	case chat.Image:
+		if why := a.unfitFile(role, "an image"); why != "" {
+			return why
+		}
+		if !strings.HasPrefix(p.URL, "https://") && !strings.HasPrefix(p.URL, "http://") && !strings.HasPrefix(p.URL, "data:") {
+			return "an image needs an http, https or data URL"
+		}
+	case chat.Document:
+		if why := a.unfitFile(role, "a document"); why != "" {
+			return why
+		}
+		if !isBase64(p.Data) {
+			return "a document needs its data, in base64"
+		}
+	case chat.Opaque:
+		if at, _ := a.placeOf(role, p); at == nowhere {
+			return fmt.Sprintf("the opaque part is nothing that it takes from the %s", role)
+		}
+	case nil:
+		return "the part is nil"
+	}
+	return ""
+}
+
+func isBase64(data string) bool {
+	_, err := base64.StdEncoding.DecodeString(data)
+	return data != "" && err == nil
+}
+
+// unfitFile is unfit for images and documents. A tool's go to Chat Completions in a user message of their own.
+func (a API) unfitFile(role chat.Role, what string) string {
+	switch {
+	case role == chat.RoleAssistant:
+		return what + " is never from the assistant"
+	case role == chat.RoleSystem && a == ChatCompletions:
+		return what + " is taken from users and tools only"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,253 @@
+package openai_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/openai"
+)
+
+// made is the id that takes another's place: a hash of it, so that the same history gives the same requests.
+func made(id string) string {
+	sum := sha256.Sum256([]byte("0:" + id))
+	return "call_" + hex.EncodeToString(sum[:12])
+}
+
+// asked is an assistant message that calls a tool.
+func asked(ids ...string) chat.Message {
+	m := chat.Message{Role: chat.RoleAssistant}
+	for _, id := range ids {
+		m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: id, Name: "count", Arguments: "{}"})
+	}
+	return m
+}
+
+// thought is reasoning as MessageOfItems makes it.
+func thought(id, encrypted string) chat.Thinking {
+	return chat.Thinking{Signature: `{"id":"` + id + `"}`, Encrypted: encrypted}
+}
+
+func said(role chat.Role, parts ...chat.Part) chat.Message {
+	return chat.Message{Role: role, Content: parts}
+}
+
+// broken are histories that break a rule: what the server says of them, where they get that far, and how they are mended.
+var broken = []struct {
+	rule     string
+	apis     []openai.API
+	messages []chat.Message
+	refused  string // by the server; "" where the conversion refuses
+	violates chat.Rule
+	changes  []string
+}{
+	{"a call without a result", []openai.API{openai.ChatCompletions}, []chat.Message{question, asked("a", "b"), chat.ToolResult("b", "2"), question},
+		"must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: a", chat.RuleAnswered,
+		[]string{`message 1: every tool call is answered: call "a" was answered with an error`}},
+	{"a call without a result", []openai.API{openai.Responses}, []chat.Message{question, asked("a", "b"), chat.ToolResult("b", "2"), question},
+		"No tool output found for function call a.", chat.RuleAnswered,
+		[]string{`message 1: every tool call is answered: call "a" was answered with an error`}},
+	{"a result without its call", []openai.API{openai.ChatCompletions}, []chat.Message{question, chat.ToolResult("a", "1"), question},
+		"must be a response to a preceeding message with 'tool_calls'", chat.RuleOrphan,
+		[]string{`message 1: no result without its call: the result of call "a" was dropped: there is no such call before it that is open`}},
+	{"a result without its call", []openai.API{openai.Responses}, []chat.Message{question, chat.ToolResult("a", "1"), question},
+		"No tool call found for function call output with call_id a.", chat.RuleOrphan,
+		[]string{`message 1: no result without its call: the result of call "a" was dropped: there is no such call before it that is open`}},
+	{"a result that is not directly behind its call", []openai.API{openai.ChatCompletions}, []chat.Message{question, asked("a"), question, chat.ToolResult("a", "1")},
+		"must be followed by tool messages", chat.RuleAnswered,
+		[]string{`message 3: every tool call is answered: the result was moved behind call "a"`}},
+	{"two results of one call", []openai.API{openai.Responses}, []chat.Message{question, asked("a"), chat.ToolResult("a", "1"), chat.ToolResult("a", "2")},
+		"Duplicate function call output found for call_id a", chat.RuleOrphan,
+		[]string{`message 3: no result without its call: the result of call "a" was dropped: there is no such call before it that is open`}},
+	{"two calls of one id in a message", []openai.API{openai.ChatCompletions}, []chat.Message{question, asked("a", "a"), chat.ToolResult("a", "1")},
+		"Duplicate value for 'tool_call_id' of 'a'", chat.RuleCallID,
+		[]string{`message 1: tool calls are named: call 1 got the id "` + made("a") + `" in place of "a"`, `message 1: every tool call is answered: call "` + made("a") + `" was answered with an error`}},
+	{"two calls of one id in the conversation", []openai.API{openai.Responses}, []chat.Message{question, asked("a"), chat.ToolResult("a", "1"), asked("a"), chat.ToolResult("a", "2")},
+		"Duplicate call_id a", openai.RuleUniqueID, []string{`message 3: ids of calls are unique: call "a" became "` + made("a") + `"`}},
+	{"an id of 41 characters", []openai.API{openai.ChatCompletions}, []chat.Message{question, asked(strings.Repeat("x", 41)), chat.ToolResult(strings.Repeat("x", 41), "1")},
+		"Expected a string with maximum length 40", openai.RuleCallID, []string{`message 1: ids of calls are short: call "` + strings.Repeat("x", 41) + `" became "` + made(strings.Repeat("x", 41)) + `"`}},
+	{"an id of 65 characters", []openai.API{openai.Responses}, []chat.Message{question, asked(strings.Repeat("x", 65)), chat.ToolResult(strings.Repeat("x", 65), "1")},
+		"Expected a string with maximum length 64", openai.RuleCallID, []string{`message 1: ids of calls are short: call "` + strings.Repeat("x", 65) + `" became "` + made(strings.Repeat("x", 65)) + `"`}},
+	{"a tool's name with a dot", []openai.API{openai.ChatCompletions, openai.Responses},
+		[]chat.Message{question, {Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a", Name: "fs.read ", Arguments: "{}"}}}, chat.ToolResult("a", "1")},
+		"string does not match pattern", openai.RuleToolName, []string{`message 1: tool names are letters, digits, _ and -: the tool "fs.read " became "fs_read_"`}},
+	{"a participant's name with a space", []openai.API{openai.ChatCompletions}, []chat.Message{{Role: chat.RoleUser, Name: "Ada L", Content: question.Content}},
+		"Invalid 'messages[0].name'", openai.RuleName, []string{`message 0: names of participants are plain: the name "Ada L" became "Ada_L"`}},
+	{"reasoning that nothing follows", []openai.API{openai.Responses}, []chat.Message{question, said(chat.RoleAssistant, thought("rs_1", "g")), question},
+		"Item 'rs_1' of type 'reasoning' was provided without its required following item.", openai.RuleReasoning,
+		[]string{"message 1: a reasoning item keeps the item that follows it: reasoning was dropped, for it is reasoning that nothing follows",
+			"message 1: no empty text: the assistant message, in which nothing is left, was dropped"}},
+	{"reasoning that has lost its content", []openai.API{openai.Responses}, []chat.Message{question, said(chat.RoleAssistant, thought("rs_1", ""), chat.Text("42")), question},
+		"Item with id 'rs_1' not found.", openai.RuleReadable,
+		[]string{"message 1: a reasoning item can be read back: reasoning was dropped, for it has neither encrypted content nor text in the open"}},
+	{"no messages", []openai.API{openai.ChatCompletions}, nil, "empty array", chat.RuleLast, nil},
+	{"no messages", []openai.API{openai.Responses}, nil, "must be provided", chat.RuleLast, nil},
+	{"a message without content", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said(chat.RoleUser, chat.CacheBreakpoint{}), question},
+		"", chat.RuleEmpty, []string{"message 0: no empty text: the user message, in which nothing is left, was dropped"}},
+	{"an image of the assistant", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{question, said(chat.RoleAssistant, chat.Image{URL: png}), question},
+		"", openai.RuleContent, []string{"message 1: content fits the role: part 0 was replaced by a line of text: an image is never from the assistant"}},
+	{"an opaque part of another provider", []openai.API{openai.ChatCompletions, openai.Responses},
+		[]chat.Message{question, said(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"redacted_thinking"}`)}, chat.Text("a")), question},
+		"", openai.RuleContent, []string{"message 1: content fits the role: part 0 was replaced by a line of text: the opaque part is nothing that it takes from the assistant"}},
+	{"a message of which only a head is left", []openai.API{openai.ChatCompletions, openai.Responses},
+		[]chat.Message{question, said(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"message","id":"msg_1"}`)}), question},
+		"", openai.RuleContent, []string{"message 1: no empty text: the assistant message, in which nothing is left, was dropped"}},
+}
+
+func TestRules(t *testing.T) {
+	for _, tt := range broken {
+		for _, api := range tt.apis {
+			t.Run(tt.rule+" "+api.String(), func(t *testing.T) {
+				s := newServer(t, always(reply{items: []item{message("msg_1", "42")}}))
+				_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: tt.messages})
+				if tt.refused != "" {
+					require.ErrorContains(t, err, tt.refused)
+				}
+				invalid, ok := errors.AsType[*chat.ValidationError](openai.Validate(api, tt.messages))
+				require.True(t, ok)
+				var rules []chat.Rule
+				for _, v := range invalid.Violations {
+					rules = append(rules, v.Rule)
+				}
+				require.Contains(t, rules, tt.violates)
+
+				before := marshal(t, tt.messages)
+				mended, changes := openai.Repair(api, tt.messages)
+				require.Equal(t, before, marshal(t, tt.messages), "what was given stays as it was")
+				var did []string
+				for _, c := range changes {
+					did = append(did, c.String())
+				}
+				if diff := cmp.Diff(tt.changes, did); diff != "" {
+					t.Errorf("the changes differ (-want +got):\n%s", diff)
+				}
+				if len(tt.messages) == 0 {
+					return // nobody else can say what to ask
+				}
+				require.NoError(t, openai.Validate(api, mended))
+				m := s.model(api, "gpt-4o")
+				var told []openai.Change
+				m.OnRepair = func(c []openai.Change) { told = c }
+				_, err = m.Generate(t.Context(), chat.Request{Messages: tt.messages})
+				require.NoError(t, err)
+				require.Equal(t, changes, told)
+			})
+		}
+	}
+}
+
+func TestNothingToRepair(t *testing.T) {
+	messages := []chat.Message{
+		chat.SystemMessage("Be brief."), question,
+		{Role: chat.RoleAssistant, Content: chat.Parts{thought("rs_1", "g"), chat.Text("I count."), chat.CacheBreakpoint{}}, ToolCalls: asked("a", "b").ToolCalls},
+		chat.ToolResult("b", "2"), chat.ToolResult("a", "1"), question,
+	}
+	for _, api := range apis {
+		require.NoError(t, openai.Validate(api, messages))
+		got, changes := openai.Repair(api, messages)
+		require.Empty(t, changes)
+		if diff := cmp.Diff(messages, got); diff != "" {
+			t.Errorf("%s: the messages differ (-want +got):\n%s", api, diff)
+		}
+	}
+}
+
+// TestServerRefuses shows for each of the server's rules a request that it refuses, so that what it lets pass means
+// something.
+func TestServerRefuses(t *testing.T) {
+	const user = `{"role":"user","content":"a"}`
+	const chatPath, itemsPath = "/v1/chat/completions", "/v1/responses"
+	chatCall := func(id, name string) string {
+		return `{"role":"assistant","tool_calls":[{"id":"` + id + `","type":"function","function":{"name":"` + name + `","arguments":"{}"}}]}`
+	}
+	itemCall := func(more string) string {
+		return `{"type":"function_call","call_id":"c","name":"n","arguments":"{}"` + more + `}`
+	}
+	const itemOutput = `{"type":"function_call_output","call_id":"c","output":"1"}`
+	const thinks = `{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"g"}`
+	for _, tt := range []struct{ path, rule, model, messages, more, want string }{
+		{chatPath, "no model", "", user, "", "must provide a model"},
+		{chatPath, "no messages", "gpt-4o", "", "", "empty array"},
+		{chatPath, "an unknown role", "gpt-4o", `{"role":"bot","content":"a"}`, "", "Invalid value: 'bot'"},
+		{chatPath, "no content", "gpt-4o", `{"role":"user"}`, "", "Invalid value for 'content'"},
+		{chatPath, "an empty list of content", "gpt-4o", `{"role":"user","content":[]}`, "", "Invalid value for 'content'"},
+		{chatPath, "an assistant with neither content nor calls", "gpt-4o", `{"role":"assistant"}`, "", "Invalid value for 'content'"},
+		{chatPath, "an image in a system message", "gpt-4o", `{"role":"system","content":[{"type":"image_url","image_url":{"url":"https://x"}}]}`, "", "Invalid value: 'image_url'"},
+		{chatPath, "an image in a tool message", "gpt-4o", user + "," + chatCall("c", "n") + `,{"role":"tool","tool_call_id":"c","content":[{"type":"image_url"}]}`, "", "Invalid value: 'image_url'"},
+		{chatPath, "an image of the assistant", "gpt-4o", `{"role":"assistant","content":[{"type":"image_url"}]}`, "", "Invalid value: 'image_url'"},
+		{chatPath, "a text part without text", "gpt-4o", `{"role":"user","content":[{"type":"text"}]}`, "", "Missing required parameter"},
+		{chatPath, "an image behind no URL", "gpt-4o", `{"role":"user","content":[{"type":"image_url","image_url":{"url":"a.png"}}]}`, "", "Invalid 'image_url'"},
+		{chatPath, "a file without a name", "gpt-4o", `{"role":"user","content":[{"type":"file","file":{"file_data":"data:application/pdf;base64,AAAA"}}]}`, "", "file.filename"},
+		{chatPath, "a file that is no data URL", "gpt-4o", `{"role":"user","content":[{"type":"file","file":{"file_data":"AAAA","filename":"a"}}]}`, "", "Invalid 'file_data'"},
+		{chatPath, "a name with a space", "gpt-4o", `{"role":"user","name":"a b","content":"a"}`, "", "messages[0].name"},
+		{chatPath, "calls of a user", "gpt-4o", `{"role":"user","content":"a","tool_calls":[]}`, "", "Unknown parameter"},
+		{chatPath, "an empty list of calls", "gpt-4o", `{"role":"assistant","content":"a","tool_calls":[]}`, "", "tool_calls': empty array"},
+		{chatPath, "a call without a result", "gpt-4o", user + "," + chatCall("c", "n"), "", "must be followed by tool messages"},
+		{chatPath, "a user between call and result", "gpt-4o", chatCall("c", "n") + "," + user + `,{"role":"tool","tool_call_id":"c","content":"1"}`, "", "must be followed by tool messages"},
+		{chatPath, "a result without its call", "gpt-4o", `{"role":"tool","tool_call_id":"c","content":"1"}`, "", "must be a response to a preceeding message"},
+		{chatPath, "an id that is too long", "gpt-4o", chatCall(strings.Repeat("c", 41), "n"), "", "maximum length 40"},
+		{chatPath, "a call named wrongly", "gpt-4o", chatCall("c", "a.b"), "", "function.name"},
+		{chatPath, "a tool named wrongly", "gpt-4o", user, `,"tools":[{"type":"function","function":{"name":"a.b"}}]`, "tools[0].function.name"},
+		{chatPath, "a choice of no tools", "gpt-4o", user, `,"tool_choice":"none"`, "'tool_choice' is only allowed"},
+		{chatPath, "a temperature of a reasoning model", "o3", user, `,"temperature":0`, "'temperature' is not supported"},
+		{chatPath, "the old limit of a reasoning model", "o3", user, `,"max_tokens":5`, "'max_tokens' is not supported"},
+		{chatPath, "options of a stream that is none", "gpt-4o", user, `,"stream_options":{}`, "'stream_options'"},
+		{chatPath, "a breakpoint of an older model", "gpt-5.5", `{"role":"user","content":[{"type":"text","text":"a","prompt_cache_breakpoint":{"mode":"explicit"}}]}`, "", "not supported with this model"},
+		{chatPath, "a breakpoint of the assistant", "gpt-5.6", `{"role":"assistant","content":[{"type":"text","text":"a","prompt_cache_breakpoint":{"mode":"explicit"}}]}`, "", "on this content block"},
+		{chatPath, "a breakpoint of another lifetime", "gpt-5.6", `{"role":"user","content":[{"type":"text","text":"a","prompt_cache_breakpoint":{"mode":"explicit","ttl":"1h"}}]}`, "", "Invalid prompt_cache_breakpoint"},
+		{itemsPath, "no input", "gpt-4o", "", "", "must be provided"},
+		{itemsPath, "an unknown role", "gpt-4o", `{"role":"tool","content":"a"}`, "", "Invalid value: 'tool'"},
+		{itemsPath, "a name", "gpt-4o", `{"role":"user","name":"a","content":"a"}`, "", "Unknown parameter"},
+		{itemsPath, "no content", "gpt-4o", `{"role":"user","content":[]}`, "", "Invalid type"},
+		{itemsPath, "output of a user", "gpt-4o", `{"role":"user","content":[{"type":"output_text","text":"a"}]}`, "", "Invalid value: 'output_text'"},
+		{itemsPath, "input of the assistant", "gpt-4o", `{"role":"assistant","content":[{"type":"input_text","text":"a"}]}`, "", "Invalid value: 'input_text'"},
+		{itemsPath, "a text part without text", "gpt-4o", `{"role":"user","content":[{"type":"input_text"}]}`, "", "Missing required parameter"},
+		{itemsPath, "an unknown item", "gpt-4o", `{"type":"redacted_thinking"}`, "", "Invalid value: 'redacted_thinking'"},
+		{itemsPath, "a call without output", "gpt-4o", itemCall(""), "", "No tool output found for function call c."},
+		{itemsPath, "output without a call", "gpt-4o", itemOutput, "", "No tool call found"},
+		{itemsPath, "output of another kind", "gpt-4o", itemCall("") + `,{"type":"custom_tool_call_output","call_id":"c","output":"1"}`, "", "No tool call found"},
+		{itemsPath, "two outputs", "gpt-4o", itemCall("") + "," + itemOutput + "," + itemOutput, "", "Duplicate function call output"},
+		{itemsPath, "two calls of one id", "gpt-4o", itemCall("") + "," + itemCall("") + "," + itemOutput, "", "Duplicate call_id"},
+		{itemsPath, "an id of a call of another kind", "gpt-4o", itemCall(`,"id":"msg_1"`) + "," + itemOutput, "", "Expected an ID that begins with 'fc'"},
+		{itemsPath, "two items of one id", "gpt-4o", thinks + "," + `{"role":"assistant","content":"a"},` + thinks, "", "Duplicate item found"},
+		{itemsPath, "reasoning at the end", "gpt-4o", user + "," + thinks, "", "without its required following item"},
+		{itemsPath, "reasoning before a user", "gpt-4o", thinks + "," + user, "", "without its required following item"},
+		{itemsPath, "reasoning before an output", "gpt-4o", itemCall("") + "," + thinks + "," + itemOutput, "", "without its required following item"},
+		{itemsPath, "reasoning without a summary", "gpt-4o", `{"type":"reasoning","id":"rs_1","encrypted_content":"g"}`, "", "summary"},
+		{itemsPath, "reasoning without content", "gpt-4o", `{"type":"reasoning","id":"rs_1","summary":[]}`, "", "not found"},
+		{itemsPath, "reasoning that was changed", "gpt-4o", `{"type":"reasoning","id":"rs_given","summary":[],"encrypted_content":"x"}`, "", "could not be verified"},
+		{itemsPath, "reasoning before another item than its own", "gpt-4o", `{"type":"reasoning","id":"rs_given","summary":[],"encrypted_content":"g"},{"role":"assistant","content":"a"}`, "", "without its required following item"},
+		{itemsPath, "a call without its reasoning", "gpt-4o", itemCall(`,"id":"fc_given"`) + "," + itemOutput, "", "without its required 'reasoning' item: 'rs_given'"},
+		{itemsPath, "encrypted content of another model", "gpt-4o", user, `,"include":["reasoning.encrypted_content"]`, "Encrypted content is not supported"},
+		{itemsPath, "a strict tool", "gpt-4o", user, `,"tools":[{"type":"function","name":"n","parameters":{}}]`, "strict mode"},
+		{itemsPath, "a tool named wrongly", "gpt-4o", user, `,"tools":[{"type":"function","name":"a.b","parameters":{},"strict":false}]`, "Invalid 'tools[0]'"},
+		{itemsPath, "a choice of no tools", "gpt-4o", user, `,"tool_choice":"none"`, "'tool_choice' is only allowed"},
+	} {
+		t.Run(tt.path+" "+tt.rule, func(t *testing.T) {
+			s := newServer(t, always(reply{}))
+			s.memory.issue([]item{reasoning("rs_given", "", "g"), call("fc_given", "c", "n", "{}")})
+			list := "messages"
+			if tt.path == itemsPath {
+				list = "input"
+			}
+			body := `{"model":"` + tt.model + `","` + list + `":[` + tt.messages + `]` + tt.more + `}`
+			response, err := http.Post(s.URL+tt.path, "application/json", strings.NewReader(body))
+			require.NoError(t, err)
+			defer response.Body.Close()
+			raw, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			require.Equal(t, http.StatusBadRequest, response.StatusCode, "%s", raw)
+			require.Contains(t, gjson.GetBytes(raw, "error.message").String(), tt.want)
+		})
+	}
+}

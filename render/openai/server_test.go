@@ -1,0 +1,349 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
+
+	"github.com/promptree-go/promptree/render/openai"
+)
+
+// server speaks both APIs over HTTP and refuses what OpenAI's documentation says is refused.
+type server struct {
+	*httptest.Server
+	// answer gives what is answered to a request that broke no rule.
+	answer func(api openai.API, request gjson.Result) reply
+
+	mu       sync.Mutex
+	requests []gjson.Result
+	memory   memory
+}
+
+// reply is an answer: output items of the Responses API, from which both APIs' forms are made, or an error.
+type reply struct {
+	items  []item
+	usage  usage
+	finish string // finish_reason or incomplete reason; "" is an ordinary end
+
+	status int // not 0: an error
+	body   string
+	header map[string]string
+
+	cut      bool          // the stream breaks off in the middle
+	hang     chan struct{} // closed when the server is to go on
+	noUsage  bool
+	field    string // chat: where reasoning goes
+	midError string // an event that ends the stream
+}
+
+type item map[string]any
+
+type usage struct{ in, out, cached, written int }
+
+func newServer(t testing.TB, answer func(openai.API, gjson.Result) reply) *server {
+	s := &server{answer: answer, memory: newMemory()}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// always answers every request alike.
+func always(r reply) func(openai.API, gjson.Result) reply {
+	return func(openai.API, gjson.Result) reply { return r }
+}
+
+func (s *server) client() sdk.Client {
+	return sdk.NewClient(option.WithBaseURL(s.URL+"/v1"), option.WithAPIKey("test"))
+}
+
+func (s *server) model(api openai.API, name string) *openai.Model {
+	return &openai.Model{Client: s.client(), Name: name, API: api}
+}
+
+// last is the request that came last.
+func (s *server) last(t testing.TB) gjson.Result {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	require.NotEmpty(t, s.requests)
+	return s.requests[len(s.requests)-1]
+}
+
+func (s *server) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.requests)
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil || !gjson.ValidBytes(body) {
+		refuse(w, http.StatusBadRequest, "We could not parse the JSON body of your request.", "")
+		return
+	}
+	request := gjson.ParseBytes(body)
+	var api openai.API
+	var broken string
+	s.mu.Lock()
+	s.requests = append(s.requests, request)
+	switch r.URL.Path {
+	case "/v1/chat/completions":
+		broken = judgeChat(request)
+	case "/v1/responses", "/v1/responses/input_tokens":
+		api = openai.Responses
+		broken = s.memory.judge(request)
+	default:
+		broken = "Unknown request URL: " + r.URL.Path
+	}
+	s.mu.Unlock()
+	if broken != "" {
+		refuse(w, http.StatusBadRequest, broken, "")
+		return
+	}
+	a := s.answer(api, request)
+	for k, v := range a.header {
+		w.Header().Set(k, v)
+	}
+	switch {
+	case a.status != 0:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(a.status)
+		fmt.Fprint(w, a.body)
+	case strings.HasSuffix(r.URL.Path, "/input_tokens"):
+		writeJSON(w, item{"object": "response.input_tokens", "input_tokens": a.usage.in})
+	default:
+		s.mu.Lock()
+		s.memory.issue(a.items)
+		s.mu.Unlock()
+		s.write(w, r, api, request, a)
+	}
+}
+
+func (s *server) write(w http.ResponseWriter, r *http.Request, api openai.API, request gjson.Result, a reply) {
+	var whole item
+	var events []string
+	if api == openai.Responses {
+		whole, events = responsesForm(request.Get("model").String(), a)
+	} else {
+		whole, events = chatForm(request.Get("model").String(), a, request.Get("stream_options.include_usage").Bool())
+	}
+	if !request.Get("stream").Bool() {
+		if a.hang != nil {
+			wait(r, a.hang)
+		}
+		writeJSON(w, whole)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	for i, e := range events {
+		if i == len(events)/2 {
+			if a.hang != nil {
+				wait(r, a.hang)
+			}
+			if a.midError != "" {
+				fmt.Fprint(w, a.midError)
+				return
+			}
+			if a.cut {
+				return
+			}
+		}
+		fmt.Fprint(w, e)
+		w.(http.Flusher).Flush()
+	}
+}
+
+// wait waits until the test is over or the client gone.
+func wait(r *http.Request, over chan struct{}) {
+	select {
+	case <-over:
+	case <-r.Context().Done():
+	case <-time.After(time.Minute):
+	}
+}
+
+func refuse(w http.ResponseWriter, status int, message, code string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	var c any
+	if code != "" {
+		c = code
+	}
+	writeJSON(w, item{"error": item{"message": message, "type": "invalid_request_error", "param": nil, "code": c}})
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprint(w, toJSON(v))
+}
+
+func toJSON(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+// message, call and reasoning are output items.
+func message(id, text string) item {
+	return item{"type": "message", "id": id, "role": "assistant", "status": "completed",
+		"content": []any{item{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}}}
+}
+
+func call(id, callID, name, arguments string) item {
+	return item{"type": "function_call", "id": id, "call_id": callID, "name": name, "arguments": arguments, "status": "completed"}
+}
+
+func reasoning(id, summary, encrypted string) item {
+	parts := []any{}
+	if summary != "" {
+		parts = append(parts, item{"type": "summary_text", "text": summary})
+	}
+	return item{"type": "reasoning", "id": id, "summary": parts, "encrypted_content": encrypted}
+}
+
+// responsesForm is an answer as the Responses API gives it, whole and as a stream.
+func responsesForm(model string, a reply) (item, []string) {
+	response := item{"id": "resp_1", "object": "response", "model": model, "status": "completed", "output": a.items, "error": nil,
+		"incomplete_details": nil}
+	if a.finish != "" {
+		response["status"], response["incomplete_details"] = "incomplete", item{"reason": a.finish}
+	}
+	if !a.noUsage {
+		response["usage"] = item{"input_tokens": a.usage.in, "output_tokens": a.usage.out, "total_tokens": a.usage.in + a.usage.out,
+			"input_tokens_details":  item{"cached_tokens": a.usage.cached, "cache_write_tokens": a.usage.written},
+			"output_tokens_details": item{"reasoning_tokens": 0}}
+	}
+	var events []string
+	add := func(kind string, fields item) {
+		fields["type"], fields["sequence_number"] = kind, len(events)
+		events = append(events, "event: "+kind+"\ndata: "+toJSON(fields)+"\n\n")
+	}
+	add("response.created", item{"response": item{"id": "resp_1", "object": "response", "status": "in_progress", "output": []any{}}})
+	for i, it := range a.items {
+		at := item{"output_index": i, "item_id": it["id"]}
+		with := func(fields item) item {
+			out := maps.Clone(at)
+			maps.Copy(out, fields)
+			return out
+		}
+		add("response.output_item.added", with(item{"item": item{"type": it["type"], "id": it["id"]}}))
+		raw := gjson.Parse(toJSON(it))
+		for k, p := range raw.Get("summary").Array() {
+			for _, piece := range pieces(p.Get("text").String()) {
+				add("response.reasoning_summary_text.delta", with(item{"summary_index": k, "delta": piece}))
+			}
+		}
+		for k, p := range raw.Get("content").Array() {
+			kind := "response.output_text.delta"
+			if p.Get("type").String() == "reasoning_text" {
+				kind = "response.reasoning_text.delta"
+			}
+			for _, piece := range pieces(p.Get("text").String()) {
+				add(kind, with(item{"content_index": k, "delta": piece}))
+			}
+		}
+		for _, piece := range pieces(raw.Get("arguments").String()) {
+			add("response.function_call_arguments.delta", with(item{"delta": piece}))
+		}
+		add("response.output_item.done", with(item{"item": it}))
+	}
+	if a.finish != "" {
+		add("response.incomplete", item{"response": response})
+	} else {
+		add("response.completed", item{"response": response})
+	}
+	return response, events
+}
+
+// chatForm is an answer as Chat Completions gives it, whole and as a stream.
+func chatForm(model string, a reply, includeUsage bool) (item, []string) {
+	m := item{"role": "assistant", "content": nil, "refusal": nil}
+	var deltas []item
+	var calls []any
+	for _, it := range a.items {
+		raw := gjson.Parse(toJSON(it))
+		switch it["type"] {
+		case "reasoning":
+			if a.field != "" {
+				text := raw.Get("summary.0.text").String()
+				m[a.field] = text
+				for _, piece := range pieces(text) {
+					deltas = append(deltas, item{a.field: piece})
+				}
+			}
+		case "message":
+			for _, p := range raw.Get("content").Array() {
+				key, said := "content", p.Get("text").String()
+				if p.Get("type").String() == "refusal" {
+					key, said = "refusal", p.Get("refusal").String()
+				}
+				m[key] = said
+				for _, piece := range pieces(said) {
+					deltas = append(deltas, item{key: piece})
+				}
+			}
+		case "function_call":
+			i := len(calls)
+			calls = append(calls, item{"id": it["call_id"], "type": "function", "function": item{"name": it["name"], "arguments": it["arguments"]}})
+			deltas = append(deltas, item{"tool_calls": []any{item{"index": i, "id": it["call_id"], "type": "function", "function": item{"name": it["name"], "arguments": ""}}}})
+			for _, piece := range pieces(fmt.Sprint(it["arguments"])) {
+				deltas = append(deltas, item{"tool_calls": []any{item{"index": i, "function": item{"arguments": piece}}}})
+			}
+		}
+	}
+	finish := "stop"
+	if calls != nil {
+		m["tool_calls"] = calls
+		finish = "tool_calls"
+	}
+	if a.finish != "" {
+		finish = a.finish
+	}
+	u := item{"prompt_tokens": a.usage.in, "completion_tokens": a.usage.out, "total_tokens": a.usage.in + a.usage.out,
+		"prompt_tokens_details": item{"cached_tokens": a.usage.cached, "cache_write_tokens": a.usage.written}}
+	whole := item{"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": model,
+		"choices": []any{item{"index": 0, "message": m, "finish_reason": finish, "logprobs": nil}}}
+	if !a.noUsage {
+		whole["usage"] = u
+	}
+	var events []string
+	add := func(choices []any, more item) {
+		chunk := item{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model, "choices": choices}
+		maps.Copy(chunk, more)
+		events = append(events, "data: "+toJSON(chunk)+"\n\n")
+	}
+	add([]any{item{"index": 0, "delta": item{"role": "assistant", "content": ""}, "finish_reason": nil}}, nil)
+	for _, d := range deltas {
+		add([]any{item{"index": 0, "delta": d, "finish_reason": nil}}, nil)
+	}
+	add([]any{item{"index": 0, "delta": item{}, "finish_reason": finish}}, nil)
+	if includeUsage && !a.noUsage {
+		add([]any{}, item{"usage": u})
+	}
+	return whole, append(events, "data: [DONE]\n\n")
+}
+
+// pieces cuts a text as streams do, between characters.
+func pieces(text string) []string {
+	var out []string
+	runes := []rune(text)
+	for len(runes) > 0 {
+		n := min(5, len(runes))
+		out, runes = append(out, string(runes[:n])), runes[n:]
+	}
+	return out
+}
