@@ -36,9 +36,9 @@ func recording(t testing.TB, path string) []chat.Message {
 	defer f.Close()
 	r, err := importer.Read(f)
 	require.NoError(t, err)
-	messages := make([]chat.Message, len(r.Entries))
-	for i, e := range r.Entries {
-		messages[i] = e.Message
+	var messages []chat.Message
+	for _, m := range r.Conversation() {
+		messages = append(messages, m)
 	}
 	return messages
 }

@@ -22,6 +22,13 @@ import (
 // recorded is a real session with Claude that lies beside the repository, in shared/, where there is one.
 const recorded = "../../shared/sessions/pi-before-compaction.jsonl"
 
+// said is a message and the line that it stands in.
+type said struct {
+	Line    int
+	Message chat.Message
+	Usage   chat.Usage
+}
+
 // compaction is a line of the recording that the importer leaves out.
 type compaction struct {
 	line      int
@@ -29,7 +36,7 @@ type compaction struct {
 	firstKept int // the line that the kept part begins with
 }
 
-func recordedSession(t *testing.T) ([]importer.Entry, []compaction) {
+func recordedSession(t *testing.T) ([]said, []compaction) {
 	t.Helper()
 	data, err := os.ReadFile(recorded)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +59,11 @@ func recordedSession(t *testing.T) ([]importer.Entry, []compaction) {
 		}
 	}
 	require.NoError(t, lines.Err())
-	return r.Entries, compactions
+	var entries []said
+	for record, m := range r.Conversation() {
+		entries = append(entries, said{record.Line, m, record.Usage})
+	}
+	return entries, compactions
 }
 
 // miss is how far an estimate was off, as a part of what it was.
@@ -66,7 +77,7 @@ func (m miss) part() float64 { return (m.estimate - m.tokens) / m.tokens }
 
 // replay sends the recorded requests in their order. Each is estimated before its usage is told. What a request adds to
 // the one before is in added, where it is more than 200 tokens; the first request after each compaction is in compacted.
-func replay(entries []importer.Entry, compactions []compaction, estimate func(chat.Request) int, observe func(chat.Request, chat.Response)) (added, compacted []miss) {
+func replay(entries []said, compactions []compaction, estimate func(chat.Request) int, observe func(chat.Request, chat.Response)) (added, compacted []miss) {
 	var req chat.Request
 	before, fresh, requests := 0, false, 0
 	for i, e := range entries {

@@ -38,8 +38,8 @@ func (b *bench) sessionText() (text, note string, err error) {
 		return "", "", fmt.Errorf("%s: %w", path, err)
 	}
 	var said strings.Builder
-	for _, e := range recording.Entries {
-		for _, part := range e.Message.Content {
+	for _, m := range recording.Conversation() {
+		for _, part := range m.Content {
 			switch part := part.(type) {
 			case chat.Text:
 				said.WriteString(string(part) + "\n")
@@ -47,7 +47,7 @@ func (b *bench) sessionText() (text, note string, err error) {
 				said.WriteString(part.Text + "\n")
 			}
 		}
-		for _, call := range e.Message.ToolCalls {
+		for _, call := range m.ToolCalls {
 			said.WriteString(call.Arguments + "\n")
 		}
 	}

@@ -22,9 +22,13 @@ func stepPlan() plan {
 			if err != nil {
 				return comparison{}, err
 			}
+			view, err := begun.session.View()
+			if err != nil {
+				return comparison{}, err
+			}
 			c := comparison{
 				notes: []string{fmt.Sprintf("%d rounds in %d turns, %d tokens; the memo is empty at the first render only",
-					a.rounds, len(begun.session.View().Turns), begun.tokens)},
+					a.rounds, len(view.Turns), begun.tokens)},
 				contestants: []contestant{
 					{name: first, lap: afresh(a.unrendered, rendered)},
 					{name: step, lap: afresh(a.stepped, rendered)},

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/stretchr/testify/require"
@@ -67,8 +68,13 @@ func TestConversationHasItsRounds(t *testing.T) {
 	begun, err := a.begin(t.Context())
 	require.NoError(t, err)
 	require.InEpsilon(t, 45*200, begun.tokens, 0.1)
+	turns := func(r *running) []history.Turn {
+		view, err := r.session.View()
+		require.NoError(t, err)
+		return view.Turns
+	}
 	rounds := func(r *running) (n int) {
-		for _, turn := range r.session.View().Turns {
+		for _, turn := range turns(r) {
 			n += len(turn.Rounds)
 		}
 		return n
@@ -77,9 +83,7 @@ func TestConversationHasItsRounds(t *testing.T) {
 	stepped, err := a.stepped(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 47, rounds(stepped))
-	require.Len(t, stepped.session.View().Turns, len(begun.session.View().Turns), "the turn goes on")
-	require.NoError(t, rendered(t.Context(), stepped))
-	require.InDelta(t, 400, stepped.tokens-begun.tokens, 60)
+	require.Len(t, turns(stepped), len(turns(begun)), "the turn goes on")
 }
 
 func TestTurnedTextsAreTheSameTextTurned(t *testing.T) {
