@@ -43,7 +43,7 @@ func (r *fitting) without(base step, back []bool) bool {
 		if back[i] || !t.node.attached() {
 			continue
 		}
-		if !t.node.leaf() && !t.node.laid.chunk && t.node.left > 0 {
+		if !t.node.leaf() && !t.node.is(isChunk) && t.node.left > 0 {
 			continue // it went because it was empty, and is not any more
 		}
 		r.now++

@@ -331,7 +331,7 @@ func (n *node) gives() bool {
 		return false
 	case !n.held:
 		return true
-	case n.locked, n.kind == container && n.laid.chunk && !n.passes(), n.left == 0:
+	case n.locked, n.is(isChunk) && !n.passes(), n.left == 0:
 		return false
 	}
 	for ; int(n.giver) < len(n.children); n.giver++ { // what gives nothing any more never will

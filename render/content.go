@@ -53,14 +53,13 @@ const (
 // atom is a step in putting a message together. Lengths and counts are of 32 bits: there are many atoms, and a message of
 // 2 GB is not sent.
 type atom struct {
-	kind     atomKind
-	breaks   lineBreak
-	there    bool
-	newLine  bool   // a line break goes before it
-	measured bool   // head and tail are known
-	cut      bool   // there is a safe cut in the text
-	cuts     cuts   // at the seam before it
-	state    joined // before it
+	kind    atomKind
+	breaks  lineBreak
+	there   bool
+	newLine bool   // a line break goes before it
+	known   known  // what was found out about it
+	cuts    cuts   // at the seam before it
+	state   joined // before it
 
 	before, after int32 // the atoms that are there around it
 	run           int32
@@ -73,7 +72,23 @@ type atom struct {
 	// whole text.
 	head, tail             int32
 	headTokens, tailTokens int32
+
+	// Tokens that a line break adds before the head and after the tail.
+	breakBefore, breakAfter int32
 }
+
+// known is what was found out about a text.
+type known uint8
+
+const (
+	knownBreaks      known = 1 << iota // the next two are
+	cutAfterBreak                      // it can be cut from a line break before it
+	cutBeforeBreak                     // and from one after it
+	knownEnds                          // head and tail are
+	hasCut                             // there is a safe cut in it
+	knownBreakBefore                   // breakBefore is
+	knownBreakAfter                    // breakAfter is
+)
 
 // cuts says where a seam can be cut.
 type cuts uint8
@@ -411,6 +426,13 @@ func (t *content) weigh(from, to int32) {
 		t.text -= int(a.seam)
 		a.seam = 0
 		a.cuts = t.cutsAt(previous, a)
+		if a.newLine && first == 0 {
+			if tokens, ok := t.breakSeam(previous, a); ok {
+				a.seam, before = tokens, i
+				t.text += int(tokens)
+				continue
+			}
+		}
 		if a.cuts&(cutHard|cutBefore) != 0 || !a.newLine && a.cuts&cutAfter != 0 {
 			end()
 		}
@@ -445,32 +467,88 @@ func (t *content) cutsAt(previous int32, a *atom) (found cuts) {
 	if previous == 0 || !t.whole && a.state&open == 0 {
 		return cutHard
 	}
-	last, n := utf8.DecodeLastRuneInString(t.atoms[previous].text)
-	known := last != utf8.RuneError || n > 1 // else a character may come to be where the two meet
+	before := &t.atoms[previous]
 	if a.newLine {
-		if known && t.joiner.SafeCut(last, '\n') {
-			found |= cutBefore
+		if t.breaks(before)&cutBeforeBreak != 0 {
+			found = cutBefore
 		}
-		last, known = '\n', true
+		if t.breaks(a)&cutAfterBreak != 0 {
+			found |= cutAfter
+		}
+		return found
 	}
-	next, n := utf8.DecodeRuneInString(a.text)
-	if known && (next != utf8.RuneError || n > 1) && t.joiner.SafeCut(last, next) {
-		found |= cutAfter
+	last, ok := lastCharacter(before.text)
+	next, known := firstCharacter(a.text)
+	if ok && known && t.joiner.SafeCut(last, next) {
+		found = cutAfter
 	}
 	return found
 }
 
+// breaks tells whether a text can be cut from a line break before it and after it.
+func (t *content) breaks(a *atom) known {
+	if a.known&knownBreaks == 0 {
+		a.known |= knownBreaks
+		if first, ok := firstCharacter(a.text); ok && t.joiner.SafeCut('\n', first) {
+			a.known |= cutAfterBreak
+		}
+		if last, ok := lastCharacter(a.text); ok && t.joiner.SafeCut(last, '\n') {
+			a.known |= cutBeforeBreak
+		}
+	}
+	return a.known
+}
+
+// firstCharacter is the first of a text, if there is a whole one: else one may come to be where texts meet.
+func firstCharacter(s string) (r rune, ok bool) {
+	r, n := utf8.DecodeRuneInString(s)
+	return r, r != utf8.RuneError || n > 1
+}
+
+// lastCharacter is the last of a text, if there is a whole one.
+func lastCharacter(s string) (r rune, ok bool) {
+	r, n := utf8.DecodeLastRuneInString(s)
+	return r, r != utf8.RuneError || n > 1
+}
+
+// breakSeam is what the seam before a text adds where a line break is all that joins it to the text before it, or only to
+// this one: most often. Such seams are counted once for each text.
+func (t *content) breakSeam(previous int32, a *atom) (tokens int32, ok bool) {
+	switch a.cuts {
+	case cutBefore | cutAfter:
+		return int32(t.lineBreak), true
+	case cutAfter:
+		before := &t.atoms[previous]
+		if before.known&knownBreakAfter == 0 {
+			t.measure(before)
+			before.known |= knownBreakAfter
+			before.breakAfter = int32(t.joiner.CountText(before.text[before.tail:]+"\n")) - before.tailTokens
+		}
+		return before.breakAfter, true
+	case cutBefore:
+		if !t.measure(a) {
+			return 0, false
+		}
+		if a.known&knownBreakBefore == 0 {
+			a.known |= knownBreakBefore
+			a.breakBefore = int32(t.joiner.CountText("\n"+a.text[:a.head])) - a.headTokens
+		}
+		return a.breakBefore, true
+	}
+	return 0, false
+}
+
 // measure finds the ends of a text, and tells whether it has a safe cut.
 func (t *content) measure(a *atom) (cut bool) {
-	if !a.measured {
-		a.measured = true
-		head, tail, cut := sizing.Ends(t.joiner, a.text)
-		if a.cut = cut; cut {
+	if a.known&knownEnds == 0 {
+		a.known |= knownEnds
+		if head, tail, ok := sizing.Ends(t.joiner, a.text); ok {
+			a.known |= hasCut
 			a.head, a.headTokens = int32(head), int32(t.joiner.CountText(a.text[:head]))
 			a.tail, a.tailTokens = int32(tail), int32(t.joiner.CountText(a.text[tail:]))
 		} else {
 			a.head, a.headTokens, a.tailTokens = int32(len(a.text)), a.tokens, a.tokens
 		}
 	}
-	return a.cut
+	return a.known&hasCut != 0
 }

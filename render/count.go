@@ -40,8 +40,8 @@ func (c *counter) count(n *node) int {
 				total += c.count(child)
 			}
 		}
-		if tag := n.laid.more().tag; tag != nil && !n.empty() {
-			total += tag.inMessage()
+		if n.is(isTagged) && !n.empty() {
+			total += n.laid.rare.tag.inMessage()
 		}
 	}
 	n.tokens, n.counted = int32(total), true
@@ -66,7 +66,7 @@ var oneText = chat.Parts{chat.Text("")}
 
 // onlyText gives the text of a message of nothing else.
 func (n *node) onlyText() (only *node, one bool) {
-	for n.left == 1 && n.laid.more().tag == nil {
+	for n.left == 1 && !n.is(isTagged) {
 		for i := range n.children {
 			if c := &n.children[i]; c.gone == 0 {
 				n = c
@@ -129,9 +129,8 @@ func (c *counter) lost(n *node, tokens int) {
 
 // tagGoes counts what is left after nothing but white space is in n: a tag around that is not written.
 func (c *counter) tagGoes(n *node) {
-	tag := n.laid.more().tag
 	switch {
-	case tag == nil:
+	case !n.is(isTagged):
 		return
 	case c.joiner == nil:
 		c.freed.unknown = c.freed.unknown || n.held
@@ -139,7 +138,7 @@ func (c *counter) tagGoes(n *node) {
 		return
 	}
 	m := n.message()
-	if n.less(tag.inMessage(), m) {
+	if n.less(n.laid.rare.tag.inMessage(), m) {
 		c.recount(m, func(content *content) { content.remove(content.written(n)) })
 	}
 }
@@ -236,7 +235,7 @@ func (c *counter) free(n *node) {
 			c.freed.add(n.ownTokens())
 		case n.kind != container: // a part may count otherwise in its message than by itself
 			c.freed.unknown = true
-		case n.laid.more().tag != nil:
+		case n.is(isTagged):
 			c.freed.add(n.laid.rare.tag.inMessage())
 		}
 	})

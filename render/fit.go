@@ -31,11 +31,13 @@ type fitting struct {
 
 // newFitting makes a fresh tree to prune from a layout.
 func newFitting(l *Layout) *fitting {
-	r := &fitting{layout: l, live: map[*laid]*node{}}
-	r.root, r.size = newTree(l.tree), int32(count(l.tree))
+	r := &fitting{layout: l, live: map[*laid]*node{}, size: int32(l.size)}
 	r.tokenizer = l.layouter.tokenizer
 	r.joiner, _ = r.tokenizer.(sizing.Joiner)
-	r.look(r.root)
+	var found *treeBuilder
+	r.root, found = newTree(l.tree, l.size)
+	r.cited = found.cited
+	r.take(found)
 	if len(r.live) > 0 {
 		r.met(l.tree)
 		r.rendered(l.tree)
@@ -43,25 +45,17 @@ func newFitting(l *Layout) *fitting {
 	return r
 }
 
-// look finds out what there is in a tree.
-func (r *fitting) look(root *node) {
-	required := r.held
-	root.walk(latest, func(n *node) {
-		switch {
-		case n.kind == breakpoint:
-			r.breakpoints = true
-		case n.kind == message && n != root && n.parent.message() != nil:
-			r.joiner = nil // what is in two messages counts in both
-		}
-		required = required || n.laid.required
-		more := n.laid.more()
-		r.grouped = r.grouped || n.laid.group != nil
-		if more.limit > 0 || more.expand != nil {
-			r.live[n.laid] = n
-		}
-		r.cited = append(r.cited, more.references...)
-	})
-	if required {
+// take takes note of what there is in a tree that was built.
+func (r *fitting) take(found *treeBuilder) {
+	r.breakpoints = r.breakpoints || found.breakpoints
+	r.grouped = r.grouped || found.grouped
+	if found.nested {
+		r.joiner = nil // what is in two messages counts in both
+	}
+	for _, n := range found.live {
+		r.live[n.laid] = n
+	}
+	if r.held || found.required {
 		r.held = lock(r.root)
 	}
 }
@@ -265,9 +259,10 @@ func (r *fitting) limitPath(number int32) string {
 
 // exceeded is the error of a container in which nothing more may go.
 func (r *fitting) exceeded(n *node, limit int, stuck *node) error {
+	before, _ := newTree(r.layout.tree, r.layout.size)
 	return &BudgetExceededError{
 		Budget: limit, Needed: r.count(n), Limit: r.limitPath(r.pruner.limit), Path: stuck.laid.path(),
-		Largest: r.largest(n), Metadata: r.metadata(latest), Messages: newTree(r.layout.tree).messages(latest),
+		Largest: r.largest(n), Metadata: r.metadata(latest), Messages: before.messages(latest),
 	}
 }
 
@@ -301,16 +296,14 @@ func (r *fitting) expand(ctx context.Context, n *node, limit int) error {
 
 // replace makes a node one of a grown expandable.
 func (r *fitting) replace(n *node, grown *laid) {
-	cited := len(r.cited)
-	b := treeBuilder{nodes: make([]node, count(grown)-1), order: r.size}
-	b.build(n, n.parent, grown)
-	n.settle()
+	size, _ := grown.survey()
+	b := treeBuilder{nodes: make([]node, size-1), order: r.size}
+	b.build(n, n.parent, grown, n.parent.message() != nil)
 	r.size, r.groups = b.order, nil
 	for up := n.parent; up != nil; up = up.parent {
 		up.resettle()
 	}
-	r.look(n)
-	r.cited = r.cited[:cited]
+	r.take(&b)
 }
 
 func inTag(n *node) bool {
@@ -333,6 +326,9 @@ func (r *fitting) largest(n *node) []Piece {
 // document order.
 func (r *fitting) metadata(at step) elements.Metadata {
 	var all elements.Metadata
+	if !r.layout.noted && len(r.expandables) == 0 {
+		return nil
+	}
 	var globals func(l *laid)
 	globals = func(l *laid) {
 		all = append(all, l.more().globals...)

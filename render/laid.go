@@ -135,6 +135,16 @@ func (l *laid) appendName(to []byte) []byte {
 	return to
 }
 
+// survey counts the nodes of the tree, and tells whether there is metadata in it.
+func (l *laid) survey() (size int, noted bool) {
+	size, noted = 1, l.rare != nil && (l.rare.globals != nil || l.rare.locals != nil)
+	for _, c := range l.children {
+		n, also := c.survey()
+		size, noted = size+n, noted || also
+	}
+	return size, noted
+}
+
 // laidOrder gives the children that are elements in the order in which they were laid out.
 func (l *laid) laidOrder(yield func(*laid) bool) {
 	if order := l.more().order; order != nil {

@@ -68,7 +68,7 @@ func (p *pruner) prune(container *node, limit int) (stuck *node) {
 func (p *pruner) removeLowest(n *node) (stuck *node) {
 	for {
 		var next *node
-		if n.kind == container && n.laid.legacy {
+		if n.is(isLegacy) {
 			next = p.lowestPiece(n)
 		} else {
 			next = p.lowestChild(n)
@@ -79,7 +79,7 @@ func (p *pruner) removeLowest(n *node) (stuck *node) {
 		case next.leaf(), next.left == 0:
 			p.take(next, byPriority)
 			return nil
-		case next.kind == container && next.laid.chunk:
+		case next.is(isChunk):
 			p.take(next, byChunk)
 			return nil
 		}
@@ -247,7 +247,8 @@ func (p *pruner) removeGroups(gone *node) {
 
 // collectGroups notes the groups of which an element stands in n and which are not being taken out yet.
 func (p *pruner) collectGroups(n *node) {
-	if key := n.laid.group; key != nil {
+	if n.is(isGrouped) {
+		key := n.laid.group
 		if g := p.groups[key]; g != nil && g.level == 0 {
 			g.level = p.level
 			p.going = append(p.going, g)

@@ -117,6 +117,8 @@ type Layout struct {
 	tree     *laid
 	layouter *layouter
 	opts     Options
+	size     int  // of the tree in nodes
+	noted    bool // there is metadata in it
 
 	mu     sync.Mutex
 	alone  bool             // fits cannot share a run
@@ -134,7 +136,9 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 	if err := l.contents(ctx, tree, root, place{}, &room{budget: opts.Budget}); err != nil {
 		return nil, err
 	}
-	return &Layout{tree: tree, layouter: l, opts: opts}, nil
+	layout := &Layout{tree: tree, layouter: l, opts: opts}
+	layout.size, layout.noted = tree.survey()
+	return layout, nil
 }
 
 // Fit does the other steps, for a budget that need not be the one that the tree was laid out for: what would be sent at

@@ -36,7 +36,7 @@ func lock(root *node) bool {
 				callers[c.KeepWith] = append(callers[c.KeepWith], n)
 			}
 		}
-		if n.kind == container && n.laid.chunk && !n.laid.pass {
+		if n.is(isChunk) && !n.is(passesOn) {
 			chunks = append(chunks, n)
 		}
 	})

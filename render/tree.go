@@ -2,6 +2,7 @@ package render
 
 import (
 	"math"
+	"slices"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -25,9 +26,10 @@ type node struct {
 	priority int
 	*work
 
-	gone step // at which it was taken out, with what stood in it; 0 while it is there
-	why  drop
-	kind kind // of what was laid out
+	gone   step // at which it was taken out, with what stood in it; 0 while it is there
+	why    drop
+	kind   kind // of what was laid out
+	traits trait
 
 	restored bool // put back by backfill
 	counted  bool // tokens is true
@@ -90,52 +92,98 @@ type unlinked struct {
 	why  drop
 }
 
-// newTree makes a tree to prune from a laid-out one.
-func newTree(l *laid) *node {
-	root := &node{}
-	b := treeBuilder{nodes: make([]node, count(l)-1)}
-	b.build(root, nil, l)
-	root.settle()
-	return root
-}
+// trait is what a node is by its layout, kept with it because it is asked for at every step.
+type trait uint8
 
-// count is the number of nodes.
-func count(l *laid) int {
-	n := 1
-	for _, c := range l.children {
-		n += count(c)
+const (
+	isBlank  trait = 1 << iota // text of nothing but white space
+	isTagged                   // a tag with children
+	isChunk
+	isLegacy
+	passesOn
+	isGrouped
+)
+
+func (n *node) is(t trait) bool { return n.traits&t != 0 }
+
+func traitsOf(l *laid) (t trait) {
+	for i, is := range [...]bool{
+		l.kind == text && blank(l.text), l.more().tag != nil, l.kind == container && l.chunk, l.kind == container && l.legacy,
+		l.kind == container && l.pass, l.group != nil,
+	} {
+		if is {
+			t |= 1 << i
+		}
 	}
-	return n
+	return t
 }
 
-// treeBuilder hands out nodes, the children of one beside each other.
+// newTree makes a tree to prune from a laid-out one of so many nodes, and tells what is in it.
+func newTree(l *laid, size int) (root *node, b *treeBuilder) {
+	root, b = &node{}, &treeBuilder{nodes: make([]node, size-1)}
+	b.build(root, nil, l, false)
+	return root, b
+}
+
+// treeBuilder hands out nodes, the children of one beside each other, and notes what is among them.
 type treeBuilder struct {
 	nodes []node
 	order int32
+
+	breakpoints, grouped, required bool
+	nested                         bool                 // there is a message in a message
+	live                           []*node              // with a limit, or that grow
+	cited                          []elements.Reference // in document order
 }
 
-func (b *treeBuilder) build(n, parent *node, l *laid) {
-	*n = node{laid: l, kind: l.kind, parent: parent, priority: unset, order: b.order, work: &idle}
+func (b *treeBuilder) build(n, parent *node, l *laid, inMessage bool) {
+	*n = node{laid: l, kind: l.kind, traits: traitsOf(l), parent: parent, priority: unset, order: b.order, work: &idle}
 	b.order++
 	switch {
 	case l.priority != nil:
 		n.priority = *l.priority
-	case l.kind == container && l.pass:
+	case n.is(passesOn):
 		n.priority = 0
 	}
-	if len(l.children) > 0 {
-		n.children, b.nodes = b.nodes[:len(l.children):len(l.children)], b.nodes[len(l.children):]
+	b.breakpoints = b.breakpoints || n.kind == breakpoint
+	b.nested = b.nested || n.kind == message && inMessage
+	b.grouped = b.grouped || n.is(isGrouped)
+	b.required = b.required || l.required
+	if l.rare != nil {
+		if l.rare.limit > 0 || l.rare.expand != nil {
+			b.live = append(b.live, n)
+		}
+		b.cited = append(b.cited, l.rare.references...)
+	}
+	if n.leaf() {
+		return
+	}
+	n.children, b.nodes = b.nodes[:len(l.children):len(l.children)], b.nodes[len(l.children):]
+	inMessage = inMessage || n.kind == message
+	if l.ifEmpty {
+		b.eitherSide(n, inMessage)
+	} else {
 		for i, c := range l.children {
-			b.build(&n.children[i], n, c)
+			b.build(&n.children[i], n, c, inMessage)
 		}
 	}
-	if l.ifEmpty {
-		// The alternative, then the children it stands in for.
-		alt, given := n.children[:1:1], n.children[1:]
-		given[0].settle()
-		if n.children = given; given[0].empty() {
-			n.children = alt
-		}
+	n.resettle()
+}
+
+// eitherSide builds the two sides of an IfEmpty, the alternative and the children that it stands in for, and forgets one
+// of them.
+func (b *treeBuilder) eitherSide(n *node, inMessage bool) {
+	alt, given := &n.children[0], &n.children[1]
+	live, cited := len(b.live), len(b.cited)
+	b.build(alt, n, n.laid.children[0], inMessage)
+	liveAlt, citedAlt := len(b.live), len(b.cited)
+	b.build(given, n, n.laid.children[1], inMessage)
+	if given.empty() {
+		n.children = n.children[:1:1]
+		b.live, b.cited = b.live[:liveAlt], b.cited[:citedAlt]
+	} else {
+		n.children = n.children[1:]
+		b.live, b.cited = slices.Delete(b.live, live, liveAlt), slices.Delete(b.cited, cited, citedAlt)
 	}
 }
 
@@ -155,10 +203,12 @@ func (n *node) resettle() {
 	if n.work != &idle {
 		n.content, n.choice, n.ranks = nil, nil, nil
 	}
-	n.calling = int32(len(n.laid.more().calls))
-	for _, u := range n.unlinked {
-		if u.gone != 0 {
-			n.calling--
+	if n.kind == message {
+		n.calling = int32(len(n.laid.more().calls))
+		for _, u := range n.unlinked {
+			if u.gone != 0 {
+				n.calling--
+			}
 		}
 	}
 	for i := range n.children {
@@ -216,13 +266,13 @@ func (n *node) within(other *node) bool {
 }
 
 // passes tells that the node's children compete in its place.
-func (n *node) passes() bool { return n.kind == container && n.laid.pass && n.left > 0 }
+func (n *node) passes() bool { return n.is(passesOn) && n.left > 0 }
 
 // empty tells that only white space is left.
 func (n *node) empty() bool {
 	switch n.kind {
 	case text:
-		return blank(n.laid.text)
+		return n.is(isBlank)
 	case part, breakpoint:
 		return false
 	}
