@@ -30,6 +30,8 @@ func (c *counter) count(n *node) int {
 	switch {
 	case n.leaf():
 		return n.ownTokens()
+	case n.is(isBlock):
+		total = n.laid.finished.tokens
 	case n.kind == message && c.joiner != nil:
 		total = c.countMessage(n)
 	case n.kind == message:
@@ -220,8 +222,11 @@ func (f *freed) enough(count, limit int) bool { return f.unknown || count-f.most
 func scaleOf(n *node, count int) float64 {
 	pieces := 0
 	n.walk(latest, func(n *node) {
-		if n.leaf() {
+		switch {
+		case n.leaf():
 			pieces += n.ownTokens()
+		case n.is(isBlock):
+			pieces += n.laid.finished.tokens
 		}
 	})
 	return max(1.5, 2*float64(count)/float64(max(1, pieces))-1)

@@ -55,8 +55,12 @@ func (r *fitting) take(found *treeBuilder) {
 	for _, n := range found.live {
 		r.live[n.laid] = n
 	}
-	if r.held || found.required {
+	switch {
+	case !found.required && !r.held:
+	case r.held || r.grouped || found.partly: // what is required makes more required
 		r.held = lock(r.root)
+	default:
+		r.held = true
 	}
 }
 
@@ -261,7 +265,7 @@ func (r *fitting) limitPath(number int32) string {
 func (r *fitting) exceeded(n *node, limit int, stuck *node) error {
 	before, _ := newTree(r.layout.tree, r.layout.size)
 	return &BudgetExceededError{
-		Budget: limit, Needed: r.count(n), Limit: r.limitPath(r.pruner.limit), Path: stuck.laid.path(),
+		Budget: limit, Needed: r.count(n), Limit: r.limitPath(r.pruner.limit), Path: stuck.path(),
 		Largest: r.largest(n), Metadata: r.metadata(latest), Messages: before.messages(latest),
 	}
 }
@@ -296,13 +300,14 @@ func (r *fitting) expand(ctx context.Context, n *node, limit int) error {
 
 // replace makes a node one of a grown expandable.
 func (r *fitting) replace(n *node, grown *laid) {
-	size, _ := grown.survey()
+	size, _ := grown.survey(n.parent.locked)
 	b := treeBuilder{nodes: make([]node, size-1), order: r.size}
-	b.build(n, n.parent, grown, n.parent.message() != nil)
+	b.build(n, n.parent, grown, surroundings{message: n.parent.message() != nil, locked: n.parent.locked})
 	r.size, r.groups = b.order, nil
 	for up := n.parent; up != nil; up = up.parent {
 		up.resettle()
 	}
+	r.held = r.held || b.required // what it stands in holds something now
 	r.take(&b)
 }
 

@@ -119,6 +119,8 @@ func builtinName(n elements.Node) string {
 		return "Document"
 	case elements.Thinking:
 		return "Thinking"
+	case *elements.Finished:
+		return "Finished"
 	}
 	return ""
 }

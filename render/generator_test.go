@@ -117,7 +117,12 @@ func (g *grower) top(depth int) elements.Node {
 		}
 		return g.message()
 	}
-	switch g.r.IntN(10) {
+	switch g.r.IntN(11) {
+	case 10:
+		props := g.props()
+		return elements.NewFinished(props, chat.UserMessage(string(g.literal(props.Required))+" asked"), chat.Message{
+			Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("word"), chat.Image{URL: "https://example.com"}, chat.CacheBreakpoint{}}[:1+g.r.IntN(3)],
+		})
 	case 0:
 		return tops()
 	case 1:

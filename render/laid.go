@@ -42,6 +42,7 @@ type laid struct {
 	up       *laid  // the element around it; nil for the root
 	priority *int
 	group    *elements.Group
+	finished *finished // of finished messages
 	children []*laid
 
 	// Text and parts.
@@ -99,6 +100,9 @@ func (l *laid) set() *rare {
 	return l.rare
 }
 
+// leaf tells a piece of text, a part or a breakpoint from what holds others.
+func (l *laid) leaf() bool { return l.kind != container && l.kind != message }
+
 // rootPath is the first element of every path.
 const rootPath = "Root"
 
@@ -135,11 +139,16 @@ func (l *laid) appendName(to []byte) []byte {
 	return to
 }
 
-// survey counts the nodes of the tree, and tells whether there is metadata in it.
-func (l *laid) survey() (size int, noted bool) {
+// survey counts the nodes that the tree is pruned as, and tells whether there is metadata in it. Locked tells that it
+// stands in what is required.
+func (l *laid) survey(locked bool) (size int, noted bool) {
 	size, noted = 1, l.rare != nil && (l.rare.globals != nil || l.rare.locals != nil)
+	locked = locked || l.required
+	if locked && l.finished != nil {
+		return size, noted
+	}
 	for _, c := range l.children {
-		n, also := c.survey()
+		n, also := c.survey(locked)
 		size, noted = size+n, noted || also
 	}
 	return size, noted

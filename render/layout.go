@@ -81,6 +81,13 @@ func (l *layouter) element(ctx context.Context, e *laid, n elements.Node, props 
 		at.escape = true
 	case elements.Chunk:
 		e.chunk = true
+	case *elements.Finished:
+		e.chunk = true
+		if !at.inMessage && !at.transfer {
+			e.pass = props.PassPriority
+			err := l.finished(ctx, e, n, at, r)
+			return r.consumed(), err
+		}
 	case elements.LegacyPrioritization:
 		e.legacy = true
 	case elements.IfEmpty:

@@ -295,10 +295,21 @@ func (b *bare) build(n, parent *node) {
 
 func bareOf(n *node) *bare {
 	b := &bare{laid: n.laid, calls: n.callsAt(latest)}
+	if n.is(isBlock) {
+		return bareOfLaid(n.laid)
+	}
 	for i := range n.children {
 		if c := &n.children[i]; c.gone == 0 {
 			b.kids = append(b.kids, bareOf(c))
 		}
+	}
+	return b
+}
+
+func bareOfLaid(l *laid) *bare {
+	b := &bare{laid: l, calls: l.more().calls}
+	for _, c := range l.children {
+		b.kids = append(b.kids, bareOfLaid(c))
 	}
 	return b
 }

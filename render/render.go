@@ -137,7 +137,7 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 		return nil, err
 	}
 	layout := &Layout{tree: tree, layouter: l, opts: opts}
-	layout.size, layout.noted = tree.survey()
+	layout.size, layout.noted = tree.survey(false)
 	return layout, nil
 }
 

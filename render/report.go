@@ -156,6 +156,12 @@ func (f *fitting) pieces(root *node, at step) Report {
 			}
 			add(PieceToolCall, tokens, gone, why)
 		}
+		if n.is(isBlock) {
+			for _, c := range n.laid.children {
+				r = c.pieces(r, path)
+			}
+			return
+		}
 		for i := range n.children {
 			walk(&n.children[i], path, gone, why)
 		}
@@ -166,6 +172,23 @@ func (f *fitting) pieces(root *node, at step) Report {
 	}
 	walk(root, path, false, drop{})
 	return r
+}
+
+// pieces appends the pieces of what is required in an element of this path.
+func (l *laid) pieces(to Report, path string) Report {
+	if l.name != "" {
+		path = l.pathIn(path)
+	}
+	if l.leaf() {
+		return append(to, Piece{Path: path, Kind: pieceKind(l), Priority: l.priority, Tokens: l.tokens, Required: true})
+	}
+	for _, tokens := range l.more().callTokens {
+		to = append(to, Piece{Path: path, Kind: PieceToolCall, Priority: l.priority, Tokens: tokens, Required: true})
+	}
+	for _, c := range l.children {
+		to = c.pieces(to, path)
+	}
+	return to
 }
 
 func pieceKind(l *laid) PieceKind {

@@ -102,6 +102,7 @@ const (
 	isLegacy
 	passesOn
 	isGrouped
+	isBlock // finished messages that are required: one node
 )
 
 func (n *node) is(t trait) bool { return n.traits&t != 0 }
@@ -121,7 +122,7 @@ func traitsOf(l *laid) (t trait) {
 // newTree makes a tree to prune from a laid-out one of so many nodes, and tells what is in it.
 func newTree(l *laid, size int) (root *node, b *treeBuilder) {
 	root, b = &node{}, &treeBuilder{nodes: make([]node, size-1)}
-	b.build(root, nil, l, false)
+	b.build(root, nil, l, surroundings{})
 	return root, b
 }
 
@@ -132,11 +133,15 @@ type treeBuilder struct {
 
 	breakpoints, grouped, required bool
 	nested                         bool                 // there is a message in a message
+	partly                         bool                 // there is a chunk with something required in it that is not required whole
 	live                           []*node              // with a limit, or that grow
 	cited                          []elements.Reference // in document order
 }
 
-func (b *treeBuilder) build(n, parent *node, l *laid, inMessage bool) {
+// surroundings are what a node stands in.
+type surroundings struct{ message, locked bool }
+
+func (b *treeBuilder) build(n, parent *node, l *laid, in surroundings) {
 	*n = node{laid: l, kind: l.kind, traits: traitsOf(l), parent: parent, priority: unset, order: b.order, work: &idle}
 	b.order++
 	switch {
@@ -146,7 +151,7 @@ func (b *treeBuilder) build(n, parent *node, l *laid, inMessage bool) {
 		n.priority = 0
 	}
 	b.breakpoints = b.breakpoints || n.kind == breakpoint
-	b.nested = b.nested || n.kind == message && inMessage
+	b.nested = b.nested || n.kind == message && in.message
 	b.grouped = b.grouped || n.is(isGrouped)
 	b.required = b.required || l.required
 	if l.rare != nil {
@@ -155,29 +160,41 @@ func (b *treeBuilder) build(n, parent *node, l *laid, inMessage bool) {
 		}
 		b.cited = append(b.cited, l.rare.references...)
 	}
+	in.locked = in.locked || l.required
+	n.locked, n.held = in.locked, in.locked
 	if n.leaf() {
 		return
 	}
+	if in.locked && l.finished != nil {
+		n.traits |= isBlock
+		b.breakpoints = b.breakpoints || l.finished.breakpoints > 0
+		n.resettle()
+		return
+	}
 	n.children, b.nodes = b.nodes[:len(l.children):len(l.children)], b.nodes[len(l.children):]
-	inMessage = inMessage || n.kind == message
+	in.message = in.message || n.kind == message
 	if l.ifEmpty {
-		b.eitherSide(n, inMessage)
+		b.eitherSide(n, in)
 	} else {
 		for i, c := range l.children {
-			b.build(&n.children[i], n, c, inMessage)
+			b.build(&n.children[i], n, c, in)
 		}
 	}
+	for i := range n.children {
+		n.held = n.held || n.children[i].held
+	}
+	b.partly = b.partly || n.is(isChunk) && !n.is(passesOn) && n.held && !n.locked
 	n.resettle()
 }
 
 // eitherSide builds the two sides of an IfEmpty, the alternative and the children that it stands in for, and forgets one
 // of them.
-func (b *treeBuilder) eitherSide(n *node, inMessage bool) {
+func (b *treeBuilder) eitherSide(n *node, in surroundings) {
 	alt, given := &n.children[0], &n.children[1]
 	live, cited := len(b.live), len(b.cited)
-	b.build(alt, n, n.laid.children[0], inMessage)
+	b.build(alt, n, n.laid.children[0], in)
 	liveAlt, citedAlt := len(b.live), len(b.cited)
-	b.build(given, n, n.laid.children[1], inMessage)
+	b.build(given, n, n.laid.children[1], in)
 	if given.empty() {
 		n.children = n.children[:1:1]
 		b.live, b.cited = b.live[:liveAlt], b.cited[:citedAlt]
@@ -202,6 +219,11 @@ func (n *node) resettle() {
 	n.counted = false
 	if n.work != &idle {
 		n.content, n.choice, n.ranks = nil, nil, nil
+	}
+	if n.is(isBlock) {
+		n.breakpoints = n.laid.finished.breakpoints
+		n.full = min(1, int32(len(n.laid.finished.messages)))
+		return
 	}
 	if n.kind == message {
 		n.calling = int32(len(n.laid.more().calls))
@@ -310,6 +332,18 @@ func (n *node) callsAt(at step) []elements.ToolCall {
 	return left
 }
 
+// path of the element.
+func (n *node) path() string {
+	path := ""
+	if n.parent != nil {
+		path = n.parent.path()
+	}
+	if n.laid.name == "" {
+		return path
+	}
+	return n.laid.pathIn(path)
+}
+
 // walk calls f on the node and everything that was in it after a step, in document order.
 func (n *node) walk(at step, f func(*node)) {
 	f(n)
@@ -334,6 +368,8 @@ func (n *node) messages(at step) []chat.Message {
 	var collect func(n *node)
 	collect = func(n *node) {
 		switch {
+		case n.is(isBlock):
+			list = n.laid.finished.whole(list)
 		case n.kind == container:
 			for i := range n.children {
 				if c := &n.children[i]; c.there(at) {

@@ -1,0 +1,74 @@
+package render
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// finished is what messages that do not change lay out to. It is kept with the element and shared by all layouts in which
+// it stands. Where the messages are required, they are one node of the tree that is pruned.
+type finished struct {
+	tokenizer   sizing.Tokenizer
+	lenient     bool
+	children    []*laid
+	charged     int   // tokens at layout
+	tokens      int   // of the messages
+	breakpoints int32 // messages with one
+	messages    []chat.Message
+}
+
+// Keepsake makes it one of an [elements.Finished].
+func (*finished) Keepsake() {}
+
+// finished lays out finished messages, or takes what they were laid out to before.
+func (l *layouter) finished(ctx context.Context, e *laid, n *elements.Finished, at place, r *room) error {
+	f, ok := n.Kept().(*finished)
+	if !ok || f.lenient != l.lenient || !same(f.tokenizer, l.tokenizer) {
+		template, err := n.Render(ctx, sizing.Sizing{})
+		if err != nil {
+			return err
+		}
+		charge := &room{}
+		apart := &laid{name: e.name} // what is kept must not hold on to this layout
+		if l.contents(ctx, apart, template, at, charge) != nil {
+			return l.contents(ctx, e, template, at, charge) // for the error's path
+		}
+		f = &finished{tokenizer: l.tokenizer, lenient: l.lenient, children: apart.children, charged: charge.used}
+		f.count()
+		n.Keep(f)
+	}
+	e.finished, e.children = f, f.children
+	r.used += f.charged
+	return nil
+}
+
+// same tells that two tokenizers are one.
+func same(a, b sizing.Tokenizer) bool { return reflect.TypeOf(a).Comparable() && a == b }
+
+// count counts the messages as a whole.
+func (f *finished) count() {
+	size := 1
+	for _, c := range f.children {
+		n, _ := c.survey(false)
+		size += n
+	}
+	root, _ := newTree(&laid{children: f.children}, size)
+	c := counter{tokenizer: f.tokenizer}
+	c.joiner, _ = f.tokenizer.(sizing.Joiner)
+	f.tokens, f.breakpoints = c.count(root), root.breakpoints
+	f.messages = root.messages(latest)
+}
+
+// whole gives the messages, for a caller who may change them.
+func (f *finished) whole(into []chat.Message) []chat.Message {
+	for _, m := range f.messages {
+		m.Content, m.ToolCalls = slices.Clone(m.Content), slices.Clone(m.ToolCalls)
+		into = append(into, m)
+	}
+	return into
+}

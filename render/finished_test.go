@@ -1,0 +1,90 @@
+package render_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// said is a round: a call, its result, and what was said about it.
+func said(i int) []chat.Message {
+	id := fmt.Sprint("call", i)
+	return []chat.Message{
+		{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("I look. "), chat.Text(sentence(i))}, ToolCalls: []chat.ToolCall{{ID: id, Name: "read", Arguments: `{"path":"a.go"}`}}},
+		{Role: chat.RoleTool, ToolCallID: id, Content: chat.Parts{chat.Text(sentence(i + 1)), chat.Image{URL: "https://example.com"}, chat.CacheBreakpoint{Type: "ephemeral"}}},
+	}
+}
+
+// Finished messages are what the same messages in a chunk are: tokens, messages and report, required or not.
+func TestFinishedIsAChunkOfMessages(t *testing.T) {
+	for _, props := range []elements.Props{{}, at(3), must(3), {PassPriority: true}} {
+		for _, tokenizer := range append(joiners(t), words, pairs) {
+			finished := elements.NewFinished(props, said(1)...)
+			plain := elements.Chunk{Props: props, Children: elements.Map(said(1), func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) })}
+			around := func(n elements.Node) elements.Node {
+				return elements.Fragment{userAt(1, chunk(1, "before")), n, userAt(5, chunk(1, "after"), elements.Wrap{Children: elements.Nodes{line("and more")}})}
+			}
+			opts := render.Options{Budget: plenty, Tokenizer: tokenizer}
+			for range 2 { // the second time it is kept
+				want, err := render.Render(t.Context(), around(plain), opts)
+				require.NoError(t, err)
+				for budget := want.Tokens; budget > 0; budget -= 3 {
+					opts.Budget = budget
+					want, wantErr := render.Render(t.Context(), around(plain), opts)
+					got, err := render.Render(t.Context(), around(finished), opts)
+					require.Equal(t, wantErr == nil, err == nil, "%v, %v", wantErr, err)
+					require.Empty(t, cmp.Diff(want, got, cmpopts.IgnoreUnexported(render.Result{})))
+					require.Empty(t, cmp.Diff(want.Report(), got.Report(), cmpopts.IgnoreFields(render.Piece{}, "Path")))
+				}
+				opts.Budget = plenty
+			}
+		}
+	}
+}
+
+// One element serves prompts of several tokenizers at once, and what it gives is the caller's to change.
+func TestFinishedIsSharedBetweenRenders(t *testing.T) {
+	shared := elements.NewFinished(must(1), said(1)...)
+	want := map[int]*render.Result{}
+	tokenizers := append(joiners(t), sizing.Tokenizer(words))
+	for i, tokenizer := range tokenizers {
+		r, err := render.Render(t.Context(), elements.NewFinished(must(1), said(1)...), render.Options{Budget: plenty, Tokenizer: tokenizer})
+		require.NoError(t, err)
+		want[i] = r
+	}
+	var all sync.WaitGroup
+	for i, tokenizer := range tokenizers {
+		for range 20 {
+			all.Go(func() {
+				r, err := render.Render(t.Context(), shared, render.Options{Budget: plenty, Tokenizer: tokenizer})
+				if assert.NoError(t, err) {
+					assert.Equal(t, want[i].Messages, r.Messages)
+					assert.Equal(t, want[i].Tokens, r.Tokens)
+					r.Messages[0].Content[0] = chat.Text("changed")
+					r.Messages[0].ToolCalls[0].ID = "changed"
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+func TestFinishedStandsWhereMessagesMay(t *testing.T) {
+	require.ErrorIs(t, failed[*render.ElementError](t, user(elements.NewFinished(elements.Props{}, chat.UserMessage("no"))), plenty), render.ErrNestedMessage)
+	twice := elements.NewFinished(elements.Props{}, chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a"}, {ID: "a"}}})
+	err := failed[*render.ElementError](t, elements.Fragment{twice}, plenty)
+	require.ErrorIs(t, err, render.ErrDuplicateCall)
+	require.Equal(t, "Root > Finished > AssistantMessage", err.Path)
+	var none *elements.Finished
+	require.ErrorIs(t, failed[*render.ElementError](t, elements.Fragment{none}, plenty), render.ErrNilElement)
+}
