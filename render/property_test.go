@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -186,19 +187,57 @@ type dear struct{ tokens }
 
 func (d dear) CountMessage(m chat.Message) int { return 3 * d.tokens.CountMessage(m) }
 
-// The pruner is compared with a second, naive one that follows the doc comment of prune to the letter.
+// checkNaive compares the pruner with a second, naive one that follows the doc comment of prune to the letter.
+func checkNaive(t *testing.T, seed uint64) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 2))
+	root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, sized: r.IntN(2) == 0}).prompt()
+	tokenizer := append([]sizing.Tokenizer{runes, words, pairs, dear{runes}}, joiners(t)...)[r.IntN(6)]
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 200, Tokenizer: tokenizer})
+	require.NoError(t, err)
+	for _, budget := range []int{plenty, 400, 150, 60, 20} {
+		if diff := render.CompareNaive(t.Context(), layout, budget); diff != "" {
+			t.Fatalf("seed %d, budget %d: %s", seed, budget, diff)
+		}
+	}
+}
+
 func TestPruneAsTheRulesSay(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(trees) {
-		r := rand.New(rand.NewPCG(seed, 2))
-		root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, sized: r.IntN(2) == 0}).prompt()
-		tokenizer := []sizing.Tokenizer{runes, words, pairs, dear{runes}}[r.IntN(4)]
-		layout, err := render.Lay(t.Context(), root, render.Options{Budget: 200, Tokenizer: tokenizer})
+		checkNaive(t, seed)
+	}
+}
+
+func FuzzPruneAsTheRulesSay(f *testing.F) {
+	for seed := range uint64(10) {
+		f.Add(seed)
+	}
+	f.Fuzz(checkNaive)
+}
+
+// Fits that share one pruning are what fits by themselves are, in whatever order the budgets come.
+func TestFitsShareOnePruning(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(trees) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0}).prompt()
+		opts := render.Options{Budget: 200, Tokenizer: joiners(t)[r.IntN(2)], LowWater: []float64{0, 0.7}[r.IntN(2)]}
+		shared, err := render.Lay(t.Context(), root, opts)
 		require.NoError(t, err)
-		for _, budget := range []int{plenty, 400, 150, 60, 20} {
-			if diff := render.CompareNaive(t.Context(), layout, budget); diff != "" {
-				t.Fatalf("seed %d, budget %d: %s", seed, budget, diff)
+		for range 8 {
+			budget := 1 + r.IntN(400)
+			fresh, err := render.Lay(t.Context(), root, opts)
+			require.NoError(t, err)
+			want, wantErr := fresh.Fit(t.Context(), budget)
+			got, err := shared.Fit(t.Context(), budget)
+			if wantErr != nil {
+				require.EqualError(t, err, wantErr.Error(), "seed %d, budget %d", seed, budget)
+				continue
 			}
+			require.NoError(t, err)
+			require.Equal(t, asJSON(t, want), asJSON(t, got), "seed %d, budget %d", seed, budget)
+			require.Empty(t, cmp.Diff(want.Report(), got.Report()), "seed %d, budget %d", seed, budget)
 		}
 	}
 }
