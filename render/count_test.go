@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/openai"
@@ -44,4 +46,34 @@ func FuzzCounts(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(checkCounts)
+}
+
+// counting counts how often a whole message is counted.
+type counting struct {
+	sizing.Tokenizer
+	messages *int
+}
+
+func (c counting) CountMessage(m chat.Message) int {
+	*c.messages++
+	return c.Tokenizer.CountMessage(m)
+}
+
+// A tokenizer whose counts do not add up counts a message anew, but few times.
+func TestFewCountsOfWholeMessages(t *testing.T) {
+	for _, tokenizer := range []sizing.Tokenizer{runes, words, pairs} {
+		for _, n := range []int{1000, 10_000} {
+			var m elements.UserMessage
+			for i := range n {
+				m.Children = append(m.Children, chunk(i*7919%n, sentence(i)))
+			}
+			for _, budget := range []int{n / 10, n, 3 * n} {
+				count := 0
+				r, err := render.Render(t.Context(), m, render.Options{Budget: budget, Tokenizer: counting{tokenizer, &count}})
+				require.NoError(t, err)
+				require.NotEmpty(t, r.Report().Dropped())
+				require.LessOrEqual(t, count, 40)
+			}
+		}
+	}
 }
