@@ -106,9 +106,9 @@ func run(in io.Reader, out io.Writer) error {
 
 func renderCase(c testCase, t sizing.Tokenizer) caseResult {
 	out := caseResult{Name: c.Name}
+	root, broken := treeOf(c.Root) // elements are data: each budget lays the same ones out afresh
 	for _, budget := range c.Budget {
-		r := result{Budget: budget}
-		root, err := treeOf(c.Root)
+		r, err := result{Budget: budget}, broken
 		// Lenient: the reference knows nothing of what is an error here for Go callers.
 		opts := render.Options{Budget: budget, Tokenizer: t, Lenient: true}
 		var res *render.Result

@@ -103,20 +103,25 @@ func utf16Length(s string) int {
 	return n
 }
 
-// space is JavaScript's white space.
-const space = `[\t\n\v\f\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}]+`
+// white is JavaScript's white space.
+const white = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 
-var (
-	spaces  = regexp.MustCompile(space)
-	consume = regexp.MustCompile(`consume=(\d+)`)
-)
+var consume = regexp.MustCompile(`consume=(\d+)`)
 
 // words is 1 for a blank text, else the number of pieces between runs of white space.
 func words(s string) int {
-	if spaces.ReplaceAllString(s, "") == "" {
+	runs, inRun, blank := 0, false, true
+	for _, r := range s {
+		space := strings.ContainsRune(white, r)
+		if space && !inRun {
+			runs++
+		}
+		inRun, blank = space, blank && space
+	}
+	if blank {
 		return 1
 	}
-	return len(spaces.FindAllStringIndex(s, -1)) + 1
+	return runs + 1
 }
 
 func consumed(s string) int {
