@@ -2,7 +2,6 @@ package render
 
 import (
 	"context"
-	"reflect"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements"
@@ -28,7 +27,7 @@ func (*finished) Keepsake() {}
 // finished lays out finished messages, or takes what they were laid out to before.
 func (l *layouter) finished(ctx context.Context, e *laid, n *elements.Finished, at place, r *room) error {
 	f, ok := n.Kept().(*finished)
-	if !ok || f.lenient != l.lenient || !same(f.tokenizer, l.tokenizer) {
+	if !ok || !l.lasting || f.lenient != l.lenient || f.tokenizer != l.tokenizer {
 		template, err := n.Render(ctx, sizing.Sizing{})
 		if err != nil {
 			return err
@@ -40,15 +39,14 @@ func (l *layouter) finished(ctx context.Context, e *laid, n *elements.Finished, 
 		}
 		f = &finished{tokenizer: l.tokenizer, lenient: l.lenient, children: apart.children, charged: charge.used}
 		f.count()
-		n.Keep(f)
+		if l.lasting {
+			n.Keep(f)
+		}
 	}
 	e.finished, e.children = f, f.children
 	r.used += f.charged
 	return nil
 }
-
-// same tells that two tokenizers are one.
-func same(a, b sizing.Tokenizer) bool { return reflect.TypeOf(a).Comparable() && a == b }
 
 // count counts the messages as a whole.
 func (f *finished) count() {

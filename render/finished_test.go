@@ -88,3 +88,22 @@ func TestFinishedStandsWhereMessagesMay(t *testing.T) {
 	var none *elements.Finished
 	require.ErrorIs(t, failed[*render.ElementError](t, elements.Fragment{none}, plenty), render.ErrNilElement)
 }
+
+// What a tokenizer that learns counted before is not taken for what it counts now.
+func TestFinishedIsCountedAnewWhereATokenizerLearns(t *testing.T) {
+	learning := &sizing.Calibrated{Base: words}
+	shared := elements.NewFinished(must(1), said(1)...)
+	render1 := func() int {
+		r, err := render.Render(t.Context(), shared, render.Options{Budget: plenty, Tokenizer: learning})
+		require.NoError(t, err)
+		sum := 0
+		for _, m := range r.Messages {
+			sum += learning.CountMessage(m)
+		}
+		require.Equal(t, sum, r.Tokens)
+		return sum
+	}
+	before := render1()
+	learning.Observe(chat.Request{Messages: said(1)}, chat.Response{Usage: chat.Usage{Input: 10 * before, Output: 1}})
+	require.NotEqual(t, before, render1())
+}

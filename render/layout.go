@@ -27,6 +27,7 @@ type layouter struct {
 	tokenizer sizing.Tokenizer
 	window    int // budget of the whole prompt
 	lenient   bool
+	lasting   bool // what the tokenizer counted may be kept
 }
 
 // place is where in the tree an element stands.

@@ -47,7 +47,7 @@ func (o Options) layouter() (*layouter, error) {
 	case !(o.LowWater >= 0 && o.LowWater < 1):
 		return nil, fmt.Errorf("render: Options.LowWater is %w: %v, it is a share of 0 or more and below 1", ErrBudget, o.LowWater)
 	}
-	l := &layouter{tokenizer: o.Tokenizer, window: o.Window, lenient: o.Lenient}
+	l := &layouter{tokenizer: o.Tokenizer, window: o.Window, lenient: o.Lenient, lasting: sizing.Lasting(o.Tokenizer)}
 	if l.window == 0 {
 		l.window = o.Budget
 	}

@@ -1,6 +1,10 @@
 package sizing
 
-import "github.com/promptree-go/promptree/elements/chat"
+import (
+	"reflect"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
 
 // Tokenizer counts tokens as one model does. The same input gives the same count every time, and an implementation is
 // safe for concurrent use. Counts are never negative.
@@ -17,6 +21,13 @@ type Tokenizer interface {
 	CountMessage(m chat.Message) int
 	// CountTools counts the definitions of the tools that a request declares; 0 where there are none.
 	CountTools(tools []chat.Tool) int
+}
+
+// Lasting tells that what a tokenizer counted may be kept and used again: it can be told from other tokenizers, and does
+// not learn as a [Calibrated] does.
+func Lasting(t Tokenizer) bool {
+	_, learns := t.(*Calibrated)
+	return t != nil && !learns && reflect.ValueOf(t).Comparable()
 }
 
 // Joiner is a [Tokenizer] that knows where its counts add up. With one, the exact count of a message from which a piece
