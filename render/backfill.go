@@ -6,50 +6,50 @@ import "github.com/promptree-go/promptree/elements/chat"
 // is from the highest priority down. Each try goes back to the tree as it was after the step base and takes everything
 // else out again, so that what goes along with what is worked out anew; a try is kept where the piece is back, the exact
 // count fits and no tool call or result has lost its other half.
-func (r *fitting) backfill(base step, limit int) {
-	lost := make([]bool, r.size)
-	r.all(func(n *node) { lost[n.order] = !n.attached() })
-	back := make([]bool, len(r.taken))
-	left, halves, failed := r.count(r.root), unpaired(r.root.messages(latest)), false
-	for i := len(r.taken) - 1; i >= 0; i-- {
+func (f *fitting) backfill(base step, limit int) {
+	lost := make([]bool, f.size)
+	f.all(func(n *node) { lost[n.order] = !n.attached() })
+	back := make([]bool, len(f.taken))
+	left, halves, failed := f.count(f.root), unpaired(f.root.messages(latest)), false
+	for i := len(f.taken) - 1; i >= 0; i-- {
 		room := limit - left
-		if room <= 0 || r.ctx.Err() != nil {
+		if room <= 0 || f.ctx.Err() != nil {
 			break
 		}
-		if r.taken[i].tokens > room {
+		if f.taken[i].tokens > room {
 			continue
 		}
 		back[i] = true
 		failed = true
-		if r.without(base, back) && r.count(r.root) <= limit {
-			if now := unpaired(r.root.messages(latest)); now <= halves {
-				left, halves, failed = r.count(r.root), now, false
+		if f.without(base, back) && f.count(f.root) <= limit {
+			if now := unpaired(f.root.messages(latest)); now <= halves {
+				left, halves, failed = f.count(f.root), now, false
 				continue
 			}
 		}
 		back[i] = false
 	}
 	if failed {
-		r.without(base, back)
+		f.without(base, back)
 	}
-	r.all(func(n *node) { n.restored = lost[n.order] && n.attached() })
+	f.all(func(n *node) { n.restored = lost[n.order] && n.attached() })
 }
 
 // without takes out of the tree as it was after a step what was taken and is not back. It tells whether all that is back is
 // there.
-func (r *fitting) without(base step, back []bool) bool {
-	r.rewind(base)
-	for i, t := range r.taken {
+func (f *fitting) without(base step, back []bool) bool {
+	f.rewind(base)
+	for i, t := range f.taken {
 		if back[i] || !t.node.attached() {
 			continue
 		}
 		if !t.node.leaf() && !t.node.is(isChunk) && t.node.left > 0 {
 			continue // it went because it was empty, and is not any more
 		}
-		r.now++
-		r.remove(t.node, t.reason)
+		f.now++
+		f.remove(t.node, t.reason)
 	}
-	for i, t := range r.taken {
+	for i, t := range f.taken {
 		if back[i] && !t.node.attached() {
 			return false
 		}
@@ -58,8 +58,8 @@ func (r *fitting) without(base step, back []bool) bool {
 }
 
 // rewind makes the tree what it was after a step.
-func (r *fitting) rewind(at step) {
-	r.all(func(n *node) {
+func (f *fitting) rewind(at step) {
+	f.all(func(n *node) {
 		if n.gone > at {
 			n.gone, n.why = 0, drop{}
 		}
@@ -69,20 +69,20 @@ func (r *fitting) rewind(at step) {
 			}
 		}
 	})
-	r.root.settle()
-	r.now, r.groups = at, nil
+	f.root.settle()
+	f.now, f.groups = at, nil
 }
 
 // all calls f on every node, gone or not.
-func (r *fitting) all(f func(*node)) {
+func (f *fitting) all(visit func(*node)) {
 	var walk func(n *node)
 	walk = func(n *node) {
-		f(n)
+		visit(n)
 		for i := range n.children {
 			walk(&n.children[i])
 		}
 	}
-	walk(r.root)
+	walk(f.root)
 }
 
 // unpaired counts tool calls without a result and results without a call.

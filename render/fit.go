@@ -31,60 +31,60 @@ type fitting struct {
 
 // newFitting makes a fresh tree to prune from a layout.
 func newFitting(l *Layout) *fitting {
-	r := &fitting{layout: l, live: map[*laid]*node{}, size: int32(l.size)}
-	r.tokenizer = l.layouter.tokenizer
-	r.joiner, _ = r.tokenizer.(sizing.Joiner)
+	f := &fitting{layout: l, live: map[*laid]*node{}, size: int32(l.size)}
+	f.tokenizer = l.layouter.tokenizer
+	f.joiner, _ = f.tokenizer.(sizing.Joiner)
 	var found *treeBuilder
-	r.root, found = newTree(l.tree, l.size)
-	r.cited = found.cited
-	r.take(found)
-	if len(r.live) > 0 {
-		r.met(l.tree)
-		r.rendered(l.tree)
+	f.root, found = newTree(l.tree, l.size)
+	f.cited = found.cited
+	f.take(found)
+	if len(f.live) > 0 {
+		f.met(l.tree)
+		f.rendered(l.tree)
 	}
-	return r
+	return f
 }
 
 // take takes note of what there is in a tree that was built.
-func (r *fitting) take(found *treeBuilder) {
-	r.breakpoints = r.breakpoints || found.breakpoints
-	r.grouped = r.grouped || found.grouped
+func (f *fitting) take(found *treeBuilder) {
+	f.breakpoints = f.breakpoints || found.breakpoints
+	f.grouped = f.grouped || found.grouped
 	if found.nested {
-		r.joiner = nil // what is in two messages counts in both
+		f.joiner = nil // what is in two messages counts in both
 	}
 	for _, n := range found.live {
-		r.live[n.laid] = n
+		f.live[n.laid] = n
 	}
 	switch {
-	case !found.required && !r.held:
-	case r.held || r.grouped || found.partly: // what is required makes more required
-		r.held = lock(r.root)
+	case !found.required && !f.held:
+	case f.held || f.grouped || found.partly: // what is required makes more required
+		f.held = lock(f.root)
 	default:
-		r.held = true
+		f.held = true
 	}
 }
 
 // met lists limits level by level: all siblings in document order, then what is in them, in the order of their layout.
-func (r *fitting) met(l *laid) {
+func (f *fitting) met(l *laid) {
 	for _, c := range l.children {
 		if c.more().limit > 0 {
-			r.limits = append(r.limits, c)
+			f.limits = append(f.limits, c)
 		}
 	}
 	l.laidOrder(func(c *laid) bool {
-		r.met(c)
+		f.met(c)
 		return true
 	})
 }
 
 // rendered lists expandables in the order in which their layout was done.
-func (r *fitting) rendered(l *laid) {
+func (f *fitting) rendered(l *laid) {
 	l.laidOrder(func(c *laid) bool {
-		r.rendered(c)
+		f.rendered(c)
 		return true
 	})
 	if l.more().expand != nil {
-		r.expandables = append(r.expandables, l)
+		f.expandables = append(f.expandables, l)
 	}
 }
 
@@ -128,59 +128,59 @@ func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 }
 
 // fitShared looks up, or finds out, how far the whole prompt's pruning must go.
-func (r *fitting) fitShared(ctx context.Context, budget int) (*Result, error) {
-	target := r.layout.opts.target(budget, r.whole)
-	i := sort.Search(len(r.least), func(i int) bool { return r.least[i] <= target })
-	for i == len(r.least) && r.stuck == nil {
+func (f *fitting) fitShared(ctx context.Context, budget int) (*Result, error) {
+	target := f.layout.opts.target(budget, f.whole)
+	i := sort.Search(len(f.least), func(i int) bool { return f.least[i] <= target })
+	for i == len(f.least) && f.stuck == nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if r.stuck = r.removeLowest(r.root); r.stuck != nil {
+		if f.stuck = f.removeLowest(f.root); f.stuck != nil {
 			break
 		}
-		r.last = r.count(r.root)
-		r.least = append(r.least, min(r.last, r.least[i-1]))
-		if r.last > target {
+		f.last = f.count(f.root)
+		f.least = append(f.least, min(f.last, f.least[i-1]))
+		if f.last > target {
 			i++
 		}
 	}
-	if i < len(r.least) { // the first so small, and so its own count
-		return r.result(budget, r.least[i], r.base+step(i)), nil
+	if i < len(f.least) { // the first so small, and so its own count
+		return f.result(budget, f.least[i], f.base+step(i)), nil
 	}
-	if r.last > budget {
-		return nil, r.exceeded(r.root, budget, r.stuck)
+	if f.last > budget {
+		return nil, f.exceeded(f.root, budget, f.stuck)
 	}
-	return r.result(budget, r.last, r.base+step(i-1)), nil
+	return f.result(budget, f.last, f.base+step(i-1)), nil
 }
 
 // fit fits one budget.
-func (r *fitting) fit(ctx context.Context, budget int) (*Result, error) {
-	if err := r.keepLimits(ctx, budget); err != nil {
+func (f *fitting) fit(ctx context.Context, budget int) (*Result, error) {
+	if err := f.keepLimits(ctx, budget); err != nil {
 		return nil, err
 	}
-	if err := r.keepBudget(ctx, budget); err != nil {
+	if err := f.keepBudget(ctx, budget); err != nil {
 		return nil, err
 	}
-	return r.result(budget, r.count(r.root), latest), nil
+	return f.result(budget, f.count(f.root), latest), nil
 }
 
 // keepLimits keeps every limit, from the last met to the first: where tokens are left, expandables are offered them;
 // where there are too many, pieces go. A limit above the whole budget is passed over.
-func (r *fitting) keepLimits(ctx context.Context, budget int) error {
-	for i, l := range slices.Backward(r.limits) {
-		n, limit := r.live[l], l.rare.limit
+func (f *fitting) keepLimits(ctx context.Context, budget int) error {
+	for i, l := range slices.Backward(f.limits) {
+		n, limit := f.live[l], l.rare.limit
 		if limit > budget || n == nil || !n.attached() {
 			continue
 		}
-		if err := r.offer(ctx, n, limit); err != nil {
+		if err := f.offer(ctx, n, limit); err != nil {
 			return err
 		}
-		r.pruner.limit, r.ctx = int32(i)+1, ctx
-		stuck := r.prune(n, limit)
+		f.pruner.limit, f.ctx = int32(i)+1, ctx
+		stuck := f.prune(n, limit)
 		if stuck != nil {
-			return r.exceeded(n, limit, stuck)
+			return f.exceeded(n, limit, stuck)
 		}
-		r.pruner.limit = 0
+		f.pruner.limit = 0
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -189,20 +189,20 @@ func (r *fitting) keepLimits(ctx context.Context, budget int) error {
 }
 
 // keepBudget brings the whole prompt within its budget.
-func (r *fitting) keepBudget(ctx context.Context, budget int) error {
-	if err := r.offer(ctx, r.root, budget); err != nil {
+func (f *fitting) keepBudget(ctx context.Context, budget int) error {
+	if err := f.offer(ctx, f.root, budget); err != nil {
 		return err
 	}
-	r.ctx = ctx
-	target := r.layout.opts.target(budget, r.count(r.root))
-	base := r.now
-	r.recording = r.layout.opts.Backfill
-	if stuck := r.prune(r.root, target); stuck != nil && r.count(r.root) > budget {
-		return r.exceeded(r.root, budget, stuck)
+	f.ctx = ctx
+	target := f.layout.opts.target(budget, f.count(f.root))
+	base := f.now
+	f.recording = f.layout.opts.Backfill
+	if stuck := f.prune(f.root, target); stuck != nil && f.count(f.root) > budget {
+		return f.exceeded(f.root, budget, stuck)
 	}
-	r.recording = false
-	if len(r.taken) > 0 && ctx.Err() == nil {
-		r.backfill(base, target)
+	f.recording = false
+	if len(f.taken) > 0 && ctx.Err() == nil {
+		f.backfill(base, target)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -222,74 +222,74 @@ func (o Options) target(budget, tokens int) int {
 }
 
 // result is the prompt as it was after a step.
-func (r *fitting) result(budget, tokens int, at step) *Result {
+func (f *fitting) result(budget, tokens int, at step) *Result {
 	result := &Result{
-		Messages: r.root.messages(at),
+		Messages: f.root.messages(at),
 		Tokens:   tokens,
 		Budget:   budget,
-		Metadata: r.metadata(at),
+		Metadata: f.metadata(at),
 	}
-	if len(r.cited) > 0 {
+	if len(f.cited) > 0 {
 		var left []elements.Reference
-		r.root.walk(at, func(n *node) { left = append(left, n.laid.more().references...) })
-		result.References, result.OmittedReferences = splitReferences(r.cited, left)
+		f.root.walk(at, func(n *node) { left = append(left, n.laid.more().references...) })
+		result.References, result.OmittedReferences = splitReferences(f.cited, left)
 	}
 	result.report = sync.OnceValue(func() Report {
-		r.layout.mu.Lock()
-		defer r.layout.mu.Unlock()
-		return r.pieces(r.root, at)
+		f.layout.mu.Lock()
+		defer f.layout.mu.Unlock()
+		return f.pieces(f.root, at)
 	})
 	return result
 }
 
 // offer gives expandables what is left.
-func (r *fitting) offer(ctx context.Context, n *node, limit int) error {
+func (f *fitting) offer(ctx context.Context, n *node, limit int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if len(r.expandables) > 0 && r.count(n) < limit {
-		return r.expand(ctx, n, limit)
+	if len(f.expandables) > 0 && f.count(n) < limit {
+		return f.expand(ctx, n, limit)
 	}
 	return nil
 }
 
 // limitPath is the path of a limit for which pieces went.
-func (r *fitting) limitPath(number int32) string {
+func (f *fitting) limitPath(number int32) string {
 	if number == 0 {
 		return ""
 	}
-	return r.limits[number-1].path()
+	return f.limits[number-1].path()
 }
 
 // exceeded is the error of a container in which nothing more may go.
-func (r *fitting) exceeded(n *node, limit int, stuck *node) error {
-	before, _ := newTree(r.layout.tree, r.layout.size)
+func (f *fitting) exceeded(n *node, limit int, stuck *node) error {
+	before, _ := newTree(f.layout.tree, f.layout.size)
 	return &BudgetExceededError{
-		Budget: limit, Needed: r.count(n), Limit: r.limitPath(r.pruner.limit), Path: stuck.path(),
-		Largest: r.largest(n), Metadata: r.metadata(latest), Messages: before.messages(latest),
+		Budget: limit, Needed: f.count(n), Limit: f.limitPath(f.pruner.limit), Path: stuck.path(),
+		Largest: f.largest(n), Metadata: f.metadata(latest), Messages: before.messages(latest),
 	}
 }
 
 // expand offers what is left of limit to the expandables in n, one after the other. Each may take what is left and
 // what its first rendering used, so that it can shrink too.
-func (r *fitting) expand(ctx context.Context, n *node, limit int) error {
-	used := r.count(n)
-	for _, l := range r.expandables {
-		old := r.live[l]
+func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
+	used := f.count(n)
+	for _, l := range f.expandables {
+		old := f.live[l]
 		if old == nil || !old.attached() || !old.within(n) {
 			continue
 		}
 		have := &room{budget: limit - used + l.rare.expandMax}
 		grown := &laid{up: l.up, name: l.name, nth: l.nth, required: l.required}
-		template, err := r.layout.layouter.call(ctx, l, *l.rare.expand, have.budget)
+		template, err := f.layout.layouter.call(ctx, l, *l.rare.expand, have.budget)
 		if err != nil {
 			return err
 		}
 		at := place{inMessage: old.message() != nil, escape: inTag(old)}
-		if err := r.layout.layouter.contents(ctx, grown, template, at, have); err != nil {
+		if err := f.layout.layouter.contents(ctx, grown, template, at, have); err != nil {
 			return err
 		}
-		r.replace(old, grown)
+		f.replace(old, grown)
 		used += have.consumed() - l.rare.expandMax
 		if used >= limit {
 			break
@@ -299,16 +299,16 @@ func (r *fitting) expand(ctx context.Context, n *node, limit int) error {
 }
 
 // replace makes a node one of a grown expandable.
-func (r *fitting) replace(n *node, grown *laid) {
+func (f *fitting) replace(n *node, grown *laid) {
 	size, _ := grown.survey(n.parent.locked)
-	b := treeBuilder{nodes: make([]node, size-1), order: r.size}
+	b := treeBuilder{nodes: make([]node, size-1), order: f.size}
 	b.build(n, n.parent, grown, surroundings{message: n.parent.message() != nil, locked: n.parent.locked})
-	r.size, r.groups = b.order, nil
+	f.size, f.groups = b.order, nil
 	for up := n.parent; up != nil; up = up.parent {
 		up.resettle()
 	}
-	r.held = r.held || b.required // what it stands in holds something now
-	r.take(&b)
+	f.held = f.held || b.required // what it stands in holds something now
+	f.take(&b)
 }
 
 func inTag(n *node) bool {
@@ -321,17 +321,17 @@ func inTag(n *node) bool {
 }
 
 // largest gives the five largest pieces in n.
-func (r *fitting) largest(n *node) []Piece {
-	pieces := r.pieces(n, latest).Kept()
+func (f *fitting) largest(n *node) []Piece {
+	pieces := f.pieces(n, latest).Kept()
 	slices.SortStableFunc(pieces, func(a, b Piece) int { return cmp.Compare(b.Tokens, a.Tokens) })
 	return slices.Clip(pieces[:min(5, len(pieces))])
 }
 
 // metadata gives global values in the order of their layout, then the local ones that were left after a step, in
 // document order.
-func (r *fitting) metadata(at step) elements.Metadata {
+func (f *fitting) metadata(at step) elements.Metadata {
 	var all elements.Metadata
-	if !r.layout.noted && len(r.expandables) == 0 {
+	if !f.layout.noted && len(f.expandables) == 0 {
 		return nil
 	}
 	var globals func(l *laid)
@@ -342,8 +342,8 @@ func (r *fitting) metadata(at step) elements.Metadata {
 			return true
 		})
 	}
-	globals(r.root.laid)
-	r.root.walk(at, func(n *node) { all = append(all, n.laid.more().locals...) })
+	globals(f.root.laid)
+	f.root.walk(at, func(n *node) { all = append(all, n.laid.more().locals...) })
 	return all
 }
 
