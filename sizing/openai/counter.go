@@ -52,10 +52,10 @@ func (c *Counter) CountText(text string) int {
 	}
 	memory := c.memory.Load()
 	key := memory.textKey(text)
-	n, ok := memory.texts.get(key)
+	n, ok := memory.texts().get(key)
 	if !ok {
 		n = c.count(text)
-		memory.texts.put(key, n)
+		memory.texts().put(key, n)
 	}
 	return n
 }

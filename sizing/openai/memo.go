@@ -3,6 +3,7 @@ package openai
 import (
 	"hash/maphash"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 )
 
@@ -19,14 +20,15 @@ const textMemoMin = 64
 // memory is what a counter remembers: the counts of words of more than one token, and of whole texts.
 type memory struct {
 	seeds        [2]maphash.Seed
-	words, texts memo
+	words        memo
+	texts        func() memo // made for the first text that is worth remembering
 }
 
 func newMemory() *memory {
 	return &memory{
 		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 		words: make(memo, wordMemoSize/memoWays),
-		texts: make(memo, textMemoSize/memoWays),
+		texts: sync.OnceValue(func() memo { return make(memo, textMemoSize/memoWays) }),
 	}
 }
 

@@ -15,15 +15,15 @@ func TestTextIsCountedOnce(t *testing.T) {
 	want := c.CountText(text)
 
 	m := c.memory.Load()
-	n, ok := m.texts.get(m.textKey(strings.Clone(text)))
+	n, ok := m.texts().get(m.textKey(strings.Clone(text)))
 	require.True(t, ok)
 	require.Equal(t, want, n)
 
 	c.Forget()
-	_, ok = c.memory.Load().texts.get(m.textKey(text))
+	_, ok = c.memory.Load().texts().get(m.textKey(text))
 	require.False(t, ok, "it is forgotten")
 	m = c.memory.Load()
-	m.texts.put(m.textKey(text), 4711)
+	m.texts().put(m.textKey(text), 4711)
 	require.Equal(t, 4711, c.CountText(text), "the count comes from the memo")
 }
 
@@ -33,7 +33,7 @@ func TestShortTextIsNotRemembered(t *testing.T) {
 	for _, size := range []int{textMemoMin - 1, textMemoMin} {
 		text := strings.Repeat("x", size)
 		c.CountText(text)
-		_, ok := m.texts.get(m.textKey(text))
+		_, ok := m.texts().get(m.textKey(text))
 		require.Equal(t, size >= textMemoMin, ok, "%d bytes", size)
 	}
 }
