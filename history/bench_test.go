@@ -6,9 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
 )
 
 // long appends entries to a session: turns of a user's message and three rounds with a call and some 400 bytes of
@@ -126,5 +128,64 @@ func BenchmarkClip(b *testing.B) {
 		if history.Clip(words{}, text, 10_000, 0.4) == text {
 			b.Fatal("it is not clipped")
 		}
+	}
+}
+
+// BenchmarkStep is what an agent's step costs before anything is laid out: a session of 1,000 rounds grew by two, and the
+// three elements are rendered.
+func BenchmarkStep(b *testing.B) {
+	const rounds = 1_000
+	s := sizing.Sizing{TokenBudget: 1 << 20, Window: 1 << 20, Tokenizer: words{}}
+	session := func(b *testing.B, turns int) *history.Session {
+		session := &history.Session{}
+		for i := range rounds {
+			if i%(rounds/turns) == 0 {
+				require.NoError(b, session.Append(chat.UserMessage("Why does the build fail?")))
+			}
+			require.NoError(b, session.Append(agentCalls("Let me look.", fmt.Sprint("c", i)), chat.ToolResult(fmt.Sprint("c", i), numberedLines(40))))
+		}
+		return session
+	}
+	step := func(b *testing.B, turns int, render func(*history.Session) error) {
+		s := session(b, turns)
+		require.NoError(b, render(s))
+		b.ReportAllocs()
+		n := 0
+		for b.Loop() {
+			b.StopTimer()
+			if n++; n%100 == 0 { // it stays a session of about so many rounds
+				s = session(b, turns)
+				require.NoError(b, render(s))
+			}
+			for i := range 2 {
+				id := fmt.Sprint("n", n, ".", i)
+				require.NoError(b, s.Append(agentCalls("Let me look.", id), chat.ToolResult(id, numberedLines(40))))
+			}
+			b.StartTimer()
+			if err := render(s); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	elements := func(prune history.OutputPrune) func(*history.Session) error {
+		return func(session *history.Session) error {
+			for _, e := range []elements.Node{
+				history.Conversation{Session: session, Prune: prune},
+				history.Request{Session: session},
+				history.Rounds{Session: session, Prune: prune},
+			} {
+				if _, err := e.Render(b.Context(), s); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	for _, turns := range []int{1, 50, 1_000} {
+		b.Run(fmt.Sprint("view of ", turns, " turns"), func(b *testing.B) {
+			step(b, turns, func(s *history.Session) error { _, err := s.View(); return err })
+		})
+		b.Run(fmt.Sprint("elements of ", turns, " turns"), func(b *testing.B) { step(b, turns, elements(history.OutputPrune{})) })
+		b.Run(fmt.Sprint("elements of ", turns, " turns, pruned"), func(b *testing.B) { step(b, turns, elements(history.OhMyPiPrune())) })
 	}
 }

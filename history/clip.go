@@ -2,8 +2,10 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -162,24 +164,21 @@ func fill(size, limit int, count, align func(int) int) int {
 // by the rest.
 func fairly(sizes []int, total int) []int {
 	given := make([]int, len(sizes))
-	done := make([]bool, len(sizes))
-	for left := len(sizes); left > 0; {
-		share, settled := max(0, total)/left, false
-		for i, size := range sizes {
-			if !done[i] && size <= share {
-				given[i], done[i], settled = size, true, true
-				total -= size
-				left--
-			}
-		}
-		if !settled {
-			for i := range sizes {
-				if !done[i] {
-					given[i] = share
-				}
+	order := make([]int, len(sizes)) // from the smallest on, so that none that comes later is given less
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(sizes[a], sizes[b]) })
+	for k, i := range order {
+		share := max(0, total) / (len(order) - k)
+		if sizes[i] > share {
+			for _, larger := range order[k:] {
+				given[larger] = share
 			}
 			break
 		}
+		given[i] = sizes[i]
+		total -= sizes[i]
 	}
 	return given
 }

@@ -76,23 +76,21 @@ func (c Conversation) Render(ctx context.Context, s sizing.Sizing) (elements.Nod
 	if err := c.Limits.check(); err != nil {
 		return nil, err
 	}
-	v, err := ViewIn(ctx, c.Session)
+	sn, err := snapshotIn(ctx, c.Session)
 	if err != nil {
 		return nil, err
 	}
-	v, _ = c.Prune.of(c.Session).Apply(v, s)
-	var list ranked
-	for _, m := range v.Compacted {
-		list.add(nil, m)
+	turns := sn.shown()
+	list := newFinisher(c.Limits, s, c.Prune.of(c.Session).gone(turns, s.Tokenizer))
+	for _, m := range sn.compacted {
+		list.nodes = append(list.nodes, elements.Chunk{Children: messageNodes([]chat.Message{m})})
 	}
-	for _, t := range v.Turns[:max(0, len(v.Turns)-1)] {
+	for _, t := range turns[:max(0, len(turns)-1)] {
 		at := list.reserve()
-		for _, r := range t.Rounds {
-			list.next(r.Messages(c.Limits, s)...)
+		for _, r := range t.rounds {
+			list.round(r)
 		}
-		if m, ok := t.MessageWithin(c.Limits, s); ok {
-			list.put(at, m)
-		}
+		list.opening(at, t)
 	}
 	return list.nodes, nil
 }
@@ -105,14 +103,15 @@ func (r Request) Render(ctx context.Context, s sizing.Sizing) (elements.Node, er
 	if err := r.Limits.check(); err != nil {
 		return nil, err
 	}
-	v, err := ViewIn(ctx, r.Session)
+	sn, err := snapshotIn(ctx, r.Session)
 	if err != nil {
 		return nil, err
 	}
-	if len(v.Turns) == 0 {
+	turns := sn.shown()
+	if len(turns) == 0 {
 		return nil, nil
 	}
-	m, ok := v.Turns[len(v.Turns)-1].MessageWithin(r.Limits, s)
+	m, ok := Turn{Start: turns[len(turns)-1].start}.MessageWithin(r.Limits, s)
 	if !ok {
 		return nil, nil
 	}
@@ -127,55 +126,19 @@ func (r Rounds) Render(ctx context.Context, s sizing.Sizing) (elements.Node, err
 	if err := r.Limits.check(); err != nil {
 		return nil, err
 	}
-	v, err := ViewIn(ctx, r.Session)
+	sn, err := snapshotIn(ctx, r.Session)
 	if err != nil {
 		return nil, err
 	}
-	if len(v.Turns) == 0 {
+	turns := sn.shown()
+	if len(turns) == 0 {
 		return nil, nil
 	}
-	v, _ = r.Prune.of(r.Session).Apply(v, s)
-	var list ranked
-	for _, round := range v.Turns[len(v.Turns)-1].Rounds {
-		list.next(round.Messages(r.Limits, s)...)
+	last := len(turns) - 1
+	list := newFinisher(r.Limits, s, r.Prune.of(r.Session).gone(turns, s.Tokenizer))
+	list.skip(turns[:last])
+	for _, round := range turns[last].rounds {
+		list.round(round)
 	}
 	return list.nodes, nil
-}
-
-// ranked is a list of chunks whose priorities rise, so that the first goes first.
-type ranked struct {
-	nodes elements.Nodes
-	rank  int
-}
-
-// add appends messages that stand or fall together.
-func (l *ranked) add(priority *int, messages ...chat.Message) {
-	if len(messages) > 0 {
-		l.nodes = append(l.nodes, chunk(priority, messages...))
-	}
-}
-
-// next appends messages of the next higher priority.
-func (l *ranked) next(messages ...chat.Message) {
-	l.add(new(l.rank), messages...)
-	l.rank++
-}
-
-// reserve keeps a place for [ranked.put].
-func (l *ranked) reserve() int {
-	l.nodes = append(l.nodes, nil)
-	return len(l.nodes) - 1
-}
-
-// put fills a place that was kept, with the next higher priority.
-func (l *ranked) put(at int, m chat.Message) {
-	l.nodes[at] = chunk(new(l.rank), m)
-	l.rank++
-}
-
-func chunk(priority *int, messages ...chat.Message) elements.Node {
-	return elements.Chunk{
-		Props:    elements.Props{Priority: priority},
-		Children: elements.Map(messages, func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) }),
-	}
 }

@@ -33,13 +33,7 @@ func (r Round) Messages(limits Limits, s sizing.Sizing) []chat.Message {
 	most := int(limits.Results * float64(s.Window))
 	sizes := make([]int, len(results))
 	for i, m := range results {
-		for _, p := range m.Content {
-			if text, ok := p.(chat.Text); ok {
-				sizes[i] += sizeUpTo(s, string(text), most)
-			} else {
-				sizes[i] += s.CountPart(p)
-			}
-		}
+		sizes[i] = partsUpTo(s, m.Content, most)
 	}
 	shares := fairly(sizes, most)
 	for i, size := range sizes {
@@ -65,25 +59,31 @@ func (r Round) whole() []chat.Message {
 		return nil
 	}
 	messages := append(make([]chat.Message, 0, 1+len(calls)), assistant)
+	answers := r.answers()
 	for _, c := range calls {
-		messages = append(messages, r.result(c.ID))
+		m, ok := answers[c.ID]
+		switch m.Content = sayable(m.Content); {
+		case !ok:
+			m = chat.ToolResult(c.ID, noResult)
+			m.IsError = true
+		case !hasAnswer(m.Content):
+			m.Content = append(chat.Parts{chat.Text(noOutput)}, m.Content...)
+		}
+		messages = append(messages, m)
 	}
 	return messages
 }
 
-// result gives the answer to a call, a note where there is none.
-func (r Round) result(callID string) chat.Message {
+// answers gives the first result of each call that has one.
+func (r Round) answers() map[string]chat.Message {
+	answers := make(map[string]chat.Message, len(r.Results))
 	for _, e := range r.Results {
-		if m := e.Message(); m.ToolCallID == callID {
-			if m.Content = sayable(m.Content); !hasAnswer(m.Content) {
-				m.Content = append(chat.Parts{chat.Text(noOutput)}, m.Content...)
-			}
-			return m
+		m := e.Message()
+		if _, again := answers[m.ToolCallID]; !again {
+			answers[m.ToolCallID] = m
 		}
 	}
-	m := chat.ToolResult(callID, noResult)
-	m.IsError = true
-	return m
+	return answers
 }
 
 // sayable leaves out what providers refuse: blank text, and thinking that is unsigned or comes after other content.

@@ -13,8 +13,8 @@ import (
 // appended to. The zero value is an empty session in memory; [Open] keeps one in a file, and [New] wherever a [Store]
 // is. It is safe for concurrent use.
 //
-// What was said stays in the store. The session keeps an index of some hundred bytes for each entry, and the entries
-// that it read last, up to 64 MiB of them.
+// What was said stays in the store. The session keeps an index of some hundred bytes for each entry, the entries that it
+// read last, up to 64 MiB of them, and what is shown at the leaf, where that takes no more.
 type Session struct {
 	writing sync.Mutex // one appends at a time; held while the store is waited for
 
@@ -28,6 +28,7 @@ type Session struct {
 	closed  bool
 
 	cache cache
+	views views
 }
 
 // Options say how a session is opened. The zero value is the default.

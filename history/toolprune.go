@@ -1,7 +1,8 @@
 package history
 
 import (
-	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -54,7 +55,7 @@ func A3SPrune() OutputPrune {
 // never that of skill or read. Its placeholder is "[Output truncated - N tokens]"; here it also says where the output is.
 func OhMyPiPrune() OutputPrune {
 	return OutputPrune{Keep: 40_000, Saves: 20_000, Never: []string{"skill", "read"}, Placeholder: func(p PrunedOutput) string {
-		return fmt.Sprintf("[Output truncated - %d tokens]\n%s", p.Tokens, p.Where())
+		return "[Output truncated - " + strconv.Itoa(p.Tokens) + " tokens]\n" + p.Where()
 	}}
 }
 
@@ -73,14 +74,14 @@ type PrunedOutput struct {
 // Where is a sentence that tells the model how to get the output back.
 func (p PrunedOutput) Where() string {
 	if p.Transcript == "" {
-		return fmt.Sprintf("It is entry %s of the session's transcript; call the tool again if you need it.", p.Entry)
+		return "It is entry " + p.Entry + " of the session's transcript; call the tool again if you need it."
 	}
-	return fmt.Sprintf("It is entry %s of the session's transcript at %s.", p.Entry, p.Transcript)
+	return "It is entry " + p.Entry + " of the session's transcript at " + p.Transcript + "."
 }
 
 // pruneNote is the placeholder of a rule that names none.
 func pruneNote(p PrunedOutput) string {
-	return fmt.Sprintf("[output of %d tokens left out here]\n%s", p.Tokens, p.Where())
+	return "[output of " + strconv.Itoa(p.Tokens) + " tokens left out here]\n" + p.Where()
 }
 
 // OutputPruned reports what a rule left out of a view.
@@ -97,77 +98,139 @@ func (p OutputPrune) Apply(v View, t sizing.Tokenizer) (View, OutputPruned) {
 	if p.Keep <= 0 {
 		return v, OutputPruned{}
 	}
-	outputs := p.outputs(v, t)
-	gone, saved := p.choose(outputs)
-	if gone == 0 {
+	list := outputList{rule: p, tokenizer: t}
+	rounds := 0
+	for _, turn := range v.Turns {
+		for _, r := range turn.Rounds {
+			list.add(rounds, r.outputs(t, p.Keep))
+			rounds++
+		}
+	}
+	gone, saved := list.choose()
+	if len(gone) == 0 {
 		return v, OutputPruned{}
 	}
 	pruned := OutputPruned{Saved: saved}
+	for _, o := range gone {
+		if o.saves > 0 {
+			pruned.Outputs = append(pruned.Outputs, o.PrunedOutput)
+		}
+	}
 	turns := make([]Turn, len(v.Turns))
+	rounds = 0
 	for i, turn := range v.Turns {
 		turns[i] = turn
 		turns[i].Rounds = append([]Round(nil), turn.Rounds...)
-	}
-	changed := map[[2]int]bool{} // rounds of which the results are a copy
-	for _, o := range outputs[:gone] {
-		if o.saves == 0 {
-			continue
+		for k, r := range turn.Rounds {
+			var ofRound []output
+			ofRound, gone = upTo(gone, rounds)
+			turns[i].Rounds[k] = without(r, ofRound)
+			rounds++
 		}
-		r := &turns[o.turn].Rounds[o.round]
-		if at := [2]int{o.turn, o.round}; !changed[at] {
-			changed[at] = true
-			r.Results = append([]Entry(nil), r.Results...)
-		}
-		m, _ := r.Results[o.result].Body.(Message)
-		m.Content = chat.Parts{chat.Text(o.placeholder)}
-		r.Results[o.result].Body = m
-		pruned.Outputs = append(pruned.Outputs, o.PrunedOutput)
 	}
 	v.Turns = turns
 	return v, pruned
 }
 
-// output is a result in a view.
-type output struct {
-	PrunedOutput
-	turn, round, result int // where it stands
-	placeholder         string
-	saves               int // tokens; 0 where it is never pruned
+// gone lists what goes of the rounds of turns.
+func (p OutputPrune) gone(turns []*openTurn, t sizing.Tokenizer) []output {
+	if p.Keep <= 0 {
+		return nil
+	}
+	list := outputList{rule: p, tokenizer: t}
+	rounds, keep := 0, lasting(t)
+	for _, turn := range turns {
+		for _, r := range turn.rounds {
+			list.add(rounds, r.outputs.of(r.Round, t, p.Keep, keep))
+			rounds++
+		}
+	}
+	gone, _ := list.choose()
+	return gone
 }
 
-// outputs lists the results of a view, the oldest round first.
-func (p OutputPrune) outputs(v View, t sizing.Tokenizer) []output {
-	placeholder := p.Placeholder
+// upTo parts outputs in those up to a round and those after it.
+func upTo(outputs []output, round int) (these, after []output) {
+	n := 0
+	for n < len(outputs) && outputs[n].round <= round {
+		n++
+	}
+	return outputs[:n], outputs[n:]
+}
+
+// without gives a round with placeholders for its outputs that are gone.
+func without(r Round, gone []output) Round {
+	if len(gone) > 0 {
+		r.Results = slices.Clone(r.Results)
+	}
+	for _, o := range gone {
+		if o.saves == 0 {
+			continue
+		}
+		m, _ := r.Results[o.result].Body.(Message)
+		m.Content = chat.Parts{chat.Text(o.placeholder)}
+		r.Results[o.result].Body = m
+	}
+	return r
+}
+
+// outputs measures the results of a round. Of a huge one it is only told that it takes more than most.
+func (r Round) outputs(t sizing.Tokenizer, most int) []PrunedOutput {
+	tools := map[string]string{}
+	for _, c := range r.Assistant.Message().ToolCalls {
+		tools[c.ID] = c.Name
+	}
+	list := make([]PrunedOutput, len(r.Results))
+	for i, e := range r.Results {
+		m := e.Message()
+		list[i] = PrunedOutput{Entry: e.ID, Tool: tools[m.ToolCallID], Tokens: partsUpTo(t, m.Content, most)}
+	}
+	return list
+}
+
+// partsUpTo counts parts one by one, but of a huge text only tells that it is over the limit.
+func partsUpTo(t sizing.Tokenizer, parts chat.Parts, limit int) int {
+	n := 0
+	for _, p := range parts {
+		if text, ok := p.(chat.Text); ok {
+			n += sizeUpTo(t, string(text), limit)
+		} else if p != nil {
+			n += t.CountPart(p)
+		}
+	}
+	return n
+}
+
+// output is a result that is shown.
+type output struct {
+	PrunedOutput
+	round, result int // where it stands
+	placeholder   string
+	saves         int // tokens; 0 where it is never pruned
+}
+
+// outputList is the results that are shown, the oldest round first.
+type outputList struct {
+	rule      OutputPrune
+	tokenizer sizing.Tokenizer
+	outputs   []output
+}
+
+// add appends the outputs of a round.
+func (l *outputList) add(round int, outputs []PrunedOutput) {
+	placeholder := l.rule.Placeholder
 	if placeholder == nil {
 		placeholder = pruneNote
 	}
-	var list []output
-	for i, turn := range v.Turns {
-		for k, r := range turn.Rounds {
-			tools := map[string]string{}
-			for _, c := range r.Assistant.Message().ToolCalls {
-				tools[c.ID] = c.Name
-			}
-			for n, e := range r.Results {
-				m := e.Message()
-				o := output{turn: i, round: k, result: n}
-				o.PrunedOutput = PrunedOutput{Entry: e.ID, Tool: tools[m.ToolCallID], Transcript: p.Transcript}
-				for _, part := range m.Content {
-					if text, ok := part.(chat.Text); ok {
-						o.Tokens += sizeUpTo(t, string(text), p.Keep)
-					} else if part != nil {
-						o.Tokens += t.CountPart(part)
-					}
-				}
-				if !p.never(o.Tool) {
-					o.placeholder = placeholder(o.PrunedOutput)
-					o.saves = max(0, o.Tokens-t.CountText(o.placeholder))
-				}
-				list = append(list, o)
-			}
+	for i, o := range outputs {
+		o.Transcript = l.rule.Transcript
+		next := output{PrunedOutput: o, round: round, result: i}
+		if !l.rule.never(o.Tool) {
+			next.placeholder = placeholder(o)
+			next.saves = max(0, o.Tokens-l.tokenizer.CountText(next.placeholder))
 		}
+		l.outputs = append(l.outputs, next)
 	}
-	return list
 }
 
 // never tells that a tool's output stays.
@@ -180,22 +243,23 @@ func (p OutputPrune) never(tool string) bool {
 	return false
 }
 
-// choose tells how many of the oldest outputs go, and what that saves. It walks from round to round as the agent did: after
-// each, what is older than the newest Keep tokens goes if that saves enough.
-func (p OutputPrune) choose(outputs []output) (gone, saved int) {
+// choose gives the oldest outputs, which go but for those that save nothing, and what that saves. It walks from round to
+// round as the agent did: after each, what is older than the newest Keep tokens goes if that saves enough.
+func (l *outputList) choose() (gone []output, saved int) {
+	all, n := l.outputs, 0
 	old, newer := 0, 0 // outputs older than the newest Keep tokens, and the tokens of those after them
 	candidates := 0    // tokens saved by those that are old and have not gone
-	for i, o := range outputs {
+	for i, o := range all {
 		newer += o.Tokens
-		for old < i && newer-outputs[old].Tokens >= p.Keep {
-			newer -= outputs[old].Tokens
-			candidates += outputs[old].saves
+		for old < i && newer-all[old].Tokens >= l.rule.Keep {
+			newer -= all[old].Tokens
+			candidates += all[old].saves
 			old++
 		}
-		roundEnds := i+1 == len(outputs) || outputs[i+1].turn != o.turn || outputs[i+1].round != o.round
-		if roundEnds && candidates > 0 && candidates >= p.Saves {
-			gone, saved, candidates = old, saved+candidates, 0
+		roundEnds := i+1 == len(all) || all[i+1].round != o.round
+		if roundEnds && candidates > 0 && candidates >= l.rule.Saves {
+			n, saved, candidates = old, saved+candidates, 0
 		}
 	}
-	return gone, saved
+	return all[:n], saved
 }

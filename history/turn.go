@@ -2,7 +2,6 @@ package history
 
 import (
 	"iter"
-	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
@@ -28,8 +27,9 @@ type Round struct {
 // Aborted lists the calls of the round that have no result.
 func (r Round) Aborted() []chat.ToolCall {
 	var list []chat.ToolCall
+	answers := r.answers()
 	for _, c := range r.Assistant.Message().ToolCalls {
-		if !slices.ContainsFunc(r.Results, func(e Entry) bool { return e.Message().ToolCallID == c.ID }) {
+		if _, ok := answers[c.ID]; !ok {
 			list = append(list, c)
 		}
 	}

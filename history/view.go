@@ -2,7 +2,6 @@ package history
 
 import (
 	"context"
-	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
@@ -26,11 +25,11 @@ func (s *Session) ViewAt(id string) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	boundary, compacted, err := t.boundary(at)
+	sn, err := s.snapshot(t, at)
 	if err != nil {
 		return View{}, err
 	}
-	return t.view(at, boundary, compacted)
+	return sn.view(), nil
 }
 
 // previewKey finds a compaction that is being tried in a context.
@@ -46,80 +45,32 @@ func Preview(ctx context.Context, s *Session, c Compaction) context.Context {
 // uses it, so that a compactor can see what a compaction would make of the prompt. The error is a [*BoundaryError] where the
 // place at which the one that is tried cuts is not on the path.
 func ViewIn(ctx context.Context, s *Session) (View, error) {
-	c, trying := ctx.Value(previewKey{s}).(Compaction)
-	if !trying {
-		return s.View()
-	}
-	t, leaf, err := s.tree("")
+	sn, err := snapshotIn(ctx, s)
 	if err != nil {
 		return View{}, err
+	}
+	return sn.view(), nil
+}
+
+// snapshotIn is what [ViewIn] gives.
+func snapshotIn(ctx context.Context, s *Session) (*snapshot, error) {
+	t, leaf, err := s.tree("")
+	if err != nil {
+		return nil, err
+	}
+	c, trying := ctx.Value(previewKey{s}).(Compaction)
+	if !trying {
+		return s.snapshot(t, leaf)
 	}
 	if id := c.boundary(); id != "" {
 		switch _, at, err := s.tree(id); {
 		case err != nil:
-			return View{}, &BoundaryError{ID: id, Reason: BoundaryMissing}
+			return nil, &BoundaryError{ID: id, Reason: BoundaryMissing}
 		case !t.follows(leaf, at):
-			return View{}, &BoundaryError{ID: id, Reason: BoundaryLeft}
+			return nil, &BoundaryError{ID: id, Reason: BoundaryLeft}
 		}
 	}
-	return t.view(leaf, t.cut(c, leaf, int32(len(t.nodes))), c.Messages)
-}
-
-// view makes turns of the entries on the path to a leaf from a boundary on.
-func (t *tree) view(leaf, boundary int32, compacted []chat.Message) (View, error) {
-	// What is before the turn in which the boundary lies is covered.
-	var places []int32
-	for at := range t.up(leaf) {
-		k := t.nodes[at].kind
-		if at >= boundary && k.shown() || k.startsTurn() {
-			places = append(places, at)
-		}
-		if at <= boundary && k.startsTurn() {
-			break
-		}
-	}
-	slices.Reverse(places)
-	entries, err := t.entries(places)
-	if err != nil {
-		return View{}, err
-	}
-	type open struct { // a turn whose rounds may still be answered
-		start   Entry
-		rounds  []*Round
-		covered bool // its start is
-	}
-	turns := []*open{{}}
-	calls := map[string]*Round{}
-	for i, e := range entries {
-		turn := turns[len(turns)-1]
-		switch k := t.nodes[places[i]].kind; {
-		case k.startsTurn():
-			turns = append(turns, &open{start: e, covered: places[i] < boundary})
-		case k == kindAssistant:
-			r := &Round{Assistant: e}
-			for _, c := range e.Message().ToolCalls {
-				calls[c.ID] = r
-			}
-			turn.rounds = append(turn.rounds, r)
-		case k == kindTool:
-			if r := calls[e.Message().ToolCallID]; r != nil {
-				r.Results = append(r.Results, e)
-			}
-		}
-	}
-	v := View{Compacted: compacted}
-	for i, o := range turns {
-		current := i == len(turns)-1
-		if len(o.rounds) == 0 && (o.start.ID == "" || o.covered && !current) {
-			continue
-		}
-		turn := Turn{Start: o.start}
-		for _, r := range o.rounds {
-			turn.Rounds = append(turn.Rounds, *r)
-		}
-		v.Turns = append(v.Turns, turn)
-	}
-	return v, nil
+	return t.snapshotFrom(leaf, t.cut(c, leaf, int32(len(t.nodes))), c.Messages)
 }
 
 // Messages gives all that the view shows, in order and uncut, as it is sent.

@@ -1,0 +1,155 @@
+package history
+
+import (
+	"reflect"
+	"slices"
+	"sync/atomic"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// memo keeps the nodes that a round, or what starts a turn, is shown by, for the limits and the sizing of the last time.
+// What is made for others takes its place, so that a session holds one of each.
+type memo struct{ last atomic.Pointer[finished] }
+
+// finished are the nodes of messages, and what they were made for.
+type finished struct {
+	by    finishing
+	gone  []output // of the round
+	nodes elements.Nodes
+	rank  int
+	chunk elements.Node // of that rank, nil where there are no messages
+}
+
+// finishing is what messages are finished by.
+type finishing struct {
+	limits    Limits
+	window    int
+	tokenizer sizing.Tokenizer
+}
+
+// finisher makes nodes for a list in which each has the next higher rank as its priority, so that the first goes first.
+type finisher struct {
+	finishing
+	sizing sizing.Sizing
+	keep   bool
+	rounds int      // that were passed
+	gone   []output // of the rounds to come
+	nodes  elements.Nodes
+	rank   int
+}
+
+func newFinisher(limits Limits, s sizing.Sizing, gone []output) *finisher {
+	return &finisher{finishing: finishing{limits, s.Window, s.Tokenizer}, sizing: s, keep: lasting(s.Tokenizer), gone: gone}
+}
+
+// skip passes the rounds of turns.
+func (f *finisher) skip(turns []*openTurn) {
+	for _, t := range turns {
+		f.rounds += len(t.rounds)
+	}
+	_, f.gone = upTo(f.gone, f.rounds-1)
+}
+
+// lasting tells that what a tokenizer counted will be so the next time, and that it can be told from others. A tokenizer
+// that learns from what is reported counts anew.
+func lasting(t sizing.Tokenizer) bool {
+	if _, learns := t.(*sizing.Calibrated); learns || t == nil {
+		return false
+	}
+	return reflect.ValueOf(t).Comparable()
+}
+
+// round appends the next round, placeholders in the place of outputs that are gone.
+func (f *finisher) round(r *openRound) {
+	var gone []output
+	gone, f.gone = upTo(f.gone, f.rounds)
+	f.rounds++
+	made := f.made(&r.shown, gone)
+	if made == nil {
+		made = f.make(&r.shown, gone, without(r.Round, gone).Messages(f.limits, f.sizing)...)
+	}
+	if f.rank++; made.chunk != nil {
+		f.nodes = append(f.nodes, made.chunk)
+	}
+}
+
+// reserve keeps a place for [finisher.opening].
+func (f *finisher) reserve() int {
+	f.nodes = append(f.nodes, nil)
+	return len(f.nodes) - 1
+}
+
+// opening fills a place that was kept with what starts a turn. Where that says nothing it takes no rank.
+func (f *finisher) opening(at int, t *openTurn) {
+	made := f.made(t.opening, nil)
+	if made == nil {
+		var messages []chat.Message
+		if m, ok := (Turn{Start: t.start}).MessageWithin(f.limits, f.sizing); ok {
+			messages = append(messages, m)
+		}
+		made = f.make(t.opening, nil, messages...)
+	}
+	if made.chunk != nil {
+		f.nodes[at] = made.chunk
+		f.rank++
+	}
+}
+
+// made is what a memo has at the next rank, nil where it has nothing for this.
+func (f *finisher) made(m *memo, gone []output) *finished {
+	last := m.last.Load()
+	switch {
+	case !f.keep || last == nil || !slices.Equal(last.gone, gone) || last.by != f.finishing:
+		return nil
+	case last.rank == f.rank:
+		return last
+	}
+	return f.ranked(m, gone, last.nodes)
+}
+
+// make makes the nodes of messages.
+func (f *finisher) make(m *memo, gone []output, messages ...chat.Message) *finished {
+	return f.ranked(m, gone, messageNodes(messages))
+}
+
+// ranked gives nodes the next rank.
+func (f *finisher) ranked(m *memo, gone []output, nodes elements.Nodes) *finished {
+	made := &finished{by: f.finishing, gone: slices.Clone(gone), nodes: nodes, rank: f.rank}
+	if len(nodes) > 0 {
+		made.chunk = elements.Chunk{Props: elements.Props{Priority: new(f.rank)}, Children: nodes}
+	}
+	if f.keep {
+		m.last.Store(made)
+	}
+	return made
+}
+
+func messageNodes(messages []chat.Message) elements.Nodes {
+	return elements.Map(messages, func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) })
+}
+
+// outputMemo keeps what the results of a round take.
+type outputMemo struct {
+	last atomic.Pointer[measuredOutputs]
+}
+
+type measuredOutputs struct {
+	tokenizer sizing.Tokenizer
+	most      int
+	outputs   []PrunedOutput
+}
+
+// of gives the results of a round as [Round.outputs] does. Keep tells that the tokenizer is [lasting].
+func (m *outputMemo) of(r Round, t sizing.Tokenizer, most int, keep bool) []PrunedOutput {
+	if last := m.last.Load(); keep && last != nil && last.most == most && last.tokenizer == t {
+		return last.outputs
+	}
+	outputs := r.outputs(t, most)
+	if keep {
+		m.last.Store(&measuredOutputs{t, most, outputs})
+	}
+	return outputs
+}

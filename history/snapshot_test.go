@@ -1,0 +1,198 @@
+package history_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// What a session shows while it grows, goes back and is compacted is what a session shows that is opened at that moment:
+// nothing that was kept from before is out of date.
+func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
+	t.Parallel()
+	short := history.OutputPrune{Keep: 60, Placeholder: func(p history.PrunedOutput) string { return "[" + p.Entry + "]" }}
+	shows := []struct {
+		limits history.Limits
+		prune  history.OutputPrune
+		sizing sizing.Sizing
+	}{
+		{sizing: in(400)},
+		{sizing: in(2000)},
+		{sizing: in(2000), limits: history.Limits{Results: 0.01, Arguments: 0.01}},
+		{sizing: in(2000), prune: short},
+		{sizing: sizing.Sizing{Window: 2000, Tokenizer: words{}}, prune: history.OutputPrune{Keep: 30}},
+	}
+	for seed := range uint64(12) {
+		path := tempFile(t)
+		s, err := history.OpenWith(path, history.Options{File: history.FileOptions{Sync: history.SyncNever}})
+		require.NoError(t, err)
+		talker := &sayer{Rand: rand.New(rand.NewPCG(seed, 2)), session: s}
+		for range 60 {
+			switch {
+			case talker.chance(4):
+				talker.user(t)
+			case talker.chance(8):
+				talker.compact(t)
+			case talker.chance(10):
+				_, err := s.Add(history.Entry{Body: history.Shell{Command: "ls", Output: numberedLines(talker.IntN(90))}})
+				require.NoError(t, err)
+			case talker.chance(10):
+				talker.flush(t)
+				entries := all(t, s)
+				talker.open = nil
+				require.NoError(t, s.Branch(entries[talker.IntN(len(entries))].ID))
+			case talker.chance(30):
+				talker.flush(t)
+				talker.open = nil
+				require.NoError(t, s.Branch(""))
+			case len(talker.open) > 0 && talker.chance(4):
+				talker.result(t)
+			default:
+				talker.round(t, false)
+			}
+			if s.Len() == 0 || talker.chance(3) {
+				continue // more than one step at a time
+			}
+			fresh, err := history.Read(path)
+			require.NoError(t, err)
+			equal(t, viewOf(t, fresh), viewOf(t, s))
+			show := shows[talker.IntN(len(shows))]
+			for _, of := range []func(*history.Session) elements.Node{
+				func(s *history.Session) elements.Node {
+					return history.Conversation{Session: s, Limits: show.limits, Prune: show.prune}
+				},
+				func(s *history.Session) elements.Node { return history.Request{Session: s, Limits: show.limits} },
+				func(s *history.Session) elements.Node {
+					return history.Rounds{Session: s, Limits: show.limits, Prune: show.prune}
+				},
+			} {
+				equal(t, nodesOf(t, of(fresh), show.sizing), nodesOf(t, of(s), show.sizing))
+			}
+			require.NoError(t, fresh.Close())
+		}
+		require.NoError(t, s.Close())
+	}
+}
+
+// nodesOf is what an element renders to.
+func nodesOf(t testing.TB, e elements.Node, s sizing.Sizing) elements.Node {
+	t.Helper()
+	n, err := e.Render(t.Context(), s)
+	require.NoError(t, err)
+	return n
+}
+
+// What a caller does to a view is the caller's own affair.
+func TestAViewIsTheCallersOwn(t *testing.T) {
+	s := agenda(t)
+	before, shown := viewOf(t, s), renderedIn(t, t.Context(), prompt(s))
+	v := viewOf(t, s)
+	for i := range v.Turns {
+		for k := range v.Turns[i].Rounds {
+			r := &v.Turns[i].Rounds[k]
+			r.Results = append(r.Results, r.Assistant)
+			r.Results[0] = history.Entry{}
+			r.Assistant = history.Entry{}
+		}
+		v.Turns[i].Rounds = append(v.Turns[i].Rounds, history.Round{})
+	}
+	equal(t, before, viewOf(t, s))
+	require.Equal(t, shown, renderedIn(t, t.Context(), prompt(s)))
+}
+
+// weighted is a tokenizer whose values cannot be compared, and which counts as it is set.
+type weighted struct {
+	quarter
+	weight []int
+}
+
+func (w weighted) CountText(text string) int { return w.weight[0] * w.quarter.CountText(text) }
+
+// Where a tokenizer learns, or cannot be told from another, what was cut by its earlier counts is not shown again.
+func TestWhatIsCutFollowsTheTokenizer(t *testing.T) {
+	s := talk(t, user, calls("c1"), chat.ToolResult("c1", numberedLines(100)))
+	show := func(tokenizer sizing.Tokenizer) string {
+		data, err := json.Marshal(nodesOf(t, history.Rounds{Session: s}, sizing.Sizing{Window: 400, Tokenizer: tokenizer}))
+		require.NoError(t, err)
+		return string(data)
+	}
+	t.Run("one that is set anew", func(t *testing.T) {
+		w := weighted{weight: []int{1}}
+		before := show(w)
+		w.weight[0] = 40
+		require.NotEqual(t, before, show(w))
+	})
+	t.Run("one that learns", func(t *testing.T) {
+		c := &sizing.Calibrated{Base: quarter{}}
+		text := numberedLines(100)
+		before, count := show(c), c.CountText(text)
+		var request chat.Request
+		for i := range 8 {
+			request.Messages = append(request.Messages, chat.UserMessage(text))
+			c.Observe(request, chat.Response{Usage: chat.Usage{Input: 2 * (i + 1) * (quarter{}).CountText(text)}})
+		}
+		require.NotEqual(t, count, c.CountText(text), "it has learnt")
+		require.NotEqual(t, before, show(c))
+	})
+}
+
+// Several render one session, each by a sizing of its own, while it grows and goes back.
+func TestRenderingIsSafeForConcurrentUse(t *testing.T) {
+	t.Parallel()
+	s := &history.Session{}
+	require.NoError(t, s.Append(user, answer))
+	var writing, reading sync.WaitGroup
+	over := make(chan struct{})
+	for i := range 3 {
+		reading.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				for _, e := range []elements.Node{
+					history.Conversation{Session: s, Prune: history.OutputPrune{Keep: 50 * i}}, history.Request{Session: s},
+					history.Rounds{Session: s, Prune: history.OutputPrune{Keep: 50 * i}},
+				} {
+					if _, err := e.Render(t.Context(), in(100+i%2)); err != nil {
+						t.Error(err)
+					}
+				}
+				if v, err := s.View(); err != nil || chat.Validate(v.Messages()) != nil {
+					t.Error(err, shape(v))
+				}
+			}
+		})
+	}
+	writing.Go(func() {
+		for i := range 150 {
+			a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
+			err := s.Append(agentCalls("both", a, b), chat.ToolResult(b, numberedLines(30)))
+			if err == nil {
+				err = s.Append(chat.ToolResult(a, numberedLines(40)))
+			}
+			if err == nil && i%20 == 7 {
+				err = s.Append(user)
+			}
+			if err == nil && i%50 == 30 {
+				err = s.Branch("e2")
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	writing.Wait()
+	close(over)
+	reading.Wait()
+}
