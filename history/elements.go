@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -83,7 +82,7 @@ func (c Conversation) Render(ctx context.Context, s sizing.Sizing) (elements.Nod
 	turns := sn.shown()
 	list := newFinisher(c.Limits, s, c.Prune.of(c.Session).gone(turns, s.Tokenizer))
 	for _, m := range sn.compacted {
-		list.nodes = append(list.nodes, elements.Chunk{Children: messageNodes([]chat.Message{m})})
+		list.nodes = append(list.nodes, elements.NewFinished(elements.Props{}, m))
 	}
 	for _, t := range turns[:max(0, len(turns)-1)] {
 		at := list.reserve()

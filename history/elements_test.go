@@ -248,7 +248,7 @@ func TestReportNamesTheElements(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, r.Report().Dropped())
 	for _, p := range r.Report().Dropped() {
-		require.True(t, strings.HasPrefix(p.Path, "Root > Conversation > Chunk"), p.Path)
+		require.True(t, strings.HasPrefix(p.Path, "Root > Conversation > Finished"), p.Path)
 		require.Equal(t, render.ReasonChunk, p.Dropped)
 	}
 }

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"reflect"
 	"slices"
 	"sync/atomic"
 
@@ -10,17 +9,17 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// memo keeps the nodes that a round, or what starts a turn, is shown by, for the limits and the sizing of the last time.
+// memo keeps the element that a round, or what starts a turn, is shown by, for the limits and the sizing of the last time.
 // What is made for others takes its place, so that a session holds one of each.
 type memo struct{ last atomic.Pointer[finished] }
 
-// finished are the nodes of messages, and what they were made for.
+// finished is an element of messages, and what it was made for.
 type finished struct {
-	by    finishing
-	gone  []output // of the round
-	nodes elements.Nodes
-	rank  int
-	chunk elements.Node // of that rank, nil where there are no messages
+	by       finishing
+	gone     []output           // of the round
+	messages *elements.Finished // nil where there are none
+	rank     int
+	ranked   elements.Node // the messages with the rank for their priority
 }
 
 // finishing is what messages are finished by.
@@ -42,7 +41,7 @@ type finisher struct {
 }
 
 func newFinisher(limits Limits, s sizing.Sizing, gone []output) *finisher {
-	return &finisher{finishing: finishing{limits, s.Window, s.Tokenizer}, sizing: s, keep: lasting(s.Tokenizer), gone: gone}
+	return &finisher{finishing: finishing{limits, s.Window, s.Tokenizer}, sizing: s, keep: sizing.Lasting(s.Tokenizer), gone: gone}
 }
 
 // skip passes the rounds of turns.
@@ -51,15 +50,6 @@ func (f *finisher) skip(turns []*openTurn) {
 		f.rounds += len(t.rounds)
 	}
 	_, f.gone = upTo(f.gone, f.rounds-1)
-}
-
-// lasting tells that what a tokenizer counted will be so the next time, and that it can be told from others. A tokenizer
-// that learns from what is reported counts anew.
-func lasting(t sizing.Tokenizer) bool {
-	if _, learns := t.(*sizing.Calibrated); learns || t == nil {
-		return false
-	}
-	return reflect.ValueOf(t).Comparable()
 }
 
 // round appends the next round, placeholders in the place of outputs that are gone.
@@ -71,8 +61,8 @@ func (f *finisher) round(r *openRound) {
 	if made == nil {
 		made = f.make(&r.shown, gone, without(r.Round, gone).Messages(f.limits, f.sizing)...)
 	}
-	if f.rank++; made.chunk != nil {
-		f.nodes = append(f.nodes, made.chunk)
+	if f.rank++; made.messages != nil {
+		f.nodes = append(f.nodes, made.ranked)
 	}
 }
 
@@ -92,8 +82,8 @@ func (f *finisher) opening(at int, t *openTurn) {
 		}
 		made = f.make(t.opening, nil, messages...)
 	}
-	if made.chunk != nil {
-		f.nodes[at] = made.chunk
+	if made.messages != nil {
+		f.nodes[at] = made.ranked
 		f.rank++
 	}
 }
@@ -107,28 +97,28 @@ func (f *finisher) made(m *memo, gone []output) *finished {
 	case last.rank == f.rank:
 		return last
 	}
-	return f.ranked(m, gone, last.nodes)
+	return f.ranked(m, gone, last.messages)
 }
 
-// make makes the nodes of messages.
+// make makes an element of messages.
 func (f *finisher) make(m *memo, gone []output, messages ...chat.Message) *finished {
-	return f.ranked(m, gone, messageNodes(messages))
+	var element *elements.Finished
+	if len(messages) > 0 {
+		element = elements.NewFinished(elements.Props{}, messages...)
+	}
+	return f.ranked(m, gone, element)
 }
 
-// ranked gives nodes the next rank.
-func (f *finisher) ranked(m *memo, gone []output, nodes elements.Nodes) *finished {
-	made := &finished{by: f.finishing, gone: slices.Clone(gone), nodes: nodes, rank: f.rank}
-	if len(nodes) > 0 {
-		made.chunk = elements.Chunk{Props: elements.Props{Priority: new(f.rank)}, Children: nodes}
+// ranked gives messages the next rank. The element stays the same, so that a renderer knows it again.
+func (f *finisher) ranked(m *memo, gone []output, messages *elements.Finished) *finished {
+	made := &finished{by: f.finishing, gone: slices.Clone(gone), messages: messages, rank: f.rank}
+	if messages != nil {
+		made.ranked = elements.WithPriority{Priority: f.rank, Node: messages}
 	}
 	if f.keep {
 		m.last.Store(made)
 	}
 	return made
-}
-
-func messageNodes(messages []chat.Message) elements.Nodes {
-	return elements.Map(messages, func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) })
 }
 
 // outputMemo keeps what the results of a round take.

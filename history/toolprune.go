@@ -138,7 +138,7 @@ func (p OutputPrune) gone(turns []*openTurn, t sizing.Tokenizer) []output {
 		return nil
 	}
 	list := outputList{rule: p, tokenizer: t}
-	rounds, keep := 0, lasting(t)
+	rounds, keep := 0, sizing.Lasting(t)
 	for _, turn := range turns {
 		for _, r := range turn.rounds {
 			list.add(rounds, r.outputs.of(r.Round, t, p.Keep, keep))
