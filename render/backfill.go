@@ -61,7 +61,7 @@ func (f *fitting) without(base step, back []bool) bool {
 func (f *fitting) rewind(at step) {
 	f.all(func(n *node) {
 		if n.gone > at {
-			n.gone, n.why = 0, drop{}
+			n.gone, n.drop = 0, drop{}
 		}
 		for i := range n.unlinked {
 			if n.unlinked[i].gone > at {
@@ -70,7 +70,7 @@ func (f *fitting) rewind(at step) {
 		}
 	})
 	f.root.settle()
-	f.now, f.groups = at, nil
+	f.now = at
 }
 
 // all calls f on every node, gone or not.

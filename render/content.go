@@ -51,7 +51,7 @@ const (
 )
 
 // atom is a step in putting a message together. Lengths and counts are of 32 bits: there are many atoms, and a message of
-// 2 GB is not sent.
+// 2 GB is not sent. An atom has the size of a cache line, for pieces go in any order.
 type atom struct {
 	kind    atomKind
 	breaks  lineBreak
@@ -60,6 +60,9 @@ type atom struct {
 	known   known  // what was found out about it
 	cuts    cuts   // at the seam before it
 	state   joined // before it
+
+	// Tokens that a line break adds before the head and after the tail.
+	breakBefore, breakAfter int8
 
 	before, after int32 // the atoms that are there around it
 	run           int32
@@ -72,9 +75,6 @@ type atom struct {
 	// whole text.
 	head, tail             int32
 	headTokens, tailTokens int32
-
-	// Tokens that a line break adds before the head and after the tail.
-	breakBefore, breakAfter int32
 }
 
 // known is what was found out about a text.
@@ -360,21 +360,23 @@ func (t *content) count() {
 func (t *content) stopBefore(i int32) int32 {
 	for i != 0 {
 		a := &t.atoms[i]
-		before := t.textAt(a.before, backward)
-		switch {
-		case a.cuts&(cutHard|cutAfter) != 0, t.measure(a):
+		if a.cuts&(cutHard|cutAfter) != 0 || t.measure(a) {
 			return i
-		case a.cuts&cutBefore != 0:
-			return before
 		}
-		i = before
+		i = t.textAt(a.before, backward)
+		if a.cuts&cutBefore != 0 {
+			break
+		}
 	}
-	return 0
+	return i
 }
 
 // stopAfter is the first text, from i on, up to whose start seams can be counted without those after it.
 func (t *content) stopAfter(i int32) int32 {
 	for {
+		if t.atoms[i].known&hasCut != 0 {
+			return i
+		}
 		after := t.textAt(t.atoms[i].after, forward)
 		if after == 0 {
 			return i
@@ -521,19 +523,25 @@ func (t *content) breakSeam(previous int32, a *atom) (tokens int32, ok bool) {
 		before := &t.atoms[previous]
 		if before.known&knownBreakAfter == 0 {
 			t.measure(before)
+			n := int32(t.joiner.CountText(before.text[before.tail:]+"\n")) - before.tailTokens
+			if before.breakAfter = int8(n); int32(before.breakAfter) != n {
+				return n, true // too much to remember
+			}
 			before.known |= knownBreakAfter
-			before.breakAfter = int32(t.joiner.CountText(before.text[before.tail:]+"\n")) - before.tailTokens
 		}
-		return before.breakAfter, true
+		return int32(before.breakAfter), true
 	case cutBefore:
 		if !t.measure(a) {
 			return 0, false
 		}
 		if a.known&knownBreakBefore == 0 {
+			n := int32(t.joiner.CountText("\n"+a.text[:a.head])) - a.headTokens
+			if a.breakBefore = int8(n); int32(a.breakBefore) != n {
+				return n, true
+			}
 			a.known |= knownBreakBefore
-			a.breakBefore = int32(t.joiner.CountText("\n"+a.text[:a.head])) - a.headTokens
 		}
-		return a.breakBefore, true
+		return int32(a.breakBefore), true
 	}
 	return 0, false
 }

@@ -16,6 +16,7 @@ type pruner struct {
 	grouped     bool                       // there are groups
 	held        bool                       // something is required
 	groups      map[*elements.Group]*group // found when the first piece goes
+	byNumber    []*group                   // the same; the number of each is in its elements
 	going       []*group                   // that are being taken out
 	level       int                        // of groups taking groups along
 	now         step
@@ -76,7 +77,8 @@ func (p *pruner) removeLowest(n *node) (stuck *node) {
 		switch {
 		case next == nil:
 			return n
-		case next.leaf(), next.left == 0:
+		case next.leaf(), next.left == 0, next.is(isOneText) && !next.held && !p.recording:
+			// An element of one text is empty without it, and goes with it. Backfill must know which of them was chosen.
 			p.take(next, byPriority)
 			return nil
 		case next.is(isChunk):
@@ -108,8 +110,11 @@ func (p *pruner) remove(n *node, why cause) {
 	if parent == nil || n.gone != 0 {
 		return
 	}
+	if p.grouped && p.groups == nil {
+		p.findGroups()
+	}
 	lost := p.losing(n)
-	n.gone, n.why = p.now, drop{reason: why, limit: p.limit}
+	n.gone, n.drop = p.now, drop{limit: p.limit, cause: why}
 	parent.left--
 	if parent.ranks != nil {
 		parent.ranks.lose(parent, n)
@@ -157,6 +162,7 @@ func (p *pruner) hollowed(n *node) {
 type group struct {
 	members []member
 	size    int
+	number  int32
 	level   int // of removeGroups at which it is being taken out; 0 while it is not
 }
 
@@ -165,16 +171,20 @@ type member struct {
 	visit int
 }
 
-// findGroups lists the members of all groups. What goes in a group can take neighbours along, so the order in which its
+// findGroups lists the members of all groups, gone or not. What goes in a group can take neighbours along, so the order in which its
 // members go matters; it is prompt-tsx's, from the last to the first, what holds others before them.
 func (p *pruner) findGroups() {
-	p.groups = map[*elements.Group]*group{}
+	p.groups, p.byNumber = map[*elements.Group]*group{}, []*group{nil}
 	total := 0
-	p.visitMembers(func(key *elements.Group, _ member) {
+	p.visitMembers(func(key *elements.Group, m member) {
 		g := p.groups[key]
 		if g == nil {
-			g = &group{}
+			g = &group{number: int32(len(p.byNumber))}
 			p.groups[key] = g
+			p.byNumber = append(p.byNumber, g)
+		}
+		if m.node.laid.group == key {
+			m.node.group = g.number
 		}
 		g.size++
 		total++
@@ -204,10 +214,8 @@ func (p *pruner) visitMembers(f func(*elements.Group, member)) {
 				f(c.KeepWith, member{n, visit})
 			}
 		}
-		for i := range slices.Backward(n.children) {
-			if c := &n.children[i]; c.gone == 0 {
-				walk(c)
-			}
+		for i := len(n.children) - 1; i >= 0; i-- {
+			walk(&n.children[i])
 		}
 	}
 	walk(p.root)
@@ -217,9 +225,6 @@ func (p *pruner) visitMembers(f func(*elements.Group, member)) {
 func (p *pruner) removeGroups(gone *node) {
 	if !p.grouped {
 		return
-	}
-	if p.groups == nil {
-		p.findGroups()
 	}
 	from := len(p.going)
 	p.level++
@@ -248,8 +253,7 @@ func (p *pruner) removeGroups(gone *node) {
 // collectGroups notes the groups of which an element stands in n and which are not being taken out yet.
 func (p *pruner) collectGroups(n *node) {
 	if n.is(isGrouped) {
-		key := n.laid.group
-		if g := p.groups[key]; g != nil && g.level == 0 {
+		if g := p.byNumber[n.group]; g != nil && g.level == 0 {
 			g.level = p.level
 			p.going = append(p.going, g)
 		}
@@ -268,7 +272,7 @@ func (p *pruner) removeMembers(members []member) {
 		if !m.node.attached() {
 			continue
 		}
-		if key := m.node.laid.group; key != nil && p.groups[key].level == level {
+		if g := p.byNumber[m.node.group]; g != nil && g.level == level {
 			p.remove(m.node, byGroup)
 		} else {
 			p.unlink(m.node, level)
@@ -286,7 +290,7 @@ func (p *pruner) unlink(n *node, level int) {
 		if n.unlinked == nil {
 			n.working().unlinked = make([]unlinked, len(calls))
 		}
-		n.unlinked[i] = unlinked{p.now, drop{byGroup, p.limit}}
+		n.unlinked[i] = unlinked{p.now, drop{p.limit, byGroup}}
 		n.calling--
 	}
 	if n.calling == before {

@@ -131,7 +131,7 @@ func (f *fitting) pieces(root *node, at step) Report {
 	var walk func(n *node, path string, gone bool, why drop)
 	walk = func(n *node, path string, gone bool, why drop) {
 		if !n.there(at) {
-			gone, why = true, n.why
+			gone, why = true, n.drop
 		}
 		if n.laid.name != "" {
 			path = n.laid.pathIn(path)
@@ -139,7 +139,7 @@ func (f *fitting) pieces(root *node, at step) Report {
 		add := func(kind PieceKind, tokens int, gone bool, why drop) {
 			p := Piece{Path: path, Kind: kind, Priority: n.laid.priority, Tokens: tokens, Required: n.locked}
 			if gone {
-				p.Dropped, p.Limit = reasons[why.reason], f.limitPath(why.limit)
+				p.Dropped, p.Limit = reasons[why.cause], f.limitPath(why.limit)
 			} else {
 				p.Restored = n.restored
 			}

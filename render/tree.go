@@ -20,14 +20,11 @@ const latest step = math.MaxInt32
 
 // node is a piece of the tree that is pruned, made from a laid-out one. There are many, so what few of them have is apart.
 type node struct {
-	laid     *laid
-	parent   *node
-	children []node // all it had
-	priority int
+	parent *node
 	*work
 
 	gone   step // at which it was taken out, with what stood in it; 0 while it is there
-	why    drop
+	drop        // why
 	kind   kind // of what was laid out
 	traits trait
 
@@ -38,14 +35,19 @@ type node struct {
 	// one of either kind in it.
 	locked, pinned, held bool
 
-	tokens      int32
 	left        int32 // children that are there
 	full        int32 // children that are there and hold more than white space
 	calling     int32 // tool calls that are there
 	breakpoints int32 // for a message those directly in it, for an element those messages
-	giver       int32 // the first child that may have something to give
-	order       int32 // place among all nodes
 	atoms       span  // what it is in the content of its message
+
+	laid     *laid
+	children []node // all it had
+	priority int
+	tokens   int32
+	giver    int32 // the first child that may have something to give
+	order    int32 // place among all nodes
+	group    int32 // its number, from 1, once groups are known
 }
 
 // work is what is worked out for a node when it is asked for.
@@ -69,8 +71,8 @@ func (n *node) working() *work {
 
 // drop says why a node went.
 type drop struct {
-	reason cause
-	limit  int32 // for which it went, its number among the limits, from 1; 0 for the whole prompt
+	limit int32 // for which it went, its number among the limits, from 1; 0 for the whole prompt
+	cause cause
 }
 
 // cause is a [Reason], short.
@@ -103,6 +105,7 @@ const (
 	passesOn
 	isGrouped
 	isBlock // finished messages that are required: one node
+	isOneText
 )
 
 func (n *node) is(t trait) bool { return n.traits&t != 0 }
@@ -110,7 +113,8 @@ func (n *node) is(t trait) bool { return n.traits&t != 0 }
 func traitsOf(l *laid) (t trait) {
 	for i, is := range [...]bool{
 		l.kind == text && blank(l.text), l.more().tag != nil, l.kind == container && l.chunk, l.kind == container && l.legacy,
-		l.kind == container && l.pass, l.group != nil,
+		l.kind == container && l.pass, l.group != nil, false,
+		l.kind == container && len(l.children) == 1 && l.children[0].kind == text,
 	} {
 		if is {
 			t |= 1 << i
