@@ -19,9 +19,9 @@ const textMemoMin = 64
 
 // memory is what a counter remembers: the counts of words of more than one token, and of whole texts.
 type memory struct {
-	seeds        [2]maphash.Seed
-	words        memo
-	texts        func() memo // made for the first text that is worth remembering
+	seeds [2]maphash.Seed
+	words memo
+	texts func() memo // made for the first text that is worth remembering
 }
 
 func newMemory() *memory {
