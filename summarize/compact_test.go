@@ -116,7 +116,7 @@ func TestWhatIsKept(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, c.messages...)
 			d.ModelBudget = 2 * budget
-			d.Policy.Keep = c.keep
+			d.Policy.Cut.Share = c.keep
 			d.answers(summarize.SaySummary("It went well."))
 			got := d.messages()
 			require.Equal(t, c.firstKept, compactions(d.Session)[0].FirstKept)
@@ -427,7 +427,7 @@ func TestSmallRoomIsUsed(t *testing.T) {
 // What Keep asks for is the newest round alone: there is no less to keep, so a small room is used here too.
 func TestSmallRoomIsUsedWhateverKeepSays(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 3, 1600)...)...)
-	d.Policy.Keep, d.Policy.Summary, d.Policy.SummaryMax = 0.01, 0.9, 100_000
+	d.Policy.Cut.Share, d.Policy.Summary, d.Policy.SummaryMax = 0.01, 0.9, 100_000
 	d.answers(summarize.SaySummary("Short."))
 	require.NoError(t, chat.Validate(d.messages()))
 	require.Len(t, compactions(d.Session), 1)

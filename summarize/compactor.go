@@ -196,9 +196,9 @@ func (c *Compactor) compact(ctx context.Context, prompt elements.Node, over *ren
 	}
 	c.tell(event)
 	var reasons []error
-	for _, mode := range policy.modes() {
-		event.Mode = mode
-		result, err := c.try(ctx, prompt, job, mode, over.Needed)
+	for _, p := range policy.prompts() {
+		event.Mode = p.Mode
+		result, err := c.try(ctx, prompt, job, p, over.Needed)
 		if err == nil {
 			event.Kind, event.TokensAfter = EventDone, result.Tokens
 			c.tell(event)
@@ -206,7 +206,7 @@ func (c *Compactor) compact(ctx context.Context, prompt elements.Node, over *ren
 		}
 		event.Kind, event.Err = EventRefused, err
 		c.tell(event)
-		reasons = append(reasons, fmt.Errorf("%s mode: %w", mode, err))
+		reasons = append(reasons, fmt.Errorf("%s mode: %w", p.Mode, err))
 		if ctx.Err() != nil {
 			break
 		}
@@ -215,17 +215,28 @@ func (c *Compactor) compact(ctx context.Context, prompt elements.Node, over *ren
 }
 
 // try makes one compaction and writes it once the prompt fits with it.
-func (c *Compactor) try(ctx context.Context, prompt elements.Node, job job, mode Mode, before int) (*render.Result, error) {
-	summary, err := c.summarise(ctx, job, mode)
+func (c *Compactor) try(ctx context.Context, prompt elements.Node, j job, p Prompt, before int) (*render.Result, error) {
+	summary, err := c.summarise(ctx, j, p)
 	if err != nil {
 		return nil, err
 	}
-	stand := job.standIn(summary)
-	if err := job.checkSize(c.Tokenizer, stand); err != nil {
+	m := j.part(j.covered, j.prefix)
+	m.Summary = summary
+	for _, check := range j.policy.Checks {
+		if err := check(m); err != nil {
+			return nil, err
+		}
+	}
+	stand, err := c.stand(ctx, j.policy, m)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.checkSize(c.Tokenizer, stand); err != nil {
 		return nil, err
 	}
 	compaction := history.Compaction{
-		Messages: []chat.Message{stand}, FirstKept: job.firstKept, TokensBefore: before, Mode: string(mode),
+		Messages: stand, FirstKept: j.firstKept, TokensBefore: before, Mode: string(p.Mode),
+		Summary: history.Summary{Text: summary, Files: m.Files},
 	}
 	result, err := c.render(history.Preview(ctx, c.Session, compaction), prompt, c.Budget)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -46,17 +47,30 @@ func units(v history.View, limits history.Limits, s sizing.Sizing) []unit {
 
 // job is a compaction that is worth making.
 type job struct {
-	policy        Policy
-	previous      []chat.Message // what stands for the entries that were compacted before
-	covered, kept []unit
-	firstKept     string
-	crumb         string // the breadcrumb
-	room          int    // tokens that what stands for the covered units may take
-	frame         int    // tokens of that without the summary's words
+	policy    Policy
+	material  Material // without what is covered
+	covered   []unit
+	prefix    int // how many of the last of covered belong to the turn that is cut
+	kept      []unit
+	firstKept string
+	frame     int // tokens of what is put in place, without the summary's words
 }
 
-// words is how many tokens are left for the summary's words. What is joined may count one or two more.
-func (j job) words() int { return j.room - j.frame - 2 }
+// part is the material of some of what is covered, of which the last few may belong to the turn that is cut.
+func (j job) part(covered []unit, prefix int) Material {
+	m := j.material
+	m.Covered = messagesOf(covered)
+	m.TurnPrefix = messagesOf(covered[len(covered)-prefix:])
+	return m
+}
+
+func messagesOf(list []unit) []chat.Message {
+	var messages []chat.Message
+	for _, u := range list {
+		messages = append(messages, u.messages...)
+	}
+	return messages
+}
 
 // plan chooses the cut, by trying whether the prompt would fit.
 func (c *Compactor) plan(ctx context.Context, prompt elements.Node, policy Policy) (job, error) {
@@ -67,16 +81,23 @@ func (c *Compactor) plan(ctx context.Context, prompt elements.Node, policy Polic
 	}
 	size := sizing.Sizing{Window: c.Budget, TokenBudget: c.Budget, Tokenizer: c.Tokenizer}
 	all := units(view, c.Limits, size)
-	j := job{policy: policy, previous: view.Compacted, crumb: breadcrumb(policy, c.Session)}
-	j.frame = c.Tokenizer.CountMessage(j.standIn(""))
+	j := job{policy: policy}
+	if j.material, err = c.material(leaf, policy); err != nil {
+		return job{}, err
+	}
+	j.material.Previous = view.Compacted
+	if j.frame, err = c.frame(ctx, policy, j.material); err != nil {
+		return job{}, err
+	}
 	wanted := max(min(int(policy.Summary*float64(c.Budget)), policy.SummaryMax), j.frame+minWords)
 
-	rules := []history.Cut{{Limits: c.Limits}} // the newest round alone
-	if keep := int(policy.Keep * float64(c.Budget)); keep > 0 {
-		rules = []history.Cut{{Tokens: keep, Limits: c.Limits}, rules[0]}
+	rules := []history.Cut{{}} // the newest round alone
+	if policy.Cut != rules[0] {
+		rules = []history.Cut{policy.Cut, rules[0]}
 	}
 	var last error = ErrNothingToCompact
 	for i, rule := range rules {
+		rule.Limits = c.Limits
 		point, err := rule.Find(c.Session.PathTo(leaf), size)
 		if errors.Is(err, history.ErrNoCut) {
 			continue
@@ -94,7 +115,8 @@ func (c *Compactor) plan(ctx context.Context, prompt elements.Node, policy Polic
 				last = ErrNoRoom
 				continue // keeping less leaves more room
 			}
-			j.room = room
+			j.cut(point)
+			j.material.Room, j.material.Words = room, room-j.frame-2 // what is joined may count one or two more
 			return j, nil
 		}
 		if last = err; !errors.Is(err, ErrNoRoom) {
@@ -104,7 +126,72 @@ func (c *Compactor) plan(ctx context.Context, prompt elements.Node, policy Polic
 	return job{}, last
 }
 
-// room is how many tokens a summary may take so that the prompt fits: what is wanted, or what there is.
+// cut notes what the cut parts.
+func (j *job) cut(point history.CutPoint) {
+	j.material.Kept = messagesOf(j.kept)
+	for _, e := range point.Head {
+		if m, ok := e.Shown(); ok {
+			j.material.Head = append(j.material.Head, m)
+		}
+	}
+	if len(point.TurnPrefix) > 0 {
+		first := map[string]bool{}
+		for _, e := range point.TurnPrefix {
+			first[e.ID] = true
+		}
+		for _, u := range j.covered {
+			if first[u.id] {
+				j.prefix++
+			}
+		}
+	}
+}
+
+// material gathers what is known of the path to a leaf.
+func (c *Compactor) material(leaf string, policy Policy) (Material, error) {
+	m := Material{
+		Tools: c.Tools, Tokenizer: c.Tokenizer, Window: c.requestBudget(), ResultTokens: policy.SimpleResult,
+	}
+	if path := c.Session.Path(); path != "" && !policy.NoBreadcrumb {
+		m.Transcript = Transcript{Path: path, Lines: c.Session.Lines(), Tool: policy.ReadTool}
+	}
+	for e, err := range c.Session.PathTo(leaf) {
+		if err != nil {
+			return Material{}, err
+		}
+		switch b := e.Body.(type) {
+		case history.Message:
+			if b.Role == chat.RoleUser {
+				m.Users = append(m.Users, b.Message)
+			}
+		case history.Compaction:
+			m.PreviousSummary = b.Text
+		case history.Plan:
+			m.Plan, m.Todo = planText(b)
+		}
+	}
+	files, err := history.DefaultFileTools().Of(c.Session.PathTo(leaf))
+	if err != nil {
+		return Material{}, err
+	}
+	m.Files = files
+	return m, nil
+}
+
+// planText is a plan and its list of things to do as text.
+func planText(p history.Plan) (plan, todo string) {
+	var b strings.Builder
+	for _, t := range p.Todos {
+		status := t.Status
+		if status == "" {
+			status = "pending"
+		}
+		fmt.Fprintf(&b, "- %s (%s)\n", t.Text, status)
+	}
+	return p.Text, strings.TrimSuffix(b.String(), "\n")
+}
+
+// room is how many tokens what is put in place may take so that the prompt fits: what is wanted, or what there is.
 func (c *Compactor) room(ctx context.Context, prompt elements.Node, j job, wanted int) (int, error) {
 	nothing := history.Compaction{Messages: []chat.Message{chat.UserMessage("…")}, FirstKept: j.firstKept}
 	ctx = history.Preview(ctx, c.Session, nothing)

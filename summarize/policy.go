@@ -3,17 +3,28 @@ package summarize
 import (
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/promptree-go/promptree/history"
 )
 
-// Policy says how a history is compacted. The zero value is usable; [CopilotChat] is what Copilot Chat does.
+// Policy says how a history is compacted. It is a value of parts that combine: take one of the package's and change a field.
+// The zero value is usable; [CopilotChat] is what Copilot Chat does.
 type Policy struct {
-	// Mode of the summary. Defaults to [ModeAuto].
+	// Cut says what is kept word for word. Where what it keeps leaves no room for a summary, the newest round alone is kept,
+	// which is what the zero value keeps; the current turn's first message stays in any case. Its Limits are the
+	// compactor's.
+	Cut history.Cut
+	// Prompts by which a model is asked, each where the one before it failed. Defaults to [FullPrompt] and [SimplePrompt].
+	Prompts []Prompt
+	// Mode of the only prompt that is used. Defaults to [ModeAuto], which uses all.
 	Mode Mode
-	// Keep is the share of the budget that the newest rounds may take to be kept word for word, from 0 to 1. The
-	// newest round, which overflowed, is kept whatever it takes, and the current turn's user message. Defaults to 0:
-	// those two and nothing else.
-	Keep float64
-	// Summary is the share of the budget that the summary may take, from 0 to 1. Defaults to 0.2.
+	// Checks of a summary, besides those that no policy goes without: it is not empty, fits its room, and is smaller than
+	// what it replaces.
+	Checks []Check
+	// Replacement is what is put in place. Defaults to [ConversationSummary].
+	Replacement Replacement
+	// Summary is the share of the budget that what is put in place may take, from 0 to 1. Defaults to 0.2.
 	Summary float64
 	// SummaryMax is the most tokens that it may take, 100 or more. Defaults to 10,000. A small window and a long
 	// breadcrumb can make it more: there is always room for 100 tokens of words.
@@ -28,7 +39,7 @@ type Policy struct {
 	SimpleResult int
 }
 
-// Mode says how the model is shown what it summarises.
+// Mode names a prompt: how the model is shown what it summarises.
 type Mode string
 
 // The modes.
@@ -44,15 +55,21 @@ const (
 
 // CopilotChat is the policy of Copilot Chat's foreground compaction: everything but the round that overflowed is
 // summarised, at temperature 0, in full mode and then in simple mode, with a breadcrumb.
-func CopilotChat() Policy { return Policy{Temperature: new(0.0)} }
+func CopilotChat() Policy {
+	return Policy{
+		Prompts: []Prompt{FullPrompt(), SimplePrompt()}, Replacement: ConversationSummary, Temperature: new(0.0),
+	}
+}
 
 // check refuses values that mean nothing.
 func (p Policy) check() error {
 	switch {
-	case p.Mode != ModeAuto && p.Mode != ModeFull && p.Mode != ModeSimple:
+	case len(p.prompts()) == 0:
 		return fmt.Errorf("summarize: there is no mode %q", p.Mode)
-	case !(p.Keep >= 0 && p.Keep <= 1):
-		return fmt.Errorf("summarize: Policy.Keep is %v: it is a share between 0 and 1", p.Keep)
+	case !(p.Cut.Share >= 0 && p.Cut.Share <= 1):
+		return fmt.Errorf("summarize: Policy.Cut.Share is %v: it is a share between 0 and 1", p.Cut.Share)
+	case p.Cut.Tokens < 0 || p.Cut.Messages < 0 || p.Cut.First < 0:
+		return errors.New("summarize: a number in Policy.Cut is below 0")
 	case !(p.Summary >= 0 && p.Summary <= 1):
 		return fmt.Errorf("summarize: Policy.Summary is %v: it is a share between 0 and 1", p.Summary)
 	case p.SummaryMax < 0 || p.SummaryMax > 0 && p.SummaryMax < minWords:
@@ -70,6 +87,9 @@ func (p Policy) withDefaults() Policy {
 	if p.SummaryMax == 0 {
 		p.SummaryMax = 10_000
 	}
+	if p.Replacement == nil {
+		p.Replacement = ConversationSummary
+	}
 	if p.ReadTool == "" {
 		p.ReadTool = "read_file"
 	}
@@ -79,11 +99,16 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-func (p Policy) modes() []Mode {
-	if p.Mode == ModeAuto {
-		return []Mode{ModeFull, ModeSimple}
+// prompts are those that are tried, in order.
+func (p Policy) prompts() []Prompt {
+	list := p.Prompts
+	if len(list) == 0 {
+		list = []Prompt{FullPrompt(), SimplePrompt()}
 	}
-	return []Mode{p.Mode}
+	if p.Mode == ModeAuto {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(q Prompt) bool { return q.Mode != p.Mode })
 }
 
 // minWords is the least room, in tokens, in which a summary's words are worth having.
