@@ -11,6 +11,23 @@ import (
 // Policy says how a history is compacted. It is a value of parts that combine: take one of the package's and change a field.
 // The zero value is usable; [CopilotChat] is what Copilot Chat does.
 type Policy struct {
+	// Name of the policy, for events and the session.
+	Name string
+	// Off leaves everything to the caller: nothing is compacted but by [Compactor.Compact].
+	Off bool
+	// Trigger says when to compact. Defaults to where a prompt does not fit.
+	Trigger Trigger
+	// Background says what becomes of a summary that is made in the background.
+	Background Background
+	// Threshold lowers the budget of prompts, and so when they do not fit: a ratio of the window (above 0, up to 1) or a
+	// number of tokens (100 or more); anything between is a [*sizing.ThresholdError]. Defaults to the whole budget.
+	Threshold float64
+	// Reported measures what is used by what the provider reported last, where it did ([history.ReportedTokens]), and not
+	// by what was rendered.
+	Reported bool
+	// Before leaves old tool output out of what is shown, once a condition of [OnRender] holds or a prompt does not fit.
+	// Where that suffices nothing is summarised. Defaults to not.
+	Before history.OutputPrune
 	// Cut says what is kept word for word. Where what it keeps leaves no room for a summary, the newest round alone is kept,
 	// which is what the zero value keeps; the current turn's first message stays in any case. Its Limits are the
 	// compactor's.
@@ -63,7 +80,14 @@ func CopilotChat() Policy {
 
 // check refuses values that mean nothing.
 func (p Policy) check() error {
+	if err := p.Trigger.check(); err != nil {
+		return err
+	}
 	switch {
+	case !(p.Background.Wait >= 0 && p.Background.Wait <= 1):
+		return fmt.Errorf("summarize: Policy.Background.Wait is %v: it is a share between 0 and 1", p.Background.Wait)
+	case !(p.Background.Apply >= 0 && p.Background.Apply <= 1):
+		return fmt.Errorf("summarize: Policy.Background.Apply is %v: it is a share between 0 and 1", p.Background.Apply)
 	case len(p.prompts()) == 0:
 		return fmt.Errorf("summarize: there is no mode %q", p.Mode)
 	case !(p.Cut.Share >= 0 && p.Cut.Share <= 1):
