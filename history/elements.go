@@ -80,7 +80,7 @@ func (c Conversation) Render(ctx context.Context, s sizing.Sizing) (elements.Nod
 	if err != nil {
 		return nil, err
 	}
-	v, _ = c.Prune.of(c.Session).Apply(v, s)
+	v, _ = c.Prune.in(ctx, c.Session).Apply(v, s)
 	var list ranked
 	for _, m := range v.Compacted {
 		list.add(nil, m)
@@ -134,7 +134,7 @@ func (r Rounds) Render(ctx context.Context, s sizing.Sizing) (elements.Node, err
 	if len(v.Turns) == 0 {
 		return nil, nil
 	}
-	v, _ = r.Prune.of(r.Session).Apply(v, s)
+	v, _ = r.Prune.in(ctx, r.Session).Apply(v, s)
 	var list ranked
 	for _, round := range v.Turns[len(v.Turns)-1].Rounds {
 		list.next(round.Messages(r.Limits, s)...)
