@@ -230,7 +230,7 @@ func TestCancelledRetryDoesNotWait(t *testing.T) {
 }
 
 func TestModelsOfNothing(t *testing.T) {
-	for _, model := range []chat.Model{summarize.Cascade{}, summarize.Retry{}, summarize.Limit{},
+	for _, model := range []chat.Model{summarize.Cascade{}, summarize.Retry{}, summarize.Limit{}, summarize.Remote{},
 		summarize.Limit{Model: &summarize.Script{}, Window: 1}} {
 		_, err := model.Generate(t.Context(), asking)
 		require.ErrorContains(t, err, "summarize: ")
