@@ -29,7 +29,7 @@ type Candidate struct {
 //			{Name: "other", Model: other, Timeout: 30 * time.Second},
 //		},
 //		Last:   summarize.Candidate{Name: "large", Model: large, Timeout: 30 * time.Second},
-//		Accept: summarize.AtLeast(30),
+//		Accept: summarize.Accept(summarize.AtLeast(30)),
 //	}
 //
 // A candidate that panics has failed. Where all have, the error is a [*CandidatesError]. Where the context ends nobody
@@ -40,7 +40,8 @@ type Cascade struct {
 	// Last is asked when all others have failed: the chat's own model, most often. It is not asked where its name is that
 	// of one that was. Without a Model there is none.
 	Last Candidate
-	// Accept refuses an answer by an error, and the next candidate is asked. Defaults to taking every answer.
+	// Accept refuses an answer by an error, and the next candidate is asked; see the function [Accept]. Defaults to taking
+	// every answer.
 	Accept func(chat.Response) error
 	// Next tells after which failures the next candidate is asked; [Transient] is one such rule. The error of any other
 	// failure comes back at once. Defaults to all.
@@ -260,15 +261,4 @@ func Transient(err error) bool {
 	_, transient := errors.AsType[*chat.TransientError](err)
 	_, late := errors.AsType[*TimeoutError](err)
 	return transient || late
-}
-
-// AtLeast gives a rule for [Cascade.Accept]: the text of an answer has at least so many characters (code points), white
-// space at its ends not counted.
-func AtLeast(characters int) func(chat.Response) error {
-	return func(r chat.Response) error {
-		if n := len([]rune(strings.TrimFunc(r.Message.Text(), invisible))); n < characters {
-			return &SummaryError{Reason: fmt.Sprintf("it has %d characters; %d are the least", n, characters)}
-		}
-		return nil
-	}
 }

@@ -23,7 +23,7 @@ func ExampleCascade() {
 			{Name: "terse", Model: &summarize.Script{Steps: []summarize.Step{summarize.Say("Done.")}}},
 		},
 		Last:   summarize.Candidate{Name: "large", Model: &summarize.Script{Steps: []summarize.Step{summarize.Say("You read six files and fixed the build.")}}},
-		Accept: summarize.AtLeast(30),
+		Accept: summarize.Accept(summarize.AtLeast(30)),
 	}
 	response, err := model.Generate(context.Background(), chat.Request{Messages: []chat.Message{chat.UserMessage("Sum up.")}})
 	fmt.Println(response.Message.Text(), err)

@@ -63,7 +63,7 @@ func TestCascade(t *testing.T) {
 			err:   `summarize: no model gave an answer: "a": the model is down; then "b": the model is down`},
 		{rule: "one without a name was never tried", order: "_ | _", asked: "_ _", answer: "",
 			steps: map[string]summarize.Step{"_": summarize.Fail(errDown)}, err: `"": the model is down; then "": the model is down`},
-		{rule: "an answer that is refused is a failure", order: "a b | c", asked: "a b", answer: long, accept: summarize.AtLeast(29),
+		{rule: "an answer that is refused is a failure", order: "a b | c", asked: "a b", answer: long, accept: summarize.Accept(summarize.AtLeast(29)),
 			steps: map[string]summarize.Step{"a": summarize.Say(long[:28]), "b": summarize.Say(long)}},
 		{rule: "without a candidate there is an error", order: "|", err: "summarize: the cascade has no candidate with a model"},
 		{rule: "where only some failures pass on, another stops it", order: "a b c | d", asked: "a b", next: summarize.Transient,
@@ -157,7 +157,7 @@ func TestOnlyTheAnswerThatIsTakenStreams(t *testing.T) {
 		want  string
 	}{
 		{summarize.Cascade{Candidates: []summarize.Candidate{{Model: says("no good", errDown)}, {Model: says("all well", nil)}}}, "all well"},
-		{summarize.Cascade{Candidates: []summarize.Candidate{{Model: says("short", nil)}, {Model: says("long enough", nil)}}, Accept: summarize.AtLeast(6)}, "long enough"},
+		{summarize.Cascade{Candidates: []summarize.Candidate{{Model: says("short", nil)}, {Model: says("long enough", nil)}}, Accept: summarize.Accept(summarize.AtLeast(6))}, "long enough"},
 		{summarize.Cascade{Candidates: []summarize.Candidate{{Model: says("no", errDown)}}}, ""},
 	} {
 		var heard []string
