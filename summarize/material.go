@@ -26,6 +26,9 @@ type Material struct {
 	// Sent is the request of the agent during which a compaction is made in the background; empty where there is none.
 	// A request that begins with it is served from the provider's prompt cache.
 	Sent []chat.Message
+	// System are the agent's system messages as the prompt renders them, for requests that show them apart; empty where they
+	// are not known.
+	System []chat.Message
 	// Users are the user's own messages on the path, from the first on, those that were compacted before too.
 	Users []chat.Message
 	// Instructions of the user who asked for the compaction; "" where nobody did.

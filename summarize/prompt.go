@@ -1,12 +1,8 @@
 package summarize
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
 )
 
 const role = `You write the handoff of a working session. Another instance of you continues the work and will see your
@@ -77,69 +73,22 @@ func fullRequest(m Material) elements.Node {
 	}
 }
 
-// simpleRequest is the history as one text, packed to what fits. The earlier summary and the first user message stay, or,
-// where there is neither, the newest round: without any history there is nothing to summarise.
+// simpleRequest is the history as one text, packed to what fits, with the earlier summary before it.
 func simpleRequest(m Material) elements.Node {
-	keep := elements.Props{Required: true}
-	rounds := Rounds(m.Covered)
-	user := func(i int) bool { return rounds[i][0].Role == chat.RoleUser }
-	first := 0
-	for first < len(rounds) && !user(first) {
-		first++
-	}
-	if first == len(rounds) && len(m.Previous) == 0 {
-		first = len(rounds) - 1
-	}
-	lines := make(elements.Nodes, 0, len(rounds))
-	for i, r := range rounds {
-		props := elements.Props{Priority: new(i), Required: i == first}
-		if user(i) {
-			props.Priority = new(i + len(rounds)) // what the user said outlasts what was done about it
-		}
-		lines = append(lines, elements.TextChunk{Props: props, Children: elements.Nodes{elements.Text(m.plain(r))}})
-	}
-	earlier := elements.Map(m.Previous, func(m chat.Message) elements.Node {
-		return elements.TextChunk{Props: keep, Children: elements.Nodes{elements.Text(m.Text())}}
-	})
 	return elements.Fragment{
-		elements.SystemMessage{Props: keep, Children: elements.Nodes{elements.Text(role)}},
-		elements.UserMessage{Children: elements.Nodes{
-			elements.Tag{Name: historyTag, Children: elements.Nodes{earlier, lines}},
-			elements.TextChunk{Props: keep, Children: asked(m)},
+		elements.SystemMessage{Props: kept, Children: elements.Nodes{elements.Text(role)}},
+		elements.UserMessage{Props: elements.Props{FlexGrow: 1}, Children: elements.Nodes{
+			PlainHistory{
+				Props: grow, Name: historyTag, Messages: m.Covered, Results: m.ResultTokens, Droppable: true,
+				Before: elements.Map(m.Previous, func(m chat.Message) elements.Node { return firm(m.Text()) }),
+			},
+			elements.TextChunk{Props: kept, Children: asked(m)},
 		}},
 	}
 }
 
 // historyTag holds the history in simple mode.
 const historyTag = "history"
-
-// plain is a round as text: what was said, each thing from a line of its own on. Its further lines are indented, so that
-// none of them, of a tool's output above all, reads as said by somebody else.
-func (m Material) plain(round []chat.Message) string {
-	var b strings.Builder
-	say := func(kind, text string) {
-		fmt.Fprintf(&b, "%s: %s\n", kind, strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+indent))
-	}
-	clip := func(text string, limit int) string { return history.Clip(m.Tokenizer, text, limit, 0.4) }
-	for _, said := range round {
-		switch said.Role {
-		case chat.RoleTool:
-			result := "result"
-			if said.IsError {
-				result = "error"
-			}
-			say(result, clip(said.Text(), m.ResultTokens))
-		default:
-			if text := said.Text(); text != "" {
-				say(string(said.Role), clip(text, m.Window/4)) // so that one text cannot take the window
-			}
-		}
-		for _, call := range said.ToolCalls {
-			say("call", call.Name+"("+clip(call.Arguments, m.ResultTokens)+")")
-		}
-	}
-	return b.String()
-}
 
 // indent stands before the further lines of what was said, in simple mode.
 const indent = "  "

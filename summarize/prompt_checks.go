@@ -105,6 +105,7 @@ var wrapperTags = []string{
 // answer to be refused for them.
 var partTags = []string{
 	"user-messages", "user-message", "plan", "todo", "skills", "skill", "agent", "read-files", "modified-files",
+	"conversation-start", "conversation-compaction",
 }
 
 // ownTag is what looks like one of them.

@@ -106,6 +106,19 @@ func unnoted(text string) string {
 	return note.ReplaceAllString(text, `$1\$2`)
 }
 
+// cutMark is what [history.Clip] puts where it cut.
+var cutMark = regexp.MustCompile(`(?m)^\\(\[\.\.\. \d+ (?:tokens|bytes) cut here; the session's transcript has them \.\.\.\])$`)
+
+// shortened is a text that was said, cut where it is long. The mark of the cut is a note.
+func shortened(text string, clip func(string) string) string {
+	short := clip(text)
+	said := unnoted(short)
+	if short != text {
+		said = cutMark.ReplaceAllString(said, "$1")
+	}
+	return said
+}
+
 // piece is a text on lines of its own, one of those that may be left out.
 func piece(text string, priority int, required bool) elements.Node {
 	return elements.TextChunk{

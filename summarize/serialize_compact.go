@@ -99,7 +99,9 @@ func (t CompactHistory) Render(_ context.Context, s sizing.Sizing) (elements.Nod
 		if b.role == chat.RoleUser {
 			worth = worthUser
 		}
-		text := unnoted(history.Clip(s, strings.Trim(b.text, "\n"), max(1, s.Window/4), 0.4))
+		text := shortened(strings.Trim(b.text, "\n"), func(text string) string {
+			return history.Clip(s, text, max(1, s.Window/4), 0.4)
+		})
 		text = strings.Join(append([]string{text}, b.notes...), "\n")
 		add(b.role, strings.TrimPrefix(text, "\n"), worth, i)
 		for _, c := range b.calls {

@@ -34,6 +34,8 @@ type PlainHistory struct {
 	Name string
 	// Messages that are shown, tool results with the calls they answer.
 	Messages []chat.Message
+	// Before is text that stands before the messages in the tag, such as an earlier summary.
+	Before elements.Nodes
 	// Results is the most tokens of a tool result, and of the arguments of a call. Defaults to a quarter of the window.
 	Results int
 	// Mentions names what a message refers to. Defaults to nothing.
@@ -48,10 +50,10 @@ func (t PlainHistory) ElementProps() elements.Props {
 	return t.Props
 }
 
-// Render gives the tag. Without messages there is none.
+// Render gives the tag. Without messages, and anything before them, there is none.
 func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
 	list := blocks(t.Messages, t.Mentions)
-	if len(list) == 0 {
+	if len(list) == 0 && len(t.Before) == 0 {
 		return nil, nil
 	}
 	most := max(1, s.Window/4)
@@ -82,7 +84,7 @@ func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node,
 	if t.Droppable && s.CountText(all.String()) > s.TokenBudget {
 		nodes = slices.Insert(nodes, 0, piece(leftOut, 0, true))
 	}
-	return elements.Tag{Name: name, Children: nodes}, nil
+	return elements.Tag{Name: name, Children: append(slices.Clip(t.Before), nodes...)}, nil
 }
 
 // stays is the index of the block that is never dropped.
@@ -97,24 +99,24 @@ func stays(list []block) int {
 func plainLines(b block, clip, clipResult func(string) string) string {
 	var text strings.Builder
 	say := func(kind, what string, notes []string) {
-		what = strings.Join(append([]string{unnoted(what)}, notes...), "\n")
+		what = strings.Join(append([]string{what}, notes...), "\n")
 		what = strings.TrimRight(strings.TrimPrefix(what, "\n"), "\n")
 		text.WriteString(kind + ": " + strings.ReplaceAll(what, "\n", "\n"+indent) + "\n")
 	}
 	if b.text != "" || len(b.notes) > 0 {
-		say(string(b.role), clip(b.text), b.notes)
+		say(string(b.role), shortened(b.text, clip), b.notes)
 	}
 	for _, c := range b.calls {
 		if c.Name != "" {
-			say("call", c.Name+"("+clipResult(c.Arguments)+")", nil)
+			say("call", c.Name+"("+shortened(c.Arguments, clipResult)+")", nil)
 		}
 	}
 	for _, c := range b.calls {
 		switch {
 		case c.Failed:
-			say("error", clipResult(c.Result), c.Notes)
+			say("error", shortened(c.Result, clipResult), c.Notes)
 		case c.Answered:
-			say("result", clipResult(c.Result), c.Notes)
+			say("result", shortened(c.Result, clipResult), c.Notes)
 		}
 	}
 	return strings.TrimSuffix(text.String(), "\n")
