@@ -4,18 +4,63 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
 )
 
-// summarise asks the model for a summary of what a job covers.
-func (c *Compactor) summarise(ctx context.Context, j job, p Prompt) (string, error) {
-	if p.Packs {
-		return c.ask(ctx, j, p, p.Request(j.part(j.covered, j.prefix)))
+// summarise asks the model for a summary of what a job covers, or for two at the same time where a turn is cut and the
+// prompt has it so.
+func (c *Compactor) summarise(ctx context.Context, j *job, p Prompt) (string, error) {
+	if p.Prefix == nil || j.prefix == 0 {
+		return c.summary(ctx, j, p, j.covered, j.prefix)
 	}
-	return c.inPieces(ctx, j, p, p.Request, j.covered, j.prefix)
+	cut := len(j.covered) - j.prefix
+	if cut == 0 && len(j.material.Previous) == 0 {
+		return c.inPieces(ctx, *j, p, p.Prefix, j.covered, j.prefix)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var history, prefix string
+	var failed [2]error
+	var both sync.WaitGroup
+	both.Go(func() {
+		history = j.material.PreviousSummary
+		if cut > 0 {
+			history, failed[0] = c.summary(ctx, j, p, j.covered[:cut], 0)
+		}
+		if failed[0] != nil {
+			cancel()
+		}
+	})
+	both.Go(func() {
+		turn := *j
+		turn.material.Previous, turn.material.PreviousSummary = nil, ""
+		prefix, failed[1] = c.inPieces(ctx, turn, p, p.Prefix, j.covered[cut:], j.prefix)
+		if failed[1] != nil {
+			cancel()
+		}
+	})
+	both.Wait()
+	for _, i := range [...]int{0, 1} {
+		if failed[i] != nil && !(errors.Is(failed[i], context.Canceled) && failed[1-i] != nil && i == 0) {
+			return "", failed[i]
+		}
+	}
+	if failed[0] != nil {
+		return "", failed[0]
+	}
+	return p.Merge(history, prefix), nil
+}
+
+// summary asks by a prompt's first request.
+func (c *Compactor) summary(ctx context.Context, j *job, p Prompt, covered []unit, prefix int) (string, error) {
+	if p.Packs {
+		return c.ask(ctx, j, p, p.Request(j.part(covered, prefix)))
+	}
+	return c.inPieces(ctx, *j, p, p.Request, covered, prefix)
 }
 
 // inPieces asks for a summary of some of what a job covers. What is larger than the model's window is summarised in
@@ -26,7 +71,7 @@ func (c *Compactor) inPieces(ctx context.Context, j job, p Prompt, tree func(Mat
 		if err != nil {
 			return "", err
 		}
-		summary, err := c.ask(ctx, j, p, tree(j.part(rest[:n], max(0, n+prefix-len(rest)))))
+		summary, err := c.ask(ctx, &j, p, tree(j.part(rest[:n], max(0, n+prefix-len(rest)))))
 		if err != nil {
 			return "", err
 		}
@@ -81,7 +126,7 @@ func (c *Compactor) renderRequest(ctx context.Context, prompt elements.Node) (*r
 }
 
 // ask sends one request and gives the summary in the answer.
-func (c *Compactor) ask(ctx context.Context, j job, p Prompt, tree elements.Node) (string, error) {
+func (c *Compactor) ask(ctx context.Context, j *job, p Prompt, tree elements.Node) (string, error) {
 	rendered, err := c.renderRequest(ctx, tree)
 	if err != nil {
 		return "", fmt.Errorf("rendering the request: %w", err)
@@ -93,7 +138,10 @@ func (c *Compactor) ask(ctx context.Context, j job, p Prompt, tree elements.Node
 	if p.Tools && len(c.Tools) > 0 {
 		req.Tools, req.ToolChoice = c.Tools, chat.ToolChoiceNone
 	}
-	response, err := c.generate(ctx, req)
+	if max := j.policy.Models.MaxTokens; max > 0 {
+		req.MaxTokens = max
+	}
+	response, err := c.generate(ctx, j, req)
 	if err != nil {
 		return "", fmt.Errorf("asking the model: %w", err)
 	}
@@ -105,11 +153,13 @@ func (c *Compactor) ask(ctx context.Context, j job, p Prompt, tree elements.Node
 }
 
 // generate asks the model, its panic turned into an error: a compaction that fails leaves everything as it was.
-func (c *Compactor) generate(ctx context.Context, req chat.Request) (response chat.Response, err error) {
+func (c *Compactor) generate(ctx context.Context, j *job, req chat.Request) (response chat.Response, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the model panicked: %v", p)
 		}
 	}()
-	return c.Model.Generate(ctx, req)
+	response, err = c.model(j.policy).Generate(ctx, req)
+	j.meter.add(response.Usage)
+	return response, err
 }

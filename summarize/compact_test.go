@@ -66,10 +66,15 @@ func TestOverflowIsSummarisedOnce(t *testing.T) {
 	require.Equal(t, count(quarter{}, got), done[0].TokensAfter)
 	equal(t, got[1:2], done[0].Messages)
 
-	equal(t, []summarize.Event{
-		{Kind: summarize.EventStarted, Covered: 6, Kept: 1, TokensBefore: done[0].TokensBefore},
-		{Kind: summarize.EventDone, Mode: summarize.ModeFull, Covered: 6, Kept: 1, TokensBefore: done[0].TokensBefore, TokensAfter: done[0].TokensAfter},
-	}, *d.events)
+	require.Equal(t, "started done/full", kinds(*d.events))
+	started, over := (*d.events)[0], (*d.events)[1]
+	require.Equal(t, []int{6, 1, done[0].TokensBefore}, []int{started.Covered, started.Kept, started.TokensBefore})
+	require.Equal(t, []int{6, 1, done[0].TokensBefore, done[0].TokensAfter}, []int{over.Covered, over.Kept, over.TokensBefore, over.TokensAfter})
+	require.Equal(t, []int{1 + len(all), len(got), 1}, []int{over.MessagesBefore, over.MessagesAfter, over.Calls})
+	require.Equal(t, summarize.OnBudgetExceeded, over.Reason)
+	require.Equal(t, done[0].TokensAfter, over.Breakdown.Total())
+	require.Equal(t, "Five files were read.", over.Summary)
+	require.Equal(t, "Five files were read.", done[0].Text)
 
 	equal(t, got, d.messages())
 	require.Len(t, d.requests(), 1, "what fits again is not summarised again")

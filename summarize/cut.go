@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
@@ -54,6 +54,9 @@ type job struct {
 	kept      []unit
 	firstKept string
 	frame     int // tokens of what is put in place, without the summary's words
+	begun     time.Time
+	decision  Decision
+	meter     *meter
 }
 
 // part is the material of some of what is covered, of which the last few may belong to the turn that is cut.
@@ -73,23 +76,28 @@ func messagesOf(list []unit) []chat.Message {
 }
 
 // plan chooses the cut, by trying whether the prompt would fit.
-func (c *Compactor) plan(ctx context.Context, prompt elements.Node, policy Policy) (job, error) {
+func (c *Compactor) plan(ctx context.Context, o order) (job, error) {
+	policy := c.Policy.withDefaults()
 	leaf := c.Session.Leaf() // what is appended meanwhile is kept
 	view, err := c.Session.ViewAt(leaf)
 	if err != nil {
 		return job{}, err
 	}
-	size := sizing.Sizing{Window: c.Budget, TokenBudget: c.Budget, Tokenizer: c.Tokenizer}
+	if c.isPruning() {
+		view, _ = policy.Before.Apply(view, c.Tokenizer)
+	}
+	budget := o.at.size.budget
+	size := sizing.Sizing{Window: c.elementWindow(), TokenBudget: budget, Tokenizer: c.Tokenizer}
 	all := units(view, c.Limits, size)
-	j := job{policy: policy}
-	if j.material, err = c.material(leaf, policy); err != nil {
+	j := job{policy: policy, meter: &meter{}}
+	if j.material, err = c.material(ctx, leaf, policy); err != nil {
 		return job{}, err
 	}
-	j.material.Previous = view.Compacted
+	j.material.Previous, j.material.Instructions = view.Compacted, o.instructions
 	if j.frame, err = c.frame(ctx, policy, j.material); err != nil {
 		return job{}, err
 	}
-	wanted := max(min(int(policy.Summary*float64(c.Budget)), policy.SummaryMax), j.frame+minWords)
+	wanted := max(min(int(policy.Summary*float64(budget)), policy.SummaryMax), j.frame+minWords)
 
 	rules := []history.Cut{{}} // the newest round alone
 	if policy.Cut != rules[0] {
@@ -109,13 +117,14 @@ func (c *Compactor) plan(ctx context.Context, prompt elements.Node, policy Polic
 			continue
 		}
 		j.covered, j.kept, j.firstKept = all[:cut], all[cut:], point.FirstKept
-		room, err := c.room(ctx, prompt, j, wanted)
+		room, err := c.room(ctx, o, j, wanted)
 		if err == nil {
 			if i < len(rules)-1 && room < wanted {
 				last = ErrNoRoom
 				continue // keeping less leaves more room
 			}
 			j.cut(point)
+			c.quirks(&j)
 			j.material.Room, j.material.Words = room, room-j.frame-2 // what is joined may count one or two more
 			return j, nil
 		}
@@ -148,7 +157,7 @@ func (j *job) cut(point history.CutPoint) {
 }
 
 // material gathers what is known of the path to a leaf.
-func (c *Compactor) material(leaf string, policy Policy) (Material, error) {
+func (c *Compactor) material(ctx context.Context, leaf string, policy Policy) (Material, error) {
 	m := Material{
 		Tools: c.Tools, Tokenizer: c.Tokenizer, Window: c.requestBudget(), ResultTokens: policy.SimpleResult,
 	}
@@ -170,7 +179,27 @@ func (c *Compactor) material(leaf string, policy Policy) (Material, error) {
 			m.Plan, m.Todo = planText(b)
 		}
 	}
-	files, err := history.DefaultFileTools().Of(c.Session.PathTo(leaf))
+	if c.Workspace != nil {
+		c.hook(ctx, "Workspace", func() error {
+			known, err := c.Workspace(ctx)
+			if err != nil {
+				return err
+			}
+			if known.Plan == "" {
+				known.Plan = m.Plan
+			}
+			if known.Todo == "" {
+				known.Todo = m.Todo
+			}
+			m.Workspace = known
+			return nil
+		})
+	}
+	tools := c.FileTools
+	if tools == nil {
+		tools = history.DefaultFileTools()
+	}
+	files, err := tools.Of(c.Session.PathTo(leaf))
 	if err != nil {
 		return Material{}, err
 	}
@@ -192,10 +221,14 @@ func planText(p history.Plan) (plan, todo string) {
 }
 
 // room is how many tokens what is put in place may take so that the prompt fits: what is wanted, or what there is.
-func (c *Compactor) room(ctx context.Context, prompt elements.Node, j job, wanted int) (int, error) {
+func (c *Compactor) room(ctx context.Context, o order, j job, wanted int) (int, error) {
+	budget := o.at.size.budget
 	nothing := history.Compaction{Messages: []chat.Message{chat.UserMessage("…")}, FirstKept: j.firstKept}
 	ctx = history.Preview(ctx, c.Session, nothing)
-	_, err := c.render(ctx, prompt, max(1, c.Budget-wanted))
+	if err := c.fixedParts(ctx, o, j); err != nil {
+		return 0, err
+	}
+	_, err := c.render(ctx, o.prompt, max(1, budget-wanted))
 	if err == nil {
 		return wanted, nil
 	}
@@ -203,8 +236,34 @@ func (c *Compactor) room(ctx context.Context, prompt elements.Node, j job, wante
 	if !ok {
 		return 0, fmt.Errorf("trying the cut: %w", err)
 	}
-	if room := c.Budget - over.Needed; over.Limit == "" && room >= j.frame+minWords {
+	if room := budget - over.Needed; over.Limit == "" && room >= j.frame+minWords {
 		return min(room, wanted), nil
 	}
 	return 0, fmt.Errorf("%w: that takes %d of %d tokens, and a summary at least %d", ErrNoRoom, over.Needed, over.Budget+wanted, j.frame+minWords)
+}
+
+// fixedParts refuses a compaction for a limit that the prompt exceeds without its history.
+func (c *Compactor) fixedParts(ctx context.Context, o order, j job) error {
+	if o.limit <= 0 {
+		return nil
+	}
+	tools := c.Tokenizer.CountTools(c.Tools)
+	_, err := c.render(ctx, o.prompt, max(1, o.limit-tools))
+	over, ok := errors.AsType[*render.BudgetExceededError](err)
+	if !ok || over.Limit != "" {
+		return nil
+	}
+	kept := 0
+	for _, u := range j.kept {
+		kept += u.tokens
+	}
+	for _, u := range j.covered {
+		if u.current {
+			kept += u.tokens
+		}
+	}
+	if fixed := over.Needed - kept + tools; fixed >= o.limit {
+		return &FixedPartsError{Fixed: fixed, At: o.limit}
+	}
+	return nil
 }

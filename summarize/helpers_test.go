@@ -160,8 +160,13 @@ func deskOf(t testing.TB, s *history.Session, messages ...chat.Message) desk {
 	d := desk{t: t, script: &summarize.Script{}, events: new([]summarize.Event)}
 	d.Compactor = &summarize.Compactor{
 		Session: s, Model: d.script, Tokenizer: quarter{}, Budget: budget, Policy: summarize.CopilotChat(),
-		OnEvent: func(e summarize.Event) { *d.events = append(*d.events, e) },
+		OnEvent: func(e summarize.Event) {
+			if e.Kind != summarize.EventUsage {
+				*d.events = append(*d.events, e)
+			}
+		},
 	}
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return d
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/promptree-go/promptree/history"
 )
@@ -28,6 +29,14 @@ type Policy struct {
 	// Before leaves old tool output out of what is shown, once a condition of [OnRender] holds or a prompt does not fit.
 	// Where that suffices nothing is summarised. Defaults to not.
 	Before history.OutputPrune
+	// Overflow says what is done about requests that the provider refused, and what no compaction makes fit.
+	Overflow Overflow
+	// RetryAfter is the time after which a compaction that failed is tried again although the history did not change.
+	// Defaults to never.
+	RetryAfter time.Duration
+	// Continue is what is said in the user's place where a compaction was made after the agent had finished
+	// ([Compactor.AfterTurn]). Defaults to nothing.
+	Continue string
 	// Cut says what is kept word for word. Where what it keeps leaves no room for a summary, the newest round alone is kept,
 	// which is what the zero value keeps; the current turn's first message stays in any case. Its Limits are the
 	// compactor's.
@@ -36,11 +45,19 @@ type Policy struct {
 	Prompts []Prompt
 	// Mode of the only prompt that is used. Defaults to [ModeAuto], which uses all.
 	Mode Mode
+	// Models that are asked.
+	Models Models
+	// Quirks of the agent's model, by its name.
+	Quirks []Quirk
 	// Checks of a summary, besides those that no policy goes without: it is not empty, fits its room, and is smaller than
 	// what it replaces.
 	Checks []Check
 	// Replacement is what is put in place. Defaults to [ConversationSummary].
 	Replacement Replacement
+	// Record says what is kept besides the compaction.
+	Record Record
+	// Branch says how a branch that is left is summarised.
+	Branch BranchPolicy
 	// Summary is the share of the budget that what is put in place may take, from 0 to 1. Defaults to 0.2.
 	Summary float64
 	// SummaryMax is the most tokens that it may take, 100 or more. Defaults to 10,000. A small window and a long
@@ -56,6 +73,12 @@ type Policy struct {
 	SimpleResult int
 }
 
+// Record says what is kept of a compaction besides its entry in the session.
+type Record struct {
+	// Checkpoints writes the summary to [Compactor.Checkpoints].
+	Checkpoints bool
+}
+
 // Mode names a prompt: how the model is shown what it summarises.
 type Mode string
 
@@ -68,6 +91,8 @@ const (
 	// ModeSimple sends the history as one text, tool results cut hard, packed to the model's window: the first user
 	// message stays longest, then the newest of what was said.
 	ModeSimple Mode = "simple"
+	// ModeSupplied is that of a summary which a hook supplied. No prompt has it.
+	ModeSupplied Mode = "supplied"
 )
 
 // CopilotChat is the policy of Copilot Chat's foreground compaction: everything but the round that overflowed is
@@ -98,6 +123,10 @@ func (p Policy) check() error {
 		return fmt.Errorf("summarize: Policy.Summary is %v: it is a share between 0 and 1", p.Summary)
 	case p.SummaryMax < 0 || p.SummaryMax > 0 && p.SummaryMax < minWords:
 		return fmt.Errorf("summarize: Policy.SummaryMax is %d: it is %d tokens or more", p.SummaryMax, minWords)
+	case !(p.Overflow.Buffer >= 0 && p.Overflow.Buffer < 1) || !(p.Overflow.MaxBuffer >= 0 && p.Overflow.MaxBuffer < 1):
+		return fmt.Errorf("summarize: Policy.Overflow.Buffer is %v and MaxBuffer %v: they are shares from 0 to below 1", p.Overflow.Buffer, p.Overflow.MaxBuffer)
+	case p.Overflow.Attempts < 0 || p.Models.Attempts < 0 || p.Models.MinChars < 0 || p.Models.MaxTokens < 0:
+		return errors.New("summarize: a number of Policy.Overflow or Policy.Models is below 0")
 	case p.SimpleResult < 0:
 		return errors.New("summarize: Policy.SimpleResult is below 0")
 	}
