@@ -24,9 +24,9 @@ const (
 type SummaryError struct {
 	// Reason in words.
 	Reason string
-	// Tags of ours that the summary holds, where that is the reason, and Words, the summary with them.
-	Tags  []string
-	Words string
+	// Tagged is the summary, where the reason is that it holds tags of ours. Where every answer does, for the work is about
+	// these very tags, they are made harmless in it.
+	Tagged string
 }
 
 func (e *SummaryError) Error() string { return "the answer was refused: " + e.Reason }
@@ -64,32 +64,14 @@ func ReadSummaryBlock(r chat.Response) (string, error) {
 	return body, noTags(body, summaryOpen, summaryClose, transcriptOpen, "<summary>")
 }
 
-// WithoutTags refuses a summary that holds one of these texts, such as the tags that are put around it. Where every answer
-// does, for the work is about these very tags, what looks like them is made harmless.
-func WithoutTags(tags ...string) Check {
-	return func(m Material) error { return noTags(m.Summary, tags...) }
-}
-
+// noTags refuses a text that holds one of these.
 func noTags(text string, tags ...string) error {
-	var found []string
 	for _, tag := range tags {
 		if strings.Contains(text, tag) {
-			found = append(found, tag)
+			return &SummaryError{Reason: "it holds " + tag + ", one of the tags that are put around it", Tagged: text}
 		}
 	}
-	if len(found) == 0 {
-		return nil
-	}
-	return &SummaryError{Reason: "it holds " + found[0] + ", one of the tags that are put around it", Tags: found, Words: text}
-}
-
-// harmless is the summary without the meaning of its tags.
-func (e *SummaryError) harmless() string {
-	text := e.Words
-	for _, tag := range e.Tags {
-		text = strings.ReplaceAll(text, tag, strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(tag))
-	}
-	return text
+	return nil
 }
 
 // whole refuses an answer that ended early.

@@ -163,7 +163,7 @@ func TestQuotedTagsAreMadeHarmless(t *testing.T) {
 			d.Policy.Mode = c.mode
 			d.answers(summarize.SaySummary(quoting), summarize.SaySummary(quoting))
 			got := d.messages()[1].Text()
-			require.Equal(t, "<conversation-summary>\nThe wrapper is &lt;conversation-summary&gt; and ends in &lt;/conversation-summary&gt;; <b> stays.\n</conversation-summary>", got)
+			require.Equal(t, "<conversation-summary>\nThe wrapper is <\\conversation-summary> and ends in <\\/conversation-summary>; <b> stays.\n</conversation-summary>", got)
 			require.Equal(t, "started "+c.asked, kinds(*d.events))
 			require.Len(t, d.requests(), 2)
 		})

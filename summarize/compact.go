@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -146,7 +147,7 @@ func (c *Compactor) make(ctx context.Context, o order, j *job, take func(history
 		}
 		return compaction, nil
 	}
-	prompts := j.policy.prompts()
+	prompts := slices.DeleteFunc(slices.Clone(j.policy.prompts()), func(p Prompt) bool { return p.Background && !o.background })
 	if len(j.decision.Prompts) > 0 {
 		prompts = j.decision.Prompts
 	}
@@ -158,7 +159,7 @@ func (c *Compactor) make(ctx context.Context, o order, j *job, take func(history
 		e.Mode, e.Err = p.Mode, err
 		c.tell(ctx, e)
 		reasons = append(reasons, fmt.Errorf("%s mode: %w", p.Mode, err))
-		if s, ok := errors.AsType[*SummaryError](err); ok && len(s.Tags) > 0 {
+		if s, ok := errors.AsType[*SummaryError](err); ok && s.Tagged != "" {
 			leak, leaked = s, p
 		}
 	}
@@ -192,7 +193,7 @@ func (c *Compactor) make(ctx context.Context, o order, j *job, take func(history
 		return history.Compaction{}, reasons
 	}
 	// The history may be about these very tags, so that every summary quotes them: the quotes are made harmless.
-	compaction, err := c.finish(ctx, o, j, leaked, leak.harmless())
+	compaction, err := c.finish(ctx, o, j, leaked, untaggedText(leak.Tagged))
 	if err == nil {
 		err = take(compaction)
 	}
@@ -207,10 +208,13 @@ func (c *Compactor) make(ctx context.Context, o order, j *job, take func(history
 func (c *Compactor) finish(ctx context.Context, o order, j *job, p Prompt, summary string) (history.Compaction, error) {
 	m := j.part(j.covered, j.prefix)
 	m.Summary = summary
-	for _, check := range j.policy.Checks {
-		if err := check(m); err != nil {
-			return history.Compaction{}, err
+	if err := j.policy.passes(m); err != nil {
+		s, ok := errors.AsType[*SummaryError](err)
+		m.Summary = untaggedText(summary)
+		if ok && m.Summary != summary && j.policy.passes(m) == nil {
+			err = &SummaryError{Reason: s.Reason, Tagged: summary}
 		}
+		return history.Compaction{}, err
 	}
 	stand, err := c.stand(ctx, j.policy, m)
 	if err != nil {
@@ -230,6 +234,16 @@ func (c *Compactor) finish(ctx context.Context, o order, j *job, p Prompt, summa
 	}
 	compaction.Title = c.title(ctx, j, p, m)
 	return compaction, nil
+}
+
+// passes tells of the first check that a summary does not pass.
+func (p Policy) passes(m Material) error {
+	for _, check := range p.Checks {
+		if err := check(m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // title is a line for people: what the prompt asks for, or how the summary begins.

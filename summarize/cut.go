@@ -99,9 +99,13 @@ func (c *Compactor) plan(ctx context.Context, o order) (job, error) {
 	}
 	wanted := max(min(int(policy.Summary*float64(budget)), policy.SummaryMax), j.frame+minWords)
 
-	rules := []history.Cut{{}} // the newest round alone
+	rules := []history.Cut{{ToolBoundary: policy.Cut.ToolBoundary}} // the newest round alone
 	if policy.Cut != rules[0] {
-		rules = []history.Cut{policy.Cut, rules[0]}
+		first := policy.Cut
+		if first.Tokens, err = c.adapted(ctx, o, policy); err != nil {
+			return job{}, err
+		}
+		rules = []history.Cut{first, rules[0]}
 	}
 	var last error = ErrNothingToCompact
 	for i, rule := range rules {
@@ -133,6 +137,20 @@ func (c *Compactor) plan(ctx context.Context, o order) (job, error) {
 		}
 	}
 	return job{}, last
+}
+
+// adapted is how many tokens by our count are as many by the provider's as the policy keeps.
+func (c *Compactor) adapted(ctx context.Context, o order, policy Policy) (int, error) {
+	keep := policy.Cut.Tokens
+	if keep == 0 || !policy.Reported || o.at.needed() == 0 {
+		return keep, nil
+	}
+	reported, ok, err := history.ReportedTokens(c.Session.PathTo(""), c.Tokenizer)
+	if err != nil || !ok || reported == 0 {
+		return keep, err
+	}
+	ours := o.at.needed() + c.Tokenizer.CountTools(c.Tools)
+	return max(1, int(float64(keep)*float64(ours)/float64(reported))), nil
 }
 
 // cut notes what the cut parts.

@@ -96,6 +96,8 @@ type Prompt struct {
 	// Read takes the summary out of the answer. An error is a [*SummaryError] where the answer is to blame. Defaults to
 	// the whole text.
 	Read func(chat.Response) (string, error)
+	// Background is for summaries that are made in the background only; others leave the prompt out.
+	Background bool
 	// Tools declares the agent's tools to the model, which may not call them.
 	Tools bool
 	// Packs tells that the request leaves out by itself what does not fit, so that a history larger than the window is

@@ -95,17 +95,27 @@ const (
 	ModeSupplied Mode = "supplied"
 )
 
-// CopilotChat is the policy of Copilot Chat's foreground compaction: everything but the round that overflowed is
-// summarised, at temperature 0, in full mode and then in simple mode, with a breadcrumb.
-func CopilotChat() Policy {
-	return Policy{
-		Prompts: []Prompt{FullPrompt(), SimplePrompt()}, Replacement: ConversationSummary, Temperature: new(0.0),
+// Policies gives the policies of the five systems by their names, each a new value.
+func Policies() map[string]Policy {
+	list := map[string]Policy{}
+	for _, p := range []Policy{CopilotChat(), A3S(), CopilotCLI(), Stagewise(), OhMyPi()} {
+		list[p.Name] = p
 	}
+	return list
 }
 
 // check refuses values that mean nothing.
 func (p Policy) check() error {
 	if err := p.Trigger.check(); err != nil {
+		return err
+	}
+	for i, c := range p.Trigger.For(OnRender) {
+		if share := p.Cut.Share; share > 0 && (c.Ratio > 0 && share >= c.Ratio || c.Cap > 0 && (p.Cut.Tokens == 0 || p.Cut.Tokens >= c.Cap)) ||
+			share == 0 && p.Cut.Tokens > 0 && c.Cap > 0 && p.Cut.Tokens >= c.Cap {
+			return fmt.Errorf("summarize: Policy.Cut keeps as much as Policy.Trigger[%d] (of those for a render) allows in all: nothing would ever be compacted", i)
+		}
+	}
+	if _, err := p.budget(1, 1<<20, 0); err != nil {
 		return err
 	}
 	switch {

@@ -78,7 +78,7 @@ func (c *Compactor) model(p Policy) chat.Model {
 		}
 	}
 	if p.Models.MinChars > 0 {
-		cascade.Accept = AtLeast(p.Models.MinChars)
+		cascade.Accept = Accept(AtLeast(p.Models.MinChars))
 	}
 	if len(cascade.Candidates) == 0 && p.Models.Timeout == 0 && p.Models.Attempts <= 1 && p.Models.MinChars == 0 {
 		return c.Model
