@@ -45,7 +45,8 @@ func branchRequest(m Material) elements.Node {
 	ask := or(m.Instructions, branchAsk)
 	m.Instructions = ""
 	return textRequest(handoffRole, elements.Nodes{
-		PlainHistory{Props: grow, Messages: m.Covered, Results: m.ResultTokens, Droppable: true}, contextLines(m),
+		PlainHistory{Props: grow, Messages: m.Covered, Results: m.ResultTokens, Droppable: true},
+		previousBlock(m), contextLines(m),
 	}, paragraph(ask), besides(m))
 }
 
