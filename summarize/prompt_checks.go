@@ -54,8 +54,8 @@ func NoTags(names ...string) Check {
 	}
 	tag := `</?(?:` + strings.Join(quoted, "|") + `)(?:\s[^<>]*)?/?>`
 	begins, ends := regexp.MustCompile(`^ {0,3}`+tag), regexp.MustCompile(tag+`$`)
-	refuse := func(tag string) error {
-		return &SummaryError{Reason: fmt.Sprintf("it holds %s, one of the tags that are put around it", strings.TrimSpace(tag))}
+	refuse := func(tag, summary string) error {
+		return &SummaryError{Reason: fmt.Sprintf("it holds %s, one of the tags that are put around it", strings.TrimSpace(tag)), Tagged: summary}
 	}
 	return func(m Material) error {
 		fence := ""
@@ -75,11 +75,11 @@ func NoTags(names ...string) Check {
 				continue
 			}
 			if found := begins.FindString(line); found != "" {
-				return refuse(found)
+				return refuse(found, m.Summary)
 			}
 		}
 		if found := ends.FindString(text); found != "" && fence == "" {
-			return refuse(found)
+			return refuse(found, m.Summary)
 		}
 		return nil
 	}
