@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -53,30 +54,45 @@ func branchRequest(m Material) elements.Node {
 // BranchMessages chooses what of a branch that was left is summarised: the newest messages that take at most so many tokens
 // together, compactions and branch summaries as the messages that stand for them. Where one of those is the first that does
 // not fit, and less than nine tenths are used up, it is taken all the same, for what it tells is in nothing else; that is the
-// only case in which there is more than the budget. A result whose call is left out is left out too. Entries are in order,
-// oldest first, such as [history.Session.Abandoned] gives.
-func BranchMessages(entries []history.Entry, budget int, t sizing.Tokenizer) []chat.Message {
-	first, total := len(entries), 0
-	for first > 0 {
-		e := entries[first-1]
-		tokens := 0
-		for _, m := range standsFor(e) {
-			tokens += t.CountMessage(m)
+// only case in which there is more than the budget. A result whose call is left out is left out too.
+//
+// Entries come oldest first, such as [history.Session.Abandoned] gives; memory holds no more of them than fit. The error is
+// that of the entries.
+func BranchMessages(entries iter.Seq2[history.Entry, error], budget int, t sizing.Tokenizer) ([]chat.Message, error) {
+	type said struct {
+		messages []chat.Message
+		tokens   int
+		summary  bool
+	}
+	var list []said
+	total := 0
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
 		}
-		if total+tokens > budget {
-			summary := e.Type() == history.TypeCompaction || e.Type() == history.TypeBranchSummary
-			if summary && 10*total < 9*budget {
-				first--
-			}
-			break
+		one := said{messages: standsFor(e), summary: e.Type() == history.TypeCompaction || e.Type() == history.TypeBranchSummary}
+		if len(one.messages) == 0 {
+			continue
 		}
-		total += tokens
-		first--
+		for _, m := range one.messages {
+			one.tokens += t.CountMessage(m)
+		}
+		list = append(list, one)
+		total += one.tokens
+		for total-list[0].tokens > budget { // the first that does not fit is a later one
+			total -= list[0].tokens
+			list = list[1:]
+		}
+	}
+	if total > budget {
+		if rest := total - list[0].tokens; !list[0].summary || 10*rest >= 9*budget {
+			list = list[1:]
+		}
 	}
 	var messages []chat.Message
 	called := map[string]bool{}
-	for _, e := range entries[first:] {
-		for _, m := range standsFor(e) {
+	for _, one := range list {
+		for _, m := range one.messages {
 			for _, c := range m.ToolCalls {
 				called[c.ID] = true
 			}
@@ -85,7 +101,7 @@ func BranchMessages(entries []history.Entry, budget int, t sizing.Tokenizer) []c
 			}
 		}
 	}
-	return messages
+	return messages, nil
 }
 
 // standsFor gives what a model sees of an entry.

@@ -1,7 +1,9 @@
 package summarize_test
 
 import (
+	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -312,11 +314,30 @@ func TestBranchMessages(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			var got []string
-			for _, m := range summarize.BranchMessages(c.entries, c.budget, quarter{}) {
+			messages, err := summarize.BranchMessages(path(c.entries), c.budget, quarter{})
+			require.NoError(t, err)
+			for _, m := range messages {
 				got = append(got, m.Text()[:1])
 			}
 			require.Equal(t, c.want, strings.Join(got, " "))
 		})
+	}
+}
+
+func TestBranchThatCannotBeReadIsAnError(t *testing.T) {
+	broken := errors.New("broken")
+	_, err := summarize.BranchMessages(func(yield func(history.Entry, error) bool) { yield(history.Entry{}, broken) }, 100, quarter{})
+	require.ErrorIs(t, err, broken)
+}
+
+// path gives entries as a session does.
+func path(entries []history.Entry) iter.Seq2[history.Entry, error] {
+	return func(yield func(history.Entry, error) bool) {
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
 	}
 }
 
