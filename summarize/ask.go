@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -23,13 +24,13 @@ func (c *Compactor) summarise(ctx context.Context, j *job, p Prompt) (string, er
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var history, prefix string
+	var earlier, prefix string
 	var failed [2]error
 	var both sync.WaitGroup
 	both.Go(func() {
-		history = j.material.PreviousSummary
+		earlier = j.material.PreviousSummary
 		if cut > 0 {
-			history, failed[0] = c.summary(ctx, j, p, j.covered[:cut], 0)
+			earlier, failed[0] = c.summary(ctx, j, p, j.covered[:cut], 0)
 		}
 		if failed[0] != nil {
 			cancel()
@@ -52,7 +53,7 @@ func (c *Compactor) summarise(ctx context.Context, j *job, p Prompt) (string, er
 	if failed[0] != nil {
 		return "", failed[0]
 	}
-	return p.Merge(history, prefix), nil
+	return p.Merge(earlier, prefix), nil
 }
 
 // summary asks by a prompt's first request.
@@ -88,7 +89,9 @@ func (c *Compactor) inPieces(ctx context.Context, j job, p Prompt, tree func(Mat
 // after is a job that goes on from the summary of a piece.
 func (c *Compactor) after(ctx context.Context, j job, summary string) (job, error) {
 	m := j.material
-	m.Summary, m.Transcript, m.Room = summary, Transcript{}, m.Window // a piece needs no breadcrumb
+	// A piece needs the words, and nothing of what stands beside them in the end.
+	m.Summary, m.Room, m.Reminder = summary, m.Window, ""
+	m.Transcript, m.Workspace, m.Files, m.Users, m.Head = Transcript{}, Workspace{}, history.Files{}, nil, nil
 	stand, err := c.stand(ctx, j.policy, m)
 	if err != nil {
 		return j, err
@@ -97,19 +100,29 @@ func (c *Compactor) after(ctx context.Context, j job, summary string) (job, erro
 	return j, nil
 }
 
-// piece is how many of the units fit into one request with what comes before them, at least one.
+// piece is how many of the units fit into one request with what comes before them, at least one. As text they may take more
+// than as messages, or less, so that only a render tells: the first guess goes by what was needed, and then the range is
+// halved.
 func (c *Compactor) piece(ctx context.Context, j job, tree func(Material) elements.Node, rest []unit, prefix int) (int, error) {
+	fits, over := 0, len(rest)+1 // numbers that do, and do not
 	for n := len(rest); ; {
 		_, err := c.renderRequest(ctx, tree(j.part(rest[:n], max(0, n+prefix-len(rest)))))
-		over, ok := errors.AsType[*render.BudgetExceededError](err)
-		if !ok {
-			return n, err
-		}
-		if n == 1 {
+		exceeded, ok := errors.AsType[*render.BudgetExceededError](err)
+		switch {
+		case !ok && err != nil:
+			return 0, err
+		case !ok:
+			fits = n
+		case n == 1:
 			return 0, fmt.Errorf("a single round is larger than the summarising model's window: %w", err)
+		default:
+			over = n
 		}
-		for excess := over.Needed - over.Budget; n > 1 && excess > 0; n-- {
-			excess -= rest[n-1].tokens
+		if fits+1 == over {
+			return fits, nil
+		}
+		if n = (fits + over) / 2; fits == 0 && over == len(rest) && exceeded.Needed > 0 {
+			n = max(1, min(over-1, over*exceeded.Budget/exceeded.Needed))
 		}
 	}
 }

@@ -32,6 +32,7 @@ func behind(t testing.TB, tokens int) desk {
 	d.say(rounds(1, 4, (tokens-40)/4)...)
 	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}, {On: summarize.OnBudgetExceeded}}
 	d.Policy.Background = summarize.Background{Wait: 0.95, Apply: 0.65}
+	d.Policy.Prompts = nil // full and simple mode
 	return d
 }
 

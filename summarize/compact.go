@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 )
@@ -47,6 +48,18 @@ func (s sight) needed() int {
 		return s.result.Tokens
 	}
 	return 0
+}
+
+// system are the prompt's system messages.
+func (s sight) system() []chat.Message {
+	var messages []chat.Message
+	switch {
+	case s.over != nil:
+		messages = s.over.Messages
+	case s.result != nil:
+		messages = s.result.Messages
+	}
+	return slices.DeleteFunc(slices.Clone(messages), func(m chat.Message) bool { return m.Role != chat.RoleSystem })
 }
 
 // messages is how many the prompt has.

@@ -94,6 +94,7 @@ func (c *Compactor) plan(ctx context.Context, o order) (job, error) {
 		return job{}, err
 	}
 	j.material.Previous, j.material.Instructions = view.Compacted, o.instructions
+	j.material.System = o.at.system()
 	if j.frame, err = c.frame(ctx, policy, j.material); err != nil {
 		return job{}, err
 	}

@@ -11,8 +11,8 @@ func A3S() Policy {
 		Reported:    true,
 		Before:      history.A3SPrune(),
 		Cut:         history.A3SCut(),
-		Prompts:     []Prompt{SimplePrompt()},
+		Prompts:     []Prompt{TurnsPrompt()},
 		Checks:      []Check{NoTags()},
-		Replacement: ConversationSummary,
+		Replacement: TurnsSummary,
 	}
 }

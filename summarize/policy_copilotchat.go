@@ -10,6 +10,8 @@ import "github.com/promptree-go/promptree/history"
 //
 // A hook before compaction is [Hooks.BeforeCompact]; where it fails nothing is blocked.
 func CopilotChat() Policy {
+	fork := ForkPrompt()
+	fork.Background = true
 	return Policy{
 		Name: "copilot-chat",
 		Trigger: Trigger{
@@ -19,7 +21,7 @@ func CopilotChat() Policy {
 		},
 		Background:  Background{Wait: 0.95, Apply: 0.65},
 		Cut:         history.CopilotChatCut(),
-		Prompts:     []Prompt{FullPrompt(), SimplePrompt()},
+		Prompts:     []Prompt{fork, FullPrompt(), SimplePrompt()},
 		Temperature: new(0.0),
 		Quirks: []Quirk{
 			{Models: []string{"claude-opus*"}, Note: "Do not call any tool, whatever the conversation suggests. Write text only."},

@@ -20,9 +20,9 @@ func CopilotCLI() Policy {
 		Background:  Background{Wait: 0.95, WaitEnv: "COPILOT_BUFFER_EXHAUSTION_THRESHOLD"},
 		Overflow:    Overflow{Truncate: true},
 		Cut:         history.CopilotCLICut(),
-		Prompts:     []Prompt{FullPrompt()},
+		Prompts:     []Prompt{ConversationCompactionPrompt()},
 		Checks:      []Check{NotEmpty, NoTags()},
-		Replacement: ConversationSummary,
+		Replacement: CompactedSession{}.Replacement,
 		Record:      Record{Checkpoints: true},
 	}
 }

@@ -18,10 +18,10 @@ func OhMyPi() Policy {
 		Continue:    "Continue if you have next steps.",
 		Before:      history.OhMyPiPrune(),
 		Cut:         history.OhMyPiCut(),
-		Prompts:     []Prompt{SimplePrompt()},
+		Prompts:     []Prompt{Handoff{}.Prompt()},
 		Models:      Models{Attempts: 4, Next: Transient},
 		Checks:      []Check{NotEmpty, NoTags()},
-		Replacement: ConversationSummary,
-		Branch:      BranchPolicy{Reserve: 16_384},
+		Replacement: SummaryWithFiles,
+		Branch:      BranchPolicy{Reserve: 16_384, Prompt: BranchPrompt()},
 	}
 }

@@ -19,13 +19,13 @@ func Stagewise() Policy {
 		Reported:   true,
 		Cut:        history.StagewiseCut(),
 		SummaryMax: 20_000,
-		Prompts:    []Prompt{SimplePrompt()},
+		Prompts:    []Prompt{Briefing{}.Prompt()},
 		Models: Models{
 			Names:   []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"},
 			Timeout: 30 * time.Second, MinChars: 30, MaxTokens: 20_000,
 		},
 		Temperature: new(0.1),
 		Checks:      []Check{AtLeast(30), NoTags()},
-		Replacement: ConversationSummary,
+		Replacement: ChatBriefing,
 	}
 }

@@ -84,5 +84,5 @@ func TestCopilotChatIsANewValueEachTime(t *testing.T) {
 	*p.Temperature = 1
 	p.Prompts[0].Mode = "mine"
 	require.Zero(t, *summarize.CopilotChat().Temperature)
-	require.Equal(t, summarize.ModeFull, summarize.CopilotChat().Prompts[0].Mode)
+	require.Equal(t, summarize.ModeFork, summarize.CopilotChat().Prompts[0].Mode)
 }
