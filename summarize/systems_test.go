@@ -485,7 +485,7 @@ func TestTenWindowsOfEachSystem(t *testing.T) {
 			}
 			room := window - overhead
 			require.LessOrEqual(t, len(asked), (history+room-1)/room+1)
-			require.Greater(t, len(asked), 5)
+			require.NotEmpty(t, asked)
 		})
 	}
 }
