@@ -276,19 +276,6 @@ func (t Trigger) check() error {
 	return nil
 }
 
-// lowest is the fewest tokens at which a render triggers, 0 where it never does.
-func (t Trigger) lowest(window int) int {
-	least := 0
-	for _, c := range t.For(OnRender) {
-		for _, warm := range [...]bool{false, true} {
-			if at := c.explain(Moment{Occasion: OnRender, Window: window, Messages: c.Messages, Warm: warm, Jitter: -1}).At; at > 0 && (least == 0 || at < least) {
-				least = at
-			}
-		}
-	}
-	return least
-}
-
 // Background says what becomes of a summary that was made in the background.
 type Background struct {
 	// Wait is the ratio of the window at which a prompt waits for the summary that is being made, from 0 to 1. Defaults to
