@@ -80,7 +80,7 @@ func (c Conversation) Render(ctx context.Context, s sizing.Sizing) (elements.Nod
 		return nil, err
 	}
 	turns := sn.shown()
-	list := newFinisher(c.Limits, s, c.Prune.of(c.Session).gone(turns, s.Tokenizer))
+	list := newFinisher(c.Limits, s, c.Prune.in(ctx, c.Session).gone(turns, s.Tokenizer))
 	for _, m := range sn.compacted {
 		list.nodes = append(list.nodes, elements.NewFinished(elements.Props{}, m))
 	}
@@ -134,7 +134,7 @@ func (r Rounds) Render(ctx context.Context, s sizing.Sizing) (elements.Node, err
 		return nil, nil
 	}
 	last := len(turns) - 1
-	list := newFinisher(r.Limits, s, r.Prune.of(r.Session).gone(turns, s.Tokenizer))
+	list := newFinisher(r.Limits, s, r.Prune.in(ctx, r.Session).gone(turns, s.Tokenizer))
 	list.skip(turns[:last])
 	for _, round := range turns[last].rounds {
 		list.round(round)

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -254,4 +255,28 @@ func TestPruneAtEveryLeafOfASession(t *testing.T) {
 		pruned = len(p.Outputs)
 	}
 	require.Greater(t, pruned, 50)
+}
+
+func TestContextPrunesWhereElementsDoNot(t *testing.T) {
+	session := outputs(t, "a:100 b:100 c:100")
+	rule := history.OutputPrune{Keep: 100}
+	for _, c := range []struct {
+		name string
+		own  history.OutputPrune
+		ctx  history.OutputPrune
+		want int // results that stay
+	}{
+		{"no rule at all", history.OutputPrune{}, history.OutputPrune{}, 3},
+		{"the context's", history.OutputPrune{}, rule, 1},
+		{"the element's own goes before it", history.OutputPrune{Keep: 200}, rule, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx := history.WithPrune(t.Context(), session, c.ctx)
+			ctx = history.WithPrune(ctx, &history.Session{}, history.OutputPrune{Keep: 1}) // of another session
+			r, err := render.Render(ctx, history.Rounds{Session: session, Prune: c.own}, render.Options{Tokenizer: words{}, Budget: 10_000})
+			require.NoError(t, err)
+			pruned := strings.Count(fmt.Sprint(r.Messages), "left out here")
+			require.Equal(t, c.want, 3-pruned)
+		})
+	}
 }

@@ -41,6 +41,25 @@ func Preview(ctx context.Context, s *Session, c Compaction) context.Context {
 	return context.WithValue(ctx, previewKey{s}, c)
 }
 
+// pruneKey finds a rule for old output that holds in a context.
+type pruneKey struct{ session *Session }
+
+// WithPrune gives a context in which the elements of this package leave old tool output of the session out by a rule, unless
+// they have one of their own. It is how a policy prunes before it summarises, without a say in the prompt.
+func WithPrune(ctx context.Context, s *Session, p OutputPrune) context.Context {
+	return context.WithValue(ctx, pruneKey{s}, p)
+}
+
+// in is the rule, or that of the context where there is none.
+func (p OutputPrune) in(ctx context.Context, s *Session) OutputPrune {
+	if p.Keep <= 0 {
+		if rule, ok := ctx.Value(pruneKey{s}).(OutputPrune); ok {
+			p = rule
+		}
+	}
+	return p.of(s)
+}
+
 // ViewIn gives the session's view, or the one that is being tried in a context ([Preview]). An element that shows a session
 // uses it, so that a compactor can see what a compaction would make of the prompt. The error is a [*BoundaryError] where the
 // place at which the one that is tried cuts is not on the path.

@@ -1,13 +1,15 @@
 package summarize
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"unicode"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -19,17 +21,28 @@ const (
 )
 
 // SummaryError tells why an answer was refused as a summary.
-type SummaryError struct{ Reason string }
+type SummaryError struct {
+	// Reason in words.
+	Reason string
+	// Tagged is the summary, where the reason is that it holds tags of ours. Where every answer does, for the work is about
+	// these very tags, they are made harmless in it.
+	Tagged string
+}
 
 func (e *SummaryError) Error() string { return "the answer was refused: " + e.Reason }
 
-// parseAnswer takes the summary out of an answer.
-func parseAnswer(r chat.Response) (string, error) {
-	switch r.StopReason {
-	case chat.StopMaxTokens:
-		return "", &SummaryError{Reason: "it was cut off at the output limit"}
-	case chat.StopFiltered:
-		return "", &SummaryError{Reason: "the provider filtered it"}
+// ReadAll takes the whole text of an answer as the summary, without white space around it.
+func ReadAll(r chat.Response) (string, error) {
+	if err := whole(r); err != nil {
+		return "", err
+	}
+	return tidy(r.Message.Text())
+}
+
+// ReadSummaryBlock takes what stands in the <summary> block of an answer, after its <analysis> block.
+func ReadSummaryBlock(r chat.Response) (string, error) {
+	if err := whole(r); err != nil {
+		return "", err
 	}
 	text := r.Message.Text()
 	// The analysis may mention the tag; the summary comes after it.
@@ -44,42 +57,92 @@ func parseAnswer(r chat.Response) (string, error) {
 	if end < 0 {
 		return "", &SummaryError{Reason: "its <summary> block has no end"}
 	}
-	body = strings.TrimFunc(strings.ToValidUTF8(body[:end], "\uFFFD"), invisible)
-	if body == "" {
-		return "", &SummaryError{Reason: "it is empty"}
+	body, err := tidy(body[:end])
+	if err != nil {
+		return "", err
 	}
-	for _, tag := range [...]string{summaryOpen, summaryClose, transcriptOpen, "<summary>"} {
-		if strings.Contains(body, tag) {
-			return "", &SummaryError{Reason: "it holds " + tag + ", one of the tags that are put around it"}
+	return body, noTags(body, summaryOpen, summaryClose, transcriptOpen, "<summary>")
+}
+
+// noTags refuses a text that holds one of these.
+func noTags(text string, tags ...string) error {
+	for _, tag := range tags {
+		if strings.Contains(text, tag) {
+			return &SummaryError{Reason: "it holds " + tag + ", one of the tags that are put around it", Tagged: text}
 		}
 	}
-	return body, nil
+	return nil
+}
+
+// whole refuses an answer that ended early.
+func whole(r chat.Response) error {
+	switch r.StopReason {
+	case chat.StopMaxTokens:
+		return &SummaryError{Reason: "it was cut off at the output limit"}
+	case chat.StopFiltered:
+		return &SummaryError{Reason: "the provider filtered it"}
+	}
+	return nil
+}
+
+// tidy makes valid text of a summary, and refuses one that says nothing.
+func tidy(text string) (string, error) {
+	text = strings.TrimFunc(strings.ToValidUTF8(text, "\uFFFD"), invisible)
+	if text == "" {
+		return "", &SummaryError{Reason: "it is empty"}
+	}
+	return text, nil
 }
 
 // invisible tells what shows nothing.
 func invisible(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' || r == '\u200B' }
 
-// wrap makes the user message that stands for what was summarised. It is written once and replayed byte for byte.
-func wrap(summary, crumb string) chat.Message {
+// ConversationSummary puts one user message in place: the summary between tags, and a breadcrumb that tells where the full
+// transcript lies. It is that of Copilot Chat.
+func ConversationSummary(m Material) elements.Node {
 	var b strings.Builder
-	b.WriteString(summaryOpen + "\n" + summary + "\n")
-	if crumb != "" {
+	b.WriteString(summaryOpen + "\n" + m.Summary + "\n")
+	if crumb := m.Transcript.breadcrumb(); crumb != "" {
 		b.WriteString("\n" + crumb + "\n")
 	}
 	b.WriteString(summaryClose)
-	return chat.UserMessage(b.String())
+	if m.Reminder != "" {
+		b.WriteString("\n" + m.Reminder)
+	}
+	return elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(b.String())}}
 }
 
-func (j job) standIn(summary string) chat.Message { return wrap(summary, j.crumb) }
-
-// checkSize refuses what does not fit or does not help.
-func (j job) checkSize(t sizing.Tokenizer, stand chat.Message) error {
-	tokens := t.CountMessage(stand)
-	if tokens > j.room {
-		return &SummaryError{Reason: fmt.Sprintf("it takes %d tokens and has room for %d", tokens, j.room)}
+// stand renders what is put in place. It is written once and replayed byte for byte.
+func (c *Compactor) stand(ctx context.Context, p Policy, m Material) ([]chat.Message, error) {
+	result, err := render.Render(ctx, p.Replacement(m), render.Options{Budget: m.Room, Window: c.Budget, Tokenizer: c.Tokenizer})
+	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
+		return nil, &SummaryError{Reason: fmt.Sprintf("it takes %d tokens and has room for %d", over.Needed, m.Room)}
 	}
-	replaced := 0
-	for _, m := range j.previous {
+	if err != nil {
+		return nil, fmt.Errorf("rendering what is put in place: %w", err)
+	}
+	return result.Messages, nil
+}
+
+// frame is what is put in place takes at least without the summary's words, in tokens.
+func (c *Compactor) frame(ctx context.Context, p Policy, m Material) (int, error) {
+	result, err := render.Render(ctx, p.Replacement(m), render.Options{Budget: 1, Window: c.Budget, Tokenizer: c.Tokenizer})
+	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
+		return over.Needed, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("rendering what is put in place: %w", err)
+	}
+	return result.Tokens, nil
+}
+
+// checkSize refuses what does not help.
+func (j job) checkSize(t sizing.Tokenizer, stand []chat.Message) error {
+	tokens, replaced := 0, 0
+	for _, m := range stand {
+		tokens += t.CountMessage(m)
+	}
+	for _, m := range j.material.Previous {
 		replaced += t.CountMessage(m)
 	}
 	for _, u := range j.covered {
@@ -94,17 +157,15 @@ func (j job) checkSize(t sizing.Tokenizer, stand chat.Message) error {
 }
 
 // breadcrumb tells where the full transcript lies; "" where there is none.
-func breadcrumb(p Policy, s *history.Session) string {
-	path := s.Path()
-	if path == "" || p.NoBreadcrumb {
+func (t Transcript) breadcrumb() string {
+	if t.Path == "" {
 		return ""
 	}
-	lines := s.Lines()
 	return fmt.Sprintf(`%spath=%q lines="%d">
 The summary leaves things out. Where you need something from before it word for word (code, error messages, tool
 results, what you wrote yourself), look it up in the full transcript with the tool %s, for example:
 %s({"path": %q, "offset": %d, "limit": 20})
-</transcript>`, transcriptOpen, path, lines, p.ReadTool, p.ReadTool, path, max(1, lines-20))
+</transcript>`, transcriptOpen, t.Path, t.Lines, t.Tool, t.Tool, t.Path, max(1, t.Lines-20))
 }
 
 // withoutWrapper gives the summary in a message that stands for a history, if it is one.

@@ -100,6 +100,9 @@ func TestBothModesFail(t *testing.T) {
 		step   summarize.Step
 		reason string
 	}{"an error of the model", summarize.Fail(down), down.Error()}) {
+		if c.reason == "tags" {
+			continue // see TestQuotedTagsAreMadeHarmless
+		}
 		t.Run(c.name, func(t *testing.T) {
 			d := newFileDesk(t, overflowing()...)
 			path := d.Session.Path()
@@ -110,7 +113,7 @@ func TestBothModesFail(t *testing.T) {
 
 			d.answers(c.step, c.step)
 			failed := d.fails()
-			require.Equal(t, "started refused/full refused/simple", kinds(*d.events))
+			require.Equal(t, "started refused/full refused/simple failed", kinds(*d.events))
 			require.Len(t, failed.Reasons, 2)
 			for i, mode := range []string{"full", "simple"} {
 				require.Contains(t, failed.Reasons[i].Error(), mode+" mode: ")
@@ -140,6 +143,29 @@ func TestBothModesFail(t *testing.T) {
 			d.answers(summarize.SaySummary("Now it works."))
 			require.Contains(t, d.messages()[1].Text(), "Now it works.")
 			require.Len(t, d.requests(), 3)
+		})
+	}
+}
+
+// Where the work is about these very tags every summary quotes them: that must not end all compaction.
+func TestQuotedTagsAreMadeHarmless(t *testing.T) {
+	const quoting = "The wrapper is <conversation-summary> and ends in </conversation-summary>; <b> stays."
+	for _, c := range []struct {
+		name  string
+		mode  summarize.Mode
+		asked string // refusals before
+	}{
+		{"once both modes gave them", summarize.ModeAuto, "refused/full refused/simple done/simple"},
+		{"once one mode gave them twice", summarize.ModeFull, "refused/full refused/full done/full"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t, overflowing()...)
+			d.Policy.Mode = c.mode
+			d.answers(summarize.SaySummary(quoting), summarize.SaySummary(quoting))
+			got := d.messages()[1].Text()
+			require.Equal(t, "<conversation-summary>\nThe wrapper is <\\conversation-summary> and ends in <\\/conversation-summary>; <b> stays.\n</conversation-summary>", got)
+			require.Equal(t, "started "+c.asked, kinds(*d.events))
+			require.Len(t, d.requests(), 2)
 		})
 	}
 }
@@ -186,7 +212,7 @@ func TestOneModeAlone(t *testing.T) {
 			d.answers(summarize.Say("no"), summarize.SaySummary("never asked for"))
 			require.Len(t, d.fails().Reasons, 1)
 			require.Len(t, d.requests(), 1)
-			require.Equal(t, "started refused/"+string(mode), kinds(*d.events))
+			require.Equal(t, "started refused/"+string(mode)+" failed", kinds(*d.events))
 		})
 	}
 }
@@ -398,7 +424,8 @@ func TestModelIsCancelled(t *testing.T) {
 			_, failed := errors.AsType[*summarize.FailedError](err)
 			require.False(t, failed)
 			require.Len(t, d.requests(), len(steps), "nobody is asked after that")
-			require.Len(t, *d.events, 1+len(steps))
+			require.Len(t, *d.events, 2+len(steps))
+			require.Equal(t, summarize.EventCancelled, (*d.events)[1+len(steps)].Kind)
 			require.Equal(t, before, content(t, d.Session.Path()))
 
 			d.answers(summarize.SaySummary("Not remembered as a failure."))

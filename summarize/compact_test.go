@@ -66,10 +66,15 @@ func TestOverflowIsSummarisedOnce(t *testing.T) {
 	require.Equal(t, count(quarter{}, got), done[0].TokensAfter)
 	equal(t, got[1:2], done[0].Messages)
 
-	equal(t, []summarize.Event{
-		{Kind: summarize.EventStarted, Covered: 6, Kept: 1, TokensBefore: done[0].TokensBefore},
-		{Kind: summarize.EventDone, Mode: summarize.ModeFull, Covered: 6, Kept: 1, TokensBefore: done[0].TokensBefore, TokensAfter: done[0].TokensAfter},
-	}, *d.events)
+	require.Equal(t, "started done/full", kinds(*d.events))
+	started, over := (*d.events)[0], (*d.events)[1]
+	require.Equal(t, []int{6, 1, done[0].TokensBefore}, []int{started.Covered, started.Kept, started.TokensBefore})
+	require.Equal(t, []int{6, 1, done[0].TokensBefore, done[0].TokensAfter}, []int{over.Covered, over.Kept, over.TokensBefore, over.TokensAfter})
+	require.Equal(t, []int{1 + len(all), len(got), 1}, []int{over.MessagesBefore, over.MessagesAfter, over.Calls})
+	require.Equal(t, summarize.OnBudgetExceeded, over.Reason)
+	require.Equal(t, done[0].TokensAfter, over.Breakdown.Total())
+	require.Equal(t, "Five files were read.", over.Summary)
+	require.Equal(t, "Five files were read.", done[0].Text)
 
 	equal(t, got, d.messages())
 	require.Len(t, d.requests(), 1, "what fits again is not summarised again")
@@ -116,7 +121,7 @@ func TestWhatIsKept(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, c.messages...)
 			d.ModelBudget = 2 * budget
-			d.Policy.Keep = c.keep
+			d.Policy.Cut.Share = c.keep
 			d.answers(summarize.SaySummary("It went well."))
 			got := d.messages()
 			require.Equal(t, c.firstKept, compactions(d.Session)[0].FirstKept)
@@ -427,7 +432,7 @@ func TestSmallRoomIsUsed(t *testing.T) {
 // What Keep asks for is the newest round alone: there is no less to keep, so a small room is used here too.
 func TestSmallRoomIsUsedWhateverKeepSays(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 3, 1600)...)...)
-	d.Policy.Keep, d.Policy.Summary, d.Policy.SummaryMax = 0.01, 0.9, 100_000
+	d.Policy.Cut.Share, d.Policy.Summary, d.Policy.SummaryMax = 0.01, 0.9, 100_000
 	d.answers(summarize.SaySummary("Short."))
 	require.NoError(t, chat.Validate(d.messages()))
 	require.Len(t, compactions(d.Session), 1)

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
@@ -46,37 +47,70 @@ func units(v history.View, limits history.Limits, s sizing.Sizing) []unit {
 
 // job is a compaction that is worth making.
 type job struct {
-	policy        Policy
-	previous      []chat.Message // what stands for the entries that were compacted before
-	covered, kept []unit
-	firstKept     string
-	crumb         string // the breadcrumb
-	room          int    // tokens that what stands for the covered units may take
-	frame         int    // tokens of that without the summary's words
+	policy    Policy
+	material  Material // without what is covered
+	covered   []unit
+	prefix    int // how many of the last of covered belong to the turn that is cut
+	kept      []unit
+	firstKept string
+	frame     int // tokens of what is put in place, without the summary's words
+	begun     time.Time
+	decision  Decision
+	meter     *meter
 }
 
-// words is how many tokens are left for the summary's words. What is joined may count one or two more.
-func (j job) words() int { return j.room - j.frame - 2 }
+// part is the material of some of what is covered, of which the last few may belong to the turn that is cut.
+func (j job) part(covered []unit, prefix int) Material {
+	m := j.material
+	m.Covered = messagesOf(covered)
+	m.TurnPrefix = messagesOf(covered[len(covered)-prefix:])
+	return m
+}
+
+func messagesOf(list []unit) []chat.Message {
+	var messages []chat.Message
+	for _, u := range list {
+		messages = append(messages, u.messages...)
+	}
+	return messages
+}
 
 // plan chooses the cut, by trying whether the prompt would fit.
-func (c *Compactor) plan(ctx context.Context, prompt elements.Node, policy Policy) (job, error) {
+func (c *Compactor) plan(ctx context.Context, o order) (job, error) {
+	policy := c.Policy.withDefaults()
 	leaf := c.Session.Leaf() // what is appended meanwhile is kept
 	view, err := c.Session.ViewAt(leaf)
 	if err != nil {
 		return job{}, err
 	}
-	size := sizing.Sizing{Window: c.Budget, TokenBudget: c.Budget, Tokenizer: c.Tokenizer}
+	if c.isPruning() {
+		view, _ = policy.Before.Apply(view, c.Tokenizer)
+	}
+	budget := o.at.size.budget
+	size := sizing.Sizing{Window: c.elementWindow(), TokenBudget: budget, Tokenizer: c.Tokenizer}
 	all := units(view, c.Limits, size)
-	j := job{policy: policy, previous: view.Compacted, crumb: breadcrumb(policy, c.Session)}
-	j.frame = c.Tokenizer.CountMessage(j.standIn(""))
-	wanted := max(min(int(policy.Summary*float64(c.Budget)), policy.SummaryMax), j.frame+minWords)
+	j := job{policy: policy, meter: &meter{}}
+	if j.material, err = c.material(ctx, leaf, policy); err != nil {
+		return job{}, err
+	}
+	j.material.Previous, j.material.Instructions = view.Compacted, o.instructions
+	j.material.System = o.at.system()
+	if j.frame, err = c.frame(ctx, policy, j.material); err != nil {
+		return job{}, err
+	}
+	wanted := max(min(int(policy.Summary*float64(budget)), policy.SummaryMax), j.frame+minWords)
 
-	rules := []history.Cut{{Limits: c.Limits}} // the newest round alone
-	if keep := int(policy.Keep * float64(c.Budget)); keep > 0 {
-		rules = []history.Cut{{Tokens: keep, Limits: c.Limits}, rules[0]}
+	rules := []history.Cut{{ToolBoundary: policy.Cut.ToolBoundary}} // the newest round alone
+	if policy.Cut != rules[0] {
+		first := policy.Cut
+		if first.Tokens, err = c.adapted(ctx, o, policy); err != nil {
+			return job{}, err
+		}
+		rules = []history.Cut{first, rules[0]}
 	}
 	var last error = ErrNothingToCompact
 	for i, rule := range rules {
+		rule.Limits = c.Limits
 		point, err := rule.Find(c.Session.PathTo(leaf), size)
 		if errors.Is(err, history.ErrNoCut) {
 			continue
@@ -88,13 +122,15 @@ func (c *Compactor) plan(ctx context.Context, prompt elements.Node, policy Polic
 			continue
 		}
 		j.covered, j.kept, j.firstKept = all[:cut], all[cut:], point.FirstKept
-		room, err := c.room(ctx, prompt, j, wanted)
+		room, err := c.room(ctx, o, j, wanted)
 		if err == nil {
 			if i < len(rules)-1 && room < wanted {
 				last = ErrNoRoom
 				continue // keeping less leaves more room
 			}
-			j.room = room
+			j.cut(point)
+			c.quirks(&j)
+			j.material.Room, j.material.Words = room, room-j.frame-2 // what is joined may count one or two more
 			return j, nil
 		}
 		if last = err; !errors.Is(err, ErrNoRoom) {
@@ -104,11 +140,114 @@ func (c *Compactor) plan(ctx context.Context, prompt elements.Node, policy Polic
 	return job{}, last
 }
 
-// room is how many tokens a summary may take so that the prompt fits: what is wanted, or what there is.
-func (c *Compactor) room(ctx context.Context, prompt elements.Node, j job, wanted int) (int, error) {
+// adapted is how many tokens by our count are as many by the provider's as the policy keeps.
+func (c *Compactor) adapted(ctx context.Context, o order, policy Policy) (int, error) {
+	keep := policy.Cut.Tokens
+	if keep == 0 || !policy.Reported || o.at.needed() == 0 {
+		return keep, nil
+	}
+	reported, ok, err := history.ReportedTokens(c.Session.PathTo(""), c.Tokenizer)
+	if err != nil || !ok || reported == 0 {
+		return keep, err
+	}
+	ours := o.at.needed() + c.Tokenizer.CountTools(c.Tools)
+	return max(1, int(float64(keep)*float64(ours)/float64(reported))), nil
+}
+
+// cut notes what the cut parts.
+func (j *job) cut(point history.CutPoint) {
+	j.material.Kept = messagesOf(j.kept)
+	for _, e := range point.Head {
+		if m, ok := e.Shown(); ok {
+			j.material.Head = append(j.material.Head, m)
+		}
+	}
+	if len(point.TurnPrefix) > 0 {
+		first := map[string]bool{}
+		for _, e := range point.TurnPrefix {
+			first[e.ID] = true
+		}
+		for _, u := range j.covered {
+			if first[u.id] {
+				j.prefix++
+			}
+		}
+	}
+}
+
+// material gathers what is known of the path to a leaf.
+func (c *Compactor) material(ctx context.Context, leaf string, policy Policy) (Material, error) {
+	m := Material{
+		Tools: c.Tools, Tokenizer: c.Tokenizer, Window: c.requestBudget(), ResultTokens: policy.SimpleResult,
+	}
+	if path := c.Session.Path(); path != "" && !policy.NoBreadcrumb {
+		m.Transcript = Transcript{Path: path, Lines: c.Session.Lines(), Tool: policy.ReadTool}
+	}
+	for e, err := range c.Session.PathTo(leaf) {
+		if err != nil {
+			return Material{}, err
+		}
+		switch b := e.Body.(type) {
+		case history.Message:
+			if b.Role == chat.RoleUser {
+				m.Users = append(m.Users, b.Message)
+			}
+		case history.Compaction:
+			m.PreviousSummary = b.Text
+		case history.Plan:
+			m.Plan, m.Todo = planText(b)
+		}
+	}
+	if c.Workspace != nil {
+		c.hook(ctx, "Workspace", func() error {
+			known, err := c.Workspace(ctx)
+			if err != nil {
+				return err
+			}
+			if known.Plan == "" {
+				known.Plan = m.Plan
+			}
+			if known.Todo == "" {
+				known.Todo = m.Todo
+			}
+			m.Workspace = known
+			return nil
+		})
+	}
+	tools := c.FileTools
+	if tools == nil {
+		tools = history.DefaultFileTools()
+	}
+	files, err := tools.Of(c.Session.PathTo(leaf))
+	if err != nil {
+		return Material{}, err
+	}
+	m.Files = files
+	return m, nil
+}
+
+// planText is a plan and its list of things to do as text.
+func planText(p history.Plan) (plan, todo string) {
+	var b strings.Builder
+	for _, t := range p.Todos {
+		status := t.Status
+		if status == "" {
+			status = "pending"
+		}
+		fmt.Fprintf(&b, "- %s (%s)\n", t.Text, status)
+	}
+	return p.Text, strings.TrimSuffix(b.String(), "\n")
+}
+
+// room is how many tokens what is put in place may take so that the prompt fits: what is wanted, or what there is.
+func (c *Compactor) room(ctx context.Context, o order, j job, wanted int) (int, error) {
+	budget := o.at.size.budget
 	nothing := history.Compaction{Messages: []chat.Message{chat.UserMessage("…")}, FirstKept: j.firstKept}
 	ctx = history.Preview(ctx, c.Session, nothing)
-	_, err := c.render(ctx, prompt, max(1, c.Budget-wanted))
+	if err := c.fixedParts(ctx, o, j); err != nil {
+		return 0, err
+	}
+	_, err := c.render(ctx, o.prompt, max(1, budget-wanted))
 	if err == nil {
 		return wanted, nil
 	}
@@ -116,8 +255,34 @@ func (c *Compactor) room(ctx context.Context, prompt elements.Node, j job, wante
 	if !ok {
 		return 0, fmt.Errorf("trying the cut: %w", err)
 	}
-	if room := c.Budget - over.Needed; over.Limit == "" && room >= j.frame+minWords {
+	if room := budget - over.Needed; over.Limit == "" && room >= j.frame+minWords {
 		return min(room, wanted), nil
 	}
 	return 0, fmt.Errorf("%w: that takes %d of %d tokens, and a summary at least %d", ErrNoRoom, over.Needed, over.Budget+wanted, j.frame+minWords)
+}
+
+// fixedParts refuses a compaction for a limit that the prompt exceeds without its history.
+func (c *Compactor) fixedParts(ctx context.Context, o order, j job) error {
+	if o.limit <= 0 {
+		return nil
+	}
+	tools := c.Tokenizer.CountTools(c.Tools)
+	_, err := c.render(ctx, o.prompt, max(1, o.limit-tools))
+	over, ok := errors.AsType[*render.BudgetExceededError](err)
+	if !ok || over.Limit != "" {
+		return nil
+	}
+	kept := 0
+	for _, u := range j.kept {
+		kept += u.tokens
+	}
+	for _, u := range j.covered {
+		if u.current {
+			kept += u.tokens
+		}
+	}
+	if fixed := over.Needed - kept + tools; fixed >= o.limit {
+		return &FixedPartsError{Fixed: fixed, At: o.limit}
+	}
+	return nil
 }

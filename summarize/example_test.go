@@ -118,7 +118,7 @@ func ExampleCopilotChat() {
 	}
 
 	policy := summarize.CopilotChat()
-	policy.Keep = 0.6 // keep more than the newest round
+	policy.Cut.Share = 0.6 // keep more than the newest round
 	policy.ReadTool = "view"
 	compactor := &summarize.Compactor{
 		Session: session, Tokenizer: tokenizer, Budget: 1_500, ModelBudget: 8_000, Policy: policy,

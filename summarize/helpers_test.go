@@ -159,10 +159,22 @@ func deskOf(t testing.TB, s *history.Session, messages ...chat.Message) desk {
 	}
 	d := desk{t: t, script: &summarize.Script{}, events: new([]summarize.Event)}
 	d.Compactor = &summarize.Compactor{
-		Session: s, Model: d.script, Tokenizer: quarter{}, Budget: budget, Policy: summarize.CopilotChat(),
-		OnEvent: func(e summarize.Event) { *d.events = append(*d.events, e) },
+		Session: s, Model: d.script, Tokenizer: quarter{}, Budget: budget, Policy: foreground(),
+		OnEvent: func(e summarize.Event) {
+			if e.Kind != summarize.EventUsage {
+				*d.events = append(*d.events, e)
+			}
+		},
 	}
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	return d
+}
+
+// foreground is Copilot Chat's policy where a prompt does not fit, and nothing else.
+func foreground() summarize.Policy {
+	p := summarize.CopilotChat()
+	p.Trigger = nil
+	return p
 }
 
 // overflowing is a turn of six rounds, which is more than the budget.

@@ -78,7 +78,8 @@ func (d *digest) add(section int, line string) {
 	d.lines[section] = append(d.lines[section], line)
 }
 
-// Generate answers with a digest of all messages but the system's and the last, which asks for it.
+// Generate answers with a digest of all messages but the system's and the last, which asks for it, and of the history that
+// the last holds as text. It answers in a <summary> block where it is asked for one.
 func (o Offline) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if o.Tokenizer == nil {
 		return chat.Response{}, errors.New("summarize: Offline.Tokenizer is not set")
@@ -88,17 +89,22 @@ func (o Offline) Generate(ctx context.Context, req chat.Request) (chat.Response,
 	}
 	last := len(req.Messages) - 1
 	var d digest
+	ask := req.Messages[last].Text()
+	d.textBefore(ask)
 	d.messages(req.Messages[:last])
-	d.plainHistory(req.Messages[last].Text())
-	text, err := o.pack(ctx, d, limitIn(req.Messages[last].Text()))
+	d.textHistory(ask)
+	text, err := o.pack(ctx, d, limitIn(ask))
 	if err != nil {
 		return chat.Response{}, fmt.Errorf("summarize: packing the digest: %w", err)
+	}
+	if !strings.Contains(ask, "<summary> block") {
+		return chat.Response{Message: chat.AssistantMessage(text)}, nil
 	}
 	answer := fmt.Sprintf("<analysis>\nA digest of %d messages, made without a model.\n</analysis>\n<summary>\n%s\n</summary>", last, text)
 	return chat.Response{Message: chat.AssistantMessage(answer)}, nil
 }
 
-var roomHint = regexp.MustCompile(`<summary> block has room for (\d+) tokens`)
+var roomHint = regexp.MustCompile(`(?i)\broom for (\d+) tokens`)
 
 // limitIn reads the room that a request leaves for the summary.
 func limitIn(request string) int {
@@ -168,15 +174,78 @@ func (d *digest) earlier(text string) {
 	}
 }
 
-// plainHistory takes in the history of a request in simple mode: the earlier summary, then what was said, each thing
-// from a line of its own on, its further lines indented.
-func (d *digest) plainHistory(text string) {
-	_, body, ok := strings.Cut(text, "<"+historyTag+">\n")
-	if !ok {
-		return
+// textBefore takes in the summary of what went before that a request shows as text.
+func (d *digest) textBefore(text string) {
+	for _, tag := range [...]string{previousTag, "previous-summary"} {
+		for _, body := range inTags(text, tag) {
+			d.earlier(body)
+		}
 	}
-	body, _, _ = strings.Cut(body, "\n</"+historyTag+">")
-	body = html.UnescapeString(body)
+}
+
+// textHistory takes in what was said that a request shows as text, in either of the forms that this package writes.
+func (d *digest) textHistory(text string) {
+	for _, tag := range [...]string{historyTag, "conversation"} {
+		for _, body := range inTags(text, tag) {
+			d.plainHistory(body)
+		}
+	}
+	for _, m := range compactBlock.FindAllStringSubmatch(text, -1) {
+		d.compact(m[1], html.UnescapeString(m[2]))
+	}
+}
+
+// compactBlock is what was said at once in a [CompactHistory].
+var compactBlock = regexp.MustCompile(`(?s)(?:^|\n)<(user|assistant)>\n(.*?)\n</(?:user|assistant)>`)
+
+// inTags gives what stands in the tags of a name, each on a line of its own.
+func inTags(text, tag string) []string {
+	var list []string
+	for rest := "\n" + text; ; {
+		_, after, ok := strings.Cut(rest, "\n<"+tag+">\n")
+		if !ok {
+			return list
+		}
+		body, next, ok := strings.Cut(after, "\n</"+tag+">")
+		if !ok {
+			return list
+		}
+		list = append(list, html.UnescapeString(body))
+		rest = next
+	}
+}
+
+// compact takes in what was said at once: words, and lines that tell what tools did.
+func (d *digest) compact(role, body string) {
+	var words []string
+	for line := range strings.SplitSeq(body, "\n") {
+		told, isNote := strings.CutPrefix(line, "[")
+		told, ends := strings.CutSuffix(told, "]")
+		switch {
+		case !isNote || !ends:
+			words = append(words, line)
+		case role == "assistant":
+			d.add(sectionCalls, oneLine(told, 120))
+			if call, failure, ok := strings.Cut(told, " ✗ "); ok {
+				d.add(sectionErrors, oneLine(call+": "+failure, 200))
+			}
+			if verb, path, ok := strings.Cut(told, ": "); ok && slices.Contains([]string{"read", "wrote", "created", "edited"}, verb) {
+				path, _, _ = strings.Cut(path, " (")
+				path, _, _ = strings.Cut(path, " ✗ ")
+				d.add(sectionFiles, oneLine(path, 200))
+			}
+		}
+	}
+	if text := strings.Join(words, "\n"); role == "user" {
+		d.add(sectionUser, oneLine(text, 600))
+	} else {
+		d.last(text)
+	}
+}
+
+// plainHistory takes in a history as [PlainHistory] writes it: summaries that stand before it, then what was said, each thing
+// from a line of its own on, its further lines indented.
+func (d *digest) plainHistory(body string) {
 	for strings.HasPrefix(body, summaryOpen) {
 		block, rest, _ := strings.Cut(body, summaryClose)
 		if earlier, ok := withoutWrapper(block); ok {

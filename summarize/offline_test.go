@@ -327,3 +327,41 @@ func TestDigestOfACompactionBySomebodyElse(t *testing.T) {
 	d.say(rounds(7, 10, roundTokens)...)
 	require.Contains(t, d.messages()[1].Text(), "- In short: all is well.\n")
 }
+
+func TestOfflineReadsWhatEveryPromptShows(t *testing.T) {
+	for name, p := range prompts() {
+		t.Run(name, func(t *testing.T) {
+			m := stuff()
+			m.PreviousSummary = "## The user said\n- Start a <project>.\n## Files\n- main.go"
+			m.Previous = []chat.Message{chat.UserMessage("<conversation-summary>\n" + m.PreviousSummary + "\n</conversation-summary>")}
+			m.Sent = append(append(m.System, m.Previous...), m.Covered...)
+			response, err := summarize.Offline{Tokenizer: quarter{}}.Generate(t.Context(), chat.Request{Messages: requested(t, p.Request(m))})
+			require.NoError(t, err)
+			read := p.Read
+			if read == nil {
+				read = summarize.ReadAll
+			}
+			digest, err := read(response)
+			require.NoError(t, err)
+			require.Equal(t, "## The user said\n- Start a <project>.\n- Fix the build & mind <b>.\n- And the tests.\n"+
+				"## Files\n- main.go\n- file-1.go\n- file-2.go\n- file-3.go\n", digest[:strings.Index(digest, "## Tool calls")])
+			require.Contains(t, digest, "## Last words of the assistant\n- ")
+			require.Contains(t, digest, "Step 3.")
+			m.Summary = digest
+			require.NoError(t, summarize.NoTags()(m))
+			require.LessOrEqual(t, quarter{}.CountText(digest), m.Words)
+		})
+	}
+}
+
+func TestOfflineTellsWhatFailedInACompactHistory(t *testing.T) {
+	m := stuff()
+	m.Covered = append([]chat.Message{chat.UserMessage("Hi.\n[not: a note]")}, failing(toolUse("bash", `{"command":"go vet"}`, "exit status 1"))...)
+	m.Covered = append(m.Covered, failing(toolUse("read", `{"path":"a.go"}`, "no such file"))...)
+	response, err := summarize.Offline{Tokenizer: quarter{}}.Generate(t.Context(), chat.Request{Messages: requested(t, summarize.Briefing{}.Prompt().Request(m))})
+	require.NoError(t, err)
+	digest := response.Message.Text()
+	require.Contains(t, digest, "## Errors\n- shell: go vet → exit 1: exit status 1\n- read: a.go: no such file\n")
+	require.Contains(t, digest, "## Files\n- a.go\n")
+	require.Contains(t, digest, `- Hi. \[not: a note]`)
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 )
@@ -19,14 +20,14 @@ func TestPolicyIsChecked(t *testing.T) {
 	}{
 		{"the zero value", summarize.Policy{}, ""},
 		{"Copilot Chat's", summarize.CopilotChat(), ""},
-		{"the ends of the shares", summarize.Policy{Keep: 1, Summary: 1}, ""},
+		{"the ends of the shares", summarize.Policy{Cut: history.Cut{Share: 1}, Summary: 1}, ""},
 		{"the modes", summarize.Policy{Mode: summarize.ModeFull}, ""},
 		{"the other mode", summarize.Policy{Mode: summarize.ModeSimple}, ""},
 		{"the least SummaryMax", summarize.Policy{SummaryMax: 100}, ""},
 		{"an unknown mode", summarize.Policy{Mode: "thorough"}, `there is no mode "thorough"`},
-		{"Keep below 0", summarize.Policy{Keep: -0.1}, "Policy.Keep is -0.1"},
-		{"Keep above 1", summarize.Policy{Keep: 1.1}, "Policy.Keep is 1.1"},
-		{"Keep that is no number", summarize.Policy{Keep: math.NaN()}, "Policy.Keep is NaN"},
+		{"a share kept below 0", summarize.Policy{Cut: history.Cut{Share: -0.1}}, "Policy.Cut.Share is -0.1"},
+		{"a share kept above 1", summarize.Policy{Cut: history.Cut{Share: 1.1}}, "Policy.Cut.Share is 1.1"},
+		{"a share kept that is no number", summarize.Policy{Cut: history.Cut{Share: math.NaN()}}, "Policy.Cut.Share is NaN"},
 		{"Summary below 0", summarize.Policy{Summary: -0.1}, "Policy.Summary is -0.1"},
 		{"Summary above 1", summarize.Policy{Summary: 20}, "Policy.Summary is 20"},
 		{"Summary that is no number", summarize.Policy{Summary: math.NaN()}, "Policy.Summary is NaN"},
@@ -81,5 +82,7 @@ func TestCompactorIsChecked(t *testing.T) {
 func TestCopilotChatIsANewValueEachTime(t *testing.T) {
 	p := summarize.CopilotChat()
 	*p.Temperature = 1
+	p.Prompts[0].Mode = "mine"
 	require.Zero(t, *summarize.CopilotChat().Temperature)
+	require.Equal(t, summarize.ModeFork, summarize.CopilotChat().Prompts[0].Mode)
 }

@@ -1,16 +1,8 @@
 package summarize
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
-
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/render"
 )
 
 const role = `You write the handoff of a working session. Another instance of you continues the work and will see your
@@ -41,157 +33,62 @@ func sizeHint(tokens int) elements.Text {
 	return elements.Textf("\nThe <summary> block has room for %d tokens at the most.", tokens)
 }
 
-// summarise asks the model for a summary of what a job covers. What is larger than its window is summarised in pieces,
-// each with the summary of those before it.
-func (c *Compactor) summarise(ctx context.Context, j job, mode Mode) (string, error) {
-	if mode == ModeSimple {
-		return c.ask(ctx, j, j.simplePrompt(c), nil)
-	}
-	previous, rest := j.previous, j.covered
-	for {
-		piece, err := c.piece(ctx, j, previous, rest)
-		if err != nil {
-			return "", err
-		}
-		summary, err := c.ask(ctx, j, j.fullPrompt(previous, rest[:piece]), c.Tools)
-		if err != nil {
-			return "", err
-		}
-		if rest = rest[piece:]; len(rest) == 0 {
-			return summary, nil
-		}
-		previous = []chat.Message{wrap(summary, "")}
-	}
+// FullPrompt shows the history as the messages that it consists of, with the tools declared and not to be called, and asks
+// for a handoff in eight sections. It is the full mode of Copilot Chat.
+func FullPrompt() Prompt {
+	return Prompt{Mode: ModeFull, Request: fullRequest, Read: ReadSummaryBlock, Tools: true}
 }
 
-// piece is how many of the units fit into one request with what comes before them, at least one.
-func (c *Compactor) piece(ctx context.Context, j job, previous []chat.Message, rest []unit) (int, error) {
-	for n := len(rest); ; {
-		_, err := c.renderRequest(ctx, j.fullPrompt(previous, rest[:n]))
-		over, ok := errors.AsType[*render.BudgetExceededError](err)
-		if !ok {
-			return n, err
-		}
-		if n == 1 {
-			return 0, fmt.Errorf("a single round is larger than the summarising model's window: %w", err)
-		}
-		for excess := over.Needed - over.Budget; n > 1 && excess > 0; n-- {
-			excess -= rest[n-1].tokens
-		}
-	}
+// SimplePrompt shows the history as one text, tool results cut to [Material.ResultTokens], packed to the model's window: the
+// earlier summary and the first user message stay longest, then the newest of what was said. It is the simple mode of
+// Copilot Chat.
+func SimplePrompt() Prompt {
+	return Prompt{Mode: ModeSimple, Request: simpleRequest, Read: ReadSummaryBlock, Packs: true}
 }
 
-func (c *Compactor) requestBudget() int {
-	if c.ModelBudget > 0 {
-		return c.ModelBudget
+// asked is the request for a summary, with what must be said besides.
+func asked(m Material) elements.Nodes {
+	list := elements.Nodes{elements.Text(request)}
+	for _, note := range m.Notes {
+		list = append(list, elements.Text("\n\n"+note))
 	}
-	return c.Budget
+	if m.Instructions != "" {
+		list = append(list, elements.Text("\n\nThe user asks of the summary: "+m.Instructions))
+	}
+	for _, line := range m.Context {
+		list = append(list, elements.Text("\n\n"+line))
+	}
+	return append(list, sizeHint(m.Words))
 }
 
-func (c *Compactor) renderRequest(ctx context.Context, prompt elements.Node) (*render.Result, error) {
-	return render.Render(ctx, prompt, render.Options{Budget: c.requestBudget(), Tokenizer: c.Tokenizer})
-}
-
-// ask sends one request and gives the summary in the answer.
-func (c *Compactor) ask(ctx context.Context, j job, prompt elements.Node, tools []chat.Tool) (string, error) {
-	rendered, err := c.renderRequest(ctx, prompt)
-	if err != nil {
-		return "", fmt.Errorf("rendering the request: %w", err)
-	}
-	choice := chat.ToolChoiceAuto
-	if len(tools) > 0 {
-		choice = chat.ToolChoiceNone
-	}
-	response, err := c.generate(ctx, chat.Request{
-		Messages: rendered.Messages, Tools: tools, ToolChoice: choice,
-		MaxTokens: 2 * j.room, Temperature: j.policy.Temperature, // the analysis comes first
-	})
-	if err != nil {
-		return "", fmt.Errorf("asking the model: %w", err)
-	}
-	return parseAnswer(response)
-}
-
-// generate asks the model, its panic turned into an error: a compaction that fails leaves everything as it was.
-func (c *Compactor) generate(ctx context.Context, req chat.Request) (response chat.Response, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the model panicked: %v", p)
-		}
-	}()
-	return c.Model.Generate(ctx, req)
-}
-
-// fullPrompt is the history as messages, and the request.
-func (j job) fullPrompt(previous []chat.Message, covered []unit) elements.Node {
+// fullRequest is the history as messages, and the request.
+func fullRequest(m Material) elements.Node {
 	keep := elements.Props{Required: true}
 	message := func(m chat.Message) elements.Node { return elements.Message(keep, m) }
 	return elements.Fragment{
 		elements.SystemMessage{Props: keep, Children: elements.Nodes{elements.Text(role)}},
-		elements.Map(previous, message),
-		elements.Map(covered, func(u unit) elements.Node { return elements.Map(u.messages, message) }),
-		elements.UserMessage{Props: keep, Children: elements.Nodes{elements.Text(request), sizeHint(j.words())}},
+		elements.Map(m.Previous, message),
+		elements.Map(m.Covered, message),
+		elements.UserMessage{Props: keep, Children: asked(m)},
 	}
 }
 
-// simplePrompt is the history as one text, packed to what fits. The earlier summary and the first user message stay, or,
-// where there is neither, the newest unit: without any history there is nothing to summarise.
-func (j job) simplePrompt(c *Compactor) elements.Node {
-	keep := elements.Props{Required: true}
-	lines := make(elements.Nodes, 0, len(j.covered))
-	first := slices.IndexFunc(j.covered, func(u unit) bool { return u.user })
-	if first < 0 && len(j.previous) == 0 {
-		first = len(j.covered) - 1
-	}
-	for i, u := range j.covered {
-		props := elements.Props{Priority: new(i), Required: i == first}
-		if u.user {
-			props.Priority = new(i + len(j.covered)) // what the user said outlasts what was done about it
-		}
-		lines = append(lines, elements.TextChunk{Props: props, Children: elements.Nodes{elements.Text(c.plain(j, u))}})
-	}
-	earlier := elements.Map(j.previous, func(m chat.Message) elements.Node {
-		return elements.TextChunk{Props: keep, Children: elements.Nodes{elements.Text(m.Text())}}
-	})
+// simpleRequest is the history as one text, packed to what fits, with the earlier summary before it.
+func simpleRequest(m Material) elements.Node {
 	return elements.Fragment{
-		elements.SystemMessage{Props: keep, Children: elements.Nodes{elements.Text(role)}},
-		elements.UserMessage{Children: elements.Nodes{
-			elements.Tag{Name: historyTag, Children: elements.Nodes{earlier, lines}},
-			elements.TextChunk{Props: keep, Children: elements.Nodes{elements.Text(request), sizeHint(j.words())}},
+		elements.SystemMessage{Props: kept, Children: elements.Nodes{elements.Text(role)}},
+		elements.UserMessage{Props: elements.Props{FlexGrow: 1}, Children: elements.Nodes{
+			PlainHistory{
+				Props: grow, Name: historyTag, Messages: m.Covered, Results: m.ResultTokens, Droppable: true,
+				Before: elements.Map(m.Previous, func(m chat.Message) elements.Node { return firm(m.Text()) }),
+			},
+			elements.TextChunk{Props: kept, Children: asked(m)},
 		}},
 	}
 }
 
 // historyTag holds the history in simple mode.
 const historyTag = "history"
-
-// plain is a unit as text: what was said, each thing from a line of its own on. Its further lines are indented, so that
-// none of them, of a tool's output above all, reads as said by somebody else.
-func (c *Compactor) plain(j job, u unit) string {
-	var b strings.Builder
-	say := func(kind, text string) {
-		fmt.Fprintf(&b, "%s: %s\n", kind, strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+indent))
-	}
-	clip := func(text string, limit int) string { return history.Clip(c.Tokenizer, text, limit, 0.4) }
-	for _, m := range u.messages {
-		switch m.Role {
-		case chat.RoleTool:
-			result := "result"
-			if m.IsError {
-				result = "error"
-			}
-			say(result, clip(m.Text(), j.policy.SimpleResult))
-		default:
-			if text := m.Text(); text != "" {
-				say(string(m.Role), clip(text, c.requestBudget()/4)) // so that one text cannot take the window
-			}
-		}
-		for _, call := range m.ToolCalls {
-			say("call", call.Name+"("+clip(call.Arguments, j.policy.SimpleResult)+")")
-		}
-	}
-	return b.String()
-}
 
 // indent stands before the further lines of what was said, in simple mode.
 const indent = "  "

@@ -43,7 +43,7 @@ func newLife(t testing.TB, seed uint64) *life {
 		Budget: l.between(200, 6000),
 		Policy: summarize.Policy{
 			Mode:         pick(l, summarize.ModeAuto, summarize.ModeAuto, summarize.ModeFull, summarize.ModeSimple),
-			Keep:         pick(l, 0, 0, 0.2, 0.5, 0.9, 1),
+			Cut:          history.Cut{Share: pick(l, 0, 0, 0.2, 0.5, 0.9, 1)},
 			Summary:      pick(l, 0, 0.01, 0.1, 0.5, 1),
 			SummaryMax:   pick(l, 0, 100, 300, 100_000),
 			SimpleResult: pick(l, 0, 1, 20, 1000),

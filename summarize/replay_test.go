@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +89,7 @@ func replay(t *testing.T, entries []spoken, counter *openai.Counter, window int)
 	var unsaid []chat.Message // that are appended at once, before the next render
 	var summary string
 	renders, largest := 0, 0
+	var asked chat.Message // by the user, last
 	for _, e := range entries {
 		if e.Message.Role == chat.RoleAssistant {
 			d.say(unsaid...)
@@ -96,6 +99,10 @@ func replay(t *testing.T, entries []spoken, counter *openai.Counter, window int)
 			require.NoError(t, err, "line %d", e.Line)
 			require.LessOrEqual(t, r.Tokens, window, "line %d", e.Line)
 			require.NoError(t, chat.Validate(r.Messages), "line %d", e.Line)
+			require.Equal(t, chat.SystemMessage("You are a coding agent."), r.Messages[0])
+			if asked.Role != "" {
+				require.True(t, slices.ContainsFunc(r.Messages, func(m chat.Message) bool { return reflect.DeepEqual(m, asked) }), "line %d: what the user asks now stays as it is", e.Line)
+			}
 			renders++
 			largest = max(largest, r.Tokens)
 			if compacted := viewOf(t, d.Session).Compacted; len(compacted) > 0 {
@@ -108,6 +115,9 @@ func replay(t *testing.T, entries []spoken, counter *openai.Counter, window int)
 			}
 		}
 		unsaid = append(unsaid, e.Message)
+		if e.Message.Role == chat.RoleUser && strings.TrimSpace(e.Message.Text()) != "" {
+			asked = e.Message
+		}
 	}
 	d.say(unsaid...)
 
@@ -128,6 +138,9 @@ func replay(t *testing.T, entries []spoken, counter *openai.Counter, window int)
 	n := len(compactions(d.Session))
 	if window <= 64_000 {
 		require.NotZero(t, n)
+	}
+	if window == 8_000 {
+		require.GreaterOrEqual(t, n, 5, "one after the other")
 	}
 	t.Logf("%d renders, %d compactions, at most %d of %d tokens; a compaction takes %d to %d", renders, n, largest, window, before/max(1, n), after/max(1, n))
 }

@@ -225,6 +225,7 @@ func surveyFolder(ctx context.Context, o options, session *history.Session, toke
 	defer tools.Close()
 	model := &survey{}
 	policy := summarize.CopilotChat()
+	policy.Trigger = nil // only where a prompt does not fit, so that each run shows the same
 	policy.NoBreadcrumb = o.noBreadcrumb
 	worker := &agent.Agent{
 		Model: model, Summarizer: summarize.Offline{Tokenizer: tokenizer}, Session: session, Tools: tools,

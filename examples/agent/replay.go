@@ -38,7 +38,7 @@ func replay(ctx context.Context, file string, recording *importer.Recording, ses
 	var compacted []summarize.Event
 	compactor := &summarize.Compactor{
 		Session: session, Model: summarize.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: budget,
-		Policy: summarize.CopilotChat(),
+		Policy: summarize.Policy{Temperature: new(0.0)},
 		OnEvent: func(e summarize.Event) {
 			if e.Kind == summarize.EventDone {
 				compacted = append(compacted, e)

@@ -94,7 +94,7 @@ func TestAgentRunsToItsEnd(t *testing.T) {
 			compactions := 0
 			compactor := &summarize.Compactor{
 				Session: session, Model: model, Tokenizer: quarter{}, Budget: budget, ModelBudget: 2 * budget, Tools: counting,
-				Policy: summarize.CopilotChat(),
+				Policy: summarize.Policy{Temperature: new(0.0)},
 				OnEvent: func(e summarize.Event) {
 					require.NoError(t, e.Err)
 					if e.Kind == summarize.EventDone {

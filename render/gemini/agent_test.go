@@ -56,7 +56,7 @@ func TestAgent(t *testing.T) {
 			compactions := 0
 			compactor := &summarize.Compactor{
 				Session: session, Model: model, Tokenizer: gemini.Tokenizer{}, Budget: budget, Tools: []chat.Tool{lookTool},
-				Policy: summarize.CopilotChat(),
+				Policy: summarize.Policy{Temperature: new(0.0)},
 				OnEvent: func(e summarize.Event) {
 					require.NotEqual(t, summarize.EventRefused, e.Kind, "%v", e.Err)
 					if e.Kind == summarize.EventDone {

@@ -66,7 +66,7 @@ func TestAgent(t *testing.T) {
 				compactions := 0
 				compactor := &summarize.Compactor{
 					Session: session, Model: model, Tokenizer: openai.Counter(api, tokenizer), Budget: budget, Tools: tools,
-					Policy: summarize.CopilotChat(),
+					Policy: summarize.Policy{Temperature: new(0.0)},
 					OnEvent: func(e summarize.Event) {
 						require.NoError(t, e.Err)
 						if e.Kind == summarize.EventDone {

@@ -1,0 +1,232 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// slowly answers after a time, or not at all where the request is cancelled first.
+func slowly(after time.Duration, step summarize.Step) summarize.Step {
+	return func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		select {
+		case <-time.After(after):
+			return step(ctx, r)
+		case <-ctx.Done():
+			return chat.Response{}, context.Cause(ctx)
+		}
+	}
+}
+
+// behind is a desk that compacts in the background at four fifths, with this much said.
+func behind(t testing.TB, tokens int) desk {
+	d := newDesk(t, chat.UserMessage(task))
+	d.say(rounds(1, 4, (tokens-40)/4)...)
+	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}, {On: summarize.OnBudgetExceeded}}
+	d.Policy.Background = summarize.Background{Wait: 0.95, Apply: 0.65}
+	d.Policy.Prompts = nil // full and simple mode
+	return d
+}
+
+func TestBackgroundSummaryIsPutInPlaceByTheNextRender(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := behind(t, 3400)
+		d.answers(slowly(time.Minute, summarize.SaySummary("Made meanwhile.")))
+		require.Equal(t, summarize.StateIdle, d.State())
+		before := d.messages() // gives all of it at once
+		equal(t, said(d.Session), before[1:])
+		require.Equal(t, summarize.StateInProgress, d.State())
+
+		d.say(round(5, 100)...)
+		equal(t, said(d.Session), d.messages()[1:])
+		require.Contains(t, d.Explain().Blocked, "being made in the background")
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		require.Equal(t, summarize.StateCompleted, d.State())
+		require.Empty(t, compactions(d.Session), "nothing changes by itself")
+
+		d.say(round(6, 100)...)
+		all := said(d.Session)
+		got := d.messages()
+		require.Equal(t, "<conversation-summary>\nMade meanwhile.\n</conversation-summary>", got[1].Text())
+		equal(t, append([]chat.Message{chat.UserMessage(task)}, all[7:]...), got[2:]) // what came meanwhile stays
+		require.NotContains(t, text(d.request().Messages), "Step 5.", "and was not summarised")
+		require.Equal(t, summarize.StateIdle, d.State())
+		require.Equal(t, "started ready/full done/full", kinds(*d.events))
+		for _, e := range *d.events {
+			require.True(t, e.Background)
+		}
+		equal(t, got, d.messages())
+		require.Len(t, d.requests(), 1)
+	})
+}
+
+func TestBackgroundSummaryIsWaitedFor(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		more int // tokens said meanwhile
+		wait bool
+	}{
+		{"not while there is room", 200, false},
+		{"near the limit", 450, true},
+		{"where the prompt does not fit", 900, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := behind(t, 3400)
+				d.answers(slowly(time.Minute, summarize.SaySummary("Made meanwhile.")))
+				d.messages()
+				d.say(round(5, c.more)...)
+				start := time.Now()
+				got := d.messages()
+				require.Equal(t, c.wait, time.Since(start) >= time.Minute)
+				require.Equal(t, c.wait, len(compactions(d.Session)) == 1)
+				require.Equal(t, []int{5}, outputs(text(got))[len(outputs(text(got)))-1:])
+			})
+		})
+	}
+}
+
+func TestBackgroundSummaryThatIsNotNeededIsThrownAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := behind(t, 3400)
+		d.answers(summarize.SaySummary("Made in vain."))
+		d.messages()
+		synctest.Wait()
+		require.Equal(t, summarize.StateCompleted, d.State())
+		d.Resize(summarize.Target{Budget: 2 * budget}) // a model with a larger window
+		equal(t, said(d.Session), d.messages()[1:])
+		require.Equal(t, summarize.StateIdle, d.State())
+		require.Equal(t, "started ready/full discarded/full", kinds(*d.events))
+		require.Empty(t, compactions(d.Session))
+	})
+}
+
+func TestBackgroundFailureIsSilentAndTriedAgainOnceMoreWasSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := behind(t, 3300)
+		d.answers(summarize.Say("no"), summarize.Say("no"), summarize.SaySummary("Now."))
+		d.messages()
+		synctest.Wait()
+		require.Equal(t, summarize.StateFailed, d.State())
+		for range 3 {
+			d.messages()
+			require.Contains(t, d.Explain().Blocked, "nothing was said since")
+		}
+		require.Len(t, d.requests(), 2)
+		d.say(round(5, 50)...)
+		d.messages()
+		synctest.Wait()
+		require.Equal(t, summarize.StateCompleted, d.State())
+		require.Contains(t, d.messages()[1].Text(), "Now.")
+	})
+}
+
+func TestBackgroundFailureIsTriedAgainAfterATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := behind(t, 3300)
+		d.Policy.RetryAfter = time.Hour
+		d.answers(summarize.Say("no"), summarize.Say("no"), summarize.SaySummary("Now."))
+		d.messages()
+		synctest.Wait()
+		d.messages()
+		require.Len(t, d.requests(), 2)
+		time.Sleep(time.Hour)
+		d.messages()
+		synctest.Wait()
+		require.Len(t, d.requests(), 3)
+	})
+}
+
+func TestCloseEndsBackgroundWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := behind(t, 3400)
+		ended := make(chan error, 1)
+		d.answers(func(ctx context.Context, _ chat.Request) (chat.Response, error) {
+			<-ctx.Done()
+			time.Sleep(time.Second) // it takes a while to stop
+			ended <- context.Cause(ctx)
+			return chat.Response{}, ctx.Err()
+		})
+		d.messages()
+		synctest.Wait()
+		start := time.Now()
+		require.NoError(t, d.Close())
+		require.Equal(t, time.Second, time.Since(start), "it waits")
+		require.Error(t, <-ended)
+		require.Equal(t, summarize.StateIdle, d.State())
+		require.Empty(t, compactions(d.Session))
+		require.Equal(t, "started refused/full cancelled", kinds(*d.events))
+		require.NoError(t, d.Close())
+		_, err := d.Render(t.Context(), prompt(d.Session))
+		require.ErrorIs(t, err, summarize.ErrClosed)
+		require.NoError(t, d.Session.Append(chat.UserMessage("The session is open.")))
+	})
+}
+
+func TestBackgroundWorkOutlivesTheContextOfItsRender(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := behind(t, 3400)
+		d.answers(slowly(time.Minute, summarize.SaySummary("All the same.")))
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := d.Render(ctx, prompt(d.Session))
+		require.NoError(t, err)
+		cancel()
+		time.Sleep(2 * time.Minute)
+		require.Contains(t, d.messages()[1].Text(), "All the same.")
+	})
+}
+
+func TestRenderThatWaitsForBackgroundWorkIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := behind(t, 3400)
+		d.answers(slowly(time.Hour, summarize.SaySummary("At last.")))
+		d.messages()
+		d.say(round(5, 900)...)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := d.Render(ctx, prompt(d.Session))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, summarize.StateInProgress, d.State(), "the summary is still being made")
+		require.Contains(t, d.messages()[1].Text(), "At last.")
+	})
+}
+
+func TestUndoWhileASummaryIsMadeDropsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := behind(t, 3400)
+		d.answers(slowly(time.Minute, summarize.SaySummary("Of what was undone.")))
+		d.messages()
+		require.NoError(t, d.Session.Branch("e3"))
+		d.say(chat.UserMessage("Rather this."))
+		time.Sleep(2 * time.Minute)
+		d.Policy.Background.Apply = 0
+		got := d.messages()
+		equal(t, chat.UserMessage("Rather this."), got[len(got)-1])
+		require.Equal(t, "started ready/full dropped/full", kinds(*d.events))
+		_, ok := errors.AsType[*history.BoundaryError]((*d.events)[2].Err)
+		require.True(t, ok)
+		require.Empty(t, compactions(d.Session))
+	})
+}
+
+func TestPanicInTheBackgroundIsAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := behind(t, 3400)
+		d.Policy.Checks = []summarize.Check{func(summarize.Material) error { panic("at the disco") }}
+		d.answers(summarize.SaySummary("one"))
+		d.messages()
+		synctest.Wait()
+		require.Equal(t, summarize.StateFailed, d.State())
+		d.Policy.Checks = nil
+		d.messages()
+	})
+}

@@ -1,0 +1,112 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+func TestBranchThatIsLeftIsSummarised(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		on      bool
+		hook    *history.Summary
+		answer  summarize.Step
+		asked   int
+		summary string // "" for none
+		err     bool
+	}{
+		{"not unless the policy says so", false, nil, nil, 0, "", false},
+		{"where it says so", true, nil, summarize.Say("It led nowhere."), 1, "It led nowhere.", false},
+		{"by a hook", true, &history.Summary{Text: "The hook's."}, nil, 0, "The hook's.", false},
+		{"or the session stays where it is", true, nil, summarize.Fail(errors.New("down")), 1, "", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t, chat.UserMessage(task))
+			d.say(rounds(1, 3, 200)...)
+			d.Policy.Branch = summarize.OhMyPi().Branch
+			d.Policy.Branch.On = c.on
+			d.Hooks.BeforeBranch = func(context.Context, string, string) (summarize.Decision, error) {
+				return summarize.Decision{Summary: c.hook}, nil
+			}
+			var after *history.BranchSummary
+			d.Hooks.AfterBranch = func(_ context.Context, from, to string, s *history.BranchSummary) error {
+				require.Equal(t, []string{"e7", "e3"}, []string{from, to})
+				after = s
+				return nil
+			}
+			if c.answer != nil {
+				d.answers(c.answer)
+			}
+			got, err := d.Navigate(t.Context(), "e3", "")
+			require.Len(t, d.requests(), c.asked)
+			if c.err {
+				require.Error(t, err)
+				require.Equal(t, "e7", d.Session.Leaf())
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, got, after)
+			messages := viewOf(t, d.Session).Messages()
+			if c.summary == "" {
+				require.Nil(t, got)
+				require.Len(t, messages, 3)
+				return
+			}
+			require.Len(t, messages, 4)
+			require.Contains(t, messages[3].Text(), c.summary)
+			if c.asked > 0 {
+				require.Equal(t, []string{"file-2.go", "file-3.go"}, got.Files.Read)
+				require.Contains(t, messages[3].Text(), "file-3.go")
+				require.Equal(t, []int{2, 3}, outputs(text(d.request().Messages)))
+			}
+		})
+	}
+}
+
+func TestCheckpoints(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	dir := filepath.Join(t.TempDir(), "checkpoints")
+	d.Checkpoints = &summarize.Checkpoints{Dir: dir}
+	d.Policy.Record.Checkpoints = true
+	list, err := d.Checkpoints.List()
+	require.NoError(t, err)
+	require.Empty(t, list, "there are none before something was compacted")
+	d.answers(summarize.SaySummary("# Täglich: [the] build/../fix\n\nAll of it."), summarize.SaySummary("Second."))
+	d.messages()
+	d.say(rounds(7, 11, roundTokens)...)
+	d.ModelBudget = 2 * budget
+	d.messages()
+
+	list, err = d.Checkpoints.List()
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	require.Equal(t, filepath.Join(dir, "001-täglich-the-build-fix.md"), list[0].Path)
+	require.Equal(t, []int{1, 2}, []int{list[0].Number, list[1].Number})
+	require.Equal(t, "Second.", list[1].Title)
+	require.NotEmpty(t, list[0].Compaction)
+	require.Contains(t, content(t, list[0].Path), "\nAll of it.\n")
+	index := content(t, filepath.Join(dir, "index.md"))
+	require.Contains(t, index, "2 made")
+	require.Contains(t, index, "2. [Second.](002-second.md)")
+	require.Equal(t, list[1], (*d.events)[len(*d.events)-1].Checkpoint)
+}
+
+func TestCheckpointThatCannotBeWrittenBlocksNothing(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	d.Checkpoints = &summarize.Checkpoints{Dir: file}
+	d.Policy.Record.Checkpoints = true
+	d.answers(summarize.SaySummary("short"))
+	d.messages()
+	require.Equal(t, "started hook failed done/full", kinds(*d.events))
+}

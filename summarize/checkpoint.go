@@ -1,0 +1,164 @@
+package summarize
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Checkpoints keeps summaries as numbered Markdown files in a folder, for people and for agents that look something up:
+// 001-title.md and so on, and index.md, which counts and lists them. It is made for one session. A file is never changed or
+// deleted. It is safe for concurrent use within a process.
+type Checkpoints struct {
+	// Dir is the folder. It is made where there is none.
+	Dir string
+
+	mu sync.Mutex
+}
+
+// Checkpoint is one file.
+type Checkpoint struct {
+	// Number from 1.
+	Number int
+	// Title of the summary.
+	Title string
+	// Path of the file.
+	Path string
+	// Compaction is the id of its entry in the session.
+	Compaction string
+}
+
+// Add writes a summary, with the id of its compaction, and the index anew.
+func (c *Checkpoints) Add(compaction, title, summary string) (Checkpoint, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return Checkpoint{}, err
+	}
+	list, err := c.list()
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	point := Checkpoint{Number: 1, Title: title, Compaction: compaction}
+	if n := len(list); n > 0 {
+		point.Number = list[n-1].Number + 1
+	}
+	if point.Title = oneLine(title, 200); point.Title == "" {
+		point.Title = "Checkpoint " + strconv.Itoa(point.Number)
+	}
+	point.Path = filepath.Join(c.Dir, fmt.Sprintf("%03d-%s.md", point.Number, slug(point.Title)))
+	text := fmt.Sprintf("# %s\n\n%s%s -->\n\n%s\n", point.Title, compactionMark, comment.Replace(compaction), summary)
+	if err := replaceFile(point.Path, text); err != nil {
+		return Checkpoint{}, err
+	}
+	return point, c.index(append(list, point))
+}
+
+// compactionMark stands before the id of the compaction in a file.
+const compactionMark = "<!-- compaction "
+
+// comment keeps an id from ending the comment that it stands in.
+var comment = strings.NewReplacer("--", "- -", "\n", " ")
+
+// List gives the checkpoints by their numbers; none where there is no folder.
+func (c *Checkpoints) List() ([]Checkpoint, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.list()
+}
+
+var checkpointName = regexp.MustCompile(`^(\d{3,9})-.*\.md$`)
+
+func (c *Checkpoints) list() ([]Checkpoint, error) {
+	files, err := os.ReadDir(c.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	var list []Checkpoint
+	for _, f := range files {
+		m := checkpointName.FindStringSubmatch(f.Name())
+		if m == nil || f.IsDir() {
+			continue
+		}
+		number, err := strconv.Atoi(m[1])
+		if err != nil {
+			continue
+		}
+		point := Checkpoint{Number: number, Path: filepath.Join(c.Dir, f.Name())}
+		head, err := readHead(point.Path)
+		if err != nil {
+			return nil, err
+		}
+		first, rest, _ := strings.Cut(head, "\n")
+		point.Title = strings.TrimPrefix(first, "# ")
+		if id, ok := strings.CutPrefix(strings.TrimSpace(rest), compactionMark); ok {
+			point.Compaction, _, _ = strings.Cut(id, " -->")
+		}
+		list = append(list, point)
+	}
+	slices.SortFunc(list, func(a, b Checkpoint) int { return a.Number - b.Number })
+	return list, nil
+}
+
+// readHead gives the start of a file.
+func readHead(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	head := make([]byte, 2048)
+	n, err := f.Read(head)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return string(head[:n]), nil
+}
+
+// index lists the checkpoints for a reader.
+func (c *Checkpoints) index(list []Checkpoint) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Checkpoints\n\n%d made, each when the conversation was compacted.\n\n", len(list))
+	for _, p := range list {
+		title := strings.NewReplacer("[", "\\[", "]", "\\]").Replace(p.Title)
+		fmt.Fprintf(&b, "%d. [%s](%s)\n", p.Number, title, filepath.Base(p.Path))
+	}
+	return replaceFile(filepath.Join(c.Dir, "index.md"), b.String())
+}
+
+// replaceFile writes a file whole or not at all.
+func replaceFile(path, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return os.Rename(f.Name(), path)
+}
+
+var notInSlug = regexp.MustCompile(`[^\p{L}\p{N}]+`)
+
+// slug makes a short file name of a title.
+func slug(title string) string {
+	s := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(title), "-"), "-")
+	if r := []rune(s); len(r) > 40 {
+		s = strings.TrimRight(string(r[:40]), "-")
+	}
+	if s == "" {
+		return "checkpoint"
+	}
+	return s
+}

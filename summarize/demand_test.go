@@ -1,0 +1,331 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// roomy is a desk with some rounds, which fit.
+func roomy(t testing.TB) desk {
+	d := newDesk(t, chat.UserMessage(task))
+	d.say(rounds(1, 4, 400)...)
+	return d
+}
+
+func TestCompactOnDemand(t *testing.T) {
+	d := roomy(t)
+	before := d.messages()
+	d.answers(summarize.SaySummary("As asked."))
+	got, err := d.Compact(t.Context(), "Mind the tests.")
+	require.NoError(t, err)
+	require.Contains(t, text(d.request().Messages), "The user asks of the summary: Mind the tests.")
+	equal(t, d.messages(), got.Result.Messages)
+	require.Equal(t, len(before)-len(got.Result.Messages), got.MessagesRemoved)
+	require.Equal(t, count(quarter{}, before)-count(quarter{}, got.Result.Messages), got.TokensRemoved)
+	require.Equal(t, summarize.OnDemand, (*d.events)[1].Reason)
+}
+
+func TestCompactOnDemandIsRefused(t *testing.T) {
+	t.Run("before any prompt was rendered", func(t *testing.T) {
+		_, err := roomy(t).Compact(t.Context(), "")
+		require.ErrorIs(t, err, summarize.ErrNoPrompt)
+	})
+	t.Run("of fewer messages than the policy asks for", func(t *testing.T) {
+		d := newDesk(t, chat.UserMessage(task))
+		d.Policy.Trigger = summarize.CopilotCLI().Trigger
+		d.messages()
+		_, err := d.Compact(t.Context(), "")
+		require.ErrorIs(t, err, summarize.ErrNothingToCompact)
+		require.ErrorContains(t, err, "1 messages, it takes 2")
+	})
+	t.Run("without a model", func(t *testing.T) {
+		d := roomy(t)
+		d.messages()
+		d.Model = nil
+		_, err := d.Compact(t.Context(), "")
+		require.ErrorContains(t, err, "Model is not set")
+	})
+	t.Run("while another is made", func(t *testing.T) {
+		d := roomy(t)
+		d.messages()
+		var second error
+		d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+			_, second = d.Compact(t.Context(), "")
+			return summarize.SaySummary("one")(ctx, r)
+		})
+		_, err := d.Compact(t.Context(), "")
+		require.NoError(t, err)
+		require.ErrorIs(t, second, summarize.ErrBusy)
+		require.Len(t, d.requests(), 1)
+	})
+	t.Run("where it was aborted", func(t *testing.T) {
+		d := roomy(t)
+		d.messages()
+		d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+			d.Abort()
+			return summarize.SaySummary("too late")(ctx, r)
+		})
+		_, err := d.Compact(t.Context(), "")
+		require.ErrorIs(t, err, summarize.ErrAborted)
+		require.Empty(t, compactions(d.Session))
+		require.Contains(t, kinds(*d.events), "cancelled")
+	})
+}
+
+func TestBackgroundWorkGivesWayToDemand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := behind(t, 3400)
+		interrupted := 0
+		d.Hooks.Interrupt = func(context.Context) error { interrupted++; return nil }
+		d.answers(slowly(time.Hour, summarize.SaySummary("too slow")), summarize.SaySummary("as asked"))
+		d.messages()
+		synctest.Wait()
+		_, err := d.Compact(t.Context(), "")
+		require.NoError(t, err)
+		require.Equal(t, 1, interrupted)
+		require.Len(t, compactions(d.Session), 1)
+		require.Contains(t, d.messages()[1].Text(), "as asked")
+		require.Equal(t, summarize.StateIdle, d.State())
+	})
+}
+
+func TestAfterTurnGoesOn(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		last  chat.Message
+		say   string
+		goes  bool
+		after string
+	}{
+		{"the agent is done, and the policy says how", chat.AssistantMessage("Done."), "Continue if you have next steps.", true, "Continue if you have next steps."},
+		{"the policy says nothing", chat.AssistantMessage("Done."), "", false, "Done."},
+		{"the agent is at work", chat.UserMessage("And now?"), "Continue if you have next steps.", false, "And now?"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t, chat.UserMessage(task))
+			d.say(rounds(1, 4, 850)...)
+			d.say(c.last)
+			d.Policy.Trigger = summarize.Trigger{{Reserve: 800, Above: true}}
+			d.Policy.Continue = c.say
+			d.answers(summarize.SaySummary("short"))
+			goes, err := d.AfterTurn(t.Context(), prompt(d.Session))
+			require.NoError(t, err)
+			require.Equal(t, c.goes, goes)
+			messages := viewOf(t, d.Session).Messages()
+			require.Contains(t, messages[len(messages)-1].Text(), c.after)
+			goes, err = d.AfterTurn(t.Context(), prompt(d.Session))
+			require.NoError(t, err)
+			require.False(t, goes, "nothing was compacted this time")
+		})
+	}
+}
+
+func TestSwitchToASmallerModel(t *testing.T) {
+	trigger := summarize.Trigger{{On: summarize.OnModelSwitch, Ratio: 1, Above: true}}
+	t.Run("compacts first", func(t *testing.T) {
+		d := roomy(t)
+		d.Policy.Trigger = trigger
+		d.ModelBudget = budget
+		d.messages()
+		d.answers(summarize.SaySummary("short"))
+		r, err := d.SwitchModel(t.Context(), prompt(d.Session), summarize.Target{Budget: 1000})
+		require.NoError(t, err)
+		require.LessOrEqual(t, r.Tokens, 1000)
+		d.Budget = 1000 // what a later render must keep
+		equal(t, r.Messages, d.messages())
+	})
+	t.Run("has no need to where it fits", func(t *testing.T) {
+		d := roomy(t)
+		d.Policy.Trigger = trigger
+		_, err := d.SwitchModel(t.Context(), prompt(d.Session), summarize.Target{Budget: 3000})
+		require.NoError(t, err)
+		require.Empty(t, d.requests())
+	})
+	t.Run("that fails changes nothing", func(t *testing.T) {
+		d := roomy(t)
+		d.Policy.Trigger = trigger
+		d.ModelBudget = budget
+		d.answers(summarize.Say("no"), summarize.Say("no"))
+		_, err := d.SwitchModel(t.Context(), prompt(d.Session), summarize.Target{Budget: 1000})
+		failed, ok := errors.AsType[*summarize.FailedError](err)
+		require.True(t, ok, "%v", err)
+		require.NotNil(t, failed.Budget)
+		equal(t, said(d.Session), d.messages()[1:])
+	})
+}
+
+func TestMemoryPressure(t *testing.T) {
+	d := roomy(t)
+	d.messages()
+	_, err := d.MemoryPressure(t.Context())
+	require.ErrorIs(t, err, summarize.ErrNotAsked)
+	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnMemoryPressure, Messages: 4}}
+	d.answers(summarize.SaySummary("short"))
+	got, err := d.MemoryPressure(t.Context())
+	require.NoError(t, err)
+	require.Positive(t, got.TokensRemoved)
+}
+
+func TestRecoverFromARefusal(t *testing.T) {
+	refused := &chat.ContextLimitError{Limit: 3000, Err: errors.New("too large")}
+	d := newDesk(t, chat.UserMessage(task))
+	d.say(rounds(1, 5, 700)...)
+	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
+	d.messages()
+	d.say(chat.AssistantMessage("The provider said: too large."))
+	failed := d.Session.Leaf()
+	d.answers(summarize.SaySummary("short"))
+	r, err := d.Recover(t.Context(), prompt(d.Session), refused, failed)
+	require.NoError(t, err)
+	require.LessOrEqual(t, r.Tokens, 3000)
+	require.NotContains(t, text(r.Messages), "The provider said", "the failed answer leaves the view")
+	require.True(t, (*d.events)[0].WillRetry)
+	require.Equal(t, summarize.OnContextLimit, (*d.events)[0].Reason)
+	require.NoError(t, chat.Validate(r.Messages))
+
+	// What still does not go through ends, and says so.
+	for n := 2; n <= 3; n++ {
+		again, err := d.Recover(t.Context(), prompt(d.Session), refused, "")
+		require.NoError(t, err)
+		require.LessOrEqual(t, again.Tokens, r.Tokens)
+	}
+	_, err = d.Recover(t.Context(), prompt(d.Session), refused, "")
+	lost, ok := errors.AsType[*summarize.RecoveryError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, 3, lost.Attempts)
+	require.ErrorIs(t, err, refused.Err)
+	require.Contains(t, err.Error(), "context overflow recovery failed")
+}
+
+func TestRecoverPassesOtherErrorsOn(t *testing.T) {
+	d := roomy(t)
+	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
+	other := errors.New("the key is wrong")
+	_, err := d.Recover(t.Context(), prompt(d.Session), other, "")
+	require.Same(t, other, err)
+	d.Policy.Trigger = nil
+	over := &chat.ContextLimitError{}
+	_, err = d.Recover(t.Context(), prompt(d.Session), over, "")
+	require.Same(t, error(over), err, "a policy that does not recover")
+}
+
+type status int
+
+func (s status) Error() string   { return fmt.Sprintf("status %d", int(s)) }
+func (s status) StatusCode() int { return int(s) }
+
+func TestContextLimitIsRecognised(t *testing.T) {
+	for _, c := range []struct {
+		err   error
+		limit int
+		ok    bool
+	}{
+		{nil, 0, false},
+		{errors.New("rate limit reached"), 0, false},
+		{errors.New("invalid request: unknown tool"), 0, false},
+		{&chat.ContextLimitError{Limit: 8192}, 8192, true},
+		{fmt.Errorf("asking: %w", &chat.ContextLimitError{Err: errors.New("maximum context length is 4096 tokens")}), 4096, true},
+		{status(413), 0, true},
+		{status(400), 0, false},
+		{errors.New("This model's maximum context length is 128000 tokens. However, your messages resulted in 130123 tokens."), 128000, true},
+		{errors.New("prompt is too long: 210,000 tokens > 200,000 maximum"), 200000, true},
+		{errors.New("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."), 1048576, true},
+		{errors.New("prompt token count of 70000 exceeds the limit of 64000"), 64000, true},
+		{errors.New("code: context_length_exceeded"), 0, true},
+		{errors.New("maximum context length is 7 tokens"), 0, true}, // no model has that
+	} {
+		limit, ok := summarize.ContextLimit(c.err)
+		require.Equal(t, c.ok, ok, "%v", c.err)
+		require.Equal(t, c.limit, limit, "%v", c.err)
+	}
+}
+
+func TestTruncationIsTheLastGuard(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.Policy.Overflow.Truncate = true
+	d.answers(summarize.Say("no"), summarize.Say("no"))
+	got := d.messages()
+	require.Equal(t, "You are a coding agent.", got[0].Text())
+	equal(t, chat.UserMessage(task), got[1])
+	require.Equal(t, []int{6}, outputs(text(got))[len(outputs(text(got)))-1:])
+	require.Equal(t, "started refused/full refused/simple failed truncated", kinds(*d.events))
+	require.Empty(t, compactions(d.Session))
+	require.Len(t, said(d.Session), 13, "the session keeps everything")
+}
+
+func TestPruningSuffices(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.say(rounds(1, 4, 850)...)
+	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8}}
+	d.Policy.Before = history.OutputPrune{Keep: 900, Placeholder: func(history.PrunedOutput) string { return "[gone]" }}
+	got := d.messages()
+	require.Equal(t, []int{3, 4}, outputs(text(got)))
+	require.Equal(t, 2, strings.Count(text(got), "[gone]"))
+	require.Equal(t, "pruned", kinds(*d.events))
+	require.Less(t, (*d.events)[0].TokensAfter, (*d.events)[0].TokensBefore)
+	require.Empty(t, d.requests())
+	equal(t, got, d.messages())
+
+	d.say(chat.AssistantMessage("Done."), chat.UserMessage(words(2000))) // and now it does not
+	d.answers(summarize.SaySummary("short"))
+	require.Contains(t, d.messages()[1].Text(), "short")
+	require.NotContains(t, text(d.request().Messages), "[output 001]", "what was left out is not summarised")
+}
+
+func TestFixedPartsLargerThanTheTriggerAreToldOnce(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.Tools = []chat.Tool{{Name: "read", Description: words(2500)}}
+	d.Window = 4000
+	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.6}}
+	for n := 1; n <= 5; n++ {
+		d.say(round(n, 200)...)
+		d.messages() // which fit
+	}
+	require.Empty(t, d.requests())
+	require.Equal(t, "failed", kinds(*d.events))
+	fixed, ok := errors.AsType[*summarize.FixedPartsError]((*d.events)[0].Err)
+	require.True(t, ok)
+	require.Equal(t, 2400, fixed.At)
+	require.Greater(t, fixed.Fixed, 2500)
+}
+
+func TestCompactionThatLeavesTooMuchIsNotRepeatedAtOnce(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(words(1900)))
+	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.5}}
+	d.say(rounds(1, 3, 100)...)
+	d.answers(summarize.SaySummary(words(60)))
+	d.messages()
+	require.Len(t, d.requests(), 1)
+	for n := 4; n <= 5; n++ {
+		d.say(round(n, 60)...)
+		d.messages()
+		require.Contains(t, d.Explain().Blocked, "could not come below")
+	}
+	require.Len(t, d.requests(), 1)
+}
+
+func TestFailureIsRememberedByPlaceAndNotByCount(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.answers(summarize.Say("no"), summarize.Say("no"))
+	d.fails()
+	leaf := d.Session.Leaf()
+	require.NoError(t, d.Session.Branch("e3"))
+	d.messages()
+	require.NoError(t, d.Session.Branch(leaf)) // there and back again
+	require.Contains(t, d.fails().Error(), "not tried again")
+	_, err := d.Session.Add(history.Entry{Body: history.Label{Target: leaf, Text: "here"}})
+	require.NoError(t, err)
+	require.Contains(t, d.fails().Error(), "not tried again", "a label says nothing to a model")
+	require.Len(t, d.requests(), 2)
+}

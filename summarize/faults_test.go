@@ -1,0 +1,187 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// fullStore is a store whose disk may be full.
+type fullStore struct {
+	history.MemoryStore
+	mu   sync.Mutex
+	full bool
+}
+
+func (s *fullStore) Append(lines ...[]byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.full {
+		return syscall.ENOSPC
+	}
+	return s.MemoryStore.Append(lines...)
+}
+
+func (s *fullStore) fill(full bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.full = full
+}
+
+// What may go wrong while a summary is made, in the foreground and in the background: the session is as it was, nothing is
+// lost, and the next render works.
+func TestFaults(t *testing.T) {
+	large := summarize.SaySummary(words(3000))
+	for _, f := range []struct {
+		name string
+		step summarize.Step
+	}{
+		{"the model errs", summarize.Fail(errors.New("down"))},
+		{"the model times out", func(ctx context.Context, _ chat.Request) (chat.Response, error) {
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			<-ctx.Done()
+			return chat.Response{}, ctx.Err()
+		}},
+		{"the model answers nothing", summarize.Say("")},
+		{"the model answers junk", summarize.Say("\x00\xff{}")},
+		{"the model answers with more than there was", large},
+		{"the model panics", func(context.Context, chat.Request) (chat.Response, error) { panic("at the disco") }},
+	} {
+		t.Run(f.name+", in the foreground", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk(t, overflowing()...)
+				d.answers(f.step, f.step)
+				d.fails()
+				equal(t, overflowing(), said(d.Session))
+				require.Empty(t, compactions(d.Session))
+				d.say(chat.UserMessage("Try again."))
+				d.ModelBudget = 2 * budget
+				d.answers(summarize.SaySummary("Good."))
+				require.Contains(t, d.messages()[1].Text(), "Good.")
+			})
+		})
+		t.Run(f.name+", in the background", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := behind(t, 3400)
+				d.answers(f.step, f.step)
+				before := d.messages()
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				require.Equal(t, summarize.StateFailed, d.State())
+				equal(t, before[1:], said(d.Session))
+				d.say(round(5, 50)...)
+				d.answers(summarize.SaySummary("Good."))
+				d.messages()
+				synctest.Wait()
+				require.Contains(t, d.messages()[1].Text(), "Good.")
+			})
+		})
+	}
+}
+
+func TestDiskThatIsFull(t *testing.T) {
+	open := func(t *testing.T) (*fullStore, *history.Session) {
+		store := &fullStore{}
+		s, err := history.New(store, history.Options{})
+		require.NoError(t, err)
+		return store, s
+	}
+	t.Run("in the foreground", func(t *testing.T) {
+		store, s := open(t)
+		d := deskOf(t, s, overflowing()...)
+		store.fill(true)
+		d.answers(summarize.SaySummary("one"), summarize.SaySummary("two"))
+		require.ErrorIs(t, d.fails(), syscall.ENOSPC)
+		require.Empty(t, compactions(s))
+		store.fill(false)
+		d.say(chat.UserMessage("There is room again."))
+		d.ModelBudget = 2 * budget
+		d.answers(summarize.SaySummary("three"))
+		require.Contains(t, d.messages()[1].Text(), "three")
+	})
+	t.Run("in the background", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			store, s := open(t)
+			d := deskOf(t, s, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 4, 840)...)...)
+			d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}}
+			d.answers(summarize.SaySummary("one"))
+			before := d.messages()
+			synctest.Wait()
+			store.fill(true)
+			equal(t, before, d.messages())
+			require.Equal(t, summarize.StateFailed, d.State())
+			require.Contains(t, kinds(*d.events), "failed")
+			store.fill(false)
+			d.say(round(5, 50)...)
+			d.answers(summarize.SaySummary("two"))
+			d.messages()
+			synctest.Wait()
+			require.Contains(t, d.messages()[1].Text(), "two")
+		})
+	})
+}
+
+// A process that dies while a summary is made, or right after, leaves a session that opens and renders.
+func TestProcessThatDies(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "session.jsonl")
+	s, err := history.Open(path)
+	require.NoError(t, err)
+	d := deskOf(t, s, overflowing()...)
+	d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		at, err := history.Read(path) // what another process finds at this moment
+		require.NoError(t, err)
+		defer at.Close()
+		equal(t, overflowing(), said(at))
+		require.Empty(t, compactions(at))
+		return summarize.SaySummary("short")(ctx, r)
+	})
+	want := d.messages()
+	at, err := history.Read(path)
+	require.NoError(t, err)
+	equal(t, want, deskOf(t, at).messages())
+	require.NoError(t, at.Close())
+	require.NoError(t, s.Close())
+}
+
+func TestSplitTurnHasTwoSummariesMadeAtTheSameTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, chat.UserMessage("The first question."))
+		d.say(rounds(1, 2, 700)...)
+		d.say(chat.AssistantMessage("Done."), chat.UserMessage(task))
+		d.say(rounds(3, 6, 700)...)
+		d.ModelBudget = 2 * budget
+		d.Policy = summarize.OhMyPi()
+		d.Policy.Trigger, d.Policy.Before = nil, history.OutputPrune{}
+		d.Policy.Cut = history.Cut{}
+		start := time.Now()
+		d.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+			time.Sleep(time.Minute)
+			said := outputs(text(r.Messages))
+			switch {
+			case len(said) == 0:
+				return summarize.Say("I did it.")(ctx, r)
+			case said[0] == 1:
+				require.Equal(t, []int{1, 2}, said)
+				return summarize.Say("Of the history.")(ctx, r)
+			}
+			require.Equal(t, []int{3, 4, 5}, said)
+			return summarize.Say("Of the turn.")(ctx, r)
+		})
+		got := d.messages()[1].Text()
+		require.Contains(t, got, "Of the history.\n\n---\n\n**Turn Context (split turn):**\n\nOf the turn.")
+		require.Equal(t, 2*time.Minute, time.Since(start), "two at a time, then the title")
+		require.Equal(t, "I did it.", compactions(d.Session)[0].Title)
+	})
+}

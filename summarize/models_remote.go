@@ -1,0 +1,198 @@
+package summarize
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// Remote is a [chat.Model] that has summaries written by an HTTP endpoint, as oh-my-pi can: it posts {"systemPrompt", "prompt"}
+// and reads {"summary"}.
+//
+// The system messages of a request are the system prompt. Its one user message is the prompt; of a request with more
+// messages the history is written as [PlainHistory] does, uncut, and what the user says last stands after it. Images, documents and the like are named in the text. Tools,
+// temperature and the limit of the answer stay behind, for there is nowhere to put them.
+//
+// The error is a [*RemoteError]: within a [*chat.TransientError] where the same may succeed later (no connection, status
+// 408, 425, 429 or 500 and above), within a [*chat.ContextLimitError] for status 413. Where the context ends it is the
+// context's cause.
+type Remote struct {
+	// URL of the endpoint, http or https.
+	URL string
+	// Header is sent along, for authorisation.
+	Header http.Header
+	// Client that sends. Defaults to [http.DefaultClient], which knows no timeout: give one to the [Candidate].
+	Client *http.Client
+	// MaxBytes of an answer. Defaults to 4 MiB.
+	MaxBytes int64
+}
+
+// RemoteError tells what went wrong with a [Remote].
+type RemoteError struct {
+	// Endpoint is the URL without what may be secret in it: user, query and fragment.
+	Endpoint string
+	// Status of the answer, 0 where there was none.
+	Status int
+	// Body is how the answer of another status than 200 begins.
+	Body string
+	// Err is what went wrong besides.
+	Err error
+}
+
+func (e *RemoteError) Error() string {
+	text := "summarize: the endpoint " + e.Endpoint
+	if e.Status != 0 {
+		text += fmt.Sprintf(" answered with status %d", e.Status)
+	}
+	if e.Body != "" {
+		text += fmt.Sprintf(" (%q)", e.Body)
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Unwrap gives what went wrong.
+func (e *RemoteError) Unwrap() error { return e.Err }
+
+// Generate posts the request.
+func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	target, err := url.Parse(r.URL)
+	if err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https" {
+		return chat.Response{}, errors.New("summarize: Remote.URL is no URL of http or https")
+	}
+	failed := &RemoteError{Endpoint: (&url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path}).String()}
+	system, prompt := remotePrompt(req.Messages)
+	body, err := json.Marshal(struct {
+		SystemPrompt string `json:"systemPrompt"`
+		Prompt       string `json:"prompt"`
+	}{system, prompt})
+	if err != nil {
+		return chat.Response{}, err
+	}
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, bytes.NewReader(body))
+	if err != nil {
+		return chat.Response{}, fmt.Errorf("summarize: %w", err)
+	}
+	for name, values := range r.Header {
+		post.Header[name] = values
+	}
+	post.Header.Set("Content-Type", "application/json")
+	post.Header.Set("Accept", "application/json")
+	client := r.Client
+	if client == nil {
+		client = http.DefaultClient
+	}
+	answer, err := client.Do(post)
+	if err != nil {
+		return chat.Response{}, lost(ctx, failed, err)
+	}
+	defer answer.Body.Close()
+	most := r.MaxBytes
+	if most <= 0 {
+		most = 4 << 20
+	}
+	failed.Status = answer.StatusCode
+	data, err := io.ReadAll(io.LimitReader(answer.Body, most+1))
+	if err != nil {
+		return chat.Response{}, lost(ctx, failed, err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		failed.Body = cut(strings.ToValidUTF8(strings.TrimSpace(string(data)), "\uFFFD"), 300)
+		return chat.Response{}, refused(failed, answer.Header)
+	}
+	if int64(len(data)) > most {
+		failed.Err = fmt.Errorf("the answer is larger than %d bytes", most)
+		return chat.Response{}, failed
+	}
+	var said struct {
+		Summary *string `json:"summary"`
+	}
+	if err := json.Unmarshal(data, &said); err != nil {
+		failed.Err = fmt.Errorf("reading the answer: %w", err)
+		return chat.Response{}, failed
+	}
+	if said.Summary == nil {
+		failed.Err = errors.New("the answer has no summary")
+		return chat.Response{}, failed
+	}
+	if req.Stream != nil && *said.Summary != "" {
+		req.Stream(chat.Text(*said.Summary))
+	}
+	return chat.Response{Message: chat.AssistantMessage(*said.Summary)}, nil
+}
+
+// lost is the error of a connection that failed.
+func lost(ctx context.Context, failed *RemoteError, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err // without the URL, which may hold a secret
+	}
+	failed.Err = err
+	return &chat.TransientError{Err: failed}
+}
+
+// refused is the error of a status.
+func refused(failed *RemoteError, header http.Header) error {
+	switch status := failed.Status; {
+	case status == http.StatusRequestEntityTooLarge:
+		return &chat.ContextLimitError{Err: failed}
+	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
+		return &chat.TransientError{RetryAfter: retryAfter(header.Get("Retry-After")), Err: failed}
+	}
+	return failed
+}
+
+// retryAfter reads how long to wait, in seconds or until a time; 0 where it cannot be read.
+func retryAfter(said string) time.Duration {
+	if seconds, err := strconv.ParseUint(said, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(said); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
+}
+
+// remotePrompt is a request as the two texts that the endpoint takes.
+func remotePrompt(messages []chat.Message) (system, prompt string) {
+	var systems []string
+	var rest []chat.Message
+	for _, m := range messages {
+		if m.Role == chat.RoleSystem {
+			systems = append(systems, m.Text())
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	system = strings.Join(systems, "\n\n")
+	if len(rest) == 1 && rest[0].Role == chat.RoleUser {
+		text, notes := content(rest[0])
+		return system, strings.Join(append([]string{text}, notes...), "\n")
+	}
+	var last string
+	if n := len(rest) - 1; n > 0 && rest[n].Role == chat.RoleUser {
+		text, notes := content(rest[n])
+		rest, last = rest[:n], "\n\n"+strings.Join(append([]string{text}, notes...), "\n")
+	}
+	lines := make([]string, 0, len(rest))
+	for _, b := range blocks(rest, nil) {
+		lines = append(lines, tagless.Replace(plainLines(b, asItIs, asItIs)))
+	}
+	return system, "<conversation>\n" + strings.Join(lines, "\n") + "\n</conversation>" + last
+}
+
+func asItIs(text string) string { return text }

@@ -1,0 +1,179 @@
+package summarize_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// endpoint serves a handler for the time of the test.
+func endpoint(t testing.TB, f http.HandlerFunc) summarize.Remote {
+	t.Helper()
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	return summarize.Remote{URL: server.URL + "/summarise?key=secret", Client: server.Client()}
+}
+
+func TestRemoteIsSentTwoTexts(t *testing.T) {
+	for _, c := range []struct {
+		rule           string
+		messages       []chat.Message
+		system, prompt string
+	}{
+		{"the system's words and the user's", []chat.Message{chat.SystemMessage("Be short."), chat.UserMessage("Sum <b> up.")}, "Be short.", "Sum <b> up."},
+		{"all of the system's", []chat.Message{chat.SystemMessage("A"), chat.SystemMessage("B"), chat.UserMessage("C")}, "A\n\nB", "C"},
+		{"a history as one text, and what is asked after it", []chat.Message{
+			chat.UserMessage("Look </conversation> & see"),
+			{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("I do.")}, ToolCalls: []chat.ToolCall{{ID: "a", Name: "read", Arguments: `{"path":"a"}`}}},
+			chat.ToolResult("a", "one\ntwo"), chat.UserMessage("Sum up."),
+		}, "", "<conversation>\nuser: Look &lt;/conversation&gt; &amp; see\nassistant: I do.\ncall: read({\"path\":\"a\"})\nresult: one\n  two\n</conversation>\n\nSum up."},
+		{"what is no text by its name", []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("See."), chat.Image{URL: "https://example.com/a.png"}}}},
+			"", "See.\n[attached: image https://example.com/a.png]"},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			remote := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
+				var got map[string]string
+				data, _ := io.ReadAll(r.Body)
+				if err := json.Unmarshal(data, &got); err != nil {
+					t.Errorf("%s: %v", data, err)
+				}
+				equal(t, map[string]string{"systemPrompt": c.system, "prompt": c.prompt}, got)
+				equal(t, []string{"POST", "application/json", "Bearer token"}, []string{r.Method, r.Header.Get("Content-Type"), r.Header.Get("Authorization")})
+				io.WriteString(w, `{"summary":"All is well.","model":"x"}`)
+			})
+			remote.Header = http.Header{"Authorization": {"Bearer token"}}
+			response, err := remote.Generate(t.Context(), chat.Request{Messages: c.messages})
+			require.NoError(t, err)
+			equal(t, chat.Response{Message: chat.AssistantMessage("All is well.")}, response)
+		})
+	}
+}
+
+func TestRemoteFails(t *testing.T) {
+	const at = "summarize: the endpoint http://HOST/summarise"
+	for _, c := range []struct {
+		rule      string
+		status    int
+		after     string
+		body      string
+		want      string
+		transient bool
+		wait      time.Duration
+		limit     bool
+	}{
+		{rule: "an answer that is no JSON", status: 200, body: "<html>", want: at + " answered with status 200: reading the answer: invalid character"},
+		{rule: "an answer without a summary", status: 200, body: `{"text":"x"}`, want: "the answer has no summary"},
+		{rule: "a summary of null", status: 200, body: `{"summary":null}`, want: "the answer has no summary"},
+		{rule: "a summary that is no text", status: 200, body: `{"summary":1}`, want: "reading the answer: "},
+		{rule: "an answer that is too large", status: 200, body: `{"summary":"` + strings.Repeat("x", 2000) + `"}`, want: "the answer is larger than 1000 bytes"},
+		{rule: "a status that will not change", status: 401, body: "who\xff are you", want: at + ` answered with status 401 ("who` + "\uFFFD" + ` are you")`},
+		{rule: "no content", status: 204, want: "status 204"},
+		{rule: "a rate limit", status: 429, after: "7", want: "chat: try again: " + at + " answered with status 429", transient: true, wait: 7 * time.Second},
+		{rule: "a rate limit that names no time", status: 429, after: "soon", want: "429", transient: true},
+		{rule: "a rate limit until a time that is over", status: 429, after: "Fri, 01 Jan 2021 00:00:00 GMT", want: "429", transient: true},
+		{rule: "a server that is down", status: 503, body: strings.Repeat("y", 500), want: `("` + strings.Repeat("y", 300) + `…")`, transient: true},
+		{rule: "a request that is too large", status: 413, want: "chat: the request is larger than the context window: " + at, limit: true},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			remote := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
+				if c.after != "" {
+					w.Header().Set("Retry-After", c.after)
+				}
+				w.WriteHeader(c.status)
+				io.WriteString(w, c.body)
+			})
+			remote.MaxBytes = 1000
+			_, err := remote.Generate(t.Context(), asking)
+			host := strings.TrimSuffix(strings.TrimPrefix(remote.URL, "http://"), "/summarise?key=secret")
+			require.ErrorContains(t, err, strings.ReplaceAll(c.want, "HOST", host))
+			require.NotContains(t, err.Error(), "secret")
+			failed, ok := errors.AsType[*summarize.RemoteError](err)
+			require.True(t, ok)
+			require.Equal(t, c.status, failed.Status)
+			transient, ok := errors.AsType[*chat.TransientError](err)
+			require.Equal(t, c.transient, ok)
+			if ok {
+				require.Equal(t, c.wait, transient.RetryAfter)
+			}
+			_, ok = errors.AsType[*chat.ContextLimitError](err)
+			require.Equal(t, c.limit, ok)
+		})
+	}
+}
+
+func TestRemoteWaitsUntilTheTimeNamed(t *testing.T) {
+	remote := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	_, err := remote.Generate(t.Context(), asking)
+	transient, ok := errors.AsType[*chat.TransientError](err)
+	require.True(t, ok)
+	require.Greater(t, transient.RetryAfter, 50*time.Minute)
+}
+
+func TestRemoteThatIsNotThereMayComeBack(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	_, err := summarize.Remote{URL: server.URL + "/?key=secret"}.Generate(t.Context(), asking)
+	_, transient := errors.AsType[*chat.TransientError](err)
+	require.True(t, transient, "got %v", err)
+	require.NotContains(t, err.Error(), "secret")
+}
+
+func TestRemoteIsCancelled(t *testing.T) {
+	enough := errors.New("enough of this")
+	for _, when := range []string{"before it answers", "while it answers"} {
+		t.Run(when, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			gone := make(chan struct{})
+			remote := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body) // so that the server sees the client go
+				if when == "while it answers" {
+					io.WriteString(w, `{"summary":"be`)
+					w.(http.Flusher).Flush()
+				}
+				cancel(enough)
+				<-r.Context().Done()
+				close(gone)
+			})
+			_, err := remote.Generate(ctx, asking)
+			require.Equal(t, enough, err)
+			<-gone
+		})
+	}
+}
+
+func TestRemoteNeedsAnHTTPURL(t *testing.T) {
+	for _, url := range []string{"", "example.com/x", "file:///etc/passwd", "http://", "http://a b"} {
+		_, err := summarize.Remote{URL: url}.Generate(t.Context(), asking)
+		require.EqualError(t, err, "summarize: Remote.URL is no URL of http or https")
+	}
+}
+
+func ExampleRemote() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, `{"summary":"The build was fixed."}`)
+	}))
+	defer server.Close()
+	model := summarize.Cascade{
+		Candidates: []summarize.Candidate{
+			{Name: "endpoint", Model: summarize.Retry{Model: summarize.Remote{URL: server.URL}}, Timeout: time.Minute},
+		},
+	}
+	response, err := model.Generate(context.Background(), chat.Request{Messages: []chat.Message{chat.UserMessage("Sum up.")}})
+	fmt.Println(response.Message.Text(), err)
+	// Output: The build was fixed. <nil>
+}

@@ -1,0 +1,254 @@
+package summarize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+)
+
+// Overflow says what is done about requests that the provider refused as too large, and about prompts that no compaction
+// makes fit.
+type Overflow struct {
+	// Attempts is how often a refused request is made again. Defaults to 3.
+	Attempts int
+	// Buffer is the share of the budget that is left free at the first of them, and once more at each further one, up to
+	// MaxBuffer: the provider counts more than we do. Both are from 0 to below 1. Default to 0.05 and 0.3.
+	Buffer, MaxBuffer float64
+	// Truncate leaves the oldest messages out of a request, as the last guard, where no compaction makes it fit
+	// ([history.Truncator]). The session keeps them. Defaults to an error.
+	Truncate bool
+}
+
+func (o Overflow) buffer(attempt int) float64 {
+	if o.Buffer == 0 {
+		o.Buffer = 0.05
+	}
+	if o.MaxBuffer == 0 {
+		o.MaxBuffer = 0.3
+	}
+	return min(o.Buffer*float64(attempt), o.MaxBuffer)
+}
+
+func (o Overflow) attempts() int {
+	if o.Attempts == 0 {
+		return 3
+	}
+	return o.Attempts
+}
+
+// RecoveryError tells that a request which the provider refused as too large could not be made to fit.
+type RecoveryError struct {
+	// Refused is what the provider said.
+	Refused error
+	// Attempts that were made.
+	Attempts int
+	// Err says why there is no further one.
+	Err error
+}
+
+func (e *RecoveryError) Error() string {
+	return fmt.Sprintf("context overflow recovery failed after %d attempts: %v (the provider said: %v)", e.Attempts, e.Err, e.Refused)
+}
+
+// Unwrap gives both errors.
+func (e *RecoveryError) Unwrap() []error { return []error{e.Err, e.Refused} }
+
+// Recover answers an error of the agent's model. Where it says that the request was too large ([ContextLimit]), and the
+// policy compacts then, it gives a prompt to try again with: the session is compacted, whatever is used, and the budget is
+// lowered: to the limit that the provider named, and by a buffer that grows with each attempt. Failed is the id of an
+// assistant message that the application appended for the failure, which leaves the view; "" where there is none.
+//
+// An error of another kind comes back as it is. Where nothing helps the error is a [*RecoveryError].
+func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused error, failed string) (*render.Result, error) {
+	if err := c.begin(prompt); err != nil {
+		return nil, err
+	}
+	limit, ok := ContextLimit(refused)
+	if !ok || c.Policy.Off || len(c.trigger().For(OnContextLimit)) == 0 {
+		return nil, refused
+	}
+	if _, err := c.await(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.takeTurn(ctx); err != nil {
+		return nil, err
+	}
+	defer c.giveTurn()
+	if failed != "" {
+		if err := c.withdraw(failed); err != nil {
+			return nil, err
+		}
+	}
+	place := c.place()
+	c.mu.Lock()
+	if c.refusedAt != place {
+		c.attempts = 0
+	}
+	c.attempts++
+	c.refusedAt = place
+	attempts := c.attempts
+	if limit > 0 {
+		c.learnt = limit
+	}
+	c.mu.Unlock()
+	if attempts > c.Policy.Overflow.attempts() {
+		return nil, &RecoveryError{Refused: refused, Attempts: attempts - 1, Err: errors.New("it is still too large")}
+	}
+	result, err := c.recovered(ctx, prompt)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, &RecoveryError{Refused: refused, Attempts: attempts, Err: err}
+	}
+	place = c.place()
+	c.mu.Lock()
+	c.refusedAt = place
+	c.mu.Unlock()
+	return result, nil
+}
+
+func (c *Compactor) recovered(ctx context.Context, prompt elements.Node) (*render.Result, error) {
+	c.apply(ctx, prompt)
+	at, err := c.look(ctx, prompt, OnContextLimit)
+	if err != nil {
+		return nil, err
+	}
+	if e := c.trigger().For(OnContextLimit).Explain(at.moment); e.Held < 0 {
+		return at.result, at.failure()
+	}
+	result, err := c.compactNow(ctx, order{prompt: prompt, at: at, on: OnContextLimit, willRetry: true})
+	if err == nil {
+		return result, nil
+	}
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	if !at.exceeded() {
+		return at.result, nil // within the lowered budget
+	}
+	if result, ok := c.truncated(ctx, at); ok {
+		return result, nil
+	}
+	return nil, err
+}
+
+// withdraw takes a failed answer out of the view: the session goes on from what it answered.
+func (c *Compactor) withdraw(id string) error {
+	e, err := c.Session.Entry(id)
+	if err != nil {
+		return err
+	}
+	if e.Message().Role != chat.RoleAssistant || c.Session.Leaf() != id {
+		return fmt.Errorf("%w: %s", errNoAssistant, id)
+	}
+	return c.Session.Branch(e.Parent)
+}
+
+// forgetRefusals lets a new request have the whole budget again.
+func (c *Compactor) forgetRefusals() {
+	c.mu.Lock()
+	none := c.attempts == 0
+	c.mu.Unlock()
+	if none {
+		return
+	}
+	place := c.place()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refusedAt != place {
+		c.attempts = 0
+	}
+}
+
+// truncated leaves out what does not fit, where the policy does so.
+func (c *Compactor) truncated(ctx context.Context, at sight) (*render.Result, bool) {
+	if !c.Policy.Overflow.Truncate || at.over == nil || len(at.over.Messages) == 0 {
+		return nil, false
+	}
+	tools := c.Tokenizer.CountTools(c.Tools)
+	guard := history.Truncator{Tokenizer: c.Tokenizer, Limit: at.size.budget + tools}
+	messages, report := guard.Truncate(at.over.Messages, c.Tools)
+	if report.Over > 0 {
+		return nil, false
+	}
+	result := &render.Result{Messages: messages, Budget: at.size.budget, Metadata: at.over.Metadata}
+	for _, m := range messages {
+		result.Tokens += c.Tokenizer.CountMessage(m)
+	}
+	if result.Tokens > at.size.budget {
+		return nil, false
+	}
+	c.tell(ctx, Event{
+		Kind: EventTruncated, Reason: at.moment.Occasion, MessagesBefore: len(at.over.Messages), MessagesAfter: len(messages),
+		TokensBefore: at.over.Needed, TokensAfter: result.Tokens, Window: at.size.window,
+	})
+	return result, true
+}
+
+// ContextLimit tells whether an error says that a request is larger than the model's window: a [*chat.ContextLimitError],
+// an HTTP status 413, or one of the texts that providers are known to say it with. The limit, in tokens, is 0 where the error
+// does not name it.
+func ContextLimit(err error) (limit int, ok bool) {
+	if err == nil {
+		return 0, false
+	}
+	if over, is := errors.AsType[*chat.ContextLimitError](err); is {
+		if over.Limit > 0 {
+			return over.Limit, true
+		}
+		return namedLimit(err.Error()), true
+	}
+	if coded, is := errors.AsType[interface {
+		error
+		StatusCode() int
+	}](err); is && coded.StatusCode() == 413 {
+		return namedLimit(err.Error()), true
+	}
+	text := strings.ToLower(err.Error())
+	for _, known := range limitTexts {
+		if strings.Contains(text, known) {
+			return namedLimit(text), true
+		}
+	}
+	return 0, false
+}
+
+// limitTexts are how providers say it, in small letters.
+var limitTexts = [...]string{
+	"context_length_exceeded", "maximum context length", "context window", "context length", "context limit",
+	"prompt is too long", "input is too long", "too many tokens", "model_max_prompt_tokens_exceeded",
+	"exceeds the maximum number of tokens", "exceeds the limit of", "request entity too large", "413 payload too large",
+	"reduce the length of the messages",
+}
+
+// limitPatterns find the limit in such a text.
+var limitPatterns = [...]*regexp.Regexp{
+	regexp.MustCompile(`(?i)maximum context length (?:is|of) ([\d,_]+)`),
+	regexp.MustCompile(`(?i)> ([\d,_]+) maximum`),
+	regexp.MustCompile(`(?i)maximum number of tokens allowed \(?([\d,_]+)`),
+	regexp.MustCompile(`(?i)exceeds the limit of ([\d,_]+)`),
+	regexp.MustCompile(`(?i)context (?:window|length|limit)(?: size)?(?: is| of|:) ([\d,_]+)`),
+	regexp.MustCompile(`(?i)limit(?: is| of|:) ([\d,_]+) tokens`),
+}
+
+// namedLimit is the limit that a text names, 0 where it names none that a model could have.
+func namedLimit(text string) int {
+	for _, p := range limitPatterns {
+		if m := p.FindStringSubmatch(text); m != nil {
+			n, err := strconv.Atoi(strings.NewReplacer(",", "", "_", "").Replace(m[1]))
+			if err == nil && n >= 100 && n <= 1<<30 {
+				return n
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,144 @@
+package summarize
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// ModeBranch names [BranchPrompt].
+const ModeBranch Mode = "branch"
+
+const branchAsk = `The user left this line of work and went back to an earlier point of the conversation, to go on from there in another
+way. Write notes on what was tried here, so that it need not be tried or found out again:
+
+## Goal
+What the user wanted of this line of work.
+
+## Constraints
+What the user demanded or ruled out.
+
+## Progress
+### Done
+### In progress
+### Blocked
+
+## Decisions
+Each with the reason for it.
+
+## Next steps
+What would have come next here.
+
+Be brief. Paths, names of functions and texts of errors stay exact.`
+
+// BranchPrompt asks for notes on a branch that was left, which [Material.Covered] is; see [BranchMessages]. Instructions of the
+// user take the place of its own wording. The answer is the summary, to which [WithFiles] appends the files; what is said
+// before it when a model is shown it is package history's to say, see [history.BranchSummary]. It is the prompt of oh-my-pi.
+func BranchPrompt() Prompt {
+	return Prompt{Mode: ModeBranch, Request: branchRequest, Packs: true}
+}
+
+func branchRequest(m Material) elements.Node {
+	ask := or(m.Instructions, branchAsk)
+	m.Instructions = ""
+	return textRequest(handoffRole, elements.Nodes{
+		PlainHistory{Props: grow, Messages: m.Covered, Results: m.ResultTokens, Droppable: true},
+		previousBlock(m), contextLines(m),
+	}, paragraph(ask), besides(m))
+}
+
+// BranchMessages chooses what of a branch that was left is summarised: the newest messages that take at most so many tokens
+// together, compactions and branch summaries as the messages that stand for them. Where one of those is the first that does
+// not fit, and less than nine tenths are used up, it is taken all the same, for what it tells is in nothing else; that is the
+// only case in which there is more than the budget. A result whose call is left out is left out too.
+//
+// Entries come oldest first, such as [history.Session.Abandoned] gives; memory holds no more of them than fit. The error is
+// that of the entries.
+func BranchMessages(entries iter.Seq2[history.Entry, error], budget int, t sizing.Tokenizer) ([]chat.Message, error) {
+	type said struct {
+		messages []chat.Message
+		tokens   int
+		summary  bool
+	}
+	var list []said
+	total := 0
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		one := said{messages: standsFor(e), summary: e.Type() == history.TypeCompaction || e.Type() == history.TypeBranchSummary}
+		if len(one.messages) == 0 {
+			continue
+		}
+		for _, m := range one.messages {
+			one.tokens += t.CountMessage(m)
+		}
+		list = append(list, one)
+		total += one.tokens
+		for total-list[0].tokens > budget { // the first that does not fit is a later one
+			total -= list[0].tokens
+			list = list[1:]
+		}
+	}
+	if total > budget {
+		if rest := total - list[0].tokens; !list[0].summary || 10*rest >= 9*budget {
+			list = list[1:]
+		}
+	}
+	var messages []chat.Message
+	called := map[string]bool{}
+	for _, one := range list {
+		for _, m := range one.messages {
+			for _, c := range m.ToolCalls {
+				called[c.ID] = true
+			}
+			if m.Role != chat.RoleTool || called[m.ToolCallID] {
+				messages = append(messages, m)
+			}
+		}
+	}
+	return messages, nil
+}
+
+// standsFor gives what a model sees of an entry.
+func standsFor(e history.Entry) []chat.Message {
+	if c, ok := e.Body.(history.Compaction); ok {
+		return c.Messages
+	}
+	if m, ok := e.Shown(); ok {
+		return []chat.Message{m}
+	}
+	return nil
+}
+
+// WithFiles appends the lists of files that were read and modified to a summary, each in a tag, a file a line. A list that is
+// empty is left out.
+func WithFiles(summary string, files history.Files) string {
+	for _, list := range [...]struct {
+		tag   string
+		paths []string
+	}{{"read-files", files.Read}, {"modified-files", files.Modified}} {
+		if len(list.paths) > 0 {
+			summary += "\n\n<" + list.tag + ">\n" + fileLines(list.paths) + "\n</" + list.tag + ">"
+		}
+	}
+	return summary
+}
+
+// fileLines are paths, one a line.
+func fileLines(paths []string) string {
+	lines := make([]string, len(paths))
+	for i, p := range paths {
+		lines[i] = tagless.Replace(oneLinePath(p))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// oneLinePath is a path on one line whatever is in it.
+func oneLinePath(path string) string { return lineEnds.Replace(path) }
+
+var lineEnds = strings.NewReplacer("\n", `\n`, "\r", `\r`)

@@ -1,0 +1,106 @@
+package summarize
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements"
+)
+
+// ModeBriefing names the prompt of a [Briefing].
+const ModeBriefing Mode = "briefing"
+
+// Briefing is a prompt that shows the history as [CompactHistory] does and asks for a briefing in flowing text, recent things
+// in full and old ones in a few sentences. A briefing takes in the one before it: how much of that is to be condensed depends on
+// how much of the target it takes. The answer is the briefing. The zero value is the prompt of stagewise.
+type Briefing struct {
+	// Target is how many characters (code points) a briefing is to have: a goal and no limit. Defaults to 30,000.
+	Target int
+	// Tools tell what calls did. Defaults to [DefaultToolLines].
+	Tools ToolLines
+	// Mentions names what a message refers to. Defaults to nothing.
+	Mentions Mentions
+	// Packs leaves out what does not fit the model's window, in the order that [CompactHistory] states. Else a history that is
+	// larger is summarised in pieces.
+	Packs bool
+}
+
+const briefingTarget = 30_000
+
+const briefingRole = `You write briefings for an agent that works with a user. The agent's memory of the older part of their conversation is
+about to be taken away, and all it will have in its place is your briefing; the newest messages stay with it. Whatever you
+leave out, it no longer knows.
+
+You are given that older part. <user> is what the user said, with [attached: …] and [mentioned: …] for what came with it.
+<assistant> is what the agent said, with a line in square brackets for each thing that it did with a tool; after ✗ stands
+how it failed. <` + previousTag + `>, where there is one, is the briefing that was written before this one: nothing else is
+left of what it tells. ` + escapes + `
+
+Who is who
+Speak to the agent: "you read", "you decided". The user is "the user", in the third person.
+
+Form
+A heading of the second level (## ) for each topic, and under it connected prose in paragraphs. No lists, no tables, no
+blocks of code. Give the topics in the order in which they came up. Write Markdown and nothing around it: no introduction, no
+closing words, and none of the tags above, not even <` + previousTag + `>.
+
+How much of what
+The older and the more settled a thing is, the shorter. What is long done gets two to four sentences: what was wanted, what came
+of it, what must be remembered. What is recent or still being worked on is told in full: each step, each finding, each file, and
+at the end how things stand now and what comes next.
+
+Word for word
+Copy these exactly and never paraphrase them: links of the form [](path:…), with all that is in them; other Markdown links;
+what the user decided, prefers, demands or forbids; values of colours; structures of directories; settings and
+configuration.`
+
+// Prompt is the prompt.
+func (b Briefing) Prompt() Prompt {
+	return Prompt{Mode: ModeBriefing, Request: b.request, Packs: b.Packs}
+}
+
+func (b Briefing) request(m Material) elements.Node {
+	target := b.Target
+	if target <= 0 {
+		target = briefingTarget
+	}
+	ask := fmt.Sprintf("Write the briefing of the conversation above. Aim at %d characters. That is a goal and not a limit: rather be longer than lose a detail.", target)
+	return textRequest(briefingRole, elements.Nodes{
+		CompactHistory{Props: grow, Messages: m.Covered, Previous: m.earlier(), Tools: b.Tools, Mentions: b.Mentions, Droppable: b.Packs},
+		contextLines(m),
+	}, paragraph(ask), paragraphs(budgetHint(m.earlier(), target)), besides(m))
+}
+
+// paragraphs is a paragraph, or nothing for no text.
+func paragraphs(text string) elements.Node {
+	if text == "" {
+		return nil
+	}
+	return paragraph(text)
+}
+
+// Shares of the target from which on the briefing before is to be condensed, a little and in earnest.
+const (
+	condenseLightly = 0.60
+	condense        = 0.85
+)
+
+// budgetHint says what is to become of the briefing before, by how much of the target it takes.
+func budgetHint(previous string, target int) string {
+	if previous == "" {
+		return ""
+	}
+	size := utf8.RuneCountInString(previous)
+	share := float64(size) / float64(target)
+	hint := fmt.Sprintf("The briefing before takes %d characters, %.0f%% of that. ", size, 100*share)
+	switch {
+	case share < condenseLightly:
+		return hint + "There is room: take it over word for word, shorten nothing in it, and go on from there."
+	case share < condense:
+		hint += "Room gets scarce: tighten its oldest sections a little, and take over the rest as it is."
+	default:
+		hint += "There is little room left: condense its oldest sections, those about things that are wholly settled."
+	}
+	return hint + " Keep every one of its ## headings, every link of the form [](path:…), and what the user decided and what came" +
+		" out, word for word. Leave its newest sections alone."
+}

@@ -1,0 +1,78 @@
+package summarize
+
+import (
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// ModeConversationCompaction names [ConversationCompactionPrompt], in its requests too.
+const ModeConversationCompaction Mode = "conversation-compaction"
+
+const compactionAsk = `The conversation above has grown too long and is being compacted. This is not a message from the user: do no more
+work, call no tools, and write the account from which the session goes on. The account takes the place of the conversation;
+the user's own messages, the plan and the list of things to do are kept besides, so refer to them rather than copy them.
+
+Begin with a heading of one line, "# " and a title of at most eight words for what this stretch of work was about. Then, under
+headings of the second level:
+
+## Goal: what the user is after, with every requirement and limit that still holds.
+## Course: what was done, in order, and what each step led to. The newest steps in most detail.
+## State: what works now, what is half done, what is broken; branches, processes and environments that are running.
+## Knowledge: decisions with their reasons, facts about the code and its tools that were not obvious, dead ends.
+## Files: each file that matters, with its path, what it is for and what was changed in it.
+## Next: what to do next, step by step, beginning with what was interrupted.
+
+Keep identifiers, paths, commands, numbers and messages of errors exactly as they were.`
+
+const previousAsk = `Before the conversation above others were compacted. Their account follows; carry over into yours what still matters.`
+
+// ConversationCompactionPrompt shows the history as the messages that it consists of, with the tools declared and not to be
+// called, and asks for an account that begins with a title ([SummaryTitle]). It is the prompt of Copilot CLI:
+//
+//   - System messages are no part of what is summarised: those of the agent ([Material.System]) stand apart before it, and any
+//     among the messages are left out.
+//   - The request is marked as conversation compaction by its tag, and so told from what a user says.
+//   - The account of an earlier compaction is recovered from what was put in place for it, and shown apart.
+//
+// The answer is the summary.
+func ConversationCompactionPrompt() Prompt {
+	return Prompt{Mode: ModeConversationCompaction, Request: compactionRequest, Tools: true}
+}
+
+func compactionRequest(m Material) elements.Node {
+	var said []chat.Message
+	for _, message := range m.Covered {
+		if message.Role != chat.RoleSystem {
+			said = append(said, message)
+		}
+	}
+	ask := elements.Nodes{elements.TextChunk{Props: kept, Children: elements.Nodes{elements.Text(compactionAsk)}}}
+	if previous := m.earlier(); previous != "" {
+		ask = append(ask, paragraph(previousAsk), previousBlock(m))
+	}
+	ask = append(ask, contextLines(m), besides(m))
+	return elements.Fragment{
+		asTheyAre(m.System),
+		asTheyAre(said),
+		elements.UserMessage{Props: kept, Children: elements.Nodes{
+			elements.Tag{Name: string(ModeConversationCompaction), Children: ask},
+		}},
+	}
+}
+
+// SummaryTitle gives the title of a summary: its first heading, or else its first line, at most 80 bytes of it.
+func SummaryTitle(summary string) string {
+	first := ""
+	for line := range strings.Lines(summary) {
+		text := strings.Join(strings.Fields(line), " ")
+		if heading := strings.TrimLeft(text, "#"); heading != text && strings.HasPrefix(heading, " ") {
+			return cut(strings.TrimSpace(heading), 80)
+		}
+		if first == "" {
+			first = text
+		}
+	}
+	return cut(first, 80)
+}

@@ -1,0 +1,112 @@
+package summarize
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+)
+
+// CompactedSession puts one user message in place in which an agent finds what it works with: the summary, what the user said
+// in the user's own words, the plan, the list of things to do, the skills that were invoked and what a custom agent does. It
+// is that of Copilot CLI; what arrived after the cut follows it in any case. The zero value is usable.
+//
+// The summary stays. Where there is no room for the rest it goes in this order: instructions of skills, the earliest
+// invoked first; messages of the user, the oldest first, but the very first one last; the agent; the plan; the list of
+// things to do; the names of the skills. A plan, a list or an agent of more than a quarter of the room is cut in its middle,
+// and so are the instructions of a skill of more than an eighth, each with a mark.
+type CompactedSession struct {
+	// UserTokens is the most of a message of the user; a longer one is cut in its middle, with a mark. Defaults to 500.
+	UserTokens int
+	// UserShare is the part of the room that they may take together, from 0 to 1. Where that is too little the first and
+	// the newest are shown, and a line says how many are left out between them. Defaults to 0.3.
+	UserShare float64
+}
+
+// Replacement is the tree.
+func (c CompactedSession) Replacement(m Material) elements.Node {
+	children := elements.Nodes{
+		firm("The conversation before this point was compacted. What follows stands for it."),
+		summaryBlock("conversation-summary", m),
+	}
+	if m.Room > 0 {
+		children = append(children,
+			c.users(m),
+			ranked(4, "plan", m.clipTo(m.Plan, 4)),
+			ranked(5, "todo", m.clipTo(m.Todo, 4)),
+			skills(m),
+			ranked(3, "agent", m.clipTo(m.Agent, 4)),
+		)
+	}
+	return elements.UserMessage{Children: append(children, afterwards(m))}
+}
+
+// users are the messages of the user that are not shown any more.
+func (c CompactedSession) users(m Material) elements.Node {
+	each, share := c.UserTokens, c.UserShare
+	if each <= 0 {
+		each = 500
+	}
+	if share <= 0 {
+		share = 0.3
+	}
+	said := m.gone()
+	texts := make([]string, len(said))
+	total := 0
+	show := func(i int) bool {
+		text, notes := content(said[i])
+		text = clipped(m, text, each)
+		texts[i] = strings.Trim(strings.Join(append([]string{text}, notes...), "\n"), "\n")
+		total += m.Tokenizer.CountText(texts[i])
+		return total <= int(share*float64(m.Room))
+	}
+	if len(said) == 0 || !show(0) {
+		return nil
+	}
+	newest := len(said)
+	for newest > 1 && show(newest-1) {
+		newest--
+	}
+	var list elements.Nodes
+	for i := range said {
+		switch {
+		case i > 0 && i < newest:
+			if i == 1 {
+				list = append(list, piece(fmt.Sprintf("[%d messages of the user left out here]", newest-1), len(said)+1, false))
+			}
+		case texts[i] != "":
+			priority := i
+			if i == 0 {
+				priority = len(said)
+			}
+			list = append(list, ranked(priority, "user-message", texts[i]))
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return elements.Tag{Name: "user-messages", Props: elements.Props{Priority: new(2)}, Children: list}
+}
+
+// skills are those that were invoked: their names, and their instructions.
+func skills(m Material) elements.Node {
+	if len(m.Skills) == 0 {
+		return nil
+	}
+	names := make([]string, len(m.Skills))
+	var instructions elements.Nodes
+	for i, s := range m.Skills {
+		names[i] = oneLine(s.Name, 100)
+		if text := m.clipTo(s.Instructions, 8); text != "" {
+			instructions = append(instructions, elements.Tag{
+				Name: "skill", Attributes: []elements.Attribute{{Name: "name", Value: names[i]}},
+				Props: elements.Props{Priority: new(i)}, Children: elements.Nodes{elements.Text(text)},
+			})
+		}
+	}
+	list := elements.Nodes{piece("Skills that were invoked: "+strings.Join(names, ", "), 6, false)}
+	if len(instructions) > 0 {
+		list = append(list, elements.Tag{Name: "skills", Props: elements.Props{Priority: new(1)}, Children: instructions})
+	}
+	return list
+}

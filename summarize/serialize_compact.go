@@ -1,0 +1,125 @@
+package summarize
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// CompactHistory is an element that shows messages as stagewise does: what was said in full, what tools did in a line each.
+//
+//	<previous-chat-history>
+//	…
+//	</previous-chat-history>
+//	<user>
+//	Why does the build fail?
+//	[attached: image image/png, 2048 bytes]
+//	[mentioned: go.mod]
+//	</user>
+//	<assistant>
+//	I look.
+//	[read: go.mod]
+//	[shell: go build → exit 1 ✗ undefined: x]
+//	[tool-deploy]
+//	</assistant>
+//
+// What an assistant said and did from one user message to the next stands in one tag. &, < and > in texts are escaped, so
+// that none of them opens or closes a tag, and a line of a text that stands in square brackets has a backslash before it:
+// what tools did is told by the serialiser alone. What a model thought is left out, and so is what a tool gave unless its
+// line tells it. One text takes at most a quarter of the window and is cut in its middle beyond that, with a mark.
+//
+// It is required unless it is Droppable. Of one that is, what does not fit goes in this order, the oldest first, and a line
+// at the start says so: what tools did; what the assistant said; what the user said, with what was attached. What went
+// before stays, and the first message of the user, or, where there is none, the newest thing.
+type CompactHistory struct {
+	elements.Props
+	// Messages that are shown, tool results with the calls they answer.
+	Messages []chat.Message
+	// Previous is the summary of what went before, in the tag previous-chat-history. Defaults to none.
+	Previous string
+	// Tools tell what calls did. Defaults to [DefaultToolLines].
+	Tools ToolLines
+	// Mentions names what a message refers to. Defaults to nothing.
+	Mentions Mentions
+	// Droppable lets what does not fit go. Else it is an error.
+	Droppable bool
+}
+
+// previousTag holds the summary of what went before. An answer never holds it.
+const previousTag = "previous-chat-history"
+
+// ElementProps gives the properties, Required unless the history is droppable.
+func (t CompactHistory) ElementProps() elements.Props {
+	t.Required = t.Required || !t.Droppable
+	return t.Props
+}
+
+// Render gives the tags.
+func (t CompactHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+	tools := t.Tools
+	if tools == nil {
+		tools = DefaultToolLines()
+	}
+	list := blocks(t.Messages, t.Mentions)
+	first := stays(list)
+	var nodes elements.Nodes
+	var all strings.Builder // as it would be
+	if strings.TrimSpace(t.Previous) != "" {
+		nodes = append(nodes, elements.Tag{
+			Name: previousTag, Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(t.Previous)},
+		})
+		all.WriteString("<" + previousTag + ">\n" + tagless.Replace(t.Previous) + "\n</" + previousTag + ">\n")
+	}
+	var open elements.Tag // of those that speak now
+	add := func(role chat.Role, text string, worth, i int) {
+		if strings.TrimSpace(text) == "" {
+			return
+		}
+		name := string(role)
+		if role == chat.RoleTool {
+			name = string(chat.RoleAssistant)
+		}
+		if open.Name != name || role == chat.RoleUser && worth == worthUser {
+			if open.Name != "" {
+				nodes = append(nodes, open)
+			}
+			open = elements.Tag{Name: name, Props: elements.Props{PassPriority: true}}
+			all.WriteString("<" + name + ">\n</" + name + ">\n")
+		}
+		all.WriteString(tagless.Replace(text) + "\n")
+		open.Children = append(open.Children, piece(text, worth*len(list)+i, i == first))
+	}
+	for i, b := range list {
+		worth := worthAssistant
+		if b.role == chat.RoleUser {
+			worth = worthUser
+		}
+		text := shortened(strings.Trim(b.text, "\n"), func(text string) string {
+			return history.Clip(s, text, max(1, s.Window/4), 0.4)
+		})
+		text = strings.Join(append([]string{text}, b.notes...), "\n")
+		add(b.role, strings.TrimPrefix(text, "\n"), worth, i)
+		for _, c := range b.calls {
+			add(b.role, tools.line(c), worthTool, i)
+		}
+	}
+	if open.Name != "" {
+		nodes = append(nodes, open)
+	}
+	if t.Droppable && len(nodes) > 0 && s.CountText(strings.TrimSpace(all.String())) > s.TokenBudget {
+		nodes = slices.Insert(nodes, 0, piece(leftOut, 0, true))
+	}
+	return nodes, nil
+}
+
+// What things are worth: the lowest goes first.
+const (
+	worthTool = iota
+	worthAssistant
+	worthUser
+)

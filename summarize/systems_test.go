@@ -1,0 +1,491 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// row is one thing that is known of a system.
+type row struct {
+	name  string
+	check func(t *testing.T, p summarize.Policy)
+}
+
+// holds tells whether a policy compacts on a render of so much of a window.
+func holds(p summarize.Policy, used, window int, warm bool, jitter float64) bool {
+	m := summarize.Moment{Occasion: summarize.OnRender, Used: used, Window: window, Messages: 100, Warm: warm, Jitter: jitter}
+	return p.Trigger.Explain(m).Held >= 0
+}
+
+func at(want bool, used, window int, warm bool, jitter float64) func(*testing.T, summarize.Policy) {
+	return func(t *testing.T, p summarize.Policy) { require.Equal(t, want, holds(p, used, window, warm, jitter)) }
+}
+
+// is compares one field.
+func is(want any, field func(summarize.Policy) any) func(*testing.T, summarize.Policy) {
+	return func(t *testing.T, p summarize.Policy) { require.Equal(t, want, field(p)) }
+}
+
+// on tells that the policy compacts on an occasion, or not.
+func on(o summarize.Occasion, want bool) func(*testing.T, summarize.Policy) {
+	return func(t *testing.T, p summarize.Policy) { require.Equal(t, want, len(p.Trigger.For(o)) > 0) }
+}
+
+func modes(p summarize.Policy) any {
+	var list []summarize.Mode
+	for _, q := range p.Prompts {
+		list = append(list, q.Mode)
+	}
+	return list
+}
+
+func TestSystems(t *testing.T) {
+	const k = 1000
+	for _, s := range []struct {
+		name string
+		rows []row
+	}{
+		{"copilot-chat", []row{
+			{"in the background at 0.80 of the window, with a warm cache", at(true, 80*k, 100*k, true, 0)},
+			{"which is jittered down to 0.78", at(true, 78*k, 100*k, true, -1)},
+			{"and up to 0.82", at(false, 82*k-1, 100*k, true, 1)},
+			{"with a cold cache not below 0.90", at(false, 90*k-1, 100*k, false, -1)},
+			{"with a cold cache at 0.90", at(true, 90*k, 100*k, false, 0)},
+			{"which is made in the background", is(true, func(p summarize.Policy) any { return p.Trigger[0].Background })},
+			{"in the foreground where a prompt does not fit", on(summarize.OnBudgetExceeded, true)},
+			{"by hand", on(summarize.OnDemand, true)},
+			{"a finished summary is thrown away below 0.65", is(0.65, func(p summarize.Policy) any { return p.Background.Apply })},
+			{"one in flight is waited for at 0.95", is(0.95, func(p summarize.Policy) any { return p.Background.Wait })},
+			{"a fork of the request in the background, then full, then simple mode", is([]summarize.Mode{summarize.ModeFork, summarize.ModeFull, summarize.ModeSimple}, modes)},
+			{"the fork in the background alone", is(true, func(p summarize.Policy) any { return p.Prompts[0].Background && !p.Prompts[1].Background })},
+			{"at temperature 0", is(0.0, func(p summarize.Policy) any { return *p.Temperature })},
+			{"nothing kept but the round that overflowed", is(history.Cut{}, func(p summarize.Policy) any { return p.Cut })},
+			{"the same model, no route", is(summarize.Models{}, func(p summarize.Policy) any { return p.Models })},
+			{"switched on", is(false, func(p summarize.Policy) any { return p.Off })},
+			{"with the model's own window as threshold", is(0.0, func(p summarize.Policy) any { return p.Threshold })},
+			{"with a breadcrumb", is(false, func(p summarize.Policy) any { return p.NoBreadcrumb })},
+		}},
+		{"a3s", []row{
+			{"not below 0.80", at(false, 80*k-1, 100*k, true, 0)},
+			{"at 0.80", at(true, 80*k, 100*k, false, 0)},
+			{"before the next request, not in the background", is(false, func(p summarize.Policy) any { return p.Trigger[0].Background })},
+			{"old tool output goes first, but for the newest 40,000 tokens", is(40*k, func(p summarize.Policy) any { return p.Before.Keep })},
+			{"with its placeholder", is("[output pruned — re-read file or re-run command if needed]", func(p summarize.Policy) any { return p.Before.Placeholder(history.PrunedOutput{}) })},
+			{"the first 2 messages stay", is(2, func(p summarize.Policy) any { return p.Cut.First })},
+			{"and the last 20", is(20, func(p summarize.Policy) any { return p.Cut.Messages })},
+			{"by what the provider reported", is(true, func(p summarize.Policy) any { return p.Reported })},
+		}},
+		{"copilot-cli", []row{
+			{"in the background at 0.80", at(true, 80*k, 100*k, false, 0)},
+			{"not below", at(false, 80*k-1, 100*k, true, 0)},
+			{"of at least 4 messages", is(4, func(p summarize.Policy) any { return p.Trigger[0].Messages })},
+			{"waits at 0.95", is(0.95, func(p summarize.Policy) any { return p.Background.Wait })},
+			{"the threshold may come from the environment", is("COPILOT_BACKGROUND_COMPACTION_THRESHOLD", func(p summarize.Policy) any { return p.Trigger[0].Env })},
+			{"and the buffer's", is("COPILOT_BUFFER_EXHAUSTION_THRESHOLD", func(p summarize.Policy) any { return p.Background.WaitEnv })},
+			{"by hand, of at least 2 messages", is(2, func(p summarize.Policy) any { return p.Trigger.For(summarize.OnDemand)[0].Messages })},
+			{"after a refusal by the provider", on(summarize.OnContextLimit, true)},
+			{"before a switch to a smaller model", on(summarize.OnModelSwitch, true)},
+			{"on memory pressure", on(summarize.OnMemoryPressure, true)},
+			{"the truncator is the last guard", is(true, func(p summarize.Policy) any { return p.Overflow.Truncate })},
+			{"cut at a tool boundary", is(true, func(p summarize.Policy) any { return p.Cut.ToolBoundary })},
+			{"the request is marked as conversation compaction", is([]summarize.Mode{summarize.ModeConversationCompaction}, modes)},
+			{"checkpoints are written", is(true, func(p summarize.Policy) any { return p.Record.Checkpoints })},
+			{"an empty answer is a failure", func(t *testing.T, p summarize.Policy) {
+				require.Error(t, p.Checks[0](summarize.Material{Summary: " "}))
+			}},
+		}},
+		{"stagewise", []row{
+			{"not at 0.65 of the window", at(false, 65*k, 100*k, false, 0)},
+			{"above it", at(true, 65*k+1, 100*k, true, 0)},
+			{"at most at 200,000 tokens", at(false, 200*k, 1000*k, false, 0)},
+			{"above them, of any window", at(true, 200*k+1, 1000*k, false, 0)},
+			{"at 0.5 for chat", func(t *testing.T, p summarize.Policy) {
+				p.Trigger[0].Ratio = 0.5
+				require.True(t, holds(p, 50*k+1, 100*k, false, 0))
+			}},
+			{"meanwhile", is(true, func(p summarize.Policy) any { return p.Trigger[0].Background })},
+			{"a fifth of the window is kept", is(0.2, func(p summarize.Policy) any { return p.Cut.Share })},
+			{"at most 40,000 tokens", is(40*k, func(p summarize.Policy) any { return p.Cut.Tokens })},
+			{"10 messages suffice", is(10, func(p summarize.Policy) any { return p.Cut.Messages })},
+			{"three models, then the agent's own", is([]string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"}, func(p summarize.Policy) any { return p.Models.Names })},
+			{"30 seconds each", is(30*time.Second, func(p summarize.Policy) any { return p.Models.Timeout })},
+			{"20,000 tokens of answer", is(20*k, func(p summarize.Policy) any { return p.Models.MaxTokens })},
+			{"30 characters at least", is(30, func(p summarize.Policy) any { return p.Models.MinChars })},
+			{"at temperature 0.1", is(0.1, func(p summarize.Policy) any { return *p.Temperature })},
+			{"a leaked wrapper tag is refused", func(t *testing.T, p summarize.Policy) {
+				leaks := strings.Repeat("Long enough. ", 5) + "\n<previous-chat-history>\nx"
+				require.True(t, slices.ContainsFunc(p.Checks, func(c summarize.Check) bool { return c(summarize.Material{Summary: leaks}) != nil }))
+			}},
+			{"what is kept must be less than the trigger", func(t *testing.T, p summarize.Policy) {
+				d := roomy(t)
+				p.Cut.Share = 0.65
+				d.Policy = p
+				_, err := d.Render(t.Context(), prompt(d.Session))
+				require.ErrorContains(t, err, "nothing would ever be compacted")
+			}},
+		}},
+		{"oh-my-pi", []row{
+			{"not at the window less 16,384", at(false, 100*k-16_384, 100*k, true, 0)},
+			{"above it", at(true, 100*k-16_384+1, 100*k, false, 0)},
+			{"before the next request", is(false, func(p summarize.Policy) any { return p.Trigger[0].Background })},
+			{"after a refusal by the provider", on(summarize.OnContextLimit, true)},
+			{"by hand", on(summarize.OnDemand, true)},
+			{"the newest 20,000 tokens stay", is(20*k, func(p summarize.Policy) any { return p.Cut.Tokens })},
+			{"since the latest compaction", is(true, func(p summarize.Policy) any { return p.Cut.SinceCompaction })},
+			{"by what the provider reported", is(true, func(p summarize.Policy) any { return p.Reported })},
+			{"goes on afterwards", is("Continue if you have next steps.", func(p summarize.Policy) any { return p.Continue })},
+			{"old tool output goes first, but for the newest 40,000 tokens", is(40*k, func(p summarize.Policy) any { return p.Before.Keep })},
+			{"where that saves 20,000", is(20*k, func(p summarize.Policy) any { return p.Before.Saves })},
+			{"never that of skill and read", is([]string{"skill", "read"}, func(p summarize.Policy) any { return p.Before.Never })},
+			{"split turns have a second summary", is(true, func(p summarize.Policy) any { return p.Prompts[0].Prefix != nil && p.Prompts[0].Merge != nil })},
+			{"a short summary for people", is(true, func(p summarize.Policy) any { return p.Prompts[0].Title != nil })},
+			{"other models only after failures that may pass", func(t *testing.T, p summarize.Policy) {
+				require.True(t, p.Models.Next(&chat.TransientError{Err: errors.New("busy")}))
+				require.False(t, p.Models.Next(errors.New("no")))
+			}},
+			{"branches that are left are not summarised", is(false, func(p summarize.Policy) any { return p.Branch.On })},
+			{"and reserve 16,384 tokens where they are", is(16_384, func(p summarize.Policy) any { return p.Branch.Reserve })},
+		}},
+	} {
+		for _, r := range s.rows {
+			t.Run(s.name+"/"+r.name, func(t *testing.T) {
+				p, ok := summarize.Policies()[s.name]
+				require.True(t, ok)
+				require.Equal(t, s.name, p.Name)
+				r.check(t, p)
+			})
+		}
+	}
+	require.Len(t, summarize.Policies(), 5)
+}
+
+func TestThresholdOfThePolicyLowersTheBudget(t *testing.T) {
+	for _, c := range []struct {
+		threshold float64
+		compacts  bool
+	}{{0, false}, {1, false}, {0.4, true}, {1500, true}, {100_000, false}} {
+		d := roomy(t)
+		d.Policy.Threshold = c.threshold
+		d.answers(summarize.SaySummary("short"))
+		d.messages()
+		require.Equal(t, c.compacts, len(d.requests()) == 1, "%v", c.threshold)
+	}
+	for _, bad := range []float64{-1, 1.5, 99} {
+		d := roomy(t)
+		d.Policy.Threshold = bad
+		_, err := d.Render(t.Context(), prompt(d.Session))
+		_, ok := errors.AsType[*sizing.ThresholdError](err)
+		require.True(t, ok, "%v", bad)
+	}
+}
+
+func TestPolicyThatIsOffLeavesItToTheCaller(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.Policy.Off = true
+	_, err := d.Render(t.Context(), prompt(d.Session))
+	_, over := errors.AsType[*render.BudgetExceededError](err)
+	require.True(t, over)
+	require.Contains(t, d.Explain().String(), "the policy is off")
+	require.Empty(t, d.requests())
+	d.answers(summarize.SaySummary("by hand"))
+	_, err = d.Compact(t.Context(), "")
+	require.NoError(t, err)
+}
+
+func TestForkIsThePrefixOfTheRequestBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, chat.UserMessage(task))
+		d.say(rounds(1, 4, 820)...)
+		d.ModelBudget = 2 * budget
+		d.Tools = []chat.Tool{{Name: "read"}}
+		d.Policy = summarize.CopilotChat()
+		d.Jitter = func() float64 { return 0 }
+		d.answers(summarize.SaySummary("Forked."))
+		sent := d.messages()
+		synctest.Wait()
+		r := d.request()
+		equal(t, sent, r.Messages[:len(sent)])
+		require.Len(t, r.Messages, len(sent)+1)
+		equal(t, d.Tools, r.Tools)
+		require.Equal(t, chat.ToolChoiceNone, r.ToolChoice)
+		require.Nil(t, r.Stream)
+		require.Contains(t, d.messages()[1].Text(), "Forked.")
+	})
+}
+
+func TestQuirksOfModels(t *testing.T) {
+	search := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "s", Name: "tool_search", Arguments: "{}"}}}
+	for _, c := range []struct {
+		model                    string
+		note, stripped, reminded bool
+	}{
+		{"", false, false, false},
+		{"claude-opus-4-5", true, true, false},
+		{"claude-sonnet-4-5", false, true, false},
+		{"gpt-4.1-mini", false, false, true},
+		{"gpt-4o", false, false, false},
+		{"gemini-3-pro", false, false, false},
+	} {
+		t.Run(c.model, func(t *testing.T) {
+			d := newDesk(t, chat.UserMessage(task), search, chat.ToolResult("s", "found"))
+			d.say(rounds(1, 6, roundTokens)...)
+			d.ModelName = c.model
+			d.ModelBudget = 2 * budget
+			d.answers(summarize.SaySummary("short"))
+			got := d.messages()
+			r := d.request()
+			require.NoError(t, chat.Validate(r.Messages))
+			require.Equal(t, c.note, strings.Contains(text(r.Messages), "Do not call any tool"))
+			calls := false
+			for _, m := range r.Messages {
+				calls = calls || len(m.ToolCalls) > 0 && m.ToolCalls[0].Name == "tool_search"
+			}
+			require.Equal(t, c.stripped, !calls)
+			require.Equal(t, c.reminded, strings.Contains(got[1].Text(), "Keep going"))
+		})
+	}
+}
+
+func TestRouteToAnotherModelFallsBackToTheAgentsOwn(t *testing.T) {
+	for _, c := range []struct {
+		name, agent string
+		other       summarize.Step
+		want        string
+	}{
+		{"an agent of the list", "gpt-5", summarize.SaySummary("of the other"), "of the other"},
+		{"an agent that is not", "claude", summarize.SaySummary("of the other"), "of its own"},
+		{"another model that fails", "gpt-5", summarize.Fail(errors.New("down")), "of its own"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t, overflowing()...)
+			d.ModelName = c.agent
+			d.Policy.Models.Routes = []summarize.Route{{Agents: []string{"gpt-5*"}, Model: "compactor"}}
+			d.Models = map[string]chat.Model{"compactor": &summarize.Script{Steps: []summarize.Step{c.other}}}
+			d.answers(summarize.SaySummary("of its own"))
+			require.Contains(t, d.messages()[1].Text(), c.want)
+		})
+	}
+}
+
+func TestHooks(t *testing.T) {
+	t.Run("that fail never block", func(t *testing.T) {
+		d := newDesk(t, overflowing()...)
+		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Decision, error) {
+			return summarize.Decision{Cancel: true}, errors.New("the archive is full")
+		}
+		d.Hooks.AfterCompact = func(context.Context, history.Compaction) error { panic("at the disco") }
+		d.answers(summarize.SaySummary("short"))
+		d.messages()
+		require.Equal(t, "hook failed started done/full hook failed", kinds(*d.events))
+	})
+	decide := func(t *testing.T, decision summarize.Decision, steps ...summarize.Step) desk {
+		d := newDesk(t, overflowing()...)
+		d.Hooks.BeforeCompact = func(_ context.Context, on summarize.Occasion, m summarize.Material) (summarize.Decision, error) {
+			require.Equal(t, summarize.OnBudgetExceeded, on)
+			require.NotEmpty(t, m.Covered)
+			return decision, nil
+		}
+		d.answers(steps...)
+		return d
+	}
+	t.Run("may call it off", func(t *testing.T) {
+		d := decide(t, summarize.Decision{Cancel: true})
+		require.ErrorIs(t, d.fails(), summarize.ErrVetoed)
+		require.Empty(t, d.requests())
+	})
+	t.Run("may supply the summary", func(t *testing.T) {
+		d := decide(t, summarize.Decision{Summary: &history.Summary{Text: "Supplied.", Data: []byte(`{"by":"me"}`)}})
+		require.Contains(t, d.messages()[1].Text(), "Supplied.")
+		require.Empty(t, d.requests())
+		require.True(t, compactions(d.Session)[0].Extension)
+		require.JSONEq(t, `{"by":"me"}`, string(compactions(d.Session)[0].Data))
+	})
+	t.Run("may add context and data", func(t *testing.T) {
+		d := decide(t, summarize.Decision{Context: []string{"Mind the gap."}, Data: []byte(`[1]`)}, summarize.SaySummary("short"))
+		d.messages()
+		require.Contains(t, text(d.request().Messages), "Mind the gap.")
+		require.JSONEq(t, `[1]`, string(compactions(d.Session)[0].Data))
+	})
+	t.Run("may ask in their own way", func(t *testing.T) {
+		p := summarize.FullPrompt()
+		p.Mode, p.Read = "mine", nil
+		d := decide(t, summarize.Decision{Prompts: []summarize.Prompt{p}}, summarize.Say("plain"))
+		require.Contains(t, d.messages()[1].Text(), "plain")
+		require.Equal(t, "mine", compactions(d.Session)[0].Mode)
+	})
+}
+
+// Every trigger, preparation, cut, prompt and replacement goes with every other.
+func TestPartsCombine(t *testing.T) {
+	var names []string
+	for name := range summarize.Policies() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	all := summarize.Policies()
+	offline := summarize.Offline{Tokenizer: quarter{}}
+	n := 0
+	for _, trigger := range names {
+		for _, before := range names {
+			for _, cut := range names {
+				for _, replacement := range names {
+					prompts := names[n%len(names)]
+					n++
+					p := all[trigger]
+					p.Name = strings.Join([]string{trigger, before, cut, prompts, replacement}, " ")
+					p.Before, p.Cut, p.Replacement = all[before].Before, all[cut].Cut, all[replacement].Replacement
+					p.Prompts, p.Checks = all[prompts].Prompts, all[prompts].Checks
+					if p.Before.Keep > 0 {
+						p.Before.Keep, p.Before.Saves = 600, 100 // of a small session
+					}
+					d := newDesk(t, chat.UserMessage(task))
+					d.Policy, d.Model = p, offline
+					d.Window = budget + 1 // whatever the reserve
+					for i := 1; i <= 6; i++ {
+						d.say(round(i, roundTokens)...)
+						d.messages()
+						if d.State() == summarize.StateInProgress {
+							waitFor(d)
+						}
+					}
+					require.NotEmpty(t, append(compactionModes(d), kinds(*d.events)), p.Name)
+					require.NotContains(t, kinds(*d.events), "hook failed", p.Name)
+					last := d.messages()
+					require.Equal(t, 6, outputs(text(last))[len(outputs(text(last)))-1], p.Name)
+					require.Contains(t, text(last), task, p.Name)
+					equal(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 6, roundTokens)...), said(d.Session))
+					require.NoError(t, d.Close())
+				}
+			}
+		}
+	}
+	require.Equal(t, 5*5*5*5, n)
+}
+
+func compactionModes(d desk) []string {
+	var list []string
+	for _, c := range compactions(d.Session) {
+		list = append(list, c.Mode)
+	}
+	return list
+}
+
+// waitFor lets what is made in the background end.
+func waitFor(d desk) {
+	for d.State() == summarize.StateInProgress {
+		time.Sleep(50 * time.Microsecond)
+	}
+}
+
+// Each system carries a session through five compactions: what the system says and what the user asked last stay as they are.
+func TestFiveCompactionsOfEachSystem(t *testing.T) {
+	for name, p := range summarize.Policies() {
+		t.Run(name, func(t *testing.T) {
+			d := newFileDesk(t, chat.UserMessage(task))
+			d.Policy, d.Model = p, summarize.Offline{Tokenizer: quarter{}}
+			if p.Cut.Tokens > 0 {
+				d.Policy.Cut.Tokens = 800
+			}
+			if d.Policy.Before.Keep > 0 {
+				d.Policy.Before.Keep, d.Policy.Before.Saves = 1500, 100
+			}
+			d.Window = budget + 1
+			d.ModelBudget = 2 * budget
+			summary, done := "", 0
+			for i := 1; done < 5; i++ {
+				require.Less(t, i, 200, kinds(*d.events))
+				d.say(round(i, 400)...)
+				got := d.messages()
+				waitFor(d)
+				require.Equal(t, chat.SystemMessage("You are a coding agent."), got[0])
+				require.True(t, slices.ContainsFunc(got, func(m chat.Message) bool { return reflect.DeepEqual(m, chat.UserMessage(task)) }), "round %d", i)
+				all := compactions(d.Session)
+				if len(all) > done {
+					done = len(all)
+					summary = text(all[done-1].Messages)
+					for _, c := range all[done-1].Messages {
+						require.Equal(t, chat.RoleUser, c.Role)
+					}
+				}
+				if done > 0 {
+					require.Equal(t, summary, text(viewOf(t, d.Session).Compacted), "it is replayed byte for byte")
+				}
+			}
+			again, err := history.Read(d.Session.Path())
+			require.NoError(t, err)
+			equal(t, viewOf(t, d.Session), viewOf(t, again))
+			require.NoError(t, again.Close())
+		})
+	}
+}
+
+// A session ten times the window of the model that summarises it takes no more requests than its size asks for.
+func TestTenWindowsOfEachSystem(t *testing.T) {
+	const window = 4000
+	for name, p := range summarize.Policies() {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, chat.UserMessage(task))
+			d.say(rounds(1, 10*window/100, 100)...)
+			d.Policy, d.Budget, d.ModelBudget = p, 11*window, window
+			d.Policy.Trigger = summarize.Trigger{{On: summarize.OnDemand}}
+			d.Policy.Before = history.OutputPrune{}
+			d.Policy.Summary = 0.02
+			d.Policy.Cut.Tokens, d.Policy.Cut.Share = min(d.Policy.Cut.Tokens, 500), 0
+			d.messages()
+			var asked []chat.Request
+			d.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+				asked = append(asked, r)
+				if n := count(quarter{}, r.Messages); n > window {
+					t.Errorf("a request of %d tokens", n)
+				}
+				n := len(asked)
+				for _, q := range d.Policy.Prompts {
+					if q.Read != nil {
+						return summarize.SaySummary(fmt.Sprintf("Summary %d, long enough to be taken for one.", n))(ctx, r)
+					}
+				}
+				return summarize.Say(fmt.Sprintf("Summary %d, long enough to be taken for one.", n))(ctx, r)
+			})
+			_, err := d.Compact(t.Context(), "")
+			require.NoError(t, err)
+			q := d.Policy.Prompts[len(d.Policy.Prompts)-1] // the mode that was taken: the first that is no background's
+			for i, p := range d.Policy.Prompts {
+				if !p.Background && !p.Packs {
+					q = d.Policy.Prompts[i]
+					break
+				}
+			}
+			if q.Title != nil {
+				asked = asked[:len(asked)-1]
+			}
+			summary := "Summary 10, long enough to be taken for one."
+			empty, err := render.Render(t.Context(), q.Request(summarize.Material{
+				Covered: []chat.Message{chat.UserMessage("x")}, Previous: []chat.Message{chat.UserMessage(summary)}, PreviousSummary: summary,
+				Tokenizer: quarter{}, Window: window, Words: 100, ResultTokens: 200,
+			}), render.Options{Budget: window, Tokenizer: quarter{}})
+			require.NoError(t, err)
+			overhead, history := empty.Tokens, 0
+			for _, r := range asked {
+				history += count(quarter{}, r.Messages) - overhead
+			}
+			room := window - overhead
+			require.LessOrEqual(t, len(asked), (history+room-1)/room+1)
+			require.NotEmpty(t, asked)
+		})
+	}
+}
