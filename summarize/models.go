@@ -43,8 +43,8 @@ type Cascade struct {
 	// Accept refuses an answer by an error, and the next candidate is asked; see the function [Accept]. Defaults to taking
 	// every answer.
 	Accept func(chat.Response) error
-	// Next tells after which failures the next candidate is asked; [Transient] is one such rule. The error of any other
-	// failure comes back at once. Defaults to all.
+	// Next tells after which failures the next candidate is asked; [Transient] is one such rule. After any other nobody is,
+	// and the error comes back with those before it. Defaults to all.
 	Next func(error) bool
 }
 

@@ -34,7 +34,7 @@ type PlainHistory struct {
 	Name string
 	// Messages that are shown, tool results with the calls they answer.
 	Messages []chat.Message
-	// Before is text that stands before the messages in the tag, such as an earlier summary.
+	// Before is what stands before the messages in the tag, such as an earlier summary. What of it stays is its own to say.
 	Before elements.Nodes
 	// Results is the most tokens of a tool result, and of the arguments of a call. Defaults to a quarter of the window.
 	Results int
