@@ -72,7 +72,7 @@ func heap() int64 {
 // A log is opened without its bodies: an index of at most 200 bytes an entry is all that is kept, and the entries are read
 // one after the other.
 func TestLargeLogIsNotReadIntoMemory(t *testing.T) {
-	size := int64(24 << 20)
+	size := int64(cases(24) << 20)
 	if os.Getenv(largeEnv) != "" {
 		size = 1 << 30
 	}

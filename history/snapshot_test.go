@@ -31,7 +31,7 @@ func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
 		{sizing: in(2000), prune: short},
 		{sizing: sizing.Sizing{Window: 2000, Tokenizer: words{}}, prune: history.OutputPrune{Keep: 30}},
 	}
-	for seed := range uint64(12) {
+	for seed := range uint64(cases(12)) {
 		path := tempFile(t)
 		s, err := history.OpenWith(path, history.Options{File: history.FileOptions{Sync: history.SyncNever}})
 		require.NoError(t, err)
@@ -168,7 +168,7 @@ func TestRenderingIsSafeForConcurrentUse(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				if v, err := s.View(); err != nil || chat.Validate(v.Messages()) != nil {
+				if v, err := s.View(); err != nil || chat.Validate(append(v.Messages(), user)) != nil {
 					t.Error(err, shape(v))
 				}
 			}
