@@ -250,7 +250,7 @@ func TestStoreWithoutAPath(t *testing.T) {
 	store := &history.MemoryStore{}
 	require.NoError(t, store.Append([]byte(header), []byte("{}")))
 	_, err := history.New(store, history.Options{})
-	require.EqualError(t, err, "history: line 2: it has no type")
+	require.EqualError(t, err, "history: line 2: it has no type; Options.Salvage reads what stands around it")
 	s, err := history.OpenWith(onDisk, history.Options{File: history.FileOptions{Disk: &historytest.Disk{}}})
 	require.NoError(t, err)
 	require.Equal(t, onDisk, s.Path())
