@@ -72,7 +72,8 @@
 // They are required unless Droppable is set: history that does not fit is an error, which package summarize answers with
 // a compaction, and never silently lost. What they show obeys the providers' rules at any budget; see [Round.Messages].
 //
-// What a view shows is kept from one render to the next, so that a step of an agent costs what it added.
+// What they show is kept from one render to the next, for one window and one tokenizer that counts the same each time, so
+// that a step of an agent costs what it added.
 //
 // # Where it may be cut
 //

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -167,6 +168,9 @@ func TestRenderingIsSafeForConcurrentUse(t *testing.T) {
 					if _, err := e.Render(t.Context(), in(100+i%2)); err != nil {
 						t.Error(err)
 					}
+				}
+				if _, err := render.Render(t.Context(), prompt(s), render.Options{Budget: 1 << 20, Tokenizer: quarter{}}); err != nil {
+					t.Error(err)
 				}
 				if v, err := s.View(); err != nil || chat.Validate(append(v.Messages(), user)) != nil {
 					t.Error(err, shape(v))
