@@ -250,24 +250,18 @@ func (a *adding) checkMessage(m chat.Message, parent int32) error {
 
 // isOpen tells whether a call was made on the path to an entry and is not answered there.
 func (a *adding) isOpen(callID string, parent int32) (bool, error) {
-	for at := range a.up(parent) {
-		k := a.nodes[at].kind
-		if k != kindAssistant && k != kindTool {
-			continue
-		}
-		e, err := a.load(at)
-		if err != nil {
-			return false, err
-		}
-		m := e.Message()
-		if k == kindTool && m.ToolCallID == callID {
+	stored := int32(len(a.nodes) - len(a.staged))
+	at := parent
+	for ; at >= stored; at = a.nodes[at].parent {
+		m := a.staged[at-stored].Message()
+		if m.Role == chat.RoleTool && m.ToolCallID == callID {
 			return false, nil
 		}
-		if k == kindAssistant && slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID == callID }) {
+		if slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID == callID }) {
 			return true, nil
 		}
 	}
-	return false, nil
+	return a.s.calls.isOpen(a.tree, callID, at)
 }
 
 // checkText tells where a message has text that JSON cannot hold. Text parts and opaque ones may be of any bytes.

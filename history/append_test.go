@@ -3,6 +3,8 @@ package history_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -139,4 +141,57 @@ func TestOpenCallsOutliveTheProcess(t *testing.T) {
 	require.Error(t, s.Append(chat.ToolResult("c2", "again")))
 	require.NoError(t, s.Append(chat.ToolResult("c1", "late")))
 	require.Equal(t, ": e1(e2 e3)", shape(viewOf(t, s)))
+}
+
+// Whether a result is taken follows from its path alone, wherever the session was before and whatever it refused.
+func TestResultsAreTakenByTheirPath(t *testing.T) {
+	t.Parallel()
+	taken, refused := 0, 0
+	for seed := range uint64(cases(200)) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		s := talk(t, user)
+		id := func() string { return fmt.Sprint("c", r.IntN(6)) }
+		for range 60 {
+			before := list(t, s.PathTo(""))
+			switch r.IntN(8) {
+			case 0:
+				require.NoError(t, s.Branch(before[r.IntN(len(before))].ID))
+			case 1:
+				require.NoError(t, s.Append(calls(id())))
+			case 2: // all or none
+				require.Error(t, s.Append(calls("d"), chat.ToolResult("d", "x"), chat.ToolResult("d", "y")))
+			default:
+				call, open := id(), false
+				for _, e := range before {
+					if m := e.Message(); m.ToolCallID == call {
+						open = false
+					} else if len(m.ToolCalls) > 0 && m.ToolCalls[0].ID == call {
+						open = true
+					}
+				}
+				err := s.Append(chat.ToolResult(call, "x"))
+				if open {
+					require.NoError(t, err, "seed %d", seed)
+					taken++
+					continue
+				}
+				_, ok := errors.AsType[*history.PairingError](err)
+				require.True(t, ok, "seed %d: %v", seed, err)
+				refused++
+			}
+		}
+	}
+	require.Greater(t, taken, cases(500))
+	require.Greater(t, refused, cases(500))
+}
+
+// A result of no call is refused without going through the path for each.
+func BenchmarkResultsOfNoCall(b *testing.B) {
+	s := long(b, &history.Session{}, 10_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.Append(chat.ToolResult("none", "x")); err == nil {
+			b.Fatal("it was taken")
+		}
+	}
 }

@@ -25,8 +25,8 @@ func theFive() map[string]history.Cut {
 	}
 }
 
-// recording reads the messages of a recorded session. Of one that is missing the test is skipped.
-func recording(t testing.TB, path string) []chat.Message {
+// recorded reads the entries of a recorded session. Of one that is missing the test is skipped.
+func recorded(t testing.TB, path string) []history.Entry {
 	t.Helper()
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -36,9 +36,26 @@ func recording(t testing.TB, path string) []chat.Message {
 	defer f.Close()
 	r, err := importer.Read(f)
 	require.NoError(t, err)
+	session := &history.Session{}
+	notes, err := r.AppendTo(session)
+	require.NoError(t, err)
+	require.Empty(t, notes)
+	return all(t, session)
+}
+
+// recording gives the messages of a recorded session.
+func recording(t testing.TB, path string) []chat.Message {
+	t.Helper()
+	return messagesOf(recorded(t, path))
+}
+
+// messagesOf gives the messages among entries.
+func messagesOf(entries []history.Entry) []chat.Message {
 	var messages []chat.Message
-	for _, m := range r.Conversation() {
-		messages = append(messages, m)
+	for _, e := range entries {
+		if e.Type() == history.TypeMessage {
+			messages = append(messages, e.Message())
+		}
 	}
 	return messages
 }
@@ -104,7 +121,8 @@ func requireCutShown(t testing.TB, session *history.Session, path []history.Entr
 	}
 }
 
-// Every entry of a recorded session is the leaf once, for every rule; every fiftieth the cut is made.
+// Every entry of a recorded session, of whatever kind, is the leaf once, for every rule; every fiftieth time the cut is made,
+// and the compaction is the leaf.
 func TestCutAtEveryLeafOfASession(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{
@@ -112,44 +130,60 @@ func TestCutAtEveryLeafOfASession(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			messages := recording(t, path)
+			entries := recorded(t, path)
 			for product, rule := range theFive() {
 				t.Run(product, func(t *testing.T) {
 					t.Parallel()
-					s := sizing.Sizing{Window: 100_000, Tokenizer: quarter{}}
-					session := &history.Session{}
-					cuts := 0
-					for i, m := range messages {
-						require.NoError(t, session.Append(m))
-						entries := all(t, session)
-						p, err := rule.Find(along(entries), s)
-						if errors.Is(err, history.ErrNoCut) {
-							continue
-						}
-						require.NoError(t, err)
-						cuts++
-						requireCut(t, rule, entries, p, nil)
-						requireCutShown(t, session, entries, p, s)
-						if i%50 == 49 {
-							require.NoError(t, session.Compact(summary(fmt.Sprint("summary ", i), p.FirstKept)))
-							again, err := rule.Find(session.PathTo(""), s)
-							if err == nil { // less may fit where the whole turn was counted before
-								requireCut(t, rule, all(t, session), again, nil)
-							}
-						}
-					}
-					require.Greater(t, cuts, len(messages)/8)
-					var said []chat.Message
-					for _, e := range all(t, session) {
-						if e.Type() == history.TypeMessage {
-							said = append(said, e.Message())
-						}
-					}
-					equal(t, messages, said)
+					cutAtEveryLeaf(t, entries, rule)
 				})
 			}
 		})
 	}
+}
+
+// cutAtEveryLeaf says again what was said, and cuts after each entry.
+func cutAtEveryLeaf(t testing.TB, said []history.Entry, rule history.Cut) {
+	t.Helper()
+	s := sizing.Sizing{Window: 100_000, Tokenizer: quarter{}}
+	session := &history.Session{}
+	leaves, cuts := 0, 0
+	last := ""
+	for i, e := range said {
+		require.Equal(t, last, e.Parent, "the recording is one branch")
+		last, e.Parent = e.ID, "" // the compactions come between
+		_, err := session.Add(e)
+		if boundary, ok := errors.AsType[*history.BoundaryError](err); ok {
+			require.Equal(t, history.BoundaryCovered, boundary.Reason)
+			continue // a compaction in the recording: one of this test came further
+		}
+		require.NoError(t, err)
+		if race && i%5 != 0 {
+			continue
+		}
+		leaves++
+		require.NoError(t, chat.Validate(append(viewOf(t, session).Messages(), user)))
+		path := list(t, session.PathTo(""))
+		p, err := rule.Find(along(path), s)
+		if errors.Is(err, history.ErrNoCut) {
+			continue
+		}
+		require.NoError(t, err)
+		cuts++
+		requireCut(t, rule, path, p, nil)
+		requireCutShown(t, session, path, p, s)
+		if i%50 != 0 {
+			continue
+		}
+		require.NoError(t, session.Compact(summary(fmt.Sprint("summary ", i), p.FirstKept)))
+		require.NoError(t, chat.Validate(append(viewOf(t, session).Messages(), user)))
+		path = list(t, session.PathTo(""))
+		if p, err = rule.Find(along(path), s); err == nil { // less may fit where the whole turn was counted before
+			requireCut(t, rule, path, p, nil)
+			requireCutShown(t, session, path, p, s)
+		}
+	}
+	require.Greater(t, cuts, leaves/20)
+	equal(t, messagesOf(said), messagesOf(all(t, session)))
 }
 
 // Cutting and compacting again and again ends: nothing is left to cut, and the tail is there.

@@ -511,12 +511,12 @@ func requireAnyCut(t testing.TB, seed uint64) (cut bool) {
 func TestAnyCut(t *testing.T) {
 	t.Parallel()
 	cuts := 0
-	for seed := range uint64(3000) {
+	for seed := range uint64(cases(3000)) {
 		if requireAnyCut(t, seed) {
 			cuts++
 		}
 	}
-	require.Greater(t, cuts, 1200)
+	require.Greater(t, cuts, cases(1200))
 }
 
 func FuzzCut(f *testing.F) {

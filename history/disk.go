@@ -76,7 +76,7 @@ func (f osFile) Size() (int64, error) {
 		return 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return 0, errors.New("it is no regular file")
+		return 0, errNoFile
 	}
 	return info.Size(), nil
 }
@@ -135,16 +135,30 @@ func (l osLock) Close() error {
 	return l.Unlock()
 }
 
-// realPath is the absolute path of a file without symbolic links, so that a log has one name and one lock.
+// realPath is the absolute path of a file without symbolic links, so that a log has one name and one lock. It fails where
+// there is something else than a file, which is then not locked either.
 func realPath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
+	}
+	switch info, err := os.Stat(path); {
+	case err != nil:
+	case info.IsDir():
+		return "", fmt.Errorf("%s is a directory", path)
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s: %w", path, errNoFile)
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return real, err
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path)) // the file is made later
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("the folder of %s is not there: make it first: %w", path, err)
+	}
 	return filepath.Join(dir, filepath.Base(path)), err
 }
+
+// errNoFile tells that a log cannot be in a pipe or a device.
+var errNoFile = errors.New("it is no regular file")

@@ -72,6 +72,39 @@
 // They are required unless Droppable is set: history that does not fit is an error, which package summarize answers with
 // a compaction, and never silently lost. What they show obeys the providers' rules at any budget; see [Round.Messages].
 //
+// What they show is kept from one render to the next, for one window and one tokenizer that counts the same each time, so
+// that a step of an agent costs what it added.
+//
+// # Where it may be cut
+//
+// A [Cut] is a rule that says where a path is cut in two: what is older is summarised, what is newer is kept word for word.
+// The rules of five products are values of it; fields may be changed and combined. Never is a call parted from its
+// result, and what is kept is never empty:
+//
+//	point, err := history.OhMyPiCut().Find(session.PathTo(""), s) // the newest 20,000 tokens
+//	summary := summarise(point.Covered)
+//	err = session.Compact(history.Compaction{FirstKept: point.FirstKept, Messages: []chat.Message{chat.UserMessage(summary)}})
+//
+// Package summarize does this whenever a prompt does not fit.
+//
+// # Less without a model
+//
+// The session keeps every word whatever of these is used; they change what is shown or sent:
+//
+//   - [OutputPrune] leaves out old tool output, with a placeholder that says where it is: set Prune of the elements to
+//     [OhMyPiPrune] or [A3SPrune].
+//   - [Limits] bound what the results of one round take of the window; [Clip] cuts one text in its middle.
+//   - A [Truncator] is the last guard before a request: of a list of messages that is too long it leaves the oldest out,
+//     and reports what it did.
+//
+// [FileTools] tell which files were read and modified on a path, compacted or not, and [ReportedTokens] what a request
+// takes by what the provider reported.
+//
+// # Sessions of others
+//
+// Package importer reads what pi and oh-my-pi, Claude Code and the Codex CLI recorded, and lists of messages of OpenAI and
+// Anthropic, into a session.
+//
 // # Where it is kept
 //
 // A [Store] keeps the lines of a session: a [FileStore], a [MemoryStore], or one of your own, which package historytest

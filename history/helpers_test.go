@@ -87,6 +87,14 @@ func countMessage(t sizing.Tokenizer, m chat.Message) int {
 	return total
 }
 
+// cases is how many cases a long test runs, a quarter of them under the race detector.
+func cases(n int) int {
+	if race {
+		return max(1, n/4)
+	}
+	return n
+}
+
 // in is the sizing of a window.
 func in(window int) sizing.Sizing {
 	return sizing.Sizing{TokenBudget: window, Window: window, Tokenizer: quarter{}}

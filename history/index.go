@@ -137,7 +137,7 @@ func (s *Session) load(salvage bool) error {
 		if err != nil {
 			corrupt := &CorruptError{Path: s.Path(), Line: n + 1, Err: err}
 			if !salvage {
-				return corrupt
+				return fmt.Errorf("%w; Options.Salvage reads what stands around it", corrupt)
 			}
 			s.skipped = append(s.skipped, corrupt)
 		}

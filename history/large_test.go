@@ -72,7 +72,7 @@ func heap() int64 {
 // A log is opened without its bodies: an index of at most 200 bytes an entry is all that is kept, and the entries are read
 // one after the other.
 func TestLargeLogIsNotReadIntoMemory(t *testing.T) {
-	size := int64(24 << 20)
+	size := int64(cases(24) << 20)
 	if os.Getenv(largeEnv) != "" {
 		size = 1 << 30
 	}
@@ -250,7 +250,7 @@ func TestStoreWithoutAPath(t *testing.T) {
 	store := &history.MemoryStore{}
 	require.NoError(t, store.Append([]byte(header), []byte("{}")))
 	_, err := history.New(store, history.Options{})
-	require.EqualError(t, err, "history: line 2: it has no type")
+	require.EqualError(t, err, "history: line 2: it has no type; Options.Salvage reads what stands around it")
 	s, err := history.OpenWith(onDisk, history.Options{File: history.FileOptions{Disk: &historytest.Disk{}}})
 	require.NoError(t, err)
 	require.Equal(t, onDisk, s.Path())

@@ -3,6 +3,7 @@ package history_test
 import (
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -260,6 +261,27 @@ func requireCorrupt(t testing.TB, err error, path string, line int) {
 	require.Error(t, corrupt.Err)
 	require.ErrorIs(t, err, corrupt.Err)
 	require.ErrorContains(t, err, path)
+}
+
+// An error says what to do, and nothing is left behind where there can be no log.
+func TestWhereThereCanBeNoLog(t *testing.T) {
+	dir := t.TempDir()
+	_, err := history.Open(filepath.Join(dir, "none", "session.jsonl"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, "make it first")
+	for name, open := range map[string]func(string) (*history.Session, error){"for writing": history.Open, "for reading": history.Read} {
+		folder := filepath.Join(dir, name)
+		require.NoError(t, os.Mkdir(folder, 0o700))
+		_, err := open(folder)
+		require.ErrorContains(t, err, folder+" is a directory")
+		require.NoFileExists(t, folder+".lock")
+	}
+	_, err = history.Read(filepath.Join(dir, "session.jsonl"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+
+	_, err = history.Open(file(t, header, hello, "garbage", strings.Replace(welcome, `"e2"`, `"e3"`, 1), ""))
+	require.ErrorContains(t, err, "line 3")
+	require.ErrorContains(t, err, "Options.Salvage")
 }
 
 func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {

@@ -57,9 +57,9 @@ func (f *finisher) round(r *openRound) {
 	var gone []output
 	gone, f.gone = upTo(f.gone, f.rounds)
 	f.rounds++
-	made := f.made(&r.shown, gone)
+	made := f.kept(&r.shown, gone)
 	if made == nil {
-		made = f.make(&r.shown, gone, without(r.Round, gone).Messages(f.limits, f.sizing)...)
+		made = f.fresh(&r.shown, gone, without(r.Round, gone).Messages(f.limits, f.sizing)...)
 	}
 	if f.rank++; made.messages != nil {
 		f.nodes = append(f.nodes, made.ranked)
@@ -74,13 +74,13 @@ func (f *finisher) reserve() int {
 
 // opening fills a place that was kept with what starts a turn. Where that says nothing it takes no rank.
 func (f *finisher) opening(at int, t *openTurn) {
-	made := f.made(t.opening, nil)
+	made := f.kept(t.opening, nil)
 	if made == nil {
 		var messages []chat.Message
 		if m, ok := (Turn{Start: t.start}).MessageWithin(f.limits, f.sizing); ok {
 			messages = append(messages, m)
 		}
-		made = f.make(t.opening, nil, messages...)
+		made = f.fresh(t.opening, nil, messages...)
 	}
 	if made.messages != nil {
 		f.nodes[at] = made.ranked
@@ -88,8 +88,8 @@ func (f *finisher) opening(at int, t *openTurn) {
 	}
 }
 
-// made is what a memo has at the next rank, nil where it has nothing for this.
-func (f *finisher) made(m *memo, gone []output) *finished {
+// kept is what a memo has at the next rank, nil where it has nothing for this.
+func (f *finisher) kept(m *memo, gone []output) *finished {
 	last := m.last.Load()
 	switch {
 	case !f.keep || last == nil || !slices.Equal(last.gone, gone) || last.by != f.finishing:
@@ -100,8 +100,8 @@ func (f *finisher) made(m *memo, gone []output) *finished {
 	return f.ranked(m, gone, last.messages)
 }
 
-// make makes an element of messages.
-func (f *finisher) make(m *memo, gone []output, messages ...chat.Message) *finished {
+// fresh makes an element of messages.
+func (f *finisher) fresh(m *memo, gone []output, messages ...chat.Message) *finished {
 	var element *elements.Finished
 	if len(messages) > 0 {
 		element = elements.NewFinished(elements.Props{}, messages...)

@@ -405,7 +405,7 @@ func tell(messages []chat.Message) []string {
 
 func TestAnySessionAtAnyBudget(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(300) {
+	for seed := range uint64(cases(300)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { requireWhatHolds(t, seed) })
 	}
 }

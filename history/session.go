@@ -17,6 +17,7 @@ import (
 // read last, up to 64 MiB of them, and what is shown at the leaf, where that takes no more.
 type Session struct {
 	writing sync.Mutex // one appends at a time; held while the store is waited for
+	calls   callIndex  // of the path that was appended to last; guarded by writing
 
 	mu      sync.RWMutex // guards what follows, and is never held for long
 	store   Store        // nil in memory until the first entry

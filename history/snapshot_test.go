@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -31,7 +32,7 @@ func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
 		{sizing: in(2000), prune: short},
 		{sizing: sizing.Sizing{Window: 2000, Tokenizer: words{}}, prune: history.OutputPrune{Keep: 30}},
 	}
-	for seed := range uint64(12) {
+	for seed := range uint64(cases(12)) {
 		path := tempFile(t)
 		s, err := history.OpenWith(path, history.Options{File: history.FileOptions{Sync: history.SyncNever}})
 		require.NoError(t, err)
@@ -168,7 +169,10 @@ func TestRenderingIsSafeForConcurrentUse(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				if v, err := s.View(); err != nil || chat.Validate(v.Messages()) != nil {
+				if _, err := render.Render(t.Context(), prompt(s), render.Options{Budget: 1 << 20, Tokenizer: quarter{}}); err != nil {
+					t.Error(err)
+				}
+				if v, err := s.View(); err != nil || chat.Validate(append(v.Messages(), user)) != nil {
 					t.Error(err, shape(v))
 				}
 			}

@@ -128,7 +128,7 @@ func TestTurnsStopWhereTheyAreTold(t *testing.T) {
 func TestTurnsAreThoseOfTheView(t *testing.T) {
 	t.Parallel()
 	compared := 0
-	for seed := range uint64(300) {
+	for seed := range uint64(cases(300)) {
 		s := talkAtRandom(t, rand.New(rand.NewPCG(seed, 4))).session
 		got := turnsOf(t, s.PathTo(""))
 		if v := viewOf(t, s); len(v.Compacted) == 0 && !strings.Contains(got, "+") {
@@ -136,7 +136,7 @@ func TestTurnsAreThoseOfTheView(t *testing.T) {
 			compared++
 		}
 	}
-	require.Greater(t, compared, 100)
+	require.Greater(t, compared, cases(100))
 }
 
 // What is said in the user's place goes to the model as the user's words, between tags.

@@ -16,7 +16,8 @@ type View struct {
 
 // View gives what a model sees of the path to the leaf: the messages of the latest compaction on it, then what that kept
 // and what came after. What starts a turn is kept as long as a round of it is, and what starts the current turn always.
-// The same path gives the same view, whenever and wherever it is read. Elements use [ViewIn] instead.
+// The same path gives the same view, whenever and wherever it is read. Its slices are the caller's own; what its entries
+// hold is the session's and must not be changed. Elements use [ViewIn] instead.
 func (s *Session) View() (View, error) { return s.ViewAt("") }
 
 // ViewAt gives what a model sees of the path to an entry, to the leaf for "".

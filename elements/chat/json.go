@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -89,75 +90,83 @@ func partJSON(p Part) (any, error) {
 
 // UnmarshalJSON reads what MarshalJSON writes. A part of an unknown type is an error: dropping it would lose it.
 func (ps *Parts) UnmarshalJSON(data []byte) error {
-	var list []json.RawMessage
-	if err := json.Unmarshal(data, &list); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(data)) // reads one part at a time, and each once
+	switch start, err := dec.Token(); {
+	case err != nil:
 		return fmt.Errorf("chat: content: %w", err)
-	}
-	if list == nil {
+	case start == nil:
 		*ps = nil
 		return nil
+	case start != json.Delim('['):
+		return errors.New("chat: content: it is no list of parts")
 	}
-	parts := make(Parts, len(list))
-	for i, raw := range list {
-		p, err := parsePart(raw)
-		if err != nil {
-			return fmt.Errorf("chat: part %d: %w", i, err)
+	parts := Parts{}
+	var fields partFields
+	for dec.More() {
+		fields = partFields{}
+		err := dec.Decode(&fields)
+		var p Part
+		if err == nil {
+			p, err = fields.part()
 		}
-		parts[i] = p
+		if err != nil {
+			return fmt.Errorf("chat: part %d: %w", len(parts), err)
+		}
+		parts = append(parts, p)
+	}
+	if _, err := dec.Token(); err != nil {
+		return fmt.Errorf("chat: content: %w", err)
 	}
 	*ps = parts
 	return nil
 }
 
-func parsePart(raw json.RawMessage) (Part, error) {
-	var head struct {
-		Type string `json:"type"`
-	}
-	if err := json.Unmarshal(raw, &head); err != nil {
-		return nil, err
-	}
-	switch head.Type {
-	case kindText:
-		var t textJSON
-		if err := json.Unmarshal(raw, &t); err != nil {
-			return nil, err
-		}
-		if t.Text != nil {
-			return Text(*t.Text), nil
-		}
-		return Text(t.Raw), nil
-	case kindImage:
-		return parseAs[Image](raw)
-	case kindDocument:
-		return parseAs[Document](raw)
-	case kindThinking:
-		return parseAs[Thinking](raw)
-	case kindOpaque:
-		var o opaqueJSON
-		if err := json.Unmarshal(raw, &o); err != nil {
-			return nil, err
-		}
-		if o.Raw != nil {
-			return Opaque{Value: o.Raw, Tokens: o.Tokens}, nil
-		}
-		if o.Value == nil {
-			return Opaque{Tokens: o.Tokens}, nil
-		}
-		value, err := plainJSON(o.Value)
-		return Opaque{Value: value, Tokens: o.Tokens}, err
-	case kindCacheBreakpoint:
-		return parseAs[CacheBreakpoint](raw)
-	default:
-		return nil, fmt.Errorf("unknown type %q", head.Type)
-	}
+// partFields are the fields of a part of any type.
+type partFields struct {
+	Type      string          `json:"type"`
+	Text      *string         `json:"text"`
+	Raw       []byte          `json:"base64"`
+	URL       string          `json:"url"`
+	Detail    ImageDetail     `json:"detail"`
+	MediaType string          `json:"mediaType"`
+	Data      string          `json:"data"`
+	Signature string          `json:"signature"`
+	Encrypted string          `json:"encrypted"`
+	Value     json.RawMessage `json:"value"`
+	Tokens    int             `json:"tokens"`
+	CacheType string          `json:"cacheType"`
+	Lifetime  time.Duration   `json:"lifetime"`
 }
 
-func parseAs[P Part](raw json.RawMessage) (Part, error) {
-	var p P
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return nil, err
+// part is the part of these fields.
+func (f *partFields) part() (Part, error) {
+	text := ""
+	if f.Text != nil {
+		text = *f.Text
 	}
-	return p, nil
+	switch f.Type {
+	case kindText:
+		if f.Text == nil {
+			return Text(f.Raw), nil
+		}
+		return Text(text), nil
+	case kindImage:
+		return Image{URL: f.URL, Detail: f.Detail, MediaType: f.MediaType}, nil
+	case kindDocument:
+		return Document{Data: f.Data, MediaType: f.MediaType}, nil
+	case kindThinking:
+		return Thinking{Text: text, Signature: f.Signature, Encrypted: f.Encrypted}, nil
+	case kindOpaque:
+		if f.Raw != nil || f.Value == nil {
+			return Opaque{Value: f.Raw, Tokens: f.Tokens}, nil
+		}
+		value, err := plainJSON(f.Value)
+		return Opaque{Value: value, Tokens: f.Tokens}, err
+	case kindCacheBreakpoint:
+		return CacheBreakpoint{Type: f.CacheType, Lifetime: f.Lifetime}, nil
+	default:
+		return nil, fmt.Errorf("unknown type %q", f.Type)
+	}
 }
 
 // errNotUTF8 tells that a value is no JSON text, for it is not UTF-8.

@@ -18,7 +18,10 @@ import (
 //
 // An error comes from the session's store; what was added before stays.
 func (r *Recording) AppendTo(s *history.Session) ([]Note, error) {
-	a := appender{session: s, ids: map[string]string{}, after: map[string]string{}, made: map[string]bool{}, records: map[string]*Record{}}
+	a := appender{
+		session: s, records: map[string]*Record{}, ids: map[string]string{}, after: map[string]string{},
+		cuts: map[string]string{}, made: map[string]bool{}, tried: map[string]int{},
+	}
 	for i := range r.Records {
 		a.records[r.Records[i].ID] = &r.Records[i]
 	}
@@ -44,7 +47,9 @@ type appender struct {
 	records map[string]*Record // by id
 	ids     map[string]string  // of the entries, by record
 	after   map[string]string  // of the entry that what follows a record follows, by record
+	cuts    map[string]string  // where a compaction may cut that keeps a result first, by record
 	made    map[string]bool    // ids that no record has
+	tried   map[string]int     // how often an id was asked for
 	batch   []history.Entry
 	lines   []int // of the batch
 	begun   bool  // a record of the tree was added
@@ -94,7 +99,8 @@ func (a *appender) free(id string) string {
 	if len(id) > history.MaxID-8 {
 		id = id[:validPrefix([]byte(id[:history.MaxID-8]))]
 	}
-	for n := 1; ; n++ {
+	for n := a.tried[id] + 1; ; n++ {
+		a.tried[id] = n
 		try := id
 		if n > 1 {
 			try = fmt.Sprintf("%s.%d", id, n)
@@ -136,8 +142,17 @@ func (a *appender) linked(e history.Entry, rec *Record) history.Body {
 
 // cut is the record at which a compaction may cut that keeps one first: no tool result is parted from its call.
 func (a *appender) cut(id string) string {
+	var passed []string // results, which are not gone through again
 	for rec := a.records[id]; rec != nil && rec.Message().Role == chat.RoleTool; rec = a.records[id] {
+		if to, ok := a.cuts[id]; ok {
+			id = to
+			break
+		}
+		passed = append(passed, id)
 		id = rec.Parent
+	}
+	for _, result := range passed {
+		a.cuts[result] = id
 	}
 	return id
 }

@@ -3,6 +3,7 @@ package importer_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -235,4 +236,31 @@ func TestTheStoresErrorIsPassedOn(t *testing.T) {
 	require.NoError(t, session.Close())
 	_, err = recording.AppendTo(session)
 	require.ErrorIs(t, err, history.ErrClosed)
+}
+
+// A recording that cuts again and again within a long run of results, each of which answers nothing.
+func BenchmarkAppendToOfRunsOfResults(b *testing.B) {
+	for _, n := range []int{1_000, 4_000} {
+		b.Run(fmt.Sprint(n, " results"), func(b *testing.B) {
+			r := &importer.Recording{}
+			add := func(id string, body history.Body) {
+				parent := r.Leaf
+				r.Records = append(r.Records, importer.Record{Entry: history.Entry{ID: id, Parent: parent, Body: body}, Line: len(r.Records) + 1})
+				r.Leaf = id
+			}
+			add("first", history.Message{Message: chat.UserMessage("go")})
+			for i := range n {
+				add(fmt.Sprint("t", i), history.Message{Message: chat.ToolResult(fmt.Sprint("c", i), "x")})
+			}
+			for i := range n / 4 {
+				add(fmt.Sprint("k", i), history.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: fmt.Sprint("t", n-1-i)})
+			}
+			for b.Loop() {
+				if _, err := r.AppendTo(&history.Session{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/result")
+		})
+	}
 }

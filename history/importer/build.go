@@ -64,10 +64,8 @@ func (b *builder) drop(records int, notes int, tip string) {
 		delete(b.index, r.ID)
 	}
 	b.rec.Records, b.tip = b.rec.Records[:records], tip
-	for key, i := range b.notes {
-		if i >= notes {
-			delete(b.notes, key)
-		}
+	for _, n := range b.rec.Notes[notes:] {
+		delete(b.notes, noteKey{n.Reason, n.What})
 	}
 	b.rec.Notes = b.rec.Notes[:notes]
 }

@@ -1,0 +1,6 @@
+//go:build race
+
+package history_test
+
+// race tells that the race detector is on, with which the long tests run fewer cases.
+const race = true
