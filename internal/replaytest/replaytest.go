@@ -180,6 +180,14 @@ func toolsOf(all []spoken) []chat.Tool {
 	return tools
 }
 
+// promptOf is an agent's prompt.
+func promptOf(session *history.Session) elements.Node {
+	return elements.Fragment{
+		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
+		history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
+	}
+}
+
 // replay renders the prompt before each answer of the recorded model.
 func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, counter sizing.Tokenizer, window int) {
 	session, tools := &history.Session{}, toolsOf(all)
@@ -205,10 +213,7 @@ func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, coun
 			}
 		},
 	}
-	prompt := elements.Fragment{
-		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
-		history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
-	}
+	prompt := promptOf(session)
 	asked := false // somebody has spoken since the model did: what was cut off and tried again was no answer
 	for _, said := range all {
 		line = said.line

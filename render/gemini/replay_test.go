@@ -20,29 +20,48 @@ import (
 func TestReplay(t *testing.T) {
 	given := judge{issued: map[string]bool{}}
 	replaytest.Replay{
-		Root: "../..",
-		As: func(n int, m chat.Message) chat.Message {
-			m.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p chat.Part) bool { _, is := p.(chat.Thinking); return is })
-			m.ToolCalls = slices.Clone(m.ToolCalls)
-			for i := range m.ToolCalls {
-				c := &m.ToolCalls[i]
-				if c.Signature = ""; i == 0 {
-					c.Signature = base64.StdEncoding.EncodeToString(fmt.Append(nil, "signature ", n))
-				}
-				given.issued[c.ID+" "+c.Signature] = true
-			}
-			return m
-		},
+		Root: "../..", As: given.said,
 		Check: func(t *testing.T, r replaytest.Request) {
 			require.NoError(t, gemini.Validate(r.Messages, gemini.Options{}), "line %d", r.Line)
-			if !r.Close {
-				return
+			if r.Close {
+				_, changes := gemini.Repair(r.Messages, gemini.Options{})
+				require.Empty(t, changes, "line %d", r.Line)
+				require.Empty(t, refused(t, given, r.Messages, gemini.Options{}), "line %d", r.Line)
 			}
-			_, changes := gemini.Repair(r.Messages, gemini.Options{})
-			require.Empty(t, changes, "line %d", r.Line)
-			require.Empty(t, refused(t, given, r.Messages, gemini.Options{}), "line %d", r.Line)
 		},
 	}.Run(t)
+}
+
+// FuzzReplay does the same with random sessions at random windows. In those arguments are cut off at times, which the
+// API does not take back: nothing else is to be mended.
+func FuzzReplay(f *testing.F) {
+	for seed := range uint64(40) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		given := judge{issued: map[string]bool{}}
+		replaytest.Random(t, seed, given.said, func(t *testing.T, r replaytest.Request) {
+			mended, changes := gemini.Repair(r.Messages, gemini.Options{})
+			for _, c := range changes {
+				require.Equal(t, gemini.RuleArguments, c.Rule, c)
+			}
+			require.Empty(t, refused(t, given, mended, gemini.Options{}))
+		})
+	})
+}
+
+// said is a message as Gemini would have said it.
+func (j judge) said(n int, m chat.Message) chat.Message {
+	m.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p chat.Part) bool { _, is := p.(chat.Thinking); return is })
+	m.ToolCalls = slices.Clone(m.ToolCalls)
+	for i := range m.ToolCalls {
+		c := &m.ToolCalls[i]
+		if c.Signature = ""; i == 0 {
+			c.Signature = base64.StdEncoding.EncodeToString(fmt.Append(nil, "signature ", n))
+		}
+		j.issued[c.ID+" "+c.Signature] = true
+	}
+	return m
 }
 
 // What another model said is sent mended, as a caller sends it that goes on with Gemini. What has to be is that the calls
@@ -53,10 +72,10 @@ func TestReplayOfAnotherModelsSession(t *testing.T) {
 	replaytest.Replay{
 		Root: "../..", Fewer: true,
 		Check: func(t *testing.T, r replaytest.Request) {
-			require.NoError(t, gemini.Validate(r.Messages, gemini.Options{Legacy: true}), "line %d", r.Line)
 			if !r.Close {
 				return
 			}
+			require.NoError(t, gemini.Validate(r.Messages, gemini.Options{Legacy: true}), "line %d", r.Line)
 			require.Empty(t, refused(t, judge{legacy: true}, r.Messages, gemini.Options{Legacy: true}), "line %d", r.Line)
 			messages, changes := gemini.Repair(r.Messages, gemini.Options{})
 			requests.Add(1)

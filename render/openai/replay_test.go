@@ -32,18 +32,32 @@ func TestReplayWithReasoning(t *testing.T) {
 	given := newMemory()
 	replaytest.Replay{
 		Root: "../..", Fewer: true,
-		As: func(n int, m chat.Message) chat.Message {
-			if m.Role != chat.RoleAssistant {
-				return m
-			}
-			return openAI(given, n, m)
-		},
+		As:    func(n int, m chat.Message) chat.Message { return openAI(given, n, m) },
 		Check: func(t *testing.T, r replaytest.Request) { check(t, openai.Responses, r, given) },
 	}.Run(t)
 }
 
+// FuzzReplay does the same with random sessions at random windows.
+func FuzzReplay(f *testing.F) {
+	for seed := range uint64(40) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		given := newMemory()
+		as := func(n int, m chat.Message) chat.Message { return openAI(given, n, m) }
+		replaytest.Random(t, seed, as, func(t *testing.T, r replaytest.Request) {
+			for _, api := range apis {
+				check(t, api, r, given)
+			}
+		})
+	})
+}
+
 // openAI is an answer as a model of OpenAI's would have given it over Responses, with encrypted reasoning before it.
 func openAI(given memory, n int, m chat.Message) chat.Message {
+	if m.Role != chat.RoleAssistant {
+		return m
+	}
 	m.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p chat.Part) bool { _, is := p.(chat.Thinking); return is })
 	if n%3 > 0 && (len(m.Content) > 0 || len(m.ToolCalls) > 0) {
 		id := fmt.Sprintf("rs_%d", n)
