@@ -1,0 +1,176 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// provider is a model that counts by itself, and refuses what is larger than its window.
+type provider struct {
+	scripted
+	sizing.Tokenizer
+	window  int // 0 is none
+	silent  bool
+	refused int
+}
+
+func (p *provider) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	tokens := p.CountTools(req.Tools)
+	for _, m := range req.Messages {
+		tokens += p.CountMessage(m)
+	}
+	if p.window > 0 && tokens > p.window {
+		p.refused++
+		if p.silent {
+			return chat.Response{}, &chat.ContextLimitError{}
+		}
+		return chat.Response{}, &chat.ContextLimitError{Limit: p.window, Tokens: tokens}
+	}
+	if req.ToolChoice == chat.ToolChoiceNone {
+		return chat.Response{Message: chat.AssistantMessage("<summary>Files were read.</summary>")}, nil
+	}
+	response, err := p.scripted.Generate(ctx, req)
+	response.Usage = chat.Usage{Input: tokens, Output: p.CountMessage(response.Message)}
+	return response, err
+}
+
+// thrice counts three tokens for each of another tokenizer.
+type thrice struct{ sizing.Tokenizer }
+
+func (t thrice) CountText(text string) int        { return 3 * t.Tokenizer.CountText(text) }
+func (t thrice) CountPart(p chat.Part) int        { return 3 * t.Tokenizer.CountPart(p) }
+func (t thrice) CountMessage(m chat.Message) int  { return 3 * t.Tokenizer.CountMessage(m) }
+func (t thrice) CountTools(tools []chat.Tool) int { return 3 * t.Tokenizer.CountTools(tools) }
+
+// reading reads files of 300 lines or so, one after the other.
+func reading(t *testing.T, files int) (*Tools, []chat.Message) {
+	content := map[string]string{}
+	var say []chat.Message
+	for n := range files {
+		name := fmt.Sprintf("file%d.md", n)
+		content["sub/"+name] = strings.Repeat(fmt.Sprintf("This is a line of file %d.\n", n), 60)
+		say = append(say, reads(fmt.Sprint("call", n), "sub/"+name))
+	}
+	return toolsOf(t, folder(t, content), ""), say
+}
+
+// A prompt that the model finds too large is made smaller, and so are those after it: a refusal is not met in each round.
+func TestAskLearnsTheLimit(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		t.Run(fmt.Sprintf("silent is %v", silent), func(t *testing.T) {
+			tools, say := reading(t, 20)
+			model := &provider{scripted: scripted{say: say}, Tokenizer: thrice{tokenizer(t)}, window: 12_000, silent: silent}
+			a := &Agent{
+				Model: model, Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t),
+				Window: sizing.Window{Tokens: 12_000}, Policy: summarize.CopilotChat(),
+			}
+			answer, err := a.Ask(t.Context(), "Read them all.")
+			require.NoError(t, err)
+			require.Equal(t, "Done.", answer)
+			require.Len(t, model.requests, 21)
+			require.Positive(t, model.refused)
+			require.LessOrEqual(t, model.refused, 2*maxRefusals)
+		})
+	}
+}
+
+func TestAskGivesUpOnAModelThatRefusesEverything(t *testing.T) {
+	tools, _ := reading(t, 1)
+	asked := 0
+	a := &Agent{
+		Model: chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
+			asked++
+			return chat.Response{}, &chat.ContextLimitError{Limit: 10, Tokens: 11}
+		}),
+		Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 12_000}, Policy: summarize.CopilotChat(),
+	}
+	_, err := a.Ask(t.Context(), "Go on.")
+	require.ErrorContains(t, err, "larger than the context window")
+	require.Equal(t, maxRefusals+1, asked)
+}
+
+// A counter that learns is told what each request took, and measures the next one with it.
+func TestAskCalibrates(t *testing.T) {
+	tools, say := reading(t, 12)
+	model := &provider{scripted: scripted{say: say}, Tokenizer: thrice{tokenizer(t)}}
+	counter := &sizing.Calibrated{Base: tokenizer(t)}
+	before := counter.CountMessage(chat.UserMessage("How many files are there, and what is in them?"))
+	last := 0
+	a := &Agent{
+		Model: model, Session: &history.Session{}, Tools: tools, Calibrated: counter,
+		Window: sizing.Window{Tokens: 60_000}, Policy: summarize.CopilotChat(),
+		OnRound: func(r Round) {
+			require.Positive(t, r.Usage.Input)
+			require.Positive(t, r.Usage.Output)
+			last = r.Tokens
+		},
+	}
+	_, err := a.Ask(t.Context(), "Read them all.")
+	require.NoError(t, err)
+	require.Greater(t, counter.CountMessage(chat.UserMessage("How many files are there, and what is in them?")), 2*before)
+	took := 0
+	for _, m := range model.requests[12].Messages {
+		took += model.CountMessage(m)
+	}
+	require.GreaterOrEqual(t, last, took, "the last round was measured with what the others taught, and with a margin")
+	require.Less(t, last, 2*took)
+}
+
+func TestAskStreams(t *testing.T) {
+	tools, say := reading(t, 1)
+	var heard []chat.Part
+	a := &Agent{
+		Model: chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
+			req.Stream(chat.Text("piece"))
+			require.Equal(t, 77, req.MaxTokens)
+			m := chat.AssistantMessage("piece")
+			if len(say) > 0 {
+				m, say = say[0], nil
+			}
+			return chat.Response{Message: m}, nil
+		}),
+		MaxTokens: 77, Stream: func(p chat.Part) { heard = append(heard, p) },
+		Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 12_000},
+	}
+	_, err := a.Ask(t.Context(), "Go on.")
+	require.NoError(t, err)
+	require.Equal(t, []chat.Part{chat.Text("piece"), chat.Text("piece")}, heard)
+}
+
+// An answer that was cut off is no answer, and stays in the session.
+func TestAskTellsOfAnAnswerCutOff(t *testing.T) {
+	for _, reason := range []chat.StopReason{chat.StopMaxTokens, chat.StopFiltered} {
+		tools, _ := reading(t, 1)
+		a := &Agent{
+			Model: chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
+				return chat.Response{Message: chat.AssistantMessage("It is"), StopReason: reason}, nil
+			}),
+			Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 12_000},
+		}
+		_, err := a.Ask(t.Context(), "Go on.")
+		cut, ok := errors.AsType[*CutOffError](err)
+		require.True(t, ok)
+		require.Equal(t, reason, cut.Reason)
+		require.NotEmpty(t, cut.Error())
+		require.Equal(t, 2, a.Session.Len())
+	}
+}
+
+// Of a window that is no good nothing is said.
+func TestAskOfNoWindow(t *testing.T) {
+	tools, _ := reading(t, 1)
+	a := &Agent{Model: &scripted{}, Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t)}
+	_, err := a.Ask(t.Context(), "Go on.")
+	require.ErrorIs(t, err, sizing.ErrUnknownWindow)
+	require.Zero(t, a.Session.Len())
+}

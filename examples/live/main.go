@@ -1,0 +1,228 @@
+// Command live is the agent of examples/agent with a real model: it works on a folder with tools that list, read, search
+// and count, and write nothing.
+//
+//	export ANTHROPIC_API_KEY=…
+//	go run ./examples/live -model anthropic:claude-sonnet-5 -task "What is in this folder?"
+//
+// The model is OpenAI's over Chat Completions (openai:NAME) or over the Responses API (openai-responses:NAME), Claude
+// (anthropic:NAME) or Gemini (gemini:NAME). Keys come from OPENAI_API_KEY, ANTHROPIC_API_KEY, and GOOGLE_API_KEY or
+// GEMINI_API_KEY. A server of your own that speaks one of the protocols is named with -base-url, or with
+// OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL, and needs no key:
+//
+//	go run ./examples/live -model openai:qwen3 -base-url http://localhost:8080/v1 -window 32000 -task "…"
+//
+// What the model says is printed as it arrives; notes about it go to standard error. Where the conversation outgrows the
+// window the same model summarises it. The session is kept in a file: -session names it, and goes on with one that is
+// there, whatever model wrote it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/promptree-go/promptree/examples/internal/agent"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1 // the model or the way to it failed
+	exitUsage       = 2 // a flag, a key, a file or the window is no good
+	exitInterrupted = 130
+)
+
+func main() {
+	log.SetOutput(io.Discard) // Google's SDK logs the errors that it returns
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// options are what the command line asks for.
+type options struct {
+	model, baseURL, dir, task, session string
+	window, answer                     int
+}
+
+// defaultAnswer is the room for an answer, in tokens, where -answer does not say; in a small window a quarter of that.
+const defaultAnswer = 8192
+
+func parse(args []string, stdout io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("live", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&o.model, "model", "", modelUsage)
+	flags.StringVar(&o.baseURL, "base-url", "", "address of a server that speaks the protocol, such as http://localhost:8080/v1")
+	flags.StringVar(&o.dir, "dir", ".", "folder that the agent works on; it only reads")
+	flags.StringVar(&o.task, "task", "", "what the agent is to do")
+	flags.StringVar(&o.session, "session", "", "file of the session, to begin or to go on with; a new one in a temporary folder where it is left out")
+	flags.IntVar(&o.window, "window", 0, "context window in tokens (default: the model's, as far as it is known)")
+	flags.IntVar(&o.answer, "answer", 0, fmt.Sprintf("most tokens of an answer, thinking included (default %d, or a quarter of a smaller window)", defaultAnswer))
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(stdout)
+			flags.Usage()
+			return o, err
+		}
+		return o, usageError{fmt.Errorf("%w (-help lists the flags)", err)}
+	}
+	given := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	switch {
+	case flags.NArg() > 0:
+		return o, usageError{fmt.Errorf("unexpected argument %q (-help lists the flags)", flags.Arg(0))}
+	case o.task == "":
+		return o, usageError{errors.New(`-task is not given: say what the agent is to do, such as -task "What is in this folder?"`)}
+	case given["window"] && o.window <= 0:
+		return o, usageError{fmt.Errorf("-window is %d: it is a number of tokens, 1 or more", o.window)}
+	case given["answer"] && o.answer <= 0:
+		return o, usageError{fmt.Errorf("-answer is %d: it is a number of tokens, 1 or more", o.answer)}
+	}
+	return o, nil
+}
+
+// run is the program. It returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	out := &terminal{text: stdout, notes: stderr}
+	session := ""
+	if err == nil {
+		session, err = work(ctx, o, out)
+	}
+	return report(ctx, err, session, out)
+}
+
+// report says in one line what went wrong and where the session is, and gives the exit code.
+func report(ctx context.Context, err error, session string, out *terminal) int {
+	kept := ""
+	if session != "" {
+		kept = "; session: " + session
+	}
+	_, tooSmall := errors.AsType[*render.BudgetExceededError](err)
+	switch {
+	case err == nil:
+		out.note("live: done%s", kept)
+		return exitOK
+	case ctx.Err() != nil:
+		out.note("live: interrupted%s", kept)
+		return exitInterrupted
+	case isUsage(err):
+		out.note("live: %s%s", oneLine(err), kept)
+		return exitUsage
+	case tooSmall:
+		out.note("live: the window is too small: %s%s", oneLine(err), kept)
+		return exitUsage
+	default:
+		out.note("live: %s%s", oneLine(err), kept)
+		return exitFailed
+	}
+}
+
+// openSession opens the session, a new one in a temporary folder where no name is given.
+func openSession(path string) (*history.Session, error) {
+	if path == "" {
+		dir, err := os.MkdirTemp("", "promptree-live-")
+		if err != nil {
+			return nil, err
+		}
+		path = filepath.Join(dir, "session.jsonl")
+	}
+	session, err := history.Open(path)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return session, nil
+}
+
+// work opens what the run needs, lets the agent work, and tells where the session is.
+func work(ctx context.Context, o options, out *terminal) (path string, err error) {
+	chosen, err := choose(o.model, o.baseURL)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.ReadDir(o.dir); err != nil {
+		return "", usageError{err}
+	}
+	session, err := openSession(o.session)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	path = session.Path()
+	chosen.session, chosen.mended = session.Header().ID, out.repaired
+	model, err := chosen.open(ctx)
+	if err != nil {
+		return path, err
+	}
+	window, answer, err := o.room(model.window)
+	if err != nil {
+		return path, err
+	}
+	tools, err := agent.NewTools(o.dir, path)
+	if err != nil {
+		return path, usageError{err}
+	}
+	defer tools.Close()
+	if err := begin(session, o.model, out); err != nil {
+		return path, err
+	}
+	worker := &agent.Agent{
+		Model: patient{Model: model, waits: out.waits}, Session: session, Tools: tools,
+		Tokenizer: model.tokenizer, Calibrated: model.calibrated, Window: window, MaxTokens: answer,
+		Policy: summarize.CopilotChat(), Stream: out.say, OnRound: out.round, OnCompaction: out.compaction,
+	}
+	_, err = worker.Ask(ctx, o.task) // the answer was streamed
+	if err != nil && model.refusesKey(err) {
+		err = usageError{fmt.Errorf("the key is refused, see %s: %w", strings.Join(chosen.keys, " and "), err)}
+	}
+	return path, err
+}
+
+// room is the window, and the most tokens of an answer.
+func (o options) room(known int) (sizing.Window, int, error) {
+	tokens, answer := known, o.answer
+	if o.window > 0 {
+		tokens = o.window
+	}
+	if answer == 0 {
+		answer = max(1, min(defaultAnswer, tokens/4))
+	}
+	window := sizing.Window{Tokens: tokens, Answer: answer + openai.ReplyPriming}
+	if _, err := window.Effective(); err != nil {
+		return window, 0, usageError{fmt.Errorf("-answer %d and -window %d: %w", answer, tokens, err)}
+	}
+	return window, answer, nil
+}
+
+// begin notes in the session which model answers from here on.
+func begin(session *history.Session, model string, out *terminal) error {
+	if n := session.Len(); n > 0 {
+		out.note("  The session goes on after %d entries.", n)
+	}
+	provider, name, _ := strings.Cut(model, ":")
+	change := history.ModelChange{Provider: provider, Model: name}
+	if last, found, err := session.Latest(history.TypeModelChange); err != nil || found && last.Body == change {
+		return err
+	}
+	_, err := session.Add(history.Entry{Body: change})
+	return err
+}

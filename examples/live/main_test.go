@@ -1,0 +1,449 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// asProgram is the environment variable that makes the program of the test binary.
+const asProgram = "PROMPTREE_LIVE_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// way is one of the ways to a model, with a server that speaks its protocol.
+type way struct {
+	name     string
+	model    string
+	keyOf    string // environment variable
+	address  string // environment variable
+	protocol protocol
+	thinks   bool
+}
+
+var ways = []way{
+	{"an OpenAI model over Chat Completions", "openai:gpt-4o", "OPENAI_API_KEY", "OPENAI_BASE_URL", chatCompletions{}, false},
+	{"an OpenAI model over Responses", "openai-responses:gpt-4o", "OPENAI_API_KEY", "OPENAI_BASE_URL", responsesAPI{}, false},
+	{"a model of one's own over Chat Completions", "openai:local:8b", "OPENAI_API_KEY", "OPENAI_BASE_URL", chatCompletions{}, false},
+	{"Claude", "anthropic:claude-test", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", messagesAPI{}, true},
+	{"Gemini", "gemini:gemini-test", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", geminiAPI{}, true},
+}
+
+// setKey empties the environment of what would lead elsewhere, and sets a key.
+func setKey(t *testing.T, variable, key string) {
+	t.Helper()
+	for _, p := range providers {
+		for _, v := range append([]string{p.address}, p.keys...) {
+			t.Setenv(v, "")
+			require.NoError(t, os.Unsetenv(v))
+		}
+	}
+	if variable != "" {
+		t.Setenv(variable, key)
+	}
+}
+
+// shelf is a folder of many files, one of which holds the password.
+func shelf(t *testing.T, files int) string {
+	t.Helper()
+	dir := t.TempDir()
+	for n := range files {
+		text := strings.Repeat(fmt.Sprintf("In book %d this line says nothing of interest.\n", n), 60)
+		if n == 1 {
+			text = "Here the password is xyzzy42, which only this file knows.\n" + text
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("book%02d.md", n)), []byte(text), 0o600))
+	}
+	return dir
+}
+
+// said are the messages of a session.
+func saidIn(t *testing.T, path string) []chat.Message {
+	t.Helper()
+	session, err := history.Read(path)
+	require.NoError(t, err)
+	defer session.Close()
+	require.Nil(t, session.Recovered())
+	var messages []chat.Message
+	for e, err := range session.Entries() {
+		require.NoError(t, err)
+		if e.Type() == history.TypeMessage {
+			messages = append(messages, e.Message())
+		}
+	}
+	return messages
+}
+
+const task = "What is the password?"
+
+// The whole agent runs to its end with each provider, streaming, its tools run, its history summarised by the same model.
+func TestAgentRunsToItsEnd(t *testing.T) {
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			setKey(t, w.keyOf, goodKey)
+			s := newServer(t, w.protocol, mind{})
+			s.window = 8_000
+			path := filepath.Join(t.TempDir(), "session.jsonl")
+			var stdout, stderr bytes.Buffer
+			code := run(t.Context(), []string{
+				"-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 24), "-session", path, "-window", "8000", "-task", task,
+			}, &stdout, &stderr)
+			require.Equal(t, exitOK, code, "%s\n%q", stderr.String(), s.refused)
+			answers, streamed, summaries := s.seen(t)
+			require.Equal(t, 14, answers, "a list, twelve pairs of files, and the answer")
+			require.Positive(t, summaries)
+			require.GreaterOrEqual(t, streamed, answers)
+
+			var want strings.Builder
+			for n := range answers - 1 {
+				fmt.Fprintf(&want, "Step %d.\n", n+1)
+			}
+			require.Equal(t, want.String()+"The password is xyzzy42.\n", stdout.String(), "what was streamed")
+			require.Contains(t, stderr.String(), "read_file book02.md, read_file book03.md")
+			require.Contains(t, stderr.String(), "Summarised (full mode)")
+			require.Regexp(t, `\d+ of \d+ tokens; reported: [1-9]\d* in, 0 from the cache, [1-9]\d* out`, stderr.String())
+			require.Equal(t, w.thinks, strings.Contains(stderr.String(), "(thinking)"))
+			require.NotContains(t, stderr.String(), "mended")
+			require.Contains(t, stderr.String(), "live: done; session: "+path+"\n")
+
+			messages := saidIn(t, path)
+			require.Equal(t, task, messages[0].Text())
+			require.Equal(t, "The password is xyzzy42.", messages[len(messages)-1].Text())
+			require.Len(t, messages, 1+1+1+12*3+1)
+			require.NoError(t, chat.Validate(append(messages, chat.UserMessage("Thanks."))))
+		})
+	}
+}
+
+// A session is gone on with: by the same model and by every other, each of which is shown what the others said in a form
+// that it takes.
+func TestSessionGoesOnWithAnyModel(t *testing.T) {
+	dir, path := shelf(t, 4), filepath.Join(t.TempDir(), "session.jsonl")
+	asked := 0
+	for _, w := range append(ways, ways...) {
+		setKey(t, w.keyOf, goodKey)
+		s := newServer(t, w.protocol, mind{})
+		t.Setenv(w.address, s.URL)
+		for range 2 {
+			asked++
+			var stdout, stderr bytes.Buffer
+			code := run(t.Context(), []string{"-model", w.model, "-dir", dir, "-session", path, "-window", "60000", "-task", task}, &stdout, &stderr)
+			require.Equal(t, exitOK, code, "%s: %s", w.name, stderr.String())
+			require.Contains(t, stdout.String(), "The password is xyzzy42.")
+			require.Equal(t, asked > 1, strings.Contains(stderr.String(), "The session goes on after"))
+			s.seen(t)
+			s.mind = mind{}
+		}
+	}
+	session, err := history.Read(path)
+	require.NoError(t, err)
+	defer session.Close()
+	models := 0
+	for e, err := range session.Entries() {
+		require.NoError(t, err)
+		if e.Type() == history.TypeModelChange {
+			models++
+		}
+	}
+	require.Equal(t, 2*len(ways), models, "a change is noted, the same model again is none")
+}
+
+// A window that is smaller than was thought is learnt of from the provider.
+func TestWindowIsLearntFromARefusal(t *testing.T) {
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			setKey(t, w.keyOf, goodKey)
+			s := newServer(t, w.protocol, mind{})
+			s.window = 8_000
+			var stdout, stderr bytes.Buffer
+			code := run(t.Context(), []string{"-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 24), "-window", "16000", "-task", task}, &stdout, &stderr)
+			require.Equal(t, exitOK, code, stderr.String())
+			require.Contains(t, stdout.String(), "The password is xyzzy42.")
+			require.NotEmpty(t, s.refused)
+			require.LessOrEqual(t, len(s.refused), 6)
+			require.LessOrEqual(t, s.largest, s.window)
+		})
+	}
+}
+
+// cancelling is a writer that interrupts the program at some text.
+type cancelling struct {
+	written bytes.Buffer
+	at      string
+	cancel  context.CancelFunc
+}
+
+func (c *cancelling) Write(p []byte) (int, error) {
+	n, err := c.written.Write(p)
+	if strings.Contains(c.written.String(), c.at) {
+		c.cancel()
+	}
+	return n, err
+}
+
+// An interrupt ends the program in the middle of an answer or between two, and leaves a session that can be gone on with.
+func TestInterruptLeavesAWholeSession(t *testing.T) {
+	for _, w := range ways {
+		for _, in := range []string{"the middle of the first answer", "the middle of a later answer", "between two rounds"} {
+			t.Run(w.name+" in "+in, func(t *testing.T) {
+				setKey(t, w.keyOf, goodKey)
+				m, text, note := mind{}, "", ""
+				switch in {
+				case "the middle of the first answer":
+					m.hangAt, text = 1, "Ste"
+				case "the middle of a later answer":
+					m.hangAt, text = 3, "Step 2.\nSte"
+				default:
+					note = "2. read_file"
+				}
+				s := newServer(t, w.protocol, m)
+				path := filepath.Join(t.TempDir(), "session.jsonl")
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				arguments := []string{"-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 4), "-session", path, "-window", "60000", "-task", task}
+				var stdout, stderr io.Writer = &cancelling{at: text, cancel: cancel}, &bytes.Buffer{}
+				notes := stderr.(*bytes.Buffer)
+				if note != "" {
+					at := &cancelling{at: note, cancel: cancel}
+					stdout, stderr, notes = &bytes.Buffer{}, at, &at.written
+				}
+				require.Equal(t, exitInterrupted, run(ctx, arguments, stdout, stderr), notes.String())
+				lines := strings.Split(notes.String(), "\n")
+				require.Equal(t, []string{"live: interrupted; session: " + path, ""}, lines[len(lines)-2:])
+
+				messages := saidIn(t, path)
+				rounds := 1 // that were finished
+				if m.hangAt > 0 {
+					rounds = m.hangAt - 1
+				} else {
+					rounds = 2
+				}
+				assistant := 0
+				for _, message := range messages {
+					if message.Role == chat.RoleAssistant {
+						assistant++
+					}
+				}
+				require.Equal(t, rounds, assistant)
+				if rounds > 0 {
+					require.NoError(t, chat.Validate(messages), "every call has its result")
+				}
+
+				s.mind = mind{}
+				var again, more bytes.Buffer
+				require.Equal(t, exitOK, run(t.Context(), arguments, &again, &more), more.String())
+				require.Contains(t, again.String(), "The password is xyzzy42.")
+				require.Empty(t, s.refused)
+			})
+		}
+	}
+}
+
+// A real process, and a real interrupt.
+func TestInterruptSignal(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs an interrupt that can be sent to a process")
+	}
+	program, err := os.Executable()
+	require.NoError(t, err)
+	for _, w := range ways {
+		setKey(t, w.keyOf, goodKey)
+		s := newServer(t, w.protocol, mind{hangAt: 2})
+		path := filepath.Join(t.TempDir(), "session.jsonl")
+		cmd := exec.CommandContext(t.Context(), program, "-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 2), "-session", path, "-task", task)
+		cmd.Env = append(os.Environ(), asProgram+"=1")
+		interrupt := sync.OnceFunc(func() { _ = cmd.Process.Signal(os.Interrupt) })
+		stdout := &cancelling{at: "Step 1.\nSte", cancel: interrupt}
+		var stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = stdout, &stderr
+		require.Error(t, cmd.Run())
+		require.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode(), stderr.String())
+		lines := strings.Split(stderr.String(), "\n")
+		require.Equal(t, []string{"live: interrupted; session: " + path, ""}, lines[len(lines)-2:])
+		require.NotContains(t, stderr.String(), "Error context canceled", "no SDK writes in between")
+		require.NoError(t, chat.Validate(saidIn(t, path)))
+	}
+}
+
+func TestMissingKeyIsOneLine(t *testing.T) {
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			setKey(t, "", "")
+			path := filepath.Join(t.TempDir(), "session.jsonl")
+			var stdout, stderr bytes.Buffer
+			require.Equal(t, exitUsage, run(t.Context(), []string{"-model", w.model, "-task", task, "-session", path}, &stdout, &stderr))
+			require.Empty(t, stdout.String())
+			require.Equal(t, 1, strings.Count(stderr.String(), "\n"))
+			require.Contains(t, stderr.String(), w.model+" needs a key: set ")
+			require.Contains(t, stderr.String(), w.keyOf)
+			require.NoFileExists(t, path)
+		})
+	}
+}
+
+func TestRefusedKeyIsOneLine(t *testing.T) {
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			setKey(t, w.keyOf, "a bad key")
+			s := newServer(t, w.protocol, mind{})
+			path := filepath.Join(t.TempDir(), "session.jsonl")
+			var stdout, stderr bytes.Buffer
+			code := run(t.Context(), []string{"-model", w.model, "-base-url", s.URL, "-task", task, "-session", path}, &stdout, &stderr)
+			require.Equal(t, exitUsage, code, stderr.String())
+			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
+			require.Contains(t, stderr.String(), "the key is refused, see ")
+			require.Contains(t, stderr.String(), w.keyOf)
+			require.NotContains(t, stderr.String(), "a bad key")
+			require.Len(t, s.refused, 1, "a bad key is not tried again")
+			require.Len(t, saidIn(t, path), 1)
+		})
+	}
+}
+
+func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
+	dir := t.TempDir()
+	notes := filepath.Join(dir, "notes.txt")
+	require.NoError(t, os.WriteFile(notes, []byte("no session at all"), 0o600))
+	model := []string{"-model", "openai:gpt-4o", "-task", task}
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no model", []string{"-task", task}, "-model is not given"},
+		{"an unknown provider", []string{"-model", "acme:one", "-task", task}, `there is no provider "acme"`},
+		{"no provider", []string{"-model", "gpt-4o", "-task", task}, `there is no provider "gpt-4o"`},
+		{"a provider without a name", []string{"-model", "gemini:", "-task", task}, "names no model"},
+		{"no task", []string{"-model", "openai:gpt-4o"}, "-task is not given"},
+		{"an unknown flag", append(model, "-bogus"), "-bogus"},
+		{"an argument", append(model, "more"), `unexpected argument "more"`},
+		{"a window of 0", append(model, "-window", "0"), "-window is 0"},
+		{"a window that is no number", append(model, "-window", "many"), "-window"},
+		{"an answer of -1", append(model, "-answer", "-1"), "-answer is -1"},
+		{"an answer that fills the window", append(model, "-answer", "1000", "-window", "1000"), "-answer 1000"},
+		{"a window in which nothing fits", append(model, "-window", "100"), "the window is too small"},
+		{"a folder that is none", append(model, "-dir", filepath.Join(dir, "none")), "none"},
+		{"a session that is none", append(model, "-session", notes), "notes.txt"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			setKey(t, "OPENAI_API_KEY", goodKey)
+			s := newServer(t, chatCompletions{}, mind{})
+			t.Setenv("OPENAI_BASE_URL", s.URL)
+			t.Setenv("TMPDIR", t.TempDir())
+			var stdout, stderr bytes.Buffer
+			require.Equal(t, exitUsage, run(t.Context(), test.args, &stdout, &stderr), stderr.String())
+			require.Empty(t, stdout.String())
+			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
+			require.Contains(t, stderr.String(), test.want)
+			require.Zero(t, s.mind.answers)
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, exitOK, run(t.Context(), []string{"-help"}, &stdout, &stderr))
+	require.Contains(t, stdout.String(), "-model")
+	require.Empty(t, stderr.String())
+}
+
+func TestPatience(t *testing.T) {
+	busy := errors.New("busy")
+	tests := []struct {
+		name  string
+		fails []error
+		waits []time.Duration
+		want  error
+	}{
+		{"what works is asked once", nil, nil, nil},
+		{"waits grow", []error{&chat.TransientError{Err: busy}, &chat.TransientError{Err: busy}, &chat.TransientError{Err: busy}},
+			[]time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}, nil},
+		{"the provider's wait counts where it is longer", []error{&chat.TransientError{Err: busy, RetryAfter: 20 * time.Second}},
+			[]time.Duration{20 * time.Second}, nil},
+		{"it ends", []error{&chat.TransientError{Err: busy}, &chat.TransientError{Err: busy}, &chat.TransientError{Err: busy}, &chat.TransientError{Err: busy}},
+			[]time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}, busy},
+		{"nobody waits for an hour", []error{&chat.TransientError{Err: busy, RetryAfter: time.Hour}}, nil, busy},
+		{"what will not pass is not tried again", []error{busy}, nil, busy},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fails := test.fails
+				var waits []time.Duration
+				start := time.Now()
+				total := time.Duration(0)
+				p := patient{
+					Model: chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
+						require.Equal(t, total, time.Since(start))
+						if len(fails) == 0 {
+							return chat.Response{Message: chat.AssistantMessage("Yes.")}, nil
+						}
+						err := fails[0]
+						fails = fails[1:]
+						return chat.Response{}, err
+					}),
+					waits: func(d time.Duration, why error) {
+						require.Equal(t, busy, why)
+						waits = append(waits, d)
+						total += d
+					},
+				}
+				_, err := p.Generate(t.Context(), chat.Request{})
+				require.ErrorIs(t, err, test.want)
+				require.Equal(t, test.waits, waits)
+				require.Empty(t, fails)
+			})
+		})
+	}
+}
+
+func TestPatienceEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		why := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		p := patient{
+			Model: chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
+				return chat.Response{}, &chat.TransientError{}
+			}),
+			waits: func(time.Duration, error) { cancel(why) },
+		}
+		_, err := p.Generate(ctx, chat.Request{})
+		require.ErrorIs(t, err, why)
+	})
+}
+
+// What a model says does not steer the terminal, and notes begin on a line of their own.
+func TestTerminal(t *testing.T) {
+	var screen bytes.Buffer
+	out := &terminal{text: &screen, notes: &screen}
+	out.say(chat.Thinking{Text: "Hm"})
+	out.say(chat.Thinking{Text: "m."})
+	out.say(chat.Text("One\x1b[2J"))
+	out.say(chat.Text(" two\r\n\tthree"))
+	out.note("a\nnote\x07")
+	out.say(chat.Text("four\n"))
+	out.note("end")
+	require.Equal(t, "  (thinking)\nOne[2J two\n\tthree\na note\nfour\nend\n", screen.String())
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+
+	anthropicsdk "github.com/anthropics/anthropic-sdk-go"
+	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"
+	openaisdk "github.com/openai/openai-go/v3"
+	openaioption "github.com/openai/openai-go/v3/option"
+	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/anthropic"
+	"github.com/promptree-go/promptree/render/gemini"
+	"github.com/promptree-go/promptree/render/openai"
+	"github.com/promptree-go/promptree/sizing"
+	counting "github.com/promptree-go/promptree/sizing/openai"
+)
+
+// provider is a way to a model.
+type provider struct {
+	// keys are the environment variables of its key, of which the first that is set counts, and address that of its URL.
+	keys    []string
+	address string
+	// window in tokens of a model of which no more is known.
+	window int
+	// open makes a model.
+	open func(ctx context.Context, w wanted) (served, error)
+}
+
+// providers by what stands before the colon of -model.
+var providers = map[string]provider{
+	"openai": {
+		keys: []string{"OPENAI_API_KEY"}, address: "OPENAI_BASE_URL", window: sizing.DefaultTokens, open: openChatCompletions,
+	},
+	"openai-responses": {
+		keys: []string{"OPENAI_API_KEY"}, address: "OPENAI_BASE_URL", window: sizing.DefaultTokens, open: openResponses,
+	},
+	"anthropic": {keys: []string{"ANTHROPIC_API_KEY"}, address: "ANTHROPIC_BASE_URL", window: 200_000, open: openAnthropic},
+	"gemini": {
+		keys: []string{"GOOGLE_API_KEY", "GEMINI_API_KEY"}, address: "GOOGLE_GEMINI_BASE_URL", window: 1_048_576, open: openGemini,
+	},
+}
+
+const modelUsage = "openai:NAME, openai-responses:NAME, anthropic:NAME or gemini:NAME"
+
+// wanted is a model that is asked for, with what it takes to open it.
+type wanted struct {
+	provider
+	name, key, address string
+	// session is an id of the conversation.
+	session string
+	// mended is told of what had to be changed in a conversation so that the model takes it.
+	mended func(first fmt.Stringer, changes int)
+}
+
+// served is a model, and how its tokens are counted.
+type served struct {
+	chat.Model
+	// tokenizer that is exact, or calibrated, which learns.
+	tokenizer  sizing.Tokenizer
+	calibrated *sizing.Calibrated
+	// window in tokens, 0 where it is not known.
+	window int
+	// refusesKey tells of an error that says that the key is no good.
+	refusesKey func(error) bool
+}
+
+// choose finds the provider and the key of what -model asks for. What the user can mend is a usageError.
+func choose(model, address string) (wanted, error) {
+	kind, name, _ := strings.Cut(model, ":")
+	p, known := providers[kind]
+	switch {
+	case model == "":
+		return wanted{}, usageError{fmt.Errorf("-model is not given: it is %s", modelUsage)}
+	case !known:
+		return wanted{}, usageError{fmt.Errorf("there is no provider %q: -model is %s", kind, modelUsage)}
+	case name == "":
+		return wanted{}, usageError{fmt.Errorf("-model %s names no model: it is %s", model, modelUsage)}
+	}
+	w := wanted{provider: p, name: name, address: address}
+	for _, variable := range p.keys {
+		if w.key == "" {
+			w.key = os.Getenv(variable)
+		}
+	}
+	if w.address == "" {
+		w.address = os.Getenv(p.address)
+	}
+	switch {
+	case w.key == "" && w.address == "":
+		return wanted{}, usageError{fmt.Errorf("%s needs a key: set %s (a server of your own, named with -base-url, may need none)",
+			model, strings.Join(p.keys, " or "))}
+	case w.key == "":
+		w.key = "none"
+	}
+	return w, nil
+}
+
+// open opens the model.
+func (w wanted) open(ctx context.Context) (served, error) {
+	s, err := w.provider.open(ctx, w)
+	if s.window == 0 {
+		s.window = w.window
+	}
+	return s, err
+}
+
+// base counts what no exact counter is known for.
+func base() (sizing.Tokenizer, error) { return counting.New("o200k_base") }
+
+func openChatCompletions(_ context.Context, w wanted) (served, error) {
+	return openOpenAI(openai.ChatCompletions, w)
+}
+
+func openResponses(_ context.Context, w wanted) (served, error) {
+	return openOpenAI(openai.Responses, w)
+}
+
+// openOpenAI opens a model of OpenAI's, or of a server that speaks one of its APIs.
+func openOpenAI(api openai.API, w wanted) (served, error) {
+	options := []openaioption.RequestOption{openaioption.WithAPIKey(w.key)}
+	model := &openai.Model{Name: w.name, API: api, OnRepair: func(changes []openai.Change) { w.mended(changes[0], len(changes)) }}
+	if w.address != "" {
+		options = append(options, openaioption.WithBaseURL(w.address))
+	} else {
+		model.CacheKey = w.session // other servers may not know the field
+	}
+	model.Client = openaisdk.NewClient(options...)
+	s := served{Model: model, refusesKey: func(err error) bool {
+		said, ok := errors.AsType[*openaisdk.Error](err)
+		return ok && said.StatusCode == http.StatusUnauthorized
+	}}
+	if window, err := counting.WindowOf(w.name); err == nil {
+		s.window = window.Tokens
+	}
+	if exact, err := counting.ForModel(w.name); err == nil {
+		s.tokenizer = openai.Counter(api, exact)
+		return s, nil
+	}
+	unknown, err := base()
+	if err != nil {
+		return served{}, err
+	}
+	s.calibrated = &sizing.Calibrated{Base: openai.Counter(api, unknown)}
+	return s, nil
+}
+
+func openAnthropic(_ context.Context, w wanted) (served, error) {
+	options := []anthropicoption.RequestOption{anthropicoption.WithoutEnvironmentDefaults(), anthropicoption.WithAPIKey(w.key)}
+	if w.address != "" {
+		options = append(options, anthropicoption.WithBaseURL(w.address))
+	}
+	counter, err := base()
+	if err != nil {
+		return served{}, err
+	}
+	return served{
+		Model: &anthropic.Model{
+			Client: anthropicsdk.NewClient(options...), Name: w.name,
+			OnRepair: func(changes []anthropic.Change) { w.mended(changes[0], len(changes)) },
+			// Each request is the one before and a little more: what was there is read from the cache.
+			Params: func(p *anthropicsdk.MessageNewParams) { p.CacheControl = anthropicsdk.NewCacheControlEphemeralParam() },
+		},
+		calibrated: &sizing.Calibrated{Base: counter},
+		refusesKey: func(err error) bool {
+			said, ok := errors.AsType[*anthropicsdk.Error](err)
+			return ok && said.StatusCode == http.StatusUnauthorized
+		},
+	}, nil
+}
+
+func openGemini(ctx context.Context, w wanted) (served, error) {
+	client, err := genai.NewClient(ctx, &genai.ClientConfig{
+		APIKey: w.key, Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: w.address},
+	})
+	if err != nil {
+		return served{}, err
+	}
+	counter, err := base()
+	if err != nil {
+		return served{}, err
+	}
+	return served{
+		Model: &gemini.Model{
+			Client: client, Name: w.name, OnRepair: func(changes []gemini.Change) { w.mended(changes[0], len(changes)) },
+		},
+		calibrated: &sizing.Calibrated{Base: gemini.Tokenizer{Text: counter}},
+		refusesKey: func(err error) bool {
+			said, ok := errors.AsType[genai.APIError](err)
+			if !ok {
+				return false
+			}
+			for _, detail := range said.Details { // of a 400, with which Gemini answers a key that it does not know
+				if detail["reason"] == "API_KEY_INVALID" {
+					return true
+				}
+			}
+			return said.Code == http.StatusUnauthorized
+		},
+	}, nil
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/examples/internal/agent"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// terminal shows what happens: what the model says on one writer, notes about it on the other. In front of a person they
+// are one screen.
+type terminal struct {
+	text, notes io.Writer
+
+	open     bool // the last line of the text has no end
+	thinking bool // which was noted
+	mended   bool // which was noted
+}
+
+// say shows a piece of what the model says.
+func (t *terminal) say(p chat.Part) {
+	switch p := p.(type) {
+	case chat.Thinking:
+		if !t.thinking {
+			t.thinking = true
+			t.note("  (thinking)")
+		}
+	case chat.Text:
+		if text := printable(string(p)); text != "" {
+			t.thinking = false
+			t.open = !strings.HasSuffix(text, "\n")
+			_, _ = io.WriteString(t.text, text) // a closed pipe ends the program by itself
+		}
+	}
+}
+
+// endLine ends a line of the text.
+func (t *terminal) endLine() {
+	if t.open {
+		t.open = false
+		_, _ = io.WriteString(t.text, "\n")
+	}
+}
+
+// note shows a line about what happens.
+func (t *terminal) note(format string, args ...any) {
+	t.endLine()
+	fmt.Fprintln(t.notes, printable(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")))
+}
+
+// round shows what a round did and took.
+func (t *terminal) round(r agent.Round) {
+	t.thinking = false
+	took := fmt.Sprintf("%d of %d tokens", r.Tokens, r.Budget)
+	if r.Usage.Input > 0 {
+		took += fmt.Sprintf("; reported: %d in, %d from the cache, %d out", r.Usage.Input, r.Usage.CacheRead, r.Usage.Output)
+	}
+	t.note("  %d. %s (%s)", r.Number, r.Did, took)
+}
+
+// compaction shows a step of one.
+func (t *terminal) compaction(e summarize.Event) {
+	switch e.Kind {
+	case summarize.EventStarted:
+		t.note("  The prompt needs %d tokens: summarising %d steps, keeping %d ...", e.TokensBefore, e.Covered, e.Kept)
+	case summarize.EventRefused:
+		t.note("  No summary (%s mode): %v", e.Mode, e.Err)
+	case summarize.EventDone:
+		t.note("  Summarised (%s mode): the prompt takes %d tokens now.", e.Mode, e.TokensAfter)
+	}
+}
+
+// waits tells that a request is sent again after a while.
+func (t *terminal) waits(delay time.Duration, why error) {
+	t.note("  Trying again in %v: %v", delay.Round(time.Second), why)
+}
+
+// repaired tells once what had to be changed in the conversation so that this model takes it: another one wrote it.
+func (t *terminal) repaired(first fmt.Stringer, changes int) {
+	if t.mended {
+		return
+	}
+	t.mended = true
+	t.note("  What this model does not take of the session was mended in what it is sent (%d changes; the first: %v).", changes, first)
+}
+
+// printable leaves out what would steer the terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// oneLine is an error in one line.
+func oneLine(err error) string {
+	return printable(strings.Join(strings.Fields(err.Error()), " "))
+}
+
+// usageError is what the user can mend.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func isUsage(err error) bool {
+	_, ok := errors.AsType[usageError](err)
+	return ok
+}

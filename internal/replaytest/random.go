@@ -1,0 +1,112 @@
+package replaytest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// Random goes through a session that a number decides, at a window that it decides too: parallel calls, calls without
+// results, results in any order, answers that were cut off, texts of any characters and sizes. What does not fit although
+// it was compacted is not sent. As and Check are those of a [Replay]; each request is to be looked at closely.
+func Random(t *testing.T, seed uint64, as func(n int, m chat.Message) chat.Message, check func(t *testing.T, r Request)) {
+	d := dice{rand.New(rand.NewPCG(seed, 1))}
+	session := &history.Session{}
+	tools := []chat.Tool{{Name: "read", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "write", Parameters: json.RawMessage(`{"type":"object"}`)}}
+	known := policies()
+	offline := summarize.Offline{Tokenizer: sizing.Estimator{}}
+	said := 0
+	show := func(req chat.Request) { check(t, Request{Request: req, Line: said, Close: true}) }
+	compactor := &summarize.Compactor{
+		Session: session, Tokenizer: sizing.Estimator{}, Budget: 300 + d.IntN(4000), Tools: tools, Policy: known[d.IntN(len(known))].Policy,
+		Model: chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
+			show(req)
+			return offline.Generate(ctx, req)
+		}),
+	}
+	prompt := promptOf(session)
+	for range 5 + d.IntN(20) {
+		messages := d.step(said)
+		for _, m := range messages {
+			if as != nil {
+				m = as(said, m)
+			}
+			require.NoError(t, session.Append(m))
+			said++
+		}
+		last := messages[len(messages)-1]
+		if last.Role == chat.RoleAssistant || strings.TrimSpace(last.Text()) == "" && last.Role == chat.RoleUser {
+			continue
+		}
+		rendered, err := compactor.Render(t.Context(), prompt)
+		if _, failed := errors.AsType[*summarize.FailedError](err); failed {
+			continue
+		}
+		require.NoError(t, err)
+		show(chat.Request{Messages: rendered.Messages, Tools: tools})
+	}
+}
+
+type dice struct{ *rand.Rand }
+
+func (d dice) one(of ...string) string { return of[d.IntN(len(of))] }
+
+// text is of words, some of which are hard to carry.
+func (d dice) text(words int) string {
+	var b strings.Builder
+	for range d.IntN(words + 1) {
+		b.WriteString(d.one("word ", "word ", "word ", "Täglich ", "土拨鼠", "🌍", "\n", "  ", "<b>&amp;", "</summary>", "\u2028", "\u00a0", "\x00", "\xff"))
+	}
+	return b.String()
+}
+
+// step is what is said next, where so many messages were said before: by the user, or a round of the assistant with
+// results.
+func (d dice) step(said int) []chat.Message {
+	size := []int{2, 20, 100, 100, 400, 1500}[d.IntN(6)]
+	if said == 0 {
+		return []chat.Message{chat.UserMessage("Begin. " + d.text(size))}
+	}
+	if d.IntN(5) == 0 { // blank at times
+		return []chat.Message{chat.UserMessage(d.one("Go on. ", "Go on. ", "") + d.text(size))}
+	}
+	m := chat.Message{Role: chat.RoleAssistant}
+	if d.IntN(4) == 0 {
+		m.Content = append(m.Content, chat.Thinking{Text: "Hm.", Signature: d.one("", "c2ln")})
+	}
+	if d.IntN(3) > 0 {
+		m.Content = append(m.Content, chat.Text(d.text(size)))
+	}
+	messages := []chat.Message{m}
+	for k := range d.IntN(4) {
+		id := fmt.Sprintf("call_%d_%d", said, k)
+		text := strings.ToValidUTF8(d.text(size), "")
+		arguments, err := json.Marshal(map[string]any{"path": "a.go", "text": text, "line": said})
+		if err != nil {
+			panic(err) // of texts and numbers there is none
+		}
+		call := chat.ToolCall{ID: id, Name: d.one("read", "write"), Arguments: d.one(string(arguments), string(arguments), "{}", `{"cut`)}
+		messages[0].ToolCalls = append(messages[0].ToolCalls, call)
+		if d.IntN(8) > 0 {
+			result := chat.ToolResult(id, d.text(size))
+			result.IsError = d.IntN(4) == 0
+			messages = append(messages, result)
+		}
+	}
+	if d.IntN(3) == 0 {
+		slices.Reverse(messages[1:])
+	}
+	return messages
+}

@@ -1,0 +1,239 @@
+// Package replaytest puts whole sessions through a compactor, as a day's work would have, and shows a test each request
+// that would have been sent: under every policy, at ten windows. It is for the adapters, which judge what they make of
+// those requests.
+package replaytest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// policy of compaction, and its name.
+type policy struct {
+	name string
+	summarize.Policy
+}
+
+// policies are all there are.
+func policies() []policy {
+	return []policy{{"CopilotChat", summarize.CopilotChat()}}
+}
+
+// windows that sessions are replayed at, in tokens.
+var windows = []int{6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 48_000, 64_000, 96_000, 128_000}
+
+// all asks for every policy at every window.
+var all = flag.Bool("replay.all", false, "replay every policy at every window, however long it takes")
+
+// most is how many replays of a session there are otherwise: each policy takes its share of the windows, every window has
+// its turn.
+const (
+	most     = 10
+	mostFast = 2 // with -short and under the race detector
+)
+
+// trial is a replay of a session.
+type trial struct {
+	policy
+	window int
+}
+
+// trials are those that there is time for.
+func trials(most int) []trial {
+	var list []trial
+	for _, p := range policies() {
+		for _, w := range windows {
+			list = append(list, trial{p, w})
+		}
+	}
+	switch step := (len(list) + most - 1) / most; {
+	case *all || step == 1:
+		return list
+	default:
+		for step > 1 && len(windows)%step == 0 {
+			step++ // else every policy would be tried at the same windows
+		}
+		var some []trial
+		for i := step / 2; i < len(list); i += step {
+			some = append(some, list[i])
+		}
+		return some
+	}
+}
+
+// sessions are one made up and a real one, which lies beside the repository where there is one.
+var sessions = map[string]string{
+	"generated": "history/importer/testdata/generated.jsonl",
+	"recorded":  "../shared/sessions/pi-before-compaction.jsonl",
+}
+
+// Replay of the sessions.
+type Replay struct {
+	// Root of the repository, from the folder of the test.
+	Root string
+	// As makes of a message of the session what a model of the provider would have said, n being how many messages came
+	// before it. Defaults to the message as it was recorded.
+	// It is called for each message in turn, before anything is checked.
+	As func(n int, m chat.Message) chat.Message
+	// Fewer replays at fewer windows, for a second look at the same sessions.
+	Fewer bool
+	// Check is shown each request. It may be called from several goroutines at once.
+	Check func(t *testing.T, r Request)
+}
+
+// Request is what would have been sent.
+type Request struct {
+	chat.Request
+	// Line of the recording that the request comes before.
+	Line int
+	// Close asks for a close look, for which there is no time at each request: it is set for each that asks for a summary,
+	// for the first after each compaction, and for one in two million tokens.
+	Close bool
+}
+
+// closeTokens is how many tokens are sent from one close look to the next.
+const closeTokens = 2_000_000
+
+// Run replays the sessions, each with a subtest for a policy and a window. With -short and under the race detector there
+// are two of each session; with -replay.all each policy is tried at each window.
+func (r Replay) Run(t *testing.T) {
+	most := most
+	switch {
+	case testing.Short() || race:
+		most = mostFast
+	case r.Fewer:
+		most /= 2
+	}
+	counter, err := openai.New("o200k_base")
+	require.NoError(t, err)
+	for name, path := range sessions {
+		t.Run(name, func(t *testing.T) {
+			spoken := read(t, filepath.Join(r.Root, filepath.FromSlash(path)))
+			if r.As != nil {
+				for n := range spoken {
+					spoken[n].Message = r.As(n, spoken[n].Message)
+				}
+			}
+			for _, trial := range trials(most) {
+				t.Run(fmt.Sprint(trial.name, " ", trial.window), func(t *testing.T) {
+					t.Parallel()
+					r.replay(t, spoken, trial.Policy, counter, trial.window)
+				})
+			}
+		})
+	}
+}
+
+// spoken is a message and the line that it was recorded in.
+type spoken struct {
+	chat.Message
+	line int
+}
+
+func read(t *testing.T, path string) []spoken {
+	t.Helper()
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("needs the recorded session %s, which is not part of the project", path)
+	}
+	require.NoError(t, err)
+	defer f.Close()
+	recording, err := importer.Read(f)
+	require.NoError(t, err)
+	var all []spoken
+	for e, m := range recording.Conversation() {
+		all = append(all, spoken{m, e.Line})
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+// toolsOf are definitions of the tools that are called.
+func toolsOf(all []spoken) []chat.Tool {
+	var tools []chat.Tool
+	seen := map[string]bool{}
+	for _, m := range all {
+		for _, c := range m.ToolCalls {
+			if !seen[c.Name] {
+				seen[c.Name] = true
+				tools = append(tools, chat.Tool{Name: c.Name, Description: "It does what its name says.", Parameters: json.RawMessage(`{"type":"object"}`)})
+			}
+		}
+	}
+	return tools
+}
+
+// promptOf is an agent's prompt.
+func promptOf(session *history.Session) elements.Node {
+	return elements.Fragment{
+		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
+		history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
+	}
+}
+
+// replay renders the prompt before each answer of the recorded model.
+func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, counter sizing.Tokenizer, window int) {
+	session, tools := &history.Session{}, toolsOf(all)
+	line, sent, compacted, compactions, requests, looks := 0, closeTokens, false, 0, 0, 0
+	check := func(req chat.Request, close bool) {
+		requests++
+		if close {
+			looks++
+		}
+		r.Check(t, Request{Request: req, Line: line, Close: close})
+	}
+	offline := summarize.Offline{Tokenizer: counter}
+	compactor := &summarize.Compactor{
+		Session: session, Tokenizer: counter, Budget: window, Tools: tools, Policy: policy,
+		Model: chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
+			check(req, true)
+			return offline.Generate(ctx, req)
+		}),
+		OnEvent: func(e summarize.Event) {
+			if e.Kind == summarize.EventDone {
+				compacted = true
+				compactions++
+			}
+		},
+	}
+	prompt := promptOf(session)
+	asked := false // somebody has spoken since the model did: what was cut off and tried again was no answer
+	for _, said := range all {
+		line = said.line
+		if said.Role == chat.RoleAssistant && asked {
+			rendered, err := compactor.Render(t.Context(), prompt)
+			require.NoError(t, err, "line %d", line)
+			require.LessOrEqual(t, rendered.Tokens, window, "line %d", line)
+			sent += rendered.Tokens
+			close := compacted || sent >= closeTokens
+			if close {
+				compacted, sent = false, 0
+			}
+			check(chat.Request{Messages: rendered.Messages, Tools: tools}, close)
+		}
+		asked = said.Role != chat.RoleAssistant
+		require.NoError(t, session.Append(said.Message), "line %d", line)
+	}
+	require.NotZero(t, requests)
+	if window <= 64_000 {
+		require.NotZero(t, compactions)
+	}
+	t.Logf("%d requests, %d of them looked at closely; %d compactions", requests, looks, compactions)
+}

@@ -1,0 +1,108 @@
+package gemini_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/replaytest"
+	"github.com/promptree-go/promptree/render/gemini"
+)
+
+// What a compactor sends of a conversation with Gemini breaks no rule and needs no mending, and its thought signatures are
+// as Gemini gave them.
+func TestReplay(t *testing.T) {
+	given := judge{issued: map[string]bool{}}
+	replaytest.Replay{
+		Root: "../..", As: given.said,
+		Check: func(t *testing.T, r replaytest.Request) {
+			require.NoError(t, gemini.Validate(r.Messages, gemini.Options{}), "line %d", r.Line)
+			if r.Close {
+				_, changes := gemini.Repair(r.Messages, gemini.Options{})
+				require.Empty(t, changes, "line %d", r.Line)
+				require.Empty(t, refused(t, given, r.Messages, gemini.Options{}), "line %d", r.Line)
+			}
+		},
+	}.Run(t)
+}
+
+// FuzzReplay does the same with random sessions at random windows. In those arguments are cut off at times, which the
+// API does not take back: nothing else is to be mended.
+func FuzzReplay(f *testing.F) {
+	for seed := range uint64(40) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		given := judge{issued: map[string]bool{}}
+		replaytest.Random(t, seed, given.said, func(t *testing.T, r replaytest.Request) {
+			mended, changes := gemini.Repair(r.Messages, gemini.Options{})
+			for _, c := range changes {
+				require.Equal(t, gemini.RuleArguments, c.Rule, c)
+			}
+			require.Empty(t, refused(t, given, mended, gemini.Options{}))
+		})
+	})
+}
+
+// said is a message as Gemini would have said it.
+func (j judge) said(n int, m chat.Message) chat.Message {
+	m.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p chat.Part) bool { _, is := p.(chat.Thinking); return is })
+	m.ToolCalls = slices.Clone(m.ToolCalls)
+	for i := range m.ToolCalls {
+		c := &m.ToolCalls[i]
+		if c.Signature = ""; i == 0 {
+			c.Signature = base64.StdEncoding.EncodeToString(fmt.Append(nil, "signature ", n))
+		}
+		j.issued[c.ID+" "+c.Signature] = true
+	}
+	return m
+}
+
+// What another model said is sent mended, as a caller sends it that goes on with Gemini. What has to be is that the calls
+// of the turn under way have no thought signature, and nothing else. Older models do not ask for any.
+func TestReplayOfAnotherModelsSession(t *testing.T) {
+	var requests, mended atomic.Int64
+	t.Cleanup(func() { t.Logf("of %d requests %d were mended", requests.Load(), mended.Load()) })
+	replaytest.Replay{
+		Root: "../..", Fewer: true,
+		Check: func(t *testing.T, r replaytest.Request) {
+			if !r.Close {
+				return
+			}
+			require.NoError(t, gemini.Validate(r.Messages, gemini.Options{Legacy: true}), "line %d", r.Line)
+			require.Empty(t, refused(t, judge{legacy: true}, r.Messages, gemini.Options{Legacy: true}), "line %d", r.Line)
+			messages, changes := gemini.Repair(r.Messages, gemini.Options{})
+			requests.Add(1)
+			if len(changes) > 0 {
+				mended.Add(1)
+			}
+			for _, c := range changes {
+				require.Equal(t, gemini.RuleSignature, c.Rule, "line %d: %s", r.Line, c)
+			}
+			require.NoError(t, gemini.Validate(messages, gemini.Options{}), "line %d", r.Line)
+			require.Empty(t, refused(t, judge{}, messages, gemini.Options{}), "line %d", r.Line)
+		},
+	}.Run(t)
+}
+
+// refused is why the API refuses a conversation; "" where it does not.
+func refused(t *testing.T, j judge, messages []chat.Message, options gemini.Options) string {
+	t.Helper()
+	prompt, err := gemini.Convert(messages, options)
+	require.NoError(t, err)
+	whole := object{"contents": prompt.Contents}
+	if prompt.System != nil {
+		whole["systemInstruction"] = prompt.System
+	}
+	data, err := json.Marshal(whole)
+	require.NoError(t, err)
+	body, err := decode(data)
+	require.NoError(t, err)
+	return j.refuse(body)
+}
