@@ -346,6 +346,9 @@ func TestPartsCombine(t *testing.T) {
 				for _, replacement := range names {
 					prompts := names[n%len(names)]
 					n++
+					if race && n%7 != 0 {
+						continue // takes too long with the race detector
+					}
 					p := all[trigger]
 					p.Name = strings.Join([]string{trigger, before, cut, prompts, replacement}, " ")
 					p.Before, p.Cut, p.Replacement = all[before].Before, all[cut].Cut, all[replacement].Replacement
