@@ -77,19 +77,19 @@ func (c *Compactor) work(ctx context.Context, t *task) {
 			state = StateIdle // a result that was cancelled is nothing
 		}
 	}
+	if state == StateCompleted {
+		e := t.order.event(EventReady, t.job)
+		e.Mode = Mode(compaction.Mode)
+		c.tell(ctx, e) // before a render can put it in place
+	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	t.compaction = compaction
 	if c.task == t {
 		c.state = state
 		if state != StateCompleted {
 			c.task = nil
 		}
-	}
-	c.mu.Unlock()
-	if state == StateCompleted {
-		e := t.order.event(EventReady, t.job)
-		e.Mode = Mode(compaction.Mode)
-		c.tell(ctx, e)
 	}
 }
 

@@ -330,6 +330,9 @@ func (c *Compactor) look(ctx context.Context, prompt elements.Node, on Occasion)
 		}
 	}
 	s.moment.Used += c.Tokenizer.CountTools(c.Tools)
+	if !ok && on == OnRender && len(c.trigger().For(OnRender)) == 0 {
+		return s, nil // nothing asks for more
+	}
 	view, err := history.ViewIn(ctx, c.Session)
 	if err != nil {
 		return s, err

@@ -346,6 +346,9 @@ func TestPartsCombine(t *testing.T) {
 				for _, replacement := range names {
 					prompts := names[n%len(names)]
 					n++
+					if race && n%7 != 0 {
+						continue // takes too long with the race detector
+					}
 					p := all[trigger]
 					p.Name = strings.Join([]string{trigger, before, cut, prompts, replacement}, " ")
 					p.Before, p.Cut, p.Replacement = all[before].Before, all[cut].Cut, all[replacement].Replacement
@@ -363,7 +366,7 @@ func TestPartsCombine(t *testing.T) {
 							waitFor(d)
 						}
 					}
-					require.NotEmpty(t, append(compactionModes(d), kinds(*d.events)), p.Name)
+					require.NotEmpty(t, kinds(*d.events), p.Name)
 					require.NotContains(t, kinds(*d.events), "hook failed", p.Name)
 					last := d.messages()
 					require.Equal(t, 6, outputs(text(last))[len(outputs(text(last)))-1], p.Name)
@@ -375,14 +378,6 @@ func TestPartsCombine(t *testing.T) {
 		}
 	}
 	require.Equal(t, 5*5*5*5, n)
-}
-
-func compactionModes(d desk) []string {
-	var list []string
-	for _, c := range compactions(d.Session) {
-		list = append(list, c.Mode)
-	}
-	return list
 }
 
 // waitFor lets what is made in the background end.
