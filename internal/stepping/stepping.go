@@ -27,6 +27,9 @@ type Step struct {
 type Options struct {
 	// Compactions appends those of the recording, so that the session is shown as the recorded model was shown it.
 	Compactions bool
+	// TurnOver is called once the agent has answered and calls no more tools, before anybody else speaks. Its error is
+	// given as it is.
+	TurnOver func() error
 }
 
 // Steps appends a recording to an empty session and gives each request on the way. When it ends by itself, the whole
@@ -56,8 +59,28 @@ func Steps(ctx context.Context, r *importer.Recording, s *history.Session, o Opt
 				yield(Step{}, fmt.Errorf("line %d: %w", rec.Line, err))
 				return
 			}
+			if o.TurnOver != nil && endsTurn(path[i:]) {
+				if err := o.TurnOver(); err != nil {
+					yield(Step{}, err)
+					return
+				}
+			}
 		}
 	}
+}
+
+// endsTurn tells whether the first of what was recorded is an answer after which the agent is done.
+func endsTurn(records []importer.Record) bool {
+	m, shown := records[0].Shown()
+	if !shown || m.Role != chat.RoleAssistant || len(m.ToolCalls) > 0 {
+		return false
+	}
+	for _, rec := range records[1:] {
+		if m, shown := rec.Shown(); shown {
+			return m.Role == chat.RoleUser
+		}
+	}
+	return true
 }
 
 // Requests is how many steps a recording has.

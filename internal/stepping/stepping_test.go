@@ -148,6 +148,31 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+func TestTurnOver(t *testing.T) {
+	r := recordingOf(t, line{ask, "a"}, line{call, "x"}, line{result, "3"}, line{say, "b"}, line{model, "m"}, line{ask, "c"}, line{say, "cut off"}, line{say, "d"})
+	s := &history.Session{}
+	var over []string
+	opts := stepping.Options{TurnOver: func() error {
+		over = append(over, told(t, s))
+		return nil
+	}}
+	for _, err := range stepping.Steps(t.Context(), r, s, opts) {
+		require.NoError(t, err)
+	}
+	first := "user a, assistant ls, tool files, assistant b"
+	require.Equal(t, []string{first, first + ", user c, assistant cut off, assistant d"}, over)
+}
+
+func TestTurnOverMayFail(t *testing.T) {
+	r := recordingOf(t, line{ask, "a"}, line{say, "b"}, line{ask, "c"}, line{say, "d"})
+	failed := errors.New("failed")
+	var errs []error
+	for _, err := range stepping.Steps(t.Context(), r, &history.Session{}, stepping.Options{TurnOver: func() error { return failed }}) {
+		errs = append(errs, err)
+	}
+	require.Equal(t, []error{nil, failed}, errs)
+}
+
 // Every recording there is can be stepped through, with its compactions and without, and then all of it is there.
 func TestStepsOfEveryFormat(t *testing.T) {
 	files, err := filepath.Glob("../../history/importer/testdata/formats/*.json*")
