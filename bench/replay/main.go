@@ -1,7 +1,7 @@
 // Command replay steps recorded sessions as if they were happening and shows what each policy of compaction would have
 // done with them:
 //
-//	go run ./bench/replay -window 32000 history/importer/testdata/generated.jsonl
+//	go run ./bench/replay -window 64000 history/importer/testdata/generated.jsonl
 //
 // Before each message of the recorded model the prompt is rendered as it would have been sent. For each policy it prints
 // how many tokens that took in all, which share of them a prompt cache would have served, and each compaction; and the same
