@@ -86,8 +86,8 @@ func said(t *testing.T, transcript string) []chat.Message {
 	defer session.Close()
 	for e, err := range session.Entries() {
 		require.NoError(t, err)
-		if e.Type() == history.TypeMessage {
-			messages = append(messages, e.Message())
+		if m, shown := e.Shown(); shown {
+			messages = append(messages, m)
 		}
 	}
 	return messages

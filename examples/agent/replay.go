@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/examples/internal/agent"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 )
@@ -45,37 +45,26 @@ func replay(ctx context.Context, file string, recording *importer.Recording, ses
 			}
 		},
 	}
-	prompt := elements.Fragment{
-		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
-		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: session},
-		history.Request{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: session},
-		history.Rounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: session},
-	}
-	number := 0
-	asked := false // somebody has spoken since the model did: a message cut off and tried again was no answer to a new request
-	for entry, said := range recording.Conversation() {
-		if err := ctx.Err(); err != nil {
+	prompt := stepping.Prompt(session)
+	for step, err := range stepping.Steps(ctx, recording, session, stepping.Options{}) {
+		switch {
+		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case err != nil:
+			return usageError{fmt.Errorf("%s: %w", file, err)}
 		}
-		if said.Role == chat.RoleAssistant && asked {
-			rendered, err := compactor.Render(ctx, prompt)
-			if err != nil {
-				return fmt.Errorf("%s: line %d: %w", file, entry.Line, err)
-			}
-			if err := chat.Validate(rendered.Messages); err != nil {
-				return fmt.Errorf("%s: line %d: what would be sent breaks a provider's rule: %w", file, entry.Line, err)
-			}
-			number++
-			onRound(agent.Round{
-				Number: number, Did: agent.Describe(said), Tokens: rendered.Tokens, Budget: budget,
-				Dropped: len(rendered.Report().Dropped()), Compactions: compacted,
-			})
-			compacted = nil
+		rendered, err := compactor.Render(ctx, prompt)
+		if err != nil {
+			return fmt.Errorf("%s: line %d: %w", file, step.Line, err)
 		}
-		asked = said.Role != chat.RoleAssistant
-		if err := session.Append(said); err != nil {
-			return usageError{fmt.Errorf("%s: line %d: %w", file, entry.Line, err)}
+		if err := chat.Validate(rendered.Messages); err != nil {
+			return fmt.Errorf("%s: line %d: what would be sent breaks a provider's rule: %w", file, step.Line, err)
 		}
+		onRound(agent.Round{
+			Number: step.Number, Did: agent.Describe(step.Answer), Tokens: rendered.Tokens, Budget: budget,
+			Dropped: len(rendered.Report().Dropped()), Compactions: compacted,
+		})
+		compacted = nil
 	}
 	return nil
 }

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// bundles writes a folder for each compaction, with what its model was asked and what it answered, to try another model or
+// another prompt on the same history. A nil one writes nothing.
+type bundles struct {
+	dir string
+	min int // messages that a compaction must cover
+}
+
+// newBundles makes the folder, which must be new or empty.
+func newBundles(dir string, least int) (*bundles, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	switch entries, err := os.ReadDir(dir); {
+	case err == nil && len(entries) > 0:
+		return nil, fmt.Errorf("-bundles: %s is not empty", dir)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("-bundles: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("-bundles: %w", err)
+	}
+	return &bundles{dir: dir, min: least}, nil
+}
+
+// bundle is what is known of one compaction.
+type bundle struct {
+	meta    metadata
+	request []chat.Message // that the summary answers
+	history string         // what is summarised, as text
+	output  string         // what the model answered
+}
+
+// metadata is the file metadata.json.
+type metadata struct {
+	Session string          `json:"session"`
+	Format  importer.Format `json:"format"`
+	// Policy whose prompt it is.
+	Policy string `json:"policy"`
+	// OutputBy is the model that answered: "recorded" is the session's own.
+	OutputBy string `json:"outputBy"`
+	// Compaction of the session under the policy, from 1.
+	Compaction int `json:"compaction"`
+	// Mode of the prompt, and how many requests the policy made in all.
+	Mode     string `json:"mode,omitempty"`
+	Requests int    `json:"requests"`
+	// NotAsked says why the policy would have asked nothing here, "" where it asked.
+	NotAsked string `json:"notAsked,omitempty"`
+	// FirstCovered and FirstKept are indices of messages in the session, from 0: what lies between is summarised. Covered
+	// is how many that are; where a turn is cut its first message is shown on.
+	FirstCovered int `json:"firstCoveredMessage"`
+	FirstKept    int `json:"firstKeptMessage"`
+	Covered      int `json:"coveredMessages"`
+	// Characters of the files, and of what stood for the history before that.
+	Characters characters `json:"characters"`
+	// Leak says which of the tags that are put around histories and summaries the summary holds, which it must not.
+	Leak string `json:"leak"`
+}
+
+type characters struct {
+	SystemPrompt    int `json:"systemPrompt"`
+	UserMessage     int `json:"userMessage"`
+	History         int `json:"history"`
+	PreviousSummary int `json:"previousSummary"`
+	Output          int `json:"output"`
+}
+
+// leak says which of the tags that are put around histories and summaries has leaked into a summary, "" where none has.
+func leak(summary string) string {
+	if err := summarize.NoTags()(summarize.Material{Summary: summary}); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// write writes one into a folder of its own.
+func (b *bundles) write(number int, name string, u bundle) error {
+	title := strings.TrimSuffix(filepath.Base(u.meta.Session), filepath.Ext(u.meta.Session))
+	dir := filepath.Join(b.dir, fmt.Sprintf("%03d-%s", number, plainName(title)), name, fmt.Sprintf("compaction-%03d", u.meta.Compaction))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	system, user := ends(u.request)
+	u.meta.Characters.SystemPrompt, u.meta.Characters.UserMessage = chars(system), chars(user)
+	u.meta.Characters.History, u.meta.Characters.Output = chars(u.history), chars(u.output)
+	var request, meta bytes.Buffer
+	lines, page := json.NewEncoder(&request), json.NewEncoder(&meta)
+	lines.SetEscapeHTML(false)
+	page.SetEscapeHTML(false)
+	page.SetIndent("", "  ")
+	for _, m := range u.request {
+		if err := lines.Encode(m); err != nil {
+			return err
+		}
+	}
+	if err := page.Encode(u.meta); err != nil {
+		return err
+	}
+	for _, f := range []struct{ name, text string }{
+		{"system-prompt.md", system}, {"user-message.md", user}, {"request.jsonl", request.String()},
+		{"compact-history.xml", u.history}, {"output.md", u.output}, {"metadata.json", meta.String()},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, f.name), []byte(f.text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ends gives what a request says first, for the system, and last, for the user.
+func ends(request []chat.Message) (system, user string) {
+	var said []string
+	for _, m := range request {
+		if m.Role == chat.RoleSystem {
+			said = append(said, m.Text())
+		}
+	}
+	if len(request) > 0 {
+		user = request[len(request)-1].Text()
+	}
+	return strings.Join(said, "\n\n"), user
+}
+
+func chars(text string) int { return utf8.RuneCountInString(text) }
+
+// plainName is a name that every file system takes.
+func plainName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' || r == '.' {
+			return r
+		}
+		return '-'
+	}, name)
+	const most = 60
+	if r := []rune(name); len(r) > most {
+		name = string(r[:most])
+	}
+	return strings.Trim(name, ".")
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// listed is a folder as one text: each file's name, and what is in it.
+func listed(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(dir, path))
+		fmt.Fprintf(&b, "=== %s\n%s\n", path, text)
+		return err
+	}))
+	return b.String()
+}
+
+// everyPolicy is all there are.
+func everyPolicy(t *testing.T) []summarize.Policy {
+	t.Helper()
+	list, err := policiesNamed(all)
+	require.NoError(t, err)
+	require.Len(t, list, 5)
+	return list
+}
+
+// bundled runs the program with -bundles and gives the folder.
+func bundled(t *testing.T, args ...string) (dir string, runs []Run) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "new", "bundles")
+	runs, stderr := ranJSON(t, exitOK, append([]string{"-bundles", dir}, args...)...)
+	require.Empty(t, stderr)
+	return dir, runs
+}
+
+// A small session with a compaction of its own, in a window in which the policy compacts too.
+func TestBundles(t *testing.T) {
+	dir, runs := bundled(t, "-policy", "copilot-chat", "-window", "600", "testdata/report.jsonl")
+	for _, r := range runs {
+		require.Equal(t, 1, r.Bundles)
+		require.Len(t, r.Compactions, 1)
+	}
+	golden(t, "bundles.golden", listed(t, dir))
+}
+
+// What stands in the files is what the recording says, of every recorded compaction and for every policy.
+func TestBundlesOfRecordedCompactions(t *testing.T) {
+	s := opened(t, generatedSession)
+	r := replayerOf(t, 200_000)
+	r.policies = everyPolicy(t)
+	dir := t.TempDir()
+	var err error
+	r.bundles, err = newBundles(dir, 0)
+	require.NoError(t, err)
+	run, err := r.replayRecorded(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, 2*len(r.policies), run.Bundles)
+	summaries := recordedSummaries(s.recording)
+	for _, p := range r.policies {
+		at := 0
+		for i, summary := range summaries {
+			folder := filepath.Join(dir, "001-generated", "recorded-"+p.Name, fmt.Sprintf("compaction-%03d", i+1))
+			output, err := os.ReadFile(filepath.Join(folder, "output.md"))
+			require.NoError(t, err)
+			require.Equal(t, summary, string(output))
+			data, err := os.ReadFile(filepath.Join(folder, "metadata.json"))
+			require.NoError(t, err)
+			var meta metadata
+			dec := json.NewDecoder(bytes.NewReader(data))
+			dec.DisallowUnknownFields()
+			require.NoError(t, dec.Decode(&meta))
+			require.Equal(t, at, meta.FirstCovered, "what one covered the next does not")
+			at = meta.FirstKept
+			require.Positive(t, meta.Requests, meta.NotAsked)
+			require.Equal(t, recorded, meta.OutputBy)
+			require.Empty(t, meta.Leak)
+			require.Positive(t, meta.Characters.SystemPrompt)
+			require.Positive(t, meta.Characters.UserMessage)
+			require.Equal(t, i > 0, meta.Characters.PreviousSummary > 0)
+		}
+	}
+}
+
+func TestMinMessagesLeavesOutShortCompactions(t *testing.T) {
+	dir, runs := bundled(t, "-policy", "copilot-chat", "-window", "600", "-min-messages", "1000", "testdata/report.jsonl")
+	for _, r := range runs {
+		require.Zero(t, r.Bundles)
+		require.Len(t, r.Compactions, 1)
+	}
+	require.Empty(t, listed(t, dir))
+}
+
+func TestBundlesOfTwoSessionsOfOneName(t *testing.T) {
+	dir, _ := bundled(t, "-policy", "copilot-chat", "-window", "600", "testdata/report.jsonl", "testdata/report.jsonl")
+	for _, name := range []string{"001-report", "002-report"} {
+		require.DirExists(t, filepath.Join(dir, name))
+	}
+}
+
+func TestLeak(t *testing.T) {
+	require.Empty(t, leak("## Goal\na < b, and <html>"))
+	require.Contains(t, leak("so far\n</conversation-summary>"), "</conversation-summary>")
+}
+
+func TestPlainName(t *testing.T) {
+	for give, want := range map[string]string{
+		"session": "session", "2025-12-08T10:00 a/b": "2025-12-08T10-00-a-b", "..": "", "größe": "größe", strings.Repeat("世", 99): strings.Repeat("世", 60),
+	} {
+		require.Equal(t, want, plainName(give))
+	}
+}
+
+// Where nothing is left of the history, as after a compaction of Claude Code, all of it is asked about.
+func TestBundleOfACompactionThatKeptNothing(t *testing.T) {
+	const file = "../../history/importer/testdata/formats/claude-code.jsonl"
+	s := opened(t, file)
+	require.Equal(t, importer.FormatClaudeCode, s.recording.Format)
+	require.True(t, s.compacted())
+	dir, runs := bundled(t, "-policy", "copilot-chat", file)
+	require.Equal(t, len(runs[0].Compactions), runs[0].Bundles)
+	request, err := os.ReadFile(filepath.Join(dir, "001-claude-code", "recorded-copilot-chat", "compaction-001", "request.jsonl"))
+	require.NoError(t, err)
+	for line := range bytes.Lines(request) {
+		var m chat.Message
+		require.NoError(t, json.Unmarshal(line, &m))
+		require.NotEqual(t, "Go on.", m.Text())
+	}
+}

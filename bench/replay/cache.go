@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// prefix is the request that was sent last, which a provider's prompt cache holds.
+type prefix struct {
+	tokenizer sizing.Tokenizer
+	last      []chat.Message
+	tokens    []int // of each of those
+}
+
+// common is how many tokens a request has in common with the last one from its beginning on: whole messages, and of the
+// first that differs the beginning of its text, up to the last place at which both texts are surely split alike.
+func (p *prefix) common(request []chat.Message) int {
+	n := p.commonMessages(request)
+	total := 0
+	for _, tokens := range p.tokens[:n] {
+		total += tokens
+	}
+	if n < len(request) && n < len(p.last) {
+		total += commonText(p.tokenizer, p.last[n], request[n])
+	}
+	return total
+}
+
+// send makes a request the last one, and tells how many tokens its messages take.
+func (p *prefix) send(request []chat.Message) (total int) {
+	tokens := make([]int, len(request))
+	n := copy(tokens, p.tokens[:p.commonMessages(request)])
+	for i := n; i < len(request); i++ {
+		tokens[i] = p.tokenizer.CountMessage(request[i])
+	}
+	for _, t := range tokens {
+		total += t
+	}
+	p.last, p.tokens = request, tokens
+	return total
+}
+
+func (p *prefix) commonMessages(request []chat.Message) int {
+	n := 0
+	for n < len(request) && n < len(p.last) && same(p.last[n], request[n]) {
+		n++
+	}
+	return n
+}
+
+// same tells whether two messages are sent as the same bytes.
+func same(a, b chat.Message) bool {
+	return a.Role == b.Role && a.Name == b.Name && a.ToolCallID == b.ToolCallID && a.IsError == b.IsError &&
+		slices.Equal(a.ToolCalls, b.ToolCalls) && slices.EqualFunc(a.Content, b.Content, samePart)
+}
+
+func samePart(a, b chat.Part) bool {
+	if a, ok := a.(chat.Opaque); ok {
+		b, ok := b.(chat.Opaque)
+		return ok && bytes.Equal(a.Value, b.Value)
+	}
+	return a == b
+}
+
+// commonText is how many tokens two messages share at their beginning that differ.
+func commonText(t sizing.Tokenizer, a, b chat.Message) int {
+	joiner, ok := t.(sizing.Joiner)
+	if !ok || a.Role != b.Role || a.Name != b.Name || a.ToolCallID != b.ToolCallID || len(a.Content) == 0 || len(b.Content) == 0 {
+		return 0
+	}
+	text, ok := a.Content[0].(chat.Text)
+	other, also := b.Content[0].(chat.Text)
+	if !ok || !also {
+		return 0
+	}
+	n := 0
+	for n < len(text) && n < len(other) && text[n] == other[n] {
+		n++
+	}
+	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	for n > 0 {
+		before, size := utf8.DecodeLastRuneInString(string(text[:n]))
+		if cuts(joiner, before, string(text[n:])) && cuts(joiner, before, string(other[n:])) {
+			return t.CountText(string(text[:n]))
+		}
+		n -= size
+	}
+	return 0
+}
+
+// cuts tells whether a text may be cut between a character and what follows it.
+func cuts(t sizing.Joiner, before rune, rest string) bool {
+	after, _ := utf8.DecodeRuneInString(rest)
+	return rest == "" || t.SafeCut(before, after)
+}

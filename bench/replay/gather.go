@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"math"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/stepping"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// gather writes a bundle for each compaction that was made before a request of a run. Of a recorded one there is a bundle for
+// each policy: what it would have asked at the same place, beside what the recorded model wrote.
+func (r *replayer) gather(ctx context.Context, s source, run *Run, session *history.Session, made []placed) error {
+	if r.bundles == nil {
+		return nil
+	}
+	for i, w := range made {
+		e := w.entry
+		messages, first, kept, err := covered(session, e, r.tokenizer)
+		if err != nil {
+			return err
+		}
+		if len(messages) < r.bundles.min {
+			continue
+		}
+		previous, err := previousSummary(session, e)
+		if err != nil {
+			return err
+		}
+		b := bundle{meta: metadata{
+			Session: s.path, Format: run.Format, Policy: run.Policy, OutputBy: run.Model,
+			Compaction: len(run.Compactions) - len(made) + i + 1, FirstCovered: first, FirstKept: kept, Covered: len(messages),
+			Leak: leak(e.Compaction().Text),
+		}}
+		b.meta.Characters.PreviousSummary = chars(previous)
+		if b.history, err = r.serialised(ctx, previous, messages); err != nil {
+			return err
+		}
+		if run.Policy != recorded {
+			b.answered(w.asked)
+			b.meta.Mode = e.Compaction().Mode
+			if err := r.bundles.write(s.number, run.Policy, b); err != nil {
+				return err
+			}
+			run.Bundles++
+			continue
+		}
+		for _, p := range r.policies {
+			asked, err := r.wouldAsk(ctx, p, session, e)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			b := b
+			b.answered(asked)
+			b.meta.Policy, b.meta.OutputBy, b.output = p.Name, recorded, e.Compaction().Text
+			if len(asked) == 0 && err != nil {
+				b.meta.NotAsked = oneLine(err)
+			}
+			if err := r.bundles.write(s.number, recorded+"-"+p.Name, b); err != nil {
+				return err
+			}
+			run.Bundles++
+		}
+	}
+	return nil
+}
+
+// answered takes in the request that was answered last.
+func (b *bundle) answered(asked []exchange) {
+	b.meta.Requests = len(asked)
+	for _, x := range asked {
+		if x.err == nil {
+			b.request, b.output = x.request.Messages, x.response.Message.Text()
+		}
+	}
+}
+
+// promptRoom is what a request for a summary may take besides the history.
+const promptRoom = 20_000
+
+// wouldAsk gives what a policy asks its model where a compaction cut. It is asked to compact the session as it was up to
+// there, and to keep nothing but what the compaction kept first. Its model takes in the history in one piece.
+func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, session *history.Session, e history.Entry) ([]exchange, error) {
+	upTo, err := sessionUpTo(session, e)
+	if err != nil {
+		return nil, err
+	}
+	model, err := modelNamed(modelOffline, nil, r.tokenizer)
+	if err != nil {
+		return nil, err
+	}
+	prompt := stepping.Prompt(upTo)
+	rendered, err := unlimited{r.tokenizer, prompt}.request(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := r.meter(model)
+	c := &summarize.Compactor{
+		Session: upTo, Model: m, Tokenizer: r.tokenizer, Budget: max(r.budget, rendered.Tokens),
+		ModelBudget: rendered.Tokens + promptRoom, Policy: p,
+	}
+	defer c.Close()
+	c.Policy.Off, c.Policy.Cut = true, history.Cut{} // until it is told to
+	if _, err := c.Render(ctx, prompt); err != nil {
+		return nil, err
+	}
+	_, err = c.Compact(ctx, "")
+	return m.taken(), err
+}
+
+// sessionUpTo is a session in memory that ends with the first message that a compaction kept.
+func sessionUpTo(s *history.Session, e history.Entry) (*history.Session, error) {
+	upTo := &history.Session{}
+	reached := false
+	for entry, err := range s.PathTo(e.Parent) {
+		if err != nil {
+			return nil, err
+		}
+		entry.Parent = ""
+		if _, err := upTo.Add(entry); err != nil {
+			return nil, err
+		}
+		reached = reached || entry.ID == e.Compaction().FirstKept
+		if _, shown := entry.Shown(); reached && shown {
+			return upTo, nil
+		}
+	}
+	return upTo, upTo.Append(chat.UserMessage("Go on.")) // it kept nothing
+}
+
+// previousSummary is the summary of the compaction before one, "" where there is none.
+func previousSummary(s *history.Session, e history.Entry) (previous string, err error) {
+	for entry, err := range s.PathTo(e.Parent) {
+		if err != nil {
+			return "", err
+		}
+		if entry.Type() == history.TypeCompaction {
+			previous = entry.Compaction().Text
+		}
+	}
+	return previous, nil
+}
+
+// serialised shows what is summarised as text: what was said in full, what tools did in a line each.
+func (r *replayer) serialised(ctx context.Context, previous string, messages []chat.Message) (string, error) {
+	tree := elements.UserMessage{Children: elements.Nodes{summarize.CompactHistory{Messages: messages, Previous: previous}}}
+	rendered, err := render.Render(ctx, tree, render.Options{Budget: math.MaxInt32, Tokenizer: r.tokenizer})
+	if err != nil || len(rendered.Messages) == 0 {
+		return "", err
+	}
+	return rendered.Messages[0].Text(), nil
+}
+
+// covered says which messages a compaction in a session summarised: those themselves, and at which place among all that was
+// said the first of them stands and the first that was kept.
+func covered(s *history.Session, e history.Entry, t sizing.Tokenizer) (messages []chat.Message, first, kept int, err error) {
+	view, err := s.ViewAt(e.Parent)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	places := map[string]int{} // of what is shown, and of what stands before it without a word
+	said := 0
+	for entry, err := range s.PathTo(e.Parent) {
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		places[entry.ID] = said
+		if _, shown := entry.Shown(); shown {
+			said++
+		}
+	}
+	kept, ok := places[e.Compaction().FirstKept]
+	if !ok {
+		kept = said
+	}
+	first = kept
+	whole := sizing.Sizing{Window: math.MaxInt32, TokenBudget: math.MaxInt32, Tokenizer: t}
+	add := func(id string, list ...chat.Message) {
+		if at, ok := places[id]; ok && at < kept {
+			messages = append(messages, list...)
+			first = min(first, at)
+		}
+	}
+	for _, t := range view.Turns {
+		if m, ok := t.Message(); ok {
+			add(t.Start.ID, m)
+		}
+		for _, r := range t.Rounds {
+			add(r.Assistant.ID, r.Messages(history.Limits{Results: 1, Arguments: 1}, whole)...)
+		}
+	}
+	return messages, first, kept, nil
+}

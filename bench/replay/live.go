@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// agent makes the requests of a run.
+type agent interface {
+	// request renders what is sent.
+	request(ctx context.Context) (*render.Result, error)
+	// answered is called once the request was sent.
+	answered(ctx context.Context) error
+	// turnOver is called once the agent has answered and calls no more tools.
+	turnOver(ctx context.Context) error
+}
+
+// unlimited is an agent that sends the session as it is.
+type unlimited struct {
+	tokenizer sizing.Tokenizer
+	prompt    elements.Node
+}
+
+func (u unlimited) request(ctx context.Context) (*render.Result, error) {
+	return render.Render(ctx, u.prompt, render.Options{Budget: math.MaxInt32, Tokenizer: u.tokenizer})
+}
+
+func (unlimited) answered(context.Context) error { return nil }
+func (unlimited) turnOver(context.Context) error { return nil }
+
+// live is an agent that follows a policy as one at work would. It has to be closed.
+type live struct {
+	compactor *summarize.Compactor
+	prompt    elements.Node
+	meter     *meter
+	window    int
+
+	mu     sync.Mutex
+	events map[string]int
+	done   []finished // since they were taken last
+}
+
+// finished is a compaction that was written, and what its model was asked.
+type finished struct {
+	event summarize.Event
+	asked []exchange
+}
+
+// newLive lets a policy compact a session. What would make two replays differ is left out: the jitter; and the agent is not
+// told to go on after a compaction, for the recording goes on by itself.
+func newLive(p summarize.Policy, session *history.Session, prompt elements.Node, m *meter, budget, window int) *live {
+	p.Continue = ""
+	l := &live{prompt: prompt, meter: m, window: window, events: map[string]int{}}
+	l.compactor = &summarize.Compactor{
+		Session: session, Model: m, Tokenizer: m.tokenizer, Budget: budget, Window: window, Policy: p,
+		Jitter: func() float64 { return 0 }, OnEvent: l.hear,
+	}
+	return l
+}
+
+func (l *live) hear(e summarize.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch e.Kind {
+	case summarize.EventUsage:
+		return
+	case summarize.EventStarted:
+		l.meter.begins(e.Background)
+	case summarize.EventDone:
+		l.done = append(l.done, finished{e, l.meter.taken()})
+	case summarize.EventFailed, summarize.EventCancelled, summarize.EventDiscarded, summarize.EventDropped:
+		l.meter.taken()
+	}
+	l.events[string(e.Kind)]++
+}
+
+// request renders a prompt. What does not fit is what a provider would refuse, for a policy that goes by that.
+func (l *live) request(ctx context.Context) (*render.Result, error) {
+	l.meter.waits()
+	rendered, err := l.compactor.Render(ctx, l.prompt)
+	recovers := len(l.compactor.Policy.Trigger.For(summarize.OnContextLimit)) > 0
+	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok && recovers && ctx.Err() == nil {
+		return l.compactor.Recover(ctx, l.prompt, &chat.ContextLimitError{Limit: l.window, Tokens: over.Needed, Err: err}, "")
+	}
+	return rendered, err
+}
+
+// answered waits for what is made in the background: the model of a replay needs no longer for it than the agent for a
+// request.
+func (l *live) answered(ctx context.Context) error {
+	for l.compactor.State() == summarize.StateInProgress {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return nil
+}
+
+func (l *live) turnOver(ctx context.Context) error {
+	if _, err := l.compactor.AfterTurn(ctx, l.prompt); err != nil {
+		if _, over := errors.AsType[*render.BudgetExceededError](err); !over { // the next request will tell
+			return err
+		}
+	}
+	return l.answered(ctx)
+}
+
+// taken gives the compactions that were written since the last call.
+func (l *live) taken() []finished {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := l.done
+	l.done = nil
+	return list
+}
+
+// heard counts what was told of, by its kind.
+func (l *live) heard() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.events)
+}

@@ -1,0 +1,220 @@
+// Command replay steps recorded sessions as if they were happening and shows what each policy of compaction would have
+// done with them:
+//
+//	go run ./bench/replay -window 64000 history/importer/testdata/generated.jsonl
+//
+// Before each message of the recorded model the prompt is rendered as it would have been sent. For each policy it prints
+// how many tokens that took in all, which share of them a prompt cache would have served, and each compaction; and the same
+// for the session as its own agent compacted it, if it did. Summaries are written by a model that needs no network.
+//
+//	go run ./bench/replay -bundles DIR SESSION
+//
+// writes a folder for each compaction with what its model was asked, to try the same with another model or prompt.
+//
+// Exit codes: 0 every policy came to the end of every session, 1 one did not (the table says where and why), 2 a flag, a
+// file or a folder is no good, 130 interrupted; what there was by then is printed.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// encoding that tokens are counted in.
+const encoding = "o200k_base"
+
+// usageError is what the user can mend.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// options are what the command line asks for.
+type options struct {
+	policies    []summarize.Policy
+	window      int
+	model       string
+	json        bool
+	bundles     string
+	minMessages int
+	sessions    []string
+}
+
+func parse(args []string, stdout io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	names := flags.String("policy", all, "policies to compare, with commas between them, or all")
+	flags.IntVar(&o.window, "window", sizing.DefaultTokens, "context window in tokens")
+	flags.StringVar(&o.model, "model", modelOffline, "what writes the summaries: offline (a digest) or script (the session's recorded summaries)")
+	flags.BoolVar(&o.json, "json", false, "print one JSON object for each policy and session")
+	flags.StringVar(&o.bundles, "bundles", "", "folder, new or empty, to write what is asked at each compaction into")
+	flags.IntVar(&o.minMessages, "min-messages", 0, "with -bundles: leave out compactions that cover fewer messages")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(stdout)
+			fmt.Fprintln(stdout, "Usage: replay [flags] SESSION…")
+			flags.PrintDefaults()
+			return o, err
+		}
+		return o, fmt.Errorf("%w (-help lists the flags)", err)
+	}
+	o.sessions = flags.Args()
+	var err error
+	if o.policies, err = policiesNamed(*names); err != nil {
+		return o, err
+	}
+	switch {
+	case o.window <= openai.ReplyPriming:
+		return o, fmt.Errorf("-window is %d: it is a number of tokens, %d or more", o.window, openai.ReplyPriming+1)
+	case o.model != modelOffline && o.model != modelScript:
+		return o, fmt.Errorf("-model: there is no model %q: it is %s or %s", o.model, modelOffline, modelScript)
+	case o.minMessages < 0:
+		return o, fmt.Errorf("-min-messages is %d: it is 0 or more", o.minMessages)
+	case o.minMessages > 0 && o.bundles == "":
+		return o, errors.New("-min-messages says which -bundles are written, and there is none")
+	case len(o.sessions) == 0:
+		return o, errors.New("name a recorded session (-help lists the flags)")
+	}
+	return o, nil
+}
+
+// run is the program. It returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		err = usageError{err}
+	default:
+		err = compare(ctx, o, stdout, newProgress(stderr))
+	}
+	if err == nil {
+		return exitOK
+	}
+	_, usage := errors.AsType[usageError](err)
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "replay: interrupted")
+		return exitInterrupted
+	case usage:
+		fmt.Fprintf(stderr, "replay: %s\n", oneLine(err))
+		return exitUsage
+	default:
+		fmt.Fprintf(stderr, "replay: %s\n", oneLine(err))
+		return exitFailed
+	}
+}
+
+// compare replays each session under each policy. All sessions are read before the first is replayed, so that a mistake
+// in a name comes to light at once.
+func compare(ctx context.Context, o options, stdout io.Writer, progress *progress) error {
+	tokenizer, err := openai.New(encoding)
+	if err != nil {
+		return err
+	}
+	window := sizing.Window{Tokens: o.window, Answer: openai.ReplyPriming}
+	budget, err := window.Budget(0)
+	if err != nil {
+		return usageError{err}
+	}
+	sources := make([]source, len(o.sessions))
+	for i, path := range o.sessions {
+		if sources[i], err = open(i+1, path); err != nil {
+			return err
+		}
+	}
+	r := &replayer{tokenizer: tokenizer, policies: o.policies, model: o.model, window: o.window, budget: budget, progress: progress}
+	if r.bundles, err = newBundles(o.bundles, o.minMessages); err != nil {
+		return usageError{err}
+	}
+	defer progress.clear()
+	var failed error
+	for i, s := range sources {
+		runs, err := r.session(ctx, s)
+		progress.clear()
+		if printErr := print(stdout, runs, o.json, i > 0); printErr != nil {
+			return printErr
+		}
+		if errors.Is(err, errEnded) {
+			failed, err = err, nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// session replays one session under each policy. The error is errEnded where a policy did not come to its end; the others
+// did their runs all the same.
+func (r *replayer) session(ctx context.Context, s source) ([]Run, error) {
+	var runs []Run
+	var failed error
+	if s.compacted() {
+		run, err := r.replayRecorded(ctx, s)
+		runs = append(runs, run)
+		if failed = err; err != nil && !errors.Is(err, errEnded) {
+			return runs, err
+		}
+	}
+	for _, p := range r.policies {
+		run, err := r.replay(ctx, s, p)
+		runs = append(runs, run)
+		if err != nil {
+			failed = err
+		}
+		if err != nil && !errors.Is(err, errEnded) {
+			return runs, err
+		}
+	}
+	return runs, failed
+}
+
+// print writes the runs of a session, in one piece.
+func print(stdout io.Writer, runs []Run, asJSON, further bool) error {
+	var b bytes.Buffer
+	if asJSON {
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		for _, run := range runs {
+			if err := enc.Encode(run); err != nil {
+				return err
+			}
+		}
+	} else {
+		if further {
+			b.WriteByte('\n')
+		}
+		b.WriteString(text(runs))
+	}
+	_, err := stdout.Write(b.Bytes())
+	return err
+}

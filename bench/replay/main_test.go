@@ -1,0 +1,271 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+// recordedSession is a real session that lies beside the repository, in shared/, where there is one.
+const recordedSession = "../../../shared/sessions/pi-before-compaction.jsonl"
+
+// ranJSON runs the program with -json and gives its runs. A field that the program prints and [Run] does not have, or the
+// other way round, fails.
+func ranJSON(t *testing.T, code int, args ...string) (runs []Run, stderr string) {
+	t.Helper()
+	var stdout, errs bytes.Buffer
+	require.Equal(t, code, run(t.Context(), append([]string{"-json"}, args...), &stdout, &errs), errs.String())
+	for line := range bytes.Lines(stdout.Bytes()) {
+		var r Run
+		dec := json.NewDecoder(bytes.NewReader(line))
+		dec.DisallowUnknownFields()
+		require.NoError(t, dec.Decode(&r))
+		again, err := json.Marshal(r)
+		require.NoError(t, err)
+		require.JSONEq(t, string(again), string(line))
+		runs = append(runs, r)
+	}
+	return runs, errs.String()
+}
+
+func TestRunsHoldTogether(t *testing.T) {
+	for _, test := range []struct{ file, window, policies string }{
+		{generatedSession, "8000", "copilot-cli,stagewise"},
+		{recordedSession, "200000", all},
+	} {
+		t.Run(filepath.Base(test.file), func(t *testing.T) {
+			if _, err := os.Stat(test.file); err != nil {
+				t.Skipf("needs the recorded session %s, which is not part of the project", test.file)
+			}
+			if race {
+				t.Skip("takes too long with the race detector")
+			}
+			t.Parallel()
+			policies, err := policiesNamed(test.policies)
+			require.NoError(t, err)
+			runs, stderr := ranJSON(t, exitOK, "-window", test.window, "-policy", test.policies, test.file)
+			require.Empty(t, stderr)
+			names := []string{recorded}
+			for _, p := range policies {
+				names = append(names, p.Name)
+			}
+			for i, r := range runs {
+				require.Equal(t, names[i], r.Policy)
+				require.Equal(t, r.RequestsIn, r.Requests)
+				require.Less(t, r.Cached, r.Sent)
+				require.LessOrEqual(t, r.Sent, r.Peak*r.Requests)
+				request := 0
+				for _, c := range r.Compactions {
+					require.GreaterOrEqual(t, c.Request, request, "in order")
+					request = c.Request
+					require.Less(t, c.TokensAfter, c.TokensBefore)
+					require.Less(t, c.StandIn, c.TokensAfter)
+					require.Positive(t, c.Covered)
+				}
+				if r.Policy == recorded {
+					require.Len(t, r.Compactions, 2)
+					require.Zero(t, r.Calls)
+					continue
+				}
+				require.LessOrEqual(t, r.Peak, r.Budget)
+				require.GreaterOrEqual(t, r.Calls.Number, len(r.Compactions))
+				require.LessOrEqual(t, r.Calls.Cached, r.Calls.Sent)
+			}
+			require.Len(t, runs, len(names))
+		})
+	}
+}
+
+// The names of the fields are what others read; a new one is added here on purpose.
+func TestJSONFields(t *testing.T) {
+	want := []string{
+		"session", "format", "policy", "model", "windowTokens", "budgetTokens", "requests", "requestsInSession", "sentTokens",
+		"cachedTokens", "peakTokens", "leftOutTokens", "droppedPieces", "modelCalls.number", "modelCalls.sentTokens",
+		"modelCalls.cachedTokens", "modelCalls.answeredTokens", "compactions[].request", "compactions[].line", "compactions[].reason",
+		"compactions[].background", "compactions[].mode",
+		"compactions[].tokensBefore", "compactions[].tokensAfter", "compactions[].standInTokens", "compactions[].coveredMessages",
+		"compactions[].keptMessages", "events", "bundles", "ended",
+	}
+	require.Empty(t, cmp.Diff(want, fields(reflect.TypeFor[Run]())))
+}
+
+// fields lists the names of a type's fields in JSON.
+func fields(t reflect.Type) (list []string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		inner := f.Type
+		if inner.Kind() == reflect.Slice {
+			inner, name = inner.Elem(), name+"[]"
+		}
+		if inner.Kind() != reflect.Struct {
+			list = append(list, name)
+			continue
+		}
+		for _, n := range fields(inner) {
+			list = append(list, name+"."+n)
+		}
+	}
+	return list
+}
+
+func TestEveryFormatIsReplayed(t *testing.T) {
+	files, err := filepath.Glob("../../history/importer/testdata/formats/*.json*")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	runs, stderr := ranJSON(t, exitOK, append([]string{"-policy", "copilot-chat"}, files...)...)
+	require.Empty(t, stderr)
+	var replayed []string
+	for _, r := range runs {
+		if r.Policy == "copilot-chat" {
+			require.Positive(t, r.Requests)
+			require.Equal(t, r.RequestsIn, r.Requests)
+			replayed = append(replayed, r.Session)
+		}
+	}
+	require.Equal(t, files, replayed)
+}
+
+func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
+	const header = `{"type":"session","id":"a"}`
+	good := written(t, "good.jsonl", header)
+	torn := written(t, "torn.jsonl", header, `{"type":"mess`)
+	orphan := written(t, "orphan.jsonl", header, `{"type":"message","message":{"role":"toolResult","toolCallId":"c","content":[{"type":"text","text":"a"}]}}`)
+	notes := written(t, "notes.txt", "no session at all")
+	missing := filepath.Join(t.TempDir(), "missing.jsonl")
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no session", nil, "name a recorded session"},
+		{"an unknown flag", []string{"-bogus", good}, "-bogus"},
+		{"a window that is no number", []string{"-window", "many", good}, "-window"},
+		{"a window of 0", []string{"-window", "0", good}, "-window is 0"},
+		{"a window that holds nothing but the answer's start", []string{"-window", "3", good}, "-window is 3"},
+		{"a window beyond all numbers", []string{"-window", "99999999999999999999", good}, "-window"},
+		{"a policy that there is not", []string{"-policy", "best", good}, `-policy: there is no policy "best": it is one of a3s, copilot-chat`},
+		{"no policy", []string{"-policy", "", good}, `-policy: there is no policy ""`},
+		{"a model that there is not", []string{"-model", "gpt", good}, `-model: there is no model "gpt": it is offline or script`},
+		{"bundles of fewer messages than none", []string{"-bundles", filepath.Join(t.TempDir(), "b"), "-min-messages=-1", good}, "-min-messages is -1"},
+		{"a limit on bundles without bundles", []string{"-min-messages", "1", good}, "-min-messages"},
+		{"bundles in a folder that is a file", []string{"-bundles", notes, good}, "notes.txt"},
+		{"bundles in a folder that is not empty", []string{"-bundles", filepath.Dir(notes), good}, "is not empty"},
+		{"no such session", []string{missing}, "missing.jsonl"},
+		{"no such session among others", []string{good, missing}, "missing.jsonl"},
+		{"a session that is a folder", []string{t.TempDir()}, "is a directory"},
+		{"a session of another form", []string{notes}, "notes.txt: importer: line 1"},
+		{"a broken session", []string{torn}, "torn.jsonl: importer: line 2"},
+		{"a recorded result without its call", []string{orphan}, "orphan.jsonl: line 2: "},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			require.Equal(t, exitUsage, run(t.Context(), test.args, &stdout, &stderr))
+			require.Contains(t, stderr.String(), test.want)
+			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
+		})
+	}
+}
+
+// A policy that cannot go on says where and why; the others are replayed all the same, and what it did counts.
+func TestAPolicyThatCannotGoOn(t *testing.T) {
+	runs, stderr := ranJSON(t, exitFailed, "-window", "600", generatedSession)
+	require.Len(t, runs, 1+len(everyPolicy(t)))
+	require.Empty(t, runs[0].Ended, "what was recorded is held to no window")
+	ended := 0
+	for _, r := range runs[1:] {
+		require.Equal(t, r.Ended == "", r.Requests == r.RequestsIn)
+		if r.Ended != "" {
+			require.Regexp(t, `^at request \d+, line \d+: `, r.Ended)
+			ended++
+		}
+	}
+	require.Positive(t, ended)
+	require.Equal(t, "replay: a policy did not come to the end of its session\n", stderr)
+}
+
+func TestASessionInWhichNothingWasSaid(t *testing.T) {
+	runs, _ := ranJSON(t, exitOK, "-policy", "copilot-chat", written(t, "s.jsonl", `{"type":"session","id":"a"}`))
+	require.Len(t, runs, 1)
+	require.Zero(t, runs[0].Requests)
+	require.NotNil(t, runs[0].Compactions, "a list, if an empty one")
+}
+
+func TestHelp(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, exitOK, run(t.Context(), []string{"-help"}, &stdout, &stderr))
+	for _, flag := range []string{"-policy", "-window", "-model", "-json", "-bundles", "-min-messages"} {
+		require.Contains(t, stdout.String(), flag)
+	}
+	require.Empty(t, stderr.String())
+}
+
+// stopper cancels once progress was shown so many times.
+type stopper struct {
+	bytes.Buffer
+	left   int
+	cancel context.CancelFunc
+}
+
+func (s *stopper) Write(p []byte) (int, error) {
+	if s.left--; s.left == 0 {
+		s.cancel()
+	}
+	return s.Buffer.Write(p)
+}
+
+// An interrupt ends the replay before the next request, and what was measured by then is printed.
+func TestInterruptPrintsWhatThereIs(t *testing.T) {
+	o, err := parse([]string{"-window", "16000", "-policy", "copilot-chat", generatedSession}, nil)
+	require.NoError(t, err)
+	whole, _ := ranJSON(t, exitOK, "-window", "16000", "-policy", "copilot-chat", generatedSession)
+	for _, after := range []int{1, 100, whole[0].Requests + 150} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var stdout bytes.Buffer
+		require.ErrorIs(t, compare(ctx, o, &stdout, &progress{w: &stopper{left: after, cancel: cancel}}), context.Canceled)
+		cancel()
+		lines := slices.Collect(strings.Lines(stdout.String()))
+		require.Regexp(t, `^(recorded|copilot-chat): interrupted after request \d+ of \d+\n$`, lines[len(lines)-1])
+		require.Equal(t, after > whole[0].Requests, strings.Contains(stdout.String(), "\ncopilot-chat"), "a policy that had not begun has no row")
+	}
+}
+
+func TestInterruptBeforeTheFirstRequest(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, exitInterrupted, run(ctx, []string{generatedSession}, &stdout, &stderr))
+	require.Equal(t, "replay: interrupted\n", stderr.String())
+}
+
+// A real process: it ends by itself, prints nothing but its table, and shows no progress where there is no terminal.
+func TestProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	program := filepath.Join(t.TempDir(), "replay")
+	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput()
+	require.NoError(t, err, string(built))
+	cmd := exec.CommandContext(t.Context(), program, "-policy", "copilot-chat", written(t, "talk.jsonl", talk...))
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	require.NoError(t, cmd.Run())
+	require.Empty(t, stderr.String())
+	require.Contains(t, stdout.String(), "talk.jsonl: pi, 3 requests\n")
+	require.Regexp(t, `(?m)^copilot-chat +3 +75 `, stdout.String())
+
+	cmd = exec.CommandContext(t.Context(), program, "-nonsense")
+	require.Error(t, cmd.Run())
+	require.Equal(t, exitUsage, cmd.ProcessState.ExitCode())
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// Run is what one policy did with one session. Tokens are those of one tokenizer throughout, but for the TokensBefore of a
+// recorded compaction, which are what its recorder wrote.
+type Run struct {
+	Session string          `json:"session"`
+	Format  importer.Format `json:"format"`
+	// Policy by its name, or "recorded": the session as it was sent at the time.
+	Policy string `json:"policy"`
+	// Model that wrote the summaries, "" for a recorded run.
+	Model string `json:"model,omitempty"`
+	// Window that was asked for, and what of it the messages may take. A recorded run is held to neither.
+	Window int `json:"windowTokens"`
+	Budget int `json:"budgetTokens"`
+	// Requests that were rendered, of those that the session has.
+	Requests   int `json:"requests"`
+	RequestsIn int `json:"requestsInSession"`
+	// Sent tokens of all requests, Cached those that the request before them began with too, Peak those of the largest.
+	Sent   int `json:"sentTokens"`
+	Cached int `json:"cachedTokens"`
+	Peak   int `json:"peakTokens"`
+	// LeftOut are tokens of the history that were neither sent nor summarised: cut, pruned or dropped. Over all requests.
+	LeftOut int `json:"leftOutTokens"`
+	// DroppedPieces of the prompts, over all requests.
+	DroppedPieces int `json:"droppedPieces"`
+	// Calls of the model that writes the summaries.
+	Calls       Calls        `json:"modelCalls"`
+	Compactions []Compaction `json:"compactions"`
+	// Events that the compactor told of, by their kind. Those of [summarize.EventUsage] are left out.
+	Events map[string]int `json:"events,omitempty"`
+	// Bundles that were written.
+	Bundles int `json:"bundles,omitempty"`
+	// Ended says why the run ended before the session did, "" where it did not.
+	Ended string `json:"ended,omitempty"`
+}
+
+// Calls are requests for summaries.
+type Calls struct {
+	Number int `json:"number"`
+	// Sent tokens, Cached those that the agent's last request began with too, Answered those of the answers.
+	Sent     int `json:"sentTokens"`
+	Cached   int `json:"cachedTokens"`
+	Answered int `json:"answeredTokens"`
+}
+
+// Compaction is one that came about in a run.
+type Compaction struct {
+	// Request before which it was found in the session, and the line at which its recorded answer stands. After the last
+	// request the line is 0.
+	Request int `json:"request"`
+	Line    int `json:"line"`
+	// Reason is the occasion, and Background tells that the summary was made while the work went on: the compaction stands
+	// where it was put in place. Mode is the prompt that was used.
+	Reason     summarize.Occasion `json:"reason,omitempty"`
+	Background bool               `json:"background,omitempty"`
+	Mode       string             `json:"mode,omitempty"`
+	// TokensBefore are what the prompt needed, TokensAfter what it took, 0 where that is not known.
+	TokensBefore int `json:"tokensBefore"`
+	TokensAfter  int `json:"tokensAfter"`
+	// StandIn are the tokens of what was put in place.
+	StandIn int `json:"standInTokens"`
+	// Covered and Kept are messages: those that are no longer shown word for word, and those that are.
+	Covered int `json:"coveredMessages"`
+	Kept    int `json:"keptMessages"`
+}
+
+// measuring measures a run as it goes on.
+type measuring struct {
+	session   *history.Session
+	tokenizer sizing.Tokenizer
+	meter     *meter
+	run       *Run
+	latest    string            // compaction that was measured
+	taken     func() []finished // what the compactor says of those that are new
+}
+
+// request measures one that is sent, and gives the compactions that were made before it.
+func (m *measuring) request(number, line int, rendered *render.Result) ([]placed, error) {
+	tokens, cached := m.meter.sends(rendered.Messages)
+	r := m.run
+	r.Requests = number
+	r.Sent += tokens
+	r.Cached += cached
+	r.Peak = max(r.Peak, tokens)
+	r.DroppedPieces += len(rendered.Report().Dropped())
+	view, err := m.session.View()
+	if err != nil {
+		return nil, err
+	}
+	whole := m.count(view.Messages())
+	for _, message := range rendered.Messages {
+		if message.Role == chat.RoleSystem {
+			whole += m.tokenizer.CountMessage(message)
+		}
+	}
+	r.LeftOut += max(0, whole-tokens)
+
+	return m.made(number, line, tokens)
+}
+
+// placed is a compaction in the session, and what its model was asked, where that is known.
+type placed struct {
+	entry history.Entry
+	asked []exchange
+}
+
+// made measures the compactions that are new, and gives them. They were found before a request of so many tokens; after
+// the last there is none.
+func (m *measuring) made(number, line, tokens int) ([]placed, error) {
+	entries, err := m.compactions()
+	if err != nil {
+		return nil, err
+	}
+	told := m.taken()
+	made := make([]placed, len(entries))
+	for i, e := range entries {
+		c, err := m.compaction(e)
+		if err != nil {
+			return nil, err
+		}
+		made[i].entry = e
+		if i < len(told) {
+			made[i].asked = told[i].asked
+			c.Reason, c.Background = told[i].event.Reason, told[i].event.Background
+		}
+		if c.Request, c.Line = number, line; c.TokensAfter == 0 {
+			c.TokensAfter = tokens
+		}
+		m.run.Compactions = append(m.run.Compactions, c)
+	}
+	return made, nil
+}
+
+// compactions gives those on the path that are new.
+func (m *measuring) compactions() ([]history.Entry, error) {
+	latest, ok, err := m.session.Latest(history.TypeCompaction)
+	if err != nil || !ok || latest.ID == m.latest {
+		return nil, err
+	}
+	var list []history.Entry
+	for e, err := range m.session.PathTo(latest.ID) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Type() == history.TypeCompaction {
+			list = append(list, e)
+		}
+		if e.ID == m.latest {
+			list = nil
+		}
+	}
+	m.latest = latest.ID
+	return list, nil
+}
+
+// compaction measures what one changed.
+func (m *measuring) compaction(e history.Entry) (Compaction, error) {
+	before, err := m.session.ViewAt(e.Parent)
+	if err != nil {
+		return Compaction{}, err
+	}
+	after, err := m.session.ViewAt(e.ID)
+	if err != nil {
+		return Compaction{}, err
+	}
+	kept := len(after.Messages()) - len(after.Compacted)
+	c := e.Compaction()
+	return Compaction{
+		Mode: c.Mode, TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter, StandIn: m.count(c.Messages),
+		Covered: len(before.Messages()) - len(before.Compacted) - kept, Kept: kept,
+	}, nil
+}
+
+func (m *measuring) count(messages []chat.Message) (tokens int) {
+	for _, message := range messages {
+		tokens += m.tokenizer.CountMessage(message)
+	}
+	return tokens
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+func TestScriptAnswersWithTheRecordedSummaries(t *testing.T) {
+	s := opened(t, generatedSession)
+	summaries := recordedSummaries(s.recording)
+	require.Len(t, summaries, 2)
+	model, err := modelNamed(modelScript, s.recording, counter(t))
+	require.NoError(t, err)
+	for _, want := range []string{summaries[0], summaries[1], summaries[1]} {
+		response, err := model.Generate(t.Context(), chat.Request{})
+		require.NoError(t, err)
+		require.Contains(t, response.Message.Text(), want)
+	}
+	response, err := model.Generate(t.Context(), chat.Request{MaxTokens: 400})
+	require.NoError(t, err)
+	require.Less(t, counter(t).CountMessage(response.Message), 200, "half of what may be answered is for thinking")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = model.Generate(ctx, chat.Request{})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestScriptHasAnAnswerWhereNothingWasRecorded(t *testing.T) {
+	s := opened(t, written(t, "s.jsonl", talk...))
+	model, err := modelNamed(modelScript, s.recording, counter(t))
+	require.NoError(t, err)
+	response, err := model.Generate(t.Context(), chat.Request{})
+	require.NoError(t, err)
+	require.Contains(t, response.Message.Text(), noSummary)
+}
+
+// A message of one word takes 5 tokens.
+func TestMeterCountsWhatIsAskedAndAnswered(t *testing.T) {
+	c := counter(t)
+	m := &meter{tokenizer: c, prefix: prefix{tokenizer: c}, Model: chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
+		if len(req.Messages) == 1 {
+			return chat.Response{}, context.DeadlineExceeded
+		}
+		return chat.Response{Message: chat.AssistantMessage("summary")}, nil
+	})}
+	one, two := chat.UserMessage("one"), chat.UserMessage("two")
+	tokens, cached := m.sends([]chat.Message{one})
+	require.Equal(t, []int{5, 0}, []int{tokens, cached})
+	_, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{one, two}})
+	require.NoError(t, err)
+	_, err = m.Generate(t.Context(), chat.Request{Messages: []chat.Message{two}})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Equal(t, Calls{Number: 2, Sent: 15, Cached: 5, Answered: 5}, m.total())
+	require.Len(t, m.taken(), 2)
+	require.Empty(t, m.taken())
+	tokens, cached = m.sends([]chat.Message{one, two}) // what was asked for a summary is not what the agent was sent
+	require.Equal(t, []int{10, 5}, []int{tokens, cached})
+}

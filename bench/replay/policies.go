@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// all names every policy.
+const all = "all"
+
+// policiesNamed gives the policies that a flag names: one, several with commas between them, or all there are in the order
+// of their names.
+func policiesNamed(names string) (list []summarize.Policy, err error) {
+	every := summarize.Policies()
+	known := slices.Sorted(maps.Keys(every))
+	wanted := known
+	if names != all {
+		wanted = strings.Split(names, ",")
+	}
+	for _, name := range wanted {
+		p, ok := every[name]
+		if !ok {
+			return nil, fmt.Errorf("-policy: there is no policy %q: it is one of %s, or %s", name, strings.Join(known, ", "), all)
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/stepping"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// recorded is the name of the run that shows the session as its own agent compacted it.
+const recorded = "recorded"
+
+// source is a session that is replayed.
+type source struct {
+	number    int // on the command line, from 1
+	path      string
+	recording *importer.Recording
+	requests  int
+}
+
+// open reads a recorded session.
+func open(number int, path string) (source, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return source{}, usageError{err}
+	}
+	defer f.Close()
+	r, err := importer.Read(f)
+	if err != nil {
+		return source{}, usageError{fmt.Errorf("%s: %w", path, err)}
+	}
+	return source{number: number, path: path, recording: r, requests: stepping.Requests(r)}, nil
+}
+
+// compacted tells whether the session's own agent compacted it.
+func (s source) compacted() bool {
+	for _, rec := range s.recording.Path(s.recording.Leaf) {
+		if rec.Type() == history.TypeCompaction {
+			return true
+		}
+	}
+	return false
+}
+
+// replayer steps sessions under a policy.
+type replayer struct {
+	tokenizer      sizing.Tokenizer
+	policies       []summarize.Policy
+	model          string // by its name
+	window, budget int
+	bundles        *bundles // nil where none are written
+	progress       *progress
+}
+
+// replay puts a session through a policy.
+func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (run Run, err error) {
+	model, err := modelNamed(r.model, s.recording, r.tokenizer)
+	if err != nil {
+		return Run{}, err
+	}
+	run = r.begin(s, p.Name)
+	run.Model = r.model
+	session := &history.Session{}
+	m := r.meter(model)
+	l := newLive(p, session, stepping.Prompt(session), m, r.budget, r.window)
+	defer func() {
+		err = errors.Join(err, l.compactor.Close())
+		run.Calls, run.Events = m.total(), l.heard()
+	}()
+	return run, r.steps(ctx, s, &run, session, measuring{meter: m, taken: l.taken}, l, stepping.Options{})
+}
+
+// replayRecorded shows the session with its own compactions, in a window without end.
+func (r *replayer) replayRecorded(ctx context.Context, s source) (Run, error) {
+	run := r.begin(s, recorded)
+	session := &history.Session{}
+	a := unlimited{r.tokenizer, stepping.Prompt(session)}
+	measure := measuring{meter: r.meter(nil), taken: func() []finished { return nil }}
+	err := r.steps(ctx, s, &run, session, measure, a, stepping.Options{Compactions: true})
+	return run, err
+}
+
+func (r *replayer) meter(m chat.Model) *meter {
+	return &meter{Model: m, tokenizer: r.tokenizer, prefix: prefix{tokenizer: r.tokenizer}}
+}
+
+func (r *replayer) begin(s source, policy string) Run {
+	return Run{
+		Session: s.path, Format: s.recording.Format, Policy: policy, Window: r.window, Budget: r.budget,
+		RequestsIn: s.requests, Compactions: []Compaction{},
+	}
+}
+
+// errEnded tells that a policy could not go on; the run says why.
+var errEnded = errors.New("a policy did not come to the end of its session")
+
+// steps makes each request of a session and measures it.
+func (r *replayer) steps(ctx context.Context, s source, run *Run, session *history.Session, measure measuring, a agent, opts stepping.Options) error {
+	measure.session, measure.tokenizer, measure.run = session, r.tokenizer, run
+	var failed error // of the agent, and not of the session
+	opts.TurnOver = func() error {
+		failed = a.turnOver(ctx)
+		return failed
+	}
+	line := 0
+	ended := func(number int, err error) error {
+		run.Ended = fmt.Sprintf("at request %d, line %d: %s", number, line, oneLine(err))
+		return errEnded
+	}
+	for step, err := range stepping.Steps(ctx, s.recording, session, opts) {
+		switch {
+		case ctx.Err() != nil:
+			return r.interrupted(ctx, run)
+		case failed != nil:
+			return ended(run.Requests, failed)
+		case err != nil:
+			return usageError{fmt.Errorf("%s: %w", s.path, err)}
+		}
+		line = step.Line
+		r.progress.at(run, step.Number)
+		rendered, err := a.request(ctx)
+		if err == nil {
+			err = chat.Validate(rendered.Messages)
+		}
+		if ctx.Err() != nil {
+			return r.interrupted(ctx, run)
+		}
+		if err != nil {
+			return ended(step.Number, err)
+		}
+		made, err := measure.request(step.Number, step.Line, rendered)
+		if err == nil {
+			err = r.gather(ctx, s, run, session, made)
+		}
+		if err == nil {
+			err = a.answered(ctx)
+		}
+		if ctx.Err() != nil {
+			return r.interrupted(ctx, run)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return r.interrupted(ctx, run)
+	}
+	made, err := measure.made(run.Requests+1, 0, 0)
+	if err != nil {
+		return err
+	}
+	return r.gather(ctx, s, run, session, made)
+}
+
+func (r *replayer) interrupted(ctx context.Context, run *Run) error {
+	run.Ended = fmt.Sprintf("interrupted after request %d of %d", run.Requests, run.RequestsIn)
+	return context.Cause(ctx)
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ") }

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// text is the runs of one session as a table for people.
+func text(runs []Run) string {
+	if len(runs) == 0 {
+		return ""
+	}
+	first := runs[0]
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s, %s requests\n", first.Session, first.Format, number(first.RequestsIn))
+	fmt.Fprintf(&b, "window %s tokens, of which messages may take %s; summaries: %s\n\n",
+		number(first.Window), number(first.Budget), summaries(runs))
+
+	totals := grid{{"policy", "requests", "sent", "cached", "peak", "compactions", "model calls", "asked", "asked cached", "answered", "left out", "pieces dropped"}}
+	for _, r := range runs {
+		row := []string{
+			r.Policy, number(r.Requests), number(r.Sent), share(r.Cached, r.Sent), number(r.Peak), number(len(r.Compactions)),
+			number(r.Calls.Number), number(r.Calls.Sent), share(r.Calls.Cached, r.Calls.Sent), number(r.Calls.Answered), number(r.LeftOut), number(r.DroppedPieces),
+		}
+		if r.Policy == recorded { // what its model was asked is not known
+			row[6], row[7], row[8], row[9] = "-", "-", "-", "-"
+		}
+		totals = append(totals, row)
+	}
+	totals.write(&b)
+
+	made := grid{{"compactions", "request", "line", "before", "after", "stand-in", "covered", "kept", "reason", "mode"}}
+	for _, r := range runs {
+		for _, c := range r.Compactions {
+			made = append(made, []string{
+				r.Policy, number(c.Request), known(c.Line), known(c.TokensBefore), known(c.TokensAfter), number(c.StandIn),
+				number(c.Covered), number(c.Kept), reason(c), c.Mode,
+			})
+		}
+	}
+	if len(made) > 1 {
+		b.WriteByte('\n')
+		made.write(&b)
+	}
+	for _, r := range runs {
+		if told := besides(r.Events); told != "" {
+			fmt.Fprintf(&b, "\n%s: %s\n", r.Policy, told)
+		}
+	}
+	written := 0
+	for _, r := range runs {
+		written += r.Bundles
+	}
+	if written > 0 {
+		fmt.Fprintf(&b, "\n%s bundles written\n", number(written))
+	}
+	for _, r := range runs {
+		if r.Ended != "" {
+			fmt.Fprintf(&b, "\n%s: %s\n", r.Policy, r.Ended)
+		}
+	}
+	return b.String()
+}
+
+func summaries(runs []Run) string {
+	for _, r := range runs {
+		if r.Model != "" {
+			return r.Model
+		}
+	}
+	return "-"
+}
+
+// reason says why a compaction came about.
+func reason(c Compaction) string {
+	switch {
+	case c.Reason == "":
+		return "-"
+	case c.Background:
+		return string(c.Reason) + ", background"
+	}
+	return string(c.Reason)
+}
+
+// besides says what was told of that the tables do not show: what was pruned, refused, thrown away.
+func besides(events map[string]int) string {
+	var list []string
+	for _, kind := range slices.Sorted(maps.Keys(events)) {
+		switch summarize.EventKind(kind) {
+		case summarize.EventStarted, summarize.EventDone, summarize.EventReady:
+		default:
+			list = append(list, fmt.Sprintf("%s %d times", kind, events[kind]))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// number writes a number with its thousands apart.
+func number(n int) string {
+	digits := strconv.Itoa(n)
+	var groups []string
+	for len(digits) > 3 && digits[len(digits)-4] != '-' {
+		groups = append(groups, digits[len(digits)-3:])
+		digits = digits[:len(digits)-3]
+	}
+	groups = append(groups, digits)
+	slices.Reverse(groups)
+	return strings.Join(groups, ",")
+}
+
+// known writes a number, or "-" for one that is not known.
+func known(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return number(n)
+}
+
+// share is a part of a whole in per cent, "-" of nothing.
+func share(part, whole int) string {
+	if whole == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
+}
+
+// grid is rows of cells. The first and a column of words stand left, numbers right.
+type grid [][]string
+
+func (g grid) write(b *strings.Builder) {
+	widths := make([]int, len(g[0]))
+	for _, row := range g {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range g {
+		var line strings.Builder
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			switch {
+			case i == 0:
+				line.WriteString(cell + pad)
+			case g.words(i):
+				line.WriteString("  " + cell + pad)
+			default:
+				line.WriteString("  " + pad + cell)
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+}
+
+// words tells of a column that holds anything but numbers below its head.
+func (g grid) words(column int) bool {
+	return slices.ContainsFunc(g[1:], func(row []string) bool { return strings.Trim(row[column], "0123456789,.%-") != "" })
+}

@@ -1,0 +1,247 @@
+package stepping_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/stepping"
+)
+
+// A recording of pi, a line each.
+const (
+	header  = `{"type":"session","version":3,"id":"s"}`
+	ask     = `{"type":"message","id":"%s","parentId":%s,"message":{"role":"user","content":"%s"}}`
+	say     = `{"type":"message","id":"%s","parentId":%s,"message":{"role":"assistant","content":[{"type":"text","text":"%s"}]}}`
+	call    = `{"type":"message","id":"%s","parentId":%s,"message":{"role":"assistant","content":[{"type":"toolCall","id":"c-%[1]s","name":"ls","arguments":{"path":"%[3]s"}}]}}`
+	result  = `{"type":"message","id":"%s","parentId":%s,"message":{"role":"toolResult","toolCallId":"c-%[3]s","content":[{"type":"text","text":"files"}]}}`
+	model   = `{"type":"model_change","id":"%s","parentId":%s,"modelId":"%s"}`
+	compact = `{"type":"compaction","id":"%s","parentId":%s,"summary":"so far","firstKeptEntryId":"%s","tokensBefore":900}`
+)
+
+// line is a form of a line and what it says.
+type line struct{ form, says string }
+
+// recordingOf makes a recording of lines, whose ids are their numbers: "2" is the first after the header.
+func recordingOf(t *testing.T, lines ...line) *importer.Recording {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(header + "\n")
+	parent := "null"
+	for i, l := range lines {
+		id := fmt.Sprint(i + 2)
+		fmt.Fprintf(&b, l.form+"\n", id, parent, l.says)
+		parent = `"` + id + `"`
+	}
+	r, err := importer.Read(strings.NewReader(b.String()))
+	require.NoError(t, err)
+	return r
+}
+
+// told describes a session as a model is shown it.
+func told(t *testing.T, s *history.Session) string {
+	t.Helper()
+	v, err := s.View()
+	require.NoError(t, err)
+	var list []string
+	for _, m := range v.Messages() {
+		text := m.Text()
+		for _, c := range m.ToolCalls {
+			text += c.Name
+		}
+		list = append(list, string(m.Role)+" "+strings.ReplaceAll(text, "\n", ""))
+	}
+	return strings.Join(list, ", ")
+}
+
+func TestSteps(t *testing.T) {
+	tests := []struct {
+		rule  string
+		lines []line
+		opts  stepping.Options
+		steps []string // the line of the answer, and what it answers
+		end   string
+	}{
+		{
+			rule:  "an answer to the user is a step",
+			lines: []line{{ask, "a"}, {say, "b"}, {ask, "c"}, {say, "d"}},
+			steps: []string{"3: user a", "5: user a, assistant b, user c"},
+			end:   "user a, assistant b, user c, assistant d",
+		},
+		{
+			rule:  "an answer to a result is a step",
+			lines: []line{{ask, "a"}, {call, "x"}, {result, "3"}, {say, "b"}},
+			steps: []string{"3: user a", "5: user a, assistant ls, tool files"},
+			end:   "user a, assistant ls, tool files, assistant b",
+		},
+		{
+			rule:  "an answer that was tried again is one step",
+			lines: []line{{ask, "a"}, {say, "cut off"}, {say, "b"}},
+			steps: []string{"3: user a"},
+			end:   "user a, assistant cut off, assistant b",
+		},
+		{
+			rule:  "what no model sees is passed over",
+			lines: []line{{ask, "a"}, {model, "m"}, {say, "b"}},
+			steps: []string{"4: user a"},
+			end:   "user a, assistant b",
+		},
+		{
+			rule:  "what is said last is in the session at the end",
+			lines: []line{{ask, "a"}, {say, "b"}, {ask, "c"}},
+			steps: []string{"3: user a"},
+			end:   "user a, assistant b, user c",
+		},
+		{
+			rule:  "a recorded compaction is left out",
+			lines: []line{{ask, "a"}, {say, "b"}, {ask, "c"}, {compact, "4"}, {say, "d"}},
+			steps: []string{"3: user a", "6: user a, assistant b, user c"},
+			end:   "user a, assistant b, user c, assistant d",
+		},
+		{
+			rule:  "a recorded compaction stands where it stood",
+			lines: []line{{ask, "a"}, {say, "b"}, {ask, "c"}, {compact, "4"}, {say, "d"}},
+			opts:  stepping.Options{Compactions: true},
+			steps: []string{"3: user a", "6: user <summary>so far</summary>, user c"},
+			end:   "user <summary>so far</summary>, user c, assistant d",
+		},
+		{
+			rule:  "a recorded compaction that keeps a result first keeps its call too",
+			lines: []line{{ask, "a"}, {say, "b"}, {ask, "c"}, {call, "x"}, {result, "5"}, {compact, "6"}, {say, "d"}},
+			opts:  stepping.Options{Compactions: true},
+			steps: []string{"3: user a", "5: user a, assistant b, user c", "8: user <summary>so far</summary>, user c, assistant ls, tool files"},
+			end:   "user <summary>so far</summary>, user c, assistant ls, tool files, assistant d",
+		},
+		{
+			rule:  "a recorded compaction that keeps what no model sees keeps what follows it",
+			lines: []line{{ask, "a"}, {say, "b"}, {model, "m"}, {ask, "c"}, {compact, "4"}, {say, "d"}},
+			opts:  stepping.Options{Compactions: true},
+			steps: []string{"3: user a", "7: user <summary>so far</summary>, user c"},
+			end:   "user <summary>so far</summary>, user c, assistant d",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			r := recordingOf(t, test.lines...)
+			s := &history.Session{}
+			var steps []string
+			for step, err := range stepping.Steps(t.Context(), r, s, test.opts) {
+				require.NoError(t, err)
+				require.Equal(t, len(steps)+1, step.Number)
+				require.Equal(t, chat.RoleAssistant, step.Answer.Role)
+				steps = append(steps, fmt.Sprintf("%d: %s", step.Line, told(t, s)))
+			}
+			require.Empty(t, cmp.Diff(test.steps, steps))
+			require.Equal(t, len(test.steps), stepping.Requests(r))
+			require.Equal(t, test.end, told(t, s))
+		})
+	}
+}
+
+func TestTurnOver(t *testing.T) {
+	r := recordingOf(t, line{ask, "a"}, line{call, "x"}, line{result, "3"}, line{say, "b"}, line{model, "m"}, line{ask, "c"}, line{say, "cut off"}, line{say, "d"})
+	s := &history.Session{}
+	var over []string
+	opts := stepping.Options{TurnOver: func() error {
+		over = append(over, told(t, s))
+		return nil
+	}}
+	for _, err := range stepping.Steps(t.Context(), r, s, opts) {
+		require.NoError(t, err)
+	}
+	first := "user a, assistant ls, tool files, assistant b"
+	require.Equal(t, []string{first, first + ", user c, assistant cut off, assistant d"}, over)
+}
+
+func TestTurnOverMayFail(t *testing.T) {
+	r := recordingOf(t, line{ask, "a"}, line{say, "b"}, line{ask, "c"}, line{say, "d"})
+	failed := errors.New("failed")
+	var errs []error
+	for _, err := range stepping.Steps(t.Context(), r, &history.Session{}, stepping.Options{TurnOver: func() error { return failed }}) {
+		errs = append(errs, err)
+	}
+	require.Equal(t, []error{nil, failed}, errs)
+}
+
+// Every recording there is can be stepped through, with its compactions and without, and then all of it is there.
+func TestStepsOfEveryFormat(t *testing.T) {
+	files, err := filepath.Glob("../../history/importer/testdata/formats/*.json*")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range append(files, "../../history/importer/testdata/generated.jsonl") {
+		for _, compactions := range []bool{false, true} {
+			t.Run(fmt.Sprint(filepath.Base(file), " ", compactions), func(t *testing.T) {
+				f, err := os.Open(file)
+				require.NoError(t, err)
+				defer f.Close()
+				r, err := importer.Read(f)
+				require.NoError(t, err)
+				s := &history.Session{}
+				steps := 0
+				for _, err := range stepping.Steps(t.Context(), r, s, stepping.Options{Compactions: compactions}) {
+					require.NoError(t, err)
+					steps++
+				}
+				require.Equal(t, stepping.Requests(r), steps)
+				var want, got []chat.Message
+				for _, m := range r.Conversation() {
+					want = append(want, m)
+				}
+				for e, err := range s.PathTo(s.Leaf()) {
+					require.NoError(t, err)
+					if m, shown := e.Shown(); shown {
+						got = append(got, m)
+					}
+				}
+				require.Empty(t, cmp.Diff(want, got))
+			})
+		}
+	}
+}
+
+func TestStepsNameTheLineOfWhatIsRefused(t *testing.T) {
+	r := recordingOf(t, line{ask, "a"}, line{result, "9"})
+	var last error
+	for _, err := range stepping.Steps(t.Context(), r, &history.Session{}, stepping.Options{}) {
+		last = err
+	}
+	require.ErrorContains(t, last, "line 3: ")
+	pairing, ok := errors.AsType[*history.PairingError](last)
+	require.True(t, ok)
+	require.Equal(t, "c-9", pairing.CallID)
+}
+
+// What was answered before the interrupt is in the session, and nothing after it.
+func TestStepsEndWithTheContext(t *testing.T) {
+	r := recordingOf(t, line{ask, "a"}, line{say, "b"}, line{ask, "c"}, line{say, "d"})
+	stopped := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	s := &history.Session{}
+	var errs []error
+	for _, err := range stepping.Steps(ctx, r, s, stepping.Options{}) {
+		errs = append(errs, err)
+		cancel(stopped)
+	}
+	require.Equal(t, []error{nil, stopped}, errs)
+	require.Equal(t, "user a, assistant b", told(t, s))
+}
+
+func TestStepsMayBeLeft(t *testing.T) {
+	r := recordingOf(t, line{ask, "a"}, line{say, "b"}, line{ask, "c"}, line{say, "d"})
+	s := &history.Session{}
+	for range stepping.Steps(t.Context(), r, s, stepping.Options{}) {
+		break
+	}
+	require.Equal(t, "user a", told(t, s))
+}
