@@ -306,7 +306,7 @@ func (r *repairer) round(i int, m indexed, results []int, messages []indexed) {
 		answers[k], answered[waiting[id][0]] = waiting[id][0], true
 		waiting[id] = waiting[id][1:]
 	}
-	ids := map[string]bool{}
+	ids, last := map[string]bool{}, map[string]int{}
 	var calls []chat.ToolCall
 	for k, c := range m.ToolCalls {
 		if !answered[k] {
@@ -315,7 +315,7 @@ func (r *repairer) round(i int, m indexed, results []int, messages []indexed) {
 		}
 		id := r.utf8(m.index, fmt.Sprintf("the id of call %d", k), c.ID)
 		if id == "" || ids[id] {
-			id = freeID(id, ids, waiting)
+			id = freeID(id, ids, waiting, last)
 			r.report(m.index, chat.RuleCallID, "the id of call %d made %q", k, id)
 		}
 		c.ID = id
@@ -340,13 +340,14 @@ func (r *repairer) round(i int, m indexed, results []int, messages []indexed) {
 	}
 }
 
-// freeID is an id that no call of the message has.
-func freeID(id string, taken map[string]bool, original map[string][]int) string {
+// freeID is an id that no call of the message has; last is the number that was given last to each.
+func freeID(id string, taken map[string]bool, original map[string][]int, last map[string]int) string {
 	if id == "" {
 		id = "call"
 	}
-	for n := 2; ; n++ {
-		free := fmt.Sprintf("%s-%d", id, n)
+	for {
+		last[id]++
+		free := fmt.Sprintf("%s-%d", id, last[id]+1)
 		if _, given := original[free]; !given && !taken[free] {
 			return free
 		}

@@ -34,7 +34,7 @@ const (
 //     that it does not take, a text says so.
 //   - System messages at the end move before the question or the round that the model is to answer. After an answer that
 //     nothing follows a user message is added.
-//   - A call is not required where there are no tools; a limit below 0 is none.
+//   - The second of two tools of a name goes. A call is not required where there are no tools; a limit below 0 is none.
 //
 // What it cannot mend stays, for Validate to tell: tools without a name or schema that the API takes, a choice that there
 // is not, a request without messages.
@@ -70,13 +70,21 @@ func (r *repairer) request(req *chat.Request) {
 		r.report(chat.RequestIndex, chat.RuleMaxTokens, "a limit of %d tokens left out", req.MaxTokens)
 		req.MaxTokens = 0
 	}
-	for k, t := range req.Tools {
+	seen := map[string]bool{}
+	var tools []chat.Tool
+	for _, t := range req.Tools {
+		if seen[t.Name] {
+			r.report(chat.RequestIndex, chat.RuleTool, "the second tool %q left out", t.Name)
+			continue
+		}
+		seen[t.Name] = true
 		if !utf8.ValidString(t.Description) {
 			r.report(chat.RequestIndex, RuleUTF8, "bytes replaced in the description of tool %q", t.Name)
-			req.Tools = slices.Clone(req.Tools)
-			req.Tools[k].Description = strings.ToValidUTF8(t.Description, "\uFFFD")
+			t.Description = strings.ToValidUTF8(t.Description, "\uFFFD")
 		}
+		tools = append(tools, t)
 	}
+	req.Tools = tools
 }
 
 // indexed is a message and where it was.
@@ -89,6 +97,7 @@ type repairer struct {
 	api     API
 	list    []indexed
 	changes []chat.Change
+	made    map[string]int // how often an id was made of another
 }
 
 func (r *repairer) add(i int, m chat.Message) { r.list = append(r.list, indexed{m, i}) }
@@ -214,6 +223,10 @@ func (r *repairer) thinking(role chat.Role, t chat.Thinking, said bool) (chat.Ru
 
 func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 	out := make([]chat.ToolCall, 0, len(calls))
+	given, used := map[string]bool{}, map[string]bool{}
+	for _, c := range calls {
+		given[c.ID] = true
+	}
 	for k, c := range calls {
 		if c.Name == "" {
 			c.Name = unknownTool
@@ -225,16 +238,12 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 		}
 		c.Arguments = r.utf8(i, fmt.Sprintf("the arguments of call %q", c.ID), c.Arguments)
 		c.ID = r.utf8(i, fmt.Sprintf("the id of call %d", k), c.ID)
-		taken := func(id string) bool {
-			return slices.ContainsFunc(out, func(o chat.ToolCall) bool { return o.ID == id })
-		}
-		if c.ID == "" || taken(c.ID) {
-			id := fresh(c.ID, func(id string) bool {
-				return taken(id) || slices.ContainsFunc(calls, func(o chat.ToolCall) bool { return o.ID == id })
-			})
+		if c.ID == "" || used[c.ID] {
+			id := r.fresh(c.ID, func(id string) bool { return given[id] || used[id] })
 			r.report(i, chat.RuleCallID, "the id of call %d made %q", k, id)
 			c.ID = id
 		}
+		used[c.ID] = true
 		out = append(out, c)
 	}
 	if slices.Equal(out, calls) {
@@ -244,10 +253,14 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 }
 
 // fresh is an id made of another one that is not taken. The same list gives the same ids.
-func fresh(id string, taken func(string) bool) string {
+func (r *repairer) fresh(id string, taken func(string) bool) string {
 	const length = 24 // of its hash: no two are the same
-	for n := 0; ; n++ {
-		sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s", n, id))
+	if r.made == nil {
+		r.made = map[string]int{}
+	}
+	for {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s", r.made[id], id))
+		r.made[id]++
 		if made := "call_" + hex.EncodeToString(sum[:])[:length]; !taken(made) {
 			return made
 		}
@@ -256,53 +269,60 @@ func fresh(id string, taken func(string) bool) string {
 
 // pair puts each result behind its call.
 func (r *repairer) pair() {
-	used := make([]bool, len(r.list))
-	var out []indexed
+	results, taken := resultsOf(r.list)
+	out := make([]indexed, 0, len(r.list))
 	for i, m := range r.list {
 		if m.Role == chat.RoleTool {
-			if !used[i] { // by a call before it
+			if !taken[i] {
 				out = append(out, r.orphan(m))
 			}
 			continue
 		}
 		out = append(out, m)
-		if len(m.ToolCalls) == 0 {
-			continue
-		}
-		open := map[string]bool{}
-		for _, c := range m.ToolCalls {
-			open[c.ID] = true
-		}
-		moved := false // past what is no result
-		for j := i + 1; j < len(r.list) && len(open) > 0; j++ {
-			next := r.list[j]
-			if next.Role != chat.RoleTool {
-				moved = true
-				for _, c := range next.ToolCalls { // an id used again: results from here on are not ours
-					if open[c.ID] {
-						delete(open, c.ID)
-						out = append(out, r.missing(m, c.ID))
-					}
-				}
-				continue
+		answered := map[string]bool{}
+		next := i + 1 // where the result is if it is in its place
+		for _, at := range results[i] {
+			for next < at && r.list[next].Role == chat.RoleTool {
+				next++
 			}
-			if used[j] || !open[next.ToolCallID] {
-				continue
+			result := r.list[at]
+			if next < at {
+				r.report(result.index, chat.RuleAnswered, "the result of call %q moved to the call", result.ToolCallID)
 			}
-			used[j] = true
-			delete(open, next.ToolCallID)
-			if moved {
-				r.report(next.index, chat.RuleAnswered, "the result of call %q moved to the call", next.ToolCallID)
-			}
-			out = append(out, next)
+			answered[result.ToolCallID] = true
+			out = append(out, result)
 		}
 		for _, c := range m.ToolCalls {
-			if open[c.ID] {
+			if !answered[c.ID] {
 				out = append(out, r.missing(m, c.ID))
 			}
 		}
 	}
 	r.list = out
+}
+
+// resultsOf gives for each message the results of its calls, in order: those after it, before another message calls with
+// the same id, and no more of an id than the message has calls of it.
+func resultsOf(messages []indexed) (results map[int][]int, taken map[int]bool) {
+	type claim struct{ message, calls int }
+	open := map[string]claim{}
+	results, taken = map[int][]int{}, map[int]bool{}
+	for i, m := range messages {
+		if c := open[m.ToolCallID]; m.Role == chat.RoleTool && c.calls > 0 {
+			results[c.message] = append(results[c.message], i)
+			taken[i] = true
+			open[m.ToolCallID] = claim{c.message, c.calls - 1}
+		}
+		for _, call := range m.ToolCalls {
+			c := open[call.ID]
+			if c.message != i {
+				c = claim{message: i}
+			}
+			c.calls++
+			open[call.ID] = c
+		}
+	}
+	return results, taken
 }
 
 // orphan makes a result whose call is not there a user message.
@@ -344,7 +364,7 @@ func (r *repairer) rename() {
 					rule = RuleCallUnique
 				}
 				if rule != "" {
-					names[c.ID] = fresh(c.ID, func(id string) bool { return seen[id] })
+					names[c.ID] = r.fresh(c.ID, func(id string) bool { return seen[id] })
 					seen[names[c.ID]] = true
 					r.report(m.index, rule, "the id of call %q made %q", c.ID, names[c.ID])
 				}
