@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 
 	"google.golang.org/genai"
@@ -48,12 +49,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		return chat.Response{}, err
 	}
 	asked, key := withRawArguments(ctx)
-	var answer *genai.GenerateContentResponse
-	if req.Stream != nil {
-		answer, err = m.stream(asked, contents, config, req.Stream)
-	} else {
-		answer, err = m.Client.Models.GenerateContent(asked, m.Name, contents, config)
-	}
+	answer, err := m.ask(asked, contents, config, req.Stream)
 	if err != nil {
 		return chat.Response{}, classify(ctx, err)
 	}
@@ -86,6 +82,30 @@ func (m *Model) request(req chat.Request, tell func([]chat.Change)) ([]*genai.Co
 	}
 	sendRawArguments(config, contents, req.Messages)
 	return contents, config, nil
+}
+
+// ask has the SDK send a request. The SDK asserts the types of what it is answered: where they are others, it panics.
+func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *genai.GenerateContentConfig, tell func(chat.Part)) (answer *genai.GenerateContentResponse, err error) {
+	telling := false // in which a panic is the caller's
+	defer func() {
+		if telling {
+			return
+		}
+		if p := recover(); p != nil {
+			if _, ok := p.(*runtime.TypeAssertionError); !ok {
+				panic(p)
+			}
+			err = fmt.Errorf("the answer is of another form than Gemini's: %v", p)
+		}
+	}()
+	if tell == nil {
+		return m.Client.Models.GenerateContent(ctx, m.Name, contents, config)
+	}
+	return m.stream(ctx, contents, config, func(p chat.Part) {
+		telling = true
+		tell(p)
+		telling = false
+	})
 }
 
 // errCutOff tells that a stream ended before the answer did.
