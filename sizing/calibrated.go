@@ -23,6 +23,12 @@ import (
 // tool call, by recursive least squares (regression.go). Before anything was observed it counts a tenth more than the
 // base.
 //
+// It is no [Joiner], even on a base that is one: what an answer was reported to take says nothing of its parts, and the sum
+// of parts that are each rounded is not the rounded sum. So a renderer counts whole messages again.
+//
+// An opaque part counts as the tokens that it says, and many say none: thinking between other content, a provider's own
+// tools. A request that goes on from an observed one makes up for them, for they are in its usage.
+//
 // Use one for each model. Counts change with each Observe and at no other time; [Calibrated.Safe] gives a tokenizer whose
 // counts stay, with a margin on them. A Calibrated is safe for concurrent use and must not be copied.
 type Calibrated struct {

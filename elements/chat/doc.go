@@ -12,7 +12,8 @@
 //	}
 //
 // [Validate] checks the rules that all providers share: every tool call answered, no result without its call, no
-// empty text, and the model not asked to answer itself.
+// empty text, and the model not asked to answer itself. [ValidateRequest] adds those of a request's tools and limit. The
+// adapters to the providers check more rules, name them in the same way, and mend what breaks them, a [Change] at a time.
 //
 // Messages are encoded as JSON without loss: text that is not valid UTF-8 and opaque values keep their bytes.
 package chat

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -84,8 +85,17 @@ type Usage struct {
 type Tool struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Parameters is the JSON schema of the arguments.
+	// Parameters is the JSON schema of the arguments. None, or null, is a tool that takes none.
 	Parameters json.RawMessage `json:"parameters,omitempty"`
+}
+
+// Schema is the schema of the parameters without white space around it, nil where there is none.
+func (t Tool) Schema() json.RawMessage {
+	schema := bytes.TrimSpace(t.Parameters)
+	if len(schema) == 0 || string(schema) == "null" {
+		return nil
+	}
+	return schema
 }
 
 // ContextLimitError tells that a request is larger than the model's context window.

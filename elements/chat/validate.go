@@ -1,19 +1,21 @@
 package chat
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 )
 
-// Rule names a rule that [Validate] checks.
+// Rule names a rule that messages or a request obey.
 type Rule string
 
 // The rules, each shared by OpenAI, Anthropic and Gemini; what one provider asks beyond them is its adapter's matter.
 const (
 	// RuleRole: the role is one of the four.
 	RuleRole Rule = "known role"
-	// RuleEmpty: a message has content or tool calls, and no text part is blank.
+	// RuleEmpty: a message has content or tool calls, and no part is nil or blank text.
 	RuleEmpty Rule = "no empty text"
 	// RuleFields: only assistant messages call tools, only tool messages answer one.
 	RuleFields Rule = "fields fit the role"
@@ -29,9 +31,23 @@ const (
 	RuleThinking Rule = "thinking is whole and first"
 )
 
+// The rules of a request beyond its messages, which [ValidateRequest] checks with them.
+const (
+	// RuleTool: each tool has a name, which no other has, and for parameters a JSON object or nothing.
+	RuleTool Rule = "tools are named and described by a schema"
+	// RuleToolChoice: the choice is one of the three, and a call is required only where there is a tool.
+	RuleToolChoice Rule = "the tool choice can be met"
+	// RuleMaxTokens: the limit of the answer is not negative.
+	RuleMaxTokens Rule = "the answer has room"
+)
+
+// RequestIndex is the index of a violation or a change that is in the request itself, such as its tools, and in none of
+// its messages.
+const RequestIndex = -1
+
 // Violation is one breach of a rule.
 type Violation struct {
-	// Index of the message, from 0.
+	// Index of the message, from 0, or [RequestIndex].
 	Index int
 	Rule  Rule
 	// Detail says what is wrong there.
@@ -39,11 +55,30 @@ type Violation struct {
 }
 
 // String is "message 3: no empty text: part 0 is blank".
-func (v Violation) String() string {
-	return fmt.Sprintf("message %d: %s: %s", v.Index, v.Rule, v.Detail)
+func (v Violation) String() string { return where(v.Index) + ": " + string(v.Rule) + ": " + v.Detail }
+
+// Change is one thing that an adapter did to a request so that its provider takes it.
+type Change struct {
+	// Index of the message in the request as it was given, or [RequestIndex]. What was added has the index of a message
+	// beside it.
+	Index int
+	// Rule that asked for it.
+	Rule Rule
+	// Detail says what was done.
+	Detail string
 }
 
-// ValidationError lists everything that is wrong with a list of messages.
+// String is "message 3: no empty text: part 0 left out".
+func (c Change) String() string { return where(c.Index) + ": " + string(c.Rule) + ": " + c.Detail }
+
+func where(index int) string {
+	if index == RequestIndex {
+		return "request"
+	}
+	return fmt.Sprintf("message %d", index)
+}
+
+// ValidationError lists everything that is wrong with a request or a list of messages.
 type ValidationError struct {
 	// Violations in the order of the messages, at least one.
 	Violations []Violation
@@ -67,16 +102,55 @@ func Validate(messages []Message) error {
 	v.close()
 	switch n := len(messages); {
 	case n == 0:
-		v.report(0, RuleLast, "there are no messages")
+		v.report(RequestIndex, RuleLast, "there are no messages")
 	case messages[n-1].Role != RoleUser && messages[n-1].Role != RoleTool:
 		v.report(n-1, RuleLast, "it is from %s", messages[n-1].Role)
 	}
-	if len(v.violations) == 0 {
+	return Invalid(v.violations) // that a call has no answer shows only at a later message
+}
+
+// ValidateRequest checks a request by the rules that every provider shares: those of its messages, as [Validate] does, and
+// those of its tools, choice and limit. It returns nil or a [*ValidationError] that lists every violation.
+func ValidateRequest(req Request) error {
+	v := validator{}
+	if err, ok := errors.AsType[*ValidationError](Validate(req.Messages)); ok {
+		v.violations = err.Violations
+	}
+	seen := map[string]bool{}
+	for k, t := range req.Tools {
+		switch {
+		case t.Name == "":
+			v.report(RequestIndex, RuleTool, "tool %d has no name", k)
+		case seen[t.Name]:
+			v.report(RequestIndex, RuleTool, "two tools have the name %q", t.Name)
+		}
+		seen[t.Name] = true
+		if schema := t.Schema(); schema != nil && (schema[0] != '{' || !json.Valid(schema)) {
+			v.report(RequestIndex, RuleTool, "the parameters of tool %q are no JSON object", t.Name)
+		}
+	}
+	switch req.ToolChoice {
+	case ToolChoiceAuto, ToolChoiceNone:
+	case ToolChoiceRequired:
+		if len(req.Tools) == 0 {
+			v.report(RequestIndex, RuleToolChoice, "a call is required and there are no tools")
+		}
+	default:
+		v.report(RequestIndex, RuleToolChoice, "there is no choice %q", req.ToolChoice)
+	}
+	if req.MaxTokens < 0 {
+		v.report(RequestIndex, RuleMaxTokens, "an answer of %d tokens", req.MaxTokens)
+	}
+	return Invalid(v.violations)
+}
+
+// Invalid is a [*ValidationError] of these violations, put in the order of the messages; nil where there are none.
+func Invalid(violations []Violation) error {
+	if len(violations) == 0 {
 		return nil
 	}
-	// That a call has no answer shows only at a later message.
-	slices.SortStableFunc(v.violations, func(a, b Violation) int { return a.Index - b.Index })
-	return &ValidationError{Violations: v.violations}
+	slices.SortStableFunc(violations, func(a, b Violation) int { return a.Index - b.Index })
+	return &ValidationError{Violations: violations}
 }
 
 // validator walks a list of messages and remembers which calls are still to be answered.
@@ -176,6 +250,8 @@ func (v *validator) content(i int, m Message) {
 				v.report(i, RuleThinking, "part %d has no signature", k)
 			}
 		case CacheBreakpoint:
+		case nil:
+			v.report(i, RuleEmpty, "part %d is nil", k)
 		default:
 			substance = true
 			thinkingOver = true

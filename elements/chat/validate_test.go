@@ -73,6 +73,7 @@ func TestViolations(t *testing.T) {
 			[]string{`message 0: known role: the role is ""`}},
 		{"an empty message", []chat.Message{chat.SystemMessage("a"), {Role: chat.RoleUser}},
 			[]string{"message 1: no empty text: the message has neither content nor tool calls"}},
+		{"a nil part", []chat.Message{user(chat.Text("a"), nil)}, []string{"message 0: no empty text: part 1 is nil"}},
 		{"a blank text", []chat.Message{user(chat.Text("a"), chat.Text(" \n\t\u00a0"))},
 			[]string{"message 0: no empty text: part 1 is blank"}},
 		{"an empty text beside calls", []chat.Message{question,
@@ -106,7 +107,7 @@ func TestViolations(t *testing.T) {
 			[]string{`message 2: no result without its call: no call "" in the assistant message before it`}},
 		{"two answers to one call", []chat.Message{question, calls("a"), chat.ToolResult("a", "1"), chat.ToolResult("a", "2")},
 			[]string{`message 3: no result without its call: call "a" has an answer already`}},
-		{"no messages", nil, []string{"message 0: the last message is from user or tool: there are no messages"}},
+		{"no messages", nil, []string{"request: the last message is from user or tool: there are no messages"}},
 		{"an answer that the model is to give", []chat.Message{question, chat.AssistantMessage("42")},
 			[]string{"message 1: the last message is from user or tool: it is from assistant"}},
 		{"a system message at the end", []chat.Message{question, chat.SystemMessage("Be brief.")},
@@ -131,18 +132,57 @@ func TestViolations(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			err := chat.Validate(tt.messages)
-			invalid, ok := errors.AsType[*chat.ValidationError](err)
-			require.True(t, ok, "%v", err)
-			var got []string
-			for _, v := range invalid.Violations {
-				got = append(got, v.String())
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("the violations differ (-want +got):\n%s", diff)
-			}
+			requireViolations(t, tt.want, chat.Validate(tt.messages))
+			requireViolations(t, tt.want, chat.ValidateRequest(chat.Request{Messages: tt.messages}))
 		})
 	}
+}
+
+func requireViolations(t *testing.T, want []string, err error) {
+	t.Helper()
+	invalid, ok := errors.AsType[*chat.ValidationError](err)
+	require.True(t, ok, "%v", err)
+	var got []string
+	for _, v := range invalid.Violations {
+		got = append(got, v.String())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the violations differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestRequestViolations(t *testing.T) {
+	count := chat.Tool{Name: "count", Parameters: json.RawMessage(` {"type":"object"}`)}
+	for _, tt := range []struct {
+		rule string
+		req  chat.Request
+		want []string
+	}{
+		{"a tool without a name", chat.Request{Tools: []chat.Tool{{}}}, []string{"request: tools are named and described by a schema: tool 0 has no name"}},
+		{"two tools of one name", chat.Request{Tools: []chat.Tool{count, count}},
+			[]string{`request: tools are named and described by a schema: two tools have the name "count"`}},
+		{"a schema that is no JSON", chat.Request{Tools: []chat.Tool{{Name: "a", Parameters: json.RawMessage(`{`)}}},
+			[]string{`request: tools are named and described by a schema: the parameters of tool "a" are no JSON object`}},
+		{"a schema that is no object", chat.Request{Tools: []chat.Tool{{Name: "a", Parameters: json.RawMessage(`[]`)}}},
+			[]string{`request: tools are named and described by a schema: the parameters of tool "a" are no JSON object`}},
+		{"a call that no tool can meet", chat.Request{ToolChoice: chat.ToolChoiceRequired},
+			[]string{"request: the tool choice can be met: a call is required and there are no tools"}},
+		{"a choice that there is not", chat.Request{Tools: []chat.Tool{count}, ToolChoice: "count"},
+			[]string{`request: the tool choice can be met: there is no choice "count"`}},
+		{"less than no room for the answer", chat.Request{MaxTokens: -1}, []string{"request: the answer has room: an answer of -1 tokens"}},
+		{"the request before its messages", chat.Request{MaxTokens: -1, Messages: []chat.Message{user(chat.Text(" "))}},
+			[]string{"request: the answer has room: an answer of -1 tokens", "message 0: no empty text: part 0 is blank"}},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			if tt.req.Messages == nil {
+				tt.req.Messages = []chat.Message{question}
+			}
+			requireViolations(t, tt.want, chat.ValidateRequest(tt.req))
+		})
+	}
+	require.NoError(t, chat.ValidateRequest(chat.Request{
+		Messages: []chat.Message{question}, Tools: []chat.Tool{count, {Name: "look"}, {Name: "go", Parameters: json.RawMessage(" null")}}, ToolChoice: chat.ToolChoiceRequired, MaxTokens: 5,
+	}))
 }
 
 func TestValidationErrorNamesTheFirstAndCountsTheRest(t *testing.T) {

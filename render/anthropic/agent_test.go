@@ -87,7 +87,7 @@ func TestAgentRunsToItsEnd(t *testing.T) {
 			s := newServer(t, claude(rounds))
 			s.window = 4 * budget
 			model := &anthropic.Model{Client: s.client(), Name: "claude-test", Thinking: thinking}
-			model.OnRepair = func(changes []anthropic.Change) { t.Errorf("repaired: %v", changes) }
+			model.OnRepair = func(changes []chat.Change) { t.Errorf("repaired: %v", changes) }
 			session, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"))
 			require.NoError(t, err)
 			defer session.Close()

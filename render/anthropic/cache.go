@@ -68,7 +68,7 @@ type cachePlan struct {
 func planCache(req chat.Request) *cachePlan {
 	p := &cachePlan{static: true}
 	if len(req.Tools) > 0 {
-		p.land(blockKey{kind: blockTool, message: RequestIndex})
+		p.land(blockKey{kind: blockTool, message: chat.RequestIndex})
 	}
 	for i, m := range req.Messages {
 		if m.Role == chat.RoleSystem {

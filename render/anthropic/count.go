@@ -16,7 +16,10 @@ import (
 //
 // It is no sizing.Tokenizer: it needs the network, and counts no less than a whole request.
 func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) {
-	quiet := Model{Name: m.Name, MaxTokens: m.MaxTokens, Thinking: m.Thinking, Params: m.Params}
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	quiet := Model{Name: m.Name, MaxTokens: m.MaxTokens, Thinking: m.Thinking, Adjust: m.Adjust}
 	p, err := quiet.params(req)
 	if err != nil {
 		return 0, err
@@ -35,7 +38,7 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 	}
 	count, err := m.Client.Messages.CountTokens(ctx, params, m.options()...)
 	if err != nil {
-		return 0, mapError(ctx, err)
+		return 0, classify(ctx, err)
 	}
 	return int(count.InputTokens), nil
 }

@@ -4,16 +4,18 @@
 //	response, err := model.Generate(ctx, chat.Request{Messages: rendered.Messages, Tools: tools})
 //	session.Append(response.Message)
 //
-// [Model] is a [chat.Model]: agents ask it, and compactors do for their summaries. It is made of parts that stand on their
-// own:
+// [Model] is a [chat.Model]: agents ask it, and compactors do for their summaries.
+//
+// # Parts that stand on their own
 //
 //   - [Request] turns a request into the SDK's, and [Response] an answer of the SDK into ours, so that the answer goes back
 //     with every block where it was: thinking and its signatures, calls between other blocks, blocks that only the API
 //     understands.
-//   - [Validate] names each rule of the API that a request breaks; [Repair] mends what can be mended and tells of it.
+//   - [Validate] names each rule of the API that a request breaks; [Repair] mends what can be mended and tells of it. A
+//     [Model] does so before each request: histories that other providers' models have written need it.
 //   - [Model.CountTokens] asks the API what a request takes, and [Vision] knows what an image does. There is no tokenizer for
 //     Claude's text that one could run oneself.
 //
-// Errors of the API that a caller acts on are those of package chat: [*chat.ContextLimitError] with the numbers that the
-// API gives, [*chat.TransientError] with the time that it asks to wait.
+// Errors that a caller acts on are those of package chat: [*chat.ContextLimitError] with the numbers that the API gives,
+// [*chat.TransientError] with the time that it asks to wait, [*chat.ValidationError] for what was not sent.
 package anthropic

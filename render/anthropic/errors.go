@@ -5,10 +5,10 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -25,39 +25,41 @@ var (
 	noRoomLeft    = regexp.MustCompile("input length and `?max_tokens`? exceed context limit(?:: (\\d+) \\+ (\\d+) > (\\d+))?")
 )
 
-// mapError makes the SDK's errors those of package chat where a caller acts on them.
-func mapError(ctx context.Context, err error) error {
+// classify makes of an error of the SDK one that a caller can act on: a [*chat.ContextLimitError], a
+// [*chat.TransientError] or, of any other, one that says what the API said. A context that ended gives its cause.
+func classify(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	wrapped := fmt.Errorf("anthropic: %w", err)
 	if api, ok := errors.AsType[*sdk.Error](err); ok {
-		return apiError(api)
+		return classifyAPI(api, wrapped)
 	}
 	if lost(err) {
-		return &chat.TransientError{Err: err}
+		return &chat.TransientError{Err: wrapped}
 	}
-	return err
+	return wrapped
 }
 
-func apiError(api *sdk.Error) error {
-	kind, message := api.Type(), apiMessage(api)
-	if limit := contextLimit(message); limit != nil {
-		limit.Err = api
+func classifyAPI(api *sdk.Error, err error) error {
+	if limit := contextLimit(apiMessage(api)); limit != nil {
+		limit.Err = err
 		return limit
 	}
-	switch kind {
+	transient := &chat.TransientError{RetryAfter: retryAfter(api.Response), Err: err}
+	switch api.Type() {
 	case "request_too_large":
-		return &chat.ContextLimitError{Err: api}
+		return &chat.ContextLimitError{Err: err}
 	case sdk.ErrorTypeRateLimitError, sdk.ErrorTypeOverloadedError, sdk.ErrorTypeAPIError, sdk.ErrorTypeTimeoutError:
-		return &chat.TransientError{RetryAfter: retryAfter(api.Response), Err: api}
+		return transient
 	}
 	switch code := api.StatusCode; {
 	case code == http.StatusRequestEntityTooLarge:
-		return &chat.ContextLimitError{Err: api}
-	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= http.StatusInternalServerError:
-		return &chat.TransientError{RetryAfter: retryAfter(api.Response), Err: api}
+		return &chat.ContextLimitError{Err: err}
+	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code == http.StatusConflict, code >= http.StatusInternalServerError:
+		return transient
 	}
-	return api
+	return err
 }
 
 // apiMessage is what the API says in words.
@@ -115,19 +117,20 @@ func wait(d float64) time.Duration {
 	return time.Duration(min(d, float64(24*time.Hour)))
 }
 
-// lost tells of a connection that broke or was not made.
+// lost tells of a connection that broke or was not made, and of an answer that did not come whole.
 func lost(err error) bool {
 	if _, bad := errors.AsType[*tls.CertificateVerificationError](err); bad {
 		return false
 	}
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Op != "parse" && !strings.Contains(u.Err.Error(), "unsupported protocol scheme")
-	}
-	if _, ok := errors.AsType[net.Error](err); ok {
-		return true
-	}
-	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
+	network, isNetwork := errors.AsType[net.Error](err)
+	_, operation := errors.AsType[*net.OpError](err)
+	_, torn := errors.AsType[*json.SyntaxError](err)
+	return operation || torn || isNetwork && network.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		http2Error.MatchString(err.Error())
 }
+
+// http2Error is how net/http tells of HTTP/2 connections and streams that ended: it has no types for that.
+var http2Error = regexp.MustCompile(`stream error: stream ID|http2: (?:client connection|server sent GOAWAY|Transport|timeout)`)
 
 // refusesTemperature tells of a model that takes no temperature.
 func refusesTemperature(err error) bool {

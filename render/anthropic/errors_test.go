@@ -87,7 +87,7 @@ func TestRetriesAreTheCallersChoice(t *testing.T) {
 		}
 		return say(text("42"))
 	})
-	model := &anthropic.Model{Client: s.client(), Name: "claude-test", Retries: 2}
+	model := &anthropic.Model{Client: s.client(), Name: "claude-test", MaxRetries: 2}
 	r, err := model.Generate(t.Context(), ask(question))
 	require.NoError(t, err)
 	require.Equal(t, "42", r.Message.Text())

@@ -38,11 +38,16 @@ func (d dice) thinking() chat.Thinking {
 	return chat.Thinking{Text: t, Signature: sign(t)}
 }
 
+var large = picture(8001, 1)
+
 func (d dice) part() chat.Part {
 	switch d.IntN(12) {
 	case 0:
 		return d.thinking()
 	case 1:
+		if d.IntN(8) == 0 {
+			return large
+		}
 		return chat.Image{URL: d.one(pixel.URL, "https://example.com/a.png", "http://example.com", "data:image/tiff;base64,AAAA", "\xff", "")}
 	case 2:
 		return chat.NewDocument(d.one("application/pdf", "text/plain", "text/csv", "application/zip", ""), []byte(d.one("%PDF", "", "\xff")))
@@ -50,6 +55,7 @@ func (d dice) part() chat.Part {
 		return chat.CacheBreakpoint{Type: d.one("", "ephemeral", "persistent"), Lifetime: time.Duration(d.IntN(3)) * 5 * time.Minute}
 	case 5:
 		return opaque(d.one(
+			`{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`, `{"type":"web_search_tool_result","tool_use_id":"s","content":[]}`,
 			`{"type":"text","text":"opaque"}`, `{"type":"search_result"}`, `{"type":"tool_use","id":"a"}`, `{"type":"tool_use","id":"b"}`,
 			`{"type":"tool_result","tool_use_id":"a"}`, `{"type":"tool_reference","tool_name":"x"}`,
 			`{"type":"citations","citations":[]}`, `{"executable":1}`, `[]`, `{`, "", "{\"type\":\"\xff\"}", `{"type":7}`,
@@ -60,7 +66,7 @@ func (d dice) part() chat.Part {
 }
 
 func (d dice) message() chat.Message {
-	m := chat.Message{Role: chat.Role(d.one("system", "user", "user", "assistant", "assistant", "assistant", "tool", "tool", "tool"))}
+	m := chat.Message{Role: chat.Role(d.one("critic", "system", "user", "user", "assistant", "assistant", "assistant", "tool", "tool", "tool"))}
 	if m.Role == chat.RoleAssistant && d.IntN(2) == 0 {
 		m.Content = append(m.Content, d.thinking())
 	}
@@ -84,6 +90,9 @@ func (d dice) message() chat.Message {
 
 func (d dice) request() chat.Request {
 	req := chat.Request{MaxTokens: 100, ToolChoice: chat.ToolChoice(d.one("", "none", "required"))}
+	if d.IntN(20) == 0 {
+		req.MaxTokens = -1
+	}
 	for range d.IntN(14) {
 		req.Messages = append(req.Messages, d.message())
 	}

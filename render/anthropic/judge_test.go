@@ -1,10 +1,12 @@
 package anthropic_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"image"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,6 +34,20 @@ func (m turn) onlyResults() bool {
 	return m.Role == "user" && !slices.ContainsFunc(m.Content, func(b block) bool { return b["type"] != "tool_result" })
 }
 
+// paused tells of an answer that the API broke off with pause_turn, in a call of its own tools.
+func (m turn) paused() bool {
+	open := 0
+	for _, b := range m.Content {
+		switch kind := fmt.Sprint(b["type"]); {
+		case kind == "server_tool_use":
+			open++
+		case kind != "tool_result" && strings.HasSuffix(kind, "_tool_result"):
+			open--
+		}
+	}
+	return open > 0
+}
+
 func (r request) thinks() bool {
 	return r.Thinking["type"] == "enabled" || r.Thinking["type"] == "adaptive"
 }
@@ -51,7 +67,7 @@ var (
 // guides to tool use, thinking, prompt caching, vision and PDFs.
 func judge(r request) error {
 	for _, check := range []func(request) error{
-		judgeParams, judgeTools, judgeSystem, judgeRoles, judgeBlocks, judgeCalls, judgeThinking, judgeCache,
+		judgeParams, judgeTools, judgeSystem, judgeRoles, judgeBlocks, judgeCalls, judgeServerTools, judgeImages, judgeThinking, judgeCache,
 	} {
 		if err := check(r); err != nil {
 			return err
@@ -135,7 +151,7 @@ func judgeRoles(r request) error {
 			return fmt.Errorf("messages.%d: all messages must have non-empty content", i)
 		}
 	}
-	if r.Messages[len(r.Messages)-1].Role == "assistant" {
+	if last := r.Messages[len(r.Messages)-1]; last.Role == "assistant" && !last.paused() {
 		return fmt.Errorf("This model does not support assistant message prefill. The conversation must end with a user message.")
 	}
 	return nil
@@ -230,7 +246,7 @@ func judgeBlock(role string, b block, deferred map[string]bool) error {
 		if role != "user" {
 			return fmt.Errorf("search_result blocks can only be in user messages")
 		}
-	case "server_tool_use", "web_search_tool_result":
+	case "server_tool_use", "web_search_tool_result", "tool_search_tool_result", "code_execution_tool_result":
 		if role != "assistant" {
 			return fmt.Errorf("%s blocks can only be in assistant messages", kind)
 		}
@@ -311,6 +327,72 @@ func judgeCalls(r request) error {
 	}
 	if len(seen) > 0 && len(r.Tools) == 0 {
 		return fmt.Errorf("Requests which include `tool_use` or `tool_result` blocks must define tools")
+	}
+	return nil
+}
+
+// judgeServerTools: "unexpected tool_use_id found in … blocks" and "was found without a corresponding … block" are what
+// the API says of the blocks of its own tools that lost each other.
+func judgeServerTools(r request) error {
+	open := map[string]bool{}
+	called := map[string]bool{}
+	for i, m := range r.Messages {
+		if m.Role == "user" {
+			if m.onlyResults() {
+				continue
+			}
+			for id := range open {
+				return fmt.Errorf("messages.%d: `web_search` tool use with id `%s` was found without a corresponding `web_search_tool_result` block", i-1, id)
+			}
+			clear(called)
+			continue
+		}
+		for k, b := range m.Content {
+			kind, id := fmt.Sprint(b["type"]), fmt.Sprint(b["id"])
+			switch {
+			case kind == "server_tool_use":
+				if called[id] {
+					return fmt.Errorf("messages.%d.content.%d: `server_tool_use` ids must be unique", i, k)
+				}
+				open[id], called[id] = true, true
+			case strings.HasSuffix(kind, "_tool_result"):
+				id = fmt.Sprint(b["tool_use_id"])
+				if !open[id] {
+					return fmt.Errorf("messages.%d.content.%d: unexpected `tool_use_id` found in `%s` blocks: %s. Each `%s` block must have a corresponding `server_tool_use` block before it.", i, k, kind, id, kind)
+				}
+				delete(open, id)
+			}
+		}
+	}
+	return nil
+}
+
+func judgeImages(r request) error {
+	var sizes []int
+	look := func(b block) {
+		if source, ok := b["source"].(map[string]any); ok && b["type"] == "image" {
+			data, _ := base64.StdEncoding.DecodeString(fmt.Sprint(source["data"]))
+			config, _, _ := image.DecodeConfig(bytes.NewReader(data))
+			sizes = append(sizes, config.Width, config.Height)
+		}
+	}
+	for _, m := range r.Messages {
+		for _, b := range m.Content {
+			look(b)
+			content, _ := b["content"].([]any)
+			for _, c := range content {
+				if part, ok := c.(map[string]any); ok {
+					look(part)
+				}
+			}
+		}
+	}
+	switch {
+	case len(sizes) == 0:
+	case slices.Max(sizes) > 8000:
+		return fmt.Errorf("image.source.base64.data: At least one of the image dimensions exceed max allowed size: 8000 pixels")
+	case slices.Max(sizes) > 2000 && len(sizes)/2 > 20:
+		return fmt.Errorf("image.source.base64.data: At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels")
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -18,27 +19,26 @@ const DefaultMaxTokens = 8192
 // minThinking is the smallest thinking budget that the API takes.
 const minThinking = 1024
 
-// Model answers requests through the Messages API. Set the fields before the first use; after that it is safe for
-// concurrent use.
+// Model is a [chat.Model] on the SDK's client. Client and Name are required. Set the fields before the first use; after
+// that it is safe for concurrent use.
 type Model struct {
-	// Client of the SDK, with the API key.
+	// Client of the SDK, with its key.
 	Client sdk.Client
 	// Name of the model, such as [sdk.ModelClaudeSonnet5].
-	Name sdk.Model
+	Name string
 	// MaxTokens of an answer where the request does not say; the API asks for a limit. Defaults to [DefaultMaxTokens].
 	MaxTokens int
 	// Thinking before an answer. The zero value leaves it to the model.
 	Thinking Thinking
 	// Betas of the API to ask for, as named in the header anthropic-beta.
 	Betas []string
-	// Retries that the SDK makes on its own of what may pass. Defaults to none: the error says when to try again, and the
-	// caller decides.
-	Retries int
-	// Params, where it is set, may change each request before it is sent: metadata, the API's own tools, whatever a
+	// MaxRetries of the SDK on what may pass. Defaults to none: the error says when to try again, and the caller decides.
+	MaxRetries int
+	// OnRepair, where it is set, is told what [Repair] changed in a request before it is sent.
+	OnRepair func([]chat.Change)
+	// Adjust, where it is set, may change each request before it is sent: the API's own tools, metadata, whatever a
 	// [chat.Request] has no words for.
-	Params func(*sdk.MessageNewParams)
-	// OnRepair, where it is set, is told what [Repair] changed in a request before it was sent.
-	OnRepair func([]Change)
+	Adjust func(*sdk.MessageNewParams)
 
 	noTemperature atomic.Bool // the model refused one
 }
@@ -74,9 +74,13 @@ func (t Thinking) check() error {
 // where a budget is set and the tool loop began without thinking. A model that takes no temperature at all, as newer ones
 // do not, is asked again without it, and from then on is sent none.
 //
-// Errors are a [*chat.ContextLimitError] with the API's numbers, a [*chat.TransientError] for rate limits, overload, the
-// API's own faults and lost connections, the cause of a context that is done, and otherwise the SDK's.
+// Errors are a [*chat.ContextLimitError] where a smaller request would be taken, with the API's numbers; a
+// [*chat.TransientError] for rate limits, overload, the API's own faults and lost connections, with the time that it asks
+// to wait; the cause of a context that is done; and otherwise the SDK's, with what the API said.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	if ctx.Err() != nil {
+		return chat.Response{}, context.Cause(ctx)
+	}
 	params, err := m.params(req)
 	if err != nil {
 		return chat.Response{}, err
@@ -88,13 +92,16 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		r, err = m.stream(ctx, params, req.Stream)
 	}
 	if err != nil {
-		return chat.Response{}, mapError(ctx, err)
+		return chat.Response{}, classify(ctx, err)
 	}
 	return r, nil
 }
 
 // params is the request as it is sent.
 func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
+	if m.Name == "" {
+		return sdk.MessageNewParams{}, errors.New("anthropic: Model.Name is not set")
+	}
 	if err := m.Thinking.check(); err != nil {
 		return sdk.MessageNewParams{}, err
 	}
@@ -102,15 +109,12 @@ func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 	if len(changes) > 0 && m.OnRepair != nil {
 		m.OnRepair(changes)
 	}
-	if req.MaxTokens <= 0 {
-		req.MaxTokens = m.MaxTokens
-	}
-	if req.MaxTokens <= 0 {
-		req.MaxTokens = DefaultMaxTokens
+	if req.MaxTokens == 0 {
+		req.MaxTokens = max(0, m.MaxTokens)
 	}
 	p, err := Request(req)
 	if err != nil {
-		return sdk.MessageNewParams{}, err
+		return sdk.MessageNewParams{}, fmt.Errorf("anthropic: nothing was sent: %w", err)
 	}
 	p.Model = m.Name
 	switch {
@@ -124,8 +128,8 @@ func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 	if p.Thinking.GetType() != nil || m.noTemperature.Load() {
 		p.Temperature = sdk.MessageNewParams{}.Temperature
 	}
-	if m.Params != nil {
-		m.Params(&p)
+	if m.Adjust != nil {
+		m.Adjust(&p)
 	}
 	return p, nil
 }
@@ -142,7 +146,7 @@ func loopThinks(messages []chat.Message) bool {
 
 // options of each call.
 func (m *Model) options() []option.RequestOption {
-	options := []option.RequestOption{option.WithMaxRetries(max(0, m.Retries))}
+	options := []option.RequestOption{option.WithMaxRetries(max(0, m.MaxRetries))}
 	if len(m.Betas) > 0 {
 		options = append(options, option.WithHeaderAdd("anthropic-beta", strings.Join(m.Betas, ",")))
 	}

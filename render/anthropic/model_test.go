@@ -147,10 +147,10 @@ func TestStreamHearsAllInOrder(t *testing.T) {
 	require.Equal(t, chat.StopToolCalls, r.StopReason)
 }
 
-func TestBetasAndParams(t *testing.T) {
+func TestBetasAndAdjust(t *testing.T) {
 	model, s := answering(t, say(text("42")))
 	model.Betas = []string{"context-1m-2025-08-07", "x-1"}
-	model.Params = func(p *sdk.MessageNewParams) { p.Metadata.UserID = sdk.String("u") }
+	model.Adjust = func(p *sdk.MessageNewParams) { p.Metadata.UserID = sdk.String("u") }
 	_, err := model.Generate(t.Context(), ask(question))
 	require.NoError(t, err)
 	require.Equal(t, "context-1m-2025-08-07,x-1", s.headers[0].Get("Anthropic-Beta"))
@@ -159,8 +159,8 @@ func TestBetasAndParams(t *testing.T) {
 
 func TestModelTellsWhatWasMended(t *testing.T) {
 	model, s := answering(t, say(text("42")))
-	var told []anthropic.Change
-	model.OnRepair = func(c []anthropic.Change) { told = append(told, c...) }
+	var told []chat.Change
+	model.OnRepair = func(c []chat.Change) { told = append(told, c...) }
 	_, err := model.Generate(t.Context(), ask(question))
 	require.NoError(t, err)
 	require.Empty(t, told)

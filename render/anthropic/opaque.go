@@ -27,6 +27,7 @@ const (
 type opaqueBlock struct {
 	Type         string `json:"type"`
 	ID           string `json:"id"`
+	ToolUseID    string `json:"tool_use_id"`
 	CacheControl *struct {
 		TTL string `json:"ttl"`
 	} `json:"cache_control"`

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,24 +10,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
-
-// Change is one thing that [Repair] did.
-type Change struct {
-	// Index of the message in the request as it was given; [RequestIndex] for its tools and what concerns them.
-	Index int
-	// Rule that was broken.
-	Rule chat.Rule
-	// Detail says what was done.
-	Detail string
-}
-
-// String is "message 3: no empty text: part 0 left out".
-func (c Change) String() string {
-	if c.Index == RequestIndex {
-		return fmt.Sprintf("request: %s: %s", c.Rule, c.Detail)
-	}
-	return fmt.Sprintf("message %d: %s: %s", c.Index, c.Rule, c.Detail)
-}
 
 // Texts that Repair puts where the API asks for something and nothing was said.
 const (
@@ -41,28 +22,31 @@ const (
 )
 
 // Repair mends a request so that [Validate] finds nothing wrong, and tells of each change. The request given stays as it
-// is. What it does, in order:
+// is, and one that breaks no rule comes back as it was. What it does, where a rule asks for it:
 //
-//   - Calls and answers on messages that cannot hold them are taken off.
+//   - An unknown role is taken for the user's ("developer" for the system's). Calls and answers on messages that cannot
+//     hold them are taken off.
 //   - A stale tool_search goes, call and result.
 //   - Results move to their calls. A call without one gets a failed result that says so; a result without its call becomes
 //     a user message. Ids and names of calls are made to fit, arguments that are no object become the field "arguments"
 //     of one.
 //   - Bytes that are no UTF-8 are replaced. Blank text, thinking that is neither signed nor encrypted, opaque parts that
-//     are no blocks, and messages in which nothing is left go. Thinking between other content becomes an opaque part.
+//     are no blocks, calls and results of the API's own tools that have lost each other, and messages in which nothing is
+//     left go; a tool that said nothing says "(no output)". Thinking between other content becomes an opaque part.
 //   - Images and documents that stand where the API takes none move to a user message after it; in place of one of a kind
-//     that it does not take, a text says what it was.
-//   - A conversation that begins or ends with the assistant gets a user message there. System messages at the end move to
-//     the front.
+//     or size that it does not take, a text says so.
+//   - A conversation that begins or ends with the assistant gets a user message there, unless it was paused. System
+//     messages at the end move before the question or the round that the model is to answer.
 //   - An assistant message directly after another one loses its thinking, and one that lost some of it the rest. In a tool
-//     loop that is not over all messages do, for there thinking is whole or gone.
-//   - Tools of a name used before go. Where the history has calls and no tool is declared, theirs are, and not to be called.
+//     loop that is not over, so do all its messages.
+//   - Tools of the history are declared, not to be called, where none are. The second of two tools of a name goes, and a
+//     schema without a type gets one. A call is not required where there are no tools; a limit below 0 is none.
 //   - Of more than four cache breakpoints those that help least go: kept are the last of the tools and the system prompt,
 //     and the newest. An hour asked for after five minutes makes the five minutes an hour.
 //
-// What it cannot mend stays, for Validate to tell: a message of an unknown role, a tool whose name or schema the API
-// refuses, more than four cache breakpoints in opaque parts, a request without messages.
-func Repair(req chat.Request) (chat.Request, []Change) {
+// What it cannot mend stays, for Validate to tell: tools without a name or schema that the API takes, a choice that there
+// is not, more than four cache breakpoints in opaque parts, a request without messages.
+func Repair(req chat.Request) (chat.Request, []chat.Change) {
 	r := &repairer{tools: req.Tools, given: len(req.Messages)}
 	for i, m := range req.Messages {
 		m.Content = slices.Clone(m.Content)
@@ -73,7 +57,10 @@ func Repair(req chat.Request) (chat.Request, []Change) {
 	r.searches()
 	r.pair()
 	r.parts()
+	r.images()
+	r.serverTools()
 	r.ends()
+	r.serverTools() // a user message at the end closes what was open
 	r.thinking()
 	out := req
 	out.Messages = make([]chat.Message, len(r.items))
@@ -82,7 +69,7 @@ func Repair(req chat.Request) (chat.Request, []Change) {
 	}
 	r.request(&out)
 	r.cache(&out)
-	slices.SortStableFunc(r.changes, func(a, b Change) int { return a.Index - b.Index })
+	slices.SortStableFunc(r.changes, func(a, b chat.Change) int { return a.Index - b.Index })
 	return out, r.changes
 }
 
@@ -97,16 +84,26 @@ type repairer struct {
 	items   []item
 	tools   []chat.Tool
 	given   int // messages
-	changes []Change
+	changes []chat.Change
 }
 
 func (r *repairer) report(i int, rule chat.Rule, format string, args ...any) {
-	r.changes = append(r.changes, Change{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
+	r.changes = append(r.changes, chat.Change{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
 }
 
 func (r *repairer) fields() {
 	for n := range r.items {
 		it := &r.items[n]
+		switch it.m.Role {
+		case chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool:
+		default:
+			role := chat.RoleUser
+			if it.m.Role == "developer" {
+				role = chat.RoleSystem
+			}
+			r.report(it.index, chat.RuleRole, "the role %q taken for %q", it.m.Role, role)
+			it.m.Role = role
+		}
 		if len(it.m.ToolCalls) > 0 && it.m.Role != chat.RoleAssistant {
 			r.report(it.index, chat.RuleFields, "%d calls taken off a %s message", len(it.m.ToolCalls), it.m.Role)
 			it.m.ToolCalls = nil
@@ -150,17 +147,21 @@ func (r *repairer) searches() {
 
 // request mends the tools and what concerns them.
 func (r *repairer) request(req *chat.Request) {
+	if req.MaxTokens < 0 {
+		r.report(chat.RequestIndex, chat.RuleMaxTokens, "a limit of %d tokens left out", req.MaxTokens)
+		req.MaxTokens = 0
+	}
 	seen := map[string]bool{}
 	var tools []chat.Tool
 	for _, t := range req.Tools {
 		if seen[t.Name] {
-			r.report(RequestIndex, RuleTool, "the second tool %q left out", t.Name)
+			r.report(chat.RequestIndex, chat.RuleTool, "the second tool %q left out", t.Name)
 			continue
 		}
 		seen[t.Name] = true
 		if !utf8.ValidString(t.Description) {
 			t.Description = strings.ToValidUTF8(t.Description, "\uFFFD")
-			r.report(RequestIndex, RuleUTF8, "bytes replaced in the description of tool %q", t.Name)
+			r.report(chat.RequestIndex, RuleUTF8, "bytes replaced in the description of tool %q", t.Name)
 		}
 		t.Parameters = r.schema(t)
 		tools = append(tools, t)
@@ -168,7 +169,7 @@ func (r *repairer) request(req *chat.Request) {
 	if len(tools) == 0 {
 		if req.ToolChoice == chat.ToolChoiceRequired {
 			req.ToolChoice = chat.ToolChoiceAuto
-			r.report(RequestIndex, RuleToolChoice, "no call is required, there are no tools")
+			r.report(chat.RequestIndex, chat.RuleToolChoice, "no call is required: there are no tools")
 		}
 		for _, m := range req.Messages {
 			for _, c := range m.ToolCalls {
@@ -180,7 +181,7 @@ func (r *repairer) request(req *chat.Request) {
 		}
 		if len(tools) > 0 {
 			req.ToolChoice = chat.ToolChoiceNone
-			r.report(RequestIndex, RuleTools, "%d tools of the history declared, not to be called", len(tools))
+			r.report(chat.RequestIndex, RuleTools, "%d tools of the history declared, not to be called", len(tools))
 		}
 	}
 	req.Tools = tools
@@ -188,7 +189,7 @@ func (r *repairer) request(req *chat.Request) {
 
 // schema gives an object's schema the type that it lacks.
 func (r *repairer) schema(t chat.Tool) json.RawMessage {
-	schema := bytes.TrimSpace(t.Parameters)
+	schema := t.Schema()
 	var head map[string]json.RawMessage
 	if len(schema) == 0 || schema[0] != '{' || json.Unmarshal(schema, &head) != nil {
 		return t.Parameters
@@ -196,7 +197,7 @@ func (r *repairer) schema(t chat.Tool) json.RawMessage {
 	if _, ok := head["type"]; ok {
 		return t.Parameters
 	}
-	r.report(RequestIndex, RuleTool, "the type of the parameters of tool %q added", t.Name)
+	r.report(chat.RequestIndex, RuleToolForm, "the type of the parameters of tool %q added", t.Name)
 	if len(head) == 0 {
 		return json.RawMessage(emptySchema)
 	}

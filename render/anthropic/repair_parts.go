@@ -63,6 +63,10 @@ func (r *repairer) content(it *item) (kept, away chat.Parts) {
 	thinkingOver := false
 	begun := startsWithThinking(it.m)
 	for k, p := range it.m.Content {
+		if p == nil {
+			r.report(it.index, chat.RuleEmpty, "part %d, which is nil, left out", k)
+			continue
+		}
 		_, wasThinking := p.(chat.Thinking)
 		if p = r.part(*it, k, p); p == nil {
 			it.broken = it.broken || wasThinking
@@ -71,7 +75,7 @@ func (r *repairer) content(it *item) (kept, away chat.Parts) {
 		switch p := p.(type) {
 		case chat.Image, chat.Document:
 			if rule, err := checkPlace(it.m, "it"); err != nil {
-				r.report(it.index, rule, "part %d moved to a user message", k)
+				r.report(it.index, rule, "an image or a document moved to a user message")
 				away = append(away, p)
 				continue
 			}
@@ -102,7 +106,7 @@ func (r *repairer) part(it item, k int, p chat.Part) chat.Part {
 	case chat.Text:
 		p = chat.Text(r.utf8(it.index, fmt.Sprintf("part %d", k), string(p)))
 		if strings.TrimSpace(string(p)) == "" {
-			r.report(it.index, chat.RuleEmpty, "part %d left out", k)
+			r.report(it.index, chat.RuleEmpty, "part %d, which is blank, left out", k)
 			return nil
 		}
 		return p
@@ -166,12 +170,12 @@ func (r *repairer) ends() {
 		last--
 	}
 	if system := r.items[last:]; len(system) > 0 && last > 0 {
-		r.report(system[0].index, chat.RuleLast, "%d system messages moved to the front", len(system))
-		front := 0
-		for r.items[front].m.Role == chat.RoleSystem {
-			front++
+		r.report(system[0].index, chat.RuleLast, "%d system messages moved before what is to be answered", len(system))
+		before := last - 1 // the question or the round that is to be answered
+		for before > 0 && r.items[before].m.Role == chat.RoleTool {
+			before--
 		}
-		r.items = slices.Concat(r.items[:front], system, r.items[front:last])
+		r.items = slices.Concat(r.items[:before], system, r.items[before:last])
 	}
 	if len(r.items) == 0 {
 		if r.given > 0 {
@@ -184,17 +188,27 @@ func (r *repairer) ends() {
 	end := r.items[len(r.items)-1]
 	switch {
 	case first < 0:
-		r.report(end.index, RuleFirst, "a user message put after the system messages")
+		r.report(end.index, RuleFirst, "a user message put at the end")
 		r.items = append(r.items, item{index: end.index, m: chat.UserMessage(goOn)})
 		return
 	case r.items[first].m.Role == chat.RoleAssistant:
 		r.report(r.items[first].index, RuleFirst, "a user message put before it")
 		r.items = slices.Insert(r.items, first, item{index: r.items[first].index, m: chat.UserMessage(notShown)})
 	}
-	if end.m.Role == chat.RoleAssistant {
-		r.report(end.index, chat.RuleLast, "a user message put after it")
+	if end.m.Role == chat.RoleAssistant && !r.paused() {
+		r.report(end.index, chat.RuleLast, "a user message put at the end")
 		r.items = append(r.items, item{index: end.index, m: chat.UserMessage(goOn)})
 	}
+}
+
+// paused tells that the last message is one that the API goes on with.
+func (r *repairer) paused() bool {
+	messages := make([]chat.Message, len(r.items))
+	for n, it := range r.items {
+		messages[n] = it.m
+	}
+	_, paused := serverTools(messages)
+	return paused
 }
 
 // thinking makes it whole or gone: it goes from assistant messages that are merged with one before them, and from those

@@ -20,6 +20,7 @@ import (
 //   - A cache breakpoint becomes cache_control of the last block before it that can carry it; before the first message that
 //     is the last tool. One with nothing before it asks for nothing. A lifetime of up to five minutes becomes "5m", a
 //     longer one "1h", the longest there is; none leaves it to the API.
+//   - An answer without a limit gets [DefaultMaxTokens], for the API asks for one.
 //   - A document of any type of text is sent as plain text.
 //   - A choice of no tools is not sent where there are none, and a tool without parameters takes an empty object.
 //
@@ -41,6 +42,9 @@ func write(req chat.Request) sdk.MessageNewParams {
 			continue
 		}
 		w.message(i, m)
+	}
+	if req.MaxTokens == 0 {
+		req.MaxTokens = DefaultMaxTokens
 	}
 	p := sdk.MessageNewParams{
 		MaxTokens:  int64(req.MaxTokens),
@@ -78,8 +82,8 @@ type writer struct {
 func (w *writer) tools(tools []chat.Tool) []sdk.ToolUnionParam {
 	var out []sdk.ToolUnionParam
 	for i, t := range tools {
-		schema := t.Parameters
-		if len(schema) == 0 {
+		schema := t.Schema()
+		if schema == nil {
 			schema = json.RawMessage(emptySchema)
 		}
 		tool := &sdk.ToolParam{Name: t.Name, InputSchema: param.Override[sdk.ToolInputSchemaParam](schema)}
@@ -87,7 +91,7 @@ func (w *writer) tools(tools []chat.Tool) []sdk.ToolUnionParam {
 			tool.Description = sdk.String(t.Description)
 		}
 		if i == len(tools)-1 {
-			tool.CacheControl = w.plan.control(blockKey{kind: blockTool, message: RequestIndex})
+			tool.CacheControl = w.plan.control(blockKey{kind: blockTool, message: chat.RequestIndex})
 		}
 		out = append(out, sdk.ToolUnionParam{OfTool: tool})
 	}

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// The rules of the Messages API, on top of those of [chat.Validate]. Where a rule of chat says the same, it is not named
+// The rules of the Messages API, on top of those of [chat.ValidateRequest]. Where a rule of chat says the same, it is not named
 // again: [chat.RuleAnswered] and [chat.RuleOrphan] keep all results of a message in the next user message, and first in
 // it, for [Request] sends the tool messages and the user message after them as one; [chat.RuleEmpty] asks for no blank
 // text, and [chat.RuleLast] for no assistant message at the end.
@@ -37,11 +36,16 @@ const (
 	// RuleThinkingMerged: an assistant message after another one, which are sent as one, has no thinking.
 	RuleThinkingMerged chat.Rule = "thinking is first after merging"
 	// RulePlace: images and documents are in user and tool messages.
-	RulePlace chat.Rule = "images and documents are in user and tool messages"
+	RulePlace chat.Rule = "images and documents are where the API takes them"
 	// RuleMedia: images are JPEG, PNG, GIF or WebP, inline or at an https address; documents are PDF or text.
 	RuleMedia chat.Rule = "images and documents are of kinds that the API takes"
+	// RuleImageSize: no image is of more than 8,000 pixels a side; where there are more than 20, of more than 2,000.
+	RuleImageSize chat.Rule = "images are not too large"
 	// RuleOpaque: an opaque part is a JSON object with a type and neither a call nor a result of a tool.
-	RuleOpaque chat.Rule = "opaque parts are blocks of the API"
+	RuleOpaque chat.Rule = "opaque parts are the API's"
+	// RuleServerTool: a call of one of the API's own tools is answered before the next user message, and no such result is
+	// without its call. Only the turn under way may leave one open: one that was paused.
+	RuleServerTool chat.Rule = "calls of the API's own tools keep their results"
 	// RuleCacheType: the type of a cache breakpoint is "ephemeral", or not said.
 	RuleCacheType chat.Rule = "cache breakpoints are ephemeral"
 	// RuleCacheCount: at most four blocks carry a cache breakpoint.
@@ -50,19 +54,13 @@ const (
 	RuleCacheOrder chat.Rule = "longer cache lifetimes come first"
 	// RuleTools: tools are declared where messages hold calls or results.
 	RuleTools chat.Rule = "tools are declared where the history has calls"
-	// RuleTool: a declared tool has a name of the API's form, which no other has, and a schema that is a JSON object of
-	// type "object", or none.
-	RuleTool chat.Rule = "tool definitions are of the API's form"
-	// RuleToolChoice: a call is required only where there is a tool.
-	RuleToolChoice chat.Rule = "a required call has a tool"
+	// RuleToolForm: the name of a declared tool is of the form of RuleCallForm, and its schema, if any, of type "object".
+	RuleToolForm chat.Rule = "tool definitions are of the API's form"
 	// RuleToolSearch: there is no call of a client's own tool_search where that is not declared, and none of any tool that
 	// was answered with references to tools. The API looks for what they name among deferred tools, and a [chat.Tool]
 	// cannot be deferred.
 	RuleToolSearch chat.Rule = "no stale tool_search"
 )
-
-// RequestIndex is the index of a violation and of a change that is in the request's tools and in no message.
-const RequestIndex = -1
 
 // toolSearch is the name of the tool with which clients search for deferred tools.
 const toolSearch = "tool_search"
@@ -73,12 +71,18 @@ var (
 	nameForm = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
 )
 
-// Validate checks a request by the rules of [chat.Validate] and those of this package. It returns nil or a
+// Validate checks a request by the rules of [chat.ValidateRequest] and those of this package. It returns nil or a
 // [*chat.ValidationError] with every violation. [Repair] mends nearly all of them.
+//
+// A last message that was paused ([StopPause]) may be the assistant's: it is sent back for the model to go on.
 func Validate(req chat.Request) error {
 	v := validator{}
-	if err, ok := errors.AsType[*chat.ValidationError](chat.Validate(req.Messages)); ok {
-		v.violations = err.Violations
+	lonely, paused := serverTools(req.Messages)
+	if err, ok := errors.AsType[*chat.ValidationError](chat.ValidateRequest(req)); ok {
+		v.violations = slices.DeleteFunc(err.Violations, func(b chat.Violation) bool { return paused && b.Rule == chat.RuleLast })
+	}
+	for _, l := range lonely {
+		v.report(l.message, RuleServerTool, "%s", l.detail)
 	}
 	v.tools(req)
 	v.order(req.Messages)
@@ -87,11 +91,8 @@ func Validate(req chat.Request) error {
 		v.message(i, m)
 	}
 	v.cache(req)
-	if len(v.violations) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(v.violations, func(a, b chat.Violation) int { return a.Index - b.Index })
-	return &chat.ValidationError{Violations: v.violations}
+	v.images(req.Messages)
+	return chat.Invalid(v.violations)
 }
 
 type validator struct{ violations []chat.Violation }
@@ -101,27 +102,19 @@ func (v *validator) report(i int, rule chat.Rule, format string, args ...any) {
 }
 
 func (v *validator) tools(req chat.Request) {
-	seen := map[string]bool{}
-	for k, t := range req.Tools {
-		switch {
-		case !nameForm.MatchString(t.Name):
-			v.report(RequestIndex, RuleTool, "the name of tool %d is %q", k, t.Name)
-		case seen[t.Name]:
-			v.report(RequestIndex, RuleTool, "two tools have the name %q", t.Name)
+	for _, t := range req.Tools {
+		if t.Name != "" && !nameForm.MatchString(t.Name) {
+			v.report(chat.RequestIndex, RuleToolForm, "a tool has the name %q", t.Name)
 		}
-		seen[t.Name] = true
-		if err := checkSchema(t.Parameters); err != nil {
-			v.report(RequestIndex, RuleTool, "the parameters of tool %q: %v", t.Name, err)
+		if err := checkSchema(t.Schema()); err != nil {
+			v.report(chat.RequestIndex, RuleToolForm, "the parameters of tool %q: %v", t.Name, err)
 		}
-		if !utf8.ValidString(t.Description) {
-			v.report(RequestIndex, RuleUTF8, "the description of tool %q is not", t.Name)
+		if !utf8.ValidString(t.Description) || !utf8.Valid(t.Parameters) {
+			v.report(chat.RequestIndex, RuleUTF8, "the definition of tool %q is not", t.Name)
 		}
 	}
 	if len(req.Tools) > 0 {
 		return
-	}
-	if req.ToolChoice == chat.ToolChoiceRequired {
-		v.report(RequestIndex, RuleToolChoice, "there are no tools")
 	}
 	for i, m := range req.Messages {
 		if len(m.ToolCalls) > 0 || m.Role == chat.RoleTool {
@@ -131,24 +124,15 @@ func (v *validator) tools(req chat.Request) {
 	}
 }
 
-// checkSchema looks at what the API looks at first.
+// checkSchema looks at what the API looks at first. What is no object is chat's matter.
 func checkSchema(schema json.RawMessage) error {
-	if schema = bytes.TrimSpace(schema); len(schema) == 0 {
-		return nil
-	}
-	if !utf8.Valid(schema) {
-		return errors.New("they are not UTF-8")
-	}
 	var head struct {
 		Type json.RawMessage `json:"type"`
 	}
-	if schema[0] != '{' || json.Unmarshal(schema, &head) != nil {
-		return errors.New("they are no JSON object")
+	if schema == nil || json.Unmarshal(schema, &head) != nil || string(head.Type) == `"object"` {
+		return nil
 	}
-	if string(head.Type) != `"object"` {
-		return fmt.Errorf("their type is %s, not \"object\"", head.Type)
-	}
-	return nil
+	return fmt.Errorf("their type is %s, not \"object\"", head.Type)
 }
 
 // order checks what is about a message's neighbours. System messages are sent apart, so they are none.

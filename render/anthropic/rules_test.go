@@ -1,10 +1,14 @@
 package anthropic_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"image"
+	"image/png"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +79,22 @@ func tools(req chat.Request, tools ...chat.Tool) chat.Request {
 	return req
 }
 
+func searching(id string) chat.Part {
+	return opaque(`{"type":"server_tool_use","id":"` + id + `","name":"web_search","input":{}}`)
+}
+
+func found(id string) chat.Part {
+	return opaque(`{"type":"web_search_tool_result","tool_use_id":"` + id + `","content":[]}`)
+}
+
+func picture(width, height int) chat.Part {
+	var file bytes.Buffer
+	if err := png.Encode(&file, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
+		panic(err)
+	}
+	return chat.Image{URL: "data:image/png;base64," + base64.StdEncoding.EncodeToString(file.Bytes())}
+}
+
 func search(result ...chat.Part) []chat.Message {
 	return []chat.Message{question, named("tool_search", calls("s")), {Role: chat.RoleTool, ToolCallID: "s", Content: result}}
 }
@@ -124,6 +144,14 @@ var breaches = []struct {
 	{name: "a block of another provider", rule: anthropic.RuleOpaque, request: ask(user(opaque(`{"executableCode":{}}`), chat.Text("Well?"))), refused: "does not match any"},
 	{name: "a result as an opaque part", rule: anthropic.RuleOpaque, request: ask(user(opaque(`{"type":"tool_result","tool_use_id":"z"}`), chat.Text("Well?"))), refused: "unexpected `tool_use_id`"},
 	{name: "the assistant's block in a user message", rule: anthropic.RuleOpaque, request: ask(user(opaque(`{"type":"server_tool_use","id":"srv","name":"web_search","input":{}}`), chat.Text("Well?"))), refused: "only be in assistant"},
+	{name: "a call of the API's own tool without its result", rule: anthropic.RuleServerTool, request: ask(question, assistant(searching("s"), chat.Text("Well.")), question), refused: "without a corresponding"},
+	{name: "a result of the API's own tool without its call", rule: anthropic.RuleServerTool, request: ask(question, assistant(found("s"), chat.Text("Well.")), question), refused: "corresponding `server_tool_use` block before it"},
+	{name: "a user message between them", rule: anthropic.RuleServerTool, request: ask(question, assistant(searching("s")), question, assistant(found("s"), chat.Text("Well.")), question), refused: "without a corresponding"},
+	{name: "an id of the API's own tool used again", rule: anthropic.RuleServerTool, request: ask(question, assistant(searching("s"), found("s"), searching("s"), found("s"), chat.Text("Well.")), question), refused: "must be unique"},
+	{name: "an image of 8,001 pixels", rule: anthropic.RuleImageSize, request: ask(user(picture(8001, 1))), refused: "max allowed size: 8000 pixels"},
+	{name: "a larger one among many", rule: anthropic.RuleImageSize, request: ask(user(slices.Repeat(chat.Parts{picture(1, 2001)}, 21)...)), refused: "many-image requests: 2000 pixels"},
+	{name: "an unknown role", rule: chat.RuleRole, request: ask(chat.Message{Role: "developer", Content: question.Content}, question), refused: "Input should be 'user' or 'assistant'",
+		raw: `{"model":"m","max_tokens":1,"messages":[{"role":"developer","content":[{"type":"text","text":"?"}]}]}`},
 	{name: "a cache of a type unknown to the API", rule: anthropic.RuleCacheType, request: ask(user(chat.Text("A"), chat.CacheBreakpoint{Type: "persistent"})), refused: "should be 'ephemeral'",
 		raw: `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"A","cache_control":{"type":"persistent"}}]}]}`},
 	{name: "five cache breakpoints", rule: anthropic.RuleCacheCount, request: ask(user(
@@ -132,11 +160,11 @@ var breaches = []struct {
 	{name: "an hour after five minutes", rule: anthropic.RuleCacheOrder, request: ask(
 		with(chat.SystemMessage("Be brief."), chat.CacheBreakpoint{}), with(question, chat.CacheBreakpoint{Lifetime: 1 << 42})), refused: "must not come after"},
 	{name: "no tools declared", rule: anthropic.RuleTools, request: tools(ask(question, calls("a"), chat.ToolResult("a", "1"))), refused: "must define tools"},
-	{name: "two tools of a name", rule: anthropic.RuleTool, request: tools(ask(question), counting[0], counting[0]), refused: "must be unique"},
-	{name: "a schema without a type", rule: anthropic.RuleTool, request: tools(ask(question), chat.Tool{Name: "count", Parameters: json.RawMessage(`{"properties":{}}`)}), refused: "should be 'object'"},
-	{name: "a tool's name with a dot", rule: anthropic.RuleTool, request: tools(ask(question), chat.Tool{Name: "a.b"}), refused: "tools.0.custom.name", unmended: true},
-	{name: "a schema that is no object", rule: anthropic.RuleTool, request: tools(ask(question), chat.Tool{Name: "a", Parameters: json.RawMessage(`[]`)}), refused: "Field required", unmended: true},
-	{name: "a call required without tools", rule: anthropic.RuleToolChoice, request: chat.Request{Messages: []chat.Message{question}, ToolChoice: chat.ToolChoiceRequired}, refused: "only be specified while providing tools",
+	{name: "two tools of a name", rule: chat.RuleTool, request: tools(ask(question), counting[0], counting[0]), refused: "must be unique"},
+	{name: "a schema without a type", rule: anthropic.RuleToolForm, request: tools(ask(question), chat.Tool{Name: "count", Parameters: json.RawMessage(`{"properties":{}}`)}), refused: "should be 'object'"},
+	{name: "a tool's name with a dot", rule: anthropic.RuleToolForm, request: tools(ask(question), chat.Tool{Name: "a.b"}), refused: "tools.0.custom.name", unmended: true},
+	{name: "a schema that is no object", rule: chat.RuleTool, request: tools(ask(question), chat.Tool{Name: "a", Parameters: json.RawMessage(`[]`)}), refused: "Field required", unmended: true},
+	{name: "a call required without tools", rule: chat.RuleToolChoice, request: chat.Request{Messages: []chat.Message{question}, ToolChoice: chat.ToolChoiceRequired}, refused: "only be specified while providing tools",
 		raw: `{"model":"m","max_tokens":1,"tool_choice":{"type":"any"},"messages":[{"role":"user","content":[{"type":"text","text":"?"}]}]}`},
 	{name: "references to deferred tools", rule: anthropic.RuleToolSearch, request: ask(search(opaque(`{"type":"tool_reference","tool_name":"rename"}`))...), refused: "not found in available tools"},
 	{name: "text that is not UTF-8", rule: anthropic.RuleUTF8, request: ask(chat.UserMessage("a\xff")), refused: "not valid JSON",
@@ -232,7 +260,7 @@ func TestEveryRuleHasABreach(t *testing.T) {
 		anthropic.RuleFirst, anthropic.RuleUTF8, anthropic.RuleCallForm, anthropic.RuleCallUnique, anthropic.RuleArguments,
 		anthropic.RuleErrorResult, anthropic.RuleThinkingForm, anthropic.RuleThinkingMerged, anthropic.RulePlace,
 		anthropic.RuleMedia, anthropic.RuleOpaque, anthropic.RuleCacheType, anthropic.RuleCacheCount,
-		anthropic.RuleCacheOrder, anthropic.RuleTools, anthropic.RuleTool, anthropic.RuleToolChoice, anthropic.RuleToolSearch,
+		anthropic.RuleCacheOrder, anthropic.RuleTools, anthropic.RuleToolForm, chat.RuleTool, chat.RuleToolChoice, anthropic.RuleImageSize, anthropic.RuleServerTool, anthropic.RuleToolSearch,
 	} {
 		require.True(t, covered[rule], "%s", rule)
 	}

@@ -21,7 +21,7 @@ func (m *Model) stream(ctx context.Context, params sdk.MessageNewParams, heard f
 	for events.Next() {
 		e := events.Current()
 		if err := answer.Accumulate(e); err != nil {
-			return chat.Response{}, fmt.Errorf("anthropic: the stream of the answer: %w", err)
+			return chat.Response{}, fmt.Errorf("the stream of the answer: %w", err)
 		}
 		switch e.Type {
 		case "content_block_delta":
@@ -44,7 +44,7 @@ func (m *Model) stream(ctx context.Context, params sdk.MessageNewParams, heard f
 		return chat.Response{}, err
 	}
 	if !whole {
-		return chat.Response{}, fmt.Errorf("anthropic: the answer broke off: %w", io.ErrUnexpectedEOF)
+		return chat.Response{}, fmt.Errorf("the stream ended before the answer did: %w", io.ErrUnexpectedEOF)
 	}
 	for i, said := range arguments {
 		if said.Len() > 0 && answer.Content[i].Type == typeToolUse {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/big"
 	"regexp"
+	"unicode/utf8"
 
 	"google.golang.org/genai"
 
@@ -27,6 +28,9 @@ func callPart(k int, call chat.ToolCall) (*genai.Part, []fault) {
 	report := func(rule chat.Rule, format string, args ...any) {
 		faults = append(faults, fault{part: wholeMessage, call: k, rule: rule, detail: fmt.Sprintf("call %d: ", k) + fmt.Sprintf(format, args...)})
 	}
+	if !utf8.ValidString(call.ID) || !utf8.ValidString(call.Arguments) {
+		report(RuleUTF8, "the id or the arguments")
+	}
 	args, err := readArguments(call.Arguments)
 	if err != nil {
 		report(RuleArguments, "%v", err)
@@ -35,8 +39,8 @@ func callPart(k int, call chat.ToolCall) (*genai.Part, []fault) {
 	if err != nil {
 		report(RuleSignatureForm, "%v", err)
 	}
-	if !functionName.MatchString(call.Name) {
-		report(RuleFunctionName, "the name is %q", clip(call.Name))
+	if call.Name != "" && !functionName.MatchString(call.Name) {
+		report(RuleCallForm, "the name is %q", clip(call.Name))
 	}
 	if len(faults) > 0 {
 		return nil, faults
@@ -99,26 +103,18 @@ func exactly(v any) any {
 	return v
 }
 
-// Tools turns tool definitions into what Gemini takes; nil where there are none. Schemas are sent as they are, in the
-// field for JSON schemas. A schema that is no JSON is an error.
-func Tools(tools []chat.Tool) ([]*genai.Tool, error) {
+// tools turns valid definitions of tools into what Gemini takes; nil where there are none. Schemas go into the field for
+// JSON schemas as they are.
+func tools(tools []chat.Tool) []*genai.Tool {
 	if len(tools) == 0 {
-		return nil, nil
+		return nil
 	}
 	declarations := make([]*genai.FunctionDeclaration, len(tools))
 	for i, t := range tools {
-		if !functionName.MatchString(t.Name) {
-			return nil, fmt.Errorf("gemini: tool %d: Gemini takes no function of the name %q", i, clip(t.Name))
-		}
 		declarations[i] = &genai.FunctionDeclaration{Name: t.Name, Description: t.Description}
-		if len(t.Parameters) == 0 {
-			continue
+		if schema := t.Schema(); schema != nil {
+			declarations[i].ParametersJsonSchema = schema
 		}
-		var schema map[string]any
-		if err := json.Unmarshal(t.Parameters, &schema); err != nil {
-			return nil, fmt.Errorf("gemini: the parameters of tool %q are no JSON schema: %w", t.Name, err)
-		}
-		declarations[i].ParametersJsonSchema = schema
 	}
-	return []*genai.Tool{{FunctionDeclarations: declarations}}, nil
+	return []*genai.Tool{{FunctionDeclarations: declarations}}
 }

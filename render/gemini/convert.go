@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"math"
 	"slices"
 
 	"google.golang.org/genai"
@@ -8,15 +9,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Prompt is a conversation in the types of Google's SDK.
-type Prompt struct {
-	// System instruction, from the system messages that come first; nil where there are none.
-	System *genai.Content
-	// Contents of the conversation.
-	Contents []*genai.Content
-}
-
-// Convert turns messages into what Gemini takes:
+// Request is a request in the SDK's form, as its GenerateContent takes it, without a model, which the caller adds, as does
+// [Model]. One that breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which mends it.
 //
 //   - System messages at the start become the system instruction. Gemini has no other place for one: a later message
 //     stands where it stood, as user content in <system-message> tags.
@@ -25,38 +19,62 @@ type Prompt struct {
 //   - A tool's text is the output of a function response, or its error. Images and documents of it go into the response
 //     too; for legacy models they come after all responses, under a line that names the call.
 //   - A text stays a text, and so does each part on its own. A data URL is sent inline, another URL as a reference.
-//   - Opaque parts are Gemini's own: a part as JSON, or one of the two notes that [FromContent] leaves.
+//   - Opaque parts are Gemini's own: a part as JSON, or one of the two notes that [Response] leaves.
 //
-// Documented fallbacks, where Gemini has no word for ours:
+// What Gemini has no word for:
 //
 //   - Cache breakpoints are left out: Gemini caches the longest prefix that it has seen by itself. A cache of your own
-//     goes into Model.Config.CachedContent.
+//     goes into the config, with [Model.Adjust].
 //   - The name of a user stands before the text ("Ann: hello"); other roles' names are left out.
 //   - Thinking of another provider is sent as the text of a thought. Its signature and its encrypted form, which nobody
 //     else can read, are left out.
 //   - An image's detail is left out unless [Options.MediaResolution] is set.
 //   - No arguments at all are an empty object. A number in arguments that the SDK cannot hold (it has them as float64)
-//     is sent as a string of its digits. The order of keys is the SDK's.
-//   - Bytes that are not UTF-8 are sent as U+FFFD, as JSON knows nothing else.
-//
-// What cannot be sent at all is a [*chat.ValidationError] that names each such part; [Repair] mends it. Convert looks at
-// single messages: whether they obey Gemini's rules together is for [Validate] to say.
-func Convert(messages []chat.Message, options Options) (Prompt, error) {
+//     is a string of its digits, and the order of keys is the SDK's. A [Model] sends arguments as they were written.
+//   - A choice of no tools is not sent where there are none.
+func Request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateContentConfig, error) {
+	if err := Validate(req, o); err != nil {
+		return nil, nil, err
+	}
+	p, _ := convert(req.Messages, o)
+	config := &genai.GenerateContentConfig{SystemInstruction: p.System, Tools: tools(req.Tools)}
+	if req.MaxTokens > 0 {
+		config.MaxOutputTokens = int32(min(req.MaxTokens, math.MaxInt32))
+	}
+	if req.Temperature != nil {
+		config.Temperature = new(float32(*req.Temperature))
+	}
+	modes := map[chat.ToolChoice]genai.FunctionCallingConfigMode{
+		chat.ToolChoiceNone: genai.FunctionCallingConfigModeNone, chat.ToolChoiceRequired: genai.FunctionCallingConfigModeAny,
+	}
+	if mode := modes[req.ToolChoice]; mode != "" && len(req.Tools) > 0 { // Gemini refuses one where there is nothing to call
+		config.ToolConfig = &genai.ToolConfig{FunctionCallingConfig: &genai.FunctionCallingConfig{Mode: mode}}
+	}
+	return p.Contents, config, nil
+}
+
+// prompt is a conversation in the types of Google's SDK.
+type prompt struct {
+	// System instruction, from the system messages that come first; nil where there are none.
+	System *genai.Content
+	// Contents of the conversation.
+	Contents []*genai.Content
+}
+
+// convert turns messages into what Gemini takes. What cannot be sent is a violation, message by message.
+func convert(messages []chat.Message, options Options) (prompt, []chat.Violation) {
 	c := converter{options: options}
 	for i, m := range messages {
 		c.message(i, m)
 	}
 	c.endResults()
-	if len(c.violations) > 0 {
-		return Prompt{}, &chat.ValidationError{Violations: c.violations}
-	}
-	return c.prompt, nil
+	return c.prompt, c.violations
 }
 
 // converter walks a list of messages.
 type converter struct {
 	options    Options
-	prompt     Prompt
+	prompt     prompt
 	violations []chat.Violation
 	begun      bool // a message other than the system's was met
 
@@ -110,8 +128,7 @@ func (c *converter) result(i int, m chat.Message) {
 	c.begun = true
 	place := slices.IndexFunc(c.calls, func(call chat.ToolCall) bool { return call.ID == m.ToolCallID })
 	if place < 0 {
-		c.report(i, []fault{{part: wholeMessage, rule: chat.RuleOrphan, detail: "it answers no call of the assistant message before it"}})
-		return
+		return // which is chat's matter
 	}
 	parts, faults := c.options.responseParts(m, c.calls[place].Name)
 	c.report(i, faults)

@@ -110,7 +110,7 @@ func TestConvert(t *testing.T) {
 		},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			require.NoError(t, gemini.Validate(append(tt.messages[:len(tt.messages):len(tt.messages)], last(tt.messages)...), tt.options))
+			require.NoError(t, gemini.Validate(asking(append(tt.messages[:len(tt.messages):len(tt.messages)], last(tt.messages)...)), tt.options))
 			prompt, err := gemini.Convert(tt.messages, tt.options)
 			require.NoError(t, err)
 			var want, system any
@@ -142,16 +142,15 @@ func TestConvertNamesWhatItCannotSend(t *testing.T) {
 		m    chat.Message
 		want string
 	}{
-		{"an image of no known scheme", user(chat.Image{URL: "ftp://a"}), `message 0: parts are Gemini's: part 0: an image at "ftp://a": Gemini takes data, https and gs URLs`},
-		{"an image of no known type", user(chat.Text("a"), chat.Image{URL: "data:;base64,AAAA"}), "message 0: parts are Gemini's: part 1: an image of unknown media type"},
-		{"a data URL that is torn", user(chat.Image{URL: "data:image/png;base64,A"}), "message 0: parts are Gemini's: part 0: an image: a data URL: illegal base64 data at input byte 0"},
-		{"a document that is torn", user(chat.Document{Data: "?", MediaType: "a/b"}), "message 0: parts are Gemini's: part 0: a document: illegal base64 data at input byte 0"},
-		{"a document of no type", user(chat.Document{Data: "AAAA"}), "message 0: parts are Gemini's: part 0: a document of unknown media type"},
-		{"another provider's opaque part", user(chat.Opaque{Value: json.RawMessage(`{"type":"tool_search"}`)}), `message 0: parts are Gemini's: part 0: an opaque part that is none of Gemini's: json: unknown field "type"`},
-		{"a call in an opaque part", user(chat.Opaque{Value: json.RawMessage(`{"functionCall":{"name":"look"}}`)}), "message 0: parts are Gemini's: part 0: a function call or response in an opaque part: those are tool calls and tool messages"},
-		{"an image in an instruction", chat.Message{Role: chat.RoleSystem, Content: chat.Parts{chat.Image{URL: "gs://a"}}}, "message 0: parts are Gemini's: part 0: a system message holds text only"},
+		{"an image of no known scheme", user(chat.Image{URL: "ftp://a"}), `message 0: images and documents are of kinds that the API takes: part 0: an image at "ftp://a": Gemini takes data, https and gs URLs`},
+		{"an image of no known type", user(chat.Text("a"), chat.Image{URL: "data:;base64,AAAA"}), "message 0: images and documents are of kinds that the API takes: part 1: an image of unknown media type"},
+		{"a data URL that is torn", user(chat.Image{URL: "data:image/png;base64,A"}), "message 0: images and documents are of kinds that the API takes: part 0: an image: a data URL: illegal base64 data at input byte 0"},
+		{"a document that is torn", user(chat.Document{Data: "?", MediaType: "a/b"}), "message 0: images and documents are of kinds that the API takes: part 0: a document: illegal base64 data at input byte 0"},
+		{"a document of no type", user(chat.Document{Data: "AAAA"}), "message 0: images and documents are of kinds that the API takes: part 0: a document of unknown media type"},
+		{"another provider's opaque part", user(chat.Opaque{Value: json.RawMessage(`{"type":"tool_search"}`)}), `message 0: opaque parts are the API's: part 0: an opaque part that is none of Gemini's: json: unknown field "type"`},
+		{"a call in an opaque part", user(chat.Opaque{Value: json.RawMessage(`{"functionCall":{"name":"look"}}`)}), "message 0: opaque parts are the API's: part 0: a function call or response in an opaque part: those are tool calls and tool messages"},
+		{"an image in an instruction", chat.Message{Role: chat.RoleSystem, Content: chat.Parts{chat.Image{URL: "gs://a"}}}, "message 0: images and documents are where the API takes them: part 0: a system message holds text only"},
 		{"nothing", user(), "message 0: no empty parts: the message has nothing to send"},
-		{"a result without its call", chat.ToolResult("c1", "42"), "message 0: no result without its call: it answers no call of the assistant message before it"},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			_, err := gemini.Convert([]chat.Message{tt.m}, gemini.Options{})
@@ -203,7 +202,7 @@ func TestAnswersComeBackAsTheyWere(t *testing.T) {
 			if len(kept.ToolCalls) == 0 {
 				messages = append(messages, chat.UserMessage("Go on."))
 			}
-			require.NoError(t, gemini.Validate(messages, gemini.Options{}))
+			require.NoError(t, gemini.Validate(asking(messages), gemini.Options{}))
 			prompt, err := gemini.Convert(messages, gemini.Options{})
 			require.NoError(t, err)
 			require.Empty(t, cmp.Diff(asJSON(t, content.Parts), asJSON(t, prompt.Contents[1].Parts)))

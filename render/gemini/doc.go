@@ -3,17 +3,19 @@
 //
 // [Model] is a [chat.Model] on a client of the SDK, for the Gemini API and for Google Cloud alike:
 //
-//	client, err := genai.NewClient(ctx, nil) // the key from GEMINI_API_KEY
+//	client, err := gemini.NewClient(ctx, nil) // the key from GEMINI_API_KEY
 //	model := &gemini.Model{Client: client, Name: "gemini-3-pro-preview"}
 //	response, err := model.Generate(ctx, chat.Request{Messages: result.Messages, Tools: tools})
 //
-// Its parts can be had on their own: [Convert] and [Tools] make what the SDK takes, [FromResponse] and [FromContent] make
-// messages of what it gives. [Validate] says which of Gemini's rules a conversation breaks, by name, and [Repair] mends
-// it and reports each change. [Model.CountTokens] asks Gemini for a count, [Tokenizer] estimates one here.
+// # Parts that stand on their own
 //
-// # What does not survive the SDK
+//   - [Request] turns a request into what the SDK takes, and [Response] an answer of the SDK into ours, so that the answer
+//     goes back with every part where it was, its thought signatures byte for byte.
+//   - [Validate] names each rule of the API that a request breaks; [Repair] mends what can be mended and tells of it. A
+//     [Model] does so before each request: histories that other providers' models have written need it.
+//   - [Tokenizer] estimates what a text and an image take, and [Model.CountTokens] asks Gemini.
+//   - [NewClient] makes a client that keeps the arguments of calls as they were written, which the SDK by itself does not.
 //
-// The SDK holds the arguments of a call as a Go map. So their keys are sorted and white space goes, and whole numbers of
-// an answer that are beyond 2⁵³ have lost digits before this package sees them. Numbers on their way to Gemini keep their
-// digits, see [Convert].
+// Errors that a caller acts on are those of package chat: [*chat.ContextLimitError] with the numbers that the API gives,
+// [*chat.TransientError] with the time that it asks to wait, [*chat.ValidationError] for what was not sent.
 package gemini

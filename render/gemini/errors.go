@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,8 +28,8 @@ var tooLong = []*regexp.Regexp{
 // tooLongUnsaid are words of the same without numbers.
 var tooLongUnsaid = regexp.MustCompile(`(?i)token count exceeds the maximum number of tokens`)
 
-// classify turns an error of the SDK into what a caller acts on: the context's cause, a [*chat.ContextLimitError], a
-// [*chat.TransientError], or the error itself.
+// classify makes of an error of the SDK one that a caller can act on: a [*chat.ContextLimitError], a
+// [*chat.TransientError] or, of any other, one that says what the API said. A context that ended gives its cause.
 func classify(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -37,9 +38,7 @@ func classify(ctx context.Context, err error) error {
 	if api, ok := errors.AsType[genai.APIError](err); ok {
 		return classifyAPI(api, wrapped)
 	}
-	_, network := errors.AsType[net.Error](err)
-	_, torn := errors.AsType[*json.SyntaxError](err)
-	if network || torn || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+	if lost(err) {
 		return &chat.TransientError{Err: wrapped}
 	}
 	return wrapped
@@ -53,10 +52,10 @@ func classifyAPI(api genai.APIError, err error) error {
 				return &chat.ContextLimitError{Tokens: number(m[1]), Limit: number(m[2]), Err: err}
 			}
 		}
-		if tooLongUnsaid.MatchString(api.Message) {
+		if tooLongUnsaid.MatchString(api.Message) || api.Code == http.StatusRequestEntityTooLarge {
 			return &chat.ContextLimitError{Err: err}
 		}
-	case api.Code == http.StatusTooManyRequests || api.Code == http.StatusRequestTimeout || api.Code >= http.StatusInternalServerError:
+	case api.Code == http.StatusTooManyRequests || api.Code == http.StatusRequestTimeout || api.Code == http.StatusConflict || api.Code >= http.StatusInternalServerError:
 		return &chat.TransientError{RetryAfter: retryAfter(api.Details), Err: err}
 	}
 	return err
@@ -78,9 +77,24 @@ func retryAfter(details []map[string]any) time.Duration {
 			continue
 		}
 		text, _ := d["retryDelay"].(string)
-		if delay, err := time.ParseDuration(text); err == nil && delay > 0 {
-			return delay
+		if delay, err := time.ParseDuration(text); err == nil {
+			return min(max(delay, 0), 24*time.Hour)
 		}
 	}
 	return 0
 }
+
+// lost tells of a connection that broke or was not made, and of an answer that did not come whole.
+func lost(err error) bool {
+	if _, bad := errors.AsType[*tls.CertificateVerificationError](err); bad {
+		return false
+	}
+	network, isNetwork := errors.AsType[net.Error](err)
+	_, operation := errors.AsType[*net.OpError](err)
+	_, torn := errors.AsType[*json.SyntaxError](err)
+	return operation || torn || isNetwork && network.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		http2Error.MatchString(err.Error())
+}
+
+// http2Error is how net/http tells of HTTP/2 connections and streams that ended: it has no types for that.
+var http2Error = regexp.MustCompile(`stream error: stream ID|http2: (?:client connection|server sent GOAWAY|Transport|timeout)`)

@@ -15,10 +15,10 @@ import (
 )
 
 // local is a client of a server that gives the same answer to everything. Against the API itself it is
-// genai.NewClient(ctx, nil), with the key in GEMINI_API_KEY.
+// gemini.NewClient(ctx, nil), with the key in GEMINI_API_KEY.
 func local(answer string) (client *genai.Client, done func()) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
-	client, err := genai.NewClient(context.Background(), &genai.ClientConfig{
+	client, err := gemini.NewClient(context.Background(), &genai.ClientConfig{
 		APIKey: "a key", Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: server.URL},
 	})
 	if err != nil {
@@ -61,43 +61,44 @@ func Example() {
 
 // A conversation from another model, with a call that was never answered.
 func ExampleRepair() {
-	messages := []chat.Message{
+	req := chat.Request{Messages: []chat.Message{
 		chat.UserMessage("How many Go files are there?"),
 		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
 			{ID: "c1", Name: "count", Arguments: `{"glob":"*.go"}`},
 			{ID: "c2", Name: "count", Arguments: `{"glob":"*.md"}`},
 		}},
 		chat.ToolResult("c1", "42"),
-	}
-	if invalid, ok := errors.AsType[*chat.ValidationError](gemini.Validate(messages, gemini.Options{})); ok {
+	}}
+	err := gemini.Validate(req, gemini.Options{})
+	if invalid, ok := errors.AsType[*chat.ValidationError](err); ok {
 		for _, violation := range invalid.Violations {
 			fmt.Println(violation)
 		}
 	}
-	messages, changes := gemini.Repair(messages, gemini.Options{})
+	mended, changes := gemini.Repair(req, gemini.Options{})
 	for _, change := range changes {
 		fmt.Println("mended", change)
 	}
-	fmt.Println(gemini.Validate(messages, gemini.Options{}))
+	fmt.Println(gemini.Validate(mended, gemini.Options{}))
 	// Output:
 	// message 1: every tool call is answered: call "c2" has no result
 	// message 1: as many function responses as function calls: 2 calls and 1 responses
 	// message 1: calls of the current turn carry their thought signature: call 0 has none
-	// mended message 1: every tool call is answered: removed call "c2" of count, which has no result
-	// mended message 1: calls of the current turn carry their thought signature: let call "c1" do without its thought signature
+	// mended message 1: every tool call is answered: call "c2" left out: it has no result
+	// mended message 1: calls of the current turn carry their thought signature: call "c1" does without its thought signature
 	// <nil>
 }
 
-func ExampleConvert() {
-	prompt, err := gemini.Convert([]chat.Message{
+func ExampleRequest() {
+	contents, config, err := gemini.Request(chat.Request{Messages: []chat.Message{
 		chat.SystemMessage("You are a coding agent."),
 		chat.UserMessage("How many Go files are there?"),
-	}, gemini.OptionsFor("gemini-3-pro-preview"))
+	}}, gemini.OptionsFor("gemini-3-pro-preview"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(prompt.System.Parts[0].Text)
-	for _, content := range prompt.Contents {
+	fmt.Println(config.SystemInstruction.Parts[0].Text)
+	for _, content := range contents {
 		fmt.Println(content.Role, content.Parts[0].Text)
 	}
 	// Output:

@@ -89,18 +89,22 @@ func FuzzRepair(f *testing.F) {
 		f.Add(seed, seed%3 == 0)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, legacy bool) {
-		given := dice{rand.New(rand.NewPCG(seed, 1))}.history()
+		given := asking(dice{rand.New(rand.NewPCG(seed, 1))}.history())
 		options := gemini.Options{Legacy: legacy}
 		before := fmt.Sprintf("%#v", given)
 		mended, changes := gemini.Repair(given, options)
 		require.Equal(t, before, fmt.Sprintf("%#v", given))
-		require.Equal(t, gemini.Validate(given, options) == nil, len(changes) == 0)
-		require.NoError(t, gemini.Validate(mended, options))
+		if len(given.Messages) == 0 {
+			require.Error(t, gemini.Validate(mended, options), "what is to be asked, nobody else can say")
+			return
+		}
+		require.Equal(t, gemini.Validate(given, options) == nil, len(changes) == 0, "%v", changes)
+		require.NoError(t, gemini.Validate(mended, options), "%v", changes)
 		again, none := gemini.Repair(mended, options)
 		require.Empty(t, none)
 		require.Equal(t, mended, again)
 
-		prompt, err := gemini.Convert(mended, options)
+		prompt, err := gemini.Convert(mended.Messages, options)
 		require.NoError(t, err)
 		whole := object{"contents": prompt.Contents}
 		if prompt.System != nil {
@@ -111,7 +115,7 @@ func FuzzRepair(f *testing.F) {
 		body, err := decode(data)
 		require.NoError(t, err)
 		j := judge{legacy: legacy, issued: map[string]bool{}}
-		for _, m := range mended { // what the history says was issued was issued
+		for _, m := range mended.Messages { // what the history says was issued was issued
 			for _, c := range m.ToolCalls {
 				j.issued[c.ID+" "+c.Signature] = true
 				j.issued[c.ID+" c2ln"] = true // by a note beside it

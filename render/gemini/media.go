@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"google.golang.org/genai"
 
@@ -16,6 +17,9 @@ import (
 // imagePart sends a data URL inline and any other by reference: a file of the Files API, in Cloud Storage or on the web.
 func (o Options) imagePart(img chat.Image) (*genai.Part, error) {
 	part := &genai.Part{}
+	if !utf8.ValidString(img.URL) || !utf8.ValidString(img.MediaType) {
+		return nil, errors.New("an image whose URL or type is not UTF-8")
+	}
 	scheme, rest, _ := strings.Cut(img.URL, ":")
 	switch strings.ToLower(scheme) {
 	case "data":
@@ -109,7 +113,7 @@ func documentPart(doc chat.Document) (*genai.Part, error) {
 		return nil, fmt.Errorf("a document: %w", err)
 	case len(data) == 0:
 		return nil, errors.New("an empty document")
-	case doc.MediaType == "":
+	case doc.MediaType == "" || !utf8.ValidString(doc.MediaType):
 		return nil, errors.New("a document of unknown media type")
 	}
 	return &genai.Part{InlineData: &genai.Blob{Data: data, MIMEType: doc.MediaType}}, nil

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"runtime"
 	"strings"
 
 	"google.golang.org/genai"
@@ -13,44 +13,47 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Model is a [chat.Model] on a client of Google's SDK. It is safe for concurrent use as long as its fields stay as they
-// are.
+// Model is a [chat.Model] on the SDK's client. Client and Name are required. Set the fields before the first use; after
+// that it is safe for concurrent use.
 type Model struct {
-	// Client of the SDK, of the Gemini API or of Google Cloud.
+	// Client of the SDK, of the Gemini API or of Google Cloud: [NewClient] makes one.
 	Client *genai.Client
 	// Name of the model, such as "gemini-3-pro-preview".
 	Name string
 	// Options of the conversion. Defaults to [OptionsFor] the name.
 	Options *Options
-	// Config that each request starts from: thinking, safety, a cache. What a [chat.Request] says goes over it.
-	Config *genai.GenerateContentConfig
-	// OnRepair, where it is set, has each request mended by [Repair] and is told of the changes, if there are any.
-	// Without it a request that breaks a rule is a [*chat.ValidationError], and nothing is sent.
-	OnRepair func([]Change)
+	// MaxRetries of the SDK on what may pass. Defaults to none: the error says when to try again, and the caller decides.
+	MaxRetries int
+	// OnRepair, where it is set, is told what [Repair] changed in a request before it is sent.
+	OnRepair func([]chat.Change)
+	// Adjust, where it is set, may change each request before it is sent: thinking, safety, a cache, the API's own tools,
+	// whatever a [chat.Request] has no words for.
+	Adjust func(*genai.GenerateContentConfig)
 }
 
 var _ chat.Model = (*Model)(nil)
 
-// Generate asks the model. Besides what [chat.Model] promises, the error is a [*chat.ValidationError] where the messages
-// break a rule of [Validate], and a [*FinishError] where the answer broke off. A cancelled context gives its cause.
+// Generate mends the request with [Repair] and sends it. What cannot be mended is a [*chat.ValidationError], and nothing
+// is sent.
+//
+// Errors are a [*chat.ContextLimitError] where a smaller request would be taken, with the API's numbers; a
+// [*chat.TransientError] for rate limits, overload, the API's own faults and lost connections, with the time that it asks
+// to wait; a [*FinishError] where the answer broke off; the cause of a context that is done; and otherwise the SDK's, with
+// what the API said.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
 	}
-	contents, config, err := m.request(req)
+	contents, config, err := m.request(req, m.OnRepair)
 	if err != nil {
 		return chat.Response{}, err
 	}
-	var answer *genai.GenerateContentResponse
-	if req.Stream != nil {
-		answer, err = m.stream(ctx, contents, config, req.Stream)
-	} else {
-		answer, err = m.Client.Models.GenerateContent(ctx, m.Name, contents, config)
-	}
+	asked, key := withRawArguments(ctx)
+	answer, err := m.ask(asked, contents, config, req.Stream)
 	if err != nil {
 		return chat.Response{}, classify(ctx, err)
 	}
-	return FromResponse(answer)
+	return response(answer, key)
 }
 
 func (m *Model) options() Options {
@@ -61,72 +64,48 @@ func (m *Model) options() Options {
 }
 
 // request is what is sent for a request.
-func (m *Model) request(req chat.Request) ([]*genai.Content, *genai.GenerateContentConfig, error) {
+func (m *Model) request(req chat.Request, tell func([]chat.Change)) ([]*genai.Content, *genai.GenerateContentConfig, error) {
 	if m.Client == nil || m.Name == "" {
-		return nil, nil, errors.New("gemini: Model.Client and Model.Name must be set")
+		return nil, nil, errors.New("gemini: Model.Client or Model.Name is not set")
 	}
-	options, messages := m.options(), req.Messages
-	if m.OnRepair != nil {
-		mended, changes := Repair(messages, options)
-		if len(changes) > 0 {
-			m.OnRepair(changes)
-		}
-		messages = mended
+	req, changes := Repair(req, m.options())
+	if len(changes) > 0 && tell != nil {
+		tell(changes)
 	}
-	if err := Validate(messages, options); err != nil {
+	contents, config, err := Request(req, m.options())
+	if err != nil {
 		return nil, nil, fmt.Errorf("gemini: nothing was sent: %w", err)
 	}
-	prompt, err := Convert(messages, options)
-	if err != nil {
-		return nil, nil, err
+	config.HTTPOptions = &genai.HTTPOptions{RetryOptions: &genai.HTTPRetryOptions{Attempts: new(int32(1 + max(0, m.MaxRetries)))}}
+	if m.Adjust != nil {
+		m.Adjust(config)
 	}
-	config := genai.GenerateContentConfig{}
-	if m.Config != nil {
-		config = *m.Config
-	}
-	if prompt.System != nil {
-		config.SystemInstruction = prompt.System
-	}
-	if err := declare(&config, req); err != nil {
-		return nil, nil, err
-	}
-	if req.MaxTokens > 0 {
-		config.MaxOutputTokens = int32(min(req.MaxTokens, math.MaxInt32))
-	}
-	if req.Temperature != nil {
-		config.Temperature = new(float32(*req.Temperature))
-	}
-	return prompt.Contents, &config, nil
+	sendRawArguments(config, contents, req.Messages)
+	return contents, config, nil
 }
 
-// declare adds a request's tools to those of the config, and whether they may be called.
-func declare(config *genai.GenerateContentConfig, req chat.Request) error {
-	tools, err := Tools(req.Tools)
-	if err != nil {
-		return err
+// ask has the SDK send a request. The SDK asserts the types of what it is answered: where they are others, it panics.
+func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *genai.GenerateContentConfig, tell func(chat.Part)) (answer *genai.GenerateContentResponse, err error) {
+	telling := false // in which a panic is the caller's
+	defer func() {
+		if telling {
+			return
+		}
+		if p := recover(); p != nil {
+			if _, ok := p.(*runtime.TypeAssertionError); !ok {
+				panic(p)
+			}
+			err = fmt.Errorf("the answer is of another form than Gemini's: %v", p)
+		}
+	}()
+	if tell == nil {
+		return m.Client.Models.GenerateContent(ctx, m.Name, contents, config)
 	}
-	config.Tools = append(config.Tools[:len(config.Tools):len(config.Tools)], tools...)
-	var mode genai.FunctionCallingConfigMode
-	switch req.ToolChoice {
-	case chat.ToolChoiceAuto:
-		return nil
-	case chat.ToolChoiceNone:
-		mode = genai.FunctionCallingConfigModeNone
-	case chat.ToolChoiceRequired:
-		mode = genai.FunctionCallingConfigModeAny
-	default:
-		return fmt.Errorf("gemini: unknown tool choice %q", req.ToolChoice)
-	}
-	if len(config.Tools) == 0 {
-		return nil // Gemini refuses a mode of calling where there is nothing to call
-	}
-	toolConfig := genai.ToolConfig{}
-	if config.ToolConfig != nil {
-		toolConfig = *config.ToolConfig
-	}
-	toolConfig.FunctionCallingConfig = &genai.FunctionCallingConfig{Mode: mode}
-	config.ToolConfig = &toolConfig
-	return nil
+	return m.stream(ctx, contents, config, func(p chat.Part) {
+		telling = true
+		tell(p)
+		telling = false
+	})
 }
 
 // errCutOff tells that a stream ended before the answer did.
@@ -147,19 +126,22 @@ func (m *Model) stream(ctx context.Context, contents []*genai.Content, config *g
 	return a.response(), nil
 }
 
-// CountTokens asks Gemini how many tokens a request takes, its system instruction and its tools included.
+// CountTokens asks Gemini how many tokens of input a request takes, its tools included. The request is mended as
+// [Model.Generate] does it; OnRepair is not told. Errors are those of Generate.
 func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
-	contents, config, err := m.request(req)
+	contents, config, err := m.request(req, nil)
 	if err != nil {
 		return 0, err
 	}
-	count := &genai.CountTokensConfig{SystemInstruction: config.SystemInstruction, Tools: config.Tools}
+	count := &genai.CountTokensConfig{SystemInstruction: config.SystemInstruction, Tools: config.Tools, HTTPOptions: config.HTTPOptions}
 	if m.Client.ClientConfig().Backend != genai.BackendVertexAI {
 		// The Gemini API counts these too, but the SDK has no field for them there.
-		count = &genai.CountTokensConfig{HTTPOptions: &genai.HTTPOptions{ExtrasRequestProvider: func(body map[string]any) map[string]any {
+		options := *config.HTTPOptions
+		options.ExtrasRequestProvider = func(body map[string]any) map[string]any {
+			body = config.HTTPOptions.ExtrasRequestProvider(body)
 			whole := map[string]any{"model": "models/" + strings.TrimPrefix(m.Name, "models/"), "contents": body["contents"]}
 			if config.SystemInstruction != nil {
 				whole["systemInstruction"] = config.SystemInstruction
@@ -168,7 +150,8 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 				whole["tools"] = config.Tools
 			}
 			return map[string]any{"generateContentRequest": whole}
-		}}}
+		}
+		count = &genai.CountTokensConfig{HTTPOptions: &options}
 	}
 	counted, err := m.Client.Models.CountTokens(ctx, m.Name, contents, count)
 	if err != nil {

@@ -82,31 +82,43 @@ func TestToolChoice(t *testing.T) {
 			require.Equal(t, tt.want, mode)
 		})
 	}
-	_, err := newAPI(t, nil).model(t).Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, ToolChoice: "look"})
-	require.EqualError(t, err, `gemini: unknown tool choice "look"`)
 }
 
-func TestToolsThatCannotBeDeclared(t *testing.T) {
-	_, err := gemini.Tools([]chat.Tool{{Name: "look up"}})
-	require.EqualError(t, err, `gemini: tool 0: Gemini takes no function of the name "look up"`)
-	_, err = gemini.Tools([]chat.Tool{{Name: "look", Parameters: json.RawMessage(`{`)}})
-	require.EqualError(t, err, `gemini: the parameters of tool "look" are no JSON schema: unexpected end of JSON input`)
+func TestRequestsThatMeanNothing(t *testing.T) {
+	ask := []chat.Message{chat.UserMessage("Look.")}
+	for _, tt := range []struct {
+		rule string
+		req  chat.Request
+		want string
+	}{
+		{"an unknown choice", chat.Request{Messages: ask, ToolChoice: "look"}, `there is no choice "look"`},
+		{"a tool that cannot be named so", chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "look up"}}}, `a tool has the name "look up"`},
+		{"a schema that is none", chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "look", Parameters: json.RawMessage(`{`)}}}, `the parameters of tool "look" are no JSON object`},
+		{"no messages", chat.Request{}, "there are no messages"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			a := newAPI(t, nil)
+			_, err := a.model(t).Generate(t.Context(), tt.req)
+			_, invalid := errors.AsType[*chat.ValidationError](err)
+			require.True(t, invalid)
+			require.ErrorContains(t, err, "gemini: nothing was sent: chat: ")
+			require.ErrorContains(t, err, tt.want)
+			require.Empty(t, a.requests)
+		})
+	}
 }
 
-// The config of the model is where each request starts from, and stays as it is.
-func TestConfigIsTheBase(t *testing.T) {
+func TestAdjust(t *testing.T) {
 	a := newAPI(t, says(`{"text":"Yes."}`))
 	m := a.model(t)
-	m.Config = &genai.GenerateContentConfig{
-		Temperature: new(float32(1)), ThinkingConfig: &genai.ThinkingConfig{IncludeThoughts: true}, StopSequences: []string{"END"},
+	m.Adjust = func(config *genai.GenerateContentConfig) {
+		config.ThinkingConfig, config.StopSequences = &genai.ThinkingConfig{IncludeThoughts: true}, []string{"END"}
 	}
 	_, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Temperature: new(0.0)})
 	require.NoError(t, err)
 	require.Equal(t, object{
 		"temperature": 0.0, "thinkingConfig": object{"includeThoughts": true}, "stopSequences": []any{"END"},
 	}, a.requests[0]["generationConfig"])
-	require.Equal(t, float32(1), *m.Config.Temperature)
-	require.Nil(t, m.Config.Tools)
 }
 
 func TestStream(t *testing.T) {
@@ -327,14 +339,9 @@ func TestNothingThatBreaksARuleIsSent(t *testing.T) {
 	a := newAPI(t, says(`{"text":"Yes."}`))
 	m := a.model(t)
 	req := chat.Request{Messages: []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`))}}
+	var told []chat.Change
+	m.OnRepair = func(changes []chat.Change) { told = append(told, changes...) }
 	_, err := m.Generate(t.Context(), req)
-	_, ok := errors.AsType[*chat.ValidationError](err)
-	require.True(t, ok)
-	require.Empty(t, a.requests)
-
-	var told []gemini.Change
-	m.OnRepair = func(changes []gemini.Change) { told = append(told, changes...) }
-	_, err = m.Generate(t.Context(), req)
 	require.NoError(t, err)
 	require.Len(t, told, 2)
 	require.Len(t, a.requests, 1)
@@ -360,5 +367,5 @@ func TestCountTokens(t *testing.T) {
 
 func TestModelThatIsNotSet(t *testing.T) {
 	_, err := (&gemini.Model{}).Generate(t.Context(), chat.Request{})
-	require.EqualError(t, err, "gemini: Model.Client and Model.Name must be set")
+	require.EqualError(t, err, "gemini: Model.Client or Model.Name is not set")
 }

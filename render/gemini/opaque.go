@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"google.golang.org/genai"
 
@@ -24,6 +25,9 @@ type note struct {
 // readOpaque reads an opaque part's value.
 func readOpaque(value json.RawMessage) (note, error) {
 	var p genai.Part
+	if !utf8.Valid(value) {
+		return note{}, errors.New("an opaque part that is not UTF-8")
+	}
 	d := json.NewDecoder(bytes.NewReader(value))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&p); err != nil {
@@ -83,7 +87,7 @@ func opaquePart(p *genai.Part) (chat.Opaque, error) {
 	return chat.Opaque{Value: value, Tokens: estimate(p.Text)}, nil
 }
 
-// signatureNote and placeNote are the notes that [FromContent] leaves.
+// signatureNote and placeNote are the notes that [Response] leaves.
 func signatureNote(signature []byte) (chat.Opaque, error) {
 	return opaquePart(&genai.Part{ThoughtSignature: signature})
 }

@@ -1,8 +1,10 @@
 package gemini
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"google.golang.org/genai"
 
@@ -45,10 +47,14 @@ func (o Options) systemParts(m chat.Message, begun bool) (parts []*genai.Part, f
 				faults = append(faults, faultf(k, RuleEmptyPart, "an empty text"))
 				continue
 			}
+			if !utf8.ValidString(string(p)) {
+				faults = append(faults, faultf(k, RuleUTF8, "the text is not"))
+			}
 			parts = append(parts, &genai.Part{Text: string(p)})
-		case chat.CacheBreakpoint:
-		default:
-			faults = append(faults, faultf(k, RulePart, "a system message holds text only"))
+		case chat.Image, chat.Document:
+			faults = append(faults, faultf(k, RulePlace, "a system message holds text only"))
+		case chat.Opaque:
+			faults = append(faults, faultf(k, RuleOpaque, "a system message holds text only"))
 		}
 	}
 	if len(parts) == 0 && len(faults) == 0 {
@@ -93,32 +99,29 @@ func (o Options) userParts(m chat.Message) (parts []*genai.Part, faults []fault)
 func (o Options) part(k int, p chat.Part) (*genai.Part, *fault) {
 	var part *genai.Part
 	var err error
+	rule := RuleMedia
 	switch p := p.(type) {
 	case chat.Text:
 		if p == "" {
-			f := faultf(k, RuleEmptyPart, "an empty text")
-			return nil, &f
+			rule, err = RuleEmptyPart, errors.New("an empty text")
+		} else if !utf8.ValidString(string(p)) {
+			rule, err = RuleUTF8, errors.New("the text is not")
 		}
-		return &genai.Part{Text: string(p)}, nil
-	case chat.CacheBreakpoint:
-		return nil, nil
+		part = &genai.Part{Text: string(p)}
 	case chat.Image:
 		part, err = o.imagePart(p)
 	case chat.Document:
 		part, err = documentPart(p)
 	case chat.Opaque:
 		var note note
+		rule = RuleOpaque
 		if note, err = readOpaque(p.Value); err == nil && note.part == nil {
-			err = fmt.Errorf("a note that belongs to an assistant message")
+			err = errors.New("a note that belongs to an assistant message")
 		}
 		part = note.part
-	case chat.Thinking:
-		err = fmt.Errorf("thinking that is not an assistant's")
-	default:
-		err = fmt.Errorf("%T", p)
 	}
 	if err != nil {
-		f := faultf(k, RulePart, "%v", err)
+		f := faultf(k, rule, "%v", err)
 		return nil, &f
 	}
 	return part, nil
@@ -139,7 +142,9 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []fault
 	for k, p := range m.Content {
 		switch p := p.(type) {
 		case chat.Thinking:
-			if p.Text != "" {
+			if !utf8.ValidString(p.Text) {
+				faults = append(faults, faultf(k, RuleUTF8, "the thinking is not"))
+			} else if p.Text != "" {
 				add(&genai.Part{Text: p.Text, Thought: true})
 			}
 			continue
@@ -147,13 +152,13 @@ func (o Options) modelParts(m chat.Message) (parts []*genai.Part, faults []fault
 			note, err := readOpaque(p.Value)
 			switch {
 			case err != nil:
-				faults = append(faults, faultf(k, RulePart, "%v", err))
+				faults = append(faults, faultf(k, RuleOpaque, "%v", err))
 			case note.part != nil:
 				add(note.part)
 			case note.call != "":
 				part := calls.take(note.call)
 				if part == nil {
-					faults = append(faults, faultf(k, RulePart, "the place of a call %q that is not in the message or stands elsewhere", note.call))
+					faults = append(faults, faultf(k, RuleOpaque, "the place of a call %q that is not in the message or stands elsewhere", note.call))
 					continue
 				}
 				add(part)
@@ -239,7 +244,7 @@ func (o Options) responseParts(m chat.Message, name string) ([]*genai.Part, []fa
 			faults = append(faults, *f)
 		case part == nil:
 		case part.InlineData == nil && part.FileData == nil && (part.Text == "" || part.Thought):
-			faults = append(faults, faultf(k, RulePart, "a function response holds text, images and documents only"))
+			faults = append(faults, faultf(k, RuleOpaque, "a function response holds text, images and documents only"))
 		case part.Text != "":
 			text.WriteString(part.Text)
 		case o.Legacy:

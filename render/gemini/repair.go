@@ -5,72 +5,98 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Change is one thing that [Repair] did.
-type Change struct {
-	// Index of the message that was changed, among those that Repair was given. One that was added has the index of the
-	// message that it stands before.
-	Index int
-	// Rule that asked for it.
-	Rule chat.Rule
-	// Detail says what was done.
-	Detail string
-}
-
-// String is "message 3: every tool call is answered: removed call "c1", which has no result".
-func (c Change) String() string { return fmt.Sprintf("message %d: %s: %s", c.Index, c.Rule, c.Detail) }
-
-// What is said where Gemini asks for words and there are none.
+// Texts that Repair puts where something is asked for and nothing was said.
 const (
-	begin       = "(The conversation so far is not shown.)"
-	goOn        = "Continue."
-	noOutput    = "(no output)"
 	unknownTool = "unknown_tool"
+	noOutput    = "(no output)"
+	lostResult  = "Result of a tool call that is not shown:"
+	notShown    = "(The conversation before this is not shown.)"
+	goOn        = "Continue."
 )
 
-// Repair mends messages so that [Validate] has nothing to say, and tells of each change. The messages that it was given
-// stay as they are; without changes it gives them back. What it does, where a rule asks for it:
+// Repair mends a request so that [Validate] finds nothing wrong, and tells of each change. The request given stays as it
+// is, and one that breaks no rule comes back as it was. What it does, where a rule asks for it:
 //
-//   - A call without a result is removed, and so is a result without its call. Calls that share an id, or have none, get
-//     ids of their own, and so do their results, in order.
-//   - Blank text, and unsigned or late thinking, is removed; a message of which nothing is left is too. A tool that said
-//     nothing says "(no output)".
-//   - A part that cannot be sent is replaced by a text that says so; an opaque part of another provider is removed.
-//   - Arguments that are no JSON object become the value of a key "arguments" in one. Names of functions lose what Gemini
-//     does not take.
-//   - A thought signature that is no base64 is removed. In the current turn, a call that lacks its signature gets
+//   - An unknown role is taken for the user's ("developer" for the system's). Calls and answers on messages that cannot
+//     hold them are taken off.
+//   - Results move to their calls. A call without one is left out, as Gemini wants it; a result without its call becomes a
+//     user message. Ids and names of calls are made to fit, arguments that are no object become the field "arguments" of
+//     one.
+//   - Bytes that are no UTF-8 are replaced. Blank text, unsigned or late thinking, opaque parts of other providers, and
+//     messages in which nothing is left go; a tool that said nothing says "(no output)".
+//   - Images and documents that stand where the API takes none move to a user message after it; in place of one of a kind
+//     that it does not take, a text says so.
+//   - A thought signature that is no base64 is left out. In the current turn, a call that lacks its signature gets
 //     [SkipSignature].
-//   - Before a call that nothing comes before, and after an answer that nothing follows, a short user message is added.
-func Repair(messages []chat.Message, options Options) ([]chat.Message, []Change) {
-	if Validate(messages, options) == nil {
-		return messages, nil
+//   - Before a call that nothing comes before, and after an answer that nothing follows, a user message is added. System
+//     messages at the end move before the question or the round that the model is to answer.
+//   - The second of two tools of a name goes. A call is not required where there are no tools; a limit below 0 is none.
+//
+// What it cannot mend stays, for Validate to tell: tools without a name or schema that the API takes, a choice that there
+// is not, a request without messages.
+func Repair(req chat.Request, o Options) (chat.Request, []chat.Change) {
+	if Validate(req, o) == nil {
+		return req, nil
 	}
-	r := repairer{options: options}
-	for i, m := range messages {
+	r := repairer{options: o}
+	for i, m := range req.Messages {
 		r.clean(i, m)
 	}
 	r.pair()
 	for i := range r.out {
 		r.mendParts(&r.out[i])
 	}
+	r.move()
 	r.out = slices.DeleteFunc(r.out, func(m indexed) bool {
 		gone := m.Role != chat.RoleTool && isBare(m.Message)
 		if gone {
-			r.report(m.index, chat.RuleEmpty, "removed the message, of which nothing is left")
+			r.report(m.index, chat.RuleEmpty, "the %s message, in which nothing is left, left out", m.Role)
 		}
 		return gone
 	})
-	r.ends(len(messages))
-	r.sign()
-	mended := make([]chat.Message, len(r.out))
-	for i, m := range r.out {
-		mended[i] = m.Message
+	if len(req.Messages) > 0 {
+		r.ends(len(req.Messages) - 1)
 	}
-	slices.SortStableFunc(r.changes, func(a, b Change) int { return a.Index - b.Index })
-	return mended, r.changes
+	r.sign()
+	r.request(&req)
+	req.Messages = make([]chat.Message, len(r.out))
+	for i, m := range r.out {
+		req.Messages[i] = m.Message
+	}
+	slices.SortStableFunc(r.changes, func(a, b chat.Change) int { return a.Index - b.Index })
+	return req, r.changes
+}
+
+// request mends what is in no message.
+func (r *repairer) request(req *chat.Request) {
+	if req.ToolChoice == chat.ToolChoiceRequired && len(req.Tools) == 0 {
+		r.report(chat.RequestIndex, chat.RuleToolChoice, "no call is required: there are no tools")
+		req.ToolChoice = chat.ToolChoiceAuto
+	}
+	if req.MaxTokens < 0 {
+		r.report(chat.RequestIndex, chat.RuleMaxTokens, "a limit of %d tokens left out", req.MaxTokens)
+		req.MaxTokens = 0
+	}
+	seen := map[string]bool{}
+	var tools []chat.Tool
+	for _, t := range req.Tools {
+		if seen[t.Name] {
+			r.report(chat.RequestIndex, chat.RuleTool, "the second tool %q left out", t.Name)
+			continue
+		}
+		seen[t.Name] = true
+		if !utf8.ValidString(t.Description) {
+			r.report(chat.RequestIndex, RuleUTF8, "bytes replaced in the description of tool %q", t.Name)
+			t.Description = strings.ToValidUTF8(t.Description, "\uFFFD")
+		}
+		tools = append(tools, t)
+	}
+	req.Tools = tools
 }
 
 // indexed is a message with its place in the list that is mended.
@@ -82,11 +108,11 @@ type indexed struct {
 type repairer struct {
 	options Options
 	out     []indexed
-	changes []Change
+	changes []chat.Change
 }
 
 func (r *repairer) report(i int, rule chat.Rule, format string, args ...any) {
-	r.changes = append(r.changes, Change{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
+	r.changes = append(r.changes, chat.Change{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
 }
 
 // clean mends what is wrong in a message by itself, as far as it has no say in which call and result belong together.
@@ -94,28 +120,40 @@ func (r *repairer) clean(i int, m chat.Message) {
 	switch m.Role {
 	case chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool:
 	default:
-		r.report(i, chat.RuleRole, "made the user say what the role %q said", m.Role)
-		m.Role = chat.RoleUser
+		role := chat.RoleUser
+		if m.Role == "developer" {
+			role = chat.RoleSystem
+		}
+		r.report(i, chat.RuleRole, "the role %q taken for %q", m.Role, role)
+		m.Role = role
 	}
 	if len(m.ToolCalls) > 0 && m.Role != chat.RoleAssistant {
-		r.report(i, chat.RuleFields, "removed %d tool calls from a %s message", len(m.ToolCalls), m.Role)
+		r.report(i, chat.RuleFields, "%d calls taken off a %s message", len(m.ToolCalls), m.Role)
 		m.ToolCalls = nil
 	}
 	if m.ToolCallID != "" && m.Role != chat.RoleTool {
-		r.report(i, chat.RuleFields, "removed the tool call id %q from a %s message", m.ToolCallID, m.Role)
+		r.report(i, chat.RuleFields, "the id of a call taken off a %s message", m.Role)
 		m.ToolCallID = ""
 	}
 	m.Content = r.content(i, m)
 	if m.Role == chat.RoleTool && isBare(m) {
-		r.report(i, chat.RuleEmpty, "put %q where the tool said nothing", noOutput)
+		r.report(i, chat.RuleEmpty, "a text put in for no output")
 		m.Content = append(m.Content, chat.Text(noOutput))
 	}
 	if m.Role != chat.RoleTool && isBare(m) {
-		r.report(i, chat.RuleEmpty, "removed the message, which is empty")
+		r.report(i, chat.RuleEmpty, "the %s message, in which nothing is left, left out", m.Role)
 		return
 	}
 	m.ToolCalls = r.calls(i, m.ToolCalls)
 	r.out = append(r.out, indexed{m, i})
+}
+
+func (r *repairer) utf8(i int, what, s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	r.report(i, RuleUTF8, "bytes replaced in %s", what)
+	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
 // content leaves out what no provider takes.
@@ -123,21 +161,25 @@ func (r *repairer) content(i int, m chat.Message) chat.Parts {
 	kept := make(chat.Parts, 0, len(m.Content))
 	thinkingOver := false
 	for k, p := range m.Content {
-		switch p := p.(type) {
+		switch t := p.(type) {
 		case nil:
-			r.report(i, RulePart, "removed part %d, which is nil", k)
+			r.report(i, chat.RuleEmpty, "part %d, which is nil, left out", k)
 			continue
 		case chat.Text:
-			if strings.TrimSpace(string(p)) == "" {
-				r.report(i, chat.RuleEmpty, "removed part %d, which is blank", k)
+			t = chat.Text(r.utf8(i, fmt.Sprintf("part %d", k), string(t)))
+			if strings.TrimSpace(string(t)) == "" {
+				r.report(i, chat.RuleEmpty, "part %d, which is blank, left out", k)
 				continue
 			}
+			p = t
 			thinkingOver = true
 		case chat.Thinking:
-			if m.Role != chat.RoleAssistant || thinkingOver || p.Signature == "" && p.Encrypted == "" {
-				r.report(i, chat.RuleThinking, "removed part %d, thinking that is out of place or not whole", k)
+			if m.Role != chat.RoleAssistant || thinkingOver || t.Signature == "" && t.Encrypted == "" {
+				r.report(i, chat.RuleThinking, "the thinking in part %d left out, for it is out of place or not whole", k)
 				continue
 			}
+			t.Text = r.utf8(i, fmt.Sprintf("the thinking in part %d", k), t.Text)
+			p = t
 		case chat.CacheBreakpoint:
 		default:
 			thinkingOver = true
@@ -163,28 +205,28 @@ func isBare(m chat.Message) bool {
 func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 	calls = slices.Clone(calls)
 	for k := range calls {
-		_, faults := callPart(k, calls[k])
+		c := &calls[k]
+		c.Arguments = r.utf8(i, fmt.Sprintf("the arguments of call %q", c.ID), c.Arguments)
+		if c.Name == "" {
+			c.Name = unknownTool
+			r.report(i, chat.RuleCallID, "the name of call %q made %q", c.ID, c.Name)
+		}
+		_, faults := callPart(k, *c)
 		for _, f := range faults {
-			c := &calls[k]
 			switch f.rule {
 			case RuleArguments:
-				r.report(i, f.rule, "wrapped the arguments of call %q in an object", c.ID)
+				r.report(i, f.rule, "those of call %q put into an object", c.ID)
 				wrapped, err := plainJSON(map[string]string{"arguments": c.Arguments})
 				if err != nil { // a string is always JSON
 					wrapped = json.RawMessage(`{}`)
 				}
 				c.Arguments = string(wrapped)
 			case RuleSignatureForm:
-				r.report(i, f.rule, "removed the signature of call %q", c.ID)
+				r.report(i, f.rule, "the signature of call %q left out", c.ID)
 				c.Signature = ""
-			case RuleFunctionName:
-				name := takenName(c.Name)
-				rule := f.rule
-				if c.Name == "" {
-					rule = chat.RuleCallID
-				}
-				r.report(i, rule, "renamed the function of call %q from %q to %q", c.ID, clip(c.Name), name)
-				c.Name = name
+			case RuleCallForm:
+				c.Name = takenName(c.Name)
+				r.report(i, f.rule, "the name of call %q made %q", c.ID, c.Name)
 			}
 		}
 	}
@@ -193,9 +235,6 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 
 // takenName makes a name that Gemini takes.
 func takenName(name string) string {
-	if name == "" {
-		return unknownTool
-	}
 	name = strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_.:-", c) {
 			return c
@@ -208,88 +247,114 @@ func takenName(name string) string {
 	return name[:min(len(name), 128)]
 }
 
-// pair removes calls without results and results without calls, and gives calls ids of their own.
+// pair moves results to their calls, leaves out calls without results, and gives calls ids of their own.
 func (r *repairer) pair() {
 	messages := r.out
+	results, taken := resultsOf(messages)
 	r.out = make([]indexed, 0, len(messages))
-	for i := 0; i < len(messages); {
-		m := messages[i]
-		i++
-		if m.Role == chat.RoleTool {
-			r.orphan(m)
-			continue
+	for i, m := range messages {
+		if m.Role != chat.RoleTool {
+			r.round(i, m, results[i], messages)
+		} else if !taken[i] {
+			r.out = append(r.out, r.orphan(m))
 		}
-		end := i
-		for end < len(messages) && messages[end].Role == chat.RoleTool {
-			end++
-		}
-		r.round(m, messages[i:end])
-		i = end
 	}
 }
 
-func (r *repairer) orphan(m indexed) {
-	r.report(m.index, chat.RuleOrphan, "removed a result of call %q, which is not in the assistant message before it", m.ToolCallID)
+// resultsOf gives for each message the results of its calls, in order: those after it, before another message calls with
+// the same id, and no more of an id than the message has calls of it.
+func resultsOf(messages []indexed) (results map[int][]int, taken map[int]bool) {
+	type claim struct{ message, calls int }
+	open := map[string]claim{}
+	results, taken = map[int][]int{}, map[int]bool{}
+	for i, m := range messages {
+		if c := open[m.ToolCallID]; m.Role == chat.RoleTool && c.calls > 0 {
+			results[c.message] = append(results[c.message], i)
+			taken[i] = true
+			open[m.ToolCallID] = claim{c.message, c.calls - 1}
+		}
+		for _, call := range m.ToolCalls {
+			c := open[call.ID]
+			if c.message != i {
+				c = claim{message: i}
+			}
+			c.calls++
+			open[call.ID] = c
+		}
+	}
+	return results, taken
 }
 
-// round mends one message with the results that follow it. Results of one id answer the calls of that id in order.
-func (r *repairer) round(m indexed, results []indexed) {
+// orphan makes a result whose call is not there a user message.
+func (r *repairer) orphan(m indexed) indexed {
+	r.report(m.index, chat.RuleOrphan, "the result of call %q made a user message", clip(m.ToolCallID))
+	m.Role, m.Name, m.ToolCallID, m.IsError = chat.RoleUser, "", "", false
+	m.Content = append(chat.Parts{chat.Text(lostResult)}, m.Content...)
+	return m
+}
+
+// round mends the message i with the results of its calls. Results of one id answer the calls of that id in order.
+func (r *repairer) round(i int, m indexed, results []int, messages []indexed) {
 	waiting := map[string][]int{} // calls by their id
 	for k, c := range m.ToolCalls {
 		waiting[c.ID] = append(waiting[c.ID], k)
 	}
-	answers := make([]int, len(results)) // the call that each result answers, or -1
+	answers := make([]int, len(results)) // the call that each result answers
 	answered := make([]bool, len(m.ToolCalls))
-	for k, result := range results {
-		answers[k] = -1
-		if ks := waiting[result.ToolCallID]; len(ks) > 0 {
-			answers[k], answered[ks[0]] = ks[0], true
-			waiting[result.ToolCallID] = ks[1:]
-		}
+	for k, at := range results {
+		id := messages[at].ToolCallID
+		answers[k], answered[waiting[id][0]] = waiting[id][0], true
+		waiting[id] = waiting[id][1:]
 	}
-	ids := map[string]bool{}
+	ids, last := map[string]bool{}, map[string]int{}
 	var calls []chat.ToolCall
 	for k, c := range m.ToolCalls {
 		if !answered[k] {
-			r.report(m.index, chat.RuleAnswered, "removed call %q of %s, which has no result", c.ID, c.Name)
+			r.report(m.index, chat.RuleAnswered, "call %q left out: it has no result", c.ID)
 			continue
 		}
-		if c.ID == "" || ids[c.ID] {
-			id := freeID(c.ID, ids, waiting)
-			r.report(m.index, chat.RuleCallID, "gave call %d, of id %q, the id %q", k, c.ID, id)
-			c.ID = id
+		id := r.utf8(m.index, fmt.Sprintf("the id of call %d", k), c.ID)
+		if id == "" || ids[id] {
+			id = freeID(id, ids, waiting, last)
+			r.report(m.index, chat.RuleCallID, "the id of call %d made %q", k, id)
 		}
-		ids[c.ID] = true
-		m.ToolCalls[k].ID = c.ID
+		c.ID = id
+		ids[id] = true
+		m.ToolCalls[k].ID = id
 		calls = append(calls, c)
 	}
 	renamed := m.ToolCalls
 	m.ToolCalls = calls
 	r.out = append(r.out, m)
-	for k, result := range results {
-		if answers[k] < 0 {
-			r.orphan(result)
-			continue
+	next := i + 1 // where the result is if it is in its place
+	for k, at := range results {
+		for next < at && messages[next].Role == chat.RoleTool {
+			next++
+		}
+		result := messages[at]
+		if next < at {
+			r.report(result.index, chat.RuleAnswered, "the result of call %q moved to the call", result.ToolCallID)
 		}
 		result.ToolCallID = renamed[answers[k]].ID
 		r.out = append(r.out, result)
 	}
 }
 
-// freeID is an id that no call of the message has.
-func freeID(id string, taken map[string]bool, original map[string][]int) string {
+// freeID is an id that no call of the message has; last is the number that was given last to each.
+func freeID(id string, taken map[string]bool, original map[string][]int, last map[string]int) string {
 	if id == "" {
 		id = "call"
 	}
-	for n := 2; ; n++ {
-		free := fmt.Sprintf("%s-%d", id, n)
+	for {
+		last[id]++
+		free := fmt.Sprintf("%s-%d", id, last[id]+1)
 		if _, given := original[free]; !given && !taken[free] {
 			return free
 		}
 	}
 }
 
-// mendParts replaces or removes parts that cannot be sent. Without one part another may be wrong: a note that spoke of
+// mendParts replaces or leaves out parts that cannot be sent. Without one part another may be wrong: a note that spoke of
 // it.
 func (r *repairer) mendParts(m *indexed) {
 	for {
@@ -301,7 +366,7 @@ func (r *repairer) mendParts(m *indexed) {
 		}
 		bad := map[int]fault{}
 		for _, f := range faults {
-			if f.part >= 0 {
+			if f.part >= 0 && f.rule != RulePlace { // which is mended by moving it
 				bad[f.part] = f
 			}
 		}
@@ -315,12 +380,13 @@ func (r *repairer) mendParts(m *indexed) {
 				kept = append(kept, p)
 				continue
 			}
+			why := f.detail[strings.Index(f.detail, ": ")+2:]
 			switch p.(type) {
 			case chat.Image, chat.Document:
-				r.report(m.index, f.rule, "put a text in the place of what cannot be sent: %s", f.detail)
-				kept = append(kept, chat.Text("("+f.detail[strings.Index(f.detail, ": ")+2:]+")"))
+				r.report(m.index, f.rule, "a text put in for part %d: %s", k, why)
+				kept = append(kept, leftOut(why))
 			default:
-				r.report(m.index, f.rule, "removed what cannot be sent: %s", f.detail)
+				r.report(m.index, f.rule, "part %d left out: %s", k, why)
 			}
 		}
 		m.Content = kept
@@ -330,8 +396,56 @@ func (r *repairer) mendParts(m *indexed) {
 	}
 }
 
-// ends sees to it that the first call follows something and that the last message is not the model's.
-func (r *repairer) ends(length int) {
+// leftOut is the text that stands for what the API does not take.
+func leftOut(why string) chat.Text { return chat.Text("[left out: " + why + "]") }
+
+// move takes images and documents of system messages to a user message behind it.
+func (r *repairer) move() {
+	var out []indexed
+	for _, m := range r.out {
+		var kept, moved chat.Parts
+		for k, p := range m.Content {
+			switch p.(type) {
+			case chat.Image, chat.Document:
+				if m.Role == chat.RoleSystem {
+					r.report(m.index, RulePlace, "an image or a document moved to a user message")
+					if _, f := r.options.part(k, p); f != nil {
+						p = leftOut(f.detail[strings.Index(f.detail, ": ")+2:])
+					}
+					moved = append(moved, p)
+					continue
+				}
+			}
+			kept = append(kept, p)
+		}
+		if len(moved) > 0 {
+			m.Content = kept
+			out = append(out, m, indexed{chat.Message{Role: chat.RoleUser, Content: moved}, m.index})
+			continue
+		}
+		out = append(out, m)
+	}
+	r.out = out
+}
+
+// ends sees to it that the first call follows something and that the last message is one to answer.
+func (r *repairer) ends(given int) {
+	last := len(r.out)
+	for last > 0 && r.out[last-1].Role == chat.RoleSystem {
+		last--
+	}
+	before := last - 1 // the question or the round that is to be answered
+	for before > 0 && r.out[before].Role == chat.RoleTool {
+		before--
+	}
+	switch {
+	case last == 0 || r.out[last-1].Role == chat.RoleAssistant:
+		r.report(given, chat.RuleLast, "a user message put at the end")
+		r.out = append(r.out, indexed{chat.UserMessage(goOn), given})
+	case last < len(r.out):
+		r.report(r.out[last].index, chat.RuleLast, "%d system messages moved before what is to be answered", len(r.out)-last)
+		r.out = slices.Concat(r.out[:before], r.out[last:], r.out[before:last])
+	}
 	start := 0
 	for start < len(r.out) && r.out[start].Role == chat.RoleSystem {
 		start++
@@ -341,13 +455,9 @@ func (r *repairer) ends(length int) {
 			continue
 		}
 		first := r.out[start].index
-		r.report(first, RuleCallTurn, "put %q before the call", begin)
-		r.out = slices.Insert(r.out, start, indexed{chat.UserMessage(begin), first})
+		r.report(first, RuleCallTurn, "a user message put before it")
+		r.out = slices.Insert(r.out, start, indexed{chat.UserMessage(notShown), first})
 		break
-	}
-	if n := len(r.out); n == 0 || r.out[n-1].Role == chat.RoleAssistant || r.out[n-1].Role == chat.RoleSystem {
-		r.report(length, chat.RuleLast, "put %q at the end", goOn)
-		r.out = append(r.out, indexed{chat.UserMessage(goOn), length})
 	}
 }
 
@@ -365,7 +475,7 @@ func (r *repairer) sign() {
 			continue
 		}
 		if first, signed := r.options.firstCall(m.Message); !signed {
-			r.report(m.index, RuleSignature, "let call %q do without its thought signature", m.ToolCalls[first].ID)
+			r.report(m.index, RuleSignature, "call %q does without its thought signature", m.ToolCalls[first].ID)
 			m.ToolCalls[first].Signature = SkipSignature
 		}
 	}

@@ -22,78 +22,89 @@ func TestRepair(t *testing.T) {
 			rule:    "a call without a result is removed, the others stay",
 			given:   []chat.Message{chat.UserMessage("a"), calls(signed(call("c1", `{}`)), call("c2", `{}`)), chat.ToolResult("c1", "1"), chat.UserMessage("b")},
 			want:    []chat.Message{chat.UserMessage("a"), calls(signed(call("c1", `{}`))), chat.ToolResult("c1", "1"), chat.UserMessage("b")},
-			changes: []string{`message 1: every tool call is answered: removed call "c2" of look, which has no result`},
+			changes: []string{`message 1: every tool call is answered: call "c2" left out: it has no result`},
 		}, {
 			rule:  "with the message, where it was all of it",
 			given: []chat.Message{chat.UserMessage("a"), calls(signed(call("c1", `{}`))), chat.UserMessage("b")},
 			want:  []chat.Message{chat.UserMessage("a"), chat.UserMessage("b")},
 			changes: []string{
-				`message 1: every tool call is answered: removed call "c1" of look, which has no result`,
-				`message 1: no empty text: removed the message, of which nothing is left`,
+				`message 1: every tool call is answered: call "c1" left out: it has no result`,
+				`message 1: no empty text: the assistant message, in which nothing is left, left out`,
 			},
 		}, {
 			rule:  "the signature that was lost with a call is made up for",
 			given: []chat.Message{chat.UserMessage("a"), calls(signed(call("c1", `{}`)), call("c2", `{}`)), chat.ToolResult("c2", "2")},
 			want:  []chat.Message{chat.UserMessage("a"), calls(skipped(call("c2", `{}`))), chat.ToolResult("c2", "2")},
 			changes: []string{
-				`message 1: every tool call is answered: removed call "c1" of look, which has no result`,
-				`message 1: calls of the current turn carry their thought signature: let call "c2" do without its thought signature`,
+				`message 1: every tool call is answered: call "c1" left out: it has no result`,
+				`message 1: calls of the current turn carry their thought signature: call "c2" does without its thought signature`,
 			},
 		}, {
-			rule:    "a result without its call is removed",
+			rule:    "a result without its call is said by the user",
 			given:   []chat.Message{chat.UserMessage("a"), chat.ToolResult("c1", "1"), chat.UserMessage("b")},
-			want:    []chat.Message{chat.UserMessage("a"), chat.UserMessage("b")},
-			changes: []string{`message 1: no result without its call: removed a result of call "c1", which is not in the assistant message before it`},
+			want:    []chat.Message{chat.UserMessage("a"), user(chat.Text("Result of a tool call that is not shown:"), chat.Text("1")), chat.UserMessage("b")},
+			changes: []string{`message 1: no result without its call: the result of call "c1" made a user message`},
+		}, {
+			rule:    "a result moves to its call, past what was said",
+			given:   []chat.Message{chat.UserMessage("a"), calls(signed(call("c1", `{}`)), call("c2", `{}`)), chat.ToolResult("c1", "1"), chat.UserMessage("b"), chat.ToolResult("c2", "2"), chat.UserMessage("c")},
+			want:    []chat.Message{chat.UserMessage("a"), calls(signed(call("c1", `{}`)), call("c2", `{}`)), chat.ToolResult("c1", "1"), chat.ToolResult("c2", "2"), chat.UserMessage("b"), chat.UserMessage("c")},
+			changes: []string{`message 4: every tool call is answered: the result of call "c2" moved to the call`},
+		}, {
+			rule:    "an image of the system follows it",
+			given:   []chat.Message{{Role: chat.RoleSystem, Content: chat.Parts{chat.Text("s"), chat.Image{URL: "gs://a"}}}, chat.UserMessage("a")},
+			want:    []chat.Message{chat.SystemMessage("s"), user(chat.Image{URL: "gs://a"}), chat.UserMessage("a")},
+			changes: []string{"message 0: images and documents are where the API takes them: an image or a document moved to a user message"},
+		}, {
+			rule:    "a system message at the end moves before what is to be answered",
+			given:   []chat.Message{chat.UserMessage("a"), calls(signed(call("c1", `{}`))), chat.ToolResult("c1", "1"), chat.SystemMessage("s")},
+			want:    []chat.Message{chat.UserMessage("a"), chat.SystemMessage("s"), calls(signed(call("c1", `{}`))), chat.ToolResult("c1", "1")},
+			changes: []string{"message 3: the last message is from user or tool: 1 system messages moved before what is to be answered"},
 		}, {
 			rule:    "calls of one id are told apart, and so are their results",
 			given:   []chat.Message{chat.UserMessage("a"), calls(signed(call("c1", `{"n":1}`)), call("c1", `{"n":2}`)), chat.ToolResult("c1", "1"), chat.ToolResult("c1", "2")},
 			want:    []chat.Message{chat.UserMessage("a"), calls(signed(call("c1", `{"n":1}`)), call("c1-2", `{"n":2}`)), chat.ToolResult("c1", "1"), chat.ToolResult("c1-2", "2")},
-			changes: []string{`message 1: tool calls are named: gave call 1, of id "c1", the id "c1-2"`},
+			changes: []string{`message 1: tool calls are named: the id of call 1 made "c1-2"`},
 		}, {
 			rule:    "arguments are wrapped in an object",
 			given:   []chat.Message{chat.UserMessage("a"), calls(signed(call("c1", `{"cut`))), chat.ToolResult("c1", "1")},
 			want:    []chat.Message{chat.UserMessage("a"), calls(signed(call("c1", `{"arguments":"{\"cut"}`))), chat.ToolResult("c1", "1")},
-			changes: []string{`message 1: arguments are a JSON object: wrapped the arguments of call "c1" in an object`},
+			changes: []string{`message 1: arguments are a JSON object: those of call "c1" put into an object`},
 		}, {
 			rule:  "what cannot be sent is said, what is another provider's goes",
 			given: []chat.Message{user(chat.Text("a"), chat.Image{URL: "ftp://b"}, chat.Opaque{Value: json.RawMessage(`{"type":"x"}`)})},
-			want:  []chat.Message{user(chat.Text("a"), chat.Text(`(an image at "ftp://b": Gemini takes data, https and gs URLs)`))},
+			want:  []chat.Message{user(chat.Text("a"), chat.Text(`[left out: an image at "ftp://b": Gemini takes data, https and gs URLs]`))},
 			changes: []string{
-				`message 0: parts are Gemini's: put a text in the place of what cannot be sent: part 1: an image at "ftp://b": Gemini takes data, https and gs URLs`,
-				`message 0: parts are Gemini's: removed what cannot be sent: part 2: an opaque part that is none of Gemini's: json: unknown field "type"`,
+				`message 0: images and documents are of kinds that the API takes: a text put in for part 1: an image at "ftp://b": Gemini takes data, https and gs URLs`,
+				`message 0: opaque parts are the API's: part 2 left out: an opaque part that is none of Gemini's: json: unknown field "type"`,
 			},
 		}, {
 			rule:  "the place of a call that is gone goes too",
 			given: []chat.Message{chat.UserMessage("a"), {Role: chat.RoleAssistant, Content: chat.Parts{chat.Opaque{Value: json.RawMessage(`{"functionCall":{"id":"c1"}}`)}, chat.Text("b")}, ToolCalls: []chat.ToolCall{call("c1", `{}`)}}, chat.UserMessage("c")},
 			want:  []chat.Message{chat.UserMessage("a"), chat.AssistantMessage("b"), chat.UserMessage("c")},
 			changes: []string{
-				`message 1: every tool call is answered: removed call "c1" of look, which has no result`,
-				`message 1: parts are Gemini's: removed what cannot be sent: part 0: the place of a call "c1" that is not in the message or stands elsewhere`,
+				`message 1: every tool call is answered: call "c1" left out: it has no result`,
+				`message 1: opaque parts are the API's: part 0 left out: the place of a call "c1" that is not in the message or stands elsewhere`,
 			},
 		}, {
 			rule:  "something is said before the first call and after the last answer",
 			given: []chat.Message{chat.SystemMessage("s"), calls(call("c1", `{}`)), chat.ToolResult("c1", " "), chat.AssistantMessage("b")},
 			want: []chat.Message{
-				chat.SystemMessage("s"), chat.UserMessage("(The conversation so far is not shown.)"), calls(call("c1", `{}`)), chat.ToolResult("c1", "(no output)"),
+				chat.SystemMessage("s"), chat.UserMessage("(The conversation before this is not shown.)"), calls(call("c1", `{}`)), chat.ToolResult("c1", "(no output)"),
 				chat.AssistantMessage("b"), chat.UserMessage("Continue."),
 			},
 			changes: []string{
-				`message 1: function calls follow a user or function response turn: put "(The conversation so far is not shown.)" before the call`,
-				`message 2: no empty text: removed part 0, which is blank`,
-				`message 2: no empty text: put "(no output)" where the tool said nothing`,
-				`message 4: the last message is from user or tool: put "Continue." at the end`,
+				`message 1: function calls follow a user or function response turn: a user message put before it`,
+				`message 2: no empty text: part 0, which is blank, left out`,
+				`message 2: no empty text: a text put in for no output`,
+				`message 3: the last message is from user or tool: a user message put at the end`,
 			},
-		}, {
-			rule:    "nothing at all becomes something",
-			want:    []chat.Message{chat.UserMessage("Continue.")},
-			changes: []string{`message 0: the last message is from user or tool: put "Continue." at the end`},
 		},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			before, err := json.Marshal(tt.given)
 			require.NoError(t, err)
-			got, changes := gemini.Repair(tt.given, gemini.Options{})
-			require.Empty(t, cmp.Diff(tt.want, got, cmp.Comparer(sameParts)))
+			got, changes := gemini.Repair(asking(tt.given), gemini.Options{})
+			require.Empty(t, cmp.Diff(tt.want, got.Messages, cmp.Comparer(sameParts)))
 			var said []string
 			for _, c := range changes {
 				said = append(said, c.String())

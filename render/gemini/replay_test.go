@@ -22,18 +22,18 @@ func TestReplay(t *testing.T) {
 	replaytest.Replay{
 		Root: "../..", As: given.said,
 		Check: func(t *testing.T, r replaytest.Request) {
-			require.NoError(t, gemini.Validate(r.Messages, gemini.Options{}), "line %d", r.Line)
+			require.NoError(t, gemini.Validate(r.Request, gemini.Options{}), "line %d", r.Line)
 			if r.Close {
-				_, changes := gemini.Repair(r.Messages, gemini.Options{})
+				_, changes := gemini.Repair(r.Request, gemini.Options{})
 				require.Empty(t, changes, "line %d", r.Line)
-				require.Empty(t, refused(t, given, r.Messages, gemini.Options{}), "line %d", r.Line)
+				require.Empty(t, refused(t, given, r.Request, gemini.Options{}), "line %d", r.Line)
 			}
 		},
 	}.Run(t)
 }
 
-// FuzzReplay does the same with random sessions at random windows. In those arguments are cut off at times, which the
-// API does not take back: nothing else is to be mended.
+// FuzzReplay does the same with random sessions at random windows. In those arguments are cut off at times, and
+// outputs hold bytes that are no UTF-8, neither of which the API takes: nothing else is to be mended.
 func FuzzReplay(f *testing.F) {
 	for seed := range uint64(40) {
 		f.Add(seed)
@@ -41,9 +41,9 @@ func FuzzReplay(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		given := judge{issued: map[string]bool{}}
 		replaytest.Random(t, seed, given.said, func(t *testing.T, r replaytest.Request) {
-			mended, changes := gemini.Repair(r.Messages, gemini.Options{})
+			mended, changes := gemini.Repair(r.Request, gemini.Options{})
 			for _, c := range changes {
-				require.Equal(t, gemini.RuleArguments, c.Rule, c)
+				require.Contains(t, []chat.Rule{gemini.RuleArguments, gemini.RuleUTF8}, c.Rule, c)
 			}
 			require.Empty(t, refused(t, given, mended, gemini.Options{}))
 		})
@@ -75,9 +75,9 @@ func TestReplayOfAnotherModelsSession(t *testing.T) {
 			if !r.Close {
 				return
 			}
-			require.NoError(t, gemini.Validate(r.Messages, gemini.Options{Legacy: true}), "line %d", r.Line)
-			require.Empty(t, refused(t, judge{legacy: true}, r.Messages, gemini.Options{Legacy: true}), "line %d", r.Line)
-			messages, changes := gemini.Repair(r.Messages, gemini.Options{})
+			require.NoError(t, gemini.Validate(r.Request, gemini.Options{Legacy: true}), "line %d", r.Line)
+			require.Empty(t, refused(t, judge{legacy: true}, r.Request, gemini.Options{Legacy: true}), "line %d", r.Line)
+			request, changes := gemini.Repair(r.Request, gemini.Options{})
 			requests.Add(1)
 			if len(changes) > 0 {
 				mended.Add(1)
@@ -85,20 +85,20 @@ func TestReplayOfAnotherModelsSession(t *testing.T) {
 			for _, c := range changes {
 				require.Equal(t, gemini.RuleSignature, c.Rule, "line %d: %s", r.Line, c)
 			}
-			require.NoError(t, gemini.Validate(messages, gemini.Options{}), "line %d", r.Line)
-			require.Empty(t, refused(t, judge{}, messages, gemini.Options{}), "line %d", r.Line)
+			require.NoError(t, gemini.Validate(request, gemini.Options{}), "line %d", r.Line)
+			require.Empty(t, refused(t, judge{}, request, gemini.Options{}), "line %d", r.Line)
 		},
 	}.Run(t)
 }
 
 // refused is why the API refuses a conversation; "" where it does not.
-func refused(t *testing.T, j judge, messages []chat.Message, options gemini.Options) string {
+func refused(t *testing.T, j judge, req chat.Request, options gemini.Options) string {
 	t.Helper()
-	prompt, err := gemini.Convert(messages, options)
+	contents, config, err := gemini.Request(req, options)
 	require.NoError(t, err)
-	whole := object{"contents": prompt.Contents}
-	if prompt.System != nil {
-		whole["systemInstruction"] = prompt.System
+	whole := object{"contents": contents}
+	if config != nil && config.SystemInstruction != nil {
+		whole["systemInstruction"] = config.SystemInstruction
 	}
 	data, err := json.Marshal(whole)
 	require.NoError(t, err)

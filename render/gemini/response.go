@@ -13,22 +13,9 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// FromContent turns what a model said into an assistant message, from which [Convert] makes the same content again:
-//
-//   - A text is a [chat.Text], an image a [chat.Image], another file inline a [chat.Document].
-//   - A function call is a [chat.ToolCall]. Its thought signature is [chat.ToolCall].Signature, in base64 as it is on
-//     the wire. A call without an id gets one that no other call has. Where something else comes after a call, an opaque
-//     note {"functionCall":{"id":…}} in the content marks the call's place; calls without one stand at the end.
-//   - The thought signature of another part is an opaque note {"thoughtSignature":…} right after it. A signature that
-//     came alone, as the last piece of a stream does, is one too; it goes back with the part before it that is no
-//     thought, and where there is none with the part after it.
-//   - Anything else is an opaque part that holds the part as JSON: thoughts and their summaries, code and its result, a
-//     text of white space only, what Gemini invents next. A thought is no [chat.Thinking], because Gemini signs the
-//     answer and not the thought, and an unsigned [chat.Thinking] is one that other providers refuse.
-//
-// Parts without any content are left out. An error tells of a part that JSON cannot hold, or of a call that is not
-// whole.
-func FromContent(content *genai.Content) (chat.Message, error) {
+// fromContent turns what a model said into an assistant message, see [Response]. Arguments may stand under a key as they
+// were written, see [NewClient].
+func fromContent(content *genai.Content, key string) (chat.Message, error) {
 	m := chat.Message{Role: chat.RoleAssistant}
 	if content == nil {
 		return m, nil
@@ -40,7 +27,7 @@ func FromContent(content *genai.Content) (chat.Message, error) {
 		case p == nil:
 			continue
 		case p.FunctionCall != nil:
-			call, err := fromCall(p, ids)
+			call, err := fromCall(p, ids, key)
 			if err != nil {
 				return chat.Message{}, fmt.Errorf("gemini: part %d of the answer: %w", i, err)
 			}
@@ -85,7 +72,7 @@ func lastOther(parts []*genai.Part) int {
 	return -1
 }
 
-func fromCall(p *genai.Part, ids map[string]bool) (chat.ToolCall, error) {
+func fromCall(p *genai.Part, ids map[string]bool, key string) (chat.ToolCall, error) {
 	f := p.FunctionCall
 	if len(f.PartialArgs) > 0 || f.WillContinue != nil && *f.WillContinue {
 		return chat.ToolCall{}, errors.New("the arguments of a function call come in pieces, which only a StreamFunctionCallArguments asks for")
@@ -95,7 +82,9 @@ func fromCall(p *genai.Part, ids map[string]bool) (chat.ToolCall, error) {
 		call.ID = "call-" + rand.Text()
 	}
 	ids[call.ID] = true
-	if len(f.Args) > 0 {
+	if raw, ok := f.Args[key].(string); ok && key != "" && len(f.Args) == 1 {
+		call.Arguments = raw
+	} else if len(f.Args) > 0 {
 		args, err := plainJSON(f.Args)
 		if err != nil {
 			return chat.ToolCall{}, fmt.Errorf("the arguments of a function call: %w", err)
@@ -141,21 +130,39 @@ func (e *FinishError) Error() string {
 	return text
 }
 
-// FromResponse turns a response into ours, from its first candidate. A prompt or an answer that a filter stopped has the
-// stop reason [chat.StopFiltered], and the message is what came before that. A function call that the model did not get
-// right is a [*FinishError] in a [*chat.TransientError]: it is made anew when asked again.
-func FromResponse(r *genai.GenerateContentResponse) (chat.Response, error) {
-	response := chat.Response{Message: chat.Message{Role: chat.RoleAssistant}, Usage: FromUsage(r.UsageMetadata)}
+// Response is an answer of the API as ours, from its first candidate, so that [Request] makes the same content of it
+// again:
+//
+//   - A text is a [chat.Text], an image a [chat.Image], another file inline a [chat.Document].
+//   - A function call is a [chat.ToolCall]. Its thought signature is [chat.ToolCall].Signature, in base64 as it is on
+//     the wire. A call without an id gets one that no other call has. Where something else comes after a call, an opaque
+//     note {"functionCall":{"id":…}} in the content marks the call's place; calls without one stand at the end.
+//   - The thought signature of another part is an opaque note {"thoughtSignature":…} right after it. A signature that
+//     came alone, as the last piece of a stream does, is one too; it goes back with the part before it that is no
+//     thought, and where there is none with the part after it.
+//   - Anything else is an opaque part that holds the part as JSON: thoughts and their summaries, code and its result, a
+//     text of white space only, what Gemini invents next. A thought is no [chat.Thinking], because Gemini signs the
+//     answer and not the thought, and an unsigned [chat.Thinking] is one that other providers refuse.
+//   - Parts without any content are left out.
+//
+// A prompt or an answer that a filter stopped has the stop reason [chat.StopFiltered], and the message is what came before
+// that. A function call that the model did not get right is a [*FinishError] in a [*chat.TransientError]: it is made anew
+// when asked again. So is an answer without a candidate. Other errors tell of an answer with nothing in it, of a part that
+// JSON cannot hold, or of a call that is not whole.
+func Response(r *genai.GenerateContentResponse) (chat.Response, error) { return response(r, "") }
+
+func response(r *genai.GenerateContentResponse, key string) (chat.Response, error) {
+	response := chat.Response{Message: chat.Message{Role: chat.RoleAssistant}, Usage: usage(r.UsageMetadata)}
 	if len(r.Candidates) == 0 || r.Candidates[0] == nil {
 		if r.PromptFeedback == nil || r.PromptFeedback.BlockReason == "" {
-			return response, &chat.TransientError{Err: errors.New("gemini: the response has no candidate")}
+			return chat.Response{}, &chat.TransientError{Err: errors.New("gemini: the answer holds no message")}
 		}
 		response.StopReason = chat.StopFiltered
 		return response, nil
 	}
 	candidate := r.Candidates[0]
 	var err error
-	if response.Message, err = FromContent(candidate.Content); err != nil {
+	if response.Message, err = fromContent(candidate.Content, key); err != nil {
 		return response, err
 	}
 	switch candidate.FinishReason {
@@ -177,9 +184,9 @@ func FromResponse(r *genai.GenerateContentResponse) (chat.Response, error) {
 	return response, nil
 }
 
-// FromUsage turns what a request took into ours. Gemini counts cached tokens into the prompt's, and thoughts beside the
+// usage is what a request took. Gemini counts cached tokens into the prompt's, and thoughts beside the
 // answer's; the prompts of its own tools count as input.
-func FromUsage(u *genai.GenerateContentResponseUsageMetadata) chat.Usage {
+func usage(u *genai.GenerateContentResponseUsageMetadata) chat.Usage {
 	if u == nil {
 		return chat.Usage{}
 	}

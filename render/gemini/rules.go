@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// The rules of Gemini beyond those that all providers share.
+// The rules of Gemini beyond those of [chat.ValidateRequest], which [Validate] checks with them.
 const (
 	// RuleCallTurn: a function call comes after a user's turn or a function response, and so never first.
 	RuleCallTurn chat.Rule = "function calls follow a user or function response turn"
@@ -16,8 +17,15 @@ const (
 	RuleCounts chat.Rule = "as many function responses as function calls"
 	// RuleEmptyPart: every content has a part, and every part holds something. A thought signature alone is nothing.
 	RuleEmptyPart chat.Rule = "no empty parts"
-	// RulePart: every part is one that Gemini takes where it stands.
-	RulePart chat.Rule = "parts are Gemini's"
+	// RuleUTF8: text, arguments, and descriptions of tools are valid UTF-8. JSON cannot carry anything else, and the SDK
+	// would replace it unsaid.
+	RuleUTF8 chat.Rule = "text is UTF-8"
+	// RulePlace: images and documents are in user, assistant and tool messages.
+	RulePlace chat.Rule = "images and documents are where the API takes them"
+	// RuleMedia: images are inline or at an https or gs address; documents are inline; both are of a known type.
+	RuleMedia chat.Rule = "images and documents are of kinds that the API takes"
+	// RuleOpaque: an opaque part is a part of Gemini's, or a note of [Response] that fits its message.
+	RuleOpaque chat.Rule = "opaque parts are the API's"
 	// RuleSignature: in the current turn, which is everything after the last user message, the first call of each message
 	// has its thought signature. Legacy models do not ask for it.
 	RuleSignature chat.Rule = "calls of the current turn carry their thought signature"
@@ -26,37 +34,32 @@ const (
 	RuleSignatureForm chat.Rule = "thought signatures are base64"
 	// RuleArguments: the arguments of a call are a JSON object.
 	RuleArguments chat.Rule = "arguments are a JSON object"
-	// RuleFunctionName: the name of a function begins with a letter or an underscore, and has letters, digits and any of
-	// "_.:-" after that, 128 in all.
-	RuleFunctionName chat.Rule = "functions have names that Gemini takes"
+	// RuleCallForm: the name of a function that was called begins with a letter or an underscore, and has letters, digits
+	// and any of "_.:-" after that, 128 in all.
+	RuleCallForm chat.Rule = "ids and names of calls are of the API's form"
+	// RuleToolForm: the name of a declared tool is of the form of RuleCallForm.
+	RuleToolForm chat.Rule = "tool definitions are of the API's form"
 )
 
-// Validate checks the rules of [chat.Validate] and those of Gemini; each [chat.Rule] says what it asks. It returns nil
-// or a [*chat.ValidationError] that lists every violation. What it lets pass, [Convert] converts.
-func Validate(messages []chat.Message, options Options) error {
+// Validate checks a request by the rules of [chat.ValidateRequest] and those of Gemini. It returns nil or a
+// [*chat.ValidationError] with every violation. [Repair] mends nearly all of them.
+func Validate(req chat.Request, o Options) error {
 	var violations []chat.Violation
-	if invalid, ok := errors.AsType[*chat.ValidationError](chat.Validate(messages)); ok {
-		violations = invalid.Violations
+	if err, ok := errors.AsType[*chat.ValidationError](chat.ValidateRequest(req)); ok {
+		violations = err.Violations
 	}
-	// Orphaned results are in the list already.
-	if invalid, ok := errors.AsType[*chat.ValidationError](convertible(messages, options)); ok {
-		for _, v := range invalid.Violations {
-			if v.Rule != chat.RuleOrphan {
-				violations = append(violations, v)
-			}
+	for _, t := range req.Tools {
+		if t.Name != "" && !functionName.MatchString(t.Name) {
+			violations = append(violations, chat.Violation{Index: chat.RequestIndex, Rule: RuleToolForm, Detail: fmt.Sprintf("a tool has the name %q", clip(t.Name))})
+		}
+		if !utf8.ValidString(t.Description) || !utf8.Valid(t.Parameters) {
+			violations = append(violations, chat.Violation{Index: chat.RequestIndex, Rule: RuleUTF8, Detail: fmt.Sprintf("the definition of tool %q is not", clip(t.Name))})
 		}
 	}
-	violations = append(violations, turns(messages, options)...)
-	if len(violations) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(violations, func(a, b chat.Violation) int { return a.Index - b.Index })
-	return &chat.ValidationError{Violations: violations}
-}
-
-func convertible(messages []chat.Message, options Options) error {
-	_, err := Convert(messages, options)
-	return err
+	_, more := convert(req.Messages, o)
+	violations = append(violations, more...)
+	violations = append(violations, turns(req.Messages, o)...)
+	return chat.Invalid(violations)
 }
 
 // turns checks the rules on what follows what.

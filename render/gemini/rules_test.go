@@ -82,7 +82,7 @@ var breaches = []struct {
 		`{"contents":[{"role":"user","parts":[{"text":""}]}]}`,
 		"must have one initialized field",
 	}, {
-		gemini.RulePart,
+		gemini.RuleMedia,
 		[]chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "http://example.com/a.png"}}}},
 		`{"contents":[{"role":"user","parts":[{"fileData":{"fileUri":"http://example.com/a.png"}}]}]}`,
 		"Unsupported file URI",
@@ -105,11 +105,26 @@ var breaches = []struct {
 			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look","response":{"output":"42"}}}]}]}`,
 		"not a Struct",
 	}, {
-		gemini.RuleFunctionName,
+		gemini.RuleCallForm,
 		[]chat.Message{chat.UserMessage("Look."), calls(chat.ToolCall{ID: "c1", Name: "look up", Signature: signature}), chat.ToolResult("c1", "42")},
 		`{"contents":[{"role":"user","parts":[{"text":"Look."}]},{"role":"model","parts":[{"functionCall":{"id":"c1","name":"look up"},"thoughtSignature":"` + signature + `"}]},
 			{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"look up","response":{"output":"42"}}}]}]}`,
 		"Invalid function name",
+	}, {
+		gemini.RuleUTF8,
+		[]chat.Message{chat.UserMessage("a\xff")},
+		"{\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"a\xff\"}]}]}",
+		"Invalid JSON payload",
+	}, {
+		gemini.RulePlace,
+		[]chat.Message{{Role: chat.RoleSystem, Content: chat.Parts{chat.Text("Look."), chat.Image{URL: "gs://a"}}}, chat.UserMessage("Look.")},
+		`{"systemInstruction":{"parts":[{"text":"Look."},{"fileData":{"fileUri":"gs://a"}}]},"contents":[{"role":"user","parts":[{"text":"Look."}]}]}`,
+		"only text",
+	}, {
+		gemini.RuleOpaque,
+		[]chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Look."), chat.Opaque{Value: json.RawMessage(`{"type":"tool_search"}`)}}}},
+		`{"contents":[{"role":"user","parts":[{"text":"Look."},{"type":"tool_search"}]}]}`,
+		"must have one initialized field",
 	}, {
 		chat.RuleLast,
 		[]chat.Message{chat.UserMessage("Look."), chat.AssistantMessage("I see.")},
@@ -128,13 +143,16 @@ var breaches = []struct {
 	},
 }
 
+// asking is a request of nothing but messages.
+func asking(messages []chat.Message) chat.Request { return chat.Request{Messages: messages} }
+
 // Each rule is named, the API refuses what breaks it, and what Repair makes of it the API takes.
 func TestEachRuleIsTheAPIs(t *testing.T) {
 	for _, tt := range breaches {
 		t.Run(string(tt.rule), func(t *testing.T) {
 			a := newAPI(t, says(`{"text":"Yes."}`))
 
-			invalid, ok := errors.AsType[*chat.ValidationError](gemini.Validate(tt.messages, gemini.Options{}))
+			invalid, ok := errors.AsType[*chat.ValidationError](gemini.Validate(asking(tt.messages), gemini.Options{}))
 			require.True(t, ok)
 			var rules []chat.Rule
 			for _, v := range invalid.Violations {
@@ -146,7 +164,7 @@ func TestEachRuleIsTheAPIs(t *testing.T) {
 			require.Equal(t, http.StatusBadRequest, code, answer)
 			require.Contains(t, answer, tt.refusal)
 
-			mended, changes := gemini.Repair(tt.messages, gemini.Options{})
+			mended, changes := gemini.Repair(asking(tt.messages), gemini.Options{})
 			require.NoError(t, gemini.Validate(mended, gemini.Options{}))
 			var reported []chat.Rule
 			for _, c := range changes {
@@ -157,7 +175,7 @@ func TestEachRuleIsTheAPIs(t *testing.T) {
 			}
 			require.Contains(t, reported, tt.rule)
 			a.issued["c1 "+signature] = true
-			_, err := a.model(t).Generate(t.Context(), chat.Request{Messages: mended})
+			_, err := a.model(t).Generate(t.Context(), mended)
 			require.NoError(t, err)
 		})
 	}
@@ -226,9 +244,9 @@ func (a *api) post(t *testing.T, method, body string) (code int, answer string) 
 }
 
 func TestValidateListsEverythingInOrder(t *testing.T) {
-	err := gemini.Validate([]chat.Message{
+	err := gemini.Validate(asking([]chat.Message{
 		calls(call("c1", `nonsense`)), chat.ToolResult("c1", "42"), chat.UserMessage(" "), chat.AssistantMessage("So."),
-	}, gemini.Options{})
+	}), gemini.Options{})
 	invalid, ok := errors.AsType[*chat.ValidationError](err)
 	require.True(t, ok)
 	require.Equal(t, []int{0, 0, 2, 3}, indices(invalid.Violations))
@@ -245,12 +263,12 @@ func indices(violations []chat.Violation) []int {
 
 func TestLegacyModelsAskForNoSignatures(t *testing.T) {
 	messages := []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`)), chat.ToolResult("c1", "42")}
-	require.NoError(t, gemini.Validate(messages, gemini.Options{Legacy: true}))
-	require.Error(t, gemini.Validate(messages, gemini.Options{}))
+	require.NoError(t, gemini.Validate(asking(messages), gemini.Options{Legacy: true}))
+	require.Error(t, gemini.Validate(asking(messages), gemini.Options{}))
 }
 
 // Only the current turn is asked for signatures: one that is over may come from another model.
 func TestSignaturesOfTurnsThatAreOver(t *testing.T) {
 	messages := []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`)), chat.ToolResult("c1", "42"), chat.UserMessage("Well?")}
-	require.NoError(t, gemini.Validate(messages, gemini.Options{}))
+	require.NoError(t, gemini.Validate(asking(messages), gemini.Options{}))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/genai"
@@ -29,6 +30,7 @@ type api struct {
 	mu       sync.Mutex
 	issued   map[string]bool
 	requests []object
+	bodies   []string
 	refused  []string
 }
 
@@ -42,7 +44,7 @@ func newAPI(t testing.TB, reply func(object) []string) *api {
 // client of the SDK.
 func (a *api) client(t testing.TB) *genai.Client {
 	t.Helper()
-	client, err := genai.NewClient(context.Background(), &genai.ClientConfig{
+	client, err := gemini.NewClient(context.Background(), &genai.ClientConfig{
 		APIKey: "a key", Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: a.URL},
 	})
 	require.NoError(t, err)
@@ -65,11 +67,12 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, err := decode(data)
-	if err != nil {
+	if err != nil || !utf8.Valid(data) {
 		refuse(w, http.StatusBadRequest, "INVALID_ARGUMENT", "Invalid JSON payload received.")
 		return
 	}
 	a.requests = append(a.requests, body)
+	a.bodies = append(a.bodies, string(data))
 	if method == "countTokens" {
 		a.count(w, model, body)
 		return

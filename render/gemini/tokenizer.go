@@ -1,13 +1,8 @@
 package gemini
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/base64"
-	"image"
-	_ "image/gif"  // so that the size of a GIF can be read,
-	_ "image/jpeg" // of a JPEG
-	_ "image/png"  // and of a PNG
 	"strings"
 	"unicode/utf8"
 
@@ -59,7 +54,7 @@ func (t Tokenizer) CountText(text string) int {
 // CountPart counts one part of a message's content:
 //
 //   - a text, and the text of thinking, as [Tokenizer.CountText];
-//   - an image by [ImageTokens]; one of unknown size (behind a URL, or in a format other than PNG, JPEG and GIF) as 12
+//   - an image by [ImageTokens]; one of unknown size (behind a URL, or in a format other than PNG, JPEG, GIF and WebP) as 12
 //     tiles;
 //   - a document of plain text ("text/…") as its text, and any other at 258 tokens a page, as Google says. The pages of a
 //     PDF are counted as far as they can be seen without unpacking it; where none can, a page is taken for each 3,000
@@ -73,11 +68,8 @@ func (t Tokenizer) CountPart(part chat.Part) int {
 	case chat.Thinking:
 		return t.CountText(part.Text)
 	case chat.Image:
-		_, rest, _ := strings.Cut(part.URL, ":")
-		if _, data, err := readDataURL(rest); err == nil {
-			if config, _, err := image.DecodeConfig(bufio.NewReader(bytes.NewReader(data))); err == nil {
-				return ImageTokens(config.Width, config.Height)
-			}
+		if width, height, ok := sizing.ImageSize(part); ok {
+			return ImageTokens(width, height)
 		}
 		return largeImage
 	case chat.Document:

@@ -84,7 +84,7 @@ func TestAgent(t *testing.T) {
 				for {
 					rendered, err := compactor.Render(t.Context(), prompt)
 					require.NoError(t, err)
-					require.NoError(t, openai.Validate(api, rendered.Messages))
+					require.NoError(t, openai.Validate(chat.Request{Messages: rendered.Messages, Tools: tools}, api))
 					request := chat.Request{Messages: rendered.Messages, Tools: tools}
 					if streamed {
 						request.Stream = func(chat.Part) {}

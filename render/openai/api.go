@@ -19,32 +19,19 @@ func (a API) String() string {
 	return "Chat Completions"
 }
 
-// SystemRole is the role under which system messages are sent.
-type SystemRole string
-
-// The roles. The zero value lets [OptionsFor] choose, and is "system" without it.
-const (
-	SystemByModel SystemRole = ""
-	AsSystem      SystemRole = "system"
-	AsDeveloper   SystemRole = "developer"
-)
-
 // Options of a conversion. The zero value suits any server that speaks the API; [OptionsFor] knows OpenAI's models.
 type Options struct {
-	// System is the role of system messages. Defaults to "system".
-	System SystemRole
+	// Developer sends system messages under the role "developer", as OpenAI's reasoning models have it.
+	Developer bool
 	// Breakpoints sends cache breakpoints as prompt_cache_breakpoint, which GPT-5.6 and later take. Without it they are
 	// left out: OpenAI's other models cache by prefix on their own, and the same prefix sent again is found.
 	Breakpoints bool
 }
 
-// OptionsFor is what OpenAI documents for a model of that name: "developer" for reasoning models (o1 and later, GPT-5
-// and later), cache breakpoints for GPT-5.6 and later. Of any other name nothing is assumed.
+// OptionsFor gives the options for a model by its name, as OpenAI documents it: "developer" for reasoning models (o1 and
+// later, GPT-5 and later), cache breakpoints for GPT-5.6 and later. Of any other name nothing is assumed.
 func OptionsFor(model string) Options {
-	o := Options{System: AsSystem}
-	if reasons(model) {
-		o.System = AsDeveloper
-	}
+	o := Options{Developer: reasons(model)}
 	if v, ok := gptVersion(model); ok && !v.less(version{5, 6}) {
 		o.Breakpoints = true
 	}

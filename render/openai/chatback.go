@@ -8,10 +8,20 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// MessageOfChat makes a message of what Chat Completions answered: what a server shows of its thinking as
-// [chat.Thinking], with the name of its field as the signature, by which [ChatMessages] gives it back; the text; a
-// refusal as an opaque part, for it is no answer; and the calls.
-func MessageOfChat(answer sdk.ChatCompletionMessage) chat.Message {
+// ChatResponse is an answer of Chat Completions as ours, from its first choice: what a server shows of its thinking as
+// [chat.Thinking], with the name of its field as the signature, by which [ChatRequest] gives it back; the text; a refusal
+// as an opaque part, for it is no answer; and the calls. An answer without a choice is a [*chat.TransientError].
+func ChatResponse(answer *sdk.ChatCompletion) (chat.Response, error) {
+	if len(answer.Choices) == 0 {
+		return chat.Response{}, emptyAnswer()
+	}
+	choice := answer.Choices[0]
+	response := chat.Response{Message: messageOfChat(choice.Message), Usage: chatUsage(answer.Usage)}
+	response.StopReason = stopOf(choice.FinishReason, response.Message)
+	return response, nil
+}
+
+func messageOfChat(answer sdk.ChatCompletionMessage) chat.Message {
 	a := chatAnswer{text: answer.Content, refusal: answer.Refusal}
 	for _, name := range reasoningFieldNames {
 		if field, ok := answer.JSON.ExtraFields[name]; ok && a.thought == "" {

@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -13,7 +11,10 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// ChatMessages gives messages as Chat Completions takes them. What that API has no word for:
+// ChatRequest is a request in the SDK's form for Chat Completions, without a model, which the caller adds, as does
+// [Model]. One that breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which mends it.
+//
+// What that API has no word for:
 //
 //   - Thinking that came from a server's own field (reasoning_content, as local servers have it) goes back in that field.
 //     Any other is left out: OpenAI's models think anew in each round there.
@@ -23,10 +24,39 @@ import (
 //   - A document has no name, so it is sent under one that fits its type.
 //   - What a message keeps for the Responses API (ids, phases, places of calls) is left out.
 //   - Cache breakpoints: see [Options].
+//   - A choice of no tools is not sent where there are none.
 //
-// Anything else that cannot be said is an [*UnsupportedError]: images and documents from the system or the assistant,
-// opaque parts that are not OpenAI's.
-func ChatMessages(messages []chat.Message, o Options) ([]sdk.ChatCompletionMessageParamUnion, error) {
+// Schemas of tools stay as they were written, their properties in their order.
+func ChatRequest(req chat.Request, o Options) (sdk.ChatCompletionNewParams, error) {
+	if err := Validate(req, ChatCompletions); err != nil {
+		return sdk.ChatCompletionNewParams{}, err
+	}
+	params := sdk.ChatCompletionNewParams{
+		Messages: chatMessages(req.Messages, o), Tools: chatTools(req.Tools),
+		MaxCompletionTokens: limit(req.MaxTokens), Temperature: temperature(req.Temperature),
+	}
+	if req.ToolChoice != chat.ToolChoiceAuto && len(req.Tools) > 0 { // OpenAI takes no choice where there are no tools
+		params.ToolChoice.OfAuto = param.NewOpt(string(req.ToolChoice))
+	}
+	return params, nil
+}
+
+func limit(tokens int) param.Opt[int64] {
+	if tokens == 0 {
+		return param.Opt[int64]{}
+	}
+	return param.NewOpt(int64(tokens))
+}
+
+func temperature(t *float64) param.Opt[float64] {
+	if t == nil {
+		return param.Opt[float64]{}
+	}
+	return param.NewOpt(*t)
+}
+
+// chatMessages gives valid messages as Chat Completions takes them.
+func chatMessages(messages []chat.Message, o Options) []sdk.ChatCompletionMessageParamUnion {
 	c := chatWriter{options: o}
 	if o.Breakpoints {
 		c.marks = ChatCompletions.breakpoints(messages)
@@ -35,12 +65,10 @@ func ChatMessages(messages []chat.Message, o Options) ([]sdk.ChatCompletionMessa
 		if m.Role != chat.RoleTool {
 			c.flush()
 		}
-		if err := c.message(i, m); err != nil {
-			return nil, err
-		}
+		c.message(i, m)
 	}
 	c.flush()
-	return c.out, nil
+	return c.out
 }
 
 type chatWriter struct {
@@ -58,32 +86,24 @@ func (c *chatWriter) flush() {
 	}
 }
 
-func (c *chatWriter) message(i int, m chat.Message) error {
-	for k, p := range m.Content {
-		if why := ChatCompletions.unfit(m.Role, p); why != "" {
-			return &UnsupportedError{API: ChatCompletions, Message: i, Part: k, Reason: why}
-		}
-	}
+func (c *chatWriter) message(i int, m chat.Message) {
 	var out sdk.ChatCompletionMessageParamUnion
 	switch m.Role {
 	case chat.RoleSystem:
 		out = c.system(i, m)
-	case chat.RoleUser:
-		out = c.user(i, m)
 	case chat.RoleAssistant:
 		out = assistant(m)
 	case chat.RoleTool:
 		out = c.tool(i, m)
 	default:
-		return fmt.Errorf("openai: message %d has the role %q", i, m.Role)
+		out = c.user(i, m)
 	}
 	c.out = append(c.out, out)
-	return nil
 }
 
 func (c *chatWriter) system(i int, m chat.Message) sdk.ChatCompletionMessageParamUnion {
 	text, list := c.texts(i, m)
-	if c.options.System == AsDeveloper {
+	if c.options.Developer {
 		out := sdk.ChatCompletionDeveloperMessageParam{Name: optional(m.Name)}
 		out.Content.OfString, out.Content.OfArrayOfContentParts = text, list
 		return sdk.ChatCompletionMessageParamUnion{OfDeveloper: &out}
@@ -291,35 +311,16 @@ func chatCall(call chat.ToolCall) sdk.ChatCompletionMessageToolCallUnionParam {
 // customCall is the type of a call whose arguments are free text and not JSON.
 const customCall = "custom_tool_call"
 
-// ChatTools gives tools as Chat Completions takes them. The schema of the parameters stays as it was written, its
-// properties in their order. A schema that is no JSON object is a [*ToolError].
-func ChatTools(tools []chat.Tool) ([]sdk.ChatCompletionToolUnionParam, error) {
+func chatTools(tools []chat.Tool) []sdk.ChatCompletionToolUnionParam {
 	var out []sdk.ChatCompletionToolUnionParam
 	for _, t := range tools {
-		schema, err := schemaOf(t)
-		if err != nil {
-			return nil, err
-		}
 		f := shared.FunctionDefinitionParam{Name: t.Name, Description: optional(t.Description)}
-		if schema != nil {
+		if schema := t.Schema(); schema != nil {
 			f.SetExtraFields(map[string]any{"parameters": schema})
 		}
 		out = append(out, sdk.ChatCompletionFunctionTool(f))
 	}
-	return out, nil
-}
-
-var errNoSchema = errors.New("its parameters are no JSON object")
-
-// schemaOf is the schema of a tool's parameters; nil where it takes none.
-func schemaOf(t chat.Tool) (json.RawMessage, error) {
-	if len(strings.TrimSpace(string(t.Parameters))) == 0 || string(t.Parameters) == "null" {
-		return nil, nil
-	}
-	if objectOf(t.Parameters) == nil {
-		return nil, &ToolError{Tool: t.Name, Err: errNoSchema}
-	}
-	return t.Parameters, nil
+	return out
 }
 
 func optional(s string) param.Opt[string] {

@@ -3,6 +3,7 @@ package openai_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,8 +33,7 @@ var conversation = []chat.Message{
 }
 
 func TestChatMessages(t *testing.T) {
-	got, err := openai.ChatMessages(conversation, openai.Options{})
-	require.NoError(t, err)
+	got := openai.ChatMessages(conversation, openai.Options{})
 	requireJSON(t, `[
 		{"role":"system","name":"boss","content":"Be brief."},
 		{"role":"user","name":"Ada","content":[
@@ -54,8 +54,7 @@ func TestChatMessages(t *testing.T) {
 }
 
 func TestItems(t *testing.T) {
-	got, err := openai.Items(conversation, openai.Options{})
-	require.NoError(t, err)
+	got := openai.Items(conversation, openai.Options{})
 	requireJSON(t, `[
 		{"role":"system","content":"Be brief."},
 		{"role":"user","content":[
@@ -85,9 +84,8 @@ func TestCacheBreakpoints(t *testing.T) {
 		{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("I go."), chat.CacheBreakpoint{}}, ToolCalls: []chat.ToolCall{{ID: "c1", Name: "go", Arguments: "{}"}}},
 		{Role: chat.RoleTool, ToolCallID: "c1", Content: chat.Parts{chat.Text("gone"), chat.CacheBreakpoint{}}},
 	}
-	options := openai.Options{System: openai.AsDeveloper, Breakpoints: true}
-	got, err := openai.ChatMessages(messages, options)
-	require.NoError(t, err)
+	options := openai.Options{Developer: true, Breakpoints: true}
+	got := openai.ChatMessages(messages, options)
 	requireJSON(t, `[
 		{"role":"developer","content":[{"type":"text","text":"Be brief.","prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}}]},
 		{"role":"user","content":[
@@ -96,8 +94,7 @@ func TestCacheBreakpoints(t *testing.T) {
 			{"type":"text","text":"Go.","prompt_cache_breakpoint":{"mode":"explicit"}}]},
 		{"role":"assistant","content":"I go.","tool_calls":[{"id":"c1","type":"function","function":{"name":"go","arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"c1","content":[{"type":"text","text":"gone","prompt_cache_breakpoint":{"mode":"explicit"}}]}]`, got)
-	items, err := openai.Items(messages, options)
-	require.NoError(t, err)
+	items := openai.Items(messages, options)
 	requireJSON(t, `[
 		{"role":"developer","content":[{"type":"input_text","text":"Be brief.","prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}}]},
 		{"role":"user","content":[
@@ -120,53 +117,58 @@ func TestOpaquePartsGoAsTheyAre(t *testing.T) {
 	audio := chat.Opaque{Value: json.RawMessage(`{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"},"new":[1.50,"é"]}`)}
 	search := chat.Opaque{Value: json.RawMessage(`{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"q"}}`)}
 	messages := []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Listen:"), audio}}}
-	got, err := openai.ChatMessages(messages, openai.Options{})
-	require.NoError(t, err)
+	got := openai.ChatMessages(messages, openai.Options{})
 	require.Contains(t, marshal(t, got), string(audio.Value))
-	items, err := openai.Items(append(messages, chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("a"), search, chat.Text("b")}}), openai.Options{})
-	require.NoError(t, err)
+	items := openai.Items(append(messages, chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("a"), search, chat.Text("b")}}), openai.Options{})
 	require.Len(t, items, 4)
 	require.Equal(t, string(search.Value), marshal(t, items[2]))
 	require.Contains(t, marshal(t, items[0]), string(audio.Value))
 }
 
-func TestWhatAnAPICannotSayIsAnError(t *testing.T) {
+func TestWhatAnAPICannotSayIsNeverSent(t *testing.T) {
 	user := func(p chat.Part) chat.Message {
 		return chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("a"), p}}
 	}
 	from := func(role chat.Role, p chat.Part) chat.Message {
 		return chat.Message{Role: role, Content: chat.Parts{chat.Text("a"), p}}
 	}
+	opaque := func(value string) chat.Part { return chat.Opaque{Value: json.RawMessage(value)} }
 	for _, tt := range []struct {
-		rule    string
-		api     openai.API
-		message chat.Message
-		want    string
+		rule     string
+		api      openai.API
+		message  chat.Message
+		violates chat.Rule
+		want     string
 	}{
-		{"an image of the assistant", openai.ChatCompletions, from(chat.RoleAssistant, chat.Image{URL: png}), "never from the assistant"},
-		{"an image of the assistant", openai.Responses, from(chat.RoleAssistant, chat.Image{URL: png}), "never from the assistant"},
-		{"a document of the assistant", openai.Responses, from(chat.RoleAssistant, pdf), "never from the assistant"},
-		{"an image of the system", openai.ChatCompletions, from(chat.RoleSystem, chat.Image{URL: png}), "users and tools only"},
-		{"an image behind no URL", openai.ChatCompletions, user(chat.Image{URL: "cat.png"}), "needs an http, https or data URL"},
-		{"a document without data", openai.Responses, user(chat.Document{MediaType: "application/pdf"}), "needs its data"},
-		{"a document that is no base64", openai.Responses, user(chat.Document{Data: "%"}), "needs its data"},
-		{"an opaque part that is no JSON", openai.ChatCompletions, user(chat.Opaque{Value: json.RawMessage(`{`)}), "nothing that it takes"},
-		{"an opaque part of another provider", openai.Responses, from(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"redacted_thinking","data":"x"}`)}), "nothing that it takes"},
-		{"an item in Chat Completions", openai.ChatCompletions, from(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"web_search_call"}`)}), "nothing that it takes"},
-		{"a whole call as an opaque part", openai.Responses, from(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"function_call","call_id":"c","name":"n","arguments":"{}"}`)}), "nothing that it takes"},
-		{"a part that is nil", openai.Responses, user(nil), "the part is nil"},
+		{"an image of the assistant", openai.ChatCompletions, from(chat.RoleAssistant, chat.Image{URL: png}), openai.RulePlace, "never from the assistant"},
+		{"an image of the assistant", openai.Responses, from(chat.RoleAssistant, chat.Image{URL: png}), openai.RulePlace, "never from the assistant"},
+		{"a document of the assistant", openai.Responses, from(chat.RoleAssistant, pdf), openai.RulePlace, "never from the assistant"},
+		{"an image of the system", openai.ChatCompletions, from(chat.RoleSystem, chat.Image{URL: png}), openai.RulePlace, "users and tools only"},
+		{"an image behind no URL", openai.ChatCompletions, user(chat.Image{URL: "cat.png"}), openai.RuleMedia, "needs an http, https or data URL"},
+		{"a document without data", openai.Responses, user(chat.Document{MediaType: "application/pdf"}), openai.RuleMedia, "needs its data"},
+		{"a document that is no base64", openai.Responses, user(chat.Document{Data: "%"}), openai.RuleMedia, "needs its data"},
+		{"an opaque part that is no JSON", openai.ChatCompletions, user(opaque(`{`)), openai.RuleOpaque, "takes no such part"},
+		{"an opaque part that is not UTF-8", openai.ChatCompletions, user(opaque("{\"type\":\"text\",\"text\":\"\xff\"}")), openai.RuleOpaque, "takes no such part"},
+		{"an opaque part of another provider", openai.Responses, from(chat.RoleAssistant, opaque(`{"type":"redacted_thinking","data":"x"}`)), openai.RuleOpaque, "takes no such part"},
+		{"an item in Chat Completions", openai.ChatCompletions, from(chat.RoleAssistant, opaque(`{"type":"web_search_call"}`)), openai.RuleOpaque, "takes no such part"},
+		{"a whole call as an opaque part", openai.Responses, from(chat.RoleAssistant, opaque(`{"type":"function_call","call_id":"c","name":"n","arguments":"{}"}`)), openai.RuleOpaque, "takes no such part"},
 	} {
 		t.Run(tt.rule+" "+tt.api.String(), func(t *testing.T) {
-			s := newServer(t, nil)
-			_, err := s.model(tt.api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question, tt.message}})
-			unsupported, ok := errors.AsType[*openai.UnsupportedError](err)
+			req := chat.Request{Messages: []chat.Message{question, tt.message, question}}
+			_, err := openai.ChatRequest(req, openai.Options{})
+			if tt.api == openai.Responses {
+				_, err = openai.ItemsRequest(req, openai.Options{})
+			}
+			invalid, ok := errors.AsType[*chat.ValidationError](err)
 			require.True(t, ok, "%v", err)
+			require.Equal(t, 1, invalid.Violations[0].Index)
+			require.Equal(t, tt.violates, invalid.Violations[0].Rule)
+			require.ErrorContains(t, err, "part 1: ")
 			require.ErrorContains(t, err, tt.want)
-			require.Equal(t, []int{1, 1}, []int{unsupported.Message, unsupported.Part})
-			require.Zero(t, s.count())
-			mended, changes := openai.Repair(tt.api, []chat.Message{question, tt.message, question})
+			mended, changes := openai.Repair(req, tt.api)
 			require.NotEmpty(t, changes)
-			require.NoError(t, openai.Validate(tt.api, mended))
+			require.Equal(t, tt.violates, changes[0].Rule)
+			require.NoError(t, openai.Validate(mended, tt.api))
 		})
 	}
 }
@@ -229,16 +231,18 @@ func TestAnswersOfResponsesGoBackAsTheyWere(t *testing.T) {
 			if diff := cmp.Diff(m, stored); diff != "" {
 				t.Fatalf("stored, the message is another (-want +got):\n%s", diff)
 			}
-			back, err := openai.Items([]chat.Message{stored}, openai.Options{})
-			require.NoError(t, err)
+			back := openai.Items([]chat.Message{stored}, openai.Options{})
 			if diff := cmp.Diff(plain(t, tt.items), plain(t, back)); diff != "" {
 				t.Errorf("the items came back changed (-want +got):\n%s", diff)
 			}
-			again, err := openai.Items([]chat.Message{stored}, openai.Options{})
-			require.NoError(t, err)
+			again := openai.Items([]chat.Message{stored}, openai.Options{})
 			require.Equal(t, marshal(t, back), marshal(t, again), "the same bytes each time, for the cache")
-			_, err = openai.ChatMessages([]chat.Message{stored}, openai.Options{})
+			other := chat.Request{Messages: []chat.Message{stored, question}}
+			for _, c := range stored.ToolCalls {
+				other.Messages = slices.Insert(other.Messages, 1, chat.ToolResult(c.ID, "1"))
+			}
 			if tt.rule != "a search between" {
+				_, err := openai.ChatRequest(other, openai.Options{})
 				require.NoError(t, err, "the other API takes it too")
 			}
 		})
@@ -267,7 +271,7 @@ func TestServerTakesItsAnswersBack(t *testing.T) {
 		if len(got.Message.ToolCalls) == 0 {
 			messages = append(messages, question)
 		}
-		require.NoError(t, openai.Validate(openai.Responses, messages))
+		require.NoError(t, openai.Validate(chat.Request{Messages: messages}, openai.Responses))
 	}
 	require.Equal(t, "gBBB", s.last(t).Get("input.3.encrypted_content").String())
 
@@ -292,11 +296,9 @@ func TestCustomCallsOfChat(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"custom","custom":{"name":"sh","input":"ls"}}]}`), &answer))
 	m := openai.MessageOfChat(answer)
 	require.Equal(t, "ls", m.ToolCalls[0].Arguments)
-	got, err := openai.ChatMessages([]chat.Message{m}, openai.Options{})
-	require.NoError(t, err)
+	got := openai.ChatMessages([]chat.Message{m}, openai.Options{})
 	requireJSON(t, `[{"role":"assistant","tool_calls":[{"id":"c1","type":"custom","custom":{"name":"sh","input":"ls"}}]}]`, got)
-	items, err := openai.Items([]chat.Message{m, chat.ToolResult("c1", "a")}, openai.Options{})
-	require.NoError(t, err)
+	items := openai.Items([]chat.Message{m, chat.ToolResult("c1", "a")}, openai.Options{})
 	requireJSON(t, `[{"type":"custom_tool_call","call_id":"c1","name":"sh","input":"ls"},{"type":"custom_tool_call_output","call_id":"c1","output":"a"}]`, items)
 }
 

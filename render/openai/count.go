@@ -5,14 +5,13 @@ import (
 
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
-	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing"
 )
 
 // Counter counts messages as an API is sent them, with a tokenizer such as that of package sizing/openai. The difference
-// is what [ChatMessages] and [Items] make of a message:
+// is what [ChatRequest] and [ItemsRequest] make of a message:
 //
 //   - thinking that is left out counts nothing;
 //   - encrypted reasoning counts by the length of its encrypted form, for which OpenAI gives no rule. What is taken is
@@ -131,25 +130,24 @@ func (j joiner) CountFrame(m chat.Message) (int, bool) {
 	return tokens + more, joined
 }
 
-// CountTokens asks OpenAI what a request would take, in the form of the Responses API, whatever the model's API is: the
-// two are a few tokens apart. Other servers seldom know this request.
+// CountTokens asks OpenAI how many tokens of input a request takes, its tools included, in the form of the Responses API,
+// whatever the model's API is: the two are a few tokens apart. The request is mended as [Model.Generate] does it; OnRepair
+// is not told. Errors are those of Generate. Other servers seldom know this request.
 func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) {
-	req, err := m.prepare(req)
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	asked := Model{Name: m.Name, API: Responses, Options: m.Options, Effort: m.Effort, AdjustItems: m.AdjustItems}
+	req, err := asked.prepare(req, nil)
 	if err != nil {
 		return 0, err
 	}
-	items, err := Items(req.Messages, m.options())
+	p, err := asked.itemsRequest(req)
 	if err != nil {
 		return 0, err
 	}
-	tools, err := ItemTools(req.Tools)
-	if err != nil {
-		return 0, err
-	}
-	params := responses.InputTokenCountParams{
-		Model: param.NewOpt(m.Name), Tools: tools, Reasoning: shared.ReasoningParam{Effort: shared.ReasoningEffort(m.Effort)},
-	}
-	params.Input.OfResponseInputItemArray = items
+	params := responses.InputTokenCountParams{Model: param.NewOpt(p.Model), Tools: p.Tools, Reasoning: p.Reasoning}
+	params.Input.OfResponseInputItemArray = p.Input.OfInputItemList
 	count, err := m.Client.Responses.InputTokens.Count(ctx, params, m.requestOptions()...)
 	if err != nil {
 		return 0, classify(ctx, err)

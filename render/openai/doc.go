@@ -18,18 +18,15 @@
 // for OpenAI's reasoning models; GPT-5.6 calls functions while it reasons there only. Both are used without any state on
 // OpenAI's side: each request holds the whole conversation, and nothing is stored.
 //
-// # Conversions
+// # Parts that stand on their own
 //
-// [ChatMessages] and [Items] give messages in the SDK's types, [MessageOfChat] and [MessageOfItems] make messages of its
-// answers, [ChatTools] and [ItemTools] give tools. Their comments say what becomes of what an API has no word for.
+//   - [ChatRequest] and [ItemsRequest] turn a request into the SDK's, for the one API and the other; [ChatResponse] and
+//     [ItemsResponse] turn an answer of the SDK into ours. Their comments say what becomes of what an API has no word for.
+//   - [Validate] names each rule of an API that a request breaks; [Repair] mends what can be mended and tells of it. A
+//     [Model] does so before each request: histories that other providers' models have written need it.
+//   - [Counter] counts messages as they are sent, on a tokenizer such as that of package sizing/openai, and
+//     [Model.CountTokens] asks OpenAI.
 //
-// # Rules
-//
-// [Validate] checks the rules of an API, [Repair] mends what breaks them and says what it did: histories that other
-// providers' models have written need that. A [Model] does it before each request where [Model.OnRepair] is set.
-//
-// # Counting
-//
-// [Counter] counts messages as they are sent, on a tokenizer such as that of package sizing/openai.
-// [Model.CountTokens] asks OpenAI.
+// Errors that a caller acts on are those of package chat: [*chat.ContextLimitError] with the numbers that the server gives,
+// [*chat.TransientError] with the time that it asks to wait, [*chat.ValidationError] for what was not sent.
 package openai

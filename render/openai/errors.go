@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	sdk "github.com/openai/openai-go/v3"
@@ -22,32 +22,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
-
-// UnsupportedError tells that an API has no way to say a part of a message. Nothing was sent. [Repair] puts in its place
-// what can be said.
-type UnsupportedError struct {
-	API API
-	// Message and Part are their indices, from 0.
-	Message, Part int
-	// Reason says what the API takes instead.
-	Reason string
-}
-
-func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("openai: message %d: part %d cannot be sent to %s: %s", e.Message, e.Part, e.API, e.Reason)
-}
-
-// ToolError tells that a tool's definition cannot be sent.
-type ToolError struct {
-	// Tool is its name.
-	Tool string
-	Err  error
-}
-
-func (e *ToolError) Error() string { return fmt.Sprintf("openai: tool %q: %v", e.Tool, e.Err) }
-
-// Unwrap gives what is wrong with it.
-func (e *ToolError) Unwrap() error { return e.Err }
 
 // refusal is what a server said: as the body of an HTTP error, or in the middle of a stream.
 type refusal struct {
@@ -119,15 +93,20 @@ func inForm(request *http.Request, next option.MiddlewareNext) (*http.Response, 
 	return response, nil
 }
 
-// lost tells of a connection that failed or broke off, and of a server that sent half an answer.
+// lost tells of a connection that broke or was not made, and of an answer that did not come whole.
 func lost(err error) bool {
-	if network, ok := errors.AsType[net.Error](err); ok && network.Timeout() {
-		return true
+	if _, bad := errors.AsType[*tls.CertificateVerificationError](err); bad {
+		return false
 	}
+	network, isNetwork := errors.AsType[net.Error](err)
 	_, operation := errors.AsType[*net.OpError](err)
-	return operation || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) ||
-		errors.Is(err, errBrokenOff)
+	_, torn := errors.AsType[*json.SyntaxError](err)
+	return operation || torn || isNetwork && network.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, errBrokenOff) || http2Error.MatchString(err.Error())
 }
+
+// http2Error is how net/http tells of HTTP/2 connections and streams that ended: it has no types for that.
+var http2Error = regexp.MustCompile(`stream error: stream ID|http2: (?:client connection|server sent GOAWAY|Transport|timeout)`)
 
 // errBrokenOff tells that a stream ended before its answer did.
 var errBrokenOff = errors.New("the stream ended before the answer did")

@@ -54,48 +54,48 @@ func Example() {
 
 // A history that another provider's model has written may break OpenAI's rules.
 func ExampleRepair() {
-	messages := []chat.Message{
+	req := chat.Request{Messages: []chat.Message{
 		chat.UserMessage("How many Go files are there?"),
 		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c1", Name: "fs.count", Arguments: "{}"}}},
 		chat.UserMessage("Well?"),
-	}
-	err := openai.Validate(openai.Responses, messages)
+	}}
+	err := openai.Validate(req, openai.Responses)
 	if invalid, ok := errors.AsType[*chat.ValidationError](err); ok {
 		for _, violation := range invalid.Violations {
 			fmt.Println(violation)
 		}
 	}
-	mended, changes := openai.Repair(openai.Responses, messages)
+	mended, changes := openai.Repair(req, openai.Responses)
 	for _, change := range changes {
-		fmt.Println(change)
+		fmt.Println("mended", change)
 	}
-	for _, m := range mended {
+	for _, m := range mended.Messages {
 		fmt.Printf("%s: %q\n", m.Role, m.Text())
 	}
 	// Output:
 	// message 1: every tool call is answered: call "c1" has no result
-	// message 1: tool names are letters, digits, _ and -: call "c1" names "fs.count"
-	// message 1: tool names are letters, digits, _ and -: the tool "fs.count" became "fs_count"
-	// message 1: every tool call is answered: call "c1" was answered with an error
+	// message 1: ids and names of calls are of the API's form: call "c1" names "fs.count"
+	// mended message 1: ids and names of calls are of the API's form: the name of call "c1" made "fs_count"
+	// mended message 1: every tool call is answered: call "c1" answered: it has no result
 	// user: "How many Go files are there?"
 	// assistant: ""
-	// tool: "[There is no result: the call was interrupted.]"
+	// tool: "There is no result: the call was interrupted."
 	// user: "Well?"
 }
 
-func ExampleItems() {
-	items, err := openai.Items([]chat.Message{
+func ExampleItemsRequest() {
+	params, err := openai.ItemsRequest(chat.Request{Messages: []chat.Message{
 		chat.SystemMessage("You count files."),
 		chat.UserMessage("How many Go files are there?"),
-	}, openai.OptionsFor("gpt-5.2"))
+	}}, openai.OptionsFor("gpt-5.2"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	data, err := json.Marshal(items)
+	data, err := json.Marshal(params)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(string(data))
 	// Output:
-	// [{"content":"You count files.","role":"developer"},{"content":"How many Go files are there?","role":"user"}]
+	// {"input":[{"content":"You count files.","role":"developer"},{"content":"How many Go files are there?","role":"user"}]}
 }

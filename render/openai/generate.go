@@ -3,7 +3,6 @@ package openai
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,8 +13,8 @@ import (
 )
 
 // emptyAnswer tells that a server answered without an answer.
-func emptyAnswer(ctx context.Context) error {
-	return classify(ctx, fmt.Errorf("the server's answer holds no message: %w", errBrokenOff))
+func emptyAnswer() error {
+	return &chat.TransientError{Err: errors.New("openai: the answer holds no message")}
 }
 
 func (m *Model) generateChat(ctx context.Context, params sdk.ChatCompletionNewParams, stream func(chat.Part)) (chat.Response, error) {
@@ -26,13 +25,7 @@ func (m *Model) generateChat(ctx context.Context, params sdk.ChatCompletionNewPa
 	if err != nil {
 		return chat.Response{}, classify(ctx, err)
 	}
-	if len(answer.Choices) == 0 {
-		return chat.Response{}, emptyAnswer(ctx)
-	}
-	choice := answer.Choices[0]
-	response := chat.Response{Message: MessageOfChat(choice.Message), Usage: chatUsage(answer.Usage)}
-	response.StopReason = stopOf(choice.FinishReason, response.Message)
-	return response, nil
+	return ChatResponse(answer)
 }
 
 // streamChat reads an answer as it comes in.
@@ -175,7 +168,7 @@ func (m *Model) generateItems(ctx context.Context, params responses.ResponseNewP
 	if err != nil {
 		return chat.Response{}, classify(ctx, err)
 	}
-	return itemsResponse(ctx, answer, answer.Output)
+	return ItemsResponse(answer)
 }
 
 // streamItems reads an answer as it comes in.
@@ -213,7 +206,7 @@ func (m *Model) streamItems(ctx context.Context, params responses.ResponseNewPar
 	if len(output) == 0 { // some servers leave it out at the end
 		output = done
 	}
-	return itemsResponse(ctx, answer, output)
+	return itemsResponse(answer, output)
 }
 
 // apart remembers which part of a summary came last, so that the parts stand apart as they do in the message.
@@ -237,28 +230,6 @@ var errStream = errors.New("the server ended the stream with an error")
 
 // errFailed is the error under one that a response holds.
 var errFailed = errors.New("the response failed")
-
-// itemsResponse reads an answer of the Responses API.
-func itemsResponse(ctx context.Context, answer *responses.Response, output []responses.ResponseOutputItemUnion) (chat.Response, error) {
-	if answer.Status == responses.ResponseStatusFailed || answer.Status == responses.ResponseStatusCancelled {
-		if !answer.JSON.Error.Valid() {
-			return chat.Response{}, fmt.Errorf("openai: the response is %s", answer.Status)
-		}
-		return chat.Response{}, refusalOf(answer.Error.RawJSON(), errFailed).classify()
-	}
-	response := chat.Response{Message: MessageOfItems(output), Usage: itemsUsage(answer.Usage)}
-	switch {
-	case answer.Status == responses.ResponseStatusIncomplete && answer.IncompleteDetails.Reason == "content_filter", isRefusal(response.Message):
-		response.StopReason = chat.StopFiltered
-	case answer.Status == responses.ResponseStatusIncomplete:
-		response.StopReason = chat.StopMaxTokens
-	case len(output) == 0:
-		return chat.Response{}, emptyAnswer(ctx)
-	case len(response.Message.ToolCalls) > 0:
-		response.StopReason = chat.StopToolCalls
-	}
-	return response, nil
-}
 
 func itemsUsage(u responses.ResponseUsage) chat.Usage {
 	return chat.Usage{

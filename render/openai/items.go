@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
@@ -10,43 +9,55 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Items gives messages as the Responses API takes them, as input that stands for itself: nothing in it refers to what
-// OpenAI has stored. An assistant message becomes its reasoning, its texts and its calls, each where the model had it.
+// ItemsRequest is a request in the SDK's form for the Responses API, without a model, which the caller adds, as does
+// [Model]. One that breaks a rule is a [*chat.ValidationError]: see [Validate], and [Repair], which mends it. Its input
+// stands for itself: nothing in it refers to what OpenAI has stored. An assistant message becomes its reasoning, its texts
+// and its calls, each where the model had it.
+//
 // What that API has no word for:
 //
-//   - Thinking of another provider is left out: no model can read it back. What [MessageOfItems] made is kept byte for
+//   - Thinking of another provider is left out: no model can read it back. What [ItemsResponse] made is kept byte for
 //     byte, and goes back with its id, summary and encrypted content.
 //   - The id of a message or call is sent only together with the reasoning that it followed, for OpenAI refuses the one
 //     without the other.
 //   - There is no flag for a tool's failure: the result says so in words, and is sent as it is.
 //   - A document has no name, so it is sent under one that fits its type. Participants have none at all.
 //   - Cache breakpoints: see [Options].
+//   - A choice of no tools is not sent where there are none, and a tool without parameters takes an empty object. No tool
+//     is strict, for a strict schema must be of a narrower form.
 //
-// Anything else that cannot be said is an [*UnsupportedError]: images and documents from the assistant, opaque parts
-// that are not OpenAI's.
-func Items(messages []chat.Message, o Options) (responses.ResponseInputParam, error) {
+// Schemas of tools stay as they were written, their properties in their order.
+func ItemsRequest(req chat.Request, o Options) (responses.ResponseNewParams, error) {
+	if err := Validate(req, Responses); err != nil {
+		return responses.ResponseNewParams{}, err
+	}
+	params := responses.ResponseNewParams{
+		Tools: itemTools(req.Tools), MaxOutputTokens: limit(req.MaxTokens), Temperature: temperature(req.Temperature),
+	}
+	params.Input.OfInputItemList = items(req.Messages, o)
+	if req.ToolChoice != chat.ToolChoiceAuto && len(req.Tools) > 0 {
+		params.ToolChoice.OfToolChoiceMode = param.NewOpt(responses.ToolChoiceOptions(req.ToolChoice))
+	}
+	return params, nil
+}
+
+// items gives valid messages as the Responses API takes them.
+func items(messages []chat.Message, o Options) responses.ResponseInputParam {
 	w := itemWriter{options: o, custom: map[string]bool{}}
 	if o.Breakpoints {
 		w.marks = Responses.breakpoints(messages)
 	}
 	for i, m := range messages {
-		for k, p := range m.Content {
-			if why := Responses.unfit(m.Role, p); why != "" {
-				return nil, &UnsupportedError{API: Responses, Message: i, Part: k, Reason: why}
-			}
-		}
 		switch m.Role {
-		case chat.RoleSystem, chat.RoleUser:
-			w.input(i, m)
 		case chat.RoleAssistant:
 			w.assistant(m)
 		case chat.RoleTool:
 			w.output(i, m)
 		default:
-			return nil, fmt.Errorf("openai: message %d has the role %q", i, m.Role)
+			w.input(i, m)
 		}
 	}
-	return w.out, nil
+	return w.out
 }
 
 type itemWriter struct {
@@ -63,7 +74,7 @@ func (w *itemWriter) raw(item json.RawMessage) {
 // input writes a system or user message, around items that stand in it.
 func (w *itemWriter) input(i int, m chat.Message) {
 	role := responses.EasyInputMessageRole(m.Role)
-	if m.Role == chat.RoleSystem && w.options.System == AsDeveloper {
+	if m.Role == chat.RoleSystem && w.options.Developer {
 		role = responses.EasyInputMessageRoleDeveloper
 	}
 	var parts []int
@@ -327,15 +338,10 @@ func reasoningItem(t chat.Thinking) (json.RawMessage, string) {
 	return item.raw(), item.text("id")
 }
 
-// ItemTools gives tools as the Responses API takes them, not strict, for a strict schema must be of a narrower form. The
-// schema of the parameters stays as it was written. A schema that is no JSON object is a [*ToolError].
-func ItemTools(tools []chat.Tool) ([]responses.ToolUnionParam, error) {
+func itemTools(tools []chat.Tool) []responses.ToolUnionParam {
 	var out []responses.ToolUnionParam
 	for _, t := range tools {
-		schema, err := schemaOf(t)
-		if err != nil {
-			return nil, err
-		}
+		schema := t.Schema()
 		if schema == nil {
 			schema = json.RawMessage(`{"type":"object","properties":{}}`)
 		}
@@ -343,5 +349,5 @@ func ItemTools(tools []chat.Tool) ([]responses.ToolUnionParam, error) {
 		f.SetExtraFields(map[string]any{"parameters": schema})
 		out = append(out, responses.ToolUnionParam{OfFunction: &f})
 	}
-	return out, nil
+	return out
 }

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/openai/openai-go/v3/responses"
@@ -9,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// MessageOfItems makes a message of what the Responses API answered. Sent back by [Items], each item is what it was and
+// ItemsResponse is an answer of the Responses API as ours. Sent back by [ItemsRequest], each item is what it was and
 // stands where it stood:
 //
 //   - reasoning before everything else is [chat.Thinking]: its summary as the text, its encrypted content, and the rest
@@ -21,7 +22,36 @@ import (
 //   - any other item (a web search, a compaction) is an opaque part, word for word.
 //
 // A message or call that followed no reasoning loses the id of its item, which nothing refers to.
-func MessageOfItems(output []responses.ResponseOutputItemUnion) chat.Message {
+//
+// An answer that failed is the error that it holds, as [Model.Generate] gives it; one without any item is a
+// [*chat.TransientError].
+func ItemsResponse(answer *responses.Response) (chat.Response, error) {
+	return itemsResponse(answer, answer.Output)
+}
+
+// itemsResponse reads an answer of which the items may have come before it.
+func itemsResponse(answer *responses.Response, output []responses.ResponseOutputItemUnion) (chat.Response, error) {
+	if answer.Status == responses.ResponseStatusFailed || answer.Status == responses.ResponseStatusCancelled {
+		if !answer.JSON.Error.Valid() {
+			return chat.Response{}, fmt.Errorf("openai: the response is %s", answer.Status)
+		}
+		return chat.Response{}, refusalOf(answer.Error.RawJSON(), errFailed).classify()
+	}
+	response := chat.Response{Message: messageOfItems(output), Usage: itemsUsage(answer.Usage)}
+	switch {
+	case answer.Status == responses.ResponseStatusIncomplete && answer.IncompleteDetails.Reason == "content_filter", isRefusal(response.Message):
+		response.StopReason = chat.StopFiltered
+	case answer.Status == responses.ResponseStatusIncomplete:
+		response.StopReason = chat.StopMaxTokens
+	case len(output) == 0:
+		return chat.Response{}, emptyAnswer()
+	case len(response.Message.ToolCalls) > 0:
+		response.StopReason = chat.StopToolCalls
+	}
+	return response, nil
+}
+
+func messageOfItems(output []responses.ResponseOutputItemUnion) chat.Message {
 	r := itemReader{m: chat.Message{Role: chat.RoleAssistant}}
 	last := -1 // the last item that is no call
 	for i, item := range output {

@@ -16,22 +16,17 @@ import (
 
 var _ chat.Model = (*Model)(nil)
 
-// Model is a [chat.Model] on the SDK's client. Client and Name are required; set the fields before the first use, after
+// Model is a [chat.Model] on the SDK's client. Client and Name are required. Set the fields before the first use; after
 // that it is safe for concurrent use.
-//
-// Errors are a [*chat.ContextLimitError] where a smaller request would be taken, with the numbers that the server says;
-// a [*chat.TransientError] for rate limits, overload, errors of the server and lost connections, with the time that the
-// server asks to wait; an [*UnsupportedError] or [*ToolError] for what cannot be said to the API, before anything is
-// sent; the context's cause where it ended; and else what the server said, around the SDK's own error.
 type Model struct {
 	// Client of the SDK, with its key and the URL of the server: any that speaks the API.
 	Client sdk.Client
-	// Name of the model.
+	// Name of the model, such as "gpt-5.2".
 	Name string
 	// API to ask. Defaults to Chat Completions.
 	API API
-	// System is the role of system messages. Defaults to what OpenAI documents for the model, see [OptionsFor].
-	System SystemRole
+	// Options of the conversion. Defaults to [OptionsFor] the name.
+	Options *Options
 	// Effort of reasoning, such as "low". Defaults to the model's own.
 	Effort string
 	// Summary of the reasoning that the Responses API is asked for, such as "auto". Defaults to none, so there is none
@@ -42,27 +37,36 @@ type Model struct {
 	// MaxTokensField sends the limit of the answer to Chat Completions as max_tokens, for older servers that do not know
 	// max_completion_tokens.
 	MaxTokensField bool
-	// MaxRetries of the SDK on errors that may pass. Defaults to none, for the caller decides.
+	// MaxRetries of the SDK on what may pass. Defaults to none: the error says when to try again, and the caller decides.
 	MaxRetries int
-	// OnRepair, where it is set, has messages mended by [Repair] before they are sent, and is told of the changes, if
-	// there are any. Defaults to sending them as they are.
-	OnRepair func([]Change)
-	// AdjustChat and AdjustResponses may change a request before it is sent, for all that [chat.Request] has no word for.
-	AdjustChat      func(*sdk.ChatCompletionNewParams)
-	AdjustResponses func(*responses.ResponseNewParams)
+	// OnRepair, where it is set, is told what [Repair] changed in a request before it is sent.
+	OnRepair func([]chat.Change)
+	// AdjustChat and AdjustItems, where they are set, may change each request before it is sent: the API's own tools,
+	// metadata, whatever a [chat.Request] has no words for.
+	AdjustChat  func(*sdk.ChatCompletionNewParams)
+	AdjustItems func(*responses.ResponseNewParams)
 }
 
-// Generate asks the model. The limit of the answer counts its reasoning too, as OpenAI has it. A temperature is not sent
-// to models that refuse any: OpenAI's reasoning models, save GPT-5.1 to GPT-5.5 at the effort "none". Where the choice of
-// tools is "none" they are declared all the same. Answers of the Responses API are not stored, and bring their
-// reasoning in encrypted form.
+// Generate mends the request with [Repair] and sends it. What cannot be mended is a [*chat.ValidationError], and nothing
+// is sent.
+//
+// The limit of the answer counts its reasoning too, as OpenAI has it. A temperature is not sent to models that refuse any:
+// OpenAI's reasoning models, save GPT-5.1 to GPT-5.5 at the effort "none". Answers of the Responses API are not stored, and
+// bring their reasoning in encrypted form.
+//
+// Errors are a [*chat.ContextLimitError] where a smaller request would be taken, with the server's numbers; a
+// [*chat.TransientError] for rate limits, overload, the server's own faults and lost connections, with the time that it
+// asks to wait; the cause of a context that is done; and otherwise the SDK's, with what the server said.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
-	req, err := m.prepare(req)
+	if ctx.Err() != nil {
+		return chat.Response{}, context.Cause(ctx)
+	}
+	req, err := m.prepare(req, m.OnRepair)
 	if err != nil {
 		return chat.Response{}, err
 	}
 	if m.API == Responses {
-		params, err := m.itemRequest(req)
+		params, err := m.itemsRequest(req)
 		if err != nil {
 			return chat.Response{}, err
 		}
@@ -75,79 +79,50 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	return m.generateChat(ctx, params, req.Stream)
 }
 
-// prepare refuses what means nothing and mends the messages if that is wanted.
-func (m *Model) prepare(req chat.Request) (chat.Request, error) {
+// prepare mends a request and tells of it.
+func (m *Model) prepare(req chat.Request, tell func([]chat.Change)) (chat.Request, error) {
 	switch {
 	case m.Name == "":
 		return req, errors.New("openai: Model.Name is not set")
 	case m.API != ChatCompletions && m.API != Responses:
 		return req, fmt.Errorf("openai: there is no API %q", string(m.API))
-	case req.MaxTokens < 0:
-		return req, fmt.Errorf("openai: an answer of %d tokens", req.MaxTokens)
-	case req.ToolChoice == chat.ToolChoiceRequired && len(req.Tools) == 0:
-		return req, errors.New("openai: a tool call is required and no tools are declared")
 	}
-	switch req.ToolChoice {
-	case chat.ToolChoiceAuto, chat.ToolChoiceNone, chat.ToolChoiceRequired:
-	default:
-		return req, fmt.Errorf("openai: there is no tool choice %q", req.ToolChoice)
-	}
-	if m.OnRepair != nil {
-		messages, changes := Repair(m.API, req.Messages)
-		if len(changes) > 0 {
-			m.OnRepair(changes)
-		}
-		req.Messages = messages
+	req, changes := Repair(req, m.API)
+	if len(changes) > 0 && tell != nil {
+		tell(changes)
 	}
 	return req, nil
 }
 
 func (m *Model) options() Options {
-	o := OptionsFor(m.Name)
-	if m.System != SystemByModel {
-		o.System = m.System
+	if m.Options != nil {
+		return *m.Options
 	}
-	return o
+	return OptionsFor(m.Name)
 }
 
 func (m *Model) requestOptions() []option.RequestOption {
 	return []option.RequestOption{option.WithMaxRetries(m.MaxRetries), option.WithMiddleware(inForm)}
 }
 
-func (m *Model) temperature(t *float64) param.Opt[float64] {
-	if t == nil || !takesTemperature(m.Name, m.Effort) {
-		return param.Opt[float64]{}
+// withoutTemperature is the request without what the model would refuse.
+func (m *Model) withoutTemperature(req chat.Request) chat.Request {
+	if !takesTemperature(m.Name, m.Effort) {
+		req.Temperature = nil
 	}
-	return param.NewOpt(*t)
+	return req
 }
 
-func limit(tokens int) param.Opt[int64] {
-	if tokens == 0 {
-		return param.Opt[int64]{}
-	}
-	return param.NewOpt(int64(tokens))
-}
-
-// chatRequest is a request as Chat Completions takes it.
+// chatRequest is what is sent to Chat Completions.
 func (m *Model) chatRequest(req chat.Request) (sdk.ChatCompletionNewParams, error) {
-	params := sdk.ChatCompletionNewParams{
-		Model: m.Name, Temperature: m.temperature(req.Temperature),
-		ReasoningEffort: shared.ReasoningEffort(m.Effort), PromptCacheKey: optional(m.CacheKey),
+	params, err := ChatRequest(m.withoutTemperature(req), m.options())
+	if err != nil {
+		return params, fmt.Errorf("openai: nothing was sent: %w", err)
 	}
+	params.Model, params.ReasoningEffort = m.Name, shared.ReasoningEffort(m.Effort)
+	params.PromptCacheKey = optional(m.CacheKey)
 	if m.MaxTokensField {
-		params.MaxTokens = limit(req.MaxTokens)
-	} else {
-		params.MaxCompletionTokens = limit(req.MaxTokens)
-	}
-	var err error
-	if params.Messages, err = ChatMessages(req.Messages, m.options()); err != nil {
-		return params, err
-	}
-	if params.Tools, err = ChatTools(req.Tools); err != nil {
-		return params, err
-	}
-	if req.ToolChoice != chat.ToolChoiceAuto && len(params.Tools) > 0 { // OpenAI takes no choice where there are no tools
-		params.ToolChoice.OfAuto = param.NewOpt(string(req.ToolChoice))
+		params.MaxTokens, params.MaxCompletionTokens = params.MaxCompletionTokens, params.MaxTokens
 	}
 	if req.Stream != nil {
 		params.StreamOptions.IncludeUsage = param.NewOpt(true)
@@ -158,30 +133,21 @@ func (m *Model) chatRequest(req chat.Request) (sdk.ChatCompletionNewParams, erro
 	return params, nil
 }
 
-// itemRequest is a request as the Responses API takes it.
-func (m *Model) itemRequest(req chat.Request) (responses.ResponseNewParams, error) {
-	params := responses.ResponseNewParams{
-		Model: m.Name, Temperature: m.temperature(req.Temperature), MaxOutputTokens: limit(req.MaxTokens),
-		PromptCacheKey: optional(m.CacheKey), Store: param.NewOpt(false),
-		Reasoning: shared.ReasoningParam{
-			Effort: shared.ReasoningEffort(m.Effort), Summary: shared.ReasoningSummary(m.Summary),
-		},
+// itemsRequest is what is sent to the Responses API.
+func (m *Model) itemsRequest(req chat.Request) (responses.ResponseNewParams, error) {
+	params, err := ItemsRequest(m.withoutTemperature(req), m.options())
+	if err != nil {
+		return params, fmt.Errorf("openai: nothing was sent: %w", err)
+	}
+	params.Model, params.PromptCacheKey, params.Store = m.Name, optional(m.CacheKey), param.NewOpt(false)
+	params.Reasoning = shared.ReasoningParam{
+		Effort: shared.ReasoningEffort(m.Effort), Summary: shared.ReasoningSummary(m.Summary),
 	}
 	if reasons(m.Name) { // OpenAI refuses it of other models' requests
 		params.Include = []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent}
 	}
-	var err error
-	if params.Input.OfInputItemList, err = Items(req.Messages, m.options()); err != nil {
-		return params, err
-	}
-	if params.Tools, err = ItemTools(req.Tools); err != nil {
-		return params, err
-	}
-	if req.ToolChoice != chat.ToolChoiceAuto && len(params.Tools) > 0 {
-		params.ToolChoice.OfToolChoiceMode = param.NewOpt(responses.ToolChoiceOptions(req.ToolChoice))
-	}
-	if m.AdjustResponses != nil {
-		m.AdjustResponses(&params)
+	if m.AdjustItems != nil {
+		m.AdjustItems(&params)
 	}
 	return params, nil
 }

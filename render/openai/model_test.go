@@ -103,7 +103,7 @@ func TestThinkingOfALocalServerGoesBackInItsField(t *testing.T) {
 			require.Equal(t, chat.Parts{chat.Thinking{Text: "Let me count.", Signature: field}}, got.Message.Content)
 			require.Zero(t, got.Usage, "a server that sends no usage")
 			request.Messages = append(request.Messages, got.Message, chat.ToolResult("c1", "42"))
-			require.NoError(t, openai.Validate(openai.ChatCompletions, request.Messages))
+			require.NoError(t, openai.Validate(request, openai.ChatCompletions))
 			_, err = m.Generate(t.Context(), request)
 			require.NoError(t, err)
 			require.Equal(t, "Let me count.", s.last(t).Get("messages.1."+field).String())
@@ -142,7 +142,7 @@ func TestRequestOptions(t *testing.T) {
 			got = ask(s.model(api, "gpt-5.2"), chat.Request{Temperature: new(0.5)})
 			require.Equal(t, "0.5", got.Get("temperature").Raw, "its effort is none unless another is asked for")
 			m := s.model(api, "gpt-5.2")
-			m.Effort, m.System, m.CacheKey = "low", openai.AsSystem, "session-1"
+			m.Effort, m.Options, m.CacheKey = "low", &openai.Options{}, "session-1"
 			got = ask(m, chat.Request{Temperature: new(0.5)})
 			require.False(t, got.Get("temperature").Exists())
 			require.Equal(t, "system", got.Get(roles).String())
@@ -168,7 +168,7 @@ func TestRequestOptions(t *testing.T) {
 	require.Equal(t, "7", got.Get("seed").Raw)
 	require.True(t, got.Get("stream_options.include_usage").Bool())
 	m = s.model(openai.Responses, "gpt-4o")
-	m.AdjustResponses = func(p *responses.ResponseNewParams) { p.SafetyIdentifier = sdk.String("u") }
+	m.AdjustItems = func(p *responses.ResponseNewParams) { p.SafetyIdentifier = sdk.String("u") }
 	require.Equal(t, "u", ask(m, chat.Request{}).Get("safety_identifier").String())
 }
 
@@ -375,12 +375,10 @@ func TestRequestsThatMeanNothing(t *testing.T) {
 	}{
 		{"no name", s.model(openai.ChatCompletions, ""), chat.Request{Messages: ask}, "Model.Name is not set"},
 		{"an unknown API", s.model("assistants", "gpt-4o"), chat.Request{Messages: ask}, `there is no API "assistants"`},
-		{"a negative limit", s.model(openai.ChatCompletions, "gpt-4o"), chat.Request{Messages: ask, MaxTokens: -1}, "an answer of -1 tokens"},
-		{"a call required of no tools", s.model(openai.ChatCompletions, "gpt-4o"), chat.Request{Messages: ask, ToolChoice: chat.ToolChoiceRequired}, "no tools are declared"},
-		{"an unknown choice", s.model(openai.ChatCompletions, "gpt-4o"), chat.Request{Messages: ask, ToolChoice: "any"}, `no tool choice "any"`},
+		{"an unknown choice", s.model(openai.ChatCompletions, "gpt-4o"), chat.Request{Messages: ask, ToolChoice: "any"}, `there is no choice "any"`},
 		{"a schema that is none", s.model(openai.Responses, "gpt-4o"), chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "x", Parameters: []byte(`[`)}}}, `tool "x"`},
-		{"an unknown role", s.model(openai.Responses, "gpt-4o"), chat.Request{Messages: []chat.Message{{Role: "x"}}}, `message 0 has the role "x"`},
-		{"an unknown role", s.model(openai.ChatCompletions, "gpt-4o"), chat.Request{Messages: []chat.Message{{Role: "x"}}}, `message 0 has the role "x"`},
+		{"a tool that cannot be named so", s.model(openai.ChatCompletions, "gpt-4o"), chat.Request{Messages: ask, Tools: []chat.Tool{{Name: "fs.read"}}}, `a tool has the name "fs.read"`},
+		{"no messages", s.model(openai.Responses, "gpt-4o"), chat.Request{}, "there are no messages"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			_, err := tt.model.Generate(t.Context(), tt.req)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
@@ -15,7 +16,7 @@ type object map[string]json.RawMessage
 // objectOf reads a JSON object; nil where it is none.
 func objectOf(raw []byte) object {
 	var o object
-	if json.Unmarshal(raw, &o) != nil {
+	if !utf8.Valid(raw) || json.Unmarshal(raw, &o) != nil {
 		return nil
 	}
 	return o

@@ -2,9 +2,11 @@ package openai
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
@@ -91,47 +93,64 @@ func fileName(d chat.Document) string {
 	return "document." + ext
 }
 
-// unfit says why an API cannot take a part from a role; "" where it can. Thinking, breakpoints and what a message keeps
-// for the other API are left out by rule and not told here.
-func (a API) unfit(role chat.Role, p chat.Part) string {
+// checkPart tells which rule a part breaks where it stands. Thinking, breakpoints and what a message keeps for the other
+// API are left out by rule and not told here.
+func (a API) checkPart(role chat.Role, p chat.Part) (chat.Rule, error) {
 	switch p := p.(type) {
+	case chat.Text:
+		if !utf8.ValidString(string(p)) {
+			return RuleUTF8, errors.New("it is not")
+		}
+	case chat.Thinking:
+		if !utf8.ValidString(p.Text) || !utf8.ValidString(p.Signature) || !utf8.ValidString(p.Encrypted) {
+			return RuleUTF8, errors.New("the thinking is not")
+		}
 	case chat.Image:
-		if why := a.unfitFile(role, "an image"); why != "" {
-			return why
+		if err := a.checkPlace(role, "an image"); err != nil {
+			return RulePlace, err
 		}
-		if !strings.HasPrefix(p.URL, "https://") && !strings.HasPrefix(p.URL, "http://") && !strings.HasPrefix(p.URL, "data:") {
-			return "an image needs an http, https or data URL"
-		}
+		return RuleMedia, checkImage(p)
 	case chat.Document:
-		if why := a.unfitFile(role, "a document"); why != "" {
-			return why
+		if err := a.checkPlace(role, "a document"); err != nil {
+			return RulePlace, err
 		}
-		if !isBase64(p.Data) {
-			return "a document needs its data, in base64"
-		}
+		return RuleMedia, checkDocument(p)
 	case chat.Opaque:
 		if at, _ := a.placeOf(role, p); at == nowhere {
-			return fmt.Sprintf("the opaque part is nothing that it takes from the %s", role)
+			return RuleOpaque, fmt.Errorf("%s takes no such part from the %s", a, role)
 		}
-	case nil:
-		return "the part is nil"
 	}
-	return ""
+	return "", nil
 }
 
-func isBase64(data string) bool {
-	_, err := base64.StdEncoding.DecodeString(data)
-	return data != "" && err == nil
+func checkImage(p chat.Image) error {
+	if !utf8.ValidString(p.URL) {
+		return errors.New("an image's URL is not UTF-8")
+	}
+	if !strings.HasPrefix(p.URL, "https://") && !strings.HasPrefix(p.URL, "http://") && !strings.HasPrefix(p.URL, "data:") {
+		return errors.New("an image needs an http, https or data URL")
+	}
+	return nil
 }
 
-// unfitFile is unfit for images and documents. A tool's go to Chat Completions in a user message of their own.
-func (a API) unfitFile(role chat.Role, what string) string {
+func checkDocument(p chat.Document) error {
+	if !utf8.ValidString(p.MediaType) {
+		return errors.New("a document's type is not UTF-8")
+	}
+	if _, err := base64.StdEncoding.DecodeString(p.Data); p.Data == "" || err != nil {
+		return errors.New("a document needs its data, in base64")
+	}
+	return nil
+}
+
+// checkPlace checks where an image or a document stands. A tool's go to Chat Completions in a user message of their own.
+func (a API) checkPlace(role chat.Role, what string) error {
 	switch {
 	case role == chat.RoleAssistant:
-		return what + " is never from the assistant"
+		return fmt.Errorf("%s is never from the assistant", what)
 	case role == chat.RoleSystem && a == ChatCompletions:
-		return what + " is taken from users and tools only"
+		return fmt.Errorf("%s is taken from users and tools only", what)
 	default:
-		return ""
+		return nil
 	}
 }

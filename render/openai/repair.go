@@ -6,40 +6,41 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Change is one thing that [Repair] did.
-type Change struct {
-	// Index of the message in the list that was given, from 0.
-	Index int
-	// Rule that was broken.
-	Rule chat.Rule
-	// Detail says what was done.
-	Detail string
-}
+// Texts that Repair puts where something is asked for and nothing was said.
+const (
+	unknownTool = "unknown_tool"
+	noResult    = "There is no result: the call was interrupted."
+	noOutput    = "(no output)"
+	lostResult  = "Result of a tool call that is not shown:"
+	goOn        = "Continue."
+)
 
-// String is "message 3: no empty text: part 0 was left out".
-func (c Change) String() string { return fmt.Sprintf("message %d: %s: %s", c.Index, c.Rule, c.Detail) }
-
-// Repair mends what [Validate] finds, as far as it can be mended, and tells of each change. The messages given are not
-// changed; those that were fine come back as they were. It
+// Repair mends a request so that [Validate] finds nothing wrong, and tells of each change. The request given stays as it
+// is, and one that breaks no rule comes back as it was. What it does, where a rule asks for it:
 //
-//   - takes an unknown role for the user's ("developer" for the system's), and drops fields that do not fit the role;
-//   - drops blank texts, thinking that no provider signed, and messages in which nothing is left; a result without
-//     content says that there was none;
-//   - puts a line of text where a part was that the API cannot take;
-//   - moves results directly behind their calls, answers calls that have none with an error, and drops results without
-//     a call;
-//   - shortens ids that are too long and renames those used twice, of the calls with their results;
-//   - drops reasoning that nothing follows or that cannot be read back.
+//   - An unknown role is taken for the user's ("developer" for the system's). Calls and answers on messages that cannot
+//     hold them are taken off.
+//   - Results move to their calls. A call without one gets a failed result that says so; a result without its call becomes
+//     a user message. Ids and names of calls, and names of participants, are made to fit.
+//   - Bytes that are no UTF-8 are replaced. Blank text, thinking that no provider signed, opaque parts of other providers,
+//     and messages in which nothing is left go; a tool that said nothing says "(no output)". Reasoning between other
+//     content becomes an opaque part, and goes where nothing follows it or nobody can read it back.
+//   - Images and documents that stand where the API takes none move to a user message after it; in place of one of a kind
+//     that it does not take, a text says so.
+//   - System messages at the end move before the question or the round that the model is to answer. After an answer that
+//     nothing follows a user message is added.
+//   - The second of two tools of a name goes. A call is not required where there are no tools; a limit below 0 is none.
 //
-// What is left to the caller is a list without messages, and one of which the last message is the assistant's or the
-// system's ([chat.RuleLast]): what to ask, nobody else can say. OpenAI answers the latter all the same.
-func Repair(api API, messages []chat.Message) ([]chat.Message, []Change) {
+// What it cannot mend stays, for Validate to tell: tools without a name or schema that the API takes, a choice that there
+// is not, a request without messages.
+func Repair(req chat.Request, api API) (chat.Request, []chat.Change) {
 	r := repairer{api: api}
-	for i, m := range messages {
+	for i, m := range req.Messages {
 		r.add(i, r.mend(i, m))
 	}
 	r.pair()
@@ -47,13 +48,43 @@ func Repair(api API, messages []chat.Message) ([]chat.Message, []Change) {
 	if api == Responses {
 		r.reason()
 	}
+	r.move()
 	r.prune()
-	out := make([]chat.Message, len(r.list))
+	r.end(len(req.Messages))
+	r.request(&req)
+	req.Messages = make([]chat.Message, len(r.list))
 	for i, m := range r.list {
-		out[i] = m.Message
+		req.Messages[i] = m.Message
 	}
-	slices.SortStableFunc(r.changes, func(a, b Change) int { return a.Index - b.Index })
-	return out, r.changes
+	slices.SortStableFunc(r.changes, func(a, b chat.Change) int { return a.Index - b.Index })
+	return req, r.changes
+}
+
+// request mends what is in no message.
+func (r *repairer) request(req *chat.Request) {
+	if req.ToolChoice == chat.ToolChoiceRequired && len(req.Tools) == 0 {
+		r.report(chat.RequestIndex, chat.RuleToolChoice, "no call is required: there are no tools")
+		req.ToolChoice = chat.ToolChoiceAuto
+	}
+	if req.MaxTokens < 0 {
+		r.report(chat.RequestIndex, chat.RuleMaxTokens, "a limit of %d tokens left out", req.MaxTokens)
+		req.MaxTokens = 0
+	}
+	seen := map[string]bool{}
+	var tools []chat.Tool
+	for _, t := range req.Tools {
+		if seen[t.Name] {
+			r.report(chat.RequestIndex, chat.RuleTool, "the second tool %q left out", t.Name)
+			continue
+		}
+		seen[t.Name] = true
+		if !utf8.ValidString(t.Description) {
+			r.report(chat.RequestIndex, RuleUTF8, "bytes replaced in the description of tool %q", t.Name)
+			t.Description = strings.ToValidUTF8(t.Description, "\uFFFD")
+		}
+		tools = append(tools, t)
+	}
+	req.Tools = tools
 }
 
 // indexed is a message and where it was.
@@ -65,13 +96,14 @@ type indexed struct {
 type repairer struct {
 	api     API
 	list    []indexed
-	changes []Change
+	changes []chat.Change
+	made    map[string]int // how often an id was made of another
 }
 
 func (r *repairer) add(i int, m chat.Message) { r.list = append(r.list, indexed{m, i}) }
 
 func (r *repairer) report(i int, rule chat.Rule, format string, args ...any) {
-	r.changes = append(r.changes, Change{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
+	r.changes = append(r.changes, chat.Change{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
 }
 
 // mend mends a message by itself.
@@ -83,115 +115,135 @@ func (r *repairer) mend(i int, m chat.Message) chat.Message {
 		if m.Role == "developer" {
 			role = chat.RoleSystem
 		}
-		r.report(i, chat.RuleRole, "the role %q was taken for %q", m.Role, role)
+		r.report(i, chat.RuleRole, "the role %q taken for %q", m.Role, role)
 		m.Role = role
 	}
 	if len(m.ToolCalls) > 0 && m.Role != chat.RoleAssistant {
-		r.report(i, chat.RuleFields, "%d tool calls of a %s message were dropped", len(m.ToolCalls), m.Role)
+		r.report(i, chat.RuleFields, "%d calls taken off a %s message", len(m.ToolCalls), m.Role)
 		m.ToolCalls = nil
 	}
 	if m.ToolCallID != "" && m.Role != chat.RoleTool {
-		r.report(i, chat.RuleFields, "a %s message no longer answers tool call %q", m.Role, m.ToolCallID)
+		r.report(i, chat.RuleFields, "the id of a call taken off a %s message", m.Role)
 		m.ToolCallID = ""
 	}
 	if r.api == ChatCompletions && m.Role != chat.RoleTool && m.Name != plainName(m.Name) {
-		r.report(i, RuleName, "the name %q became %q", m.Name, plainName(m.Name))
+		r.report(i, RuleName, "the name %q made %q", m.Name, plainName(m.Name))
 		m.Name = plainName(m.Name)
 	}
+	m.ToolCallID = r.utf8(i, "the id of the call that is answered", m.ToolCallID)
 	m.Content = r.content(i, m)
 	m.ToolCalls = r.calls(i, m.ToolCalls)
 	return m
 }
 
+func (r *repairer) utf8(i int, what, s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	r.report(i, RuleUTF8, "bytes replaced in %s", what)
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
 func (r *repairer) content(i int, m chat.Message) chat.Parts {
 	out := make(chat.Parts, 0, len(m.Content))
-	changed, said := false, false
+	said := false
 	for k, p := range m.Content {
-		switch p := p.(type) {
+		switch t := p.(type) {
+		case nil:
+			r.report(i, chat.RuleEmpty, "part %d, which is nil, left out", k)
+			continue
 		case chat.Text:
-			if strings.TrimSpace(string(p)) == "" {
-				r.report(i, chat.RuleEmpty, "part %d, which is blank, was left out", k)
-				changed = true
+			t = chat.Text(r.utf8(i, fmt.Sprintf("part %d", k), string(t)))
+			if strings.TrimSpace(string(t)) == "" {
+				r.report(i, chat.RuleEmpty, "part %d, which is blank, left out", k)
 				continue
 			}
+			p = t
 		case chat.Thinking:
-			if why := r.thinking(m.Role, p, said); why != "" {
-				r.report(i, chat.RuleThinking, "part %d was left out: %s", k, why)
-				changed = true
+			if rule, why := r.thinking(m.Role, t, said); why != "" {
+				r.report(i, rule, "the thinking in part %d left out: %s", k, why)
 				continue
 			}
-			if raw, _ := reasoningItem(p); said {
-				r.report(i, chat.RuleThinking, "part %d comes after other content and became an opaque part", k)
-				out, changed = append(out, chat.Opaque{Value: raw}), true
+			if raw, _ := reasoningItem(t); said {
+				r.report(i, chat.RuleThinking, "the thinking in part %d made opaque, for it is not first", k)
+				out = append(out, chat.Opaque{Value: raw})
 				continue
 			}
-		}
-		if _, thinking := p.(chat.Thinking); !thinking {
-			if _, mark := p.(chat.CacheBreakpoint); !mark {
-				said = true
-			}
-		}
-		if why := r.api.unfit(m.Role, p); why != "" {
-			r.report(i, RuleContent, "part %d was replaced by a line of text: %s", k, why)
-			out, changed = append(out, chat.Text("["+standIn(p)+" was left out]")), true
+		case chat.CacheBreakpoint:
+			out = append(out, p)
 			continue
 		}
-		out = append(out, p)
+		if _, thinking := p.(chat.Thinking); !thinking {
+			said = true
+		}
+		switch rule, err := r.api.checkPart(m.Role, p); {
+		case err == nil, rule == RulePlace: // which is mended when the rounds are whole
+			out = append(out, p)
+		case rule == RuleOpaque:
+			r.report(i, rule, "part %d left out: %v", k, err)
+		default:
+			r.report(i, rule, "a text put in for part %d: %v", k, err)
+			out = append(out, leftOut(err))
+		}
 	}
-	if !changed {
+	if slices.EqualFunc(out, m.Content, sameValue) {
 		return m.Content
 	}
 	return out
 }
 
-// standIn names what a line of text stands for.
-func standIn(p chat.Part) string {
-	switch p := p.(type) {
-	case chat.Image:
-		return "An image"
-	case chat.Document:
-		return "A document (" + mediaType(p) + ")"
-	default:
-		return "Content of another provider"
+// sameValue compares parts that may have been left out, but for opaque ones, which are never changed.
+func sameValue(a, b chat.Part) bool {
+	if isOpaque(a) || isOpaque(b) {
+		return isOpaque(a) && isOpaque(b)
 	}
+	return a == b
 }
 
+// leftOut is the text that stands for what the API does not take.
+func leftOut(why error) chat.Text { return chat.Text("[left out: " + why.Error() + "]") }
+
 // thinking says why a thought cannot stay; "" where it can.
-func (r *repairer) thinking(role chat.Role, t chat.Thinking, said bool) string {
+func (r *repairer) thinking(role chat.Role, t chat.Thinking, said bool) (chat.Rule, string) {
 	raw, _ := reasoningItem(t)
+	rule, err := r.api.checkPart(role, t)
 	switch {
 	case role != chat.RoleAssistant:
-		return "only the assistant thinks"
+		return chat.RuleThinking, "only the assistant thinks"
+	case err != nil:
+		return rule, "it is not UTF-8"
 	case t.Signature == "" && t.Encrypted == "":
-		return "it has no signature"
+		return chat.RuleThinking, "it has no signature"
 	case said && raw == nil:
-		return "it comes after other content, and is not OpenAI's"
+		return chat.RuleThinking, "it comes after other content, and is not OpenAI's"
 	default:
-		return ""
+		return "", ""
 	}
 }
 
 func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 	out := make([]chat.ToolCall, 0, len(calls))
+	given, used := map[string]bool{}, map[string]bool{}
+	for _, c := range calls {
+		given[c.ID] = true
+	}
 	for k, c := range calls {
 		if c.Name == "" {
-			r.report(i, chat.RuleCallID, "call %d (%q), which names no tool, was dropped", k, c.ID)
-			continue
+			c.Name = unknownTool
+			r.report(i, chat.RuleCallID, "the name of call %q made %q", c.ID, c.Name)
 		}
 		if name := toolName(c.Name); name != c.Name {
-			r.report(i, RuleToolName, "the tool %q became %q", c.Name, name)
+			r.report(i, RuleCallForm, "the name of call %q made %q", c.ID, name)
 			c.Name = name
 		}
-		taken := func(id string) bool {
-			return slices.ContainsFunc(out, func(o chat.ToolCall) bool { return o.ID == id })
-		}
-		if c.ID == "" || taken(c.ID) {
-			id := fresh(c.ID, func(id string) bool {
-				return taken(id) || slices.ContainsFunc(calls, func(o chat.ToolCall) bool { return o.ID == id })
-			})
-			r.report(i, chat.RuleCallID, "call %d got the id %q in place of %q", k, id, c.ID)
+		c.Arguments = r.utf8(i, fmt.Sprintf("the arguments of call %q", c.ID), c.Arguments)
+		c.ID = r.utf8(i, fmt.Sprintf("the id of call %d", k), c.ID)
+		if c.ID == "" || used[c.ID] {
+			id := r.fresh(c.ID, func(id string) bool { return given[id] || used[id] })
+			r.report(i, chat.RuleCallID, "the id of call %d made %q", k, id)
 			c.ID = id
 		}
+		used[c.ID] = true
 		out = append(out, c)
 	}
 	if slices.Equal(out, calls) {
@@ -201,77 +253,88 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 }
 
 // fresh is an id made of another one that is not taken. The same list gives the same ids.
-func fresh(id string, taken func(string) bool) string {
+func (r *repairer) fresh(id string, taken func(string) bool) string {
 	const length = 24 // of its hash: no two are the same
-	for n := 0; ; n++ {
-		sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s", n, id))
+	if r.made == nil {
+		r.made = map[string]int{}
+	}
+	for {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s", r.made[id], id))
+		r.made[id]++
 		if made := "call_" + hex.EncodeToString(sum[:])[:length]; !taken(made) {
 			return made
 		}
 	}
 }
 
-// noResult answers a call that was not answered.
-const noResult = "[There is no result: the call was interrupted.]"
-
-// noOutput stands for a result without content.
-const noOutput = "[no output]"
-
 // pair puts each result behind its call.
 func (r *repairer) pair() {
-	used := make([]bool, len(r.list))
-	var out []indexed
+	results, taken := resultsOf(r.list)
+	out := make([]indexed, 0, len(r.list))
 	for i, m := range r.list {
 		if m.Role == chat.RoleTool {
-			continue // comes with its call, or is dropped
-		}
-		out = append(out, m)
-		if len(m.ToolCalls) == 0 {
+			if !taken[i] {
+				out = append(out, r.orphan(m))
+			}
 			continue
 		}
-		open := map[string]bool{}
-		for _, c := range m.ToolCalls {
-			open[c.ID] = true
-		}
-		moved := false // past what is no result
-		for j := i + 1; j < len(r.list) && len(open) > 0; j++ {
-			next := r.list[j]
-			if next.Role != chat.RoleTool {
-				moved = true
-				for _, c := range next.ToolCalls { // an id used again: results from here on are not ours
-					if open[c.ID] {
-						delete(open, c.ID)
-						out = append(out, r.missing(m, c.ID))
-					}
-				}
-				continue
+		out = append(out, m)
+		answered := map[string]bool{}
+		next := i + 1 // where the result is if it is in its place
+		for _, at := range results[i] {
+			for next < at && r.list[next].Role == chat.RoleTool {
+				next++
 			}
-			if used[j] || !open[next.ToolCallID] {
-				continue
+			result := r.list[at]
+			if next < at {
+				r.report(result.index, chat.RuleAnswered, "the result of call %q moved to the call", result.ToolCallID)
 			}
-			used[j] = true
-			delete(open, next.ToolCallID)
-			if moved {
-				r.report(next.index, chat.RuleAnswered, "the result was moved behind call %q", next.ToolCallID)
-			}
-			out = append(out, next)
+			answered[result.ToolCallID] = true
+			out = append(out, result)
 		}
 		for _, c := range m.ToolCalls {
-			if open[c.ID] {
+			if !answered[c.ID] {
 				out = append(out, r.missing(m, c.ID))
 			}
-		}
-	}
-	for j, m := range r.list {
-		if m.Role == chat.RoleTool && !used[j] {
-			r.report(m.index, chat.RuleOrphan, "the result of call %q was dropped: there is no such call before it that is open", m.ToolCallID)
 		}
 	}
 	r.list = out
 }
 
+// resultsOf gives for each message the results of its calls, in order: those after it, before another message calls with
+// the same id, and no more of an id than the message has calls of it.
+func resultsOf(messages []indexed) (results map[int][]int, taken map[int]bool) {
+	type claim struct{ message, calls int }
+	open := map[string]claim{}
+	results, taken = map[int][]int{}, map[int]bool{}
+	for i, m := range messages {
+		if c := open[m.ToolCallID]; m.Role == chat.RoleTool && c.calls > 0 {
+			results[c.message] = append(results[c.message], i)
+			taken[i] = true
+			open[m.ToolCallID] = claim{c.message, c.calls - 1}
+		}
+		for _, call := range m.ToolCalls {
+			c := open[call.ID]
+			if c.message != i {
+				c = claim{message: i}
+			}
+			c.calls++
+			open[call.ID] = c
+		}
+	}
+	return results, taken
+}
+
+// orphan makes a result whose call is not there a user message.
+func (r *repairer) orphan(m indexed) indexed {
+	r.report(m.index, chat.RuleOrphan, "the result of call %q made a user message", m.ToolCallID)
+	m.Role, m.Name, m.ToolCallID, m.IsError = chat.RoleUser, "", "", false
+	m.Content = append(chat.Parts{chat.Text(lostResult)}, r.content(m.index, m.Message)...) // by a user's rules
+	return m
+}
+
 func (r *repairer) missing(m indexed, id string) indexed {
-	r.report(m.index, chat.RuleAnswered, "call %q was answered with an error", id)
+	r.report(m.index, chat.RuleAnswered, "call %q answered: it has no result", id)
 	result := chat.ToolResult(id, noResult)
 	result.IsError = true
 	return indexed{result, m.index}
@@ -295,15 +358,15 @@ func (r *repairer) rename() {
 			for _, c := range m.ToolCalls {
 				rule := chat.Rule("")
 				switch {
-				case len([]rune(c.ID)) > r.api.maxCallID():
-					rule = RuleCallID
+				case utf8.RuneCountInString(c.ID) > r.api.maxCallID():
+					rule = RuleCallForm
 				case r.api == Responses && given[c.ID]:
-					rule = RuleUniqueID
+					rule = RuleCallUnique
 				}
 				if rule != "" {
-					names[c.ID] = fresh(c.ID, func(id string) bool { return seen[id] })
+					names[c.ID] = r.fresh(c.ID, func(id string) bool { return seen[id] })
 					seen[names[c.ID]] = true
-					r.report(m.index, rule, "call %q became %q", c.ID, names[c.ID])
+					r.report(m.index, rule, "the id of call %q made %q", c.ID, names[c.ID])
 				}
 				given[c.ID] = true
 			}
@@ -354,10 +417,55 @@ func (r *repairer) reason() {
 				break
 			}
 			gone := found[len(found)-1]
-			r.report(m.index, gone.rule, "reasoning was dropped, for it %s", gone.detail)
+			r.report(m.index, gone.rule, "the reasoning in part %d left out: it %s", gone.part, gone.detail)
 			m.Content = slices.Delete(slices.Clone(m.Content), gone.part, gone.part+1)
 		}
 	}
+}
+
+// move takes images and documents from where the API takes none to a user message behind the message and its results.
+func (r *repairer) move() {
+	var out []indexed
+	var moved chat.Parts
+	index := 0 // of the message that they are from
+	flush := func() {
+		if len(moved) > 0 {
+			out = append(out, indexed{chat.Message{Role: chat.RoleUser, Content: moved}, index})
+			moved = nil
+		}
+	}
+	for _, m := range r.list {
+		if m.Role != chat.RoleTool {
+			flush()
+		}
+		misplaced := func(p chat.Part) bool {
+			rule, err := r.api.checkPart(m.Role, p)
+			return err != nil && rule == RulePlace
+		}
+		if slices.ContainsFunc(m.Content, misplaced) {
+			kept := make(chat.Parts, 0, len(m.Content))
+			for _, p := range m.Content {
+				if misplaced(p) {
+					r.report(m.index, RulePlace, "an image or a document moved to a user message")
+					moved, index = append(moved, r.fit(p)), m.index
+				} else {
+					kept = append(kept, p)
+				}
+			}
+			m.Content = kept
+		}
+		out = append(out, m)
+	}
+	flush()
+	r.list = out
+}
+
+// fit is an image or a document as a user may send it.
+func (r *repairer) fit(p chat.Part) chat.Part {
+	if _, err := r.api.checkPart(chat.RoleUser, p); err != nil {
+		return leftOut(err)
+	}
+	return p
 }
 
 // prune drops messages in which nothing is left.
@@ -366,13 +474,34 @@ func (r *repairer) prune() {
 		if len(m.ToolCalls) > 0 || m.Role == chat.RoleTool || r.api.substance(m.Message) {
 			return false
 		}
-		r.report(m.index, chat.RuleEmpty, "the %s message, in which nothing is left, was dropped", m.Role)
+		r.report(m.index, chat.RuleEmpty, "the %s message, in which nothing is left, left out", m.Role)
 		return true
 	})
 	for i := range r.list {
 		if m := &r.list[i]; m.Role == chat.RoleTool && !r.api.substance(m.Message) {
-			r.report(m.index, chat.RuleEmpty, "the result says that there is no output")
+			r.report(m.index, chat.RuleEmpty, "a text put in for no output")
 			m.Content = append(slices.Clone(m.Content), chat.Text(noOutput))
 		}
+	}
+}
+
+// end sees to it that the last message is one to answer.
+func (r *repairer) end(given int) {
+	last := len(r.list)
+	for last > 0 && r.list[last-1].Role == chat.RoleSystem {
+		last--
+	}
+	before := last - 1 // the question or the round that is to be answered
+	for before > 0 && r.list[before].Role == chat.RoleTool {
+		before--
+	}
+	switch {
+	case given == 0:
+	case last == 0 || r.list[last-1].Role == chat.RoleAssistant:
+		r.report(given-1, chat.RuleLast, "a user message put at the end")
+		r.list = append(r.list, indexed{chat.UserMessage(goOn), given - 1})
+	case last < len(r.list):
+		r.report(r.list[last].index, chat.RuleLast, "%d system messages moved before what is to be answered", len(r.list)-last)
+		r.list = slices.Concat(r.list[:before], r.list[last:], r.list[before:last])
 	}
 }

@@ -4,22 +4,30 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// The rules that OpenAI has beyond those of [chat.Validate], which [Validate] checks with them. That every tool call is
-// answered, that no result is without its call, and that results come directly after it, are among the shared ones.
+// The rules that OpenAI has beyond those of [chat.ValidateRequest], which [Validate] checks with them. That every tool call
+// is answered, that no result is without its call, and that results come directly after it, are among the shared ones.
 const (
-	// RuleContent: each part is one that the API takes from the message's role. [UnsupportedError] is the same, met in a
-	// conversion.
-	RuleContent chat.Rule = "content fits the role"
-	// RuleToolName: the name of a tool that was called is of letters, digits, _ and -, and of 64 characters at most.
-	RuleToolName chat.Rule = "tool names are letters, digits, _ and -"
-	// RuleCallID: the id of a call is of 40 characters at most in Chat Completions, of 64 in Responses.
-	RuleCallID chat.Rule = "ids of calls are short"
-	// RuleUniqueID: in Responses no two calls of the whole conversation have one id, for outputs are matched by it.
-	RuleUniqueID chat.Rule = "ids of calls are unique"
+	// RuleUTF8: text, arguments, names and descriptions of tools are valid UTF-8. JSON cannot carry anything else, and the
+	// SDK would replace it unsaid.
+	RuleUTF8 chat.Rule = "text is UTF-8"
+	// RulePlace: images and documents are in user and tool messages; in Responses in system messages too.
+	RulePlace chat.Rule = "images and documents are where the API takes them"
+	// RuleMedia: images are at an http or https address or inline; documents are inline, in base64.
+	RuleMedia chat.Rule = "images and documents are of kinds that the API takes"
+	// RuleOpaque: an opaque part is one that the API takes from the message's role.
+	RuleOpaque chat.Rule = "opaque parts are the API's"
+	// RuleCallForm: the id of a call is of 40 characters at most in Chat Completions, of 64 in Responses; its tool's name is
+	// of letters, digits, _ and -, and of 64 at most.
+	RuleCallForm chat.Rule = "ids and names of calls are of the API's form"
+	// RuleCallUnique: in Responses no two calls of a conversation have the same id, for outputs are matched by it.
+	RuleCallUnique chat.Rule = "ids of calls are unique"
+	// RuleToolForm: the name of a declared tool is of the form of RuleCallForm.
+	RuleToolForm chat.Rule = "tool definitions are of the API's form"
 	// RuleName: in Chat Completions a participant's name has no white space and none of < | \ / >, and 64 characters at
 	// most. Responses has no names.
 	RuleName chat.Rule = "names of participants are plain"
@@ -45,23 +53,25 @@ func (a API) maxCallID() int {
 	return maxChatCallID
 }
 
-// Validate checks the rules of [chat.Validate] and those of an API of OpenAI. It returns nil or a
-// [*chat.ValidationError] that lists every violation.
-func Validate(api API, messages []chat.Message) error {
-	var violations []chat.Violation
-	if shared, ok := errors.AsType[*chat.ValidationError](chat.Validate(messages)); ok {
-		violations = shared.Violations
-	}
+// Validate checks a request by the rules of [chat.ValidateRequest] and those of an API of OpenAI. It returns nil or a
+// [*chat.ValidationError] with every violation. [Repair] mends nearly all of them.
+func Validate(req chat.Request, api API) error {
 	v := validator{api: api, seen: map[string]bool{}}
-	for i, m := range messages {
+	if err, ok := errors.AsType[*chat.ValidationError](chat.ValidateRequest(req)); ok {
+		v.violations = err.Violations
+	}
+	for _, t := range req.Tools {
+		if t.Name != "" && t.Name != toolName(t.Name) {
+			v.report(chat.RequestIndex, RuleToolForm, "a tool has the name %q", t.Name)
+		}
+		if !utf8.ValidString(t.Description) || !utf8.Valid(t.Parameters) {
+			v.report(chat.RequestIndex, RuleUTF8, "the definition of tool %q is not", t.Name)
+		}
+	}
+	for i, m := range req.Messages {
 		v.message(i, m)
 	}
-	violations = append(violations, v.violations...)
-	if len(violations) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(violations, func(a, b chat.Violation) int { return a.Index - b.Index })
-	return &chat.ValidationError{Violations: violations}
+	return chat.Invalid(v.violations)
 }
 
 type validator struct {
@@ -76,29 +86,35 @@ func (v *validator) report(i int, rule chat.Rule, format string, args ...any) {
 
 func (v *validator) message(i int, m chat.Message) {
 	for k, p := range m.Content {
-		if why := v.api.unfit(m.Role, p); why != "" {
-			v.report(i, RuleContent, "part %d: %s", k, why)
+		if rule, err := v.api.checkPart(m.Role, p); err != nil {
+			v.report(i, rule, "part %d: %v", k, err)
 		}
 	}
-	if len(m.Content) > 0 && len(m.ToolCalls) == 0 && keepsOnly(v.api, m) {
-		v.report(i, RuleContent, "the API takes nothing of what is in it")
+	if len(m.ToolCalls) == 0 && keepsOnly(v.api, m) {
+		v.report(i, chat.RuleEmpty, "the message says nothing")
 	}
 	if v.api == ChatCompletions && m.Role != chat.RoleTool && m.Name != "" && m.Name != plainName(m.Name) {
 		v.report(i, RuleName, "the name is %q", m.Name)
+	}
+	if !utf8.ValidString(m.ToolCallID) {
+		v.report(i, RuleUTF8, "the id %q of the call that is answered", m.ToolCallID)
 	}
 	if m.Role != chat.RoleAssistant {
 		return
 	}
 	for _, call := range m.ToolCalls {
 		if call.Name != "" && call.Name != toolName(call.Name) {
-			v.report(i, RuleToolName, "call %q names %q", call.ID, call.Name)
+			v.report(i, RuleCallForm, "call %q names %q", call.ID, call.Name)
 		}
-		if n := len([]rune(call.ID)); n > v.api.maxCallID() {
-			v.report(i, RuleCallID, "the id %q has %d characters of %d", call.ID, n, v.api.maxCallID())
+		if n := utf8.RuneCountInString(call.ID); n > v.api.maxCallID() {
+			v.report(i, RuleCallForm, "the id %q has %d characters of %d", call.ID, n, v.api.maxCallID())
+		}
+		if !utf8.ValidString(call.ID) || !utf8.ValidString(call.Arguments) {
+			v.report(i, RuleUTF8, "the id or the arguments of call %q", call.ID)
 		}
 		if v.api == Responses && call.ID != "" {
 			if v.seen[call.ID] {
-				v.report(i, RuleUniqueID, "another call before it has the id %q", call.ID)
+				v.report(i, RuleCallUnique, "the id %q was used before", call.ID)
 			}
 			v.seen[call.ID] = true
 		}
@@ -112,12 +128,12 @@ func (v *validator) message(i int, m chat.Message) {
 
 // keepsOnly tells of a message of which nothing but what it keeps for one API is left.
 func keepsOnly(api API, m chat.Message) bool {
-	opaque := false
-	for _, p := range m.Content {
-		_, is := p.(chat.Opaque)
-		opaque = opaque || is
-	}
-	return opaque && !api.substance(m)
+	return slices.ContainsFunc(m.Content, isOpaque) && !api.substance(m)
+}
+
+func isOpaque(p chat.Part) bool {
+	_, ok := p.(chat.Opaque)
+	return ok
 }
 
 // substance tells of content that says something to an API.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -47,83 +48,108 @@ var broken = []struct {
 	rule     string
 	apis     []openai.API
 	messages []chat.Message
-	refused  string // by the server; "" where the conversion refuses
+	refused  string // by the server; "" for what has no words in its protocol
 	violates chat.Rule
 	changes  []string
 }{
 	{"a call without a result", []openai.API{openai.ChatCompletions}, []chat.Message{question, asked("a", "b"), chat.ToolResult("b", "2"), question},
 		"must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: a", chat.RuleAnswered,
-		[]string{`message 1: every tool call is answered: call "a" was answered with an error`}},
+		[]string{`message 1: every tool call is answered: call "a" answered: it has no result`}},
 	{"a call without a result", []openai.API{openai.Responses}, []chat.Message{question, asked("a", "b"), chat.ToolResult("b", "2"), question},
 		"No tool output found for function call a.", chat.RuleAnswered,
-		[]string{`message 1: every tool call is answered: call "a" was answered with an error`}},
+		[]string{`message 1: every tool call is answered: call "a" answered: it has no result`}},
 	{"a result without its call", []openai.API{openai.ChatCompletions}, []chat.Message{question, chat.ToolResult("a", "1"), question},
 		"must be a response to a preceeding message with 'tool_calls'", chat.RuleOrphan,
-		[]string{`message 1: no result without its call: the result of call "a" was dropped: there is no such call before it that is open`}},
+		[]string{`message 1: no result without its call: the result of call "a" made a user message`}},
 	{"a result without its call", []openai.API{openai.Responses}, []chat.Message{question, chat.ToolResult("a", "1"), question},
 		"No tool call found for function call output with call_id a.", chat.RuleOrphan,
-		[]string{`message 1: no result without its call: the result of call "a" was dropped: there is no such call before it that is open`}},
+		[]string{`message 1: no result without its call: the result of call "a" made a user message`}},
 	{"a result that is not directly behind its call", []openai.API{openai.ChatCompletions}, []chat.Message{question, asked("a"), question, chat.ToolResult("a", "1")},
 		"must be followed by tool messages", chat.RuleAnswered,
-		[]string{`message 3: every tool call is answered: the result was moved behind call "a"`}},
+		[]string{`message 3: every tool call is answered: the result of call "a" moved to the call`}},
 	{"two results of one call", []openai.API{openai.Responses}, []chat.Message{question, asked("a"), chat.ToolResult("a", "1"), chat.ToolResult("a", "2")},
 		"Duplicate function call output found for call_id a", chat.RuleOrphan,
-		[]string{`message 3: no result without its call: the result of call "a" was dropped: there is no such call before it that is open`}},
+		[]string{`message 3: no result without its call: the result of call "a" made a user message`}},
 	{"two calls of one id in a message", []openai.API{openai.ChatCompletions}, []chat.Message{question, asked("a", "a"), chat.ToolResult("a", "1")},
 		"Duplicate value for 'tool_call_id' of 'a'", chat.RuleCallID,
-		[]string{`message 1: tool calls are named: call 1 got the id "` + made("a") + `" in place of "a"`, `message 1: every tool call is answered: call "` + made("a") + `" was answered with an error`}},
+		[]string{`message 1: tool calls are named: the id of call 1 made "` + made("a") + `"`, `message 1: every tool call is answered: call "` + made("a") + `" answered: it has no result`}},
 	{"two calls of one id in the conversation", []openai.API{openai.Responses}, []chat.Message{question, asked("a"), chat.ToolResult("a", "1"), asked("a"), chat.ToolResult("a", "2")},
-		"Duplicate call_id a", openai.RuleUniqueID, []string{`message 3: ids of calls are unique: call "a" became "` + made("a") + `"`}},
+		"Duplicate call_id a", openai.RuleCallUnique, []string{`message 3: ids of calls are unique: the id of call "a" made "` + made("a") + `"`}},
 	{"an id of 41 characters", []openai.API{openai.ChatCompletions}, []chat.Message{question, asked(strings.Repeat("x", 41)), chat.ToolResult(strings.Repeat("x", 41), "1")},
-		"Expected a string with maximum length 40", openai.RuleCallID, []string{`message 1: ids of calls are short: call "` + strings.Repeat("x", 41) + `" became "` + made(strings.Repeat("x", 41)) + `"`}},
+		"Expected a string with maximum length 40", openai.RuleCallForm, []string{`message 1: ids and names of calls are of the API's form: the id of call "` + strings.Repeat("x", 41) + `" made "` + made(strings.Repeat("x", 41)) + `"`}},
 	{"an id of 65 characters", []openai.API{openai.Responses}, []chat.Message{question, asked(strings.Repeat("x", 65)), chat.ToolResult(strings.Repeat("x", 65), "1")},
-		"Expected a string with maximum length 64", openai.RuleCallID, []string{`message 1: ids of calls are short: call "` + strings.Repeat("x", 65) + `" became "` + made(strings.Repeat("x", 65)) + `"`}},
+		"Expected a string with maximum length 64", openai.RuleCallForm, []string{`message 1: ids and names of calls are of the API's form: the id of call "` + strings.Repeat("x", 65) + `" made "` + made(strings.Repeat("x", 65)) + `"`}},
 	{"a tool's name with a dot", []openai.API{openai.ChatCompletions, openai.Responses},
 		[]chat.Message{question, {Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a", Name: "fs.read ", Arguments: "{}"}}}, chat.ToolResult("a", "1")},
-		"string does not match pattern", openai.RuleToolName, []string{`message 1: tool names are letters, digits, _ and -: the tool "fs.read " became "fs_read_"`}},
+		"string does not match pattern", openai.RuleCallForm, []string{`message 1: ids and names of calls are of the API's form: the name of call "a" made "fs_read_"`}},
 	{"a participant's name with a space", []openai.API{openai.ChatCompletions}, []chat.Message{{Role: chat.RoleUser, Name: "Ada L", Content: question.Content}},
-		"Invalid 'messages[0].name'", openai.RuleName, []string{`message 0: names of participants are plain: the name "Ada L" became "Ada_L"`}},
+		"Invalid 'messages[0].name'", openai.RuleName, []string{`message 0: names of participants are plain: the name "Ada L" made "Ada_L"`}},
 	{"reasoning that nothing follows", []openai.API{openai.Responses}, []chat.Message{question, said(chat.RoleAssistant, thought("rs_1", "g")), question},
 		"Item 'rs_1' of type 'reasoning' was provided without its required following item.", openai.RuleReasoning,
-		[]string{"message 1: a reasoning item keeps the item that follows it: reasoning was dropped, for it is reasoning that nothing follows",
-			"message 1: no empty text: the assistant message, in which nothing is left, was dropped"}},
+		[]string{"message 1: a reasoning item keeps the item that follows it: the reasoning in part 0 left out: it is reasoning that nothing follows",
+			"message 1: no empty text: the assistant message, in which nothing is left, left out"}},
 	{"reasoning that has lost its content", []openai.API{openai.Responses}, []chat.Message{question, said(chat.RoleAssistant, thought("rs_1", ""), chat.Text("42")), question},
 		"Item with id 'rs_1' not found.", openai.RuleReadable,
-		[]string{"message 1: a reasoning item can be read back: reasoning was dropped, for it has neither encrypted content nor text in the open"}},
+		[]string{"message 1: a reasoning item can be read back: the reasoning in part 0 left out: it has neither encrypted content nor text in the open"}},
 	{"no messages", []openai.API{openai.ChatCompletions}, nil, "empty array", chat.RuleLast, nil},
 	{"no messages", []openai.API{openai.Responses}, nil, "must be provided", chat.RuleLast, nil},
 	{"a message without content", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said(chat.RoleUser, chat.CacheBreakpoint{}), question},
-		"", chat.RuleEmpty, []string{"message 0: no empty text: the user message, in which nothing is left, was dropped"}},
-	{"an image of the assistant", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{question, said(chat.RoleAssistant, chat.Image{URL: png}), question},
-		"", openai.RuleContent, []string{"message 1: content fits the role: part 0 was replaced by a line of text: an image is never from the assistant"}},
-	{"an opaque part of another provider", []openai.API{openai.ChatCompletions, openai.Responses},
+		"", chat.RuleEmpty, []string{"message 0: no empty text: the user message, in which nothing is left, left out"}},
+	{"an image of the assistant, and one of no kind", []openai.API{openai.ChatCompletions, openai.Responses},
+		[]chat.Message{question, said(chat.RoleAssistant, chat.Image{URL: png}, chat.Image{URL: "a.png"}, chat.Text("a")), question},
+		"", openai.RulePlace, []string{"message 1: images and documents are where the API takes them: an image or a document moved to a user message",
+			"message 1: images and documents are where the API takes them: an image or a document moved to a user message"}},
+	{"an image of the system", []openai.API{openai.ChatCompletions}, []chat.Message{said(chat.RoleSystem, chat.Text("a"), chat.Image{URL: png}), question},
+		"", openai.RulePlace, []string{"message 0: images and documents are where the API takes them: an image or a document moved to a user message"}},
+	{"an image behind no URL", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said(chat.RoleUser, chat.Image{URL: "a.png"})},
+		"image", openai.RuleMedia, []string{"message 0: images and documents are of kinds that the API takes: a text put in for part 0: an image needs an http, https or data URL"}},
+	{"a document that is no base64", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said(chat.RoleUser, chat.Document{Data: "%", MediaType: "application/pdf"})},
+		"file", openai.RuleMedia, []string{"message 0: images and documents are of kinds that the API takes: a text put in for part 0: a document needs its data, in base64"}},
+	{"text that is not UTF-8", []openai.API{openai.ChatCompletions, openai.Responses},
+		[]chat.Message{said(chat.RoleUser, chat.Text("a\xff")), {Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a", Name: "count", Arguments: "\xff"}}}, chat.ToolResult("a", "\xfe")},
+		"", openai.RuleUTF8, []string{"message 0: text is UTF-8: bytes replaced in part 0", `message 1: text is UTF-8: bytes replaced in the arguments of call "a"`,
+			"message 2: text is UTF-8: bytes replaced in part 0"}},
+	{"a part that is nil", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said(chat.RoleUser, nil, chat.Text("a"))}, "", chat.RuleEmpty, []string{"message 0: no empty text: part 0, which is nil, left out"}},
+	{"an unknown role", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{said("developer", chat.Text("a")), said("bot", chat.Text("a"))}, "", chat.RuleRole, []string{`message 0: known role: the role "developer" taken for "system"`, `message 1: known role: the role "bot" taken for "user"`}},
+	{"a user who calls", []openai.API{openai.ChatCompletions}, []chat.Message{{Role: chat.RoleUser, Content: question.Content, ToolCalls: asked("a").ToolCalls, ToolCallID: "b"}}, "", chat.RuleFields, []string{"message 0: fields fit the role: 1 calls taken off a user message", "message 0: fields fit the role: the id of a call taken off a user message"}},
+	{"an answer that is to be answered", []openai.API{openai.ChatCompletions, openai.Responses}, []chat.Message{question, chat.AssistantMessage("42")}, "", chat.RuleLast, []string{"message 1: the last message is from user or tool: a user message put at the end"}},
+	{"a system message at the end", []openai.API{openai.ChatCompletions, openai.Responses},
+		[]chat.Message{question, asked("a"), chat.ToolResult("a", "1"), chat.SystemMessage("Go on.")}, "", chat.RuleLast, []string{"message 3: the last message is from user or tool: 1 system messages moved before what is to be answered"}},
+	{"an opaque part of another provider", []openai.API{openai.ChatCompletions},
 		[]chat.Message{question, said(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"redacted_thinking"}`)}, chat.Text("a")), question},
-		"", openai.RuleContent, []string{"message 1: content fits the role: part 0 was replaced by a line of text: the opaque part is nothing that it takes from the assistant"}},
+		"", openai.RuleOpaque, []string{"message 1: opaque parts are the API's: part 0 left out: Chat Completions takes no such part from the assistant"}},
+	{"an opaque part of another provider", []openai.API{openai.Responses},
+		[]chat.Message{question, said(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"redacted_thinking"}`)}, chat.Text("a")), question},
+		"", openai.RuleOpaque, []string{"message 1: opaque parts are the API's: part 0 left out: Responses takes no such part from the assistant"}},
 	{"a message of which only a head is left", []openai.API{openai.ChatCompletions, openai.Responses},
 		[]chat.Message{question, said(chat.RoleAssistant, chat.Opaque{Value: json.RawMessage(`{"type":"message","id":"msg_1"}`)}), question},
-		"", openai.RuleContent, []string{"message 1: no empty text: the assistant message, in which nothing is left, was dropped"}},
+		"", chat.RuleEmpty, []string{"message 1: no empty text: the assistant message, in which nothing is left, left out"}},
 }
 
 func TestRules(t *testing.T) {
 	for _, tt := range broken {
 		for _, api := range tt.apis {
 			t.Run(tt.rule+" "+api.String(), func(t *testing.T) {
-				s := newServer(t, always(reply{items: []item{message("msg_1", "42")}}))
-				_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: tt.messages})
 				if tt.refused != "" {
-					require.ErrorContains(t, err, tt.refused)
+					require.Contains(t, judged(t, api, tt.messages, false), tt.refused)
 				}
-				invalid, ok := errors.AsType[*chat.ValidationError](openai.Validate(api, tt.messages))
+				req := chat.Request{Messages: tt.messages}
+				invalid, ok := errors.AsType[*chat.ValidationError](openai.Validate(req, api))
 				require.True(t, ok)
+				_, err := openai.ChatRequest(req, openai.Options{})
+				if api == openai.Responses {
+					_, err = openai.ItemsRequest(req, openai.Options{})
+				}
+				require.Equal(t, invalid, err)
 				var rules []chat.Rule
 				for _, v := range invalid.Violations {
 					rules = append(rules, v.Rule)
 				}
 				require.Contains(t, rules, tt.violates)
 
-				before := marshal(t, tt.messages)
-				mended, changes := openai.Repair(api, tt.messages)
-				require.Equal(t, before, marshal(t, tt.messages), "what was given stays as it was")
+				before := fmt.Sprintf("%#v", tt.messages)
+				mended, changes := openai.Repair(req, api)
+				require.Equal(t, before, fmt.Sprintf("%#v", tt.messages), "what was given stays as it was")
 				var did []string
 				for _, c := range changes {
 					did = append(did, c.String())
@@ -131,16 +157,20 @@ func TestRules(t *testing.T) {
 				if diff := cmp.Diff(tt.changes, did); diff != "" {
 					t.Errorf("the changes differ (-want +got):\n%s", diff)
 				}
-				if len(tt.messages) == 0 {
-					return // nobody else can say what to ask
-				}
-				require.NoError(t, openai.Validate(api, mended))
+				s := newServer(t, always(reply{items: []item{message("msg_1", "42")}}))
 				m := s.model(api, "gpt-4o")
-				var told []openai.Change
-				m.OnRepair = func(c []openai.Change) { told = c }
-				_, err = m.Generate(t.Context(), chat.Request{Messages: tt.messages})
+				var told []chat.Change
+				m.OnRepair = func(c []chat.Change) { told = c }
+				_, err = m.Generate(t.Context(), req)
+				if len(tt.messages) == 0 { // nobody else can say what to ask
+					_, invalid := errors.AsType[*chat.ValidationError](err)
+					require.True(t, invalid, "%v", err)
+					require.Zero(t, s.count())
+					return
+				}
 				require.NoError(t, err)
 				require.Equal(t, changes, told)
+				require.NoError(t, openai.Validate(mended, api))
 			})
 		}
 	}
@@ -153,10 +183,11 @@ func TestNothingToRepair(t *testing.T) {
 		chat.ToolResult("b", "2"), chat.ToolResult("a", "1"), question,
 	}
 	for _, api := range apis {
-		require.NoError(t, openai.Validate(api, messages))
-		got, changes := openai.Repair(api, messages)
+		req := chat.Request{Messages: messages, Tools: []chat.Tool{countTool}, ToolChoice: chat.ToolChoiceRequired, MaxTokens: 5, Temperature: new(0.5)}
+		require.NoError(t, openai.Validate(req, api))
+		got, changes := openai.Repair(req, api)
 		require.Empty(t, changes)
-		if diff := cmp.Diff(messages, got); diff != "" {
+		if diff := cmp.Diff(req, got); diff != "" {
 			t.Errorf("%s: the messages differ (-want +got):\n%s", api, diff)
 		}
 	}

@@ -1,0 +1,113 @@
+package anthropic
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// Calls of the API's own tools (web search, code execution, MCP servers) and their results are opaque parts of assistant
+// messages: server_tool_use with web_search_tool_result and the like. A result may come messages later where the tool has
+// called a tool of the request in between, but never past a user message.
+
+// lonelyBlock is a block of one of the API's own tools that has lost what belongs to it.
+type lonelyBlock struct {
+	message, part int
+	detail        string
+}
+
+// serverTools finds the lonely blocks, and tells whether the last message leaves a call open, which the API goes on with.
+func serverTools(messages []chat.Message) (lonely []lonelyBlock, paused bool) {
+	open := map[string]lonelyBlock{}
+	called := map[string]bool{} // since the last user message
+	last := chat.Role("")
+	run := 0 // where the assistant messages begin that are sent as one
+	for i, m := range messages {
+		switch m.Role {
+		case chat.RoleSystem:
+			continue
+		case chat.RoleUser:
+			for _, l := range open {
+				lonely = append(lonely, l)
+			}
+			clear(open)
+			clear(called)
+		case chat.RoleAssistant:
+			if last != m.Role {
+				run = i
+			}
+			for k, p := range m.Content {
+				b := serverBlock(p)
+				switch {
+				case b.isCall() && called[b.ID]:
+					lonely = append(lonely, lonelyBlock{i, k, fmt.Sprintf("part %d: another call has the id %q", k, b.ID)})
+				case b.isCall():
+					called[b.ID] = true
+					open[b.ID] = lonelyBlock{i, k, fmt.Sprintf("part %d: the call %q has no result", k, b.ID)}
+				case b.isResult():
+					if _, ok := open[b.ToolUseID]; !ok {
+						lonely = append(lonely, lonelyBlock{i, k, fmt.Sprintf("part %d: there is no call %q before the result", k, b.ToolUseID)})
+					}
+					delete(open, b.ToolUseID)
+				}
+			}
+		}
+		last = m.Role
+	}
+	if n := len(messages); n > 0 && messages[n-1].Role == chat.RoleAssistant {
+		for _, l := range open {
+			paused = paused || l.message >= run
+		}
+	}
+	slices.SortFunc(lonely, func(a, b lonelyBlock) int { // those left open were in no order
+		return cmp.Or(a.message-b.message, a.part-b.part)
+	})
+	return lonely, paused
+}
+
+// serverBlock is the opaque block that a part is; empty for any other.
+func serverBlock(p chat.Part) opaqueBlock {
+	o, ok := p.(chat.Opaque)
+	if !ok {
+		return opaqueBlock{}
+	}
+	b, _ := parseOpaque(o)
+	return b
+}
+
+func (b opaqueBlock) isCall() bool {
+	return b.Type != typeToolUse && strings.HasSuffix(b.Type, "_"+typeToolUse)
+}
+
+func (b opaqueBlock) isResult() bool {
+	return b.Type != typeToolResult && strings.HasSuffix(b.Type, "_"+typeToolResult)
+}
+
+// serverTools takes out lonely blocks, and the messages in which nothing is left.
+func (r *repairer) serverTools() {
+	for {
+		messages := make([]chat.Message, len(r.items))
+		for n, it := range r.items {
+			messages[n] = it.m
+		}
+		lonely, _ := serverTools(messages)
+		if len(lonely) == 0 {
+			return
+		}
+		for _, l := range slices.Backward(lonely) {
+			it := &r.items[l.message]
+			r.report(it.index, RuleServerTool, "left out: %s", l.detail)
+			it.m.Content = slices.Delete(it.m.Content, l.part, l.part+1)
+		}
+		r.items = slices.DeleteFunc(r.items, func(it item) bool {
+			gone := it.m.Role == chat.RoleAssistant && !substance(it.m)
+			if gone {
+				r.report(it.index, chat.RuleEmpty, "the message left out")
+			}
+			return gone
+		})
+	}
+}

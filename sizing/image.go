@@ -1,0 +1,57 @@
+package sizing
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/binary"
+	"image"
+	_ "image/gif"  // so that the size of a GIF can be read,
+	_ "image/jpeg" // of a JPEG
+	_ "image/png"  // and of a PNG
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// ImageSize is the size in pixels of a PNG, JPEG, GIF or WebP that the image's data URL holds in base64, read from the
+// head of the file. It is false for any other, such as an image behind an address. Providers count images by their size.
+func ImageSize(img chat.Image) (width, height int, ok bool) {
+	const scheme = "data:"
+	url := img.URL
+	if len(url) < len(scheme) || !strings.EqualFold(url[:len(scheme)], scheme) {
+		return 0, 0, false
+	}
+	head, data, _ := strings.Cut(url, ",")
+	if !strings.HasSuffix(strings.ToLower(head), ";base64") {
+		return 0, 0, false
+	}
+	r := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(data)))
+	if file, _ := r.Peek(webpHead); len(file) == webpHead && string(file[:4]) == "RIFF" && string(file[8:12]) == "WEBP" {
+		width, height = webpSize(file)
+	} else if config, _, err := image.DecodeConfig(r); err == nil {
+		width, height = config.Width, config.Height
+	}
+	return width, height, width > 0 && height > 0
+}
+
+// webpHead is the number of bytes at the start of a WebP file that say its size. No WebP is shorter.
+const webpHead = 30
+
+// webpSize reads the size from the head of a WebP file, which is of one of three kinds; 0 where it is of another.
+func webpSize(file []byte) (width, height int) {
+	le := binary.LittleEndian
+	switch string(file[12:16]) {
+	case "VP8 ": // lossy
+		const mask = 1<<14 - 1
+		return int(le.Uint16(file[26:]) & mask), int(le.Uint16(file[28:]) & mask)
+	case "VP8L": // lossless
+		const mask = 1<<14 - 1
+		bits := int(le.Uint32(file[21:]))
+		return bits&mask + 1, bits>>14&mask + 1
+	case "VP8X": // extended
+		const mask = 1<<24 - 1
+		return int(le.Uint32(file[24:])&mask) + 1, int(le.Uint32(file[26:])>>8) + 1
+	default:
+		return 0, 0
+	}
+}
