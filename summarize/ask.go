@@ -13,7 +13,7 @@ import (
 )
 
 // summarise asks the model for a summary of what a job covers, or for two at the same time where a turn is cut and the
-// prompt has it so.
+// prompt has it so. Where two would have too little room it asks for one of all.
 func (c *Compactor) summarise(ctx context.Context, j *job, p Prompt) (string, error) {
 	if p.Prefix == nil || j.prefix == 0 {
 		return c.summary(ctx, j, p, j.covered, j.prefix)
@@ -21,6 +21,10 @@ func (c *Compactor) summarise(ctx context.Context, j *job, p Prompt) (string, er
 	cut := len(j.covered) - j.prefix
 	if cut == 0 && len(j.material.Previous) == 0 {
 		return c.inPieces(ctx, *j, p, p.Prefix, j.covered, j.prefix)
+	}
+	before, turn := j.parted(p, cut == 0)
+	if turn.material.Words < minWords {
+		return c.summary(ctx, j, p, j.covered, j.prefix)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -30,15 +34,13 @@ func (c *Compactor) summarise(ctx context.Context, j *job, p Prompt) (string, er
 	both.Go(func() {
 		earlier = j.material.PreviousSummary
 		if cut > 0 {
-			earlier, failed[0] = c.summary(ctx, j, p, j.covered[:cut], 0)
+			earlier, failed[0] = c.summary(ctx, &before, p, j.covered[:cut], 0)
 		}
 		if failed[0] != nil {
 			cancel()
 		}
 	})
 	both.Go(func() {
-		turn := *j
-		turn.material.Previous, turn.material.PreviousSummary = nil, ""
 		prefix, failed[1] = c.inPieces(ctx, turn, p, p.Prefix, j.covered[cut:], j.prefix)
 		if failed[1] != nil {
 			cancel()
@@ -54,6 +56,25 @@ func (c *Compactor) summarise(ctx context.Context, j *job, p Prompt) (string, er
 		return "", failed[0]
 	}
 	return p.Merge(earlier, prefix), nil
+}
+
+// parted are the two jobs of a turn that is cut, which share the room for words: three eighths are the turn's, and the rest
+// is for what was before it. Where that has a summary already, the turn has what that leaves, if it leaves so much.
+func (j *job) parted(p Prompt, summarised bool) (before, turn job) {
+	before, turn = *j, *j
+	turn.material.Previous, turn.material.PreviousSummary = nil, ""
+	t := j.material.Tokenizer
+	words := j.material.Words - t.CountText(p.Merge("…", "…"))
+	turn.material.Words = 3 * words / 8
+	before.material.Words = words - turn.material.Words
+	if summarised {
+		if left := words - t.CountText(j.material.PreviousSummary); left >= turn.material.Words {
+			turn.material.Words = left
+		} else {
+			turn.material.Words = 0
+		}
+	}
+	return before, turn
 }
 
 // summary asks by a prompt's first request.
