@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,7 +29,12 @@ func Random(t *testing.T, seed uint64, as func(n int, m chat.Message) chat.Messa
 	known := policies()
 	offline := summarize.Offline{Tokenizer: sizing.Estimator{}}
 	said := 0
-	show := func(req chat.Request) { check(t, Request{Request: req, Line: said, Close: true}) }
+	var mu sync.Mutex // summaries are asked for in the background too
+	show := func(req chat.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		check(t, Request{Request: req, Line: said, Close: true})
+	}
 	compactor := &summarize.Compactor{
 		Session: session, Tokenizer: sizing.Estimator{}, Budget: 300 + d.IntN(4000), Tools: tools, Policy: known[d.IntN(len(known))].Policy,
 		Model: chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
@@ -36,6 +42,7 @@ func Random(t *testing.T, seed uint64, as func(n int, m chat.Message) chat.Messa
 			return offline.Generate(ctx, req)
 		}),
 	}
+	defer func() { require.NoError(t, compactor.Close()) }()
 	prompt := promptOf(session)
 	for range 5 + d.IntN(20) {
 		messages := d.step(said)
@@ -44,7 +51,9 @@ func Random(t *testing.T, seed uint64, as func(n int, m chat.Message) chat.Messa
 				m = as(said, m)
 			}
 			require.NoError(t, session.Append(m))
+			mu.Lock()
 			said++
+			mu.Unlock()
 		}
 		last := messages[len(messages)-1]
 		if last.Role == chat.RoleAssistant || strings.TrimSpace(last.Text()) == "" && last.Role == chat.RoleUser {

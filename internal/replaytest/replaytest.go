@@ -10,8 +10,11 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,6 +23,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
@@ -31,9 +35,17 @@ type policy struct {
 	summarize.Policy
 }
 
-// policies are all there are.
+// policies are all there are, in the order of their names. An agent that is replayed is not told to go on: the recording
+// does so by itself.
 func policies() []policy {
-	return []policy{{"CopilotChat", summarize.CopilotChat()}}
+	var list []policy
+	all := summarize.Policies()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		p := all[name]
+		p.Continue = ""
+		list = append(list, policy{name, p})
+	}
+	return list
 }
 
 // windows that sessions are replayed at, in tokens.
@@ -191,49 +203,82 @@ func promptOf(session *history.Session) elements.Node {
 // replay renders the prompt before each answer of the recorded model.
 func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, counter sizing.Tokenizer, window int) {
 	session, tools := &history.Session{}, toolsOf(all)
-	line, sent, compacted, compactions, requests, looks := 0, closeTokens, false, 0, 0, 0
+	var (
+		mu                                       sync.Mutex // summaries are asked for in the background too
+		line, sent, compactions, requests, looks = 0, closeTokens, 0, 0, 0
+		compacted                                bool
+	)
 	check := func(req chat.Request, close bool) {
+		mu.Lock()
 		requests++
 		if close {
 			looks++
 		}
-		r.Check(t, Request{Request: req, Line: line, Close: close})
+		seen := Request{Request: req, Line: line, Close: close}
+		mu.Unlock()
+		r.Check(t, seen)
 	}
 	offline := summarize.Offline{Tokenizer: counter}
 	compactor := &summarize.Compactor{
-		Session: session, Tokenizer: counter, Budget: window, Tools: tools, Policy: policy,
+		Session: session, Tokenizer: counter, Budget: window, Window: window, Tools: tools, Policy: policy,
+		Jitter: func() float64 { return 0 },
 		Model: chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
 			check(req, true)
 			return offline.Generate(ctx, req)
 		}),
 		OnEvent: func(e summarize.Event) {
 			if e.Kind == summarize.EventDone {
+				mu.Lock()
+				defer mu.Unlock()
 				compacted = true
 				compactions++
 			}
 		},
 	}
+	defer func() { require.NoError(t, compactor.Close()) }()
 	prompt := promptOf(session)
 	asked := false // somebody has spoken since the model did: what was cut off and tried again was no answer
 	for _, said := range all {
+		mu.Lock()
 		line = said.line
+		mu.Unlock()
 		if said.Role == chat.RoleAssistant && asked {
-			rendered, err := compactor.Render(t.Context(), prompt)
-			require.NoError(t, err, "line %d", line)
-			require.LessOrEqual(t, rendered.Tokens, window, "line %d", line)
+			rendered := next(t, compactor, prompt, window, said.line)
+			require.LessOrEqual(t, rendered.Tokens, window, "line %d", said.line)
+			mu.Lock()
 			sent += rendered.Tokens
 			close := compacted || sent >= closeTokens
 			if close {
 				compacted, sent = false, 0
 			}
+			mu.Unlock()
 			check(chat.Request{Messages: rendered.Messages, Tools: tools}, close)
 		}
 		asked = said.Role != chat.RoleAssistant
-		require.NoError(t, session.Append(said.Message), "line %d", line)
+		require.NoError(t, session.Append(said.Message), "line %d", said.line)
+		if said.Role == chat.RoleAssistant && len(said.ToolCalls) == 0 {
+			_, err := compactor.AfterTurn(t.Context(), prompt)
+			if _, over := errors.AsType[*render.BudgetExceededError](err); !over { // the next request will tell
+				require.NoError(t, err, "line %d", said.line)
+			}
+		}
 	}
+	require.NoError(t, compactor.Close())
 	require.NotZero(t, requests)
 	if window <= 64_000 {
 		require.NotZero(t, compactions)
 	}
 	t.Logf("%d requests, %d of them looked at closely; %d compactions", requests, looks, compactions)
+}
+
+// next is the next request. What does not fit is what a provider would refuse, for a policy that goes by that.
+func next(t *testing.T, c *summarize.Compactor, prompt elements.Node, window, line int) *render.Result {
+	t.Helper()
+	rendered, err := c.Render(t.Context(), prompt)
+	over, exceeded := errors.AsType[*render.BudgetExceededError](err)
+	if exceeded && len(c.Policy.Trigger.For(summarize.OnContextLimit)) > 0 {
+		rendered, err = c.Recover(t.Context(), prompt, &chat.ContextLimitError{Limit: window, Tokens: over.Needed, Err: err}, "")
+	}
+	require.NoError(t, err, "line %d", line)
+	return rendered
 }
