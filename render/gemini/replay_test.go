@@ -33,7 +33,8 @@ func TestReplay(t *testing.T) {
 }
 
 // FuzzReplay does the same with random sessions at random windows. In those arguments are cut off at times, and
-// outputs hold bytes that are no UTF-8, neither of which the API takes: nothing else is to be mended.
+// outputs hold bytes that are no UTF-8, neither of which the API takes; and a history that is summarised in pieces has
+// pieces that begin with a call. Nothing else is to be mended.
 func FuzzReplay(f *testing.F) {
 	for seed := range uint64(40) {
 		f.Add(seed)
@@ -43,7 +44,7 @@ func FuzzReplay(f *testing.F) {
 		replaytest.Random(t, seed, given.said, func(t *testing.T, r replaytest.Request) {
 			mended, changes := gemini.Repair(r.Request, gemini.Options{})
 			for _, c := range changes {
-				require.Contains(t, []chat.Rule{gemini.RuleArguments, gemini.RuleUTF8}, c.Rule, c)
+				require.Contains(t, []chat.Rule{gemini.RuleArguments, gemini.RuleUTF8, gemini.RuleCallTurn}, c.Rule, c)
 			}
 			require.Empty(t, refused(t, given, mended, gemini.Options{}))
 		})
