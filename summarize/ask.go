@@ -13,7 +13,8 @@ import (
 )
 
 // summarise asks the model for a summary of what a job covers, or for two at the same time where a turn is cut and the
-// prompt has it so.
+// prompt has it so. Where two would have too little room, or what was before is an earlier summary alone, it asks for one
+// of all.
 func (c *Compactor) summarise(ctx context.Context, j *job, p Prompt) (string, error) {
 	if p.Prefix == nil || j.prefix == 0 {
 		return c.summary(ctx, j, p, j.covered, j.prefix)
@@ -22,23 +23,22 @@ func (c *Compactor) summarise(ctx context.Context, j *job, p Prompt) (string, er
 	if cut == 0 && len(j.material.Previous) == 0 {
 		return c.inPieces(ctx, *j, p, p.Prefix, j.covered, j.prefix)
 	}
+	before, turn := j.parted(p)
+	if cut == 0 || turn.material.Words < minWords {
+		return c.summary(ctx, j, p, j.covered, j.prefix)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var earlier, prefix string
 	var failed [2]error
 	var both sync.WaitGroup
 	both.Go(func() {
-		earlier = j.material.PreviousSummary
-		if cut > 0 {
-			earlier, failed[0] = c.summary(ctx, j, p, j.covered[:cut], 0)
-		}
+		earlier, failed[0] = c.summary(ctx, &before, p, j.covered[:cut], 0)
 		if failed[0] != nil {
 			cancel()
 		}
 	})
 	both.Go(func() {
-		turn := *j
-		turn.material.Previous, turn.material.PreviousSummary = nil, ""
 		prefix, failed[1] = c.inPieces(ctx, turn, p, p.Prefix, j.covered[cut:], j.prefix)
 		if failed[1] != nil {
 			cancel()
@@ -54,6 +54,17 @@ func (c *Compactor) summarise(ctx context.Context, j *job, p Prompt) (string, er
 		return "", failed[0]
 	}
 	return p.Merge(earlier, prefix), nil
+}
+
+// parted are the two jobs of a turn that is cut, which share the room for words: three eighths are the turn's, and the rest
+// is for what was before it.
+func (j *job) parted(p Prompt) (before, turn job) {
+	before, turn = *j, *j
+	turn.material.Previous, turn.material.PreviousSummary = nil, ""
+	words := j.material.Words - j.material.Tokenizer.CountText(p.Merge("…", "…"))
+	turn.material.Words = 3 * words / 8
+	before.material.Words = words - turn.material.Words
+	return before, turn
 }
 
 // summary asks by a prompt's first request.

@@ -163,7 +163,7 @@ func (j *job) cut(point history.CutPoint) {
 		}
 	}
 	if len(point.TurnPrefix) > 0 {
-		first := map[string]bool{}
+		first := map[string]bool{point.SplitTurn: true} // shown again where it was covered before
 		for _, e := range point.TurnPrefix {
 			first[e.ID] = true
 		}

@@ -3,9 +3,11 @@ package summarize
 import "github.com/promptree-go/promptree/history"
 
 // OhMyPi is the policy of oh-my-pi. What may be set there is a field here: whether it is on (Off), the reserve
-// (Trigger[0].Reserve), how much is kept (Cut.Tokens), what is said afterwards (Continue), and whether branches that are left
+// (Trigger[0].Reserve), how much is kept (Cut.Tokens; of a window below 60,000 tokens a third), what is said afterwards (Continue), and whether branches that are left
 // are summarised (Branch). A remote endpoint is a [Remote] in place of the model.
 func OhMyPi() Policy {
+	cut := history.OhMyPiCut()
+	cut.Share = 1.0 / 3 // in a small window what is kept would be more than what the reserve leaves
 	return Policy{
 		Name: "oh-my-pi",
 		Trigger: Trigger{
@@ -17,7 +19,7 @@ func OhMyPi() Policy {
 		Overflow:    Overflow{Attempts: 1},
 		Continue:    "Continue if you have next steps.",
 		Before:      history.OhMyPiPrune(),
-		Cut:         history.OhMyPiCut(),
+		Cut:         cut,
 		Prompts:     []Prompt{Handoff{}.Prompt()},
 		Models:      Models{Attempts: 4, Next: Transient},
 		Checks:      []Check{NotEmpty, NoTags()},

@@ -146,6 +146,7 @@ func TestSystems(t *testing.T) {
 			{"after a refusal by the provider", on(summarize.OnContextLimit, true)},
 			{"by hand", on(summarize.OnDemand, true)},
 			{"the newest 20,000 tokens stay", is(20*k, func(p summarize.Policy) any { return p.Cut.Tokens })},
+			{"a third of a small window at the most", is(1.0/3, func(p summarize.Policy) any { return p.Cut.Share })},
 			{"since the latest compaction", is(true, func(p summarize.Policy) any { return p.Cut.SinceCompaction })},
 			{"by what the provider reported", is(true, func(p summarize.Policy) any { return p.Reported })},
 			{"goes on afterwards", is("Continue if you have next steps.", func(p summarize.Policy) any { return p.Continue })},

@@ -40,7 +40,7 @@ type Condition struct {
 	On Occasion
 	// Ratio of the window that is used, above 0 and up to 1.
 	Ratio float64
-	// Reserve is how many tokens of the window must stay free.
+	// Reserve is how many tokens of the window must stay free, but never more than half of the window.
 	Reserve int
 	// Cap is a number of tokens.
 	Cap int
@@ -226,8 +226,9 @@ func (c Condition) limits(m Moment) []limit {
 		add(fmt.Sprintf("%s%.4g of the window", how, ratio), ratio*float64(m.Window), reached)
 	}
 	if c.Reserve > 0 {
-		tokens := float64(m.Window - c.Reserve)
-		add(fmt.Sprintf("the window less %d", c.Reserve), tokens, over(tokens))
+		reserve := min(c.Reserve, m.Window/2)
+		tokens := float64(m.Window - reserve)
+		add(fmt.Sprintf("the window less %d", reserve), tokens, over(tokens))
 	}
 	if c.Cap > 0 {
 		add("the cap", float64(c.Cap), over(float64(c.Cap)))

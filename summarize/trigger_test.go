@@ -35,6 +35,8 @@ func TestConditionHolds(t *testing.T) {
 		{"a ratio, exactly", ratio, at(80_000, 100_000), true, 80_000},
 		{"window less reserve, exactly", reserve, at(83_616, 100_000), false, 83_616},
 		{"window less reserve, above", reserve, at(83_617, 100_000), true, 83_616},
+		{"a reserve takes half of a small window at the most", reserve, at(8_000, 16_000), false, 8_000},
+		{"a reserve of more than half, above", reserve, at(8_001, 16_000), true, 8_000},
 		{"the ratio of a small window", capped, at(65_000, 100_000), false, 65_000},
 		{"the ratio of a small window, above", capped, at(65_001, 100_000), true, 65_000},
 		{"the cap of a large window", capped, at(200_000, 1_000_000), false, 200_000},

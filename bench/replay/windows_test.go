@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Every policy comes to the end of a long session, in windows that its defaults were not made for too, and no compaction
+// fails on the way: the model of a replay keeps to the room that it is told.
+func TestEveryPolicyFinishesInEveryWindow(t *testing.T) {
+	if race {
+		t.Skip("takes too long with the race detector")
+	}
+	for _, test := range []struct {
+		file    string
+		windows []int
+	}{
+		{generatedSession, []int{16_000, 32_000}},
+		{recordedSession, []int{40_000}},
+	} {
+		for _, window := range test.windows {
+			t.Run(fmt.Sprintf("%s in %d", filepath.Base(test.file), window), func(t *testing.T) {
+				if _, err := os.Stat(test.file); err != nil {
+					t.Skipf("needs the recorded session %s, which is not part of the project", test.file)
+				}
+				t.Parallel()
+				runs, stderr := ranJSON(t, exitOK, "-window", fmt.Sprint(window), "-policy", all, test.file)
+				require.Empty(t, stderr)
+				for _, r := range runs {
+					if r.Policy == recorded {
+						continue
+					}
+					require.Empty(t, r.Ended, r.Policy)
+					require.Equal(t, r.RequestsIn, r.Requests, r.Policy)
+					require.LessOrEqual(t, r.Peak, r.Budget, r.Policy)
+					require.NotEmpty(t, r.Compactions, r.Policy)
+					require.Less(t, 2*len(r.Compactions), r.Requests, "%s compacts at almost every request", r.Policy)
+					require.Zero(t, r.Events["failed"], r.Policy)
+					require.Zero(t, r.Events["dropped"], r.Policy)
+					if r.Policy != "copilot-chat" { // whose fork of a request may not fit: another mode takes its place
+						require.Zero(t, r.Events["refused"], r.Policy)
+					}
+				}
+			})
+		}
+	}
+}
