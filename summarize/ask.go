@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/promptree-go/promptree/elements"
@@ -103,7 +104,7 @@ func (c *Compactor) after(ctx context.Context, j job, summary string) (job, erro
 	// A piece needs the words, and nothing of what stands beside them in the end.
 	m.Summary, m.Room, m.Reminder = summary, m.Window, ""
 	m.Transcript, m.Workspace, m.Files, m.Users, m.Head = Transcript{}, Workspace{}, history.Files{}, nil, nil
-	stand, err := c.stand(ctx, j.policy, m)
+	stand, err := c.stand(ctx, j.policy, m, math.MaxInt)
 	if err != nil {
 		return j, err
 	}
