@@ -63,6 +63,7 @@ func Example_compaction() {
 		Session: session, Model: summarize.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 700,
 		Policy: summarize.CopilotChat(),
 	}
+	defer compactor.Close()
 	for i := range 20 {
 		question := chat.UserMessage(fmt.Sprintf("Question %d: what is in the file notes-%d.txt, and why is it there at all?", i, i))
 		answer := chat.AssistantMessage("It holds what was noted on that day, so that nobody has to remember it.")

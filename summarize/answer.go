@@ -101,7 +101,7 @@ func invisible(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' || r ==
 // transcript lies. It is that of Copilot Chat.
 func ConversationSummary(m Material) elements.Node {
 	var b strings.Builder
-	b.WriteString(summaryOpen + "\n" + m.Summary + "\n")
+	b.WriteString(summaryOpen + "\n" + untaggedText(m.Summary) + "\n")
 	if crumb := m.Transcript.breadcrumb(); crumb != "" {
 		b.WriteString("\n" + crumb + "\n")
 	}
@@ -112,11 +112,17 @@ func ConversationSummary(m Material) elements.Node {
 	return elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(b.String())}}
 }
 
-// stand renders what is put in place. It is written once and replayed byte for byte.
-func (c *Compactor) stand(ctx context.Context, p Policy, m Material) ([]chat.Message, error) {
-	result, err := render.Render(ctx, p.Replacement(m), render.Options{Budget: m.Room, Window: c.Budget, Tokenizer: c.Tokenizer})
+// stand renders what is put in place, so that it fits its room and is smaller than the number of tokens that it replaces:
+// what may be left out of it must not fill the room. It is written once and replayed byte for byte.
+func (c *Compactor) stand(ctx context.Context, p Policy, m Material, replaced int) ([]chat.Message, error) {
+	room, why := m.Room, fmt.Sprintf("has room for %d", m.Room)
+	if replaced <= room {
+		room, why = max(1, replaced-1), fmt.Sprintf("replaces %d", replaced)
+	}
+	m.Room = room
+	result, err := render.Render(ctx, p.Replacement(m), render.Options{Budget: room, Window: c.Budget, Tokenizer: c.Tokenizer})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
-		return nil, &SummaryError{Reason: fmt.Sprintf("it takes %d tokens and has room for %d", over.Needed, m.Room)}
+		return nil, &SummaryError{Reason: fmt.Sprintf("it takes %d tokens and %s", over.Needed, why)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("rendering what is put in place: %w", err)
@@ -136,24 +142,18 @@ func (c *Compactor) frame(ctx context.Context, p Policy, m Material) (int, error
 	return result.Tokens, nil
 }
 
-// checkSize refuses what does not help.
-func (j job) checkSize(t sizing.Tokenizer, stand []chat.Message) error {
-	tokens, replaced := 0, 0
-	for _, m := range stand {
-		tokens += t.CountMessage(m)
-	}
+// replaced is how many tokens what is put in place stands for.
+func (j *job) replaced(t sizing.Tokenizer) int {
+	tokens := 0
 	for _, m := range j.material.Previous {
-		replaced += t.CountMessage(m)
+		tokens += t.CountMessage(m)
 	}
 	for _, u := range j.covered {
 		if !u.current {
-			replaced += u.tokens
+			tokens += u.tokens
 		}
 	}
-	if tokens >= replaced {
-		return &SummaryError{Reason: fmt.Sprintf("it takes %d tokens and replaces %d", tokens, replaced)}
-	}
-	return nil
+	return tokens
 }
 
 // breadcrumb tells where the full transcript lies; "" where there is none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/promptree-go/promptree/elements"
@@ -13,7 +14,8 @@ import (
 )
 
 // summarise asks the model for a summary of what a job covers, or for two at the same time where a turn is cut and the
-// prompt has it so. Where two would have too little room it asks for one of all.
+// prompt has it so. Where two would have too little room, or what was before is an earlier summary alone, it asks for one
+// of all.
 func (c *Compactor) summarise(ctx context.Context, j *job, p Prompt) (string, error) {
 	if p.Prefix == nil || j.prefix == 0 {
 		return c.summary(ctx, j, p, j.covered, j.prefix)
@@ -22,8 +24,8 @@ func (c *Compactor) summarise(ctx context.Context, j *job, p Prompt) (string, er
 	if cut == 0 && len(j.material.Previous) == 0 {
 		return c.inPieces(ctx, *j, p, p.Prefix, j.covered, j.prefix)
 	}
-	before, turn := j.parted(p, cut == 0)
-	if turn.material.Words < minWords {
+	before, turn := j.parted(p)
+	if cut == 0 || turn.material.Words < minWords {
 		return c.summary(ctx, j, p, j.covered, j.prefix)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -32,10 +34,7 @@ func (c *Compactor) summarise(ctx context.Context, j *job, p Prompt) (string, er
 	var failed [2]error
 	var both sync.WaitGroup
 	both.Go(func() {
-		earlier = j.material.PreviousSummary
-		if cut > 0 {
-			earlier, failed[0] = c.summary(ctx, &before, p, j.covered[:cut], 0)
-		}
+		earlier, failed[0] = c.summary(ctx, &before, p, j.covered[:cut], 0)
 		if failed[0] != nil {
 			cancel()
 		}
@@ -59,21 +58,13 @@ func (c *Compactor) summarise(ctx context.Context, j *job, p Prompt) (string, er
 }
 
 // parted are the two jobs of a turn that is cut, which share the room for words: three eighths are the turn's, and the rest
-// is for what was before it. Where that has a summary already, the turn has what that leaves, if it leaves so much.
-func (j *job) parted(p Prompt, summarised bool) (before, turn job) {
+// is for what was before it.
+func (j *job) parted(p Prompt) (before, turn job) {
 	before, turn = *j, *j
 	turn.material.Previous, turn.material.PreviousSummary = nil, ""
-	t := j.material.Tokenizer
-	words := j.material.Words - t.CountText(p.Merge("…", "…"))
+	words := j.material.Words - j.material.Tokenizer.CountText(p.Merge("…", "…"))
 	turn.material.Words = 3 * words / 8
 	before.material.Words = words - turn.material.Words
-	if summarised {
-		if left := words - t.CountText(j.material.PreviousSummary); left >= turn.material.Words {
-			turn.material.Words = left
-		} else {
-			turn.material.Words = 0
-		}
-	}
 	return before, turn
 }
 
@@ -113,7 +104,7 @@ func (c *Compactor) after(ctx context.Context, j job, summary string) (job, erro
 	// A piece needs the words, and nothing of what stands beside them in the end.
 	m.Summary, m.Room, m.Reminder = summary, m.Window, ""
 	m.Transcript, m.Workspace, m.Files, m.Users, m.Head = Transcript{}, Workspace{}, history.Files{}, nil, nil
-	stand, err := c.stand(ctx, j.policy, m)
+	stand, err := c.stand(ctx, j.policy, m, math.MaxInt)
 	if err != nil {
 		return j, err
 	}

@@ -103,6 +103,13 @@ func (c *Compactor) guarded(ctx context.Context, t *task) (m history.Compaction,
 	return c.make(ctx, t.order, t.job, func(history.Compaction) error { return nil })
 }
 
+// Wait waits until nothing is being made in the background. A summary that was made is put in place by the next render. The
+// error is the context's cause.
+func (c *Compactor) Wait(ctx context.Context) error {
+	_, err := c.await(ctx)
+	return err
+}
+
 // await waits for a summary that is being made in the background, and tells whether there was one.
 func (c *Compactor) await(ctx context.Context) (bool, error) {
 	c.mu.Lock()

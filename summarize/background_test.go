@@ -95,6 +95,22 @@ func TestBackgroundSummaryIsWaitedFor(t *testing.T) {
 	}
 }
 
+func TestWaitForBackgroundWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := behind(t, 3400)
+		require.NoError(t, d.Wait(t.Context()), "there is nothing to wait for")
+		d.answers(slowly(time.Minute, summarize.SaySummary("Made meanwhile.")))
+		d.messages()
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("no time"))
+		defer cancel()
+		require.ErrorContains(t, d.Wait(ctx), "no time")
+		require.Equal(t, summarize.StateInProgress, d.State(), "it goes on")
+		require.NoError(t, d.Wait(t.Context()))
+		require.Equal(t, summarize.StateCompleted, d.State())
+		require.Contains(t, d.messages()[1].Text(), "Made meanwhile.")
+	})
+}
+
 func TestBackgroundSummaryThatIsNotNeededIsThrownAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)

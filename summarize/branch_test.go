@@ -98,6 +98,18 @@ func TestCheckpoints(t *testing.T) {
 	require.Contains(t, index, "2 made")
 	require.Contains(t, index, "2. [Second.](002-second.md)")
 	require.Equal(t, list[1], (*d.events)[len(*d.events)-1].Checkpoint)
+
+	on, err := d.Checkpoints.ListOn(d.Session)
+	require.NoError(t, err)
+	require.Equal(t, list, on)
+	require.NoError(t, d.Session.Branch(list[0].Compaction))
+	on, err = d.Checkpoints.ListOn(d.Session)
+	require.NoError(t, err)
+	require.Equal(t, list[:1], on, "somebody went back before the second")
+	require.NoError(t, d.Session.Branch(list[1].Compaction))
+	on, err = d.Checkpoints.ListOn(d.Session)
+	require.NoError(t, err)
+	require.Equal(t, list, on, "and forth again")
 }
 
 func TestCheckpointThatCannotBeWrittenBlocksNothing(t *testing.T) {

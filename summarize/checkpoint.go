@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/promptree-go/promptree/history"
 )
 
 // Checkpoints keeps summaries as numbered Markdown files in a folder, for people and for agents that look something up:
@@ -73,6 +75,25 @@ func (c *Checkpoints) List() ([]Checkpoint, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.list()
+}
+
+// ListOn gives those whose compactions are on the path to a session's leaf, by their numbers. Once somebody went back, those of
+// what was left are not among them; their files stay.
+func (c *Checkpoints) ListOn(s *history.Session) ([]Checkpoint, error) {
+	list, err := c.List()
+	if err != nil {
+		return nil, err
+	}
+	on := map[string]bool{}
+	for e, err := range s.PathTo(s.Leaf()) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Type() == history.TypeCompaction {
+			on[comment.Replace(e.ID)] = true
+		}
+	}
+	return slices.DeleteFunc(list, func(p Checkpoint) bool { return !on[p.Compaction] }), nil
 }
 
 var checkpointName = regexp.MustCompile(`^(\d{3,9})-.*\.md$`)

@@ -229,11 +229,8 @@ func (c *Compactor) finish(ctx context.Context, o order, j *job, p Prompt, summa
 		}
 		return history.Compaction{}, err
 	}
-	stand, err := c.stand(ctx, j.policy, m)
+	stand, err := c.stand(ctx, j.policy, m, j.replaced(c.Tokenizer))
 	if err != nil {
-		return history.Compaction{}, err
-	}
-	if err := j.checkSize(c.Tokenizer, stand); err != nil {
 		return history.Compaction{}, err
 	}
 	data := j.decision.Data

@@ -130,7 +130,9 @@ func (c *Compactor) plan(ctx context.Context, o order) (job, error) {
 			}
 			j.cut(point)
 			c.quirks(&j)
-			j.material.Room, j.material.Words = room, room-j.frame-2 // what is joined may count one or two more
+			j.material.Room = room
+			helps := max(j.replaced(c.Tokenizer)-1, j.frame+minWords) // more would be refused
+			j.material.Words = min(room, helps) - j.frame - 2         // what is joined may count one or two more
 			return j, nil
 		}
 		if last = err; !errors.Is(err, ErrNoRoom) {

@@ -20,22 +20,23 @@
 //	policy.Before = history.A3SPrune()
 //
 // A prompt and a replacement are trees of elements made of a [Material], and know nothing else. The zero policy compacts
-// where a prompt does not fit, as Copilot Chat does.
+// where a prompt does not fit, as Copilot Chat does. The program in bench/replay compares policies on recorded sessions.
 //
 // # When
 //
 // [Compactor.Render] renders the prompt as package render does, and looks at the trigger. A compaction is made before the
-// prompt is given back, or in the background, to be put in place by a later render. [Compactor.AfterTurn] looks at the same
-// conditions once the agent has finished, [Compactor.Compact] is for somebody who asks, [Compactor.Recover] for a request that
-// the provider refused, [Compactor.SwitchModel] for a model with a smaller window, and [Compactor.MemoryPressure] for an
-// application short of memory. [Compactor.Explain] says why it did or did not compact.
+// prompt is given back, or in the background, to be put in place by a later render: [Compactor.Wait] waits for it, and
+// [Compactor.Close] ends it, which every compactor needs whose policy may work in the background. [Compactor.AfterTurn] looks
+// at the same conditions once the agent has finished, [Compactor.Compact] is for somebody who asks, [Compactor.Recover] for a
+// request that the provider refused, [Compactor.SwitchModel] for a model with a smaller window, and [Compactor.MemoryPressure]
+// for an application short of memory. [Compactor.Explain] says why it did or did not compact, and events tell of everything.
 //
 // # What holds for all of them
 //
 // History is replaced only by a summary that passed its checks, fits and is smaller than what it replaces, and only for what
 // was summarised: what is said meanwhile stays. A compaction that fails leaves the session as it was, and is not tried again
-// before something changed. A summary is written once and replayed byte for byte. A history larger than the summarising
-// model's window is summarised in pieces.
+// before something changed. A summary is written once and replayed byte for byte, and a later compaction is shown it, and
+// nothing that it covers. A history larger than the summarising model's window is summarised in pieces.
 //
 // # Models
 //

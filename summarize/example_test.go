@@ -48,6 +48,7 @@ func ExampleCompactor_Render() {
 		Policy: summarize.CopilotChat(),
 		Model:  &summarize.Script{Steps: []summarize.Step{summarize.SaySummary("Five files were read; all are fine.")}},
 	}
+	defer compactor.Close()
 	result, err := compactor.Render(context.Background(), prompt)
 	if err != nil {
 		log.Fatal(err)

@@ -3,7 +3,10 @@ package summarize_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -133,26 +136,64 @@ func TestDiskThatIsFull(t *testing.T) {
 	})
 }
 
-// A process that dies while a summary is made, or right after, leaves a session that opens and renders.
-func TestProcessThatDies(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "session.jsonl")
-	s, err := history.Open(path)
-	require.NoError(t, err)
-	d := deskOf(t, s, overflowing()...)
-	d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
-		at, err := history.Read(path) // what another process finds at this moment
-		require.NoError(t, err)
-		defer at.Close()
-		equal(t, overflowing(), said(at))
-		require.Empty(t, compactions(at))
-		return summarize.SaySummary("short")(ctx, r)
-	})
-	want := d.messages()
-	at, err := history.Read(path)
-	require.NoError(t, err)
-	equal(t, want, deskOf(t, at).messages())
-	require.NoError(t, at.Close())
-	require.NoError(t, s.Close())
+// A process that is killed at any step of a compaction, or while its entry is written, leaves a session that opens, has all
+// that was said, and goes on.
+func TestProcessKilledAtEachStep(t *testing.T) {
+	for name, policy := range summarize.Policies() {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "session.jsonl")
+			s := opened(t, path)
+			var mu sync.Mutex
+			var left []string // what the file holds at a step
+			step := func() {
+				mu.Lock()
+				defer mu.Unlock()
+				left = append(left, content(t, path))
+			}
+			d := deskOf(t, s, overflowing()...)
+			d.Policy = policy
+			answer := func(ctx context.Context, r chat.Request) (chat.Response, error) {
+				if strings.Contains(r.Messages[len(r.Messages)-1].Text(), "<summary> block") {
+					return summarize.SaySummary("The build is being fixed, step by step.")(ctx, r)
+				}
+				return summarize.Say("The build is being fixed, step by step.")(ctx, r)
+			}
+			d.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+				step()
+				return answer(ctx, r)
+			})
+			d.OnEvent = func(summarize.Event) { step() }
+			d.Hooks.AfterCompact = func(context.Context, history.Compaction) error { step(); return nil }
+			step()
+			want := d.messages()
+			require.Len(t, compactions(s), 1)
+			whole := content(t, path)
+			written := strings.LastIndex(strings.TrimSuffix(whole, "\n"), "\n") + 1
+			require.Contains(t, left, whole[:written], "the entry comes last")
+			require.Contains(t, left, whole)
+			for i := range 20 { // a line that is torn
+				left = append(left, whole[:written+i*(len(whole)-written)/20])
+			}
+			left = append(left, whole[:len(whole)-1])
+			slices.Sort(left)
+			for _, text := range slices.Compact(left) {
+				copied := filepath.Join(t.TempDir(), "session.jsonl")
+				require.NoError(t, os.WriteFile(copied, []byte(text), 0o600))
+				again := deskOf(t, opened(t, copied))
+				again.Policy, again.Model = policy, chat.ModelFunc(answer)
+				equal(t, overflowing(), said(again.Session))
+				made := len(compactions(again.Session))
+				if text == whole {
+					require.Equal(t, 1, made)
+					equal(t, want, again.messages())
+				}
+				again.messages()
+				require.Len(t, compactions(again.Session), 1, "no more is lost than the compaction")
+				again.say(round(7, 50)...)
+				again.messages()
+			}
+		})
+	}
 }
 
 func TestSplitTurnHasTwoSummariesMadeAtTheSameTime(t *testing.T) {

@@ -12,7 +12,7 @@ const ModeHandoff Mode = "handoff"
 
 // Handoff is a prompt that shows the history as text and asks for notes by which another agent goes on. There is one wording
 // for the first compaction and one for those after it, which bring the notes of the one before up to date. Where a turn is
-// cut, what belongs to it is summarised apart, in a second request, and joined on. Last, a line for people is asked for. The
+// cut, what belongs to it is summarised apart, in a second request, and joined on, if there is room for two. Last, a line for people is asked for. The
 // answer is the summary. The zero value is the prompt of oh-my-pi.
 type Handoff struct {
 	// Ask is asked in place of the prompt's own wording of what to write, first or update, where it is set.

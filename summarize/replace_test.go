@@ -1,6 +1,7 @@
 package summarize_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -103,9 +104,6 @@ func TestEveryReplacementFitsItsRoomOrSaysSo(t *testing.T) {
 
 func TestSummaryCannotCloseItsTag(t *testing.T) {
 	for name, r := range replacements() {
-		if name == "conversation" {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			m := done()
 			before := strings.Count(stand(t, r, m), "<")
@@ -273,4 +271,23 @@ func TestPromptsAndReplacementsCombine(t *testing.T) {
 			})
 		}
 	}
+}
+
+// What may be left out, such as copies of what the user said, goes rather than that a compaction is refused as no smaller.
+func TestWhatIsPutInPlaceIsSmallerThanWhatItReplaces(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(words(120)), chat.AssistantMessage("Done."), chat.UserMessage(words(120)), chat.AssistantMessage("Done."))
+	d.say(chat.UserMessage("And now?"))
+	d.Policy = summarize.CopilotCLI()
+	d.Policy.Trigger = nil
+	d.Workspace = func(context.Context) (summarize.Workspace, error) {
+		return summarize.Workspace{Plan: words(200), Todo: words(200), Agent: words(200)}, nil
+	}
+	before := count(quarter{}, d.messages())
+	d.answers(summarize.Say("# Two questions\n\nBoth were answered."))
+	_, err := d.Compact(t.Context(), "")
+	require.NoError(t, err)
+	got := compactions(d.Session)[0]
+	require.Contains(t, got.Messages[0].Text(), "Both were answered.")
+	require.Contains(t, got.Messages[0].Text(), "abc", "what there is room for stays")
+	require.Less(t, count(quarter{}, d.messages()), before)
 }

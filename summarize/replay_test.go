@@ -1,14 +1,18 @@
 package summarize_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,30 +54,92 @@ func recording(t testing.TB, path string) []spoken {
 	return all
 }
 
+// numberedParts is what was recorded, with the number of each thing that the agent said or a tool gave at its start, so that it is
+// found again in whatever form it is shown.
+func numberedParts(all []spoken) []spoken {
+	list := slices.Clone(all)
+	for i, e := range list {
+		if e.Message.Role != chat.RoleAssistant && e.Message.Role != chat.RoleTool {
+			continue
+		}
+		parts := slices.Clone(e.Message.Content)
+		for k, p := range parts {
+			if text, ok := p.(chat.Text); ok {
+				parts[k] = chat.Text(fmt.Sprintf("[said %d] ", i)) + text
+				break
+			}
+		}
+		list[i].Message.Content = parts
+	}
+	return list
+}
+
+var saidMark = regexp.MustCompile(`\[said (\d+)\]`)
+
+// marks are the numbers of what messages show.
+func marks(messages []chat.Message) map[int]bool {
+	found := map[int]bool{}
+	for _, m := range messages {
+		for _, hit := range saidMark.FindAllStringSubmatch(m.Text(), -1) {
+			n, _ := strconv.Atoi(hit[1])
+			found[n] = true
+		}
+	}
+	return found
+}
+
+// replayed is a session that is replayed under a policy, and what is known of its summaries.
+type replayed struct {
+	desk
+	path string
+
+	mu       sync.Mutex
+	asked    int          // summaries
+	shown    map[int]bool // marks of what requests for them showed
+	covered  map[int]bool // marks of what was compacted
+	again    []string     // that a later compaction saw
+	standing []chat.Message
+}
+
+// answer is a summary of its own for each request, in the form that is asked for. It quotes nothing, so that a mark in a
+// request is that of a message.
+func (r *replayed) answer(ctx context.Context, req chat.Request) (chat.Response, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked++
+	for n := range marks(req.Messages) {
+		r.shown[n] = true
+		if r.covered[n] {
+			r.again = append(r.again, fmt.Sprintf("request %d shows what was said at %d", r.asked, n))
+		}
+	}
+	words := fmt.Sprintf("# Part %d\n\nWhat was to be done in this part was done.", r.asked)
+	if strings.Contains(req.Messages[len(req.Messages)-1].Text(), "<summary> block") {
+		return summarize.SaySummary(words)(ctx, req)
+	}
+	return summarize.Say(words)(ctx, req)
+}
+
+// A long session under every policy, in a window so small that it is compacted again and again.
 func TestReplay(t *testing.T) {
-	all := []int{8_000, 32_000, 64_000, 128_000, 200_000}
 	counter, err := openai.New("o200k_base")
 	require.NoError(t, err)
 	for _, c := range []struct {
 		name, path string
-		windows    []int
-		few        []int // where time is short
+		window     int
 	}{
-		{"generated", generated, all, all[1:2]},
-		{"recorded", recorded, all, all[2:3]},
+		{"generated", generated, 16_000},
+		{"recorded", recorded, 40_000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if race && c.path == recorded {
+			if (race || testing.Short()) && c.path == recorded {
 				t.Skip("takes too long with the race detector")
 			}
-			entries := recording(t, c.path)
-			if testing.Short() || race {
-				c.windows = c.few
-			}
-			for _, window := range c.windows {
-				t.Run(fmt.Sprint(window), func(t *testing.T) {
+			entries := numberedParts(recording(t, c.path))
+			for name, policy := range summarize.Policies() {
+				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					replay(t, entries, counter, window)
+					replay(t, entries, counter, c.window, policy)
 				})
 			}
 		})
@@ -81,46 +147,30 @@ func TestReplay(t *testing.T) {
 }
 
 // replay renders the prompt before each assistant message, as it would have been sent, and checks what is promised.
-func replay(t *testing.T, entries []spoken, counter *openai.Counter, window int) {
+func replay(t *testing.T, entries []spoken, counter *openai.Counter, window int, policy summarize.Policy) {
 	path := filepath.Join(t.TempDir(), "session.jsonl")
-	d := deskOf(t, opened(t, path))
-	d.Tokenizer, d.Budget, d.Model = counter, window, summarize.Offline{Tokenizer: counter}
-	root := prompt(d.Session)
+	r := &replayed{desk: deskOf(t, opened(t, path)), path: path, covered: map[int]bool{}, shown: map[int]bool{}}
+	r.Tokenizer, r.Budget, r.Policy, r.Model = counter, window, policy, chat.ModelFunc(r.answer)
 	var unsaid []chat.Message // that are appended at once, before the next render
-	var summary string
-	renders, largest := 0, 0
-	var asked chat.Message // by the user, last
+	var asked chat.Message    // by the user, last
 	for _, e := range entries {
 		if e.Message.Role == chat.RoleAssistant {
-			d.say(unsaid...)
+			r.say(unsaid...)
 			unsaid = unsaid[:0]
-			done := len(*d.events)
-			r, err := d.Render(t.Context(), root)
-			require.NoError(t, err, "line %d", e.Line)
-			require.LessOrEqual(t, r.Tokens, window, "line %d", e.Line)
-			require.NoError(t, chat.Validate(r.Messages), "line %d", e.Line)
-			require.Equal(t, chat.SystemMessage("You are a coding agent."), r.Messages[0])
-			if asked.Role != "" {
-				require.True(t, slices.ContainsFunc(r.Messages, func(m chat.Message) bool { return reflect.DeepEqual(m, asked) }), "line %d: what the user asks now stays as it is", e.Line)
-			}
-			renders++
-			largest = max(largest, r.Tokens)
-			if compacted := viewOf(t, d.Session).Compacted; len(compacted) > 0 {
-				if len(*d.events) == done {
-					require.Equal(t, summary, r.Messages[1].Text(), "the summary stays as it is")
-				}
-				summary = compacted[0].Text()
-				require.Equal(t, summary, r.Messages[1].Text())
-				require.Equal(t, 1, strings.Count(summary, "<transcript "))
-			}
+			r.request(e.Line, asked)
+			require.NoError(t, r.Wait(t.Context()))
 		}
 		unsaid = append(unsaid, e.Message)
 		if e.Message.Role == chat.RoleUser && strings.TrimSpace(e.Message.Text()) != "" {
 			asked = e.Message
 		}
 	}
-	d.say(unsaid...)
+	r.say(unsaid...)
 
+	require.Greater(t, len(r.shown), len(r.covered)/4, "the marks are found: a prompt shows what was said, though not what each tool gave")
+	require.Empty(t, r.again, "what one compaction covered the next does not see")
+	require.GreaterOrEqual(t, len(compactions(r.Session)), 5, "one after the other")
+	require.NotContains(t, kinds(*r.events), "failed")
 	var all []chat.Message
 	for _, e := range entries {
 		all = append(all, e.Message)
@@ -129,18 +179,45 @@ func replay(t *testing.T, entries []spoken, counter *openai.Counter, window int)
 	require.NoError(t, err)
 	defer again.Close()
 	equal(t, all, said(again))
-	require.NotContains(t, kinds(*d.events), "refused")
-	before, after := 0, 0
-	for _, c := range compactions(d.Session) {
-		require.Greater(t, c.TokensBefore, window)
-		before, after = before+c.TokensBefore, after+c.TokensAfter
+	equal(t, compactions(r.Session), compactions(again))
+}
+
+// request renders the prompt and checks it.
+func (r *replayed) request(line int, asked chat.Message) {
+	before := len(compactions(r.Session))
+	got := r.messages()
+	require.Equal(r.t, chat.SystemMessage("You are a coding agent."), got[0], "line %d", line)
+	if asked.Role != "" {
+		has := slices.ContainsFunc(got, func(m chat.Message) bool { return reflect.DeepEqual(m, asked) })
+		require.True(r.t, has, "line %d: what the user asks now stays as it is", line)
 	}
-	n := len(compactions(d.Session))
-	if window <= 64_000 {
-		require.NotZero(t, n)
+	made := compactions(r.Session)
+	if len(made) == 0 {
+		return
 	}
-	if window == 8_000 {
-		require.GreaterOrEqual(t, n, 5, "one after the other")
+	last := made[len(made)-1]
+	if len(made) > before {
+		r.standing = last.Messages
+		require.Equal(r.t, 1, strings.Count(text(last.Messages), "<transcript "), "line %d", line)
+		require.Contains(r.t, text(last.Messages), r.path)
+		require.Contains(r.t, text(last.Messages), last.Text)
+		r.cover(last.FirstKept)
 	}
-	t.Logf("%d renders, %d compactions, at most %d of %d tokens; a compaction takes %d to %d", renders, n, largest, window, before/max(1, n), after/max(1, n))
+	equal(r.t, r.standing, got[1:1+len(r.standing)]) // as it was written, byte for byte
+}
+
+// cover notes what was said before an entry.
+func (r *replayed) cover(firstKept string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range entries(r.t, r.Session) {
+		if e.ID == firstKept {
+			return
+		}
+		if e.Type() == history.TypeMessage {
+			for n := range marks([]chat.Message{e.Message()}) {
+				r.covered[n] = true
+			}
+		}
+	}
 }

@@ -48,7 +48,7 @@ func TestSplitTurnSharesTheRoom(t *testing.T) {
 	require.Less(t, rooms[0]+rooms[1], took)
 	require.LessOrEqual(t, took, budget/5)
 
-	// The turn goes on, and its own summary leaves no room for another beside it: one brings it up to date.
+	// The turn goes on: one summary brings what is known of it up to date.
 	rooms = nil
 	d.say(rounds(7, 11, roundTokens)...)
 	d.messages()

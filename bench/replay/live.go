@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"sync"
-	"time"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -98,16 +97,7 @@ func (l *live) request(ctx context.Context) (*render.Result, error) {
 
 // answered waits for what is made in the background: the model of a replay needs no longer for it than the agent for a
 // request.
-func (l *live) answered(ctx context.Context) error {
-	for l.compactor.State() == summarize.StateInProgress {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(time.Millisecond):
-		}
-	}
-	return nil
-}
+func (l *live) answered(ctx context.Context) error { return l.compactor.Wait(ctx) }
 
 func (l *live) turnOver(ctx context.Context) error {
 	if _, err := l.compactor.AfterTurn(ctx, l.prompt); err != nil {
