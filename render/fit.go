@@ -88,32 +88,45 @@ func (f *fitting) rendered(l *laid) {
 	}
 }
 
-// shared gives the run that fits to a budget share, all limits kept, or nil where each has one of its own. A limit above
-// the whole budget is passed over, so budgets on the two sides of a limit have different runs.
+// fitTogether fits a budget in the run that it shares with others, or gives a fitting of its own where none is shared.
+func (l *Layout) fitTogether(ctx context.Context, budget int) (result *Result, own *fitting, err error) {
+	if l.opts.Backfill {
+		return nil, newFitting(l), nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.alone {
+		return nil, newFitting(l), nil
+	}
+	returned := false
+	defer func() {
+		if !returned { // a tokenizer panicked, maybe in the middle of a step
+			l.runs = nil
+		}
+	}()
+	run, err := l.shared(ctx, budget)
+	switch {
+	case err != nil:
+	case l.alone:
+		own = run
+	default:
+		result, err = run.fitShared(ctx, budget)
+	}
+	returned = true
+	return result, own, err
+}
+
+// shared gives the run that fits to a budget share, all limits kept; or, where it finds that each must have one of its own,
+// a fresh one. A limit above the whole budget is passed over, so budgets on the two sides of a limit have different runs.
 func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 	const most = 16 // that are remembered
-	if l.alone || l.opts.Backfill {
-		return nil, nil
-	}
-	limits := 0
-	for _, limit := range l.limits {
-		if limit <= budget {
-			limits++
-		}
-	}
-	if r := l.runs[limits]; r != nil {
+	if r := l.runs[l.limitsWithin(budget)]; r != nil {
 		return r, nil
 	}
 	r := newFitting(l)
 	if r.joiner == nil || len(r.expandables) > 0 {
 		l.alone = true
-		return nil, nil
-	}
-	if len(r.limits) != len(l.limits) { // the first run
-		for _, limit := range r.limits {
-			l.limits = append(l.limits, limit.rare.limit)
-		}
-		return l.shared(ctx, budget)
+		return r, nil
 	}
 	if err := r.keepLimits(ctx, budget); err != nil {
 		return nil, err
@@ -122,9 +135,23 @@ func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 	r.least, r.last = append(r.least, r.whole), r.whole
 	if l.runs == nil || len(l.runs) == most {
 		l.runs = map[int]*fitting{}
+		l.limits = l.limits[:0]
+		for _, limit := range r.limits {
+			l.limits = append(l.limits, limit.rare.limit)
+		}
 	}
-	l.runs[limits] = r
+	l.runs[l.limitsWithin(budget)] = r
 	return r, nil
+}
+
+// limitsWithin is how many limits are kept within a budget.
+func (l *Layout) limitsWithin(budget int) (n int) {
+	for _, limit := range l.limits {
+		if limit <= budget {
+			n++
+		}
+	}
+	return n
 }
 
 // fitShared looks up, or finds out, how far the whole prompt's pruning must go.

@@ -152,15 +152,9 @@ func (l *Layout) Fit(ctx context.Context, budget int) (*Result, error) {
 	if err := l.opts.checkBudget(budget); err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	shared, err := l.shared(ctx, budget)
-	if shared != nil {
-		defer l.mu.Unlock()
-		return shared.fitShared(ctx, budget)
+	result, own, err := l.fitTogether(ctx, budget)
+	if own != nil {
+		return own.fit(ctx, budget)
 	}
-	l.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	return newFitting(l).fit(ctx, budget)
+	return result, err
 }
