@@ -1,14 +1,12 @@
 package render
 
 import (
-	"context"
 	"fmt"
 )
 
 // CheckCounts prunes a prompt to nothing, and compares the count after each step with one made anew; "" is what is wanted.
 func CheckCounts(layout *Layout) string {
 	r := newFitting(layout)
-	r.ctx = context.Background()
 	fresh := &counter{tokenizer: r.tokenizer}
 	for {
 		if got, want := r.count(r.root), fresh.count(bareOf(r.root).fresh()); got != want {

@@ -202,8 +202,8 @@ func (f *fitting) keepLimits(ctx context.Context, budget int) error {
 		if err := f.offer(ctx, n, limit); err != nil {
 			return err
 		}
-		f.pruner.limit, f.ctx = int32(i)+1, ctx
-		stuck := f.prune(n, limit)
+		f.pruner.limit = int32(i) + 1
+		stuck := f.prune(ctx, n, limit)
 		if stuck != nil {
 			return f.exceeded(n, limit, stuck)
 		}
@@ -220,16 +220,15 @@ func (f *fitting) keepBudget(ctx context.Context, budget int) error {
 	if err := f.offer(ctx, f.root, budget); err != nil {
 		return err
 	}
-	f.ctx = ctx
 	target := f.layout.opts.target(budget, f.count(f.root))
 	base := f.now
 	f.recording = f.layout.opts.Backfill
-	if stuck := f.prune(f.root, target); stuck != nil && f.count(f.root) > budget {
+	if stuck := f.prune(ctx, f.root, target); stuck != nil && f.count(f.root) > budget {
 		return f.exceeded(f.root, budget, stuck)
 	}
 	f.recording = false
 	if len(f.taken) > 0 && ctx.Err() == nil {
-		f.backfill(base, target)
+		f.backfill(ctx, base, target)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

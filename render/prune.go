@@ -10,7 +10,6 @@ import (
 // pruner takes pieces out of a tree, one after the other.
 type pruner struct {
 	counter
-	ctx         context.Context
 	root        *node
 	breakpoints bool                       // there are cache breakpoints in the tree
 	grouped     bool                       // there are groups
@@ -56,8 +55,8 @@ type taking struct {
 //     and the tool calls linked to it; and what they leave empty, and the groups in that, in turn.
 //
 // The rules but 7 are those of @vscode/prompt-tsx 0.4.
-func (p *pruner) prune(container *node, limit int) (stuck *node) {
-	for p.over(container, limit) && p.ctx.Err() == nil {
+func (p *pruner) prune(ctx context.Context, container *node, limit int) (stuck *node) {
+	for p.over(container, limit) && ctx.Err() == nil {
 		if stuck := p.removeLowest(container); stuck != nil {
 			return stuck
 		}
