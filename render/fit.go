@@ -119,7 +119,7 @@ func (l *Layout) fitTogether(ctx context.Context, budget int) (result *Result, o
 // shared gives the run that fits to a budget share, all limits kept; or, where it finds that each must have one of its own,
 // a fresh one. A limit above the whole budget is passed over, so budgets on the two sides of a limit have different runs.
 func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
-	const most = 16 // that are remembered
+	const remembered = 16
 	if r := l.runs[l.limitsWithin(budget)]; r != nil {
 		return r, nil
 	}
@@ -133,7 +133,7 @@ func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 	}
 	r.base, r.whole = r.now, r.count(r.root)
 	r.least, r.last = append(r.least, r.whole), r.whole
-	if l.runs == nil || len(l.runs) == most {
+	if l.runs == nil || len(l.runs) == remembered {
 		l.runs = map[int]*fitting{}
 		l.limits = l.limits[:0]
 		for _, limit := range r.limits {

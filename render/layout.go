@@ -16,6 +16,9 @@ import (
 // room is a budget that is being used up.
 type room struct{ budget, used int }
 
+// most is a budget that nothing exceeds, as far as shares of it can be told apart in float64.
+const most = 1<<53 - 1
+
 // left is what later elements may be offered.
 func (r *room) left() int { return max(0, r.budget-r.used) }
 
