@@ -12,7 +12,7 @@ func CheckCounts(layout *Layout) string {
 		if got, want := r.count(r.root), fresh.count(bareOf(r.root).fresh()); got != want {
 			for _, m := range r.root.messagesThere() {
 				text := m.chatMessage(latest)
-				if one := fresh.tokenizer.CountMessage(text); m.counted && int(m.tokens) != one {
+				if one := fresh.tokenizer.CountMessage(text); m.counted && m.tokens != one {
 					return fmt.Sprintf("step %d: %d tokens, not %d: %#v", r.now, m.tokens, one, text)
 				}
 			}

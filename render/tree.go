@@ -44,7 +44,7 @@ type node struct {
 	laid     *laid
 	children []node // all it had
 	priority int
-	tokens   int32
+	tokens   int
 	giver    int32 // the first child that may have something to give
 	order    int32 // place among all nodes
 	group    int32 // its number, from 1, once groups are known
