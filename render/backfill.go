@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
@@ -12,7 +13,13 @@ import (
 // count fits and no tool call or result has lost its other half.
 func (f *fitting) backfill(ctx context.Context, base step, limit int) {
 	lost := make([]bool, f.size)
-	f.all(func(n *node) { lost[n.order] = !n.attached() })
+	lostCalls := map[*node][]unlinked{}
+	f.all(func(n *node) {
+		lost[n.order] = !n.attached()
+		if n.unlinked != nil {
+			lostCalls[n] = slices.Clone(n.unlinked)
+		}
+	})
 	back := make([]bool, len(f.taken))
 	left, halves, failed := f.count(f.root), unpaired(f.root.messages(latest)), false
 	for i := len(f.taken) - 1; i >= 0; i-- {
@@ -37,6 +44,11 @@ func (f *fitting) backfill(ctx context.Context, base step, limit int) {
 		f.without(base, back)
 	}
 	f.all(func(n *node) { n.restored = lost[n.order] && n.attached() })
+	for n, before := range lostCalls {
+		for i := range before {
+			n.unlinked[i].restored = before[i].gone != 0 && n.unlinked[i].gone == 0
+		}
+	}
 }
 
 // without takes out of the tree as it was after a step what was taken and is not back. It tells whether all that is back is

@@ -289,7 +289,7 @@ func (p *pruner) unlink(n *node, level int) {
 		if n.unlinked == nil {
 			n.working().unlinked = make([]unlinked, len(calls))
 		}
-		n.unlinked[i] = unlinked{p.now, drop{p.limit, byGroup}}
+		n.unlinked[i] = unlinked{gone: p.now, why: drop{p.limit, byGroup}}
 		n.calling--
 	}
 	if n.calling == before {

@@ -136,25 +136,29 @@ func (f *fitting) pieces(root *node, at step) Report {
 		if n.laid.name != "" {
 			path = n.laid.pathIn(path)
 		}
-		add := func(kind PieceKind, tokens int, gone bool, why drop) {
+		add := func(kind PieceKind, tokens int, gone bool, why drop, back bool) {
 			p := Piece{Path: path, Kind: kind, Priority: n.laid.priority, Tokens: tokens, Required: n.locked}
 			if gone {
 				p.Dropped, p.Limit = reasons[why.cause], f.limitPath(why.limit)
 			} else {
-				p.Restored = n.restored
+				p.Restored = back
 			}
 			r = append(r, p)
 		}
 		if n.leaf() {
-			add(pieceKind(n.laid), n.laid.tokens, gone, why)
+			add(pieceKind(n.laid), n.laid.tokens, gone, why, n.restored)
 			return
 		}
 		for i, tokens := range n.laid.more().callTokens {
-			gone, why := gone, why
-			if n.unlinked != nil && n.unlinked[i].gone != 0 && n.unlinked[i].gone <= at {
-				gone, why = true, n.unlinked[i].why
+			gone, why, back := gone, why, n.restored
+			if n.unlinked != nil {
+				u := n.unlinked[i]
+				back = back || u.restored
+				if u.gone != 0 && u.gone <= at {
+					gone, why = true, u.why
+				}
 			}
-			add(PieceToolCall, tokens, gone, why)
+			add(PieceToolCall, tokens, gone, why, back)
 		}
 		if n.is(isBlock) {
 			for _, c := range n.laid.children {

@@ -90,8 +90,9 @@ var reasons = [...]Reason{byPriority: ReasonPriority, byChunk: ReasonChunk, byGr
 
 // unlinked tells when and why a tool call went without its message.
 type unlinked struct {
-	gone step
-	why  drop
+	gone     step
+	why      drop
+	restored bool // put back by backfill
 }
 
 // trait is what a node is by its layout, kept with it because it is asked for at every step.
