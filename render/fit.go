@@ -305,7 +305,7 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 		if old == nil || !old.attached() || !old.within(n) {
 			continue
 		}
-		have := &room{budget: limit - used + l.rare.expandMax}
+		have := &room{budget: min(limit, most) - used + l.rare.expandMax}
 		grown := &laid{up: l.up, name: l.name, nth: l.nth, required: l.required}
 		template, err := f.layout.layouter.call(ctx, l, *l.rare.expand, have.budget)
 		if err != nil {

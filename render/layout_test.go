@@ -730,3 +730,26 @@ func TestExpandableShrinks(t *testing.T) {
 	require.Equal(t, []int{28, 53}, offered)
 	require.Equal(t, 10, r.Tokens)
 }
+
+// The largest budget there is says as much as none, and bases that cannot be added up offer nothing.
+func TestHugeBudgetsAndBases(t *testing.T) {
+	var o offers
+	reserve := elements.Props{FlexGrow: 1, FlexReserve: elements.Reserve{Tokens: math.MaxInt}}
+	rendered(t, elements.Fragment{user(o.echo("all", elements.Props{}, 1)), elements.UserMessage{Props: elements.Props{FlexGrow: 2}}}, math.MaxInt)
+	rendered(t, elements.Fragment{
+		user(o.echo("beside reserves", elements.Props{}, 1)), wrap(reserve), wrap(reserve),
+	}, 100)
+	rendered(t, user(
+		elements.TokenLimit{Props: elements.Props{FlexBasis: 1e300}, Max: 1}, o.echo("next to huge", elements.Props{}, 1),
+		o.echo("endless", elements.Props{FlexBasis: math.Inf(1)}, 1),
+	), 100)
+	require.Equal(t, map[string]int{"all": 1<<53 - 1 - 3, "beside reserves": 0, "next to huge": 0, "endless": 0}, o.budgets)
+
+	var offered []int
+	r := rendered(t, user(elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		offered = append(offered, s.TokenBudget)
+		return elements.Text("e"), nil
+	}}), math.MaxInt)
+	require.Equal(t, 4, r.Tokens)
+	require.Equal(t, []int{1<<53 - 1 - 3, 1<<53 - 1 - 3}, offered)
+}

@@ -133,7 +133,7 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 		return nil, err
 	}
 	tree := &laid{name: rootPath}
-	if err := l.contents(ctx, tree, root, place{}, &room{budget: opts.Budget}); err != nil {
+	if err := l.contents(ctx, tree, root, place{}, &room{budget: min(opts.Budget, most)}); err != nil {
 		return nil, err
 	}
 	layout := &Layout{tree: tree, layouter: l, opts: opts}
