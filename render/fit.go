@@ -326,10 +326,13 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 
 // replace makes a node one of a grown expandable.
 func (f *fitting) replace(n *node, grown *laid) {
+	for i := range n.children {
+		n.children[i].gone = latest // an expandable in what is replaced is not asked again
+	}
 	size, _ := grown.survey(n.parent.locked)
 	b := treeBuilder{nodes: make([]node, size-1), order: f.size}
 	b.build(n, n.parent, grown, surroundings{message: n.parent.message() != nil, locked: n.parent.locked})
-	f.size, f.groups = b.order, nil
+	f.size, f.groups, f.cited = b.order, nil, append(f.cited, b.cited...)
 	for up := n.parent; up != nil; up = up.parent {
 		up.resettle()
 	}
@@ -362,6 +365,9 @@ func (f *fitting) metadata(at step) elements.Metadata {
 	}
 	var globals func(l *laid)
 	globals = func(l *laid) {
+		if n := f.live[l]; n != nil {
+			l = n.laid // what it grew to
+		}
 		all = append(all, l.more().globals...)
 		l.laidOrder(func(c *laid) bool {
 			globals(c)

@@ -753,3 +753,31 @@ func TestHugeBudgetsAndBases(t *testing.T) {
 	require.Equal(t, 4, r.Tokens)
 	require.Equal(t, []int{1<<53 - 1 - 3, 1<<53 - 1 - 3}, offered)
 }
+
+// What a value noted and cited when it grew counts, and not what it said before; an expandable that it held before is not
+// asked again.
+func TestWhatAnExpandableGrewToCounts(t *testing.T) {
+	inner := 0
+	value := func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		if s.TokenBudget < 50 {
+			return elements.Nodes{
+				elements.Text("e"), elements.Meta[string]{Value: "small"},
+				elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) { inner++; return nil, nil }},
+			}, nil
+		}
+		return elements.Nodes{
+			elements.Text("eee"), elements.Meta[string]{Value: "large"}, elements.Reference{Name: "kept"},
+			elements.Wrap{Props: at(1), Children: elements.Nodes{chunk(1, strings.Repeat("l", 80)), elements.Reference{Name: "lost"}}},
+		}, nil
+	}
+	r := rendered(t, user(elements.Expandable{Value: value}, wrap(elements.Props{})), 80)
+	require.Equal(t, []string{"eee"}, texts(r.Messages))
+	require.Equal(t, []string{"large"}, elements.AllMeta[string](r.Metadata))
+	require.Equal(t, []string{"kept"}, names(r.References))
+	require.Equal(t, []string{"lost"}, names(r.OmittedReferences))
+
+	inner = 0
+	limited := user(elements.TokenLimit{Max: 60, Children: elements.Nodes{elements.Expandable{Value: value}, wrap(elements.Props{})}})
+	rendered(t, limited, 1000)
+	require.Equal(t, 2, inner, "once at layout, and once when its limit had room")
+}
