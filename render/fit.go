@@ -15,10 +15,11 @@ import (
 type fitting struct {
 	pruner
 	layout      *Layout
-	live        map[*laid]*node // the nodes of limits and expandables
-	limits      []*laid         // in the order in which they are met
-	expandables []*laid         // in the order in which they were rendered
-	size        int32           // nodes there have been
+	live        map[*laid]*node   // the nodes of limits and expandables
+	limits      []*laid           // in the order in which they are met
+	expandables []*laid           // in the order in which they were rendered
+	growing     map[*laid][]*laid // those in each limit, and in the root
+	size        int32             // nodes there have been
 	cited       []elements.Reference
 
 	// Of the whole prompt's pruning: the step before it, and the count before it; the least count up to each step since, the
@@ -31,16 +32,26 @@ type fitting struct {
 
 // newFitting makes a fresh tree to prune from a layout.
 func newFitting(l *Layout) *fitting {
-	f := &fitting{layout: l, live: map[*laid]*node{}, size: int32(l.size)}
+	f := &fitting{layout: l, live: map[*laid]*node{}, growing: map[*laid][]*laid{}, size: int32(l.size)}
 	f.tokenizer = l.layouter.tokenizer
 	f.joiner, _ = f.tokenizer.(sizing.Joiner)
 	var found *treeBuilder
 	f.root, found = newTree(l.tree, l.size)
 	f.cited = found.cited
 	f.take(found)
+	if found.required {
+		f.held = !f.grouped && !found.partly || lock(f.root) // what is required may make more required
+	}
 	if len(f.live) > 0 {
 		f.met(l.tree)
 		f.rendered(l.tree)
+	}
+	for _, e := range f.expandables {
+		for up := e.up; up != nil; up = up.up {
+			if up == l.tree || up.more().limit > 0 {
+				f.growing[up] = append(f.growing[up], e)
+			}
+		}
 	}
 	return f
 }
@@ -54,13 +65,6 @@ func (f *fitting) take(found *treeBuilder) {
 	}
 	for _, n := range found.live {
 		f.live[n.laid] = n
-	}
-	switch {
-	case !found.required && !f.held:
-	case f.held || f.grouped || found.partly: // what is required makes more required
-		f.held = lock(f.root)
-	default:
-		f.held = true
 	}
 }
 
@@ -273,7 +277,7 @@ func (f *fitting) offer(ctx context.Context, n *node, limit int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if len(f.expandables) > 0 && f.count(n) < limit {
+	if len(f.growing[n.laid]) > 0 && f.count(n) < limit {
 		return f.expand(ctx, n, limit)
 	}
 	return nil
@@ -300,9 +304,10 @@ func (f *fitting) exceeded(n *node, limit int, stuck *node) error {
 // what its first rendering used, so that it can shrink too.
 func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 	used := f.count(n)
-	for _, l := range f.expandables {
+	grew := false
+	for _, l := range f.growing[n.laid] {
 		old := f.live[l]
-		if old == nil || !old.attached() || !old.within(n) {
+		if old == nil || !old.attached() {
 			continue
 		}
 		have := &room{budget: min(limit, most) - used + l.rare.expandMax}
@@ -316,10 +321,14 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 			return err
 		}
 		f.replace(old, grown)
+		grew = true
 		used += have.consumed() - l.rare.expandMax
 		if used >= limit {
 			break
 		}
+	}
+	if grew && f.held { // what is required may make more required
+		lock(f.root)
 	}
 	return nil
 }

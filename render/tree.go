@@ -282,16 +282,6 @@ func (n *node) attachedTo(ancestor *node) bool {
 	return true
 }
 
-// within tells that the node is other, or stands in it.
-func (n *node) within(other *node) bool {
-	for ; n != nil; n = n.parent {
-		if n == other {
-			return true
-		}
-	}
-	return false
-}
-
 // passes tells that the node's children compete in its place.
 func (n *node) passes() bool { return n.is(passesOn) && n.left > 0 }
 
