@@ -527,6 +527,22 @@ func TestPanicIsAnError(t *testing.T) {
 	require.NotEmpty(t, err.Stack)
 }
 
+// A tokenizer's panic is an error too, also where elements run side by side and no caller could recover from it.
+func TestPanicOfATokenizerIsAnError(t *testing.T) {
+	sour := tokens(func(s string) int {
+		if s == "sour" {
+			panic("oh no")
+		}
+		return len(s)
+	})
+	for _, root := range []elements.Node{user(texter("sour")), user(texter("a"), texter("sour")), user(texter("a"), line("sour"))} {
+		err := failedWith[*render.ElementError](t, root, render.Options{Budget: plenty, Tokenizer: sour})
+		require.ErrorContains(t, err, "panic: oh no")
+		require.True(t, strings.HasPrefix(err.Path, "Root > UserMessage"), err.Path)
+		require.NotEmpty(t, err.Stack)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	root := user(line("a"))
 	_, err := render.Render(t.Context(), root, render.Options{Budget: 10})
