@@ -92,15 +92,16 @@ func (f *fitting) rendered(l *laid) {
 	}
 }
 
-// fitTogether fits a budget in the run that it shares with others, or gives a fitting of its own where none is shared.
+// fitTogether fits a budget in the run that it shares with others. Where none is shared it gives no result; and the tree
+// that it made to find that out, if it did.
 func (l *Layout) fitTogether(ctx context.Context, budget int) (result *Result, own *fitting, err error) {
 	if l.opts.Backfill {
-		return nil, newFitting(l), nil
+		return nil, nil, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.alone {
-		return nil, newFitting(l), nil
+		return nil, nil, nil
 	}
 	returned := false
 	defer func() {

@@ -170,8 +170,8 @@ type member struct {
 	visit int
 }
 
-// findGroups lists the members of all groups, gone or not. What goes in a group can take neighbours along, so the order in which its
-// members go matters; it is prompt-tsx's, from the last to the first, what holds others before them.
+// findGroups lists the members of all groups, gone or not. What goes in a group can take neighbours along, so the order in
+// which its members go matters; it is prompt-tsx's, from the last to the first, what holds others before them.
 func (p *pruner) findGroups() {
 	p.groups, p.byNumber = map[*elements.Group]*group{}, []*group{nil}
 	total := 0

@@ -153,8 +153,11 @@ func (l *Layout) Fit(ctx context.Context, budget int) (*Result, error) {
 		return nil, err
 	}
 	result, own, err := l.fitTogether(ctx, budget)
-	if own != nil {
-		return own.fit(ctx, budget)
+	if result != nil || err != nil {
+		return result, err
 	}
-	return result, err
+	if own == nil {
+		own = newFitting(l)
+	}
+	return own.fit(ctx, budget)
 }
