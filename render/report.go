@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
@@ -128,6 +129,10 @@ func (r Report) String() string {
 // pieces says of each piece of a tree what had become of it after a step.
 func (f *fitting) pieces(root *node, at step) Report {
 	var r Report
+	loose := map[*elements.Group]bool{} // that may go, and calls linked to them
+	if f.grouped && f.held {
+		f.all(func(n *node) { loose[n.laid.group] = loose[n.laid.group] || n.is(isGrouped) && !n.locked })
+	}
 	var walk func(n *node, path string, gone bool, why drop)
 	walk = func(n *node, path string, gone bool, why drop) {
 		if !n.there(at) {
@@ -136,8 +141,8 @@ func (f *fitting) pieces(root *node, at step) Report {
 		if n.laid.name != "" {
 			path = n.laid.pathIn(path)
 		}
-		add := func(kind PieceKind, tokens int, gone bool, why drop, back bool) {
-			p := Piece{Path: path, Kind: kind, Priority: n.laid.priority, Tokens: tokens, Required: n.locked}
+		add := func(kind PieceKind, tokens int, required, gone bool, why drop, back bool) {
+			p := Piece{Path: path, Kind: kind, Priority: n.laid.priority, Tokens: tokens, Required: required}
 			if gone {
 				p.Dropped, p.Limit = reasons[why.cause], f.limitPath(why.limit)
 			} else {
@@ -146,7 +151,7 @@ func (f *fitting) pieces(root *node, at step) Report {
 			r = append(r, p)
 		}
 		if n.leaf() {
-			add(pieceKind(n.laid), n.laid.tokens, gone, why, n.restored)
+			add(pieceKind(n.laid), n.laid.tokens, n.locked, gone, why, n.restored)
 			return
 		}
 		for i, tokens := range n.laid.more().callTokens {
@@ -158,7 +163,8 @@ func (f *fitting) pieces(root *node, at step) Report {
 					gone, why = true, u.why
 				}
 			}
-			add(PieceToolCall, tokens, gone, why, back)
+			required := n.locked || n.pinned && !loose[n.laid.rare.calls[i].KeepWith]
+			add(PieceToolCall, tokens, required, gone, why, back)
 		}
 		if n.is(isBlock) {
 			for _, c := range n.laid.children {

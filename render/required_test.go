@@ -350,3 +350,17 @@ func TestWhatGrewMakesALegacyPieceRequired(t *testing.T) {
 	)
 	require.Equal(t, []string{"bbb\n" + strings.Repeat("e", 20)}, texts(rendered(t, root, 28).Messages))
 }
+
+// A call that is linked to something required is required too, and the report says so; its message's other pieces are not.
+func TestReportOfARequiredCall(t *testing.T) {
+	group := &elements.Group{}
+	root := elements.Fragment{
+		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("a", group), call("b", nil)}, Children: elements.Nodes{line("t")}},
+		elements.KeepWith{Props: must(1), Group: group, Children: elements.Nodes{result("a", "r")}},
+	}
+	required := map[render.PieceKind][]bool{}
+	for _, p := range rendered(t, root, plenty).Report() {
+		required[p.Kind] = append(required[p.Kind], p.Required)
+	}
+	require.Equal(t, map[render.PieceKind][]bool{render.PieceToolCall: {true, true}, render.PieceText: {false, true}}, required)
+}
