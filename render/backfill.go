@@ -1,19 +1,30 @@
 package render
 
-import "github.com/promptree-go/promptree/elements/chat"
+import (
+	"context"
+	"slices"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
 
 // backfill puts pieces back that fit into the room that is left under limit, from the last one taken to the first, which
 // is from the highest priority down. Each try goes back to the tree as it was after the step base and takes everything
 // else out again, so that what goes along with what is worked out anew; a try is kept where the piece is back, the exact
 // count fits and no tool call or result has lost its other half.
-func (f *fitting) backfill(base step, limit int) {
+func (f *fitting) backfill(ctx context.Context, base step, limit int) {
 	lost := make([]bool, f.size)
-	f.all(func(n *node) { lost[n.order] = !n.attached() })
+	lostCalls := map[*node][]unlinked{}
+	f.all(func(n *node) {
+		lost[n.order] = !n.attached()
+		if n.unlinked != nil {
+			lostCalls[n] = slices.Clone(n.unlinked)
+		}
+	})
 	back := make([]bool, len(f.taken))
 	left, halves, failed := f.count(f.root), unpaired(f.root.messages(latest)), false
 	for i := len(f.taken) - 1; i >= 0; i-- {
 		room := limit - left
-		if room <= 0 || f.ctx.Err() != nil {
+		if room <= 0 || ctx.Err() != nil {
 			break
 		}
 		if f.taken[i].tokens > room {
@@ -33,6 +44,11 @@ func (f *fitting) backfill(base step, limit int) {
 		f.without(base, back)
 	}
 	f.all(func(n *node) { n.restored = lost[n.order] && n.attached() })
+	for n, before := range lostCalls {
+		for i := range before {
+			n.unlinked[i].restored = before[i].gone != 0 && n.unlinked[i].gone == 0
+		}
+	}
 }
 
 // without takes out of the tree as it was after a step what was taken and is not back. It tells whether all that is back is

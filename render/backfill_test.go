@@ -71,6 +71,15 @@ func TestBackfill(t *testing.T) {
 			},
 			budget: 40, without: "ud", with: "ud",
 		},
+		{
+			name: "a call comes back with its group",
+			root: elements.Fragment{
+				elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("1", group)}, Children: elements.Nodes{line("a")}},
+				elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{result("1", "r")}},
+				userAt(3, of(3, "c", 50)),
+			},
+			budget: 30, without: "a", with: "ar", restored: 2,
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

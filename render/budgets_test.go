@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -58,4 +59,59 @@ func TestLayoutFitsAsRenderDoes(t *testing.T) {
 		require.Empty(t, cmp.Diff(want, got, cmpopts.IgnoreUnexported(render.Result{})))
 		require.Empty(t, cmp.Diff(want.Report(), got.Report()))
 	}
+}
+
+// bomb is a tokenizer that panics at its nth count.
+type bomb struct {
+	sizing.Joiner
+	left *int
+}
+
+func (b bomb) CountText(s string) int {
+	b.tick()
+	return b.Joiner.CountText(s)
+}
+
+func (b bomb) CountFrame(m chat.Message) (int, bool) {
+	b.tick()
+	return b.Joiner.CountFrame(m)
+}
+
+func (b bomb) tick() {
+	if *b.left--; *b.left == 0 {
+		panic("too hard to count")
+	}
+}
+
+// A tokenizer that panics in the middle of a fit leaves nothing behind: the next fit is as if there had been none.
+func TestLayoutOutlivesAPanickingTokenizer(t *testing.T) {
+	root := elements.Fragment{
+		userAt(1, chunk(1, "aaa aaa"), chunk(2, "bbb"), elements.TokenLimit{Max: 4, Children: elements.Nodes{chunk(1, "ccc"), chunk(2, "ddd")}}),
+		userAt(2, chunk(3, "eee"), elements.Tag{Name: "f", Children: elements.Nodes{chunk(4, "g\n")}}, chunk(5, "h")),
+	}
+	never, panics := -1, 0
+	for at := 1; at < 40; at++ {
+		left := never
+		layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: bomb{joiners(t)[0].(sizing.Joiner), &left}})
+		require.NoError(t, err)
+		want, err := layout.Fit(t.Context(), 9)
+		require.NoError(t, err)
+		layout, err = render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: bomb{joiners(t)[0].(sizing.Joiner), &left}})
+		require.NoError(t, err)
+		left = at
+		func() {
+			defer func() {
+				if recover() != nil {
+					panics++
+				}
+			}()
+			_, _ = layout.Fit(t.Context(), 9)
+		}()
+		left = never
+		got, err := layout.Fit(t.Context(), 9)
+		require.NoError(t, err, at)
+		require.Empty(t, cmp.Diff(want, got, cmpopts.IgnoreUnexported(render.Result{})), at)
+		require.Empty(t, cmp.Diff(want.Report(), got.Report()), at)
+	}
+	require.Greater(t, panics, 10)
 }

@@ -93,10 +93,10 @@ func (p *pruner) lowestPiece(n *node) *node {
 	}
 	for {
 		next := n.choice.peek()
-		if next == nil || next.node.attachedTo(n) {
-			if next == nil {
-				return nil
-			}
+		switch {
+		case next == nil:
+			return nil
+		case next.node.attachedTo(n) && !next.node.locked: // what grew may have locked it since
 			return next.node
 		}
 		n.choice.pop()

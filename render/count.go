@@ -24,7 +24,7 @@ type counter struct {
 // inside a message, which no provider would count by itself, is the sum of its pieces.
 func (c *counter) count(n *node) int {
 	if n.counted {
-		return int(n.tokens)
+		return n.tokens
 	}
 	total := 0
 	switch {
@@ -46,7 +46,7 @@ func (c *counter) count(n *node) int {
 			total += n.laid.rare.tag.inMessage()
 		}
 	}
-	n.tokens, n.counted = int32(total), true
+	n.tokens, n.counted = total, true
 	return total
 }
 
@@ -160,15 +160,15 @@ func (c *counter) recount(m *node, change func(*content)) {
 	if !m.counted {
 		return
 	}
-	before := int(m.tokens)
+	before := m.tokens
 	if m.content == nil {
 		m.working().content = newContent(c.joiner, m)
 	} else {
 		change(m.content)
 	}
-	m.tokens = int32(m.content.tokens())
+	m.tokens = m.content.tokens()
 	if m.gone == 0 {
-		m.parent.less(before-int(m.tokens), nil)
+		m.parent.less(before-m.tokens, nil)
 	}
 }
 
@@ -187,7 +187,7 @@ func (n *node) message() *node {
 func (n *node) less(tokens int, top *node) (attached bool) {
 	for ; n != top; n = n.parent {
 		if n.counted {
-			n.tokens -= int32(tokens)
+			n.tokens -= tokens
 		}
 		if n.gone != 0 {
 			return false

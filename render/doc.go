@@ -69,8 +69,12 @@
 //
 // What it costs: layout is one pass over the tree and counts each text once. The tree to prune is made in one more pass.
 // After that a piece that goes costs a look at the head of a sorted list at each level above it, and the counting of a
-// few bytes where its neighbours meet, whatever the size of the prompt: n pieces take n·(depth + log n). With a tokenizer
-// that is no [sizing.Joiner] the messages that lost something are counted again, but only once enough has gone that they
-// may fit: 10 to 32 counts of a message of 1,000 to 10,000 pieces, in the tests. The tree and what is known of it take
-// memory in proportion to the tree, some 700 bytes a text chunk, the layout included.
+// few bytes where its neighbours meet, whatever the size of the prompt: n pieces take n·(depth + log n).
+//
+// Where a part or a tool call goes, all of its message but the text is counted again, so a message of many takes their
+// square: one of 4,000 images about a second, to the last. A message in a message ([Options.Lenient]) costs the same.
+//
+// With a tokenizer that is no [sizing.Joiner] the messages that lost something are counted again, but only once enough has
+// gone that they may fit: 10 to 32 counts of a message of 1,000 to 10,000 pieces, in the tests. The tree and what is known
+// of it take memory in proportion to the tree, some 700 bytes a text chunk, the layout included.
 package render

@@ -32,7 +32,7 @@ func (l *layouter) finished(ctx context.Context, e *laid, n *elements.Finished, 
 		if err != nil {
 			return err
 		}
-		charge := &room{}
+		charge := &room{budget: most}
 		apart := &laid{name: e.name} // what is kept must not hold on to this layout
 		if l.contents(ctx, apart, template, at, charge) != nil {
 			return l.contents(ctx, e, template, at, charge) // for the error's path

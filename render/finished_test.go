@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -106,4 +107,20 @@ func TestFinishedIsCountedAnewWhereATokenizerLearns(t *testing.T) {
 	before := render1()
 	learning.Observe(chat.Request{Messages: said(1)}, chat.Response{Usage: chat.Usage{Input: 10 * before, Output: 1}})
 	require.NotEqual(t, before, render1())
+}
+
+// Finished messages are charged at layout as others are: what comes after them is offered what they leave.
+func TestFinishedIsChargedAtLayout(t *testing.T) {
+	var offered offers
+	grows := elements.UserMessage{Props: elements.Props{FlexGrow: 1}}
+	message := []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text(strings.Repeat("a", 60))}}}
+	for name, said := range map[string]elements.Node{
+		"plain":    elements.Map(message, func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) }),
+		"finished": elements.NewFinished(elements.Props{}, message...),
+		"larger":   elements.NewFinished(elements.Props{}, append(message, message...)...),
+	} {
+		grows.Children = elements.Nodes{offered.echo(name, elements.Props{}, 1)}
+		rendered(t, elements.Fragment{said, grows}, 200)
+	}
+	require.Equal(t, map[string]int{"plain": 134, "finished": 134, "larger": 71}, offered.budgets)
 }

@@ -15,10 +15,11 @@ import (
 type fitting struct {
 	pruner
 	layout      *Layout
-	live        map[*laid]*node // the nodes of limits and expandables
-	limits      []*laid         // in the order in which they are met
-	expandables []*laid         // in the order in which they were rendered
-	size        int32           // nodes there have been
+	live        map[*laid]*node   // the nodes of limits and expandables
+	limits      []*laid           // in the order in which they are met
+	expandables []*laid           // in the order in which they were rendered
+	growing     map[*laid][]*laid // those in each limit, and in the root
+	size        int32             // nodes there have been
 	cited       []elements.Reference
 
 	// Of the whole prompt's pruning: the step before it, and the count before it; the least count up to each step since, the
@@ -31,16 +32,26 @@ type fitting struct {
 
 // newFitting makes a fresh tree to prune from a layout.
 func newFitting(l *Layout) *fitting {
-	f := &fitting{layout: l, live: map[*laid]*node{}, size: int32(l.size)}
+	f := &fitting{layout: l, live: map[*laid]*node{}, growing: map[*laid][]*laid{}, size: int32(l.size)}
 	f.tokenizer = l.layouter.tokenizer
 	f.joiner, _ = f.tokenizer.(sizing.Joiner)
 	var found *treeBuilder
 	f.root, found = newTree(l.tree, l.size)
 	f.cited = found.cited
 	f.take(found)
+	if found.required {
+		f.held = !f.grouped && !found.partly || lock(f.root) // what is required may make more required
+	}
 	if len(f.live) > 0 {
 		f.met(l.tree)
 		f.rendered(l.tree)
+	}
+	for _, e := range f.expandables {
+		for up := e.up; up != nil; up = up.up {
+			if up == l.tree || up.more().limit > 0 {
+				f.growing[up] = append(f.growing[up], e)
+			}
+		}
 	}
 	return f
 }
@@ -54,13 +65,6 @@ func (f *fitting) take(found *treeBuilder) {
 	}
 	for _, n := range found.live {
 		f.live[n.laid] = n
-	}
-	switch {
-	case !found.required && !f.held:
-	case f.held || f.grouped || found.partly: // what is required makes more required
-		f.held = lock(f.root)
-	default:
-		f.held = true
 	}
 }
 
@@ -88,43 +92,71 @@ func (f *fitting) rendered(l *laid) {
 	}
 }
 
-// shared gives the run that fits to a budget share, all limits kept, or nil where each has one of its own. A limit above
-// the whole budget is passed over, so budgets on the two sides of a limit have different runs.
-func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
-	const most = 16 // that are remembered
-	if l.alone || l.opts.Backfill {
-		return nil, nil
+// fitTogether fits a budget in the run that it shares with others. Where none is shared it gives no result; and the tree
+// that it made to find that out, if it did.
+func (l *Layout) fitTogether(ctx context.Context, budget int) (result *Result, own *fitting, err error) {
+	if l.opts.Backfill {
+		return nil, nil, nil
 	}
-	limits := 0
-	for _, limit := range l.limits {
-		if limit <= budget {
-			limits++
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.alone {
+		return nil, nil, nil
+	}
+	returned := false
+	defer func() {
+		if !returned { // a tokenizer panicked, maybe in the middle of a step
+			l.runs = nil
 		}
+	}()
+	run, err := l.shared(ctx, budget)
+	switch {
+	case err != nil:
+	case l.alone:
+		own = run
+	default:
+		result, err = run.fitShared(ctx, budget)
 	}
-	if r := l.runs[limits]; r != nil {
+	returned = true
+	return result, own, err
+}
+
+// shared gives the run that fits to a budget share, all limits kept; or, where it finds that each must have one of its own,
+// a fresh one. A limit above the whole budget is passed over, so budgets on the two sides of a limit have different runs.
+func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
+	const remembered = 16
+	if r := l.runs[l.limitsWithin(budget)]; r != nil {
 		return r, nil
 	}
 	r := newFitting(l)
 	if r.joiner == nil || len(r.expandables) > 0 {
 		l.alone = true
-		return nil, nil
-	}
-	if len(r.limits) != len(l.limits) { // the first run
-		for _, limit := range r.limits {
-			l.limits = append(l.limits, limit.rare.limit)
-		}
-		return l.shared(ctx, budget)
+		return r, nil
 	}
 	if err := r.keepLimits(ctx, budget); err != nil {
 		return nil, err
 	}
 	r.base, r.whole = r.now, r.count(r.root)
 	r.least, r.last = append(r.least, r.whole), r.whole
-	if l.runs == nil || len(l.runs) == most {
+	if l.runs == nil || len(l.runs) == remembered {
 		l.runs = map[int]*fitting{}
+		l.limits = l.limits[:0]
+		for _, limit := range r.limits {
+			l.limits = append(l.limits, limit.rare.limit)
+		}
 	}
-	l.runs[limits] = r
+	l.runs[l.limitsWithin(budget)] = r
 	return r, nil
+}
+
+// limitsWithin is how many limits are kept within a budget.
+func (l *Layout) limitsWithin(budget int) (n int) {
+	for _, limit := range l.limits {
+		if limit <= budget {
+			n++
+		}
+	}
+	return n
 }
 
 // fitShared looks up, or finds out, how far the whole prompt's pruning must go.
@@ -175,8 +207,8 @@ func (f *fitting) keepLimits(ctx context.Context, budget int) error {
 		if err := f.offer(ctx, n, limit); err != nil {
 			return err
 		}
-		f.pruner.limit, f.ctx = int32(i)+1, ctx
-		stuck := f.prune(n, limit)
+		f.pruner.limit = int32(i) + 1
+		stuck := f.prune(ctx, n, limit)
 		if stuck != nil {
 			return f.exceeded(n, limit, stuck)
 		}
@@ -193,16 +225,15 @@ func (f *fitting) keepBudget(ctx context.Context, budget int) error {
 	if err := f.offer(ctx, f.root, budget); err != nil {
 		return err
 	}
-	f.ctx = ctx
 	target := f.layout.opts.target(budget, f.count(f.root))
 	base := f.now
 	f.recording = f.layout.opts.Backfill
-	if stuck := f.prune(f.root, target); stuck != nil && f.count(f.root) > budget {
+	if stuck := f.prune(ctx, f.root, target); stuck != nil && f.count(f.root) > budget {
 		return f.exceeded(f.root, budget, stuck)
 	}
 	f.recording = false
 	if len(f.taken) > 0 && ctx.Err() == nil {
-		f.backfill(base, target)
+		f.backfill(ctx, base, target)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -247,7 +278,7 @@ func (f *fitting) offer(ctx context.Context, n *node, limit int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if len(f.expandables) > 0 && f.count(n) < limit {
+	if len(f.growing[n.laid]) > 0 && f.count(n) < limit {
 		return f.expand(ctx, n, limit)
 	}
 	return nil
@@ -274,12 +305,13 @@ func (f *fitting) exceeded(n *node, limit int, stuck *node) error {
 // what its first rendering used, so that it can shrink too.
 func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 	used := f.count(n)
-	for _, l := range f.expandables {
+	grew := false
+	for _, l := range f.growing[n.laid] {
 		old := f.live[l]
-		if old == nil || !old.attached() || !old.within(n) {
+		if old == nil || !old.attached() {
 			continue
 		}
-		have := &room{budget: limit - used + l.rare.expandMax}
+		have := &room{budget: min(limit, most) - used + l.rare.expandMax}
 		grown := &laid{up: l.up, name: l.name, nth: l.nth, required: l.required}
 		template, err := f.layout.layouter.call(ctx, l, *l.rare.expand, have.budget)
 		if err != nil {
@@ -290,20 +322,27 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 			return err
 		}
 		f.replace(old, grown)
+		grew = true
 		used += have.consumed() - l.rare.expandMax
 		if used >= limit {
 			break
 		}
+	}
+	if grew && f.held { // what is required may make more required
+		lock(f.root)
 	}
 	return nil
 }
 
 // replace makes a node one of a grown expandable.
 func (f *fitting) replace(n *node, grown *laid) {
+	for i := range n.children {
+		n.children[i].gone = latest // an expandable in what is replaced is not asked again
+	}
 	size, _ := grown.survey(n.parent.locked)
 	b := treeBuilder{nodes: make([]node, size-1), order: f.size}
 	b.build(n, n.parent, grown, surroundings{message: n.parent.message() != nil, locked: n.parent.locked})
-	f.size, f.groups = b.order, nil
+	f.size, f.groups, f.cited = b.order, nil, append(f.cited, b.cited...)
 	for up := n.parent; up != nil; up = up.parent {
 		up.resettle()
 	}
@@ -336,6 +375,9 @@ func (f *fitting) metadata(at step) elements.Metadata {
 	}
 	var globals func(l *laid)
 	globals = func(l *laid) {
+		if n := f.live[l]; n != nil {
+			l = n.laid // what it grew to
+		}
 		all = append(all, l.more().globals...)
 		l.laidOrder(func(c *laid) bool {
 			globals(c)

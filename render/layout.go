@@ -16,6 +16,9 @@ import (
 // room is a budget that is being used up.
 type room struct{ budget, used int }
 
+// most is a budget that nothing exceeds, as far as shares of it can be told apart in float64.
+const most = 1<<53 - 1
+
 // left is what later elements may be offered.
 func (r *room) left() int { return max(0, r.budget-r.used) }
 
@@ -136,7 +139,7 @@ func (l *layouter) inside(ctx context.Context, e *laid, n elements.Node, props e
 func (l *layouter) call(ctx context.Context, e *laid, n elements.Node, budget int) (template elements.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &ElementError{Path: e.path(), Err: fmt.Errorf("panic: %v", p), Stack: debug.Stack()}
+			err = panicked(e, p)
 		}
 	}()
 	template, err = n.Render(ctx, sizing.Sizing{TokenBudget: budget, Window: l.window, Tokenizer: l.tokenizer})
@@ -149,9 +152,19 @@ func (l *layouter) call(ctx context.Context, e *laid, n elements.Node, budget in
 	return template, nil
 }
 
+// panicked is the error of a panic in an element; it is made while the stack still tells where.
+func panicked(e *laid, p any) error {
+	return &ElementError{Path: e.path(), Err: fmt.Errorf("panic: %v", p), Stack: debug.Stack()}
+}
+
 // contents lays out what an element rendered: literals first, which are charged as they are, then the elements among
 // them, group by group.
-func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node, at place, r *room) error {
+func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node, at place, r *room) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // a tokenizer's, say, where nobody else would see it: in a goroutine
+			err = panicked(e, p)
+		}
+	}()
 	var few [4]item
 	items := flatten(few[:0], template)
 	if len(items) == 0 {

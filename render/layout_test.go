@@ -527,6 +527,22 @@ func TestPanicIsAnError(t *testing.T) {
 	require.NotEmpty(t, err.Stack)
 }
 
+// A tokenizer's panic is an error too, also where elements run side by side and no caller could recover from it.
+func TestPanicOfATokenizerIsAnError(t *testing.T) {
+	sour := tokens(func(s string) int {
+		if s == "sour" {
+			panic("oh no")
+		}
+		return len(s)
+	})
+	for _, root := range []elements.Node{user(texter("sour")), user(texter("a"), texter("sour")), user(texter("a"), line("sour"))} {
+		err := failedWith[*render.ElementError](t, root, render.Options{Budget: plenty, Tokenizer: sour})
+		require.ErrorContains(t, err, "panic: oh no")
+		require.True(t, strings.HasPrefix(err.Path, "Root > UserMessage"), err.Path)
+		require.NotEmpty(t, err.Stack)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	root := user(line("a"))
 	_, err := render.Render(t.Context(), root, render.Options{Budget: 10})
@@ -729,4 +745,55 @@ func TestExpandableShrinks(t *testing.T) {
 	require.Equal(t, []string{"all\nabc"}, texts(r.Messages))
 	require.Equal(t, []int{28, 53}, offered)
 	require.Equal(t, 10, r.Tokens)
+}
+
+// The largest budget there is says as much as none, and bases that cannot be added up offer nothing.
+func TestHugeBudgetsAndBases(t *testing.T) {
+	var o offers
+	reserve := elements.Props{FlexGrow: 1, FlexReserve: elements.Reserve{Tokens: math.MaxInt}}
+	rendered(t, elements.Fragment{user(o.echo("all", elements.Props{}, 1)), elements.UserMessage{Props: elements.Props{FlexGrow: 2}}}, math.MaxInt)
+	rendered(t, elements.Fragment{
+		user(o.echo("beside reserves", elements.Props{}, 1)), wrap(reserve), wrap(reserve),
+	}, 100)
+	rendered(t, user(
+		elements.TokenLimit{Props: elements.Props{FlexBasis: 1e300}, Max: 1}, o.echo("next to huge", elements.Props{}, 1),
+		o.echo("endless", elements.Props{FlexBasis: math.Inf(1)}, 1),
+	), 100)
+	require.Equal(t, map[string]int{"all": 1<<53 - 1 - 3, "beside reserves": 0, "next to huge": 0, "endless": 0}, o.budgets)
+
+	var offered []int
+	r := rendered(t, user(elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		offered = append(offered, s.TokenBudget)
+		return elements.Text("e"), nil
+	}}), math.MaxInt)
+	require.Equal(t, 4, r.Tokens)
+	require.Equal(t, []int{1<<53 - 1 - 3, 1<<53 - 1 - 3}, offered)
+}
+
+// What a value noted and cited when it grew counts, and not what it said before; an expandable that it held before is not
+// asked again.
+func TestWhatAnExpandableGrewToCounts(t *testing.T) {
+	inner := 0
+	value := func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		if s.TokenBudget < 50 {
+			return elements.Nodes{
+				elements.Text("e"), elements.Meta[string]{Value: "small"},
+				elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) { inner++; return nil, nil }},
+			}, nil
+		}
+		return elements.Nodes{
+			elements.Text("eee"), elements.Meta[string]{Value: "large"}, elements.Reference{Name: "kept"},
+			elements.Wrap{Props: at(1), Children: elements.Nodes{chunk(1, strings.Repeat("l", 80)), elements.Reference{Name: "lost"}}},
+		}, nil
+	}
+	r := rendered(t, user(elements.Expandable{Value: value}, wrap(elements.Props{})), 80)
+	require.Equal(t, []string{"eee"}, texts(r.Messages))
+	require.Equal(t, []string{"large"}, elements.AllMeta[string](r.Metadata))
+	require.Equal(t, []string{"kept"}, names(r.References))
+	require.Equal(t, []string{"lost"}, names(r.OmittedReferences))
+
+	inner = 0
+	limited := user(elements.TokenLimit{Max: 60, Children: elements.Nodes{elements.Expandable{Value: value}, wrap(elements.Props{})}})
+	rendered(t, limited, 1000)
+	require.Equal(t, 2, inner, "once at layout, and once when its limit had room")
 }

@@ -10,7 +10,6 @@ import (
 // pruner takes pieces out of a tree, one after the other.
 type pruner struct {
 	counter
-	ctx         context.Context
 	root        *node
 	breakpoints bool                       // there are cache breakpoints in the tree
 	grouped     bool                       // there are groups
@@ -56,8 +55,8 @@ type taking struct {
 //     and the tool calls linked to it; and what they leave empty, and the groups in that, in turn.
 //
 // The rules but 7 are those of @vscode/prompt-tsx 0.4.
-func (p *pruner) prune(container *node, limit int) (stuck *node) {
-	for p.over(container, limit) && p.ctx.Err() == nil {
+func (p *pruner) prune(ctx context.Context, container *node, limit int) (stuck *node) {
+	for p.over(container, limit) && ctx.Err() == nil {
 		if stuck := p.removeLowest(container); stuck != nil {
 			return stuck
 		}
@@ -171,8 +170,8 @@ type member struct {
 	visit int
 }
 
-// findGroups lists the members of all groups, gone or not. What goes in a group can take neighbours along, so the order in which its
-// members go matters; it is prompt-tsx's, from the last to the first, what holds others before them.
+// findGroups lists the members of all groups, gone or not. What goes in a group can take neighbours along, so the order in
+// which its members go matters; it is prompt-tsx's, from the last to the first, what holds others before them.
 func (p *pruner) findGroups() {
 	p.groups, p.byNumber = map[*elements.Group]*group{}, []*group{nil}
 	total := 0
@@ -290,7 +289,7 @@ func (p *pruner) unlink(n *node, level int) {
 		if n.unlinked == nil {
 			n.working().unlinked = make([]unlinked, len(calls))
 		}
-		n.unlinked[i] = unlinked{p.now, drop{p.limit, byGroup}}
+		n.unlinked[i] = unlinked{gone: p.now, why: drop{p.limit, byGroup}}
 		n.calling--
 	}
 	if n.calling == before {

@@ -1,6 +1,8 @@
 package render_test
 
 import (
+	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 
@@ -8,6 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
 )
 
 // The numbers in the names are those of the rules at the function prune. Each want is the order in which letters go as
@@ -546,4 +549,16 @@ func TestPruneFitsExactlyWhereCallsGo(t *testing.T) {
 	}
 	whole := rendered(t, root, plenty)
 	require.Equal(t, []string{"t", "bbbb"}, texts(rendered(t, root, whole.Tokens-100).Messages))
+}
+
+// However many tokens an opaque value is said to take: they are added up and not wrapped around.
+func TestHugeCountsDoNotOverflow(t *testing.T) {
+	huge := elements.Opaque{Value: json.RawMessage(`1`), Tokens: math.MaxInt32}
+	for _, tokenizer := range append(joiners(t), runes) {
+		over := failedWith[*render.BudgetExceededError](t, user(wrap(must(1), huge, huge, elements.Text("x"))), render.Options{Budget: 100, Tokenizer: tokenizer})
+		require.Greater(t, over.Needed, 2*math.MaxInt32)
+		r, err := render.Render(t.Context(), user(huge, huge, line("x")), render.Options{Budget: 100, Tokenizer: tokenizer})
+		require.NoError(t, err)
+		require.Equal(t, []string{"x"}, texts(r.Messages))
+	}
 }

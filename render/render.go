@@ -133,7 +133,7 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 		return nil, err
 	}
 	tree := &laid{name: rootPath}
-	if err := l.contents(ctx, tree, root, place{}, &room{budget: opts.Budget}); err != nil {
+	if err := l.contents(ctx, tree, root, place{}, &room{budget: min(opts.Budget, most)}); err != nil {
 		return nil, err
 	}
 	layout := &Layout{tree: tree, layouter: l, opts: opts}
@@ -152,15 +152,12 @@ func (l *Layout) Fit(ctx context.Context, budget int) (*Result, error) {
 	if err := l.opts.checkBudget(budget); err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	shared, err := l.shared(ctx, budget)
-	if shared != nil {
-		defer l.mu.Unlock()
-		return shared.fitShared(ctx, budget)
+	result, own, err := l.fitTogether(ctx, budget)
+	if result != nil || err != nil {
+		return result, err
 	}
-	l.mu.Unlock()
-	if err != nil {
-		return nil, err
+	if own == nil {
+		own = newFitting(l)
 	}
-	return newFitting(l).fit(ctx, budget)
+	return own.fit(ctx, budget)
 }

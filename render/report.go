@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
@@ -128,6 +129,10 @@ func (r Report) String() string {
 // pieces says of each piece of a tree what had become of it after a step.
 func (f *fitting) pieces(root *node, at step) Report {
 	var r Report
+	loose := map[*elements.Group]bool{} // that may go, and calls linked to them
+	if f.grouped && f.held {
+		f.all(func(n *node) { loose[n.laid.group] = loose[n.laid.group] || n.is(isGrouped) && !n.locked })
+	}
 	var walk func(n *node, path string, gone bool, why drop)
 	walk = func(n *node, path string, gone bool, why drop) {
 		if !n.there(at) {
@@ -136,25 +141,30 @@ func (f *fitting) pieces(root *node, at step) Report {
 		if n.laid.name != "" {
 			path = n.laid.pathIn(path)
 		}
-		add := func(kind PieceKind, tokens int, gone bool, why drop) {
-			p := Piece{Path: path, Kind: kind, Priority: n.laid.priority, Tokens: tokens, Required: n.locked}
+		add := func(kind PieceKind, tokens int, required, gone bool, why drop, back bool) {
+			p := Piece{Path: path, Kind: kind, Priority: n.laid.priority, Tokens: tokens, Required: required}
 			if gone {
 				p.Dropped, p.Limit = reasons[why.cause], f.limitPath(why.limit)
 			} else {
-				p.Restored = n.restored
+				p.Restored = back
 			}
 			r = append(r, p)
 		}
 		if n.leaf() {
-			add(pieceKind(n.laid), n.laid.tokens, gone, why)
+			add(pieceKind(n.laid), n.laid.tokens, n.locked, gone, why, n.restored)
 			return
 		}
 		for i, tokens := range n.laid.more().callTokens {
-			gone, why := gone, why
-			if n.unlinked != nil && n.unlinked[i].gone != 0 && n.unlinked[i].gone <= at {
-				gone, why = true, n.unlinked[i].why
+			gone, why, back := gone, why, n.restored
+			if n.unlinked != nil {
+				u := n.unlinked[i]
+				back = back || u.restored
+				if u.gone != 0 && u.gone <= at {
+					gone, why = true, u.why
+				}
 			}
-			add(PieceToolCall, tokens, gone, why)
+			required := n.locked || n.pinned && !loose[n.laid.rare.calls[i].KeepWith]
+			add(PieceToolCall, tokens, required, gone, why, back)
 		}
 		if n.is(isBlock) {
 			for _, c := range n.laid.children {

@@ -332,3 +332,35 @@ func TestRequiredConversation(t *testing.T) {
 	}
 	require.Equal(t, 100-(3+5)-(3+2)-(3+2), fits)
 }
+
+// What grows may make required what had been looked at before, in a limit: it is not pruned from what was remembered of it.
+func TestWhatGrewMakesALegacyPieceRequired(t *testing.T) {
+	group := &elements.Group{}
+	asked := 0
+	root := user(
+		elements.TokenLimit{Props: at(1), Max: 8, Children: elements.Nodes{elements.LegacyPrioritization{Children: elements.Nodes{
+			chunk(1, "aaa"), elements.KeepWith{Group: group, Children: elements.Nodes{chunk(2, "bbb")}}, chunk(3, "ccc"),
+		}}}},
+		elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) {
+			if asked++; asked == 1 {
+				return nil, nil
+			}
+			return elements.KeepWith{Props: elements.Props{Required: true}, Group: group, Children: elements.Nodes{line(strings.Repeat("e", 20))}}, nil
+		}},
+	)
+	require.Equal(t, []string{"bbb\n" + strings.Repeat("e", 20)}, texts(rendered(t, root, 28).Messages))
+}
+
+// A call that is linked to something required is required too, and the report says so; its message's other pieces are not.
+func TestReportOfARequiredCall(t *testing.T) {
+	group := &elements.Group{}
+	root := elements.Fragment{
+		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("a", group), call("b", nil)}, Children: elements.Nodes{line("t")}},
+		elements.KeepWith{Props: must(1), Group: group, Children: elements.Nodes{result("a", "r")}},
+	}
+	required := map[render.PieceKind][]bool{}
+	for _, p := range rendered(t, root, plenty).Report() {
+		required[p.Kind] = append(required[p.Kind], p.Required)
+	}
+	require.Equal(t, map[render.PieceKind][]bool{render.PieceToolCall: {true, true}, render.PieceText: {false, true}}, required)
+}

@@ -63,7 +63,7 @@ func (g flexGroup) shares(r *room) []int {
 		if reserve.Fraction > 0 {
 			reserved += left / reserve.Fraction
 		} else {
-			reserved += reserve.Tokens
+			reserved += min(reserve.Tokens, left)
 		}
 	}
 	left = (&room{budget: r.budget, used: r.used + reserved}).left()
@@ -99,5 +99,9 @@ func basis(t *task) float64 {
 }
 
 func share(tokens int, basis, sum float64) int {
-	return int(math.Floor(float64(tokens) * (basis / sum)))
+	exact := math.Floor(float64(tokens) * (basis / sum))
+	if !(math.Abs(exact) <= most) { // the bases are too far apart to be added up
+		return 0
+	}
+	return int(exact)
 }

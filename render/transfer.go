@@ -100,7 +100,7 @@ func Transfer(ctx context.Context, root elements.Node, opts Options) ([]byte, er
 	}
 	tree := &laid{name: rootPath}
 	at := place{inMessage: true, transfer: true}
-	if err := l.contents(ctx, tree, root, at, &room{budget: opts.Budget}); err != nil {
+	if err := l.contents(ctx, tree, root, at, &room{budget: min(opts.Budget, most)}); err != nil {
 		return nil, err
 	}
 	w := transferWriter{groups: map[*elements.Group]int{}}

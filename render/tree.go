@@ -44,7 +44,7 @@ type node struct {
 	laid     *laid
 	children []node // all it had
 	priority int
-	tokens   int32
+	tokens   int
 	giver    int32 // the first child that may have something to give
 	order    int32 // place among all nodes
 	group    int32 // its number, from 1, once groups are known
@@ -90,8 +90,9 @@ var reasons = [...]Reason{byPriority: ReasonPriority, byChunk: ReasonChunk, byGr
 
 // unlinked tells when and why a tool call went without its message.
 type unlinked struct {
-	gone step
-	why  drop
+	gone     step
+	why      drop
+	restored bool // put back by backfill
 }
 
 // trait is what a node is by its layout, kept with it because it is asked for at every step.
@@ -279,16 +280,6 @@ func (n *node) attachedTo(ancestor *node) bool {
 		}
 	}
 	return true
-}
-
-// within tells that the node is other, or stands in it.
-func (n *node) within(other *node) bool {
-	for ; n != nil; n = n.parent {
-		if n == other {
-			return true
-		}
-	}
-	return false
 }
 
 // passes tells that the node's children compete in its place.
