@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/promptree-go/promptree/elements"
@@ -129,6 +130,7 @@ func (a *Agent) step(ctx context.Context, question string, definitions []chat.To
 		}
 		tokens := compactor.Budget
 		rendered, err := compactor.Render(ctx, a.prompt(question))
+		err = errors.Join(err, compactor.Close())
 		if err == nil {
 			tokens = rendered.Tokens
 			req := chat.Request{Messages: rendered.Messages, Tools: definitions, MaxTokens: a.MaxTokens, Stream: a.Stream}
@@ -176,8 +178,10 @@ func (a *Agent) compactor(definitions []chat.Tool) (*summarize.Compactor, error)
 	if a.ceiling > 0 {
 		budget = min(budget, a.ceiling)
 	}
+	policy := a.Policy // what lives for one prompt cannot work in the background
+	policy.Trigger = slices.DeleteFunc(slices.Clone(policy.Trigger), func(c summarize.Condition) bool { return c.Background })
 	return &summarize.Compactor{
-		Session: a.Session, Model: summarizer, Tokenizer: tokenizer, Budget: budget, Tools: definitions, Policy: a.Policy,
+		Session: a.Session, Model: summarizer, Tokenizer: tokenizer, Budget: budget, Tools: definitions, Policy: policy,
 		OnEvent: func(e summarize.Event) {
 			if e.Kind == summarize.EventDone {
 				a.compacted = append(a.compacted, e)
