@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -259,6 +260,17 @@ func TestBadInputFoundLate(t *testing.T) {
 			require.Equal(t, 1, strings.Count(o.stderr, "\n"), o.stderr)
 		})
 	}
+}
+
+// full is a disk on which nothing can be written any more.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestOutputThatCannotBeWrittenIsAFailure(t *testing.T) {
+	var stderr bytes.Buffer
+	require.Equal(t, exitFailed, run(t.Context(), []string{"-session", generatedSession, "-transcript", filepath.Join(t.TempDir(), "t.jsonl")}, full{}, &stderr))
+	require.Contains(t, stderr.String(), "no space left on device")
 }
 
 func TestHelp(t *testing.T) {

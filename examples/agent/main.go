@@ -112,10 +112,28 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	transcript := ""
+	out := &noting{Writer: stdout}
 	if err == nil {
-		transcript, err = work(ctx, o, stdout)
+		transcript, err = work(ctx, o, out)
+	}
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("writing what it did: %w", out.err)
 	}
 	return report(ctx, err, transcript, stderr)
+}
+
+// noting is a writer that notes the first error: what prints a line does not look for one.
+type noting struct {
+	io.Writer
+	err error
+}
+
+func (n *noting) Write(data []byte) (int, error) {
+	written, err := n.Writer.Write(data)
+	if n.err == nil {
+		n.err = err
+	}
+	return written, err
 }
 
 // report says in one line what went wrong, and gives the exit code.
