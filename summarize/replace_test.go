@@ -28,7 +28,7 @@ func done() summarize.Material {
 	m := stuff()
 	m.Summary = "# The build\n\nYou fixed a < b && c; see [](path:a.go)."
 	m.Head = append([]chat.Message{m.Users[0]}, rounds(9, 9, 30)...)
-	m.Transcript = summarize.Transcript{Path: "/work/session.jsonl", Lines: 120, Tool: "read_file"}
+	m.Transcript = summarize.Transcript{Path: "/logs/session.jsonl", Lines: 120, Tool: "read_file"}
 	m.Reminder = "Keep going."
 	m.Workspace = summarize.Workspace{
 		Plan: "1. build\n2. <test>", Todo: "- build (done)\n- test (pending)", Agent: "It reviews code.",
@@ -87,7 +87,7 @@ func TestEveryReplacementFitsItsRoomOrSaysSo(t *testing.T) {
 					break
 				}
 				got := text(messages)
-				for _, stays := range []string{"You fixed a < b && c; see [](path:a.go).", "/work/session.jsonl", "Keep going."} {
+				for _, stays := range []string{"You fixed a < b && c; see [](path:a.go).", "/logs/session.jsonl", "Keep going."} {
 					require.Contains(t, got, stays)
 				}
 			}
