@@ -48,13 +48,13 @@ func Random(t *testing.T, seed uint64, as func(n int, m chat.Message) chat.Messa
 	for range 5 + d.IntN(20) {
 		messages := d.step(said)
 		for _, m := range messages {
+			mu.Lock()
 			if as != nil {
 				m = as(said, m)
 			}
-			require.NoError(t, session.Append(m))
-			mu.Lock()
 			said++
 			mu.Unlock()
+			require.NoError(t, session.Append(m))
 		}
 		last := messages[len(messages)-1]
 		if last.Role == chat.RoleAssistant || strings.TrimSpace(last.Text()) == "" && last.Role == chat.RoleUser {
