@@ -251,8 +251,10 @@ type ranks struct {
 // lowestWithin is the tie-breaker of rule 3.
 func (n *node) lowestWithin() int {
 	switch {
-	case n.leaf():
+	case n.leaf() && !n.is(isElement):
 		return -1
+	case n.leaf():
+		return n.priority
 	case n.left == 0:
 		return unset
 	case len(n.children) == 1:

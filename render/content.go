@@ -15,7 +15,7 @@ import (
 // belongs to the seams on both sides of it, which then are counted as one. So a piece that goes changes a few bytes
 // around it, whatever the length of the message.
 type content struct {
-	joiner  sizing.Joiner
+	*counter
 	message *node
 	atoms   []atom // the first is none: it stands for both ends of the list
 	runs    []run  // of texts between parts
@@ -103,8 +103,8 @@ const (
 func (a *atom) isText() bool { return a.kind == atomText || a.kind == atomOpen || a.kind == atomClose }
 
 // newContent counts a message.
-func newContent(joiner sizing.Joiner, m *node) *content {
-	t := &content{joiner: joiner, message: m, lineBreak: joiner.CountText("\n")}
+func newContent(c *counter, m *node) *content {
+	t := &content{counter: c, message: m, lineBreak: c.joiner.CountText("\n")}
 	if !t.list(m) { // a text's line break depends on where elements end
 		t.leaves = true
 		t.list(m)
@@ -144,7 +144,7 @@ func (t *content) list(m *node) (done bool) {
 				if c.laid.breaks == breakFirst && n != m && !t.leaves {
 					return false
 				}
-				addText(atomText, c.laid.text, c.laid.breaks, c.laid.tokens)
+				addText(atomText, c.laid.text, c.laid.breaks, t.piece(c))
 			case part, breakpoint:
 				last := &t.runs[len(t.runs)-1]
 				last.end, last.part = int32(len(t.atoms)), c.laid.part

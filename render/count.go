@@ -23,13 +23,14 @@ type counter struct {
 // count is a node's exact count as far as messages go. An element outside messages is the sum of its messages; one
 // inside a message, which no provider would count by itself, is the sum of its pieces.
 func (c *counter) count(n *node) int {
-	if n.counted {
+	switch {
+	case n.leaf():
+		return c.ownTokens(n)
+	case n.counted:
 		return n.tokens
 	}
 	total := 0
 	switch {
-	case n.leaf():
-		return n.ownTokens()
 	case n.is(isBlock):
 		total = n.laid.finished.tokens
 	case n.kind == message && c.joiner != nil:
@@ -50,6 +51,25 @@ func (c *counter) count(n *node) int {
 	return total
 }
 
+// piece is what a text or part counts by itself.
+func (c *counter) piece(n *node) int {
+	switch {
+	case n.laid.tokens != uncounted:
+		return n.laid.tokens
+	case !n.counted:
+		n.tokens, n.counted = c.tokenizer.CountText(n.laid.text), true
+	}
+	return n.tokens
+}
+
+// ownTokens is what a piece counts by itself, with 1 more where a line break may be put before it.
+func (c *counter) ownTokens(n *node) int {
+	if n.laid.breaks != breakNever {
+		return c.piece(n) + 1
+	}
+	return c.piece(n)
+}
+
 // inMessage is what a tag counts, with a line break before each of its two ends.
 func (t *tag) inMessage() int { return t.tokens + 2 }
 
@@ -57,9 +77,9 @@ func (t *tag) inMessage() int { return t.tokens + 2 }
 func (c *counter) countMessage(n *node) int {
 	if only, one := n.onlyText(); one {
 		tokens, _ := c.joiner.CountFrame(n.frame(oneText))
-		return tokens + only.laid.tokens
+		return tokens + c.piece(only)
 	}
-	n.working().content = newContent(c.joiner, n)
+	n.working().content = newContent(c, n)
 	return n.content.tokens()
 }
 
@@ -100,7 +120,7 @@ func (c *counter) over(container *node, limit int) bool {
 	}
 	n := c.count(container)
 	if c.pruning != container {
-		c.pruning, c.freed.scale = container, scaleOf(container, n)
+		c.pruning, c.freed.scale = container, c.scaleOf(container, n)
 	}
 	c.last, c.freed = n, freed{scale: c.freed.scale}
 	return n > limit
@@ -162,7 +182,7 @@ func (c *counter) recount(m *node, change func(*content)) {
 	}
 	before := m.tokens
 	if m.content == nil {
-		m.working().content = newContent(c.joiner, m)
+		m.working().content = newContent(c, m)
 	} else {
 		change(m.content)
 	}
@@ -219,12 +239,12 @@ func (f *freed) add(tokens int) { f.most += int(f.scale*float64(tokens)) + 8 }
 func (f *freed) enough(count, limit int) bool { return f.unknown || count-f.most <= limit }
 
 // scaleOf is the scale for a tree of so many tokens.
-func scaleOf(n *node, count int) float64 {
+func (c *counter) scaleOf(n *node, count int) float64 {
 	pieces := 0
 	n.walk(latest, func(n *node) {
 		switch {
 		case n.leaf():
-			pieces += n.ownTokens()
+			pieces += c.ownTokens(n)
 		case n.is(isBlock):
 			pieces += n.laid.finished.tokens
 		}
@@ -237,7 +257,7 @@ func (c *counter) free(n *node) {
 	n.walk(latest, func(n *node) {
 		switch {
 		case n.kind == text:
-			c.freed.add(n.ownTokens())
+			c.freed.add(c.ownTokens(n))
 		case n.kind != container: // a part may count otherwise in its message than by itself
 			c.freed.unknown = true
 		case n.is(isTagged):

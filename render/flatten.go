@@ -152,6 +152,18 @@ func (it item) sharesEvenly() bool {
 	return err == nil && props.FlexGrow == 0 && props.FlexBasis == 0
 }
 
+// looks tells that the item, or something in it, may look at what it is offered.
+func (it item) looks() bool {
+	switch n := it.node.(type) {
+	case elements.TextChunk:
+		return breaks(n) != nil
+	case elements.Text, elements.LineBreak, elements.Opaque, elements.CacheBreakpoint, elements.Reference, elements.Image,
+		elements.Document, elements.Thinking:
+		return false
+	}
+	return true
+}
+
 // task is an element still to be laid out.
 type task struct {
 	node    elements.Node

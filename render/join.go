@@ -22,6 +22,9 @@ const (
 func (j joined) text(s string, breaks lineBreak) (next joined, newLine bool) {
 	newLine = breaks == breakAlways || breaks == breakFirst && j&textBefore == 0
 	next = j | open | textBefore
+	if breaks == breakAlways {
+		next &^= textBefore // it is an element of its own, or the end of one
+	}
 	if s != "" {
 		newLine = newLine || j&afterTag != 0 && s[0] != '\n'
 		next &^= afterTag

@@ -48,10 +48,13 @@ type laid struct {
 	// Text and parts.
 	text   string
 	part   chat.Part
-	tokens int
+	tokens int // or uncounted
 
 	rare *rare
 }
+
+// uncounted is the tokens of a text of which layout did not ask them.
+const uncounted = -1
 
 // rare is what few elements have.
 type rare struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/promptree-go/promptree/elements"
@@ -31,6 +32,7 @@ type layouter struct {
 	window    int // budget of the whole prompt
 	lenient   bool
 	lasting   bool // what the tokenizer counted may be kept
+	joins     bool // the tokenizer is a [sizing.Joiner]
 }
 
 // place is where in the tree an element stands.
@@ -39,6 +41,7 @@ type place struct {
 	transfer  bool // the tree is to be transferred
 	inMessage bool
 	escape    bool // inside a Tag
+	free      bool // nobody is told what is left once the element has taken its part
 }
 
 // maxDepth is how deep elements may stand in each other.
@@ -86,7 +89,7 @@ func (l *layouter) element(ctx context.Context, e *laid, n elements.Node, props 
 	case elements.Chunk:
 		e.chunk = true
 	case *elements.Finished:
-		e.chunk = true
+		e.chunk, at.free = true, false
 		if !at.inMessage && !at.transfer {
 			e.pass = props.PassPriority
 			err := l.finished(ctx, e, n, at, r)
@@ -107,6 +110,7 @@ func (l *layouter) element(ctx context.Context, e *laid, n elements.Node, props 
 		e.set().limit = n.Max
 	case elements.Expandable:
 		e.set().expand = &n
+		at.free = false
 	default:
 		if frame, calls, ok := messageOf(n); ok {
 			if err := l.checkMessage(frame, calls, at); err != nil {
@@ -171,10 +175,12 @@ func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node
 		return nil
 	}
 	e.children = make([]*laid, 0, len(items))
+	beside := at // what stands here beside elements, which are offered what it leaves
+	beside.free = at.free && !slices.ContainsFunc(items, item.looks)
 	inside, even := 0, true
 	for i := range items {
 		it := &items[i]
-		handled, err := l.leaf(e, *it, at, r)
+		handled, err := l.leaf(e, *it, beside, r)
 		if err != nil {
 			return err
 		}
@@ -264,9 +270,9 @@ func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err 
 		if at.escape {
 			s = escapeText(s)
 		}
-		tokens := l.tokenizer.CountText(s)
-		r.used += tokens
-		return true, add(&laid{kind: text, text: s, priority: e.priority, tokens: tokens})
+		piece := &laid{kind: text, text: s, priority: e.priority}
+		l.charge(piece, at, r)
+		return true, add(piece)
 	case elements.LineBreak:
 		return true, add(&laid{kind: text, text: "\n", priority: priority, tokens: l.tokenizer.CountText("\n")})
 	case elements.Opaque:
@@ -298,6 +304,16 @@ func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err 
 		return true, nil
 	}
 	return false, nil
+}
+
+// charge counts a text. Where nobody is told what is left, that can wait: much of what goes is never counted.
+func (l *layouter) charge(piece *laid, at place, r *room) {
+	if at.free {
+		piece.tokens = uncounted
+		return
+	}
+	piece.tokens = l.tokenizer.CountText(piece.text)
+	r.used += piece.tokens
 }
 
 // partElement lays out an element that is one part of a message. It costs nothing at layout.
@@ -379,8 +395,11 @@ func (l *layouter) groups(ctx context.Context, e *laid, todo []task, at place, r
 		return l.group(ctx, flexGroup{tasks: todo}, at, r)
 	}
 	more := e.set()
-	for _, g := range flexGroups(todo) {
-		if err := l.group(ctx, g, at, r); err != nil {
+	groups := flexGroups(todo)
+	for i, g := range groups {
+		in := at
+		in.free = at.free && i == len(groups)-1
+		if err := l.group(ctx, g, in, r); err != nil {
 			return err
 		}
 		for _, t := range g.tasks {

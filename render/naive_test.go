@@ -119,7 +119,10 @@ func (b *bare) rank() int {
 
 // lowestWithin breaks a tie: rule 3.
 func (b *bare) lowestWithin() int {
-	if b.piece() {
+	switch {
+	case b.kind == text && b.name != "": // an element and its one text at once
+		return b.rank()
+	case b.piece():
 		return -1
 	}
 	rank := unset

@@ -95,7 +95,7 @@ func (p *pruner) take(n *node, why cause) {
 		t := taking{node: n, reason: why}
 		n.walk(latest, func(n *node) {
 			if n.leaf() {
-				t.tokens += n.ownTokens()
+				t.tokens += p.ownTokens(n)
 			}
 		})
 		p.taken = append(p.taken, t)

@@ -48,6 +48,7 @@ func (o Options) layouter() (*layouter, error) {
 		return nil, fmt.Errorf("render: Options.LowWater is %w: %v, it is a share of 0 or more and below 1", ErrBudget, o.LowWater)
 	}
 	l := &layouter{tokenizer: o.Tokenizer, window: o.Window, lenient: o.Lenient, lasting: sizing.Lasting(o.Tokenizer)}
+	_, l.joins = o.Tokenizer.(sizing.Joiner)
 	if l.window == 0 {
 		l.window = o.Budget
 	}
@@ -133,7 +134,7 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 		return nil, err
 	}
 	tree := &laid{name: rootPath}
-	if err := l.contents(ctx, tree, root, place{}, &room{budget: min(opts.Budget, most)}); err != nil {
+	if err := l.contents(ctx, tree, root, place{free: l.joins}, &room{budget: min(opts.Budget, most)}); err != nil {
 		return nil, err
 	}
 	layout := &Layout{tree: tree, layouter: l, opts: opts}

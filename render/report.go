@@ -151,7 +151,7 @@ func (f *fitting) pieces(root *node, at step) Report {
 			r = append(r, p)
 		}
 		if n.leaf() {
-			add(pieceKind(n.laid), n.laid.tokens, n.locked, gone, why, n.restored)
+			add(pieceKind(n.laid), f.piece(n), n.locked, gone, why, n.restored)
 			return
 		}
 		for i, tokens := range n.laid.more().callTokens {

@@ -31,21 +31,18 @@ func (l *layouter) textChunk(e *laid, c elements.TextChunk, at place, r *room) e
 	if err := checkBreak(c); err != nil {
 		return fail(err)
 	}
-	only := &struct { // most are one plain text
-		piece    laid
-		children [1]*laid
-	}{piece: laid{kind: text, up: e, priority: e.priority, breaks: breakAlways}}
-	piece := &only.piece
 	next := breaks(c)
-	if len(c.Children) == 1 && next == nil && !at.escape {
-		if s, ok := c.Children[0].(elements.Text); ok {
-			piece.text, piece.tokens = string(s), l.tokenizer.CountText(string(s))
-			r.used += piece.tokens
-			only.children[0] = piece
-			e.children = only.children[:]
+	if len(c.Children) == 1 && next == nil && !c.PassPriority && !at.transfer {
+		if s, ok := c.Children[0].(elements.Text); ok { // as most are: the element is the text
+			e.kind, e.breaks, e.text = text, breakAlways, string(s)
+			if at.escape {
+				e.text = escapeText(e.text)
+			}
+			l.charge(e, at, r)
 			return nil
 		}
 	}
+	piece := &laid{kind: text, up: e, priority: e.priority, breaks: breakAlways}
 	var b strings.Builder
 	literals := 0
 	for _, it := range flatten(nil, c.Children) {
@@ -73,8 +70,7 @@ func (l *layouter) textChunk(e *laid, c elements.TextChunk, at place, r *room) e
 	piece.text = b.String()
 	if next != nil {
 		piece.text = l.cut(piece.text, next, r.budget)
-		piece.tokens = l.tokenizer.CountText(piece.text)
-		r.used += piece.tokens
+		l.charge(piece, at, r)
 	} else {
 		piece.tokens = l.tokenizer.CountText(piece.text)
 		r.used += literals

@@ -96,7 +96,7 @@ type unlinked struct {
 }
 
 // trait is what a node is by its layout, kept with it because it is asked for at every step.
-type trait uint8
+type trait uint16
 
 const (
 	isBlank  trait = 1 << iota // text of nothing but white space
@@ -107,6 +107,7 @@ const (
 	isGrouped
 	isBlock // finished messages that are required: one node
 	isOneText
+	isElement // a text that is an element
 )
 
 func (n *node) is(t trait) bool { return n.traits&t != 0 }
@@ -116,6 +117,7 @@ func traitsOf(l *laid) (t trait) {
 		l.kind == text && blank(l.text), l.more().tag != nil, l.kind == container && l.chunk, l.kind == container && l.legacy,
 		l.kind == container && l.pass, l.group != nil, false,
 		l.kind == container && len(l.children) == 1 && l.children[0].kind == text,
+		l.kind == text && l.name != "",
 	} {
 		if is {
 			t |= 1 << i
@@ -211,10 +213,13 @@ func (b *treeBuilder) eitherSide(n *node, in surroundings) {
 
 // settle works out what follows from which nodes are there.
 func (n *node) settle() {
+	n.atoms = span{}
+	if n.leaf() {
+		return // and what it counts stays
+	}
 	for i := range n.children {
 		n.children[i].settle()
 	}
-	n.atoms = span{}
 	n.resettle()
 }
 
@@ -347,14 +352,6 @@ func (n *node) walk(at step, f func(*node)) {
 			c.walk(at, f)
 		}
 	}
-}
-
-// ownTokens is what a piece counts by itself, with 1 more where a line break may be put before it.
-func (n *node) ownTokens() int {
-	if n.laid.breaks != breakNever {
-		return n.laid.tokens + 1
-	}
-	return n.laid.tokens
 }
 
 // messages gives the messages that had something to say after a step.
