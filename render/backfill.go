@@ -62,7 +62,7 @@ func (f *fitting) without(base step, back []bool) bool {
 		if !t.node.leaf() && !t.node.is(isChunk) && t.node.left > 0 {
 			continue // it went because it was empty, and is not any more
 		}
-		f.now++
+		f.begin()
 		f.remove(t.node, t.reason)
 	}
 	for i, t := range f.taken {
@@ -71,22 +71,6 @@ func (f *fitting) without(base step, back []bool) bool {
 		}
 	}
 	return true
-}
-
-// rewind makes the tree what it was after a step.
-func (f *fitting) rewind(at step) {
-	f.all(func(n *node) {
-		if n.gone > at {
-			n.gone, n.drop = 0, drop{}
-		}
-		for i := range n.unlinked {
-			if n.unlinked[i].gone > at {
-				n.unlinked[i] = unlinked{}
-			}
-		}
-	})
-	f.root.settle()
-	f.now = at
 }
 
 // all calls f on every node, gone or not.

@@ -14,6 +14,8 @@ type counter struct {
 	tokenizer sizing.Tokenizer
 	joiner    sizing.Joiner // the tokenizer, where it is one
 
+	uncounted bool // what goes is not taken off, for it is forgotten afterwards what was counted where it stood
+
 	// Without a joiner.
 	pruning *node // the container that is pruned
 	last    int   // its last count
@@ -129,6 +131,7 @@ func (c *counter) over(container *node, limit int) bool {
 // losing is what there is to note before n goes: the tokens that it counts in the element around it.
 func (c *counter) losing(n *node) (tokens int) {
 	switch {
+	case c.uncounted:
 	case c.joiner == nil:
 		c.free(n)
 	case n.parent.counted && n.parent.kind != message:
@@ -139,6 +142,9 @@ func (c *counter) losing(n *node) (tokens int) {
 
 // lost counts what is left after n, which counted so many tokens, has gone.
 func (c *counter) lost(n *node, tokens int) {
+	if c.uncounted {
+		return
+	}
 	if c.joiner == nil {
 		n.parent.uncount()
 		return
@@ -152,7 +158,7 @@ func (c *counter) lost(n *node, tokens int) {
 // tagGoes counts what is left after nothing but white space is in n: a tag around that is not written.
 func (c *counter) tagGoes(n *node) {
 	switch {
-	case !n.is(isTagged):
+	case !n.is(isTagged), c.uncounted:
 		return
 	case c.joiner == nil:
 		c.freed.unknown = c.freed.unknown || n.held
@@ -167,6 +173,9 @@ func (c *counter) tagGoes(n *node) {
 
 // unlinked counts a message that lost calls.
 func (c *counter) unlinked(m *node) {
+	if c.uncounted {
+		return
+	}
 	if c.joiner == nil {
 		c.freed.unknown = true
 		m.uncount()
@@ -219,7 +228,15 @@ func (n *node) less(tokens int, top *node) (attached bool) {
 // uncount forgets the counts that the node is part of.
 func (n *node) uncount() {
 	for ; n != nil; n = n.parent {
-		n.counted = false
+		n.forget()
+	}
+}
+
+// forget forgets what the node counted.
+func (n *node) forget() {
+	n.counted = false
+	if n.work != &idle {
+		n.content = nil
 	}
 }
 

@@ -1,11 +1,13 @@
 package render
 
 import (
+	"context"
 	"fmt"
 )
 
-// CheckCounts prunes a prompt to nothing, and compares the count after each step with one made anew; "" is what is wanted.
-func CheckCounts(layout *Layout) string {
+// CheckCounts prunes a prompt to nothing, and compares the count after each step with one made anew, where each is asked
+// for also those of all elements in it; "" is what is wanted.
+func CheckCounts(layout *Layout, each bool) string {
 	r := newFitting(layout)
 	fresh := &counter{tokenizer: r.tokenizer}
 	for {
@@ -18,10 +20,46 @@ func CheckCounts(layout *Layout) string {
 			}
 			return fmt.Sprintf("step %d: %d tokens, not %d", r.now, got, want)
 		}
+		wrong := ""
+		r.root.walk(latest, func(n *node) {
+			if !each || n.leaf() {
+				return
+			}
+			if got, want := r.count(n), fresh.count(bareOf(n).fresh()); got != want {
+				wrong = fmt.Sprintf("step %d: %d tokens in %s, not %d", r.now, got, n.path(), want)
+			}
+		})
+		if wrong != "" {
+			return wrong
+		}
 		if stuck := r.removeLowest(r.root); stuck != nil {
 			return ""
 		}
 	}
+}
+
+// CheckAhead has a prompt pruned uncounted, for each of these limits, and tells where what was left need not have been too
+// much: "" is what is wanted.
+func CheckAhead(ctx context.Context, layout *Layout, limits []int) string {
+	r := newFitting(layout)
+	for _, limit := range limits {
+		r.rewind(0)
+		for range limit % 3 { // so that some of it is counted
+			r.count(r.root)
+			r.removeLowest(r.root)
+		}
+		start := r.now
+		r.ahead(ctx, r.root, limit)
+		left := r.count(r.root)
+		fresh := (&counter{tokenizer: r.tokenizer}).count(bareOf(r.root).fresh())
+		switch {
+		case left != fresh:
+			return fmt.Sprintf("limit %d, step %d: %d tokens, not %d", limit, r.now, left, fresh)
+		case r.now > start && left <= limit:
+			return fmt.Sprintf("limit %d: at step %d only %d tokens were left", limit, r.now, left)
+		}
+	}
+	return ""
 }
 
 func (n *node) messagesThere() (list []*node) {

@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,7 +21,7 @@ func checkCounts(t *testing.T, seed uint64) {
 	v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(2) == 0}
 	layout, err := render.Lay(t.Context(), newGrower(seed, v).prompt(), render.Options{Budget: 1000, Tokenizer: joiners(t)[r.IntN(2)]})
 	require.NoError(t, err)
-	require.Empty(t, render.CheckCounts(layout), "seed %d", seed)
+	require.Empty(t, render.CheckCounts(layout, seed%4 == 0), "seed %d", seed)
 }
 
 func joiners(t *testing.T) []sizing.Tokenizer {
@@ -46,6 +47,60 @@ func FuzzCounts(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(checkCounts)
+}
+
+// checkAhead prunes a random prompt uncounted, to many limits.
+func checkAhead(t *testing.T, seed uint64) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 5))
+	v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(3) == 0}
+	opts := render.Options{Budget: 1000, Tokenizer: append(joiners(t), summing{runes}, summing{es})[r.IntN(4)]}
+	layout, err := render.Lay(t.Context(), newGrower(seed, v).prompt(), opts)
+	require.NoError(t, err)
+	limits := make([]int, 20)
+	for i := range limits {
+		limits[i] = 1 + r.IntN(300)
+	}
+	require.Empty(t, render.CheckAhead(t.Context(), layout, limits), "seed %d", seed)
+}
+
+func TestNothingThatMayFitIsPassedOver(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(trees) {
+		checkAhead(t, seed)
+	}
+}
+
+// A message that loses a call stays where it is, and all that it says counts on.
+func TestNothingThatMayFitIsPassedOverWhereCallsGo(t *testing.T) {
+	group := &elements.Group{}
+	root := elements.Fragment{
+		elements.AssistantMessage{
+			Props:     at(9),
+			ToolCalls: []elements.ToolCall{{ToolCall: chat.ToolCall{ID: "a", Name: "read", Arguments: "{}"}, KeepWith: group}},
+			Children:  elements.Nodes{line(strings.Repeat("ten bytes ", 200))},
+		},
+		elements.KeepWith{Props: at(4), Group: group, Children: elements.Nodes{
+			elements.ToolMessage{ToolCallID: "a", Children: elements.Nodes{line(sentence(2))}},
+		}},
+	}
+	for i := range 8 {
+		root = append(root, userAt(i, chunk(1, sentence(i))))
+	}
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 1000, Tokenizer: summing{es}})
+	require.NoError(t, err)
+	var limits []int
+	for limit := range 800 {
+		limits = append(limits, limit+1)
+	}
+	require.Empty(t, render.CheckAhead(t.Context(), layout, limits))
+}
+
+func FuzzAhead(f *testing.F) {
+	for seed := range uint64(10) {
+		f.Add(seed)
+	}
+	f.Fuzz(checkAhead)
 }
 
 // counting counts how often a whole message is counted.

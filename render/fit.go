@@ -22,11 +22,11 @@ type fitting struct {
 	size        int32             // nodes there have been
 	cited       []elements.Reference
 
-	// Of the whole prompt's pruning: the step before it, and the count before it; the least count up to each step since, the
-	// last count, and where nothing more was to be found.
-	base        step
-	least       []int
+	// Of the whole prompt's pruning: the step before it, and with a low water the count before it; the step from which on
+	// counts are known, the least count from there up to each step, the last count; and where nothing more was to be found.
+	base, from  step
 	whole, last int
+	lows        []int
 	stuck       *node
 }
 
@@ -136,8 +136,10 @@ func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 	if err := r.keepLimits(ctx, budget); err != nil {
 		return nil, err
 	}
-	r.base, r.whole = r.now, r.count(r.root)
-	r.least, r.last = append(r.least, r.whole), r.whole
+	r.base, r.from = r.now, r.now
+	if l.opts.LowWater != 0 {
+		r.whole = r.count(r.root)
+	}
 	if l.runs == nil || len(l.runs) == remembered {
 		l.runs = map[int]*fitting{}
 		l.limits = l.limits[:0]
@@ -162,27 +164,49 @@ func (l *Layout) limitsWithin(budget int) (n int) {
 // fitShared looks up, or finds out, how far the whole prompt's pruning must go.
 func (f *fitting) fitShared(ctx context.Context, budget int) (*Result, error) {
 	target := f.layout.opts.target(budget, f.whole)
-	i := sort.Search(len(f.least), func(i int) bool { return f.least[i] <= target })
-	for i == len(f.least) && f.stuck == nil {
+	f.approach(ctx, target)
+	i := sort.Search(len(f.lows), func(i int) bool { return f.lows[i] <= target })
+	for i == len(f.lows) && f.stuck == nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if f.stuck = f.removeLowest(f.root); f.stuck != nil {
-			break
-		}
-		f.last = f.count(f.root)
-		f.least = append(f.least, min(f.last, f.least[i-1]))
-		if f.last > target {
+		if f.advance(); f.last > target && f.stuck == nil {
 			i++
 		}
 	}
-	if i < len(f.least) { // the first so small, and so its own count
-		return f.result(budget, f.least[i], f.base+step(i)), nil
+	if i < len(f.lows) { // the first so small, and so its own count
+		return f.result(budget, f.lows[i], f.from+step(i)), nil
 	}
 	if f.last > budget {
 		return nil, f.exceeded(f.root, budget, f.stuck)
 	}
-	return f.result(budget, f.last, f.base+step(i-1)), nil
+	return f.result(budget, f.last, f.now), nil
+}
+
+// approach brings the whole prompt's pruning near the step at which it first fits a target: not beyond it, or where counts
+// are known from before it on.
+func (f *fitting) approach(ctx context.Context, target int) {
+	switch at := f.now; {
+	case len(f.lows) == 0 || f.lows[len(f.lows)-1] > target:
+		if f.ahead(ctx, f.root, target); f.now == at && len(f.lows) > 0 {
+			return
+		}
+	case f.lows[0] <= target && f.from > f.base:
+		f.retreat(f.root, target, f.base)
+	default:
+		return
+	}
+	f.from, f.stuck = f.now, nil
+	f.last = f.count(f.root)
+	f.lows = append(f.lows[:0], f.last)
+}
+
+// advance takes the next step of the whole prompt's pruning.
+func (f *fitting) advance() {
+	if f.stuck = f.removeLowest(f.root); f.stuck == nil {
+		f.last = f.count(f.root)
+		f.lows = append(f.lows, min(f.last, f.lows[len(f.lows)-1]))
+	}
 }
 
 // fit fits one budget.
@@ -268,6 +292,9 @@ func (f *fitting) result(budget, tokens int, at step) *Result {
 	result.report = sync.OnceValue(func() Report {
 		f.layout.mu.Lock()
 		defer f.layout.mu.Unlock()
+		for at != latest && f.now < at { // another fit went back
+			f.advance()
+		}
 		return f.pieces(f.root, at)
 	})
 	return result

@@ -30,6 +30,8 @@ var (
 	words tokens = func(s string) int { return len(strings.Fields(s)) }
 	// pairs merges across seams: two texts joined can take fewer tokens than each by itself.
 	pairs tokens = func(s string) int { return (utf8.RuneCountInString(s) + 1) / 2 }
+	// es has few tokens for many bytes.
+	es tokens = func(s string) int { return strings.Count(s, "e") }
 )
 
 func (t tokens) CountText(s string) int { return t(s) }
@@ -64,6 +66,19 @@ func (t tokens) CountMessage(m chat.Message) int {
 func (t tokens) CountTools(tools []chat.Tool) int { return len(tools) }
 
 var _ sizing.Tokenizer = runes
+
+// summing is a tokenizer whose counts add up wherever a text is cut, so that what is left never counts much more than
+// pruning can be sure of.
+type summing struct{ tokens }
+
+func (summing) SafeCut(before, after rune) bool { return true }
+
+func (s summing) CountFrame(m chat.Message) (tokens int, joined bool) {
+	m.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p chat.Part) bool { _, text := p.(chat.Text); return text })
+	return s.CountMessage(m), true
+}
+
+var _ sizing.Joiner = summing{runes}
 
 // plenty is a budget that nothing here exceeds.
 const plenty = 1_000_000

@@ -278,7 +278,16 @@ func (n *naive) count(b *bare) int { return (&counter{tokenizer: n.layout.tokeni
 func (b *bare) fresh() *node {
 	n := &node{}
 	b.build(n, nil)
-	n.settle()
+	var settle func(n *node)
+	settle = func(n *node) {
+		for i := range n.children {
+			settle(&n.children[i])
+		}
+		if !n.leaf() {
+			n.resettle()
+		}
+	}
+	settle(n)
 	return n
 }
 

@@ -192,7 +192,8 @@ func checkNaive(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
 	root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, sized: r.IntN(2) == 0}).prompt()
-	tokenizer := append([]sizing.Tokenizer{runes, words, pairs, dear{runes}}, joiners(t)...)[r.IntN(6)]
+	tokenizers := append([]sizing.Tokenizer{runes, words, pairs, dear{runes}, summing{runes}, summing{es}}, joiners(t)...)
+	tokenizer := tokenizers[r.IntN(len(tokenizers))]
 	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 200, Tokenizer: tokenizer})
 	require.NoError(t, err)
 	for _, budget := range []int{plenty, 400, 150, 60, 20} {
@@ -222,7 +223,7 @@ func TestFitsShareOnePruning(t *testing.T) {
 	for seed := range uint64(trees) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0}).prompt()
-		opts := render.Options{Budget: 200, Tokenizer: joiners(t)[r.IntN(2)], LowWater: []float64{0, 0.7}[r.IntN(2)]}
+		opts := render.Options{Budget: 200, Tokenizer: append(joiners(t), summing{runes}, summing{es})[r.IntN(4)], LowWater: []float64{0, 0.7}[r.IntN(2)]}
 		shared, err := render.Lay(t.Context(), root, opts)
 		require.NoError(t, err)
 		for range 8 {

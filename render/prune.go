@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -19,9 +20,18 @@ type pruner struct {
 	going       []*group                   // that are being taken out
 	level       int                        // of groups taking groups along
 	now         step
-	limit       int32 // the number of the limit for which pieces go; 0 for the whole prompt
+	went        []went  // in order
+	before      []int32 // how many of them before each step
+	limit       int32   // the number of the limit for which pieces go; 0 for the whole prompt
 	recording   bool
 	taken       []taking // what was chosen, in order, while recording
+}
+
+// went is something that changed at a step: a node that was taken out, what stands in it not mentioned; or a message that
+// lost calls.
+type went struct {
+	node  *node
+	calls bool
 }
 
 // taking is one choice.
@@ -56,7 +66,8 @@ type taking struct {
 //
 // The rules but 7 are those of @vscode/prompt-tsx 0.4.
 func (p *pruner) prune(ctx context.Context, container *node, limit int) (stuck *node) {
-	for p.over(container, limit) && ctx.Err() == nil {
+	p.ahead(ctx, container, limit)
+	for ctx.Err() == nil && p.over(container, limit) {
 		if stuck := p.removeLowest(container); stuck != nil {
 			return stuck
 		}
@@ -90,7 +101,7 @@ func (p *pruner) removeLowest(n *node) (stuck *node) {
 
 // take takes out what was chosen, as a step of its own.
 func (p *pruner) take(n *node, why cause) {
-	p.now++
+	p.begin()
 	if p.recording {
 		t := taking{node: n, reason: why}
 		n.walk(latest, func(n *node) {
@@ -101,6 +112,60 @@ func (p *pruner) take(n *node, why cause) {
 		p.taken = append(p.taken, t)
 	}
 	p.remove(n, why)
+}
+
+// begin begins a step.
+func (p *pruner) begin() {
+	p.now++
+	p.before = append(p.before, int32(len(p.went)))
+}
+
+// after is how many had gone after a step.
+func (p *pruner) after(at step) int32 {
+	if at == p.now {
+		return int32(len(p.went))
+	}
+	return p.before[at]
+}
+
+// rewind makes the tree what it was after a step.
+func (p *pruner) rewind(at step) {
+	from := p.after(at)
+	for _, w := range p.went[from:] {
+		n := w.node
+		if n.gone > at {
+			n.gone, n.drop = 0, drop{}
+		}
+		for i := range n.unlinked {
+			if n.unlinked[i].gone > at {
+				n.unlinked[i] = unlinked{}
+			}
+		}
+	}
+	around := p.around(from)
+	slices.SortFunc(around, func(a, b *node) int { return cmp.Compare(b.order, a.order) }) // what is in others first
+	for _, n := range around {
+		n.resettle()
+	}
+	p.now, p.went, p.before = at, p.went[:from], p.before[:at]
+}
+
+// around gives what the nodes stand in that went from a point on, each once.
+func (p *pruner) around(from int32) (list []*node) {
+	for _, w := range p.went[from:] {
+		n := w.node
+		if n.leaf() {
+			n = n.parent
+		}
+		for ; n != nil && !n.seen; n = n.parent {
+			n.seen = true
+			list = append(list, n)
+		}
+	}
+	for _, n := range list {
+		n.seen = false
+	}
+	return list
 }
 
 // remove takes n out, and with it what it leaves behind without reason to stay (rules 8 and 9).
@@ -114,6 +179,7 @@ func (p *pruner) remove(n *node, why cause) {
 	}
 	lost := p.losing(n)
 	n.gone, n.drop = p.now, drop{limit: p.limit, cause: why}
+	p.went = append(p.went, went{node: n})
 	parent.left--
 	if parent.ranks != nil {
 		parent.ranks.lose(parent, n)
@@ -295,6 +361,7 @@ func (p *pruner) unlink(n *node, level int) {
 	if n.calling == before {
 		return
 	}
+	p.went = append(p.went, went{node: n, calls: true})
 	p.unlinked(n)
 	p.hollowed(n)
 	if n.empty() && !n.held {

@@ -29,6 +29,7 @@ type node struct {
 	traits trait
 
 	restored bool // put back by backfill
+	seen     bool // by around
 	counted  bool // tokens is true
 
 	// Required. A locked node stays as it is; a pinned one stays, though its children may go; held tells that there is
@@ -211,19 +212,7 @@ func (b *treeBuilder) eitherSide(n *node, in surroundings) {
 	}
 }
 
-// settle works out what follows from which nodes are there.
-func (n *node) settle() {
-	n.atoms = span{}
-	if n.leaf() {
-		return // and what it counts stays
-	}
-	for i := range n.children {
-		n.children[i].settle()
-	}
-	n.resettle()
-}
-
-// resettle does so after something changed in n.
+// resettle works out what follows from which children are there.
 func (n *node) resettle() {
 	n.left, n.full, n.breakpoints, n.giver = 0, 0, 0, 0
 	n.counted = false

@@ -1,0 +1,121 @@
+package render
+
+import (
+	"context"
+
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// ahead takes pieces out of a container, uncounted, as long as what is left is surely more than limit. It goes on until the
+// rest is about as large as the limit, and from there back to where its least is above it: so the texts of what must go,
+// most of all where a prompt is far too large, are never counted. What it leaves is counted and pruned step by step.
+//
+// The least that a text counts, whatever it is joined with, is what stands between its first and its last safe cut
+// ([sizing.Joiner]).
+func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
+	if p.joiner == nil || p.recording {
+		return
+	}
+	weight := container.weight()
+	tokens := float64(weight) / bytesPerToken
+	if container.counted {
+		tokens = float64(container.tokens)
+	}
+	if tokens <= float64(limit)*1.25 {
+		return
+	}
+	start, from := p.now, p.after(p.now)
+	p.uncounted = true
+	for {
+		goal := int(float64(weight) * float64(limit) / tokens)
+		stuck := false
+		for i := len(p.went); weight > goal && !stuck && ctx.Err() == nil; {
+			stuck = p.removeLowest(container) != nil
+			for ; i < len(p.went); i++ {
+				if w := p.went[i]; !w.calls {
+					weight -= w.node.weight()
+				}
+			}
+		}
+		least := p.least(container)
+		if least <= limit || stuck || ctx.Err() != nil {
+			break
+		}
+		weight, tokens = container.weight(), max(float64(least), 1.25*float64(limit)) // so that it goes on by a good part
+	}
+	p.uncounted = false
+	for _, n := range p.around(from) {
+		n.forget()
+	}
+	if ctx.Err() == nil {
+		p.retreat(container, limit, start)
+	}
+}
+
+// bytesPerToken is what English and code have.
+const bytesPerToken = 4
+
+// weight is the bytes of the texts in n that are there, and of parts about as many as their tokens would have.
+func (n *node) weight() (bytes int) {
+	switch {
+	case n.kind == text:
+		return len(n.laid.text)
+	case n.leaf():
+		return bytesPerToken * n.laid.tokens
+	case n.is(isBlock):
+		return bytesPerToken * n.laid.finished.tokens
+	}
+	for i := range n.children {
+		if c := &n.children[i]; c.gone == 0 {
+			bytes += c.weight()
+		}
+	}
+	return bytes
+}
+
+// retreat brings back what went, from the last step to the first after a given one, until what is in a container is surely
+// more than limit.
+func (p *pruner) retreat(container *node, limit int, first step) {
+	at := p.now
+	for least := p.least(container); at > first && least <= limit; at-- {
+		for _, w := range p.went[p.before[at-1]:p.after(at)] {
+			if !w.calls && w.node.stoodIn(container, at) {
+				least += p.leastAt(w.node, at-1)
+			}
+		}
+	}
+	p.rewind(at)
+}
+
+// stoodIn tells that n went from a container at a step, and not with anything else in it.
+func (n *node) stoodIn(container *node, at step) bool {
+	for n = n.parent; n != container; n = n.parent {
+		if n == nil || !n.there(at) {
+			return false
+		}
+	}
+	return true
+}
+
+// least is what a node counts at least.
+func (p *pruner) least(n *node) int { return p.leastAt(n, latest) }
+
+// leastAt is what a node that was there after a step counted at least.
+func (p *pruner) leastAt(n *node, at step) (tokens int) {
+	switch {
+	case n.is(isBlock):
+		return n.laid.finished.tokens
+	case n.kind == text:
+		head, tail, ok := sizing.Ends(p.joiner, n.laid.text)
+		if !ok {
+			return 0
+		}
+		return p.piece(n) - p.joiner.CountText(n.laid.text[:head]) - p.joiner.CountText(n.laid.text[tail:])
+	}
+	for i := range n.children {
+		if c := &n.children[i]; c.there(at) {
+			tokens += p.leastAt(c, at)
+		}
+	}
+	return tokens
+}
