@@ -9,16 +9,6 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// Texts that Repair puts where the API asks for something and nothing was said.
-const (
-	noResult    = "There is no result: the call was interrupted."
-	noOutput    = "(no output)"
-	lostResult  = "Result of a tool call that is not shown:"
-	notShown    = "(The conversation before this is not shown.)"
-	goOn        = "Continue."
-	unknownTool = "unknown_tool"
-)
-
 // Repair mends a request so that [Validate] finds nothing wrong, and tells of each change. The request given stays as it
 // is, and one that breaks no rule comes back as it was. What it does, where a rule asks for it:
 //

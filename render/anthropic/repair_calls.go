@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // pair puts the results directly after their calls and makes the ids fit and unique.
@@ -38,7 +39,7 @@ func (r *repairer) pair() {
 				continue
 			}
 			r.Report(it.index, chat.RuleAnswered, "call %q answered: it has no result", c.ID)
-			answer := chat.ToolResult(c.ID, noResult)
+			answer := chat.ToolResult(c.ID, provider.NoResult)
 			answer.IsError = true
 			missing = append(missing, item{index: it.index, m: answer})
 		}
@@ -84,7 +85,7 @@ func (r *repairer) resultsAfter(n int) (results, rest []item) {
 func (r *repairer) orphan(it item) item {
 	r.Report(it.index, chat.RuleOrphan, "the result of call %q made a user message", it.m.ToolCallID)
 	it.m.Role, it.m.ToolCallID, it.m.IsError = chat.RoleUser, "", false
-	it.m.Content = append(chat.Parts{chat.Text(lostResult)}, it.m.Content...)
+	it.m.Content = append(chat.Parts{chat.Text(provider.LostResult)}, it.m.Content...)
 	return it
 }
 
@@ -124,7 +125,7 @@ func (r *repairer) calls(it item, used map[string]int) []chat.ToolCall {
 		used[c.ID]++
 		own[id] = true
 		if c.Name == "" {
-			c.Name = unknownTool
+			c.Name = provider.UnknownTool
 			r.Report(it.index, chat.RuleCallID, "the name of call %q made %q", c.ID, c.Name)
 		} else if !nameForm.MatchString(name) {
 			c.Name = fitting(name)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // parts mends the content of each message, and leaves out the messages in which nothing is left.
@@ -29,7 +30,7 @@ func (r *repairer) parts() {
 		case substance(it.m):
 		case it.m.Role == chat.RoleTool:
 			r.Report(it.index, chat.RuleEmpty, "a text put in for no output")
-			it.m.Content = slices.Insert(it.m.Content, 0, chat.Part(chat.Text(noOutput)))
+			it.m.Content = slices.Insert(it.m.Content, 0, chat.Part(chat.Text(provider.NoOutput)))
 		default:
 			r.Report(it.index, chat.RuleEmpty, "the message left out")
 			continue
@@ -165,7 +166,7 @@ func (r *repairer) ends() {
 	if len(r.items) == 0 {
 		if r.given > 0 {
 			r.Report(0, chat.RuleLast, "a user message put in place of all that was left out")
-			r.items = append(r.items, item{m: chat.UserMessage(goOn)})
+			r.items = append(r.items, item{m: chat.UserMessage(provider.GoOn)})
 		}
 		return
 	}
@@ -174,15 +175,15 @@ func (r *repairer) ends() {
 	switch {
 	case first < 0:
 		r.Report(end.index, RuleFirst, "a user message put at the end")
-		r.items = append(r.items, item{index: end.index, m: chat.UserMessage(goOn)})
+		r.items = append(r.items, item{index: end.index, m: chat.UserMessage(provider.GoOn)})
 		return
 	case r.items[first].m.Role == chat.RoleAssistant:
 		r.Report(r.items[first].index, RuleFirst, "a user message put before it")
-		r.items = slices.Insert(r.items, first, item{index: r.items[first].index, m: chat.UserMessage(notShown)})
+		r.items = slices.Insert(r.items, first, item{index: r.items[first].index, m: chat.UserMessage(provider.NotShown)})
 	}
 	if end.m.Role == chat.RoleAssistant && !r.paused() {
 		r.Report(end.index, chat.RuleLast, "a user message put at the end")
-		r.items = append(r.items, item{index: end.index, m: chat.UserMessage(goOn)})
+		r.items = append(r.items, item{index: end.index, m: chat.UserMessage(provider.GoOn)})
 	}
 }
 

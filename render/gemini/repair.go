@@ -10,15 +10,6 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// Texts that Repair puts where something is asked for and nothing was said.
-const (
-	unknownTool = "unknown_tool"
-	noOutput    = "(no output)"
-	lostResult  = "Result of a tool call that is not shown:"
-	notShown    = "(The conversation before this is not shown.)"
-	goOn        = "Continue."
-)
-
 // Repair mends a request so that [Validate] finds nothing wrong, and tells of each change. The request given stays as it
 // is, and one that breaks no rule comes back as it was. What it does, where a rule asks for it:
 //
@@ -52,16 +43,15 @@ func Repair(req chat.Request, o Options) (chat.Request, []chat.Change) {
 		r.mendParts(&r.out[i])
 	}
 	r.move()
-	r.out = slices.DeleteFunc(r.out, func(m indexed) bool {
+	r.out = slices.DeleteFunc(r.out, func(m provider.Indexed) bool {
 		gone := m.Role != chat.RoleTool && isBare(m.Message)
 		if gone {
-			r.Report(m.index, chat.RuleEmpty, "the %s message, in which nothing is left, left out", m.Role)
+			r.Report(m.Index, chat.RuleEmpty, "the %s message, in which nothing is left, left out", m.Role)
 		}
 		return gone
 	})
-	if len(req.Messages) > 0 {
-		r.ends(len(req.Messages) - 1)
-	}
+	r.out = r.End(r.out, len(req.Messages))
+	r.start()
 	r.sign()
 	r.Choice(&req)
 	r.Limit(&req)
@@ -73,16 +63,10 @@ func Repair(req chat.Request, o Options) (chat.Request, []chat.Change) {
 	return req, r.ByMessage()
 }
 
-// indexed is a message with its place in the list that is mended.
-type indexed struct {
-	chat.Message
-	index int
-}
-
 type repairer struct {
 	provider.Changes
 	options Options
-	out     []indexed
+	out     []provider.Indexed
 }
 
 // clean mends what is wrong in a message by itself, as far as it has no say in which call and result belong together.
@@ -91,14 +75,14 @@ func (r *repairer) clean(i int, m chat.Message) {
 	m.Content = r.content(i, m)
 	if m.Role == chat.RoleTool && isBare(m) {
 		r.Report(i, chat.RuleEmpty, "a text put in for no output")
-		m.Content = append(m.Content, chat.Text(noOutput))
+		m.Content = append(m.Content, chat.Text(provider.NoOutput))
 	}
 	if m.Role != chat.RoleTool && isBare(m) {
 		r.Report(i, chat.RuleEmpty, "the %s message, in which nothing is left, left out", m.Role)
 		return
 	}
 	m.ToolCalls = r.calls(i, m.ToolCalls)
-	r.out = append(r.out, indexed{m, i})
+	r.out = append(r.out, provider.Indexed{Message: m, Index: i})
 }
 
 // content leaves out what no provider takes.
@@ -150,7 +134,7 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 		c := &calls[k]
 		c.Arguments = r.UTF8(i, fmt.Sprintf("the arguments of call %q", c.ID), c.Arguments)
 		if c.Name == "" {
-			c.Name = unknownTool
+			c.Name = provider.UnknownTool
 			r.Report(i, chat.RuleCallID, "the name of call %q made %q", c.ID, c.Name)
 		}
 		_, faults := callPart(k, *c)
@@ -192,8 +176,8 @@ func takenName(name string) string {
 // pair moves results to their calls, leaves out calls without results, and gives calls ids of their own.
 func (r *repairer) pair() {
 	messages := r.out
-	results, taken := resultsOf(messages)
-	r.out = make([]indexed, 0, len(messages))
+	results, taken := provider.ResultsOf(messages)
+	r.out = make([]provider.Indexed, 0, len(messages))
 	for i, m := range messages {
 		if m.Role != chat.RoleTool {
 			r.round(i, m, results[i], messages)
@@ -203,40 +187,16 @@ func (r *repairer) pair() {
 	}
 }
 
-// resultsOf gives for each message the results of its calls, in order: those after it, before another message calls with
-// the same id, and no more of an id than the message has calls of it.
-func resultsOf(messages []indexed) (results map[int][]int, taken map[int]bool) {
-	type claim struct{ message, calls int }
-	open := map[string]claim{}
-	results, taken = map[int][]int{}, map[int]bool{}
-	for i, m := range messages {
-		if c := open[m.ToolCallID]; m.Role == chat.RoleTool && c.calls > 0 {
-			results[c.message] = append(results[c.message], i)
-			taken[i] = true
-			open[m.ToolCallID] = claim{c.message, c.calls - 1}
-		}
-		for _, call := range m.ToolCalls {
-			c := open[call.ID]
-			if c.message != i {
-				c = claim{message: i}
-			}
-			c.calls++
-			open[call.ID] = c
-		}
-	}
-	return results, taken
-}
-
 // orphan makes a result whose call is not there a user message.
-func (r *repairer) orphan(m indexed) indexed {
-	r.Report(m.index, chat.RuleOrphan, "the result of call %q made a user message", clip(m.ToolCallID))
+func (r *repairer) orphan(m provider.Indexed) provider.Indexed {
+	r.Report(m.Index, chat.RuleOrphan, "the result of call %q made a user message", clip(m.ToolCallID))
 	m.Role, m.Name, m.ToolCallID, m.IsError = chat.RoleUser, "", "", false
-	m.Content = append(chat.Parts{chat.Text(lostResult)}, m.Content...)
+	m.Content = append(chat.Parts{chat.Text(provider.LostResult)}, m.Content...)
 	return m
 }
 
 // round mends the message i with the results of its calls. Results of one id answer the calls of that id in order.
-func (r *repairer) round(i int, m indexed, results []int, messages []indexed) {
+func (r *repairer) round(i int, m provider.Indexed, results []int, messages []provider.Indexed) {
 	waiting := map[string][]int{} // calls by their id
 	for k, c := range m.ToolCalls {
 		waiting[c.ID] = append(waiting[c.ID], k)
@@ -252,13 +212,13 @@ func (r *repairer) round(i int, m indexed, results []int, messages []indexed) {
 	var calls []chat.ToolCall
 	for k, c := range m.ToolCalls {
 		if !answered[k] {
-			r.Report(m.index, chat.RuleAnswered, "call %q left out: it has no result", c.ID)
+			r.Report(m.Index, chat.RuleAnswered, "call %q left out: it has no result", c.ID)
 			continue
 		}
-		id := r.UTF8(m.index, fmt.Sprintf("the id of call %d", k), c.ID)
+		id := r.UTF8(m.Index, fmt.Sprintf("the id of call %d", k), c.ID)
 		if id == "" || ids[id] {
 			id = freeID(id, ids, waiting, last)
-			r.Report(m.index, chat.RuleCallID, "the id of call %d made %q", k, id)
+			r.Report(m.Index, chat.RuleCallID, "the id of call %d made %q", k, id)
 		}
 		c.ID = id
 		ids[id] = true
@@ -275,7 +235,7 @@ func (r *repairer) round(i int, m indexed, results []int, messages []indexed) {
 		}
 		result := messages[at]
 		if next < at {
-			r.Report(result.index, chat.RuleAnswered, "the result of call %q moved to the call", result.ToolCallID)
+			r.Report(result.Index, chat.RuleAnswered, "the result of call %q moved to the call", result.ToolCallID)
 		}
 		result.ToolCallID = renamed[answers[k]].ID
 		r.out = append(r.out, result)
@@ -298,11 +258,11 @@ func freeID(id string, taken map[string]bool, original map[string][]int, last ma
 
 // mendParts replaces or leaves out parts that cannot be sent. Without one part another may be wrong: a note that spoke of
 // it.
-func (r *repairer) mendParts(m *indexed) {
+func (r *repairer) mendParts(m *provider.Indexed) {
 	for {
 		var faults []fault
 		if m.Role == chat.RoleTool {
-			_, faults = r.options.responseParts(m.Message, unknownTool)
+			_, faults = r.options.responseParts(m.Message, provider.UnknownTool)
 		} else {
 			_, faults = r.options.parts(m.Message, true)
 		}
@@ -325,15 +285,15 @@ func (r *repairer) mendParts(m *indexed) {
 			why := f.detail[strings.Index(f.detail, ": ")+2:]
 			switch p.(type) {
 			case chat.Image, chat.Document:
-				r.Report(m.index, f.rule, "a text put in for part %d: %s", k, why)
+				r.Report(m.Index, f.rule, "a text put in for part %d: %s", k, why)
 				kept = append(kept, leftOut(why))
 			default:
-				r.Report(m.index, f.rule, "part %d left out: %s", k, why)
+				r.Report(m.Index, f.rule, "part %d left out: %s", k, why)
 			}
 		}
 		m.Content = kept
 		if m.Role == chat.RoleTool && isBare(m.Message) {
-			m.Content = append(m.Content, chat.Text(noOutput))
+			m.Content = append(m.Content, chat.Text(provider.NoOutput))
 		}
 	}
 }
@@ -343,14 +303,14 @@ func leftOut(why string) chat.Text { return chat.Text("[left out: " + why + "]")
 
 // move takes images and documents of system messages to a user message behind it.
 func (r *repairer) move() {
-	var out []indexed
+	var out []provider.Indexed
 	for _, m := range r.out {
 		var kept, moved chat.Parts
 		for k, p := range m.Content {
 			switch p.(type) {
 			case chat.Image, chat.Document:
 				if m.Role == chat.RoleSystem {
-					r.Report(m.index, RulePlace, "an image or a document moved to a user message")
+					r.Report(m.Index, RulePlace, "an image or a document moved to a user message")
 					if _, f := r.options.part(k, p); f != nil {
 						p = leftOut(f.detail[strings.Index(f.detail, ": ")+2:])
 					}
@@ -362,7 +322,7 @@ func (r *repairer) move() {
 		}
 		if len(moved) > 0 {
 			m.Content = kept
-			out = append(out, m, indexed{chat.Message{Role: chat.RoleUser, Content: moved}, m.index})
+			out = append(out, m, provider.Indexed{Message: chat.Message{Role: chat.RoleUser, Content: moved}, Index: m.Index})
 			continue
 		}
 		out = append(out, m)
@@ -370,24 +330,8 @@ func (r *repairer) move() {
 	r.out = out
 }
 
-// ends sees to it that the first call follows something and that the last message is one to answer.
-func (r *repairer) ends(given int) {
-	last := len(r.out)
-	for last > 0 && r.out[last-1].Role == chat.RoleSystem {
-		last--
-	}
-	before := last - 1 // the question or the round that is to be answered
-	for before > 0 && r.out[before].Role == chat.RoleTool {
-		before--
-	}
-	switch {
-	case last == 0 || r.out[last-1].Role == chat.RoleAssistant:
-		r.Report(given, chat.RuleLast, "a user message put at the end")
-		r.out = append(r.out, indexed{chat.UserMessage(goOn), given})
-	case last < len(r.out):
-		r.Report(r.out[last].index, chat.RuleLast, "%d system messages moved before what is to be answered", len(r.out)-last)
-		r.out = slices.Concat(r.out[:before], r.out[last:], r.out[before:last])
-	}
+// start sees to it that the first call follows something.
+func (r *repairer) start() {
 	start := 0
 	for start < len(r.out) && r.out[start].Role == chat.RoleSystem {
 		start++
@@ -396,9 +340,9 @@ func (r *repairer) ends(given int) {
 		if len(r.out[k].ToolCalls) == 0 {
 			continue
 		}
-		first := r.out[start].index
+		first := r.out[start].Index
 		r.Report(first, RuleCallTurn, "a user message put before it")
-		r.out = slices.Insert(r.out, start, indexed{chat.UserMessage(notShown), first})
+		r.out = slices.Insert(r.out, start, provider.Indexed{Message: chat.UserMessage(provider.NotShown), Index: first})
 		break
 	}
 }
@@ -417,7 +361,7 @@ func (r *repairer) sign() {
 			continue
 		}
 		if first, signed := r.options.firstCall(m.Message); !signed {
-			r.Report(m.index, RuleSignature, "call %q does without its thought signature", m.ToolCalls[first].ID)
+			r.Report(m.Index, RuleSignature, "call %q does without its thought signature", m.ToolCalls[first].ID)
 			m.ToolCalls[first].Signature = SkipSignature
 		}
 	}

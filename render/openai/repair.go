@@ -11,15 +11,6 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// Texts that Repair puts where something is asked for and nothing was said.
-const (
-	unknownTool = "unknown_tool"
-	noResult    = "There is no result: the call was interrupted."
-	noOutput    = "(no output)"
-	lostResult  = "Result of a tool call that is not shown:"
-	goOn        = "Continue."
-)
-
 // Repair mends a request so that [Validate] finds nothing wrong, and tells of each change. The request given stays as it
 // is, and one that breaks no rule comes back as it was. What it does, where a rule asks for it:
 //
@@ -50,7 +41,7 @@ func Repair(req chat.Request, api API) (chat.Request, []chat.Change) {
 	}
 	r.move()
 	r.prune()
-	r.end(len(req.Messages))
+	r.list = r.End(r.list, len(req.Messages))
 	r.Choice(&req)
 	r.Limit(&req)
 	req.Tools = slices.Collect(r.Tools(req.Tools))
@@ -61,20 +52,16 @@ func Repair(req chat.Request, api API) (chat.Request, []chat.Change) {
 	return req, r.ByMessage()
 }
 
-// indexed is a message and where it was.
-type indexed struct {
-	chat.Message
-	index int
-}
-
 type repairer struct {
 	provider.Changes
 	api  API
-	list []indexed
+	list []provider.Indexed
 	made map[string]int // how often an id was made of another
 }
 
-func (r *repairer) add(i int, m chat.Message) { r.list = append(r.list, indexed{m, i}) }
+func (r *repairer) add(i int, m chat.Message) {
+	r.list = append(r.list, provider.Indexed{Message: m, Index: i})
+}
 
 // mend mends a message by itself.
 func (r *repairer) mend(i int, m chat.Message) chat.Message {
@@ -171,7 +158,7 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 	}
 	for k, c := range calls {
 		if c.Name == "" {
-			c.Name = unknownTool
+			c.Name = provider.UnknownTool
 			r.Report(i, chat.RuleCallID, "the name of call %q made %q", c.ID, c.Name)
 		}
 		if name := toolName(c.Name); name != c.Name {
@@ -211,8 +198,8 @@ func (r *repairer) fresh(id string, taken func(string) bool) string {
 
 // pair puts each result behind its call.
 func (r *repairer) pair() {
-	results, taken := resultsOf(r.list)
-	out := make([]indexed, 0, len(r.list))
+	results, taken := provider.ResultsOf(r.list)
+	out := make([]provider.Indexed, 0, len(r.list))
 	for i, m := range r.list {
 		if m.Role == chat.RoleTool {
 			if !taken[i] {
@@ -229,7 +216,7 @@ func (r *repairer) pair() {
 			}
 			result := r.list[at]
 			if next < at {
-				r.Report(result.index, chat.RuleAnswered, "the result of call %q moved to the call", result.ToolCallID)
+				r.Report(result.Index, chat.RuleAnswered, "the result of call %q moved to the call", result.ToolCallID)
 			}
 			answered[result.ToolCallID] = true
 			out = append(out, result)
@@ -243,43 +230,19 @@ func (r *repairer) pair() {
 	r.list = out
 }
 
-// resultsOf gives for each message the results of its calls, in order: those after it, before another message calls with
-// the same id, and no more of an id than the message has calls of it.
-func resultsOf(messages []indexed) (results map[int][]int, taken map[int]bool) {
-	type claim struct{ message, calls int }
-	open := map[string]claim{}
-	results, taken = map[int][]int{}, map[int]bool{}
-	for i, m := range messages {
-		if c := open[m.ToolCallID]; m.Role == chat.RoleTool && c.calls > 0 {
-			results[c.message] = append(results[c.message], i)
-			taken[i] = true
-			open[m.ToolCallID] = claim{c.message, c.calls - 1}
-		}
-		for _, call := range m.ToolCalls {
-			c := open[call.ID]
-			if c.message != i {
-				c = claim{message: i}
-			}
-			c.calls++
-			open[call.ID] = c
-		}
-	}
-	return results, taken
-}
-
 // orphan makes a result whose call is not there a user message.
-func (r *repairer) orphan(m indexed) indexed {
-	r.Report(m.index, chat.RuleOrphan, "the result of call %q made a user message", m.ToolCallID)
+func (r *repairer) orphan(m provider.Indexed) provider.Indexed {
+	r.Report(m.Index, chat.RuleOrphan, "the result of call %q made a user message", m.ToolCallID)
 	m.Role, m.Name, m.ToolCallID, m.IsError = chat.RoleUser, "", "", false
-	m.Content = append(chat.Parts{chat.Text(lostResult)}, r.content(m.index, m.Message)...) // by a user's rules
+	m.Content = append(chat.Parts{chat.Text(provider.LostResult)}, r.content(m.Index, m.Message)...) // by a user's rules
 	return m
 }
 
-func (r *repairer) missing(m indexed, id string) indexed {
-	r.Report(m.index, chat.RuleAnswered, "call %q answered: it has no result", id)
-	result := chat.ToolResult(id, noResult)
+func (r *repairer) missing(m provider.Indexed, id string) provider.Indexed {
+	r.Report(m.Index, chat.RuleAnswered, "call %q answered: it has no result", id)
+	result := chat.ToolResult(id, provider.NoResult)
 	result.IsError = true
-	return indexed{result, m.index}
+	return provider.Indexed{Message: result, Index: m.Index}
 }
 
 // rename mends the ids of calls. Every round is whole and in one place by now.
@@ -308,7 +271,7 @@ func (r *repairer) rename() {
 				if rule != "" {
 					names[c.ID] = r.fresh(c.ID, func(id string) bool { return seen[id] })
 					seen[names[c.ID]] = true
-					r.Report(m.index, rule, "the id of call %q made %q", c.ID, names[c.ID])
+					r.Report(m.Index, rule, "the id of call %q made %q", c.ID, names[c.ID])
 				}
 				given[c.ID] = true
 			}
@@ -359,7 +322,7 @@ func (r *repairer) reason() {
 				break
 			}
 			gone := found[len(found)-1]
-			r.Report(m.index, gone.rule, "the reasoning in part %d left out: it %s", gone.part, gone.detail)
+			r.Report(m.Index, gone.rule, "the reasoning in part %d left out: it %s", gone.part, gone.detail)
 			m.Content = slices.Delete(slices.Clone(m.Content), gone.part, gone.part+1)
 		}
 	}
@@ -367,12 +330,12 @@ func (r *repairer) reason() {
 
 // move takes images and documents from where the API takes none to a user message behind the message and its results.
 func (r *repairer) move() {
-	var out []indexed
+	var out []provider.Indexed
 	var moved chat.Parts
 	index := 0 // of the message that they are from
 	flush := func() {
 		if len(moved) > 0 {
-			out = append(out, indexed{chat.Message{Role: chat.RoleUser, Content: moved}, index})
+			out = append(out, provider.Indexed{Message: chat.Message{Role: chat.RoleUser, Content: moved}, Index: index})
 			moved = nil
 		}
 	}
@@ -388,8 +351,8 @@ func (r *repairer) move() {
 			kept := make(chat.Parts, 0, len(m.Content))
 			for _, p := range m.Content {
 				if misplaced(p) {
-					r.Report(m.index, RulePlace, "an image or a document moved to a user message")
-					moved, index = append(moved, r.fit(p)), m.index
+					r.Report(m.Index, RulePlace, "an image or a document moved to a user message")
+					moved, index = append(moved, r.fit(p)), m.Index
 				} else {
 					kept = append(kept, p)
 				}
@@ -412,38 +375,17 @@ func (r *repairer) fit(p chat.Part) chat.Part {
 
 // prune drops messages in which nothing is left.
 func (r *repairer) prune() {
-	r.list = slices.DeleteFunc(r.list, func(m indexed) bool {
+	r.list = slices.DeleteFunc(r.list, func(m provider.Indexed) bool {
 		if len(m.ToolCalls) > 0 || m.Role == chat.RoleTool || r.api.substance(m.Message) {
 			return false
 		}
-		r.Report(m.index, chat.RuleEmpty, "the %s message, in which nothing is left, left out", m.Role)
+		r.Report(m.Index, chat.RuleEmpty, "the %s message, in which nothing is left, left out", m.Role)
 		return true
 	})
 	for i := range r.list {
 		if m := &r.list[i]; m.Role == chat.RoleTool && !r.api.substance(m.Message) {
-			r.Report(m.index, chat.RuleEmpty, "a text put in for no output")
-			m.Content = append(slices.Clone(m.Content), chat.Text(noOutput))
+			r.Report(m.Index, chat.RuleEmpty, "a text put in for no output")
+			m.Content = append(slices.Clone(m.Content), chat.Text(provider.NoOutput))
 		}
-	}
-}
-
-// end sees to it that the last message is one to answer.
-func (r *repairer) end(given int) {
-	last := len(r.list)
-	for last > 0 && r.list[last-1].Role == chat.RoleSystem {
-		last--
-	}
-	before := last - 1 // the question or the round that is to be answered
-	for before > 0 && r.list[before].Role == chat.RoleTool {
-		before--
-	}
-	switch {
-	case given == 0:
-	case last == 0 || r.list[last-1].Role == chat.RoleAssistant:
-		r.Report(given-1, chat.RuleLast, "a user message put at the end")
-		r.list = append(r.list, indexed{chat.UserMessage(goOn), given - 1})
-	case last < len(r.list):
-		r.Report(r.list[last].index, chat.RuleLast, "%d system messages moved before what is to be answered", len(r.list)-last)
-		r.list = slices.Concat(r.list[:before], r.list[last:], r.list[before:last])
 	}
 }
