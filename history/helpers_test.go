@@ -22,8 +22,6 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
 // childEnv makes the test binary a child that appends to the session named in it, see [TestMain].
 const childEnv = "PROMPTREE_HISTORY_APPEND_TO"
 
@@ -242,16 +240,6 @@ func equal(t testing.TB, want, got any) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-}
-
-// golden compares a text with that of a file in testdata.
-func golden(t testing.TB, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	equal(t, strings.Split(content(t, path), "\n"), strings.Split(got, "\n"))
 }
 
 // dump writes messages for people.

@@ -3,7 +3,6 @@ package summarize_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,8 +20,6 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // quarter is a tokenizer of one token for each four bytes that were begun. A message costs 3 more.
 type quarter struct{}
@@ -324,16 +321,6 @@ func equal(t testing.TB, want, got any) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-}
-
-// golden compares a text with that of a file in testdata.
-func golden(t testing.TB, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	equal(t, strings.Split(content(t, path), "\n"), strings.Split(got, "\n"))
 }
 
 // text joins what messages say.
