@@ -142,7 +142,7 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 			switch f.rule {
 			case RuleArguments:
 				r.Report(i, f.rule, "those of call %q put into an object", c.ID)
-				wrapped, err := plainJSON(map[string]string{"arguments": c.Arguments})
+				wrapped, err := provider.PlainJSON(map[string]string{"arguments": c.Arguments})
 				if err != nil { // a string is always JSON
 					wrapped = json.RawMessage(`{}`)
 				}
