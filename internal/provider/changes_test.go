@@ -1,7 +1,6 @@
 package provider_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,20 +81,20 @@ func TestRequestIsMended(t *testing.T) {
 		MaxTokens: -1, ToolChoice: chat.ToolChoiceRequired,
 		Tools: []chat.Tool{{Name: "f", Description: "\xff"}, {Name: "f"}, {Name: "g", Description: "g"}},
 	}
-	c.Choice(&req)
-	c.Limit(&req)
-	tools := slices.Collect(c.Tools(req.Tools))
-	require.Equal(t, []chat.Tool{{Name: "f", Description: "\uFFFD"}, {Name: "g", Description: "g"}}, tools)
-	require.Equal(t, chat.ToolChoiceRequired, req.ToolChoice, "there are tools")
-	require.Zero(t, req.MaxTokens)
+	want := chat.Request{
+		ToolChoice: chat.ToolChoiceRequired, Tools: []chat.Tool{{Name: "f", Description: "\uFFFD"}, {Name: "g", Description: "g"}},
+		Messages: []chat.Message{chat.UserMessage("b"), chat.UserMessage("a")},
+	}
+	got, changes := c.Mended(req, list(want.Messages...))
+	require.Equal(t, want, got)
 	require.Equal(t, []string{
 		"request: the answer has room: a limit of -1 tokens left out",
 		`request: text is UTF-8: bytes replaced in the description of tool "f"`,
 		`request: tools are named and described by a schema: the second tool "f" left out`,
-	}, said(c.ByMessage()))
+	}, said(changes))
 
-	c, req.Tools = provider.Changes{}, nil
-	c.Choice(&req)
-	require.Equal(t, chat.ToolChoiceAuto, req.ToolChoice)
-	require.Equal(t, []string{"request: the tool choice can be met: no call is required: there are no tools"}, said(c.ByMessage()))
+	c = provider.Changes{}
+	got, changes = c.Mended(chat.Request{ToolChoice: chat.ToolChoiceRequired}, nil)
+	require.Equal(t, chat.Request{ToolChoice: chat.ToolChoiceAuto, Messages: []chat.Message{}}, got)
+	require.Equal(t, []string{"request: the tool choice can be met: no call is required: there are no tools"}, said(changes))
 }

@@ -71,3 +71,15 @@ func (c *Changes) End(messages []Indexed, given int) []Indexed {
 	}
 	return messages
 }
+
+// Mended is a request with these messages in place of its own, with what is in no message mended, and all changes.
+func (c *Changes) Mended(req chat.Request, messages []Indexed) (chat.Request, []chat.Change) {
+	c.Choice(&req)
+	c.Limit(&req)
+	req.Tools = slices.Collect(c.Tools(req.Tools))
+	req.Messages = make([]chat.Message, len(messages))
+	for i, m := range messages {
+		req.Messages[i] = m.Message
+	}
+	return req, c.ByMessage()
+}

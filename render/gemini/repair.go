@@ -53,14 +53,7 @@ func Repair(req chat.Request, o Options) (chat.Request, []chat.Change) {
 	r.out = r.End(r.out, len(req.Messages))
 	r.start()
 	r.sign()
-	r.Choice(&req)
-	r.Limit(&req)
-	req.Tools = slices.Collect(r.Tools(req.Tools))
-	req.Messages = make([]chat.Message, len(r.out))
-	for i, m := range r.out {
-		req.Messages[i] = m.Message
-	}
-	return req, r.ByMessage()
+	return r.Mended(req, r.out)
 }
 
 type repairer struct {

@@ -42,14 +42,7 @@ func Repair(req chat.Request, api API) (chat.Request, []chat.Change) {
 	r.move()
 	r.prune()
 	r.list = r.End(r.list, len(req.Messages))
-	r.Choice(&req)
-	r.Limit(&req)
-	req.Tools = slices.Collect(r.Tools(req.Tools))
-	req.Messages = make([]chat.Message, len(r.list))
-	for i, m := range r.list {
-		req.Messages[i] = m.Message
-	}
-	return req, r.ByMessage()
+	return r.Mended(req, r.list)
 }
 
 type repairer struct {
