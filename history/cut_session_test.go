@@ -3,9 +3,7 @@ package history_test
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -13,7 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -28,14 +26,7 @@ func theFive() map[string]history.Cut {
 // recorded reads the entries of a recorded session. Of one that is missing the test is skipped.
 func recorded(t testing.TB, path string) []history.Entry {
 	t.Helper()
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("needs the recorded session %s, which is not part of the project", path)
-	}
-	require.NoError(t, err)
-	defer f.Close()
-	r, err := importer.Read(f)
-	require.NoError(t, err)
+	r := sessiontest.Read(t, path)
 	session := &history.Session{}
 	notes, err := r.AppendTo(session)
 	require.NoError(t, err)

@@ -67,15 +67,20 @@ func (r Rounds) ElementProps() elements.Props {
 	return r.Props
 }
 
-// Render shows the turns before the last.
-func (c Conversation) Render(ctx context.Context, s sizing.Sizing) (elements.Node, error) {
-	if c.Session == nil {
+// snapshotFor is what an element with these limits shows of its session; an error where it has none, or a limit is none.
+func snapshotFor(ctx context.Context, s *Session, limits Limits) (*snapshot, error) {
+	if s == nil {
 		return nil, ErrNoSession
 	}
-	if err := c.Limits.check(); err != nil {
+	if err := limits.check(); err != nil {
 		return nil, err
 	}
-	sn, err := snapshotIn(ctx, c.Session)
+	return snapshotIn(ctx, s)
+}
+
+// Render shows the turns before the last.
+func (c Conversation) Render(ctx context.Context, s sizing.Sizing) (elements.Node, error) {
+	sn, err := snapshotFor(ctx, c.Session, c.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +101,7 @@ func (c Conversation) Render(ctx context.Context, s sizing.Sizing) (elements.Nod
 
 // Render shows the current turn's user message.
 func (r Request) Render(ctx context.Context, s sizing.Sizing) (elements.Node, error) {
-	if r.Session == nil {
-		return nil, ErrNoSession
-	}
-	if err := r.Limits.check(); err != nil {
-		return nil, err
-	}
-	sn, err := snapshotIn(ctx, r.Session)
+	sn, err := snapshotFor(ctx, r.Session, r.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -119,13 +118,7 @@ func (r Request) Render(ctx context.Context, s sizing.Sizing) (elements.Node, er
 
 // Render shows the last turn's rounds.
 func (r Rounds) Render(ctx context.Context, s sizing.Sizing) (elements.Node, error) {
-	if r.Session == nil {
-		return nil, ErrNoSession
-	}
-	if err := r.Limits.check(); err != nil {
-		return nil, err
-	}
-	sn, err := snapshotIn(ctx, r.Session)
+	sn, err := snapshotFor(ctx, r.Session, r.Limits)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/golden"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -295,9 +296,9 @@ func TestPromptOfAWholeSession(t *testing.T) {
 		chat.UserMessage("Stop. Which line is wrong?"),
 		speaking("Reading.", "c6", "c7"), chat.ToolResult("c7", numberedLines(400)),
 	)
-	golden(t, "prompt.txt", dump(rendered(t, prompt(s), 1200)))
+	golden.Equal(t, "prompt.txt", dump(rendered(t, prompt(s), 1200)))
 	require.NoError(t, s.Compact(summary("<summary>\nThe user asked what is in here: a Go module.\n</summary>", "e10")))
-	golden(t, "prompt-compacted.txt", dump(rendered(t, prompt(s), 1200)))
+	golden.Equal(t, "prompt-compacted.txt", dump(rendered(t, prompt(s), 1200)))
 	r, err := render.Render(t.Context(), prompt(s), render.Options{Budget: 1200, Tokenizer: quarter{}})
 	require.NoError(t, err)
 	require.NoError(t, chat.Validate(r.Messages))

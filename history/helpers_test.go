@@ -18,11 +18,10 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/sizingtest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // childEnv makes the test binary a child that appends to the session named in it, see [TestMain].
 const childEnv = "PROMPTREE_HISTORY_APPEND_TO"
@@ -35,57 +34,19 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// quarter is a tokenizer of one token for each four bytes that were begun. A message costs 3 more.
-type quarter struct{}
-
-func (quarter) CountText(text string) int { return (len(text) + 3) / 4 }
-
-func (quarter) CountPart(p chat.Part) int { return countPart(quarter{}, p) }
-
-func (quarter) CountMessage(m chat.Message) int { return countMessage(quarter{}, m) }
-
-func (quarter) CountTools([]chat.Tool) int { return 0 }
+// quarter is the tokenizer of most tests: one token for each four bytes that were begun. A message costs 3 more.
+type quarter = sizingtest.Quarter
 
 // words is a tokenizer of one token for each word and each line break. A message costs 3 more.
 type words struct{}
 
 func (words) CountText(text string) int { return len(strings.Fields(text)) + strings.Count(text, "\n") }
 
-func (words) CountPart(p chat.Part) int { return countPart(words{}, p) }
+func (words) CountPart(p chat.Part) int { return sizingtest.CountPart(words{}, p) }
 
-func (words) CountMessage(m chat.Message) int { return countMessage(words{}, m) }
+func (words) CountMessage(m chat.Message) int { return sizingtest.CountMessage(words{}, m) }
 
 func (words) CountTools([]chat.Tool) int { return 0 }
-
-const (
-	imageTokens   = 20
-	messageTokens = 3
-)
-
-func countPart(t sizing.Tokenizer, p chat.Part) int {
-	switch p := p.(type) {
-	case chat.Text:
-		return t.CountText(string(p))
-	case chat.Thinking:
-		return t.CountText(p.Text + p.Encrypted)
-	case chat.Opaque:
-		return p.Tokens
-	case chat.Image, chat.Document:
-		return imageTokens
-	}
-	return 0
-}
-
-func countMessage(t sizing.Tokenizer, m chat.Message) int {
-	total := messageTokens + t.CountText(m.Name)
-	for _, p := range m.Content {
-		total += t.CountPart(p)
-	}
-	for _, c := range m.ToolCalls {
-		total += t.CountText(c.Name) + t.CountText(c.Arguments)
-	}
-	return total
-}
 
 // cases is how many cases a long test runs, a quarter of them under the race detector.
 func cases(n int) int {
@@ -242,16 +203,6 @@ func equal(t testing.TB, want, got any) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-}
-
-// golden compares a text with that of a file in testdata.
-func golden(t testing.TB, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	equal(t, strings.Split(content(t, path), "\n"), strings.Split(got, "\n"))
 }
 
 // dump writes messages for people.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/golden"
 )
 
 const (
@@ -160,7 +161,7 @@ func TestFormatOnDisk(t *testing.T) {
 	written := content(t, path)
 	written = regexp.MustCompile(`"time":"[^"]*"`).ReplaceAllString(written, `"time":"2026-01-02T03:04:05Z"`)
 	written = regexp.MustCompile(`("type":"session".*"id":)"[^"]*"`).ReplaceAllString(written, `$1"S"`)
-	golden(t, "format.jsonl", written)
+	golden.Equal(t, "format.jsonl", written)
 
 	old, err := history.Read(filepath.Join("testdata", "format.jsonl"))
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/sizingtest"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -237,7 +238,7 @@ func TestOnlyTheTextOfAResultIsCut(t *testing.T) {
 	got := firstRound(t, said...).Messages(history.Limits{}, in(300))
 	equal(t, image, got[1].Content[1])
 	require.Len(t, got[1].Content, 2)
-	require.LessOrEqual(t, tokens(got[1])+imageTokens, 150)
+	require.LessOrEqual(t, tokens(got[1])+sizingtest.ImageTokens, 150)
 	_, _, _, ok := cut(numberedLines(100)+"\n"+numberedLines(100), got[1].Text())
 	require.True(t, ok)
 
@@ -245,7 +246,7 @@ func TestOnlyTheTextOfAResultIsCut(t *testing.T) {
 		said := []chat.Message{user, calls("a"), result("a", image)}
 		got := firstRound(t, said...).Messages(history.Limits{}, in(39))
 		require.Len(t, got[1].Content, 1)
-		require.Contains(t, got[1].Text(), fmt.Sprintf("[an image of %d tokens left out here", imageTokens))
+		require.Contains(t, got[1].Text(), fmt.Sprintf("[an image of %d tokens left out here", sizingtest.ImageTokens))
 	})
 	t.Run("what fits keeps its parts apart", func(t *testing.T) {
 		said := []chat.Message{user, calls("a"), result("a", chat.Text("x"), image, chat.Text("y"))}

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/sizingtest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -163,7 +164,7 @@ func TestPrunedResultKeepsItsCallAndItsFailure(t *testing.T) {
 	failed := chat.Message{Role: chat.RoleTool, ToolCallID: "a", IsError: true, Content: chat.Parts{chat.Image{URL: "u"}, chat.Text(numberedLines(100))}}
 	s := talk(t, user, calls("a"), failed, calls("b"), chat.ToolResult("b", numberedLines(100)))
 	v, pruned := history.OutputPrune{Keep: 100}.Apply(viewOf(t, s), quarter{})
-	require.Equal(t, imageTokens+250, pruned.Outputs[0].Tokens)
+	require.Equal(t, sizingtest.ImageTokens+250, pruned.Outputs[0].Tokens)
 	got := v.Turns[0].Rounds[0].Results[0].Message()
 	require.Equal(t, "a", got.ToolCallID)
 	require.True(t, got.IsError)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/golden"
 )
 
 // turnsOf writes the turns of a path as [shape] does, late results as "+e5".
@@ -155,7 +156,7 @@ func TestEntriesAsTheModelSeesThem(t *testing.T) {
 		history.BranchSummary{From: "e2"},
 	)
 	messages := viewOf(t, s).Messages()
-	golden(t, "shown.txt", dump(messages))
+	golden.Equal(t, "shown.txt", dump(messages))
 	require.NoError(t, chat.Validate(messages))
 	for _, m := range messages[2:] {
 		require.Equal(t, chat.RoleUser, m.Role)

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -14,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/openai"
 )
@@ -38,12 +36,8 @@ type compaction struct {
 
 func recordedSession(t *testing.T) ([]said, []compaction) {
 	t.Helper()
+	r := sessiontest.Read(t, recorded)
 	data, err := os.ReadFile(recorded)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("needs the recorded session %s, which is not part of the project", recorded)
-	}
-	require.NoError(t, err)
-	r, err := importer.Read(bytes.NewReader(data))
 	require.NoError(t, err)
 	var compactions []compaction
 	lines := bufio.NewScanner(bytes.NewReader(data))

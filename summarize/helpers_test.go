@@ -3,7 +3,6 @@ package summarize_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,51 +17,13 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/sizingtest"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// quarter is a tokenizer of one token for each four bytes that were begun. A message costs 3 more.
-type quarter struct{}
-
-var _ sizing.Tokenizer = quarter{}
-
-func (quarter) CountText(text string) int { return (len(text) + 3) / 4 }
-
-func (q quarter) CountPart(p chat.Part) int {
-	switch p := p.(type) {
-	case chat.Text:
-		return q.CountText(string(p))
-	case chat.Thinking:
-		return q.CountText(p.Text + p.Encrypted)
-	case chat.Opaque:
-		return p.Tokens
-	case chat.Image, chat.Document:
-		return 20
-	}
-	return 0
-}
-
-func (q quarter) CountMessage(m chat.Message) int {
-	n := 3 + q.CountText(m.Name)
-	for _, p := range m.Content {
-		n += q.CountPart(p)
-	}
-	for _, c := range m.ToolCalls {
-		n += q.CountText(c.Name) + q.CountText(c.Arguments)
-	}
-	return n
-}
-
-func (q quarter) CountTools(tools []chat.Tool) int {
-	n := 0
-	for _, t := range tools {
-		n += q.CountText(t.Name + t.Description + string(t.Parameters))
-	}
-	return n
-}
+// quarter is the tokenizer of most tests: one token for each four bytes that were begun. A message costs 3 more.
+type quarter = sizingtest.Quarter
 
 // count is what messages take together.
 func count(t sizing.Tokenizer, messages []chat.Message) int {
@@ -324,16 +285,6 @@ func equal(t testing.TB, want, got any) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-}
-
-// golden compares a text with that of a file in testdata.
-func golden(t testing.TB, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	equal(t, strings.Split(content(t, path), "\n"), strings.Split(got, "\n"))
 }
 
 // text joins what messages say.

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/golden"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 )
@@ -90,15 +91,15 @@ func TestPromptsAsTheyAre(t *testing.T) {
 	for name, p := range prompts() {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, name, string(p.Mode))
-			golden(t, "prompt_"+name+".txt", written(requested(t, p.Request(stuff()))))
-			golden(t, "prompt_"+name+"_again.txt", written(requested(t, p.Request(again()))))
+			golden.Equal(t, "prompt_"+name+".txt", written(requested(t, p.Request(stuff()))))
+			golden.Equal(t, "prompt_"+name+"_again.txt", written(requested(t, p.Request(again()))))
 		})
 	}
 	handoff := summarize.Handoff{}.Prompt()
-	golden(t, "prompt_handoff_prefix.txt", written(requested(t, handoff.Prefix(again()))))
+	golden.Equal(t, "prompt_handoff_prefix.txt", written(requested(t, handoff.Prefix(again()))))
 	m := again()
 	m.Summary = "## Goal\n\nFix the <build>."
-	golden(t, "prompt_handoff_title.txt", written(requested(t, handoff.Title(m))))
+	golden.Equal(t, "prompt_handoff_title.txt", written(requested(t, handoff.Title(m))))
 }
 
 func TestEveryPromptSaysWhatMustBeSaid(t *testing.T) {

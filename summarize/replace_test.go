@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/golden"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 )
@@ -66,8 +67,8 @@ func stand(t testing.TB, r summarize.Replacement, m summarize.Material) string {
 func TestReplacementsAsTheyAre(t *testing.T) {
 	for name, r := range replacements() {
 		t.Run(name, func(t *testing.T) {
-			golden(t, "replace_"+name+".txt", stand(t, r, done()))
-			golden(t, "replace_"+name+"_bare.txt", stand(t, r, summarize.Material{Summary: "Short.", Tokenizer: quarter{}, Room: 500}))
+			golden.Equal(t, "replace_"+name+".txt", stand(t, r, done()))
+			golden.Equal(t, "replace_"+name+"_bare.txt", stand(t, r, summarize.Material{Summary: "Short.", Tokenizer: quarter{}, Room: 500}))
 		})
 	}
 }

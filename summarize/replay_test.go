@@ -2,10 +2,7 @@ package summarize_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -19,7 +16,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
 )
@@ -39,14 +36,7 @@ type spoken struct {
 
 func recording(t testing.TB, path string) []spoken {
 	t.Helper()
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("needs the recorded session %s, which is not part of the project", path)
-	}
-	require.NoError(t, err)
-	defer f.Close()
-	r, err := importer.Read(f)
-	require.NoError(t, err)
+	r := sessiontest.Read(t, path)
 	var all []spoken
 	for e, m := range r.Conversation() {
 		all = append(all, spoken{e.Line, m})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/golden"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 )
@@ -138,10 +139,10 @@ func mentionsLog(m chat.Message) []string {
 }
 
 func TestHistoriesAsText(t *testing.T) {
-	golden(t, "serialize_compact.txt", whole(t, summarize.CompactHistory{
+	golden.Equal(t, "serialize_compact.txt", whole(t, summarize.CompactHistory{
 		Messages: talk(), Previous: "## Earlier\n\nYou read </previous-chat-history> & more.", Mentions: mentionsLog,
 	}))
-	golden(t, "serialize_plain.txt", whole(t, summarize.PlainHistory{Messages: talk(), Mentions: mentionsLog}))
+	golden.Equal(t, "serialize_plain.txt", whole(t, summarize.PlainHistory{Messages: talk(), Mentions: mentionsLog}))
 }
 
 func TestHistoryOfNothingIsNothing(t *testing.T) {

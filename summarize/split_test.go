@@ -16,8 +16,9 @@ import (
 
 var roomFor = regexp.MustCompile(`room for (\d+) tokens`)
 
-// Two summaries share the room of one: each is told its part, and answers that fill their parts are taken.
-func TestSplitTurnSharesTheRoom(t *testing.T) {
+// newSplitDesk is a desk whose session is cut within a turn, after one that is over.
+func newSplitDesk(t testing.TB) desk {
+	t.Helper()
 	d := newDesk(t, chat.UserMessage("The first question."))
 	d.say(rounds(1, 2, roundTokens)...)
 	d.say(chat.AssistantMessage("Done."), chat.UserMessage(task))
@@ -25,6 +26,12 @@ func TestSplitTurnSharesTheRoom(t *testing.T) {
 	d.ModelBudget = 2 * budget
 	d.Policy = summarize.OhMyPi()
 	d.Policy.Trigger, d.Policy.Before, d.Policy.Cut = nil, history.OutputPrune{}, history.Cut{}
+	return d
+}
+
+// Two summaries share the room of one: each is told its part, and answers that fill their parts are taken.
+func TestSplitTurnSharesTheRoom(t *testing.T) {
+	d := newSplitDesk(t)
 	var mu sync.Mutex
 	var rooms []int
 	d.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
@@ -59,13 +66,7 @@ func TestSplitTurnSharesTheRoom(t *testing.T) {
 
 // Where there is little room two summaries would be of no use.
 func TestSplitTurnInLittleRoomHasOneSummary(t *testing.T) {
-	d := newDesk(t, chat.UserMessage("The first question."))
-	d.say(rounds(1, 2, roundTokens)...)
-	d.say(chat.AssistantMessage("Done."), chat.UserMessage(task))
-	d.say(rounds(3, 6, roundTokens)...)
-	d.ModelBudget = 2 * budget
-	d.Policy = summarize.OhMyPi()
-	d.Policy.Trigger, d.Policy.Before, d.Policy.Cut = nil, history.OutputPrune{}, history.Cut{}
+	d := newSplitDesk(t)
 	d.Policy.SummaryMax = 250
 	d.answers(summarize.Say("Of all."), summarize.Say("I did it."))
 	require.Contains(t, d.messages()[1].Text(), "<conversation-summary>\nOf all.\n</conversation-summary>")

@@ -2,30 +2,15 @@ package main
 
 import (
 	"bytes"
-	"flag"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares with a file of testdata.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := "testdata/" + name
-	if *update {
-		require.NoError(t, os.WriteFile(path, got, 0o600))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(string(want), string(got)))
-}
 
 func TestTable(t *testing.T) {
 	ms := func(times ...float64) []time.Duration {
@@ -58,7 +43,7 @@ func TestTable(t *testing.T) {
 	o := outcomeOf(plan{name: "count", about: "counting"}, c, r)
 	var out bytes.Buffer
 	require.NoError(t, o.print(&out))
-	golden(t, "table.golden", out.Bytes())
+	golden.Equal(t, "table.golden", out.String())
 	require.Equal(t, map[state]int{met: 1, missed: 2, notMeasured: 1}, tally([]outcome{o}))
 	for line := range strings.Lines(out.String()) {
 		require.Equal(t, strings.TrimRight(line, " \n")+"\n", line, "no white space at the end")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/golden"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -57,7 +58,7 @@ func TestBundles(t *testing.T) {
 		require.Equal(t, 1, r.Bundles)
 		require.Len(t, r.Compactions, 1)
 	}
-	golden(t, "bundles.golden", listed(t, dir))
+	golden.Equal(t, "bundles.golden", listed(t, dir))
 }
 
 // What stands in the files is what the recording says, of every recorded compaction and for every policy.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/sessiontest"
 )
 
 // recordedSession is a real session that lies beside the repository, in shared/, where there is one.
@@ -44,9 +45,7 @@ func TestRunsHoldTogether(t *testing.T) {
 		{recordedSession, "200000", all},
 	} {
 		t.Run(filepath.Base(test.file), func(t *testing.T) {
-			if _, err := os.Stat(test.file); err != nil {
-				t.Skipf("needs the recorded session %s, which is not part of the project", test.file)
-			}
+			sessiontest.Needs(t, test.file)
 			if race {
 				t.Skip("takes too long with the race detector")
 			}

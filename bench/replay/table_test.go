@@ -2,33 +2,16 @@ package main
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-)
 
-var update = flag.Bool("update", false, "write the golden files anew")
+	"github.com/promptree-go/promptree/internal/golden"
+)
 
 // generatedSession is long and was compacted by its own agent, twice.
 const generatedSession = "../../history/importer/testdata/generated.jsonl"
-
-// golden compares with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(string(want), got))
-}
 
 func TestTable(t *testing.T) {
 	for window, model := range map[string]string{"48000": modelOffline, "64000": modelScript} {
@@ -40,7 +23,7 @@ func TestTable(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			require.Equal(t, exitOK, run(t.Context(), []string{"-window", window, "-model", model, generatedSession}, &stdout, &stderr))
 			require.Empty(t, stderr.String())
-			golden(t, "generated-"+window+".golden", stdout.String())
+			golden.Equal(t, "generated-"+window+".golden", stdout.String())
 		})
 	}
 }

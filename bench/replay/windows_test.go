@@ -2,11 +2,12 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/sessiontest"
 )
 
 // Every policy comes to the end of a long session, in windows that its defaults were not made for too, and no compaction
@@ -24,9 +25,7 @@ func TestEveryPolicyFinishesInEveryWindow(t *testing.T) {
 	} {
 		for _, window := range test.windows {
 			t.Run(fmt.Sprintf("%s in %d", filepath.Base(test.file), window), func(t *testing.T) {
-				if _, err := os.Stat(test.file); err != nil {
-					t.Skipf("needs the recorded session %s, which is not part of the project", test.file)
-				}
+				sessiontest.Needs(t, test.file)
 				t.Parallel()
 				runs, stderr := ranJSON(t, exitOK, "-window", fmt.Sprint(window), "-policy", all, test.file)
 				require.Empty(t, stderr)

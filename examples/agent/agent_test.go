@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/sessiontest"
 )
 
 const (
@@ -288,7 +289,7 @@ func TestReplayStaysWithinEveryWindow(t *testing.T) {
 	for _, file := range []string{generatedSession, recordedSession} {
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 			t.Run(filepath.Base(file), func(t *testing.T) {
-				t.Skipf("needs the recorded session %s, which is not part of the project", file)
+				sessiontest.Needs(t, file)
 			})
 			continue
 		}

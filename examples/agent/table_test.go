@@ -2,18 +2,15 @@ package main
 
 import (
 	"bytes"
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-)
 
-var update = flag.Bool("update", false, "write the golden files anew")
+	"github.com/promptree-go/promptree/internal/golden"
+)
 
 func TestBar(t *testing.T) {
 	tests := []struct {
@@ -73,13 +70,6 @@ func TestSurveyTable(t *testing.T) {
 	got := strings.Join(lines[:min(12, len(lines))], "")
 	require.NotContains(t, got, "compacted")
 
-	golden := filepath.Join("testdata", "survey.golden")
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")))
+	golden.Equal(t, "survey.golden", got)
 	require.Regexp(t, `\n\d+ rounds, \d+ compactions, \d+ tokens sent, at most \d+ of \d+; transcript: .*t\.jsonl\n$`, stdout.String())
 }

@@ -2,9 +2,7 @@ package importer_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -36,13 +35,7 @@ func TestAppendTo(t *testing.T) {
 	}
 	for _, path := range []string{generated, recorded} {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			raw, err := os.ReadFile(path)
-			if errors.Is(err, fs.ErrNotExist) {
-				t.Skipf("needs the recorded session %s, which is not part of the project", path)
-			}
-			require.NoError(t, err)
-			recording, err := importer.Read(bytes.NewReader(raw))
-			require.NoError(t, err)
+			recording := sessiontest.Read(t, path)
 			session := appended(t, recording, nil)
 			checkAppended(t, recording, session)
 			for i := 0; i < len(recording.Records); i += 50 {

@@ -159,26 +159,3 @@ func breakpoint(m *chat.Message, o *object) {
 	delete(o.fields, "cache_control")
 	m.Content = append(m.Content, p)
 }
-
-// anthropicUsage reads usage as Anthropic reports it, with the tokens that the cache served or took in apart.
-func anthropicUsage(o *object, notes *pending) (chat.Usage, error) {
-	if !o.given("usage") {
-		return chat.Usage{}, nil
-	}
-	u := o.object("usage")
-	usage := chat.Usage{
-		Input:      u.count("input_tokens"),
-		Output:     u.count("output_tokens"),
-		CacheRead:  u.count("cache_read_input_tokens"),
-		CacheWrite: u.count("cache_creation_input_tokens"),
-	}
-	usage.Input += usage.CacheRead + usage.CacheWrite
-	switch {
-	case o.err != nil:
-		return usage, o.err
-	case u.err != nil:
-		return usage, fmt.Errorf("usage: %w", u.err)
-	}
-	notes.rest("usage", u)
-	return usage, nil
-}

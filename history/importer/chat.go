@@ -147,7 +147,7 @@ func chatUsage(o *object, notes *pending) (chat.Usage, error) {
 	}
 	u, err := parseObject(o.fields["usage"])
 	if err != nil || !u.given("prompt_tokens") {
-		return anthropicUsage(o, notes)
+		return anthropicUsage.read(o, notes)
 	}
 	delete(o.fields, "usage")
 	usage := chat.Usage{Input: u.count("prompt_tokens"), Output: u.count("completion_tokens")}

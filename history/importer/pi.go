@@ -122,7 +122,7 @@ func (p *piReader) entry(r *Record, o *object, raw []byte, notes *pending) error
 		r.Body = history.ThinkingChange{Level: o.optionalText("thinkingLevel")}
 		notes.rest("thinking_level_change", o)
 	case "model_usage":
-		usage, err := piUsage(o, notes)
+		usage, err := piUsage.read(o, notes)
 		if err != nil {
 			return err
 		}

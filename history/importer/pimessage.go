@@ -56,7 +56,7 @@ func (p *piReader) body(role string, r *Record, o *object, raw []byte, notes *pe
 	case "assistant":
 		m.Role = chat.RoleAssistant
 		if err = piContent(&m, o, notes); err == nil {
-			r.Usage, err = piUsage(o, notes)
+			r.Usage, err = piUsage.read(o, notes)
 		}
 	case "toolResult":
 		m.Role, m.ToolCallID, m.IsError = chat.RoleTool, o.text("toolCallId"), o.flag("isError")
@@ -195,27 +195,4 @@ func piToolCall(o *object) chat.ToolCall {
 	}
 	c.Arguments = b.String()
 	return c
-}
-
-// piUsage reads what the provider reported. Pi counts the tokens that the cache served or took in apart.
-func piUsage(o *object, notes *pending) (chat.Usage, error) {
-	if !o.given("usage") {
-		return chat.Usage{}, nil
-	}
-	u := o.object("usage")
-	usage := chat.Usage{
-		Input:      u.count("input"),
-		Output:     u.count("output"),
-		CacheRead:  u.count("cacheRead"),
-		CacheWrite: u.count("cacheWrite"),
-	}
-	usage.Input += usage.CacheRead + usage.CacheWrite
-	switch {
-	case o.err != nil:
-		return usage, o.err
-	case u.err != nil:
-		return usage, fmt.Errorf("usage: %w", u.err)
-	}
-	notes.rest("usage", u)
-	return usage, nil
 }

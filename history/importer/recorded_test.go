@@ -1,32 +1,22 @@
 package importer_test
 
 import (
-	"errors"
-	"io/fs"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/sessiontest"
 )
 
 // recorded is a real session that lies beside the repository, in shared/, where there is one.
 const recorded = "../../../shared/sessions/pi-before-compaction.jsonl"
 
 func TestRecordedSession(t *testing.T) {
-	f, err := os.Open(recorded)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("needs the recorded session %s, which is not part of the project", recorded)
-	}
-	require.NoError(t, err)
-	defer f.Close()
-	got, err := importer.Read(f)
-	require.NoError(t, err)
+	got := sessiontest.Read(t, recorded)
 
 	assert.Equal(t, importer.FormatPi, got.Format)
 	assert.Len(t, said(got), 990)

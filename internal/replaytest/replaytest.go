@@ -9,9 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -22,7 +20,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/openai"
@@ -161,14 +159,7 @@ type spoken struct {
 
 func read(t *testing.T, path string) []spoken {
 	t.Helper()
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("needs the recorded session %s, which is not part of the project", path)
-	}
-	require.NoError(t, err)
-	defer f.Close()
-	recording, err := importer.Read(f)
-	require.NoError(t, err)
+	recording := sessiontest.Read(t, path)
 	var all []spoken
 	for e, m := range recording.Conversation() {
 		all = append(all, spoken{m, e.Line})

@@ -13,17 +13,16 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/sizingtest"
 	"github.com/promptree-go/promptree/render/anthropic"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// quarter is a tokenizer of one token for each four bytes that were begun.
-type quarter struct{}
+// quarter is a tokenizer that counts parts other than text by their JSON.
+type quarter struct{ sizingtest.Quarter }
 
 var _ sizing.Tokenizer = quarter{}
-
-func (quarter) CountText(text string) int { return (len(text) + 3) / 4 }
 
 func (q quarter) CountPart(p chat.Part) int {
 	raw, err := json.Marshal(chat.Parts{p})
@@ -36,24 +35,7 @@ func (q quarter) CountPart(p chat.Part) int {
 	return q.CountText(string(raw))
 }
 
-func (q quarter) CountMessage(m chat.Message) int {
-	n := 3
-	for _, p := range m.Content {
-		n += q.CountPart(p)
-	}
-	for _, c := range m.ToolCalls {
-		n += q.CountText(c.Name) + q.CountText(c.Arguments)
-	}
-	return n
-}
-
-func (q quarter) CountTools(tools []chat.Tool) int {
-	n := 0
-	for _, t := range tools {
-		n += q.CountText(t.Name + t.Description + string(t.Parameters))
-	}
-	return n
-}
+func (q quarter) CountMessage(m chat.Message) int { return sizingtest.CountMessage(q, m) }
 
 // claude is the brain of a server: it counts in rounds of two calls, thinking before them and between them, until it has
 // counted often enough, and summarises where it is asked to.

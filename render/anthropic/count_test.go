@@ -1,16 +1,13 @@
 package anthropic_test
 
 import (
-	"bytes"
-	"encoding/base64"
 	"errors"
-	"image"
-	"image/png"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/imagetest"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
@@ -53,14 +50,10 @@ func TestImageTokensNeverPassTheirLimit(t *testing.T) {
 }
 
 func TestCountImage(t *testing.T) {
-	var file bytes.Buffer
-	require.NoError(t, png.Encode(&file, image.NewGray(image.Rect(0, 0, 57, 28))))
-	url := "data:image/png;base64," + base64.StdEncoding.EncodeToString(file.Bytes())
-	require.Equal(t, 3, anthropic.VisionStandard.CountImage(chat.Image{URL: url}))
+	require.Equal(t, 3, anthropic.VisionStandard.CountImage(chat.Image{URL: imagetest.PNG(57, 28)}))
 
 	webp := append([]byte("RIFF\x00\x00\x00\x00WEBPVP8X\x00\x00\x00\x00\x00\x00\x00\x00"), 56, 0, 0, 27, 0, 0)
-	url = "data:image/webp;base64," + base64.StdEncoding.EncodeToString(webp)
-	require.Equal(t, 3, anthropic.VisionStandard.CountImage(chat.Image{URL: url}))
+	require.Equal(t, 3, anthropic.VisionStandard.CountImage(chat.Image{URL: imagetest.DataURL("image/webp", webp)}))
 
 	for _, unseen := range []string{"https://example.com/a.png", "data:image/png;base64,AAAA", "data:", ""} {
 		require.Equal(t, 1568, anthropic.VisionStandard.CountImage(chat.Image{URL: unseen}))

@@ -2,12 +2,9 @@ package anthropic
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -17,6 +14,7 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // What the API says of a request that is larger than the window.
@@ -35,7 +33,7 @@ func classify(ctx context.Context, err error) error {
 	if api, ok := errors.AsType[*sdk.Error](err); ok {
 		return classifyAPI(api, wrapped)
 	}
-	if lost(err) {
+	if provider.Lost(err) {
 		return &chat.TransientError{Err: wrapped}
 	}
 	return wrapped
@@ -116,21 +114,6 @@ func wait(d float64) time.Duration {
 	}
 	return time.Duration(min(d, float64(24*time.Hour)))
 }
-
-// lost tells of a connection that broke or was not made, and of an answer that did not come whole.
-func lost(err error) bool {
-	if _, bad := errors.AsType[*tls.CertificateVerificationError](err); bad {
-		return false
-	}
-	network, isNetwork := errors.AsType[net.Error](err)
-	_, operation := errors.AsType[*net.OpError](err)
-	_, torn := errors.AsType[*json.SyntaxError](err)
-	return operation || torn || isNetwork && network.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		http2Error.MatchString(err.Error())
-}
-
-// http2Error is how net/http tells of HTTP/2 connections and streams that ended: it has no types for that.
-var http2Error = regexp.MustCompile(`stream error: stream ID|http2: (?:client connection|server sent GOAWAY|Transport|timeout)`)
 
 // refusesTemperature tells of a model that takes no temperature.
 func refusesTemperature(err error) bool {

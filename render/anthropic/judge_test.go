@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"image"
+	_ "image/png" // which DecodeConfig is asked to read
 	"regexp"
 	"slices"
 	"strings"

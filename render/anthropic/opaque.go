@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // Types of blocks that this package looks at.
@@ -92,13 +93,11 @@ func placeMark(id string) chat.Opaque {
 
 // opaqueOf is a value as an opaque part, encoded without escapes for HTML.
 func opaqueOf[T any](v T) chat.Opaque {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	value, err := provider.PlainJSON(v)
+	if err != nil {
 		panic(err) // strings and raw JSON that was parsed before
 	}
-	return chat.Opaque{Value: bytes.TrimSuffix(b.Bytes(), []byte("\n"))}
+	return chat.Opaque{Value: value}
 }
 
 // opaqueThinking is thinking that does not come first, in the form in which [Response] gives it.

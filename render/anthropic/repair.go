@@ -2,23 +2,11 @@ package anthropic
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
-)
-
-// Texts that Repair puts where the API asks for something and nothing was said.
-const (
-	noResult    = "There is no result: the call was interrupted."
-	noOutput    = "(no output)"
-	lostResult  = "Result of a tool call that is not shown:"
-	notShown    = "(The conversation before this is not shown.)"
-	goOn        = "Continue."
-	unknownTool = "unknown_tool"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // Repair mends a request so that [Validate] finds nothing wrong, and tells of each change. The request given stays as it
@@ -51,9 +39,8 @@ func Repair(req chat.Request) (chat.Request, []chat.Change) {
 	for i, m := range req.Messages {
 		m.Content = slices.Clone(m.Content)
 		m.ToolCalls = slices.Clone(m.ToolCalls)
-		r.items = append(r.items, item{index: i, m: m})
+		r.items = append(r.items, item{index: i, m: r.Fields(i, m)})
 	}
-	r.fields()
 	r.searches()
 	r.pair()
 	r.parts()
@@ -69,8 +56,7 @@ func Repair(req chat.Request) (chat.Request, []chat.Change) {
 	}
 	r.request(&out)
 	r.cache(&out)
-	slices.SortStableFunc(r.changes, func(a, b chat.Change) int { return a.Index - b.Index })
-	return out, r.changes
+	return out, r.ByMessage()
 }
 
 // item is a message and its index in the request as it was given.
@@ -81,38 +67,10 @@ type item struct {
 }
 
 type repairer struct {
-	items   []item
-	tools   []chat.Tool
-	given   int // messages
-	changes []chat.Change
-}
-
-func (r *repairer) report(i int, rule chat.Rule, format string, args ...any) {
-	r.changes = append(r.changes, chat.Change{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
-}
-
-func (r *repairer) fields() {
-	for n := range r.items {
-		it := &r.items[n]
-		switch it.m.Role {
-		case chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool:
-		default:
-			role := chat.RoleUser
-			if it.m.Role == "developer" {
-				role = chat.RoleSystem
-			}
-			r.report(it.index, chat.RuleRole, "the role %q taken for %q", it.m.Role, role)
-			it.m.Role = role
-		}
-		if len(it.m.ToolCalls) > 0 && it.m.Role != chat.RoleAssistant {
-			r.report(it.index, chat.RuleFields, "%d calls taken off a %s message", len(it.m.ToolCalls), it.m.Role)
-			it.m.ToolCalls = nil
-		}
-		if it.m.ToolCallID != "" && it.m.Role != chat.RoleTool {
-			r.report(it.index, chat.RuleFields, "the id of a call taken off a %s message", it.m.Role)
-			it.m.ToolCallID = ""
-		}
-	}
+	provider.Changes
+	items []item
+	tools []chat.Tool
+	given int // messages
 }
 
 // searches takes out the calls of tool_search that the API would refuse, with their results.
@@ -132,7 +90,7 @@ func (r *repairer) searches() {
 		for k, c := range it.m.ToolCalls {
 			if stale[callKey{n, k}] {
 				gone[c.ID] = true
-				r.report(it.index, RuleToolSearch, "call %q left out, with its result", c.ID)
+				r.Report(it.index, RuleToolSearch, "call %q left out, with its result", c.ID)
 			} else {
 				calls = append(calls, c)
 			}
@@ -147,30 +105,15 @@ func (r *repairer) searches() {
 
 // request mends the tools and what concerns them.
 func (r *repairer) request(req *chat.Request) {
-	if req.MaxTokens < 0 {
-		r.report(chat.RequestIndex, chat.RuleMaxTokens, "a limit of %d tokens left out", req.MaxTokens)
-		req.MaxTokens = 0
-	}
-	seen := map[string]bool{}
+	r.Limit(req)
 	var tools []chat.Tool
-	for _, t := range req.Tools {
-		if seen[t.Name] {
-			r.report(chat.RequestIndex, chat.RuleTool, "the second tool %q left out", t.Name)
-			continue
-		}
-		seen[t.Name] = true
-		if !utf8.ValidString(t.Description) {
-			t.Description = strings.ToValidUTF8(t.Description, "\uFFFD")
-			r.report(chat.RequestIndex, RuleUTF8, "bytes replaced in the description of tool %q", t.Name)
-		}
+	for t := range r.Tools(req.Tools) {
 		t.Parameters = r.schema(t)
 		tools = append(tools, t)
 	}
+	r.Choice(req)
 	if len(tools) == 0 {
-		if req.ToolChoice == chat.ToolChoiceRequired {
-			req.ToolChoice = chat.ToolChoiceAuto
-			r.report(chat.RequestIndex, chat.RuleToolChoice, "no call is required: there are no tools")
-		}
+		seen := map[string]bool{}
 		for _, m := range req.Messages {
 			for _, c := range m.ToolCalls {
 				if !seen[c.Name] {
@@ -181,7 +124,7 @@ func (r *repairer) request(req *chat.Request) {
 		}
 		if len(tools) > 0 {
 			req.ToolChoice = chat.ToolChoiceNone
-			r.report(chat.RequestIndex, RuleTools, "%d tools of the history declared, not to be called", len(tools))
+			r.Report(chat.RequestIndex, RuleTools, "%d tools of the history declared, not to be called", len(tools))
 		}
 	}
 	req.Tools = tools
@@ -197,7 +140,7 @@ func (r *repairer) schema(t chat.Tool) json.RawMessage {
 	if _, ok := head["type"]; ok {
 		return t.Parameters
 	}
-	r.report(chat.RequestIndex, RuleToolForm, "the type of the parameters of tool %q added", t.Name)
+	r.Report(chat.RequestIndex, RuleToolForm, "the type of the parameters of tool %q added", t.Name)
 	if len(head) == 0 {
 		return json.RawMessage(emptySchema)
 	}
@@ -211,7 +154,7 @@ func (r *repairer) cache(req *chat.Request) {
 		for _, from := range mark.from {
 			drop[from] = true
 		}
-		r.report(r.items[mark.message()].index, RuleCacheCount, "a cache breakpoint left out")
+		r.Report(r.items[mark.message()].index, RuleCacheCount, "a cache breakpoint left out")
 	}
 	for i, m := range req.Messages {
 		var content chat.Parts
@@ -248,6 +191,6 @@ func (r *repairer) lifetime(req *chat.Request, mark cacheMark, to time.Duration,
 		req.Messages[from.message].Content[from.index] = p
 	}
 	if len(mark.from) > 0 {
-		r.report(r.items[mark.message()].index, RuleCacheOrder, "the lifetime of a cache breakpoint %s", what)
+		r.Report(r.items[mark.message()].index, RuleCacheOrder, "the lifetime of a cache breakpoint %s", what)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // pair puts the results directly after their calls and makes the ids fit and unique.
@@ -37,8 +38,8 @@ func (r *repairer) pair() {
 				answers[at[0]], byID[before[k]] = c.ID, at[1:]
 				continue
 			}
-			r.report(it.index, chat.RuleAnswered, "call %q answered: it has no result", c.ID)
-			answer := chat.ToolResult(c.ID, noResult)
+			r.Report(it.index, chat.RuleAnswered, "call %q answered: it has no result", c.ID)
+			answer := chat.ToolResult(c.ID, provider.NoResult)
 			answer.IsError = true
 			missing = append(missing, item{index: it.index, m: answer})
 		}
@@ -70,7 +71,7 @@ func (r *repairer) resultsAfter(n int) (results, rest []item) {
 		case it.m.Role == chat.RoleTool:
 			results = append(results, it)
 			if interrupted {
-				r.report(it.index, chat.RuleAnswered, "the result of call %q moved to the other results", it.m.ToolCallID)
+				r.Report(it.index, chat.RuleAnswered, "the result of call %q moved to the other results", it.m.ToolCallID)
 			}
 		default:
 			interrupted = true
@@ -82,9 +83,9 @@ func (r *repairer) resultsAfter(n int) (results, rest []item) {
 
 // orphan makes a result whose call is not there a user message.
 func (r *repairer) orphan(it item) item {
-	r.report(it.index, chat.RuleOrphan, "the result of call %q made a user message", it.m.ToolCallID)
+	r.Report(it.index, chat.RuleOrphan, "the result of call %q made a user message", it.m.ToolCallID)
 	it.m.Role, it.m.ToolCallID, it.m.IsError = chat.RoleUser, "", false
-	it.m.Content = append(chat.Parts{chat.Text(lostResult)}, it.m.Content...)
+	it.m.Content = append(chat.Parts{chat.Text(provider.LostResult)}, it.m.Content...)
 	return it
 }
 
@@ -113,27 +114,27 @@ func (r *repairer) calls(it item, used map[string]int) []chat.ToolCall {
 				rule = chat.RuleCallID
 			}
 			c.ID = unused(c.ID, used)
-			r.report(it.index, rule, "the id of call %d made %q", k, c.ID)
+			r.Report(it.index, rule, "the id of call %d made %q", k, c.ID)
 		} else if c.ID != id {
 			rule := RuleCallForm
 			if id == "" {
 				rule = chat.RuleCallID
 			}
-			r.report(it.index, rule, "the id of call %d made %q", k, c.ID)
+			r.Report(it.index, rule, "the id of call %d made %q", k, c.ID)
 		}
 		used[c.ID]++
 		own[id] = true
 		if c.Name == "" {
-			c.Name = unknownTool
-			r.report(it.index, chat.RuleCallID, "the name of call %q made %q", c.ID, c.Name)
+			c.Name = provider.UnknownTool
+			r.Report(it.index, chat.RuleCallID, "the name of call %q made %q", c.ID, c.Name)
 		} else if !nameForm.MatchString(name) {
 			c.Name = fitting(name)
 			c.Name = c.Name[:min(len(c.Name), 128)]
-			r.report(it.index, RuleCallForm, "the name of call %q made %q", c.ID, c.Name)
+			r.Report(it.index, RuleCallForm, "the name of call %q made %q", c.ID, c.Name)
 		}
 		if !isObject(c.Arguments) {
 			c.Arguments = object(c.Arguments)
-			r.report(it.index, RuleArguments, "those of call %q put into an object", c.ID)
+			r.Report(it.index, RuleArguments, "those of call %q put into an object", c.ID)
 		}
 	}
 	return calls

@@ -2,12 +2,11 @@ package anthropic
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // parts mends the content of each message, and leaves out the messages in which nothing is left.
@@ -30,10 +29,10 @@ func (r *repairer) parts() {
 		switch {
 		case substance(it.m):
 		case it.m.Role == chat.RoleTool:
-			r.report(it.index, chat.RuleEmpty, "a text put in for no output")
-			it.m.Content = slices.Insert(it.m.Content, 0, chat.Part(chat.Text(noOutput)))
+			r.Report(it.index, chat.RuleEmpty, "a text put in for no output")
+			it.m.Content = slices.Insert(it.m.Content, 0, chat.Part(chat.Text(provider.NoOutput)))
 		default:
-			r.report(it.index, chat.RuleEmpty, "the message left out")
+			r.Report(it.index, chat.RuleEmpty, "the message left out")
 			continue
 		}
 		out = append(out, it)
@@ -64,7 +63,7 @@ func (r *repairer) content(it *item) (kept, away chat.Parts) {
 	begun := startsWithThinking(it.m)
 	for k, p := range it.m.Content {
 		if p == nil {
-			r.report(it.index, chat.RuleEmpty, "part %d, which is nil, left out", k)
+			r.Report(it.index, chat.RuleEmpty, "part %d, which is nil, left out", k)
 			continue
 		}
 		_, wasThinking := p.(chat.Thinking)
@@ -75,7 +74,7 @@ func (r *repairer) content(it *item) (kept, away chat.Parts) {
 		switch p := p.(type) {
 		case chat.Image, chat.Document:
 			if rule, err := checkPlace(it.m, "it"); err != nil {
-				r.report(it.index, rule, "an image or a document moved to a user message")
+				r.Report(it.index, rule, "an image or a document moved to a user message")
 				away = append(away, p)
 				continue
 			}
@@ -83,11 +82,11 @@ func (r *repairer) content(it *item) (kept, away chat.Parts) {
 		case chat.Thinking:
 			switch {
 			case thinkingOver && begun:
-				r.report(it.index, chat.RuleThinking, "part %d made opaque, for it is not first", k)
+				r.Report(it.index, chat.RuleThinking, "part %d made opaque, for it is not first", k)
 				kept = append(kept, opaqueThinking(p))
 				continue
 			case thinkingOver:
-				r.report(it.index, chat.RuleThinking, "the thinking in part %d left out, for it is not first", k)
+				r.Report(it.index, chat.RuleThinking, "the thinking in part %d left out, for it is not first", k)
 				it.broken = true
 				continue
 			}
@@ -104,43 +103,38 @@ func (r *repairer) content(it *item) (kept, away chat.Parts) {
 func (r *repairer) part(it item, k int, p chat.Part) chat.Part {
 	switch p := p.(type) {
 	case chat.Text:
-		p = chat.Text(r.utf8(it.index, fmt.Sprintf("part %d", k), string(p)))
-		if strings.TrimSpace(string(p)) == "" {
-			r.report(it.index, chat.RuleEmpty, "part %d, which is blank, left out", k)
-			return nil
-		}
-		return p
+		return r.Text(it.index, k, p)
 	case chat.Thinking:
 		rule, err := checkPart(it.m, p)
 		if err == nil && (it.m.Role != chat.RoleAssistant || p.Signature == "" && p.Encrypted == "") {
 			rule, err = chat.RuleThinking, errThinking
 		}
 		if err != nil {
-			r.report(it.index, rule, "the thinking in part %d left out", k)
+			r.Report(it.index, rule, "the thinking in part %d left out", k)
 			return nil
 		}
 		return p
 	case chat.Image:
 		if _, err := imageSource(p); err != nil {
-			r.report(it.index, RuleMedia, "a text put in for part %d: %v", k, err)
+			r.Report(it.index, RuleMedia, "a text put in for part %d: %v", k, err)
 			return leftOut(err)
 		}
 		return p
 	case chat.Document:
 		if _, err := documentSource(p); err != nil {
-			r.report(it.index, RuleMedia, "a text put in for part %d: %v", k, err)
+			r.Report(it.index, RuleMedia, "a text put in for part %d: %v", k, err)
 			return leftOut(err)
 		}
 		return p
 	case chat.Opaque:
 		if err := checkOpaque(it.m, p); err != nil {
-			r.report(it.index, RuleOpaque, "part %d left out: %v", k, err)
+			r.Report(it.index, RuleOpaque, "part %d left out: %v", k, err)
 			return nil
 		}
 		return p
 	case chat.CacheBreakpoint:
 		if rule, err := checkPart(it.m, p); err != nil {
-			r.report(it.index, rule, "the type of part %d taken off", k)
+			r.Report(it.index, rule, "the type of part %d taken off", k)
 			p.Type = ""
 		}
 		return p
@@ -155,14 +149,6 @@ func leftOut(why error) chat.Text {
 	return chat.Text(strings.ToValidUTF8("[left out: "+why.Error()+"]", "\uFFFD"))
 }
 
-func (r *repairer) utf8(index int, what, s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	r.report(index, RuleUTF8, "bytes replaced in %s", what)
-	return strings.ToValidUTF8(s, "\uFFFD")
-}
-
 // ends mends how the conversation begins and ends.
 func (r *repairer) ends() {
 	last := len(r.items)
@@ -170,7 +156,7 @@ func (r *repairer) ends() {
 		last--
 	}
 	if system := r.items[last:]; len(system) > 0 && last > 0 {
-		r.report(system[0].index, chat.RuleLast, "%d system messages moved before what is to be answered", len(system))
+		r.Report(system[0].index, chat.RuleLast, "%d system messages moved before what is to be answered", len(system))
 		before := last - 1 // the question or the round that is to be answered
 		for before > 0 && r.items[before].m.Role == chat.RoleTool {
 			before--
@@ -179,8 +165,8 @@ func (r *repairer) ends() {
 	}
 	if len(r.items) == 0 {
 		if r.given > 0 {
-			r.report(0, chat.RuleLast, "a user message put in place of all that was left out")
-			r.items = append(r.items, item{m: chat.UserMessage(goOn)})
+			r.Report(0, chat.RuleLast, "a user message put in place of all that was left out")
+			r.items = append(r.items, item{m: chat.UserMessage(provider.GoOn)})
 		}
 		return
 	}
@@ -188,16 +174,16 @@ func (r *repairer) ends() {
 	end := r.items[len(r.items)-1]
 	switch {
 	case first < 0:
-		r.report(end.index, RuleFirst, "a user message put at the end")
-		r.items = append(r.items, item{index: end.index, m: chat.UserMessage(goOn)})
+		r.Report(end.index, RuleFirst, "a user message put at the end")
+		r.items = append(r.items, item{index: end.index, m: chat.UserMessage(provider.GoOn)})
 		return
 	case r.items[first].m.Role == chat.RoleAssistant:
-		r.report(r.items[first].index, RuleFirst, "a user message put before it")
-		r.items = slices.Insert(r.items, first, item{index: r.items[first].index, m: chat.UserMessage(notShown)})
+		r.Report(r.items[first].index, RuleFirst, "a user message put before it")
+		r.items = slices.Insert(r.items, first, item{index: r.items[first].index, m: chat.UserMessage(provider.NotShown)})
 	}
 	if end.m.Role == chat.RoleAssistant && !r.paused() {
-		r.report(end.index, chat.RuleLast, "a user message put at the end")
-		r.items = append(r.items, item{index: end.index, m: chat.UserMessage(goOn)})
+		r.Report(end.index, chat.RuleLast, "a user message put at the end")
+		r.items = append(r.items, item{index: end.index, m: chat.UserMessage(provider.GoOn)})
 	}
 }
 
@@ -248,6 +234,6 @@ func (r *repairer) withoutThinking(n int) {
 	it := &r.items[n]
 	if it.m.Role == chat.RoleAssistant && slices.ContainsFunc(it.m.Content, isThinking) {
 		it.m.Content = slices.DeleteFunc(slices.Clone(it.m.Content), isThinking)
-		r.report(it.index, RuleThinkingMerged, "the message's thinking left out: it is whole or gone")
+		r.Report(it.index, RuleThinkingMerged, "the message's thinking left out: it is whole or gone")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // The rules of the Messages API, on top of those of [chat.ValidateRequest]. Where a rule of chat says the same, it is not named
@@ -22,7 +23,7 @@ const (
 	RuleFirst chat.Rule = "the first message is from the user"
 	// RuleUTF8: text, thinking and descriptions of tools are valid UTF-8. JSON cannot carry anything else, and the SDK would
 	// replace it unsaid.
-	RuleUTF8 chat.Rule = "text is UTF-8"
+	RuleUTF8 chat.Rule = provider.RuleUTF8
 	// RuleCallForm: the id of a call consists of letters, digits, _ and -, its tool's name too and of at most 128.
 	RuleCallForm chat.Rule = "ids and names of calls are of the API's form"
 	// RuleCallUnique: no two calls of a conversation have the same id.

@@ -61,7 +61,7 @@ func (r *repairer) images() {
 	}
 	for _, l := range largeImages(messages) {
 		it := &r.items[l.message]
-		r.report(it.index, RuleImageSize, "a text put in for part %d: %v", l.part, l.err)
+		r.Report(it.index, RuleImageSize, "a text put in for part %d: %v", l.part, l.err)
 		it.m.Content[l.part] = leftOut(l.err)
 	}
 }

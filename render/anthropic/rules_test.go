@@ -1,12 +1,9 @@
 package anthropic_test
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"image"
-	"image/png"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/imagetest"
 	"github.com/promptree-go/promptree/render/anthropic"
 )
 
@@ -87,13 +85,7 @@ func found(id string) chat.Part {
 	return opaque(`{"type":"web_search_tool_result","tool_use_id":"` + id + `","content":[]}`)
 }
 
-func picture(width, height int) chat.Part {
-	var file bytes.Buffer
-	if err := png.Encode(&file, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
-		panic(err)
-	}
-	return chat.Image{URL: "data:image/png;base64," + base64.StdEncoding.EncodeToString(file.Bytes())}
-}
+func picture(width, height int) chat.Part { return chat.Image{URL: imagetest.PNG(width, height)} }
 
 func search(result ...chat.Part) []chat.Message {
 	return []chat.Message{question, named("tool_search", calls("s")), {Role: chat.RoleTool, ToolCallID: "s", Content: result}}

@@ -99,13 +99,13 @@ func (r *repairer) serverTools() {
 		}
 		for _, l := range slices.Backward(lonely) {
 			it := &r.items[l.message]
-			r.report(it.index, RuleServerTool, "left out: %s", l.detail)
+			r.Report(it.index, RuleServerTool, "left out: %s", l.detail)
 			it.m.Content = slices.Delete(it.m.Content, l.part, l.part+1)
 		}
 		r.items = slices.DeleteFunc(r.items, func(it item) bool {
 			gone := it.m.Role == chat.RoleAssistant && !substance(it.m)
 			if gone {
-				r.report(it.index, chat.RuleEmpty, "the message left out")
+				r.Report(it.index, chat.RuleEmpty, "the message left out")
 			}
 			return gone
 		})

@@ -2,12 +2,8 @@ package gemini
 
 import (
 	"context"
-	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -16,6 +12,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // What Gemini says of a prompt that is too long: the Gemini API, and the same models on Google Cloud. The first number is
@@ -38,7 +35,7 @@ func classify(ctx context.Context, err error) error {
 	if api, ok := errors.AsType[genai.APIError](err); ok {
 		return classifyAPI(api, wrapped)
 	}
-	if lost(err) {
+	if provider.Lost(err) {
 		return &chat.TransientError{Err: wrapped}
 	}
 	return wrapped
@@ -83,18 +80,3 @@ func retryAfter(details []map[string]any) time.Duration {
 	}
 	return 0
 }
-
-// lost tells of a connection that broke or was not made, and of an answer that did not come whole.
-func lost(err error) bool {
-	if _, bad := errors.AsType[*tls.CertificateVerificationError](err); bad {
-		return false
-	}
-	network, isNetwork := errors.AsType[net.Error](err)
-	_, operation := errors.AsType[*net.OpError](err)
-	_, torn := errors.AsType[*json.SyntaxError](err)
-	return operation || torn || isNetwork && network.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		http2Error.MatchString(err.Error())
-}
-
-// http2Error is how net/http tells of HTTP/2 connections and streams that ended: it has no types for that.
-var http2Error = regexp.MustCompile(`stream error: stream ID|http2: (?:client connection|server sent GOAWAY|Transport|timeout)`)

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // note is what an opaque part says: a part of Gemini's that package chat has no word for, the signature of the part
@@ -80,7 +81,7 @@ func isEmpty(p *genai.Part) bool {
 
 // opaquePart keeps a part as JSON.
 func opaquePart(p *genai.Part) (chat.Opaque, error) {
-	value, err := plainJSON(p)
+	value, err := provider.PlainJSON(p)
 	if err != nil {
 		return chat.Opaque{}, fmt.Errorf("gemini: keeping a part: %w", err)
 	}
@@ -94,17 +95,6 @@ func signatureNote(signature []byte) (chat.Opaque, error) {
 
 func placeNote(callID string) (chat.Opaque, error) {
 	return opaquePart(&genai.Part{FunctionCall: &genai.FunctionCall{ID: callID}})
-}
-
-// plainJSON encodes without the escapes of HTML, so that the value is the same after any number of readings.
-func plainJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // A call's signature is kept as the base64 that is on the wire.

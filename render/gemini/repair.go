@@ -5,18 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
-)
-
-// Texts that Repair puts where something is asked for and nothing was said.
-const (
-	unknownTool = "unknown_tool"
-	noOutput    = "(no output)"
-	lostResult  = "Result of a tool call that is not shown:"
-	notShown    = "(The conversation before this is not shown.)"
-	goOn        = "Continue."
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // Repair mends a request so that [Validate] finds nothing wrong, and tells of each change. The request given stays as it
@@ -52,108 +43,39 @@ func Repair(req chat.Request, o Options) (chat.Request, []chat.Change) {
 		r.mendParts(&r.out[i])
 	}
 	r.move()
-	r.out = slices.DeleteFunc(r.out, func(m indexed) bool {
+	r.out = slices.DeleteFunc(r.out, func(m provider.Indexed) bool {
 		gone := m.Role != chat.RoleTool && isBare(m.Message)
 		if gone {
-			r.report(m.index, chat.RuleEmpty, "the %s message, in which nothing is left, left out", m.Role)
+			r.Report(m.Index, chat.RuleEmpty, "the %s message, in which nothing is left, left out", m.Role)
 		}
 		return gone
 	})
-	if len(req.Messages) > 0 {
-		r.ends(len(req.Messages) - 1)
-	}
+	r.out = r.End(r.out, len(req.Messages))
+	r.start()
 	r.sign()
-	r.request(&req)
-	req.Messages = make([]chat.Message, len(r.out))
-	for i, m := range r.out {
-		req.Messages[i] = m.Message
-	}
-	slices.SortStableFunc(r.changes, func(a, b chat.Change) int { return a.Index - b.Index })
-	return req, r.changes
-}
-
-// request mends what is in no message.
-func (r *repairer) request(req *chat.Request) {
-	if req.ToolChoice == chat.ToolChoiceRequired && len(req.Tools) == 0 {
-		r.report(chat.RequestIndex, chat.RuleToolChoice, "no call is required: there are no tools")
-		req.ToolChoice = chat.ToolChoiceAuto
-	}
-	if req.MaxTokens < 0 {
-		r.report(chat.RequestIndex, chat.RuleMaxTokens, "a limit of %d tokens left out", req.MaxTokens)
-		req.MaxTokens = 0
-	}
-	seen := map[string]bool{}
-	var tools []chat.Tool
-	for _, t := range req.Tools {
-		if seen[t.Name] {
-			r.report(chat.RequestIndex, chat.RuleTool, "the second tool %q left out", t.Name)
-			continue
-		}
-		seen[t.Name] = true
-		if !utf8.ValidString(t.Description) {
-			r.report(chat.RequestIndex, RuleUTF8, "bytes replaced in the description of tool %q", t.Name)
-			t.Description = strings.ToValidUTF8(t.Description, "\uFFFD")
-		}
-		tools = append(tools, t)
-	}
-	req.Tools = tools
-}
-
-// indexed is a message with its place in the list that is mended.
-type indexed struct {
-	chat.Message
-	index int
+	return r.Mended(req, r.out)
 }
 
 type repairer struct {
+	provider.Changes
 	options Options
-	out     []indexed
-	changes []chat.Change
-}
-
-func (r *repairer) report(i int, rule chat.Rule, format string, args ...any) {
-	r.changes = append(r.changes, chat.Change{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
+	out     []provider.Indexed
 }
 
 // clean mends what is wrong in a message by itself, as far as it has no say in which call and result belong together.
 func (r *repairer) clean(i int, m chat.Message) {
-	switch m.Role {
-	case chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool:
-	default:
-		role := chat.RoleUser
-		if m.Role == "developer" {
-			role = chat.RoleSystem
-		}
-		r.report(i, chat.RuleRole, "the role %q taken for %q", m.Role, role)
-		m.Role = role
-	}
-	if len(m.ToolCalls) > 0 && m.Role != chat.RoleAssistant {
-		r.report(i, chat.RuleFields, "%d calls taken off a %s message", len(m.ToolCalls), m.Role)
-		m.ToolCalls = nil
-	}
-	if m.ToolCallID != "" && m.Role != chat.RoleTool {
-		r.report(i, chat.RuleFields, "the id of a call taken off a %s message", m.Role)
-		m.ToolCallID = ""
-	}
+	m = r.Fields(i, m)
 	m.Content = r.content(i, m)
 	if m.Role == chat.RoleTool && isBare(m) {
-		r.report(i, chat.RuleEmpty, "a text put in for no output")
-		m.Content = append(m.Content, chat.Text(noOutput))
+		r.Report(i, chat.RuleEmpty, "a text put in for no output")
+		m.Content = append(m.Content, chat.Text(provider.NoOutput))
 	}
 	if m.Role != chat.RoleTool && isBare(m) {
-		r.report(i, chat.RuleEmpty, "the %s message, in which nothing is left, left out", m.Role)
+		r.Report(i, chat.RuleEmpty, "the %s message, in which nothing is left, left out", m.Role)
 		return
 	}
 	m.ToolCalls = r.calls(i, m.ToolCalls)
-	r.out = append(r.out, indexed{m, i})
-}
-
-func (r *repairer) utf8(i int, what, s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	r.report(i, RuleUTF8, "bytes replaced in %s", what)
-	return strings.ToValidUTF8(s, "\uFFFD")
+	r.out = append(r.out, provider.Indexed{Message: m, Index: i})
 }
 
 // content leaves out what no provider takes.
@@ -163,22 +85,19 @@ func (r *repairer) content(i int, m chat.Message) chat.Parts {
 	for k, p := range m.Content {
 		switch t := p.(type) {
 		case nil:
-			r.report(i, chat.RuleEmpty, "part %d, which is nil, left out", k)
+			r.Report(i, chat.RuleEmpty, "part %d, which is nil, left out", k)
 			continue
 		case chat.Text:
-			t = chat.Text(r.utf8(i, fmt.Sprintf("part %d", k), string(t)))
-			if strings.TrimSpace(string(t)) == "" {
-				r.report(i, chat.RuleEmpty, "part %d, which is blank, left out", k)
+			if p = r.Text(i, k, t); p == nil {
 				continue
 			}
-			p = t
 			thinkingOver = true
 		case chat.Thinking:
 			if m.Role != chat.RoleAssistant || thinkingOver || t.Signature == "" && t.Encrypted == "" {
-				r.report(i, chat.RuleThinking, "the thinking in part %d left out, for it is out of place or not whole", k)
+				r.Report(i, chat.RuleThinking, "the thinking in part %d left out, for it is out of place or not whole", k)
 				continue
 			}
-			t.Text = r.utf8(i, fmt.Sprintf("the thinking in part %d", k), t.Text)
+			t.Text = r.UTF8(i, fmt.Sprintf("the thinking in part %d", k), t.Text)
 			p = t
 		case chat.CacheBreakpoint:
 		default:
@@ -206,27 +125,27 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 	calls = slices.Clone(calls)
 	for k := range calls {
 		c := &calls[k]
-		c.Arguments = r.utf8(i, fmt.Sprintf("the arguments of call %q", c.ID), c.Arguments)
+		c.Arguments = r.UTF8(i, fmt.Sprintf("the arguments of call %q", c.ID), c.Arguments)
 		if c.Name == "" {
-			c.Name = unknownTool
-			r.report(i, chat.RuleCallID, "the name of call %q made %q", c.ID, c.Name)
+			c.Name = provider.UnknownTool
+			r.Report(i, chat.RuleCallID, "the name of call %q made %q", c.ID, c.Name)
 		}
 		_, faults := callPart(k, *c)
 		for _, f := range faults {
 			switch f.rule {
 			case RuleArguments:
-				r.report(i, f.rule, "those of call %q put into an object", c.ID)
-				wrapped, err := plainJSON(map[string]string{"arguments": c.Arguments})
+				r.Report(i, f.rule, "those of call %q put into an object", c.ID)
+				wrapped, err := provider.PlainJSON(map[string]string{"arguments": c.Arguments})
 				if err != nil { // a string is always JSON
 					wrapped = json.RawMessage(`{}`)
 				}
 				c.Arguments = string(wrapped)
 			case RuleSignatureForm:
-				r.report(i, f.rule, "the signature of call %q left out", c.ID)
+				r.Report(i, f.rule, "the signature of call %q left out", c.ID)
 				c.Signature = ""
 			case RuleCallForm:
 				c.Name = takenName(c.Name)
-				r.report(i, f.rule, "the name of call %q made %q", c.ID, c.Name)
+				r.Report(i, f.rule, "the name of call %q made %q", c.ID, c.Name)
 			}
 		}
 	}
@@ -250,8 +169,8 @@ func takenName(name string) string {
 // pair moves results to their calls, leaves out calls without results, and gives calls ids of their own.
 func (r *repairer) pair() {
 	messages := r.out
-	results, taken := resultsOf(messages)
-	r.out = make([]indexed, 0, len(messages))
+	results, taken := provider.ResultsOf(messages)
+	r.out = make([]provider.Indexed, 0, len(messages))
 	for i, m := range messages {
 		if m.Role != chat.RoleTool {
 			r.round(i, m, results[i], messages)
@@ -261,40 +180,16 @@ func (r *repairer) pair() {
 	}
 }
 
-// resultsOf gives for each message the results of its calls, in order: those after it, before another message calls with
-// the same id, and no more of an id than the message has calls of it.
-func resultsOf(messages []indexed) (results map[int][]int, taken map[int]bool) {
-	type claim struct{ message, calls int }
-	open := map[string]claim{}
-	results, taken = map[int][]int{}, map[int]bool{}
-	for i, m := range messages {
-		if c := open[m.ToolCallID]; m.Role == chat.RoleTool && c.calls > 0 {
-			results[c.message] = append(results[c.message], i)
-			taken[i] = true
-			open[m.ToolCallID] = claim{c.message, c.calls - 1}
-		}
-		for _, call := range m.ToolCalls {
-			c := open[call.ID]
-			if c.message != i {
-				c = claim{message: i}
-			}
-			c.calls++
-			open[call.ID] = c
-		}
-	}
-	return results, taken
-}
-
 // orphan makes a result whose call is not there a user message.
-func (r *repairer) orphan(m indexed) indexed {
-	r.report(m.index, chat.RuleOrphan, "the result of call %q made a user message", clip(m.ToolCallID))
+func (r *repairer) orphan(m provider.Indexed) provider.Indexed {
+	r.Report(m.Index, chat.RuleOrphan, "the result of call %q made a user message", clip(m.ToolCallID))
 	m.Role, m.Name, m.ToolCallID, m.IsError = chat.RoleUser, "", "", false
-	m.Content = append(chat.Parts{chat.Text(lostResult)}, m.Content...)
+	m.Content = append(chat.Parts{chat.Text(provider.LostResult)}, m.Content...)
 	return m
 }
 
 // round mends the message i with the results of its calls. Results of one id answer the calls of that id in order.
-func (r *repairer) round(i int, m indexed, results []int, messages []indexed) {
+func (r *repairer) round(i int, m provider.Indexed, results []int, messages []provider.Indexed) {
 	waiting := map[string][]int{} // calls by their id
 	for k, c := range m.ToolCalls {
 		waiting[c.ID] = append(waiting[c.ID], k)
@@ -310,13 +205,13 @@ func (r *repairer) round(i int, m indexed, results []int, messages []indexed) {
 	var calls []chat.ToolCall
 	for k, c := range m.ToolCalls {
 		if !answered[k] {
-			r.report(m.index, chat.RuleAnswered, "call %q left out: it has no result", c.ID)
+			r.Report(m.Index, chat.RuleAnswered, "call %q left out: it has no result", c.ID)
 			continue
 		}
-		id := r.utf8(m.index, fmt.Sprintf("the id of call %d", k), c.ID)
+		id := r.UTF8(m.Index, fmt.Sprintf("the id of call %d", k), c.ID)
 		if id == "" || ids[id] {
 			id = freeID(id, ids, waiting, last)
-			r.report(m.index, chat.RuleCallID, "the id of call %d made %q", k, id)
+			r.Report(m.Index, chat.RuleCallID, "the id of call %d made %q", k, id)
 		}
 		c.ID = id
 		ids[id] = true
@@ -333,7 +228,7 @@ func (r *repairer) round(i int, m indexed, results []int, messages []indexed) {
 		}
 		result := messages[at]
 		if next < at {
-			r.report(result.index, chat.RuleAnswered, "the result of call %q moved to the call", result.ToolCallID)
+			r.Report(result.Index, chat.RuleAnswered, "the result of call %q moved to the call", result.ToolCallID)
 		}
 		result.ToolCallID = renamed[answers[k]].ID
 		r.out = append(r.out, result)
@@ -356,11 +251,11 @@ func freeID(id string, taken map[string]bool, original map[string][]int, last ma
 
 // mendParts replaces or leaves out parts that cannot be sent. Without one part another may be wrong: a note that spoke of
 // it.
-func (r *repairer) mendParts(m *indexed) {
+func (r *repairer) mendParts(m *provider.Indexed) {
 	for {
 		var faults []fault
 		if m.Role == chat.RoleTool {
-			_, faults = r.options.responseParts(m.Message, unknownTool)
+			_, faults = r.options.responseParts(m.Message, provider.UnknownTool)
 		} else {
 			_, faults = r.options.parts(m.Message, true)
 		}
@@ -383,15 +278,15 @@ func (r *repairer) mendParts(m *indexed) {
 			why := f.detail[strings.Index(f.detail, ": ")+2:]
 			switch p.(type) {
 			case chat.Image, chat.Document:
-				r.report(m.index, f.rule, "a text put in for part %d: %s", k, why)
+				r.Report(m.Index, f.rule, "a text put in for part %d: %s", k, why)
 				kept = append(kept, leftOut(why))
 			default:
-				r.report(m.index, f.rule, "part %d left out: %s", k, why)
+				r.Report(m.Index, f.rule, "part %d left out: %s", k, why)
 			}
 		}
 		m.Content = kept
 		if m.Role == chat.RoleTool && isBare(m.Message) {
-			m.Content = append(m.Content, chat.Text(noOutput))
+			m.Content = append(m.Content, chat.Text(provider.NoOutput))
 		}
 	}
 }
@@ -401,14 +296,14 @@ func leftOut(why string) chat.Text { return chat.Text("[left out: " + why + "]")
 
 // move takes images and documents of system messages to a user message behind it.
 func (r *repairer) move() {
-	var out []indexed
+	var out []provider.Indexed
 	for _, m := range r.out {
 		var kept, moved chat.Parts
 		for k, p := range m.Content {
 			switch p.(type) {
 			case chat.Image, chat.Document:
 				if m.Role == chat.RoleSystem {
-					r.report(m.index, RulePlace, "an image or a document moved to a user message")
+					r.Report(m.Index, RulePlace, "an image or a document moved to a user message")
 					if _, f := r.options.part(k, p); f != nil {
 						p = leftOut(f.detail[strings.Index(f.detail, ": ")+2:])
 					}
@@ -420,7 +315,7 @@ func (r *repairer) move() {
 		}
 		if len(moved) > 0 {
 			m.Content = kept
-			out = append(out, m, indexed{chat.Message{Role: chat.RoleUser, Content: moved}, m.index})
+			out = append(out, m, provider.Indexed{Message: chat.Message{Role: chat.RoleUser, Content: moved}, Index: m.Index})
 			continue
 		}
 		out = append(out, m)
@@ -428,24 +323,8 @@ func (r *repairer) move() {
 	r.out = out
 }
 
-// ends sees to it that the first call follows something and that the last message is one to answer.
-func (r *repairer) ends(given int) {
-	last := len(r.out)
-	for last > 0 && r.out[last-1].Role == chat.RoleSystem {
-		last--
-	}
-	before := last - 1 // the question or the round that is to be answered
-	for before > 0 && r.out[before].Role == chat.RoleTool {
-		before--
-	}
-	switch {
-	case last == 0 || r.out[last-1].Role == chat.RoleAssistant:
-		r.report(given, chat.RuleLast, "a user message put at the end")
-		r.out = append(r.out, indexed{chat.UserMessage(goOn), given})
-	case last < len(r.out):
-		r.report(r.out[last].index, chat.RuleLast, "%d system messages moved before what is to be answered", len(r.out)-last)
-		r.out = slices.Concat(r.out[:before], r.out[last:], r.out[before:last])
-	}
+// start sees to it that the first call follows something.
+func (r *repairer) start() {
 	start := 0
 	for start < len(r.out) && r.out[start].Role == chat.RoleSystem {
 		start++
@@ -454,9 +333,9 @@ func (r *repairer) ends(given int) {
 		if len(r.out[k].ToolCalls) == 0 {
 			continue
 		}
-		first := r.out[start].index
-		r.report(first, RuleCallTurn, "a user message put before it")
-		r.out = slices.Insert(r.out, start, indexed{chat.UserMessage(notShown), first})
+		first := r.out[start].Index
+		r.Report(first, RuleCallTurn, "a user message put before it")
+		r.out = slices.Insert(r.out, start, provider.Indexed{Message: chat.UserMessage(provider.NotShown), Index: first})
 		break
 	}
 }
@@ -475,7 +354,7 @@ func (r *repairer) sign() {
 			continue
 		}
 		if first, signed := r.options.firstCall(m.Message); !signed {
-			r.report(m.index, RuleSignature, "call %q does without its thought signature", m.ToolCalls[first].ID)
+			r.Report(m.Index, RuleSignature, "call %q does without its thought signature", m.ToolCalls[first].ID)
 			m.ToolCalls[first].Signature = SkipSignature
 		}
 	}

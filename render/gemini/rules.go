@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // The rules of Gemini beyond those of [chat.ValidateRequest], which [Validate] checks with them.
@@ -19,7 +20,7 @@ const (
 	RuleEmptyPart chat.Rule = "no empty parts"
 	// RuleUTF8: text, arguments, and descriptions of tools are valid UTF-8. JSON cannot carry anything else, and the SDK
 	// would replace it unsaid.
-	RuleUTF8 chat.Rule = "text is UTF-8"
+	RuleUTF8 chat.Rule = provider.RuleUTF8
 	// RulePlace: images and documents are in user, assistant and tool messages.
 	RulePlace chat.Rule = "images and documents are where the API takes them"
 	// RuleMedia: images are inline or at an https or gs address; documents are inline; both are of a known type.

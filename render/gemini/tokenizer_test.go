@@ -1,17 +1,14 @@
 package gemini_test
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/json"
-	"image"
-	"image/png"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/imagetest"
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -36,9 +33,6 @@ func TestImageTokens(t *testing.T) {
 }
 
 func TestCountPart(t *testing.T) {
-	var file bytes.Buffer
-	require.NoError(t, png.Encode(&file, image.NewGray(image.Rect(0, 0, 960, 540))))
-	picture := "data:image/png;base64," + base64.StdEncoding.EncodeToString(file.Bytes())
 	for _, tt := range []struct {
 		rule string
 		part chat.Part
@@ -47,7 +41,7 @@ func TestCountPart(t *testing.T) {
 		{"a token for 4 characters", chat.Text("zwölf Zeichen"), 4},
 		{"nothing for nothing", chat.Text(""), 0},
 		{"thinking by its text", chat.Thinking{Text: "Hmmm", Signature: "long, long, long"}, 1},
-		{"an image by its size, not its bytes", chat.Image{URL: picture}, 258 * 6},
+		{"an image by its size, not its bytes", chat.Image{URL: imagetest.PNG(960, 540)}, 258 * 6},
 		{"one that is elsewhere as a large one", chat.Image{URL: "https://example.com/a.png"}, 258 * 12},
 		{"and one that is torn", chat.Image{URL: "data:image/png;base64,AAAA"}, 258 * 12},
 		{"a plain document by its text", chat.NewDocument("text/plain", []byte("12345678")), 2},

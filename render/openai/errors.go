@@ -3,12 +3,10 @@ package openai
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -21,6 +19,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // refusal is what a server said: as the body of an HTTP error, or in the middle of a stream.
@@ -53,7 +52,7 @@ func classify(ctx context.Context, err error) error {
 	if event, ok := errors.AsType[*ssestream.StreamError](err); ok {
 		return refusalOf(string(event.Event.Data), err).classify()
 	}
-	if lost(err) {
+	if errors.Is(err, errBrokenOff) || provider.Lost(err) {
 		return &chat.TransientError{Err: fmt.Errorf("openai: %w", err)}
 	}
 	return fmt.Errorf("openai: %w", err)
@@ -92,21 +91,6 @@ func inForm(request *http.Request, next option.MiddlewareNext) (*http.Response, 
 	response.ContentLength = int64(len(body))
 	return response, nil
 }
-
-// lost tells of a connection that broke or was not made, and of an answer that did not come whole.
-func lost(err error) bool {
-	if _, bad := errors.AsType[*tls.CertificateVerificationError](err); bad {
-		return false
-	}
-	network, isNetwork := errors.AsType[net.Error](err)
-	_, operation := errors.AsType[*net.OpError](err)
-	_, torn := errors.AsType[*json.SyntaxError](err)
-	return operation || torn || isNetwork && network.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, errBrokenOff) || http2Error.MatchString(err.Error())
-}
-
-// http2Error is how net/http tells of HTTP/2 connections and streams that ended: it has no types for that.
-var http2Error = regexp.MustCompile(`stream error: stream ID|http2: (?:client connection|server sent GOAWAY|Transport|timeout)`)
 
 // errBrokenOff tells that a stream ended before its answer did.
 var errBrokenOff = errors.New("the stream ended before the answer did")

@@ -5,19 +5,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
-)
-
-// Texts that Repair puts where something is asked for and nothing was said.
-const (
-	unknownTool = "unknown_tool"
-	noResult    = "There is no result: the call was interrupted."
-	noOutput    = "(no output)"
-	lostResult  = "Result of a tool call that is not shown:"
-	goOn        = "Continue."
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // Repair mends a request so that [Validate] finds nothing wrong, and tells of each change. The request given stays as it
@@ -50,98 +41,32 @@ func Repair(req chat.Request, api API) (chat.Request, []chat.Change) {
 	}
 	r.move()
 	r.prune()
-	r.end(len(req.Messages))
-	r.request(&req)
-	req.Messages = make([]chat.Message, len(r.list))
-	for i, m := range r.list {
-		req.Messages[i] = m.Message
-	}
-	slices.SortStableFunc(r.changes, func(a, b chat.Change) int { return a.Index - b.Index })
-	return req, r.changes
-}
-
-// request mends what is in no message.
-func (r *repairer) request(req *chat.Request) {
-	if req.ToolChoice == chat.ToolChoiceRequired && len(req.Tools) == 0 {
-		r.report(chat.RequestIndex, chat.RuleToolChoice, "no call is required: there are no tools")
-		req.ToolChoice = chat.ToolChoiceAuto
-	}
-	if req.MaxTokens < 0 {
-		r.report(chat.RequestIndex, chat.RuleMaxTokens, "a limit of %d tokens left out", req.MaxTokens)
-		req.MaxTokens = 0
-	}
-	seen := map[string]bool{}
-	var tools []chat.Tool
-	for _, t := range req.Tools {
-		if seen[t.Name] {
-			r.report(chat.RequestIndex, chat.RuleTool, "the second tool %q left out", t.Name)
-			continue
-		}
-		seen[t.Name] = true
-		if !utf8.ValidString(t.Description) {
-			r.report(chat.RequestIndex, RuleUTF8, "bytes replaced in the description of tool %q", t.Name)
-			t.Description = strings.ToValidUTF8(t.Description, "\uFFFD")
-		}
-		tools = append(tools, t)
-	}
-	req.Tools = tools
-}
-
-// indexed is a message and where it was.
-type indexed struct {
-	chat.Message
-	index int
+	r.list = r.End(r.list, len(req.Messages))
+	return r.Mended(req, r.list)
 }
 
 type repairer struct {
-	api     API
-	list    []indexed
-	changes []chat.Change
-	made    map[string]int // how often an id was made of another
+	provider.Changes
+	api  API
+	list []provider.Indexed
+	made map[string]int // how often an id was made of another
 }
 
-func (r *repairer) add(i int, m chat.Message) { r.list = append(r.list, indexed{m, i}) }
-
-func (r *repairer) report(i int, rule chat.Rule, format string, args ...any) {
-	r.changes = append(r.changes, chat.Change{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
+func (r *repairer) add(i int, m chat.Message) {
+	r.list = append(r.list, provider.Indexed{Message: m, Index: i})
 }
 
 // mend mends a message by itself.
 func (r *repairer) mend(i int, m chat.Message) chat.Message {
-	switch m.Role {
-	case chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool:
-	default:
-		role := chat.RoleUser
-		if m.Role == "developer" {
-			role = chat.RoleSystem
-		}
-		r.report(i, chat.RuleRole, "the role %q taken for %q", m.Role, role)
-		m.Role = role
-	}
-	if len(m.ToolCalls) > 0 && m.Role != chat.RoleAssistant {
-		r.report(i, chat.RuleFields, "%d calls taken off a %s message", len(m.ToolCalls), m.Role)
-		m.ToolCalls = nil
-	}
-	if m.ToolCallID != "" && m.Role != chat.RoleTool {
-		r.report(i, chat.RuleFields, "the id of a call taken off a %s message", m.Role)
-		m.ToolCallID = ""
-	}
+	m = r.Fields(i, m)
 	if r.api == ChatCompletions && m.Role != chat.RoleTool && m.Name != plainName(m.Name) {
-		r.report(i, RuleName, "the name %q made %q", m.Name, plainName(m.Name))
+		r.Report(i, RuleName, "the name %q made %q", m.Name, plainName(m.Name))
 		m.Name = plainName(m.Name)
 	}
-	m.ToolCallID = r.utf8(i, "the id of the call that is answered", m.ToolCallID)
+	m.ToolCallID = r.UTF8(i, "the id of the call that is answered", m.ToolCallID)
 	m.Content = r.content(i, m)
 	m.ToolCalls = r.calls(i, m.ToolCalls)
 	return m
-}
-
-func (r *repairer) utf8(i int, what, s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	r.report(i, RuleUTF8, "bytes replaced in %s", what)
-	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
 func (r *repairer) content(i int, m chat.Message) chat.Parts {
@@ -150,22 +75,19 @@ func (r *repairer) content(i int, m chat.Message) chat.Parts {
 	for k, p := range m.Content {
 		switch t := p.(type) {
 		case nil:
-			r.report(i, chat.RuleEmpty, "part %d, which is nil, left out", k)
+			r.Report(i, chat.RuleEmpty, "part %d, which is nil, left out", k)
 			continue
 		case chat.Text:
-			t = chat.Text(r.utf8(i, fmt.Sprintf("part %d", k), string(t)))
-			if strings.TrimSpace(string(t)) == "" {
-				r.report(i, chat.RuleEmpty, "part %d, which is blank, left out", k)
+			if p = r.Text(i, k, t); p == nil {
 				continue
 			}
-			p = t
 		case chat.Thinking:
 			if rule, why := r.thinking(m.Role, t, said); why != "" {
-				r.report(i, rule, "the thinking in part %d left out: %s", k, why)
+				r.Report(i, rule, "the thinking in part %d left out: %s", k, why)
 				continue
 			}
 			if raw, _ := reasoningItem(t); said {
-				r.report(i, chat.RuleThinking, "the thinking in part %d made opaque, for it is not first", k)
+				r.Report(i, chat.RuleThinking, "the thinking in part %d made opaque, for it is not first", k)
 				out = append(out, chat.Opaque{Value: raw})
 				continue
 			}
@@ -180,9 +102,9 @@ func (r *repairer) content(i int, m chat.Message) chat.Parts {
 		case err == nil, rule == RulePlace: // which is mended when the rounds are whole
 			out = append(out, p)
 		case rule == RuleOpaque:
-			r.report(i, rule, "part %d left out: %v", k, err)
+			r.Report(i, rule, "part %d left out: %v", k, err)
 		default:
-			r.report(i, rule, "a text put in for part %d: %v", k, err)
+			r.Report(i, rule, "a text put in for part %d: %v", k, err)
 			out = append(out, leftOut(err))
 		}
 	}
@@ -229,18 +151,18 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 	}
 	for k, c := range calls {
 		if c.Name == "" {
-			c.Name = unknownTool
-			r.report(i, chat.RuleCallID, "the name of call %q made %q", c.ID, c.Name)
+			c.Name = provider.UnknownTool
+			r.Report(i, chat.RuleCallID, "the name of call %q made %q", c.ID, c.Name)
 		}
 		if name := toolName(c.Name); name != c.Name {
-			r.report(i, RuleCallForm, "the name of call %q made %q", c.ID, name)
+			r.Report(i, RuleCallForm, "the name of call %q made %q", c.ID, name)
 			c.Name = name
 		}
-		c.Arguments = r.utf8(i, fmt.Sprintf("the arguments of call %q", c.ID), c.Arguments)
-		c.ID = r.utf8(i, fmt.Sprintf("the id of call %d", k), c.ID)
+		c.Arguments = r.UTF8(i, fmt.Sprintf("the arguments of call %q", c.ID), c.Arguments)
+		c.ID = r.UTF8(i, fmt.Sprintf("the id of call %d", k), c.ID)
 		if c.ID == "" || used[c.ID] {
 			id := r.fresh(c.ID, func(id string) bool { return given[id] || used[id] })
-			r.report(i, chat.RuleCallID, "the id of call %d made %q", k, id)
+			r.Report(i, chat.RuleCallID, "the id of call %d made %q", k, id)
 			c.ID = id
 		}
 		used[c.ID] = true
@@ -269,8 +191,8 @@ func (r *repairer) fresh(id string, taken func(string) bool) string {
 
 // pair puts each result behind its call.
 func (r *repairer) pair() {
-	results, taken := resultsOf(r.list)
-	out := make([]indexed, 0, len(r.list))
+	results, taken := provider.ResultsOf(r.list)
+	out := make([]provider.Indexed, 0, len(r.list))
 	for i, m := range r.list {
 		if m.Role == chat.RoleTool {
 			if !taken[i] {
@@ -287,7 +209,7 @@ func (r *repairer) pair() {
 			}
 			result := r.list[at]
 			if next < at {
-				r.report(result.index, chat.RuleAnswered, "the result of call %q moved to the call", result.ToolCallID)
+				r.Report(result.Index, chat.RuleAnswered, "the result of call %q moved to the call", result.ToolCallID)
 			}
 			answered[result.ToolCallID] = true
 			out = append(out, result)
@@ -301,43 +223,19 @@ func (r *repairer) pair() {
 	r.list = out
 }
 
-// resultsOf gives for each message the results of its calls, in order: those after it, before another message calls with
-// the same id, and no more of an id than the message has calls of it.
-func resultsOf(messages []indexed) (results map[int][]int, taken map[int]bool) {
-	type claim struct{ message, calls int }
-	open := map[string]claim{}
-	results, taken = map[int][]int{}, map[int]bool{}
-	for i, m := range messages {
-		if c := open[m.ToolCallID]; m.Role == chat.RoleTool && c.calls > 0 {
-			results[c.message] = append(results[c.message], i)
-			taken[i] = true
-			open[m.ToolCallID] = claim{c.message, c.calls - 1}
-		}
-		for _, call := range m.ToolCalls {
-			c := open[call.ID]
-			if c.message != i {
-				c = claim{message: i}
-			}
-			c.calls++
-			open[call.ID] = c
-		}
-	}
-	return results, taken
-}
-
 // orphan makes a result whose call is not there a user message.
-func (r *repairer) orphan(m indexed) indexed {
-	r.report(m.index, chat.RuleOrphan, "the result of call %q made a user message", m.ToolCallID)
+func (r *repairer) orphan(m provider.Indexed) provider.Indexed {
+	r.Report(m.Index, chat.RuleOrphan, "the result of call %q made a user message", m.ToolCallID)
 	m.Role, m.Name, m.ToolCallID, m.IsError = chat.RoleUser, "", "", false
-	m.Content = append(chat.Parts{chat.Text(lostResult)}, r.content(m.index, m.Message)...) // by a user's rules
+	m.Content = append(chat.Parts{chat.Text(provider.LostResult)}, r.content(m.Index, m.Message)...) // by a user's rules
 	return m
 }
 
-func (r *repairer) missing(m indexed, id string) indexed {
-	r.report(m.index, chat.RuleAnswered, "call %q answered: it has no result", id)
-	result := chat.ToolResult(id, noResult)
+func (r *repairer) missing(m provider.Indexed, id string) provider.Indexed {
+	r.Report(m.Index, chat.RuleAnswered, "call %q answered: it has no result", id)
+	result := chat.ToolResult(id, provider.NoResult)
 	result.IsError = true
-	return indexed{result, m.index}
+	return provider.Indexed{Message: result, Index: m.Index}
 }
 
 // rename mends the ids of calls. Every round is whole and in one place by now.
@@ -366,7 +264,7 @@ func (r *repairer) rename() {
 				if rule != "" {
 					names[c.ID] = r.fresh(c.ID, func(id string) bool { return seen[id] })
 					seen[names[c.ID]] = true
-					r.report(m.index, rule, "the id of call %q made %q", c.ID, names[c.ID])
+					r.Report(m.Index, rule, "the id of call %q made %q", c.ID, names[c.ID])
 				}
 				given[c.ID] = true
 			}
@@ -417,7 +315,7 @@ func (r *repairer) reason() {
 				break
 			}
 			gone := found[len(found)-1]
-			r.report(m.index, gone.rule, "the reasoning in part %d left out: it %s", gone.part, gone.detail)
+			r.Report(m.Index, gone.rule, "the reasoning in part %d left out: it %s", gone.part, gone.detail)
 			m.Content = slices.Delete(slices.Clone(m.Content), gone.part, gone.part+1)
 		}
 	}
@@ -425,12 +323,12 @@ func (r *repairer) reason() {
 
 // move takes images and documents from where the API takes none to a user message behind the message and its results.
 func (r *repairer) move() {
-	var out []indexed
+	var out []provider.Indexed
 	var moved chat.Parts
 	index := 0 // of the message that they are from
 	flush := func() {
 		if len(moved) > 0 {
-			out = append(out, indexed{chat.Message{Role: chat.RoleUser, Content: moved}, index})
+			out = append(out, provider.Indexed{Message: chat.Message{Role: chat.RoleUser, Content: moved}, Index: index})
 			moved = nil
 		}
 	}
@@ -446,8 +344,8 @@ func (r *repairer) move() {
 			kept := make(chat.Parts, 0, len(m.Content))
 			for _, p := range m.Content {
 				if misplaced(p) {
-					r.report(m.index, RulePlace, "an image or a document moved to a user message")
-					moved, index = append(moved, r.fit(p)), m.index
+					r.Report(m.Index, RulePlace, "an image or a document moved to a user message")
+					moved, index = append(moved, r.fit(p)), m.Index
 				} else {
 					kept = append(kept, p)
 				}
@@ -470,38 +368,17 @@ func (r *repairer) fit(p chat.Part) chat.Part {
 
 // prune drops messages in which nothing is left.
 func (r *repairer) prune() {
-	r.list = slices.DeleteFunc(r.list, func(m indexed) bool {
+	r.list = slices.DeleteFunc(r.list, func(m provider.Indexed) bool {
 		if len(m.ToolCalls) > 0 || m.Role == chat.RoleTool || r.api.substance(m.Message) {
 			return false
 		}
-		r.report(m.index, chat.RuleEmpty, "the %s message, in which nothing is left, left out", m.Role)
+		r.Report(m.Index, chat.RuleEmpty, "the %s message, in which nothing is left, left out", m.Role)
 		return true
 	})
 	for i := range r.list {
 		if m := &r.list[i]; m.Role == chat.RoleTool && !r.api.substance(m.Message) {
-			r.report(m.index, chat.RuleEmpty, "a text put in for no output")
-			m.Content = append(slices.Clone(m.Content), chat.Text(noOutput))
+			r.Report(m.Index, chat.RuleEmpty, "a text put in for no output")
+			m.Content = append(slices.Clone(m.Content), chat.Text(provider.NoOutput))
 		}
-	}
-}
-
-// end sees to it that the last message is one to answer.
-func (r *repairer) end(given int) {
-	last := len(r.list)
-	for last > 0 && r.list[last-1].Role == chat.RoleSystem {
-		last--
-	}
-	before := last - 1 // the question or the round that is to be answered
-	for before > 0 && r.list[before].Role == chat.RoleTool {
-		before--
-	}
-	switch {
-	case given == 0:
-	case last == 0 || r.list[last-1].Role == chat.RoleAssistant:
-		r.report(given-1, chat.RuleLast, "a user message put at the end")
-		r.list = append(r.list, indexed{chat.UserMessage(goOn), given - 1})
-	case last < len(r.list):
-		r.report(r.list[last].index, chat.RuleLast, "%d system messages moved before what is to be answered", len(r.list)-last)
-		r.list = slices.Concat(r.list[:before], r.list[last:], r.list[before:last])
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // The rules that OpenAI has beyond those of [chat.ValidateRequest], which [Validate] checks with them. That every tool call
@@ -14,7 +15,7 @@ import (
 const (
 	// RuleUTF8: text, arguments, names and descriptions of tools are valid UTF-8. JSON cannot carry anything else, and the
 	// SDK would replace it unsaid.
-	RuleUTF8 chat.Rule = "text is UTF-8"
+	RuleUTF8 chat.Rule = provider.RuleUTF8
 	// RulePlace: images and documents are in user and tool messages; in Responses in system messages too.
 	RulePlace chat.Rule = "images and documents are where the API takes them"
 	// RuleMedia: images are at an http or https address or inline; documents are inline, in base64.

@@ -1,32 +1,14 @@
 package openai
 
 import (
-	"encoding/base64"
-	"encoding/binary"
-	"hash/crc32"
 	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/imagetest"
 )
-
-func dataURL(mediaType string, file []byte) string {
-	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(file)
-}
-
-// pngOf is the head of a PNG of that many pixels, and nothing after it.
-func pngOf(width, height int) string {
-	be := binary.BigEndian
-	chunk := be.AppendUint32([]byte("IHDR"), uint32(width))
-	chunk = be.AppendUint32(chunk, uint32(height))
-	chunk = append(chunk, 8, 6, 0, 0, 0)
-	file := be.AppendUint32([]byte("\x89PNG\r\n\x1a\n"), uint32(len(chunk)-4))
-	file = append(file, chunk...)
-	file = be.AppendUint32(file, crc32.ChecksumIEEE(chunk))
-	return dataURL("image/png", append(file, make([]byte, 100)...))
-}
 
 func TestImagesInTiles(t *testing.T) {
 	c := newTestCounter(t, "o200k_base")
@@ -35,18 +17,18 @@ func TestImagesInTiles(t *testing.T) {
 		image chat.Image
 		want  int
 	}{
-		{"low detail is the base, whatever the size", chat.Image{URL: pngOf(4096, 8192), Detail: chat.DetailLow}, 85},
-		{"OpenAI's first example: 4 tiles", chat.Image{URL: pngOf(1024, 1024), Detail: chat.DetailHigh}, 765},
-		{"OpenAI's second example: 6 tiles", chat.Image{URL: pngOf(2048, 4096), Detail: chat.DetailHigh}, 1105},
-		{"auto may be high", chat.Image{URL: pngOf(1024, 1024), Detail: chat.DetailAuto}, 765},
-		{"so may none", chat.Image{URL: pngOf(1024, 1024)}, 765},
-		{"a small image is not scaled up", chat.Image{URL: pngOf(128, 64)}, 255},
-		{"one tile", chat.Image{URL: pngOf(512, 512)}, 255},
-		{"one pixel more", chat.Image{URL: pngOf(513, 512)}, 425},
-		{"a side of 512.75 pixels is 513, as billed", chat.Image{URL: pngOf(2049, 513)}, 1445},
-		{"a side of 512.5 pixels is 512, as billed", chat.Image{URL: pngOf(2050, 513)}, 765},
-		{"a thread of an image", chat.Image{URL: pngOf(1_000_000, 1)}, 85 + 170},
-		{"the largest", chat.Image{URL: pngOf(2048, 768)}, 1445},
+		{"low detail is the base, whatever the size", chat.Image{URL: imagetest.PNG(4096, 8192), Detail: chat.DetailLow}, 85},
+		{"OpenAI's first example: 4 tiles", chat.Image{URL: imagetest.PNG(1024, 1024), Detail: chat.DetailHigh}, 765},
+		{"OpenAI's second example: 6 tiles", chat.Image{URL: imagetest.PNG(2048, 4096), Detail: chat.DetailHigh}, 1105},
+		{"auto may be high", chat.Image{URL: imagetest.PNG(1024, 1024), Detail: chat.DetailAuto}, 765},
+		{"so may none", chat.Image{URL: imagetest.PNG(1024, 1024)}, 765},
+		{"a small image is not scaled up", chat.Image{URL: imagetest.PNG(128, 64)}, 255},
+		{"one tile", chat.Image{URL: imagetest.PNG(512, 512)}, 255},
+		{"one pixel more", chat.Image{URL: imagetest.PNG(513, 512)}, 425},
+		{"a side of 512.75 pixels is 513, as billed", chat.Image{URL: imagetest.PNG(2049, 513)}, 1445},
+		{"a side of 512.5 pixels is 512, as billed", chat.Image{URL: imagetest.PNG(2050, 513)}, 765},
+		{"a thread of an image", chat.Image{URL: imagetest.PNG(1_000_000, 1)}, 85 + 170},
+		{"the largest", chat.Image{URL: imagetest.PNG(2048, 768)}, 1445},
 		{"an unknown size is the largest", chat.Image{URL: "https://example.com/a.png", Detail: chat.DetailHigh}, 1445},
 		{"but low detail is known", chat.Image{URL: "https://example.com/a.png", Detail: chat.DetailLow}, 85},
 	} {
@@ -91,7 +73,7 @@ func TestImagesCountAsTheModelTakesThem(t *testing.T) {
 		t.Run(tt.model, func(t *testing.T) {
 			c, err := ForModel(tt.model)
 			require.NoError(t, err)
-			require.Equal(t, tt.want, c.CountPart(chat.Image{URL: pngOf(1024, 1024), Detail: tt.detail}))
+			require.Equal(t, tt.want, c.CountPart(chat.Image{URL: imagetest.PNG(1024, 1024), Detail: tt.detail}))
 		})
 	}
 }
@@ -100,7 +82,7 @@ func TestImageInPatchesIsScaledDownToTheMost(t *testing.T) {
 	c, err := ForModel("gpt-4.1-mini")
 	require.NoError(t, err)
 	const largest = 2489 // 1536 patches by 1.62
-	require.Equal(t, largest, c.CountPart(chat.Image{URL: pngOf(4000, 1474)}))
+	require.Equal(t, largest, c.CountPart(chat.Image{URL: imagetest.PNG(4000, 1474)}))
 	require.Equal(t, largest, c.CountPart(chat.Image{URL: "https://example.com/a.png"}))
 }
 
@@ -122,7 +104,7 @@ func TestLargeImagesInPatches(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			c, err := ForModel(tt.model)
 			require.NoError(t, err)
-			got := c.CountPart(chat.Image{URL: pngOf(tt.width, tt.height), Detail: tt.detail})
+			got := c.CountPart(chat.Image{URL: imagetest.PNG(tt.width, tt.height), Detail: tt.detail})
 			require.Equal(t, int(math.Ceil(float64(tt.want)*1.2)), got)
 		})
 	}

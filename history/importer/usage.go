@@ -1,0 +1,39 @@
+package importer
+
+import (
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// usageNames are what a format calls the counts of usage, where it counts the tokens that the cache served or took in
+// apart from the input.
+type usageNames struct{ input, output, cacheRead, cacheWrite string }
+
+var (
+	anthropicUsage = usageNames{"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"}
+	piUsage        = usageNames{"input", "output", "cacheRead", "cacheWrite"}
+)
+
+// read reads the field "usage", if there is one.
+func (n usageNames) read(o *object, notes *pending) (chat.Usage, error) {
+	if !o.given("usage") {
+		return chat.Usage{}, nil
+	}
+	u := o.object("usage")
+	usage := chat.Usage{
+		Input:      u.count(n.input),
+		Output:     u.count(n.output),
+		CacheRead:  u.count(n.cacheRead),
+		CacheWrite: u.count(n.cacheWrite),
+	}
+	usage.Input += usage.CacheRead + usage.CacheWrite
+	switch {
+	case o.err != nil:
+		return usage, o.err
+	case u.err != nil:
+		return usage, fmt.Errorf("usage: %w", u.err)
+	}
+	notes.rest("usage", u)
+	return usage, nil
+}

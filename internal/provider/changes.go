@@ -1,0 +1,106 @@
+package provider
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// RuleUTF8 is the rule of that name in each module: the one that a change of bytes is reported by.
+const RuleUTF8 chat.Rule = "text is UTF-8"
+
+// Changes are what was done to a request so that a provider takes it. The zero value is none. Its methods mend what every
+// provider wants alike, and report it.
+type Changes struct{ list []chat.Change }
+
+// Report adds a change of message i, or of the request itself ([chat.RequestIndex]).
+func (c *Changes) Report(i int, rule chat.Rule, format string, args ...any) {
+	c.list = append(c.list, chat.Change{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
+}
+
+// ByMessage gives the changes in the order of the messages, those of one in the order of their reports.
+func (c *Changes) ByMessage() []chat.Change {
+	slices.SortStableFunc(c.list, func(a, b chat.Change) int { return a.Index - b.Index })
+	return c.list
+}
+
+// UTF8 replaces the bytes of s that are no UTF-8; what says what s is.
+func (c *Changes) UTF8(i int, what, s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	c.Report(i, RuleUTF8, "bytes replaced in %s", what)
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// Text mends part k of message i; nil where it is blank, and goes.
+func (c *Changes) Text(i, k int, text chat.Text) chat.Part {
+	text = chat.Text(c.UTF8(i, fmt.Sprintf("part %d", k), string(text)))
+	if strings.TrimSpace(string(text)) == "" {
+		c.Report(i, chat.RuleEmpty, "part %d, which is blank, left out", k)
+		return nil
+	}
+	return text
+}
+
+// Fields gives message i a role that there is, and takes off it what a message of that role cannot hold.
+func (c *Changes) Fields(i int, m chat.Message) chat.Message {
+	switch m.Role {
+	case chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool:
+	default:
+		role := chat.RoleUser
+		if m.Role == "developer" {
+			role = chat.RoleSystem
+		}
+		c.Report(i, chat.RuleRole, "the role %q taken for %q", m.Role, role)
+		m.Role = role
+	}
+	if len(m.ToolCalls) > 0 && m.Role != chat.RoleAssistant {
+		c.Report(i, chat.RuleFields, "%d calls taken off a %s message", len(m.ToolCalls), m.Role)
+		m.ToolCalls = nil
+	}
+	if m.ToolCallID != "" && m.Role != chat.RoleTool {
+		c.Report(i, chat.RuleFields, "the id of a call taken off a %s message", m.Role)
+		m.ToolCallID = ""
+	}
+	return m
+}
+
+// Choice requires no call where there are no tools.
+func (c *Changes) Choice(req *chat.Request) {
+	if req.ToolChoice == chat.ToolChoiceRequired && len(req.Tools) == 0 {
+		c.Report(chat.RequestIndex, chat.RuleToolChoice, "no call is required: there are no tools")
+		req.ToolChoice = chat.ToolChoiceAuto
+	}
+}
+
+// Limit leaves out a limit of the answer that is below 0.
+func (c *Changes) Limit(req *chat.Request) {
+	if req.MaxTokens < 0 {
+		c.Report(chat.RequestIndex, chat.RuleMaxTokens, "a limit of %d tokens left out", req.MaxTokens)
+		req.MaxTokens = 0
+	}
+}
+
+// Tools gives the tools without the second of a name, and with descriptions that are UTF-8. What it changes it reports
+// when it comes to the tool, so that a caller who mends more of a tool reports that next to it.
+func (c *Changes) Tools(tools []chat.Tool) iter.Seq[chat.Tool] {
+	return func(yield func(chat.Tool) bool) {
+		seen := map[string]bool{}
+		for _, t := range tools {
+			if seen[t.Name] {
+				c.Report(chat.RequestIndex, chat.RuleTool, "the second tool %q left out", t.Name)
+				continue
+			}
+			seen[t.Name] = true
+			t.Description = c.UTF8(chat.RequestIndex, fmt.Sprintf("the description of tool %q", t.Name), t.Description)
+			if !yield(t) {
+				return
+			}
+		}
+	}
+}

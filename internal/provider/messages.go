@@ -1,0 +1,85 @@
+package provider
+
+import (
+	"slices"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// Texts that stand where something is asked for and nothing was said.
+const (
+	UnknownTool = "unknown_tool"
+	NoResult    = "There is no result: the call was interrupted."
+	NoOutput    = "(no output)"
+	LostResult  = "Result of a tool call that is not shown:"
+	NotShown    = "(The conversation before this is not shown.)"
+	GoOn        = "Continue."
+)
+
+// Indexed is a message and where it was in the request as it was given.
+type Indexed struct {
+	chat.Message
+	Index int
+}
+
+// ResultsOf gives for each message the results of its calls, in order: those after it, before another message calls with
+// the same id, and no more of an id than the message has calls of it. Taken are the results that it gave.
+func ResultsOf(messages []Indexed) (results map[int][]int, taken map[int]bool) {
+	type claim struct{ message, calls int }
+	open := map[string]claim{}
+	results, taken = map[int][]int{}, map[int]bool{}
+	for i, m := range messages {
+		if c := open[m.ToolCallID]; m.Role == chat.RoleTool && c.calls > 0 {
+			results[c.message] = append(results[c.message], i)
+			taken[i] = true
+			open[m.ToolCallID] = claim{c.message, c.calls - 1}
+		}
+		for _, call := range m.ToolCalls {
+			c := open[call.ID]
+			if c.message != i {
+				c = claim{message: i}
+			}
+			c.calls++
+			open[call.ID] = c
+		}
+	}
+	return results, taken
+}
+
+// End sees to it that the last message is one to answer: system messages at the end move before the question or the round
+// that is to be answered, and where an answer is last, or nothing but system messages is left, a user message is added.
+// A request that was given without messages stays so.
+func (c *Changes) End(messages []Indexed, given int) []Indexed {
+	if given == 0 {
+		return messages
+	}
+	last := len(messages)
+	for last > 0 && messages[last-1].Role == chat.RoleSystem {
+		last--
+	}
+	before := last - 1 // the question or the round that is to be answered
+	for before > 0 && messages[before].Role == chat.RoleTool {
+		before--
+	}
+	switch {
+	case last == 0 || messages[last-1].Role == chat.RoleAssistant:
+		c.Report(given-1, chat.RuleLast, "a user message put at the end")
+		return append(messages, Indexed{Message: chat.UserMessage(GoOn), Index: given - 1})
+	case last < len(messages):
+		c.Report(messages[last].Index, chat.RuleLast, "%d system messages moved before what is to be answered", len(messages)-last)
+		return slices.Concat(messages[:before], messages[last:], messages[before:last])
+	}
+	return messages
+}
+
+// Mended is a request with these messages in place of its own, with what is in no message mended, and all changes.
+func (c *Changes) Mended(req chat.Request, messages []Indexed) (chat.Request, []chat.Change) {
+	c.Choice(&req)
+	c.Limit(&req)
+	req.Tools = slices.Collect(c.Tools(req.Tools))
+	req.Messages = make([]chat.Message, len(messages))
+	for i, m := range messages {
+		req.Messages[i] = m.Message
+	}
+	return req, c.ByMessage()
+}

@@ -1,0 +1,83 @@
+package provider_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
+)
+
+func list(messages ...chat.Message) []provider.Indexed {
+	var out []provider.Indexed
+	for i, m := range messages {
+		out = append(out, provider.Indexed{Message: m, Index: i})
+	}
+	return out
+}
+
+func calling(ids ...string) chat.Message {
+	m := chat.Message{Role: chat.RoleAssistant}
+	for _, id := range ids {
+		m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: id, Name: "f"})
+	}
+	return m
+}
+
+func TestResultsOf(t *testing.T) {
+	for _, tt := range []struct {
+		rule    string
+		given   []chat.Message
+		results map[int][]int
+	}{
+		{"results are those of their calls", []chat.Message{calling("a", "b"), chat.ToolResult("b", ""), chat.ToolResult("a", "")}, map[int][]int{0: {1, 2}}},
+		{"far from their calls too", []chat.Message{calling("a"), chat.UserMessage("u"), chat.ToolResult("a", "")}, map[int][]int{0: {2}}},
+		{"not before them", []chat.Message{chat.ToolResult("a", ""), calling("a")}, map[int][]int{}},
+		{"nor of an id that nobody called", []chat.Message{calling("a"), chat.ToolResult("b", "")}, map[int][]int{}},
+		{"of two messages with an id, the later", []chat.Message{calling("a"), calling("a"), chat.ToolResult("a", "")}, map[int][]int{1: {2}}},
+		{"no more than there are calls", []chat.Message{calling("a", "a"), chat.ToolResult("a", ""), chat.ToolResult("a", ""), chat.ToolResult("a", "")}, map[int][]int{0: {1, 2}}},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			results, taken := provider.ResultsOf(list(tt.given...))
+			require.Equal(t, tt.results, results)
+			want := map[int]bool{}
+			for _, of := range tt.results {
+				for _, i := range of {
+					want[i] = true
+				}
+			}
+			require.Equal(t, want, taken)
+		})
+	}
+}
+
+func TestTheLastMessageIsOneToAnswer(t *testing.T) {
+	user, answer, system := chat.UserMessage("u"), chat.AssistantMessage("a"), chat.SystemMessage("s")
+	result := chat.ToolResult("a", "1")
+	const moved, added = ": the last message is from user or tool: 1 system messages moved before what is to be answered",
+		": the last message is from user or tool: a user message put at the end"
+	for _, tt := range []struct {
+		rule        string
+		given, want []chat.Message
+		changes     []string
+	}{
+		{"nothing given, nothing added", nil, nil, nil},
+		{"a question is one", []chat.Message{system, user}, []chat.Message{system, user}, nil},
+		{"a result is one", []chat.Message{user, calling("a"), result}, []chat.Message{user, calling("a"), result}, nil},
+		{"an answer is not", []chat.Message{user, answer}, []chat.Message{user, answer, chat.UserMessage("Continue.")}, []string{"message 1" + added}},
+		{"nor is the system alone", []chat.Message{system}, []chat.Message{system, chat.UserMessage("Continue.")}, []string{"message 0" + added}},
+		{"the system stands before the question", []chat.Message{user, answer, user, system}, []chat.Message{user, answer, system, user}, []string{"message 3" + moved}},
+		{"and before the round", []chat.Message{user, calling("a"), result, system}, []chat.Message{user, system, calling("a"), result}, []string{"message 3" + moved}},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			var c provider.Changes
+			var got []chat.Message
+			for _, m := range c.End(list(tt.given...), len(tt.given)) {
+				got = append(got, m.Message)
+			}
+			require.Equal(t, tt.want, got)
+			require.Equal(t, tt.changes, said(c.ByMessage()))
+		})
+	}
+}

@@ -1,0 +1,63 @@
+// Package sizingtest has a tokenizer for tests whose counts can be done in the head.
+package sizingtest
+
+import (
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// What a tokenizer for tests counts besides text, in tokens.
+const (
+	ImageTokens   = 20 // an image or a document
+	MessageTokens = 3  // a message, besides its name, its parts and its calls
+)
+
+// Quarter is a tokenizer of one token for each four bytes that were begun.
+type Quarter struct{}
+
+var _ sizing.Tokenizer = Quarter{}
+
+// CountText counts a text.
+func (Quarter) CountText(text string) int { return (len(text) + 3) / 4 }
+
+// CountPart counts a part.
+func (q Quarter) CountPart(p chat.Part) int { return CountPart(q, p) }
+
+// CountMessage counts a message.
+func (q Quarter) CountMessage(m chat.Message) int { return CountMessage(q, m) }
+
+// CountTools counts definitions of tools.
+func (q Quarter) CountTools(tools []chat.Tool) int {
+	n := 0
+	for _, t := range tools {
+		n += q.CountText(t.Name + t.Description + string(t.Parameters))
+	}
+	return n
+}
+
+// CountPart counts a part by its text.
+func CountPart(t sizing.Tokenizer, p chat.Part) int {
+	switch p := p.(type) {
+	case chat.Text:
+		return t.CountText(string(p))
+	case chat.Thinking:
+		return t.CountText(p.Text + p.Encrypted)
+	case chat.Opaque:
+		return p.Tokens
+	case chat.Image, chat.Document:
+		return ImageTokens
+	}
+	return 0
+}
+
+// CountMessage counts a message by its name, its parts and its calls.
+func CountMessage(t sizing.Tokenizer, m chat.Message) int {
+	n := MessageTokens + t.CountText(m.Name)
+	for _, p := range m.Content {
+		n += t.CountPart(p)
+	}
+	for _, c := range m.ToolCalls {
+		n += t.CountText(c.Name) + t.CountText(c.Arguments)
+	}
+	return n
+}
