@@ -239,7 +239,7 @@ func (c *Compactor) finish(ctx context.Context, o order, j *job, p Prompt, summa
 		data = nil
 	}
 	compaction := history.Compaction{
-		Messages: stand, FirstKept: j.firstKept, TokensBefore: o.at.needed(), Mode: string(p.Mode),
+		Messages: stand, FirstKept: j.firstKept, Thinking: j.thinking, TokensBefore: o.at.needed(), Mode: string(p.Mode),
 		Summary: history.Summary{Text: summary, Files: m.Files, Data: data},
 	}
 	compaction.Title = c.title(ctx, j, p, m)

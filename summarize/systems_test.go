@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -46,6 +47,24 @@ func on(o summarize.Occasion, want bool) func(*testing.T, summarize.Policy) {
 	return func(t *testing.T, p summarize.Policy) { require.Equal(t, want, len(p.Trigger.For(o)) > 0) }
 }
 
+// quirk tells of what is done for a model of a name, all of it together.
+func quirk(model string, holds func(summarize.Quirk) bool) func(*testing.T, summarize.Policy) {
+	return func(t *testing.T, p summarize.Policy) {
+		var all summarize.Quirk
+		for _, q := range p.Quirks {
+			for _, pattern := range q.Models {
+				if ok, err := filepath.Match(pattern, model); err == nil && ok {
+					all.Note += q.Note
+					all.Reminder += q.Reminder
+					all.Thinking = all.Thinking || q.Thinking
+					all.WithoutTools = append(all.WithoutTools, q.WithoutTools...)
+				}
+			}
+		}
+		require.True(t, holds(all))
+	}
+}
+
 func modes(p summarize.Policy) any {
 	var list []summarize.Mode
 	for _, q := range p.Prompts {
@@ -78,6 +97,12 @@ func TestSystems(t *testing.T) {
 			{"the same model, no route", is(summarize.Models{}, func(p summarize.Policy) any { return p.Models })},
 			{"switched on", is(false, func(p summarize.Policy) any { return p.Off })},
 			{"with the model's own window as threshold", is(0.0, func(p summarize.Policy) any { return p.Threshold })},
+			{"Opus is told not to call tools", quirk("claude-opus-4-5", func(q summarize.Quirk) bool { return strings.Contains(q.Note, "Do not call any tool") })},
+			{"other models are not", quirk("claude-sonnet-4-5", func(q summarize.Quirk) bool { return q.Note == "" })},
+			{"the last thinking of a Claude stands after the summary", quirk("claude-sonnet-4-5", func(q summarize.Quirk) bool { return q.Thinking })},
+			{"that of no other model", quirk("gpt-4.1", func(q summarize.Quirk) bool { return !q.Thinking })},
+			{"a Claude is not shown calls of tool_search", quirk("claude-sonnet-4-5", func(q summarize.Quirk) bool { return slices.Contains(q.WithoutTools, "tool_search") })},
+			{"GPT-4.1 is reminded to keep going", quirk("gpt-4.1", func(q summarize.Quirk) bool { return strings.Contains(q.Reminder, "Keep going") })},
 			{"with a breadcrumb", is(false, func(p summarize.Policy) any { return p.NoBreadcrumb })},
 		}},
 		{"a3s", []row{
