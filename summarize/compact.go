@@ -52,25 +52,21 @@ func (s sight) needed() int {
 
 // system are the prompt's system messages.
 func (s sight) system() []chat.Message {
-	var messages []chat.Message
-	switch {
-	case s.over != nil:
-		messages = s.over.Messages
-	case s.result != nil:
-		messages = s.result.Messages
-	}
-	return slices.DeleteFunc(slices.Clone(messages), func(m chat.Message) bool { return m.Role != chat.RoleSystem })
+	return slices.DeleteFunc(slices.Clone(s.rendered()), func(m chat.Message) bool { return m.Role != chat.RoleSystem })
 }
 
 // messages is how many the prompt has.
-func (s sight) messages() int {
-	if s.over != nil {
-		return len(s.over.Messages)
+func (s sight) messages() int { return len(s.rendered()) }
+
+// rendered are the prompt's messages; of one that does not fit, what must stay of it.
+func (s sight) rendered() []chat.Message {
+	switch {
+	case s.over != nil:
+		return s.over.Messages
+	case s.result != nil:
+		return s.result.Messages
 	}
-	if s.result != nil {
-		return len(s.result.Messages)
-	}
-	return 0
+	return nil
 }
 
 // compactNow makes a compaction and gives the prompt that fits. The turn is the caller's.
@@ -147,6 +143,9 @@ func (c *Compactor) prepare(ctx context.Context, o order) (*job, error) {
 func (c *Compactor) make(ctx context.Context, o order, j *job, take func(history.Compaction) error) (history.Compaction, []error) {
 	e := o.event(EventStarted, j)
 	e.Duration = 0
+	if c.OnEvent != nil || c.Logger != nil {
+		e.Breakdown = breakdown(c.Tokenizer, o.at.rendered(), c.Tools)
+	}
 	c.tell(ctx, e)
 	if s := j.decision.Summary; s != nil {
 		compaction, err := c.finish(ctx, o, j, Prompt{Mode: ModeSupplied}, s.Text)

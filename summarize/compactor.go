@@ -445,7 +445,7 @@ func (c *Compactor) check() error {
 	case c.Window < 0:
 		return fmt.Errorf("summarize: Compactor.Window is %d", c.Window)
 	}
-	return c.Policy.check()
+	return c.Policy.Validate()
 }
 
 func (c *Compactor) render(ctx context.Context, prompt elements.Node, budget int) (*render.Result, error) {

@@ -260,6 +260,9 @@ func TestTruncationIsTheLastGuard(t *testing.T) {
 	equal(t, chat.UserMessage(task), got[1])
 	require.Equal(t, []int{6}, outputs(text(got))[len(outputs(text(got)))-1:])
 	require.Equal(t, "started refused/full refused/simple failed truncated", kinds(*d.events))
+	truncated := (*d.events)[4]
+	require.Equal(t, count(quarter{}, got), truncated.TokensAfter)
+	require.Equal(t, count(quarter{}, got), truncated.Breakdown.Total())
 	require.Empty(t, compactions(d.Session))
 	require.Len(t, said(d.Session), 13, "the session keeps everything")
 }

@@ -80,7 +80,7 @@ type Event struct {
 	MessagesBefore, MessagesAfter int
 	// TokensBefore is what the prompt needed, TokensAfter what it takes with the summary.
 	TokensBefore, TokensAfter int
-	// Breakdown of the prompt: of [EventUsage], before a start and after the end.
+	// Breakdown of the prompt: of [EventUsage] and [EventStarted] as it was, of [EventDone] and [EventTruncated] as it is.
 	Breakdown Breakdown
 	// Window that the prompt goes into, in tokens.
 	Window int

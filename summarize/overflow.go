@@ -190,6 +190,7 @@ func (c *Compactor) truncated(ctx context.Context, at sight) (*render.Result, bo
 	c.tell(ctx, Event{
 		Kind: EventTruncated, Reason: at.moment.Occasion, MessagesBefore: len(at.over.Messages), MessagesAfter: len(messages),
 		TokensBefore: at.over.Needed, TokensAfter: result.Tokens, Window: at.size.window,
+		Breakdown: breakdown(c.Tokenizer, messages, c.Tools),
 	})
 	return result, true
 }

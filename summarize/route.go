@@ -24,7 +24,9 @@ type Models struct {
 	Next func(error) bool
 	// MinChars that an answer must have, or the next model is asked. Defaults to none.
 	MinChars int
-	// MaxTokens of an answer. Defaults to twice the room for the summary, for an analysis may come first.
+	// MaxTokens of an answer. Defaults to twice the room for the summary, for an analysis may come first. What a model thinks
+	// before it answers is taken out of it too, unless its adapter adds a budget for that: set more for a model that thinks
+	// long, or its answer is cut off, which is a refusal.
 	MaxTokens int
 }
 
