@@ -267,6 +267,20 @@ func TestTruncationIsTheLastGuard(t *testing.T) {
 	require.Len(t, said(d.Session), 13, "the session keeps everything")
 }
 
+func TestTruncationLeavesTheSummaryInPlace(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.Policy.Overflow.Truncate = true
+	d.answers(summarize.SaySummary("What went before."))
+	d.messages()
+	d.say(chat.UserMessage("And " + words(500)))
+	d.say(rounds(7, 12, roundTokens)...)
+	d.answers(summarize.Say("no"), summarize.Say("no"))
+	got := d.messages()
+	require.Contains(t, kinds(*d.events), "truncated")
+	require.Contains(t, got[1].Text(), "What went before.")
+	require.Equal(t, 12, outputs(text(got))[len(outputs(text(got)))-1])
+}
+
 func TestPruningSuffices(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.say(rounds(1, 4, 850)...)
