@@ -299,7 +299,7 @@ func (c *Compactor) write(ctx context.Context, o order, j *job, m history.Compac
 		e.Breakdown = breakdown(c.Tokenizer, result.Messages, c.Tools)
 	}
 	if c.Checkpoints != nil && c.Policy.Record.Checkpoints {
-		point, err := c.Checkpoints.Add(added[0].ID, m.Title, m.Text)
+		point, err := c.Checkpoints.Add(c.Session, added[0].ID, m.Title, m.Text)
 		if err != nil { // the session has it all the same
 			c.tell(ctx, Event{Kind: EventHookFailed, Reason: o.on, Err: fmt.Errorf("writing the checkpoint: %w", err)})
 		}

@@ -35,7 +35,7 @@ const (
 	EventPruned EventKind = "pruned"
 	// EventTruncated: the last guard left messages out of a request.
 	EventTruncated EventKind = "truncated"
-	// EventHookFailed: a hook failed, and the work went on without it.
+	// EventHookFailed: a hook failed, or a checkpoint could not be written, and the work went on without it.
 	EventHookFailed EventKind = "hook failed"
 	// EventReported: the provider, or a remote agent, told of a compaction of its own ([Compactor.Reported]).
 	EventReported EventKind = "reported"
