@@ -105,7 +105,7 @@ func (c *Compactor) gaveUp(ctx context.Context, o order, j *job, reasons []error
 	}
 	why := errors.Join(reasons...)
 	c.remember(o, why)
-	if _, gone := errors.AsType[*history.BoundaryError](why); gone {
+	if gone(why) {
 		e := o.event(EventDropped, j)
 		e.Err = why
 		c.tell(ctx, e)
@@ -192,7 +192,7 @@ func (c *Compactor) make(ctx context.Context, o order, j *job, take func(history
 		if compaction, ok := try(p); ok {
 			return compaction, nil
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || gone(reasons[len(reasons)-1]) {
 			return history.Compaction{}, reasons
 		}
 		if leak != nil && i == 0 && len(prompts) == 1 { // once more

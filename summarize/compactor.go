@@ -270,6 +270,10 @@ func (c *Compactor) rendered(ctx context.Context, prompt elements.Node, on Occas
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	at, lookErr := c.lookAgain(ctx, prompt, at, on, err)
+	if lookErr != nil {
+		return nil, lookErr
+	}
 	if !at.exceeded() {
 		return at.result, nil // which fits; events tell of the failure
 	}
@@ -362,6 +366,15 @@ func (c *Compactor) look(ctx context.Context, prompt elements.Node, on Occasion)
 	}
 	s.moment.Jitter = c.drawn()
 	return s, nil
+}
+
+// lookAgain is what a prompt takes after a compaction that failed: as before, unless somebody went back meanwhile, so that the
+// session shows something else now.
+func (c *Compactor) lookAgain(ctx context.Context, prompt elements.Node, at sight, on Occasion, failed error) (sight, error) {
+	if !gone(failed) {
+		return at, nil
+	}
+	return c.look(ctx, prompt, on)
 }
 
 // drawn is the jitter until the next compaction.

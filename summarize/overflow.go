@@ -134,6 +134,10 @@ func (c *Compactor) recovered(ctx context.Context, prompt elements.Node) (*rende
 	if ctx.Err() != nil {
 		return nil, err
 	}
+	at, lookErr := c.lookAgain(ctx, prompt, at, OnContextLimit, err)
+	if lookErr != nil {
+		return nil, lookErr
+	}
 	if !at.exceeded() {
 		return at.result, nil // within the lowered budget
 	}
