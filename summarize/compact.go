@@ -192,7 +192,7 @@ func (c *Compactor) make(ctx context.Context, o order, j *job, take func(history
 		if compaction, ok := try(p); ok {
 			return compaction, nil
 		}
-		if ctx.Err() != nil || gone(reasons[len(reasons)-1]) {
+		if last := reasons[len(reasons)-1]; ctx.Err() != nil || gone(last) || errors.Is(last, errUnwritten) {
 			return history.Compaction{}, reasons
 		}
 		if leak != nil && i == 0 && len(prompts) == 1 { // once more
@@ -290,7 +290,7 @@ func (c *Compactor) commit(ctx context.Context, o order, j *job, m history.Compa
 func (c *Compactor) write(ctx context.Context, o order, j *job, m history.Compaction, result *render.Result) error {
 	added, err := c.Session.Add(history.Entry{Body: m})
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errUnwritten, err)
 	}
 	e := o.event(EventDone, j)
 	e.Mode, e.Summary, e.Title, e.TokensAfter = Mode(m.Mode), m.Text, m.Title, m.TokensAfter

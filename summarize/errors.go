@@ -74,6 +74,10 @@ func (e *FailedError) Unwrap() []error {
 	return append([]error{e.Budget}, e.Reasons...)
 }
 
+// errUnwritten tells that a session does not take a compaction, whatever the summary: its disk is full, or it is open for
+// reading only.
+var errUnwritten = errors.New("the compaction could not be written")
+
 // gone tells of a compaction whose place is not there any more, because of an undo or a switch of branch.
 func gone(err error) bool {
 	_, ok := errors.AsType[*history.BoundaryError](err)
