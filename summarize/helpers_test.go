@@ -9,8 +9,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
+	"runtime/pprof"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -23,6 +26,24 @@ import (
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestMain is the child's work where it is one, and else runs the tests, which must leave no goroutine.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if path := os.Getenv(childEnv); path != "" {
+		fmt.Fprintln(os.Stderr, workUntilKilled(path))
+		os.Exit(1)
+	}
+	before := runtime.NumGoroutine()
+	code := m.Run()
+	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before && code == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) { // whatever a test left behind has had its time to end
+			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
 
 // quarter is a tokenizer of one token for each four bytes that were begun. A message costs 3 more.
 type quarter struct{}

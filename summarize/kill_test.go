@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -25,21 +24,12 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// childEnv makes the test binary a child that works on the session named in it, see [TestMain]. Where stayEnv names a step it
+// childEnv makes the test binary a child that works on the session named in it, see [TestMain]; where stayEnv names a step it
 // goes no further than that.
 const (
 	childEnv = "PROMPTREE_SUMMARIZE_WORK_ON"
 	stayEnv  = "PROMPTREE_SUMMARIZE_STAY_AT"
 )
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if path := os.Getenv(childEnv); path != "" {
-		fmt.Fprintln(os.Stderr, workUntilKilled(path))
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
 
 // nth is the message of a number: the task, then calls and their results by turns.
 func nth(n int) chat.Message {
