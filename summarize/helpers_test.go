@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 	}
 	before := runtime.NumGoroutine()
 	code := m.Run()
+	if flag.Lookup("test.fuzz").Value.String() != "" {
+		os.Exit(code) // the fuzzer has goroutines of its own
+	}
 	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before && code == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) { // whatever a test left behind has had its time to end
 			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
