@@ -59,6 +59,9 @@ func treeAtRandom(t testing.TB, r *rand.Rand, s *history.Session) {
 			} else if len(known) > 0 && r.IntN(2) > 0 {
 				c.LastCovered = known[len(known)-1-r.IntN(min(len(known), 5))]
 			}
+			if r.IntN(2) == 0 {
+				c.Thinking = []chat.Thinking{{Text: "hm", Signature: fmt.Sprint(n)}}
+			}
 			e.Body = c
 		}
 		before := s.Len()

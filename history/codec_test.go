@@ -23,7 +23,7 @@ func TestEntriesSurviveTheirLines(t *testing.T) {
 		CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("look"), chat.Image{URL: "u"}}, Data: data},
 		Compaction{
 			Messages: []chat.Message{chat.UserMessage("S")}, FirstKept: "e2", LastCovered: "e1", TokensBefore: 9, TokensAfter: 3,
-			Mode: "full", Title: "t", Summary: summary,
+			Mode: "full", Title: "t", Summary: summary, Thinking: []chat.Thinking{{Text: "hm <hm> \u2028", Signature: "s+/="}, {Encrypted: "b3Bh"}},
 		},
 		BranchSummary{From: "e7", Summary: summary},
 		Branch{From: "e9"},

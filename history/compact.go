@@ -55,6 +55,14 @@ func (a *adding) checkCompaction(c Compaction, parent int32) error {
 			return fmt.Errorf("message %d: %w", i+1, err)
 		}
 	}
+	for i, th := range c.Thinking {
+		if !whole(th) {
+			return fmt.Errorf("thinking %d is neither signed nor encrypted: no provider takes it back", i+1)
+		}
+	}
+	if err := checkText(begun(chat.Message{Role: chat.RoleAssistant}, c.Thinking)); err != nil {
+		return fmt.Errorf("its thinking: %w", err)
+	}
 	id := c.boundary()
 	if id == "" {
 		return nil
@@ -129,21 +137,20 @@ func (c Compaction) boundary() string {
 	return c.LastCovered
 }
 
-// boundary gives the place of the first entry that the latest compaction on a path does not cover, and the messages of
-// that compaction.
-func (t *tree) boundary(leaf int32) (int32, []chat.Message, error) {
+// boundary gives the place of the first entry that the latest compaction on a path does not cover, and that compaction.
+func (t *tree) boundary(leaf int32) (int32, Compaction, error) {
 	for at := range t.up(leaf) {
 		if t.nodes[at].kind != kindCompaction {
 			continue
 		}
 		e, err := t.load(at)
 		if err != nil {
-			return 0, nil, err
+			return 0, Compaction{}, err
 		}
 		c := e.Compaction()
-		return t.cut(c, at, at+1), c.Messages, nil
+		return t.cut(c, at, at+1), c, nil
 	}
-	return 0, nil, nil
+	return 0, Compaction{}, nil
 }
 
 // cut is where a compaction cuts the path to a leaf, which is after all of it where it does not say. Places grow along

@@ -55,6 +55,9 @@
 //	entries  e1 user  e2 assistant  e3 user  e4 assistant  e5 compaction, first kept e3  e6 user
 //	view     the compaction's messages         e3 user  e4 assistant                     e6 user
 //
+// Where the model's thinking is to go on, the compaction has that too, and the first assistant message after it begins with
+// it ([Compaction].Thinking).
+//
 // A path always gives the same view: that of a session that was opened again is the one before, byte for byte, and one
 // that goes back to before a compaction does not see it. Where a compaction takes its time, it holds its place by the id
 // of an entry: what was said meanwhile is kept, and where that entry is gone the compaction is dropped with a

@@ -128,6 +128,10 @@ type Compaction struct {
 	// LastCovered is the id of the last entry that is covered, where FirstKept is "": what was appended while the
 	// summary was made stays. "" covers everything said so far.
 	LastCovered string `json:"lastCovered,omitempty"`
+	// Thinking that is covered, and with which the model goes on: the first assistant message shown after Messages begins
+	// with it, as long as it belongs to the turn that is cut and has no thinking of its own. A provider that checks thinking
+	// wants some at the start of the calls that go on. Each is signed or encrypted, and kept byte for byte.
+	Thinking []chat.Thinking `json:"thinking,omitempty"`
 	// TokensBefore and TokensAfter are what the prompt needed before and takes after.
 	TokensBefore int `json:"tokensBefore,omitempty"`
 	TokensAfter  int `json:"tokensAfter,omitempty"`

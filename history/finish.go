@@ -1,6 +1,7 @@
 package history
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -22,6 +23,7 @@ const (
 //   - Blank text is left out, and thinking that was cut off before it was signed. An assistant message without text and
 //     calls is left out.
 //   - A call that names no tool was cut off and is left out with its result.
+//   - Thinking that a compaction brought ([Round.Thinking]) comes first.
 func (r Round) Messages(limits Limits, s sizing.Sizing) []chat.Message {
 	limits = limits.withDefaults()
 	messages := r.whole()
@@ -58,6 +60,7 @@ func (r Round) whole() []chat.Message {
 	if len(calls) == 0 && !hasAnswer(assistant.Content) {
 		return nil
 	}
+	assistant = begun(assistant, r.Thinking)
 	messages := append(make([]chat.Message, 0, 1+len(calls)), assistant)
 	answers := r.answers()
 	for _, c := range calls {
@@ -98,13 +101,37 @@ func sayable(parts chat.Parts) chat.Parts {
 				continue
 			}
 		case chat.Thinking:
-			if p.Signature == "" && p.Encrypted == "" || hasAnswer(kept) {
+			if !whole(p) || hasAnswer(kept) {
 				continue // cut off, or not where providers take it
 			}
 		}
 		kept = append(kept, p)
 	}
 	return kept
+}
+
+// whole tells that thinking was not cut off before it was signed.
+func whole(t chat.Thinking) bool { return t.Signature != "" || t.Encrypted != "" }
+
+// thinks tells that a message is sent with thinking, which then comes first.
+func thinks(m chat.Message) bool {
+	return slices.ContainsFunc(sayable(m.Content), func(p chat.Part) bool {
+		_, ok := p.(chat.Thinking)
+		return ok
+	})
+}
+
+// begun is a message that begins with thinking.
+func begun(m chat.Message, thinking []chat.Thinking) chat.Message {
+	if len(thinking) == 0 {
+		return m
+	}
+	parts := make(chat.Parts, 0, len(thinking)+len(m.Content))
+	for _, t := range thinking {
+		parts = append(parts, t)
+	}
+	m.Content = append(parts, m.Content...)
+	return m
 }
 
 // blank tells that a text is white space only, for a provider or for the renderer.

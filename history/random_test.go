@@ -158,6 +158,9 @@ func (s *sayer) compact(t testing.TB) {
 	if s.chance(3) {
 		c.Messages = append(c.Messages, chat.UserMessage(s.name("S")))
 	}
+	if s.chance(2) {
+		c.Thinking = []chat.Thinking{{Text: s.word(), Signature: "sig"}, {Encrypted: "b3Bh"}}[:1+s.IntN(2)]
+	}
 	entries := all(t, s.session)
 	if len(entries) > 0 && !s.chance(4) {
 		c.FirstKept = entries[s.IntN(len(entries))].ID
@@ -259,6 +262,56 @@ func naiveShape(entries []history.Entry) string {
 	return strings.Join(turns, " | ")
 }
 
+// naiveThinking tells which assistant messages are shown to begin with thinking of a compaction, worked out the slow way from
+// the entries.
+func naiveThinking(entries []history.Entry) map[string][]chat.Thinking {
+	latest, boundary := -1, 0
+	for i, e := range entries {
+		if e.Type() == history.TypeCompaction {
+			latest, boundary = i, i+1
+		}
+	}
+	if latest < 0 {
+		return nil
+	}
+	c := entries[latest].Compaction()
+	for i, e := range entries {
+		if e.ID == c.FirstKept {
+			boundary = i
+		}
+	}
+	for _, e := range entries[boundary:] {
+		switch m := e.Message(); {
+		case m.Role == chat.RoleUser:
+			return nil
+		case m.Role != chat.RoleAssistant:
+		default:
+			sent := history.Round{Assistant: e}.Messages(history.Limits{}, in(1<<40))
+			if len(sent) == 0 {
+				continue
+			}
+			if _, own := append(sent[0].Content, nil)[0].(chat.Thinking); own || len(c.Thinking) == 0 {
+				return nil
+			}
+			return map[string][]chat.Thinking{e.ID: c.Thinking}
+		}
+	}
+	return nil
+}
+
+// thinkingOf is what naiveThinking gives of a view.
+func thinkingOf(v history.View) map[string][]chat.Thinking {
+	var shown map[string][]chat.Thinking
+	for _, t := range v.Turns {
+		for _, r := range t.Rounds {
+			if len(r.Thinking) > 0 {
+				shown = map[string][]chat.Thinking{r.Assistant.ID: r.Thinking}
+			}
+		}
+	}
+	return shown
+}
+
 // told is the name of a message that was sent, "" for a tool's.
 func told(m chat.Message) string {
 	switch {
@@ -325,6 +378,7 @@ func requireWhatHolds(t testing.TB, seed uint64) {
 	}
 	view := viewOf(t, s.session)
 	require.Equal(t, naiveShape(entries), shape(view))
+	equal(t, naiveThinking(entries), thinkingOf(view))
 
 	window := 100 + r.IntN(4000)
 	limits := history.Limits{Results: r.Float64(), Arguments: r.Float64(), Head: r.Float64()}

@@ -14,6 +14,7 @@ type snapshot struct {
 	build     int // number of the snapshot; what bears it may be changed while it is made
 	leaf      int32
 	compacted []chat.Message
+	thinking  []chat.Thinking   // of the compaction, until the first assistant message after it
 	turns     []*openTurn       // the first is what comes before a turn's start
 	calls     map[string]callAt // by id; taken along by the next snapshot
 	bytes     int               // what the entries take in memory, about
@@ -78,15 +79,15 @@ func (s *Session) snapshot(t *tree, at int32) (*snapshot, error) {
 
 // snapshotAt makes a snapshot of the path to a place.
 func (t *tree) snapshotAt(at int32) (*snapshot, error) {
-	boundary, compacted, err := t.boundary(at)
+	boundary, c, err := t.boundary(at)
 	if err != nil {
 		return nil, err
 	}
-	return t.snapshotFrom(at, boundary, compacted)
+	return t.snapshotFrom(at, boundary, c)
 }
 
-// snapshotFrom makes a snapshot of the path to a leaf from a boundary on.
-func (t *tree) snapshotFrom(leaf, boundary int32, compacted []chat.Message) (*snapshot, error) {
+// snapshotFrom makes a snapshot of the path to a leaf from the boundary of a compaction on.
+func (t *tree) snapshotFrom(leaf, boundary int32, c Compaction) (*snapshot, error) {
 	// What is before the turn in which the boundary lies is covered.
 	var places []int32
 	for at := range t.up(leaf) {
@@ -98,7 +99,9 @@ func (t *tree) snapshotFrom(leaf, boundary int32, compacted []chat.Message) (*sn
 			break
 		}
 	}
-	sn := &snapshot{leaf: leaf, compacted: compacted, turns: []*openTurn{{opening: &memo{}}}, calls: map[string]callAt{}}
+	sn := &snapshot{
+		leaf: leaf, compacted: c.Messages, thinking: c.Thinking, turns: []*openTurn{{opening: &memo{}}}, calls: map[string]callAt{},
+	}
 	return sn, sn.add(t, places, boundary)
 }
 
@@ -138,14 +141,25 @@ func (sn *snapshot) add(t *tree, places []int32, boundary int32) error {
 		sn.bytes += sizeOf(e)
 		switch k := t.nodes[places[i]].kind; {
 		case k.startsTurn():
-			sn.turns = append(sn.turns, &openTurn{build: sn.build, start: e, covered: places[i] < boundary, opening: &memo{}})
+			covered := places[i] < boundary
+			sn.turns = append(sn.turns, &openTurn{build: sn.build, start: e, covered: covered, opening: &memo{}})
+			if !covered { // another turn than the one that was cut
+				sn.thinking = nil
+			}
 		case k == kindAssistant:
 			at := len(sn.turns) - 1
 			turn := sn.turn(at)
 			for _, c := range m.ToolCalls {
 				sn.calls[c.ID] = callAt{at, len(turn.rounds)}
 			}
-			turn.rounds = append(turn.rounds, &openRound{build: sn.build, Round: Round{Assistant: e}})
+			r := &openRound{build: sn.build, Round: Round{Assistant: e}}
+			if len(sn.thinking) > 0 && answers(m) {
+				if !thinks(m) {
+					r.Thinking = sn.thinking
+				}
+				sn.thinking = nil
+			}
+			turn.rounds = append(turn.rounds, r)
 		case k == kindTool:
 			if at, ok := sn.calls[m.ToolCallID]; ok {
 				r := sn.round(at)
@@ -171,7 +185,8 @@ func (sn *snapshot) round(at callAt) *openRound {
 	turn := sn.turn(at.turn)
 	r := turn.rounds[at.round]
 	if r.build != sn.build {
-		r = &openRound{build: sn.build, Round: Round{Assistant: r.Assistant, Results: slices.Clone(r.Results)}}
+		r = &openRound{build: sn.build, Round: r.Round}
+		r.Results = slices.Clone(r.Results)
 		turn.rounds[at.round] = r
 	}
 	return r
@@ -211,7 +226,7 @@ func (sn *snapshot) view() View {
 		for _, r := range t.rounds {
 			first := len(allResults)
 			allResults = append(allResults, r.Results...)
-			round := Round{Assistant: r.Assistant}
+			round := Round{Assistant: r.Assistant, Thinking: r.Thinking}
 			if end := len(allResults); end > first {
 				round.Results = allResults[first:end:end]
 			}

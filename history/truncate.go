@@ -23,7 +23,9 @@ import (
 //     first the rounds before the latest user message, the oldest first, each an assistant message with all its
 //     results; then the older user messages, the oldest first; last the rounds after the latest user message, the
 //     oldest first, but for the newest one.
-//  4. System messages and the latest user message stay, whatever they take. A list without a user message keeps its
+//  4. A user message of which [Truncator.Last] tells goes only where nothing else is left to go, and the rest is still over
+//     the limit: the summary of what was compacted is one.
+//  5. System messages and the latest user message stay, whatever they take. A list without a user message keeps its
 //     newest round.
 //
 // Of messages that obey [chat.Validate] what is left does so too. A truncator is safe for concurrent use; its fields are
@@ -35,6 +37,8 @@ type Truncator struct {
 	Limit int
 	// Target is the share of the limit that is aimed at once it is exceeded, above 0 and up to 1. Defaults to 0.95.
 	Target float64
+	// Last tells of user messages that go after everything else. Defaults to none.
+	Last func(chat.Message) bool
 	// Name by which reports say who truncated. Defaults to "Truncator".
 	Name string
 
@@ -100,7 +104,7 @@ func (t *Truncator) Truncate(messages []chat.Message, tools []chat.Tool) ([]chat
 	report.Before = q.usage
 	changed := q.removeOrphans(t.Tokenizer)
 	if q.usage.Tokens() > report.Limit {
-		q.truncate(report.Target)
+		q.truncate(report.Target, report.Limit, t.Last)
 	}
 	report.After = q.usage
 	report.Over = max(0, q.usage.Tokens()-report.Limit)
@@ -191,8 +195,9 @@ func (q *request) removeOrphans(t sizing.Tokenizer) bool {
 	return changed
 }
 
-// truncate takes messages out until the rest takes at most target tokens, or must stay.
-func (q *request) truncate(target int) {
+// truncate takes messages out until the rest takes at most target tokens, or must stay; those that go last only until it
+// takes at most limit.
+func (q *request) truncate(target, limit int, last func(chat.Message) bool) {
 	fits := func() bool { return q.usage.Tokens() <= target }
 	latest, newest := -1, -1 // the latest user message, the newest assistant message
 	for i, it := range q.items {
@@ -217,10 +222,16 @@ func (q *request) truncate(target int) {
 		}
 	}
 	rounds(0, latest)
+	isLast := func(i int) bool { return last != nil && last(q.items[i].message) }
 	for i := 0; i < latest && !fits(); i++ {
-		if q.items[i].message.Role == chat.RoleUser {
+		if q.items[i].message.Role == chat.RoleUser && !isLast(i) {
 			q.remove(i)
 		}
 	}
 	rounds(latest+1, newest)
+	for i := 0; i < latest && q.usage.Tokens() > limit; i++ {
+		if q.items[i].message.Role == chat.RoleUser { // only those are left
+			q.remove(i)
+		}
+	}
 }

@@ -122,6 +122,28 @@ func TestTruncatorDropsTheOldestFirst(t *testing.T) {
 	}
 }
 
+func TestTruncatorKeepsAUserMessageToTheLast(t *testing.T) {
+	for _, tt := range []struct {
+		rule     string
+		messages string
+		limit    int
+		want     string
+	}{
+		{"it outlives user messages that are newer", "s u u a u", 39, "s0 u1 u4"},
+		{"and rounds after the latest", "s u u u c r c r", 50, "s0 u1 u3 c6 r7"},
+		{"it stays where the rest is within the limit, if not the target", "s u u c r c r", 50, "s0 u1 u2 c5 r6"},
+		{"where nothing else is left it goes", "s u u c r c r", 49, "s0 u2 c5 r6"},
+		{"where the rest is too large it goes too", "s u u c r", 10, "s0 u2 c3 r4"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			guard := &history.Truncator{Tokenizer: flat{}, Limit: tt.limit, Last: func(m chat.Message) bool { return m.Text() == "u1" }}
+			kept, report := guard.Truncate(sketched(tt.messages), nil)
+			require.Equal(t, tt.want, sketch(kept))
+			require.Equal(t, max(0, 10*len(kept)-tt.limit), report.Over)
+		})
+	}
+}
+
 func TestTruncatorRemovesOrphansEvenWhereEverythingFits(t *testing.T) {
 	for _, tt := range []struct{ rule, messages, want string }{
 		{"a result of no call", "s u o u", "s0 u1 u3"},

@@ -22,6 +22,9 @@ type Round struct {
 	Assistant Entry
 	// Results in the order in which they came. A call that was cut short has none.
 	Results []Entry
+	// Thinking with which the assistant message is shown to begin, where a compaction covered it ([Compaction.Thinking]).
+	// Only a [View] has it.
+	Thinking []chat.Thinking
 }
 
 // Aborted lists the calls of the round that have no result.

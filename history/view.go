@@ -90,7 +90,7 @@ func snapshotIn(ctx context.Context, s *Session) (*snapshot, error) {
 			return nil, &BoundaryError{ID: id, Reason: BoundaryLeft}
 		}
 	}
-	return t.snapshotFrom(leaf, t.cut(c, leaf, int32(len(t.nodes))), c.Messages)
+	return t.snapshotFrom(leaf, t.cut(c, leaf, int32(len(t.nodes))), c)
 }
 
 // Messages gives all that the view shows, in order and uncut, as it is sent.

@@ -189,6 +189,8 @@ func TestCompactRefusesWhatCannotStandForHistory(t *testing.T) {
 		{"what is shown is the user's, not the system's", history.Compaction{Messages: []chat.Message{chat.SystemMessage("S")}}, "message 1 is from system"},
 		{"what is shown is the user's, not a tool's", history.Compaction{Messages: []chat.Message{done("a")}}, "message 1 is from tool"},
 		{"what is shown can be written down", history.Compaction{Messages: []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "\xff"}}}}}, "UTF-8"},
+		{"its thinking is whole", history.Compaction{Messages: []chat.Message{user}, FirstKept: "e9", Thinking: []chat.Thinking{{Text: "h", Signature: "s"}, {Text: "h"}}}, "thinking 2 is neither signed nor encrypted"},
+		{"its thinking can be written down", history.Compaction{Messages: []chat.Message{user}, FirstKept: "e9", Thinking: []chat.Thinking{{Text: "\xff", Signature: "s"}}}, "UTF-8"},
 		{"what is shown has no holes", history.Compaction{Messages: []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{nil}}}}, "nil"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -243,4 +245,109 @@ func TestPreviewOfASecondCompactionSupersedesTheFirst(t *testing.T) {
 	require.NotContains(t, preview, "first")
 	require.NoError(t, s.Compact(c))
 	require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))
+}
+
+// What a model thought before the cut begins the first message that is shown of the same turn.
+func TestThinkingOfACompaction(t *testing.T) {
+	kept := []chat.Thinking{{Text: "First the <parser>.", Signature: "c2ln+/="}, {Encrypted: "b3BhcXVl"}}
+	own := chat.Thinking{Text: "Mine.", Signature: "b3du"}
+	cutOff := chat.Thinking{Text: "I was"}
+	with := func(m chat.Message, parts ...chat.Part) chat.Message {
+		m.Content = append(parts, m.Content...)
+		return m
+	}
+	nothing := chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{own}}
+	for _, tt := range []struct {
+		rule      string
+		said      []chat.Message
+		firstKept string // "" for all but the current user message
+		later     []chat.Message
+		want      []chat.Message // after the summary
+	}{
+		{
+			"the first round that is kept", []chat.Message{user, calls("a"), done("a"), calls("b"), done("b"), calls("c"), done("c")}, "e4", nil,
+			[]chat.Message{user, with(calls("b"), kept[0], kept[1]), done("b"), calls("c"), done("c")},
+		},
+		{
+			"not where it thought itself", []chat.Message{user, calls("a"), done("a"), with(calls("b"), own), done("b"), calls("c"), done("c")}, "e4", nil,
+			[]chat.Message{user, with(calls("b"), own), done("b"), calls("c"), done("c")},
+		},
+		{
+			"thinking that was cut off is none", []chat.Message{user, calls("a"), done("a"), with(calls("b"), cutOff), done("b")}, "e4", nil,
+			[]chat.Message{user, with(calls("b"), kept[0], kept[1]), done("b")},
+		},
+		{
+			"a message that is not sent is passed over", []chat.Message{user, calls("a"), done("a"), nothing, calls("b"), done("b")}, "e4", nil,
+			[]chat.Message{user, with(calls("b"), kept[0], kept[1]), done("b")},
+		},
+		{
+			"in a turn that is over", []chat.Message{user, calls("a"), done("a"), answer, user, calls("b"), done("b")}, "e4", nil,
+			[]chat.Message{user, with(answer, kept[0], kept[1]), user, calls("b"), done("b")},
+		},
+		{
+			"what is said later, where nothing is kept", []chat.Message{user, calls("a"), done("a")}, "", []chat.Message{calls("b"), done("b"), answer},
+			[]chat.Message{user, with(calls("b"), kept[0], kept[1]), done("b"), answer},
+		},
+		{
+			"another turn does not go on with it", []chat.Message{user, calls("a"), done("a"), answer}, "", []chat.Message{user, calls("b"), done("b")},
+			[]chat.Message{user, calls("b"), done("b")},
+		},
+		{
+			"nor does one that is kept whole", []chat.Message{user, answer, user, calls("b"), done("b")}, "e3", nil,
+			[]chat.Message{user, calls("b"), done("b")},
+		},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			path := tempFile(t)
+			s := opened(t, path)
+			require.NoError(t, s.Append(tt.said...))
+			entries := all(t, s)
+			c := summary("S", tt.firstKept)
+			c.Thinking = kept
+			preview := renderedIn(t, history.Preview(t.Context(), s, c), prompt(s))
+			require.NoError(t, s.Compact(c))
+			require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))
+			for _, m := range tt.later { // one at a time, so that each view goes on from the one before
+				require.NoError(t, s.Append(m))
+				viewOf(t, s)
+			}
+			want := append([]chat.Message{chat.UserMessage("S")}, tt.want...)
+			got := rendered(t, prompt(s), 1<<20)[1:]
+			equal(t, want, got)
+			equal(t, len(want), len(viewOf(t, s).Messages()))
+			require.NoError(t, chat.Validate(append(got, user)))
+			equal(t, entries, all(t, s)[:len(entries)])
+
+			once := renderedIn(t, t.Context(), prompt(s))
+			reader, err := history.Read(path)
+			require.NoError(t, err)
+			require.Equal(t, once, renderedIn(t, t.Context(), prompt(reader)), "opened again it is the same, byte for byte")
+			require.NoError(t, s.Append(answer, user, answer, user))
+			require.Equal(t, got, rendered(t, prompt(s), 1<<20)[1:1+len(got)], "later it is still there")
+
+			require.NoError(t, s.Branch(entries[len(entries)-1].ID))
+			for _, turn := range viewOf(t, s).Turns {
+				for _, r := range turn.Rounds {
+					require.Empty(t, r.Thinking, "before the compaction there is none")
+				}
+			}
+		})
+	}
+}
+
+// A later compaction has its own thinking, or none.
+func TestThinkingGoesWithItsCompaction(t *testing.T) {
+	s := talk(t, user, calls("a"), done("a"), calls("b"), done("b"), calls("c"), done("c"))
+	first := summary("S", "e4")
+	first.Thinking = []chat.Thinking{{Text: "hm", Signature: "s"}}
+	require.NoError(t, s.Compact(first))
+	equal(t, map[string][]chat.Thinking{"e4": first.Thinking}, thinkingOf(viewOf(t, s)))
+	require.NoError(t, s.Compact(summary("T", "e6")))
+	require.Empty(t, thinkingOf(viewOf(t, s)))
+	second := summary("U", "e6")
+	second.Thinking = []chat.Thinking{{Encrypted: "b3Bh"}}
+	require.NoError(t, s.Compact(second))
+	equal(t, map[string][]chat.Thinking{"e6": second.Thinking}, thinkingOf(viewOf(t, s)))
+	require.NoError(t, s.Branch("e8"))
+	equal(t, map[string][]chat.Thinking{"e4": first.Thinking}, thinkingOf(viewOf(t, s)))
 }

@@ -153,6 +153,9 @@ func (j *job) replaced(t sizing.Tokenizer) int {
 			tokens += u.tokens
 		}
 	}
+	for _, th := range j.thinking { // which is shown on
+		tokens -= t.CountPart(th)
+	}
 	return tokens
 }
 

@@ -2,7 +2,6 @@ package summarize
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements"
@@ -161,14 +160,14 @@ func (c *Compactor) apply(ctx context.Context, prompt elements.Node) bool {
 	if err != nil && ctx.Err() != nil {
 		return false
 	}
-	if _, gone := errors.AsType[*history.BoundaryError](err); gone {
+	if gone(err) {
 		return finish(EventDropped, StateIdle, err)
 	}
 	if err == nil {
 		m.TokensAfter = result.Tokens
 	} // where so much was said meanwhile that it still does not fit, it helps all the same
 	if err := c.write(ctx, o, t.job, m, result); err != nil {
-		if _, gone := errors.AsType[*history.BoundaryError](err); gone {
+		if gone(err) {
 			return finish(EventDropped, StateIdle, err)
 		}
 		c.remember(o, err)

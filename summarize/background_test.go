@@ -3,6 +3,7 @@ package summarize_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -232,6 +233,45 @@ func TestUndoWhileASummaryIsMadeDropsIt(t *testing.T) {
 		require.True(t, ok)
 		require.Empty(t, compactions(d.Session))
 	})
+}
+
+func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		to   string
+		late []chat.Message
+		fits bool
+	}{
+		{"to where it fits", "e3", []chat.Message{chat.UserMessage("Rather this.")}, true},
+		{"to where it does not", "e3", append([]chat.Message{chat.UserMessage("Rather this.")}, rounds(20, 26, roundTokens)...), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t, overflowing()...)
+			d.ModelBudget = 2 * budget
+			d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+				if err := errors.Join(d.Session.Branch(c.to), d.Session.Append(c.late...)); err != nil {
+					return chat.Response{}, err
+				}
+				return summarize.SaySummary("Of what was undone.")(ctx, r)
+			})
+			if c.fits {
+				got := d.messages()
+				equal(t, append(overflowing()[:3], c.late...), got[1:])
+			} else {
+				failed := d.fails()
+				_, ok := errors.AsType[*history.BoundaryError](failed)
+				require.True(t, ok)
+			}
+			require.Len(t, d.requests(), 1, "another answer would be for nothing too")
+			require.Equal(t, "started refused/full dropped", kinds(*d.events))
+			require.Empty(t, compactions(d.Session))
+			equal(t, append(overflowing(), c.late...), said(d.Session))
+
+			d.answers(summarize.SaySummary("Of what is there."))
+			got := d.messages() // the next is as any other
+			equal(t, !c.fits, strings.Contains(text(got), "Of what is there."))
+		})
+	}
 }
 
 func TestPanicInTheBackgroundIsAFailure(t *testing.T) {

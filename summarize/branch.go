@@ -74,6 +74,11 @@ func (c *Compactor) Navigate(ctx context.Context, to, instructions string) (*his
 			return nil, err
 		}
 	}
+	if c.Checkpoints != nil && c.Policy.Record.Checkpoints {
+		if err := c.Checkpoints.Index(c.Session); err != nil { // the session is there all the same
+			c.tell(ctx, Event{Kind: EventHookFailed, Err: fmt.Errorf("writing the index of the checkpoints: %w", err)})
+		}
+	}
 	if c.Hooks.AfterBranch != nil {
 		c.hook(ctx, "AfterBranch", func() error { return c.Hooks.AfterBranch(ctx, from, to, summary) })
 	}

@@ -110,6 +110,16 @@ func TestCheckpoints(t *testing.T) {
 	on, err = d.Checkpoints.ListOn(d.Session)
 	require.NoError(t, err)
 	require.Equal(t, list, on, "and forth again")
+
+	_, err = d.Navigate(t.Context(), list[0].Compaction, "")
+	require.NoError(t, err)
+	const rest = "\n1 more where the conversation has gone another way since.\n\n2. [Second.](002-second.md)\n"
+	first := "\n1 made, each when the conversation was compacted.\n\n1. [Täglich: \\[the\\] build/../fix](001-täglich-the-build-fix.md)\n"
+	require.Equal(t, "# Checkpoints\n"+first+rest, content(t, filepath.Join(dir, "index.md")), "what was left stands apart")
+	require.NoError(t, d.Session.Branch(list[1].Compaction))
+	require.NoError(t, d.Checkpoints.Index(d.Session))
+	require.Equal(t, index, content(t, filepath.Join(dir, "index.md")))
+	require.NoError(t, (&summarize.Checkpoints{Dir: filepath.Join(dir, "none")}).Index(d.Session), "there is nothing to list")
 }
 
 func TestCheckpointThatCannotBeWrittenBlocksNothing(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 )
 
 // Checkpoints keeps summaries as numbered Markdown files in a folder, for people and for agents that look something up:
-// 001-title.md and so on, and index.md, which counts and lists them. It is made for one session. A file is never changed or
-// deleted. It is safe for concurrent use within a process.
+// 001-title.md and so on, and index.md, which counts and lists them. It is made for one session. Such a file is never changed
+// or deleted; the index is written anew. It is safe for concurrent use within a process.
 type Checkpoints struct {
 	// Dir is the folder. It is made where there is none.
 	Dir string
@@ -38,8 +38,8 @@ type Checkpoint struct {
 	Compaction string
 }
 
-// Add writes a summary, with the id of its compaction, and the index anew.
-func (c *Checkpoints) Add(compaction, title, summary string) (Checkpoint, error) {
+// Add writes a summary, with the id of its compaction in the session, and the index.
+func (c *Checkpoints) Add(s *history.Session, compaction, title, summary string) (Checkpoint, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
@@ -61,7 +61,20 @@ func (c *Checkpoints) Add(compaction, title, summary string) (Checkpoint, error)
 	if err := replaceFile(point.Path, text); err != nil {
 		return Checkpoint{}, err
 	}
-	return point, c.index(append(list, point))
+	return point, c.index(s, append(list, point))
+}
+
+// Index writes the index for the path to a session's leaf: what was made on ways that the session left stands apart. Whoever
+// goes back or to another branch by [history.Session.Branch] calls it; [Compactor.Navigate] does. Without checkpoints it does
+// nothing.
+func (c *Checkpoints) Index(s *history.Session) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list, err := c.list()
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	return c.index(s, list)
 }
 
 // compactionMark stands before the id of the compaction in a file.
@@ -84,16 +97,29 @@ func (c *Checkpoints) ListOn(s *history.Session) ([]Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	on := map[string]bool{}
-	for e, err := range s.PathTo(s.Leaf()) {
+	on, _, err := parted(list, s)
+	return on, err
+}
+
+// parted parts checkpoints into those whose compactions are on the path to a session's leaf, and those that are not.
+func parted(list []Checkpoint, s *history.Session) (on, left []Checkpoint, err error) {
+	path := map[string]bool{}
+	for e, err := range s.PathTo("") {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if e.Type() == history.TypeCompaction {
-			on[comment.Replace(e.ID)] = true
+			path[comment.Replace(e.ID)] = true
 		}
 	}
-	return slices.DeleteFunc(list, func(p Checkpoint) bool { return !on[p.Compaction] }), nil
+	for _, p := range list {
+		if path[p.Compaction] {
+			on = append(on, p)
+		} else {
+			left = append(left, p)
+		}
+	}
+	return on, left, nil
 }
 
 var checkpointName = regexp.MustCompile(`^(\d{3,9})-.*\.md$`)
@@ -147,12 +173,24 @@ func readHead(path string) (string, error) {
 }
 
 // index lists the checkpoints for a reader.
-func (c *Checkpoints) index(list []Checkpoint) error {
+func (c *Checkpoints) index(s *history.Session, list []Checkpoint) error {
+	on, left, err := parted(list, s)
+	if err != nil {
+		return err
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Checkpoints\n\n%d made, each when the conversation was compacted.\n\n", len(list))
-	for _, p := range list {
-		title := strings.NewReplacer("[", "\\[", "]", "\\]").Replace(p.Title)
-		fmt.Fprintf(&b, "%d. [%s](%s)\n", p.Number, title, filepath.Base(p.Path))
+	entries := func(list []Checkpoint) {
+		b.WriteString("\n")
+		for _, p := range list {
+			title := strings.NewReplacer("[", "\\[", "]", "\\]").Replace(p.Title)
+			fmt.Fprintf(&b, "%d. [%s](%s)\n", p.Number, title, filepath.Base(p.Path))
+		}
+	}
+	fmt.Fprintf(&b, "# Checkpoints\n\n%d made, each when the conversation was compacted.\n", len(on))
+	entries(on)
+	if len(left) > 0 {
+		fmt.Fprintf(&b, "\n%d more where the conversation has gone another way since.\n", len(left))
+		entries(left)
 	}
 	return replaceFile(filepath.Join(c.Dir, "index.md"), b.String())
 }

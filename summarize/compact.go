@@ -52,25 +52,21 @@ func (s sight) needed() int {
 
 // system are the prompt's system messages.
 func (s sight) system() []chat.Message {
-	var messages []chat.Message
-	switch {
-	case s.over != nil:
-		messages = s.over.Messages
-	case s.result != nil:
-		messages = s.result.Messages
-	}
-	return slices.DeleteFunc(slices.Clone(messages), func(m chat.Message) bool { return m.Role != chat.RoleSystem })
+	return slices.DeleteFunc(slices.Clone(s.rendered()), func(m chat.Message) bool { return m.Role != chat.RoleSystem })
 }
 
 // messages is how many the prompt has.
-func (s sight) messages() int {
-	if s.over != nil {
-		return len(s.over.Messages)
+func (s sight) messages() int { return len(s.rendered()) }
+
+// rendered are the prompt's messages; of one that does not fit, what must stay of it.
+func (s sight) rendered() []chat.Message {
+	switch {
+	case s.over != nil:
+		return s.over.Messages
+	case s.result != nil:
+		return s.result.Messages
 	}
-	if s.result != nil {
-		return len(s.result.Messages)
-	}
-	return 0
+	return nil
 }
 
 // compactNow makes a compaction and gives the prompt that fits. The turn is the caller's.
@@ -109,7 +105,7 @@ func (c *Compactor) gaveUp(ctx context.Context, o order, j *job, reasons []error
 	}
 	why := errors.Join(reasons...)
 	c.remember(o, why)
-	if _, gone := errors.AsType[*history.BoundaryError](why); gone {
+	if gone(why) {
 		e := o.event(EventDropped, j)
 		e.Err = why
 		c.tell(ctx, e)
@@ -147,6 +143,9 @@ func (c *Compactor) prepare(ctx context.Context, o order) (*job, error) {
 func (c *Compactor) make(ctx context.Context, o order, j *job, take func(history.Compaction) error) (history.Compaction, []error) {
 	e := o.event(EventStarted, j)
 	e.Duration = 0
+	if c.OnEvent != nil || c.Logger != nil {
+		e.Breakdown = breakdown(c.Tokenizer, o.at.rendered(), c.Tools)
+	}
 	c.tell(ctx, e)
 	if s := j.decision.Summary; s != nil {
 		compaction, err := c.finish(ctx, o, j, Prompt{Mode: ModeSupplied}, s.Text)
@@ -193,7 +192,7 @@ func (c *Compactor) make(ctx context.Context, o order, j *job, take func(history
 		if compaction, ok := try(p); ok {
 			return compaction, nil
 		}
-		if ctx.Err() != nil {
+		if last := reasons[len(reasons)-1]; ctx.Err() != nil || gone(last) || errors.Is(last, errUnwritten) {
 			return history.Compaction{}, reasons
 		}
 		if leak != nil && i == 0 && len(prompts) == 1 { // once more
@@ -239,7 +238,7 @@ func (c *Compactor) finish(ctx context.Context, o order, j *job, p Prompt, summa
 		data = nil
 	}
 	compaction := history.Compaction{
-		Messages: stand, FirstKept: j.firstKept, TokensBefore: o.at.needed(), Mode: string(p.Mode),
+		Messages: stand, FirstKept: j.firstKept, Thinking: j.thinking, TokensBefore: o.at.needed(), Mode: string(p.Mode),
 		Summary: history.Summary{Text: summary, Files: m.Files, Data: data},
 	}
 	compaction.Title = c.title(ctx, j, p, m)
@@ -291,7 +290,7 @@ func (c *Compactor) commit(ctx context.Context, o order, j *job, m history.Compa
 func (c *Compactor) write(ctx context.Context, o order, j *job, m history.Compaction, result *render.Result) error {
 	added, err := c.Session.Add(history.Entry{Body: m})
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errUnwritten, err)
 	}
 	e := o.event(EventDone, j)
 	e.Mode, e.Summary, e.Title, e.TokensAfter = Mode(m.Mode), m.Text, m.Title, m.TokensAfter
@@ -300,7 +299,7 @@ func (c *Compactor) write(ctx context.Context, o order, j *job, m history.Compac
 		e.Breakdown = breakdown(c.Tokenizer, result.Messages, c.Tools)
 	}
 	if c.Checkpoints != nil && c.Policy.Record.Checkpoints {
-		point, err := c.Checkpoints.Add(added[0].ID, m.Title, m.Text)
+		point, err := c.Checkpoints.Add(c.Session, added[0].ID, m.Title, m.Text)
 		if err != nil { // the session has it all the same
 			c.tell(ctx, Event{Kind: EventHookFailed, Reason: o.on, Err: fmt.Errorf("writing the checkpoint: %w", err)})
 		}

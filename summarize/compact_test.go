@@ -71,6 +71,7 @@ func TestOverflowIsSummarisedOnce(t *testing.T) {
 	require.Equal(t, []int{6, 1, done[0].TokensBefore}, []int{started.Covered, started.Kept, started.TokensBefore})
 	require.Equal(t, []int{6, 1, done[0].TokensBefore, done[0].TokensAfter}, []int{over.Covered, over.Kept, over.TokensBefore, over.TokensAfter})
 	require.Equal(t, []int{1 + len(all), len(got), 1}, []int{over.MessagesBefore, over.MessagesAfter, over.Calls})
+	require.Equal(t, summarize.Breakdown{System: count(quarter{}, got[:1]), Conversation: count(quarter{}, all)}, started.Breakdown)
 	require.Equal(t, summarize.OnBudgetExceeded, over.Reason)
 	require.Equal(t, done[0].TokensAfter, over.Breakdown.Total())
 	require.Equal(t, "Five files were read.", over.Summary)

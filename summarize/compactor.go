@@ -270,6 +270,10 @@ func (c *Compactor) rendered(ctx context.Context, prompt elements.Node, on Occas
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	at, lookErr := c.lookAgain(ctx, prompt, at, on, err)
+	if lookErr != nil {
+		return nil, lookErr
+	}
 	if !at.exceeded() {
 		return at.result, nil // which fits; events tell of the failure
 	}
@@ -364,6 +368,15 @@ func (c *Compactor) look(ctx context.Context, prompt elements.Node, on Occasion)
 	return s, nil
 }
 
+// lookAgain is what a prompt takes after a compaction that failed: as before, unless somebody went back meanwhile, so that the
+// session shows something else now.
+func (c *Compactor) lookAgain(ctx context.Context, prompt elements.Node, at sight, on Occasion, failed error) (sight, error) {
+	if !gone(failed) {
+		return at, nil
+	}
+	return c.look(ctx, prompt, on)
+}
+
 // drawn is the jitter until the next compaction.
 func (c *Compactor) drawn() float64 {
 	c.mu.Lock()
@@ -445,7 +458,7 @@ func (c *Compactor) check() error {
 	case c.Window < 0:
 		return fmt.Errorf("summarize: Compactor.Window is %d", c.Window)
 	}
-	return c.Policy.check()
+	return c.Policy.Validate()
 }
 
 func (c *Compactor) render(ctx context.Context, prompt elements.Node, budget int) (*render.Result, error) {

@@ -53,7 +53,8 @@ type job struct {
 	prefix    int // how many of the last of covered belong to the turn that is cut
 	kept      []unit
 	firstKept string
-	frame     int // tokens of what is put in place, without the summary's words
+	thinking  []chat.Thinking // with which what is kept begins
+	frame     int             // tokens of what is put in place, without the summary's words
 	begun     time.Time
 	decision  Decision
 	meter     *meter
@@ -122,6 +123,7 @@ func (c *Compactor) plan(ctx context.Context, o order) (job, error) {
 			continue
 		}
 		j.covered, j.kept, j.firstKept = all[:cut], all[cut:], point.FirstKept
+		j.thinking = c.thinking(&j)
 		room, err := c.room(ctx, o, j, wanted)
 		if err == nil {
 			if i < len(rules)-1 && room < wanted {
@@ -244,7 +246,7 @@ func planText(p history.Plan) (plan, todo string) {
 // room is how many tokens what is put in place may take so that the prompt fits: what is wanted, or what there is.
 func (c *Compactor) room(ctx context.Context, o order, j job, wanted int) (int, error) {
 	budget := o.at.size.budget
-	nothing := history.Compaction{Messages: []chat.Message{chat.UserMessage("…")}, FirstKept: j.firstKept}
+	nothing := history.Compaction{Messages: []chat.Message{chat.UserMessage("…")}, FirstKept: j.firstKept, Thinking: j.thinking}
 	ctx = history.Preview(ctx, c.Session, nothing)
 	if err := c.fixedParts(ctx, o, j); err != nil {
 		return 0, err

@@ -147,7 +147,8 @@ func (c *Compactor) SwitchModel(ctx context.Context, prompt elements.Node, targe
 	}
 	result, err := c.compactNow(ctx, order{prompt: prompt, at: at, on: OnModelSwitch})
 	if err != nil {
-		if !at.exceeded() && ctx.Err() == nil {
+		at, lookErr := c.lookAgain(ctx, prompt, at, OnModelSwitch, err)
+		if lookErr == nil && !at.exceeded() && ctx.Err() == nil {
 			return at.result, nil
 		}
 		back()

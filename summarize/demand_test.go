@@ -260,8 +260,25 @@ func TestTruncationIsTheLastGuard(t *testing.T) {
 	equal(t, chat.UserMessage(task), got[1])
 	require.Equal(t, []int{6}, outputs(text(got))[len(outputs(text(got)))-1:])
 	require.Equal(t, "started refused/full refused/simple failed truncated", kinds(*d.events))
+	truncated := (*d.events)[4]
+	require.Equal(t, count(quarter{}, got), truncated.TokensAfter)
+	require.Equal(t, count(quarter{}, got), truncated.Breakdown.Total())
 	require.Empty(t, compactions(d.Session))
 	require.Len(t, said(d.Session), 13, "the session keeps everything")
+}
+
+func TestTruncationLeavesTheSummaryInPlace(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.Policy.Overflow.Truncate = true
+	d.answers(summarize.SaySummary("What went before."))
+	d.messages()
+	d.say(chat.UserMessage("And " + words(500)))
+	d.say(rounds(7, 12, roundTokens)...)
+	d.answers(summarize.Say("no"), summarize.Say("no"))
+	got := d.messages()
+	require.Contains(t, kinds(*d.events), "truncated")
+	require.Contains(t, got[1].Text(), "What went before.")
+	require.Equal(t, 12, outputs(text(got))[len(outputs(text(got)))-1])
 }
 
 func TestPruningSuffices(t *testing.T) {

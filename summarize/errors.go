@@ -74,10 +74,20 @@ func (e *FailedError) Unwrap() []error {
 	return append([]error{e.Budget}, e.Reasons...)
 }
 
-// passing tells of a failure that may be gone the next time: a rate limit, a time-out.
+// errUnwritten tells that a session does not take a compaction, whatever the summary: its disk is full, or it is open for
+// reading only.
+var errUnwritten = errors.New("the compaction could not be written")
+
+// gone tells of a compaction whose place is not there any more, because of an undo or a switch of branch.
+func gone(err error) bool {
+	_, ok := errors.AsType[*history.BoundaryError](err)
+	return ok
+}
+
+// passing tells of a failure that may be gone the next time: a rate limit, a time-out, an undo.
 func passing(err error) bool {
 	_, transient := errors.AsType[*chat.TransientError](err)
-	return transient || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return transient || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || gone(err)
 }
 
 // errorType names an error as the OpenTelemetry conventions ask, by its kind.
@@ -98,7 +108,7 @@ func errorType(err error) string {
 	if _, ok := errors.AsType[*FixedPartsError](err); ok {
 		return "fixed_parts"
 	}
-	if _, ok := errors.AsType[*history.BoundaryError](err); ok {
+	if gone(err) {
 		return "boundary_gone"
 	}
 	if _, ok := errors.AsType[*chat.ContextLimitError](err); ok {

@@ -35,7 +35,7 @@ const (
 	EventPruned EventKind = "pruned"
 	// EventTruncated: the last guard left messages out of a request.
 	EventTruncated EventKind = "truncated"
-	// EventHookFailed: a hook failed, and the work went on without it.
+	// EventHookFailed: a hook failed, or a checkpoint could not be written, and the work went on without it.
 	EventHookFailed EventKind = "hook failed"
 	// EventReported: the provider, or a remote agent, told of a compaction of its own ([Compactor.Reported]).
 	EventReported EventKind = "reported"
@@ -80,7 +80,7 @@ type Event struct {
 	MessagesBefore, MessagesAfter int
 	// TokensBefore is what the prompt needed, TokensAfter what it takes with the summary.
 	TokensBefore, TokensAfter int
-	// Breakdown of the prompt: of [EventUsage], before a start and after the end.
+	// Breakdown of the prompt: of [EventUsage] and [EventStarted] as it was, of [EventDone] and [EventTruncated] as it is.
 	Breakdown Breakdown
 	// Window that the prompt goes into, in tokens.
 	Window int

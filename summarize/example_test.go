@@ -99,6 +99,8 @@ func ExampleFailedError() {
 	// entries in the session: 13
 }
 
+// The agent's prompt is that of Copilot Chat: what the user asks and what was done about it stay longer than what was before,
+// and have the first claim on the room.
 func ExampleCopilotChat() {
 	dir, err := os.MkdirTemp("", "promptree")
 	if err != nil {
@@ -128,15 +130,17 @@ func ExampleCopilotChat() {
 			fmt.Printf("%s: %d summarised, %d kept\n", e.Kind, e.Covered, e.Kept)
 		},
 	}
+	defer compactor.Close()
 	result, err := compactor.Render(context.Background(), elements.Fragment{
-		history.Conversation{Session: session},
-		history.Request{Session: session},
-		history.Rounds{Session: session},
+		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
+		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: session},
+		history.Request{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: session},
+		history.Rounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: session}, // of this turn
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	summary := result.Messages[0].Text()
+	summary := result.Messages[1].Text()
 	fmt.Println("names the transcript:", strings.Contains(summary, session.Path()))
 	fmt.Println("and how to read it:", strings.Contains(summary, "\nview({"))
 	// Output:

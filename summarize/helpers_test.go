@@ -3,13 +3,17 @@ package summarize_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
+	"runtime/pprof"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -21,6 +25,27 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 )
+
+// TestMain is the child's work where it is one, and else runs the tests, which must leave no goroutine.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if path := os.Getenv(childEnv); path != "" {
+		fmt.Fprintln(os.Stderr, workUntilKilled(path))
+		os.Exit(1)
+	}
+	before := runtime.NumGoroutine()
+	code := m.Run()
+	if flag.Lookup("test.fuzz").Value.String() != "" {
+		os.Exit(code) // the fuzzer has goroutines of its own
+	}
+	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before && code == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) { // whatever a test left behind has had its time to end
+			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
 
 // quarter is the tokenizer of most tests: one token for each four bytes that were begun. A message costs 3 more.
 type quarter = sizingtest.Quarter

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +25,7 @@ type Overflow struct {
 	// MaxBuffer: the provider counts more than we do. Both are from 0 to below 1. Default to 0.05 and 0.3.
 	Buffer, MaxBuffer float64
 	// Truncate leaves the oldest messages out of a request, as the last guard, where no compaction makes it fit
-	// ([history.Truncator]). The session keeps them. Defaults to an error.
+	// ([history.Truncator]). The summary of what was compacted before goes last. The session keeps all. Defaults to an error.
 	Truncate bool
 }
 
@@ -132,6 +134,10 @@ func (c *Compactor) recovered(ctx context.Context, prompt elements.Node) (*rende
 	if ctx.Err() != nil {
 		return nil, err
 	}
+	at, lookErr := c.lookAgain(ctx, prompt, at, OnContextLimit, err)
+	if lookErr != nil {
+		return nil, lookErr
+	}
 	if !at.exceeded() {
 		return at.result, nil // within the lowered budget
 	}
@@ -175,7 +181,16 @@ func (c *Compactor) truncated(ctx context.Context, at sight) (*render.Result, bo
 		return nil, false
 	}
 	tools := c.Tokenizer.CountTools(c.Tools)
-	guard := history.Truncator{Tokenizer: c.Tokenizer, Limit: at.size.budget + tools}
+	view, err := history.ViewIn(ctx, c.Session)
+	if err != nil {
+		return nil, false // and the error of the compaction tells
+	}
+	guard := history.Truncator{
+		Tokenizer: c.Tokenizer, Limit: at.size.budget + tools,
+		Last: func(m chat.Message) bool { // what stands for the history that was compacted before
+			return slices.ContainsFunc(view.Compacted, func(stand chat.Message) bool { return reflect.DeepEqual(stand, m) })
+		},
+	}
 	messages, report := guard.Truncate(at.over.Messages, c.Tools)
 	if report.Over > 0 {
 		return nil, false
@@ -190,6 +205,7 @@ func (c *Compactor) truncated(ctx context.Context, at sight) (*render.Result, bo
 	c.tell(ctx, Event{
 		Kind: EventTruncated, Reason: at.moment.Occasion, MessagesBefore: len(at.over.Messages), MessagesAfter: len(messages),
 		TokensBefore: at.over.Needed, TokensAfter: result.Tokens, Window: at.size.window,
+		Breakdown: breakdown(c.Tokenizer, messages, c.Tools),
 	})
 	return result, true
 }

@@ -104,8 +104,9 @@ func Policies() map[string]Policy {
 	return list
 }
 
-// check refuses values that mean nothing.
-func (p Policy) check() error {
+// Validate refuses values that mean nothing, and a policy under which nothing would ever be compacted, for it keeps as much as
+// it allows in all. A [Compactor] asks it at each use; who makes a policy can ask at once.
+func (p Policy) Validate() error {
 	if err := p.Trigger.check(); err != nil {
 		return err
 	}

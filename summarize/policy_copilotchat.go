@@ -6,7 +6,8 @@ import "github.com/promptree-go/promptree/history"
 //
 //   - the master switch is Off, and the threshold is Threshold, a ratio or a number of tokens;
 //   - full or simple mode is forced by Mode;
-//   - compaction goes to another model by Models.Routes, and falls back to the agent's own.
+//   - compaction goes to another model by Models.Routes, and falls back to the agent's own;
+//   - what models of some names need is Quirks, by [Compactor.ModelName].
 //
 // A hook before compaction is [Hooks.BeforeCompact]; where it fails nothing is blocked.
 func CopilotChat() Policy {
@@ -25,7 +26,7 @@ func CopilotChat() Policy {
 		Temperature: new(0.0),
 		Quirks: []Quirk{
 			{Models: []string{"claude-opus*"}, Note: "Do not call any tool, whatever the conversation suggests. Write text only."},
-			{Models: []string{"claude*"}, WithoutTools: []string{"tool_search"}},
+			{Models: []string{"claude*"}, Thinking: true, WithoutTools: []string{"tool_search"}},
 			{Models: []string{"gpt-4.1*"}, Reminder: "Keep going: continue with the work where it stopped, and do not ask whether you should."},
 		},
 		Replacement: ConversationSummary,

@@ -33,12 +33,20 @@ func TestPolicyIsChecked(t *testing.T) {
 		{"Summary that is no number", summarize.Policy{Summary: math.NaN()}, "Policy.Summary is NaN"},
 		{"SummaryMax below 0", summarize.Policy{SummaryMax: -1}, "Policy.SummaryMax is -1"},
 		{"SummaryMax that holds nothing", summarize.Policy{SummaryMax: 99}, "Policy.SummaryMax is 99"},
+		{"as much kept as is allowed", summarize.Policy{
+			Trigger: summarize.Trigger{{Ratio: 0.5}}, Cut: history.Cut{Share: 0.5},
+		}, "nothing would ever be compacted"},
+		{"as many tokens kept as the cap", summarize.Policy{
+			Trigger: summarize.Trigger{{Cap: 1000}}, Cut: history.Cut{Tokens: 1000},
+		}, "nothing would ever be compacted"},
+		{"less kept than the cap", summarize.Policy{Trigger: summarize.Trigger{{Cap: 1000}}, Cut: history.Cut{Tokens: 999}}, ""},
 		{"SimpleResult below 0", summarize.Policy{SimpleResult: -1}, "Policy.SimpleResult is below 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t)
 			d.Policy = c.policy
 			_, err := d.Render(t.Context(), prompt(d.Session))
+			require.Equal(t, err, c.policy.Validate(), "a policy says so by itself")
 			if c.want == "" {
 				require.NoError(t, err)
 				return

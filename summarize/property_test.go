@@ -34,6 +34,7 @@ type life struct {
 
 	truncated         bool // the last prompt
 	compacted, failed int
+	thought           int // renders that show thinking of a compaction
 }
 
 func newLife(t testing.TB, seed uint64) *life {
@@ -54,6 +55,7 @@ func newLife(t testing.TB, seed uint64) *life {
 	if l.IntN(2) == 0 {
 		l.c.ModelBudget = l.between(100, 8000)
 	}
+	l.c.ModelName = pick(l, "", "thinks", "claude-opus-4-5")
 	if l.IntN(2) == 0 {
 		l.c.Tools = []chat.Tool{{Name: "read"}}
 	}
@@ -74,6 +76,7 @@ func (l *life) policy() summarize.Policy {
 	p.SimpleResult = pick(l, 0, 1, 20, 1000)
 	p.NoBreadcrumb = l.IntN(4) == 0
 	p.ReadTool = pick(l, "", "view")
+	p.Quirks = append(p.Quirks, summarize.Quirk{Models: []string{"thinks"}, Thinking: true})
 	return p
 }
 
@@ -143,7 +146,7 @@ func (l *life) step() []chat.Message {
 	}
 	m := chat.Message{Role: chat.RoleAssistant}
 	if l.IntN(4) == 0 {
-		m.Content = append(m.Content, chat.Thinking{Text: "hm", Signature: pick(l, "", "signed")})
+		m.Content = append(m.Content, chat.Thinking{Text: strings.Repeat("hm ", l.size()/4), Signature: pick(l, "", "signed")})
 	}
 	if l.IntN(3) > 0 {
 		m.Content = append(m.Content, chat.Text(l.text(l.size())))
@@ -287,6 +290,13 @@ func (l *life) checkView(entries []history.Entry, messages []chat.Message) {
 		}
 	}
 	equal(l.t, summary, v.Compacted)
+	for _, t := range v.Turns {
+		for _, r := range t.Rounds {
+			if len(r.Thinking) > 0 {
+				l.thought++
+			}
+		}
+	}
 	var want []string
 	user := ""
 	for i, e := range entries {
@@ -328,16 +338,18 @@ func TestRandomSessions(t *testing.T) {
 	if testing.Short() || race {
 		n = 40
 	}
-	compacted, failed := 0, 0
+	compacted, failed, thought := 0, 0, 0
 	for seed := range n {
 		l := newLife(t, seed)
 		l.live()
 		compacted += l.compacted
 		failed += l.failed
+		thought += l.thought
 	}
 	require.Greater(t, compacted, int(n/4), "the sessions are such that many are compacted")
 	require.Greater(t, failed, 0)
-	t.Logf("%d compactions, %d prompts that could not be made to fit", compacted, failed)
+	require.Greater(t, thought, 0)
+	t.Logf("%d compactions, %d prompts that could not be made to fit, %d with thinking of a compaction", compacted, failed, thought)
 }
 
 func FuzzSession(f *testing.F) {

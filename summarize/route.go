@@ -24,7 +24,9 @@ type Models struct {
 	Next func(error) bool
 	// MinChars that an answer must have, or the next model is asked. Defaults to none.
 	MinChars int
-	// MaxTokens of an answer. Defaults to twice the room for the summary, for an analysis may come first.
+	// MaxTokens of an answer. Defaults to twice the room for the summary, for an analysis may come first. What a model thinks
+	// before it answers is taken out of it too, unless its adapter adds a budget for that: set more for a model that thinks
+	// long, or its answer is cut off, which is a refusal.
 	MaxTokens int
 }
 
@@ -44,6 +46,10 @@ type Quirk struct {
 	Note string
 	// Reminder stands after the summary.
 	Reminder string
+	// Thinking keeps the last thinking that is covered of the turn that is cut: what is kept of that turn begins with it,
+	// where it begins with none of its own ([history.Compaction]). It is for providers that check thinking and want some
+	// at the start of the calls that go on.
+	Thinking bool
 	// WithoutTools names tools whose calls, with their results, are not shown to the model that summarises.
 	WithoutTools []string
 }
@@ -105,6 +111,34 @@ func (c *Compactor) quirks(j *job) {
 			j.covered = slices.Clone(j.covered)
 		}
 	}
+}
+
+// thinking is what the model thought last of what a job covers, where what is kept begins with it.
+func (c *Compactor) thinking(j *job) []chat.Thinking {
+	wanted := slices.ContainsFunc(j.policy.Quirks, func(q Quirk) bool { return q.Thinking && fits(q.Models, c.ModelName) })
+	if first := j.kept[0]; !wanted || first.user || len(thoughts(first.messages[0])) > 0 {
+		return nil
+	}
+	for _, u := range slices.Backward(j.covered) {
+		if u.user {
+			break // another turn
+		}
+		if list := thoughts(u.messages[0]); len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
+
+// thoughts are the thinking that a message is sent with. They are kept together, for a provider takes them whole or not.
+func thoughts(m chat.Message) []chat.Thinking {
+	var list []chat.Thinking
+	for _, p := range m.Content {
+		if t, ok := p.(chat.Thinking); ok {
+			list = append(list, t)
+		}
+	}
+	return list
 }
 
 // withoutTools leaves the calls of some tools out, with their results. What is left of a message may be nothing.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -46,6 +47,49 @@ func on(o summarize.Occasion, want bool) func(*testing.T, summarize.Policy) {
 	return func(t *testing.T, p summarize.Policy) { require.Equal(t, want, len(p.Trigger.For(o)) > 0) }
 }
 
+// quirk tells of what is done for a model of a name, all of it together.
+func quirk(model string, holds func(summarize.Quirk) bool) func(*testing.T, summarize.Policy) {
+	return func(t *testing.T, p summarize.Policy) {
+		var all summarize.Quirk
+		for _, q := range p.Quirks {
+			for _, pattern := range q.Models {
+				if ok, err := filepath.Match(pattern, model); err == nil && ok {
+					all.Note += q.Note
+					all.Reminder += q.Reminder
+					all.Thinking = all.Thinking || q.Thinking
+					all.WithoutTools = append(all.WithoutTools, q.WithoutTools...)
+				}
+			}
+		}
+		require.True(t, holds(all))
+	}
+}
+
+// says tells of what the prompt at an index asks with, at a first compaction and at one after it.
+func says(prompt int, first, later string) func(*testing.T, summarize.Policy) {
+	return func(t *testing.T, p summarize.Policy) {
+		require.Contains(t, text(requested(t, p.Prompts[prompt].Request(stuff()))), first)
+		require.Contains(t, text(requested(t, p.Prompts[prompt].Request(again()))), later)
+	}
+}
+
+// puts tells of what is put in place.
+func puts(parts ...string) func(*testing.T, summarize.Policy) {
+	return func(t *testing.T, p summarize.Policy) {
+		got := stand(t, p.Replacement, done())
+		for _, part := range append(parts, "You fixed a < b && c;", "/logs/session.jsonl") {
+			require.Contains(t, got, part)
+		}
+	}
+}
+
+// refuses tells that a summary is refused by the policy's own checks.
+func refuses(summary string) func(*testing.T, summarize.Policy) {
+	return func(t *testing.T, p summarize.Policy) {
+		require.True(t, slices.ContainsFunc(p.Checks, func(c summarize.Check) bool { return c(summarize.Material{Summary: summary}) != nil }))
+	}
+}
+
 func modes(p summarize.Policy) any {
 	var list []summarize.Mode
 	for _, q := range p.Prompts {
@@ -73,11 +117,43 @@ func TestSystems(t *testing.T) {
 			{"one in flight is waited for at 0.95", is(0.95, func(p summarize.Policy) any { return p.Background.Wait })},
 			{"a fork of the request in the background, then full, then simple mode", is([]summarize.Mode{summarize.ModeFork, summarize.ModeFull, summarize.ModeSimple}, modes)},
 			{"the fork in the background alone", is(true, func(p summarize.Policy) any { return p.Prompts[0].Background && !p.Prompts[1].Background })},
+			{"full mode declares the tools, simple mode does not", is([]bool{true, true, false}, func(p summarize.Policy) any {
+				return []bool{p.Prompts[0].Tools, p.Prompts[1].Tools, p.Prompts[2].Tools}
+			})},
+			{"each mode may be forced", func(t *testing.T, p summarize.Policy) {
+				for _, m := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
+					p.Mode = m
+					require.NoError(t, p.Validate())
+				}
+				p.Mode = "thorough"
+				require.Error(t, p.Validate())
+			}},
+			{"a threshold is a ratio, or 100 tokens and more", func(t *testing.T, p summarize.Policy) {
+				for threshold, good := range map[float64]bool{0.5: true, 1: true, 100: true, 50_000: true, 1.5: false, 99: false, -1: false} {
+					p.Threshold = threshold
+					require.Equal(t, good, p.Validate() == nil, "%v", threshold)
+				}
+			}},
+			{"the answer's <summary> block is the summary", func(t *testing.T, p summarize.Policy) {
+				for _, q := range p.Prompts {
+					got, err := q.Read(chat.Response{Message: chat.AssistantMessage("<analysis>\nhm\n</analysis>\n<summary>\nShort.\n</summary>")})
+					require.NoError(t, err)
+					require.Equal(t, "Short.", got)
+				}
+			}},
+			{"the summary before is carried on", says(1, "<summary>", "You started a project in")},
+			{"a <conversation-summary> of the user's is put in place", puts("=== user\n<conversation-summary>\n")},
 			{"at temperature 0", is(0.0, func(p summarize.Policy) any { return *p.Temperature })},
 			{"nothing kept but the round that overflowed", is(history.Cut{}, func(p summarize.Policy) any { return p.Cut })},
 			{"the same model, no route", is(summarize.Models{}, func(p summarize.Policy) any { return p.Models })},
 			{"switched on", is(false, func(p summarize.Policy) any { return p.Off })},
 			{"with the model's own window as threshold", is(0.0, func(p summarize.Policy) any { return p.Threshold })},
+			{"Opus is told not to call tools", quirk("claude-opus-4-5", func(q summarize.Quirk) bool { return strings.Contains(q.Note, "Do not call any tool") })},
+			{"other models are not", quirk("claude-sonnet-4-5", func(q summarize.Quirk) bool { return q.Note == "" })},
+			{"the last thinking of a Claude stands after the summary", quirk("claude-sonnet-4-5", func(q summarize.Quirk) bool { return q.Thinking })},
+			{"that of no other model", quirk("gpt-4.1", func(q summarize.Quirk) bool { return !q.Thinking })},
+			{"a Claude is not shown calls of tool_search", quirk("claude-sonnet-4-5", func(q summarize.Quirk) bool { return slices.Contains(q.WithoutTools, "tool_search") })},
+			{"GPT-4.1 is reminded to keep going", quirk("gpt-4.1", func(q summarize.Quirk) bool { return strings.Contains(q.Reminder, "Keep going") })},
 			{"with a breadcrumb", is(false, func(p summarize.Policy) any { return p.NoBreadcrumb })},
 		}},
 		{"a3s", []row{
@@ -89,6 +165,8 @@ func TestSystems(t *testing.T) {
 			{"the first 2 messages stay", is(2, func(p summarize.Policy) any { return p.Cut.First })},
 			{"and the last 20", is(20, func(p summarize.Policy) any { return p.Cut.Messages })},
 			{"by what the provider reported", is(true, func(p summarize.Policy) any { return p.Reported })},
+			{"the first messages, then the summary", puts("=== user\nStart a project.\n=== user\n")},
+			{"the turns between are summarised", says(0, "user: Fix the build", "You started a project in")},
 		}},
 		{"copilot-cli", []row{
 			{"in the background at 0.80", at(true, 80*k, 100*k, false, 0)},
@@ -105,8 +183,41 @@ func TestSystems(t *testing.T) {
 			{"cut at a tool boundary", is(true, func(p summarize.Policy) any { return p.Cut.ToolBoundary })},
 			{"the request is marked as conversation compaction", is([]summarize.Mode{summarize.ModeConversationCompaction}, modes)},
 			{"checkpoints are written", is(true, func(p summarize.Policy) any { return p.Record.Checkpoints })},
-			{"an empty answer is a failure", func(t *testing.T, p summarize.Policy) {
-				require.Error(t, p.Checks[0](summarize.Material{Summary: " "}))
+			{"an empty answer is a failure", refuses(" ")},
+			{"a refused request is made again, with a buffer that grows and is bounded", func(t *testing.T, p summarize.Policy) {
+				d := newDesk(t, chat.UserMessage(task))
+				d.say(rounds(1, 20, 150)...)
+				d.Policy, d.Model = p, summarize.Offline{Tokenizer: quarter{}}
+				d.messages()
+				refused := &chat.ContextLimitError{Err: errors.New("too large")}
+				last := budget
+				for n := range 3 {
+					r, err := d.Recover(t.Context(), prompt(d.Session), refused, "")
+					require.NoError(t, err, "attempt %d", n+1)
+					require.Less(t, r.Budget, last)
+					require.GreaterOrEqual(t, r.Budget, budget*7/10)
+					last = r.Budget
+				}
+				_, err := d.Recover(t.Context(), prompt(d.Session), refused, "")
+				_, over := errors.AsType[*summarize.RecoveryError](err)
+				require.True(t, over, "got %v", err)
+			}},
+			{"the summary, what the user said, plan, todo, skills and agent are put in place", puts(
+				"<conversation-summary>", "<user-messages>", "Start a project.", "<plan>", "<todo>", "- test (pending)", `<skill name="go">`, "Run gofmt.", "<agent>", "It reviews code.",
+			)},
+			{"long messages of the user are clipped, with a mark", func(t *testing.T, p summarize.Policy) {
+				m := done()
+				m.Users[0] = chat.UserMessage(words(600))
+				got := stand(t, p.Replacement, m)
+				require.Contains(t, got, "tokens cut here")
+				require.NotContains(t, got, words(600))
+			}},
+			{"the system's words are passed apart, and not summarised", func(t *testing.T, p summarize.Policy) {
+				m := stuff()
+				m.Covered = slices.Insert(slices.Clone(m.Covered), 1, chat.SystemMessage("Be careful."))
+				got := requested(t, p.Prompts[0].Request(m))
+				equal(t, m.System[0], got[0])
+				require.NotContains(t, text(got), "Be careful.")
 			}},
 		}},
 		{"stagewise", []row{
@@ -127,10 +238,12 @@ func TestSystems(t *testing.T) {
 			{"20,000 tokens of answer", is(20*k, func(p summarize.Policy) any { return p.Models.MaxTokens })},
 			{"30 characters at least", is(30, func(p summarize.Policy) any { return p.Models.MinChars })},
 			{"at temperature 0.1", is(0.1, func(p summarize.Policy) any { return *p.Temperature })},
-			{"a leaked wrapper tag is refused", func(t *testing.T, p summarize.Policy) {
-				leaks := strings.Repeat("Long enough. ", 5) + "\n<previous-chat-history>\nx"
-				require.True(t, slices.ContainsFunc(p.Checks, func(c summarize.Check) bool { return c(summarize.Material{Summary: leaks}) != nil }))
-			}},
+			{"a leaked wrapper tag is refused", refuses(strings.Repeat("Long enough. ", 5) + "\n<previous-chat-history>\nx")},
+			{"fewer characters are refused", refuses(strings.Repeat("x", 29))},
+			{"a goal of 30,000 characters", says(0, "Aim at 30000 characters. That is a goal and not a limit", "Aim at 30000")},
+			{"the briefing before is taken over", says(0, "<assistant>", "<previous-chat-history>\n")},
+			{"the user in the third person, the agent in the second", says(0, "Speak to the agent", `The user is "the user"`)},
+			{"a briefing is put in place as what went before", puts("<previous-chat-history>\n")},
 			{"what is kept must be less than the trigger", func(t *testing.T, p summarize.Policy) {
 				d := roomy(t)
 				p.Cut.Share = 0.65
@@ -153,6 +266,15 @@ func TestSystems(t *testing.T) {
 			{"old tool output goes first, but for the newest 40,000 tokens", is(40*k, func(p summarize.Policy) any { return p.Before.Keep })},
 			{"where that saves 20,000", is(20*k, func(p summarize.Policy) any { return p.Before.Saves })},
 			{"never that of skill and read", is([]string{"skill", "read"}, func(p summarize.Policy) any { return p.Before.Never })},
+			{"with its placeholder", func(t *testing.T, p summarize.Policy) {
+				require.Contains(t, p.Before.Placeholder(history.PrunedOutput{Tokens: 7}), "[Output truncated - 7 tokens]")
+			}},
+			{"a refused request is made again once", is(1, func(p summarize.Policy) any { return p.Overflow.Attempts })},
+			{"a <conversation>, and later the <previous-summary> and <additional-context>", func(t *testing.T, p summarize.Policy) {
+				says(0, "<conversation>", "<previous-summary>")(t, p)
+				says(0, "<conversation>", "<additional-context>")(t, p)
+			}},
+			{"summary and files are put in place", puts("<read-files>\na &amp; b.go\n", "<modified-files>")},
 			{"split turns have a second summary", is(true, func(p summarize.Policy) any { return p.Prompts[0].Prefix != nil && p.Prompts[0].Merge != nil })},
 			{"a short summary for people", is(true, func(p summarize.Policy) any { return p.Prompts[0].Title != nil })},
 			{"other models only after failures that may pass", func(t *testing.T, p summarize.Policy) {

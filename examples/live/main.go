@@ -186,7 +186,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 		return path, err
 	}
 	worker := &agent.Agent{
-		Model: patient{Model: model, waits: out.waits}, Session: session, Tools: tools,
+		Model: patient{Model: model, waits: out.waits}, ModelName: chosen.name, Session: session, Tools: tools,
 		Tokenizer: model.tokenizer, Calibrated: model.calibrated, Window: window, MaxTokens: answer,
 		Policy: summarize.CopilotChat(), Stream: out.say, OnRound: out.round, OnCompaction: out.compaction,
 	}

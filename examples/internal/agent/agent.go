@@ -19,6 +19,8 @@ import (
 type Agent struct {
 	// Model that decides what to do.
 	Model chat.Model
+	// ModelName of it, by which the policy knows what it needs. Defaults to not known.
+	ModelName string
 	// Summarizer writes summaries when the window overflows. Defaults to Model.
 	Summarizer chat.Model
 	// Session that the work is kept in.
@@ -181,7 +183,7 @@ func (a *Agent) compactor(definitions []chat.Tool) (*summarize.Compactor, error)
 	policy := a.Policy // what lives for one prompt cannot work in the background
 	policy.Trigger = slices.DeleteFunc(slices.Clone(policy.Trigger), func(c summarize.Condition) bool { return c.Background })
 	return &summarize.Compactor{
-		Session: a.Session, Model: summarizer, Tokenizer: tokenizer, Budget: budget, Tools: definitions, Policy: policy,
+		Session: a.Session, Model: summarizer, ModelName: a.ModelName, Tokenizer: tokenizer, Budget: budget, Tools: definitions, Policy: policy,
 		OnEvent: func(e summarize.Event) {
 			if e.Kind == summarize.EventDone {
 				a.compacted = append(a.compacted, e)

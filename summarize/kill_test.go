@@ -1,0 +1,277 @@
+package summarize_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// childEnv makes the test binary a child that works on the session named in it, see [TestMain]; where stayEnv names a step it
+// goes no further than that.
+const (
+	childEnv = "PROMPTREE_SUMMARIZE_WORK_ON"
+	stayEnv  = "PROMPTREE_SUMMARIZE_STAY_AT"
+)
+
+// nth is the message of a number: the task, then calls and their results by turns.
+func nth(n int) chat.Message {
+	if n == 0 {
+		return chat.UserMessage(task)
+	}
+	return round((n+1)/2, 400)[(n+1)%2]
+}
+
+// pause is how long a child takes for each step, so that a kill finds it there.
+const pause = 3 * time.Millisecond
+
+// sawUpTo answers with the number of the last output that it was shown.
+func sawUpTo(ctx context.Context, r chat.Request) (chat.Response, error) {
+	last := 0
+	for _, n := range outputs(text(r.Messages)) {
+		last = max(last, n)
+	}
+	return summarize.SaySummary(fmt.Sprintf("Seen up to %d.", last))(ctx, r)
+}
+
+// inBackground is a policy that compacts in the background at four fifths, and in the foreground where it must.
+func inBackground() summarize.Policy {
+	p := summarize.CopilotChat()
+	p.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}, {On: summarize.OnBudgetExceeded}}
+	return p
+}
+
+// workUntilKilled is what a child process does: an agent's work, told of on the standard output, message by message and step
+// by step of each compaction.
+func workUntilKilled(path string) error {
+	tell := func(step string) {
+		fmt.Println(step)
+		if step == os.Getenv(stayEnv) {
+			time.Sleep(time.Hour)
+		}
+	}
+	store, err := history.OpenFile(path, history.FileOptions{Sync: history.SyncNever, Disk: slowDisk{tell}})
+	if err != nil {
+		return err
+	}
+	s, err := history.New(store, history.Options{})
+	if err != nil {
+		return err
+	}
+	c := summarize.Compactor{
+		Session: s, Tokenizer: quarter{}, Budget: budget, Policy: inBackground(),
+		Model: chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+			tell("asking")
+			time.Sleep(3 * pause)
+			tell("answered")
+			time.Sleep(pause)
+			return sawUpTo(ctx, r)
+		}),
+		OnEvent: func(e summarize.Event) {
+			switch {
+			case e.Kind == summarize.EventUsage:
+				return
+			case !e.Background:
+				tell("foreground")
+			}
+			tell(string(e.Kind))
+			time.Sleep(pause)
+		},
+	}
+	for n := len(said(s)); ; n++ {
+		if err := s.Append(nth(n)); err != nil {
+			return err
+		}
+		tell(fmt.Sprint("said ", n))
+		if n%2 == 1 {
+			continue // the call runs
+		}
+		if _, err := c.Render(context.Background(), prompt(s)); err != nil {
+			return err
+		}
+	}
+}
+
+// slowDisk is a disk that takes its time for a compaction, and tells of it when half is written.
+type slowDisk struct{ tell func(step string) }
+
+type slowFile struct {
+	*os.File
+	tell func(step string)
+}
+
+func (d slowDisk) Open(path string, readOnly bool) (history.DiskFile, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	return slowFile{f, d.tell}, err
+}
+
+func (slowDisk) SyncDir(string) error { return nil }
+
+func (slowDisk) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil } // nobody else is there
+
+func (f slowFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (f slowFile) WriteAt(data []byte, at int64) (int, error) {
+	if !bytes.Contains(data, []byte(`"type":"compaction"`)) {
+		return f.File.WriteAt(data, at)
+	}
+	half := len(data) / 2
+	n, err := f.File.WriteAt(data[:half], at)
+	if err != nil {
+		return n, err
+	}
+	f.tell("writing")
+	time.Sleep(pause)
+	n, err = f.File.WriteAt(data[half:], at+int64(half))
+	f.tell("written")
+	time.Sleep(pause)
+	return half + n, err
+}
+
+// A process is killed at every step of a compaction that it makes in the background, again and again. Whatever it said is
+// there afterwards, nothing is covered that no model was shown, and the work goes on, as does the next compaction.
+func TestProcessKilledDuringABackgroundCompaction(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no SIGKILL")
+	}
+	steps := []string{"started", "asking", "answered", "ready", "writing", "written", "done"}
+	r := rand.New(rand.NewPCG(3, 3))
+	kills, torn, made := 3*len(steps), 0, 0
+	if race {
+		kills = len(steps)
+	}
+	path := ""
+	for kill := range kills {
+		if kill%len(steps) == 0 {
+			path = filepath.Join(t.TempDir(), "session.jsonl")
+			made = 0
+		}
+		step := steps[(kill+kill/len(steps))%len(steps)]
+		stays := step == "writing" || r.IntN(2) == 0
+		last, done := killedAt(t, path, step, stays, time.Duration(r.Int64N(int64(pause))))
+
+		s, err := history.Open(path)
+		require.NoError(t, err, "killed when it was %s", step)
+		if s.Recovered() != nil {
+			torn++
+		}
+		list := said(s)
+		require.Greater(t, len(list), last, "what was acknowledged")
+		require.GreaterOrEqual(t, len(compactions(s)), made+done, "the compactions that were")
+		requireSaid(t, s)
+
+		d := deskOf(t, s)
+		d.Policy, d.Model = inBackground(), chat.ModelFunc(sawUpTo)
+		d.messages()
+		require.NoError(t, d.Wait(t.Context()))
+		before := latest(t, s)
+		for n := len(list); latest(t, s) == before; n++ {
+			require.Less(t, n, len(list)+40, "no later compaction: %s", kinds(*d.events))
+			d.say(nth(n))
+			d.messages()
+			require.NoError(t, d.Wait(t.Context()))
+		}
+		made = len(compactions(s))
+		requireSaid(t, s)
+		require.NoError(t, d.Close())
+		require.NoError(t, s.Close())
+	}
+	require.GreaterOrEqual(t, torn, kills/len(steps), "lines that were half written")
+	t.Logf("%d kills, %d of them left a torn line", kills, torn)
+}
+
+// latest is the id of the latest compaction, "" for none.
+func latest(t *testing.T, s *history.Session) string {
+	t.Helper()
+	e, _, err := s.Latest(history.TypeCompaction)
+	require.NoError(t, err)
+	return e.ID
+}
+
+// killedAt works on a session in a child that is killed a while after it came to a step, at which it stays or not. It gives the
+// number of the last message, and how many compactions, that the child was told are on disk.
+func killedAt(t *testing.T, path, step string, stays bool, later time.Duration) (last, done int) {
+	t.Helper()
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), childEnv+"="+path, "GORACE=halt_on_error=1")
+	if stays {
+		c.Env = append(c.Env, stayEnv+"="+step)
+	}
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
+	t.Cleanup(func() { _ = c.Process.Kill() }) // where a check fails first
+	last = -1
+	killed := false
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		line := lines.Text()
+		require.NotEqual(t, "foreground", line)
+		if line == string(summarize.EventDone) {
+			done++
+		}
+		if n, ok := strings.CutPrefix(line, "said "); ok {
+			_, err := fmt.Sscan(n, &last)
+			require.NoError(t, err)
+		}
+		if line == step && !killed {
+			killed = true
+			time.Sleep(later)
+			require.NoError(t, c.Process.Kill())
+		}
+	}
+	err = c.Wait()
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	require.True(t, ok && !exit.Exited(), "it ended by itself: %v", err)
+	return last, done
+}
+
+// requireSaid checks that a session holds the messages of a child, and that its compactions cover what a model was shown.
+func requireSaid(t *testing.T, s *history.Session) {
+	t.Helper()
+	for n, m := range said(s) {
+		equal(t, nth(n), m)
+	}
+	require.NoError(t, chat.Validate(append(viewOf(t, s).Messages(), chat.UserMessage("on"))))
+	all, seen := entries(t, s), 0
+	for i, e := range all {
+		if e.Type() != history.TypeCompaction {
+			continue
+		}
+		_, err := fmt.Sscanf(e.Compaction().Text, "Seen up to %d.", &seen)
+		require.NoError(t, err)
+		cut := slices.IndexFunc(all, func(k history.Entry) bool { return k.ID == e.Compaction().FirstKept })
+		require.True(t, cut >= 0 && cut < i)
+		covered := 0 // outputs, which are numbered from 1
+		for _, k := range all[:cut] {
+			if k.Message().Role == chat.RoleTool {
+				covered++
+			}
+		}
+		require.LessOrEqual(t, covered, seen, "covered, and not shown to the model")
+	}
+}

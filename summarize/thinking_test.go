@@ -1,0 +1,197 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// thought is signed thinking of so many tokens.
+func thought(name string, tokens int) chat.Thinking {
+	return chat.Thinking{Text: name + words(tokens), Signature: "sig+/=" + name}
+}
+
+// thinking is a round whose assistant message begins with thinking.
+func thinking(n, tokens int, thoughts ...chat.Thinking) []chat.Message {
+	list := round(n, tokens)
+	var parts chat.Parts
+	for _, th := range thoughts {
+		parts = append(parts, th)
+	}
+	list[0].Content = append(parts, list[0].Content...)
+	return list
+}
+
+// thoughts are what each assistant message in a list begins with.
+func thoughts(messages []chat.Message) [][]chat.Thinking {
+	var list [][]chat.Thinking
+	for _, m := range messages {
+		if m.Role != chat.RoleAssistant {
+			continue
+		}
+		var own []chat.Thinking
+		for i, p := range m.Content {
+			if th, ok := p.(chat.Thinking); ok && i == len(own) {
+				own = append(own, th)
+			}
+		}
+		list = append(list, own)
+	}
+	return list
+}
+
+func TestLastThinkingStandsAfterTheSummary(t *testing.T) {
+	first, last, own := thought("first", 40), thought("last", 40), thought("own", 40)
+	hidden := chat.Thinking{Encrypted: "b3BhcXVl"}
+	cutOff := chat.Thinking{Text: "I was"}
+	plain := func(from, to int) []chat.Message { return rounds(from, to, roundTokens) }
+	for _, c := range []struct {
+		rule  string
+		model string // defaults to one that checks thinking
+		said  [][]chat.Message
+		want  [][]chat.Thinking // of the rounds that are kept
+	}{
+		{"the last of what is covered", "", [][]chat.Message{thinking(1, 700, first), plain(2, 2), thinking(3, 700, last), plain(4, 6)}, [][]chat.Thinking{{last}}},
+		{"all of the message that has it", "", [][]chat.Message{thinking(1, 700, first, hidden, last), plain(2, 6)}, [][]chat.Thinking{{first, hidden, last}}},
+		{"hidden thinking", "", [][]chat.Message{thinking(1, 700, hidden), plain(2, 6)}, [][]chat.Thinking{{hidden}}},
+		{"not what was cut off", "", [][]chat.Message{thinking(1, 700, first), thinking(2, 700, cutOff), plain(3, 6)}, [][]chat.Thinking{{first}}},
+		{"nothing where there was none", "", [][]chat.Message{plain(1, 6)}, [][]chat.Thinking{nil}},
+		{"nothing where what is kept has its own", "", [][]chat.Message{thinking(1, 700, first), plain(2, 5), thinking(6, 700, own)}, [][]chat.Thinking{{own}}},
+		{"nothing of a turn before", "", [][]chat.Message{thinking(1, 700, first), {chat.AssistantMessage("Done."), chat.UserMessage("And now?")}, plain(2, 6)}, [][]chat.Thinking{nil}},
+		{"nothing of a model that does not ask for it", "gpt-5", [][]chat.Message{thinking(1, 700, first), plain(2, 6)}, [][]chat.Thinking{nil}},
+		{"nothing of a model without a name", "-", [][]chat.Message{thinking(1, 700, first), plain(2, 6)}, [][]chat.Thinking{nil}},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			d := newFileDesk(t, chat.UserMessage(task))
+			for _, list := range c.said {
+				d.say(list...)
+			}
+			switch d.ModelName = c.model; c.model {
+			case "":
+				d.ModelName = "claude-sonnet-4-5"
+			case "-":
+				d.ModelName = ""
+			}
+			d.ModelBudget = 2 * budget
+			d.answers(summarize.SaySummary("short"))
+			before := said(d.Session)
+			got := d.messages()
+			equal(t, c.want, thoughts(got))
+			equal(t, before, said(d.Session))
+			made := compactions(d.Session)[0]
+			require.Equal(t, count(quarter{}, got), made.TokensAfter)
+			require.Equal(t, strings.HasPrefix(c.rule, "nothing"), len(made.Thinking) == 0, "only what is shown is recorded")
+			equal(t, got, d.messages())
+
+			// Opened again, and once more was said, it is sent byte for byte.
+			again, err := history.Read(d.Session.Path())
+			require.NoError(t, err)
+			equal(t, viewOf(t, d.Session), viewOf(t, again))
+			require.NoError(t, again.Close())
+			d.say(thinking(7, 100, own)...)
+			equal(t, got, d.messages()[:len(got)])
+			d.say(chat.AssistantMessage("Done."), chat.UserMessage("And now?"))
+			equal(t, got, d.messages()[:len(got)])
+		})
+	}
+}
+
+// What the first compaction left at the start goes on to the second, until the model thinks again.
+func TestThinkingGoesOnFromCompactionToCompaction(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "session.jsonl")
+	d := deskOf(t, opened(t, path), chat.UserMessage(task))
+	d.ModelName, d.ModelBudget = "claude-opus-4-5", 2*budget
+	first, second := thought("first", 40), thought("second", 40)
+	d.say(thinking(1, roundTokens, first)...)
+	d.say(rounds(2, 6, roundTokens)...)
+	d.answers(summarize.SaySummary("one"))
+	equal(t, [][]chat.Thinking{{first}}, thoughts(d.messages()))
+	afterFirst := d.Session.Leaf()
+
+	d.say(rounds(7, 11, roundTokens)...)
+	d.answers(summarize.SaySummary("two"))
+	got := d.messages()
+	equal(t, [][]chat.Thinking{{first}}, thoughts(got))
+	require.Contains(t, got[1].Text(), "two")
+	asked := d.requests()[1].Messages
+	require.NoError(t, chat.Validate(asked))
+	equal(t, []chat.Thinking{first}, thoughts(asked)[0])
+
+	d.say(thinking(12, roundTokens, second)...)
+	d.say(rounds(13, 16, roundTokens)...)
+	d.answers(summarize.SaySummary("three"))
+	got = d.messages()
+	equal(t, [][]chat.Thinking{{second}}, thoughts(got))
+
+	// Who goes back to the first summary has its thinking, and before it there is what was said.
+	require.NoError(t, d.Session.Branch(afterFirst))
+	equal(t, [][]chat.Thinking{{first}}, thoughts(d.messages()))
+	require.NoError(t, d.Session.Branch("e3"))
+	equal(t, [][]chat.Thinking{{first}}, thoughts(viewOf(t, d.Session).Messages()))
+	require.NoError(t, d.Session.Branch("e1"))
+	require.Empty(t, thoughts(d.messages()))
+}
+
+// Thinking that is shown on takes of what a compaction saves: where it is all that was covered, a summary helps nobody.
+func TestThinkingThatIsShownOnIsNotSaved(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.ModelName = "claude-sonnet-4-5"
+	d.say(thinking(1, 20, thought("long", 1500))...)
+	d.say(round(2, 20)...)
+	d.answers(summarize.SaySummary(words(200)), summarize.SaySummary(words(200)))
+	before := d.messages()
+	_, err := d.Compact(t.Context(), "")
+	_, failed := errors.AsType[*summarize.FailedError](err)
+	require.True(t, failed, "got %v", err)
+	equal(t, before, d.messages())
+}
+
+// The summary has the room that is left beside the thinking.
+func TestThinkingTakesRoom(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.ModelName, d.ModelBudget = "claude-sonnet-4-5", 2*budget
+	d.say(thinking(1, 2000, thought("long", 1500))...)
+	d.say(round(2, 2000)...)
+	words := 0
+	d.Hooks.BeforeCompact = func(_ context.Context, _ summarize.Occasion, m summarize.Material) (summarize.Decision, error) {
+		words = m.Words
+		return summarize.Decision{}, nil
+	}
+	d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		return summarize.SaySummary(strings.Repeat("abc ", words-1)+"end.")(ctx, r)
+	})
+	got := d.messages()
+	require.Equal(t, "long", thoughts(got)[0][0].Text[:4])
+	require.Less(t, words, budget-1500-2000)
+	require.Greater(t, count(quarter{}, got), budget*9/10)
+}
+
+func TestThinkingOfASummaryMadeInTheBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, chat.UserMessage(task))
+		d.ModelName, d.Policy.Quirks = "claude-sonnet-4-5", summarize.CopilotChat().Quirks
+		d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}}
+		last := thought("last", 40)
+		d.say(thinking(1, 850, last)...)
+		d.say(rounds(2, 4, 850)...)
+		d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+			equal(t, thoughts(r.Messages)[0], []chat.Thinking{last})
+			return summarize.SaySummary("Made meanwhile.")(ctx, r)
+		})
+		d.messages()
+		synctest.Wait()
+		d.say(round(5, 100)...)
+		got := d.messages()
+		require.Contains(t, got[1].Text(), "Made meanwhile.")
+		equal(t, [][]chat.Thinking{{last}, nil}, thoughts(got))
+	})
+}
