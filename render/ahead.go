@@ -24,7 +24,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 	if tokens <= float64(limit)*1.25 {
 		return
 	}
-	start, from := p.now, p.after(p.now)
+	start, from := p.now, len(p.went)
 	p.uncounted = true
 	for {
 		goal := int(float64(weight) * float64(limit) / tokens)
@@ -76,10 +76,10 @@ func (n *node) weight() (bytes int) {
 // retreat brings back what went, from the last step to the first after a given one, until what is in a container is surely
 // more than limit.
 func (p *pruner) retreat(container *node, limit int, first step) {
-	at := p.now
+	at, i := p.now, len(p.went)
 	for least := p.least(container); at > first && least <= limit; at-- {
-		for _, w := range p.went[p.before[at-1]:p.after(at)] {
-			if !w.calls && w.node.stoodIn(container, at) {
+		for ; i > 0 && p.went[i-1].at == at; i-- {
+			if w := p.went[i-1]; !w.calls && w.node.stoodIn(container, at) {
 				least += p.leastAt(w.node, at-1)
 			}
 		}

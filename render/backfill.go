@@ -62,7 +62,7 @@ func (f *fitting) without(base step, back []bool) bool {
 		if !t.node.leaf() && !t.node.is(isChunk) && t.node.left > 0 {
 			continue // it went because it was empty, and is not any more
 		}
-		f.begin()
+		f.now++
 		f.remove(t.node, t.reason)
 	}
 	for i, t := range f.taken {

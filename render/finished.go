@@ -50,12 +50,9 @@ func (l *layouter) finished(ctx context.Context, e *laid, n *elements.Finished, 
 
 // count counts the messages as a whole.
 func (f *finished) count() {
-	size := 1
-	for _, c := range f.children {
-		n, _ := c.survey(false)
-		size += n
-	}
-	root, _ := newTree(&laid{children: f.children}, size)
+	tree, all := &laid{children: f.children}, size{}
+	tree.survey(&all, false)
+	root, _ := newTree(tree, all)
 	c := counter{tokenizer: f.tokenizer}
 	c.joiner, _ = f.tokenizer.(sizing.Joiner)
 	f.tokens, f.breakpoints = c.count(root), root.breakpoints

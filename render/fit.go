@@ -32,7 +32,7 @@ type fitting struct {
 
 // newFitting makes a fresh tree to prune from a layout.
 func newFitting(l *Layout) *fitting {
-	f := &fitting{layout: l, live: map[*laid]*node{}, growing: map[*laid][]*laid{}, size: int32(l.size)}
+	f := &fitting{layout: l, live: map[*laid]*node{}, growing: map[*laid][]*laid{}, size: int32(l.size.nodes)}
 	f.tokenizer = l.layouter.tokenizer
 	f.joiner, _ = f.tokenizer.(sizing.Joiner)
 	var found *treeBuilder
@@ -366,15 +366,16 @@ func (f *fitting) replace(n *node, grown *laid) {
 	for i := range n.children {
 		n.children[i].gone = latest // an expandable in what is replaced is not asked again
 	}
-	size, _ := grown.survey(n.parent.locked)
-	b := treeBuilder{nodes: make([]node, size-1), order: f.size}
+	var more size
+	grown.survey(&more, n.parent.locked)
+	b := newBuilder(more, f.size)
 	b.build(n, n.parent, grown, surroundings{message: n.parent.message() != nil, locked: n.parent.locked})
 	f.size, f.groups, f.cited = b.order, nil, append(f.cited, b.cited...)
 	for up := n.parent; up != nil; up = up.parent {
 		up.resettle()
 	}
 	f.held = f.held || b.required // what it stands in holds something now
-	f.take(&b)
+	f.take(b)
 }
 
 func inTag(n *node) bool {
@@ -397,7 +398,7 @@ func (f *fitting) largest(n *node) []Piece {
 // document order.
 func (f *fitting) metadata(at step) elements.Metadata {
 	var all elements.Metadata
-	if !f.layout.noted && len(f.expandables) == 0 {
+	if !f.layout.size.noted && len(f.expandables) == 0 {
 		return nil
 	}
 	var globals func(l *laid)

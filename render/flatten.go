@@ -13,70 +13,70 @@ import (
 type item struct {
 	node     elements.Node
 	priority *int
-	slot     int // its place among the parent's children, once it is known to be an element with its own
+	slot     int32 // its place among the parent's children, once it is known to be an element with its own
+	builtin  builtin
 }
 
 // flatten appends the members of lists within lists, in order, without the nil ones.
 func flatten(into []item, n elements.Node) []item {
-	switch n := n.(type) {
+	switch list := n.(type) {
 	case nil:
-	case elements.Text, elements.TextChunk:
+	case elements.Text:
 		into = append(into, item{node: n})
+	case elements.TextChunk:
+		into = append(into, item{node: n, builtin: builtinTextChunk})
 	case *elements.Nodes:
-		if n != nil {
-			into = flatten(into, *n)
+		if list != nil {
+			into = flatten(into, *list)
 		}
 	case *elements.WithPriority:
-		if n != nil {
-			into = flatten(into, *n)
+		if list != nil {
+			into = flatten(into, *list)
 		}
 	case elements.Nodes:
-		into = slices.Grow(into, len(n))
-		for _, member := range n {
+		into = slices.Grow(into, len(list))
+		for _, member := range list {
 			into = flatten(into, member)
 		}
 	case elements.WithPriority:
 		from := len(into)
-		into = flatten(into, n.Node)
-		if _, list := n.Node.(elements.Nodes); !list {
+		into = flatten(into, list.Node)
+		if _, many := list.Node.(elements.Nodes); !many {
 			for i := range into[from:] {
-				into[from+i].priority = &n.Priority
+				into[from+i].priority = &list.Priority
 			}
 		}
 	default:
-		into = append(into, item{node: plainBuiltin(n)})
+		into = append(into, plain(n))
 	}
 	return into
 }
 
-// plainBuiltin gives the value of a pointer to one of package elements' types: they are nodes too, and a tree with &Tag{…}
-// in it means the same as one with Tag{…}.
-func plainBuiltin(n elements.Node) elements.Node {
-	if builtinName(n) != "" {
-		return n
+// plain makes an item of a node. A pointer to one of package elements' types is a node too, and a tree with &Tag{…} in it
+// means the same as one with Tag{…}.
+func plain(n elements.Node) item {
+	if own := builtinOf(n); own != 0 {
+		return item{node: n, builtin: own}
 	}
 	v := reflect.ValueOf(n)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Type().PkgPath() != elementsPath {
-		return n
+		return item{node: n}
 	}
-	if plain, ok := v.Elem().Interface().(elements.Node); ok {
-		return plain
+	if value, ok := v.Elem().Interface().(elements.Node); ok {
+		return item{node: value, builtin: builtinOf(value)}
 	}
-	return n
+	return item{node: n}
 }
 
 // elementsPath is where the built-in elements are.
 var elementsPath = reflect.TypeFor[elements.Props]().PkgPath()
 
 // props gives the properties of an item.
-func (it item) props() (props elements.Props, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("its properties panic: %v", p)
-		}
-	}()
-	if e, ok := it.node.(elements.Element); ok {
-		props = e.ElementProps()
+func (it *item) props() (props elements.Props, err error) {
+	if chunk, ok := it.node.(elements.TextChunk); ok { // as most are
+		props = chunk.Props
+	} else if props, err = propsOf(it.node); err != nil {
+		return props, err
 	}
 	if it.priority != nil {
 		props.Priority = it.priority
@@ -84,52 +84,110 @@ func (it item) props() (props elements.Props, err error) {
 	return props, nil
 }
 
-// builtinName is the name of an element whose Render is ours, and so costs no goroutine; "" for any other.
-func builtinName(n elements.Node) string {
+func propsOf(n elements.Node) (props elements.Props, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("its properties panic: %v", p)
+		}
+	}()
+	if e, ok := n.(elements.Element); ok {
+		props = e.ElementProps()
+	}
+	return props, nil
+}
+
+// builtin is the type of an element whose Render is ours, and so costs no goroutine; 0 for any other.
+type builtin uint8
+
+const (
+	builtinTextChunk builtin = iota + 1
+	builtinChunk
+	builtinSystemMessage
+	builtinUserMessage
+	builtinAssistantMessage
+	builtinToolMessage
+	builtinTag
+	builtinWrap
+	builtinTokenLimit
+	builtinPrioritizedList
+	builtinKeepWith
+	builtinIfEmpty
+	builtinLegacyPrioritization
+	builtinImage
+	builtinDocument
+	builtinThinking
+	builtinFinished
+)
+
+var builtinNames = [...]string{
+	builtinTextChunk: "TextChunk",
+	builtinChunk: "Chunk",
+	builtinSystemMessage: "SystemMessage",
+	builtinUserMessage: "UserMessage",
+	builtinAssistantMessage: "AssistantMessage",
+	builtinToolMessage: "ToolMessage",
+	builtinTag: "Tag",
+	builtinWrap: "Wrap",
+	builtinTokenLimit: "TokenLimit",
+	builtinPrioritizedList: "PrioritizedList",
+	builtinKeepWith: "KeepWith",
+	builtinIfEmpty: "IfEmpty",
+	builtinLegacyPrioritization: "LegacyPrioritization",
+	builtinImage: "Image",
+	builtinDocument: "Document",
+	builtinThinking: "Thinking",
+	builtinFinished: "Finished",
+}
+
+func builtinOf(n elements.Node) builtin {
 	switch n.(type) {
 	case elements.TextChunk:
-		return "TextChunk"
+		return builtinTextChunk
 	case elements.Chunk:
-		return "Chunk"
+		return builtinChunk
 	case elements.SystemMessage:
-		return "SystemMessage"
+		return builtinSystemMessage
 	case elements.UserMessage:
-		return "UserMessage"
+		return builtinUserMessage
 	case elements.AssistantMessage:
-		return "AssistantMessage"
+		return builtinAssistantMessage
 	case elements.ToolMessage:
-		return "ToolMessage"
+		return builtinToolMessage
 	case elements.Tag:
-		return "Tag"
+		return builtinTag
 	case elements.Wrap:
-		return "Wrap"
+		return builtinWrap
 	case elements.TokenLimit:
-		return "TokenLimit"
+		return builtinTokenLimit
 	case elements.PrioritizedList:
-		return "PrioritizedList"
+		return builtinPrioritizedList
 	case elements.KeepWith:
-		return "KeepWith"
+		return builtinKeepWith
 	case elements.IfEmpty:
-		return "IfEmpty"
+		return builtinIfEmpty
 	case elements.LegacyPrioritization:
-		return "LegacyPrioritization"
+		return builtinLegacyPrioritization
 	case elements.Image:
-		return "Image"
+		return builtinImage
 	case elements.Document:
-		return "Document"
+		return builtinDocument
 	case elements.Thinking:
-		return "Thinking"
+		return builtinThinking
 	case *elements.Finished:
-		return "Finished"
+		return builtinFinished
 	}
-	return ""
+	return 0
 }
 
 // name is the element's name in paths: that of its type.
-func name(n elements.Node) string {
-	if own := builtinName(n); own != "" {
-		return own
+func (it *item) name() string {
+	if it.builtin != 0 {
+		return builtinNames[it.builtin]
 	}
+	return typeName(it.node)
+}
+
+func typeName(n elements.Node) string {
 	t := reflect.TypeOf(n)
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -144,8 +202,8 @@ func name(n elements.Node) string {
 }
 
 // sharesEvenly tells an element of ours that takes the same part of the budget as every other such.
-func (it item) sharesEvenly() bool {
-	if _, limited := it.node.(elements.TokenLimit); limited || builtinName(it.node) == "" {
+func (it *item) sharesEvenly() bool {
+	if it.builtin == 0 || it.builtin == builtinTokenLimit {
 		return false
 	}
 	props, err := it.props()

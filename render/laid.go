@@ -142,19 +142,28 @@ func (l *laid) appendName(to []byte) []byte {
 	return to
 }
 
-// survey counts the nodes that the tree is pruned as, and tells whether there is metadata in it. Locked tells that it
-// stands in what is required.
-func (l *laid) survey(locked bool) (size int, noted bool) {
-	size, noted = 1, l.rare != nil && (l.rare.globals != nil || l.rare.locals != nil)
+// size is what a tree needs to be pruned.
+type size struct {
+	nodes   int
+	insides int  // of nodes that hold others
+	noted   bool // there is metadata in it
+}
+
+// survey adds a tree's size up. Locked tells that it stands in what is required.
+func (l *laid) survey(s *size, locked bool) {
+	s.nodes++
+	s.noted = s.noted || l.rare != nil && (l.rare.globals != nil || l.rare.locals != nil)
+	if l.leaf() {
+		return
+	}
+	s.insides++
 	locked = locked || l.required
 	if locked && l.finished != nil {
-		return size, noted
+		return
 	}
 	for _, c := range l.children {
-		n, also := c.survey(locked)
-		size, noted = size+n, noted || also
+		c.survey(s, locked)
 	}
-	return size, noted
 }
 
 // laidOrder gives the children that are elements in the order in which they were laid out.

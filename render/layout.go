@@ -180,15 +180,17 @@ func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node
 	inside, even := 0, true
 	for i := range items {
 		it := &items[i]
-		handled, err := l.leaf(e, *it, beside, r)
-		if err != nil {
-			return err
+		if it.builtin == 0 {
+			handled, err := l.leaf(e, *it, beside, r)
+			if err != nil {
+				return err
+			}
+			if handled {
+				it.node = nil
+				continue
+			}
 		}
-		if handled {
-			it.node = nil
-			continue
-		}
-		it.slot = len(e.children)
+		it.slot = int32(len(e.children))
 		e.children = append(e.children, nil)
 		inside++
 		even = even && it.sharesEvenly()
@@ -197,14 +199,15 @@ func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node
 		return nil
 	}
 	slab := make([]laid, 0, inside)
-	for _, it := range items {
+	for i := range items {
+		it := &items[i]
 		if it.node == nil {
 			continue
 		}
-		if v := reflect.ValueOf(it.node); v.Kind() == reflect.Pointer && v.IsNil() {
+		if v := reflect.ValueOf(it.node); (it.builtin == 0 || it.builtin == builtinFinished) && v.Kind() == reflect.Pointer && v.IsNil() {
 			return &ElementError{Path: e.path(), Err: fmt.Errorf("%w: %T", ErrNilElement, it.node)}
 		}
-		slab = append(slab, laid{up: e, name: name(it.node)})
+		slab = append(slab, laid{up: e, name: it.name()})
 		e.children[it.slot] = &slab[len(slab)-1]
 	}
 	number(slab)
@@ -212,11 +215,12 @@ func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node
 		return l.evenly(ctx, e, items, inside, at, r)
 	}
 	todo := make([]task, 0, inside)
-	for _, it := range items {
+	for i := range items {
+		it := &items[i]
 		if it.node == nil {
 			continue
 		}
-		t := task{node: it.node, laid: e.children[it.slot], builtin: builtinName(it.node) != ""}
+		t := task{node: it.node, laid: e.children[it.slot], builtin: it.builtin != 0}
 		var err error
 		if t.props, err = it.props(); err != nil {
 			return &ElementError{Path: t.laid.path(), Err: err}
@@ -230,7 +234,8 @@ func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node
 func (l *layouter) evenly(ctx context.Context, e *laid, items []item, inside int, at place, r *room) error {
 	at.depth++
 	budget := share(r.left(), 1, float64(inside))
-	for _, it := range items {
+	for i := range items {
+		it := &items[i]
 		if it.node == nil {
 			continue
 		}

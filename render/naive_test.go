@@ -292,7 +292,7 @@ func (b *bare) fresh() *node {
 }
 
 func (b *bare) build(n, parent *node) {
-	*n = node{laid: b.laid, kind: b.laid.kind, traits: traitsOf(b.laid), parent: parent, children: make([]node, len(b.kids)), work: &work{}}
+	*n = node{laid: b.laid, kind: b.laid.kind, traits: traitsOf(b.laid), parent: parent, inside: &inside{children: make([]node, len(b.kids)), work: &work{}}}
 	for _, c := range b.laid.more().calls {
 		u := unlinked{gone: 1}
 		if slices.ContainsFunc(b.calls, func(left elements.ToolCall) bool { return left.ID == c.ID }) {

@@ -20,9 +20,8 @@ type pruner struct {
 	going       []*group                   // that are being taken out
 	level       int                        // of groups taking groups along
 	now         step
-	went        []went  // in order
-	before      []int32 // how many of them before each step
-	limit       int32   // the number of the limit for which pieces go; 0 for the whole prompt
+	went        []went // in order
+	limit       int32  // the number of the limit for which pieces go; 0 for the whole prompt
 	recording   bool
 	taken       []taking // what was chosen, in order, while recording
 }
@@ -31,6 +30,7 @@ type pruner struct {
 // lost calls.
 type went struct {
 	node  *node
+	at    step
 	calls bool
 }
 
@@ -101,7 +101,7 @@ func (p *pruner) removeLowest(n *node) (stuck *node) {
 
 // take takes out what was chosen, as a step of its own.
 func (p *pruner) take(n *node, why cause) {
-	p.begin()
+	p.now++
 	if p.recording {
 		t := taking{node: n, reason: why}
 		n.walk(latest, func(n *node) {
@@ -114,23 +114,12 @@ func (p *pruner) take(n *node, why cause) {
 	p.remove(n, why)
 }
 
-// begin begins a step.
-func (p *pruner) begin() {
-	p.now++
-	p.before = append(p.before, int32(len(p.went)))
-}
-
-// after is how many had gone after a step.
-func (p *pruner) after(at step) int32 {
-	if at == p.now {
-		return int32(len(p.went))
-	}
-	return p.before[at]
-}
-
 // rewind makes the tree what it was after a step.
 func (p *pruner) rewind(at step) {
-	from := p.after(at)
+	from := len(p.went)
+	for from > 0 && p.went[from-1].at > at {
+		from--
+	}
 	for _, w := range p.went[from:] {
 		n := w.node
 		if n.gone > at {
@@ -147,11 +136,11 @@ func (p *pruner) rewind(at step) {
 	for _, n := range around {
 		n.resettle()
 	}
-	p.now, p.went, p.before = at, p.went[:from], p.before[:at]
+	p.now, p.went = at, p.went[:from]
 }
 
 // around gives what the nodes stand in that went from a point on, each once.
-func (p *pruner) around(from int32) (list []*node) {
+func (p *pruner) around(from int) (list []*node) {
 	for _, w := range p.went[from:] {
 		n := w.node
 		if n.leaf() {
@@ -179,7 +168,7 @@ func (p *pruner) remove(n *node, why cause) {
 	}
 	lost := p.losing(n)
 	n.gone, n.drop = p.now, drop{limit: p.limit, cause: why}
-	p.went = append(p.went, went{node: n})
+	p.went = append(p.went, went{node: n, at: p.now})
 	parent.left--
 	if parent.ranks != nil {
 		parent.ranks.lose(parent, n)
@@ -361,7 +350,7 @@ func (p *pruner) unlink(n *node, level int) {
 	if n.calling == before {
 		return
 	}
-	p.went = append(p.went, went{node: n, calls: true})
+	p.went = append(p.went, went{node: n, at: p.now, calls: true})
 	p.unlinked(n)
 	p.hollowed(n)
 	if n.empty() && !n.held {

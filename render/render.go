@@ -118,8 +118,7 @@ type Layout struct {
 	tree     *laid
 	layouter *layouter
 	opts     Options
-	size     int  // of the tree in nodes
-	noted    bool // there is metadata in it
+	size     size
 
 	mu     sync.Mutex
 	alone  bool             // fits cannot share a run
@@ -138,7 +137,7 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 		return nil, err
 	}
 	layout := &Layout{tree: tree, layouter: l, opts: opts}
-	layout.size, layout.noted = tree.survey(false)
+	tree.survey(&layout.size, false)
 	return layout, nil
 }
 

@@ -64,7 +64,7 @@ func (l *layouter) textChunk(e *laid, c elements.TextChunk, at place, r *room) e
 		case interface{ Entry() elements.MetaEntry }:
 			e.note(n.Entry())
 		default:
-			return fail(fmt.Errorf("a %s in a text chunk: it takes text, line breaks, metadata and opaque values", name(n)))
+			return fail(fmt.Errorf("a %s in a text chunk: it takes text, line breaks, metadata and opaque values", it.name()))
 		}
 	}
 	piece.text = b.String()

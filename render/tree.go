@@ -21,12 +21,17 @@ const latest step = math.MaxInt32
 // node is a piece of the tree that is pruned, made from a laid-out one. There are many, so what few of them have is apart.
 type node struct {
 	parent *node
-	*work
+	*inside
+	laid     *laid
+	priority int
+	tokens   int
+	atoms    span  // what it is in the content of its message
+	order    int32 // place among all nodes
 
 	gone   step // at which it was taken out, with what stood in it; 0 while it is there
 	drop        // why
-	kind   kind // of what was laid out
 	traits trait
+	kind   kind // of what was laid out
 
 	restored bool // put back by backfill
 	seen     bool // by around
@@ -35,21 +40,22 @@ type node struct {
 	// Required. A locked node stays as it is; a pinned one stays, though its children may go; held tells that there is
 	// one of either kind in it.
 	locked, pinned, held bool
-
-	left        int32 // children that are there
-	full        int32 // children that are there and hold more than white space
-	calling     int32 // tool calls that are there
-	breakpoints int32 // for a message those directly in it, for an element those messages
-	atoms       span  // what it is in the content of its message
-
-	laid     *laid
-	children []node // all it had
-	priority int
-	tokens   int
-	giver    int32 // the first child that may have something to give
-	order    int32 // place among all nodes
-	group    int32 // its number, from 1, once groups are known
 }
+
+// inside is what stands in an element.
+type inside struct {
+	*work
+	children    []node // all it had
+	left        int32  // children that are there
+	full        int32  // children that are there and hold more than white space
+	calling     int32  // tool calls that are there
+	breakpoints int32  // for a message those directly in it, for an element those messages
+	giver       int32  // the first child that may have something to give
+	group       int32  // its number, from 1, once groups are known
+}
+
+// hollow is the inside of a piece. It is never written to.
+var hollow = inside{work: &idle}
 
 // work is what is worked out for a node when it is asked for.
 type work struct {
@@ -114,30 +120,39 @@ const (
 func (n *node) is(t trait) bool { return n.traits&t != 0 }
 
 func traitsOf(l *laid) (t trait) {
-	for i, is := range [...]bool{
-		l.kind == text && blank(l.text), l.more().tag != nil, l.kind == container && l.chunk, l.kind == container && l.legacy,
-		l.kind == container && l.pass, l.group != nil, false,
-		l.kind == container && len(l.children) == 1 && l.children[0].kind == text,
-		l.kind == text && l.name != "",
-	} {
+	has := func(is bool, that trait) {
 		if is {
-			t |= 1 << i
+			t |= that
 		}
 	}
+	switch l.kind {
+	case text:
+		has(blank(l.text), isBlank)
+		has(l.name != "", isElement)
+		return t
+	case container:
+		has(l.chunk, isChunk)
+		has(l.legacy, isLegacy)
+		has(l.pass, passesOn)
+		has(len(l.children) == 1 && l.children[0].kind == text, isOneText)
+	}
+	has(l.more().tag != nil, isTagged)
+	has(l.group != nil, isGrouped)
 	return t
 }
 
-// newTree makes a tree to prune from a laid-out one of so many nodes, and tells what is in it.
-func newTree(l *laid, size int) (root *node, b *treeBuilder) {
-	root, b = &node{}, &treeBuilder{nodes: make([]node, size-1)}
+// newTree makes a tree to prune from a laid-out one, and tells what is in it.
+func newTree(l *laid, size size) (root *node, b *treeBuilder) {
+	root, b = &node{}, newBuilder(size, 0)
 	b.build(root, nil, l, surroundings{})
 	return root, b
 }
 
 // treeBuilder hands out nodes, the children of one beside each other, and notes what is among them.
 type treeBuilder struct {
-	nodes []node
-	order int32
+	nodes   []node
+	insides []inside
+	order   int32
 
 	breakpoints, grouped, required bool
 	nested                         bool                 // there is a message in a message
@@ -149,8 +164,13 @@ type treeBuilder struct {
 // surroundings are what a node stands in.
 type surroundings struct{ message, locked bool }
 
+// newBuilder makes a builder of a tree of this size below a node.
+func newBuilder(size size, order int32) *treeBuilder {
+	return &treeBuilder{nodes: make([]node, size.nodes-1), insides: make([]inside, size.insides), order: order}
+}
+
 func (b *treeBuilder) build(n, parent *node, l *laid, in surroundings) {
-	*n = node{laid: l, kind: l.kind, traits: traitsOf(l), parent: parent, priority: unset, order: b.order, work: &idle}
+	*n = node{laid: l, kind: l.kind, traits: traitsOf(l), parent: parent, inside: &hollow, priority: unset, order: b.order}
 	b.order++
 	switch {
 	case l.priority != nil:
@@ -173,6 +193,8 @@ func (b *treeBuilder) build(n, parent *node, l *laid, in surroundings) {
 	if n.leaf() {
 		return
 	}
+	n.inside, b.insides = &b.insides[0], b.insides[1:]
+	n.work = &idle
 	if in.locked && l.finished != nil {
 		n.traits |= isBlock
 		b.breakpoints = b.breakpoints || l.finished.breakpoints > 0

@@ -11,7 +11,5 @@ type Encoder interface {
 // Adapt is a tokenizer of an encoding that [New] does not know. It counts texts as the encoder does, as fast as that is,
 // and messages, images and tools as a [Counter] does. Where counts add up is not known of it, so it is no [sizing.Joiner].
 func Adapt(encoder Encoder) sizing.Tokenizer {
-	c := &Counter{encoder: encoder, images: defaultImages}
-	c.Forget()
-	return struct{ sizing.Tokenizer }{c}
+	return struct{ sizing.Tokenizer }{&Counter{encoder: encoder, images: defaultImages, memory: newMemory()}}
 }

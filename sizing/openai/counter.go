@@ -2,7 +2,6 @@ package openai
 
 import (
 	"sync"
-	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -11,7 +10,7 @@ type Counter struct {
 	encoding *encoding
 	encoder  Encoder // where there is no encoding
 	images   imageRate
-	memory   atomic.Pointer[memory]
+	memory   *memory
 	mergers  sync.Pool // of *merger
 }
 
@@ -38,9 +37,7 @@ func newCounter(encoding string, images imageRate) (*Counter, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Counter{encoding: e, images: images}
-	c.Forget()
-	return c, nil
+	return &Counter{encoding: e, images: images, memory: newMemory()}, nil
 }
 
 // CountText counts a text on its own, exactly. Special tokens such as <|endoftext|> count as the plain text that they
@@ -50,7 +47,7 @@ func (c *Counter) CountText(text string) int {
 	if len(text) < textMemoMin {
 		return c.count(text)
 	}
-	memory := c.memory.Load()
+	memory := c.memory
 	key := memory.textKey(text)
 	n, ok := memory.texts().get(key)
 	if !ok {
@@ -84,7 +81,7 @@ func (c *Counter) count(text string) int {
 
 // countWord is the number of tokens of the word from i to end, which is none itself.
 func (c *Counter) countWord(text string, i, end int) int {
-	memory := c.memory.Load()
+	memory := c.memory
 	key := memory.wordKey(text, i, end-i)
 	n, ok := memory.words.get(key)
 	if ok {
@@ -114,4 +111,4 @@ func (c *Counter) mergeLong(word string) int {
 
 // Forget empties what the counter remembers of texts and words, so that it counts as a new one does. It is for
 // measuring; what is remembered is bounded without it.
-func (c *Counter) Forget() { c.memory.Store(newMemory()) }
+func (c *Counter) Forget() { c.memory.forget() }

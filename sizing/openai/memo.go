@@ -32,6 +32,11 @@ func newMemory() *memory {
 	}
 }
 
+func (m *memory) forget() {
+	m.words.forget()
+	m.texts().forget()
+}
+
 // memoKey stands for a text: two hashes of it, with seeds of their own, or the text itself where it is short.
 type memoKey struct{ a, b uint64 }
 
@@ -91,4 +96,12 @@ func (m memo) put(k memoKey, n int) {
 	e.a.Store(disguise(k.a, k.b, count))
 	e.b.Store(k.b)
 	e.count.Store(count)
+}
+
+func (m memo) forget() {
+	for i := range m {
+		for k := range m[i] {
+			m[i][k].count.Store(0)
+		}
+	}
 }

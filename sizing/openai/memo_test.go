@@ -14,22 +14,22 @@ func TestTextIsCountedOnce(t *testing.T) {
 	text := strings.Repeat("x y ", textMemoMin)
 	want := c.CountText(text)
 
-	m := c.memory.Load()
+	m := c.memory
 	n, ok := m.texts().get(m.textKey(strings.Clone(text)))
 	require.True(t, ok)
 	require.Equal(t, want, n)
 
 	c.Forget()
-	_, ok = c.memory.Load().texts().get(m.textKey(text))
+	_, ok = c.memory.texts().get(m.textKey(text))
 	require.False(t, ok, "it is forgotten")
-	m = c.memory.Load()
+	m = c.memory
 	m.texts().put(m.textKey(text), 4711)
 	require.Equal(t, 4711, c.CountText(text), "the count comes from the memo")
 }
 
 func TestShortTextIsNotRemembered(t *testing.T) {
 	c := newTestCounter(t, "cl100k_base")
-	m := c.memory.Load()
+	m := c.memory
 	for _, size := range []int{textMemoMin - 1, textMemoMin} {
 		text := strings.Repeat("x", size)
 		c.CountText(text)
@@ -43,7 +43,7 @@ func TestWordOfTwoTokensIsMergedOnce(t *testing.T) {
 	for _, word := range []string{"xqzv", "reticulatedly", strings.Repeat("xqzv", 10)} {
 		text := "(" + word + ")"
 		c.CountText(text)
-		m := c.memory.Load()
+		m := c.memory
 		_, ok := m.words.get(m.wordKey(text, 0, len(word)+1))
 		require.True(t, ok, "(%s", word)
 	}
