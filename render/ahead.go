@@ -26,6 +26,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 	}
 	start, from := p.now, len(p.went)
 	p.uncounted = true
+	var least int
 	for {
 		goal := int(float64(weight) * float64(limit) / tokens)
 		stuck := false
@@ -37,7 +38,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 				}
 			}
 		}
-		least := p.least(container)
+		least = p.least(container)
 		if least <= limit || stuck || ctx.Err() != nil {
 			break
 		}
@@ -48,7 +49,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		n.forget()
 	}
 	if ctx.Err() == nil {
-		p.retreat(container, limit, start)
+		p.retreat(container, limit, least, start)
 	}
 }
 
@@ -59,7 +60,7 @@ const bytesPerToken = 4
 func (n *node) weight() (bytes int) {
 	switch {
 	case n.kind == text:
-		return len(n.laid.text)
+		return int(n.bytes)
 	case n.leaf():
 		return bytesPerToken * n.laid.tokens
 	case n.is(isBlock):
@@ -73,11 +74,11 @@ func (n *node) weight() (bytes int) {
 	return bytes
 }
 
-// retreat brings back what went, from the last step to the first after a given one, until what is in a container is surely
-// more than limit.
-func (p *pruner) retreat(container *node, limit int, first step) {
+// retreat brings back what went, from the last step to the first after a given one, until what is in a container, now this
+// much at least, is surely more than limit.
+func (p *pruner) retreat(container *node, limit, least int, first step) {
 	at, i := p.now, len(p.went)
-	for least := p.least(container); at > first && least <= limit; at-- {
+	for ; at > first && least <= limit; at-- {
 		for ; i > 0 && p.went[i-1].at == at; i-- {
 			if w := p.went[i-1]; !w.calls && w.node.stoodIn(container, at) {
 				least += p.leastAt(w.node, at-1)

@@ -129,8 +129,7 @@ func (p *pruner) children(n *node) *choice {
 	}
 	gather(n)
 	if len(c.holders) == 0 {
-		c.sorted, c.all = c.all, nil
-		sortCandidates(c.sorted)
+		c.sorted, c.all = sortCandidates(c.all), nil
 		return c
 	}
 	for i := range c.all {
@@ -142,8 +141,8 @@ func (p *pruner) children(n *node) *choice {
 }
 
 // sortCandidates puts the next one first. Only those of one priority are looked into.
-func sortCandidates(list []candidate) {
-	slices.SortFunc(list, compareCandidates)
+func sortCandidates(list []candidate) []candidate {
+	list = byPriorities(list)
 	for from := 0; from < len(list); {
 		to := from + 1
 		for to < len(list) && list[to].priority == list[from].priority {
@@ -157,18 +156,54 @@ func sortCandidates(list []candidate) {
 		}
 		from = to
 	}
+	return list
+}
+
+// byPriorities sorts candidates that are in document order by priority, digit by digit from the lowest one on: in time
+// that grows with their number, since there can be very many.
+func byPriorities(list []candidate) []candidate {
+	const digit = 11 // bits
+	if slices.IsSortedFunc(list, func(a, b candidate) int { return cmp.Compare(a.priority, b.priority) }) {
+		return list
+	}
+	if len(list) < 1<<digit {
+		slices.SortFunc(list, compareCandidates)
+		return list
+	}
+	lowest, highest := list[0].priority, list[0].priority
+	for i := range list {
+		lowest, highest = min(lowest, list[i].priority), max(highest, list[i].priority)
+	}
+	other := make([]candidate, len(list))
+	for shift := 0; (uint64(highest)-uint64(lowest))>>shift > 0; shift += digit {
+		var starts [1 << digit]int
+		for i := range list {
+			starts[(uint64(list[i].priority)-uint64(lowest))>>shift%(1<<digit)]++
+		}
+		sum := 0
+		for i, n := range starts {
+			starts[i] = sum
+			sum += n
+		}
+		for i := range list {
+			at := &starts[(uint64(list[i].priority)-uint64(lowest))>>shift%(1<<digit)]
+			other[*at] = list[i]
+			*at++
+		}
+		list, other = other, list
+	}
+	return list
 }
 
 // leaves are the candidates by rule 5.
 func (p *pruner) leaves(n *node) *choice {
-	c := &choice{}
+	pieces := make([]candidate, 0, n.pieceCount())
 	n.walk(latest, func(n *node) {
 		if n.leaf() && !n.locked {
-			c.sorted = append(c.sorted, candidate{priority: n.priority, place: int32(len(c.sorted)), node: n})
+			pieces = append(pieces, candidate{priority: n.priority, place: int32(len(pieces)), node: n})
 		}
 	})
-	slices.SortFunc(c.sorted, compareCandidates)
-	return c
+	return &choice{sorted: byPriorities(pieces)}
 }
 
 // admit takes in the candidates before a breakpoint that is not there any more.

@@ -124,7 +124,7 @@ func newContent(c *counter, m *node) *content {
 // list makes atoms of what is in the message. It gives up where the ends of elements matter and are not listed.
 func (t *content) list(m *node) (done bool) {
 	if t.atoms == nil {
-		t.atoms, t.runs = make([]atom, 0, 1+m.atomCount()), make([]run, 0, 1)
+		t.atoms, t.runs = make([]atom, 0, 1+m.pieceCount()), make([]run, 0, 1)
 	}
 	t.atoms, t.runs = append(t.atoms[:0], atom{}), append(t.runs[:0], run{})
 	var add func(n *node) bool
@@ -147,7 +147,7 @@ func (t *content) list(m *node) (done bool) {
 				addText(atomText, c.laid.text, c.laid.breaks, t.piece(c))
 			case part, breakpoint:
 				last := &t.runs[len(t.runs)-1]
-				last.end, last.part = int32(len(t.atoms)), c.laid.part
+				last.end, last.part = int32(len(t.atoms)), c.laid.rare.part
 				t.atoms = append(t.atoms, atom{kind: atomPart})
 				t.runs = append(t.runs, run{})
 			default:
@@ -177,8 +177,8 @@ func (t *content) list(m *node) (done bool) {
 	return add(m)
 }
 
-// atomCount is the number of pieces in n.
-func (n *node) atomCount() int {
+// pieceCount is the number of pieces in n.
+func (n *node) pieceCount() int {
 	total := 0
 	for i := range n.children {
 		switch c := &n.children[i]; {
@@ -186,7 +186,7 @@ func (n *node) atomCount() int {
 		case c.leaf():
 			total++
 		default:
-			total += c.atomCount()
+			total += c.pieceCount()
 		}
 	}
 	return total

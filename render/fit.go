@@ -192,7 +192,7 @@ func (f *fitting) approach(ctx context.Context, target int) {
 			return
 		}
 	case f.lows[0] <= target && f.from > f.base:
-		f.retreat(f.root, target, f.base)
+		f.retreat(f.root, target, f.least(f.root), f.base)
 	default:
 		return
 	}

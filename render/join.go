@@ -80,10 +80,10 @@ func (j *joiner) children(n *node) {
 			j.add(c.laid.text, c.laid.breaks)
 		case part:
 			j.flush()
-			j.parts = append(j.parts, c.laid.part)
+			j.parts = append(j.parts, c.laid.rare.part)
 		case breakpoint:
 			j.flush()
-			j.parts = addBreakpoint(j.parts, c.laid.part)
+			j.parts = addBreakpoint(j.parts, c.laid.rare.part)
 		default:
 			j.element(c)
 		}

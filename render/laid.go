@@ -45,10 +45,8 @@ type laid struct {
 	finished *finished // of finished messages
 	children []*laid
 
-	// Text and parts.
 	text   string
-	part   chat.Part
-	tokens int // or uncounted
+	tokens int // of a text or part, or uncounted
 
 	rare *rare
 }
@@ -61,6 +59,8 @@ type rare struct {
 	node  elements.Node // the element itself and its properties, where the tree is to be transferred
 	props elements.Props
 	order []*laid // the children that are elements, in the order in which they were laid out, where it is not theirs
+
+	part chat.Part
 
 	// Containers.
 	limit     int // of a TokenLimit, else 0

@@ -284,12 +284,12 @@ func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err 
 		if n.Priority != nil && it.priority == nil {
 			priority = n.Priority
 		}
-		return true, add(&laid{kind: part, part: n.Part(), priority: priority, tokens: n.Tokens})
+		return true, add(&laid{kind: part, priority: priority, tokens: n.Tokens, rare: &rare{part: n.Part()}})
 	case elements.CacheBreakpoint:
 		if e.kind != message {
 			return true, &ElementError{Path: e.path(), Err: ErrBreakpointPlace}
 		}
-		return true, add(&laid{kind: breakpoint, part: n.Part()})
+		return true, add(&laid{kind: breakpoint, rare: &rare{part: n.Part()}})
 	case elements.Transferred:
 		child, err := l.transferred(n, e, at)
 		if err != nil {
@@ -326,7 +326,7 @@ func (l *layouter) partElement(e *laid, p chat.Part, at place) error {
 	if !at.inMessage {
 		return &ElementError{Path: e.path(), Err: ErrOutsideMessage}
 	}
-	e.kind, e.part, e.tokens = part, p, l.tokenizer.CountPart(p)
+	e.kind, e.set().part, e.tokens = part, p, l.tokenizer.CountPart(p)
 	return nil
 }
 

@@ -123,7 +123,7 @@ func (p *pruner) rewind(at step) {
 	for _, w := range p.went[from:] {
 		n := w.node
 		if n.gone > at {
-			n.gone, n.drop = 0, drop{}
+			n.gone, n.limit, n.cause = 0, 0, 0
 		}
 		for i := range n.unlinked {
 			if n.unlinked[i].gone > at {
@@ -167,7 +167,7 @@ func (p *pruner) remove(n *node, why cause) {
 		p.findGroups()
 	}
 	lost := p.losing(n)
-	n.gone, n.drop = p.now, drop{limit: p.limit, cause: why}
+	n.gone, n.limit, n.cause = p.now, p.limit, why
 	p.went = append(p.went, went{node: n, at: p.now})
 	parent.left--
 	if parent.ranks != nil {

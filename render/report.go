@@ -136,7 +136,7 @@ func (f *fitting) pieces(root *node, at step) Report {
 	var walk func(n *node, path string, gone bool, why drop)
 	walk = func(n *node, path string, gone bool, why drop) {
 		if !n.there(at) {
-			gone, why = true, n.drop
+			gone, why = true, n.why()
 		}
 		if n.laid.name != "" {
 			path = n.laid.pathIn(path)
@@ -202,7 +202,7 @@ func (l *laid) pieces(to Report, path string) Report {
 }
 
 func pieceKind(l *laid) PieceKind {
-	switch l.part.(type) {
+	switch l.more().part.(type) {
 	case chat.Image:
 		return PieceImage
 	case chat.Document:

@@ -198,7 +198,7 @@ func (w transferWriter) child(l *laid, name string, inChunk bool) (transferNode,
 		}
 		return n, nil
 	case l.kind == part && l.more().node == nil:
-		opaque, _ := l.part.(chat.Opaque)
+		opaque, _ := l.more().part.(chat.Opaque)
 		n := transferNode{Type: transferOpaque, Value: opaque.Value, Tokens: &opaque.Tokens, Priority: orUnset(l.priority)}
 		if inChunk {
 			n.Priority = l.priority
@@ -381,17 +381,17 @@ func (r transferReader) mediaPiece(e *laid, n incoming, where string, at place) 
 			return nil, &TransferError{Place: where + ".props.src", Err: errors.New("it is missing")}
 		}
 		image := elements.Image{Source: *n.Props.Source, Detail: chat.ImageDetail(n.Props.Detail), MediaType: n.Props.MimeType}
-		e.name, e.part = "Image", image.Part()
+		e.name, e.set().part = "Image", image.Part()
 		e.set().node = image
 	} else {
 		if n.Props.Data == nil || n.Props.MediaType == nil {
 			return nil, &TransferError{Place: where + ".props", Err: errors.New("data or mediaType is missing")}
 		}
 		document := elements.Document{Data: *n.Props.Data, MediaType: *n.Props.MediaType}
-		e.name, e.part = "Document", document.Part()
+		e.name, e.set().part = "Document", document.Part()
 		e.set().node = document
 	}
-	e.tokens = r.layout.tokenizer.CountPart(e.part)
+	e.tokens = r.layout.tokenizer.CountPart(e.rare.part)
 	return e, nil
 }
 
@@ -440,7 +440,7 @@ func (r transferReader) child(raw json.RawMessage, where string, index int, pare
 				return nil, &TransferError{Place: where + ".tokenUsage", Err: fmt.Errorf("it is %d", tokens)}
 			}
 		}
-		c.kind, c.part, c.tokens = part, chat.Opaque{Value: n.Value, Tokens: tokens}, tokens
+		c.kind, c.set().part, c.tokens = part, chat.Opaque{Value: n.Value, Tokens: tokens}, tokens
 	default:
 		return nil, &TransferError{Place: where + ".type", Err: fmt.Errorf("unknown type %d", n.Type)}
 	}

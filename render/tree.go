@@ -28,10 +28,12 @@ type node struct {
 	atoms    span  // what it is in the content of its message
 	order    int32 // place among all nodes
 
-	gone   step // at which it was taken out, with what stood in it; 0 while it is there
-	drop        // why
+	gone   step  // at which it was taken out, with what stood in it; 0 while it is there
+	limit  int32 // for which, as in drop
+	bytes  int32 // of a text
+	cause  cause // why
+	kind   kind  // of what was laid out
 	traits trait
-	kind   kind // of what was laid out
 
 	restored bool // put back by backfill
 	seen     bool // by around
@@ -91,6 +93,9 @@ const (
 	byGroup
 	byEmptiness
 )
+
+// why says why the node went.
+func (n *node) why() drop { return drop{n.limit, n.cause} }
 
 // reasons are the causes in words.
 var reasons = [...]Reason{byPriority: ReasonPriority, byChunk: ReasonChunk, byGroup: ReasonGroup, byEmptiness: ReasonEmptied}
@@ -172,6 +177,7 @@ func newBuilder(size size, order int32) *treeBuilder {
 func (b *treeBuilder) build(n, parent *node, l *laid, in surroundings) {
 	*n = node{laid: l, kind: l.kind, traits: traitsOf(l), parent: parent, inside: &hollow, priority: unset, order: b.order}
 	b.order++
+	n.bytes = int32(min(len(l.text), math.MaxInt32))
 	switch {
 	case l.priority != nil:
 		n.priority = *l.priority
