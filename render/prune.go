@@ -19,6 +19,7 @@ type pruner struct {
 	byNumber    []*group                   // the same; the number of each is in its elements
 	going       []*group                   // that are being taken out
 	level       int                        // of groups taking groups along
+	chooser     *node                      // in which the last choice was made
 	now         step
 	went        []went // in order
 	limit       int32  // the number of the limit for which pieces go; 0 for the whole prompt
@@ -79,6 +80,7 @@ func (p *pruner) prune(ctx context.Context, container *node, limit int) (stuck *
 func (p *pruner) removeLowest(n *node) (stuck *node) {
 	for {
 		var next *node
+		p.chooser = n
 		if n.is(isLegacy) {
 			next = p.lowestPiece(n)
 		} else {
