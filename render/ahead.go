@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"slices"
 
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -65,6 +66,7 @@ func (p *pruner) run(container *node, weight, goal int) (left int) {
 		return weight
 	}
 	c := n.choice
+	p.went = slices.Grow(p.went, len(c.sorted))
 	for len(c.sorted) > 0 && weight > goal {
 		piece := c.sorted[0].node
 		in := piece.parent

@@ -73,25 +73,16 @@ var elementsPath = reflect.TypeFor[elements.Props]().PkgPath()
 
 // props gives the properties of an item.
 func (it *item) props() (props elements.Props, err error) {
-	if chunk, ok := it.node.(elements.TextChunk); ok { // as most are
-		props = chunk.Props
-	} else if props, err = propsOf(it.node); err != nil {
-		return props, err
-	}
-	if it.priority != nil {
-		props.Priority = it.priority
-	}
-	return props, nil
-}
-
-func propsOf(n elements.Node) (props elements.Props, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("its properties panic: %v", p)
 		}
 	}()
-	if e, ok := n.(elements.Element); ok {
+	if e, ok := it.node.(elements.Element); ok {
 		props = e.ElementProps()
+	}
+	if it.priority != nil {
+		props.Priority = it.priority
 	}
 	return props, nil
 }
@@ -206,6 +197,9 @@ func (it *item) sharesEvenly() bool {
 	if it.builtin == 0 || it.builtin == builtinTokenLimit {
 		return false
 	}
+	if chunk, ok := it.node.(elements.TextChunk); ok {
+		return chunk.FlexGrow == 0 && chunk.FlexBasis == 0
+	}
 	props, err := it.props()
 	return err == nil && props.FlexGrow == 0 && props.FlexBasis == 0
 }
@@ -214,7 +208,7 @@ func (it *item) sharesEvenly() bool {
 func (it item) looks() bool {
 	switch n := it.node.(type) {
 	case elements.TextChunk:
-		return breaks(n) != nil
+		return breaks(&n) != nil
 	case elements.Text, elements.LineBreak, elements.Opaque, elements.CacheBreakpoint, elements.Reference, elements.Image,
 		elements.Document, elements.Thinking:
 		return false

@@ -56,7 +56,7 @@ func (l *layouter) element(ctx context.Context, e *laid, n elements.Node, props 
 	if at.depth > maxDepth {
 		return 0, &ElementError{Path: e.path()[:maxDepth] + "…", Err: ErrEndless}
 	}
-	if err := checkProps(props); err != nil {
+	if err := checkProps(&props); err != nil {
 		return 0, &ElementError{Path: e.path(), Err: err}
 	}
 	e.priority, e.required = props.Priority, props.Required
@@ -66,8 +66,7 @@ func (l *layouter) element(ctx context.Context, e *laid, n elements.Node, props 
 	r := &room{budget: budget}
 	switch n := n.(type) {
 	case elements.TextChunk:
-		e.pass = props.PassPriority
-		err := l.textChunk(e, n, at, r)
+		err := l.textChunk(e, &n, at, r)
 		return r.consumed(), err
 	case elements.Image:
 		return 0, l.partElement(e, n.Part(), at)
@@ -239,6 +238,14 @@ func (l *layouter) evenly(ctx context.Context, e *laid, items []item, inside int
 		if it.node == nil {
 			continue
 		}
+		if chunk, ok := it.node.(elements.TextChunk); ok && !at.transfer && at.depth <= maxDepth {
+			consumed, err := l.chunk(ctx, e.children[it.slot], &chunk, it.priority, at, budget)
+			if err != nil {
+				return err
+			}
+			r.used += consumed
+			continue
+		}
 		props, err := it.props()
 		if err != nil {
 			return &ElementError{Path: e.children[it.slot].path(), Err: err}
@@ -250,6 +257,23 @@ func (l *layouter) evenly(ctx context.Context, e *laid, items []item, inside int
 		r.used += consumed
 	}
 	return nil
+}
+
+// chunk lays out a text chunk as element does, but without ado: of most there are many.
+func (l *layouter) chunk(ctx context.Context, e *laid, c *elements.TextChunk, priority *int, at place, budget int) (consumed int, err error) {
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	if err := checkProps(&c.Props); err != nil {
+		return 0, &ElementError{Path: e.path(), Err: err}
+	}
+	e.priority, e.required = c.Priority, c.Required
+	if priority != nil {
+		e.priority = priority
+	}
+	r := room{budget: budget}
+	err = l.textChunk(e, c, at, &r)
+	return r.consumed(), err
 }
 
 // leaf lays out an item that is not an element with children, if it is one.
@@ -490,7 +514,7 @@ func (l *layouter) sideBySide(ctx context.Context, tasks []task, shares []int, a
 }
 
 // checkProps refuses properties that mean nothing.
-func checkProps(p elements.Props) error {
+func checkProps(p *elements.Props) error {
 	switch {
 	case p.FlexGrow < 0:
 		return fmt.Errorf("a FlexGrow of %d: it is 0 or more", p.FlexGrow)

@@ -23,7 +23,8 @@ func white(r rune) bool {
 func blank(s string) bool { return strings.IndexFunc(s, func(r rune) bool { return !white(r) }) < 0 }
 
 // textChunk lays out a text chunk: its literals joined to one text, cut to the budget where a break is given.
-func (l *layouter) textChunk(e *laid, c elements.TextChunk, at place, r *room) error {
+func (l *layouter) textChunk(e *laid, c *elements.TextChunk, at place, r *room) error {
+	e.pass = c.PassPriority
 	fail := func(err error) error { return &ElementError{Path: e.path(), Err: err} }
 	if !at.inMessage {
 		return fail(ErrOutsideMessage)
@@ -80,7 +81,7 @@ func (l *layouter) textChunk(e *laid, c elements.TextChunk, at place, r *room) e
 }
 
 // checkBreak refuses breaks at which a text cannot be cut.
-func checkBreak(c elements.TextChunk) error {
+func checkBreak(c *elements.TextChunk) error {
 	given := 0
 	for _, set := range [...]bool{c.BreakOn != "", c.BreakOnWhitespace, c.BreakOnPattern != nil} {
 		if set {
@@ -100,7 +101,8 @@ func checkBreak(c elements.TextChunk) error {
 type nextBreak func(s string, from int) (at, next int)
 
 // breaks gives a chunk's way to find breaks, nil where it is never cut.
-func breaks(c elements.TextChunk) nextBreak {
+func breaks(c *elements.TextChunk) nextBreak {
+	on, pattern := c.BreakOn, c.BreakOnPattern
 	switch {
 	case c.BreakOnWhitespace:
 		return func(s string, from int) (int, int) {
@@ -118,21 +120,21 @@ func breaks(c elements.TextChunk) nextBreak {
 			}
 			return from + i, next
 		}
-	case c.BreakOnPattern != nil:
+	case pattern != nil:
 		return func(s string, from int) (int, int) {
-			m := c.BreakOnPattern.FindStringIndex(s[from:])
+			m := pattern.FindStringIndex(s[from:])
 			if m == nil || m[0] == m[1] {
 				return -1, -1
 			}
 			return from + m[0], from + m[1]
 		}
-	case c.BreakOn != "":
+	case on != "":
 		return func(s string, from int) (int, int) {
-			i := strings.Index(s[from:], c.BreakOn)
+			i := strings.Index(s[from:], on)
 			if i < 0 {
 				return -1, -1
 			}
-			return from + i, from + i + len(c.BreakOn)
+			return from + i, from + i + len(on)
 		}
 	}
 	return nil

@@ -467,7 +467,7 @@ func propsIn(p *transferProps) (elements.Props, error) {
 			return props, fmt.Errorf("flexReserve: %w", err)
 		}
 	}
-	return props, checkProps(props)
+	return props, checkProps(&props)
 }
 
 func referencesIn(list *[]json.RawMessage) ([]elements.Reference, error) {
