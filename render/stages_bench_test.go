@@ -28,9 +28,9 @@ func staged(b *testing.B, n int) (root elements.Node, whole *render.Result, toke
 	return m, whole, tokenizer
 }
 
-// BenchmarkStages shows what each step of a render takes, on a message of 3,000 chunks. Layout and first count are what a
-// tree costs once; the others are fits of the same layout, what they take over the one that prunes nothing being the
-// pruning. Times and allocations are also given for each piece.
+// BenchmarkStages shows what each step of a render takes, on a message of 3,000 chunks. Layout and the first fits, which
+// count what may stay, are what a tree costs once; the others are fits of one layout, of which all is known. Times and
+// allocations are also given for each piece.
 func BenchmarkStages(b *testing.B) {
 	const n = 3000
 	root, whole, warm := staged(b, n)
@@ -61,18 +61,26 @@ func BenchmarkStages(b *testing.B) {
 			return nil
 		}
 	}
-	lay := func(b *testing.B, tokenizer *openai.Counter) error {
-		_, err := render.Lay(b.Context(), root, render.Options{Budget: whole.Tokens, Tokenizer: tokenizer})
+	run("layout", n, func(b *testing.B) error {
+		_, err := render.Lay(b.Context(), root, render.Options{Budget: whole.Tokens, Tokenizer: warm})
 		return err
-	}
-	run("layout, counts known", n, func(b *testing.B) error { return lay(b, warm) })
-	run("layout and first count", n, func(b *testing.B) error {
-		fresh, err := openai.New("o200k_base")
-		if err != nil {
+	})
+	first := func(budget int) func(b *testing.B) error {
+		return func(b *testing.B) error {
+			b.StopTimer()
+			warm.Forget()
+			layout, err := render.Lay(b.Context(), root, render.Options{Budget: budget, Tokenizer: warm})
+			if err != nil {
+				return err
+			}
+			b.StartTimer()
+			_, err = layout.Fit(b.Context(), budget)
 			return err
 		}
-		return lay(b, fresh)
-	})
+	}
+	run("first fit, which prunes nothing", n, first(whole.Tokens))
+	run("first fit, which prunes to a third", n, first(whole.Tokens/3))
+	run("first fit, which prunes to a hundredth", n, first(whole.Tokens/100))
 	run("fit that prunes nothing", n, fit(whole.Tokens))
 	run("fit that prunes a little", n, fit(whole.Tokens*99/100))
 	run("fit that prunes to a third", n, fit(whole.Tokens/3))
