@@ -232,42 +232,45 @@ type member struct {
 func (p *pruner) findGroups() {
 	p.groups, p.byNumber = map[*elements.Group]*group{}, []*group{nil}
 	total := 0
-	p.visitMembers(func(key *elements.Group, m member) {
+	known := func(key *elements.Group) *group {
 		g := p.groups[key]
 		if g == nil {
 			g = &group{number: int32(len(p.byNumber))}
 			p.groups[key] = g
 			p.byNumber = append(p.byNumber, g)
 		}
-		if m.node.laid.group == key {
-			m.node.group = g.number
-		}
 		g.size++
 		total++
-	})
+		return g
+	}
+	p.visitMembers(func(n *node, _ int) { n.group = known(n.laid.group).number }, func(key *elements.Group, _ *node, _ int) { known(key) })
 	all := make([]member, total)
-	p.visitMembers(func(key *elements.Group, m member) {
-		g := p.groups[key]
+	add := func(g *group, m member) {
 		if g.members == nil {
 			g.members, all = all[:0:g.size], all[g.size:]
 		}
 		g.members = append(g.members, m)
-	})
+	}
+	p.visitMembers(
+		func(n *node, visit int) { add(p.byNumber[n.group], member{n, visit}) },
+		func(key *elements.Group, n *node, visit int) { add(p.groups[key], member{n, visit}) },
+	)
 }
 
-// visitMembers calls f for each group of each element, and for each call that is linked to one.
-func (p *pruner) visitMembers(f func(*elements.Group, member)) {
+// visitMembers calls element for each element of a group, and caller for each call that is linked to one.
+func (p *pruner) visitMembers(element func(n *node, visit int), caller func(key *elements.Group, n *node, visit int)) {
 	visit := 0
 	var walk func(n *node)
 	walk = func(n *node) {
 		visit++
-		more := n.laid.more()
-		if n.laid.group != nil {
-			f(n.laid.group, member{n, visit})
+		if n.is(isGrouped) {
+			element(n, visit)
 		}
-		for _, c := range more.calls {
-			if c.KeepWith != nil {
-				f(c.KeepWith, member{n, visit})
+		if n.kind == message {
+			for _, c := range n.laid.more().calls {
+				if c.KeepWith != nil {
+					caller(c.KeepWith, n, visit)
+				}
 			}
 		}
 		for i := len(n.children) - 1; i >= 0; i-- {
