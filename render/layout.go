@@ -173,7 +173,16 @@ func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node
 	if len(items) == 0 {
 		return nil
 	}
-	e.children = make([]*laid, 0, len(items))
+	var slab []laid
+	if len(items) == 1 && items[0].builtin != 0 { // as in most elements that hold others
+		only := &struct {
+			slab     [1]laid
+			children [1]*laid
+		}{}
+		slab, e.children = only.slab[:0], only.children[:0]
+	} else {
+		e.children = make([]*laid, 0, len(items))
+	}
 	beside := at // what stands here beside elements, which are offered what it leaves
 	beside.free = at.free && !slices.ContainsFunc(items, item.looks)
 	inside, even := 0, true
@@ -197,7 +206,9 @@ func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node
 	if inside == 0 {
 		return nil
 	}
-	slab := make([]laid, 0, inside)
+	if slab == nil {
+		slab = make([]laid, 0, inside)
+	}
 	for i := range items {
 		it := &items[i]
 		if it.node == nil {
