@@ -134,14 +134,17 @@ func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 	return p, nil
 }
 
-// loopThinks tells that no tool loop is under way, or that each of its messages begins with thinking.
+// loopThinks tells that no tool loop is under way, or that it began with thinking. The messages of a loop are one turn to the
+// API, which must begin with thinking where a budget is set, and may hold none where none is: a model that does not think
+// between calls thinks at the start alone.
 func loopThinks(messages []chat.Message) bool {
+	thinks := true
 	for i := len(messages) - 1; i >= 0 && messages[i].Role != chat.RoleUser; i-- {
-		if messages[i].Role == chat.RoleAssistant && !startsWithThinking(messages[i]) {
-			return false
+		if messages[i].Role == chat.RoleAssistant {
+			thinks = startsWithThinking(messages[i])
 		}
 	}
-	return true
+	return thinks
 }
 
 // options of each call.

@@ -60,6 +60,14 @@ func TestRequestAsSent(t *testing.T) {
 		{"one that began with it goes on with it", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
 			chat.Request{Messages: []chat.Message{question, with(calls("a"), signed), chat.ToolResult("a", "1")}, Tools: counting},
 			map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2000.0}}},
+		{"where the model did not think again between its calls too", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+			chat.Request{Tools: counting, Messages: []chat.Message{
+				question, with(calls("a"), signed), chat.ToolResult("a", "1"), calls("b"), chat.ToolResult("b", "2")}},
+			map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2000.0}}},
+		{"thinking that came later does not begin it", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+			chat.Request{Tools: counting, Messages: []chat.Message{
+				question, calls("a"), chat.ToolResult("a", "1"), with(calls("b"), signed), chat.ToolResult("b", "2")}},
+			map[string]any{"thinking": nil}},
 		{"a turn that is over does not matter", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
 			chat.Request{Messages: []chat.Message{question, calls("a"), chat.ToolResult("a", "1"), chat.AssistantMessage("1"), question}, Tools: counting},
 			map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2000.0}}},
