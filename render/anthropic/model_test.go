@@ -24,6 +24,18 @@ func answering(t *testing.T, a answer) (*anthropic.Model, *server) {
 
 func TestRequestAsSent(t *testing.T) {
 	half := 0.5
+	counts := func(id string) map[string]any {
+		return map[string]any{"role": "assistant", "content": []any{
+			map[string]any{"type": "tool_use", "id": id, "name": "count", "input": map[string]any{"glob": "*.go"}}}}
+	}
+	is := func(id, output string) map[string]any {
+		return map[string]any{"role": "user", "content": []any{
+			map[string]any{"type": "tool_result", "tool_use_id": id, "content": []any{map[string]any{"type": "text", "text": output}}}}}
+	}
+	counted := []any{ // without thinking
+		map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": "How many?"}}},
+		counts("a"), is("a", "1"), counts("b"), is("b", "2"),
+	}
 	for _, c := range []struct {
 		rule  string
 		model *anthropic.Model
@@ -64,10 +76,14 @@ func TestRequestAsSent(t *testing.T) {
 			chat.Request{Tools: counting, Messages: []chat.Message{
 				question, with(calls("a"), signed), chat.ToolResult("a", "1"), calls("b"), chat.ToolResult("b", "2")}},
 			map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2000.0}}},
-		{"thinking that came later does not begin it", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+		{"thinking that came later does not begin it, and is not sent where it may not be", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
 			chat.Request{Tools: counting, Messages: []chat.Message{
 				question, calls("a"), chat.ToolResult("a", "1"), with(calls("b"), signed), chat.ToolResult("b", "2")}},
-			map[string]any{"thinking": nil}},
+			map[string]any{"thinking": nil, "messages": counted}},
+		{"nor where a call is required in a loop that began with thinking", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+			chat.Request{Tools: counting, ToolChoice: chat.ToolChoiceRequired, Messages: []chat.Message{
+				question, with(calls("a"), signed), chat.ToolResult("a", "1"), calls("b"), chat.ToolResult("b", "2")}},
+			map[string]any{"thinking": nil, "messages": counted}},
 		{"a turn that is over does not matter", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
 			chat.Request{Messages: []chat.Message{question, calls("a"), chat.ToolResult("a", "1"), chat.AssistantMessage("1"), question}, Tools: counting},
 			map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2000.0}}},
