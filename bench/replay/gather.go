@@ -51,7 +51,7 @@ func (r *replayer) gather(ctx context.Context, s source, run *Run, session *hist
 			continue
 		}
 		for _, p := range r.policies {
-			asked, err := r.wouldAsk(ctx, p, session, e)
+			asked, err := r.wouldAsk(ctx, p, r.answeredBy(s), session, e)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -84,8 +84,8 @@ func (b *bundle) answered(asked []exchange) {
 const promptRoom = 20_000
 
 // wouldAsk gives what a policy asks its model where a compaction cut. It is asked to compact the session as it was up to
-// there, and to keep nothing but what the compaction kept first. Its model takes in the history in one piece.
-func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, session *history.Session, e history.Entry) ([]exchange, error) {
+// there, and to keep nothing but what the compaction kept first, for an agent whose model has a name. Its model takes in the history in one piece.
+func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, name string, session *history.Session, e history.Entry) ([]exchange, error) {
 	upTo, err := sessionUpTo(session, e)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, session *hi
 	m := r.meter(model)
 	c := &summarize.Compactor{
 		Session: upTo, Model: m, Tokenizer: r.tokenizer, Budget: max(r.budget, rendered.Tokens),
-		ModelBudget: rendered.Tokens + promptRoom, Policy: p,
+		ModelName: name, ModelBudget: rendered.Tokens + promptRoom, Policy: p,
 	}
 	defer c.Close()
 	c.Policy.Off, c.Policy.Cut = true, history.Cut{} // until it is told to

@@ -60,6 +60,7 @@ type options struct {
 	policies    []summarize.Policy
 	window      int
 	model       string
+	modelName   string
 	json        bool
 	bundles     string
 	minMessages int
@@ -73,6 +74,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	names := flags.String("policy", all, "policies to compare, with commas between them, or all")
 	flags.IntVar(&o.window, "window", sizing.DefaultTokens, "context window in tokens")
 	flags.StringVar(&o.model, "model", modelOffline, "what writes the summaries: offline (a digest) or script (the session's recorded summaries)")
+	flags.StringVar(&o.modelName, "model-name", "", "name of the model that answers, for what policies do for models of some names (default the last that the session names)")
 	flags.BoolVar(&o.json, "json", false, "print one JSON object for each policy and session")
 	flags.StringVar(&o.bundles, "bundles", "", "folder, new or empty, to write what is asked at each compaction into")
 	flags.IntVar(&o.minMessages, "min-messages", 0, "with -bundles: leave out compactions that cover fewer messages")
@@ -151,7 +153,7 @@ func compare(ctx context.Context, o options, stdout io.Writer, progress *progres
 			return err
 		}
 	}
-	r := &replayer{tokenizer: tokenizer, policies: o.policies, model: o.model, window: o.window, budget: budget, progress: progress}
+	r := &replayer{tokenizer: tokenizer, policies: o.policies, model: o.model, modelName: o.modelName, window: o.window, budget: budget, progress: progress}
 	if r.bundles, err = newBundles(o.bundles, o.minMessages); err != nil {
 		return usageError{err}
 	}

@@ -88,7 +88,7 @@ func TestRunsHoldTogether(t *testing.T) {
 // The names of the fields are what others read; a new one is added here on purpose.
 func TestJSONFields(t *testing.T) {
 	want := []string{
-		"session", "format", "policy", "model", "windowTokens", "budgetTokens", "requests", "requestsInSession", "sentTokens",
+		"session", "format", "policy", "model", "answeredBy", "windowTokens", "budgetTokens", "requests", "requestsInSession", "sentTokens",
 		"cachedTokens", "peakTokens", "leftOutTokens", "droppedPieces", "modelCalls.number", "modelCalls.sentTokens",
 		"modelCalls.cachedTokens", "modelCalls.answeredTokens", "compactions[].request", "compactions[].line", "compactions[].reason",
 		"compactions[].background", "compactions[].mode",
@@ -116,6 +116,31 @@ func fields(t reflect.Type) (list []string) {
 		}
 	}
 	return list
+}
+
+// What a policy does for models of some names is done for the model that answers: the one that the session names last, or
+// another that is asked for.
+func TestModelsOfANameHaveTheirPolicy(t *testing.T) {
+	args := []string{"-window", "600", "-policy", "a3s,copilot-chat", "testdata/report.jsonl"}
+	unnamed, _ := ranJSON(t, exitOK, args...)
+	named, _ := ranJSON(t, exitOK, append([]string{"-model-name", "claude-opus-4-5"}, args...)...)
+	for i, r := range named {
+		require.Empty(t, unnamed[i].AnsweredBy)
+		if r.Policy == recorded {
+			require.Empty(t, r.AnsweredBy)
+			continue
+		}
+		require.Equal(t, "claude-opus-4-5", r.AnsweredBy)
+		if r.Policy == "copilot-chat" { // which tells such a model not to call tools
+			require.Greater(t, r.Calls.Sent, unnamed[i].Calls.Sent)
+		} else {
+			require.Equal(t, r.Calls, unnamed[i].Calls)
+		}
+	}
+	s, err := open(1, generatedSession)
+	require.NoError(t, err)
+	require.Equal(t, "claude-opus-4-5", (&replayer{}).answeredBy(s))
+	require.Equal(t, "other", (&replayer{modelName: "other"}).answeredBy(s))
 }
 
 func TestEveryFormatIsReplayed(t *testing.T) {

@@ -18,6 +18,8 @@ type Run struct {
 	Policy string `json:"policy"`
 	// Model that wrote the summaries, "" for a recorded run.
 	Model string `json:"model,omitempty"`
+	// AnsweredBy names the model that the policy was told answers, "" where that is not known.
+	AnsweredBy string `json:"answeredBy,omitempty"`
 	// Window that was asked for, and what of it the messages may take. A recorded run is held to neither.
 	Window int `json:"windowTokens"`
 	Budget int `json:"budgetTokens"`

@@ -40,6 +40,17 @@ func open(number int, path string) (source, error) {
 	return source{number: number, path: path, recording: r, requests: stepping.Requests(r)}, nil
 }
 
+// modelName is that of the model that the session named last, "" where it names none.
+func (s source) modelName() string {
+	name := ""
+	for _, rec := range s.recording.Path(s.recording.Leaf) {
+		if c, ok := rec.Body.(history.ModelChange); ok {
+			name = c.Model
+		}
+	}
+	return name
+}
+
 // compacted tells whether the session's own agent compacted it.
 func (s source) compacted() bool {
 	for _, rec := range s.recording.Path(s.recording.Leaf) {
@@ -55,9 +66,18 @@ type replayer struct {
 	tokenizer      sizing.Tokenizer
 	policies       []summarize.Policy
 	model          string // by its name
+	modelName      string // of the one that answers, "" for the recorded one
 	window, budget int
 	bundles        *bundles // nil where none are written
 	progress       *progress
+}
+
+// answeredBy names the model that a policy is told answers.
+func (r *replayer) answeredBy(s source) string {
+	if r.modelName != "" {
+		return r.modelName
+	}
+	return s.modelName()
 }
 
 // replay puts a session through a policy.
@@ -67,10 +87,11 @@ func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (ru
 		return Run{}, err
 	}
 	run = r.begin(s, p.Name)
-	run.Model = r.model
+	run.Model, run.AnsweredBy = r.model, r.answeredBy(s)
 	session := &history.Session{}
 	m := r.meter(model)
 	l := newLive(p, session, stepping.Prompt(session), m, r.budget, r.window)
+	l.compactor.ModelName = run.AnsweredBy
 	defer func() {
 		err = errors.Join(err, l.compactor.Close())
 		run.Calls, run.Events = m.total(), l.heard()

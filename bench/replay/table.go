@@ -19,8 +19,9 @@ func text(runs []Run) string {
 	first := runs[0]
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %s requests\n", first.Session, first.Format, number(first.RequestsIn))
-	fmt.Fprintf(&b, "window %s tokens, of which messages may take %s; summaries: %s\n\n",
-		number(first.Window), number(first.Budget), summaries(runs))
+	fmt.Fprintf(&b, "window %s tokens, of which messages may take %s; summaries: %s; answers: %s\n\n",
+		number(first.Window), number(first.Budget),
+		told(runs, func(r Run) string { return r.Model }), told(runs, func(r Run) string { return r.AnsweredBy }))
 
 	totals := grid{{"policy", "requests", "sent", "cached", "peak", "compactions", "model calls", "asked", "asked cached", "answered", "left out", "pieces dropped"}}
 	for _, r := range runs {
@@ -68,10 +69,11 @@ func text(runs []Run) string {
 	return b.String()
 }
 
-func summaries(runs []Run) string {
+// told is the first name that a run tells of, "-" where none does.
+func told(runs []Run, name func(Run) string) string {
 	for _, r := range runs {
-		if r.Model != "" {
-			return r.Model
+		if n := name(r); n != "" {
+			return n
 		}
 	}
 	return "-"

@@ -116,6 +116,83 @@ func TestAgentRunsToItsEnd(t *testing.T) {
 	}
 }
 
+// A model that thinks at the start of a turn alone thinks on after a compaction within the turn: what is kept begins with that
+// thinking, which no request is refused for, and each prompt begins with the one before it until the next compaction.
+func TestAgentThinksOnAfterACompaction(t *testing.T) {
+	const rounds, budget = 14, 1500
+	counted, without := 0, 0
+	s := newServer(t, func(_ int, r request) answer {
+		last := r.Messages[len(r.Messages)-1].Content
+		said, _ := last[len(last)-1]["text"].(string)
+		switch {
+		case strings.Contains(said, "<summary> block"):
+			return say(text("<analysis>\nIt counted.\n</analysis>\n<summary>\nThe files were counted; all is well.\n</summary>"))
+		case r.Thinking["type"] != "enabled":
+			without++
+		}
+		counted++
+		switch id := fmt.Sprint("toolu_", counted); {
+		case counted%rounds == 0:
+			return say(text("There are 42."))
+		case counted%rounds == 1:
+			return say(think(fmt.Sprint("turn at ", counted)), text("I count."), call(id, "count", block{"glob": "*.go"}))
+		default:
+			return say(call(id, "count", block{"glob": "*.go"}))
+		}
+	})
+	s.window = 4 * budget
+	model := &anthropic.Model{Client: s.client(), Name: "claude-test", Thinking: anthropic.Thinking{Budget: 2000}}
+	model.OnRepair = func(changes []chat.Change) { t.Errorf("repaired: %v", changes) }
+	session := &history.Session{}
+	compactions := 0
+	compactor := &summarize.Compactor{
+		Session: session, Model: model, ModelName: model.Name, Tokenizer: quarter{}, Budget: budget, ModelBudget: 2 * budget, Tools: counting,
+		Policy: summarize.Policy{Temperature: new(0.0), Quirks: summarize.CopilotChat().Quirks},
+		OnEvent: func(e summarize.Event) {
+			require.NoError(t, e.Err)
+			if e.Kind == summarize.EventDone {
+				compactions++
+			}
+		},
+	}
+	prompt := elements.Fragment{
+		history.Conversation{Session: session},
+		history.Request{Session: session},
+		history.Rounds{Session: session},
+	}
+	var before []chat.Message
+	for range 3 {
+		require.NoError(t, session.Append(chat.UserMessage("How many files are there?")))
+		for {
+			made := compactions
+			rendered, err := compactor.Render(t.Context(), prompt)
+			require.NoError(t, err)
+			require.LessOrEqual(t, rendered.Tokens, budget)
+			tokens := 0
+			for _, m := range rendered.Messages {
+				tokens += quarter{}.CountMessage(m)
+			}
+			require.Equal(t, rendered.Tokens, tokens)
+			request := chat.Request{Messages: rendered.Messages, Tools: counting, MaxTokens: 500}
+			require.NoError(t, anthropic.Validate(request))
+			if compactions == made && len(before) > 0 {
+				require.Equal(t, before, rendered.Messages[:len(before)])
+			}
+			before = rendered.Messages
+			answer, err := model.Generate(t.Context(), request)
+			require.NoError(t, err)
+			require.NoError(t, session.Append(answer.Message))
+			if answer.StopReason != chat.StopToolCalls {
+				break
+			}
+			require.NoError(t, session.Append(chat.ToolResult(answer.Message.ToolCalls[0].ID, strings.Repeat("a.go b.go ", 60))))
+		}
+	}
+	require.GreaterOrEqual(t, compactions, 4)
+	require.Equal(t, 3*rounds, counted)
+	require.Zero(t, without, "requests of the agent in which it could not think")
+}
+
 // What a tokenizer let through the API refuses, with its numbers; rendered to those the conversation goes on.
 func TestAgentThatIsToldOfTheLimitGoesOn(t *testing.T) {
 	s := newServer(t, claude(1))

@@ -16,6 +16,20 @@
 //   - [Model.CountTokens] asks the API what a request takes, and [Vision] knows what an image does. There is no tokenizer for
 //     Claude's text that one could run oneself.
 //
+// # Thinking after a compaction
+//
+// The newest models take thinking only where all that comes before it is as it was when it was thought. Behind a summary that
+// it is not, and the API refuses such a request, unless it is told to drop that thinking:
+//
+//	model.Betas = []string{"thinking-binding-controls-2026-08-01"}
+//	model.Adjust = func(p *sdk.MessageNewParams) {
+//		if t := p.Thinking.OfAdaptive; t != nil {
+//			t.SetExtraFields(map[string]any{"block_binding": map[string]string{"prefix_mismatch_behavior": "drop_block"}})
+//		}
+//	}
+//
+// # Errors
+//
 // Errors that a caller acts on are those of package chat: [*chat.ContextLimitError] with the numbers that the API gives,
 // [*chat.TransientError] with the time that it asks to wait, [*chat.ValidationError] for what was not sent.
 package anthropic

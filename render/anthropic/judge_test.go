@@ -425,9 +425,12 @@ func judgeThinking(r request) error {
 	case int(budget) >= r.MaxTokens:
 		return fmt.Errorf("`max_tokens` must be greater than `thinking.budget_tokens`")
 	}
-	n := len(r.Messages)
-	if r.Messages[n-1].onlyResults() && n > 1 && !isThought(r.Messages[n-2].Content[0]) {
-		return fmt.Errorf("messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `%v`. When `thinking` is enabled, a final `assistant` message must start with a thinking block", n-2, r.Messages[n-2].Content[0]["type"])
+	first := len(r.Messages) // of the tool loop, whose messages are one turn
+	for first > 1 && r.Messages[first-1].onlyResults() {
+		first -= 2
+	}
+	if first < len(r.Messages) && !isThought(r.Messages[first].Content[0]) {
+		return fmt.Errorf("messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `%v`. When `thinking` is enabled, a final `assistant` message must start with a thinking block", first, r.Messages[first].Content[0]["type"])
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -71,8 +72,9 @@ func (t Thinking) check() error {
 //
 // While the model thinks, the API takes no temperature and no forced call, and in a tool loop wants the thinking that it
 // gave. So the temperature is not sent with thinking, and thinking is left to the model where a call is required, or
-// where a budget is set and the tool loop began without thinking. A model that takes no temperature at all, as newer ones
-// do not, is asked again without it, and from then on is sent none.
+// where a budget is set and the tool loop began without thinking. What thinking there is in a loop that goes on without a
+// budget that is set is left out, for the API refuses it there. A model that takes no temperature at all, as newer ones do
+// not, is asked again without it, and from then on is sent none.
 //
 // Errors are a [*chat.ContextLimitError] where a smaller request would be taken, with the API's numbers; a
 // [*chat.TransientError] for rate limits, overload, the API's own faults and lost connections, with the time that it asks
@@ -112,6 +114,10 @@ func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 	if req.MaxTokens == 0 {
 		req.MaxTokens = max(0, m.MaxTokens)
 	}
+	thinks := m.Thinking.Budget > 0 && req.ToolChoice != chat.ToolChoiceRequired && loopThinks(req.Messages)
+	if m.Thinking.Budget > 0 && !thinks {
+		req.Messages = withoutThinking(req.Messages)
+	}
 	p, err := Request(req)
 	if err != nil {
 		return sdk.MessageNewParams{}, fmt.Errorf("anthropic: nothing was sent: %w", err)
@@ -121,7 +127,7 @@ func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 	case p.ToolChoice.OfAny != nil:
 	case m.Thinking.Adaptive:
 		p.Thinking.OfAdaptive = &sdk.ThinkingConfigAdaptiveParam{}
-	case m.Thinking.Budget > 0 && loopThinks(req.Messages):
+	case thinks:
 		p.Thinking = sdk.ThinkingConfigParamOfEnabled(int64(m.Thinking.Budget))
 		p.MaxTokens += int64(m.Thinking.Budget)
 	}
@@ -134,14 +140,26 @@ func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 	return p, nil
 }
 
-// loopThinks tells that no tool loop is under way, or that each of its messages begins with thinking.
+// loopThinks tells that no tool loop is under way, or that it began with thinking. The messages of a loop are one turn to the
+// API, which must begin with thinking where a budget is set, and may hold none where none is: a model that does not think
+// between calls thinks at the start alone.
 func loopThinks(messages []chat.Message) bool {
+	thinks := true
 	for i := len(messages) - 1; i >= 0 && messages[i].Role != chat.RoleUser; i-- {
-		if messages[i].Role == chat.RoleAssistant && !startsWithThinking(messages[i]) {
-			return false
+		if messages[i].Role == chat.RoleAssistant {
+			thinks = startsWithThinking(messages[i])
 		}
 	}
-	return true
+	return thinks
+}
+
+// withoutThinking leaves thinking out of the tool loop that is under way.
+func withoutThinking(messages []chat.Message) []chat.Message {
+	messages = slices.Clone(messages)
+	for i := len(messages) - 1; i >= 0 && messages[i].Role != chat.RoleUser; i-- {
+		messages[i].Content = slices.DeleteFunc(slices.Clone(messages[i].Content), isThinking)
+	}
+	return messages
 }
 
 // options of each call.

@@ -24,6 +24,18 @@ func answering(t *testing.T, a answer) (*anthropic.Model, *server) {
 
 func TestRequestAsSent(t *testing.T) {
 	half := 0.5
+	counts := func(id string) map[string]any {
+		return map[string]any{"role": "assistant", "content": []any{
+			map[string]any{"type": "tool_use", "id": id, "name": "count", "input": map[string]any{"glob": "*.go"}}}}
+	}
+	is := func(id, output string) map[string]any {
+		return map[string]any{"role": "user", "content": []any{
+			map[string]any{"type": "tool_result", "tool_use_id": id, "content": []any{map[string]any{"type": "text", "text": output}}}}}
+	}
+	counted := []any{ // without thinking
+		map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": "How many?"}}},
+		counts("a"), is("a", "1"), counts("b"), is("b", "2"),
+	}
 	for _, c := range []struct {
 		rule  string
 		model *anthropic.Model
@@ -60,6 +72,18 @@ func TestRequestAsSent(t *testing.T) {
 		{"one that began with it goes on with it", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
 			chat.Request{Messages: []chat.Message{question, with(calls("a"), signed), chat.ToolResult("a", "1")}, Tools: counting},
 			map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2000.0}}},
+		{"where the model did not think again between its calls too", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+			chat.Request{Tools: counting, Messages: []chat.Message{
+				question, with(calls("a"), signed), chat.ToolResult("a", "1"), calls("b"), chat.ToolResult("b", "2")}},
+			map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2000.0}}},
+		{"thinking that came later does not begin it, and is not sent where it may not be", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+			chat.Request{Tools: counting, Messages: []chat.Message{
+				question, calls("a"), chat.ToolResult("a", "1"), with(calls("b"), signed), chat.ToolResult("b", "2")}},
+			map[string]any{"thinking": nil, "messages": counted}},
+		{"nor where a call is required in a loop that began with thinking", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
+			chat.Request{Tools: counting, ToolChoice: chat.ToolChoiceRequired, Messages: []chat.Message{
+				question, with(calls("a"), signed), chat.ToolResult("a", "1"), calls("b"), chat.ToolResult("b", "2")}},
+			map[string]any{"thinking": nil, "messages": counted}},
 		{"a turn that is over does not matter", &anthropic.Model{Thinking: anthropic.Thinking{Budget: 2000}},
 			chat.Request{Messages: []chat.Message{question, calls("a"), chat.ToolResult("a", "1"), chat.AssistantMessage("1"), question}, Tools: counting},
 			map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": 2000.0}}},
@@ -155,6 +179,21 @@ func TestBetasAndAdjust(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "context-1m-2025-08-07,x-1", s.headers[0].Get("Anthropic-Beta"))
 	require.Contains(t, s.bodies[0], `"metadata":{"user_id":"u"}`)
+}
+
+// As the documentation of the package says it is asked for.
+func TestAdjustThinking(t *testing.T) {
+	model, s := answering(t, say(text("42")))
+	model.Thinking.Adaptive = true
+	model.Betas = []string{"thinking-binding-controls-2026-08-01"}
+	model.Adjust = func(p *sdk.MessageNewParams) {
+		if t := p.Thinking.OfAdaptive; t != nil {
+			t.SetExtraFields(map[string]any{"block_binding": map[string]string{"prefix_mismatch_behavior": "drop_block"}})
+		}
+	}
+	_, err := model.Generate(t.Context(), ask(question))
+	require.NoError(t, err)
+	require.Contains(t, s.bodies[0], `"block_binding":{"prefix_mismatch_behavior":"drop_block"}`)
 }
 
 func TestModelTellsWhatWasMended(t *testing.T) {

@@ -292,7 +292,8 @@ func thoughtOf(blocks []block) string {
 	return b.String()
 }
 
-// remembers checks that in the tool loop under way the thinking is what it was, where there is any.
+// remembers checks that in the tool loop under way the thinking is what it was, where there is any. A message at its start
+// that had none may begin with what was signed for an earlier one of the turn, which a compaction covers.
 func (s *server) remembers(r request) error {
 	start := len(r.Messages)
 	for start > 0 && (r.Messages[start-1].Role == "assistant" || r.Messages[start-1].onlyResults()) {
@@ -306,7 +307,8 @@ func (s *server) remembers(r request) error {
 		got := thoughtOf(m.Content)
 		for _, b := range m.Content {
 			given, known := s.thought[fmt.Sprint(b["id"])]
-			if b["type"] == "tool_use" && known && got != given && (got != "" || r.thinks()) {
+			goesOn := i == start && given == "" // the signature is checked with the block
+			if b["type"] == "tool_use" && known && got != given && !goesOn && (got != "" || r.thinks()) {
 				return fmt.Errorf("messages.%d: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.", i)
 			}
 		}
