@@ -12,7 +12,7 @@ import (
 // most of all where a prompt is far too large, are never counted. What it leaves is counted and pruned step by step.
 //
 // The least that a text counts, whatever it is joined with, is what stands between its first and its last safe cut
-// ([sizing.Joiner]).
+// ([sizing.Joiner]); white space counts nothing, for a tag with nothing else in it is not written.
 func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 	if p.joiner == nil || p.recording {
 		return
@@ -154,6 +154,8 @@ func (p *pruner) leastAt(n *node, at step) (tokens int) {
 	switch {
 	case n.is(isBlock):
 		return n.laid.finished.tokens
+	case n.is(isBlank):
+		return 0
 	case n.kind == text:
 		head, tail, ok := sizing.Ends(p.joiner, n.laid.text)
 		if !ok {

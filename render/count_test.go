@@ -96,6 +96,20 @@ func TestNothingThatMayFitIsPassedOverWhereCallsGo(t *testing.T) {
 	require.Empty(t, render.CheckAhead(t.Context(), layout, limits))
 }
 
+// A tag with nothing but white space in it is not written, and the white space does not count.
+func TestNothingThatMayFitIsPassedOverWhereATagIsEmpty(t *testing.T) {
+	root := user(
+		elements.Tag{Name: "a", Children: elements.Nodes{elements.Text(strings.Repeat(" ", 500))}},
+		chunk(1, strings.Repeat("a", 3000)), chunk(2, strings.Repeat("b", 200)), chunk(3, "c"),
+	)
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 1000, Tokenizer: summing{runes}})
+	require.NoError(t, err)
+	require.Empty(t, render.CheckAhead(t.Context(), layout, []int{205, 300, 1000}))
+	r, err := layout.Fit(t.Context(), 300)
+	require.NoError(t, err)
+	require.Equal(t, []string{strings.Repeat("b", 200) + "\nc"}, texts(r.Messages))
+}
+
 func FuzzAhead(f *testing.F) {
 	for seed := range uint64(10) {
 		f.Add(seed)
