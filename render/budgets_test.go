@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -59,6 +60,39 @@ func TestLayoutFitsAsRenderDoes(t *testing.T) {
 		require.Empty(t, cmp.Diff(want, got, cmpopts.IgnoreUnexported(render.Result{})))
 		require.Empty(t, cmp.Diff(want.Report(), got.Report()))
 	}
+}
+
+// fuse is a tokenizer that does something once it counts a text with a mark in it.
+type fuse struct {
+	summing
+	mark string
+	do   func()
+}
+
+func (f fuse) CountText(s string) int {
+	if strings.Contains(s, f.mark) {
+		f.do()
+	}
+	return f.summing.CountText(s)
+}
+
+// A fit that is cancelled on its way gives no result, and the next one is as if there had been none.
+func TestLayoutOutlivesACancelledFit(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var m elements.UserMessage
+	for i := range 100 {
+		m.Children = append(m.Children, chunk(i, strings.Repeat("a", 100)))
+	}
+	m.Children = append(m.Children, chunk(100, "the mark"))
+	stop := errors.New("stop")
+	layout, err := render.Lay(t.Context(), m, render.Options{Budget: 100, Tokenizer: fuse{summing{es}, "mark", func() { cancel(stop) }}})
+	require.NoError(t, err)
+	r, err := layout.Fit(ctx, 10)
+	require.ErrorIs(t, err, stop)
+	require.Nil(t, r)
+	r, err = layout.Fit(t.Context(), 10)
+	require.NoError(t, err)
+	require.Empty(t, r.Report().Dropped())
 }
 
 // bomb is a tokenizer that panics at its nth count.

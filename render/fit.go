@@ -165,6 +165,9 @@ func (l *Layout) limitsWithin(budget int) (n int) {
 func (f *fitting) fitShared(ctx context.Context, budget int) (*Result, error) {
 	target := f.layout.opts.target(budget, f.whole)
 	f.approach(ctx, target)
+	if ctx.Err() != nil { // maybe on the way, beyond where it fits
+		return nil, context.Cause(ctx)
+	}
 	i := sort.Search(len(f.lows), func(i int) bool { return f.lows[i] <= target })
 	for i == len(f.lows) && f.stuck == nil {
 		if ctx.Err() != nil {
