@@ -29,6 +29,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 	p.uncounted = true
 	var least int
 	for {
+		before := p.now
 		goal := int(float64(weight) * float64(limit) / tokens)
 		stuck := false
 		for i := len(p.went); weight > goal && !stuck && ctx.Err() == nil; {
@@ -44,7 +45,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 			}
 		}
 		least = p.least(container)
-		if least <= limit || stuck || ctx.Err() != nil {
+		if least <= limit || stuck || ctx.Err() != nil || p.now == before { // an opaque value may weigh less than nothing
 			break
 		}
 		weight, tokens = container.weight(), max(float64(least), 1.25*float64(limit)) // so that it goes on by a good part

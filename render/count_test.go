@@ -1,9 +1,12 @@
 package render_test
 
 import (
+	"context"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -108,6 +111,20 @@ func TestNothingThatMayFitIsPassedOverWhereATagIsEmpty(t *testing.T) {
 	r, err := layout.Fit(t.Context(), 300)
 	require.NoError(t, err)
 	require.Equal(t, []string{strings.Repeat("b", 200) + "\nc"}, texts(r.Messages))
+}
+
+// What an opaque value says that it counts may be absurd.
+func TestPruningEndsWhateverAnOpaqueValueCounts(t *testing.T) {
+	for _, tokens := range []int{-5000, math.MinInt32, math.MaxInt32, math.MaxInt / 2} {
+		root := user(elements.TokenLimit{Max: 1000, Children: elements.Nodes{
+			elements.Opaque{Priority: new(2), Tokens: tokens, Value: []byte("1")}, chunk(1, strings.Repeat("a", 8000)),
+		}})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		r, err := render.Render(ctx, root, render.Options{Budget: 100, LowWater: 0.5, Tokenizer: summing{runes}})
+		cancel()
+		require.NoError(t, err, tokens)
+		require.LessOrEqual(t, r.Tokens, 100)
+	}
 }
 
 func FuzzAhead(f *testing.F) {
