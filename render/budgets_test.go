@@ -149,3 +149,27 @@ func TestLayoutOutlivesAPanickingTokenizer(t *testing.T) {
 	}
 	require.Greater(t, panics, 10)
 }
+
+// The same goes for a report that panics as it goes forward again to where its result was.
+func TestLayoutOutlivesATokenizerThatPanicsInAReport(t *testing.T) {
+	g := newGrower(213, vocabulary{})
+	root := g.several(20, func() elements.Node { return g.top(2) })
+	left := -1
+	lay := func() *render.Layout {
+		layout, err := render.Lay(t.Context(), root, render.Options{Budget: 1000, Tokenizer: bomb{joiners(t)[0].(sizing.Joiner), &left}})
+		require.NoError(t, err)
+		return layout
+	}
+	fit := func(l *render.Layout, budget int) *render.Result {
+		r, err := l.Fit(t.Context(), budget)
+		require.NoError(t, err)
+		return r
+	}
+	layout := lay()
+	low := fit(layout, 50)
+	fit(layout, 446) // goes back
+	left = 1
+	require.Panics(t, func() { low.Report() })
+	left = -1
+	require.Equal(t, asJSON(t, fit(lay(), 143)), asJSON(t, fit(layout, 143)))
+}
