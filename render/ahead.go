@@ -12,7 +12,7 @@ import (
 // most of all where a prompt is far too large, are never counted. What it leaves is counted and pruned step by step.
 //
 // The least that a text counts, whatever it is joined with, is what stands between its first and its last safe cut
-// ([sizing.Joiner]).
+// ([sizing.Joiner]); white space counts nothing, for a tag with nothing else in it is not written.
 func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 	if p.joiner == nil || p.recording {
 		return
@@ -29,6 +29,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 	p.uncounted = true
 	var least int
 	for {
+		before := p.now
 		goal := int(float64(weight) * float64(limit) / tokens)
 		stuck := false
 		for i := len(p.went); weight > goal && !stuck && ctx.Err() == nil; {
@@ -44,7 +45,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 			}
 		}
 		least = p.least(container)
-		if least <= limit || stuck || ctx.Err() != nil {
+		if least <= limit || stuck || ctx.Err() != nil || p.now == before { // an opaque value may weigh less than nothing
 			break
 		}
 		weight, tokens = container.weight(), max(float64(least), 1.25*float64(limit)) // so that it goes on by a good part
@@ -154,6 +155,8 @@ func (p *pruner) leastAt(n *node, at step) (tokens int) {
 	switch {
 	case n.is(isBlock):
 		return n.laid.finished.tokens
+	case n.is(isBlank):
+		return 0
 	case n.kind == text:
 		head, tail, ok := sizing.Ends(p.joiner, n.laid.text)
 		if !ok {

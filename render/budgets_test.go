@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -61,6 +62,39 @@ func TestLayoutFitsAsRenderDoes(t *testing.T) {
 	}
 }
 
+// fuse is a tokenizer that does something once it counts a text with a mark in it.
+type fuse struct {
+	summing
+	mark string
+	do   func()
+}
+
+func (f fuse) CountText(s string) int {
+	if strings.Contains(s, f.mark) {
+		f.do()
+	}
+	return f.summing.CountText(s)
+}
+
+// A fit that is cancelled on its way gives no result, and the next one is as if there had been none.
+func TestLayoutOutlivesACancelledFit(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var m elements.UserMessage
+	for i := range 100 {
+		m.Children = append(m.Children, chunk(i, strings.Repeat("a", 100)))
+	}
+	m.Children = append(m.Children, chunk(100, "the mark"))
+	stop := errors.New("stop")
+	layout, err := render.Lay(t.Context(), m, render.Options{Budget: 100, Tokenizer: fuse{summing{es}, "mark", func() { cancel(stop) }}})
+	require.NoError(t, err)
+	r, err := layout.Fit(ctx, 10)
+	require.ErrorIs(t, err, stop)
+	require.Nil(t, r)
+	r, err = layout.Fit(t.Context(), 10)
+	require.NoError(t, err)
+	require.Empty(t, r.Report().Dropped())
+}
+
 // bomb is a tokenizer that panics at its nth count.
 type bomb struct {
 	sizing.Joiner
@@ -114,4 +148,28 @@ func TestLayoutOutlivesAPanickingTokenizer(t *testing.T) {
 		require.Empty(t, cmp.Diff(want.Report(), got.Report()), at)
 	}
 	require.Greater(t, panics, 10)
+}
+
+// The same goes for a report that panics as it goes forward again to where its result was.
+func TestLayoutOutlivesATokenizerThatPanicsInAReport(t *testing.T) {
+	g := newGrower(213, vocabulary{})
+	root := g.several(20, func() elements.Node { return g.top(2) })
+	left := -1
+	lay := func() *render.Layout {
+		layout, err := render.Lay(t.Context(), root, render.Options{Budget: 1000, Tokenizer: bomb{joiners(t)[0].(sizing.Joiner), &left}})
+		require.NoError(t, err)
+		return layout
+	}
+	fit := func(l *render.Layout, budget int) *render.Result {
+		r, err := l.Fit(t.Context(), budget)
+		require.NoError(t, err)
+		return r
+	}
+	layout := lay()
+	low := fit(layout, 50)
+	fit(layout, 446) // goes back
+	left = 1
+	require.Panics(t, func() { low.Report() })
+	left = -1
+	require.Equal(t, asJSON(t, fit(lay(), 143)), asJSON(t, fit(layout, 143)))
 }

@@ -43,11 +43,12 @@ type run struct {
 type atomKind uint8
 
 const (
-	atomText  atomKind = iota
-	atomPart           // or a breakpoint
-	atomOpen           // the opening of a tag
-	atomClose          // its closing
-	atomLeave          // the end of an element
+	atomText    atomKind = iota
+	atomElement          // text that is an element
+	atomPart             // or a breakpoint
+	atomOpen             // the opening of a tag
+	atomClose            // its closing
+	atomLeave            // the end of an element that holds others
 )
 
 // atom is a step in putting a message together. Lengths and counts are of 32 bits: there are many atoms, and a message of
@@ -100,7 +101,7 @@ const (
 )
 
 // isText tells that the atom adds to the text.
-func (a *atom) isText() bool { return a.kind == atomText || a.kind == atomOpen || a.kind == atomClose }
+func (a *atom) isText() bool { return a.kind != atomPart && a.kind != atomLeave }
 
 // newContent counts a message.
 func newContent(c *counter, m *node) *content {
@@ -144,7 +145,11 @@ func (t *content) list(m *node) (done bool) {
 				if c.laid.breaks == breakFirst && n != m && !t.leaves {
 					return false
 				}
-				addText(atomText, c.laid.text, c.laid.breaks, t.piece(c))
+				kind := atomText
+				if c.is(isElement) {
+					kind = atomElement
+				}
+				addText(kind, c.laid.text, c.laid.breaks, t.piece(c))
 			case part, breakpoint:
 				last := &t.runs[len(t.runs)-1]
 				last.end, last.part = int32(len(t.atoms)), c.laid.rare.part
@@ -336,6 +341,8 @@ func (t *content) stateAfter(i int32) joined {
 	}
 	next, _ := a.state.text(a.text, a.breaks)
 	switch a.kind {
+	case atomElement:
+		return next.leave()
 	case atomOpen:
 		return next.enterTag()
 	case atomClose:

@@ -1,9 +1,12 @@
 package render_test
 
 import (
+	"context"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -94,6 +97,34 @@ func TestNothingThatMayFitIsPassedOverWhereCallsGo(t *testing.T) {
 		limits = append(limits, limit+1)
 	}
 	require.Empty(t, render.CheckAhead(t.Context(), layout, limits))
+}
+
+// A tag with nothing but white space in it is not written, and the white space does not count.
+func TestNothingThatMayFitIsPassedOverWhereATagIsEmpty(t *testing.T) {
+	root := user(
+		elements.Tag{Name: "a", Children: elements.Nodes{elements.Text(strings.Repeat(" ", 500))}},
+		chunk(1, strings.Repeat("a", 3000)), chunk(2, strings.Repeat("b", 200)), chunk(3, "c"),
+	)
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 1000, Tokenizer: summing{runes}})
+	require.NoError(t, err)
+	require.Empty(t, render.CheckAhead(t.Context(), layout, []int{205, 300, 1000}))
+	r, err := layout.Fit(t.Context(), 300)
+	require.NoError(t, err)
+	require.Equal(t, []string{strings.Repeat("b", 200) + "\nc"}, texts(r.Messages))
+}
+
+// What an opaque value says that it counts may be absurd.
+func TestPruningEndsWhateverAnOpaqueValueCounts(t *testing.T) {
+	for _, tokens := range []int{-5000, math.MinInt32, math.MaxInt32, math.MaxInt / 2} {
+		root := user(elements.TokenLimit{Max: 1000, Children: elements.Nodes{
+			elements.Opaque{Priority: new(2), Tokens: tokens, Value: []byte("1")}, chunk(1, strings.Repeat("a", 8000)),
+		}})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		r, err := render.Render(ctx, root, render.Options{Budget: 100, LowWater: 0.5, Tokenizer: summing{runes}})
+		cancel()
+		require.NoError(t, err, tokens)
+		require.LessOrEqual(t, r.Tokens, 100)
+	}
 }
 
 func FuzzAhead(f *testing.F) {

@@ -38,9 +38,10 @@
 // [Lay] lays a tree out, and [Layout.Fit] fits it to any budget, as often as wanted: to see what would be dropped at
 // another budget, or to find the largest prompt under a price. No element is rendered again but those that expand.
 //
-// What goes first does not depend on the budget, only how far pruning must go. So fits share one pruning: each goes on, or
-// back, from where the one before ended, which costs about as much as the messages that it makes. That takes a tokenizer
-// whose counts add up ([sizing.Joiner], as those in sizing/openai do), and a tree without expandables.
+// What goes first does not depend on the budget, only how far pruning must go. So fits share one pruning: where the count
+// that a budget asks for is known each is a look-up and the joining of what is left, else pruning goes on, or back, from
+// where the fit before ended. That takes a tokenizer whose counts add up ([sizing.Joiner], as those in sizing/openai do),
+// and a tree without expandables.
 //
 // # What does not change
 //
@@ -64,13 +65,13 @@
 //
 // A stage is a file. layout.go renders elements to what laid.go holds, and shares the budget (share.go); tree.go is the
 // tree that is pruned, join.go how its pieces become messages; fit.go keeps the limits and grows what may grow; choice.go
-// says what goes next, prune.go takes it out, but for what required.go has locked; count.go and content.go keep the count
-// while pieces go; ahead.go goes where none is needed yet; backfill.go puts some back; report.go tells.
+// says what goes next, prune.go takes it out, but for what required.go has locked; ahead.go takes out what must go whatever
+// it counts; count.go and content.go keep the count while pieces go; backfill.go puts some back; report.go tells.
 //
-// What it costs: layout is one pass over the tree, and the tree to prune is made in one more. After that a piece that goes
-// costs a look at the head of a sorted list at each level above it: n pieces take n·(depth + log n). What must go whatever
-// the exact counts is not counted; of what may stay each text is counted once, and where a piece goes from between two
-// others, the few bytes where they meet. A layout counts texts only where an element beside them is told what they leave.
+// What it costs: layout is one pass over the tree. A text is counted at layout where an element is told what is left, else
+// by each pruning when it is first asked for, and never where it surely goes. The tree to prune is made in one more pass.
+// After that a piece that goes costs a look at the head of a sorted list at each level above it, and the counting of a
+// few bytes where its neighbours meet, whatever the size of the prompt: n pieces take n·(depth + log n).
 //
 // Where a part or a tool call goes, all of its message but the text is counted again, so a message of many takes their
 // square: one of 4,000 images about a second, to the last. A message in a message ([Options.Lenient]) costs the same.

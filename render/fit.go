@@ -103,22 +103,31 @@ func (l *Layout) fitTogether(ctx context.Context, budget int) (result *Result, o
 	if l.alone {
 		return nil, nil, nil
 	}
+	l.orForget(func() {
+		var run *fitting
+		run, err = l.shared(ctx, budget)
+		switch {
+		case err != nil:
+		case l.alone:
+			own = run
+		default:
+			result, err = run.fitShared(ctx, budget)
+		}
+	})
+	return result, own, err
+}
+
+// orForget does something with a shared run, and forgets all of them where it does not return: a tokenizer panicked, maybe
+// in the middle of a step.
+func (l *Layout) orForget(do func()) {
 	returned := false
 	defer func() {
-		if !returned { // a tokenizer panicked, maybe in the middle of a step
+		if !returned {
 			l.runs = nil
 		}
 	}()
-	run, err := l.shared(ctx, budget)
-	switch {
-	case err != nil:
-	case l.alone:
-		own = run
-	default:
-		result, err = run.fitShared(ctx, budget)
-	}
+	do()
 	returned = true
-	return result, own, err
 }
 
 // shared gives the run that fits to a budget share, all limits kept; or, where it finds that each must have one of its own,
@@ -165,6 +174,9 @@ func (l *Layout) limitsWithin(budget int) (n int) {
 func (f *fitting) fitShared(ctx context.Context, budget int) (*Result, error) {
 	target := f.layout.opts.target(budget, f.whole)
 	f.approach(ctx, target)
+	if ctx.Err() != nil { // maybe on the way, beyond where it fits
+		return nil, context.Cause(ctx)
+	}
 	i := sort.Search(len(f.lows), func(i int) bool { return f.lows[i] <= target })
 	for i == len(f.lows) && f.stuck == nil {
 		if ctx.Err() != nil {
@@ -289,13 +301,16 @@ func (f *fitting) result(budget, tokens int, at step) *Result {
 		f.root.walk(at, func(n *node) { left = append(left, n.laid.more().references...) })
 		result.References, result.OmittedReferences = splitReferences(f.cited, left)
 	}
-	result.report = sync.OnceValue(func() Report {
+	result.report = sync.OnceValue(func() (report Report) {
 		f.layout.mu.Lock()
 		defer f.layout.mu.Unlock()
-		for at != latest && f.now < at { // another fit went back
-			f.advance()
-		}
-		return f.pieces(f.root, at)
+		f.layout.orForget(func() {
+			for at != latest && f.now < at { // another fit went back
+				f.advance()
+			}
+			report = f.pieces(f.root, at)
+		})
+		return report
 	})
 	return result
 }

@@ -22,9 +22,6 @@ const (
 func (j joined) text(s string, breaks lineBreak) (next joined, newLine bool) {
 	newLine = breaks == breakAlways || breaks == breakFirst && j&textBefore == 0
 	next = j | open | textBefore
-	if breaks == breakAlways {
-		next &^= textBefore // it is an element of its own, or the end of one
-	}
 	if s != "" {
 		newLine = newLine || j&afterTag != 0 && s[0] != '\n'
 		next &^= afterTag
@@ -78,6 +75,9 @@ func (j *joiner) children(n *node) {
 		switch c.kind {
 		case text:
 			j.add(c.laid.text, c.laid.breaks)
+			if c.is(isElement) {
+				j.state = j.state.leave()
+			}
 		case part:
 			j.flush()
 			j.parts = append(j.parts, c.laid.rare.part)

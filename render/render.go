@@ -146,8 +146,8 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 // a larger share stays as it is.
 //
 // What goes first does not depend on the budget. So with a [sizing.Joiner], and without expandables and backfill, all fits
-// share one pruning: each goes on from where the one before ended, or looks up how far it must go. Fits of one layout
-// then wait for each other.
+// share one pruning: each goes on, or back, from where the one before ended, or looks up how far it must go. Fits of one
+// layout then wait for each other.
 func (l *Layout) Fit(ctx context.Context, budget int) (*Result, error) {
 	if err := l.opts.checkBudget(budget); err != nil {
 		return nil, err

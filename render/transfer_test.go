@@ -46,6 +46,23 @@ func TestTransferredContentIsPrunedAsIfItStoodThere(t *testing.T) {
 	}
 }
 
+// A text stands beside an element as long as it is none itself, whether a line break is put before it or not.
+func TestTransferredTextMayHaveABreakAndAnElementBesideIt(t *testing.T) {
+	data := json.RawMessage(`{"node":{"type":1,"ctor":2,"children":[
+		{"type":2,"text":"a","lineBreakBefore":true,"priority":3},
+		{"type":1,"ctor":2,"children":[{"type":2,"text":"b","priority":2}]}]}}`)
+	for _, tokenizer := range append(joiners(t), runes) {
+		root := user(line("z"), elements.Transferred{Data: data}, chunk(1, "c"))
+		whole, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: tokenizer})
+		require.NoError(t, err)
+		require.Equal(t, []string{"z\nab\nc"}, texts(whole.Messages))
+		less, err := render.Render(t.Context(), root, render.Options{Budget: whole.Tokens - 1, Tokenizer: tokenizer})
+		require.NoError(t, err)
+		require.Equal(t, []string{"z\nab"}, texts(less.Messages))
+		require.Equal(t, tokenizer.CountMessage(less.Messages[0]), less.Tokens)
+	}
+}
+
 func TestTransferRefuses(t *testing.T) {
 	tests := []struct {
 		name string
