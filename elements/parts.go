@@ -69,7 +69,7 @@ type Opaque struct {
 	Priority *int
 	// Value as the provider wrote it.
 	Value json.RawMessage
-	// Tokens that the value takes, as far as is known.
+	// Tokens that the value takes, as far as is known. Below 0 is 0.
 	Tokens int
 }
 

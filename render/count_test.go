@@ -124,6 +124,9 @@ func TestPruningEndsWhateverAnOpaqueValueCounts(t *testing.T) {
 		cancel()
 		require.NoError(t, err, tokens)
 		require.LessOrEqual(t, r.Tokens, 100)
+		for _, p := range r.Report() {
+			require.GreaterOrEqual(t, p.Tokens, 0)
+		}
 	}
 }
 

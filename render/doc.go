@@ -63,10 +63,11 @@
 //
 // # Reading the source
 //
-// A stage is a file. layout.go renders elements to what laid.go holds, and shares the budget (share.go); tree.go is the
-// tree that is pruned, join.go how its pieces become messages; fit.go keeps the limits and grows what may grow; choice.go
-// says what goes next, prune.go takes it out, but for what required.go has locked; ahead.go takes out what must go whatever
-// it counts; count.go and content.go keep the count while pieces go; backfill.go puts some back; report.go tells.
+// A stage is a file. layout.go renders elements to what laid.go holds (flatten.go, message.go, text.go say of which kinds),
+// and shares the budget among them (share.go); tree.go is the tree that is pruned, join.go how its pieces become messages;
+// fit.go keeps the limits and grows what may grow, budgets.go prunes once for many budgets; choice.go says what goes next,
+// prune.go takes it out, but for what required.go has locked; ahead.go takes out what must go whatever it counts; count.go
+// and content.go keep the count while pieces go; backfill.go puts some back; report.go tells.
 //
 // What it costs: layout is one pass over the tree. A text is counted at layout where an element is told what is left, else
 // by each pruning when it is first asked for, and never where it surely goes. The tree to prune is made in one more pass.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sort"
 	"sync"
 
 	"github.com/promptree-go/promptree/elements"
@@ -89,135 +88,6 @@ func (f *fitting) rendered(l *laid) {
 	})
 	if l.more().expand != nil {
 		f.expandables = append(f.expandables, l)
-	}
-}
-
-// fitTogether fits a budget in the run that it shares with others. Where none is shared it gives no result; and the tree
-// that it made to find that out, if it did.
-func (l *Layout) fitTogether(ctx context.Context, budget int) (result *Result, own *fitting, err error) {
-	if l.opts.Backfill {
-		return nil, nil, nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.alone {
-		return nil, nil, nil
-	}
-	l.orForget(func() {
-		var run *fitting
-		run, err = l.shared(ctx, budget)
-		switch {
-		case err != nil:
-		case l.alone:
-			own = run
-		default:
-			result, err = run.fitShared(ctx, budget)
-		}
-	})
-	return result, own, err
-}
-
-// orForget does something with a shared run, and forgets all of them where it does not return: a tokenizer panicked, maybe
-// in the middle of a step.
-func (l *Layout) orForget(do func()) {
-	returned := false
-	defer func() {
-		if !returned {
-			l.runs = nil
-		}
-	}()
-	do()
-	returned = true
-}
-
-// shared gives the run that fits to a budget share, all limits kept; or, where it finds that each must have one of its own,
-// a fresh one. A limit above the whole budget is passed over, so budgets on the two sides of a limit have different runs.
-func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
-	const remembered = 16
-	if r := l.runs[l.limitsWithin(budget)]; r != nil {
-		return r, nil
-	}
-	r := newFitting(l)
-	if r.joiner == nil || len(r.expandables) > 0 {
-		l.alone = true
-		return r, nil
-	}
-	if err := r.keepLimits(ctx, budget); err != nil {
-		return nil, err
-	}
-	r.base, r.from = r.now, r.now
-	if l.opts.LowWater != 0 {
-		r.whole = r.count(r.root)
-	}
-	if l.runs == nil || len(l.runs) == remembered {
-		l.runs = map[int]*fitting{}
-		l.limits = l.limits[:0]
-		for _, limit := range r.limits {
-			l.limits = append(l.limits, limit.rare.limit)
-		}
-	}
-	l.runs[l.limitsWithin(budget)] = r
-	return r, nil
-}
-
-// limitsWithin is how many limits are kept within a budget.
-func (l *Layout) limitsWithin(budget int) (n int) {
-	for _, limit := range l.limits {
-		if limit <= budget {
-			n++
-		}
-	}
-	return n
-}
-
-// fitShared looks up, or finds out, how far the whole prompt's pruning must go.
-func (f *fitting) fitShared(ctx context.Context, budget int) (*Result, error) {
-	target := f.layout.opts.target(budget, f.whole)
-	f.approach(ctx, target)
-	if ctx.Err() != nil { // maybe on the way, beyond where it fits
-		return nil, context.Cause(ctx)
-	}
-	i := sort.Search(len(f.lows), func(i int) bool { return f.lows[i] <= target })
-	for i == len(f.lows) && f.stuck == nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if f.advance(); f.last > target && f.stuck == nil {
-			i++
-		}
-	}
-	if i < len(f.lows) { // the first so small, and so its own count
-		return f.result(budget, f.lows[i], f.from+step(i)), nil
-	}
-	if f.last > budget {
-		return nil, f.exceeded(f.root, budget, f.stuck)
-	}
-	return f.result(budget, f.last, f.now), nil
-}
-
-// approach brings the whole prompt's pruning near the step at which it first fits a target: not beyond it, or where counts
-// are known from before it on.
-func (f *fitting) approach(ctx context.Context, target int) {
-	switch at := f.now; {
-	case len(f.lows) == 0 || f.lows[len(f.lows)-1] > target:
-		if f.ahead(ctx, f.root, target); f.now == at && len(f.lows) > 0 {
-			return
-		}
-	case f.lows[0] <= target && f.from > f.base:
-		f.retreat(f.root, target, f.least(f.root), f.base)
-	default:
-		return
-	}
-	f.from, f.stuck = f.now, nil
-	f.last = f.count(f.root)
-	f.lows = append(f.lows[:0], f.last)
-}
-
-// advance takes the next step of the whole prompt's pruning.
-func (f *fitting) advance() {
-	if f.stuck = f.removeLowest(f.root); f.stuck == nil {
-		f.last = f.count(f.root)
-		f.lows = append(f.lows, min(f.last, f.lows[len(f.lows)-1]))
 	}
 }
 
@@ -395,7 +265,7 @@ func (f *fitting) replace(n *node, grown *laid) {
 
 func inTag(n *node) bool {
 	for ; n != nil; n = n.parent {
-		if n.laid.more().tag != nil {
+		if n.is(isTagged) {
 			return true
 		}
 	}

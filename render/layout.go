@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"runtime/debug"
 	"slices"
-	"sync"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -319,7 +318,7 @@ func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err 
 		if n.Priority != nil && it.priority == nil {
 			priority = n.Priority
 		}
-		return true, add(&laid{kind: part, priority: priority, tokens: n.Tokens, rare: &rare{part: n.Part()}})
+		return true, add(&laid{kind: part, priority: priority, tokens: max(0, n.Tokens), rare: &rare{part: n.Part()}})
 	case elements.CacheBreakpoint:
 		if e.kind != message {
 			return true, &ElementError{Path: e.path(), Err: ErrBreakpointPlace}
@@ -362,165 +361,6 @@ func (l *layouter) partElement(e *laid, p chat.Part, at place) error {
 		return &ElementError{Path: e.path(), Err: ErrOutsideMessage}
 	}
 	e.kind, e.set().part, e.tokens = part, p, l.tokenizer.CountPart(p)
-	return nil
-}
-
-// messageOf gives what a message element says besides its content.
-func messageOf(n elements.Node) (frame chat.Message, calls []elements.ToolCall, ok bool) {
-	switch n := n.(type) {
-	case elements.SystemMessage:
-		return chat.Message{Role: chat.RoleSystem, Name: n.Name}, nil, true
-	case elements.UserMessage:
-		return chat.Message{Role: chat.RoleUser, Name: n.Name}, nil, true
-	case elements.AssistantMessage:
-		return chat.Message{Role: chat.RoleAssistant, Name: n.Name}, n.ToolCalls, true
-	case elements.ToolMessage:
-		return chat.Message{Role: chat.RoleTool, ToolCallID: n.ToolCallID, IsError: n.IsError}, nil, true
-	}
-	return chat.Message{}, nil, false
-}
-
-// checkMessage refuses what providers and readers would stumble over.
-func (l *layouter) checkMessage(frame chat.Message, calls []elements.ToolCall, at place) error {
-	if at.transfer && (!l.lenient || frame.Role != chat.RoleTool) {
-		return ErrTransferMessage
-	}
-	if l.lenient {
-		return nil
-	}
-	if at.inMessage {
-		return ErrNestedMessage
-	}
-	if len(calls) < 2 {
-		return nil
-	}
-	seen := make(map[string]bool, len(calls))
-	for _, c := range calls {
-		if seen[c.ID] {
-			return fmt.Errorf("%w: %q", ErrDuplicateCall, c.ID)
-		}
-		seen[c.ID] = true
-	}
-	return nil
-}
-
-// message makes e a message and charges what it costs without content. A tool message is charged nothing, as in
-// prompt-tsx.
-func (l *layouter) message(e *laid, frame chat.Message, calls []elements.ToolCall, r *room) {
-	more := e.set()
-	e.kind, more.frame, more.calls = message, frame, calls
-	for _, c := range calls {
-		more.callTokens = append(more.callTokens, l.tokenizer.CountText(c.Name)+l.tokenizer.CountText(c.Arguments))
-	}
-	if frame.Role != chat.RoleTool {
-		frame.ToolCalls = plainCalls(calls)
-		r.used += l.tokenizer.CountMessage(frame)
-	}
-}
-
-func plainCalls(calls []elements.ToolCall) []chat.ToolCall {
-	if len(calls) == 0 {
-		return nil
-	}
-	plain := make([]chat.ToolCall, len(calls))
-	for i, c := range calls {
-		plain[i] = c.ToolCall
-	}
-	return plain
-}
-
-// groups lays out siblings, flex group by flex group.
-func (l *layouter) groups(ctx context.Context, e *laid, todo []task, at place, r *room) error {
-	if oneGroup(todo) {
-		return l.group(ctx, flexGroup{tasks: todo}, at, r)
-	}
-	more := e.set()
-	groups := flexGroups(todo)
-	for i, g := range groups {
-		in := at
-		in.free = at.free && i == len(groups)-1
-		if err := l.group(ctx, g, in, r); err != nil {
-			return err
-		}
-		for _, t := range g.tasks {
-			more.order = append(more.order, t.laid)
-		}
-	}
-	return nil
-}
-
-// group lays out the elements of one flex group: elements of the caller's own types side by side where there are
-// several, everything else in order. What comes back is as if one had run after the other: the error is that of the
-// first element that failed, and those after it are cancelled.
-func (l *layouter) group(ctx context.Context, g flexGroup, at place, r *room) error {
-	at.depth++
-	own := 0
-	for i := range g.tasks {
-		if !g.tasks[i].builtin {
-			own++
-		}
-	}
-	shares := g.shares(r)
-	if own >= 2 {
-		return l.sideBySide(ctx, g.tasks, shares, at, r)
-	}
-	for i := range g.tasks {
-		t := &g.tasks[i]
-		consumed, err := l.element(ctx, t.laid, t.node, t.props, at, shares[i])
-		if err != nil {
-			return err
-		}
-		r.used += consumed
-	}
-	return nil
-}
-
-// sideBySide runs the caller's own elements in goroutines, and waits for all of them.
-func (l *layouter) sideBySide(ctx context.Context, tasks []task, shares []int, at place, r *room) error {
-	type outcome struct {
-		consumed int
-		err      error
-		returned bool
-	}
-	results := make([]outcome, len(tasks))
-	contexts := make([]context.Context, len(tasks))
-	cancels := make([]context.CancelFunc, len(tasks))
-	for i := range tasks {
-		contexts[i], cancels[i] = context.WithCancel(ctx)
-		defer cancels[i]()
-	}
-	do := func(i int) (ok bool) {
-		t := &tasks[i]
-		consumed, err := l.element(contexts[i], t.laid, t.node, t.props, at, shares[i])
-		results[i] = outcome{consumed, err, true}
-		if err != nil {
-			for _, cancel := range cancels[i+1:] {
-				cancel()
-			}
-		}
-		return err == nil
-	}
-	var running sync.WaitGroup
-	for i := range tasks {
-		if !tasks[i].builtin {
-			running.Go(func() { do(i) })
-		}
-	}
-	for i := range tasks {
-		if tasks[i].builtin && !do(i) {
-			break
-		}
-	}
-	running.Wait()
-	for i, result := range results {
-		switch {
-		case result.err != nil:
-			return result.err
-		case !result.returned: // its goroutine ended in the middle
-			return &ElementError{Path: tasks[i].laid.path(), Err: errors.New("Render did not return")}
-		}
-		r.used += result.consumed
-	}
 	return nil
 }
 

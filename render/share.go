@@ -1,8 +1,11 @@
 package render
 
 import (
+	"context"
+	"errors"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/promptree-go/promptree/elements"
 )
@@ -104,4 +107,99 @@ func share(tokens int, basis, sum float64) int {
 		return 0
 	}
 	return int(exact)
+}
+
+// groups lays out siblings, flex group by flex group.
+func (l *layouter) groups(ctx context.Context, e *laid, todo []task, at place, r *room) error {
+	if oneGroup(todo) {
+		return l.group(ctx, flexGroup{tasks: todo}, at, r)
+	}
+	more := e.set()
+	groups := flexGroups(todo)
+	for i, g := range groups {
+		in := at
+		in.free = at.free && i == len(groups)-1
+		if err := l.group(ctx, g, in, r); err != nil {
+			return err
+		}
+		for _, t := range g.tasks {
+			more.order = append(more.order, t.laid)
+		}
+	}
+	return nil
+}
+
+// group lays out the elements of one flex group: elements of the caller's own types side by side where there are
+// several, everything else in order. What comes back is as if one had run after the other: the error is that of the
+// first element that failed, and those after it are cancelled.
+func (l *layouter) group(ctx context.Context, g flexGroup, at place, r *room) error {
+	at.depth++
+	own := 0
+	for i := range g.tasks {
+		if !g.tasks[i].builtin {
+			own++
+		}
+	}
+	shares := g.shares(r)
+	if own >= 2 {
+		return l.sideBySide(ctx, g.tasks, shares, at, r)
+	}
+	for i := range g.tasks {
+		t := &g.tasks[i]
+		consumed, err := l.element(ctx, t.laid, t.node, t.props, at, shares[i])
+		if err != nil {
+			return err
+		}
+		r.used += consumed
+	}
+	return nil
+}
+
+// sideBySide runs the caller's own elements in goroutines, and waits for all of them.
+func (l *layouter) sideBySide(ctx context.Context, tasks []task, shares []int, at place, r *room) error {
+	type outcome struct {
+		consumed int
+		err      error
+		returned bool
+	}
+	results := make([]outcome, len(tasks))
+	contexts := make([]context.Context, len(tasks))
+	cancels := make([]context.CancelFunc, len(tasks))
+	for i := range tasks {
+		contexts[i], cancels[i] = context.WithCancel(ctx)
+		defer cancels[i]()
+	}
+	do := func(i int) (ok bool) {
+		t := &tasks[i]
+		consumed, err := l.element(contexts[i], t.laid, t.node, t.props, at, shares[i])
+		results[i] = outcome{consumed, err, true}
+		if err != nil {
+			for _, cancel := range cancels[i+1:] {
+				cancel()
+			}
+		}
+		return err == nil
+	}
+	var running sync.WaitGroup
+	for i := range tasks {
+		if !tasks[i].builtin {
+			running.Go(func() { do(i) })
+		}
+	}
+	for i := range tasks {
+		if tasks[i].builtin && !do(i) {
+			break
+		}
+	}
+	running.Wait()
+	for i, result := range results {
+		switch {
+		case result.err != nil:
+			return result.err
+		case !result.returned: // its goroutine ended in the middle
+			return &ElementError{Path: tasks[i].laid.path(), Err: errors.New("Render did not return")}
+		}
+		r.used += result.consumed
+	}
+	return nil
 }

@@ -61,7 +61,7 @@ func (l *layouter) textChunk(e *laid, c *elements.TextChunk, at place, r *room) 
 			more := piece.set()
 			more.references = append(more.references, n)
 		case elements.Opaque:
-			e.children = append(e.children, &laid{kind: part, up: e, priority: n.Priority, tokens: n.Tokens, rare: &rare{part: n.Part()}})
+			e.children = append(e.children, &laid{kind: part, up: e, priority: n.Priority, tokens: max(0, n.Tokens), rare: &rare{part: n.Part()}})
 		case interface{ Entry() elements.MetaEntry }:
 			e.note(n.Entry())
 		default:

@@ -1,0 +1,72 @@
+package render
+
+import (
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// messageOf gives what a message element says besides its content.
+func messageOf(n elements.Node) (frame chat.Message, calls []elements.ToolCall, ok bool) {
+	switch n := n.(type) {
+	case elements.SystemMessage:
+		return chat.Message{Role: chat.RoleSystem, Name: n.Name}, nil, true
+	case elements.UserMessage:
+		return chat.Message{Role: chat.RoleUser, Name: n.Name}, nil, true
+	case elements.AssistantMessage:
+		return chat.Message{Role: chat.RoleAssistant, Name: n.Name}, n.ToolCalls, true
+	case elements.ToolMessage:
+		return chat.Message{Role: chat.RoleTool, ToolCallID: n.ToolCallID, IsError: n.IsError}, nil, true
+	}
+	return chat.Message{}, nil, false
+}
+
+// checkMessage refuses what providers and readers would stumble over.
+func (l *layouter) checkMessage(frame chat.Message, calls []elements.ToolCall, at place) error {
+	if at.transfer && (!l.lenient || frame.Role != chat.RoleTool) {
+		return ErrTransferMessage
+	}
+	if l.lenient {
+		return nil
+	}
+	if at.inMessage {
+		return ErrNestedMessage
+	}
+	if len(calls) < 2 {
+		return nil
+	}
+	seen := make(map[string]bool, len(calls))
+	for _, c := range calls {
+		if seen[c.ID] {
+			return fmt.Errorf("%w: %q", ErrDuplicateCall, c.ID)
+		}
+		seen[c.ID] = true
+	}
+	return nil
+}
+
+// message makes e a message and charges what it costs without content. A tool message is charged nothing, as in
+// prompt-tsx.
+func (l *layouter) message(e *laid, frame chat.Message, calls []elements.ToolCall, r *room) {
+	more := e.set()
+	e.kind, more.frame, more.calls = message, frame, calls
+	for _, c := range calls {
+		more.callTokens = append(more.callTokens, l.tokenizer.CountText(c.Name)+l.tokenizer.CountText(c.Arguments))
+	}
+	if frame.Role != chat.RoleTool {
+		frame.ToolCalls = plainCalls(calls)
+		r.used += l.tokenizer.CountMessage(frame)
+	}
+}
+
+func plainCalls(calls []elements.ToolCall) []chat.ToolCall {
+	if len(calls) == 0 {
+		return nil
+	}
+	plain := make([]chat.ToolCall, len(calls))
+	for i, c := range calls {
+		plain[i] = c.ToolCall
+	}
+	return plain
+}
