@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -276,7 +277,7 @@ func clipArguments(t sizing.Tokenizer, arguments string, limit int, head float64
 }
 
 func object(clipped string) string {
-	line, _ := encodeLine(struct {
+	line, _ := plainjson.Marshal(struct {
 		Clipped string `json:"clipped"`
 	}{clipped})
 	return string(line)
@@ -340,7 +341,7 @@ func mapValue(dec *json.Decoder, out *bytes.Buffer, f func(string) string) error
 }
 
 func writeJSON[T any](out *bytes.Buffer, v T) error {
-	line, err := encodeLine(v)
+	line, err := plainjson.Marshal(v)
 	out.Write(line)
 	return err
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // version of the log's format.
@@ -77,16 +79,7 @@ func (e *Entry) encode() ([]byte, error) {
 	case Unknown:
 		return b.Line, nil
 	}
-	return encodeLine(l)
-}
-
-// encodeLine writes a value as JSON on one line, without its end.
-func encodeLine[T any](v T) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // people and models read transcripts
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+	return plainjson.Marshal(l)
 }
 
 // decode reads a line, its end left off.
@@ -199,7 +192,7 @@ func (b Shell) MarshalJSON() ([]byte, error) {
 	if !utf8.ValidString(b.Output) {
 		j.Output, j.Raw = nil, []byte(b.Output)
 	}
-	return encodeLine(j)
+	return plainjson.Marshal(j)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.

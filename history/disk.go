@@ -11,6 +11,8 @@ import (
 	"runtime"
 
 	"github.com/gofrs/flock"
+
+	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // Disk is the little that a [FileStore] asks of a file system, so that a test can take its place.
@@ -120,7 +122,7 @@ func (osDisk) Lock(path string) (io.Closer, error) {
 		return nil, held
 	}
 	host, _ := os.Hostname()
-	line, err := encodeLine(Holder{PID: os.Getpid(), Host: host})
+	line, err := plainjson.Marshal(Holder{PID: os.Getpid(), Host: host})
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}

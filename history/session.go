@@ -7,6 +7,8 @@ import (
 	"iter"
 	"sync"
 	"time"
+
+	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // Session is a conversation: everything that was said, and the compactions made of it, as a tree that is only ever
@@ -111,7 +113,7 @@ func (s *Session) begin(h Header) error {
 		h.Time = time.Now()
 	}
 	h.Time = h.Time.UTC().Round(0)
-	line, err := encodeLine(headerLine{Type: typeSession, Version: version, Header: h})
+	line, err := plainjson.Marshal(headerLine{Type: typeSession, Version: version, Header: h})
 	if err != nil {
 		return fmt.Errorf("history: the header: %w", err)
 	}

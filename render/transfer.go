@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // TransferContentType names the form that [Transfer] writes, as prompt-tsx does.
@@ -108,15 +108,13 @@ func Transfer(ctx context.Context, root elements.Node, opts Options) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(struct {
+	data, err := plainjson.Marshal(struct {
 		Node transferNode `json:"node"`
-	}{node}); err != nil {
+	}{node})
+	if err != nil {
 		return nil, fmt.Errorf("render: %w", err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return data, nil
 }
 
 // sideName is what prompt-tsx calls each of the two sides of an IfEmpty, and whatever was read back.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // The kinds of parts as they are named in JSON.
@@ -45,7 +47,7 @@ func (ps Parts) MarshalJSON() ([]byte, error) {
 		}
 		list[i] = v
 	}
-	return marshal(list)
+	return plainjson.Marshal(list)
 }
 
 // partJSON is the part in the form in which it is encoded.
@@ -190,14 +192,3 @@ func plainJSON(value []byte) ([]byte, error) {
 var htmlUnescaper = strings.NewReplacer(
 	`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&", `\u2028`, "\u2028", `\u2029`, "\u2029",
 )
-
-// marshal encodes without escaping HTML: transcripts are read by people and models.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // codexPart is what an item of OpenAI's responses API adds to a message.
@@ -78,11 +79,8 @@ func opaqueItem(raw json.RawMessage) codexPart {
 
 // inputJSON is the text that a model gave a tool which takes no JSON, as the argument that stands for it.
 func inputJSON(text string) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(map[string]string{"input": text}) // strings can be encoded
-	return strings.TrimSuffix(b.String(), "\n")
+	input, _ := plainjson.Marshal(map[string]string{"input": text}) // strings can be encoded
+	return string(input)
 }
 
 func (p *codexPart) call(o *object, name, arguments string) {

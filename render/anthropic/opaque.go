@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // Types of blocks that this package looks at.
@@ -93,7 +93,7 @@ func placeMark(id string) chat.Opaque {
 
 // opaqueOf is a value as an opaque part, encoded without escapes for HTML.
 func opaqueOf[T any](v T) chat.Opaque {
-	value, err := provider.PlainJSON(v)
+	value, err := plainjson.Marshal(v)
 	if err != nil {
 		panic(err) // strings and raw JSON that was parsed before
 	}

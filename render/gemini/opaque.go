@@ -12,7 +12,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // note is what an opaque part says: a part of Gemini's that package chat has no word for, the signature of the part
@@ -81,7 +81,7 @@ func isEmpty(p *genai.Part) bool {
 
 // opaquePart keeps a part as JSON.
 func opaquePart(p *genai.Part) (chat.Opaque, error) {
-	value, err := provider.PlainJSON(p)
+	value, err := plainjson.Marshal(p)
 	if err != nil {
 		return chat.Opaque{}, fmt.Errorf("gemini: keeping a part: %w", err)
 	}

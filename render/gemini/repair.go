@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
@@ -135,7 +136,7 @@ func (r *repairer) calls(i int, calls []chat.ToolCall) []chat.ToolCall {
 			switch f.rule {
 			case RuleArguments:
 				r.Report(i, f.rule, "those of call %q put into an object", c.ID)
-				wrapped, err := provider.PlainJSON(map[string]string{"arguments": c.Arguments})
+				wrapped, err := plainjson.Marshal(map[string]string{"arguments": c.Arguments})
 				if err != nil { // a string is always JSON
 					wrapped = json.RawMessage(`{}`)
 				}

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // fromContent turns what a model said into an assistant message, see [Response]. Arguments may stand under a key as they
@@ -86,7 +86,7 @@ func fromCall(p *genai.Part, ids map[string]bool, key string) (chat.ToolCall, er
 	if raw, ok := f.Args[key].(string); ok && key != "" && len(f.Args) == 1 {
 		call.Arguments = raw
 	} else if len(f.Args) > 0 {
-		args, err := provider.PlainJSON(f.Args)
+		args, err := plainjson.Marshal(f.Args)
 		if err != nil {
 			return chat.ToolCall{}, fmt.Errorf("the arguments of a function call: %w", err)
 		}

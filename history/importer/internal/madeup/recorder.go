@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"time"
+
+	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // recorder writes a session in the third version of pi's format.
@@ -267,12 +269,10 @@ func (r *recorder) results(calls []call) {
 
 // newCall is a call of that tool.
 func newCall[A any](r *recorder, name string, arguments A, result string, isError bool) call {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(arguments); err != nil {
+	encoded, err := plainjson.Marshal(arguments)
+	if err != nil {
 		panic(err)
 	}
 	id := r.unused("toolu_01", 22, base58Digits)
-	return call{callPart{"toolCall", id, name, bytes.TrimSpace(b.Bytes())}, result, isError}
+	return call{callPart{"toolCall", id, name, encoded}, result, isError}
 }
