@@ -17,7 +17,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 	if p.joiner == nil || p.recording {
 		return
 	}
-	weight := container.weight()
+	weight, pieces := container.weight()
 	tokens := float64(weight) / bytesPerToken
 	if container.counted {
 		tokens = float64(container.tokens)
@@ -25,7 +25,8 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 	if tokens <= float64(limit)*1.25 {
 		return
 	}
-	start, from := p.now, len(p.went)
+	start := p.now
+	p.went = slices.Grow(p.went, int(float64(pieces)*(1-float64(limit)/tokens)))
 	p.uncounted = true
 	var least int
 	for {
@@ -36,7 +37,8 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 			stuck = p.removeLowest(container) != nil
 			for ; i < len(p.went); i++ {
 				if w := p.went[i]; !w.calls {
-					weight -= w.node.weight()
+					gone, _ := w.node.weight()
+					weight -= gone
 				}
 			}
 			if !stuck {
@@ -48,12 +50,11 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		if least <= limit || stuck || ctx.Err() != nil || p.now == before { // an opaque value may weigh less than nothing
 			break
 		}
-		weight, tokens = container.weight(), max(float64(least), 1.25*float64(limit)) // so that it goes on by a good part
+		weight, _ = container.weight()
+		tokens = max(float64(least), 1.25*float64(limit)) // so that it goes on by a good part
 	}
 	p.uncounted = false
-	for _, n := range p.around(from) {
-		n.forget()
-	}
+	p.settle()
 	if ctx.Err() == nil {
 		p.retreat(container, limit, least, start)
 	}
@@ -67,7 +68,6 @@ func (p *pruner) run(container *node, weight, goal int) (left int) {
 		return weight
 	}
 	c := n.choice
-	p.went = slices.Grow(p.went, len(c.sorted))
 	for len(c.sorted) > 0 && weight > goal {
 		piece := c.sorted[0].node
 		in := piece.parent
@@ -81,6 +81,7 @@ func (p *pruner) run(container *node, weight, goal int) (left int) {
 		p.now++
 		piece.gone, piece.limit, piece.cause = p.now, p.limit, byPriority
 		p.went = append(p.went, went{node: piece, at: p.now})
+		p.disturb(in)
 		in.left--
 		in.full--
 		weight -= int(piece.bytes)
@@ -105,22 +106,24 @@ func (n *node) sole(container *node) bool {
 // bytesPerToken is what English and code have.
 const bytesPerToken = 4
 
-// weight is the bytes of the texts in n that are there, and of parts about as many as their tokens would have.
-func (n *node) weight() (bytes int) {
+// weight is the bytes of the texts in n that are there, and of parts about as many as their tokens would have. Pieces is
+// how many there are.
+func (n *node) weight() (bytes, pieces int) {
 	switch {
 	case n.kind == text:
-		return int(n.bytes)
+		return int(n.bytes), 1
 	case n.leaf():
-		return bytesPerToken * n.laid.tokens
+		return bytesPerToken * n.laid.tokens, 1
 	case n.is(isBlock):
-		return bytesPerToken * n.laid.finished.tokens
+		return bytesPerToken * n.laid.rare.finished.tokens, 0
 	}
 	for i := range n.children {
 		if c := &n.children[i]; c.gone == 0 {
-			bytes += c.weight()
+			more, of := c.weight()
+			bytes, pieces = bytes+more, pieces+of
 		}
 	}
-	return bytes
+	return bytes, pieces
 }
 
 // retreat brings back what went, from the last step to the first after a given one, until what is in a container, now this
@@ -154,7 +157,7 @@ func (p *pruner) least(n *node) int { return p.leastAt(n, latest) }
 func (p *pruner) leastAt(n *node, at step) (tokens int) {
 	switch {
 	case n.is(isBlock):
-		return n.laid.finished.tokens
+		return n.laid.rare.finished.tokens
 	case n.is(isBlank):
 		return 0
 	case n.kind == text:

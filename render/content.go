@@ -32,6 +32,24 @@ type content struct {
 // span is a range of atoms.
 type span struct{ from, to int32 }
 
+// atoms are what n is in the content of its message.
+func (n *node) atoms() span {
+	switch {
+	case !n.leaf():
+		return span{n.atom, n.atomsEnd}
+	case n.atom == 0:
+		return span{}
+	}
+	return span{n.atom, n.atom + 1}
+}
+
+func (n *node) setAtoms(s span) {
+	n.atom = s.from
+	if !n.leaf() {
+		n.atomsEnd = s.to
+	}
+}
+
 // run is the texts between two parts.
 type run struct {
 	texts int   // that are there
@@ -142,14 +160,14 @@ func (t *content) list(m *node) (done bool) {
 			from := int32(len(t.atoms))
 			switch c.kind {
 			case text:
-				if c.laid.breaks == breakFirst && n != m && !t.leaves {
+				if c.is(breaksFirst) && n != m && !t.leaves {
 					return false
 				}
 				kind := atomText
 				if c.is(isElement) {
 					kind = atomElement
 				}
-				addText(kind, c.laid.text, c.laid.breaks, t.piece(c))
+				addText(kind, c.laid.text, c.traits.breaks(), t.piece(c))
 			case part, breakpoint:
 				last := &t.runs[len(t.runs)-1]
 				last.end, last.part = int32(len(t.atoms)), c.laid.rare.part
@@ -159,7 +177,7 @@ func (t *content) list(m *node) (done bool) {
 				tag := c.laid.more().tag
 				if tag != nil && c.empty() {
 					tag = nil // and what is in it is not written
-					c.walk(latest, func(n *node) { n.atoms = span{} })
+					c.walk(latest, func(n *node) { n.setAtoms(span{}) })
 				} else {
 					if tag != nil {
 						addText(atomOpen, tag.open, breakAlways, t.joiner.CountText(tag.open))
@@ -175,7 +193,7 @@ func (t *content) list(m *node) (done bool) {
 					t.atoms = append(t.atoms, atom{kind: atomLeave})
 				}
 			}
-			c.atoms = span{from, int32(len(t.atoms))}
+			c.setAtoms(span{from, int32(len(t.atoms))})
 		}
 		return true
 	}
@@ -241,7 +259,7 @@ func (t *content) skeleton() chat.Parts {
 
 // written are the atoms of a tag and what is in it, its end as an element not among them.
 func (t *content) written(n *node) span {
-	s := n.atoms
+	s := n.atoms()
 	if t.leaves {
 		s.to--
 	}

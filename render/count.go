@@ -14,7 +14,9 @@ type counter struct {
 	tokenizer sizing.Tokenizer
 	joiner    sizing.Joiner // the tokenizer, where it is one
 
-	uncounted bool // what goes is not taken off, for it is forgotten afterwards what was counted where it stood
+	// While uncounted, what goes is not taken off: what was counted where it stood is noted, to be forgotten afterwards.
+	uncounted bool
+	disturbed []*node
 
 	// Without a joiner.
 	pruning *node // the container that is pruned
@@ -34,7 +36,7 @@ func (c *counter) count(n *node) int {
 	total := 0
 	switch {
 	case n.is(isBlock):
-		total = n.laid.finished.tokens
+		total = n.laid.rare.finished.tokens
 	case n.kind == message && c.joiner != nil:
 		total = c.countMessage(n)
 	case n.kind == message:
@@ -59,14 +61,17 @@ func (c *counter) piece(n *node) int {
 	case n.laid.tokens != uncounted:
 		return n.laid.tokens
 	case !n.counted:
-		n.tokens, n.counted = c.tokenizer.CountText(n.laid.text), true
+		tokens := c.tokenizer.CountText(n.laid.text)
+		n.alone = int32(tokens)
+		n.counted = int(n.alone) == tokens
+		return tokens
 	}
-	return n.tokens
+	return int(n.alone)
 }
 
 // ownTokens is what a piece counts by itself, with 1 more where a line break may be put before it.
 func (c *counter) ownTokens(n *node) int {
-	if n.laid.breaks != breakNever {
+	if n.is(breaksAlways | breaksFirst) {
 		return c.piece(n) + 1
 	}
 	return c.piece(n)
@@ -143,6 +148,7 @@ func (c *counter) losing(n *node) (tokens int) {
 // lost counts what is left after n, which counted so many tokens, has gone.
 func (c *counter) lost(n *node, tokens int) {
 	if c.uncounted {
+		c.disturb(n.parent)
 		return
 	}
 	if c.joiner == nil {
@@ -151,7 +157,7 @@ func (c *counter) lost(n *node, tokens int) {
 	}
 	m := n.parent.message()
 	if n.parent.less(tokens, m) && m != nil {
-		c.recount(m, func(content *content) { content.remove(n.atoms) })
+		c.recount(m, func(content *content) { content.remove(n.atoms()) })
 	}
 }
 
@@ -174,6 +180,7 @@ func (c *counter) tagGoes(n *node) {
 // unlinked counts a message that lost calls.
 func (c *counter) unlinked(m *node) {
 	if c.uncounted {
+		c.disturb(m)
 		return
 	}
 	if c.joiner == nil {
@@ -182,6 +189,23 @@ func (c *counter) unlinked(m *node) {
 		return
 	}
 	c.recount(m, func(content *content) { content.frameChanged = true })
+}
+
+// disturb notes that n and what it stands in do not count any more what they did.
+func (c *counter) disturb(n *node) {
+	for ; n != nil && !n.seen; n = n.parent {
+		n.seen = true
+		c.disturbed = append(c.disturbed, n)
+	}
+}
+
+// settle forgets what they counted, so that it is counted anew.
+func (c *counter) settle() {
+	for _, n := range c.disturbed {
+		n.seen = false
+		n.forget()
+	}
+	c.disturbed = c.disturbed[:0]
 }
 
 // recount counts a message that was counted before, and notes the difference in what is around it.
@@ -263,7 +287,7 @@ func (c *counter) scaleOf(n *node, count int) float64 {
 		case n.leaf():
 			pieces += c.ownTokens(n)
 		case n.is(isBlock):
-			pieces += n.laid.finished.tokens
+			pieces += n.laid.rare.finished.tokens
 		}
 	})
 	return max(1.5, 2*float64(count)/float64(max(1, pieces))-1)

@@ -14,7 +14,7 @@ import (
 type finished struct {
 	tokenizer   sizing.Tokenizer
 	lenient     bool
-	children    []*laid
+	children    []laid
 	charged     int   // tokens at layout
 	tokens      int   // of the messages
 	breakpoints int32 // messages with one
@@ -33,9 +33,11 @@ func (l *layouter) finished(ctx context.Context, e *laid, n *elements.Finished, 
 			return err
 		}
 		charge := &room{budget: most}
-		apart := &laid{name: e.name} // what is kept must not hold on to this layout
-		if l.contents(ctx, apart, template, at, charge) != nil {
-			return l.contents(ctx, e, template, at, charge) // for the error's path
+		list := listOf(template)
+		apart := &laid{own: e.own} // what is kept must not hold on to this layout
+		at.slab = nil
+		if l.contents(ctx, apart, list, at, charge) != nil {
+			return l.contents(ctx, e, list, at, charge) // for the error's path
 		}
 		f = &finished{tokenizer: l.tokenizer, lenient: l.lenient, children: apart.children, charged: charge.used}
 		f.count()
@@ -43,16 +45,14 @@ func (l *layouter) finished(ctx context.Context, e *laid, n *elements.Finished, 
 			n.Keep(f)
 		}
 	}
-	e.finished, e.children = f, f.children
+	e.few().finished, e.children = f, f.children
 	r.used += f.charged
 	return nil
 }
 
 // count counts the messages as a whole.
 func (f *finished) count() {
-	tree, all := &laid{children: f.children}, size{}
-	tree.survey(&all, false)
-	root, _ := newTree(tree, all)
+	root, _ := newTree(&laid{children: f.children})
 	c := counter{tokenizer: f.tokenizer}
 	c.joiner, _ = f.tokenizer.(sizing.Joiner)
 	f.tokens, f.breakpoints = c.count(root), root.breakpoints

@@ -19,6 +19,7 @@ type fitting struct {
 	expandables []*laid           // in the order in which they were rendered
 	growing     map[*laid][]*laid // those in each limit, and in the root
 	size        int32             // nodes there have been
+	noted       bool              // there is metadata
 	cited       []elements.Reference
 
 	// Of the whole prompt's pruning: the step before it, and with a low water the count before it; the step from which on
@@ -31,11 +32,12 @@ type fitting struct {
 
 // newFitting makes a fresh tree to prune from a layout.
 func newFitting(l *Layout) *fitting {
-	f := &fitting{layout: l, live: map[*laid]*node{}, growing: map[*laid][]*laid{}, size: int32(l.size.nodes)}
+	f := &fitting{layout: l, live: map[*laid]*node{}, growing: map[*laid][]*laid{}}
 	f.tokenizer = l.layouter.tokenizer
 	f.joiner, _ = f.tokenizer.(sizing.Joiner)
 	var found *treeBuilder
-	f.root, found = newTree(l.tree, l.size)
+	f.root, found = newTree(l.tree)
+	f.size = found.order
 	f.cited = found.cited
 	f.take(found)
 	if found.required {
@@ -58,6 +60,7 @@ func newFitting(l *Layout) *fitting {
 // take takes note of what there is in a tree that was built.
 func (f *fitting) take(found *treeBuilder) {
 	f.breakpoints = f.breakpoints || found.breakpoints
+	f.noted = f.noted || found.noted
 	f.grouped = f.grouped || found.grouped
 	if found.nested {
 		f.joiner = nil // what is in two messages counts in both
@@ -69,8 +72,8 @@ func (f *fitting) take(found *treeBuilder) {
 
 // met lists limits level by level: all siblings in document order, then what is in them, in the order of their layout.
 func (f *fitting) met(l *laid) {
-	for _, c := range l.children {
-		if c.more().limit > 0 {
+	for i := range l.children {
+		if c := &l.children[i]; c.more().limit > 0 {
 			f.limits = append(f.limits, c)
 		}
 	}
@@ -206,7 +209,7 @@ func (f *fitting) limitPath(number int32) string {
 
 // exceeded is the error of a container in which nothing more may go.
 func (f *fitting) exceeded(n *node, limit int, stuck *node) error {
-	before, _ := newTree(f.layout.tree, f.layout.size)
+	before, _ := newTree(f.layout.tree)
 	return &BudgetExceededError{
 		Budget: limit, Needed: f.count(n), Limit: f.limitPath(f.pruner.limit), Path: stuck.path(),
 		Largest: f.largest(n), Metadata: f.metadata(latest), Messages: before.messages(latest),
@@ -224,13 +227,14 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 			continue
 		}
 		have := &room{budget: min(limit, most) - used + l.rare.expandMax}
-		grown := &laid{up: l.up, name: l.name, nth: l.nth, required: l.required}
+		grown := &laid{up: l.up, own: l.own, nth: l.nth, traits: l.traits & isRequired}
+		grown.few().name = l.rare.name
 		template, err := f.layout.layouter.call(ctx, l, *l.rare.expand, have.budget)
 		if err != nil {
 			return err
 		}
-		at := place{inMessage: old.message() != nil, escape: inTag(old)}
-		if err := f.layout.layouter.contents(ctx, grown, template, at, have); err != nil {
+		at := place{inMessage: old.message() != nil, escape: inTag(old), slab: &slab[laid]{}}
+		if err := f.layout.layouter.contents(ctx, grown, listOf(template), at, have); err != nil {
 			return err
 		}
 		f.replace(old, grown)
@@ -251,9 +255,7 @@ func (f *fitting) replace(n *node, grown *laid) {
 	for i := range n.children {
 		n.children[i].gone = latest // an expandable in what is replaced is not asked again
 	}
-	var more size
-	grown.survey(&more, n.parent.locked)
-	b := newBuilder(more, f.size)
+	b := &treeBuilder{order: f.size}
 	b.build(n, n.parent, grown, surroundings{message: n.parent.message() != nil, locked: n.parent.locked})
 	f.size, f.groups, f.cited = b.order, nil, append(f.cited, b.cited...)
 	for up := n.parent; up != nil; up = up.parent {
@@ -283,7 +285,7 @@ func (f *fitting) largest(n *node) []Piece {
 // document order.
 func (f *fitting) metadata(at step) elements.Metadata {
 	var all elements.Metadata
-	if !f.layout.size.noted && len(f.expandables) == 0 {
+	if !f.noted {
 		return nil
 	}
 	var globals func(l *laid)

@@ -13,8 +13,19 @@ import (
 type item struct {
 	node     elements.Node
 	priority *int
-	slot     int32 // its place among the parent's children, once it is known to be an element with its own
+	slot     int32 // its place among the parent's children, once it is known to be an element
 	builtin  builtin
+}
+
+// listOf is a node as a list.
+func listOf(n elements.Node) elements.Nodes {
+	switch n := n.(type) {
+	case nil:
+		return nil
+	case elements.Nodes:
+		return n
+	}
+	return elements.Nodes{n}
 }
 
 // flatten appends the members of lists within lists, in order, without the nil ones.
@@ -73,13 +84,10 @@ var elementsPath = reflect.TypeFor[elements.Props]().PkgPath()
 
 // props gives the properties of an item.
 func (it *item) props() (props elements.Props, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("its properties panic: %v", p)
-		}
-	}()
-	if e, ok := it.node.(elements.Element); ok {
-		props = e.ElementProps()
+	if it.ownValue() {
+		props = it.node.(elements.Element).ElementProps()
+	} else if props, err = callersProps(it.node); err != nil {
+		return props, err
 	}
 	if it.priority != nil {
 		props.Priority = it.priority
@@ -87,7 +95,22 @@ func (it *item) props() (props elements.Props, err error) {
 	return props, nil
 }
 
-// builtin is the type of an element whose Render is ours, and so costs no goroutine; 0 for any other.
+// ownValue tells an element of ours that is not given by a pointer, which may be nil.
+func (it *item) ownValue() bool { return it.builtin != 0 && it.builtin != builtinFinished }
+
+func callersProps(n elements.Node) (props elements.Props, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("its properties panic: %v", p)
+		}
+	}()
+	if e, ok := n.(elements.Element); ok {
+		props = e.ElementProps()
+	}
+	return props, nil
+}
+
+// builtin is the type of an element. One of ours costs no goroutine.
 type builtin uint8
 
 const (
@@ -108,6 +131,12 @@ const (
 	builtinDocument
 	builtinThinking
 	builtinFinished
+
+	// Elements that are not in the tree that was given: what is around it, and what was rendered elsewhere.
+	builtinRoot
+	builtinSide
+
+	callers // a type of the caller's; its name is apart
 )
 
 var builtinNames = [...]string{
@@ -128,7 +157,12 @@ var builtinNames = [...]string{
 	builtinDocument:             "Document",
 	builtinThinking:             "Thinking",
 	builtinFinished:             "Finished",
+	builtinRoot:                 rootPath,
+	builtinSide:                 sideName,
 }
+
+// rootPath is the first element of every path.
+const rootPath = "Root"
 
 func builtinOf(n elements.Node) builtin {
 	switch n.(type) {
@@ -178,6 +212,13 @@ func (it *item) name() string {
 	return typeName(it.node)
 }
 
+// begin makes a piece what is known of the item before its layout.
+func (it *item) begin(e *laid) {
+	if e.own = it.builtin; e.own == 0 {
+		e.own, e.few().name = callers, typeName(it.node)
+	}
+}
+
 func typeName(n elements.Node) string {
 	t := reflect.TypeOf(n)
 	for t.Kind() == reflect.Pointer {
@@ -225,16 +266,20 @@ type task struct {
 }
 
 // number gives siblings of one name their numbers.
-func number(siblings []laid) {
+func number(items []item, siblings []laid) {
 	type tally struct {
 		name  string
-		first int // the first of that name
+		first *laid // of that name
 		n     int32
 	}
 	var few [8]tally
 	seen, many := few[:0], map[string]int(nil) // many finds a name where there are too many to look through
-	for i := range siblings {
-		name, at := siblings[i].name, -1
+	for i := range items {
+		if items[i].node == nil {
+			continue
+		}
+		e := &siblings[items[i].slot]
+		name, at := e.name(), -1
 		if many != nil {
 			if k, ok := many[name]; ok {
 				at = k
@@ -249,7 +294,7 @@ func number(siblings []laid) {
 		if at >= 0 {
 			t := &seen[at]
 			t.n++
-			siblings[t.first].nth, siblings[i].nth = 1, t.n
+			t.first.nth, e.nth = 1, t.n
 			continue
 		}
 		if len(seen) == len(few) && many == nil {
@@ -261,6 +306,6 @@ func number(siblings []laid) {
 		if many != nil {
 			many[name] = len(seen)
 		}
-		seen = append(seen, tally{name: name, first: i, n: 1})
+		seen = append(seen, tally{name: name, first: e, n: 1})
 	}
 }

@@ -51,10 +51,35 @@ func (n *node) chatMessage(at step) chat.Message {
 	m := n.laid.more().frame
 	m.ToolCalls = plainCalls(n.callsAt(at))
 	j := joiner{at: at}
+	if bytes, only := n.textAt(at); only {
+		j.room = bytes
+	}
 	j.children(n)
 	j.flush()
 	m.Content = j.parts
 	return m
+}
+
+// textAt is how many bytes the texts in n had after a step, a line break before each, and whether there was nothing else.
+func (n *node) textAt(at step) (bytes int, only bool) {
+	for i := range n.children {
+		c := &n.children[i]
+		switch {
+		case !c.there(at):
+			continue
+		case c.kind == text:
+			bytes += int(c.bytes) + 1
+			continue
+		case c.leaf():
+			return 0, false
+		}
+		inside, only := c.textAt(at)
+		if !only {
+			return 0, false
+		}
+		bytes += inside
+	}
+	return bytes, true
 }
 
 // joiner puts a message's pieces together: text to text, with line breaks where they belong.
@@ -63,6 +88,7 @@ type joiner struct {
 	state joined
 	only  string // the text joined so far, as long as it is one
 	text  strings.Builder
+	room  int // bytes that will be enough for it, where they are known
 	parts chat.Parts
 }
 
@@ -74,7 +100,7 @@ func (j *joiner) children(n *node) {
 		}
 		switch c.kind {
 		case text:
-			j.add(c.laid.text, c.laid.breaks)
+			j.add(c.laid.text, c.traits.breaks())
 			if c.is(isElement) {
 				j.state = j.state.leave()
 			}
@@ -124,6 +150,7 @@ func (j *joiner) add(s string, breaks lineBreak) {
 // copy gives up on there being one text only.
 func (j *joiner) copy() {
 	if j.text.Len() == 0 {
+		j.text.Grow(j.room)
 		j.text.WriteString(j.only)
 	}
 	j.only = ""

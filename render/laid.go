@@ -18,49 +18,87 @@ const (
 	breakpoint // cache breakpoint
 )
 
+// leaf tells a piece of text, a part or a breakpoint from what holds others.
+func (k kind) leaf() bool { return k > message }
+
+// trait is what a piece is by its layout.
+type trait uint16
+
+const (
+	isRequired trait = 1 << iota
+	hasPriority
+	breaksAlways // starts on a line of its own: text chunks
+	breaksFirst  // so does the first text of an element, unless other text stands beside the element
+	isBlank      // text of nothing but white space
+	isElement    // a text that is an element
+	isChunk
+	isLegacy
+	passesOn
+	isIfEmpty
+	isTagged // a tag with children
+	isGrouped
+	isOneText
+	isBlock // finished messages that are required: one node
+)
+
+// has adds a trait where there is reason to.
+func (t *trait) has(that trait, is bool) {
+	if is {
+		*t |= that
+	}
+}
+
 // lineBreak says whether a text starts on a line of its own.
 type lineBreak uint8
 
 const (
-	breakNever  lineBreak = iota
-	breakAlways           // text chunks
-	breakFirst            // the first text of an element, unless other text stands beside the element
+	breakNever lineBreak = iota
+	breakAlways
+	breakFirst
 )
+
+func (t trait) breaks() lineBreak {
+	switch {
+	case t&breaksAlways != 0:
+		return breakAlways
+	case t&breaksFirst != 0:
+		return breakFirst
+	}
+	return breakNever
+}
 
 // laid is an element, text or part after layout. Layout is done with it once it stands: pruning works on nodes made
 // from it. There are many, so what few of them have is apart.
 type laid struct {
 	kind     kind
-	breaks   lineBreak
-	required bool
-
-	// Containers.
-	chunk, legacy, pass, ifEmpty bool
-
-	nth      int32  // its number among siblings of its name, from 1; 0 where it is the only one
-	name     string // of the element; "" for text and parts that are none
-	up       *laid  // the element around it; nil for the root
-	priority *int
-	group    *elements.Group
-	finished *finished // of finished messages
-	children []*laid
-
-	text   string
-	tokens int // of a text or part, or uncounted
-
-	rare *rare
+	own      builtin // what element it is: 0 for text and parts that are none
+	traits   trait
+	nth      int32 // its number among siblings of its name, from 1; 0 where it is the only one
+	tokens   int   // of a text or part, or uncounted
+	up       *laid // the element around it; nil for the root
+	priority int   // where it has one
+	text     string
+	children []laid
+	rare     *rare
 }
 
 // uncounted is the tokens of a text of which layout did not ask them.
 const uncounted = -1
 
-// rare is what few elements have.
+// rare is what few have.
 type rare struct {
+	name     string // of an element of the caller's
+	group    *elements.Group
+	finished *finished // of finished messages
+	part     chat.Part
+	*rarest
+}
+
+// rarest is what fewer have still.
+type rarest struct {
 	node  elements.Node // the element itself and its properties, where the tree is to be transferred
 	props elements.Props
 	order []*laid // the children that are elements, in the order in which they were laid out, where it is not theirs
-
-	part chat.Part
 
 	// Containers.
 	limit     int // of a TokenLimit, else 0
@@ -84,10 +122,13 @@ type tag struct {
 	tokens      int
 }
 
-// nothing is what there is of the rare where nothing was set. It is never written to.
-var nothing rare
+// What there is where nothing was set. It is never written to.
+var (
+	nothing   = rare{rarest: &noneAtAll}
+	noneAtAll rarest
+)
 
-// more reads what few elements have.
+// more reads what few have.
 func (l *laid) more() *rare {
 	if l.rare == nil {
 		return &nothing
@@ -95,19 +136,60 @@ func (l *laid) more() *rare {
 	return l.rare
 }
 
-// set gives what few elements have to be written to.
-func (l *laid) set() *rare {
+// few gives what few have to be written to.
+func (l *laid) few() *rare {
 	if l.rare == nil {
-		l.rare = &rare{}
+		l.rare = &rare{rarest: &noneAtAll}
 	}
 	return l.rare
 }
 
-// leaf tells a piece of text, a part or a breakpoint from what holds others.
-func (l *laid) leaf() bool { return l.kind != container && l.kind != message }
+// set gives what fewer have still to be written to.
+func (l *laid) set() *rarest {
+	if more := l.few(); more.rarest == &noneAtAll {
+		more.rarest = &rarest{}
+	}
+	return l.rare.rarest
+}
 
-// rootPath is the first element of every path.
-const rootPath = "Root"
+func (l *laid) is(t trait) bool { return l.traits&t != 0 }
+
+// prioritize sets the priority, if there is one to set.
+func (l *laid) prioritize(priority *int) {
+	if priority != nil {
+		l.priority = *priority
+		l.traits |= hasPriority
+	}
+}
+
+// inherit takes the priority of the element around it.
+func (l *laid) inherit(up *laid) {
+	l.priority = up.priority
+	l.traits |= up.traits & hasPriority
+}
+
+// given is the priority, nil where there is none.
+func (l *laid) given() *int {
+	if !l.is(hasPriority) {
+		return nil
+	}
+	return new(l.priority)
+}
+
+// add adds a child. It does not move those that are there, if there is room for it.
+func (l *laid) add(c laid) *laid {
+	c.up = l
+	l.children = append(l.children, c)
+	return &l.children[len(l.children)-1]
+}
+
+// name of the element; "" for text and parts that are none.
+func (l *laid) name() string {
+	if l.own == callers {
+		return l.rare.name
+	}
+	return builtinNames[l.own]
+}
 
 // path of the element, such as "Root > UserMessage#2"; of the element around it, for text and parts that are none.
 func (l *laid) path() string {
@@ -124,7 +206,7 @@ func (l *laid) appendPath(to []byte) []byte {
 	if l.up != nil {
 		to = l.up.appendPath(to)
 	}
-	if l.name == "" {
+	if l.own == 0 {
 		return to
 	}
 	return l.appendName(to)
@@ -134,36 +216,12 @@ func (l *laid) appendName(to []byte) []byte {
 	if len(to) > 0 {
 		to = append(to, " > "...)
 	}
-	to = append(to, l.name...)
+	to = append(to, l.name()...)
 	if l.nth > 0 {
 		to = append(to, '#')
 		to = strconv.AppendInt(to, int64(l.nth), 10)
 	}
 	return to
-}
-
-// size is what a tree needs to be pruned.
-type size struct {
-	nodes   int
-	insides int  // of nodes that hold others
-	noted   bool // there is metadata in it
-}
-
-// survey adds a tree's size up. Locked tells that it stands in what is required.
-func (l *laid) survey(s *size, locked bool) {
-	s.nodes++
-	s.noted = s.noted || l.rare != nil && (l.rare.globals != nil || l.rare.locals != nil)
-	if l.leaf() {
-		return
-	}
-	s.insides++
-	locked = locked || l.required
-	if locked && l.finished != nil {
-		return
-	}
-	for _, c := range l.children {
-		c.survey(s, locked)
-	}
 }
 
 // laidOrder gives the children that are elements in the order in which they were laid out.
@@ -176,8 +234,8 @@ func (l *laid) laidOrder(yield func(*laid) bool) {
 		}
 		return
 	}
-	for _, c := range l.children {
-		if c.name != "" && !yield(c) {
+	for i := range l.children {
+		if c := &l.children[i]; c.own != 0 && !yield(c) {
 			return
 		}
 	}

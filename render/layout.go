@@ -41,6 +41,8 @@ type place struct {
 	inMessage bool
 	escape    bool // inside a Tag
 	free      bool // nobody is told what is left once the element has taken its part
+
+	slab *slab[laid] // where what stands here is put
 }
 
 // maxDepth is how deep elements may stand in each other.
@@ -58,11 +60,15 @@ func (l *layouter) element(ctx context.Context, e *laid, n elements.Node, props 
 	if err := checkProps(&props); err != nil {
 		return 0, &ElementError{Path: e.path(), Err: err}
 	}
-	e.priority, e.required = props.Priority, props.Required
+	e.prioritize(props.Priority)
+	e.traits.has(isRequired, props.Required)
 	if at.transfer {
-		e.set().node, e.set().props = n, props
+		more := e.set()
+		more.node, more.props = n, props
 	}
 	r := &room{budget: budget}
+	own, node := true, n
+	var children elements.Nodes // of one of ours
 	switch n := n.(type) {
 	case elements.TextChunk:
 		err := l.textChunk(e, &n, at, r)
@@ -73,9 +79,14 @@ func (l *layouter) element(ctx context.Context, e *laid, n elements.Node, props 
 		return 0, l.partElement(e, n.Part(), at)
 	case elements.Thinking:
 		return 0, l.partElement(e, n.Part(), at)
-	case elements.PrioritizedList:
-		n.Priority = props.Priority // where it was given one from outside, its children's follow from that
-		return l.inside(ctx, e, n, props, at, r)
+	case *elements.Finished:
+		e.traits |= isChunk
+		at.free, own = false, false
+		if !at.inMessage && !at.transfer {
+			e.traits.has(passesOn, props.PassPriority)
+			err := l.finished(ctx, e, n, at, r)
+			return r.consumed(), err
+		}
 	case elements.Tag:
 		if !at.inMessage {
 			return 0, &ElementError{Path: e.path(), Err: ErrOutsideMessage}
@@ -83,34 +94,39 @@ func (l *layouter) element(ctx context.Context, e *laid, n elements.Node, props 
 		if err := l.tag(e, n, r); err != nil {
 			return 0, &ElementError{Path: e.path(), Err: err}
 		}
-		at.escape = true
+		at.escape, children = true, n.Children
+	case elements.Wrap:
+		children = n.Children
 	case elements.Chunk:
-		e.chunk = true
-	case *elements.Finished:
-		e.chunk, at.free = true, false
-		if !at.inMessage && !at.transfer {
-			e.pass = props.PassPriority
-			err := l.finished(ctx, e, n, at, r)
-			return r.consumed(), err
-		}
+		e.traits |= isChunk
+		children = n.Children
 	case elements.LegacyPrioritization:
-		e.legacy = true
-	case elements.IfEmpty:
-		e.ifEmpty = true
+		e.traits |= isLegacy
+		children = n.Children
 	case elements.KeepWith:
 		if n.Group != nil {
-			e.group = n.Group
+			e.traits |= isGrouped
+			e.few().group = n.Group
 		}
+		children = n.Children
 	case elements.TokenLimit:
 		if n.Max < 1 {
 			return 0, &ElementError{Path: e.path(), Err: fmt.Errorf("a limit of %d tokens: it is 1 or more", n.Max)}
 		}
-		e.set().limit = n.Max
+		e.set().limit, children = n.Max, n.Children
+	case elements.PrioritizedList:
+		n.Priority = props.Priority // where it was given one from outside, its children's follow from that
+		own, node = false, n
+	case elements.IfEmpty:
+		e.traits |= isIfEmpty
+		own = false
 	case elements.Expandable:
 		e.set().expand = &n
-		at.free = false
+		at.free, own = false, false
 	default:
-		if frame, calls, ok := messageOf(n); ok {
+		var frame chat.Message
+		var calls []elements.ToolCall
+		if frame, calls, children, own = messageOf(n); own {
 			if err := l.checkMessage(frame, calls, at); err != nil {
 				return 0, &ElementError{Path: e.path(), Err: err}
 			}
@@ -118,21 +134,19 @@ func (l *layouter) element(ctx context.Context, e *laid, n elements.Node, props 
 			at.inMessage = true
 		}
 	}
-	return l.inside(ctx, e, n, props, at, r)
-}
-
-// inside lays out what an element renders to.
-func (l *layouter) inside(ctx context.Context, e *laid, n elements.Node, props elements.Props, at place, r *room) (consumed int, err error) {
-	e.pass = props.PassPriority
-	template, err := l.call(ctx, e, n, r.budget)
-	if err != nil {
+	e.traits.has(passesOn, props.PassPriority)
+	if !own {
+		template, err := l.call(ctx, e, node, budget)
+		if err != nil {
+			return 0, err
+		}
+		children = listOf(template)
+	}
+	if err := l.contents(ctx, e, children, at, r); err != nil {
 		return 0, err
 	}
-	if err := l.contents(ctx, e, template, at, r); err != nil {
-		return 0, err
-	}
-	if e.more().expand != nil {
-		e.rare.expandMax = r.consumed()
+	if more := e.more(); more.expand != nil {
+		more.expandMax = r.consumed()
 	}
 	return r.consumed(), nil
 }
@@ -159,28 +173,27 @@ func panicked(e *laid, p any) error {
 	return &ElementError{Path: e.path(), Err: fmt.Errorf("panic: %v", p), Stack: debug.Stack()}
 }
 
-// contents lays out what an element rendered: literals first, which are charged as they are, then the elements among
+// contents lays out what stands in an element: literals first, which are charged as they are, then the elements among
 // them, group by group.
-func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node, at place, r *room) (err error) {
+func (l *layouter) contents(ctx context.Context, e *laid, list elements.Nodes, at place, r *room) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // a tokenizer's, say, where nobody else would see it: in a goroutine
 			err = panicked(e, p)
 		}
 	}()
+	if len(list) == 0 {
+		return nil
+	}
+	if done, err := l.chunks(ctx, e, list, at); done || err != nil {
+		return err
+	}
 	var few [4]item
-	items := flatten(few[:0], template)
+	items := flatten(few[:0], list)
 	if len(items) == 0 {
 		return nil
 	}
-	var slab []laid
-	if len(items) == 1 && items[0].builtin != 0 { // as in most elements that hold others
-		only := &struct {
-			slab     [1]laid
-			children [1]*laid
-		}{}
-		slab, e.children = only.slab[:0], only.children[:0]
-	} else {
-		e.children = make([]*laid, 0, len(items))
+	if cap(e.children) < len(items) {
+		e.children = at.slab.take(len(items))[:0]
 	}
 	beside := at // what stands here beside elements, which are offered what it leaves
 	beside.free = at.free && !slices.ContainsFunc(items, item.looks)
@@ -198,28 +211,24 @@ func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node
 			}
 		}
 		it.slot = int32(len(e.children))
-		e.children = append(e.children, nil)
+		e.add(laid{})
 		inside++
 		even = even && it.sharesEvenly()
 	}
 	if inside == 0 {
 		return nil
 	}
-	if slab == nil {
-		slab = make([]laid, 0, inside)
-	}
 	for i := range items {
 		it := &items[i]
 		if it.node == nil {
 			continue
 		}
-		if v := reflect.ValueOf(it.node); (it.builtin == 0 || it.builtin == builtinFinished) && v.Kind() == reflect.Pointer && v.IsNil() {
+		if v := reflect.ValueOf(it.node); !it.ownValue() && v.Kind() == reflect.Pointer && v.IsNil() {
 			return &ElementError{Path: e.path(), Err: fmt.Errorf("%w: %T", ErrNilElement, it.node)}
 		}
-		slab = append(slab, laid{up: e, name: it.name()})
-		e.children[it.slot] = &slab[len(slab)-1]
+		it.begin(&e.children[it.slot])
 	}
-	number(slab)
+	number(items, e.children)
 	if even {
 		return l.evenly(ctx, e, items, inside, at, r)
 	}
@@ -229,7 +238,7 @@ func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node
 		if it.node == nil {
 			continue
 		}
-		t := task{node: it.node, laid: e.children[it.slot], builtin: it.builtin != 0}
+		t := task{node: it.node, laid: &e.children[it.slot], builtin: it.builtin != 0}
 		var err error
 		if t.props, err = it.props(); err != nil {
 			return &ElementError{Path: t.laid.path(), Err: err}
@@ -237,6 +246,51 @@ func (l *layouter) contents(ctx context.Context, e *laid, template elements.Node
 		todo = append(todo, t)
 	}
 	return l.groups(ctx, e, todo, at, r)
+}
+
+// chunks lays out what is nothing but text chunks of one text each, none of which can tell what it is offered: as contents
+// would, but at once, for there are many. Where it is something else, nothing is done.
+func (l *layouter) chunks(ctx context.Context, e *laid, list elements.Nodes, at place) (done bool, err error) {
+	if !at.free || !at.inMessage || at.transfer || at.depth == maxDepth {
+		return false, nil
+	}
+	for _, n := range list {
+		if _, ok := n.(elements.TextChunk); !ok {
+			return false, nil
+		}
+	}
+	children := at.slab.take(len(list))
+	defer func() {
+		if !done {
+			clear(children)
+			e.children = children[:0] // room for what it is
+		}
+	}()
+	for i, n := range list {
+		n := n.(elements.TextChunk)
+		if n.FlexGrow != 0 || n.FlexBasis != 0 || n.FlexReserve != (elements.Reserve{}) || n.PassPriority || len(n.Children) != 1 ||
+			n.BreakOn != "" || n.BreakOnWhitespace || n.BreakOnPattern != nil {
+			return false, nil
+		}
+		s, ok := n.Children[0].(elements.Text)
+		if !ok {
+			return false, nil
+		}
+		c := &children[i]
+		c.up, c.own = e, builtinTextChunk
+		if len(list) > 1 {
+			c.nth = int32(i) + 1
+		}
+		c.prioritize(n.Priority)
+		c.traits.has(isRequired, n.Required)
+		c.becomeText(string(s), at)
+		c.tokens = uncounted
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+	}
+	e.children = children
+	return true, nil
 }
 
 // evenly lays out elements of ours that share the budget in equal parts, as most do.
@@ -248,19 +302,12 @@ func (l *layouter) evenly(ctx context.Context, e *laid, items []item, inside int
 		if it.node == nil {
 			continue
 		}
-		if chunk, ok := it.node.(elements.TextChunk); ok && !at.transfer && at.depth <= maxDepth {
-			consumed, err := l.chunk(ctx, e.children[it.slot], &chunk, it.priority, at, budget)
-			if err != nil {
-				return err
-			}
-			r.used += consumed
-			continue
-		}
+		child := &e.children[it.slot]
 		props, err := it.props()
 		if err != nil {
-			return &ElementError{Path: e.children[it.slot].path(), Err: err}
+			return &ElementError{Path: child.path(), Err: err}
 		}
-		consumed, err := l.element(ctx, e.children[it.slot], it.node, props, at, budget)
+		consumed, err := l.element(ctx, child, it.node, props, at, budget)
 		if err != nil {
 			return err
 		}
@@ -269,39 +316,16 @@ func (l *layouter) evenly(ctx context.Context, e *laid, items []item, inside int
 	return nil
 }
 
-// chunk lays out a text chunk as element does, but without ado: of most there are many.
-func (l *layouter) chunk(ctx context.Context, e *laid, c *elements.TextChunk, priority *int, at place, budget int) (consumed int, err error) {
-	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
-	}
-	if err := checkProps(&c.Props); err != nil {
-		return 0, &ElementError{Path: e.path(), Err: err}
-	}
-	e.priority, e.required = c.Priority, c.Required
-	if priority != nil {
-		e.priority = priority
-	}
-	r := room{budget: budget}
-	err = l.textChunk(e, c, at, &r)
-	return r.consumed(), err
-}
-
 // leaf lays out an item that is not an element with children, if it is one.
 func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err error) {
-	priority := e.priority
-	if it.priority != nil {
-		priority = it.priority
-	}
-	add := func(c *laid) error {
+	add := func(c laid, priority *int) (*laid, error) {
 		if !at.inMessage {
-			return &ElementError{Path: e.path(), Err: ErrOutsideMessage}
+			return nil, &ElementError{Path: e.path(), Err: ErrOutsideMessage}
 		}
-		c.up = e
-		if c.breaks == breakNever && c.kind == text && len(e.children) == 0 {
-			c.breaks = breakFirst
-		}
-		e.children = append(e.children, c)
-		return nil
+		c.inherit(e)
+		c.prioritize(priority)
+		c.traits.has(breaksFirst, c.kind == text && len(e.children) == 0)
+		return e.add(c), nil
 	}
 	switch n := it.node.(type) {
 	case elements.Text:
@@ -309,27 +333,31 @@ func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err 
 		if at.escape {
 			s = escapeText(s)
 		}
-		piece := &laid{kind: text, text: s, priority: e.priority}
-		l.charge(piece, at, r)
-		return true, add(piece)
+		piece, err := add(laid{kind: text, text: s}, nil)
+		if err == nil {
+			l.charge(piece, at, r)
+		}
+		return true, err
 	case elements.LineBreak:
-		return true, add(&laid{kind: text, text: "\n", priority: priority, tokens: l.tokenizer.CountText("\n")})
+		_, err := add(laid{kind: text, text: "\n", tokens: l.tokenizer.CountText("\n")}, it.priority)
+		return true, err
 	case elements.Opaque:
-		if n.Priority != nil && it.priority == nil {
+		priority := it.priority
+		if priority == nil {
 			priority = n.Priority
 		}
-		return true, add(&laid{kind: part, priority: priority, tokens: max(0, n.Tokens), rare: &rare{part: n.Part()}})
+		_, err := add(partOf(n.Part(), max(0, n.Tokens)), priority)
+		return true, err
 	case elements.CacheBreakpoint:
 		if e.kind != message {
 			return true, &ElementError{Path: e.path(), Err: ErrBreakpointPlace}
 		}
-		return true, add(&laid{kind: breakpoint, rare: &rare{part: n.Part()}})
+		e.add(laid{kind: breakpoint, rare: &rare{part: n.Part(), rarest: &noneAtAll}})
+		return true, nil
 	case elements.Transferred:
-		child, err := l.transferred(n, e, at)
-		if err != nil {
+		if err := l.transferred(n, e.add(laid{}), at); err != nil {
 			return true, &ElementError{Path: e.path(), Err: err}
 		}
-		e.children = append(e.children, child)
 		return true, nil
 	case elements.Reference:
 		more := e.set()
@@ -343,6 +371,21 @@ func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err 
 		return true, nil
 	}
 	return false, nil
+}
+
+// partOf is a part of a message that counts so much.
+func partOf(p chat.Part, tokens int) laid {
+	return laid{kind: part, tokens: tokens, rare: &rare{part: p, rarest: &noneAtAll}}
+}
+
+// becomeText makes e a text that starts on a line of its own.
+func (l *laid) becomeText(s string, at place) {
+	if at.escape {
+		s = escapeText(s)
+	}
+	l.kind, l.text = text, s
+	l.traits |= breaksAlways
+	l.traits.has(isElement, l.own != 0)
 }
 
 // charge counts a text. Where nobody is told what is left, that can wait: much of what goes is never counted.
@@ -360,7 +403,7 @@ func (l *layouter) partElement(e *laid, p chat.Part, at place) error {
 	if !at.inMessage {
 		return &ElementError{Path: e.path(), Err: ErrOutsideMessage}
 	}
-	e.kind, e.set().part, e.tokens = part, p, l.tokenizer.CountPart(p)
+	e.kind, e.few().part, e.tokens = part, p, l.tokenizer.CountPart(p)
 	return nil
 }
 

@@ -7,19 +7,19 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// messageOf gives what a message element says besides its content.
-func messageOf(n elements.Node) (frame chat.Message, calls []elements.ToolCall, ok bool) {
+// messageOf gives what a message element says: its content, and all besides.
+func messageOf(n elements.Node) (frame chat.Message, calls []elements.ToolCall, content elements.Nodes, ok bool) {
 	switch n := n.(type) {
 	case elements.SystemMessage:
-		return chat.Message{Role: chat.RoleSystem, Name: n.Name}, nil, true
+		return chat.Message{Role: chat.RoleSystem, Name: n.Name}, nil, n.Children, true
 	case elements.UserMessage:
-		return chat.Message{Role: chat.RoleUser, Name: n.Name}, nil, true
+		return chat.Message{Role: chat.RoleUser, Name: n.Name}, nil, n.Children, true
 	case elements.AssistantMessage:
-		return chat.Message{Role: chat.RoleAssistant, Name: n.Name}, n.ToolCalls, true
+		return chat.Message{Role: chat.RoleAssistant, Name: n.Name}, n.ToolCalls, n.Children, true
 	case elements.ToolMessage:
-		return chat.Message{Role: chat.RoleTool, ToolCallID: n.ToolCallID, IsError: n.IsError}, nil, true
+		return chat.Message{Role: chat.RoleTool, ToolCallID: n.ToolCallID, IsError: n.IsError}, nil, n.Children, true
 	}
-	return chat.Message{}, nil, false
+	return chat.Message{}, nil, nil, false
 }
 
 // checkMessage refuses what providers and readers would stumble over.

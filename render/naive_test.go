@@ -51,7 +51,7 @@ func (n *naive) prune(at *laid, limit int) (stuck bool) {
 
 // choose finds what goes next from a node down. inMessage tells that the node stands in a message.
 func (n *naive) choose(from *bare, inMessage bool) *bare {
-	if from.legacy { // rule 5
+	if from.is(isLegacy) { // rule 5
 		return lowest(n.piecesToTake(from), func(a, b *bare) bool { return a.rank() < b.rank() })
 	}
 	rivals := rivals(from)
@@ -98,20 +98,20 @@ func rivals(b *bare) []*bare {
 	return list
 }
 
-func (b *bare) passes() bool { return b.kind == container && b.pass && len(b.kids) > 0 }
+func (b *bare) passes() bool { return b.kind == container && b.is(passesOn) && len(b.kids) > 0 }
 
 // piece tells a text or another part from an element.
 func (b *bare) piece() bool { return b.kind != container && b.kind != message }
 
 // whole tells that the node goes as a whole: rule 1.
-func (b *bare) whole() bool { return b.piece() || b.chunk && !b.passes() || len(b.kids) == 0 }
+func (b *bare) whole() bool { return b.piece() || b.is(isChunk) && !b.passes() || len(b.kids) == 0 }
 
 // rank is the priority: rule 2.
 func (b *bare) rank() int {
 	switch {
-	case b.priority != nil:
-		return *b.priority
-	case b.kind == container && b.pass:
+	case b.is(hasPriority):
+		return b.priority
+	case b.kind == container && b.is(passesOn):
 		return 0
 	}
 	return unset
@@ -120,7 +120,7 @@ func (b *bare) rank() int {
 // lowestWithin breaks a tie: rule 3.
 func (b *bare) lowestWithin() int {
 	switch {
-	case b.kind == text && b.name != "": // an element and its one text at once
+	case b.kind == text && b.own != 0: // an element and its one text at once
 		return b.rank()
 	case b.piece():
 		return -1
@@ -165,14 +165,14 @@ func (n *naive) without(chosen *laid) *bare {
 		n.tree.walk(func(b *bare) {
 			if gone[b.laid] {
 				b.walk(func(b *bare) {
-					if b.laid.group != nil && !groups[b.laid.group] {
-						groups[b.laid.group], again = true, true
+					if b.more().group != nil && !groups[b.more().group] {
+						groups[b.more().group], again = true, true
 					}
 				})
 			}
 		})
 		n.tree.walk(func(b *bare) {
-			if b.laid.group != nil && groups[b.laid.group] {
+			if b.more().group != nil && groups[b.more().group] {
 				leave(b)
 			}
 		})
@@ -209,12 +209,12 @@ func (n *naive) require() {
 	for before := -1; before < len(n.required)+len(n.calling)+len(whole); {
 		before = len(n.required) + len(n.calling) + len(whole)
 		n.tree.walk(func(b *bare) {
-			chunk := b.chunk && !b.pass && n.holdsRequired(b)
-			if b.laid.required || chunk || b.laid.group != nil && whole[b.laid.group] {
+			chunk := b.is(isChunk) && !b.is(passesOn) && n.holdsRequired(b)
+			if b.is(isRequired) || chunk || b.more().group != nil && whole[b.more().group] {
 				b.walk(func(b *bare) { n.required[b.laid] = true })
 			}
-			if b.laid.group != nil && n.holdsRequired(b) {
-				whole[b.laid.group] = true
+			if b.more().group != nil && n.holdsRequired(b) {
+				whole[b.more().group] = true
 			}
 			for _, call := range b.calls {
 				switch {
@@ -320,8 +320,8 @@ func bareOf(n *node) *bare {
 
 func bareOfLaid(l *laid) *bare {
 	b := &bare{laid: l, calls: l.more().calls}
-	for _, c := range l.children {
-		b.kids = append(b.kids, bareOfLaid(c))
+	for i := range l.children {
+		b.kids = append(b.kids, bareOfLaid(&l.children[i]))
 	}
 	return b
 }

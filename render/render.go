@@ -118,7 +118,6 @@ type Layout struct {
 	tree     *laid
 	layouter *layouter
 	opts     Options
-	size     size
 
 	mu     sync.Mutex
 	alone  bool             // fits cannot share a run
@@ -132,13 +131,12 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 	if err != nil {
 		return nil, err
 	}
-	tree := &laid{name: rootPath}
-	if err := l.contents(ctx, tree, root, place{free: l.joins}, &room{budget: min(opts.Budget, most)}); err != nil {
+	tree := &laid{own: builtinRoot}
+	at := place{free: l.joins, slab: &slab[laid]{}}
+	if err := l.contents(ctx, tree, listOf(root), at, &room{budget: min(opts.Budget, most)}); err != nil {
 		return nil, err
 	}
-	layout := &Layout{tree: tree, layouter: l, opts: opts}
-	tree.survey(&layout.size, false)
-	return layout, nil
+	return &Layout{tree: tree, layouter: l, opts: opts}, nil
 }
 
 // Fit does the other steps, for a budget that need not be the one that the tree was laid out for: what would be sent at

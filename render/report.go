@@ -131,18 +131,18 @@ func (f *fitting) pieces(root *node, at step) Report {
 	var r Report
 	loose := map[*elements.Group]bool{} // that may go, and calls linked to them
 	if f.grouped && f.held {
-		f.all(func(n *node) { loose[n.laid.group] = loose[n.laid.group] || n.is(isGrouped) && !n.locked })
+		f.all(func(n *node) { g := n.laid.more().group; loose[g] = loose[g] || n.is(isGrouped) && !n.locked })
 	}
 	var walk func(n *node, path string, gone bool, why drop)
 	walk = func(n *node, path string, gone bool, why drop) {
 		if !n.there(at) {
 			gone, why = true, n.why()
 		}
-		if n.laid.name != "" {
+		if n.laid.own != 0 {
 			path = n.laid.pathIn(path)
 		}
 		add := func(kind PieceKind, tokens int, required, gone bool, why drop, back bool) {
-			p := Piece{Path: path, Kind: kind, Priority: n.laid.priority, Tokens: tokens, Required: required}
+			p := Piece{Path: path, Kind: kind, Priority: n.laid.given(), Tokens: tokens, Required: required}
 			if gone {
 				p.Dropped, p.Limit = reasons[why.cause], f.limitPath(why.limit)
 			} else {
@@ -167,8 +167,8 @@ func (f *fitting) pieces(root *node, at step) Report {
 			add(PieceToolCall, tokens, required, gone, why, back)
 		}
 		if n.is(isBlock) {
-			for _, c := range n.laid.children {
-				r = c.pieces(r, path)
+			for i := range n.laid.children {
+				r = n.laid.children[i].pieces(r, path)
 			}
 			return
 		}
@@ -186,17 +186,17 @@ func (f *fitting) pieces(root *node, at step) Report {
 
 // pieces appends the pieces of what is required in an element of this path.
 func (l *laid) pieces(to Report, path string) Report {
-	if l.name != "" {
+	if l.own != 0 {
 		path = l.pathIn(path)
 	}
-	if l.leaf() {
-		return append(to, Piece{Path: path, Kind: pieceKind(l), Priority: l.priority, Tokens: l.tokens, Required: true})
+	if l.kind.leaf() {
+		return append(to, Piece{Path: path, Kind: pieceKind(l), Priority: l.given(), Tokens: l.tokens, Required: true})
 	}
 	for _, tokens := range l.more().callTokens {
-		to = append(to, Piece{Path: path, Kind: PieceToolCall, Priority: l.priority, Tokens: tokens, Required: true})
+		to = append(to, Piece{Path: path, Kind: PieceToolCall, Priority: l.given(), Tokens: tokens, Required: true})
 	}
-	for _, c := range l.children {
-		to = c.pieces(to, path)
+	for i := range l.children {
+		to = l.children[i].pieces(to, path)
 	}
 	return to
 }

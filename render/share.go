@@ -171,6 +171,10 @@ func (l *layouter) sideBySide(ctx context.Context, tasks []task, shares []int, a
 	}
 	do := func(i int) (ok bool) {
 		t := &tasks[i]
+		at := at
+		if !t.builtin {
+			at.slab = &slab[laid]{} // for those of others are filled at the same time
+		}
 		consumed, err := l.element(contexts[i], t.laid, t.node, t.props, at, shares[i])
 		results[i] = outcome{consumed, err, true}
 		if err != nil {

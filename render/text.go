@@ -24,7 +24,7 @@ func blank(s string) bool { return strings.IndexFunc(s, func(r rune) bool { retu
 
 // textChunk lays out a text chunk: its literals joined to one text, cut to the budget where a break is given.
 func (l *layouter) textChunk(e *laid, c *elements.TextChunk, at place, r *room) error {
-	e.pass = c.PassPriority
+	e.traits.has(passesOn, c.PassPriority)
 	fail := func(err error) error { return &ElementError{Path: e.path(), Err: err} }
 	if !at.inMessage {
 		return fail(ErrOutsideMessage)
@@ -35,15 +35,13 @@ func (l *layouter) textChunk(e *laid, c *elements.TextChunk, at place, r *room) 
 	next := breaks(c)
 	if len(c.Children) == 1 && next == nil && !c.PassPriority && !at.transfer {
 		if s, ok := c.Children[0].(elements.Text); ok { // as most are: the element is the text
-			e.kind, e.breaks, e.text = text, breakAlways, string(s)
-			if at.escape {
-				e.text = escapeText(e.text)
-			}
+			e.becomeText(string(s), at)
 			l.charge(e, at, r)
 			return nil
 		}
 	}
-	piece := &laid{kind: text, up: e, priority: e.priority, breaks: breakAlways}
+	piece := laid{kind: text, traits: breaksAlways}
+	piece.inherit(e)
 	var b strings.Builder
 	literals := 0
 	for _, it := range flatten(nil, c.Children) {
@@ -61,7 +59,7 @@ func (l *layouter) textChunk(e *laid, c *elements.TextChunk, at place, r *room) 
 			more := piece.set()
 			more.references = append(more.references, n)
 		case elements.Opaque:
-			e.children = append(e.children, &laid{kind: part, up: e, priority: n.Priority, tokens: max(0, n.Tokens), rare: &rare{part: n.Part()}})
+			e.add(partOf(n.Part(), max(0, n.Tokens))).prioritize(n.Priority)
 		case interface{ Entry() elements.MetaEntry }:
 			e.note(n.Entry())
 		default:
@@ -71,12 +69,12 @@ func (l *layouter) textChunk(e *laid, c *elements.TextChunk, at place, r *room) 
 	piece.text = b.String()
 	if next != nil {
 		piece.text = l.cut(piece.text, next, r.budget)
-		l.charge(piece, at, r)
+		l.charge(&piece, at, r)
 	} else {
 		piece.tokens = l.tokenizer.CountText(piece.text)
 		r.used += literals
 	}
-	e.children = append(e.children, piece)
+	e.add(piece)
 	return nil
 }
 
@@ -204,13 +202,14 @@ func (l *layouter) tag(e *laid, t elements.Tag, r *room) error {
 	if len(t.Children) == 0 {
 		b.WriteString("/>")
 		tokens := l.tokenizer.CountText(b.String())
-		e.children = append(e.children, &laid{kind: text, up: e, text: b.String(), priority: e.priority, breaks: breakAlways, tokens: tokens})
+		e.add(laid{kind: text, text: b.String(), traits: breaksAlways, tokens: tokens}).inherit(e)
 		r.used += tokens
 		return nil
 	}
 	b.WriteString(">\n")
 	ends := &tag{open: b.String(), close: "</" + t.Name + ">"}
 	ends.tokens = l.tokenizer.CountText(ends.open) + l.tokenizer.CountText(ends.close)
+	e.traits |= isTagged
 	e.set().tag = ends
 	r.used += ends.tokens
 	return nil

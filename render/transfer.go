@@ -54,6 +54,12 @@ const (
 	flagIfEmpty = 8
 )
 
+// transferFlags are the flags and what they say.
+var transferFlags = [...]struct {
+	flag  int
+	trait trait
+}{{flagLegacy, isLegacy}, {flagChunk, isChunk}, {flagPass, passesOn}, {flagIfEmpty, isIfEmpty}}
+
 // transferRoles are the roles by their numbers in the form.
 var transferRoles = [...]chat.Role{chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool}
 
@@ -98,13 +104,13 @@ func Transfer(ctx context.Context, root elements.Node, opts Options) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	tree := &laid{name: rootPath}
-	at := place{inMessage: true, transfer: true}
-	if err := l.contents(ctx, tree, root, at, &room{budget: min(opts.Budget, most)}); err != nil {
+	tree := &laid{own: builtinRoot}
+	at := place{inMessage: true, transfer: true, slab: &slab[laid]{}}
+	if err := l.contents(ctx, tree, listOf(root), at, &room{budget: min(opts.Budget, most)}); err != nil {
 		return nil, err
 	}
 	w := transferWriter{groups: map[*elements.Group]int{}}
-	node, err := w.node(tree, tree.name)
+	node, err := w.node(tree, rootPath)
 	if err != nil {
 		return nil, err
 	}
@@ -129,16 +135,16 @@ func (w transferWriter) node(l *laid, name string) (transferNode, error) {
 		Type: transferPiece, Ctor: pieceOther, CtorName: name, Children: &[]transferNode{},
 		Props: propsOut(more.props), References: referencesOut(more.references),
 	}
-	for flag, set := range map[int]bool{flagLegacy: l.legacy, flagChunk: l.chunk, flagPass: l.pass, flagIfEmpty: l.ifEmpty} {
-		if set {
-			n.Flags |= flag
+	for _, f := range transferFlags {
+		if l.is(f.trait) {
+			n.Flags |= f.flag
 		}
 	}
-	if l.group != nil {
-		if _, known := w.groups[l.group]; !known {
-			w.groups[l.group] = len(w.groups)
+	if g := more.group; g != nil {
+		if _, known := w.groups[g]; !known {
+			w.groups[g] = len(w.groups)
 		}
-		n.KeepWithID = new(w.groups[l.group])
+		n.KeepWithID = new(w.groups[g])
 	}
 	switch e := more.node.(type) {
 	case elements.Image:
@@ -163,9 +169,10 @@ func (w transferWriter) node(l *laid, name string) (transferNode, error) {
 		*n.Children = append(*n.Children, tagText(more.tag.open))
 	}
 	_, chunk := more.node.(elements.TextChunk)
-	for _, c := range l.children {
-		name := c.name
-		if l.ifEmpty {
+	for i := range l.children {
+		c := &l.children[i]
+		name := c.name()
+		if l.is(isIfEmpty) {
 			name = sideName
 		}
 		child, err := w.child(c, name, chunk)
@@ -190,16 +197,16 @@ func tagText(s string) transferNode {
 func (w transferWriter) child(l *laid, name string, inChunk bool) (transferNode, error) {
 	switch {
 	case l.kind == text:
-		n := transferNode{Type: transferText, Text: &l.text, Priority: orUnset(l.priority), LineBreak: new(l.breaks == breakAlways)}
+		n := transferNode{Type: transferText, Text: &l.text, Priority: orUnset(l.given()), LineBreak: new(l.is(breaksAlways))}
 		if inChunk {
 			n.References = referencesOut(l.more().references)
 		}
 		return n, nil
 	case l.kind == part && l.more().node == nil:
 		opaque, _ := l.more().part.(chat.Opaque)
-		n := transferNode{Type: transferOpaque, Value: opaque.Value, Tokens: &opaque.Tokens, Priority: orUnset(l.priority)}
+		n := transferNode{Type: transferOpaque, Value: opaque.Value, Tokens: &opaque.Tokens, Priority: orUnset(l.given())}
 		if inChunk {
-			n.Priority = l.priority
+			n.Priority = l.given()
 		}
 		return n, nil
 	case l.kind == breakpoint:
@@ -240,26 +247,26 @@ func referencesOut(references []elements.Reference) *[]json.RawMessage {
 	return &list
 }
 
-// transferred lays out a tree that was rendered elsewhere, in the element up. It costs nothing.
-func (l *layouter) transferred(t elements.Transferred, up *laid, at place) (*laid, error) {
+// transferred lays out a tree that was rendered elsewhere as e. It costs nothing.
+func (l *layouter) transferred(t elements.Transferred, e *laid, at place) error {
 	var data struct {
 		Node json.RawMessage `json:"node"`
 	}
 	if err := json.Unmarshal(t.Data, &data); err != nil {
-		return nil, &TransferError{Place: "data", Err: err}
+		return &TransferError{Place: "data", Err: err}
 	}
 	if data.Node == nil {
-		return nil, &TransferError{Place: "data", Err: errors.New(`it has no "node"`)}
+		return &TransferError{Place: "data", Err: errors.New(`it has no "node"`)}
 	}
 	r := transferReader{layout: l, groups: map[int]*elements.Group{}}
 	n, err := r.decode(data.Node, "node")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if n.Type != transferPiece {
-		return nil, &TransferError{Place: "node.type", Err: fmt.Errorf("it is %d: the outermost node is a piece, %d", n.Type, transferPiece)}
+		return &TransferError{Place: "node.type", Err: fmt.Errorf("it is %d: the outermost node is a piece, %d", n.Type, transferPiece)}
 	}
-	return r.piece(n, "node", up, at, 0)
+	return r.piece(e, n, "node", at, 0)
 }
 
 // transferReader makes a laid-out tree of one in transfer form.
@@ -286,24 +293,25 @@ func (r transferReader) decode(raw json.RawMessage, where string) (incoming, err
 	return n, nil
 }
 
-func (r transferReader) piece(n incoming, where string, up *laid, at place, depth int) (*laid, error) {
+func (r transferReader) piece(e *laid, n incoming, where string, at place, depth int) error {
 	if depth > maxTransferDepth {
-		return nil, &TransferError{Place: where[:maxTransferDepth] + "…", Err: fmt.Errorf("it is deeper than %d nodes", maxTransferDepth)}
+		return &TransferError{Place: where[:maxTransferDepth] + "…", Err: fmt.Errorf("it is deeper than %d nodes", maxTransferDepth)}
 	}
 	if n.Props == nil {
 		n.Props = &transferProps{}
 	}
 	props, err := propsIn(n.Props)
 	if err != nil {
-		return nil, &TransferError{Place: where + ".props", Err: err}
+		return &TransferError{Place: where + ".props", Err: err}
 	}
-	e := &laid{up: up, name: sideName, priority: props.Priority}
+	e.own = builtinSide
+	e.prioritize(props.Priority)
 	if at.transfer {
 		e.set().props = props
 	}
 	references, err := referencesIn(n.References)
 	if err != nil {
-		return nil, &TransferError{Place: where + ".references", Err: err}
+		return &TransferError{Place: where + ".references", Err: err}
 	}
 	if references != nil {
 		e.set().references = references
@@ -313,10 +321,10 @@ func (r transferReader) piece(n incoming, where string, up *laid, at place, dept
 		return r.mediaPiece(e, n, where, at)
 	case pieceMessage:
 		if n.Props.Role == nil || *n.Props.Role < 0 || *n.Props.Role >= len(transferRoles) {
-			return nil, &TransferError{Place: where + ".props.role", Err: errors.New("it is no role")}
+			return &TransferError{Place: where + ".props.role", Err: errors.New("it is no role")}
 		}
 		if at.inMessage && !r.layout.lenient {
-			return nil, &TransferError{Place: where, Err: ErrNestedMessage}
+			return &TransferError{Place: where, Err: ErrNestedMessage}
 		}
 		e.kind = message
 		e.set().frame = chat.Message{Role: transferRoles[*n.Props.Role], Name: n.Props.Name}
@@ -326,28 +334,29 @@ func (r transferReader) piece(n incoming, where string, up *laid, at place, dept
 			if r.groups[*n.KeepWithID] == nil {
 				r.groups[*n.KeepWithID] = &elements.Group{}
 			}
-			e.group, e.name = r.groups[*n.KeepWithID], "KeepWith"
+			e.few().group, e.own = r.groups[*n.KeepWithID], builtinKeepWith
+			e.traits |= isGrouped
 		}
 	default:
-		return nil, &TransferError{Place: where + ".ctor", Err: fmt.Errorf("unknown kind %d", n.Ctor)}
+		return &TransferError{Place: where + ".ctor", Err: fmt.Errorf("unknown kind %d", n.Ctor)}
 	}
 	if err := setFlags(e, n); err != nil {
-		return nil, &TransferError{Place: where + ".flags", Err: err}
+		return &TransferError{Place: where + ".flags", Err: err}
 	}
 	if n.Children == nil {
-		return nil, &TransferError{Place: where + ".children", Err: errors.New("there are none: an empty list is meant")}
+		return &TransferError{Place: where + ".children", Err: errors.New("there are none: an empty list is meant")}
 	}
-	if e.ifEmpty && len(n.Children) != 2 {
-		return nil, &TransferError{Place: where + ".children", Err: fmt.Errorf("an IfEmpty has 2, not %d", len(n.Children))}
+	if e.is(isIfEmpty) && len(n.Children) != 2 {
+		return &TransferError{Place: where + ".children", Err: fmt.Errorf("an IfEmpty has 2, not %d", len(n.Children))}
 	}
+	e.children = at.slab.take(len(n.Children))
 	for i, raw := range n.Children {
-		child, err := r.child(raw, fmt.Sprintf("%s.children[%d]", where, i), i, e, at, depth)
-		if err != nil {
-			return nil, err
+		e.children[i].up = e
+		if err := r.child(&e.children[i], raw, fmt.Sprintf("%s.children[%d]", where, i), i, at, depth); err != nil {
+			return err
 		}
-		e.children = append(e.children, child)
 	}
-	return e, nil
+	return nil
 }
 
 func setFlags(e *laid, n incoming) error {
@@ -357,58 +366,60 @@ func setFlags(e *laid, n incoming) error {
 			return fmt.Errorf("%v are no flags", *n.Flags)
 		}
 	}
-	e.legacy, e.chunk = flags&flagLegacy != 0, flags&flagChunk != 0
-	e.pass, e.ifEmpty = flags&flagPass != 0, flags&flagIfEmpty != 0
+	for _, f := range transferFlags {
+		e.traits.has(f.trait, flags&f.flag != 0)
+	}
 	// What has no priority has 0 where its props pass it on, whatever the flags say.
-	if e.priority == nil && e.pass != n.Props.PassPriority && e.kind == container {
-		e.priority = new(unset)
+	if !e.is(hasPriority) && e.is(passesOn) != n.Props.PassPriority && e.kind == container {
+		priority := unset
 		if n.Props.PassPriority {
-			e.priority = new(0)
+			priority = 0
 		}
+		e.prioritize(&priority)
 	}
 	return nil
 }
 
-func (r transferReader) mediaPiece(e *laid, n incoming, where string, at place) (*laid, error) {
+func (r transferReader) mediaPiece(e *laid, n incoming, where string, at place) error {
 	if !at.inMessage {
-		return nil, &TransferError{Place: where, Err: ErrOutsideMessage}
+		return &TransferError{Place: where, Err: ErrOutsideMessage}
 	}
 	e.kind = part
 	if n.Ctor == pieceImage {
 		if n.Props.Source == nil {
-			return nil, &TransferError{Place: where + ".props.src", Err: errors.New("it is missing")}
+			return &TransferError{Place: where + ".props.src", Err: errors.New("it is missing")}
 		}
 		image := elements.Image{Source: *n.Props.Source, Detail: chat.ImageDetail(n.Props.Detail), MediaType: n.Props.MimeType}
-		e.name, e.set().part = "Image", image.Part()
+		e.own, e.few().part = builtinImage, image.Part()
 		e.set().node = image
 	} else {
 		if n.Props.Data == nil || n.Props.MediaType == nil {
-			return nil, &TransferError{Place: where + ".props", Err: errors.New("data or mediaType is missing")}
+			return &TransferError{Place: where + ".props", Err: errors.New("data or mediaType is missing")}
 		}
 		document := elements.Document{Data: *n.Props.Data, MediaType: *n.Props.MediaType}
-		e.name, e.set().part = "Document", document.Part()
+		e.own, e.few().part = builtinDocument, document.Part()
 		e.set().node = document
 	}
 	e.tokens = r.layout.tokenizer.CountPart(e.rare.part)
-	return e, nil
+	return nil
 }
 
-func (r transferReader) child(raw json.RawMessage, where string, index int, parent *laid, at place, depth int) (*laid, error) {
+func (r transferReader) child(c *laid, raw json.RawMessage, where string, index int, at place, depth int) error {
 	n, err := r.decode(raw, where)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if n.Type == transferPiece {
-		return r.piece(n, where, parent, at, depth+1)
+		return r.piece(c, n, where, at, depth+1)
 	}
 	if !at.inMessage {
-		return nil, &TransferError{Place: where, Err: ErrOutsideMessage}
+		return &TransferError{Place: where, Err: ErrOutsideMessage}
 	}
-	c := &laid{up: parent, priority: n.Priority}
+	c.prioritize(n.Priority)
 	switch n.Type {
 	case transferText:
 		if n.Text == nil {
-			return nil, &TransferError{Place: where + ".text", Err: errors.New("it is missing")}
+			return &TransferError{Place: where + ".text", Err: errors.New("it is missing")}
 		}
 		c.kind, c.text = text, *n.Text
 		if at.escape {
@@ -417,32 +428,32 @@ func (r transferReader) child(raw json.RawMessage, where string, index int, pare
 		c.tokens = r.layout.tokenizer.CountText(c.text)
 		switch {
 		case n.LineBreak != nil && *n.LineBreak:
-			c.breaks = breakAlways
+			c.traits |= breaksAlways
 		case index == 0:
-			c.breaks = breakFirst
+			c.traits |= breaksFirst
 		}
 		references, err := referencesIn(n.References)
 		if err != nil {
-			return nil, &TransferError{Place: where + ".references", Err: err}
+			return &TransferError{Place: where + ".references", Err: err}
 		}
 		if references != nil {
 			c.set().references = references
 		}
 	case transferOpaque:
 		if n.Value == nil {
-			return nil, &TransferError{Place: where + ".value", Err: errors.New("it is missing")}
+			return &TransferError{Place: where + ".value", Err: errors.New("it is missing")}
 		}
 		tokens := 0
 		if n.Tokens != nil {
 			if tokens = *n.Tokens; tokens < 0 || tokens > math.MaxInt32 {
-				return nil, &TransferError{Place: where + ".tokenUsage", Err: fmt.Errorf("it is %d", tokens)}
+				return &TransferError{Place: where + ".tokenUsage", Err: fmt.Errorf("it is %d", tokens)}
 			}
 		}
-		c.kind, c.set().part, c.tokens = part, chat.Opaque{Value: n.Value, Tokens: tokens}, tokens
+		c.kind, c.few().part, c.tokens = part, chat.Opaque{Value: n.Value, Tokens: tokens}, tokens
 	default:
-		return nil, &TransferError{Place: where + ".type", Err: fmt.Errorf("unknown type %d", n.Type)}
+		return &TransferError{Place: where + ".type", Err: fmt.Errorf("unknown type %d", n.Type)}
 	}
-	return c, nil
+	return nil
 }
 
 // propsIn reads properties. Flex has had its say where the tree was rendered and is only carried on.

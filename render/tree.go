@@ -18,42 +18,46 @@ type step int32
 // latest is the tree as it is.
 const latest step = math.MaxInt32
 
-// node is a piece of the tree that is pruned, made from a laid-out one. There are many, so what few of them have is apart.
+// node is a piece of the tree that is pruned, made from a laid-out one. There are many, and they go in any order: one has
+// the size of a cache line, and what only those have that hold others is apart.
 type node struct {
 	parent *node
 	*inside
 	laid     *laid
 	priority int
-	tokens   int
-	atoms    span  // what it is in the content of its message
 	order    int32 // place among all nodes
 
-	gone   step  // at which it was taken out, with what stood in it; 0 while it is there
-	limit  int32 // for which, as in drop
-	bytes  int32 // of a text
-	cause  cause // why
-	kind   kind  // of what was laid out
-	traits trait
+	gone  step  // at which it was taken out, with what stood in it; 0 while it is there
+	limit int32 // for which, as in drop
+	atom  int32 // the first that it is in the content of its message
+	bytes int32 // of a text
+	alone int32 // tokens that a text counts by itself
+	cause cause // why it went
+	kind  kind  // of what was laid out
+
+	traits  trait
+	counted bool // a text by itself, anything else as it is
 
 	restored bool // put back by backfill
-	seen     bool // by around
-	counted  bool // tokens is true
 
-	// Required. A locked node stays as it is; a pinned one stays, though its children may go; held tells that there is
-	// one of either kind in it.
-	locked, pinned, held bool
+	// Required. A locked node stays as it is; held tells that something in it stays.
+	locked, held bool
 }
 
 // inside is what stands in an element.
 type inside struct {
 	*work
 	children    []node // all it had
+	tokens      int    // where it was counted
 	left        int32  // children that are there
 	full        int32  // children that are there and hold more than white space
 	calling     int32  // tool calls that are there
 	breakpoints int32  // for a message those directly in it, for an element those messages
 	giver       int32  // the first child that may have something to give
 	group       int32  // its number, from 1, once groups are known
+	atomsEnd    int32  // where its atoms end
+	seen        bool   // by around, or by disturb
+	pinned      bool   // it stays, though its children may go
 }
 
 // hollow is the inside of a piece. It is never written to.
@@ -107,59 +111,37 @@ type unlinked struct {
 	restored bool // put back by backfill
 }
 
-// trait is what a node is by its layout, kept with it because it is asked for at every step.
-type trait uint16
-
-const (
-	isBlank  trait = 1 << iota // text of nothing but white space
-	isTagged                   // a tag with children
-	isChunk
-	isLegacy
-	passesOn
-	isGrouped
-	isBlock // finished messages that are required: one node
-	isOneText
-	isElement // a text that is an element
-)
-
 func (n *node) is(t trait) bool { return n.traits&t != 0 }
 
-func traitsOf(l *laid) (t trait) {
-	has := func(is bool, that trait) {
-		if is {
-			t |= that
-		}
-	}
+// traitsOf are those of the piece and of what stands in it.
+func traitsOf(l *laid) trait {
+	t := l.traits
 	switch l.kind {
 	case text:
-		has(blank(l.text), isBlank)
-		has(l.name != "", isElement)
-		return t
+		t.has(isBlank, blank(l.text))
 	case container:
-		has(l.chunk, isChunk)
-		has(l.legacy, isLegacy)
-		has(l.pass, passesOn)
-		has(len(l.children) == 1 && l.children[0].kind == text, isOneText)
+		t.has(isOneText, len(l.children) == 1 && l.children[0].kind == text)
+	default:
+		t &^= isChunk | isLegacy | passesOn
 	}
-	has(l.more().tag != nil, isTagged)
-	has(l.group != nil, isGrouped)
 	return t
 }
 
 // newTree makes a tree to prune from a laid-out one, and tells what is in it.
-func newTree(l *laid, size size) (root *node, b *treeBuilder) {
-	root, b = &node{}, newBuilder(size, 0)
+func newTree(l *laid) (root *node, b *treeBuilder) {
+	root, b = &node{}, &treeBuilder{}
 	b.build(root, nil, l, surroundings{})
 	return root, b
 }
 
 // treeBuilder hands out nodes, the children of one beside each other, and notes what is among them.
 type treeBuilder struct {
-	nodes   []node
-	insides []inside
+	nodes   slab[node]
+	insides slab[inside]
 	order   int32
 
 	breakpoints, grouped, required bool
+	noted                          bool                 // there is metadata
 	nested                         bool                 // there is a message in a message
 	partly                         bool                 // there is a chunk with something required in it that is not required whole
 	live                           []*node              // with a limit, or that grow
@@ -169,51 +151,47 @@ type treeBuilder struct {
 // surroundings are what a node stands in.
 type surroundings struct{ message, locked bool }
 
-// newBuilder makes a builder of a tree of this size below a node.
-func newBuilder(size size, order int32) *treeBuilder {
-	return &treeBuilder{nodes: make([]node, size.nodes-1), insides: make([]inside, size.insides), order: order}
-}
-
 func (b *treeBuilder) build(n, parent *node, l *laid, in surroundings) {
 	*n = node{laid: l, kind: l.kind, traits: traitsOf(l), parent: parent, inside: &hollow, priority: unset, order: b.order}
 	b.order++
 	n.bytes = int32(min(len(l.text), math.MaxInt32))
 	switch {
-	case l.priority != nil:
-		n.priority = *l.priority
+	case n.is(hasPriority):
+		n.priority = l.priority
 	case n.is(passesOn):
 		n.priority = 0
 	}
 	b.breakpoints = b.breakpoints || n.kind == breakpoint
 	b.nested = b.nested || n.kind == message && in.message
 	b.grouped = b.grouped || n.is(isGrouped)
-	b.required = b.required || l.required
+	b.required = b.required || n.is(isRequired)
 	if l.rare != nil {
 		if l.rare.limit > 0 || l.rare.expand != nil {
 			b.live = append(b.live, n)
 		}
+		b.noted = b.noted || l.rare.globals != nil || l.rare.locals != nil
 		b.cited = append(b.cited, l.rare.references...)
 	}
-	in.locked = in.locked || l.required
+	in.locked = in.locked || n.is(isRequired)
 	n.locked, n.held = in.locked, in.locked
 	if n.leaf() {
 		return
 	}
-	n.inside, b.insides = &b.insides[0], b.insides[1:]
+	n.inside = &b.insides.take(1)[0]
 	n.work = &idle
-	if in.locked && l.finished != nil {
+	if finished := l.more().finished; finished != nil && in.locked {
 		n.traits |= isBlock
-		b.breakpoints = b.breakpoints || l.finished.breakpoints > 0
+		b.breakpoints = b.breakpoints || finished.breakpoints > 0
 		n.resettle()
 		return
 	}
-	n.children, b.nodes = b.nodes[:len(l.children):len(l.children)], b.nodes[len(l.children):]
+	n.children = b.nodes.take(len(l.children))
 	in.message = in.message || n.kind == message
-	if l.ifEmpty {
+	if n.is(isIfEmpty) {
 		b.eitherSide(n, in)
 	} else {
-		for i, c := range l.children {
-			b.build(&n.children[i], n, c, in)
+		for i := range l.children {
+			b.build(&n.children[i], n, &l.children[i], in)
 		}
 	}
 	for i := range n.children {
@@ -228,9 +206,9 @@ func (b *treeBuilder) build(n, parent *node, l *laid, in surroundings) {
 func (b *treeBuilder) eitherSide(n *node, in surroundings) {
 	alt, given := &n.children[0], &n.children[1]
 	live, cited := len(b.live), len(b.cited)
-	b.build(alt, n, n.laid.children[0], in)
+	b.build(alt, n, &n.laid.children[0], in)
 	liveAlt, citedAlt := len(b.live), len(b.cited)
-	b.build(given, n, n.laid.children[1], in)
+	b.build(given, n, &n.laid.children[1], in)
 	if given.empty() {
 		n.children = n.children[:1:1]
 		b.live, b.cited = b.live[:liveAlt], b.cited[:citedAlt]
@@ -248,8 +226,8 @@ func (n *node) resettle() {
 		n.content, n.choice, n.ranks = nil, nil, nil
 	}
 	if n.is(isBlock) {
-		n.breakpoints = n.laid.finished.breakpoints
-		n.full = min(1, int32(len(n.laid.finished.messages)))
+		n.breakpoints = n.laid.rare.finished.breakpoints
+		n.full = min(1, int32(len(n.laid.rare.finished.messages)))
 		return
 	}
 	if n.kind == message {
@@ -286,7 +264,7 @@ func (n *node) holdsBreakpoints(parent *node) int32 {
 }
 
 // leaf tells a piece of text, a part or a breakpoint from what holds others.
-func (n *node) leaf() bool { return n.kind != container && n.kind != message }
+func (n *node) leaf() bool { return n.kind.leaf() }
 
 // there tells that the node had not gone by a step, as long as what it stands in had not.
 func (n *node) there(at step) bool { return n.gone == 0 || n.gone > at }
@@ -355,7 +333,7 @@ func (n *node) path() string {
 	if n.parent != nil {
 		path = n.parent.path()
 	}
-	if n.laid.name == "" {
+	if n.laid.own == 0 {
 		return path
 	}
 	return n.laid.pathIn(path)
@@ -378,7 +356,7 @@ func (n *node) messages(at step) []chat.Message {
 	collect = func(n *node) {
 		switch {
 		case n.is(isBlock):
-			list = n.laid.finished.whole(list)
+			list = n.laid.rare.finished.whole(list)
 		case n.kind == container:
 			for i := range n.children {
 				if c := &n.children[i]; c.there(at) {
