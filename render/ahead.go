@@ -115,7 +115,7 @@ func (n *node) weight() (bytes, pieces int) {
 	case n.leaf():
 		return bytesPerToken * n.laid.tokens, 1
 	case n.is(isBlock):
-		return bytesPerToken * n.laid.rare.finished.tokens, 0
+		return bytesPerToken * n.laid.hold.finished.tokens, 0
 	}
 	for i := range n.children {
 		if c := &n.children[i]; c.gone == 0 {
@@ -157,7 +157,7 @@ func (p *pruner) least(n *node) int { return p.leastAt(n, latest) }
 func (p *pruner) leastAt(n *node, at step) (tokens int) {
 	switch {
 	case n.is(isBlock):
-		return n.laid.rare.finished.tokens
+		return n.laid.hold.finished.tokens
 	case n.is(isBlank):
 		return 0
 	case n.kind == text:

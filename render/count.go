@@ -36,7 +36,7 @@ func (c *counter) count(n *node) int {
 	total := 0
 	switch {
 	case n.is(isBlock):
-		total = n.laid.rare.finished.tokens
+		total = n.laid.hold.finished.tokens
 	case n.kind == message && c.joiner != nil:
 		total = c.countMessage(n)
 	case n.kind == message:
@@ -287,7 +287,7 @@ func (c *counter) scaleOf(n *node, count int) float64 {
 		case n.leaf():
 			pieces += c.ownTokens(n)
 		case n.is(isBlock):
-			pieces += n.laid.rare.finished.tokens
+			pieces += n.laid.hold.finished.tokens
 		}
 	})
 	return max(1.5, 2*float64(count)/float64(max(1, pieces))-1)

@@ -35,24 +35,25 @@ func (l *layouter) finished(ctx context.Context, e *laid, n *elements.Finished, 
 		charge := &room{budget: most}
 		list := listOf(template)
 		apart := &laid{own: e.own} // what is kept must not hold on to this layout
-		at.slab = nil
+		at.slabs = nil
 		if l.contents(ctx, apart, list, at, charge) != nil {
 			return l.contents(ctx, e, list, at, charge) // for the error's path
 		}
-		f = &finished{tokenizer: l.tokenizer, lenient: l.lenient, children: apart.children, charged: charge.used}
+		f = &finished{tokenizer: l.tokenizer, lenient: l.lenient, children: apart.children(), charged: charge.used}
 		f.count()
 		if l.lasting {
 			n.Keep(f)
 		}
 	}
-	e.few().finished, e.children = f, f.children
+	in := e.holding(at.slabs)
+	in.finished, in.children = f, f.children
 	r.used += f.charged
 	return nil
 }
 
 // count counts the messages as a whole.
 func (f *finished) count() {
-	root, _ := newTree(&laid{children: f.children})
+	root, _ := newTree(&laid{hold: &holds{children: f.children}})
 	c := counter{tokenizer: f.tokenizer}
 	c.joiner, _ = f.tokenizer.(sizing.Joiner)
 	f.tokens, f.breakpoints = c.count(root), root.breakpoints

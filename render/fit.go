@@ -72,8 +72,9 @@ func (f *fitting) take(found *treeBuilder) {
 
 // met lists limits level by level: all siblings in document order, then what is in them, in the order of their layout.
 func (f *fitting) met(l *laid) {
-	for i := range l.children {
-		if c := &l.children[i]; c.more().limit > 0 {
+	children := l.children()
+	for i := range children {
+		if c := &children[i]; c.more().limit > 0 {
 			f.limits = append(f.limits, c)
 		}
 	}
@@ -228,12 +229,12 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 		}
 		have := &room{budget: min(limit, most) - used + l.rare.expandMax}
 		grown := &laid{up: l.up, own: l.own, nth: l.nth, traits: l.traits & isRequired}
-		grown.few().name = l.rare.name
+		grown.holding(nil).name = l.hold.name
 		template, err := f.layout.layouter.call(ctx, l, *l.rare.expand, have.budget)
 		if err != nil {
 			return err
 		}
-		at := place{inMessage: old.message() != nil, escape: inTag(old), slab: &slab[laid]{}}
+		at := place{inMessage: old.message() != nil, escape: inTag(old), slabs: &slabs{}}
 		if err := f.layout.layouter.contents(ctx, grown, listOf(template), at, have); err != nil {
 			return err
 		}

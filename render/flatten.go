@@ -213,9 +213,9 @@ func (it *item) name() string {
 }
 
 // begin makes a piece what is known of the item before its layout.
-func (it *item) begin(e *laid) {
+func (it *item) begin(e *laid, from *slabs) {
 	if e.own = it.builtin; e.own == 0 {
-		e.own, e.few().name = callers, typeName(it.node)
+		e.own, e.holding(from).name = callers, typeName(it.node)
 	}
 }
 

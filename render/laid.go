@@ -68,7 +68,7 @@ func (t trait) breaks() lineBreak {
 }
 
 // laid is an element, text or part after layout. Layout is done with it once it stands: pruning works on nodes made
-// from it. There are many, so what few of them have is apart.
+// from it. There are many: one has the size of a cache line, and what not all have is apart.
 type laid struct {
 	kind     kind
 	own      builtin // what element it is: 0 for text and parts that are none
@@ -78,27 +78,28 @@ type laid struct {
 	up       *laid // the element around it; nil for the root
 	priority int   // where it has one
 	text     string
-	children []laid
+	hold     *holds
 	rare     *rare
 }
 
 // uncounted is the tokens of a text of which layout did not ask them.
 const uncounted = -1
 
-// rare is what few have.
-type rare struct {
-	name     string // of an element of the caller's
+// holds is what elements have that hold others.
+type holds struct {
+	name     string // where the type is the caller's
+	children []laid
 	group    *elements.Group
 	finished *finished // of finished messages
-	part     chat.Part
-	*rarest
 }
 
-// rarest is what fewer have still.
-type rarest struct {
+// rare is what few have.
+type rare struct {
 	node  elements.Node // the element itself and its properties, where the tree is to be transferred
 	props elements.Props
 	order []*laid // the children that are elements, in the order in which they were laid out, where it is not theirs
+
+	part chat.Part
 
 	// Containers.
 	limit     int // of a TokenLimit, else 0
@@ -124,8 +125,8 @@ type tag struct {
 
 // What there is where nothing was set. It is never written to.
 var (
-	nothing   = rare{rarest: &noneAtAll}
-	noneAtAll rarest
+	nothing      rare
+	holdsNothing holds
 )
 
 // more reads what few have.
@@ -136,21 +137,32 @@ func (l *laid) more() *rare {
 	return l.rare
 }
 
-// few gives what few have to be written to.
-func (l *laid) few() *rare {
+// set gives what few have to be written to.
+func (l *laid) set() *rare {
 	if l.rare == nil {
-		l.rare = &rare{rarest: &noneAtAll}
+		l.rare = &rare{}
 	}
 	return l.rare
 }
 
-// set gives what fewer have still to be written to.
-func (l *laid) set() *rarest {
-	if more := l.few(); more.rarest == &noneAtAll {
-		more.rarest = &rarest{}
+// inside reads what the element has by holding others.
+func (l *laid) inside() *holds {
+	if l.hold == nil {
+		return &holdsNothing
 	}
-	return l.rare.rarest
+	return l.hold
 }
+
+// holding gives that to be written to.
+func (l *laid) holding(from *slabs) *holds {
+	if l.hold == nil {
+		l.hold = from.hold()
+	}
+	return l.hold
+}
+
+// children are what stands in it.
+func (l *laid) children() []laid { return l.inside().children }
 
 func (l *laid) is(t trait) bool { return l.traits&t != 0 }
 
@@ -179,14 +191,15 @@ func (l *laid) given() *int {
 // add adds a child. It does not move those that are there, if there is room for it.
 func (l *laid) add(c laid) *laid {
 	c.up = l
-	l.children = append(l.children, c)
-	return &l.children[len(l.children)-1]
+	in := l.holding(nil)
+	in.children = append(in.children, c)
+	return &in.children[len(in.children)-1]
 }
 
 // name of the element; "" for text and parts that are none.
 func (l *laid) name() string {
 	if l.own == callers {
-		return l.rare.name
+		return l.hold.name
 	}
 	return builtinNames[l.own]
 }
@@ -234,8 +247,9 @@ func (l *laid) laidOrder(yield func(*laid) bool) {
 		}
 		return
 	}
-	for i := range l.children {
-		if c := &l.children[i]; c.own != 0 && !yield(c) {
+	children := l.children()
+	for i := range children {
+		if c := &children[i]; c.own != 0 && !yield(c) {
 			return
 		}
 	}

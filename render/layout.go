@@ -42,7 +42,7 @@ type place struct {
 	escape    bool // inside a Tag
 	free      bool // nobody is told what is left once the element has taken its part
 
-	slab *slab[laid] // where what stands here is put
+	slabs *slabs // where what stands here is put
 }
 
 // maxDepth is how deep elements may stand in each other.
@@ -106,7 +106,7 @@ func (l *layouter) element(ctx context.Context, e *laid, n elements.Node, props 
 	case elements.KeepWith:
 		if n.Group != nil {
 			e.traits |= isGrouped
-			e.few().group = n.Group
+			e.holding(at.slabs).group = n.Group
 		}
 		children = n.Children
 	case elements.TokenLimit:
@@ -192,8 +192,9 @@ func (l *layouter) contents(ctx context.Context, e *laid, list elements.Nodes, a
 	if len(items) == 0 {
 		return nil
 	}
-	if cap(e.children) < len(items) {
-		e.children = at.slab.take(len(items))[:0]
+	in := e.holding(at.slabs)
+	if cap(in.children) < len(items) {
+		in.children = at.slabs.pieces(len(items))[:0]
 	}
 	beside := at // what stands here beside elements, which are offered what it leaves
 	beside.free = at.free && !slices.ContainsFunc(items, item.looks)
@@ -210,7 +211,7 @@ func (l *layouter) contents(ctx context.Context, e *laid, list elements.Nodes, a
 				continue
 			}
 		}
-		it.slot = int32(len(e.children))
+		it.slot = int32(len(in.children))
 		e.add(laid{})
 		inside++
 		even = even && it.sharesEvenly()
@@ -226,9 +227,9 @@ func (l *layouter) contents(ctx context.Context, e *laid, list elements.Nodes, a
 		if v := reflect.ValueOf(it.node); !it.ownValue() && v.Kind() == reflect.Pointer && v.IsNil() {
 			return &ElementError{Path: e.path(), Err: fmt.Errorf("%w: %T", ErrNilElement, it.node)}
 		}
-		it.begin(&e.children[it.slot])
+		it.begin(&in.children[it.slot], at.slabs)
 	}
-	number(items, e.children)
+	number(items, in.children)
 	if even {
 		return l.evenly(ctx, e, items, inside, at, r)
 	}
@@ -238,7 +239,7 @@ func (l *layouter) contents(ctx context.Context, e *laid, list elements.Nodes, a
 		if it.node == nil {
 			continue
 		}
-		t := task{node: it.node, laid: &e.children[it.slot], builtin: it.builtin != 0}
+		t := task{node: it.node, laid: &in.children[it.slot], builtin: it.builtin != 0}
 		var err error
 		if t.props, err = it.props(); err != nil {
 			return &ElementError{Path: t.laid.path(), Err: err}
@@ -259,11 +260,11 @@ func (l *layouter) chunks(ctx context.Context, e *laid, list elements.Nodes, at 
 			return false, nil
 		}
 	}
-	children := at.slab.take(len(list))
+	children := at.slabs.pieces(len(list))
 	defer func() {
 		if !done {
 			clear(children)
-			e.children = children[:0] // room for what it is
+			e.holding(at.slabs).children = children[:0] // room for what it is
 		}
 	}()
 	for i, n := range list {
@@ -289,7 +290,7 @@ func (l *layouter) chunks(ctx context.Context, e *laid, list elements.Nodes, at 
 			return false, context.Cause(ctx)
 		}
 	}
-	e.children = children
+	e.holding(at.slabs).children = children
 	return true, nil
 }
 
@@ -297,12 +298,13 @@ func (l *layouter) chunks(ctx context.Context, e *laid, list elements.Nodes, at 
 func (l *layouter) evenly(ctx context.Context, e *laid, items []item, inside int, at place, r *room) error {
 	at.depth++
 	budget := share(r.left(), 1, float64(inside))
+	children := e.children()
 	for i := range items {
 		it := &items[i]
 		if it.node == nil {
 			continue
 		}
-		child := &e.children[it.slot]
+		child := &children[it.slot]
 		props, err := it.props()
 		if err != nil {
 			return &ElementError{Path: child.path(), Err: err}
@@ -324,7 +326,7 @@ func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err 
 		}
 		c.inherit(e)
 		c.prioritize(priority)
-		c.traits.has(breaksFirst, c.kind == text && len(e.children) == 0)
+		c.traits.has(breaksFirst, c.kind == text && len(e.children()) == 0)
 		return e.add(c), nil
 	}
 	switch n := it.node.(type) {
@@ -352,7 +354,7 @@ func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err 
 		if e.kind != message {
 			return true, &ElementError{Path: e.path(), Err: ErrBreakpointPlace}
 		}
-		e.add(laid{kind: breakpoint, rare: &rare{part: n.Part(), rarest: &noneAtAll}})
+		e.add(laid{kind: breakpoint, rare: &rare{part: n.Part()}})
 		return true, nil
 	case elements.Transferred:
 		if err := l.transferred(n, e.add(laid{}), at); err != nil {
@@ -375,7 +377,7 @@ func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err 
 
 // partOf is a part of a message that counts so much.
 func partOf(p chat.Part, tokens int) laid {
-	return laid{kind: part, tokens: tokens, rare: &rare{part: p, rarest: &noneAtAll}}
+	return laid{kind: part, tokens: tokens, rare: &rare{part: p}}
 }
 
 // becomeText makes e a text that starts on a line of its own.
@@ -403,7 +405,7 @@ func (l *layouter) partElement(e *laid, p chat.Part, at place) error {
 	if !at.inMessage {
 		return &ElementError{Path: e.path(), Err: ErrOutsideMessage}
 	}
-	e.kind, e.few().part, e.tokens = part, p, l.tokenizer.CountPart(p)
+	e.kind, e.set().part, e.tokens = part, p, l.tokenizer.CountPart(p)
 	return nil
 }
 

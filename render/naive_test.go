@@ -165,14 +165,14 @@ func (n *naive) without(chosen *laid) *bare {
 		n.tree.walk(func(b *bare) {
 			if gone[b.laid] {
 				b.walk(func(b *bare) {
-					if b.more().group != nil && !groups[b.more().group] {
-						groups[b.more().group], again = true, true
+					if b.inside().group != nil && !groups[b.inside().group] {
+						groups[b.inside().group], again = true, true
 					}
 				})
 			}
 		})
 		n.tree.walk(func(b *bare) {
-			if b.more().group != nil && groups[b.more().group] {
+			if b.inside().group != nil && groups[b.inside().group] {
 				leave(b)
 			}
 		})
@@ -210,11 +210,11 @@ func (n *naive) require() {
 		before = len(n.required) + len(n.calling) + len(whole)
 		n.tree.walk(func(b *bare) {
 			chunk := b.is(isChunk) && !b.is(passesOn) && n.holdsRequired(b)
-			if b.is(isRequired) || chunk || b.more().group != nil && whole[b.more().group] {
+			if b.is(isRequired) || chunk || b.inside().group != nil && whole[b.inside().group] {
 				b.walk(func(b *bare) { n.required[b.laid] = true })
 			}
-			if b.more().group != nil && n.holdsRequired(b) {
-				whole[b.more().group] = true
+			if b.inside().group != nil && n.holdsRequired(b) {
+				whole[b.inside().group] = true
 			}
 			for _, call := range b.calls {
 				switch {
@@ -320,8 +320,9 @@ func bareOf(n *node) *bare {
 
 func bareOfLaid(l *laid) *bare {
 	b := &bare{laid: l, calls: l.more().calls}
-	for i := range l.children {
-		b.kids = append(b.kids, bareOfLaid(&l.children[i]))
+	children := l.children()
+	for i := range children {
+		b.kids = append(b.kids, bareOfLaid(&children[i]))
 	}
 	return b
 }

@@ -243,7 +243,7 @@ func (p *pruner) findGroups() {
 		total++
 		return g
 	}
-	p.visitMembers(func(n *node, _ int) { n.group = known(n.laid.rare.group).number }, func(key *elements.Group, _ *node, _ int) { known(key) })
+	p.visitMembers(func(n *node, _ int) { n.group = known(n.laid.hold.group).number }, func(key *elements.Group, _ *node, _ int) { known(key) })
 	all := make([]member, total)
 	add := func(g *group, m member) {
 		if g.members == nil {

@@ -132,7 +132,7 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 		return nil, err
 	}
 	tree := &laid{own: builtinRoot}
-	at := place{free: l.joins, slab: &slab[laid]{}}
+	at := place{free: l.joins, slabs: &slabs{}}
 	if err := l.contents(ctx, tree, listOf(root), at, &room{budget: min(opts.Budget, most)}); err != nil {
 		return nil, err
 	}

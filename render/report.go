@@ -131,7 +131,7 @@ func (f *fitting) pieces(root *node, at step) Report {
 	var r Report
 	loose := map[*elements.Group]bool{} // that may go, and calls linked to them
 	if f.grouped && f.held {
-		f.all(func(n *node) { g := n.laid.more().group; loose[g] = loose[g] || n.is(isGrouped) && !n.locked })
+		f.all(func(n *node) { g := n.laid.inside().group; loose[g] = loose[g] || n.is(isGrouped) && !n.locked })
 	}
 	var walk func(n *node, path string, gone bool, why drop)
 	walk = func(n *node, path string, gone bool, why drop) {
@@ -167,9 +167,7 @@ func (f *fitting) pieces(root *node, at step) Report {
 			add(PieceToolCall, tokens, required, gone, why, back)
 		}
 		if n.is(isBlock) {
-			for i := range n.laid.children {
-				r = n.laid.children[i].pieces(r, path)
-			}
+			r = n.laid.piecesIn(r, path)
 			return
 		}
 		for i := range n.children {
@@ -195,8 +193,13 @@ func (l *laid) pieces(to Report, path string) Report {
 	for _, tokens := range l.more().callTokens {
 		to = append(to, Piece{Path: path, Kind: PieceToolCall, Priority: l.given(), Tokens: tokens, Required: true})
 	}
-	for i := range l.children {
-		to = l.children[i].pieces(to, path)
+	return l.piecesIn(to, path)
+}
+
+func (l *laid) piecesIn(to Report, path string) Report {
+	children := l.children()
+	for i := range children {
+		to = children[i].pieces(to, path)
 	}
 	return to
 }

@@ -173,7 +173,7 @@ func (l *layouter) sideBySide(ctx context.Context, tasks []task, shares []int, a
 		t := &tasks[i]
 		at := at
 		if !t.builtin {
-			at.slab = &slab[laid]{} // for those of others are filled at the same time
+			at.slabs = &slabs{} // for those of others are filled at the same time
 		}
 		consumed, err := l.element(contexts[i], t.laid, t.node, t.props, at, shares[i])
 		results[i] = outcome{consumed, err, true}

@@ -6,12 +6,9 @@ type slab[T any] struct {
 	next int // values in the next piece, where there has been one
 }
 
-// take gives n fresh values. Many, or those of no slab, stand alone.
+// take gives n fresh values. Many have memory of their own.
 func (s *slab[T]) take(n int) []T {
 	const smallest, largest = 16, 512
-	if s == nil {
-		return make([]T, n)
-	}
 	if n > len(s.free) {
 		size := max(s.next, smallest)
 		if 4*n > size {
@@ -22,4 +19,24 @@ func (s *slab[T]) take(n int) []T {
 	taken := s.free[:n:n]
 	s.free = s.free[n:]
 	return taken
+}
+
+// slabs are what layout takes from. The zero value is for one goroutine; none at all gives each piece memory of its own.
+type slabs struct {
+	laid  slab[laid]
+	holds slab[holds]
+}
+
+func (s *slabs) pieces(n int) []laid {
+	if s == nil {
+		return make([]laid, n)
+	}
+	return s.laid.take(n)
+}
+
+func (s *slabs) hold() *holds {
+	if s == nil {
+		return &holds{}
+	}
+	return &s.holds.take(1)[0]
 }

@@ -105,7 +105,7 @@ func Transfer(ctx context.Context, root elements.Node, opts Options) ([]byte, er
 		return nil, err
 	}
 	tree := &laid{own: builtinRoot}
-	at := place{inMessage: true, transfer: true, slab: &slab[laid]{}}
+	at := place{inMessage: true, transfer: true, slabs: &slabs{}}
 	if err := l.contents(ctx, tree, listOf(root), at, &room{budget: min(opts.Budget, most)}); err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (w transferWriter) node(l *laid, name string) (transferNode, error) {
 			n.Flags |= f.flag
 		}
 	}
-	if g := more.group; g != nil {
+	if g := l.inside().group; g != nil {
 		if _, known := w.groups[g]; !known {
 			w.groups[g] = len(w.groups)
 		}
@@ -169,8 +169,9 @@ func (w transferWriter) node(l *laid, name string) (transferNode, error) {
 		*n.Children = append(*n.Children, tagText(more.tag.open))
 	}
 	_, chunk := more.node.(elements.TextChunk)
-	for i := range l.children {
-		c := &l.children[i]
+	children := l.children()
+	for i := range children {
+		c := &children[i]
 		name := c.name()
 		if l.is(isIfEmpty) {
 			name = sideName
@@ -334,7 +335,7 @@ func (r transferReader) piece(e *laid, n incoming, where string, at place, depth
 			if r.groups[*n.KeepWithID] == nil {
 				r.groups[*n.KeepWithID] = &elements.Group{}
 			}
-			e.few().group, e.own = r.groups[*n.KeepWithID], builtinKeepWith
+			e.holding(at.slabs).group, e.own = r.groups[*n.KeepWithID], builtinKeepWith
 			e.traits |= isGrouped
 		}
 	default:
@@ -349,10 +350,11 @@ func (r transferReader) piece(e *laid, n incoming, where string, at place, depth
 	if e.is(isIfEmpty) && len(n.Children) != 2 {
 		return &TransferError{Place: where + ".children", Err: fmt.Errorf("an IfEmpty has 2, not %d", len(n.Children))}
 	}
-	e.children = at.slab.take(len(n.Children))
+	children := at.slabs.pieces(len(n.Children))
+	e.holding(at.slabs).children = children
 	for i, raw := range n.Children {
-		e.children[i].up = e
-		if err := r.child(&e.children[i], raw, fmt.Sprintf("%s.children[%d]", where, i), i, at, depth); err != nil {
+		children[i].up = e
+		if err := r.child(&children[i], raw, fmt.Sprintf("%s.children[%d]", where, i), i, at, depth); err != nil {
 			return err
 		}
 	}
@@ -390,14 +392,14 @@ func (r transferReader) mediaPiece(e *laid, n incoming, where string, at place) 
 			return &TransferError{Place: where + ".props.src", Err: errors.New("it is missing")}
 		}
 		image := elements.Image{Source: *n.Props.Source, Detail: chat.ImageDetail(n.Props.Detail), MediaType: n.Props.MimeType}
-		e.own, e.few().part = builtinImage, image.Part()
+		e.own, e.set().part = builtinImage, image.Part()
 		e.set().node = image
 	} else {
 		if n.Props.Data == nil || n.Props.MediaType == nil {
 			return &TransferError{Place: where + ".props", Err: errors.New("data or mediaType is missing")}
 		}
 		document := elements.Document{Data: *n.Props.Data, MediaType: *n.Props.MediaType}
-		e.own, e.few().part = builtinDocument, document.Part()
+		e.own, e.set().part = builtinDocument, document.Part()
 		e.set().node = document
 	}
 	e.tokens = r.layout.tokenizer.CountPart(e.rare.part)
@@ -449,7 +451,7 @@ func (r transferReader) child(c *laid, raw json.RawMessage, where string, index 
 				return &TransferError{Place: where + ".tokenUsage", Err: fmt.Errorf("it is %d", tokens)}
 			}
 		}
-		c.kind, c.few().part, c.tokens = part, chat.Opaque{Value: n.Value, Tokens: tokens}, tokens
+		c.kind, c.set().part, c.tokens = part, chat.Opaque{Value: n.Value, Tokens: tokens}, tokens
 	default:
 		return &TransferError{Place: where + ".type", Err: fmt.Errorf("unknown type %d", n.Type)}
 	}

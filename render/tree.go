@@ -120,7 +120,7 @@ func traitsOf(l *laid) trait {
 	case text:
 		t.has(isBlank, blank(l.text))
 	case container:
-		t.has(isOneText, len(l.children) == 1 && l.children[0].kind == text)
+		t.has(isOneText, len(l.children()) == 1 && l.children()[0].kind == text)
 	default:
 		t &^= isChunk | isLegacy | passesOn
 	}
@@ -179,19 +179,20 @@ func (b *treeBuilder) build(n, parent *node, l *laid, in surroundings) {
 	}
 	n.inside = &b.insides.take(1)[0]
 	n.work = &idle
-	if finished := l.more().finished; finished != nil && in.locked {
+	if finished := l.inside().finished; finished != nil && in.locked {
 		n.traits |= isBlock
 		b.breakpoints = b.breakpoints || finished.breakpoints > 0
 		n.resettle()
 		return
 	}
-	n.children = b.nodes.take(len(l.children))
+	children := l.children()
+	n.children = b.nodes.take(len(children))
 	in.message = in.message || n.kind == message
 	if n.is(isIfEmpty) {
 		b.eitherSide(n, in)
 	} else {
-		for i := range l.children {
-			b.build(&n.children[i], n, &l.children[i], in)
+		for i := range children {
+			b.build(&n.children[i], n, &children[i], in)
 		}
 	}
 	for i := range n.children {
@@ -206,9 +207,9 @@ func (b *treeBuilder) build(n, parent *node, l *laid, in surroundings) {
 func (b *treeBuilder) eitherSide(n *node, in surroundings) {
 	alt, given := &n.children[0], &n.children[1]
 	live, cited := len(b.live), len(b.cited)
-	b.build(alt, n, &n.laid.children[0], in)
+	b.build(alt, n, &n.laid.children()[0], in)
 	liveAlt, citedAlt := len(b.live), len(b.cited)
-	b.build(given, n, &n.laid.children[1], in)
+	b.build(given, n, &n.laid.children()[1], in)
 	if given.empty() {
 		n.children = n.children[:1:1]
 		b.live, b.cited = b.live[:liveAlt], b.cited[:citedAlt]
@@ -226,8 +227,8 @@ func (n *node) resettle() {
 		n.content, n.choice, n.ranks = nil, nil, nil
 	}
 	if n.is(isBlock) {
-		n.breakpoints = n.laid.rare.finished.breakpoints
-		n.full = min(1, int32(len(n.laid.rare.finished.messages)))
+		n.breakpoints = n.laid.hold.finished.breakpoints
+		n.full = min(1, int32(len(n.laid.hold.finished.messages)))
 		return
 	}
 	if n.kind == message {
@@ -356,7 +357,7 @@ func (n *node) messages(at step) []chat.Message {
 	collect = func(n *node) {
 		switch {
 		case n.is(isBlock):
-			list = n.laid.rare.finished.whole(list)
+			list = n.laid.hold.finished.whole(list)
 		case n.kind == container:
 			for i := range n.children {
 				if c := &n.children[i]; c.there(at) {
