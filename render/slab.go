@@ -8,7 +8,7 @@ type slab[T any] struct {
 
 // take gives n fresh values. Many have memory of their own.
 func (s *slab[T]) take(n int) []T {
-	const smallest, largest = 16, 512
+	const smallest, largest = 4, 512
 	if n > len(s.free) {
 		size := max(s.next, smallest)
 		if 4*n > size {
