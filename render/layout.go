@@ -263,7 +263,6 @@ func (l *layouter) chunks(ctx context.Context, e *laid, list elements.Nodes, at 
 	children := at.slabs.pieces(len(list))
 	defer func() {
 		if !done {
-			clear(children)
 			e.holding(at.slabs).children = children[:0] // room for what it is
 		}
 	}()
