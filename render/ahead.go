@@ -17,7 +17,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 	if p.joiner == nil || p.recording {
 		return
 	}
-	weight, pieces := container.weight()
+	weight := container.weight()
 	tokens := float64(weight) / bytesPerToken
 	if container.counted {
 		tokens = float64(container.tokens)
@@ -26,7 +26,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		return
 	}
 	start := p.now
-	p.went = slices.Grow(p.went, int(float64(pieces)*(1-float64(limit)/tokens)))
+	p.went = slices.Grow(p.went, int(float64(container.pieceCount())*(1-float64(limit)/tokens)))
 	p.uncounted = true
 	var least int
 	for {
@@ -37,8 +37,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 			stuck = p.removeLowest(container) != nil
 			for ; i < len(p.went); i++ {
 				if w := p.went[i]; !w.calls {
-					gone, _ := w.node.weight()
-					weight -= gone
+					weight -= w.node.weight()
 				}
 			}
 			if !stuck {
@@ -47,14 +46,15 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 			}
 		}
 		least = p.least(container)
-		if least <= limit || stuck || ctx.Err() != nil || p.now == before { // an opaque value may weigh less than nothing
+		if least <= limit || stuck || ctx.Err() != nil || p.now == before { // nothing is left that weighs anything
 			break
 		}
-		weight, _ = container.weight()
-		tokens = max(float64(least), 1.25*float64(limit)) // so that it goes on by a good part
+		weight, tokens = container.weight(), max(float64(least), 1.25*float64(limit)) // so that it goes on by a good part
 	}
 	p.uncounted = false
-	p.settle()
+	for _, n := range p.disturbed.take() {
+		n.forget()
+	}
 	if ctx.Err() == nil {
 		p.retreat(container, limit, least, start)
 	}
@@ -81,7 +81,7 @@ func (p *pruner) run(container *node, weight, goal int) (left int) {
 		p.now++
 		piece.gone, piece.limit, piece.cause = p.now, p.limit, byPriority
 		p.went = append(p.went, went{node: piece, at: p.now})
-		p.disturb(in)
+		p.disturbed.add(in)
 		in.left--
 		in.full--
 		weight -= int(piece.bytes)
@@ -106,24 +106,22 @@ func (n *node) sole(container *node) bool {
 // bytesPerToken is what English and code have.
 const bytesPerToken = 4
 
-// weight is the bytes of the texts in n that are there, and of parts about as many as their tokens would have. Pieces is
-// how many there are.
-func (n *node) weight() (bytes, pieces int) {
+// weight is the bytes of the texts in n that are there, and of parts about as many as their tokens would have.
+func (n *node) weight() (bytes int) {
 	switch {
 	case n.kind == text:
-		return int(n.bytes), 1
+		return int(n.bytes)
 	case n.leaf():
-		return bytesPerToken * n.laid.tokens, 1
+		return bytesPerToken * n.laid.tokens
 	case n.is(isBlock):
-		return bytesPerToken * n.laid.hold.finished.tokens, 0
+		return bytesPerToken * n.laid.hold.finished.tokens
 	}
 	for i := range n.children {
 		if c := &n.children[i]; c.gone == 0 {
-			more, of := c.weight()
-			bytes, pieces = bytes+more, pieces+of
+			bytes += c.weight()
 		}
 	}
-	return bytes, pieces
+	return bytes
 }
 
 // retreat brings back what went, from the last step to the first after a given one, until what is in a container, now this

@@ -73,7 +73,7 @@ const (
 // 2 GB is not sent. An atom has the size of a cache line, for pieces go in any order.
 type atom struct {
 	kind    atomKind
-	breaks  lineBreak
+	traits  trait // of a text
 	there   bool
 	newLine bool   // a line break goes before it
 	known   known  // what was found out about it
@@ -147,8 +147,8 @@ func (t *content) list(m *node) (done bool) {
 	}
 	t.atoms, t.runs = append(t.atoms[:0], atom{}), append(t.runs[:0], run{})
 	var add func(n *node) bool
-	addText := func(kind atomKind, s string, breaks lineBreak, tokens int) {
-		t.atoms = append(t.atoms, atom{kind: kind, text: s, breaks: breaks, tokens: int32(tokens), run: int32(len(t.runs) - 1)})
+	addText := func(kind atomKind, s string, traits trait, tokens int) {
+		t.atoms = append(t.atoms, atom{kind: kind, text: s, traits: traits, tokens: int32(tokens), run: int32(len(t.runs) - 1)})
 		t.runs[len(t.runs)-1].texts++
 	}
 	add = func(n *node) bool {
@@ -167,7 +167,7 @@ func (t *content) list(m *node) (done bool) {
 				if c.is(isElement) {
 					kind = atomElement
 				}
-				addText(kind, c.laid.text, c.traits.breaks(), t.piece(c))
+				addText(kind, c.laid.text, c.traits, t.piece(c))
 			case part, breakpoint:
 				last := &t.runs[len(t.runs)-1]
 				last.end, last.part = int32(len(t.atoms)), c.laid.rare.part
@@ -180,14 +180,14 @@ func (t *content) list(m *node) (done bool) {
 					c.walk(latest, func(n *node) { n.setAtoms(span{}) })
 				} else {
 					if tag != nil {
-						addText(atomOpen, tag.open, breakAlways, t.joiner.CountText(tag.open))
+						addText(atomOpen, tag.open, breaksAlways, t.joiner.CountText(tag.open))
 					}
 					if !add(c) {
 						return false
 					}
 				}
 				if tag != nil {
-					addText(atomClose, tag.close, breakAlways, t.joiner.CountText(tag.close))
+					addText(atomClose, tag.close, breaksAlways, t.joiner.CountText(tag.close))
 				}
 				if t.leaves {
 					t.atoms = append(t.atoms, atom{kind: atomLeave})
@@ -337,7 +337,7 @@ func (t *content) join(from int32, toEnd bool) (changed int32) {
 		}
 		a.state = state
 		if a.isText() {
-			_, a.newLine = state.text(a.text, a.breaks)
+			_, a.newLine = state.text(a.text, a.traits)
 			changed = i
 		}
 		state = t.stateAfter(i)
@@ -357,7 +357,7 @@ func (t *content) stateAfter(i int32) joined {
 	case atomLeave:
 		return a.state.leave()
 	}
-	next, _ := a.state.text(a.text, a.breaks)
+	next, _ := a.state.text(a.text, a.traits)
 	switch a.kind {
 	case atomElement:
 		return next.leave()

@@ -16,7 +16,7 @@ type counter struct {
 
 	// While uncounted, what goes is not taken off: what was counted where it stood is noted, to be forgotten afterwards.
 	uncounted bool
-	disturbed []*node
+	disturbed lineage
 
 	// Without a joiner.
 	pruning *node // the container that is pruned
@@ -148,7 +148,7 @@ func (c *counter) losing(n *node) (tokens int) {
 // lost counts what is left after n, which counted so many tokens, has gone.
 func (c *counter) lost(n *node, tokens int) {
 	if c.uncounted {
-		c.disturb(n.parent)
+		c.disturbed.add(n.parent)
 		return
 	}
 	if c.joiner == nil {
@@ -180,7 +180,7 @@ func (c *counter) tagGoes(n *node) {
 // unlinked counts a message that lost calls.
 func (c *counter) unlinked(m *node) {
 	if c.uncounted {
-		c.disturb(m)
+		c.disturbed.add(m)
 		return
 	}
 	if c.joiner == nil {
@@ -189,23 +189,6 @@ func (c *counter) unlinked(m *node) {
 		return
 	}
 	c.recount(m, func(content *content) { content.frameChanged = true })
-}
-
-// disturb notes that n and what it stands in do not count any more what they did.
-func (c *counter) disturb(n *node) {
-	for ; n != nil && !n.seen; n = n.parent {
-		n.seen = true
-		c.disturbed = append(c.disturbed, n)
-	}
-}
-
-// settle forgets what they counted, so that it is counted anew.
-func (c *counter) settle() {
-	for _, n := range c.disturbed {
-		n.seen = false
-		n.forget()
-	}
-	c.disturbed = c.disturbed[:0]
 }
 
 // recount counts a message that was counted before, and notes the difference in what is around it.

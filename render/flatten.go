@@ -204,14 +204,6 @@ func builtinOf(n elements.Node) builtin {
 	return 0
 }
 
-// name is the element's name in paths: that of its type.
-func (it *item) name() string {
-	if it.builtin != 0 {
-		return builtinNames[it.builtin]
-	}
-	return typeName(it.node)
-}
-
 // begin makes a piece what is known of the item before its layout.
 func (it *item) begin(e *laid, from *slabs) {
 	if e.own = it.builtin; e.own == 0 {
@@ -219,6 +211,7 @@ func (it *item) begin(e *laid, from *slabs) {
 	}
 }
 
+// typeName is the element's name in paths.
 func typeName(n elements.Node) string {
 	t := reflect.TypeOf(n)
 	for t.Kind() == reflect.Pointer {

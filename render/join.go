@@ -19,8 +19,8 @@ const (
 )
 
 // text adds a text and tells whether a line break goes before it.
-func (j joined) text(s string, breaks lineBreak) (next joined, newLine bool) {
-	newLine = breaks == breakAlways || breaks == breakFirst && j&textBefore == 0
+func (j joined) text(s string, traits trait) (next joined, newLine bool) {
+	newLine = traits&breaksAlways != 0 || traits&breaksFirst != 0 && j&textBefore == 0
 	next = j | open | textBefore
 	if s != "" {
 		newLine = newLine || j&afterTag != 0 && s[0] != '\n'
@@ -51,7 +51,7 @@ func (n *node) chatMessage(at step) chat.Message {
 	m := n.laid.more().frame
 	m.ToolCalls = plainCalls(n.callsAt(at))
 	j := joiner{at: at}
-	if bytes, only := n.textAt(at); only {
+	if bytes, only := n.textBytes(at); only {
 		j.room = bytes
 	}
 	j.children(n)
@@ -60,8 +60,8 @@ func (n *node) chatMessage(at step) chat.Message {
 	return m
 }
 
-// textAt is how many bytes the texts in n had after a step, a line break before each, and whether there was nothing else.
-func (n *node) textAt(at step) (bytes int, only bool) {
+// textBytes is how many bytes the texts in n had after a step, a line break before each, and whether there was nothing else.
+func (n *node) textBytes(at step) (bytes int, only bool) {
 	for i := range n.children {
 		c := &n.children[i]
 		switch {
@@ -73,7 +73,7 @@ func (n *node) textAt(at step) (bytes int, only bool) {
 		case c.leaf():
 			return 0, false
 		}
-		inside, only := c.textAt(at)
+		inside, only := c.textBytes(at)
 		if !only {
 			return 0, false
 		}
@@ -100,7 +100,7 @@ func (j *joiner) children(n *node) {
 		}
 		switch c.kind {
 		case text:
-			j.add(c.laid.text, c.traits.breaks())
+			j.add(c.laid.text, c.traits)
 			if c.is(isElement) {
 				j.state = j.state.leave()
 			}
@@ -122,17 +122,17 @@ func (j *joiner) element(n *node) {
 	case tag == nil:
 		j.children(n)
 	case !n.emptyAt(j.at):
-		j.add(tag.open, breakAlways)
+		j.add(tag.open, breaksAlways)
 		j.state = j.state.enterTag()
 		j.children(n)
-		j.add(tag.close, breakAlways)
+		j.add(tag.close, breaksAlways)
 		j.state = j.state.closeTag()
 	}
 	j.state = j.state.leave()
 }
 
-func (j *joiner) add(s string, breaks lineBreak) {
-	next, newLine := j.state.text(s, breaks)
+func (j *joiner) add(s string, traits trait) {
+	next, newLine := j.state.text(s, traits)
 	switch {
 	case newLine:
 		j.copy()

@@ -48,25 +48,6 @@ func (t *trait) has(that trait, is bool) {
 	}
 }
 
-// lineBreak says whether a text starts on a line of its own.
-type lineBreak uint8
-
-const (
-	breakNever lineBreak = iota
-	breakAlways
-	breakFirst
-)
-
-func (t trait) breaks() lineBreak {
-	switch {
-	case t&breaksAlways != 0:
-		return breakAlways
-	case t&breaksFirst != 0:
-		return breakFirst
-	}
-	return breakNever
-}
-
 // laid is an element, text or part after layout. Layout is done with it once it stands: pruning works on nodes made
 // from it. There are many: one has the size of a cache line, and what not all have is apart.
 type laid struct {

@@ -105,7 +105,6 @@ func (l *layouter) element(ctx context.Context, e *laid, n elements.Node, props 
 		children = n.Children
 	case elements.KeepWith:
 		if n.Group != nil {
-			e.traits |= isGrouped
 			e.holding(at.slabs).group = n.Group
 		}
 		children = n.Children
@@ -193,9 +192,7 @@ func (l *layouter) contents(ctx context.Context, e *laid, list elements.Nodes, a
 		return nil
 	}
 	in := e.holding(at.slabs)
-	if cap(in.children) < len(items) {
-		in.children = at.slabs.pieces(len(items))[:0]
-	}
+	in.children = at.slabs.pieces(len(items))[:0]
 	beside := at // what stands here beside elements, which are offered what it leaves
 	beside.free = at.free && !slices.ContainsFunc(items, item.looks)
 	inside, even := 0, true
@@ -261,19 +258,10 @@ func (l *layouter) chunks(ctx context.Context, e *laid, list elements.Nodes, at 
 		}
 	}
 	children := at.slabs.pieces(len(list))
-	defer func() {
-		if !done {
-			e.holding(at.slabs).children = children[:0] // room for what it is
-		}
-	}()
 	for i, n := range list {
 		n := n.(elements.TextChunk)
-		if n.FlexGrow != 0 || n.FlexBasis != 0 || n.FlexReserve != (elements.Reserve{}) || n.PassPriority || len(n.Children) != 1 ||
-			n.BreakOn != "" || n.BreakOnWhitespace || n.BreakOnPattern != nil {
-			return false, nil
-		}
-		s, ok := n.Children[0].(elements.Text)
-		if !ok {
+		s, ok := plainText(&n)
+		if !ok || n.FlexGrow != 0 || n.FlexBasis != 0 || n.FlexReserve != (elements.Reserve{}) {
 			return false, nil
 		}
 		c := &children[i]
@@ -283,7 +271,7 @@ func (l *layouter) chunks(ctx context.Context, e *laid, list elements.Nodes, at 
 		}
 		c.prioritize(n.Priority)
 		c.traits.has(isRequired, n.Required)
-		c.becomeText(string(s), at)
+		c.becomeText(s, at)
 		c.tokens = uncounted
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)

@@ -142,20 +142,35 @@ func (p *pruner) rewind(at step) {
 }
 
 // around gives what the nodes stand in that went from a point on, each once.
-func (p *pruner) around(from int) (list []*node) {
+func (p *pruner) around(from int) []*node {
+	var list lineage
 	for _, w := range p.went[from:] {
-		n := w.node
-		if n.leaf() {
-			n = n.parent
-		}
-		for ; n != nil && !n.seen; n = n.parent {
-			n.seen = true
-			list = append(list, n)
+		if w.node.leaf() {
+			list.add(w.node.parent)
+		} else {
+			list.add(w.node)
 		}
 	}
+	return list.take()
+}
+
+// lineage is elements and what they stand in, each once.
+type lineage []*node
+
+func (l *lineage) add(n *node) {
+	for ; n != nil && !n.seen; n = n.parent {
+		n.seen = true
+		*l = append(*l, n)
+	}
+}
+
+// take gives them, and begins anew.
+func (l *lineage) take() []*node {
+	list := *l
 	for _, n := range list {
 		n.seen = false
 	}
+	*l = list[:0]
 	return list
 }
 

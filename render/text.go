@@ -32,14 +32,12 @@ func (l *layouter) textChunk(e *laid, c *elements.TextChunk, at place, r *room) 
 	if err := checkBreak(c); err != nil {
 		return fail(err)
 	}
-	next := breaks(c)
-	if len(c.Children) == 1 && next == nil && !c.PassPriority && !at.transfer {
-		if s, ok := c.Children[0].(elements.Text); ok { // as most are: the element is the text
-			e.becomeText(string(s), at)
-			l.charge(e, at, r)
-			return nil
-		}
+	if s, ok := plainText(c); ok && !at.transfer { // as most are: the element is the text
+		e.becomeText(s, at)
+		l.charge(e, at, r)
+		return nil
 	}
+	next := breaks(c)
 	piece := laid{kind: text, traits: breaksAlways}
 	piece.inherit(e)
 	var b strings.Builder
@@ -63,7 +61,7 @@ func (l *layouter) textChunk(e *laid, c *elements.TextChunk, at place, r *room) 
 		case interface{ Entry() elements.MetaEntry }:
 			e.note(n.Entry())
 		default:
-			return fail(fmt.Errorf("a %s in a text chunk: it takes text, line breaks, metadata and opaque values", it.name()))
+			return fail(fmt.Errorf("a %s in a text chunk: it takes text, line breaks, metadata and opaque values", typeName(it.node)))
 		}
 	}
 	piece.text = b.String()
@@ -76,6 +74,15 @@ func (l *layouter) textChunk(e *laid, c *elements.TextChunk, at place, r *room) 
 	}
 	e.add(piece)
 	return nil
+}
+
+// plainText gives the text of a chunk that is that text and nothing else.
+func plainText(c *elements.TextChunk) (s string, ok bool) {
+	if len(c.Children) != 1 || c.PassPriority || c.BreakOn != "" || c.BreakOnWhitespace || c.BreakOnPattern != nil {
+		return "", false
+	}
+	text, ok := c.Children[0].(elements.Text)
+	return string(text), ok
 }
 
 // checkBreak refuses breaks at which a text cannot be cut.
@@ -209,7 +216,6 @@ func (l *layouter) tag(e *laid, t elements.Tag, r *room) error {
 	b.WriteString(">\n")
 	ends := &tag{open: b.String(), close: "</" + t.Name + ">"}
 	ends.tokens = l.tokenizer.CountText(ends.open) + l.tokenizer.CountText(ends.close)
-	e.traits |= isTagged
 	e.set().tag = ends
 	r.used += ends.tokens
 	return nil

@@ -336,7 +336,6 @@ func (r transferReader) piece(e *laid, n incoming, where string, at place, depth
 				r.groups[*n.KeepWithID] = &elements.Group{}
 			}
 			e.holding(at.slabs).group, e.own = r.groups[*n.KeepWithID], builtinKeepWith
-			e.traits |= isGrouped
 		}
 	default:
 		return &TransferError{Place: where + ".ctor", Err: fmt.Errorf("unknown kind %d", n.Ctor)}

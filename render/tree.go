@@ -56,7 +56,7 @@ type inside struct {
 	giver       int32  // the first child that may have something to give
 	group       int32  // its number, from 1, once groups are known
 	atomsEnd    int32  // where its atoms end
-	seen        bool   // by around, or by disturb
+	seen        bool   // by a lineage
 	pinned      bool   // it stays, though its children may go
 }
 
@@ -116,6 +116,10 @@ func (n *node) is(t trait) bool { return n.traits&t != 0 }
 // traitsOf are those of the piece and of what stands in it.
 func traitsOf(l *laid) trait {
 	t := l.traits
+	if l.kind != text {
+		t.has(isTagged, l.more().tag != nil)
+		t.has(isGrouped, l.inside().group != nil)
+	}
 	switch l.kind {
 	case text:
 		t.has(isBlank, blank(l.text))

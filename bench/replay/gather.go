@@ -84,7 +84,8 @@ func (b *bundle) answered(asked []exchange) {
 const promptRoom = 20_000
 
 // wouldAsk gives what a policy asks its model where a compaction cut. It is asked to compact the session as it was up to
-// there, and to keep nothing but what the compaction kept first, for an agent whose model has a name. Its model takes in the history in one piece.
+// there, and to keep nothing but what the compaction kept first, for an agent whose model has a name. Its model takes in
+// the history in one piece.
 func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, name string, session *history.Session, e history.Entry) ([]exchange, error) {
 	upTo, err := sessionUpTo(session, e)
 	if err != nil {
