@@ -17,7 +17,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 	if p.joiner == nil || p.recording {
 		return
 	}
-	weight := container.weight()
+	weight, pieces := container.weight()
 	tokens := float64(weight) / bytesPerToken
 	if container.counted {
 		tokens = float64(container.tokens)
@@ -26,7 +26,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		return
 	}
 	start := p.now
-	p.went = slices.Grow(p.went, int(float64(container.pieceCount())*(1-float64(limit)/tokens)))
+	p.went = slices.Grow(p.went, int(float64(pieces)*(1-float64(limit)/tokens*0.75)))
 	p.uncounted = true
 	var least int
 	for {
@@ -37,7 +37,8 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 			stuck = p.removeLowest(container) != nil
 			for ; i < len(p.went); i++ {
 				if w := p.went[i]; !w.calls {
-					weight -= w.node.weight()
+					bytes, _ := w.node.weight()
+					weight -= bytes
 				}
 			}
 			if !stuck {
@@ -49,7 +50,8 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		if least <= limit || stuck || ctx.Err() != nil || p.now == before { // nothing is left that weighs anything
 			break
 		}
-		weight, tokens = container.weight(), max(float64(least), 1.25*float64(limit)) // so that it goes on by a good part
+		weight, _ = container.weight()
+		tokens = max(float64(least), 1.25*float64(limit)) // so that it goes on by a good part
 	}
 	p.uncounted = false
 	for _, n := range p.disturbed.take() {
@@ -64,17 +66,17 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 // left weighs no more than goal. It takes no more than removeLowest would, but is soon done with very many.
 func (p *pruner) run(container *node, weight, goal int) (left int) {
 	n := p.chooser
-	if p.grouped || n.gone != 0 || n.choice == nil || len(n.choice.risen) > 0 || len(n.choice.holders) > 0 || !n.sole(container) {
+	if p.grouped > 0 || n.gone != 0 || n.choice == nil || len(n.choice.risen) > 0 || len(n.choice.holders) > 0 || !n.sole(container) {
 		return weight
 	}
 	c := n.choice
 	for len(c.sorted) > 0 && weight > goal {
-		piece := c.sorted[0].node
+		piece := c.node(c.sorted[0])
 		in := piece.parent
 		if piece.gone == 0 && (piece.kind != text || piece.is(isBlank) || piece.locked || in.full < 2 || in.ranks != nil) {
 			break
 		}
-		c.sorted = c.sorted[1:]
+		p.pass(c)
 		if piece.gone != 0 {
 			continue
 		}
@@ -96,7 +98,7 @@ func (n *node) sole(container *node) bool {
 		if around == nil || around.choice == nil {
 			return false
 		}
-		if next := around.choice.peek(); next == nil || next.node != n || next.tied {
+		if next, ok := around.choice.peek(); !ok || around.choice.node(next.place) != n || next.within != untied {
 			return false
 		}
 	}
@@ -106,22 +108,24 @@ func (n *node) sole(container *node) bool {
 // bytesPerToken is what English and code have.
 const bytesPerToken = 4
 
-// weight is the bytes of the texts in n that are there, and of parts about as many as their tokens would have.
-func (n *node) weight() (bytes int) {
+// weight is the bytes of the texts in n that are there, and of parts about as many as their tokens would have; and the
+// number of pieces.
+func (n *node) weight() (bytes, pieces int) {
 	switch {
 	case n.kind == text:
-		return int(n.bytes)
+		return int(n.bytes), 1
 	case n.leaf():
-		return bytesPerToken * n.laid.tokens
+		return bytesPerToken * n.laid.tokens, 1
 	case n.is(isBlock):
-		return bytesPerToken * n.laid.hold.finished.tokens
+		return bytesPerToken * n.laid.hold.finished.tokens, 0
 	}
 	for i := range n.children {
 		if c := &n.children[i]; c.gone == 0 {
-			bytes += c.weight()
+			b, p := c.weight()
+			bytes, pieces = bytes+b, pieces+p
 		}
 	}
-	return bytes
+	return bytes, pieces
 }
 
 // retreat brings back what went, from the last step to the first after a given one, until what is in a container, now this
@@ -165,10 +169,8 @@ func (p *pruner) leastAt(n *node, at step) (tokens int) {
 		}
 		return p.piece(n) - p.joiner.CountText(n.laid.text[:head]) - p.joiner.CountText(n.laid.text[tail:])
 	}
-	for i := range n.children {
-		if c := &n.children[i]; c.there(at) {
-			tokens += p.leastAt(c, at)
-		}
+	for c := range n.standing(at) {
+		tokens += p.leastAt(c, at)
 	}
 	return tokens
 }

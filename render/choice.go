@@ -2,42 +2,65 @@ package render
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
 // choice is what pruning may choose from among what stands in a node: its candidates, the next one first. It is worked
 // out when it is first asked for. Since then candidates go, and others come to hold higher priorities than they did,
 // but none comes to hold a lower one; so what was sorted once is only corrected when a candidate is about to be chosen.
+//
+// There may be as many candidates as pieces, so that each is only known by its place: among the node's children or, where
+// some of them pass their priority on, among nodes.
 type choice struct {
-	sorted []candidate // those that did not change, the next one first
+	in     *node
+	nodes  []*node     // in document order
+	sorted []int32     // places of the candidates that did not change, the next one first
 	risen  []candidate // a heap of those that did
+	within []int       // by place, for those that may change; nil where none may
 
 	// Where breakpoints are looked for: all candidates in document order, and what holds a breakpoint among them. The
 	// candidates before the last of these are passed over until it goes.
-	all     []candidate
+	all     []int32
 	holders []holder
 }
 
 // candidate is something that may go next, and its rank.
 type candidate struct {
 	priority int
-	within   int   // the lowest priority of its own children, where another candidate has its priority
-	place    int32 // in the document
-	tied     bool  // another has
-	node     *node
+	within   int // the lowest priority of its own children when it was last ranked; untied where that has no say
+	place    int32
+}
+
+// untied is within nothing.
+const untied = math.MinInt
+
+// node gives the candidate at a place.
+func (c *choice) node(place int32) *node {
+	if c.nodes != nil {
+		return c.nodes[place]
+	}
+	return &c.in.children[place]
+}
+
+// candidate gives the one at a place, with its rank.
+func (c *choice) candidate(place int32) candidate {
+	within := untied
+	if c.within != nil {
+		within = c.within[place]
+	}
+	return candidate{c.node(place).priority, within, place}
 }
 
 // before tells that a goes before b: rules 1 and 3.
-func (a candidate) before(b candidate) bool { return compareCandidates(a, b) < 0 }
-
-func compareCandidates(a, b candidate) int {
-	if a.priority != b.priority {
-		return cmp.Compare(a.priority, b.priority)
+func (a candidate) before(b candidate) bool {
+	switch {
+	case a.priority != b.priority:
+		return a.priority < b.priority
+	case a.within != b.within:
+		return a.within < b.within
 	}
-	if a.within != b.within {
-		return cmp.Compare(a.within, b.within)
-	}
-	return cmp.Compare(a.place, b.place)
+	return a.place < b.place
 }
 
 // holder is something that holds a breakpoint, and the number of candidates before it.
@@ -57,21 +80,22 @@ func (p *pruner) lowestChild(n *node) *node {
 	c := n.choice
 	c.admit(n)
 	for {
-		next := c.peek()
-		switch {
-		case next == nil:
+		next, ok := c.peek()
+		if !ok {
 			return nil
-		case !next.node.attachedTo(n), p.held && !next.node.gives():
-			c.pop()
+		}
+		node := c.node(next.place)
+		if !node.attachedTo(n) || p.held && !node.gives() {
+			p.pop(c)
 			continue
 		}
-		if next.tied {
-			if within := next.node.lowestWithin(); within != next.within {
-				c.rise(within)
+		if next.within != untied {
+			if within := node.lowestWithin(); within != next.within {
+				p.rise(c, within)
 				continue
 			}
 		}
-		return next.node
+		return node
 	}
 }
 
@@ -92,20 +116,26 @@ func (p *pruner) lowestPiece(n *node) *node {
 		n.working().choice = p.leaves(n)
 	}
 	for {
-		next := n.choice.peek()
-		switch {
-		case next == nil:
+		next, ok := n.choice.peek()
+		if !ok {
 			return nil
-		case next.node.attachedTo(n) && !next.node.locked: // what grew may have locked it since
-			return next.node
 		}
-		n.choice.pop()
+		if node := n.choice.node(next.place); node.attachedTo(n) && !node.locked { // what grew may have locked it since
+			return node
+		}
+		p.pop(n.choice)
 	}
 }
 
 // children are the candidates by rules 1 to 4.
 func (p *pruner) children(n *node) *choice {
-	c := &choice{all: make([]candidate, 0, n.left)}
+	c := &choice{in: n, sorted: make([]int32, 0, n.left)}
+	for i := range n.children {
+		if child := &n.children[i]; child.gone == 0 && child.passes() {
+			c.nodes = make([]*node, 0, n.left)
+			break
+		}
+	}
 	watch := p.breakpoints && looksForBreakpoints(n)
 	var gather func(n *node)
 	gather = func(n *node) {
@@ -115,66 +145,120 @@ func (p *pruner) children(n *node) *choice {
 				continue
 			}
 			if watch && child.holds() {
-				c.holders = append(c.holders, holder{child, len(c.all)})
+				c.holders = append(c.holders, holder{child, len(c.sorted)})
 			}
 			switch {
 			case child.kind == breakpoint && watch:
 			case p.held && !child.gives():
 			case child.passes():
 				gather(child)
+			case c.nodes == nil:
+				c.sorted = append(c.sorted, int32(i))
 			default:
-				c.all = append(c.all, candidate{priority: child.priority, place: int32(len(c.all)), node: child})
+				c.sorted = append(c.sorted, int32(len(c.nodes)))
+				c.nodes = append(c.nodes, child)
 			}
 		}
 	}
 	gather(n)
-	if len(c.holders) == 0 {
-		c.sorted, c.all = sortCandidates(c.all), nil
-		return c
+	if len(c.holders) > 0 {
+		c.rank(c.sorted)
+		c.all = c.sorted
+		c.sorted = slices.Clone(c.all[c.holders[len(c.holders)-1].from:])
 	}
-	for i := range c.all {
-		c.all[i].tied, c.all[i].within = true, c.all[i].node.lowestWithin()
-	}
-	c.sorted = slices.Clone(c.all[c.holders[len(c.holders)-1].from:])
-	slices.SortFunc(c.sorted, compareCandidates)
+	c.sort()
 	return c
 }
 
-// sortCandidates puts the next one first. Only those of one priority are looked into.
-func sortCandidates(list []candidate) []candidate {
-	list = byPriorities(list)
-	for from := 0; from < len(list); {
-		to := from + 1
-		for to < len(list) && list[to].priority == list[from].priority {
+// sort puts the next candidate first. Only those of one priority are looked into.
+func (c *choice) sort() {
+	keys := c.byPriorities()
+	for from := 0; from < len(c.sorted); {
+		priority, to := c.priority(from, keys), from+1
+		for to < len(c.sorted) && c.priority(to, keys) == priority {
 			to++
 		}
-		if tied := list[from:to]; len(tied) > 1 {
-			for i := range tied {
-				tied[i].tied, tied[i].within = true, tied[i].node.lowestWithin()
-			}
-			slices.SortFunc(tied, compareCandidates)
+		if to-from > 1 {
+			c.breakTie(c.sorted[from:to])
 		}
 		from = to
 	}
-	return list
 }
 
-// byPriorities sorts candidates that are in document order by priority, digit by digit from the lowest one on: in time
-// that grows with their number, since there can be very many.
-func byPriorities(list []candidate) []candidate {
-	const digit = 11 // bits
-	if slices.IsSortedFunc(list, func(a, b candidate) int { return cmp.Compare(a.priority, b.priority) }) {
-		return list
+// priority is that of a candidate among sorted, taken from the keys where there are any.
+func (c *choice) priority(i int, keys []key) int {
+	if keys != nil {
+		return keys[i].priority
 	}
+	return c.node(c.sorted[i]).priority
+}
+
+// breakTie puts candidates of one priority in order.
+func (c *choice) breakTie(tied []int32) {
+	first := c.node(tied[0]).lowestWithin()
+	if !slices.ContainsFunc(tied, func(place int32) bool {
+		n := c.node(place)
+		return !n.leaf() || n.lowestWithin() != first
+	}) {
+		return // pieces that are all alike, and stay so
+	}
+	c.rank(tied)
+	slices.SortFunc(tied, func(a, b int32) int { return cmp.Or(cmp.Compare(c.within[a], c.within[b]), cmp.Compare(a, b)) })
+}
+
+// rank notes what candidates have in them.
+func (c *choice) rank(places []int32) {
+	if c.within == nil {
+		c.within = slices.Repeat([]int{untied}, max(len(c.nodes), len(c.in.children)))
+	}
+	for _, place := range places {
+		c.within[place] = c.node(place).lowestWithin()
+	}
+}
+
+// byPriorities sorts candidates that are in document order by priority, and gives them with their priorities; or nothing where
+// they were in order.
+func (c *choice) byPriorities() []key {
+	last := math.MinInt
+	if !slices.ContainsFunc(c.sorted, func(place int32) bool {
+		before := last
+		last = c.node(place).priority
+		return last < before
+	}) {
+		return nil
+	}
+	keys := make([]key, len(c.sorted))
+	for i, place := range c.sorted {
+		keys[i] = key{c.node(place).priority, place}
+	}
+	keys = sortKeys(keys)
+	for i := range keys {
+		c.sorted[i] = keys[i].place
+	}
+	return keys
+}
+
+// key is what candidates are sorted by first.
+type key struct {
+	priority int
+	place    int32
+}
+
+// sortKeys sorts keys that are in document order by priority, digit by digit from the lowest one on: in time that grows
+// with their number, since there can be very many.
+func sortKeys(list []key) []key {
+	const digit = 11 // bits
 	if len(list) < 1<<digit {
-		slices.SortFunc(list, compareCandidates)
+		slices.SortFunc(list, func(a, b key) int {
+			return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.place, b.place))
+		})
 		return list
 	}
 	lowest, highest := list[0].priority, list[0].priority
 	for i := range list {
 		lowest, highest = min(lowest, list[i].priority), max(highest, list[i].priority)
 	}
-	other := make([]candidate, len(list))
+	other := make([]key, len(list))
 	for shift := 0; (uint64(highest)-uint64(lowest))>>shift > 0; shift += digit {
 		var starts [1 << digit]int
 		for i := range list {
@@ -197,13 +281,16 @@ func byPriorities(list []candidate) []candidate {
 
 // leaves are the candidates by rule 5.
 func (p *pruner) leaves(n *node) *choice {
-	pieces := make([]candidate, 0, n.pieceCount())
+	pieces := n.pieceCount()
+	c := &choice{in: n, nodes: make([]*node, 0, pieces), sorted: make([]int32, 0, pieces)}
 	n.walk(latest, func(n *node) {
 		if n.leaf() && !n.locked {
-			pieces = append(pieces, candidate{priority: n.priority, place: int32(len(pieces)), node: n})
+			c.sorted = append(c.sorted, int32(len(c.nodes)))
+			c.nodes = append(c.nodes, n)
 		}
 	})
-	return &choice{sorted: byPriorities(pieces)}
+	c.byPriorities()
+	return c
 }
 
 // admit takes in the candidates before a breakpoint that is not there any more.
@@ -218,30 +305,31 @@ func (c *choice) admit(n *node) {
 		if len(c.holders) > 0 {
 			from = c.holders[len(c.holders)-1].from
 		}
-		for _, candidate := range c.all[from:last.from] {
-			c.push(candidate)
+		for _, place := range c.all[from:last.from] {
+			c.push(c.candidate(place))
 		}
 	}
 }
 
-// peek gives the next candidate, nil where there is none.
-func (c *choice) peek() *candidate {
-	switch {
-	case len(c.sorted) == 0 && len(c.risen) == 0:
-		return nil
-	case len(c.risen) == 0 || len(c.sorted) > 0 && c.sorted[0].before(c.risen[0]):
-		return &c.sorted[0]
-	default:
-		return &c.risen[0]
+// peek gives the next candidate, if there is one.
+func (c *choice) peek() (next candidate, ok bool) {
+	if len(c.sorted) > 0 {
+		next = c.candidate(c.sorted[0])
+		if len(c.risen) == 0 || next.before(c.risen[0]) {
+			return next, true
+		}
 	}
+	if len(c.risen) > 0 {
+		return c.risen[0], true
+	}
+	return candidate{}, false
 }
 
 // pop takes the next candidate out.
-func (c *choice) pop() candidate {
-	next := c.peek()
-	if len(c.sorted) > 0 && next == &c.sorted[0] {
-		c.sorted = c.sorted[1:]
-		return *next
+func (p *pruner) pop(c *choice) candidate {
+	if next, _ := c.peek(); len(c.sorted) > 0 && next.place == c.sorted[0] {
+		p.pass(c)
+		return next
 	}
 	first, last := c.risen[0], len(c.risen)-1
 	c.risen[0] = c.risen[last]
@@ -262,9 +350,17 @@ func (c *choice) pop() candidate {
 	}
 }
 
+// pass goes on to the next of the sorted candidates.
+func (p *pruner) pass(c *choice) {
+	c.sorted = c.sorted[1:]
+	if len(c.sorted)%atOnce == 0 {
+		p.touch(c)
+	}
+}
+
 // rise puts the next candidate back where it belongs by now.
-func (c *choice) rise(within int) {
-	next := c.pop()
+func (p *pruner) rise(c *choice, within int) {
+	next := p.pop(c)
 	next.within = within
 	c.push(next)
 }

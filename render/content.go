@@ -152,11 +152,7 @@ func (t *content) list(m *node) (done bool) {
 		t.runs[len(t.runs)-1].texts++
 	}
 	add = func(n *node) bool {
-		for i := range n.children {
-			c := &n.children[i]
-			if c.gone != 0 {
-				continue
-			}
+		for c := range n.standing(latest) {
 			from := int32(len(t.atoms))
 			switch c.kind {
 			case text:
@@ -174,7 +170,7 @@ func (t *content) list(m *node) (done bool) {
 				t.atoms = append(t.atoms, atom{kind: atomPart})
 				t.runs = append(t.runs, run{})
 			default:
-				tag := c.laid.more().tag
+				tag := c.tag()
 				if tag != nil && c.empty() {
 					tag = nil // and what is in it is not written
 					c.walk(latest, func(n *node) { n.setAtoms(span{}) })

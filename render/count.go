@@ -47,8 +47,8 @@ func (c *counter) count(n *node) int {
 				total += c.count(child)
 			}
 		}
-		if n.is(isTagged) && !n.empty() {
-			total += n.laid.rare.tag.inMessage()
+		if tag := n.tag(); tag != nil && !n.empty() {
+			total += tag.inMessage()
 		}
 	}
 	n.tokens, n.counted = total, true

@@ -41,7 +41,7 @@ func newFitting(l *Layout) *fitting {
 	f.cited = found.cited
 	f.take(found)
 	if found.required {
-		f.held = !f.grouped && !found.partly || lock(f.root) // what is required may make more required
+		f.held = f.grouped == 0 && !found.partly || lock(f.root) // what is required may make more required
 	}
 	if len(f.live) > 0 {
 		f.met(l.tree)
@@ -61,7 +61,7 @@ func newFitting(l *Layout) *fitting {
 func (f *fitting) take(found *treeBuilder) {
 	f.breakpoints = f.breakpoints || found.breakpoints
 	f.noted = f.noted || found.noted
-	f.grouped = f.grouped || found.grouped
+	f.grouped += found.grouped
 	if found.nested {
 		f.joiner = nil // what is in two messages counts in both
 	}
@@ -257,8 +257,9 @@ func (f *fitting) replace(n *node, grown *laid) {
 		n.children[i].gone = latest // an expandable in what is replaced is not asked again
 	}
 	b := &treeBuilder{order: f.size}
-	b.build(n, n.parent, grown, surroundings{message: n.parent.message() != nil, locked: n.parent.locked})
-	f.size, f.groups, f.cited = b.order, nil, append(f.cited, b.cited...)
+	n.begin(n.parent, grown)
+	b.build(n, surroundings{message: n.parent.message() != nil, locked: n.parent.locked})
+	f.size, f.numbers, f.cited = b.order, nil, append(f.cited, b.cited...)
 	for up := n.parent; up != nil; up = up.parent {
 		up.resettle()
 	}

@@ -93,11 +93,7 @@ type joiner struct {
 }
 
 func (j *joiner) children(n *node) {
-	for i := range n.children {
-		c := &n.children[i]
-		if !c.there(j.at) {
-			continue
-		}
+	for c := range n.standing(j.at) {
 		switch c.kind {
 		case text:
 			j.add(c.laid.text, c.traits)
@@ -117,7 +113,7 @@ func (j *joiner) children(n *node) {
 }
 
 func (j *joiner) element(n *node) {
-	tag := n.laid.more().tag
+	tag := n.tag()
 	switch {
 	case tag == nil:
 		j.children(n)

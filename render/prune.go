@@ -12,14 +12,15 @@ import (
 type pruner struct {
 	counter
 	root        *node
-	breakpoints bool                       // there are cache breakpoints in the tree
-	grouped     bool                       // there are groups
-	held        bool                       // something is required
-	groups      map[*elements.Group]*group // found when the first piece goes
-	byNumber    []*group                   // the same; the number of each is in its elements
-	going       []*group                   // that are being taken out
-	level       int                        // of groups taking groups along
-	chooser     *node                      // in which the last choice was made
+	breakpoints bool                      // there are cache breakpoints in the tree
+	grouped     int                       // elements of groups there have been
+	held        bool                      // something is required
+	numbers     map[*elements.Group]int32 // of groups, found when the first piece goes
+	groups      []group                   // by number; the first is none
+	going       []int32                   // the groups that are being taken out
+	members     []member                  // of all groups, group by group
+	level       int32                     // of groups taking groups along
+	chooser     *node                     // in which the last choice was made
 	now         step
 	went        []went // in order
 	limit       int32  // the number of the limit for which pieces go; 0 for the whole prompt
@@ -180,7 +181,7 @@ func (p *pruner) remove(n *node, why cause) {
 	if parent == nil || n.gone != 0 {
 		return
 	}
-	if p.grouped && p.groups == nil {
+	if p.grouped > 0 && p.numbers == nil {
 		p.findGroups()
 	}
 	lost := p.losing(n)
@@ -229,62 +230,52 @@ func (p *pruner) hollowed(n *node) {
 	}
 }
 
-// group is the elements of a group and the messages that make calls linked to it, in the order in which they go.
+// group is where its members are among those of all groups.
 type group struct {
-	members []member
-	size    int
-	number  int32
-	level   int // of removeGroups at which it is being taken out; 0 while it is not
+	from, to int32
+	level    int32 // of removeGroups at which it is being taken out; 0 while it is not
 }
 
+// member is an element of a group, or a message that makes a call linked to it.
 type member struct {
 	node  *node
-	visit int
+	group int32
+	visit int32 // place in the order in which members go
+}
+
+// membersOf gives those of a group, in the order in which they go.
+func (p *pruner) membersOf(group int32) []member {
+	g := &p.groups[group]
+	return p.members[g.from:g.to]
 }
 
 // findGroups lists the members of all groups, gone or not. What goes in a group can take neighbours along, so the order in
 // which its members go matters; it is prompt-tsx's, from the last to the first, what holds others before them.
 func (p *pruner) findGroups() {
-	p.groups, p.byNumber = map[*elements.Group]*group{}, []*group{nil}
-	total := 0
-	known := func(key *elements.Group) *group {
-		g := p.groups[key]
-		if g == nil {
-			g = &group{number: int32(len(p.byNumber))}
-			p.groups[key] = g
-			p.byNumber = append(p.byNumber, g)
+	p.numbers, p.groups = map[*elements.Group]int32{}, make([]group, 1)
+	all := make([]member, 0, p.grouped)
+	visit := int32(0)
+	add := func(key *elements.Group, n *node) (number int32) {
+		number = p.numbers[key]
+		if number == 0 {
+			number = int32(len(p.groups))
+			p.numbers[key] = number
+			p.groups = append(p.groups, group{})
 		}
-		g.size++
-		total++
-		return g
+		p.groups[number].to++
+		all = append(all, member{n, number, visit})
+		return number
 	}
-	p.visitMembers(func(n *node, _ int) { n.group = known(n.laid.hold.group).number }, func(key *elements.Group, _ *node, _ int) { known(key) })
-	all := make([]member, total)
-	add := func(g *group, m member) {
-		if g.members == nil {
-			g.members, all = all[:0:g.size], all[g.size:]
-		}
-		g.members = append(g.members, m)
-	}
-	p.visitMembers(
-		func(n *node, visit int) { add(p.byNumber[n.group], member{n, visit}) },
-		func(key *elements.Group, n *node, visit int) { add(p.groups[key], member{n, visit}) },
-	)
-}
-
-// visitMembers calls element for each element of a group, and caller for each call that is linked to one.
-func (p *pruner) visitMembers(element func(n *node, visit int), caller func(key *elements.Group, n *node, visit int)) {
-	visit := 0
 	var walk func(n *node)
 	walk = func(n *node) {
 		visit++
 		if n.is(isGrouped) {
-			element(n, visit)
+			n.group = add(n.laid.hold.group, n)
 		}
 		if n.kind == message {
 			for _, c := range n.laid.more().calls {
 				if c.KeepWith != nil {
-					caller(c.KeepWith, n, visit)
+					add(c.KeepWith, n)
 				}
 			}
 		}
@@ -293,11 +284,24 @@ func (p *pruner) visitMembers(element func(n *node, visit int), caller func(key 
 		}
 	}
 	walk(p.root)
+	p.members = make([]member, len(all))
+	at := int32(0)
+	for i := range p.groups {
+		g := &p.groups[i]
+		size := g.to
+		g.from, g.to = at, at
+		at += size
+	}
+	for _, m := range all {
+		g := &p.groups[m.group]
+		p.members[g.to] = m
+		g.to++
+	}
 }
 
 // removeGroups takes out the groups of which an element stood in what went.
 func (p *pruner) removeGroups(gone *node) {
-	if !p.grouped {
+	if p.grouped == 0 {
 		return
 	}
 	from := len(p.going)
@@ -309,17 +313,17 @@ func (p *pruner) removeGroups(gone *node) {
 	case 0:
 		return
 	case 1:
-		p.removeMembers(groups[0].members)
+		p.removeMembers(p.membersOf(groups[0]))
 	default:
 		var all []member
 		for _, g := range groups {
-			all = append(all, g.members...)
+			all = append(all, p.membersOf(g)...)
 		}
-		slices.SortStableFunc(all, func(a, b member) int { return a.visit - b.visit })
+		slices.SortStableFunc(all, func(a, b member) int { return int(a.visit - b.visit) })
 		p.removeMembers(all)
 	}
 	for _, g := range groups {
-		g.level = 0
+		p.groups[g].level = 0
 	}
 	p.going = p.going[:from]
 }
@@ -327,10 +331,13 @@ func (p *pruner) removeGroups(gone *node) {
 // collectGroups notes the groups of which an element stands in n and which are not being taken out yet.
 func (p *pruner) collectGroups(n *node) {
 	if n.is(isGrouped) {
-		if g := p.byNumber[n.group]; g != nil && g.level == 0 {
+		if g := &p.groups[n.group]; n.group != 0 && g.level == 0 {
 			g.level = p.level
-			p.going = append(p.going, g)
+			p.going = append(p.going, n.group)
 		}
+	}
+	if n.is(isOneText) {
+		return
 	}
 	for i := range n.children {
 		if c := &n.children[i]; c.gone == 0 && !c.leaf() {
@@ -346,19 +353,19 @@ func (p *pruner) removeMembers(members []member) {
 		if !m.node.attached() {
 			continue
 		}
-		if g := p.byNumber[m.node.group]; g != nil && g.level == level {
-			p.remove(m.node, byGroup)
-		} else {
+		if m.node.kind == message {
 			p.unlink(m.node, level)
+		} else {
+			p.remove(m.node, byGroup)
 		}
 	}
 }
 
 // unlink takes the tool calls of the groups of a level out of a message.
-func (p *pruner) unlink(n *node, level int) {
+func (p *pruner) unlink(n *node, level int32) {
 	calls, before := n.laid.more().calls, n.calling
 	for i, c := range calls {
-		if c.KeepWith == nil || p.groups[c.KeepWith].level != level || n.unlinked != nil && n.unlinked[i].gone != 0 {
+		if c.KeepWith == nil || p.groups[p.numbers[c.KeepWith]].level != level || n.unlinked != nil && n.unlinked[i].gone != 0 {
 			continue
 		}
 		if n.unlinked == nil {

@@ -130,7 +130,7 @@ func (r Report) String() string {
 func (f *fitting) pieces(root *node, at step) Report {
 	var r Report
 	loose := map[*elements.Group]bool{} // that may go, and calls linked to them
-	if f.grouped && f.held {
+	if f.grouped > 0 && f.held {
 		f.all(func(n *node) { g := n.laid.inside().group; loose[g] = loose[g] || n.is(isGrouped) && !n.locked })
 	}
 	var walk func(n *node, path string, gone bool, why drop)

@@ -134,7 +134,8 @@ func traitsOf(l *laid) trait {
 // newTree makes a tree to prune from a laid-out one, and tells what is in it.
 func newTree(l *laid) (root *node, b *treeBuilder) {
 	root, b = &node{}, &treeBuilder{}
-	b.build(root, nil, l, surroundings{})
+	root.begin(nil, l)
+	b.build(root, surroundings{})
 	return root, b
 }
 
@@ -144,20 +145,21 @@ type treeBuilder struct {
 	insides slab[inside]
 	order   int32
 
-	breakpoints, grouped, required bool
-	noted                          bool                 // there is metadata
-	nested                         bool                 // there is a message in a message
-	partly                         bool                 // there is a chunk with something required in it that is not required whole
-	live                           []*node              // with a limit, or that grow
-	cited                          []elements.Reference // in document order
+	grouped               int // elements of groups
+	breakpoints, required bool
+	noted                 bool                 // there is metadata
+	nested                bool                 // there is a message in a message
+	partly                bool                 // there is a chunk with something required in it that is not required whole
+	live                  []*node              // with a limit, or that grow
+	cited                 []elements.Reference // in document order
 }
 
 // surroundings are what a node stands in.
 type surroundings struct{ message, locked bool }
 
-func (b *treeBuilder) build(n, parent *node, l *laid, in surroundings) {
-	*n = node{laid: l, kind: l.kind, traits: traitsOf(l), parent: parent, inside: &hollow, priority: unset, order: b.order}
-	b.order++
+// begin makes n the node of a piece, with nothing in it yet.
+func (n *node) begin(parent *node, l *laid) {
+	*n = node{laid: l, kind: l.kind, traits: traitsOf(l), parent: parent, inside: &hollow, priority: unset}
 	n.bytes = int32(min(len(l.text), math.MaxInt32))
 	switch {
 	case n.is(hasPriority):
@@ -165,9 +167,18 @@ func (b *treeBuilder) build(n, parent *node, l *laid, in surroundings) {
 	case n.is(passesOn):
 		n.priority = 0
 	}
+}
+
+// build goes on with a node that has begun.
+func (b *treeBuilder) build(n *node, in surroundings) {
+	l := n.laid
+	n.order = b.order
+	b.order++
 	b.breakpoints = b.breakpoints || n.kind == breakpoint
 	b.nested = b.nested || n.kind == message && in.message
-	b.grouped = b.grouped || n.is(isGrouped)
+	if n.is(isGrouped) {
+		b.grouped++
+	}
 	b.required = b.required || n.is(isRequired)
 	if l.rare != nil {
 		if l.rare.limit > 0 || l.rare.expand != nil {
@@ -189,21 +200,27 @@ func (b *treeBuilder) build(n, parent *node, l *laid, in surroundings) {
 		n.resettle()
 		return
 	}
+	n.calling = int32(len(l.more().calls))
 	children := l.children()
 	n.children = b.nodes.take(len(children))
 	in.message = in.message || n.kind == message
 	if n.is(isIfEmpty) {
 		b.eitherSide(n, in)
 	} else {
-		for i := range children {
-			b.build(&n.children[i], n, &children[i], in)
+		for from := 0; from < len(children); from += atOnce {
+			to := min(from+atOnce, len(children))
+			for i := from; i < to; i++ { // first, for this reads texts, which may be far off (see touch.go)
+				n.children[i].begin(n, &children[i])
+			}
+			for i := from; i < to; i++ {
+				c := &n.children[i]
+				b.build(c, in)
+				n.settle(c)
+				n.held = n.held || c.held
+			}
 		}
 	}
-	for i := range n.children {
-		n.held = n.held || n.children[i].held
-	}
 	b.partly = b.partly || n.is(isChunk) && !n.is(passesOn) && n.held && !n.locked
-	n.resettle()
 }
 
 // eitherSide builds the two sides of an IfEmpty, the alternative and the children that it stands in for, and forgets one
@@ -211,16 +228,22 @@ func (b *treeBuilder) build(n, parent *node, l *laid, in surroundings) {
 func (b *treeBuilder) eitherSide(n *node, in surroundings) {
 	alt, given := &n.children[0], &n.children[1]
 	live, cited := len(b.live), len(b.cited)
-	b.build(alt, n, &n.laid.children()[0], in)
+	alt.begin(n, &n.laid.children()[0])
+	given.begin(n, &n.laid.children()[1])
+	b.build(alt, in)
 	liveAlt, citedAlt := len(b.live), len(b.cited)
-	b.build(given, n, &n.laid.children()[1], in)
+	b.build(given, in)
+	stays := given
 	if given.empty() {
+		stays = alt
 		n.children = n.children[:1:1]
 		b.live, b.cited = b.live[:liveAlt], b.cited[:citedAlt]
 	} else {
 		n.children = n.children[1:]
 		b.live, b.cited = slices.Delete(b.live, live, liveAlt), slices.Delete(b.cited, cited, citedAlt)
 	}
+	n.settle(stays)
+	n.held = n.held || stays.held
 }
 
 // resettle works out what follows from which children are there.
@@ -244,16 +267,19 @@ func (n *node) resettle() {
 		}
 	}
 	for i := range n.children {
-		c := &n.children[i]
-		if c.gone != 0 {
-			continue
+		if c := &n.children[i]; c.gone == 0 {
+			n.settle(c)
 		}
-		n.left++
-		if !c.empty() {
-			n.full++
-		}
-		n.breakpoints += c.holdsBreakpoints(n)
 	}
+}
+
+// settle takes note of a child that is there.
+func (n *node) settle(c *node) {
+	n.left++
+	if !c.empty() {
+		n.full++
+	}
+	n.breakpoints += c.holdsBreakpoints(n)
 }
 
 // holdsBreakpoints is how many breakpoints n adds to those of its parent: a breakpoint counts in its message, and a message
@@ -266,6 +292,14 @@ func (n *node) holdsBreakpoints(parent *node) int32 {
 		return 0
 	}
 	return 1
+}
+
+// tag is that of a Tag with children, nil for anything else.
+func (n *node) tag() *tag {
+	if !n.is(isTagged) {
+		return nil
+	}
+	return n.laid.rare.tag
 }
 
 // leaf tells a piece of text, a part or a breakpoint from what holds others.

@@ -1,0 +1,84 @@
+package render
+
+import (
+	"iter"
+	"runtime"
+)
+
+// A tree of many pieces is larger than the processor's caches, and what is done to it goes through it in orders of its own:
+// by priority, or from one piece that is left to the next. To wait for memory at each piece takes longer than all the rest.
+// So what is read next is touched before, in loops that do nothing else and wait for nothing: then memory gives many
+// pieces in about the time of one.
+
+// atOnce is how many pieces are touched before they are gone through.
+const atOnce = 32
+
+// standing gives the children that were there after a step, in order, their texts touched.
+func (n *node) standing(at step) iter.Seq[*node] {
+	return func(yield func(*node) bool) {
+		var some [atOnce]*node
+		for rest := n.children; len(rest) > 0; {
+			k := 0
+			for k < len(some) && len(rest) > 0 {
+				if c := &rest[0]; c.there(at) {
+					some[k] = c
+					k++
+				}
+				rest = rest[1:]
+			}
+			touchTexts(some[:k], at)
+			for _, c := range some[:k] {
+				if !yield(c) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// touchTexts touches the texts that were there after a step among nodes and directly in them.
+func touchTexts(list []*node, at step) {
+	sum := byte(0)
+	for _, n := range list {
+		if n.kind == text {
+			sum += ends(n.laid.text)
+			continue
+		}
+		for i := range n.children {
+			if c := &n.children[i]; c.kind == text && c.there(at) {
+				sum += ends(c.laid.text)
+			}
+		}
+	}
+	runtime.KeepAlive(sum)
+}
+
+// ends reads the two ends of a text.
+func ends(s string) byte {
+	if s == "" {
+		return 0
+	}
+	return s[0] + s[len(s)-1]
+}
+
+// touch touches the next candidates of a choice, and what goes along with them.
+func (p *pruner) touch(c *choice) {
+	sum := int32(0)
+	next := c.sorted[:min(atOnce, len(c.sorted))]
+	for _, place := range next {
+		n := c.node(place)
+		sum += int32(n.gone) + n.full + n.parent.left
+	}
+	if p.numbers != nil {
+		for _, place := range next {
+			if n := c.node(place); n.gone == 0 && n.is(isGrouped) {
+				for _, m := range p.membersOf(n.group) {
+					if len(m.node.children) > 0 {
+						sum += m.node.children[0].bytes
+					}
+				}
+			}
+		}
+	}
+	runtime.KeepAlive(sum == 0)
+}
