@@ -216,8 +216,8 @@ func (c *choice) rank(places []int32) {
 	}
 }
 
-// byPriorities sorts candidates that are in document order by priority, and gives them with their priorities; or nothing where
-// they were in order.
+// byPriorities sorts candidates that are in document order by priority. Where there are very many it gives them with their
+// priorities, for to look into the nodes again would take long.
 func (c *choice) byPriorities() []key {
 	last := math.MinInt
 	if !slices.ContainsFunc(c.sorted, func(place int32) bool {
@@ -225,6 +225,12 @@ func (c *choice) byPriorities() []key {
 		last = c.node(place).priority
 		return last < before
 	}) {
+		return nil
+	}
+	if len(c.sorted) < 1<<digit {
+		slices.SortFunc(c.sorted, func(a, b int32) int {
+			return cmp.Or(cmp.Compare(c.node(a).priority, c.node(b).priority), cmp.Compare(a, b))
+		})
 		return nil
 	}
 	keys := make([]key, len(c.sorted))
@@ -244,16 +250,12 @@ type key struct {
 	place    int32
 }
 
+// digit is how many bits of a priority are sorted by at a time.
+const digit = 11
+
 // sortKeys sorts keys that are in document order by priority, digit by digit from the lowest one on: in time that grows
-// with their number, since there can be very many.
+// with their number.
 func sortKeys(list []key) []key {
-	const digit = 11 // bits
-	if len(list) < 1<<digit {
-		slices.SortFunc(list, func(a, b key) int {
-			return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.place, b.place))
-		})
-		return list
-	}
 	lowest, highest := list[0].priority, list[0].priority
 	for i := range list {
 		lowest, highest = min(lowest, list[i].priority), max(highest, list[i].priority)
