@@ -44,34 +44,35 @@ type node struct {
 	locked, held bool
 }
 
-// inside is what stands in an element.
+// inside is what stands in an element. It has the size of a cache line too.
 type inside struct {
 	*work
-	children    []node // all it had
-	tokens      int    // where it was counted
-	left        int32  // children that are there
-	full        int32  // children that are there and hold more than white space
-	calling     int32  // tool calls that are there
-	breakpoints int32  // for a message those directly in it, for an element those messages
-	giver       int32  // the first child that may have something to give
-	group       int32  // its number, from 1, once groups are known
-	atomsEnd    int32  // where its atoms end
-	seen        bool   // by a lineage
-	pinned      bool   // it stays, though its children may go
+	children []node // all it had
+	tokens   int    // where it was counted
+	left     int32  // children that are there
+	full     int32  // children that are there and hold more than white space
+	giver    int32  // the first child that may have something to give
+	group    int32  // its number, from 1, once groups are known
+	atomsEnd int32  // where its atoms end
+	seen     bool   // by a lineage
+	pinned   bool   // it stays, though its children may go
 }
 
 // hollow is the inside of a piece. It is never written to.
 var hollow = inside{work: &idle}
 
-// work is what is worked out for a node when it is asked for.
+// work is what few nodes have, and what is worked out for them when it is asked for.
 type work struct {
+	calling     int32 // tool calls that are there
+	breakpoints int32 // for a message those directly in it, for an element those messages
+
 	content  *content   // of a message that was counted piece by piece
 	choice   *choice    // among what stands in it
 	ranks    *ranks     // the priorities of its children
 	unlinked []unlinked // what became of each tool call it had; nil where none went
 }
 
-// idle is the work of a node for which nothing was worked out. It is never written to.
+// idle is the work of a node that has none of it. It is never written to.
 var idle work
 
 // working gives a node's work to be written to.
@@ -200,7 +201,7 @@ func (b *treeBuilder) build(n *node, in surroundings) {
 		n.resettle()
 		return
 	}
-	n.calling = int32(len(l.more().calls))
+	n.settleCalls()
 	children := l.children()
 	n.children = b.nodes.take(len(children))
 	in.message = in.message || n.kind == message
@@ -248,28 +249,41 @@ func (b *treeBuilder) eitherSide(n *node, in surroundings) {
 
 // resettle works out what follows from which children are there.
 func (n *node) resettle() {
-	n.left, n.full, n.breakpoints, n.giver = 0, 0, 0, 0
+	n.left, n.full, n.giver = 0, 0, 0
 	n.counted = false
 	if n.work != &idle {
-		n.content, n.choice, n.ranks = nil, nil, nil
+		*n.work = work{unlinked: n.unlinked}
 	}
 	if n.is(isBlock) {
-		n.breakpoints = n.laid.hold.finished.breakpoints
-		n.full = min(1, int32(len(n.laid.hold.finished.messages)))
+		finished := n.laid.hold.finished
+		n.addBreakpoints(finished.breakpoints)
+		n.full = min(1, int32(len(finished.messages)))
 		return
 	}
-	if n.kind == message {
-		n.calling = int32(len(n.laid.more().calls))
-		for _, u := range n.unlinked {
-			if u.gone != 0 {
-				n.calling--
-			}
-		}
-	}
+	n.settleCalls()
 	for i := range n.children {
 		if c := &n.children[i]; c.gone == 0 {
 			n.settle(c)
 		}
+	}
+}
+
+// settleCalls takes note of the tool calls that are there.
+func (n *node) settleCalls() {
+	if n.kind != message || len(n.laid.more().calls) == 0 {
+		return
+	}
+	n.working().calling = int32(len(n.laid.more().calls))
+	for _, u := range n.unlinked {
+		if u.gone != 0 {
+			n.calling--
+		}
+	}
+}
+
+func (n *node) addBreakpoints(more int32) {
+	if more != 0 {
+		n.working().breakpoints += more
 	}
 }
 
@@ -279,7 +293,7 @@ func (n *node) settle(c *node) {
 	if !c.empty() {
 		n.full++
 	}
-	n.breakpoints += c.holdsBreakpoints(n)
+	n.addBreakpoints(c.holdsBreakpoints(n))
 }
 
 // holdsBreakpoints is how many breakpoints n adds to those of its parent: a breakpoint counts in its message, and a message
