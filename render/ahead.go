@@ -134,6 +134,9 @@ func (p *pruner) retreat(container *node, limit, least int, first step) {
 	at, i := p.now, len(p.went)
 	for ; at > first && least <= limit; at-- {
 		for ; i > 0 && p.went[i-1].at == at; i-- {
+			if (len(p.went)-i)%atOnce == 0 {
+				p.touchWent(i)
+			}
 			if w := p.went[i-1]; !w.calls && w.node.stoodIn(container, at) {
 				least += p.leastAt(w.node, at-1)
 			}

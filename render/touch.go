@@ -82,3 +82,13 @@ func (p *pruner) touch(c *choice) {
 	}
 	runtime.KeepAlive(sum == 0)
 }
+
+// touchWent touches the texts that went last, those before the last rest of what went.
+func (p *pruner) touchWent(rest int) {
+	var some [atOnce]*node
+	last := p.went[max(0, rest-len(some)):rest]
+	for i, w := range last {
+		some[i] = w.node
+	}
+	touchTexts(some[:len(last)], last[0].at-1)
+}
