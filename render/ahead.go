@@ -17,7 +17,10 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 	if p.joiner == nil || p.recording {
 		return
 	}
-	weight, pieces := container.weight()
+	weight := p.weight
+	if container != p.root || len(p.went) > 0 {
+		weight = container.weight()
+	}
 	tokens := float64(weight) / bytesPerToken
 	if container.counted {
 		tokens = float64(container.tokens)
@@ -26,7 +29,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		return
 	}
 	start := p.now
-	p.went = slices.Grow(p.went, int(float64(pieces)*(1-float64(limit)/tokens*0.75)))
+	p.went = slices.Grow(p.went, int(float64(p.pieceCount)*(1-float64(limit)/tokens*0.75)))
 	p.uncounted = true
 	var least int
 	for {
@@ -37,8 +40,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 			stuck = p.removeLowest(container) != nil
 			for ; i < len(p.went); i++ {
 				if w := p.went[i]; !w.calls {
-					bytes, _ := w.node.weight()
-					weight -= bytes
+					weight -= w.node.weight()
 				}
 			}
 			if !stuck {
@@ -50,8 +52,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		if least <= limit || stuck || ctx.Err() != nil || p.now == before { // nothing is left that weighs anything
 			break
 		}
-		weight, _ = container.weight()
-		tokens = max(float64(least), 1.25*float64(limit)) // so that it goes on by a good part
+		weight, tokens = container.weight(), max(float64(least), 1.25*float64(limit)) // so that it goes on by a good part
 	}
 	p.uncounted = false
 	for _, n := range p.disturbed.take() {
@@ -108,24 +109,22 @@ func (n *node) sole(container *node) bool {
 // bytesPerToken is what English and code have.
 const bytesPerToken = 4
 
-// weight is the bytes of the texts in n that are there, and of parts about as many as their tokens would have; and the
-// number of pieces.
-func (n *node) weight() (bytes, pieces int) {
+// weight is the bytes of the texts in n that are there, and of parts about as many as their tokens would have.
+func (n *node) weight() (bytes int) {
 	switch {
 	case n.kind == text:
-		return int(n.bytes), 1
+		return int(n.bytes)
 	case n.leaf():
-		return bytesPerToken * n.laid.tokens, 1
+		return bytesPerToken * n.laid.tokens
 	case n.is(isBlock):
-		return bytesPerToken * n.laid.hold.finished.tokens, 0
+		return bytesPerToken * n.laid.hold.finished.tokens
 	}
 	for i := range n.children {
 		if c := &n.children[i]; c.gone == 0 {
-			b, p := c.weight()
-			bytes, pieces = bytes+b, pieces+p
+			bytes += c.weight()
 		}
 	}
-	return bytes, pieces
+	return bytes
 }
 
 // retreat brings back what went, from the last step to the first after a given one, until what is in a container, now this

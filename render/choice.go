@@ -129,53 +129,63 @@ func (p *pruner) lowestPiece(n *node) *node {
 
 // children are the candidates by rules 1 to 4.
 func (p *pruner) children(n *node) *choice {
-	c := &choice{in: n, sorted: make([]int32, 0, n.left)}
-	for i := range n.children {
-		if child := &n.children[i]; child.gone == 0 && child.passes() {
-			c.nodes = make([]*node, 0, n.left)
-			break
-		}
-	}
+	c := &choice{in: n}
+	keys := p.freshKeys(int(n.left))
 	watch := p.breakpoints && looksForBreakpoints(n)
-	var gather func(n *node)
-	gather = func(n *node) {
-		for i := range n.children {
-			child := &n.children[i]
+	var gather func(in *node)
+	gather = func(in *node) {
+		for i := range in.children {
+			child := &in.children[i]
 			if child.gone != 0 {
 				continue
 			}
 			if watch && child.holds() {
-				c.holders = append(c.holders, holder{child, len(c.sorted)})
+				c.holders = append(c.holders, holder{child, len(keys)})
 			}
 			switch {
 			case child.kind == breakpoint && watch:
 			case p.held && !child.gives():
 			case child.passes():
+				if c.nodes == nil {
+					c.list(keys)
+				}
 				gather(child)
 			case c.nodes == nil:
-				c.sorted = append(c.sorted, int32(i))
+				keys = append(keys, key{child.priority, int32(i)})
 			default:
-				c.sorted = append(c.sorted, int32(len(c.nodes)))
+				keys = append(keys, key{child.priority, int32(len(c.nodes))})
 				c.nodes = append(c.nodes, child)
 			}
 		}
 	}
 	gather(n)
+	from := 0
 	if len(c.holders) > 0 {
-		c.rank(c.sorted)
-		c.all = c.sorted
-		c.sorted = slices.Clone(c.all[c.holders[len(c.holders)-1].from:])
+		c.all = places(keys)
+		c.rank(c.all)
+		from = c.holders[len(c.holders)-1].from
 	}
-	c.sort()
+	c.sort(keys[from:])
+	p.keep(keys)
 	return c
 }
 
+// list lists the candidates so far, whose places were among the children, in nodes.
+func (c *choice) list(keys []key) {
+	c.nodes = make([]*node, len(keys), c.in.left)
+	for i := range keys {
+		c.nodes[i] = &c.in.children[keys[i].place]
+		keys[i].place = int32(i)
+	}
+}
+
 // sort puts the next candidate first. Only those of one priority are looked into.
-func (c *choice) sort() {
-	keys := c.byPriorities()
-	for from := 0; from < len(c.sorted); {
-		priority, to := c.priority(from, keys), from+1
-		for to < len(c.sorted) && c.priority(to, keys) == priority {
+func (c *choice) sort(keys []key) {
+	keys = sortKeys(keys)
+	c.sorted = places(keys)
+	for from := 0; from < len(keys); {
+		to := from + 1
+		for to < len(keys) && keys[to].priority == keys[from].priority {
 			to++
 		}
 		if to-from > 1 {
@@ -183,14 +193,6 @@ func (c *choice) sort() {
 		}
 		from = to
 	}
-}
-
-// priority is that of a candidate among sorted, taken from the keys where there are any.
-func (c *choice) priority(i int, keys []key) int {
-	if keys != nil {
-		return keys[i].priority
-	}
-	return c.node(c.sorted[i]).priority
 }
 
 // breakTie puts candidates of one priority in order.
@@ -216,46 +218,52 @@ func (c *choice) rank(places []int32) {
 	}
 }
 
-// byPriorities sorts candidates that are in document order by priority. Where there are very many it gives them with their
-// priorities, for to look into the nodes again would take long.
-func (c *choice) byPriorities() []key {
-	last := math.MinInt
-	if !slices.ContainsFunc(c.sorted, func(place int32) bool {
-		before := last
-		last = c.node(place).priority
-		return last < before
-	}) {
-		return nil
-	}
-	if len(c.sorted) < 1<<digit {
-		slices.SortFunc(c.sorted, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(c.node(a).priority, c.node(b).priority), cmp.Compare(a, b))
-		})
-		return nil
-	}
-	keys := make([]key, len(c.sorted))
-	for i, place := range c.sorted {
-		keys[i] = key{c.node(place).priority, place}
-	}
-	keys = sortKeys(keys)
-	for i := range keys {
-		c.sorted[i] = keys[i].place
-	}
-	return keys
-}
-
 // key is what candidates are sorted by first.
 type key struct {
 	priority int
 	place    int32
 }
 
-// digit is how many bits of a priority are sorted by at a time.
-const digit = 11
+func places(keys []key) []int32 {
+	list := make([]int32, len(keys))
+	for i := range keys {
+		list[i] = keys[i].place
+	}
+	return list
+}
 
-// sortKeys sorts keys that are in document order by priority, digit by digit from the lowest one on: in time that grows
-// with their number.
+// digit is how many bits of a priority are sorted by at a time, many how many keys are sorted that way.
+const (
+	digit = 11
+	many  = 1 << digit
+)
+
+// freshKeys gives room for about n keys. Unless they are many it is used again and again.
+func (p *pruner) freshKeys(n int) []key {
+	if n > many {
+		return make([]key, 0, n)
+	}
+	return slices.Grow(p.keys[:0], n)
+}
+
+// keep takes back what freshKeys gave.
+func (p *pruner) keep(keys []key) {
+	if cap(keys) <= 2*many {
+		p.keys = keys
+	}
+}
+
+// sortKeys sorts keys that are in document order by priority: many of them digit by digit from the lowest one on, in time that
+// grows with their number.
 func sortKeys(list []key) []key {
+	byPriority := func(a, b key) int { return cmp.Compare(a.priority, b.priority) }
+	switch {
+	case slices.IsSortedFunc(list, byPriority):
+		return list
+	case len(list) < many:
+		slices.SortFunc(list, func(a, b key) int { return cmp.Or(byPriority(a, b), cmp.Compare(a.place, b.place)) })
+		return list
+	}
 	lowest, highest := list[0].priority, list[0].priority
 	for i := range list {
 		lowest, highest = min(lowest, list[i].priority), max(highest, list[i].priority)
@@ -284,14 +292,16 @@ func sortKeys(list []key) []key {
 // leaves are the candidates by rule 5.
 func (p *pruner) leaves(n *node) *choice {
 	pieces := n.pieceCount()
-	c := &choice{in: n, nodes: make([]*node, 0, pieces), sorted: make([]int32, 0, pieces)}
+	c := &choice{in: n, nodes: make([]*node, 0, pieces)}
+	keys := p.freshKeys(pieces)
 	n.walk(latest, func(n *node) {
 		if n.leaf() && !n.locked {
-			c.sorted = append(c.sorted, int32(len(c.nodes)))
+			keys = append(keys, key{n.priority, int32(len(c.nodes))})
 			c.nodes = append(c.nodes, n)
 		}
 	})
-	c.byPriorities()
+	c.sorted = places(sortKeys(keys))
+	p.keep(keys)
 	return c
 }
 

@@ -22,6 +22,7 @@ type content struct {
 	leaves  bool   // the ends of elements are among the atoms
 
 	text         int  // tokens of the texts, joined
+	bytes        int  // of the texts, a line break before each
 	frame        int  // tokens of everything else
 	whole        bool // all texts count as one, whatever parts stand between them
 	frameChanged bool
@@ -129,12 +130,7 @@ func newContent(c *counter, m *node) *content {
 		t.list(m)
 	}
 	last := int32(len(t.atoms) - 1)
-	for i := range t.atoms {
-		a := &t.atoms[i]
-		a.before, a.after, a.there = int32(i-1), int32(i+1), true
-	}
 	t.atoms[0].before, t.atoms[last].after = last, 0
-	t.join(t.atoms[0].after, true)
 	t.frame, t.whole = t.joiner.CountFrame(m.frame(t.skeleton()))
 	t.count()
 	return t
@@ -145,10 +141,11 @@ func (t *content) list(m *node) (done bool) {
 	if t.atoms == nil {
 		t.atoms, t.runs = make([]atom, 0, 1+m.pieceCount()), make([]run, 0, 1)
 	}
-	t.atoms, t.runs = append(t.atoms[:0], atom{}), append(t.runs[:0], run{})
+	t.atoms, t.runs = append(t.atoms[:0], atom{after: 1, there: true}), append(t.runs[:0], run{})
+	t.bytes = 0
 	var add func(n *node) bool
 	addText := func(kind atomKind, s string, traits trait, tokens int) {
-		t.atoms = append(t.atoms, atom{kind: kind, text: s, traits: traits, tokens: int32(tokens), run: int32(len(t.runs) - 1)})
+		t.add(atom{kind: kind, text: s, traits: traits, tokens: int32(tokens), run: int32(len(t.runs) - 1)})
 		t.runs[len(t.runs)-1].texts++
 	}
 	add = func(n *node) bool {
@@ -167,7 +164,7 @@ func (t *content) list(m *node) (done bool) {
 			case part, breakpoint:
 				last := &t.runs[len(t.runs)-1]
 				last.end, last.part = int32(len(t.atoms)), c.laid.rare.part
-				t.atoms = append(t.atoms, atom{kind: atomPart})
+				t.add(atom{kind: atomPart})
 				t.runs = append(t.runs, run{})
 			default:
 				tag := c.tag()
@@ -186,7 +183,7 @@ func (t *content) list(m *node) (done bool) {
 					addText(atomClose, tag.close, breaksAlways, t.joiner.CountText(tag.close))
 				}
 				if t.leaves {
-					t.atoms = append(t.atoms, atom{kind: atomLeave})
+					t.add(atom{kind: atomLeave})
 				}
 			}
 			c.setAtoms(span{from, int32(len(t.atoms))})
@@ -198,6 +195,9 @@ func (t *content) list(m *node) (done bool) {
 
 // pieceCount is the number of pieces in n.
 func (n *node) pieceCount() int {
+	if n.flat {
+		return int(n.left)
+	}
 	total := 0
 	for i := range n.children {
 		switch c := &n.children[i]; {
@@ -209,6 +209,18 @@ func (n *node) pieceCount() int {
 		}
 	}
 	return total
+}
+
+// add adds an atom to the list. What decides about its line break is worked out at once, while its text is at hand.
+func (t *content) add(a atom) {
+	i := int32(len(t.atoms))
+	a.before, a.after, a.there = i-1, i+1, true
+	a.state = t.stateAfter(i - 1)
+	if a.isText() {
+		_, a.newLine = a.state.text(a.text, a.traits)
+		t.bytes += len(a.text) + 1
+	}
+	t.atoms = append(t.atoms, a)
 }
 
 // tokens of the message.
@@ -278,6 +290,7 @@ func (t *content) remove(s span) {
 		switch {
 		case a.isText():
 			t.text -= int(a.tokens + a.seam)
+			t.bytes -= len(a.text) + 1
 			r := &t.runs[a.run]
 			r.texts--
 			t.frameChanged = t.frameChanged || r.texts == 0
@@ -289,7 +302,7 @@ func (t *content) remove(s span) {
 		return
 	}
 	t.atoms[left].after, t.atoms[right].before = right, left
-	changed := t.join(right, false)
+	changed := t.join(right)
 	for _, i := range []int32{t.textAt(right, forward), t.textAt(left, backward)} {
 		if changed == 0 {
 			changed = i
@@ -319,16 +332,16 @@ func (t *content) textAt(i int32, d direction) int32 {
 	return i
 }
 
-// join works out where line breaks go, from an atom on: to the end, or as far as anything changes. It gives the last text
-// that changed, or 0.
-func (t *content) join(from int32, toEnd bool) (changed int32) {
+// join works out where line breaks go, from an atom on, as far as anything changes. It gives the last text that changed,
+// or 0.
+func (t *content) join(from int32) (changed int32) {
 	if from == 0 {
 		return 0
 	}
 	state := t.stateAfter(t.atoms[from].before)
 	for i := from; i != 0; i = t.atoms[i].after {
 		a := &t.atoms[i]
-		if a.state == state && !toEnd {
+		if a.state == state {
 			break
 		}
 		a.state = state

@@ -12,6 +12,8 @@ import (
 type pruner struct {
 	counter
 	root        *node
+	weight      int                       // of the root before anything went
+	pieceCount  int                       // pieces there have been
 	breakpoints bool                      // there are cache breakpoints in the tree
 	grouped     int                       // elements of groups there have been
 	held        bool                      // something is required
@@ -21,6 +23,7 @@ type pruner struct {
 	members     []member                  // of all groups, group by group
 	level       int32                     // of groups taking groups along
 	chooser     *node                     // in which the last choice was made
+	keys        []key                     // to sort candidates by
 	now         step
 	went        []went // in order
 	limit       int32  // the number of the limit for which pieces go; 0 for the whole prompt

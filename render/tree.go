@@ -54,6 +54,7 @@ type inside struct {
 	giver    int32  // the first child that may have something to give
 	group    int32  // its number, from 1, once groups are known
 	atomsEnd int32  // where its atoms end
+	flat     bool   // all its children are pieces
 	seen     bool   // by a lineage
 	pinned   bool   // it stays, though its children may go
 }
@@ -146,6 +147,8 @@ type treeBuilder struct {
 	insides slab[inside]
 	order   int32
 
+	weight                int // of all (see [node.weight])
+	pieceCount            int
 	grouped               int // elements of groups
 	breakpoints, required bool
 	noted                 bool                 // there is metadata
@@ -191,12 +194,15 @@ func (b *treeBuilder) build(n *node, in surroundings) {
 	in.locked = in.locked || n.is(isRequired)
 	n.locked, n.held = in.locked, in.locked
 	if n.leaf() {
+		b.weight += n.weight()
+		b.pieceCount++
 		return
 	}
 	n.inside = &b.insides.take(1)[0]
-	n.work = &idle
+	n.work, n.flat = &idle, true
 	if finished := l.inside().finished; finished != nil && in.locked {
 		n.traits |= isBlock
+		b.weight += n.weight()
 		b.breakpoints = b.breakpoints || finished.breakpoints > 0
 		n.resettle()
 		return
@@ -217,7 +223,7 @@ func (b *treeBuilder) build(n *node, in surroundings) {
 				c := &n.children[i]
 				b.build(c, in)
 				n.settle(c)
-				n.held = n.held || c.held
+				n.held, n.flat = n.held || c.held, n.flat && c.leaf()
 			}
 		}
 	}
@@ -238,13 +244,15 @@ func (b *treeBuilder) eitherSide(n *node, in surroundings) {
 	if given.empty() {
 		stays = alt
 		n.children = n.children[:1:1]
+		b.weight -= given.weight()
 		b.live, b.cited = b.live[:liveAlt], b.cited[:citedAlt]
 	} else {
 		n.children = n.children[1:]
+		b.weight -= alt.weight()
 		b.live, b.cited = slices.Delete(b.live, live, liveAlt), slices.Delete(b.cited, cited, citedAlt)
 	}
 	n.settle(stays)
-	n.held = n.held || stays.held
+	n.held, n.flat = n.held || stays.held, stays.leaf()
 }
 
 // resettle works out what follows from which children are there.
