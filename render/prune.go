@@ -255,7 +255,7 @@ func (p *pruner) membersOf(group int32) []member {
 // findGroups lists the members of all groups, gone or not. What goes in a group can take neighbours along, so the order in
 // which its members go matters; it is prompt-tsx's, from the last to the first, what holds others before them.
 func (p *pruner) findGroups() {
-	p.numbers, p.groups = map[*elements.Group]int32{}, make([]group, 1)
+	p.numbers, p.groups = make(map[*elements.Group]int32, p.grouped/2), make([]group, 1, 1+p.grouped/2)
 	all := make([]member, 0, p.grouped)
 	visit := int32(0)
 	add := func(key *elements.Group, n *node) (number int32) {
