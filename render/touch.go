@@ -73,9 +73,7 @@ func (p *pruner) touch(c *choice) {
 		for _, place := range next {
 			if n := c.node(place); n.gone == 0 && n.is(isGrouped) {
 				for _, m := range p.membersOf(n.group) {
-					if len(m.node.children) > 0 {
-						sum += m.node.children[0].bytes
-					}
+					sum += m.node.full
 				}
 			}
 		}

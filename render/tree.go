@@ -30,7 +30,7 @@ type node struct {
 	gone  step  // at which it was taken out, with what stood in it; 0 while it is there
 	limit int32 // for which, as in drop
 	atom  int32 // the first that it is in the content of its message
-	bytes int32 // of a text
+	bytes int32 // of a text, or of the only one in an element
 	alone int32 // tokens that a text counts by itself
 	cause cause // why it went
 	kind  kind  // of what was laid out
@@ -164,7 +164,11 @@ type surroundings struct{ message, locked bool }
 // begin makes n the node of a piece, with nothing in it yet.
 func (n *node) begin(parent *node, l *laid) {
 	*n = node{laid: l, kind: l.kind, traits: traitsOf(l), parent: parent, inside: &hollow, priority: unset}
-	n.bytes = int32(min(len(l.text), math.MaxInt32))
+	only := l
+	if n.is(isOneText) {
+		only = &l.children()[0]
+	}
+	n.bytes = int32(min(len(only.text), math.MaxInt32))
 	switch {
 	case n.is(hasPriority):
 		n.priority = l.priority
