@@ -282,8 +282,13 @@ func (p *pruner) findGroups() {
 				}
 			}
 		}
+		if n.is(isOneText) {
+			return
+		}
 		for i := len(n.children) - 1; i >= 0; i-- {
-			walk(&n.children[i])
+			if c := &n.children[i]; !c.leaf() {
+				walk(c)
+			}
 		}
 	}
 	walk(p.root)
