@@ -217,7 +217,9 @@ func (t *content) add(a atom) {
 	a.before, a.after, a.there = i-1, i+1, true
 	a.state = t.stateAfter(i - 1)
 	if a.isText() {
-		_, a.newLine = a.state.text(a.text, a.traits)
+		if _, a.newLine = a.state.text(a.text, a.traits); a.newLine {
+			t.breaks(&a)
+		}
 		t.bytes += len(a.text) + 1
 	}
 	t.atoms = append(t.atoms, a)
