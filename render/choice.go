@@ -25,6 +25,12 @@ type choice struct {
 	holders []holder
 }
 
+func (p *pruner) newChoice(in *node) *choice {
+	c := &p.choiceSlab.take(1)[0]
+	c.in = in
+	return c
+}
+
 // candidate is something that may go next, and its rank.
 type candidate struct {
 	priority int
@@ -129,7 +135,7 @@ func (p *pruner) lowestPiece(n *node) *node {
 
 // children are the candidates by rules 1 to 4.
 func (p *pruner) children(n *node) *choice {
-	c := &choice{in: n}
+	c := p.newChoice(n)
 	keys := p.freshKeys(int(n.left))
 	watch := p.breakpoints && looksForBreakpoints(n)
 	var gather func(in *node)
@@ -161,12 +167,13 @@ func (p *pruner) children(n *node) *choice {
 	gather(n)
 	from := 0
 	if len(c.holders) > 0 {
-		c.all = places(keys)
+		c.all = p.places(keys)
 		c.rank(c.all)
 		from = c.holders[len(c.holders)-1].from
 	}
-	c.sort(keys[from:])
-	p.keep(keys)
+	keys = sortKeys(keys[from:])
+	c.sorted = p.places(keys)
+	c.breakTies(keys)
 	return c
 }
 
@@ -179,10 +186,8 @@ func (c *choice) list(keys []key) {
 	}
 }
 
-// sort puts the next candidate first. Only those of one priority are looked into.
-func (c *choice) sort(keys []key) {
-	keys = sortKeys(keys)
-	c.sorted = places(keys)
+// breakTies puts candidates of one priority in order, and looks into no others.
+func (c *choice) breakTies(keys []key) {
 	for from := 0; from < len(keys); {
 		to := from + 1
 		for to < len(keys) && keys[to].priority == keys[from].priority {
@@ -224,8 +229,9 @@ type key struct {
 	place    int32
 }
 
-func places(keys []key) []int32 {
-	list := make([]int32, len(keys))
+// places are those of the keys.
+func (p *pruner) places(keys []key) []int32 {
+	list := p.placeSlab.take(len(keys))
 	for i := range keys {
 		list[i] = keys[i].place
 	}
@@ -238,19 +244,13 @@ const (
 	many  = 1 << digit
 )
 
-// freshKeys gives room for about n keys. Unless they are many it is used again and again.
+// freshKeys gives room for n keys, or more. Unless they are many it is used again and again.
 func (p *pruner) freshKeys(n int) []key {
 	if n > many {
 		return make([]key, 0, n)
 	}
-	return slices.Grow(p.keys[:0], n)
-}
-
-// keep takes back what freshKeys gave.
-func (p *pruner) keep(keys []key) {
-	if cap(keys) <= 2*many {
-		p.keys = keys
-	}
+	p.keys = slices.Grow(p.keys[:0], n)
+	return p.keys
 }
 
 // sortKeys sorts keys that are in document order by priority: many of them digit by digit from the lowest one on, in time that
@@ -292,7 +292,8 @@ func sortKeys(list []key) []key {
 // leaves are the candidates by rule 5.
 func (p *pruner) leaves(n *node) *choice {
 	pieces := n.pieceCount()
-	c := &choice{in: n, nodes: make([]*node, 0, pieces)}
+	c := p.newChoice(n)
+	c.nodes = make([]*node, 0, pieces)
 	keys := p.freshKeys(pieces)
 	n.walk(latest, func(n *node) {
 		if n.leaf() && !n.locked {
@@ -300,8 +301,7 @@ func (p *pruner) leaves(n *node) *choice {
 			c.nodes = append(c.nodes, n)
 		}
 	})
-	c.sorted = places(sortKeys(keys))
-	p.keep(keys)
+	c.sorted = p.places(sortKeys(keys))
 	return c
 }
 

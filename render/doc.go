@@ -67,7 +67,8 @@
 // and shares the budget among them (share.go); tree.go is the tree that is pruned, join.go how its pieces become messages;
 // fit.go keeps the limits and grows what may grow, budgets.go prunes once for many budgets; choice.go says what goes next,
 // prune.go takes it out, but for what required.go has locked; ahead.go takes out what must go whatever it counts; count.go
-// and content.go keep the count while pieces go; backfill.go puts some back; report.go tells.
+// and content.go keep the count while pieces go; touch.go has memory give many pieces at once; backfill.go puts some back;
+// report.go tells.
 //
 // What it costs: layout is one pass over the tree. A text is counted at layout where an element is told what is left, else
 // by each pruning when it is first asked for, and never where it surely goes. The tree to prune is made in one more pass.
@@ -79,5 +80,5 @@
 //
 // With a tokenizer that is no [sizing.Joiner] the messages that lost something are counted again, but only once enough has
 // gone that they may fit: 10 to 32 counts of a message of 1,000 to 10,000 pieces, in the tests. The tree and what is known
-// of it take memory in proportion to the tree, some 350 bytes a text chunk, the layout included.
+// of it take memory in proportion to the tree, some 200 bytes a text chunk, the layout included.
 package render

@@ -24,6 +24,8 @@ type pruner struct {
 	level       int32                     // of groups taking groups along
 	chooser     *node                     // in which the last choice was made
 	keys        []key                     // to sort candidates by
+	choiceSlab  slab[choice]
+	placeSlab   slab[int32]
 	now         step
 	went        []went // in order
 	limit       int32  // the number of the limit for which pieces go; 0 for the whole prompt

@@ -3,7 +3,7 @@ package render
 // slab hands out values, a few at a time from a larger piece of memory.
 type slab[T any] struct {
 	free []T
-	next int // values in the next piece, where there has been one
+	next int // values in the next piece; the more was taken, the more
 }
 
 // take gives n fresh values. Many have memory of their own.
@@ -11,10 +11,11 @@ func (s *slab[T]) take(n int) []T {
 	const smallest, largest = 4, 512
 	if n > len(s.free) {
 		size := max(s.next, smallest)
+		s.next = min(2*size, largest)
 		if 4*n > size {
 			return make([]T, n)
 		}
-		s.free, s.next = make([]T, size), min(2*size, largest)
+		s.free = make([]T, size)
 	}
 	taken := s.free[:n:n]
 	s.free = s.free[n:]
