@@ -99,7 +99,7 @@ func (n *node) sole(container *node) bool {
 		if around == nil || around.choice == nil {
 			return false
 		}
-		if next, ok := around.choice.peek(); !ok || around.choice.node(next.place) != n || next.within != untied {
+		if next, ok := around.choice.peek(); !ok || around.choice.node(next.place) != n || next.within != untied || n.ranks != nil {
 			return false
 		}
 	}

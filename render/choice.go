@@ -95,7 +95,7 @@ func (p *pruner) lowestChild(n *node) *node {
 			p.pop(c)
 			continue
 		}
-		if next.within != untied {
+		if next.within != untied || node.ranks != nil { // within may be as low as untied
 			if within := node.lowestWithin(); within != next.within {
 				p.rise(c, within)
 				continue

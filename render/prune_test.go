@@ -157,6 +157,11 @@ func TestPruneOrder(t *testing.T) {
 			"a; -",
 		},
 		{
+			"3: the lowest number there is counts until the child that has it goes",
+			user(wrap(at(1), chunk(math.MinInt, "a"), chunk(5, "b")), wrap(at(1), chunk(1, "c"), chunk(6, "d"))),
+			"a; c; b; d",
+		},
+		{
 			"3: among equals there too the earlier goes",
 			user(chunk(1, "a"), chunk(1, "b"), chunk(1, "c")),
 			"a; b; c",
