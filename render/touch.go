@@ -72,7 +72,8 @@ func (p *pruner) touch(c *choice) {
 	if p.numbers != nil {
 		for _, place := range next {
 			if n := c.node(place); n.gone == 0 && n.is(isGrouped) {
-				for _, m := range p.membersOf(n.group) {
+				members := p.membersOf(n.group)
+				for _, m := range members[:min(atOnce, len(members))] { // the group may be all there is
 					sum += m.node.full
 				}
 			}
