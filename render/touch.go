@@ -85,9 +85,12 @@ func (p *pruner) touch(c *choice) {
 // touchWent touches the texts that went last, those before the last rest of what went.
 func (p *pruner) touchWent(rest int) {
 	var some [atOnce]*node
-	last := p.went[max(0, rest-len(some)):rest]
-	for i, w := range last {
-		some[i] = w.node
+	last, k := p.went[max(0, rest-len(some)):rest], 0
+	for _, w := range last {
+		if !w.calls { // of a message that stays, maybe a large one
+			some[k] = w.node
+			k++
+		}
 	}
-	touchTexts(some[:len(last)], last[0].at-1)
+	touchTexts(some[:k], last[0].at-1)
 }
