@@ -1,8 +1,12 @@
 package render_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
 )
 
 // The numbers in the names are those of the rules at the function prune. Each want is the order in which letters go as
@@ -429,6 +434,64 @@ func TestWhiteSpace(t *testing.T) {
 	}
 	for _, dark := range []string{"\u0085", "\u180e", "\u200b", "\u2060", "\x00", "\xff"} {
 		require.Len(t, rendered(t, user(line(dark)), plenty).Messages, 1, "%q is not blank", dark)
+	}
+}
+
+// Many candidates are sorted in another way than few, and those in what passes its priority on stand in line with the rest.
+func TestManyGoInOrder(t *testing.T) {
+	type ranked struct{ priority, within, place int }
+	spread := make([]int, 1000)
+	for i := range spread {
+		spread[i] = (i - 300) * i * 104729
+	}
+	for name, priorities := range map[string][]int{
+		"spread":    spread,
+		"far apart": {math.MinInt, -1 << 40, -1, 0, 7, 1 << 12, 1<<53 - 2, 1 << 53, math.MaxInt},
+		"few":       {0, 1},
+		"one":       {3},
+	} {
+		r := rand.New(rand.NewPCG(uint64(len(priorities)), 0))
+		some := func() int { return priorities[r.IntN(len(priorities))] }
+		var order []ranked
+		piece := func() elements.Node {
+			n := ranked{some(), some(), len(order)}
+			text := strconv.Itoa(n.place)
+			var e elements.Node = wrap(at(n.priority), chunk(n.within, text))
+			switch r.IntN(4) {
+			case 0:
+				n.priority, n.within, e = 1<<53-1, 1<<53-1, line(text) // the highest, where none is set
+			case 1, 2:
+				n.within, e = n.priority, chunk(n.priority, text)
+			}
+			order = append(order, n)
+			return e
+		}
+		var m elements.UserMessage
+		for i := range 5000 {
+			if i%500 == 400 {
+				m.Children = append(m.Children, wrap(passing, piece(), wrap(passing, piece()), piece()))
+			}
+			m.Children = append(m.Children, piece())
+		}
+		slices.SortFunc(order, func(a, b ranked) int {
+			return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.within, b.within), cmp.Compare(a.place, b.place))
+		})
+		for _, tokenizer := range []sizing.Tokenizer{runes, summing{runes}} {
+			layout, err := render.Lay(t.Context(), m, render.Options{Budget: plenty, Tokenizer: tokenizer})
+			require.NoError(t, err)
+			for _, budget := range []int{24_000, 6_000, 20_000, 12_000} {
+				fit, err := layout.Fit(t.Context(), budget)
+				require.NoError(t, err)
+				left := strings.Fields(fit.Messages[0].Text())
+				var want []string
+				last := slices.Clone(order[len(order)-len(left):])
+				slices.SortFunc(last, func(a, b ranked) int { return cmp.Compare(a.place, b.place) })
+				for _, n := range last {
+					want = append(want, strconv.Itoa(n.place))
+				}
+				require.Equal(t, want, left, "%s, budget %d", name, budget)
+			}
+		}
 	}
 }
 
