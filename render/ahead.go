@@ -39,9 +39,11 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		for i := len(p.went); weight > goal && !stuck && ctx.Err() == nil; {
 			stuck = p.removeLowest(container) != nil
 			for ; i < len(p.went); i++ {
-				if w := p.went[i]; !w.calls {
-					weight -= w.node.weight()
+				w := p.went[i]
+				if w.calls || w.node.is(isOneText) && w.node.cause == byEmptiness { // its text went before it
+					continue
 				}
+				weight -= w.node.weight()
 			}
 			if !stuck {
 				weight = p.run(container, weight, goal)
