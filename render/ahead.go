@@ -39,11 +39,9 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		for i := len(p.went); weight > goal && !stuck && ctx.Err() == nil; {
 			stuck = p.removeLowest(container) != nil
 			for ; i < len(p.went); i++ {
-				w := p.went[i]
-				if w.calls || w.node.is(isOneText) && w.node.cause == byEmptiness { // its text went before it
-					continue
+				if w := p.went[i]; !w.calls {
+					weight -= w.node.weight()
 				}
-				weight -= w.node.weight()
 			}
 			if !stuck {
 				weight = p.run(container, weight, goal)
@@ -114,7 +112,9 @@ const bytesPerToken = 4
 // weight is the bytes of the texts in n that are there, and of parts about as many as their tokens would have.
 func (n *node) weight() (bytes int) {
 	switch {
-	case n.kind == text, n.is(isOneText):
+	case n.is(isOneText):
+		return int(n.bytes * n.left) // nothing, where its text went before it
+	case n.kind == text:
 		return int(n.bytes)
 	case n.leaf():
 		return bytesPerToken * n.laid.tokens
