@@ -136,61 +136,63 @@ func (p *pruner) lowestPiece(n *node) *node {
 // children are the candidates by rules 1 to 4.
 func (p *pruner) children(n *node) *choice {
 	c := p.newChoice(n)
-	keys := p.freshKeys(int(n.left))
+	c.sorted = p.placeSlab.take(int(n.left))[:0]
+	priorities := p.noPriorities(len(n.children))
 	watch := p.breakpoints && looksForBreakpoints(n)
 	var gather func(in *node)
 	gather = func(in *node) {
 		for i := range in.children {
 			child := &in.children[i]
+			if c.nodes == nil {
+				priorities = append(priorities, child.priority)
+			}
 			if child.gone != 0 {
 				continue
 			}
 			if watch && child.holds() {
-				c.holders = append(c.holders, holder{child, len(keys)})
+				c.holders = append(c.holders, holder{child, len(c.sorted)})
 			}
 			switch {
 			case child.kind == breakpoint && watch:
 			case p.held && !child.gives():
 			case child.passes():
 				if c.nodes == nil {
-					c.list(keys)
+					priorities = c.list(priorities)
 				}
 				gather(child)
 			case c.nodes == nil:
-				keys = append(keys, key{child.priority, int32(i)})
+				c.sorted = append(c.sorted, int32(i))
 			default:
-				keys = append(keys, key{child.priority, int32(len(c.nodes))})
-				c.nodes = append(c.nodes, child)
+				c.sorted = append(c.sorted, int32(len(c.nodes)))
+				c.nodes, priorities = append(c.nodes, child), append(priorities, child.priority)
 			}
 		}
 	}
 	gather(n)
-	from := 0
 	if len(c.holders) > 0 {
-		c.all = p.places(keys)
-		c.rank(c.all)
-		from = c.holders[len(c.holders)-1].from
+		c.rank(c.sorted)
+		c.all = c.sorted
+		c.sorted = slices.Clone(c.all[c.holders[len(c.holders)-1].from:])
 	}
-	keys = sortKeys(keys[from:])
-	c.sorted = p.places(keys)
-	c.breakTies(keys)
+	c.sorted = sortPlaces(c.sorted, priorities)
+	c.breakTies(priorities)
 	return c
 }
 
-// list lists the candidates so far, whose places were among the children, in nodes.
-func (c *choice) list(keys []key) {
-	c.nodes = make([]*node, len(keys), c.in.left)
-	for i := range keys {
-		c.nodes[i] = &c.in.children[keys[i].place]
-		keys[i].place = int32(i)
+// list lists the candidates so far, whose places were among the children, in nodes, and gives their priorities.
+func (c *choice) list(priorities []int) []int {
+	c.nodes = make([]*node, len(c.sorted), c.in.left)
+	for i, place := range c.sorted {
+		c.nodes[i], priorities[i], c.sorted[i] = &c.in.children[place], priorities[place], int32(i)
 	}
+	return priorities[:len(c.nodes)]
 }
 
 // breakTies puts candidates of one priority in order, and looks into no others.
-func (c *choice) breakTies(keys []key) {
-	for from := 0; from < len(keys); {
-		to := from + 1
-		for to < len(keys) && keys[to].priority == keys[from].priority {
+func (c *choice) breakTies(priorities []int) {
+	for from := 0; from < len(c.sorted); {
+		priority, to := priorities[c.sorted[from]], from+1
+		for to < len(c.sorted) && priorities[c.sorted[to]] == priority {
 			to++
 		}
 		if to-from > 1 {
@@ -227,15 +229,15 @@ func (c *choice) rank(places []int32) {
 func (p *pruner) leaves(n *node) *choice {
 	pieces := n.pieceCount()
 	c := p.newChoice(n)
-	c.nodes = make([]*node, 0, pieces)
-	keys := p.freshKeys(pieces)
+	c.nodes, c.sorted = make([]*node, 0, pieces), p.placeSlab.take(pieces)[:0]
+	priorities := p.noPriorities(pieces)
 	n.walk(latest, func(n *node) {
 		if n.leaf() && !n.locked {
-			keys = append(keys, key{n.priority, int32(len(c.nodes))})
-			c.nodes = append(c.nodes, n)
+			c.sorted = append(c.sorted, int32(len(c.nodes)))
+			c.nodes, priorities = append(c.nodes, n), append(priorities, n.priority)
 		}
 	})
-	c.sorted = p.places(sortKeys(keys))
+	c.sorted = sortPlaces(c.sorted, priorities)
 	return c
 }
 

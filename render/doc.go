@@ -66,7 +66,7 @@
 // A stage is a file. layout.go renders elements to what laid.go holds (flatten.go, message.go, text.go say of which kinds),
 // and shares the budget among them (share.go); tree.go is the tree that is pruned, join.go how its pieces become messages;
 // fit.go keeps the limits and grows what may grow, budgets.go prunes once for many budgets; choice.go says what goes next,
-// in the order of keys.go, prune.go takes it out, but for what required.go has locked; ahead.go takes out what must go
+// in the order of sort.go, prune.go takes it out, but for what required.go has locked; ahead.go takes out what must go
 // whatever it counts; count.go and content.go keep the count while pieces go; touch.go has memory give many pieces at once;
 // backfill.go puts some back; report.go tells.
 //

@@ -23,7 +23,7 @@ type pruner struct {
 	members     []member                  // of all groups, group by group
 	level       int32                     // of groups taking groups along
 	chooser     *node                     // in which the last choice was made
-	keys        []key                     // to sort candidates by
+	priorities  []int                     // to sort candidates by
 	choiceSlab  slab[choice]
 	placeSlab   slab[int32]
 	now         step
