@@ -139,6 +139,7 @@ func (p *pruner) children(n *node) *choice {
 	c.sorted = p.placeSlab.take(int(n.left))[:0]
 	priorities := p.noPriorities(len(n.children))
 	watch := p.breakpoints && looksForBreakpoints(n)
+	alike := true // all are pieces that are elements, which have no ties to break
 	var gather func(in *node)
 	gather = func(in *node) {
 		for i := range in.children {
@@ -152,20 +153,23 @@ func (p *pruner) children(n *node) *choice {
 			if watch && child.holds() {
 				c.holders = append(c.holders, holder{child, len(c.sorted)})
 			}
-			switch {
-			case child.kind == breakpoint && watch:
-			case p.held && !child.gives():
-			case child.passes():
+			if child.kind == breakpoint && watch || p.held && !child.gives() {
+				continue
+			}
+			if child.passes() {
 				if c.nodes == nil {
 					priorities = c.list(priorities)
 				}
 				gather(child)
-			case c.nodes == nil:
-				c.sorted = append(c.sorted, int32(i))
-			default:
-				c.sorted = append(c.sorted, int32(len(c.nodes)))
-				c.nodes, priorities = append(c.nodes, child), append(priorities, child.priority)
+				continue
 			}
+			alike = alike && child.leaf() && child.is(isElement)
+			if c.nodes == nil {
+				c.sorted = append(c.sorted, int32(i))
+				continue
+			}
+			c.sorted = append(c.sorted, int32(len(c.nodes)))
+			c.nodes, priorities = append(c.nodes, child), append(priorities, child.priority)
 		}
 	}
 	gather(n)
@@ -175,7 +179,9 @@ func (p *pruner) children(n *node) *choice {
 		c.sorted = slices.Clone(c.all[c.holders[len(c.holders)-1].from:])
 	}
 	c.sorted = sortPlaces(c.sorted, priorities)
-	c.breakTies(priorities)
+	if !alike {
+		c.breakTies(priorities)
+	}
 	return c
 }
 
