@@ -29,7 +29,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		return
 	}
 	start := p.now
-	p.went = slices.Grow(p.went, int(float64(p.pieceCount)*(1-float64(limit)/tokens*0.75)))
+	p.went = slices.Grow(p.went, int(float64(container.pieceCount())*(1-float64(limit)/tokens*0.75)))
 	p.uncounted = true
 	var least int
 	for {
@@ -99,7 +99,7 @@ func (n *node) sole(container *node) bool {
 		if around == nil || around.choice == nil {
 			return false
 		}
-		if next, ok := around.choice.peek(); !ok || around.choice.node(next.place) != n || next.within != untied || n.ranks != nil {
+		if next, ok := around.choice.peek(); !ok || around.choice.node(next.place) != n || next.tied {
 			return false
 		}
 	}

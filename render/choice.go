@@ -2,7 +2,6 @@ package render
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
@@ -17,7 +16,7 @@ type choice struct {
 	nodes  []*node     // in document order
 	sorted []int32     // places of the candidates that did not change, the next one first
 	risen  []candidate // a heap of those that did
-	within []int       // by place, for those that may change; nil where none may
+	within []within    // by place; nil where no candidate may change
 
 	// Where breakpoints are looked for: all candidates in document order, and what holds a breakpoint among them. The
 	// candidates before the last of these are passed over until it goes.
@@ -34,12 +33,15 @@ func (p *pruner) newChoice(in *node) *choice {
 // candidate is something that may go next, and its rank.
 type candidate struct {
 	priority int
-	within   int // the lowest priority of its own children when it was last ranked; untied where that has no say
-	place    int32
+	within
+	place int32
 }
 
-// untied is within nothing.
-const untied = math.MinInt
+// within is what a candidate had in it when it was last ranked. It has a say where another candidate has its priority.
+type within struct {
+	lowest int // priority of its own children
+	tied   bool
+}
 
 // node gives the candidate at a place.
 func (c *choice) node(place int32) *node {
@@ -51,11 +53,11 @@ func (c *choice) node(place int32) *node {
 
 // candidate gives the one at a place, with its rank.
 func (c *choice) candidate(place int32) candidate {
-	within := untied
+	next := candidate{priority: c.node(place).priority, place: place}
 	if c.within != nil {
-		within = c.within[place]
+		next.within = c.within[place]
 	}
-	return candidate{c.node(place).priority, within, place}
+	return next
 }
 
 // before tells that a goes before b: rules 1 and 3.
@@ -63,8 +65,8 @@ func (a candidate) before(b candidate) bool {
 	switch {
 	case a.priority != b.priority:
 		return a.priority < b.priority
-	case a.within != b.within:
-		return a.within < b.within
+	case a.lowest != b.lowest:
+		return a.lowest < b.lowest
 	}
 	return a.place < b.place
 }
@@ -95,9 +97,9 @@ func (p *pruner) lowestChild(n *node) *node {
 			p.pop(c)
 			continue
 		}
-		if next.within != untied || node.ranks != nil { // within may be as low as untied
-			if within := node.lowestWithin(); within != next.within {
-				p.rise(c, within)
+		if next.tied {
+			if lowest := node.lowestWithin(); lowest != next.lowest {
+				p.rise(c, lowest)
 				continue
 			}
 		}
@@ -218,16 +220,18 @@ func (c *choice) breakTie(tied []int32) {
 		return // pieces that are all alike, and stay so
 	}
 	c.rank(tied)
-	slices.SortFunc(tied, func(a, b int32) int { return cmp.Or(cmp.Compare(c.within[a], c.within[b]), cmp.Compare(a, b)) })
+	slices.SortFunc(tied, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(c.within[a].lowest, c.within[b].lowest), cmp.Compare(a, b))
+	})
 }
 
 // rank notes what candidates have in them.
 func (c *choice) rank(places []int32) {
 	if c.within == nil {
-		c.within = slices.Repeat([]int{untied}, max(len(c.nodes), len(c.in.children)))
+		c.within = make([]within, max(len(c.nodes), len(c.in.children)))
 	}
 	for _, place := range places {
-		c.within[place] = c.node(place).lowestWithin()
+		c.within[place] = within{c.node(place).lowestWithin(), true}
 	}
 }
 
@@ -313,9 +317,9 @@ func (p *pruner) pass(c *choice) {
 }
 
 // rise puts the next candidate back where it belongs by now.
-func (p *pruner) rise(c *choice, within int) {
+func (p *pruner) rise(c *choice, lowest int) {
 	next := p.pop(c)
-	next.within = within
+	next.lowest = lowest
 	c.push(next)
 }
 
