@@ -63,7 +63,6 @@ func (f *fitting) take(found *treeBuilder) {
 	f.noted = f.noted || found.noted
 	f.grouped += found.grouped
 	f.weight += found.weight
-	f.pieceCount += found.pieceCount
 	if found.nested {
 		f.joiner = nil // what is in two messages counts in both
 	}

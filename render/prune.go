@@ -13,7 +13,6 @@ type pruner struct {
 	counter
 	root        *node
 	weight      int                       // of the root before anything went
-	pieceCount  int                       // pieces there have been
 	breakpoints bool                      // there are cache breakpoints in the tree
 	grouped     int                       // elements of groups there have been
 	held        bool                      // something is required

@@ -148,7 +148,6 @@ type treeBuilder struct {
 	order   int32
 
 	weight                int // of all (see [node.weight])
-	pieceCount            int
 	grouped               int // elements of groups
 	breakpoints, required bool
 	noted                 bool                 // there is metadata
@@ -199,7 +198,6 @@ func (b *treeBuilder) build(n *node, in surroundings) {
 	n.locked, n.held = in.locked, in.locked
 	if n.leaf() {
 		b.weight += n.weight()
-		b.pieceCount++
 		return
 	}
 	n.inside = &b.insides.take(1)[0]
@@ -226,8 +224,7 @@ func (b *treeBuilder) build(n *node, in surroundings) {
 			for i := from; i < to; i++ {
 				c := &n.children[i]
 				b.build(c, in)
-				n.settle(c)
-				n.held, n.flat = n.held || c.held, n.flat && c.leaf()
+				n.adopt(c)
 			}
 		}
 	}
@@ -255,8 +252,13 @@ func (b *treeBuilder) eitherSide(n *node, in surroundings) {
 		b.weight -= alt.weight()
 		b.live, b.cited = slices.Delete(b.live, live, liveAlt), slices.Delete(b.cited, cited, citedAlt)
 	}
-	n.settle(stays)
-	n.held, n.flat = n.held || stays.held, stays.leaf()
+	n.adopt(stays)
+}
+
+// adopt takes note of a child that was built.
+func (n *node) adopt(c *node) {
+	n.settle(c)
+	n.held, n.flat = n.held || c.held, n.flat && c.leaf()
 }
 
 // resettle works out what follows from which children are there.
