@@ -17,10 +17,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 	if p.joiner == nil || p.recording {
 		return
 	}
-	weight := p.weight
-	if container != p.root || len(p.went) > 0 {
-		weight = container.weight()
-	}
+	weight := container.weight()
 	tokens := float64(weight) / bytesPerToken
 	if container.counted {
 		tokens = float64(container.tokens)

@@ -22,7 +22,6 @@ type content struct {
 	leaves  bool   // the ends of elements are among the atoms
 
 	text         int  // tokens of the texts, joined
-	bytes        int  // of the texts, a line break before each
 	frame        int  // tokens of everything else
 	whole        bool // all texts count as one, whatever parts stand between them
 	frameChanged bool
@@ -142,7 +141,6 @@ func (t *content) list(m *node) (done bool) {
 		t.atoms, t.runs = make([]atom, 0, 1+m.pieceCount()), make([]run, 0, 1)
 	}
 	t.atoms, t.runs = append(t.atoms[:0], atom{after: 1, there: true}), append(t.runs[:0], run{})
-	t.bytes = 0
 	var add func(n *node) bool
 	addText := func(kind atomKind, s string, traits trait, tokens int) {
 		t.add(atom{kind: kind, text: s, traits: traits, tokens: int32(tokens), run: int32(len(t.runs) - 1)})
@@ -220,7 +218,6 @@ func (t *content) add(a atom) {
 		if _, a.newLine = a.state.text(a.text, a.traits); a.newLine {
 			t.breaks(&a)
 		}
-		t.bytes += len(a.text) + 1
 	}
 	t.atoms = append(t.atoms, a)
 }
@@ -292,7 +289,6 @@ func (t *content) remove(s span) {
 		switch {
 		case a.isText():
 			t.text -= int(a.tokens + a.seam)
-			t.bytes -= len(a.text) + 1
 			r := &t.runs[a.run]
 			r.texts--
 			t.frameChanged = t.frameChanged || r.texts == 0

@@ -62,7 +62,6 @@ func (f *fitting) take(found *treeBuilder) {
 	f.breakpoints = f.breakpoints || found.breakpoints
 	f.noted = f.noted || found.noted
 	f.grouped += found.grouped
-	f.weight += found.weight
 	if found.nested {
 		f.joiner = nil // what is in two messages counts in both
 	}
@@ -254,7 +253,6 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 
 // replace makes a node one of a grown expandable.
 func (f *fitting) replace(n *node, grown *laid) {
-	f.weight -= n.weight()
 	for i := range n.children {
 		n.children[i].gone = latest // an expandable in what is replaced is not asked again
 	}

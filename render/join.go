@@ -51,9 +51,7 @@ func (n *node) chatMessage(at step) chat.Message {
 	m := n.laid.more().frame
 	m.ToolCalls = plainCalls(n.callsAt(at))
 	j := joiner{at: at}
-	if t := n.content; t != nil && len(t.runs) == 1 { // at an earlier step there was more, but mostly it is the last
-		j.room = t.bytes
-	} else if bytes, only := n.textBytes(at); only {
+	if bytes, only := n.textBytes(at); only {
 		j.room = bytes
 	}
 	j.children(n)

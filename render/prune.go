@@ -12,7 +12,6 @@ import (
 type pruner struct {
 	counter
 	root        *node
-	weight      int                       // of the root before anything went
 	breakpoints bool                      // there are cache breakpoints in the tree
 	grouped     int                       // elements of groups there have been
 	held        bool                      // something is required

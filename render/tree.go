@@ -147,7 +147,6 @@ type treeBuilder struct {
 	insides slab[inside]
 	order   int32
 
-	weight                int // of all (see [node.weight])
 	grouped               int // elements of groups
 	breakpoints, required bool
 	noted                 bool                 // there is metadata
@@ -197,14 +196,12 @@ func (b *treeBuilder) build(n *node, in surroundings) {
 	in.locked = in.locked || n.is(isRequired)
 	n.locked, n.held = in.locked, in.locked
 	if n.leaf() {
-		b.weight += n.weight()
 		return
 	}
 	n.inside = &b.insides.take(1)[0]
 	n.work, n.flat = &idle, true
 	if finished := l.inside().finished; finished != nil && in.locked {
 		n.traits |= isBlock
-		b.weight += n.weight()
 		b.breakpoints = b.breakpoints || finished.breakpoints > 0
 		n.resettle()
 		return
@@ -245,11 +242,9 @@ func (b *treeBuilder) eitherSide(n *node, in surroundings) {
 	if given.empty() {
 		stays = alt
 		n.children = n.children[:1:1]
-		b.weight -= given.weight()
 		b.live, b.cited = b.live[:liveAlt], b.cited[:citedAlt]
 	} else {
 		n.children = n.children[1:]
-		b.weight -= alt.weight()
 		b.live, b.cited = slices.Delete(b.live, live, liveAlt), slices.Delete(b.cited, cited, citedAlt)
 	}
 	n.adopt(stays)
