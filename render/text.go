@@ -24,10 +24,8 @@ func blank(s string) bool {
 	if s != "" && ' ' < s[0] && s[0] < utf8.RuneSelf { // as most are not
 		return false
 	}
-	return allWhite(s)
+	return strings.IndexFunc(s, func(r rune) bool { return !white(r) }) < 0
 }
-
-func allWhite(s string) bool { return strings.IndexFunc(s, func(r rune) bool { return !white(r) }) < 0 }
 
 // textChunk lays out a text chunk: its literals joined to one text, cut to the budget where a break is given.
 func (l *layouter) textChunk(e *laid, c *elements.TextChunk, at place, r *room) error {
