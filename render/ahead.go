@@ -3,6 +3,7 @@ package render
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -12,7 +13,9 @@ import (
 // most of all where a prompt is far too large, are never counted. What it leaves is counted and pruned step by step.
 //
 // The least that a text counts, whatever it is joined with, is what stands between its first and its last safe cut
-// ([sizing.Joiner]); white space counts nothing, for a tag with nothing else in it is not written.
+// ([sizing.Joiner]); white space counts nothing, for a tag with nothing else in it is not written. Where a message is
+// nothing but texts on lines of their own, a text is joined with line breaks only, and there it most often can be cut. And
+// what is between two such texts holds a line break: it counts 1 at least, if one by itself counts anything.
 func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 	if p.joiner == nil || p.recording {
 		return
@@ -136,7 +139,7 @@ func (p *pruner) retreat(container *node, limit, least int, first step) {
 				p.touchWent(i)
 			}
 			if w := p.went[i-1]; !w.calls && w.node.stoodIn(container, at) {
-				least += p.leastAt(w.node, at-1)
+				least += p.leastAt(w.node, at-1, w.node.onLines())
 			}
 		}
 	}
@@ -154,24 +157,61 @@ func (n *node) stoodIn(container *node, at step) bool {
 }
 
 // least is what a node counts at least.
-func (p *pruner) least(n *node) int { return p.leastAt(n, latest) }
+func (p *pruner) least(n *node) int { return p.leastAt(n, latest, n.onLines()) }
 
-// leastAt is what a node that was there after a step counted at least.
-func (p *pruner) leastAt(n *node, at step) (tokens int) {
+// leastAt is what a node that was there after a step counted at least. A message of lines has one thing between texts less
+// than it has texts, and so has one of no texts, lest it were counted twice when they come back.
+func (p *pruner) leastAt(n *node, at step, lines bool) (tokens int) {
 	switch {
 	case n.is(isBlock):
 		return n.laid.hold.finished.tokens
 	case n.is(isBlank):
 		return 0
 	case n.kind == text:
-		head, tail, ok := sizing.Ends(p.joiner, n.laid.text)
-		if !ok {
-			return 0
+		return p.leastText(n, lines)
+	case n.kind == message:
+		if lines = n.lines; lines {
+			tokens -= p.between()
 		}
-		return p.piece(n) - p.joiner.CountText(n.laid.text[:head]) - p.joiner.CountText(n.laid.text[tail:])
 	}
 	for c := range n.standing(at) {
-		tokens += p.leastAt(c, at)
+		tokens += p.leastAt(c, at, lines)
 	}
 	return tokens
+}
+
+// leastText is what a text counts at least, with what is between it and the one before it where both stand on lines.
+func (p *pruner) leastText(n *node, lines bool) (tokens int) {
+	var breaks known
+	s := n.laid.text
+	if lines {
+		breaks, tokens = breaksOf(p.joiner, s), p.between()
+		if strings.HasSuffix(s, "\n") { // no other comes after it
+			breaks &^= cutBeforeBreak
+		}
+	}
+	tokens += p.piece(n)
+	if breaks == cutAfterBreak|cutBeforeBreak {
+		return tokens
+	}
+	head, tail, ok := sizing.Ends(p.joiner, s)
+	if !ok {
+		return 0
+	}
+	if breaks&cutAfterBreak == 0 {
+		tokens -= p.joiner.CountText(s[:head])
+	}
+	if breaks&cutBeforeBreak == 0 {
+		tokens -= p.joiner.CountText(s[tail:])
+	}
+	return tokens
+}
+
+// between is what there is between two lines at least.
+func (p *pruner) between() (tokens int) { return min(1, p.lineBreak) }
+
+// onLines tells that n is or stands in a message of lines.
+func (n *node) onLines() bool {
+	m := n.message()
+	return m != nil && m.lines
 }

@@ -25,7 +25,6 @@ type content struct {
 	frame        int  // tokens of everything else
 	whole        bool // all texts count as one, whatever parts stand between them
 	frameChanged bool
-	lineBreak    int // tokens of one
 	buffer       []byte
 }
 
@@ -123,7 +122,7 @@ func (a *atom) isText() bool { return a.kind != atomPart && a.kind != atomLeave 
 
 // newContent counts a message.
 func newContent(c *counter, m *node) *content {
-	t := &content{counter: c, message: m, lineBreak: c.joiner.CountText("\n")}
+	t := &content{counter: c, message: m}
 	if !t.list(m) { // a text's line break depends on where elements end
 		t.leaves = true
 		t.list(m)
@@ -522,15 +521,20 @@ func (t *content) cutsAt(previous int32, a *atom) (found cuts) {
 // breaks tells whether a text can be cut from a line break before it and after it.
 func (t *content) breaks(a *atom) known {
 	if a.known&knownBreaks == 0 {
-		a.known |= knownBreaks
-		if first, ok := firstCharacter(a.text); ok && t.joiner.SafeCut('\n', first) {
-			a.known |= cutAfterBreak
-		}
-		if last, ok := lastCharacter(a.text); ok && t.joiner.SafeCut(last, '\n') {
-			a.known |= cutBeforeBreak
-		}
+		a.known |= knownBreaks | breaksOf(t.joiner, a.text)
 	}
 	return a.known
+}
+
+// breaksOf tells whether a text can be cut from a line break before it and after it.
+func breaksOf(j sizing.Joiner, s string) (found known) {
+	if first, ok := firstCharacter(s); ok && j.SafeCut('\n', first) {
+		found = cutAfterBreak
+	}
+	if last, ok := lastCharacter(s); ok && j.SafeCut(last, '\n') {
+		found |= cutBeforeBreak
+	}
+	return found
 }
 
 // firstCharacter is the first of a text, if there is a whole one: else one may come to be where texts meet.

@@ -13,6 +13,7 @@ import (
 type counter struct {
 	tokenizer sizing.Tokenizer
 	joiner    sizing.Joiner // the tokenizer, where it is one
+	lineBreak int           // tokens of one, where it is
 
 	// While uncounted, what goes is not taken off: what was counted where it stood is noted, to be forgotten afterwards.
 	uncounted bool
@@ -22,6 +23,14 @@ type counter struct {
 	pruning *node // the container that is pruned
 	last    int   // its last count
 	freed   freed // since then
+}
+
+func newCounter(t sizing.Tokenizer) counter {
+	c := counter{tokenizer: t}
+	if c.joiner, _ = t.(sizing.Joiner); c.joiner != nil {
+		c.lineBreak = t.CountText("\n")
+	}
+	return c
 }
 
 // count is a node's exact count as far as messages go. An element outside messages is the sum of its messages; one

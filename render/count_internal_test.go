@@ -62,6 +62,31 @@ func CheckAhead(ctx context.Context, layout *Layout, limits []int) string {
 	return ""
 }
 
+// CheckLeast prunes a prompt to nothing, and tells where what something counts at least is more than it counts: a message
+// without its frame; "" is what is wanted.
+func CheckLeast(layout *Layout) string {
+	r := newFitting(layout)
+	for {
+		wrong := ""
+		r.root.walk(latest, func(n *node) {
+			tokens := r.count(n)
+			if n.kind == message && !n.is(isBlock) {
+				frame, _ := r.joiner.CountFrame(n.chatMessage(latest))
+				tokens -= frame
+			}
+			if least := r.least(n); least > tokens {
+				wrong = fmt.Sprintf("step %d: %s counts %d at least, but it counts %d", r.now, n.path(), least, tokens)
+			}
+		})
+		if wrong != "" {
+			return wrong
+		}
+		if stuck := r.removeLowest(r.root); stuck != nil {
+			return ""
+		}
+	}
+}
+
 func (n *node) messagesThere() (list []*node) {
 	n.walk(latest, func(n *node) {
 		if n.laid.kind == message {

@@ -52,11 +52,11 @@ func FuzzCounts(f *testing.F) {
 	f.Fuzz(checkCounts)
 }
 
-// checkAhead prunes a random prompt uncounted, to many limits.
+// checkAhead prunes a random prompt uncounted, to many limits, and looks at what is counted instead.
 func checkAhead(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 5))
-	v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(3) == 0}
+	v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(3) == 0, growing: r.IntN(3) == 0, lines: r.IntN(2) == 0}
 	opts := render.Options{Budget: 1000, Tokenizer: append(joiners(t), summing{runes}, summing{es})[r.IntN(4)]}
 	layout, err := render.Lay(t.Context(), newGrower(seed, v).prompt(), opts)
 	require.NoError(t, err)
@@ -65,6 +65,7 @@ func checkAhead(t *testing.T, seed uint64) {
 		limits[i] = 1 + r.IntN(300)
 	}
 	require.Empty(t, render.CheckAhead(t.Context(), layout, limits), "seed %d", seed)
+	require.Empty(t, render.CheckLeast(layout), "seed %d", seed)
 }
 
 func TestNothingThatMayFitIsPassedOver(t *testing.T) {
@@ -111,6 +112,22 @@ func TestNothingThatMayFitIsPassedOverWhereATagIsEmpty(t *testing.T) {
 	r, err := layout.Fit(t.Context(), 300)
 	require.NoError(t, err)
 	require.Equal(t, []string{strings.Repeat("b", 200) + "\nc"}, texts(r.Messages))
+}
+
+// What grew in a message of lines need not be lines.
+func TestNothingThatMayFitIsPassedOverWhereSomethingGrew(t *testing.T) {
+	asked := 0
+	root := user(chunk(9, "first"), elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) {
+		asked++
+		grown := make(elements.Nodes, 600*(asked-1))
+		for i := range grown {
+			grown[i] = elements.Text("a")
+		}
+		return grown, nil
+	}})
+	r, err := render.Render(t.Context(), root, render.Options{Budget: 300, Tokenizer: summing{runes}})
+	require.NoError(t, err)
+	require.Equal(t, 300, r.Tokens)
 }
 
 // What an opaque value says that it counts may be absurd.

@@ -54,8 +54,7 @@ func (l *layouter) finished(ctx context.Context, e *laid, n *elements.Finished, 
 // count counts the messages as a whole.
 func (f *finished) count() {
 	root, _ := newTree(&laid{hold: &holds{children: f.children}})
-	c := counter{tokenizer: f.tokenizer}
-	c.joiner, _ = f.tokenizer.(sizing.Joiner)
+	c := newCounter(f.tokenizer)
 	f.tokens, f.breakpoints = c.count(root), root.breakpoints
 	f.messages = root.messages(latest)
 }

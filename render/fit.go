@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // fitting makes a laid-out tree fit: one budget, or, where nothing depends on the budget but how far it must go, any.
@@ -33,8 +32,7 @@ type fitting struct {
 // newFitting makes a fresh tree to prune from a layout.
 func newFitting(l *Layout) *fitting {
 	f := &fitting{layout: l, live: map[*laid]*node{}, growing: map[*laid][]*laid{}}
-	f.tokenizer = l.layouter.tokenizer
-	f.joiner, _ = f.tokenizer.(sizing.Joiner)
+	f.counter = newCounter(l.layouter.tokenizer)
 	var found *treeBuilder
 	f.root, found = newTree(l.tree)
 	f.size = found.order
@@ -261,6 +259,7 @@ func (f *fitting) replace(n *node, grown *laid) {
 	b.build(n, surroundings{message: n.parent.message() != nil, locked: n.parent.locked})
 	f.size, f.numbers, f.cited = b.order, nil, append(f.cited, b.cited...)
 	for up := n.parent; up != nil; up = up.parent {
+		up.lines = up.lines && n.lines
 		up.resettle()
 	}
 	f.held = f.held || b.required // what it stands in holds something now

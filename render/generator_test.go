@@ -18,6 +18,7 @@ type vocabulary struct {
 	blank    bool // white space and messages without a word
 	growing  bool // expandables
 	sized    bool // elements that depend on their share of the budget
+	lines    bool // hardly a text that does not start on a line of its own, and hardly a part
 }
 
 // grower grows random prompts. The same seed and vocabulary give the same prompt.
@@ -96,6 +97,14 @@ func (g *grower) literal(required bool) elements.Text {
 	return elements.Text(text)
 }
 
+// plain is a text that is no element, unless lines are wanted.
+func (g *grower) plain(s string) elements.Node {
+	if g.lines && !g.chance(0.02) {
+		return elements.TextChunk{Children: elements.Nodes{elements.Text(s)}}
+	}
+	return elements.Text(s)
+}
+
 // ifEmpty is one of two things. Which one is not up to pruning, so that neither is sure to be there.
 func (g *grower) ifEmpty(props elements.Props, alt func() elements.Node, children func() elements.Nodes) elements.Node {
 	g.unsure++
@@ -149,17 +158,17 @@ func (g *grower) top(depth int) elements.Node {
 // message has a word of its own unless blank messages are wanted.
 func (g *grower) message() elements.Node {
 	props := g.props()
-	if g.chance(0.15) {
+	if !g.lines && g.chance(0.15) {
 		return elements.Message(props, chat.Message{Role: pick(g, chat.RoleUser, chat.RoleAssistant), Content: chat.Parts{
 			chat.Text("word"), chat.Text(g.text()), chat.Image{URL: "https://example.com"}, chat.Text(g.text()),
 		}})
 	}
 	children := g.several(4, func() elements.Node { return g.content(2, props.Required) })
-	if g.chance(0.08) {
+	if !g.lines && g.chance(0.08) {
 		children = slices.Insert(children, g.r.IntN(len(children)+1), elements.Node(elements.CacheBreakpoint{Type: "ephemeral"}))
 	}
 	if !g.blank {
-		children = append(children, elements.Text("word"))
+		children = append(children, g.plain("word"))
 	}
 	name := pick(g, "", "", "", "alice")
 	switch g.r.IntN(4) {
@@ -181,7 +190,7 @@ func (g *grower) round() elements.Node {
 		g.calls++
 		c := elements.ToolCall{ToolCall: chat.ToolCall{ID: fmt.Sprint("call", g.calls), Name: "read", Arguments: `{"path":"a.go"}`}}
 		tool := elements.ToolMessage{Props: g.props(), ToolCallID: c.ID}
-		tool.Children = append(g.several(3, func() elements.Node { return g.content(1, tool.Required) }), elements.Text("word"))
+		tool.Children = append(g.several(3, func() elements.Node { return g.content(1, tool.Required) }), g.plain("word"))
 		if g.chance(0.7) {
 			c.KeepWith = pick(g, &elements.Group{}, pick(g, g.groups...))
 			nodes = append(nodes, elements.KeepWith{Props: g.props(), Group: c.KeepWith, Children: elements.Nodes{tool}})
@@ -208,7 +217,11 @@ func (g *grower) content(depth int, required bool) elements.Node {
 	if depth == 0 {
 		kinds = 8
 	}
-	switch g.r.IntN(kinds) {
+	kind := g.r.IntN(kinds)
+	if g.lines && kind < 8 && !g.chance(0.02) {
+		kind = 0
+	}
+	switch kind {
 	case 0, 1, 2:
 		return elements.TextChunk{Props: props, Children: elements.Nodes{g.literal(required), elements.If(g.chance(0.2), elements.LineBreak{}), elements.If(g.chance(0.2), elements.Reference{Name: pick(g, "a", "b", "c")})}}
 	case 3:
@@ -217,7 +230,7 @@ func (g *grower) content(depth int, required bool) elements.Node {
 		}
 		return elements.TextChunk{Props: props, BreakOnWhitespace: true, Children: elements.Nodes{elements.Text(g.text()), elements.Text(g.text())}}
 	case 4:
-		return elements.Text(g.text())
+		return g.plain(g.text())
 	case 5:
 		return pick[elements.Node](g, elements.Image{Props: props, Source: "iVBORw0K"}, elements.Document{Props: props, Data: "JVBERi0=", MediaType: "application/pdf"}, elements.Thinking{Props: props, Thought: chat.Thinking{Text: g.text(), Signature: "s"}})
 	case 6:
@@ -233,7 +246,7 @@ func (g *grower) content(depth int, required bool) elements.Node {
 	case 12, 13:
 		return elements.KeepWith{Props: props, Group: pick(g, append(g.groups, nil)...), Children: inside()}
 	case 14:
-		return g.ifEmpty(props, func() elements.Node { return elements.Text(g.text()) }, inside)
+		return g.ifEmpty(props, func() elements.Node { return g.plain(g.text()) }, inside)
 	case 15:
 		tag := elements.Tag{Props: props, Name: pick(g, "file", "x-y"), Attributes: []elements.Attribute{{Name: "path", Value: `"<a>"`}}}
 		if g.chance(0.8) {

@@ -55,6 +55,7 @@ type inside struct {
 	group    int32  // its number, from 1, once groups are known
 	atomsEnd int32  // where its atoms end
 	flat     bool   // all its children are pieces
+	lines    bool   // it holds nothing but texts that start on lines of their own
 	seen     bool   // by a lineage
 	pinned   bool   // it stays, though its children may go
 }
@@ -199,7 +200,7 @@ func (b *treeBuilder) build(n *node, in surroundings) {
 		return
 	}
 	n.inside = &b.insides.take(1)[0]
-	n.work, n.flat = &idle, true
+	n.work, n.flat, n.lines = &idle, true, true
 	if finished := l.inside().finished; finished != nil && in.locked {
 		n.traits |= isBlock
 		b.breakpoints = b.breakpoints || finished.breakpoints > 0
@@ -254,6 +255,15 @@ func (b *treeBuilder) eitherSide(n *node, in surroundings) {
 func (n *node) adopt(c *node) {
 	n.settle(c)
 	n.held, n.flat = n.held || c.held, n.flat && c.leaf()
+	n.lines = n.lines && c.isLines()
+}
+
+// isLines tells that there is nothing in n but texts that start on lines of their own.
+func (n *node) isLines() bool {
+	if n.leaf() {
+		return n.kind == text && n.is(breaksAlways)
+	}
+	return n.lines
 }
 
 // resettle works out what follows from which children are there.
