@@ -82,12 +82,12 @@ func (p *pruner) run(container *node, weight, goal int) (left int) {
 			continue
 		}
 		p.now++
-		piece.gone, piece.limit, piece.cause = p.now, p.limit, byPriority
+		piece.gone, piece.cause = p.now, byPriority
 		p.went = append(p.went, went{node: piece, at: p.now})
 		p.disturbed.add(in)
 		in.left--
 		in.full--
-		weight -= int(piece.bytes)
+		weight -= len(piece.text)
 	}
 	return weight
 }
@@ -115,11 +115,11 @@ func (n *node) weight() (bytes int) {
 	case n.is(isOneText):
 		return int(n.bytes * n.left) // nothing, where its text went before it
 	case n.kind == text:
-		return int(n.bytes)
+		return len(n.text)
 	case n.leaf():
-		return bytesPerToken * n.laid.tokens
+		return bytesPerToken * n.rare.tokens
 	case n.is(isBlock):
-		return bytesPerToken * n.laid.hold.finished.tokens
+		return bytesPerToken * n.finished.tokens
 	}
 	for i := range n.children {
 		if c := &n.children[i]; c.gone == 0 {
@@ -164,7 +164,7 @@ func (p *pruner) least(n *node) int { return p.leastAt(n, latest, n.onLines()) }
 func (p *pruner) leastAt(n *node, at step, lines bool) (tokens int) {
 	switch {
 	case n.is(isBlock):
-		return n.laid.hold.finished.tokens
+		return n.finished.tokens
 	case n.is(isBlank):
 		return 0
 	case n.kind == text:
@@ -183,7 +183,7 @@ func (p *pruner) leastAt(n *node, at step, lines bool) (tokens int) {
 // leastText is what a text counts at least, with what is between it and the one before it where both stand on lines.
 func (p *pruner) leastText(n *node, lines bool) (tokens int) {
 	var breaks known
-	s := n.laid.text
+	s := n.text
 	if lines {
 		breaks, tokens = breaksOf(p.joiner, s), p.between()
 		if strings.HasSuffix(s, "\n") { // no other comes after it

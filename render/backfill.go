@@ -12,10 +12,10 @@ import (
 // else out again, so that what goes along with what is worked out anew; a try is kept where the piece is back, the exact
 // count fits and no tool call or result has lost its other half.
 func (f *fitting) backfill(ctx context.Context, base step, limit int) {
-	lost := make([]bool, f.size)
+	var lost []bool // in the order of each
 	lostCalls := map[*node][]unlinked{}
-	f.all(func(n *node) {
-		lost[n.order] = !n.attached()
+	f.each(func(n *node) {
+		lost = append(lost, !n.attached())
 		if n.unlinked != nil {
 			lostCalls[n] = slices.Clone(n.unlinked)
 		}
@@ -43,7 +43,11 @@ func (f *fitting) backfill(ctx context.Context, base step, limit int) {
 	if failed {
 		f.without(base, back)
 	}
-	f.all(func(n *node) { n.restored = lost[n.order] && n.attached() })
+	i := 0
+	f.each(func(n *node) {
+		n.restored = lost[i] && n.attached()
+		i++
+	})
 	for n, before := range lostCalls {
 		for i := range before {
 			n.unlinked[i].restored = before[i].gone != 0 && n.unlinked[i].gone == 0
@@ -73,8 +77,8 @@ func (f *fitting) without(base step, back []bool) bool {
 	return true
 }
 
-// all calls f on every node, gone or not.
-func (f *fitting) all(visit func(*node)) {
+// each visits every node, gone or not.
+func (f *fitting) each(visit func(*node)) {
 	var walk func(n *node)
 	walk = func(n *node) {
 		visit(n)

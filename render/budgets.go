@@ -5,29 +5,20 @@ import (
 	"sort"
 )
 
-// fitTogether fits a budget in the run that it shares with others. Where none is shared it gives no result; and the tree
-// that it made to find that out, if it did.
-func (l *Layout) fitTogether(ctx context.Context, budget int) (result *Result, own *fitting, err error) {
-	if l.opts.Backfill {
-		return nil, nil, nil
+// fitTogether fits a budget in the run that it shares with others. Where none is shared it gives no result.
+func (l *Layout) fitTogether(ctx context.Context, budget int) (result *Result, err error) {
+	if l.opts.Backfill || !l.layouter.joins {
+		return nil, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.alone {
-		return nil, nil, nil
-	}
 	l.orForget(func() {
 		var run *fitting
-		run, err = l.shared(ctx, budget)
-		switch {
-		case err != nil:
-		case l.alone:
-			own = run
-		default:
+		if run, err = l.shared(ctx, budget); run != nil {
 			result, err = run.fitShared(ctx, budget)
 		}
 	})
-	return result, own, err
+	return result, err
 }
 
 // orForget does something with a shared run, and forgets all of them where it does not return: a tokenizer panicked, maybe
@@ -43,17 +34,23 @@ func (l *Layout) orForget(do func()) {
 	returned = true
 }
 
-// shared gives the run that fits to a budget share, all limits kept; or, where it finds that each must have one of its own,
-// a fresh one. A limit above the whole budget is passed over, so budgets on the two sides of a limit have different runs.
+// shared gives the run that fits to a budget share, all limits kept; nil where each must have one of its own. A limit above
+// the whole budget is passed over, so budgets on the two sides of a limit have different runs. The first run prunes the
+// tree that was laid out, the others copies.
 func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 	const remembered = 16
-	if r := l.runs[l.limitsWithin(budget)]; r != nil {
+	if r := l.runs[l.limitsWithin(budget)]; r != nil || l.alone {
 		return r, nil
 	}
-	r := newFitting(l)
+	root := l.tree
+	if l.taken {
+		root = root.copy()
+	}
+	l.taken = true
+	r := newFitting(l, root)
 	if r.joiner == nil || len(r.expandables) > 0 {
 		l.alone = true
-		return r, nil
+		return nil, nil
 	}
 	if err := r.keepLimits(ctx, budget); err != nil {
 		return nil, err
@@ -66,7 +63,7 @@ func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 		l.runs = map[int]*fitting{}
 		l.limits = l.limits[:0]
 		for _, limit := range r.limits {
-			l.limits = append(l.limits, limit.rare.limit)
+			l.limits = append(l.limits, limit.more().limit)
 		}
 	}
 	l.runs[l.limitsWithin(budget)] = r

@@ -157,10 +157,10 @@ func (t *content) list(m *node) (done bool) {
 				if c.is(isElement) {
 					kind = atomElement
 				}
-				addText(kind, c.laid.text, c.traits, t.piece(c))
+				addText(kind, c.text, c.traits, t.piece(c))
 			case part, breakpoint:
 				last := &t.runs[len(t.runs)-1]
-				last.end, last.part = int32(len(t.atoms)), c.laid.rare.part
+				last.end, last.part = int32(len(t.atoms)), c.rare.part
 				t.add(atom{kind: atomPart})
 				t.runs = append(t.runs, run{})
 			default:

@@ -45,7 +45,7 @@ func (c *counter) count(n *node) int {
 	total := 0
 	switch {
 	case n.is(isBlock):
-		total = n.laid.hold.finished.tokens
+		total = n.finished.tokens
 	case n.kind == message && c.joiner != nil:
 		total = c.countMessage(n)
 	case n.kind == message:
@@ -67,12 +67,11 @@ func (c *counter) count(n *node) int {
 // piece is what a text or part counts by itself.
 func (c *counter) piece(n *node) int {
 	switch {
-	case n.laid.tokens != uncounted:
-		return n.laid.tokens
-	case !n.counted:
-		tokens := c.tokenizer.CountText(n.laid.text)
-		n.alone = int32(tokens)
-		n.counted = int(n.alone) == tokens
+	case n.kind != text:
+		return n.rare.tokens
+	case n.alone == uncounted:
+		tokens := c.tokenizer.CountText(n.text)
+		n.cost(tokens)
 		return tokens
 	}
 	return int(n.alone)
@@ -120,7 +119,7 @@ func (n *node) onlyText() (only *node, one bool) {
 
 // frame is the message with what is left of its calls and this content.
 func (n *node) frame(content chat.Parts) chat.Message {
-	m := n.laid.more().frame
+	m := n.more().frame
 	m.ToolCalls = plainCalls(n.callsAt(latest))
 	m.Content = content
 	return m
@@ -181,7 +180,7 @@ func (c *counter) tagGoes(n *node) {
 		return
 	}
 	m := n.message()
-	if n.less(n.laid.rare.tag.inMessage(), m) {
+	if n.less(n.rare.tag.inMessage(), m) {
 		c.recount(m, func(content *content) { content.remove(content.written(n)) })
 	}
 }
@@ -279,7 +278,7 @@ func (c *counter) scaleOf(n *node, count int) float64 {
 		case n.leaf():
 			pieces += c.ownTokens(n)
 		case n.is(isBlock):
-			pieces += n.laid.hold.finished.tokens
+			pieces += n.finished.tokens
 		}
 	})
 	return max(1.5, 2*float64(count)/float64(max(1, pieces))-1)
@@ -294,7 +293,7 @@ func (c *counter) free(n *node) {
 		case n.kind != container: // a part may count otherwise in its message than by itself
 			c.freed.unknown = true
 		case n.is(isTagged):
-			c.freed.add(n.laid.rare.tag.inMessage())
+			c.freed.add(n.rare.tag.inMessage())
 		}
 	})
 }

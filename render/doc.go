@@ -63,15 +63,16 @@
 //
 // # Reading the source
 //
-// A stage is a file. layout.go renders elements to what laid.go holds (flatten.go, message.go, text.go say of which kinds),
-// and shares the budget among them (share.go); tree.go is the tree that is pruned, join.go how its pieces become messages;
+// A stage is a file. layout.go renders elements to the nodes of node.go (flatten.go, message.go, text.go say of which kinds),
+// and shares the budget among them (share.go); tree.go is the tree as it is pruned, join.go how its pieces become messages;
 // fit.go keeps the limits and grows what may grow, budgets.go prunes once for many budgets; choice.go says what goes next,
 // in the order of sort.go, prune.go takes it out, but for what required.go has locked; ahead.go takes out what must go
 // whatever it counts; count.go and content.go keep the count while pieces go; touch.go has memory give many pieces at once;
 // backfill.go puts some back; report.go tells.
 //
 // What it costs: layout is one pass over the tree. A text is counted at layout where an element is told what is left, else
-// by each pruning when it is first asked for, and never where it surely goes. The tree to prune is made in one more pass.
+// when pruning first asks for it, and never where it surely goes. One more pass makes the tree ready to be pruned: it is
+// the same tree, and only fits that cannot share a pruning are given copies.
 // After that a piece that goes costs a look at the head of a sorted list at each level above it, and the counting of a
 // few bytes where its neighbours meet, whatever the size of the prompt: n pieces take n·(depth + log n).
 //

@@ -14,7 +14,7 @@ import (
 type finished struct {
 	tokenizer   sizing.Tokenizer
 	lenient     bool
-	children    []laid
+	children    []node
 	charged     int   // tokens at layout
 	tokens      int   // of the messages
 	breakpoints int32 // messages with one
@@ -25,7 +25,7 @@ type finished struct {
 func (*finished) Keepsake() {}
 
 // finished lays out finished messages, or takes what they were laid out to before.
-func (l *layouter) finished(ctx context.Context, e *laid, n *elements.Finished, at place, r *room) error {
+func (l *layouter) finished(ctx context.Context, e *node, n *elements.Finished, at place, r *room) error {
 	f, ok := n.Kept().(*finished)
 	if !ok || !l.lasting || f.lenient != l.lenient || f.tokenizer != l.tokenizer {
 		template, err := n.Render(ctx, sizing.Sizing{})
@@ -34,26 +34,26 @@ func (l *layouter) finished(ctx context.Context, e *laid, n *elements.Finished, 
 		}
 		charge := &room{budget: most}
 		list := listOf(template)
-		apart := &laid{own: e.own} // what is kept must not hold on to this layout
+		apart := &node{own: e.own} // what is kept must not hold on to this layout
 		at.slabs = nil
 		if l.contents(ctx, apart, list, at, charge) != nil {
 			return l.contents(ctx, e, list, at, charge) // for the error's path
 		}
-		f = &finished{tokenizer: l.tokenizer, lenient: l.lenient, children: apart.children(), charged: charge.used}
+		f = &finished{tokenizer: l.tokenizer, lenient: l.lenient, children: apart.all(), charged: charge.used}
 		f.count()
 		if l.lasting {
 			n.Keep(f)
 		}
 	}
-	in := e.holding(at.slabs)
-	in.finished, in.children = f, f.children
+	e.holding(at.slabs).finished = f
 	r.used += f.charged
 	return nil
 }
 
 // count counts the messages as a whole.
 func (f *finished) count() {
-	root, _ := newTree(&laid{hold: &holds{children: f.children}})
+	root := (&node{inside: &inside{children: f.children}}).copy()
+	begin(root)
 	c := newCounter(f.tokenizer)
 	f.tokens, f.breakpoints = c.count(root), root.breakpoints
 	f.messages = root.messages(latest)

@@ -13,12 +13,10 @@ import (
 type fitting struct {
 	pruner
 	layout      *Layout
-	live        map[*laid]*node   // the nodes of limits and expandables
-	limits      []*laid           // in the order in which they are met
-	expandables []*laid           // in the order in which they were rendered
-	growing     map[*laid][]*laid // those in each limit, and in the root
-	size        int32             // nodes there have been
-	noted       bool              // there is metadata
+	limits      []*node                 // in the order in which they are met
+	expandables []*expandable           // in the order in which they were rendered
+	growing     map[*node][]*expandable // those in each limit, and in the root
+	noted       bool                    // there is metadata
 	cited       []elements.Reference
 
 	// Of the whole prompt's pruning: the step before it, and with a low water the count before it; the step from which on
@@ -29,25 +27,31 @@ type fitting struct {
 	stuck       *node
 }
 
-// newFitting makes a fresh tree to prune from a layout.
-func newFitting(l *Layout) *fitting {
-	f := &fitting{layout: l, live: map[*laid]*node{}, growing: map[*laid][]*laid{}}
+// expandable is a node that may grow, and what grows it.
+type expandable struct {
+	node  *node
+	value *elements.Expandable
+	most  int // tokens that its first rendering used
+}
+
+// newFitting makes a tree of a layout, or a copy, one to prune.
+func newFitting(l *Layout, root *node) *fitting {
+	f := &fitting{layout: l, growing: map[*node][]*expandable{}}
 	f.counter = newCounter(l.layouter.tokenizer)
-	var found *treeBuilder
-	f.root, found = newTree(l.tree)
-	f.size = found.order
+	f.root = root
+	found := begin(root)
 	f.cited = found.cited
 	f.take(found)
 	if found.required {
 		f.held = f.grouped == 0 && !found.partly || lock(f.root) // what is required may make more required
 	}
-	if len(f.live) > 0 {
-		f.met(l.tree)
-		f.rendered(l.tree)
+	if found.live {
+		f.met(root)
+		f.rendered(root)
 	}
 	for _, e := range f.expandables {
-		for up := e.up; up != nil; up = up.up {
-			if up == l.tree || up.more().limit > 0 {
+		for up := e.node.parent; up != nil; up = up.parent {
+			if up == root || up.more().limit > 0 {
 				f.growing[up] = append(f.growing[up], e)
 			}
 		}
@@ -55,41 +59,37 @@ func newFitting(l *Layout) *fitting {
 	return f
 }
 
-// take takes note of what there is in a tree that was built.
-func (f *fitting) take(found *treeBuilder) {
+// take takes note of what there is in a tree that has begun.
+func (f *fitting) take(found *begun) {
 	f.breakpoints = f.breakpoints || found.breakpoints
 	f.noted = f.noted || found.noted
 	f.grouped += found.grouped
 	if found.nested {
 		f.joiner = nil // what is in two messages counts in both
 	}
-	for _, n := range found.live {
-		f.live[n.laid] = n
-	}
 }
 
 // met lists limits level by level: all siblings in document order, then what is in them, in the order of their layout.
-func (f *fitting) met(l *laid) {
-	children := l.children()
-	for i := range children {
-		if c := &children[i]; c.more().limit > 0 {
+func (f *fitting) met(n *node) {
+	for i := range n.children {
+		if c := &n.children[i]; c.more().limit > 0 {
 			f.limits = append(f.limits, c)
 		}
 	}
-	l.laidOrder(func(c *laid) bool {
+	n.laidOrder(func(c *node) bool {
 		f.met(c)
 		return true
 	})
 }
 
 // rendered lists expandables in the order in which their layout was done.
-func (f *fitting) rendered(l *laid) {
-	l.laidOrder(func(c *laid) bool {
+func (f *fitting) rendered(n *node) {
+	n.laidOrder(func(c *node) bool {
 		f.rendered(c)
 		return true
 	})
-	if l.more().expand != nil {
-		f.expandables = append(f.expandables, l)
+	if more := n.more(); more.expand != nil {
+		f.expandables = append(f.expandables, &expandable{n, more.expand, more.expandMax})
 	}
 }
 
@@ -107,20 +107,20 @@ func (f *fitting) fit(ctx context.Context, budget int) (*Result, error) {
 // keepLimits keeps every limit, from the last met to the first: where tokens are left, expandables are offered them;
 // where there are too many, pieces go. A limit above the whole budget is passed over.
 func (f *fitting) keepLimits(ctx context.Context, budget int) error {
-	for i, l := range slices.Backward(f.limits) {
-		n, limit := f.live[l], l.rare.limit
-		if limit > budget || n == nil || !n.attached() {
+	for i, n := range slices.Backward(f.limits) {
+		limit := n.more().limit
+		if limit > budget || !n.attached() {
 			continue
 		}
 		if err := f.offer(ctx, n, limit); err != nil {
 			return err
 		}
-		f.pruner.limit = int32(i) + 1
+		f.goFor(i)
 		stuck := f.prune(ctx, n, limit)
 		if stuck != nil {
 			return f.exceeded(n, limit, stuck)
 		}
-		f.pruner.limit = 0
+		f.goFor(wholePrompt)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -170,7 +170,7 @@ func (f *fitting) result(budget, tokens int, at step) *Result {
 	}
 	if len(f.cited) > 0 {
 		var left []elements.Reference
-		f.root.walk(at, func(n *node) { left = append(left, n.laid.more().references...) })
+		f.root.walk(at, func(n *node) { left = append(left, n.more().references...) })
 		result.References, result.OmittedReferences = splitReferences(f.cited, left)
 	}
 	result.report = sync.OnceValue(func() (report Report) {
@@ -192,25 +192,26 @@ func (f *fitting) offer(ctx context.Context, n *node, limit int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if len(f.growing[n.laid]) > 0 && f.count(n) < limit {
+	if len(f.growing[n]) > 0 && f.count(n) < limit {
 		return f.expand(ctx, n, limit)
 	}
 	return nil
 }
 
-// limitPath is the path of a limit for which pieces went.
-func (f *fitting) limitPath(number int32) string {
-	if number == 0 {
-		return ""
+// limitPath is the path of the limit for which pieces went at a step, "" where it was for the whole prompt.
+func (f *fitting) limitPath(at step) string {
+	if limit := f.goneFor(at); limit != wholePrompt {
+		return f.limits[limit].path()
 	}
-	return f.limits[number-1].path()
+	return ""
 }
 
 // exceeded is the error of a container in which nothing more may go.
 func (f *fitting) exceeded(n *node, limit int, stuck *node) error {
-	before, _ := newTree(f.layout.tree)
+	before := f.layout.tree.copy()
+	begin(before)
 	return &BudgetExceededError{
-		Budget: limit, Needed: f.count(n), Limit: f.limitPath(f.pruner.limit), Path: stuck.path(),
+		Budget: limit, Needed: f.count(n), Limit: f.limitPath(latest), Path: stuck.path(),
 		Largest: f.largest(n), Metadata: f.metadata(latest), Messages: before.messages(latest),
 	}
 }
@@ -220,25 +221,24 @@ func (f *fitting) exceeded(n *node, limit int, stuck *node) error {
 func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 	used := f.count(n)
 	grew := false
-	for _, l := range f.growing[n.laid] {
-		old := f.live[l]
-		if old == nil || !old.attached() {
+	for _, e := range f.growing[n] {
+		if !e.node.attached() {
 			continue
 		}
-		have := &room{budget: min(limit, most) - used + l.rare.expandMax}
-		grown := &laid{up: l.up, own: l.own, nth: l.nth, traits: l.traits & isRequired}
-		grown.holding(nil).name = l.hold.name
-		template, err := f.layout.layouter.call(ctx, l, *l.rare.expand, have.budget)
+		have := &room{budget: min(limit, most) - used + e.most}
+		grown := &node{parent: e.node.parent, own: e.node.own, nth: e.node.nth, traits: e.node.traits & isRequired}
+		grown.holding(nil).name = e.node.name
+		template, err := f.layout.layouter.call(ctx, e.node, *e.value, have.budget)
 		if err != nil {
 			return err
 		}
-		at := place{inMessage: old.message() != nil, escape: inTag(old), slabs: &slabs{}}
+		at := place{inMessage: e.node.message() != nil, escape: inTag(e.node), slabs: &slabs{}}
 		if err := f.layout.layouter.contents(ctx, grown, listOf(template), at, have); err != nil {
 			return err
 		}
-		f.replace(old, grown)
+		f.replace(e.node, grown)
 		grew = true
-		used += have.consumed() - l.rare.expandMax
+		used += have.consumed() - e.most
 		if used >= limit {
 			break
 		}
@@ -250,14 +250,18 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 }
 
 // replace makes a node one of a grown expandable.
-func (f *fitting) replace(n *node, grown *laid) {
+func (f *fitting) replace(n, grown *node) {
 	for i := range n.children {
 		n.children[i].gone = latest // an expandable in what is replaced is not asked again
 	}
-	b := &treeBuilder{order: f.size}
-	n.begin(n.parent, grown)
-	b.build(n, surroundings{message: n.parent.message() != nil, locked: n.parent.locked})
-	f.size, f.numbers, f.cited = b.order, nil, append(f.cited, b.cited...)
+	*n = *grown
+	for i := range n.children {
+		n.children[i].parent = n
+	}
+	n.begin()
+	b := &begun{}
+	b.walk(n, surroundings{message: n.parent.message() != nil, locked: n.parent.locked})
+	f.numbers, f.cited = nil, append(f.cited, b.cited...)
 	for up := n.parent; up != nil; up = up.parent {
 		up.lines = up.lines && n.lines
 		up.resettle()
@@ -289,19 +293,16 @@ func (f *fitting) metadata(at step) elements.Metadata {
 	if !f.noted {
 		return nil
 	}
-	var globals func(l *laid)
-	globals = func(l *laid) {
-		if n := f.live[l]; n != nil {
-			l = n.laid // what it grew to
-		}
-		all = append(all, l.more().globals...)
-		l.laidOrder(func(c *laid) bool {
+	var globals func(n *node)
+	globals = func(n *node) {
+		all = append(all, n.more().globals...)
+		n.laidOrder(func(c *node) bool {
 			globals(c)
 			return true
 		})
 	}
-	globals(f.root.laid)
-	f.root.walk(at, func(n *node) { all = append(all, n.laid.more().locals...) })
+	globals(f.root)
+	f.root.walk(at, func(n *node) { all = append(all, n.more().locals...) })
 	return all
 }
 

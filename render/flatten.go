@@ -205,7 +205,7 @@ func builtinOf(n elements.Node) builtin {
 }
 
 // begin makes a piece what is known of the item before its layout.
-func (it *item) begin(e *laid, from *slabs) {
+func (it *item) begin(e *node, from *slabs) {
 	if e.own = it.builtin; e.own == 0 {
 		e.own, e.holding(from).name = callers, typeName(it.node)
 	}
@@ -254,15 +254,16 @@ func (it item) looks() bool {
 type task struct {
 	node    elements.Node
 	props   elements.Props
-	laid    *laid
+	piece   *node
+	slot    int32 // its place among the parent's children
 	builtin bool
 }
 
 // number gives siblings of one name their numbers.
-func number(items []item, siblings []laid) {
+func number(items []item, siblings []node) {
 	type tally struct {
 		name  string
-		first *laid // of that name
+		first *node // of that name
 		n     int32
 	}
 	var few [8]tally
@@ -272,7 +273,7 @@ func number(items []item, siblings []laid) {
 			continue
 		}
 		e := &siblings[items[i].slot]
-		name, at := e.name(), -1
+		name, at := e.elementName(), -1
 		if many != nil {
 			if k, ok := many[name]; ok {
 				at = k

@@ -48,7 +48,7 @@ func (j joined) closeTag() joined { return j | afterTag }
 
 // chatMessage is the message as it would have been sent after a step.
 func (n *node) chatMessage(at step) chat.Message {
-	m := n.laid.more().frame
+	m := n.more().frame
 	m.ToolCalls = plainCalls(n.callsAt(at))
 	j := joiner{at: at}
 	if bytes, only := n.textBytes(at); only {
@@ -68,7 +68,7 @@ func (n *node) textBytes(at step) (bytes int, only bool) {
 		case !c.there(at):
 			continue
 		case c.kind == text:
-			bytes += int(c.bytes) + 1
+			bytes += len(c.text) + 1
 			continue
 		case c.leaf():
 			return 0, false
@@ -96,16 +96,16 @@ func (j *joiner) children(n *node) {
 	for c := range n.standing(j.at) {
 		switch c.kind {
 		case text:
-			j.add(c.laid.text, c.traits)
+			j.add(c.text, c.traits)
 			if c.is(isElement) {
 				j.state = j.state.leave()
 			}
 		case part:
 			j.flush()
-			j.parts = append(j.parts, c.laid.rare.part)
+			j.parts = append(j.parts, c.rare.part)
 		case breakpoint:
 			j.flush()
-			j.parts = addBreakpoint(j.parts, c.laid.rare.part)
+			j.parts = addBreakpoint(j.parts, c.rare.part)
 		default:
 			j.element(c)
 		}

@@ -50,7 +50,7 @@ const maxDepth = 500
 
 // element lays out one element within a budget and tells how much of it the element consumed. What is known of the
 // element by the place in which it stands is in e.
-func (l *layouter) element(ctx context.Context, e *laid, n elements.Node, props elements.Props, at place, budget int) (consumed int, err error) {
+func (l *layouter) element(ctx context.Context, e *node, n elements.Node, props elements.Props, at place, budget int) (consumed int, err error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
@@ -105,7 +105,8 @@ func (l *layouter) element(ctx context.Context, e *laid, n elements.Node, props 
 		children = n.Children
 	case elements.KeepWith:
 		if n.Group != nil {
-			e.holding(at.slabs).group = n.Group
+			e.holding(at.slabs).with = n.Group
+			e.traits |= isGrouped
 		}
 		children = n.Children
 	case elements.TokenLimit:
@@ -129,6 +130,7 @@ func (l *layouter) element(ctx context.Context, e *laid, n elements.Node, props 
 			if err := l.checkMessage(frame, calls, at); err != nil {
 				return 0, &ElementError{Path: e.path(), Err: err}
 			}
+			e.holding(at.slabs)
 			l.message(e, frame, calls, r)
 			at.inMessage = true
 		}
@@ -151,7 +153,7 @@ func (l *layouter) element(ctx context.Context, e *laid, n elements.Node, props 
 }
 
 // call renders a node, its panic turned into an error.
-func (l *layouter) call(ctx context.Context, e *laid, n elements.Node, budget int) (template elements.Node, err error) {
+func (l *layouter) call(ctx context.Context, e *node, n elements.Node, budget int) (template elements.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = panicked(e, p)
@@ -168,13 +170,13 @@ func (l *layouter) call(ctx context.Context, e *laid, n elements.Node, budget in
 }
 
 // panicked is the error of a panic in an element; it is made while the stack still tells where.
-func panicked(e *laid, p any) error {
+func panicked(e *node, p any) error {
 	return &ElementError{Path: e.path(), Err: fmt.Errorf("panic: %v", p), Stack: debug.Stack()}
 }
 
 // contents lays out what stands in an element: literals first, which are charged as they are, then the elements among
 // them, group by group.
-func (l *layouter) contents(ctx context.Context, e *laid, list elements.Nodes, at place, r *room) (err error) {
+func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, at place, r *room) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // a tokenizer's, say, where nobody else would see it: in a goroutine
 			err = panicked(e, p)
@@ -192,7 +194,7 @@ func (l *layouter) contents(ctx context.Context, e *laid, list elements.Nodes, a
 		return nil
 	}
 	in := e.holding(at.slabs)
-	in.children = at.slabs.pieces(len(items))[:0]
+	in.children = at.slabs.takeNodes(len(items))[:0]
 	beside := at // what stands here beside elements, which are offered what it leaves
 	beside.free = at.free && !slices.ContainsFunc(items, item.looks)
 	inside, even := 0, true
@@ -209,7 +211,7 @@ func (l *layouter) contents(ctx context.Context, e *laid, list elements.Nodes, a
 			}
 		}
 		it.slot = int32(len(in.children))
-		e.add(laid{})
+		e.add(node{})
 		inside++
 		even = even && it.sharesEvenly()
 	}
@@ -236,10 +238,10 @@ func (l *layouter) contents(ctx context.Context, e *laid, list elements.Nodes, a
 		if it.node == nil {
 			continue
 		}
-		t := task{node: it.node, laid: &in.children[it.slot], builtin: it.builtin != 0}
+		t := task{node: it.node, piece: &in.children[it.slot], slot: it.slot, builtin: it.builtin != 0}
 		var err error
 		if t.props, err = it.props(); err != nil {
-			return &ElementError{Path: t.laid.path(), Err: err}
+			return &ElementError{Path: t.piece.path(), Err: err}
 		}
 		todo = append(todo, t)
 	}
@@ -248,7 +250,7 @@ func (l *layouter) contents(ctx context.Context, e *laid, list elements.Nodes, a
 
 // chunks lays out what is nothing but text chunks of one text each, none of which can tell what it is offered: as contents
 // would, but at once, for there are many. Where it is something else, nothing is done.
-func (l *layouter) chunks(ctx context.Context, e *laid, list elements.Nodes, at place) (done bool, err error) {
+func (l *layouter) chunks(ctx context.Context, e *node, list elements.Nodes, at place) (done bool, err error) {
 	if !at.free || !at.inMessage || at.transfer || at.depth == maxDepth {
 		return false, nil
 	}
@@ -257,7 +259,7 @@ func (l *layouter) chunks(ctx context.Context, e *laid, list elements.Nodes, at 
 			return false, nil
 		}
 	}
-	children := at.slabs.pieces(len(list))
+	children := at.slabs.takeNodes(len(list))
 	for i, n := range list {
 		n := n.(elements.TextChunk)
 		s, ok := plainText(&n)
@@ -265,14 +267,14 @@ func (l *layouter) chunks(ctx context.Context, e *laid, list elements.Nodes, at 
 			return false, nil
 		}
 		c := &children[i]
-		c.up, c.own = e, builtinTextChunk
+		c.parent, c.own = e, builtinTextChunk
 		if len(list) > 1 {
 			c.nth = int32(i) + 1
 		}
 		c.prioritize(n.Priority)
 		c.traits.has(isRequired, n.Required)
 		c.becomeText(s, at)
-		c.tokens = uncounted
+		c.alone = uncounted
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
@@ -282,10 +284,10 @@ func (l *layouter) chunks(ctx context.Context, e *laid, list elements.Nodes, at 
 }
 
 // evenly lays out elements of ours that share the budget in equal parts, as most do.
-func (l *layouter) evenly(ctx context.Context, e *laid, items []item, inside int, at place, r *room) error {
+func (l *layouter) evenly(ctx context.Context, e *node, items []item, inside int, at place, r *room) error {
 	at.depth++
 	budget := share(r.left(), 1, float64(inside))
-	children := e.children()
+	children := e.all()
 	for i := range items {
 		it := &items[i]
 		if it.node == nil {
@@ -306,14 +308,14 @@ func (l *layouter) evenly(ctx context.Context, e *laid, items []item, inside int
 }
 
 // leaf lays out an item that is not an element with children, if it is one.
-func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err error) {
-	add := func(c laid, priority *int) (*laid, error) {
+func (l *layouter) leaf(e *node, it item, at place, r *room) (handled bool, err error) {
+	add := func(c node, priority *int) (*node, error) {
 		if !at.inMessage {
 			return nil, &ElementError{Path: e.path(), Err: ErrOutsideMessage}
 		}
 		c.inherit(e)
 		c.prioritize(priority)
-		c.traits.has(breaksFirst, c.kind == text && len(e.children()) == 0)
+		c.traits.has(breaksFirst, c.kind == text && len(e.all()) == 0)
 		return e.add(c), nil
 	}
 	switch n := it.node.(type) {
@@ -322,13 +324,16 @@ func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err 
 		if at.escape {
 			s = escapeText(s)
 		}
-		piece, err := add(laid{kind: text, text: s}, nil)
+		piece, err := add(node{kind: text, text: s}, nil)
 		if err == nil {
 			l.charge(piece, at, r)
 		}
 		return true, err
 	case elements.LineBreak:
-		_, err := add(laid{kind: text, text: "\n", tokens: l.tokenizer.CountText("\n")}, it.priority)
+		piece, err := add(node{kind: text, text: "\n"}, it.priority)
+		if err == nil {
+			piece.cost(l.tokenizer.CountText(piece.text))
+		}
 		return true, err
 	case elements.Opaque:
 		priority := it.priority
@@ -341,10 +346,10 @@ func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err 
 		if e.kind != message {
 			return true, &ElementError{Path: e.path(), Err: ErrBreakpointPlace}
 		}
-		e.add(laid{kind: breakpoint, rare: &rare{part: n.Part()}})
+		e.add(partOf(n.Part(), 0)).kind = breakpoint
 		return true, nil
 	case elements.Transferred:
-		if err := l.transferred(n, e.add(laid{}), at); err != nil {
+		if err := l.transferred(n, e.add(node{}), at); err != nil {
 			return true, &ElementError{Path: e.path(), Err: err}
 		}
 		return true, nil
@@ -363,36 +368,41 @@ func (l *layouter) leaf(e *laid, it item, at place, r *room) (handled bool, err 
 }
 
 // partOf is a part of a message that counts so much.
-func partOf(p chat.Part, tokens int) laid {
-	return laid{kind: part, tokens: tokens, rare: &rare{part: p}}
+func partOf(p chat.Part, tokens int) node {
+	n := node{kind: part}
+	more := n.set()
+	more.part, more.tokens = p, tokens
+	return n
 }
 
 // becomeText makes e a text that starts on a line of its own.
-func (l *laid) becomeText(s string, at place) {
+func (n *node) becomeText(s string, at place) {
 	if at.escape {
 		s = escapeText(s)
 	}
-	l.kind, l.text = text, s
-	l.traits |= breaksAlways
-	l.traits.has(isElement, l.own != 0)
+	n.kind, n.text = text, s
+	n.traits |= breaksAlways
+	n.traits.has(isElement, n.own != 0)
 }
 
 // charge counts a text. Where nobody is told what is left, that can wait: much of what goes is never counted.
-func (l *layouter) charge(piece *laid, at place, r *room) {
+func (l *layouter) charge(piece *node, at place, r *room) {
 	if at.free {
-		piece.tokens = uncounted
+		piece.alone = uncounted
 		return
 	}
-	piece.tokens = l.tokenizer.CountText(piece.text)
-	r.used += piece.tokens
+	tokens := l.tokenizer.CountText(piece.text)
+	piece.cost(tokens)
+	r.used += tokens
 }
 
 // partElement lays out an element that is one part of a message. It costs nothing at layout.
-func (l *layouter) partElement(e *laid, p chat.Part, at place) error {
+func (l *layouter) partElement(e *node, p chat.Part, at place) error {
 	if !at.inMessage {
 		return &ElementError{Path: e.path(), Err: ErrOutsideMessage}
 	}
-	e.kind, e.set().part, e.tokens = part, p, l.tokenizer.CountPart(p)
+	more := e.set()
+	e.kind, more.part, more.tokens = part, p, l.tokenizer.CountPart(p)
 	return nil
 }
 

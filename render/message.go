@@ -48,7 +48,7 @@ func (l *layouter) checkMessage(frame chat.Message, calls []elements.ToolCall, a
 
 // message makes e a message and charges what it costs without content. A tool message is charged nothing, as in
 // prompt-tsx.
-func (l *layouter) message(e *laid, frame chat.Message, calls []elements.ToolCall, r *room) {
+func (l *layouter) message(e *node, frame chat.Message, calls []elements.ToolCall, r *room) {
 	more := e.set()
 	e.kind, more.frame, more.calls = message, frame, calls
 	for _, c := range calls {

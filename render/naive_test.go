@@ -12,9 +12,9 @@ import (
 // This is pruning a second time, written from the doc comment of prune and from nothing else, as simply as can be: a
 // tree is never changed, only copied without something, and everything is looked up and counted anew at each step.
 
-// bare is a tree as the rules speak of it. Copies of it share the laid-out pieces, which tell who is who.
+// bare is a tree as the rules speak of it. Copies of it share the nodes, which tell who is who.
 type bare struct {
-	*laid
+	*node
 	calls []elements.ToolCall
 	kids  []*bare
 }
@@ -22,14 +22,14 @@ type bare struct {
 type naive struct {
 	tree     *bare
 	layout   *layouter
-	required map[*laid]bool // what stays as it is
-	calling  map[*laid]bool // messages that stay for a call they make
-	left     *laid          // the last limit that went while it was pruned
+	required map[*node]bool // what stays as it is
+	calling  map[*node]bool // messages that stay for a call they make
+	left     *node          // the last limit that went while it was pruned
 }
 
 // prune takes pieces out of the container that was laid out as at, until its count is at most limit. One in which a
 // group stood that it stands in itself may have gone before that.
-func (n *naive) prune(at *laid, limit int) (stuck bool) {
+func (n *naive) prune(at *node, limit int) (stuck bool) {
 	for first := true; ; first = false {
 		container, inMessage := find(n.tree, at, false)
 		switch {
@@ -45,7 +45,7 @@ func (n *naive) prune(at *laid, limit int) (stuck bool) {
 		if chosen == nil {
 			return true
 		}
-		n.tree = n.without(chosen.laid)
+		n.tree = n.without(chosen.node)
 	}
 }
 
@@ -152,27 +152,27 @@ func (b *bare) blank() bool {
 }
 
 // without is the tree without what was chosen, and without what goes along: rules 8 and 9.
-func (n *naive) without(chosen *laid) *bare {
-	gone := map[*laid]bool{chosen: true}
+func (n *naive) without(chosen *node) *bare {
+	gone := map[*node]bool{chosen: true}
 	groups := map[*elements.Group]bool{}
 	for again := true; again; {
 		again = false
 		leave := func(b *bare) {
-			if !gone[b.laid] {
-				gone[b.laid], again = true, true
+			if !gone[b.node] {
+				gone[b.node], again = true, true
 			}
 		}
 		n.tree.walk(func(b *bare) {
-			if gone[b.laid] {
+			if gone[b.node] {
 				b.walk(func(b *bare) {
-					if b.inside().group != nil && !groups[b.inside().group] {
-						groups[b.inside().group], again = true, true
+					if b.linked() != nil && !groups[b.linked()] {
+						groups[b.linked()], again = true, true
 					}
 				})
 			}
 		})
 		n.tree.walk(func(b *bare) {
-			if b.inside().group != nil && groups[b.inside().group] {
+			if b.linked() != nil && groups[b.linked()] {
 				leave(b)
 			}
 		})
@@ -187,15 +187,15 @@ func (n *naive) without(chosen *laid) *bare {
 	return n.tree.copyWithout(gone, groups)
 }
 
-func (b *bare) copyWithout(gone map[*laid]bool, groups map[*elements.Group]bool) *bare {
-	c := &bare{laid: b.laid}
+func (b *bare) copyWithout(gone map[*node]bool, groups map[*elements.Group]bool) *bare {
+	c := &bare{node: b.node}
 	for _, call := range b.calls {
 		if call.KeepWith == nil || !groups[call.KeepWith] {
 			c.calls = append(c.calls, call)
 		}
 	}
 	for _, k := range b.kids {
-		if !gone[k.laid] {
+		if !gone[k.node] {
 			c.kids = append(c.kids, k.copyWithout(gone, groups))
 		}
 	}
@@ -204,25 +204,25 @@ func (b *bare) copyWithout(gone map[*laid]bool, groups map[*elements.Group]bool)
 
 // require works out what is required, by the doc comment of lock.
 func (n *naive) require() {
-	n.required, n.calling = map[*laid]bool{}, map[*laid]bool{}
+	n.required, n.calling = map[*node]bool{}, map[*node]bool{}
 	whole := map[*elements.Group]bool{}
 	for before := -1; before < len(n.required)+len(n.calling)+len(whole); {
 		before = len(n.required) + len(n.calling) + len(whole)
 		n.tree.walk(func(b *bare) {
 			chunk := b.is(isChunk) && !b.is(passesOn) && n.holdsRequired(b)
-			if b.is(isRequired) || chunk || b.inside().group != nil && whole[b.inside().group] {
-				b.walk(func(b *bare) { n.required[b.laid] = true })
+			if b.is(isRequired) || chunk || b.linked() != nil && whole[b.linked()] {
+				b.walk(func(b *bare) { n.required[b.node] = true })
 			}
-			if b.inside().group != nil && n.holdsRequired(b) {
-				whole[b.inside().group] = true
+			if b.linked() != nil && n.holdsRequired(b) {
+				whole[b.linked()] = true
 			}
 			for _, call := range b.calls {
 				switch {
 				case call.KeepWith == nil:
-				case n.required[b.laid]:
+				case n.required[b.node]:
 					whole[call.KeepWith] = true
 				case whole[call.KeepWith]:
-					n.calling[b.laid] = true
+					n.calling[b.node] = true
 				}
 			}
 		})
@@ -231,7 +231,7 @@ func (n *naive) require() {
 
 // holdsRequired tells that a node, or something in it, stays.
 func (n *naive) holdsRequired(b *bare) bool {
-	return n.required[b.laid] || n.calling[b.laid] || slices.ContainsFunc(b.kids, n.holdsRequired)
+	return n.required[b.node] || n.calling[b.node] || slices.ContainsFunc(b.kids, n.holdsRequired)
 }
 
 // givesAny is rule 7: there is something in the node that is not required and may go.
@@ -245,7 +245,7 @@ func (n *naive) givesAny(b *bare) bool {
 func (n *naive) piecesToTake(b *bare) []*bare {
 	var list []*bare
 	b.walk(func(b *bare) {
-		if b.piece() && !n.required[b.laid] {
+		if b.piece() && !n.required[b.node] {
 			list = append(list, b)
 		}
 	})
@@ -260,8 +260,8 @@ func (b *bare) walk(f func(*bare)) {
 }
 
 // find looks for what was laid out as at, and tells whether it stands in a message.
-func find(b *bare, at *laid, inMessage bool) (*bare, bool) {
-	if b.laid == at {
+func find(b *bare, at *node, inMessage bool) (*bare, bool) {
+	if b.node == at {
 		return b, inMessage
 	}
 	for _, k := range b.kids {
@@ -292,9 +292,14 @@ func (b *bare) fresh() *node {
 }
 
 func (b *bare) build(n, parent *node) {
-	*n = node{laid: b.laid, kind: b.laid.kind, traits: traitsOf(b.laid), parent: parent, inside: &inside{children: make([]node, len(b.kids)), work: &work{}}}
-	for _, c := range b.laid.more().calls {
-		u := unlinked{gone: 1}
+	*n = node{
+		parent: parent, text: b.text, priority: b.priority, nth: b.nth, alone: b.alone, traits: b.traits &^ isBlock, kind: b.kind, own: b.own,
+		inside: &inside{work: &work{}, rare: b.more()},
+	}
+	n.begin()
+	n.children = make([]node, len(b.kids))
+	for _, c := range b.node.more().calls {
+		u := unlinked{drop: drop{gone: 1}}
 		if slices.ContainsFunc(b.calls, func(left elements.ToolCall) bool { return left.ID == c.ID }) {
 			u.gone = 0
 		}
@@ -306,9 +311,12 @@ func (b *bare) build(n, parent *node) {
 }
 
 func bareOf(n *node) *bare {
-	b := &bare{laid: n.laid, calls: n.callsAt(latest)}
+	b := &bare{node: n, calls: n.callsAt(latest)}
 	if n.is(isBlock) {
-		return bareOfLaid(n.laid)
+		for i := range n.finished.children {
+			b.kids = append(b.kids, bareOfKept(&n.finished.children[i]))
+		}
+		return b
 	}
 	for i := range n.children {
 		if c := &n.children[i]; c.gone == 0 {
@@ -318,31 +326,31 @@ func bareOf(n *node) *bare {
 	return b
 }
 
-func bareOfLaid(l *laid) *bare {
-	b := &bare{laid: l, calls: l.more().calls}
-	children := l.children()
+func bareOfKept(l *node) *bare {
+	b := &bare{node: l, calls: l.more().calls}
+	children := l.all()
 	for i := range children {
-		b.kids = append(b.kids, bareOfLaid(&children[i]))
+		b.kids = append(b.kids, bareOfKept(&children[i]))
 	}
 	return b
 }
 
 // CompareNaive prunes a prompt without expandables twice, and says where the two disagree; "" is what is wanted.
 func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
-	f := newFitting(layout)
+	f := newFitting(layout, layout.tree.copy())
 	n := naive{tree: bareOf(f.root), layout: layout.layouter}
 	n.require()
 	stuck := ""
 	left := map[string]bool{}
 	for _, l := range slices.Backward(f.limits) {
-		if stuck == "" && l.rare.limit <= budget && n.prune(l, l.rare.limit) {
+		if stuck == "" && l.more().limit <= budget && n.prune(l, l.more().limit) {
 			stuck = l.path()
 		}
 		if n.left == l {
 			left[l.path()] = true
 		}
 	}
-	if stuck == "" && n.prune(f.root.laid, budget) {
+	if stuck == "" && n.prune(f.root, budget) {
 		stuck = "the whole prompt"
 	}
 
@@ -374,7 +382,7 @@ func pieces(b *bare) []any {
 	var list []any
 	b.walk(func(b *bare) {
 		if b.piece() {
-			list = append(list, b.laid)
+			list = append(list, b.node)
 		}
 		for _, c := range b.calls {
 			list = append(list, b.path()+" "+c.ID)
@@ -386,7 +394,7 @@ func pieces(b *bare) []any {
 func names(pieces []any) []string {
 	list := make([]string, len(pieces))
 	for i, p := range pieces {
-		if l, ok := p.(*laid); ok {
+		if l, ok := p.(*node); ok {
 			p = fmt.Sprintf("%s %q", l.path(), l.text)
 		}
 		list[i] = fmt.Sprint(p)
@@ -398,22 +406,22 @@ func names(pieces []any) []string {
 // the messages, the blank ones that are counted but not sent included. Limits with an expandable in them are passed
 // over, since the whole prompt may grow it beyond them; so are those in one, which are only offered their limit.
 func CheckTree(ctx context.Context, layout *Layout, budget int) string {
-	f := newFitting(layout)
+	f := newFitting(layout, layout.tree.copy())
 	if _, err := f.fit(ctx, budget); err != nil {
 		return ""
 	}
 	counter := &counter{tokenizer: layout.layouter.tokenizer}
 	sent, wrong := 0, ""
 	bareOf(f.root).fresh().walk(latest, func(n *node) {
-		if n.laid.kind == message {
+		if n.kind == message {
 			sent += counter.tokenizer.CountMessage(n.chatMessage(latest))
 		}
-		path := n.laid.path() + " > "
-		grows := slices.ContainsFunc(f.expandables, func(e *laid) bool {
-			return strings.HasPrefix(e.path(), path) || strings.HasPrefix(path, e.path()+" > ")
+		path := n.path() + " > "
+		grows := slices.ContainsFunc(f.expandables, func(e *expandable) bool {
+			return strings.HasPrefix(e.node.path(), path) || strings.HasPrefix(path, e.node.path()+" > ")
 		})
-		if most := n.laid.more().limit; most > 0 && most <= budget && !grows && counter.count(n) > most {
-			wrong = fmt.Sprintf("%s has %d tokens", n.laid.path(), counter.count(n))
+		if most := n.more().limit; most > 0 && most <= budget && !grows && counter.count(n) > most {
+			wrong = fmt.Sprintf("%s has %d tokens", n.path(), counter.count(n))
 		}
 	})
 	if got := f.count(f.root); got != sent {

@@ -1,9 +1,9 @@
 package render
 
 import (
-	"cmp"
 	"context"
 	"slices"
+	"sort"
 
 	"github.com/promptree-go/promptree/elements"
 )
@@ -26,7 +26,7 @@ type pruner struct {
 	placeSlab   slab[int32]
 	now         step
 	went        []went // in order
-	limit       int32  // the number of the limit for which pieces go; 0 for the whole prompt
+	goals       []goal // in order
 	recording   bool
 	taken       []taking // what was chosen, in order, while recording
 }
@@ -37,6 +37,27 @@ type went struct {
 	node  *node
 	at    step
 	calls bool
+}
+
+// goal tells for which limit pieces go from a step on.
+type goal struct {
+	from  step
+	limit int // its place among the limits
+}
+
+// wholePrompt is the limit that is the budget.
+const wholePrompt = -1
+
+// goFor has pieces go for another limit from now on.
+func (p *pruner) goFor(limit int) { p.goals = append(p.goals, goal{p.now + 1, limit}) }
+
+// goneFor tells for which limit pieces went at a step.
+func (p *pruner) goneFor(at step) (limit int) {
+	after := sort.Search(len(p.goals), func(i int) bool { return p.goals[i].from > at })
+	if after == 0 {
+		return wholePrompt
+	}
+	return p.goals[after-1].limit
 }
 
 // taking is one choice.
@@ -126,10 +147,16 @@ func (p *pruner) rewind(at step) {
 	for from > 0 && p.went[from-1].at > at {
 		from--
 	}
+	var around lineage
 	for _, w := range p.went[from:] {
 		n := w.node
+		if n.leaf() {
+			around.add(n.parent)
+		} else {
+			around.add(n)
+		}
 		if n.gone > at {
-			n.gone, n.limit, n.cause = 0, 0, 0
+			n.gone, n.cause = 0, 0
 		}
 		for i := range n.unlinked {
 			if n.unlinked[i].gone > at {
@@ -137,25 +164,11 @@ func (p *pruner) rewind(at step) {
 			}
 		}
 	}
-	around := p.around(from)
-	slices.SortFunc(around, func(a, b *node) int { return cmp.Compare(b.order, a.order) }) // what is in others first
-	for _, n := range around {
-		n.resettle()
+	if len(around) > 0 {
+		p.root.resettleSeen()
 	}
+	around.take()
 	p.now, p.went = at, p.went[:from]
-}
-
-// around gives what the nodes stand in that went from a point on, each once.
-func (p *pruner) around(from int) []*node {
-	var list lineage
-	for _, w := range p.went[from:] {
-		if w.node.leaf() {
-			list.add(w.node.parent)
-		} else {
-			list.add(w.node)
-		}
-	}
-	return list.take()
 }
 
 // lineage is elements and what they stand in, each once.
@@ -188,7 +201,7 @@ func (p *pruner) remove(n *node, why cause) {
 		p.findGroups()
 	}
 	lost := p.losing(n)
-	n.gone, n.limit, n.cause = p.now, p.limit, why
+	n.gone, n.cause = p.now, why
 	p.went = append(p.went, went{node: n, at: p.now})
 	parent.left--
 	if parent.ranks != nil {
@@ -273,10 +286,10 @@ func (p *pruner) findGroups() {
 	walk = func(n *node) {
 		visit++
 		if n.is(isGrouped) {
-			n.group = add(n.laid.hold.group, n)
+			n.group = add(n.with, n)
 		}
 		if n.kind == message {
-			for _, c := range n.laid.more().calls {
+			for _, c := range n.more().calls {
 				if c.KeepWith != nil {
 					add(c.KeepWith, n)
 				}
@@ -371,7 +384,7 @@ func (p *pruner) removeMembers(members []member) {
 
 // unlink takes the tool calls of the groups of a level out of a message.
 func (p *pruner) unlink(n *node, level int32) {
-	calls, before := n.laid.more().calls, n.calling
+	calls, before := n.more().calls, n.calling
 	for i, c := range calls {
 		if c.KeepWith == nil || p.groups[p.numbers[c.KeepWith]].level != level || n.unlinked != nil && n.unlinked[i].gone != 0 {
 			continue
@@ -379,7 +392,7 @@ func (p *pruner) unlink(n *node, level int32) {
 		if n.unlinked == nil {
 			n.working().unlinked = make([]unlinked, len(calls))
 		}
-		n.unlinked[i] = unlinked{gone: p.now, why: drop{p.limit, byGroup}}
+		n.unlinked[i].drop = drop{p.now, byGroup}
 		n.calling--
 	}
 	if n.calling == before {

@@ -115,11 +115,12 @@ func Render(ctx context.Context, root elements.Node, opts Options) (*Result, err
 
 // Layout is a tree that was laid out and can be fitted to any budget. It is safe for concurrent use.
 type Layout struct {
-	tree     *laid
+	tree     *node
 	layouter *layouter
 	opts     Options
 
 	mu     sync.Mutex
+	taken  bool             // the tree is being pruned, so that only copies of it may be
 	alone  bool             // fits cannot share a run
 	limits []int            // of the tree, once there is a run
 	runs   map[int]*fitting // that fits share, by how many limits they keep
@@ -131,7 +132,7 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 	if err != nil {
 		return nil, err
 	}
-	tree := &laid{own: builtinRoot}
+	tree := &node{own: builtinRoot}
 	at := place{free: l.joins, slabs: &slabs{}}
 	if err := l.contents(ctx, tree, listOf(root), at, &room{budget: min(opts.Budget, most)}); err != nil {
 		return nil, err
@@ -150,12 +151,8 @@ func (l *Layout) Fit(ctx context.Context, budget int) (*Result, error) {
 	if err := l.opts.checkBudget(budget); err != nil {
 		return nil, err
 	}
-	result, own, err := l.fitTogether(ctx, budget)
-	if result != nil || err != nil {
+	if result, err := l.fitTogether(ctx, budget); result != nil || err != nil {
 		return result, err
 	}
-	if own == nil {
-		own = newFitting(l)
-	}
-	return own.fit(ctx, budget)
+	return newFitting(l, l.tree.copy()).fit(ctx, budget)
 }

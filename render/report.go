@@ -131,81 +131,76 @@ func (f *fitting) pieces(root *node, at step) Report {
 	var r Report
 	loose := map[*elements.Group]bool{} // that may go, and calls linked to them
 	if f.grouped > 0 && f.held {
-		f.all(func(n *node) { g := n.laid.inside().group; loose[g] = loose[g] || n.is(isGrouped) && !n.locked })
+		f.each(func(n *node) { g := n.linked(); loose[g] = loose[g] || n.is(isGrouped) && !n.locked })
 	}
 	var walk func(n *node, path string, gone bool, why drop)
 	walk = func(n *node, path string, gone bool, why drop) {
 		if !n.there(at) {
-			gone, why = true, n.why()
+			gone, why = true, drop{n.gone, n.cause}
 		}
-		if n.laid.own != 0 {
-			path = n.laid.pathIn(path)
+		if n.own != 0 {
+			path = n.pathIn(path)
 		}
 		add := func(kind PieceKind, tokens int, required, gone bool, why drop, back bool) {
-			p := Piece{Path: path, Kind: kind, Priority: n.laid.given(), Tokens: tokens, Required: required}
+			p := Piece{Path: path, Kind: kind, Priority: n.given(), Tokens: tokens, Required: required}
 			if gone {
-				p.Dropped, p.Limit = reasons[why.cause], f.limitPath(why.limit)
+				p.Dropped, p.Limit = reasons[why.cause], f.limitPath(why.gone)
 			} else {
 				p.Restored = back
 			}
 			r = append(r, p)
 		}
 		if n.leaf() {
-			add(pieceKind(n.laid), f.piece(n), n.locked, gone, why, n.restored)
+			add(pieceKind(n), f.piece(n), n.locked, gone, why, n.restored)
 			return
 		}
-		for i, tokens := range n.laid.more().callTokens {
+		for i, tokens := range n.more().callTokens {
 			gone, why, back := gone, why, n.restored
 			if n.unlinked != nil {
 				u := n.unlinked[i]
 				back = back || u.restored
 				if u.gone != 0 && u.gone <= at {
-					gone, why = true, u.why
+					gone, why = true, u.drop
 				}
 			}
-			required := n.locked || n.pinned && !loose[n.laid.rare.calls[i].KeepWith]
+			required := n.locked || n.pinned && !loose[n.rare.calls[i].KeepWith]
 			add(PieceToolCall, tokens, required, gone, why, back)
 		}
 		if n.is(isBlock) {
-			r = n.laid.piecesIn(r, path)
+			r = f.piecesIn(n.finished.children, r, path)
 			return
 		}
 		for i := range n.children {
-			walk(&n.children[i], path, gone, why)
+			if c := &n.children[i]; c.gone != never {
+				walk(c, path, gone, why)
+			}
 		}
 	}
-	path := ""
-	if root.laid.up != nil {
-		path = root.laid.up.path()
-	}
-	walk(root, path, false, drop{})
+	walk(root, root.parent.path(), false, drop{})
 	return r
 }
 
-// pieces appends the pieces of what is required in an element of this path.
-func (l *laid) pieces(to Report, path string) Report {
-	if l.own != 0 {
-		path = l.pathIn(path)
-	}
-	if l.kind.leaf() {
-		return append(to, Piece{Path: path, Kind: pieceKind(l), Priority: l.given(), Tokens: l.tokens, Required: true})
-	}
-	for _, tokens := range l.more().callTokens {
-		to = append(to, Piece{Path: path, Kind: PieceToolCall, Priority: l.given(), Tokens: tokens, Required: true})
-	}
-	return l.piecesIn(to, path)
-}
-
-func (l *laid) piecesIn(to Report, path string) Report {
-	children := l.children()
-	for i := range children {
-		to = children[i].pieces(to, path)
+// piecesIn appends the pieces of nodes in an element of this path, all of which are required.
+func (f *fitting) piecesIn(list []node, to Report, path string) Report {
+	for i := range list {
+		n, path := &list[i], path
+		if n.own != 0 {
+			path = n.pathIn(path)
+		}
+		if n.leaf() {
+			to = append(to, Piece{Path: path, Kind: pieceKind(n), Priority: n.given(), Tokens: f.piece(n), Required: true})
+			continue
+		}
+		for _, tokens := range n.more().callTokens {
+			to = append(to, Piece{Path: path, Kind: PieceToolCall, Priority: n.given(), Tokens: tokens, Required: true})
+		}
+		to = f.piecesIn(n.all(), to, path)
 	}
 	return to
 }
 
-func pieceKind(l *laid) PieceKind {
-	switch l.more().part.(type) {
+func pieceKind(n *node) PieceKind {
+	switch n.more().part.(type) {
 	case chat.Image:
 		return PieceImage
 	case chat.Document:

@@ -28,7 +28,7 @@ func lock(root *node) bool {
 	callers := map[*elements.Group][]*node{}
 	var chunks []*node
 	root.walk(latest, func(n *node) {
-		if g := n.laid.inside().group; g != nil {
+		if g := n.linked(); g != nil {
 			members[g] = append(members[g], n)
 		}
 		for _, c := range n.callsAt(latest) {

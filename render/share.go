@@ -110,7 +110,7 @@ func share(tokens int, basis, sum float64) int {
 }
 
 // groups lays out siblings, flex group by flex group.
-func (l *layouter) groups(ctx context.Context, e *laid, todo []task, at place, r *room) error {
+func (l *layouter) groups(ctx context.Context, e *node, todo []task, at place, r *room) error {
 	if oneGroup(todo) {
 		return l.group(ctx, flexGroup{tasks: todo}, at, r)
 	}
@@ -123,7 +123,7 @@ func (l *layouter) groups(ctx context.Context, e *laid, todo []task, at place, r
 			return err
 		}
 		for _, t := range g.tasks {
-			more.order = append(more.order, t.laid)
+			more.order = append(more.order, t.slot)
 		}
 	}
 	return nil
@@ -146,7 +146,7 @@ func (l *layouter) group(ctx context.Context, g flexGroup, at place, r *room) er
 	}
 	for i := range g.tasks {
 		t := &g.tasks[i]
-		consumed, err := l.element(ctx, t.laid, t.node, t.props, at, shares[i])
+		consumed, err := l.element(ctx, t.piece, t.node, t.props, at, shares[i])
 		if err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (l *layouter) sideBySide(ctx context.Context, tasks []task, shares []int, a
 		if !t.builtin {
 			at.slabs = &slabs{} // for those of others are filled at the same time
 		}
-		consumed, err := l.element(contexts[i], t.laid, t.node, t.props, at, shares[i])
+		consumed, err := l.element(contexts[i], t.piece, t.node, t.props, at, shares[i])
 		results[i] = outcome{consumed, err, true}
 		if err != nil {
 			for _, cancel := range cancels[i+1:] {
@@ -201,7 +201,7 @@ func (l *layouter) sideBySide(ctx context.Context, tasks []task, shares []int, a
 		case result.err != nil:
 			return result.err
 		case !result.returned: // its goroutine ended in the middle
-			return &ElementError{Path: tasks[i].laid.path(), Err: errors.New("Render did not return")}
+			return &ElementError{Path: tasks[i].piece.path(), Err: errors.New("Render did not return")}
 		}
 		r.used += result.consumed
 	}

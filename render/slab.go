@@ -24,20 +24,20 @@ func (s *slab[T]) take(n int) []T {
 
 // slabs are what layout takes from. The zero value is for one goroutine; none at all gives each piece memory of its own.
 type slabs struct {
-	laid  slab[laid]
-	holds slab[holds]
+	nodes   slab[node]
+	insides slab[inside]
 }
 
-func (s *slabs) pieces(n int) []laid {
+func (s *slabs) takeNodes(n int) []node {
 	if s == nil {
-		return make([]laid, n)
+		return make([]node, n)
 	}
-	return s.laid.take(n)
+	return s.nodes.take(n)
 }
 
-func (s *slabs) hold() *holds {
+func (s *slabs) takeInside() *inside {
 	if s == nil {
-		return &holds{}
+		return &inside{}
 	}
-	return &s.holds.take(1)[0]
+	return &s.insides.take(1)[0]
 }

@@ -28,7 +28,7 @@ func blank(s string) bool {
 }
 
 // textChunk lays out a text chunk: its literals joined to one text, cut to the budget where a break is given.
-func (l *layouter) textChunk(e *laid, c *elements.TextChunk, at place, r *room) error {
+func (l *layouter) textChunk(e *node, c *elements.TextChunk, at place, r *room) error {
 	e.traits.has(passesOn, c.PassPriority)
 	fail := func(err error) error { return &ElementError{Path: e.path(), Err: err} }
 	if !at.inMessage {
@@ -43,7 +43,7 @@ func (l *layouter) textChunk(e *laid, c *elements.TextChunk, at place, r *room) 
 		return nil
 	}
 	next := breaks(c)
-	piece := laid{kind: text, traits: breaksAlways}
+	piece := node{kind: text, traits: breaksAlways}
 	piece.inherit(e)
 	var b strings.Builder
 	literals := 0
@@ -74,7 +74,7 @@ func (l *layouter) textChunk(e *laid, c *elements.TextChunk, at place, r *room) 
 		piece.text = l.cut(piece.text, next, r.budget)
 		l.charge(&piece, at, r)
 	} else {
-		piece.tokens = l.tokenizer.CountText(piece.text)
+		piece.cost(l.tokenizer.CountText(piece.text))
 		r.used += literals
 	}
 	e.add(piece)
@@ -199,7 +199,7 @@ var attributeEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;
 func escapeText(s string) string { return escaper.Replace(s) }
 
 // tag charges a tag's two ends, or makes it one text where it has no children.
-func (l *layouter) tag(e *laid, t elements.Tag, r *room) error {
+func (l *layouter) tag(e *node, t elements.Tag, r *room) error {
 	if !tagName.MatchString(t.Name) {
 		return fmt.Errorf("%q is no name for a tag", t.Name)
 	}
@@ -214,7 +214,9 @@ func (l *layouter) tag(e *laid, t elements.Tag, r *room) error {
 	if len(t.Children) == 0 {
 		b.WriteString("/>")
 		tokens := l.tokenizer.CountText(b.String())
-		e.add(laid{kind: text, text: b.String(), traits: breaksAlways, tokens: tokens}).inherit(e)
+		piece := e.add(node{kind: text, text: b.String(), traits: breaksAlways})
+		piece.inherit(e)
+		piece.cost(tokens)
 		r.used += tokens
 		return nil
 	}
@@ -222,6 +224,7 @@ func (l *layouter) tag(e *laid, t elements.Tag, r *room) error {
 	ends := &tag{open: b.String(), close: "</" + t.Name + ">"}
 	ends.tokens = l.tokenizer.CountText(ends.open) + l.tokenizer.CountText(ends.close)
 	e.set().tag = ends
+	e.traits |= isTagged
 	r.used += ends.tokens
 	return nil
 }

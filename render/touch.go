@@ -41,12 +41,12 @@ func touchTexts(list []*node, at step) {
 	sum := byte(0)
 	for _, n := range list {
 		if n.kind == text {
-			sum += ends(n.laid.text)
+			sum += ends(n.text)
 			continue
 		}
 		for i := range n.children {
 			if c := &n.children[i]; c.kind == text && c.there(at) {
-				sum += ends(c.laid.text)
+				sum += ends(c.text)
 			}
 		}
 	}

@@ -104,7 +104,7 @@ func Transfer(ctx context.Context, root elements.Node, opts Options) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	tree := &laid{own: builtinRoot}
+	tree := &node{own: builtinRoot}
 	at := place{inMessage: true, transfer: true, slabs: &slabs{}}
 	if err := l.contents(ctx, tree, listOf(root), at, &room{budget: min(opts.Budget, most)}); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ const sideName = "LogicalWrapper"
 // transferWriter numbers groups in the order in which they appear.
 type transferWriter struct{ groups map[*elements.Group]int }
 
-func (w transferWriter) node(l *laid, name string) (transferNode, error) {
+func (w transferWriter) node(l *node, name string) (transferNode, error) {
 	more := l.more()
 	n := transferNode{
 		Type: transferPiece, Ctor: pieceOther, CtorName: name, Children: &[]transferNode{},
@@ -140,7 +140,7 @@ func (w transferWriter) node(l *laid, name string) (transferNode, error) {
 			n.Flags |= f.flag
 		}
 	}
-	if g := l.inside().group; g != nil {
+	if g := l.linked(); g != nil {
 		if _, known := w.groups[g]; !known {
 			w.groups[g] = len(w.groups)
 		}
@@ -169,10 +169,10 @@ func (w transferWriter) node(l *laid, name string) (transferNode, error) {
 		*n.Children = append(*n.Children, tagText(more.tag.open))
 	}
 	_, chunk := more.node.(elements.TextChunk)
-	children := l.children()
+	children := l.all()
 	for i := range children {
 		c := &children[i]
-		name := c.name()
+		name := c.elementName()
 		if l.is(isIfEmpty) {
 			name = sideName
 		}
@@ -195,7 +195,7 @@ func tagText(s string) transferNode {
 }
 
 // child writes a child; the type is 0 where there is nothing to write.
-func (w transferWriter) child(l *laid, name string, inChunk bool) (transferNode, error) {
+func (w transferWriter) child(l *node, name string, inChunk bool) (transferNode, error) {
 	switch {
 	case l.kind == text:
 		n := transferNode{Type: transferText, Text: &l.text, Priority: orUnset(l.given()), LineBreak: new(l.is(breaksAlways))}
@@ -249,7 +249,7 @@ func referencesOut(references []elements.Reference) *[]json.RawMessage {
 }
 
 // transferred lays out a tree that was rendered elsewhere as e. It costs nothing.
-func (l *layouter) transferred(t elements.Transferred, e *laid, at place) error {
+func (l *layouter) transferred(t elements.Transferred, e *node, at place) error {
 	var data struct {
 		Node json.RawMessage `json:"node"`
 	}
@@ -294,7 +294,7 @@ func (r transferReader) decode(raw json.RawMessage, where string) (incoming, err
 	return n, nil
 }
 
-func (r transferReader) piece(e *laid, n incoming, where string, at place, depth int) error {
+func (r transferReader) piece(e *node, n incoming, where string, at place, depth int) error {
 	if depth > maxTransferDepth {
 		return &TransferError{Place: where[:maxTransferDepth] + "…", Err: fmt.Errorf("it is deeper than %d nodes", maxTransferDepth)}
 	}
@@ -335,7 +335,8 @@ func (r transferReader) piece(e *laid, n incoming, where string, at place, depth
 			if r.groups[*n.KeepWithID] == nil {
 				r.groups[*n.KeepWithID] = &elements.Group{}
 			}
-			e.holding(at.slabs).group, e.own = r.groups[*n.KeepWithID], builtinKeepWith
+			e.holding(at.slabs).with, e.own = r.groups[*n.KeepWithID], builtinKeepWith
+			e.traits |= isGrouped
 		}
 	default:
 		return &TransferError{Place: where + ".ctor", Err: fmt.Errorf("unknown kind %d", n.Ctor)}
@@ -349,10 +350,10 @@ func (r transferReader) piece(e *laid, n incoming, where string, at place, depth
 	if e.is(isIfEmpty) && len(n.Children) != 2 {
 		return &TransferError{Place: where + ".children", Err: fmt.Errorf("an IfEmpty has 2, not %d", len(n.Children))}
 	}
-	children := at.slabs.pieces(len(n.Children))
+	children := at.slabs.takeNodes(len(n.Children))
 	e.holding(at.slabs).children = children
 	for i, raw := range n.Children {
-		children[i].up = e
+		children[i].parent = e
 		if err := r.child(&children[i], raw, fmt.Sprintf("%s.children[%d]", where, i), i, at, depth); err != nil {
 			return err
 		}
@@ -360,7 +361,7 @@ func (r transferReader) piece(e *laid, n incoming, where string, at place, depth
 	return nil
 }
 
-func setFlags(e *laid, n incoming) error {
+func setFlags(e *node, n incoming) error {
 	flags := 0
 	if n.Flags != nil {
 		if flags = int(*n.Flags); float64(flags) != *n.Flags || flags < 0 || flags > flagLegacy|flagChunk|flagPass|flagIfEmpty {
@@ -381,7 +382,7 @@ func setFlags(e *laid, n incoming) error {
 	return nil
 }
 
-func (r transferReader) mediaPiece(e *laid, n incoming, where string, at place) error {
+func (r transferReader) mediaPiece(e *node, n incoming, where string, at place) error {
 	if !at.inMessage {
 		return &TransferError{Place: where, Err: ErrOutsideMessage}
 	}
@@ -401,11 +402,11 @@ func (r transferReader) mediaPiece(e *laid, n incoming, where string, at place) 
 		e.own, e.set().part = builtinDocument, document.Part()
 		e.set().node = document
 	}
-	e.tokens = r.layout.tokenizer.CountPart(e.rare.part)
+	e.rare.tokens = r.layout.tokenizer.CountPart(e.rare.part)
 	return nil
 }
 
-func (r transferReader) child(c *laid, raw json.RawMessage, where string, index int, at place, depth int) error {
+func (r transferReader) child(c *node, raw json.RawMessage, where string, index int, at place, depth int) error {
 	n, err := r.decode(raw, where)
 	if err != nil {
 		return err
@@ -426,7 +427,7 @@ func (r transferReader) child(c *laid, raw json.RawMessage, where string, index 
 		if at.escape {
 			c.text = escapeText(c.text)
 		}
-		c.tokens = r.layout.tokenizer.CountText(c.text)
+		c.cost(r.layout.tokenizer.CountText(c.text))
 		switch {
 		case n.LineBreak != nil && *n.LineBreak:
 			c.traits |= breaksAlways
@@ -450,7 +451,8 @@ func (r transferReader) child(c *laid, raw json.RawMessage, where string, index 
 				return &TransferError{Place: where + ".tokenUsage", Err: fmt.Errorf("it is %d", tokens)}
 			}
 		}
-		c.kind, c.set().part, c.tokens = part, chat.Opaque{Value: n.Value, Tokens: tokens}, tokens
+		more := c.set()
+		c.kind, more.part, more.tokens = part, chat.Opaque{Value: n.Value, Tokens: tokens}, tokens
 	default:
 		return &TransferError{Place: where + ".type", Err: fmt.Errorf("unknown type %d", n.Type)}
 	}

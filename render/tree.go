@@ -8,86 +8,9 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// unset is the priority of what has none: the highest.
-const unset = 1<<53 - 1
-
-// A tree is pruned in steps, numbered from 1: a step is one choice and all that goes along with it. Nodes stay where they
-// are and note the step at which they went, so that the tree can be looked at as it was after any step.
-type step int32
-
-// latest is the tree as it is.
-const latest step = math.MaxInt32
-
-// node is a piece of the tree that is pruned, made from a laid-out one. There are many, and they go in any order: one has
-// the size of a cache line, and what only those have that hold others is apart.
-type node struct {
-	parent *node
-	*inside
-	laid     *laid
-	priority int
-	order    int32 // place among all nodes
-
-	gone  step  // at which it was taken out, with what stood in it; 0 while it is there
-	limit int32 // for which, as in drop
-	atom  int32 // the first that it is in the content of its message
-	bytes int32 // of a text, or of the only one in an element
-	alone int32 // tokens that a text counts by itself
-	cause cause // why it went
-	kind  kind  // of what was laid out
-
-	traits  trait
-	counted bool // a text by itself, anything else as it is
-
-	restored bool // put back by backfill
-
-	// Required. A locked node stays as it is; held tells that something in it stays.
-	locked, held bool
-}
-
-// inside is what stands in an element. It has the size of a cache line too.
-type inside struct {
-	*work
-	children []node // all it had
-	tokens   int    // where it was counted
-	left     int32  // children that are there
-	full     int32  // children that are there and hold more than white space
-	giver    int32  // the first child that may have something to give
-	group    int32  // its number, from 1, once groups are known
-	atomsEnd int32  // where its atoms end
-	flat     bool   // all its children are pieces
-	lines    bool   // it holds nothing but texts that start on lines of their own
-	seen     bool   // by a lineage
-	pinned   bool   // it stays, though its children may go
-}
-
-// hollow is the inside of a piece. It is never written to.
-var hollow = inside{work: &idle}
-
-// work is what few nodes have, and what is worked out for them when it is asked for.
-type work struct {
-	calling     int32 // tool calls that are there
-	breakpoints int32 // for a message those directly in it, for an element those messages
-
-	content  *content   // of a message that was counted piece by piece
-	choice   *choice    // among what stands in it
-	ranks    *ranks     // the priorities of its children
-	unlinked []unlinked // what became of each tool call it had; nil where none went
-}
-
-// idle is the work of a node that has none of it. It is never written to.
-var idle work
-
-// working gives a node's work to be written to.
-func (n *node) working() *work {
-	if n.work == &idle {
-		n.work = &work{}
-	}
-	return n.work
-}
-
-// drop says why a node went.
+// drop says when and why something went.
 type drop struct {
-	limit int32 // for which it went, its number among the limits, from 1; 0 for the whole prompt
+	gone  step
 	cause cause
 }
 
@@ -101,154 +24,167 @@ const (
 	byEmptiness
 )
 
-// why says why the node went.
-func (n *node) why() drop { return drop{n.limit, n.cause} }
-
 // reasons are the causes in words.
 var reasons = [...]Reason{byPriority: ReasonPriority, byChunk: ReasonChunk, byGroup: ReasonGroup, byEmptiness: ReasonEmptied}
 
 // unlinked tells when and why a tool call went without its message.
 type unlinked struct {
-	gone     step
-	why      drop
+	drop
 	restored bool // put back by backfill
 }
 
-func (n *node) is(t trait) bool { return n.traits&t != 0 }
-
-// traitsOf are those of the piece and of what stands in it.
-func traitsOf(l *laid) trait {
-	t := l.traits
-	if l.kind != text {
-		t.has(isTagged, l.more().tag != nil)
-		t.has(isGrouped, l.inside().group != nil)
-	}
-	switch l.kind {
-	case text:
-		t.has(isBlank, blank(l.text))
-	case container:
-		t.has(isOneText, len(l.children()) == 1 && l.children()[0].kind == text)
-	default:
-		t &^= isChunk | isLegacy | passesOn
-	}
-	return t
+// copy gives a tree as it was laid out, that can be pruned besides this one.
+func (n *node) copy() *node {
+	root := &node{}
+	root.become(n, &slabs{})
+	return root
 }
 
-// newTree makes a tree to prune from a laid-out one, and tells what is in it.
-func newTree(l *laid) (root *node, b *treeBuilder) {
-	root, b = &node{}, &treeBuilder{}
-	root.begin(nil, l)
-	b.build(root, surroundings{})
-	return root, b
+// become makes n, which stands where it shall, a copy of another node and of what is in it.
+func (n *node) become(other *node, from *slabs) {
+	*n = node{
+		parent: n.parent, text: other.text, priority: other.priority, nth: other.nth, alone: other.alone,
+		traits: other.traits &^ isBlock, kind: other.kind, own: other.own,
+	}
+	if other.inside == nil || other.inside == &hollow {
+		return
+	}
+	in := n.holding(from)
+	in.rare, in.name, in.with, in.finished = other.rare, other.name, other.with, other.finished
+	n.adoptCopies(other.children, from)
 }
 
-// treeBuilder hands out nodes, the children of one beside each other, and notes what is among them.
-type treeBuilder struct {
-	nodes   slab[node]
-	insides slab[inside]
-	order   int32
+// adoptCopies gives n copies of nodes as its children.
+func (n *node) adoptCopies(children []node, from *slabs) {
+	n.children = from.takeNodes(len(children))
+	for i := range n.children {
+		c := &n.children[i]
+		c.parent = n
+		c.become(&children[i], from)
+	}
+}
 
+// begun is what is among the nodes of a tree that has begun.
+type begun struct {
 	grouped               int // elements of groups
 	breakpoints, required bool
 	noted                 bool                 // there is metadata
 	nested                bool                 // there is a message in a message
 	partly                bool                 // there is a chunk with something required in it that is not required whole
-	live                  []*node              // with a limit, or that grow
+	live                  bool                 // there is something with a limit, or that grows
 	cited                 []elements.Reference // in document order
+	slabs                 slabs
+}
+
+// begin makes a tree that was laid out one that can be pruned, and tells what is in it.
+func begin(root *node) *begun {
+	b := &begun{}
+	root.begin()
+	b.walk(root, surroundings{})
+	return b
 }
 
 // surroundings are what a node stands in.
 type surroundings struct{ message, locked bool }
 
-// begin makes n the node of a piece, with nothing in it yet.
-func (n *node) begin(parent *node, l *laid) {
-	*n = node{laid: l, kind: l.kind, traits: traitsOf(l), parent: parent, inside: &hollow, priority: unset}
-	only := l
-	if n.is(isOneText) {
-		only = &l.children()[0]
+// begin finds out about a node by itself.
+func (n *node) begin() {
+	if n.inside == nil {
+		n.inside = &hollow
+	} else if n.work == nil {
+		n.work = &idle
 	}
-	n.bytes = int32(min(len(only.text), math.MaxInt32))
+	switch n.kind {
+	case text:
+		n.traits.has(isBlank, blank(n.text))
+	case container:
+		if len(n.children) == 1 && n.children[0].kind == text {
+			n.traits |= isOneText
+			n.bytes = int32(min(len(n.children[0].text), math.MaxInt32))
+		}
+	case message:
+		n.traits &^= isChunk | isLegacy | passesOn
+	}
 	switch {
 	case n.is(hasPriority):
-		n.priority = l.priority
 	case n.is(passesOn):
 		n.priority = 0
+	default:
+		n.priority = unset
 	}
 }
 
-// build goes on with a node that has begun.
-func (b *treeBuilder) build(n *node, in surroundings) {
-	l := n.laid
-	n.order = b.order
-	b.order++
+// walk goes on with a node that has begun.
+func (b *begun) walk(n *node, in surroundings) {
 	b.breakpoints = b.breakpoints || n.kind == breakpoint
 	b.nested = b.nested || n.kind == message && in.message
 	if n.is(isGrouped) {
 		b.grouped++
 	}
 	b.required = b.required || n.is(isRequired)
-	if l.rare != nil {
-		if l.rare.limit > 0 || l.rare.expand != nil {
-			b.live = append(b.live, n)
-		}
-		b.noted = b.noted || l.rare.globals != nil || l.rare.locals != nil
-		b.cited = append(b.cited, l.rare.references...)
+	if n.rare != nil {
+		b.live = b.live || n.rare.limit > 0 || n.rare.expand != nil
+		b.noted = b.noted || n.rare.globals != nil || n.rare.locals != nil
+		b.cited = append(b.cited, n.rare.references...)
 	}
 	in.locked = in.locked || n.is(isRequired)
 	n.locked, n.held = in.locked, in.locked
 	if n.leaf() {
 		return
 	}
-	n.inside = &b.insides.take(1)[0]
-	n.work, n.flat, n.lines = &idle, true, true
-	if finished := l.inside().finished; finished != nil && in.locked {
-		n.traits |= isBlock
-		b.breakpoints = b.breakpoints || finished.breakpoints > 0
-		n.resettle()
-		return
+	if n.inside == &hollow {
+		n.inside = b.slabs.takeInside()
+		n.work = &idle
+	}
+	n.flat, n.lines = true, true
+	if n.finished != nil {
+		if in.locked {
+			n.traits |= isBlock
+			b.breakpoints = b.breakpoints || n.finished.breakpoints > 0
+			n.resettle()
+			return
+		}
+		if len(n.children) == 0 { // they are shared until now
+			n.adoptCopies(n.finished.children, &b.slabs)
+		}
 	}
 	n.settleCalls()
-	children := l.children()
-	n.children = b.nodes.take(len(children))
 	in.message = in.message || n.kind == message
 	if n.is(isIfEmpty) {
 		b.eitherSide(n, in)
 	} else {
-		for from := 0; from < len(children); from += atOnce {
-			to := min(from+atOnce, len(children))
-			for i := from; i < to; i++ { // first, for this reads texts, which may be far off (see touch.go)
-				n.children[i].begin(n, &children[i])
+		for rest := n.children; len(rest) > 0; {
+			some := rest[:min(atOnce, len(rest))]
+			rest = rest[len(some):]
+			for i := range some { // first, for this reads texts, which may be far off (see touch.go)
+				some[i].begin()
 			}
-			for i := from; i < to; i++ {
-				c := &n.children[i]
-				b.build(c, in)
-				n.adopt(c)
+			for i := range some {
+				b.walk(&some[i], in)
+				n.adopt(&some[i])
 			}
 		}
 	}
 	b.partly = b.partly || n.is(isChunk) && !n.is(passesOn) && n.held && !n.locked
 }
 
-// eitherSide builds the two sides of an IfEmpty, the alternative and the children that it stands in for, and forgets one
-// of them.
-func (b *treeBuilder) eitherSide(n *node, in surroundings) {
+// eitherSide goes on with the two sides of an IfEmpty, the alternative and the children that it stands in for, and forgets
+// one of them.
+func (b *begun) eitherSide(n *node, in surroundings) {
 	alt, given := &n.children[0], &n.children[1]
-	live, cited := len(b.live), len(b.cited)
-	alt.begin(n, &n.laid.children()[0])
-	given.begin(n, &n.laid.children()[1])
-	b.build(alt, in)
-	liveAlt, citedAlt := len(b.live), len(b.cited)
-	b.build(given, in)
-	stays := given
+	cited := len(b.cited)
+	alt.begin()
+	given.begin()
+	b.walk(alt, in)
+	citedAlt := len(b.cited)
+	b.walk(given, in)
 	if given.empty() {
-		stays = alt
-		n.children = n.children[:1:1]
-		b.live, b.cited = b.live[:liveAlt], b.cited[:citedAlt]
+		given.gone, b.cited = never, b.cited[:citedAlt]
+		n.adopt(alt)
 	} else {
-		n.children = n.children[1:]
-		b.live, b.cited = slices.Delete(b.live, live, liveAlt), slices.Delete(b.cited, cited, citedAlt)
+		alt.gone, b.cited = never, slices.Delete(b.cited, cited, citedAlt)
+		n.adopt(given)
 	}
-	n.adopt(stays)
 }
 
 // adopt takes note of a child that was built.
@@ -274,7 +210,7 @@ func (n *node) resettle() {
 		*n.work = work{unlinked: n.unlinked}
 	}
 	if n.is(isBlock) {
-		finished := n.laid.hold.finished
+		finished := n.finished
 		n.addBreakpoints(finished.breakpoints)
 		n.full = min(1, int32(len(finished.messages)))
 		return
@@ -287,12 +223,25 @@ func (n *node) resettle() {
 	}
 }
 
+// resettleSeen does so for what was seen, what is in others first.
+func (n *node) resettleSeen() {
+	for i := range n.children {
+		if n.flat {
+			break
+		}
+		if c := &n.children[i]; c.seen {
+			c.resettleSeen()
+		}
+	}
+	n.resettle()
+}
+
 // settleCalls takes note of the tool calls that are there.
 func (n *node) settleCalls() {
-	if n.kind != message || len(n.laid.more().calls) == 0 {
+	if n.kind != message || len(n.more().calls) == 0 {
 		return
 	}
-	n.working().calling = int32(len(n.laid.more().calls))
+	n.working().calling = int32(len(n.more().calls))
 	for _, u := range n.unlinked {
 		if u.gone != 0 {
 			n.calling--
@@ -326,17 +275,6 @@ func (n *node) holdsBreakpoints(parent *node) int32 {
 	}
 	return 1
 }
-
-// tag is that of a Tag with children, nil for anything else.
-func (n *node) tag() *tag {
-	if !n.is(isTagged) {
-		return nil
-	}
-	return n.laid.rare.tag
-}
-
-// leaf tells a piece of text, a part or a breakpoint from what holds others.
-func (n *node) leaf() bool { return n.kind.leaf() }
 
 // there tells that the node had not gone by a step, as long as what it stands in had not.
 func (n *node) there(at step) bool { return n.gone == 0 || n.gone > at }
@@ -386,7 +324,7 @@ func (n *node) emptyAt(at step) bool {
 
 // callsAt are the tool calls that were there after a step.
 func (n *node) callsAt(at step) []elements.ToolCall {
-	calls := n.laid.more().calls
+	calls := n.more().calls
 	if n.unlinked == nil {
 		return calls
 	}
@@ -397,18 +335,6 @@ func (n *node) callsAt(at step) []elements.ToolCall {
 		}
 	}
 	return left
-}
-
-// path of the element.
-func (n *node) path() string {
-	path := ""
-	if n.parent != nil {
-		path = n.parent.path()
-	}
-	if n.laid.own == 0 {
-		return path
-	}
-	return n.laid.pathIn(path)
 }
 
 // walk calls f on the node and everything that was in it after a step, in document order.
@@ -428,7 +354,7 @@ func (n *node) messages(at step) []chat.Message {
 	collect = func(n *node) {
 		switch {
 		case n.is(isBlock):
-			list = n.laid.hold.finished.whole(list)
+			list = n.finished.whole(list)
 		case n.kind == container:
 			for i := range n.children {
 				if c := &n.children[i]; c.there(at) {
