@@ -226,7 +226,7 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 			continue
 		}
 		have := &room{budget: min(limit, most) - used + e.most}
-		grown := &node{parent: e.node.parent, own: e.node.own, nth: e.node.nth, traits: e.node.traits & isRequired}
+		grown := &node{parent: e.node.parent, own: e.node.own, index: e.node.index, traits: e.node.traits & isRequired}
 		grown.holding(nil).name = e.node.name
 		template, err := f.layout.layouter.call(ctx, e.node, *e.value, have.budget)
 		if err != nil {

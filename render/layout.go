@@ -228,7 +228,6 @@ func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, a
 		}
 		it.begin(&in.children[it.slot], at.slabs)
 	}
-	number(items, in.children)
 	if even {
 		return l.evenly(ctx, e, items, inside, at, r)
 	}
@@ -267,10 +266,7 @@ func (l *layouter) chunks(ctx context.Context, e *node, list elements.Nodes, at 
 			return false, nil
 		}
 		c := &children[i]
-		c.parent, c.own = e, builtinTextChunk
-		if len(list) > 1 {
-			c.nth = int32(i) + 1
-		}
+		c.parent, c.index, c.own = e, int32(i), builtinTextChunk
 		c.prioritize(n.Priority)
 		c.traits.has(isRequired, n.Required)
 		c.becomeText(s, at)

@@ -293,7 +293,7 @@ func (b *bare) fresh() *node {
 
 func (b *bare) build(n, parent *node) {
 	*n = node{
-		parent: parent, text: b.text, priority: b.priority, nth: b.nth, alone: b.alone, traits: b.traits &^ isBlock, kind: b.kind, own: b.own,
+		parent: parent, text: b.text, priority: b.priority, index: b.index, alone: b.alone, traits: b.traits &^ isBlock, kind: b.kind, own: b.own,
 		inside: &inside{work: &work{}, rare: b.more()},
 	}
 	n.begin()
@@ -412,16 +412,18 @@ func CheckTree(ctx context.Context, layout *Layout, budget int) string {
 	}
 	counter := &counter{tokenizer: layout.layouter.tokenizer}
 	sent, wrong := 0, ""
-	bareOf(f.root).fresh().walk(latest, func(n *node) {
-		if n.kind == message {
-			sent += counter.tokenizer.CountMessage(n.chatMessage(latest))
+	bareOf(f.root).walk(func(b *bare) {
+		if b.kind == message {
+			sent += counter.tokenizer.CountMessage(b.fresh().chatMessage(latest))
 		}
-		path := n.path() + " > "
+		path := b.path() + " > "
 		grows := slices.ContainsFunc(f.expandables, func(e *expandable) bool {
 			return strings.HasPrefix(e.node.path(), path) || strings.HasPrefix(path, e.node.path()+" > ")
 		})
-		if most := n.more().limit; most > 0 && most <= budget && !grows && counter.count(n) > most {
-			wrong = fmt.Sprintf("%s has %d tokens", n.path(), counter.count(n))
+		if most := b.more().limit; most > 0 && most <= budget && !grows {
+			if tokens := counter.count(b.fresh()); tokens > most {
+				wrong = fmt.Sprintf("%s has %d tokens", b.path(), tokens)
+			}
 		}
 	})
 	if got := f.count(f.root); got != sent {

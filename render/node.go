@@ -68,7 +68,7 @@ type node struct {
 	text     string
 	priority int // where it has one; from begin on that of any node
 
-	nth   int32 // its number among siblings of its name, from 1; 0 where it is the only one
+	index int32 // its place among its parent's children
 	alone int32 // tokens that a text counts by itself, or uncounted
 	gone  step  // at which it was taken out, with what stood in it; 0 while it is there
 	atom  int32 // the first that it is in the content of its message
@@ -247,8 +247,8 @@ func (n *node) cost(tokens int) {
 
 // add adds a child. It does not move those that are there, if there is room for it.
 func (n *node) add(c node) *node {
-	c.parent = n
 	in := n.holding(nil)
+	c.parent, c.index = n, int32(len(in.children))
 	in.children = append(in.children, c)
 	return &in.children[len(in.children)-1]
 }
@@ -269,8 +269,8 @@ func (n *node) path() string {
 	return string(n.appendPath(nil))
 }
 
-// pathIn is the path of an element in one of this path.
-func (n *node) pathIn(path string) string { return string(n.appendName([]byte(path))) }
+// pathIn is the path of an element, the nth of its name, in one of this path.
+func (n *node) pathIn(path string, nth int) string { return string(n.appendName([]byte(path), nth)) }
 
 func (n *node) appendPath(to []byte) []byte {
 	if n.parent != nil {
@@ -279,17 +279,59 @@ func (n *node) appendPath(to []byte) []byte {
 	if n.own == 0 {
 		return to
 	}
-	return n.appendName(to)
+	return n.appendName(to, n.nth())
 }
 
-func (n *node) appendName(to []byte) []byte {
+// nth is its number among siblings of its name, from 1; 0 where it is the only one.
+func (n *node) nth() (nth int) {
+	if n.parent == nil {
+		return 0
+	}
+	name, of := n.elementName(), 0
+	siblings := n.parent.all()
+	for i := range siblings {
+		if s := &siblings[i]; s.own != 0 && s.elementName() == name {
+			of++
+			if s.index <= n.index {
+				nth++
+			}
+		}
+	}
+	if of == 1 {
+		return 0
+	}
+	return nth
+}
+
+// numbers are those of siblings, as nth gives them one by one.
+func numbers(siblings []node) []int {
+	type tally struct{ of, nth int }
+	names := map[string]*tally{}
+	for i := range siblings {
+		name := siblings[i].elementName()
+		if names[name] == nil {
+			names[name] = &tally{}
+		}
+		names[name].of++
+	}
+	list := make([]int, len(siblings))
+	for i := range siblings {
+		if t := names[siblings[i].elementName()]; t.of > 1 {
+			t.nth++
+			list[i] = t.nth
+		}
+	}
+	return list
+}
+
+func (n *node) appendName(to []byte, nth int) []byte {
 	if len(to) > 0 {
 		to = append(to, " > "...)
 	}
 	to = append(to, n.elementName()...)
-	if n.nth > 0 {
+	if nth > 0 {
 		to = append(to, '#')
-		to = strconv.AppendInt(to, int64(n.nth), 10)
+		to = strconv.AppendInt(to, int64(nth), 10)
 	}
 	return to
 }

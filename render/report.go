@@ -133,18 +133,26 @@ func (f *fitting) pieces(root *node, at step) Report {
 	if f.grouped > 0 && f.held {
 		f.each(func(n *node) { g := n.linked(); loose[g] = loose[g] || n.is(isGrouped) && !n.locked })
 	}
-	var walk func(n *node, path string, gone bool, why drop)
-	walk = func(n *node, path string, gone bool, why drop) {
+	limits := map[int]string{wholePrompt: ""} // their paths
+	limitPath := func(at step) string {
+		limit := f.goneFor(at)
+		if _, known := limits[limit]; !known {
+			limits[limit] = f.limits[limit].path()
+		}
+		return limits[limit]
+	}
+	var walk func(n *node, path string, nth int, gone bool, why drop)
+	walk = func(n *node, path string, nth int, gone bool, why drop) {
 		if !n.there(at) {
 			gone, why = true, drop{n.gone, n.cause}
 		}
 		if n.own != 0 {
-			path = n.pathIn(path)
+			path = n.pathIn(path, nth)
 		}
 		add := func(kind PieceKind, tokens int, required, gone bool, why drop, back bool) {
 			p := Piece{Path: path, Kind: kind, Priority: n.given(), Tokens: tokens, Required: required}
 			if gone {
-				p.Dropped, p.Limit = reasons[why.cause], f.limitPath(why.gone)
+				p.Dropped, p.Limit = reasons[why.cause], limitPath(why.gone)
 			} else {
 				p.Restored = back
 			}
@@ -170,22 +178,24 @@ func (f *fitting) pieces(root *node, at step) Report {
 			r = f.piecesIn(n.finished.children, r, path)
 			return
 		}
+		nths := numbers(n.children)
 		for i := range n.children {
 			if c := &n.children[i]; c.gone != never {
-				walk(c, path, gone, why)
+				walk(c, path, nths[i], gone, why)
 			}
 		}
 	}
-	walk(root, root.parent.path(), false, drop{})
+	walk(root, root.parent.path(), root.nth(), false, drop{})
 	return r
 }
 
 // piecesIn appends the pieces of nodes in an element of this path, all of which are required.
 func (f *fitting) piecesIn(list []node, to Report, path string) Report {
+	nths := numbers(list)
 	for i := range list {
 		n, path := &list[i], path
 		if n.own != 0 {
-			path = n.pathIn(path)
+			path = n.pathIn(path, nths[i])
 		}
 		if n.leaf() {
 			to = append(to, Piece{Path: path, Kind: pieceKind(n), Priority: n.given(), Tokens: f.piece(n), Required: true})

@@ -353,7 +353,7 @@ func (r transferReader) piece(e *node, n incoming, where string, at place, depth
 	children := at.slabs.takeNodes(len(n.Children))
 	e.holding(at.slabs).children = children
 	for i, raw := range n.Children {
-		children[i].parent = e
+		children[i].parent, children[i].index = e, int32(i)
 		if err := r.child(&children[i], raw, fmt.Sprintf("%s.children[%d]", where, i), i, at, depth); err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func (n *node) copy() *node {
 // become makes n, which stands where it shall, a copy of another node and of what is in it.
 func (n *node) become(other *node, from *slabs) {
 	*n = node{
-		parent: n.parent, text: other.text, priority: other.priority, nth: other.nth, alone: other.alone,
+		parent: n.parent, text: other.text, priority: other.priority, index: n.index, alone: other.alone,
 		traits: other.traits &^ isBlock, kind: other.kind, own: other.own,
 	}
 	if other.inside == nil || other.inside == &hollow {
@@ -59,7 +59,7 @@ func (n *node) adoptCopies(children []node, from *slabs) {
 	n.children = from.takeNodes(len(children))
 	for i := range n.children {
 		c := &n.children[i]
-		c.parent = n
+		c.parent, c.index = n, int32(i)
 		c.become(&children[i], from)
 	}
 }
