@@ -74,7 +74,7 @@ func (p *pruner) run(container *node, weight, goal int) (left int) {
 	for len(c.sorted) > 0 && weight > goal {
 		piece := c.node(c.sorted[0])
 		in := piece.parent
-		if piece.gone == 0 && (piece.kind != text || piece.is(isBlank) || piece.locked || in.full < 2 || in.ranks != nil) {
+		if piece.gone == 0 && (piece.kind != text || piece.locked || in.ranks != nil || !in.staysSolid(piece)) {
 			break
 		}
 		p.pass(c)
@@ -85,11 +85,25 @@ func (p *pruner) run(container *node, weight, goal int) (left int) {
 		piece.gone, piece.cause = p.now, byPriority
 		p.went = append(p.went, went{node: piece, at: p.now})
 		p.disturbed.add(in)
-		in.left--
-		in.full--
+		in.lose(piece)
 		weight -= len(piece.text)
 	}
 	return weight
+}
+
+// staysSolid tells that there is something in n that holds more than white space, also without a child.
+func (n *node) staysSolid(without *node) bool {
+	if n.empty() || n.solid == 0 { // only calls
+		return false
+	}
+	if n.solid == without.index+1 {
+		other := n.solidBeside(int(without.index))
+		if other == none {
+			return false
+		}
+		n.solid = other
+	}
+	return true
 }
 
 // sole tells that n is what is chosen in a container, whatever goes in it, until it is gone itself.
@@ -121,10 +135,8 @@ func (n *node) weight() (bytes int) {
 	case n.is(isBlock):
 		return bytesPerToken * n.finished.tokens
 	}
-	for i := range n.children {
-		if c := &n.children[i]; c.gone == 0 {
-			bytes += c.weight()
-		}
+	for i := n.next(0); i < len(n.children); i = n.next(i + 1) {
+		bytes += n.children[i].weight()
 	}
 	return bytes
 }
@@ -165,7 +177,7 @@ func (p *pruner) leastAt(n *node, at step, lines bool) (tokens int) {
 	switch {
 	case n.is(isBlock):
 		return n.finished.tokens
-	case n.is(isBlank):
+	case n.kind == text && n.blank():
 		return 0
 	case n.kind == text:
 		return p.leastText(n, lines)

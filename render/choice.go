@@ -351,10 +351,8 @@ func (n *node) lowestWithin() int {
 	}
 	if n.ranks == nil {
 		n.working().ranks = &ranks{lowest: unset}
-		for i := range n.children {
-			if c := &n.children[i]; c.gone == 0 {
-				n.ranks.meet(c.priority)
-			}
+		for c := range n.present(latest) {
+			n.ranks.meet(c.priority)
 		}
 	}
 	return n.ranks.lowest
@@ -379,10 +377,8 @@ func (r *ranks) lose(n, child *node) {
 	}
 	if r.sorted == nil {
 		r.sorted = make([]int32, 0, n.left)
-		for i := range n.children {
-			if n.children[i].gone == 0 {
-				r.sorted = append(r.sorted, int32(i))
-			}
+		for c := range n.present(latest) {
+			r.sorted = append(r.sorted, c.index)
 		}
 		slices.SortFunc(r.sorted, func(a, b int32) int { return cmp.Compare(n.children[a].priority, n.children[b].priority) })
 	}

@@ -196,12 +196,10 @@ func (n *node) pieceCount() int {
 		return int(n.left)
 	}
 	total := 0
-	for i := range n.children {
-		switch c := &n.children[i]; {
-		case c.gone != 0:
-		case c.leaf():
+	for i := n.next(0); i < len(n.children); i = n.next(i + 1) {
+		if c := &n.children[i]; c.leaf() {
 			total++
-		default:
+		} else {
 			total += c.pieceCount()
 		}
 	}

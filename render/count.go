@@ -51,10 +51,8 @@ func (c *counter) count(n *node) int {
 	case n.kind == message:
 		total = c.tokenizer.CountMessage(n.chatMessage(latest))
 	default:
-		for i := range n.children {
-			if child := &n.children[i]; child.gone == 0 {
-				total += c.count(child)
-			}
+		for child := range n.present(latest) {
+			total += c.count(child)
 		}
 		if tag := n.tag(); tag != nil && !n.empty() {
 			total += tag.inMessage()
@@ -104,12 +102,7 @@ var oneText = chat.Parts{chat.Text("")}
 // onlyText gives the text of a message of nothing else.
 func (n *node) onlyText() (only *node, one bool) {
 	for n.left == 1 && !n.is(isTagged) {
-		for i := range n.children {
-			if c := &n.children[i]; c.gone == 0 {
-				n = c
-				break
-			}
-		}
+		n = &n.children[n.next(0)]
 		if n.kind == text {
 			return n, true
 		}

@@ -162,15 +162,19 @@ func (o Options) target(budget, tokens int) int {
 
 // result is the prompt as it was after a step.
 func (f *fitting) result(budget, tokens int, at step) *Result {
+	seen := at
+	if at == f.now {
+		seen = latest
+	}
 	result := &Result{
-		Messages: f.root.messages(at),
+		Messages: f.root.messages(seen),
 		Tokens:   tokens,
 		Budget:   budget,
-		Metadata: f.metadata(at),
+		Metadata: f.metadata(seen),
 	}
 	if len(f.cited) > 0 {
 		var left []elements.Reference
-		f.root.walk(at, func(n *node) { left = append(left, n.more().references...) })
+		f.root.walk(seen, func(n *node) { left = append(left, n.more().references...) })
 		result.References, result.OmittedReferences = splitReferences(f.cited, left)
 	}
 	result.report = sync.OnceValue(func() (report Report) {

@@ -62,11 +62,8 @@ func (n *node) chatMessage(at step) chat.Message {
 
 // textBytes is how many bytes the texts in n had after a step, a line break before each, and whether there was nothing else.
 func (n *node) textBytes(at step) (bytes int, only bool) {
-	for i := range n.children {
-		c := &n.children[i]
+	for c := range n.present(at) {
 		switch {
-		case !c.there(at):
-			continue
 		case c.kind == text:
 			bytes += len(c.text) + 1
 			continue

@@ -259,6 +259,7 @@ func (l *layouter) chunks(ctx context.Context, e *node, list elements.Nodes, at 
 		}
 	}
 	children := at.slabs.takeNodes(len(list))
+	required := false
 	for i, n := range list {
 		n := n.(elements.TextChunk)
 		s, ok := plainText(&n)
@@ -269,13 +270,16 @@ func (l *layouter) chunks(ctx context.Context, e *node, list elements.Nodes, at 
 		c.parent, c.index, c.own = e, int32(i), builtinTextChunk
 		c.prioritize(n.Priority)
 		c.traits.has(isRequired, n.Required)
+		required = required || n.Required
 		c.becomeText(s, at)
 		c.alone = uncounted
+		c.begin()
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
 	}
-	e.holding(at.slabs).children = children
+	in := e.holding(at.slabs)
+	in.children, in.begun = children, !required
 	return true, nil
 }
 

@@ -305,6 +305,7 @@ func (b *bare) build(n, parent *node) {
 		}
 		n.unlinked = append(n.unlinked, u)
 	}
+	n.left = int32(len(n.children))
 	for i, k := range b.kids {
 		k.build(&n.children[i], n)
 	}

@@ -47,9 +47,9 @@ const (
 	isTagged // a tag with children
 	isGrouped
 
-	// Found by begin.
-	isBlank   // text of nothing but white space
-	isOneText // an element of one text
+	isOneText // an element of one text: found by begin
+	isKnown   // a text of which isBlank was found out
+	isBlank   // nothing but white space
 	isBlock   // finished messages that are required: one node
 )
 
@@ -90,27 +90,34 @@ const uncounted = -1
 // inside is what a node has that holds others or is rare. What few have is apart again.
 type inside struct {
 	*work
-	rare     *rare
 	children []node // all it had
+	here     uint64 // which of the first 64 are there, where some are not
+	left     int32  // children that are there
+	solid    int32  // place, from 1, of a child that is there and holds more than white space; none, or 0 if not known
+	group    int32  // its number, from 1, once groups are known
+	bytes    int32  // of the text in an element of one text
+
+	counted bool // as it is
+	begun   bool // its children are texts of nothing special that have begun
+	flat    bool // all its children are pieces
+	lines   bool // it holds nothing but texts that start on lines of their own
+	seen    bool // by a lineage
+	pinned  bool // it stays, though its children may go
+
+	// What is seldom asked for stands behind the first 64 bytes, which are one cache line.
+	atomsEnd int32 // where its atoms end
+	giver    int32 // the first child that may have something to give
+	tokens   int   // where it was counted
 
 	// By layout.
+	rare     *rare
 	name     string          // where the type is the caller's
 	with     *elements.Group // of a KeepWith
 	finished *finished       // of finished messages
-
-	tokens   int   // where it was counted
-	left     int32 // children that are there
-	full     int32 // children that are there and hold more than white space
-	giver    int32 // the first child that may have something to give
-	group    int32 // its number, from 1, once groups are known
-	atomsEnd int32 // where its atoms end
-	bytes    int32 // of the text in an element of one text
-	counted  bool  // as it is
-	flat     bool  // all its children are pieces
-	lines    bool  // it holds nothing but texts that start on lines of their own
-	seen     bool  // by a lineage
-	pinned   bool  // it stays, though its children may go
 }
+
+// none is the place of the solid child where there is none.
+const none = -1
 
 // hollow is the inside of a piece that has none. It is never written to.
 var hollow = inside{work: &idle}
@@ -157,6 +164,7 @@ type work struct {
 	content  *content   // of a message that was counted piece by piece
 	choice   *choice    // among what stands in it
 	ranks    *ranks     // the priorities of its children
+	beyond   []uint64   // which children beyond the first 64 are there, where some are not
 	unlinked []unlinked // what became of each tool call it had; nil where none went
 }
 

@@ -157,6 +157,7 @@ func (p *pruner) rewind(at step) {
 		}
 		if n.gone > at {
 			n.gone, n.cause = 0, 0
+			n.parent.regain(n)
 		}
 		for i := range n.unlinked {
 			if n.unlinked[i].gone > at {
@@ -203,16 +204,13 @@ func (p *pruner) remove(n *node, why cause) {
 	lost := p.losing(n)
 	n.gone, n.cause = p.now, why
 	p.went = append(p.went, went{node: n, at: p.now})
-	parent.left--
+	parent.lose(n)
 	if parent.ranks != nil {
 		parent.ranks.lose(parent, n)
 	}
 	parent.loseBreakpoints(n.holdsBreakpoints(parent))
 	p.lost(n, lost)
-	if !n.empty() {
-		parent.full--
-		p.hollowed(parent)
-	}
+	p.loseSolid(parent, n)
 	p.removeGroups(n)
 	if parent.empty() && !parent.held { // what is held keeps its white space
 		p.remove(parent, byEmptiness)
@@ -234,15 +232,25 @@ func (n *node) loseBreakpoints(gone int32) {
 	}
 }
 
-// hollowed takes note that there is less in n: where nothing but white space is left, there is less in its parent too.
+// loseSolid takes note that there is nothing but white space in a child of n, if anything. Where n was not known to hold more
+// because of this child, nothing follows.
+func (p *pruner) loseSolid(n, child *node) {
+	if n.solid != child.index+1 {
+		return
+	}
+	if n.solid = n.solidBeside(int(child.index)); n.empty() {
+		p.hollowed(n)
+	}
+}
+
+// hollowed takes note that nothing but white space is left in n.
 func (p *pruner) hollowed(n *node) {
-	if !n.empty() || n.gone != 0 {
+	if n.gone != 0 {
 		return
 	}
 	p.tagGoes(n)
 	if n.parent != nil {
-		n.parent.full--
-		p.hollowed(n.parent)
+		p.loseSolid(n.parent, n)
 	}
 }
 
@@ -360,8 +368,8 @@ func (p *pruner) collectGroups(n *node) {
 	if n.is(isOneText) {
 		return
 	}
-	for i := range n.children {
-		if c := &n.children[i]; c.gone == 0 && !c.leaf() {
+	for i := n.next(0); i < len(n.children); i = n.next(i + 1) {
+		if c := &n.children[i]; !c.leaf() {
 			p.collectGroups(c)
 		}
 	}
@@ -400,8 +408,10 @@ func (p *pruner) unlink(n *node, level int32) {
 	}
 	p.went = append(p.went, went{node: n, at: p.now, calls: true})
 	p.unlinked(n)
-	p.hollowed(n)
-	if n.empty() && !n.held {
-		p.remove(n, byEmptiness)
+	if n.empty() {
+		p.hollowed(n)
+		if !n.held {
+			p.remove(n, byEmptiness)
+		}
 	}
 }

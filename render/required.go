@@ -83,8 +83,8 @@ func (n *node) lock() { n.walk(latest, func(n *node) { n.locked = true }) }
 // hold notes which nodes have something in them that must stay.
 func hold(n *node) bool {
 	n.held = n.locked || n.pinned
-	for i := range n.children {
-		if c := &n.children[i]; c.gone == 0 && hold(c) {
+	for c := range n.present(latest) {
+		if hold(c) {
 			n.held = true
 		}
 	}

@@ -17,14 +17,12 @@ const atOnce = 32
 func (n *node) standing(at step) iter.Seq[*node] {
 	return func(yield func(*node) bool) {
 		var some [atOnce]*node
-		for rest := n.children; len(rest) > 0; {
+		for i := n.nextAt(0, at); i < len(n.children); {
 			k := 0
-			for k < len(some) && len(rest) > 0 {
-				if c := &rest[0]; c.there(at) {
-					some[k] = c
-					k++
-				}
-				rest = rest[1:]
+			for k < len(some) && i < len(n.children) {
+				some[k] = &n.children[i]
+				k++
+				i = n.nextAt(i+1, at)
 			}
 			touchTexts(some[:k], at)
 			for _, c := range some[:k] {
@@ -44,8 +42,8 @@ func touchTexts(list []*node, at step) {
 			sum += ends(n.text)
 			continue
 		}
-		for i := range n.children {
-			if c := &n.children[i]; c.kind == text && c.there(at) {
+		for i := n.nextAt(0, at); i < len(n.children); i = n.nextAt(i+1, at) {
+			if c := &n.children[i]; c.kind == text {
 				sum += ends(c.text)
 			}
 		}
@@ -67,14 +65,14 @@ func (p *pruner) touch(c *choice) {
 	next := c.sorted[:min(atOnce, len(c.sorted))]
 	for _, place := range next {
 		n := c.node(place)
-		sum += int32(n.gone) + n.full + n.parent.left
+		sum += int32(n.gone) + n.left + n.parent.left
 	}
 	if p.numbers != nil {
 		for _, place := range next {
 			if n := c.node(place); n.gone == 0 && n.is(isGrouped) {
 				members := p.membersOf(n.group)
 				for _, m := range members[:min(atOnce, len(members))] { // the group may be all there is
-					sum += m.node.full
+					sum += m.node.left
 				}
 			}
 		}

@@ -95,8 +95,6 @@ func (n *node) begin() {
 		n.work = &idle
 	}
 	switch n.kind {
-	case text:
-		n.traits.has(isBlank, blank(n.text))
 	case container:
 		if len(n.children) == 1 && n.children[0].kind == text {
 			n.traits |= isOneText
@@ -137,6 +135,11 @@ func (b *begun) walk(n *node, in surroundings) {
 		n.work = &idle
 	}
 	n.flat, n.lines = true, true
+	n.left = int32(len(n.children))
+	if n.begun && !in.locked {
+		n.findSolid()
+		return
+	}
 	if n.finished != nil {
 		if in.locked {
 			n.traits |= isBlock
@@ -146,6 +149,7 @@ func (b *begun) walk(n *node, in surroundings) {
 		}
 		if len(n.children) == 0 { // they are shared until now
 			n.adoptCopies(n.finished.children, &b.slabs)
+			n.left = int32(len(n.children))
 		}
 	}
 	n.settleCalls()
@@ -153,19 +157,30 @@ func (b *begun) walk(n *node, in surroundings) {
 	if n.is(isIfEmpty) {
 		b.eitherSide(n, in)
 	} else {
-		for rest := n.children; len(rest) > 0; {
-			some := rest[:min(atOnce, len(rest))]
-			rest = rest[len(some):]
-			for i := range some { // first, for this reads texts, which may be far off (see touch.go)
-				some[i].begin()
-			}
-			for i := range some {
-				b.walk(&some[i], in)
-				n.adopt(&some[i])
-			}
+		for i := range n.children {
+			c := &n.children[i]
+			c.begin()
+			b.walk(c, in)
+			n.adopt(c)
 		}
+		n.findSolid()
 	}
 	b.partly = b.partly || n.is(isChunk) && !n.is(passesOn) && n.held && !n.locked
+}
+
+// findSolid finds the child that will go last of those that hold more than white space, where there are a few. For that it
+// reads texts: in document order they are read at once, later one would wait for each (see touch.go). Of many children any
+// one will do, and of one that goes it is not asked.
+func (n *node) findSolid() {
+	if len(n.children) < 2 || len(n.children) > 64 {
+		return
+	}
+	n.solid = none
+	for i := range n.children {
+		if c := &n.children[i]; !c.empty() && (n.solid == none || c.priority >= n.children[n.solid-1].priority) {
+			n.solid = int32(i) + 1
+		}
+	}
 }
 
 // eitherSide goes on with the two sides of an IfEmpty, the alternative and the children that it stands in for, and forgets
@@ -178,18 +193,21 @@ func (b *begun) eitherSide(n *node, in surroundings) {
 	b.walk(alt, in)
 	citedAlt := len(b.cited)
 	b.walk(given, in)
+	stays, goes := given, alt
 	if given.empty() {
-		given.gone, b.cited = never, b.cited[:citedAlt]
-		n.adopt(alt)
+		stays, goes = alt, given
+		b.cited = b.cited[:citedAlt]
 	} else {
-		alt.gone, b.cited = never, slices.Delete(b.cited, cited, citedAlt)
-		n.adopt(given)
+		b.cited = slices.Delete(b.cited, cited, citedAlt)
 	}
+	goes.gone = never
+	n.lose(goes)
+	n.adopt(stays)
 }
 
 // adopt takes note of a child that was built.
 func (n *node) adopt(c *node) {
-	n.settle(c)
+	n.addBreakpoints(c.holdsBreakpoints(n))
 	n.held, n.flat = n.held || c.held, n.flat && c.leaf()
 	n.lines = n.lines && c.isLines()
 }
@@ -204,22 +222,18 @@ func (n *node) isLines() bool {
 
 // resettle works out what follows from which children are there.
 func (n *node) resettle() {
-	n.left, n.full, n.giver = 0, 0, 0
+	n.solid, n.giver = 0, 0
 	n.counted = false
 	if n.work != &idle {
-		*n.work = work{unlinked: n.unlinked}
+		*n.work = work{unlinked: n.unlinked, beyond: n.beyond}
 	}
 	if n.is(isBlock) {
-		finished := n.finished
-		n.addBreakpoints(finished.breakpoints)
-		n.full = min(1, int32(len(finished.messages)))
+		n.addBreakpoints(n.finished.breakpoints)
 		return
 	}
 	n.settleCalls()
-	for i := range n.children {
-		if c := &n.children[i]; c.gone == 0 {
-			n.settle(c)
-		}
+	for c := range n.present(latest) {
+		n.addBreakpoints(c.holdsBreakpoints(n))
 	}
 }
 
@@ -253,15 +267,6 @@ func (n *node) addBreakpoints(more int32) {
 	if more != 0 {
 		n.working().breakpoints += more
 	}
-}
-
-// settle takes note of a child that is there.
-func (n *node) settle(c *node) {
-	n.left++
-	if !c.empty() {
-		n.full++
-	}
-	n.addBreakpoints(c.holdsBreakpoints(n))
 }
 
 // holdsBreakpoints is how many breakpoints n adds to those of its parent: a breakpoint counts in its message, and a message
@@ -299,11 +304,42 @@ func (n *node) passes() bool { return n.is(passesOn) && n.left > 0 }
 func (n *node) empty() bool {
 	switch n.kind {
 	case text:
-		return n.is(isBlank)
+		return n.blank()
 	case part, breakpoint:
 		return false
 	}
-	return n.full == 0 && n.calling == 0
+	if n.solid == 0 {
+		n.solid = n.solidBeside(len(n.children))
+	}
+	return n.solid == none && n.calling == 0
+}
+
+// blank tells that a text is white space only.
+func (n *node) blank() bool {
+	if !n.is(isKnown) {
+		n.traits |= isKnown
+		n.traits.has(isBlank, blank(n.text))
+	}
+	return n.is(isBlank)
+}
+
+// solidBeside finds a child beside a place that is there and holds more than white space. What goes first is most often what
+// stands first, so it looks ahead of the place before it looks after it.
+func (n *node) solidBeside(place int) int32 {
+	if n.is(isBlock) && len(n.finished.messages) > 0 {
+		return 1
+	}
+	for i := n.before(place); i >= 0; i = n.before(i) {
+		if !n.children[i].empty() {
+			return int32(i) + 1
+		}
+	}
+	for i := n.next(place + 1); i < len(n.children); i = n.next(i + 1) {
+		if !n.children[i].empty() {
+			return int32(i) + 1
+		}
+	}
+	return none
 }
 
 // emptyAt tells that only white space was left after a step.
@@ -314,8 +350,8 @@ func (n *node) emptyAt(at step) bool {
 	if len(n.callsAt(at)) > 0 {
 		return false
 	}
-	for i := range n.children {
-		if c := &n.children[i]; c.there(at) && !c.emptyAt(at) {
+	for c := range n.present(at) {
+		if !c.emptyAt(at) {
 			return false
 		}
 	}
@@ -340,10 +376,8 @@ func (n *node) callsAt(at step) []elements.ToolCall {
 // walk calls f on the node and everything that was in it after a step, in document order.
 func (n *node) walk(at step, f func(*node)) {
 	f(n)
-	for i := range n.children {
-		if c := &n.children[i]; c.there(at) {
-			c.walk(at, f)
-		}
+	for i := n.nextAt(0, at); i < len(n.children); i = n.nextAt(i+1, at) {
+		n.children[i].walk(at, f)
 	}
 }
 
@@ -356,10 +390,8 @@ func (n *node) messages(at step) []chat.Message {
 		case n.is(isBlock):
 			list = n.finished.whole(list)
 		case n.kind == container:
-			for i := range n.children {
-				if c := &n.children[i]; c.there(at) {
-					collect(c)
-				}
+			for c := range n.present(at) {
+				collect(c)
 			}
 		case n.kind == message && !n.emptyAt(at):
 			list = append(list, n.chatMessage(at))
