@@ -177,7 +177,7 @@ func (p *pruner) leastAt(n *node, at step, lines bool) (tokens int) {
 	switch {
 	case n.is(isBlock):
 		return n.finished.tokens
-	case n.kind == text && n.blank():
+	case n.kind == text && blank(n.text):
 		return 0
 	case n.kind == text:
 		return p.leastText(n, lines)

@@ -45,11 +45,22 @@ func (n *node) next(place int) int {
 	if int(n.left) == len(n.children) {
 		return place
 	}
-	return n.nextBit(place)
+	return n.nextLeft(place, latest)
 }
 
-func (n *node) nextBit(place int) int {
-	if place >= len(n.children) {
+// nextAt is next, of the children that were there after a step.
+func (n *node) nextAt(place int, at step) int {
+	if at == latest && int(n.left) == len(n.children) {
+		return place
+	}
+	return n.nextLeft(place, at)
+}
+
+func (n *node) nextLeft(place int, at step) int {
+	if at != latest {
+		for place < len(n.children) && !n.children[place].there(at) {
+			place++
+		}
 		return place
 	}
 	for i := place / 64; i*64 < len(n.children); i++ {
@@ -79,21 +90,6 @@ func (n *node) before(place int) int {
 		}
 	}
 	return -1
-}
-
-// nextAt is next, of the children that were there after a step.
-func (n *node) nextAt(place int, at step) int {
-	if at == latest {
-		return n.next(place)
-	}
-	return n.nextThere(place, at)
-}
-
-func (n *node) nextThere(place int, at step) int {
-	for place < len(n.children) && !n.children[place].there(at) {
-		place++
-	}
-	return place
 }
 
 // present gives the children that were there after a step, in order.

@@ -268,12 +268,12 @@ func (l *layouter) chunks(ctx context.Context, e *node, list elements.Nodes, at 
 		}
 		c := &children[i]
 		c.parent, c.index, c.own = e, int32(i), builtinTextChunk
+		c.inside, c.priority = &hollow, unset // as begin does
 		c.prioritize(n.Priority)
 		c.traits.has(isRequired, n.Required)
 		required = required || n.Required
 		c.becomeText(s, at)
 		c.alone = uncounted
-		c.begin()
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}

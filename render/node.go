@@ -48,8 +48,6 @@ const (
 	isGrouped
 
 	isOneText // an element of one text: found by begin
-	isKnown   // a text of which isBlank was found out
-	isBlank   // nothing but white space
 	isBlock   // finished messages that are required: one node
 )
 
@@ -197,7 +195,7 @@ func (n *node) set() *rare {
 
 // holding gives what it has by holding others to be written to.
 func (n *node) holding(from *slabs) *inside {
-	if n.inside == nil {
+	if n.inside == nil || n.inside == &hollow {
 		n.inside = from.takeInside()
 	}
 	return n.inside

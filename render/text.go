@@ -24,7 +24,16 @@ func blank(s string) bool {
 	if s != "" && ' ' < s[0] && s[0] < utf8.RuneSelf { // as most are not
 		return false
 	}
-	return strings.IndexFunc(s, func(r rune) bool { return !white(r) }) < 0
+	return allWhite(s)
+}
+
+func allWhite(s string) bool {
+	for _, r := range s {
+		if !white(r) {
+			return false
+		}
+	}
+	return true
 }
 
 // textChunk lays out a text chunk: its literals joined to one text, cut to the budget where a break is given.

@@ -177,7 +177,11 @@ func (n *node) findSolid() {
 	}
 	n.solid = none
 	for i := range n.children {
-		if c := &n.children[i]; !c.empty() && (n.solid == none || c.priority >= n.children[n.solid-1].priority) {
+		c := &n.children[i]
+		if c.kind == text && blank(c.text) || c.kind != text && c.empty() {
+			continue
+		}
+		if n.solid == none || c.priority >= n.children[n.solid-1].priority {
 			n.solid = int32(i) + 1
 		}
 	}
@@ -304,7 +308,7 @@ func (n *node) passes() bool { return n.is(passesOn) && n.left > 0 }
 func (n *node) empty() bool {
 	switch n.kind {
 	case text:
-		return n.blank()
+		return blank(n.text)
 	case part, breakpoint:
 		return false
 	}
@@ -312,15 +316,6 @@ func (n *node) empty() bool {
 		n.solid = n.solidBeside(len(n.children))
 	}
 	return n.solid == none && n.calling == 0
-}
-
-// blank tells that a text is white space only.
-func (n *node) blank() bool {
-	if !n.is(isKnown) {
-		n.traits |= isKnown
-		n.traits.has(isBlank, blank(n.text))
-	}
-	return n.is(isBlank)
 }
 
 // solidBeside finds a child beside a place that is there and holds more than white space. What goes first is most often what
