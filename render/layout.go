@@ -254,7 +254,9 @@ func (l *layouter) chunks(ctx context.Context, e *node, list elements.Nodes, at 
 		return false, nil
 	}
 	for _, n := range list {
-		if _, ok := n.(elements.TextChunk); !ok {
+		switch n.(type) { // an assertion would read the chunk
+		case elements.TextChunk:
+		default:
 			return false, nil
 		}
 	}
