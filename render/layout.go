@@ -210,23 +210,18 @@ func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, a
 				continue
 			}
 		}
+		if !it.ownValue() {
+			if v := reflect.ValueOf(it.node); v.Kind() == reflect.Pointer && v.IsNil() {
+				return &ElementError{Path: e.path(), Err: fmt.Errorf("%w: %T", ErrNilElement, it.node)}
+			}
+		}
 		it.slot = int32(len(in.children))
-		e.add(node{})
+		it.begin(e.add(node{}), at.slabs)
 		inside++
 		even = even && it.sharesEvenly()
 	}
 	if inside == 0 {
 		return nil
-	}
-	for i := range items {
-		it := &items[i]
-		if it.node == nil {
-			continue
-		}
-		if v := reflect.ValueOf(it.node); !it.ownValue() && v.Kind() == reflect.Pointer && v.IsNil() {
-			return &ElementError{Path: e.path(), Err: fmt.Errorf("%w: %T", ErrNilElement, it.node)}
-		}
-		it.begin(&in.children[it.slot], at.slabs)
 	}
 	if even {
 		return l.evenly(ctx, e, items, inside, at, r)
