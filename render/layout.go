@@ -263,15 +263,19 @@ func (l *layouter) chunks(ctx context.Context, e *node, list elements.Nodes, at 
 		if !ok || n.FlexGrow != 0 || n.FlexBasis != 0 || n.FlexReserve != (elements.Reserve{}) {
 			return false, nil
 		}
+		if at.escape {
+			s = escapeText(s)
+		}
 		c := &children[i]
-		c.parent, c.index, c.own = e, int32(i), builtinTextChunk
-		c.inside, c.priority = &hollow, unset // as begin does
+		c.parent, c.index, c.own, c.inside = e, int32(i), builtinTextChunk, &hollow
+		c.kind, c.traits, c.text, c.alone = text, isElement|breaksAlways, s, uncounted
+		c.priority = unset // as begin does
 		c.prioritize(n.Priority)
-		c.traits.has(isRequired, n.Required)
-		required = required || n.Required
-		c.becomeText(s, at)
-		c.alone = uncounted
-		if ctx.Err() != nil {
+		if n.Required {
+			c.traits |= isRequired
+			required = true
+		}
+		if i%atOnce == 0 && ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
 	}
