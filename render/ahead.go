@@ -91,9 +91,9 @@ func (p *pruner) run(container *node, weight, goal int) (left int) {
 	return weight
 }
 
-// staysSolid tells that there is something in n that holds more than white space, also without a child.
+// staysSolid tells that n holds more than white space also without a child.
 func (n *node) staysSolid(without *node) bool {
-	if n.empty() || n.solid == 0 { // only calls
+	if n.empty() {
 		return false
 	}
 	if n.solid == without.index+1 {

@@ -64,22 +64,22 @@
 // # Reading the source
 //
 // A stage is a file. layout.go renders elements to the nodes of node.go (flatten.go, message.go, text.go say of which kinds),
-// and shares the budget among them (share.go); tree.go is the tree as it is pruned, join.go how its pieces become messages;
-// fit.go keeps the limits and grows what may grow, budgets.go prunes once for many budgets; choice.go says what goes next,
-// in the order of sort.go, prune.go takes it out, but for what required.go has locked; ahead.go takes out what must go
-// whatever it counts; count.go and content.go keep the count while pieces go; touch.go has memory give many pieces at once;
-// backfill.go puts some back; report.go tells.
+// and shares the budget among them (share.go); tree.go is the tree as it is pruned, here.go what is left of it, join.go how
+// its pieces become messages; fit.go keeps the limits and grows what may grow, budgets.go prunes once for many budgets;
+// choice.go says what goes next, in the order of sort.go, prune.go takes it out, but for what required.go has locked;
+// ahead.go takes out what must go whatever it counts; count.go and content.go keep the count while pieces go; touch.go has
+// memory give many pieces at once; backfill.go puts some back; report.go tells.
 //
 // What it costs: layout is one pass over the tree. A text is counted at layout where an element is told what is left, else
-// when pruning first asks for it, and never where it surely goes. One more pass makes the tree ready to be pruned: it is
-// the same tree, and only fits that cannot share a pruning are given copies.
-// After that a piece that goes costs a look at the head of a sorted list at each level above it, and the counting of a
-// few bytes where its neighbours meet, whatever the size of the prompt: n pieces take n·(depth + log n).
+// when pruning first asks for it, and never where it surely goes. One more pass makes the tree ready to be pruned; it is
+// the same tree, and only fits that cannot share a pruning are given copies. After that a piece that goes costs a look at
+// the head of a sorted list at each level above it, and the counting of a few bytes where its neighbours meet, whatever
+// the size of the prompt: n pieces take n·(depth + log n).
 //
 // Where a part or a tool call goes, all of its message but the text is counted again, so a message of many takes their
 // square: one of 4,000 images about a second, to the last. A message in a message ([Options.Lenient]) costs the same.
 //
 // With a tokenizer that is no [sizing.Joiner] the messages that lost something are counted again, but only once enough has
 // gone that they may fit: 10 to 32 counts of a message of 1,000 to 10,000 pieces, in the tests. The tree and what is known
-// of it take memory in proportion to the tree, some 200 bytes a text chunk, the layout included.
+// of it take memory in proportion to the tree, some 120 bytes a text chunk, the layout included.
 package render

@@ -280,7 +280,7 @@ func (l *layouter) chunks(ctx context.Context, e *node, list elements.Nodes, at 
 		}
 	}
 	in := e.holding(at.slabs)
-	in.children, in.begun = children, !required
+	in.children, in.plain = children, !required
 	return true, nil
 }
 

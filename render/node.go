@@ -96,7 +96,7 @@ type inside struct {
 	bytes    int32  // of the text in an element of one text
 
 	counted bool // as it is
-	begun   bool // its children are texts of nothing special that have begun
+	plain   bool // its children are texts without anything special, that have begun
 	flat    bool // all its children are pieces
 	lines   bool // it holds nothing but texts that start on lines of their own
 	seen    bool // by a lineage

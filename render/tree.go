@@ -136,7 +136,7 @@ func (b *begun) walk(n *node, in surroundings) {
 	}
 	n.flat, n.lines = true, true
 	n.left = int32(len(n.children))
-	if n.begun && !in.locked {
+	if n.plain && !in.locked {
 		n.findSolid()
 		return
 	}
@@ -209,7 +209,7 @@ func (b *begun) eitherSide(n *node, in surroundings) {
 	n.adopt(stays)
 }
 
-// adopt takes note of a child that was built.
+// adopt takes note of a child, and of what was found in it.
 func (n *node) adopt(c *node) {
 	n.addBreakpoints(c.holdsBreakpoints(n))
 	n.held, n.flat = n.held || c.held, n.flat && c.leaf()
