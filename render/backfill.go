@@ -77,13 +77,15 @@ func (f *fitting) without(base step, back []bool) bool {
 	return true
 }
 
-// each visits every node, gone or not.
+// each visits every node that there was, gone or not.
 func (f *fitting) each(visit func(*node)) {
 	var walk func(n *node)
 	walk = func(n *node) {
 		visit(n)
 		for i := range n.children {
-			walk(&n.children[i])
+			if c := &n.children[i]; c.gone != never {
+				walk(c)
+			}
 		}
 	}
 	walk(f.root)

@@ -307,7 +307,7 @@ func (p *pruner) findGroups() {
 			return
 		}
 		for i := len(n.children) - 1; i >= 0; i-- {
-			if c := &n.children[i]; !c.leaf() {
+			if c := &n.children[i]; !c.leaf() && c.gone != never {
 				walk(c)
 			}
 		}

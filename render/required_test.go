@@ -364,3 +364,26 @@ func TestReportOfARequiredCall(t *testing.T) {
 	}
 	require.Equal(t, map[render.PieceKind][]bool{render.PieceToolCall: {true, true}, render.PieceText: {false, true}}, required)
 }
+
+// The side of an IfEmpty that does not count has no say in it.
+func TestReportOfARequiredCallBesideAnIfEmpty(t *testing.T) {
+	group := &elements.Group{}
+	call := elements.ToolCall{ToolCall: chat.ToolCall{ID: "a", Name: "read", Arguments: "{}"}, KeepWith: group}
+	root := elements.Fragment{
+		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call}},
+		elements.KeepWith{Group: group, Children: elements.Nodes{elements.ToolMessage{Props: must(1), ToolCallID: "a", Children: elements.Nodes{line("result")}}}},
+		elements.IfEmpty{
+			Alt:      elements.KeepWith{Group: group, Children: elements.Nodes{userAt(1, line("alternative"))}},
+			Children: elements.Nodes{userAt(1, line("given"))},
+		},
+	}
+	r, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: words})
+	require.NoError(t, err)
+	var required []string
+	for _, p := range r.Report() {
+		if p.Required {
+			required = append(required, string(p.Kind))
+		}
+	}
+	require.Equal(t, []string{"toolCall", "text"}, required)
+}
