@@ -368,22 +368,17 @@ func TestReportOfARequiredCall(t *testing.T) {
 // The side of an IfEmpty that does not count has no say in it.
 func TestReportOfARequiredCallBesideAnIfEmpty(t *testing.T) {
 	group := &elements.Group{}
-	call := elements.ToolCall{ToolCall: chat.ToolCall{ID: "a", Name: "read", Arguments: "{}"}, KeepWith: group}
 	root := elements.Fragment{
-		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call}},
-		elements.KeepWith{Group: group, Children: elements.Nodes{elements.ToolMessage{Props: must(1), ToolCallID: "a", Children: elements.Nodes{line("result")}}}},
+		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("a", group)}},
+		elements.KeepWith{Props: must(1), Group: group, Children: elements.Nodes{result("a", "r")}},
 		elements.IfEmpty{
 			Alt:      elements.KeepWith{Group: group, Children: elements.Nodes{userAt(1, line("alternative"))}},
 			Children: elements.Nodes{userAt(1, line("given"))},
 		},
 	}
-	r, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: words})
-	require.NoError(t, err)
-	var required []string
-	for _, p := range r.Report() {
-		if p.Required {
-			required = append(required, string(p.Kind))
-		}
+	required := map[render.PieceKind][]bool{}
+	for _, p := range rendered(t, root, plenty).Report() {
+		required[p.Kind] = append(required[p.Kind], p.Required)
 	}
-	require.Equal(t, []string{"toolCall", "text"}, required)
+	require.Equal(t, map[render.PieceKind][]bool{render.PieceToolCall: {true}, render.PieceText: {true, false}}, required)
 }
