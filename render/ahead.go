@@ -126,9 +126,7 @@ const bytesPerToken = 4
 // weight is the bytes of the texts in n that are there, and of parts about as many as their tokens would have.
 func (n *node) weight() (bytes int) {
 	switch {
-	case n.is(isOneText):
-		return int(n.bytes * n.left) // nothing, where its text went before it
-	case n.kind == text:
+	case n.kind == text || n.is(isOneText):
 		return len(n.text)
 	case n.leaf():
 		return bytesPerToken * n.rare.tokens

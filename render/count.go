@@ -67,12 +67,12 @@ func (c *counter) piece(n *node) int {
 	switch {
 	case n.kind != text:
 		return n.rare.tokens
-	case n.alone == uncounted:
+	case n.number == uncounted:
 		tokens := c.tokenizer.CountText(n.text)
 		n.cost(tokens)
 		return tokens
 	}
-	return int(n.alone)
+	return int(n.number)
 }
 
 // ownTokens is what a piece counts by itself, with 1 more where a line break may be put before it.

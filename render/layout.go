@@ -268,7 +268,7 @@ func (l *layouter) chunks(ctx context.Context, e *node, list elements.Nodes, at 
 		}
 		c := &children[i]
 		c.parent, c.index, c.own, c.inside = e, int32(i), builtinTextChunk, &hollow
-		c.kind, c.traits, c.text, c.alone = text, isElement|breaksAlways, s, uncounted
+		c.kind, c.traits, c.text, c.number = text, isElement|breaksAlways, s, uncounted
 		c.priority = unset // as begin does
 		c.prioritize(n.Priority)
 		if n.Required {
@@ -389,7 +389,7 @@ func (n *node) becomeText(s string, at place) {
 // charge counts a text. Where nobody is told what is left, that can wait: much of what goes is never counted.
 func (l *layouter) charge(piece *node, at place, r *room) {
 	if at.free {
-		piece.alone = uncounted
+		piece.number = uncounted
 		return
 	}
 	tokens := l.tokenizer.CountText(piece.text)

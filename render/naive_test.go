@@ -293,7 +293,7 @@ func (b *bare) fresh() *node {
 
 func (b *bare) build(n, parent *node) {
 	*n = node{
-		parent: parent, text: b.text, priority: b.priority, index: b.index, alone: b.alone, traits: b.traits &^ isBlock, kind: b.kind, own: b.own,
+		parent: parent, text: b.text, priority: b.priority, index: b.index, number: b.number, traits: b.traits &^ isBlock, kind: b.kind, own: b.own,
 		inside: &inside{work: &work{}, rare: b.more()},
 	}
 	n.begin()

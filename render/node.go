@@ -63,13 +63,16 @@ func (t *trait) has(that trait, is bool) {
 type node struct {
 	parent *node // the element around it; nil for the root
 	*inside
-	text     string
-	priority int // where it has one; from begin on that of any node
+	text     string // of a text, or, from begin on, of the only one in an element
+	priority int    // where it has one; from begin on that of any node
 
 	index int32 // its place among its parent's children
-	alone int32 // tokens that a text counts by itself, or uncounted
 	gone  step  // at which it was taken out, with what stood in it; 0 while it is there
 	atom  int32 // the first that it is in the content of its message
+
+	// Of a text the tokens that it counts by itself, or uncounted; of an element of a group the number of that, once groups
+	// are known.
+	number int32
 
 	traits trait
 	kind   kind
@@ -91,9 +94,8 @@ type inside struct {
 	children []node // all it had
 	here     uint64 // which of the first 64 are there, where some are not
 	left     int32  // children that are there
+	giver    int32  // the first child that may have something to give
 	solid    int32  // place, from 1, of a child that is there and holds more than white space; none, or 0 if not known
-	group    int32  // its number, from 1, once groups are known
-	bytes    int32  // of the text in an element of one text
 
 	counted bool // as it is
 	plain   bool // its children are texts without anything special, that have begun
@@ -104,7 +106,6 @@ type inside struct {
 
 	// What is seldom asked for stands behind the first 64 bytes, which are one cache line.
 	atomsEnd int32 // where its atoms end
-	giver    int32 // the first child that may have something to give
 	tokens   int   // where it was counted
 
 	// By layout.
@@ -246,8 +247,8 @@ func (n *node) given() *int {
 
 // cost notes what a text counts by itself, unless that is too much to be noted.
 func (n *node) cost(tokens int) {
-	if n.alone = int32(tokens); int(n.alone) != tokens {
-		n.alone = uncounted
+	if n.number = int32(tokens); int(n.number) != tokens {
+		n.number = uncounted
 	}
 }
 

@@ -114,7 +114,7 @@ func (p *pruner) removeLowest(n *node) (stuck *node) {
 		switch {
 		case next == nil:
 			return n
-		case next.leaf(), next.left == 0, next.is(isOneText) && !next.held && !p.recording:
+		case next.leaf(), next.is(isOneText) && !next.held && !p.recording, next.left == 0:
 			// An element of one text is empty without it, and goes with it. Backfill must know which of them was chosen.
 			p.take(next, byPriority)
 			return nil
@@ -294,7 +294,7 @@ func (p *pruner) findGroups() {
 	walk = func(n *node) {
 		visit++
 		if n.is(isGrouped) {
-			n.group = add(n.with, n)
+			n.number = add(n.with, n)
 		}
 		if n.kind == message {
 			for _, c := range n.more().calls {
@@ -360,9 +360,9 @@ func (p *pruner) removeGroups(gone *node) {
 // collectGroups notes the groups of which an element stands in n and which are not being taken out yet.
 func (p *pruner) collectGroups(n *node) {
 	if n.is(isGrouped) {
-		if g := &p.groups[n.group]; n.group != 0 && g.level == 0 {
+		if g := &p.groups[n.number]; n.number != 0 && g.level == 0 {
 			g.level = p.level
-			p.going = append(p.going, n.group)
+			p.going = append(p.going, n.number)
 		}
 	}
 	if n.is(isOneText) {

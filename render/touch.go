@@ -65,14 +65,17 @@ func (p *pruner) touch(c *choice) {
 	next := c.sorted[:min(atOnce, len(c.sorted))]
 	for _, place := range next {
 		n := c.node(place)
-		sum += int32(n.gone) + n.left + n.parent.left
+		sum += int32(n.gone) + n.parent.left
+		if !n.is(isOneText) { // of which nothing inside is asked
+			sum += n.left
+		}
 	}
 	if p.numbers != nil {
 		for _, place := range next {
 			if n := c.node(place); n.gone == 0 && n.is(isGrouped) {
-				members := p.membersOf(n.group)
+				members := p.membersOf(n.number)
 				for _, m := range members[:min(atOnce, len(members))] { // the group may be all there is
-					sum += m.node.left
+					sum += int32(m.node.gone)
 				}
 			}
 		}

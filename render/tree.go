@@ -1,7 +1,6 @@
 package render
 
 import (
-	"math"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements"
@@ -43,8 +42,11 @@ func (n *node) copy() *node {
 // become makes n, which stands where it shall, a copy of another node and of what is in it.
 func (n *node) become(other *node, from *slabs) {
 	*n = node{
-		parent: n.parent, text: other.text, priority: other.priority, index: n.index, alone: other.alone,
+		parent: n.parent, text: other.text, priority: other.priority, index: n.index,
 		traits: other.traits &^ isBlock, kind: other.kind, own: other.own,
+	}
+	if n.kind == text {
+		n.number = other.number
 	}
 	if other.inside == nil || other.inside == &hollow {
 		return
@@ -98,7 +100,7 @@ func (n *node) begin() {
 	case container:
 		if len(n.children) == 1 && n.children[0].kind == text {
 			n.traits |= isOneText
-			n.bytes = int32(min(len(n.children[0].text), math.MaxInt32))
+			n.text = n.children[0].text
 		}
 	case message:
 		n.traits &^= isChunk | isLegacy | passesOn
