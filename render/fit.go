@@ -164,7 +164,7 @@ func (o Options) target(budget, tokens int) int {
 func (f *fitting) result(budget, tokens int, at step) *Result {
 	seen := at
 	if at == f.now {
-		seen = latest
+		seen = latest // the same, and found sooner
 	}
 	result := &Result{
 		Messages: f.root.messages(seen),
