@@ -620,6 +620,23 @@ func TestPruneFitsExactlyWhereCallsGo(t *testing.T) {
 }
 
 // However many tokens an opaque value is said to take: they are added up and not wrapped around.
+// A message of nothing but text chunks is laid out at once; its calls keep it all the same.
+func TestCallsKeepAMessageWhoseChunksGo(t *testing.T) {
+	root := elements.Fragment{
+		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil)}, Children: elements.Nodes{chunk(1, "one two"), chunk(2, "three four")}},
+		result("x", "found"),
+	}
+	for _, tokenizer := range joiners(t) {
+		whole, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: tokenizer})
+		require.NoError(t, err)
+		two := tokenizer.CountText("one two") + tokenizer.CountText("three four")
+		less, err := render.Render(t.Context(), root, render.Options{Budget: whole.Tokens - two, Tokenizer: tokenizer})
+		require.NoError(t, err)
+		require.Equal(t, []string{"", "found"}, texts(less.Messages))
+		require.Len(t, less.Messages[0].ToolCalls, 1)
+	}
+}
+
 func TestHugeCountsDoNotOverflow(t *testing.T) {
 	huge := elements.Opaque{Value: json.RawMessage(`1`), Tokens: math.MaxInt32}
 	for _, tokenizer := range append(joiners(t), runes) {

@@ -138,6 +138,7 @@ func (b *begun) walk(n *node, in surroundings) {
 	}
 	n.flat, n.lines = true, true
 	n.left = int32(len(n.children))
+	n.settleCalls()
 	if n.plain && !in.locked {
 		n.findSolid()
 		return
@@ -154,7 +155,6 @@ func (b *begun) walk(n *node, in surroundings) {
 			n.left = int32(len(n.children))
 		}
 	}
-	n.settleCalls()
 	in.message = in.message || n.kind == message
 	if n.is(isIfEmpty) {
 		b.eitherSide(n, in)
