@@ -255,8 +255,10 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 
 // replace makes a node one of a grown expandable.
 func (f *fitting) replace(n, grown *node) {
-	for i := range n.children {
-		n.children[i].gone = latest // an expandable in what is replaced is not asked again
+	before := *n // where what is replaced stays: pieces may have gone for a limit in it, and its path is asked for
+	before.gone = latest
+	for i := range before.children {
+		before.children[i].parent = &before
 	}
 	*n = *grown
 	for i := range n.children {

@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
 )
 
 // agentPrompt is a prompt as an agent would send it: rules, examples that may go, what was said, files, the last round
@@ -203,6 +205,30 @@ func TestReportReasons(t *testing.T) {
 }
 
 // Whatever the budget, the report lists the same pieces, and those that it says were kept are in the messages.
+// A group can go for a limit in an expandable that then grows to something else: the limit has the path it had.
+func TestReportNamesALimitThatWasReplaced(t *testing.T) {
+	group := &elements.Group{}
+	grows := elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		limits := elements.Nodes{
+			elements.TokenLimit{Max: 10, Children: elements.Nodes{line("one")}},
+			elements.TokenLimit{Max: 10, Children: elements.Nodes{chunk(1, "kept"), elements.KeepWith{Props: at(0), Group: group, Children: elements.Nodes{line("more than ten")}}}},
+		}
+		if s.TokenBudget > 150 {
+			return limits[:1], nil
+		}
+		return limits, nil
+	}}
+	root := user(grows, elements.KeepWith{Group: group, Children: elements.Nodes{line("goes along")}}, elements.TextChunk{Props: elements.Props{FlexGrow: 1}, Children: elements.Nodes{elements.Text("last")}})
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 100, Tokenizer: runes})
+	require.NoError(t, err)
+	result, err := layout.Fit(t.Context(), 1000)
+	require.NoError(t, err)
+	require.Equal(t, []string{"one\nlast"}, texts(result.Messages))
+	dropped := result.Report().Dropped()
+	require.Len(t, dropped, 1)
+	require.Equal(t, "Root > UserMessage > Expandable > TokenLimit#2", dropped[0].Limit)
+}
+
 func TestReportListsEveryPiece(t *testing.T) {
 	layout, err := render.Lay(t.Context(), agentPrompt(), render.Options{Budget: 400, Tokenizer: words})
 	require.NoError(t, err)
