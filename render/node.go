@@ -331,6 +331,19 @@ func numbers(siblings []node) []int {
 	return list
 }
 
+// paths gives the paths of many elements: it notes the numbers of siblings, by what they stand in, so as to number them once.
+type paths map[*node][]int
+
+func (p paths) of(n *node) string {
+	if n.parent == nil {
+		return n.path()
+	}
+	if p[n.parent] == nil {
+		p[n.parent] = numbers(n.parent.children)
+	}
+	return n.pathIn(p.of(n.parent), p[n.parent][n.index])
+}
+
 func (n *node) appendName(to []byte, nth int) []byte {
 	if len(to) > 0 {
 		to = append(to, " > "...)

@@ -133,11 +133,11 @@ func (f *fitting) pieces(root *node, at step) Report {
 	if f.grouped > 0 && f.held {
 		f.each(func(n *node) { g := n.linked(); loose[g] = loose[g] || n.is(isGrouped) && !n.locked })
 	}
-	limits := map[int]string{wholePrompt: ""} // their paths
+	limits, limitPaths := map[int]string{wholePrompt: ""}, paths{}
 	limitPath := func(at step) string {
 		limit := f.goneFor(at)
 		if _, known := limits[limit]; !known {
-			limits[limit] = f.limits[limit].path()
+			limits[limit] = limitPaths.of(f.limits[limit])
 		}
 		return limits[limit]
 	}
