@@ -42,12 +42,7 @@ func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 	if r := l.runs[l.limitsWithin(budget)]; r != nil || l.alone {
 		return r, nil
 	}
-	root := l.tree
-	if l.taken {
-		root = root.copy()
-	}
-	l.taken = true
-	r := newFitting(l, root)
+	r := newFitting(l, l.take())
 	if r.joiner == nil || len(r.expandables) > 0 {
 		l.alone = true
 		return nil, nil
@@ -68,6 +63,15 @@ func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 	}
 	l.runs[l.limitsWithin(budget)] = r
 	return r, nil
+}
+
+// take gives a tree to prune: the one that was laid out, and once that is taken copies.
+func (l *Layout) take() *node {
+	if l.taken {
+		return l.tree.copy()
+	}
+	l.taken = true
+	return l.tree
 }
 
 // limitsWithin is how many limits are kept within a budget.

@@ -199,8 +199,15 @@ func (g *grower) round() elements.Node {
 		}
 		assistant.ToolCalls = append(assistant.ToolCalls, c)
 	}
-	if g.chance(0.5) {
+	switch g.r.IntN(4) {
+	case 0:
 		assistant.Children = elements.Nodes{g.literal(assistant.Required)}
+	case 1:
+		assistant.Children = g.several(3, func() elements.Node { return g.content(1, assistant.Required) })
+	case 2:
+		assistant.Children = g.several(3, func() elements.Node {
+			return elements.TextChunk{Props: g.props(), Children: elements.Nodes{elements.Text(g.text())}}
+		})
 	}
 	nodes[0] = assistant
 	return nodes
