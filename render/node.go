@@ -312,20 +312,22 @@ func (n *node) nth() (nth int) {
 
 // numbers are those of siblings, as nth gives them one by one.
 func numbers(siblings []node) []int {
-	type tally struct{ of, nth int }
-	names := map[string]*tally{}
+	list := make([]int, len(siblings))
+	if len(siblings) < 2 {
+		return list
+	}
+	type tally struct{ first, n int }
+	names := map[string]tally{}
 	for i := range siblings {
 		name := siblings[i].elementName()
-		if names[name] == nil {
-			names[name] = &tally{}
+		t, met := names[name]
+		if !met {
+			t.first = i
 		}
-		names[name].of++
-	}
-	list := make([]int, len(siblings))
-	for i := range siblings {
-		if t := names[siblings[i].elementName()]; t.of > 1 {
-			t.nth++
-			list[i] = t.nth
+		t.n++
+		names[name] = t
+		if met {
+			list[t.first], list[i] = 1, t.n
 		}
 	}
 	return list
