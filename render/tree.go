@@ -170,22 +170,21 @@ func (b *begun) walk(n *node, in surroundings) {
 	b.partly = b.partly || n.is(isChunk) && !n.is(passesOn) && n.held && !n.locked
 }
 
-// findSolid finds the child that will go last of those that hold more than white space, where there are a few. For that it
-// reads texts: in document order they are read at once, later one would wait for each (see touch.go). Of many children any
-// one will do, and of one that goes it is not asked.
+// findSolid finds the child that will go last of those that hold more than white space, where there are a few: it is asked
+// for it as long as that one is there. It reads the text of one child most often, and in document order that is read soon,
+// while later one would wait for it (see touch.go). Of many children any one will do, and of one that goes it is not asked.
 func (n *node) findSolid() {
 	if len(n.children) < 2 || len(n.children) > 64 {
 		return
 	}
-	n.solid = none
+	last := &n.children[0]
 	for i := range n.children {
-		c := &n.children[i]
-		if c.kind == text && blank(c.text) || c.kind != text && c.empty() {
-			continue
+		if c := &n.children[i]; c.priority >= last.priority {
+			last = c
 		}
-		if n.solid == none || c.priority >= n.children[n.solid-1].priority {
-			n.solid = int32(i) + 1
-		}
+	}
+	if !last.empty() {
+		n.solid = last.index + 1
 	}
 }
 
