@@ -132,6 +132,8 @@ func (n *node) weight() (bytes int) {
 		return bytesPerToken * n.rare.tokens
 	case n.is(isBlock):
 		return bytesPerToken * n.finished.tokens
+	case n.plain && int(n.left) == len(n.children):
+		return n.bytes
 	}
 	for i := n.next(0); i < len(n.children); i = n.next(i + 1) {
 		bytes += n.children[i].weight()

@@ -256,7 +256,7 @@ func (l *layouter) chunks(ctx context.Context, e *node, list elements.Nodes, at 
 		}
 	}
 	children := at.slabs.takeNodes(len(list))
-	required := false
+	required, bytes := false, 0
 	for i, n := range list {
 		n := n.(elements.TextChunk)
 		s, ok := plainText(&n)
@@ -266,6 +266,7 @@ func (l *layouter) chunks(ctx context.Context, e *node, list elements.Nodes, at 
 		if at.escape {
 			s = escapeText(s)
 		}
+		bytes += len(s)
 		c := &children[i]
 		c.parent, c.index, c.own, c.inside = e, int32(i), builtinTextChunk, &hollow
 		c.kind, c.traits, c.text, c.number = text, isElement|breaksAlways, s, uncounted
@@ -280,7 +281,7 @@ func (l *layouter) chunks(ctx context.Context, e *node, list elements.Nodes, at 
 		}
 	}
 	in := e.holding(at.slabs)
-	in.children, in.plain = children, !required
+	in.children, in.plain, in.bytes = children, !required, bytes
 	return true, nil
 }
 

@@ -107,6 +107,7 @@ type inside struct {
 	// What is seldom asked for stands behind the first 64 bytes, which are one cache line.
 	atomsEnd int32 // where its atoms end
 	tokens   int   // where it was counted
+	bytes    int   // of its children, where it is plain
 
 	// By layout.
 	rare     *rare

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"runtime"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements"
@@ -140,7 +141,6 @@ func (b *begun) walk(n *node, in surroundings) {
 	n.left = int32(len(n.children))
 	n.settleCalls()
 	if n.plain && !in.locked {
-		n.findSolid()
 		return
 	}
 	if n.finished != nil {
@@ -159,33 +159,53 @@ func (b *begun) walk(n *node, in surroundings) {
 	if n.is(isIfEmpty) {
 		b.eitherSide(n, in)
 	} else {
-		for i := range n.children {
-			c := &n.children[i]
-			c.begin()
-			b.walk(c, in)
-			n.adopt(c)
+		for rest := n.children; len(rest) > 0; {
+			some := rest[:min(atOnce, len(rest))]
+			rest = rest[len(some):]
+			for i := range some {
+				c := &some[i]
+				c.begin()
+				b.walk(c, in)
+				n.adopt(c)
+			}
+			if !n.flat {
+				findSolids(some)
+			}
 		}
-		n.findSolid()
 	}
 	b.partly = b.partly || n.is(isChunk) && !n.is(passesOn) && n.held && !n.locked
 }
 
-// findSolid finds the child that will go last of those that hold more than white space, where there are a few: it is asked
-// for it as long as that one is there. It reads the text of one child most often, and in document order that is read soon,
-// while later one would wait for it (see touch.go). Of many children any one will do, and of one that goes it is not asked.
-func (n *node) findSolid() {
-	if len(n.children) < 2 || len(n.children) > 64 {
-		return
+// findSolids finds for each of a few nodes the child that will go last of those that hold more than white space: it is
+// asked for as long as that one is there. It reads a text of most nodes, and reads them at once (see touch.go). Of many
+// children any one will do, and of one that goes it is not asked.
+func findSolids(list []node) {
+	var last [atOnce]*node
+	k, sum := 0, byte(0)
+	for i := range list {
+		if n := &list[i]; len(n.children) > 1 && len(n.children) <= 64 {
+			last[k] = n.lastToGo()
+			sum += ends(last[k].text)
+			k++
+		}
 	}
+	runtime.KeepAlive(sum)
+	for _, c := range last[:k] {
+		if c.gone == 0 && !c.empty() {
+			c.parent.solid = c.index + 1
+		}
+	}
+}
+
+// lastToGo is the last of the children with the highest priority.
+func (n *node) lastToGo() *node {
 	last := &n.children[0]
 	for i := range n.children {
 		if c := &n.children[i]; c.priority >= last.priority {
 			last = c
 		}
 	}
-	if !last.empty() {
-		n.solid = last.index + 1
-	}
+	return last
 }
 
 // eitherSide goes on with the two sides of an IfEmpty, the alternative and the children that it stands in for, and forgets
