@@ -203,9 +203,9 @@ func (f *fitting) offer(ctx context.Context, n *node, limit int) error {
 }
 
 // limitPath is the path of the limit for which pieces went at a step, "" where it was for the whole prompt.
-func (f *fitting) limitPath(at step) string {
+func (f *fitting) limitPath(at step, known paths) string {
 	if limit := f.goneFor(at); limit != wholePrompt {
-		return f.limits[limit].path()
+		return known.of(f.limits[limit])
 	}
 	return ""
 }
@@ -215,7 +215,7 @@ func (f *fitting) exceeded(n *node, limit int, stuck *node) error {
 	before := f.layout.tree.copy()
 	begin(before)
 	return &BudgetExceededError{
-		Budget: limit, Needed: f.count(n), Limit: f.limitPath(latest), Path: stuck.path(),
+		Budget: limit, Needed: f.count(n), Limit: f.limitPath(latest, paths{}), Path: stuck.path(),
 		Largest: f.largest(n), Metadata: f.metadata(latest), Messages: before.messages(latest),
 	}
 }

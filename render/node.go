@@ -270,48 +270,34 @@ func (n *node) elementName() string {
 }
 
 // path of the element, such as "Root > UserMessage#2"; of the element around it, for text and parts that are none.
-func (n *node) path() string {
+func (n *node) path() string { return paths{}.of(n) }
+
+// paths gives the paths of many elements: it notes the numbers of siblings, by what they stand in, so as to number them once.
+type paths map[*node][]int
+
+func (p paths) of(n *node) string {
 	if n == nil {
 		return ""
 	}
-	return string(n.appendPath(nil))
-}
-
-// pathIn is the path of an element, the nth of its name, in one of this path.
-func (n *node) pathIn(path string, nth int) string { return string(n.appendName([]byte(path), nth)) }
-
-func (n *node) appendPath(to []byte) []byte {
-	if n.parent != nil {
-		to = n.parent.appendPath(to)
-	}
+	path := p.of(n.parent)
 	if n.own == 0 {
-		return to
+		return path
 	}
-	return n.appendName(to, n.nth())
+	return n.pathIn(path, p.nth(n))
 }
 
-// nth is its number among siblings of its name, from 1; 0 where it is the only one.
-func (n *node) nth() (nth int) {
+// nth is an element's number among siblings of its name, from 1; 0 where it is the only one.
+func (p paths) nth(n *node) int {
 	if n.parent == nil {
 		return 0
 	}
-	name, of := n.elementName(), 0
-	siblings := n.parent.all()
-	for i := range siblings {
-		if s := &siblings[i]; s.own != 0 && s.elementName() == name {
-			of++
-			if s.index <= n.index {
-				nth++
-			}
-		}
+	if p[n.parent] == nil {
+		p[n.parent] = numbers(n.parent.all())
 	}
-	if of == 1 {
-		return 0
-	}
-	return nth
+	return p[n.parent][n.index]
 }
 
-// numbers are those of siblings, as nth gives them one by one.
+// numbers are those of siblings among those of their name, from 1; 0 for the only one.
 func numbers(siblings []node) []int {
 	list := make([]int, len(siblings))
 	if len(siblings) < 2 {
@@ -334,29 +320,16 @@ func numbers(siblings []node) []int {
 	return list
 }
 
-// paths gives the paths of many elements: it notes the numbers of siblings, by what they stand in, so as to number them once.
-type paths map[*node][]int
-
-func (p paths) of(n *node) string {
-	if n.parent == nil {
-		return n.path()
+// pathIn is the path of an element, the nth of its name, in one of this path.
+func (n *node) pathIn(path string, nth int) string {
+	if path != "" {
+		path += " > "
 	}
-	if p[n.parent] == nil {
-		p[n.parent] = numbers(n.parent.children)
-	}
-	return n.pathIn(p.of(n.parent), p[n.parent][n.index])
-}
-
-func (n *node) appendName(to []byte, nth int) []byte {
-	if len(to) > 0 {
-		to = append(to, " > "...)
-	}
-	to = append(to, n.elementName()...)
+	path += n.elementName()
 	if nth > 0 {
-		to = append(to, '#')
-		to = strconv.AppendInt(to, int64(nth), 10)
+		path += "#" + strconv.Itoa(nth)
 	}
-	return to
+	return path
 }
 
 // laidOrder gives the children that are elements in the order in which they were laid out.

@@ -133,14 +133,7 @@ func (f *fitting) pieces(root *node, at step) Report {
 	if f.grouped > 0 && f.held {
 		f.each(func(n *node) { g := n.linked(); loose[g] = loose[g] || n.is(isGrouped) && !n.locked })
 	}
-	limits, limitPaths := map[int]string{wholePrompt: ""}, paths{}
-	limitPath := func(at step) string {
-		limit := f.goneFor(at)
-		if _, known := limits[limit]; !known {
-			limits[limit] = limitPaths.of(f.limits[limit])
-		}
-		return limits[limit]
-	}
+	known := paths{}
 	var walk func(n *node, path string, nth int, gone bool, why drop)
 	walk = func(n *node, path string, nth int, gone bool, why drop) {
 		if !n.there(at) {
@@ -152,7 +145,7 @@ func (f *fitting) pieces(root *node, at step) Report {
 		add := func(kind PieceKind, tokens int, required, gone bool, why drop, back bool) {
 			p := Piece{Path: path, Kind: kind, Priority: n.given(), Tokens: tokens, Required: required}
 			if gone {
-				p.Dropped, p.Limit = reasons[why.cause], limitPath(why.gone)
+				p.Dropped, p.Limit = reasons[why.cause], f.limitPath(why.gone, known)
 			} else {
 				p.Restored = back
 			}
@@ -185,7 +178,7 @@ func (f *fitting) pieces(root *node, at step) Report {
 			}
 		}
 	}
-	walk(root, root.parent.path(), root.nth(), false, drop{})
+	walk(root, root.parent.path(), known.nth(root), false, drop{})
 	return r
 }
 
