@@ -52,7 +52,7 @@ func (l *layouter) finished(ctx context.Context, e *node, n *elements.Finished, 
 
 // count counts the messages as a whole.
 func (f *finished) count() {
-	root := (&node{inside: &inside{children: f.children}}).copy()
+	root := &node{inside: &inside{finished: f}}
 	begin(root)
 	c := newCounter(f.tokenizer)
 	f.tokens, f.breakpoints = c.count(root), root.breakpoints

@@ -255,6 +255,5 @@ type task struct {
 	node    elements.Node
 	props   elements.Props
 	piece   *node
-	slot    int32 // its place among the parent's children
 	builtin bool
 }

@@ -130,7 +130,7 @@ func (l *layouter) element(ctx context.Context, e *node, n elements.Node, props 
 			if err := l.checkMessage(frame, calls, at); err != nil {
 				return 0, &ElementError{Path: e.path(), Err: err}
 			}
-			e.holding(at.slabs)
+			e.holding(at.slabs) // from where the others are, for there may be many
 			l.message(e, frame, calls, r)
 			at.inMessage = true
 		}
@@ -232,7 +232,7 @@ func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, a
 		if it.node == nil {
 			continue
 		}
-		t := task{node: it.node, piece: &in.children[it.slot], slot: it.slot, builtin: it.builtin != 0}
+		t := task{node: it.node, piece: &in.children[it.slot], builtin: it.builtin != 0}
 		var err error
 		if t.props, err = it.props(); err != nil {
 			return &ElementError{Path: t.piece.path(), Err: err}

@@ -123,7 +123,7 @@ func (l *layouter) groups(ctx context.Context, e *node, todo []task, at place, r
 			return err
 		}
 		for _, t := range g.tasks {
-			more.order = append(more.order, t.slot)
+			more.order = append(more.order, t.piece.index)
 		}
 	}
 	return nil

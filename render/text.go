@@ -27,6 +27,7 @@ func blank(s string) bool {
 	return allWhite(s)
 }
 
+// allWhite is apart so that blank is inlined.
 func allWhite(s string) bool {
 	for _, r := range s {
 		if !white(r) {

@@ -134,8 +134,7 @@ func (b *begun) walk(n *node, in surroundings) {
 		return
 	}
 	if n.inside == &hollow {
-		n.inside = b.slabs.takeInside()
-		n.work = &idle
+		n.holding(&b.slabs).work = &idle
 	}
 	n.flat, n.lines = true, true
 	n.left = int32(len(n.children))
@@ -264,12 +263,11 @@ func (n *node) resettle() {
 
 // resettleSeen does so for what was seen, what is in others first.
 func (n *node) resettleSeen() {
-	for i := range n.children {
-		if n.flat {
-			break
-		}
-		if c := &n.children[i]; c.seen {
-			c.resettleSeen()
+	if !n.flat {
+		for i := range n.children {
+			if c := &n.children[i]; c.seen {
+				c.resettleSeen()
+			}
 		}
 	}
 	n.resettle()
