@@ -135,7 +135,7 @@ func (n *node) weight() (bytes int) {
 	case n.plain && int(n.left) == len(n.children):
 		return n.bytes
 	}
-	for i := n.next(0); i < len(n.children); i = n.next(i + 1) {
+	for i := n.nextAt(0, latest); i < len(n.children); i = n.nextAt(i+1, latest) {
 		bytes += n.children[i].weight()
 	}
 	return bytes

@@ -196,7 +196,7 @@ func (n *node) pieceCount() int {
 		return int(n.left)
 	}
 	total := 0
-	for i := n.next(0); i < len(n.children); i = n.next(i + 1) {
+	for i := n.nextAt(0, latest); i < len(n.children); i = n.nextAt(i+1, latest) {
 		if c := &n.children[i]; c.leaf() {
 			total++
 		} else {

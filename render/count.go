@@ -102,7 +102,7 @@ var oneText = chat.Parts{chat.Text("")}
 // onlyText gives the text of a message of nothing else.
 func (n *node) onlyText() (only *node, one bool) {
 	for n.left == 1 && !n.is(isTagged) {
-		n = &n.children[n.next(0)]
+		n = &n.children[n.nextAt(0, latest)]
 		if n.kind == text {
 			return n, true
 		}

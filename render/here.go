@@ -40,15 +40,7 @@ func (n *node) regain(c *node) {
 	n.left++
 }
 
-// next is the place of the first child from a place on that is there, or the number of children.
-func (n *node) next(place int) int {
-	if int(n.left) == len(n.children) {
-		return place
-	}
-	return n.nextLeft(place, latest)
-}
-
-// nextAt is next, of the children that were there after a step.
+// nextAt is the place of the first child from a place on that was there after a step, or the number of children.
 func (n *node) nextAt(place int, at step) int {
 	if at == latest && int(n.left) == len(n.children) {
 		return place

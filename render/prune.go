@@ -368,7 +368,7 @@ func (p *pruner) collectGroups(n *node) {
 	if n.is(isOneText) {
 		return
 	}
-	for i := n.next(0); i < len(n.children); i = n.next(i + 1) {
+	for i := n.nextAt(0, latest); i < len(n.children); i = n.nextAt(i+1, latest) {
 		if c := &n.children[i]; !c.leaf() {
 			p.collectGroups(c)
 		}

@@ -348,7 +348,7 @@ func (n *node) solidBeside(place int) int32 {
 			return int32(i) + 1
 		}
 	}
-	for i := n.next(place + 1); i < len(n.children); i = n.next(i + 1) {
+	for i := n.nextAt(place+1, latest); i < len(n.children); i = n.nextAt(i+1, latest) {
 		if !n.children[i].empty() {
 			return int32(i) + 1
 		}
