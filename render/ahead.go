@@ -39,7 +39,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		for i := len(p.went); weight > goal && !stuck && ctx.Err() == nil; {
 			stuck = p.removeLowest(container) != nil
 			for ; i < len(p.went); i++ {
-				if w := p.went[i]; !w.calls {
+				if w := p.went[i]; w.call == 0 {
 					weight -= w.node.weight()
 				}
 			}
@@ -150,7 +150,7 @@ func (p *pruner) retreat(container *node, limit, least int, first step) {
 			if (len(p.went)-i)%atOnce == 0 {
 				p.touchWent(i)
 			}
-			if w := p.went[i-1]; !w.calls && w.node.stoodIn(container, at) {
+			if w := p.went[i-1]; w.call == 0 && w.node.stoodIn(container, at) {
 				least += p.leastAt(w.node, at-1, w.node.onLines())
 			}
 		}

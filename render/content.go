@@ -17,15 +17,14 @@ import (
 type content struct {
 	*counter
 	message *node
-	atoms   []atom // the first is none: it stands for both ends of the list
-	runs    []run  // of texts between parts
-	leaves  bool   // the ends of elements are among the atoms
+	atoms   []atom   // the first is none: it stands for both ends of the list
+	runs    []run    // of texts between parts
+	texts   []around // the texts around each text; nil where there is nothing else
+	leaves  bool     // the ends of elements are among the atoms
 
-	text         int  // tokens of the texts, joined
-	frame        int  // tokens of everything else
-	whole        bool // all texts count as one, whatever parts stand between them
-	frameChanged bool
-	buffer       []byte
+	text   int   // tokens of the texts, joined
+	frame  frame // everything else
+	buffer []byte
 }
 
 // span is a range of atoms.
@@ -49,12 +48,16 @@ func (n *node) setAtoms(s span) {
 	}
 }
 
-// run is the texts between two parts.
+// run is the texts between two parts. Where the part that ended one went, the next is part of it.
 type run struct {
 	texts int   // that are there
 	end   int32 // the atom of the part that ends it, 0 for the last
 	part  chat.Part
+	into  int32 // the run that it is part of, or nearer to that than this one; itself where it is a run of its own
 }
+
+// around is the atoms on both sides of something; 0 is none.
+type around struct{ before, after int32 }
 
 // atomKind says what an atom does.
 type atomKind uint8
@@ -122,14 +125,17 @@ func (a *atom) isText() bool { return a.kind != atomPart && a.kind != atomLeave 
 
 // newContent counts a message.
 func newContent(c *counter, m *node) *content {
-	t := &content{counter: c, message: m}
+	t := &content{counter: c, message: m, frame: frame{joiner: c.joiner}}
 	if !t.list(m) { // a text's line break depends on where elements end
 		t.leaves = true
 		t.list(m)
 	}
 	last := int32(len(t.atoms) - 1)
 	t.atoms[0].before, t.atoms[last].after = last, 0
-	t.frame, t.whole = t.joiner.CountFrame(m.frame(t.skeleton()))
+	if t.leaves || len(t.runs) > 1 {
+		t.listTexts()
+	}
+	t.frame.count(m.frame(t.skeleton()))
 	t.count()
 	return t
 }
@@ -161,8 +167,8 @@ func (t *content) list(m *node) (done bool) {
 			case part, breakpoint:
 				last := &t.runs[len(t.runs)-1]
 				last.end, last.part = int32(len(t.atoms)), c.rare.part
-				t.add(atom{kind: atomPart})
-				t.runs = append(t.runs, run{})
+				t.add(atom{kind: atomPart, run: int32(len(t.runs) - 1)})
+				t.runs = append(t.runs, run{into: int32(len(t.runs))})
 			default:
 				tag := c.tag()
 				if tag != nil && c.empty() {
@@ -219,22 +225,44 @@ func (t *content) add(a atom) {
 	t.atoms = append(t.atoms, a)
 }
 
-// tokens of the message.
-func (t *content) tokens() int {
-	if t.frameChanged {
-		t.countFrame()
+// listTexts notes which text stands next to which.
+func (t *content) listTexts() {
+	t.texts = make([]around, len(t.atoms))
+	last := int32(0)
+	for i := 1; i < len(t.atoms); i++ {
+		if t.atoms[i].isText() {
+			t.texts[last].after, t.texts[i].before = int32(i), last
+			last = int32(i)
+		}
 	}
-	return t.frame + t.text
+	t.texts[0].before = last
 }
 
-// countFrame counts what is not text.
-func (t *content) countFrame() {
-	whole := t.whole
-	t.frame, t.whole = t.joiner.CountFrame(t.message.frame(t.skeleton()))
-	t.frameChanged = false
-	if t.whole != whole {
-		t.count()
+// nextText is the text after a text, textBefore the one before it; 0 is before the first and after the last.
+func (t *content) nextText(i int32) int32 {
+	if t.texts == nil {
+		return t.atoms[i].after
 	}
+	return t.texts[i].after
+}
+
+func (t *content) textBefore(i int32) int32 {
+	if t.texts == nil {
+		return t.atoms[i].before
+	}
+	return t.texts[i].before
+}
+
+// tokens of the message.
+func (t *content) tokens() int {
+	if t.frame.stale {
+		joined := t.frame.joined
+		t.frame.count(t.message.frame(t.skeleton()))
+		if t.frame.joined != joined {
+			t.count()
+		}
+	}
+	return t.frame.tokens + t.text
 }
 
 // skeleton is the message's content with empty texts.
@@ -243,22 +271,68 @@ func (t *content) skeleton() chat.Parts {
 		return oneText
 	}
 	var parts chat.Parts
-	open := false
-	for _, r := range t.runs {
-		open = open || r.texts > 0
-		ends := r.end == 0 || t.atoms[r.end].there
-		if open && ends {
-			parts, open = append(parts, chat.Text("")), false
+	for i, r := range t.runs {
+		if int(r.into) != i {
+			continue
 		}
-		if r.end != 0 && ends {
-			if _, mark := r.part.(chat.CacheBreakpoint); mark {
-				parts = addBreakpoint(parts, r.part)
-			} else {
-				parts = append(parts, r.part)
-			}
+		if r.texts > 0 {
+			parts = append(parts, chat.Text(""))
+		}
+		switch {
+		case r.end == 0:
+		case typeOf(r.part) == breakpointType:
+			parts = addBreakpoint(parts, r.part)
+		default:
+			parts = append(parts, r.part)
 		}
 	}
 	return parts
+}
+
+// run gives the run that one is part of by now.
+func (t *content) run(i int32) int32 {
+	for t.runs[i].into != i {
+		above := &t.runs[t.runs[i].into]
+		t.runs[i].into = above.into
+		i = above.into
+	}
+	return i
+}
+
+// loseText takes note that a text of a run is not there any more.
+func (t *content) loseText(in int32) {
+	in = t.run(in)
+	r := &t.runs[in]
+	if r.texts--; r.texts == 0 {
+		t.frame.lose(chat.Text(""))
+		t.closeUp(in)
+	}
+}
+
+// losePart takes note that the part that ended a run is not there any more.
+func (t *content) losePart(ended int32) {
+	left, right := t.run(ended), t.run(ended+1)
+	l, r := &t.runs[left], &t.runs[right]
+	t.frame.lose(l.part)
+	if l.texts > 0 && r.texts > 0 {
+		t.frame.lose(chat.Text("")) // two are one
+	}
+	l.texts, l.end, l.part = l.texts+r.texts, r.end, r.part
+	r.into = left
+	if l.texts == 0 {
+		t.closeUp(left)
+	}
+}
+
+// closeUp takes note that nothing is left of a run: if it stood between breakpoints, only the second of them stands.
+func (t *content) closeUp(in int32) {
+	if in == 0 || t.runs[in].end == 0 {
+		return
+	}
+	before := &t.runs[t.run(in-1)]
+	if typeOf(before.part) == breakpointType && typeOf(t.runs[in].part) == breakpointType {
+		t.frame.lose(before.part)
+	}
 }
 
 // written are the atoms of a tag and what is in it, its end as an element not among them.
@@ -272,66 +346,59 @@ func (t *content) written(n *node) span {
 
 // remove takes atoms out.
 func (t *content) remove(s span) {
-	left, right, any := int32(0), int32(0), false
+	var sides, texts around // of all, and of the texts among them
+	any, anyText := false, false
 	for i := s.from; i < s.to; i++ {
 		a := &t.atoms[i]
 		if !a.there {
 			continue
 		}
 		if !any {
-			left, any = a.before, true
+			sides.before, any = a.before, true
 		}
-		right = a.after
+		sides.after = a.after
 		a.there = false
 		switch {
 		case a.isText():
 			t.text -= int(a.tokens + a.seam)
-			r := &t.runs[a.run]
-			r.texts--
-			t.frameChanged = t.frameChanged || r.texts == 0
+			if !anyText {
+				texts.before, anyText = t.textBefore(i), true
+			}
+			texts.after = t.nextText(i)
+			t.loseText(a.run)
 		case a.kind == atomPart:
-			t.frameChanged = true
+			t.losePart(a.run)
 		}
 	}
 	if !any {
 		return
 	}
-	t.atoms[left].after, t.atoms[right].before = right, left
-	changed := t.join(right)
-	for _, i := range []int32{t.textAt(right, forward), t.textAt(left, backward)} {
-		if changed == 0 {
-			changed = i
-		}
+	t.atoms[sides.before].after, t.atoms[sides.after].before = sides.after, sides.before
+	if anyText && t.texts != nil {
+		t.texts[texts.before].after, t.texts[texts.after].before = texts.after, texts.before
 	}
-	if changed != 0 {
-		t.weigh(t.stopBefore(t.textAt(left, backward)), t.stopAfter(changed))
+	first, last := t.join(sides.after)
+	switch {
+	case !anyText && first == 0:
+		return
+	case !anyText:
+		texts.before = t.textBefore(first)
+	case first != 0:
+	case texts.after != 0:
+		last = texts.after
+	default:
+		last = texts.before
+	}
+	if last != 0 {
+		t.weigh(t.stopBefore(texts.before), t.stopAfter(last))
 	}
 }
 
-type direction bool
-
-const (
-	forward  direction = true
-	backward direction = false
-)
-
-// textAt is the text at an atom, or the next one in a direction; 0 where there is none.
-func (t *content) textAt(i int32, d direction) int32 {
-	for i != 0 && !t.atoms[i].isText() {
-		if d == forward {
-			i = t.atoms[i].after
-		} else {
-			i = t.atoms[i].before
-		}
-	}
-	return i
-}
-
-// join works out where line breaks go, from an atom on, as far as anything changes. It gives the last text that changed,
-// or 0.
-func (t *content) join(from int32) (changed int32) {
+// join works out where line breaks go, from an atom on, as far as anything changes. It gives the first and the last text
+// that changed, or 0.
+func (t *content) join(from int32) (first, last int32) {
 	if from == 0 {
-		return 0
+		return 0, 0
 	}
 	state := t.stateAfter(t.atoms[from].before)
 	for i := from; i != 0; i = t.atoms[i].after {
@@ -342,11 +409,14 @@ func (t *content) join(from int32) (changed int32) {
 		a.state = state
 		if a.isText() {
 			_, a.newLine = state.text(a.text, a.traits)
-			changed = i
+			if first == 0 {
+				first = i
+			}
+			last = i
 		}
 		state = t.stateAfter(i)
 	}
-	return changed
+	return first, last
 }
 
 // stateAfter is how far the message has been put together after an atom.
@@ -377,7 +447,7 @@ func (t *content) stateAfter(i int32) joined {
 func (t *content) count() {
 	t.text = 0
 	last := int32(0)
-	for i := t.textAt(t.atoms[0].after, forward); i != 0; i = t.textAt(t.atoms[i].after, forward) {
+	for i := t.nextText(0); i != 0; i = t.nextText(i) {
 		t.text += int(t.atoms[i].tokens)
 		t.atoms[i].seam = 0
 		last = i
@@ -392,7 +462,7 @@ func (t *content) stopBefore(i int32) int32 {
 		if a.cuts&(cutHard|cutAfter) != 0 || t.measure(a) {
 			return i
 		}
-		i = t.textAt(a.before, backward)
+		i = t.textBefore(i)
 		if a.cuts&cutBefore != 0 {
 			break
 		}
@@ -406,7 +476,7 @@ func (t *content) stopAfter(i int32) int32 {
 		if t.atoms[i].known&hasCut != 0 {
 			return i
 		}
-		after := t.textAt(t.atoms[i].after, forward)
+		after := t.nextText(i)
 		if after == 0 {
 			return i
 		}
@@ -452,7 +522,7 @@ func (t *content) weigh(from, to int32) {
 	}
 	for i := from; i != to; {
 		previous := i
-		i = t.textAt(t.atoms[i].after, forward)
+		i = t.nextText(i)
 		a := &t.atoms[i]
 		t.text -= int(a.seam)
 		a.seam = 0
@@ -495,7 +565,7 @@ func (t *content) weigh(from, to int32) {
 
 // cutsAt tells where the seam before a text can be cut.
 func (t *content) cutsAt(previous int32, a *atom) (found cuts) {
-	if previous == 0 || !t.whole && a.state&open == 0 {
+	if previous == 0 || !t.frame.joined && a.state&open == 0 {
 		return cutHard
 	}
 	before := &t.atoms[previous]

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -178,8 +179,8 @@ func (c *counter) tagGoes(n *node) {
 	}
 }
 
-// unlinked counts a message that lost calls.
-func (c *counter) unlinked(m *node) {
+// unlinked counts a message that lost a call.
+func (c *counter) unlinked(m *node, call elements.ToolCall) {
 	if c.uncounted {
 		c.disturbed.add(m)
 		return
@@ -189,7 +190,7 @@ func (c *counter) unlinked(m *node) {
 		m.uncount()
 		return
 	}
-	c.recount(m, func(content *content) { content.frameChanged = true })
+	c.recount(m, func(content *content) { content.frame.loseCall(call.ToolCall) })
 }
 
 // recount counts a message that was counted before, and notes the difference in what is around it.

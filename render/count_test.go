@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -21,8 +22,8 @@ import (
 func checkCounts(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
-	v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(2) == 0}
-	layout, err := render.Lay(t.Context(), newGrower(seed, v).prompt(), render.Options{Budget: 1000, Tokenizer: joiners(t)[r.IntN(2)]})
+	v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(2) == 0, parts: r.IntN(3) == 0}
+	layout, err := render.Lay(t.Context(), newGrower(seed, v).prompt(), render.Options{Budget: 1000, Tokenizer: append(joiners(t), framing{summing{runes}})[r.IntN(3)]})
 	require.NoError(t, err)
 	require.Empty(t, render.CheckCounts(layout, seed%4 == 0), "seed %d", seed)
 }
@@ -43,6 +44,67 @@ func TestCountsStayExactWhilePiecesGo(t *testing.T) {
 	for seed := range uint64(trees) {
 		checkCounts(t, seed)
 	}
+}
+
+// frames is a tokenizer that notes how much it is given to count besides texts: messages, and what is in them.
+type frames struct {
+	sizing.Joiner
+	counted *int
+}
+
+func (f frames) CountFrame(m chat.Message) (int, bool) {
+	*f.counted += 1 + len(m.Content) + len(m.ToolCalls)
+	return f.Joiner.CountFrame(m)
+}
+
+// What a message takes besides its texts is not counted again as a whole where one of its parts or calls goes.
+func TestPartsAndCallsGoOneByOne(t *testing.T) {
+	const n = 1000
+	var images, thoughts elements.Nodes
+	var calls elements.AssistantMessage
+	for i := range n {
+		group := &elements.Group{}
+		images = append(images, elements.Image{Props: at(i % 7), Source: "https://example.com"}, chunk(i%5, "text"))
+		thoughts = append(thoughts, elements.Thinking{Props: at(i % 7), Thought: chat.Thinking{Text: "a thought"}})
+		calls.ToolCalls = append(calls.ToolCalls, call(fmt.Sprint(i), group))
+		calls.Children = append(calls.Children, elements.KeepWith{Props: at(i % 7), Group: group, Children: elements.Nodes{line("text")}})
+	}
+	for name, root := range map[string]elements.Node{
+		"images and texts": user(images...), "thoughts": elements.AssistantMessage{Children: append(thoughts, line("text"))}, "calls": calls,
+	} {
+		t.Run(name, func(t *testing.T) {
+			counter := frames{joiners(t)[1].(sizing.Joiner), new(int)}
+			layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: counter})
+			require.NoError(t, err)
+			all, err := layout.Fit(t.Context(), plenty)
+			require.NoError(t, err)
+			*counter.counted = 0
+			r, err := layout.Fit(t.Context(), all.Tokens/10)
+			require.NoError(t, err)
+			require.Greater(t, len(r.Report().Dropped()), n/2)
+			require.Less(t, *counter.counted, 20*n)
+		})
+	}
+}
+
+// Of breakpoints in a row the last one stands, also where what stood between them went with a group.
+func TestBreakpointsThatMeetCountOnce(t *testing.T) {
+	group := &elements.Group{}
+	keep := func(children ...elements.Node) elements.Node {
+		return elements.KeepWith{Group: group, Children: children}
+	}
+	image := elements.Image{Source: "https://example.com"}
+	root := user(elements.CacheBreakpoint{}, keep(image), elements.CacheBreakpoint{}, keep(line("a")), keep(line("b")), elements.CacheBreakpoint{},
+		keep(image, line("c"), image), elements.CacheBreakpoint{}, line("d"), image, elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("e")}})
+	counter := framing{summing{runes}}
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: counter})
+	require.NoError(t, err)
+	all, err := layout.Fit(t.Context(), plenty)
+	require.NoError(t, err)
+	left, err := layout.Fit(t.Context(), all.Tokens-1)
+	require.NoError(t, err)
+	require.Equal(t, []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.CacheBreakpoint{}, chat.Text("d"), image.Part()}}}, left.Messages)
+	require.Equal(t, counter.CountMessage(left.Messages[0]), left.Tokens)
 }
 
 func FuzzCounts(f *testing.F) {

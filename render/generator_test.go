@@ -19,6 +19,7 @@ type vocabulary struct {
 	growing  bool // expandables
 	sized    bool // elements that depend on their share of the budget
 	lines    bool // hardly a text that does not start on a line of its own, and hardly a part
+	parts    bool // many parts, breakpoints and calls
 }
 
 // grower grows random prompts. The same seed and vocabulary give the same prompt.
@@ -167,6 +168,9 @@ func (g *grower) message() elements.Node {
 	if !g.lines && g.chance(0.08) {
 		children = slices.Insert(children, g.r.IntN(len(children)+1), elements.Node(elements.CacheBreakpoint{Type: "ephemeral"}))
 	}
+	for g.parts && g.chance(0.4) {
+		children = slices.Insert(children, g.r.IntN(len(children)+1), elements.Node(elements.CacheBreakpoint{}))
+	}
 	if !g.blank {
 		children = append(children, g.plain("word"))
 	}
@@ -186,7 +190,11 @@ func (g *grower) round() elements.Node {
 	var assistant elements.AssistantMessage
 	assistant.Props = g.props()
 	nodes := elements.Nodes{nil}
-	for range 1 + g.r.IntN(2) {
+	most := 2
+	if g.parts {
+		most = 8
+	}
+	for range 1 + g.r.IntN(most) {
 		g.calls++
 		c := elements.ToolCall{ToolCall: chat.ToolCall{ID: fmt.Sprint("call", g.calls), Name: "read", Arguments: `{"path":"a.go"}`}}
 		tool := elements.ToolMessage{Props: g.props(), ToolCallID: c.ID}
@@ -227,6 +235,9 @@ func (g *grower) content(depth int, required bool) elements.Node {
 	kind := g.r.IntN(kinds)
 	if g.lines && kind < 8 && !g.chance(0.02) {
 		kind = 0
+	}
+	if g.parts && g.chance(0.4) {
+		kind = 5 + g.r.IntN(2)
 	}
 	switch kind {
 	case 0, 1, 2:

@@ -80,6 +80,32 @@ func (s summing) CountFrame(m chat.Message) (tokens int, joined bool) {
 
 var _ sizing.Joiner = summing{runes}
 
+// framing is a tokenizer in whose frames everything counts: a text 2, a breakpoint 3, and beside an image a thought 1 more.
+type framing struct{ summing }
+
+func (f framing) CountFrame(m chat.Message) (tokens int, joined bool) {
+	image := slices.ContainsFunc(m.Content, func(p chat.Part) bool { _, is := p.(chat.Image); return is })
+	tokens, _ = f.summing.CountFrame(m)
+	for _, p := range m.Content {
+		switch p.(type) {
+		case chat.Text:
+			tokens += 2
+		case chat.CacheBreakpoint:
+			tokens += 3
+		case chat.Thinking:
+			if image {
+				tokens++
+			}
+		}
+	}
+	return tokens, !image
+}
+
+func (f framing) CountMessage(m chat.Message) int {
+	tokens, _ := f.CountFrame(m)
+	return tokens + f.CountText(m.Text())
+}
+
 // plenty is a budget that nothing here exceeds.
 const plenty = 1_000_000
 

@@ -19,7 +19,6 @@ type pruner struct {
 	groups      []group                   // by number; the first is none
 	going       []int32                   // the groups that are being taken out
 	members     []member                  // of all groups, group by group
-	level       int32                     // of groups taking groups along
 	chooser     *node                     // in which the last choice was made
 	priorities  []int                     // to sort candidates by
 	choiceSlab  slab[choice]
@@ -32,11 +31,11 @@ type pruner struct {
 }
 
 // went is something that changed at a step: a node that was taken out, what stands in it not mentioned; or a message that
-// lost calls.
+// lost a call.
 type went struct {
-	node  *node
-	at    step
-	calls bool
+	node *node
+	at   step
+	call int32 // its place among the message's calls, from 1; 0 for a node
 }
 
 // goal tells for which limit pieces go from a step on.
@@ -159,10 +158,8 @@ func (p *pruner) rewind(at step) {
 			n.gone, n.cause = 0, 0
 			n.parent.regain(n)
 		}
-		for i := range n.unlinked {
-			if n.unlinked[i].gone > at {
-				n.unlinked[i] = unlinked{}
-			}
+		if w.call > 0 {
+			n.unlinked[w.call-1] = unlinked{}
 		}
 	}
 	if len(around) > 0 {
@@ -257,14 +254,14 @@ func (p *pruner) hollowed(n *node) {
 // group is where its members are among those of all groups.
 type group struct {
 	from, to int32
-	level    int32 // of removeGroups at which it is being taken out; 0 while it is not
+	going    bool // it is being taken out
 }
 
 // member is an element of a group, or a message that makes a call linked to it.
 type member struct {
 	node  *node
-	group int32
 	visit int32 // place in the order in which members go
+	call  int32 // its place among the message's calls, from 1; 0 for an element
 }
 
 // membersOf gives those of a group, in the order in which they go.
@@ -277,9 +274,9 @@ func (p *pruner) membersOf(group int32) []member {
 // which its members go matters; it is prompt-tsx's, from the last to the first, what holds others before them.
 func (p *pruner) findGroups() {
 	p.numbers, p.groups = make(map[*elements.Group]int32, p.grouped/2), make([]group, 1, 1+p.grouped/2)
-	all := make([]member, 0, p.grouped)
+	all, of := make([]member, 0, p.grouped), make([]int32, 0, p.grouped) // their groups
 	visit := int32(0)
-	add := func(key *elements.Group, n *node) (number int32) {
+	add := func(key *elements.Group, n *node, call int) (number int32) {
 		number = p.numbers[key]
 		if number == 0 {
 			number = int32(len(p.groups))
@@ -287,19 +284,19 @@ func (p *pruner) findGroups() {
 			p.groups = append(p.groups, group{})
 		}
 		p.groups[number].to++
-		all = append(all, member{n, number, visit})
+		all, of = append(all, member{n, visit, int32(call)}), append(of, number)
 		return number
 	}
 	var walk func(n *node)
 	walk = func(n *node) {
 		visit++
 		if n.is(isGrouped) {
-			n.number = add(n.with, n)
+			n.number = add(n.with, n, 0)
 		}
 		if n.kind == message {
-			for _, c := range n.more().calls {
+			for i, c := range n.more().calls {
 				if c.KeepWith != nil {
-					add(c.KeepWith, n)
+					add(c.KeepWith, n, i+1)
 				}
 			}
 		}
@@ -321,8 +318,8 @@ func (p *pruner) findGroups() {
 		g.from, g.to = at, at
 		at += size
 	}
-	for _, m := range all {
-		g := &p.groups[m.group]
+	for i, m := range all {
+		g := &p.groups[of[i]]
 		p.members[g.to] = m
 		g.to++
 	}
@@ -334,8 +331,6 @@ func (p *pruner) removeGroups(gone *node) {
 		return
 	}
 	from := len(p.going)
-	p.level++
-	defer func() { p.level-- }()
 	p.collectGroups(gone)
 	groups := p.going[from:]
 	switch len(groups) {
@@ -352,7 +347,7 @@ func (p *pruner) removeGroups(gone *node) {
 		p.removeMembers(all)
 	}
 	for _, g := range groups {
-		p.groups[g].level = 0
+		p.groups[g].going = false
 	}
 	p.going = p.going[:from]
 }
@@ -360,8 +355,8 @@ func (p *pruner) removeGroups(gone *node) {
 // collectGroups notes the groups of which an element stands in n and which are not being taken out yet.
 func (p *pruner) collectGroups(n *node) {
 	if n.is(isGrouped) {
-		if g := &p.groups[n.number]; n.number != 0 && g.level == 0 {
-			g.level = p.level
+		if g := &p.groups[n.number]; n.number != 0 && !g.going {
+			g.going = true
 			p.going = append(p.going, n.number)
 		}
 	}
@@ -375,40 +370,40 @@ func (p *pruner) collectGroups(n *node) {
 	}
 }
 
-// removeMembers takes out members of the groups of this level.
+// removeMembers takes out members of groups. The calls of one message stand together among them.
 func (p *pruner) removeMembers(members []member) {
-	level := p.level
-	for _, m := range members {
-		if !m.node.attached() {
-			continue
+	for len(members) > 0 {
+		n, calls := members[0].node, 0
+		for calls < len(members) && members[calls].node == n && members[calls].call > 0 {
+			calls++
 		}
-		if m.node.kind == message {
-			p.unlink(m.node, level)
-		} else {
-			p.remove(m.node, byGroup)
+		switch {
+		case !n.attached():
+		case calls > 0:
+			p.unlink(n, members[:calls])
+		default:
+			p.remove(n, byGroup)
 		}
+		members = members[max(1, calls):]
 	}
 }
 
-// unlink takes the tool calls of the groups of a level out of a message.
-func (p *pruner) unlink(n *node, level int32) {
+// unlink takes tool calls out of a message.
+func (p *pruner) unlink(n *node, members []member) {
 	calls, before := n.more().calls, n.calling
-	for i, c := range calls {
-		if c.KeepWith == nil || p.groups[p.numbers[c.KeepWith]].level != level || n.unlinked != nil && n.unlinked[i].gone != 0 {
-			continue
-		}
+	for _, m := range members {
 		if n.unlinked == nil {
 			n.working().unlinked = make([]unlinked, len(calls))
 		}
-		n.unlinked[i].drop = drop{p.now, byGroup}
+		if n.unlinked[m.call-1].gone != 0 {
+			continue
+		}
+		n.unlinked[m.call-1].drop = drop{p.now, byGroup}
 		n.calling--
+		p.went = append(p.went, went{node: n, at: p.now, call: m.call})
+		p.unlinked(n, calls[m.call-1])
 	}
-	if n.calling == before {
-		return
-	}
-	p.went = append(p.went, went{node: n, at: p.now, calls: true})
-	p.unlinked(n)
-	if n.empty() {
+	if n.calling < before && n.empty() {
 		p.hollowed(n)
 		if !n.held {
 			p.remove(n, byEmptiness)

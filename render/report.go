@@ -7,7 +7,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/elements/chat"
 )
 
 // Reason says why a piece was dropped.
@@ -202,18 +201,10 @@ func (f *fitting) piecesIn(list []node, to Report, path string) Report {
 	return to
 }
 
-func pieceKind(n *node) PieceKind {
-	switch n.more().part.(type) {
-	case chat.Image:
-		return PieceImage
-	case chat.Document:
-		return PieceDocument
-	case chat.Thinking:
-		return PieceThinking
-	case chat.Opaque:
-		return PieceOpaque
-	case chat.CacheBreakpoint:
-		return PieceBreakpoint
-	}
-	return PieceText
+// partKinds are the kinds of pieces that parts are.
+var partKinds = [...]PieceKind{
+	textType: PieceText, imageType: PieceImage, documentType: PieceDocument, thinkingType: PieceThinking, opaqueType: PieceOpaque,
+	breakpointType: PieceBreakpoint,
 }
+
+func pieceKind(n *node) PieceKind { return partKinds[typeOf(n.more().part)] }

@@ -88,7 +88,7 @@ func (p *pruner) touchWent(rest int) {
 	var some [atOnce]*node
 	last, k := p.went[max(0, rest-len(some)):rest], 0
 	for _, w := range last {
-		if !w.calls { // of a message that stays, maybe a large one
+		if w.call == 0 { // of a message that stays, maybe a large one
 			some[k] = w.node
 			k++
 		}

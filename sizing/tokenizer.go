@@ -41,6 +41,10 @@ type Joiner interface {
 	// CountFrame counts what a message takes besides its text. What the text parts say has no say in it, not even
 	// whether they are empty; how many there are, and what stands beside them, may have. CountMessage is that, and
 	// CountText of the text parts: of all of them joined where joined is true, else of each.
+	//
+	// Frames add up too. Which types of parts a message has may decide whether its texts count joined, and what any part
+	// takes; but where others of its type are left, a part takes no more or less than in any message of that role with
+	// the same types of parts, and so does a tool call.
 	CountFrame(m chat.Message) (tokens int, joined bool)
 }
 

@@ -181,6 +181,36 @@ func TestMessageIsItsFrameAndItsTexts(t *testing.T) {
 	require.Greater(t, min(seen[true], seen[false]), 300)
 }
 
+// A part or a call takes the same in every message of a role with the same types of parts.
+func TestFramesAddUp(t *testing.T) {
+	roles := []chat.Role{chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool}
+	r := rand.New(rand.NewPCG(17, 18))
+	c := newTestCounter(t, "o200k_base")
+	takes := func(m, more chat.Message) int {
+		before, _ := c.CountFrame(m)
+		m.Content, m.ToolCalls = slices.Concat(m.Content, more.Content), slices.Concat(m.ToolCalls, more.ToolCalls)
+		after, _ := c.CountFrame(m)
+		return after - before
+	}
+	for range 3000 {
+		var one, many, more chat.Message
+		one.Role = roles[r.IntN(len(roles))]
+		many.Role, many.Name = one.Role, "Ada"
+		for range 1 + r.IntN(4) {
+			one.Content = append(one.Content, randomPart(r))
+		}
+		for range 1 + r.IntN(3) { // types stay what they are
+			many.Content = append(many.Content, one.Content...)
+		}
+		many.ToolCalls = []chat.ToolCall{{ID: "call_1", Name: "count", Arguments: randomText(r)}}
+		one.ToolCalls = []chat.ToolCall{{ID: "call_2"}}
+		more.Content = one.Content[:1]
+		require.Equal(t, takes(one, more), takes(many, more), "%+v in %+v and %+v", more.Content, one, many)
+		more = chat.Message{ToolCalls: []chat.ToolCall{{ID: "call_3", Name: "count", Arguments: randomText(r)}}}
+		require.Equal(t, takes(one, more), takes(many, more), "%+v in %+v and %+v", more.ToolCalls, one, many)
+	}
+}
+
 func BenchmarkSafeCut(b *testing.B) {
 	for _, encoding := range encodings {
 		c := newTestCounter(b, encoding)

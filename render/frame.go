@@ -1,0 +1,99 @@
+package render
+
+import (
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// frame is what a message takes besides what its texts say, kept up to date while parts and calls go: what one of them
+// takes does not depend on the others, as long as one of its type is left ([sizing.Joiner]).
+type frame struct {
+	joiner  sizing.Joiner
+	tokens  int
+	joined  bool           // its texts count joined, whatever parts stand between them
+	stale   bool           // nothing is known any more
+	there   [partTypes]int // parts by type
+	calls   int
+	message chat.Message // one part of each type, and no calls
+	least   int          // what that takes; 0 while it is not known
+}
+
+// count counts a message of empty texts.
+func (f *frame) count(m chat.Message) {
+	*f = frame{joiner: f.joiner, calls: len(m.ToolCalls)}
+	f.tokens, f.joined = f.joiner.CountFrame(m)
+	var one chat.Parts
+	for _, p := range m.Content {
+		t := typeOf(p)
+		if f.there[t] == 0 {
+			one = append(one, p)
+		}
+		f.there[t]++
+	}
+	f.message = m
+	f.message.Content, f.message.ToolCalls = one, nil
+}
+
+// lose takes note that a part is not there any more.
+func (f *frame) lose(p chat.Part) {
+	t := typeOf(p)
+	if f.there[t]--; f.there[t] < 1 {
+		f.stale = true
+	}
+	if f.stale {
+		return
+	}
+	if f.least == 0 {
+		f.least, _ = f.joiner.CountFrame(f.message)
+	}
+	more := f.message
+	more.Content = append(more.Content, p)
+	tokens, _ := f.joiner.CountFrame(more)
+	f.tokens -= tokens - f.least
+}
+
+// loseCall takes note that a tool call is not there any more.
+func (f *frame) loseCall(c chat.ToolCall) {
+	if f.calls--; f.calls < 1 {
+		f.stale = true
+	}
+	if f.stale {
+		return
+	}
+	m := f.message
+	m.Content, m.ToolCalls = nil, []chat.ToolCall{c}
+	one, _ := f.joiner.CountFrame(m)
+	m.ToolCalls = append(m.ToolCalls, c)
+	two, _ := f.joiner.CountFrame(m)
+	f.tokens -= two - one
+}
+
+// partType is what a part is.
+type partType uint8
+
+const (
+	textType partType = iota
+	imageType
+	documentType
+	thinkingType
+	opaqueType
+	breakpointType
+
+	partTypes // how many there are
+)
+
+func typeOf(p chat.Part) partType {
+	switch p.(type) {
+	case chat.Image:
+		return imageType
+	case chat.Document:
+		return documentType
+	case chat.Thinking:
+		return thinkingType
+	case chat.Opaque:
+		return opaqueType
+	case chat.CacheBreakpoint:
+		return breakpointType
+	}
+	return textType
+}
