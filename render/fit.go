@@ -255,6 +255,10 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 
 // replace makes a node one of a grown expandable.
 func (f *fitting) replace(n, grown *node) {
+	var around lineage
+	around.add(n.parent)
+	around.apart()
+	n.lend(-1)
 	before := *n // where what is replaced stays: pieces may have gone for a limit in it, and its path is asked for
 	before.gone = latest
 	for i := range before.children {
@@ -270,8 +274,9 @@ func (f *fitting) replace(n, grown *node) {
 	f.numbers, f.cited = nil, append(f.cited, b.cited...)
 	for up := n.parent; up != nil; up = up.parent {
 		up.lines = up.lines && n.lines
-		up.resettle()
 	}
+	n.lend(1)
+	around.settle()
 	f.held = f.held || b.required // what it stands in holds something now
 	f.take(b)
 }

@@ -286,6 +286,7 @@ func (b *bare) fresh() *node {
 		if !n.leaf() {
 			n.resettle()
 		}
+		n.lend(1)
 	}
 	settle(n)
 	return n

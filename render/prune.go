@@ -148,12 +148,15 @@ func (p *pruner) rewind(at step) {
 	}
 	var around lineage
 	for _, w := range p.went[from:] {
-		n := w.node
-		if n.leaf() {
-			around.add(n.parent)
+		if w.node.leaf() {
+			around.add(w.node.parent)
 		} else {
-			around.add(n)
+			around.add(w.node)
 		}
+	}
+	around.apart()
+	for _, w := range p.went[from:] {
+		n := w.node
 		if n.gone > at {
 			n.gone, n.cause = 0, 0
 			n.parent.regain(n)
@@ -162,20 +165,41 @@ func (p *pruner) rewind(at step) {
 			n.unlinked[w.call-1] = unlinked{}
 		}
 	}
-	if len(around) > 0 {
-		p.root.resettleSeen()
-	}
-	around.take()
+	around.settle()
 	p.now, p.went = at, p.went[:from]
 }
 
-// lineage is elements and what they stand in, each once.
+// lineage is elements and what they stand in, each once, and before what stands in it.
 type lineage []*node
 
 func (l *lineage) add(n *node) {
+	from := len(*l)
 	for ; n != nil && !n.seen; n = n.parent {
 		n.seen = true
 		*l = append(*l, n)
+	}
+	slices.Reverse((*l)[from:])
+}
+
+// apart takes off the breakpoints that they have by each other, before any of them changes.
+func (l *lineage) apart() {
+	for _, n := range *l {
+		n.lend(-1)
+	}
+}
+
+// settle works out what follows from which children of theirs are there, and begins anew.
+func (l *lineage) settle() {
+	for _, n := range slices.Backward(l.take()) {
+		n.resettle()
+		n.lend(1)
+	}
+}
+
+// lend adds the breakpoints that n has to those of what it stands in, or takes them off.
+func (n *node) lend(sign int32) {
+	if n.parent != nil && n.gone == 0 {
+		n.parent.addBreakpoints(sign * n.holdsBreakpoints(n.parent))
 	}
 }
 

@@ -146,7 +146,7 @@ func (b *begun) walk(n *node, in surroundings) {
 		if in.locked {
 			n.traits |= isBlock
 			b.breakpoints = b.breakpoints || n.finished.breakpoints > 0
-			n.resettle()
+			n.addBreakpoints(n.finished.breakpoints)
 			return
 		}
 		if len(n.children) == 0 { // they are shared until now
@@ -244,33 +244,14 @@ func (n *node) isLines() bool {
 	return n.lines
 }
 
-// resettle works out what follows from which children are there.
+// resettle forgets what followed from which children were there.
 func (n *node) resettle() {
 	n.solid, n.giver = 0, 0
 	n.counted = false
 	if n.work != &idle {
-		*n.work = work{unlinked: n.unlinked, beyond: n.beyond}
-	}
-	if n.is(isBlock) {
-		n.addBreakpoints(n.finished.breakpoints)
-		return
+		*n.work = work{breakpoints: n.breakpoints, unlinked: n.unlinked, beyond: n.beyond}
 	}
 	n.settleCalls()
-	for c := range n.present(latest) {
-		n.addBreakpoints(c.holdsBreakpoints(n))
-	}
-}
-
-// resettleSeen does so for what was seen, what is in others first.
-func (n *node) resettleSeen() {
-	if !n.flat {
-		for i := range n.children {
-			if c := &n.children[i]; c.seen {
-				c.resettleSeen()
-			}
-		}
-	}
-	n.resettle()
 }
 
 // settleCalls takes note of the tool calls that are there.
@@ -337,20 +318,25 @@ func (n *node) empty() bool {
 	return n.solid == none && n.calling == 0
 }
 
-// solidBeside finds a child beside a place that is there and holds more than white space. What goes first is most often what
-// stands first, so it looks ahead of the place before it looks after it.
+// solidBeside finds a child beside a place that is there and holds more than white space. It looks on both sides, ever
+// farther, so that much white space is not gone through again with each child that goes.
 func (n *node) solidBeside(place int) int32 {
 	if n.is(isBlock) && len(n.finished.messages) > 0 {
 		return 1
 	}
-	for i := n.before(place); i >= 0; i = n.before(i) {
-		if !n.children[i].empty() {
-			return int32(i) + 1
+	before, after := n.before(place), n.nextAt(place+1, latest)
+	for before >= 0 || after < len(n.children) {
+		if before >= 0 {
+			if !n.children[before].empty() {
+				return int32(before) + 1
+			}
+			before = n.before(before)
 		}
-	}
-	for i := n.nextAt(place+1, latest); i < len(n.children); i = n.nextAt(i+1, latest) {
-		if !n.children[i].empty() {
-			return int32(i) + 1
+		if after < len(n.children) {
+			if !n.children[after].empty() {
+				return int32(after) + 1
+			}
+			after = n.nextAt(after+1, latest)
 		}
 	}
 	return none
