@@ -1,10 +1,6 @@
 package render
 
-import (
-	"slices"
-
-	"github.com/promptree-go/promptree/elements"
-)
+import "github.com/promptree-go/promptree/elements"
 
 // lock marks what must not be pruned because something is required, and tells whether anything is:
 //
@@ -14,79 +10,117 @@ import (
 //     makes a call linked to it stays. The same goes where such a message is locked.
 //   - What holds something locked or pinned is never emptied.
 func lock(root *node) bool {
+	l := locker{groups: map[*elements.Group]*linked{}}
 	any := false
 	root.walk(latest, func(n *node) {
+		n.held = false
 		if n.is(isRequired) {
 			any = true
-			n.lock()
+			n.walk(latest, func(n *node) { n.locked = true })
+		}
+		if g := n.linked(); g != nil {
+			l.of(g).members = append(l.of(g).members, n)
+		}
+		for _, c := range n.callsAt(latest) {
+			if c.KeepWith != nil {
+				l.of(c.KeepWith).callers = append(l.of(c.KeepWith).callers, n)
+			}
 		}
 	})
 	if !any {
 		return false
 	}
-	members := map[*elements.Group][]*node{}
-	callers := map[*elements.Group][]*node{}
-	var chunks []*node
 	root.walk(latest, func(n *node) {
-		if g := n.linked(); g != nil {
-			members[g] = append(members[g], n)
-		}
-		for _, c := range n.callsAt(latest) {
-			if c.KeepWith != nil {
-				callers[c.KeepWith] = append(callers[c.KeepWith], n)
-			}
-		}
-		if n.is(isChunk) && !n.is(passesOn) {
-			chunks = append(chunks, n)
+		switch {
+		case n.locked:
+			l.locked(n)
+		case n.pinned:
+			l.hold(n)
 		}
 	})
-	whole := map[*elements.Group]bool{}
-	for again := true; again; {
-		again = false
-		hold(root)
-		for _, c := range chunks {
-			if c.held && !c.locked {
-				c.lock()
-				again = true
-			}
-		}
-		for g, calling := range callers {
-			if !whole[g] && slices.ContainsFunc(calling, func(n *node) bool { return n.locked }) {
-				whole[g], again = true, true
-			}
-		}
-		for g, elements := range members {
-			if !whole[g] && slices.ContainsFunc(elements, func(n *node) bool { return n.held }) {
-				whole[g], again = true, true
-			}
-		}
-		for g := range whole {
-			for _, n := range members[g] {
-				if !n.locked {
-					n.lock()
-					again = true
-				}
-			}
-			for _, n := range callers[g] {
-				if !n.pinned {
-					n.pinned, again = true, true
-				}
-			}
-		}
-	}
+	l.spread()
 	return true
 }
 
-// lock keeps a node and everything in it.
-func (n *node) lock() { n.walk(latest, func(n *node) { n.locked = true }) }
+// locker finds what follows from what is locked.
+type locker struct {
+	groups map[*elements.Group]*linked
+	chunks []*node   // that hold something locked
+	whole  []*linked // groups to be locked
+}
 
-// hold notes which nodes have something in them that must stay.
-func hold(n *node) bool {
-	n.held = n.locked || n.pinned
-	for c := range n.present(latest) {
-		if hold(c) {
-			n.held = true
+// linked are the elements of a group, and the messages that make a call linked to it.
+type linked struct {
+	members, callers []*node
+	whole            bool
+}
+
+func (l *locker) of(g *elements.Group) *linked {
+	if l.groups[g] == nil {
+		l.groups[g] = &linked{}
+	}
+	return l.groups[g]
+}
+
+// spread locks what is to be locked, and what follows from that.
+func (l *locker) spread() {
+	for len(l.chunks)+len(l.whole) > 0 {
+		chunks, whole := l.chunks, l.whole
+		l.chunks, l.whole = nil, nil
+		for _, n := range chunks {
+			l.lock(n)
+		}
+		for _, g := range whole {
+			for _, n := range g.members {
+				l.lock(n)
+			}
+			for _, n := range g.callers {
+				n.pinned = true
+				l.hold(n)
+			}
 		}
 	}
-	return n.held
+}
+
+// lock keeps a node and everything in it.
+func (l *locker) lock(n *node) {
+	if n.locked {
+		return
+	}
+	n.locked = true
+	l.locked(n)
+	for c := range n.present(latest) {
+		l.lock(c)
+	}
+}
+
+// locked takes note that a node is locked.
+func (l *locker) locked(n *node) {
+	l.hold(n)
+	for _, c := range n.callsAt(latest) {
+		if c.KeepWith != nil {
+			l.keep(c.KeepWith)
+		}
+	}
+}
+
+// hold takes note that a node, and what it stands in, holds something that must stay.
+func (l *locker) hold(n *node) {
+	for ; n != nil && !n.held; n = n.parent {
+		n.held = true
+		if n.is(isChunk) && !n.is(passesOn) {
+			l.chunks = append(l.chunks, n)
+		}
+		if g := n.linked(); g != nil {
+			l.keep(g)
+		}
+	}
+}
+
+// keep takes note that a group is locked whole.
+func (l *locker) keep(g *elements.Group) {
+	if group := l.of(g); !group.whole {
+		group.whole = true
+		l.whole = append(l.whole, group)
+	}
 }
