@@ -313,6 +313,9 @@ func (t *content) loseText(in int32) {
 func (t *content) losePart(ended int32) {
 	left, right := t.run(ended), t.run(ended+1)
 	l, r := &t.runs[left], &t.runs[right]
+	if typeOf(l.part) == breakpointType {
+		t.frame.stale = true // another may stand in its place
+	}
 	t.frame.lose(l.part)
 	if l.texts > 0 && r.texts > 0 {
 		t.frame.lose(chat.Text("")) // two are one

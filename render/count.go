@@ -1,6 +1,8 @@
 package render
 
 import (
+	"slices"
+
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing"
@@ -21,9 +23,9 @@ type counter struct {
 	disturbed lineage
 
 	// Without a joiner.
-	pruning *node // the container that is pruned
-	last    int   // its last count
-	freed   freed // since then
+	stale   []*node // messages to be counted again: their counts, and those of what is around them, are what they were
+	pruning *node   // the container that is pruned
+	freed   freed   // since it was last known exactly
 }
 
 func newCounter(t sizing.Tokenizer) counter {
@@ -37,6 +39,12 @@ func newCounter(t sizing.Tokenizer) counter {
 // count is a node's exact count as far as messages go. An element outside messages is the sum of its messages; one
 // inside a message, which no provider would count by itself, is the sum of its pieces.
 func (c *counter) count(n *node) int {
+	c.refresh()
+	return c.known(n)
+}
+
+// known is a node's count, in which messages that lost something may still count what they did.
+func (c *counter) known(n *node) int {
 	switch {
 	case n.leaf():
 		return c.ownTokens(n)
@@ -53,7 +61,7 @@ func (c *counter) count(n *node) int {
 		total = c.tokenizer.CountMessage(n.chatMessage(latest))
 	default:
 		for child := range n.present(latest) {
-			total += c.count(child)
+			total += c.known(child)
 		}
 		if tag := n.tag(); tag != nil && !n.empty() {
 			total += tag.inMessage()
@@ -122,27 +130,29 @@ func (n *node) frame(content chat.Parts) chat.Message {
 // over tells that a container that is being pruned has more tokens than it may.
 func (c *counter) over(container *node, limit int) bool {
 	if c.joiner != nil {
-		return c.count(container) > limit
+		return c.known(container) > limit
 	}
-	if c.pruning == container && !c.freed.enough(c.last, limit) {
+	if c.pruning != container {
+		c.pruning, c.freed.scale = container, c.scaleOf(container, c.count(container))
+	} else if !c.freed.enough(c.known(container), limit) {
 		return true
 	}
-	n := c.count(container)
-	if c.pruning != container {
-		c.pruning, c.freed.scale = container, c.scaleOf(container, n)
-	}
-	c.last, c.freed = n, freed{scale: c.freed.scale}
-	return n > limit
+	c.freed = freed{scale: c.freed.scale}
+	return c.count(container) > limit
 }
 
 // losing is what there is to note before n goes: the tokens that it counts in the element around it.
 func (c *counter) losing(n *node) (tokens int) {
-	switch {
-	case c.uncounted:
-	case c.joiner == nil:
-		c.free(n)
-	case n.parent.counted && n.parent.kind != message:
-		return c.count(n)
+	if c.uncounted {
+		return 0
+	}
+	if c.joiner == nil {
+		if m := n.parent.message(); m != nil {
+			c.free(n, m)
+		}
+	}
+	if n.parent.counted && n.parent.kind != message {
+		return c.known(n)
 	}
 	return 0
 }
@@ -153,29 +163,21 @@ func (c *counter) lost(n *node, tokens int) {
 		c.disturbed.add(n.parent)
 		return
 	}
-	if c.joiner == nil {
-		n.parent.uncount()
-		return
-	}
 	m := n.parent.message()
 	if n.parent.less(tokens, m) && m != nil {
-		c.recount(m, func(content *content) { content.remove(n.atoms()) })
+		c.changed(m, func(content *content) { content.remove(n.atoms()) })
 	}
 }
 
 // tagGoes counts what is left after nothing but white space is in n: a tag around that is not written.
 func (c *counter) tagGoes(n *node) {
-	switch {
-	case !n.is(isTagged), c.uncounted:
-		return
-	case c.joiner == nil:
-		c.freed.unknown = c.freed.unknown || n.held
-		n.uncount()
+	if !n.is(isTagged) || c.uncounted {
 		return
 	}
+	c.freed.unknown = c.freed.unknown || n.held
 	m := n.message()
 	if n.less(n.rare.tag.inMessage(), m) {
-		c.recount(m, func(content *content) { content.remove(content.written(n)) })
+		c.changed(m, func(content *content) { content.remove(content.written(n)) })
 	}
 }
 
@@ -186,11 +188,45 @@ func (c *counter) unlinked(m *node, call elements.ToolCall) {
 		return
 	}
 	if c.joiner == nil {
-		c.freed.unknown = true
-		m.uncount()
+		if m.calling == 0 {
+			c.freed.unknown = true
+		} else {
+			c.freed.add(c.second(m, nil, []chat.ToolCall{call.ToolCall}))
+		}
+	}
+	c.changed(m, func(content *content) { content.frame.loseCall(call.ToolCall) })
+}
+
+// changed counts a message that lost something: at once, or where that is dear, when it is next asked for.
+func (c *counter) changed(m *node, change func(*content)) {
+	if c.joiner != nil {
+		c.recount(m, change)
 		return
 	}
-	c.recount(m, func(content *content) { content.frame.loseCall(call.ToolCall) })
+	for ; m != nil; m = m.parent.message() { // what is in two messages counts in both
+		if m.counted && !m.stale {
+			m.stale = true
+			c.stale = append(c.stale, m)
+		}
+	}
+}
+
+// refresh counts the messages that lost something since they were counted.
+func (c *counter) refresh() {
+	for _, m := range c.stale {
+		m.stale = false
+		switch {
+		case !m.counted: // it is not known any more, nor is anything around it
+		case m.gone != 0: // and nothing around it counts it
+			m.counted = false
+		default:
+			before := m.tokens
+			m.counted = false
+			m.tokens = c.known(m)
+			m.parent.less(before-m.tokens, m.parent.message())
+		}
+	}
+	c.stale = c.stale[:0]
 }
 
 // recount counts a message that was counted before, and notes the difference in what is around it.
@@ -234,13 +270,6 @@ func (n *node) less(tokens int, top *node) (attached bool) {
 	return true
 }
 
-// uncount forgets the counts that the node is part of.
-func (n *node) uncount() {
-	for ; n != nil; n = n.parent {
-		n.forget()
-	}
-}
-
 // forget forgets what the node counted.
 func (n *node) forget() {
 	n.counted = false
@@ -252,13 +281,13 @@ func (n *node) forget() {
 // freed says by how much a tree may have got smaller.
 type freed struct {
 	most    int     // tokens by which the tree got smaller at the most
-	unknown bool    // more than text went, so only a count can tell
+	unknown bool    // more went than can be told without a count
 	scale   float64 // by how much a token that a piece counts by itself may change the count
 }
 
-// add notes that a piece of so many tokens went. In a message its neighbours meet, which changes the count by more or
-// less than the piece's own; by how much, no tokenizer promises. Half as much again and 8 more is far beyond what is seen
-// where messages count about as much as their pieces; where they count more, so may each piece.
+// add notes that a piece of so many tokens went, or a call. In a message its neighbours meet, which changes the
+// count by more or less than the piece's own; by how much, no tokenizer promises. Half as much again and 8 more is far
+// beyond what is seen where messages count about as much as their pieces; where they count more, so may each piece.
 func (f *freed) add(tokens int) { f.most += int(f.scale*float64(tokens)) + 8 }
 
 // enough tells that a tree of so many tokens may fit a limit by now.
@@ -278,16 +307,42 @@ func (c *counter) scaleOf(n *node, count int) float64 {
 	return max(1.5, 2*float64(count)/float64(max(1, pieces))-1)
 }
 
-// free notes how much smaller the tree gets.
-func (c *counter) free(n *node) {
+// free notes how much smaller a message gets.
+func (c *counter) free(n, m *node) {
 	n.walk(latest, func(n *node) {
 		switch {
 		case n.kind == text:
 			c.freed.add(c.ownTokens(n))
-		case n.kind != container: // a part may count otherwise in its message than by itself
+		case n.kind == message, n.kind == part && (m.losesLast(n.rare.part) || m.parent.message() != nil):
 			c.freed.unknown = true
+		case n.kind == part:
+			c.freed.add(max(c.ownTokens(n), c.second(m, chat.Parts{n.rare.part}, nil)))
 		case n.is(isTagged):
 			c.freed.add(n.rare.tag.inMessage())
 		}
 	})
+}
+
+// second is what a part or a call adds to a message that has it already.
+func (c *counter) second(m *node, content chat.Parts, calls []chat.ToolCall) (tokens int) {
+	of := m.more().frame
+	of.Content, of.ToolCalls = content, calls
+	one := c.tokenizer.CountMessage(of)
+	of.Content, of.ToolCalls = slices.Concat(content, content), slices.Concat(calls, calls)
+	return c.tokenizer.CountMessage(of) - one
+}
+
+// losesLast takes note that a part is going, and tells that it was the last of its type in a message.
+func (m *node) losesLast(p chat.Part) bool {
+	if m.parts == nil {
+		m.working().parts = &[partTypes]int32{}
+		m.walk(latest, func(n *node) {
+			if n.kind == part {
+				m.parts[typeOf(n.rare.part)]++
+			}
+		})
+	}
+	t := typeOf(p)
+	m.parts[t]--
+	return m.parts[t] < 1
 }

@@ -50,6 +50,9 @@ func CheckAhead(ctx context.Context, layout *Layout, limits []int) string {
 		}
 		start := r.now
 		r.ahead(ctx, r.root, limit)
+		if wrong := r.root.wrongBreakpoints(); wrong != "" {
+			return fmt.Sprintf("limit %d: %s", limit, wrong)
+		}
 		left := r.count(r.root)
 		fresh := (&counter{tokenizer: r.tokenizer}).count(bareOf(r.root).fresh())
 		switch {
@@ -58,6 +61,27 @@ func CheckAhead(ctx context.Context, layout *Layout, limits []int) string {
 		case r.now > start && left <= limit:
 			return fmt.Sprintf("limit %d: at step %d only %d tokens were left", limit, r.now, left)
 		}
+	}
+	return ""
+}
+
+// wrongBreakpoints tells where more or fewer breakpoints are noted than there are; "" is what is wanted.
+func (n *node) wrongBreakpoints() (wrong string) {
+	if n.leaf() {
+		return ""
+	}
+	there := int32(0)
+	if n.is(isBlock) {
+		there = n.finished.breakpoints
+	}
+	for c := range n.present(latest) {
+		if wrong = c.wrongBreakpoints(); wrong != "" {
+			return wrong
+		}
+		there += c.holdsBreakpoints(n)
+	}
+	if n.breakpoints != there {
+		return fmt.Sprintf("%d breakpoints in %s, not %d", n.breakpoints, n.path(), there)
 	}
 	return ""
 }

@@ -107,6 +107,22 @@ func TestBreakpointsThatMeetCountOnce(t *testing.T) {
 	require.Equal(t, counter.CountMessage(left.Messages[0]), left.Tokens)
 }
 
+// By rule 5 breakpoints go like any piece. One that another stood in for is not missed.
+func TestBreakpointsGoAsPieces(t *testing.T) {
+	root := elements.LegacyPrioritization{Children: elements.Nodes{user(elements.CacheBreakpoint{}, elements.CacheBreakpoint{}, line("a"), elements.CacheBreakpoint{}, line("b"))}}
+	counter := framing{summing{runes}}
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: counter})
+	require.NoError(t, err)
+	all, err := layout.Fit(t.Context(), plenty)
+	require.NoError(t, err)
+	require.Len(t, all.Messages[0].Content, 4)
+	left, err := layout.Fit(t.Context(), all.Tokens-1)
+	require.NoError(t, err)
+	require.Equal(t, []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("a"), chat.CacheBreakpoint{}, chat.Text("b")}}}, left.Messages)
+	require.Equal(t, counter.CountMessage(left.Messages[0]), left.Tokens)
+	require.Len(t, left.Report().Dropped(), 2)
+}
+
 func FuzzCounts(f *testing.F) {
 	for seed := range uint64(10) {
 		f.Add(seed)
@@ -118,8 +134,8 @@ func FuzzCounts(f *testing.F) {
 func checkAhead(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 5))
-	v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(3) == 0, growing: r.IntN(3) == 0, lines: r.IntN(2) == 0}
-	opts := render.Options{Budget: 1000, Tokenizer: append(joiners(t), summing{runes}, summing{es})[r.IntN(4)]}
+	v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(3) == 0, growing: r.IntN(3) == 0, lines: r.IntN(2) == 0, parts: r.IntN(3) == 0}
+	opts := render.Options{Budget: 1000, Tokenizer: append(joiners(t), summing{runes}, summing{es}, framing{summing{runes}})[r.IntN(5)]}
 	layout, err := render.Lay(t.Context(), newGrower(seed, v).prompt(), opts)
 	require.NoError(t, err)
 	limits := make([]int, 20)
@@ -225,6 +241,58 @@ type counting struct {
 func (c counting) CountMessage(m chat.Message) int {
 	*c.messages++
 	return c.Tokenizer.CountMessage(m)
+}
+
+// So it is where parts and calls go, and what is counted besides are messages of one or two of them. Of many messages only
+// those are counted again that lost something.
+func TestFewCountsOfWholeMessagesOfPartsAndCalls(t *testing.T) {
+	const n = 1000
+	var images, rounds elements.Nodes
+	var calls elements.AssistantMessage
+	for i := range n {
+		group := &elements.Group{}
+		images = append(images, elements.Image{Props: at(i * 7919 % n), Source: "https://example.com"})
+		calls.ToolCalls = append(calls.ToolCalls, call(fmt.Sprint(i), group))
+		calls.Children = append(calls.Children, elements.KeepWith{Props: at(i * 7919 % n), Group: group, Children: elements.Nodes{line("text")}})
+		rounds = append(rounds, userAt(i*7919%n, line(sentence(i)), elements.Image{Source: "https://example.com"}))
+	}
+	for name, tt := range map[string]struct {
+		root     elements.Node
+		messages int // with more than a part or two
+	}{
+		"images": {user(images...), 1}, "calls": {calls, 1}, "messages": {rounds, 2 * n}, // each again without its image
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole, inAll := 0, 0
+			tokenizer := sized{runes, func(size int) {
+				inAll += size
+				if size > 2 || tt.messages > 1 {
+					whole++
+				}
+			}}
+			layout, err := render.Lay(t.Context(), tt.root, render.Options{Budget: plenty, Tokenizer: tokenizer})
+			require.NoError(t, err)
+			all, err := layout.Fit(t.Context(), plenty)
+			require.NoError(t, err)
+			whole, inAll = 0, 0
+			r, err := layout.Fit(t.Context(), all.Tokens/10)
+			require.NoError(t, err)
+			require.Greater(t, len(r.Report().Dropped()), n/2)
+			require.LessOrEqual(t, whole, tt.messages+40)
+			require.Less(t, inAll, 50*n)
+		})
+	}
+}
+
+// sized is a tokenizer that tells how many parts and calls each message has that it counts.
+type sized struct {
+	sizing.Tokenizer
+	tell func(size int)
+}
+
+func (s sized) CountMessage(m chat.Message) int {
+	s.tell(len(m.Content) + len(m.ToolCalls))
+	return s.Tokenizer.CountMessage(m)
 }
 
 // A tokenizer whose counts do not add up counts a message anew, but few times.

@@ -76,10 +76,10 @@
 // the head of a sorted list at each level above it, and the counting of a few bytes where its neighbours meet, whatever
 // the size of the prompt: n pieces take n·(depth + log n).
 //
-// Where a part or a tool call goes, all of its message but the text is counted again, so a message of many takes their
-// square: one of 4,000 images about a second, to the last. A message in a message ([Options.Lenient]) costs the same.
-//
 // With a tokenizer that is no [sizing.Joiner] the messages that lost something are counted again, but only once enough has
-// gone that they may fit: 10 to 32 counts of a message of 1,000 to 10,000 pieces, in the tests. The tree and what is known
-// of it take memory in proportion to the tree, some 120 bytes a text chunk, the layout included.
+// gone that they may fit: 10 to 32 counts of a message of 1,000 to 10,000 pieces, in the tests. A part or a call that goes
+// takes two counts of a message of nothing else, and one of the whole message where it is the last of its type. So it is
+// with any tokenizer where a message stands in a message ([Options.Lenient]).
+//
+// The tree and what is known of it take memory in proportion to the tree, some 120 bytes a text chunk, the layout included.
 package render

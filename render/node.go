@@ -97,7 +97,8 @@ type inside struct {
 	giver    int32  // the first child that may have something to give
 	solid    int32  // place, from 1, of a child that is there and holds more than white space; none, or 0 if not known
 
-	counted bool // as it is
+	counted bool // as it is, or as it was if stale
+	stale   bool // a message to be counted again
 	plain   bool // its children are texts without anything special, that have begun
 	flat    bool // all its children are pieces
 	lines   bool // it holds nothing but texts that start on lines of their own
@@ -161,11 +162,12 @@ type work struct {
 	calling     int32 // tool calls that are there
 	breakpoints int32 // for a message those directly in it, for an element those messages
 
-	content  *content   // of a message that was counted piece by piece
-	choice   *choice    // among what stands in it
-	ranks    *ranks     // the priorities of its children
-	beyond   []uint64   // which children beyond the first 64 are there, where some are not
-	unlinked []unlinked // what became of each tool call it had; nil where none went
+	content  *content          // of a message that was counted piece by piece
+	parts    *[partTypes]int32 // of a message that is counted as a whole: by type
+	choice   *choice           // among what stands in it
+	ranks    *ranks            // the priorities of its children
+	beyond   []uint64          // which children beyond the first 64 are there, where some are not
+	unlinked []unlinked        // what became of each tool call it had; nil where none went
 }
 
 // idle is the work of a node that has none of it. It is never written to.

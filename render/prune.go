@@ -160,6 +160,9 @@ func (p *pruner) rewind(at step) {
 		if n.gone > at {
 			n.gone, n.cause = 0, 0
 			n.parent.regain(n)
+			if n.kind == breakpoint {
+				n.lend(1)
+			}
 		}
 		if w.call > 0 {
 			n.unlinked[w.call-1] = unlinked{}

@@ -9,9 +9,10 @@ import (
 // Tokenizer counts tokens as one model does. The same input gives the same count every time, and an implementation is
 // safe for concurrent use. Counts are never negative.
 //
-// Counts nearly add up: taking a piece out of a text makes it smaller by no more than half as much again as the piece
-// counts by itself, and 8. Pruning relies on that to count long messages less often; of a tokenizer that breaks it, a little
-// more may be pruned than must be.
+// Counts nearly add up: taking a piece out of a message makes it smaller by no more than half as much again as the piece
+// counts by itself, and 8. A part or a tool call may count more than that in a message, but no more than a second one of it
+// adds there, as long as others of its type are left. Pruning relies on that to count long messages less often; of a
+// tokenizer that breaks it, a little more may be pruned than must be.
 type Tokenizer interface {
 	// CountText counts a text on its own, special tokens as plain text.
 	CountText(text string) int
