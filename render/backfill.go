@@ -8,9 +8,10 @@ import (
 )
 
 // backfill puts pieces back that fit into the room that is left under limit, from the last one taken to the first, which
-// is from the highest priority down. Each try goes back to the tree as it was after the step base and takes everything
-// else out again, so that what goes along with what is worked out anew; a try is kept where the piece is back, the exact
-// count fits and no tool call or result has lost its other half.
+// is from the highest priority down. Each try goes back to the tree as it was before the piece went, and takes everything
+// else out again that went then, so that what goes along with what is worked out anew; a try is kept where the piece is
+// back, the exact count fits and no tool call or result has lost its other half. What was taken before, from the step base
+// on, is as it was.
 func (f *fitting) backfill(ctx context.Context, base step, limit int) {
 	var lost []bool // in the order of each
 	lostCalls := map[*node][]unlinked{}
@@ -21,7 +22,7 @@ func (f *fitting) backfill(ctx context.Context, base step, limit int) {
 		}
 	})
 	back := make([]bool, len(f.taken))
-	left, halves, failed := f.count(f.root), unpaired(f.root.messages(latest)), false
+	left, halves, failed := f.count(f.root), unpaired(f.root.messages(latest)), -1
 	for i := len(f.taken) - 1; i >= 0; i-- {
 		room := limit - left
 		if room <= 0 || ctx.Err() != nil {
@@ -31,17 +32,17 @@ func (f *fitting) backfill(ctx context.Context, base step, limit int) {
 			continue
 		}
 		back[i] = true
-		failed = true
-		if f.without(base, back) && f.count(f.root) <= limit {
+		failed = i
+		if f.without(base, i, back) && f.count(f.root) <= limit {
 			if now := unpaired(f.root.messages(latest)); now <= halves {
-				left, halves, failed = f.count(f.root), now, false
+				left, halves, failed = f.count(f.root), now, -1
 				continue
 			}
 		}
 		back[i] = false
 	}
-	if failed {
-		f.without(base, back)
+	if failed >= 0 {
+		f.without(base, failed, back)
 	}
 	i := 0
 	f.each(func(n *node) {
@@ -55,11 +56,13 @@ func (f *fitting) backfill(ctx context.Context, base step, limit int) {
 	}
 }
 
-// without takes out of the tree as it was after a step what was taken and is not back. It tells whether all that is back is
-// there.
-func (f *fitting) without(base step, back []bool) bool {
-	f.rewind(base)
-	for i, t := range f.taken {
+// without takes out of the tree what was taken and is not back, from one piece on; none is back of those before. It tells
+// whether all that is back is there, and stops where that piece is not.
+func (f *fitting) without(base step, from int, back []bool) bool {
+	f.rewind(base + step(from))
+	first := f.taken[from].node
+	for i := from; i < len(f.taken); i++ {
+		t := f.taken[i]
 		if back[i] || !t.node.attached() {
 			continue
 		}
@@ -68,9 +71,12 @@ func (f *fitting) without(base step, back []bool) bool {
 		}
 		f.now++
 		f.remove(t.node, t.reason)
+		if back[from] && !first.attached() {
+			return false
+		}
 	}
-	for i, t := range f.taken {
-		if back[i] && !t.node.attached() {
+	for i := from; i < len(f.taken); i++ {
+		if back[i] && !f.taken[i].node.attached() {
 			return false
 		}
 	}
