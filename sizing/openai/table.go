@@ -3,7 +3,7 @@ package openai
 import (
 	"encoding/binary"
 	"errors"
-	"strings"
+	"runtime"
 )
 
 //go:generate go run ./internal/tables
@@ -23,13 +23,17 @@ func newVocab(table string) (*vocab, error) {
 		short:  make([]shortSlot, short+short/2+1),
 		long:   make([]longSlot, long+long/2+1),
 	}
-	var text strings.Builder
-	text.Grow(size)
+	text := make([]byte, size+8) // so that 8 bytes can be written at once anywhere
+	at := 0
 	for rank := range uint32(ranks) {
-		v.starts = append(v.starts, uint32(text.Len()))
+		v.starts = append(v.starts, uint32(at))
 		if rank < 256 {
+			if at == size {
+				return nil, errTable
+			}
 			b := r.byte()
-			text.WriteByte(b)
+			text[at] = b
+			at++
 			v.bytes[b] = newToken(rank, 1)
 			v.halves = append(v.halves, [2]token{v.bytes[b], v.bytes[b]})
 			continue
@@ -44,20 +48,58 @@ func newVocab(table string) (*vocab, error) {
 		}
 		halves := [2]token{v.tokenOf(left), v.tokenOf(right)}
 		v.halves = append(v.halves, halves)
-		v.text = text.String()
 		for _, half := range halves {
-			text.WriteString(v.bytesOf(half.rank(), half.len()))
+			from, n := int(v.starts[half.rank()]), half.len()
+			if at+n > size {
+				return nil, errTable
+			}
+			if n <= 8 { // as most are
+				binary.LittleEndian.PutUint64(text[at:], binary.LittleEndian.Uint64(text[from:]))
+			} else {
+				copy(text[at:], text[from:from+n])
+			}
+			at += n
 		}
 	}
-	v.text = text.String()
-	v.starts = append(v.starts, uint32(len(v.text)))
-	if len(v.text) != size {
+	v.starts = append(v.starts, uint32(at))
+	if at != size {
 		return nil, errTable
 	}
-	for rank := range uint32(ranks) {
-		v.add(v.tokenOf(rank))
+	v.text = string(text[:size])
+	for rank := uint32(0); rank < uint32(ranks); rank += atOnce {
+		some := min(atOnce, uint32(ranks)-rank)
+		v.touch(rank, some)
+		for i := range some {
+			v.add(v.tokenOf(rank + i))
+		}
 	}
 	return v, nil
+}
+
+// atOnce is how many tokens are put into the tables at once.
+const atOnce = 32
+
+// touch reads where the next tokens will be put. The tables are larger than the processor's nearer caches, and memory gives
+// many places that nobody waits for in about the time of one.
+func (v *vocab) touch(rank, n uint32) {
+	sum := slot(0)
+	for i := range n {
+		t := v.tokenOf(rank + i)
+		if t.len() == 0 {
+			continue
+		}
+		sum += v.short[v.shortHome(v.firstBytes(t))].slot
+		if t.len() > maxShort {
+			at, _ := v.longHome(v.bytesOf(rank+i, t.len()))
+			sum += v.long[at].slot
+		}
+	}
+	runtime.KeepAlive(sum)
+}
+
+// firstBytes are those of a token, maxShort at most.
+func (v *vocab) firstBytes(t token) (key uint64) {
+	return packed(v.text, int(v.starts[t.rank()]), min(t.len(), maxShort))
 }
 
 // add puts a token into the tables, and its heads.
@@ -66,19 +108,18 @@ func (v *vocab) add(t token) {
 	if n == 0 {
 		return
 	}
-	s := v.bytesOf(t.rank(), n)
+	key := v.firstBytes(t)
 	if n <= maxShort {
 		if n > 1 {
-			v.lengths[uint16(s[0])|uint16(s[1])<<8] |= 1 << (n - 1)
+			v.lengths[uint16(key)] |= 1 << (n - 1)
 		}
-		key := packed(s, 0, n)
 		p := v.shortSlot(key, n)
 		*p = shortSlot{uint32(key), uint32(key >> 32), slot(t) | p.slot&lengthened}
 		return
 	}
-	v.lengths[uint16(s[0])|uint16(s[1])<<8] |= 1
+	v.lengths[uint16(key)] |= 1
+	s := v.bytesOf(t.rank(), n)
 	v.addLong(s, slot(t))
-	key := packed(s, 0, maxShort)
 	head := v.shortSlot(key, maxShort)
 	if head.slot == 0 {
 		*head = shortSlot{uint32(key), uint32(key >> 32), slot(newToken(t.rank(), maxShort)) | headOnly}

@@ -141,7 +141,7 @@ func (v *vocab) longest(s string, i, n int) token {
 
 // shortSlot is the place of n bytes, or the free one where they would be.
 func (v *vocab) shortSlot(key uint64, n int) *shortSlot {
-	at, _ := bits.Mul64(key*golden, uint64(len(v.short)))
+	at := v.shortHome(key)
 	for {
 		if at >= uint64(len(v.short)) {
 			at = 0
@@ -154,29 +154,41 @@ func (v *vocab) shortSlot(key uint64, n int) *shortSlot {
 	}
 }
 
+// shortHome is where the bytes are, if nothing else is.
+func (v *vocab) shortHome(key uint64) (at uint64) {
+	at, _ = bits.Mul64(key*golden, uint64(len(v.short)))
+	return at
+}
+
 // longSlot is the place of more than maxShort bytes, or the free one where they would be, and their hash.
 func (v *vocab) longSlot(s string) (p *longSlot, sum uint32) {
-	hash := uint64(len(s))
-	for i := 0; i+8 < len(s); i += 8 {
-		hash = mix(hash ^ word(s, i))
-	}
-	hash = mix(hash ^ word(s, len(s)-8))
-	at, _ := bits.Mul64(hash, uint64(len(v.long)))
+	at, sum := v.longHome(s)
 	for {
 		if at >= uint64(len(v.long)) {
 			at = 0
 		}
 		p := &v.long[at]
 		if p.slot == 0 {
-			return p, uint32(hash)
+			return p, sum
 		}
-		if p.hash == uint32(hash) {
+		if p.hash == sum {
 			if key := p.slot.key(); key.len() == len(s) && v.bytesOf(key.rank(), key.len()) == s {
-				return p, uint32(hash)
+				return p, sum
 			}
 		}
 		at++
 	}
+}
+
+// longHome is where the bytes are, if nothing else is, and their hash.
+func (v *vocab) longHome(s string) (at uint64, sum uint32) {
+	hash := uint64(len(s))
+	for i := 0; i+8 < len(s); i += 8 {
+		hash = mix(hash ^ word(s, i))
+	}
+	hash = mix(hash ^ word(s, len(s)-8))
+	at, _ = bits.Mul64(hash, uint64(len(v.long)))
+	return at, uint32(hash)
 }
 
 func (v *vocab) longToken(s string) slot {
