@@ -9,11 +9,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // Remote is a [chat.Model] that has summaries written by an HTTP endpoint, as oh-my-pi can: it posts {"systemPrompt", "prompt"}
@@ -151,20 +150,10 @@ func refused(failed *RemoteError, header http.Header) error {
 	case status == http.StatusRequestEntityTooLarge:
 		return &chat.ContextLimitError{Err: failed}
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
-		return &chat.TransientError{RetryAfter: retryAfter(header.Get("Retry-After")), Err: failed}
+		wait, _ := provider.Wait(header)
+		return &chat.TransientError{RetryAfter: wait, Err: failed}
 	}
 	return failed
-}
-
-// retryAfter reads how long to wait, in seconds or until a time; 0 where it cannot be read.
-func retryAfter(said string) time.Duration {
-	if seconds, err := strconv.ParseUint(said, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(said); err == nil {
-		return max(0, time.Until(at))
-	}
-	return 0
 }
 
 // remotePrompt is a request as the two texts that the endpoint takes.

@@ -1,5 +1,5 @@
-// Package provider is what the modules of the providers do alike: which errors tell of a lost connection, and what they
-// mend of a request in the same way.
+// Package provider is what those who ask a provider do alike: which errors tell of a lost connection, how long a server asks
+// to wait, and what is mended of a request in the same way.
 package provider
 
 import (

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
@@ -44,7 +43,10 @@ func classifyAPI(api *sdk.Error, err error) error {
 		limit.Err = err
 		return limit
 	}
-	transient := &chat.TransientError{RetryAfter: retryAfter(api.Response), Err: err}
+	transient := &chat.TransientError{Err: err}
+	if api.Response != nil {
+		transient.RetryAfter, _ = provider.Wait(api.Response.Header)
+	}
 	switch api.Type() {
 	case "request_too_large":
 		return &chat.ContextLimitError{Err: err}
@@ -87,32 +89,6 @@ func contextLimit(message string) *chat.ContextLimitError {
 		return &chat.ContextLimitError{Tokens: number(m[1]) + number(m[2]), Limit: number(m[3])}
 	}
 	return nil
-}
-
-// retryAfter is how long the API asks to wait.
-func retryAfter(r *http.Response) time.Duration {
-	if r == nil {
-		return 0
-	}
-	if ms, err := strconv.ParseFloat(r.Header.Get("Retry-After-Ms"), 64); err == nil {
-		return wait(ms * float64(time.Millisecond))
-	}
-	said := r.Header.Get("Retry-After")
-	if seconds, err := strconv.ParseFloat(said, 64); err == nil {
-		return wait(seconds * float64(time.Second))
-	}
-	if at, err := http.ParseTime(said); err == nil {
-		return max(0, time.Until(at))
-	}
-	return 0
-}
-
-// wait is a duration that a header asks for, between none and a day.
-func wait(d float64) time.Duration {
-	if !(d > 0) {
-		return 0
-	}
-	return time.Duration(min(d, float64(24*time.Hour)))
 }
 
 // refusesTemperature tells of a model that takes no temperature.

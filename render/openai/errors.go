@@ -222,21 +222,12 @@ var tryAgainIn = regexp.MustCompile(`(?i)try again in ((?:\d+(?:\.\d+)?(?:ms|h|m
 
 // wait is how long the server asks to wait; 0 where it does not say.
 func (r refusal) wait() time.Duration {
-	const most = 24 * time.Hour
-	bounded := func(d time.Duration) time.Duration { return min(max(d, 0), most) }
-	if ms, err := strconv.ParseFloat(r.header.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {
-		return bounded(time.Duration(min(ms, most.Seconds()*1e3) * float64(time.Millisecond)))
-	}
-	after := r.header.Get("Retry-After")
-	if s, err := strconv.ParseFloat(after, 64); err == nil && s >= 0 {
-		return bounded(time.Duration(min(s, most.Seconds()) * float64(time.Second)))
-	}
-	if at, err := http.ParseTime(after); err == nil {
-		return bounded(time.Until(at))
+	if wait, says := provider.Wait(r.header); says {
+		return wait
 	}
 	if m := tryAgainIn.FindStringSubmatch(r.message); m != nil {
-		if d, err := time.ParseDuration(m[1]); err == nil {
-			return bounded(d)
+		if wait, err := time.ParseDuration(m[1]); err == nil {
+			return min(wait, 24*time.Hour)
 		}
 	}
 	return 0

@@ -1,0 +1,35 @@
+package provider
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Wait is how long a server asks to wait before it is asked again, and whether it says: by its headers Retry-After-Ms, or
+// else Retry-After, in seconds or as a date. It is a day at most.
+func Wait(h http.Header) (wait time.Duration, says bool) {
+	if ms, ok := number(h.Get("Retry-After-Ms")); ok {
+		return bounded(ms / 1e3), true
+	}
+	after := h.Get("Retry-After")
+	if seconds, ok := number(after); ok {
+		return bounded(seconds), true
+	}
+	if at, err := http.ParseTime(after); err == nil {
+		return bounded(time.Until(at).Seconds()), true
+	}
+	return 0, false
+}
+
+// number reads one that is not below 0.
+func number(s string) (n float64, ok bool) {
+	n, err := strconv.ParseFloat(s, 64)
+	return n, err == nil && n >= 0
+}
+
+// bounded is a wait of so many seconds, between none and a day.
+func bounded(seconds float64) time.Duration {
+	const most = 24 * time.Hour
+	return time.Duration(max(0, min(seconds, most.Seconds())) * float64(time.Second))
+}
