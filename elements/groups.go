@@ -24,7 +24,8 @@ type Chunk struct {
 // Render gives the children.
 func (c Chunk) Render(context.Context, sizing.Sizing) (Node, error) { return c.Children, nil }
 
-// TokenLimit prunes its children to a limit of their own before the rest of the prompt is pruned.
+// TokenLimit prunes its children to a limit of their own before the rest of the prompt is pruned. An [Expandable] in it may
+// outgrow it afterwards, when the whole prompt has room, and a limit in what one grew to is not kept; both as in prompt-tsx.
 type TokenLimit struct {
 	Props
 	// Max is the most tokens that the children may take, 1 or more.
