@@ -87,40 +87,42 @@ func TestPartsAndCallsGoOneByOne(t *testing.T) {
 	}
 }
 
-// Of breakpoints in a row the last one stands, also where what stood between them went with a group.
-func TestBreakpointsThatMeetCountOnce(t *testing.T) {
+// Of breakpoints in a row the last one stands, also where what stood between them went, or the one that stood for the others.
+func TestBreakpointsInARowCountOnce(t *testing.T) {
 	group := &elements.Group{}
 	keep := func(children ...elements.Node) elements.Node {
 		return elements.KeepWith{Group: group, Children: children}
 	}
-	image := elements.Image{Source: "https://example.com"}
-	root := user(elements.CacheBreakpoint{}, keep(image), elements.CacheBreakpoint{}, keep(line("a")), keep(line("b")), elements.CacheBreakpoint{},
-		keep(image, line("c"), image), elements.CacheBreakpoint{}, line("d"), image, elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("e")}})
-	counter := framing{summing{runes}}
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: counter})
-	require.NoError(t, err)
-	all, err := layout.Fit(t.Context(), plenty)
-	require.NoError(t, err)
-	left, err := layout.Fit(t.Context(), all.Tokens-1)
-	require.NoError(t, err)
-	require.Equal(t, []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.CacheBreakpoint{}, chat.Text("d"), image.Part()}}}, left.Messages)
-	require.Equal(t, counter.CountMessage(left.Messages[0]), left.Tokens)
-}
-
-// By rule 5 breakpoints go like any piece. One that another stood in for is not missed.
-func TestBreakpointsGoAsPieces(t *testing.T) {
-	root := elements.LegacyPrioritization{Children: elements.Nodes{user(elements.CacheBreakpoint{}, elements.CacheBreakpoint{}, line("a"), elements.CacheBreakpoint{}, line("b"))}}
-	counter := framing{summing{runes}}
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: counter})
-	require.NoError(t, err)
-	all, err := layout.Fit(t.Context(), plenty)
-	require.NoError(t, err)
-	require.Len(t, all.Messages[0].Content, 4)
-	left, err := layout.Fit(t.Context(), all.Tokens-1)
-	require.NoError(t, err)
-	require.Equal(t, []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("a"), chat.CacheBreakpoint{}, chat.Text("b")}}}, left.Messages)
-	require.Equal(t, counter.CountMessage(left.Messages[0]), left.Tokens)
-	require.Len(t, left.Report().Dropped(), 2)
+	mark, image := elements.CacheBreakpoint{}, elements.Image{Source: "https://example.com"}
+	for _, tt := range []struct {
+		rule string
+		root elements.Node
+		want chat.Parts
+	}{
+		{
+			"what stood between them goes with a group",
+			user(mark, keep(image), mark, keep(line("a")), keep(line("b")), mark, keep(image, line("c"), image), mark, line("d"), image,
+				elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("e")}}),
+			chat.Parts{mark.Part(), chat.Text("d"), image.Part()},
+		},
+		{
+			"by rule 5 they go like any piece",
+			elements.LegacyPrioritization{Children: elements.Nodes{user(mark, mark, line("a"), mark, line("b"))}},
+			chat.Parts{chat.Text("a"), mark.Part(), chat.Text("b")},
+		},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			counter := framing{summing{runes}}
+			layout, err := render.Lay(t.Context(), tt.root, render.Options{Budget: plenty, Tokenizer: counter})
+			require.NoError(t, err)
+			all, err := layout.Fit(t.Context(), plenty)
+			require.NoError(t, err)
+			left, err := layout.Fit(t.Context(), all.Tokens-1)
+			require.NoError(t, err)
+			require.Equal(t, []chat.Message{{Role: chat.RoleUser, Content: tt.want}}, left.Messages)
+			require.Equal(t, counter.CountMessage(left.Messages[0]), left.Tokens)
+		})
+	}
 }
 
 func FuzzCounts(f *testing.F) {
