@@ -1,10 +1,10 @@
 package sizing
 
 import (
-	"crypto/sha256"
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
@@ -29,11 +29,16 @@ import (
 // An opaque part counts as the tokens that it says, and many say none: thinking between other content, a provider's own
 // tools. A request that goes on from an observed one makes up for them, for they are in its usage.
 //
+// What the texts hold that it counted last is remembered, in a few megabytes at most, so that a conversation that goes on is
+// read once. The Base is not to be changed after the first count.
+//
 // Use one for each model. Counts change with each Observe and at no other time; [Calibrated.Safe] gives a tokenizer whose
 // counts stay, with a margin on them. A Calibrated is safe for concurrent use and must not be copied.
 type Calibrated struct {
 	// Base counts texts, tools and media. Defaults to a token for 4 bytes of text, and to nothing for media.
 	Base Tokenizer
+
+	texts atomic.Pointer[textMemo]
 
 	mu       sync.RWMutex
 	fit      regression
@@ -148,6 +153,7 @@ func (c *Calibrated) Safe() Tokenizer {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	frozen := &Calibrated{Base: c.Base, fit: c.fit, reported: c.reported.clone(), errors: c.errors}
+	frozen.texts.Store(c.memory())
 	return withMargin{frozen, 1 + c.errors.margin()}
 }
 
@@ -249,6 +255,3 @@ func (c *Calibrated) overhead() float64 {
 func (c *Calibrated) size(o *observed) float64 { return o.known + c.fit.estimate(o.rest) }
 
 func round(tokens float64) int { return max(0, int(math.Round(tokens))) }
-
-// messageKey tells messages apart.
-type messageKey = [sha256.Size]byte

@@ -171,6 +171,50 @@ func TestCalibratedHoldsAgainstNonsense(t *testing.T) {
 	}
 }
 
+// asked is a tokenizer that notes how often it counts a text.
+type asked struct {
+	sizing.Tokenizer
+	times *int
+}
+
+func (a asked) CountText(text string) int {
+	*a.times++
+	return a.Tokenizer.CountText(text)
+}
+
+// A conversation is counted again at each step. What its texts hold is found out once, whatever is learnt in between.
+func TestCalibratedReadsATextOnce(t *testing.T) {
+	times := 0
+	counter := &sizing.Calibrated{Base: asked{sizing.Estimator{}, &times}}
+	long := chat.UserMessage(strings.Repeat("a story of 3 parts; ", 50))
+	before := counter.CountMessage(long)
+	require.Equal(t, 1, times)
+	counter.Observe(chat.Request{Messages: []chat.Message{long}}, chat.Response{Message: long, Usage: chat.Usage{Input: 2 * before, Output: before}})
+	safe := counter.Safe()
+	times = 0
+	require.Positive(t, counter.CountMessage(long))
+	require.Positive(t, safe.CountMessage(long))
+	require.Zero(t, times)
+
+	learning := &sizing.Calibrated{}
+	counter = &sizing.Calibrated{Base: learning}
+	before = counter.CountMessage(long)
+	talk(provider{perByte: 3}, learning, 3, 1)
+	require.Greater(t, counter.CountMessage(long), before, "a base that learns is asked again")
+}
+
+// More texts than are remembered count like the first.
+func TestCalibratedForgetsTexts(t *testing.T) {
+	text := func(i int) string { return strings.Repeat(fmt.Sprintf("text number %d, ", i), 1+i%9) }
+	counter, fresh := &sizing.Calibrated{}, &sizing.Calibrated{}
+	for i := range 50_000 {
+		counter.CountText(text(i))
+	}
+	for i := 0; i < 50_000; i += 99 {
+		require.Equal(t, fresh.CountText(text(i)), counter.CountText(text(i)))
+	}
+}
+
 func TestCalibratedConcurrently(t *testing.T) {
 	counter := &sizing.Calibrated{}
 	var group sync.WaitGroup

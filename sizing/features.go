@@ -1,9 +1,7 @@
 package sizing
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"hash"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"unicode"
@@ -14,10 +12,29 @@ import (
 // bytesPerToken of the default base.
 const bytesPerToken = 4
 
+// textCounts gives what a text holds.
+func (c *Calibrated) textCounts(text string) textCounts {
+	return c.memory().counts(text, func(text string) textCounts {
+		t := textCounts{base: c.baseText(text)}
+		t.characters(text)
+		return t
+	})
+}
+
+// memory is shared with those that [Calibrated.Safe] gives.
+func (c *Calibrated) memory() *textMemo {
+	if m := c.texts.Load(); m != nil {
+		return m
+	}
+	c.texts.CompareAndSwap(nil, &textMemo{off: c.Base != nil && !Lasting(c.Base)})
+	return c.texts.Load()
+}
+
 func (c *Calibrated) textFeatures(text string) features {
 	var f features
-	f.x[featureText] = c.baseText(text)
-	f.characters(text)
+	t := c.textCounts(text)
+	f.x[featureText] = t.base
+	f.characters(t)
 	return f
 }
 
@@ -29,28 +46,31 @@ func (c *Calibrated) baseText(text string) float64 {
 }
 
 // characters adds what kinds of characters a text has.
-func (f *features) characters(text string) {
-	letters, digits, symbols := 0, 0, 0
+func (f *features) characters(t textCounts) {
+	f.x[featureLetters] += float64(t.letters) / 4
+	f.x[featureDigits] += float64(t.digits)
+	f.x[featureSymbols] += float64(t.symbols)
+}
+
+// characters counts them by kind.
+func (t *textCounts) characters(text string) {
 	for _, r := range text {
 		switch {
 		case r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
-			letters++
+			t.letters++
 		case r == ' ' || r == '\n' || r == '\t' || r == '\r':
 		case r >= '0' && r <= '9':
-			digits++
+			t.digits++
 		case r < 0x80:
-			symbols++
+			t.symbols++
 		case unicode.IsLetter(r) || unicode.IsMark(r):
-			letters++
+			t.letters++
 		case unicode.IsDigit(r):
-			digits++
+			t.digits++
 		case !unicode.IsSpace(r):
-			symbols++
+			t.symbols++
 		}
 	}
-	f.x[featureLetters] += float64(letters) / 4
-	f.x[featureDigits] += float64(digits)
-	f.x[featureSymbols] += float64(symbols)
 }
 
 func (c *Calibrated) partFeatures(part chat.Part) features {
@@ -78,8 +98,9 @@ func (c *Calibrated) messageFeatures(m chat.Message) features {
 	for _, call := range m.ToolCalls {
 		f.x[featureCalls]++
 		for _, text := range []string{call.Name, call.Arguments} {
-			f.x[featureArguments] += c.baseText(text)
-			f.characters(text)
+			t := c.textCounts(text)
+			f.x[featureArguments] += t.base
+			f.characters(t)
 		}
 	}
 	return f
@@ -138,9 +159,12 @@ func (r *reportedOutputs) clone() reportedOutputs {
 	return reportedOutputs{tokens: maps.Clone(r.tokens), order: slices.Clone(r.order)}
 }
 
+// messageKey tells messages apart.
+type messageKey textKey
+
 // keyOf tells a message from every other that counts differently.
-func keyOf(m chat.Message) (key messageKey) {
-	k := keyHash{sha256.New()}
+func keyOf(m chat.Message) messageKey {
+	k := newKeyHash()
 	k.texts(string(m.Role), m.Name, m.ToolCallID)
 	for _, p := range m.Content {
 		switch p := p.(type) {
@@ -159,27 +183,35 @@ func keyOf(m chat.Message) (key messageKey) {
 	for _, c := range m.ToolCalls {
 		k.texts("call", c.ID, c.Name, c.Arguments)
 	}
-	k.Sum(key[:0])
-	return key
+	return k.key()
 }
 
-func keyOfTools(tools []chat.Tool) (key messageKey) {
-	k := keyHash{sha256.New()}
+func keyOfTools(tools []chat.Tool) messageKey {
+	k := newKeyHash()
 	for _, t := range tools {
 		k.texts(t.Name, t.Description, string(t.Parameters))
 	}
-	k.Sum(key[:0])
-	return key
+	return k.key()
 }
 
-type keyHash struct{ hash.Hash }
+// keyHash makes a key of texts.
+type keyHash [2]maphash.Hash
 
-// texts adds texts, each with its length, so that no two lists of them are the same.
-func (k keyHash) texts(texts ...string) {
+func newKeyHash() *keyHash {
+	var k keyHash
+	for i := range k {
+		k[i].SetSeed(seeds[i])
+	}
+	return &k
+}
+
+// texts adds texts, by their hashes, so that no two lists of them are the same.
+func (k *keyHash) texts(texts ...string) {
 	for _, t := range texts {
-		var length [8]byte
-		binary.LittleEndian.PutUint64(length[:], uint64(len(t)))
-		k.Write(length[:])
-		k.Write([]byte(t))
+		for i := range k {
+			maphash.WriteComparable(&k[i], maphash.String(seeds[i], t))
+		}
 	}
 }
+
+func (k *keyHash) key() messageKey { return messageKey{k[0].Sum64(), k[1].Sum64()} }

@@ -8,6 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/openai"
 )
 
@@ -16,7 +17,7 @@ func stepPlan() plan {
 	return plan{
 		name: "step", about: "an agent's step: a long conversation rendered, two rounds added, rendered again, in o200k_base",
 		prepare: func(ctx context.Context, b *bench) (comparison, error) {
-			const first, step, same = "first render", "two rounds later", "nothing new"
+			const first, step, learnt, same = "first render", "two rounds later", "two rounds later, counts learnt", "nothing new"
 			a := agentStep{rounds: b.sizes.rounds, tokens: b.sizes.roundTokens}
 			begun, err := a.begin(ctx)
 			if err != nil {
@@ -32,6 +33,7 @@ func stepPlan() plan {
 				contestants: []contestant{
 					{name: first, lap: afresh(a.unrendered, rendered)},
 					{name: step, lap: afresh(a.stepped, rendered)},
+					{name: learnt, lap: afresh(a.learnt, rendered), note: says("a sizing.Calibrated on our counter, which learnt something between the two renders")},
 					{name: same, lap: repeated(func() error { return rendered(ctx, begun) })},
 				},
 			}
@@ -51,9 +53,9 @@ const roundsInTurn = 20
 
 // running is an agent between two of its steps.
 type running struct {
-	session *history.Session
-	counter *openai.Counter
-	tokens  int // of the last render
+	session   *history.Session
+	tokenizer sizing.Tokenizer
+	tokens    int // of the last render
 }
 
 // unrendered is a conversation that was never rendered.
@@ -62,7 +64,7 @@ func (a agentStep) unrendered(context.Context) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &running{session: &history.Session{}, counter: c}
+	r := &running{session: &history.Session{}, tokenizer: c}
 	return r, a.add(r.session, 0, a.rounds)
 }
 
@@ -81,6 +83,25 @@ func (a agentStep) stepped(ctx context.Context) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r, a.add(r.session, a.rounds, a.rounds+2)
+}
+
+// learnt is a conversation that was rendered once, with counts that were learnt before and are better since, and two rounds more.
+func (a agentStep) learnt(ctx context.Context) (*running, error) {
+	r, err := a.unrendered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counter := &sizing.Calibrated{Base: r.tokenizer}
+	r.tokenizer = counter.Safe()
+	if err := rendered(ctx, r); err != nil {
+		return nil, err
+	}
+	question, answer := chat.UserMessage(words(0, 20)), chat.AssistantMessage(words(1, 20))
+	counter.Observe(chat.Request{Messages: []chat.Message{question}}, chat.Response{
+		Message: answer, Usage: chat.Usage{Input: counter.CountMessage(question), Output: counter.CountMessage(answer)},
+	})
+	r.tokenizer = counter.Safe()
 	return r, a.add(r.session, a.rounds, a.rounds+2)
 }
 
@@ -111,7 +132,7 @@ func rendered(ctx context.Context, r *running) error {
 		history.Request{Session: r.session},
 		history.Rounds{Session: r.session},
 	}
-	result, err := render.Render(ctx, prompt, render.Options{Budget: unlimited, Tokenizer: r.counter})
+	result, err := render.Render(ctx, prompt, render.Options{Budget: unlimited, Tokenizer: r.tokenizer})
 	if err == nil {
 		r.tokens = result.Tokens
 	}
