@@ -40,6 +40,10 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
+// results and arguments are the tokens that those of one round may take, where nothing is left to the defaults.
+func (l Limits) results(s sizing.Sizing) int   { return int(l.Results * float64(s.Window)) }
+func (l Limits) arguments(s sizing.Sizing) int { return int(l.Arguments * float64(s.Window)) }
+
 func (l Limits) check() error {
 	for _, share := range []struct {
 		name  string
@@ -190,7 +194,7 @@ func fairly(sizes []int, total int) []int {
 func (t Turn) MessageWithin(limits Limits, s sizing.Sizing) (chat.Message, bool) {
 	if shell, ok := t.Start.Body.(Shell); ok {
 		limits = limits.withDefaults()
-		shell.Output = Clip(s, shell.Output, int(limits.Results*float64(s.Window)), limits.Head)
+		shell.Output = Clip(s, shell.Output, limits.results(s), limits.Head)
 		t.Start.Body = shell
 	}
 	return t.Message()

@@ -25,14 +25,19 @@ const (
 //   - A call that names no tool was cut off and is left out with its result.
 //   - Thinking that a compaction brought ([Round.Thinking]) comes first.
 func (r Round) Messages(limits Limits, s sizing.Sizing) []chat.Message {
-	limits = limits.withDefaults()
-	messages := r.whole()
-	if len(messages) == 0 {
-		return nil
+	messages, _ := r.within(limits, s)
+	return messages
+}
+
+// within gives the round as it is sent, and tells whether something of it was cut.
+func (r Round) within(limits Limits, s sizing.Sizing) (messages []chat.Message, cut bool) {
+	messages = r.whole()
+	if len(messages) == 0 || fits(messages, limits, s) {
+		return messages, false
 	}
-	clipCalls(s, messages[0].ToolCalls, int(limits.Arguments*float64(s.Window)), limits.Head)
-	results := messages[1:]
-	most := int(limits.Results * float64(s.Window))
+	limits = limits.withDefaults()
+	clipCalls(s, messages[0].ToolCalls, limits.arguments(s), limits.Head)
+	results, most := messages[1:], limits.results(s)
 	sizes := make([]int, len(results))
 	for i, m := range results {
 		sizes[i] = partsUpTo(s, m.Content, most)
@@ -43,7 +48,25 @@ func (r Round) Messages(limits Limits, s sizing.Sizing) []chat.Message {
 			results[i].Content = clipParts(s, results[i].Content, shares[i], limits.Head)
 		}
 	}
-	return messages
+	return messages, true
+}
+
+// fits tells that a round takes no more than its shares of the window, so that nothing is cut.
+func fits(round []chat.Message, limits Limits, s sizing.Sizing) bool {
+	limits = limits.withDefaults()
+	left := limits.arguments(s)
+	for _, c := range round[0].ToolCalls {
+		if left -= sizeUpTo(s, c.Arguments, left); left < 0 {
+			return false
+		}
+	}
+	left = limits.results(s)
+	for _, m := range round[1:] {
+		if left -= partsUpTo(s, m.Content, left); left < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // whole gives the round as it is sent where nothing is cut.

@@ -10,12 +10,15 @@ import (
 )
 
 // memo keeps the element that a round, or what starts a turn, is shown by, for the limits and the sizing of the last time.
-// What is made for others takes its place, so that a session holds one of each.
+// What is made for others takes its place, so that a session holds one of each. Where nothing was cut, and would be for
+// others, the element stays the same.
 type memo struct{ last atomic.Pointer[finished] }
 
 // finished is an element of messages, and what it was made for.
 type finished struct {
 	by       finishing
+	keep     bool               // which counts the same each time
+	whole    bool               // nothing was cut
 	gone     []output           // of the round
 	messages *elements.Finished // nil where there are none
 	rank     int
@@ -59,7 +62,8 @@ func (f *finisher) round(r *openRound) {
 	f.rounds++
 	made := f.kept(&r.shown, gone)
 	if made == nil {
-		made = f.fresh(&r.shown, gone, without(r.Round, gone).Messages(f.limits, f.sizing)...)
+		messages, cut := without(r.Round, gone).within(f.limits, f.sizing)
+		made = f.fresh(&r.shown, gone, !cut, messages...)
 	}
 	if f.rank++; made.messages != nil {
 		f.nodes = append(f.nodes, made.ranked)
@@ -80,7 +84,8 @@ func (f *finisher) opening(at int, t *openTurn) {
 		if m, ok := (Turn{Start: t.start}).MessageWithin(f.limits, f.sizing); ok {
 			messages = append(messages, m)
 		}
-		made = f.fresh(t.opening, nil, messages...)
+		_, shell := t.start.Body.(Shell) // which alone may be cut
+		made = f.fresh(t.opening, nil, !shell, messages...)
 	}
 	if made.messages != nil {
 		f.nodes[at] = made.ranked
@@ -92,32 +97,34 @@ func (f *finisher) opening(at int, t *openTurn) {
 func (f *finisher) kept(m *memo, gone []output) *finished {
 	last := m.last.Load()
 	switch {
-	case !f.keep || last == nil || !slices.Equal(last.gone, gone) || last.by != f.finishing:
+	case last == nil || !slices.Equal(last.gone, gone):
 		return nil
+	case !f.keep || !last.keep || last.by != f.finishing:
+		if !last.whole || last.messages != nil && !fits(last.messages.Messages, f.limits, f.sizing) {
+			return nil
+		}
 	case last.rank == f.rank:
 		return last
 	}
-	return f.ranked(m, gone, last.messages)
+	return f.ranked(m, gone, last.whole, last.messages)
 }
 
 // fresh makes an element of messages.
-func (f *finisher) fresh(m *memo, gone []output, messages ...chat.Message) *finished {
+func (f *finisher) fresh(m *memo, gone []output, whole bool, messages ...chat.Message) *finished {
 	var element *elements.Finished
 	if len(messages) > 0 {
 		element = elements.NewFinished(elements.Props{}, messages...)
 	}
-	return f.ranked(m, gone, element)
+	return f.ranked(m, gone, whole, element)
 }
 
 // ranked gives messages the next rank. The element stays the same, so that a renderer knows it again.
-func (f *finisher) ranked(m *memo, gone []output, messages *elements.Finished) *finished {
-	made := &finished{by: f.finishing, gone: slices.Clone(gone), messages: messages, rank: f.rank}
+func (f *finisher) ranked(m *memo, gone []output, whole bool, messages *elements.Finished) *finished {
+	made := &finished{by: f.finishing, keep: f.keep, gone: slices.Clone(gone), whole: whole, messages: messages, rank: f.rank}
 	if messages != nil {
 		made.ranked = elements.WithPriority{Priority: f.rank, Node: messages}
 	}
-	if f.keep {
-		m.last.Store(made)
-	}
+	m.last.Store(made)
 	return made
 }
 

@@ -84,6 +84,11 @@ func (c *counter) piece(n *node) int {
 	return int(n.number)
 }
 
+// call is what a tool call counts by itself.
+func (c *counter) call(t elements.ToolCall) int {
+	return c.tokenizer.CountText(t.Name) + c.tokenizer.CountText(t.Arguments)
+}
+
 // ownTokens is what a piece counts by itself, with 1 more where a line break may be put before it.
 func (c *counter) ownTokens(n *node) int {
 	if n.is(breaksAlways | breaksFirst) {

@@ -21,16 +21,19 @@ import (
 func said(i int) []chat.Message {
 	id := fmt.Sprint("call", i)
 	return []chat.Message{
-		{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("I look. "), chat.Text(sentence(i))}, ToolCalls: []chat.ToolCall{{ID: id, Name: "read", Arguments: `{"path":"a.go"}`}}},
-		{Role: chat.RoleTool, ToolCallID: id, Content: chat.Parts{chat.Text(sentence(i + 1)), chat.Image{URL: "https://example.com"}, chat.CacheBreakpoint{Type: "ephemeral"}}},
+		{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "a thought", Signature: "s"}, chat.Text("I look. "), chat.Text(sentence(i))}, ToolCalls: []chat.ToolCall{{ID: id, Name: "read", Arguments: `{"path":"a.go"}`}}},
+		{Role: chat.RoleTool, ToolCallID: id, Content: chat.Parts{
+			chat.Text(sentence(i + 1)), chat.Image{URL: "https://example.com"}, chat.NewDocument("text/plain", []byte("a document")),
+			chat.Opaque{Value: []byte(`{}`), Tokens: 3}, chat.CacheBreakpoint{Type: "ephemeral"},
+		}},
 	}
 }
 
 // Finished messages are what the same messages in a chunk are: tokens, messages and report, required or not.
 func TestFinishedIsAChunkOfMessages(t *testing.T) {
 	for _, props := range []elements.Props{{}, at(3), must(3), {PassPriority: true}} {
-		for _, tokenizer := range append(joiners(t), words, pairs) {
-			finished := elements.NewFinished(props, said(1)...)
+		finished := elements.NewFinished(props, said(1)...)
+		for _, tokenizer := range append(joiners(t), words, pairs, framing{summing{runes}}) { // what one counted another finds
 			plain := elements.Chunk{Props: props, Children: elements.Map(said(1), func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) })}
 			around := func(n elements.Node) elements.Node {
 				return elements.Fragment{userAt(1, chunk(1, "before")), n, userAt(5, chunk(1, "after"), elements.Wrap{Children: elements.Nodes{line("and more")}})}
@@ -113,14 +116,22 @@ func TestFinishedIsCountedAnewWhereATokenizerLearns(t *testing.T) {
 func TestFinishedIsChargedAtLayout(t *testing.T) {
 	var offered offers
 	grows := elements.UserMessage{Props: elements.Props{FlexGrow: 1}}
+	counted := elements.NewFinished(elements.Props{}, said(1)...)
+	_, err := render.Render(t.Context(), counted, render.Options{Budget: plenty, Tokenizer: words})
+	require.NoError(t, err)
 	message := []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text(strings.Repeat("a", 60))}}}
 	for name, said := range map[string]elements.Node{
 		"plain":    elements.Map(message, func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) }),
 		"finished": elements.NewFinished(elements.Props{}, message...),
 		"larger":   elements.NewFinished(elements.Props{}, append(message, message...)...),
+
+		"finished round":       elements.NewFinished(elements.Props{}, said(1)...),
+		"counted by another's": counted,
 	} {
 		grows.Children = elements.Nodes{offered.echo(name, elements.Props{}, 1)}
 		rendered(t, elements.Fragment{said, grows}, 200)
 	}
-	require.Equal(t, map[string]int{"plain": 134, "finished": 134, "larger": 71}, offered.budgets)
+	require.Equal(t, map[string]int{
+		"plain": 134, "finished": 134, "larger": 71, "finished round": 38, "counted by another's": 38,
+	}, offered.budgets)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
 )
 
 // messageOf gives what a message element says: its content, and all besides.
@@ -46,18 +47,20 @@ func (l *layouter) checkMessage(frame chat.Message, calls []elements.ToolCall, a
 	return nil
 }
 
-// message makes e a message and charges what it costs without content. A tool message is charged nothing, as in
-// prompt-tsx.
+// message makes e a message and charges what it costs without content.
 func (l *layouter) message(e *node, frame chat.Message, calls []elements.ToolCall, r *room) {
 	more := e.set()
 	e.kind, more.frame, more.calls = message, frame, calls
-	for _, c := range calls {
-		more.callTokens = append(more.callTokens, l.tokenizer.CountText(c.Name)+l.tokenizer.CountText(c.Arguments))
+	r.used += frameAtLayout(l.tokenizer, frame, calls)
+}
+
+// frameAtLayout is what a message is charged without content. A tool message is charged nothing, as in prompt-tsx.
+func frameAtLayout(t sizing.Tokenizer, frame chat.Message, calls []elements.ToolCall) (tokens int) {
+	if frame.Role == chat.RoleTool {
+		return 0
 	}
-	if frame.Role != chat.RoleTool {
-		frame.ToolCalls = plainCalls(calls)
-		r.used += l.tokenizer.CountMessage(frame)
-	}
+	frame.ToolCalls = plainCalls(calls)
+	return t.CountMessage(frame)
 }
 
 func plainCalls(calls []elements.ToolCall) []chat.ToolCall {

@@ -138,10 +138,9 @@ type rare struct {
 	expand    *elements.Expandable
 	expandMax int // tokens that an Expandable's first rendering used
 
-	// Messages: everything but the content, and the tokens of each call.
-	frame      chat.Message
-	calls      []elements.ToolCall
-	callTokens []int
+	// Messages: everything but the content.
+	frame chat.Message
+	calls []elements.ToolCall
 
 	// What goes along.
 	globals, locals elements.Metadata

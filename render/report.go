@@ -154,7 +154,7 @@ func (f *fitting) pieces(root *node, at step) Report {
 			add(pieceKind(n), f.piece(n), n.locked, gone, why, n.restored)
 			return
 		}
-		for i, tokens := range n.more().callTokens {
+		for i, c := range n.more().calls {
 			gone, why, back := gone, why, n.restored
 			if n.unlinked != nil {
 				u := n.unlinked[i]
@@ -163,11 +163,11 @@ func (f *fitting) pieces(root *node, at step) Report {
 					gone, why = true, u.drop
 				}
 			}
-			required := n.locked || n.pinned && !loose[n.rare.calls[i].KeepWith]
-			add(PieceToolCall, tokens, required, gone, why, back)
+			required := n.locked || n.pinned && !loose[c.KeepWith]
+			add(PieceToolCall, f.call(c), required, gone, why, back)
 		}
 		if n.is(isBlock) {
-			r = f.piecesIn(n.finished.children, r, path)
+			r = f.piecesIn(n.finished, n.finished.children, r, path)
 			return
 		}
 		nths := numbers(n.children)
@@ -181,8 +181,8 @@ func (f *fitting) pieces(root *node, at step) Report {
 	return r
 }
 
-// piecesIn appends the pieces of nodes in an element of this path, all of which are required.
-func (f *fitting) piecesIn(list []node, to Report, path string) Report {
+// piecesIn appends the pieces of nodes among finished messages, all of which are required, in an element of this path.
+func (f *fitting) piecesIn(in *finished, list []node, to Report, path string) Report {
 	nths := numbers(list)
 	for i := range list {
 		n, path := &list[i], path
@@ -190,13 +190,13 @@ func (f *fitting) piecesIn(list []node, to Report, path string) Report {
 			path = n.pathIn(path, nths[i])
 		}
 		if n.leaf() {
-			to = append(to, Piece{Path: path, Kind: pieceKind(n), Priority: n.given(), Tokens: f.piece(n), Required: true})
+			to = append(to, Piece{Path: path, Kind: pieceKind(n), Priority: n.given(), Tokens: in.pieceTokens(&f.counter, n), Required: true})
 			continue
 		}
-		for _, tokens := range n.more().callTokens {
-			to = append(to, Piece{Path: path, Kind: PieceToolCall, Priority: n.given(), Tokens: tokens, Required: true})
+		for _, c := range n.more().calls {
+			to = append(to, Piece{Path: path, Kind: PieceToolCall, Priority: n.given(), Tokens: f.call(c), Required: true})
 		}
-		to = f.piecesIn(n.all(), to, path)
+		to = f.piecesIn(in, n.all(), to, path)
 	}
 	return to
 }

@@ -150,7 +150,7 @@ func (b *begun) walk(n *node, in surroundings) {
 			return
 		}
 		if len(n.children) == 0 { // they are shared until now
-			n.adoptCopies(n.finished.children, &b.slabs)
+			n.finished.adopt(n, &b.slabs)
 			n.left = int32(len(n.children))
 		}
 	}
