@@ -47,7 +47,8 @@
 //
 // A conversation is rendered at every step of an agent, and all of it but the last round is what it was. A round as an
 // [elements.Finished] is laid out and counted once, and where it is required it is one piece to all later renders. The
-// elements of package history do so.
+// elements of package history do so. For another tokenizer, or one that has learnt since ([sizing.Calibrated]), it is only
+// counted again.
 //
 // # Trees from elsewhere
 //

@@ -1,0 +1,64 @@
+package history_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// A session that was shown before, whatever it was counted with and cut to, is shown like one that never was.
+func TestWhatIsKeptIsWhatWouldBeMade(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(cases(100)) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 2))
+			talk := func() *history.Session { return talkAtRandom(t, rand.New(rand.NewPCG(seed, 1))).session }
+			shown := talk()
+			learning := &sizing.Calibrated{}
+			for range 8 {
+				tokenizer := []sizing.Tokenizer{quarter{}, words{}, learning, learning.Safe()}[r.IntN(4)]
+				var limits history.Limits
+				if r.IntN(3) == 0 {
+					limits.Results = r.Float64()
+				}
+				droppable, prune := r.IntN(2) == 0, history.OutputPrune{}
+				if r.IntN(3) == 0 {
+					prune = history.OutputPrune{Keep: 1 + r.IntN(500), Placeholder: func(history.PrunedOutput) string { return "gone" }}
+				}
+				opts := render.Options{Budget: 1 << 30, Window: 100 + r.IntN(4000), Tokenizer: tokenizer}
+				rendered := func(s *history.Session) (*render.Result, error) {
+					return render.Render(t.Context(), elements.Fragment{
+						history.Conversation{Session: s, Limits: limits, Droppable: droppable, Prune: prune},
+						history.Request{Session: s, Limits: limits},
+						history.Rounds{Session: s, Limits: limits, Droppable: true, Prune: prune},
+					}, opts)
+				}
+				for range 2 {
+					want, wantErr := rendered(talk())
+					got, err := rendered(shown)
+					require.Equal(t, wantErr == nil, err == nil, "%v, %v", wantErr, err)
+					if err != nil {
+						break
+					}
+					equal(t, want.Messages, got.Messages)
+					require.Equal(t, want.Tokens, got.Tokens)
+					equal(t, want.Report(), got.Report())
+					if opts.Budget = want.Tokens * 2 / 3; !droppable {
+						break
+					}
+				}
+				learning.Observe(chat.Request{Messages: []chat.Message{chat.UserMessage("what is it?")}}, chat.Response{
+					Message: chat.AssistantMessage("I do not know."), Usage: chat.Usage{Input: 1 + r.IntN(100), Output: 1 + r.IntN(20)},
+				})
+			}
+		})
+	}
+}
