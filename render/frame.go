@@ -61,7 +61,7 @@ func (f *frame) loseCall(c chat.ToolCall) {
 		return
 	}
 	m := f.message
-	m.Content, m.ToolCalls = nil, []chat.ToolCall{c}
+	m.ToolCalls = []chat.ToolCall{c}
 	one, _ := f.joiner.CountFrame(m)
 	m.ToolCalls = append(m.ToolCalls, c)
 	two, _ := f.joiner.CountFrame(m)

@@ -80,7 +80,8 @@ func (s summing) CountFrame(m chat.Message) (tokens int, joined bool) {
 
 var _ sizing.Joiner = summing{runes}
 
-// framing is a tokenizer in whose frames everything counts: a text 2, a breakpoint 3, and beside an image a thought 1 more.
+// framing is a tokenizer in whose frames everything counts: a text 2, a breakpoint 3, and beside an image a thought and a call
+// 1 more.
 type framing struct{ summing }
 
 func (f framing) CountFrame(m chat.Message) (tokens int, joined bool) {
@@ -97,6 +98,9 @@ func (f framing) CountFrame(m chat.Message) (tokens int, joined bool) {
 				tokens++
 			}
 		}
+	}
+	if image {
+		tokens += len(m.ToolCalls)
 	}
 	return tokens, !image
 }
