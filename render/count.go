@@ -318,9 +318,9 @@ func (c *counter) free(n, m *node) {
 		switch {
 		case n.kind == text:
 			c.freed.add(c.ownTokens(n))
-		case n.kind == message, n.kind == part && (m.losesLast(n.rare.part) || m.parent.message() != nil):
+		case n.kind == message, n.leaf() && (m.losesLast(n.rare.part) || m.parent.message() != nil):
 			c.freed.unknown = true
-		case n.kind == part:
+		case n.leaf():
 			c.freed.add(max(c.ownTokens(n), c.second(m, chat.Parts{n.rare.part}, nil)))
 		case n.is(isTagged):
 			c.freed.add(n.rare.tag.inMessage())
@@ -342,7 +342,7 @@ func (m *node) losesLast(p chat.Part) bool {
 	if m.parts == nil {
 		m.working().parts = &[partTypes]int32{}
 		m.walk(latest, func(n *node) {
-			if n.kind == part {
+			if n.leaf() && n.kind != text {
 				m.parts[typeOf(n.rare.part)]++
 			}
 		})

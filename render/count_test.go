@@ -125,6 +125,47 @@ func TestBreakpointsInARowCountOnce(t *testing.T) {
 	}
 }
 
+// A call may count more beside an image.
+func TestACallThatGoesCountsWhatItDidBesideParts(t *testing.T) {
+	group := &elements.Group{}
+	root := elements.AssistantMessage{
+		ToolCalls: []elements.ToolCall{call("a", group), call("b", nil), call("c", nil)},
+		Children:  elements.Nodes{elements.Image{Props: at(2), Source: "https://example.com"}, elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("text")}}},
+	}
+	counter := framing{summing{runes}}
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: counter})
+	require.NoError(t, err)
+	all, err := layout.Fit(t.Context(), plenty)
+	require.NoError(t, err)
+	left, err := layout.Fit(t.Context(), all.Tokens-1)
+	require.NoError(t, err)
+	require.Len(t, left.Messages[0].ToolCalls, 2)
+	require.Equal(t, counter.CountMessage(left.Messages[0]), left.Tokens)
+}
+
+// Whether its counts are known to add up or not, with a tokenizer the same goes.
+func TestTheSameGoesWhetherCountsAddUpOrNot(t *testing.T) {
+	t.Parallel()
+	counter := framing{summing{runes}}
+	for seed := range uint64(trees) {
+		root := newGrower(seed, vocabulary{required: seed%5 == 0, blank: seed%3 == 0, parts: seed%2 == 0}).prompt()
+		if seed%4 == 0 {
+			root = elements.LegacyPrioritization{Children: elements.Nodes{root}} // in which breakpoints go too
+		}
+		for budget := 20; budget < 2000; budget += budget / 2 {
+			opts := render.Options{Budget: budget, Tokenizer: counter}
+			want, wrong := render.Render(t.Context(), root, opts)
+			opts.Tokenizer = struct{ sizing.Tokenizer }{counter}
+			got, err := render.Render(t.Context(), root, opts)
+			require.Equal(t, wrong == nil, err == nil, "seed %d", seed)
+			if err == nil {
+				require.Equal(t, want.Messages, got.Messages, "seed %d, budget %d", seed, budget)
+				require.Equal(t, want.Tokens, got.Tokens, "seed %d, budget %d", seed, budget)
+			}
+		}
+	}
+}
+
 func FuzzCounts(f *testing.F) {
 	for seed := range uint64(10) {
 		f.Add(seed)
