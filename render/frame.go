@@ -14,7 +14,7 @@ type frame struct {
 	stale   bool           // nothing is known any more
 	there   [partTypes]int // parts by type
 	calls   int
-	message chat.Message // one part of each type, and no calls
+	message chat.Message // one part of each type, as small as can be, and no calls
 	least   int          // what that takes; 0 while it is not known
 }
 
@@ -26,12 +26,23 @@ func (f *frame) count(m chat.Message) {
 	for _, p := range m.Content {
 		t := typeOf(p)
 		if f.there[t] == 0 {
-			one = append(one, p)
+			one = append(one, small(p))
 		}
 		f.there[t]++
 	}
 	f.message = m
 	f.message.Content, f.message.ToolCalls = one, nil
+}
+
+// small is a part of the type of another that says nothing, lest what that says be counted with each part that goes.
+func small(p chat.Part) chat.Part {
+	switch p := p.(type) {
+	case chat.Thinking:
+		return chat.Thinking{}
+	case chat.Document:
+		return chat.Document{MediaType: p.MediaType}
+	}
+	return p
 }
 
 // lose takes note that a part is not there any more.
