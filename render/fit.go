@@ -247,8 +247,8 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 			break
 		}
 	}
-	if grew && f.held { // what is required may make more required
-		lock(f.root)
+	if grew && f.held { // what is required may make more required, or is not there any more
+		f.held = lock(f.root)
 	}
 	return nil
 }

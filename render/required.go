@@ -13,11 +13,8 @@ func lock(root *node) bool {
 	l := locker{groups: map[*elements.Group]*linked{}}
 	any := false
 	root.walk(latest, func(n *node) {
-		n.held = false
-		if n.is(isRequired) {
-			any = true
-			n.walk(latest, func(n *node) { n.locked = true })
-		}
+		n.unlock()
+		any = any || n.is(isRequired)
 		if g := n.linked(); g != nil {
 			l.of(g).members = append(l.of(g).members, n)
 		}
@@ -40,6 +37,19 @@ func lock(root *node) bool {
 	})
 	l.spread()
 	return true
+}
+
+// unlock forgets what followed for n from what was required before something grew, and what was chosen among with it in mind.
+func (n *node) unlock() {
+	n.locked = n.is(isRequired) || n.parent != nil && n.parent.locked
+	n.held = false
+	if n.leaf() {
+		return
+	}
+	n.pinned, n.giver = false, 0
+	if n.work != &idle {
+		n.choice = nil
+	}
 }
 
 // locker finds what follows from what is locked.

@@ -382,3 +382,30 @@ func TestReportOfARequiredCallBesideAnIfEmpty(t *testing.T) {
 	}
 	require.Equal(t, map[render.PieceKind][]bool{render.PieceToolCall: {true}, render.PieceText: {true, false}}, required)
 }
+
+// What was required only for what an element rendered to at first is not any more where it grew into something else.
+func TestNothingStaysRequiredForWhatIsNotThere(t *testing.T) {
+	for name, other := range map[string]elements.Node{"nothing else": nil, "something else": elements.TextChunk{Props: must(1), Children: elements.Nodes{elements.Text("e")}}} {
+		t.Run(name, func(t *testing.T) {
+			group, asked := &elements.Group{}, 0
+			grows := elements.Expandable{Props: at(9), Value: func(context.Context, sizing.Sizing) (elements.Node, error) {
+				if asked++; asked == 1 {
+					return elements.KeepWith{Group: group, Children: elements.Nodes{elements.TextChunk{Props: must(1), Children: elements.Nodes{elements.Text("a")}}}}, nil
+				}
+				return line("bbbbbbb"), nil
+			}}
+			root := elements.Fragment{
+				elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("c", group)}},
+				user(elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("dd")}}, grows, other),
+			}
+			r, err := render.Render(t.Context(), root, render.Options{Budget: 16, Tokenizer: runes})
+			require.NoError(t, err)
+			require.Len(t, r.Messages, 1)
+			require.Contains(t, r.Messages[0].Text(), "bbbbbbb")
+			require.NotContains(t, r.Messages[0].Text(), "d")
+			for _, p := range r.Report().Kept() {
+				require.Equal(t, p.Priority != nil, p.Required, p.Path)
+			}
+		})
+	}
+}
