@@ -338,16 +338,16 @@ func (c *counter) second(m *node, content chat.Parts, calls []chat.ToolCall) (to
 }
 
 // losesLast takes note that a part is going, and tells that it was the last of its type in a message.
-func (m *node) losesLast(p chat.Part) bool {
-	if m.parts == nil {
-		m.working().parts = &[partTypes]int32{}
-		m.walk(latest, func(n *node) {
-			if n.leaf() && n.kind != text {
-				m.parts[typeOf(n.rare.part)]++
+func (n *node) losesLast(p chat.Part) bool {
+	if n.parts == nil {
+		n.working().parts = &[partTypes]int32{}
+		n.walk(latest, func(c *node) {
+			if c.leaf() && c.kind != text {
+				n.parts[typeOf(c.rare.part)]++
 			}
 		})
 	}
 	t := typeOf(p)
-	m.parts[t]--
-	return m.parts[t] < 1
+	n.parts[t]--
+	return n.parts[t] < 1
 }
