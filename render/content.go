@@ -171,23 +171,22 @@ func (t *content) list(m *node) (done bool) {
 				t.runs = append(t.runs, run{into: int32(len(t.runs))})
 			default:
 				tag := c.tag()
-				if tag != nil && c.empty() {
-					tag = nil // and what is in it is not written
+				if tag != nil && c.empty() { // which is not written, and neither is what is in it
 					c.walk(latest, func(n *node) { n.setAtoms(span{}) })
-				} else {
-					if tag != nil {
-						addText(atomOpen, tag.open, breaksAlways, t.joiner.CountText(tag.open))
-					}
-					if !add(c) {
-						return false
-					}
+					break
+				}
+				if tag != nil {
+					addText(atomOpen, tag.open, breaksAlways, t.joiner.CountText(tag.open))
+				}
+				if !add(c) {
+					return false
 				}
 				if tag != nil {
 					addText(atomClose, tag.close, breaksAlways, t.joiner.CountText(tag.close))
 				}
-				if t.leaves {
-					t.add(atom{kind: atomLeave})
-				}
+			}
+			if t.leaves && !c.leaf() {
+				t.add(atom{kind: atomLeave})
 			}
 			c.setAtoms(span{from, int32(len(t.atoms))})
 		}
@@ -382,14 +381,13 @@ func (t *content) remove(s span) {
 	}
 	first, last := t.join(sides.after)
 	switch {
-	case !anyText && first == 0:
+	case !anyText && first == 0: // what texts there are meet as before
 		return
 	case !anyText:
 		texts.before = t.textBefore(first)
-	case first != 0:
-	case texts.after != 0:
+	case first == 0 && texts.after != 0: // others meet
 		last = texts.after
-	default:
+	case first == 0: // the last went
 		last = texts.before
 	}
 	if last != 0 {

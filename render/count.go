@@ -40,11 +40,11 @@ func newCounter(t sizing.Tokenizer) counter {
 // inside a message, which no provider would count by itself, is the sum of its pieces.
 func (c *counter) count(n *node) int {
 	c.refresh()
-	return c.known(n)
+	return c.tally(n)
 }
 
-// known is a node's count, in which messages that lost something may still count what they did.
-func (c *counter) known(n *node) int {
+// tally is a node's count, in which messages that lost something may still count what they did.
+func (c *counter) tally(n *node) int {
 	switch {
 	case n.leaf():
 		return c.ownTokens(n)
@@ -61,7 +61,7 @@ func (c *counter) known(n *node) int {
 		total = c.tokenizer.CountMessage(n.chatMessage(latest))
 	default:
 		for child := range n.present(latest) {
-			total += c.known(child)
+			total += c.tally(child)
 		}
 		if tag := n.tag(); tag != nil && !n.empty() {
 			total += tag.inMessage()
@@ -135,11 +135,11 @@ func (n *node) frame(content chat.Parts) chat.Message {
 // over tells that a container that is being pruned has more tokens than it may.
 func (c *counter) over(container *node, limit int) bool {
 	if c.joiner != nil {
-		return c.known(container) > limit
+		return c.tally(container) > limit
 	}
 	if c.pruning != container {
 		c.pruning, c.freed.scale = container, c.scaleOf(container, c.count(container))
-	} else if !c.freed.enough(c.known(container), limit) {
+	} else if !c.freed.enough(c.tally(container), limit) {
 		return true
 	}
 	c.freed = freed{scale: c.freed.scale}
@@ -157,7 +157,7 @@ func (c *counter) losing(n *node) (tokens int) {
 		}
 	}
 	if n.parent.counted && n.parent.kind != message {
-		return c.known(n)
+		return c.tally(n)
 	}
 	return 0
 }
@@ -227,7 +227,7 @@ func (c *counter) refresh() {
 		default:
 			before := m.tokens
 			m.counted = false
-			m.tokens = c.known(m)
+			m.tokens = c.tally(m)
 			m.parent.less(before-m.tokens, m.parent.message())
 		}
 	}

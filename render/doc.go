@@ -68,14 +68,15 @@
 // and shares the budget among them (share.go); tree.go is the tree as it is pruned, here.go what is left of it, join.go how
 // its pieces become messages; fit.go keeps the limits and grows what may grow, budgets.go prunes once for many budgets;
 // choice.go says what goes next, in the order of sort.go, prune.go takes it out, but for what required.go has locked;
-// ahead.go takes out what must go whatever it counts; count.go and content.go keep the count while pieces go; touch.go has
-// memory give many pieces at once; backfill.go puts some back; report.go tells.
+// ahead.go takes out what must go whatever it counts; count.go, content.go and frame.go keep the count while pieces go;
+// touch.go has memory give many pieces at once; backfill.go puts some back; report.go tells.
 //
 // What it costs: layout is one pass over the tree. A text is counted at layout where an element is told what is left, else
 // when pruning first asks for it, and never where it surely goes. One more pass makes the tree ready to be pruned; it is
 // the same tree, and only fits that cannot share a pruning are given copies. After that a piece that goes costs a look at
 // the head of a sorted list at each level above it, and the counting of a few bytes where its neighbours meet, whatever
-// the size of the prompt: n pieces take n·(depth + log n).
+// the size of the prompt: n pieces take n·(depth + log n). Only where texts have no safe cut it is all that stand in a row,
+// such as blank ones by the thousand.
 //
 // With a tokenizer that is no [sizing.Joiner] the messages that lost something are counted again, but only once enough has
 // gone that they may fit: 10 to 32 counts of a message of 1,000 to 10,000 pieces, in the tests. A part or a call that goes

@@ -157,15 +157,14 @@ func (p *pruner) rewind(at step) {
 	around.apart()
 	for _, w := range p.went[from:] {
 		n := w.node
-		if n.gone > at {
-			n.gone, n.cause = 0, 0
-			n.parent.regain(n)
-			if n.kind == breakpoint {
-				n.lend(1)
-			}
-		}
 		if w.call > 0 {
 			n.unlinked[w.call-1] = unlinked{}
+			continue
+		}
+		n.gone, n.cause = 0, 0
+		n.parent.regain(n)
+		if n.kind == breakpoint {
+			n.lend(1)
 		}
 	}
 	around.settle()
@@ -182,6 +181,16 @@ func (l *lineage) add(n *node) {
 		*l = append(*l, n)
 	}
 	slices.Reverse((*l)[from:])
+}
+
+// take gives them, and begins anew.
+func (l *lineage) take() []*node {
+	list := *l
+	for _, n := range list {
+		n.seen = false
+	}
+	*l = list[:0]
+	return list
 }
 
 // apart takes off the breakpoints that they have by each other, before any of them changes.
@@ -204,16 +213,6 @@ func (n *node) lend(sign int32) {
 	if n.parent != nil && n.gone == 0 {
 		n.parent.addBreakpoints(sign * n.holdsBreakpoints(n.parent))
 	}
-}
-
-// take gives them, and begins anew.
-func (l *lineage) take() []*node {
-	list := *l
-	for _, n := range list {
-		n.seen = false
-	}
-	*l = list[:0]
-	return list
 }
 
 // remove takes n out, and with it what it leaves behind without reason to stay (rules 8 and 9).
