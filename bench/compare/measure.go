@@ -30,7 +30,7 @@ const maxTimes = 1 << 20
 type measurement struct {
 	// times of one job, a round each. Empty where the contestant was skipped.
 	times []time.Duration
-	// allocs of one job, below 0 where they are not known.
+	// allocs of one job, those of the round with the fewest; below 0 where they are not known.
 	allocs float64
 	// once tells that one job was measurement enough, over that it was cancelled and would have taken longer.
 	once, over bool
@@ -100,8 +100,11 @@ func warm(ctx context.Context, who contestant, p pace) (m measurement, times int
 }
 
 func (m *measurement) add(spent cost, times int) {
+	allocs := float64(spent.allocs) / float64(times)
+	if len(m.times) == 0 || allocs < m.allocs { // what others allocate meanwhile counts too
+		m.allocs = allocs
+	}
 	m.times = append(m.times, spent.time/time.Duration(times))
-	m.allocs = float64(spent.allocs) / float64(times)
 }
 
 // repeated is a lap of a job that needs no setting up.
