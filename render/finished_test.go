@@ -108,7 +108,7 @@ func TestFinishedIsCountedAnewWhereATokenizerLearns(t *testing.T) {
 		return sum
 	}
 	before := render1()
-	learning.Observe(chat.Request{Messages: said(1)}, chat.Response{Usage: chat.Usage{Input: 10 * before, Output: 1}})
+	learning.Observe(chat.Request{Messages: said(1)}, chat.Response{Message: chat.AssistantMessage("so it is"), Usage: chat.Usage{Input: 10 * before, Output: 1}})
 	require.NotEqual(t, before, render1())
 }
 

@@ -78,9 +78,13 @@ func (c *Calibrated) CountPart(part chat.Part) int {
 // CountMessage counts a message: one that was observed as an answer as the provider did, any other by what it holds.
 func (c *Calibrated) CountMessage(m chat.Message) int {
 	x := c.messageFeatures(m)
+	var key messageKey
+	if m.Role == chat.RoleAssistant { // no other is an answer
+		key = keyOf(m)
+	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	tokens, _ := c.message(keyOf(m), x)
+	tokens, _ := c.message(key, x)
 	return round(tokens)
 }
 
@@ -131,7 +135,7 @@ func (c *Calibrated) Observe(req chat.Request, response chat.Response) {
 		c.smallest = &o
 	}
 	c.last = &o
-	if output := float64(response.Usage.Output); c.plausible(output, answer) {
+	if output := float64(response.Usage.Output); response.Message.Role == chat.RoleAssistant && c.plausible(output, answer) {
 		c.reported.put(keyOf(response.Message), output)
 		if c.errors.trustReports() {
 			c.fit.learn(answer, output)
