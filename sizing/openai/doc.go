@@ -32,7 +32,7 @@
 //
 // # What it costs
 //
-// The first counter of an encoding reads its table, which takes some 10 to 20 milliseconds and 4 to 8 MB; later ones share
+// The first counter of an encoding reads its table, which takes some 10 to 20 milliseconds and 3 to 7 MB; later ones share
 // it. Time is proportional to the length of a text, whatever it says: prose and code take 5 to 10 milliseconds a
 // megabyte, random letters without a break some 150.
 //

@@ -14,28 +14,25 @@ var errTable = errors.New("openai: a table of tokens is damaged")
 func newVocab(table string) (*vocab, error) {
 	r := tableReader{rest: table}
 	ranks, size, short, long := r.number(), r.number(), r.number(), r.number()
-	if r.bad || ranks < 256 || ranks >= 1<<rankBits || short+long > 8*ranks || len(r.rest) < 256 {
+	if r.bad || ranks < 256 || ranks >= 1<<rankBits || short+long > 8*ranks || size < 256 || len(r.rest) < size {
 		return nil, errTable
 	}
 	v := &vocab{
+		text:   r.rest[:size],
 		starts: make([]uint32, 0, ranks+1),
 		halves: make([][2]token, 0, ranks),
 		short:  make([]shortSlot, short+short/2+1),
 		long:   make([]longSlot, long+long/2+1),
 	}
-	text := make([]byte, size+8) // so that 8 bytes can be written at once anywhere
+	r.rest = r.rest[size:]
 	at := 0
 	for rank := range uint32(ranks) {
 		v.starts = append(v.starts, uint32(at))
 		if rank < 256 {
-			if at == size {
-				return nil, errTable
-			}
-			b := r.byte()
-			text[at] = b
+			b := newToken(rank, 1)
+			v.bytes[v.text[at]] = b
+			v.halves = append(v.halves, [2]token{b, b})
 			at++
-			v.bytes[b] = newToken(rank, 1)
-			v.halves = append(v.halves, [2]token{v.bytes[b], v.bytes[b]})
 			continue
 		}
 		left, right := uint32(r.number()), uint32(r.number())
@@ -48,24 +45,14 @@ func newVocab(table string) (*vocab, error) {
 		}
 		halves := [2]token{v.tokenOf(left), v.tokenOf(right)}
 		v.halves = append(v.halves, halves)
-		for _, half := range halves {
-			from, n := int(v.starts[half.rank()]), half.len()
-			if at+n > size {
-				return nil, errTable
-			}
-			if n <= 8 { // as most are
-				binary.LittleEndian.PutUint64(text[at:], binary.LittleEndian.Uint64(text[from:]))
-			} else {
-				copy(text[at:], text[from:from+n])
-			}
-			at += n
+		if at += halves[0].len() + halves[1].len(); at > size {
+			return nil, errTable
 		}
 	}
 	v.starts = append(v.starts, uint32(at))
 	if at != size {
 		return nil, errTable
 	}
-	v.text = string(text[:size])
 	for rank := uint32(0); rank < uint32(ranks); rank += atOnce {
 		some := min(atOnce, uint32(ranks)-rank)
 		v.touch(rank, some)
@@ -147,12 +134,6 @@ func (v *vocab) addLong(s string, found slot) {
 type tableReader struct {
 	rest string
 	bad  bool
-}
-
-func (r *tableReader) byte() byte {
-	b := r.rest[0]
-	r.rest = r.rest[1:]
-	return b
 }
 
 func (r *tableReader) number() int {

@@ -2,10 +2,11 @@
 // offline loader. It is run by go generate, in the folder of the package.
 //
 // A table starts with four numbers: how many ranks there are, the length of all tokens together, and how many bytes have
-// to be looked up that are short and that are long, with the heads of longer tokens. All numbers are uvarints. The 256
-// bytes follow that are the first tokens, in the order of their ranks; then for each further rank the two tokens of which
+// to be looked up that are short and that are long, with the heads of longer tokens. All numbers are uvarints. All tokens
+// follow, in the order of their ranks, of which the first 256 are bytes; then for each further rank the two tokens of which
 // the token is merged last. There is no other way to it: what stands around bytes that become a token has no part in how
-// they do, so that two ranks say as much as the bytes. A rank that is no token refers to itself.
+// they do. So the two ranks say as much as the bytes, which are there to be used where they stand. A rank that is no token
+// refers to itself.
 package main
 
 import (
@@ -52,12 +53,14 @@ func tableOf(name string) ([]byte, error) {
 		table = binary.AppendUvarint(table, uint64(n))
 	}
 	for rank, token := range tokens {
+		if rank < 256 && len(token) != 1 {
+			return nil, fmt.Errorf("rank %d is no single byte: %q", rank, token)
+		}
+		table = append(table, token...)
+	}
+	for rank, token := range tokens {
 		switch {
 		case rank < 256:
-			if len(token) != 1 {
-				return nil, fmt.Errorf("rank %d is no single byte: %q", rank, token)
-			}
-			table = append(table, token...)
 		case token == "":
 			table = binary.AppendUvarint(table, uint64(rank))
 			table = binary.AppendUvarint(table, uint64(rank))
