@@ -282,17 +282,6 @@ func FuzzAhead(f *testing.F) {
 	f.Fuzz(checkAhead)
 }
 
-// counting counts how often a whole message is counted.
-type counting struct {
-	sizing.Tokenizer
-	messages *int
-}
-
-func (c counting) CountMessage(m chat.Message) int {
-	*c.messages++
-	return c.Tokenizer.CountMessage(m)
-}
-
 // So it is where parts and calls go, and what is counted besides are messages of one or two of them. Of many messages only
 // those are counted again that lost something.
 func TestFewCountsOfWholeMessagesOfPartsAndCalls(t *testing.T) {
@@ -355,7 +344,7 @@ func TestFewCountsOfWholeMessages(t *testing.T) {
 			}
 			for _, budget := range []int{n / 10, n, 3 * n} {
 				count := 0
-				r, err := render.Render(t.Context(), m, render.Options{Budget: budget, Tokenizer: counting{tokenizer, &count}})
+				r, err := render.Render(t.Context(), m, render.Options{Budget: budget, Tokenizer: sized{tokenizer, func(int) { count++ }}})
 				require.NoError(t, err)
 				require.NotEmpty(t, r.Report().Dropped())
 				require.LessOrEqual(t, count, 40)

@@ -417,10 +417,10 @@ func (p *pruner) removeMembers(members []member) {
 // unlink takes tool calls out of a message.
 func (p *pruner) unlink(n *node, members []member) {
 	calls, before := n.more().calls, n.calling
+	if n.unlinked == nil {
+		n.working().unlinked = make([]unlinked, len(calls))
+	}
 	for _, m := range members {
-		if n.unlinked == nil {
-			n.working().unlinked = make([]unlinked, len(calls))
-		}
 		if n.unlinked[m.call-1].gone != 0 {
 			continue
 		}

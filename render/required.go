@@ -28,11 +28,8 @@ func lock(root *node) bool {
 		return false
 	}
 	root.walk(latest, func(n *node) {
-		switch {
-		case n.locked:
+		if n.locked {
 			l.locked(n)
-		case n.pinned:
-			l.hold(n)
 		}
 	})
 	l.spread()
