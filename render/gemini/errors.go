@@ -75,7 +75,7 @@ func retryAfter(details []map[string]any) time.Duration {
 		}
 		text, _ := d["retryDelay"].(string)
 		if delay, err := time.ParseDuration(text); err == nil {
-			return min(max(delay, 0), 24*time.Hour)
+			return min(max(delay, 0), provider.MaxWait)
 		}
 	}
 	return 0

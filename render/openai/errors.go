@@ -227,7 +227,7 @@ func (r refusal) wait() time.Duration {
 	}
 	if m := tryAgainIn.FindStringSubmatch(r.message); m != nil {
 		if wait, err := time.ParseDuration(m[1]); err == nil {
-			return min(wait, 24*time.Hour)
+			return min(wait, provider.MaxWait)
 		}
 	}
 	return 0
