@@ -71,6 +71,7 @@ func (p *pruner) run(container *node, weight, goal int) (left int) {
 		return weight
 	}
 	c := n.choice
+	weight = p.sweep(c, weight, goal)
 	for len(c.sorted) > 0 && weight > goal {
 		piece := c.node(c.sorted[0])
 		in := piece.parent

@@ -1,0 +1,141 @@
+package render
+
+import (
+	"math"
+	"slices"
+)
+
+// crowd is very many texts among which pruning chooses, and of each as little as it takes to let them go in an order of
+// their own: it fits the processor's caches where the tree does not.
+type crowd struct {
+	choice   *choice
+	texts    []crowded // by the place of the candidate
+	families []family
+}
+
+// crowded is a text.
+type crowded struct {
+	bytes   int32
+	family  int32
+	gone    step
+	watched bool // it may be the last of its family that is not white space
+}
+
+// family is the texts from a place to another, which are all that stands in an element.
+type family struct {
+	node     *node
+	from, to int32
+}
+
+// sweep does what run does, for very many texts that take nothing along but what they leave empty. It takes them out of
+// a crowd, and when enough went it takes them out of the tree, in the order in which they stand there.
+func (p *pruner) sweep(c *choice, weight, goal int) (left int) {
+	if c.swept || len(c.sorted) < many || slices.IsSorted(c.sorted) {
+		return weight
+	}
+	c.swept = true
+	all := c.crowd()
+	if all == nil {
+		return weight
+	}
+	before := p.now
+	for len(c.sorted) > 0 && weight > goal {
+		place := c.sorted[0]
+		c.sorted = c.sorted[1:]
+		t := &all.texts[place]
+		if t.gone != 0 || t.watched && !all.families[t.family].node.attached() {
+			continue
+		}
+		p.now++
+		t.gone = p.now
+		p.went = append(p.went, went{node: c.node(place), at: p.now})
+		weight -= int(t.bytes)
+		if in := all.families[t.family].node; t.watched && !all.watchOther(place) && in.empty() {
+			p.remove(in, byEmptiness)
+		}
+	}
+	for _, f := range all.families {
+		if all.note(f, before) {
+			p.disturbed.add(f.node)
+		}
+	}
+	return weight
+}
+
+// crowd gives the texts that c chooses among; nil where there is anything else among them or beside them.
+func (c *choice) crowd() *crowd {
+	candidates := len(c.nodes)
+	if c.nodes == nil {
+		candidates = len(c.in.children)
+	}
+	all := &crowd{choice: c, texts: make([]crowded, candidates)}
+	f := &family{}
+	left := false // the family has left
+	for i := range all.texts {
+		n := c.node(int32(i))
+		if in := n.parent; in != f.node {
+			if !in.flat || in.held || in.ranks != nil {
+				return nil
+			}
+			left = !in.attached()
+			in.empty() // finds what is solid
+			all.families = append(all.families, family{node: in, from: int32(i)})
+			f = &all.families[len(all.families)-1]
+		}
+		if n.kind != text || len(n.text) > math.MaxInt32 {
+			return nil
+		}
+		t := crowded{
+			bytes: int32(len(n.text)), family: int32(len(all.families) - 1), gone: n.gone,
+			watched: f.node.solid == none || f.node.solid == n.index+1,
+		}
+		if left {
+			t.gone = never
+		}
+		all.texts[i], f.to = t, int32(i+1)
+	}
+	return all
+}
+
+// watchOther watches another text of the family of one that went, after it or else before it. White space is not watched
+// while there is anything else.
+func (all *crowd) watchOther(place int32) (found bool) {
+	f := &all.families[all.texts[place].family]
+	if f.node.solid == none {
+		return false
+	}
+	look := func(from, to int32) bool {
+		for i := from; i < to; i++ {
+			if t := &all.texts[i]; t.gone == 0 && !blank(all.choice.node(i).text) {
+				t.watched = true
+				return true
+			}
+		}
+		return false
+	}
+	if look(place+1, f.to) || look(f.from, place) {
+		return true
+	}
+	f.node.solid = none
+	for i := f.from; i < f.to; i++ {
+		all.texts[i].watched = true
+	}
+	return false
+}
+
+// note notes in the tree what went of a family after a step, and tells whether anything did.
+func (all *crowd) note(f family, after step) (changed bool) {
+	for i := f.from; i < f.to; i++ {
+		if all.texts[i].gone <= after {
+			continue
+		}
+		n := all.choice.node(i)
+		n.gone, n.cause = all.texts[i].gone, byPriority
+		f.node.lose(n)
+		if f.node.solid == n.index+1 {
+			f.node.solid = 0
+		}
+		changed = true
+	}
+	return changed
+}
