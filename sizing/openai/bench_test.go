@@ -182,15 +182,3 @@ func BenchmarkCountMegabyte(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkLoad(b *testing.B) {
-	for name, table := range tables {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_, err := newVocab(table)
-				require.NoError(b, err)
-			}
-		})
-	}
-}

@@ -65,7 +65,7 @@ var (
 
 func reader(table string, rules rules) func() (*encoding, error) {
 	return sync.OnceValues(func() (*encoding, error) {
-		vocab, err := newVocab(table)
+		vocab, err := readVocab(table)
 		if err != nil {
 			return nil, err
 		}

@@ -92,13 +92,13 @@ func (v *vocab) apart(s string, at int, left, right token) bool {
 				return true
 			}
 			limit = left.rank()
-			left = v.halves[limit][1]
+			left = v.rightOf(limit)
 		default:
 			if right.len() == 1 {
 				return true
 			}
 			limit = right.rank() + 1
-			right = v.halves[right.rank()][0]
+			right = v.leftOf(right.rank())
 		}
 	}
 }

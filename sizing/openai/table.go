@@ -1,152 +1,123 @@
 package openai
 
 import (
-	"encoding/binary"
 	"errors"
-	"runtime"
+	"math/bits"
 )
 
-//go:generate go run ./internal/tables
+//go:generate go test -run ^TestTables$ -update
 
 var errTable = errors.New("openai: a table of tokens is damaged")
 
-// newVocab reads a table, of which internal/tables says how it is written.
-func newVocab(table string) (*vocab, error) {
-	r := tableReader{rest: table}
-	ranks, size, short, long := r.number(), r.number(), r.number(), r.number()
-	if r.bad || ranks < 256 || ranks >= 1<<rankBits || short+long > 8*ranks || size < 256 || len(r.rest) < size {
+// readVocab takes a table apart, without a copy and without reading more of it than its head: it is used where it lies.
+// TestTables writes the tables.
+//
+// A table starts with four numbers: how many ranks there are, how many slots the short and the long tokens have, and how
+// many bytes the text. What follows is, without a gap,
+//
+//	256 bytes       the rank of each byte
+//	65,536 bytes    the lengths of the tokens that start with each two bytes
+//	8 a rank        the halves of each token
+//	2 a bucket      the pilots of the short tokens
+//	12 a slot       the short tokens
+//	2 a bucket      the pilots of the long tokens
+//	8 a slot        the long tokens
+//	the rest        the text
+//
+// and [vocab] says what each is. Numbers are little-endian, of 4 bytes if nothing else is said.
+func readVocab(table string) (*vocab, error) {
+	const head = 4 * 4
+	if len(table) < head {
 		return nil, errTable
+	}
+	ranks, short, long, text := uint32At(table, 0), uint32At(table, 4), uint32At(table, 8), uint32At(table, 12)
+	rest, fits := table[head:], ranks >= 256 && ranks < 1<<rankBits && short > 0 && long > 0
+	cut := func(n, size uint64) (part string) {
+		if n *= size; n > uint64(len(rest)) {
+			n, fits = 0, false
+		}
+		part, rest = rest[:n], rest[n:]
+		return part
 	}
 	v := &vocab{
-		text:   r.rest[:size],
-		starts: make([]uint32, 0, ranks+1),
-		halves: make([][2]token, 0, ranks),
-		short:  make([]shortSlot, short+short/2+1),
-		long:   make([]longSlot, long+long/2+1),
+		bytes:   cut(256, 1),
+		lengths: cut(1<<16, 1),
+		halves:  cut(uint64(ranks), 8),
+		short:   hashTable{uint64(short), cut(buckets(uint64(short)), pilotSize), cut(uint64(short), shortSize)},
+		long:    hashTable{uint64(long), cut(buckets(uint64(long)), pilotSize), cut(uint64(long), longSize)},
+		text:    cut(uint64(text), 1),
 	}
-	r.rest = r.rest[size:]
-	at := 0
-	for rank := range uint32(ranks) {
-		v.starts = append(v.starts, uint32(at))
-		if rank < 256 {
-			b := newToken(rank, 1)
-			v.bytes[v.text[at]] = b
-			v.halves = append(v.halves, [2]token{b, b})
-			at++
-			continue
-		}
-		left, right := uint32(r.number()), uint32(r.number())
-		if left == rank && right == rank {
-			v.halves = append(v.halves, [2]token{})
-			continue
-		}
-		if r.bad || left >= rank || right >= rank {
-			return nil, errTable
-		}
-		halves := [2]token{v.tokenOf(left), v.tokenOf(right)}
-		v.halves = append(v.halves, halves)
-		if at += halves[0].len() + halves[1].len(); at > size {
-			return nil, errTable
-		}
-	}
-	v.starts = append(v.starts, uint32(at))
-	if at != size {
+	if !fits || rest != "" {
 		return nil, errTable
-	}
-	for rank := uint32(0); rank < uint32(ranks); rank += atOnce {
-		some := min(atOnce, uint32(ranks)-rank)
-		v.touch(rank, some)
-		for i := range some {
-			v.add(v.tokenOf(rank + i))
-		}
 	}
 	return v, nil
 }
 
-// atOnce is how many tokens are put into the tables at once.
-const atOnce = 32
-
-// touch reads where the next tokens will be put. The tables are larger than the processor's nearer caches, and memory gives
-// many places that nobody waits for in about the time of one.
-func (v *vocab) touch(rank, n uint32) {
-	sum := slot(0)
-	for i := range n {
-		t := v.tokenOf(rank + i)
-		if t.len() == 0 {
-			continue
-		}
-		sum += v.short[v.shortHome(v.firstBytes(t))].slot
-		if t.len() > maxShort {
-			at, _ := v.longHome(v.bytesOf(rank+i, t.len()))
-			sum += v.long[at].slot
-		}
-	}
-	runtime.KeepAlive(sum)
+// hashTable is a hash table in which nothing has to be looked for: what is in it has a slot of its own. Keys are spread
+// over buckets by their hash, and the pilot of a bucket is a number that was tried out to send its keys to slots that no
+// others have.
+type hashTable struct {
+	size   uint64 // in slots
+	pilots string
+	slots  string
 }
 
-// firstBytes are those of a token, maxShort at most.
-func (v *vocab) firstBytes(t token) (key uint64) {
-	return packed(v.text, int(v.starts[t.rank()]), min(t.len(), maxShort))
+const (
+	pilotSize = 2 // bytes
+	perBucket = 4 // slots. With more, pilots would not fit their bytes.
+)
+
+func buckets(slots uint64) uint64 { return slots/perBucket + 1 }
+
+// slot is the number of the slot of what has this hash.
+func (t *hashTable) slot(hash uint64) int {
+	at := pilotSize * int(bucket(hash, buckets(t.size)))
+	pilot := t.pilots[at : at+pilotSize]
+	return int(piloted(hash, uint64(pilot[0])|uint64(pilot[1])<<8, t.size))
 }
 
-// add puts a token into the tables, and its heads.
-func (v *vocab) add(t token) {
-	n := t.len()
-	if n == 0 {
-		return
-	}
-	key := v.firstBytes(t)
-	if n <= maxShort {
-		if n > 1 {
-			v.lengths[uint16(key)] |= 1 << (n - 1)
-		}
-		p := v.shortSlot(key, n)
-		*p = shortSlot{uint32(key), uint32(key >> 32), slot(t) | p.slot&lengthened}
-		return
-	}
-	v.lengths[uint16(key)] |= 1
-	s := v.bytesOf(t.rank(), n)
-	v.addLong(s, slot(t))
-	head := v.shortSlot(key, maxShort)
-	if head.slot == 0 {
-		*head = shortSlot{uint32(key), uint32(key >> 32), slot(newToken(t.rank(), maxShort)) | headOnly}
-	}
-	head.slot |= lengthened
-	for k := 2 * maxShort; k < n; k *= 2 {
-		v.addLong(s[:k], slot(newToken(t.rank(), k))|headOnly|lengthened)
-	}
+func bucket(hash, buckets uint64) uint64 {
+	at, _ := bits.Mul64(hash, buckets)
+	return at
 }
 
-// addLong puts more than maxShort bytes into their table, where they may be already.
-func (v *vocab) addLong(s string, found slot) {
-	p, hash := v.longSlot(s)
-	switch {
-	case p.slot == 0:
-		*p = longSlot{hash, found}
-	case found&headOnly != 0:
-		p.slot |= lengthened
-	default:
-		p.slot = found | p.slot&lengthened
-	}
+func piloted(hash, pilot, slots uint64) uint64 {
+	at, _ := bits.Mul64((hash^pilot*odd)*golden, slots)
+	return at
 }
 
-// tableReader takes what it is asked for off the start of a table.
-type tableReader struct {
-	rest string
-	bad  bool
+// shortHash is the hash of n bytes, as a number.
+func shortHash(key uint64, n int) uint64 { return (key + uint64(n)*odd) * golden }
+
+// longHash is the hash of more than maxShort bytes.
+func longHash(s string) uint64 {
+	hash := uint64(len(s)) * golden
+	for i := 0; i+8 < len(s); i += 8 {
+		hash = mix(hash ^ word(s, i))
+	}
+	return mix(hash ^ word(s, len(s)-8))
 }
 
-func (r *tableReader) number() int {
-	n, shift := 0, 0
-	for i := range min(len(r.rest), binary.MaxVarintLen32) {
-		b := r.rest[i]
-		n |= int(b&0x7f) << shift
-		shift += 7
-		if b < 0x80 {
-			r.rest = r.rest[i+1:]
-			return n
-		}
-	}
-	r.bad = true
-	return 0
+const (
+	golden = 0x9E3779B97F4A7C15
+	odd    = 0xD6E8FEB86659FD93
+)
+
+// mix spreads what it is given over all bits.
+func mix(x uint64) uint64 {
+	high, low := bits.Mul64(x^odd, golden)
+	return high ^ low
+}
+
+// uint32At is the 4 bytes at i as a number.
+func uint32At(s string, i int) uint32 {
+	s = s[i : i+4]
+	return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
+}
+
+// word is the 8 bytes at i as a number.
+func word(s string, i int) uint64 {
+	s = s[i : i+8]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }

@@ -16,23 +16,22 @@ func newToken(rank uint32, length int) token { return token(rank) | token(length
 func (t token) rank() uint32                 { return uint32(t) & (1<<rankBits - 1) }
 func (t token) len() int                     { return int(t >> rankBits) }
 
-// vocab is the tokens of an encoding, to be found by their bytes. Its fields hold no pointers, so that it costs the
-// garbage collector nothing, and it is never changed once it is made.
+// vocab is the tokens of an encoding, to be found by their bytes. It is parts of a table, as readVocab says, and never
+// changed.
 type vocab struct {
-	// text is the bytes of all tokens, one after the other; the token of a rank starts at starts[rank].
-	text   string
-	starts []uint32
-	// halves are the two tokens of which each is merged last. Those of a single byte are itself.
-	halves [][2]token
-	bytes  [256]token
+	// bytes are the ranks of the bytes. That of a byte is below 256.
+	bytes string
 	// lengths of the tokens that start with two bytes: bit n-1 tells that there is one of n bytes, for n from 2 to 8, and
 	// bit 0 that there is a longer one.
-	lengths [1 << 16]uint8
-	// Two hash tables with linear probing, of what has up to maxShort bytes and of what has more. Besides tokens they
-	// hold heads: the first 8, 16, 32 and 64 bytes of longer tokens, so that the longest token at a place is found
-	// without trying every length.
-	short []shortSlot
-	long  []longSlot
+	lengths string
+	// halves are the two tokens of which each is merged last, by rank. Those of a single byte, and of a rank that is no
+	// token's, are none.
+	halves string
+	// What has up to maxShort bytes, and what has more. Besides tokens they hold heads: the first 8, 16, 32 and 64 bytes
+	// of longer tokens, so that the longest token at a place is found without trying every length.
+	short, long hashTable
+	// text is the bytes of the long tokens. One that another starts with has no place of its own.
+	text string
 }
 
 // maxShort is the length, in bytes, of the tokens that fit an integer. Three in four do.
@@ -56,27 +55,25 @@ func (s slot) token() token {
 	return s.key()
 }
 
-// shortSlot holds the bytes as a number, in halves to save room.
-type shortSlot struct {
-	low, high uint32
-	slot      slot // 0 where it is free
-}
+// A slot of the short tokens is their bytes as a number of 8 bytes, and what is said of them.
+const shortSize = 8 + 4
 
-// longSlot holds a hash of the bytes. They are in the vocabulary's text.
-type longSlot struct {
-	hash uint32
-	slot slot // 0 where it is free
-}
+// A slot of the long tokens is what is said of them, and a number: where in the text their bytes are, and above it
+// bits of their hash.
+const (
+	longSize   = 4 + 4
+	offsetBits = 20
+)
 
 // find is the token of the n bytes at i, if they are one.
 func (v *vocab) find(s string, i, n int) token {
 	switch {
 	case n > maxShort:
-		return v.longToken(s[i : i+n]).token()
+		return v.longSlot(s[i : i+n]).token()
 	case i+8 <= len(s):
-		return v.shortSlot(word(s, i)&mask(n), n).slot.token()
+		return v.shortSlot(word(s, i)&mask(n), n).token()
 	default:
-		return v.shortSlot(packed(s, i, n), n).slot.token()
+		return v.shortSlot(packed(s, i, n), n).token()
 	}
 }
 
@@ -94,7 +91,7 @@ func (v *vocab) couldBe(s string, i, n int) bool {
 func (v *vocab) below(s string, i, n int) token {
 	n--
 	if n == 1 {
-		return v.bytes[s[i]]
+		return v.byte(s[i])
 	}
 	lengths := v.lengths[uint16(s[i])|uint16(s[i+1])<<8]
 	if n > maxShort && lengths&1 != 0 {
@@ -107,12 +104,12 @@ func (v *vocab) below(s string, i, n int) token {
 	lengths &= 1<<n - 2 // of 2 to n bytes
 	for lengths != 0 {
 		n = bits.Len8(lengths)
-		if t := v.shortSlot(key&mask(n), n).slot.token(); t != noToken {
+		if t := v.shortSlot(key&mask(n), n).token(); t != noToken {
 			return t
 		}
 		lengths &^= 1 << (n - 1)
 	}
-	return v.bytes[s[i]]
+	return v.byte(s[i])
 }
 
 // longest is the longest token at i that has more than maxShort bytes and at most n, if there is one. A head that no
@@ -122,9 +119,9 @@ func (v *vocab) longest(s string, i, n int) token {
 	for k := maxShort; k < n; k *= 2 {
 		found := slot(0)
 		if k == maxShort {
-			found = v.shortSlot(packed(s, i, k), k).slot
+			found = v.shortSlot(packed(s, i, k), k)
 		} else {
-			found = v.longToken(s[i : i+k])
+			found = v.longSlot(s[i : i+k])
 		}
 		if found&lengthened == 0 {
 			break
@@ -132,84 +129,42 @@ func (v *vocab) longest(s string, i, n int) token {
 		most = min(2*k, n)
 	}
 	for ; most > maxShort; most-- {
-		if t := v.longToken(s[i : i+most]).token(); t != noToken {
+		if t := v.longSlot(s[i : i+most]).token(); t != noToken {
 			return t
 		}
 	}
 	return noToken
 }
 
-// shortSlot is the place of n bytes, or the free one where they would be.
-func (v *vocab) shortSlot(key uint64, n int) *shortSlot {
-	at := v.shortHome(key)
-	for {
-		if at >= uint64(len(v.short)) {
-			at = 0
-		}
-		p := &v.short[at]
-		if uint64(p.low)|uint64(p.high)<<32 == key && p.slot.key().len() == n || p.slot == 0 {
-			return p
-		}
-		at++
+// shortSlot is what is said of n bytes.
+func (v *vocab) shortSlot(key uint64, n int) slot {
+	at := shortSize * v.short.slot(shortHash(key, n))
+	p := v.short.slots[at : at+shortSize]
+	if found := slot(uint32At(p, 8)); word(p, 0) == key && found.key().len() == n {
+		return found
 	}
+	return 0
 }
 
-// shortHome is where the bytes are, if nothing else is.
-func (v *vocab) shortHome(key uint64) (at uint64) {
-	at, _ = bits.Mul64(key*golden, uint64(len(v.short)))
-	return at
-}
-
-// longSlot is the place of more than maxShort bytes, or the free one where they would be, and their hash.
-func (v *vocab) longSlot(s string) (p *longSlot, sum uint32) {
-	at, sum := v.longHome(s)
-	for {
-		if at >= uint64(len(v.long)) {
-			at = 0
-		}
-		p := &v.long[at]
-		if p.slot == 0 {
-			return p, sum
-		}
-		if p.hash == sum {
-			if key := p.slot.key(); key.len() == len(s) && v.bytesOf(key.rank(), key.len()) == s {
-				return p, sum
-			}
-		}
-		at++
+// longSlot is what is said of more than maxShort bytes.
+func (v *vocab) longSlot(s string) slot {
+	hash := longHash(s)
+	p := word(v.long.slots, longSize*v.long.slot(hash))
+	found, where := slot(p), uint32(p>>32)
+	if found.key().len() != len(s) || (where^uint32(hash))>>offsetBits != 0 {
+		return 0
 	}
-}
-
-// longHome is where the bytes are, if nothing else is, and their hash.
-func (v *vocab) longHome(s string) (at uint64, sum uint32) {
-	hash := uint64(len(s))
-	for i := 0; i+8 < len(s); i += 8 {
-		hash = mix(hash ^ word(s, i))
+	if at := int(where & (1<<offsetBits - 1)); v.text[at:at+len(s)] != s {
+		return 0
 	}
-	hash = mix(hash ^ word(s, len(s)-8))
-	at, _ = bits.Mul64(hash, uint64(len(v.long)))
-	return at, uint32(hash)
+	return found
 }
 
-func (v *vocab) longToken(s string) slot {
-	p, _ := v.longSlot(s)
-	return p.slot
-}
+func (v *vocab) byte(b byte) token { return newToken(uint32(v.bytes[b]), 1) }
 
-const golden = 0x9E3779B97F4A7C15
-
-// mix spreads what it is given over all bits.
-func mix(x uint64) uint64 {
-	high, low := bits.Mul64(x^0xD6E8FEB86659FD93, golden)
-	return high ^ low
-}
-
-// word is the 8 bytes at i as a number.
-func word(s string, i int) uint64 {
-	s = s[i : i+8]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-}
+// leftOf and rightOf are the tokens of which that of a rank is merged last.
+func (v *vocab) leftOf(rank uint32) token  { return token(uint32At(v.halves, 8*int(rank))) }
+func (v *vocab) rightOf(rank uint32) token { return token(uint32At(v.halves, 8*int(rank)+4)) }
 
 // mask leaves of a word its first n bytes, 1 to 8.
 func mask(n int) uint64 { return ^uint64(0) >> (uint(64-8*n) & 63) }
@@ -228,12 +183,4 @@ func packed(s string, i, n int) uint64 {
 		}
 		return key
 	}
-}
-
-// bytesOf is the first n bytes of the token of a rank.
-func (v *vocab) bytesOf(rank uint32, n int) string { return v.text[v.starts[rank]:][:n] }
-
-// tokenOf is the token of a rank, or one of no bytes where the rank is no token's.
-func (v *vocab) tokenOf(rank uint32) token {
-	return newToken(rank, int(v.starts[rank+1]-v.starts[rank]))
 }
