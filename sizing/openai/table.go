@@ -12,8 +12,8 @@ var errTable = errors.New("openai: a table of tokens is damaged")
 // readVocab takes a table apart, without a copy and without reading more of it than its head: it is used where it lies.
 // TestTables writes the tables.
 //
-// A table starts with four numbers: how many ranks there are, how many slots the short and the long tokens have, and how
-// many bytes the text. What follows is, without a gap,
+// A table starts with six numbers: how many ranks there are, how many buckets and slots the short and the long tokens have,
+// and how many bytes the text. What follows is, without a gap,
 //
 //	256 bytes       the rank of each byte
 //	65,536 bytes    the lengths of the tokens that start with each two bytes
@@ -26,14 +26,18 @@ var errTable = errors.New("openai: a table of tokens is damaged")
 //
 // and [vocab] says what each is. Numbers are little-endian, of 4 bytes if nothing else is said.
 func readVocab(table string) (*vocab, error) {
-	const head = 4 * 4
+	const head = 6 * 4
 	if len(table) < head {
 		return nil, errTable
 	}
-	ranks, short, long, text := uint32At(table, 0), uint32At(table, 4), uint32At(table, 8), uint32At(table, 12)
-	rest, fits := table[head:], ranks >= 256 && ranks < 1<<rankBits && short > 0 && long > 0
+	var n [6]uint64
+	for i := range n {
+		n[i] = uint64(uint32At(table, 4*i))
+	}
+	ranks, text := n[0], n[5]
+	rest, fits := table[head:], ranks >= 256 && ranks < 1<<rankBits
 	cut := func(n, size uint64) (part string) {
-		if n *= size; n > uint64(len(rest)) {
+		if n *= size; n == 0 || n > uint64(len(rest)) {
 			n, fits = 0, false
 		}
 		part, rest = rest[:n], rest[n:]
@@ -42,10 +46,10 @@ func readVocab(table string) (*vocab, error) {
 	v := &vocab{
 		bytes:   cut(256, 1),
 		lengths: cut(1<<16, 1),
-		halves:  cut(uint64(ranks), 8),
-		short:   hashTable{uint64(short), cut(buckets(uint64(short)), pilotSize), cut(uint64(short), shortSize)},
-		long:    hashTable{uint64(long), cut(buckets(uint64(long)), pilotSize), cut(uint64(long), longSize)},
-		text:    cut(uint64(text), 1),
+		halves:  cut(ranks, 8),
+		short:   hashTable{n[1], n[2], cut(n[1], pilotSize), cut(n[2], shortSize)},
+		long:    hashTable{n[3], n[4], cut(n[3], pilotSize), cut(n[4], longSize)},
+		text:    cut(text, 1),
 	}
 	if !fits || rest != "" {
 		return nil, errTable
@@ -53,37 +57,30 @@ func readVocab(table string) (*vocab, error) {
 	return v, nil
 }
 
-// hashTable is a hash table in which nothing has to be looked for: what is in it has a slot of its own. Keys are spread
-// over buckets by their hash, and the pilot of a bucket is a number that was tried out to send its keys to slots that no
-// others have.
+// hashTable is a hash table in which nothing has to be looked for: what is in it has a slot of its own. By its hash it has
+// a bucket and a home, and the pilot of its bucket is how far from home its slot is: a number that was tried out, by which
+// all that have this bucket come to slots that nothing else has. After the last slot comes the first.
 type hashTable struct {
-	size   uint64 // in slots
-	pilots string
-	slots  string
+	buckets, size uint64 // size is how many slots there are
+	pilots, slots string
 }
 
-const (
-	pilotSize = 2 // bytes
-	perBucket = 4 // slots. With more, pilots would not fit their bytes.
-)
-
-func buckets(slots uint64) uint64 { return slots/perBucket + 1 }
+const pilotSize = 2 // bytes
 
 // slot is the number of the slot of what has this hash.
 func (t *hashTable) slot(hash uint64) int {
-	at := pilotSize * int(bucket(hash, buckets(t.size)))
-	pilot := t.pilots[at : at+pilotSize]
-	return int(piloted(hash, uint64(pilot[0])|uint64(pilot[1])<<8, t.size))
+	bucket, home := spread(hash, t.buckets, t.size)
+	pilot := t.pilots[pilotSize*bucket : pilotSize*bucket+pilotSize]
+	slot := home + (uint64(pilot[0]) | uint64(pilot[1])<<8)
+	if slot >= t.size {
+		slot -= t.size
+	}
+	return int(slot)
 }
 
-func bucket(hash, buckets uint64) uint64 {
-	at, _ := bits.Mul64(hash, buckets)
-	return at
-}
-
-func piloted(hash, pilot, slots uint64) uint64 {
-	at, _ := bits.Mul64((hash^pilot*odd)*golden, slots)
-	return at
+// spread is the bucket and the home of a hash.
+func spread(hash, buckets, slots uint64) (bucket, home uint64) {
+	return (hash >> 32) * buckets >> 32, (hash * odd >> 32) * slots >> 32
 }
 
 // shortHash is the hash of n bytes, as a number.

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"flag"
 	"maps"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -115,10 +114,11 @@ func tableOf(t testing.TB, tokens []string) []byte {
 	}
 	require.Less(t, len(text), 1<<offsetBits)
 
-	shortSlots, shortTable := hashed(t, short, shortSize)
-	longSlots, longTable := hashed(t, long, longSize)
-	head := appendNumbers(nil, uint32(len(tokens)), shortSlots, longSlots, uint32(len(text)))
-	return slices.Concat(head, ranks[:], lengths[:], halves, shortTable, longTable, text)
+	shortTable, longTable := hashed(t, short, shortSize), hashed(t, long, longSize)
+	head := appendNumbers(nil, uint32(len(tokens)), uint32(shortTable.buckets), uint32(shortTable.size),
+		uint32(longTable.buckets), uint32(longTable.size), uint32(len(text)))
+	return []byte(string(head) + string(ranks[:]) + string(lengths[:]) + string(halves) +
+		shortTable.pilots + shortTable.slots + longTable.pilots + longTable.slots + string(text))
 }
 
 func appendNumbers(b []byte, numbers ...uint32) []byte {
@@ -144,52 +144,56 @@ type entry struct {
 	content []byte
 }
 
-// hashed is the pilots and the slots of a hash table, and how many slots those are: 1.6% are free. Pilots are tried out
-// for the fullest buckets first, which need the most room.
-func hashed(t testing.TB, entries []entry, size int) (slots uint32, table []byte) {
+// hashed is the hash table of these entries, each of so many bytes. One slot in 64 is free, and there are about 4 entries a
+// bucket: as many buckets as it takes for no two of a bucket to have one home, which no pilot could part.
+func hashed(t testing.TB, entries []entry, size int) hashTable {
 	t.Helper()
-	n := uint64(len(entries) + len(entries)/64 + 1)
-	byBucket := make([][]entry, buckets(n))
-	for _, e := range entries {
-		b := bucket(e.hash, buckets(n))
-		byBucket[b] = append(byBucket[b], e)
+	slots := len(entries) + len(entries)/64 + 1
+	for n := slots / 4; n < slots/3; n++ {
+		if table, ok := piloted(entries, n, slots, size); ok {
+			return table
+		}
 	}
-	order := make([]int, len(byBucket))
+	require.Failf(t, "no pilots lead all to slots of their own", "%d entries of %d bytes", len(entries), size)
+	return hashTable{}
+}
+
+// piloted is a hash table if there are pilots for it. They are tried out for the fullest buckets first, which need the most
+// room.
+func piloted(entries []entry, buckets, slots, size int) (hashTable, bool) {
+	byBucket := make([][]int, buckets) // entries
+	homes := make([]int, len(entries))
+	for i, e := range entries {
+		bucket, home := spread(e.hash, uint64(buckets), uint64(slots))
+		homes[i] = int(home)
+		for _, other := range byBucket[bucket] {
+			if homes[other] == homes[i] {
+				return hashTable{}, false
+			}
+		}
+		byBucket[bucket] = append(byBucket[bucket], i)
+	}
+	order := make([]int, buckets)
 	for b := range order {
 		order[b] = b
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(byBucket[b]), len(byBucket[a])) })
 
-	pilots, contents, taken := make([]byte, len(byBucket)*pilotSize), make([]byte, n*uint64(size)), make([]bool, n)
+	pilots, contents, taken := make([]byte, buckets*pilotSize), make([]byte, slots*size), make([]bool, slots)
 	for _, b := range order {
-		pilot, at := pilotFor(byBucket[b], taken)
-		if at == nil {
-			require.Failf(t, "no pilot leads all of a bucket to free slots", "bucket %d of %d", len(byBucket[b]), len(entries))
-		}
-		binary.LittleEndian.PutUint16(pilots[b*pilotSize:], pilot)
-		for i, e := range byBucket[b] {
-			taken[at[i]] = true
-			copy(contents[at[i]*uint64(size):], e.content)
-		}
-	}
-	return uint32(n), append(pilots, contents...)
-}
-
-// pilotFor is the first pilot that leads each entry of a bucket to a free place of its own, and these places; nil where
-// there is none.
-func pilotFor(bucket []entry, taken []bool) (uint16, []uint64) {
-	at := make([]uint64, 0, len(bucket))
-next:
-	for pilot := range uint64(math.MaxUint16) {
-		at = at[:0]
-		for _, e := range bucket {
-			place := piloted(e.hash, pilot, uint64(len(taken)))
-			if taken[place] || slices.Contains(at, place) {
-				continue next
+		pilot := 0
+		meets := func(i int) bool { return taken[(homes[i]+pilot)%slots] }
+		for slices.ContainsFunc(byBucket[b], meets) {
+			if pilot++; pilot >= min(slots, 1<<(8*pilotSize)) {
+				return hashTable{}, false
 			}
-			at = append(at, place)
 		}
-		return uint16(pilot), at
+		binary.LittleEndian.PutUint16(pilots[b*pilotSize:], uint16(pilot))
+		for _, i := range byBucket[b] {
+			slot := (homes[i] + pilot) % slots
+			taken[slot] = true
+			copy(contents[slot*size:], entries[i].content)
+		}
 	}
-	return 0, nil
+	return hashTable{uint64(buckets), uint64(slots), string(pilots), string(contents)}, true
 }

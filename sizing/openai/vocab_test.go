@@ -103,7 +103,7 @@ func TestDamagedTableIsAnError(t *testing.T) {
 		requireDamaged(r50kTable[:size], "%d bytes", size)
 	}
 	requireDamaged(r50kTable+"\x00", "a byte too many")
-	for i := range 4 {
+	for i := range 6 {
 		for _, n := range []uint32{0, 1, 255, 1 << 19, 1 << 20, 1<<31 - 1, 1 << 31, 1<<32 - 1} {
 			table := []byte(r50kTable)
 			binary.LittleEndian.PutUint32(table[4*i:], n)
