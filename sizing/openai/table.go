@@ -30,17 +30,18 @@ func readVocab(table string) (*vocab, error) {
 	if len(table) < head {
 		return nil, errTable
 	}
-	var n [6]uint64
+	var n [6]uint32
 	for i := range n {
-		n[i] = uint64(uint32At(table, 4*i))
+		n[i] = uint32At(table, 4*i)
 	}
 	ranks, text := n[0], n[5]
 	rest, fits := table[head:], ranks >= 256 && ranks < 1<<rankBits
-	cut := func(n, size uint64) (part string) {
-		if n *= size; n == 0 || n > uint64(len(rest)) {
-			n, fits = 0, false
+	cut := func(n uint32, each int) (part string) {
+		size := uint64(n) * uint64(each)
+		if size == 0 || size > uint64(len(rest)) {
+			size, fits = 0, false
 		}
-		part, rest = rest[:n], rest[n:]
+		part, rest = rest[:size], rest[size:]
 		return part
 	}
 	v := &vocab{
@@ -61,7 +62,7 @@ func readVocab(table string) (*vocab, error) {
 // a bucket and a home, and the pilot of its bucket is how far from home its slot is: a number that was tried out, by which
 // all that have this bucket come to slots that nothing else has. After the last slot comes the first.
 type hashTable struct {
-	buckets, size uint64 // size is how many slots there are
+	buckets, size uint32 // size is how many slots there are
 	pilots, slots string
 }
 
@@ -71,7 +72,7 @@ const pilotSize = 2 // bytes
 func (t *hashTable) slot(hash uint64) int {
 	bucket, home := spread(hash, t.buckets, t.size)
 	pilot := t.pilots[pilotSize*bucket : pilotSize*bucket+pilotSize]
-	slot := home + (uint64(pilot[0]) | uint64(pilot[1])<<8)
+	slot := home + (uint32(pilot[0]) | uint32(pilot[1])<<8)
 	if slot >= t.size {
 		slot -= t.size
 	}
@@ -79,8 +80,8 @@ func (t *hashTable) slot(hash uint64) int {
 }
 
 // spread is the bucket and the home of a hash.
-func spread(hash, buckets, slots uint64) (bucket, home uint64) {
-	return (hash >> 32) * buckets >> 32, (hash * odd >> 32) * slots >> 32
+func spread(hash uint64, buckets, slots uint32) (bucket int, home uint32) {
+	return int((hash >> 32) * uint64(buckets) >> 32), uint32((hash * odd >> 32) * uint64(slots) >> 32)
 }
 
 // shortHash is the hash of n bytes, as a number.

@@ -115,8 +115,8 @@ func tableOf(t testing.TB, tokens []string) []byte {
 	require.Less(t, len(text), 1<<offsetBits)
 
 	shortTable, longTable := hashed(t, short, shortSize), hashed(t, long, longSize)
-	head := appendNumbers(nil, uint32(len(tokens)), uint32(shortTable.buckets), uint32(shortTable.size),
-		uint32(longTable.buckets), uint32(longTable.size), uint32(len(text)))
+	head := appendNumbers(nil, uint32(len(tokens)), shortTable.buckets, shortTable.size, longTable.buckets, longTable.size,
+		uint32(len(text)))
 	return []byte(string(head) + string(ranks[:]) + string(lengths[:]) + string(halves) +
 		shortTable.pilots + shortTable.slots + longTable.pilots + longTable.slots + string(text))
 }
@@ -164,7 +164,7 @@ func piloted(entries []entry, buckets, slots, size int) (hashTable, bool) {
 	byBucket := make([][]int, buckets) // entries
 	homes := make([]int, len(entries))
 	for i, e := range entries {
-		bucket, home := spread(e.hash, uint64(buckets), uint64(slots))
+		bucket, home := spread(e.hash, uint32(buckets), uint32(slots))
 		homes[i] = int(home)
 		for _, other := range byBucket[bucket] {
 			if homes[other] == homes[i] {
@@ -195,5 +195,5 @@ func piloted(entries []entry, buckets, slots, size int) (hashTable, bool) {
 			copy(contents[slot*size:], entries[i].content)
 		}
 	}
-	return hashTable{uint64(buckets), uint64(slots), string(pilots), string(contents)}, true
+	return hashTable{uint32(buckets), uint32(slots), string(pilots), string(contents)}, true
 }
