@@ -3,7 +3,6 @@ package openai
 import (
 	_ "embed" // for the tables
 	"fmt"
-	"sync"
 )
 
 // UnknownEncodingError tells that there is no encoding of that name.
@@ -31,16 +30,24 @@ type rules struct {
 func encodingNamed(name string) (*encoding, error) {
 	switch name {
 	case "o200k_base":
-		return o200kBase()
+		return newEncoding(o200kTable, rules{o200k, o200kCut})
 	case "cl100k_base":
-		return cl100kBase()
+		return newEncoding(cl100kTable, rules{cl100k, cl100kCut})
 	case "p50k_base":
-		return p50kBase()
+		return newEncoding(p50kTable, rules{gpt3, gpt3Cut})
 	case "r50k_base":
-		return r50kBase()
+		return newEncoding(r50kTable, rules{gpt3, gpt3Cut})
 	default:
 		return nil, &UnknownEncodingError{Encoding: name}
 	}
+}
+
+func newEncoding(table string, rules rules) (*encoding, error) {
+	vocab, err := readVocab(table)
+	if err != nil {
+		return nil, err
+	}
+	return &encoding{vocab, rules}, nil
 }
 
 // The tables of the encodings.
@@ -54,21 +61,3 @@ var (
 	//go:embed tables/r50k_base.bin
 	r50kTable string
 )
-
-// The encodings, each read when it is first asked for.
-var (
-	o200kBase  = reader(o200kTable, rules{o200k, o200kCut})
-	cl100kBase = reader(cl100kTable, rules{cl100k, cl100kCut})
-	p50kBase   = reader(p50kTable, rules{gpt3, gpt3Cut})
-	r50kBase   = reader(r50kTable, rules{gpt3, gpt3Cut})
-)
-
-func reader(table string, rules rules) func() (*encoding, error) {
-	return sync.OnceValues(func() (*encoding, error) {
-		vocab, err := readVocab(table)
-		if err != nil {
-			return nil, err
-		}
-		return &encoding{vocab, rules}, nil
-	})
-}

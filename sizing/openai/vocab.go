@@ -1,8 +1,6 @@
 package openai
 
-import (
-	"math/bits"
-)
+import "math/bits"
 
 // token is a token of a vocabulary: its rank, and above it its length in bytes. The zero token is none.
 type token uint32
@@ -165,6 +163,19 @@ func (v *vocab) byte(b byte) token { return newToken(uint32(v.bytes[b]), 1) }
 // leftOf and rightOf are the tokens of which that of a rank is merged last.
 func (v *vocab) leftOf(rank uint32) token  { return token(uint32At(v.halves, 8*int(rank))) }
 func (v *vocab) rightOf(rank uint32) token { return token(uint32At(v.halves, 8*int(rank)+4)) }
+
+// uint32At is the 4 bytes at i as a number.
+func uint32At(s string, i int) uint32 {
+	s = s[i : i+4]
+	return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
+}
+
+// word is the 8 bytes at i as a number.
+func word(s string, i int) uint64 {
+	s = s[i : i+8]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
 
 // mask leaves of a word its first n bytes, 1 to 8.
 func mask(n int) uint64 { return ^uint64(0) >> (uint(64-8*n) & 63) }
