@@ -23,12 +23,12 @@ func (t *hashTable) slot(hash uint64) int {
 	return int(slot)
 }
 
-// spread is the bucket and the home of a hash.
+// spread is the bucket and the home of a hash. They come of different bits of it, so that a bucket's homes lie apart.
 func spread(hash uint64, buckets, slots uint32) (bucket int, home uint32) {
 	return int((hash >> 32) * uint64(buckets) >> 32), uint32((hash * odd >> 32) * uint64(slots) >> 32)
 }
 
-// shortHash is the hash of n bytes, as a number.
+// shortHash is the hash of n bytes, given as a number.
 func shortHash(key uint64, n int) uint64 { return (key + uint64(n)*odd) * golden }
 
 // longHash is the hash of more than maxShort bytes.

@@ -40,7 +40,7 @@ type slot uint32
 
 const (
 	lengthened slot = 1 << 31 // that longer tokens start with the bytes,
-	headOnly   slot = 1 << 30 // that only they do: of the token it is the first bytes, as many as its length says.
+	headOnly   slot = 1 << 30 // that only they do: the bytes are no token, and have a length but no rank.
 )
 
 func (s slot) key() token { return token(s &^ (lengthened | headOnly)) }
@@ -53,11 +53,11 @@ func (s slot) token() token {
 	return s.key()
 }
 
-// A slot of the short tokens is their bytes as a number of 8 bytes, and what is said of them.
+// In the table of short tokens stand their bytes, as one number, and what is said of them.
 const shortSize = 8 + 4
 
-// A slot of the long tokens is what is said of them, and a number: where in the text their bytes are, and above it
-// bits of their hash.
+// In the table of long tokens stands what is said of them, and a number: where in the text their bytes start, and above
+// that the same bits of their hash, so that the text is hardly ever read in vain.
 const (
 	longSize   = 4 + 4
 	offsetBits = 20
