@@ -24,10 +24,6 @@ var patterns = map[string]string{
 
 const gpt3Pattern = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 
-var tables = map[string]string{
-	"o200k_base": o200kTable, "cl100k_base": cl100kTable, "p50k_base": p50kTable, "r50k_base": r50kTable,
-}
-
 var encodings = []string{"o200k_base", "cl100k_base", "p50k_base", "r50k_base"}
 
 // newer tells that a character is in another class here than in Go's tables, by which tiktoken-go goes.
