@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of tokens anew")
 
-// The test that the tables are what is to be written is also what writes them: so the program that counts carries nothing
-// of it, and both go by the same hashes. To write them needs no table that can be read.
+// The test that the tables are what they should be is also what writes them: it goes by the package's own hashes, and no
+// program that counts carries it. It needs no table that can be read, only files to embed, which may be empty.
 func TestTables(t *testing.T) {
 	for _, name := range encodings {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func tableOf(t testing.TB, tokens []string) []byte {
 	var (
 		short, long []entry
 		text        []byte
-		after       string // the bytes before those that are next, and where they are
+		after       string // what comes after in their order, and where its bytes are
 		offset      uint32
 	)
 	for _, s := range slices.Backward(slices.Sorted(maps.Keys(said))) {
@@ -190,9 +190,9 @@ func piloted(entries []entry, buckets, slots, size int) (hashTable, bool) {
 		}
 		binary.LittleEndian.PutUint16(pilots[b*pilotSize:], uint16(pilot))
 		for _, i := range byBucket[b] {
-			slot := (homes[i] + pilot) % slots
-			taken[slot] = true
-			copy(contents[slot*size:], entries[i].content)
+			at := (homes[i] + pilot) % slots
+			taken[at] = true
+			copy(contents[at*size:], entries[i].content)
 		}
 	}
 	return hashTable{uint32(buckets), uint32(slots), string(pilots), string(contents)}, true
