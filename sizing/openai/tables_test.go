@@ -148,6 +148,11 @@ type entry struct {
 // bucket: as many buckets as it takes for no two of a bucket to have one home, which no pilot could part.
 func hashed(t testing.TB, entries []entry, size int) hashTable {
 	t.Helper()
+	hashes := map[uint64]bool{}
+	for _, e := range entries {
+		hashes[e.hash] = true
+	}
+	require.Len(t, hashes, len(entries), "no pilot parts what has the same hash")
 	slots := len(entries) + len(entries)/64 + 1
 	for n := slots / 4; n < slots/3; n++ {
 		if table, ok := piloted(entries, n, slots, size); ok {
