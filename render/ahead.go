@@ -29,7 +29,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		return
 	}
 	start := p.now
-	p.went = slices.Grow(p.went, int(float64(container.pieceCount())*(1-float64(limit)/tokens*0.75)))
+	p.went = slices.Grow(p.went, max(0, p.most-len(p.went)))
 	p.uncounted = true
 	var least int
 	for {

@@ -69,6 +69,7 @@ func (n *node) adoptCopies(children []node, from *slabs) {
 
 // begun is what is among the nodes of a tree that has begun.
 type begun struct {
+	pieces                int
 	grouped               int // elements of groups
 	breakpoints, required bool
 	noted                 bool                 // there is metadata
@@ -131,6 +132,7 @@ func (b *begun) walk(n *node, in surroundings) {
 	in.locked = in.locked || n.is(isRequired)
 	n.locked, n.held = in.locked, in.locked
 	if n.leaf() {
+		b.pieces++
 		return
 	}
 	if n.inside == &hollow {
@@ -140,6 +142,7 @@ func (b *begun) walk(n *node, in surroundings) {
 	n.left = int32(len(n.children))
 	n.settleCalls()
 	if n.plain && !in.locked {
+		b.pieces += len(n.children)
 		return
 	}
 	if n.finished != nil {
