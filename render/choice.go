@@ -89,6 +89,7 @@ func (p *pruner) lowestChild(n *node) *node {
 	c := n.choice
 	c.admit(n)
 	for {
+		p.passGone(c)
 		next, ok := c.peek()
 		if !ok {
 			return nil
@@ -314,6 +315,13 @@ func (p *pruner) pass(c *choice) {
 	c.sorted = c.sorted[1:]
 	if len(c.sorted)%atOnce == 0 {
 		p.touch(c)
+	}
+}
+
+// passGone passes over children that went, without a look at them.
+func (p *pruner) passGone(c *choice) {
+	for c.nodes == nil && len(c.sorted) > 0 && !c.in.has(c.sorted[0]) {
+		p.pass(c)
 	}
 }
 

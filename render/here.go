@@ -40,6 +40,11 @@ func (n *node) regain(c *node) {
 	n.left++
 }
 
+// has tells that the child at a place is there.
+func (n *node) has(place int32) bool {
+	return int(n.left) == len(n.children) || *n.word(int(place) / 64)>>(place%64)&1 != 0
+}
+
 // nextAt is the place of the first child from a place on that was there after a step, or the number of children.
 func (n *node) nextAt(place int, at step) int {
 	if at == latest && int(n.left) == len(n.children) {

@@ -64,6 +64,9 @@ func (p *pruner) touch(c *choice) {
 	sum := int32(0)
 	next := c.sorted[:min(atOnce, len(c.sorted))]
 	for _, place := range next {
+		if c.nodes == nil && !c.in.has(place) {
+			continue
+		}
 		n := c.node(place)
 		sum += int32(n.gone) + n.parent.left
 		if !n.is(isOneText) { // of which nothing inside is asked
@@ -72,6 +75,9 @@ func (p *pruner) touch(c *choice) {
 	}
 	if p.numbers != nil {
 		for _, place := range next {
+			if c.nodes == nil && !c.in.has(place) {
+				continue
+			}
 			if n := c.node(place); n.gone == 0 && n.is(isGrouped) {
 				members := p.membersOf(n.number)
 				for _, m := range members[:min(atOnce, len(members))] { // the group may be all there is
