@@ -318,12 +318,15 @@ func (p *pruner) pass(c *choice) {
 	}
 }
 
-// passGone passes over children that went, without a look at them.
+// passGone passes over candidates that went, as far as that is known without a look at them.
 func (p *pruner) passGone(c *choice) {
-	for c.nodes == nil && len(c.sorted) > 0 && !c.in.has(c.sorted[0]) {
+	for len(c.sorted) > 0 && c.went(c.sorted[0]) {
 		p.pass(c)
 	}
 }
+
+// went tells that the candidate at a place went, where a bit says so.
+func (c *choice) went(place int32) bool { return c.nodes == nil && !c.in.has(place) }
 
 // rise puts the next candidate back where it belongs by now.
 func (p *pruner) rise(c *choice, lowest int) {

@@ -68,8 +68,8 @@
 // and shares the budget among them (share.go); tree.go is the tree as it is pruned, here.go what is left of it, join.go how
 // its pieces become messages; fit.go keeps the limits and grows what may grow, budgets.go prunes once for many budgets;
 // choice.go says what goes next, in the order of sort.go, prune.go takes it out, but for what required.go has locked;
-// ahead.go takes out what must go whatever it counts; count.go, content.go and frame.go keep the count while pieces go;
-// touch.go has memory give many pieces at once; backfill.go puts some back; report.go tells.
+// ahead.go takes out what must go whatever it counts, and sweep.go very many texts of that; count.go, content.go and frame.go
+// keep the count while pieces go; touch.go has memory give many pieces at once; backfill.go puts some back; report.go tells.
 //
 // What it costs: layout is one pass over the tree. A text is counted at layout where an element is told what is left, else
 // when pruning first asks for it, and never where it surely goes. One more pass makes the tree ready to be pruned; it is

@@ -61,24 +61,23 @@ func ends(s string) byte {
 
 // touch touches the next candidates of a choice, and what goes along with them.
 func (p *pruner) touch(c *choice) {
-	sum := int32(0)
-	next := c.sorted[:min(atOnce, len(c.sorted))]
-	for _, place := range next {
-		if c.nodes == nil && !c.in.has(place) {
+	var some [atOnce]*node
+	k, sum := 0, int32(0)
+	for _, place := range c.sorted[:min(atOnce, len(c.sorted))] {
+		if c.went(place) {
 			continue
 		}
 		n := c.node(place)
+		some[k] = n
+		k++
 		sum += int32(n.gone) + n.parent.left
 		if !n.is(isOneText) { // of which nothing inside is asked
 			sum += n.left
 		}
 	}
 	if p.numbers != nil {
-		for _, place := range next {
-			if c.nodes == nil && !c.in.has(place) {
-				continue
-			}
-			if n := c.node(place); n.gone == 0 && n.is(isGrouped) {
+		for _, n := range some[:k] {
+			if n.gone == 0 && n.is(isGrouped) {
 				members := p.membersOf(n.number)
 				for _, m := range members[:min(atOnce, len(members))] { // the group may be all there is
 					sum += int32(m.node.gone)

@@ -42,7 +42,7 @@ type bench struct {
 	nodeDir, nodeVersion string
 }
 
-// emptied is a set-up that gives a counter that remembers nothing; its tables are loaded.
+// emptied is a set-up that gives a counter that has counted before and remembers nothing.
 func emptied(encoding string) func(context.Context) (*openai.Counter, error) {
 	c, err := openai.New(encoding)
 	return func(context.Context) (*openai.Counter, error) {
