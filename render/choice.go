@@ -17,7 +17,7 @@ type choice struct {
 	sorted []int32     // places of the candidates that did not change, the next one first
 	risen  []candidate // a heap of those that did
 	within []within    // by place; nil where no candidate may change
-	swept  bool        // its texts were a crowd before
+	swept  bool        // it was tried to make a crowd of its texts
 
 	// Where breakpoints are looked for: all candidates in document order, and what holds a breakpoint among them. The
 	// candidates before the last of these are passed over until it goes.

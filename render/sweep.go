@@ -30,10 +30,13 @@ type family struct {
 // sweep does what run does, for very many texts that take nothing along but what they leave empty. It takes them out of
 // a crowd, and when enough went it takes them out of the tree, in the order in which they stand there.
 func (p *pruner) sweep(c *choice, weight, goal int) (left int) {
-	if c.swept || len(c.sorted) < many || slices.IsSorted(c.sorted) {
+	if c.swept || len(c.sorted) < many {
 		return weight
 	}
 	c.swept = true
+	if slices.IsSorted(c.sorted) {
+		return weight
+	}
 	all := c.crowd()
 	if all == nil {
 		return weight
