@@ -113,25 +113,59 @@ func TestManyTextsGoOneByOne(t *testing.T) {
 			c := crowds{rand.New(rand.NewPCG(seed, 3)), []float64{0, 0.02, 0.3, 0.9}[seed%4], []int{40, 1 << 50}[seed%2]}
 			root := elements.Fragment{c.message(), c.message()}
 			low := []float64{0, 0, 0, 0.5}[c.IntN(4)]
-			joins := summing{runes}
-			cannot := struct{ sizing.Tokenizer }{joins}
-			most, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: joins})
-			require.NoError(t, err)
-			layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: joins, LowWater: low})
-			require.NoError(t, err)
-			for _, share := range []int{20, 2, 200, 5} {
-				budget := most.Tokens / share
-				want, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: cannot, LowWater: low})
-				got, errGot := layout.Fit(t.Context(), budget)
-				if err != nil {
-					require.EqualError(t, errGot, err.Error())
-					continue
-				}
-				require.NoError(t, errGot)
-				require.Empty(t, cmp.Diff(want.Messages, got.Messages))
-				require.Equal(t, want.Tokens, got.Tokens)
-				require.Empty(t, cmp.Diff(want.Report(), got.Report()))
-			}
+			requireOneByOne(t, root, low, 20, 2, 200, 5)
 		})
+	}
+}
+
+// Required white space stays, and so does what it stands in.
+func TestManyTextsGoOneByOneBesideRequiredWhiteSpace(t *testing.T) {
+	t.Parallel()
+	list := shuffled(3000, 0)
+	list = append(list, wrap(elements.Props{}, chunk(1, "word"), elements.TextChunk{Props: must(2), Children: elements.Nodes{elements.Text(" ")}}))
+	root := user(elements.LegacyPrioritization{Props: at(1), Children: elements.Nodes{wrap(elements.Props{}, list[:3000]...), list[3000]}}, line("last"))
+	requireOneByOne(t, root, 0, 220, 20, 2)
+}
+
+// A message that was counted before is counted anew, though nothing in it was taken out too soon and brought back.
+func TestManyTextsGoOneByOneWhereTheyWereCounted(t *testing.T) {
+	t.Parallel()
+	root := elements.LegacyPrioritization{Children: elements.Nodes{
+		user(chunk(-1, "goes first"), chunk(30_000, "goes last")),
+		user(append(shuffled(3000, 0), shuffled(3000, 20_000)...)...), user(shuffled(3000, 10_000)...),
+	}}
+	requireOneByOne(t, root, 0.9, 2)
+}
+
+// shuffled is texts with priorities from one on, in no order.
+func shuffled(n, from int) (list elements.Nodes) {
+	for i := range n {
+		list = append(list, chunk(from+i*7919%n, "word"))
+	}
+	return list
+}
+
+// requireOneByOne fits a layout of a prompt to shares of its tokens, one after the other, and compares with what becomes of
+// it with a tokenizer that cannot join.
+func requireOneByOne(t *testing.T, root elements.Node, low float64, shares ...int) {
+	t.Helper()
+	joins := summing{runes}
+	cannot := struct{ sizing.Tokenizer }{joins}
+	most, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: joins})
+	require.NoError(t, err)
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: joins, LowWater: low})
+	require.NoError(t, err)
+	for _, share := range shares {
+		budget := most.Tokens / share
+		want, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: cannot, LowWater: low})
+		got, errGot := layout.Fit(t.Context(), budget)
+		if err != nil {
+			require.EqualError(t, errGot, err.Error())
+			continue
+		}
+		require.NoError(t, errGot)
+		require.Empty(t, cmp.Diff(want.Messages, got.Messages))
+		require.Equal(t, want.Tokens, got.Tokens)
+		require.Empty(t, cmp.Diff(want.Report(), got.Report()))
 	}
 }
