@@ -29,7 +29,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		return
 	}
 	start := p.now
-	p.went = slices.Grow(p.went, max(0, p.most-len(p.went)))
+	p.went = slices.Grow(p.went, max(0, p.allPieces-len(p.went)))
 	p.uncounted = true
 	var least int
 	for {

@@ -12,12 +12,12 @@ import (
 // There may be as many candidates as pieces, so that each is only known by its place: among the node's children or, where
 // some of them pass their priority on, among nodes.
 type choice struct {
-	in     *node
-	nodes  []*node     // in document order
-	sorted []int32     // places of the candidates that did not change, the next one first
-	risen  []candidate // a heap of those that did
-	within []within    // by place; nil where no candidate may change
-	swept  bool        // it was tried to make a crowd of its texts
+	in         *node
+	nodes      []*node     // in document order
+	sorted     []int32     // places of the candidates that did not change, the next one first
+	risen      []candidate // a heap of those that did
+	within     []within    // by place; nil where no candidate may change
+	sweepTried bool        // whether there is a crowd to be made of its texts is known
 
 	// Where breakpoints are looked for: all candidates in document order, and what holds a breakpoint among them. The
 	// candidates before the last of these are passed over until it goes.

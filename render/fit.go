@@ -63,7 +63,7 @@ func newFitting(l *Layout, root *node) *fitting {
 func (f *fitting) take(found *begun) {
 	f.breakpoints = f.breakpoints || found.breakpoints
 	f.noted = f.noted || found.noted
-	f.most += found.pieces
+	f.allPieces += found.pieces
 	f.grouped += found.grouped
 	if found.nested {
 		f.joiner = nil // what is in two messages counts in both

@@ -13,7 +13,7 @@ type pruner struct {
 	counter
 	root        *node
 	breakpoints bool                      // there are cache breakpoints in the tree
-	most        int                       // pieces that may go: all there have been
+	allPieces   int                       // that there have been
 	grouped     int                       // elements of groups there have been
 	held        bool                      // something is required
 	numbers     map[*elements.Group]int32 // of groups, found when the first piece goes

@@ -13,6 +13,9 @@ type crowd struct {
 	families []family
 }
 
+// crowdSize is from how many texts on a crowd is worth its making.
+const crowdSize = 2048
+
 // crowded is a text.
 type crowded struct {
 	bytes   int32
@@ -30,10 +33,10 @@ type family struct {
 // sweep does what run does, for very many texts that take nothing along but what they leave empty. It takes them out of
 // a crowd, and when enough went it takes them out of the tree, in the order in which they stand there.
 func (p *pruner) sweep(c *choice, weight, goal int) (left int) {
-	if c.swept || len(c.sorted) < many {
+	if c.sweepTried || len(c.sorted) < crowdSize {
 		return weight
 	}
-	c.swept = true
+	c.sweepTried = true
 	if slices.IsSorted(c.sorted) {
 		return weight
 	}
@@ -54,7 +57,9 @@ func (p *pruner) sweep(c *choice, weight, goal int) (left int) {
 		p.went = append(p.went, went{node: c.node(place), at: p.now})
 		weight -= int(t.bytes)
 		if in := all.families[t.family].node; t.watched && !all.watchOther(place) && in.empty() {
-			p.remove(in, byEmptiness)
+			if p.remove(in, byEmptiness); in.gone != 0 {
+				weight -= all.weight(t.family)
+			}
 		}
 	}
 	for _, f := range all.families {
@@ -73,14 +78,12 @@ func (c *choice) crowd() *crowd {
 	}
 	all := &crowd{choice: c, texts: make([]crowded, candidates)}
 	f := &family{}
-	left := false // the family has left
 	for i := range all.texts {
 		n := c.node(int32(i))
 		if in := n.parent; in != f.node {
 			if !in.flat || in.held || in.ranks != nil {
 				return nil
 			}
-			left = !in.attached()
 			in.empty() // finds what is solid
 			all.families = append(all.families, family{node: in, from: int32(i)})
 			f = &all.families[len(all.families)-1]
@@ -88,16 +91,24 @@ func (c *choice) crowd() *crowd {
 		if n.kind != text || len(n.text) > math.MaxInt32 {
 			return nil
 		}
-		t := crowded{
+		all.texts[i] = crowded{
 			bytes: int32(len(n.text)), family: int32(len(all.families) - 1), gone: n.gone,
 			watched: f.node.solid == none || f.node.solid == n.index+1,
 		}
-		if left {
-			t.gone = never
-		}
-		all.texts[i], f.to = t, int32(i+1)
+		f.to = int32(i + 1)
 	}
 	return all
+}
+
+// weight is the bytes of what is left of a family.
+func (all *crowd) weight(family int32) (bytes int) {
+	f := &all.families[family]
+	for _, t := range all.texts[f.from:f.to] {
+		if t.gone == 0 {
+			bytes += int(t.bytes)
+		}
+	}
+	return bytes
 }
 
 // watchOther watches another text of the family of one that went, after it or else before it. White space is not watched
