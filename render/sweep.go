@@ -49,21 +49,22 @@ func (p *pruner) sweep(c *choice, weight, goal int) (left int) {
 		place := c.sorted[0]
 		c.sorted = c.sorted[1:]
 		t := &all.texts[place]
-		if t.gone != 0 || t.watched && !all.families[t.family].node.attached() {
+		f := &all.families[t.family]
+		if t.gone != 0 || t.watched && !f.node.attached() {
 			continue
 		}
 		p.now++
 		t.gone = p.now
 		p.went = append(p.went, went{node: c.node(place), at: p.now})
 		weight -= int(t.bytes)
-		if in := all.families[t.family].node; t.watched && !all.watchOther(place) && in.empty() {
-			if p.remove(in, byEmptiness); in.gone != 0 {
-				weight -= all.weight(t.family)
+		if t.watched && !all.watchOther(f, place) && f.node.empty() {
+			if p.remove(f.node, byEmptiness); f.node.gone != 0 {
+				weight -= all.weight(f)
 			}
 		}
 	}
-	for _, f := range all.families {
-		if all.note(f, before) {
+	for i := range all.families {
+		if f := &all.families[i]; all.note(f, before) {
 			p.disturbed.add(f.node)
 		}
 	}
@@ -101,8 +102,7 @@ func (c *choice) crowd() *crowd {
 }
 
 // weight is the bytes of what is left of a family.
-func (all *crowd) weight(family int32) (bytes int) {
-	f := &all.families[family]
+func (all *crowd) weight(f *family) (bytes int) {
 	for _, t := range all.texts[f.from:f.to] {
 		if t.gone == 0 {
 			bytes += int(t.bytes)
@@ -111,10 +111,9 @@ func (all *crowd) weight(family int32) (bytes int) {
 	return bytes
 }
 
-// watchOther watches another text of the family of one that went, after it or else before it. White space is not watched
+// watchOther watches another text of a family than one that went, after it or else before it. White space is not watched
 // while there is anything else.
-func (all *crowd) watchOther(place int32) (found bool) {
-	f := &all.families[all.texts[place].family]
+func (all *crowd) watchOther(f *family, place int32) (found bool) {
 	if f.node.solid == none {
 		return false
 	}
@@ -138,7 +137,7 @@ func (all *crowd) watchOther(place int32) (found bool) {
 }
 
 // note notes in the tree what went of a family after a step, and tells whether anything did.
-func (all *crowd) note(f family, after step) (changed bool) {
+func (all *crowd) note(f *family, after step) (changed bool) {
 	for i := f.from; i < f.to; i++ {
 		if all.texts[i].gone <= after {
 			continue

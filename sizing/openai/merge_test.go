@@ -53,7 +53,7 @@ func TestWordsMergeAsStepByStep(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, name := range encodings {
 		c := newTestCounter(t, name)
-		tokens := tokensByRank(t, name)
+		tokens, _ := tokensByRank(t, name)
 		for _, alphabet := range []string{"ab", "abcesnrt ABC\xe4\xb8\xad", "=-*_ ", "\x00\x01", "\xf0\x9f\x99\x82\x91", "\n\r\t "} {
 			for range 1500 {
 				word := make([]byte, 2+r.IntN(10)*r.IntN(10))

@@ -23,7 +23,8 @@ func TestTables(t *testing.T) {
 	for _, name := range encodings {
 		t.Run(name, func(t *testing.T) {
 			path := "tables/" + name + ".bin"
-			want := tableOf(t, tokensByRank(t, name))
+			tokens, _ := tokensByRank(t, name)
+			want := tableOf(t, tokens)
 			if *update {
 				require.NoError(t, os.WriteFile(path, want, 0o644))
 			}
@@ -34,19 +35,18 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// tokensByRank is the tokens of an encoding by rank, as tiktoken-go has them; "" where there is none.
-func tokensByRank(t testing.TB, encoding string) []string {
+// tokensByRank is the tokens of an encoding by rank, as tiktoken-go has them, "" where there is none; and their ranks.
+func tokensByRank(t testing.TB, encoding string) (tokens []string, ranks map[string]int) {
 	t.Helper()
 	ranks, err := tiktoken_loader.NewOfflineLoader().LoadTiktokenBpe(encoding + ".tiktoken")
 	require.NoError(t, err)
-	var tokens []string
 	for token, rank := range ranks {
 		if rank >= len(tokens) {
 			tokens = append(tokens, make([]string, rank+1-len(tokens))...)
 		}
 		tokens[rank] = token
 	}
-	return tokens
+	return tokens, ranks
 }
 
 // tableOf writes a table, as readVocab says.
