@@ -76,13 +76,21 @@ func (p *pruner) touch(c *choice) {
 		}
 	}
 	if p.numbers != nil {
+		var along [4 * atOnce]*node
+		m := 0
 		for _, n := range some[:k] {
 			if n.gone == 0 && n.is(isGrouped) {
-				members := p.membersOf(n.number)
-				for _, m := range members[:min(atOnce, len(members))] { // the group may be all there is
-					sum += int32(m.node.gone)
+				for _, member := range p.membersOf(n.number) {
+					if m == len(along) { // the group may be all there is
+						break
+					}
+					along[m] = member.node
+					m++
 				}
 			}
+		}
+		for _, n := range along[:m] {
+			sum += int32(n.gone)
 		}
 	}
 	runtime.KeepAlive(sum == 0)
