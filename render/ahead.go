@@ -26,6 +26,9 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		tokens = float64(container.tokens)
 	}
 	if tokens <= float64(limit)*1.25 {
+		if !container.counted {
+			p.countMany(container, weight)
+		}
 		return
 	}
 	start := p.now
@@ -48,6 +51,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 				i = len(p.went)
 			}
 		}
+		p.countMany(container, weight)
 		least = p.least(container)
 		if least <= limit || stuck || ctx.Err() != nil || p.now == before { // nothing is left that weighs anything
 			break

@@ -17,6 +17,39 @@ type item struct {
 	builtin  builtin
 }
 
+// siblings are the items of a list or, where that is nothing but elements of ours, the plain list.
+type siblings struct {
+	items []item
+	plain elements.Nodes
+	first int // the slot of the first of the plain list
+}
+
+func (s siblings) len() int { return len(s.items) + len(s.plain) }
+
+func (s siblings) at(i int) item {
+	if s.plain == nil {
+		return s.items[i]
+	}
+	return item{node: s.plain[i], slot: int32(s.first + i), builtin: builtinOf(s.plain[i])}
+}
+
+func (s siblings) part(from, to int) siblings {
+	if s.plain == nil {
+		return siblings{items: s.items[from:to]}
+	}
+	return siblings{plain: s.plain[from:to], first: s.first + from}
+}
+
+// even tells that a plain list has nothing but elements of ours that share the budget in equal parts.
+func (s siblings) even() bool {
+	for i := range s.plain {
+		if it := s.at(i); !it.ownValue() || !it.sharesEvenly() {
+			return false
+		}
+	}
+	return true
+}
+
 // listOf is a node as a list.
 func listOf(n elements.Node) elements.Nodes {
 	switch n := n.(type) {

@@ -41,6 +41,7 @@ type place struct {
 	inMessage bool
 	escape    bool // inside a Tag
 	free      bool // nobody is told what is left once the element has taken its part
+	helping   bool // it is laid out by a helper
 
 	slabs *slabs // where what stands here is put
 }
@@ -185,8 +186,16 @@ func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, a
 	if len(list) == 0 {
 		return nil
 	}
-	if done, err := l.chunks(ctx, e, list, at); done || err != nil {
+	if done, err := l.onlyChunks(ctx, e, list, at); done || err != nil {
 		return err
+	}
+	if (siblings{plain: list}).even() {
+		e.holding(at.slabs).children = at.slabs.takeNodes(len(list))
+		for i, n := range list {
+			c := &e.children[i]
+			c.parent, c.index, c.own = e, int32(i), builtinOf(n)
+		}
+		return l.evenly(ctx, e, nil, list, len(list), at, r)
 	}
 	var few [4]item
 	items := flatten(few[:0], list)
@@ -210,6 +219,9 @@ func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, a
 				continue
 			}
 		}
+		if it.builtin == 0 && at.helping {
+			return errNotOurs
+		}
 		if !it.ownValue() {
 			if v := reflect.ValueOf(it.node); v.Kind() == reflect.Pointer && v.IsNil() {
 				return &ElementError{Path: e.path(), Err: fmt.Errorf("%w: %T", ErrNilElement, it.node)}
@@ -224,7 +236,7 @@ func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, a
 		return nil
 	}
 	if even {
-		return l.evenly(ctx, e, items, inside, at, r)
+		return l.evenly(ctx, e, items, nil, inside, at, r)
 	}
 	todo := make([]task, 0, inside)
 	for i := range items {
@@ -242,9 +254,9 @@ func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, a
 	return l.groups(ctx, e, todo, at, r)
 }
 
-// chunks lays out what is nothing but text chunks of one text each, none of which can tell what it is offered: as contents
+// onlyChunks lays out what is nothing but text chunks of one text each, none of which can tell what it is offered: as contents
 // would, but at once, for there are many. Where it is something else, nothing is done.
-func (l *layouter) chunks(ctx context.Context, e *node, list elements.Nodes, at place) (done bool, err error) {
+func (l *layouter) onlyChunks(ctx context.Context, e *node, list elements.Nodes, at place) (done bool, err error) {
 	if !at.free || !at.inMessage || at.transfer || at.depth == maxDepth {
 		return false, nil
 	}
@@ -255,58 +267,101 @@ func (l *layouter) chunks(ctx context.Context, e *node, list elements.Nodes, at 
 			return false, nil
 		}
 	}
-	children := at.slabs.takeNodes(len(list))
-	required, bytes := false, 0
-	for i, n := range list {
-		n := n.(elements.TextChunk)
-		s, ok := plainText(&n)
-		if !ok || n.FlexGrow != 0 || n.FlexBasis != 0 || n.FlexReserve != (elements.Reserve{}) {
-			return false, nil
-		}
-		if at.escape {
-			s = escapeText(s)
-		}
-		bytes += len(s)
-		c := &children[i]
-		c.parent, c.index, c.own, c.inside = e, int32(i), builtinTextChunk, &hollow
-		c.kind, c.traits, c.text, c.number = text, isElement|breaksAlways, s, uncounted
-		c.priority = unset // as begin does
-		c.prioritize(n.Priority)
-		if n.Required {
-			c.traits |= isRequired
-			required = true
-		}
-		if i%atOnce == 0 && ctx.Err() != nil {
-			return false, context.Cause(ctx)
-		}
+	c := chunks{parent: e, list: list, nodes: at.slabs.takeNodes(len(list)), escape: at.escape}
+	if n := helpers(len(list), nodesEach); n > 0 && !at.helping {
+		c, done = c.together(ctx, n)
+	} else {
+		done = c.layOut(ctx, 0, len(list))
 	}
-	in := e.holding(at.slabs)
-	in.children, in.plain, in.bytes = children, !required, bytes
-	return true, nil
+	if done {
+		in := e.holding(at.slabs)
+		in.children, in.plain, in.bytes = c.nodes, !c.required, c.bytes
+	}
+	return done, context.Cause(ctx)
 }
 
-// evenly lays out elements of ours that share the budget in equal parts, as most do.
-func (l *layouter) evenly(ctx context.Context, e *node, items []item, inside int, at place, r *room) error {
+// chunks is a list of text chunks.
+type chunks struct {
+	parent *node
+	list   elements.Nodes
+	nodes  []node // that they are laid out to
+	escape bool
+
+	required bool // one of them is
+	bytes    int  // of their texts
+}
+
+// layOut lays out some of them, unless there is one of another kind.
+func (c *chunks) layOut(ctx context.Context, from, to int) (done bool) {
+	for i := from; i < to; i++ {
+		n := c.list[i].(elements.TextChunk)
+		s, ok := plainText(&n)
+		if !ok || n.FlexGrow != 0 || n.FlexBasis != 0 || n.FlexReserve != (elements.Reserve{}) {
+			return false
+		}
+		if c.escape {
+			s = escapeText(s)
+		}
+		c.bytes += len(s)
+		piece := &c.nodes[i]
+		piece.parent, piece.index, piece.own, piece.inside = c.parent, int32(i), builtinTextChunk, &hollow
+		piece.kind, piece.traits, piece.text, piece.number = text, isElement|breaksAlways, s, uncounted
+		piece.priority = unset // as begin does
+		piece.prioritize(n.Priority)
+		if n.Required {
+			piece.traits |= isRequired
+			c.required = true
+		}
+		if i%atOnce == 0 && ctx.Err() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// evenly lays out elements of ours that share the budget in equal parts, as most do: those among items, or a plain list.
+func (l *layouter) evenly(ctx context.Context, e *node, items []item, plain elements.Nodes, inside int, at place, r *room) error {
 	at.depth++
+	list := siblings{items: items, plain: plain}
 	budget := share(r.left(), 1, float64(inside))
-	children := e.all()
-	for i := range items {
-		it := &items[i]
+	before := at.slabs.nodesTaken()
+	for done, all := 0, list.len(); done < all; {
+		from, to := done, min(max(1, 2*done), all)
+		used, err := l.evenPart(ctx, e, list.part(from, to), budget, at)
+		if r.used += used; err != nil {
+			return err
+		}
+		done = to
+		left := (at.slabs.nodesTaken() - before) * (all - done) / done // nodes, if the others are alike
+		if n := helpers(left, nodesEach); n > 0 && !at.helping {
+			own := siblings{items: slices.Clone(items), plain: plain} // for a short list may be on the stack
+			used, err := l.evenlyTogether(ctx, e, own.part(done, all), budget, n, at)
+			r.used += used
+			return err
+		}
+	}
+	return nil
+}
+
+// evenPart lays out some of the elements that share the budget in equal parts, in order.
+func (l *layouter) evenPart(ctx context.Context, e *node, list siblings, budget int, at place) (used int, err error) {
+	for i := range list.len() {
+		it := list.at(i)
 		if it.node == nil {
 			continue
 		}
-		child := &children[it.slot]
+		child := &e.children[it.slot]
 		props, err := it.props()
 		if err != nil {
-			return &ElementError{Path: child.path(), Err: err}
+			return used, &ElementError{Path: child.path(), Err: err}
 		}
 		consumed, err := l.element(ctx, child, it.node, props, at, budget)
 		if err != nil {
-			return err
+			return used, err
 		}
-		r.used += consumed
+		used += consumed
 	}
-	return nil
+	return used, nil
 }
 
 // leaf lays out an item that is not an element with children, if it is one.

@@ -26,13 +26,23 @@ func (s *slab[T]) take(n int) []T {
 type slabs struct {
 	nodes   slab[node]
 	insides slab[inside]
+	taken   int // nodes
 }
 
 func (s *slabs) takeNodes(n int) []node {
 	if s == nil {
 		return make([]node, n)
 	}
+	s.taken += n
 	return s.nodes.take(n)
+}
+
+// nodesTaken is how many nodes were.
+func (s *slabs) nodesTaken() int {
+	if s == nil {
+		return 0
+	}
+	return s.taken
 }
 
 func (s *slabs) takeInside() *inside {
