@@ -272,7 +272,7 @@ func (f *fitting) replace(n, grown *node) {
 	n.begin()
 	b := &begun{}
 	b.walk(n, surroundings{message: n.parent.message() != nil, locked: n.parent.locked})
-	f.numbers, f.cited = nil, append(f.cited, b.cited...)
+	f.groups, f.cited = nil, append(f.cited, b.cited...)
 	for up := n.parent; up != nil; up = up.parent {
 		up.lines = up.lines && n.lines
 	}

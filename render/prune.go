@@ -12,16 +12,16 @@ import (
 type pruner struct {
 	counter
 	root        *node
-	breakpoints bool                      // there are cache breakpoints in the tree
-	allPieces   int                       // that there have been
-	grouped     int                       // elements of groups there have been
-	held        bool                      // something is required
-	numbers     map[*elements.Group]int32 // of groups, found when the first piece goes
-	groups      []group                   // by number; the first is none
-	going       []int32                   // the groups that are being taken out
-	members     []member                  // of all groups, group by group
-	chooser     *node                     // in which the last choice was made
-	priorities  []int                     // to sort candidates by
+	breakpoints bool     // there are cache breakpoints in the tree
+	allPieces   int      // that there have been
+	grouped     int      // elements of groups there have been
+	held        bool     // something is required
+	groups      []group  // by number, the first is none; found when the first piece goes
+	members     []member // of all groups, in the order in which they go; the first is none
+	going       []int32  // the groups that are being taken out
+	along       []int32  // the members that go with them
+	chooser     *node    // in which the last choice was made
+	priorities  []int    // to sort candidates by
 	choiceSlab  slab[choice]
 	placeSlab   slab[int32]
 	now         step
@@ -222,7 +222,7 @@ func (p *pruner) remove(n *node, why cause) {
 	if parent == nil || n.gone != 0 {
 		return
 	}
-	if p.grouped > 0 && p.numbers == nil {
+	if p.grouped > 0 && p.groups == nil {
 		p.findGroups()
 	}
 	lost := p.losing(n)
@@ -278,45 +278,43 @@ func (p *pruner) hollowed(n *node) {
 	}
 }
 
-// group is where its members are among those of all groups.
+// group is its first and its last member, by their places.
 type group struct {
-	from, to int32
-	going    bool // it is being taken out
+	first, last int32
+	going       bool // it is being taken out
 }
 
 // member is an element of a group, or a message that makes a call linked to it.
 type member struct {
-	node  *node
-	visit int32 // place in the order in which members go
-	call  int32 // its place among the message's calls, from 1; 0 for an element
-}
-
-// membersOf gives those of a group, in the order in which they go.
-func (p *pruner) membersOf(group int32) []member {
-	g := &p.groups[group]
-	return p.members[g.from:g.to]
+	node *node
+	call int32 // its place among the message's calls, from 1; 0 for an element
+	next int32 // the place of the next member of the group; 0 for none
 }
 
 // findGroups lists the members of all groups, gone or not. What goes in a group can take neighbours along, so the order in
 // which its members go matters; it is prompt-tsx's, from the last to the first, what holds others before them.
 func (p *pruner) findGroups() {
-	p.numbers, p.groups = make(map[*elements.Group]int32, p.grouped/2), make([]group, 1, 1+p.grouped/2)
-	all, of := make([]member, 0, p.grouped), make([]int32, 0, p.grouped) // their groups
-	visit := int32(0)
+	const few = 4 // members in a group, as a guess
+	numbers := make(map[*elements.Group]int32, p.grouped/few)
+	p.groups = make([]group, 1, 1+p.grouped/few)
+	p.members = make([]member, 1, 1+p.grouped)
 	add := func(key *elements.Group, n *node, call int) (number int32) {
-		number = p.numbers[key]
+		number = numbers[key]
 		if number == 0 {
 			number = int32(len(p.groups))
-			p.numbers[key] = number
-			p.groups = append(p.groups, group{})
+			numbers[key] = number
+			p.groups = append(p.groups, group{first: int32(len(p.members))})
 		}
-		p.groups[number].to++
-		all, of = append(all, member{n, visit, int32(call)}), append(of, number)
+		g := &p.groups[number]
+		if g.last != 0 {
+			p.members[g.last].next = int32(len(p.members))
+		}
+		g.last = int32(len(p.members))
+		p.members = append(p.members, member{node: n, call: int32(call)})
 		return number
 	}
 	var walk func(n *node)
 	walk = func(n *node) {
-		visit++
 		if n.is(isGrouped) {
 			n.number = add(n.with, n, 0)
 		}
@@ -337,19 +335,6 @@ func (p *pruner) findGroups() {
 		}
 	}
 	walk(p.root)
-	p.members = make([]member, len(all))
-	at := int32(0)
-	for i := range p.groups {
-		g := &p.groups[i]
-		size := g.to
-		g.from, g.to = at, at
-		at += size
-	}
-	for i, m := range all {
-		g := &p.groups[of[i]]
-		p.members[g.to] = m
-		g.to++
-	}
 }
 
 // removeGroups takes out the groups of which an element stood in what went.
@@ -357,26 +342,22 @@ func (p *pruner) removeGroups(gone *node) {
 	if p.grouped == 0 {
 		return
 	}
-	from := len(p.going)
+	from, first := len(p.going), len(p.along)
 	p.collectGroups(gone)
 	groups := p.going[from:]
-	switch len(groups) {
-	case 0:
-		return
-	case 1:
-		p.removeMembers(p.membersOf(groups[0]))
-	default:
-		var all []member
-		for _, g := range groups {
-			all = append(all, p.membersOf(g)...)
+	for _, g := range groups {
+		for i := p.groups[g].first; i != 0; i = p.members[i].next {
+			p.along = append(p.along, i)
 		}
-		slices.SortStableFunc(all, func(a, b member) int { return int(a.visit - b.visit) })
-		p.removeMembers(all)
 	}
+	if len(groups) > 1 {
+		slices.Sort(p.along[first:])
+	}
+	p.removeMembers(p.along[first:])
 	for _, g := range groups {
 		p.groups[g].going = false
 	}
-	p.going = p.going[:from]
+	p.going, p.along = p.going[:from], p.along[:first]
 }
 
 // collectGroups notes the groups of which an element stands in n and which are not being taken out yet.
@@ -398,37 +379,38 @@ func (p *pruner) collectGroups(n *node) {
 }
 
 // removeMembers takes out members of groups. The calls of one message stand together among them.
-func (p *pruner) removeMembers(members []member) {
-	for len(members) > 0 {
-		n, calls := members[0].node, 0
-		for calls < len(members) && members[calls].node == n && members[calls].call > 0 {
+func (p *pruner) removeMembers(places []int32) {
+	for len(places) > 0 {
+		m, calls := p.members[places[0]], 0
+		for calls < len(places) && p.members[places[calls]].node == m.node && p.members[places[calls]].call > 0 {
 			calls++
 		}
 		switch {
-		case !n.attached():
+		case !m.node.attached():
 		case calls > 0:
-			p.unlink(n, members[:calls])
+			p.unlink(m.node, places[:calls])
 		default:
-			p.remove(n, byGroup)
+			p.remove(m.node, byGroup)
 		}
-		members = members[max(1, calls):]
+		places = places[max(1, calls):]
 	}
 }
 
 // unlink takes tool calls out of a message.
-func (p *pruner) unlink(n *node, members []member) {
+func (p *pruner) unlink(n *node, members []int32) {
 	calls, before := n.more().calls, n.calling
 	if n.unlinked == nil {
 		n.working().unlinked = make([]unlinked, len(calls))
 	}
 	for _, m := range members {
-		if n.unlinked[m.call-1].gone != 0 {
+		call := p.members[m].call
+		if n.unlinked[call-1].gone != 0 {
 			continue
 		}
-		n.unlinked[m.call-1].drop = drop{p.now, byGroup}
+		n.unlinked[call-1].drop = drop{p.now, byGroup}
 		n.calling--
-		p.went = append(p.went, went{node: n, at: p.now, call: m.call})
-		p.unlinked(n, calls[m.call-1])
+		p.went = append(p.went, went{node: n, at: p.now, call: call})
+		p.unlinked(n, calls[call-1])
 	}
 	if n.calling < before && n.empty() {
 		p.hollowed(n)

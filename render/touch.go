@@ -75,25 +75,36 @@ func (p *pruner) touch(c *choice) {
 			sum += n.left
 		}
 	}
-	if p.numbers != nil {
-		var along [4 * atOnce]*node
-		m := 0
-		for _, n := range some[:k] {
-			if n.gone == 0 && n.is(isGrouped) {
-				for _, member := range p.membersOf(n.number) {
-					if m == len(along) { // the group may be all there is
-						break
-					}
-					along[m] = member.node
-					m++
-				}
-			}
-		}
-		for _, n := range along[:m] {
-			sum += int32(n.gone)
-		}
+	if p.groups != nil {
+		sum += p.touchGroups(some[:k])
 	}
 	runtime.KeepAlive(sum == 0)
+}
+
+// touchGroups touches the members of groups, a few of each: the first ones, then the next ones, for one tells where the next is.
+func (p *pruner) touchGroups(list []*node) (sum int32) {
+	var along [4 * atOnce]*node
+	var next [atOnce]int32
+	groups, m := 0, 0
+	for _, n := range list {
+		if n.gone == 0 && n.is(isGrouped) {
+			next[groups] = p.groups[n.number].first
+			groups++
+		}
+	}
+	for before := -1; m > before && m+groups <= len(along); {
+		before = m
+		for i, place := range next[:groups] {
+			if place != 0 {
+				along[m], next[i] = p.members[place].node, p.members[place].next
+				m++
+			}
+		}
+	}
+	for _, n := range along[:m] {
+		sum += int32(n.gone)
+	}
+	return sum
 }
 
 // touchWent touches the texts that went last, those before the last rest of what went.
