@@ -69,7 +69,8 @@
 // its pieces become messages; fit.go keeps the limits and grows what may grow, budgets.go prunes once for many budgets;
 // choice.go says what goes next, in the order of sort.go, prune.go takes it out, but for what required.go has locked;
 // ahead.go takes out what must go whatever it counts, and sweep.go very many texts of that; count.go, content.go and frame.go
-// keep the count while pieces go; touch.go has memory give many pieces at once; backfill.go puts some back; report.go tells.
+// keep the count while pieces go; touch.go has memory give many pieces at once, help.go has many laid out and counted on
+// several processors; backfill.go puts some back; report.go tells.
 //
 // What it costs: layout is one pass over the tree. A text is counted at layout where an element is told what is left, else
 // when pruning first asks for it, and never where it surely goes. One more pass makes the tree ready to be pruned; it is
@@ -77,6 +78,10 @@
 // the head of a sorted list at each level above it, and the counting of a few bytes where its neighbours meet, whatever
 // the size of the prompt: n pieces take n·(depth + log n). Only where texts have no safe cut it is all that stand in a row,
 // such as blank ones by the thousand.
+//
+// A prompt is rendered on the caller's goroutine. Only from some 30,000 elements, or 128 KB of text to be counted, on others
+// help while it is rendered, as many as GOMAXPROCS allows and no more than have enough to do. Elements that are not of
+// package elements are called as in any other prompt.
 //
 // With a tokenizer that is no [sizing.Joiner] the messages that lost something are counted again, but only once enough has
 // gone that they may fit: 10 to 32 counts of a message of 1,000 to 10,000 pieces, in the tests. A part or a call that goes

@@ -112,6 +112,12 @@ func plain(n elements.Node) item {
 	return item{node: n}
 }
 
+// metadata is an [elements.Meta], or what embeds one.
+type metadata interface{ Entry() elements.MetaEntry }
+
+// isOurs tells that metadata has no code of the caller's.
+func isOurs(n metadata) bool { return reflect.TypeOf(n).PkgPath() == elementsPath }
+
 // elementsPath is where the built-in elements are.
 var elementsPath = reflect.TypeFor[elements.Props]().PkgPath()
 

@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 )
 
-// What has tens of thousands of pieces is laid out and counted by several goroutines, where its parts have nothing to do
-// with each other. Nothing else is different: what a helper cannot do, for it fails or is up to the caller's own code, is
-// left undone, and done in its turn. A prompt of the usual size has no helpers, for it takes a millisecond or two.
+// Tens of thousands of elements are laid out, and more than a hundred KB of text is counted, by several goroutines, where
+// one has nothing to do with the other. What comes of it is the same: a portion that fails, or in which there is code of the
+// caller's to be called, is done again by the caller's goroutine, in its turn and without help.
 
-// A goroutine is worth so much.
+// So much is worth a goroutine: about half a millisecond.
 const (
 	nodesEach = 1 << 14 // nodes to be laid out
 	bytesEach = 1 << 16 // bytes of text to be counted
@@ -26,7 +26,7 @@ func helpers(size, each int) int {
 	return min(runtime.GOMAXPROCS(0), size/each) - 1
 }
 
-// portions is how many portions work is divided into, so that who is done sooner takes more.
+// portions is how many portions work is divided into at best, so that who is done sooner takes more.
 func portions(helpers int) int { return 8 * (helpers + 1) }
 
 // inPortions does n portions of some work, and waits for its helpers. A portion that panics is left undone.
@@ -68,8 +68,8 @@ func (c chunks) together(ctx context.Context, helpers int) (_ chunks, done bool)
 	return c, undone.Load() == 0
 }
 
-// errNotOurs tells a helper that there is an element of the caller's.
-var errNotOurs = errors.New("an element of the caller's")
+// errNotOurs tells a helper that there is code of the caller's to be called.
+var errNotOurs = errors.New("not ours")
 
 // evenlyTogether lays out elements as evenPart does, with help.
 func (l *layouter) evenlyTogether(ctx context.Context, e *node, list siblings, budget, helpers int, at place) (used int, err error) {
@@ -82,8 +82,8 @@ func (l *layouter) evenlyTogether(ctx context.Context, e *node, list siblings, b
 	for i := range all {
 		all[i].list = list.part(i*list.len()/len(all), (i+1)*list.len()/len(all))
 	}
-	var failed atomic.Bool // then the rest is done in its turn too
-	inPortions(len(all), helpers, func(i int) {
+	var failed atomic.Bool // then what nobody began is done in its turn too
+	inPortions(len(all), min(helpers, len(all)-1), func(i int) {
 		p, at := &all[i], at
 		if failed.Load() {
 			return
@@ -93,10 +93,11 @@ func (l *layouter) evenlyTogether(ctx context.Context, e *node, list siblings, b
 				failed.Store(true)
 			}
 		}()
-		at.slabs, at.helping = &slabs{}, true
+		at.slabs, at.alone, at.helping = &slabs{}, true, true
 		used, err := l.evenPart(ctx, e, p.list, budget, at)
 		p.used, p.done = used, err == nil
 	})
+	at.alone = true // lest what is in there is tried again, level by level
 	for _, p := range all {
 		if !p.done {
 			e.anew(p.list)
@@ -119,8 +120,8 @@ func (e *node) anew(list siblings) {
 	}
 }
 
-// countMany counts the texts in n, of about so many bytes, where that is worth help: what a text counts by itself is noted
-// with it. Who counts them all finds it there.
+// countMany counts the texts in n, of about so many bytes, each by itself, where that is worth help. What they count is
+// noted, for those who ask next.
 func (c *counter) countMany(n *node, bytes int) {
 	helpers := helpers(bytes, bytesEach)
 	if helpers == 0 {
@@ -128,19 +129,27 @@ func (c *counter) countMany(n *node, bytes int) {
 	}
 	list := n.spread(portions(helpers))
 	parts := min(portions(helpers), len(list))
-	inPortions(parts, helpers, func(i int) {
-		for some := list[i*len(list)/parts : (i+1)*len(list)/parts]; len(some) > 0; {
-			next := some[:min(atOnce, len(some))]
-			some = some[len(next):]
-			touchTexts(next, latest)
-			for _, n := range next {
-				n.walk(latest, func(n *node) {
-					if n.kind == text {
-						c.piece(n)
-					}
-				})
+	inPortions(parts, min(helpers, parts-1), func(i int) {
+		var some [atOnce]*node
+		k := 0
+		count := func() {
+			touchTexts(some[:k], latest)
+			for _, n := range some[:k] {
+				c.piece(n)
 			}
+			k = 0
 		}
+		for _, n := range list[i*len(list)/parts : (i+1)*len(list)/parts] {
+			n.walk(latest, func(n *node) {
+				if n.kind == text && n.number == uncounted {
+					some[k] = n
+					if k++; k == len(some) {
+						count()
+					}
+				}
+			})
+		}
+		count()
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -247,4 +248,102 @@ func TestManyElementsAreCancelled(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a tokenizer's panic leaves uncounted is counted by the caller's goroutine, which panics where it did before.
+func TestTokenizerThatPanicsOverMuchText(t *testing.T) {
+	panics := false
+	tokenizer := summing{func(s string) int {
+		if panics && strings.HasPrefix(s, "bomb") {
+			panic("too hard to count")
+		}
+		return runes(s)
+	}}
+	layout, err := render.Lay(t.Context(), user(wraps(map[int]elements.Node{lots / 3: chunk(lots, "bomb")})...), render.Options{Budget: plenty, Tokenizer: tokenizer})
+	require.NoError(t, err)
+	on(4, func() {
+		panics = true
+		require.PanicsWithValue(t, "too hard to count", func() { _, _ = layout.Fit(t.Context(), 1<<30) })
+		panics = false
+		r, err := layout.Fit(t.Context(), 1<<30)
+		require.NoError(t, err)
+		require.Empty(t, r.Report().Dropped())
+	})
+}
+
+// What very many elements use up is told to those after them.
+func TestElementsAfterManyAreToldWhatIsLeft(t *testing.T) {
+	var told []int
+	last := own{Props: elements.Props{FlexGrow: 1}, render: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		told = append(told, s.TokenBudget)
+		return elements.Text("last"), nil
+	}}
+	for _, processors := range []int{1, 4} {
+		on(processors, func() {
+			_, err := render.Lay(t.Context(), user(elements.Wrap{Children: wraps(nil)}, last), render.Options{Budget: 1 << 30, Tokenizer: runes})
+			require.NoError(t, err)
+		})
+	}
+	require.Len(t, told, 2)
+	require.Equal(t, told[0], told[1])
+	require.Less(t, told[0], 1<<30-lots)
+}
+
+// entry is metadata with code of the caller's in it.
+type entry struct {
+	elements.Meta[int]
+	asked *[]int
+}
+
+func (e entry) Entry() elements.MetaEntry {
+	*e.asked = append(*e.asked, e.Value)
+	return e.Meta.Entry()
+}
+
+// Whatever stands in what a helper left undone is there once.
+func TestMetadataAmongManyIsNotedOnce(t *testing.T) {
+	var asked, want []int
+	of := map[int]elements.Node{}
+	for i := range lots {
+		of[i] = elements.Chunk{Children: elements.Nodes{chunk(i, "beside"), elements.Meta[int]{Value: i}, elements.Reference{Name: fmt.Sprint(i)}}}
+		want = append(want, i)
+	}
+	inChunk := chunk(1, "with")
+	inChunk.Children = append(inChunk.Children, entry{elements.Meta[int]{Value: lots/2 + 100}, &asked})
+	of[lots/2+100] = inChunk
+	of[lots/2+500] = entry{elements.Meta[int]{Value: lots/2 + 500}, &asked}
+	on(4, func() {
+		r, err := render.Render(t.Context(), user(wraps(of)...), render.Options{Budget: 1 << 30, Tokenizer: summing{runes}})
+		require.NoError(t, err)
+		require.True(t, slices.Equal(want, elements.AllMeta[int](r.Metadata)))
+		require.Len(t, r.References, lots-2)
+	})
+	require.Equal(t, []int{lots/2 + 100, lots/2 + 500}, asked)
+}
+
+// What is tried in vain is tried once, not at each level.
+func TestOwnElementDeepAmongManyIsNotTriedAtEachLevel(t *testing.T) {
+	const deep, wide = 100, 190
+	var first elements.Wrap
+	for range wide {
+		first.Children = append(first.Children, chunk(1, "y"))
+	}
+	tiny := elements.Wrap{Children: elements.Nodes{chunk(1, "x")}}
+	var root elements.Node = own{render: func(context.Context, sizing.Sizing) (elements.Node, error) { return elements.Text("own"), nil }}
+	for range deep {
+		list := elements.Nodes{first, root}
+		for range wide {
+			list = append(list, tiny)
+		}
+		root = elements.Wrap{Children: list}
+	}
+	var counted [5]atomic.Int64
+	for _, processors := range []int{1, 4} {
+		on(processors, func() {
+			tokenizer := counting{runes, func(string) { counted[processors].Add(1) }}
+			_, err := render.Lay(t.Context(), user(root), render.Options{Budget: plenty, Tokenizer: tokenizer})
+			require.NoError(t, err)
+		})
+	}
+	require.LessOrEqual(t, counted[4].Load(), 2*counted[1].Load())
 }

@@ -41,7 +41,8 @@ type place struct {
 	inMessage bool
 	escape    bool // inside a Tag
 	free      bool // nobody is told what is left once the element has taken its part
-	helping   bool // it is laid out by a helper
+	alone     bool // it is laid out without help
+	helping   bool // by a helper, who calls nothing of the caller's
 
 	slabs *slabs // where what stands here is put
 }
@@ -268,16 +269,17 @@ func (l *layouter) onlyChunks(ctx context.Context, e *node, list elements.Nodes,
 		}
 	}
 	c := chunks{parent: e, list: list, nodes: at.slabs.takeNodes(len(list)), escape: at.escape}
-	if n := helpers(len(list), nodesEach); n > 0 && !at.helping {
+	if n := helpers(len(list), nodesEach); n > 0 && !at.alone {
 		c, done = c.together(ctx, n)
 	} else {
 		done = c.layOut(ctx, 0, len(list))
 	}
-	if done {
-		in := e.holding(at.slabs)
-		in.children, in.plain, in.bytes = c.nodes, !c.required, c.bytes
+	if !done {
+		return false, context.Cause(ctx)
 	}
-	return done, context.Cause(ctx)
+	in := e.holding(at.slabs)
+	in.children, in.plain, in.bytes = c.nodes, !c.required, c.bytes
+	return true, nil
 }
 
 // chunks is a list of text chunks.
@@ -293,6 +295,7 @@ type chunks struct {
 
 // layOut lays out some of them, unless there is one of another kind.
 func (c *chunks) layOut(ctx context.Context, from, to int) (done bool) {
+	required, bytes := false, 0
 	for i := from; i < to; i++ {
 		n := c.list[i].(elements.TextChunk)
 		s, ok := plainText(&n)
@@ -302,7 +305,7 @@ func (c *chunks) layOut(ctx context.Context, from, to int) (done bool) {
 		if c.escape {
 			s = escapeText(s)
 		}
-		c.bytes += len(s)
+		bytes += len(s)
 		piece := &c.nodes[i]
 		piece.parent, piece.index, piece.own, piece.inside = c.parent, int32(i), builtinTextChunk, &hollow
 		piece.kind, piece.traits, piece.text, piece.number = text, isElement|breaksAlways, s, uncounted
@@ -310,12 +313,13 @@ func (c *chunks) layOut(ctx context.Context, from, to int) (done bool) {
 		piece.prioritize(n.Priority)
 		if n.Required {
 			piece.traits |= isRequired
-			c.required = true
+			required = true
 		}
 		if i%atOnce == 0 && ctx.Err() != nil {
 			return false
 		}
 	}
+	c.required, c.bytes = c.required || required, c.bytes+bytes
 	return true
 }
 
@@ -332,8 +336,8 @@ func (l *layouter) evenly(ctx context.Context, e *node, items []item, plain elem
 			return err
 		}
 		done = to
-		left := (at.slabs.nodesTaken() - before) * (all - done) / done // nodes, if the others are alike
-		if n := helpers(left, nodesEach); n > 0 && !at.helping {
+		left := (at.slabs.nodesTaken() - before + done) * (all - done) / done // nodes, if the others are alike
+		if n := helpers(left, nodesEach); n > 0 && !at.alone {
 			own := siblings{items: slices.Clone(items), plain: plain} // for a short list may be on the stack
 			used, err := l.evenlyTogether(ctx, e, own.part(done, all), budget, n, at)
 			r.used += used
@@ -414,7 +418,10 @@ func (l *layouter) leaf(e *node, it item, at place, r *room) (handled bool, err 
 		more := e.set()
 		more.references = append(more.references, n)
 		return true, nil
-	case interface{ Entry() elements.MetaEntry }:
+	case metadata:
+		if at.helping && !isOurs(n) {
+			return true, errNotOurs
+		}
 		if v := reflect.ValueOf(n); v.Kind() == reflect.Pointer && v.IsNil() {
 			return false, nil // an error, and no entry
 		}

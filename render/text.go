@@ -73,7 +73,10 @@ func (l *layouter) textChunk(e *node, c *elements.TextChunk, at place, r *room) 
 			more.references = append(more.references, n)
 		case elements.Opaque:
 			e.add(partOf(n.Part(), max(0, n.Tokens))).prioritize(n.Priority)
-		case interface{ Entry() elements.MetaEntry }:
+		case metadata:
+			if at.helping && !isOurs(n) {
+				return errNotOurs
+			}
 			e.note(n.Entry())
 		default:
 			return fail(fmt.Errorf("a %s in a text chunk: it takes text, line breaks, metadata and opaque values", typeName(it.node)))
