@@ -302,23 +302,30 @@ func (e entry) Entry() elements.MetaEntry {
 
 // Whatever stands in what a helper left undone is there once.
 func TestMetadataAmongManyIsNotedOnce(t *testing.T) {
+	const place = lots/2 + 500 // in the middle of a portion
 	var asked, want []int
-	of := map[int]elements.Node{}
+	mine := entry{elements.Meta[int]{Value: place}, &asked}
+	inChunk := chunk(1, "with")
+	inChunk.Children = append(inChunk.Children, mine)
 	for i := range lots {
-		of[i] = elements.Chunk{Children: elements.Nodes{chunk(i, "beside"), elements.Meta[int]{Value: i}, elements.Reference{Name: fmt.Sprint(i)}}}
 		want = append(want, i)
 	}
-	inChunk := chunk(1, "with")
-	inChunk.Children = append(inChunk.Children, entry{elements.Meta[int]{Value: lots/2 + 100}, &asked})
-	of[lots/2+100] = inChunk
-	of[lots/2+500] = entry{elements.Meta[int]{Value: lots/2 + 500}, &asked}
-	on(4, func() {
-		r, err := render.Render(t.Context(), user(wraps(of)...), render.Options{Budget: 1 << 30, Tokenizer: summing{runes}})
-		require.NoError(t, err)
-		require.True(t, slices.Equal(want, elements.AllMeta[int](r.Metadata)))
-		require.Len(t, r.References, lots-2)
-	})
-	require.Equal(t, []int{lots/2 + 100, lots/2 + 500}, asked)
+	for name, other := range map[string]elements.Node{"in an element": mine, "in a text chunk": inChunk} {
+		t.Run(name, func(t *testing.T) {
+			asked = nil
+			of := map[int]elements.Node{}
+			for i := range lots {
+				of[i] = elements.Nodes{chunk(i, "beside"), elements.Meta[int]{Value: i}, elements.Reference{Name: fmt.Sprint(i)}}
+			}
+			of[place] = elements.Nodes{other, own{render: func(context.Context, sizing.Sizing) (elements.Node, error) { return nil, nil }}}
+			on(4, func() {
+				r, err := render.Render(t.Context(), user(wraps(of)...), render.Options{Budget: 1 << 30, Tokenizer: summing{runes}})
+				require.NoError(t, err)
+				require.True(t, slices.Equal(want, elements.AllMeta[int](r.Metadata)))
+			})
+			require.Equal(t, []int{place}, asked)
+		})
+	}
 }
 
 // What is tried in vain is tried once, not at each level.
