@@ -317,7 +317,8 @@ func TestMetadataAmongManyIsNotedOnce(t *testing.T) {
 			for i := range lots {
 				of[i] = elements.Nodes{chunk(i, "beside"), elements.Meta[int]{Value: i}, elements.Reference{Name: fmt.Sprint(i)}}
 			}
-			of[place] = elements.Nodes{other, own{render: func(context.Context, sizing.Sizing) (elements.Node, error) { return nil, nil }}}
+			of[place] = other
+			of[place+1] = elements.Nodes{of[place+1], own{render: func(context.Context, sizing.Sizing) (elements.Node, error) { return nil, nil }}}
 			on(4, func() {
 				r, err := render.Render(t.Context(), user(wraps(of)...), render.Options{Budget: 1 << 30, Tokenizer: summing{runes}})
 				require.NoError(t, err)
