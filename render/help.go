@@ -110,12 +110,12 @@ func (l *layouter) evenlyTogether(ctx context.Context, e *node, list siblings, b
 	return used, nil
 }
 
-// anew forgets what was begun of the elements in e.
-func (e *node) anew(list siblings) {
+// anew forgets what was begun of elements in n.
+func (n *node) anew(list siblings) {
 	for i := range list.len() {
 		if it := list.at(i); it.node != nil {
-			c := &e.children[it.slot]
-			*c = node{parent: e, index: c.index, own: c.own}
+			c := &n.children[it.slot]
+			*c = node{parent: n, index: c.index, own: c.own}
 		}
 	}
 }
