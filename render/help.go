@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -53,19 +54,18 @@ func inPortions(n, helpers int, do func(i int)) {
 func (c chunks) together(ctx context.Context, helpers int) (_ chunks, done bool) {
 	n := portions(helpers)
 	parts := make([]chunks, n)
-	var undone atomic.Int64
-	undone.Store(int64(n))
+	var laid atomic.Int64
 	inPortions(n, helpers, func(i int) {
 		parts[i] = c
 		if parts[i].layOut(ctx, i*len(c.list)/n, (i+1)*len(c.list)/n) {
-			undone.Add(-1)
+			laid.Add(1)
 		}
 	})
 	for i := range parts {
 		c.required = c.required || parts[i].required
 		c.bytes += parts[i].bytes
 	}
-	return c, undone.Load() == 0
+	return c, laid.Load() == int64(n)
 }
 
 // errNotOurs tells a helper that there is code of the caller's to be called.
@@ -165,9 +165,7 @@ func (n *node) spread(enough int) []*node {
 				continue
 			}
 			deeper = true
-			for i := n.nextAt(0, latest); i < len(n.children); i = n.nextAt(i+1, latest) {
-				next = append(next, &n.children[i])
-			}
+			next = slices.AppendSeq(next, n.present(latest))
 		}
 		list = next
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -116,33 +115,6 @@ func TestHelpChangesNothing(t *testing.T) {
 	}
 }
 
-// meeting is a tokenizer that counts no text of the kind before two goroutines count one.
-type meeting struct {
-	sizing.Tokenizer
-	of   string
-	here chan struct{}
-	met  *atomic.Bool
-}
-
-func (m meeting) CountText(s string) int {
-	if strings.Contains(s, m.of) && !m.met.Load() {
-		select {
-		case m.here <- struct{}{}:
-		case <-m.here:
-		}
-		m.met.Store(true)
-	}
-	return m.Tokenizer.CountText(s)
-}
-
-// joining is a meeting that joins.
-type joining struct{ meeting }
-
-func (j joining) SafeCut(before, after rune) bool { return true }
-func (j joining) CountFrame(m chat.Message) (int, bool) {
-	return j.Tokenizer.(sizing.Joiner).CountFrame(m)
-}
-
 // Where two goroutines must meet, one alone would wait for ever.
 func TestManyTextsAreCountedByTwo(t *testing.T) {
 	of := map[int]elements.Node{}
@@ -153,10 +125,21 @@ func TestManyTextsAreCountedByTwo(t *testing.T) {
 		for name, join := range map[string]bool{"as they are laid out": false, "once they are": true} {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					m := meeting{summing{runes}, "far", make(chan struct{}), new(atomic.Bool)}
-					var tokenizer sizing.Tokenizer = m
+					here := make(chan struct{})
+					var met atomic.Bool
+					meeting := tokens(func(s string) int {
+						if strings.Contains(s, "far") && !met.Load() {
+							select {
+							case here <- struct{}{}:
+							case <-here:
+							}
+							met.Store(true)
+						}
+						return runes(s)
+					})
+					var tokenizer sizing.Tokenizer = meeting
 					if join {
-						tokenizer = joining{m}
+						tokenizer = summing{meeting}
 					}
 					r, err := render.Render(t.Context(), user(wraps(of)...), render.Options{Budget: 1 << 30, Tokenizer: tokenizer})
 					require.NoError(t, err)
@@ -202,25 +185,15 @@ func TestFirstErrorAmongMany(t *testing.T) {
 	}
 }
 
-// counting is a tokenizer that does something before it counts a text.
-type counting struct {
-	sizing.Tokenizer
-	before func(s string)
-}
-
-func (c counting) CountText(s string) int {
-	c.before(s)
-	return c.Tokenizer.CountText(s)
-}
-
 // A tokenizer that panics among very many texts ends the layout with an error, as it does among few.
 func TestTokenizerThatPanicsAmongMany(t *testing.T) {
 	for _, place := range []int{10, lots / 2, lots - 1} {
-		tokenizer := counting{runes, func(s string) {
+		tokenizer := tokens(func(s string) int {
 			if s == "bomb" {
 				panic("too hard to count")
 			}
-		}}
+			return runes(s)
+		})
 		on(4, func() {
 			_, err := render.Lay(t.Context(), user(wraps(map[int]elements.Node{place: chunk(1, "bomb")})...), render.Options{Budget: plenty, Tokenizer: tokenizer})
 			var failed *render.ElementError
@@ -236,11 +209,12 @@ func TestManyElementsAreCancelled(t *testing.T) {
 	stop := errors.New("enough")
 	for _, place := range []int{10, lots / 2, lots - 1} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		tokenizer := counting{runes, func(s string) {
+		tokenizer := tokens(func(s string) int {
 			if s == "stop" {
 				cancel(stop)
 			}
-		}}
+			return runes(s)
+		})
 		on(4, func() {
 			_, err := render.Lay(ctx, user(wraps(map[int]elements.Node{place: chunk(1, "stop"), lots - 1: chunk(1, "last")})...), render.Options{Budget: plenty, Tokenizer: tokenizer})
 			if place < lots-1 {
@@ -348,7 +322,10 @@ func TestOwnElementDeepAmongManyIsNotTriedAtEachLevel(t *testing.T) {
 	var counted [5]atomic.Int64
 	for _, processors := range []int{1, 4} {
 		on(processors, func() {
-			tokenizer := counting{runes, func(string) { counted[processors].Add(1) }}
+			tokenizer := tokens(func(s string) int {
+				counted[processors].Add(1)
+				return runes(s)
+			})
 			_, err := render.Lay(t.Context(), user(root), render.Options{Budget: plenty, Tokenizer: tokenizer})
 			require.NoError(t, err)
 		})
