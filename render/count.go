@@ -324,6 +324,8 @@ func (c *counter) free(n, m *node) {
 			c.freed.add(max(c.ownTokens(n), c.second(m, chat.Parts{n.rare.part}, nil)))
 		case n.is(isTagged):
 			c.freed.add(n.rare.tag.inMessage())
+		case n.left == 0: // texts beside it may meet without the line break that it put between them
+			c.freed.add(0)
 		}
 	})
 }

@@ -173,6 +173,19 @@ func TestTheSameGoesWhetherCountsAddUpOrNot(t *testing.T) {
 	}
 }
 
+// What an element without anything in it puts between texts is a line break, and that may be what is too much.
+func TestNothingMoreGoesWhereALineBreakWasTooMuch(t *testing.T) {
+	root := user(
+		elements.Text("one"), elements.Chunk{Props: at(1)},
+		elements.Chunk{Props: at(9), Children: elements.Nodes{elements.Text("two")}},
+	)
+	for budget, want := range map[int]string{5: "one\ntwo", 4: "onetwo"} {
+		r, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: words})
+		require.NoError(t, err)
+		require.Equal(t, []string{want}, texts(r.Messages))
+	}
+}
+
 func FuzzCounts(f *testing.F) {
 	for seed := range uint64(10) {
 		f.Add(seed)
