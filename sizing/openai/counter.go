@@ -1,9 +1,6 @@
 package openai
 
-import (
-	"sync"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // Counter counts tokens in one of OpenAI's encodings. It is safe for concurrent use. Make one with [New] or [ForModel].
 type Counter struct {
@@ -11,7 +8,7 @@ type Counter struct {
 	encoder  Encoder // where there is no encoding
 	images   imageRate
 	memory   *memory
-	mergers  sync.Pool // of *merger
+	mergers  chan *merger // that nobody works with
 }
 
 // New is a counter of a named encoding: "o200k_base" (GPT-4o and later), "cl100k_base" (GPT-4, GPT-3.5), "p50k_base"
@@ -37,7 +34,7 @@ func newCounter(encoding string, images imageRate) (*Counter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Counter{encoding: e, images: images, memory: newMemory()}, nil
+	return &Counter{encoding: e, images: images, memory: newMemory(), mergers: make(chan *merger, keptMergers)}, nil
 }
 
 // CountText counts a text on its own, exactly. Special tokens such as <|endoftext|> count as the plain text that they
@@ -96,15 +93,26 @@ func (c *Counter) countWord(text string, i, end int) int {
 	return n
 }
 
+// Mergers are kept for a few goroutines that meet a long word at once, whatever the collector does: counting known words
+// allocates nothing. One that has met a word of more bytes than maxMergedKept is not: its memory is worth more than the time.
+const (
+	keptMergers   = 4
+	maxMergedKept = 1 << 12
+)
+
 func (c *Counter) mergeLong(word string) int {
-	const maxKept = 1 << 12 // beyond it the memory is worth more than the time
-	m, _ := c.mergers.Get().(*merger)
-	if m == nil {
+	var m *merger
+	select {
+	case m = <-c.mergers:
+	default:
 		m = &merger{}
 	}
 	n := m.merge(c.encoding.vocab, word)
-	if len(word) <= maxKept {
-		c.mergers.Put(m)
+	if len(word) <= maxMergedKept {
+		select {
+		case c.mergers <- m:
+		default:
+		}
 	}
 	return n
 }

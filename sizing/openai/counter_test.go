@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -261,4 +261,20 @@ func TestCountingAllocatesNothing(t *testing.T) {
 		c.CountText(text)
 		require.Zero(t, testing.AllocsPerRun(10, func() { c.CountText(text) }), name)
 	}
+}
+
+// What counting a long word takes outlives the collector, which comes between one word and the next.
+func TestCountingALongWordNotMetBeforeAllocatesNothing(t *testing.T) {
+	c := newTestCounter(t, "o200k_base")
+	words := make([]string, 12)
+	for i := range words {
+		words[i] = strings.Repeat(string(rune('a'+i))+"bc", 40)
+	}
+	i := 0
+	require.Zero(t, testing.AllocsPerRun(10, func() {
+		c.CountText(words[i])
+		i++
+		runtime.GC()
+		runtime.GC() // what a pool keeps outlives one
+	}))
 }
