@@ -7,6 +7,9 @@ type Props struct {
 	Priority *int
 	// PassPriority lets the element's children compete as if they stood in its place. It does nothing on a message.
 	PassPriority bool
+	// Required keeps the element and everything in it from being pruned. What does not fit then is an error that says
+	// how much the required pieces take.
+	Required bool
 	// FlexGrow names the element's flex group. Siblings without one are laid out first, then each group from the
 	// highest value down, with what is left of the budget. It has no say in pruning. 0 is unset; it is never negative.
 	FlexGrow int
@@ -14,9 +17,6 @@ type Props struct {
 	FlexBasis float64
 	// FlexReserve keeps room for the element while the groups before its own are laid out.
 	FlexReserve Reserve
-	// Required keeps the element and everything in it from being pruned. What does not fit then is an error that says
-	// how much the required pieces take.
-	Required bool
 }
 
 // ElementProps gives the properties to the renderer.
