@@ -279,6 +279,9 @@ func (l *layouter) onlyChunks(ctx context.Context, e *node, list elements.Nodes,
 	}
 	in := e.holding(at.slabs)
 	in.children, in.plain, in.bytes = c.nodes, !c.required, c.bytes
+	if e.looksAhead() {
+		e.solidIs(e.lastToGo()) // while it is at hand
+	}
 	return true, nil
 }
 

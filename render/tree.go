@@ -179,13 +179,12 @@ func (b *begun) walk(n *node, in surroundings) {
 }
 
 // findSolids finds for each of a few nodes the child that will go last of those that hold more than white space: it is
-// asked for as long as that one is there. It reads a text of most nodes, and reads them at once (see touch.go). Of many
-// children any one will do, and of one that goes it is not asked.
+// asked for as long as that one is there. It reads a text of most nodes, and reads them at once (see touch.go).
 func findSolids(list []node) {
 	var last [atOnce]*node
 	k, sum := 0, byte(0)
 	for i := range list {
-		if n := &list[i]; len(n.children) > 1 && len(n.children) <= 64 {
+		if n := &list[i]; n.looksAhead() && n.solid == 0 {
 			last[k] = n.lastToGo()
 			sum += ends(last[k].text)
 			k++
@@ -193,9 +192,18 @@ func findSolids(list []node) {
 	}
 	runtime.KeepAlive(sum)
 	for _, c := range last[:k] {
-		if c.gone == 0 && !c.empty() {
-			c.parent.solid = c.index + 1
-		}
+		c.parent.solidIs(c)
+	}
+}
+
+// looksAhead tells that it is worth while to know which of the children will go last: of many any one will do, and of one
+// that goes nobody asks.
+func (n *node) looksAhead() bool { return len(n.children) > 1 && len(n.children) <= 64 }
+
+// solidIs takes note of a child, if it holds more than white space.
+func (n *node) solidIs(c *node) {
+	if c.gone == 0 && !c.empty() {
+		n.solid = c.index + 1
 	}
 }
 
