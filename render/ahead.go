@@ -26,8 +26,8 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		tokens = float64(container.tokens)
 	}
 	if tokens <= float64(limit)*1.25 {
-		if !container.counted {
-			p.countMany(container, weight)
+		if helpers := helpers(weight, bytesEach); helpers > 0 && !container.counted {
+			p.leastTogether(container, helpers) // for what it notes
 		}
 		return
 	}
@@ -51,8 +51,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 				i = len(p.went)
 			}
 		}
-		p.countMany(container, weight)
-		least = p.least(container)
+		least = p.leastOf(container, weight)
 		if least <= limit || stuck || ctx.Err() != nil || p.now == before { // nothing is left that weighs anything
 			break
 		}
@@ -171,6 +170,14 @@ func (n *node) stoodIn(container *node, at step) bool {
 		}
 	}
 	return true
+}
+
+// leastOf is what a node of about so many bytes counts at least, found with help where that is worth it.
+func (p *pruner) leastOf(n *node, bytes int) int {
+	if helpers := helpers(bytes, bytesEach); helpers > 0 {
+		return p.leastTogether(n, helpers)
+	}
+	return p.least(n)
 }
 
 // least is what a node counts at least.

@@ -120,42 +120,66 @@ func (n *node) anew(list siblings) {
 	}
 }
 
-// countMany counts the texts in n, of about so many bytes, each by itself, where that is worth help. What they count is
-// noted, for those who ask next.
-func (c *counter) countMany(n *node, bytes int) {
-	helpers := helpers(bytes, bytesEach)
-	if helpers == 0 {
-		return
+// leastTogether is what n counts at least, found with help. What its texts count by themselves is noted, for those who ask
+// next.
+func (p *pruner) leastTogether(n *node, helpers int) (tokens int) {
+	type portion struct {
+		least int
+		done  bool
 	}
-	list := n.spread(portions(helpers))
-	parts := min(portions(helpers), len(list))
-	inPortions(parts, min(helpers, parts-1), func(i int) {
-		var some [atOnce]*node
-		k := 0
-		count := func() {
-			touchTexts(some[:k], latest)
-			for _, n := range some[:k] {
-				c.piece(n)
-			}
-			k = 0
+	list, around := n.spread(portions(helpers))
+	all := make([]portion, min(portions(helpers), len(list)))
+	do := func(i int) {
+		part := list[i*len(list)/len(all) : (i+1)*len(list)/len(all)]
+		p.countTexts(part)
+		least := 0
+		for _, n := range part {
+			least += p.leastAt(n, latest, n.onLines())
 		}
-		for _, n := range list[i*len(list)/parts : (i+1)*len(list)/parts] {
-			n.walk(latest, func(n *node) {
-				if n.kind == text && n.number == uncounted {
-					some[k] = n
-					if k++; k == len(some) {
-						count()
-					}
-				}
-			})
+		all[i] = portion{least, true}
+	}
+	inPortions(len(all), min(helpers, len(all)-1), do)
+	for i := range all {
+		if !all[i].done {
+			do(i)
 		}
-		count()
-	})
+		tokens += all[i].least
+	}
+	for _, n := range around {
+		if n.kind == message && n.lines {
+			tokens -= p.between()
+		}
+	}
+	return tokens
 }
 
-// spread gives nodes that hold all that n holds, each for itself: this many, if there are as many.
-func (n *node) spread(enough int) []*node {
-	list := []*node{n}
+// countTexts counts the texts in nodes, each by itself, and touches many before (see touch.go).
+func (c *counter) countTexts(list []*node) {
+	var some [atOnce]*node
+	k := 0
+	count := func() {
+		touchTexts(some[:k], latest)
+		for _, n := range some[:k] {
+			c.piece(n)
+		}
+		k = 0
+	}
+	for _, n := range list {
+		n.walk(latest, func(n *node) {
+			if n.kind == text && n.number == uncounted {
+				some[k] = n
+				if k++; k == len(some) {
+					count()
+				}
+			}
+		})
+	}
+	count()
+}
+
+// spread gives nodes that hold all that n holds, each for itself: this many, if there are as many; and what they stand in.
+func (n *node) spread(enough int) (list, around []*node) {
+	list = []*node{n}
 	for deeper := true; deeper && len(list) < enough; {
 		var next []*node
 		deeper = false
@@ -165,9 +189,10 @@ func (n *node) spread(enough int) []*node {
 				continue
 			}
 			deeper = true
+			around = append(around, n)
 			next = slices.AppendSeq(next, n.present(latest))
 		}
 		list = next
 	}
-	return list
+	return list, around
 }
