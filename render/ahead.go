@@ -42,9 +42,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		for i := len(p.went); weight > goal && !stuck && ctx.Err() == nil; {
 			stuck = p.removeLowest(container) != nil
 			for ; i < len(p.went); i++ {
-				if w := p.went[i]; w.call == 0 {
-					weight -= w.node.weight()
-				}
+				weight -= p.went[i].weight()
 			}
 			if !stuck {
 				weight = p.run(container, weight, goal)
@@ -87,7 +85,7 @@ func (p *pruner) run(container *node, weight, goal int) (left int) {
 		}
 		p.now++
 		piece.gone, piece.cause = p.now, byPriority
-		p.went = append(p.went, went{node: piece, at: p.now})
+		p.went = append(p.went, piece)
 		p.disturbed.add(in)
 		in.lose(piece)
 		weight -= len(piece.text)
@@ -150,12 +148,12 @@ func (n *node) weight() (bytes int) {
 func (p *pruner) retreat(container *node, limit, least int, first step) {
 	at, i := p.now, len(p.went)
 	for ; at > first && least <= limit; at-- {
-		for ; i > 0 && p.went[i-1].at == at; i-- {
+		for ; i > 0 && p.went[i-1].gone == at; i-- {
 			if (len(p.went)-i)%atOnce == 0 {
 				p.touchWent(i)
 			}
-			if w := p.went[i-1]; w.call == 0 && w.node.stoodIn(container, at) {
-				least += p.leastAt(w.node, at-1, w.node.onLines())
+			if n := p.went[i-1]; n.stoodIn(container, at) {
+				least += p.leastAt(n, at-1, n.onLines())
 			}
 		}
 	}

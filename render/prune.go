@@ -25,19 +25,20 @@ type pruner struct {
 	choiceSlab  slab[choice]
 	placeSlab   slab[int32]
 	now         step
-	went        []went // in order
-	goals       []goal // in order
+	went        []*node    // what was taken out, in order; what stands in it is not listed
+	lostCalls   []lostCall // in order
+	goals       []goal     // in order
 	recording   bool
 	taken       []taking // what was chosen, in order, while recording
 }
 
-// went is something that changed at a step: a node that was taken out, what stands in it not mentioned; or a message that
-// lost a call.
-type went struct {
-	node *node
-	at   step
-	call int32 // its place among the message's calls, from 1; 0 for a node
+// lostCall is a tool call that a message lost.
+type lostCall struct {
+	message *node
+	call    int // its place among the message's calls
 }
+
+func (c lostCall) unlinked() *unlinked { return &c.message.unlinked[c.call] }
 
 // goal tells for which limit pieces go from a step on.
 type goal struct {
@@ -143,25 +144,29 @@ func (p *pruner) take(n *node, why cause) {
 
 // rewind makes the tree what it was after a step.
 func (p *pruner) rewind(at step) {
-	from := len(p.went)
-	for from > 0 && p.went[from-1].at > at {
+	from, fromCalls := len(p.went), len(p.lostCalls)
+	for from > 0 && p.went[from-1].gone > at {
 		from--
 	}
+	for fromCalls > 0 && p.lostCalls[fromCalls-1].unlinked().gone > at {
+		fromCalls--
+	}
 	var around lineage
-	for _, w := range p.went[from:] {
-		if w.node.leaf() {
-			around.add(w.node.parent)
+	for _, n := range p.went[from:] {
+		if n.leaf() {
+			around.add(n.parent)
 		} else {
-			around.add(w.node)
+			around.add(n)
 		}
 	}
+	for _, c := range p.lostCalls[fromCalls:] {
+		around.add(c.message)
+	}
 	around.apart()
-	for _, w := range p.went[from:] {
-		n := w.node
-		if w.call > 0 {
-			n.unlinked[w.call-1] = unlinked{}
-			continue
-		}
+	for _, c := range p.lostCalls[fromCalls:] {
+		*c.unlinked() = unlinked{}
+	}
+	for _, n := range p.went[from:] {
 		n.gone, n.cause = 0, 0
 		n.parent.regain(n)
 		if n.kind == breakpoint {
@@ -169,7 +174,7 @@ func (p *pruner) rewind(at step) {
 		}
 	}
 	around.settle()
-	p.now, p.went = at, p.went[:from]
+	p.now, p.went, p.lostCalls = at, p.went[:from], p.lostCalls[:fromCalls]
 }
 
 // lineage is elements and what they stand in, each once, and before what stands in it.
@@ -227,7 +232,7 @@ func (p *pruner) remove(n *node, why cause) {
 	}
 	lost := p.losing(n)
 	n.gone, n.cause = p.now, why
-	p.went = append(p.went, went{node: n, at: p.now})
+	p.went = append(p.went, n)
 	parent.lose(n)
 	if parent.ranks != nil {
 		parent.ranks.lose(parent, n)
@@ -403,14 +408,14 @@ func (p *pruner) unlink(n *node, members []int32) {
 		n.working().unlinked = make([]unlinked, len(calls))
 	}
 	for _, m := range members {
-		call := p.members[m].call
-		if n.unlinked[call-1].gone != 0 {
+		c := lostCall{n, int(p.members[m].call) - 1}
+		if c.unlinked().gone != 0 {
 			continue
 		}
-		n.unlinked[call-1].drop = drop{p.now, byGroup}
+		c.unlinked().drop = drop{p.now, byGroup}
 		n.calling--
-		p.went = append(p.went, went{node: n, at: p.now, call: call})
-		p.unlinked(n, calls[call-1])
+		p.lostCalls = append(p.lostCalls, c)
+		p.unlinked(n, calls[c.call])
 	}
 	if n.calling < before && n.empty() {
 		p.hollowed(n)

@@ -55,7 +55,7 @@ func (p *pruner) sweep(c *choice, weight, goal int) (left int) {
 		}
 		p.now++
 		t.gone = p.now
-		p.went = append(p.went, went{node: c.node(place), at: p.now})
+		p.went = append(p.went, c.node(place))
 		weight -= int(t.bytes)
 		if t.watched && !all.watchOther(f, place) && f.node.empty() {
 			if p.remove(f.node, byEmptiness); f.node.gone != 0 {

@@ -109,13 +109,6 @@ func (p *pruner) touchGroups(list []*node) (sum int32) {
 
 // touchWent touches the texts that went last, those before the last rest of what went.
 func (p *pruner) touchWent(rest int) {
-	var some [atOnce]*node
-	last, k := p.went[max(0, rest-len(some)):rest], 0
-	for _, w := range last {
-		if w.call == 0 { // of a message that stays, maybe a large one
-			some[k] = w.node
-			k++
-		}
-	}
-	touchTexts(some[:k], last[0].at-1)
+	last := p.went[max(0, rest-atOnce):rest]
+	touchTexts(last, last[0].gone-1)
 }
