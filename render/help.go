@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/promptree-go/promptree/elements"
 )
 
 // Tens of thousands of elements are laid out, and more than a hundred KB of text is counted, by several goroutines, where
@@ -48,6 +50,35 @@ func inPortions(n, helpers int, do func(i int)) {
 		running.Go(work)
 	}
 	work()
+}
+
+// inParts does some work on n things, which must not panic.
+func inParts(n, helpers int, do func(from, to int)) {
+	parts := portions(helpers)
+	inPortions(parts, helpers, func(i int) { do(i*n/parts, (i+1)*n/parts) })
+}
+
+// evenTogether is even, with help if there is any.
+func (s siblings) evenTogether(helpers int) bool {
+	if helpers == 0 {
+		return s.even()
+	}
+	var odd atomic.Bool
+	inParts(s.len(), helpers, func(from, to int) {
+		if !odd.Load() && !s.part(from, to).even() {
+			odd.Store(true)
+		}
+	})
+	return !odd.Load()
+}
+
+// placeTogether is place for all children, with help if there is any.
+func (n *node) placeTogether(list elements.Nodes, helpers int) {
+	if helpers == 0 {
+		n.place(list, 0, len(list))
+		return
+	}
+	inParts(len(list), helpers, func(from, to int) { n.place(list, from, to) })
 }
 
 // together lays out all of the chunks, with help.

@@ -190,12 +190,13 @@ func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, a
 	if done, err := l.onlyChunks(ctx, e, list, at); done || err != nil {
 		return err
 	}
-	if (siblings{plain: list}).even() {
+	helpers := helpers(len(list), nodesEach)
+	if at.alone {
+		helpers = 0
+	}
+	if (siblings{plain: list}).evenTogether(helpers) {
 		e.holding(at.slabs).children = at.slabs.takeNodes(len(list))
-		for i, n := range list {
-			c := &e.children[i]
-			c.parent, c.index, c.own = e, int32(i), builtinOf(n)
-		}
+		e.placeTogether(list, helpers)
 		return l.evenly(ctx, e, nil, list, len(list), at, r)
 	}
 	var few [4]item
@@ -253,6 +254,14 @@ func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, a
 		todo = append(todo, t)
 	}
 	return l.groups(ctx, e, todo, at, r)
+}
+
+// place gives some of the children their places, among elements of ours.
+func (n *node) place(list elements.Nodes, from, to int) {
+	for i := from; i < to; i++ {
+		c := &n.children[i]
+		c.parent, c.index, c.own = n, int32(i), builtinOf(list[i])
+	}
 }
 
 // onlyChunks lays out what is nothing but text chunks of one text each, none of which can tell what it is offered: as contents
