@@ -32,6 +32,9 @@ func helpers(size, each int) int {
 // portions is how many portions work is divided into at best, so that who is done sooner takes more.
 func portions(helpers int) int { return 8 * (helpers + 1) }
 
+// portion gives the things of the i-th of n portions of so many.
+func portion(i, n, things int) (from, to int) { return i * things / n, (i + 1) * things / n }
+
 // inPortions does n portions of some work, and waits for its helpers. A portion that panics is left undone.
 func inPortions(n, helpers int, do func(i int)) {
 	var taken atomic.Int64
@@ -55,7 +58,7 @@ func inPortions(n, helpers int, do func(i int)) {
 // inParts does some work on n things, which must not panic.
 func inParts(n, helpers int, do func(from, to int)) {
 	parts := portions(helpers)
-	inPortions(parts, helpers, func(i int) { do(i*n/parts, (i+1)*n/parts) })
+	inPortions(parts, helpers, func(i int) { do(portion(i, parts, n)) })
 }
 
 // evenTogether is even, with help if there is any.
@@ -88,7 +91,8 @@ func (c chunks) together(ctx context.Context, helpers int) (_ chunks, done bool)
 	var laid atomic.Int64
 	inPortions(n, helpers, func(i int) {
 		parts[i] = c
-		if parts[i].layOut(ctx, i*len(c.list)/n, (i+1)*len(c.list)/n) {
+		from, to := portion(i, n, len(c.list))
+		if parts[i].layOut(ctx, from, to) {
 			laid.Add(1)
 		}
 	})
@@ -104,14 +108,14 @@ var errNotOurs = errors.New("not ours")
 
 // evenlyTogether lays out elements as evenPart does, with help.
 func (l *layouter) evenlyTogether(ctx context.Context, e *node, list siblings, budget, helpers int, at place) (used int, err error) {
-	type portion struct {
+	type part struct {
 		list siblings
 		used int
 		done bool
 	}
-	all := make([]portion, min(portions(helpers), list.len()))
+	all := make([]part, min(portions(helpers), list.len()))
 	for i := range all {
-		all[i].list = list.part(i*list.len()/len(all), (i+1)*list.len()/len(all))
+		all[i].list = list.part(portion(i, len(all), list.len()))
 	}
 	var failed atomic.Bool // then what nobody began is done in its turn too
 	inPortions(len(all), min(helpers, len(all)-1), func(i int) {
@@ -154,20 +158,20 @@ func (n *node) anew(list siblings) {
 // leastTogether is what n counts at least, found with help. What its texts count by themselves is noted, for those who ask
 // next.
 func (p *pruner) leastTogether(n *node, helpers int) (tokens int) {
-	type portion struct {
+	type part struct {
 		least int
 		done  bool
 	}
 	list, around := n.spread(portions(helpers))
-	all := make([]portion, min(portions(helpers), len(list)))
+	all := make([]part, min(portions(helpers), len(list)))
 	do := func(i int) {
-		part := list[i*len(list)/len(all) : (i+1)*len(list)/len(all)]
-		p.countTexts(part)
+		from, to := portion(i, len(all), len(list))
+		p.countTexts(list[from:to])
 		least := 0
-		for _, n := range part {
+		for _, n := range list[from:to] {
 			least += p.leastAt(n, latest, n.onLines())
 		}
-		all[i] = portion{least, true}
+		all[i] = part{least, true}
 	}
 	inPortions(len(all), min(helpers, len(all)-1), do)
 	for i := range all {
