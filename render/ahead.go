@@ -27,7 +27,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 	}
 	if tokens <= float64(limit)*1.25 {
 		if helpers := helpers(weight, bytesEach); helpers > 0 && !container.counted {
-			p.leastTogether(container, helpers) // for what it notes
+			p.countTogether(container, helpers)
 		}
 		return
 	}

@@ -155,8 +155,7 @@ func (n *node) anew(list siblings) {
 	}
 }
 
-// leastTogether is what n counts at least, found with help. What its texts count by themselves is noted, for those who ask
-// next.
+// leastTogether is what n counts at least, found with help, and notes what countTogether does.
 func (p *pruner) leastTogether(n *node, helpers int) (tokens int) {
 	type part struct {
 		least int
@@ -186,6 +185,16 @@ func (p *pruner) leastTogether(n *node, helpers int) (tokens int) {
 		}
 	}
 	return tokens
+}
+
+// countTogether counts the texts in n, each by itself, with help. What they count is noted, for those who ask next.
+func (c *counter) countTogether(n *node, helpers int) {
+	list, _ := n.spread(portions(helpers))
+	parts := min(portions(helpers), len(list))
+	inPortions(parts, min(helpers, parts-1), func(i int) {
+		from, to := portion(i, parts, len(list))
+		c.countTexts(list[from:to])
+	})
 }
 
 // countTexts counts the texts in nodes, each by itself, and touches many before (see touch.go).
