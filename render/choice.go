@@ -141,19 +141,18 @@ func (p *pruner) lowestPiece(n *node) *node {
 func (p *pruner) children(n *node) *choice {
 	c := p.newChoice(n)
 	c.sorted = p.placeSlab.take(int(n.left))[:0]
-	priorities := p.noPriorities(len(n.children))
+	var priorities []int // by place
+	if all := len(n.children); int(n.left) < all/2 {
+		c.nodes, priorities = make([]*node, 0, n.left), p.noPriorities(int(n.left))
+	} else {
+		priorities = p.noPriorities(all)[:all]
+	}
 	watch := p.breakpoints && looksForBreakpoints(n)
 	alike := true // all are pieces that are elements, which have no ties to break
 	var gather func(in *node)
 	gather = func(in *node) {
-		for i := range in.children {
+		for i := in.nextAt(0, latest); i < len(in.children); i = in.nextAt(i+1, latest) {
 			child := &in.children[i]
-			if c.nodes == nil {
-				priorities = append(priorities, child.priority)
-			}
-			if child.gone != 0 {
-				continue
-			}
 			if watch && child.holds() {
 				c.holders = append(c.holders, holder{child, len(c.sorted)})
 			}
@@ -169,7 +168,7 @@ func (p *pruner) children(n *node) *choice {
 			}
 			alike = alike && child.leaf() && child.is(isElement)
 			if c.nodes == nil {
-				c.sorted = append(c.sorted, int32(i))
+				c.sorted, priorities[i] = append(c.sorted, int32(i)), child.priority
 				continue
 			}
 			c.sorted = append(c.sorted, int32(len(c.nodes)))

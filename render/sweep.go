@@ -63,6 +63,7 @@ func (p *pruner) sweep(c *choice, weight, goal int) (left int) {
 			}
 		}
 	}
+	p.disturbed = slices.Grow(p.disturbed, len(all.families))
 	for i := range all.families {
 		if f := &all.families[i]; all.note(f, before) {
 			p.disturbed.add(f.node)
