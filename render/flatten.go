@@ -246,7 +246,8 @@ func builtinOf(n elements.Node) builtin {
 // begin makes a piece what is known of the item before its layout.
 func (it *item) begin(e *node, from *slabs) {
 	if e.own = it.builtin; e.own == 0 {
-		e.own, e.holding(from).name = callers, typeName(it.node)
+		name := typeName(it.node)
+		e.own, e.holding(from).name = callers, &name
 	}
 }
 

@@ -112,7 +112,7 @@ type inside struct {
 
 	// By layout.
 	rare     *rare
-	name     string          // where the type is the caller's
+	name     *string         // where the type is the caller's
 	with     *elements.Group // of a KeepWith
 	finished *finished       // of finished messages
 }
@@ -265,7 +265,7 @@ func (n *node) add(c node) *node {
 // elementName is the name of the element; "" for text and parts that are none.
 func (n *node) elementName() string {
 	if n.own == callers {
-		return n.name
+		return *n.name
 	}
 	return builtinNames[n.own]
 }

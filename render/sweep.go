@@ -78,7 +78,8 @@ func (c *choice) crowd() *crowd {
 	if c.nodes == nil {
 		candidates = len(c.in.children)
 	}
-	all := &crowd{choice: c, texts: make([]crowded, candidates)}
+	const few = 8 // texts in an element, as a guess
+	all := &crowd{choice: c, texts: make([]crowded, candidates), families: make([]family, 0, 1+len(c.nodes)/few)}
 	f := &family{}
 	for i := range all.texts {
 		n := c.node(int32(i))
