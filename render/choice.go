@@ -143,7 +143,7 @@ func (p *pruner) children(n *node) *choice {
 	c.sorted = p.placeSlab.take(int(n.left))[:0]
 	var priorities []int // by place
 	if all := len(n.children); int(n.left) < all/2 {
-		c.nodes, priorities = make([]*node, 0, n.left), p.noPriorities(int(n.left))
+		priorities = c.list(p.noPriorities(int(n.left)))
 	} else {
 		priorities = p.noPriorities(all)[:all]
 	}

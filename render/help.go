@@ -29,6 +29,14 @@ func helpers(size, each int) int {
 	return min(runtime.GOMAXPROCS(0), size/each) - 1
 }
 
+// helpers is how many are to help to lay out so many nodes here.
+func (at place) helpers(nodes int) int {
+	if at.alone {
+		return 0
+	}
+	return helpers(nodes, nodesEach)
+}
+
 // portions is how many portions work is divided into at best, so that who is done sooner takes more.
 func portions(helpers int) int { return 8 * (helpers + 1) }
 
@@ -55,7 +63,7 @@ func inPortions(n, helpers int, do func(i int)) {
 	work()
 }
 
-// inParts does some work on n things, which must not panic.
+// inParts does some work on n things, a part at a time, and waits for its helpers. A part that panics is left undone.
 func inParts(n, helpers int, do func(from, to int)) {
 	parts := portions(helpers)
 	inPortions(parts, helpers, func(i int) { do(portion(i, parts, n)) })
@@ -157,28 +165,21 @@ func (n *node) anew(list siblings) {
 
 // leastTogether is what n counts at least, found with help, and notes what countTogether does.
 func (p *pruner) leastTogether(n *node, helpers int) (tokens int) {
-	type part struct {
-		least int
-		done  bool
-	}
 	list, around := n.spread(portions(helpers))
-	all := make([]part, min(portions(helpers), len(list)))
-	do := func(i int) {
-		from, to := portion(i, len(all), len(list))
+	var least, done atomic.Int64
+	inParts(len(list), helpers, func(from, to int) {
 		p.countTexts(list[from:to])
-		least := 0
+		sum := 0
 		for _, n := range list[from:to] {
-			least += p.leastAt(n, latest, n.onLines())
+			sum += p.leastAt(n, latest, n.onLines())
 		}
-		all[i] = part{least, true}
+		least.Add(int64(sum))
+		done.Add(int64(to - from))
+	})
+	if done.Load() < int64(len(list)) {
+		return p.least(n)
 	}
-	inPortions(len(all), min(helpers, len(all)-1), do)
-	for i := range all {
-		if !all[i].done {
-			do(i)
-		}
-		tokens += all[i].least
-	}
+	tokens = int(least.Load())
 	for _, n := range around {
 		if n.kind == message && n.lines {
 			tokens -= p.between()
@@ -190,11 +191,7 @@ func (p *pruner) leastTogether(n *node, helpers int) (tokens int) {
 // countTogether counts the texts in n, each by itself, with help. What they count is noted, for those who ask next.
 func (c *counter) countTogether(n *node, helpers int) {
 	list, _ := n.spread(portions(helpers))
-	parts := min(portions(helpers), len(list))
-	inPortions(parts, min(helpers, parts-1), func(i int) {
-		from, to := portion(i, parts, len(list))
-		c.countTexts(list[from:to])
-	})
+	inParts(len(list), helpers, func(from, to int) { c.countTexts(list[from:to]) })
 }
 
 // countTexts counts the texts in nodes, each by itself, and touches many before (see touch.go).

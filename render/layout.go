@@ -190,10 +190,7 @@ func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, a
 	if done, err := l.onlyChunks(ctx, e, list, at); done || err != nil {
 		return err
 	}
-	helpers := helpers(len(list), nodesEach)
-	if at.alone {
-		helpers = 0
-	}
+	helpers := at.helpers(len(list))
 	if (siblings{plain: list}).evenTogether(helpers) {
 		e.holding(at.slabs).children = at.slabs.takeNodes(len(list))
 		e.placeTogether(list, helpers)
@@ -278,7 +275,7 @@ func (l *layouter) onlyChunks(ctx context.Context, e *node, list elements.Nodes,
 		}
 	}
 	c := chunks{parent: e, list: list, nodes: at.slabs.takeNodes(len(list)), escape: at.escape}
-	if n := helpers(len(list), nodesEach); n > 0 && !at.alone {
+	if n := at.helpers(len(list)); n > 0 {
 		c, done = c.together(ctx, n)
 	} else {
 		done = c.layOut(ctx, 0, len(list))
@@ -349,7 +346,7 @@ func (l *layouter) evenly(ctx context.Context, e *node, items []item, plain elem
 		}
 		done = to
 		left := (at.slabs.nodesTaken() - before + done) * (all - done) / done // nodes, if the others are alike
-		if n := helpers(left, nodesEach); n > 0 && !at.alone {
+		if n := at.helpers(left); n > 0 {
 			own := siblings{items: slices.Clone(items), plain: plain} // for a short list may be on the stack
 			used, err := l.evenlyTogether(ctx, e, own.part(done, all), budget, n, at)
 			r.used += used
