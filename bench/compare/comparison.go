@@ -36,6 +36,8 @@ type comparison struct {
 	notes       []string
 	contestants []contestant
 	targets     []target
+	// stretch is how many times as long as usual a contestant runs in a round. Defaults to 1.
+	stretch int
 }
 
 // contestant is one way to do the job.

@@ -41,6 +41,14 @@ func TestContestantsTakeTurns(t *testing.T) {
 	}, got)
 }
 
+func TestARoundCanBeStretched(t *testing.T) {
+	var r recorder
+	_, err := measure(t.Context(), comparison{contestants: []contestant{r.contestant("a", 10)}, stretch: 3},
+		pace{rounds: 1, warmUp: 1, lap: 50, slow: 1000, limit: time.Hour})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a×1", "a×15"}, r.laps)
+}
+
 func TestSlowIsMeasuredOnce(t *testing.T) {
 	var r recorder
 	got, err := measure(t.Context(), comparison{contestants: []contestant{r.contestant("slow", 1000), r.contestant("fast", 1)}},
