@@ -1,5 +1,7 @@
 package render
 
+import "reflect"
+
 // slab hands out values, a few at a time from a larger piece of memory.
 type slab[T any] struct {
 	free []T
@@ -8,10 +10,10 @@ type slab[T any] struct {
 
 // take gives n fresh values. Many have memory of their own.
 func (s *slab[T]) take(n int) []T {
-	const smallest, largest = 4, 512
+	const smallest, largest = 4, 32 << 10 // values, bytes: what is larger is no small object to the allocator
 	if n > len(s.free) {
 		size := max(s.next, smallest)
-		s.next = min(2*size, largest)
+		s.next = min(2*size, largest/int(reflect.TypeFor[T]().Size()))
 		if 4*n > size {
 			return make([]T, n)
 		}

@@ -16,13 +16,19 @@ type crowd struct {
 // crowdSize is from how many texts on a crowd is worth its making.
 const crowdSize = 2048
 
-// crowded is a text.
+// crowded is a text. One that is watched may be the last of its family that is not white space.
 type crowded struct {
-	bytes   int32
-	family  int32
-	gone    step
-	watched bool // it may be the last of its family that is not white space
+	bytes int32
+	in    int32 // its family, and watched
+	gone  step
 }
+
+// watched is the bit for it, beside the family.
+const watched = math.MinInt32
+
+func (t *crowded) watched() bool { return t.in&watched != 0 }
+func (t *crowded) watch()        { t.in |= watched }
+func (t *crowded) family() int32 { return t.in &^ watched }
 
 // family is the texts from a place to another, which are all that stands in an element.
 type family struct {
@@ -45,24 +51,25 @@ func (p *pruner) sweep(c *choice, weight, goal int) (left int) {
 		return weight
 	}
 	before := p.now
-	for len(c.sorted) > 0 && weight > goal {
-		place := c.sorted[0]
-		c.sorted = c.sorted[1:]
+	next := 0
+	for ; next < len(c.sorted) && weight > goal; next++ {
+		place := c.sorted[next]
 		t := &all.texts[place]
-		f := &all.families[t.family]
-		if t.gone != 0 || t.watched && !f.node.attached() {
+		f := &all.families[t.family()]
+		if t.gone != 0 || t.watched() && !f.node.attached() {
 			continue
 		}
 		p.now++
 		t.gone = p.now
 		p.went = append(p.went, c.node(place))
 		weight -= int(t.bytes)
-		if t.watched && !all.watchOther(f, place) && f.node.empty() {
+		if t.watched() && !all.watchOther(f, place) && f.node.empty() {
 			if p.remove(f.node, byEmptiness); f.node.gone != 0 {
 				weight -= all.weight(f)
 			}
 		}
 	}
+	c.sorted = c.sorted[next:]
 	p.disturbed = slices.Grow(p.disturbed, len(all.families))
 	for i := range all.families {
 		if f := &all.families[i]; all.note(f, before) {
@@ -94,9 +101,10 @@ func (c *choice) crowd() *crowd {
 		if n.kind != text || len(n.text) > math.MaxInt32 {
 			return nil
 		}
-		all.texts[i] = crowded{
-			bytes: int32(len(n.text)), family: int32(len(all.families) - 1), gone: n.gone,
-			watched: f.node.solid == none || f.node.solid == n.index+1,
+		t := &all.texts[i]
+		t.bytes, t.in, t.gone = int32(len(n.text)), int32(len(all.families)-1), n.gone
+		if f.node.solid == none || f.node.solid == n.index+1 {
+			t.watch()
 		}
 		f.to = int32(i + 1)
 	}
@@ -122,7 +130,7 @@ func (all *crowd) watchOther(f *family, place int32) (found bool) {
 	look := func(from, to int32) bool {
 		for i := from; i < to; i++ {
 			if t := &all.texts[i]; t.gone == 0 && !blank(all.choice.node(i).text) {
-				t.watched = true
+				t.watch()
 				return true
 			}
 		}
@@ -133,7 +141,7 @@ func (all *crowd) watchOther(f *family, place int32) (found bool) {
 	}
 	f.node.solid = none
 	for i := f.from; i < f.to; i++ {
-		all.texts[i].watched = true
+		all.texts[i].watch()
 	}
 	return false
 }

@@ -24,7 +24,9 @@ func (n *node) standing(at step) iter.Seq[*node] {
 				k++
 				i = n.nextAt(i+1, at)
 			}
-			touchTexts(some[:k], at)
+			if k > 1 {
+				touchTexts(some[:k], at)
+			}
 			for _, c := range some[:k] {
 				if !yield(c) {
 					return
@@ -34,19 +36,40 @@ func (n *node) standing(at step) iter.Seq[*node] {
 	}
 }
 
-// touchTexts touches the texts that were there after a step among nodes and directly in them.
+// touchTexts touches the texts that were there after a step among nodes and directly in them, as many as that is worth. Where
+// one thing tells where the next is, it goes through all of the one before the next.
 func touchTexts(list []*node, at step) {
-	sum := byte(0)
+	var texts [4 * atOnce]*node
+	sum, k := int32(0), 0
+	add := func(n *node) bool {
+		if k == len(texts) {
+			return false
+		}
+		texts[k] = n
+		k++
+		return true
+	}
 	for _, n := range list {
-		if n.kind == text {
-			sum += ends(n.text)
+		sum += n.index
+	}
+	for _, n := range list {
+		if !n.leaf() {
+			sum += n.left
+		}
+	}
+	for _, n := range list {
+		if n.leaf() {
+			add(n)
 			continue
 		}
-		for i := n.nextAt(0, at); i < len(n.children); i = n.nextAt(i+1, at) {
-			if c := &n.children[i]; c.kind == text {
-				sum += ends(c.text)
-			}
+		for i := n.nextAt(0, at); i < len(n.children) && add(&n.children[i]); i = n.nextAt(i+1, at) {
 		}
+	}
+	for _, c := range texts[:k] {
+		sum += c.index
+	}
+	for _, c := range texts[:k] {
+		sum += int32(ends(c.text))
 	}
 	runtime.KeepAlive(sum)
 }
