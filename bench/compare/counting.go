@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -37,6 +38,7 @@ func (b *bench) counting(ctx context.Context, encoding, text, note string) (comp
 	notes := []string{
 		fmt.Sprintf("%d bytes, %d tokens; the others' counts are noted where they differ", len(text), tokens),
 		"ours, warm: a text not met before, of words that were; it is the session's, begun at another line each time",
+		"arithmetic: what two goroutines gain on this machine where they share no memory",
 	}
 	if note != "" {
 		notes = append(notes, note)
@@ -75,8 +77,13 @@ func (b *bench) counting(ctx context.Context, encoding, text, note string) (comp
 	if err != nil {
 		return comparison{}, err
 	}
+	contestants = append(contestants, js...)
+	contestants = append(contestants,
+		contestant{name: "arithmetic", lap: repeated(func() error { arithmetic(); return nil }), against: "arithmetic"},
+		contestant{name: "arithmetic, 2 goroutines", lap: twoAtOnce(arithmetic), against: "arithmetic"},
+	)
 	return comparison{
-		notes: notes, contestants: append(contestants, js...),
+		notes: notes, contestants: contestants,
 		targets: []target{
 			faster("ours, warm", 40, "tiktoken-go"),
 			noAllocs("ours, warm"),
@@ -169,6 +176,15 @@ func (t *turned) next() string {
 	t.at = (t.at + 1) % len(t.cuts)
 	cut := t.cuts[t.at]
 	return t.twice[cut : cut+len(t.twice)/2]
+}
+
+// arithmetic keeps a processor busy for some milliseconds, with four sums that do not wait for each other.
+func arithmetic() {
+	a, b, c, d := uint64(1), uint64(2), uint64(3), uint64(4)
+	for range 1 << 23 {
+		a, b, c, d = a*3+1, b*5+3, c^c<<7+5, d^d<<9+7
+	}
+	runtime.KeepAlive(a + b + c + d)
 }
 
 // twoAtOnce is a lap of a job that two goroutines do side by side: what one job takes is half of what two do.
