@@ -2,6 +2,7 @@ package elements_test
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
 
@@ -64,6 +65,19 @@ func priorities(t *testing.T, l elements.PrioritizedList) map[string]int {
 
 // unset stands for no priority.
 const unset = 1 << 30
+
+func TestPrioritizedListNeedsLowerPriorities(t *testing.T) {
+	list := elements.PrioritizedList{
+		Props: elements.Props{Priority: new(math.MinInt + 1)}, Children: elements.Nodes{elements.Text("a"), elements.Text("b")},
+	}
+	for _, list.Descending = range []bool{false, true} {
+		_, err := list.Render(t.Context(), sizing.Sizing{})
+		require.ErrorContains(t, err, "leaves no lower ones for 2 children")
+	}
+	*list.Priority++
+	_, err := list.Render(t.Context(), sizing.Sizing{})
+	require.NoError(t, err)
+}
 
 func TestPrioritizedList(t *testing.T) {
 	chunk := func(text string) elements.TextChunk {

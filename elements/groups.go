@@ -2,6 +2,8 @@ package elements
 
 import (
 	"context"
+	"fmt"
+	"math"
 
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -40,6 +42,7 @@ func (l TokenLimit) Render(context.Context, sizing.Sizing) (Node, error) { retur
 // one less than the list's own priority (default 0). Where it is Descending the priorities fall, from the list's own,
 // and the last goes first. Text among the children becomes a [TextChunk], empty text nothing. A list among them is
 // transparent: its members keep their own priorities. A PrioritizedList among them ranks its own from the one it gets.
+// Its priority must leave room for theirs below it: math.MinInt does not, and is an error.
 type PrioritizedList struct {
 	Props
 	Descending bool
@@ -51,6 +54,9 @@ func (l PrioritizedList) Render(context.Context, sizing.Sizing) (Node, error) {
 	base := 0
 	if l.Priority != nil {
 		base = *l.Priority
+	}
+	if base < math.MinInt+len(l.Children) {
+		return nil, fmt.Errorf("a priority of %d leaves no lower ones for %d children: theirs follow from it", base, len(l.Children))
 	}
 	ranked := make(Nodes, len(l.Children))
 	for i, child := range l.Children {
