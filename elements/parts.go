@@ -69,7 +69,7 @@ type Opaque struct {
 	Priority *int
 	// Value as the provider wrote it.
 	Value json.RawMessage
-	// Tokens that the value takes, as far as is known. Below 0 is 0.
+	// Tokens that the value takes, as far as is known. Below 0 is 0, and more than 2^31−1 is that many.
 	Tokens int
 }
 

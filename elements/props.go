@@ -3,7 +3,8 @@ package elements
 // Props are the properties that every element takes. The zero value is an element that is never cheaper to lose than
 // its siblings and takes its place in the first flex group.
 type Props struct {
-	// Priority among the element's siblings: the lowest goes first. Set it with new(900). Nil is the highest.
+	// Priority among the element's siblings: the lowest goes first. Set it with new(900). Nil is the highest,
+	// and what is above 2^53−1 counts as that.
 	Priority *int
 	// PassPriority lets the element's children compete as if they stood in its place. It does nothing on a message.
 	PassPriority bool

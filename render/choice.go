@@ -361,7 +361,7 @@ func (n *node) lowestWithin() int {
 		return n.children[0].priority
 	}
 	if n.ranks == nil {
-		n.working().ranks = &ranks{lowest: unset}
+		n.working().ranks = &ranks{}
 		for c := range n.present(latest) {
 			n.ranks.meet(c.priority)
 		}

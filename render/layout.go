@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"runtime/debug"
 	"slices"
@@ -410,7 +411,7 @@ func (l *layouter) leaf(e *node, it item, at place, r *room) (handled bool, err 
 		if priority == nil {
 			priority = n.Priority
 		}
-		_, err := add(partOf(n.Part(), max(0, n.Tokens)), priority)
+		_, err := add(opaque(n), priority)
 		return true, err
 	case elements.CacheBreakpoint:
 		if e.kind != message {
@@ -438,6 +439,12 @@ func (l *layouter) leaf(e *node, it item, at place, r *room) (handled bool, err 
 		return true, nil
 	}
 	return false, nil
+}
+
+// opaque is an opaque value, which counts 0 at least and no more than can be added up, whatever it is said to.
+func opaque(o elements.Opaque) node {
+	o.Tokens = min(max(0, o.Tokens), math.MaxInt32)
+	return partOf(o.Part(), o.Tokens)
 }
 
 // partOf is a part of a message that counts so much.

@@ -101,7 +101,7 @@ type inside struct {
 	stale   bool // a message to be counted again
 	plain   bool // its children are texts without anything special, that have begun
 	flat    bool // all its children are pieces
-	lines   bool // it holds nothing but texts that start on lines of their own
+	lines   bool // it holds nothing but texts that start on lines of their own, and line breaks
 	seen    bool // by a lineage
 	pinned  bool // it stays, though its children may go
 
@@ -225,10 +225,10 @@ func (n *node) is(t trait) bool { return n.traits&t != 0 }
 // leaf tells a piece of text, a part or a breakpoint from what holds others.
 func (n *node) leaf() bool { return n.kind > message }
 
-// prioritize sets the priority, if there is one to set.
+// prioritize sets the priority, if there is one to set. None is above that of what has none.
 func (n *node) prioritize(priority *int) {
 	if priority != nil {
-		n.priority = *priority
+		n.priority = min(*priority, unset)
 		n.traits |= hasPriority
 	}
 }

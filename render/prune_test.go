@@ -92,6 +92,11 @@ func TestPruneOrder(t *testing.T) {
 			"b; a",
 		},
 		{
+			"2: nothing has a higher one",
+			user(line("a"), chunk(math.MaxInt, "b")),
+			"a; b",
+		},
+		{
 			"2: text takes the priority of the element it stands in, which may be lower",
 			user(wrap(at(5), elements.Text("a"), chunk(6, "b"))),
 			"a; b",
@@ -451,7 +456,7 @@ func TestManyGoInOrder(t *testing.T) {
 		"one":       {3},
 	} {
 		r := rand.New(rand.NewPCG(uint64(len(priorities)), 0))
-		some := func() int { return priorities[r.IntN(len(priorities))] }
+		some := func() int { return min(priorities[r.IntN(len(priorities))], 1<<53-1) } // beyond which all are alike
 		var order []ranked
 		piece := func() elements.Node {
 			n := ranked{some(), some(), len(order)}
@@ -619,7 +624,6 @@ func TestPruneFitsExactlyWhereCallsGo(t *testing.T) {
 	require.Equal(t, []string{"t", "bbbb"}, texts(rendered(t, root, whole.Tokens-100).Messages))
 }
 
-// However many tokens an opaque value is said to take: they are added up and not wrapped around.
 // A message of nothing but text chunks is laid out at once; its calls keep it all the same.
 func TestCallsKeepAMessageWhoseChunksGo(t *testing.T) {
 	root := elements.Fragment{
@@ -637,13 +641,18 @@ func TestCallsKeepAMessageWhoseChunksGo(t *testing.T) {
 	}
 }
 
+// However many tokens an opaque value is said to take: they are added up and not wrapped around.
 func TestHugeCountsDoNotOverflow(t *testing.T) {
-	huge := elements.Opaque{Value: json.RawMessage(`1`), Tokens: math.MaxInt32}
-	for _, tokenizer := range append(joiners(t), runes) {
-		over := failedWith[*render.BudgetExceededError](t, user(wrap(must(1), huge, huge, elements.Text("x"))), render.Options{Budget: 100, Tokenizer: tokenizer})
-		require.Greater(t, over.Needed, 2*math.MaxInt32)
-		r, err := render.Render(t.Context(), user(huge, huge, line("x")), render.Options{Budget: 100, Tokenizer: tokenizer})
-		require.NoError(t, err)
-		require.Equal(t, []string{"x"}, texts(r.Messages))
+	for _, tokens := range []int{math.MaxInt32, math.MaxInt / 2, math.MaxInt} {
+		huge := elements.Opaque{Value: json.RawMessage(`1`), Tokens: tokens}
+		for _, tokenizer := range append(joiners(t), runes) {
+			over := failedWith[*render.BudgetExceededError](t, user(wrap(must(1), huge, huge, elements.Text("x"))), render.Options{Budget: 100, Tokenizer: tokenizer})
+			require.Greater(t, over.Needed, 2*math.MaxInt32)
+			r, err := render.Render(t.Context(), user(huge, huge, line("x")), render.Options{Budget: 100, Tokenizer: tokenizer})
+			require.NoError(t, err)
+			require.Equal(t, []string{"x"}, texts(r.Messages))
+			require.Len(t, r.Messages[0].Content, 1)
+			require.Positive(t, r.Tokens)
+		}
 	}
 }

@@ -72,7 +72,7 @@ func (l *layouter) textChunk(e *node, c *elements.TextChunk, at place, r *room) 
 			more := piece.set()
 			more.references = append(more.references, n)
 		case elements.Opaque:
-			e.add(partOf(n.Part(), max(0, n.Tokens))).prioritize(n.Priority)
+			e.add(opaque(n)).prioritize(n.Priority)
 		case metadata:
 			if at.helping && !isOurs(n) {
 				return errNotOurs
