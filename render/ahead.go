@@ -14,8 +14,8 @@ import (
 //
 // The least that a text counts, whatever it is joined with, is what stands between its first and its last safe cut
 // ([sizing.Joiner]); white space counts nothing, for a tag with nothing else in it is not written. Where a message is
-// nothing but texts on lines of their own, a text is joined with line breaks only, and there it most often can be cut. And
-// what is between two such texts holds a line break: it counts 1 at least, if one by itself counts anything.
+// nothing but texts on lines of their own, and line breaks, a text is joined with line breaks only, and there it most often
+// can be cut. And what is between two such texts holds a line break: it counts 1 at least, if one by itself counts anything.
 func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 	if p.joiner == nil || p.recording {
 		return
@@ -26,8 +26,8 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		tokens = float64(container.tokens)
 	}
 	if tokens <= float64(limit)*1.25 {
-		if helpers := helpers(weight, bytesEach); helpers > 0 && !container.counted {
-			p.countTogether(container, helpers)
+		if n := helpers(weight, bytesEach); n > 0 && !container.counted {
+			p.countTogether(container, n)
 		}
 		return
 	}
@@ -172,8 +172,8 @@ func (n *node) stoodIn(container *node, at step) bool {
 
 // leastOf is what a node of about so many bytes counts at least, found with help where that is worth it.
 func (p *pruner) leastOf(n *node, bytes int) int {
-	if helpers := helpers(bytes, bytesEach); helpers > 0 {
-		return p.leastTogether(n, helpers)
+	if many := helpers(bytes, bytesEach); many > 0 {
+		return p.leastTogether(n, many)
 	}
 	return p.least(n)
 }

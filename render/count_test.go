@@ -271,6 +271,38 @@ func TestNothingThatMayFitIsPassedOverWhereSomethingGrew(t *testing.T) {
 	require.Equal(t, 300, r.Tokens)
 }
 
+// Line breaks stay where the chunks between them go. What they come to is not counted again with each of those.
+func TestLineBreaksBetweenChunksAreNotCountedAgainAndAgain(t *testing.T) {
+	const n = 4000
+	for name, priority := range map[string]func(i int) int{
+		"the first goes first": func(i int) int { return i }, "the last goes first": func(i int) int { return n - i },
+	} {
+		var m elements.UserMessage
+		bytes := 0
+		for i := range n {
+			m.Children = append(m.Children, chunk(priority(i), "word"), elements.LineBreak{})
+			bytes += len("word\n")
+		}
+		for _, tokenizer := range joiners(t) {
+			counted := 0
+			_, err := render.Render(t.Context(), m, render.Options{Budget: n / 2, Tokenizer: telling{tokenizer.(sizing.Joiner), &counted}})
+			require.NoError(t, err)
+			require.Less(t, counted, 30*bytes, name)
+		}
+	}
+}
+
+// telling is a joiner that tells how many bytes of text it counted.
+type telling struct {
+	sizing.Joiner
+	bytes *int
+}
+
+func (t telling) CountText(s string) int {
+	*t.bytes += len(s)
+	return t.Joiner.CountText(s)
+}
+
 // What an opaque value says that it counts may be absurd.
 func TestPruningEndsWhateverAnOpaqueValueCounts(t *testing.T) {
 	for _, tokens := range []int{-5000, math.MinInt32, math.MaxInt32, math.MaxInt / 2} {

@@ -18,7 +18,7 @@ type vocabulary struct {
 	blank    bool // white space and messages without a word
 	growing  bool // expandables
 	sized    bool // elements that depend on their share of the budget
-	lines    bool // hardly a text that does not start on a line of its own, and hardly a part
+	lines    bool // hardly a text that does not start on a line of its own and is no line break, and hardly a part
 	parts    bool // many parts, breakpoints and calls
 }
 
@@ -234,7 +234,9 @@ func (g *grower) content(depth int, required bool) elements.Node {
 	}
 	kind := g.r.IntN(kinds)
 	if g.lines && kind < 8 && !g.chance(0.02) {
-		kind = 0
+		if kind = 0; g.chance(0.2) {
+			return elements.LineBreak{}
+		}
 	}
 	if g.parts && g.chance(0.4) {
 		kind = 5 + g.r.IntN(2)

@@ -94,7 +94,7 @@ func (c *choice) crowd() *crowd {
 			if !in.flat || in.held || in.ranks != nil {
 				return nil
 			}
-			in.empty() // finds what is solid
+			in.empty() // finds what is solid, for while texts go it is asked, and the element does not know of them
 			all.families = append(all.families, family{node: in, from: int32(i)})
 			f = &all.families[len(all.families)-1]
 		}

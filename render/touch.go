@@ -101,7 +101,7 @@ func (p *pruner) touch(c *choice) {
 	if p.groups != nil {
 		sum += p.touchGroups(some[:k])
 	}
-	runtime.KeepAlive(sum == 0)
+	runtime.KeepAlive(sum)
 }
 
 // touchGroups touches the members of groups, a few of each: the first ones, then the next ones, for one tells where the next is.
@@ -130,7 +130,7 @@ func (p *pruner) touchGroups(list []*node) (sum int32) {
 	return sum
 }
 
-// touchWent touches the texts that went last, those before the last rest of what went.
+// touchWent touches the texts that went last, those before the last rest of what went. It is enough to know about when that was.
 func (p *pruner) touchWent(rest int) {
 	last := p.went[max(0, rest-atOnce):rest]
 	touchTexts(last, last[0].gone-1)

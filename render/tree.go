@@ -247,10 +247,10 @@ func (n *node) adopt(c *node) {
 	n.lines = n.lines && c.isLines()
 }
 
-// isLines tells that there is nothing in n but texts that start on lines of their own.
+// isLines tells that there is nothing in n but texts that start on lines of their own, and line breaks.
 func (n *node) isLines() bool {
 	if n.leaf() {
-		return n.kind == text && n.is(breaksAlways)
+		return n.kind == text && (n.is(breaksAlways) || n.text == "\n")
 	}
 	return n.lines
 }
