@@ -126,6 +126,7 @@ func (e IfEmpty) Render(context.Context, sizing.Sizing) (Node, error) {
 
 // Expandable grows into room that is left. Value is called with the element's share of the budget, and again, where a
 // limit or the whole prompt has tokens to spare, with all that it may then take. Each call stands for itself.
+// Once it has grown it has no priority any more, which is the highest; as in prompt-tsx.
 type Expandable struct {
 	Props
 	Value func(ctx context.Context, s sizing.Sizing) (Node, error)
