@@ -130,8 +130,8 @@ func (p *pruner) touchGroups(list []*node) (sum int32) {
 	return sum
 }
 
-// touchWent touches the texts that went last, those before the last rest of what went. It is enough to know about when that was.
+// touchWent touches the texts that went last, those before the last rest of what went.
 func (p *pruner) touchWent(rest int) {
 	last := p.went[max(0, rest-atOnce):rest]
-	touchTexts(last, last[0].gone-1)
+	touchTexts(last, last[0].gone-1) // before any of them went: each had at least then what it went with
 }

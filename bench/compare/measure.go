@@ -40,12 +40,13 @@ type measurement struct {
 // each round beginning with another one.
 func measure(ctx context.Context, c comparison, p pace) (results, error) {
 	r := results{}
+	p.lap *= time.Duration(max(1, c.stretch))
 	times := make([]int, len(c.contestants)) // how often each does its job in a round; 0 is not at all
 	for i, who := range c.contestants {
 		if who.lap == nil {
 			continue
 		}
-		m, n, err := warm(ctx, who, p, c.stretch)
+		m, n, err := warm(ctx, who, p)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", who.name, err)
 		}
@@ -71,10 +72,10 @@ func measure(ctx context.Context, c comparison, p pace) (results, error) {
 	return r, nil
 }
 
-// warm runs a contestant until it is warm and finds out how often it does its job in a round that is stretched. One that is
-// slow has been measured with that.
-func warm(ctx context.Context, who contestant, p pace, stretch int) (m measurement, times int, err error) {
-	atLeast, lap := max(p.warmUp, who.warmUp), p.lap*time.Duration(max(1, stretch))
+// warm runs a contestant until it is warm and finds out how often it does its job in a round. One that is slow has been
+// measured with that.
+func warm(ctx context.Context, who contestant, p pace) (m measurement, times int, err error) {
+	atLeast := max(p.warmUp, who.warmUp)
 	times = 1
 	limited, stop := context.WithTimeout(ctx, p.limit)
 	defer stop()
@@ -92,7 +93,7 @@ func warm(ctx context.Context, who contestant, p pace, stretch int) (m measureme
 			return m, 0, nil
 		}
 		one := max(spent.time/time.Duration(times), 1)
-		times = int(min(max((lap+one-1)/one, 1), maxTimes))
+		times = int(min(max((p.lap+one-1)/one, 1), maxTimes))
 		if total >= atLeast {
 			return m, times, nil
 		}
