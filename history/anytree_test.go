@@ -44,7 +44,7 @@ func treeAtRandom(t testing.TB, r *rand.Rand, s *history.Session) {
 				history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text(fmt.Sprint(n))}},
 				history.BranchSummary{Summary: history.Summary{Text: fmt.Sprint(n)}},
 				history.Label{Target: "e1", Text: "x"},
-				history.Plan{Text: "x"},
+				history.Todos{Text: "x"},
 			}[r.IntN(4)]
 		case 12:
 			if len(known) > 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// version of the log's format.
-const version = 1
+// FormatVersion is the version of the log's format, which its header names. A log of another version is not read.
+const FormatVersion = 2
 
 // headerLine is the first line of a log.
 type headerLine struct {
@@ -42,8 +42,13 @@ type line struct {
 	Label          *Label          `json:"label,omitempty"`
 	ModelChange    *ModelChange    `json:"modelChange,omitempty"`
 	ThinkingChange *ThinkingChange `json:"thinkingChange,omitempty"`
-	Plan           *Plan           `json:"plan,omitempty"`
+	Todos          *Todos          `json:"todos,omitempty"`
 	Usage          *Usage          `json:"usage,omitempty"`
+	Clearing       *Clearing       `json:"clearing,omitempty"`
+	Preamble       *Preamble       `json:"preamble,omitempty"`
+	Plan           *Plan           `json:"plan,omitempty"`
+	PlanEnd        *PlanEnd        `json:"planEnd,omitempty"`
+	Refusal        *Refusal        `json:"refusal,omitempty"`
 }
 
 // encode writes the entry as a line, without its end.
@@ -72,10 +77,20 @@ func (e *Entry) encode() ([]byte, error) {
 		l.ModelChange = &b
 	case ThinkingChange:
 		l.ThinkingChange = &b
-	case Plan:
-		l.Plan = &b
+	case Todos:
+		l.Todos = &b
 	case Usage:
 		l.Usage = &b
+	case Clearing:
+		l.Clearing = &b
+	case Preamble:
+		l.Preamble = &b
+	case Plan:
+		l.Plan = &b
+	case PlanEnd:
+		l.PlanEnd = &b
+	case Refusal:
+		l.Refusal = &b
 	case Unknown:
 		return b.Line, nil
 	}
@@ -118,10 +133,20 @@ func decode(raw []byte) (Entry, error) {
 		e.Body = body(l.ModelChange)
 	case TypeThinkingChange:
 		e.Body = body(l.ThinkingChange)
-	case TypePlan:
-		e.Body = body(l.Plan)
+	case TypeTodos:
+		e.Body = body(l.Todos)
 	case TypeUsage:
 		e.Body = body(l.Usage)
+	case TypeClearing:
+		e.Body = body(l.Clearing)
+	case TypePreamble:
+		e.Body = body(l.Preamble)
+	case TypePlan:
+		e.Body = body(l.Plan)
+	case TypePlanEnd:
+		e.Body = body(l.PlanEnd)
+	case TypeRefusal:
+		e.Body = body(l.Refusal)
 	default:
 		e.Body = Unknown{Kind: l.Type, Line: bytes.Clone(raw)}
 	}
@@ -158,7 +183,7 @@ func (h *headLine) check() error {
 func known(t EntryType) bool {
 	switch t {
 	case TypeMessage, TypeShell, TypeCustomMessage, TypeCompaction, TypeBranchSummary, TypeBranch, TypeCustom, TypeLabel,
-		TypeModelChange, TypeThinkingChange, TypePlan, TypeUsage:
+		TypeModelChange, TypeThinkingChange, TypeTodos, TypeUsage, TypeClearing, TypePreamble, TypePlan, TypePlanEnd, TypeRefusal:
 		return true
 	}
 	return false
@@ -171,8 +196,8 @@ func decodeHeader(body []byte) (Header, error) {
 		return Header{}, fmt.Errorf("it is not the header of a session: %w", err)
 	case h.Type != typeSession:
 		return Header{}, fmt.Errorf(`it is not the header of a session: its type is %q, not "session"`, h.Type)
-	case h.Version != version:
-		return Header{}, fmt.Errorf("the session has format %d, this version reads %d", h.Version, version)
+	case h.Version != FormatVersion:
+		return Header{}, fmt.Errorf("the session has format %d, this version reads %d", h.Version, FormatVersion)
 	}
 	return h.Header, nil
 }

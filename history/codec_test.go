@@ -31,7 +31,7 @@ func TestEntriesSurviveTheirLines(t *testing.T) {
 		Label{Target: "e1", Text: "here"},
 		ModelChange{Provider: "p", Model: "m"},
 		ThinkingChange{Level: "high"},
-		Plan{Text: "first this", Todos: []PlanTodo{{Text: "that", Status: "pending"}}},
+		Todos{Text: "first this", Items: []Todo{{Text: "that", Status: "pending"}}},
 		Usage{Of: "e3", Model: "m", Usage: chat.Usage{Input: 10, Output: 2, CacheRead: 5}, Cost: 0.25},
 	} {
 		t.Run(string(body.kind()), func(t *testing.T) {

@@ -45,7 +45,7 @@ func nth(n int) history.Entry {
 	case 4:
 		return said(chat.AssistantMessage(numbered(n)))
 	case 5:
-		return history.Entry{Body: history.Plan{Text: numbered(n)}}
+		return history.Entry{Body: history.Todos{Text: numbered(n)}}
 	case 6:
 		return history.Entry{Parent: id(n - 2), Body: history.Branch{From: id(n - 1)}}
 	}

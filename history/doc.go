@@ -23,7 +23,7 @@
 //
 // A model sees messages, what the user ran in a shell ([Shell]), what the application says in the user's place
 // ([CustomMessage]) and what was done on a branch that was left ([BranchSummary]). The others, such as a [Label], a
-// [Plan] or the [Usage] of a request, only the session knows; [Session.Latest] finds the newest of a kind. An entry of a
+// [Todos] or the [Usage] of a request, only the session knows; [Session.Latest] finds the newest of a kind. An entry of a
 // kind that a later version wrote is kept as it is.
 //
 // # The tree

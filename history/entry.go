@@ -23,7 +23,7 @@ type Entry struct {
 const MaxID = 128
 
 // Body is what an entry says: [Message], [Shell], [Compaction], [BranchSummary], [CustomMessage], [Custom], [Label],
-// [ModelChange], [ThinkingChange], [Plan], [Usage], [Branch], or [Unknown] for what a later version wrote. The set is
+// [ModelChange], [ThinkingChange], [Todos], [Usage], [Clearing], [Preamble], [Plan], [PlanEnd], [Refusal], [Branch], or [Unknown] for what a later version wrote. The set is
 // closed, so that a switch over it can be complete.
 type Body interface{ kind() EntryType }
 
@@ -64,8 +64,14 @@ const (
 	TypeLabel          EntryType = "label"
 	TypeModelChange    EntryType = "modelChange"
 	TypeThinkingChange EntryType = "thinkingChange"
-	TypePlan           EntryType = "plan"
+	TypeTodos          EntryType = "todos"
 	TypeUsage          EntryType = "usage"
+	// What compaction keeps in the session.
+	TypeClearing EntryType = "clearing"
+	TypePreamble EntryType = "preamble"
+	TypePlan     EntryType = "plan"
+	TypePlanEnd  EntryType = "planEnd"
+	TypeRefusal  EntryType = "refusal"
 	// The first line of a log is its header and no entry.
 	typeSession EntryType = "session"
 )
@@ -202,14 +208,14 @@ type ThinkingChange struct {
 	Level string `json:"level"`
 }
 
-// Plan is the agent's plan at a moment, and its list of things to do.
-type Plan struct {
-	Text  string     `json:"text,omitempty"`
-	Todos []PlanTodo `json:"todos,omitempty"`
+// Todos is the agent's plan at a moment, and its list of things to do.
+type Todos struct {
+	Text  string `json:"text,omitempty"`
+	Items []Todo `json:"items,omitempty"`
 }
 
-// PlanTodo is one thing to do.
-type PlanTodo struct {
+// Todo is one thing to do.
+type Todo struct {
 	Text string `json:"text"`
 	// Status as the application names it, such as "pending" or "done".
 	Status string `json:"status,omitempty"`
@@ -221,6 +227,9 @@ type Usage struct {
 	Of    string `json:"of,omitempty"`
 	Model string `json:"model,omitempty"`
 	chat.Usage
+	// Counted is our own count of that same request, messages and tools, in tokens; 0 if it is not known. Input divided
+	// by Counted says how far our counts are from the provider's.
+	Counted int `json:"counted,omitempty"`
 	// Cost in US dollars, 0 where it is not known.
 	Cost float64 `json:"cost,omitempty"`
 }
@@ -242,6 +251,11 @@ func (Custom) kind() EntryType         { return TypeCustom }
 func (Label) kind() EntryType          { return TypeLabel }
 func (ModelChange) kind() EntryType    { return TypeModelChange }
 func (ThinkingChange) kind() EntryType { return TypeThinkingChange }
-func (Plan) kind() EntryType           { return TypePlan }
+func (Todos) kind() EntryType          { return TypeTodos }
 func (Usage) kind() EntryType          { return TypeUsage }
+func (Clearing) kind() EntryType       { return TypeClearing }
+func (Preamble) kind() EntryType       { return TypePreamble }
+func (Plan) kind() EntryType           { return TypePlan }
+func (PlanEnd) kind() EntryType        { return TypePlanEnd }
+func (Refusal) kind() EntryType        { return TypeRefusal }
 func (u Unknown) kind() EntryType      { return u.Kind }

@@ -111,7 +111,7 @@ func ExampleSession_Recovered() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "session.jsonl")
-	torn := `{"type":"session","version":1,"id":"S","time":"2026-01-02T03:04:05Z"}` + "\n" + `{"type":"mess`
+	torn := `{"type":"session","version":2,"id":"S","time":"2026-01-02T03:04:05Z"}` + "\n" + `{"type":"mess`
 	if err := os.WriteFile(path, []byte(torn), 0o600); err != nil {
 		log.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func ExampleRead() {
 	// e13 label
 	// e14 modelChange
 	// e15 thinkingChange
-	// e16 plan
+	// e16 todos
 	// e17 usage
 	// e18 compaction
 	// e19 branch
@@ -299,7 +299,7 @@ func ExampleReadWith() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "session.jsonl")
-	lines := `{"type":"session","version":1,"id":"S","time":"2026-01-02T03:04:05Z"}
+	lines := `{"type":"session","version":2,"id":"S","time":"2026-01-02T03:04:05Z"}
 {"type":"message","id":"e1","message":{"role":"user","content":[{"type":"text","text":"Hello."}]}}
 {"type":"mess@@@@@@@@@@@@@@@
 {"type":"message","id":"e3","parent":"e2","message":{"role":"user","content":[{"type":"text","text":"Still there?"}]}}

@@ -35,8 +35,13 @@ const (
 	kindLabel
 	kindModelChange
 	kindThinkingChange
-	kindPlan
+	kindTodos
 	kindUsage
+	kindClearing
+	kindPreamble
+	kindPlan
+	kindPlanEnd
+	kindRefusal
 )
 
 // shown tells what stands in a view.
@@ -49,7 +54,8 @@ func (k kind) startsTurn() bool { return k.shown() && k != kindAssistant && k !=
 var kinds = map[EntryType]kind{
 	TypeShell: kindShell, TypeCustomMessage: kindCustomMessage, TypeBranchSummary: kindBranchSummary,
 	TypeCompaction: kindCompaction, TypeBranch: kindBranch, TypeCustom: kindCustom, TypeLabel: kindLabel,
-	TypeModelChange: kindModelChange, TypeThinkingChange: kindThinkingChange, TypePlan: kindPlan, TypeUsage: kindUsage,
+	TypeModelChange: kindModelChange, TypeThinkingChange: kindThinkingChange, TypeTodos: kindTodos, TypeUsage: kindUsage,
+	TypeClearing: kindClearing, TypePreamble: kindPreamble, TypePlan: kindPlan, TypePlanEnd: kindPlanEnd, TypeRefusal: kindRefusal,
 }
 
 // kindOf gives the kind of an entry of a type. A message has that of its role, and a shell execution that is hidden is
@@ -89,8 +95,13 @@ type scanned struct {
 	Label          *struct{} `json:"label"`
 	ModelChange    *struct{} `json:"modelChange"`
 	ThinkingChange *struct{} `json:"thinkingChange"`
-	Plan           *struct{} `json:"plan"`
+	Todos          *struct{} `json:"todos"`
 	Usage          *struct{} `json:"usage"`
+	Clearing       *struct{} `json:"clearing"`
+	Preamble       *struct{} `json:"preamble"`
+	Plan           *struct{} `json:"plan"`
+	PlanEnd        *struct{} `json:"planEnd"`
+	Refusal        *struct{} `json:"refusal"`
 }
 
 // whole tells whether the line has the body that its type names.
@@ -116,10 +127,20 @@ func (l *scanned) whole() bool {
 		return l.ModelChange != nil
 	case TypeThinkingChange:
 		return l.ThinkingChange != nil
-	case TypePlan:
-		return l.Plan != nil
+	case TypeTodos:
+		return l.Todos != nil
 	case TypeUsage:
 		return l.Usage != nil
+	case TypeClearing:
+		return l.Clearing != nil
+	case TypePreamble:
+		return l.Preamble != nil
+	case TypePlan:
+		return l.Plan != nil
+	case TypePlanEnd:
+		return l.PlanEnd != nil
+	case TypeRefusal:
+		return l.Refusal != nil
 	}
 	return true
 }

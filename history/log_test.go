@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	header  = `{"type":"session","version":1,"id":"S","time":"2026-01-02T03:04:05Z"}`
+	header  = `{"type":"session","version":2,"id":"S","time":"2026-01-02T03:04:05Z"}`
 	hello   = `{"type":"message","id":"e1","time":"2026-01-02T03:04:06Z","message":{"role":"user","content":[{"type":"text","text":"hello"}]}}`
 	welcome = `{"type":"message","id":"e2","parent":"e1","time":"2026-01-02T03:04:07Z","message":{"role":"assistant","content":[{"type":"text","text":"welcome"}]}}`
 )
@@ -148,7 +148,7 @@ func TestFormatOnDisk(t *testing.T) {
 		history.Label{Target: "e1", Text: "here"},
 		history.ModelChange{Provider: "p", Model: "m"},
 		history.ThinkingChange{Level: "high"},
-		history.Plan{Text: "first this", Todos: []history.PlanTodo{{Text: "that", Status: "pending"}}},
+		history.Todos{Text: "first this", Items: []history.Todo{{Text: "that", Status: "pending"}}},
 		history.Usage{Of: "e5", Model: "m", Usage: chat.Usage{Input: 10, Output: 2, CacheRead: 5, CacheWrite: 1}, Cost: 0.25},
 		history.Compaction{Messages: []chat.Message{chat.UserMessage("S")}, LastCovered: "e8", Title: "t", Summary: made},
 	)
@@ -309,7 +309,7 @@ func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
 		{"JSON that is no session", []string{`{"type":"module"}`, ""}, 1, `"module"`},
 		{"JSON without an end that is no session", []string{`{"type":"module"}`}, 1, "header of a session"},
 		{"a session that lost its header", []string{hello, welcome, ""}, 1, `"message"`},
-		{"a newer format", []string{strings.Replace(header, `"version":1`, `"version":2`, 1), `{"new":true}`, ""}, 1, "format 2, this version reads 1"},
+		{"a newer format", []string{strings.Replace(header, `"version":2`, `"version":3`, 1), `{"new":true}`, ""}, 1, "format 3, this version reads 2"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := file(t, tt.lines...)

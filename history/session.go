@@ -113,7 +113,7 @@ func (s *Session) begin(h Header) error {
 		h.Time = time.Now()
 	}
 	h.Time = h.Time.UTC().Round(0)
-	line, err := plainjson.Marshal(headerLine{Type: typeSession, Version: version, Header: h})
+	line, err := plainjson.Marshal(headerLine{Type: typeSession, Version: FormatVersion, Header: h})
 	if err != nil {
 		return fmt.Errorf("history: the header: %w", err)
 	}

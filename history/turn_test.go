@@ -56,7 +56,7 @@ func TestTurnsOfAPath(t *testing.T) {
 		{
 			"what only the session knows starts none",
 			[]history.Body{
-				said(user)[0], history.ModelChange{}, said(answer)[0], history.Label{}, history.Custom{}, history.Plan{}, history.Usage{},
+				said(user)[0], history.ModelChange{}, said(answer)[0], history.Label{}, history.Custom{}, history.Todos{}, history.Usage{},
 				history.ThinkingChange{}, said(answer)[0],
 			},
 			"e1: e3() e9()",

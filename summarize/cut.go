@@ -198,7 +198,7 @@ func (c *Compactor) material(ctx context.Context, leaf string, policy Policy) (M
 			}
 		case history.Compaction:
 			m.PreviousSummary = b.Text
-		case history.Plan:
+		case history.Todos:
 			m.Plan, m.Todo = planText(b)
 		}
 	}
@@ -231,9 +231,9 @@ func (c *Compactor) material(ctx context.Context, leaf string, policy Policy) (M
 }
 
 // planText is a plan and its list of things to do as text.
-func planText(p history.Plan) (plan, todo string) {
+func planText(p history.Todos) (plan, todo string) {
 	var b strings.Builder
-	for _, t := range p.Todos {
+	for _, t := range p.Items {
 		status := t.Status
 		if status == "" {
 			status = "pending"

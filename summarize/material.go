@@ -63,7 +63,7 @@ type Material struct {
 
 // Workspace is what the application knows of the work besides what was said. Whatever of it is empty is left out.
 type Workspace struct {
-	// Plan of the agent. Defaults to the newest [history.Plan] on the path.
+	// Plan of the agent. Defaults to the newest [history.Todos] on the path.
 	Plan string
 	// Todo list, as text.
 	Todo string

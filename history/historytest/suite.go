@@ -59,7 +59,7 @@ func Run(t *testing.T, s Suite) {
 	})
 }
 
-const header = `{"type":"session","version":1,"id":"S","time":"2026-01-02T03:04:05Z"}`
+const header = `{"type":"session","version":2,"id":"S","time":"2026-01-02T03:04:05Z"}`
 
 // line is the entry of a number, with some text.
 func line(n int, text string) []byte {
@@ -311,7 +311,7 @@ func talk(t *testing.T, store history.Store) *history.Session {
 		history.Entry{Body: history.ModelChange{Model: "m"}},
 		history.Entry{Body: history.Shell{Command: "ls", Output: "a\xff\n", ExitCode: 1}},
 		history.Entry{Body: history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("look")}}},
-		history.Entry{Body: history.Plan{Todos: []history.PlanTodo{{Text: "that"}}}},
+		history.Entry{Body: history.Todos{Items: []history.Todo{{Text: "that"}}}},
 		history.Entry{Body: history.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"x","parent":"e7","later": 1.0}`)}},
 		history.Entry{Body: history.Message{Message: chat.AssistantMessage("two")}},
 	)

@@ -7,7 +7,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 )
 
-// ownReader reads the logs of package history, version 1: a header, then an entry a line.
+// ownReader reads the logs of package history, version [history.FormatVersion]: a header, then an entry a line.
 type ownReader struct {
 	*builder
 	begun bool
@@ -15,8 +15,8 @@ type ownReader struct {
 
 func (p *ownReader) line(number int, o *object, raw []byte) error {
 	if !p.begun {
-		if v := o.count("version"); o.err != nil || v != 1 {
-			return errors.Join(o.err, fmt.Errorf("the session has format %d, this version reads 1", v))
+		if v := o.count("version"); o.err != nil || v != history.FormatVersion {
+			return errors.Join(o.err, fmt.Errorf("the session has format %d, this version reads %d", v, history.FormatVersion))
 		}
 		p.rec.Header, p.begun = history.Header{From: o.text("id"), Time: o.time("time"), Data: clone(raw)}, true
 		return o.err

@@ -112,7 +112,7 @@ func answering() func(importer.Record) bool {
 // body is what is appended of a record, which follows others.
 func (o Options) body(before []importer.Record, rec importer.Record) (history.Body, bool) {
 	switch b := rec.Body.(type) {
-	case history.Plan:
+	case history.Todos:
 		return b, true
 	case history.Compaction:
 		b.FirstKept = cutPlace(before, b.FirstKept)
