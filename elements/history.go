@@ -1,0 +1,9 @@
+package elements
+
+// ShowsHistory marks an element that shows what was said in a conversation. What such an element renders to is
+// history: the compactor of package summarize counts it as what a compaction relieves, and package render can require
+// it, or let it be pruned, apart from the rest of the prompt (render.HistoryMode).
+//
+// The elements of package history have the marker. An element of your own that shows messages of a conversation should
+// have it too; one around both history and anything else should not. The method does nothing and is never called.
+type ShowsHistory interface{ ShowsHistory() }
