@@ -50,6 +50,7 @@ func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 	if err := r.keepLimits(ctx, budget); err != nil {
 		return nil, err
 	}
+	r.lockUnranked()
 	r.base, r.from = r.now, r.now
 	if l.opts.LowWater != 0 {
 		r.whole = r.count(r.root)
@@ -65,7 +66,7 @@ func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 	return r, nil
 }
 
-// take gives a tree to prune: the one that was laid out, and once that is taken copies.
+// take returns a tree to prune: the one that was laid out, and once that is taken copies.
 func (l *Layout) take() *node {
 	if l.taken {
 		return l.tree.copy()

@@ -17,6 +17,12 @@
 //
 // They cost nothing but a pass over the tree, and that only where something is required.
 //
+// # What is offered to pruning
+//
+// A piece is offered if a priority is set on it or on an element that it stands in. [Options.KeepUnranked] requires all
+// others, so that instructions to which nobody gave a priority do not go so that something else may stay. A token limit
+// is kept all the same, by pruning what stands in it.
+//
 // # Low water
 //
 // A conversation that grows by a round a step is cut a little further at each step once it is over its budget, so its

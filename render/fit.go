@@ -43,7 +43,7 @@ func newFitting(l *Layout, root *node) *fitting {
 	f.cited = found.cited
 	f.take(found)
 	if found.required {
-		f.held = f.grouped == 0 && !found.partly || lock(f.root) // what is required may make more required
+		f.held = f.grouped == 0 && !found.partly || lock(f.root, false) // what is required may make more required
 	}
 	if found.live {
 		f.met(root)
@@ -134,6 +134,7 @@ func (f *fitting) keepBudget(ctx context.Context, budget int) error {
 	if err := f.offer(ctx, f.root, budget); err != nil {
 		return err
 	}
+	f.lockUnranked()
 	target := f.layout.opts.target(budget, f.count(f.root))
 	base := f.now
 	f.recording = f.layout.opts.Backfill
@@ -192,6 +193,13 @@ func (f *fitting) result(budget, tokens int, at step) *Result {
 	return result
 }
 
+// lockUnranked locks what is not offered, if that is asked for. Limits are kept before, by whatever stands in them.
+func (f *fitting) lockUnranked() {
+	if f.layout.opts.KeepUnranked {
+		f.held = lock(f.root, true)
+	}
+}
+
 // offer gives expandables what is left.
 func (f *fitting) offer(ctx context.Context, n *node, limit int) error {
 	if ctx.Err() != nil {
@@ -231,7 +239,7 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 			continue
 		}
 		have := &room{budget: min(limit, most) - used + e.most}
-		grown := &node{parent: e.node.parent, own: e.node.own, index: e.node.index, traits: e.node.traits & isRequired}
+		grown := &node{parent: e.node.parent, own: e.node.own, index: e.node.index, traits: e.node.traits & (isRequired | isOffered)}
 		grown.holding(nil).name = e.node.name
 		template, err := f.layout.layouter.call(ctx, e.node, *e.value, have.budget)
 		if err != nil {
@@ -249,7 +257,7 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 		}
 	}
 	if grew && f.held { // what is required may make more required, or is not there any more
-		f.held = lock(f.root)
+		f.held = lock(f.root, false)
 	}
 	return nil
 }

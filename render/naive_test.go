@@ -24,6 +24,7 @@ type naive struct {
 	layout   *layouter
 	required map[*node]bool // what stays as it is
 	calling  map[*node]bool // messages that stay for a call they make
+	unranked bool           // what is not offered is required
 	left     *node          // the last limit that went while it was pruned
 }
 
@@ -210,7 +211,11 @@ func (n *naive) require() {
 		before = len(n.required) + len(n.calling) + len(whole)
 		n.tree.walk(func(b *bare) {
 			chunk := b.is(isChunk) && !b.is(passesOn) && n.holdsRequired(b)
-			if b.is(isRequired) || chunk || b.linked() != nil && whole[b.linked()] {
+			unranked := n.unranked && !b.offered()
+			if unranked && len(b.calls) > 0 {
+				n.calling[b.node] = true
+			}
+			if b.is(isRequired) || unranked && b.piece() || chunk || b.linked() != nil && whole[b.linked()] {
 				b.walk(func(b *bare) { n.required[b.node] = true })
 			}
 			if b.linked() != nil && n.holdsRequired(b) {
@@ -219,7 +224,7 @@ func (n *naive) require() {
 			for _, call := range b.calls {
 				switch {
 				case call.KeepWith == nil:
-				case n.required[b.node]:
+				case n.required[b.node], unranked:
 					whole[call.KeepWith] = true
 				case whole[call.KeepWith]:
 					n.calling[b.node] = true
@@ -227,6 +232,16 @@ func (n *naive) require() {
 			}
 		})
 	}
+}
+
+// offered reports whether a priority was set on the node or on an element that it stands in.
+func (b *bare) offered() bool {
+	for n := b.node; n != nil; n = n.parent {
+		if n.is(hasPriority) && n.priority < unset {
+			return true
+		}
+	}
+	return false
 }
 
 // holdsRequired tells that a node, or something in it, stays.
@@ -351,6 +366,9 @@ func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 		if n.left == l {
 			left[l.path()] = true
 		}
+	}
+	if n.unranked = layout.opts.KeepUnranked; n.unranked {
+		n.require()
 	}
 	if stuck == "" && n.prune(f.root, budget) {
 		stuck = "the whole prompt"

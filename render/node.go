@@ -49,6 +49,8 @@ const (
 
 	isOneText // an element of one text: found by begin
 	isBlock   // finished messages that are required: one node
+
+	isOffered // it was given a priority below the highest; what stands in it is offered to pruning too
 )
 
 // has adds a trait where there is reason to.
@@ -230,13 +232,14 @@ func (n *node) prioritize(priority *int) {
 	if priority != nil {
 		n.priority = min(*priority, unset)
 		n.traits |= hasPriority
+		n.traits.has(isOffered, n.priority < unset)
 	}
 }
 
 // inherit takes the priority of the element around it.
 func (n *node) inherit(up *node) {
 	n.priority = up.priority
-	n.traits |= up.traits & hasPriority
+	n.traits |= up.traits & (hasPriority | isOffered)
 }
 
 // given is the priority, nil where there is none.

@@ -194,7 +194,7 @@ func checkNaive(t *testing.T, seed uint64) {
 	root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, sized: r.IntN(2) == 0, lines: r.IntN(2) == 0}).prompt()
 	tokenizers := append([]sizing.Tokenizer{runes, words, pairs, dear{runes}, summing{runes}, summing{es}}, joiners(t)...)
 	tokenizer := tokenizers[r.IntN(len(tokenizers))]
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 200, Tokenizer: tokenizer})
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 200, Tokenizer: tokenizer, KeepUnranked: r.IntN(3) == 0})
 	require.NoError(t, err)
 	budgets := []int{plenty, 400, 150, 60, 20} // in any order: the first is fitted in the tree itself, the others in copies
 	r.Shuffle(len(budgets), func(i, j int) { budgets[i], budgets[j] = budgets[j], budgets[i] })
@@ -225,7 +225,7 @@ func TestFitsShareOnePruning(t *testing.T) {
 	for seed := range uint64(trees) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0}).prompt()
-		opts := render.Options{Budget: 200, Tokenizer: append(joiners(t), summing{runes}, summing{es})[r.IntN(4)], LowWater: []float64{0, 0.7}[r.IntN(2)]}
+		opts := render.Options{Budget: 200, Tokenizer: append(joiners(t), summing{runes}, summing{es})[r.IntN(4)], LowWater: []float64{0, 0.7}[r.IntN(2)], KeepUnranked: r.IntN(3) == 0}
 		shared, err := render.Lay(t.Context(), root, opts)
 		require.NoError(t, err)
 		for range 8 {

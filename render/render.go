@@ -35,6 +35,11 @@ type Options struct {
 	// Lenient allows what prompt-tsx allows: a budget of 0, a message in a message, whose text it takes in, and two tool
 	// calls of one id.
 	Lenient bool
+	// KeepUnranked takes everything as required that has no priority, neither of its own nor from an element that it
+	// stands in, so that only what somebody gave a priority goes. A priority of 2^53−1 or more, the highest, is the same
+	// as none; an element with PassPriority gives none. A TokenLimit is still kept by pruning whatever stands in it that
+	// is not Required. Off by default.
+	KeepUnranked bool
 }
 
 // layouter checks the options.

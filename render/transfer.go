@@ -378,6 +378,7 @@ func setFlags(e *node, n incoming) error {
 			priority = 0
 		}
 		e.prioritize(&priority)
+		e.traits &^= isOffered // nobody set it
 	}
 	return nil
 }
