@@ -43,6 +43,7 @@ func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 		return r, nil
 	}
 	r := newFitting(l, l.take())
+	r.shared = true
 	if r.joiner == nil || len(r.expandables) > 0 {
 		l.alone = true
 		return nil, nil
@@ -66,13 +67,21 @@ func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 	return r, nil
 }
 
-// take returns a tree to prune: the one that was laid out, and once that is taken copies.
+// take returns a tree to prune: the one that was laid out, and once that is taken copies. It is never taken if the
+// history mode changes what is required in it: fits with another mode need it as it was laid out.
 func (l *Layout) take() *node {
-	if l.taken {
+	if l.taken || l.opts.History != HistoryAsGiven {
 		return l.tree.copy()
 	}
 	l.taken = true
 	return l.tree
+}
+
+// copyTree returns a copy of the tree that was laid out, for a fit of its own.
+func (l *Layout) copyTree() *node {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tree.copy()
 }
 
 // limitsWithin is how many limits are kept within a budget.

@@ -23,6 +23,14 @@
 // others, so that instructions to which nobody gave a priority do not go so that something else may stay. A token limit
 // is kept all the same, by pruning what stands in it.
 //
+// Elements that show a conversation have the marker [elements.ShowsHistory]. [Options.History] requires all that stands in
+// them, or lets their messages go by their priorities although the elements are Required.
+//
+// [Layout.FitWith] fits a layout with other such options, and [Layout.Floor] counts what is left once everything that may
+// go has gone. So what a prompt takes without all that is offered, its history or not, is known from one layout:
+//
+//	needed, err := layout.Floor(ctx, render.FitOptions{Budget: budget, KeepUnranked: true, History: render.HistoryRequired})
+//
 // # Low water
 //
 // A conversation that grows by a round a step is cut a little further at each step once it is over its budget, so its
@@ -74,6 +82,7 @@
 // and shares the budget among them (share.go); tree.go is the tree as it is pruned, here.go what is left of it, join.go how
 // its pieces become messages; fit.go keeps the limits and grows what may grow, budgets.go prunes once for many budgets;
 // choice.go says what goes next, in the order of sort.go, prune.go takes it out, but for what required.go has locked;
+// offered.go fits with other requirements;
 // ahead.go takes out what must go whatever it counts, and sweep.go very many texts of that; count.go, content.go and frame.go
 // keep the count while pieces go; touch.go has memory give many pieces at once, help.go has many laid out and counted on
 // several processors; backfill.go puts some back; report.go tells.

@@ -13,6 +13,10 @@ import (
 type fitting struct {
 	pruner
 	layout      *Layout
+	unranked    bool                    // what is not offered is required in the whole prompt
+	history     HistoryMode             // of what is required
+	shared      bool                    // by several fits, which lock the layout
+	fixed       bool                    // expandables do not grow
 	limits      []*node                 // in the order in which they are met
 	expandables []*expandable           // in the order in which they were rendered
 	growing     map[*node][]*expandable // those in each limit, and in the root
@@ -36,7 +40,13 @@ type expandable struct {
 
 // newFitting makes a tree of a layout, or a copy, one to prune.
 func newFitting(l *Layout, root *node) *fitting {
-	f := &fitting{layout: l, growing: map[*node][]*expandable{}}
+	return newFittingWith(l, root, l.opts.KeepUnranked, l.opts.History)
+}
+
+// newFittingWith does so with other options than the layout's.
+func newFittingWith(l *Layout, root *node, unranked bool, history HistoryMode) *fitting {
+	f := &fitting{layout: l, unranked: unranked, history: history, growing: map[*node][]*expandable{}}
+	history.apply(root)
 	f.counter = newCounter(l.layouter.tokenizer)
 	f.root = root
 	found := begin(root)
@@ -193,19 +203,12 @@ func (f *fitting) result(budget, tokens int, at step) *Result {
 	return result
 }
 
-// lockUnranked locks what is not offered, if that is asked for. Limits are kept before, by whatever stands in them.
-func (f *fitting) lockUnranked() {
-	if f.layout.opts.KeepUnranked {
-		f.held = lock(f.root, true)
-	}
-}
-
 // offer gives expandables what is left.
 func (f *fitting) offer(ctx context.Context, n *node, limit int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if len(f.growing[n]) > 0 && f.count(n) < limit {
+	if !f.fixed && len(f.growing[n]) > 0 && f.count(n) < limit {
 		return f.expand(ctx, n, limit)
 	}
 	return nil
@@ -221,7 +224,12 @@ func (f *fitting) limitPath(at step, known paths) string {
 
 // exceeded is the error of a container in which nothing more may go.
 func (f *fitting) exceeded(n *node, limit int, stuck *node) error {
-	before := f.layout.tree.copy()
+	var before *node
+	if f.shared {
+		before = f.layout.tree.copy()
+	} else {
+		before = f.layout.copyTree()
+	}
 	begin(before)
 	return &BudgetExceededError{
 		Budget: limit, Needed: f.count(n), Limit: f.limitPath(latest, paths{}), Path: stuck.path(),
@@ -249,6 +257,7 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 		if err := f.layout.layouter.contents(ctx, grown, listOf(template), at, have); err != nil {
 			return err
 		}
+		f.history.apply(grown)
 		f.replace(e.node, grown)
 		grew = true
 		used += have.consumed() - e.most

@@ -248,6 +248,8 @@ func (it *item) begin(e *node, from *slabs) {
 	if e.own = it.builtin; e.own == 0 {
 		name := typeName(it.node)
 		e.own, e.holding(from).name = callers, &name
+		_, shows := it.node.(elements.ShowsHistory)
+		e.traits.has(showsHistory, shows)
 	}
 }
 

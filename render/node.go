@@ -50,7 +50,8 @@ const (
 	isOneText // an element of one text: found by begin
 	isBlock   // finished messages that are required: one node
 
-	isOffered // it was given a priority below the highest; what stands in it is offered to pruning too
+	isOffered    // it was given a priority below the highest; what stands in it is offered to pruning too
+	showsHistory // it has the marker [elements.ShowsHistory]
 )
 
 // has adds a trait where there is reason to.

@@ -40,6 +40,9 @@ type Options struct {
 	// as none; an element with PassPriority gives none. A TokenLimit is still kept by pruning whatever stands in it that
 	// is not Required. Off by default.
 	KeepUnranked bool
+	// History says whether history is required: what stands in elements with the marker [elements.ShowsHistory].
+	// Defaults to HistoryAsGiven.
+	History HistoryMode
 }
 
 // layouter checks the options.
@@ -51,6 +54,9 @@ func (o Options) layouter() (*layouter, error) {
 		return nil, fmt.Errorf("render: Options.Window is %w: %d, it is 1 or more, or 0 for the budget", ErrBudget, o.Window)
 	case !(o.LowWater >= 0 && o.LowWater < 1):
 		return nil, fmt.Errorf("render: Options.LowWater is %w: %v, it is a share of 0 or more and below 1", ErrBudget, o.LowWater)
+	}
+	if err := o.History.check(); err != nil {
+		return nil, err
 	}
 	l := &layouter{tokenizer: o.Tokenizer, window: o.Window, lenient: o.Lenient, lasting: sizing.Lasting(o.Tokenizer)}
 	_, l.joins = o.Tokenizer.(sizing.Joiner)
@@ -159,5 +165,5 @@ func (l *Layout) Fit(ctx context.Context, budget int) (*Result, error) {
 	if result, err := l.fitTogether(ctx, budget); result != nil || err != nil {
 		return result, err
 	}
-	return newFitting(l, l.tree.copy()).fit(ctx, budget)
+	return newFitting(l, l.copyTree()).fit(ctx, budget)
 }

@@ -54,7 +54,9 @@ func (n *node) become(other *node, from *slabs) {
 	}
 	in := n.holding(from)
 	in.rare, in.name, in.with, in.finished = other.rare, other.name, other.with, other.finished
-	n.adoptCopies(other.children, from)
+	if other.finished == nil { // else begin adopts them, unless they are required
+		n.adoptCopies(other.children, from)
+	}
 }
 
 // adoptCopies gives n copies of nodes as its children.

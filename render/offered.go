@@ -1,0 +1,169 @@
+package render
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// HistoryMode says whether history is required: what stands in elements with the marker [elements.ShowsHistory].
+type HistoryMode uint8
+
+// The history modes.
+const (
+	// HistoryAsGiven takes history as required where its elements say so.
+	HistoryAsGiven HistoryMode = iota
+	// HistoryRequired takes all history as required, whatever its elements say. A TokenLimit around more history than it
+	// allows is then a [*BudgetExceededError].
+	HistoryRequired
+	// HistoryDroppable ignores Required on an element with the marker, and on what stands in it, if one of its messages, or
+	// an element between it and them, has a priority. Messages then go by their priorities, as if the Conversation and the
+	// Rounds of package history were Droppable. An element whose messages have no priorities keeps its Required, such as
+	// one that shows the current request. An element with the marker inside another decides for itself.
+	HistoryDroppable
+)
+
+// check returns an error for an unknown mode.
+func (m HistoryMode) check() error {
+	if m > HistoryDroppable {
+		return fmt.Errorf("render: History is %w: %d, the modes are 0 to %d", ErrBudget, m, HistoryDroppable)
+	}
+	return nil
+}
+
+// apply sets what is required in a tree that was just laid out, or in a part of one, by the mode.
+func (m HistoryMode) apply(n *node) {
+	if m == HistoryAsGiven {
+		return
+	}
+	ignored := false
+	if m == HistoryDroppable {
+		for up := n.parent; up != nil; up = up.parent {
+			if up.is(showsHistory) {
+				ignored = up.ranksMessages()
+				break
+			}
+		}
+	}
+	m.applyIn(n, ignored)
+}
+
+// applyIn does so for a node that stands in history whose Required is ignored, or not.
+func (m HistoryMode) applyIn(n *node, ignored bool) {
+	if n.is(showsHistory) {
+		n.traits.has(isRequired, m == HistoryRequired)
+		ignored = m == HistoryDroppable && n.ranksMessages()
+	}
+	if ignored {
+		n.traits &^= isRequired
+	}
+	children := n.all()
+	for i := range children {
+		m.applyIn(&children[i], ignored)
+	}
+}
+
+// ranksMessages reports whether a message in n, or an element between n and a message, was given a priority.
+func (n *node) ranksMessages() bool {
+	children := n.all()
+	for i := range children {
+		c := &children[i]
+		if c.own == 0 && c.leaf() { // a text, which has the priority of what it stands in
+			continue
+		}
+		if c.is(isOffered) || c.kind != message && c.ranksMessages() {
+			return true
+		}
+	}
+	return false
+}
+
+// FitOptions say what [Layout.FitWith] and [Layout.Floor] keep, in place of the options that the tree was laid out with.
+type FitOptions struct {
+	// Budget is the most tokens that the messages may take, 1 or more.
+	Budget int
+	// KeepUnranked takes everything as required that has no priority, as [Options.KeepUnranked] does. Off by default.
+	KeepUnranked bool
+	// History says whether history is required. Defaults to HistoryAsGiven.
+	History HistoryMode
+}
+
+func (l *Layout) checkFit(o FitOptions) error {
+	if err := l.opts.checkBudget(o.Budget); err != nil {
+		return err
+	}
+	return o.History.check()
+}
+
+// FitWith is [Layout.Fit] with other options than those that the tree was laid out with. Low water and backfill are as
+// they were. It shares a pruning with other fits only if its options are those of the layout.
+func (l *Layout) FitWith(ctx context.Context, o FitOptions) (*Result, error) {
+	if err := l.checkFit(o); err != nil {
+		return nil, err
+	}
+	if o.KeepUnranked == l.opts.KeepUnranked && o.History == l.opts.History {
+		return l.Fit(ctx, o.Budget)
+	}
+	return newFittingWith(l, l.copyTree(), o.KeepUnranked, o.History).fit(ctx, o.Budget)
+}
+
+// Floor returns how many tokens are left once everything that may go has gone, by the tokenizer's exact count: what a
+// [*BudgetExceededError] of FitWith would say is needed. That may be more than the budget, which only decides which
+// token limits are kept: those up to it. Expandables do not grow. A TokenLimit that cannot be kept is a [*BudgetExceededError].
+//
+// If nothing may go it costs a pass over the tree and one count, and what it counted is not counted again by other fits.
+func (l *Layout) Floor(ctx context.Context, o FitOptions) (tokens int, err error) {
+	if err := l.checkFit(o); err != nil {
+		return 0, err
+	}
+	f := newFittingWith(l, l.copyTree(), o.KeepUnranked, o.History)
+	f.fixed = true
+	if err := f.keepLimits(ctx, o.Budget); err != nil {
+		return 0, err
+	}
+	f.lockUnranked()
+	f.exhaust(ctx, f.root)
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	tokens = f.count(f.root)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tree.learn(f.root)
+	return tokens, nil
+}
+
+// lockUnranked locks what is not offered, if that is asked for. Limits are kept before, by whatever stands in them.
+func (f *fitting) lockUnranked() {
+	if f.unranked {
+		f.held = lock(f.root, true)
+	}
+}
+
+// exhaust takes out of a container everything that may go, uncounted.
+func (p *pruner) exhaust(ctx context.Context, container *node) {
+	p.uncounted = true
+	for ctx.Err() == nil && p.removeLowest(container) == nil {
+		p.run(container, math.MaxInt, 0)
+	}
+	p.uncounted = false
+	for _, n := range p.disturbed.take() {
+		n.forget()
+	}
+}
+
+// learn records what the texts of a copy were found to count.
+func (n *node) learn(from *node) {
+	if n.kind == text {
+		if n.number == uncounted {
+			n.number = from.number
+		}
+		return
+	}
+	if n.inside == nil || n.finished != nil { // finished messages are counted once for all layouts
+		return
+	}
+	for i := range n.children {
+		n.children[i].learn(&from.children[i])
+	}
+}

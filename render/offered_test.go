@@ -1,0 +1,529 @@
+package render_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// shown is an element that shows a conversation, shaped like those of package history.
+type shown struct {
+	elements.Props
+	Children elements.Nodes
+}
+
+func (shown) ShowsHistory() {}
+
+func (s shown) Render(context.Context, sizing.Sizing) (elements.Node, error) { return s.Children, nil }
+
+// talked is required history of one round for each letter, the oldest first, with priorities from 0 up.
+func talked(letters string) shown { return talkedFrom(0, letters) }
+
+func talkedFrom(lowest int, letters string) shown {
+	s := shown{Props: elements.Props{Required: true}}
+	for i, letter := range strings.Split(letters, "") {
+		s.Children = append(s.Children, elements.WithPriority{Priority: lowest + i, Node: spoken(letter)})
+	}
+	return s
+}
+
+// spoken is a round: a call with its result.
+func spoken(letter string) *elements.Finished {
+	asks := chat.AssistantMessage(letter)
+	asks.ToolCalls = []chat.ToolCall{{ID: letter, Name: "read"}}
+	return elements.NewFinished(elements.Props{}, asks, chat.ToolResult(letter, letter))
+}
+
+// asked is the current request.
+func asked(text string) shown {
+	return shown{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Message(elements.Props{}, chat.UserMessage(text))}}
+}
+
+func laid(t *testing.T, root elements.Node, opts render.Options) *render.Layout {
+	t.Helper()
+	if opts.Budget == 0 {
+		opts.Budget = plenty
+	}
+	if opts.Tokenizer == nil {
+		opts.Tokenizer = runes
+	}
+	layout, err := render.Lay(t.Context(), root, opts)
+	require.NoError(t, err)
+	return layout
+}
+
+// steps is prunes, with the options of a fit.
+func steps(t *testing.T, root elements.Node, o render.FitOptions) string {
+	t.Helper()
+	layout := laid(t, root, render.Options{})
+	o.Budget = plenty
+	last, err := layout.FitWith(t.Context(), o)
+	require.NoError(t, err)
+	var steps []string
+	for last.Tokens > 1 {
+		o.Budget = last.Tokens - 1
+		next, err := layout.FitWith(t.Context(), o)
+		if err != nil {
+			over, ok := errors.AsType[*render.BudgetExceededError](err)
+			require.True(t, ok, "%v", err)
+			require.Empty(t, over.Limit)
+			require.Equal(t, last.Tokens, over.Needed)
+			return strings.Join(append(steps, "stuck"), "; ")
+		}
+		left := strings.Join(marks(next.Messages), "")
+		step := ""
+		for _, m := range marks(last.Messages) {
+			if !strings.Contains(left, m) && !strings.Contains(step, m) {
+				step += m
+			}
+		}
+		steps = append(steps, step)
+		last = next
+	}
+	return strings.Join(steps, "; ")
+}
+
+func TestKeepUnrankedPrunesOnlyWhatIsOffered(t *testing.T) {
+	group := &elements.Group{}
+	for _, tt := range []struct {
+		rule string
+		root elements.Node
+		want string
+	}{
+		{"a piece without a priority stays", user(line("a"), chunk(1, "b"), elements.Text("c"), chunk(math.MinInt, "d")), "d; b; stuck"},
+		{"a priority offers all that stands in the element", elements.Fragment{user(line("a")), userAt(5, line("b"), elements.Text("c"), wrap(elements.Props{}, line("d")))}, "c; b; d; stuck"},
+		{"the highest priority is none", user(chunk(1<<53-1, "a"), chunk(math.MaxInt, "b"), chunk(1<<53-2, "c")), "c; stuck"},
+		{"what passes its priority on offers nothing", user(wrap(passing, line("a"), chunk(1, "b"))), "b; stuck"},
+		{"required pieces stay in an offered element", elements.Fragment{userAt(5, need(1, "a"), line("b")), user(line("c"))}, "b; stuck"},
+		{"a chunk with an unranked piece stays whole", user(elements.Chunk{Children: elements.Nodes{chunk(1, "a"), line("b")}}, chunk(9, "c")), "c; stuck"},
+		{"a chunk of offered pieces goes whole", user(elements.Chunk{Children: elements.Nodes{chunk(1, "a"), chunk(2, "b")}}, line("c")), "ab; stuck"},
+		{
+			"a group with an unranked member stays whole",
+			user(elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("a")}}, elements.KeepWith{Group: group, Children: elements.Nodes{line("b")}}, chunk(2, "c")),
+			"c; stuck",
+		},
+		{
+			"an unranked message keeps its calls, and their results",
+			elements.Fragment{
+				elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("a", group)}, Children: elements.Nodes{chunk(3, "b")}},
+				elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{result("a", "c")}},
+			},
+			"b; stuck",
+		},
+		{
+			"an offered round goes with its results",
+			elements.Fragment{
+				elements.Chunk{Props: at(1), Children: elements.Nodes{elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("a", nil)}}, result("a", "b")}},
+				user(line("c")),
+			},
+			"ab; stuck",
+		},
+		{
+			"a list gives priorities",
+			user(elements.PrioritizedList{Children: elements.Nodes{elements.Text("a"), line("b"), elements.Nodes{line("c")}}}, elements.WithPriority{Priority: 7, Node: line("d")}),
+			"d; a; b; stuck",
+		},
+		{"legacy prioritization goes by the pieces' own", user(elements.LegacyPrioritization{Children: elements.Nodes{wrap(elements.Props{}, chunk(2, "a")), line("b"), chunk(1, "c")}}), "c; a; stuck"},
+		{"of an alternative that counts", user(line("a"), elements.IfEmpty{Alt: line("b"), Children: elements.Nodes{chunk(1, " ")}}, elements.IfEmpty{Props: at(1), Alt: line("c")}), "c; stuck"},
+		{"what stands before a breakpoint is passed over", user(chunk(1, "a"), elements.CacheBreakpoint{}, chunk(2, "b"), line("c")), "b; stuck"},
+		{"a message of nothing but offered pieces goes", elements.Fragment{user(chunk(1, "a"), chunk(2, "b")), user(line("c"))}, "a; b; stuck"},
+		{"history without a priority stays", elements.Fragment{shown{Children: elements.Nodes{spoken("a")}}, userAt(1, line("b"))}, "b; stuck"},
+		{"droppable history is offered", elements.Fragment{shown{Children: talked("ab").Children}, asked("c"), user(line("d"))}, "a; b; stuck"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			require.Equal(t, tt.want, steps(t, tt.root, render.FitOptions{KeepUnranked: true}))
+			layout := laid(t, tt.root, render.Options{KeepUnranked: true})
+			floor, err := layout.Floor(t.Context(), render.FitOptions{Budget: 1, KeepUnranked: true})
+			require.NoError(t, err)
+			_, err = layout.Fit(t.Context(), floor-1)
+			over, ok := errors.AsType[*render.BudgetExceededError](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, floor, over.Needed)
+			fits, err := layout.Fit(t.Context(), floor)
+			require.NoError(t, err)
+			require.Equal(t, floor, fits.Tokens)
+		})
+	}
+}
+
+func TestKeepUnrankedReportsWhatStaysAsRequired(t *testing.T) {
+	root := elements.Fragment{
+		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("a", nil)}, Children: elements.Nodes{line("b"), chunk(1, "c")}},
+		result("a", "d"),
+	}
+	r, err := laid(t, root, render.Options{KeepUnranked: true}).Fit(t.Context(), plenty)
+	require.NoError(t, err)
+	var required []bool
+	for _, p := range r.Report() {
+		required = append(required, p.Required)
+	}
+	require.Equal(t, []bool{true, true, false, true}, required)
+}
+
+func TestTransferredContentIsOfferedByItsPriorities(t *testing.T) {
+	data, err := render.Transfer(t.Context(), elements.Nodes{line("a"), chunk(1, "b"), wrap(passing, line("c"), chunk(2, "d"))}, render.Options{Budget: plenty, Tokenizer: runes})
+	require.NoError(t, err)
+	passed := strings.Replace(string(data), `,"flags":4`, "", 1) // as of an element that passes a priority on by its properties
+	require.NotEqual(t, string(data), passed)
+	for data, want := range map[string]string{string(data): "b; d; stuck", passed: "d; b; stuck"} {
+		root := user(elements.Transferred{Data: []byte(data)})
+		require.Equal(t, want, steps(t, root, render.FitOptions{KeepUnranked: true}))
+	}
+}
+
+func TestALimitIsKeptByUnrankedTextsInIt(t *testing.T) {
+	root := elements.Fragment{
+		user(elements.TokenLimit{Max: 6, Children: elements.Nodes{line("aaaa"), line("bbbb"), chunk(1, "cc")}}),
+		user(chunk(1, "dd")),
+	}
+	for _, tokenizer := range []sizing.Tokenizer{runes, summing{runes}} {
+		layout := laid(t, root, render.Options{KeepUnranked: true, Tokenizer: tokenizer})
+		r, err := layout.Fit(t.Context(), 12)
+		require.NoError(t, err)
+		require.Equal(t, []string{"bbbb", "dd"}, texts(r.Messages), "the limit is kept")
+		for _, budget := range []int{11, 7} {
+			r, err = layout.Fit(t.Context(), budget)
+			require.NoError(t, err)
+			require.Equal(t, []string{"bbbb"}, texts(r.Messages), "and what is left of it stays")
+		}
+		_, err = layout.Fit(t.Context(), 6)
+		over, ok := errors.AsType[*render.BudgetExceededError](err)
+		require.True(t, ok)
+		require.Equal(t, 7, over.Needed)
+		require.Empty(t, over.Limit)
+		floor, err := layout.Floor(t.Context(), render.FitOptions{Budget: 6, KeepUnranked: true})
+		require.NoError(t, err)
+		require.Equal(t, 7, floor)
+	}
+}
+
+func TestALimitThatCannotBeKeptIsAnErrorOfTheFloor(t *testing.T) {
+	root := user(elements.TokenLimit{Max: 2, Children: elements.Nodes{need(0, "aaaa")}})
+	_, err := laid(t, root, render.Options{}).Floor(t.Context(), render.FitOptions{Budget: 10})
+	over, ok := errors.AsType[*render.BudgetExceededError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, "Root > UserMessage > TokenLimit", over.Limit)
+}
+
+func TestTheFloorIsWhatTheTreeWithoutOfferedPiecesCounts(t *testing.T) {
+	system := elements.SystemMessage{Children: elements.Nodes{elements.Text("instructions"), elements.LineBreak{}, line("more of them")}}
+	droppable := shown{Children: talked("abcd").Children}
+	offered := func(ok bool, n elements.Node) elements.Node { return elements.If(ok, n) }
+	prompt := func(extra, history bool) elements.Fragment {
+		return elements.Fragment{
+			system,
+			user(line("stays"), offered(extra, elements.Tag{Name: "file", Props: at(3), Children: elements.Nodes{elements.Text("source")}}), line("so does this")),
+			offered(extra, elements.PrioritizedList{Children: elements.Nodes{user(line("one")), user(line("two"))}}),
+			offered(history, droppable),
+			asked("what now?"),
+			user(elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+				return elements.Text(strings.Repeat("g", min(s.TokenBudget, 3))), nil
+			}}),
+		}
+	}
+	for _, tokenizer := range append(joiners(t), runes, summing{runes}, dear{runes}) {
+		layout := laid(t, prompt(true, true), render.Options{Tokenizer: tokenizer})
+		for _, tt := range []struct {
+			history render.HistoryMode
+			stays   bool
+		}{{render.HistoryAsGiven, false}, {render.HistoryRequired, true}, {render.HistoryDroppable, false}} {
+			want, err := render.Render(t.Context(), prompt(false, tt.stays), render.Options{Budget: plenty, Tokenizer: tokenizer})
+			require.NoError(t, err)
+			got, err := layout.Floor(t.Context(), render.FitOptions{Budget: 1, KeepUnranked: true, History: tt.history})
+			require.NoError(t, err)
+			require.Equal(t, want.Tokens, got)
+		}
+	}
+}
+
+func TestHistoryCanBeRequired(t *testing.T) {
+	root := elements.Fragment{shown{Props: at(-1), Children: talked("abc").Children}, asked("d"), userAt(1, line("e"))}
+	require.Equal(t, "a; b; c; e; stuck", steps(t, root, render.FitOptions{}))
+	require.Equal(t, "e; stuck", steps(t, root, render.FitOptions{History: render.HistoryRequired}))
+	r, err := laid(t, root, render.Options{History: render.HistoryRequired}).Fit(t.Context(), plenty)
+	require.NoError(t, err)
+	require.Equal(t, rendered(t, root, plenty).Messages, r.Messages)
+}
+
+func TestHistoryCanBeLetGo(t *testing.T) {
+	system := elements.SystemMessage{Props: must(0), Children: elements.Nodes{elements.Text("s")}}
+	summary := elements.NewFinished(elements.Props{}, chat.UserMessage("z"))
+	conversation, rounds := talked("abc"), talkedFrom(3, "ef")
+	conversation.Children = append(elements.Nodes{summary}, conversation.Children...)
+	for _, tt := range []struct {
+		rule string
+		root elements.Node
+		want string
+	}{
+		{"the oldest round goes first, and the request stays", elements.Fragment{system, talked("abc"), asked("d")}, "a; b; c; stuck"},
+		{"rounds of the turn too; what has no priority goes last", elements.Fragment{system, conversation, asked("d"), rounds}, "a; b; c; e; f; z; stuck"},
+		{"Required on a round is ignored", elements.Fragment{shown{Props: elements.Props{Required: true}, Children: elements.Nodes{user(need(1, "a"))}}, shown{Children: elements.Nodes{userAt(1, need(1, "b")), userAt(2, line("c"))}}, asked("d")}, "b; c; stuck"},
+		{"an element in another decides for itself", elements.Fragment{shown{Props: elements.Props{Required: true}, Children: elements.Nodes{talked("ab"), asked("c")}}, system}, "a; b; stuck"},
+		{"priorities within the request's message do not matter", elements.Fragment{talked("a"), shown{Props: elements.Props{Required: true}, Children: elements.Nodes{user(chunk(1, "b"), line("c"))}}}, "a; stuck"},
+		{"a priority of the request does not matter", elements.Fragment{talked("a"), shown{Props: must(1), Children: elements.Nodes{user(line("c"))}}}, "a; stuck"},
+		{"other required elements stay", elements.Fragment{wrap(must(0), talked("a")), talked("b")}, "b; stuck"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			require.Equal(t, tt.want, steps(t, tt.root, render.FitOptions{History: render.HistoryDroppable}))
+			for budget := 1; budget < 60; budget++ { // as if it were laid out so, whatever was fitted before
+				layout := laid(t, tt.root, render.Options{History: render.HistoryDroppable, Tokenizer: summing{runes}})
+				other := laid(t, tt.root, render.Options{Tokenizer: summing{runes}})
+				_, _ = other.Fit(t.Context(), 30)
+				want, wantErr := layout.Fit(t.Context(), budget)
+				got, err := other.FitWith(t.Context(), render.FitOptions{Budget: budget, History: render.HistoryDroppable})
+				require.Equal(t, fmt.Sprint(wantErr), fmt.Sprint(err))
+				require.Equal(t, asJSON(t, want), asJSON(t, got))
+			}
+		})
+	}
+}
+
+func TestOfferedStaysOfferedWhenItGrows(t *testing.T) {
+	grows := func(props elements.Props) elements.Node {
+		return elements.Expandable{Props: props, Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+			return elements.Nodes{line(strings.Repeat("g", min(10, max(1, s.TokenBudget-3))))}, nil
+		}}
+	}
+	limited := func(props elements.Props) elements.Node {
+		return elements.Fragment{user(line("a")), user(elements.TokenLimit{Max: 10, Children: elements.Nodes{grows(props)}})}
+	}
+	layout := laid(t, limited(at(1)), render.Options{Budget: 15, KeepUnranked: true})
+	r, err := layout.Fit(t.Context(), 12)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, texts(r.Messages))
+	_, err = laid(t, limited(elements.Props{}), render.Options{Budget: 15, KeepUnranked: true}).Fit(t.Context(), 12)
+	_, ok := errors.AsType[*render.BudgetExceededError](err)
+	require.True(t, ok, "%v", err)
+}
+
+func TestLowWaterAndBackfillKeepWhatIsUnranked(t *testing.T) {
+	root := user(line("aaaa"), chunk(2, "bbbb"), chunk(3, "cccccccc"), chunk(1, "dd"), chunk(4, "e"))
+	for _, tt := range []struct {
+		opts render.Options
+		want string
+	}{
+		{render.Options{}, "aaaa\ncccccccc\ne"},
+		{render.Options{LowWater: 0.5}, "aaaa\ne"},
+		{render.Options{Backfill: true}, "aaaa\ncccccccc\ndd\ne"},
+	} {
+		tt.opts.KeepUnranked = true
+		r, err := laid(t, root, tt.opts).Fit(t.Context(), 22)
+		require.NoError(t, err)
+		require.Equal(t, tt.want, r.Messages[0].Text(), "%+v", tt.opts)
+	}
+}
+
+func TestOptionsOfAFitAreChecked(t *testing.T) {
+	layout := laid(t, user(line("a")), render.Options{})
+	for _, o := range []render.FitOptions{{}, {Budget: -1}, {Budget: 1, History: 3}} {
+		_, err := layout.FitWith(t.Context(), o)
+		require.ErrorIs(t, err, render.ErrBudget)
+		_, err = layout.Floor(t.Context(), o)
+		require.ErrorIs(t, err, render.ErrBudget)
+	}
+	_, err := render.Lay(t.Context(), nil, render.Options{Budget: 1, Tokenizer: runes, History: 3})
+	require.ErrorIs(t, err, render.ErrBudget)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errGone)
+	_, err = layout.Floor(ctx, render.FitOptions{Budget: 1})
+	require.ErrorIs(t, err, errGone)
+}
+
+// counting counts how many texts it was asked for.
+type counting struct {
+	summing
+	texts *int
+}
+
+func (c counting) CountText(s string) int {
+	*c.texts++
+	return c.summing.CountText(s)
+}
+
+func TestWhatTheFloorCountedIsNotCountedAgain(t *testing.T) {
+	root := elements.Fragment{}
+	for range 100 {
+		root = append(root, user(elements.Text("instructions")))
+	}
+	asked := 0
+	layout := laid(t, root, render.Options{Tokenizer: counting{summing{runes}, &asked}})
+	floor, err := layout.Floor(t.Context(), render.FitOptions{Budget: plenty, KeepUnranked: true})
+	require.NoError(t, err)
+	before := asked
+	r, err := layout.Fit(t.Context(), plenty)
+	require.NoError(t, err)
+	require.Equal(t, floor, r.Tokens)
+	require.Less(t, asked-before, 10)
+}
+
+func TestFitsWithOtherOptionsMayRunAtOnce(t *testing.T) {
+	root := newGrower(3, vocabulary{required: true}).prompt()
+	layout := laid(t, root, render.Options{Tokenizer: summing{runes}})
+	var running sync.WaitGroup
+	for i := range 40 {
+		running.Go(func() {
+			o := render.FitOptions{Budget: 1 + 5*i, KeepUnranked: i%2 == 0, History: render.HistoryMode(i % 3)}
+			if r, err := layout.FitWith(t.Context(), o); err == nil {
+				_ = r.Report()
+			}
+			_, _ = layout.Floor(t.Context(), o)
+		})
+	}
+	running.Wait()
+}
+
+// marker marks the texts of a random tree that have no priority, neither their own nor that of an element around them.
+type marker struct {
+	r     *rand.Rand
+	texts []string
+}
+
+// node returns a tree in which the unranked texts are marked, limits are wraps, and some of what stands around messages is
+// history. offered reports whether a priority was set around it, sure whether it is there whatever is pruned.
+func (m *marker) node(n elements.Node, offered, sure bool) elements.Node {
+	inside := func(p elements.Props, list elements.Nodes) elements.Nodes {
+		return m.node(list, offered || p.Priority != nil, sure).(elements.Nodes)
+	}
+	switch n := n.(type) {
+	case elements.Nodes:
+		list := make(elements.Nodes, len(n))
+		for i := range n {
+			list[i] = m.node(n[i], offered, sure)
+		}
+		return list
+	case elements.Text:
+		if offered || !sure {
+			return n
+		}
+		m.texts = append(m.texts, fmt.Sprintf("(%d)", len(m.texts)))
+		return elements.Text(m.texts[len(m.texts)-1]) + n
+	case elements.TextChunk:
+		n.Children = inside(n.Props, n.Children)
+		return n
+	case elements.SystemMessage:
+		n.Children = inside(n.Props, n.Children)
+		return n
+	case elements.UserMessage:
+		n.Children = inside(n.Props, n.Children)
+		return n
+	case elements.AssistantMessage:
+		n.Children = inside(n.Props, n.Children)
+		return n
+	case elements.ToolMessage:
+		n.Children = inside(n.Props, n.Children)
+		return n
+	case elements.Tag:
+		n.Children = inside(n.Props, n.Children)
+		return n
+	case elements.Chunk:
+		n.Children = inside(n.Props, n.Children)
+		return n
+	case elements.LegacyPrioritization:
+		n.Children = inside(n.Props, n.Children)
+		return n
+	case elements.KeepWith:
+		n.Children = inside(n.Props, n.Children)
+		return n
+	case elements.TokenLimit:
+		return elements.Wrap{Props: n.Props, Children: inside(n.Props, n.Children)}
+	case elements.Wrap:
+		if m.r.IntN(2) == 0 {
+			return shown{Props: n.Props, Children: inside(n.Props, n.Children)}
+		}
+		n.Children = inside(n.Props, n.Children)
+		return n
+	case elements.IfEmpty:
+		given := offered || n.Priority != nil
+		n.Alt, n.Children = m.node(n.Alt, given, false), m.node(n.Children, given, false).(elements.Nodes)
+		return n
+	case own:
+		children, _ := n.render(context.Background(), sizing.Sizing{})
+		return shown{Props: n.Props, Children: elements.Nodes{m.node(children, offered || n.Priority != nil, sure)}}
+	case elements.PrioritizedList:
+		list := make(elements.Nodes, len(n.Children))
+		for i, c := range n.Children {
+			_, many := c.(elements.Nodes)
+			list[i] = m.node(c, offered || n.Priority != nil || !many, sure)
+		}
+		n.Children = list
+		return n
+	case elements.WithPriority:
+		_, many := n.Node.(elements.Nodes)
+		_, text := n.Node.(elements.Text)
+		n.Node = m.node(n.Node, offered || !many && !text, sure)
+		return n
+	}
+	return n
+}
+
+func checkOffered(t *testing.T, seed uint64) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 5))
+	grown := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, parts: r.IntN(3) == 0}).prompt()
+	m := marker{r: r}
+	root := m.node(grown, false, true)
+	if r.IntN(2) == 0 {
+		root, m.texts = grown, nil // with its limits, which take what they need
+	}
+	tokenizers := append(joiners(t), runes, words, dear{runes}, summing{runes}, framing{summing{runes}})
+	opts := render.Options{Budget: 200, Tokenizer: tokenizers[r.IntN(len(tokenizers))], Backfill: r.IntN(4) == 0, LowWater: []float64{0, 0.7}[r.IntN(2)]}
+	layout := laid(t, root, opts)
+	for _, budget := range []int{plenty, 300, 100, 30, 1} {
+		o := render.FitOptions{Budget: budget, KeepUnranked: r.IntN(3) > 0, History: render.HistoryMode(r.IntN(3))}
+		at := fmt.Sprintf("seed %d, %+v, %T", seed, o, opts.Tokenizer)
+		floor, floorErr := layout.Floor(t.Context(), o)
+		fit, err := layout.FitWith(t.Context(), o)
+		over, _ := errors.AsType[*render.BudgetExceededError](err)
+		switch {
+		case err != nil && over == nil:
+			require.NoError(t, err, at)
+		case over != nil && over.Limit != "":
+			require.EqualError(t, floorErr, err.Error(), at)
+			continue
+		case over != nil:
+			require.NoError(t, floorErr, at)
+			require.Equal(t, over.Needed, floor, at)
+			continue
+		}
+		require.NoError(t, floorErr, at)
+		require.LessOrEqual(t, floor, fit.Tokens, at)
+		again, err := render.Render(t.Context(), root, render.Options{
+			Budget: budget, Tokenizer: opts.Tokenizer, Window: opts.Budget, Backfill: opts.Backfill, LowWater: opts.LowWater,
+			KeepUnranked: o.KeepUnranked, History: o.History,
+		})
+		require.NoError(t, err, at)
+		require.Equal(t, asJSON(t, again), asJSON(t, fit), at)
+		if o.KeepUnranked {
+			all := strings.Join(texts(fit.Messages), "\n")
+			for _, mark := range m.texts {
+				require.Contains(t, all, mark, at)
+			}
+		}
+	}
+}
+
+func TestRandomTreesKeepWhatIsNotOffered(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(trees) {
+		checkOffered(t, seed)
+	}
+}
+
+func FuzzOffered(f *testing.F) {
+	for seed := range uint64(10) {
+		f.Add(seed)
+	}
+	f.Fuzz(checkOffered)
+}
