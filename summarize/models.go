@@ -111,10 +111,10 @@ func (c Cascade) Generate(ctx context.Context, req chat.Request) (chat.Response,
 // ask asks a candidate within its time. What streams is passed on when the answer is accepted, for the answer of another
 // may take its place.
 func (c Candidate) ask(ctx context.Context, req chat.Request, accept func(chat.Response) error) (chat.Response, error) {
-	var streamed []chat.Part
+	var streamed []chat.Delta
 	stream := req.Stream
 	if stream != nil {
-		req.Stream = func(p chat.Part) { streamed = append(streamed, p) }
+		req.Stream = func(d chat.Delta) { streamed = append(streamed, d) }
 	}
 	response, err := Limit{Model: c.Model, Timeout: c.Timeout}.Generate(ctx, req)
 	if err == nil && accept != nil {
@@ -126,8 +126,8 @@ func (c Candidate) ask(ctx context.Context, req chat.Request, accept func(chat.R
 	if err != nil {
 		return chat.Response{}, err
 	}
-	for _, p := range streamed {
-		stream(p)
+	for _, d := range streamed {
+		stream(d)
 	}
 	return response, nil
 }

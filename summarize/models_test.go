@@ -162,7 +162,7 @@ func TestOnlyTheAnswerThatIsTakenStreams(t *testing.T) {
 	} {
 		var heard []string
 		req := asking
-		req.Stream = func(p chat.Part) { heard = append(heard, string(p.(chat.Text))) }
+		req.Stream = func(d chat.Delta) { heard = append(heard, string(d.(chat.Text))) }
 		c.model.Generate(t.Context(), req)
 		require.Equal(t, c.want, strings.Join(heard, " "))
 	}

@@ -11,6 +11,10 @@ import (
 
 // Model answers requests. An implementation is safe for concurrent use, honours the context, and returns a
 // [*ContextLimitError] where the request does not fit and a [*TransientError] where trying again may help.
+//
+// With an error the response holds what had arrived by then, which may be nothing: the text so far, the thinking and the
+// tool calls that were whole, and the usage if it is known. A call cut off in its arguments is left out, and StopReason is
+// not set. An answer that did not arrive whole always comes with an error.
 type Model interface {
 	Generate(ctx context.Context, req Request) (Response, error)
 }
@@ -33,9 +37,10 @@ type Request struct {
 	MaxTokens int
 	// Temperature of sampling. Nil leaves the model's own.
 	Temperature *float64
-	// Stream, where it is set, is called with each [Text] or [Thinking] of the answer as it arrives, in order and never
-	// twice at once. The response holds all of it again.
-	Stream func(Part)
+	// Stream, if set, is called with each piece of the answer as it arrives, never twice at once. Text and thinking come in
+	// order. Calls begin in the order of Message.ToolCalls, and the pieces of one call come in order; the pieces of parallel
+	// calls may alternate. The response holds all that was streamed again.
+	Stream func(Delta)
 }
 
 // ToolChoice says whether a model may call tools.

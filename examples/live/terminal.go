@@ -24,15 +24,15 @@ type terminal struct {
 }
 
 // say shows a piece of what the model says.
-func (t *terminal) say(p chat.Part) {
-	switch p := p.(type) {
+func (t *terminal) say(d chat.Delta) {
+	switch d := d.(type) {
 	case chat.Thinking:
 		if !t.thinking {
 			t.thinking = true
 			t.note("  (thinking)")
 		}
 	case chat.Text:
-		if text := printable(string(p)); text != "" {
+		if text := printable(string(d)); text != "" {
 			t.thinking = false
 			t.open = !strings.HasSuffix(text, "\n")
 			_, _ = io.WriteString(t.text, text) // a closed pipe ends the program by itself

@@ -39,7 +39,7 @@ func HostileAnswers(t *testing.T, bodies map[string]string, model func(*httptest
 			}))
 			defer s.Close()
 			m := model(s)
-			_, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Well?")}, Stream: func(chat.Part) {}})
+			_, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Well?")}, Stream: func(chat.Delta) {}})
 			require.Error(t, err)
 			_, err = m.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Well?")}})
 			require.Error(t, err)

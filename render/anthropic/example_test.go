@@ -102,8 +102,8 @@ func ExampleModel_Generate_stream() {
 	model := &anthropic.Model{Client: client, Name: sdk.ModelClaudeSonnet5}
 	_, err := model.Generate(context.Background(), chat.Request{
 		Messages: []chat.Message{chat.UserMessage("How many?")},
-		Stream: func(p chat.Part) {
-			if text, ok := p.(chat.Text); ok {
+		Stream: func(d chat.Delta) {
+			if text, ok := d.(chat.Text); ok {
 				fmt.Printf("%s|", text)
 			}
 		},

@@ -150,20 +150,20 @@ func TestSchemaKeepsItsOrder(t *testing.T) {
 
 func TestStreamHearsAllInOrder(t *testing.T) {
 	model, _ := answering(t, say(think("I wonder what this is."), text("It is 42, for sure. 🙂"), call("a", "count", block{})))
-	var heard []chat.Part
+	var heard []chat.Delta
 	req := ask(question)
-	req.Stream = func(p chat.Part) { heard = append(heard, p) }
+	req.Stream = func(d chat.Delta) { heard = append(heard, d) }
 	r, err := model.Generate(t.Context(), req)
 	require.NoError(t, err)
 	require.Greater(t, len(heard), 4)
 	var thought, said string
-	for _, p := range heard {
-		switch p := p.(type) {
+	for _, d := range heard {
+		switch d := d.(type) {
 		case chat.Thinking:
 			require.Empty(t, said, "thinking after text")
-			thought += p.Text
+			thought += d.Text
 		case chat.Text:
-			said += string(p)
+			said += string(d)
 		}
 	}
 	require.Equal(t, r.Message.Content[0].(chat.Thinking).Text, thought)
@@ -258,7 +258,7 @@ func TestCancelFromTheStream(t *testing.T) {
 	why := errors.New("heard enough")
 	req := ask(question)
 	heard := 0
-	req.Stream = func(chat.Part) {
+	req.Stream = func(chat.Delta) {
 		if heard++; heard == 3 {
 			cancel(why)
 		}

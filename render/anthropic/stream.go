@@ -12,7 +12,7 @@ import (
 )
 
 // stream sends a request and gathers its answer.
-func (m *Model) stream(ctx context.Context, params sdk.MessageNewParams, heard func(chat.Part)) (chat.Response, error) {
+func (m *Model) stream(ctx context.Context, params sdk.MessageNewParams, heard func(chat.Delta)) (chat.Response, error) {
 	events := m.Client.Messages.NewStreaming(ctx, params, m.options()...)
 	defer events.Close()
 	var answer sdk.Message
@@ -54,8 +54,8 @@ func (m *Model) stream(ctx context.Context, params sdk.MessageNewParams, heard f
 	return Response(&answer), nil
 }
 
-func tell(heard func(chat.Part), said bool, p chat.Part) {
+func tell(heard func(chat.Delta), said bool, d chat.Delta) {
 	if heard != nil && said {
-		heard(p)
+		heard(d)
 	}
 }

@@ -76,8 +76,8 @@ func TestAgent(t *testing.T) {
 				req := chat.Request{Messages: rendered.Messages, Tools: []chat.Tool{lookTool}}
 				var heard strings.Builder
 				if streamed {
-					req.Stream = func(p chat.Part) {
-						if text, ok := p.(chat.Text); ok {
+					req.Stream = func(d chat.Delta) {
+						if text, ok := d.(chat.Text); ok {
 							heard.WriteString(string(text))
 						}
 					}

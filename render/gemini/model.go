@@ -85,7 +85,7 @@ func (m *Model) request(req chat.Request, tell func([]chat.Change)) ([]*genai.Co
 }
 
 // ask has the SDK send a request. The SDK asserts the types of what it is answered: where they are others, it panics.
-func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *genai.GenerateContentConfig, tell func(chat.Part)) (answer *genai.GenerateContentResponse, err error) {
+func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *genai.GenerateContentConfig, tell func(chat.Delta)) (answer *genai.GenerateContentResponse, err error) {
 	telling := false // in which a panic is the caller's
 	defer func() {
 		if telling {
@@ -101,9 +101,9 @@ func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *gena
 	if tell == nil {
 		return m.Client.Models.GenerateContent(ctx, m.Name, contents, config)
 	}
-	return m.stream(ctx, contents, config, func(p chat.Part) {
+	return m.stream(ctx, contents, config, func(d chat.Delta) {
 		telling = true
-		tell(p)
+		tell(d)
 		telling = false
 	})
 }
@@ -112,7 +112,7 @@ func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *gena
 var errCutOff = fmt.Errorf("the stream ended before the answer did: %w", io.ErrUnexpectedEOF)
 
 // stream asks for an answer in pieces, tells of each, and puts them together.
-func (m *Model) stream(ctx context.Context, contents []*genai.Content, config *genai.GenerateContentConfig, tell func(chat.Part)) (*genai.GenerateContentResponse, error) {
+func (m *Model) stream(ctx context.Context, contents []*genai.Content, config *genai.GenerateContentConfig, tell func(chat.Delta)) (*genai.GenerateContentResponse, error) {
 	var a answer
 	for piece, err := range m.Client.Models.GenerateContentStream(ctx, m.Name, contents, config) {
 		if err != nil {

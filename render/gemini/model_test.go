@@ -130,13 +130,13 @@ func TestStream(t *testing.T) {
 			piece("", `{"text":"Well."}`), piece("STOP", `{"text":"","thoughtSignature":"c2ln"}`),
 		}
 	})
-	var told []chat.Part
+	var told []chat.Delta
 	got, err := a.model(t).Generate(t.Context(), chat.Request{
 		Messages: []chat.Message{chat.UserMessage("Look.")}, Tools: []chat.Tool{lookTool},
-		Stream: func(p chat.Part) { told = append(told, p) },
+		Stream: func(d chat.Delta) { told = append(told, d) },
 	})
 	require.NoError(t, err)
-	require.Equal(t, []chat.Part{
+	require.Equal(t, []chat.Delta{
 		chat.Thinking{Text: "Hm"}, chat.Thinking{Text: "."}, chat.Text("I "), chat.Text("look"), chat.Text("."), chat.Text("Well."),
 	}, told)
 	require.Empty(t, cmp.Diff(chat.Response{
@@ -166,7 +166,7 @@ func TestStopReasons(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			a := newAPI(t, func(object) []string { return []string{tt.reply} })
-			for _, stream := range []func(chat.Part){nil, func(chat.Part) {}} {
+			for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
 				got, err := a.model(t).Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: stream})
 				require.NoError(t, err)
 				require.Equal(t, tt.want, got.StopReason)
@@ -237,7 +237,7 @@ func TestErrors(t *testing.T) {
 		},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
-			for _, stream := range []func(chat.Part){nil, func(chat.Part) {}} {
+			for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
 				_, err := tt.model.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: stream})
 				_, ok := errors.AsType[genai.APIError](err)
 				require.True(t, ok, "the SDK's error is within: %v", err)
@@ -280,13 +280,13 @@ func TestStreamsThatBreak(t *testing.T) {
 		{"an error comes in it", "data: " + `{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}` + "\r\n\r\n"},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
-			var told []chat.Part
+			var told []chat.Delta
 			_, err := torn(t, tt.rest).Generate(t.Context(), chat.Request{
-				Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: func(p chat.Part) { told = append(told, p) },
+				Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: func(d chat.Delta) { told = append(told, d) },
 			})
 			_, passing := errors.AsType[*chat.TransientError](err)
 			require.True(t, passing, "%v", err)
-			require.Equal(t, []chat.Part{chat.Text("I ")}, told)
+			require.Equal(t, []chat.Delta{chat.Text("I ")}, told)
 		})
 	}
 }
@@ -321,7 +321,7 @@ func TestCancelled(t *testing.T) {
 			defer server.Close()
 			req := chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}}
 			if stream {
-				req.Stream = func(chat.Part) { cancel(why) }
+				req.Stream = func(chat.Delta) { cancel(why) }
 			}
 			m := (&api{Server: server}).model(t)
 			_, err := m.Generate(ctx, req)

@@ -29,7 +29,7 @@ func TestArgumentsAreKeptAsTheyWereWritten(t *testing.T) {
 		messages := []chat.Message{chat.UserMessage("Look.")}
 		req := chat.Request{Messages: messages, Tools: []chat.Tool{lookTool}}
 		if streamed {
-			req.Stream = func(chat.Part) {}
+			req.Stream = func(chat.Delta) {}
 		}
 		got, err := a.model(t).Generate(t.Context(), req)
 		require.NoError(t, err)

@@ -19,7 +19,7 @@ type answer struct {
 }
 
 // add takes a piece of the answer and tells of its texts and thoughts.
-func (a *answer) add(piece *genai.GenerateContentResponse, tell func(chat.Part)) {
+func (a *answer) add(piece *genai.GenerateContentResponse, tell func(chat.Delta)) {
 	if piece.UsageMetadata != nil {
 		a.whole.UsageMetadata = piece.UsageMetadata
 	}

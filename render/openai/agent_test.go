@@ -87,7 +87,7 @@ func TestAgent(t *testing.T) {
 					require.NoError(t, openai.Validate(chat.Request{Messages: rendered.Messages, Tools: tools}, api))
 					request := chat.Request{Messages: rendered.Messages, Tools: tools}
 					if streamed {
-						request.Stream = func(chat.Part) {}
+						request.Stream = func(chat.Delta) {}
 					}
 					answer, err := model.Generate(t.Context(), request)
 					require.NoError(t, err)

@@ -37,8 +37,8 @@ func Example() {
 	}
 	response, err := model.Generate(context.Background(), chat.Request{
 		Messages: []chat.Message{chat.SystemMessage("You count files."), chat.UserMessage("How many Go files are there?")},
-		Stream: func(p chat.Part) {
-			if text, ok := p.(chat.Text); ok {
+		Stream: func(d chat.Delta) {
+			if text, ok := d.(chat.Text); ok {
 				fmt.Print(text)
 			}
 		},

@@ -17,7 +17,7 @@ func emptyAnswer() error {
 	return &chat.TransientError{Err: errors.New("openai: the answer holds no message")}
 }
 
-func (m *Model) generateChat(ctx context.Context, params sdk.ChatCompletionNewParams, stream func(chat.Part)) (chat.Response, error) {
+func (m *Model) generateChat(ctx context.Context, params sdk.ChatCompletionNewParams, stream func(chat.Delta)) (chat.Response, error) {
 	if stream != nil {
 		return m.streamChat(ctx, params, stream)
 	}
@@ -29,7 +29,7 @@ func (m *Model) generateChat(ctx context.Context, params sdk.ChatCompletionNewPa
 }
 
 // streamChat reads an answer as it comes in.
-func (m *Model) streamChat(ctx context.Context, params sdk.ChatCompletionNewParams, stream func(chat.Part)) (chat.Response, error) {
+func (m *Model) streamChat(ctx context.Context, params sdk.ChatCompletionNewParams, stream func(chat.Delta)) (chat.Response, error) {
 	events := m.Client.Chat.Completions.NewStreaming(ctx, params, m.requestOptions()...)
 	defer events.Close()
 	var a chatAnswer
@@ -160,7 +160,7 @@ func isRefusal(m chat.Message) bool {
 	})
 }
 
-func (m *Model) generateItems(ctx context.Context, params responses.ResponseNewParams, stream func(chat.Part)) (chat.Response, error) {
+func (m *Model) generateItems(ctx context.Context, params responses.ResponseNewParams, stream func(chat.Delta)) (chat.Response, error) {
 	if stream != nil {
 		return m.streamItems(ctx, params, stream)
 	}
@@ -172,7 +172,7 @@ func (m *Model) generateItems(ctx context.Context, params responses.ResponseNewP
 }
 
 // streamItems reads an answer as it comes in.
-func (m *Model) streamItems(ctx context.Context, params responses.ResponseNewParams, stream func(chat.Part)) (chat.Response, error) {
+func (m *Model) streamItems(ctx context.Context, params responses.ResponseNewParams, stream func(chat.Delta)) (chat.Response, error) {
 	events := m.Client.Responses.NewStreaming(ctx, params, m.requestOptions()...)
 	defer events.Close()
 	var done []responses.ResponseOutputItemUnion // what has come in whole

@@ -45,7 +45,11 @@ func TestAnswer(t *testing.T) {
 				request := chat.Request{Messages: []chat.Message{question}, Tools: []chat.Tool{countTool}}
 				var heard string
 				if streamed {
-					request.Stream = func(p chat.Part) { heard += string(p.(chat.Text)) }
+					request.Stream = func(d chat.Delta) {
+						if text, ok := d.(chat.Text); ok {
+							heard += string(text)
+						}
+					}
 				}
 				got, err := s.model(api, "gpt-4o").Generate(t.Context(), request)
 				require.NoError(t, err)
@@ -70,12 +74,12 @@ func TestThinkingOfAReasoningModelStreams(t *testing.T) {
 	m := s.model(openai.Responses, "o3")
 	m.Effort, m.Summary = "low", "auto"
 	var thought, text string
-	got, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: func(p chat.Part) {
-		switch p := p.(type) {
+	got, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: func(d chat.Delta) {
+		switch d := d.(type) {
 		case chat.Thinking:
-			thought += p.Text
+			thought += d.Text
 		case chat.Text:
-			text += string(p)
+			text += string(d)
 		}
 	}})
 	require.NoError(t, err)
@@ -96,7 +100,7 @@ func TestThinkingOfALocalServerGoesBackInItsField(t *testing.T) {
 			m := s.model(openai.ChatCompletions, "qwen3")
 			request := chat.Request{Messages: []chat.Message{question}, Tools: []chat.Tool{countTool}}
 			if streamed {
-				request.Stream = func(chat.Part) {}
+				request.Stream = func(chat.Delta) {}
 			}
 			got, err := m.Generate(t.Context(), request)
 			require.NoError(t, err)
@@ -163,7 +167,7 @@ func TestRequestOptions(t *testing.T) {
 	m := s.model(openai.ChatCompletions, "llama")
 	m.MaxTokensField = true
 	m.AdjustChat = func(p *sdk.ChatCompletionNewParams) { p.Seed = sdk.Int(7) }
-	got := ask(m, chat.Request{MaxTokens: 5, Stream: func(chat.Part) {}})
+	got := ask(m, chat.Request{MaxTokens: 5, Stream: func(chat.Delta) {}})
 	require.Equal(t, "5", got.Get("max_tokens").Raw)
 	require.Equal(t, "7", got.Get("seed").Raw)
 	require.True(t, got.Get("stream_options.include_usage").Bool())
@@ -217,7 +221,7 @@ func TestStopReasons(t *testing.T) {
 		{"a refusal", openai.ChatCompletions, reply{items: []item{refusal}}, chat.StopFiltered},
 		{"a refusal", openai.Responses, reply{items: []item{refusal}}, chat.StopFiltered},
 	} {
-		for _, stream := range []func(chat.Part){nil, func(chat.Part) {}} {
+		for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
 			t.Run(tt.rule+" "+tt.api.String(), func(t *testing.T) {
 				s := newServer(t, always(tt.reply))
 				got, err := s.model(tt.api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: stream})
@@ -261,7 +265,7 @@ func TestContextLimits(t *testing.T) {
 	} {
 		for name, api := range apis {
 			t.Run(tt.said+" "+name, func(t *testing.T) {
-				for _, stream := range []func(chat.Part){nil, func(chat.Part) {}} {
+				for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
 					s := newServer(t, always(reply{status: tt.status, body: tt.body}))
 					_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: stream})
 					limit, ok := errors.AsType[*chat.ContextLimitError](err)
@@ -290,7 +294,7 @@ func TestContextLimitInTheMiddleOfAStream(t *testing.T) {
 	} {
 		t.Run(rule, func(t *testing.T) {
 			s := newServer(t, always(reply{items: []item{message("msg_1", "A long answer.")}, midError: tt.event}))
-			_, err := s.model(tt.api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: func(chat.Part) {}})
+			_, err := s.model(tt.api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: func(chat.Delta) {}})
 			_, ok := errors.AsType[*chat.ContextLimitError](err)
 			require.True(t, ok, "%v", err)
 		})
@@ -327,7 +331,7 @@ func TestErrorsThatMayPass(t *testing.T) {
 	for name, api := range apis {
 		t.Run("a stream that breaks off "+name, func(t *testing.T) {
 			s := newServer(t, always(reply{items: []item{message("msg_1", "A long answer, cut off.")}, cut: true}))
-			_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: func(chat.Part) {}})
+			_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: func(chat.Delta) {}})
 			_, ok := errors.AsType[*chat.TransientError](err)
 			require.True(t, ok, "%v", err)
 		})
@@ -404,7 +408,7 @@ func TestCancellation(t *testing.T) {
 				defer close(hang)
 				request := chat.Request{Messages: []chat.Message{question}}
 				if streamed {
-					request.Stream = func(chat.Part) { cancel(gone) }
+					request.Stream = func(chat.Delta) { cancel(gone) }
 				}
 				_, err := s.model(api, "gpt-4o").Generate(ctx, request)
 				require.ErrorIs(t, err, gone)
@@ -443,7 +447,7 @@ func TestCallsThatAServerGivesOneIndex(t *testing.T) {
 		_, _ = w.Write([]byte("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"))
 	})
 	m := &openai.Model{Client: sdk.NewClient(option.WithBaseURL(s.URL), option.WithAPIKey("none")), Name: "local"}
-	got, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: func(chat.Part) {}})
+	got, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}, Stream: func(chat.Delta) {}})
 	require.NoError(t, err)
 	require.Equal(t, []chat.ToolCall{{ID: "a", Name: "count", Arguments: "{}"}, {ID: "b", Name: "count", Arguments: `{"z":1}`}}, got.Message.ToolCalls)
 }

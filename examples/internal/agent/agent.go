@@ -40,7 +40,7 @@ type Agent struct {
 	// Pace waits after each round, for people who watch. Defaults to not at all.
 	Pace time.Duration
 	// Stream is told of what the model says while it says it; see [chat.Request]. Of summaries it is not told.
-	Stream func(chat.Part)
+	Stream func(chat.Delta)
 	// OnCompaction is told of each step of a compaction, as it happens.
 	OnCompaction func(summarize.Event)
 	// OnRound is told of each round, after its tools have run.

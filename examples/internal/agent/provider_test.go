@@ -128,7 +128,7 @@ func TestAskCalibrates(t *testing.T) {
 
 func TestAskStreams(t *testing.T) {
 	tools, say := reading(t, 1)
-	var heard []chat.Part
+	var heard []chat.Delta
 	a := &Agent{
 		Model: chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
 			req.Stream(chat.Text("piece"))
@@ -139,12 +139,12 @@ func TestAskStreams(t *testing.T) {
 			}
 			return chat.Response{Message: m}, nil
 		}),
-		MaxTokens: 77, Stream: func(p chat.Part) { heard = append(heard, p) },
+		MaxTokens: 77, Stream: func(d chat.Delta) { heard = append(heard, d) },
 		Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 12_000},
 	}
 	_, err := a.Ask(t.Context(), "Go on.")
 	require.NoError(t, err)
-	require.Equal(t, []chat.Part{chat.Text("piece"), chat.Text("piece")}, heard)
+	require.Equal(t, []chat.Delta{chat.Text("piece"), chat.Text("piece")}, heard)
 }
 
 // An answer that was cut off is no answer, and stays in the session.
