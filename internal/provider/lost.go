@@ -1,5 +1,5 @@
 // Package provider is what those who ask a provider do alike: which errors tell of a lost connection, how long a server asks
-// to wait, and what is mended of a request in the same way.
+// to wait, what is mended of a request in the same way, and how the pieces of tool calls are streamed.
 package provider
 
 import (

@@ -1,0 +1,140 @@
+package provider
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// CallStream gathers tool calls whose arguments arrive in pieces, and streams the pieces as [chat.CallDelta]. A call keeps
+// its place by when it began, whatever index the provider gives it.
+type CallStream struct {
+	// Stream is called with each piece. Nil if nobody listens.
+	Stream func(chat.Delta)
+
+	calls []*streamedCall
+	begun int // calls whose first piece was streamed
+}
+
+type streamedCall struct {
+	index     int64         // the provider's
+	call      chat.ToolCall // without arguments
+	arguments strings.Builder
+	streamed  int // bytes of the arguments that were streamed
+}
+
+// Add adds a piece of the call that the provider gives this index, and returns the call without its arguments. An id that
+// differs from the call's begins another call: some servers give every call the index 0. The first piece is held back until
+// the id and the name are known.
+func (s *CallStream) Add(index int64, id, name, arguments string) *chat.ToolCall {
+	i := s.find(index, id)
+	if i < 0 {
+		i = s.grow(index)
+	}
+	s.add(i, id, name, arguments)
+	return &s.calls[i].call
+}
+
+// End streams what is missing of a call whose arguments are known to be these.
+func (s *CallStream) End(index int64, id, name, arguments string) {
+	i := s.find(index, id)
+	if i < 0 && id != "" { // the index may count otherwise at the end than it did in the stream
+		i = slices.IndexFunc(s.calls, func(c *streamedCall) bool { return c.call.ID == id })
+	}
+	if i < 0 {
+		i = s.grow(index)
+	}
+	rest, ok := strings.CutPrefix(arguments, s.calls[i].arguments.String())
+	if !ok {
+		rest = "" // other arguments than were streamed
+	}
+	s.add(i, id, name, rest)
+	s.flush(i + 1)
+}
+
+// Flush streams what is held back, at the end of an answer.
+func (s *CallStream) Flush() { s.flush(len(s.calls)) }
+
+func (s *CallStream) grow(index int64) int {
+	s.calls = append(s.calls, &streamedCall{index: index})
+	return len(s.calls) - 1
+}
+
+// Calls returns the calls as far as they arrived, in the order in which they began.
+func (s *CallStream) Calls() []chat.ToolCall {
+	var calls []chat.ToolCall
+	for _, c := range s.calls {
+		call := c.call
+		call.Arguments = c.arguments.String()
+		calls = append(calls, call)
+	}
+	return calls
+}
+
+// find returns the call that a piece belongs to, the last of that index, or -1 if the piece begins another.
+func (s *CallStream) find(index int64, id string) int {
+	for i, c := range slices.Backward(s.calls) {
+		if c.index != index {
+			continue
+		}
+		if id != "" && c.call.ID != "" && c.call.ID != id {
+			return -1
+		}
+		return i
+	}
+	return -1
+}
+
+func (s *CallStream) add(i int, id, name, arguments string) {
+	c := s.calls[i]
+	if c.call.ID == "" {
+		c.call.ID = id
+	}
+	if c.call.Name == "" {
+		c.call.Name = name
+	}
+	c.arguments.WriteString(arguments)
+	switch {
+	case i < s.begun && c.streamed < c.arguments.Len():
+		s.tell(i)
+	case i >= s.begun && c.call.ID != "" && c.call.Name != "":
+		s.flush(i + 1)
+	}
+}
+
+// flush begins the first n calls, in order.
+func (s *CallStream) flush(n int) {
+	for s.begun < n {
+		s.tell(s.begun)
+		s.begun++
+	}
+}
+
+// tell streams what was not streamed of a call.
+func (s *CallStream) tell(i int) {
+	c := s.calls[i]
+	d := chat.CallDelta{Index: i, Arguments: c.arguments.String()[c.streamed:]}
+	if i == s.begun {
+		d.ID, d.Name = c.call.ID, c.call.Name
+	}
+	c.streamed = c.arguments.Len()
+	if s.Stream != nil {
+		s.Stream(d)
+	}
+}
+
+// WholeArguments reports whether arguments are a whole JSON object, which nothing can be missing from.
+func WholeArguments(arguments string) bool {
+	return strings.HasPrefix(strings.TrimLeft(arguments, " \t\r\n"), "{") && json.Valid([]byte(arguments))
+}
+
+// Partial returns the response that comes with an error: what had arrived of an answer. A message with nothing in it is
+// the zero value.
+func Partial(m chat.Message, usage chat.Usage) chat.Response {
+	if len(m.Content) == 0 && len(m.ToolCalls) == 0 {
+		m = chat.Message{}
+	}
+	return chat.Response{Message: m, Usage: usage}
+}

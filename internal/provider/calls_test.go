@@ -1,0 +1,96 @@
+package provider_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
+)
+
+// piece is what a provider sends of a call; of a whole one end is set.
+type piece struct {
+	index               int64
+	id, name, arguments string
+	end                 bool
+}
+
+func TestCallStream(t *testing.T) {
+	first := func(i int, id, arguments string) chat.Delta {
+		return chat.CallDelta{Index: i, ID: id, Name: "f", Arguments: arguments}
+	}
+	more := func(i int, arguments string) chat.Delta { return chat.CallDelta{Index: i, Arguments: arguments} }
+	call := func(id, arguments string) chat.ToolCall {
+		return chat.ToolCall{ID: id, Name: "f", Arguments: arguments}
+	}
+	for _, tt := range []struct {
+		rule   string
+		pieces []piece
+		deltas []chat.Delta
+		calls  []chat.ToolCall
+	}{
+		{"the id and the name come with the first piece, the arguments as they arrive",
+			[]piece{{0, "a", "f", "", false}, {0, "", "", `{"x"`, false}, {0, "", "", "", false}, {0, "", "", `:1}`, false}},
+			[]chat.Delta{first(0, "a", ""), more(0, `{"x"`), more(0, `:1}`)}, []chat.ToolCall{call("a", `{"x":1}`)}},
+		{"what comes before the name is held back",
+			[]piece{{0, "a", "", "{", false}, {0, "", "f", "", false}, {0, "", "", "}", false}},
+			[]chat.Delta{first(0, "a", "{"), more(0, "}")}, []chat.ToolCall{call("a", "{}")}},
+		{"until the end if there is no id",
+			[]piece{{0, "", "f", "{", false}, {0, "", "", "}", false}},
+			[]chat.Delta{first(0, "", "{}")}, []chat.ToolCall{call("", "{}")}},
+		{"or until another call begins",
+			[]piece{{0, "", "f", "{}", false}, {1, "b", "f", "", false}},
+			[]chat.Delta{first(0, "", "{}"), first(1, "b", "")}, []chat.ToolCall{call("", "{}"), call("b", "")}},
+		{"parallel calls are numbered in the order in which they begin",
+			[]piece{{7, "a", "f", "{", false}, {3, "b", "f", "{", false}, {7, "", "", "}", false}, {3, "", "", "}", false}},
+			[]chat.Delta{first(0, "a", "{"), first(1, "b", "{"), more(0, "}"), more(1, "}")}, []chat.ToolCall{call("a", "{}"), call("b", "{}")}},
+		{"another id of the same index is another call",
+			[]piece{{0, "a", "f", "{}", false}, {0, "b", "f", "{", false}, {0, "", "", "}", false}},
+			[]chat.Delta{first(0, "a", "{}"), first(1, "b", "{"), more(1, "}")}, []chat.ToolCall{call("a", "{}"), call("b", "{}")}},
+		{"calls of one id and two indexes stay apart",
+			[]piece{{0, "a", "f", "{}", false}, {1, "a", "f", "[]", false}},
+			[]chat.Delta{first(0, "a", "{}"), first(1, "a", "[]")}, []chat.ToolCall{call("a", "{}"), call("a", "[]")}},
+		{"the end of a call streams what is missing",
+			[]piece{{0, "a", "f", "{", false}, {0, "a", "f", "{}", true}, {0, "a", "f", "{}", true}, {1, "b", "f", "{}", true}},
+			[]chat.Delta{first(0, "a", "{"), more(0, "}"), first(1, "b", "{}")}, []chat.ToolCall{call("a", "{}"), call("b", "{}")}},
+		{"and nothing of other arguments",
+			[]piece{{0, "a", "f", "{", false}, {0, "a", "f", "[]", true}},
+			[]chat.Delta{first(0, "a", "{")}, []chat.ToolCall{call("a", "{")}},
+		{"it is found by its id if the index is another",
+			[]piece{{0, "a", "f", "{}", false}, {0, "b", "f", "{", false}, {1, "b", "f", "{}", true}},
+			[]chat.Delta{first(0, "a", "{}"), first(1, "b", "{"), more(1, "}")}, []chat.ToolCall{call("a", "{}"), call("b", "{}")}},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			var deltas []chat.Delta
+			for _, stream := range []func(chat.Delta){nil, func(d chat.Delta) { deltas = append(deltas, d) }} {
+				s := provider.CallStream{Stream: stream}
+				for _, p := range tt.pieces {
+					if p.end {
+						s.End(p.index, p.id, p.name, p.arguments)
+					} else {
+						s.Add(p.index, p.id, p.name, p.arguments)
+					}
+				}
+				s.Flush()
+				require.Equal(t, tt.calls, s.Calls())
+			}
+			require.Equal(t, tt.deltas, deltas)
+		})
+	}
+}
+
+func TestWholeArguments(t *testing.T) {
+	for arguments, want := range map[string]bool{
+		`{}`: true, " {\"a\":1}\n": true, `{"a":1`: false, `{"a":"}`: false, ``: false, `12`: false, `"a"`: false, `{}{`: false,
+	} {
+		require.Equal(t, want, provider.WholeArguments(arguments), arguments)
+	}
+}
+
+func TestPartialOfNothingIsTheZeroResponse(t *testing.T) {
+	usage := chat.Usage{Input: 1}
+	require.Equal(t, chat.Response{}, provider.Partial(chat.Message{Role: chat.RoleAssistant}, chat.Usage{}))
+	require.Equal(t, chat.Response{Usage: usage}, provider.Partial(chat.Message{Role: chat.RoleAssistant}, usage))
+	require.Equal(t, chat.Response{Message: chat.AssistantMessage("a"), Usage: usage}, provider.Partial(chat.AssistantMessage("a"), usage))
+}
