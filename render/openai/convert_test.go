@@ -3,6 +3,7 @@ package openai_test
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -173,41 +174,42 @@ func TestWhatAnAPICannotSayIsNeverSent(t *testing.T) {
 	}
 }
 
+// with is an item with another value of a field.
+func with(it item, key string, value any) item {
+	out := maps.Clone(it)
+	out[key] = value
+	return out
+}
+
+// answers are what the Responses API may say.
+var answers = []struct {
+	rule  string
+	items []item
+	// how a reader sees it
+	kinds string
+}{
+	{"a text", []item{message("", "42")}, "text"},
+	{"reasoning before a text", []item{reasoning("rs_1", "", "gAAA+/=="), message("msg_1", "42")}, "thinking opaque text"},
+	{"reasoning with a summary before calls", []item{reasoning("rs_1", "So <it> is.", "gAAA"), call("fc_1", "c1", "read", "{}"), call("fc_2", "c2", "read", ` {"a" : 1}`)}, "thinking call call"},
+	{"reasoning of many summaries", []item{with(reasoning("rs_1", "", "gAAA"), "summary", []any{item{"type": "summary_text", "text": "a"}, item{"type": "summary_text", "text": "b"}}), message("msg_1", "42")}, "thinking opaque text"},
+	{"reasoning in the open", []item{with(with(reasoning("rs_1", "", ""), "encrypted_content", nil), "content", []any{item{"type": "reasoning_text", "text": "hm"}}), message("msg_1", "42")}, "thinking opaque text"},
+	{"reasoning with a field that is new", []item{with(reasoning("rs_1", "a", "gAAA"), "new", item{"b": []any{1, "x"}}), message("msg_1", "42")}, "thinking opaque text"},
+	{"reasoning after a text", []item{reasoning("rs_1", "", "gAAA"), with(message("msg_1", "I look."), "phase", "commentary"), reasoning("rs_2", "b", "gBBB"), call("fc_1", "c1", "read", "{}")}, "thinking opaque text opaque call"},
+	{"reasoning between calls", []item{reasoning("rs_1", "", "gAAA"), call("fc_1", "c1", "read", "{}"), reasoning("rs_2", "", "gBBB"), call("fc_2", "c2", "read", "{}")}, "thinking opaque opaque call call"},
+	{"a text after a call", []item{call("", "c1", "read", "{}"), message("", "I have called.")}, "opaque text call"},
+	{"two messages with their phases", []item{with(message("", "I look."), "phase", "commentary"), with(message("", "42"), "phase", "final_answer")}, "opaque text opaque text"},
+	{"annotations", []item{{"type": "message", "role": "assistant", "status": "completed", "content": []any{
+		item{"type": "output_text", "text": "a", "annotations": []any{item{"type": "url_citation", "url": "https://x", "start_index": 0, "end_index": 1, "title": "X"}}},
+		item{"type": "output_text", "text": "b", "annotations": []any{}}}}}, "opaque text text"},
+	{"a refusal", []item{{"type": "message", "role": "assistant", "status": "completed", "content": []any{item{"type": "refusal", "refusal": "no"}}}}, "opaque"},
+	{"a search between", []item{reasoning("rs_1", "", "gAAA"), {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": item{"type": "search", "query": "q<"}}, message("msg_1", "42")}, "thinking opaque opaque text"},
+	{"a call in a namespace", []item{reasoning("rs_1", "", "gAAA"), with(call("fc_1", "c1", "read", "{}"), "namespace", "files")}, "thinking call"},
+	{"a custom call", []item{reasoning("rs_1", "", "gAAA"), {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c1", "name": "sh", "input": "ls -l"}}, "thinking call"},
+	{"what was cut off", []item{with(with(message("", "I lo"), "status", "incomplete"), "new", 1)}, "opaque text"},
+}
+
 func TestAnswersOfResponsesGoBackAsTheyWere(t *testing.T) {
-	with := func(it item, key string, value any) item {
-		out := item{key: value}
-		for k, v := range it {
-			if _, ok := out[k]; !ok {
-				out[k] = v
-			}
-		}
-		return out
-	}
-	for _, tt := range []struct {
-		rule  string
-		items []item
-		// how a reader sees it
-		kinds string
-	}{
-		{"a text", []item{message("", "42")}, "text"},
-		{"reasoning before a text", []item{reasoning("rs_1", "", "gAAA+/=="), message("msg_1", "42")}, "thinking opaque text"},
-		{"reasoning with a summary before calls", []item{reasoning("rs_1", "So <it> is.", "gAAA"), call("fc_1", "c1", "read", "{}"), call("fc_2", "c2", "read", ` {"a" : 1}`)}, "thinking call call"},
-		{"reasoning of many summaries", []item{with(reasoning("rs_1", "", "gAAA"), "summary", []any{item{"type": "summary_text", "text": "a"}, item{"type": "summary_text", "text": "b"}}), message("msg_1", "42")}, "thinking opaque text"},
-		{"reasoning in the open", []item{with(with(reasoning("rs_1", "", ""), "encrypted_content", nil), "content", []any{item{"type": "reasoning_text", "text": "hm"}}), message("msg_1", "42")}, "thinking opaque text"},
-		{"reasoning with a field that is new", []item{with(reasoning("rs_1", "a", "gAAA"), "new", item{"b": []any{1, "x"}}), message("msg_1", "42")}, "thinking opaque text"},
-		{"reasoning after a text", []item{reasoning("rs_1", "", "gAAA"), with(message("msg_1", "I look."), "phase", "commentary"), reasoning("rs_2", "b", "gBBB"), call("fc_1", "c1", "read", "{}")}, "thinking opaque text opaque call"},
-		{"reasoning between calls", []item{reasoning("rs_1", "", "gAAA"), call("fc_1", "c1", "read", "{}"), reasoning("rs_2", "", "gBBB"), call("fc_2", "c2", "read", "{}")}, "thinking opaque opaque call call"},
-		{"a text after a call", []item{call("", "c1", "read", "{}"), message("", "I have called.")}, "opaque text call"},
-		{"two messages with their phases", []item{with(message("", "I look."), "phase", "commentary"), with(message("", "42"), "phase", "final_answer")}, "opaque text opaque text"},
-		{"annotations", []item{{"type": "message", "role": "assistant", "status": "completed", "content": []any{
-			item{"type": "output_text", "text": "a", "annotations": []any{item{"type": "url_citation", "url": "https://x", "start_index": 0, "end_index": 1, "title": "X"}}},
-			item{"type": "output_text", "text": "b", "annotations": []any{}}}}}, "opaque text text"},
-		{"a refusal", []item{{"type": "message", "role": "assistant", "status": "completed", "content": []any{item{"type": "refusal", "refusal": "no"}}}}, "opaque"},
-		{"a search between", []item{reasoning("rs_1", "", "gAAA"), {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": item{"type": "search", "query": "q<"}}, message("msg_1", "42")}, "thinking opaque opaque text"},
-		{"a call in a namespace", []item{reasoning("rs_1", "", "gAAA"), with(call("fc_1", "c1", "read", "{}"), "namespace", "files")}, "thinking call"},
-		{"a custom call", []item{reasoning("rs_1", "", "gAAA"), {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c1", "name": "sh", "input": "ls -l"}}, "thinking call"},
-		{"what was cut off", []item{with(with(message("", "I lo"), "status", "incomplete"), "new", 1)}, "opaque text"},
-	} {
+	for _, tt := range answers {
 		t.Run(tt.rule, func(t *testing.T) {
 			m := openai.MessageOfItems(output(t, tt.items))
 			kinds := ""

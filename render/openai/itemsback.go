@@ -189,10 +189,9 @@ func (r *itemReader) kept(o object, without ...string) object {
 }
 
 func (r *itemReader) call(o object, placed bool) {
-	call := chat.ToolCall{ID: o.text("call_id"), Name: o.text("name"), Arguments: o.text("arguments")}
+	call := callOf(o)
 	spent := []string{"call_id", "name", "arguments"}
 	if o.text("type") == customCall {
-		call.Arguments = o.text("input")
 		spent = []string{"call_id", "name", "input"}
 	} else {
 		spent = append(spent, "type")
@@ -207,6 +206,15 @@ func (r *itemReader) call(o object, placed bool) {
 		r.opaque(place.raw())
 	}
 	r.begun = true
+}
+
+// callOf reads a call's id, name and arguments from its item.
+func callOf(o object) chat.ToolCall {
+	arguments := "arguments"
+	if o.text("type") == customCall {
+		arguments = "input"
+	}
+	return chat.ToolCall{ID: o.text("call_id"), Name: o.text("name"), Arguments: o.text(arguments)}
 }
 
 func mustMarshal(list []json.RawMessage) json.RawMessage {

@@ -56,7 +56,9 @@ type Model struct {
 //
 // Errors are a [*chat.ContextLimitError] where a smaller request would be taken, with the server's numbers; a
 // [*chat.TransientError] for rate limits, overload, the server's own faults and lost connections, with the time that it
-// asks to wait; the cause of a context that is done; and otherwise the SDK's, with what the server said.
+// asks to wait; the cause of a context that is done; and otherwise the SDK's, with what the server said. With the error of
+// an answer that was streamed comes what had arrived of it. Chat Completions does not say where a call ends: one that was
+// the last to arrive is whole if its arguments are a JSON object.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)

@@ -42,6 +42,7 @@ type reply struct {
 	header map[string]string
 
 	cut      bool          // the stream breaks off in the middle
+	after    int           // or after so many events
 	hang     chan struct{} // closed when the server is to go on
 	noUsage  bool
 	field    string // chat: where reasoning goes
@@ -147,8 +148,12 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, api openai.API, r
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	middle := len(events) / 2
+	if a.after > 0 {
+		middle = a.after
+	}
 	for i, e := range events {
-		if i == len(events)/2 {
+		if i == middle {
 			if a.hang != nil {
 				wait(r, a.hang)
 			}
@@ -240,7 +245,11 @@ func responsesForm(model string, a reply) (item, []string) {
 			maps.Copy(out, fields)
 			return out
 		}
-		add("response.output_item.added", with(item{"item": item{"type": it["type"], "id": it["id"]}}))
+		added := item{"type": it["type"], "id": it["id"], "status": "in_progress"}
+		if it["call_id"] != nil {
+			added["call_id"], added["name"] = it["call_id"], it["name"]
+		}
+		add("response.output_item.added", with(item{"item": added}))
 		raw := gjson.Parse(toJSON(it))
 		for k, p := range raw.Get("summary").Array() {
 			for _, piece := range pieces(p.Get("text").String()) {
@@ -258,6 +267,9 @@ func responsesForm(model string, a reply) (item, []string) {
 		}
 		for _, piece := range pieces(raw.Get("arguments").String()) {
 			add("response.function_call_arguments.delta", with(item{"delta": piece}))
+		}
+		for _, piece := range pieces(raw.Get("input").String()) {
+			add("response.custom_tool_call_input.delta", with(item{"delta": piece}))
 		}
 		add("response.output_item.done", with(item{"item": it}))
 	}
@@ -291,7 +303,8 @@ func chatForm(model string, a reply, includeUsage bool) (item, []string) {
 				if p.Get("type").String() == "refusal" {
 					key, said = "refusal", p.Get("refusal").String()
 				}
-				m[key] = said
+				before, _ := m[key].(string)
+				m[key] = before + said
 				for _, piece := range pieces(said) {
 					deltas = append(deltas, item{key: piece})
 				}

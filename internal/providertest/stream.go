@@ -1,0 +1,80 @@
+package providertest
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// Heard is what a stream said of an answer, put together.
+type Heard struct {
+	Text, Thinking string
+	Calls          []chat.ToolCall
+	// Deltas is the number of pieces.
+	Deltas int
+}
+
+// Listen returns a function for [chat.Request].Stream, and what it hears. It checks the order of calls and their pieces.
+func Listen(t testing.TB) (*Heard, func(chat.Delta)) {
+	h := &Heard{}
+	return h, func(d chat.Delta) {
+		h.Deltas++
+		switch d := d.(type) {
+		case chat.Text:
+			require.NotEmpty(t, d)
+			h.Text += string(d)
+		case chat.Thinking:
+			require.Equal(t, chat.Thinking{Text: d.Text}, d)
+			h.Thinking += d.Text
+		case chat.CallDelta:
+			if d.Index < len(h.Calls) {
+				require.Empty(t, d.ID+d.Name, "they come with the first piece")
+				require.NotEmpty(t, d.Arguments)
+				h.Calls[d.Index].Arguments += d.Arguments
+				return
+			}
+			require.Len(t, h.Calls, d.Index, "calls begin in order")
+			require.NotEmpty(t, d.Name)
+			h.Calls = append(h.Calls, chat.ToolCall{ID: d.ID, Name: d.Name, Arguments: d.Arguments})
+		}
+	}
+}
+
+// RequireWhole checks that a response holds all that was streamed and nothing else.
+func (h *Heard) RequireWhole(t testing.TB, r chat.Response) {
+	t.Helper()
+	require.Equal(t, r.Message.Text(), h.Text)
+	var calls []chat.ToolCall
+	for _, c := range r.Message.ToolCalls {
+		c.Signature = ""
+		calls = append(calls, c)
+	}
+	require.Equal(t, calls, h.Calls)
+}
+
+// RequirePartial checks the response of a stream that broke off: it holds the text that was streamed, every call but the
+// last that began, the last one only if it is whole, and parts and calls only as the whole answer has them.
+func (h *Heard) RequirePartial(t testing.TB, partial, whole chat.Response) {
+	t.Helper()
+	require.Equal(t, h.Text, partial.Message.Text())
+	require.Empty(t, partial.StopReason)
+	for _, p := range partial.Message.Content {
+		if _, text := p.(chat.Text); !text {
+			require.Contains(t, whole.Message.Content, p)
+		}
+	}
+	n := len(partial.Message.ToolCalls)
+	require.LessOrEqual(t, n, len(h.Calls))
+	require.GreaterOrEqual(t, n, len(h.Calls)-1)
+	if n > 0 {
+		require.Empty(t, cmp.Diff(whole.Message.ToolCalls[:n], partial.Message.ToolCalls))
+	}
+	if n > 0 || len(partial.Message.Content) > 0 {
+		require.Equal(t, chat.RoleAssistant, partial.Message.Role)
+	} else {
+		require.Empty(t, cmp.Diff(chat.Message{}, partial.Message))
+	}
+}

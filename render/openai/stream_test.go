@@ -1,0 +1,245 @@
+package openai_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/providertest"
+	"github.com/promptree-go/promptree/render/openai"
+)
+
+// streamed are answers as both APIs stream them: thinking, text, and parallel calls of which one has a long text.
+func streamed() map[string]reply {
+	replies := map[string]reply{
+		"parallel calls": {field: "reasoning_content", usage: usage{in: 12, out: 34}, items: []item{
+			reasoning("rs_1", "I need to look.", "gAAA"), message("msg_1", "I look. 🙂"),
+			call("fc_1", "c1", "read", `{"path":"a long path/to/a.go"}`), call("fc_2", "c2", "now", `{}`), call("fc_3", "c3", "read", `{"path":"\"b\""}`),
+		}},
+	}
+	for _, a := range answers {
+		replies[a.rule] = reply{items: a.items, usage: usage{in: 12, out: 34}}
+	}
+	return replies
+}
+
+// listening asks for an answer and listens. After so many pieces the context is cancelled, if it is more than 0.
+func listening(t *testing.T, m chat.Model, cancelAfter int) (*providertest.Heard, chat.Response, error) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	heard, hear := providertest.Listen(t)
+	response, err := m.Generate(ctx, chat.Request{Messages: []chat.Message{question}, Stream: func(d chat.Delta) {
+		if hear(d); heard.Deltas == cancelAfter {
+			cancel(errEnough)
+		}
+	}})
+	return heard, response, err
+}
+
+var errEnough = errors.New("heard enough")
+
+func TestResponseHoldsAllThatWasStreamed(t *testing.T) {
+	for rule, r := range streamed() {
+		for name, api := range apis {
+			t.Run(rule+" "+name, func(t *testing.T) {
+				m := newServer(t, always(r)).model(api, "gpt-4o")
+				heard, got, err := listening(t, m, 0)
+				if len(got.Message.Content)+len(got.Message.ToolCalls) == 0 {
+					return // what only the other API says
+				}
+				require.NoError(t, err)
+				heard.RequireWhole(t, got)
+				whole, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
+				require.NoError(t, err)
+				require.Empty(t, cmp.Diff(whole, got))
+			})
+		}
+	}
+}
+
+func TestArgumentsOfParallelCallsStreamInOrder(t *testing.T) {
+	for name, api := range apis {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, always(reply{items: []item{call("fc_1", "c1", "count", `{"z":"*"}`), call("fc_2", "c2", "count", `{}`)}}))
+			var heard []chat.Delta
+			_, err := s.model(api, "gpt-4o").Generate(t.Context(), chat.Request{
+				Messages: []chat.Message{question}, Stream: func(d chat.Delta) { heard = append(heard, d) },
+			})
+			require.NoError(t, err)
+			require.Equal(t, []chat.Delta{
+				chat.CallDelta{ID: "c1", Name: "count"}, chat.CallDelta{Arguments: `{"z":`}, chat.CallDelta{Arguments: `"*"}`},
+				chat.CallDelta{Index: 1, ID: "c2", Name: "count"}, chat.CallDelta{Index: 1, Arguments: `{}`},
+			}, heard)
+		})
+	}
+}
+
+// Wherever a stream breaks off, the error comes with what had been streamed, and with no part or call that is not whole.
+func TestWhatWasStreamedBeforeABreakIsReturned(t *testing.T) {
+	for rule, r := range streamed() {
+		for name, api := range apis {
+			t.Run(rule+" "+name, func(t *testing.T) {
+				s := newServer(t, always(r))
+				_, whole, _ := listening(t, s.model(api, "gpt-4o"), 0)
+				if len(whole.Message.Content)+len(whole.Message.ToolCalls) == 0 {
+					return // what only the other API says
+				}
+				r := r
+				r.cut = true
+				s.answer = func(openai.API, gjson.Result) reply { return r }
+				for r.after = 1; ; r.after++ {
+					heard, got, err := listening(t, s.model(api, "gpt-4o"), 0)
+					if err == nil {
+						require.Empty(t, cmp.Diff(whole.Message, got.Message), "without an error it is the whole answer")
+						heard.RequireWhole(t, got)
+						break
+					}
+					_, transient := errors.AsType[*chat.TransientError](err)
+					require.True(t, transient, "%v", err)
+					heard.RequirePartial(t, got, whole)
+				}
+				require.Greater(t, r.after, 2)
+			})
+		}
+	}
+}
+
+func TestWhatWasStreamedBeforeACancelIsReturned(t *testing.T) {
+	for name, api := range apis {
+		t.Run(name, func(t *testing.T) {
+			m := newServer(t, always(streamed()["parallel calls"])).model(api, "gpt-4o")
+			all, whole, err := listening(t, m, 0)
+			require.NoError(t, err)
+			for n := range all.Deltas {
+				heard, got, err := listening(t, m, n+1)
+				if err == nil { // all had arrived
+					require.Empty(t, cmp.Diff(whole.Message, got.Message))
+					continue
+				}
+				require.ErrorIs(t, err, errEnough)
+				heard.RequirePartial(t, got, whole)
+			}
+		})
+	}
+}
+
+func TestACallCutOffInItsArgumentsIsNotReturned(t *testing.T) {
+	calls := reply{cut: true, usage: usage{in: 12, out: 34}, items: []item{
+		call("fc_1", "c1", "count", `{"z":"*.go"}`), call("fc_2", "c2", "count", `{"z":"<*.md>"}`),
+	}}
+	for name, api := range apis {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, nil)
+			s.answer = func(openai.API, gjson.Result) reply { return calls }
+			cutOff := 0
+			for calls.after = 1; ; calls.after++ {
+				heard, got, err := listening(t, s.model(api, "gpt-4o"), 0)
+				if err == nil {
+					break
+				}
+				if len(heard.Calls) == 2 && heard.Calls[1].Arguments != `{"z":"<*.md>"}` {
+					cutOff++
+					require.Equal(t, []chat.ToolCall{{ID: "c1", Name: "count", Arguments: `{"z":"*.go"}`}}, got.Message.ToolCalls)
+				}
+			}
+			require.Equal(t, 3, cutOff)
+		})
+	}
+}
+
+// chunks is a model of Chat Completions on a server that sends these deltas, and then the end or nothing more.
+func chunks(t *testing.T, end string, deltas ...string) *openai.Model {
+	s := newServer(t, nil)
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, d := range deltas {
+			fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":%s}]}\n\n", d)
+		}
+		if end != "" {
+			fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\ndata: [DONE]\n\n", end)
+		}
+	})
+	return &openai.Model{Client: sdk.NewClient(option.WithBaseURL(s.URL), option.WithAPIKey("none")), Name: "local"}
+}
+
+func TestCallsAsOtherServersStreamThem(t *testing.T) {
+	for _, tt := range []struct {
+		rule   string
+		deltas []string
+		want   []chat.ToolCall
+	}{
+		{"pieces of two calls alternate, and the first index is 1", []string{
+			`{"tool_calls":[{"index":1,"id":"a","function":{"name":"count","arguments":"{\"z\""}},{"index":2,"id":"b","function":{"name":"count","arguments":"{"}}]}`,
+			`{"tool_calls":[{"index":1,"function":{"arguments":":1}"}}]}`, `{"tool_calls":[{"index":2,"function":{"arguments":"}"}}]}`,
+		}, []chat.ToolCall{{ID: "a", Name: "count", Arguments: `{"z":1}`}, {ID: "b", Name: "count", Arguments: "{}"}}},
+		{"the name comes after the id", []string{
+			`{"tool_calls":[{"index":0,"id":"a","function":{"arguments":""}}]}`, `{"tool_calls":[{"index":0,"function":{"name":"count","arguments":"{}"}}]}`,
+		}, []chat.ToolCall{{ID: "a", Name: "count", Arguments: `{}`}}},
+		{"a call of a custom tool", []string{
+			`{"tool_calls":[{"index":0,"id":"a","type":"custom","custom":{"name":"sh","input":"ls "}}]}`, `{"tool_calls":[{"index":0,"custom":{"input":"-l"}}]}`,
+		}, []chat.ToolCall{{ID: "a", Name: "sh", Arguments: "ls -l", Signature: `{"type":"custom_tool_call"}`}}},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			heard, got, err := listening(t, chunks(t, "tool_calls", tt.deltas...), 0)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got.Message.ToolCalls)
+			heard.RequireWhole(t, got)
+		})
+	}
+}
+
+// A call of Chat Completions has no end of its own.
+func TestWhichCallsAreWholeInABrokenStream(t *testing.T) {
+	const (
+		custom = `{"tool_calls":[{"index":0,"id":"a","type":"custom","custom":{"name":"sh","input":"ls"}}]}`
+		bare   = `{"tool_calls":[{"index":1,"id":"b","function":{"name":"now","arguments":""}}]}`
+		cut    = `{"tool_calls":[{"index":2,"id":"c","function":{"name":"count","arguments":"{\"z\":"}}]}`
+		object = `{"tool_calls":[{"index":3,"id":"d","function":{"name":"count","arguments":"{\"z\":1}"}}]}`
+	)
+	for _, tt := range []struct {
+		deltas []string
+		want   string
+	}{
+		{[]string{custom}, ""}, {[]string{custom, bare}, "a"}, {[]string{custom, bare, cut}, "ab"},
+		{[]string{custom, bare, cut, object}, "abd"}, {[]string{object}, "d"},
+	} {
+		_, got, err := listening(t, chunks(t, "", tt.deltas...), 0)
+		require.Error(t, err)
+		ids := ""
+		for _, c := range got.Message.ToolCalls {
+			ids += c.ID
+		}
+		require.Equal(t, tt.want, ids)
+	}
+}
+
+func TestThinkingThatWasCutOffIsNotReturned(t *testing.T) {
+	thought := []string{`{"reasoning":"Let me "}`, `{"reasoning":"count."}`}
+	heard, got, err := listening(t, chunks(t, "", thought...), 0)
+	require.Error(t, err)
+	require.Equal(t, "Let me count.", heard.Thinking)
+	require.Equal(t, chat.Response{}, got)
+	_, got, err = listening(t, chunks(t, "", append(thought, `{"content":"4"}`)...), 0)
+	require.Error(t, err)
+	require.Equal(t, chat.Parts{chat.Thinking{Text: "Let me count.", Signature: "reasoning"}, chat.Text("4")}, got.Message.Content)
+}
+
+func TestFailureAtTheEndComesWithWhatHadArrived(t *testing.T) {
+	failure := "event: response.failed\ndata: " + `{"type":"response.failed","response":{"id":"r","status":"failed","output":[],` +
+		`"error":{"code":"server_error","message":"broken"},"usage":{"input_tokens":7,"output_tokens":3}}}` + "\n\n"
+	s := newServer(t, always(reply{items: []item{message("msg_1", "A long answer.")}, midError: failure, after: 4}))
+	heard, got, err := listening(t, s.model(openai.Responses, "gpt-4o"), 0)
+	_, transient := errors.AsType[*chat.TransientError](err)
+	require.True(t, transient, "%v", err)
+	require.Equal(t, chat.Response{Message: chat.AssistantMessage(heard.Text), Usage: chat.Usage{Input: 7, Output: 3}}, got)
+	require.Equal(t, "A long ans", heard.Text)
+}
