@@ -78,7 +78,8 @@ func (t Thinking) check() error {
 //
 // Errors are a [*chat.ContextLimitError] where a smaller request would be taken, with the API's numbers; a
 // [*chat.TransientError] for rate limits, overload, the API's own faults and lost connections, with the time that it asks
-// to wait; the cause of a context that is done; and otherwise the SDK's, with what the API said.
+// to wait; the cause of a context that is done; and otherwise the SDK's, with what the API said. With the error of an answer
+// that broke off comes what had arrived of it, whether Request.Stream is set or not.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
@@ -94,7 +95,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		r, err = m.stream(ctx, params, req.Stream)
 	}
 	if err != nil {
-		return chat.Response{}, classify(ctx, err)
+		return r, classify(ctx, err)
 	}
 	return r, nil
 }

@@ -4,58 +4,116 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
+	"slices"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// stream sends a request and gathers its answer.
+// stream sends a request and gathers its answer. With an error the response is what had arrived.
 func (m *Model) stream(ctx context.Context, params sdk.MessageNewParams, heard func(chat.Delta)) (chat.Response, error) {
 	events := m.Client.Messages.NewStreaming(ctx, params, m.options()...)
 	defer events.Close()
-	var answer sdk.Message
-	arguments := map[int64]*strings.Builder{} // of calls, as far as they came: the SDK keeps none that are cut off
-	whole := false
+	s := answerStream{heard: heard, calls: provider.CallStream{Stream: heard}, stopped: map[int64]bool{}}
 	for events.Next() {
-		e := events.Current()
-		if err := answer.Accumulate(e); err != nil {
-			return chat.Response{}, fmt.Errorf("the stream of the answer: %w", err)
-		}
-		switch e.Type {
-		case "content_block_delta":
-			switch e.Delta.Type {
-			case "text_delta":
-				tell(heard, e.Delta.Text != "", chat.Text(e.Delta.Text))
-			case "thinking_delta":
-				tell(heard, e.Delta.Thinking != "", chat.Thinking{Text: e.Delta.Thinking})
-			case "input_json_delta":
-				if arguments[e.Index] == nil {
-					arguments[e.Index] = &strings.Builder{}
-				}
-				arguments[e.Index].WriteString(e.Delta.PartialJSON)
-			}
-		case "message_stop":
-			whole = true
+		if err := s.add(events.Current()); err != nil {
+			return s.partial(), fmt.Errorf("the stream of the answer: %w", err)
 		}
 	}
 	if err := events.Err(); err != nil {
-		return chat.Response{}, err
+		return s.partial(), err
 	}
-	if !whole {
-		return chat.Response{}, fmt.Errorf("the stream ended before the answer did: %w", io.ErrUnexpectedEOF)
+	if !s.whole {
+		return s.partial(), fmt.Errorf("the stream ended before the answer did: %w", io.ErrUnexpectedEOF)
 	}
-	for i, said := range arguments {
-		if said.Len() > 0 && answer.Content[i].Type == typeToolUse {
-			answer.Content[i].Input = []byte(said.String())
-		}
-	}
-	return Response(&answer), nil
+	return s.response(), nil
 }
 
-func tell(heard func(chat.Delta), said bool, d chat.Delta) {
-	if heard != nil && said {
-		heard(d)
+// answerStream puts the events of an answer together and streams them.
+type answerStream struct {
+	heard   func(chat.Delta) // nil if nobody listens
+	answer  sdk.Message
+	calls   provider.CallStream
+	stopped map[int64]bool // blocks that arrived whole, by index
+	whole   bool
+}
+
+func (s *answerStream) add(e sdk.MessageStreamEventUnion) error {
+	if err := s.answer.Accumulate(e); err != nil {
+		return err
 	}
+	switch e.Type {
+	case "content_block_start":
+		if b := s.answer.Content[e.Index]; b.Type == typeToolUse {
+			s.calls.Add(e.Index, b.ID, b.Name, "")
+		}
+	case "content_block_delta":
+		switch e.Delta.Type {
+		case "text_delta":
+			s.tell(e.Delta.Text != "", chat.Text(e.Delta.Text))
+		case "thinking_delta":
+			s.tell(e.Delta.Thinking != "", chat.Thinking{Text: e.Delta.Thinking})
+		case "input_json_delta":
+			if s.answer.Content[e.Index].Type == typeToolUse {
+				s.calls.Add(e.Index, "", "", e.Delta.PartialJSON)
+			}
+		}
+	case "content_block_stop":
+		s.stopped[e.Index] = true
+		s.end(e.Index)
+	case "message_stop":
+		s.whole = true
+		for i := range s.answer.Content {
+			s.end(int64(i))
+		}
+	}
+	return nil
+}
+
+func (s *answerStream) tell(said bool, d chat.Delta) {
+	if s.heard != nil && said {
+		s.heard(d)
+	}
+}
+
+// end streams what is missing of a block that is whole and a call: arguments that did not come in pieces.
+func (s *answerStream) end(index int64) {
+	if b := s.answer.Content[index]; b.Type == typeToolUse {
+		s.calls.End(index, b.ID, b.Name, string(b.Input))
+	}
+}
+
+// blocks returns the blocks of the answer with the arguments of calls as they came: the SDK keeps none that are cut off.
+func (s *answerStream) blocks() []sdk.ContentBlockUnion {
+	blocks := slices.Clone(s.answer.Content)
+	calls := s.calls.Calls()
+	for i := range blocks {
+		if blocks[i].Type == typeToolUse {
+			blocks[i].Input, calls = []byte(calls[0].Arguments), calls[1:]
+		}
+	}
+	return blocks
+}
+
+func (s *answerStream) response() chat.Response {
+	answer := s.answer
+	answer.Content = s.blocks()
+	return Response(&answer)
+}
+
+// partial returns what had arrived of an answer that broke off.
+func (s *answerStream) partial() chat.Response {
+	answer := s.answer
+	answer.Content = nil
+	for i, b := range s.blocks() {
+		switch {
+		case b.Type == typeText && b.Text == "", b.Type == typeToolUse && !provider.WholeArguments(string(b.Input)):
+		case b.Type == typeText || s.stopped[int64(i)]:
+			answer.Content = append(answer.Content, b)
+		}
+	}
+	r := Response(&answer)
+	return provider.Partial(r.Message, r.Usage)
 }

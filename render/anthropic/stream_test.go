@@ -1,0 +1,166 @@
+package anthropic_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/providertest"
+	"github.com/promptree-go/promptree/render/anthropic"
+)
+
+var errEnough = errors.New("heard enough")
+
+// listening asks for an answer and listens. After so many pieces the context is cancelled, if it is more than 0.
+func listening(t *testing.T, m chat.Model, cancelAfter int) (*providertest.Heard, chat.Response, error) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	heard, hear := providertest.Listen(t)
+	req := ask(question)
+	req.Stream = func(d chat.Delta) {
+		if hear(d); heard.Deltas == cancelAfter {
+			cancel(errEnough)
+		}
+	}
+	response, err := m.Generate(ctx, req)
+	return heard, response, err
+}
+
+// longCalls is an answer of all that streams.
+func longCalls() answer {
+	return say(think("I need to look."), text("I look. 🙂"), call("a", "count", block{"glob": "a long path/*.go"}),
+		call("b", "now", block{}), call("c", "count", block{"glob": "\"b\""}))
+}
+
+// streamed are answers that stream.
+func streamed() map[string]answer {
+	all := map[string]answer{"parallel calls": longCalls()}
+	for _, a := range answers {
+		all[a.name] = say(a.blocks...)
+	}
+	return all
+}
+
+func TestResponseHoldsAllThatWasStreamed(t *testing.T) {
+	for rule, a := range streamed() {
+		t.Run(rule, func(t *testing.T) {
+			model, _ := answering(t, a)
+			heard, got, err := listening(t, model, 0)
+			require.NoError(t, err)
+			heard.RequireWhole(t, got)
+			var thought string
+			for _, b := range a.blocks {
+				if b["type"] == "thinking" {
+					thought += b["thinking"].(string)
+				}
+			}
+			require.Equal(t, thought, heard.Thinking)
+		})
+	}
+}
+
+func TestArgumentsOfParallelCallsStreamInOrder(t *testing.T) {
+	model, _ := answering(t, say(call("a", "count", block{"glob": "*"}), text("and"), call("b", "now", block{})))
+	var heard []chat.Delta
+	req := ask(question)
+	req.Stream = func(d chat.Delta) { heard = append(heard, d) }
+	_, err := model.Generate(t.Context(), req)
+	require.NoError(t, err)
+	require.Equal(t, []chat.Delta{
+		chat.CallDelta{ID: "a", Name: "count"}, chat.CallDelta{Arguments: `{"glob"`}, chat.CallDelta{Arguments: `:"*"}`},
+		chat.Text("and"),
+		chat.CallDelta{Index: 1, ID: "b", Name: "now"}, chat.CallDelta{Index: 1, Arguments: `{}`},
+	}, heard)
+}
+
+// Wherever a stream breaks off, the error comes with what had been streamed, and with no part or call that is not whole.
+func TestWhatWasStreamedBeforeABreakIsReturned(t *testing.T) {
+	for rule, a := range streamed() {
+		for _, fault := range []string{"", "overloaded_error"} {
+			t.Run(rule+" "+fault, func(t *testing.T) {
+				model, _ := answering(t, a)
+				_, whole, err := listening(t, model, 0)
+				require.NoError(t, err)
+				a := a
+				a.fault = fault
+				for a.breakOff = 1; ; a.breakOff++ {
+					model, _ = answering(t, a)
+					heard, got, err := listening(t, model, 0)
+					if err == nil {
+						require.Empty(t, cmp.Diff(whole, got), "without an error it is the whole answer")
+						break
+					}
+					_, transient := errors.AsType[*chat.TransientError](err)
+					require.True(t, transient, "%v", err)
+					heard.RequirePartial(t, got, whole)
+					require.Equal(t, chat.Usage{Input: 10, Output: 5}, got.Usage)
+
+					silent, err := model.Generate(t.Context(), ask(question))
+					require.Error(t, err)
+					require.Empty(t, cmp.Diff(got, silent), "whether anybody listens or not")
+				}
+				require.Greater(t, a.breakOff, 4)
+			})
+		}
+	}
+}
+
+func TestWhatWasStreamedBeforeACancelIsReturned(t *testing.T) {
+	model, _ := answering(t, longCalls())
+	all, whole, err := listening(t, model, 0)
+	require.NoError(t, err)
+	for n := range all.Deltas {
+		heard, got, err := listening(t, model, n+1)
+		if err == nil { // all had arrived
+			require.Empty(t, cmp.Diff(whole, got))
+			continue
+		}
+		require.ErrorIs(t, err, errEnough)
+		heard.RequirePartial(t, got, whole)
+	}
+}
+
+func TestACallCutOffInItsArgumentsIsNotReturned(t *testing.T) {
+	a := say(call("a", "count", block{"glob": "*.go"}), call("b", "count", nil))
+	a.cutOff, a.stop = `{"glob":"*.`, "max_tokens"
+	a.breakOff = 13 // the block ends, the message does not
+	model, _ := answering(t, a)
+	heard, got, err := listening(t, model, 0)
+	require.Error(t, err)
+	require.Equal(t, `{"glob":"*.`, heard.Calls[1].Arguments)
+	require.Equal(t, []chat.ToolCall{{ID: "a", Name: "count", Arguments: `{"glob":"*.go"}`}}, got.Message.ToolCalls)
+}
+
+// Arguments may come with the start of a block, and none at all are an empty object.
+func TestArgumentsThatDoNotComeInPiecesStreamToo(t *testing.T) {
+	for input, want := range map[string]string{`{}`: `{}`, `{"glob": "*.go"}`: `{"glob": "*.go"}`} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for _, e := range []string{
+				`{"type":"message_start","message":{"role":"assistant","content":[]}}`,
+				`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"count","input":` + input + `}}`,
+				`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":""}}`,
+				`{"type":"content_block_stop","index":0}`,
+				`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":1}}`,
+				`{"type":"message_stop"}`,
+			} {
+				kind, _, _ := strings.Cut(strings.TrimPrefix(e, `{"type":"`), `"`)
+				fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, e)
+			}
+		}))
+		heard, got, err := listening(t, &anthropic.Model{Client: (&server{Server: s}).client(), Name: "claude-test"}, 0)
+		s.Close()
+		require.NoError(t, err)
+		require.Equal(t, want, got.Message.ToolCalls[0].Arguments)
+		heard.RequireWhole(t, got)
+	}
+}
