@@ -39,7 +39,7 @@ var _ chat.Model = (*Model)(nil)
 // Errors are a [*chat.ContextLimitError] where a smaller request would be taken, with the API's numbers; a
 // [*chat.TransientError] for rate limits, overload, the API's own faults and lost connections, with the time that it asks
 // to wait; a [*FinishError] where the answer broke off; the cause of a context that is done; and otherwise the SDK's, with
-// what the API said.
+// what the API said. With the error of an answer that was streamed comes what had arrived of it.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
@@ -49,11 +49,16 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		return chat.Response{}, err
 	}
 	asked, key := withRawArguments(ctx)
-	answer, err := m.ask(asked, contents, config, req.Stream)
+	a := answer{stream: req.Stream, key: key, ids: map[string]bool{}}
+	whole, err := m.ask(asked, contents, config, &a)
 	if err != nil {
-		return chat.Response{}, classify(ctx, err)
+		return a.partial(), classify(ctx, err)
 	}
-	return response(answer, key)
+	r, err := response(whole, key)
+	if err != nil && req.Stream != nil {
+		return a.partial(), err
+	}
+	return r, err
 }
 
 func (m *Model) options() Options {
@@ -84,11 +89,11 @@ func (m *Model) request(req chat.Request, tell func([]chat.Change)) ([]*genai.Co
 	return contents, config, nil
 }
 
-// ask has the SDK send a request. The SDK asserts the types of what it is answered: where they are others, it panics.
-func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *genai.GenerateContentConfig, tell func(chat.Delta)) (answer *genai.GenerateContentResponse, err error) {
-	telling := false // in which a panic is the caller's
+// ask has the SDK send a request. The SDK asserts the types of what it is answered: where they are others, it panics. An
+// answer that streams is gathered in a.
+func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *genai.GenerateContentConfig, a *answer) (whole *genai.GenerateContentResponse, err error) {
 	defer func() {
-		if telling {
+		if a.telling { // a panic is the caller's
 			return
 		}
 		if p := recover(); p != nil {
@@ -98,33 +103,23 @@ func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *gena
 			err = fmt.Errorf("the answer is of another form than Gemini's: %v", p)
 		}
 	}()
-	if tell == nil {
+	if a.stream == nil {
 		return m.Client.Models.GenerateContent(ctx, m.Name, contents, config)
 	}
-	return m.stream(ctx, contents, config, func(d chat.Delta) {
-		telling = true
-		tell(d)
-		telling = false
-	})
-}
-
-// errCutOff tells that a stream ended before the answer did.
-var errCutOff = fmt.Errorf("the stream ended before the answer did: %w", io.ErrUnexpectedEOF)
-
-// stream asks for an answer in pieces, tells of each, and puts them together.
-func (m *Model) stream(ctx context.Context, contents []*genai.Content, config *genai.GenerateContentConfig, tell func(chat.Delta)) (*genai.GenerateContentResponse, error) {
-	var a answer
 	for piece, err := range m.Client.Models.GenerateContentStream(ctx, m.Name, contents, config) {
 		if err != nil {
 			return nil, err
 		}
-		a.add(piece, tell)
+		a.add(piece)
 	}
 	if !a.finished() {
 		return nil, errCutOff
 	}
 	return a.response(), nil
 }
+
+// errCutOff tells that a stream ended before the answer did.
+var errCutOff = fmt.Errorf("the stream ended before the answer did: %w", io.ErrUnexpectedEOF)
 
 // CountTokens asks Gemini how many tokens of input a request takes, its tools included. The request is mended as
 // [Model.Generate] does it; OnRepair is not told. Errors are those of Generate.

@@ -137,7 +137,8 @@ func TestStream(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, []chat.Delta{
-		chat.Thinking{Text: "Hm"}, chat.Thinking{Text: "."}, chat.Text("I "), chat.Text("look"), chat.Text("."), chat.Text("Well."),
+		chat.Thinking{Text: "Hm"}, chat.Thinking{Text: "."}, chat.Text("I "), chat.Text("look"), chat.Text("."),
+		chat.CallDelta{ID: "c1", Name: "look", Arguments: `{"at":"here"}`}, chat.Text("Well."),
 	}, told)
 	require.Empty(t, cmp.Diff(chat.Response{
 		Message: chat.Message{
@@ -281,12 +282,13 @@ func TestStreamsThatBreak(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			var told []chat.Delta
-			_, err := torn(t, tt.rest).Generate(t.Context(), chat.Request{
+			got, err := torn(t, tt.rest).Generate(t.Context(), chat.Request{
 				Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: func(d chat.Delta) { told = append(told, d) },
 			})
 			_, passing := errors.AsType[*chat.TransientError](err)
 			require.True(t, passing, "%v", err)
 			require.Equal(t, []chat.Delta{chat.Text("I ")}, told)
+			require.Equal(t, chat.AssistantMessage("I "), got.Message)
 		})
 	}
 }

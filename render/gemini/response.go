@@ -73,9 +73,14 @@ func lastOther(parts []*genai.Part) int {
 	return -1
 }
 
+// isWhole reports whether the arguments of a call did not come in pieces.
+func isWhole(f *genai.FunctionCall) bool {
+	return len(f.PartialArgs) == 0 && (f.WillContinue == nil || !*f.WillContinue)
+}
+
 func fromCall(p *genai.Part, ids map[string]bool, key string) (chat.ToolCall, error) {
 	f := p.FunctionCall
-	if len(f.PartialArgs) > 0 || f.WillContinue != nil && *f.WillContinue {
+	if !isWhole(f) {
 		return chat.ToolCall{}, errors.New("the arguments of a function call come in pieces, which only a StreamFunctionCallArguments asks for")
 	}
 	call := chat.ToolCall{ID: f.ID, Name: f.Name, Arguments: "{}", Signature: writeSignature(p.ThoughtSignature)}

@@ -2,24 +2,32 @@ package gemini
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// answer puts the pieces of a streamed answer together. Texts that follow each other are one text, as they are in an
-// answer that is not streamed, unless one is signed: a signed part is not to be merged with another.
+// answer streams the pieces of an answer and puts them together. Texts that follow each other are one text, as they are
+// in an answer that is not streamed, unless one is signed: a signed part is not to be merged with another.
 type answer struct {
+	stream  func(chat.Delta)
+	telling bool            // stream is being called
+	key     string          // of arguments as they were written, see [NewClient]
+	ids     map[string]bool // of the calls
+	calls   int
+
 	whole     genai.GenerateContentResponse // what is known so far, but for the candidate
 	candidate genai.Candidate
 	parts     []*genai.Part
 	text      strings.Builder // of the last part, where that is a text that may go on
 }
 
-// add takes a piece of the answer and tells of its texts and thoughts.
-func (a *answer) add(piece *genai.GenerateContentResponse, tell func(chat.Delta)) {
+// add takes a piece of the answer and streams its texts, thoughts and calls.
+func (a *answer) add(piece *genai.GenerateContentResponse) {
 	if piece.UsageMetadata != nil {
 		a.whole.UsageMetadata = piece.UsageMetadata
 	}
@@ -42,13 +50,33 @@ func (a *answer) add(piece *genai.GenerateContentResponse, tell func(chat.Delta)
 		}
 		a.part(p)
 		switch {
+		case p.FunctionCall != nil:
+			a.call(p)
 		case p.Text == "":
 		case p.Thought:
-			tell(chat.Thinking{Text: p.Text})
+			a.tell(chat.Thinking{Text: p.Text})
 		default:
-			tell(chat.Text(p.Text))
+			a.tell(chat.Text(p.Text))
 		}
 	}
+}
+
+// call streams a call, which comes whole, and gives it the id that it has in the response. A call that is not as it should
+// be is not streamed: the answer is refused at its end.
+func (a *answer) call(p *genai.Part) {
+	call, err := fromCall(p, a.ids, a.key)
+	if err != nil {
+		return
+	}
+	p.FunctionCall.ID = call.ID
+	a.tell(chat.CallDelta{Index: a.calls, ID: call.ID, Name: call.Name, Arguments: call.Arguments})
+	a.calls++
+}
+
+func (a *answer) tell(d chat.Delta) {
+	a.telling = true
+	a.stream(d)
+	a.telling = false
 }
 
 // part adds a part, or lets the last text go on.
@@ -90,4 +118,20 @@ func (a *answer) response() *genai.GenerateContentResponse {
 		a.whole.Candidates = []*genai.Candidate{&a.candidate}
 	}
 	return &a.whole
+}
+
+// partial returns what had arrived of an answer that broke off.
+func (a *answer) partial() chat.Response {
+	a.endText()
+	parts := slices.DeleteFunc(slices.Clone(a.parts), func(p *genai.Part) bool {
+		return p.FunctionCall != nil && !isWhole(p.FunctionCall)
+	})
+	if n := len(parts); n > 0 && parts[n-1].Thought && !a.finished() {
+		parts = parts[:n-1] // it may go on
+	}
+	m, err := fromContent(&genai.Content{Parts: parts}, a.key)
+	if err != nil {
+		m = chat.Message{} // with a part that cannot be kept
+	}
+	return provider.Partial(m, usage(a.whole.UsageMetadata))
 }

@@ -1,0 +1,152 @@
+package gemini_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/providertest"
+	"github.com/promptree-go/promptree/render/gemini"
+)
+
+var errEnough = errors.New("heard enough")
+
+// listening asks for an answer and listens. After so many pieces the context is cancelled, if it is more than 0.
+func listening(t *testing.T, m chat.Model, cancelAfter int) (*providertest.Heard, chat.Response, error) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	heard, hear := providertest.Listen(t)
+	response, err := m.Generate(ctx, chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: func(d chat.Delta) {
+		if hear(d); heard.Deltas == cancelAfter {
+			cancel(errEnough)
+		}
+	}})
+	return heard, response, err
+}
+
+// streaming is a model on a server that sends these pieces, and leaves the connection open after them if it is to hang.
+func streaming(t *testing.T, hang bool, pieces ...string) *gemini.Model {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // a server sees that its client left only once it has read all
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, p := range pieces {
+			fmt.Fprintf(w, "data: %s\r\n\r\n", p)
+		}
+		w.(http.Flusher).Flush()
+		if hang {
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(server.Close)
+	return (&api{Server: server}).model(t)
+}
+
+// longAnswer is an answer of all that streams.
+var longAnswer = []string{
+	piece("", `{"text":"I need","thought":true}`), piece("", `{"text":" to look.","thought":true}`),
+	piece("", `{"text":"I "}`), piece("", `{"text":"look. 🙂"}`),
+	piece("", `{"functionCall":{"id":"c1","name":"look","args": `+written+`},"thoughtSignature":"`+signature+`"}`),
+	piece("", `{"functionCall":{"id":"c2","name":"look"}}`, `{"text":"And"}`),
+	piece("", `{"functionCall":{"id":"c3","name":"look","args":{"at":"there"}}}`),
+	piece("STOP", `{"text":"","thoughtSignature":"c2ln"}`),
+}
+
+func TestResponseHoldsAllThatWasStreamed(t *testing.T) {
+	heard, got, err := listening(t, streaming(t, false, longAnswer...), 0)
+	require.NoError(t, err)
+	heard.RequireWhole(t, got)
+	require.Equal(t, "I need to look.", heard.Thinking)
+	require.Len(t, heard.Calls, 3)
+	require.Equal(t, written, heard.Calls[0].Arguments)
+}
+
+func TestCallsStreamWholeAndInOrder(t *testing.T) {
+	var heard []chat.Delta
+	_, err := streaming(t, false, longAnswer[4:]...).Generate(t.Context(), chat.Request{
+		Messages: []chat.Message{chat.UserMessage("Look.")}, Stream: func(d chat.Delta) { heard = append(heard, d) },
+	})
+	require.NoError(t, err)
+	require.Equal(t, []chat.Delta{
+		chat.CallDelta{ID: "c1", Name: "look", Arguments: written}, chat.CallDelta{Index: 1, ID: "c2", Name: "look", Arguments: "{}"},
+		chat.Text("And"), chat.CallDelta{Index: 2, ID: "c3", Name: "look", Arguments: `{"at":"there"}`},
+	}, heard)
+}
+
+func TestACallStreamsWithTheIDThatTheResponseHas(t *testing.T) {
+	call := `{"functionCall":{"name":"look","args":{}}}`
+	same := `{"functionCall":{"id":"c1","name":"look","args":{}}}`
+	heard, got, err := listening(t, streaming(t, false, piece("", call), piece("", same), piece("STOP", same, call)), 0)
+	require.NoError(t, err)
+	heard.RequireWhole(t, got)
+	ids := map[string]bool{}
+	for _, c := range got.Message.ToolCalls {
+		require.NotEmpty(t, c.ID)
+		ids[c.ID] = true
+	}
+	require.Len(t, ids, 4)
+}
+
+// Wherever a stream breaks off, the error comes with what had been streamed.
+func TestWhatWasStreamedBeforeABreakIsReturned(t *testing.T) {
+	_, whole, err := listening(t, streaming(t, false, longAnswer...), 0)
+	require.NoError(t, err)
+	for n := range longAnswer {
+		heard, got, err := listening(t, streaming(t, false, longAnswer[:n]...), 0)
+		_, transient := errors.AsType[*chat.TransientError](err)
+		require.True(t, transient, "%v", err)
+		heard.RequirePartial(t, got, whole)
+		require.Len(t, got.Message.ToolCalls, len(heard.Calls))
+		if n == 0 {
+			require.Equal(t, chat.Response{}, got)
+		} else {
+			require.Equal(t, whole.Usage, got.Usage)
+		}
+	}
+}
+
+func TestWhatWasStreamedBeforeACancelIsReturned(t *testing.T) {
+	all, whole, err := listening(t, streaming(t, false, longAnswer...), 0)
+	require.NoError(t, err)
+	m := streaming(t, true, longAnswer[:len(longAnswer)-1]...)
+	for n := range all.Deltas {
+		heard, got, err := listening(t, m, n+1)
+		require.ErrorIs(t, err, errEnough)
+		heard.RequirePartial(t, got, whole)
+		require.Equal(t, whole.Usage, got.Usage)
+	}
+}
+
+func TestThinkingThatWasCutOffIsNotReturned(t *testing.T) {
+	heard, got, err := listening(t, streaming(t, false, longAnswer[:2]...), 0)
+	require.Error(t, err)
+	require.Equal(t, "I need to look.", heard.Thinking)
+	require.Empty(t, cmp.Diff(chat.Message{}, got.Message))
+}
+
+func TestACallCutOffInItsArgumentsIsNotReturned(t *testing.T) {
+	cut := `{"functionCall":{"id":"c9","name":"look","willContinue":true}}`
+	for _, last := range []string{piece("", cut), piece("STOP", cut)} {
+		heard, got, err := listening(t, streaming(t, false, append(longAnswer[2:5:5], last)...), 0)
+		require.Error(t, err)
+		require.Len(t, heard.Calls, 1)
+		require.Equal(t, "I look. 🙂", got.Message.Text())
+		require.Equal(t, []chat.ToolCall{{ID: "c1", Name: "look", Arguments: written, Signature: signature}}, got.Message.ToolCalls)
+	}
+}
+
+func TestACallThatWasNotRightComesWithWhatHadArrived(t *testing.T) {
+	heard, got, err := listening(t, streaming(t, false, append(longAnswer[2:5:5], piece("MALFORMED_FUNCTION_CALL"))...), 0)
+	_, finish := errors.AsType[*gemini.FinishError](err)
+	require.True(t, finish, "%v", err)
+	require.Equal(t, heard.Text, got.Message.Text())
+	require.Len(t, got.Message.ToolCalls, 1)
+}
