@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -32,8 +33,9 @@ type Candidate struct {
 //		Accept: summarize.Accept(summarize.AtLeast(30)),
 //	}
 //
-// A candidate that panics has failed. Where all have, the error is a [*CandidatesError]. Where the context ends nobody
-// else is asked and the error is its cause. What streams is held back until its candidate's answer is accepted.
+// A candidate that panics has failed. Where all have, the error is a [*CandidatesError], without a response. Where the
+// context ends nobody else is asked, the error is its cause, and the response what the candidate had said by then. What
+// streams is held back until its candidate's answer is accepted, and comes in the same pieces then.
 type Cascade struct {
 	// Candidates in the order in which they are asked.
 	Candidates []Candidate
@@ -98,7 +100,7 @@ func (c Cascade) Generate(ctx context.Context, req chat.Request) (chat.Response,
 		case err == nil:
 			return response, nil
 		case ctx.Err() != nil:
-			return chat.Response{}, context.Cause(ctx)
+			return response, context.Cause(ctx)
 		}
 		failed.Attempts = append(failed.Attempts, Attempt{candidate.Name, err})
 		if c.Next != nil && !c.Next(err) {
@@ -109,7 +111,7 @@ func (c Cascade) Generate(ctx context.Context, req chat.Request) (chat.Response,
 }
 
 // ask asks a candidate within its time. What streams is passed on when the answer is accepted, for the answer of another
-// may take its place.
+// may take its place. With an error the response is what had arrived, also of an answer that is refused.
 func (c Candidate) ask(ctx context.Context, req chat.Request, accept func(chat.Response) error) (chat.Response, error) {
 	var streamed []chat.Delta
 	stream := req.Stream
@@ -124,7 +126,7 @@ func (c Candidate) ask(ctx context.Context, req chat.Request, accept func(chat.R
 		err = context.Cause(ctx) // an answer that came too late
 	}
 	if err != nil {
-		return chat.Response{}, err
+		return provider.Partial(response.Message, response.Usage), err
 	}
 	for _, d := range streamed {
 		stream(d)
@@ -136,7 +138,8 @@ func (c Candidate) ask(ctx context.Context, req chat.Request, accept func(chat.R
 type Limit struct {
 	// Model that is asked.
 	Model chat.Model
-	// Timeout of an answer, after which the model's context ends and the error is a [*TimeoutError]. Defaults to none.
+	// Timeout of an answer, after which the model's context ends and the error is a [*TimeoutError]. The response is what
+	// had arrived by then. Defaults to none.
 	Timeout time.Duration
 	// MaxTokens of an answer: a request for more, or for as many as the model likes, asks for as many. Defaults to no
 	// limit.
@@ -193,7 +196,7 @@ func (l Limit) Generate(ctx context.Context, req chat.Request) (response chat.Re
 	}()
 	response, err = l.Model.Generate(limited, req)
 	if err != nil && context.Cause(limited) == error(late) {
-		return chat.Response{}, late // whatever the model makes of it
+		return response, late // whatever the model makes of it
 	}
 	return response, err
 }
@@ -203,7 +206,8 @@ func (l Limit) Generate(ctx context.Context, req chat.Request) (response chat.Re
 //
 // It waits Wait before the second attempt, twice as long before the third and so on, and at least as long as the provider
 // asks. What asks to wait longer than MaxWait is given up at once, for any attempt before would be in vain: the error says
-// how long it is. The error is that of the last attempt. A context that ends ends the wait, and the error is its cause.
+// how long it is. The error is that of the last attempt, and so is the response. A context that ends ends the wait, and the
+// error is its cause. What streams is held back until an attempt succeeds.
 type Retry struct {
 	// Model that is asked.
 	Model chat.Model
@@ -230,7 +234,7 @@ func (r Retry) Generate(ctx context.Context, req chat.Request) (chat.Response, e
 	for n := 1; ; n++ {
 		response, err := Candidate{Model: r.Model}.ask(ctx, req, nil)
 		if ctx.Err() != nil {
-			return chat.Response{}, context.Cause(ctx)
+			return response, context.Cause(ctx)
 		}
 		transient, ok := errors.AsType[*chat.TransientError](err)
 		if !ok || n >= attempts || transient.RetryAfter > most {
@@ -238,7 +242,7 @@ func (r Retry) Generate(ctx context.Context, req chat.Request) (chat.Response, e
 		}
 		wait = min(wait, most)
 		if err := sleep(ctx, max(wait, transient.RetryAfter)); err != nil {
-			return chat.Response{}, err
+			return response, err
 		}
 		wait *= 2
 	}

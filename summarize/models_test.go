@@ -168,6 +168,81 @@ func TestOnlyTheAnswerThatIsTakenStreams(t *testing.T) {
 	}
 }
 
+func TestPiecesOfCallsAreHeldBackAndComeInOrder(t *testing.T) {
+	deltas := []chat.Delta{
+		chat.Thinking{Text: "Hm."}, chat.Text("I read."), chat.CallDelta{ID: "a", Name: "read"},
+		chat.CallDelta{Index: 1, ID: "b", Name: "read", Arguments: "{"}, chat.CallDelta{Arguments: "{}"}, chat.CallDelta{Index: 1, Arguments: "}"},
+	}
+	for _, c := range []struct {
+		rule  string
+		fails error // of the first attempt
+		model func(chat.Model) chat.Model
+	}{
+		{"of a cascade", errDown, func(m chat.Model) chat.Model {
+			return summarize.Cascade{Candidates: []summarize.Candidate{{Model: m}, {Model: m}}}
+		}},
+		{"of a retry", busy(0), func(m chat.Model) chat.Model { return summarize.Retry{Model: m, Wait: time.Nanosecond} }},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			var heard []chat.Delta
+			attempts := 0
+			model := c.model(chat.ModelFunc(func(_ context.Context, r chat.Request) (chat.Response, error) {
+				attempts++
+				for _, d := range deltas {
+					r.Stream(d)
+					require.Empty(t, heard)
+				}
+				if attempts == 1 {
+					return chat.Response{}, c.fails
+				}
+				return chat.Response{Message: chat.AssistantMessage("I read.")}, nil
+			}))
+			req := asking
+			req.Stream = func(d chat.Delta) { heard = append(heard, d) }
+			_, err := model.Generate(t.Context(), req)
+			require.NoError(t, err)
+			require.Equal(t, 2, attempts)
+			require.Equal(t, deltas, heard)
+		})
+	}
+}
+
+func TestWhatHadArrivedBeforeAnErrorIsReturned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		arrived := chat.Response{Message: chat.AssistantMessage("It is"), Usage: chat.Usage{Input: 3}}
+		half := chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+			r.Stream(chat.Text("It is"))
+			<-ctx.Done()
+			return arrived, context.Cause(ctx)
+		})
+		failing := chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) { return arrived, busy(0) })
+		enough := errors.New("enough of this")
+		for _, c := range []struct {
+			rule  string
+			model chat.Model
+			want  error
+			heard int
+		}{
+			{"of a cascade", summarize.Cascade{Candidates: []summarize.Candidate{{Model: half}, {Model: half}}}, enough, 0},
+			{"of a retry", summarize.Retry{Model: half}, enough, 0},
+			{"of a retry that waits", summarize.Retry{Model: failing, Wait: time.Minute, MaxWait: time.Minute}, enough, 0},
+			{"of the last attempt", summarize.Retry{Model: failing, Attempts: 1}, busy(0), 0},
+			{"within a limit, which holds nothing back", summarize.Limit{Model: half}, enough, 1},
+			{"in the time of a limit", summarize.Limit{Model: half, Timeout: time.Second}, &summarize.TimeoutError{After: time.Second}, 1},
+		} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(3*time.Second, func() { cancel(enough) })
+			heard := 0
+			req := asking
+			req.Stream = func(chat.Delta) { heard++ }
+			got, err := c.model.Generate(ctx, req)
+			require.EqualError(t, err, c.want.Error(), c.rule)
+			require.Equal(t, arrived, got, c.rule)
+			require.Equal(t, c.heard, heard, c.rule)
+		}
+	})
+}
+
 func TestRetry(t *testing.T) {
 	limit := &chat.ContextLimitError{Limit: 1}
 	for _, c := range []struct {
