@@ -441,6 +441,7 @@ func TestTerminal(t *testing.T) {
 	out.say(chat.Thinking{Text: "Hm"})
 	out.say(chat.Thinking{Text: "m."})
 	out.say(chat.Text("One\x1b[2J"))
+	out.say(chat.CallDelta{ID: "a", Name: "read_file", Arguments: "{}"})
 	out.say(chat.Text(" two\r\n\tthree"))
 	out.note("a\nnote\x07")
 	out.say(chat.Text("four\n"))

@@ -37,7 +37,7 @@ func (p patient) Generate(ctx context.Context, req chat.Request) (chat.Response,
 		p.waits(wait, passing.Err)
 		select {
 		case <-ctx.Done():
-			return chat.Response{}, context.Cause(ctx)
+			return response, context.Cause(ctx)
 		case <-time.After(wait):
 		}
 	}

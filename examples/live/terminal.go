@@ -23,7 +23,7 @@ type terminal struct {
 	mended   bool // which was noted
 }
 
-// say shows a piece of what the model says.
+// say shows a piece of what the model says. Calls are shown with their round, see [terminal.round].
 func (t *terminal) say(d chat.Delta) {
 	switch d := d.(type) {
 	case chat.Thinking:
