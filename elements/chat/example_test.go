@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -80,4 +81,35 @@ func ExampleMessage_conversation() {
 	// user: How many Go files are there?
 	// assistant calls count({"glob":"*.go"})
 	// tool: 42
+}
+
+// A stream shows an answer while it arrives, the arguments of its calls included.
+func ExampleCallDelta() {
+	model := chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
+		for _, d := range []chat.Delta{
+			chat.Text("I look."), chat.CallDelta{ID: "c1", Name: "read"}, chat.CallDelta{Arguments: `{"path":`}, chat.CallDelta{Arguments: `"a.go"}`},
+		} {
+			req.Stream(d)
+		}
+		m := chat.AssistantMessage("I look.")
+		m.ToolCalls = []chat.ToolCall{{ID: "c1", Name: "read", Arguments: `{"path":"a.go"}`}}
+		return chat.Response{Message: m, StopReason: chat.StopToolCalls}, nil
+	})
+	_, err := model.Generate(context.Background(), chat.Request{Stream: func(d chat.Delta) {
+		switch d := d.(type) {
+		case chat.Text:
+			fmt.Print(d)
+		case chat.CallDelta:
+			if d.Name != "" { // the first piece of a call
+				fmt.Printf("\n%d. %s ", d.Index+1, d.Name)
+			}
+			fmt.Print(d.Arguments)
+		}
+	}})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// I look.
+	// 1. read {"path":"a.go"}
 }
