@@ -245,9 +245,9 @@ func TestContextLimitIsRecognised(t *testing.T) {
 		{errors.New("code: context_length_exceeded"), 0, true},
 		{errors.New("maximum context length is 7 tokens"), 0, true}, // no model has that
 	} {
-		limit, ok := summarize.ContextLimit(c.err)
+		over, ok := summarize.ContextLimit(c.err)
 		require.Equal(t, c.ok, ok, "%v", c.err)
-		require.Equal(t, c.limit, limit, "%v", c.err)
+		require.Equal(t, c.limit, over.Limit, "%v", c.err)
 	}
 }
 

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -73,7 +70,7 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	if err := c.begin(prompt); err != nil {
 		return nil, err
 	}
-	limit, ok := ContextLimit(refused)
+	over, ok := ContextLimit(refused)
 	if !ok || c.Policy.Off || len(c.trigger().For(OnContextLimit)) == 0 {
 		return nil, refused
 	}
@@ -97,8 +94,8 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	c.attempts++
 	c.refusedAt = place
 	attempts := c.attempts
-	if limit > 0 {
-		c.learnt = limit
+	if over.Limit > 0 {
+		c.learnt = over.Limit
 	}
 	c.mu.Unlock()
 	if attempts > c.Policy.Overflow.attempts() {
@@ -208,63 +205,4 @@ func (c *Compactor) truncated(ctx context.Context, at sight) (*render.Result, bo
 		Breakdown: breakdown(c.Tokenizer, messages, c.Tools),
 	})
 	return result, true
-}
-
-// ContextLimit tells whether an error says that a request is larger than the model's window: a [*chat.ContextLimitError],
-// an HTTP status 413, or one of the texts that providers are known to say it with. The limit, in tokens, is 0 where the error
-// does not name it.
-func ContextLimit(err error) (limit int, ok bool) {
-	if err == nil {
-		return 0, false
-	}
-	if over, is := errors.AsType[*chat.ContextLimitError](err); is {
-		if over.Limit > 0 {
-			return over.Limit, true
-		}
-		return namedLimit(err.Error()), true
-	}
-	if coded, is := errors.AsType[interface {
-		error
-		StatusCode() int
-	}](err); is && coded.StatusCode() == 413 {
-		return namedLimit(err.Error()), true
-	}
-	text := strings.ToLower(err.Error())
-	for _, known := range limitTexts {
-		if strings.Contains(text, known) {
-			return namedLimit(text), true
-		}
-	}
-	return 0, false
-}
-
-// limitTexts are how providers say it, in small letters.
-var limitTexts = [...]string{
-	"context_length_exceeded", "maximum context length", "context window", "context length", "context limit",
-	"prompt is too long", "input is too long", "too many tokens", "model_max_prompt_tokens_exceeded",
-	"exceeds the maximum number of tokens", "exceeds the limit of", "request entity too large", "413 payload too large",
-	"reduce the length of the messages",
-}
-
-// limitPatterns find the limit in such a text.
-var limitPatterns = [...]*regexp.Regexp{
-	regexp.MustCompile(`(?i)maximum context length (?:is|of) ([\d,_]+)`),
-	regexp.MustCompile(`(?i)> ([\d,_]+) maximum`),
-	regexp.MustCompile(`(?i)maximum number of tokens allowed \(?([\d,_]+)`),
-	regexp.MustCompile(`(?i)exceeds the limit of ([\d,_]+)`),
-	regexp.MustCompile(`(?i)context (?:window|length|limit)(?: size)?(?: is| of|:) ([\d,_]+)`),
-	regexp.MustCompile(`(?i)limit(?: is| of|:) ([\d,_]+) tokens`),
-}
-
-// namedLimit is the limit that a text names, 0 where it names none that a model could have.
-func namedLimit(text string) int {
-	for _, p := range limitPatterns {
-		if m := p.FindStringSubmatch(text); m != nil {
-			n, err := strconv.Atoi(strings.NewReplacer(",", "", "_", "").Replace(m[1]))
-			if err == nil && n >= 100 && n <= 1<<30 {
-				return n
-			}
-		}
-	}
-	return 0
 }
