@@ -1,7 +1,6 @@
 package summarize
 
 import (
-	"path"
 	"slices"
 	"sync"
 	"time"
@@ -57,10 +56,7 @@ type Quirk struct {
 }
 
 func fits(patterns []string, name string) bool {
-	return name != "" && slices.ContainsFunc(patterns, func(p string) bool {
-		ok, err := path.Match(p, name)
-		return ok && err == nil
-	})
+	return slices.ContainsFunc(patterns, func(p string) bool { return sameFamily(p, name) })
 }
 
 // model that is asked for summaries.

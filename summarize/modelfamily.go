@@ -1,0 +1,58 @@
+package summarize
+
+import (
+	"path"
+	"strings"
+)
+
+// sameFamily reports whether a model is of the family that a pattern names. Both are compared with [path.Match] in lower case,
+// with hyphens for spaces, dots, underscores and at signs. The name may follow a provider, a gateway or a region: "claude-opus*"
+// matches "openrouter/anthropic/claude-opus-4.5", "us.anthropic.claude-opus-4-5-20251101-v1:0" and "Claude Opus 4.5". A number
+// in front of a star is a whole number: "gpt-4.1*" matches "gpt-4.1-mini" and neither "gpt-4-1106-preview" nor "gpt-4.10".
+func sameFamily(pattern, model string) bool {
+	patterns := wholeNumbers(hyphened(pattern))
+	for name := strings.TrimSpace(model); name != ""; name = withoutPrefix(name) {
+		written := hyphened(name)
+		for _, p := range patterns {
+			if ok, err := path.Match(p, written); ok && err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hyphened returns a name as most providers write it.
+func hyphened(name string) string {
+	name = strings.Join(strings.Fields(strings.ToLower(name)), "-")
+	return strings.NewReplacer(".", "-", "_", "-", "@", "-").Replace(name)
+}
+
+// wholeNumbers returns the patterns that together match what pattern does, less the names in which a digit follows a digit in
+// the place of a star.
+func wholeNumbers(pattern string) []string {
+	for i := 1; i < len(pattern); i++ {
+		if pattern[i] != '*' || pattern[i-1] < '0' || pattern[i-1] > '9' {
+			continue
+		}
+		var patterns []string
+		for _, rest := range wholeNumbers(pattern[i+1:]) {
+			patterns = append(patterns, pattern[:i]+rest, pattern[:i]+"[^0-9]*"+rest)
+		}
+		return patterns
+	}
+	return []string{pattern}
+}
+
+// withoutPrefix returns what follows the first separator behind which a name may begin: a slash, a colon, or a dot in front of a
+// letter. It returns "" if there is none.
+func withoutPrefix(name string) string {
+	for i := range len(name) {
+		switch {
+		case name[i] == '/', name[i] == ':',
+			name[i] == '.' && i+1 < len(name) && ('a' <= name[i+1]|0x20 && name[i+1]|0x20 <= 'z'):
+			return strings.TrimSpace(name[i+1:])
+		}
+	}
+	return ""
+}
