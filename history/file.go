@@ -149,6 +149,9 @@ func (f *FileStore) size() int64 {
 	return f.ends[len(f.ends)-1]
 }
 
+// ReadOnly reports whether the file was opened by [ReadFile].
+func (f *FileStore) ReadOnly() bool { return f.lock == nil }
+
 // Path of the file, absolute.
 func (f *FileStore) Path() string { return f.path }
 

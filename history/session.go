@@ -29,6 +29,7 @@ type Session struct {
 	next    int              // number of the next entry
 	skipped []*CorruptError
 	closed  bool
+	claims  map[string]bool // see [Session.Claim]
 
 	cache cache
 	views views

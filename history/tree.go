@@ -186,6 +186,45 @@ func (s *Session) PathTo(id string) iter.Seq2[Entry, error] {
 	return s.seq(id, func(t *tree, at int32) ([]int32, error) { return t.down(at), nil })
 }
 
+// Back returns the entries from one back to the root, from the leaf for "", the newest first. They are read from the store
+// in small batches, so that breaking off early reads little. What they hold must not be changed. An error is the last that
+// is returned.
+func (s *Session) Back(id string) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		t, at, err := s.tree(id)
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		const least, most = 8, 256
+		for size := least; at >= 0; size = min(2*size, most) {
+			var places []int32
+			for ; at >= 0 && len(places) < size; at = t.nodes[at].parent {
+				places = append(places, at)
+			}
+			slices.Reverse(places)
+			var batch []Entry
+			for e, err := range t.read(places) {
+				if err != nil {
+					yield(Entry{}, err)
+					return
+				}
+				batch = append(batch, e)
+			}
+			for _, e := range slices.Backward(batch) {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// read returns the entries at places, which are not kept.
+func (t *tree) read(places []int32) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) { t.each(places, false, yield) }
+}
+
 // Latest gives the newest entry of a type on the path to the leaf, and false where there is none: the model that
 // answers, the plan of the moment. It does not find messages by their role, nor entries of types that this version does
 // not know.

@@ -1,0 +1,109 @@
+package history_test
+
+import (
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/history"
+)
+
+// countingStore is a store in memory that counts the lines that are read of it, and may say that it is shared.
+type countingStore struct {
+	history.MemoryStore
+	read   int
+	shared bool
+}
+
+func (c *countingStore) Lines(from, to int) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for line, err := range c.MemoryStore.Lines(from, to) {
+			c.read++
+			if !yield(line, err) {
+				return
+			}
+		}
+	}
+}
+
+func (c *countingStore) Shared() bool { return c.shared }
+
+func TestBackIsThePathTheOtherWayRound(t *testing.T) {
+	store := &countingStore{}
+	s, err := history.New(store, history.Options{})
+	require.NoError(t, err)
+	require.Empty(t, list(t, s.Back("")))
+	for i := range 1000 {
+		require.NoError(t, s.Append(user))
+		if i == 700 {
+			require.NoError(t, s.Branch("e5"))
+		}
+	}
+	s, err = history.New(store, history.Options{}) // which has read no entry yet
+	require.NoError(t, err)
+	for _, id := range []string{"", "e1", "e9", "e700", "e900"} {
+		want := list(t, s.PathTo(id))
+		slices.Reverse(want)
+		equal(t, want, list(t, s.Back(id)))
+	}
+	for _, id := range []string{"", "e400"} {
+		store.read = 0
+		for e, err := range s.Back(id) {
+			require.NoError(t, err)
+			require.Equal(t, id == "", e.ID == s.Leaf())
+			break
+		}
+		require.LessOrEqual(t, store.read, 8, "breaking off early reads little")
+	}
+	for _, err := range s.Back("e9999") {
+		require.ErrorAs(t, err, new(*history.NoEntryError))
+	}
+}
+
+func TestReadOnlyAndShared(t *testing.T) {
+	path := tempFile(t)
+	s := opened(t, path)
+	require.NoError(t, s.Append(user))
+	reader, err := history.Read(path)
+	require.NoError(t, err)
+	require.True(t, reader.ReadOnly())
+	require.ErrorIs(t, reader.Append(user), history.ErrReadOnly)
+	shared, err := history.New(&countingStore{shared: true}, history.Options{})
+	require.NoError(t, err)
+	for _, s := range []*history.Session{s, {}, talk(t, user), shared} {
+		require.False(t, s.ReadOnly())
+	}
+	for _, s := range []*history.Session{s, reader, {}, talk(t, user)} {
+		require.False(t, s.Shared())
+	}
+	require.True(t, shared.Shared())
+}
+
+// Of those who claim one thing at the same time one has it, until it is released.
+func TestClaim(t *testing.T) {
+	var s history.Session
+	s.Release("e1")
+	for range 3 {
+		require.False(t, s.Claimed("e1"))
+		var got atomic.Int32
+		var claiming sync.WaitGroup
+		for range 8 {
+			claiming.Go(func() {
+				if s.Claim("e1") {
+					got.Add(1)
+				}
+			})
+		}
+		claiming.Wait()
+		require.EqualValues(t, 1, got.Load())
+		require.True(t, s.Claimed("e1"))
+		require.False(t, s.Claimed("e2"))
+		require.True(t, s.Claim("e2"), "another thing is free")
+		s.Release("e1")
+		s.Release("e2")
+	}
+}
