@@ -33,7 +33,8 @@ func (s *Session) Append(messages ...chat.Message) error {
 //
 // What an entry does not say it is given: an ID, the Time, and as its Parent the entry added before it, which for the
 // first is the leaf. One that names another parent begins a branch there, on which the session goes on. Messages are
-// checked as [Session.Append] does, and a compaction as [Session.Compact] does, each on its path. An [Unknown] entry is
+// checked as [Session.Append] does, and a compaction as [Session.Compact] does, each on its path. A [Clearing] names tool
+// results and calls on its path, and has a text for each, which for arguments is valid JSON. An [Unknown] entry is
 // written as its line says, so its id and its parent are those of the line.
 //
 // Texts besides those of messages and the output of a shell are made valid UTF-8, and Data is kept without white space
@@ -138,6 +139,11 @@ func (a *adding) stage(e *Entry, root bool) ([]byte, error) {
 			return nil, err
 		}
 		k = kindCompaction
+	case Clearing:
+		if err := a.checkClearing(b, parent); err != nil {
+			return nil, err
+		}
+		k = kindClearing
 	case CustomMessage:
 		if err := checkText(chat.Message{Role: chat.RoleUser, Content: b.Content}); err != nil {
 			return nil, err

@@ -167,25 +167,33 @@ func BenchmarkStep(b *testing.B) {
 			}
 		}
 	}
-	elements := func(prune history.OutputPrune) func(*history.Session) error {
-		return func(session *history.Session) error {
-			for _, e := range []elements.Node{
-				history.Conversation{Session: session, Prune: prune},
-				history.Request{Session: session},
-				history.Rounds{Session: session, Prune: prune},
-			} {
-				if _, err := e.Render(b.Context(), s); err != nil {
-					return err
-				}
+	elements := func(session *history.Session) error {
+		for _, e := range []elements.Node{
+			history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
+		} {
+			if _, err := e.Render(b.Context(), s); err != nil {
+				return err
 			}
-			return nil
 		}
+		return nil
+	}
+	clearing := func(session *history.Session) error {
+		view, err := session.View()
+		if err != nil {
+			return err
+		}
+		if c, ok := history.OhMyPiClear().Find(view, s); ok {
+			if _, err := session.Add(history.Entry{Body: c}); err != nil {
+				return err
+			}
+		}
+		return elements(session)
 	}
 	for _, turns := range []int{1, 50, 1_000} {
 		b.Run(fmt.Sprint("view of ", turns, " turns"), func(b *testing.B) {
 			step(b, turns, func(s *history.Session) error { _, err := s.View(); return err })
 		})
-		b.Run(fmt.Sprint("elements of ", turns, " turns"), func(b *testing.B) { step(b, turns, elements(history.OutputPrune{})) })
-		b.Run(fmt.Sprint("elements of ", turns, " turns, pruned"), func(b *testing.B) { step(b, turns, elements(history.OhMyPiPrune())) })
+		b.Run(fmt.Sprint("elements of ", turns, " turns"), func(b *testing.B) { step(b, turns, elements) })
+		b.Run(fmt.Sprint("elements of ", turns, " turns, cleared"), func(b *testing.B) { step(b, turns, clearing) })
 	}
 }

@@ -77,7 +77,7 @@ func (a *adding) checkCompaction(c Compaction, parent int32) error {
 	if c.FirstKept != "" && !a.mayCut(at, parent) {
 		return fmt.Errorf("entry %q is no place to cut: nothing may be parted from its tool result, and no compaction kept", id)
 	}
-	before, _, err := a.boundary(parent)
+	before, _, _, err := a.boundary(parent)
 	if err != nil {
 		return err
 	}
@@ -137,20 +137,21 @@ func (c Compaction) boundary() string {
 	return c.LastCovered
 }
 
-// boundary gives the place of the first entry that the latest compaction on a path does not cover, and that compaction.
-func (t *tree) boundary(leaf int32) (int32, Compaction, error) {
+// boundary returns the place of the first entry that the latest compaction on a path does not cover, the place after that
+// compaction's entry, and the compaction. Without one the places are 0.
+func (t *tree) boundary(leaf int32) (first, after int32, c Compaction, err error) {
 	for at := range t.up(leaf) {
 		if t.nodes[at].kind != kindCompaction {
 			continue
 		}
 		e, err := t.load(at)
 		if err != nil {
-			return 0, Compaction{}, err
+			return 0, 0, Compaction{}, err
 		}
 		c := e.Compaction()
-		return t.cut(c, at, at+1), c, nil
+		return t.cut(c, at, at+1), at + 1, c, nil
 	}
-	return 0, Compaction{}, nil
+	return 0, 0, Compaction{}, nil
 }
 
 // cut is where a compaction cuts the path to a leaf, which is after all of it where it does not say. Places grow along

@@ -73,7 +73,12 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 				_, _, _ = s.Lines(), s.Path(), s.Recovered()
 			})
 			read(func() {
-				ctx := history.Preview(t.Context(), s, summary("tried", ""))
+				v, err := s.ViewWith(summary("tried", ""))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				ctx := history.WithView(t.Context(), s, v)
 				if _, err := render.Render(ctx, prompt(s), render.Options{Budget: 1 << 20, Tokenizer: quarter{}}); err != nil {
 					t.Error(err)
 				}

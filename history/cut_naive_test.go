@@ -53,12 +53,12 @@ func (p naivePath) size(i int, limits history.Limits, s sizing.Sizing) (tokens, 
 	for _, m := range round.Messages(limits, s) {
 		tokens += s.CountMessage(m)
 	}
-	return tokens, 1 + len(round.Results)
+	return tokens, len(round.Messages(limits, s))
 }
 
-// naiveCut gives the id of the entry at which a rule cuts, worked out the slow way: of all places at which a path may be
+// naiveCut returns the id of the entry at which a rule cuts, and all at which it may, worked out the slow way: of all places at which a path may be
 // cut, the one that the rule's words ask for.
-func naiveCut(rule history.Cut, path []history.Entry, s sizing.Sizing) (string, error) {
+func naiveCut(rule history.Cut, path []history.Entry, s sizing.Sizing) (at string, all []string, err error) {
 	p := naivePath(path)
 	first, after := 0, 0
 	for i, e := range p {
@@ -85,7 +85,8 @@ func naiveCut(rule history.Cut, path []history.Entry, s sizing.Sizing) (string, 
 	messages, reach := 0, -1
 	for k, i := range spoken {
 		results := p.results(i)
-		messages += 1 + len(results)
+		_, n := p.size(i, rule.Limits, s)
+		messages += n
 		if messages > rule.First {
 			break
 		}
@@ -124,49 +125,55 @@ func naiveCut(rule history.Cut, path []history.Entry, s sizing.Sizing) (string, 
 		}
 		places = append(places, c)
 	}
-	shown := func(c int) (tokens, messages int) {
+	shown := func(c int) (tokens, messages, rounds int) {
 		for _, i := range considered {
 			if i >= c {
 				t, m := p.size(i, rule.Limits, s)
 				tokens, messages = tokens+t, messages+m
+				if !starts(p[i]) {
+					rounds++
+				}
 			}
 		}
 		if start := p.turn(c); start >= 0 && start < c && speaks(p[start]) {
 			t, _ := p.size(start, rule.Limits, s)
 			tokens += t
 		}
-		return tokens, messages
+		return tokens, messages, rounds
 	}
 	limit := rule.Tokens
 	if share := max(1, int(rule.Share*float64(s.Window))); rule.Share > 0 && (limit == 0 || share < limit) {
 		limit = share
 	}
-	fits := func(c int) bool { tokens, _ := shown(c); return limit == 0 || tokens <= limit }
+	fits := func(c int) bool { tokens, _, _ := shown(c); return limit == 0 || tokens <= limit }
 	enough := func(c int) bool {
-		_, messages := shown(c)
-		if rule.Messages == 0 {
+		_, messages, rounds := shown(c)
+		if rule.Messages == 0 && rule.Rounds == 0 {
 			return limit == 0
 		}
-		return messages >= rule.Messages
+		return messages >= rule.Messages && rounds >= rule.Rounds
 	}
 	if len(places) == 0 {
-		return "", history.ErrNoCut
+		return "", nil, history.ErrNoCut
+	}
+	for _, c := range places {
+		all = append(all, p[c].ID)
 	}
 	// From the newest place on, the first that keeps enough; before it, the last that fits.
 	best := places[len(places)-1]
 	if !fits(best) {
-		return p[best].ID, nil
+		return p[best].ID, all, nil
 	}
 	for _, c := range slices.Backward(places) {
 		if !fits(c) {
-			return p[best].ID, nil
+			return p[best].ID, all, nil
 		}
 		if best = c; enough(c) {
-			return p[best].ID, nil
+			return p[best].ID, all, nil
 		}
 	}
 	if fits(considered[0]) {
-		return "", history.ErrNoCut
+		return "", all, history.ErrNoCut
 	}
-	return p[best].ID, nil
+	return p[best].ID, all, nil
 }

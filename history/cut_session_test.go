@@ -69,10 +69,9 @@ func sent(v history.View, limits history.Limits, s sizing.Sizing) []chat.Message
 // everything that was said.
 func requireCutShown(t testing.TB, session *history.Session, path []history.Entry, p history.CutPoint, s sizing.Sizing) {
 	t.Helper()
-	v, err := history.ViewIn(history.Preview(t.Context(), session, summary("summary", p.FirstKept)), session)
-	require.NoError(t, err)
+	v := viewWith(t, session, summary("summary", p.FirstKept))
 	messages := sent(v, history.Limits{}, s)
-	require.NoError(t, chat.Validate(append(messages, user)), "the leaf is %s, the cut at %s", path[len(path)-1].ID, p.At)
+	require.NoError(t, chat.Validate(append(messages, user)), "the leaf is %s, the cut at %s", path[len(path)-1].ID, p.FirstKept)
 	require.Greater(t, len(messages), 1, "the tail is empty")
 
 	shown := map[string]bool{}
@@ -86,14 +85,10 @@ func requireCutShown(t testing.TB, session *history.Session, path []history.Entr
 		}
 	}
 	kept := map[string]bool{}
-	for _, e := range p.Kept {
-		kept[e.ID] = true
-	}
-	for _, e := range p.Kept {
-		if e.Type() == history.TypeMessage && speaks(e) && e.Message().Role != chat.RoleTool {
-			if !shown[e.ID] {
-				t.Fatalf("%s is kept and not shown", e.ID)
-			}
+	for _, u := range p.Kept() {
+		kept[u.ID] = true
+		if !shown[u.ID] {
+			t.Fatalf("%s is kept and not shown", u.ID)
 		}
 	}
 	callers := map[string]string{}
@@ -105,11 +100,12 @@ func requireCutShown(t testing.TB, session *history.Session, path []history.Entr
 			t.Fatalf("%s is a result of a call that is kept, and not shown", e.ID)
 		}
 	}
-	for _, e := range p.Covered {
-		if !starts(e) && shown[e.ID] {
-			t.Fatalf("%s is covered and shown", e.ID)
+	for _, u := range p.Covered() {
+		if !u.Start && shown[u.ID] {
+			t.Fatalf("%s is covered and shown", u.ID)
 		}
 	}
+	require.Equal(t, p.Messages, len(messages)-1, "what is kept is what is shown")
 }
 
 // Every entry of a recorded session, of whatever kind, is the leaf once, for every rule; every fiftieth time the cut is made,
@@ -154,7 +150,7 @@ func cutAtEveryLeaf(t testing.TB, said []history.Entry, rule history.Cut) {
 		leaves++
 		require.NoError(t, chat.Validate(append(viewOf(t, session).Messages(), user)))
 		path := list(t, session.PathTo(""))
-		p, err := rule.Find(along(path), s)
+		p, err := rule.Find(viewOf(t, session), s)
 		if errors.Is(err, history.ErrNoCut) {
 			continue
 		}
@@ -168,7 +164,7 @@ func cutAtEveryLeaf(t testing.TB, said []history.Entry, rule history.Cut) {
 		require.NoError(t, session.Compact(summary(fmt.Sprint("summary ", i), p.FirstKept)))
 		require.NoError(t, chat.Validate(append(viewOf(t, session).Messages(), user)))
 		path = list(t, session.PathTo(""))
-		if p, err = rule.Find(along(path), s); err == nil { // less may fit where the whole turn was counted before
+		if p, err = rule.Find(viewOf(t, session), s); err == nil { // less may fit where the whole turn was counted before
 			requireCut(t, rule, path, p, nil)
 			requireCutShown(t, session, path, p, s)
 		}
@@ -186,11 +182,11 @@ func TestCuttingEnds(t *testing.T) {
 		said := all(t, session)
 		rule := anyRule(r)
 		s := sizing.Sizing{Window: 1 + r.IntN(2000), Tokenizer: quarter{}}
-		last := len(said)
+		last := 2 * len(said) // with notes in the place of results
 		for n := 0; ; n++ {
 			require.LessOrEqual(t, n, len(said), "seed %d: it does not end", seed)
 			entries := all(t, session)
-			p, err := rule.Find(along(entries), s)
+			p, err := rule.Find(viewOf(t, session), s)
 			requireCut(t, rule, entries, p, err)
 			if err != nil {
 				break
@@ -198,12 +194,7 @@ func TestCuttingEnds(t *testing.T) {
 			requireCutShown(t, session, entries, p, s)
 			require.NoError(t, session.Compact(summary("again", p.FirstKept)))
 			if !rule.SinceCompaction {
-				kept := 0
-				for _, e := range p.Kept {
-					if e.Type() == history.TypeMessage {
-						kept++
-					}
-				}
+				kept := len(messagesIn(p.Kept()))
 				require.Less(t, kept, last, "seed %d: as much is kept as before", seed)
 				last = kept
 			}
@@ -214,13 +205,13 @@ func TestCuttingEnds(t *testing.T) {
 }
 
 func BenchmarkCut(b *testing.B) {
-	path := along(all(b, long(b, &history.Session{}, 10_000)))
+	v := viewOf(b, long(b, &history.Session{}, 10_000))
 	s := sizing.Sizing{Window: 200_000, Tokenizer: quarter{}}
 	for name, rule := range theFive() {
 		b.Run(name+" at 10000 entries", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := rule.Find(path, s); err != nil {
+				if _, err := rule.Find(v, s); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -230,7 +221,7 @@ func BenchmarkCut(b *testing.B) {
 		rule := history.Cut{Messages: 9_990}
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := rule.Find(path, s); err != nil {
+			if _, err := rule.Find(v, s); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -252,7 +243,7 @@ func TestAnyCutIsTaken(t *testing.T) {
 		path := list(t, session.PathTo(""))
 		rule := anyRule(r)
 		s := sizing.Sizing{Window: 1 + r.IntN(3000), Tokenizer: quarter{}}
-		p, err := rule.Find(session.PathTo(""), s)
+		p, err := rule.Find(viewOf(t, session), s)
 		requireCut(t, rule, path, p, err)
 		if err != nil {
 			continue
@@ -262,7 +253,7 @@ func TestAnyCutIsTaken(t *testing.T) {
 		requireSame(t, path, list(t, session.PathTo(""))[:len(path)])
 		require.NoError(t, chat.Validate(append(viewOf(t, session).Messages(), user)), "seed %d", seed)
 		taken++
-		if p.At != p.FirstKept {
+		if p.Units[p.At].ID != p.FirstKept {
 			withUnsaid++
 		}
 	}
@@ -270,29 +261,48 @@ func TestAnyCutIsTaken(t *testing.T) {
 	require.Greater(t, withUnsaid, 15)
 }
 
-// Of a long path what was covered long ago is let go, and the cut is the same.
-func TestCutOfALongPathIsThatOfItsEnd(t *testing.T) {
-	t.Parallel()
-	before := pathOf(strings.Repeat("u a ", 2000) + "k")
-	cuts := 0
-	for seed := range uint64(120) {
-		r := rand.New(rand.NewPCG(seed, 8))
-		end, rule := anyPath(r), anyRule(r)
-		rule.First = 0
-		s := sizing.Sizing{Window: 1 + r.IntN(3000), Tokenizer: quarter{}}
-		want, wantErr := rule.Find(along(append(before[len(before)-3:len(before):len(before)], end...)), s)
-		got, err := rule.Find(along(append(before[:len(before):len(before)], end...)), s)
-		require.Equal(t, wantErr, err)
-		require.Equal(t, found(want, wantErr), found(got, err), "seed %d", seed)
-		require.Equal(t, want.Tokens, got.Tokens)
-		if err == nil {
-			cuts++
-		}
+// The first messages are those of the path, however long it is and whatever was compacted since.
+func TestHeadOfALongPath(t *testing.T) {
+	long := strings.Repeat("u a ", 2000) + "k u a u a"
+	for _, tt := range []struct {
+		rule  string
+		path  string
+		first int
+		want  string
+	}{
+		{"messages", long, 3, "u0 a1 u2"},
+		{"none", long, 0, ""},
+		{"a round that is not whole among them is not kept", "u c r " + long, 2, "u0"},
+		{"a result that came late is of its round", "u c u r:1 " + long, 2, "u0"},
+		{"what is between a call and its late result is kept with both", "u c u r:1 " + long, 4, "u0 r3 u2"},
+		{"or nothing is", "u c u a r:1 " + long, 4, "u0"},
+		{"what was said of a call that was cut short", "u c " + long, 3, "u0 (no result: the call was interrupted)"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			p, err := history.Cut{First: tt.first}.Find(viewOf(t, sessionOf(t, pathOf(tt.path), false)), in(1000))
+			require.NoError(t, err)
+			var head []string
+			for _, m := range p.Head {
+				head = append(head, m.Text())
+			}
+			require.Equal(t, tt.want, strings.Join(strings.Fields(strings.Join(head, " ")), " "))
+		})
 	}
-	require.Greater(t, cuts, 50)
+}
 
-	// The first messages are kept through it.
-	p, err := history.Cut{First: 3}.Find(along(append(before[:len(before):len(before)], pathOf("u a u a")...)), in(1000))
+// What was cleared takes what stands in its place, in what is kept as in the first messages.
+func TestCutCountsWhatWasCleared(t *testing.T) {
+	path := pathOf("u c r u a c r u")
+	path[2].Body = history.Message{Message: chat.ToolResult("1", numberedLines(100))}
+	path[6].Body = history.Message{Message: chat.ToolResult("5", numberedLines(100))}
+	s := sessionOf(t, path, false)
+	rule := history.Cut{Tokens: 20, First: 3}
+	p, err := rule.Find(viewOf(t, s), in(10_000))
+	require.Equal(t, "3 + u3 a4 c5-r6 | u7", found(p, err))
+	require.Equal(t, numberedLines(100), p.Head[2].Text())
+	_, err = s.Add(history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "r2", Text: "gone"}, {Entry: "r6", Text: "gone"}}}})
 	require.NoError(t, err)
-	require.Equal(t, "u0 a1 u2", idsOf(p.Head))
+	p, err = rule.Find(viewOf(t, s), in(10_000))
+	require.Equal(t, "3 + u3 a4 | c5-r6 u7 prefix u3 a4", found(p, err))
+	require.Equal(t, "gone", p.Head[2].Text())
 }

@@ -35,22 +35,27 @@ func ExampleCut() {
 		fmt.Println(err)
 		return
 	}
+	view, err := session.View()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	rule := history.OhMyPiCut()
 	rule.Tokens = 250
 	for _, rule := range []history.Cut{history.CopilotChatCut(), rule, {Messages: 4}} {
-		point, err := rule.Find(session.PathTo(""), sizing.Sizing{Tokenizer: sizing.Estimator{MessageChars: 160}})
+		point, err := rule.Find(view, sizing.Sizing{Tokenizer: sizing.Estimator{MessageChars: 160}})
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("%d entries covered, %d kept from %s on; within the turn of %q\n", len(point.Covered), len(point.Kept), point.FirstKept, point.SplitTurn)
+		fmt.Printf("%d units covered, %d messages kept from %s on\n", len(point.Covered()), point.Messages, point.FirstKept)
 	}
-	_, err = history.A3SCut().Find(session.PathTo(""), sizing.Sizing{Tokenizer: sizing.Estimator{}})
+	_, err = history.A3SCut().Find(view, sizing.Sizing{Tokenizer: sizing.Estimator{}})
 	fmt.Println(err)
 	// Output:
-	// 7 entries covered, 2 kept from e8 on; within the turn of "e5"
-	// 4 entries covered, 5 kept from e5 on; within the turn of ""
-	// 4 entries covered, 5 kept from e5 on; within the turn of ""
+	// 5 units covered, 3 messages kept from e8 on
+	// 3 units covered, 5 messages kept from e5 on
+	// 3 units covered, 5 messages kept from e5 on
 	// history: there is no place to cut at that leaves something to cover
 }
 
@@ -132,17 +137,46 @@ func idsOf(entries []history.Entry) string {
 	return strings.Join(list, " ")
 }
 
-// found writes a cut as "covered | kept", with the head before and the turn that is split after it.
+// sessionOf says what a path does, one entry after the other. What a session refuses, such as a result of no call, is left
+// out if that is asked for.
+func sessionOf(t testing.TB, path []history.Entry, lenient bool) *history.Session {
+	t.Helper()
+	session := &history.Session{}
+	for _, e := range path {
+		if _, err := session.Add(e); !lenient {
+			require.NoError(t, err)
+		}
+	}
+	return session
+}
+
+func unitIDs(units []history.Unit) string {
+	list := make([]string, len(units))
+	for i, u := range units {
+		list[i] = u.ID
+		if u.Last != u.ID {
+			list[i] += "-" + u.Last
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// found writes a cut as "covered | kept", with the number of messages of the head before, the first entry that is kept where
+// it is no unit, and what is covered of the turn that is cut after it.
 func found(p history.CutPoint, err error) string {
 	if err != nil {
 		return err.Error()
 	}
-	s := idsOf(p.Covered) + " | " + idsOf(p.Kept)
-	if len(p.Head) > 0 {
-		s = idsOf(p.Head) + " + " + s
+	s := unitIDs(p.Covered()) + " | "
+	if p.FirstKept != p.Units[p.At].ID {
+		s += "(" + p.FirstKept + ") "
 	}
-	if p.SplitTurn != "" {
-		s += " splits " + p.SplitTurn
+	s += unitIDs(p.Kept())
+	if len(p.Head) > 0 {
+		s = fmt.Sprint(len(p.Head), " + ", s)
+	}
+	if prefix := p.TurnPrefix(); len(prefix) > 0 {
+		s += " prefix " + unitIDs(prefix)
 	}
 	if p.Over {
 		s += " over"
@@ -163,74 +197,79 @@ func TestCut(t *testing.T) {
 		path string
 		want string
 	}{
-		{"by default the newest round is kept", newest, "u c r c r", "u0 c1 r2 | c3 r4 splits u0"},
-		{"or the newest message", newest, "u c r u", "u0 c1 r2 | u3"},
-		{"a turn of one round is kept whole", newest, "u a u c r", "u0 a1 | u2 c3 r4"},
+		{"by default the newest round is kept", newest, "u c r c r", "u0 c1-r2 | c3-r4 prefix u0 c1-r2"},
+		{"or the newest message", newest, "u c r u", "u0 c1-r2 | u3"},
+		{"a turn of one round is kept whole", newest, "u a u c r", "u0 a1 | u2 c3-r4"},
 		{"that is all there is", newest, "u c r", none},
 		{"one message", newest, "u", none},
 		{"no message", newest, "", none},
 		{"nothing that was said", newest, "l n k", none},
-		{"a session that starts with an answer", newest, "a a", "a0 | a1 splits a0"},
+		{"a session that starts with an answer", newest, "a a", "a0 | a1 prefix a0"},
 
 		{"a tail of so many tokens", tokens(40), "u a u a u a", "u0 a1 | u2 a3 u4 a5"},
 		{"of that or less", tokens(49), "u a u a u a", "u0 a1 | u2 a3 u4 a5"},
-		{"the first message of a turn that is cut counts", tokens(40), "u c r c r c r", "u0 c1 r2 c3 r4 | c5 r6 splits u0"},
-		{"it is in the view", tokens(50), "u c r c r c r", "u0 c1 r2 | c3 r4 c5 r6 splits u0"},
+		{"the first message of a turn that is cut counts", tokens(40), "u c r c r c r", "u0 c1-r2 c3-r4 | c5-r6 prefix u0 c1-r2 c3-r4"},
+		{"it is in the view", tokens(50), "u c r c r c r", "u0 c1-r2 | c3-r4 c5-r6 prefix u0 c1-r2"},
 		{"what fits whole is not cut", tokens(60), "u a u a u a", none},
-		{"a newest round over the limit is kept", tokens(10), "u c r c r", "u0 c1 r2 | c3 r4 splits u0 over"},
-		{"never at a result", tokens(30), "u a u c r c r", "u0 a1 u2 c3 r4 | c5 r6 splits u2"},
-		{"never within parallel calls", tokens(50), "u a u d q r d r q", "u0 a1 u2 d3 q4 r5 | d6 r7 q8 splits u2"},
+		{"a newest round over the limit is kept", tokens(10), "u c r c r", "u0 c1-r2 | c3-r4 prefix u0 c1-r2 over"},
+		{"never at a result", tokens(30), "u a u c r c r", "u0 a1 u2 c3-r4 | c5-r6 prefix u2 c3-r4"},
+		{"never within parallel calls", tokens(50), "u a u d q r d r q", "u0 a1 u2 d3-r5 | d6-q8 prefix u2 d3-r5"},
 		{"an interrupted call holds nothing back", tokens(30), "u c u a", "u0 c1 | u2 a3"},
-		{"a late result holds its call", tokens(30), "u a u c u r:3 u a", "u0 a1 u2 c3 u4 r5:3 | u6 a7"},
-		{"whatever was said between", newest, "u a u c u a r:3", "u0 a1 | u2 c3 u4 a5 r6"},
-		{"a result of a call that was covered before is the log's alone", newest, "u c u a k:2 u r:1 a u", "u2 a3 k4 u5 r6 a7 | u8"},
+		{"a late result holds its call", tokens(30), "u a u c u r:3 u a", "u0 a1 u2 c3-r5 u4 | u6 a7"},
+		{"whatever was said between", newest, "u a u c u a r:3", "u0 a1 | u2 c3-r6 u4 a5"},
+		{"a result of a call that was covered before is the log's alone", newest, "u c u a k:2 u r:1 a u", "u2 a3 u5 a7 | u8"},
 
 		{"a shell command starts a turn", newest, "u a x a", "u0 a1 | x2 a3"},
-		{"one that is hidden is none", newest, "u a h a", "u0 a1 | h2 a3 splits u0"},
-		{"a custom message starts a turn", newest, "u a m a a", "u0 a1 m2 a3 | a4 splits m2"},
-		{"a branch summary starts a turn", newest, "u a b a a", "u0 a1 b2 a3 | a4 splits b2"},
-		{"an empty answer is no place", newest, "u a u e", "u0 a1 | u2 e3"},
-		{"nor is an empty message", newest, "u a a v", "u0 a1 | a2 v3 splits u0"},
-		{"entries without words go with what is kept", newest, "u a l n u", "u0 a1 | l2 n3 u4"},
-		{"up to a message", newest, "u l a l u", "u0 l1 a2 | l3 u4"},
-		{"or to a compaction", newest, "u a u a k:2 l u", "u2 a3 k4 | l5 u6"},
+		{"one that is hidden is none", newest, "u a h a", "u0 a1 | (h2) a3 prefix u0 a1"},
+		{"a custom message starts a turn", newest, "u a m a a", "u0 a1 m2 a3 | a4 prefix m2 a3"},
+		{"a branch summary starts a turn", newest, "u a b a a", "u0 a1 b2 a3 | a4 prefix b2 a3"},
+		{"an empty answer is no place", newest, "u a u e", "u0 a1 | u2"},
+		{"nor is an empty message", newest, "u a a v", "u0 a1 | a2 prefix u0 a1"},
+		{"entries without words go with what is kept", newest, "u a l n u", "u0 a1 | (l2) u4"},
+		{"up to a message", newest, "u l a l u", "u0 a2 | (l3) u4"},
+		{"or to a compaction", newest, "u a u a k:2 l u", "u2 a3 | (l5) u6"},
 
-		{"what is covered is not covered again", newest, "u a u a k:2 u", "u2 a3 k4 | u5"},
+		{"what is covered is not covered again", newest, "u a u a k:2 u", "u2 a3 | u5"},
 		{"a compaction that kept nothing", newest, "u a k u a u", "u3 a4 | u5"},
 		{"nothing is left to cover", newest, "u a u k:2", none},
-		{"what a compaction kept of a turn is of that turn", newest, "u c r c r k:3 c r", "c3 r4 k5 | c6 r7 splits u0"},
-		{"of two compactions the latest counts", newest, "u a u a k:2 u a k:5 u", "u5 a6 k7 | u8"},
-		{"since the compaction only", history.Cut{Tokens: 30, SinceCompaction: true}, "u a u a k:2 u a a u", "u2 a3 k4 u5 a6 | a7 u8 splits u5"},
-		{"what it had kept is covered then, and nothing lost", history.Cut{Tokens: 25, SinceCompaction: true}, "u a u a k:2 u a u", "u2 a3 k4 u5 a6 | u7"},
+		{"what a compaction kept of a turn is of that turn", newest, "u c r c r k:3 c r", "u0 c3-r4 | c6-r7 prefix u0 c3-r4"},
+		{"of two compactions the latest counts", newest, "u a u a k:2 u a k:5 u", "u5 a6 | u8"},
+		{"since the compaction only", history.Cut{Tokens: 30, SinceCompaction: true}, "u a u a k:2 u a a u", "u2 a3 u5 a6 | a7 u8 prefix u5 a6"},
+		{"what it had kept is covered then, and nothing lost", history.Cut{Tokens: 25, SinceCompaction: true}, "u a u a k:2 u a u", "u2 a3 u5 a6 | u7"},
 		{"nothing since", history.Cut{Tokens: 1000, SinceCompaction: true}, "u a u a k:2 u a", none},
 
 		{"so many messages", messages(3), "u a u a u a", "u0 a1 | u2 a3 u4 a5"},
-		{"results are messages", messages(4), "u c r c r c r", "u0 c1 r2 | c3 r4 c5 r6 splits u0"},
-		{"a round is kept whole", messages(3), "u c r c r c r", "u0 c1 r2 | c3 r4 c5 r6 splits u0"},
+		{"results are messages", messages(4), "u c r c r c r", "u0 c1-r2 | c3-r4 c5-r6 prefix u0 c1-r2"},
+		{"a round is kept whole", messages(3), "u c r c r c r", "u0 c1-r2 | c3-r4 c5-r6 prefix u0 c1-r2"},
 		{"fewer there are not", messages(7), "u a u a u a", none},
+		{"so many rounds", history.Cut{Rounds: 2}, "u c r c r c r c r", "u0 c1-r2 c3-r4 | c5-r6 c7-r8 prefix u0 c1-r2 c3-r4"},
+		{"whatever was said between the rounds", history.Cut{Rounds: 2}, "u a u a u u a u", "u0 a1 | u2 a3 u4 u5 a6 u7"},
+		{"with what starts their turn", history.Cut{Rounds: 1}, "u a u a", "u0 a1 | u2 a3"},
+		{"fewer rounds there are not", history.Cut{Rounds: 3}, "u a u a", none},
+		{"tokens go before rounds", history.Cut{Rounds: 3, Tokens: 25}, "u a u a u a", "u0 a1 u2 a3 | u4 a5"},
+		{"of messages and rounds so many as both ask for", history.Cut{Rounds: 1, Messages: 4}, "u a u a u a", "u0 a1 | u2 a3 u4 a5"},
 		{"so many are enough", history.Cut{Messages: 2, Tokens: 40}, "u a u a u a", "u0 a1 u2 a3 | u4 a5"},
 		{"tokens go before messages", history.Cut{Messages: 4, Tokens: 25}, "u a u a u a", "u0 a1 u2 a3 | u4 a5"},
 		{"a share of the window", history.Cut{Share: 0.04}, "u a u a u a", "u0 a1 | u2 a3 u4 a5"},
 		{"the smaller of both", history.Cut{Share: 0.04, Tokens: 20}, "u a u a u a", "u0 a1 u2 a3 | u4 a5"},
 		{"the smaller of both, the other", history.Cut{Share: 0.02, Tokens: 40}, "u a u a u a", "u0 a1 u2 a3 | u4 a5"},
 
-		{"the first messages stay", history.Cut{First: 2}, "u a u a u", "u0 a1 + u2 a3 | u4"},
-		{"in whole rounds", history.Cut{First: 2}, "u c r u a u", "u0 + c1 r2 u3 a4 | u5"},
-		{"of the whole path", history.Cut{First: 2}, "u a u a k:2 u", "u0 a1 + u2 a3 k4 | u5"},
+		{"the first messages stay", history.Cut{First: 2}, "u a u a u", "2 + u2 a3 | u4"},
+		{"in whole rounds", history.Cut{First: 2}, "u c r u a u", "1 + c1-r2 u3 a4 | u5"},
+		{"of the whole path", history.Cut{First: 2}, "u a u a k:2 u", "2 + u2 a3 | u5"},
 		{"with the first messages everything is kept", history.Cut{First: 2, Messages: 2}, "u a u a", none},
 
 		{"a call that may be running is kept at a tool boundary", history.Cut{ToolBoundary: true}, "u a u c u", "u0 a1 | u2 c3 u4"},
-		{"one of parallel calls too", history.Cut{ToolBoundary: true}, "u a u d q u", "u0 a1 | u2 d3 q4 u5"},
+		{"one of parallel calls too", history.Cut{ToolBoundary: true}, "u a u d q u", "u0 a1 | u2 d3-q4 u5"},
 		{"an older one was interrupted", history.Cut{ToolBoundary: true}, "u c u a u", "u0 c1 u2 a3 | u4"},
-		{"what was answered is done", history.Cut{ToolBoundary: true}, "u a u c r u", "u0 a1 u2 c3 r4 | u5"},
+		{"what was answered is done", history.Cut{ToolBoundary: true}, "u a u c r u", "u0 a1 u2 c3-r4 | u5"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			path := pathOf(tt.path)
+			session := sessionOf(t, pathOf(tt.path), false)
 			s := sizing.Sizing{Window: 1000, Tokenizer: flat{}}
-			p, err := tt.cut.Find(along(path), s)
-			want := strings.NewReplacer(":3", "", ":1", "").Replace(tt.want)
-			require.Equal(t, want, found(p, err))
-			requireCut(t, tt.cut, path, p, err)
+			p, err := tt.cut.Find(viewOf(t, session), s)
+			require.Equal(t, tt.want, found(p, err))
+			requireCut(t, tt.cut, list(t, session.PathTo("")), p, err)
 		})
 	}
 }
@@ -248,23 +287,27 @@ func TestCutsOfTheFive(t *testing.T) {
 		path   []history.Entry
 		sizing sizing.Sizing
 		at     string
-		kept   int
+		kept   int // messages
 		split  string
 	}{
 		{"Copilot Chat keeps the round that overflowed", history.CopilotChatCut(), long, s, "c998", 2, "u995"},
 		{"Copilot CLI keeps no more", history.CopilotCLICut(), long, s, "c998", 2, "u995"},
-		{"but the tool that runs", history.CopilotCLICut(), running, s, "u1000", 3, ""},
+		{"but the tool that runs", history.CopilotCLICut(), running, s, "u1000", 4, ""},
 		{"oh-my-pi keeps 20,000 tokens", history.OhMyPiCut(), long, s, "u900", 100, ""},
 		{"A3S keeps the first 2 and the newest 20 messages", history.A3SCut(), long, s, "u980", 20, ""},
 		{"stagewise keeps 10 messages", history.StagewiseCut(), long, s, "u990", 10, ""},
 		{"or a fifth of the window", history.StagewiseCut(), long, small, "u990", 10, ""},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			p, err := tt.cut.Find(along(tt.path), tt.sizing)
+			p, err := tt.cut.Find(viewOf(t, sessionOf(t, tt.path, false)), tt.sizing)
 			require.NoError(t, err)
-			require.Equal(t, tt.at, p.At)
-			require.Len(t, p.Kept, tt.kept)
-			require.Equal(t, tt.split, p.SplitTurn)
+			require.Equal(t, tt.at, p.Units[p.At].ID)
+			require.Len(t, messagesIn(p.Kept()), tt.kept)
+			split := ""
+			if prefix := p.TurnPrefix(); len(prefix) > 0 {
+				split = prefix[0].ID
+			}
+			require.Equal(t, tt.split, split)
 			require.Equal(t, tt.cut.First > 0, len(p.Head) > 0)
 			requireCut(t, tt.cut, tt.path, p, err)
 		})
@@ -291,7 +334,8 @@ func TestStagewiseCutsAtItsEdges(t *testing.T) {
 		{"ten, and nothing before them", "u a u a u a u a u a", 100_000, none},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			p, err := rule.Find(along(pathOf(tt.path)), sizing.Sizing{Window: tt.window, Tokenizer: flat{}})
+			v := viewOf(t, sessionOf(t, pathOf(tt.path), false))
+			p, err := rule.Find(v, sizing.Sizing{Window: tt.window, Tokenizer: flat{}})
 			require.Equal(t, tt.want, found(p, err))
 		})
 	}
@@ -307,6 +351,7 @@ func TestCutRefusesWhatMeansNothing(t *testing.T) {
 	}{
 		{"tokens below 0", history.Cut{Tokens: -1}, known, "Tokens is -1"},
 		{"messages below 0", history.Cut{Messages: -1}, known, "Messages -1"},
+		{"rounds below 0", history.Cut{Rounds: -1}, known, "Rounds -1"},
 		{"first messages below 0", history.Cut{First: -1}, known, "First -1"},
 		{"a share below 0", history.Cut{Share: -0.1}, known, "Cut.Share is -0.1"},
 		{"a share above 1", history.Cut{Share: 1.1}, known, "Cut.Share is 1.1"},
@@ -315,9 +360,12 @@ func TestCutRefusesWhatMeansNothing(t *testing.T) {
 		{"limits that mean nothing", history.Cut{Limits: history.Limits{Head: 2}}, known, "Limits.Head is 2"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			_, err := tt.cut.Find(along(pathOf("u a u a")), tt.sizing)
+			v := viewOf(t, sessionOf(t, pathOf("u a u a"), false))
+			_, err := tt.cut.Find(v, tt.sizing)
 			require.ErrorContains(t, err, tt.want)
 			require.NotErrorIs(t, err, history.ErrNoCut)
+			_, err = tt.cut.Earliest(v, tt.sizing)
+			require.ErrorContains(t, err, tt.want)
 		})
 	}
 }
@@ -327,13 +375,14 @@ func TestCutCountsWhatIsShown(t *testing.T) {
 	path[0].Body = history.Message{Message: chat.UserMessage(numberedLines(100))}
 	path[6].Body = history.Message{Message: chat.ToolResult("5", numberedLines(1000))} // 2500 tokens
 	rule := history.Cut{Tokens: 600}
-	p, err := rule.Find(along(path), in(1000)) // a half of which a round's results may take
+	v := viewOf(t, sessionOf(t, path, false))
+	p, err := rule.Find(v, in(1000)) // a half of which a round's results may take
 	require.NoError(t, err)
 	require.False(t, p.Over)
 	require.LessOrEqual(t, p.Tokens, 600)
-	require.Greater(t, len(p.Kept), 3, "there is room for more than the round")
+	require.Greater(t, len(messagesIn(p.Kept())), 3, "there is room for more than the round")
 
-	p, err = rule.Find(along(path), sizing.Sizing{Tokenizer: quarter{}})
+	p, err = rule.Find(v, sizing.Sizing{Tokenizer: quarter{}})
 	require.NoError(t, err)
 	require.True(t, p.Over, "of an unknown window nothing is cut")
 	require.Equal(t, "u4", p.FirstKept)
@@ -347,40 +396,32 @@ func requireCut(t testing.TB, rule history.Cut, path []history.Entry, p history.
 		return
 	}
 	require.NoError(t, err)
-	require.NotEmpty(t, p.Kept)
-	require.NotEmpty(t, p.Covered)
-	require.Equal(t, p.Kept[0].ID, p.FirstKept)
-	cut := len(path) - len(p.Kept)
-	requireSame(t, path[cut:], p.Kept)
-	requireSame(t, path[cut-len(p.Covered):cut], p.Covered)
-	requireSame(t, path[:len(p.Head)], p.Head)
-	require.LessOrEqual(t, len(p.Head), cut-len(p.Covered))
-
-	at := cut
-	for path[at].ID != p.At {
-		require.True(t, wordless(path[at]), "%s is kept before the cut", path[at].ID)
-		at++
+	require.NotEmpty(t, p.Kept())
+	require.NotEmpty(t, p.Covered())
+	index := func(id string) int {
+		return slices.IndexFunc(path, func(e history.Entry) bool { return e.ID == id })
 	}
-	require.True(t, speaks(path[at]), "the cut lies at %s", p.At)
+	cut, at := index(p.FirstKept), index(p.Units[p.At].ID)
+	require.True(t, cut >= 0 && cut <= at)
+	for _, e := range path[cut:at] {
+		require.True(t, wordless(e), "%s is kept before the cut", e.ID)
+	}
+	require.True(t, speaks(path[at]), "the cut lies at %s", path[at].ID)
 	require.NotEqual(t, chat.RoleTool, path[at].Message().Role)
-	if len(p.Covered) > 0 && !(rule.SinceCompaction && cut > 0 && path[cut-1].Type() == history.TypeCompaction) {
-		last := p.Covered[len(p.Covered)-1]
-		require.False(t, wordless(last), "%s is covered", last.ID)
-	}
-	require.True(t, anySpeaks(p.Covered), "nothing that was said is covered")
+	require.False(t, wordless(path[cut-1]), "%s is covered", path[cut-1].ID)
 
-	callers := map[string]int{}
-	first := cut - len(p.Covered)
+	callers := map[string]string{}
 	for i, e := range path {
 		for _, c := range e.Message().ToolCalls {
-			callers[c.ID] = i
+			callers[c.ID] = e.ID
 		}
 		if e.Message().Role != chat.RoleTool || i < at {
 			continue
 		}
-		caller, known := callers[e.Message().ToolCallID]
-		if known && caller >= first && caller < cut && speaks(path[caller]) {
-			t.Fatalf("the call of %s is covered", e.ID)
+		for _, u := range p.Units[:p.At] {
+			if u.ID == callers[e.Message().ToolCallID] {
+				t.Fatalf("the call of %s is covered", e.ID)
+			}
 		}
 	}
 
@@ -388,22 +429,38 @@ func requireCut(t testing.TB, rule history.Cut, path []history.Entry, p history.
 	for start >= 0 && !starts(path[start]) {
 		start--
 	}
-	switch {
-	case start == at:
-		require.Empty(t, p.SplitTurn)
-		require.Empty(t, p.TurnPrefix)
-	case start < 0:
-		require.NotEmpty(t, p.SplitTurn)
-	default:
-		require.Equal(t, path[start].ID, p.SplitTurn)
-		requireSame(t, path[max(start, first):cut], p.TurnPrefix)
+	var prefix []history.Unit
+	for _, u := range p.Covered() {
+		if start < at && index(u.ID) >= start {
+			prefix = append(prefix, u)
+		}
 	}
+	require.Equal(t, unitIDs(prefix), unitIDs(p.TurnPrefix()))
 	if rule.Tokens > 0 && !p.Over {
 		require.LessOrEqual(t, p.Tokens, rule.Tokens)
 	}
-	if rule.Messages > 0 && rule.Tokens == 0 && rule.Share == 0 {
+	if rule.Tokens == 0 && rule.Share == 0 {
 		require.GreaterOrEqual(t, p.Messages, rule.Messages)
+		require.GreaterOrEqual(t, roundsIn(p.Kept()), rule.Rounds)
 	}
+}
+
+// roundsIn counts the rounds among units.
+func roundsIn(units []history.Unit) (n int) {
+	for _, u := range units {
+		if !u.Start {
+			n++
+		}
+	}
+	return n
+}
+
+// messagesIn returns the messages of units.
+func messagesIn(units []history.Unit) (messages []chat.Message) {
+	for _, u := range units {
+		messages = append(messages, u.Messages...)
+	}
+	return messages
 }
 
 // requireSame checks that two lists are of the same entries.
@@ -457,15 +514,6 @@ func speaks(e history.Entry) bool {
 	return false
 }
 
-func anySpeaks(entries []history.Entry) bool {
-	for _, e := range entries {
-		if e.Message().Role != chat.RoleTool && speaks(e) {
-			return true
-		}
-	}
-	return false
-}
-
 // anyRule is one of the five, or a random one.
 func anyRule(r *rand.Rand) history.Cut {
 	five := []history.Cut{history.CopilotChatCut(), history.CopilotCLICut(), history.OhMyPiCut(), history.A3SCut(), history.StagewiseCut()}
@@ -474,7 +522,8 @@ func anyRule(r *rand.Rand) history.Cut {
 	}
 	return history.Cut{
 		Tokens: r.IntN(2) * r.IntN(400), Share: float64(r.IntN(2)) * r.Float64(), Messages: r.IntN(2) * r.IntN(12),
-		First: r.IntN(2) * r.IntN(5), ToolBoundary: r.IntN(2) == 0, SinceCompaction: r.IntN(3) == 0,
+		Rounds: r.IntN(3) / 2 * r.IntN(8),
+		First:  r.IntN(2) * r.IntN(5), ToolBoundary: r.IntN(2) == 0, SinceCompaction: r.IntN(3) == 0,
 	}
 }
 
@@ -498,14 +547,106 @@ func anyPath(r *rand.Rand) []history.Entry {
 func requireAnyCut(t testing.TB, seed uint64) (cut bool) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 4))
-	path, rule := anyPath(r), anyRule(r)
+	session, rule := sessionOf(t, anyPath(r), true), anyRule(r)
+	path := list(t, session.PathTo(""))
 	s := sizing.Sizing{Window: 1 + r.IntN(3000), Tokenizer: quarter{}}
-	p, err := rule.Find(along(path), s)
+	v := viewOf(t, session)
+	p, err := rule.Find(v, s)
 	requireCut(t, rule, path, p, err)
-	want, wantErr := naiveCut(rule, path, s)
-	require.Equal(t, want, p.At, "seed %d, %+v: %s", seed, rule, idsOf(path))
-	require.Equal(t, wantErr, err)
+	want, all, wantErr := naiveCut(rule, path, s)
+	require.Equal(t, wantErr, err, "seed %d, %+v: %s", seed, rule, idsOf(path))
+	if err == nil {
+		require.Equal(t, want, p.Units[p.At].ID, "seed %d, %+v: %s", seed, rule, idsOf(path))
+	}
+	requireWalk(t, rule, v, s, all)
 	return err == nil
+}
+
+// requireWalk goes from the earliest place at which a rule may cut to the latest.
+func requireWalk(t testing.TB, rule history.Cut, v history.View, s sizing.Sizing, places []string) {
+	t.Helper()
+	p, err := rule.Earliest(v, s)
+	if len(places) == 0 {
+		require.ErrorIs(t, err, history.ErrNoCut)
+		return
+	}
+	require.NoError(t, err)
+	for i, place := range places {
+		require.Equal(t, place, p.Units[p.At].ID)
+		require.NotEmpty(t, p.Covered())
+		later, ok := p.Later()
+		require.Equal(t, i < len(places)-1, ok)
+		if !ok {
+			return
+		}
+		require.Greater(t, later.At, p.At)
+		require.Equal(t, unitIDs(p.Units), unitIDs(later.Units))
+		p = later
+	}
+}
+
+// From where a rule cuts, each later cut keeps one place less, until the newest round alone is kept.
+func TestLaterKeepsOnePlaceLess(t *testing.T) {
+	v := viewOf(t, sessionOf(t, pathOf("u a u c r l c r c r"), false))
+	s := sizing.Sizing{Window: 1000, Tokenizer: flat{}}
+	p, err := history.Cut{Messages: 6}.Find(v, s)
+	require.NoError(t, err)
+	var cuts []string
+	for ok := true; ok; p, ok = p.Later() {
+		cuts = append(cuts, fmt.Sprint(found(p, nil), ", ", p.Tokens, " tokens, ", p.Messages, " messages"))
+	}
+	require.Equal(t, []string{
+		"u0 a1 | u2 c3-r4 c6-r7 c8-r9, 70 tokens, 7 messages",
+		"u0 a1 u2 c3-r4 | (l5) c6-r7 c8-r9 prefix u2 c3-r4, 50 tokens, 5 messages",
+		"u0 a1 u2 c3-r4 c6-r7 | c8-r9 prefix u2 c3-r4 c6-r7, 30 tokens, 3 messages",
+	}, cuts)
+}
+
+// Where a rule keeps everything, the earliest cut covers least.
+func TestEarliestCut(t *testing.T) {
+	v := viewOf(t, sessionOf(t, pathOf("u a u a u a"), false))
+	s := sizing.Sizing{Window: 1000, Tokenizer: flat{}}
+	rule := history.Cut{Messages: 100}
+	_, err := rule.Find(v, s)
+	require.ErrorIs(t, err, history.ErrNoCut)
+	p, err := rule.Earliest(v, s)
+	require.Equal(t, "u0 a1 | u2 a3 u4 a5", found(p, err))
+	p, err = history.Cut{Tokens: 20}.Earliest(v, s)
+	require.Equal(t, "u0 a1 | u2 a3 u4 a5 over", found(p, err))
+}
+
+// A view that no session made has no path to cut.
+func TestCutOfAViewOfNoSession(t *testing.T) {
+	v := viewOf(t, sessionOf(t, pathOf("u a u a"), false))
+	_, err := history.Cut{}.Find(fields(v), in(1000))
+	require.ErrorContains(t, err, "of no session")
+	require.Equal(t, unitIDs(v.Units(history.Limits{}, in(1000))), unitIDs(fields(v).Units(history.Limits{}, in(1000))))
+}
+
+// The units of a view are all that it shows after what stands for the compacted, each message once.
+func TestUnitsAreAllThatAViewShows(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(cases(300)) {
+		session := talkAtRandom(t, rand.New(rand.NewPCG(seed, 9))).session
+		v := viewOf(t, session)
+		s := sizing.Sizing{Tokenizer: quarter{}} // of no window, so that nothing is cut
+		units := v.Units(history.Limits{}, s)
+		equal(t, v.Messages(), append(slices.Clip(v.Compacted), messagesIn(units)...))
+		for i, u := range units {
+			tokens := 0
+			for _, m := range u.Messages {
+				tokens += s.CountMessage(m)
+			}
+			require.Equal(t, tokens, u.Tokens)
+			require.Equal(t, u.Start, u.Messages[0].Role == chat.RoleUser)
+			require.False(t, u.Current && slices.ContainsFunc(units[i+1:], func(u history.Unit) bool { return u.Start }))
+			last, err := session.Entry(u.Last)
+			require.NoError(t, err)
+			if len(u.Messages) > 1 && u.Last != u.ID {
+				require.Equal(t, chat.RoleTool, last.Message().Role)
+			}
+		}
+	}
 }
 
 func TestAnyCut(t *testing.T) {

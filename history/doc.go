@@ -58,6 +58,9 @@
 // Where the model's thinking is to go on, the compaction has that too, and the first assistant message after it begins with
 // it ([Compaction].Thinking).
 //
+// A [Clearing] leaves old tool output, or old arguments of tool calls, out of what is shown from its place on. It is an entry
+// as well, and holds the finished text that stands in place of each; a branch from before it shows the old output again.
+//
 // A path always gives the same view: that of a session that was opened again is the one before, byte for byte, and one
 // that goes back to before a compaction does not see it. Where a compaction takes its time, it holds its place by the id
 // of an entry: what was said meanwhile is kept, and where that entry is gone the compaction is dropped with a
@@ -72,6 +75,9 @@
 //		history.Rounds{Session: session},       // what the agent has done about it
 //	}
 //
+// One context may pin the view that they show ([WithView]): that at the leaf when a render began, or what a compaction would
+// show before it is made ([Session.ViewWith]). An element of your own that shows a session takes its view from [ViewIn].
+//
 // They are required unless Droppable is set: history that does not fit is an error, which package summarize answers with
 // a compaction, and never silently lost. What they show obeys the providers' rules at any budget; see [Round.Messages].
 //
@@ -80,13 +86,16 @@
 //
 // # Where it may be cut
 //
-// A [Cut] is a rule that says where a path is cut in two: what is older is summarised, what is newer is kept word for word.
-// The rules of five products are values of it; fields may be changed and combined. Never is a call parted from its
-// result, and what is kept is never empty:
+// A [Cut] is a rule that says where a view is cut in two: what is older is summarised, what is newer is kept word for word.
+// The rules of five products are values of it; fields may be changed and combined. A cut lies between units ([View.Units]):
+// what starts a turn is one, and so is a round. A call is never parted from its result, and what is kept is never empty:
 //
-//	point, err := history.OhMyPiCut().Find(session.PathTo(""), s) // the newest 20,000 tokens
-//	summary := summarise(point.Covered)
+//	view, err := session.View()
+//	point, err := history.OhMyPiCut().Find(view, s) // the newest 20,000 tokens
+//	summary := summarise(point.Covered())
 //	err = session.Compact(history.Compaction{FirstKept: point.FirstKept, Messages: []chat.Message{chat.UserMessage(summary)}})
+//
+// [CutPoint.Later] is the next cut, which keeps less, and [Cut.Earliest] the first.
 //
 // Package summarize does this whenever a prompt does not fit.
 //
@@ -94,14 +103,13 @@
 //
 // The session keeps every word whatever of these is used; they change what is shown or sent:
 //
-//   - [OutputPrune] leaves out old tool output, with a placeholder that says where it is: set Prune of the elements to
-//     [OhMyPiPrune] or [A3SPrune].
+//   - A [ClearRule] finds the [Clearing] of old tool output, each result replaced by a placeholder, to be added to the
+//     session. [OhMyPiClear] and [A3SClear] are the rules of those products.
 //   - [Limits] bound what the results of one round take of the window; [Clip] cuts one text in its middle.
 //   - A [Truncator] is the last guard before a request: of a list of messages that is too long it leaves the oldest out,
 //     and reports what it did.
 //
-// [FileTools] tell which files were read and modified on a path, compacted or not, and [ReportedTokens] what a request
-// takes by what the provider reported.
+// [FileTools] tell which files were read and modified on a path, compacted or not.
 //
 // # Sessions of others
 //

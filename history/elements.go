@@ -24,8 +24,6 @@ type Conversation struct {
 	Droppable bool
 	// Limits of a round.
 	Limits Limits
-	// Prune leaves out old tool output. Rounds should have the same.
-	Prune OutputPrune
 }
 
 // Request shows the user message that the current turn answers, or what else started it. It is required.
@@ -45,8 +43,6 @@ type Rounds struct {
 	Droppable bool
 	// Limits of a round.
 	Limits Limits
-	// Prune leaves out old tool output, of the whole session as Conversation does.
-	Prune OutputPrune
 }
 
 // ElementProps gives the properties, Required unless the conversation is droppable.
@@ -67,6 +63,15 @@ func (r Rounds) ElementProps() elements.Props {
 	return r.Props
 }
 
+// ShowsHistory marks the element as one that shows history, which a compaction can shorten.
+func (c Conversation) ShowsHistory() {}
+
+// ShowsHistory marks the element as one that shows history, which a compaction can shorten.
+func (r Request) ShowsHistory() {}
+
+// ShowsHistory marks the element as one that shows history, which a compaction can shorten.
+func (r Rounds) ShowsHistory() {}
+
 // snapshotFor is what an element with these limits shows of its session; an error where it has none, or a limit is none.
 func snapshotFor(ctx context.Context, s *Session, limits Limits) (*snapshot, error) {
 	if s == nil {
@@ -85,7 +90,7 @@ func (c Conversation) Render(ctx context.Context, s sizing.Sizing) (elements.Nod
 		return nil, err
 	}
 	turns := sn.shown()
-	list := newFinisher(c.Limits, s, c.Prune.in(ctx, c.Session).gone(turns, s.Tokenizer))
+	list := newFinisher(c.Limits, s)
 	for _, m := range sn.compacted {
 		list.nodes = append(list.nodes, elements.NewFinished(elements.Props{}, m))
 	}
@@ -127,8 +132,7 @@ func (r Rounds) Render(ctx context.Context, s sizing.Sizing) (elements.Node, err
 		return nil, nil
 	}
 	last := len(turns) - 1
-	list := newFinisher(r.Limits, s, r.Prune.in(ctx, r.Session).gone(turns, s.Tokenizer))
-	list.skip(turns[:last])
+	list := newFinisher(r.Limits, s)
 	for _, round := range turns[last].rounds {
 		list.round(round)
 	}

@@ -438,7 +438,7 @@ func ExampleSession_Compact() {
 }
 
 // Whether a compaction helps is seen before it is made.
-func ExamplePreview() {
+func ExampleSession_ViewWith() {
 	var session history.Session
 	err := session.Append(chat.UserMessage(strings.Repeat("Once more. ", 100)), chat.AssistantMessage("Red."), chat.UserMessage("Why?"))
 	if err != nil {
@@ -459,7 +459,11 @@ func ExamplePreview() {
 	ctx := context.Background()
 	compaction := history.Compaction{Messages: []chat.Message{chat.UserMessage("Red was named.")}}
 	fmt.Println(tokens(ctx), "tokens now")
-	fmt.Println(tokens(history.Preview(ctx, &session, compaction)), "tokens with the compaction")
+	view, err := session.ViewWith(compaction)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(tokens(history.WithView(ctx, &session, view)), "tokens with the compaction")
 	fmt.Println(session.Len(), "entries as before")
 	// Output:
 	// 317 tokens now

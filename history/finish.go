@@ -144,6 +144,16 @@ func thinks(m chat.Message) bool {
 	})
 }
 
+// answers reports whether an assistant's message is sent: it says something, or calls a tool by its name.
+func answers(m chat.Message) bool {
+	for _, c := range m.ToolCalls {
+		if c.ID != "" && c.Name != "" {
+			return true
+		}
+	}
+	return hasAnswer(sayable(m.Content))
+}
+
 // begun is a message that begins with thinking.
 func begun(m chat.Message, thinking []chat.Thinking) chat.Message {
 	if len(thinking) == 0 {

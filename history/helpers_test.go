@@ -118,6 +118,25 @@ func viewOf(t testing.TB, s *history.Session) history.View {
 	return v
 }
 
+// viewWith returns the view of a session as if a compaction had been made.
+func viewWith(t testing.TB, s *history.Session, c history.Compaction) history.View {
+	t.Helper()
+	v, err := s.ViewWith(c)
+	require.NoError(t, err)
+	return v
+}
+
+// trying returns the context of a test in which a compaction is tried.
+func trying(t testing.TB, s *history.Session, c history.Compaction) context.Context {
+	t.Helper()
+	return history.WithView(t.Context(), s, viewWith(t, s, c))
+}
+
+// fields returns a view without what it was made from.
+func fields(v history.View) history.View {
+	return history.View{Compacted: v.Compacted, Turns: v.Turns}
+}
+
 // shape writes a view as "compacted | user: assistant(result result) assistant | user:", messages by their ids.
 func shape(v history.View) string {
 	var turns []string
@@ -197,6 +216,12 @@ func content(t testing.TB, path string) string {
 // equal shows the difference of two values.
 func equal(t testing.TB, want, got any) {
 	t.Helper()
+	if v, ok := want.(history.View); ok {
+		want = fields(v)
+	}
+	if v, ok := got.(history.View); ok {
+		got = fields(v)
+	}
 	if reflect.DeepEqual(want, got) {
 		return // far faster than a diff
 	}

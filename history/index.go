@@ -50,6 +50,9 @@ func (k kind) shown() bool { return k >= kindUser && k <= kindBranchSummary }
 // startsTurn tells what a turn begins with.
 func (k kind) startsTurn() bool { return k.shown() && k != kindAssistant && k != kindTool }
 
+// unsaid reports whether an entry is the session's own: no model sees it, and it stands for nothing that one saw.
+func (k kind) unsaid() bool { return !k.shown() && k != kindCompaction }
+
 // kinds of the types that have one each.
 var kinds = map[EntryType]kind{
 	TypeShell: kindShell, TypeCustomMessage: kindCustomMessage, TypeBranchSummary: kindBranchSummary,

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"slices"
 	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements"
@@ -19,7 +18,6 @@ type finished struct {
 	by       finishing
 	keep     bool               // which counts the same each time
 	whole    bool               // nothing was cut
-	gone     []output           // of the round
 	messages *elements.Finished // nil where there are none
 	rank     int
 	ranked   elements.Node // the messages with the rank for their priority
@@ -37,33 +35,20 @@ type finisher struct {
 	finishing
 	sizing sizing.Sizing
 	keep   bool
-	rounds int      // that were passed
-	gone   []output // of the rounds to come
 	nodes  elements.Nodes
 	rank   int
 }
 
-func newFinisher(limits Limits, s sizing.Sizing, gone []output) *finisher {
-	return &finisher{finishing: finishing{limits, s.Window, s.Tokenizer}, sizing: s, keep: sizing.Lasting(s.Tokenizer), gone: gone}
+func newFinisher(limits Limits, s sizing.Sizing) *finisher {
+	return &finisher{finishing: finishing{limits, s.Window, s.Tokenizer}, sizing: s, keep: sizing.Lasting(s.Tokenizer)}
 }
 
-// skip passes the rounds of turns.
-func (f *finisher) skip(turns []*openTurn) {
-	for _, t := range turns {
-		f.rounds += len(t.rounds)
-	}
-	_, f.gone = upTo(f.gone, f.rounds-1)
-}
-
-// round appends the next round, placeholders in the place of outputs that are gone.
+// round appends the next round.
 func (f *finisher) round(r *openRound) {
-	var gone []output
-	gone, f.gone = upTo(f.gone, f.rounds)
-	f.rounds++
-	made := f.kept(&r.shown, gone)
+	made := f.kept(&r.shown)
 	if made == nil {
-		messages, cut := without(r.Round, gone).within(f.limits, f.sizing)
-		made = f.fresh(&r.shown, gone, !cut, messages...)
+		messages, cut := r.within(f.limits, f.sizing)
+		made = f.fresh(&r.shown, !cut, messages...)
 	}
 	if f.rank++; made.messages != nil {
 		f.nodes = append(f.nodes, made.ranked)
@@ -78,14 +63,14 @@ func (f *finisher) reserve() int {
 
 // opening fills a place that was kept with what starts a turn. Where that says nothing it takes no rank.
 func (f *finisher) opening(at int, t *openTurn) {
-	made := f.kept(t.opening, nil)
+	made := f.kept(t.opening)
 	if made == nil {
 		var messages []chat.Message
 		if m, ok := (Turn{Start: t.start}).MessageWithin(f.limits, f.sizing); ok {
 			messages = append(messages, m)
 		}
 		_, shell := t.start.Body.(Shell) // which alone may be cut
-		made = f.fresh(t.opening, nil, !shell, messages...)
+		made = f.fresh(t.opening, !shell, messages...)
 	}
 	if made.messages != nil {
 		f.nodes[at] = made.ranked
@@ -94,10 +79,10 @@ func (f *finisher) opening(at int, t *openTurn) {
 }
 
 // kept is what a memo has at the next rank, nil where it has nothing for this.
-func (f *finisher) kept(m *memo, gone []output) *finished {
+func (f *finisher) kept(m *memo) *finished {
 	last := m.last.Load()
 	switch {
-	case last == nil || !slices.Equal(last.gone, gone):
+	case last == nil:
 		return nil
 	case !f.keep || !last.keep || last.by != f.finishing:
 		if !last.whole || last.messages != nil && !fits(last.messages.Messages, f.limits, f.sizing) {
@@ -106,47 +91,24 @@ func (f *finisher) kept(m *memo, gone []output) *finished {
 	case last.rank == f.rank:
 		return last
 	}
-	return f.ranked(m, gone, last.whole, last.messages)
+	return f.ranked(m, last.whole, last.messages)
 }
 
 // fresh makes an element of messages.
-func (f *finisher) fresh(m *memo, gone []output, whole bool, messages ...chat.Message) *finished {
+func (f *finisher) fresh(m *memo, whole bool, messages ...chat.Message) *finished {
 	var element *elements.Finished
 	if len(messages) > 0 {
 		element = elements.NewFinished(elements.Props{}, messages...)
 	}
-	return f.ranked(m, gone, whole, element)
+	return f.ranked(m, whole, element)
 }
 
 // ranked gives messages the next rank. The element stays the same, so that a renderer knows it again.
-func (f *finisher) ranked(m *memo, gone []output, whole bool, messages *elements.Finished) *finished {
-	made := &finished{by: f.finishing, keep: f.keep, gone: slices.Clone(gone), whole: whole, messages: messages, rank: f.rank}
+func (f *finisher) ranked(m *memo, whole bool, messages *elements.Finished) *finished {
+	made := &finished{by: f.finishing, keep: f.keep, whole: whole, messages: messages, rank: f.rank}
 	if messages != nil {
 		made.ranked = elements.WithPriority{Priority: f.rank, Node: messages}
 	}
 	m.last.Store(made)
 	return made
-}
-
-// outputMemo keeps what the results of a round take.
-type outputMemo struct {
-	last atomic.Pointer[measuredOutputs]
-}
-
-type measuredOutputs struct {
-	tokenizer sizing.Tokenizer
-	most      int
-	outputs   []PrunedOutput
-}
-
-// of gives the results of a round as [Round.outputs] does. Keep tells that the tokenizer is [lasting].
-func (m *outputMemo) of(r Round, t sizing.Tokenizer, most int, keep bool) []PrunedOutput {
-	if last := m.last.Load(); keep && last != nil && last.most == most && last.tokenizer == t {
-		return last.outputs
-	}
-	outputs := r.outputs(t, most)
-	if keep {
-		m.last.Store(&measuredOutputs{t, most, outputs})
-	}
-	return outputs
 }

@@ -22,6 +22,7 @@ func TestWhatIsKeptIsWhatWouldBeMade(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 2))
 			talk := func() *history.Session { return talkAtRandom(t, rand.New(rand.NewPCG(seed, 1))).session }
 			shown := talk()
+			var cleared []history.Clearing
 			learning := &sizing.Calibrated{}
 			for range 8 {
 				tokenizer := []sizing.Tokenizer{quarter{}, words{}, learning, learning.Safe()}[r.IntN(4)]
@@ -29,20 +30,30 @@ func TestWhatIsKeptIsWhatWouldBeMade(t *testing.T) {
 				if r.IntN(3) == 0 {
 					limits.Results = r.Float64()
 				}
-				droppable, prune := r.IntN(2) == 0, history.OutputPrune{}
+				droppable := r.IntN(2) == 0
 				if r.IntN(3) == 0 {
-					prune = history.OutputPrune{Keep: 1 + r.IntN(500), Placeholder: func(history.PrunedOutput) string { return "gone" }}
+					rule := history.ClearRule{Keep: 1 + r.IntN(500), Placeholder: func(history.ClearedOutput) string { return "gone" }}
+					if c, ok := rule.Find(viewOf(t, shown), quarter{}); ok {
+						_, err := shown.Add(history.Entry{Body: c})
+						require.NoError(t, err)
+						cleared = append(cleared, c)
+					}
 				}
 				opts := render.Options{Budget: 1 << 30, Window: 100 + r.IntN(4000), Tokenizer: tokenizer}
 				rendered := func(s *history.Session) (*render.Result, error) {
 					return render.Render(t.Context(), elements.Fragment{
-						history.Conversation{Session: s, Limits: limits, Droppable: droppable, Prune: prune},
+						history.Conversation{Session: s, Limits: limits, Droppable: droppable},
 						history.Request{Session: s, Limits: limits},
-						history.Rounds{Session: s, Limits: limits, Droppable: true, Prune: prune},
+						history.Rounds{Session: s, Limits: limits, Droppable: true},
 					}, opts)
 				}
 				for range 2 {
-					want, wantErr := rendered(talk())
+					fresh := talk()
+					for _, c := range cleared {
+						_, err := fresh.Add(history.Entry{Body: c})
+						require.NoError(t, err)
+					}
+					want, wantErr := rendered(fresh)
 					got, err := rendered(shown)
 					require.Equal(t, wantErr == nil, err == nil, "%v, %v", wantErr, err)
 					if err != nil {

@@ -172,6 +172,27 @@ func (s *sayer) compact(t testing.TB) {
 	}
 }
 
+// clear leaves out some results and arguments on the path.
+func (s *sayer) clear(t testing.TB) {
+	t.Helper()
+	var c history.Clearing
+	for _, e := range list(t, s.session.PathTo("")) {
+		if !s.chance(4) {
+			continue
+		}
+		if e.Message().Role == chat.RoleTool {
+			c.Results = append(c.Results, history.Cleared{Entry: e.ID, Text: s.name("[cleared]")})
+		}
+		for _, call := range e.Message().ToolCalls {
+			c.Arguments = append(c.Arguments, history.Cleared{Entry: e.ID, Call: call.ID, Text: fmt.Sprintf(`{"cleared":%d}`, s.IntN(9))})
+		}
+	}
+	if len(c.Results)+len(c.Arguments) > 0 {
+		_, err := s.session.Add(history.Entry{Body: c})
+		require.NoError(t, err)
+	}
+}
+
 // talkAtRandom makes a session that ends with a user's message or a tool's.
 func talkAtRandom(t testing.TB, r *rand.Rand) *sayer {
 	t.Helper()
@@ -497,8 +518,8 @@ func TestAnySessionOnDisk(t *testing.T) {
 	}
 }
 
-// A preview of any compaction that is taken is what is shown once it was made.
-func TestAnyPreview(t *testing.T) {
+// The view with any compaction that is taken is what is shown once it was made.
+func TestAnyViewWith(t *testing.T) {
 	t.Parallel()
 	tried := 0
 	for seed := range uint64(200) {
@@ -509,7 +530,7 @@ func TestAnyPreview(t *testing.T) {
 		if r.IntN(4) == 0 {
 			c.FirstKept = ""
 		}
-		preview := renderedIn(t, history.Preview(t.Context(), s, c), prompt(s))
+		preview := renderedIn(t, trying(t, s, c), prompt(s))
 		if s.Compact(c) == nil {
 			tried++
 			require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))

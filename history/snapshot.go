@@ -11,8 +11,11 @@ import (
 // once it was given out: when the path has grown, what did not change is taken over into the next, so that a step of an
 // agent costs what it added and not the conversation.
 type snapshot struct {
-	build     int // number of the snapshot; what bears it may be changed while it is made
+	build     int   // number of the snapshot; what bears it may be changed while it is made
+	tree      *tree // nil in a view that no session made
 	leaf      int32
+	boundary  int32 // place of the first entry that the latest compaction does not cover
+	after     int32 // place after that compaction's own entry, 0 without one
 	compacted []chat.Message
 	thinking  []chat.Thinking   // of the compaction, until the first assistant message after it
 	turns     []*openTurn       // the first is what comes before a turn's start
@@ -24,7 +27,8 @@ type snapshot struct {
 type openTurn struct {
 	build   int
 	start   Entry
-	covered bool // its start is
+	at      int32 // place of its start, -1 without one
+	covered bool  // its start is
 	opening *memo
 	rounds  []*openRound
 }
@@ -33,8 +37,10 @@ type openTurn struct {
 type openRound struct {
 	build int
 	Round
+	at      int32    // place of the assistant's message
+	last    int32    // place of the last result, or at
+	cleared []string // ids of the results that a clearing left out
 	shown   memo
-	outputs outputMemo
 }
 
 // callAt is the round in which a call was made.
@@ -79,20 +85,21 @@ func (s *Session) snapshot(t *tree, at int32) (*snapshot, error) {
 
 // snapshotAt makes a snapshot of the path to a place.
 func (t *tree) snapshotAt(at int32) (*snapshot, error) {
-	boundary, c, err := t.boundary(at)
+	boundary, after, c, err := t.boundary(at)
 	if err != nil {
 		return nil, err
 	}
-	return t.snapshotFrom(at, boundary, c)
+	return t.snapshotFrom(at, boundary, after, c)
 }
 
-// snapshotFrom makes a snapshot of the path to a leaf from the boundary of a compaction on.
-func (t *tree) snapshotFrom(leaf, boundary int32, c Compaction) (*snapshot, error) {
+// snapshotFrom makes a snapshot of the path to a leaf from the boundary of a compaction on. After is the place after the
+// compaction's entry.
+func (t *tree) snapshotFrom(leaf, boundary, after int32, c Compaction) (*snapshot, error) {
 	// What is before the turn in which the boundary lies is covered.
 	var places []int32
 	for at := range t.up(leaf) {
 		k := t.nodes[at].kind
-		if at >= boundary && k.shown() || k.startsTurn() {
+		if at >= boundary && (k.shown() || k == kindClearing) || k.startsTurn() {
 			places = append(places, at)
 		}
 		if at <= boundary && k.startsTurn() {
@@ -100,9 +107,10 @@ func (t *tree) snapshotFrom(leaf, boundary int32, c Compaction) (*snapshot, erro
 		}
 	}
 	sn := &snapshot{
-		leaf: leaf, compacted: c.Messages, thinking: c.Thinking, turns: []*openTurn{{opening: &memo{}}}, calls: map[string]callAt{},
+		tree: t, leaf: leaf, boundary: boundary, after: after, compacted: c.Messages, thinking: c.Thinking,
+		turns: []*openTurn{{at: -1, opening: &memo{}}}, calls: map[string]callAt{},
 	}
-	return sn, sn.add(t, places, boundary)
+	return sn, sn.add(t, places)
 }
 
 // grow gives the snapshot of a path that goes on from that of another, nil where it does not or was compacted since.
@@ -117,7 +125,7 @@ func (t *tree) grow(sn *snapshot, leaf int32, build int) (*snapshot, error) {
 		if k == kindCompaction {
 			return nil, nil
 		}
-		if k.shown() {
+		if k.shown() || k == kindClearing {
 			places = append(places, at)
 		}
 	}
@@ -125,12 +133,12 @@ func (t *tree) grow(sn *snapshot, leaf int32, build int) (*snapshot, error) {
 		return nil, nil
 	}
 	next := *sn
-	next.build, next.leaf, next.turns = build, leaf, slices.Clone(sn.turns)
-	return &next, next.add(t, places, 0)
+	next.build, next.tree, next.leaf, next.turns = build, t, leaf, slices.Clone(sn.turns)
+	return &next, next.add(t, places)
 }
 
 // add takes in the entries at places, the newest first. What starts a turn before the boundary is covered.
-func (sn *snapshot) add(t *tree, places []int32, boundary int32) error {
+func (sn *snapshot) add(t *tree, places []int32) error {
 	slices.Reverse(places)
 	entries, err := t.entries(places)
 	if err != nil {
@@ -139,10 +147,11 @@ func (sn *snapshot) add(t *tree, places []int32, boundary int32) error {
 	for i, e := range entries {
 		m := e.Message()
 		sn.bytes += sizeOf(e)
-		switch k := t.nodes[places[i]].kind; {
+		place := places[i]
+		switch k := t.nodes[place].kind; {
 		case k.startsTurn():
-			covered := places[i] < boundary
-			sn.turns = append(sn.turns, &openTurn{build: sn.build, start: e, covered: covered, opening: &memo{}})
+			covered := place < sn.boundary
+			sn.turns = append(sn.turns, &openTurn{build: sn.build, start: e, at: place, covered: covered, opening: &memo{}})
 			if !covered { // another turn than the one that was cut
 				sn.thinking = nil
 			}
@@ -152,7 +161,7 @@ func (sn *snapshot) add(t *tree, places []int32, boundary int32) error {
 			for _, c := range m.ToolCalls {
 				sn.calls[c.ID] = callAt{at, len(turn.rounds)}
 			}
-			r := &openRound{build: sn.build, Round: Round{Assistant: e}}
+			r := &openRound{build: sn.build, Round: Round{Assistant: e}, at: place, last: place}
 			if len(sn.thinking) > 0 && answers(m) {
 				if !thinks(m) {
 					r.Thinking = sn.thinking
@@ -164,17 +173,84 @@ func (sn *snapshot) add(t *tree, places []int32, boundary int32) error {
 			if at, ok := sn.calls[m.ToolCallID]; ok {
 				r := sn.round(at)
 				r.Results = append(r.Results, e)
+				r.last = place
+			}
+		case k == kindClearing:
+			if c, ok := e.Body.(Clearing); ok {
+				sn.clear(c)
 			}
 		}
 	}
 	return nil
 }
 
+// clear puts the texts of a clearing in the place of what it names. What is not shown it passes over.
+func (sn *snapshot) clear(c Clearing) {
+	rounds := map[string]callAt{} // by the ids of their entries
+	for _, list := range [][]Cleared{c.Results, c.Arguments} {
+		for _, o := range list {
+			rounds[o.Entry] = callAt{turn: -1}
+		}
+	}
+	for i, t := range sn.turns {
+		for k, r := range t.rounds {
+			if _, named := rounds[r.Assistant.ID]; named {
+				rounds[r.Assistant.ID] = callAt{i, k}
+			}
+			for _, e := range r.Results {
+				if _, named := rounds[e.ID]; named {
+					rounds[e.ID] = callAt{i, k}
+				}
+			}
+		}
+	}
+	for _, o := range c.Results {
+		if at := rounds[o.Entry]; at.turn >= 0 {
+			sn.round(at).clearResult(o)
+		}
+	}
+	for _, o := range c.Arguments {
+		if at := rounds[o.Entry]; at.turn >= 0 {
+			sn.round(at).clearArguments(o)
+		}
+	}
+}
+
+// clearResult puts a text in the place of a result.
+func (r *openRound) clearResult(o Cleared) {
+	for i, e := range r.Results {
+		m, ok := e.Body.(Message)
+		if !ok || e.ID != o.Entry {
+			continue
+		}
+		m.Content = chat.Parts{chat.Text(o.Text)}
+		r.Results[i].Body = m
+		r.cleared = append(slices.Clip(r.cleared), e.ID)
+	}
+}
+
+// clearArguments puts a text in the place of the arguments of a call.
+func (r *openRound) clearArguments(o Cleared) {
+	m, ok := r.Assistant.Body.(Message)
+	if !ok || r.Assistant.ID != o.Entry {
+		return
+	}
+	m.ToolCalls = slices.Clone(m.ToolCalls)
+	for i := range m.ToolCalls {
+		if m.ToolCalls[i].ID == o.Call {
+			m.ToolCalls[i].Arguments = o.Text
+		}
+	}
+	r.Assistant.Body = m
+}
+
 // turn gives a turn that may be changed.
 func (sn *snapshot) turn(at int) *openTurn {
 	t := sn.turns[at]
 	if t.build != sn.build {
-		t = &openTurn{build: sn.build, start: t.start, covered: t.covered, opening: t.opening, rounds: slices.Clone(t.rounds)}
+		copied := *t
+		t = &copied
+		t.build, t.rounds = sn.build, slices.Clone(t.rounds)
 		sn.turns[at] = t
 	}
 	return t
@@ -185,7 +261,7 @@ func (sn *snapshot) round(at callAt) *openRound {
 	turn := sn.turn(at.turn)
 	r := turn.rounds[at.round]
 	if r.build != sn.build {
-		r = &openRound{build: sn.build, Round: r.Round}
+		r = &openRound{build: sn.build, Round: r.Round, at: r.at, last: r.last, cleared: r.cleared}
 		r.Results = slices.Clone(r.Results)
 		turn.rounds[at.round] = r
 	}
@@ -207,7 +283,7 @@ func (sn *snapshot) shown() []*openTurn {
 
 // view gives the snapshot in slices of the caller's own.
 func (sn *snapshot) view() View {
-	v := View{Compacted: sn.compacted}
+	v := View{Compacted: sn.compacted, snapshot: sn}
 	turns := sn.shown()
 	rounds, results := 0, 0
 	for _, t := range turns {
@@ -274,6 +350,10 @@ func sizeOf(e Entry) int {
 		n += len(b.Command) + len(b.Output) + len(b.Data)
 	case BranchSummary:
 		n += len(b.Text) + len(b.Data)
+	case Clearing:
+		for _, o := range append(slices.Clip(b.Results), b.Arguments...) {
+			n += len(o.Entry) + len(o.Call) + len(o.Text)
+		}
 	}
 	return n
 }

@@ -20,17 +20,14 @@ import (
 // nothing that was kept from before is out of date.
 func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
 	t.Parallel()
-	short := history.OutputPrune{Keep: 60, Placeholder: func(p history.PrunedOutput) string { return "[" + p.Entry + "]" }}
 	shows := []struct {
 		limits history.Limits
-		prune  history.OutputPrune
 		sizing sizing.Sizing
 	}{
 		{sizing: in(400)},
 		{sizing: in(2000)},
 		{sizing: in(2000), limits: history.Limits{Results: 0.01, Arguments: 0.01}},
-		{sizing: in(2000), prune: short},
-		{sizing: sizing.Sizing{Window: 2000, Tokenizer: words{}}, prune: history.OutputPrune{Keep: 30}},
+		{sizing: sizing.Sizing{Window: 2000, Tokenizer: words{}}},
 	}
 	for seed := range uint64(cases(12)) {
 		path := tempFile(t)
@@ -43,10 +40,12 @@ func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
 				talker.user(t)
 			case talker.chance(8):
 				talker.compact(t)
+			case talker.chance(8):
+				talker.clear(t)
 			case talker.chance(10):
 				_, err := s.Add(history.Entry{Body: history.Shell{Command: "ls", Output: numberedLines(talker.IntN(90))}})
 				require.NoError(t, err)
-			case talker.chance(10):
+			case s.Len() > 0 && talker.chance(10):
 				talker.flush(t)
 				entries := all(t, s)
 				talker.open = nil
@@ -68,13 +67,9 @@ func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
 			equal(t, viewOf(t, fresh), viewOf(t, s))
 			show := shows[talker.IntN(len(shows))]
 			for _, of := range []func(*history.Session) elements.Node{
-				func(s *history.Session) elements.Node {
-					return history.Conversation{Session: s, Limits: show.limits, Prune: show.prune}
-				},
+				func(s *history.Session) elements.Node { return history.Conversation{Session: s, Limits: show.limits} },
 				func(s *history.Session) elements.Node { return history.Request{Session: s, Limits: show.limits} },
-				func(s *history.Session) elements.Node {
-					return history.Rounds{Session: s, Limits: show.limits, Prune: show.prune}
-				},
+				func(s *history.Session) elements.Node { return history.Rounds{Session: s, Limits: show.limits} },
 			} {
 				equal(t, nodesOf(t, of(fresh), show.sizing), nodesOf(t, of(s), show.sizing))
 			}
@@ -162,8 +157,7 @@ func TestRenderingIsSafeForConcurrentUse(t *testing.T) {
 				default:
 				}
 				for _, e := range []elements.Node{
-					history.Conversation{Session: s, Prune: history.OutputPrune{Keep: 50 * i}}, history.Request{Session: s},
-					history.Rounds{Session: s, Prune: history.OutputPrune{Keep: 50 * i}},
+					history.Conversation{Session: s}, history.Request{Session: s}, history.Rounds{Session: s},
 				} {
 					if _, err := e.Render(t.Context(), in(100+i%2)); err != nil {
 						t.Error(err)
@@ -184,6 +178,14 @@ func TestRenderingIsSafeForConcurrentUse(t *testing.T) {
 			err := s.Append(agentCalls("both", a, b), chat.ToolResult(b, numberedLines(30)))
 			if err == nil {
 				err = s.Append(chat.ToolResult(a, numberedLines(40)))
+			}
+			if err == nil && i%10 == 9 {
+				var v history.View
+				if v, err = s.View(); err == nil {
+					if c, ok := (history.ClearRule{Keep: 500}).Find(v, quarter{}); ok {
+						_, err = s.Add(history.Entry{Body: c})
+					}
+				}
 			}
 			if err == nil && i%20 == 7 {
 				err = s.Append(user)

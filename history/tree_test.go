@@ -191,7 +191,7 @@ func TestCompactionIsDroppedWhereItsBoundaryIsGone(t *testing.T) {
 			require.NoError(t, tt.meanwhile(s))
 			before, entries := content(t, path), all(t, s)
 			if tt.reason != history.BoundaryCovered {
-				_, err := history.ViewIn(history.Preview(t.Context(), s, tt.c), s)
+				_, err := s.ViewWith(tt.c)
 				tried, ok := errors.AsType[*history.BoundaryError](err)
 				require.True(t, ok, "the error is %v", err)
 				require.Equal(t, tt.reason, tried.Reason)
@@ -221,8 +221,7 @@ func TestLastCoveredKeepsWhatCameAfterIt(t *testing.T) {
 	s := talk(t, user, answer)
 	c := history.Compaction{Messages: summary("S", "").Messages, LastCovered: s.Leaf()}
 	require.NoError(t, s.Append(user, answer))
-	preview, err := history.ViewIn(history.Preview(t.Context(), s, c), s)
-	require.NoError(t, err)
+	preview := viewWith(t, s, c)
 	require.NoError(t, s.Compact(c))
 	require.Equal(t, "S | e3: e4()", shape(viewOf(t, s)))
 	equal(t, preview, viewOf(t, s))

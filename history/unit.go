@@ -1,211 +1,129 @@
 package history
 
 import (
-	"iter"
+	"cmp"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// unit is what a cut may lie before: a round, or an entry that starts a turn. What says nothing to the model is none.
-type unit struct {
-	at     int   // its entry's index on the path
-	turn   int   // index of the entry that starts its turn; of the first unit where the path starts without one
-	starts bool  // it starts the turn itself, and is no round
-	round  Round // what it is else
-	reach  int   // index of the last of its results, or its own
+// Unit is what a cut may stand before: what starts a turn, or a round. What says nothing to the model is none.
+type Unit struct {
+	// ID of its first entry.
+	ID string
+	// Last is the id of its last entry: of a round, the result that came last.
+	Last string
+	// Start reports whether it starts a turn, and is not a round.
+	Start bool
+	// Current reports whether it starts the current turn, which a view shows whatever is compacted.
+	Current bool
+	// Messages as they are shown within the limits.
+	Messages []chat.Message
+	// Tokens that they take.
+	Tokens int
+
+	at, last int32 // places of its first and its last entry
+	turn     int   // index of its turn
+	start    int   // index of the unit that starts its turn, -1 if none does
+	aborted  bool  // a call of it has no result
 }
 
-// messages of the unit, each result counted.
-func (u unit) messages() int { return 1 + len(u.round.Results) }
+// Units returns what the view shows word for word, in order: the first message of each turn and each round, as they are
+// shown within the limits. If the window is not known (0), nothing is cut. Together they are all messages of the view
+// after Compacted, each once.
+func (v View) Units(limits Limits, s sizing.Sizing) []Unit { return v.shown().units(limits, s) }
 
-// trimFrom is how many entries are read of a path before those are let go that a cut does not need.
-const trimFrom = 256
+// unbounded is a window in which nothing is cut.
+const unbounded = 1 << 40
 
-// readPath reads a path. Of a long one it lets go what a compaction covers, but for the first messages and what starts the
-// turn in which the compaction cut: memory holds what a view shows, twice over at most, and not the path. Head is the index
-// after the first messages, -1 where nothing was let go.
-func readPath(path iter.Seq2[Entry, error], first int) (entries []Entry, head int, err error) {
-	head = -1
-	most := trimFrom
-	for e, err := range path {
-		if err != nil {
-			return nil, 0, err
-		}
-		entries = append(entries, e)
-		if e.Type() != TypeCompaction || len(entries) < most {
-			continue
-		}
-		if head < 0 {
-			head = headEnd(unitsOf(entries, false), first, len(entries))
-		}
-		kept, _ := uncovered(entries)
-		kept = min(kept, len(entries)-1) // the compaction itself says what is covered
-		short := slices.Clone(entries[:head])
-		for start := kept - 1; start >= head; start-- {
-			if startsTurn(entries[start]) {
-				short = append(short, entries[start])
-				break
-			}
-		}
-		entries = append(short, entries[max(head, kept):]...)
-		most = max(trimFrom, 2*len(entries))
+// units returns what [View.Units] does.
+func (sn *snapshot) units(limits Limits, s sizing.Sizing) []Unit {
+	if s.Window <= 0 {
+		s.Window = unbounded
 	}
-	return entries, head, nil
-}
-
-// unitsOf lists the units of a path. The round of a call that may be running reaches to the end of the path, where that is
-// asked for.
-func unitsOf(path []Entry, running bool) []unit {
-	var units []unit
-	calls := map[string]int{} // the units that made them
-	turn, newest := -1, -1
-	for i, e := range path {
-		switch {
-		case startsTurn(e):
-			turn = i
-			if _, ok := (Turn{Start: e}).Message(); ok {
-				units = append(units, unit{at: i, turn: i, starts: true, reach: i})
-			}
-		case e.Message().Role == chat.RoleAssistant:
-			m := e.Message()
-			if !answers(m) {
+	turns := sn.shown()
+	var list []Unit
+	for i, t := range turns {
+		start := -1
+		if m, ok := (Turn{Start: t.start}).MessageWithin(limits, s); ok {
+			start = len(list)
+			list = append(list, Unit{
+				ID: t.start.ID, Last: t.start.ID, Start: true, Current: i == len(turns)-1,
+				Messages: []chat.Message{m}, at: t.at, last: t.at, turn: i, start: start,
+			})
+		}
+		for _, r := range t.rounds {
+			messages := r.Messages(limits, s)
+			if len(messages) == 0 {
 				continue
 			}
-			if turn < 0 {
-				turn = i
+			u := Unit{ID: r.Assistant.ID, Last: r.Assistant.ID, Messages: messages, at: r.at, last: r.last, turn: i, start: start}
+			if n := len(r.Results); n > 0 {
+				u.Last = r.Results[n-1].ID
 			}
-			newest = len(units)
-			for _, c := range m.ToolCalls {
-				calls[c.ID] = newest
-			}
-			units = append(units, unit{at: i, turn: turn, round: Round{Assistant: e}, reach: i})
-		case e.Message().Role == chat.RoleTool:
-			if k, ok := calls[e.Message().ToolCallID]; ok {
-				u := &units[k]
-				u.round.Results = append(u.round.Results, e)
-				u.reach = i
-			}
+			u.aborted = len(r.Aborted()) > 0
+			list = append(list, u)
 		}
 	}
-	if running && newest >= 0 && len(units[newest].round.Aborted()) > 0 {
-		units[newest].reach = len(path)
-	}
-	return units
-}
-
-// startsTurn tells that a turn starts at the entry.
-func startsTurn(e Entry) bool { return kindOf(e.Type(), e.Message().Role, hidden(e)).startsTurn() }
-
-// unsaid tells that an entry is the session's own: no model sees it, and it stands for nothing that one saw.
-func unsaid(e Entry) bool {
-	k := kindOf(e.Type(), e.Message().Role, hidden(e))
-	return !k.shown() && k != kindCompaction
-}
-
-// answers tells that an assistant's message is sent: that it says something, or calls a tool by its name.
-func answers(m chat.Message) bool {
-	for _, c := range m.ToolCalls {
-		if c.ID != "" && c.Name != "" {
-			return true
+	for i := range list {
+		for _, m := range list[i].Messages {
+			list[i].Tokens += s.CountMessage(m)
 		}
 	}
-	return hasAnswer(sayable(m.Content))
+	return list
 }
 
-// uncovered gives the index of the first entry that the latest compaction on a path does not cover, and of the one after
-// the compaction's own entry. Without a compaction both are 0.
-func uncovered(path []Entry) (first, after int) {
-	for i := len(path) - 1; i >= 0; i-- {
-		c, ok := path[i].Body.(Compaction)
-		if !ok {
-			continue
-		}
-		for k := range i {
-			switch path[k].ID {
-			case "":
-			case c.FirstKept:
-				return k, i + 1
-			case c.LastCovered:
-				if c.FirstKept == "" {
-					return k + 1, i + 1
-				}
-			}
-		}
-		return i + 1, i + 1
+// lateResult is how many entries that are shown a session looks through for the result of a call among its first messages.
+const lateResult = 1024
+
+// head returns the units at the start of the path that have together at most so many messages, and no result after the
+// unit that follows them, and the place after them.
+func (sn *snapshot) head(messages int, limits Limits, s sizing.Sizing) (head []Unit, end int32, err error) {
+	if messages <= 0 {
+		return nil, 0, nil
 	}
-	return 0, 0
+	var shown, clearings []int32
+	for _, at := range sn.tree.down(sn.leaf) {
+		switch k := sn.tree.nodes[at].kind; {
+		case k.shown():
+			shown = append(shown, at)
+		case k == kindClearing:
+			clearings = append(clearings, at)
+		}
+	}
+	for n := messages + 16; ; n *= 2 {
+		n = min(n, len(shown))
+		start := &snapshot{tree: sn.tree, leaf: sn.leaf, turns: []*openTurn{{at: -1, opening: &memo{}}}, calls: map[string]callAt{}}
+		places := slices.Concat(clearings, shown[:n])
+		slices.SortFunc(places, func(a, b int32) int { return cmp.Compare(b, a) }) // the newest first
+		if err := start.add(sn.tree, places); err != nil {
+			return nil, 0, err
+		}
+		units := start.units(limits, s)
+		count, end, certain := firstUnits(units, messages, sn.leaf+1)
+		if certain || n == len(shown) || n >= messages+lateResult {
+			return units[:count], end, nil
+		}
+	}
 }
 
-// headEnd is the index after the first units that have at most so many messages together, and no result after it.
-func headEnd(units []unit, messages, end int) int {
-	head, reach, n := 0, -1, 0
+// firstUnits returns how many units have together at most so many messages, and no result after the unit that follows, and
+// the place after them. Certain reports whether it is the same whatever comes after the units, which end at a place.
+func firstUnits(units []Unit, messages int, end int32) (count int, place int32, certain bool) {
+	last, aborted := int32(-1), false
 	for i, u := range units {
-		if n += u.messages(); n > messages {
-			break
+		if messages -= len(u.Messages); messages < 0 {
+			return count, place, !aborted
 		}
+		aborted = aborted || u.aborted
 		next := end
 		if i+1 < len(units) {
 			next = units[i+1].at
 		}
-		if reach = max(reach, u.reach); reach < next {
-			head = reach + 1
+		if last = max(last, u.last); last < next {
+			count, place = i+1, last+1
 		}
 	}
-	return head
-}
-
-// size is what units take as they are shown.
-type size struct{ tokens, messages int }
-
-func (s size) plus(o size) size { return size{s.tokens + o.tokens, s.messages + o.messages} }
-
-// measure counts units.
-type measure struct {
-	path   []Entry
-	units  []unit
-	limits Limits
-	sizing sizing.Sizing
-
-	turn     int // the turn's start that was counted last, + 1
-	turnSize size
-}
-
-// between counts the units from one on to another.
-func (m *measure) between(from, to int) size {
-	var n size
-	for _, u := range m.units[from:to] {
-		if u.starts {
-			n = n.plus(m.opening(u.at))
-			continue
-		}
-		n.messages += u.messages()
-		for _, message := range u.round.Messages(m.limits, m.sizing) {
-			n.tokens += m.sizing.CountMessage(message)
-		}
-	}
-	return n
-}
-
-// starter counts the first message of the turn that a cut at a unit splits, as a view shows it besides; nothing where the
-// cut splits none.
-func (m *measure) starter(i int) size {
-	u := m.units[i]
-	if u.turn == u.at || !startsTurn(m.path[u.turn]) {
-		return size{}
-	}
-	if m.turn != u.turn+1 {
-		m.turn, m.turnSize = u.turn+1, m.opening(u.turn)
-	}
-	return m.turnSize
-}
-
-// opening counts the first message of a turn.
-func (m *measure) opening(i int) size {
-	message, ok := Turn{Start: m.path[i]}.MessageWithin(m.limits, m.sizing)
-	if !ok {
-		return size{}
-	}
-	return size{tokens: m.sizing.CountMessage(message), messages: 1}
+	return count, place, false
 }

@@ -7,20 +7,25 @@ import (
 )
 
 // View is what of a session a model sees.
+//
+// Its fields are the caller's own: elements that are given a view ([WithView]), a [Cut] and a [ClearRule] go by what the
+// session showed when it made the view, whatever was done to the fields since.
 type View struct {
 	// Compacted stands for what was compacted; empty before the first compaction.
 	Compacted []chat.Message
 	// Turns that are kept word for word. The last one is the current turn.
 	Turns []Turn
+
+	snapshot *snapshot // that it was made from
 }
 
-// View gives what a model sees of the path to the leaf: the messages of the latest compaction on it, then what that kept
-// and what came after. What starts a turn is kept as long as a round of it is, and what starts the current turn always.
-// The same path gives the same view, whenever and wherever it is read. Its slices are the caller's own; what its entries
-// hold is the session's and must not be changed. Elements use [ViewIn] instead.
+// View returns what a model sees of the path to the leaf: the messages of the latest compaction on it, then what that kept
+// and what came after, without what a [Clearing] left out. What starts a turn is kept as long as a round of it is, and what
+// starts the current turn always. The same path gives the same view, whenever and wherever it is read. Its slices are the
+// caller's own; what its entries hold is the session's and must not be changed. Elements use [ViewIn] instead.
 func (s *Session) View() (View, error) { return s.ViewAt("") }
 
-// ViewAt gives what a model sees of the path to an entry, to the leaf for "".
+// ViewAt returns what a model sees of the path to an entry, to the leaf for "".
 func (s *Session) ViewAt(id string) (View, error) {
 	t, at, err := s.tree(id)
 	if err != nil {
@@ -33,37 +38,42 @@ func (s *Session) ViewAt(id string) (View, error) {
 	return sn.view(), nil
 }
 
-// previewKey finds a compaction that is being tried in a context.
-type previewKey struct{ session *Session }
-
-// Preview gives a context in which the elements of this package show the session as if the compaction had been made.
-// It is how a compactor sees that a compaction helps before it is written.
-func Preview(ctx context.Context, s *Session, c Compaction) context.Context {
-	return context.WithValue(ctx, previewKey{s}, c)
-}
-
-// pruneKey finds a rule for old output that holds in a context.
-type pruneKey struct{ session *Session }
-
-// WithPrune gives a context in which the elements of this package leave old tool output of the session out by a rule, unless
-// they have one of their own. It is how a policy prunes before it summarises, without a say in the prompt.
-func WithPrune(ctx context.Context, s *Session, p OutputPrune) context.Context {
-	return context.WithValue(ctx, pruneKey{s}, p)
-}
-
-// in is the rule, or that of the context where there is none.
-func (p OutputPrune) in(ctx context.Context, s *Session) OutputPrune {
-	if p.Keep <= 0 {
-		if rule, ok := ctx.Value(pruneKey{s}).(OutputPrune); ok {
-			p = rule
+// ViewWith returns the view as if the compaction had been appended to the leaf. With [WithView] it shows what the
+// compaction would make of a prompt before it is written. The error is a [*BoundaryError] if the place at which the
+// compaction cuts is not on the path.
+func (s *Session) ViewWith(c Compaction) (View, error) {
+	t, leaf, err := s.tree("")
+	if err != nil {
+		return View{}, err
+	}
+	if id := c.boundary(); id != "" {
+		switch _, at, err := s.tree(id); {
+		case err != nil:
+			return View{}, &BoundaryError{ID: id, Reason: BoundaryMissing}
+		case !t.follows(leaf, at):
+			return View{}, &BoundaryError{ID: id, Reason: BoundaryLeft}
 		}
 	}
-	return p.of(s)
+	end := int32(len(t.nodes))
+	sn, err := t.snapshotFrom(leaf, t.cut(c, leaf, end), end, c)
+	if err != nil {
+		return View{}, err
+	}
+	return sn.view(), nil
 }
 
-// ViewIn gives the session's view, or the one that is being tried in a context ([Preview]). An element that shows a session
-// uses it, so that a compactor can see what a compaction would make of the prompt. The error is a [*BoundaryError] where the
-// place at which the one that is tried cuts is not on the path.
+// viewKey finds the view of a session that is pinned in a context.
+type viewKey struct{ session *Session }
+
+// WithView returns a context in which elements show a view of the session: that at the leaf when a render began, so that
+// what is appended meanwhile does not change the prompt halfway, or that of a compaction which is being tried
+// ([Session.ViewWith]). An element of your own that shows a session must take its view from [ViewIn].
+func WithView(ctx context.Context, s *Session, v View) context.Context {
+	return context.WithValue(ctx, viewKey{s}, v.shown())
+}
+
+// ViewIn returns the view of the session that is pinned in a context ([WithView]), or the session's view at its leaf. Every
+// element that shows a session uses it.
 func ViewIn(ctx context.Context, s *Session) (View, error) {
 	sn, err := snapshotIn(ctx, s)
 	if err != nil {
@@ -72,28 +82,35 @@ func ViewIn(ctx context.Context, s *Session) (View, error) {
 	return sn.view(), nil
 }
 
-// snapshotIn is what [ViewIn] gives.
+// snapshotIn returns the snapshot of the view that ViewIn returns.
 func snapshotIn(ctx context.Context, s *Session) (*snapshot, error) {
+	if sn, ok := ctx.Value(viewKey{s}).(*snapshot); ok {
+		return sn, nil
+	}
 	t, leaf, err := s.tree("")
 	if err != nil {
 		return nil, err
 	}
-	c, trying := ctx.Value(previewKey{s}).(Compaction)
-	if !trying {
-		return s.snapshot(t, leaf)
-	}
-	if id := c.boundary(); id != "" {
-		switch _, at, err := s.tree(id); {
-		case err != nil:
-			return nil, &BoundaryError{ID: id, Reason: BoundaryMissing}
-		case !t.follows(leaf, at):
-			return nil, &BoundaryError{ID: id, Reason: BoundaryLeft}
-		}
-	}
-	return t.snapshotFrom(leaf, t.cut(c, leaf, int32(len(t.nodes))), c)
+	return s.snapshot(t, leaf)
 }
 
-// Messages gives all that the view shows, in order and uncut, as it is sent.
+// shown returns the snapshot that the view was made from. For a view that no session made it is made of its fields.
+func (v View) shown() *snapshot {
+	if v.snapshot != nil {
+		return v.snapshot
+	}
+	sn := &snapshot{compacted: v.Compacted}
+	for _, t := range v.Turns {
+		turn := &openTurn{start: t.Start, at: -1, opening: &memo{}}
+		for _, r := range t.Rounds {
+			turn.rounds = append(turn.rounds, &openRound{Round: r})
+		}
+		sn.turns = append(sn.turns, turn)
+	}
+	return sn
+}
+
+// Messages returns all that the view shows, in order and uncut, as it is sent.
 func (v View) Messages() []chat.Message {
 	list := append([]chat.Message(nil), v.Compacted...)
 	for _, t := range v.Turns {

@@ -215,7 +215,7 @@ func TestCompactionOfEverythingIsABoundary(t *testing.T) {
 	require.ErrorContains(t, s.Compact(summary("S", "e10")), "covered")
 }
 
-func TestPreviewShowsWhatTheCompactionWillShow(t *testing.T) {
+func TestViewWithShowsWhatTheCompactionWillShow(t *testing.T) {
 	for _, firstKept := range []string{"e1", "e2", "e4", "e5", "e6", "e9", "e10", "e11", "e13", ""} {
 		t.Run("from "+firstKept, func(t *testing.T) {
 			s := talk(t, said3()...)
@@ -223,7 +223,7 @@ func TestPreviewShowsWhatTheCompactionWillShow(t *testing.T) {
 			c := history.Compaction{Messages: []chat.Message{chat.UserMessage(" S \n"), chat.UserMessage("T")}, FirstKept: firstKept}
 			entries := all(t, s)
 			before := renderedIn(t, t.Context(), prompt(s))
-			ctx := history.Preview(t.Context(), s, c)
+			ctx := trying(t, s, c)
 			preview := renderedIn(t, ctx, prompt(s))
 			require.NotEqual(t, before, preview)
 			require.Equal(t, renderedIn(t, t.Context(), prompt(other)), renderedIn(t, ctx, prompt(other)), "another session is as it is")
@@ -237,11 +237,11 @@ func TestPreviewShowsWhatTheCompactionWillShow(t *testing.T) {
 	}
 }
 
-func TestPreviewOfASecondCompactionSupersedesTheFirst(t *testing.T) {
+func TestViewWithASecondCompactionSupersedesTheFirst(t *testing.T) {
 	s := talk(t, said3()...)
 	require.NoError(t, s.Compact(summary("first", "e6")))
 	c := summary("second", "e11")
-	preview := renderedIn(t, history.Preview(history.Preview(t.Context(), s, summary("no", "")), s, c), prompt(s))
+	preview := renderedIn(t, history.WithView(trying(t, s, summary("no", "")), s, viewWith(t, s, c)), prompt(s))
 	require.NotContains(t, preview, "first")
 	require.NoError(t, s.Compact(c))
 	require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))
@@ -304,7 +304,7 @@ func TestThinkingOfACompaction(t *testing.T) {
 			entries := all(t, s)
 			c := summary("S", tt.firstKept)
 			c.Thinking = kept
-			preview := renderedIn(t, history.Preview(t.Context(), s, c), prompt(s))
+			preview := renderedIn(t, trying(t, s, c), prompt(s))
 			require.NoError(t, s.Compact(c))
 			require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))
 			for _, m := range tt.later { // one at a time, so that each view goes on from the one before

@@ -6,6 +6,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
 )
 
 // State of the work in the background.
@@ -156,7 +157,11 @@ func (c *Compactor) apply(ctx context.Context, prompt elements.Node) bool {
 	o := t.order
 	o.prompt, o.at = prompt, at
 	m.TokensBefore = at.needed()
-	result, err := c.render(history.Preview(ctx, c.Session, m), prompt, at.size.budget)
+	var result *render.Result
+	view, err := c.Session.ViewWith(m)
+	if err == nil {
+		result, err = c.render(history.WithView(ctx, c.Session, view), prompt, at.size.budget)
+	}
 	if err != nil && ctx.Err() != nil {
 		return false
 	}

@@ -275,7 +275,11 @@ func (c *Compactor) commit(ctx context.Context, o order, j *job, m history.Compa
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	result, err := c.render(history.Preview(ctx, c.Session, m), o.prompt, o.at.size.budget)
+	view, err := c.Session.ViewWith(m)
+	if err != nil {
+		return nil, err
+	}
+	result, err := c.render(history.WithView(ctx, c.Session, view), o.prompt, o.at.size.budget)
 	if err != nil {
 		return nil, fmt.Errorf("with the summary the prompt still does not render: %w", err)
 	}

@@ -355,15 +355,6 @@ func (c *Compactor) look(ctx context.Context, prompt elements.Node, on Occasion)
 			s.moment.Warm = s.moment.Warm || len(r.Results) > 0
 		}
 	}
-	if c.Policy.Reported && !ok && !c.isPruning() {
-		tokens, known, err := history.ReportedTokens(c.Session.PathTo(""), c.Tokenizer)
-		if err != nil {
-			return s, err
-		}
-		if known {
-			s.moment.Used = tokens
-		}
-	}
 	s.moment.Jitter = c.drawn()
 	return s, nil
 }
@@ -463,7 +454,15 @@ func (c *Compactor) check() error {
 
 func (c *Compactor) render(ctx context.Context, prompt elements.Node, budget int) (*render.Result, error) {
 	if c.isPruning() {
-		ctx = history.WithPrune(ctx, c.Session, c.Policy.Before)
+		view, err := history.ViewIn(ctx, c.Session)
+		if err != nil {
+			return nil, err
+		}
+		if clearing, ok := c.Policy.Before.Find(view, c.Tokenizer); ok && !c.Session.ReadOnly() {
+			if _, err := c.Session.Add(history.Entry{Body: clearing}); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return render.Render(ctx, prompt, render.Options{Budget: budget, Window: c.elementWindow(), Tokenizer: c.Tokenizer})
 }

@@ -84,9 +84,6 @@ func (c *Compactor) plan(ctx context.Context, o order) (job, error) {
 	if err != nil {
 		return job{}, err
 	}
-	if c.isPruning() {
-		view, _ = policy.Before.Apply(view, c.Tokenizer)
-	}
 	budget := o.at.size.budget
 	size := sizing.Sizing{Window: c.elementWindow(), TokenBudget: budget, Tokenizer: c.Tokenizer}
 	all := units(view, c.Limits, size)
@@ -112,13 +109,13 @@ func (c *Compactor) plan(ctx context.Context, o order) (job, error) {
 	var last error = ErrNothingToCompact
 	for i, rule := range rules {
 		rule.Limits = c.Limits
-		point, err := rule.Find(c.Session.PathTo(leaf), size)
+		point, err := rule.Find(view, size)
 		if errors.Is(err, history.ErrNoCut) {
 			continue
 		} else if err != nil {
 			return job{}, err
 		}
-		cut := slices.IndexFunc(all, func(u unit) bool { return u.id == point.At })
+		cut := slices.IndexFunc(all, func(u unit) bool { return u.id == point.Units[point.At].ID })
 		if cut < 0 {
 			continue
 		}
@@ -150,33 +147,14 @@ func (c *Compactor) adapted(ctx context.Context, o order, policy Policy) (int, e
 	if keep == 0 || !policy.Reported || o.at.needed() == 0 {
 		return keep, nil
 	}
-	reported, ok, err := history.ReportedTokens(c.Session.PathTo(""), c.Tokenizer)
-	if err != nil || !ok || reported == 0 {
-		return keep, err
-	}
-	ours := o.at.needed() + c.Tokenizer.CountTools(c.Tools)
-	return max(1, int(float64(keep)*float64(ours)/float64(reported))), nil
+	return keep, nil
 }
 
 // cut notes what the cut parts.
 func (j *job) cut(point history.CutPoint) {
 	j.material.Kept = messagesOf(j.kept)
-	for _, e := range point.Head {
-		if m, ok := e.Shown(); ok {
-			j.material.Head = append(j.material.Head, m)
-		}
-	}
-	if len(point.TurnPrefix) > 0 {
-		first := map[string]bool{point.SplitTurn: true} // shown again where it was covered before
-		for _, e := range point.TurnPrefix {
-			first[e.ID] = true
-		}
-		for _, u := range j.covered {
-			if first[u.id] {
-				j.prefix++
-			}
-		}
-	}
+	j.material.Head = point.Head
+	j.prefix = len(point.TurnPrefix())
 }
 
 // material gathers what is known of the path to a leaf.
@@ -247,11 +225,15 @@ func planText(p history.Todos) (plan, todo string) {
 func (c *Compactor) room(ctx context.Context, o order, j job, wanted int) (int, error) {
 	budget := o.at.size.budget
 	nothing := history.Compaction{Messages: []chat.Message{chat.UserMessage("…")}, FirstKept: j.firstKept, Thinking: j.thinking}
-	ctx = history.Preview(ctx, c.Session, nothing)
+	view, err := c.Session.ViewWith(nothing)
+	if err != nil {
+		return 0, err
+	}
+	ctx = history.WithView(ctx, c.Session, view)
 	if err := c.fixedParts(ctx, o, j); err != nil {
 		return 0, err
 	}
-	_, err := c.render(ctx, o.prompt, max(1, budget-wanted))
+	_, err = c.render(ctx, o.prompt, max(1, budget-wanted))
 	if err == nil {
 		return wanted, nil
 	}

@@ -285,7 +285,7 @@ func TestPruningSuffices(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.say(rounds(1, 4, 850)...)
 	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8}}
-	d.Policy.Before = history.OutputPrune{Keep: 900, Placeholder: func(history.PrunedOutput) string { return "[gone]" }}
+	d.Policy.Before = history.ClearRule{Keep: 900, Placeholder: func(history.ClearedOutput) string { return "[gone]" }}
 	got := d.messages()
 	require.Equal(t, []int{3, 4}, outputs(text(got)))
 	require.Equal(t, 2, strings.Count(text(got), "[gone]"))

@@ -17,7 +17,7 @@
 //
 //	policy := summarize.Stagewise()
 //	policy.Trigger[0].Ratio = 0.5
-//	policy.Before = history.A3SPrune()
+//	policy.Before = history.A3SClear()
 //
 // A prompt and a replacement are trees of elements made of a [Material], and know nothing else. The zero policy compacts
 // where a prompt does not fit, as Copilot Chat does. The program in bench/replay compares policies on recorded sessions.

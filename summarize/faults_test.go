@@ -204,7 +204,7 @@ func TestSplitTurnHasTwoSummariesMadeAtTheSameTime(t *testing.T) {
 		d.say(rounds(3, 6, 700)...)
 		d.ModelBudget = 2 * budget
 		d.Policy = summarize.OhMyPi()
-		d.Policy.Trigger, d.Policy.Before = nil, history.OutputPrune{}
+		d.Policy.Trigger, d.Policy.Before = nil, history.ClearRule{}
 		d.Policy.Cut = history.Cut{}
 		start := time.Now()
 		d.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {

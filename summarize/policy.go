@@ -23,12 +23,11 @@ type Policy struct {
 	// Threshold lowers the budget of prompts, and so when they do not fit: a ratio of the window (above 0, up to 1) or a
 	// number of tokens (100 or more); anything between is a [*sizing.ThresholdError]. Defaults to the whole budget.
 	Threshold float64
-	// Reported measures what is used by what the provider reported last, where it did ([history.ReportedTokens]), and not
-	// by what was rendered.
+	// Reported measures what is used by what the provider reported last, and not by what was rendered.
 	Reported bool
 	// Before leaves old tool output out of what is shown, once a condition of [OnRender] holds or a prompt does not fit.
 	// Where that suffices nothing is summarised. Defaults to not.
-	Before history.OutputPrune
+	Before history.ClearRule
 	// Overflow says what is done about requests that the provider refused, and what no compaction makes fit.
 	Overflow Overflow
 	// RetryAfter is the time after which a compaction that failed is tried again although the history did not change.

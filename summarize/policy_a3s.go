@@ -9,7 +9,7 @@ func A3S() Policy {
 		Name:        "a3s",
 		Trigger:     Trigger{{Ratio: 0.80}},
 		Reported:    true,
-		Before:      history.A3SPrune(),
+		Before:      history.A3SClear(),
 		Cut:         history.A3SCut(),
 		Prompts:     []Prompt{TurnsPrompt()},
 		Checks:      []Check{NoTags()},

@@ -18,7 +18,7 @@ func OhMyPi() Policy {
 		Reported:    true,
 		Overflow:    Overflow{Attempts: 1},
 		Continue:    "Continue if you have next steps.",
-		Before:      history.OhMyPiPrune(),
+		Before:      history.OhMyPiClear(),
 		Cut:         cut,
 		Prompts:     []Prompt{Handoff{}.Prompt()},
 		Models:      Models{Attempts: 4, Next: Transient},

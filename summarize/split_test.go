@@ -25,7 +25,7 @@ func newSplitDesk(t testing.TB) desk {
 	d.say(rounds(3, 6, roundTokens)...)
 	d.ModelBudget = 2 * budget
 	d.Policy = summarize.OhMyPi()
-	d.Policy.Trigger, d.Policy.Before, d.Policy.Cut = nil, history.OutputPrune{}, history.Cut{}
+	d.Policy.Trigger, d.Policy.Before, d.Policy.Cut = nil, history.ClearRule{}, history.Cut{}
 	return d
 }
 

@@ -161,7 +161,7 @@ func TestSystems(t *testing.T) {
 			{"at 0.80", at(true, 80*k, 100*k, false, 0)},
 			{"before the next request, not in the background", is(false, func(p summarize.Policy) any { return p.Trigger[0].Background })},
 			{"old tool output goes first, but for the newest 40,000 tokens", is(40*k, func(p summarize.Policy) any { return p.Before.Keep })},
-			{"with its placeholder", is("[output pruned — re-read file or re-run command if needed]", func(p summarize.Policy) any { return p.Before.Placeholder(history.PrunedOutput{}) })},
+			{"with its placeholder", is("[output pruned — re-read file or re-run command if needed]", func(p summarize.Policy) any { return p.Before.Placeholder(history.ClearedOutput{}) })},
 			{"the first 2 messages stay", is(2, func(p summarize.Policy) any { return p.Cut.First })},
 			{"and the last 20", is(20, func(p summarize.Policy) any { return p.Cut.Messages })},
 			{"by what the provider reported", is(true, func(p summarize.Policy) any { return p.Reported })},
@@ -267,7 +267,7 @@ func TestSystems(t *testing.T) {
 			{"where that saves 20,000", is(20*k, func(p summarize.Policy) any { return p.Before.Saves })},
 			{"never that of skill and read", is([]string{"skill", "read"}, func(p summarize.Policy) any { return p.Before.Never })},
 			{"with its placeholder", func(t *testing.T, p summarize.Policy) {
-				require.Contains(t, p.Before.Placeholder(history.PrunedOutput{Tokens: 7}), "[Output truncated - 7 tokens]")
+				require.Contains(t, p.Before.Placeholder(history.ClearedOutput{Tokens: 7}), "[Output truncated - 7 tokens]")
 			}},
 			{"a refused request is made again once", is(1, func(p summarize.Policy) any { return p.Overflow.Attempts })},
 			{"a <conversation>, and later the <previous-summary> and <additional-context>", func(t *testing.T, p summarize.Policy) {
@@ -561,7 +561,7 @@ func TestTenWindowsOfEachSystem(t *testing.T) {
 			d.say(rounds(1, 10*window/100, 100)...)
 			d.Policy, d.Budget, d.ModelBudget = p, 11*window, window
 			d.Policy.Trigger = summarize.Trigger{{On: summarize.OnDemand}}
-			d.Policy.Before = history.OutputPrune{}
+			d.Policy.Before = history.ClearRule{}
 			d.Policy.Summary = 0.02
 			d.Policy.Cut.Tokens, d.Policy.Cut.Share = min(d.Policy.Cut.Tokens, 500), 0
 			d.messages()

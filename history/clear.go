@@ -1,0 +1,228 @@
+package history
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// ClearRule says which old tool output is left out of what a session shows, and what stands in its place. It asks no model,
+// and nothing is lost: the session keeps the output. The zero value clears nothing; [A3SClear] and [OhMyPiClear] are the
+// rules of those products.
+//
+// The newest Keep tokens of output stay; a result that is only partly among them stays whole. Of what is older each result
+// goes that is not from one of the Never tools, was not cleared already, and takes more than its placeholder. If all of
+// those together save less than Saves, nothing goes.
+type ClearRule struct {
+	// Keep is how many tokens of the newest output stay. 0 turns clearing off.
+	Keep int
+	// Saves is the fewest tokens that a clearing must save. Defaults to 0: whatever there is.
+	Saves int
+	// Never names tools whose output stays, in small or capital letters. It counts among what Keep keeps.
+	Never []string
+	// Placeholder returns what stands in place of a result. Defaults to a note that names the entry of the transcript that
+	// has it.
+	Placeholder func(ClearedOutput) string
+}
+
+// A3SClear is the rule of A3S: all but the newest 40,000 tokens of output, with its placeholder, which tells the model to
+// read or run again what it needs.
+func A3SClear() ClearRule {
+	return ClearRule{Keep: 40_000, Placeholder: func(ClearedOutput) string {
+		return "[output pruned — re-read file or re-run command if needed]"
+	}}
+}
+
+// OhMyPiClear is the rule of oh-my-pi: all but the newest 40,000 tokens of output if that saves at least 20,000, and never
+// that of skill or read. Its placeholder is "[Output truncated - N tokens]".
+func OhMyPiClear() ClearRule {
+	return ClearRule{Keep: 40_000, Saves: 20_000, Never: []string{"skill", "read"}, Placeholder: func(o ClearedOutput) string {
+		return "[Output truncated - " + strconv.Itoa(o.Tokens) + " tokens]"
+	}}
+}
+
+// ClearedOutput is a tool result that a rule clears.
+type ClearedOutput struct {
+	// Entry is the id of the result's entry in the session.
+	Entry string
+	// Tool that was called.
+	Tool string
+	// Tokens of the output. A result of more than a mebibyte may be counted as one token more than the rule keeps.
+	Tokens int
+	// Transcript is the file of the session; "" if there is none.
+	Transcript string
+}
+
+// Where is a sentence that tells the model how to get the output back.
+func (o ClearedOutput) Where() string {
+	if o.Transcript == "" {
+		return "It is entry " + o.Entry + " of the session's transcript; call the tool again if you need it."
+	}
+	return "It is entry " + o.Entry + " of the session's transcript at " + o.Transcript + "."
+}
+
+// clearNote is the placeholder of a rule that names none.
+func clearNote(o ClearedOutput) string {
+	return "[output of " + strconv.Itoa(o.Tokens) + " tokens left out here]\n" + o.Where()
+}
+
+// Find returns the clearing that the rule makes of a view, and false if it clears nothing. Append it to the session
+// ([Session.Add]) to put it in force. Tokens are counted of whole outputs, before [Limits] cut them.
+func (r ClearRule) Find(v View, t sizing.Tokenizer) (Clearing, bool) {
+	if r.Keep <= 0 {
+		return Clearing{}, false
+	}
+	placeholder := r.Placeholder
+	if placeholder == nil {
+		placeholder = clearNote
+	}
+	sn := v.shown()
+	transcript := ""
+	if sn.tree != nil {
+		transcript = sn.tree.path
+	}
+	var c Clearing
+	newer := 0 // tokens of output after this one
+	for _, turn := range slices.Backward(sn.shown()) {
+		for _, round := range slices.Backward(turn.rounds) {
+			for _, e := range slices.Backward(round.sentResults()) {
+				m := e.Message()
+				n := partsUpTo(t, m.Content, r.Keep)
+				old := newer >= r.Keep
+				newer += n
+				if !old || slices.Contains(round.cleared, e.ID) {
+					continue
+				}
+				o := ClearedOutput{Entry: e.ID, Tool: round.tool(m.ToolCallID), Tokens: n, Transcript: transcript}
+				if r.never(o.Tool) {
+					continue
+				}
+				text := placeholder(o)
+				if saved := n - t.CountText(text); saved > 0 && !blank(text) {
+					c.Results = append(c.Results, Cleared{Entry: e.ID, Text: text})
+					c.Saved += saved
+				}
+			}
+		}
+	}
+	if len(c.Results) == 0 || c.Saved < r.Saves {
+		return Clearing{}, false
+	}
+	slices.Reverse(c.Results)
+	return c, true
+}
+
+// never reports whether a tool's output stays.
+func (r ClearRule) never(tool string) bool {
+	return slices.ContainsFunc(r.Never, func(name string) bool { return strings.EqualFold(name, tool) })
+}
+
+// sentResults returns the results that are sent, in the order in which they came.
+func (r Round) sentResults() []Entry {
+	sent := make([]Entry, 0, len(r.Results))
+	seen := map[string]bool{}
+	for _, e := range r.Results {
+		id := e.Message().ToolCallID
+		if !seen[id] && r.tool(id) != "" {
+			sent = append(sent, e)
+		}
+		seen[id] = true
+	}
+	return sent
+}
+
+// tool returns the name of the tool of a call.
+func (r Round) tool(call string) string {
+	for _, c := range r.Assistant.Message().ToolCalls {
+		if c.ID == call && call != "" {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+// partsUpTo counts parts one by one, but of a huge text only tells that it is over the limit.
+func partsUpTo(t sizing.Tokenizer, parts chat.Parts, limit int) int {
+	n := 0
+	for _, p := range parts {
+		if text, ok := p.(chat.Text); ok {
+			n += sizeUpTo(t, string(text), limit)
+		} else if p != nil {
+			n += t.CountPart(p)
+		}
+	}
+	return n
+}
+
+// checkClearing returns what keeps a clearing from following an entry.
+func (a *adding) checkClearing(c Clearing, parent int32) error {
+	if len(c.Results) == 0 && len(c.Arguments) == 0 {
+		return errors.New("it names nothing to leave out")
+	}
+	for i, o := range c.Results {
+		if err := a.checkResult(o, parent); err != nil {
+			return fmt.Errorf("result %d: %w", i+1, err)
+		}
+	}
+	for i, o := range c.Arguments {
+		if err := a.checkArguments(o, parent); err != nil {
+			return fmt.Errorf("arguments %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func (a *adding) checkResult(o Cleared, parent int32) error {
+	at, err := a.checkCleared(o, parent)
+	switch {
+	case err != nil:
+		return err
+	case a.nodes[at].kind != kindTool:
+		return fmt.Errorf("entry %q is not a tool result", o.Entry)
+	case o.Call != "":
+		return fmt.Errorf("it names the call %q, which only arguments do", o.Call)
+	}
+	return nil
+}
+
+func (a *adding) checkArguments(o Cleared, parent int32) error {
+	at, err := a.checkCleared(o, parent)
+	if err != nil {
+		return err
+	}
+	if a.nodes[at].kind != kindAssistant {
+		return fmt.Errorf("entry %q is not a message of the assistant", o.Entry)
+	}
+	e, err := a.load(at)
+	switch {
+	case err != nil:
+		return err
+	case !slices.ContainsFunc(e.Message().ToolCalls, func(c chat.ToolCall) bool { return c.ID == o.Call }):
+		return fmt.Errorf("entry %q makes no call %q", o.Entry, o.Call)
+	case !json.Valid([]byte(o.Text)):
+		return fmt.Errorf("the text for call %q is not valid JSON", o.Call)
+	}
+	return nil
+}
+
+// checkCleared returns the place of the entry that a part of a clearing names.
+func (a *adding) checkCleared(o Cleared, parent int32) (at int32, err error) {
+	at, ok := a.find(o.Entry)
+	switch {
+	case o.Entry == "":
+		return 0, errors.New("it names no entry")
+	case !ok:
+		return 0, fmt.Errorf("the session has no entry %q", o.Entry)
+	case !a.follows(parent, at):
+		return 0, fmt.Errorf("entry %q is on another branch", o.Entry)
+	case blank(o.Text):
+		return 0, fmt.Errorf("the text for entry %q is empty", o.Entry)
+	}
+	return at, nil
+}

@@ -1,0 +1,388 @@
+package history_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/sizingtest"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// Old tool output is left out of what is shown; the session keeps it.
+func ExampleClearRule() {
+	session := &history.Session{}
+	err := session.Append(
+		chat.UserMessage("Look around."),
+		chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c1", Name: "list", Arguments: `{}`}}},
+		chat.ToolResult("c1", strings.Repeat("main.go\n", 500)),
+		chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c2", Name: "build", Arguments: `{}`}}},
+		chat.ToolResult("c2", strings.Repeat("ok\n", 500)),
+	)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	view, err := session.View()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rule := history.OhMyPiClear()
+	rule.Keep, rule.Saves = 300, 100 // instead of 40,000 and 20,000
+	clearing, ok := rule.Find(view, sizing.Estimator{})
+	fmt.Println(ok, clearing.Saved, "tokens saved")
+	if _, err := session.Add(history.Entry{Body: clearing}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if view, err = session.View(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(view.Turns[0].Rounds[0].Results[0].Message().Text())
+	// Output:
+	// true 992 tokens saved
+	// [Output truncated - 1000 tokens]
+}
+
+// outputs makes a session of one turn from sketches of rounds: "read:100" is a call of read with 100 tokens of output, and
+// "a:1+b:2" two parallel ones.
+func outputs(t testing.TB, rounds string) *history.Session {
+	t.Helper()
+	s := talk(t, user)
+	addOutputs(t, s, rounds)
+	return s
+}
+
+// addOutputs appends rounds to a session.
+func addOutputs(t testing.TB, s *history.Session, rounds string) {
+	t.Helper()
+	var messages []chat.Message
+	for i, round := range strings.Fields(rounds) {
+		m := chat.Message{Role: chat.RoleAssistant}
+		var results []chat.Message
+		for k, call := range strings.Split(round, "+") {
+			name, size, _ := strings.Cut(call, ":")
+			var tokens int
+			_, err := fmt.Sscan(size, &tokens)
+			require.NoError(t, err)
+			id := fmt.Sprintf("c%d-%d-%d", s.Len(), i, k)
+			m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: id, Name: name, Arguments: "{}"})
+			results = append(results, chat.ToolResult(id, strings.Repeat("abc ", tokens)))
+		}
+		messages = append(append(messages, m), results...)
+	}
+	require.NoError(t, s.Append(messages...))
+}
+
+// cleared adds the clearing that a rule finds, if it finds one.
+func cleared(t testing.TB, s *history.Session, rule history.ClearRule) (history.Clearing, bool) {
+	t.Helper()
+	c, ok := rule.Find(viewOf(t, s), quarter{})
+	if !ok {
+		require.Empty(t, c)
+		return c, false
+	}
+	_, err := s.Add(history.Entry{Body: c})
+	require.NoError(t, err)
+	return c, true
+}
+
+// left writes what of a view is left: for each result its tokens, or "-" if it is cleared.
+func left(v history.View) string {
+	var rounds []string
+	for _, turn := range v.Turns {
+		for _, r := range turn.Rounds {
+			var results []string
+			for _, e := range r.Results {
+				text := e.Message().Text()
+				if strings.HasPrefix(text, "abc") {
+					results = append(results, fmt.Sprint(quarter{}.CountText(text)))
+				} else {
+					results = append(results, "-")
+				}
+			}
+			rounds = append(rounds, strings.Join(results, "+"))
+		}
+	}
+	return strings.Join(rounds, " ")
+}
+
+func TestClearRule(t *testing.T) {
+	short := func(history.ClearedOutput) string { return "[out]" } // 2 tokens
+	rule := history.ClearRule{Keep: 100, Placeholder: short}
+	saving := history.ClearRule{Keep: 100, Saves: 150, Placeholder: short, Never: []string{"read"}}
+	for _, tt := range []struct {
+		rule   string
+		clear  history.ClearRule
+		rounds string
+		want   string
+		saved  int
+	}{
+		{"by default nothing goes", history.ClearRule{Placeholder: short}, "a:500 a:500 a:500", "500 500 500", 0},
+		{"all but the newest tokens", rule, "a:60 a:40 a:60 a:40", "- - 60 40", 96},
+		{"a result that is partly among them stays whole", rule, "a:60 a:40 a:70 a:40 a:50", "- - 70 40 50", 96},
+		{"what fits stays", rule, "a:60 a:40", "60 40", 0},
+		{"the newest stays whatever it takes", rule, "a:5 a:5000", "- 5000", 3},
+		{"what takes no more than its placeholder stays", rule, "a:2 a:3 a:100", "2 - 100", 1},
+		{"parallel results one by one", rule, "a:60+a:70+a:80 a:50", "-+-+80 50", 126},
+		{"if too little is saved nothing goes", saving, "a:100 a:50 a:100", "100 50 100", 0},
+		{"if enough is saved all goes", saving, "a:100 a:54 a:100", "- - 100", 150},
+		{"some tools never", saving, "read:500 a:152 Read:500 a:100", "500 - 500 100", 150},
+		{"what they have counts among the newest", saving, "a:152 read:100", "- 100", 150},
+		{"what is older goes at once", saving, "a:152 a:100 a:100 a:100", "- - - 100", 346},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			s := outputs(t, tt.rounds)
+			before := viewOf(t, s)
+			c, ok := cleared(t, s, tt.clear)
+			v := viewOf(t, s)
+			require.Equal(t, tt.want, left(v))
+			require.Equal(t, tt.saved, c.Saved)
+			require.Equal(t, tt.saved > 0, ok)
+			require.Len(t, c.Results, strings.Count(tt.want, "-"))
+			require.Equal(t, tokensOf(before)-tokensOf(v), c.Saved)
+			require.NoError(t, chat.Validate(v.Messages()))
+			_, again := tt.clear.Find(v, quarter{})
+			require.False(t, again, "what was cleared is not cleared again")
+		})
+	}
+}
+
+// A rule finds what it would clear now: what it cleared before, and what has become old since, do not add up.
+func TestClearRuleAgain(t *testing.T) {
+	rule := history.ClearRule{Keep: 100, Saves: 150, Placeholder: func(history.ClearedOutput) string { return "[out]" }}
+	s := outputs(t, "a:152 a:100")
+	_, ok := cleared(t, s, rule)
+	require.True(t, ok)
+	addOutputs(t, s, "a:100")
+	_, ok = cleared(t, s, rule)
+	require.False(t, ok, "98 tokens are too few")
+	require.Equal(t, "- 100 100", left(viewOf(t, s)))
+	addOutputs(t, s, "a:100")
+	c, ok := cleared(t, s, rule)
+	require.True(t, ok)
+	require.Equal(t, 196, c.Saved)
+	require.Equal(t, "- - - 100", left(viewOf(t, s)))
+}
+
+// tokensOf counts what a view shows.
+func tokensOf(v history.View) (n int) {
+	for _, m := range v.Messages() {
+		n += quarter{}.CountMessage(m)
+	}
+	return n
+}
+
+func TestPlaceholders(t *testing.T) {
+	file := opened(t, tempFile(t))
+	require.NoError(t, file.Append(user))
+	for _, tt := range []struct {
+		rule    string
+		clear   history.ClearRule
+		session *history.Session
+		want    string
+	}{
+		{"A3S", history.A3SClear(), talk(t, user), "[output pruned — re-read file or re-run command if needed]"},
+		{"oh-my-pi", history.OhMyPiClear(), file, "[Output truncated - 50000 tokens]"},
+		{"by default", history.ClearRule{Keep: 1}, talk(t, user), "[output of 50000 tokens left out here]\nIt is entry e3 of the session's transcript; call the tool again if you need it."},
+		{"by default, with a transcript", history.ClearRule{Keep: 1}, file, "[output of 50000 tokens left out here]\nIt is entry e3 of the session's transcript at " + file.Path() + "."},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			require.NoError(t, tt.session.Branch("e1"))
+			s := tt.session
+			addOutputs(t, s, "run:50000 run:50000")
+			var output history.ClearedOutput
+			rule := tt.clear
+			if placeholder := rule.Placeholder; placeholder != nil {
+				rule.Placeholder = func(o history.ClearedOutput) string { output = o; return placeholder(o) }
+			}
+			c, ok := cleared(t, s, rule)
+			require.True(t, ok)
+			require.Equal(t, strings.ReplaceAll(tt.want, "e3", c.Results[0].Entry), c.Results[0].Text)
+			require.Equal(t, c.Results[0].Text, viewOf(t, s).Turns[0].Rounds[0].Results[0].Message().Text())
+			if rule.Placeholder != nil {
+				require.Equal(t, history.ClearedOutput{Entry: c.Results[0].Entry, Tool: "run", Tokens: 50000, Transcript: s.Path()}, output)
+			}
+			e, err := s.Entry(c.Results[0].Entry)
+			require.NoError(t, err)
+			require.Len(t, e.Message().Text(), 4*50000, "the log keeps it")
+		})
+	}
+}
+
+func TestClearedResultKeepsItsCallAndItsFailure(t *testing.T) {
+	failed := chat.Message{Role: chat.RoleTool, ToolCallID: "a", IsError: true, Content: chat.Parts{chat.Image{URL: "u"}, chat.Text(numberedLines(100))}}
+	s := talk(t, user, calls("a"), failed, calls("b"), chat.ToolResult("b", numberedLines(100)))
+	tokens := 0
+	c, ok := cleared(t, s, history.ClearRule{Keep: 100, Placeholder: func(o history.ClearedOutput) string { tokens = o.Tokens; return "gone" }})
+	require.True(t, ok)
+	require.Equal(t, sizingtest.ImageTokens+250, tokens)
+	require.Equal(t, tokens-1, c.Saved)
+	got := viewOf(t, s).Turns[0].Rounds[0].Results[0].Message()
+	equal(t, chat.Message{Role: chat.RoleTool, ToolCallID: "a", IsError: true, Content: chat.Parts{chat.Text("gone")}}, got)
+}
+
+// A clearing shows its texts in the place of what it names, whenever and wherever the session is opened; before it, and on a
+// branch from before it, there is what was said.
+func TestClearingIsShown(t *testing.T) {
+	path := tempFile(t)
+	s := opened(t, path)
+	write := calls("a", "b")
+	write.ToolCalls[0].Arguments = `{"text":` + quoted(numberedLines(100)) + `}`
+	require.NoError(t, s.Append(user, write, chat.ToolResult("a", "written"), chat.ToolResult("b", numberedLines(100)), answer, user, calls("c")))
+	before := renderedIn(t, t.Context(), prompt(s))
+	_, err := s.Add(history.Entry{Body: history.Clearing{
+		Results:   []history.Cleared{{Entry: "e4", Text: "[gone]"}},
+		Arguments: []history.Cleared{{Entry: "e2", Call: "a", Text: `{"cleared":true}`}},
+	}})
+	require.NoError(t, err)
+	want := []chat.Message{user, calls("a", "b"), chat.ToolResult("a", "written"), chat.ToolResult("b", "[gone]"), answer, user}
+	want[1].ToolCalls[0].Arguments = `{"cleared":true}`
+	require.Equal(t, dump(want), dump(viewOf(t, s).Messages()[:len(want)]))
+	require.Equal(t, dump(want), dump(rendered(t, prompt(s), 1<<20)[1:1+len(want)]))
+
+	after := renderedIn(t, t.Context(), prompt(s))
+	require.NotEqual(t, before, after)
+	reader, err := history.Read(path)
+	require.NoError(t, err)
+	require.Equal(t, after, renderedIn(t, t.Context(), prompt(reader)), "opened again it is the same, byte for byte")
+
+	require.NoError(t, s.Append(chat.ToolResult("c", "late")))
+	require.NotContains(t, renderedIn(t, t.Context(), prompt(s)), "line 99")
+	require.NoError(t, s.Compact(summary("S", "e2")))
+	require.Equal(t, dump(want[1:4]), dump(viewOf(t, s).Messages()[2:5]))
+	reader, err = history.Read(path)
+	require.NoError(t, err)
+	require.Equal(t, renderedIn(t, t.Context(), prompt(s)), renderedIn(t, t.Context(), prompt(reader)))
+
+	require.NoError(t, s.Branch("e7"))
+	require.Equal(t, before, renderedIn(t, t.Context(), prompt(s)), "a branch from before it shows what was said")
+	require.NoError(t, s.Branch("e8"))
+	require.Equal(t, after, renderedIn(t, t.Context(), prompt(s)))
+	require.NoError(t, s.Append(chat.ToolResult("c", "ok"), answer))
+	_, err = s.Add(history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "e4", Text: "[gone for good]"}}}})
+	require.NoError(t, err)
+	require.Equal(t, "[gone for good]", viewOf(t, s).Turns[0].Rounds[0].Results[1].Message().Text(), "the latest counts")
+	v, err := s.ViewAt("e7")
+	require.NoError(t, err)
+	require.Equal(t, numberedLines(100), v.Turns[0].Rounds[0].Results[1].Message().Text())
+}
+
+// What is cleared in one view is not cleared in another that was given out before.
+func TestClearingLeavesOtherViewsAlone(t *testing.T) {
+	s := outputs(t, "run:500 run:500")
+	v := viewOf(t, s)
+	pinned := history.WithView(t.Context(), s, v)
+	before := renderedIn(t, pinned, prompt(s))
+	_, ok := cleared(t, s, history.ClearRule{Keep: 100})
+	require.True(t, ok)
+	require.Equal(t, before, renderedIn(t, pinned, prompt(s)))
+	require.NotEqual(t, before, renderedIn(t, t.Context(), prompt(s)))
+	require.Equal(t, "500 500", left(v))
+	require.Equal(t, "- 500", left(viewOf(t, s)))
+}
+
+func TestAddRefusesAClearing(t *testing.T) {
+	results := func(list ...history.Cleared) history.Clearing { return history.Clearing{Results: list} }
+	arguments := func(list ...history.Cleared) history.Clearing { return history.Clearing{Arguments: list} }
+	for _, tt := range []struct {
+		rule string
+		c    history.Clearing
+		says string
+	}{
+		{"of nothing", history.Clearing{Saved: 5}, "it names nothing"},
+		{"of no entry", results(history.Cleared{Text: "gone"}), "result 1: it names no entry"},
+		{"of an entry that is not there", results(history.Cleared{Entry: "e99", Text: "gone"}), `result 1: the session has no entry "e99"`},
+		{"of an entry on another branch", results(history.Cleared{Entry: "e3", Text: "gone"}, history.Cleared{Entry: "e5", Text: "gone"}), `result 2: entry "e5" is on another branch`},
+		{"of what is not a result", results(history.Cleared{Entry: "e2", Text: "gone"}), `result 1: entry "e2" is not a tool result`},
+		{"without a text", results(history.Cleared{Entry: "e3"}), `result 1: the text for entry "e3" is empty`},
+		{"with a blank text", results(history.Cleared{Entry: "e3", Text: " \n"}), `result 1: the text for entry "e3" is empty`},
+		{"of a result by its call", results(history.Cleared{Entry: "e3", Call: "a", Text: "gone"}), `result 1: it names the call "a"`},
+		{"of arguments of a result", arguments(history.Cleared{Entry: "e3", Call: "a", Text: "{}"}), `arguments 1: entry "e3" is not a message of the assistant`},
+		{"of arguments of the user", arguments(history.Cleared{Entry: "e1", Call: "a", Text: "{}"}), `arguments 1: entry "e1" is not a message of the assistant`},
+		{"of arguments of another call", arguments(history.Cleared{Entry: "e2", Call: "z", Text: "{}"}), `arguments 1: entry "e2" makes no call "z"`},
+		{"of arguments of no call", arguments(history.Cleared{Entry: "e2", Text: "{}"}), `arguments 1: entry "e2" makes no call ""`},
+		{"to arguments that are not JSON", arguments(history.Cleared{Entry: "e2", Call: "a", Text: "{gone"}), `arguments 1: the text for call "a" is not valid JSON`},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			s := talk(t, user, calls("a"), done("a"), calls("b"), done("b"))
+			require.NoError(t, s.Branch("e3"))
+			entries := all(t, s)
+			_, err := s.Add(history.Entry{Body: tt.c})
+			require.ErrorContains(t, err, "history: clearing: "+tt.says)
+			equal(t, entries, all(t, s))
+		})
+	}
+	s := talk(t, user, calls("a"))
+	_, err := s.Add(history.Entry{Body: history.Message{Message: done("a")}}, history.Entry{Body: history.Clearing{
+		Results: []history.Cleared{{Entry: "e3", Text: "gone"}}, Arguments: []history.Cleared{{Entry: "e2", Call: "a", Text: "{}"}},
+	}})
+	require.NoError(t, err, "what is added with it is on its path")
+	require.Equal(t, "gone", viewOf(t, s).Messages()[2].Text())
+}
+
+// Whatever a rule clears round after round, the newest output stays, and each clearing saves enough.
+func TestAnyClearing(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(cases(120)) {
+		r := rand.New(rand.NewPCG(seed, 6))
+		rule := history.ClearRule{Keep: 1 + r.IntN(300), Saves: r.IntN(2) * r.IntN(300), Never: []string{"read"}}
+		s := talk(t, user)
+		gone := map[string]bool{}
+		for range 1 + r.IntN(20) {
+			round := fmt.Sprint([]string{"run:", "read:"}[r.IntN(2)], r.IntN(150))
+			if r.IntN(4) == 0 {
+				round += fmt.Sprint("+run:", r.IntN(150))
+			}
+			addOutputs(t, s, round)
+			before := tokensOf(viewOf(t, s))
+			c, ok := cleared(t, s, rule)
+			v := viewOf(t, s)
+			require.NoError(t, chat.Validate(v.Messages()))
+			require.Equal(t, before-tokensOf(v), c.Saved, "seed %d", seed)
+			for _, o := range c.Results {
+				require.False(t, gone[o.Entry], "seed %d: %s is cleared twice", seed, o.Entry)
+				gone[o.Entry] = true
+			}
+			if ok {
+				require.GreaterOrEqual(t, c.Saved, max(1, rule.Saves), "seed %d", seed)
+			}
+			newest := 0 // tokens after each result, from the end
+			turn := v.Turns[0]
+			for i := len(turn.Rounds) - 1; i >= 0; i-- {
+				for k := len(turn.Rounds[i].Results) - 1; k >= 0; k-- {
+					e := turn.Rounds[i].Results[k]
+					require.False(t, gone[e.ID] && newest < rule.Keep, "seed %d: %s is among the newest", seed, e.ID)
+					newest += quarter{}.CountText(e.Message().Text())
+				}
+			}
+		}
+	}
+}
+
+// A recorded session, cleared at every leaf, obeys the providers.
+func TestClearAtEveryLeafOfASession(t *testing.T) {
+	t.Parallel()
+	messages := recording(t, "importer/testdata/generated.jsonl")
+	session := &history.Session{}
+	rule := history.OhMyPiClear()
+	rule.Keep, rule.Saves = 10_000, 5_000
+	gone := 0
+	for i, m := range messages {
+		require.NoError(t, session.Append(m))
+		if race && i%4 != 0 {
+			continue
+		}
+		c, _ := cleared(t, session, rule)
+		gone += len(c.Results)
+		require.NoError(t, chat.Validate(append(viewOf(t, session).Messages(), user)))
+	}
+	require.Greater(t, gone, 50)
+}
