@@ -93,16 +93,15 @@ func (r ClearRule) Find(v View, t sizing.Tokenizer) (Clearing, bool) {
 		for _, round := range slices.Backward(turn.rounds) {
 			for _, e := range slices.Backward(round.sentResults()) {
 				m := e.Message()
+				tool, old := round.tool(m.ToolCallID), newer >= r.Keep
+				if old && (r.never(tool) || slices.Contains(round.cleared, e.ID)) {
+					continue
+				}
 				n := partsUpTo(t, m.Content, r.Keep)
-				old := newer >= r.Keep
-				newer += n
-				if !old || slices.Contains(round.cleared, e.ID) {
+				if newer += n; !old {
 					continue
 				}
-				o := ClearedOutput{Entry: e.ID, Tool: round.tool(m.ToolCallID), Tokens: n, Transcript: transcript}
-				if r.never(o.Tool) {
-					continue
-				}
+				o := ClearedOutput{Entry: e.ID, Tool: tool, Tokens: n, Transcript: transcript}
 				text := placeholder(o)
 				if saved := n - t.CountText(text); saved > 0 && !blank(text) {
 					c.Results = append(c.Results, Cleared{Entry: e.ID, Text: text})

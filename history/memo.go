@@ -11,7 +11,33 @@ import (
 // memo keeps the element that a round, or what starts a turn, is shown by, for the limits and the sizing of the last time.
 // What is made for others takes its place, so that a session holds one of each. Where nothing was cut, and would be for
 // others, the element stays the same.
-type memo struct{ last atomic.Pointer[finished] }
+type memo struct {
+	last atomic.Pointer[finished]
+	unit atomic.Pointer[measured]
+}
+
+// measured holds the messages of a unit and their tokens, and what they were made for.
+type measured struct {
+	by       finishing
+	messages []chat.Message // none if the unit says nothing
+	tokens   int
+}
+
+// measure returns the messages that are made for a sizing, and their tokens. Keep says that the tokenizer counts the same
+// each time.
+func (m *memo) measure(by finishing, keep bool, make func() []chat.Message) ([]chat.Message, int) {
+	if last := m.unit.Load(); keep && last != nil && last.by == by {
+		return last.messages, last.tokens
+	}
+	made := &measured{by: by, messages: make()}
+	for _, message := range made.messages {
+		made.tokens += by.tokenizer.CountMessage(message)
+	}
+	if keep {
+		m.unit.Store(made)
+	}
+	return made.messages, made.tokens
+}
 
 // finished is an element of messages, and what it was made for.
 type finished struct {

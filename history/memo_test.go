@@ -62,6 +62,8 @@ func TestWhatIsKeptIsWhatWouldBeMade(t *testing.T) {
 					equal(t, want.Messages, got.Messages)
 					require.Equal(t, want.Tokens, got.Tokens)
 					equal(t, want.Report(), got.Report())
+					s := sizing.Sizing{Window: opts.Window, Tokenizer: tokenizer}
+					equal(t, viewOf(t, fresh).Units(limits, s), viewOf(t, shown).Units(limits, s))
 					if opts.Budget = want.Tokens * 2 / 3; !droppable {
 						break
 					}

@@ -66,6 +66,7 @@ func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
 			require.NoError(t, err)
 			equal(t, viewOf(t, fresh), viewOf(t, s))
 			show := shows[talker.IntN(len(shows))]
+			equal(t, viewOf(t, fresh).Units(show.limits, show.sizing), viewOf(t, s).Units(show.limits, show.sizing))
 			for _, of := range []func(*history.Session) elements.Node{
 				func(s *history.Session) elements.Node { return history.Conversation{Session: s, Limits: show.limits} },
 				func(s *history.Session) elements.Node { return history.Request{Session: s, Limits: show.limits} },

@@ -31,7 +31,7 @@ type Unit struct {
 
 // Units returns what the view shows word for word, in order: the first message of each turn and each round, as they are
 // shown within the limits. If the window is not known (0), nothing is cut. Together they are all messages of the view
-// after Compacted, each once.
+// after Compacted, each once. The messages are kept from one call to the next, and must not be changed.
 func (v View) Units(limits Limits, s sizing.Sizing) []Unit { return v.shown().units(limits, s) }
 
 // unbounded is a window in which nothing is cut.
@@ -42,33 +42,37 @@ func (sn *snapshot) units(limits Limits, s sizing.Sizing) []Unit {
 	if s.Window <= 0 {
 		s.Window = unbounded
 	}
+	by, keep := finishing{limits, s.Window, s.Tokenizer}, sizing.Lasting(s.Tokenizer)
 	turns := sn.shown()
 	var list []Unit
 	for i, t := range turns {
 		start := -1
-		if m, ok := (Turn{Start: t.start}).MessageWithin(limits, s); ok {
+		messages, tokens := t.opening.measure(by, keep, func() []chat.Message {
+			if m, ok := (Turn{Start: t.start}).MessageWithin(limits, s); ok {
+				return []chat.Message{m}
+			}
+			return nil
+		})
+		if len(messages) > 0 {
 			start = len(list)
 			list = append(list, Unit{
 				ID: t.start.ID, Last: t.start.ID, Start: true, Current: i == len(turns)-1,
-				Messages: []chat.Message{m}, at: t.at, last: t.at, turn: i, start: start,
+				Messages: messages, Tokens: tokens, at: t.at, last: t.at, turn: i, start: start,
 			})
 		}
 		for _, r := range t.rounds {
-			messages := r.Messages(limits, s)
+			messages, tokens := r.shown.measure(by, keep, func() []chat.Message { return r.Messages(limits, s) })
 			if len(messages) == 0 {
 				continue
 			}
-			u := Unit{ID: r.Assistant.ID, Last: r.Assistant.ID, Messages: messages, at: r.at, last: r.last, turn: i, start: start}
+			u := Unit{
+				ID: r.Assistant.ID, Last: r.Assistant.ID, Messages: messages, Tokens: tokens,
+				at: r.at, last: r.last, turn: i, start: start, aborted: len(r.Aborted()) > 0,
+			}
 			if n := len(r.Results); n > 0 {
 				u.Last = r.Results[n-1].ID
 			}
-			u.aborted = len(r.Aborted()) > 0
 			list = append(list, u)
-		}
-	}
-	for i := range list {
-		for _, m := range list[i].Messages {
-			list[i].Tokens += s.CountMessage(m)
 		}
 	}
 	return list

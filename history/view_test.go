@@ -5,8 +5,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
 )
 
 // user, answer and the rest are short for tables; entries are numbered e1, e2, … in order.
@@ -245,6 +247,54 @@ func TestViewWithASecondCompactionSupersedesTheFirst(t *testing.T) {
 	require.NotContains(t, preview, "first")
 	require.NoError(t, s.Compact(c))
 	require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))
+}
+
+// What is pinned in a context is shown there, whatever is said meanwhile.
+func TestWithViewPinsWhatElementsShow(t *testing.T) {
+	s, other := talk(t, said3()...), talk(t, user)
+	before := viewOf(t, s)
+	ctx := history.WithView(t.Context(), s, before)
+	shown := renderedIn(t, ctx, prompt(s))
+	require.NoError(t, s.Append(answer, chat.UserMessage("something else")))
+	require.NoError(t, other.Append(answer))
+	require.Equal(t, shown, renderedIn(t, ctx, prompt(s)))
+	require.NotEqual(t, shown, renderedIn(t, t.Context(), prompt(s)))
+	require.Equal(t, renderedIn(t, t.Context(), prompt(other)), renderedIn(t, ctx, prompt(other)), "another session is as it is")
+
+	pinned, err := history.ViewIn(ctx, s)
+	require.NoError(t, err)
+	equal(t, before, pinned)
+	now, err := history.ViewIn(t.Context(), s)
+	require.NoError(t, err)
+	equal(t, viewOf(t, s), now)
+	pinned.Turns[0] = history.Turn{}
+	require.Equal(t, shown, renderedIn(t, ctx, prompt(s)), "a view's fields are the caller's own")
+
+	require.NoError(t, s.Close())
+	require.Equal(t, shown, renderedIn(t, ctx, prompt(s)))
+	_, err = history.ViewIn(t.Context(), s)
+	require.ErrorIs(t, err, history.ErrClosed)
+}
+
+// A view that was put together by hand is shown as well.
+func TestWithViewOfNoSession(t *testing.T) {
+	s := talk(t, said3()...)
+	require.NoError(t, s.Compact(summary("S", "e6")))
+	v := viewOf(t, s)
+	require.Equal(t, renderedIn(t, t.Context(), prompt(s)), renderedIn(t, history.WithView(t.Context(), s, fields(v)), prompt(s)))
+	v = history.View{Turns: v.Turns[:1]}
+	require.Equal(t, "e5: e6(e7 e8) e9()", shape(v))
+	r, err := render.Render(history.WithView(t.Context(), s, v), prompt(s), render.Options{Budget: 1 << 20, Tokenizer: quarter{}})
+	require.NoError(t, err)
+	require.Equal(t, dump(v.Messages()), dump(r.Messages[1:]))
+}
+
+// Those elements say so that show history.
+func TestElementsThatShowHistory(t *testing.T) {
+	for _, e := range []elements.Node{history.Conversation{}, history.Request{}, history.Rounds{}} {
+		_, ok := e.(interface{ ShowsHistory() })
+		require.True(t, ok, "%T", e)
+	}
 }
 
 // What a model thought before the cut begins the first message that is shown of the same turn.
