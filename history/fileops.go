@@ -5,24 +5,49 @@ import (
 	"iter"
 	"maps"
 	"slices"
+
+	"github.com/promptree-go/promptree/internal/toolname"
 )
 
-// FileTools say which files the agent's tools read and modify, by the names of the tools. [DefaultFileTools] knows those of
-// oh-my-pi; add your own:
+// FileTools say which files the agent's tools read and modify, by the names of the tools. A call finds its tool by exactly its
+// name, or else ignoring case and separators: Read is read, MultiEdit is multi_edit. [DefaultFileTools] knows the tools of the
+// usual agents; add your own:
 //
 //	tools := history.DefaultFileTools()
 //	tools["view"] = history.Reads("file")
 //	tools["apply_patch"] = func(arguments string) history.Files { … }
 type FileTools map[string]FileTool
 
-// FileTool tells which files a call with these arguments reads and modifies. The arguments are as the model wrote them, and
+// FileTool returns the files that a call with these arguments reads and modifies. The arguments are as the model wrote them, and
 // need not be JSON.
 type FileTool func(arguments string) Files
 
-// DefaultFileTools gives the tools read, write and edit, each with a path, as oh-my-pi has them. It is the caller's to
-// extend.
+// DefaultFileTools returns the tools that read, write and edit files under the names, and with the arguments, that oh-my-pi,
+// Claude Code, Codex, Copilot and stagewise have for them. The files of apply_patch are those that the patch names. It is the
+// caller's to extend.
 func DefaultFileTools() FileTools {
-	return FileTools{"read": Reads("path"), "write": Modifies("path"), "edit": Modifies("path")}
+	tools := FileTools{"apply_patch": patches}
+	for _, name := range []string{"read", "read_file", "view", "cat", "open_file", "fs_read"} {
+		tools[name] = Reads(fileArguments...)
+	}
+	for _, name := range []string{
+		"write", "write_file", "create", "create_file", "delete", "delete_file", "fs_write",
+		"edit", "edit_file", "multi_edit", "str_replace", "str_replace_editor", "replace_string_in_file", "notebook_edit",
+	} {
+		tools[name] = Modifies(fileArguments...)
+	}
+	return tools
+}
+
+// fileArguments are the names under which agents pass files.
+var fileArguments = []string{"path", "file_path", "filePath", "file", "filename", "relative_path", "target_file", "notebook_path", "paths", "files"}
+
+// patches is a tool that modifies the files which a patch in its arguments names, or else its arguments.
+func patches(arguments string) Files {
+	if files := toolname.Patched(arguments); len(files) > 0 {
+		return Files{Modified: files}
+	}
+	return Files{Modified: named(arguments, fileArguments)}
 }
 
 // Reads is a tool that reads the files which some of its arguments name: each a text or a list of texts.
@@ -78,7 +103,7 @@ func (t FileTools) Of(path iter.Seq2[Entry, error]) (Files, error) {
 		switch b := e.Body.(type) {
 		case Message:
 			for _, c := range b.ToolCalls {
-				if tool := t[c.Name]; tool != nil {
+				if tool, _ := toolname.Find(t, c.Name); tool != nil {
 					ops = append(ops, fileOp{i, tool(c.Arguments)})
 				}
 			}

@@ -99,6 +99,35 @@ func TestFilesOfAPath(t *testing.T) {
 	}
 }
 
+func TestFileToolsMatchTheNamesOfOtherAgents(t *testing.T) {
+	session := func(name, arguments string) history.Files {
+		s := &history.Session{}
+		require.NoError(t, s.Append(chat.UserMessage("go on"), chat.Message{
+			Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: name, Arguments: arguments}},
+		}, chat.ToolResult("c", "ok")))
+		files, err := history.DefaultFileTools().Of(s.PathTo(""))
+		require.NoError(t, err)
+		return files
+	}
+	for _, tt := range []struct{ name, arguments, read, modified string }{
+		{"Read", `{"file_path":"a.go"}`, "a.go", ""},
+		{"readFile", `{"filePath":"a.go"}`, "a.go", ""},
+		{"Write", `{"file_path":"a.go","content":"x"}`, "", "a.go"},
+		{"Edit", `{"file_path":"a.go","old_string":"x"}`, "", "a.go"},
+		{"MultiEdit", `{"file_path":"a.go","edits":[]}`, "", "a.go"},
+		{"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.go\n*** Add File: b.go\n*** End Patch"}`, "", "a.go b.go"},
+		{"applyPatch", `{"path":"a.go","patch":"@@"}`, "", "a.go"},
+		{"Bash", `{"command":"cat a.go"}`, "", ""},
+		{"Grep", `{"pattern":"x","path":"a.go"}`, "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := session(tt.name, tt.arguments)
+			require.Equal(t, tt.read, strings.Join(got.Read, " "))
+			require.Equal(t, tt.modified, strings.Join(got.Modified, " "))
+		})
+	}
+}
+
 func TestFileToolsReadArguments(t *testing.T) {
 	for _, tt := range []struct {
 		rule      string

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,13 +65,31 @@ func TestToolsInALine(t *testing.T) {
 		{"a file that was created", toolUse("create_file", `{"filePath":"a.go"}`, ""), "[created: a.go]"},
 		{"a file that was written", toolUse("write", `{"path":"a.go","content":"…"}`, ""), "[wrote: a.go]"},
 		{"a search", toolUse("grep", `{"pattern":"func \"main\""}`, ""), `[searched: "func \"main\""]`},
-		{"a command that went well", toolUse("bash", `{"command":"go test"}`, "ok"), "[shell: go test → ✓]"},
+		{"a command of whose end nothing is known", toolUse("bash", `{"command":"go test"}`, "ok"), "[shell: go test]"},
 		{"a command with a label", toolUse("bash", `{"command":"go test","label":"run tests"}`, "ok\nexit code: 0"), "[shell: run tests → ✓]"},
 		{"a command that exited with a code", toolUse("bash", `{"command":"go test"}`, "exit code 0 was wanted\nexited with code 2"), "[shell: go test → exit 2]"},
+		{"a command that exited with a number", toolUse("bash", `{"command":"go test"}`, "FAIL\nexited with 3"), "[shell: go test → exit 3]"},
+		{"a command that says so first", toolUse("bash", `{"command":"go test"}`, "Exit code 1\n"+long+"\n"+long+long+long), "[shell: go test → exit 1]"},
+		{"a command that says first that it went well", toolUse("shell", `{"command":["bash","-lc","go test"]}`, "Exit code: 0\nWall time: 1 seconds\nOutput:\n"+long+long+long), "[shell: go test → ✓]"},
+		{"a command in words", toolUse("shell", `{"command":["go","test"]}`, "Process exited with code 0"), "[shell: go test → ✓]"},
 		{"a command whose output tells it in JSON", toolUse("shell", `{"command":"x"}`, `{"output":"","exit_code":137}`), "[shell: x → exit 137]"},
+		{"a command whose output follows it in JSON", toolUse("shell", `{"command":"x"}`, `{"exit_code":1,"output":"`+long+long+long+long+`"}`), "[shell: x → exit 1]"},
+		{"JSON that is cut in its middle", toolUse("shell", `{"command":"x"}`, `{"exit_code":1,"output":"`+long+"\n[... 9 tokens cut here]\n"+long+long+long+`"}`), "[shell: x → exit 1]"},
+		{"JSON with its code in the metadata", toolUse("shell", `{"command":"x"}`, `{"output":"exit code 3","metadata":{"exit_code":0,"duration_seconds":0.1}}`), "[shell: x → ✓]"},
+		{"JSON of success", toolUse("shell", `{"command":"x"}`, `{"success":true}`), "[shell: x → ✓]"},
+		{"JSON of no success", toolUse("shell", `{"command":"x"}`, `{"success":false}`), "[shell: x → ✗]"},
+		{"JSON that tells of no end", toolUse("shell", `{"command":"x"}`, `{"output":"exit code 0"}`), "[shell: x]"},
+		{"JSON of a time-out", toolUse("shell", `{"command":"x"}`, `{"exit_code":124,"timed_out":true}`), "[shell: x → timed out]"},
 		{"a command that took too long", failing(toolUse("bash", `{"command":"sleep 9"}`, "the command timed out")), "[shell: sleep 9 → timed out ✗ the command timed out]"},
-		{"output that tells of a time-out is none", toolUse("bash", `{"command":"cat log"}`, "connection timed out"), "[shell: cat log → ✓]"},
+		{"a command that took too long, which is no error", toolUse("bash", `{"command":"sleep 99"}`, "Command timed out after 30s"), "[shell: sleep 99 → timed out]"},
+		{"output that tells of a time-out is none", toolUse("bash", `{"command":"cat log"}`, "connection timed out"), "[shell: cat log]"},
+		{"output that speaks of exit codes claims nothing", toolUse("bash", `{"command":"cat log"}`, "exit code 0 means success,\nexit code 1 means failure.\nSee above."), "[shell: cat log]"},
 		{"a command that failed", failing(toolUse("bash", `{"command":"go vet"}`, "exit status 1")), "[shell: go vet → exit 1 ✗ exit status 1]"},
+		{"a command that failed although it exited with 0", failing(toolUse("bash", `{"command":"go vet"}`, "exit status 0")), "[shell: go vet ✗ exit status 0]"},
+		{"Claude Code's tools", slices.Concat(toolUse("Read", `{"file_path":"a.go"}`, ""), toolUse("MultiEdit", `{"file_path":"b.go","edits":[{},{}]}`, ""), toolUse("Write", `{"file_path":"c.go"}`, ""),
+			toolUse("Bash", `{"command":"ls","description":"List files"}`, ""), toolUse("Grep", `{"pattern":"x"}`, ""), toolUse("LS", `{"path":"d"}`, ""), toolUse("TodoWrite", `{"todos":[{},{}]}`, "")),
+			"[read: a.go]\n[edited: b.go (2 edits)]\n[wrote: c.go]\n[shell: List files]\n[searched: \"x\"]\n[looked in: d]\n[listed what is to be done: 2 items]"},
+		{"a patch names its files", toolUse("apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.go\n@@\n*** Add File: b.go\n*** End Patch"}`, "Success."), "[edited: a.go, b.go]"},
 		{"a lint that is clean", toolUse("lint", `{"paths":["a.go"]}`, "No linting errors found."), "[lint: a.go → clean]"},
 		{"a lint without problems", toolUse("lint", `{}`, "0 errors, 0 warnings"), "[lint: all → clean]"},
 		{"a lint with problems", toolUse("lint", `{"paths":["a.go","b.go"]}`, "a.go: 2 errors, 1 warning"), "[lint: a.go, b.go → 2 errors, 1 warning]"},

@@ -6,9 +6,11 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/toolname"
 )
 
 // Call is a tool call with what came of it.
@@ -72,11 +74,12 @@ func plainValue(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// ToolLine tells in a few words what a call did, such as "read: go.mod". White space in them is folded and what is long is
+// ToolLine says in a few words what a call did, such as "read: go.mod". White space in them is folded and what is long is
 // cut; what failed, or has no result, is marked. "" is as if the tool were unknown.
 type ToolLine func(Call) string
 
-// ToolLines are the serialisers of tools, by the names of the tools. Take [DefaultToolLines] and add your own:
+// ToolLines are the serialisers of tools, by the names of the tools. A call finds its tool by exactly its name, or else
+// ignoring case and separators: Read is read, MultiEdit is multi_edit. Take [DefaultToolLines] and add your own:
 //
 //	lines := summarize.DefaultToolLines()
 //	lines["deploy"] = func(c summarize.Call) string { return "deployed: " + c.Argument("target") }
@@ -84,20 +87,23 @@ type ToolLine func(Call) string
 // A tool that is not among them is shown by its name, and never left out.
 type ToolLines map[string]ToolLine
 
-// DefaultToolLines knows tools by the names that agents give them. It is the caller's to extend.
+// DefaultToolLines knows tools by the names that agents give them: oh-my-pi, Claude Code, Codex, Copilot and stagewise. It is
+// the caller's to extend.
 func DefaultToolLines() ToolLines {
 	lines := ToolLines{}
 	for line, names := range map[*ToolLine][]string{
-		new(fileLine("read")):      {"read", "read_file", "readFile", "view", "cat"},
-		new(fileLine("wrote")):     {"write", "write_file", "writeFile"},
-		new(fileLine("created")):   {"create", "create_file", "createFile"},
-		new(fileLine("deleted")):   {"delete", "delete_file", "deleteFile"},
-		new(ToolLine(editLine)):    {"edit", "edit_file", "multi_edit", "multiEdit", "str_replace", "replace_string_in_file", "apply_patch"},
-		new(ToolLine(shellLine)):   {"bash", "shell", "exec", "run_in_terminal", "execute_command", "executeShellCommand"},
-		new(ToolLine(lintLine)):    {"lint", "getLintingDiagnostics", "get_errors"},
-		new(ToolLine(askLine)):     {"ask", "ask_user", "askUser", "askUserQuestions"},
-		new(ToolLine(searchLine)):  {"search", "grep", "grep_search", "grepSearch", "glob", "find", "web_search"},
-		new(fileLine("looked in")): {"ls", "list", "list_dir", "listFiles"},
+		new(fileLine("read")):      {"read", "read_file", "view", "cat", "open_file", "fs_read"},
+		new(fileLine("wrote")):     {"write", "write_file", "fs_write"},
+		new(fileLine("created")):   {"create", "create_file"},
+		new(fileLine("deleted")):   {"delete", "delete_file"},
+		new(ToolLine(editLine)):    {"edit", "edit_file", "multi_edit", "str_replace", "replace_string_in_file", "notebook_edit"},
+		new(ToolLine(patchLine)):   {"apply_patch"},
+		new(ToolLine(shellLine)):   {"bash", "shell", "exec", "exec_command", "local_shell", "run_in_terminal", "execute_command", "execute_shell_command", "run_shell_command"},
+		new(ToolLine(lintLine)):    {"lint", "get_linting_diagnostics", "get_errors"},
+		new(ToolLine(askLine)):     {"ask", "ask_user", "ask_user_question", "ask_user_questions"},
+		new(ToolLine(searchLine)):  {"search", "grep", "grep_search", "glob", "find", "web_search"},
+		new(fileLine("looked in")): {"ls", "list", "list_dir", "list_files"},
+		new(ToolLine(todoLine)):    {"todo_write", "update_plan"},
 	} {
 		for _, name := range names {
 			lines[name] = *line
@@ -108,7 +114,7 @@ func DefaultToolLines() ToolLines {
 
 // Names of arguments, as agents give them.
 var (
-	pathArguments   = []string{"path", "file_path", "filePath", "file", "filename", "relative_path", "paths", "files", "directory"}
+	pathArguments   = []string{"path", "file_path", "filePath", "file", "filename", "relative_path", "target_file", "notebook_path", "paths", "files", "directory", "dir"}
 	labelArguments  = []string{"label", "explanation", "description", "command", "cmd", "script"}
 	searchArguments = []string{"query", "pattern", "regex", "glob", "q"}
 )
@@ -127,30 +133,160 @@ func editLine(c Call) string {
 	return line
 }
 
+// patchLine tells of the files that a patch names: [edited: path, path].
+func patchLine(c Call) string {
+	if files := toolname.Patched(c.Arguments); len(files) > 0 {
+		return "edited: " + strings.Join(files, ", ")
+	}
+	return editLine(c)
+}
+
+// todoLine tells how long a list of things to do is: [listed what is to be done: 3 items].
+func todoLine(c Call) string {
+	return "listed what is to be done: " + counted(len(c.List("todos", "items", "plan", "tasks")), "item")
+}
+
 var (
-	exitCode = regexp.MustCompile(`(?i)"?\bexit(?:ed with)?[ _]?(?:code|status)"?[:= ]+(-?\d{1,10})`)
-	timedOut = regexp.MustCompile(`(?i)\btimed?[ -]?out\b`)
 	problems = regexp.MustCompile(`(?i)(\d+) (error|warning)s?\b`)
 	clean    = regexp.MustCompile(`(?i)\bno (?:linting |lint )?(?:errors|issues|problems|diagnostics)\b|\bclean\b`)
 )
 
-// shellLine tells of a command and how it ended: [shell: label → exit 1]. The end of the output says that.
+// shellLine tells of a command and how it ended: [shell: label → exit 1]. The result says that, or nothing is claimed.
 func shellLine(c Call) string {
-	line := "shell: " + or(c.Argument(labelArguments...), "?")
+	line := "shell: " + or(command(c), "?")
 	if !c.Answered {
 		return line
 	}
-	end := c.Result[max(0, len(c.Result)-2000):]
-	codes := exitCode.FindAllStringSubmatch(end, -1)
-	switch {
-	case len(codes) > 0 && codes[len(codes)-1][1] != "0":
-		return line + " → exit " + codes[len(codes)-1][1]
-	case len(codes) == 0 && timedOut.MatchString(end) && c.Failed:
+	switch end := endOf(c.Result); {
+	case end.timedOut, c.Failed && end.code == "" && spokenTimeOut.MatchString(head(c.Result)+"\n"+tail(c.Result)):
 		return line + " → timed out"
+	case end.code != "" && end.code != "0":
+		return line + " → exit " + end.code
 	case c.Failed:
-		return line
+		return line // how is said behind it
+	case end.failed:
+		return line + " → ✗"
+	case end.code == "0" || end.succeeded:
+		return line + " → ✓"
 	}
-	return line + " → ✓"
+	return line
+}
+
+// command is what a call to a shell is for, or the command. A list of words is joined, without the shell that runs them.
+func command(c Call) string {
+	label := c.Argument(labelArguments...)
+	words := c.List("command", "cmd")
+	if words == nil || c.Argument(labelArguments[:3]...) != "" {
+		return label
+	}
+	if len(words) == 3 && strings.HasPrefix(plainValue(words[1]), "-") && strings.HasSuffix(plainValue(words[1]), "c") {
+		return plainValue(words[2])
+	}
+	texts := make([]string, len(words))
+	for i, word := range words {
+		texts[i] = plainValue(word)
+	}
+	return strings.Join(texts, " ")
+}
+
+// ending is what a result says of how a command ended.
+type ending struct {
+	code                        string // that it exited with; "" where none is named
+	timedOut, failed, succeeded bool
+}
+
+const outcome = `(?:(?:the )?(?:command|process|program|shell|script|tool|execution)\b[^\n]{0,40}? )?`
+
+var (
+	// exitLine is a line that says nothing but the exit code.
+	exitLine = regexp.MustCompile(`(?im)^\W*` + outcome + `(?:exit(?:ed)?(?: with)?(?:[ _]?(?:code|status))?|return(?:ed)?[ _]?code)["')]*\s*[:=]?\s*(-?\d{1,10})\W*$`)
+	// exitTail is a line that ends with the exit code.
+	exitTail = regexp.MustCompile(`(?im)\b(?:exit(?:ed)?(?: with)?[ _]?(?:code|status)|exited with|return[ _]?code)["')]*[:= ]+(-?\d{1,10})\W*$`)
+	// exitField is a field of JSON that was cut.
+	exitField = regexp.MustCompile(`(?i)"(?:exit|return)[_-]?(?:code|status)"\s*:\s*(-?\d{1,10})\b`)
+	// timeOutField is one that tells of a time-out.
+	timeOutField = regexp.MustCompile(`(?i)"timed[_-]?out"\s*:\s*true\b`)
+	// timeOutLine is a line that says nothing but that the command timed out.
+	timeOutLine   = regexp.MustCompile(`(?im)^\W*` + outcome + `timed[ -]?out(?: after [^\n]{1,40})?\W*$`)
+	spokenTimeOut = regexp.MustCompile(`(?i)\btimed?[ -]?out\b`)
+)
+
+// endOf reads how a command ended from its result: from the fields of JSON, or else from lines at the start, where tools put
+// a header, and at the end. What a program prints in between says nothing.
+func endOf(result string) ending {
+	text := strings.TrimSpace(result)
+	if strings.HasPrefix(text, "{") {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal([]byte(text), &fields) == nil {
+			return endIn(fields)
+		}
+		for _, part := range [...]string{tail(text), head(text)} { // cut in its middle
+			if timeOutField.MatchString(part) {
+				return ending{timedOut: true}
+			}
+			if all := exitField.FindAllStringSubmatch(part, -1); len(all) > 0 {
+				return ending{code: all[len(all)-1][1]}
+			}
+		}
+		return ending{}
+	}
+	start, end := lines(head(text), 5, true), lines(tail(text), 3, false)
+	if timeOutLine.MatchString(start) || timeOutLine.MatchString(end) {
+		return ending{timedOut: true}
+	}
+	if m := exitLine.FindStringSubmatch(start); m != nil {
+		return ending{code: m[1]}
+	}
+	if all := exitTail.FindAllStringSubmatch(end, -1); len(all) > 0 {
+		return ending{code: all[len(all)-1][1]}
+	}
+	if all := exitLine.FindAllStringSubmatch(end, -1); len(all) > 0 {
+		return ending{code: all[len(all)-1][1]}
+	}
+	return ending{}
+}
+
+// endIn reads the fields of a JSON object, or those of its metadata.
+func endIn(fields map[string]json.RawMessage) ending {
+	var e ending
+	for name, raw := range fields {
+		value := strings.Trim(string(raw), `"`)
+		switch toolname.Fold(name) {
+		case "exitcode", "exitstatus", "returncode":
+			if _, err := strconv.Atoi(value); err == nil {
+				e.code = value
+			}
+		case "timedout":
+			e.timedOut = value == "true"
+		case "success", "succeeded":
+			e.succeeded, e.failed = value == "true", value == "false"
+		}
+	}
+	if e != (ending{}) {
+		return e
+	}
+	var inner map[string]json.RawMessage
+	if json.Unmarshal(fields["metadata"], &inner) == nil && inner["metadata"] == nil && inner != nil { // as Codex has it
+		return endIn(inner)
+	}
+	return e
+}
+
+// endBytes is how much of the start and of the end of a result tells how it ended.
+const endBytes = 2000
+
+func head(text string) string { return text[:min(len(text), endBytes)] }
+func tail(text string) string { return text[max(0, len(text)-endBytes):] }
+
+// lines are the first or the last lines of a text that are not blank.
+func lines(text string, n int, first bool) string {
+	list := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+	if len(list) > n && first {
+		list = list[:n]
+	} else if len(list) > n {
+		list = list[len(list)-n:]
+	}
+	return strings.Join(list, "\n")
 }
 
 // lintLine tells what was checked and what came out: [lint: paths → 2 errors, 1 warnings].
@@ -208,7 +344,7 @@ const (
 // line is the note of a call, in square brackets.
 func (t ToolLines) line(c Call) string {
 	var text string
-	if f := t[c.Name]; f != nil {
+	if f, _ := toolname.Find(t, c.Name); f != nil {
 		text = oneLine(f(c), lineBytes)
 	}
 	if text == "" {

@@ -1,0 +1,77 @@
+// Package toolname recognises the tools of coding agents: the same tool is Read, read_file or readFile, and a patch names its
+// files in its text.
+package toolname
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Fold returns a name without its separators, in lower case: names that fold to the same are of the same tool.
+func Fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, name)
+}
+
+// Find returns the value of the tool that a call names: the one of exactly this name, else the first, in the order of the
+// keys, whose name folds to the same.
+func Find[T any, M ~map[string]T](tools M, name string) (tool T, ok bool) {
+	if tool, ok = tools[name]; ok || name == "" {
+		return tool, ok
+	}
+	folded, found := Fold(name), ""
+	for key, value := range tools {
+		if (!ok || key < found) && Fold(key) == folded {
+			tool, found, ok = value, key, true
+		}
+	}
+	return tool, ok
+}
+
+// patched is a line that names a file: in the form of Codex, or in a unified diff.
+var patched = regexp.MustCompile(`(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)[ \t\r]*$|^\+\+\+ (?:b/)?([^\t\r\n]+)`)
+
+// Patched returns the files that the arguments of a call name in the text of a patch, each once, in order. The arguments are
+// the patch itself, or JSON with the patch in one of its strings.
+func Patched(arguments string) []string {
+	var value any
+	if json.Unmarshal([]byte(arguments), &value) != nil { // plain text, or JSON that was cut off
+		value = strings.ReplaceAll(arguments, `\n`, "\n")
+		if strings.HasPrefix(strings.TrimSpace(arguments), "*** ") {
+			value = arguments
+		}
+	}
+	var files []string
+	var walk func(any)
+	walk = func(value any) {
+		switch value := value.(type) {
+		case string:
+			if i := strings.Index(value, "*** Begin Patch"); i > 0 {
+				value = value[i:] // after the shell's command
+			}
+			for _, m := range patched.FindAllStringSubmatch(value, -1) {
+				if file := m[1] + m[2]; file != "/dev/null" && !slices.Contains(files, file) {
+					files = append(files, file)
+				}
+			}
+		case []any:
+			for _, one := range value {
+				walk(one)
+			}
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(value)) {
+				walk(value[key])
+			}
+		}
+	}
+	walk(value)
+	return files
+}

@@ -1,0 +1,40 @@
+package toolname_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/toolname"
+)
+
+func TestNamesMatchIgnoringCaseAndSeparators(t *testing.T) {
+	tools := map[string]int{"read_file": 1, "Read": 2, "read": 3, "multi-edit": 4}
+	for _, c := range []struct {
+		name string
+		want int
+	}{
+		{"read_file", 1}, {"readFile", 1}, {"READ FILE", 1}, {"Read", 2}, {"read", 3}, {"READ", 2}, {"MultiEdit", 4}, {"reader", 0}, {"", 0}, {"-", 0},
+	} {
+		got, ok := toolname.Find(tools, c.name)
+		require.Equal(t, c.want, got, c.name)
+		require.Equal(t, c.want > 0, ok, c.name)
+	}
+}
+
+func TestPatchNamesItsFiles(t *testing.T) {
+	for _, c := range []struct {
+		rule, arguments string
+		want            []string
+	}{
+		{"in a field", `{"input":"*** Begin Patch\n*** Update File: a b.go\n*** Move to: c.go\n@@\n-x\n+y\n*** Add File: d.go\n+z\n*** Delete File: e.go\n*** End Patch"}`, []string{"a b.go", "c.go", "d.go", "e.go"}},
+		{"as plain text", "*** Begin Patch\r\n*** Update File: a.go\r\n*** End Patch", []string{"a.go"}},
+		{"in the arguments of a shell", `{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.go\n*** End Patch\nEOF"]}`, []string{"a.go"}},
+		{"in a unified diff", `{"patch":"--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n--- /dev/null\n+++ b/y.go\n--- a/z.go\n+++ /dev/null\n"}`, []string{"x.go", "y.go"}},
+		{"each once", `{"a":"*** Update File: a.go","b":["*** Update File: a.go"]}`, []string{"a.go"}},
+		{"of JSON that is cut off what is there", `{"input":"*** Begin Patch\n*** Update File: a.go\n@@`, []string{"a.go"}},
+		{"none", `{"input":"hello"}`, nil},
+	} {
+		t.Run(c.rule, func(t *testing.T) { require.Equal(t, c.want, toolname.Patched(c.arguments)) })
+	}
+}
