@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -15,23 +17,21 @@ import (
 
 // The tags around what stands for a history.
 const (
-	summaryOpen    = "<conversation-summary>"
-	summaryClose   = "</conversation-summary>"
+	summaryTag     = "conversation-summary"
+	summaryOpen    = "<" + summaryTag + ">"
+	summaryClose   = "</" + summaryTag + ">"
 	transcriptOpen = "<transcript "
 )
 
-// SummaryError tells why an answer was refused as a summary.
+// SummaryError says why an answer was refused as a summary.
 type SummaryError struct {
 	// Reason in words.
 	Reason string
-	// Tagged is the summary, where the reason is that it holds tags of ours. Where every answer does, for the work is about
-	// these very tags, they are made harmless in it.
-	Tagged string
 }
 
 func (e *SummaryError) Error() string { return "the answer was refused: " + e.Reason }
 
-// ReadAll takes the whole text of an answer as the summary, without white space around it.
+// ReadAll returns the whole text of an answer as the summary, without white space around it.
 func ReadAll(r chat.Response) (string, error) {
 	if err := whole(r); err != nil {
 		return "", err
@@ -39,39 +39,89 @@ func ReadAll(r chat.Response) (string, error) {
 	return tidy(r.Message.Text())
 }
 
-// ReadSummaryBlock takes what stands in the <summary> block of an answer, after its <analysis> block.
+// ReadSummaryBlock returns what stands in the <summary> block of an answer, after its <analysis> block. A block that is not
+// closed goes on to the end of the answer. An answer without such a block is the summary, but for its <analysis> block, if
+// that is 30 characters or more.
+//
+// The tags count where a model means them: either may be spoken of in the analysis and in the summary, and the summary may
+// hold HTML of the same name.
 func ReadSummaryBlock(r chat.Response) (string, error) {
 	if err := whole(r); err != nil {
 		return "", err
 	}
-	text := r.Message.Text()
-	// The analysis may mention the tag; the summary comes after it.
-	if _, after, ok := strings.Cut(text, "</analysis>"); ok {
-		text = after
+	text, inBlock := summaryIn(r.Message.Text())
+	text, err := tidy(text)
+	if n := utf8.RuneCountInString(text); err == nil && !inBlock && n < minUntagged {
+		return "", &SummaryError{Reason: fmt.Sprintf("it has no <summary> block, and %d characters", n)}
 	}
-	_, body, ok := strings.Cut(text, "<summary>")
-	if !ok {
-		return "", &SummaryError{Reason: "it has no <summary> block"}
-	}
-	end := strings.LastIndex(body, "</summary>")
-	if end < 0 {
-		return "", &SummaryError{Reason: "its <summary> block has no end"}
-	}
-	body, err := tidy(body[:end])
-	if err != nil {
-		return "", err
-	}
-	return body, noTags(body, summaryOpen, summaryClose, transcriptOpen, "<summary>")
+	return text, err
 }
 
-// noTags refuses a text that holds one of these.
-func noTags(text string, tags ...string) error {
-	for _, tag := range tags {
-		if strings.Contains(text, tag) {
-			return &SummaryError{Reason: "it holds " + tag + ", one of the tags that are put around it", Tagged: text}
+// minUntagged is how many characters (code points) make a summary of an answer that has no <summary> block.
+const minUntagged = 30
+
+const (
+	analysisOpen, analysisClose = "<analysis>", "</analysis>"
+	blockOpen, blockClose       = "<summary>", "</summary>"
+)
+
+var (
+	// analysisToSummary is where an analysis ends and the summary begins.
+	analysisToSummary = regexp.MustCompile(`</analysis>\s*<summary>`)
+	// lineOpen and lineClose are tags that begin, and end, a line.
+	lineOpen  = regexp.MustCompile(`(?m)^[ \t]*<summary>`)
+	lineClose = regexp.MustCompile(`(?m)^[ \t]*</summary>[ \t]*\r?$`)
+)
+
+// summaryIn returns the summary in the text of an answer, and reports whether it stands in a block.
+func summaryIn(text string) (summary string, inBlock bool) {
+	first := strings.Index(text, blockOpen)
+	analysis := strings.Index(text, analysisClose)
+	begins := strings.HasPrefix(strings.TrimSpace(text), analysisOpen)
+	switch {
+	case begins && analysisToSummary.MatchString(text):
+		return bodyOf(text[analysisToSummary.FindStringIndex(text)[0]+len(analysisClose):])
+	case begins && analysis < 0:
+		if first < 0 {
+			return "", false // nothing but an analysis
+		}
+	case analysis >= 0 && (begins || analysis < first):
+		after := text[analysis+len(analysisClose):]
+		if first < 0 && strings.TrimFunc(after, invisible) == "" {
+			return "", false
+		}
+		if strings.Contains(after, blockOpen) || strings.TrimFunc(after, invisible) != "" && !strings.Contains(after, blockClose) {
+			return bodyOf(after)
 		}
 	}
-	return nil
+	return bodyOf(text)
+}
+
+// bodyOf returns what stands in the block of a text, or the text if it has none.
+func bodyOf(text string) (body string, inBlock bool) {
+	body, inBlock = text, true
+	if at := lineOpen.FindStringIndex(text); at != nil {
+		body = text[at[1]:]
+	} else if _, after, ok := strings.Cut(text, blockOpen); ok {
+		body = after
+	} else {
+		inBlock = false
+	}
+	end := -1
+	if all := lineClose.FindAllStringIndex(body, -1); len(all) > 0 {
+		end = all[len(all)-1][0]
+	} else if last := strings.LastIndex(body, blockClose); last >= 0 &&
+		(strings.TrimFunc(body[last+len(blockClose):], invisible) == "" || strings.Count(body, blockClose) > strings.Count(body, blockOpen)) {
+		end = last // else it is one of HTML in a block that is not closed
+	}
+	if end >= 0 {
+		body = body[:end]
+	}
+	body = strings.TrimFunc(body, invisible)
+	if inner, ok := strings.CutPrefix(body, blockOpen+"\n"); ok { // a block in the block
+		body = strings.TrimSuffix(inner, "\n"+blockClose)
+	}
+	return body, inBlock
 }
 
 // whole refuses an answer that ended early.
@@ -85,7 +135,7 @@ func whole(r chat.Response) error {
 	return nil
 }
 
-// tidy makes valid text of a summary, and refuses one that says nothing.
+// tidy returns a summary as valid text, and refuses one that says nothing.
 func tidy(text string) (string, error) {
 	text = strings.TrimFunc(strings.ToValidUTF8(text, "\uFFFD"), invisible)
 	if text == "" {
@@ -94,7 +144,7 @@ func tidy(text string) (string, error) {
 	return text, nil
 }
 
-// invisible tells what shows nothing.
+// invisible reports whether a character shows nothing.
 func invisible(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' || r == '\u200B' }
 
 // ConversationSummary puts one user message in place: the summary between tags, and a breadcrumb that tells where the full

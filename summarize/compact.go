@@ -164,16 +164,11 @@ func (c *Compactor) make(ctx context.Context, o order, j *job, take func(history
 		prompts = j.decision.Prompts
 	}
 	var reasons []error
-	var leak *SummaryError
-	var leaked Prompt
 	refused := func(p Prompt, err error) {
 		e := o.event(EventRefused, j)
 		e.Mode, e.Err = p.Mode, err
 		c.tell(ctx, e)
 		reasons = append(reasons, fmt.Errorf("%s mode: %w", p.Mode, err))
-		if s, ok := errors.AsType[*SummaryError](err); ok && s.Tagged != "" {
-			leak, leaked = s, p
-		}
 	}
 	try := func(p Prompt) (history.Compaction, bool) {
 		summary, err := c.summarise(ctx, j, p)
@@ -188,44 +183,23 @@ func (c *Compactor) make(ctx context.Context, o order, j *job, take func(history
 		refused(p, err)
 		return history.Compaction{}, false
 	}
-	for i, p := range prompts {
+	for _, p := range prompts {
 		if compaction, ok := try(p); ok {
 			return compaction, nil
 		}
 		if last := reasons[len(reasons)-1]; ctx.Err() != nil || gone(last) || errors.Is(last, errUnwritten) {
 			return history.Compaction{}, reasons
 		}
-		if leak != nil && i == 0 && len(prompts) == 1 { // once more
-			if compaction, ok := try(p); ok {
-				return compaction, nil
-			}
-		}
 	}
-	if leak == nil || ctx.Err() != nil {
-		return history.Compaction{}, reasons
-	}
-	// The history may be about these very tags, so that every summary quotes them: the quotes are made harmless.
-	compaction, err := c.finish(ctx, o, j, leaked, untaggedText(leak.Tagged))
-	if err == nil {
-		err = take(compaction)
-	}
-	if err != nil {
-		refused(leaked, err)
-		return history.Compaction{}, reasons
-	}
-	return compaction, nil
+	return history.Compaction{}, reasons
 }
 
 // finish checks a summary and makes a compaction of it.
 func (c *Compactor) finish(ctx context.Context, o order, j *job, p Prompt, summary string) (history.Compaction, error) {
 	m := j.part(j.covered, j.prefix)
+	summary, _ = untagged(summary)
 	m.Summary = summary
 	if err := j.policy.passes(m); err != nil {
-		s, ok := errors.AsType[*SummaryError](err)
-		m.Summary = untaggedText(summary)
-		if ok && m.Summary != summary && j.policy.passes(m) == nil {
-			err = &SummaryError{Reason: s.Reason, Tagged: summary}
-		}
 		return history.Compaction{}, err
 	}
 	stand, err := c.stand(ctx, j.policy, m, j.replaced(c.Tokenizer))

@@ -263,7 +263,7 @@ func TestUserMessageOfATurnThatIsOverIsSummarisedWithItsRounds(t *testing.T) {
 func TestSummaryIsShownAsOneUserMessageAndEscapedOnlyInTagsOfOurs(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.answers(summarize.Say("Thus:\n<summary>\n\n  if a < b && c { … } // \"x\"\n\nand <b> </summary> stays\n</summary> Bye."))
-	require.Equal(t, "<conversation-summary>\nif a < b && c { … } // \"x\"\n\nand <b> <\\/summary> stays\n</conversation-summary>", d.messages()[1].Text())
+	require.Equal(t, "<conversation-summary>\nif a < b && c { … } // \"x\"\n\nand <b> </summary> stays\n</conversation-summary>", d.messages()[1].Text())
 }
 
 func TestBreadcrumb(t *testing.T) {

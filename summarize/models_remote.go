@@ -179,7 +179,7 @@ func remotePrompt(messages []chat.Message) (system, prompt string) {
 	}
 	lines := make([]string, 0, len(rest))
 	for _, b := range blocks(rest, nil) {
-		lines = append(lines, tagless.Replace(plainLines(b, asItIs, asItIs)))
+		lines = append(lines, untaggedText(plainLines(b, asItIs, asItIs)))
 	}
 	return system, "<conversation>\n" + strings.Join(lines, "\n") + "\n</conversation>" + last
 }

@@ -38,7 +38,7 @@ func TestRemoteIsSentTwoTexts(t *testing.T) {
 			chat.UserMessage("Look </conversation> & see"),
 			{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("I do.")}, ToolCalls: []chat.ToolCall{{ID: "a", Name: "read", Arguments: `{"path":"a"}`}}},
 			chat.ToolResult("a", "one\ntwo"), chat.UserMessage("Sum up."),
-		}, "", "<conversation>\nuser: Look &lt;/conversation&gt; &amp; see\nassistant: I do.\ncall: read({\"path\":\"a\"})\nresult: one\n  two\n</conversation>\n\nSum up."},
+		}, "", "<conversation>\nuser: Look <\\/conversation> & see\nassistant: I do.\ncall: read({\"path\":\"a\"})\nresult: one\n  two\n</conversation>\n\nSum up."},
 		{"what is no text by its name", []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("See."), chat.Image{URL: "https://example.com/a.png"}}}},
 			"", "See.\n[attached: image https://example.com/a.png]"},
 	} {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"regexp"
 	"slices"
 	"strconv"
@@ -191,7 +190,7 @@ func (d *digest) textHistory(text string) {
 		}
 	}
 	for _, m := range compactBlock.FindAllStringSubmatch(text, -1) {
-		d.compact(m[1], html.UnescapeString(m[2]))
+		d.compact(m[1], m[2])
 	}
 }
 
@@ -210,7 +209,7 @@ func inTags(text, tag string) []string {
 		if !ok {
 			return list
 		}
-		list = append(list, html.UnescapeString(body))
+		list = append(list, body)
 		rest = next
 	}
 }
@@ -296,12 +295,6 @@ func (d *digest) last(text string) {
 	}
 }
 
-// untagged takes the sting out of the tags that are put around a summary; an answer that holds them is refused.
-var untagged = strings.NewReplacer(
-	summaryOpen, "(conversation-summary)", summaryClose, "(/conversation-summary)", transcriptOpen, "(transcript ",
-	"<summary>", "(summary)", "</summary>", "(/summary)", "</analysis>", "(/analysis)",
-)
-
 // pack renders the digest into a number of tokens. Where there are few, lines are cut to about half of them, so that one
 // fits at least.
 func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) {
@@ -318,7 +311,7 @@ func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) 
 		group := &elements.Group{Name: s.title}
 		title := elements.KeepWith{Group: group, Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(s.title)}}}}
 		for k, line := range d.lines[i] {
-			text := elements.Nodes{elements.Text("- " + cut(untagged.Replace(line), 2*limit))}
+			text := elements.Nodes{elements.Text("- " + cut(untaggedText(line), 2*limit))}
 			if k == longest {
 				lines[k] = elements.KeepWith{Props: elements.Props{Priority: new(len(lines))}, Group: group, Children: elements.Nodes{elements.TextChunk{Children: text}}}
 			} else {

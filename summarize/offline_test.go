@@ -288,7 +288,7 @@ func TestDigestOfTextWithTheTagsOfASummary(t *testing.T) {
 		d.say(rounds(21, 30, 600)...)
 		got := d.messages()[1].Text()
 		require.Len(t, compactions(d.Session), 2)
-		require.Contains(t, got, "Why is (/conversation-summary) printed, and (conversation-summary), and (/summary), and (summary), and (/analysis), and (transcript path=x>?")
+		require.Contains(t, got, `Why is <\/conversation-summary> printed, and <\conversation-summary>, and </summary>, and <summary>, and </analysis>, and <\transcript path=x>?`)
 	}
 }
 
@@ -348,8 +348,8 @@ func TestOfflineReadsWhatEveryPromptShows(t *testing.T) {
 				"## Files\n- main.go\n- file-1.go\n- file-2.go\n- file-3.go\n", digest[:strings.Index(digest, "## Tool calls")])
 			require.Contains(t, digest, "## Last words of the assistant\n- ")
 			require.Contains(t, digest, "Step 3.")
-			m.Summary = digest
-			require.NoError(t, summarize.NoTags()(m))
+			_, changed := summarize.Untagged(digest)
+			require.False(t, changed)
 			require.LessOrEqual(t, quarter{}.CountText(digest), m.Words)
 		})
 	}

@@ -12,7 +12,6 @@ func A3S() Policy {
 		Before:      history.A3SClear(),
 		Cut:         history.A3SCut(),
 		Prompts:     []Prompt{TurnsPrompt()},
-		Checks:      []Check{NoTags()},
 		Replacement: TurnsSummary,
 	}
 }

@@ -21,7 +21,7 @@ func CopilotCLI() Policy {
 		Overflow:    Overflow{Truncate: true},
 		Cut:         history.CopilotCLICut(),
 		Prompts:     []Prompt{ConversationCompactionPrompt()},
-		Checks:      []Check{NotEmpty, NoTags()},
+		Checks:      []Check{NotEmpty},
 		Replacement: CompactedSession{}.Replacement,
 		Record:      Record{Checkpoints: true},
 	}

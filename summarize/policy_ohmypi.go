@@ -22,7 +22,7 @@ func OhMyPi() Policy {
 		Cut:         cut,
 		Prompts:     []Prompt{Handoff{}.Prompt()},
 		Models:      Models{Attempts: 4, Next: Transient},
-		Checks:      []Check{NotEmpty, NoTags()},
+		Checks:      []Check{NotEmpty},
 		Replacement: SummaryWithFiles,
 		Branch:      BranchPolicy{Reserve: 16_384, Prompt: BranchPrompt()},
 	}

@@ -25,7 +25,7 @@ func Stagewise() Policy {
 			Timeout: 30 * time.Second, MinChars: 30, MaxTokens: 20_000,
 		},
 		Temperature: new(0.1),
-		Checks:      []Check{AtLeast(30), NoTags()},
+		Checks:      []Check{AtLeast(30)},
 		Replacement: ChatBriefing,
 	}
 }

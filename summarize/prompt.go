@@ -1,6 +1,8 @@
 package summarize
 
 import (
+	"strings"
+
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 )
@@ -75,12 +77,16 @@ func fullRequest(m Material) elements.Node {
 
 // simpleRequest is the history as one text, packed to what fits, with the earlier summary before it.
 func simpleRequest(m Material) elements.Node {
+	previous := make([]string, len(m.Previous))
+	for i, said := range m.Previous {
+		previous[i] = said.Text()
+	}
 	return elements.Fragment{
 		elements.SystemMessage{Props: kept, Children: elements.Nodes{elements.Text(role)}},
 		elements.UserMessage{Props: elements.Props{FlexGrow: 1}, Children: elements.Nodes{
 			PlainHistory{
-				Props: grow, Name: historyTag, Messages: m.Covered, Results: m.ResultTokens, Droppable: true,
-				Before: elements.Map(m.Previous, func(m chat.Message) elements.Node { return firm(m.Text()) }),
+				Props: grow, Name: historyTag, Messages: m.Covered, Results: m.ResultTokens, Fill: true, Droppable: true,
+				Before: strings.Join(previous, "\n"),
 			},
 			elements.TextChunk{Props: kept, Children: asked(m)},
 		}},

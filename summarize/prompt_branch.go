@@ -133,7 +133,7 @@ func WithFiles(summary string, files history.Files) string {
 func fileLines(paths []string) string {
 	lines := make([]string, len(paths))
 	for i, p := range paths {
-		lines[i] = tagless.Replace(oneLinePath(p))
+		lines[i] = untaggedText(oneLinePath(p))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -34,7 +34,7 @@ leave out, it no longer knows.
 You are given that older part. <user> is what the user said, with [attached: …] and [mentioned: …] for what came with it.
 <assistant> is what the agent said, with a line in square brackets for each thing that it did with a tool; after ✗ stands
 how it failed. <` + previousTag + `>, where there is one, is the briefing that was written before this one: nothing else is
-left of what it tells. ` + escapes + `
+left of what it tells.
 
 Who is who
 Speak to the agent: "you read", "you decided". The user is "the user", in the third person.

@@ -38,81 +38,45 @@ func AtMost(tokens int) Check {
 	}
 }
 
-// NoTags refuses a summary into which tags of these names have leaked that are put around histories and summaries. Without
-// names it is those that this package puts around either.
-//
-// A tag has leaked where it begins a line, or ends the summary. One within a line, in backticks, in a fenced or an indented
-// block is quoted: it may be what the work is about, and to refuse it would keep such a session from ever being compacted.
-// The replacements of this package take its meaning from what is quoted.
-func NoTags(names ...string) Check {
-	if len(names) == 0 {
-		names = wrapperTags
-	}
+// ownTags are the names of the tags that this package puts around histories, summaries and what stands beside them, in
+// requests and in what is put in place. The <summary> and <analysis> of an answer are not among them: they are gone once it
+// was read, and HTML has a <summary> too.
+var ownTags = []string{
+	summaryTag, "transcript", previousTag, "user-messages", "user-message", "plan", "todo", "skills", "skill", "agent",
+	"read-files", "modified-files", "conversation-start",
+	"conversation", historyTag, "user", "assistant", "previous-summary", "additional-context", string(ModeConversationCompaction), draftTag,
+}
+
+// ownTag is what opens or closes one of them.
+var ownTag = tagsOf(ownTags...)
+
+// tagsOf matches what opens or closes a tag of these names.
+func tagsOf(names ...string) *regexp.Regexp {
 	quoted := make([]string, len(names))
 	for i, name := range names {
 		quoted[i] = regexp.QuoteMeta(name)
 	}
-	tag := `</?(?:` + strings.Join(quoted, "|") + `)(?:\s[^<>]*)?/?>`
-	begins, ends := regexp.MustCompile(`^ {0,3}`+tag), regexp.MustCompile(tag+`$`)
-	refuse := func(tag, summary string) error {
-		return &SummaryError{Reason: fmt.Sprintf("it holds %s, one of the tags that are put around it", strings.TrimSpace(tag)), Tagged: summary}
-	}
-	return func(m Material) error {
-		fence := ""
-		text := strings.TrimFunc(m.Summary, invisible)
-		for line := range strings.Lines(text) {
-			line = strings.TrimRight(line, "\r\n")
-			start := strings.TrimLeft(line, " ")
-			if mark := fenceOf(start); mark != "" && (fence == "" || strings.HasPrefix(mark, fence) && strings.Trim(start, mark[:1]+" ") == "") {
-				if fence == "" {
-					fence = mark
-				} else {
-					fence = ""
-				}
-				continue
-			}
-			if fence != "" || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t") {
-				continue
-			}
-			if found := begins.FindString(line); found != "" {
-				return refuse(found, m.Summary)
-			}
-		}
-		if found := ends.FindString(text); found != "" && fence == "" {
-			return refuse(found, m.Summary)
-		}
-		return nil
-	}
+	return regexp.MustCompile(`<(/?(?:` + strings.Join(quoted, "|") + `)(?:[\s/>]|$))`)
 }
 
-// fenceOf gives the mark with which a line opens or ends a fenced block.
-func fenceOf(line string) string {
-	for _, mark := range [...]string{"`", "~"} {
-		if n := len(line) - len(strings.TrimLeft(line, mark)); n >= 3 && !strings.Contains(line[n:], "`") {
-			return line[:n]
-		}
-	}
-	return ""
+// untagged returns a text in which nothing opens or closes a tag of this package's own, and reports whether that changed it:
+// a backslash stands behind the <. All else stays as it is, and so does what came out of it once.
+func untagged(text string) (string, bool) {
+	harmless := ownTag.ReplaceAllString(text, `<\$1`)
+	return harmless, harmless != text
 }
 
-// wrapperTags are the names of the tags that this package puts around histories and summaries.
-var wrapperTags = []string{
-	"conversation-summary", "transcript", "summary", "analysis", "conversation", historyTag, previousTag, "previous-summary",
-	"additional-context",
+// untaggedText is the text of [untagged].
+func untaggedText(text string) string {
+	text, _ = untagged(text)
+	return text
 }
 
-// partTags are the names of those that stand beside a summary in what is put in place. As words they are too common for an
-// answer to be refused for them.
-var partTags = []string{
-	"user-messages", "user-message", "plan", "todo", "skills", "skill", "agent", "read-files", "modified-files",
-	"conversation-start", "conversation-compaction",
-}
+// draftTag holds a summary that is too long.
+const draftTag = "summary-draft"
 
-// ownTag is what looks like one of them.
-var ownTag = regexp.MustCompile(`<(/?(?:` + strings.Join(slices.Concat(wrapperTags, partTags), "|") + `)\b)`)
-
-// untaggedText takes the meaning of a tag from what looks like one of this package's own in a text.
-func untaggedText(text string) string { return ownTag.ReplaceAllString(text, `<\$1`) }
+// tagged is a text between tags.
+func tagged(tag, text string) string { return "<" + tag + ">\n" + text + "\n</" + tag + ">" }
 
 // Accept makes of checks a rule for [Cascade.Accept]: what an answer says in all passes them. A check sees nothing of the
 // material but the summary, so it may not measure tokens.

@@ -48,21 +48,19 @@ func compactionRequest(m Material) elements.Node {
 			said = append(said, message)
 		}
 	}
-	ask := elements.Nodes{elements.TextChunk{Props: kept, Children: elements.Nodes{elements.Text(compactionAsk)}}}
+	ask := elements.Nodes{firm("<" + string(ModeConversationCompaction) + ">"), firm(compactionAsk)}
 	if previous := m.earlier(); previous != "" {
 		ask = append(ask, paragraph(previousAsk), previousBlock(m))
 	}
-	ask = append(ask, contextLines(m), besides(m))
+	ask = append(ask, contextLines(m), besides(m), firm("</"+string(ModeConversationCompaction)+">"))
 	return elements.Fragment{
 		asTheyAre(m.System),
 		asTheyAre(said),
-		elements.UserMessage{Props: kept, Children: elements.Nodes{
-			elements.Tag{Name: string(ModeConversationCompaction), Children: ask},
-		}},
+		elements.UserMessage{Props: kept, Children: ask},
 	}
 }
 
-// SummaryTitle gives the title of a summary: its first heading, or else its first line, at most 80 bytes of it.
+// SummaryTitle returns the title of a summary: its first heading, or else its first line, at most 80 bytes of it.
 func SummaryTitle(summary string) string {
 	first := ""
 	for line := range strings.Lines(summary) {

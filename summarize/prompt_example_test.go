@@ -2,7 +2,6 @@ package summarize_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"strings"
@@ -129,21 +128,6 @@ func ExampleCompactedSession() {
 	// <todo>
 	// - fix main.go (pending)
 	// </todo>
-}
-
-func ExampleNoTags() {
-	check := summarize.NoTags("previous-chat-history")
-	for _, summary := range []string{
-		"<previous-chat-history>\nYou fixed the build.\n</previous-chat-history>",
-		"You wrote a parser for `<previous-chat-history>`.",
-	} {
-		err := check(summarize.Material{Summary: summary})
-		_, refused := errors.AsType[*summarize.SummaryError](err)
-		fmt.Println(refused, err)
-	}
-	// Output:
-	// true the answer was refused: it holds <previous-chat-history>, one of the tags that are put around it
-	// false <nil>
 }
 
 func ExampleBranchMessages() {

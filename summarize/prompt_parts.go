@@ -55,9 +55,11 @@ func contextLines(m Material) elements.Node {
 	if len(m.Context) == 0 {
 		return nil
 	}
-	return elements.Tag{Name: "additional-context", Props: kept, Children: elements.Map(m.Context, func(line string) elements.Node {
-		return elements.TextChunk{Children: elements.Nodes{elements.Text("- " + strings.ReplaceAll(line, "\n", "\n  "))}}
-	})}
+	lines := make([]string, len(m.Context))
+	for i, line := range m.Context {
+		lines[i] = "- " + strings.ReplaceAll(untaggedText(line), "\n", "\n  ")
+	}
+	return firm(tagged("additional-context", strings.Join(lines, "\n")))
 }
 
 // earlier is the summary of what went before, recovered from what was put in place where its words were not kept apart; ""
@@ -82,13 +84,10 @@ func previousBlock(m Material) elements.Node {
 	if m.earlier() == "" {
 		return nil
 	}
-	return elements.Tag{Name: "previous-summary", Props: kept, Children: elements.Nodes{elements.Text(m.earlier())}}
+	return firm(tagged("previous-summary", untaggedText(m.earlier())))
 }
 
 // asTheyAre shows finished messages as they are.
 func asTheyAre(messages []chat.Message) elements.Nodes {
 	return elements.Map(messages, func(m chat.Message) elements.Node { return elements.Message(kept, m) })
 }
-
-// escapes tells a model how to read the texts in tags.
-const escapes = `Inside the tags, &amp; &lt; and &gt; stand for the characters & < and >; write the characters themselves.`

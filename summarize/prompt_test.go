@@ -247,7 +247,7 @@ func TestBriefingShowsWhatStagewiseShows(t *testing.T) {
 	lines := summarize.ToolLines{"read": func(c summarize.Call) string { return "looked at " + c.Argument("path") }}
 	got := requested(t, summarize.Briefing{Tools: lines, Mentions: func(chat.Message) []string { return []string{"x.go"} }}.Prompt().Request(m))
 	require.Len(t, got, 2)
-	require.Contains(t, got[1].Text(), "<user>\nFix the build &amp; mind &lt;b&gt;.\n[mentioned: x.go]\n</user>\n<assistant>\nStep 1.\n")
+	require.Contains(t, got[1].Text(), "<user>\nFix the build & mind <b>.\n[mentioned: x.go]\n</user>\n<assistant>\nStep 1.\n")
 	require.Contains(t, got[1].Text(), "[looked at file-1.go]\n")
 	require.NotContains(t, got[1].Text(), "[output 001]", "what a tool gave is not shown")
 }
@@ -353,7 +353,7 @@ func TestBranchPrompt(t *testing.T) {
 
 func TestWithFiles(t *testing.T) {
 	require.Equal(t, "S", summarize.WithFiles("S", history.Files{}))
-	require.Equal(t, "S\n\n<read-files>\na\nb\\n&lt;/read-files&gt;\n</read-files>\n\n<modified-files>\nc\n</modified-files>",
+	require.Equal(t, "S\n\n<read-files>\na\nb\\n<\\/read-files>\n</read-files>\n\n<modified-files>\nc\n</modified-files>",
 		summarize.WithFiles("S", history.Files{Read: []string{"a", "b\n</read-files>"}, Modified: []string{"c"}}))
 	require.Equal(t, "S\n\n<modified-files>\nc\n</modified-files>", summarize.WithFiles("S", history.Files{Modified: []string{"c"}}))
 }

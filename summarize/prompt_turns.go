@@ -8,7 +8,7 @@ import (
 const ModeTurns Mode = "turns"
 
 const turnsRole = `You condense the older turns of a working session between a user and an agent. The session goes on: its very
-first and its newest messages stay as they are, and your text stands for everything in between. ` + escapes
+first and its newest messages stay as they are, and your text stands for everything in between.`
 
 const turnsAsk = `Write down what the agent must still know of the turns above to go on without asking again:
 

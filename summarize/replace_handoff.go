@@ -22,9 +22,9 @@ func fileList(priority int, tag string, paths []string) elements.Node {
 	if len(paths) == 0 {
 		return nil
 	}
-	lines := make(elements.Nodes, len(paths))
+	lines := make([]ranked, len(paths))
 	for i, p := range paths {
-		lines[i] = piece(oneLinePath(p), len(paths)-i, false)
+		lines[i] = ranked{text: untaggedText(oneLinePath(p)), priority: len(paths) - i}
 	}
-	return elements.Tag{Name: tag, Props: elements.Props{Priority: new(priority)}, Children: lines}
+	return enclosed(elements.Props{Priority: new(priority)}, tag, lines)
 }

@@ -10,7 +10,7 @@ import (
 
 // summaryBlock is the summary between tags, word for word but for what looks like one of this package's own tags.
 func summaryBlock(tag string, m Material) elements.Node {
-	return firm("<" + tag + ">\n" + untaggedText(m.Summary) + "\n</" + tag + ">")
+	return firm(tagged(tag, untaggedText(m.Summary)))
 }
 
 // firm is a text that stays, on a line of its own; nothing for no text.
@@ -69,13 +69,10 @@ func clipped(m Material, text string, tokens int) string {
 	return history.Clip(m.Tokenizer, text, tokens, 0.4)
 }
 
-// ranked is a block of what may go where there is no room, the lowest first; nothing for no text.
-func ranked(priority int, tag, text string) elements.Node {
+// part is a block of what may go where there is no room, the lowest priority first; nothing for no text.
+func part(priority int, tag, text string) elements.Node {
 	if text == "" {
 		return nil
 	}
-	return elements.Tag{
-		Name: tag, Props: elements.Props{Priority: new(priority)},
-		Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(text)}}},
-	}
+	return piece(tagged(tag, untaggedText(text)), priority, false)
 }

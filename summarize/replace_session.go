@@ -32,10 +32,10 @@ func (c CompactedSession) Replacement(m Material) elements.Node {
 	if m.Room > 0 {
 		children = append(children,
 			c.users(m),
-			ranked(4, "plan", m.clipTo(m.Plan, 4)),
-			ranked(5, "todo", m.clipTo(m.Todo, 4)),
+			part(4, "plan", m.clipTo(m.Plan, 4)),
+			part(5, "todo", m.clipTo(m.Todo, 4)),
 			skills(m),
-			ranked(3, "agent", m.clipTo(m.Agent, 4)),
+			part(3, "agent", m.clipTo(m.Agent, 4)),
 		)
 	}
 	return elements.UserMessage{Children: append(children, afterwards(m))}
@@ -67,25 +67,22 @@ func (c CompactedSession) users(m Material) elements.Node {
 	for newest > 1 && show(newest-1) {
 		newest--
 	}
-	var list elements.Nodes
+	var list []ranked
 	for i := range said {
 		switch {
 		case i > 0 && i < newest:
 			if i == 1 {
-				list = append(list, piece(fmt.Sprintf("[%d messages of the user left out here]", newest-1), len(said)+1, false))
+				list = append(list, ranked{text: fmt.Sprintf("[%d messages of the user left out here]", newest-1), priority: len(said) + 1})
 			}
 		case texts[i] != "":
 			priority := i
 			if i == 0 {
 				priority = len(said)
 			}
-			list = append(list, ranked(priority, "user-message", texts[i]))
+			list = append(list, ranked{text: tagged("user-message", untaggedText(texts[i])), priority: priority})
 		}
 	}
-	if len(list) == 0 {
-		return nil
-	}
-	return elements.Tag{Name: "user-messages", Props: elements.Props{Priority: new(2)}, Children: list}
+	return enclosed(elements.Props{Priority: new(2)}, "user-messages", list)
 }
 
 // skills are those that were invoked: their names, and their instructions.
@@ -94,19 +91,16 @@ func skills(m Material) elements.Node {
 		return nil
 	}
 	names := make([]string, len(m.Skills))
-	var instructions elements.Nodes
+	var instructions []ranked
 	for i, s := range m.Skills {
-		names[i] = oneLine(s.Name, 100)
+		names[i] = untaggedText(oneLine(s.Name, 100))
 		if text := m.clipTo(s.Instructions, 8); text != "" {
-			instructions = append(instructions, elements.Tag{
-				Name: "skill", Attributes: []elements.Attribute{{Name: "name", Value: names[i]}},
-				Props: elements.Props{Priority: new(i)}, Children: elements.Nodes{elements.Text(text)},
-			})
+			text = fmt.Sprintf("<skill name=%q>\n%s\n</skill>", names[i], untaggedText(text))
+			instructions = append(instructions, ranked{text: text, priority: i})
 		}
 	}
-	list := elements.Nodes{piece("Skills that were invoked: "+strings.Join(names, ", "), 6, false)}
-	if len(instructions) > 0 {
-		list = append(list, elements.Tag{Name: "skills", Props: elements.Props{Priority: new(1)}, Children: instructions})
+	return elements.Nodes{
+		piece("Skills that were invoked: "+strings.Join(names, ", "), 6, false),
+		enclosed(elements.Props{Priority: new(1)}, "skills", instructions),
 	}
-	return list
 }

@@ -40,5 +40,5 @@ func start(m Material, messages []chat.Message) elements.Node {
 	for _, b := range blocks(messages, nil) {
 		lines = append(lines, plainLines(b, clip, clip))
 	}
-	return ranked(0, "conversation-start", strings.Join(lines, "\n"))
+	return part(0, "conversation-start", strings.Join(lines, "\n"))
 }

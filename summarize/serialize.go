@@ -3,6 +3,7 @@ package summarize
 import (
 	"encoding/base64"
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 
@@ -56,7 +57,7 @@ func blocks(messages []chat.Message, mentions Mentions) []block {
 	return list
 }
 
-// content gives the text of a message and names its other parts. What a model thought is left out: it was for the answer,
+// content returns the text of a message and names its other parts. What a model thought is left out: it was for the answer,
 // which is there.
 func content(m chat.Message) (text string, notes []string) {
 	for _, p := range m.Content {
@@ -127,8 +128,48 @@ func piece(text string, priority int, required bool) elements.Node {
 	}
 }
 
-// tagless escapes a text as a tag does.
-var tagless = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+// staying is a text on lines of its own that always stays.
+func staying(text string) elements.Node { return piece(text, 0, true) }
+
+// enclosed puts texts between tags, each of which may be left out by itself, the lowest priority first. The tags go with the
+// text that stays longest.
+func enclosed(props elements.Props, tag string, texts []ranked) elements.Node {
+	if len(texts) == 0 {
+		return nil
+	}
+	longest := 0
+	for i, text := range texts {
+		if text.priority > texts[longest].priority || text.required && !texts[longest].required {
+			longest = i
+		}
+	}
+	group := &elements.Group{Name: tag}
+	end := func(text string) elements.Node {
+		return elements.KeepWith{Props: elements.Props{Priority: new(math.MaxInt)}, Group: group, Children: elements.Nodes{
+			elements.TextChunk{Children: elements.Nodes{elements.Text(text)}},
+		}}
+	}
+	nodes := make(elements.Nodes, 0, len(texts)+2)
+	nodes = append(nodes, end("<"+tag+">"))
+	for i, text := range texts {
+		if i != longest {
+			nodes = append(nodes, piece(text.text, text.priority, text.required))
+			continue
+		}
+		nodes = append(nodes, elements.KeepWith{
+			Props: elements.Props{Priority: new(text.priority), Required: text.required}, Group: group,
+			Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(text.text)}}},
+		})
+	}
+	return elements.Wrap{Props: props, Children: append(nodes, end("</"+tag+">"))}
+}
+
+// ranked is a text that may be left out, the lowest priority first, unless it is required.
+type ranked struct {
+	text     string
+	priority int
+	required bool
+}
 
 // leftOut says, first in a text, that it is not whole.
 const leftOut = "[This is not all: it was more than there is room for, and parts of it were left out.]"

@@ -28,9 +28,9 @@ import (
 //	[tool-deploy]
 //	</assistant>
 //
-// What an assistant said and did from one user message to the next stands in one tag. &, < and > in texts are escaped, so
-// that none of them opens or closes a tag, and a line of a text that stands in square brackets has a backslash before it:
-// what tools did is told by the serialiser alone. What a model thought is left out, and so is what a tool gave unless its
+// What an assistant said and did from one user message to the next stands in one tag. Texts stand as they are, but for a
+// backslash behind the < of what would open or close one of this package's own tags, and one before a line that stands in
+// square brackets: what tools did is told by the serialiser alone. What a model thought is left out, and so is what a tool gave unless its
 // line tells it. One text takes at most a quarter of the window and is cut in its middle beyond that, with a mark.
 //
 // It is required unless it is Droppable. Of one that is, what does not fit goes in this order, the oldest first, and a line
@@ -53,13 +53,13 @@ type CompactHistory struct {
 // previousTag holds the summary of what went before. An answer never holds it.
 const previousTag = "previous-chat-history"
 
-// ElementProps gives the properties, Required unless the history is droppable.
+// ElementProps returns the properties, Required unless the history is droppable.
 func (t CompactHistory) ElementProps() elements.Props {
 	t.Required = t.Required || !t.Droppable
 	return t.Props
 }
 
-// Render gives the tags.
+// Render returns the tags.
 func (t CompactHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
 	tools := t.Tools
 	if tools == nil {
@@ -70,12 +70,18 @@ func (t CompactHistory) Render(_ context.Context, s sizing.Sizing) (elements.Nod
 	var nodes elements.Nodes
 	var all strings.Builder // as it would be
 	if strings.TrimSpace(t.Previous) != "" {
-		nodes = append(nodes, elements.Tag{
-			Name: previousTag, Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(t.Previous)},
-		})
-		all.WriteString("<" + previousTag + ">\n" + tagless.Replace(t.Previous) + "\n</" + previousTag + ">\n")
+		text := tagged(previousTag, untaggedText(t.Previous))
+		nodes = append(nodes, staying(text))
+		all.WriteString(text + "\n")
 	}
-	var open elements.Tag // of those that speak now
+	speaker := "" // who speaks now
+	var said []ranked
+	end := func() {
+		if len(said) > 0 {
+			nodes = append(nodes, enclosed(elements.Props{PassPriority: true}, speaker, said))
+			said = nil
+		}
+	}
 	add := func(role chat.Role, text string, worth, i int) {
 		if strings.TrimSpace(text) == "" {
 			return
@@ -84,15 +90,14 @@ func (t CompactHistory) Render(_ context.Context, s sizing.Sizing) (elements.Nod
 		if role == chat.RoleTool {
 			name = string(chat.RoleAssistant)
 		}
-		if open.Name != name || role == chat.RoleUser && worth == worthUser {
-			if open.Name != "" {
-				nodes = append(nodes, open)
-			}
-			open = elements.Tag{Name: name, Props: elements.Props{PassPriority: true}}
+		if speaker != name || role == chat.RoleUser && worth == worthUser {
+			end()
+			speaker = name
 			all.WriteString("<" + name + ">\n</" + name + ">\n")
 		}
-		all.WriteString(tagless.Replace(text) + "\n")
-		open.Children = append(open.Children, piece(text, worth*len(list)+i, i == first))
+		text = untaggedText(text)
+		all.WriteString(text + "\n")
+		said = append(said, ranked{text, worth*len(list) + i, i == first})
 	}
 	for i, b := range list {
 		worth := worthAssistant
@@ -108,11 +113,9 @@ func (t CompactHistory) Render(_ context.Context, s sizing.Sizing) (elements.Nod
 			add(b.role, tools.line(c), worthTool, i)
 		}
 	}
-	if open.Name != "" {
-		nodes = append(nodes, open)
-	}
+	end()
 	if t.Droppable && len(nodes) > 0 && s.CountText(strings.TrimSpace(all.String())) > s.TokenBudget {
-		nodes = slices.Insert(nodes, 0, piece(leftOut, 0, true))
+		nodes = slices.Insert(nodes, 0, staying(leftOut))
 	}
 	return nodes, nil
 }

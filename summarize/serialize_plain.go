@@ -21,8 +21,8 @@ import (
 //	  go 1.26
 //	</conversation>
 //
-// Further lines are indented, so that none of them, of a tool's output above all, reads as said by somebody else, and
-// &, < and > are escaped, so that no text closes the tag. What is no text is named in square brackets; what a model
+// Further lines are indented, so that none of them, of a tool's output above all, reads as said by somebody else. Texts stand
+// as they are, but for a backslash behind the < of what would open or close the tag, or one of this package's own. What is no text is named in square brackets; what a model
 // thought is left out. One text takes at most a quarter of the window and is cut in its middle beyond that, with a mark.
 //
 // It is required unless it is Droppable. Of one that is, what does not fit goes in this order, the oldest first, and a line
@@ -34,28 +34,32 @@ type PlainHistory struct {
 	Name string
 	// Messages that are shown, tool results with the calls they answer.
 	Messages []chat.Message
-	// Before is what stands before the messages in the tag, such as an earlier summary. What of it stays is its own to say.
-	Before elements.Nodes
+	// Before stands before the messages in the tag, such as an earlier summary, and always stays. It keeps tags of this
+	// package's own, but for the element's. Defaults to nothing.
+	Before string
 	// Results is the most tokens of a tool result, and of the arguments of a call. Defaults to a quarter of the window.
 	Results int
+	// Fill raises Results as long as everything fits the budget, up to a quarter of the window.
+	Fill bool
 	// Mentions names what a message refers to. Defaults to nothing.
 	Mentions Mentions
 	// Droppable lets what does not fit go. Else it is an error.
 	Droppable bool
 }
 
-// ElementProps gives the properties, Required unless the history is droppable.
+// ElementProps returns the properties, Required unless the history is droppable.
 func (t PlainHistory) ElementProps() elements.Props {
 	t.Required = t.Required || !t.Droppable
 	return t.Props
 }
 
-// Render gives the tag. Without messages, and anything before them, there is none.
+// Render returns the tag. Without messages, and anything before them, there is none.
 func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+	name := or(t.Name, "conversation")
+	own := tagsOf(name)
+	before := own.ReplaceAllString(t.Before, `<\$1`)
+	harmless := func(text string) string { return own.ReplaceAllString(untaggedText(text), `<\$1`) }
 	list := blocks(t.Messages, t.Mentions)
-	if len(list) == 0 && len(t.Before) == 0 {
-		return nil, nil
-	}
 	most := max(1, s.Window/4)
 	results := most
 	if t.Results > 0 {
@@ -64,27 +68,44 @@ func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node,
 	clip := func(limit int) func(string) string {
 		return func(text string) string { return history.Clip(s, text, limit, 0.4) }
 	}
+	texts := make([]string, len(list))
+	whole := func(results int) string {
+		var all strings.Builder
+		all.WriteString("<" + name + ">\n")
+		if before != "" {
+			all.WriteString(before + "\n")
+		}
+		for i, b := range list {
+			if texts[i] = harmless(plainLines(b, clip(most), clip(results))); texts[i] != "" {
+				all.WriteString(texts[i] + "\n")
+			}
+		}
+		return all.String() + "</" + name + ">"
+	}
 	first := stays(list)
-	nodes := make(elements.Nodes, 0, len(list)+1)
-	var all strings.Builder
-	for i, b := range list {
-		text := plainLines(b, clip(most), clip(results))
+	all := whole(results)
+	var nodes elements.Nodes
+	if before != "" {
+		nodes = append(nodes, staying(before))
+	}
+	for i, text := range texts {
 		if text == "" {
 			continue
 		}
-		all.WriteString(tagless.Replace(text) + "\n")
 		priority := i
-		if b.role == chat.RoleUser {
+		if list[i].role == chat.RoleUser {
 			priority += len(list) // what the user said outlasts what was done about it
 		}
 		nodes = append(nodes, piece(text, priority, i == first))
 	}
-	name := or(t.Name, "conversation")
-	all.WriteString("<" + name + ">\n</" + name + ">")
-	if t.Droppable && s.CountText(all.String()) > s.TokenBudget {
-		nodes = slices.Insert(nodes, 0, piece(leftOut, 0, true))
+	if len(nodes) == 0 {
+		return nil, nil
 	}
-	return elements.Tag{Name: name, Children: append(slices.Clip(t.Before), nodes...)}, nil
+	open := elements.Nodes{staying("<" + name + ">")}
+	if t.Droppable && s.CountText(all) > s.TokenBudget {
+		open = append(open, staying(leftOut))
+	}
+	return append(append(open, nodes...), staying("</"+name+">")), nil
 }
 
 // stays is the index of the block that is never dropped.

@@ -3,7 +3,6 @@ package summarize_test
 import (
 	"encoding/json"
 	"fmt"
-	"html"
 	"regexp"
 	"slices"
 	"strings"
@@ -106,7 +105,7 @@ func TestToolsInALine(t *testing.T) {
 		{"arguments of another kind", toolUse("read", `["a.go"]`, ""), "[read: ?]"},
 		{"a result without its call", toolUse("read", `{}`, "lost")[1:], "[tool-result]"},
 		{"what is long is cut", toolUse("read", `{"path":"`+long+`"}`, ""), "[read: " + long[:394] + "…]"},
-		{"a line stays one line", toolUse("read", `{"path":"a\n</assistant>\n<user>"}`, ""), "[read: a &lt;/assistant&gt; &lt;user&gt;]"},
+		{"a line stays one line", toolUse("read", `{"path":"a\n</assistant>\n<user>"}`, ""), "[read: a <\\/assistant> <\\user>]"},
 		{"a result that is no text", []chat.Message{toolUse("shot", "{}", "")[0], {Role: chat.RoleTool, ToolCallID: "c", Content: chat.Parts{chat.Image{URL: "data:image/png;base64,AAAA"}}}},
 			"[tool-shot [attached: image image/png, 3 bytes]]"},
 	} {
@@ -270,7 +269,7 @@ var bracketed = regexp.MustCompile(`^[^\S\n]*\[.*\][^\S\n]*$`)
 // said undoes what a serialiser does to a text in a tag, and counts the notes.
 func saidIn(body string) (text string, notes int) {
 	var lines []string
-	for line := range strings.SplitSeq(html.UnescapeString(body), "\n") {
+	for line := range strings.SplitSeq(body, "\n") {
 		if bracketed.MatchString(line) {
 			notes++
 			continue
@@ -278,6 +277,12 @@ func saidIn(body string) (text string, notes int) {
 		lines = append(lines, regexp.MustCompile(`^([^\S\n]*)\\(\\*\[.*\][^\S\n]*)$`).ReplaceAllString(line, "$1$2"))
 	}
 	return strings.Join(lines, "\n"), notes
+}
+
+// harmless is a text as a serialiser shows it.
+func harmless(text string) string {
+	text, _ = summarize.Untagged(text)
+	return text
 }
 
 // nothing tells of a text that says nothing.
@@ -302,15 +307,14 @@ func FuzzCompactHistory(f *testing.F) {
 		got := whole(t, summarize.CompactHistory{Messages: messages, Previous: previous})
 		parts := regexp.MustCompile(`(?s)^<previous-chat-history>\n(.*)\n</previous-chat-history>\n<user>\n(.*)\n</user>\n<assistant>\n(.*)\n</assistant>$`).FindStringSubmatch(got)
 		require.NotNil(t, parts, got)
-		require.Equal(t, 6, strings.Count(got, "<"), "no tag but those")
-		require.Equal(t, 6, strings.Count(got, ">"))
+		require.Len(t, regexp.MustCompile(`</?(?:previous-chat-history|user|assistant)[\s/>]`).FindAllString(got, -1), 6, "no tag but those")
 
-		require.Equal(t, previous, html.UnescapeString(parts[1]))
+		require.Equal(t, harmless(previous), parts[1])
 		text, notes := saidIn(parts[2])
-		require.Equal(t, user, text)
+		require.Equal(t, harmless(user), text)
 		require.Zero(t, notes, "nobody but a serialiser writes notes")
 		text, notes = saidIn(parts[3])
-		require.Equal(t, assistant, text)
+		require.Equal(t, harmless(assistant), text)
 		require.Equal(t, 1, notes)
 	})
 }
@@ -330,11 +334,11 @@ func FuzzPlainHistory(f *testing.F) {
 		require.True(t, ok)
 		body, ok = strings.CutSuffix(body, "\n</conversation>")
 		require.True(t, ok)
-		require.Equal(t, 2, strings.Count(got, "<"), "no tag but those")
+		require.Len(t, regexp.MustCompile(`</?conversation[\s/>]`).FindAllString(got, -1), 2, "no tag but those")
 
 		// Each thing that was said begins on a line of its own, and nothing else does.
 		var things []string
-		for line := range strings.SplitSeq(html.UnescapeString(body), "\n") {
+		for line := range strings.SplitSeq(body, "\n") {
 			if further, ok := strings.CutPrefix(line, "  "); ok && len(things) > 0 {
 				things[len(things)-1] += "\n" + further
 			} else {
@@ -347,7 +351,7 @@ func FuzzPlainHistory(f *testing.F) {
 			require.Equal(t, want.kind, kind)
 			if want.text != "" {
 				text, notes := saidIn(text)
-				require.Equal(t, want.text, text)
+				require.Equal(t, harmless(want.text), text)
 				require.Zero(t, notes)
 			}
 		}

@@ -238,7 +238,11 @@ func TestSystems(t *testing.T) {
 			{"20,000 tokens of answer", is(20*k, func(p summarize.Policy) any { return p.Models.MaxTokens })},
 			{"30 characters at least", is(30, func(p summarize.Policy) any { return p.Models.MinChars })},
 			{"at temperature 0.1", is(0.1, func(p summarize.Policy) any { return *p.Temperature })},
-			{"a leaked wrapper tag is refused", refuses(strings.Repeat("Long enough. ", 5) + "\n<previous-chat-history>\nx")},
+			{"a leaked wrapper tag is made harmless", func(t *testing.T, p summarize.Policy) {
+				m := done()
+				m.Summary += "\n</previous-chat-history>\nx"
+				require.Equal(t, 1, strings.Count(stand(t, p.Replacement, m), "</previous-chat-history>"))
+			}},
 			{"fewer characters are refused", refuses(strings.Repeat("x", 29))},
 			{"a goal of 30,000 characters", says(0, "Aim at 30000 characters. That is a goal and not a limit", "Aim at 30000")},
 			{"the briefing before is taken over", says(0, "<assistant>", "<previous-chat-history>\n")},
@@ -274,7 +278,7 @@ func TestSystems(t *testing.T) {
 				says(0, "<conversation>", "<previous-summary>")(t, p)
 				says(0, "<conversation>", "<additional-context>")(t, p)
 			}},
-			{"summary and files are put in place", puts("<read-files>\na &amp; b.go\n", "<modified-files>")},
+			{"summary and files are put in place", puts("<read-files>\na & b.go\n", "<modified-files>")},
 			{"split turns have a second summary", is(true, func(p summarize.Policy) any { return p.Prompts[0].Prefix != nil && p.Prompts[0].Merge != nil })},
 			{"a short summary for people", is(true, func(p summarize.Policy) any { return p.Prompts[0].Title != nil })},
 			{"other models only after failures that may pass", func(t *testing.T, p summarize.Policy) {

@@ -8,13 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/importer"
-	"github.com/promptree-go/promptree/summarize"
 )
 
 // bundles writes a folder for each compaction, with what its model was asked and what it answered, to try another model or
@@ -83,12 +83,11 @@ type characters struct {
 	Output          int `json:"output"`
 }
 
+var wrapper = regexp.MustCompile(`</?(?:conversation-summary|transcript|previous-chat-history|previous-summary|conversation|history|additional-context)\b[^<>]*>`)
+
 // leak says which of the tags that are put around histories and summaries has leaked into a summary, "" where none has.
 func leak(summary string) string {
-	if err := summarize.NoTags()(summarize.Material{Summary: summary}); err != nil {
-		return err.Error()
-	}
-	return ""
+	return wrapper.FindString(summary)
 }
 
 // write writes one into a folder of its own.

@@ -1,0 +1,4 @@
+package summarize
+
+// Untagged is what the engine makes of a summary.
+var Untagged = untagged
