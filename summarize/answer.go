@@ -147,7 +147,7 @@ func tidy(text string) (string, error) {
 // invisible reports whether a character shows nothing.
 func invisible(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' || r == '\u200B' }
 
-// ConversationSummary puts one user message in place: the summary between tags, and a breadcrumb that tells where the full
+// ConversationSummary puts one user message in place: the summary between tags, and a breadcrumb that says where the full
 // transcript lies. It is that of Copilot Chat.
 func ConversationSummary(m Material) elements.Node {
 	var b strings.Builder
@@ -209,19 +209,7 @@ func (j *job) replaced(t sizing.Tokenizer) int {
 	return tokens
 }
 
-// breadcrumb tells where the full transcript lies; "" where there is none.
-func (t Transcript) breadcrumb() string {
-	if t.Path == "" {
-		return ""
-	}
-	return fmt.Sprintf(`%spath=%q lines="%d">
-The summary leaves things out. Where you need something from before it word for word (code, error messages, tool
-results, what you wrote yourself), look it up in the full transcript with the tool %s, for example:
-%s({"path": %q, "offset": %d, "limit": 20})
-</transcript>`, transcriptOpen, t.Path, t.Lines, t.Tool, t.Tool, t.Path, max(1, t.Lines-20))
-}
-
-// withoutWrapper gives the summary in a message that stands for a history, if it is one.
+// withoutWrapper returns the summary in a message that stands for a history, if it is one.
 func withoutWrapper(text string) (string, bool) {
 	body, ok := strings.CutPrefix(text, summaryOpen+"\n")
 	if !ok {

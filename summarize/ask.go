@@ -103,7 +103,7 @@ func (c *Compactor) after(ctx context.Context, j job, summary string) (job, erro
 	m := j.material
 	// A piece needs the words, and nothing of what stands beside them in the end.
 	m.Summary, m.Room, m.Reminder = summary, m.Window, ""
-	m.Transcript, m.Workspace, m.Files, m.Users, m.Head = Transcript{}, Workspace{}, history.Files{}, nil, nil
+	m.Transcript, m.Workspace, m.Files, m.Said, m.Head = Transcript{}, Workspace{}, history.Files{}, nil, nil
 	stand, err := c.stand(ctx, j.policy, m, math.MaxInt)
 	if err != nil {
 		return j, err

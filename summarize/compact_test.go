@@ -272,6 +272,7 @@ func TestBreadcrumb(t *testing.T) {
 	d.say(rounds(7, 12, 200)...)
 	d.ModelBudget = 2 * budget
 	d.Policy.ReadTool = "view"
+	d.Tools = []chat.Tool{{Name: "view", Parameters: json.RawMessage(`{"properties":{"path":{},"offset":{},"limit":{}}}`)}}
 	d.answers(summarize.SaySummary("short"))
 	got := d.messages()[1].Text()
 

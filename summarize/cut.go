@@ -155,6 +155,7 @@ func (j *job) cut(point history.CutPoint) {
 	j.material.Kept = messagesOf(j.kept)
 	j.material.Head = point.Head
 	j.prefix = len(point.TurnPrefix())
+	j.material.Said = unshown(j.material.Said, j.material.Kept)
 }
 
 // material gathers what is known of the path to a leaf.
@@ -163,7 +164,8 @@ func (c *Compactor) material(ctx context.Context, leaf string, policy Policy) (M
 		Tools: c.Tools, Tokenizer: c.Tokenizer, Window: c.requestBudget(), ResultTokens: policy.SimpleResult,
 	}
 	if path := c.Session.Path(); path != "" && !policy.NoBreadcrumb {
-		m.Transcript = Transcript{Path: path, Lines: c.Session.Lines(), Tool: policy.ReadTool}
+		m.Transcript = Transcript{Path: path, Lines: c.Session.Lines()}
+		m.Transcript.Tool, m.Transcript.Example, _ = breadcrumbTool(c.Tools, policy.ReadTool)
 	}
 	for e, err := range c.Session.PathTo(leaf) {
 		if err != nil {
@@ -172,7 +174,7 @@ func (c *Compactor) material(ctx context.Context, leaf string, policy Policy) (M
 		switch b := e.Body.(type) {
 		case history.Message:
 			if b.Role == chat.RoleUser {
-				m.Users = append(m.Users, b.Message)
+				m.Said = append(m.Said, b.Message)
 			}
 		case history.Compaction:
 			m.PreviousSummary = b.Text

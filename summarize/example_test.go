@@ -125,6 +125,7 @@ func ExampleCopilotChat() {
 	policy.ReadTool = "view"
 	compactor := &summarize.Compactor{
 		Session: session, Tokenizer: tokenizer, Budget: 1_500, ModelBudget: 8_000, Policy: policy,
+		Tools: []chat.Tool{{Name: "view", Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}},
 		Model: &summarize.Script{Steps: []summarize.Step{summarize.SaySummary("Two files were read.")}},
 		OnEvent: func(e summarize.Event) {
 			fmt.Printf("%s: %d summarised, %d kept\n", e.Kind, e.Covered, e.Kept)

@@ -2,3 +2,9 @@ package summarize
 
 // Untagged is what the engine makes of a summary.
 var Untagged = untagged
+
+// BreadcrumbTool and Breadcrumb are what stands beside a summary.
+var (
+	BreadcrumbTool = breadcrumbTool
+	Breadcrumb     = Transcript.breadcrumb
+)

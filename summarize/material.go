@@ -20,8 +20,8 @@ type Material struct {
 	Covered []chat.Message
 	// TurnPrefix is the end of Covered that belongs to the turn that is cut; empty where the cut lies between two turns.
 	TurnPrefix []chat.Message
-	// Head is what is kept of the very start ([history.Cut.First]), and Kept what is newest. Kept goes on to be shown as it
-	// is; what is to be seen of Head, the replacement must show.
+	// Head is what is kept of the very start ([history.Cut.First]), without what is shown all the same, and Kept what is
+	// newest. Kept goes on to be shown as it is; what is to be seen of Head, the replacement must show.
 	Head, Kept []chat.Message
 	// Sent is the request of the agent during which a compaction is made in the background; empty where there is none.
 	// A request that begins with it is served from the provider's prompt cache.
@@ -29,8 +29,9 @@ type Material struct {
 	// System are the agent's system messages as the prompt renders them, for requests that show them apart; empty where they
 	// are not known.
 	System []chat.Message
-	// Users are the user's own messages on the path, from the first on, those that were compacted before too.
-	Users []chat.Message
+	// Said are the user's own messages that are not shown any more once the compaction is made, in order: those of earlier
+	// compactions are among them, and what the application or a shell said in the user's place is not.
+	Said []chat.Message
 	// Instructions of the user who asked for the compaction; "" where nobody did.
 	Instructions string
 	// Context are lines that hooks add.
@@ -82,8 +83,11 @@ type Transcript struct {
 	Path string
 	// Lines that it has.
 	Lines int
-	// Tool with which the agent reads files.
+	// Tool with which the agent reads files; "" if it has none that is known.
 	Tool string
+	// Example is a call of the tool that reads the newest lines: {path} in it stands for the path as JSON, {from} and {to} for
+	// the numbers of lines. "" gives none.
+	Example string
 }
 
 // Prompt is how a model is asked for a summary. Take one of the package's and change a field, or make your own.

@@ -110,7 +110,7 @@ func ExampleBriefing() {
 func ExampleCompactedSession() {
 	show(summarize.CompactedSession{}.Replacement(summarize.Material{
 		Summary: "# The build\n\nmain.go does not compile.", Room: 1000, Tokenizer: sizing.Estimator{},
-		Users:     []chat.Message{chat.UserMessage("Why does the build fail?")},
+		Said:      []chat.Message{chat.UserMessage("Why does the build fail?")},
 		Workspace: summarize.Workspace{Todo: "- fix main.go (pending)"},
 	}), 1000)
 	// Output:

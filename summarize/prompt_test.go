@@ -28,8 +28,8 @@ func stuff() summarize.Material {
 		Kept:   append(rounds(4, 4, 40), chat.UserMessage("Now what?")),
 		Sent:   append([]chat.Message{chat.SystemMessage("You are a coding agent."), chat.UserMessage("Where <we> are.")}, rounds(7, 7, 40)...),
 		System: []chat.Message{chat.SystemMessage("You are a coding agent.")},
-		Users: []chat.Message{
-			chat.UserMessage("Start a project."), chat.UserMessage("Fix the build & mind <b>."), chat.UserMessage("And the tests."), chat.UserMessage("Now what?"),
+		Said: []chat.Message{
+			chat.UserMessage("Start a project."), chat.UserMessage("Fix the build & mind <b>."),
 		},
 		Files:     history.Files{Read: []string{"a & b.go", "c.go"}, Modified: []string{"d\n.go"}},
 		Tokenizer: quarter{}, Window: 20_000, Room: 2000, Words: 1500, ResultTokens: 15,

@@ -1,8 +1,6 @@
 package summarize
 
 import (
-	"reflect"
-
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
@@ -26,39 +24,19 @@ func afterwards(m Material) elements.Nodes {
 	return elements.Nodes{firm(m.Transcript.breadcrumb()), firm(m.Reminder)}
 }
 
-// gone are the messages of the user that are not shown any more once the compaction is made: those of Users that are not
-// among what is kept. Where the cut lies within a turn the view shows that turn's first message too.
-func (m Material) gone() []chat.Message {
+// unshown are the user's messages without those that are among what is kept, and, if the cut lies within a turn, without that
+// turn's first message, which the view shows too.
+func unshown(said, kept []chat.Message) []chat.Message {
 	shown := 0
-	for _, k := range m.Kept {
+	for _, k := range kept {
 		if k.Role == chat.RoleUser {
 			shown++
 		}
 	}
-	if m.splits() {
+	if len(kept) > 0 && kept[0].Role != chat.RoleUser {
 		shown++
 	}
-	return m.Users[:max(0, len(m.Users)-shown)]
-}
-
-// splits tells that the cut lies within a turn.
-func (m Material) splits() bool { return len(m.Kept) > 0 && m.Kept[0].Role != chat.RoleUser }
-
-// head is what is kept of the very start, without what a view shows all the same: the first message of a turn that is cut.
-func (m Material) head() []chat.Message {
-	var again chat.Message
-	if m.splits() {
-		if n := len(m.gone()); n < len(m.Users) {
-			again = m.Users[n]
-		}
-	}
-	var list []chat.Message
-	for _, said := range m.Head {
-		if said.Role != chat.RoleUser || !reflect.DeepEqual(said, again) {
-			list = append(list, said)
-		}
-	}
-	return list
+	return said[:max(0, len(said)-shown)]
 }
 
 // clipTo cuts the middle out of a text that takes more than a part of the room, with a mark.

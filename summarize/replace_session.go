@@ -50,7 +50,7 @@ func (c CompactedSession) users(m Material) elements.Node {
 	if share <= 0 {
 		share = 0.3
 	}
-	said := m.gone()
+	said := m.Said
 	texts := make([]string, len(said))
 	total := 0
 	show := func(i int) bool {

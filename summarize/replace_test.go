@@ -3,7 +3,6 @@ package summarize_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -28,8 +27,8 @@ func replacements() map[string]summarize.Replacement {
 func done() summarize.Material {
 	m := stuff()
 	m.Summary = "# The build\n\nYou fixed a < b && c; see [](path:a.go)."
-	m.Head = append([]chat.Message{m.Users[0]}, rounds(9, 9, 30)...)
-	m.Transcript = summarize.Transcript{Path: "/logs/session.jsonl", Lines: 120, Tool: "read_file"}
+	m.Head = append([]chat.Message{m.Said[0]}, rounds(9, 9, 30)...)
+	m.Transcript = summarize.Transcript{Path: "/logs/session.jsonl", Lines: 120, Tool: "read_file", Example: `read_file({"path": {path}, "offset": {from}, "limit": 20})`}
 	m.Reminder = "Keep going."
 	m.Workspace = summarize.Workspace{
 		Plan: "1. build\n2. <test>", Todo: "- build (done)\n- test (pending)", Agent: "It reviews code.",
@@ -119,9 +118,9 @@ func TestSummaryCannotCloseItsTag(t *testing.T) {
 func TestWhatGoesFirstOfASession(t *testing.T) {
 	fill := strings.Repeat(" and so on", 12)
 	m := done()
-	m.Kept, m.Users, m.Reminder, m.Transcript = nil, nil, "", summarize.Transcript{}
+	m.Said, m.Reminder, m.Transcript = nil, "", summarize.Transcript{}
 	for n := range 3 {
-		m.Users = append(m.Users, chat.UserMessage(fmt.Sprintf("U%d%s", n+1, fill)))
+		m.Said = append(m.Said, chat.UserMessage(fmt.Sprintf("U%d%s", n+1, fill)))
 	}
 	m.Workspace = summarize.Workspace{
 		Plan: "PLAN" + fill, Todo: "TODO" + fill, Agent: "AGENT" + fill,
@@ -160,23 +159,20 @@ func TestSessionTellsWhatTheUserSaid(t *testing.T) {
 		rule    string
 		session summarize.CompactedSession
 		users   []chat.Message
-		kept    []chat.Message
 		want    string
 		note    string
 	}{
-		{"all, where there is room", summarize.CompactedSession{}, users(3, 100), nil, "U1 U2 U3", ""},
-		{"but not what is kept", summarize.CompactedSession{}, users(3, 100), []chat.Message{chat.UserMessage("U3"), chat.AssistantMessage("A")}, "U1 U2", ""},
-		{"nor what begins the turn that is cut", summarize.CompactedSession{}, users(4, 100), []chat.Message{chat.AssistantMessage("A"), chat.UserMessage("U4")}, "U1 U2", ""},
-		{"nothing where all is shown", summarize.CompactedSession{}, users(1, 100), []chat.Message{chat.AssistantMessage("A")}, "", ""},
-		{"the first and the newest where there is less room", summarize.CompactedSession{}, users(9, 100), nil, "U1 U5 U6 U7 U8 U9", "[3 messages of the user left out here]"},
-		{"as much as is set", summarize.CompactedSession{UserShare: 0.11}, users(9, 100), nil, "U1 U9", "[7 messages of the user left out here]"},
-		{"a long one is cut", summarize.CompactedSession{}, users(1, 700), nil, "U1", "tokens cut here"},
-		{"as is set", summarize.CompactedSession{UserTokens: 50}, users(3, 100), nil, "U1 U2 U3", "tokens cut here"},
-		{"none where not even the first has room", summarize.CompactedSession{UserShare: 0.01}, users(2, 100), nil, "", ""},
-		{"what is no text is named", summarize.CompactedSession{}, []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://example.com/U1.png"}}}}, nil, "U1", "[attached: image https://example.com/U1.png]"},
+		{"all, where there is room", summarize.CompactedSession{}, users(3, 100), "U1 U2 U3", ""},
+		{"nothing where all is shown", summarize.CompactedSession{}, nil, "", ""},
+		{"the first and the newest where there is less room", summarize.CompactedSession{}, users(9, 100), "U1 U5 U6 U7 U8 U9", "[3 messages of the user left out here]"},
+		{"as much as is set", summarize.CompactedSession{UserShare: 0.11}, users(9, 100), "U1 U9", "[7 messages of the user left out here]"},
+		{"a long one is cut", summarize.CompactedSession{}, users(1, 700), "U1", "tokens cut here"},
+		{"as is set", summarize.CompactedSession{UserTokens: 50}, users(3, 100), "U1 U2 U3", "tokens cut here"},
+		{"none where not even the first has room", summarize.CompactedSession{UserShare: 0.01}, users(2, 100), "", ""},
+		{"what is no text is named", summarize.CompactedSession{}, []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://example.com/U1.png"}}}}, "U1", "[attached: image https://example.com/U1.png]"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			m := summarize.Material{Summary: "S", Users: c.users, Kept: c.kept, Tokenizer: quarter{}, Room: 2000}
+			m := summarize.Material{Summary: "S", Said: c.users, Tokenizer: quarter{}, Room: 2000}
 			got := stand(t, c.session.Replacement, m)
 			require.Equal(t, c.want, marked(got, "U1", "U2", "U3", "U4", "U5", "U6", "U7", "U8", "U9"))
 			require.Contains(t, got, c.note)
@@ -192,32 +188,65 @@ func TestSessionTellsWhatTheUserSaid(t *testing.T) {
 func TestTurnsSummaryKeepsTheStart(t *testing.T) {
 	m := stuff()
 	m.Summary = "S"
-	m.Head = append([]chat.Message{m.Users[0], chat.UserMessage("And <so> on.")}, rounds(9, 9, 30)...)
-	m.Kept = slices.Insert(m.Kept, 0, chat.UserMessage("And the tests.")) // between two turns
+	m.Head = append([]chat.Message{m.Said[0], chat.UserMessage("And <so> on.")}, rounds(9, 9, 30)...)
 	got, err := stands(t, summarize.TurnsSummary, m)
 	require.NoError(t, err)
 	require.Len(t, got, 3)
 	equal(t, m.Head[:2], got[:2])
 	require.True(t, strings.HasPrefix(got[2].Text(), "<conversation-start>\nassistant: Step 9.\ncall: read({"), got[2].Text())
 
-	// Of a turn that is cut the first message is shown by the view.
-	m.Users, m.Kept = m.Users[:1], rounds(4, 4, 40)
-	got, err = stands(t, summarize.TurnsSummary, m)
-	require.NoError(t, err)
-	equal(t, m.Head[1:2], got[:1])
-	require.Len(t, got, 2)
-
 	// Where there is no room the start goes, what the agent did before what the user said.
 	size := count(quarter{}, got)
 	m.Room = size - 1
 	got, err = stands(t, summarize.TurnsSummary, m)
 	require.NoError(t, err)
-	require.Len(t, got, 2)
+	require.Len(t, got, 3)
 	require.NotContains(t, text(got), "Step 9.")
 	m.Room = 30
 	got, err = stands(t, summarize.TurnsSummary, m)
 	require.NoError(t, err)
 	require.Len(t, got, 1)
+}
+
+func TestTurnsSummaryClipsAFirstMessageThatIsTooLong(t *testing.T) {
+	for _, c := range []struct {
+		rule          string
+		summary, task int // tokens
+		room, most    int
+		whole, mark   bool
+	}{
+		{"one within its share is shown word for word", 100, 200, 1000, 250, true, false},
+		{"a longer one takes a quarter of the room", 100, 5000, 1000, 250, false, true},
+		{"or what the summary leaves", 900, 200, 1000, 80, false, true},
+		{"where that is too little it goes", 960, 200, 1000, 0, false, false},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			m := stuff()
+			m.Room, m.Summary = c.room, words(c.summary)
+			m.Head = []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("begin " + words(c.task) + " finish")}}, chat.AssistantMessage("I look.")}
+			got, err := stands(t, summarize.TurnsSummary, m)
+			require.NoError(t, err)
+			require.Contains(t, text(got), m.Summary)
+			if c.most == 0 {
+				require.Len(t, got, 1)
+				return
+			}
+			require.Len(t, got, 2)
+			require.LessOrEqual(t, quarter{}.CountMessage(got[0]), c.most)
+			require.Equal(t, c.whole, strings.Contains(got[0].Text(), words(c.task)))
+			require.Equal(t, c.mark, strings.Contains(got[0].Text(), "tokens cut here"))
+			require.True(t, strings.HasPrefix(got[0].Text(), "begin"), "both ends stay")
+			require.True(t, strings.HasSuffix(got[0].Text(), "finish"))
+		})
+	}
+	// What is no text stays.
+	m := stuff()
+	m.Summary, m.Room = "S", 600
+	m.Head = []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text(words(900)), chat.Image{URL: "https://example.com/a.png"}}}}
+	got, err := stands(t, summarize.TurnsSummary, m)
+	require.NoError(t, err)
+	require.Len(t, got, 2)
+	require.Len(t, got[0].Content, 2)
 }
 
 func TestFilesGoWhereThereIsNoRoom(t *testing.T) {

@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -10,27 +11,78 @@ import (
 // TurnsSummary puts in place what is kept of the very start, and the summary of the turns after it. It is that of A3S, which
 // keeps the first two messages.
 //
-// What the user said there is a message of its own, word for word. What the agent said and did there is told in the text of
-// the summary's message, for what stands for history is the user's. Where there is no room the start goes, first what the
-// agent did. Of a turn that is cut the first message is not put in place, for it is shown all the same.
+// What the user said there is a message of its own, word for word; one that takes more than a quarter of the room, or than the
+// summary leaves, is cut in its middle, with a mark. What the agent said and did there is told in the text of the summary's
+// message, for what stands for history is the user's. Where there is no room the start goes, first what the agent did.
 func TurnsSummary(m Material) elements.Node {
 	var users elements.Nodes
 	var others []chat.Message
-	for _, said := range m.head() {
-		if said.Role == chat.RoleUser {
-			users = append(users, elements.Message(elements.Props{Priority: new(2)}, said))
-		} else {
+	rest := elements.Nodes{
+		firm("The turns that followed were compacted into this summary:"),
+		summaryBlock(summaryTag, m), afterwards(m),
+	}
+	left := m.Room - m.size(rest)
+	for _, said := range m.Head {
+		if said.Role != chat.RoleUser {
 			others = append(others, said)
+			continue
+		}
+		said = m.clipMessage(said, min(m.Room/4, left))
+		users = append(users, elements.Message(elements.Props{Priority: new(2)}, said))
+		if m.Tokenizer != nil {
+			left -= m.Tokenizer.CountMessage(said)
 		}
 	}
 	return elements.Fragment{
 		users,
-		elements.UserMessage{Props: elements.Props{Priority: new(1)}, Children: elements.Nodes{
-			start(m, others),
-			firm("The turns that followed were compacted into this summary:"),
-			summaryBlock("conversation-summary", m), afterwards(m),
-		}},
+		elements.UserMessage{Props: elements.Props{Priority: new(1)}, Children: slices.Insert(rest, 0, start(m, others))},
 	}
+}
+
+// size is about how many tokens a message of these texts takes, or a little more.
+func (m Material) size(texts elements.Nodes) int {
+	if m.Tokenizer == nil {
+		return 0
+	}
+	var all strings.Builder
+	var walk func(elements.Node)
+	walk = func(node elements.Node) {
+		switch node := node.(type) {
+		case elements.Nodes:
+			for _, one := range node {
+				walk(one)
+			}
+		case elements.TextChunk:
+			walk(node.Children)
+			all.WriteByte('\n')
+		case elements.Text:
+			all.WriteString(string(node))
+		}
+	}
+	walk(texts)
+	return m.Tokenizer.CountMessage(chat.UserMessage(all.String()))
+}
+
+// leastClip is the least number of tokens in which a message is worth showing that is cut.
+const leastClip = 24
+
+// clipMessage cuts the middle out of the text of a message that takes more tokens in all, with a mark. If there is no room
+// for text, or nothing to cut, the message stays as it is.
+func (m Material) clipMessage(said chat.Message, tokens int) chat.Message {
+	if m.Tokenizer == nil || m.Room <= 0 {
+		return said
+	}
+	size, text := m.Tokenizer.CountMessage(said), said.Text()
+	if room := tokens - size + m.Tokenizer.CountText(text); size > tokens && room >= leastClip && text != "" {
+		content := chat.Parts{chat.Text(clipped(m, text, room))}
+		for _, p := range said.Content {
+			if _, isText := p.(chat.Text); !isText {
+				content = append(content, p)
+			}
+		}
+		said.Content = content
+	}
+	return said
 }
 
 // start is what the agent said and did at the very start, which goes in one piece; nothing where it did nothing.

@@ -207,7 +207,7 @@ func TestSystems(t *testing.T) {
 			)},
 			{"long messages of the user are clipped, with a mark", func(t *testing.T, p summarize.Policy) {
 				m := done()
-				m.Users[0] = chat.UserMessage(words(600))
+				m.Said[0] = chat.UserMessage(words(600))
 				got := stand(t, p.Replacement, m)
 				require.Contains(t, got, "tokens cut here")
 				require.NotContains(t, got, words(600))

@@ -1,0 +1,127 @@
+package summarize
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/toolname"
+)
+
+// breadcrumb says where the full transcript lies and how it is read; "" if there is none.
+func (t Transcript) breadcrumb() string {
+	if t.Path == "" {
+		return ""
+	}
+	how := "look it up in the full transcript"
+	if t.Tool != "" {
+		how += " with the tool " + untaggedText(oneLine(t.Tool, 100))
+	}
+	if t.Example != "" {
+		how += ", for example:\n" + untaggedText(t.call())
+	} else {
+		how += "."
+	}
+	return fmt.Sprintf(`%spath=%s lines="%d">
+The summary leaves things out. Where you need something from before it word for word (code, error messages, tool
+results, what you wrote yourself), %s
+</transcript>`, transcriptOpen, quotedPath(t.Path), t.Lines, how)
+}
+
+// Placeholders in an example.
+const (
+	pathPlaceholder = "{path}"
+	fromPlaceholder = "{from}"
+	toPlaceholder   = "{to}"
+	exampleLines    = 20
+)
+
+// call is the example with the values of the transcript.
+func (t Transcript) call() string {
+	from := max(1, t.Lines-exampleLines)
+	return strings.NewReplacer(
+		pathPlaceholder, quotedPath(t.Path), fromPlaceholder, strconv.Itoa(from), toPlaceholder, strconv.Itoa(max(from, t.Lines)),
+	).Replace(t.Example)
+}
+
+// quotedPath is a path as a string of JSON in which no tag opens or closes. Whoever decodes it gets the path.
+func quotedPath(path string) string {
+	quoted, err := plainjson.Marshal(path)
+	if err != nil {
+		return strconv.Quote(path) // a string always encodes
+	}
+	return strings.NewReplacer("<", `\u003c`, ">", `\u003e`).Replace(string(quoted))
+}
+
+// readers are tools that read files, by their names as [toolname.Fold] folds them.
+var readers = []string{"readfile", "read", "view", "viewfile", "openfile", "cat", "fsread", "readtextfile", "fileread", "readfilecontents", "getfilecontents"}
+
+// Arguments of tools that read files, by their names in lower case without separators.
+var (
+	pathParameters  = []string{"path", "filepath", "filename", "file", "targetfile", "absolutepath", "target"}
+	startParameters = []string{"offset", "startline", "start", "linestart", "fromline", "startlineonebased", "from"}
+	limitParameters = []string{"limit", "maxlines", "numlines", "linecount", "count"}
+	endParameters   = []string{"endline", "end", "lineend", "toline", "endlineonebased", "to"}
+)
+
+// breadcrumbTool returns the tool with which the agent reads files: the preferred one if it is declared, else the first that
+// by its name reads files. The example is a call of it with the arguments that its schema has, in which {path}, {from} and
+// {to} stand for what [Transcript] knows; it is "" if the schema names no argument for a path.
+func breadcrumbTool(tools []chat.Tool, preferred string) (name, example string, ok bool) {
+	at := slices.IndexFunc(tools, func(t chat.Tool) bool { return preferred != "" && t.Name == preferred })
+	if at < 0 {
+		at = slices.IndexFunc(tools, func(t chat.Tool) bool {
+			folded := toolname.Fold(t.Name)
+			return slices.Contains(readers, folded) || strings.HasSuffix(folded, "readfile") || strings.HasSuffix(folded, "readtextfile")
+		})
+	}
+	if at < 0 {
+		return "", "", false
+	}
+	return tools[at].Name, exampleOf(tools[at]), true
+}
+
+// exampleOf is a call that reads some lines of a file; "" if the tool's schema does not say how.
+func exampleOf(tool chat.Tool) string {
+	var schema struct {
+		Properties map[string]struct {
+			Type json.RawMessage `json:"type"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(tool.Schema(), &schema) != nil {
+		return ""
+	}
+	find := func(names []string, types ...string) string {
+		for _, name := range names {
+			found := ""
+			for property, is := range schema.Properties {
+				typed := len(is.Type) == 0 || slices.ContainsFunc(types, func(t string) bool { return strings.Contains(string(is.Type), `"`+t+`"`) })
+				if toolname.Fold(property) == name && typed && (found == "" || property < found) {
+					found = property
+				}
+			}
+			if found != "" {
+				return found
+			}
+		}
+		return ""
+	}
+	path := find(pathParameters, "string")
+	if path == "" {
+		return ""
+	}
+	arguments := []string{fmt.Sprintf("%q: %s", path, pathPlaceholder)}
+	if start := find(startParameters, "integer", "number"); start != "" {
+		arguments = append(arguments, fmt.Sprintf("%q: %s", start, fromPlaceholder))
+		if limit := find(limitParameters, "integer", "number"); limit != "" {
+			arguments = append(arguments, fmt.Sprintf("%q: %d", limit, exampleLines))
+		} else if end := find(endParameters, "integer", "number"); end != "" {
+			arguments = append(arguments, fmt.Sprintf("%q: %s", end, toPlaceholder))
+		}
+	}
+	return tool.Name + "({" + strings.Join(arguments, ", ") + "})"
+}
