@@ -146,7 +146,7 @@ func (r Round) tool(call string) string {
 	return ""
 }
 
-// partsUpTo counts parts one by one, but of a huge text only tells that it is over the limit.
+// partsUpTo counts parts one by one. A huge text counts as one token more than the limit.
 func partsUpTo(t sizing.Tokenizer, parts chat.Parts, limit int) int {
 	n := 0
 	for _, p := range parts {

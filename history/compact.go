@@ -17,7 +17,7 @@ func (s *Session) Compact(c Compaction) error {
 	return err
 }
 
-// BoundaryError tells that a compaction was dropped, because the entry at which it cuts is not there to cut at any more.
+// BoundaryError is the error of a compaction that was dropped because the entry at which it cuts is not there to cut at any more.
 type BoundaryError struct {
 	// ID of the entry: the compaction's FirstKept, or its LastCovered.
 	ID string
@@ -42,7 +42,7 @@ func (e *BoundaryError) Error() string {
 	return fmt.Sprintf("it is dropped, for entry %q %s", e.ID, e.Reason)
 }
 
-// checkCompaction tells what keeps a compaction from following an entry.
+// checkCompaction returns what keeps a compaction from following an entry.
 func (a *adding) checkCompaction(c Compaction, parent int32) error {
 	if len(c.Messages) == 0 {
 		return errors.New("it has no messages to show")
@@ -103,7 +103,7 @@ func (t *tree) next(at, leaf int32) int32 {
 	return next
 }
 
-// follows tells whether an entry is on the path to another.
+// follows reports whether an entry is on the path to another.
 func (t *tree) follows(at, ancestor int32) bool {
 	for at > ancestor {
 		at = t.nodes[at].parent
@@ -111,7 +111,7 @@ func (t *tree) follows(at, ancestor int32) bool {
 	return at == ancestor
 }
 
-// mayCut tells whether an entry on the path to a leaf may be the first that is kept: one that is shown and no tool
+// mayCut reports whether an entry on the path to a leaf may be the first that is kept: one that is shown and no tool
 // result, or what the session knows about such a one that follows.
 func (t *tree) mayCut(at, leaf int32) bool {
 	if k := t.nodes[at].kind; k == kindTool || k == kindCompaction {

@@ -24,7 +24,7 @@ import (
 //     within parallel calls.
 //  4. What is kept is never empty. If the newest message or round alone is over a limit it is kept all the same, and
 //     [CutPoint].Over is set.
-//  5. What is covered is never empty: where a rule keeps everything the error is [ErrNoCut].
+//  5. What is covered is never empty: if a rule keeps everything the error is [ErrNoCut].
 //  6. Entries that only the session knows (labels, model changes and the like) right before the cut go with what is
 //     kept, back to something that was said or to a compaction.
 //  7. A turn is not cut between its first message and the round after it: a view shows the first message of a turn that
@@ -38,12 +38,12 @@ type Cut struct {
 	// Share of the window ([sizing.Sizing.Window]) that may be kept, above 0 and up to 1. With Tokens the smaller of both
 	// counts. Defaults to no limit.
 	Share float64
-	// Messages is how many of the newest messages are enough: older ones are kept until there are so many. Each message
-	// counts, tool results too; a round is kept whole, and so there may be more. Tokens and Share go before it: with them
-	// there may be fewer. Defaults to no such number.
+	// Messages is how many of the newest messages are enough: older ones are kept until that number is reached. Each message
+	// that is sent counts, tool results too; a round is kept whole, and so there may be more. Tokens and Share go before it:
+	// with them there may be fewer. Off by default.
 	Messages int
-	// Rounds is how many of the newest rounds are enough, as Messages is of messages. With both there are enough of both.
-	// Defaults to no such number.
+	// Rounds is how many of the newest rounds are enough, as Messages is of messages. With both, older ones are kept until
+	// both numbers are reached. Off by default.
 	Rounds int
 	// First is how many messages at the very start of the path are kept besides. A round that is not whole among them is
 	// not kept. Defaults to none.
@@ -54,8 +54,8 @@ type Cut struct {
 	ToolBoundary bool
 	// SinceCompaction lets the cut lie only after the entry of the latest compaction: what that had kept is covered now.
 	SinceCompaction bool
-	// Limits by which rounds are cut where they are shown. Tokens are counted of what is left. Where the window is not known
-	// (0) nothing is cut.
+	// Limits by which rounds are cut when they are shown. Tokens are counted of what is left. If the window is not known (0),
+	// nothing is cut.
 	Limits Limits
 }
 

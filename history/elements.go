@@ -8,7 +8,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// ErrNoSession tells that an element was given no session.
+// ErrNoSession is the error of an element without a session.
 var ErrNoSession = errors.New("history: the element has no Session")
 
 // Conversation shows the turns that are over, and what stands for those that were compacted. It stands before the
@@ -45,19 +45,19 @@ type Rounds struct {
 	Limits Limits
 }
 
-// ElementProps gives the properties, Required unless the conversation is droppable.
+// ElementProps returns the properties, Required unless the conversation is droppable.
 func (c Conversation) ElementProps() elements.Props {
 	c.Props.Required = c.Props.Required || !c.Droppable
 	return c.Props
 }
 
-// ElementProps gives the properties, with Required.
+// ElementProps returns the properties, with Required.
 func (r Request) ElementProps() elements.Props {
 	r.Props.Required = true
 	return r.Props
 }
 
-// ElementProps gives the properties, Required unless the rounds are droppable.
+// ElementProps returns the properties, Required unless the rounds are droppable.
 func (r Rounds) ElementProps() elements.Props {
 	r.Props.Required = r.Props.Required || !r.Droppable
 	return r.Props

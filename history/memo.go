@@ -129,7 +129,7 @@ func (f *finisher) fresh(m *memo, whole bool, messages ...chat.Message) *finishe
 	return f.ranked(m, whole, element)
 }
 
-// ranked gives messages the next rank. The element stays the same, so that a renderer knows it again.
+// ranked returns messages the next rank. The element stays the same, so that a renderer knows it again.
 func (f *finisher) ranked(m *memo, whole bool, messages *elements.Finished) *finished {
 	made := &finished{by: f.finishing, keep: f.keep, whole: whole, messages: messages, rank: f.rank}
 	if messages != nil {

@@ -53,7 +53,7 @@ type views struct {
 	builds int
 }
 
-// snapshot gives what a model sees of the path to a place.
+// snapshot returns what a model sees of the path to a place.
 func (s *Session) snapshot(t *tree, at int32) (*snapshot, error) {
 	if at < int32(len(t.nodes)-1) { // a look back
 		return t.snapshotAt(at)
@@ -113,7 +113,7 @@ func (t *tree) snapshotFrom(leaf, boundary, after int32, c Compaction) (*snapsho
 	return sn, sn.add(t, places)
 }
 
-// grow gives the snapshot of a path that goes on from that of another, nil where it does not or was compacted since.
+// grow returns the snapshot of a path that goes on from that of another, nil where it does not or was compacted since.
 func (t *tree) grow(sn *snapshot, leaf int32, build int) (*snapshot, error) {
 	if sn == nil {
 		return nil, nil
@@ -244,7 +244,7 @@ func (r *openRound) clearArguments(o Cleared) {
 	r.Assistant.Body = m
 }
 
-// turn gives a turn that may be changed.
+// turn returns a turn that may be changed.
 func (sn *snapshot) turn(at int) *openTurn {
 	t := sn.turns[at]
 	if t.build != sn.build {
@@ -256,7 +256,7 @@ func (sn *snapshot) turn(at int) *openTurn {
 	return t
 }
 
-// round gives a round that may be changed.
+// round returns a round that may be changed.
 func (sn *snapshot) round(at callAt) *openRound {
 	turn := sn.turn(at.turn)
 	r := turn.rounds[at.round]
@@ -281,7 +281,7 @@ func (sn *snapshot) shown() []*openTurn {
 	return turns
 }
 
-// view gives the snapshot in slices of the caller's own.
+// view returns the snapshot in slices of the caller's own.
 func (sn *snapshot) view() View {
 	v := View{Compacted: sn.compacted, snapshot: sn}
 	turns := sn.shown()

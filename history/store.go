@@ -11,6 +11,9 @@ import (
 
 // Store keeps the lines of one session in order: the header, then an entry each. It knows nothing of what they say. It
 // is safe for concurrent use; package historytest has the tests that every store must pass.
+//
+// A store may have more methods that a session passes on: Path() string, Recovered() *Recovery, ReadOnly() bool and
+// Shared() bool; see the methods of [Session] of the same names.
 type Store interface {
 	// Len is the number of lines. It never falls.
 	Len() int

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// NoEntryError tells that a session has no entry of an id.
+// NoEntryError is the error of an id that no entry of a session has.
 type NoEntryError struct{ ID string }
 
 func (e *NoEntryError) Error() string { return fmt.Sprintf("history: there is no entry %q", e.ID) }
@@ -23,7 +23,7 @@ type tree struct {
 	staged []Entry
 }
 
-// tree gives the session as it is, and the place of an entry of it, that of the leaf for "".
+// tree returns the session as it is, and the place of an entry of it, that of the leaf for "".
 func (s *Session) tree(id string) (*tree, int32, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -44,7 +44,7 @@ func (s *Session) tree(id string) (*tree, int32, error) {
 	return t, at, nil
 }
 
-// up gives the places from one back to the root, the place itself included.
+// up returns the places from one back to the root, the place itself included.
 func (t *tree) up(at int32) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for ; at >= 0; at = t.nodes[at].parent {
@@ -62,7 +62,7 @@ func (t *tree) down(at int32) []int32 {
 	return list
 }
 
-// load gives the entry at a place.
+// load returns the entry at a place.
 func (t *tree) load(at int32) (e Entry, err error) {
 	t.each([]int32{at}, true, func(got Entry, gotErr error) bool {
 		e, err = got, gotErr
@@ -71,7 +71,7 @@ func (t *tree) load(at int32) (e Entry, err error) {
 	return e, err
 }
 
-// each gives the entries at places. Those that follow one another in the store are read together, and kept where they
+// each returns the entries at places. Those that follow one another in the store are read together, and kept where they
 // are likely to be wanted again.
 func (t *tree) each(places []int32, keep bool, yield func(Entry, error) bool) {
 	stored := int32(len(t.nodes) - len(t.staged))
@@ -133,7 +133,7 @@ func (t *tree) entries(places []int32) ([]Entry, error) {
 	return list, failed
 }
 
-// seq gives the entries at places that are known once it is asked for.
+// seq returns the entries at places that are known once it is asked for.
 func (s *Session) seq(id string, places func(t *tree, at int32) ([]int32, error)) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		t, at, err := s.tree(id)
@@ -180,7 +180,7 @@ func (s *Session) Leaves() []string {
 	return list
 }
 
-// PathTo gives the entries from the root to one, that to the leaf for "", one after the other from the store. What they
+// PathTo returns the entries from the root to one, that to the leaf for "", one after the other from the store. What they
 // hold must not be changed. An error is the last that is given.
 func (s *Session) PathTo(id string) iter.Seq2[Entry, error] {
 	return s.seq(id, func(t *tree, at int32) ([]int32, error) { return t.down(at), nil })
@@ -225,7 +225,7 @@ func (t *tree) read(places []int32) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) { t.each(places, false, yield) }
 }
 
-// Latest gives the newest entry of a type on the path to the leaf, and false where there is none: the model that
+// Latest returns the newest entry of a type on the path to the leaf, and false where there is none: the model that
 // answers, the plan of the moment. It does not find messages by their role, nor entries of types that this version does
 // not know.
 func (s *Session) Latest(of EntryType) (Entry, bool, error) {
@@ -243,7 +243,7 @@ func (s *Session) Latest(of EntryType) (Entry, bool, error) {
 	return Entry{}, false, nil
 }
 
-// Ancestor gives the last entry that the paths to two entries share, "" where they share none. As everywhere, the entry ""
+// Ancestor returns the last entry that the paths to two entries share, "" where they share none. As everywhere, the entry ""
 // is the leaf.
 func (s *Session) Ancestor(a, b string) (string, error) {
 	t, from, to, err := s.two(a, b)
@@ -256,7 +256,7 @@ func (s *Session) Ancestor(a, b string) (string, error) {
 	return "", nil
 }
 
-// Abandoned gives what is left behind when the session goes from one leaf to another: the entries after their common
+// Abandoned returns what is left behind when the session goes from one leaf to another: the entries after their common
 // ancestor up to the old leaf, in the order of the path. Nothing is where the new leaf follows the old one.
 func (s *Session) Abandoned(from, to string) iter.Seq2[Entry, error] {
 	return s.seq(from, func(_ *tree, _ int32) ([]int32, error) {
@@ -277,7 +277,7 @@ func (s *Session) Abandoned(from, to string) iter.Seq2[Entry, error] {
 	})
 }
 
-// two gives the places of two entries.
+// two returns the places of two entries.
 func (s *Session) two(a, b string) (t *tree, from, to int32, err error) {
 	if _, from, err = s.tree(a); err == nil {
 		t, to, err = s.tree(b)
