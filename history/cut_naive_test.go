@@ -11,6 +11,34 @@ import (
 // naivePath is a path on which everything is looked up anew each time.
 type naivePath []history.Entry
 
+// shownEntries returns a path with what its clearings say in the place of what they name.
+func shownEntries(path []history.Entry) []history.Entry {
+	path = slices.Clone(path)
+	for _, e := range path {
+		c, ok := e.Body.(history.Clearing)
+		if !ok {
+			continue
+		}
+		for i := range path {
+			m, _ := path[i].Body.(history.Message)
+			for _, o := range c.Results {
+				if o.Entry == path[i].ID {
+					m.Content = chat.Parts{chat.Text(o.Text)}
+					path[i].Body = m
+				}
+			}
+			for _, o := range c.Arguments {
+				if o.Entry == path[i].ID {
+					m.ToolCalls = slices.Clone(m.ToolCalls)
+					m.ToolCalls[slices.IndexFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID == o.Call })].Arguments = o.Text
+					path[i].Body = m
+				}
+			}
+		}
+	}
+	return path
+}
+
 // caller is the index of the entry whose call a result answers, -1 where there is none.
 func (p naivePath) caller(result int) int {
 	for i := result - 1; i >= 0; i-- {
@@ -59,7 +87,7 @@ func (p naivePath) size(i int, limits history.Limits, s sizing.Sizing) (tokens, 
 // naiveCut returns the id of the entry at which a rule cuts, and all at which it may, worked out the slow way: of all places at which a path may be
 // cut, the one that the rule's words ask for.
 func naiveCut(rule history.Cut, path []history.Entry, s sizing.Sizing) (at string, all []string, err error) {
-	p := naivePath(path)
+	p := naivePath(shownEntries(path))
 	first, after := 0, 0
 	for i, e := range p {
 		if e.Type() == history.TypeCompaction {

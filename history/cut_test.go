@@ -63,7 +63,8 @@ func ExampleCut() {
 // assistant's, "c" one with a call, "d" with two, "r" the first's result and "q" the second's, "e" an empty answer, "v" an
 // empty message of the user's; "x" a shell command and "h" one hidden from the model, "m" a custom message, "b" a branch
 // summary; "l" a label, "n" a custom entry. "r:3" and "q:3" answer the call at place 3, "k:3" is a compaction that keeps from
-// there on, "k" one that keeps nothing.
+// there on, "k" one that keeps nothing; "w" is a clearing of all results before it, "w:3" of the arguments of the first call
+// at place 3.
 func pathOf(sketch string) []history.Entry {
 	var path []history.Entry
 	last := 0
@@ -104,6 +105,18 @@ func pathOf(sketch string) []history.Entry {
 			e.Body = history.Label{Text: "here"}
 		case "n":
 			e.Body = history.Custom{Name: "state"}
+		case "w":
+			const text = `"what was here is not needed any more"`
+			var c history.Clearing
+			for k, before := range path {
+				if !given && before.Message().Role == chat.RoleTool {
+					c.Results = append(c.Results, history.Cleared{Entry: before.ID, Text: text})
+				}
+				if given && to == fmt.Sprint(k) && len(before.Message().ToolCalls) > 0 {
+					c.Arguments = append(c.Arguments, history.Cleared{Entry: before.ID, Call: before.Message().ToolCalls[0].ID, Text: text})
+				}
+			}
+			e.Body = c
 		case "k":
 			c := history.Compaction{Messages: []chat.Message{chat.UserMessage(e.ID)}}
 			for _, kept := range path {
@@ -535,7 +548,9 @@ func anyPath(r *rand.Rand) []history.Entry {
 		kind := kinds[r.IntN(len(kinds))]
 		switch {
 		case r.IntN(12) == 0 && i > 0:
-			kind = fmt.Sprint([]string{"r:", "q:", "k:"}[r.IntN(3)], r.IntN(i))
+			kind = fmt.Sprint([]string{"r:", "q:", "k:", "w:"}[r.IntN(4)], r.IntN(i))
+		case r.IntN(20) == 0:
+			kind = "w"
 		case r.IntN(40) == 0:
 			kind = "k"
 		}
