@@ -8,7 +8,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Unit is what a cut may stand before: what starts a turn, or a round. What says nothing to the model is none.
+// Unit is what a cut may stand before: what starts a turn, or a round. An entry that says nothing to the model is not one.
 type Unit struct {
 	// ID of its first entry.
 	ID string
