@@ -277,21 +277,43 @@ user:   Fix the build, please:`), got)
 	require.NotNil(t, d.request().Temperature)
 }
 
-func TestSimpleModeCutsToolResultsHard(t *testing.T) {
-	for _, c := range []struct{ set, limit int }{{0, 200}, {50, 50}} {
-		d := simple(t, overflowing()...)
-		d.Policy.SimpleResult = c.set
-		d.answers(summarize.SaySummary("short"))
-		d.messages()
-		got := simpleHistory(t, d.request())
-		results := strings.Split(got, "result: ")[1:]
-		require.Len(t, results, 5)
-		for _, r := range results {
-			require.Contains(t, r, "tokens cut here")
-			r, _, _ = strings.Cut(r, "\nassistant:")
-			require.LessOrEqual(t, quarter{}.CountText(strings.ReplaceAll(strings.TrimSpace(r), "\n  ", "\n")), c.limit)
-		}
-		require.Equal(t, []int{1, 2, 3, 4, 5}, outputs(got), "both ends of each")
+func TestSimpleModeCutsToolResultsNoMoreThanItMust(t *testing.T) {
+	for _, c := range []struct {
+		rule             string
+		set, window      int
+		least, most      int // tokens of a result that is shown
+		cut, all, filled bool
+	}{
+		{"where there is room nothing is cut", 0, 10_000, 650, 700, false, true, false},
+		{"results share what there is", 0, 4_000, 400, 600, true, true, true},
+		{"and what there is less of", 0, 2_200, 210, 330, true, true, true},
+		{"where there is none they are cut to 200", 0, 1_500, 150, 200, true, false, false},
+		{"or to what is set", 50, 850, 40, 52, true, true, false},
+		{"which is a lower bound", 50, 4_000, 400, 600, true, true, true},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			d := simple(t, overflowing()...)
+			d.Policy.SimpleResult, d.ModelBudget = c.set, c.window
+			d.answers(summarize.SaySummary("short"))
+			d.messages()
+			got := simpleHistory(t, d.request())
+			require.Equal(t, c.cut, strings.Contains(got, "tokens cut here"))
+			results := strings.Split(got, "result: ")[1:]
+			for _, r := range results {
+				r, _, _ = strings.Cut(r, "\nassistant:")
+				size := quarter{}.CountText(strings.ReplaceAll(strings.TrimSpace(r), "\n  ", "\n"))
+				require.LessOrEqual(t, size, c.most)
+				require.GreaterOrEqual(t, size, c.least)
+			}
+			require.Equal(t, c.all, len(results) == 5)
+			require.NotEmpty(t, results)
+			require.Equal(t, !c.all, strings.Contains(got, "[This is not all"))
+			used := count(quarter{}, d.request().Messages)
+			require.LessOrEqual(t, used, c.window)
+			if c.filled {
+				require.Greater(t, used, c.window*85/100)
+			}
+		})
 	}
 }
 

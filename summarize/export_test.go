@@ -8,3 +8,9 @@ var (
 	BreadcrumbTool = breadcrumbTool
 	Breadcrumb     = Transcript.breadcrumb
 )
+
+// ShortenRequest and CutToSection are for a summary that is too long.
+var (
+	ShortenRequest = shortenRequest
+	CutToSection   = cutToSection
+)

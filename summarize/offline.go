@@ -175,7 +175,7 @@ func (d *digest) earlier(text string) {
 
 // textBefore takes in the summary of what went before that a request shows as text.
 func (d *digest) textBefore(text string) {
-	for _, tag := range [...]string{previousTag, "previous-summary"} {
+	for _, tag := range [...]string{previousTag, "previous-summary", draftTag} {
 		for _, body := range inTags(text, tag) {
 			d.earlier(body)
 		}

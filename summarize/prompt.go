@@ -30,27 +30,23 @@ Then write the handoff in a <summary> block, with these eight sections:
 
 Be exact with names, paths, numbers and error texts. Prefer facts to prose.`
 
-// sizeHint asks for a summary that fits.
-func sizeHint(tokens int) elements.Text {
-	return elements.Textf("\nThe <summary> block has room for %d tokens at the most.", tokens)
-}
-
 // FullPrompt shows the history as the messages that it consists of, with the tools declared and not to be called, and asks
-// for a handoff in eight sections. It is the full mode of Copilot Chat.
+// for a handoff in eight sections. Images and documents are named, and thinking is left out. It is the full mode of Copilot
+// Chat.
 func FullPrompt() Prompt {
 	return Prompt{Mode: ModeFull, Request: fullRequest, Read: ReadSummaryBlock, Tools: true}
 }
 
-// SimplePrompt shows the history as one text, tool results cut to [Material.ResultTokens], packed to the model's window: the
-// earlier summary and the first user message stay longest, then the newest of what was said. It is the simple mode of
-// Copilot Chat.
+// SimplePrompt shows the history as one text, packed to the model's window. Tool results are cut, as little as it takes to show
+// everything, but to no less than [Material.ResultTokens]. If even that is too much, the earlier summary and the first user
+// message stay longest, then the newest of what was said. It is the simple mode of Copilot Chat.
 func SimplePrompt() Prompt {
 	return Prompt{Mode: ModeSimple, Request: simpleRequest, Read: ReadSummaryBlock, Packs: true}
 }
 
 // asked is the request for a summary, with what must be said besides.
 func asked(m Material) elements.Nodes {
-	list := elements.Nodes{elements.Text(request)}
+	list := elements.Nodes{elements.Text(request + " " + language)}
 	for _, note := range m.Notes {
 		list = append(list, elements.Text("\n\n"+note))
 	}
@@ -60,7 +56,10 @@ func asked(m Material) elements.Nodes {
 	for _, line := range m.Context {
 		list = append(list, elements.Text("\n\n"+line))
 	}
-	return append(list, sizeHint(m.Words))
+	if m.Words > 0 {
+		list = append(list, elements.Textf("\nThe <summary> block has room for %d tokens at the most.", m.Words))
+	}
+	return list
 }
 
 // fullRequest is the history as messages, and the request.
@@ -70,7 +69,7 @@ func fullRequest(m Material) elements.Node {
 	return elements.Fragment{
 		elements.SystemMessage{Props: keep, Children: elements.Nodes{elements.Text(role)}},
 		elements.Map(m.Previous, message),
-		elements.Map(m.Covered, message),
+		elements.Map(inWords(m.Covered), message),
 		elements.UserMessage{Props: keep, Children: asked(m)},
 	}
 }

@@ -46,7 +46,7 @@ func branchRequest(m Material) elements.Node {
 	ask := or(m.Instructions, branchAsk)
 	m.Instructions = ""
 	return textRequest(handoffRole, elements.Nodes{
-		PlainHistory{Props: grow, Messages: m.Covered, Results: m.ResultTokens, Droppable: true},
+		PlainHistory{Props: grow, Messages: m.Covered, Results: m.ResultTokens, Fill: true, Droppable: true},
 		previousBlock(m), contextLines(m),
 	}, paragraph(ask), besides(m))
 }

@@ -14,7 +14,8 @@ const ModeBriefing Mode = "briefing"
 // in full and old ones in a few sentences. A briefing takes in the one before it: how much of that is to be condensed depends on
 // how much of the target it takes. The answer is the briefing. The zero value is the prompt of stagewise.
 type Briefing struct {
-	// Target is how many characters (code points) a briefing is to have: a goal and no limit. Defaults to 30,000.
+	// Target is how many characters (code points) a briefing is to have: a goal, which [Material.Characters] lowers to what
+	// there is room for. Defaults to 30,000.
 	Target int
 	// Tools tell what calls did. Defaults to [DefaultToolLines].
 	Tools ToolLines
@@ -64,11 +65,15 @@ func (b Briefing) request(m Material) elements.Node {
 	if target <= 0 {
 		target = briefingTarget
 	}
-	ask := fmt.Sprintf("Write the briefing of the conversation above. Aim at %d characters. That is a goal and not a limit: rather be longer than lose a detail.", target)
+	ask := "Write the briefing of the conversation above. Aim at %d characters. That is a goal and not a limit: rather be longer than lose a detail."
+	if room := m.Characters(); room > 0 && room <= target {
+		target = room
+		ask = "Write the briefing of the conversation above. Aim at %d characters. There is room for no more: rather tell what is settled in fewer words than leave out what is not."
+	}
 	return textRequest(briefingRole, elements.Nodes{
 		CompactHistory{Props: grow, Messages: m.Covered, Previous: m.earlier(), Tools: b.Tools, Mentions: b.Mentions, Droppable: b.Packs},
 		contextLines(m),
-	}, paragraph(ask), paragraphs(budgetHint(m.earlier(), target)), besides(m))
+	}, paragraph(fmt.Sprintf(ask, target)), paragraphs(budgetHint(m.earlier(), target)), besides(m))
 }
 
 // paragraphs is a paragraph, or nothing for no text.

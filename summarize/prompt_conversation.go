@@ -31,6 +31,7 @@ const previousAsk = `Before the conversation above others were compacted. Their 
 // ConversationCompactionPrompt shows the history as the messages that it consists of, with the tools declared and not to be
 // called, and asks for an account that begins with a title ([SummaryTitle]). It is the prompt of Copilot CLI:
 //
+//   - Images and documents are named, and thinking is left out.
 //   - System messages are no part of what is summarised: those of the agent ([Material.System]) stand apart before it, and any
 //     among the messages are left out.
 //   - The request is marked as conversation compaction by its tag, and so told from what a user says.
@@ -55,7 +56,7 @@ func compactionRequest(m Material) elements.Node {
 	ask = append(ask, contextLines(m), besides(m), firm("</"+string(ModeConversationCompaction)+">"))
 	return elements.Fragment{
 		asTheyAre(m.System),
-		asTheyAre(said),
+		asTheyAre(inWords(said)),
 		elements.UserMessage{Props: kept, Children: ask},
 	}
 }

@@ -104,7 +104,9 @@ func ExampleBriefing() {
 	//
 	// The briefing before takes 5100 characters, 64% of that. Room gets scarce: tighten its oldest sections a little, and take over the rest as it is. Keep every one of its ## headings, every link of the form [](path:…), and what the user decided and what came out, word for word. Leave its newest sections alone.
 	//
-	// There is room for 3000 tokens at the most; a longer answer is lost.
+	// Write in the language of the conversation.
+	//
+	// There is room for 3000 tokens at the most; what is longer is cut.
 }
 
 func ExampleCompactedSession() {

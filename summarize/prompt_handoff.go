@@ -81,7 +81,7 @@ What was done and decided in this beginning.
 What of it the rest builds on.`
 
 const titleAsk = `Say in one short sentence, in the first person and past tense as the agent would, what was done according to the notes
-above. No heading, no quotation marks, no more than a dozen words.`
+above, in the language in which they are written. No heading, no quotation marks, no more than a dozen words.`
 
 // Prompt is the prompt.
 func (h Handoff) Prompt() Prompt {

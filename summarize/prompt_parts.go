@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -27,9 +28,17 @@ func textRequest(system string, history elements.Nodes, ask ...elements.Node) el
 // grow are the properties of a history in a [textRequest].
 var grow = elements.Props{FlexGrow: 1}
 
-// besides is what must be said in a request besides the prompt's own words: notes about the model, what the user asks of the
-// summary, and how much room there is.
+// language says in which language a text is written.
+const language = "Write in the language of the conversation."
+
+// besides is what must be said in a request besides the prompt's own words: the language, notes about the model, what the user
+// asks of the summary, and how much room there is.
 func besides(m Material) elements.Node {
+	return elements.Nodes{paragraph(language), remarks(m), roomLeft(m)}
+}
+
+// remarks are notes about the model, and what the user asks of the summary.
+func remarks(m Material) elements.Nodes {
 	var list elements.Nodes
 	for _, note := range m.Notes {
 		list = append(list, paragraph(note))
@@ -37,7 +46,7 @@ func besides(m Material) elements.Node {
 	if m.Instructions != "" {
 		list = append(list, paragraph("The user asks of the summary: "+m.Instructions))
 	}
-	return append(list, roomLeft(m))
+	return list
 }
 
 // roomLeft says how long an answer may be at the most; nothing where no limit is known.
@@ -45,9 +54,7 @@ func roomLeft(m Material) elements.Node {
 	if m.Words <= 0 {
 		return nil
 	}
-	return elements.TextChunk{Props: kept, Children: elements.Nodes{
-		elements.Textf("\nThere is room for %d tokens at the most; a longer answer is lost.", m.Words),
-	}}
+	return paragraph(fmt.Sprintf("There is room for %d tokens at the most; what is longer is cut.", m.Words))
 }
 
 // contextLines are the lines that hooks add, as a list in a tag.
@@ -90,4 +97,30 @@ func previousBlock(m Material) elements.Node {
 // asTheyAre shows finished messages as they are.
 func asTheyAre(messages []chat.Message) elements.Nodes {
 	return elements.Map(messages, func(m chat.Message) elements.Node { return elements.Message(kept, m) })
+}
+
+// inWords are messages for a model that summarises: their texts and calls. A note names each image and document, and what a
+// model thought, and what only a provider reads, is left out.
+func inWords(messages []chat.Message) []chat.Message {
+	list := make([]chat.Message, 0, len(messages))
+	for _, m := range messages {
+		var parts chat.Parts
+		for _, p := range m.Content {
+			switch p := p.(type) {
+			case chat.Text:
+				parts = append(parts, p)
+			case chat.Image, chat.Document:
+				parts = append(parts, chat.Text(attached(p)))
+			}
+		}
+		if len(parts) == 0 && (m.Role == chat.RoleUser || m.Role == chat.RoleTool) {
+			for _, p := range m.Content { // of something there must be a message
+				parts = append(parts, chat.Text(attached(p)))
+			}
+		}
+		if m.Content = parts; len(parts) > 0 || len(m.ToolCalls) > 0 {
+			list = append(list, m)
+		}
+	}
+	return list
 }

@@ -226,6 +226,7 @@ func TestBriefingBudgetHints(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			m := stuff()
+			m.Words = 50_000
 			m.PreviousSummary = strings.Repeat("ä", c.previous)
 			got, err := asks(t, summarize.Briefing{Target: c.target}.Prompt().Request(m), 100_000)
 			require.NoError(t, err)
@@ -238,6 +239,125 @@ func TestBriefingBudgetHints(t *testing.T) {
 			}
 			require.Contains(t, last, fmt.Sprintf("Aim at %d characters.", c.target))
 			require.Equal(t, c.previous > 0, strings.Contains(last, "<previous-chat-history>"))
+		})
+	}
+}
+
+// The goal of a briefing is within its room, whatever the language.
+func TestBriefingAimsAtWhatThereIsRoomFor(t *testing.T) {
+	const longer = "rather be longer than lose a detail"
+	chinese := chat.UserMessage(strings.Repeat("修复构建", 100))
+	for _, c := range []struct {
+		rule   string
+		said   []chat.Message
+		words  int
+		target int
+		aim    int
+	}{
+		{"where there is room the target is the goal, and longer is better", rounds(1, 3, 40), 20_000, 0, 30_000},
+		{"where there is none the room is the goal", []chat.Message{chat.UserMessage(words(100))}, 1000, 0, 4000},
+		{"which in Chinese is fewer characters", []chat.Message{chinese}, 1000, 0, 1333},
+		{"a target of one's own is lowered too", []chat.Message{chinese}, 1000, 8000, 1333},
+		{"or is below it", []chat.Message{chinese}, 10_000, 8000, 8000},
+		{"nothing known is no limit", nil, 0, 0, 30_000},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			m := stuff()
+			m.Covered, m.Words = c.said, c.words
+			if c.said == nil {
+				m.Covered = rounds(1, 1, 40)
+			}
+			m.PreviousSummary = strings.Repeat("x", c.aim*7/10) // of that same target
+			got := text(requested(t, summarize.Briefing{Target: c.target}.Prompt().Request(m)))
+			require.Contains(t, got, fmt.Sprintf("Aim at %d characters", c.aim))
+			require.Contains(t, got, "70% of that. Room gets scarce")
+			full := c.target
+			if full == 0 {
+				full = 30_000
+			}
+			require.Equal(t, c.aim == full, strings.Contains(got, longer))
+		})
+	}
+}
+
+func TestCharactersAreMeasuredOnTheConversation(t *testing.T) {
+	for _, c := range []struct {
+		rule string
+		said []chat.Message
+		want int // of 1000 tokens
+	}{
+		{"English has four to a token", []chat.Message{chat.UserMessage(words(200)), chat.AssistantMessage(words(200))}, 4000},
+		{"Chinese fewer", []chat.Message{chat.UserMessage(strings.Repeat("修复构建", 200))}, 1333},
+		{"what tools gave does not count", append([]chat.Message{chat.UserMessage(strings.Repeat("修复构建", 200))}, rounds(1, 9, 300)...), 1339},
+		{"unless there is little else", append([]chat.Message{chat.UserMessage("Go.")}, rounds(1, 9, 300)...), 3900},
+		{"nothing said is as English", nil, 4000},
+		{"there are no fewer than one in two tokens", []chat.Message{chat.UserMessage("a")}, 1000},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			m := summarize.Material{Words: 1000, Covered: c.said, Tokenizer: quarter{}}
+			require.InDelta(t, c.want, m.Characters(), 100)
+			m.Words = 0
+			require.Zero(t, m.Characters())
+		})
+	}
+	dense := summarize.Material{Words: 1000, Covered: []chat.Message{chat.UserMessage(words(100))}}
+	dense.Tokenizer = scaled{by: 100}
+	require.Equal(t, 500, dense.Characters(), "at least half a character to a token")
+	dense.Tokenizer = nil
+	require.Equal(t, 4000, dense.Characters())
+}
+
+// scaled counts so many times as many tokens.
+type scaled struct {
+	quarter
+	by int
+}
+
+func (s scaled) CountText(text string) int { return s.by * s.quarter.CountText(text) }
+
+// Every prompt that asks for a text names the language, and no number that is larger than its room.
+func TestEveryPromptNamesTheLanguage(t *testing.T) {
+	for name, p := range prompts() {
+		require.Contains(t, text(requested(t, p.Request(stuff()))), "Write in the language of the conversation", name)
+	}
+	handoff := summarize.Handoff{}.Prompt()
+	require.Contains(t, text(requested(t, handoff.Prefix(stuff()))), "Write in the language of the conversation")
+	require.Contains(t, text(requested(t, handoff.Title(done()))), "in the language in which they are written")
+	require.Contains(t, text(requested(t, summarize.ShortenRequest(stuff(), "## A\n\nx"))), "Write in the language in which the summary is written")
+}
+
+// Requests that show messages show no picture, no document, no thinking and nothing that only a provider reads.
+func TestRequestsOfMessagesAreText(t *testing.T) {
+	signed := chat.Thinking{Text: "hm", Signature: "s"}
+	opaque := chat.Opaque{Value: []byte(`{"x":1}`)}
+	picture := chat.Image{URL: "data:image/png;base64,AAAA"}
+	covered := []chat.Message{
+		{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Look."), picture, chat.NewDocument("application/pdf", []byte("12345")), opaque}},
+		{Role: chat.RoleAssistant, Content: chat.Parts{signed, opaque, chat.Text("I look.")}, ToolCalls: []chat.ToolCall{{ID: "a", Name: "shot", Arguments: "{}"}, {ID: "b", Name: "shot", Arguments: "{}"}}},
+		{Role: chat.RoleTool, ToolCallID: "a", Content: chat.Parts{picture}},
+		{Role: chat.RoleTool, ToolCallID: "b", Content: chat.Parts{opaque}},
+		{Role: chat.RoleAssistant, Content: chat.Parts{signed}, ToolCalls: []chat.ToolCall{{ID: "c", Name: "shot", Arguments: "{}"}}},
+		chat.ToolResult("c", "done"),
+		{Role: chat.RoleAssistant, Content: chat.Parts{signed}},
+		{Role: chat.RoleUser, Content: chat.Parts{opaque}},
+		chat.AssistantMessage("Done."),
+	}
+	for _, name := range []string{"full", "fork", "conversation-compaction"} {
+		t.Run(name, func(t *testing.T) {
+			m := stuff()
+			m.Sent, m.Covered = nil, covered
+			got := requested(t, prompts()[name].Request(m)) // which are valid
+			for _, message := range got {
+				for _, part := range message.Content {
+					require.IsType(t, chat.Text(""), part)
+				}
+			}
+			all := text(got)
+			require.Contains(t, all, "[attached: image image/png, 3 bytes]")
+			require.Contains(t, all, "[attached: document application/pdf, 5 bytes]")
+			require.Contains(t, all, "I look.")
+			require.NotContains(t, all, "hm")
+			require.Equal(t, chat.Parts{signed, opaque, chat.Text("I look.")}, covered[1].Content, "what it is made of stays as it is")
 		})
 	}
 }

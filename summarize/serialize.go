@@ -61,20 +61,26 @@ func blocks(messages []chat.Message, mentions Mentions) []block {
 // which is there.
 func content(m chat.Message) (text string, notes []string) {
 	for _, p := range m.Content {
-		var what string
-		switch p := p.(type) {
-		case chat.Image:
-			what = "image " + source(p.URL, p.MediaType)
-		case chat.Document:
-			what = fmt.Sprintf("document %s, %d bytes", p.MediaType, decoded(p.Data))
-		case chat.Opaque:
-			what = fmt.Sprintf("a value for the provider alone, %d bytes", len(p.Value))
-		default:
-			continue
+		switch p.(type) {
+		case chat.Image, chat.Document, chat.Opaque:
+			notes = append(notes, attached(p))
 		}
-		notes = append(notes, "[attached: "+oneLine(what, 300)+"]")
 	}
 	return m.Text(), notes
+}
+
+// attached is the note that names a part that is no text.
+func attached(p chat.Part) string {
+	what := "a value"
+	switch p := p.(type) {
+	case chat.Image:
+		what = "image " + source(p.URL, p.MediaType)
+	case chat.Document:
+		what = fmt.Sprintf("document %s, %d bytes", p.MediaType, decoded(p.Data))
+	case chat.Opaque:
+		what = fmt.Sprintf("a value for the provider alone, %d bytes", len(p.Value))
+	}
+	return "[attached: " + oneLine(what, 300) + "]"
 }
 
 // source names a picture: by its URL, or, where that holds the picture, by its type and size.

@@ -3,6 +3,7 @@ package summarize
 import (
 	"context"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -39,7 +40,7 @@ type PlainHistory struct {
 	Before string
 	// Results is the most tokens of a tool result, and of the arguments of a call. Defaults to a quarter of the window.
 	Results int
-	// Fill raises Results as long as everything fits the budget, up to a quarter of the window.
+	// Fill raises Results as far as everything fits the budget, up to a quarter of the window. Off by default.
 	Fill bool
 	// Mentions names what a message refers to. Defaults to nothing.
 	Mentions Mentions
@@ -65,8 +66,14 @@ func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node,
 	if t.Results > 0 {
 		results = min(t.Results, most)
 	}
+	sizes := map[string]int{} // of results and arguments, as they are shown
 	clip := func(limit int) func(string) string {
-		return func(text string) string { return history.Clip(s, text, limit, 0.4) }
+		return func(text string) string {
+			if size, ok := sizes[text]; ok && size <= limit {
+				return text
+			}
+			return history.Clip(s, text, limit, 0.4)
+		}
 	}
 	texts := make([]string, len(list))
 	whole := func(results int) string {
@@ -84,6 +91,19 @@ func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node,
 	}
 	first := stays(list)
 	all := whole(results)
+	if t.Fill && results < most {
+		if room := s.TokenBudget - s.CountText(all); room > 0 {
+			limit := fill(list, s, sizes, results, most, room)
+			for ; limit > results; limit -= max(1, limit/16) {
+				if all = whole(limit); s.CountText(all) <= s.TokenBudget {
+					break
+				}
+			}
+			if limit <= results {
+				all = whole(results)
+			}
+		}
+	}
 	var nodes elements.Nodes
 	if before != "" {
 		nodes = append(nodes, staying(before))
@@ -106,6 +126,38 @@ func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node,
 		open = append(open, staying(leftOut))
 	}
 	return append(append(open, nodes...), staying("</"+name+">")), nil
+}
+
+// fill is about the most tokens that each result, and the arguments of each call, may take so that all of them take at most
+// room more than at least tokens each. It counts each text once, and notes what it takes.
+func fill(list []block, s sizing.Sizing, sizes map[string]int, least, most, room int) int {
+	type size struct {
+		tokens int
+		grows  float64 // by its indent
+	}
+	var texts []size
+	for _, b := range list {
+		for _, c := range b.calls {
+			for _, text := range [...]string{c.Arguments, c.Result} {
+				grows := 1 + float64(len(indent)*strings.Count(text, "\n"))/float64(max(1, len(text)))
+				switch {
+				case len(text) <= least: // no token is shorter than a byte
+				case len(text) > 1<<20+128*most: // it is dear to count, and takes more than that
+					texts = append(texts, size{most, grows})
+				default:
+					sizes[text] = s.CountText(text)
+					texts = append(texts, size{sizes[text], grows})
+				}
+			}
+		}
+	}
+	return least + sort.Search(most-least, func(more int) bool {
+		taken := 0.0
+		for _, t := range texts {
+			taken += t.grows * float64(max(0, min(t.tokens, least+more+1)-least))
+		}
+		return taken > float64(room)
+	})
 }
 
 // stays is the index of the block that is never dropped.

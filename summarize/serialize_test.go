@@ -255,12 +255,46 @@ func TestWhatGoesFirst(t *testing.T) {
 func TestOneTextTakesAtMostAQuarterOfTheWindow(t *testing.T) {
 	messages := []chat.Message{chat.UserMessage("start " + words(5000) + " finish"), chat.AssistantMessage("start " + words(5000) + " finish")}
 	messages = append(messages, toolUse("deploy", `{"x":"`+words(5000)+`"}`, "start "+words(5000)+" finish")...)
-	for _, node := range []elements.Node{summarize.CompactHistory{Messages: messages}, summarize.PlainHistory{Messages: messages, Results: 100}} {
+	for _, node := range []elements.Node{summarize.CompactHistory{Messages: messages}, summarize.PlainHistory{Messages: messages, Results: 100}, summarize.PlainHistory{Messages: messages, Results: 100, Fill: true}} {
 		got, err := shown(t, node, 4000)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, strings.Count(got, "tokens cut here"), 2)
 		require.Greater(t, quarter{}.CountText(got), 1900)
 	}
+}
+
+// Results that fill the room share it: what is short is whole, what is long is cut to the same length.
+func TestResultsFillTheRoomTogether(t *testing.T) {
+	messages := []chat.Message{chat.UserMessage("Go.")}
+	for i, tokens := range []int{50, 900, 120, 2000, 900} {
+		messages = append(messages, toolUse("deploy", "{}", fmt.Sprintf("start %d %s finish %d", i, words(tokens), i))...)
+		for _, m := range messages[len(messages)-2:] {
+			for k := range m.ToolCalls {
+				m.ToolCalls[k].ID = fmt.Sprint(i)
+			}
+		}
+		messages[len(messages)-1].ToolCallID = fmt.Sprint(i)
+	}
+	for _, budget := range []int{600, 1000, 1500, 2000, 3000, 9000} {
+		for _, droppable := range []bool{false, true} {
+			got, err := shown(t, summarize.PlainHistory{Messages: messages, Results: 60, Fill: true, Droppable: droppable}, budget)
+			require.NoError(t, err)
+			require.NotContains(t, got, "[This is not all")
+			for i := range 5 {
+				require.Contains(t, got, fmt.Sprintf("finish %d", i))
+			}
+			require.Contains(t, got, words(50))
+			least := min(budget*87/100, 170+3*budget/4) // each takes at most a quarter of the window
+			if budget == 9000 {
+				least = 3900 // it is all there is
+				require.NotContains(t, got, "cut here")
+			}
+			require.Greater(t, quarter{}.CountText(got), least, "in %d", budget)
+		}
+	}
+	got, err := shown(t, summarize.PlainHistory{Messages: messages, Results: 60}, 9000)
+	require.NoError(t, err)
+	require.Equal(t, 4, strings.Count(got, "cut here"), "only if it is asked for")
 }
 
 // bracketed is a line that reads as a note.

@@ -244,7 +244,11 @@ func TestSystems(t *testing.T) {
 				require.Equal(t, 1, strings.Count(stand(t, p.Replacement, m), "</previous-chat-history>"))
 			}},
 			{"fewer characters are refused", refuses(strings.Repeat("x", 29))},
-			{"a goal of 30,000 characters", says(0, "Aim at 30000 characters. That is a goal and not a limit", "Aim at 30000")},
+			{"a goal of 30,000 characters", func(t *testing.T, p summarize.Policy) {
+				m := stuff()
+				m.Words = 20 * k
+				require.Contains(t, text(requested(t, p.Prompts[0].Request(m))), "Aim at 30000 characters. That is a goal and not a limit")
+			}},
 			{"the briefing before is taken over", says(0, "<assistant>", "<previous-chat-history>\n")},
 			{"the user in the third person, the agent in the second", says(0, "Speak to the agent", `The user is "the user"`)},
 			{"a briefing is put in place as what went before", puts("<previous-chat-history>\n")},
