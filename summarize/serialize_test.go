@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/golden"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -295,6 +296,32 @@ func TestResultsFillTheRoomTogether(t *testing.T) {
 	got, err := shown(t, summarize.PlainHistory{Messages: messages, Results: 60}, 9000)
 	require.NoError(t, err)
 	require.Equal(t, 4, strings.Count(got, "cut here"), "only if it is asked for")
+}
+
+// Results never grow so far that something else has to go, whatever the tokenizer makes of the seams.
+func TestResultsThatGrowDropNothing(t *testing.T) {
+	o200k, err := openai.New("o200k_base")
+	require.NoError(t, err)
+	messages := []chat.Message{chat.UserMessage("Go.")}
+	for i := range 12 {
+		id := fmt.Sprint(i)
+		messages = append(messages,
+			chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: id, Name: "read", Arguments: `{"path":"a.go"}`}}},
+			chat.ToolResult(id, strings.Repeat(fmt.Sprintf("\tif x%d := f(i); x%d != nil {\n\t\t\treturn x  // ünïcödé 修复\n", i, i), 20+10*i)))
+	}
+	for budget := 500; budget < 9000; budget += 313 {
+		for _, fill := range []bool{false, true} {
+			node := summarize.PlainHistory{Messages: messages, Results: 30, Fill: fill, Droppable: true}
+			r, err := render.Render(t.Context(), elements.UserMessage{Children: elements.Nodes{node}}, render.Options{Budget: budget, Tokenizer: o200k})
+			require.NoError(t, err)
+			got := text(r.Messages)
+			if strings.Contains(got, "[This is not all") {
+				require.Less(t, budget, 1200)
+				continue
+			}
+			require.Equal(t, 12, strings.Count(got, "\nresult: "), "in %d", budget)
+		}
+	}
 }
 
 // bracketed is a line that reads as a note.

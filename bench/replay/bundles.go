@@ -83,11 +83,14 @@ type characters struct {
 	Output          int `json:"output"`
 }
 
-var wrapper = regexp.MustCompile(`</?(?:conversation-summary|transcript|previous-chat-history|previous-summary|conversation|history|additional-context)\b[^<>]*>`)
+// wrapper is a tag around histories and summaries that begins a line or ends a text. Within a line it is spoken of.
+var wrapper = regexp.MustCompile(`(?m)^ {0,3}` + wrapperTag + `|` + wrapperTag + `\s*\z`)
+
+const wrapperTag = `</?(?:conversation-summary|transcript|previous-chat-history|previous-summary|conversation|history|additional-context)\b[^<>]*>`
 
 // leak says which of the tags that are put around histories and summaries has leaked into a summary, "" where none has.
 func leak(summary string) string {
-	return wrapper.FindString(summary)
+	return strings.TrimSpace(wrapper.FindString(summary))
 }
 
 // write writes one into a folder of its own.
