@@ -23,8 +23,8 @@ type FileTools map[string]FileTool
 type FileTool func(arguments string) Files
 
 // DefaultFileTools returns the tools that read, write and edit files under the names, and with the arguments, that oh-my-pi,
-// Claude Code, Codex, Copilot and stagewise have for them. The files of apply_patch are those that the patch names. It is the
-// caller's to extend.
+// Claude Code, Codex, Copilot and stagewise have for them. The files of apply_patch, also as a command of a shell, are those
+// that the patch names. It is the caller's to extend.
 func DefaultFileTools() FileTools {
 	tools := FileTools{"apply_patch": patches}
 	for _, name := range []string{"read", "read_file", "view", "cat", "open_file", "fs_read"} {
@@ -35,6 +35,14 @@ func DefaultFileTools() FileTools {
 		"edit", "edit_file", "multi_edit", "str_replace", "str_replace_editor", "replace_string_in_file", "notebook_edit",
 	} {
 		tools[name] = Modifies(fileArguments...)
+	}
+	for _, name := range []string{"bash", "shell", "exec", "exec_command", "local_shell"} {
+		tools[name] = func(arguments string) Files {
+			if toolname.IsPatch(arguments) {
+				return patches(arguments)
+			}
+			return Files{}
+		}
 	}
 	return tools
 }

@@ -118,6 +118,7 @@ func TestFileToolsMatchTheNamesOfOtherAgents(t *testing.T) {
 		{"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.go\n*** Add File: b.go\n*** End Patch"}`, "", "a.go b.go"},
 		{"applyPatch", `{"path":"a.go","patch":"@@"}`, "", "a.go"},
 		{"Bash", `{"command":"cat a.go"}`, "", ""},
+		{"shell", `{"command":["apply_patch","*** Begin Patch\n*** Update File: a.go\n*** End Patch"]}`, "", "a.go"},
 		{"Grep", `{"pattern":"x","path":"a.go"}`, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -89,6 +89,7 @@ func TestToolsInALine(t *testing.T) {
 		{"Claude Code's tools", slices.Concat(toolUse("Read", `{"file_path":"a.go"}`, ""), toolUse("MultiEdit", `{"file_path":"b.go","edits":[{},{}]}`, ""), toolUse("Write", `{"file_path":"c.go"}`, ""),
 			toolUse("Bash", `{"command":"ls","description":"List files"}`, ""), toolUse("Grep", `{"pattern":"x"}`, ""), toolUse("LS", `{"path":"d"}`, ""), toolUse("TodoWrite", `{"todos":[{},{}]}`, "")),
 			"[read: a.go]\n[edited: b.go (2 edits)]\n[wrote: c.go]\n[shell: List files]\n[searched: \"x\"]\n[looked in: d]\n[listed what is to be done: 2 items]"},
+		{"a patch as a command names them too", toolUse("shell", `{"command":["apply_patch","*** Begin Patch\n*** Update File: a.go\n*** End Patch"]}`, `{"output":"Success.","metadata":{"exit_code":0}}`), "[edited: a.go → ✓]"},
 		{"a patch names its files", toolUse("apply_patch", `{"input":"*** Begin Patch\n*** Update File: a.go\n@@\n*** Add File: b.go\n*** End Patch"}`, "Success."), "[edited: a.go, b.go]"},
 		{"a lint that is clean", toolUse("lint", `{"paths":["a.go"]}`, "No linting errors found."), "[lint: a.go → clean]"},
 		{"a lint without problems", toolUse("lint", `{}`, "0 errors, 0 warnings"), "[lint: all → clean]"},

@@ -151,9 +151,13 @@ var (
 	clean    = regexp.MustCompile(`(?i)\bno (?:linting |lint )?(?:errors|issues|problems|diagnostics)\b|\bclean\b`)
 )
 
-// shellLine tells of a command and how it ended: [shell: label → exit 1]. The result says that, or nothing is claimed.
+// shellLine tells of a command and how it ended: [shell: label → exit 1]. The result says that, or nothing is claimed. A
+// command that is a patch tells of its files.
 func shellLine(c Call) string {
 	line := "shell: " + or(command(c), "?")
+	if toolname.IsPatch(c.Arguments) {
+		line = patchLine(c)
+	}
 	if !c.Answered {
 		return line
 	}
@@ -253,13 +257,13 @@ func endIn(fields map[string]json.RawMessage) ending {
 		value := strings.Trim(string(raw), `"`)
 		switch toolname.Fold(name) {
 		case "exitcode", "exitstatus", "returncode":
-			if _, err := strconv.Atoi(value); err == nil {
+			if _, err := strconv.Atoi(value); err == nil && (e.code == "" || e.code == "0") {
 				e.code = value
 			}
 		case "timedout":
 			e.timedOut = value == "true"
 		case "success", "succeeded":
-			e.succeeded, e.failed = value == "true", value == "false"
+			e.succeeded, e.failed = e.succeeded || value == "true", e.failed || value == "false"
 		}
 	}
 	if e != (ending{}) {

@@ -75,3 +75,8 @@ func Patched(arguments string) []string {
 	walk(value)
 	return files
 }
+
+// IsPatch reports whether the arguments of a call to a shell hold a patch in the form of Codex, with files that it names.
+func IsPatch(arguments string) bool {
+	return strings.Contains(arguments, "apply_patch") && strings.Contains(arguments, "*** Begin Patch") && len(Patched(arguments)) > 0
+}

@@ -38,3 +38,15 @@ func TestPatchNamesItsFiles(t *testing.T) {
 		t.Run(c.rule, func(t *testing.T) { require.Equal(t, c.want, toolname.Patched(c.arguments)) })
 	}
 }
+
+func TestACommandMayBeAPatch(t *testing.T) {
+	for arguments, want := range map[string]bool{
+		`{"command":["apply_patch","*** Begin Patch\n*** Add File: a.go\n+x\n*** End Patch"]}`:          true,
+		`{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.go\nEOF"]}`: true,
+		`{"command":"grep apply_patch ."}`:            false,
+		`{"command":"echo '*** Begin Patch'"}`:        false,
+		`{"command":"apply_patch '*** Begin Patch'"}`: false,
+	} {
+		require.Equal(t, want, toolname.IsPatch(arguments), arguments)
+	}
+}
