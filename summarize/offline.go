@@ -229,9 +229,12 @@ func (d *digest) compact(role, body string) {
 				d.add(sectionErrors, oneLine(call+": "+failure, 200))
 			}
 			if verb, path, ok := strings.Cut(told, ": "); ok && slices.Contains([]string{"read", "wrote", "created", "edited"}, verb) {
-				path, _, _ = strings.Cut(path, " (")
-				path, _, _ = strings.Cut(path, " ✗ ")
-				d.add(sectionFiles, oneLine(path, 200))
+				for _, end := range [...]string{" (", " ✗ ", " → "} {
+					path, _, _ = strings.Cut(path, end)
+				}
+				for file := range strings.SplitSeq(path, ", ") {
+					d.add(sectionFiles, oneLine(file, 200))
+				}
 			}
 		}
 	}

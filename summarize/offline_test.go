@@ -365,4 +365,9 @@ func TestOfflineTellsWhatFailedInACompactHistory(t *testing.T) {
 	require.Contains(t, digest, "## Errors\n- shell: go vet → exit 1: exit status 1\n- read: a.go: no such file\n")
 	require.Contains(t, digest, "## Files\n- a.go\n")
 	require.Contains(t, digest, `- Hi. \[not: a note]`)
+
+	m.Covered = append([]chat.Message{chat.UserMessage("Hi.")}, toolUse("shell", `{"command":["apply_patch","*** Begin Patch\n*** Update File: a.go\n*** Add File: b.go\n"]}`, "Exit code: 0")...)
+	response, err = summarize.Offline{Tokenizer: quarter{}}.Generate(t.Context(), chat.Request{Messages: requested(t, summarize.Briefing{}.Prompt().Request(m))})
+	require.NoError(t, err)
+	require.Contains(t, response.Message.Text(), "## Files\n- a.go\n- b.go\n")
 }
