@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
@@ -132,12 +133,32 @@ func (a *appender) linked(e history.Entry, rec *Record) history.Body {
 	case history.Usage:
 		b.Of = a.ids[b.Of]
 		return b
+	case history.Clearing:
+		b.Results, b.Arguments = a.cleared(b.Results), a.cleared(b.Arguments)
+		return b
+	case history.Plan:
+		b.FirstKept = a.ids[b.FirstKept]
+		return b
+	case history.PlanEnd:
+		b.Plan = a.ids[b.Plan]
+		return b
 	case history.Unknown: // its line says its id and parent
 		if e.ID != rec.ID || e.Parent != rec.Parent {
 			return history.Custom{Name: string(b.Kind), Data: b.Line}
 		}
 	}
 	return e.Body
+}
+
+// cleared returns a clearing's list with the ids of the session.
+func (a *appender) cleared(list []history.Cleared) []history.Cleared {
+	list = slices.Clone(list)
+	for i, c := range list {
+		if id := a.ids[c.Entry]; id != "" {
+			list[i].Entry = id
+		}
+	}
+	return list
 }
 
 // cut is the record at which a compaction may cut that keeps one first: no tool result is parted from its call.

@@ -221,6 +221,44 @@ func TestARecordingFollowsAnother(t *testing.T) {
 	checkView(t, session, "")
 }
 
+// Entries that name others name them by the ids that those got.
+func TestALogOfOurOwnFollowsItself(t *testing.T) {
+	call := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: "ls", Arguments: "{}"}}}
+	path := filepath.Join(t.TempDir(), "own.jsonl")
+	own, err := history.Open(path)
+	require.NoError(t, err)
+	require.NoError(t, own.Append(chat.UserMessage("What is there?"), call, chat.ToolResult("c", "a file")))
+	_, err = own.Add(
+		history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "e3", Text: "[cleared]"}}}},
+		history.Entry{Body: history.Plan{FirstKept: "e2"}},
+		history.Entry{Body: history.PlanEnd{Plan: "e5", Outcome: history.PlanFailed}},
+	)
+	require.NoError(t, err)
+	want, err := own.View()
+	require.NoError(t, err)
+	require.NoError(t, own.Close())
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	recording, err := importer.Read(bytes.NewReader(data))
+	require.NoError(t, err)
+	session := appended(t, recording, nil)
+	notes, err := recording.AppendTo(session)
+	require.NoError(t, err)
+	require.Empty(t, notes)
+	got, err := session.View()
+	require.NoError(t, err)
+	require.Equal(t, want.Messages(), got.Messages())
+	plan, _, err := session.Latest(history.TypePlan)
+	require.NoError(t, err)
+	end, _, err := session.Latest(history.TypePlanEnd)
+	require.NoError(t, err)
+	require.Equal(t, plan.ID, end.Body.(history.PlanEnd).Plan)
+	kept, err := session.Entry(plan.Body.(history.Plan).FirstKept)
+	require.NoError(t, err)
+	require.Equal(t, call, kept.Message())
+	require.Equal(t, end.Parent, plan.ID)
+}
+
 func TestTheStoresErrorIsPassedOn(t *testing.T) {
 	recording, err := importer.Read(bytes.NewReader(fixture(t, "pi-tree.jsonl")))
 	require.NoError(t, err)
