@@ -60,8 +60,9 @@ func Example_compaction() {
 		history.Rounds{Session: session},       // what the agent has done about it
 	}
 	compactor := &summarize.Compactor{
-		Session: session, Model: summarize.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 700,
-		Policy: summarize.CopilotChat(),
+		Session: session,
+		Target:  summarize.Target{Model: summarize.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 700},
+		Policy:  summarize.CopilotChat(),
 	}
 	defer compactor.Close()
 	for i := range 20 {

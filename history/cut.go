@@ -213,6 +213,30 @@ func (c Cut) Earliest(v View, s sizing.Sizing) (CutPoint, error) {
 	return p.at(0), nil
 }
 
+// At returns the cut of a view at an entry that is to be the first that is kept, such as that of a [Plan]. Of the rule only
+// First counts. The error is a [*BoundaryError] if the view does not reach back to that entry.
+func (c Cut) At(v View, firstKept string, s sizing.Sizing) (CutPoint, error) {
+	p, _, err := c.places(v, s)
+	if err != nil && !errors.Is(err, ErrNoCut) {
+		return CutPoint{}, err
+	}
+	sn := p.snapshot
+	for at := range sn.tree.up(sn.leaf) {
+		if sn.tree.nodes[at].id != firstKept {
+			continue
+		}
+		i := slices.IndexFunc(p.Units, func(u Unit) bool { return u.at >= max(at, sn.boundary) })
+		if i < 0 {
+			break
+		}
+		p.places = []int{i}
+		p = p.at(0)
+		p.FirstKept = firstKept
+		return p, nil
+	}
+	return CutPoint{}, &BoundaryError{ID: firstKept, Reason: BoundaryMissing}
+}
+
 // wantsMore reports whether the rule would keep more than a tail that is within its limit.
 func (c Cut) wantsMore(kept tail, limit int) bool {
 	if c.Messages > 0 || c.Rounds > 0 {
@@ -270,7 +294,7 @@ func (c Cut) places(v View, s sizing.Sizing) (p CutPoint, base int, err error) {
 		}
 	}
 	if len(p.places) == 0 {
-		return CutPoint{}, 0, ErrNoCut
+		return p, 0, ErrNoCut
 	}
 	return p, base, nil
 }

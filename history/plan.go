@@ -96,6 +96,8 @@ type Refusal struct {
 	Tokens int `json:"tokens,omitempty"`
 	// Counted is our own count of the same request, messages and tools.
 	Counted int `json:"counted,omitempty"`
+	// Summary says that it was a request for a summary, and not the agent's.
+	Summary bool `json:"summary,omitempty"`
 }
 
 // Clearing leaves old tool output, or old arguments of tool calls, out of what is shown from here on. It holds the finished

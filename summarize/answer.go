@@ -1,7 +1,6 @@
 package summarize
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -11,8 +10,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // The tags around what stands for a history.
@@ -22,14 +19,6 @@ const (
 	summaryClose   = "</" + summaryTag + ">"
 	transcriptOpen = "<transcript "
 )
-
-// SummaryError says why an answer was refused as a summary.
-type SummaryError struct {
-	// Reason in words.
-	Reason string
-}
-
-func (e *SummaryError) Error() string { return "the answer was refused: " + e.Reason }
 
 // ReadAll returns the whole text of an answer as the summary, without white space around it.
 func ReadAll(r chat.Response) (string, error) {
@@ -160,53 +149,6 @@ func ConversationSummary(m Material) elements.Node {
 		b.WriteString("\n" + m.Reminder)
 	}
 	return elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(b.String())}}
-}
-
-// stand renders what is put in place, so that it fits its room and is smaller than the number of tokens that it replaces:
-// what may be left out of it must not fill the room. It is written once and replayed byte for byte.
-func (c *Compactor) stand(ctx context.Context, p Policy, m Material, replaced int) ([]chat.Message, error) {
-	room, why := m.Room, fmt.Sprintf("has room for %d", m.Room)
-	if replaced <= room {
-		room, why = max(1, replaced-1), fmt.Sprintf("replaces %d", replaced)
-	}
-	m.Room = room
-	result, err := render.Render(ctx, p.Replacement(m), render.Options{Budget: room, Window: c.Budget, Tokenizer: c.Tokenizer})
-	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
-		return nil, &SummaryError{Reason: fmt.Sprintf("it takes %d tokens and %s", over.Needed, why)}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("rendering what is put in place: %w", err)
-	}
-	return result.Messages, nil
-}
-
-// frame is what is put in place takes at least without the summary's words, in tokens.
-func (c *Compactor) frame(ctx context.Context, p Policy, m Material) (int, error) {
-	result, err := render.Render(ctx, p.Replacement(m), render.Options{Budget: 1, Window: c.Budget, Tokenizer: c.Tokenizer})
-	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
-		return over.Needed, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("rendering what is put in place: %w", err)
-	}
-	return result.Tokens, nil
-}
-
-// replaced is how many tokens what is put in place stands for.
-func (j *job) replaced(t sizing.Tokenizer) int {
-	tokens := 0
-	for _, m := range j.material.Previous {
-		tokens += t.CountMessage(m)
-	}
-	for _, u := range j.covered {
-		if !u.current {
-			tokens += u.tokens
-		}
-	}
-	for _, th := range j.thinking { // which is shown on
-		tokens -= t.CountPart(th)
-	}
-	return tokens
 }
 
 // withoutWrapper returns the summary in a message that stands for a history, if it is one.

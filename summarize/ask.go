@@ -1,190 +1,194 @@
 package summarize
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math"
-	"sync"
+	"slices"
+	"time"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/internal/modelname"
 )
 
-// summarise asks the model for a summary of what a job covers, or for two at the same time where a turn is cut and the
-// prompt has it so. Where two would have too little room, or what was before is an earlier summary alone, it asks for one
-// of all.
-func (c *Compactor) summarise(ctx context.Context, j *job, p Prompt) (string, error) {
-	if p.Prefix == nil || j.prefix == 0 {
-		return c.summary(ctx, j, p, j.covered, j.prefix)
+// Ask says how, and whom, to ask for summaries.
+type Ask struct {
+	// Prompts by which a model is asked, each if the one before it brought no summary. Defaults to [FullPrompt] and
+	// [SimplePrompt].
+	Prompts []Prompt
+	// Mode of the only prompt that is used. Defaults to [ModeAuto], which uses all.
+	Mode Mode
+	// Routes name models for agents of some models; the first that fits counts.
+	Routes []Route
+	// Names of models that are asked in this order. [Compactor.Models] has them; a name that it does not have is passed over,
+	// and told of. The agent's own model is asked last, and alone if nobody else is named.
+	Names []string
+	// Timeout of each answer. None by default.
+	Timeout time.Duration
+	// TimeLimit of a compaction with all that it asks. Defaults to 5 minutes.
+	TimeLimit time.Duration
+	// Attempts of each request if a failure may pass ([*chat.TransientError]). Defaults to one. What they wait together is at
+	// most RetryWait.
+	Attempts int
+	// RetryWait is the longest that a compaction waits for failures to pass. Defaults to 5 seconds.
+	RetryWait time.Duration
+	// MinChars is the least number of characters (code points) of an answer. None by default.
+	MinChars int
+	// MaxTokens is the most that a model is allowed to answer. The room for the summary, and what a model may think or analyse
+	// before it, is asked for if that is less. No bound by default.
+	MaxTokens int
+	// Temperature at which a model is asked. Defaults to the model's own.
+	Temperature *float64
+	// SimpleResult is the least number of tokens of a tool result that a prompt which cuts results shows. Defaults to 200.
+	SimpleResult int
+	// Checks of a summary, besides those that no policy goes without: it is not empty, fits its room, and is smaller than what
+	// it replaces.
+	Checks []Check
+	// Quirks of the agent's model, by its name.
+	Quirks []Quirk
+}
+
+// Route names the model that summarises for agents of some models.
+type Route struct {
+	// Agents are patterns of names, such as "claude-opus*", matched by family: case and a provider's prefix do not count.
+	Agents []string
+	// Model that is asked.
+	Model string
+}
+
+// Quirk is what the models of some names need.
+type Quirk struct {
+	// Models are patterns of names, such as "claude-opus*", matched by family: case and a provider's prefix do not count.
+	Models []string
+	// Note is said to the model that summarises.
+	Note string
+	// Reminder stands after the summary.
+	Reminder string
+	// Thinking keeps the last thinking that is covered of the turn that is cut: what is kept of that turn begins with it,
+	// if it begins with none of its own ([history.Compaction]). It is for providers that check thinking and want some at the
+	// start of the calls that go on. A provider that takes thinking only behind all that it was thought after, as the newest
+	// models of Claude's do, refuses any that stands behind a summary, unless it is told to drop it: package render/anthropic
+	// says how.
+	Thinking bool
+	// WithoutTools names tools whose calls, with their results, are not shown to the model that summarises.
+	WithoutTools []string
+}
+
+func (a Ask) withDefaults() Ask {
+	if len(a.Prompts) == 0 {
+		a.Prompts = []Prompt{FullPrompt(), SimplePrompt()}
 	}
-	cut := len(j.covered) - j.prefix
-	if cut == 0 && len(j.material.Previous) == 0 {
-		return c.inPieces(ctx, *j, p, p.Prefix, j.covered, j.prefix)
+	if a.TimeLimit == 0 {
+		a.TimeLimit = 5 * time.Minute
 	}
-	before, turn := j.parted(p)
-	if cut == 0 || turn.material.Words < minWords {
-		return c.summary(ctx, j, p, j.covered, j.prefix)
+	if a.RetryWait == 0 {
+		a.RetryWait = 5 * time.Second
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var earlier, prefix string
-	var failed [2]error
-	var both sync.WaitGroup
-	both.Go(func() {
-		earlier, failed[0] = c.summary(ctx, &before, p, j.covered[:cut], 0)
-		if failed[0] != nil {
-			cancel()
-		}
+	if a.SimpleResult == 0 {
+		a.SimpleResult = 200
+	}
+	return a
+}
+
+// prompts lists those that are tried, in order.
+func (a Ask) prompts(background bool) []Prompt {
+	return slices.DeleteFunc(slices.Clone(a.Prompts), func(p Prompt) bool {
+		return a.Mode != ModeAuto && p.Mode != a.Mode || p.Background && !background
 	})
-	both.Go(func() {
-		prefix, failed[1] = c.inPieces(ctx, turn, p, p.Prefix, j.covered[cut:], j.prefix)
-		if failed[1] != nil {
-			cancel()
-		}
-	})
-	both.Wait()
-	for _, i := range [...]int{0, 1} {
-		if failed[i] != nil && !(errors.Is(failed[i], context.Canceled) && failed[1-i] != nil && i == 0) {
-			return "", failed[i]
-		}
-	}
-	if failed[0] != nil {
-		return "", failed[0]
-	}
-	return p.Merge(earlier, prefix), nil
 }
 
-// parted are the two jobs of a turn that is cut, which share the room for words: three eighths are the turn's, and the rest
-// is for what was before it.
-func (j *job) parted(p Prompt) (before, turn job) {
-	before, turn = *j, *j
-	turn.material.Previous, turn.material.PreviousSummary = nil, ""
-	words := j.material.Words - j.material.Tokenizer.CountText(p.Merge("…", "…"))
-	turn.material.Words = 3 * words / 8
-	before.material.Words = words - turn.material.Words
-	return before, turn
+func (a Ask) check() error {
+	all := a.withDefaults().Prompts
+	switch {
+	case a.Mode != ModeAuto && !slices.ContainsFunc(all, func(p Prompt) bool { return p.Mode == a.Mode }):
+		modes := make([]Mode, len(all))
+		for i, p := range all {
+			modes[i] = p.Mode
+		}
+		return fmt.Errorf("summarize: Policy.Ask.Mode is %q: its prompts have the modes %q", a.Mode, modes)
+	case a.Timeout < 0 || a.RetryWait < 0:
+		return errors.New("summarize: a time in Policy.Ask is below 0")
+	case a.Attempts < 0 || a.MinChars < 0 || a.MaxTokens < 0 || a.SimpleResult < 0:
+		return errors.New("summarize: a number in Policy.Ask is below 0")
+	}
+	return nil
 }
 
-// summary asks by a prompt's first request.
-func (c *Compactor) summary(ctx context.Context, j *job, p Prompt, covered []unit, prefix int) (string, error) {
-	if p.Packs {
-		return c.ask(ctx, j, p, p.Request(j.part(covered, prefix)))
+// quirks returns what a model of this name needs, all of it together.
+func (a Ask) quirks(model string) Quirk {
+	var all Quirk
+	for _, q := range a.Quirks {
+		if !fits(q.Models, model) {
+			continue
+		}
+		if q.Note != "" {
+			all.Note = joinLines(all.Note, q.Note)
+		}
+		if q.Reminder != "" {
+			all.Reminder = joinLines(all.Reminder, q.Reminder)
+		}
+		all.Thinking = all.Thinking || q.Thinking
+		all.WithoutTools = append(all.WithoutTools, q.WithoutTools...)
 	}
-	return c.inPieces(ctx, *j, p, p.Request, covered, prefix)
+	return all
 }
 
-// inPieces asks for a summary of some of what a job covers. What is larger than the model's window is summarised in
-// pieces, each with the summary of those before it.
-func (c *Compactor) inPieces(ctx context.Context, j job, p Prompt, tree func(Material) elements.Node, rest []unit, prefix int) (string, error) {
-	for {
-		n, err := c.piece(ctx, j, tree, rest, prefix)
-		if err != nil {
-			return "", err
-		}
-		summary, err := c.ask(ctx, &j, p, tree(j.part(rest[:n], max(0, n+prefix-len(rest)))))
-		if err != nil {
-			return "", err
-		}
-		if rest = rest[n:]; len(rest) == 0 {
-			return summary, nil
-		}
-		prefix = min(prefix, len(rest))
-		if j, err = c.after(ctx, j, summary); err != nil {
-			return "", err
-		}
+func joinLines(a, b string) string {
+	if a == "" {
+		return b
 	}
+	return a + "\n" + b
 }
 
-// after is a job that goes on from the summary of a piece.
-func (c *Compactor) after(ctx context.Context, j job, summary string) (job, error) {
-	m := j.material
-	// A piece needs the words, and nothing of what stands beside them in the end.
-	m.Summary, m.Room, m.Reminder = summary, m.Window, ""
-	m.Transcript, m.Workspace, m.Files, m.Said, m.Head = Transcript{}, Workspace{}, history.Files{}, nil, nil
-	stand, err := c.stand(ctx, j.policy, m, math.MaxInt)
-	if err != nil {
-		return j, err
-	}
-	j.material.Previous, j.material.PreviousSummary = stand, summary
-	return j, nil
+// fits reports whether a model is one of those that patterns name.
+func fits(patterns []string, model string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return modelname.Fits(p, model) })
 }
 
-// piece is how many of the units fit into one request with what comes before them, at least one. As text they may take more
-// than as messages, or less, so that only a render tells: the first guess goes by what was needed, and then the range is
-// halved.
-func (c *Compactor) piece(ctx context.Context, j job, tree func(Material) elements.Node, rest []unit, prefix int) (int, error) {
-	fits, over := 0, len(rest)+1 // numbers that do, and do not
-	for n := len(rest); ; {
-		_, err := c.renderRequest(ctx, tree(j.part(rest[:n], max(0, n+prefix-len(rest)))))
-		exceeded, ok := errors.AsType[*render.BudgetExceededError](err)
-		switch {
-		case !ok && err != nil:
-			return 0, err
-		case !ok:
-			fits = n
-		case n == 1:
-			return 0, fmt.Errorf("a single round is larger than the summarising model's window: %w", err)
-		default:
-			over = n
-		}
-		if fits+1 == over {
-			return fits, nil
-		}
-		if n = (fits + over) / 2; fits == 0 && over == len(rest) && exceeded.Needed > 0 {
-			n = max(1, min(over-1, over*exceeded.Budget/exceeded.Needed))
+// route returns the names of the models to ask before the agent's own.
+func (a Ask) route(agent string) []string {
+	var names []string
+	for _, r := range a.Routes {
+		if fits(r.Agents, agent) {
+			names = append(names, r.Model)
+			break
 		}
 	}
+	return append(names, a.Names...)
 }
 
-func (c *Compactor) requestBudget() int {
-	if c.ModelBudget > 0 {
-		return c.ModelBudget
-	}
-	return c.Budget
-}
-
-func (c *Compactor) renderRequest(ctx context.Context, prompt elements.Node) (*render.Result, error) {
-	return render.Render(ctx, prompt, render.Options{Budget: c.requestBudget(), Tokenizer: c.Tokenizer})
-}
-
-// ask sends one request and gives the summary in the answer.
-func (c *Compactor) ask(ctx context.Context, j *job, p Prompt, tree elements.Node) (string, error) {
-	rendered, err := c.renderRequest(ctx, tree)
-	if err != nil {
-		return "", fmt.Errorf("rendering the request: %w", err)
-	}
-	req := chat.Request{
-		Messages: rendered.Messages, Temperature: j.policy.Temperature,
-		MaxTokens: 2 * j.material.Room, // an analysis may come first
-	}
-	if p.Tools && len(c.Tools) > 0 {
-		req.Tools, req.ToolChoice = c.Tools, chat.ToolChoiceNone
-	}
-	if max := j.policy.Models.MaxTokens; max > 0 {
-		req.MaxTokens = max
-	}
-	response, err := c.generate(ctx, j, req)
-	if err != nil {
-		return "", fmt.Errorf("asking the model: %w", err)
-	}
-	read := p.Read
-	if read == nil {
-		read = ReadAll
-	}
-	return read(response)
-}
-
-// generate asks the model, its panic turned into an error: a compaction that fails leaves everything as it was.
-func (c *Compactor) generate(ctx context.Context, j *job, req chat.Request) (response chat.Response, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the model panicked: %v", p)
+// thoughts lists the thinking that a message is sent with. It is kept together: a provider takes it whole or not.
+func thoughts(m chat.Message) []chat.Thinking {
+	var list []chat.Thinking
+	for _, p := range m.Content {
+		if t, ok := p.(chat.Thinking); ok {
+			list = append(list, t)
 		}
-	}()
-	response, err = c.model(j.policy).Generate(ctx, req)
-	j.meter.add(response.Usage)
-	return response, err
+	}
+	return list
+}
+
+// withoutTools leaves the calls of some tools out, with their results. What is left of a message may be nothing.
+func withoutTools(messages []chat.Message, tools []string) []chat.Message {
+	gone := map[string]bool{}
+	var list []chat.Message
+	for _, m := range messages {
+		if m.Role == chat.RoleTool && gone[m.ToolCallID] {
+			continue
+		}
+		if len(m.ToolCalls) > 0 {
+			kept := make([]chat.ToolCall, 0, len(m.ToolCalls))
+			for _, call := range m.ToolCalls {
+				if slices.Contains(tools, call.Name) {
+					gone[call.ID] = true
+				} else {
+					kept = append(kept, call)
+				}
+			}
+			if m.ToolCalls = kept; len(kept) == 0 && m.Text() == "" {
+				continue
+			}
+		}
+		list = append(list, m)
+	}
+	return list
 }

@@ -2,181 +2,230 @@ package summarize
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/internal/retry"
 )
 
-// State of the work in the background.
-type State string
-
-// The states. After a failure the next occasion tries again, unless nothing was said since.
-const (
-	StateIdle       State = "idle"
-	StateInProgress State = "in progress"
-	StateCompleted  State = "completed"
-	StateFailed     State = "failed"
-)
-
-// task is a summary that is made in the background. It is written by a later render and never by itself: what the agent
-// sends does not change under it.
-type task struct {
-	order      order
-	job        *job
-	done       chan struct{} // closed once the rest is set
-	compaction history.Compaction
+// Runner says where plans are carried out that need not be waited for.
+type Runner interface {
+	// Run is called with a plan that was written to the session. It returns soon; whoever takes the plan over calls
+	// [Compactor.CarryOut] with its id, on a compactor for the same session, here or in another process. An error means that
+	// nobody will.
+	Run(ctx context.Context, s *history.Session, plan string) error
 }
 
-// start makes a summary in the background. What it covers is chosen now: whatever is said from here on stays.
-func (c *Compactor) start(ctx context.Context, prompt elements.Node, at sight, e Explanation) {
+// RunnerFunc is a function that is a [Runner].
+type RunnerFunc func(ctx context.Context, s *history.Session, plan string) error
+
+// Run calls f.
+func (f RunnerFunc) Run(ctx context.Context, s *history.Session, plan string) error {
+	return f(ctx, s, plan)
+}
+
+// start has a summary made while the work goes on, and explains what came of that. What it covers is chosen now: whatever is
+// said from here on stays.
+func (w *walker) start(s *sight, d Decision) {
+	c := w.c
 	select {
-	case c.turn <- struct{}{}:
+	case c.inner.turn <- struct{}{}:
+		w.holds = true
 	default:
-		return // another call compacts
-	}
-	defer c.giveTurn()
-	if s := c.State(); s == StateInProgress || s == StateCompleted {
+		d.Do, d.Why = ActNothing, "another call compacts"
+		w.explain(d, OutcomeNothing, nil)
 		return
 	}
-	o := order{prompt: prompt, at: at, on: e.Occasion, limit: c.limitOf(e), background: true}
-	j, err := c.prepare(ctx, o)
+	defer w.release()
+	l, err := c.read()
 	if err != nil {
-		if ctx.Err() == nil {
-			_ = c.gaveUp(ctx, o, nil, []error{err}) // silent: the prompt fits, and events tell
+		w.explain(d, OutcomeFailed, err)
+		return
+	}
+	if pending := c.pending(l); pending != PendingNone {
+		d.Do, d.Why = ActNothing, fmt.Sprintf("a summary is %s", pending)
+		w.explain(d, OutcomeNothing, nil)
+		return
+	}
+	id, err := w.writePlan(s, d)
+	if err != nil {
+		if w.ctx.Err() == nil {
+			c.tell(w.ctx, Event{Kind: EventFailed, Reason: s.Occasion, Background: true, TokensBefore: s.tokens(), Window: s.Window, Err: err})
+			w.explain(d, OutcomeFailed, err)
 		}
 		return
 	}
-	j.material.Sent = at.result.Messages
-
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
+	w.explain(d, OutcomeStarted, nil)
+	carrier := c.carrier()
+	if c.Runner != nil {
+		_, err := call(w.ctx, "Runner", w.policy.Background.Timeout, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, c.Runner.Run(ctx, c.Session, id)
+		})
+		if err != nil {
+			carrier.conclude(context.WithoutCancel(w.ctx), id, nil, nil, &FailedError{Reasons: []error{err}})
+			w.explain(d, OutcomeFailed, err)
+		}
 		return
 	}
-	t := &task{order: o, job: j, done: make(chan struct{})}
-	c.task, c.state = t, StateInProgress
-	c.owned.Go(func() { c.work(context.WithoutCancel(ctx), t) })
+	ctx, done := c.inner.work.abortable(context.WithoutCancel(w.ctx)) // which Abort and Close end, from now on
+	t := &task{id: id, done: make(chan struct{})}
+	ctx, t.cancel = context.WithCancelCause(ctx)
+	c.inner.work.replace(nil, t)
+	order := order{id: id, policy: w.policy, agent: w.target, target: w.target, sent: s.result.Messages}
+	owned := c.inner.work.own(func(context.Context) {
+		defer done()
+		defer close(t.done)
+		if err := carrier.run(ctx, order, t.keep(&c.inner.work, carrier)); err != nil {
+			c.inner.work.replace(t, nil)
+		}
+	})
+	if !owned {
+		c.inner.work.replace(t, nil)
+		done()
+	}
 }
 
-// work makes the summary of a task.
-func (c *Compactor) work(ctx context.Context, t *task) {
-	defer close(t.done)
-	ctx, release := c.abortable(ctx) // which Close ends too
-	defer release()
-	compaction, reasons := c.guarded(ctx, t)
-	state := StateCompleted
-	if len(reasons) > 0 || ctx.Err() != nil {
-		if len(reasons) == 0 {
-			reasons = []error{context.Cause(ctx)}
-		}
-		_ = c.gaveUp(ctx, t.order, t.job, reasons)
-		state = StateFailed
-		if ctx.Err() != nil {
-			state = StateIdle // a result that was cancelled is nothing
-		}
-	}
-	if state == StateCompleted {
-		e := t.order.event(EventReady, t.job)
-		e.Mode = Mode(compaction.Mode)
+// keep returns what keeps a draft for a later render.
+func (t *task) keep(in *work, c *carrier) func(context.Context, *job, *writer, draft) error {
+	return func(ctx context.Context, j *job, w *writer, d draft) error {
+		e := j.event(EventReady)
+		e.Mode, e.Model, e.Mended = d.prompt.Mode, d.model, d.mended
 		c.tell(ctx, e) // before a render can put it in place
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t.compaction = compaction
-	if c.task == t {
-		c.state = state
-		if state != StateCompleted {
-			c.task = nil
+		if err := in.finish(ctx, t, j, w, d); err != nil {
+			return err
 		}
+		return errReady
 	}
 }
 
-// guarded turns a panic of a policy's own functions into an error.
-func (c *Compactor) guarded(ctx context.Context, t *task) (m history.Compaction, reasons []error) {
-	defer func() {
-		if p := recover(); p != nil {
-			reasons = []error{fmt.Errorf("the compaction panicked: %v", p)}
-		}
-	}()
-	return c.make(ctx, t.order, t.job, func(history.Compaction) error { return nil })
+// pending reports how far a compaction is that was begun before.
+func (c *Compactor) pending(l *ledger) Pending {
+	t, ready := c.inner.work.current()
+	switch {
+	case ready:
+		return PendingReady
+	case t != nil:
+		return PendingRunning
+	case l.pending == nil:
+		return PendingNone
+	case c.Session.Claimed(l.pending.id):
+		return PendingElsewhere
+	case (c.Session.Shared() || c.Runner != nil) && time.Now().Before(l.pending.Until):
+		return PendingElsewhere
+	}
+	return PendingNone // nobody else writes to the session, so whoever carried the plan out is gone
+}
+
+// Pending reports how far a compaction is that was begun before.
+func (c *Compactor) Pending() (Pending, error) {
+	c.init()
+	l, err := c.read()
+	if err != nil {
+		return PendingNone, err
+	}
+	return c.pending(l), nil
 }
 
 // Wait waits until nothing is being made in the background. A summary that was made is put in place by the next render. The
 // error is the context's cause.
 func (c *Compactor) Wait(ctx context.Context) error {
-	_, err := c.await(ctx)
-	return err
-}
-
-// await waits for a summary that is being made in the background, and tells whether there was one.
-func (c *Compactor) await(ctx context.Context) (bool, error) {
-	c.mu.Lock()
-	t := c.task
-	c.mu.Unlock()
+	c.init()
+	t, _ := c.inner.work.current()
 	if t == nil {
-		return false, nil
+		return nil
 	}
 	select {
 	case <-t.done:
-		return true, nil
+		return nil
 	case <-ctx.Done():
-		return false, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 
-// apply puts a finished summary in place, and tells whether it did. The turn is the caller's.
-func (c *Compactor) apply(ctx context.Context, prompt elements.Node) bool {
-	c.mu.Lock()
-	t := c.task
-	if t == nil || c.state != StateCompleted {
-		c.mu.Unlock()
-		return false
-	}
-	c.mu.Unlock()
-	at, err := c.look(ctx, prompt, OnRender)
-	if err != nil {
-		return false // the summary is kept, and the render tells
-	}
-	finish := func(kind EventKind, state State, err error) bool {
-		c.mu.Lock()
-		c.task, c.state = nil, state
-		c.mu.Unlock()
-		if kind != "" {
-			e := t.order.event(kind, t.job)
-			e.Mode, e.Err = Mode(t.compaction.Mode), err
-			c.tell(ctx, e)
+// wait waits for what is pending, but not for longer than the policy allows.
+func (w *walker) wait(s *sight, d Decision) error {
+	w.waited = true
+	w.c.tell(w.ctx, Event{Kind: EventWaiting, Reason: s.Occasion, Why: d.Why, TokensBefore: s.tokens(), Window: s.Window})
+	ctx, cancel := context.WithTimeout(w.ctx, w.policy.Background.Timeout)
+	defer cancel()
+	if s.Pending == PendingRunning {
+		_ = w.c.Wait(ctx) // its time is bounded
+	} else {
+		for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+			l, err := w.c.read()
+			if err != nil {
+				return err
+			}
+			if w.c.pending(l) != PendingElsewhere || retry.Sleep(ctx, pause) != nil {
+				break
+			}
 		}
-		return kind == ""
 	}
-	if !at.exceeded() && at.moment.Ratio() < c.Policy.Background.Apply {
-		return finish(EventDiscarded, StateIdle, nil)
+	if w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
 	}
-	m := t.compaction
-	o := t.order
-	o.prompt, o.at = prompt, at
-	m.TokensBefore = at.needed()
-	var result *render.Result
-	view, err := c.Session.ViewWith(m)
+	return nil
+}
+
+// settle ends a task whose summary is ready: it is put in place, or thrown away. It reports whether it was put in place.
+func (w *walker) settle(s *sight, place bool) (bool, error) {
+	in, c := &w.c.inner.work, w.c.carrier()
+	t, ready := in.current()
+	if !ready || !in.replace(t, nil) {
+		return false, nil
+	}
+	if !place {
+		c.discard(w.ctx, t, history.PlanDropped, EventDiscarded, nil)
+		return false, nil
+	}
+	m, err := w.measurer()
 	if err == nil {
-		result, err = c.render(history.WithView(ctx, c.Session, view), prompt, at.size.budget)
+		err = c.place(w.ctx, t.job, t.writer, t.draft, &placing{m, w.prompt, s.Budget, len(s.messages()), false})
 	}
-	if err != nil && ctx.Err() != nil {
-		return false
+	switch {
+	case err == nil:
+		c.session.Release(t.id)
+		return true, nil
+	case w.ctx.Err() != nil:
+		in.replace(nil, t) // for the next render
+		return false, context.Cause(w.ctx)
+	case gone(err):
+		c.discard(w.ctx, t, history.PlanDropped, EventDropped, err)
+	default:
+		c.discard(w.ctx, t, history.PlanFailed, EventFailed, err)
 	}
-	if gone(err) {
-		return finish(EventDropped, StateIdle, err)
+	return false, err
+}
+
+// abandon ends the task in the background, waits for it and throws away what it made.
+func (c *carrier) abandon(ctx context.Context, in *work) error {
+	t, _ := in.current()
+	if t == nil {
+		return nil
 	}
-	if err == nil {
-		m.TokensAfter = result.Tokens
-	} // where so much was said meanwhile that it still does not fit, it helps all the same
-	if err := c.write(ctx, o, t.job, m, result); err != nil {
-		if gone(err) {
-			return finish(EventDropped, StateIdle, err)
-		}
-		c.remember(o, err)
-		return finish(EventFailed, StateFailed, err)
+	t.cancel(ErrAborted)
+	select {
+	case <-t.done:
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	return finish("", StateIdle, nil)
+	if in.replace(t, nil) && t.ready {
+		c.discard(ctx, t, history.PlanDropped, EventDiscarded, ErrAborted)
+	}
+	return nil
+}
+
+// discard throws away what a task made, writes to the session how its plan ended, and tells of it.
+func (c *carrier) discard(ctx context.Context, t *task, outcome history.PlanOutcome, kind EventKind, why error) {
+	end := history.PlanEnd{Plan: t.id, Outcome: outcome, ErrorType: errorType(why)}
+	if why != nil {
+		end.Error = why.Error()
+	}
+	_, err := c.session.Add(history.Entry{Body: end})
+	c.session.Release(t.id)
+	e := t.job.event(kind)
+	e.Mode, e.Model, e.Err = t.draft.prompt.Mode, t.draft.model, errors.Join(why, err)
+	c.tell(ctx, e)
 }

@@ -33,7 +33,7 @@ func behind(t testing.TB, tokens int) desk {
 	d.say(rounds(1, 4, (tokens-40)/4)...)
 	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}, {On: summarize.OnBudgetExceeded}}
 	d.Policy.Background = summarize.Background{Wait: 0.95, Apply: 0.65}
-	d.Policy.Prompts = nil // full and simple mode
+	d.Policy.Ask.Prompts = nil // full and simple mode
 	return d
 }
 
@@ -41,17 +41,17 @@ func TestBackgroundSummaryIsPutInPlaceByTheNextRender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
 		d.answers(slowly(time.Minute, summarize.SaySummary("Made meanwhile.")))
-		require.Equal(t, summarize.StateIdle, d.State())
+		require.Equal(t, summarize.PendingNone, d.pending())
 		before := d.messages() // gives all of it at once
 		equal(t, said(d.Session), before[1:])
-		require.Equal(t, summarize.StateInProgress, d.State())
+		require.Equal(t, summarize.PendingRunning, d.pending())
 
 		d.say(round(5, 100)...)
 		equal(t, said(d.Session), d.messages()[1:])
-		require.Contains(t, d.Explain().Blocked, "being made in the background")
+		require.Equal(t, "a summary is running", d.Explain().Why)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		require.Equal(t, summarize.StateCompleted, d.State())
+		require.Equal(t, summarize.PendingReady, d.pending())
 		require.Empty(t, compactions(d.Session), "nothing changes by itself")
 
 		d.say(round(6, 100)...)
@@ -60,7 +60,7 @@ func TestBackgroundSummaryIsPutInPlaceByTheNextRender(t *testing.T) {
 		require.Equal(t, "<conversation-summary>\nMade meanwhile.\n</conversation-summary>", got[1].Text())
 		equal(t, append([]chat.Message{chat.UserMessage(task)}, all[7:]...), got[2:]) // what came meanwhile stays
 		require.NotContains(t, text(d.request().Messages), "Step 5.", "and was not summarised")
-		require.Equal(t, summarize.StateIdle, d.State())
+		require.Equal(t, summarize.PendingNone, d.pending())
 		require.Equal(t, "started ready/full done/full", kinds(*d.events))
 		for _, e := range *d.events {
 			require.True(t, e.Background)
@@ -83,12 +83,12 @@ func TestBackgroundSummaryIsWaitedFor(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := behind(t, 3400)
-				d.answers(slowly(time.Minute, summarize.SaySummary("Made meanwhile.")))
+				d.answers(slowly(30*time.Second, summarize.SaySummary("Made meanwhile.")))
 				d.messages()
 				d.say(round(5, c.more)...)
 				start := time.Now()
 				got := d.messages()
-				require.Equal(t, c.wait, time.Since(start) >= time.Minute)
+				require.Equal(t, c.wait, time.Since(start) >= 30*time.Second)
 				require.Equal(t, c.wait, len(compactions(d.Session)) == 1)
 				require.Equal(t, []int{5}, outputs(text(got))[len(outputs(text(got)))-1:])
 			})
@@ -105,9 +105,9 @@ func TestWaitForBackgroundWork(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("no time"))
 		defer cancel()
 		require.ErrorContains(t, d.Wait(ctx), "no time")
-		require.Equal(t, summarize.StateInProgress, d.State(), "it goes on")
+		require.Equal(t, summarize.PendingRunning, d.pending(), "it goes on")
 		require.NoError(t, d.Wait(t.Context()))
-		require.Equal(t, summarize.StateCompleted, d.State())
+		require.Equal(t, summarize.PendingReady, d.pending())
 		require.Contains(t, d.messages()[1].Text(), "Made meanwhile.")
 	})
 }
@@ -118,10 +118,10 @@ func TestBackgroundSummaryThatIsNotNeededIsThrownAway(t *testing.T) {
 		d.answers(summarize.SaySummary("Made in vain."))
 		d.messages()
 		synctest.Wait()
-		require.Equal(t, summarize.StateCompleted, d.State())
-		d.Resize(summarize.Target{Budget: 2 * budget}) // a model with a larger window
+		require.Equal(t, summarize.PendingReady, d.pending())
+		d.Target.Budget = 2 * budget // a model with a larger window
 		equal(t, said(d.Session), d.messages()[1:])
-		require.Equal(t, summarize.StateIdle, d.State())
+		require.Equal(t, summarize.PendingNone, d.pending())
 		require.Equal(t, "started ready/full discarded/full", kinds(*d.events))
 		require.Empty(t, compactions(d.Session))
 	})
@@ -133,16 +133,16 @@ func TestBackgroundFailureIsSilentAndTriedAgainOnceMoreWasSaid(t *testing.T) {
 		d.answers(summarize.Say("no"), summarize.Say("no"), summarize.SaySummary("Now."))
 		d.messages()
 		synctest.Wait()
-		require.Equal(t, summarize.StateFailed, d.State())
+		require.Equal(t, summarize.PendingNone, d.pending())
 		for range 3 {
 			d.messages()
-			require.Contains(t, d.Explain().Blocked, "nothing was said since")
+			require.Contains(t, d.Explain().Why, "paused for 1 more step after 1 failures")
 		}
 		require.Len(t, d.requests(), 2)
 		d.say(round(5, 50)...)
 		d.messages()
 		synctest.Wait()
-		require.Equal(t, summarize.StateCompleted, d.State())
+		require.Equal(t, summarize.PendingReady, d.pending())
 		require.Contains(t, d.messages()[1].Text(), "Now.")
 	})
 }
@@ -151,15 +151,15 @@ func TestBackgroundFailureIsTriedAgainAfterATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3300)
 		d.Policy.RetryAfter = time.Hour
-		d.answers(summarize.Say("no"), summarize.Say("no"), summarize.SaySummary("Now."))
+		d.answers(summarize.Fail(&chat.TransientError{Err: errors.New("busy")}), summarize.SaySummary("Now."))
 		d.messages()
 		synctest.Wait()
 		d.messages()
-		require.Len(t, d.requests(), 2)
+		require.Len(t, d.requests(), 1)
 		time.Sleep(time.Hour)
 		d.messages()
 		synctest.Wait()
-		require.Len(t, d.requests(), 3)
+		require.Len(t, d.requests(), 2)
 	})
 }
 
@@ -177,11 +177,11 @@ func TestCloseEndsBackgroundWork(t *testing.T) {
 		synctest.Wait()
 		start := time.Now()
 		require.NoError(t, d.Close())
-		require.Equal(t, time.Second, time.Since(start), "it waits")
+		require.Zero(t, time.Since(start), "it does not wait for a model that does not stop")
 		require.Error(t, <-ended)
-		require.Equal(t, summarize.StateIdle, d.State())
+		require.Equal(t, summarize.PendingNone, d.pending())
 		require.Empty(t, compactions(d.Session))
-		require.Equal(t, "started refused/full cancelled", kinds(*d.events))
+		require.Equal(t, "started cancelled", kinds(*d.events))
 		require.NoError(t, d.Close())
 		_, err := d.Render(t.Context(), prompt(d.Session))
 		require.ErrorIs(t, err, summarize.ErrClosed)
@@ -205,15 +205,30 @@ func TestBackgroundWorkOutlivesTheContextOfItsRender(t *testing.T) {
 func TestRenderThatWaitsForBackgroundWorkIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
-		d.answers(slowly(time.Hour, summarize.SaySummary("At last.")))
+		d.answers(slowly(2*time.Minute, summarize.SaySummary("At last.")))
 		d.messages()
 		d.say(round(5, 900)...)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := d.Render(ctx, prompt(d.Session))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, summarize.StateInProgress, d.State(), "the summary is still being made")
+		require.Equal(t, summarize.PendingRunning, d.pending(), "the summary is still being made")
+		require.NoError(t, d.Wait(t.Context()))
 		require.Contains(t, d.messages()[1].Text(), "At last.")
+	})
+}
+
+func TestPromptThatDoesNotFitWaitsForALimitedTimeAndIsCompactedThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := behind(t, 3400)
+		d.Policy.Background.Timeout = 10 * time.Second
+		d.answers(slowly(time.Hour, summarize.SaySummary("At last.")), summarize.SaySummary("In its place."))
+		d.messages()
+		d.say(round(5, 900)...)
+		start := time.Now()
+		require.Contains(t, d.messages()[1].Text(), "In its place.")
+		require.Equal(t, 10*time.Second, time.Since(start))
+		require.Equal(t, "started waiting cancelled started done/full", kinds(*d.events))
 	})
 }
 
@@ -247,7 +262,7 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
-			d.ModelBudget = 2 * budget
+			d.Target.ContextWindow = 2 * budget
 			d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 				if err := errors.Join(d.Session.Branch(c.to), d.Session.Append(c.late...)); err != nil {
 					return chat.Response{}, err
@@ -263,7 +278,7 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 				require.True(t, ok)
 			}
 			require.Len(t, d.requests(), 1, "another answer would be for nothing too")
-			require.Equal(t, "started refused/full dropped", kinds(*d.events))
+			require.Equal(t, "started dropped", kinds(*d.events))
 			require.Empty(t, compactions(d.Session))
 			equal(t, append(overflowing(), c.late...), said(d.Session))
 
@@ -277,12 +292,12 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 func TestPanicInTheBackgroundIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
-		d.Policy.Checks = []summarize.Check{func(summarize.Material) error { panic("at the disco") }}
+		d.Policy.Ask.Checks = []summarize.Check{func(summarize.Material) error { panic("at the disco") }}
 		d.answers(summarize.SaySummary("one"))
 		d.messages()
 		synctest.Wait()
-		require.Equal(t, summarize.StateFailed, d.State())
-		d.Policy.Checks = nil
+		require.Equal(t, summarize.PendingNone, d.pending())
+		d.Policy.Ask.Checks = nil
 		d.messages()
 	})
 }

@@ -23,7 +23,7 @@ func BenchmarkCompaction(b *testing.B) {
 	for _, window := range []int{8_000, 64_000, 128_000} {
 		b.Run(fmt.Sprint(window), func(b *testing.B) {
 			compactor := &summarize.Compactor{
-				Model: summarize.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: window, Policy: summarize.CopilotChat(),
+				Target: summarize.Target{Model: summarize.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: window}, Policy: summarize.CopilotChat(),
 			}
 			for b.Loop() {
 				compactor.Session = overfull(b, messages, counter, window)
@@ -62,8 +62,8 @@ func BenchmarkRender(b *testing.B) {
 	for _, window := range []int{8_000, 64_000, 128_000} {
 		b.Run(fmt.Sprint(window), func(b *testing.B) {
 			compactor := &summarize.Compactor{
-				Session: overfull(b, messages, counter, window), Model: summarize.Offline{Tokenizer: counter}, Tokenizer: counter,
-				Budget: 2 * window, Policy: summarize.CopilotChat(),
+				Session: overfull(b, messages, counter, window), Policy: summarize.CopilotChat(),
+				Target: summarize.Target{Model: summarize.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: 2 * window},
 			}
 			for b.Loop() {
 				_, err := compactor.Render(b.Context(), prompt(compactor.Session))

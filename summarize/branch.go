@@ -10,57 +10,49 @@ import (
 
 // BranchPolicy says how what was done on a branch is summarised when the session leaves it ([Compactor.Navigate]).
 type BranchPolicy struct {
-	// On makes such summaries. Defaults to not.
+	// On makes such summaries. Off by default.
 	On bool
-	// Reserve is how many tokens of the summarising model's window are not used for the branch. Defaults to 16,384. It is
-	// at most half of the window.
+	// Reserve is how many tokens of the context window are not used for the branch. Defaults to 16,384. It is at most half
+	// of the window.
 	Reserve int
 	// Prompt by which a model is asked. Defaults to [BranchPrompt].
 	Prompt Prompt
 }
 
-// Navigate lets the session go on from another entry, as [history.Session.Branch] does. Where the policy says so, or a hook
+// Navigate lets the session go on from another entry, as [history.Session.Branch] does. If the policy says so, or a hook
 // supplies it, what is left behind is summarised first, and the summary is what follows that entry; instructions, if there
 // are any, take the place of the prompt's own. The newest of what is left is summarised, as far as it fits; files are listed
-// of all of it. It gives the summary, nil where there is none.
+// of all of it. It returns the summary, nil if there is none.
 //
-// Where the model fails, the context ends or [Compactor.Abort] is called, the session stays where it is.
+// If the model fails, the context ends or [Compactor.Abort] is called, the session stays where it is.
 func (c *Compactor) Navigate(ctx context.Context, to, instructions string) (*history.BranchSummary, error) {
-	if err := c.begin(nil); err != nil {
+	w, err := c.begin(ctx, nil)
+	if err != nil {
 		return nil, err
 	}
-	if err := c.takeTurn(ctx); err != nil {
+	ctx, done := c.inner.work.abortable(ctx)
+	defer done()
+	w.ctx = ctx
+	if err := w.take(); err != nil {
 		return nil, err
 	}
-	defer c.giveTurn()
-	ctx, release := c.abortable(ctx)
-	defer release()
+	defer w.release()
 	from := c.Session.Leaf()
-	var d Decision
+	var hooked Intervention
 	if c.Hooks.BeforeBranch != nil {
-		c.hook(ctx, "BeforeBranch", func() error {
-			got, err := c.Hooks.BeforeBranch(ctx, from, to)
-			if err == nil {
-				d = got
-			}
-			return err
-		})
+		hooked = hook(ctx, c.Hooks, c.tell, "BeforeBranch", func(ctx context.Context) (Intervention, error) { return c.Hooks.BeforeBranch(ctx, from, to) })
 	}
-	if d.Cancel {
+	if hooked.Cancel {
 		return nil, ErrVetoed
 	}
 	var summary *history.BranchSummary
 	switch {
-	case d.Summary != nil:
-		summary = &history.BranchSummary{From: from, Summary: *d.Summary}
+	case hooked.Summary != nil:
+		summary = &history.BranchSummary{From: from, Summary: *hooked.Summary}
 		summary.Extension = true
-	case c.Policy.Branch.On:
-		var err error
-		if summary, err = c.summariseBranch(ctx, from, to, instructions, d); err != nil {
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			return nil, fmt.Errorf("summarising the branch: %w", err)
+	case w.policy.Branch.On:
+		if summary, err = w.summariseBranch(from, to, instructions, hooked); err != nil && ctx.Err() == nil {
+			return nil, fmt.Errorf("summarize: the branch that is left: %w", err)
 		}
 	}
 	if ctx.Err() != nil {
@@ -74,53 +66,64 @@ func (c *Compactor) Navigate(ctx context.Context, to, instructions string) (*his
 			return nil, err
 		}
 	}
-	if c.Checkpoints != nil && c.Policy.Record.Checkpoints {
+	if c.Checkpoints != nil && w.policy.Place.Checkpoints {
 		if err := c.Checkpoints.Index(c.Session); err != nil { // the session is there all the same
-			c.tell(ctx, Event{Kind: EventHookFailed, Err: fmt.Errorf("writing the index of the checkpoints: %w", err)})
+			c.tell(ctx, Event{Kind: EventHookFailed, Hook: "Checkpoints", Err: fmt.Errorf("summarize: writing the index of the checkpoints: %w", err)})
 		}
 	}
 	if c.Hooks.AfterBranch != nil {
-		c.hook(ctx, "AfterBranch", func() error { return c.Hooks.AfterBranch(ctx, from, to, summary) })
+		hook(ctx, c.Hooks, c.tell, "AfterBranch", none(func(ctx context.Context) error { return c.Hooks.AfterBranch(ctx, from, to, summary) }))
 	}
 	return summary, nil
 }
 
-// summariseBranch asks for a summary of what is left behind, nil where that is nothing.
-func (c *Compactor) summariseBranch(ctx context.Context, from, to, instructions string, d Decision) (*history.BranchSummary, error) {
-	policy := c.Policy.withDefaults()
-	window := c.requestBudget()
-	reserve := policy.Branch.Reserve
+// summariseBranch asks for a summary of what is left behind, nil if that is nothing.
+func (w *walker) summariseBranch(from, to, instructions string, hooked Intervention) (*history.BranchSummary, error) {
+	c, window := w.c, w.target.window()
+	reserve := w.policy.Branch.Reserve
 	if reserve == 0 {
 		reserve = 16_384
 	}
 	reserve = min(reserve, window/2)
-	messages, err := BranchMessages(c.Session.Abandoned(from, to), window-reserve, c.Tokenizer)
+	messages, err := BranchMessages(c.Session.Abandoned(from, to), window-reserve, w.target.Tokenizer)
 	if err != nil || len(messages) == 0 {
 		return nil, err
 	}
-	j := job{policy: policy, meter: &meter{}, begun: time.Now()}
-	if j.material, err = c.material(ctx, from, policy); err != nil {
-		return nil, err
-	}
-	tools := c.FileTools
-	if tools == nil {
-		tools = history.DefaultFileTools()
-	}
-	if j.material.Files, err = tools.Of(c.Session.Abandoned(from, to)); err != nil {
-		return nil, err
-	}
-	j.material.Covered, j.material.Instructions, j.material.Context = messages, instructions, d.Context
-	j.material.PreviousSummary = "" // of the path, and no part of the branch
-	j.material.Room = max(minWords, min(reserve, policy.SummaryMax))
-	j.material.Words = j.material.Room
-	p := policy.Branch.Prompt
-	if p.Request == nil {
-		p = BranchPrompt()
-	}
-	text, err := c.ask(ctx, &j, p, p.Request(j.material))
+	l, err := c.read()
 	if err != nil {
 		return nil, err
 	}
-	text = WithFiles(text, j.material.Files)
-	return &history.BranchSummary{From: from, Summary: history.Summary{Text: text, Files: j.material.Files, Data: d.Data}}, nil
+	room := max(minWords, min(reserve/2, w.policy.withDefaults().Place.Max))
+	j := &job{
+		id: "branch", policy: w.policy, target: w.target, meter: &meter{}, begun: time.Now(),
+		plan: history.Plan{Room: room, Words: room, Model: w.target.Name, Occasion: "branch"},
+		material: Material{
+			Covered: messages, Instructions: instructions, Context: hooked.Context, Tokenizer: w.target.Tokenizer, Room: room, Words: room,
+			Tools: w.target.Tools, ResultTokens: w.policy.Ask.SimpleResult,
+		},
+	}
+	if j.material.Files, err = w.policy.Place.FileTools.Of(c.Session.Abandoned(from, to)); err != nil {
+		return nil, err
+	}
+	p := w.policy.Branch.Prompt
+	if p.Request == nil {
+		p = BranchPrompt()
+	}
+	wr := &writer{job: j, candidates: c.carrier().candidates(w.ctx, w.target, w.policy, l), tell: func(kind EventKind, change func(*Event)) {
+		e := Event{Kind: kind, Reason: "branch"}
+		change(&e)
+		c.tell(w.ctx, e)
+	}}
+	var reasons []error
+	for _, candidate := range wr.candidates {
+		text, err := wr.ask(w.ctx, candidate, p, p.Request(j.material), "branch")
+		if err != nil {
+			reasons = append(reasons, &CandidateError{Model: candidate.Name, Mode: p.Mode, Err: err})
+			continue
+		}
+		text, _ = untagged(text)
+		text = WithFiles(cutToSection(text, func(text string) bool { return w.target.Tokenizer.CountText(text) <= room }), j.material.Files)
+		return &history.BranchSummary{From: from, Summary: history.Summary{Text: text, Files: j.material.Files, Data: hooked.Data}}, nil
+	}
+	return nil, &FailedError{Reasons: reasons}
 }

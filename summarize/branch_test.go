@@ -34,8 +34,8 @@ func TestBranchThatIsLeftIsSummarised(t *testing.T) {
 			d.say(rounds(1, 3, 200)...)
 			d.Policy.Branch = summarize.OhMyPi().Branch
 			d.Policy.Branch.On = c.on
-			d.Hooks.BeforeBranch = func(context.Context, string, string) (summarize.Decision, error) {
-				return summarize.Decision{Summary: c.hook}, nil
+			d.Hooks.BeforeBranch = func(context.Context, string, string) (summarize.Intervention, error) {
+				return summarize.Intervention{Summary: c.hook}, nil
 			}
 			var after *history.BranchSummary
 			d.Hooks.AfterBranch = func(_ context.Context, from, to string, s *history.BranchSummary) error {
@@ -76,14 +76,14 @@ func TestCheckpoints(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	dir := filepath.Join(t.TempDir(), "checkpoints")
 	d.Checkpoints = &summarize.Checkpoints{Dir: dir}
-	d.Policy.Record.Checkpoints = true
+	d.Policy.Place.Checkpoints = true
 	list, err := d.Checkpoints.List()
 	require.NoError(t, err)
 	require.Empty(t, list, "there are none before something was compacted")
 	d.answers(summarize.SaySummary("# Täglich: [the] build/../fix\n\nAll of it."), summarize.SaySummary("Second."))
 	d.messages()
 	d.say(rounds(7, 11, roundTokens)...)
-	d.ModelBudget = 2 * budget
+	d.Target.ContextWindow = 2 * budget
 	d.messages()
 
 	list, err = d.Checkpoints.List()
@@ -127,7 +127,7 @@ func TestCheckpointThatCannotBeWrittenBlocksNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	d.Checkpoints = &summarize.Checkpoints{Dir: file}
-	d.Policy.Record.Checkpoints = true
+	d.Policy.Place.Checkpoints = true
 	d.answers(summarize.SaySummary("short"))
 	d.messages()
 	require.Equal(t, "started hook failed done/full", kinds(*d.events))

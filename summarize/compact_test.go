@@ -31,11 +31,11 @@ func TestPromptThatFitsAsksNoModel(t *testing.T) {
 
 func TestPromptThatExactlyFitsAsksNoModel(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.Budget = count(quarter{}, append(said(d.Session), chat.SystemMessage("You are a coding agent.")))
+	d.Target.Budget = count(quarter{}, append(said(d.Session), chat.SystemMessage("You are a coding agent.")))
 	d.messages()
 	require.Empty(t, d.requests())
 
-	d.Budget--
+	d.Target.Budget--
 	d.answers(summarize.SaySummary("short"))
 	d.messages()
 	require.Len(t, d.requests(), 1)
@@ -71,9 +71,7 @@ func TestOverflowIsSummarisedOnce(t *testing.T) {
 	require.Equal(t, []int{6, 1, done[0].TokensBefore}, []int{started.Covered, started.Kept, started.TokensBefore})
 	require.Equal(t, []int{6, 1, done[0].TokensBefore, done[0].TokensAfter}, []int{over.Covered, over.Kept, over.TokensBefore, over.TokensAfter})
 	require.Equal(t, []int{1 + len(all), len(got), 1}, []int{over.MessagesBefore, over.MessagesAfter, over.Calls})
-	require.Equal(t, summarize.Breakdown{System: count(quarter{}, got[:1]), Conversation: count(quarter{}, all)}, started.Breakdown)
 	require.Equal(t, summarize.OnBudgetExceeded, over.Reason)
-	require.Equal(t, done[0].TokensAfter, over.Breakdown.Total())
 	require.Equal(t, "Five files were read.", over.Summary)
 	require.Equal(t, "Five files were read.", done[0].Text)
 
@@ -104,24 +102,24 @@ func TestWhatIsKept(t *testing.T) {
 		shown: nil, asked: []int{11, 12, 13, 21, 22, 23, 31, 32, 33}, users: []string{"Question 4?"},
 	}, {
 		name:     "more rounds, where Keep says so",
-		messages: append(append(append(turn(1), turn(2)...), turn(3)...), round(34, 800)...), keep: 0.41, firstKept: "e18",
+		messages: append(append(append(turn(1), turn(2)...), turn(3)...), round(34, 800)...), keep: 0.205, firstKept: "e18",
 		shown: []int{32, 33, 34}, asked: []int{11, 12, 13, 21, 22, 23, 31}, users: []string{"Question 3?"},
 	}, {
 		name:     "a turn before, from the middle on, with its user message",
-		messages: append(append(append(turn(1), turn(2)...), turn(3)...), round(34, 800)...), keep: 0.65, firstKept: "e13",
+		messages: append(append(append(turn(1), turn(2)...), turn(3)...), round(34, 800)...), keep: 0.325, firstKept: "e13",
 		shown: []int{23, 31, 32, 33, 34}, asked: []int{11, 12, 13, 21, 22}, users: []string{"Question 2?", "Question 3?"},
 	}, {
-		name:     "the newest round alone, where what Keep asks for leaves no room for a summary",
-		messages: append(append(append(turn(1), turn(2)...), turn(3)...), round(34, 800)...), keep: 0.95, firstKept: "e22",
-		shown: []int{34}, asked: []int{11, 12, 13, 21, 22, 23, 31, 32, 33}, users: []string{"Question 3?"},
+		name:     "fewer rounds, one less at a time, if what Keep asks for leaves no room for a summary",
+		messages: append(append(append(turn(1), turn(2)...), turn(3)...), round(34, 800)...), keep: 0.475, firstKept: "e11",
+		shown: []int{22, 23, 31, 32, 33, 34}, asked: []int{11, 12, 13, 21}, users: []string{"Question 2?", "Question 3?"},
 	}, {
 		name:     "the newest round, whatever Keep says, even where it is larger",
-		messages: append(append(turn(1), turn(2)...), round(24, 1900)...), keep: 0.1, firstKept: "e15",
+		messages: append(append(turn(1), turn(2)...), round(24, 1900)...), keep: 0.05, firstKept: "e15",
 		shown: []int{24}, asked: []int{11, 12, 13, 21, 22, 23}, users: []string{"Question 2?"},
 	}} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, c.messages...)
-			d.ModelBudget = 2 * budget
+			d.Target.ContextWindow = 2 * budget
 			d.Policy.Cut.Share = c.keep
 			d.answers(summarize.SaySummary("It went well."))
 			got := d.messages()
@@ -142,17 +140,17 @@ func TestWhatIsKept(t *testing.T) {
 
 func TestRequestInFullMode(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.Tools = []chat.Tool{{Name: "read", Description: "Reads a file.", Parameters: json.RawMessage(`{"type":"object"}`)}}
+	d.Target.Tools = []chat.Tool{{Name: "read", Description: "Reads a file.", Parameters: json.RawMessage(`{"type":"object"}`)}}
 	d.answers(summarize.SaySummary("short"))
 	d.messages()
 
 	r := d.request()
 	require.NoError(t, chat.Validate(r.Messages))
-	equal(t, d.Tools, r.Tools)
+	equal(t, d.Target.Tools, r.Tools)
 	require.Equal(t, chat.ToolChoiceNone, r.ToolChoice)
 	require.NotNil(t, r.Temperature)
 	require.Zero(t, *r.Temperature)
-	require.LessOrEqual(t, count(quarter{}, r.Messages), budget, "ModelBudget defaults to Budget")
+	require.LessOrEqual(t, count(quarter{}, r.Messages), budget, "the window defaults to the budget")
 	require.Equal(t, chat.RoleSystem, r.Messages[0].Role)
 
 	last := r.Messages[len(r.Messages)-1]
@@ -166,7 +164,7 @@ func TestRequestInFullMode(t *testing.T) {
 	require.Contains(t, last.Text(), "Do not call tools")
 	room := hint(t, last.Text())
 	require.Less(t, room, budget/5)
-	require.GreaterOrEqual(t, r.MaxTokens, 2*room, "the analysis needs room too")
+	require.GreaterOrEqual(t, r.MaxTokens, 3*room/2, "the analysis needs room too")
 }
 
 // hint is the room for a summary that a request names.
@@ -192,7 +190,7 @@ func TestRequestWithoutTools(t *testing.T) {
 func TestRequestShowsRoundsAsThePromptDoes(t *testing.T) {
 	long := round(1, 3*budget) // cut to half of the window in the prompt
 	d := newDesk(t, append(append([]chat.Message{chat.UserMessage(task)}, long...), rounds(2, 4, roundTokens)...)...)
-	d.ModelBudget = 10 * budget
+	d.Target.ContextWindow = 10 * budget
 	d.answers(summarize.SaySummary("short"))
 	over, err := render.Render(t.Context(), prompt(d.Session), render.Options{Budget: 10 * budget, Window: budget, Tokenizer: quarter{}})
 	require.NoError(t, err)
@@ -204,7 +202,7 @@ func TestRequestShowsRoundsAsThePromptDoes(t *testing.T) {
 
 func TestRequestShowsRoundsByTheLimitsOfTheCompactor(t *testing.T) {
 	d := newDesk(t, append(overflowing(), round(7, roundTokens)...)...)
-	d.Limits = history.Limits{Results: 0.05}
+	d.Policy.Place.Limits = history.Limits{Results: 0.05}
 	d.answers(summarize.SaySummary("short"))
 	d.messages()
 	for _, m := range d.request().Messages {
@@ -244,7 +242,7 @@ func TestSecondCompactionCompoundsTheFirst(t *testing.T) {
 	require.NotContains(t, text(got), "The first summary.")
 	equal(t, []chat.Message{chat.UserMessage(task), all[21], all[22]}, got[2:])
 	equal(t, all, said(d.Session))
-	require.Equal(t, []string{"e12", "e23"}, []string{compactions(d.Session)[0].FirstKept, compactions(d.Session)[1].FirstKept})
+	require.Equal(t, []string{"e12", "e26"}, []string{compactions(d.Session)[0].FirstKept, compactions(d.Session)[1].FirstKept})
 }
 
 func TestUserMessageOfATurnThatIsOverIsSummarisedWithItsRounds(t *testing.T) {
@@ -270,9 +268,9 @@ func TestBreadcrumb(t *testing.T) {
 	t.Chdir(t.TempDir())
 	d := deskOf(t, opened(t, "session.jsonl"), overflowing()...)
 	d.say(rounds(7, 12, 200)...)
-	d.ModelBudget = 2 * budget
-	d.Policy.ReadTool = "view"
-	d.Tools = []chat.Tool{{Name: "view", Parameters: json.RawMessage(`{"properties":{"path":{},"offset":{},"limit":{}}}`)}}
+	d.Target.ContextWindow = 2 * budget
+	d.Policy.Place.ReadTool = "view"
+	d.Target.Tools = []chat.Tool{{Name: "view", Parameters: json.RawMessage(`{"properties":{"path":{},"offset":{},"limit":{}}}`)}}
 	d.answers(summarize.SaySummary("short"))
 	got := d.messages()[1].Text()
 
@@ -281,9 +279,9 @@ func TestBreadcrumb(t *testing.T) {
 	body, ok := strings.CutPrefix(got, "<conversation-summary>\nshort\n\n<transcript ")
 	require.True(t, ok, got)
 	require.True(t, strings.HasSuffix(body, "\n</transcript>\n</conversation-summary>"), got)
-	// The header, the user message and two lines for each of the twelve rounds: what the file had when the summary was
-	// made.
-	require.True(t, strings.HasPrefix(body, fmt.Sprintf("path=%q lines=%q>\n", path, "26")), got)
+	// The header, the user message, two lines for each of the twelve rounds, and the plan with what it names: what the file
+	// had when the summary was made.
+	require.True(t, strings.HasPrefix(body, fmt.Sprintf("path=%q lines=%q>\n", path, "28")), got)
 	require.Contains(t, body, "with the tool view")
 	call := regexp.MustCompile(`\nview\((\{.*\})\)\n`).FindStringSubmatch(body)
 	require.NotNil(t, call, got)
@@ -293,9 +291,9 @@ func TestBreadcrumb(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(call[1]), &arguments))
 	require.Equal(t, path, arguments.Path)
-	require.Equal(t, 6, arguments.Offset)
+	require.Equal(t, 8, arguments.Offset)
 	require.Equal(t, 20, arguments.Limit)
-	require.Equal(t, 26+1, strings.Count(content(t, path), "\n"), "and the compaction")
+	require.Equal(t, 28+2, strings.Count(content(t, path), "\n"), "and how the plan ended, and the compaction")
 }
 
 func TestNoBreadcrumb(t *testing.T) {
@@ -309,7 +307,7 @@ func TestNoBreadcrumb(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := c.desk(t, overflowing()...)
-			d.Policy.NoBreadcrumb = c.no
+			d.Policy.Place.NoBreadcrumb = c.no
 			d.answers(summarize.SaySummary("short"))
 			require.Equal(t, "<conversation-summary>\nshort\n</conversation-summary>", d.messages()[1].Text())
 		})
@@ -341,14 +339,14 @@ func TestSummaryIsWrittenOnce(t *testing.T) {
 
 func TestSecondSummaryHasOneBreadcrumb(t *testing.T) {
 	d := newFileDesk(t, overflowing()...)
-	d.ModelBudget = 2 * budget
+	d.Target.ContextWindow = 2 * budget
 	d.answers(summarize.SaySummary("one"), summarize.SaySummary("two"))
 	d.messages()
 	d.say(rounds(7, 11, roundTokens)...)
 	got := d.messages()[1].Text()
-	require.Contains(t, d.requests()[1].Messages[1].Text(), `lines="14"`)
+	require.Contains(t, d.requests()[1].Messages[1].Text(), `lines="16"`)
 	require.Equal(t, 1, strings.Count(got, "<transcript "))
-	require.Contains(t, got, `lines="25"`)
+	require.Contains(t, got, `lines="29"`)
 }
 
 func TestLowPriorityIsPrunedBeforeAnythingIsCompacted(t *testing.T) {
@@ -412,8 +410,8 @@ func TestWhatMustStayIsTooLarge(t *testing.T) {
 			require.Contains(t, err.Error(), want.Error())
 
 			require.Empty(t, d.requests())
-			require.Empty(t, *d.events)
-			require.Equal(t, before, content(t, d.Session.Path()))
+			require.Contains(t, []string{"", "failed"}, kinds(*d.events))
+			require.Equal(t, before, content(t, d.Session.Path()), "there was no plan")
 		})
 	}
 }
@@ -434,7 +432,7 @@ func TestSmallRoomIsUsed(t *testing.T) {
 // What Keep asks for is the newest round alone: there is no less to keep, so a small room is used here too.
 func TestSmallRoomIsUsedWhateverKeepSays(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 3, 1600)...)...)
-	d.Policy.Cut.Share, d.Policy.Summary, d.Policy.SummaryMax = 0.01, 0.9, 100_000
+	d.Policy.Cut.Share, d.Policy.Place.Share, d.Policy.Place.Max = 0.01, 0.9, 100_000
 	d.answers(summarize.SaySummary("Short."))
 	require.NoError(t, chat.Validate(d.messages()))
 	require.Len(t, compactions(d.Session), 1)
@@ -447,9 +445,9 @@ func TestSummaryTakesItsShare(t *testing.T) {
 		room   int
 	}{
 		{"a fifth of the budget", summarize.Policy{}, 800},
-		{"a share", summarize.Policy{Summary: 0.1}, 400},
-		{"at most SummaryMax", summarize.Policy{SummaryMax: 150}, 150},
-		{"and 100 tokens of words always", summarize.Policy{Summary: 0.001}, 115},
+		{"a share", summarize.Policy{Place: summarize.Place{Share: 0.1}}, 400},
+		{"at most Max", summarize.Policy{Place: summarize.Place{Max: 150}}, 150},
+		{"and 100 tokens of words always", summarize.Policy{Place: summarize.Place{Share: 0.001}}, 115},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
@@ -458,7 +456,7 @@ func TestSummaryTakesItsShare(t *testing.T) {
 			d.answers(summarize.SaySummary(words(c.room - frame)))
 			require.Equal(t, c.room, quarter{}.CountMessage(d.messages()[1]))
 			r := d.request()
-			require.Equal(t, c.room-frame-2, hint(t, r.Messages[len(r.Messages)-1].Text()))
+			require.Equal(t, c.room-frame-4, hint(t, r.Messages[len(r.Messages)-1].Text()))
 
 			d = newDesk(t, overflowing()...)
 			d.Policy = c.policy
@@ -484,7 +482,7 @@ func TestTokensOfOpenAI(t *testing.T) {
 	for _, tokens := range []int{1500, 2500, 5000} {
 		t.Run(fmt.Sprintf("%d tokens", tokens), func(t *testing.T) {
 			d := newFileDesk(t, chat.UserMessage("Täglich grüßt <das> Murmeltier & 土拨鼠."))
-			d.Tokenizer, d.Budget, d.Model = counter, tokens, summarize.Offline{Tokenizer: counter}
+			d.Target.Tokenizer, d.Target.Budget, d.Target.Model = counter, tokens, summarize.Offline{Tokenizer: counter}
 			for n := 1; n <= 40; n++ {
 				d.messages()
 				d.say(round(n, 300)...)

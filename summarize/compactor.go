@@ -5,500 +5,378 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
+	"time"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
-// Compactor renders prompts that show a session, and compacts the session where its policy says so. Set the fields before
-// the first use; after that it is safe for concurrent use. Where its policy works in the background, or might, it must be
-// closed.
+// Compactor renders prompts that show a session, and compacts the session as its policy says. Set the fields before the
+// first use; after that it is safe for concurrent use. Close it when it is not used any more: its policy may work in the
+// background.
+//
+// What it decides it reads from the session: another compactor, in another process, that is given the same session, prompt
+// and policy decides the same.
 type Compactor struct {
 	// Session that the prompt's history elements show. The compactor does not close it.
 	Session *history.Session
-	// Model that answers the agent. It is asked for summaries where the policy names nobody else.
-	Model chat.Model
-	// ModelName of that model, for the policy's routes and for what some models must be told. Defaults to not known.
-	ModelName string
-	// Models by name that the policy may ask instead. Those that it names and that are not here are passed over.
-	Models map[string]chat.Model
-	// Tokenizer that prompts are measured with.
-	Tokenizer sizing.Tokenizer
-	// Budget is the most tokens that a prompt's messages may take.
-	Budget int
-	// Window is how many tokens the model takes in, the tool definitions included: what ratios are of. Defaults to Budget
-	// and what the tools take.
-	Window int
-	// ModelBudget is the most tokens that a request for a summary may take. Defaults to Budget.
-	ModelBudget int
-	// Tools that the agent has. In full mode they are declared to the model, which may not call them: the history is
-	// full of their calls.
-	Tools []chat.Tool
+	// Target is the agent's model, and what its prompts must fit. It is asked for summaries if the policy names nobody else.
+	Target Target
 	// Policy of compaction.
 	Policy Policy
-	// Limits of a round as it is shown to the summarising model; those of the prompt's history elements, if they have
-	// any.
-	Limits history.Limits
-	// FileTools say which files the tools read and modify. Defaults to [history.DefaultFileTools].
-	FileTools history.FileTools
-	// Workspace tells what else is known of the work when a compaction is made. Defaults to the plan of the session. An
-	// error is told of, and the compaction made without it.
-	Workspace func(ctx context.Context) (Workspace, error)
+	// Models by name that the policy may ask for summaries.
+	Models map[string]Target
+	// Options of the prompt's rendering, such as a low water mark. Budget and Tokenizer are the target's.
+	Options render.Options
 	// Hooks around compactions.
 	Hooks Hooks
-	// Checkpoints that summaries are written to. Defaults to none.
+	// Runner carries out plans that need not be waited for. Defaults to a goroutine that the compactor owns.
+	Runner Runner
+	// Checkpoints that summaries are written to. None by default.
 	Checkpoints *Checkpoints
-	// OnEvent is told of each compaction, one event at a time. It is called while the compactor works, from goroutines of
-	// the compactor too, and must not call it.
+	// OnEvent is called with each event, one at a time. It is called while the compactor works, from goroutines of the
+	// compactor too, and must not call it.
 	OnEvent func(Event)
-	// Logger of the events. Defaults to none.
+	// Logger of the events. None by default.
 	Logger *slog.Logger
-	// Jitter gives a number from -1 to 1, by which the jitter of a condition is moved until the next compaction. Defaults
-	// to a random one.
-	Jitter func() float64
 
-	once    sync.Once
-	turn    chan struct{} // full while a compaction is made: one at a time
-	life    context.Context
-	end     context.CancelCauseFunc
-	owned   sync.WaitGroup // goroutines
-	telling sync.Mutex
-
-	mu        sync.Mutex
-	closed    bool
-	seen      elements.Node // the prompt that was rendered last
-	resized   *size         // by a switch of model
-	learnt    int           // the window by what the provider said, 0 where it said nothing
-	attempts  int           // how often a request was refused since one was answered
-	pruning   bool          // Policy.Before is on
-	jitter    *float64
-	failures  map[string]failure
-	settled   *settled
-	fixed     *FixedPartsError // that was told
-	refusedAt string           // the place of the session
-	task      *task
-	state     State
-	aborts    map[*context.CancelCauseFunc]bool
-	last      Explanation
+	inner inner
 }
 
-// size is what a prompt must fit.
-type size struct{ budget, window int }
+// inner is what a compactor needs for itself.
+type inner struct {
+	once    sync.Once
+	turn    chan struct{} // full while a compaction is made: one at a time
+	telling sync.Mutex
+	work    work
+
+	mu     sync.Mutex    // guards what follows
+	prompt elements.Node // that was rendered last
+	target *Target       // after a switch of model
+	ledger *ledger       // as it was read last
+	last   Explanation
+}
 
 func (c *Compactor) init() {
-	c.once.Do(func() {
-		c.turn = make(chan struct{}, 1)
-		c.life, c.end = context.WithCancelCause(context.Background())
-		c.failures = map[string]failure{}
-		c.aborts = map[*context.CancelCauseFunc]bool{}
-		c.state = StateIdle
+	c.inner.once.Do(func() {
+		c.inner.turn = make(chan struct{}, 1)
+		c.inner.work.init()
 	})
 }
 
-// takeTurn waits for the compaction that another call makes, if one does.
-func (c *Compactor) takeTurn(ctx context.Context) error {
-	select {
-	case c.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (c *Compactor) giveTurn() { <-c.turn }
-
-// size that a prompt must fit now.
-func (c *Compactor) size() (size, error) {
-	tools := 0
-	if c.Tokenizer != nil {
-		tools = c.Tokenizer.CountTools(c.Tools)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := size{c.Budget, c.Window}
-	if c.resized != nil {
-		s = *c.resized
-	}
-	if s.window == 0 {
-		s.window = s.budget + tools
-	}
-	if c.learnt > 0 && c.learnt < s.window {
-		s.window = c.learnt
-		s.budget = max(1, min(s.budget, c.learnt-tools))
-	}
-	if c.attempts > 0 {
-		s.budget = max(1, int(float64(s.budget)*(1-c.Policy.Overflow.buffer(c.attempts))))
-	}
-	budget, err := c.Policy.budget(s.budget, s.window, tools)
-	s.budget = budget
-	return s, err
-}
-
-// Render renders a prompt, and compacts the session where the policy says so:
+// Render renders a prompt, and compacts the session if the policy says so.
 //
-//   - A summary that was made in the background is put in place first.
-//   - Where the prompt fits, the policy's conditions for a render are looked at. A compaction that they ask for is made
-//     before the prompt is given back, or in the background. Where it fails the prompt is as it was, and fits.
-//   - Where it does not fit although everything that may be pruned has been, the session is compacted and the prompt
-//     rendered again. A summary that is being made in the background is waited for first.
+// The prompt is rendered so that only what is offered is pruned: a piece is offered if it, or an element that it stands in,
+// has a priority, and nothing there is Required. Then the policy decides by what was measured ([Policy.Decide]):
+//
+//   - A summary that was made in the background is put in place, or thrown away.
+//   - Old tool output is cleared, if the policy does so, and the prompt measured again.
+//   - The session is compacted before the prompt is returned, or a summary is begun in the background.
+//   - If the prompt does not fit, a summary that is being made is waited for.
 //
 // A compaction is made in these steps:
 //
-//  1. Old tool output is left out, where the policy says so. Where that suffices nothing is summarised.
-//  2. The cut is chosen: the newest rounds stay word for word, at least the one that overflowed; what is older, back
-//     to the previous summary and no further, is summarised. The previous summary is shown to the model and so
-//     carried on.
-//  3. Whether that helps is seen before a model is asked: the prompt is rendered as it would be with a summary of the
-//     size allowed. If it does not fit, less is kept; if that is not enough either, the error says so.
-//  4. The model is asked, in pieces where the history is larger than its window. Its answer must not be empty, must fit,
-//     and must be smaller than what it replaces. Else the next mode is tried.
-//  5. The prompt is rendered with the summary. Only when it fits is the compaction written to the session.
+//  1. Plan: the cut is chosen, and the room of the summary, by trying whether the prompt would fit. The plan is an entry of
+//     the session ([history.Plan]).
+//  2. Summarise: models are asked, in pieces if the history is larger than they take in. A summary that is too long is
+//     shortened.
+//  3. Place: the prompt is rendered with the summary. Only if it fits is the compaction written to the session. How the plan
+//     ended is an entry too ([history.PlanEnd]).
 //
-// Where a prompt does not come to fit the error is a [*FailedError], in which errors.AsType finds the
-// [*render.BudgetExceededError]; the session is unchanged, and the same is not tried again until the history changed or
-// [Policy.RetryAfter] has passed, unless the model said that it may work later. A policy that does not compact there gives
-// the budget error itself. A cancelled context gives its cause.
+// If a prompt does not come to fit, the policy's last resort is taken ([Overflow]), by default a [*FailedError], in which
+// errors.AsType finds the [*render.BudgetExceededError]. If it fits, a failure is told by events alone, and is not tried
+// again before a pause is over ([Policy.RetryAfter]). The error of a cancelled context is its cause.
 func (c *Compactor) Render(ctx context.Context, prompt elements.Node) (*render.Result, error) {
-	if err := c.begin(prompt); err != nil {
+	w, err := c.begin(ctx, prompt)
+	if err != nil {
 		return nil, err
 	}
-	c.forgetRefusals()
-	return c.rendered(ctx, prompt, OnRender, nil)
+	defer w.release()
+	return w.walk(OnRender)
 }
 
 // begin checks the fields and notes the prompt.
-func (c *Compactor) begin(prompt elements.Node) error {
-	if err := c.check(); err != nil {
-		return err
+func (c *Compactor) begin(ctx context.Context, prompt elements.Node) (*walker, error) {
+	if c.Session == nil {
+		return nil, errors.New("summarize: Compactor.Session is not set: set the session that the prompt shows")
 	}
 	c.init()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return ErrClosed
+	target := c.Current()
+	c.inner.mu.Lock()
+	defer c.inner.mu.Unlock()
+	if err := errors.Join(target.check(), c.Policy.Validate()); err != nil {
+		return nil, err
+	}
+	if c.inner.work.isClosed() {
+		return nil, ErrClosed
 	}
 	if prompt != nil {
-		c.seen = prompt
+		c.inner.prompt = prompt
 	}
-	return nil
+	return &walker{c: c, ctx: ctx, prompt: prompt, target: target, policy: c.Policy.withDefaults()}, nil
 }
 
-// rendered is Render for an occasion. Made is told whether the session was compacted.
-func (c *Compactor) rendered(ctx context.Context, prompt elements.Node, on Occasion, made *bool) (*render.Result, error) {
-	done := func() {
-		if made != nil {
-			*made = true
-		}
+// Current returns the model that prompts are made for: [Compactor.Target], or that of the newest switch.
+func (c *Compactor) Current() Target {
+	c.inner.mu.Lock()
+	defer c.inner.mu.Unlock()
+	if c.inner.target != nil {
+		return *c.inner.target
 	}
-	if c.State() == StateCompleted {
-		if err := c.takeTurn(ctx); err != nil {
-			return nil, err
-		}
-		if c.apply(ctx, prompt) {
-			done()
-		}
-		c.giveTurn()
-	}
-	at, err := c.look(ctx, prompt, on)
+	return c.Target
+}
+
+// read returns what the session says about compaction.
+func (c *Compactor) read() (*ledger, error) {
+	c.inner.mu.Lock()
+	known := c.inner.ledger
+	c.inner.mu.Unlock()
+	l, err := known.read(c.Session)
 	if err != nil {
 		return nil, err
 	}
-	if at.exceeded() || c.Policy.Background.Wait > 0 && at.moment.Ratio() >= c.Policy.Background.Wait {
-		waited, err := c.await(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if waited {
-			if err := c.takeTurn(ctx); err != nil {
-				return nil, err
-			}
-			if c.apply(ctx, prompt) {
-				done()
-			}
-			c.giveTurn()
-			if at, err = c.look(ctx, prompt, on); err != nil {
-				return nil, err
-			}
-		}
-	}
-	e := c.explain(at)
-	if e.Held < 0 || e.Blocked != "" && !at.exceeded() {
-		return at.result, at.failure()
-	}
-	if c.condition(e).Background && !at.exceeded() {
-		c.start(ctx, prompt, at, e)
-		return at.result, nil
-	}
-	if err := c.takeTurn(ctx); err != nil {
-		return nil, err
-	}
-	defer c.giveTurn()
-	// Another call may have compacted in the meantime.
-	was := at.exceeded()
-	if at, err = c.look(ctx, prompt, on); err != nil {
-		return nil, err
-	}
-	if was && !at.exceeded() {
-		return at.result, nil
-	}
-	if e = c.explain(at); e.Held < 0 {
-		return at.result, at.failure()
-	}
-	if c.Policy.Before.Keep > 0 && c.startPruning() {
-		before := at
-		if at, err = c.look(ctx, prompt, on); err != nil {
-			return nil, err
-		}
-		if e = c.explain(at); e.Held < 0 {
-			c.tell(ctx, Event{
-				Kind: EventPruned, Reason: on, TokensBefore: before.moment.Used, TokensAfter: at.moment.Used,
-				MessagesBefore: before.messages(), MessagesAfter: at.messages(), Window: at.moment.Window,
-			})
-			return at.result, at.failure()
-		}
-	}
-	result, err := c.compactNow(ctx, order{prompt: prompt, at: at, on: e.Occasion, limit: c.limitOf(e)})
-	if err == nil {
-		done()
-		return result, nil
-	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	at, lookErr := c.lookAgain(ctx, prompt, at, on, err)
-	if lookErr != nil {
-		return nil, lookErr
-	}
-	if !at.exceeded() {
-		return at.result, nil // which fits; events tell of the failure
-	}
-	if result, ok := c.truncated(ctx, at); ok {
-		return result, nil
-	}
-	return nil, err
+	c.inner.mu.Lock()
+	defer c.inner.mu.Unlock()
+	c.inner.ledger = l
+	return l, nil
 }
 
-// sight is what came of a render.
-type sight struct {
-	size   size
-	moment Moment
-	result *render.Result
-	over   *render.BudgetExceededError
+// walker takes one call through the steps: measure, decide, and what was decided.
+type walker struct {
+	c            *Compactor
+	ctx          context.Context
+	prompt       elements.Node
+	target       Target
+	policy       Policy // with its defaults
+	holds        bool   // the turn
+	waited       bool   // for what is pending
+	acted        bool   // something was explained
+	tried        bool   // to compact
+	made         bool   // the session was compacted
+	retries      bool   // the request is sent again afterwards
+	instructions string
+	asks         *Target // whom to ask for summaries, if it is not the target
 }
 
-func (s sight) exceeded() bool { return s.over != nil }
-
-// failure is the error of a render that did not fit. A nil *BudgetExceededError is no error.
-func (s sight) failure() error {
-	if s.over == nil {
+// take waits for the compaction that another call makes, if one does.
+func (w *walker) take() error {
+	if w.holds {
 		return nil
 	}
-	return s.over
+	select {
+	case w.c.inner.turn <- struct{}{}:
+		w.holds = true
+		return nil
+	case <-w.ctx.Done():
+		return context.Cause(w.ctx)
+	}
 }
 
-// look renders a prompt and measures it.
-func (c *Compactor) look(ctx context.Context, prompt elements.Node, on Occasion) (sight, error) {
-	var s sight
-	var err error
-	if s.size, err = c.size(); err != nil {
-		return s, err
+func (w *walker) release() {
+	if w.holds {
+		w.holds = false
+		<-w.c.inner.turn
 	}
-	s.result, err = c.render(ctx, prompt, s.size.budget)
-	over, ok := errors.AsType[*render.BudgetExceededError](err)
-	if err != nil && !ok {
-		return s, err
-	}
-	s.moment = Moment{Occasion: on, Window: s.size.window}
-	if ok {
-		s.over, s.result = over, nil
-		s.moment.Used = over.Needed
-		if on == OnRender {
-			s.moment.Occasion = OnBudgetExceeded
-		}
-	} else {
-		s.moment.Used = s.result.Tokens
-		if c.OnEvent != nil || c.Logger != nil {
-			b := breakdown(c.Tokenizer, nil, c.Tools)
-			for _, m := range s.result.Messages {
-				if m.Role == chat.RoleSystem {
-					b.System += c.Tokenizer.CountMessage(m)
-				}
-			}
-			b.Conversation = s.result.Tokens - b.System
-			c.tell(ctx, Event{Kind: EventUsage, Breakdown: b, Window: s.size.window, MessagesBefore: len(s.result.Messages), TokensBefore: b.Total()})
-		}
-	}
-	s.moment.Used += c.Tokenizer.CountTools(c.Tools)
-	if !ok && on == OnRender && len(c.trigger().For(OnRender)) == 0 {
-		return s, nil // nothing asks for more
-	}
-	view, err := history.ViewIn(ctx, c.Session)
+}
+
+// measurer returns what measures now.
+func (w *walker) measurer() (*measurer, error) {
+	l, err := w.c.read()
 	if err != nil {
-		return s, err
+		return nil, err
 	}
-	s.moment.Messages = len(view.Compacted)
-	for _, t := range view.Turns {
-		if t.Start.ID != "" {
-			s.moment.Messages++
-		}
-		for _, r := range t.Rounds {
-			s.moment.Messages += 1 + len(r.Results)
-		}
+	return &measurer{w.c.Session, w.target, w.policy, w.c.Options, l, time.Now()}, nil
+}
+
+// sight measures the prompt.
+func (w *walker) sight(on Occasion) (*sight, error) {
+	m, err := w.measurer()
+	if err != nil {
+		return nil, err
 	}
-	if n := len(view.Turns); n > 0 {
-		for _, r := range view.Turns[n-1].Rounds {
-			s.moment.Warm = s.moment.Warm || len(r.Results) > 0
-		}
+	s, err := m.measure(w.ctx, w.prompt, on)
+	if err != nil {
+		return nil, err
 	}
-	s.moment.Jitter = c.drawn()
+	s.Pending, s.Waited, s.Tried = w.c.pending(m.ledger), w.waited, w.tried
 	return s, nil
 }
 
-// lookAgain is what a prompt takes after a compaction that failed: as before, unless somebody went back meanwhile, so that the
-// session shows something else now.
-func (c *Compactor) lookAgain(ctx context.Context, prompt elements.Node, at sight, on Occasion, failed error) (sight, error) {
-	if !gone(failed) {
-		return at, nil
-	}
-	return c.look(ctx, prompt, on)
-}
-
-// drawn is the jitter until the next compaction.
-func (c *Compactor) drawn() float64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.jitter == nil {
-		draw := c.Jitter
-		if draw == nil {
-			draw = func() float64 { return 2*rand.Float64() - 1 }
-		}
-		c.jitter = new(max(-1, min(1, draw())))
-	}
-	return *c.jitter
-}
-
-func (c *Compactor) trigger() Trigger {
-	if len(c.Policy.Trigger) == 0 {
-		return Trigger{{On: OnBudgetExceeded}}
-	}
-	return c.Policy.Trigger
-}
-
-func (c *Compactor) condition(e Explanation) Condition { return e.Findings[e.Held].Condition }
-
-// limitOf is the number of tokens at which the condition that held does, 0 where it has no limits.
-func (c *Compactor) limitOf(e Explanation) int {
-	if e.Held < 0 {
-		return 0
-	}
-	return e.Findings[e.Held].At
-}
-
-// explain holds the policy against what was seen, and remembers it.
-func (c *Compactor) explain(s sight) Explanation {
-	e := c.trigger().Explain(s.moment)
-	switch {
-	case c.Policy.Off:
-		e.Blocked, e.Held = "the policy is off", -1
-	case e.Held >= 0 && !s.exceeded():
-		e.Blocked = c.blocked(s, c.condition(e).Background)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.last = e
-	return e
-}
-
-// Explain says of the last render which condition held, and why the others did not.
-func (c *Compactor) Explain() Explanation {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.last
-}
-
-func (c *Compactor) isPruning() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.pruning
-}
-
-// startPruning tells whether old output was shown until now.
-func (c *Compactor) startPruning() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	was := c.pruning
-	c.pruning = true
-	return !was
-}
-
-func (c *Compactor) check() error {
-	switch {
-	case c.Session == nil:
-		return errors.New("summarize: Compactor.Session is not set")
-	case c.Model == nil:
-		return errors.New("summarize: Compactor.Model is not set: an Offline needs no network")
-	case c.Tokenizer == nil:
-		return render.ErrNoTokenizer
-	case c.ModelBudget < 0:
-		return fmt.Errorf("summarize: Compactor.ModelBudget is %d", c.ModelBudget)
-	case c.Window < 0:
-		return fmt.Errorf("summarize: Compactor.Window is %d", c.Window)
-	}
-	return c.Policy.Validate()
-}
-
-func (c *Compactor) render(ctx context.Context, prompt elements.Node, budget int) (*render.Result, error) {
-	if c.isPruning() {
-		view, err := history.ViewIn(ctx, c.Session)
+// walk goes through the steps until the prompt can be returned.
+func (w *walker) walk(on Occasion) (*render.Result, error) {
+	var failed error
+	for {
+		s, err := w.sight(on)
 		if err != nil {
 			return nil, err
 		}
-		if clearing, ok := c.Policy.Before.Find(view, c.Tokenizer); ok && !c.Session.ReadOnly() {
-			if _, err := c.Session.Add(history.Entry{Body: clearing}); err != nil {
+		d := w.policy.Decide(s.Measurement)
+		if d.Do != ActNothing && !w.holds { // another call may change what was seen
+			if d.Do == ActStart {
+				w.start(s, d)
+				return w.sent(s), nil
+			}
+			if err := w.take(); err != nil {
 				return nil, err
 			}
+			continue
+		}
+		switch d.Do {
+		case ActPlace, ActDiscard:
+			placed, err := w.settle(s, d.Do == ActPlace)
+			w.made = w.made || placed
+			w.explain(d, outcomeOf(placed), err)
+		case ActClear:
+			if err := w.clear(s); err != nil {
+				w.explain(d, OutcomeFailed, err)
+				w.policy.Clear = Clear{} // and the rest is done without it
+				continue
+			}
+			w.explain(d, OutcomeCleared, nil)
+		case ActWait:
+			w.explain(d, OutcomeWaiting, nil)
+			if err := w.wait(s, d); err != nil {
+				return nil, err
+			}
+		case ActCompact:
+			w.tried = true
+			if err := w.compact(s, d); err != nil {
+				if w.ctx.Err() != nil {
+					return nil, context.Cause(w.ctx)
+				}
+				failed = err
+				w.explain(d, outcomeOfError(err), err)
+				continue
+			}
+			w.made = true
+			w.explain(d, OutcomePlaced, nil)
+		case ActStart: // with the turn in hand: it was taken for something else
+			w.release()
+			w.start(s, d)
+			return w.sent(s), nil
+		default:
+			if !w.acted { // what was done explains more
+				w.explain(d, OutcomeNothing, nil)
+			}
+			if s.Fits {
+				return w.sent(s), nil
+			}
+			why := failed
+			if why == nil {
+				why = s.failure()
+			}
+			switch {
+			case failed != nil:
+			case w.made && w.tried:
+				why = &FailedError{Budget: s.over, Reasons: []error{errSaidMeanwhile}}
+			case d.Held < 0 && w.policy.Trigger.reached(s.Measurement) && !w.policy.Off:
+				why = &FailedError{Budget: s.over, Reasons: []error{ErrNothingToCompact}}
+			}
+			return w.resort(s, why)
 		}
 	}
-	return render.Render(ctx, prompt, render.Options{Budget: budget, Window: c.elementWindow(), Tokenizer: c.Tokenizer})
 }
 
-// elementWindow is what elements are told of the budget: what they cut by it must not change with every retry.
-func (c *Compactor) elementWindow() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.resized != nil {
-		return c.resized.budget
+func outcomeOfError(err error) Outcome {
+	if errors.Is(err, ErrVetoed) {
+		return OutcomeVetoed
 	}
-	return c.Budget
+	return OutcomeFailed
 }
 
-// State of the background work.
-func (c *Compactor) State() State {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state == "" {
-		return StateIdle
+func outcomeOf(placed bool) Outcome {
+	if placed {
+		return OutcomePlaced
 	}
-	return c.state
+	return OutcomeDiscarded
+}
+
+// sent tells what a prompt takes that is about to be sent.
+func (w *walker) sent(s *sight) *render.Result {
+	if w.c.OnEvent != nil || w.c.Logger != nil {
+		w.c.tell(w.ctx, Event{
+			Kind: EventUsage, Reason: s.Occasion, Breakdown: breakdown(w.target.Tokenizer, s.result.Messages, s.Tools),
+			Window: s.Window, MessagesAfter: len(s.result.Messages), TokensAfter: s.result.Tokens,
+		})
+	}
+	return s.result
+}
+
+// explain remembers a decision with its outcome.
+func (w *walker) explain(d Decision, o Outcome, err error) {
+	w.acted = true
+	e := Explanation{Decision: d, Outcome: o}
+	if err != nil {
+		e.Err = err.Error()
+	}
+	w.c.inner.mu.Lock()
+	defer w.c.inner.mu.Unlock()
+	w.c.inner.last = e
+}
+
+// clear leaves old tool output out of what is shown from here on.
+func (w *walker) clear(s *sight) error {
+	clearing, ok := w.policy.Clear.Rule.Find(s.view, w.target.Tokenizer)
+	if !ok {
+		return nil
+	}
+	added, err := w.c.Session.Add(history.Entry{Body: clearing})
+	if err != nil {
+		err = fmt.Errorf("%w: clearing old output: %w", ErrUnwritten, err)
+		w.c.tell(w.ctx, Event{Kind: EventFailed, Reason: s.Occasion, Err: err})
+		return err
+	}
+	w.c.tell(w.ctx, Event{
+		Kind: EventCleared, Reason: s.Occasion, Entry: added[0].ID, TokensBefore: s.tokens(), TokensAfter: s.tokens() - clearing.Saved,
+		MessagesBefore: len(s.messages()), MessagesAfter: len(s.messages()), Window: s.Window,
+	})
+	return nil
+}
+
+// Explain returns what was decided last, every number that led to it, and what came of it. If nothing was decided yet by this
+// compactor, it is what the session says of the plan that ended last.
+func (c *Compactor) Explain() Explanation {
+	c.init()
+	c.inner.mu.Lock()
+	last := c.inner.last
+	c.inner.mu.Unlock()
+	if last.Measurement.Occasion != "" || c.Session == nil {
+		return last
+	}
+	l, err := c.read()
+	if err != nil || l.end.Plan == "" {
+		return last
+	}
+	e := Explanation{Outcome: Outcome(l.end.Outcome), Err: l.end.Error}
+	if l.end.Outcome == history.PlanDropped {
+		e.Outcome = OutcomeDiscarded
+	}
+	e.Held, e.Why = -1, "the plan that ended last"
+	e.Measurement = Measurement{Occasion: Occasion(l.plan.Occasion), Used: l.plan.Used, Window: l.plan.ContextWindow, Count: l.plan.TokensBefore, Ratio: 1}
+	return e
+}
+
+// Usage returns the entry that says what the provider reported of a request that was rendered to result, for the answer in
+// the entry of that id. Append it with the answer: what is measured from then on goes by it.
+func (c *Compactor) Usage(result *render.Result, response chat.Response, answer string) history.Usage {
+	target := c.Current()
+	return history.Usage{Of: answer, Model: target.Name, Usage: response.Usage, Counted: result.Tokens + target.tools()}
+}
+
+// Abort ends whatever compaction is being made, of whatever kind. What the session shows stays as it is, and who waits for
+// the compaction gets [ErrAborted].
+func (c *Compactor) Abort() {
+	c.init()
+	c.inner.work.abort(ErrAborted)
 }
 
 // Close ends what is being made in the background, waits for it, and throws it away. The session stays open. Closing twice
 // does nothing.
 func (c *Compactor) Close() error {
 	c.init()
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
-	c.end(ErrClosed)
-	c.Abort()
-	c.owned.Wait()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.task, c.state = nil, StateIdle
-	return nil
+	c.inner.work.close()
+	return c.carrier().abandon(context.Background(), &c.inner.work) // what is ready
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -62,14 +63,16 @@ func TestRenderThatWaitsForAnotherIsCancelled(t *testing.T) {
 func TestPanicOfTheModelLeavesTheCompactorUsable(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.answers(func(context.Context, chat.Request) (chat.Response, error) { panic("at the disco") }, summarize.SaySummary("Again."))
-	require.Contains(t, d.messages()[1].Text(), "Again.", "simple mode is tried")
+	_, ok := errors.AsType[*summarize.PanicError](error(d.fails()))
+	require.True(t, ok)
+	require.Contains(t, d.messages()[1].Text(), "Again.")
 	require.Len(t, d.requests(), 2)
 }
 
 func TestManyRendersAtATimeCompactOnce(t *testing.T) {
 	d := newFileDesk(t, overflowing()...)
 	var asked atomic.Int32
-	d.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+	d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		asked.Add(1)
 		return summarize.Offline{Tokenizer: quarter{}}.Generate(ctx, r)
 	})
@@ -99,7 +102,7 @@ func TestManyRendersAtATimeCompactOnce(t *testing.T) {
 func TestManyRendersAtATimeFailOnce(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	var asked atomic.Int32
-	d.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
+	d.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
 		asked.Add(1)
 		return chat.Response{}, errors.New("down")
 	})
@@ -113,13 +116,21 @@ func TestManyRendersAtATimeFailOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	require.EqualValues(t, 2, asked.Load(), "one for each mode")
+	require.EqualValues(t, 1, asked.Load(), "what refused a request is not asked it again")
 	require.Empty(t, compactions(d.Session))
+}
+
+func TestWhatIsSaidOnceACompactionIsPlacedMayBeTooMuch(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.Hooks.AfterCompact = func(context.Context, history.Entry) error { return d.Session.Append(rounds(50, 55, roundTokens)...) }
+	d.answers(numbered(3)...)
+	require.ErrorContains(t, d.fails(), "what was said meanwhile does not fit")
+	require.Len(t, d.requests(), 1, "it is tried once a render")
 }
 
 func TestRendersWhileOthersAppend(t *testing.T) {
 	d := newFileDesk(t, chat.UserMessage(task))
-	d.Model = summarize.Offline{Tokenizer: quarter{}}
+	d.Target.Model = summarize.Offline{Tokenizer: quarter{}}
 	const writers, each = 4, 15
 	var group sync.WaitGroup
 	for w := range writers {

@@ -2,7 +2,6 @@ package summarize
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements"
@@ -21,161 +20,170 @@ type Compacted struct {
 
 // Compact compacts the session because somebody asked for it, whatever is used. The instructions go to the model that
 // summarises; "" gives none. The prompt that was rendered last is what it must fit into; without one the error is
-// [ErrNoPrompt]. While another compaction is being made the error is [ErrBusy], but what is made in the background gives
-// way. Where the policy asks for more messages, or there is nothing to summarise, the error is [ErrNothingToCompact]. It
-// ends with its context, by [Compactor.Abort] and by Close.
+// [ErrNoPrompt]. While another compaction is being made the error is [ErrBusy], but a summary that is ready or made in the
+// background is used, unless there are instructions, which it would lack. If the policy asks for more messages, or there is
+// nothing to summarise, the error is [ErrNothingToCompact]. It ends with its context, by [Compactor.Abort] and by Close.
 func (c *Compactor) Compact(ctx context.Context, instructions string) (Compacted, error) {
 	return c.demanded(ctx, OnDemand, instructions)
 }
 
-// MemoryPressure compacts the session where the policy does so when the application is short of memory; else the error is
+// MemoryPressure compacts the session if the policy does so when the application is short of memory; else the error is
 // [ErrNotAsked].
 func (c *Compactor) MemoryPressure(ctx context.Context) (Compacted, error) {
 	return c.demanded(ctx, OnMemoryPressure, "")
 }
 
 func (c *Compactor) demanded(ctx context.Context, on Occasion, instructions string) (Compacted, error) {
-	if err := c.begin(nil); err != nil {
-		return Compacted{}, err
-	}
-	c.mu.Lock()
-	prompt := c.seen
-	c.mu.Unlock()
-	if prompt == nil {
-		return Compacted{}, ErrNoPrompt
-	}
-	select {
-	case c.turn <- struct{}{}:
-	default:
-		return Compacted{}, ErrBusy
-	}
-	defer c.giveTurn()
-	if on == OnDemand && c.Hooks.Interrupt != nil {
-		c.hook(ctx, "Interrupt", func() error { return c.Hooks.Interrupt(ctx) })
-	}
-	if err := c.giveWay(ctx); err != nil {
-		return Compacted{}, err
-	}
-	at, err := c.look(ctx, prompt, on)
+	w, err := c.begin(ctx, nil)
 	if err != nil {
 		return Compacted{}, err
 	}
-	e := c.trigger().For(on).Explain(at.moment)
-	if len(c.trigger().For(on)) == 0 {
+	c.inner.mu.Lock()
+	w.prompt = c.inner.prompt
+	c.inner.mu.Unlock()
+	if w.prompt == nil {
+		return Compacted{}, ErrNoPrompt
+	}
+	if len(w.policy.Trigger.For(on)) == 0 {
 		if on != OnDemand {
 			return Compacted{}, ErrNotAsked
 		}
-	} else if e.Held < 0 {
-		return Compacted{}, fmt.Errorf("%w: %s", ErrNothingToCompact, e.Findings[0].Why)
+		w.policy.Trigger = append(Trigger{{On: OnDemand}}, w.policy.Trigger...)
 	}
-	result, err := c.compactNow(ctx, order{prompt: prompt, at: at, on: on, instructions: instructions})
+	select {
+	case c.inner.turn <- struct{}{}:
+		w.holds = true
+	default:
+		return Compacted{}, ErrBusy
+	}
+	defer w.release()
+	if on == OnDemand && c.Hooks.Interrupt != nil {
+		hook(ctx, c.Hooks, c.tell, "Interrupt", none(c.Hooks.Interrupt))
+	}
+	w.instructions, w.waited = instructions, true
+	before, err := w.sight(on)
 	if err != nil {
 		return Compacted{}, err
 	}
-	done := Compacted{Result: result, TokensRemoved: at.needed() - result.Tokens}
-	done.MessagesRemoved = at.messages() - len(result.Messages)
-	return done, nil
+	if instructions == "" && (before.Pending == PendingRunning || before.Pending == PendingReady) {
+		if err := c.Wait(ctx); err != nil {
+			return Compacted{}, err
+		}
+		placed, err := w.settle(before, true)
+		if err != nil && ctx.Err() != nil {
+			return Compacted{}, err
+		}
+		if placed {
+			return w.compacted(before, on)
+		}
+	} else if err := c.carrier().abandon(ctx, &c.inner.work); err != nil {
+		return Compacted{}, err
+	}
+	now, err := w.sight(on)
+	if err != nil {
+		return Compacted{}, err
+	}
+	d := w.policy.Decide(now.Measurement)
+	switch {
+	case now.Pending != PendingNone:
+		return Compacted{}, ErrBusy
+	case d.Held < 0:
+		w.explain(d, OutcomeNothing, nil)
+		why := "no condition holds"
+		for _, f := range d.Findings {
+			if f.Condition.occasion() == on {
+				why = f.Why
+				break
+			}
+		}
+		return Compacted{}, fmt.Errorf("%w: %s", ErrNothingToCompact, why)
+	}
+	if err := w.compact(now, d); err != nil {
+		w.explain(d, outcomeOfError(err), err)
+		if ctx.Err() != nil {
+			return Compacted{}, context.Cause(ctx)
+		}
+		return Compacted{}, err
+	}
+	w.explain(d, OutcomePlaced, nil)
+	return w.compacted(before, on)
 }
 
-// giveWay ends what is made in the background, waits for it and throws it away.
-func (c *Compactor) giveWay(ctx context.Context) error {
-	c.mu.Lock()
-	t := c.task
-	c.mu.Unlock()
-	if t == nil {
+// compacted says what a compaction came to.
+func (w *walker) compacted(before *sight, on Occasion) (Compacted, error) {
+	after, err := w.sight(on)
+	if err != nil {
+		return Compacted{}, err
+	}
+	if after.result == nil {
+		return Compacted{}, after.failure()
+	}
+	return Compacted{
+		Result: w.sent(after), TokensRemoved: before.tokens() - after.result.Tokens,
+		MessagesRemoved: len(before.messages()) - len(after.result.Messages),
+	}, nil
+}
+
+// SwitchModel prepares for another model. If the policy says so and the prompt is too large for it, the session is compacted
+// first, by the model that answered so far; from then on prompts are made for the new one, which the session is told
+// ([history.ModelChange]). If that fails the error says why, and nothing changed: the application may stay with its model,
+// or call [Compactor.Retarget].
+func (c *Compactor) SwitchModel(ctx context.Context, prompt elements.Node, target Target) (*render.Result, error) {
+	w, err := c.begin(ctx, prompt)
+	if err != nil {
+		return nil, err
+	}
+	if err := target.check(); err != nil {
+		return nil, err
+	}
+	if err := w.take(); err != nil {
+		return nil, err
+	}
+	defer w.release()
+	was := w.target
+	w.asks, w.target = &was, target
+	result, err := w.walk(OnModelSwitch)
+	if err != nil {
+		return nil, err
+	}
+	return result, c.retarget(target)
+}
+
+// Retarget makes prompts for another model from now on, without a compaction. It is for a model that changed, too: a budget
+// that was worked out anew, other tools.
+func (c *Compactor) Retarget(target Target) error {
+	if err := target.check(); err != nil {
+		return err
+	}
+	c.init()
+	return c.retarget(target)
+}
+
+func (c *Compactor) retarget(target Target) error {
+	was := c.Current()
+	c.inner.mu.Lock()
+	c.inner.target = &target
+	c.inner.mu.Unlock()
+	if was.Name == target.Name || c.Session == nil || c.Session.ReadOnly() {
 		return nil
 	}
-	c.Abort()
-	select {
-	case <-t.done:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	c.mu.Lock()
-	ready := c.task == t
-	if ready {
-		c.task, c.state = nil, StateIdle
-	}
-	c.mu.Unlock()
-	if ready {
-		c.tell(ctx, t.order.event(EventDiscarded, t.job))
-	}
-	return nil
-}
-
-// Target is a model that is to answer from now on.
-type Target struct {
-	// Budget and Window as the compactor's. Window defaults to Budget and what the tools take.
-	Budget, Window int
-}
-
-// SwitchModel prepares for a model with another window. Where the policy says so and the prompt is too large for it, the
-// session is compacted first, by the model that answered so far; from then on prompts fit the new one. Where that fails the
-// error says why, and nothing changed: the application may stay with its model, or call Resize.
-func (c *Compactor) SwitchModel(ctx context.Context, prompt elements.Node, target Target) (*render.Result, error) {
-	if err := c.begin(prompt); err != nil {
-		return nil, err
-	}
-	if err := c.takeTurn(ctx); err != nil {
-		return nil, err
-	}
-	defer c.giveTurn()
-	c.mu.Lock()
-	was, learnt := c.resized, c.learnt
-	c.mu.Unlock()
-	c.Resize(target)
-	back := func() {
-		c.mu.Lock()
-		c.resized, c.learnt = was, learnt
-		c.mu.Unlock()
-	}
-	at, err := c.look(ctx, prompt, OnModelSwitch)
-	if err != nil {
-		back()
-		return nil, err
-	}
-	e := c.trigger().For(OnModelSwitch).Explain(at.moment)
-	if len(c.trigger().For(OnModelSwitch)) == 0 || e.Held < 0 && !at.exceeded() {
-		if at.exceeded() {
-			back()
-		}
-		return at.result, at.failure()
-	}
-	if err := c.giveWay(ctx); err != nil {
-		back()
-		return nil, err
-	}
-	result, err := c.compactNow(ctx, order{prompt: prompt, at: at, on: OnModelSwitch})
-	if err != nil {
-		at, lookErr := c.lookAgain(ctx, prompt, at, OnModelSwitch, err)
-		if lookErr == nil && !at.exceeded() && ctx.Err() == nil {
-			return at.result, nil
-		}
-		back()
-		return nil, err
-	}
-	return result, nil
-}
-
-// Resize sets what prompts must fit from now on, without a compaction.
-func (c *Compactor) Resize(target Target) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.resized, c.learnt = &size{target.Budget, target.Window}, 0
+	_, err := c.Session.Add(history.Entry{Body: history.ModelChange{Model: target.Name}})
+	return err
 }
 
 // AfterTurn looks at the policy's conditions once the agent has finished, as the next Render would, so that a compaction is
-// made while the user reads. Where one was made and the policy says how to go on ([Policy.Continue]), that is added to the
-// session in the user's place, and goOn tells that the agent should.
+// made while the user reads. If one was made and the policy says how to go on ([Policy.Continue]), that is added to the
+// session in the user's place, and goOn reports that the agent should.
 func (c *Compactor) AfterTurn(ctx context.Context, prompt elements.Node) (goOn bool, err error) {
-	if err := c.begin(prompt); err != nil {
+	w, err := c.begin(ctx, prompt)
+	if err != nil {
 		return false, err
 	}
-	made := false
-	if _, err := c.rendered(ctx, prompt, OnRender, &made); err != nil {
+	defer w.release()
+	if _, err := w.walk(OnRender); err != nil {
 		return false, err
 	}
-	if !made || c.Policy.Continue == "" {
+	if !w.made || c.Policy.Continue == "" {
 		return false, nil
 	}
 	view, err := c.Session.View()
@@ -196,5 +204,3 @@ func (c *Compactor) Reported(ctx context.Context, e Event) {
 	e.Kind = EventReported
 	c.tell(ctx, e)
 }
-
-var errNoAssistant = errors.New("summarize: the failed entry is not the assistant's message at the leaf")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -52,7 +53,7 @@ func TestCompactOnDemandIsRefused(t *testing.T) {
 	t.Run("without a model", func(t *testing.T) {
 		d := roomy(t)
 		d.messages()
-		d.Model = nil
+		d.Target.Model = nil
 		_, err := d.Compact(t.Context(), "")
 		require.ErrorContains(t, err, "Model is not set")
 	})
@@ -96,7 +97,7 @@ func TestBackgroundWorkGivesWayToDemand(t *testing.T) {
 		require.Equal(t, 1, interrupted)
 		require.Len(t, compactions(d.Session), 1)
 		require.Contains(t, d.messages()[1].Text(), "as asked")
-		require.Equal(t, summarize.StateIdle, d.State())
+		require.Equal(t, summarize.PendingNone, d.pending())
 	})
 }
 
@@ -131,36 +132,44 @@ func TestAfterTurnGoesOn(t *testing.T) {
 	}
 }
 
+// smaller is another model with the same script and less room.
+func (d desk) smaller(budget int) summarize.Target {
+	t := d.Target
+	t.Name, t.Budget, t.ContextWindow = "smaller", budget, 0
+	return t
+}
+
 func TestSwitchToASmallerModel(t *testing.T) {
 	trigger := summarize.Trigger{{On: summarize.OnModelSwitch, Ratio: 1, Above: true}}
 	t.Run("compacts first", func(t *testing.T) {
 		d := roomy(t)
 		d.Policy.Trigger = trigger
-		d.ModelBudget = budget
 		d.messages()
 		d.answers(summarize.SaySummary("short"))
-		r, err := d.SwitchModel(t.Context(), prompt(d.Session), summarize.Target{Budget: 1000})
+		r, err := d.SwitchModel(t.Context(), prompt(d.Session), d.smaller(1000))
 		require.NoError(t, err)
 		require.LessOrEqual(t, r.Tokens, 1000)
-		d.Budget = 1000 // what a later render must keep
+		require.Equal(t, "smaller", d.Current().Name)
+		require.Equal(t, history.ModelChange{Model: "smaller"}, entries(t, d.Session)[d.Session.Len()-1].Body)
 		equal(t, r.Messages, d.messages())
 	})
 	t.Run("has no need to where it fits", func(t *testing.T) {
 		d := roomy(t)
 		d.Policy.Trigger = trigger
-		_, err := d.SwitchModel(t.Context(), prompt(d.Session), summarize.Target{Budget: 3000})
+		_, err := d.SwitchModel(t.Context(), prompt(d.Session), d.smaller(3000))
 		require.NoError(t, err)
 		require.Empty(t, d.requests())
 	})
 	t.Run("that fails changes nothing", func(t *testing.T) {
 		d := roomy(t)
 		d.Policy.Trigger = trigger
-		d.ModelBudget = budget
 		d.answers(summarize.Say("no"), summarize.Say("no"))
-		_, err := d.SwitchModel(t.Context(), prompt(d.Session), summarize.Target{Budget: 1000})
+		was := d.Current()
+		_, err := d.SwitchModel(t.Context(), prompt(d.Session), d.smaller(1000))
 		failed, ok := errors.AsType[*summarize.FailedError](err)
 		require.True(t, ok, "%v", err)
 		require.NotNil(t, failed.Budget)
+		equal(t, was, d.Current())
 		equal(t, said(d.Session), d.messages()[1:])
 	})
 }
@@ -185,7 +194,7 @@ func TestRecoverFromARefusal(t *testing.T) {
 	d.messages()
 	d.say(chat.AssistantMessage("The provider said: too large."))
 	failed := d.Session.Leaf()
-	d.answers(summarize.SaySummary("short"))
+	d.answers(numbered(10)...) // in pieces that the model takes in, by what it said of its limit
 	r, err := d.Recover(t.Context(), prompt(d.Session), refused, failed)
 	require.NoError(t, err)
 	require.LessOrEqual(t, r.Tokens, 3000)
@@ -195,17 +204,37 @@ func TestRecoverFromARefusal(t *testing.T) {
 	require.NoError(t, chat.Validate(r.Messages))
 
 	// What still does not go through ends, and says so.
-	for n := 2; n <= 3; n++ {
-		again, err := d.Recover(t.Context(), prompt(d.Session), refused, "")
-		require.NoError(t, err)
-		require.LessOrEqual(t, again.Tokens, r.Tokens)
+	attempts := 1
+	for ; err == nil; attempts++ {
+		require.LessOrEqual(t, attempts, 3)
+		_, err = d.Recover(t.Context(), prompt(d.Session), refused, "")
 	}
-	_, err = d.Recover(t.Context(), prompt(d.Session), refused, "")
 	lost, ok := errors.AsType[*summarize.RecoveryError](err)
 	require.True(t, ok, "%v", err)
-	require.Equal(t, 3, lost.Attempts)
+	require.Equal(t, attempts, lost.Attempts)
 	require.ErrorIs(t, err, refused.Err)
 	require.Contains(t, err.Error(), "context overflow recovery failed")
+}
+
+func TestRecoverGoesByWhatTheProviderCounted(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.say(rounds(1, 5, 700)...)
+	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
+	sent := d.messages()
+	d.answers(numbered(20)...)
+	twice := &chat.ContextLimitError{Limit: 4000, Tokens: 2 * count(quarter{}, sent), Err: errors.New("too large")} // as our own count
+	r, err := d.Recover(t.Context(), prompt(d.Session), twice, "")
+	require.NoError(t, err)
+	require.LessOrEqual(t, 2*r.Tokens, 4000)
+
+	// Another compactor for the same session knows it too.
+	again := deskOf(t, d.Session)
+	again.Policy = d.Policy
+	again.say(rounds(6, 9, 700)...)
+	_, err = again.Render(t.Context(), prompt(d.Session))
+	over, ok := errors.AsType[*render.BudgetExceededError](err)
+	require.True(t, ok, "%v", err)
+	require.LessOrEqual(t, 2*over.Budget, 4000)
 }
 
 func TestRecoverPassesOtherErrorsOn(t *testing.T) {
@@ -225,35 +254,9 @@ type status int
 func (s status) Error() string   { return fmt.Sprintf("status %d", int(s)) }
 func (s status) StatusCode() int { return int(s) }
 
-func TestContextLimitIsRecognised(t *testing.T) {
-	for _, c := range []struct {
-		err   error
-		limit int
-		ok    bool
-	}{
-		{nil, 0, false},
-		{errors.New("rate limit reached"), 0, false},
-		{errors.New("invalid request: unknown tool"), 0, false},
-		{&chat.ContextLimitError{Limit: 8192}, 8192, true},
-		{fmt.Errorf("asking: %w", &chat.ContextLimitError{Err: errors.New("maximum context length is 4096 tokens")}), 4096, true},
-		{status(413), 0, true},
-		{status(400), 0, false},
-		{errors.New("This model's maximum context length is 128000 tokens. However, your messages resulted in 130123 tokens."), 128000, true},
-		{errors.New("prompt is too long: 210,000 tokens > 200,000 maximum"), 200000, true},
-		{errors.New("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."), 1048576, true},
-		{errors.New("prompt token count of 70000 exceeds the limit of 64000"), 64000, true},
-		{errors.New("code: context_length_exceeded"), 0, true},
-		{errors.New("maximum context length is 7 tokens"), 0, true}, // no model has that
-	} {
-		over, ok := summarize.ContextLimit(c.err)
-		require.Equal(t, c.ok, ok, "%v", c.err)
-		require.Equal(t, c.limit, over.Limit, "%v", c.err)
-	}
-}
-
 func TestTruncationIsTheLastGuard(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.Policy.Overflow.Truncate = true
+	d.Policy.Overflow.LastResort = summarize.ResortTruncate
 	d.answers(summarize.Say("no"), summarize.Say("no"))
 	got := d.messages()
 	require.Equal(t, "You are a coding agent.", got[0].Text())
@@ -262,14 +265,13 @@ func TestTruncationIsTheLastGuard(t *testing.T) {
 	require.Equal(t, "started refused/full refused/simple failed truncated", kinds(*d.events))
 	truncated := (*d.events)[4]
 	require.Equal(t, count(quarter{}, got), truncated.TokensAfter)
-	require.Equal(t, count(quarter{}, got), truncated.Breakdown.Total())
 	require.Empty(t, compactions(d.Session))
 	require.Len(t, said(d.Session), 13, "the session keeps everything")
 }
 
 func TestTruncationLeavesTheSummaryInPlace(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.Policy.Overflow.Truncate = true
+	d.Policy.Overflow.LastResort = summarize.ResortTruncate
 	d.answers(summarize.SaySummary("What went before."))
 	d.messages()
 	d.say(chat.UserMessage("And " + words(500)))
@@ -281,15 +283,15 @@ func TestTruncationLeavesTheSummaryInPlace(t *testing.T) {
 	require.Equal(t, 12, outputs(text(got))[len(outputs(text(got)))-1])
 }
 
-func TestPruningSuffices(t *testing.T) {
+func TestClearingSuffices(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.say(rounds(1, 4, 850)...)
 	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8}}
-	d.Policy.Before = history.ClearRule{Keep: 900, Placeholder: func(history.ClearedOutput) string { return "[gone]" }}
+	d.Policy.Clear.Rule = history.ClearRule{Keep: 900, Placeholder: func(history.ClearedOutput) string { return "[gone]" }}
 	got := d.messages()
 	require.Equal(t, []int{3, 4}, outputs(text(got)))
 	require.Equal(t, 2, strings.Count(text(got), "[gone]"))
-	require.Equal(t, "pruned", kinds(*d.events))
+	require.Equal(t, "cleared", kinds(*d.events))
 	require.Less(t, (*d.events)[0].TokensAfter, (*d.events)[0].TokensBefore)
 	require.Empty(t, d.requests())
 	equal(t, got, d.messages())
@@ -298,51 +300,4 @@ func TestPruningSuffices(t *testing.T) {
 	d.answers(summarize.SaySummary("short"))
 	require.Contains(t, d.messages()[1].Text(), "short")
 	require.NotContains(t, text(d.request().Messages), "[output 001]", "what was left out is not summarised")
-}
-
-func TestFixedPartsLargerThanTheTriggerAreToldOnce(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(task))
-	d.Tools = []chat.Tool{{Name: "read", Description: words(2500)}}
-	d.Window = 4000
-	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.6}}
-	for n := 1; n <= 5; n++ {
-		d.say(round(n, 200)...)
-		d.messages() // which fit
-	}
-	require.Empty(t, d.requests())
-	require.Equal(t, "failed", kinds(*d.events))
-	fixed, ok := errors.AsType[*summarize.FixedPartsError]((*d.events)[0].Err)
-	require.True(t, ok)
-	require.Equal(t, 2400, fixed.At)
-	require.Greater(t, fixed.Fixed, 2500)
-}
-
-func TestCompactionThatLeavesTooMuchIsNotRepeatedAtOnce(t *testing.T) {
-	d := newDesk(t, chat.UserMessage(words(1900)))
-	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.5}}
-	d.say(rounds(1, 3, 100)...)
-	d.answers(summarize.SaySummary(words(60)))
-	d.messages()
-	require.Len(t, d.requests(), 1)
-	for n := 4; n <= 5; n++ {
-		d.say(round(n, 60)...)
-		d.messages()
-		require.Contains(t, d.Explain().Blocked, "could not come below")
-	}
-	require.Len(t, d.requests(), 1)
-}
-
-func TestFailureIsRememberedByPlaceAndNotByCount(t *testing.T) {
-	d := newDesk(t, overflowing()...)
-	d.answers(summarize.Say("no"), summarize.Say("no"))
-	d.fails()
-	leaf := d.Session.Leaf()
-	require.NoError(t, d.Session.Branch("e3"))
-	d.messages()
-	require.NoError(t, d.Session.Branch(leaf)) // there and back again
-	require.Contains(t, d.fails().Error(), "not tried again")
-	_, err := d.Session.Add(history.Entry{Body: history.Label{Target: leaf, Text: "here"}})
-	require.NoError(t, err)
-	require.Contains(t, d.fails().Error(), "not tried again", "a label says nothing to a model")
-	require.Len(t, d.requests(), 2)
 }

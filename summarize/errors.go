@@ -11,62 +11,63 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// ErrNothingToCompact tells that there is no history besides what must be kept. No model was asked.
-var ErrNothingToCompact = errors.New("there is no history to summarise besides what must be kept")
+// ErrNothingToCompact reports that there is no history to summarise besides what must be kept. No model was asked.
+var ErrNothingToCompact = errors.New("summarize: there is no history to summarise besides what must be kept")
 
-// ErrNoRoom tells that what must be kept leaves no room for a summary. No model was asked.
-var ErrNoRoom = errors.New("what must be kept leaves no room for a summary")
+// ErrNoRoom reports that what must be kept leaves no room for a summary. No model was asked.
+var ErrNoRoom = errors.New("summarize: what must be kept leaves no room for a summary")
 
-// ErrBusy tells that a compaction is being made, and a second one was asked for.
-var ErrBusy = errors.New("summarize: a compaction is being made already")
+// ErrOtherSession reports that a compaction would change nothing about the prompt: its elements show another session, or
+// read theirs in another way than by [history.ViewIn].
+var ErrOtherSession = errors.New("summarize: the prompt does not show Compactor.Session: give its history elements that session")
 
-// ErrNoPrompt tells that a compaction was asked for before any prompt was rendered: what the agent's prompt is made of is
-// not known.
-var ErrNoPrompt = errors.New("summarize: no prompt was rendered yet, so it is not known what a compaction must fit into: call Compactor.Render first")
+// ErrBusy reports that a compaction was asked for while another is being made.
+var ErrBusy = errors.New("summarize: a compaction is being made already: wait for it, or call Compactor.Abort")
 
-// ErrNotAsked tells that the policy does not compact on this occasion.
-var ErrNotAsked = errors.New("summarize: the policy does not compact now")
+// ErrNoPrompt reports that a compaction was asked for before any prompt was rendered, so that it is not known what it must
+// fit into.
+var ErrNoPrompt = errors.New("summarize: no prompt was rendered yet: call Compactor.Render first")
 
-// ErrClosed tells that the compactor was closed.
+// ErrNotAsked reports that the policy does not compact on this occasion.
+var ErrNotAsked = errors.New("summarize: the policy does not compact on this occasion: add a Condition to Policy.Trigger")
+
+// ErrClosed reports that the compactor was closed.
 var ErrClosed = errors.New("summarize: the compactor is closed")
 
 // ErrAborted is the cause of a context that [Compactor.Abort] ended.
 var ErrAborted = errors.New("summarize: the compaction was aborted")
 
-// ErrVetoed tells that a hook called a compaction off.
-var ErrVetoed = errors.New("summarize: a hook called it off")
+// ErrVetoed reports that a hook called a compaction off.
+var ErrVetoed = errors.New("summarize: a hook called the compaction off")
 
-// FixedPartsError tells that what is no history (system prompt, tools, what else is required) takes as much as the policy
-// allows in all: no compaction can help. It is told once, and not tried again before the prompt changed.
-type FixedPartsError struct {
-	// Fixed is what these parts take, At is where the policy compacts, both in tokens.
-	Fixed, At int
-}
+// ErrNobodyToAsk reports that every model that may be asked for a summary has refused this same request, or failed while
+// this compaction was made.
+var ErrNobodyToAsk = errors.New("summarize: every model has failed or refused this request before")
 
-func (e *FixedPartsError) Error() string {
-	return fmt.Sprintf("what is no history takes %d tokens, and the policy compacts at %d: shorten the system prompt or the tools, or raise the threshold", e.Fixed, e.At)
-}
+// ErrUnwritten reports that the session does not take a compaction whatever the summary, because its disk is full or it is
+// open for reading only.
+var ErrUnwritten = errors.New("summarize: the session cannot be written")
 
-// FailedError tells that a prompt did not fit and the session could not be compacted. The session is as it was.
+// FailedError reports that a prompt did not fit and the session could not be compacted. What the session shows is as it was.
 type FailedError struct {
-	// Budget is the error of the render that did not fit; nil where it did and a compaction was asked for.
+	// Budget is the error of the render that did not fit, nil if it did and a compaction was asked for.
 	Budget *render.BudgetExceededError
-	// Reasons why compaction failed, one for each mode that was tried.
+	// Reasons why compaction failed, one for each way of asking that was tried.
 	Reasons []error
 }
 
 func (e *FailedError) Error() string {
 	reasons := make([]string, len(e.Reasons))
 	for i, r := range e.Reasons {
-		reasons[i] = r.Error()
+		reasons[i] = strings.TrimPrefix(r.Error(), "summarize: ")
 	}
 	if e.Budget == nil {
-		return "compaction failed: " + strings.Join(reasons, "; then ")
+		return "summarize: compaction failed: " + strings.Join(reasons, "; then ")
 	}
 	return fmt.Sprintf("%v; compaction failed: %s", e.Budget, strings.Join(reasons, "; then "))
 }
 
-// Unwrap gives the budget error and the reasons.
+// Unwrap returns the budget error and the reasons.
 func (e *FailedError) Unwrap() []error {
 	if e.Budget == nil {
 		return e.Reasons
@@ -74,48 +75,74 @@ func (e *FailedError) Unwrap() []error {
 	return append([]error{e.Budget}, e.Reasons...)
 }
 
-// errUnwritten tells that a session does not take a compaction, whatever the summary: its disk is full, or it is open for
-// reading only.
-var errUnwritten = errors.New("the compaction could not be written")
+// SummaryError reports why an answer could not be used as a summary.
+type SummaryError struct {
+	// Reason in words.
+	Reason string
+}
 
-// gone tells of a compaction whose place is not there any more, because of an undo or a switch of branch.
+func (e *SummaryError) Error() string { return "summarize: the answer cannot be used: " + e.Reason }
+
+// CandidateError reports that a model which was asked for a summary failed.
+type CandidateError struct {
+	// Model by its name, "" for the agent's own if that has none.
+	Model string
+	// Mode in which it was asked.
+	Mode Mode
+	// Err is what went wrong.
+	Err error
+}
+
+func (e *CandidateError) Error() string {
+	name := e.Model
+	if name == "" {
+		name = "the agent's model"
+	}
+	return fmt.Sprintf("summarize: %s, %s mode: %v", name, e.Mode, e.Err)
+}
+
+// Unwrap returns what went wrong.
+func (e *CandidateError) Unwrap() error { return e.Err }
+
+// gone reports whether the place of a compaction is not there any more, because of an undo or a switch of branch.
 func gone(err error) bool {
 	_, ok := errors.AsType[*history.BoundaryError](err)
 	return ok
 }
 
-// passing tells of a failure that may be gone the next time: a rate limit, a time-out, an undo.
-func passing(err error) bool {
-	_, transient := errors.AsType[*chat.TransientError](err)
-	return transient || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || gone(err)
-}
-
-// errorType names an error as the OpenTelemetry conventions ask, by its kind.
+// errorType names an error by its kind, as the OpenTelemetry conventions ask.
 func errorType(err error) string {
 	switch {
-	case errors.Is(err, context.Canceled):
+	case err == nil:
+		return ""
+	case errors.Is(err, ErrAborted), errors.Is(err, ErrClosed), errors.Is(err, context.Canceled):
 		return "cancelled"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "timeout"
+	case errors.Is(err, ErrVetoed):
+		return "vetoed"
 	case errors.Is(err, ErrNoRoom):
 		return "no_room"
 	case errors.Is(err, ErrNothingToCompact):
 		return "nothing_to_compact"
+	case errors.Is(err, ErrUnwritten):
+		return "unwritten"
+	case errors.Is(err, ErrNobodyToAsk):
+		return "nobody_to_ask"
+	case gone(err):
+		return "boundary_gone"
 	}
 	if _, ok := errors.AsType[*SummaryError](err); ok {
 		return "summary_refused"
 	}
-	if _, ok := errors.AsType[*FixedPartsError](err); ok {
-		return "fixed_parts"
-	}
-	if gone(err) {
-		return "boundary_gone"
-	}
-	if _, ok := errors.AsType[*chat.ContextLimitError](err); ok {
+	if _, ok := ContextLimit(err); ok {
 		return "context_limit"
 	}
 	if _, ok := errors.AsType[*chat.TransientError](err); ok {
 		return "transient"
+	}
+	if _, ok := errors.AsType[*PanicError](err); ok {
+		return "panic"
 	}
 	return "_OTHER"
 }

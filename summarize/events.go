@@ -2,55 +2,72 @@ package summarize
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// EventKind says what an [Event] tells of.
+// EventKind says what an [Event] is about.
 type EventKind string
 
 // The kinds of events.
 const (
-	// EventStarted: a cut was chosen; the model is asked next.
+	// EventStarted: a plan was written to the session; the model is asked next.
 	EventStarted EventKind = "started"
-	// EventRefused: one mode failed; Err says why. The next one is tried.
+	// EventAnswered: a model was asked; Err says how it failed, if it did.
+	EventAnswered EventKind = "answered"
+	// EventRefused: a candidate brought no summary in one mode; Err says why. The next one is asked.
 	EventRefused EventKind = "refused"
-	// EventDone: the compaction is in the session.
-	EventDone EventKind = "done"
-	// EventFailed: no mode gave a summary; Err says why. The session is as it was.
-	EventFailed EventKind = "failed"
-	// EventCancelled: it was cancelled, and what came of it thrown away.
-	EventCancelled EventKind = "cancelled"
+	// EventWaiting: a prompt waits for a summary that is being made.
+	EventWaiting EventKind = "waiting"
 	// EventReady: a summary that was made in the background waits to be put in place.
 	EventReady EventKind = "ready"
+	// EventDone: the compaction is in the session.
+	EventDone EventKind = "done"
+	// EventFailed: there is no summary; Err says why. What the session shows is as it was.
+	EventFailed EventKind = "failed"
+	// EventVetoed: a hook called it off.
+	EventVetoed EventKind = "vetoed"
+	// EventCancelled: it was cancelled, and what came of it thrown away.
+	EventCancelled EventKind = "cancelled"
 	// EventDiscarded: a summary that was made in the background is not needed any more.
 	EventDiscarded EventKind = "discarded"
-	// EventDropped: a summary was dropped, because of an undo or a switch of branch while it was made. Err is a
-	// [*history.BoundaryError].
+	// EventDropped: its place is gone, because of an undo or a switch of branch. Err is a [*history.BoundaryError].
 	EventDropped EventKind = "dropped"
-	// EventPruned: old tool output is left out from now on, and that sufficed.
-	EventPruned EventKind = "pruned"
-	// EventTruncated: the last guard left messages out of a request.
+	// EventCleared: old tool output is left out from here on.
+	EventCleared EventKind = "cleared"
+	// EventTruncated: the last resort left messages out of a request. The session keeps them.
 	EventTruncated EventKind = "truncated"
+	// EventLetGo: the last resort pruned history, or what no priority was given to, out of a request. The session keeps it.
+	EventLetGo EventKind = "let go"
 	// EventHookFailed: a hook failed, or a checkpoint could not be written, and the work went on without it.
 	EventHookFailed EventKind = "hook failed"
+	// EventModelUnknown: the policy names a model that nobody has.
+	EventModelUnknown EventKind = "model unknown"
+	// EventTitled: the title of a summary was made.
+	EventTitled EventKind = "titled"
 	// EventReported: the provider, or a remote agent, told of a compaction of its own ([Compactor.Reported]).
 	EventReported EventKind = "reported"
-	// EventUsage: a prompt was rendered. It tells what it takes.
+	// EventUsage: what a prompt takes that is about to be sent.
 	EventUsage EventKind = "usage"
 )
 
-// Breakdown is what a request takes, in tokens.
-type Breakdown struct{ System, Conversation, Tools int }
+// Breakdown is what a request takes, in tokens by our own count.
+type Breakdown struct {
+	System       int `json:"system"`
+	Conversation int `json:"conversation"`
+	Tools        int `json:"tools"`
+}
 
 // Total of the request.
 func (b Breakdown) Total() int { return b.System + b.Conversation + b.Tools }
 
-func breakdown(t sizing.Tokenizer, messages []chat.Message, tools []chat.Tool) Breakdown {
-	b := Breakdown{Tools: t.CountTools(tools)}
+func breakdown(t sizing.Tokenizer, messages []chat.Message, tools int) Breakdown {
+	b := Breakdown{Tools: tools}
 	for _, m := range messages {
 		if m.Role == chat.RoleSystem {
 			b.System += t.CountMessage(m)
@@ -61,49 +78,75 @@ func breakdown(t sizing.Tokenizer, messages []chat.Message, tools []chat.Tool) B
 	return b
 }
 
-// Event tells of a step of a compaction. What it does not know is the zero value.
+// Event is a step of a compaction. A field that an event does not know is the zero value.
 type Event struct {
-	Kind EventKind
+	Kind EventKind `json:"kind"`
 	// Policy by its name.
-	Policy string
+	Policy string `json:"policy,omitempty"`
+	// Plan is the id of the plan's entry in the session.
+	Plan string `json:"plan,omitempty"`
 	// Reason is the occasion of the compaction.
-	Reason Occasion
-	// Background tells that the summary is made while the work goes on.
-	Background bool
-	// WillRetry tells that the request that the provider refused is sent again afterwards.
-	WillRetry bool
-	// Mode of the summary; "" at the start.
-	Mode Mode
+	Reason Occasion `json:"reason,omitempty"`
+	// Why in words, of what was decided.
+	Why string `json:"why,omitempty"`
+	// Background says that the summary is made while the work goes on.
+	Background bool `json:"background,omitempty"`
+	// WillRetry says that the request that the provider refused is sent again afterwards.
+	WillRetry bool `json:"willRetry,omitempty"`
+	// Mode of the summary.
+	Mode Mode `json:"mode,omitempty"`
+	// Model that was asked, by its name; Request is the id of the request: that of the plan, and a number.
+	Model   string `json:"model,omitempty"`
+	Request string `json:"request,omitempty"`
 	// Covered is the number of rounds and user messages that are summarised, Kept that of those kept word for word.
-	Covered, Kept int
-	// MessagesBefore and MessagesAfter is how many messages the prompt has, and has with the summary.
-	MessagesBefore, MessagesAfter int
-	// TokensBefore is what the prompt needed, TokensAfter what it takes with the summary.
-	TokensBefore, TokensAfter int
-	// Breakdown of the prompt: of [EventUsage] and [EventStarted] as it was, of [EventDone] and [EventTruncated] as it is.
-	Breakdown Breakdown
-	// Window that the prompt goes into, in tokens.
-	Window int
-	// Usage that the models reported, and how often they were asked.
-	Usage chat.Usage
-	Calls int
+	Covered int `json:"covered,omitempty"`
+	Kept    int `json:"kept,omitempty"`
+	// MessagesBefore and MessagesAfter are the numbers of messages of the prompt, TokensBefore and TokensAfter what they
+	// take, without tools.
+	MessagesBefore int `json:"messagesBefore,omitempty"`
+	MessagesAfter  int `json:"messagesAfter,omitempty"`
+	TokensBefore   int `json:"tokensBefore,omitempty"`
+	TokensAfter    int `json:"tokensAfter,omitempty"`
+	// Breakdown of the prompt that is about to be sent, of [EventUsage].
+	Breakdown Breakdown `json:"breakdown,omitzero"`
+	// Window that limits are held against, in tokens.
+	Window int `json:"window,omitempty"`
+	// Usage that models reported, and how often they were asked.
+	Usage chat.Usage `json:"usage,omitzero"`
+	Calls int        `json:"calls,omitempty"`
 	// Duration from the start.
-	Duration time.Duration
-	// Summary that was made, and its title.
-	Summary, Title string
+	Duration time.Duration `json:"duration,omitempty"`
+	// Summary that was made, its title, and what was mended in it, in words.
+	Summary string   `json:"summary,omitempty"`
+	Title   string   `json:"title,omitempty"`
+	Mended  []string `json:"mended,omitempty"`
+	// Entry is the id of the compaction, or the clearing, in the session.
+	Entry string `json:"entry,omitempty"`
 	// Checkpoint that the summary was written to.
-	Checkpoint Checkpoint
+	Checkpoint Checkpoint `json:"checkpoint,omitzero"`
+	// Hook that failed.
+	Hook string `json:"hook,omitempty"`
 	// Err says what went wrong.
-	Err error
+	Err error `json:"-"`
 }
 
-// LogValue is the event for package slog. Names are those of the OpenTelemetry conventions for generative AI where these have
-// one.
-func (e Event) LogValue() slog.Value {
-	list := []slog.Attr{
-		slog.String("gen_ai.operation.name", "compact"),
-		slog.String("compaction.event", string(e.Kind)),
+// MarshalJSON writes the event with its error as text.
+func (e Event) MarshalJSON() ([]byte, error) {
+	type plain Event
+	said := struct {
+		plain
+		Error     string `json:"error,omitempty"`
+		ErrorType string `json:"errorType,omitempty"`
+	}{plain: plain(e)}
+	if e.Err != nil {
+		said.Error, said.ErrorType = e.Err.Error(), errorType(e.Err)
 	}
+	return json.Marshal(said)
+}
+
+// LogValue is the event for package slog, with the keys of its JSON.
+func (e Event) LogValue() slog.Value {
+	var list []slog.Attr
 	text := func(key, value string) {
 		if value != "" {
 			list = append(list, slog.String(key, value))
@@ -114,35 +157,45 @@ func (e Event) LogValue() slog.Value {
 			list = append(list, slog.Int(key, value))
 		}
 	}
-	text("compaction.policy", e.Policy)
-	text("compaction.reason", string(e.Reason))
-	text("compaction.mode", string(e.Mode))
-	if e.Background {
-		list = append(list, slog.Bool("compaction.background", true))
+	flag := func(key string, value bool) {
+		if value {
+			list = append(list, slog.Bool(key, true))
+		}
 	}
-	if e.WillRetry {
-		list = append(list, slog.Bool("compaction.will_retry", true))
-	}
-	number("compaction.covered", e.Covered)
-	number("compaction.kept", e.Kept)
-	number("compaction.messages_before", e.MessagesBefore)
-	number("compaction.messages_after", e.MessagesAfter)
-	number("compaction.tokens_before", e.TokensBefore)
-	number("compaction.tokens_after", e.TokensAfter)
-	number("compaction.tokens.system", e.Breakdown.System)
-	number("compaction.tokens.conversation", e.Breakdown.Conversation)
-	number("compaction.tokens.tools", e.Breakdown.Tools)
-	number("compaction.window", e.Window)
-	number("compaction.calls", e.Calls)
-	number("gen_ai.usage.input_tokens", e.Usage.Input)
-	number("gen_ai.usage.output_tokens", e.Usage.Output)
-	number("gen_ai.usage.cache_read.input_tokens", e.Usage.CacheRead)
+	text("kind", string(e.Kind))
+	text("policy", e.Policy)
+	text("plan", e.Plan)
+	text("reason", string(e.Reason))
+	text("why", e.Why)
+	text("mode", string(e.Mode))
+	text("model", e.Model)
+	text("request", e.Request)
+	flag("background", e.Background)
+	flag("willRetry", e.WillRetry)
+	number("covered", e.Covered)
+	number("kept", e.Kept)
+	number("messagesBefore", e.MessagesBefore)
+	number("messagesAfter", e.MessagesAfter)
+	number("tokensBefore", e.TokensBefore)
+	number("tokensAfter", e.TokensAfter)
+	number("systemTokens", e.Breakdown.System)
+	number("conversationTokens", e.Breakdown.Conversation)
+	number("toolTokens", e.Breakdown.Tools)
+	number("window", e.Window)
+	number("calls", e.Calls)
+	number("inputTokens", e.Usage.Input)
+	number("outputTokens", e.Usage.Output)
+	number("cacheReadTokens", e.Usage.CacheRead)
 	if e.Duration > 0 {
-		list = append(list, slog.Duration("compaction.duration", e.Duration))
+		list = append(list, slog.Duration("duration", e.Duration))
 	}
-	number("compaction.checkpoint", e.Checkpoint.Number)
+	text("mended", strings.Join(e.Mended, "; "))
+	text("entry", e.Entry)
+	number("checkpoint", e.Checkpoint.Number)
+	text("hook", e.Hook)
 	if e.Err != nil {
-		list = append(list, slog.String("error.message", e.Err.Error()), slog.String("error.type", errorType(e.Err)))
+		text("error", e.Err.Error())
+		text("errorType", errorType(e.Err))
 	}
 	return slog.GroupValue(list...)
 }
@@ -150,24 +203,34 @@ func (e Event) LogValue() slog.Value {
 // level at which an event is logged.
 func (e Event) level() slog.Level {
 	switch e.Kind {
-	case EventFailed, EventDropped, EventHookFailed, EventTruncated:
+	case EventFailed, EventDropped, EventHookFailed, EventTruncated, EventLetGo, EventModelUnknown:
 		return slog.LevelWarn
-	case EventUsage:
+	case EventUsage, EventAnswered:
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo
 }
 
-// tell gives an event to who listens, one at a time.
+// tell gives an event to who listens, one at a time. A listener that panics, or ends its goroutine, takes nothing with it.
 func (c *Compactor) tell(ctx context.Context, e Event) {
+	if c.OnEvent == nil && c.Logger == nil {
+		return
+	}
 	e.Policy = c.Policy.Name
-	c.telling.Lock()
-	defer c.telling.Unlock()
+	c.inner.telling.Lock()
+	defer c.inner.telling.Unlock()
+	ctx = context.WithoutCancel(ctx) // a cancelled compaction is told of too
 	if c.Logger != nil && c.Logger.Enabled(ctx, e.level()) {
-		id := c.Session.Header().ID
-		c.Logger.LogAttrs(ctx, e.level(), "compaction "+string(e.Kind), slog.String("gen_ai.conversation.id", id), slog.Any("compaction", e))
+		c.Logger.LogAttrs(ctx, e.level(), "compaction "+string(e.Kind),
+			slog.String("session", c.Session.Header().ID), slog.Any("compaction", e))
 	}
 	if c.OnEvent != nil {
-		c.OnEvent(e)
+		_, err := call(ctx, "OnEvent", 0, func(context.Context) (struct{}, error) {
+			c.OnEvent(e)
+			return struct{}{}, nil
+		})
+		if err != nil && c.Logger != nil {
+			c.Logger.LogAttrs(ctx, slog.LevelError, "compaction event", slog.String("error", err.Error()))
+		}
 	}
 }

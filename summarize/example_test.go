@@ -44,9 +44,12 @@ func ExampleCompactor_Render() {
 		history.Rounds{Session: session},
 	}
 	compactor := &summarize.Compactor{
-		Session: session, Tokenizer: tokenizer, Budget: 1_000, ModelBudget: 8_000,
+		Session: session,
+		Target: summarize.Target{
+			Model:     &summarize.Script{Steps: []summarize.Step{summarize.SaySummary("Five files were read; all are fine.")}},
+			Tokenizer: tokenizer, Budget: 1_000, ContextWindow: 8_000,
+		},
 		Policy: summarize.CopilotChat(),
-		Model:  &summarize.Script{Steps: []summarize.Step{summarize.SaySummary("Five files were read; all are fine.")}},
 	}
 	defer compactor.Close()
 	result, err := compactor.Render(context.Background(), prompt)
@@ -85,7 +88,7 @@ func ExampleFailedError() {
 		history.Rounds{Session: session},
 	}
 	compactor := &summarize.Compactor{
-		Session: session, Tokenizer: tokenizer, Budget: 1_000, Model: summarize.Offline{Tokenizer: tokenizer},
+		Session: session, Target: summarize.Target{Model: summarize.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1_000},
 	}
 	_, err = compactor.Render(context.Background(), prompt)
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
@@ -121,14 +124,19 @@ func ExampleCopilotChat() {
 	}
 
 	policy := summarize.CopilotChat()
-	policy.Cut.Share = 0.6 // keep more than the newest round
-	policy.ReadTool = "view"
+	policy.Cut.Share = 0.1 // keep more than the newest round
+	policy.Place.ReadTool = "view"
 	compactor := &summarize.Compactor{
-		Session: session, Tokenizer: tokenizer, Budget: 1_500, ModelBudget: 8_000, Policy: policy,
-		Tools: []chat.Tool{{Name: "view", Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}},
-		Model: &summarize.Script{Steps: []summarize.Step{summarize.SaySummary("Two files were read.")}},
+		Session: session, Policy: policy,
+		Target: summarize.Target{
+			Model:     &summarize.Script{Steps: []summarize.Step{summarize.SaySummary("Two files were read.")}},
+			Tokenizer: tokenizer, Budget: 1_500, ContextWindow: 8_000,
+			Tools: []chat.Tool{{Name: "view", Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}},
+		},
 		OnEvent: func(e summarize.Event) {
-			fmt.Printf("%s: %d summarised, %d kept\n", e.Kind, e.Covered, e.Kept)
+			if e.Kind == summarize.EventDone {
+				fmt.Printf("%d summarised, %d kept\n", e.Covered, e.Kept)
+			}
 		},
 	}
 	defer compactor.Close()
@@ -145,8 +153,7 @@ func ExampleCopilotChat() {
 	fmt.Println("names the transcript:", strings.Contains(summary, session.Path()))
 	fmt.Println("and how to read it:", strings.Contains(summary, "\nview({"))
 	// Output:
-	// started: 5 summarised, 2 kept
-	// done: 5 summarised, 2 kept
+	// 5 summarised, 2 kept
 	// names the transcript: true
 	// and how to read it: true
 }

@@ -14,3 +14,6 @@ var (
 	ShortenRequest = shortenRequest
 	CutToSection   = cutToSection
 )
+
+// QuirksOf returns what a model of a name needs.
+func QuirksOf(a Ask, model string) Quirk { return a.quirks(model) }

@@ -145,9 +145,9 @@ func deskOf(t testing.TB, s *history.Session, messages ...chat.Message) desk {
 	}
 	d := desk{t: t, script: &summarize.Script{}, events: new([]summarize.Event)}
 	d.Compactor = &summarize.Compactor{
-		Session: s, Model: d.script, Tokenizer: quarter{}, Budget: budget, Policy: foreground(),
+		Session: s, Target: summarize.Target{Model: d.script, Tokenizer: quarter{}, Budget: budget}, Policy: foreground(),
 		OnEvent: func(e summarize.Event) {
-			if e.Kind != summarize.EventUsage {
+			if e.Kind != summarize.EventUsage && e.Kind != summarize.EventAnswered {
 				*d.events = append(*d.events, e)
 			}
 		},
@@ -159,7 +159,7 @@ func deskOf(t testing.TB, s *history.Session, messages ...chat.Message) desk {
 // foreground is Copilot Chat's policy where a prompt does not fit, and nothing else.
 func foreground() summarize.Policy {
 	p := summarize.CopilotChat()
-	p.Trigger = nil
+	p.Trigger, p.Overflow.LastResort = nil, summarize.ResortError
 	return p
 }
 
@@ -173,9 +173,24 @@ func (d desk) answers(steps ...summarize.Step) {
 	d.script.Steps = append(d.script.Steps[:len(d.requests())], steps...)
 }
 
+// pending is how far a compaction is that was begun before.
+func (d desk) pending() summarize.Pending {
+	d.t.Helper()
+	p, err := d.Pending()
+	require.NoError(d.t, err)
+	return p
+}
+
 func (d desk) say(messages ...chat.Message) {
 	d.t.Helper()
 	require.NoError(d.t, d.Session.Append(messages...))
+}
+
+// takesIn makes the window of the model so large that the messages of a request for a summary take so much at the most.
+func (d desk) takesIn(tokens int) {
+	const answer = 1
+	d.Policy.Ask.MaxTokens = answer
+	d.Target.ContextWindow = tokens + answer
 }
 
 // requests that the script was asked.
@@ -193,9 +208,9 @@ func (d desk) messages() []chat.Message {
 	d.t.Helper()
 	r, err := d.Render(d.t.Context(), prompt(d.Session))
 	require.NoError(d.t, err)
-	require.LessOrEqual(d.t, r.Tokens, d.Budget)
+	require.LessOrEqual(d.t, r.Tokens, d.Target.Budget)
 	require.NoError(d.t, chat.Validate(r.Messages))
-	require.Equal(d.t, count(d.Tokenizer, r.Messages), r.Tokens)
+	require.Equal(d.t, count(d.Target.Tokenizer, r.Messages), r.Tokens)
 	return r.Messages
 }
 
@@ -326,4 +341,10 @@ func stopped(why chat.StopReason, answer string) summarize.Step {
 	return func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage(answer), StopReason: why}, nil
 	}
+}
+
+// writeFile writes a file.
+func writeFile(t testing.TB, path, data string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
 }

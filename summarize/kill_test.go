@@ -76,17 +76,17 @@ func workUntilKilled(path string) error {
 		return err
 	}
 	c := summarize.Compactor{
-		Session: s, Tokenizer: quarter{}, Budget: budget, Policy: inBackground(),
-		Model: chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		Session: s, Policy: inBackground(),
+		Target: summarize.Target{Tokenizer: quarter{}, Budget: budget, Model: chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 			tell("asking")
 			time.Sleep(3 * pause)
 			tell("answered")
 			time.Sleep(pause)
 			return sawUpTo(ctx, r)
-		}),
+		})},
 		OnEvent: func(e summarize.Event) {
 			switch {
-			case e.Kind == summarize.EventUsage:
+			case e.Kind == summarize.EventUsage, e.Kind == summarize.EventAnswered, e.Kind == summarize.EventWaiting:
 				return
 			case !e.Background:
 				tell("foreground")
@@ -185,7 +185,7 @@ func TestProcessKilledDuringABackgroundCompaction(t *testing.T) {
 		requireSaid(t, s)
 
 		d := deskOf(t, s)
-		d.Policy, d.Model = inBackground(), chat.ModelFunc(sawUpTo)
+		d.Policy, d.Target.Model = inBackground(), chat.ModelFunc(sawUpTo)
 		d.messages()
 		require.NoError(t, d.Wait(t.Context()))
 		before := latest(t, s)

@@ -94,8 +94,8 @@ type Transcript struct {
 type Prompt struct {
 	// Mode by which events and the session name the prompt.
 	Mode Mode
-	// Request is the tree of the request. It is rendered within the summarising model's window, [Material.Window], and
-	// must not fit by leaving out history unless Packs is set.
+	// Request is the tree of the request. It is rendered within what the summarising model takes in. What the user
+	// said must not be left out of it: a history that does not fit is summarised in pieces.
 	Request func(Material) elements.Node
 	// Read takes the summary out of the answer. An error is a [*SummaryError] where the answer is to blame. Defaults to
 	// the whole text.
@@ -104,9 +104,9 @@ type Prompt struct {
 	Background bool
 	// Tools declares the agent's tools to the model, which may not call them.
 	Tools bool
-	// Packs tells that the request leaves out by itself what does not fit, so that a history larger than the window is
-	// not summarised in pieces.
-	Packs bool
+	// Forks says that the request goes on from [Material.Sent] and is declared as that was, so that the provider's cache
+	// serves it. It is made to the agent's own model alone, and not without such a request.
+	Forks bool
 	// Prefix is the tree of a second request, made at the same time as the first: it asks for a summary of
 	// [Material.TurnPrefix], and the first then covers what is before it. Nil, and where no turn is cut, one request
 	// covers all.

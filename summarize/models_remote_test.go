@@ -18,6 +18,8 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
+var asking = chat.Request{Messages: []chat.Message{chat.UserMessage("Summarise.")}}
+
 // endpoint serves a handler for the time of the test.
 func endpoint(t testing.TB, f http.HandlerFunc) summarize.Remote {
 	t.Helper()
@@ -168,11 +170,7 @@ func ExampleRemote() {
 		io.WriteString(w, `{"summary":"The build was fixed."}`)
 	}))
 	defer server.Close()
-	model := summarize.Cascade{
-		Candidates: []summarize.Candidate{
-			{Name: "endpoint", Model: summarize.Retry{Model: summarize.Remote{URL: server.URL}}, Timeout: time.Minute},
-		},
-	}
+	var model chat.Model = summarize.Remote{URL: server.URL}
 	response, err := model.Generate(context.Background(), chat.Request{Messages: []chat.Message{chat.UserMessage("Sum up.")}})
 	fmt.Println(response.Message.Text(), err)
 	// Output: The build was fixed. <nil>

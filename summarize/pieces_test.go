@@ -28,7 +28,7 @@ func TestHistoryLargerThanTheWindowIsSummarisedInPieces(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d rounds of %d tokens in %d", c.rounds, c.tokens, c.window), func(t *testing.T) {
 			d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, c.rounds, c.tokens)...)...)
-			d.ModelBudget = c.window
+			d.takesIn(c.window)
 			d.answers(numbered(c.rounds)...)
 			d.messages()
 			requests := d.requests()
@@ -70,9 +70,9 @@ func TestHistoryLargerThanTheWindowIsSummarisedInPieces(t *testing.T) {
 func TestPiecesCarryOnTheSummaryOfAnEarlierCompaction(t *testing.T) {
 	d := newFileDesk(t, overflowing()...)
 	d.answers(summarize.SaySummary("Summary 0."))
-	d.ModelBudget = 2 * budget
+	d.takesIn(2 * budget)
 	d.messages()
-	d.ModelBudget = 1500
+	d.takesIn(1500)
 	d.say(rounds(7, 11, roundTokens)...)
 	d.answers(numbered(10)...)
 	d.messages()
@@ -87,7 +87,7 @@ func TestPiecesCarryOnTheSummaryOfAnEarlierCompaction(t *testing.T) {
 
 func TestRefusedPieceEndsTheMode(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
-	d.ModelBudget = 1500
+	d.takesIn(1500)
 	d.answers(summarize.SaySummary("Summary 1."), summarize.Say("I would rather not."), summarize.SaySummary("In one text."))
 	d.messages()
 	require.Len(t, d.requests(), 3)
@@ -97,7 +97,7 @@ func TestRefusedPieceEndsTheMode(t *testing.T) {
 
 func TestSummaryOfAPieceThatFillsTheWindowEndsTheMode(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
-	d.ModelBudget = 1500
+	d.takesIn(1500)
 	d.answers(summarize.SaySummary(words(1500)), summarize.SaySummary("In one text."))
 	require.Contains(t, d.messages()[1].Text(), "In one text.")
 	require.Equal(t, "started refused/full done/simple", kinds(*d.events))
@@ -105,8 +105,8 @@ func TestSummaryOfAPieceThatFillsTheWindowEndsTheMode(t *testing.T) {
 
 func TestPieceThatIsCancelled(t *testing.T) {
 	d := newFileDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
-	before := content(t, d.Session.Path())
-	d.ModelBudget = 1500
+	before := viewOf(t, d.Session)
+	d.takesIn(1500)
 	ctx, cancel := context.WithCancel(t.Context())
 	d.answers(summarize.SaySummary("Summary 1."), func(ctx context.Context, _ chat.Request) (chat.Response, error) {
 		cancel()
@@ -115,7 +115,7 @@ func TestPieceThatIsCancelled(t *testing.T) {
 	_, err := d.Render(ctx, prompt(d.Session))
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, d.requests(), 2)
-	require.Equal(t, before, content(t, d.Session.Path()))
+	equal(t, before, viewOf(t, d.Session))
 }
 
 func TestSingleUnitLargerThanTheWindowFallsBackToSimpleMode(t *testing.T) {
@@ -130,16 +130,16 @@ func TestSingleUnitLargerThanTheWindowFallsBackToSimpleMode(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			messages := slices.Concat([]chat.Message{chat.UserMessage(task)}, rounds(1, c.before, 60), round(98, 1990), round(99, 3000))
 			d := newDesk(t, messages...)
-			d.ModelBudget = 1500
+			d.takesIn(1500)
 			d.answers(numbered(10)...)
 			d.messages()
 			require.Equal(t, "started refused/full done/simple", kinds(*d.events))
-			require.ErrorContains(t, (*d.events)[1].Err, "a single round is larger than the summarising model's window")
+			require.ErrorContains(t, (*d.events)[1].Err, "a single round is larger than the model takes in")
 			require.Len(t, d.requests(), c.asked)
 			last := d.requests()[len(d.requests())-1]
 			require.Contains(t, outputs(simpleHistory(t, last)), 98)
 			for _, r := range d.requests() {
-				require.LessOrEqual(t, count(quarter{}, r.Messages), d.ModelBudget)
+				require.LessOrEqual(t, count(quarter{}, r.Messages), d.Target.ContextWindow)
 			}
 		})
 	}
@@ -149,10 +149,10 @@ func TestPiecesWithOffline(t *testing.T) {
 	for _, window := range []int{1200, 1500, 2000, 3000} {
 		t.Run(fmt.Sprintf("%d tokens", window), func(t *testing.T) {
 			d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
-			d.ModelBudget = window
-			d.Policy.Summary = 0.1
+			d.takesIn(window)
+			d.Policy.Place.Share = 0.1
 			var requests []chat.Request
-			d.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+			d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 				requests = append(requests, r)
 				return summarize.Offline{Tokenizer: quarter{}}.Generate(ctx, r)
 			})

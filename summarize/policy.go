@@ -4,107 +4,139 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/promptree-go/promptree/history"
 )
 
 // Policy says how a history is compacted. It is a value of parts that combine: take one of the package's and change a field.
-// The zero value is usable; [CopilotChat] is what Copilot Chat does.
+// The zero value compacts where a prompt does not fit, and keeps the newest round.
 type Policy struct {
 	// Name of the policy, for events and the session.
 	Name string
-	// Off leaves everything to the caller: nothing is compacted but by [Compactor.Compact].
+	// Off leaves everything to the caller: nothing is compacted but by [Compactor.Compact]. Off by default.
 	Off bool
+	// Measure says what is held against the limits of the trigger.
+	Measure Measure
 	// Trigger says when to compact. Defaults to where a prompt does not fit.
 	Trigger Trigger
-	// Background says what becomes of a summary that is made in the background.
+	// Background says what becomes of a summary that is made while the work goes on.
 	Background Background
-	// Threshold lowers the budget of prompts, and so when they do not fit: a ratio of the window (above 0, up to 1) or a
-	// number of tokens (100 or more); anything between is a [*sizing.ThresholdError]. Defaults to the whole budget.
-	Threshold float64
-	// Reported measures what is used by what the provider reported last, and not by what was rendered.
-	Reported bool
-	// Before leaves old tool output out of what is shown, once a condition of [OnRender] holds or a prompt does not fit.
-	// Where that suffices nothing is summarised. Defaults to not.
-	Before history.ClearRule
-	// Overflow says what is done about requests that the provider refused, and what no compaction makes fit.
-	Overflow Overflow
-	// RetryAfter is the time after which a compaction that failed is tried again although the history did not change.
-	// Defaults to never.
-	RetryAfter time.Duration
-	// Continue is what is said in the user's place where a compaction was made after the agent had finished
-	// ([Compactor.AfterTurn]). Defaults to nothing.
-	Continue string
-	// Cut says what is kept word for word. Where what it keeps leaves no room for a summary, the newest round alone is kept,
-	// which is what the zero value keeps; the current turn's first message stays in any case. Its Limits are the
-	// compactor's.
+	// Clear leaves old tool output out of what is shown. Off by default.
+	Clear Clear
+	// Cut says what is kept word for word. If what it keeps leaves no room for a summary, fewer rounds are kept, one less at
+	// a time, down to the newest; the current turn's first message stays in any case.
 	Cut history.Cut
-	// Prompts by which a model is asked, each where the one before it failed. Defaults to [FullPrompt] and [SimplePrompt].
-	Prompts []Prompt
-	// Mode of the only prompt that is used. Defaults to [ModeAuto], which uses all.
-	Mode Mode
-	// Models that are asked.
-	Models Models
-	// Quirks of the agent's model, by its name.
-	Quirks []Quirk
-	// Checks of a summary, besides those that no policy goes without: it is not empty, fits its room, and is smaller than
-	// what it replaces.
-	Checks []Check
-	// Replacement is what is put in place. Defaults to [ConversationSummary].
-	Replacement Replacement
-	// Record says what is kept besides the compaction.
-	Record Record
+	// Ask says how, and whom, to ask for summaries.
+	Ask Ask
+	// Place says what is put in place of the history.
+	Place Place
+	// Overflow says what is done about prompts that no compaction makes fit, and requests that the provider refused.
+	Overflow Overflow
+	// RetryAfter is the time after which a compaction that failed may be tried again before its pause is over. A pause is 1
+	// step of the agent after the first failure, and doubles with each further one up to 64. None by default.
+	RetryAfter time.Duration
+	// Continue is said in the user's place if a compaction was made after the agent had finished ([Compactor.AfterTurn]).
+	// Nothing by default.
+	Continue string
 	// Branch says how a branch that is left is summarised.
 	Branch BranchPolicy
-	// Summary is the share of the budget that what is put in place may take, from 0 to 1. Defaults to 0.2.
-	Summary float64
-	// SummaryMax is the most tokens that it may take, 100 or more. Defaults to 10,000. A small window and a long
-	// breadcrumb can make it more: there is always room for 100 tokens of words.
-	SummaryMax int
-	// Temperature at which the model is asked. Defaults to the model's own.
-	Temperature *float64
-	// ReadTool is the agent's tool that reads files, which the breadcrumb names. Defaults to "read_file".
+}
+
+// Measure says how the use of a context window is measured.
+type Measure struct {
+	// By says whose count is held against limits. Defaults to [ByCount].
+	By MeasureBy
+	// LoweredBase holds limits against the budget's base, the smaller of Threshold and the context window, as both Copilots
+	// do. Else they are held against the context window.
+	LoweredBase bool
+	// Threshold lowers the budget of prompts: a ratio of the context window (above 0, up to 1) or a number of tokens (100 or
+	// more); anything between is a [*sizing.ThresholdError]. Defaults to the whole budget.
+	Threshold float64
+}
+
+// MeasureBy says whose count a policy goes by.
+type MeasureBy string
+
+// The measures. What a provider reported counts through the ratio of its count to ours, from 0.5 to 4, of the newest request
+// to the same model since the last compaction, clearing or change of model; without one it is 1.
+const (
+	// ByCount is our own count.
+	ByCount MeasureBy = ""
+	// ByReport is our own count times the ratio.
+	ByReport MeasureBy = "reported"
+	// ByLarger is the larger of both.
+	ByLarger MeasureBy = "larger"
+)
+
+// Background says what becomes of a summary that is made while the work goes on.
+type Background struct {
+	// Wait is the ratio of the window at which a prompt waits for the summary that is being made, from 0 to 1. By default it
+	// waits only if the prompt does not fit.
+	Wait float64
+	// WaitEnv names an environment variable that sets Wait instead ([Policy.WithEnv]).
+	WaitEnv string
+	// Timeout is the longest that one prompt waits. Defaults to a minute.
+	Timeout time.Duration
+	// Apply is the ratio of the window below which a finished summary is thrown away: somebody went back, or a model with a
+	// larger window answers now. Defaults to 0: it is put in place whatever the ratio.
+	Apply float64
+}
+
+// Clear says when old tool output is left out of what is shown. It is an entry of the session ([history.Clearing]), and asks
+// no model.
+type Clear struct {
+	// Rule says what is cleared. The zero value clears nothing.
+	Rule history.ClearRule
+	// Always clears on each occasion before conditions are looked at. Else it is done once a condition holds, and where that
+	// suffices nothing is summarised.
+	Always bool
+}
+
+// Place says what is put in place of the history.
+type Place struct {
+	// Replacement makes it. Defaults to [ConversationSummary].
+	Replacement Replacement
+	// Share is the part of the budget that it may take, from 0 to 1. Defaults to 0.2.
+	Share float64
+	// Max is the most tokens that it may take, 100 or more. Defaults to 10,000. A small budget and a long breadcrumb can make
+	// it more: there is always room for 100 tokens of words.
+	Max int
+	// ReadTool is the agent's tool that reads files, which the breadcrumb names if the agent has it. By default, and if it
+	// has not, it is the first of the agent's tools that reads files by its name.
 	ReadTool string
 	// NoBreadcrumb leaves out the pointer to the transcript. A session in memory never has one.
 	NoBreadcrumb bool
-	// SimpleResult is the most tokens of a tool result that the simple mode shows the model. Defaults to 200.
-	SimpleResult int
-}
-
-// Record says what is kept of a compaction besides its entry in the session.
-type Record struct {
-	// Checkpoints writes the summary to [Compactor.Checkpoints].
+	// FileTools say which files the agent's tools read and modify. Defaults to [history.DefaultFileTools].
+	FileTools history.FileTools
+	// Limits of a round as it is shown; those of the prompt's history elements, if they have any.
+	Limits history.Limits
+	// Checkpoints writes each summary to [Compactor.Checkpoints]. Off by default.
 	Checkpoints bool
 }
+
+// minWords is the least room, in tokens, in which a summary's words are worth having.
+const minWords = 100
 
 // Mode names a prompt: how the model is shown what it summarises.
 type Mode string
 
 // The modes.
 const (
-	// ModeAuto tries ModeFull and, where that fails, ModeSimple.
+	// ModeAuto tries the policy's prompts one after the other.
 	ModeAuto Mode = ""
 	// ModeFull sends the history as the messages that it consists of, with the tools declared and not to be called.
 	ModeFull Mode = "full"
-	// ModeSimple sends the history as one text, tool results cut hard, packed to the model's window: the first user
-	// message stays longest, then the newest of what was said.
+	// ModeSimple sends the history as one text, tool results cut, packed to the model's window.
 	ModeSimple Mode = "simple"
 	// ModeSupplied is that of a summary which a hook supplied. No prompt has it.
 	ModeSupplied Mode = "supplied"
 )
 
-// Policies gives the policies of the five systems by their names, each a new value.
-func Policies() map[string]Policy {
-	list := map[string]Policy{}
-	for _, p := range []Policy{CopilotChat(), A3S(), CopilotCLI(), Stagewise(), OhMyPi()} {
-		list[p.Name] = p
-	}
-	return list
-}
-
-// Validate refuses values that mean nothing, and a policy under which nothing would ever be compacted, for it keeps as much as
-// it allows in all. A [Compactor] asks it at each use; who makes a policy can ask at once.
+// Validate refuses values that mean nothing, and a policy under which nothing would ever be compacted because it keeps as much
+// as it allows in all. A [Compactor] calls it at each use; who makes a policy can call it at once.
 func (p Policy) Validate() error {
 	if err := p.Trigger.check(); err != nil {
 		return err
@@ -115,64 +147,100 @@ func (p Policy) Validate() error {
 			return fmt.Errorf("summarize: Policy.Cut keeps as much as Policy.Trigger[%d] (of those for a render) allows in all: nothing would ever be compacted", i)
 		}
 	}
-	if _, err := p.budget(1, 1<<20, 0); err != nil {
+	if _, err := p.Measure.base(1<<20, 0); err != nil {
+		return err
+	}
+	share := func(name string, v float64) error {
+		if !(v >= 0 && v <= 1) {
+			return fmt.Errorf("summarize: Policy.%s is %v: it is a share between 0 and 1", name, v)
+		}
+		return nil
+	}
+	if err := errors.Join(
+		share("Background.Wait", p.Background.Wait), share("Background.Apply", p.Background.Apply),
+		share("Cut.Share", p.Cut.Share), share("Place.Share", p.Place.Share),
+	); err != nil {
 		return err
 	}
 	switch {
-	case !(p.Background.Wait >= 0 && p.Background.Wait <= 1):
-		return fmt.Errorf("summarize: Policy.Background.Wait is %v: it is a share between 0 and 1", p.Background.Wait)
-	case !(p.Background.Apply >= 0 && p.Background.Apply <= 1):
-		return fmt.Errorf("summarize: Policy.Background.Apply is %v: it is a share between 0 and 1", p.Background.Apply)
-	case len(p.prompts()) == 0:
-		return fmt.Errorf("summarize: there is no mode %q", p.Mode)
-	case !(p.Cut.Share >= 0 && p.Cut.Share <= 1):
-		return fmt.Errorf("summarize: Policy.Cut.Share is %v: it is a share between 0 and 1", p.Cut.Share)
+	case !slices.Contains([]MeasureBy{ByCount, ByReport, ByLarger}, p.Measure.By):
+		return fmt.Errorf("summarize: Policy.Measure.By is %q: it is %q, %q or %q", p.Measure.By, ByCount, ByReport, ByLarger)
+	case !slices.Contains([]LastResort{ResortError, ResortTruncate, ResortDrop}, p.Overflow.LastResort):
+		return fmt.Errorf("summarize: Policy.Overflow.LastResort is %q: it is %q, %q or %q", p.Overflow.LastResort, ResortError, ResortTruncate, ResortDrop)
+	case p.Background.Timeout < 0 || p.RetryAfter < 0 || p.Ask.TimeLimit < 0:
+		return errors.New("summarize: a time in Policy.Background, Policy.Ask or Policy.RetryAfter is below 0")
 	case p.Cut.Tokens < 0 || p.Cut.Messages < 0 || p.Cut.First < 0:
 		return errors.New("summarize: a number in Policy.Cut is below 0")
-	case !(p.Summary >= 0 && p.Summary <= 1):
-		return fmt.Errorf("summarize: Policy.Summary is %v: it is a share between 0 and 1", p.Summary)
-	case p.SummaryMax < 0 || p.SummaryMax > 0 && p.SummaryMax < minWords:
-		return fmt.Errorf("summarize: Policy.SummaryMax is %d: it is %d tokens or more", p.SummaryMax, minWords)
+	case p.Place.Max < 0 || p.Place.Max > 0 && p.Place.Max < minWords:
+		return fmt.Errorf("summarize: Policy.Place.Max is %d: it is %d tokens or more", p.Place.Max, minWords)
 	case !(p.Overflow.Buffer >= 0 && p.Overflow.Buffer < 1) || !(p.Overflow.MaxBuffer >= 0 && p.Overflow.MaxBuffer < 1):
 		return fmt.Errorf("summarize: Policy.Overflow.Buffer is %v and MaxBuffer %v: they are shares from 0 to below 1", p.Overflow.Buffer, p.Overflow.MaxBuffer)
-	case p.Overflow.Attempts < 0 || p.Models.Attempts < 0 || p.Models.MinChars < 0 || p.Models.MaxTokens < 0:
-		return errors.New("summarize: a number of Policy.Overflow or Policy.Models is below 0")
-	case p.SimpleResult < 0:
-		return errors.New("summarize: Policy.SimpleResult is below 0")
+	case p.Overflow.Attempts < 0:
+		return fmt.Errorf("summarize: Policy.Overflow.Attempts is %d, below 0", p.Overflow.Attempts)
 	}
-	return nil
+	return p.Ask.check()
 }
 
 func (p Policy) withDefaults() Policy {
-	if p.Summary == 0 {
-		p.Summary = 0.2
+	if p.Place.Share == 0 {
+		p.Place.Share = 0.2
 	}
-	if p.SummaryMax == 0 {
-		p.SummaryMax = 10_000
+	if p.Place.Max == 0 {
+		p.Place.Max = 10_000
 	}
-	if p.Replacement == nil {
-		p.Replacement = ConversationSummary
+	if p.Place.Replacement == nil {
+		p.Place.Replacement = ConversationSummary
 	}
-	if p.ReadTool == "" {
-		p.ReadTool = "read_file"
+	if p.Place.FileTools == nil {
+		p.Place.FileTools = history.DefaultFileTools()
 	}
-	if p.SimpleResult == 0 {
-		p.SimpleResult = 200
+	if p.Background.Timeout == 0 {
+		p.Background.Timeout = time.Minute
+	}
+	p.Cut.Limits = p.Place.Limits
+	p.Ask = p.Ask.withDefaults()
+	p.Overflow = p.Overflow.withDefaults()
+	if len(p.Trigger) == 0 {
+		p.Trigger = Trigger{{On: OnBudgetExceeded}}
 	}
 	return p
 }
 
-// prompts are those that are tried, in order.
-func (p Policy) prompts() []Prompt {
-	list := p.Prompts
-	if len(list) == 0 {
-		list = []Prompt{FullPrompt(), SimplePrompt()}
+// WithEnv returns the policy with the ratios that environment variables name; lookup is such as [os.LookupEnv]. A value that
+// is no ratio above 0 and up to 1 is an error.
+func (p Policy) WithEnv(lookup func(name string) (value string, ok bool)) (Policy, error) {
+	ratio := func(name string, into *float64) error {
+		if name == "" {
+			return nil
+		}
+		value, ok := lookup(name)
+		if !ok || value == "" {
+			return nil
+		}
+		r, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		if err != nil || !(r > 0 && r <= 1) {
+			return fmt.Errorf("summarize: %s is %q: it is a ratio above 0 and up to 1, such as 0.8", name, value)
+		}
+		*into = r
+		return nil
 	}
-	if p.Mode == ModeAuto {
-		return list
+	p.Trigger = append(Trigger(nil), p.Trigger...)
+	for i := range p.Trigger {
+		if err := ratio(p.Trigger[i].Env, &p.Trigger[i].Ratio); err != nil {
+			return Policy{}, err
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(q Prompt) bool { return q.Mode != p.Mode })
+	if err := ratio(p.Background.WaitEnv, &p.Background.Wait); err != nil {
+		return Policy{}, err
+	}
+	return p, nil
 }
 
-// minWords is the least room, in tokens, in which a summary's words are worth having.
-const minWords = 100
+// Policies returns the policies of the five systems by their names, each a new value.
+func Policies() map[string]Policy {
+	list := map[string]Policy{}
+	for _, p := range []Policy{CopilotChat(), A3S(), CopilotCLI(), Stagewise(), OhMyPi()} {
+		list[p.Name] = p
+	}
+	return list
+}

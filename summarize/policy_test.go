@@ -2,6 +2,7 @@ package summarize_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 
@@ -20,19 +21,19 @@ func TestPolicyIsChecked(t *testing.T) {
 	}{
 		{"the zero value", summarize.Policy{}, ""},
 		{"Copilot Chat's", summarize.CopilotChat(), ""},
-		{"the ends of the shares", summarize.Policy{Cut: history.Cut{Share: 1}, Summary: 1}, ""},
-		{"the modes", summarize.Policy{Mode: summarize.ModeFull}, ""},
-		{"the other mode", summarize.Policy{Mode: summarize.ModeSimple}, ""},
-		{"the least SummaryMax", summarize.Policy{SummaryMax: 100}, ""},
-		{"an unknown mode", summarize.Policy{Mode: "thorough"}, `there is no mode "thorough"`},
+		{"the ends of the shares", summarize.Policy{Cut: history.Cut{Share: 1}, Place: summarize.Place{Share: 1}}, ""},
+		{"the modes", summarize.Policy{Ask: summarize.Ask{Mode: summarize.ModeFull}}, ""},
+		{"the other mode", summarize.Policy{Ask: summarize.Ask{Mode: summarize.ModeSimple}}, ""},
+		{"the least Max", summarize.Policy{Place: summarize.Place{Max: 100}}, ""},
+		{"an unknown mode", summarize.Policy{Ask: summarize.Ask{Mode: "thorough"}}, `Policy.Ask.Mode is "thorough"`},
 		{"a share kept below 0", summarize.Policy{Cut: history.Cut{Share: -0.1}}, "Policy.Cut.Share is -0.1"},
 		{"a share kept above 1", summarize.Policy{Cut: history.Cut{Share: 1.1}}, "Policy.Cut.Share is 1.1"},
 		{"a share kept that is no number", summarize.Policy{Cut: history.Cut{Share: math.NaN()}}, "Policy.Cut.Share is NaN"},
-		{"Summary below 0", summarize.Policy{Summary: -0.1}, "Policy.Summary is -0.1"},
-		{"Summary above 1", summarize.Policy{Summary: 20}, "Policy.Summary is 20"},
-		{"Summary that is no number", summarize.Policy{Summary: math.NaN()}, "Policy.Summary is NaN"},
-		{"SummaryMax below 0", summarize.Policy{SummaryMax: -1}, "Policy.SummaryMax is -1"},
-		{"SummaryMax that holds nothing", summarize.Policy{SummaryMax: 99}, "Policy.SummaryMax is 99"},
+		{"Share below 0", summarize.Policy{Place: summarize.Place{Share: -0.1}}, "Policy.Place.Share is -0.1"},
+		{"Share above 1", summarize.Policy{Place: summarize.Place{Share: 20}}, "Policy.Place.Share is 20"},
+		{"Share that is no number", summarize.Policy{Place: summarize.Place{Share: math.NaN()}}, "Policy.Place.Share is NaN"},
+		{"Max below 0", summarize.Policy{Place: summarize.Place{Max: -1}}, "Policy.Place.Max is -1"},
+		{"Max that holds nothing", summarize.Policy{Place: summarize.Place{Max: 99}}, "Policy.Place.Max is 99"},
 		{"as much kept as is allowed", summarize.Policy{
 			Trigger: summarize.Trigger{{Ratio: 0.5}}, Cut: history.Cut{Share: 0.5},
 		}, "nothing would ever be compacted"},
@@ -40,13 +41,13 @@ func TestPolicyIsChecked(t *testing.T) {
 			Trigger: summarize.Trigger{{Cap: 1000}}, Cut: history.Cut{Tokens: 1000},
 		}, "nothing would ever be compacted"},
 		{"less kept than the cap", summarize.Policy{Trigger: summarize.Trigger{{Cap: 1000}}, Cut: history.Cut{Tokens: 999}}, ""},
-		{"SimpleResult below 0", summarize.Policy{SimpleResult: -1}, "Policy.SimpleResult is below 0"},
+		{"SimpleResult below 0", summarize.Policy{Ask: summarize.Ask{SimpleResult: -1}}, "a number in Policy.Ask is below 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t)
 			d.Policy = c.policy
 			_, err := d.Render(t.Context(), prompt(d.Session))
-			require.Equal(t, err, c.policy.Validate(), "a policy says so by itself")
+			require.Equal(t, fmt.Sprint(err), fmt.Sprint(c.policy.Validate()), "a policy says so by itself")
 			if c.want == "" {
 				require.NoError(t, err)
 				return
@@ -64,11 +65,11 @@ func TestCompactorIsChecked(t *testing.T) {
 		want   string
 	}{
 		{"no session", func(c *summarize.Compactor) { c.Session = nil }, "Compactor.Session is not set"},
-		{"no model", func(c *summarize.Compactor) { c.Model = nil }, "Compactor.Model is not set"},
-		{"no tokenizer", func(c *summarize.Compactor) { c.Tokenizer = nil }, "Tokenizer is not set"},
-		{"no budget", func(c *summarize.Compactor) { c.Budget = 0 }, "budget"},
-		{"a budget below 0", func(c *summarize.Compactor) { c.Budget = -1 }, "budget"},
-		{"a model's budget below 0", func(c *summarize.Compactor) { c.ModelBudget = -1 }, "Compactor.ModelBudget is -1"},
+		{"no model", func(c *summarize.Compactor) { c.Target.Model = nil }, "Target.Model is not set"},
+		{"no tokenizer", func(c *summarize.Compactor) { c.Target.Tokenizer = nil }, "Tokenizer is not set"},
+		{"no budget", func(c *summarize.Compactor) { c.Target.Budget = 0 }, "budget"},
+		{"a budget below 0", func(c *summarize.Compactor) { c.Target.Budget = -1 }, "budget"},
+		{"a context window below 0", func(c *summarize.Compactor) { c.Target.ContextWindow = -1 }, "Target.ContextWindow is -1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
@@ -82,15 +83,15 @@ func TestCompactorIsChecked(t *testing.T) {
 		})
 	}
 	d := newDesk(t)
-	d.Tokenizer = nil
+	d.Target.Tokenizer = nil
 	_, err := d.Render(t.Context(), nil)
 	require.ErrorIs(t, err, render.ErrNoTokenizer)
 }
 
 func TestCopilotChatIsANewValueEachTime(t *testing.T) {
 	p := summarize.CopilotChat()
-	*p.Temperature = 1
-	p.Prompts[0].Mode = "mine"
-	require.Zero(t, *summarize.CopilotChat().Temperature)
-	require.Equal(t, summarize.ModeFork, summarize.CopilotChat().Prompts[0].Mode)
+	*p.Ask.Temperature = 1
+	p.Ask.Prompts[0].Mode = "mine"
+	require.Zero(t, *summarize.CopilotChat().Ask.Temperature)
+	require.Equal(t, summarize.ModeFork, summarize.CopilotChat().Ask.Prompts[0].Mode)
 }

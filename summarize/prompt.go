@@ -41,7 +41,7 @@ func FullPrompt() Prompt {
 // everything, but to no less than [Material.ResultTokens]. If even that is too much, the earlier summary and the first user
 // message stay longest, then the newest of what was said. It is the simple mode of Copilot Chat.
 func SimplePrompt() Prompt {
-	return Prompt{Mode: ModeSimple, Request: simpleRequest, Read: ReadSummaryBlock, Packs: true}
+	return Prompt{Mode: ModeSimple, Request: simpleRequest, Read: ReadSummaryBlock}
 }
 
 // asked is the request for a summary, with what must be said besides.

@@ -39,7 +39,7 @@ Be brief. Paths, names of functions and texts of errors stay exact.`
 // user take the place of its own wording. The answer is the summary, to which [WithFiles] appends the files; what is said
 // before it when a model is shown it is package history's to say, see [history.BranchSummary]. It is the prompt of oh-my-pi.
 func BranchPrompt() Prompt {
-	return Prompt{Mode: ModeBranch, Request: branchRequest, Packs: true}
+	return Prompt{Mode: ModeBranch, Request: branchRequest}
 }
 
 func branchRequest(m Material) elements.Node {

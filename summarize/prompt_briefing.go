@@ -57,7 +57,7 @@ configuration.`
 
 // Prompt is the prompt.
 func (b Briefing) Prompt() Prompt {
-	return Prompt{Mode: ModeBriefing, Request: b.request, Packs: b.Packs}
+	return Prompt{Mode: ModeBriefing, Request: b.request}
 }
 
 func (b Briefing) request(m Material) elements.Node {

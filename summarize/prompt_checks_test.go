@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -37,17 +36,6 @@ func TestChecks(t *testing.T) {
 			require.Contains(t, refused.Reason, c.reason)
 		})
 	}
-}
-
-func TestAcceptMakesARuleOfChecks(t *testing.T) {
-	accept := summarize.Accept(summarize.NotEmpty, summarize.AtLeast(5))
-	answer := func(text string, why chat.StopReason) chat.Response {
-		return chat.Response{Message: chat.AssistantMessage(text), StopReason: why}
-	}
-	require.NoError(t, accept(answer("12345", chat.StopEnd)))
-	require.ErrorContains(t, accept(answer("1234", chat.StopEnd)), "4 characters")
-	require.ErrorContains(t, accept(answer("12345", chat.StopMaxTokens)), "output limit")
-	require.NoError(t, summarize.Accept()(answer("", chat.StopEnd)))
 }
 
 func TestOwnTagsAreMadeHarmlessAndNothingElseChanges(t *testing.T) {

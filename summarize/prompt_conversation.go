@@ -1,8 +1,6 @@
 package summarize
 
 import (
-	"strings"
-
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 )
@@ -12,7 +10,8 @@ const ModeConversationCompaction Mode = "conversation-compaction"
 
 const compactionAsk = `The conversation above has grown too long and is being compacted. This is not a message from the user: do no more
 work, call no tools, and write the account from which the session goes on. The account takes the place of the conversation;
-the user's own messages, the plan and the list of things to do are kept besides, so refer to them rather than copy them.
+the plan and the list of things to do are kept besides, and the user's own messages as far as there is room. So carry what
+each message of the user asks for, demands or decides, and copy of the rest no more than you need.
 
 Begin with a heading of one line, "# " and a title of at most eight words for what this stretch of work was about. Then, under
 headings of the second level:
@@ -28,8 +27,11 @@ Keep identifiers, paths, commands, numbers and messages of errors exactly as the
 
 const previousAsk = `Before the conversation above others were compacted. Their account follows; carry over into yours what still matters.`
 
+// goesOn stands before a piece of the conversation that the user does not begin.
+const goesOn = "[The conversation goes on here. What came before was compacted.]"
+
 // ConversationCompactionPrompt shows the history as the messages that it consists of, with the tools declared and not to be
-// called, and asks for an account that begins with a title ([SummaryTitle]). It is the prompt of Copilot CLI:
+// called, and asks for an account that begins with a title. It is the prompt of Copilot CLI:
 //
 //   - Images and documents are named, and thinking is left out.
 //   - System messages are no part of what is summarised: those of the agent ([Material.System]) stand apart before it, and any
@@ -54,24 +56,14 @@ func compactionRequest(m Material) elements.Node {
 		ask = append(ask, paragraph(previousAsk), previousBlock(m))
 	}
 	ask = append(ask, contextLines(m), besides(m), firm("</"+string(ModeConversationCompaction)+">"))
+	var opening elements.Node
+	if len(said) > 0 && said[0].Role != chat.RoleUser { // providers want the user to speak first
+		opening = elements.UserMessage{Props: kept, Children: elements.Nodes{elements.Text(goesOn)}}
+	}
 	return elements.Fragment{
 		asTheyAre(m.System),
+		opening,
 		asTheyAre(inWords(said)),
 		elements.UserMessage{Props: kept, Children: ask},
 	}
-}
-
-// SummaryTitle returns the title of a summary: its first heading, or else its first line, at most 80 bytes of it.
-func SummaryTitle(summary string) string {
-	first := ""
-	for line := range strings.Lines(summary) {
-		text := strings.Join(strings.Fields(line), " ")
-		if heading := strings.TrimLeft(text, "#"); heading != text && strings.HasPrefix(heading, " ") {
-			return cut(strings.TrimSpace(heading), 80)
-		}
-		if first == "" {
-			first = text
-		}
-	}
-	return cut(first, 80)
 }

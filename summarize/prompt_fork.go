@@ -11,7 +11,7 @@ const ModeFork Mode = "fork"
 // again, the tools included, so that the provider's prompt cache serves it. The summary is taken out of the <summary>
 // block. It is how Copilot Chat compacts in the background. Without such a request it asks as [FullPrompt] does.
 func ForkPrompt() Prompt {
-	return Prompt{Mode: ModeFork, Request: forkRequest, Read: ReadSummaryBlock, Tools: true}
+	return Prompt{Mode: ModeFork, Request: forkRequest, Read: ReadSummaryBlock, Tools: true, Forks: true}
 }
 
 func forkRequest(m Material) elements.Node {

@@ -86,7 +86,7 @@ above, in the language in which they are written. No heading, no quotation marks
 // Prompt is the prompt.
 func (h Handoff) Prompt() Prompt {
 	return Prompt{
-		Mode: ModeHandoff, Request: h.request, Packs: h.Packs,
+		Mode: ModeHandoff, Request: h.request,
 		Prefix: h.prefix, Merge: MergeSplitTurn, Title: titleRequest,
 	}
 }

@@ -272,13 +272,19 @@ func TestFilesGoWhereThereIsNoRoom(t *testing.T) {
 // Every prompt goes with every replacement, at a first compaction and at those after it.
 func TestPromptsAndReplacementsCombine(t *testing.T) {
 	for promptName, p := range prompts() {
+		if p.Forks {
+			continue // for the background alone
+		}
 		for name, r := range replacements() {
 			t.Run(promptName+", "+name, func(t *testing.T) {
 				d := newFileDesk(t, overflowing()...)
-				d.Policy = summarize.Policy{Prompts: []summarize.Prompt{p}, Replacement: r, Checks: []summarize.Check{summarize.NotEmpty, summarize.AtLeast(5)}}
+				d.Policy = summarize.Policy{
+					Ask:   summarize.Ask{Prompts: []summarize.Prompt{p}, Checks: []summarize.Check{summarize.NotEmpty, summarize.AtLeast(5)}},
+					Place: summarize.Place{Replacement: r},
+				}
 				for n := range 3 {
 					step := summarize.Say(fmt.Sprintf("Summary %d, of <some> words.", n+1))
-					if strings.Contains("full simple fork", promptName) {
+					if strings.Contains("full simple", promptName) {
 						step = summarize.SaySummary(fmt.Sprintf("Summary %d, of <some> words.", n+1))
 					}
 					d.answers(step, step, step, step)
@@ -308,8 +314,8 @@ func TestWhatIsPutInPlaceIsSmallerThanWhatItReplaces(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(words(120)), chat.AssistantMessage("Done."), chat.UserMessage(words(120)), chat.AssistantMessage("Done."))
 	d.say(chat.UserMessage("And now?"))
 	d.Policy = summarize.CopilotCLI()
-	d.Policy.Trigger = nil
-	d.Workspace = func(context.Context) (summarize.Workspace, error) {
+	d.Policy.Trigger, d.Policy.Place.Max = nil, 230
+	d.Hooks.Workspace = func(context.Context) (summarize.Workspace, error) {
 		return summarize.Workspace{Plan: words(200), Todo: words(200), Agent: words(200)}, nil
 	}
 	before := count(quarter{}, d.messages())

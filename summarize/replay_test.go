@@ -140,7 +140,7 @@ func TestReplay(t *testing.T) {
 func replay(t *testing.T, entries []spoken, counter *openai.Counter, window int, policy summarize.Policy) {
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	r := &replayed{desk: deskOf(t, opened(t, path)), path: path, covered: map[int]bool{}, shown: map[int]bool{}}
-	r.Tokenizer, r.Budget, r.Policy, r.Model = counter, window, policy, chat.ModelFunc(r.answer)
+	r.Target.Tokenizer, r.Target.Budget, r.Policy, r.Target.Model = counter, window, policy, chat.ModelFunc(r.answer)
 	var unsaid []chat.Message // that are appended at once, before the next render
 	var asked chat.Message    // by the user, last
 	for _, e := range entries {

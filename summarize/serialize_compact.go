@@ -34,8 +34,8 @@ import (
 // line tells it. One text takes at most a quarter of the window and is cut in its middle beyond that, with a mark.
 //
 // It is required unless it is Droppable. Of one that is, what does not fit goes in this order, the oldest first, and a line
-// at the start says so: what tools did; what the assistant said; what the user said, with what was attached. What went
-// before stays, and the first message of the user, or, where there is none, the newest thing.
+// at the start says so: what tools did; what the assistant said. What went before stays, and what the user said with what was
+// attached, or, if that is nothing, the newest thing.
 type CompactHistory struct {
 	elements.Props
 	// Messages that are shown, tool results with the calls they answer.
@@ -97,7 +97,7 @@ func (t CompactHistory) Render(_ context.Context, s sizing.Sizing) (elements.Nod
 		}
 		text = untaggedText(text)
 		all.WriteString(text + "\n")
-		said = append(said, ranked{text, worth*len(list) + i, i == first})
+		said = append(said, ranked{text, worth*len(list) + i, i == first || worth == worthUser})
 	}
 	for i, b := range list {
 		worth := worthAssistant

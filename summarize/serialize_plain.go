@@ -27,8 +27,8 @@ import (
 // thought is left out. One text takes at most a quarter of the window and is cut in its middle beyond that, with a mark.
 //
 // It is required unless it is Droppable. Of one that is, what does not fit goes in this order, the oldest first, and a line
-// at the start says so: what the assistant did, each message with its calls and their results; what the user said. The
-// first message of the user stays, or, where there is none, the newest message.
+// at the start says so: what the assistant did, each message with its calls and their results. What the user said stays,
+// or, if that is nothing, the newest message.
 type PlainHistory struct {
 	elements.Props
 	// Name of the tag. Defaults to "conversation".
@@ -116,7 +116,7 @@ func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node,
 		if list[i].role == chat.RoleUser {
 			priority += len(list) // what the user said outlasts what was done about it
 		}
-		nodes = append(nodes, piece(text, priority, i == first))
+		nodes = append(nodes, piece(text, priority, i == first || list[i].role == chat.RoleUser))
 	}
 	if len(nodes) == 0 {
 		return nil, nil

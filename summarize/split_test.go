@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,51 +24,55 @@ func newSplitDesk(t testing.TB) desk {
 	d.say(rounds(1, 2, roundTokens)...)
 	d.say(chat.AssistantMessage("Done."), chat.UserMessage(task))
 	d.say(rounds(3, 6, roundTokens)...)
-	d.ModelBudget = 2 * budget
+	d.Target.ContextWindow = 2 * budget
 	d.Policy = summarize.OhMyPi()
-	d.Policy.Trigger, d.Policy.Before, d.Policy.Cut = nil, history.ClearRule{}, history.Cut{}
+	d.Policy.Trigger, d.Policy.Clear.Rule, d.Policy.Cut = nil, history.ClearRule{}, history.Cut{}
 	return d
 }
 
 // Two summaries share the room of one: each is told its part, and answers that fill their parts are taken.
 func TestSplitTurnSharesTheRoom(t *testing.T) {
-	d := newSplitDesk(t)
-	var mu sync.Mutex
-	var rooms []int
-	d.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
-		told := roomFor.FindStringSubmatch(text(r.Messages))
-		if told == nil { // the title
-			return summarize.Say("I did it.")(ctx, r)
-		}
-		room, err := strconv.Atoi(told[1])
-		if err != nil {
-			return chat.Response{}, err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		rooms = append(rooms, room)
-		return summarize.Say(words(room))(ctx, r)
-	})
-	d.messages()
-	require.Len(t, rooms, 2)
-	require.Equal(t, "started done/handoff", kinds(*d.events))
-	took := count(quarter{}, compactions(d.Session)[0].Messages)
-	require.Less(t, rooms[0]+rooms[1], took)
-	require.LessOrEqual(t, took, budget/5)
+	synctest.Test(t, func(t *testing.T) {
+		d := newSplitDesk(t)
+		var mu sync.Mutex
+		var rooms []int
+		d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+			told := roomFor.FindStringSubmatch(text(r.Messages))
+			if told == nil { // the title
+				return summarize.Say("I did it.")(ctx, r)
+			}
+			room, err := strconv.Atoi(told[1])
+			if err != nil {
+				return chat.Response{}, err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			rooms = append(rooms, room)
+			return summarize.Say(words(room))(ctx, r)
+		})
+		d.messages()
+		synctest.Wait() // for the title
+		require.Len(t, rooms, 2)
+		require.Equal(t, "started done/handoff titled", kinds(*d.events))
+		took := count(quarter{}, compactions(d.Session)[0].Messages)
+		require.Less(t, rooms[0]+rooms[1], took)
+		require.LessOrEqual(t, took, budget/5)
 
-	// The turn goes on: one summary brings what is known of it up to date.
-	rooms = nil
-	d.say(rounds(7, 11, roundTokens)...)
-	d.messages()
-	require.Len(t, rooms, 1)
-	require.Len(t, compactions(d.Session), 2)
-	require.Equal(t, "started done/handoff started done/handoff", kinds(*d.events))
+		// The turn goes on: one summary brings what is known of it up to date.
+		rooms = nil
+		d.say(rounds(7, 11, roundTokens)...)
+		d.messages()
+		synctest.Wait() // for the title
+		require.Len(t, rooms, 1)
+		require.Len(t, compactions(d.Session), 2)
+		require.Equal(t, "started done/handoff titled started done/handoff titled", kinds(*d.events))
+	})
 }
 
 // Where there is little room two summaries would be of no use.
 func TestSplitTurnInLittleRoomHasOneSummary(t *testing.T) {
 	d := newSplitDesk(t)
-	d.Policy.SummaryMax = 250
+	d.Policy.Place.Max = 250
 	d.answers(summarize.Say("Of all."), summarize.Say("I did it."))
 	require.Contains(t, d.messages()[1].Text(), "<conversation-summary>\nOf all.\n</conversation-summary>")
 	require.Equal(t, []int{1, 2, 3, 4, 5}, outputs(text(d.requests()[0].Messages)))

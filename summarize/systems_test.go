@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -29,8 +28,10 @@ type row struct {
 
 // holds tells whether a policy compacts on a render of so much of a window.
 func holds(p summarize.Policy, used, window int, warm bool, jitter float64) bool {
-	m := summarize.Moment{Occasion: summarize.OnRender, Used: used, Window: window, Messages: 100, Warm: warm, Jitter: jitter}
-	return p.Trigger.Explain(m).Held >= 0
+	m := summarize.Measurement{
+		Occasion: summarize.OnRender, Used: used, Window: window, Fits: true, Messages: 100, Warm: warm, Jitter: jitter, Covered: used,
+	}
+	return p.Decide(m).Held >= 0
 }
 
 func at(want bool, used, window int, warm bool, jitter float64) func(*testing.T, summarize.Policy) {
@@ -50,49 +51,43 @@ func on(o summarize.Occasion, want bool) func(*testing.T, summarize.Policy) {
 // quirk tells of what is done for a model of a name, all of it together.
 func quirk(model string, holds func(summarize.Quirk) bool) func(*testing.T, summarize.Policy) {
 	return func(t *testing.T, p summarize.Policy) {
-		var all summarize.Quirk
-		for _, q := range p.Quirks {
-			for _, pattern := range q.Models {
-				if ok, err := filepath.Match(pattern, model); err == nil && ok {
-					all.Note += q.Note
-					all.Reminder += q.Reminder
-					all.Thinking = all.Thinking || q.Thinking
-					all.WithoutTools = append(all.WithoutTools, q.WithoutTools...)
-				}
-			}
-		}
-		require.True(t, holds(all))
+		require.True(t, holds(summarize.QuirksOf(p.Ask, model)))
 	}
 }
 
 // says tells of what the prompt at an index asks with, at a first compaction and at one after it.
 func says(prompt int, first, later string) func(*testing.T, summarize.Policy) {
 	return func(t *testing.T, p summarize.Policy) {
-		require.Contains(t, text(requested(t, p.Prompts[prompt].Request(stuff()))), first)
-		require.Contains(t, text(requested(t, p.Prompts[prompt].Request(again()))), later)
+		require.Contains(t, text(requested(t, p.Ask.Prompts[prompt].Request(stuff()))), first)
+		require.Contains(t, text(requested(t, p.Ask.Prompts[prompt].Request(again()))), later)
 	}
 }
 
 // puts tells of what is put in place.
 func puts(parts ...string) func(*testing.T, summarize.Policy) {
 	return func(t *testing.T, p summarize.Policy) {
-		got := stand(t, p.Replacement, done())
+		got := stand(t, p.Place.Replacement, done())
 		for _, part := range append(parts, "You fixed a < b && c;", "/logs/session.jsonl") {
 			require.Contains(t, got, part)
 		}
 	}
 }
 
-// refuses tells that a summary is refused by the policy's own checks.
-func refuses(summary string) func(*testing.T, summarize.Policy) {
+// refuses tells that an answer is refused as a summary.
+func refuses(answer string) func(*testing.T, summarize.Policy) {
 	return func(t *testing.T, p summarize.Policy) {
-		require.True(t, slices.ContainsFunc(p.Checks, func(c summarize.Check) bool { return c(summarize.Material{Summary: summary}) != nil }))
+		d := newDesk(t, overflowing()...)
+		d.Policy = p
+		d.Policy.Trigger, d.Policy.Overflow.LastResort = nil, summarize.ResortError
+		d.answers(summarize.Say(answer))
+		_, ok := errors.AsType[*summarize.SummaryError](error(d.fails()))
+		require.True(t, ok)
 	}
 }
 
 func modes(p summarize.Policy) any {
 	var list []summarize.Mode
-	for _, q := range p.Prompts {
+	for _, q := range p.Ask.Prompts {
 		list = append(list, q.Mode)
 	}
 	return list
@@ -116,26 +111,26 @@ func TestSystems(t *testing.T) {
 			{"a finished summary is thrown away below 0.65", is(0.65, func(p summarize.Policy) any { return p.Background.Apply })},
 			{"one in flight is waited for at 0.95", is(0.95, func(p summarize.Policy) any { return p.Background.Wait })},
 			{"a fork of the request in the background, then full, then simple mode", is([]summarize.Mode{summarize.ModeFork, summarize.ModeFull, summarize.ModeSimple}, modes)},
-			{"the fork in the background alone", is(true, func(p summarize.Policy) any { return p.Prompts[0].Background && !p.Prompts[1].Background })},
+			{"the fork in the background alone", is(true, func(p summarize.Policy) any { return p.Ask.Prompts[0].Background && !p.Ask.Prompts[1].Background })},
 			{"full mode declares the tools, simple mode does not", is([]bool{true, true, false}, func(p summarize.Policy) any {
-				return []bool{p.Prompts[0].Tools, p.Prompts[1].Tools, p.Prompts[2].Tools}
+				return []bool{p.Ask.Prompts[0].Tools, p.Ask.Prompts[1].Tools, p.Ask.Prompts[2].Tools}
 			})},
 			{"each mode may be forced", func(t *testing.T, p summarize.Policy) {
 				for _, m := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
-					p.Mode = m
+					p.Ask.Mode = m
 					require.NoError(t, p.Validate())
 				}
-				p.Mode = "thorough"
+				p.Ask.Mode = "thorough"
 				require.Error(t, p.Validate())
 			}},
 			{"a threshold is a ratio, or 100 tokens and more", func(t *testing.T, p summarize.Policy) {
 				for threshold, good := range map[float64]bool{0.5: true, 1: true, 100: true, 50_000: true, 1.5: false, 99: false, -1: false} {
-					p.Threshold = threshold
+					p.Measure.Threshold = threshold
 					require.Equal(t, good, p.Validate() == nil, "%v", threshold)
 				}
 			}},
 			{"the answer's <summary> block is the summary", func(t *testing.T, p summarize.Policy) {
-				for _, q := range p.Prompts {
+				for _, q := range p.Ask.Prompts {
 					got, err := q.Read(chat.Response{Message: chat.AssistantMessage("<analysis>\nhm\n</analysis>\n<summary>\nShort.\n</summary>")})
 					require.NoError(t, err)
 					require.Equal(t, "Short.", got)
@@ -143,28 +138,28 @@ func TestSystems(t *testing.T) {
 			}},
 			{"the summary before is carried on", says(1, "<summary>", "You started a project in")},
 			{"a <conversation-summary> of the user's is put in place", puts("=== user\n<conversation-summary>\n")},
-			{"at temperature 0", is(0.0, func(p summarize.Policy) any { return *p.Temperature })},
+			{"at temperature 0", is(0.0, func(p summarize.Policy) any { return *p.Ask.Temperature })},
 			{"nothing kept but the round that overflowed", is(history.Cut{}, func(p summarize.Policy) any { return p.Cut })},
-			{"the same model, no route", is(summarize.Models{}, func(p summarize.Policy) any { return p.Models })},
+			{"the same model, no route", is(0, func(p summarize.Policy) any { return len(p.Ask.Routes) + len(p.Ask.Names) })},
 			{"switched on", is(false, func(p summarize.Policy) any { return p.Off })},
-			{"with the model's own window as threshold", is(0.0, func(p summarize.Policy) any { return p.Threshold })},
+			{"with the model's own window as threshold", is(0.0, func(p summarize.Policy) any { return p.Measure.Threshold })},
 			{"Opus is told not to call tools", quirk("claude-opus-4-5", func(q summarize.Quirk) bool { return strings.Contains(q.Note, "Do not call any tool") })},
 			{"other models are not", quirk("claude-sonnet-4-5", func(q summarize.Quirk) bool { return q.Note == "" })},
 			{"the last thinking of a Claude stands after the summary", quirk("claude-sonnet-4-5", func(q summarize.Quirk) bool { return q.Thinking })},
 			{"that of no other model", quirk("gpt-4.1", func(q summarize.Quirk) bool { return !q.Thinking })},
 			{"a Claude is not shown calls of tool_search", quirk("claude-sonnet-4-5", func(q summarize.Quirk) bool { return slices.Contains(q.WithoutTools, "tool_search") })},
 			{"GPT-4.1 is reminded to keep going", quirk("gpt-4.1", func(q summarize.Quirk) bool { return strings.Contains(q.Reminder, "Keep going") })},
-			{"with a breadcrumb", is(false, func(p summarize.Policy) any { return p.NoBreadcrumb })},
+			{"with a breadcrumb", is(false, func(p summarize.Policy) any { return p.Place.NoBreadcrumb })},
 		}},
 		{"a3s", []row{
 			{"not below 0.80", at(false, 80*k-1, 100*k, true, 0)},
 			{"at 0.80", at(true, 80*k, 100*k, false, 0)},
 			{"before the next request, not in the background", is(false, func(p summarize.Policy) any { return p.Trigger[0].Background })},
-			{"old tool output goes first, but for the newest 40,000 tokens", is(40*k, func(p summarize.Policy) any { return p.Before.Keep })},
-			{"with its placeholder", is("[output pruned — re-read file or re-run command if needed]", func(p summarize.Policy) any { return p.Before.Placeholder(history.ClearedOutput{}) })},
+			{"old tool output goes first, but for the newest 40,000 tokens", is(40*k, func(p summarize.Policy) any { return p.Clear.Rule.Keep })},
+			{"with its placeholder", is("[output pruned — re-read file or re-run command if needed]", func(p summarize.Policy) any { return p.Clear.Rule.Placeholder(history.ClearedOutput{}) })},
 			{"the first 2 messages stay", is(2, func(p summarize.Policy) any { return p.Cut.First })},
 			{"and the last 20", is(20, func(p summarize.Policy) any { return p.Cut.Messages })},
-			{"by what the provider reported", is(true, func(p summarize.Policy) any { return p.Reported })},
+			{"by what the provider reported", is(summarize.ByReport, func(p summarize.Policy) any { return p.Measure.By })},
 			{"the first messages, then the summary", puts("=== user\nStart a project.\n=== user\n")},
 			{"the turns between are summarised", says(0, "user: Fix the build", "You started a project in")},
 		}},
@@ -179,15 +174,15 @@ func TestSystems(t *testing.T) {
 			{"after a refusal by the provider", on(summarize.OnContextLimit, true)},
 			{"before a switch to a smaller model", on(summarize.OnModelSwitch, true)},
 			{"on memory pressure", on(summarize.OnMemoryPressure, true)},
-			{"the truncator is the last guard", is(true, func(p summarize.Policy) any { return p.Overflow.Truncate })},
+			{"the truncator is the last guard", is(summarize.ResortTruncate, func(p summarize.Policy) any { return p.Overflow.LastResort })},
 			{"cut at a tool boundary", is(true, func(p summarize.Policy) any { return p.Cut.ToolBoundary })},
 			{"the request is marked as conversation compaction", is([]summarize.Mode{summarize.ModeConversationCompaction}, modes)},
-			{"checkpoints are written", is(true, func(p summarize.Policy) any { return p.Record.Checkpoints })},
+			{"checkpoints are written", is(true, func(p summarize.Policy) any { return p.Place.Checkpoints })},
 			{"an empty answer is a failure", refuses(" ")},
 			{"a refused request is made again, with a buffer that grows and is bounded", func(t *testing.T, p summarize.Policy) {
 				d := newDesk(t, chat.UserMessage(task))
 				d.say(rounds(1, 20, 150)...)
-				d.Policy, d.Model = p, summarize.Offline{Tokenizer: quarter{}}
+				d.Policy, d.Target.Model = p, summarize.Offline{Tokenizer: quarter{}}
 				d.messages()
 				refused := &chat.ContextLimitError{Err: errors.New("too large")}
 				last := budget
@@ -195,7 +190,7 @@ func TestSystems(t *testing.T) {
 					r, err := d.Recover(t.Context(), prompt(d.Session), refused, "")
 					require.NoError(t, err, "attempt %d", n+1)
 					require.Less(t, r.Budget, last)
-					require.GreaterOrEqual(t, r.Budget, budget*7/10)
+					require.GreaterOrEqual(t, r.Budget, budget*6/10)
 					last = r.Budget
 				}
 				_, err := d.Recover(t.Context(), prompt(d.Session), refused, "")
@@ -208,14 +203,14 @@ func TestSystems(t *testing.T) {
 			{"long messages of the user are clipped, with a mark", func(t *testing.T, p summarize.Policy) {
 				m := done()
 				m.Said[0] = chat.UserMessage(words(600))
-				got := stand(t, p.Replacement, m)
+				got := stand(t, p.Place.Replacement, m)
 				require.Contains(t, got, "tokens cut here")
 				require.NotContains(t, got, words(600))
 			}},
 			{"the system's words are passed apart, and not summarised", func(t *testing.T, p summarize.Policy) {
 				m := stuff()
 				m.Covered = slices.Insert(slices.Clone(m.Covered), 1, chat.SystemMessage("Be careful."))
-				got := requested(t, p.Prompts[0].Request(m))
+				got := requested(t, p.Ask.Prompts[0].Request(m))
 				equal(t, m.System[0], got[0])
 				require.NotContains(t, text(got), "Be careful.")
 			}},
@@ -233,21 +228,21 @@ func TestSystems(t *testing.T) {
 			{"a fifth of the window is kept", is(0.2, func(p summarize.Policy) any { return p.Cut.Share })},
 			{"at most 40,000 tokens", is(40*k, func(p summarize.Policy) any { return p.Cut.Tokens })},
 			{"10 messages suffice", is(10, func(p summarize.Policy) any { return p.Cut.Messages })},
-			{"three models, then the agent's own", is([]string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"}, func(p summarize.Policy) any { return p.Models.Names })},
-			{"30 seconds each", is(30*time.Second, func(p summarize.Policy) any { return p.Models.Timeout })},
-			{"20,000 tokens of answer", is(20*k, func(p summarize.Policy) any { return p.Models.MaxTokens })},
-			{"30 characters at least", is(30, func(p summarize.Policy) any { return p.Models.MinChars })},
-			{"at temperature 0.1", is(0.1, func(p summarize.Policy) any { return *p.Temperature })},
+			{"three models, then the agent's own", is([]string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"}, func(p summarize.Policy) any { return p.Ask.Names })},
+			{"30 seconds each", is(30*time.Second, func(p summarize.Policy) any { return p.Ask.Timeout })},
+			{"20,000 tokens of answer", is(20*k, func(p summarize.Policy) any { return p.Ask.MaxTokens })},
+			{"30 characters at least", is(30, func(p summarize.Policy) any { return p.Ask.MinChars })},
+			{"at temperature 0.1", is(0.1, func(p summarize.Policy) any { return *p.Ask.Temperature })},
 			{"a leaked wrapper tag is made harmless", func(t *testing.T, p summarize.Policy) {
 				m := done()
 				m.Summary += "\n</previous-chat-history>\nx"
-				require.Equal(t, 1, strings.Count(stand(t, p.Replacement, m), "</previous-chat-history>"))
+				require.Equal(t, 1, strings.Count(stand(t, p.Place.Replacement, m), "</previous-chat-history>"))
 			}},
 			{"fewer characters are refused", refuses(strings.Repeat("x", 29))},
 			{"a goal of 30,000 characters", func(t *testing.T, p summarize.Policy) {
 				m := stuff()
 				m.Words = 20 * k
-				require.Contains(t, text(requested(t, p.Prompts[0].Request(m))), "Aim at 30000 characters. That is a goal and not a limit")
+				require.Contains(t, text(requested(t, p.Ask.Prompts[0].Request(m))), "Aim at 30000 characters. That is a goal and not a limit")
 			}},
 			{"the briefing before is taken over", says(0, "<assistant>", "<previous-chat-history>\n")},
 			{"the user in the third person, the agent in the second", says(0, "Speak to the agent", `The user is "the user"`)},
@@ -269,13 +264,13 @@ func TestSystems(t *testing.T) {
 			{"the newest 20,000 tokens stay", is(20*k, func(p summarize.Policy) any { return p.Cut.Tokens })},
 			{"a third of a small window at the most", is(1.0/3, func(p summarize.Policy) any { return p.Cut.Share })},
 			{"since the latest compaction", is(true, func(p summarize.Policy) any { return p.Cut.SinceCompaction })},
-			{"by what the provider reported", is(true, func(p summarize.Policy) any { return p.Reported })},
+			{"by what the provider reported", is(summarize.ByReport, func(p summarize.Policy) any { return p.Measure.By })},
 			{"goes on afterwards", is("Continue if you have next steps.", func(p summarize.Policy) any { return p.Continue })},
-			{"old tool output goes first, but for the newest 40,000 tokens", is(40*k, func(p summarize.Policy) any { return p.Before.Keep })},
-			{"where that saves 20,000", is(20*k, func(p summarize.Policy) any { return p.Before.Saves })},
-			{"never that of skill and read", is([]string{"skill", "read"}, func(p summarize.Policy) any { return p.Before.Never })},
+			{"old tool output goes first, but for the newest 40,000 tokens", is(40*k, func(p summarize.Policy) any { return p.Clear.Rule.Keep })},
+			{"where that saves 20,000", is(20*k, func(p summarize.Policy) any { return p.Clear.Rule.Saves })},
+			{"never that of skill and read", is([]string{"skill", "read"}, func(p summarize.Policy) any { return p.Clear.Rule.Never })},
 			{"with its placeholder", func(t *testing.T, p summarize.Policy) {
-				require.Contains(t, p.Before.Placeholder(history.ClearedOutput{Tokens: 7}), "[Output truncated - 7 tokens]")
+				require.Contains(t, p.Clear.Rule.Placeholder(history.ClearedOutput{Tokens: 7}), "[Output truncated - 7 tokens]")
 			}},
 			{"a refused request is made again once", is(1, func(p summarize.Policy) any { return p.Overflow.Attempts })},
 			{"a <conversation>, and later the <previous-summary> and <additional-context>", func(t *testing.T, p summarize.Policy) {
@@ -283,12 +278,8 @@ func TestSystems(t *testing.T) {
 				says(0, "<conversation>", "<additional-context>")(t, p)
 			}},
 			{"summary and files are put in place", puts("<read-files>\na & b.go\n", "<modified-files>")},
-			{"split turns have a second summary", is(true, func(p summarize.Policy) any { return p.Prompts[0].Prefix != nil && p.Prompts[0].Merge != nil })},
-			{"a short summary for people", is(true, func(p summarize.Policy) any { return p.Prompts[0].Title != nil })},
-			{"other models only after failures that may pass", func(t *testing.T, p summarize.Policy) {
-				require.True(t, p.Models.Next(&chat.TransientError{Err: errors.New("busy")}))
-				require.False(t, p.Models.Next(errors.New("no")))
-			}},
+			{"split turns have a second summary", is(true, func(p summarize.Policy) any { return p.Ask.Prompts[0].Prefix != nil && p.Ask.Prompts[0].Merge != nil })},
+			{"a short summary for people", is(true, func(p summarize.Policy) any { return p.Ask.Prompts[0].Title != nil })},
 			{"branches that are left are not summarised", is(false, func(p summarize.Policy) any { return p.Branch.On })},
 			{"and reserve 16,384 tokens where they are", is(16_384, func(p summarize.Policy) any { return p.Branch.Reserve })},
 		}},
@@ -311,14 +302,14 @@ func TestThresholdOfThePolicyLowersTheBudget(t *testing.T) {
 		compacts  bool
 	}{{0, false}, {1, false}, {0.4, true}, {1500, true}, {100_000, false}} {
 		d := roomy(t)
-		d.Policy.Threshold = c.threshold
+		d.Policy.Measure.Threshold = c.threshold
 		d.answers(summarize.SaySummary("short"))
 		d.messages()
 		require.Equal(t, c.compacts, len(d.requests()) == 1, "%v", c.threshold)
 	}
 	for _, bad := range []float64{-1, 1.5, 99} {
 		d := roomy(t)
-		d.Policy.Threshold = bad
+		d.Policy.Measure.Threshold = bad
 		_, err := d.Render(t.Context(), prompt(d.Session))
 		_, ok := errors.AsType[*sizing.ThresholdError](err)
 		require.True(t, ok, "%v", bad)
@@ -342,18 +333,16 @@ func TestForkIsThePrefixOfTheRequestBeforeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, chat.UserMessage(task))
 		d.say(rounds(1, 4, 820)...)
-		d.ModelBudget = 2 * budget
-		d.Tools = []chat.Tool{{Name: "read"}}
+		d.Target.Tools = []chat.Tool{{Name: "read"}}
 		d.Policy = summarize.CopilotChat()
-		d.Jitter = func() float64 { return 0 }
 		d.answers(summarize.SaySummary("Forked."))
 		sent := d.messages()
 		synctest.Wait()
 		r := d.request()
 		equal(t, sent, r.Messages[:len(sent)])
 		require.Len(t, r.Messages, len(sent)+1)
-		equal(t, d.Tools, r.Tools)
-		require.Equal(t, chat.ToolChoiceNone, r.ToolChoice)
+		equal(t, d.Target.Tools, r.Tools)
+		require.Equal(t, chat.ToolChoiceAuto, r.ToolChoice, "as in the agent's request: the cache depends on it")
 		require.Nil(t, r.Stream)
 		require.Contains(t, d.messages()[1].Text(), "Forked.")
 	})
@@ -375,8 +364,8 @@ func TestQuirksOfModels(t *testing.T) {
 		t.Run(c.model, func(t *testing.T) {
 			d := newDesk(t, chat.UserMessage(task), search, chat.ToolResult("s", "found"))
 			d.say(rounds(1, 6, roundTokens)...)
-			d.ModelName = c.model
-			d.ModelBudget = 2 * budget
+			d.Target.Name = c.model
+			d.Target.ContextWindow = 2 * budget
 			d.answers(summarize.SaySummary("short"))
 			got := d.messages()
 			r := d.request()
@@ -404,9 +393,9 @@ func TestRouteToAnotherModelFallsBackToTheAgentsOwn(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
-			d.ModelName = c.agent
-			d.Policy.Models.Routes = []summarize.Route{{Agents: []string{"gpt-5*"}, Model: "compactor"}}
-			d.Models = map[string]chat.Model{"compactor": &summarize.Script{Steps: []summarize.Step{c.other}}}
+			d.Target.Name = c.agent
+			d.Policy.Ask.Routes = []summarize.Route{{Agents: []string{"gpt-5*"}, Model: "compactor"}}
+			d.Models = map[string]summarize.Target{"compactor": {Model: &summarize.Script{Steps: []summarize.Step{c.other}}}}
 			d.answers(summarize.SaySummary("of its own"))
 			require.Contains(t, d.messages()[1].Text(), c.want)
 		})
@@ -416,17 +405,17 @@ func TestRouteToAnotherModelFallsBackToTheAgentsOwn(t *testing.T) {
 func TestHooks(t *testing.T) {
 	t.Run("that fail never block", func(t *testing.T) {
 		d := newDesk(t, overflowing()...)
-		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Decision, error) {
-			return summarize.Decision{Cancel: true}, errors.New("the archive is full")
+		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
+			return summarize.Intervention{Cancel: true}, errors.New("the archive is full")
 		}
-		d.Hooks.AfterCompact = func(context.Context, history.Compaction) error { panic("at the disco") }
+		d.Hooks.AfterCompact = func(context.Context, history.Entry) error { panic("at the disco") }
 		d.answers(summarize.SaySummary("short"))
 		d.messages()
-		require.Equal(t, "hook failed started done/full hook failed", kinds(*d.events))
+		require.Equal(t, "started hook failed done/full hook failed", kinds(*d.events))
 	})
-	decide := func(t *testing.T, decision summarize.Decision, steps ...summarize.Step) desk {
+	decide := func(t *testing.T, decision summarize.Intervention, steps ...summarize.Step) desk {
 		d := newDesk(t, overflowing()...)
-		d.Hooks.BeforeCompact = func(_ context.Context, on summarize.Occasion, m summarize.Material) (summarize.Decision, error) {
+		d.Hooks.BeforeCompact = func(_ context.Context, on summarize.Occasion, m summarize.Material) (summarize.Intervention, error) {
 			require.Equal(t, summarize.OnBudgetExceeded, on)
 			require.NotEmpty(t, m.Covered)
 			return decision, nil
@@ -435,19 +424,19 @@ func TestHooks(t *testing.T) {
 		return d
 	}
 	t.Run("may call it off", func(t *testing.T) {
-		d := decide(t, summarize.Decision{Cancel: true})
+		d := decide(t, summarize.Intervention{Cancel: true})
 		require.ErrorIs(t, d.fails(), summarize.ErrVetoed)
 		require.Empty(t, d.requests())
 	})
 	t.Run("may supply the summary", func(t *testing.T) {
-		d := decide(t, summarize.Decision{Summary: &history.Summary{Text: "Supplied.", Data: []byte(`{"by":"me"}`)}})
+		d := decide(t, summarize.Intervention{Summary: &history.Summary{Text: "Supplied.", Data: []byte(`{"by":"me"}`)}})
 		require.Contains(t, d.messages()[1].Text(), "Supplied.")
 		require.Empty(t, d.requests())
 		require.True(t, compactions(d.Session)[0].Extension)
 		require.JSONEq(t, `{"by":"me"}`, string(compactions(d.Session)[0].Data))
 	})
 	t.Run("may add context and data", func(t *testing.T) {
-		d := decide(t, summarize.Decision{Context: []string{"Mind the gap."}, Data: []byte(`[1]`)}, summarize.SaySummary("short"))
+		d := decide(t, summarize.Intervention{Context: []string{"Mind the gap."}, Data: []byte(`[1]`)}, summarize.SaySummary("short"))
 		d.messages()
 		require.Contains(t, text(d.request().Messages), "Mind the gap.")
 		require.JSONEq(t, `[1]`, string(compactions(d.Session)[0].Data))
@@ -455,7 +444,7 @@ func TestHooks(t *testing.T) {
 	t.Run("may ask in their own way", func(t *testing.T) {
 		p := summarize.FullPrompt()
 		p.Mode, p.Read = "mine", nil
-		d := decide(t, summarize.Decision{Prompts: []summarize.Prompt{p}}, summarize.Say("plain"))
+		d := decide(t, summarize.Intervention{Prompts: []summarize.Prompt{p}}, summarize.Say("plain"))
 		require.Contains(t, d.messages()[1].Text(), "plain")
 		require.Equal(t, "mine", compactions(d.Session)[0].Mode)
 	})
@@ -482,18 +471,18 @@ func TestPartsCombine(t *testing.T) {
 					}
 					p := all[trigger]
 					p.Name = strings.Join([]string{trigger, before, cut, prompts, replacement}, " ")
-					p.Before, p.Cut, p.Replacement = all[before].Before, all[cut].Cut, all[replacement].Replacement
-					p.Prompts, p.Checks = all[prompts].Prompts, all[prompts].Checks
-					if p.Before.Keep > 0 {
-						p.Before.Keep, p.Before.Saves = 600, 100 // of a small session
+					p.Clear, p.Cut, p.Place.Replacement = all[before].Clear, all[cut].Cut, all[replacement].Place.Replacement
+					p.Ask.Prompts, p.Ask.Checks = all[prompts].Ask.Prompts, all[prompts].Ask.Checks
+					if p.Clear.Rule.Keep > 0 {
+						p.Clear.Rule.Keep, p.Clear.Rule.Saves = 600, 100 // of a small session
 					}
 					d := newDesk(t, chat.UserMessage(task))
-					d.Policy, d.Model = p, offline
-					d.Window = budget + 1 // whatever the reserve
+					d.Policy, d.Target.Model = p, offline
+					d.Target.ContextWindow = budget + 1 // whatever the reserve
 					for i := 1; i <= 6; i++ {
 						d.say(round(i, roundTokens)...)
 						d.messages()
-						if d.State() == summarize.StateInProgress {
+						if d.pending() == summarize.PendingRunning {
 							waitFor(d)
 						}
 					}
@@ -513,7 +502,7 @@ func TestPartsCombine(t *testing.T) {
 
 // waitFor lets what is made in the background end.
 func waitFor(d desk) {
-	for d.State() == summarize.StateInProgress {
+	for d.pending() == summarize.PendingRunning {
 		time.Sleep(50 * time.Microsecond)
 	}
 }
@@ -523,15 +512,14 @@ func TestFiveCompactionsOfEachSystem(t *testing.T) {
 	for name, p := range summarize.Policies() {
 		t.Run(name, func(t *testing.T) {
 			d := newFileDesk(t, chat.UserMessage(task))
-			d.Policy, d.Model = p, summarize.Offline{Tokenizer: quarter{}}
+			d.Policy, d.Target.Model = p, summarize.Offline{Tokenizer: quarter{}}
 			if p.Cut.Tokens > 0 {
 				d.Policy.Cut.Tokens = 800
 			}
-			if d.Policy.Before.Keep > 0 {
-				d.Policy.Before.Keep, d.Policy.Before.Saves = 1500, 100
+			if d.Policy.Clear.Rule.Keep > 0 {
+				d.Policy.Clear.Rule.Keep, d.Policy.Clear.Rule.Saves = 1500, 100
 			}
-			d.Window = budget + 1
-			d.ModelBudget = 2 * budget
+			d.Target.ContextWindow = budget + 1
 			summary, done := "", 0
 			for i := 1; done < 5; i++ {
 				require.Less(t, i, 200, kinds(*d.events))
@@ -567,20 +555,24 @@ func TestTenWindowsOfEachSystem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t, chat.UserMessage(task))
 			d.say(rounds(1, 10*window/100, 100)...)
-			d.Policy, d.Budget, d.ModelBudget = p, 11*window, window
+			d.Policy, d.Target.Budget = p, 11*window
+			for i := range d.Policy.Ask.Prompts {
+				d.Policy.Ask.Prompts[i].Title = nil
+			}
+			d.takesIn(window)
 			d.Policy.Trigger = summarize.Trigger{{On: summarize.OnDemand}}
-			d.Policy.Before = history.ClearRule{}
-			d.Policy.Summary = 0.02
+			d.Policy.Clear.Rule = history.ClearRule{}
+			d.Policy.Place.Share = 0.02
 			d.Policy.Cut.Tokens, d.Policy.Cut.Share = min(d.Policy.Cut.Tokens, 500), 0
 			d.messages()
 			var asked []chat.Request
-			d.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+			d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 				asked = append(asked, r)
 				if n := count(quarter{}, r.Messages); n > window {
 					t.Errorf("a request of %d tokens", n)
 				}
 				n := len(asked)
-				for _, q := range d.Policy.Prompts {
+				for _, q := range d.Policy.Ask.Prompts {
 					if q.Read != nil {
 						return summarize.SaySummary(fmt.Sprintf("Summary %d, long enough to be taken for one.", n))(ctx, r)
 					}
@@ -589,15 +581,12 @@ func TestTenWindowsOfEachSystem(t *testing.T) {
 			})
 			_, err := d.Compact(t.Context(), "")
 			require.NoError(t, err)
-			q := d.Policy.Prompts[len(d.Policy.Prompts)-1] // the mode that was taken: the first that is no background's
-			for i, p := range d.Policy.Prompts {
-				if !p.Background && !p.Packs {
-					q = d.Policy.Prompts[i]
+			q := d.Policy.Ask.Prompts[len(d.Policy.Ask.Prompts)-1] // the mode that was taken: the first that is no background's
+			for i, p := range d.Policy.Ask.Prompts {
+				if !p.Background && p.Mode != summarize.ModeSimple {
+					q = d.Policy.Ask.Prompts[i]
 					break
 				}
-			}
-			if q.Title != nil {
-				asked = asked[:len(asked)-1]
 			}
 			summary := "Summary 10, long enough to be taken for one."
 			empty, err := render.Render(t.Context(), q.Request(summarize.Material{

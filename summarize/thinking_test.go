@@ -75,13 +75,13 @@ func TestLastThinkingStandsAfterTheSummary(t *testing.T) {
 			for _, list := range c.said {
 				d.say(list...)
 			}
-			switch d.ModelName = c.model; c.model {
+			switch d.Target.Name = c.model; c.model {
 			case "":
-				d.ModelName = "claude-sonnet-4-5"
+				d.Target.Name = "claude-sonnet-4-5"
 			case "-":
-				d.ModelName = ""
+				d.Target.Name = ""
 			}
-			d.ModelBudget = 2 * budget
+			d.Target.ContextWindow = 2 * budget
 			d.answers(summarize.SaySummary("short"))
 			before := said(d.Session)
 			got := d.messages()
@@ -109,7 +109,7 @@ func TestLastThinkingStandsAfterTheSummary(t *testing.T) {
 func TestThinkingGoesOnFromCompactionToCompaction(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	d := deskOf(t, opened(t, path), chat.UserMessage(task))
-	d.ModelName, d.ModelBudget = "claude-opus-4-5", 2*budget
+	d.Target.Name, d.Target.ContextWindow = "claude-opus-4-5", 2*budget
 	first, second := thought("first", 40), thought("second", 40)
 	d.say(thinking(1, roundTokens, first)...)
 	d.say(rounds(2, 6, roundTokens)...)
@@ -144,7 +144,7 @@ func TestThinkingGoesOnFromCompactionToCompaction(t *testing.T) {
 // Thinking that is shown on takes of what a compaction saves: where it is all that was covered, a summary helps nobody.
 func TestThinkingThatIsShownOnIsNotSaved(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
-	d.ModelName = "claude-sonnet-4-5"
+	d.Target.Name = "claude-sonnet-4-5"
 	d.say(thinking(1, 20, thought("long", 1500))...)
 	d.say(round(2, 20)...)
 	d.answers(summarize.SaySummary(words(200)), summarize.SaySummary(words(200)))
@@ -158,13 +158,13 @@ func TestThinkingThatIsShownOnIsNotSaved(t *testing.T) {
 // The summary has the room that is left beside the thinking.
 func TestThinkingTakesRoom(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
-	d.ModelName, d.ModelBudget = "claude-sonnet-4-5", 2*budget
+	d.Target.Name, d.Target.ContextWindow = "claude-sonnet-4-5", 2*budget
 	d.say(thinking(1, 2000, thought("long", 1500))...)
 	d.say(round(2, 2000)...)
 	words := 0
-	d.Hooks.BeforeCompact = func(_ context.Context, _ summarize.Occasion, m summarize.Material) (summarize.Decision, error) {
+	d.Hooks.BeforeCompact = func(_ context.Context, _ summarize.Occasion, m summarize.Material) (summarize.Intervention, error) {
 		words = m.Words
-		return summarize.Decision{}, nil
+		return summarize.Intervention{}, nil
 	}
 	d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		return summarize.SaySummary(strings.Repeat("abc ", words-1)+"end.")(ctx, r)
@@ -178,7 +178,7 @@ func TestThinkingTakesRoom(t *testing.T) {
 func TestThinkingOfASummaryMadeInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, chat.UserMessage(task))
-		d.ModelName, d.Policy.Quirks = "claude-sonnet-4-5", summarize.CopilotChat().Quirks
+		d.Target.Name, d.Policy.Ask.Quirks = "claude-sonnet-4-5", summarize.CopilotChat().Ask.Quirks
 		d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}}
 		last := thought("last", 40)
 		d.say(thinking(1, 850, last)...)

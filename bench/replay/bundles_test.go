@@ -53,7 +53,7 @@ func bundled(t *testing.T, args ...string) (dir string, runs []Run) {
 
 // A small session with a compaction of its own, in a window in which the policy compacts too.
 func TestBundles(t *testing.T) {
-	dir, runs := bundled(t, "-policy", "copilot-chat", "-window", "600", "testdata/report.jsonl")
+	dir, runs := bundled(t, "-policy", "copilot-chat", "-window", "700", "testdata/report.jsonl")
 	for _, r := range runs {
 		require.Equal(t, 1, r.Bundles)
 		require.Len(t, r.Compactions, 1)
@@ -100,7 +100,7 @@ func TestBundlesOfRecordedCompactions(t *testing.T) {
 }
 
 func TestMinMessagesLeavesOutShortCompactions(t *testing.T) {
-	dir, runs := bundled(t, "-policy", "copilot-chat", "-window", "600", "-min-messages", "1000", "testdata/report.jsonl")
+	dir, runs := bundled(t, "-policy", "copilot-chat", "-window", "700", "-min-messages", "1000", "testdata/report.jsonl")
 	for _, r := range runs {
 		require.Zero(t, r.Bundles)
 		require.Len(t, r.Compactions, 1)
@@ -109,7 +109,7 @@ func TestMinMessagesLeavesOutShortCompactions(t *testing.T) {
 }
 
 func TestBundlesOfTwoSessionsOfOneName(t *testing.T) {
-	dir, _ := bundled(t, "-policy", "copilot-chat", "-window", "600", "testdata/report.jsonl", "testdata/report.jsonl")
+	dir, _ := bundled(t, "-policy", "copilot-chat", "-window", "700", "testdata/report.jsonl", "testdata/report.jsonl")
 	for _, name := range []string{"001-report", "002-report"} {
 		require.DirExists(t, filepath.Join(dir, name))
 	}

@@ -101,9 +101,10 @@ func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, name string
 		return nil, err
 	}
 	m := r.meter(model)
+	budget := max(r.budget, rendered.Tokens)
 	c := &summarize.Compactor{
-		Session: upTo, Model: m, Tokenizer: r.tokenizer, Budget: max(r.budget, rendered.Tokens),
-		ModelName: name, ModelBudget: rendered.Tokens + promptRoom, Policy: p,
+		Session: upTo, Policy: p,
+		Target: summarize.Target{Model: m, Name: name, Tokenizer: r.tokenizer, Budget: budget, ContextWindow: budget + promptRoom},
 	}
 	defer c.Close()
 	c.Policy.Off, c.Policy.Cut = true, history.Cut{} // until it is told to

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/promptree-go/promptree/elements"
@@ -56,14 +57,19 @@ type finished struct {
 	asked []exchange
 }
 
-// newLive lets a policy compact a session. What would make two replays differ is left out: the jitter; and the agent is not
-// told to go on after a compaction, for the recording goes on by itself.
-func newLive(p summarize.Policy, session *history.Session, prompt elements.Node, m *meter, budget, window int) *live {
+// newLive returns an agent that compacts a session by a policy. What would make two replays differ is left out: the jitter,
+// which goes by the session's random id; and the agent is not told to go on after a compaction, because the recording goes
+// on by itself.
+func newLive(p summarize.Policy, session *history.Session, prompt elements.Node, m *meter, name string, budget, window int) *live {
 	p.Continue = ""
+	p.Trigger = slices.Clone(p.Trigger)
+	for i := range p.Trigger {
+		p.Trigger[i].Jitter = 0
+	}
 	l := &live{prompt: prompt, meter: m, window: window, events: map[string]int{}}
 	l.compactor = &summarize.Compactor{
-		Session: session, Model: m, Tokenizer: m.tokenizer, Budget: budget, Window: window, Policy: p,
-		Jitter: func() float64 { return 0 }, OnEvent: l.hear,
+		Session: session, Policy: p, OnEvent: l.hear,
+		Target: summarize.Target{Model: m, Name: name, Tokenizer: m.tokenizer, Budget: budget, ContextWindow: window},
 	}
 	return l
 }

@@ -90,8 +90,7 @@ func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (ru
 	run.Model, run.AnsweredBy = r.model, r.answeredBy(s)
 	session := &history.Session{}
 	m := r.meter(model)
-	l := newLive(p, session, stepping.Prompt(session), m, r.budget, r.window)
-	l.compactor.ModelName = run.AnsweredBy
+	l := newLive(p, session, stepping.Prompt(session), m, run.AnsweredBy, r.budget, r.window)
 	defer func() {
 		err = errors.Join(err, l.compactor.Close())
 		run.Calls, run.Events = m.total(), l.heard()

@@ -90,12 +90,12 @@ func reason(c Compaction) string {
 	return string(c.Reason)
 }
 
-// besides says what was told of that the tables do not show: what was pruned, refused, thrown away.
+// besides lists the events that the tables do not show: what was cleared, refused, thrown away.
 func besides(events map[string]int) string {
 	var list []string
 	for _, kind := range slices.Sorted(maps.Keys(events)) {
 		switch summarize.EventKind(kind) {
-		case summarize.EventStarted, summarize.EventDone, summarize.EventReady:
+		case summarize.EventStarted, summarize.EventAnswered, summarize.EventDone, summarize.EventReady:
 		default:
 			list = append(list, fmt.Sprintf("%s %d times", kind, events[kind]))
 		}

@@ -359,6 +359,22 @@ func TestReplayOfEachFormat(t *testing.T) {
 	}
 }
 
+// A transcript with compactions, plans and how they ended is replayed in any window, and so is the transcript of that.
+func TestReplayOfATranscriptThatWasCompacted(t *testing.T) {
+	o := runJSON(t, "-dir", "../..")
+	require.Equal(t, exitOK, o.code, o.stderr)
+	require.Positive(t, o.totals.Compactions)
+	want := encoded(t, said(t, o.transcript))
+	for _, window := range []string{"4000", "6000", "128000"} {
+		again := runJSON(t, "-session", o.transcript, "-window", window)
+		require.Equal(t, exitOK, again.code, again.stderr)
+		require.Len(t, again.rounds, len(o.rounds))
+		require.Equal(t, window != "128000", again.totals.Compactions > 0)
+		require.Empty(t, cmp.Diff(want, encoded(t, said(t, again.transcript))))
+		o = again
+	}
+}
+
 func TestReplayOfASessionInWhichNothingWasSaid(t *testing.T) {
 	path := filepath.Join(folder(t, map[string]string{"s.jsonl": `{"type":"session","id":"a"}` + "\n"}), "s.jsonl")
 	var stdout, stderr bytes.Buffer

@@ -244,11 +244,12 @@ func surveyFolder(ctx context.Context, o options, session *history.Session, toke
 	model := &survey{}
 	policy := summarize.CopilotChat()
 	policy.Trigger = nil // only where a prompt does not fit, so that each run shows the same
-	policy.NoBreadcrumb = o.noBreadcrumb
+	policy.Place.NoBreadcrumb = o.noBreadcrumb
 	worker := &agent.Agent{
 		Model: model, Summarizer: summarize.Offline{Tokenizer: tokenizer}, Session: session, Tools: tools,
 		Tokenizer: tokenizer, Window: window, Policy: policy, Pace: o.pace, OnRound: onRound,
 	}
+	defer worker.Close()
 	if _, err := worker.Ask(ctx, surveyTask); err != nil {
 		return "", err
 	}

@@ -37,14 +37,15 @@ func replay(ctx context.Context, file string, recording *importer.Recording, ses
 	}
 	var compacted []summarize.Event
 	compactor := &summarize.Compactor{
-		Session: session, Model: summarize.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: budget,
-		Policy: summarize.Policy{Temperature: new(0.0)},
+		Session: session,
+		Target:  summarize.Target{Model: summarize.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: budget, ContextWindow: window.Tokens},
 		OnEvent: func(e summarize.Event) {
 			if e.Kind == summarize.EventDone {
 				compacted = append(compacted, e)
 			}
 		},
 	}
+	defer compactor.Close()
 	prompt := stepping.Prompt(session)
 	for step, err := range stepping.Steps(ctx, recording, session, stepping.Options{}) {
 		switch {

@@ -186,10 +186,11 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 		return path, err
 	}
 	worker := &agent.Agent{
-		Model: patient{Model: model, waits: out.waits}, ModelName: chosen.name, Session: session, Tools: tools,
+		Model: model, ModelName: chosen.name, Session: session, Tools: tools,
 		Tokenizer: model.tokenizer, Calibrated: model.calibrated, Window: window, MaxTokens: answer,
-		Policy: summarize.CopilotChat(), Stream: out.say, OnRound: out.round, OnCompaction: out.compaction,
+		Policy: summarize.CopilotChat(), Stream: out.say, OnRetry: out.retry, OnRound: out.round, OnCompaction: out.compaction,
 	}
+	defer worker.Close()             // before the session
 	_, err = worker.Ask(ctx, o.task) // the answer was streamed
 	if err != nil && model.refusesKey(err) {
 		err = usageError{fmt.Errorf("the key is refused, see %s: %w", strings.Join(chosen.keys, " and "), err)}

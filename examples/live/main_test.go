@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -369,71 +368,6 @@ func TestHelp(t *testing.T) {
 	require.Empty(t, stderr.String())
 }
 
-func TestPatience(t *testing.T) {
-	busy := errors.New("busy")
-	tests := []struct {
-		name  string
-		fails []error
-		waits []time.Duration
-		want  error
-	}{
-		{"what works is asked once", nil, nil, nil},
-		{"waits grow", []error{&chat.TransientError{Err: busy}, &chat.TransientError{Err: busy}, &chat.TransientError{Err: busy}},
-			[]time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}, nil},
-		{"the provider's wait counts where it is longer", []error{&chat.TransientError{Err: busy, RetryAfter: 20 * time.Second}},
-			[]time.Duration{20 * time.Second}, nil},
-		{"it ends", []error{&chat.TransientError{Err: busy}, &chat.TransientError{Err: busy}, &chat.TransientError{Err: busy}, &chat.TransientError{Err: busy}},
-			[]time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}, busy},
-		{"nobody waits for an hour", []error{&chat.TransientError{Err: busy, RetryAfter: time.Hour}}, nil, busy},
-		{"what will not pass is not tried again", []error{busy}, nil, busy},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				fails := test.fails
-				var waits []time.Duration
-				start := time.Now()
-				total := time.Duration(0)
-				p := patient{
-					Model: chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
-						require.Equal(t, total, time.Since(start))
-						if len(fails) == 0 {
-							return chat.Response{Message: chat.AssistantMessage("Yes.")}, nil
-						}
-						err := fails[0]
-						fails = fails[1:]
-						return chat.Response{}, err
-					}),
-					waits: func(d time.Duration, why error) {
-						require.Equal(t, busy, why)
-						waits = append(waits, d)
-						total += d
-					},
-				}
-				_, err := p.Generate(t.Context(), chat.Request{})
-				require.ErrorIs(t, err, test.want)
-				require.Equal(t, test.waits, waits)
-				require.Empty(t, fails)
-			})
-		})
-	}
-}
-
-func TestPatienceEndsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		why := errors.New("enough")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		p := patient{
-			Model: chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
-				return chat.Response{}, &chat.TransientError{}
-			}),
-			waits: func(time.Duration, error) { cancel(why) },
-		}
-		_, err := p.Generate(ctx, chat.Request{})
-		require.ErrorIs(t, err, why)
-	})
-}
-
 // What a model says does not steer the terminal, and notes begin on a line of their own.
 func TestTerminal(t *testing.T) {
 	var screen bytes.Buffer
@@ -445,6 +379,6 @@ func TestTerminal(t *testing.T) {
 	out.say(chat.Text(" two\r\n\tthree"))
 	out.note("a\nnote\x07")
 	out.say(chat.Text("four\n"))
-	out.note("end")
-	require.Equal(t, "  (thinking)\nOne[2J two\n\tthree\na note\nfour\nend\n", screen.String())
+	out.retry(&chat.TransientError{Err: errors.New("busy")}, 2*time.Second)
+	require.Equal(t, "  (thinking)\nOne[2J two\n\tthree\na note\nfour\n  Trying again in 2s: busy\n", screen.String())
 }

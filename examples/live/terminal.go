@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -14,10 +15,11 @@ import (
 )
 
 // terminal shows what happens: what the model says on one writer, notes about it on the other. In front of a person they
-// are one screen.
+// are one screen. It is safe for concurrent use: summaries are made while the model speaks.
 type terminal struct {
 	text, notes io.Writer
 
+	mu       sync.Mutex
 	open     bool // the last line of the text has no end
 	thinking bool // which was noted
 	mended   bool // which was noted
@@ -25,11 +27,13 @@ type terminal struct {
 
 // say shows a piece of what the model says. Calls are shown with their round, see [terminal.round].
 func (t *terminal) say(d chat.Delta) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	switch d := d.(type) {
 	case chat.Thinking:
 		if !t.thinking {
 			t.thinking = true
-			t.note("  (thinking)")
+			t.line("  (thinking)")
 		}
 	case chat.Text:
 		if text := printable(string(d)); text != "" {
@@ -50,44 +54,65 @@ func (t *terminal) endLine() {
 
 // note shows a line about what happens.
 func (t *terminal) note(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.line(format, args...)
+}
+
+func (t *terminal) line(format string, args ...any) {
 	t.endLine()
 	fmt.Fprintln(t.notes, printable(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")))
 }
 
 // round shows what a round did and took.
 func (t *terminal) round(r agent.Round) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.thinking = false
 	took := fmt.Sprintf("%d of %d tokens", r.Tokens, r.Budget)
 	if r.Usage.Input > 0 {
 		took += fmt.Sprintf("; reported: %d in, %d from the cache, %d out", r.Usage.Input, r.Usage.CacheRead, r.Usage.Output)
 	}
-	t.note("  %d. %s (%s)", r.Number, r.Did, took)
+	t.line("  %d. %s (%s)", r.Number, r.Did, took)
 }
 
 // compaction shows a step of one.
 func (t *terminal) compaction(e summarize.Event) {
 	switch e.Kind {
 	case summarize.EventStarted:
-		t.note("  The prompt needs %d tokens: summarising %d steps, keeping %d ...", e.TokensBefore, e.Covered, e.Kept)
+		while := ""
+		if e.Background {
+			while = " in the background"
+		}
+		t.note("  The prompt needs %d tokens: summarising %d steps%s, keeping %d ...", e.TokensBefore, e.Covered, while, e.Kept)
 	case summarize.EventRefused:
 		t.note("  No summary (%s mode): %v", e.Mode, e.Err)
 	case summarize.EventDone:
 		t.note("  Summarised (%s mode): the prompt takes %d tokens now.", e.Mode, e.TokensAfter)
+	case summarize.EventFailed:
+		t.note("  Not summarised: %v", e.Err)
+	case summarize.EventLetGo:
+		t.note("  No compaction makes the prompt fit: %d of its %d messages are sent.", e.MessagesAfter, e.MessagesBefore)
 	}
 }
 
-// waits tells that a request is sent again after a while.
-func (t *terminal) waits(delay time.Duration, why error) {
-	t.note("  Trying again in %v: %v", delay.Round(time.Second), why)
+// retry notes that a request is sent again after a wait.
+func (t *terminal) retry(why error, wait time.Duration) {
+	if transient, ok := errors.AsType[*chat.TransientError](why); ok && transient.Err != nil {
+		why = transient.Err
+	}
+	t.note("  Trying again in %v: %v", wait.Round(time.Second), why)
 }
 
 // repaired tells once what had to be changed in the conversation so that this model takes it: another one wrote it.
 func (t *terminal) repaired(first fmt.Stringer, changes int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.mended {
 		return
 	}
 	t.mended = true
-	t.note("  What this model does not take of the session was mended in what it is sent (%d changes; the first: %v).", changes, first)
+	t.line("  What this model does not take of the session was mended in what it is sent (%d changes; the first: %v).", changes, first)
 }
 
 // printable leaves out what would steer the terminal.

@@ -36,12 +36,16 @@ func Random(t *testing.T, seed uint64, as func(n int, m chat.Message) chat.Messa
 		defer mu.Unlock()
 		check(t, Request{Request: req, Line: said, Close: true})
 	}
+	budget, policy := 300+d.IntN(4000), known[d.IntN(len(known))].Policy
 	compactor := &summarize.Compactor{
-		Session: session, Tokenizer: sizing.Estimator{}, Budget: 300 + d.IntN(4000), Tools: tools, Policy: known[d.IntN(len(known))].Policy,
-		Model: chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
-			show(req)
-			return offline.Generate(ctx, req)
-		}),
+		Session: session, Policy: policy,
+		Target: summarize.Target{
+			Tokenizer: sizing.Estimator{}, Budget: budget, Tools: tools,
+			Model: chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
+				show(req)
+				return offline.Generate(ctx, req)
+			}),
+		},
 	}
 	defer func() { require.NoError(t, compactor.Close()) }()
 	prompt := promptOf(session)

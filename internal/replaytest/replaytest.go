@@ -210,13 +210,16 @@ func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, coun
 		r.Check(t, seen)
 	}
 	offline := summarize.Offline{Tokenizer: counter}
+	budget := window - counter.CountTools(tools)
 	compactor := &summarize.Compactor{
-		Session: session, Tokenizer: counter, Budget: window, Window: window, Tools: tools, Policy: policy,
-		Jitter: func() float64 { return 0 },
-		Model: chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
-			check(req, true)
-			return offline.Generate(ctx, req)
-		}),
+		Session: session, Policy: policy,
+		Target: summarize.Target{
+			Tokenizer: counter, Budget: budget, ContextWindow: window, Tools: tools,
+			Model: chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
+				check(req, true)
+				return offline.Generate(ctx, req)
+			}),
+		},
 		OnEvent: func(e summarize.Event) {
 			if e.Kind == summarize.EventDone {
 				mu.Lock()
@@ -234,8 +237,8 @@ func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, coun
 		line = said.line
 		mu.Unlock()
 		if said.Role == chat.RoleAssistant && asked {
-			rendered := next(t, compactor, prompt, window, said.line)
-			require.LessOrEqual(t, rendered.Tokens, window, "line %d", said.line)
+			rendered := next(t, compactor, prompt, said.line)
+			require.LessOrEqual(t, rendered.Tokens, budget, "line %d", said.line)
 			mu.Lock()
 			sent += rendered.Tokens
 			close := compacted || sent >= closeTokens
@@ -262,13 +265,15 @@ func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, coun
 	t.Logf("%d requests, %d of them looked at closely; %d compactions", requests, looks, compactions)
 }
 
-// next is the next request. What does not fit is what a provider would refuse, for a policy that goes by that.
-func next(t *testing.T, c *summarize.Compactor, prompt elements.Node, window, line int) *render.Result {
+// next renders the next request. A provider refuses what does not fit, for a policy that acts on refusals.
+func next(t *testing.T, c *summarize.Compactor, prompt elements.Node, line int) *render.Result {
 	t.Helper()
 	rendered, err := c.Render(t.Context(), prompt)
 	over, exceeded := errors.AsType[*render.BudgetExceededError](err)
 	if exceeded && len(c.Policy.Trigger.For(summarize.OnContextLimit)) > 0 {
-		rendered, err = c.Recover(t.Context(), prompt, &chat.ContextLimitError{Limit: window, Tokens: over.Needed, Err: err}, "")
+		target := c.Current()
+		refused := &chat.ContextLimitError{Limit: target.ContextWindow, Tokens: over.Needed + target.Tokenizer.CountTools(target.Tools), Err: err}
+		rendered, err = c.Recover(t.Context(), prompt, refused, "")
 	}
 	require.NoError(t, err, "line %d", line)
 	return rendered

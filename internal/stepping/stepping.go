@@ -25,19 +25,25 @@ type Step struct {
 
 // Options say what is appended besides what was said.
 type Options struct {
-	// Compactions appends those of the recording, so that the session is shown as the recorded model was shown it.
+	// Compactions appends the compactions and clearings of the recording, so that the session shows what the recorded model
+	// was shown.
 	Compactions bool
 	// TurnOver is called once the agent has answered and calls no more tools, before anybody else speaks. Its error is
-	// given as it is.
+	// yielded as it is.
 	TurnOver func() error
 }
 
-// Steps appends a recording to an empty session and gives each request on the way. When it ends by itself, the whole
-// conversation is in the session. An error is the last that is given: it names the line of what the session does not take, or
-// is the context's cause.
+// Steps appends a recording to an empty session and yields each request on the way. When it ends by itself, the whole
+// conversation is in the session. An error is yielded last: it names the line of what the session does not take, or is the
+// context's cause.
+//
+// Of what only the session knows nothing but lists of things to do is appended: plans, how they ended, what was reported and
+// refused were about the compactions of the recording, and a replay makes its own. Entries get new ids, because those of the
+// recording are the ids that entries which a replay adds would get.
 func Steps(ctx context.Context, r *importer.Recording, s *history.Session, o Options) iter.Seq2[Step, error] {
 	return func(yield func(Step, error) bool) {
 		number := 0
+		ids := map[string]string{} // of the entries, by record
 		answers := answering()
 		path := r.Path(r.Leaf)
 		for i, rec := range path {
@@ -51,14 +57,16 @@ func Steps(ctx context.Context, r *importer.Recording, s *history.Session, o Opt
 					return
 				}
 			}
-			body, ok := o.body(path[:i], rec)
+			body, ok := o.body(path[:i], rec, ids)
 			if !ok {
 				continue
 			}
-			if _, err := s.Add(history.Entry{ID: rec.ID, Time: rec.Time, Body: body}); err != nil {
+			added, err := s.Add(history.Entry{Time: rec.Time, Body: body})
+			if err != nil {
 				yield(Step{}, fmt.Errorf("line %d: %w", rec.Line, err))
 				return
 			}
+			ids[rec.ID] = added[0].ID
 			if o.TurnOver != nil && endsTurn(path[i:]) {
 				if err := o.TurnOver(); err != nil {
 					yield(Step{}, err)
@@ -109,23 +117,68 @@ func answering() func(importer.Record) bool {
 	}
 }
 
-// body is what is appended of a record, which follows others.
-func (o Options) body(before []importer.Record, rec importer.Record) (history.Body, bool) {
+// body returns what is appended of a record, which follows others. Ids are those of the entries that were appended, by record.
+func (o Options) body(before []importer.Record, rec importer.Record, ids map[string]string) (history.Body, bool) {
 	switch b := rec.Body.(type) {
 	case history.Todos:
 		return b, true
+	case history.BranchSummary:
+		b.From = ids[b.From]
+		_, shown := rec.Shown()
+		return b, shown
 	case history.Compaction:
-		b.FirstKept = cutPlace(before, b.FirstKept)
-		return b, o.Compactions
+		ok := true
+		if b.FirstKept != "" {
+			b.FirstKept = ids[cutPlace(before, b.FirstKept)]
+			ok = b.FirstKept != ""
+		}
+		if b.LastCovered != "" {
+			b.LastCovered = ids[lastAppended(before, b.LastCovered, ids)]
+			ok = ok && b.LastCovered != ""
+		}
+		return b, ok && o.Compactions
+	case history.Clearing:
+		b.Results, b.Arguments = renamed(b.Results, ids), renamed(b.Arguments, ids)
+		return b, o.Compactions && len(b.Results)+len(b.Arguments) > 0
 	}
 	_, shown := rec.Shown()
 	return rec.Body, shown
+}
+
+// renamed returns a clearing's list with the ids of the session, without what the session does not have.
+func renamed(list []history.Cleared, ids map[string]string) []history.Cleared {
+	var kept []history.Cleared
+	for _, c := range list {
+		if id := ids[c.Entry]; id != "" {
+			c.Entry = id
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// lastAppended returns a record, or the last before it that is in the session.
+func lastAppended(before []importer.Record, id string, ids map[string]string) string {
+	at := len(before) - 1
+	for at > 0 && before[at].ID != id {
+		at--
+	}
+	for at > 0 && ids[before[at].ID] == "" {
+		at--
+	}
+	if at < 0 {
+		return ""
+	}
+	return before[at].ID
 }
 
 // cutPlace is the record at which a compaction may cut that keeps one first: what is not in the session does not count,
 // and no tool result is parted from its call.
 func cutPlace(before []importer.Record, id string) string {
 	if id == "" {
+		return ""
+	}
+	if len(before) == 0 {
 		return ""
 	}
 	at := len(before) - 1

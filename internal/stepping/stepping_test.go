@@ -16,6 +16,9 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/stepping"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
 )
 
 // A recording of pi, a line each.
@@ -244,4 +247,82 @@ func TestStepsMayBeLeft(t *testing.T) {
 		break
 	}
 	require.Equal(t, "user a", told(t, s))
+}
+
+// A log of promptree's own holds plans, how they ended, what was reported and clearings beside what was said. It is shown as
+// it was, and a replay that compacts it anew adds entries of its own between those of the log.
+func TestALogOfOurOwnIsReplayed(t *testing.T) {
+	var shown [][]chat.Message // to the model of the log
+	path := filepath.Join(t.TempDir(), "own.jsonl")
+	s, err := history.Open(path)
+	require.NoError(t, err)
+	agent := compacting(s)
+	for n := range 60 {
+		m := chat.AssistantMessage(strings.Repeat("I look at it. ", 5))
+		if n%10 != 9 {
+			m.ToolCalls = []chat.ToolCall{{ID: fmt.Sprint("c", n), Name: "ls", Arguments: "{}"}}
+		}
+		if n%10 == 0 {
+			require.NoError(t, s.Append(chat.UserMessage(fmt.Sprint("Question ", n))))
+		}
+		result, err := agent.Render(t.Context(), stepping.Prompt(s))
+		require.NoError(t, err)
+		shown = append(shown, result.Messages)
+		usage := agent.Usage(result, chat.Response{Usage: chat.Usage{Input: result.Tokens}}, "")
+		_, err = s.Add(history.Entry{Body: history.Message{Message: m}}, history.Entry{Body: usage})
+		require.NoError(t, err)
+		if len(m.ToolCalls) > 0 {
+			require.NoError(t, s.Append(chat.ToolResult(m.ToolCalls[0].ID, strings.Repeat("a file ", 40))))
+		}
+	}
+	require.NoError(t, agent.Close())
+	kinds := map[history.EntryType]int{}
+	for e, err := range s.Entries() {
+		require.NoError(t, err)
+		kinds[e.Type()]++
+	}
+	for _, k := range []history.EntryType{history.TypePlan, history.TypePlanEnd, history.TypePreamble, history.TypeUsage, history.TypeClearing, history.TypeCompaction} {
+		require.NotZero(t, kinds[k], k)
+	}
+	require.NoError(t, s.Close())
+
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	r, err := importer.Read(f)
+	require.NoError(t, err)
+
+	again, at := &history.Session{}, 0
+	for _, err := range stepping.Steps(t.Context(), r, again, stepping.Options{Compactions: true}) {
+		require.NoError(t, err)
+		result, err := render.Render(t.Context(), stepping.Prompt(again), render.Options{Budget: 1_000_000, Tokenizer: sizing.Estimator{}})
+		require.NoError(t, err)
+		require.Empty(t, cmp.Diff(shown[at], result.Messages), "request %d", at+1)
+		at++
+	}
+	require.Equal(t, len(shown), at)
+
+	anew, requests := &history.Session{}, 0
+	agent = compacting(anew)
+	for _, err := range stepping.Steps(t.Context(), r, anew, stepping.Options{}) {
+		require.NoError(t, err)
+		_, err := agent.Render(t.Context(), stepping.Prompt(anew))
+		require.NoError(t, err)
+		requests++
+	}
+	require.NoError(t, agent.Close())
+	require.Equal(t, len(shown), requests)
+	_, compacted, err := anew.Latest(history.TypeCompaction)
+	require.NoError(t, err)
+	require.True(t, compacted)
+}
+
+// compacting returns a compactor that clears and compacts a session in a small window.
+func compacting(s *history.Session) *summarize.Compactor {
+	policy := summarize.A3S()
+	policy.Clear.Rule.Keep = 500
+	return &summarize.Compactor{
+		Session: s, Policy: policy,
+		Target: summarize.Target{Model: summarize.Offline{Tokenizer: sizing.Estimator{}}, Tokenizer: sizing.Estimator{}, Budget: 3000},
+	}
 }

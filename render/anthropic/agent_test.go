@@ -75,8 +75,8 @@ func TestAgentRunsToItsEnd(t *testing.T) {
 			defer session.Close()
 			compactions := 0
 			compactor := &summarize.Compactor{
-				Session: session, Model: model, Tokenizer: quarter{}, Budget: budget, ModelBudget: 2 * budget, Tools: counting,
-				Policy: summarize.Policy{Temperature: new(0.0)},
+				Session: session,
+				Target:  summarize.Target{Model: model, Tokenizer: quarter{}, Budget: budget, ContextWindow: 2 * budget, Tools: counting},
 				OnEvent: func(e summarize.Event) {
 					require.NoError(t, e.Err)
 					if e.Kind == summarize.EventDone {
@@ -146,8 +146,9 @@ func TestAgentThinksOnAfterACompaction(t *testing.T) {
 	session := &history.Session{}
 	compactions := 0
 	compactor := &summarize.Compactor{
-		Session: session, Model: model, ModelName: model.Name, Tokenizer: quarter{}, Budget: budget, ModelBudget: 2 * budget, Tools: counting,
-		Policy: summarize.Policy{Temperature: new(0.0), Quirks: summarize.CopilotChat().Quirks},
+		Session: session,
+		Target:  summarize.Target{Model: model, Name: model.Name, Tokenizer: quarter{}, Budget: budget, ContextWindow: 2 * budget, Tools: counting},
+		Policy:  summarize.Policy{Ask: summarize.Ask{Quirks: summarize.CopilotChat().Ask.Quirks}},
 		OnEvent: func(e summarize.Event) {
 			require.NoError(t, e.Err)
 			if e.Kind == summarize.EventDone {
@@ -205,7 +206,8 @@ func TestAgentThatIsToldOfTheLimitGoesOn(t *testing.T) {
 		require.NoError(t, session.Append(m, chat.ToolResult(m.ToolCalls[0].ID, strings.Repeat("c.go ", 200))))
 	}
 	compactor := &summarize.Compactor{
-		Session: session, Model: model, Tokenizer: quarter{}, Budget: 100_000, Tools: counting, Policy: summarize.Policy{Mode: summarize.ModeSimple},
+		Session: session, Policy: summarize.Policy{Ask: summarize.Ask{Mode: summarize.ModeSimple}},
+		Target: summarize.Target{Model: model, Tokenizer: quarter{}, Budget: 100_000, Tools: counting},
 	}
 	prompt := elements.Fragment{history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session}}
 	generate := func(ctx context.Context) error {
@@ -220,7 +222,8 @@ func TestAgentThatIsToldOfTheLimitGoesOn(t *testing.T) {
 	require.Greater(t, limit.Tokens, 1000)
 
 	compactor = &summarize.Compactor{
-		Session: session, Model: model, Tokenizer: quarter{}, Budget: limit.Limit * 7 / 10, Tools: counting, Policy: summarize.Policy{Mode: summarize.ModeSimple},
+		Session: session, Policy: summarize.Policy{Ask: summarize.Ask{Mode: summarize.ModeSimple}},
+		Target: summarize.Target{Model: model, Tokenizer: quarter{}, Budget: limit.Limit * 7 / 10, Tools: counting},
 	}
 	require.NoError(t, generate(t.Context()))
 }

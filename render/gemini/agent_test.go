@@ -55,8 +55,8 @@ func TestAgent(t *testing.T) {
 			session := &history.Session{}
 			compactions := 0
 			compactor := &summarize.Compactor{
-				Session: session, Model: model, Tokenizer: gemini.Tokenizer{}, Budget: budget, Tools: []chat.Tool{lookTool},
-				Policy: summarize.Policy{Temperature: new(0.0)},
+				Session: session,
+				Target:  summarize.Target{Model: model, Tokenizer: gemini.Tokenizer{}, Budget: budget, Tools: []chat.Tool{lookTool}},
 				OnEvent: func(e summarize.Event) {
 					require.NotEqual(t, summarize.EventRefused, e.Kind, "%v", e.Err)
 					if e.Kind == summarize.EventDone {

@@ -65,8 +65,8 @@ func TestAgent(t *testing.T) {
 				session := &history.Session{}
 				compactions := 0
 				compactor := &summarize.Compactor{
-					Session: session, Model: model, Tokenizer: openai.Counter(api, tokenizer), Budget: budget, Tools: tools,
-					Policy: summarize.Policy{Temperature: new(0.0)},
+					Session: session,
+					Target:  summarize.Target{Model: model, Tokenizer: openai.Counter(api, tokenizer), Budget: budget, Tools: tools},
 					OnEvent: func(e summarize.Event) {
 						require.NoError(t, e.Err)
 						if e.Kind == summarize.EventDone {

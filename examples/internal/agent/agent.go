@@ -3,55 +3,59 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	steps "github.com/promptree-go/promptree/summarize/agent"
 )
 
-// Agent works on files with a model.
+// Agent works on files with a model. Close it when it is not used any more: its policy may work in the background.
 type Agent struct {
 	// Model that decides what to do.
 	Model chat.Model
-	// ModelName of it, by which the policy knows what it needs. Defaults to not known.
+	// ModelName by which the policy knows what the model needs. Not known by default.
 	ModelName string
-	// Summarizer writes summaries when the window overflows. Defaults to Model.
+	// Summarizer writes summaries when the window overflows, and Model if it fails. Defaults to Model.
 	Summarizer chat.Model
 	// Session that the work is kept in.
 	Session *history.Session
 	// Tools that the model may call.
 	Tools *Tools
-	// Tokenizer of the model. It may be left out where Calibrated is set.
+	// Tokenizer of the model. It may be left out if Calibrated is set.
 	Tokenizer sizing.Tokenizer
-	// Calibrated, where it is set, counts in place of Tokenizer, with its margin. It is told what each request took.
+	// Calibrated, if it is set, counts in place of Tokenizer, with its margin. It learns from what each request took.
 	Calibrated *sizing.Calibrated
 	// Window of the model.
 	Window sizing.Window
 	// MaxTokens of an answer. Defaults to the model's own limit.
 	MaxTokens int
-	// Policy of compaction.
+	// Policy of compaction. A request that the provider refuses as too large is answered with a compaction, whether or not
+	// the policy has a condition for it.
 	Policy summarize.Policy
-	// Pace waits after each round, for people who watch. Defaults to not at all.
+	// Pace is a wait after each round, for people who watch. None by default.
 	Pace time.Duration
-	// Stream is told of what the model says while it says it; see [chat.Request]. Of summaries it is not told.
+	// Stream is called with what the model says while it says it; see [chat.Request]. Summaries are not streamed.
 	Stream func(chat.Delta)
-	// OnCompaction is told of each step of a compaction, as it happens.
+	// OnRetry is called before a request is sent again because its failure may pass.
+	OnRetry func(err error, wait time.Duration)
+	// OnCompaction is called with each step of a compaction, as it happens.
 	OnCompaction func(summarize.Event)
-	// OnRound is told of each round, after its tools have run.
+	// OnRound is called with each round, after its tools have run.
 	OnRound func(Round)
 
+	compactor *summarize.Compactor
 	rounds    int
-	ceiling   int               // tokens that a prompt may take, as a refusal has shown; 0 before there was one
-	compacted []summarize.Event // since the last round was told
+	mu        sync.Mutex
+	compacted []summarize.Event // since the last round was reported
 }
 
-// Round tells of one request to the model and what came of it.
+// Round is one request to the model and what came of it.
 type Round struct {
 	// Number from 1.
 	Number int
@@ -59,18 +63,21 @@ type Round struct {
 	Did string
 	// Tokens of the prompt, at most Budget.
 	Tokens, Budget int
-	// Usage as the model reported it; zero where it did not.
+	// Usage as the model reported it; zero if it did not.
 	Usage chat.Usage
 	// Dropped pieces of the prompt.
 	Dropped int
-	// Compactions made before the prompt fit.
+	// Compactions since the round before.
 	Compactions []summarize.Event
 }
 
 // maxRounds ends a turn whose model does not.
 const maxRounds = 200
 
-// CutOffError tells that an answer ended before it was whole. What there is of it is in the session.
+// longestWait is the longest wait that a provider may ask for.
+const longestWait = time.Minute
+
+// CutOffError reports that an answer ended before it was whole. What there is of it is in the session.
 type CutOffError struct {
 	// Reason why it ended.
 	Reason chat.StopReason
@@ -83,120 +90,118 @@ func (e *CutOffError) Error() string {
 	return "the provider filtered the answer"
 }
 
-// Ask works through one request of the user and gives the model's answer. One that is cut off is a [*CutOffError].
+// Ask works through one request of the user and returns the model's answer. One that is cut off is a [*CutOffError].
 func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
-	definitions := a.Tools.Definitions()
-	if _, err := a.compactor(definitions); err != nil {
+	if err := a.retarget(); err != nil {
 		return "", err // before anything is said
 	}
 	if err := a.Session.Append(chat.UserMessage(question)); err != nil {
 		return "", err
 	}
+	agent := &steps.Agent{
+		Compactor: a.compactor, Prompt: a.prompt(question), MaxTokens: a.MaxTokens, MaxWait: longestWait, Stream: a.Stream, OnRetry: a.OnRetry,
+	}
+	if a.Calibrated != nil {
+		agent.Observe = a.Calibrated.Observe
+	}
 	for range maxRounds {
-		rendered, response, err := a.step(ctx, question, definitions)
+		answer, err := agent.Step(ctx)
 		if err != nil {
 			return "", err
 		}
-		if err := a.Session.Append(response.Message); err != nil {
-			return "", err
-		}
-		for _, call := range response.Message.ToolCalls {
+		for _, call := range answer.Message().ToolCalls {
 			if err := a.Session.Append(a.Tools.Run(ctx, call)); err != nil {
 				return "", err
 			}
 		}
-		a.tell(rendered, response)
-		if len(response.Message.ToolCalls) == 0 {
-			if r := response.StopReason; r == chat.StopMaxTokens || r == chat.StopFiltered {
+		a.report(answer)
+		switch {
+		case answer.GoOn:
+			agent.Prompt = a.prompt(a.Policy.Continue)
+		case len(answer.Message().ToolCalls) == 0:
+			if r := answer.Response.StopReason; r == chat.StopMaxTokens || r == chat.StopFiltered {
 				return "", &CutOffError{Reason: r}
 			}
-			return response.Message.Text(), nil
+			return answer.Message().Text(), nil
 		}
 		if err := wait(ctx, a.Pace); err != nil {
+			return "", err
+		}
+		if err := a.retarget(); err != nil {
 			return "", err
 		}
 	}
 	return "", errors.New("the model does not come to an end")
 }
 
-// maxRefusals is how often a prompt is made smaller because the model found it too large.
+// Close ends what the policy does in the background. The session stays open.
+func (a *Agent) Close() error {
+	if a.compactor == nil {
+		return nil
+	}
+	return a.compactor.Close()
+}
+
+// retarget sets what the next prompt must fit. It is worked out before each round, because what a calibrated counter counts
+// changes from one to the next, and the budget with it.
+func (a *Agent) retarget() error {
+	target := summarize.Target{
+		Model: a.Model, Name: a.ModelName, Tokenizer: a.Tokenizer, ContextWindow: a.Window.Tokens, Tools: a.Tools.Definitions(),
+	}
+	if a.Calibrated != nil {
+		target.Tokenizer = a.Calibrated.Safe()
+	}
+	var err error
+	if target.Budget, err = a.Window.Budget(target.Tokenizer.CountTools(target.Tools)); err != nil {
+		return err
+	}
+	if a.compactor != nil {
+		return a.compactor.Retarget(target)
+	}
+	a.compactor = &summarize.Compactor{Session: a.Session, Target: target, Policy: a.policy(), OnEvent: a.hear}
+	if a.Summarizer != nil {
+		a.compactor.Models = map[string]summarize.Target{summarizer: {Model: a.Summarizer}}
+	}
+	return nil
+}
+
+// summarizer is the name of the model that writes summaries.
+const summarizer = "summarizer"
+
+// policy returns the policy with what this agent adds to it.
+func (a *Agent) policy() summarize.Policy {
+	p := a.Policy
+	if p.Trigger = slices.Clone(p.Trigger); len(p.Trigger) == 0 {
+		p.Trigger = summarize.Trigger{{On: summarize.OnBudgetExceeded}}
+	}
+	if len(p.Trigger.For(summarize.OnContextLimit)) == 0 {
+		p.Trigger = append(p.Trigger, summarize.Condition{On: summarize.OnContextLimit})
+	}
+	p.Overflow.Attempts = max(p.Overflow.Attempts, maxRefusals)
+	p.Ask.Attempts = max(p.Ask.Attempts, 4) // if a failure may pass
+	if a.Summarizer != nil {
+		p.Ask.Names = append([]string{summarizer}, p.Ask.Names...)
+	}
+	return p
+}
+
+// maxRefusals is how often a prompt is made smaller because the provider found it too large.
 const maxRefusals = 4
 
-// step renders the prompt and asks the model. Where that finds the prompt larger than was counted, it is rendered to as
-// much less, and so is every later one.
-func (a *Agent) step(ctx context.Context, question string, definitions []chat.Tool) (*render.Result, chat.Response, error) {
-	for refusals := 0; ; refusals++ {
-		compactor, err := a.compactor(definitions)
-		if err != nil {
-			return nil, chat.Response{}, err
-		}
-		tokens := compactor.Budget
-		rendered, err := compactor.Render(ctx, a.prompt(question))
-		err = errors.Join(err, compactor.Close())
-		if err == nil {
-			tokens = rendered.Tokens
-			req := chat.Request{Messages: rendered.Messages, Tools: definitions, MaxTokens: a.MaxTokens, Stream: a.Stream}
-			var response chat.Response
-			if response, err = a.Model.Generate(ctx, req); err == nil {
-				if a.Calibrated != nil {
-					a.Calibrated.Observe(req, response)
-				}
-				return rendered, response, nil
-			}
-			err = fmt.Errorf("asking the model: %w", err)
-		}
-		over, ok := errors.AsType[*chat.ContextLimitError](err)
-		if !ok || refusals == maxRefusals {
-			return nil, chat.Response{}, err
-		}
-		a.ceiling = lower(tokens, over)
+// hear keeps the compactions for the next round's report.
+func (a *Agent) hear(e summarize.Event) {
+	if e.Kind == summarize.EventDone {
+		a.mu.Lock()
+		a.compacted = append(a.compacted, e)
+		a.mu.Unlock()
+	}
+	if a.OnCompaction != nil {
+		a.OnCompaction(e)
 	}
 }
 
-// lower is what to render to where so many tokens, by our count, were refused.
-func lower(tokens int, over *chat.ContextLimitError) int {
-	ratio := 0.75 // where the model does not say how far it is over
-	if over.Limit > 0 && over.Tokens > over.Limit {
-		const room = 0.95 // tokens by our count and by the model's are not of one size throughout
-		ratio = room * float64(over.Limit) / float64(over.Tokens)
-	}
-	return max(1, int(ratio*float64(tokens)))
-}
-
-// compactor renders the next prompt. It is made for each, because what a calibrated counter says changes from one to the
-// next, and so does the budget.
-func (a *Agent) compactor(definitions []chat.Tool) (*summarize.Compactor, error) {
-	tokenizer, summarizer := a.Tokenizer, a.Summarizer
-	if a.Calibrated != nil {
-		tokenizer = a.Calibrated.Safe()
-	}
-	if summarizer == nil {
-		summarizer = a.Model
-	}
-	budget, err := a.Window.Budget(tokenizer.CountTools(definitions))
-	if err != nil {
-		return nil, err
-	}
-	if a.ceiling > 0 {
-		budget = min(budget, a.ceiling)
-	}
-	policy := a.Policy // what lives for one prompt cannot work in the background
-	policy.Trigger = slices.DeleteFunc(slices.Clone(policy.Trigger), func(c summarize.Condition) bool { return c.Background })
-	return &summarize.Compactor{
-		Session: a.Session, Model: summarizer, ModelName: a.ModelName, Tokenizer: tokenizer, Budget: budget, Tools: definitions, Policy: policy,
-		OnEvent: func(e summarize.Event) {
-			if e.Kind == summarize.EventDone {
-				a.compacted = append(a.compacted, e)
-			}
-			if a.OnCompaction != nil {
-				a.OnCompaction(e)
-			}
-		},
-	}, nil
-}
-
-// prompt is what the model is shown. History is required and so never dropped: what gives way first is the excerpts,
-// then the hints, and then the history is compacted.
+// prompt is what the model is shown. The excerpts and the hints have priorities and go first, the excerpts before the hints;
+// then the history is compacted.
 func (a *Agent) prompt(question string) elements.Node {
 	return elements.Fragment{
 		elements.SystemMessage{Children: elements.Nodes{
@@ -222,16 +227,21 @@ var hints = elements.Nodes{
 	elements.Text("Calls that do not depend on each other can be made in one step."),
 }
 
-// tell reports a round.
-func (a *Agent) tell(rendered *render.Result, response chat.Response) {
-	a.rounds++
-	if a.OnRound != nil {
-		a.OnRound(Round{
-			Number: a.rounds, Did: Describe(response.Message), Tokens: rendered.Tokens, Budget: rendered.Budget, Usage: response.Usage,
-			Dropped: len(rendered.Report().Dropped()), Compactions: a.compacted,
-		})
-	}
+// report calls OnRound.
+func (a *Agent) report(answer steps.Answer) {
+	a.mu.Lock()
+	compacted := a.compacted
 	a.compacted = nil
+	a.mu.Unlock()
+	a.rounds++
+	if a.OnRound == nil {
+		return
+	}
+	result := answer.Result
+	a.OnRound(Round{
+		Number: a.rounds, Did: Describe(answer.Message()), Tokens: result.Tokens, Budget: result.Budget, Usage: answer.Response.Usage,
+		Dropped: len(result.Report().Dropped()), Compactions: compacted,
+	})
 }
 
 func wait(ctx context.Context, pace time.Duration) error {

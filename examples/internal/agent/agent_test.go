@@ -55,7 +55,7 @@ func TestAsk(t *testing.T) {
 	var rounds []Round
 	a := &Agent{
 		Model: model, Session: &history.Session{}, Tools: toolsOf(t, folder(t, map[string]string{"one.md": "number one\n"}), ""),
-		Summarizer: summarize.Offline{}, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 4000}, Policy: summarize.Policy{Temperature: new(0.0)},
+		Summarizer: summarize.Offline{}, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 4000}, Policy: summarize.Policy{},
 		OnRound: func(r Round) { rounds = append(rounds, r) },
 	}
 	answer, err := a.Ask(t.Context(), "What is one?")
@@ -115,7 +115,7 @@ func TestAskGivesUp(t *testing.T) {
 			counter := tokenizer(t)
 			a := &Agent{
 				Model: test.model, Summarizer: summarize.Offline{Tokenizer: counter}, Session: &history.Session{},
-				Tools: toolsOf(t, t.TempDir(), ""), Tokenizer: counter, Window: sizing.Window{Tokens: test.limit}, Policy: summarize.Policy{Temperature: new(0.0)},
+				Tools: toolsOf(t, t.TempDir(), ""), Tokenizer: counter, Window: sizing.Window{Tokens: test.limit}, Policy: summarize.Policy{},
 			}
 			answer, err := a.Ask(t.Context(), "Go on.")
 			require.Empty(t, answer)
@@ -130,7 +130,7 @@ func TestAskEndsWithItsContext(t *testing.T) {
 	why := errors.New("enough")
 	a := &Agent{
 		Model: &scripted{say: []chat.Message{reads("a", "one.md"), reads("b", "one.md")}}, Session: &history.Session{},
-		Tools: toolsOf(t, t.TempDir(), ""), Summarizer: summarize.Offline{}, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 4000}, Policy: summarize.Policy{Temperature: new(0.0)},
+		Tools: toolsOf(t, t.TempDir(), ""), Summarizer: summarize.Offline{}, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 4000}, Policy: summarize.Policy{},
 		OnRound: func(Round) { cancel(why) },
 	}
 	_, err := a.Ask(ctx, "Go on.")

@@ -19,8 +19,9 @@ import (
 type provider struct {
 	scripted
 	sizing.Tokenizer
-	window  int // 0 is none
-	silent  bool
+	window  int  // 0 is none
+	silent  bool // a refusal does not say by how much
+	unknown bool // usage is not reported
 	refused int
 }
 
@@ -40,7 +41,9 @@ func (p *provider) Generate(ctx context.Context, req chat.Request) (chat.Respons
 		return chat.Response{Message: chat.AssistantMessage("<summary>Files were read.</summary>")}, nil
 	}
 	response, err := p.scripted.Generate(ctx, req)
-	response.Usage = chat.Usage{Input: tokens, Output: p.CountMessage(response.Message)}
+	if !p.unknown {
+		response.Usage = chat.Usage{Input: tokens, Output: p.CountMessage(response.Message)}
+	}
 	return response, err
 }
 
@@ -64,39 +67,66 @@ func reading(t *testing.T, files int) (*Tools, []chat.Message) {
 	return toolsOf(t, folder(t, content), ""), say
 }
 
-// A prompt that the model finds too large is made smaller, and so are those after it: a refusal is not met in each round.
+// A model takes three times what was counted. If its usage is known the history is compacted in time. If not, a prompt that it
+// refuses is made smaller; what a refusal says holds for the prompts after it too.
 func TestAskLearnsTheLimit(t *testing.T) {
-	for _, silent := range []bool{false, true} {
-		t.Run(fmt.Sprintf("silent is %v", silent), func(t *testing.T) {
+	tests := []struct {
+		rule            string
+		unknown, silent bool
+		refusals        int // at most
+	}{
+		{"usage that is reported lets no prompt be refused", false, false, 0},
+		{"a refusal that says by how much is met once", true, false, 2},
+		{"a refusal that does not say is met again", true, true, 8},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
 			tools, say := reading(t, 20)
-			model := &provider{scripted: scripted{say: say}, Tokenizer: thrice{tokenizer(t)}, window: 12_000, silent: silent}
+			model := &provider{scripted: scripted{say: say}, Tokenizer: thrice{tokenizer(t)}, window: 12_000, silent: test.silent, unknown: test.unknown}
 			a := &Agent{
 				Model: model, Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t),
 				Window: sizing.Window{Tokens: 12_000}, Policy: summarize.CopilotChat(),
 			}
+			background := false
+			a.OnCompaction = func(e summarize.Event) { background = background || e.Background } // one event at a time
 			answer, err := a.Ask(t.Context(), "Read them all.")
 			require.NoError(t, err)
+			require.NoError(t, a.Close())
 			require.Equal(t, "Done.", answer)
 			require.Len(t, model.requests, 21)
-			require.Positive(t, model.refused)
-			require.LessOrEqual(t, model.refused, 2*maxRefusals)
+			require.Equal(t, !test.unknown, background, "a summary is made while the work goes on")
+			t.Logf("%d requests were refused", model.refused)
+			require.Equal(t, test.unknown, model.refused > 0)
+			require.LessOrEqual(t, model.refused, test.refusals)
 		})
 	}
 }
 
 func TestAskGivesUpOnAModelThatRefusesEverything(t *testing.T) {
-	tools, _ := reading(t, 1)
-	asked := 0
-	a := &Agent{
-		Model: chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
-			asked++
-			return chat.Response{}, &chat.ContextLimitError{Limit: 10, Tokens: 11}
-		}),
-		Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 12_000}, Policy: summarize.CopilotChat(),
+	for _, test := range []struct {
+		rule    string
+		refused chat.ContextLimitError
+		asked   int
+	}{
+		{"at once if no prompt fits what it says that it takes", chat.ContextLimitError{Limit: 10, Tokens: 11}, 1},
+		{"after some attempts if it does not say", chat.ContextLimitError{}, maxRefusals + 1},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tools, _ := reading(t, 1)
+			asked := 0
+			a := &Agent{
+				Model: chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
+					asked++
+					return chat.Response{}, &test.refused
+				}),
+				Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 12_000}, Policy: summarize.CopilotChat(),
+			}
+			_, err := a.Ask(t.Context(), "Go on.")
+			require.NoError(t, a.Close())
+			require.ErrorContains(t, err, "larger than the context window")
+			require.Equal(t, test.asked, asked)
+		})
 	}
-	_, err := a.Ask(t.Context(), "Go on.")
-	require.ErrorContains(t, err, "larger than the context window")
-	require.Equal(t, maxRefusals+1, asked)
 }
 
 // A counter that learns is told what each request took, and measures the next one with it.

@@ -1,15 +1,16 @@
-package summarize
+// Package modelname matches the names of models by family, as providers and gateways write them.
+package modelname
 
 import (
 	"path"
 	"strings"
 )
 
-// sameFamily reports whether a model is of the family that a pattern names. Both are compared with [path.Match] in lower case,
+// Fits reports whether a model is of the family that a pattern names. Both are compared with [path.Match] in lower case,
 // with hyphens for spaces, dots, underscores and at signs. The name may follow a provider, a gateway or a region: "claude-opus*"
 // matches "openrouter/anthropic/claude-opus-4.5", "us.anthropic.claude-opus-4-5-20251101-v1:0" and "Claude Opus 4.5". A number
 // in front of a star is a whole number: "gpt-4.1*" matches "gpt-4.1-mini" and neither "gpt-4-1106-preview" nor "gpt-4.10".
-func sameFamily(pattern, model string) bool {
+func Fits(pattern, model string) bool {
 	patterns := wholeNumbers(hyphened(pattern))
 	for name := strings.TrimSpace(model); name != ""; name = withoutPrefix(name) {
 		written := hyphened(name)

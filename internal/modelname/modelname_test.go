@@ -1,9 +1,11 @@
-package summarize
+package modelname_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/modelname"
 )
 
 // Sources of the names, read on 2026-11-22.
@@ -95,19 +97,19 @@ func TestModelsMatchByFamilyWhateverTheirProviderWritesAroundTheName(t *testing.
 		{"coder*", "alibaba/qwen3-coder-plus", gatewayModels, false}, // a hyphen does not end a prefix
 		{"*", "openrouter/z-ai/glm-4.7", openRouter, true},
 	} {
-		require.Equal(t, c.want, sameFamily(c.pattern, c.model), "%s: %s (%s)", c.pattern, c.model, c.source)
+		require.Equal(t, c.want, modelname.Fits(c.pattern, c.model), "%s: %s (%s)", c.pattern, c.model, c.source)
 	}
 }
 
 func TestModelsWithoutNameAndBrokenPatternsMatchNothing(t *testing.T) {
 	for _, pattern := range []string{"", "*", "claude*", "[", "4*"} {
 		for _, model := range []string{"", " ", "\t"} {
-			require.False(t, sameFamily(pattern, model), "%q: %q", pattern, model)
+			require.False(t, modelname.Fits(pattern, model), "%q: %q", pattern, model)
 		}
 	}
-	require.False(t, sameFamily("[", "claude-opus-4-5"))
-	require.False(t, sameFamily("claude-4[*", "claude-4-5"))
-	require.False(t, sameFamily("claude*", "anthropic/"))
+	require.False(t, modelname.Fits("[", "claude-opus-4-5"))
+	require.False(t, modelname.Fits("claude-4[*", "claude-4-5"))
+	require.False(t, modelname.Fits("claude*", "anthropic/"))
 }
 
 func TestNumbersBeforeStarsAreWhole(t *testing.T) {
@@ -124,6 +126,6 @@ func TestNumbersBeforeStarsAreWhole(t *testing.T) {
 		{"a1*b2*", "a12b2", false},
 		{"a*1", "a-21", true},
 	} {
-		require.Equal(t, c.want, sameFamily(c.pattern, c.model), "%s: %s", c.pattern, c.model)
+		require.Equal(t, c.want, modelname.Fits(c.pattern, c.model), "%s: %s", c.pattern, c.model)
 	}
 }

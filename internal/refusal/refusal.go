@@ -1,4 +1,5 @@
-package summarize
+// Package refusal reads from a provider's error that a request was too large, and how large.
+package refusal
 
 import (
 	"errors"
@@ -10,26 +11,26 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// TooLarge holds what an error says of a request that is larger than the model's context window.
-type TooLarge struct {
-	// Limit is the context window and Tokens the size of the request's input, both in tokens by the provider's count. Where a
-	// provider names only the sum of input and answer, Tokens is that sum. 0 if the provider did not say.
+// Sizes are what an error says of a request that is larger than the model's context window, in tokens by the provider's
+// count; 0 if it does not say. Where a provider names only the sum of input and answer, Tokens is that sum.
+type Sizes struct {
+	// Limit is the context window, Tokens the size of the request's input.
 	Limit, Tokens int
 }
 
-// ContextLimit reports whether err says that a request is larger than the model's context window, and what it says of the sizes.
+// TooLarge reports whether err says that a request is larger than the model's context window, and what it says of the sizes.
 //
 // A [*chat.ContextLimitError] anywhere in the chain counts; what it does not name is read from the text of its Err. Without
 // one, a [*chat.TransientError] never counts. Of errors with a method StatusCode, an HTTP status of 413 counts, 401, 402, 403,
 // 404, 408, 409 and 429 do not, and 500 and more only with the texts of servers that are known to answer so. Any other error
 // counts if its text is one that a provider, a gateway or a local server is known to refuse too large requests with. Rate
 // limits, quotas and limits of the output do not count.
-func ContextLimit(err error) (TooLarge, bool) {
+func TooLarge(err error) (Sizes, bool) {
 	if err == nil {
-		return TooLarge{}, false
+		return Sizes{}, false
 	}
 	if over, ok := errors.AsType[*chat.ContextLimitError](err); ok {
-		named := TooLarge{}
+		named := Sizes{}
 		if over.Err != nil {
 			named = sizes(unbroken(over.Err))
 		}
@@ -42,7 +43,7 @@ func ContextLimit(err error) (TooLarge, bool) {
 		return named, true
 	}
 	if _, ok := errors.AsType[*chat.TransientError](err); ok {
-		return TooLarge{}, false
+		return Sizes{}, false
 	}
 	text, known := unbroken(err), refusalText
 	if coded, ok := errors.AsType[interface {
@@ -53,13 +54,13 @@ func ContextLimit(err error) (TooLarge, bool) {
 		case status == http.StatusRequestEntityTooLarge:
 			return sizes(text), true
 		case neverRefusals[status]:
-			return TooLarge{}, false
+			return Sizes{}, false
 		case status >= http.StatusInternalServerError:
 			known = serverRefusalText
 		}
 	}
 	if rateText.MatchString(text) || !known.MatchString(text) {
-		return TooLarge{}, false
+		return Sizes{}, false
 	}
 	return sizes(text), true
 }
@@ -191,11 +192,11 @@ var tokensPatterns = numbered(
 )
 
 // sizes reads what a refusal names. The numbers of rate limits are none of the context window's.
-func sizes(text string) TooLarge {
+func sizes(text string) Sizes {
 	if rateText.MatchString(text) {
-		return TooLarge{}
+		return Sizes{}
 	}
-	named := TooLarge{}
+	named := Sizes{}
 	for _, p := range limitPatterns {
 		if m := p.FindStringSubmatch(text); m != nil {
 			named.Limit = tokenCount(m[len(m)-1])

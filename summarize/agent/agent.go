@@ -1,0 +1,159 @@
+// Package agent makes one request of an agent, with all around it, in one call:
+//
+//	steps := &agent.Agent{Compactor: compactor, Prompt: prompt}
+//	for {
+//		answer, err := steps.Step(ctx)
+//		if err != nil {
+//			return err
+//		}
+//		if len(answer.Message().ToolCalls) == 0 && !answer.GoOn {
+//			return nil
+//		}
+//		for _, call := range answer.Message().ToolCalls {
+//			if err := session.Append(run(ctx, call)); err != nil {
+//				return err
+//			}
+//		}
+//	}
+//
+// [Agent.Step] renders the prompt and compacts the session if it must, asks the model, waits if a failure may pass, recovers
+// from a refusal of a request as too large, appends the answer with the usage that the provider reported, and does what the
+// policy does after a turn. What the user says and what tools return is the caller's to append.
+//
+// A budget that changes from one step to the next, because a [sizing.Calibrated] counter learns, is set between steps by
+// [summarize.Compactor.Retarget].
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/retry"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// Agent makes requests for a session. Set the fields before the first step; one step is made at a time.
+type Agent struct {
+	// Compactor renders the prompt. Its target's model is asked, with its tools. The agent does not close it.
+	Compactor *summarize.Compactor
+	// Prompt that shows the session.
+	Prompt elements.Node
+	// MaxTokens of an answer. Defaults to the model's own limit.
+	MaxTokens int
+	// Temperature of sampling. Nil leaves the model's own.
+	Temperature *float64
+	// ToolChoice says whether the model may call tools. Defaults to [chat.ToolChoiceAuto].
+	ToolChoice chat.ToolChoice
+	// Stream, if set, is called with each piece of an answer as it arrives. An answer that failed in the middle and is asked
+	// for again streams from its beginning again; OnRetry is called between the two.
+	Stream func(chat.Delta)
+	// Attempts of one request if its failure may pass ([*chat.TransientError]). Defaults to 4.
+	Attempts int
+	// Wait before the second attempt; it doubles with each further one, and is at least what the provider asks for. Defaults
+	// to 2 seconds. MaxWait is the longest wait, and defaults to 30 seconds: a provider that asks for more is given up.
+	Wait, MaxWait time.Duration
+	// OnRetry, if set, is called before the wait for another attempt.
+	OnRetry func(err error, wait time.Duration)
+	// Observe, if set, is called with each request that was answered, such as [sizing.Calibrated.Observe].
+	Observe func(chat.Request, chat.Response)
+}
+
+// Answer is what came of a step.
+type Answer struct {
+	// Response of the model; with an error, what had arrived by then.
+	Response chat.Response
+	// Result is the prompt that was answered, nil if none was rendered.
+	Result *render.Result
+	// Entry is the id of the answer's entry in the session, "" if it was not appended. With an error it is set if the context
+	// ended during what the policy does after a turn.
+	Entry string
+	// Refusals is how often the request was made smaller because the provider found it too large.
+	Refusals int
+	// GoOn reports that the policy said something in the user's place after the turn, which the agent should answer.
+	GoOn bool
+}
+
+// Message is that of the response.
+func (a Answer) Message() chat.Message { return a.Response.Message }
+
+// Step makes one request and appends its answer. The errors are those of [summarize.Compactor.Render], of
+// [summarize.Compactor.Recover], and the model's own; that of a cancelled context is its cause. With an error the answer
+// holds what there is: of a stream that was cut off, what had arrived; of an answer that the session refused, all of it. A
+// compaction after a turn that fails is told by events alone.
+func (a *Agent) Step(ctx context.Context) (Answer, error) {
+	var answer Answer
+	switch {
+	case a.Compactor == nil:
+		return answer, errors.New("agent: Agent.Compactor is not set: set the compactor that renders the prompt")
+	case a.Prompt == nil:
+		return answer, errors.New("agent: Agent.Prompt is not set: set the prompt that shows the session")
+	}
+	result, err := a.Compactor.Render(ctx, a.Prompt)
+	for {
+		if err != nil {
+			return answer, err
+		}
+		answer.Result = result
+		var refused error
+		if answer.Response, refused = a.ask(ctx, result); refused == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return answer, context.Cause(ctx)
+		}
+		if _, large := summarize.ContextLimit(refused); !large {
+			return answer, fmt.Errorf("agent: asking the model: %w", refused)
+		}
+		answer.Refusals++
+		result, err = a.Compactor.Recover(ctx, a.Prompt, refused, "")
+	}
+	usage := a.Compactor.Usage(result, answer.Response, "")
+	entries := []history.Entry{{Body: history.Message{Message: answer.Response.Message}}}
+	if usage.Usage != (chat.Usage{}) {
+		entries = append(entries, history.Entry{Body: usage})
+	}
+	added, err := a.Compactor.Session.Add(entries...)
+	if err != nil {
+		return answer, fmt.Errorf("agent: appending the answer: %w", err)
+	}
+	answer.Entry = added[0].ID
+	if len(answer.Response.Message.ToolCalls) > 0 {
+		return answer, nil
+	}
+	if answer.GoOn, err = a.Compactor.AfterTurn(ctx, a.Prompt); err != nil && ctx.Err() != nil {
+		return answer, context.Cause(ctx)
+	}
+	return answer, nil // a prompt that does not fit now is the next step's matter
+}
+
+// ask sends a rendered prompt, again if its failure may pass.
+func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, error) {
+	target := a.Compactor.Current()
+	req := chat.Request{
+		Messages: result.Messages, Tools: target.Tools, ToolChoice: a.ToolChoice, MaxTokens: a.MaxTokens, Temperature: a.Temperature,
+		Stream: a.Stream,
+	}
+	attempts := a.Attempts
+	if attempts <= 0 {
+		attempts = 4
+	}
+	policy := retry.Policy{Attempts: attempts, Wait: a.Wait, Most: a.MaxWait, Before: func(err error, wait time.Duration) bool {
+		if a.OnRetry != nil {
+			a.OnRetry(err, wait)
+		}
+		return true
+	}}
+	return retry.Do(ctx, policy, func() (chat.Response, error) {
+		response, err := target.Model.Generate(ctx, req)
+		if err == nil && a.Observe != nil {
+			a.Observe(req, response)
+		}
+		return response, err
+	})
+}

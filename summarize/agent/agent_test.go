@@ -1,0 +1,368 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/agent"
+)
+
+// answers is a model that answers by functions, one a request.
+type answers []func(ctx context.Context, req chat.Request) (chat.Response, error)
+
+func (a *answers) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	if len(*a) == 0 {
+		return chat.Response{}, errors.New("nobody expected this request")
+	}
+	next := (*a)[0]
+	*a = (*a)[1:]
+	return next(ctx, req)
+}
+
+// says answers with a text.
+func says(text string) func(context.Context, chat.Request) (chat.Response, error) {
+	return func(context.Context, chat.Request) (chat.Response, error) {
+		return chat.Response{Message: chat.AssistantMessage(text), Usage: chat.Usage{Input: 70, Output: 5}}, nil
+	}
+}
+
+// fails answers with an error.
+func fails(err error) func(context.Context, chat.Request) (chat.Response, error) {
+	return func(context.Context, chat.Request) (chat.Response, error) { return chat.Response{}, err }
+}
+
+// of returns an agent with this model, a session that begins with a question, and a budget.
+func of(t *testing.T, budget int, policy summarize.Policy, model ...func(context.Context, chat.Request) (chat.Response, error)) *agent.Agent {
+	t.Helper()
+	session := &history.Session{}
+	require.NoError(t, session.Append(chat.UserMessage("What is in the harbour?")))
+	list := answers(model)
+	compactor := &summarize.Compactor{
+		Session: session, Policy: policy,
+		Target: summarize.Target{
+			Model: &list, Name: "harbour-1", Tokenizer: sizing.Estimator{}, Budget: budget,
+			Tools: []chat.Tool{{Name: "look"}},
+		},
+		Models: map[string]summarize.Target{"offline": {Model: summarize.Offline{Tokenizer: sizing.Estimator{}}}},
+	}
+	t.Cleanup(func() {
+		require.NoError(t, compactor.Close())
+		require.Empty(t, list, "requests that were not made")
+	})
+	return &agent.Agent{Compactor: compactor, Prompt: elements.Fragment{
+		history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
+	}}
+}
+
+// kinds lists the types of a session's entries.
+func kinds(t *testing.T, s *history.Session) (list []history.EntryType) {
+	t.Helper()
+	for e, err := range s.Entries() {
+		require.NoError(t, err)
+		list = append(list, e.Type())
+	}
+	return list
+}
+
+// counting is a store that counts its appends.
+type counting struct {
+	history.MemoryStore
+	appends int
+}
+
+func (c *counting) Append(lines ...[]byte) error {
+	c.appends++
+	return c.MemoryStore.Append(lines...)
+}
+
+func TestAnAnswerAndItsUsageAreOneAppend(t *testing.T) {
+	a := of(t, 1000, summarize.Policy{}, says("Three ships."))
+	store := &counting{}
+	session, err := history.New(store, history.Options{})
+	require.NoError(t, err)
+	require.NoError(t, session.Append(chat.UserMessage("What is in the harbour?")))
+	a.Compactor.Session = session
+	a.Prompt = elements.Fragment{history.Request{Session: session}, history.Rounds{Session: session}}
+	before := store.appends
+	answer, err := a.Step(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, store.appends-before)
+	require.Equal(t, "Three ships.", answer.Message().Text())
+	said, err := session.Entry(answer.Entry)
+	require.NoError(t, err)
+	require.Equal(t, answer.Message(), said.Message())
+	last, found, err := session.Latest(history.TypeUsage)
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Equal(t, answer.Entry, last.Parent)
+	tools := sizing.Estimator{}.CountTools(a.Compactor.Target.Tools)
+	require.Equal(t, history.Usage{Model: "harbour-1", Usage: chat.Usage{Input: 70, Output: 5}, Counted: answer.Result.Tokens + tools}, last.Body)
+}
+
+func TestAnAnswerWithoutUsageIsAppendedAlone(t *testing.T) {
+	a := of(t, 1000, summarize.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
+		return chat.Response{Message: chat.AssistantMessage("Three ships.")}, nil
+	})
+	_, err := a.Step(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []history.EntryType{history.TypeMessage, history.TypeMessage}, kinds(t, a.Compactor.Session))
+}
+
+func TestARequestIsWhatWasRenderedAndWhatTheAgentSays(t *testing.T) {
+	var asked, observed chat.Request
+	a := of(t, 1000, summarize.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
+		asked = req
+		return says("Three ships.")(t.Context(), req)
+	})
+	a.MaxTokens, a.Temperature, a.ToolChoice = 77, new(0.5), chat.ToolChoiceRequired
+	a.Observe = func(req chat.Request, response chat.Response) {
+		observed = req
+		require.Equal(t, 70, response.Usage.Input)
+	}
+	answer, err := a.Step(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, chat.Request{
+		Messages: answer.Result.Messages, Tools: a.Compactor.Target.Tools, ToolChoice: chat.ToolChoiceRequired, MaxTokens: 77, Temperature: a.Temperature,
+	}, asked)
+	require.Equal(t, asked, observed)
+}
+
+func TestAFailureThatMayPassIsWaitedFor(t *testing.T) {
+	busy := errors.New("busy")
+	transient := func(after time.Duration) func(context.Context, chat.Request) (chat.Response, error) {
+		return fails(&chat.TransientError{RetryAfter: after, Err: busy})
+	}
+	tests := []struct {
+		rule     string
+		model    []func(context.Context, chat.Request) (chat.Response, error)
+		attempts int
+		waits    []time.Duration
+		want     error
+	}{
+		{"an answer is not waited for", answers{says("Yes.")}, 0, nil, nil},
+		{"waits double", answers{transient(0), transient(0), transient(0), says("Yes.")}, 0, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}, nil},
+		{"the provider's wait counts if it is longer", answers{transient(20 * time.Second), says("Yes.")}, 0, []time.Duration{20 * time.Second}, nil},
+		{"after 4 attempts the failure is returned", answers{transient(0), transient(0), transient(0), transient(0)}, 0, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}, busy},
+		{"or after as many as are allowed", answers{transient(0)}, 1, nil, busy},
+		{"a provider that asks for more than the longest wait is given up", answers{transient(time.Hour)}, 0, nil, busy},
+		{"a failure that stays is returned at once", answers{fails(busy)}, 0, nil, busy},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := of(t, 1000, summarize.Policy{}, test.model...)
+				a.Attempts = test.attempts
+				var waits []time.Duration
+				a.OnRetry = func(err error, wait time.Duration) {
+					require.ErrorIs(t, err, busy)
+					waits = append(waits, wait)
+				}
+				begun := time.Now()
+				_, err := a.Step(t.Context())
+				require.ErrorIs(t, err, test.want)
+				require.Equal(t, test.waits, waits)
+				total := time.Duration(0)
+				for _, w := range waits {
+					total += w
+				}
+				require.Equal(t, total, time.Since(begun))
+			})
+		})
+	}
+}
+
+func TestAWaitEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		why := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		a := of(t, 1000, summarize.Policy{}, fails(&chat.TransientError{Err: errors.New("busy")}))
+		a.OnRetry = func(error, time.Duration) { cancel(why) }
+		begun := time.Now()
+		_, err := a.Step(ctx)
+		require.ErrorIs(t, err, why)
+		require.Zero(t, time.Since(begun))
+		require.Equal(t, 1, a.Compactor.Session.Len())
+	})
+}
+
+// long is a policy that answers refusals with a compaction by a model that needs no network.
+func long() summarize.Policy {
+	return summarize.Policy{
+		Name:    "long",
+		Trigger: summarize.Trigger{{On: summarize.OnBudgetExceeded}, {On: summarize.OnContextLimit}},
+		Ask:     summarize.Ask{Names: []string{"offline"}},
+	}
+}
+
+// talk appends turns.
+func talk(t *testing.T, s *history.Session, turns int) {
+	t.Helper()
+	for n := range turns {
+		require.NoError(t, s.Append(
+			chat.AssistantMessage(strings.Repeat(fmt.Sprintf("Ship %d lies at the quay. ", n), 20)), chat.UserMessage(fmt.Sprintf("And ship %d?", n+1)),
+		))
+	}
+}
+
+func TestARefusalIsAnsweredWithACompactionAndWhatItSaidIsKept(t *testing.T) {
+	var sizes []int
+	a := of(t, 10_000, long(),
+		func(_ context.Context, req chat.Request) (chat.Response, error) {
+			sizes = append(sizes, len(req.Messages))
+			return chat.Response{}, &chat.ContextLimitError{Limit: 3000, Tokens: 6700}
+		},
+		func(_ context.Context, req chat.Request) (chat.Response, error) {
+			sizes = append(sizes, len(req.Messages))
+			return says("It lies at the quay.")(t.Context(), req)
+		},
+	)
+	session := a.Compactor.Session
+	talk(t, session, 20)
+	answer, err := a.Step(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, answer.Refusals)
+	require.Less(t, sizes[1], sizes[0])
+	require.Less(t, answer.Result.Tokens, 3000)
+	refusal, found, err := session.Latest(history.TypeRefusal)
+	require.NoError(t, err)
+	require.True(t, found)
+	r := refusal.Body.(history.Refusal)
+	require.Positive(t, r.Counted)
+	r.Counted = 0
+	require.Equal(t, history.Refusal{Model: "harbour-1", Limit: 3000, Tokens: 6700}, r)
+	_, found, err = session.Latest(history.TypeCompaction)
+	require.NoError(t, err)
+	require.True(t, found)
+}
+
+func TestARefusalThatNothingHelpsAgainstIsReturnedWithWhatTheProviderSaid(t *testing.T) {
+	refused := &chat.ContextLimitError{Limit: 3000, Tokens: 6700}
+	policy := long()
+	policy.Overflow.Attempts = 1
+	a := of(t, 10_000, policy, fails(refused), fails(refused))
+	talk(t, a.Compactor.Session, 20)
+	answer, err := a.Step(t.Context())
+	require.ErrorIs(t, err, refused)
+	recovery, ok := errors.AsType[*summarize.RecoveryError](err)
+	require.True(t, ok)
+	require.Equal(t, 1, recovery.Attempts)
+	require.Equal(t, 2, answer.Refusals)
+	require.Empty(t, answer.Entry)
+}
+
+func TestAPolicyThatDoesNotActOnRefusalsReturnsThem(t *testing.T) {
+	refused := &chat.ContextLimitError{Limit: 3000, Tokens: 6700}
+	a := of(t, 10_000, summarize.Policy{}, fails(refused))
+	_, err := a.Step(t.Context())
+	require.ErrorIs(t, err, refused)
+}
+
+func TestAPromptThatDoesNotFitIsNotSent(t *testing.T) {
+	a := of(t, 3, summarize.Policy{})
+	answer, err := a.Step(t.Context())
+	_, over := errors.AsType[*render.BudgetExceededError](err)
+	require.True(t, over, err)
+	require.Nil(t, answer.Result)
+}
+
+func TestTextThinkingAndArgumentsOfCallsAreStreamed(t *testing.T) {
+	pieces := []chat.Delta{
+		chat.Thinking{Text: "Hm."}, chat.Text("I look."), chat.CallDelta{ID: "a", Name: "look"}, chat.CallDelta{Arguments: `{"at":`}, chat.CallDelta{Arguments: `"quay"}`},
+	}
+	called := chat.AssistantMessage("I look.")
+	called.ToolCalls = []chat.ToolCall{{ID: "a", Name: "look", Arguments: `{"at":"quay"}`}}
+	a := of(t, 1000, summarize.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
+		for _, p := range pieces {
+			req.Stream(p)
+		}
+		return chat.Response{Message: called, StopReason: chat.StopToolCalls}, nil
+	})
+	var heard []chat.Delta
+	a.Stream = func(d chat.Delta) { heard = append(heard, d) }
+	answer, err := a.Step(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, pieces, heard)
+	require.Equal(t, called, answer.Message())
+}
+
+func TestWhatWasStreamedBeforeACancelIsReturnedAndNotAppended(t *testing.T) {
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	a := of(t, 1000, summarize.Policy{}, func(ctx context.Context, req chat.Request) (chat.Response, error) {
+		req.Stream(chat.Text("Three "))
+		cancel(why)
+		<-ctx.Done()
+		return chat.Response{Message: chat.AssistantMessage("Three ")}, context.Cause(ctx)
+	})
+	a.Stream = func(chat.Delta) {}
+	answer, err := a.Step(ctx)
+	require.ErrorIs(t, err, why)
+	require.Equal(t, "Three ", answer.Message().Text())
+	require.Empty(t, answer.Entry)
+	require.Equal(t, 1, a.Compactor.Session.Len())
+}
+
+func TestAfterATurnTheAgentMayBeToldToGoOn(t *testing.T) {
+	policy := long()
+	policy.Trigger = append(policy.Trigger, summarize.Condition{Cap: 3000})
+	policy.Continue = "Continue if you have next steps."
+	a := of(t, 10_000, policy,
+		func(context.Context, chat.Request) (chat.Response, error) {
+			m := chat.AssistantMessage("I look.")
+			m.ToolCalls = []chat.ToolCall{{ID: "a", Name: "look", Arguments: "{}"}}
+			return chat.Response{Message: m}, nil
+		},
+		says("There are many."), says("Nothing more."),
+	)
+	session := a.Compactor.Session
+	called, err := a.Step(t.Context())
+	require.NoError(t, err)
+	require.False(t, called.GoOn, "a turn is not over while calls are open")
+	require.NoError(t, session.Append(chat.ToolResult("a", strings.Repeat("There are many ships at many quays. ", 400))))
+	answer, err := a.Step(t.Context())
+	require.NoError(t, err)
+	require.True(t, answer.GoOn)
+	last, found, err := session.Latest(history.TypeCustomMessage)
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Equal(t, session.Leaf(), last.ID)
+	answer, err = a.Step(t.Context())
+	require.NoError(t, err)
+	require.False(t, answer.GoOn)
+	require.Equal(t, "Nothing more.", answer.Message().Text())
+}
+
+func TestAnAnswerThatTheSessionRefusesIsReturnedWithTheError(t *testing.T) {
+	twice := chat.AssistantMessage("I look twice.")
+	twice.ToolCalls = []chat.ToolCall{{ID: "a", Name: "look", Arguments: "{}"}, {ID: "a", Name: "look", Arguments: "{}"}}
+	a := of(t, 1000, summarize.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
+		return chat.Response{Message: twice, Usage: chat.Usage{Input: 9}}, nil
+	})
+	answer, err := a.Step(t.Context())
+	pairing, ok := errors.AsType[*history.PairingError](err)
+	require.True(t, ok, err)
+	require.Equal(t, "a", pairing.CallID)
+	require.Equal(t, twice, answer.Message())
+	require.Empty(t, answer.Entry)
+	require.Equal(t, 1, a.Compactor.Session.Len(), "not its usage either")
+}
+
+func TestAnAgentWithoutCompactorOrPromptSaysWhatIsMissing(t *testing.T) {
+	_, err := (&agent.Agent{}).Step(t.Context())
+	require.ErrorContains(t, err, "Agent.Compactor")
+	_, err = (&agent.Agent{Compactor: &summarize.Compactor{}}).Step(t.Context())
+	require.ErrorContains(t, err, "Agent.Prompt")
+}

@@ -1,0 +1,439 @@
+package summarize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+)
+
+var errBadData = errors.New("summarize: Intervention.Data is not JSON, and is left out")
+
+// errSaidMeanwhile reports that a compaction did not suffice for what was said while it was made.
+var errSaidMeanwhile = errors.New("summarize: the session was compacted, and what was said meanwhile does not fit")
+
+// errRunnerGone ends a plan that nobody carries out any more.
+var errRunnerGone = errors.New("summarize: whoever carried the plan out is gone")
+
+// writePlan plans a compaction and writes the plan to the session. It returns the id of the plan's entry.
+func (w *walker) writePlan(s *sight, d Decision) (string, error) {
+	if w.c.Session.ReadOnly() {
+		return "", fmt.Errorf("%w: %w", ErrUnwritten, history.ErrReadOnly)
+	}
+	m, err := w.measurer()
+	if err != nil {
+		return "", err
+	}
+	p := planner{m}
+	plan, err := p.plan(w.ctx, w.prompt, s, d, w.instructions)
+	if err != nil {
+		if s.Fits && w.ctx.Err() == nil && s.Occasion != OnDemand { // which is not tried again at once
+			end := history.PlanEnd{Outcome: history.PlanFailed, Error: err.Error(), ErrorType: errorType(err)}
+			if _, addErr := w.c.Session.Add(history.Entry{Body: end}); addErr != nil {
+				err = errors.Join(err, addErr)
+			}
+		}
+		return "", err
+	}
+	var entries []history.Entry
+	if gone := m.ledger.pending; gone != nil {
+		entries = append(entries, history.Entry{Body: history.PlanEnd{
+			Plan: gone.id, Outcome: history.PlanDropped, Error: errRunnerGone.Error(), ErrorType: "runner_gone",
+		}})
+	}
+	if plan.preamble != nil {
+		entries = append(entries, history.Entry{Body: *plan.preamble})
+	}
+	entries = append(entries, history.Entry{Body: plan.Plan})
+	added, err := w.c.Session.Add(entries...)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrUnwritten, err)
+	}
+	id := added[len(added)-1].ID
+	w.c.tell(w.ctx, Event{
+		Kind: EventStarted, Plan: id, Reason: s.Occasion, Why: d.Why, Background: plan.Background, WillRetry: w.retries, Covered: plan.covered,
+		Kept: plan.kept, MessagesBefore: len(s.messages()), TokensBefore: s.tokens(), Window: s.Window,
+	})
+	return id, nil
+}
+
+// errReady is what keeps a draft, and the claim of its plan, for a later render.
+var errReady = errors.New("summarize: the summary is ready")
+
+// carrier carries plans out: it has them summarised, and puts the compactions in place.
+type carrier struct {
+	session     *history.Session
+	models      map[string]Target
+	options     render.Options
+	hooks       Hooks
+	checkpoints *Checkpoints
+	tell        func(context.Context, Event)
+	read        func() (*ledger, error)
+	own         func(func(context.Context)) bool
+}
+
+func (c *Compactor) carrier() *carrier {
+	return &carrier{c.Session, c.Models, c.Options, c.Hooks, c.Checkpoints, c.tell, c.read, c.inner.work.own}
+}
+
+// order is a plan to be carried out.
+type order struct {
+	id      string         // of the plan's entry
+	policy  Policy         // with its defaults
+	agent   Target         // whose model is asked if the policy names nobody else
+	target  Target         // that the prompt is for
+	sent    []chat.Message // the agent's request, for a fork of its cached prefix
+	retries bool           // the agent's request is sent again afterwards
+}
+
+// run carries a plan out: it summarises, and gives the draft to take, which puts it in place or keeps it ([errReady]). How a
+// plan fails is written to the session. The plan is claimed for the time.
+func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *job, *writer, draft) error) error {
+	if !c.session.Claim(o.id) {
+		return ErrBusy
+	}
+	keep := false
+	defer func() {
+		if !keep {
+			c.session.Release(o.id)
+		}
+	}()
+	most := o.policy.Ask.TimeLimit
+	limited, cancel := context.WithTimeoutCause(ctx, most, &TimeoutError{Name: "the compaction", After: most})
+	defer cancel()
+	var j *job
+	var w *writer
+	var d draft
+	var reasons []error
+	_, err := call(context.WithoutCancel(ctx), "a function of the policy", 0, func(context.Context) (struct{}, error) {
+		j, w, d, reasons = c.draft(limited, o)
+		return struct{}{}, nil
+	})
+	if err != nil {
+		reasons = []error{err}
+	}
+	if len(reasons) == 0 {
+		err := take(ctx, j, w, d)
+		if keep = errors.Is(err, errReady); err == nil || keep {
+			return nil
+		}
+		reasons = []error{err}
+	}
+	if cause := context.Cause(limited); cause != nil && ctx.Err() == nil {
+		reasons = append(reasons, cause)
+	}
+	failed := &FailedError{Reasons: reasons}
+	c.conclude(ctx, o.id, j, w, failed)
+	return failed
+}
+
+// draft opens the job of a plan, hears its hooks and has the summary written.
+func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []error) {
+	l, err := c.read()
+	if err != nil {
+		return nil, nil, draft{}, []error{err}
+	}
+	m := measurer{session: c.session, target: o.target, policy: o.policy, options: c.options, ledger: l}
+	j, err := openJob(c.session, o.id, l, o.policy, o.target, m.sizing())
+	if err != nil {
+		return nil, nil, draft{}, []error{err}
+	}
+	j.material.Sent, j.retries = o.sent, o.retries
+	w := &writer{job: j, candidates: c.candidates(ctx, o.agent, o.policy, l), refusedBefore: l.refused, tell: func(kind EventKind, change func(*Event)) {
+		e := j.event(kind)
+		e.Calls, e.Usage = 0, chat.Usage{}
+		change(&e)
+		c.tell(ctx, e)
+	}}
+	if err := c.before(ctx, j); err != nil {
+		return j, w, draft{}, []error{err}
+	}
+	if supplied := j.hooked.Summary; supplied != nil {
+		d := draft{prompt: Prompt{Mode: ModeSupplied}, text: supplied.Text}
+		m := j.whole()
+		m.Summary = d.text
+		if d.stand, err = j.stand(ctx, m); err != nil {
+			err = fmt.Errorf("summarize: the summary of a hook: %w", err)
+			return j, w, draft{}, []error{err}
+		}
+		return j, w, d, nil
+	}
+	prompts := o.policy.Ask.prompts(j.plan.Background)
+	if j.plan.Mode != "" {
+		prompts = slices.DeleteFunc(prompts, func(p Prompt) bool { return string(p.Mode) != j.plan.Mode })
+	}
+	if len(j.hooked.Prompts) > 0 {
+		prompts = j.hooked.Prompts
+	}
+	d, reasons := w.write(ctx, prompts)
+	return j, w, d, reasons
+}
+
+// event is an event about a job.
+func (j *job) event(kind EventKind) Event {
+	e := Event{
+		Kind: kind, Plan: j.id, Reason: Occasion(j.plan.Occasion), Background: j.plan.Background, Window: j.plan.ContextWindow,
+		TokensBefore: j.plan.TokensBefore, Covered: len(j.covered), Kept: j.kept, WillRetry: j.retries,
+	}
+	e.Duration = time.Since(j.begun)
+	e.Calls, e.Usage = j.meter.read()
+	return e
+}
+
+// conclude writes to the session that a plan came to nothing, and tells of it. The job and the writer are nil if it did not
+// come so far.
+func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, failed *FailedError) {
+	why := errors.Join(failed.Reasons...)
+	end := history.PlanEnd{Plan: id, Outcome: history.PlanFailed, ErrorType: errorType(why), Error: strings.TrimPrefix(failed.Error(), "summarize: ")}
+	kind := EventFailed
+	switch {
+	case ctx.Err() != nil:
+		why = context.Cause(ctx)
+		end.Outcome, end.Error, end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(why), EventCancelled
+	case errors.Is(why, ErrVetoed):
+		end.Outcome, kind = history.PlanVetoed, EventVetoed
+	case gone(why):
+		end.Outcome, kind = history.PlanDropped, EventDropped
+	}
+	entries := w.learnings()
+	if w != nil {
+		end.NotBefore, end.Refused = w.notBefore, w.refused
+	}
+	entries = append(entries, history.Entry{Body: end})
+	if _, err := c.session.Add(entries...); err != nil {
+		why = errors.Join(why, fmt.Errorf("%w: %w", ErrUnwritten, err))
+	}
+	e := Event{Kind: kind, Plan: id}
+	if j != nil {
+		e = j.event(kind)
+	}
+	e.Err = why
+	c.tell(ctx, e)
+}
+
+// learnings are entries of what models said of their limits.
+func (w *writer) learnings() []history.Entry {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var list []history.Entry
+	for _, r := range w.learnt {
+		list = append(list, history.Entry{Body: r})
+	}
+	return list
+}
+
+// place puts a draft in place: the compaction, and how its plan ended. If the prompt is at hand it must render with it, and
+// must fit if that is asked for. The error is a [*history.BoundaryError] if the place is gone.
+func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *placing) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	m := j.whole()
+	compaction := history.Compaction{
+		Messages: d.stand, FirstKept: j.plan.FirstKept, Thinking: j.plan.Thinking, TokensBefore: j.plan.TokensBefore,
+		Mode: string(d.prompt.Mode), Title: firstLine(d.text), Summary: history.Summary{Text: d.text, Files: m.Files, Data: j.hooked.Data},
+	}
+	if h := j.hooked; h.Summary != nil {
+		compaction.Summary = *h.Summary
+		compaction.Extension = true
+		if h.FirstKept != "" {
+			compaction.FirstKept = h.FirstKept
+		}
+		if h.Title != "" {
+			compaction.Title = h.Title
+		}
+		if h.TokensBefore > 0 {
+			compaction.TokensBefore = h.TokensBefore
+		}
+	}
+	var result *render.Result
+	if at != nil {
+		view, err := c.session.ViewWith(compaction)
+		if err != nil {
+			return err
+		}
+		layout, err := at.measurer.lay(ctx, at.prompt, view, at.budget)
+		if err == nil {
+			result, err = layout.Fit(ctx, at.budget)
+		}
+		if _, over := errors.AsType[*render.BudgetExceededError](err); err != nil && (at.mustFit || !over) {
+			return fmt.Errorf("summarize: with the summary the prompt still does not render: %w", err)
+		}
+		if result != nil {
+			compaction.TokensAfter = result.Tokens
+		}
+	}
+	end := history.PlanEnd{Plan: j.id, Outcome: history.PlanPlaced}
+	if w != nil {
+		end.Refused = w.refused
+	}
+	entries := append(w.learnings(), history.Entry{Body: end}, history.Entry{Body: compaction})
+	added, err := c.session.Add(entries...)
+	if err != nil && gone(err) {
+		return err
+	} else if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnwritten, err)
+	}
+	entry := added[len(added)-1]
+	e := j.event(EventDone)
+	e.Mode, e.Model, e.Summary, e.Title, e.Mended, e.Entry = d.prompt.Mode, d.model, d.text, compaction.Title, d.mended, entry.ID
+	e.TokensAfter = compaction.TokensAfter
+	if result != nil {
+		e.MessagesBefore, e.MessagesAfter = at.messages, len(result.Messages)
+	}
+	if c.checkpoints != nil && j.policy.Place.Checkpoints {
+		point, err := c.checkpoints.Add(c.session, entry.ID, compaction.Title, compaction.Text)
+		if err != nil { // the session has it all the same
+			c.tell(ctx, Event{Kind: EventHookFailed, Reason: e.Reason, Hook: "Checkpoints", Err: fmt.Errorf("summarize: writing the checkpoint: %w", err)})
+		}
+		e.Checkpoint = point
+	}
+	c.tell(ctx, e)
+	c.afterwards(ctx, j, d, entry, compaction)
+	return nil
+}
+
+// placing is what a compaction is put in place for.
+type placing struct {
+	measurer *measurer
+	prompt   elements.Node
+	budget   int
+	messages int // of the prompt before
+	mustFit  bool
+}
+
+// afterwards calls the hook after a compaction and asks for its title. Neither holds anything up if the compaction was made in
+// the background, and the title never does.
+func (c *carrier) afterwards(ctx context.Context, j *job, d draft, entry history.Entry, m history.Compaction) {
+	after := func(ctx context.Context) {
+		if c.hooks.AfterCompact != nil {
+			hook(ctx, c.hooks, c.tell, "AfterCompact", none(func(ctx context.Context) error { return c.hooks.AfterCompact(ctx, entry) }))
+		}
+	}
+	if !j.plan.Background {
+		after(ctx)
+		if d.prompt.Title == nil {
+			return
+		}
+	} else if c.hooks.AfterCompact == nil && d.prompt.Title == nil {
+		return
+	}
+	c.own(func(ctx context.Context) {
+		if j.plan.Background {
+			after(ctx)
+		}
+		if d.prompt.Title != nil {
+			c.title(ctx, j, d, entry.ID)
+		}
+	})
+}
+
+// title asks for a line for people, and labels the compaction with it.
+func (c *carrier) title(ctx context.Context, j *job, d draft, entry string) {
+	l, err := c.read()
+	if err != nil {
+		return
+	}
+	m := j.whole()
+	m.Summary = d.text
+	w := &writer{job: j, candidates: c.candidates(ctx, j.target, j.policy, l), tell: func(EventKind, func(*Event)) {}}
+	for _, candidate := range w.candidates {
+		if candidate.Name != d.model {
+			continue
+		}
+		limit := j.policy.Ask.Timeout
+		if limit == 0 {
+			limit = 30 * time.Second
+		}
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		text, err := w.ask(ctx, candidate, Prompt{Mode: d.prompt.Mode}, d.prompt.Title(m), "title")
+		if text = oneLine(text, 200); err != nil || text == "" {
+			return
+		}
+		if _, err := c.session.Add(history.Entry{Body: history.Label{Target: entry, Text: text}}); err == nil {
+			e := j.event(EventTitled)
+			e.Title, e.Entry = text, entry
+			c.tell(ctx, e)
+		}
+		return
+	}
+}
+
+// firstLine is how a summary begins, for people.
+func firstLine(summary string) string {
+	for line := range strings.Lines(summary) {
+		if line = strings.TrimSpace(strings.TrimLeft(line, "#*-0123456789. ")); line != "" {
+			return oneLine(line, 80)
+		}
+	}
+	return ""
+}
+
+// compact makes a compaction before the prompt is returned.
+func (w *walker) compact(s *sight, d Decision) error {
+	ctx, done := w.c.inner.work.abortable(w.ctx)
+	defer done()
+	c := w.c.carrier()
+	if err := c.abandon(ctx, &w.c.inner.work); err != nil {
+		return err
+	}
+	id, err := w.writePlan(s, d)
+	if err != nil {
+		if w.ctx.Err() == nil {
+			c.tell(ctx, Event{Kind: EventFailed, Reason: s.Occasion, TokensBefore: s.tokens(), Window: s.Window, Err: err})
+		}
+		return &FailedError{Budget: s.over, Reasons: []error{err}}
+	}
+	o := order{id: id, policy: w.policy, agent: w.target, target: w.target, retries: w.retries}
+	if w.asks != nil {
+		o.agent = *w.asks
+	}
+	err = c.run(ctx, o, func(ctx context.Context, j *job, wr *writer, d draft) error {
+		m, err := w.measurer()
+		if err != nil {
+			return err
+		}
+		return c.place(ctx, j, wr, d, &placing{m, w.prompt, s.Budget, len(s.messages()), true})
+	})
+	if failed, ok := errors.AsType[*FailedError](err); ok {
+		failed.Budget = s.over
+	}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx) // aborted
+	}
+	return err
+}
+
+// CarryOut carries out a plan that was written to the session, by this compactor or another: models are asked, and the
+// compaction is put in place. It is for a [Runner] of one's own. A plan that has ended, or is being carried out in this
+// process, is [ErrBusy]; any other error is how it failed, which the session says too.
+func (c *Compactor) CarryOut(ctx context.Context, plan string) error {
+	w, err := c.begin(ctx, nil)
+	if err != nil {
+		return err
+	}
+	l, err := c.read()
+	if err != nil {
+		return err
+	}
+	if l.pending == nil || l.pending.id != plan {
+		return ErrBusy
+	}
+	ctx, done := c.inner.work.abortable(ctx)
+	defer done()
+	carrier := c.carrier()
+	return carrier.run(ctx, order{id: plan, policy: w.policy, agent: w.target, target: w.target}, func(ctx context.Context, j *job, wr *writer, d draft) error {
+		return carrier.place(ctx, j, wr, d, nil)
+	})
+}

@@ -1,0 +1,241 @@
+package summarize
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Measurement holds the numbers that a policy decides by. They follow from the session, the prompt, the policy and the time
+// alone: a session that is opened elsewhere measures the same.
+type Measurement struct {
+	// Occasion of the measurement.
+	Occasion Occasion
+	// Time at which it was made.
+	Time time.Time
+	// Count is our own count of the prompt's messages, in tokens: without the pieces offered to pruning that are not
+	// history, and with all the history that the view shows. If the prompt does not fit it is what is needed.
+	Count int
+	// Tools is what the tool definitions take.
+	Tools int
+	// Ratio by which Count and Tools are multiplied ([MeasureBy]).
+	Ratio float64
+	// Used is Ratio × (Count + Tools), rounded up. It is what limits are held against.
+	Used int
+	// Window that ratios are of, in tokens: the context window, or the budget's base ([Measure]).
+	Window int
+	// Budget of the prompt's messages, in tokens.
+	Budget int
+	// Fits reports whether the prompt fits.
+	Fits bool
+	// Messages of the session that the prompt shows.
+	Messages int
+	// Warm reports whether the agent completed a round of tool calls in this turn.
+	Warm bool
+	// Jitter is by how much of its Jitter a condition is moved, from -1 to 1.
+	Jitter float64
+	// Covered is how many tokens of history a compaction would cover, what stands for an earlier one included; Room is what
+	// a summary may take. They are looked at once a limit is reached, and 0 before.
+	Covered, Room int
+	// Clearable is how many tokens clearing old tool output would save now.
+	Clearable int
+	// Pending is how far a compaction is that was begun before.
+	Pending Pending
+	// Waited reports whether this render has waited for it already, Tried whether it has tried to compact.
+	Waited, Tried bool
+	// Pause after failures.
+	Pause Pause
+	// Cold reports whether the provider's cache has expired; Carried is what carrying the history has cost, in dollars.
+	// Nothing fills them yet.
+	Cold    bool
+	Carried float64
+}
+
+// Pending is how far a compaction is that was begun before.
+type Pending string
+
+// The stages of a pending compaction.
+const (
+	// PendingNone: there is none.
+	PendingNone Pending = ""
+	// PendingRunning: this compactor makes the summary in the background.
+	PendingRunning Pending = "running"
+	// PendingElsewhere: somebody else carries the plan out.
+	PendingElsewhere Pending = "running elsewhere"
+	// PendingReady: a summary waits to be put in place.
+	PendingReady Pending = "ready"
+)
+
+// Pause says for how long nothing is tried after failures.
+type Pause struct {
+	// Failures in a row.
+	Failures int
+	// Steps of the agent until the pause is over, 0 if it is.
+	Steps int
+	// Until is the time before which a provider asked not to be asked; zero if none did.
+	Until time.Time
+	// Err says what failed last.
+	Err string
+}
+
+func (p Pause) on(now time.Time) bool { return p.Steps > 0 || now.Before(p.Until) }
+
+func (p Pause) String() string {
+	left := fmt.Sprintf("%d more steps", p.Steps)
+	if p.Steps == 0 {
+		left = "until " + p.Until.UTC().Format(time.RFC3339)
+	} else if p.Steps == 1 {
+		left = "1 more step"
+	}
+	return fmt.Sprintf("paused for %s after %d failures, the last: %s", left, p.Failures, p.Err)
+}
+
+// Share is the part of the window that is used.
+func (m Measurement) Share() float64 {
+	if m.Window <= 0 {
+		return 0
+	}
+	return float64(m.Used) / float64(m.Window)
+}
+
+// Relief is how many tokens a compaction would save at least, below 0 if a summary could take more than it replaces.
+func (m Measurement) Relief() int { return m.Covered - m.Room }
+
+// Action is what is to be done.
+type Action string
+
+// The actions.
+const (
+	// ActNothing leaves everything as it is.
+	ActNothing Action = "nothing"
+	// ActClear leaves old tool output out from here on, and measures again.
+	ActClear Action = "clear"
+	// ActCompact compacts before the prompt is returned.
+	ActCompact Action = "compact"
+	// ActStart makes a summary while the work goes on.
+	ActStart Action = "start"
+	// ActWait waits for the summary that is being made.
+	ActWait Action = "wait"
+	// ActPlace puts the summary that was made in place.
+	ActPlace Action = "place"
+	// ActDiscard throws it away.
+	ActDiscard Action = "discard"
+)
+
+// Decision is what a policy decides by a measurement, with every number that led to it.
+type Decision struct {
+	Measurement Measurement
+	// Findings of the conditions, in order.
+	Findings []Finding
+	// Held is the index of the condition that decides, -1 if none holds.
+	Held int
+	// Do is what is to be done, and Why the reason in words.
+	Do  Action
+	Why string
+}
+
+// Limit is the number of tokens at which the condition that decides holds, 0 if there is none or it has no limits.
+func (d Decision) Limit() int {
+	if d.Held < 0 {
+		return 0
+	}
+	return d.Findings[d.Held].At
+}
+
+// Decide returns what the policy does by a measurement. The same measurement gives the same decision.
+func (p Policy) Decide(m Measurement) Decision {
+	p = p.withDefaults()
+	d := Decision{Measurement: m, Held: -1, Do: ActNothing}
+	for i, c := range p.Trigger {
+		f := c.find(m)
+		if f.Holds && d.Held < 0 {
+			d.Held = i
+		}
+		d.Findings = append(d.Findings, f)
+	}
+	do := func(a Action, format string, args ...any) Decision {
+		d.Do, d.Why = a, fmt.Sprintf(format, args...)
+		return d
+	}
+	clears := m.Clearable > 0 && (p.Clear.Always || p.Trigger.reached(m) || !m.Fits)
+	switch {
+	case p.Off && m.Occasion != OnDemand:
+		return do(ActNothing, "the policy is off")
+	case m.Pending == PendingReady && m.Fits && m.Share() < p.Background.Apply:
+		return do(ActDiscard, "%.4g of the window is used, less than the %.4g from which on the summary is put in place", m.Share(), p.Background.Apply)
+	case m.Pending == PendingReady:
+		return do(ActPlace, "a summary is ready")
+	case m.Pending != PendingNone && !m.Fits && !m.Waited:
+		return do(ActWait, "the prompt does not fit, and a summary is %s", m.Pending)
+	case m.Pending != PendingNone && p.Background.Wait > 0 && m.Share() >= p.Background.Wait && !m.Waited:
+		return do(ActWait, "%.4g of the window is used, at or above %.4g, and a summary is %s", m.Share(), p.Background.Wait, m.Pending)
+	case m.Pending != PendingNone && m.Fits:
+		return do(ActNothing, "a summary is %s", m.Pending)
+	case clears && m.Occasion != OnDemand:
+		return do(ActClear, "clearing old tool output saves %d tokens", m.Clearable)
+	case d.Held < 0:
+		return do(ActNothing, "no condition holds")
+	case m.Tried:
+		return do(ActNothing, "it was tried, and failed")
+	case m.Fits && m.Pause.on(m.Time) && m.Occasion != OnDemand:
+		return do(ActNothing, "%v", m.Pause)
+	case p.Trigger[d.Held].Background && m.Fits:
+		return do(ActStart, "condition %d holds", d.Held+1)
+	}
+	return do(ActCompact, "condition %d holds", d.Held+1)
+}
+
+// Outcome is what came of a decision.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeNothing   Outcome = "nothing"
+	OutcomeCleared   Outcome = "cleared"
+	OutcomeStarted   Outcome = "started"
+	OutcomeWaiting   Outcome = "waiting"
+	OutcomePlaced    Outcome = "placed"
+	OutcomeFailed    Outcome = "failed"
+	OutcomeVetoed    Outcome = "vetoed"
+	OutcomeDiscarded Outcome = "discarded"
+)
+
+// Explanation is a decision with its outcome. The zero value says that nothing was decided yet.
+type Explanation struct {
+	Decision
+	// Outcome of the decision.
+	Outcome Outcome
+	// Err says by what it failed.
+	Err string
+}
+
+// String is the whole of it for people: why was it compacted, or why not?
+func (e Explanation) String() string {
+	m := e.Measurement
+	if m.Occasion == "" {
+		return "nothing was decided yet\n"
+	}
+	warmth := "cold"
+	if m.Warm {
+		warmth = "warm"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d of %d tokens (%.1f%%): %.4g × (%d of the prompt + %d of tools), %d messages, cache %s\n",
+		m.Occasion, m.Used, m.Window, 100*m.Share(), m.Ratio, m.Count, m.Tools, m.Messages, warmth)
+	for i, f := range e.Findings {
+		mark := "no "
+		if f.Holds {
+			mark = "yes"
+		}
+		fmt.Fprintf(&b, "  %d. %s %s\n", i+1, mark, f.Why)
+	}
+	outcome := e.Outcome
+	if outcome == "" {
+		outcome = OutcomeNothing
+	}
+	fmt.Fprintf(&b, "%s: %s", outcome, e.Why)
+	if e.Err != "" {
+		fmt.Fprintf(&b, ": %s", e.Err)
+	}
+	return b.String() + "\n"
+}

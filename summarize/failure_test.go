@@ -1,0 +1,541 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+var errDown = errors.New("connection refused")
+
+// counting is a model that counts how often it is asked.
+type counting struct {
+	mu     sync.Mutex
+	calls  []chat.Request
+	answer func(ctx context.Context, n int, req chat.Request) (chat.Response, error)
+}
+
+func (c *counting) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	c.mu.Lock()
+	c.calls = append(c.calls, req)
+	n := len(c.calls)
+	c.mu.Unlock()
+	return c.answer(ctx, n, req)
+}
+
+func (c *counting) asked() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.calls)
+}
+
+// down is a model that fails with an error.
+func down(err error) *counting {
+	return &counting{answer: func(context.Context, int, chat.Request) (chat.Response, error) { return chat.Response{}, err }}
+}
+
+// saying is a model that answers with a summary.
+func saying(summary string) *counting {
+	return &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
+		return summarize.SaySummary(summary)(ctx, req)
+	}}
+}
+
+// coded is an error with an HTTP status.
+type coded int
+
+func (c coded) Error() string   { return fmt.Sprintf("status %d", int(c)) }
+func (c coded) StatusCode() int { return int(c) }
+
+func TestACandidateThatFailedIsNotAskedAgainWithinOneCompaction(t *testing.T) {
+	all(t, func(t *testing.T, p summarize.Policy) {
+		synctest.Test(t, func(t *testing.T) {
+			model := down(errDown)
+			d := newDesk(t, overflowing()...)
+			d.Policy, d.Target.Model = p, model
+			d.Policy.Overflow.LastResort, d.Policy.Clear = summarize.ResortError, summarize.Clear{}
+			require.ErrorIs(t, d.fails(), errDown)
+			require.Equal(t, 1, model.asked())
+		})
+	})
+}
+
+func TestARequestThatIsBadIsMadeInAnotherWay(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.answers(summarize.Fail(coded(400)), summarize.SaySummary("Simple."))
+	require.Contains(t, text(d.messages()), "Simple.")
+}
+
+func TestAnyFailureOfARouteFallsBackToTheNextAndLastToTheAgentsModel(t *testing.T) {
+	for _, err := range []error{errDown, coded(401), coded(404), coded(400), &chat.TransientError{Err: errDown}, context.DeadlineExceeded} {
+		first, second := down(err), down(err)
+		d := newDesk(t, overflowing()...)
+		d.Policy.Ask.Routes = []summarize.Route{{Agents: []string{"gpt*"}, Model: "first"}}
+		d.Policy.Ask.Names = []string{"second", "unknown"}
+		d.Target.Name = "openai/gpt-4o"
+		d.Models = map[string]summarize.Target{"first": {Model: first}, "second": {Model: second}}
+		d.answers(summarize.SaySummary("From the agent's own."))
+		require.Contains(t, text(d.messages()), "From the agent's own.", "%v", err)
+		require.Equal(t, 1, first.asked())
+		require.Equal(t, 1, second.asked())
+		require.Contains(t, kinds(*d.events), "model unknown")
+	}
+}
+
+func TestAPauseDoublesWithEachFailureUpTo64Steps(t *testing.T) {
+	model := down(errDown)
+	d := newDesk(t, chat.UserMessage(task))
+	d.Target.Model, d.Target.Budget = model, 1_000_000
+	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Cap: 100}}, Cut: history.Cut{Rounds: 1}, Place: summarize.Place{Max: 200}}
+	d.say(rounds(0, 3, 400)...)
+	var at []int
+	for step := range 300 {
+		before := model.asked()
+		d.messages()
+		d.messages() // the same again is not tried again
+		if model.asked() > before {
+			at = append(at, step)
+		}
+		d.say(round(100+step, 50)...)
+	}
+	require.Equal(t, []int{0, 1, 3, 7, 15, 31, 63, 127, 191, 255}, at)
+	require.Equal(t, len(at), model.asked())
+}
+
+func TestAPauseIsReadFromTheSession(t *testing.T) {
+	model := down(errDown)
+	d := newFileDesk(t, chat.UserMessage(task))
+	d.Target.Budget = 1_000_000
+	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Cap: 100}}, Cut: history.Cut{Rounds: 1}, Place: summarize.Place{Max: 200}}
+	d.say(rounds(0, 3, 400)...)
+	d.Target.Model = model
+	d.messages()
+	d.say(round(9, 50)...)
+	d.messages()
+	require.Equal(t, 2, model.asked())
+	again := reopened(t, d)
+	again.Target.Model = model
+	again.messages()
+	require.Equal(t, 2, model.asked())
+	require.Contains(t, lastLine(again.Explain()), "nothing: paused for 2 more steps after 2 failures")
+}
+
+func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
+	t.Run("without what refused this same request", func(t *testing.T) {
+		model := down(coded(401))
+		d := newDesk(t, overflowing()...)
+		d.Target.Model = model
+		for range 5 {
+			d.fails()
+		}
+		require.Equal(t, 1, model.asked())
+		d.say(round(7, roundTokens)...)
+		d.fails()
+		require.Equal(t, 2, model.asked(), "another request")
+	})
+	t.Run("again what may have passed", func(t *testing.T) {
+		model := down(&chat.TransientError{Err: errDown})
+		d := newDesk(t, overflowing()...)
+		d.Target.Model = model
+		for range 5 {
+			d.fails()
+		}
+		require.Equal(t, 5, model.asked())
+	})
+	t.Run("nor what answered in vain", func(t *testing.T) {
+		model := &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
+			return summarize.Say("")(ctx, req)
+		}}
+		d := newDesk(t, overflowing()...)
+		d.Target.Model = model
+		for range 5 {
+			d.fails()
+		}
+		require.Equal(t, 2, model.asked(), "in full and in simple mode")
+	})
+}
+
+func TestAWaitHasABound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
+			<-ctx.Done()
+			return chat.Response{}, context.Cause(ctx)
+		}}
+		d := newDesk(t, chat.UserMessage(task))
+		d.Target.Model = hangs
+		d.Policy = summarize.CopilotChat()
+		d.Policy.Overflow.LastResort = summarize.ResortError
+		d.say(rounds(1, 5, 660)...)
+		d.messages()
+		require.Equal(t, "started", kinds(*d.events), "%v", d.Explain())
+		d.say(round(6, 560)...)
+		begun := time.Now()
+		d.messages()
+		require.Equal(t, time.Minute, time.Since(begun))
+		require.Equal(t, "started waiting", kinds(*d.events))
+		d.say(round(7, 600)...)
+		begun = time.Now()
+		failed := d.fails()
+		require.ErrorIs(t, failed, context.DeadlineExceeded)
+		require.Equal(t, 6*time.Minute, time.Since(begun), "the wait, and the time limit of one compaction")
+	})
+}
+
+func TestAbortWorksFromTheMomentACallReturns(t *testing.T) {
+	for range 200 {
+		hangs := &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
+			<-ctx.Done()
+			return chat.Response{}, context.Cause(ctx)
+		}}
+		d := newDesk(t, chat.UserMessage(task))
+		d.Target.Model = hangs
+		d.Policy = summarize.CopilotChat()
+		d.say(rounds(1, 5, 660)...)
+		d.messages()
+		d.Abort()
+		require.NoError(t, d.Wait(t.Context()))
+		pending, err := d.Pending()
+		require.NoError(t, err)
+		require.Equal(t, summarize.PendingNone, pending)
+		d.Target.Model = saying("Done.")
+		require.NoError(t, d.Retarget(d.Target))
+		_, err = d.Compact(t.Context(), "")
+		require.NoError(t, err)
+	}
+}
+
+func TestASummaryThatIsReadyIsUsedByACompactionOnDemand(t *testing.T) {
+	model := saying("Made in the background.")
+	d := newDesk(t, chat.UserMessage(task))
+	d.Target.Model, d.Policy = model, summarize.CopilotChat()
+	d.say(rounds(1, 5, 660)...)
+	d.messages()
+	require.NoError(t, d.Wait(t.Context()))
+	done, err := d.Compact(t.Context(), "")
+	require.NoError(t, err)
+	require.Contains(t, text(done.Result.Messages), "Made in the background.")
+	require.Positive(t, done.TokensRemoved)
+	require.Equal(t, 1, model.asked())
+}
+
+func TestARefusalWithASummaryReadyUsesItAndCompactsNoFurther(t *testing.T) {
+	model := saying("Made in the background.")
+	d := newDesk(t, chat.UserMessage(task))
+	d.Target.Model, d.Policy = model, summarize.CopilotChat()
+	d.Policy.Trigger = append(d.Policy.Trigger, summarize.Condition{On: summarize.OnContextLimit})
+	d.say(rounds(1, 5, 660)...)
+	d.messages()
+	require.NoError(t, d.Wait(t.Context()))
+	r, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 3900, Tokens: 4100}, "")
+	require.NoError(t, err)
+	require.Contains(t, text(r.Messages), "Made in the background.")
+	require.Equal(t, 1, model.asked())
+	require.Len(t, compactions(d.Session), 1)
+}
+
+func TestHooksOfWorkInTheBackgroundRunOutsideRender(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, chat.UserMessage(task))
+		d.Target.Model, d.Policy = saying("Done."), summarize.CopilotChat()
+		slow := func(ctx context.Context) error {
+			select {
+			case <-time.After(10 * time.Second):
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		d.Hooks.BeforeCompact = func(ctx context.Context, _ summarize.Occasion, _ summarize.Material) (summarize.Intervention, error) {
+			return summarize.Intervention{}, slow(ctx)
+		}
+		d.Hooks.Workspace = func(ctx context.Context) (summarize.Workspace, error) { return summarize.Workspace{}, slow(ctx) }
+		d.Hooks.AfterCompact = func(ctx context.Context, _ history.Entry) error { return slow(ctx) }
+		d.say(rounds(1, 5, 660)...)
+		begun := time.Now()
+		d.messages()
+		require.Zero(t, time.Since(begun))
+		require.NoError(t, d.Wait(t.Context()))
+		begun = time.Now()
+		d.messages()
+		require.Zero(t, time.Since(begun))
+		require.Len(t, compactions(d.Session), 1)
+	})
+}
+
+func TestAHookThatDoesNotReturnIsLeftBehindAfterItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, overflowing()...)
+		d.Hooks.Timeout = 3 * time.Second
+		release := make(chan struct{})
+		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
+			<-release
+			return summarize.Intervention{Cancel: true}, nil
+		}
+		d.answers(summarize.SaySummary("Done."))
+		begun := time.Now()
+		d.messages()
+		require.Equal(t, 3*time.Second, time.Since(begun))
+		require.Contains(t, kinds(*d.events), "hook failed")
+		close(release)
+	})
+}
+
+func TestATitleNeverHoldsUpACommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		model := &counting{answer: func(ctx context.Context, n int, req chat.Request) (chat.Response, error) {
+			if n == 1 {
+				return summarize.Say("## Goal\nTo fix it.")(ctx, req)
+			}
+			select {
+			case <-time.After(20 * time.Second):
+				return summarize.Say("I fixed it.")(ctx, req)
+			case <-ctx.Done():
+				return chat.Response{}, context.Cause(ctx)
+			}
+		}}
+		d := newDesk(t, chat.UserMessage(task))
+		d.Policy, d.Target.Model = summarize.OhMyPi(), model
+		d.Policy.Clear = summarize.Clear{}
+		d.say(rounds(1, 6, roundTokens)...)
+		begun := time.Now()
+		d.messages()
+		require.Zero(t, time.Since(begun))
+		require.Equal(t, "Goal", compactions(d.Session)[0].Title)
+		time.Sleep(21 * time.Second)
+		synctest.Wait()
+		label, ok, err := d.Session.Latest(history.TypeLabel)
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, "I fixed it.", label.Body.(history.Label).Text)
+	})
+}
+
+func TestCallbacksMayPanicOrExitWithoutTakingAnythingWithThem(t *testing.T) {
+	for name, misbehave := range map[string]func(){"panics": func() { panic("boom") }, "exits": runtime.Goexit} {
+		t.Run("a model "+name, func(t *testing.T) {
+			d := newDesk(t, overflowing()...)
+			d.answers(func(context.Context, chat.Request) (chat.Response, error) { misbehave(); return chat.Response{}, nil }, summarize.SaySummary("Done."), summarize.SaySummary("Done."))
+			d.fails()
+			d.say(round(7, 50)...)
+			r, err := d.Render(t.Context(), prompt(d.Session))
+			require.NoError(t, err, "%s %d %v", kinds(*d.events), len(d.requests()), *d.events)
+			require.Contains(t, text(r.Messages), "Done.")
+		})
+		t.Run("a model in the background "+name, func(t *testing.T) {
+			d := newDesk(t, chat.UserMessage(task))
+			d.Policy = summarize.CopilotChat()
+			d.answers(func(context.Context, chat.Request) (chat.Response, error) { misbehave(); return chat.Response{}, nil })
+			d.say(rounds(1, 5, 660)...)
+			d.messages()
+			require.NoError(t, d.Wait(t.Context()))
+			pending, err := d.Pending()
+			require.NoError(t, err)
+			require.Equal(t, summarize.PendingNone, pending)
+		})
+		t.Run("a listener "+name, func(t *testing.T) {
+			d := newDesk(t, overflowing()...)
+			d.OnEvent = func(summarize.Event) { misbehave() }
+			d.answers(summarize.SaySummary("Done."))
+			require.Contains(t, text(d.messages()), "Done.")
+		})
+		t.Run("a hook "+name, func(t *testing.T) {
+			d := newDesk(t, overflowing()...)
+			d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
+				misbehave()
+				return summarize.Intervention{}, nil
+			}
+			d.answers(summarize.SaySummary("Done."))
+			require.Contains(t, text(d.messages()), "Done.")
+		})
+	}
+}
+
+func TestAVetoIsToldAndExplained(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
+		return summarize.Intervention{Cancel: true}, nil
+	}
+	require.ErrorIs(t, d.fails(), summarize.ErrVetoed)
+	require.Equal(t, "started vetoed", kinds(*d.events))
+	require.Equal(t, summarize.OutcomeVetoed, d.Explain().Outcome)
+}
+
+// provider is a model that refuses what is larger than its window by its own count, which is a multiple of ours.
+func provider(window int, ratio float64, say string, name bool) *counting {
+	return &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
+		tokens := int(ratio * float64(count(quarter{}, req.Messages)+quarter{}.CountTools(req.Tools)))
+		if tokens+req.MaxTokens > window {
+			refused := &chat.ContextLimitError{}
+			if name {
+				refused.Limit, refused.Tokens = window, tokens
+			}
+			return chat.Response{}, refused
+		}
+		return summarize.SaySummary(say)(ctx, req)
+	}}
+}
+
+func TestARequestForASummaryFitsTheModelThatIsAsked(t *testing.T) {
+	all(t, func(t *testing.T, p summarize.Policy) {
+		for _, window := range []int{8_000, 16_000, 32_000, 128_000} {
+			model := provider(window, 1, "## Goal\n"+words(150), true)
+			d := newDesk(t, chat.UserMessage(task))
+			d.Target.Model, d.Target.ContextWindow = model, window
+			d.Target.Tools = []chat.Tool{{Name: "read", Description: words(window / 16)}}
+			d.Target.Budget = window - quarter{}.CountTools(d.Target.Tools) - window/16
+			d.Policy = p
+			d.Policy.Ask.Names, d.Policy.Clear, d.Policy.Overflow.LastResort = nil, summarize.Clear{}, summarize.ResortError
+			d.say(rounds(1, 40, window/32)...)
+			d.messages()
+			require.NoError(t, d.Wait(t.Context()))
+			refusals := slices.DeleteFunc(entries(t, d.Session), func(e history.Entry) bool { return e.Type() != history.TypeRefusal })
+			require.Empty(t, refusals, "a window of %d", window)
+			require.Positive(t, model.asked())
+		}
+	})
+}
+
+func TestWhatIsRefusedAsTooLargeIsAskedInSmallerPieces(t *testing.T) {
+	for _, named := range []bool{true, false} {
+		model := provider(4_000, 2, "Done.", named)
+		d := newDesk(t, chat.UserMessage(task))
+		d.Target.Model = model
+		d.say(rounds(1, 12, 350)...)
+		require.Contains(t, text(d.messages()), "Done.")
+		var largest int
+		for _, r := range model.calls[:] {
+			largest = max(largest, count(quarter{}, r.Messages))
+		}
+		last := model.calls[len(model.calls)-1]
+		require.Less(t, count(quarter{}, last.Messages), largest)
+		kept := 0
+		for _, e := range entries(t, d.Session) {
+			if e.Type() == history.TypeRefusal {
+				kept++
+			}
+		}
+		require.Positive(t, kept, "what was learnt is kept")
+	}
+}
+
+func TestRecoveryUsesWhatTheProviderSaidAndKeepsItsRatio(t *testing.T) {
+	for _, named := range []bool{true, false} {
+		agent := provider(4_000, 2, "Answer.", named)
+		d := newDesk(t, chat.UserMessage(task))
+		d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
+		d.Target.Model = summarize.Offline{Tokenizer: quarter{}}
+		d.say(rounds(1, 8, 450)...)
+		r, err := d.Render(t.Context(), prompt(d.Session))
+		require.NoError(t, err)
+		tries := 0
+		for {
+			_, refused := agent.Generate(t.Context(), chat.Request{Messages: r.Messages})
+			if refused == nil {
+				break
+			}
+			tries++
+			require.LessOrEqual(t, tries, 3)
+			r, err = d.Recover(t.Context(), prompt(d.Session), refused, "")
+			require.NoError(t, err)
+		}
+		require.Positive(t, tries)
+		if !named {
+			continue
+		}
+		require.Equal(t, 1, tries)
+		d.say(chat.AssistantMessage("Answer."), chat.UserMessage("More."))
+		d.say(rounds(20, 25, 450)...)
+		r, err = d.Render(t.Context(), prompt(d.Session))
+		require.NoError(t, err)
+		_, refused := agent.Generate(t.Context(), chat.Request{Messages: r.Messages})
+		require.NoError(t, refused, "the ratio is kept")
+	}
+}
+
+func TestRecoverTakesAFailedAnswerOutThoughOtherEntriesFollowIt(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.Target.Budget = 100_000
+	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
+	d.Target.Model = saying("Done.")
+	added, err := d.Session.Add(
+		history.Entry{Body: history.Message{Message: chat.AssistantMessage("error: too large")}},
+		history.Entry{Body: history.Usage{Usage: chat.Usage{Input: 1}}},
+		history.Entry{Body: history.Custom{Name: "mine"}},
+	)
+	require.NoError(t, err)
+	_, err = d.Session.Add(history.Entry{Body: history.Label{Target: added[0].ID, Text: "failed"}})
+	require.NoError(t, err)
+	r, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 3000, Tokens: 4300}, added[0].ID)
+	require.NoError(t, err)
+	require.NotContains(t, text(r.Messages), "error: too large")
+}
+
+func TestAnAnswerThatIsTooLongIsShortenedOnceAndThenCutAtASection(t *testing.T) {
+	long := "## One\n" + words(500) + "\n\n## Two\n" + words(500) + "\n\n## Three\n" + words(500)
+	t.Run("shortened", func(t *testing.T) {
+		d := newDesk(t, overflowing()...)
+		d.answers(summarize.SaySummary(long), summarize.SaySummary("## Short\nIt is done."))
+		require.Contains(t, text(d.messages()), "## Short")
+		require.Equal(t, []string{"shortened by the model"}, (*d.events)[len(*d.events)-1].Mended)
+		require.Contains(t, text(d.requests()[1].Messages), "## Three")
+	})
+	t.Run("cut", func(t *testing.T) {
+		d := newDesk(t, overflowing()...)
+		d.answers(summarize.SaySummary(long), summarize.SaySummary(long))
+		got := text(d.messages())
+		require.Contains(t, got, "## One")
+		require.NotContains(t, got, "## Three")
+		require.Equal(t, []string{"cut at a section"}, (*d.events)[len(*d.events)-1].Mended)
+	})
+}
+
+func TestChineseSummariesAreNotRefusedForEver(t *testing.T) {
+	all(t, func(t *testing.T, p summarize.Policy) {
+		long := strings.Repeat("## 目标\n用户要修复构建。"+strings.Repeat("文件已经读过。", 60)+"\n\n", 20)
+		d := newDesk(t, chat.UserMessage("请修复构建。"))
+		d.Policy, d.Target.Model = p, saying(long)
+		d.Policy.Overflow.LastResort, d.Policy.Ask.Names, d.Policy.Clear = summarize.ResortError, nil, summarize.Clear{}
+		for n := range 60 {
+			d.say(round(n, 500)...)
+			d.messages()
+		}
+		require.NotEmpty(t, compactions(d.Session))
+	})
+}
+
+func TestAPlanWhoseRunnerIsGoneIsDroppedAndMadeAnew(t *testing.T) {
+	d := newFileDesk(t, overflowing()...)
+	hangs := make(chan struct{})
+	d.Target.Model = chat.ModelFunc(func(ctx context.Context, _ chat.Request) (chat.Response, error) {
+		close(hangs)
+		<-ctx.Done()
+		return chat.Response{}, context.Cause(ctx)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-hangs; cancel() }()
+	_, err := d.Render(ctx, prompt(d.Session))
+	require.ErrorIs(t, err, context.Canceled)
+	data := content(t, d.Session.Path())
+	at := strings.LastIndex(data, `{"type":"planEnd"`)
+	require.Positive(t, at, "how it ended is an entry")
+
+	killed := t.TempDir() + "/killed.jsonl" // as kill -9 would have left it
+	writeFile(t, killed, data[:at])
+	again := deskOf(t, opened(t, killed))
+	again.answers(summarize.SaySummary("Done after all."))
+	require.Contains(t, text(again.messages()), "Done after all.")
+	require.Contains(t, content(t, killed), `whoever carried the plan out is gone`)
+}

@@ -1,0 +1,199 @@
+package summarize
+
+import (
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// job is a plan that is carried out. Everything that it needs is read from the session, so that it does not matter who made
+// the plan.
+type job struct {
+	id       string // of the plan's entry
+	plan     history.Plan
+	policy   Policy // with its defaults
+	target   Target
+	material Material // without what is covered
+	covered  []history.Unit
+	prefix   int // how many of the last of covered belong to the turn that is cut
+	kept     int // units
+	replaced int // tokens that what is put in place stands for
+	hooked   Intervention
+	retries  bool // the agent's request is sent again afterwards
+	begun    time.Time
+	meter    *meter
+}
+
+// openJob reads what a plan needs.
+func openJob(s *history.Session, id string, l *ledger, p Policy, t Target, by sizing.Sizing) (*job, error) {
+	entry, err := s.Entry(id)
+	if err != nil {
+		return nil, err
+	}
+	plan, ok := entry.Body.(history.Plan)
+	if !ok {
+		return nil, fmt.Errorf("summarize: entry %q is a %s, not a plan", id, entry.Type())
+	}
+	view, err := s.ViewAt(id)
+	if err != nil {
+		return nil, err
+	}
+	point, err := p.Cut.At(view, plan.FirstKept, by)
+	if err != nil {
+		return nil, err
+	}
+	j := &job{
+		id: id, plan: plan, policy: p, target: t, covered: covered(point), prefix: len(point.TurnPrefix()), kept: len(point.Kept()),
+		replaced: replaced(t.Tokenizer, view.Compacted, covered(point)), begun: time.Now(), meter: &meter{},
+	}
+	for _, th := range plan.Thinking { // which is shown on
+		j.replaced -= t.Tokenizer.CountPart(th)
+	}
+	m := &j.material
+	*m = Material{
+		Previous: view.Compacted, Kept: messagesOf(point.Kept()), Instructions: plan.Instructions, Tools: t.Tools,
+		Transcript: transcript(s, p, t.Tools), Tokenizer: t.Tokenizer, Room: plan.Room, Words: plan.Words, ResultTokens: p.Ask.SimpleResult,
+	}
+	if at := l.preambles[plan.Preamble]; at != "" {
+		stored, err := s.Entry(at)
+		if err != nil {
+			return nil, err
+		}
+		b, _ := stored.Body.(history.Preamble)
+		m.System, m.Tools = b.System, b.Tools
+	}
+	quirk := p.Ask.quirks(plan.Model)
+	if quirk.Note != "" {
+		m.Notes = []string{quirk.Note}
+	}
+	m.Reminder = quirk.Reminder
+	if len(quirk.WithoutTools) > 0 {
+		j.covered = slices.Clone(j.covered)
+		for i, u := range j.covered {
+			j.covered[i].Messages = withoutTools(u.Messages, quirk.WithoutTools)
+		}
+	}
+	shown, opening := shownStarts(point)
+	for _, said := range point.Head {
+		if said.Role != chat.RoleUser || opening == nil || !reflect.DeepEqual(said, *opening) {
+			m.Head = append(m.Head, said)
+		}
+	}
+	return j, j.readPath(s.PathTo(id), shown)
+}
+
+// shownStarts returns the entries that start turns and are shown after a cut, and of a turn that is cut its first message.
+func shownStarts(point history.CutPoint) (shown map[string]bool, opening *chat.Message) {
+	shown = map[string]bool{}
+	kept := point.Kept()
+	for _, u := range kept {
+		if u.Start {
+			shown[u.ID] = true
+		}
+	}
+	if len(kept) == 0 || kept[0].Start {
+		return shown, nil
+	}
+	for _, u := range slices.Backward(point.Units[:point.At]) {
+		if u.Start {
+			shown[u.ID] = true
+			return shown, &u.Messages[0]
+		}
+	}
+	return shown, nil
+}
+
+// readPath gathers what is known of the path: what the user said that is not shown any more, the agent's list of things to
+// do, the summary before this one, and the files.
+func (j *job) readPath(path iter.Seq2[history.Entry, error], shown map[string]bool) error {
+	m := &j.material
+	passed := func(yield func(history.Entry, error) bool) {
+		for e, err := range path {
+			switch b := e.Body.(type) {
+			case history.Message:
+				if b.Role == chat.RoleUser && !shown[e.ID] {
+					m.Said = append(m.Said, b.Message)
+				}
+			case history.Compaction:
+				m.PreviousSummary = b.Text
+			case history.Todos:
+				m.Plan, m.Todo = todosText(b)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+	var err error
+	m.Files, err = j.policy.Place.FileTools.Of(passed)
+	return err
+}
+
+// part is the material of some of what is covered, of which the last few may belong to the turn that is cut.
+func (j *job) part(covered []history.Unit, prefix int) Material {
+	m := j.material
+	m.Covered = messagesOf(covered)
+	m.TurnPrefix = messagesOf(covered[len(covered)-prefix:])
+	return m
+}
+
+// whole is the material of all that is covered.
+func (j *job) whole() Material { return j.part(j.covered, j.prefix) }
+
+func messagesOf(list []history.Unit) []chat.Message {
+	var messages []chat.Message
+	for _, u := range list {
+		messages = append(messages, u.Messages...)
+	}
+	return messages
+}
+
+// todosText is a plan and its list of things to do as text.
+func todosText(p history.Todos) (plan, todo string) {
+	var b strings.Builder
+	for _, t := range p.Items {
+		status := t.Status
+		if status == "" {
+			status = "pending"
+		}
+		fmt.Fprintf(&b, "- %s (%s)\n", t.Text, status)
+	}
+	return p.Text, strings.TrimSuffix(b.String(), "\n")
+}
+
+// meter counts what a compaction asks of models. It is safe for concurrent use.
+type meter struct {
+	mu    sync.Mutex
+	calls int
+	usage chat.Usage
+}
+
+func (m *meter) ask() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls++
+	return m.calls
+}
+
+func (m *meter) add(u chat.Usage) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.usage.Input += u.Input
+	m.usage.Output += u.Output
+	m.usage.CacheRead += u.CacheRead
+	m.usage.CacheWrite += u.CacheWrite
+}
+
+func (m *meter) read() (int, chat.Usage) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.calls, m.usage
+}

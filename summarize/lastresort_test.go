@@ -1,0 +1,100 @@
+package summarize_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+func TestTheLastResortHoldsWhateverTheTriggersAre(t *testing.T) {
+	for name, change := range map[string]func(*summarize.Policy){
+		"no condition holds": func(p *summarize.Policy) { p.Trigger = summarize.Trigger{{Cap: 1 << 30}} },
+		"the policy is off":  func(p *summarize.Policy) { p.Off = true },
+		"only on demand":     func(p *summarize.Policy) { p.Trigger = summarize.Trigger{{On: summarize.OnDemand}} },
+		"the model is down":  func(p *summarize.Policy) {},
+	} {
+		for _, c := range []struct {
+			resort summarize.LastResort
+			event  string
+		}{{summarize.ResortError, ""}, {summarize.ResortTruncate, "truncated"}, {summarize.ResortDrop, "let go"}} {
+			t.Run(name+", "+string(c.resort), func(t *testing.T) {
+				d := newDesk(t, overflowing()...)
+				d.Target.Model = down(errDown)
+				d.Policy.Overflow.LastResort = c.resort
+				change(&d.Policy)
+				r, err := d.Render(t.Context(), prompt(d.Session))
+				if c.event == "" {
+					require.ErrorAs(t, err, new(*render.BudgetExceededError))
+					return
+				}
+				require.NoError(t, err)
+				require.LessOrEqual(t, r.Tokens, budget)
+				require.NoError(t, chat.Validate(r.Messages))
+				require.Contains(t, text(r.Messages), "Fix the build", "the current request stays")
+				require.Contains(t, kinds(*d.events), c.event)
+				require.Len(t, said(d.Session), 13, "the session keeps all")
+			})
+		}
+	}
+}
+
+func TestAForkIsDeclaredAsTheAgentsRequestWas(t *testing.T) {
+	d := background(t)
+	d.Target.Tools = []chat.Tool{{Name: "read"}}
+	model := saying("Done.")
+	d.Target.Model = model
+	sent := d.messages()
+	require.NoError(t, d.Wait(t.Context()))
+	require.Len(t, model.calls, 1)
+	fork := model.calls[0]
+	equal(t, sent, fork.Messages[:len(sent)])
+	require.Equal(t, d.Target.Tools, fork.Tools)
+	require.Equal(t, chat.ToolChoiceAuto, fork.ToolChoice, "what the agent sends, or the cache is lost")
+}
+
+func TestAnAnswerToAForkThatCallsAToolIsNoSummary(t *testing.T) {
+	d := background(t)
+	d.Target.Tools = []chat.Tool{{Name: "read"}}
+	d.answers(func(context.Context, chat.Request) (chat.Response, error) {
+		m := chat.AssistantMessage("")
+		m.ToolCalls = []chat.ToolCall{{ID: "x", Name: "read", Arguments: "{}"}}
+		return chat.Response{Message: m, StopReason: chat.StopToolCalls}, nil
+	}, summarize.SaySummary("In full mode."))
+	d.messages()
+	require.NoError(t, d.Wait(t.Context()))
+	require.Contains(t, text(d.messages()), "In full mode.")
+}
+
+func TestTheTokensOfACutAreTheProvidersWhereThePolicyGoesByThem(t *testing.T) {
+	for _, c := range []struct {
+		input, want int
+	}{{1000, 5}, {2000, 3}} {
+		d := newDesk(t, chat.UserMessage(task))
+		d.Target.Budget = 20_000
+		d.Policy = summarize.Policy{
+			Measure: summarize.Measure{By: summarize.ByReport}, Trigger: summarize.Trigger{{Cap: 3000}}, Cut: history.Cut{Tokens: 2100},
+			Place: summarize.Place{Max: 200},
+		}
+		d.say(rounds(1, 9, 500)...)
+		reported(d, "", c.input, 1000)
+		d.say(chat.UserMessage("Go on."))
+		d.answers(summarize.SaySummary("Done."))
+		d.messages()
+		require.Len(t, kept(d.Session), c.want)
+	}
+}
+
+func TestAPromptThatShowsAnotherSessionIsSaidToDoSo(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	other := &history.Session{}
+	require.NoError(t, other.Append(overflowing()...))
+	_, err := d.Render(t.Context(), prompt(other))
+	require.ErrorIs(t, err, summarize.ErrOtherSession)
+	require.Empty(t, d.requests())
+}

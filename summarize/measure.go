@@ -1,0 +1,235 @@
+package summarize
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"hash/fnv"
+	"math"
+	"time"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// measurer measures a prompt that shows a session.
+type measurer struct {
+	session *history.Session
+	target  Target
+	policy  Policy // with its defaults
+	options render.Options
+	ledger  *ledger
+	now     time.Time
+}
+
+// sight is a prompt as it was rendered, with its measurement.
+type sight struct {
+	Measurement
+	size   size
+	view   history.View
+	result *render.Result
+	over   *render.BudgetExceededError
+	layout *render.Layout
+}
+
+// failure is the error of a prompt that does not fit, nil if it fits.
+func (s *sight) failure() error {
+	if s.over == nil {
+		return nil // and not a nil *BudgetExceededError
+	}
+	return s.over
+}
+
+// messages lists the prompt's messages; of one that does not fit, all of them.
+func (s *sight) messages() []chat.Message {
+	switch {
+	case s.over != nil:
+		return s.over.Messages
+	case s.result != nil:
+		return s.result.Messages
+	}
+	return nil
+}
+
+// tokens is what the messages take; of a prompt that does not fit, what is needed.
+func (s *sight) tokens() int {
+	switch {
+	case s.over != nil:
+		return s.over.Needed
+	case s.result != nil:
+		return s.result.Tokens
+	}
+	return 0
+}
+
+// lay lays the prompt out for a view of the session.
+func (m *measurer) lay(ctx context.Context, prompt elements.Node, view history.View, budget int) (*render.Layout, error) {
+	o := m.options
+	o.Budget, o.Tokenizer, o.KeepUnranked = budget, m.target.Tokenizer, true
+	o.Window = m.sizing().Window // what elements cut by must not change with each attempt
+	return render.Lay(history.WithView(ctx, m.session, view), prompt, o)
+}
+
+// measure renders a prompt and measures it.
+func (m *measurer) measure(ctx context.Context, prompt elements.Node, on Occasion) (*sight, error) {
+	s := &sight{Measurement: Measurement{Occasion: on, Time: m.now, Ratio: 1, Fits: true}}
+	var err error
+	if s.size, err = m.target.size(m.policy, m.ledger); err != nil {
+		return nil, err
+	}
+	s.Window, s.Budget, s.Tools = s.size.window, s.size.budget, s.size.tools
+	if s.view, err = m.session.View(); err != nil {
+		return nil, err
+	}
+	if s.layout, err = m.lay(ctx, prompt, s.view, s.Budget); err == nil {
+		s.result, err = s.layout.Fit(ctx, s.Budget)
+	}
+	over, exceeded := errors.AsType[*render.BudgetExceededError](err)
+	switch {
+	case exceeded:
+		s.over, s.result, s.Fits = over, nil, false
+		if on == OnRender {
+			s.Occasion = OnBudgetExceeded
+		}
+		s.Count = over.Needed
+	case err != nil:
+		return nil, err
+	default:
+		s.Count, err = s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryRequired})
+		if _, limited := errors.AsType[*render.BudgetExceededError](err); limited {
+			s.Count, err = s.result.Tokens, nil // a limit around droppable history
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	switch m.policy.Measure.By {
+	case ByReport:
+		s.Ratio = m.ledger.ratio(m.target.Name)
+	case ByLarger:
+		s.Ratio = max(1, m.ledger.ratio(m.target.Name))
+	}
+	s.Used = int(math.Ceil(s.Ratio * float64(s.Count+s.Tools)))
+	s.Messages = len(s.view.Compacted)
+	for _, t := range s.view.Turns {
+		if t.Start.ID != "" {
+			s.Messages++
+		}
+		for _, r := range t.Rounds {
+			s.Messages += 1 + len(r.Results)
+		}
+	}
+	if n := len(s.view.Turns); n > 0 {
+		for _, r := range s.view.Turns[n-1].Rounds {
+			s.Warm = s.Warm || len(r.Results) > 0
+		}
+	}
+	s.Jitter = jitter(m.session)
+	s.Pause = m.ledger.pause(m.now, m.policy.RetryAfter)
+	return s, m.look(s)
+}
+
+// look fills what a compaction and a clearing would relieve, once it matters.
+func (m *measurer) look(s *sight) error {
+	reached := !s.Fits || m.policy.Trigger.reached(s.Measurement)
+	if rule := m.policy.Clear.Rule; rule.Keep > 0 && (reached || m.policy.Clear.Always) && !m.session.ReadOnly() {
+		if c, ok := rule.Find(s.view, m.target.Tokenizer); ok {
+			s.Clearable = c.Saved
+		}
+	}
+	if !reached {
+		return nil
+	}
+	s.Room = m.room(s.Budget)
+	point, err := m.cut(s)
+	if errors.Is(err, history.ErrNoCut) {
+		return nil // nothing would be covered
+	} else if err != nil {
+		return err
+	}
+	s.Covered = replaced(m.target.Tokenizer, s.view.Compacted, covered(point))
+	if s.tight() {
+		s.Room = min(s.Room, minWords) // a short summary is better than none
+	}
+	return nil
+}
+
+// tight reports whether less must be kept than the policy would keep, if that is what it takes.
+func (s *sight) tight() bool { return !s.Fits || s.Occasion == OnContextLimit }
+
+// cut finds where the history is cut: where the policy says, or, if the prompt does not fit although the policy keeps
+// everything, where most is kept.
+func (m *measurer) cut(s *sight) (history.CutPoint, error) {
+	rule, by := m.rule(s.Ratio), m.sizing()
+	point, err := rule.Find(s.view, by)
+	if errors.Is(err, history.ErrNoCut) && s.tight() {
+		point, err = rule.Earliest(s.view, by)
+	}
+	if errors.Is(err, history.ErrNoCut) && s.tight() && rule.SinceCompaction { // what the latest compaction kept may be all there is
+		rule.SinceCompaction = false
+		point, err = rule.Earliest(s.view, by)
+	}
+	return point, err
+}
+
+// rule is the policy's cut. Its share is of the context window, and its tokens are the provider's where the policy goes by
+// what that reports.
+func (m *measurer) rule(ratio float64) history.Cut {
+	rule := m.policy.Cut
+	if rule.Share > 0 {
+		share := max(1, int(rule.Share*float64(m.target.window())))
+		if rule.Tokens == 0 || share < rule.Tokens {
+			rule.Tokens = share
+		}
+		rule.Share = 0
+	}
+	if rule.Tokens > 0 {
+		rule.Tokens = max(1, int(float64(rule.Tokens)/ratio))
+	}
+	return rule
+}
+
+// sizing is what the history's elements are shown with.
+func (m *measurer) sizing() sizing.Sizing {
+	window := m.options.Window
+	if window == 0 {
+		window = m.target.Budget
+	}
+	return sizing.Sizing{Window: window, TokenBudget: m.target.Budget, Tokenizer: m.target.Tokenizer}
+}
+
+// room is the most tokens that what is put in place may take, by the policy.
+func (m *measurer) room(budget int) int {
+	return min(int(m.policy.Place.Share*float64(budget)), m.policy.Place.Max)
+}
+
+// covered returns what a summary covers: all that stands before the cut. What is kept besides of the very start
+// ([history.Cut.First]) is among it, for a replacement may not show it, or have no room for it.
+func covered(point history.CutPoint) []history.Unit { return point.Units[:point.At] }
+
+// replaced is how many tokens what is put in place stands for: what stood for an earlier compaction, and what is covered but
+// for the current turn's first message, which stays.
+func replaced(t sizing.Tokenizer, earlier []chat.Message, units []history.Unit) int {
+	tokens := 0
+	for _, m := range earlier {
+		tokens += t.CountMessage(m)
+	}
+	for _, u := range units {
+		if !u.Current {
+			tokens += u.Tokens
+		}
+	}
+	return tokens
+}
+
+// jitter is a number from -1 to 1 that a session has at its leaf.
+func jitter(s *history.Session) float64 {
+	h := fnv.New64a()
+	h.Write([]byte(s.Header().ID + "\x00" + s.Leaf()))
+	sum := h.Sum(nil)
+	n := binary.BigEndian.Uint64(sum) * 0x9E3779B97F4A7C15 // ids that differ at their end differ in the high bits too
+	return 2*float64(n>>11)/(1<<53) - 1
+}

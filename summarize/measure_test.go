@@ -1,0 +1,354 @@
+package summarize_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// documents are droppable texts that fill a prompt.
+func documents(n, tokens int) elements.Node {
+	list := make(elements.Nodes, n)
+	for i := range list {
+		list[i] = elements.TextChunk{Props: elements.Props{Priority: new(i)}, Children: elements.Nodes{elements.Text(words(tokens))}}
+	}
+	return elements.UserMessage{Props: elements.Props{Priority: new(10)}, Children: list}
+}
+
+// all are the policies of the five systems.
+func all(t *testing.T, test func(t *testing.T, p summarize.Policy)) {
+	for name, p := range summarize.Policies() {
+		t.Run(name, func(t *testing.T) { test(t, p) })
+	}
+}
+
+func TestWhatPruningCanGiveUpTriggersNothing(t *testing.T) {
+	all(t, func(t *testing.T, p summarize.Policy) {
+		d := newDesk(t)
+		d.Policy, d.Target.Budget, d.Target.ContextWindow = p, 10_000, 10_000
+		for turn := range 4 {
+			d.say(chat.UserMessage(task))
+			d.say(round(turn, 150)...)
+			d.say(chat.AssistantMessage("Done."))
+			d.say(chat.UserMessage("And now?"))
+			r, err := d.Render(t.Context(), prompt(d.Session, documents(30, 500)))
+			require.NoError(t, err)
+			require.Greater(t, r.Tokens, 9_000, "the documents fill the rest")
+			require.Less(t, d.Explain().Measurement.Count, 2_000)
+			d.say(chat.AssistantMessage("That."))
+		}
+		require.Empty(t, d.requests())
+		require.Empty(t, compactions(d.Session))
+	})
+}
+
+func TestAllHistoryCountsDroppableOrNot(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.99}}
+	tree := elements.Fragment{
+		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},
+		history.Conversation{Session: d.Session, Droppable: true},
+		history.Request{Session: d.Session},
+		history.Rounds{Session: d.Session, Droppable: true},
+	}
+	d.answers(summarize.SaySummary("Steps 1 to 5 are done."))
+	r, err := d.Render(t.Context(), tree)
+	require.NoError(t, err)
+	require.Contains(t, text(r.Messages), "Steps 1 to 5 are done.")
+	require.Equal(t, "placed: condition 1 holds", lastLine(d.Explain()))
+}
+
+// lastLine is what an explanation ends with.
+func lastLine(e summarize.Explanation) string {
+	lines := strings.Split(strings.TrimSpace(e.String()), "\n")
+	return lines[len(lines)-1]
+}
+
+func TestInstructionsWithoutAPriorityDoNotGoBeforeHistoryIsCompacted(t *testing.T) {
+	for _, rounds := range []int{1, 2, 3, 4, 5, 6, 7, 8} {
+		d := newDesk(t, chat.UserMessage(task))
+		for n := range rounds {
+			d.say(round(n, 600)...)
+		}
+		d.answers(summarize.SaySummary("What was done."), summarize.SaySummary("What was done."))
+		tree := elements.Fragment{ // README's own prompt
+			elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent. " + words(300))}},
+			history.Conversation{Session: d.Session}, history.Request{Session: d.Session}, history.Rounds{Session: d.Session},
+		}
+		r, err := d.Render(t.Context(), tree)
+		require.NoError(t, err)
+		require.Equal(t, chat.RoleSystem, r.Messages[0].Role, "%d rounds", rounds)
+	}
+}
+
+func TestOnlyTheLastResortLetsInstructionsGo(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(words(3990)))
+	d.Policy.Overflow.LastResort = summarize.ResortDrop
+	tree := elements.Fragment{
+		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent. " + words(300))}},
+		history.Conversation{Session: d.Session}, history.Request{Session: d.Session}, history.Rounds{Session: d.Session},
+	}
+	r, err := d.Render(t.Context(), tree)
+	require.NoError(t, err)
+	require.Len(t, r.Messages, 1)
+	require.Equal(t, "let go", kinds((*d.events)[len(*d.events)-1:]))
+}
+
+// reported appends an answer with what the provider reported of the request and what we counted.
+func reported(d desk, model string, input, counted int) {
+	d.t.Helper()
+	_, err := d.Session.Add(
+		history.Entry{Body: history.Message{Message: chat.AssistantMessage("Done.")}},
+		history.Entry{Body: history.Usage{Model: model, Usage: chat.Usage{Input: input, Output: 10}, Counted: counted}},
+	)
+	require.NoError(d.t, err)
+}
+
+func TestWhatTheProviderReportedCountsAsARatio(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		by   summarize.MeasureBy
+		say  func(d desk)
+		want float64
+	}{
+		{"nothing reported is 1", summarize.ByReport, func(d desk) {}, 1},
+		{"the reported input over our count", summarize.ByReport, func(d desk) { reported(d, "m", 1500, 1000) }, 1.5},
+		{"below 1 too", summarize.ByReport, func(d desk) { reported(d, "m", 800, 1000) }, 0.8},
+		{"from 0.5", summarize.ByReport, func(d desk) { reported(d, "m", 100, 1000) }, 0.5},
+		{"to 4", summarize.ByReport, func(d desk) { reported(d, "m", 9000, 1000) }, 4},
+		{"our own count does not ask", summarize.ByCount, func(d desk) { reported(d, "m", 1500, 1000) }, 1},
+		{"the larger of both", summarize.ByLarger, func(d desk) { reported(d, "m", 800, 1000) }, 1},
+		{"which may be the report", summarize.ByLarger, func(d desk) { reported(d, "m", 1500, 1000) }, 1.5},
+		{"the newest counts", summarize.ByReport, func(d desk) { reported(d, "m", 1500, 1000); reported(d, "m", 1200, 1000) }, 1.2},
+		{"not that of another model", summarize.ByReport, func(d desk) { reported(d, "other", 1500, 1000) }, 1},
+		{"not from before a switch", summarize.ByReport, func(d desk) {
+			reported(d, "m", 1500, 1000)
+			_, err := d.Session.Add(history.Entry{Body: history.ModelChange{Model: "m"}})
+			require.NoError(d.t, err)
+		}, 1},
+		{"not from before a compaction", summarize.ByReport, func(d desk) {
+			reported(d, "m", 1500, 1000)
+			require.NoError(d.t, d.Session.Compact(history.Compaction{Messages: []chat.Message{chat.UserMessage("Sum.")}}))
+		}, 1},
+		{"nor from before a clearing", summarize.ByReport, func(d desk) {
+			d.say(round(1, 200)...)
+			reported(d, "m", 1500, 1000)
+			_, err := d.Session.Add(history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "e3", Text: "[gone]"}}}})
+			require.NoError(d.t, err)
+		}, 1},
+		{"a report without our own count says nothing", summarize.ByReport, func(d desk) { reported(d, "m", 1500, 0) }, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := newDesk(t, chat.UserMessage(task))
+			d.Policy.Measure.By, d.Target.Name = c.by, "m"
+			d.Target.Tools = []chat.Tool{{Name: "read", Description: words(40)}}
+			c.say(d)
+			d.say(chat.UserMessage("Go on."))
+			d.messages()
+			m := d.Explain().Measurement
+			require.InDelta(t, c.want, m.Ratio, 1e-9)
+			exact := c.want * float64(m.Count+m.Tools)
+			require.GreaterOrEqual(t, float64(m.Used), exact-1e-6)
+			require.Less(t, float64(m.Used), exact+1)
+			require.Positive(t, m.Tools)
+		})
+	}
+}
+
+func TestUsageOfARequestHoldsOurOwnCountOfIt(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.Target.Name, d.Target.Tools = "m", []chat.Tool{{Name: "read"}}
+	r, err := d.Render(t.Context(), prompt(d.Session))
+	require.NoError(t, err)
+	u := d.Usage(r, chat.Response{Usage: chat.Usage{Input: 77, Output: 5}}, "e9")
+	require.Equal(t, history.Usage{Of: "e9", Model: "m", Usage: chat.Usage{Input: 77, Output: 5}, Counted: r.Tokens + quarter{}.CountTools(d.Target.Tools)}, u)
+}
+
+func TestThresholdLowersWhatRatiosAreOfWhereThePolicySaysSo(t *testing.T) {
+	for _, c := range []struct {
+		lowered bool
+		want    int
+	}{{true, 5000}, {false, 10_000}} {
+		d := newDesk(t, chat.UserMessage(task))
+		d.Target.Budget, d.Target.ContextWindow = 9000, 10_000
+		d.Policy.Measure = summarize.Measure{LoweredBase: c.lowered, Threshold: 0.5}
+		d.messages()
+		require.Equal(t, c.want, d.Explain().Measurement.Window)
+		require.Equal(t, 5000, d.Explain().Measurement.Budget)
+	}
+}
+
+func TestTheShareOfACutIsOfTheContextWindow(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.say(rounds(1, 12, 500)...)
+	d.Target.Budget, d.Target.ContextWindow = 8_000, 10_000
+	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Ratio: 0.5}}, Cut: history.Cut{Share: 0.2}}
+	d.answers(summarize.SaySummary("Done."))
+	d.messages()
+	shown := 0
+	for _, id := range kept(d.Session) {
+		_ = id
+		shown++
+	}
+	require.Equal(t, 3, shown, "2,000 tokens less the turn's first message")
+}
+
+// reopened is the same session in another process.
+func reopened(t *testing.T, d desk) desk {
+	t.Helper()
+	path := d.Session.Path()
+	require.NoError(t, d.Close())
+	require.NoError(t, d.Session.Close())
+	again := deskOf(t, opened(t, path))
+	again.Target, again.Policy = d.Target, d.Policy
+	again.Target.Model = again.script
+	return again
+}
+
+func TestASessionThatIsReopenedMeasuresAndShowsTheSame(t *testing.T) {
+	all(t, func(t *testing.T, p summarize.Policy) {
+		d := newFileDesk(t, chat.UserMessage(task))
+		d.Policy, d.Target.Name = p, "m"
+		d.Target.Budget, d.Target.ContextWindow = 100_000, 128_000
+		d.Policy.Clear.Rule.Keep = min(d.Policy.Clear.Rule.Keep, 10_000)
+		offline := summarize.Offline{Tokenizer: quarter{}}
+		d.Target.Model = offline
+		for n := range 50 {
+			d.say(round(n, 3000)...)
+			before := d.messages()
+			require.NoError(t, d.Wait(t.Context()))
+			was := d.Explain()
+			other := deskOf(t, read(t, d.Session.Path()))
+			other.Target, other.Policy = d.Target, d.Policy
+			r, err := other.Render(t.Context(), prompt(other.Session))
+			require.NoError(t, err)
+			is := other.Explain()
+			if was.Outcome == summarize.OutcomeNothing && is.Outcome == summarize.OutcomeNothing {
+				equal(t, before, r.Messages)
+				was.Measurement.Time = is.Measurement.Time
+				was.Measurement.Pending, is.Measurement.Pending = "", ""
+				if was.Measurement.Covered > 0 && is.Measurement.Clearable == 0 {
+					was.Measurement.Clearable = 0 // a session that is only read is not cleared
+				}
+				require.Equal(t, was.Measurement.Jitter, is.Measurement.Jitter)
+				require.Equal(t, was.Measurement.Used, is.Measurement.Used)
+			}
+		}
+	})
+}
+
+// read opens a session for reading.
+func read(t testing.TB, path string) *history.Session {
+	t.Helper()
+	s, err := history.Read(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+func TestJitterIsOfTheSessionAndItsLeaf(t *testing.T) {
+	seen := map[float64]bool{}
+	d := newFileDesk(t, chat.UserMessage(task))
+	for n := range 200 {
+		d.messages()
+		j := d.Explain().Measurement.Jitter
+		require.True(t, j >= -1 && j <= 1, "%v", j)
+		d.messages()
+		require.Equal(t, j, d.Explain().Measurement.Jitter)
+		seen[j] = true
+		d.say(chat.AssistantMessage(fmt.Sprint(n)))
+		d.say(chat.UserMessage(fmt.Sprint(n)))
+	}
+	require.Greater(t, len(seen), 190)
+	again := reopened(t, d)
+	again.messages()
+}
+
+func TestOldOutputIsClearedByAnEntryAndStaysCleared(t *testing.T) {
+	dir := t.TempDir()
+	d := deskOf(t, opened(t, filepath.Join(dir, "s.jsonl")), chat.UserMessage(task))
+	d.Policy = summarize.A3S()
+	d.Policy.Clear.Rule.Keep = 1500
+	d.say(rounds(1, 5, 700)...)
+	before := d.messages()
+	require.Equal(t, "cleared", kinds(*d.events))
+	require.Less(t, count(quarter{}, before), 3200)
+	again := reopened(t, d)
+	equal(t, before, again.messages())
+	require.Empty(t, *again.events, "and is not cleared again")
+}
+
+func TestBelowTheLimitNothingIsClearedAfterTheFirstTime(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.Policy = summarize.A3S()
+	d.Policy.Clear.Rule.Keep = 700
+	d.say(rounds(1, 5, 700)...)
+	d.messages()
+	require.Equal(t, "cleared", kinds(*d.events))
+	for n := range 2 {
+		d.say(round(10+n, 300)...)
+		d.messages()
+	}
+	require.Equal(t, "cleared", kinds(*d.events), "the prefix stays the same below the limit")
+}
+
+func TestOldOutputIsClearedBeforeASummaryIsBegunInTheBackground(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.Policy = summarize.Stagewise()
+	d.Policy.Ask.Names = nil
+	d.Policy.Clear.Rule = history.A3SClear()
+	d.Policy.Clear.Rule.Keep = 700
+	d.say(rounds(1, 5, 700)...)
+	d.messages()
+	require.Equal(t, "cleared", kinds(*d.events))
+	require.Empty(t, d.requests())
+}
+
+func TestASessionThatIsOnlyReadIsNotCleared(t *testing.T) {
+	d := newFileDesk(t, chat.UserMessage(task))
+	d.say(rounds(1, 5, 700)...)
+	path := d.Session.Path()
+	require.NoError(t, d.Session.Close())
+	r := deskOf(t, read(t, path))
+	r.Policy = summarize.A3S()
+	r.Policy.Clear.Rule.Keep = 700
+	before := r.messages()
+	require.Equal(t, before, r.messages())
+	require.Empty(t, r.requests())
+}
+
+func TestAUsersOwnHistoryElementSeesTheViewThatIsInForce(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.answers(summarize.SaySummary("Steps 1 to 5 are done."))
+	r, err := d.Render(t.Context(), elements.Fragment{
+		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}}, ownHistory{session: d.Session},
+	})
+	require.NoError(t, err)
+	require.Contains(t, text(r.Messages), "Steps 1 to 5 are done.")
+}
+
+// ownHistory shows a session in a way of its own.
+type ownHistory struct {
+	elements.Props
+	session *history.Session
+}
+
+func (ownHistory) ShowsHistory() {}
+
+func (o ownHistory) Render(ctx context.Context, _ sizing.Sizing) (elements.Node, error) {
+	v, err := history.ViewIn(ctx, o.session)
+	if err != nil {
+		return nil, err
+	}
+	return elements.Map(v.Messages(), func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) }), nil
+}

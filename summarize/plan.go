@@ -1,0 +1,173 @@
+package summarize
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+)
+
+// planner decides what a compaction covers, keeps and may take.
+type planner struct{ *measurer }
+
+// planned is a plan with what must be stored beside it.
+type planned struct {
+	history.Plan
+	preamble      *history.Preamble // nil if it is stored already
+	covered, kept int               // units
+}
+
+// plan chooses the cut, by what the prompt would take with it. If what the policy keeps leaves no room for a summary, one
+// round less is kept, and so on, down to the newest.
+func (p *planner) plan(ctx context.Context, prompt elements.Node, s *sight, d Decision, instructions string) (planned, error) {
+	point, err := p.cut(s)
+	if errors.Is(err, history.ErrNoCut) {
+		return planned{}, ErrNothingToCompact
+	} else if err != nil {
+		return planned{}, err
+	}
+	system := slices.DeleteFunc(slices.Clone(s.messages()), func(m chat.Message) bool { return m.Role != chat.RoleSystem })
+	preamble, err := newPreamble(system, p.target.Tools)
+	if err != nil {
+		return planned{}, err
+	}
+	plan := history.Plan{
+		Policy: p.policy.Name, Occasion: string(s.Occasion), Instructions: instructions, Mode: string(p.policy.Ask.Mode),
+		Used: s.Used, Limit: d.Limit(), ContextWindow: s.Window, TokensBefore: s.tokens(), Model: p.target.Name,
+		Background: d.Do == ActStart, Until: p.now.Add(p.policy.Ask.TimeLimit), Preamble: preamble.Digest,
+	}
+	fitted := false
+	for !fitted {
+		plan.FirstKept = point.FirstKept
+		plan.Thinking = p.thinking(point)
+		frame, err := p.frame(ctx, plan, s)
+		if err != nil {
+			return planned{}, err
+		}
+		wanted := max(p.room(s.Budget), frame+minWords)
+		room, err := p.free(ctx, prompt, s, plan)
+		if err != nil {
+			return planned{}, err
+		}
+		later, more := point.Later()
+		if fitted = room >= wanted || !more && room >= frame+minWords; fitted {
+			plan.Room = min(room, wanted)
+			helps := replaced(p.target.Tokenizer, s.view.Compacted, covered(point))
+			for _, t := range plan.Thinking { // which is shown on
+				helps -= p.target.Tokenizer.CountPart(t)
+			}
+			if helps <= frame+minWords {
+				return planned{}, fmt.Errorf("%w: %d tokens of history would be covered, and a summary takes %d at least", ErrNothingToCompact, helps, frame+minWords)
+			}
+			plan.Room = min(plan.Room, helps-1)
+			plan.Words = plan.Room - frame - 4 // what is joined may count more, and so may a line count that grew
+			break
+		}
+		if !more {
+			return planned{}, fmt.Errorf("%w: what must be kept leaves %d tokens, and a summary takes %d at least", ErrNoRoom, max(0, room), frame+minWords)
+		}
+		for dropped := point.Tokens - later.Tokens; dropped < wanted-room; dropped = point.Tokens - later.Tokens {
+			next, ok := later.Later() // still too much is kept: no need to render
+			if !ok {
+				break
+			}
+			later = next
+		}
+		point = later
+	}
+	if p.ledger.preambles[preamble.Digest] != "" || preamble.Digest == "" {
+		return planned{plan, nil, len(covered(point)), len(point.Kept())}, nil
+	}
+	return planned{plan, &preamble, len(covered(point)), len(point.Kept())}, nil
+}
+
+// free is how many tokens what is put in place may take so that the prompt fits with it and all its history.
+func (p *planner) free(ctx context.Context, prompt elements.Node, s *sight, plan history.Plan) (int, error) {
+	nothing := chat.UserMessage("…")
+	view, err := p.session.ViewWith(history.Compaction{Messages: []chat.Message{nothing}, FirstKept: plan.FirstKept, Thinking: plan.Thinking})
+	if err != nil {
+		return 0, err
+	}
+	layout, err := p.lay(ctx, prompt, view, s.Budget)
+	if err != nil {
+		return 0, fmt.Errorf("summarize: trying the cut: %w", err)
+	}
+	taken, err := layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryRequired})
+	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok { // a limit in the prompt
+		return over.Budget - over.Needed, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("summarize: trying the cut: %w", err)
+	}
+	if taken >= s.Count {
+		return 0, ErrOtherSession
+	}
+	return s.Budget - taken + p.target.Tokenizer.CountMessage(nothing), nil
+}
+
+// thinking returns what the model thought last of what is covered, if what is kept is to begin with it.
+func (p *planner) thinking(point history.CutPoint) []chat.Thinking {
+	first := point.Kept()[0]
+	if !p.policy.Ask.quirks(p.target.Name).Thinking || first.Start || len(thoughts(first.Messages[0])) > 0 {
+		return nil
+	}
+	for _, u := range slices.Backward(covered(point)) {
+		if u.Start {
+			break // another turn
+		}
+		if list := thoughts(u.Messages[0]); len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
+
+// frame is what is put in place takes at least without the summary's words, in tokens.
+func (p *planner) frame(ctx context.Context, plan history.Plan, s *sight) (int, error) {
+	m := Material{Tokenizer: p.target.Tokenizer, Tools: p.target.Tools, Transcript: transcript(p.session, p.policy, p.target.Tools)}
+	m.Reminder = p.policy.Ask.quirks(p.target.Name).Reminder
+	result, err := render.Render(ctx, p.policy.Place.Replacement(m), render.Options{Budget: 1, Window: s.Budget, Tokenizer: p.target.Tokenizer})
+	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
+		return over.Needed, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("summarize: rendering what is put in place: %w", err)
+	}
+	return result.Tokens, nil
+}
+
+// newPreamble returns the system messages and tools of a prompt with their digest, which is "" if there are none.
+func newPreamble(system []chat.Message, tools []chat.Tool) (history.Preamble, error) {
+	p := history.Preamble{System: system, Tools: tools}
+	if len(system)+len(tools) == 0 {
+		return p, nil
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return p, fmt.Errorf("summarize: the system messages and tools: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	p.Digest = hex.EncodeToString(sum[:16])
+	return p, nil
+}
+
+// transcript says where everything that was said can be looked up.
+func transcript(s *history.Session, p Policy, tools []chat.Tool) Transcript {
+	path := s.Path()
+	if path == "" || p.Place.NoBreadcrumb {
+		return Transcript{}
+	}
+	t := Transcript{Path: path, Lines: s.Lines()}
+	if tool, example, ok := breadcrumbTool(tools, p.Place.ReadTool); ok {
+		t.Tool, t.Example = tool, example
+	}
+	return t
+}

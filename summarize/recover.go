@@ -1,0 +1,219 @@
+package summarize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/refusal"
+	"github.com/promptree-go/promptree/render"
+)
+
+// Overflow says what is done about requests that the provider refused as too large, and about prompts that no compaction
+// makes fit.
+type Overflow struct {
+	// Attempts is how often a refused request is made again. Defaults to 3.
+	Attempts int
+	// Buffer is the share of the budget that is left free at the first of them. It grows at each further one, to 3 and 7
+	// times as much, up to MaxBuffer: the provider counts more than we do. Both are from 0 to below 1. Default to 0.05 and
+	// 0.7. What the provider said of its limit and of the request's size is taken off besides.
+	Buffer, MaxBuffer float64
+	// LastResort is what is done about a prompt that does not fit and is not made to fit by a compaction, whatever the
+	// triggers are. Defaults to [ResortError].
+	LastResort LastResort
+}
+
+// LastResort is what is done about a prompt that nothing makes fit.
+type LastResort string
+
+// The last resorts.
+const (
+	// ResortError returns the error.
+	ResortError LastResort = ""
+	// ResortTruncate leaves the oldest messages out of the request ([history.Truncator]). The summary of what was compacted
+	// before goes last. The session keeps all.
+	ResortTruncate LastResort = "truncate"
+	// ResortDrop renders once more with the history droppable, the oldest rounds first, and with everything to which no
+	// priority was given as droppable as it says itself. The session keeps all.
+	ResortDrop LastResort = "drop"
+)
+
+func (o Overflow) withDefaults() Overflow {
+	if o.Attempts == 0 {
+		o.Attempts = 3
+	}
+	if o.Buffer == 0 {
+		o.Buffer = 0.05
+	}
+	if o.MaxBuffer == 0 {
+		o.MaxBuffer = 0.7
+	}
+	return o
+}
+
+func (o Overflow) buffer(attempt int) float64 {
+	o = o.withDefaults()
+	return min(o.Buffer*(math.Pow(2, float64(min(attempt, 30)))-1), max(o.Buffer, o.MaxBuffer))
+}
+
+// TooLarge holds what an error says of a request that is larger than the model's context window.
+type TooLarge struct {
+	// Limit is the context window and Tokens the size of the request's input, both in tokens by the provider's count. Where a
+	// provider names only the sum of input and answer, Tokens is that sum. 0 if the provider did not say.
+	Limit, Tokens int
+}
+
+// ContextLimit reports whether err says that a request is larger than the model's context window, and what it says of the sizes.
+//
+// A [*chat.ContextLimitError] anywhere in the chain counts. Without one, a [*chat.TransientError] never does. Of errors with a
+// method StatusCode, an HTTP status of 413 counts, 401, 402, 403, 404, 408, 409 and 429 do not, and 500 and more only with
+// the texts of servers that are known to answer so. Any other error counts if its text is one that a provider, a gateway or a
+// local server is known to refuse too large requests with. Rate limits, quotas and limits of the output do not count.
+func ContextLimit(err error) (TooLarge, bool) {
+	sizes, ok := refusal.TooLarge(err)
+	return TooLarge(sizes), ok
+}
+
+// RecoveryError reports that a request which the provider refused as too large could not be made to fit.
+type RecoveryError struct {
+	// Refused is what the provider said.
+	Refused error
+	// Attempts that were made.
+	Attempts int
+	// Err says why there is no further one.
+	Err error
+}
+
+func (e *RecoveryError) Error() string {
+	return fmt.Sprintf("summarize: context overflow recovery failed after %d attempts: %v (the provider said: %v)", e.Attempts, e.Err, e.Refused)
+}
+
+// Unwrap returns both errors.
+func (e *RecoveryError) Unwrap() []error { return []error{e.Err, e.Refused} }
+
+var errStillTooLarge = errors.New("it is still too large")
+
+// Recover answers an error of the agent's model. If it says that the request was too large ([ContextLimit]), and the policy
+// compacts then, Recover returns a prompt to try again with: what the provider said of its limit and of the request's size is
+// kept in the session, the budget is lowered by it and by a buffer that grows with each attempt, and the session is compacted.
+// A summary that is ready or being made is used first. Failed is the id of an assistant message that the application
+// appended for the failure, which leaves the view; "" if there is none.
+//
+// An error of another kind comes back as it is. If nothing helps the error is a [*RecoveryError].
+func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused error, failed string) (*render.Result, error) {
+	large, ok := ContextLimit(refused)
+	w, err := c.begin(ctx, prompt)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || w.policy.Off || len(w.policy.Trigger.For(OnContextLimit)) == 0 {
+		return nil, refused
+	}
+	if err := w.take(); err != nil {
+		return nil, err
+	}
+	defer w.release()
+	if failed != "" {
+		if err := withdraw(c.Session, failed); err != nil {
+			return nil, err
+		}
+	}
+	before, err := w.sight(OnContextLimit)
+	if err != nil {
+		return nil, err
+	}
+	refusal := history.Refusal{Model: w.target.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: before.tokens() + before.Tools}
+	if _, err := c.Session.Add(history.Entry{Body: refusal}); err != nil {
+		return nil, &RecoveryError{Refused: refused, Err: fmt.Errorf("%w: %w", ErrUnwritten, err)}
+	}
+	l, err := c.read()
+	if err != nil {
+		return nil, err
+	}
+	if l.attempts > w.policy.Overflow.Attempts {
+		return nil, &RecoveryError{Refused: refused, Attempts: l.attempts - 1, Err: errStillTooLarge}
+	}
+	w.retries = true
+	result, err := w.walk(OnContextLimit)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, &RecoveryError{Refused: refused, Attempts: l.attempts, Err: err}
+	}
+	return result, nil
+}
+
+// withdraw takes a failed answer out of the view: the session goes on from what it answered. What the session alone knows
+// may follow it.
+func withdraw(s *history.Session, id string) error {
+	for e, err := range s.Back("") {
+		if err != nil {
+			return err
+		}
+		if e.ID == id && e.Message().Role == chat.RoleAssistant {
+			return s.Branch(e.Parent)
+		}
+		if _, shown := e.Shown(); shown || e.ID == id || e.Type() == history.TypeCompaction {
+			break
+		}
+	}
+	return fmt.Errorf("summarize: entry %q is not the assistant's message that was said last: name the one that was appended for the failure", id)
+}
+
+// resort does what the policy says of a prompt that nothing makes fit. Why is what failed.
+func (w *walker) resort(s *sight, why error) (*render.Result, error) {
+	if s.over == nil {
+		return s.result, nil
+	}
+	switch w.policy.Overflow.LastResort {
+	case ResortTruncate:
+		return w.truncated(s, why)
+	case ResortDrop:
+		result, err := s.layout.FitWith(w.ctx, render.FitOptions{Budget: s.Budget, History: render.HistoryDroppable})
+		if err != nil {
+			return nil, why
+		}
+		if chat.Validate(result.Messages) != nil {
+			return nil, why // what is left cannot be sent
+		}
+		w.c.tell(w.ctx, Event{
+			Kind: EventLetGo, Reason: s.Occasion, MessagesBefore: len(s.over.Messages), MessagesAfter: len(result.Messages),
+			TokensBefore: s.over.Needed, TokensAfter: result.Tokens, Window: s.Window, Err: why,
+		})
+		return result, nil
+	}
+	return nil, why
+}
+
+// truncated leaves the oldest messages out.
+func (w *walker) truncated(s *sight, why error) (*render.Result, error) {
+	if len(s.over.Messages) == 0 {
+		return nil, why
+	}
+	guard := history.Truncator{
+		Tokenizer: w.target.Tokenizer, Limit: s.Budget + s.Tools,
+		Last: func(m chat.Message) bool { // what stands for the history that was compacted before
+			return slices.ContainsFunc(s.view.Compacted, func(stand chat.Message) bool { return reflect.DeepEqual(stand, m) })
+		},
+	}
+	messages, report := guard.Truncate(s.over.Messages, w.target.Tools)
+	result := &render.Result{Messages: messages, Budget: s.Budget, Metadata: s.over.Metadata}
+	for _, m := range messages {
+		result.Tokens += w.target.Tokenizer.CountMessage(m)
+	}
+	if report.Over > 0 || result.Tokens > s.Budget {
+		return nil, why
+	}
+	w.c.tell(w.ctx, Event{
+		Kind: EventTruncated, Reason: s.Occasion, MessagesBefore: len(s.over.Messages), MessagesAfter: len(messages),
+		TokensBefore: s.over.Needed, TokensAfter: result.Tokens, Window: s.Window, Err: why,
+	})
+	return result, nil
+}

@@ -1,0 +1,287 @@
+package summarize_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// beside is another compactor for the same session, as a worker or another replica has one.
+func beside(t *testing.T, d desk, model chat.Model) desk {
+	other := deskOf(t, d.Session)
+	other.Target, other.Policy = d.Target, d.Policy
+	other.Target.Model = model
+	return other
+}
+
+// background is a desk whose policy summarises while the work goes on, and has reason to.
+func background(t *testing.T) desk {
+	d := newDesk(t, chat.UserMessage(task))
+	d.Policy = summarize.CopilotChat()
+	d.Policy.Overflow.LastResort = summarize.ResortError
+	d.say(rounds(1, 5, 660)...)
+	return d
+}
+
+func TestAPlanIsCarriedOutByAUsersOwnRunner(t *testing.T) {
+	d := background(t)
+	var plans []string
+	d.Runner = summarize.RunnerFunc(func(_ context.Context, s *history.Session, plan string) error {
+		plans = append(plans, plan)
+		return nil
+	})
+	before := d.messages()
+	require.Len(t, plans, 1)
+	require.Empty(t, d.requests())
+	require.Equal(t, before, d.messages(), "the plan is pending")
+	require.Len(t, plans, 1)
+	pending, err := d.Pending()
+	require.NoError(t, err)
+	require.Equal(t, summarize.PendingElsewhere, pending)
+
+	worker := beside(t, d, saying("Made by the worker."))
+	require.NoError(t, worker.CarryOut(t.Context(), plans[0]))
+	require.ErrorIs(t, worker.CarryOut(t.Context(), plans[0]), summarize.ErrBusy)
+	require.Contains(t, text(d.messages()), "Made by the worker.")
+	require.Contains(t, kinds(*worker.events), "done/full", "a fork runs only where the prompt was sent")
+}
+
+func TestAPlanHoldsAllThatItTakesToCarryItOut(t *testing.T) {
+	d := background(t)
+	d.Target.Tools = []chat.Tool{{Name: "read", Description: "Reads."}}
+	var plan string
+	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
+	d.messages()
+	e, err := d.Session.Entry(plan)
+	require.NoError(t, err)
+	p := e.Body.(history.Plan)
+	require.Equal(t, "copilot-chat", p.Policy)
+	require.Equal(t, "render", p.Occasion)
+	require.True(t, p.Background)
+	require.Positive(t, p.Room)
+	require.Less(t, p.Words, p.Room)
+	require.WithinDuration(t, time.Now().Add(5*time.Minute), p.Until, time.Minute)
+	preamble, ok, err := d.Session.Latest(history.TypePreamble)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, p.Preamble, preamble.Body.(history.Preamble).Digest)
+	require.Equal(t, d.Target.Tools, preamble.Body.(history.Preamble).Tools)
+	require.Contains(t, text(preamble.Body.(history.Preamble).System), "You are a coding agent.")
+
+	model := saying("Done.")
+	worker := beside(t, d, model) // which knows no tools
+	worker.Target.Tools = nil
+	require.NoError(t, worker.CarryOut(t.Context(), plan))
+	require.Equal(t, d.Target.Tools, model.calls[0].Tools)
+	d.say(rounds(10, 14, 600)...)
+	d.messages()
+	n := 0
+	for _, e := range entries(t, d.Session) {
+		if e.Type() == history.TypePreamble {
+			n++
+		}
+	}
+	require.Equal(t, 1, n, "what has not changed is stored once")
+}
+
+func TestOtherReplicasSeeAPlanThatIsPending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		d := background(t)
+		d.Target.Model = &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
+			<-release
+			return summarize.SaySummary("Made by the first.")(ctx, req)
+		}}
+		d.messages()
+		other := beside(t, d, down(errDown))
+		other.messages()
+		require.Empty(t, *other.events, "it starts nothing")
+		other.say(rounds(10, 11, 600)...)
+		done := make(chan []chat.Message)
+		go func() {
+			r, err := other.Render(t.Context(), prompt(other.Session))
+			if err != nil {
+				close(done)
+				return
+			}
+			done <- r.Messages
+		}()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Equal(t, "waiting", kinds(*other.events))
+		close(release)
+		require.NoError(t, d.Wait(t.Context()))
+		d.messages()
+		require.Contains(t, text(<-done), "Made by the first.")
+	})
+}
+
+func TestARunnerThatFailsEndsThePlan(t *testing.T) {
+	d := background(t)
+	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return errors.New("the queue is full") })
+	d.messages()
+	end, ok, err := d.Session.Latest(history.TypePlanEnd)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, history.PlanFailed, end.Body.(history.PlanEnd).Outcome)
+	require.Contains(t, end.Body.(history.PlanEnd).Error, "the queue is full")
+}
+
+func TestAPlanThatNobodyTakesUpIsDroppedAfterItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := background(t)
+		d.Target.Model = saying("Done here.")
+		given := 0
+		d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { given++; return nil })
+		d.messages()
+		time.Sleep(4 * time.Minute)
+		d.messages()
+		require.Equal(t, 1, given)
+		time.Sleep(2 * time.Minute)
+		d.messages()
+		require.Equal(t, 2, given)
+	})
+}
+
+func TestOptionsOfTheRenderingAreHandedOn(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.Options = render.Options{LowWater: 0.5}
+	full, err := d.Render(t.Context(), prompt(d.Session, documents(20, 300)))
+	require.NoError(t, err)
+	require.LessOrEqual(t, full.Tokens, budget*6/10, "pruning goes down to the low water")
+}
+
+func TestASwitchOfModelTellsAllThatChanges(t *testing.T) {
+	old, next := saying("From the model that answered so far."), saying("From the new one.")
+	d := newDesk(t, chat.UserMessage(task))
+	d.Policy = summarize.CopilotCLI()
+	d.Target.Model, d.Target.Name, d.Target.Budget = old, "old", 100_000
+	d.say(rounds(1, 8, 660)...)
+	d.messages()
+	target := summarize.Target{Model: next, Name: "new", Tokenizer: quarter{}, Budget: 3000, ContextWindow: 3500}
+	r, err := d.SwitchModel(t.Context(), prompt(d.Session), target)
+	require.NoError(t, err)
+	require.LessOrEqual(t, r.Tokens, 3000)
+	require.Contains(t, text(r.Messages), "From the model that answered so far.")
+	require.Equal(t, "new", d.Current().Name)
+	change, ok, err := d.Session.Latest(history.TypeModelChange)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, "new", change.Body.(history.ModelChange).Model)
+	d.say(rounds(20, 24, 600)...)
+	r, err = d.Render(t.Context(), prompt(d.Session))
+	require.NoError(t, err)
+	require.LessOrEqual(t, r.Tokens, 3000)
+	require.Positive(t, next.asked())
+}
+
+func TestASwitchThatFailsChangesNothing(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.Policy = summarize.CopilotCLI()
+	d.Policy.Overflow.LastResort = summarize.ResortError
+	d.Target.Model, d.Target.Name, d.Target.Budget = down(errDown), "old", 100_000
+	d.say(rounds(1, 8, 660)...)
+	_, err := d.SwitchModel(t.Context(), prompt(d.Session), summarize.Target{Model: d.script, Name: "new", Tokenizer: quarter{}, Budget: 3000})
+	require.ErrorIs(t, err, errDown)
+	require.Equal(t, "old", d.Current().Name)
+	_, ok, err := d.Session.Latest(history.TypeModelChange)
+	require.NoError(t, err)
+	require.False(t, ok)
+}
+
+func TestUsageIsToldOfEveryPromptThatIsReturned(t *testing.T) {
+	var told []summarize.Event
+	d := newDesk(t, overflowing()...)
+	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnBudgetExceeded}, {On: summarize.OnContextLimit}}
+	d.Target.Tools = []chat.Tool{{Name: "read"}}
+	d.OnEvent = func(e summarize.Event) { told = append(told, e) }
+	d.Target.Model = saying("Done.")
+	last := func(r *render.Result) {
+		t.Helper()
+		e := told[len(told)-1]
+		require.Equal(t, summarize.EventUsage, e.Kind)
+		require.Equal(t, r.Tokens, e.Breakdown.System+e.Breakdown.Conversation)
+		require.Equal(t, r.Tokens, e.TokensAfter)
+		require.Equal(t, quarter{}.CountTools(d.Target.Tools), e.Breakdown.Tools)
+		n := 0
+		for _, e := range told {
+			if e.Kind == summarize.EventUsage {
+				n++
+			}
+		}
+		require.Equal(t, 1, n, "once")
+		told = nil
+	}
+	r, err := d.Render(t.Context(), prompt(d.Session))
+	require.NoError(t, err)
+	last(r)
+	d.say(rounds(10, 13, 500)...)
+	r, err = d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 2000, Tokens: 2400}, "")
+	require.NoError(t, err)
+	last(r)
+	d.say(rounds(20, 22, 300)...)
+	done, err := d.Compact(t.Context(), "")
+	require.NoError(t, err)
+	last(done.Result)
+}
+
+func TestEventsHaveEachKeyOnce(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	var log strings.Builder
+	d.Logger = slog.New(slog.NewJSONHandler(&log, nil))
+	var told []summarize.Event
+	d.OnEvent = func(e summarize.Event) { told = append(told, e) }
+	d.answers(summarize.Say("no"), summarize.SaySummary("Done."))
+	d.Target.Name = "gpt-4o"
+	d.messages()
+	require.NotContains(t, log.String(), `compaction.compaction`)
+	for line := range strings.Lines(log.String()) {
+		var got struct {
+			Compaction map[string]any `json:"compaction"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(line), &got))
+		require.NotEmpty(t, got.Compaction["kind"], line)
+		require.Equal(t, 1, strings.Count(line, `"kind"`))
+	}
+	for _, e := range told {
+		data, err := json.Marshal(e)
+		require.NoError(t, err)
+		var keys map[string]any
+		require.NoError(t, json.Unmarshal(data, &keys))
+		if e.Kind == summarize.EventAnswered {
+			require.Equal(t, "gpt-4o", keys["model"])
+			require.Regexp(t, `^e\d+/\d+$`, keys["request"])
+		}
+		if e.Err != nil {
+			require.NotEmpty(t, keys["error"])
+			require.NotEmpty(t, keys["errorType"])
+		}
+	}
+}
+
+func TestAPlanThatFailsElsewherePausesHere(t *testing.T) {
+	d := behind(t, 3400)
+	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return nil }) // who leaves plans to somebody else
+	d.messages()
+	plan, _, err := d.Session.Latest(history.TypePlan)
+	require.NoError(t, err)
+	other := deskOf(t, d.Session)
+	other.Policy = d.Policy
+	other.answers(summarize.Fail(&chat.TransientError{Err: errors.New("busy")}))
+	require.Error(t, other.CarryOut(t.Context(), plan.ID))
+	d.messages()
+	require.Contains(t, d.Explain().Why, "paused for 1 more step after 1 failures")
+	require.Contains(t, d.Explain().Why, "busy")
+}

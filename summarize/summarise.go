@@ -1,0 +1,521 @@
+package summarize
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/retry"
+	"github.com/promptree-go/promptree/render"
+)
+
+// candidate is a model that may be asked for a summary.
+type candidate struct {
+	Target
+	own bool  // the agent's own
+	err error // why it is not asked any more
+
+	mu    sync.Mutex
+	limit int     // tokens of its context window
+	ratio float64 // tokens of its provider's that are one of ours
+	apart bool    // the window is not known: it is taken for one in which the answer has its room besides
+}
+
+// size returns the tokens of the candidate's context window, how many of them are one of ours, and whether an answer has its
+// room besides.
+func (c *candidate) size() (limit int, ratio float64, apart bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.limit, c.ratio, c.apart
+}
+
+// learn takes in that a request was too large.
+func (c *candidate) learn(r history.Refusal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := float64(c.limit) / c.ratio
+	if r.Limit > 0 {
+		c.limit, c.apart = min(c.limit, r.Limit), false
+	}
+	c.ratio = max(c.ratio, refusedRatio(r))
+	if after := float64(c.limit) / c.ratio; after > before*0.9 { // it did not say how much less would do
+		c.ratio *= 1.5 * after / before
+	}
+}
+
+// candidates lists the models that may be asked, in order, each once, and tells of names that nobody has.
+func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger) []*candidate {
+	var list []*candidate
+	add := func(t, agent Target, own bool) {
+		if slices.ContainsFunc(list, func(c *candidate) bool { return c.Name == t.Name && t.Name != "" }) {
+			return
+		}
+		if t.Tokenizer == nil {
+			t.Tokenizer = agent.Tokenizer
+		}
+		one := &candidate{Target: t, own: own, limit: t.ContextWindow}
+		if one.limit <= 0 {
+			one.limit, one.apart = agent.window(), agent.ContextWindow <= 0
+		}
+		limit, ratio := l.limitOf(t.Name)
+		if limit > 0 {
+			one.limit, one.apart = min(one.limit, limit), false
+		}
+		one.ratio = ratio
+		if own {
+			one.ratio = max(ratio, l.ratio(t.Name))
+		}
+		list = append(list, one)
+	}
+	for _, name := range p.Ask.route(t.Name) {
+		if other, ok := c.models[name]; ok && other.Model != nil {
+			other.Name = name
+			add(other, t, false)
+		} else if !ok && len(c.models) > 0 {
+			c.tell(ctx, Event{Kind: EventModelUnknown, Model: name, Err: fmt.Errorf("summarize: Policy.Ask names the model %q, and Compactor.Models has none of that name", name)})
+		}
+	}
+	add(t, t, true)
+	return list
+}
+
+// writer asks models for the summary of a job. It holds no lock and writes nothing.
+type writer struct {
+	job        *job
+	candidates []*candidate
+	// refusedBefore are requests that are not made again.
+	refusedBefore map[history.RefusedRequest]bool
+	tell          func(kind EventKind, change func(*Event))
+
+	mu        sync.Mutex
+	refused   []history.RefusedRequest
+	learnt    []history.Refusal
+	notBefore time.Time
+	waited    time.Duration
+}
+
+// draft is a summary that was written.
+type draft struct {
+	prompt Prompt
+	text   string
+	model  string
+	mended []string
+	stand  []chat.Message // what is put in place
+}
+
+// write asks by one prompt after the other, and of each one candidate after the other, until there is a summary that can be
+// put in place. Reasons say why there is none.
+func (w *writer) write(ctx context.Context, prompts []Prompt) (draft, []error) {
+	var reasons []error
+	for _, p := range prompts {
+		if p.Forks && len(w.job.material.Sent) == 0 {
+			continue // there is nothing that it could go on from
+		}
+		for _, c := range w.candidates {
+			if c.err != nil || p.Forks && !c.own || w.refusedBefore[w.anyOf(c)] {
+				continue
+			}
+			text, err := w.summarise(ctx, c, p)
+			var d draft
+			if err == nil {
+				d, err = w.finish(ctx, c, p, text)
+			}
+			if err == nil {
+				return d, nil
+			}
+			if ctx.Err() != nil {
+				return draft{}, append(reasons, context.Cause(ctx))
+			}
+			if !errors.Is(err, ErrNobodyToAsk) { // which is no news
+				err = &CandidateError{Model: c.Name, Mode: p.Mode, Err: err}
+				w.tell(EventRefused, func(e *Event) { e.Mode, e.Model, e.Err = p.Mode, c.Name, err })
+				reasons = append(reasons, err)
+			}
+		}
+	}
+	if len(reasons) == 0 {
+		reasons = []error{ErrNobodyToAsk}
+	}
+	return draft{}, reasons
+}
+
+// summarise asks a candidate for a summary of what the job covers, or for two at the same time if a turn is cut and the prompt
+// has it so. If two would have too little room, or what was before is an earlier summary alone, it asks for one of all.
+func (w *writer) summarise(ctx context.Context, c *candidate, p Prompt) (string, error) {
+	j := w.job
+	if p.Prefix == nil || j.prefix == 0 {
+		return w.inPieces(ctx, c, *j, p, p.Request, j.covered, j.prefix)
+	}
+	cut := len(j.covered) - j.prefix
+	if cut == 0 && len(j.material.Previous) == 0 {
+		return w.inPieces(ctx, c, *j, p, p.Prefix, j.covered, j.prefix)
+	}
+	before, turn := j.parted(p)
+	if cut == 0 || turn.material.Words < minWords {
+		return w.inPieces(ctx, c, *j, p, p.Request, j.covered, j.prefix)
+	}
+	var texts [2]string
+	var failed [2]error
+	var both sync.WaitGroup
+	part := func(i int, j job, tree func(Material) elements.Node, covered []history.Unit, prefix int) {
+		texts[i], failed[i] = call(context.WithoutCancel(ctx), "a function of the policy", 0, func(context.Context) (string, error) {
+			return w.inPieces(ctx, c, j, p, tree, covered, prefix)
+		})
+	}
+	both.Go(func() { part(0, before, p.Request, j.covered[:cut], 0) })
+	both.Go(func() { part(1, turn, p.Prefix, j.covered[cut:], j.prefix) })
+	both.Wait()
+	if err := errors.Join(failed[:]...); err != nil {
+		return "", err
+	}
+	return p.Merge(texts[0], texts[1]), nil
+}
+
+// parted returns the two jobs of a turn that is cut, which share the room for words: three eighths are the turn's, and the
+// rest is for what was before it.
+func (j *job) parted(p Prompt) (before, turn job) {
+	before, turn = *j, *j
+	turn.material.Previous, turn.material.PreviousSummary = nil, ""
+	words := j.material.Words - j.material.Tokenizer.CountText(p.Merge("…", "…"))
+	turn.material.Words = 3 * words / 8
+	before.material.Words = words - turn.material.Words
+	return before, turn
+}
+
+// maxShrinks is how often a request that was refused as too large is asked in smaller pieces.
+const maxShrinks = 4
+
+// inPieces asks for a summary of some of what a job covers. What is larger than the candidate takes in is summarised in
+// pieces, each with the summary of those before it.
+func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, tree func(Material) elements.Node, rest []history.Unit, prefix int) (string, error) {
+	shrinks := 0
+	var refused error
+	for {
+		n, err := w.piece(ctx, c, &j, p, tree, rest, prefix)
+		if err != nil {
+			return "", errors.Join(refused, err)
+		}
+		summary, err := w.ask(ctx, c, p, tree(j.part(rest[:n], max(0, n+prefix-len(rest)))), w.key(p, rest[:n]))
+		if _, large := ContextLimit(err); large && shrinks < maxShrinks {
+			shrinks++ // what was learnt makes the next piece smaller
+			refused = err
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if rest = rest[n:]; len(rest) == 0 {
+			return summary, nil
+		}
+		prefix = min(prefix, len(rest))
+		if j, err = w.after(ctx, j, summary); err != nil {
+			return "", err
+		}
+	}
+}
+
+// after is a job that goes on from the summary of a piece.
+func (w *writer) after(ctx context.Context, j job, summary string) (job, error) {
+	m := j.material
+	// A piece needs the words, and nothing of what stands beside them in the end.
+	m.Summary, m.Room, m.Reminder = summary, math.MaxInt32, ""
+	m.Transcript, m.Workspace, m.Files, m.Said, m.Head = Transcript{}, Workspace{}, history.Files{}, nil, nil
+	stand, err := j.stand(ctx, m)
+	if err != nil {
+		return j, err
+	}
+	j.material.Previous, j.material.PreviousSummary = stand, summary
+	return j, nil
+}
+
+// piece is how many of the units fit into one request with what comes before them, at least one. As text they may take more
+// than as messages, or less, so that only a render tells: the first guess goes by what was needed, and then the range is
+// halved.
+func (w *writer) piece(ctx context.Context, c *candidate, j *job, p Prompt, tree func(Material) elements.Node, rest []history.Unit, prefix int) (int, error) {
+	fits, over := 0, len(rest)+1 // numbers that do, and do not
+	for n := len(rest); ; {
+		m := j.part(rest[:n], max(0, n+prefix-len(rest)))
+		_, err := w.render(ctx, c, p, tree(m), w.answer(c))
+		exceeded, ok := errors.AsType[*render.BudgetExceededError](err)
+		if ok && (n == 1 || p.Forks) { // nothing can be split
+			_, err = w.render(ctx, c, p, tree(m), w.leastAnswer(c, p))
+			exceeded, ok = errors.AsType[*render.BudgetExceededError](err)
+		}
+		switch {
+		case !ok && err != nil:
+			return 0, err
+		case !ok:
+			fits = n
+		case n == 1 || p.Forks:
+			return 0, fmt.Errorf("summarize: a single round is larger than the model takes in: %w", err)
+		default:
+			over = n
+		}
+		if fits+1 == over {
+			return fits, nil
+		}
+		if n = (fits + over) / 2; fits == 0 && over == len(rest) && exceeded != nil && exceeded.Needed > 0 {
+			n = max(1, min(over-1, over*exceeded.Budget/exceeded.Needed))
+		}
+	}
+}
+
+// answer is how many tokens a candidate is allowed to answer: the room, and something for what it thinks or analyses first.
+func (w *writer) answer(c *candidate) int {
+	room := w.job.plan.Room
+	limit, _, _ := c.size()
+	n := room + max(room/2, min(2000, limit/8))
+	if most := w.job.policy.Ask.MaxTokens; most > 0 {
+		n = min(n, most)
+	}
+	return max(1, min(n, limit/2))
+}
+
+// leastAnswer is how many tokens a candidate must be allowed to answer, if the request takes the rest: the room, or half of it
+// to go on from the agent's request, which cannot be made smaller.
+func (w *writer) leastAnswer(c *candidate, p Prompt) int {
+	room := w.job.plan.Room
+	if p.Forks {
+		room /= 2
+	}
+	return max(1, min(room, w.answer(c)))
+}
+
+// render renders a request within what the candidate takes in: messages, tools and answer together.
+func (w *writer) render(ctx context.Context, c *candidate, p Prompt, tree elements.Node, answer int) (*render.Result, error) {
+	limit, ratio, apart := c.size()
+	if !apart {
+		limit -= answer
+	}
+	budget := int(float64(limit)/ratio) - c.Tokenizer.CountTools(w.tools(p))
+	return render.Render(ctx, tree, render.Options{Budget: max(1, budget), Tokenizer: c.Tokenizer})
+}
+
+// tools are those that a prompt declares.
+func (w *writer) tools(p Prompt) []chat.Tool {
+	if p.Tools {
+		return w.job.material.Tools
+	}
+	return nil
+}
+
+// key names a request by its mode and what it covers.
+func (w *writer) key(p Prompt, covered []history.Unit) string {
+	key := string(p.Mode) + ":"
+	if len(covered) > 0 {
+		key += covered[0].ID + "-" + covered[len(covered)-1].Last
+	}
+	if text := w.job.plan.Instructions; text != "" {
+		sum := sha256.Sum256([]byte(text))
+		key += "+" + hex.EncodeToString(sum[:4])
+	}
+	return key
+}
+
+// ask sends one request and returns the summary in the answer.
+func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, tree elements.Node, key string) (string, error) {
+	request := history.RefusedRequest{Model: c.Name, Request: key}
+	if w.refusedBefore[request] {
+		return "", fmt.Errorf("%w: %s", ErrNobodyToAsk, key)
+	}
+	rendered, err := w.render(ctx, c, p, tree, w.answer(c))
+	if _, over := errors.AsType[*render.BudgetExceededError](err); over {
+		rendered, err = w.render(ctx, c, p, tree, w.leastAnswer(c, p))
+	}
+	if err != nil {
+		return "", fmt.Errorf("summarize: rendering the request: %w", err)
+	}
+	policy := w.job.policy.Ask
+	req := chat.Request{Messages: rendered.Messages, Temperature: policy.Temperature, MaxTokens: w.answer(c), Tools: w.tools(p)}
+	if limit, ratio, apart := c.size(); !apart {
+		taken := int(math.Ceil(ratio * float64(rendered.Tokens+c.Tokenizer.CountTools(req.Tools))))
+		req.MaxTokens = max(1, min(req.MaxTokens, limit-taken))
+	}
+	if len(req.Tools) > 0 && !p.Forks { // a fork must be declared as the agent's request was, or the cache is lost
+		req.ToolChoice = chat.ToolChoiceNone
+	}
+	response, err := w.generate(ctx, c, req)
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if err != nil {
+		w.failed(c, request, rendered.Tokens+c.Tokenizer.CountTools(req.Tools), err)
+		return "", err
+	}
+	text, err := read(p, response)
+	if err == nil {
+		err = AtLeast(policy.MinChars)(Material{Summary: text})
+	}
+	if err != nil {
+		w.refuse(request)
+	}
+	return text, err
+}
+
+// read takes the summary out of an answer.
+func read(p Prompt, r chat.Response) (string, error) {
+	if p.Read != nil {
+		return p.Read(r)
+	}
+	return ReadAll(r)
+}
+
+// generate asks the candidate, and again if its failure may pass.
+func (w *writer) generate(ctx context.Context, c *candidate, req chat.Request) (chat.Response, error) {
+	policy := w.job.policy.Ask
+	name := "the model"
+	if c.Name != "" {
+		name = "model " + c.Name
+	}
+	worth := func(_ error, wait time.Duration) bool { // else it would hold everything up for too long
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.waited += wait
+		return w.waited <= policy.RetryWait
+	}
+	return retry.Do(ctx, retry.Policy{Attempts: policy.Attempts, Before: worth}, func() (chat.Response, error) {
+		n := w.job.meter.ask()
+		response, err := call(ctx, name, policy.Timeout, func(ctx context.Context) (chat.Response, error) { return c.Model.Generate(ctx, req) })
+		w.job.meter.add(response.Usage)
+		w.tell(EventAnswered, func(e *Event) {
+			e.Model, e.Request, e.Usage, e.Calls, e.Err = c.Name, fmt.Sprintf("%s/%d", w.job.id, n), response.Usage, 1, err
+		})
+		return response, err
+	})
+}
+
+// failed notes what a failure says: a limit of the model, a time to wait, or that it need not be asked again.
+func (w *writer) failed(c *candidate, request history.RefusedRequest, counted int, err error) {
+	if large, ok := ContextLimit(err); ok {
+		r := history.Refusal{Model: c.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted, Summary: true}
+		w.mu.Lock()
+		w.learnt = append(w.learnt, r)
+		w.mu.Unlock()
+		c.learn(r)
+		return
+	}
+	transient, passes := errors.AsType[*chat.TransientError](err)
+	if passes && transient.RetryAfter > 0 {
+		w.mu.Lock()
+		w.notBefore = time.Now().Add(transient.RetryAfter)
+		w.mu.Unlock()
+	}
+	if badRequest(err) {
+		w.refuse(request)
+		return
+	}
+	w.mu.Lock()
+	c.err = err
+	w.mu.Unlock()
+	if !passes && !mayPass(err) {
+		w.refuse(w.anyOf(c))
+	}
+}
+
+// mayPass reports whether the same request may be answered the next time: it took too long, was given up by the model itself,
+// or met with a fault of the program.
+func mayPass(err error) bool {
+	_, panicked := errors.AsType[*PanicError](err)
+	_, exited := errors.AsType[*ExitError](err)
+	return panicked || exited || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// anyOf names any request to a candidate for what the job covers.
+func (w *writer) anyOf(c *candidate) history.RefusedRequest {
+	return history.RefusedRequest{Model: c.Name, Request: w.key(Prompt{Mode: "any"}, w.job.covered)}
+}
+
+func (w *writer) refuse(r history.RefusedRequest) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused = append(w.refused, r)
+}
+
+// badRequest reports whether an error is about the request alone, so that the model may be asked in another way.
+func badRequest(err error) bool {
+	if _, ok := errors.AsType[*chat.ValidationError](err); ok {
+		return true
+	}
+	coded, ok := errors.AsType[interface {
+		error
+		StatusCode() int
+	}](err)
+	return ok && (coded.StatusCode() == http.StatusBadRequest || coded.StatusCode() == http.StatusUnprocessableEntity)
+}
+
+// finish makes of a summary what is put in place. A summary that is too long is asked to be shortened once, and then cut at a
+// section.
+func (w *writer) finish(ctx context.Context, c *candidate, p Prompt, text string) (draft, error) {
+	j := w.job
+	d := draft{prompt: p, text: text, model: c.Name}
+	var changed bool
+	if d.text, changed = untagged(d.text); changed {
+		d.mended = append(d.mended, "tags taken out of its text")
+	}
+	fits := func(text string) bool {
+		m := j.whole()
+		m.Summary = text
+		stand, err := j.stand(ctx, m)
+		if err == nil {
+			d.stand = stand
+		}
+		return err == nil
+	}
+	if !fits(d.text) && j.material.Words >= minWords/2 {
+		m := j.whole()
+		m.Summary = d.text
+		shorter, err := w.ask(ctx, c, Prompt{Mode: p.Mode, Read: p.Read}, shortenRequest(m, d.text), w.key(p, j.covered)+"/shorter")
+		if err == nil {
+			shorter, _ = untagged(shorter)
+		}
+		if ctx.Err() != nil {
+			return d, context.Cause(ctx)
+		}
+		if err == nil && j.material.Tokenizer.CountText(shorter) < j.material.Tokenizer.CountText(d.text) {
+			d.text = shorter
+			d.mended = append(d.mended, "shortened by the model")
+		}
+		if !fits(d.text) {
+			d.text = cutToSection(d.text, fits)
+			d.mended = append(d.mended, "cut at a section")
+		}
+	}
+	m := j.whole()
+	m.Summary = d.text
+	for _, check := range j.policy.Ask.Checks {
+		if err := check(m); err != nil {
+			w.refuse(history.RefusedRequest{Model: c.Name, Request: w.key(p, j.covered)})
+			return d, err
+		}
+	}
+	var err error
+	d.stand, err = j.stand(ctx, m)
+	return d, err
+}
+
+// stand renders what is put in place, so that it fits its room and is smaller than what it replaces: what may be left out of
+// it must not fill the room. It is written once and replayed byte for byte.
+func (j *job) stand(ctx context.Context, m Material) ([]chat.Message, error) {
+	if m.Room < math.MaxInt32 {
+		m.Room = max(1, min(m.Room, j.replaced-1))
+	}
+	tree := j.policy.Place.Replacement(m)
+	result, err := render.Render(ctx, tree, render.Options{Budget: m.Room, Tokenizer: m.Tokenizer})
+	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
+		return nil, &SummaryError{Reason: fmt.Sprintf("it takes %d tokens and has room for %d", over.Needed, m.Room)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("summarize: rendering what is put in place: %w", err)
+	}
+	return result.Messages, nil
+}
