@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -120,6 +121,20 @@ func TestCheckpoints(t *testing.T) {
 	require.NoError(t, d.Checkpoints.Index(d.Session))
 	require.Equal(t, index, content(t, filepath.Join(dir, "index.md")))
 	require.NoError(t, (&summarize.Checkpoints{Dir: filepath.Join(dir, "none")}).Index(d.Session), "there is nothing to list")
+}
+
+func TestTitleOfASummary(t *testing.T) {
+	for _, c := range []struct{ rule, summary, want string }{
+		{"the first heading", "# Fixing the build\n\n## Goal\nx", "Fixing the build"},
+		{"also where it is not first", "Here is the account:\n\n#  Fixing \t the build \n", "Fixing the build"},
+		{"not one of a section", "The build was fixed.\n\n## Files\n", "The build was fixed."},
+		{"unless it is the first line", "## Goal\n\nFix it.", "Goal"},
+		{"else the first line, without what begins a list", "\n\n1. I fixed #12 of the build.\nAnd more.", "I fixed #12 of the build."},
+		{"cut to 80 bytes", "# " + strings.Repeat("ä", 60), strings.Repeat("ä", 40) + "…"},
+		{"of nothing is nothing", " \n", ""},
+	} {
+		t.Run(c.rule, func(t *testing.T) { require.Equal(t, c.want, summarize.TitleOf(c.summary)) })
+	}
 }
 
 func TestCheckpointThatCannotBeWrittenBlocksNothing(t *testing.T) {

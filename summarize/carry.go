@@ -241,7 +241,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 	m := j.whole()
 	compaction := history.Compaction{
 		Messages: d.stand, FirstKept: j.plan.FirstKept, Thinking: j.plan.Thinking, TokensBefore: j.plan.TokensBefore,
-		Mode: string(d.prompt.Mode), Title: firstLine(d.text), Summary: history.Summary{Text: d.text, Files: m.Files, Data: j.hooked.Data},
+		Mode: string(d.prompt.Mode), Title: titleOf(d.text), Summary: history.Summary{Text: d.text, Files: m.Files, Data: j.hooked.Data},
 	}
 	if h := j.hooked; h.Summary != nil {
 		compaction.Summary = *h.Summary
@@ -370,14 +370,18 @@ func (c *carrier) title(ctx context.Context, j *job, d draft, entry string) {
 	}
 }
 
-// firstLine is how a summary begins, for people.
-func firstLine(summary string) string {
+// titleOf is a summary's title for people: its first heading of the first level, or else its first line, at most 80 bytes.
+func titleOf(summary string) string {
+	first := ""
 	for line := range strings.Lines(summary) {
-		if line = strings.TrimSpace(strings.TrimLeft(line, "#*-0123456789. ")); line != "" {
-			return oneLine(line, 80)
+		if heading, ok := strings.CutPrefix(strings.TrimSpace(line), "# "); ok && strings.TrimSpace(heading) != "" {
+			return oneLine(heading, 80)
+		}
+		if first == "" {
+			first = strings.TrimSpace(strings.TrimLeft(line, "#*-0123456789. \t"))
 		}
 	}
-	return ""
+	return oneLine(first, 80)
 }
 
 // compact makes a compaction before the prompt is returned.

@@ -275,7 +275,10 @@ func (w *walker) walk(on Occasion) (*render.Result, error) {
 			case d.Held < 0 && w.policy.Trigger.reached(s.Measurement) && !w.policy.Off:
 				why = &FailedError{Budget: s.over, Reasons: []error{ErrNothingToCompact}}
 			}
-			return w.resort(s, why)
+			if s.result, err = w.resort(s, why); err != nil {
+				return nil, err
+			}
+			return w.sent(s), nil
 		}
 	}
 }

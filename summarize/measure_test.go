@@ -215,38 +215,6 @@ func reopened(t *testing.T, d desk) desk {
 	return again
 }
 
-func TestASessionThatIsReopenedMeasuresAndShowsTheSame(t *testing.T) {
-	all(t, func(t *testing.T, p summarize.Policy) {
-		d := newFileDesk(t, chat.UserMessage(task))
-		d.Policy, d.Target.Name = p, "m"
-		d.Target.Budget, d.Target.ContextWindow = 100_000, 128_000
-		d.Policy.Clear.Rule.Keep = min(d.Policy.Clear.Rule.Keep, 10_000)
-		offline := summarize.Offline{Tokenizer: quarter{}}
-		d.Target.Model = offline
-		for n := range 50 {
-			d.say(round(n, 3000)...)
-			before := d.messages()
-			require.NoError(t, d.Wait(t.Context()))
-			was := d.Explain()
-			other := deskOf(t, read(t, d.Session.Path()))
-			other.Target, other.Policy = d.Target, d.Policy
-			r, err := other.Render(t.Context(), prompt(other.Session))
-			require.NoError(t, err)
-			is := other.Explain()
-			if was.Outcome == summarize.OutcomeNothing && is.Outcome == summarize.OutcomeNothing {
-				equal(t, before, r.Messages)
-				was.Measurement.Time = is.Measurement.Time
-				was.Measurement.Pending, is.Measurement.Pending = "", ""
-				if was.Measurement.Covered > 0 && is.Measurement.Clearable == 0 {
-					was.Measurement.Clearable = 0 // a session that is only read is not cleared
-				}
-				require.Equal(t, was.Measurement.Jitter, is.Measurement.Jitter)
-				require.Equal(t, was.Measurement.Used, is.Measurement.Used)
-			}
-		}
-	})
-}
-
 // read opens a session for reading.
 func read(t testing.TB, path string) *history.Session {
 	t.Helper()

@@ -3,11 +3,8 @@ package summarize
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/promptree-go/promptree/elements/chat"
 )
 
 // NotEmpty refuses a summary that shows nothing. It is a [Check].
@@ -77,20 +74,3 @@ const draftTag = "summary-draft"
 
 // tagged is a text between tags.
 func tagged(tag, text string) string { return "<" + tag + ">\n" + text + "\n</" + tag + ">" }
-
-// Accept makes of checks a rule for [Cascade.Accept]: what an answer says in all passes them. A check sees nothing of the
-// material but the summary, so it may not measure tokens.
-func Accept(checks ...Check) func(chat.Response) error {
-	checks = slices.Clone(checks)
-	return func(r chat.Response) error {
-		if err := whole(r); err != nil {
-			return err
-		}
-		for _, check := range checks {
-			if err := check(Material{Summary: r.Message.Text()}); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}

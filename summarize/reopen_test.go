@@ -1,0 +1,96 @@
+package summarize_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// A session that is opened by another process measures, decides and shows the same, at each step of random work with usage that
+// providers report, and refusals, and models that fail.
+func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
+	seeds := 2
+	if race || testing.Short() {
+		seeds = 1
+	}
+	for name := range summarize.Policies() {
+		for seed := range seeds {
+			t.Run(name+" "+strconv.Itoa(seed), func(t *testing.T) {
+				dir := t.TempDir()
+				r := rand.New(rand.NewPCG(uint64(seed), 7))
+				d := deskOf(t, opened(t, filepath.Join(dir, "session.jsonl")), chat.UserMessage(task))
+				n := 0
+				var model chat.ModelFunc = summarize.Offline{Tokenizer: quarter{}}.Generate
+				configure := func(d desk) {
+					d.Target.Name, d.Target.Model = "claude-opus-4-5", model
+					d.Target.Tools = []chat.Tool{{Name: "read"}}
+					d.Policy = summarize.Policies()[name]
+					d.Policy.Place.NoBreadcrumb = true // which names the file
+					for i := range d.Policy.Trigger {
+						d.Policy.Trigger[i].Background = false // what is being made is not in a session
+					}
+					d.Policy.Clear.Rule.Keep = min(d.Policy.Clear.Rule.Keep, 1000)
+					d.Policy.Clear.Rule.Saves = min(d.Policy.Clear.Rule.Saves, 200)
+					d.Policy.Cut.Tokens = min(d.Policy.Cut.Tokens, 1000)
+				}
+				configure(d)
+				for range 45 {
+					n++
+					d.say(round(n, 100+r.IntN(300))...)
+					if r.IntN(6) == 0 {
+						d.say(chat.UserMessage("More: " + words(1+r.IntN(100))))
+					}
+					if r.IntN(10) == 0 {
+						_, err := d.Session.Add(history.Entry{Body: history.Label{Target: d.Session.Leaf(), Text: "here"}})
+						require.NoError(t, err)
+					}
+					model = summarize.Offline{Tokenizer: quarter{}}.Generate
+					if r.IntN(4) == 0 {
+						model = (&summarize.Script{}).Generate // which fails
+					}
+					d.Target.Model = model
+					path := filepath.Join(dir, "copy.jsonl")
+					require.NoError(t, os.WriteFile(path, []byte(content(t, d.Session.Path())), 0o600))
+					copied, err := history.Open(path)
+					require.NoError(t, err)
+					again := deskOf(t, copied)
+					configure(again)
+
+					here, hereErr := d.Render(t.Context(), prompt(d.Session))
+					there, thereErr := again.Render(t.Context(), prompt(copied))
+					equal(t, explained(d), explained(again))
+					require.Equal(t, hereErr == nil, thereErr == nil, "%v, %v", hereErr, thereErr)
+					if hereErr == nil {
+						equal(t, here.Messages, there.Messages)
+						used := d.Usage(here, chat.Response{Usage: chat.Usage{Input: here.Tokens * (90 + r.IntN(40)) / 100}}, d.Session.Leaf())
+						if r.IntN(3) > 0 {
+							_, err := d.Session.Add(history.Entry{Body: used})
+							require.NoError(t, err)
+						}
+					}
+					require.NoError(t, again.Close())
+					require.NoError(t, copied.Close())
+				}
+				_, cleared, err := d.Session.Latest(history.TypeClearing)
+				require.NoError(t, err)
+				require.True(t, cleared || len(compactions(d.Session)) > 0)
+			})
+		}
+	}
+}
+
+// explained is what was decided and what came of it, but for the time.
+func explained(d desk) summarize.Explanation {
+	e := d.Explain()
+	e.Measurement.Time, e.Err = time.Time{}, ""
+	return e
+}
