@@ -51,8 +51,6 @@ type Material struct {
 
 	// Tokenizer that everything is measured with.
 	Tokenizer sizing.Tokenizer
-	// Window is the most tokens that a request for a summary may take.
-	Window int
 	// Room is the most tokens that what is put in place may take, Words of that the summary's words.
 	Room, Words int
 	// ResultTokens is the most of a tool result that a request should show where it shows results short.

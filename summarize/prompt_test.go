@@ -32,7 +32,7 @@ func stuff() summarize.Material {
 			chat.UserMessage("Start a project."), chat.UserMessage("Fix the build & mind <b>."),
 		},
 		Files:     history.Files{Read: []string{"a & b.go", "c.go"}, Modified: []string{"d\n.go"}},
-		Tokenizer: quarter{}, Window: 20_000, Room: 2000, Words: 1500, ResultTokens: 15,
+		Tokenizer: quarter{}, Room: 2000, Words: 1500, ResultTokens: 15,
 	}
 }
 

@@ -591,7 +591,7 @@ func TestTenWindowsOfEachSystem(t *testing.T) {
 			summary := "Summary 10, long enough to be taken for one."
 			empty, err := render.Render(t.Context(), q.Request(summarize.Material{
 				Covered: []chat.Message{chat.UserMessage("x")}, Previous: []chat.Message{chat.UserMessage(summary)}, PreviousSummary: summary,
-				Tokenizer: quarter{}, Window: window, Words: 100, ResultTokens: 200,
+				Tokenizer: quarter{}, Words: 100, ResultTokens: 200,
 			}), render.Options{Budget: window, Tokenizer: quarter{}})
 			require.NoError(t, err)
 			overhead, history := empty.Tokens, 0
