@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/agent"
 )
 
 const source = `package main
@@ -61,11 +62,11 @@ func Example_compaction() {
 	}
 	compactor := &summarize.Compactor{
 		Session: session,
-		Target:  summarize.Target{Model: summarize.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 700},
+		Target:  summarize.Target{Model: summarize.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1000},
 		Policy:  summarize.CopilotChat(),
 	}
 	defer compactor.Close()
-	for i := range 20 {
+	for i := range 30 {
 		question := chat.UserMessage(fmt.Sprintf("Question %d: what is in the file notes-%d.txt, and why is it there at all?", i, i))
 		answer := chat.AssistantMessage("It holds what was noted on that day, so that nobody has to remember it.")
 		if err := session.Append(question); err != nil {
@@ -96,5 +97,63 @@ func Example_compaction() {
 		}
 	}
 	fmt.Println(messages, "messages, all kept;", compactions, "compactions")
-	// Output: 40 messages, all kept; 1 compactions
+	// Output: 60 messages, all kept; 1 compactions
+}
+
+// The loop of an agent. Its model is scripted: it calls a tool, and answers with what that returned.
+func Example_agent() {
+	ctx := context.Background()
+	tokenizer, err := openai.ForModel("gpt-4o")
+	if err != nil {
+		log.Fatal(err)
+	}
+	tools := []chat.Tool{{Name: "time", Description: "The time of day."}}
+	model := chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
+		if last := req.Messages[len(req.Messages)-1]; last.Role == chat.RoleTool {
+			return chat.Response{Message: chat.AssistantMessage("It is " + last.Text() + ".")}, nil
+		}
+		call := chat.ToolCall{ID: "call_1", Name: "time", Arguments: "{}"}
+		return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call}}}, nil
+	})
+	run := func(chat.ToolCall) string { return "noon" }
+	session := &history.Session{}
+	prompt := elements.Fragment{
+		history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
+	}
+	compactor := &summarize.Compactor{
+		Session: session,
+		Target:  summarize.Target{Model: model, Name: "gpt-4o", Tokenizer: tokenizer, Budget: 100_000, ContextWindow: 128_000, Tools: tools},
+		Policy:  summarize.CopilotChat(),
+	}
+	defer compactor.Close()
+	if err := session.Append(chat.UserMessage("How late is it?")); err != nil {
+		log.Fatal(err)
+	}
+	steps := &agent.Agent{Compactor: compactor, Prompt: prompt}
+	for {
+		answer, err := steps.Step(ctx) // render, compact, ask, wait, recover, append
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, call := range answer.Message().ToolCalls {
+			if err := session.Append(chat.ToolResult(call.ID, run(call))); err != nil {
+				log.Fatal(err)
+			}
+		}
+		if len(answer.Message().ToolCalls) == 0 && !answer.GoOn {
+			fmt.Println(answer.Message().Text())
+			return
+		}
+	}
+	// Output: It is noon.
+}
+
+// A policy is a value: take one and change a field.
+func Example_policy() {
+	policy := summarize.CopilotChat()
+	policy.Trigger[0].Ratio = 0.5 // 50% with a warm prompt cache, and 60% with a cold one: Cold is added to Ratio
+	policy.Overflow.LastResort = summarize.ResortError
+	policy.Ask.Names = []string{"small"} // of Compactor.Models; the agent's own model is asked last
+	fmt.Println(policy.Validate())
+	// Output: <nil>
 }

@@ -1,48 +1,88 @@
-// Package summarize compacts a conversation that no longer fits its window: what is old is replaced by a summary that
+// Package summarize compacts a conversation that no longer fits its context window: what is old is replaced by a summary that
 // says where the full transcript lies.
 //
 //	compactor := &summarize.Compactor{
-//		Session: session, Model: model, Tokenizer: tokenizer, Budget: budget,
-//		Policy: summarize.CopilotChat(),
+//		Session: session,
+//		Target:  summarize.Target{Model: model, Name: "gpt-5.4", Tokenizer: tokenizer, Budget: budget, ContextWindow: window, Tools: tools},
+//		Policy:  summarize.CopilotChat(),
 //	}
 //	defer compactor.Close()
 //	result, err := compactor.Render(ctx, prompt) // messages that fit, or an error that says why not
 //
+// Package summarize/agent does this, asks the model and appends its answer, in one call.
+//
+// # Five steps
+//
+// [Compactor.Render] renders the prompt as package render does, and takes it through these steps:
+//
+//   - Measure: a [Measurement] of the prompt. It follows from the session, the prompt, the policy and the time alone, so that a
+//     session that is opened in another process measures the same.
+//   - Decide: [Policy.Decide] makes a [Decision] of it. [Compactor.Explain] returns the last one with its outcome.
+//   - Plan: what is covered, what is kept, and the room of the summary. The plan is an entry of the session ([history.Plan]).
+//   - Summarise: models are asked. Nothing is locked and nothing is written meanwhile.
+//   - Place: the prompt is rendered with the summary. If it fits, the compaction is appended, with an entry that says how the
+//     plan ended ([history.PlanEnd]).
+//
+// A condition with Background has the last two steps made later: a goroutine of the compactor, or a [Runner], summarises while
+// the agent goes on, and a later render puts the summary in place. [Compactor.Wait] waits for it, and [Compactor.Close], which
+// every compactor needs whose policy may work in the background, ends it.
+//
+// [Compactor.AfterTurn] looks at the same conditions once the agent has finished, [Compactor.Compact] is for somebody who asks,
+// [Compactor.Recover] for a request that the provider refused, [Compactor.SwitchModel] for a model with a smaller window,
+// [Compactor.Retarget] for a budget or tools that changed, and [Compactor.MemoryPressure] for an application that is short of
+// memory.
+//
+// # What is pruned, and what is compacted
+//
+// A piece of the prompt is offered to pruning if a priority is set on it, or on an element that it stands in, and nothing there is
+// required. Offered pieces go before history is compacted. What is not offered stays, and the history is compacted instead.
+//
+// Conditions are held against what the prompt takes without the offered pieces that are not history and with all the history
+// that the view shows, tools included. [Measure] says whether that is our own count or the provider's. A condition holds only if
+// a compaction would cover more than its summary may take; otherwise there is nothing to relieve.
+//
 // # Policies
 //
-// A [Policy] is a value of parts that combine: when to compact ([Trigger]), what to leave out first, where to cut
-// ([history.Cut]), what to ask ([Prompt]) and whom ([Models]), what to refuse ([Check]), what to put in place ([Replacement])
-// and what to keep besides. [CopilotChat], [A3S], [CopilotCLI], [Stagewise] and [OhMyPi] are those of five systems, and
-// [Policies] lists them. Take one and change a field:
+// A [Policy] is a value of parts that combine: when to compact ([Trigger]), what to clear first ([Clear]), where to cut
+// ([history.Cut]), how to ask and whom ([Ask]), what to put in place ([Place]) and what to do if nothing helps ([Overflow]).
+// [CopilotChat], [A3S], [CopilotCLI], [Stagewise] and [OhMyPi] are those of five systems, and [Policies] lists them. Take one
+// and change a field:
 //
 //	policy := summarize.Stagewise()
 //	policy.Trigger[0].Ratio = 0.5
-//	policy.Before = history.A3SClear()
+//	policy.Clear = summarize.Clear{Rule: history.A3SClear()}
 //
-// A prompt and a replacement are trees of elements made of a [Material], and know nothing else. The zero policy compacts
-// where a prompt does not fit, as Copilot Chat does. The program in bench/replay compares policies on recorded sessions.
-//
-// # When
-//
-// [Compactor.Render] renders the prompt as package render does, and looks at the trigger. A compaction is made before the
-// prompt is given back, or in the background, to be put in place by a later render: [Compactor.Wait] waits for it, and
-// [Compactor.Close] ends it, which every compactor needs whose policy may work in the background. [Compactor.AfterTurn] looks
-// at the same conditions once the agent has finished, [Compactor.Compact] is for somebody who asks, [Compactor.Recover] for a
-// request that the provider refused, [Compactor.SwitchModel] for a model with a smaller window, and [Compactor.MemoryPressure]
-// for an application short of memory. [Compactor.Explain] says why it did or did not compact, and events tell of everything.
+// Cold and Jitter of a [Condition] are relative to its Ratio: they move with it. A prompt and a replacement are trees of elements
+// made of a [Material], and know nothing else. The zero policy compacts if a prompt does not fit, and keeps the newest round.
+// The program in bench/replay compares policies on recorded sessions.
 //
 // # What holds for all of them
 //
 // History is replaced only by a summary that passed its checks, fits and is smaller than what it replaces, and only for what
-// was summarised: what is said meanwhile stays. A compaction that fails leaves the session as it was, and is not tried again
-// before something changed. A summary is written once and replayed byte for byte, and a later compaction is shown it, and
-// nothing that it covers. A history larger than the summarising model's window is summarised in pieces.
+// was summarised: what is said meanwhile stays. By a compaction no message of the user is neither shown, nor copied, nor covered
+// by a summary. A summary is written once and replayed byte for byte, and a later compaction is shown it, and nothing that it
+// covers. A request for a summary fits the model that is asked, with its answer; a larger history is summarised in pieces.
+//
+// # Failures
+//
+// A compaction that fails leaves what the session shows as it was. A model that failed is not asked again for the same
+// compaction, and the next one is asked; the agent's own is asked last. Then there is a pause of 1 step of the agent, which
+// doubles with each failure up to 64, or until the time that the provider named. If the prompt does not fit, one attempt is made
+// per render whatever the pause, without the requests that were refused before; after it [Overflow].LastResort decides.
+//
+// What a provider says as it refuses a request as too large is an entry of the session ([history.Refusal]): its limit, and the
+// ratio of its count to ours, hold for every later request to that model. [ContextLimit] lists what counts as such a refusal.
+//
+// Plans, how they ended, clearings, usage and refusals are all entries, so a process that ends in the middle loses the summary
+// that was being made and nothing else. A plan that nobody carries out is dropped by the next one. In a store that several
+// processes write to ([history.Session.Shared]), it is left alone until the time that it carries has passed.
+//
+// Hooks, listeners and functions of a policy may fail, panic, or take too long: events tell of it, and the work goes on.
 //
 // # Models
 //
-// Any [chat.Model] can write summaries. [Cascade], [Retry] and [Limit] are models made of others, and [Remote] is an HTTP
-// endpoint. Two come for trying things out: [Offline], which needs no network and makes a digest of what the messages hold on
-// their surface, and [Script], which answers what a test tells it to.
+// Any [chat.Model] can write summaries; [Remote] is an HTTP endpoint. Two come for trying things out: [Offline], which needs no
+// network and makes a digest of what the messages hold on their surface, and [Script], which answers what a test tells it to.
 //
 // # What is not here
 //
