@@ -12,7 +12,7 @@
 // writes a folder for each compaction with what its model was asked, to try the same with another model or prompt.
 //
 // Exit codes: 0 every policy came to the end of every session, 1 one did not (the table says where and why), 2 a flag, a
-// file or a folder is no good, 130 interrupted; what there was by then is printed.
+// file or a folder is invalid, 130 interrupted; what there was by then is printed.
 package main
 
 import (
