@@ -27,9 +27,6 @@ Keep identifiers, paths, commands, numbers and messages of errors exactly as the
 
 const previousAsk = `Before the conversation above others were compacted. Their account follows; carry over into yours what still matters.`
 
-// goesOn stands before a piece of the conversation that the user does not begin.
-const goesOn = "[The conversation goes on here. What came before was compacted.]"
-
 // ConversationCompactionPrompt shows the history as the messages that it consists of, with the tools declared and not to be
 // called, and asks for an account that begins with a title. It is the prompt of Copilot CLI:
 //
@@ -44,6 +41,10 @@ func ConversationCompactionPrompt() Prompt {
 	return Prompt{Mode: ModeConversationCompaction, Request: compactionRequest, Tools: true}
 }
 
+// goesOn stands before a piece of the conversation that the user does not begin.
+const goesOn = "<" + string(ModeConversationCompaction) + ">\nThe conversation goes on here: what came before was compacted.\n</" +
+	string(ModeConversationCompaction) + ">"
+
 func compactionRequest(m Material) elements.Node {
 	var said []chat.Message
 	for _, message := range m.Covered {
@@ -51,18 +52,16 @@ func compactionRequest(m Material) elements.Node {
 			said = append(said, message)
 		}
 	}
+	if len(said) > 0 && said[0].Role != chat.RoleUser { // providers want the user to speak first
+		said = append([]chat.Message{chat.UserMessage(goesOn)}, said...)
+	}
 	ask := elements.Nodes{firm("<" + string(ModeConversationCompaction) + ">"), firm(compactionAsk)}
 	if previous := m.earlier(); previous != "" {
 		ask = append(ask, paragraph(previousAsk), previousBlock(m))
 	}
 	ask = append(ask, contextLines(m), besides(m), firm("</"+string(ModeConversationCompaction)+">"))
-	var opening elements.Node
-	if len(said) > 0 && said[0].Role != chat.RoleUser { // providers want the user to speak first
-		opening = elements.UserMessage{Props: kept, Children: elements.Nodes{elements.Text(goesOn)}}
-	}
 	return elements.Fragment{
 		asTheyAre(m.System),
-		opening,
 		asTheyAre(inWords(said)),
 		elements.UserMessage{Props: kept, Children: ask},
 	}
