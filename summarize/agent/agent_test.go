@@ -366,3 +366,14 @@ func TestAnAgentWithoutCompactorOrPromptSaysWhatIsMissing(t *testing.T) {
 	_, err = (&agent.Agent{Compactor: &summarize.Compactor{}}).Step(t.Context())
 	require.ErrorContains(t, err, "Agent.Prompt")
 }
+
+func TestACancelAfterTheAnswerWasAppendedSaysSo(t *testing.T) {
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	a := of(t, 1000, summarize.Policy{}, says("Three ships."))
+	a.Observe = func(chat.Request, chat.Response) { cancel(why) }
+	answer, err := a.Step(ctx)
+	require.ErrorIs(t, err, why)
+	require.NotEmpty(t, answer.Entry)
+	require.Equal(t, "Three ships.", answer.Message().Text())
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -203,4 +204,58 @@ func TestAskOfNoWindow(t *testing.T) {
 	_, err := a.Ask(t.Context(), "Go on.")
 	require.ErrorIs(t, err, sizing.ErrUnknownWindow)
 	require.Zero(t, a.Session.Len())
+}
+
+// An interrupt while a summary is made ends both, and leaves a session that can be gone on with.
+func TestAskInterruptedWhileASummaryIsMade(t *testing.T) {
+	tools, say := reading(t, 20)
+	script := &provider{scripted: scripted{say: say}, Tokenizer: tokenizer(t)}
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	a := &Agent{
+		Model: chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
+			if req.ToolChoice == chat.ToolChoiceNone {
+				cancel(why)
+				<-ctx.Done()
+				return chat.Response{}, context.Cause(ctx)
+			}
+			return script.Generate(ctx, req)
+		}),
+		Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 12_000}, Policy: summarize.CopilotCLI(),
+		Pace: time.Millisecond,
+	}
+	_, err := a.Ask(ctx, "Read them all.")
+	require.ErrorIs(t, err, why)
+	require.NoError(t, a.Close())
+	end, found, err := a.Session.Latest(history.TypePlanEnd)
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Equal(t, history.PlanDropped, end.Body.(history.PlanEnd).Outcome)
+	_, found, err = a.Session.Latest(history.TypeCompaction)
+	require.NoError(t, err)
+	require.False(t, found)
+	view, err := a.Session.View()
+	require.NoError(t, err)
+	require.NoError(t, chat.Validate(view.Messages()))
+}
+
+// What a policy says in the user's place after a turn is answered as a question is.
+func TestAskGoesOnIfThePolicySaysSo(t *testing.T) {
+	tools, say := reading(t, 6)
+	say = append(say, chat.AssistantMessage(strings.Repeat("There is much to say of these files. ", 250)))
+	model := &provider{scripted: scripted{say: say}, Tokenizer: tokenizer(t)}
+	policy := summarize.OhMyPi()
+	policy.Trigger[0] = summarize.Condition{Cap: 5000}
+	policy.Cut = history.Cut{}
+	a := &Agent{
+		Model: model, Summarizer: summarize.Offline{Tokenizer: tokenizer(t)}, Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t),
+		Window: sizing.Window{Tokens: 12_000}, Policy: policy,
+	}
+	defer a.Close()
+	answer, err := a.Ask(t.Context(), "Read them all.")
+	require.NoError(t, err)
+	require.Equal(t, "Done.", answer)
+	require.Len(t, model.requests, 6+1+1)
+	last := model.requests[len(model.requests)-1].Messages
+	require.Contains(t, last[len(last)-1].Text(), policy.Continue)
 }
