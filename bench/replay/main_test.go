@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -14,7 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/sessiontest"
+	"github.com/promptree-go/promptree/internal/stepping"
+	"github.com/promptree-go/promptree/summarize"
 )
 
 // recordedSession is a real session that lies beside the repository, in shared/, where there is one.
@@ -158,6 +163,50 @@ func TestEveryFormatIsReplayed(t *testing.T) {
 		}
 	}
 	require.Equal(t, files, replayed)
+}
+
+// A log of promptree's own holds plans, how they ended, usage and compactions beside what was said. Every policy replays it, and
+// what its own compactions and each policy's were asked is written.
+func TestALogOfOurOwnIsReplayedAndBundled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "own.jsonl")
+	s, err := history.Open(path)
+	require.NoError(t, err)
+	c := &summarize.Compactor{
+		Session: s, Policy: summarize.CopilotCLI(),
+		Target: summarize.Target{Model: summarize.Offline{Tokenizer: counter(t)}, Tokenizer: counter(t), Budget: 3000},
+	}
+	for n := range 40 {
+		said := chat.AssistantMessage("Done, and what next?")
+		if n%8 == 0 {
+			require.NoError(t, s.Append(chat.UserMessage(fmt.Sprint("Question ", n))))
+		}
+		if n%8 < 7 {
+			said.ToolCalls = []chat.ToolCall{{ID: fmt.Sprint("c", n), Name: "ls", Arguments: `{"path":"."}`}}
+		}
+		result, err := c.Render(t.Context(), stepping.Prompt(s))
+		require.NoError(t, err)
+		_, err = s.Add(history.Entry{Body: history.Message{Message: said}}, history.Entry{Body: c.Usage(result, chat.Response{Usage: chat.Usage{Input: result.Tokens}}, "")})
+		require.NoError(t, err)
+		if len(said.ToolCalls) > 0 {
+			require.NoError(t, s.Append(chat.ToolResult(said.ToolCalls[0].ID, strings.Repeat("a file ", 100))))
+		}
+	}
+	require.NoError(t, c.Close())
+	for _, kind := range []history.EntryType{history.TypePlan, history.TypePlanEnd, history.TypeUsage, history.TypeCompaction} {
+		_, found, err := s.Latest(kind)
+		require.NoError(t, err)
+		require.True(t, found, kind)
+	}
+	require.NoError(t, s.Close())
+	dir, runs := bundled(t, "-window", "3000", path)
+	require.Len(t, runs, 1+len(everyPolicy(t)))
+	require.NotEmpty(t, listed(t, dir))
+	for _, r := range runs {
+		require.Empty(t, r.Ended, r.Policy)
+		require.Equal(t, 40, r.Requests, r.Policy)
+		require.NotEmpty(t, r.Compactions, r.Policy)
+		require.Positive(t, r.Bundles, r.Policy)
+	}
 }
 
 func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
