@@ -141,6 +141,8 @@ type Compaction struct {
 	// TokensBefore and TokensAfter are what the prompt needed before and takes after.
 	TokensBefore int `json:"tokensBefore,omitempty"`
 	TokensAfter  int `json:"tokensAfter,omitempty"`
+	// Plan is the id of the [Plan] that the compaction ends, "" if there was none.
+	Plan string `json:"plan,omitempty"`
 	// Mode says how the summary was made, for the reader of the log.
 	Mode string `json:"mode,omitempty"`
 	// Title says in a line what the summary says, for people.

@@ -7,7 +7,7 @@ import (
 )
 
 // Plan is a compaction that was decided on, with all that is needed to carry it out: here, in another process, or after a
-// restart. It ends with a [PlanEnd] that names it. A plan without one is pending.
+// restart. It ends with a [Compaction] or a [PlanEnd] that names it. A plan without one is pending.
 type Plan struct {
 	// Policy by its name.
 	Policy string `json:"policy,omitempty"`
@@ -41,7 +41,7 @@ type Plan struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-// PlanEnd says how a [Plan] ended.
+// PlanEnd says how a [Plan] ended that came to nothing.
 type PlanEnd struct {
 	// Plan is the id of the plan's entry.
 	Plan string `json:"plan"`
@@ -61,8 +61,6 @@ type PlanOutcome string
 
 // The outcomes of plans.
 const (
-	// PlanPlaced: the compaction is in the session.
-	PlanPlaced PlanOutcome = "placed"
 	// PlanFailed: there was no summary, or none that could be used.
 	PlanFailed PlanOutcome = "failed"
 	// PlanVetoed: a hook called it off.

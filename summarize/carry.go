@@ -42,6 +42,9 @@ func (w *walker) writePlan(s *sight, d Decision) (string, error) {
 		}
 		return "", err
 	}
+	if l := m.ledger; l.end.ErrorType == "nobody_to_ask" && l.plan.FirstKept == plan.FirstKept && l.steps == l.failedAt && s.Occasion != OnDemand {
+		return "", fmt.Errorf("%w: nothing has changed since", ErrNobodyToAsk) // and nothing new is written
+	}
 	var entries []history.Entry
 	if gone := m.ledger.pending; gone != nil {
 		entries = append(entries, history.Entry{Body: history.PlanEnd{
@@ -126,7 +129,7 @@ func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *
 		}
 		reasons = []error{err}
 	}
-	if cause := context.Cause(limited); cause != nil && ctx.Err() == nil {
+	if cause := context.Cause(limited); cause != nil && ctx.Err() == nil && !errors.Is(errors.Join(reasons...), cause) {
 		reasons = append(reasons, cause)
 	}
 	failed := &FailedError{Reasons: reasons}
@@ -146,7 +149,11 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 		return nil, nil, draft{}, []error{err}
 	}
 	j.material.Sent, j.retries = o.sent, o.retries
-	w := &writer{job: j, candidates: c.candidates(ctx, o.agent, o.policy, l), refusedBefore: l.refused, tell: func(kind EventKind, change func(*Event)) {
+	before := l.refused
+	if j.plan.Occasion == string(OnDemand) {
+		before = nil // whoever asks again wants it tried again
+	}
+	w := &writer{job: j, candidates: c.candidates(ctx, o.agent, o.policy, l), refusedBefore: before, tell: func(kind EventKind, change func(*Event)) {
 		e := j.event(kind)
 		e.Calls, e.Usage = 0, chat.Usage{}
 		change(&e)
@@ -232,7 +239,7 @@ func (w *writer) learnings() []history.Entry {
 	return list
 }
 
-// place puts a draft in place: the compaction, and how its plan ended. If the prompt is at hand it must render with it, and
+// place puts a draft in place: the compaction, which ends its plan. If the prompt is at hand it must render with it, and
 // must fit if that is asked for. The error is a [*history.BoundaryError] if the place is gone.
 func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *placing) error {
 	if ctx.Err() != nil {
@@ -240,7 +247,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 	}
 	m := j.whole()
 	compaction := history.Compaction{
-		Messages: d.stand, FirstKept: j.plan.FirstKept, Thinking: j.plan.Thinking, TokensBefore: j.plan.TokensBefore,
+		Plan: j.id, Messages: d.stand, FirstKept: j.plan.FirstKept, Thinking: j.plan.Thinking, TokensBefore: j.plan.TokensBefore,
 		Mode: string(d.prompt.Mode), Title: titleOf(d.text), Summary: history.Summary{Text: d.text, Files: m.Files, Data: j.hooked.Data},
 	}
 	if h := j.hooked; h.Summary != nil {
@@ -273,11 +280,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 			compaction.TokensAfter = result.Tokens
 		}
 	}
-	end := history.PlanEnd{Plan: j.id, Outcome: history.PlanPlaced}
-	if w != nil {
-		end.Refused = w.refused
-	}
-	entries := append(w.learnings(), history.Entry{Body: end}, history.Entry{Body: compaction})
+	entries := append(w.learnings(), history.Entry{Body: compaction})
 	added, err := c.session.Add(entries...)
 	if err != nil && gone(err) {
 		return err

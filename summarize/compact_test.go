@@ -242,7 +242,7 @@ func TestSecondCompactionCompoundsTheFirst(t *testing.T) {
 	require.NotContains(t, text(got), "The first summary.")
 	equal(t, []chat.Message{chat.UserMessage(task), all[21], all[22]}, got[2:])
 	equal(t, all, said(d.Session))
-	require.Equal(t, []string{"e12", "e26"}, []string{compactions(d.Session)[0].FirstKept, compactions(d.Session)[1].FirstKept})
+	require.Equal(t, []string{"e12", "e25"}, []string{compactions(d.Session)[0].FirstKept, compactions(d.Session)[1].FirstKept})
 }
 
 func TestUserMessageOfATurnThatIsOverIsSummarisedWithItsRounds(t *testing.T) {
@@ -293,7 +293,7 @@ func TestBreadcrumb(t *testing.T) {
 	require.Equal(t, path, arguments.Path)
 	require.Equal(t, 8, arguments.Offset)
 	require.Equal(t, 20, arguments.Limit)
-	require.Equal(t, 28+2, strings.Count(content(t, path), "\n"), "and how the plan ended, and the compaction")
+	require.Equal(t, 28+1, strings.Count(content(t, path), "\n"), "and the compaction")
 }
 
 func TestNoBreadcrumb(t *testing.T) {
@@ -346,7 +346,7 @@ func TestSecondSummaryHasOneBreadcrumb(t *testing.T) {
 	got := d.messages()[1].Text()
 	require.Contains(t, d.requests()[1].Messages[1].Text(), `lines="16"`)
 	require.Equal(t, 1, strings.Count(got, "<transcript "))
-	require.Contains(t, got, `lines="29"`)
+	require.Contains(t, got, `lines="28"`)
 }
 
 func TestLowPriorityIsPrunedBeforeAnythingIsCompacted(t *testing.T) {

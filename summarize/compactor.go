@@ -270,6 +270,8 @@ func (w *walker) walk(on Occasion) (*render.Result, error) {
 			}
 			switch {
 			case failed != nil:
+			case s.ReadOnly && !w.policy.Off:
+				why = &FailedError{Budget: s.over, Reasons: []error{fmt.Errorf("%w: %w", ErrUnwritten, history.ErrReadOnly)}}
 			case w.made && w.tried:
 				why = &FailedError{Budget: s.over, Reasons: []error{errSaidMeanwhile}}
 			case d.Held < 0 && w.policy.Trigger.reached(s.Measurement) && !w.policy.Off:

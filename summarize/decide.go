@@ -45,6 +45,8 @@ type Measurement struct {
 	Waited, Tried bool
 	// Pause after failures.
 	Pause Pause
+	// ReadOnly reports whether the session is open for reading only, so that nothing can be compacted.
+	ReadOnly bool
 	// Cold reports whether the provider's cache has expired; Carried is what carrying the history has cost, in dollars.
 	// Nothing fills them yet.
 	Cold    bool
@@ -81,13 +83,13 @@ type Pause struct {
 func (p Pause) on(now time.Time) bool { return p.Steps > 0 || now.Before(p.Until) }
 
 func (p Pause) String() string {
-	left := fmt.Sprintf("%d more steps", p.Steps)
+	left := fmt.Sprintf("for %d more steps", p.Steps)
 	if p.Steps == 0 {
 		left = "until " + p.Until.UTC().Format(time.RFC3339)
 	} else if p.Steps == 1 {
-		left = "1 more step"
+		left = "for 1 more step"
 	}
-	return fmt.Sprintf("paused for %s after %d failures, the last: %s", left, p.Failures, p.Err)
+	return fmt.Sprintf("paused %s after %d failures, the last: %s", left, p.Failures, p.Err)
 }
 
 // Share is the part of the window that is used.
@@ -161,6 +163,8 @@ func (p Policy) Decide(m Measurement) Decision {
 	switch {
 	case p.Off && m.Occasion != OnDemand:
 		return do(ActNothing, "the policy is off")
+	case m.ReadOnly:
+		return do(ActNothing, "the session is open for reading only")
 	case m.Pending == PendingReady && m.Fits && m.Share() < p.Background.Apply:
 		return do(ActDiscard, "%.4g of the window is used, less than the %.4g from which on the summary is put in place", m.Share(), p.Background.Apply)
 	case m.Pending == PendingReady:

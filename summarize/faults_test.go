@@ -169,8 +169,8 @@ func TestProcessKilledAtEachStep(t *testing.T) {
 			want := d.messages()
 			require.Len(t, compactions(s), 1)
 			whole := content(t, path)
-			written := strings.LastIndex(whole, "\n"+`{"type":"planEnd"`) + 1
-			require.Contains(t, left, whole[:written], "how the plan ended, and the compaction, come last")
+			written := strings.LastIndex(whole, "\n"+`{"type":"compaction"`) + 1
+			require.Contains(t, left, whole[:written], "the compaction comes last")
 			require.Contains(t, left, whole)
 			for i := range 40 { // a line that is torn
 				left = append(left, whole[:written+i*(len(whole)-written)/40])

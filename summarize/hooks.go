@@ -85,8 +85,9 @@ func (c *carrier) before(ctx context.Context, j *job) error {
 		j.material.Workspace = known
 	}
 	if c.hooks.BeforeCompact != nil {
+		occasion, whole := Occasion(j.plan.Occasion), j.whole() // before, for a hook may be left behind
 		j.hooked = hook(ctx, c.hooks, c.tell, "BeforeCompact", func(ctx context.Context) (Intervention, error) {
-			return c.hooks.BeforeCompact(ctx, Occasion(j.plan.Occasion), j.whole())
+			return c.hooks.BeforeCompact(ctx, occasion, whole)
 		})
 		j.material.Context = j.hooked.Context
 		if data := j.hooked.Data; len(data) > 0 && !json.Valid(data) {

@@ -44,6 +44,9 @@ type pendingPlan struct {
 	history.Plan
 }
 
+// planPlaced is the outcome of a plan that a compaction ended.
+const planPlaced history.PlanOutcome = "placed"
+
 // maxPause is the longest pause, in steps.
 const maxPause = 64
 
@@ -100,6 +103,9 @@ func (l *ledger) add(e history.Entry) {
 		l.attempts = 0
 	case history.Compaction:
 		l.reported, l.failures, l.refused = report{}, 0, nil
+		if l.pending != nil && l.pending.id == b.Plan {
+			l.plan, l.pending, l.end = l.pending.Plan, nil, history.PlanEnd{Plan: b.Plan, Outcome: planPlaced}
+		}
 	case history.Clearing, history.ModelChange:
 		l.reported = report{}
 	case history.Usage:
@@ -181,6 +187,15 @@ func (l *ledger) limitOf(model string) (limit int, ratio float64) {
 		return 0, 1
 	}
 	return r.Limit, refusedRatio(r)
+}
+
+// bound is the most tokens by our own count that a request to a model may take, messages and tools: less than one that was
+// refused without a word about its size. 0 is no bound.
+func (l *ledger) bound(model string) int {
+	if r, ok := l.refusals[model]; ok && r.Limit == 0 && r.Tokens == 0 {
+		return r.Counted
+	}
+	return 0
 }
 
 // refusedRatio is how many tokens of the provider's are one of ours, by a request that was refused: what the provider

@@ -75,7 +75,7 @@ func (m *measurer) lay(ctx context.Context, prompt elements.Node, view history.V
 
 // measure renders a prompt and measures it.
 func (m *measurer) measure(ctx context.Context, prompt elements.Node, on Occasion) (*sight, error) {
-	s := &sight{Measurement: Measurement{Occasion: on, Time: m.now, Ratio: 1, Fits: true}}
+	s := &sight{Measurement: Measurement{Occasion: on, Time: m.now, Ratio: 1, Fits: true, ReadOnly: m.session.ReadOnly()}}
 	var err error
 	if s.size, err = m.target.size(m.policy, m.ledger); err != nil {
 		return nil, err

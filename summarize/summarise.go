@@ -117,6 +117,9 @@ type draft struct {
 // put in place. Reasons say why there is none.
 func (w *writer) write(ctx context.Context, prompts []Prompt) (draft, []error) {
 	var reasons []error
+	if len(prompts) == 0 {
+		return draft{}, []error{errNoPrompt}
+	}
 	for _, p := range prompts {
 		if p.Forks && len(w.job.material.Sent) == 0 {
 			continue // there is nothing that it could go on from
@@ -191,6 +194,8 @@ func (j *job) parted(p Prompt) (before, turn job) {
 	before.material.Words = words - turn.material.Words
 	return before, turn
 }
+
+var errNoPrompt = errors.New("summarize: Policy.Ask has no prompt for a summary that is waited for: add one without Background to Prompts, or change Mode")
 
 // maxShrinks is how often a request that was refused as too large is asked in smaller pieces.
 const maxShrinks = 4
@@ -417,17 +422,9 @@ func (w *writer) failed(c *candidate, request history.RefusedRequest, counted in
 	w.mu.Lock()
 	c.err = err
 	w.mu.Unlock()
-	if !passes && !mayPass(err) {
+	if status(err)/100 == 4 && !passes { // which is no better another time
 		w.refuse(w.anyOf(c))
 	}
-}
-
-// mayPass reports whether the same request may be answered the next time: it took too long, was given up by the model itself,
-// or met with a fault of the program.
-func mayPass(err error) bool {
-	_, panicked := errors.AsType[*PanicError](err)
-	_, exited := errors.AsType[*ExitError](err)
-	return panicked || exited || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // anyOf names any request to a candidate for what the job covers.
@@ -443,14 +440,21 @@ func (w *writer) refuse(r history.RefusedRequest) {
 
 // badRequest reports whether an error is about the request alone, so that the model may be asked in another way.
 func badRequest(err error) bool {
-	if _, ok := errors.AsType[*chat.ValidationError](err); ok {
-		return true
-	}
+	_, invalid := errors.AsType[*chat.ValidationError](err)
+	code := status(err)
+	return invalid || code == http.StatusBadRequest || code == http.StatusUnprocessableEntity
+}
+
+// status returns the HTTP status of an error, 0 if it has none.
+func status(err error) int {
 	coded, ok := errors.AsType[interface {
 		error
 		StatusCode() int
 	}](err)
-	return ok && (coded.StatusCode() == http.StatusBadRequest || coded.StatusCode() == http.StatusUnprocessableEntity)
+	if !ok {
+		return 0
+	}
+	return coded.StatusCode()
 }
 
 // finish makes of a summary what is put in place. A summary that is too long is asked to be shortened once, and then cut at a

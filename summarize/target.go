@@ -67,6 +67,8 @@ func (t Target) size(p Policy, l *ledger) (size, error) {
 	}
 	if l.attempts > 0 {
 		s.budget = int(float64(s.budget) * (1 - p.Overflow.buffer(l.attempts)))
+	} else if most := l.bound(t.Name); most > 0 {
+		s.budget = min(s.budget, int(float64(most)*(1-p.Overflow.buffer(1)))-s.tools)
 	}
 	s.budget = max(min(t.Budget, 1), s.budget) // a budget below 1 is the renderer's to refuse
 	base, err := p.Measure.base(s.window, 0)

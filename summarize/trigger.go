@@ -17,7 +17,7 @@ const (
 	// OnRender is after a prompt was rendered, and after a turn ([Compactor.AfterTurn]).
 	OnRender Occasion = "render"
 	// OnBudgetExceeded is when a prompt does not fit although everything that may be pruned has been. Conditions of
-	// OnRender and of OnContextLimit are looked at too: the provider would refuse it.
+	// OnRender and of OnContextLimit are looked at too, and hold whatever their limits: what does not fit is over any.
 	OnBudgetExceeded Occasion = "budget exceeded"
 	// OnContextLimit is when the provider refused a request as too large ([Compactor.Recover]).
 	OnContextLimit Occasion = "context limit"
@@ -106,7 +106,9 @@ func (c Condition) find(m Measurement) Finding {
 		return f
 	}
 	reached := true
-	if l, ok := c.lowest(m); ok {
+	if l, ok := c.lowest(m); ok && m.Occasion == OnBudgetExceeded && !l.reached {
+		f.At, f.Why = max(0, int(math.Ceil(l.tokens))), "the prompt does not fit, which is over any limit"
+	} else if ok {
 		reached, f.At = l.reached, max(0, int(math.Ceil(l.tokens)))
 		than, verb := "at or above", "is"
 		if c.Above {

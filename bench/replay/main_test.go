@@ -192,7 +192,7 @@ func TestALogOfOurOwnIsReplayedAndBundled(t *testing.T) {
 		}
 	}
 	require.NoError(t, c.Close())
-	for _, kind := range []history.EntryType{history.TypePlan, history.TypePlanEnd, history.TypeUsage, history.TypeCompaction} {
+	for _, kind := range []history.EntryType{history.TypePlan, history.TypeUsage, history.TypeCompaction} {
 		_, found, err := s.Latest(kind)
 		require.NoError(t, err)
 		require.True(t, found, kind)

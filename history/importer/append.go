@@ -118,7 +118,7 @@ func (a *appender) free(id string) string {
 func (a *appender) linked(e history.Entry, rec *Record) history.Body {
 	switch b := e.Body.(type) {
 	case history.Compaction:
-		b.FirstKept, b.LastCovered = a.ids[a.cut(b.FirstKept)], a.ids[b.LastCovered]
+		b.FirstKept, b.LastCovered, b.Plan = a.ids[a.cut(b.FirstKept)], a.ids[b.LastCovered], a.ids[b.Plan]
 		return b
 	case history.Label:
 		if id := a.ids[b.Target]; id != "" {

@@ -136,6 +136,7 @@ func (o Options) body(before []importer.Record, rec importer.Record, ids map[str
 			b.LastCovered = ids[lastAppended(before, b.LastCovered, ids)]
 			ok = ok && b.LastCovered != ""
 		}
+		b.Plan = "" // which is not appended
 		return b, ok && o.Compactions
 	case history.Clearing:
 		b.Results, b.Arguments = renamed(b.Results, ids), renamed(b.Arguments, ids)

@@ -281,7 +281,7 @@ func TestALogOfOurOwnIsReplayed(t *testing.T) {
 		require.NoError(t, err)
 		kinds[e.Type()]++
 	}
-	for _, k := range []history.EntryType{history.TypePlan, history.TypePlanEnd, history.TypePreamble, history.TypeUsage, history.TypeClearing, history.TypeCompaction} {
+	for _, k := range []history.EntryType{history.TypePlan, history.TypePreamble, history.TypeUsage, history.TypeClearing, history.TypeCompaction} {
 		require.NotZero(t, kinds[k], k)
 	}
 	require.NoError(t, s.Close())

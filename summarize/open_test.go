@@ -1,0 +1,86 @@
+package summarize_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+func TestAPromptThatDoesNotFitIsCompactedByEveryPolicy(t *testing.T) {
+	all(t, func(t *testing.T, p summarize.Policy) {
+		d := newDesk(t, overflowing()...)
+		d.Policy = p
+		d.Policy.Cut = history.Cut{} // that of some keeps more than the budget
+		d.Target.ContextWindow = 2 * budget
+		d.Target.Model = summarize.Offline{Tokenizer: quarter{}}
+		_, err := d.Render(t.Context(), prompt(d.Session))
+		require.NoError(t, err)
+		require.Len(t, compactions(d.Session), 1)
+	})
+}
+
+func TestARefusalWithoutNumbersBoundsLaterPrompts(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.say(rounds(1, 4, 700)...)
+	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}, {On: summarize.OnBudgetExceeded}}
+	d.Target.Model = summarize.Offline{Tokenizer: quarter{}}
+	refused := count(quarter{}, d.messages())
+	_, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Err: errors.New("too large")}, "")
+	require.NoError(t, err)
+	for n := 5; n < 20; n++ {
+		d.say(round(n, 300)...)
+		require.Less(t, count(quarter{}, d.messages()), refused)
+	}
+}
+
+func TestWhoeverAsksForACompactionAgainHasItTriedAgain(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.say(rounds(1, 5, 500)...)
+	d.messages()
+	d.answers(summarize.Say("no"), summarize.Say("no"), summarize.SaySummary("Now it works."))
+	_, err := d.Compact(t.Context(), "")
+	require.Error(t, err)
+	_, err = d.Compact(t.Context(), "")
+	require.NoError(t, err)
+}
+
+func TestAPolicyThatOnlyForksSaysSoInTheForeground(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.Policy = summarize.CopilotChat()
+	d.Policy.Overflow.LastResort = summarize.ResortError
+	d.Policy.Ask.Mode = summarize.ModeFork
+	require.ErrorContains(t, d.fails(), "no prompt for a summary that is waited for")
+}
+
+func TestASessionThatIsOnlyReadIsNotCompacted(t *testing.T) {
+	d := newFileDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 4, 840)...)...)
+	again := deskOf(t, read(t, d.Session.Path()))
+	again.Policy.Trigger = summarize.Trigger{{Ratio: 0.5}}
+	for range 3 {
+		again.messages()
+	}
+	require.Empty(t, *again.events)
+	require.Equal(t, "the session is open for reading only", again.Explain().Why)
+}
+
+func TestAPlanIsNotExplainedAsPlacedIfItsCompactionWasNotWritten(t *testing.T) {
+	d := newFileDesk(t, overflowing()...)
+	d.answers(summarize.SaySummary("short"))
+	d.messages()
+	require.Equal(t, summarize.OutcomePlaced, beside(t, d, d.script).Explain().Outcome)
+	whole := content(t, d.Session.Path())
+	last := strings.LastIndex(strings.TrimSuffix(whole, "\n"), "\n") + 1
+	path := filepath.Join(t.TempDir(), "session.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte(whole[:last+30]), 0o600)) // the process was killed while it wrote
+	again := deskOf(t, opened(t, path))
+	require.Empty(t, compactions(again.Session))
+	require.NotEqual(t, summarize.OutcomePlaced, again.Explain().Outcome)
+}
