@@ -5,19 +5,11 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-)
-
-// The tags around what stands for a history.
-const (
-	summaryTag     = "conversation-summary"
-	summaryOpen    = "<" + summaryTag + ">"
-	summaryClose   = "</" + summaryTag + ">"
-	transcriptOpen = "<transcript "
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // ReadAll returns the whole text of an answer as the summary, without white space around it.
@@ -76,10 +68,10 @@ func summaryIn(text string) (summary string, inBlock bool) {
 		}
 	case analysis >= 0 && (begins || analysis < first):
 		after := text[analysis+len(analysisClose):]
-		if first < 0 && strings.TrimFunc(after, invisible) == "" {
+		if first < 0 && strings.TrimFunc(after, plaintext.Invisible) == "" {
 			return "", false
 		}
-		if strings.Contains(after, blockOpen) || strings.TrimFunc(after, invisible) != "" && !strings.Contains(after, blockClose) {
+		if strings.Contains(after, blockOpen) || strings.TrimFunc(after, plaintext.Invisible) != "" && !strings.Contains(after, blockClose) {
 			return bodyOf(after)
 		}
 	}
@@ -100,13 +92,13 @@ func bodyOf(text string) (body string, inBlock bool) {
 	if all := lineClose.FindAllStringIndex(body, -1); len(all) > 0 {
 		end = all[len(all)-1][0]
 	} else if last := strings.LastIndex(body, blockClose); last >= 0 &&
-		(strings.TrimFunc(body[last+len(blockClose):], invisible) == "" || strings.Count(body, blockClose) > strings.Count(body, blockOpen)) {
+		(strings.TrimFunc(body[last+len(blockClose):], plaintext.Invisible) == "" || strings.Count(body, blockClose) > strings.Count(body, blockOpen)) {
 		end = last // else it is one of HTML in a block that is not closed
 	}
 	if end >= 0 {
 		body = body[:end]
 	}
-	body = strings.TrimFunc(body, invisible)
+	body = strings.TrimFunc(body, plaintext.Invisible)
 	if inner, ok := strings.CutPrefix(body, blockOpen+"\n"); ok { // a block in the block
 		body = strings.TrimSuffix(inner, "\n"+blockClose)
 	}
@@ -126,42 +118,26 @@ func whole(r chat.Response) error {
 
 // tidy returns a summary as valid text, and refuses one that says nothing.
 func tidy(text string) (string, error) {
-	text = strings.TrimFunc(strings.ToValidUTF8(text, "\uFFFD"), invisible)
+	text = strings.TrimFunc(strings.ToValidUTF8(text, "\uFFFD"), plaintext.Invisible)
 	if text == "" {
 		return "", &SummaryError{Reason: "it is empty"}
 	}
 	return text, nil
 }
 
-// invisible reports whether a character shows nothing.
-func invisible(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' || r == '\u200B' }
-
 // ConversationSummary puts one user message in place: the summary between tags, and a breadcrumb that says where the full
 // transcript lies. It is that of Copilot Chat.
 func ConversationSummary(m Material) elements.Node {
 	var b strings.Builder
-	b.WriteString(summaryOpen + "\n" + untaggedText(m.Summary) + "\n")
+	b.WriteString(plaintext.SummaryOpen + "\n" + plaintext.Untagged(m.Summary) + "\n")
 	if crumb := m.Transcript.breadcrumb(); crumb != "" {
 		b.WriteString("\n" + crumb + "\n")
 	}
-	b.WriteString(summaryClose)
+	b.WriteString(plaintext.SummaryClose)
 	if m.Reminder != "" {
 		b.WriteString("\n" + m.Reminder)
 	}
 	return elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(b.String())}}
-}
-
-// withoutWrapper returns the summary in a message that stands for a history, if it is one.
-func withoutWrapper(text string) (string, bool) {
-	body, ok := strings.CutPrefix(text, summaryOpen+"\n")
-	if !ok {
-		return "", false
-	}
-	body = strings.TrimSuffix(body, summaryClose)
-	if i := strings.LastIndex(body, "\n"+transcriptOpen); i >= 0 {
-		body = body[:i]
-	}
-	return strings.TrimSpace(body), true
 }
 
 var errScriptOver = errors.New("summarize: the script is over")

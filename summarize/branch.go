@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // BranchPolicy says how what was done on a branch is summarised when the session leaves it ([Compactor.Navigate]).
@@ -121,8 +122,7 @@ func (w *walker) summariseBranch(from, to, instructions string, hooked Intervent
 			reasons = append(reasons, &CandidateError{Model: candidate.Name, Mode: p.Mode, Err: err})
 			continue
 		}
-		text, _ = untagged(text)
-		text = WithFiles(cutToSection(text, func(text string) bool { return w.target.Tokenizer.CountText(text) <= room }), j.material.Files)
+		text = WithFiles(cutToSection(plaintext.Untagged(text), func(text string) bool { return w.target.Tokenizer.CountText(text) <= room }), j.material.Files)
 		return &history.BranchSummary{From: from, Summary: history.Summary{Text: text, Files: j.material.Files, Data: hooked.Data}}, nil
 	}
 	return nil, &FailedError{Reasons: reasons}

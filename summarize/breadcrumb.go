@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/toolname"
 )
 
@@ -19,17 +20,17 @@ func (t Transcript) breadcrumb() string {
 	}
 	how := "look it up in the full transcript"
 	if t.Tool != "" {
-		how += " with the tool " + untaggedText(oneLine(t.Tool, 100))
+		how += " with the tool " + plaintext.Untagged(plaintext.OneLine(t.Tool, 100))
 	}
 	if t.Example != "" {
-		how += ", for example:\n" + untaggedText(t.call())
+		how += ", for example:\n" + plaintext.Untagged(t.call())
 	} else {
 		how += "."
 	}
 	return fmt.Sprintf(`%spath=%s lines="%d">
 The summary leaves things out. Where you need something from before it word for word (code, error messages, tool
 results, what you wrote yourself), %s
-</transcript>`, transcriptOpen, quotedPath(t.Path), t.Lines, how)
+</transcript>`, plaintext.TranscriptOpen, quotedPath(t.Path), t.Lines, how)
 }
 
 // Placeholders in an example.

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -361,7 +362,7 @@ func (c *carrier) title(ctx context.Context, j *job, d draft, entry string) {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		text, err := w.ask(ctx, candidate, Prompt{Mode: d.prompt.Mode}, d.prompt.Title(m), "title")
-		if text = oneLine(text, 200); err != nil || text == "" {
+		if text = plaintext.OneLine(text, 200); err != nil || text == "" {
 			return
 		}
 		if _, err := c.session.Add(history.Entry{Body: history.Label{Target: entry, Text: text}}); err == nil {
@@ -378,13 +379,13 @@ func titleOf(summary string) string {
 	first := ""
 	for line := range strings.Lines(summary) {
 		if heading, ok := strings.CutPrefix(strings.TrimSpace(line), "# "); ok && strings.TrimSpace(heading) != "" {
-			return oneLine(heading, 80)
+			return plaintext.OneLine(heading, 80)
 		}
 		if first == "" {
 			first = strings.TrimSpace(strings.TrimLeft(line, "#*-0123456789. \t"))
 		}
 	}
-	return oneLine(first, 80)
+	return plaintext.OneLine(first, 80)
 }
 
 // compact makes a compaction before the prompt is returned.

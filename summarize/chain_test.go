@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -29,7 +30,7 @@ func TestSummaryStaysTheSameOverAChainOfCompactions(t *testing.T) {
 				answer := special
 				var chain []string
 				for range 20 {
-					m.Summary, _ = summarize.Untagged(answer)
+					m.Summary = plaintext.Untagged(answer)
 					placed, err := stands(t, r, m)
 					require.NoError(t, err)
 					m.Previous, m.PreviousSummary = placed, m.Summary

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // Checkpoints keeps summaries as numbered Markdown files in a folder, for people and for agents that look something up:
@@ -53,7 +54,7 @@ func (c *Checkpoints) Add(s *history.Session, compaction, title, summary string)
 	if n := len(list); n > 0 {
 		point.Number = list[n-1].Number + 1
 	}
-	if point.Title = oneLine(title, 200); point.Title == "" {
+	if point.Title = plaintext.OneLine(title, 200); point.Title == "" {
 		point.Title = "Checkpoint " + strconv.Itoa(point.Number)
 	}
 	point.Path = filepath.Join(c.Dir, fmt.Sprintf("%03d-%s.md", point.Number, slug(point.Title)))

@@ -1,8 +1,5 @@
 package summarize
 
-// Untagged is what the engine makes of a summary.
-var Untagged = untagged
-
 // BreadcrumbTool and Breadcrumb are what stands beside a summary.
 var (
 	BreadcrumbTool = breadcrumbTool

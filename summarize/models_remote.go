@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
@@ -108,7 +109,7 @@ func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		return chat.Response{}, lost(ctx, failed, err)
 	}
 	if answer.StatusCode != http.StatusOK {
-		failed.Body = cut(strings.ToValidUTF8(strings.TrimSpace(string(data)), "\uFFFD"), 300)
+		failed.Body = plaintext.Cut(strings.ToValidUTF8(strings.TrimSpace(string(data)), "\uFFFD"), 300)
 		return chat.Response{}, refused(failed, answer.Header)
 	}
 	if int64(len(data)) > most {
@@ -169,19 +170,19 @@ func remotePrompt(messages []chat.Message) (system, prompt string) {
 	}
 	system = strings.Join(systems, "\n\n")
 	if len(rest) == 1 && rest[0].Role == chat.RoleUser {
-		text, notes := content(rest[0])
+		text, notes := plaintext.Content(rest[0])
 		return system, strings.Join(append([]string{text}, notes...), "\n")
 	}
 	var last string
 	if n := len(rest) - 1; n > 0 && rest[n].Role == chat.RoleUser {
-		text, notes := content(rest[n])
+		text, notes := plaintext.Content(rest[n])
 		rest, last = rest[:n], "\n\n"+strings.Join(append([]string{text}, notes...), "\n")
 	}
 	lines := make([]string, 0, len(rest))
-	for _, b := range blocks(rest, nil) {
-		lines = append(lines, untaggedText(plainLines(b, asItIs, asItIs)))
+	for _, b := range plaintext.Blocks(rest, nil) {
+		lines = append(lines, plaintext.Untagged(b.Lines(asItIs, asItIs)))
 	}
-	return system, "<conversation>\n" + strings.Join(lines, "\n") + "\n</conversation>" + last
+	return system, plaintext.Tagged(plaintext.ConversationTag, strings.Join(lines, "\n")) + last
 }
 
 func asItIs(text string) string { return text }

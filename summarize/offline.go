@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -121,10 +122,10 @@ func (d *digest) messages(messages []chat.Message) {
 	for _, m := range messages {
 		switch m.Role {
 		case chat.RoleUser:
-			if earlier, ok := withoutWrapper(m.Text()); ok {
+			if earlier, ok := plaintext.Summary(m.Text()); ok {
 				d.earlier(earlier)
 			} else {
-				d.add(sectionUser, oneLine(m.Text(), 600))
+				d.add(sectionUser, plaintext.OneLine(m.Text(), 600))
 			}
 		case chat.RoleAssistant:
 			for _, c := range m.ToolCalls {
@@ -147,9 +148,9 @@ func (d *digest) result(c chat.ToolCall, m chat.Message) {
 	}
 	if m.IsError {
 		outcome = "failed"
-		d.add(sectionErrors, fmt.Sprintf("%s: %s", c.Name, oneLine(text, 200)))
+		d.add(sectionErrors, fmt.Sprintf("%s: %s", c.Name, plaintext.OneLine(text, 200)))
 	}
-	d.add(sectionCalls, fmt.Sprintf("%s(%s): %s", c.Name, oneLine(strings.Trim(c.Arguments, "{}"), 80), outcome))
+	d.add(sectionCalls, fmt.Sprintf("%s(%s): %s", c.Name, plaintext.OneLine(strings.Trim(c.Arguments, "{}"), 80), outcome))
 }
 
 // earlier takes in a summary that was made before. The lines of a digest go to their sections, anything else is kept as
@@ -175,8 +176,8 @@ func (d *digest) earlier(text string) {
 
 // textBefore takes in the summary of what went before that a request shows as text.
 func (d *digest) textBefore(text string) {
-	for _, tag := range [...]string{previousTag, "previous-summary", draftTag} {
-		for _, body := range inTags(text, tag) {
+	for _, tag := range [...]string{plaintext.PreviousHistoryTag, plaintext.PreviousSummaryTag, plaintext.DraftTag} {
+		for _, body := range plaintext.InTags(text, tag) {
 			d.earlier(body)
 		}
 	}
@@ -184,8 +185,8 @@ func (d *digest) textBefore(text string) {
 
 // textHistory takes in what was said that a request shows as text, in either of the forms that this package writes.
 func (d *digest) textHistory(text string) {
-	for _, tag := range [...]string{historyTag, "conversation"} {
-		for _, body := range inTags(text, tag) {
+	for _, tag := range [...]string{plaintext.HistoryTag, plaintext.ConversationTag} {
+		for _, body := range plaintext.InTags(text, tag) {
 			d.plainHistory(body)
 		}
 	}
@@ -197,23 +198,6 @@ func (d *digest) textHistory(text string) {
 // compactBlock is what was said at once in a [CompactHistory].
 var compactBlock = regexp.MustCompile(`(?s)(?:^|\n)<(user|assistant)>\n(.*?)\n</(?:user|assistant)>`)
 
-// inTags gives what stands in the tags of a name, each on a line of its own.
-func inTags(text, tag string) []string {
-	var list []string
-	for rest := "\n" + text; ; {
-		_, after, ok := strings.Cut(rest, "\n<"+tag+">\n")
-		if !ok {
-			return list
-		}
-		body, next, ok := strings.Cut(after, "\n</"+tag+">")
-		if !ok {
-			return list
-		}
-		list = append(list, body)
-		rest = next
-	}
-}
-
 // compact takes in what was said at once: words, and lines that tell what tools did.
 func (d *digest) compact(role, body string) {
 	var words []string
@@ -224,22 +208,22 @@ func (d *digest) compact(role, body string) {
 		case !isNote || !ends:
 			words = append(words, line)
 		case role == "assistant":
-			d.add(sectionCalls, oneLine(told, 120))
+			d.add(sectionCalls, plaintext.OneLine(told, 120))
 			if call, failure, ok := strings.Cut(told, " ✗ "); ok {
-				d.add(sectionErrors, oneLine(call+": "+failure, 200))
+				d.add(sectionErrors, plaintext.OneLine(call+": "+failure, 200))
 			}
 			if verb, path, ok := strings.Cut(told, ": "); ok && slices.Contains([]string{"read", "wrote", "created", "edited"}, verb) {
 				for _, end := range [...]string{" (", " ✗ ", " → "} {
 					path, _, _ = strings.Cut(path, end)
 				}
 				for file := range strings.SplitSeq(path, ", ") {
-					d.add(sectionFiles, oneLine(file, 200))
+					d.add(sectionFiles, plaintext.OneLine(file, 200))
 				}
 			}
 		}
 	}
 	if text := strings.Join(words, "\n"); role == "user" {
-		d.add(sectionUser, oneLine(text, 600))
+		d.add(sectionUser, plaintext.OneLine(text, 600))
 	} else {
 		d.last(text)
 	}
@@ -248,16 +232,16 @@ func (d *digest) compact(role, body string) {
 // plainHistory takes in a history as [PlainHistory] writes it: summaries that stand before it, then what was said, each thing
 // from a line of its own on, its further lines indented.
 func (d *digest) plainHistory(body string) {
-	for strings.HasPrefix(body, summaryOpen) {
-		block, rest, _ := strings.Cut(body, summaryClose)
-		if earlier, ok := withoutWrapper(block); ok {
+	for strings.HasPrefix(body, plaintext.SummaryOpen) {
+		block, rest, _ := strings.Cut(body, plaintext.SummaryClose)
+		if earlier, ok := plaintext.Summary(block); ok {
 			d.earlier(earlier)
 		}
 		body = strings.TrimPrefix(rest, "\n")
 	}
 	var said strings.Builder
 	for line := range strings.Lines(body) {
-		if !strings.HasPrefix(line, indent) {
+		if !strings.HasPrefix(line, plaintext.Indent) {
 			d.plain(said.String())
 			said.Reset()
 		}
@@ -271,29 +255,29 @@ func (d *digest) plain(said string) {
 	kind, text, _ := strings.Cut(said, ": ")
 	switch kind {
 	case "user":
-		d.add(sectionUser, oneLine(text, 600))
+		d.add(sectionUser, plaintext.OneLine(text, 600))
 	case "assistant":
 		d.last(text)
 	case "call":
-		d.add(sectionCalls, oneLine(text, 120))
+		d.add(sectionCalls, plaintext.OneLine(text, 120))
 		if _, arguments, ok := strings.Cut(strings.TrimSuffix(strings.TrimSpace(text), ")"), "("); ok {
 			d.files(arguments)
 		}
 	case "error":
-		d.add(sectionErrors, oneLine(text, 200))
+		d.add(sectionErrors, plaintext.OneLine(text, 200))
 	}
 }
 
 // files notes the files that a call's arguments name.
 func (d *digest) files(arguments string) {
 	for _, path := range paths(arguments) {
-		d.add(sectionFiles, oneLine(path, 200))
+		d.add(sectionFiles, plaintext.OneLine(path, 200))
 	}
 }
 
 // last notes what the assistant said, in place of what it said before.
 func (d *digest) last(text string) {
-	if text = oneLine(text, 300); text != "" {
+	if text = plaintext.OneLine(text, 300); text != "" {
 		d.lines[sectionLast] = []string{text}
 	}
 }
@@ -314,7 +298,7 @@ func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) 
 		group := &elements.Group{Name: s.title}
 		title := elements.KeepWith{Group: group, Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(s.title)}}}}
 		for k, line := range d.lines[i] {
-			text := elements.Nodes{elements.Text("- " + cut(untaggedText(line), 2*limit))}
+			text := elements.Nodes{elements.Text("- " + plaintext.Cut(plaintext.Untagged(line), 2*limit))}
 			if k == longest {
 				lines[k] = elements.KeepWith{Props: elements.Props{Priority: new(len(lines))}, Group: group, Children: elements.Nodes{elements.TextChunk{Children: text}}}
 			} else {
@@ -351,18 +335,4 @@ func paths(arguments string) []string {
 		}
 	}
 	return list
-}
-
-// oneLine folds white space and cuts a text to a number of bytes.
-func oneLine(s string, limit int) string { return cut(strings.Join(strings.Fields(s), " "), limit) }
-
-// cut cuts a text to a number of bytes, at the end of a character.
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && s[limit]&0xC0 == 0x80 {
-		limit--
-	}
-	return s[:limit] + "…"
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 const role = `You write the handoff of a working session. Another instance of you continues the work and will see your
@@ -84,16 +85,10 @@ func simpleRequest(m Material) elements.Node {
 		elements.SystemMessage{Props: kept, Children: elements.Nodes{elements.Text(role)}},
 		elements.UserMessage{Props: elements.Props{FlexGrow: 1}, Children: elements.Nodes{
 			PlainHistory{
-				Props: grow, Name: historyTag, Messages: m.Covered, Results: m.ResultTokens, Fill: true, Droppable: true,
+				Props: grow, Name: plaintext.HistoryTag, Messages: m.Covered, Results: m.ResultTokens, Fill: true, Droppable: true,
 				Before: strings.Join(previous, "\n"),
 			},
 			elements.TextChunk{Props: kept, Children: asked(m)},
 		}},
 	}
 }
-
-// historyTag holds the history in simple mode.
-const historyTag = "history"
-
-// indent stands before the further lines of what was said, in simple mode.
-const indent = "  "

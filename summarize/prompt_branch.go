@@ -7,6 +7,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -133,7 +134,7 @@ func WithFiles(summary string, files history.Files) string {
 func fileLines(paths []string) string {
 	lines := make([]string, len(paths))
 	for i, p := range paths {
-		lines[i] = untaggedText(oneLinePath(p))
+		lines[i] = plaintext.Untagged(oneLinePath(p))
 	}
 	return strings.Join(lines, "\n")
 }

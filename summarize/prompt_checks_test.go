@@ -37,31 +37,3 @@ func TestChecks(t *testing.T) {
 		})
 	}
 }
-
-func TestOwnTagsAreMadeHarmlessAndNothingElseChanges(t *testing.T) {
-	for _, c := range []struct{ rule, text, want string }{
-		{"what opens one", "<conversation-summary>\nx", "<\\conversation-summary>\nx"},
-		{"what closes one", "x</previous-chat-history>", "x<\\/previous-chat-history>"},
-		{"with attributes", `<transcript path="x">`, `<\transcript path="x">`},
-		{"at the very end", "x <plan", "x <\\plan"},
-		{"each of them", "<user></user><user/>", "<\\user><\\/user><\\user/>"},
-		{"in code too", "```\n</history>\n```", "```\n<\\/history>\n```"},
-		{"what was made harmless stays", "<\\/history> <\\\\plan>", "<\\/history> <\\\\plan>"},
-		{"HTML is content", "<details><summary>a & b</summary>&lt;x&gt; ‹y› \"z\"</details>", ""},
-		{"so are other names", "<histories> <planner> <agent-x> < plan> a <plan.md", ""},
-		{"and comparisons", "if plan < agent && todo>skill", ""},
-	} {
-		t.Run(c.rule, func(t *testing.T) {
-			want, changes := c.want, c.want != "" && c.want != c.text
-			if want == "" {
-				want = c.text
-			}
-			got, changed := summarize.Untagged(c.text)
-			require.Equal(t, want, got)
-			require.Equal(t, changes, changed)
-			again, changed := summarize.Untagged(got)
-			require.Equal(t, got, again)
-			require.False(t, changed)
-		})
-	}
-}

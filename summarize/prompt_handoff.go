@@ -5,6 +5,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // ModeHandoff names the prompt of a [Handoff].
@@ -124,6 +125,6 @@ func MergeSplitTurn(history, prefix string) string {
 // titleRequest asks for a line about a summary.
 func titleRequest(m Material) elements.Node {
 	return textRequest(handoffRole, elements.Nodes{
-		firm(tagged(summaryTag, untaggedText(m.Summary))),
+		firm(plaintext.Tagged(plaintext.SummaryTag, plaintext.Untagged(m.Summary))),
 	}, paragraph(titleAsk))
 }

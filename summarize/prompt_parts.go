@@ -6,6 +6,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // kept are the properties of what a request cannot do without.
@@ -64,9 +65,9 @@ func contextLines(m Material) elements.Node {
 	}
 	lines := make([]string, len(m.Context))
 	for i, line := range m.Context {
-		lines[i] = "- " + strings.ReplaceAll(untaggedText(line), "\n", "\n  ")
+		lines[i] = "- " + strings.ReplaceAll(plaintext.Untagged(line), "\n", "\n  ")
 	}
-	return firm(tagged("additional-context", strings.Join(lines, "\n")))
+	return firm(plaintext.Tagged("additional-context", strings.Join(lines, "\n")))
 }
 
 // earlier is the summary of what went before, recovered from what was put in place where its words were not kept apart; ""
@@ -78,7 +79,7 @@ func (m Material) earlier() string {
 	texts := make([]string, 0, len(m.Previous))
 	for _, said := range m.Previous {
 		text := said.Text()
-		if words, ok := withoutWrapper(text); ok {
+		if words, ok := plaintext.Summary(text); ok {
 			text = words
 		}
 		texts = append(texts, text)
@@ -91,7 +92,7 @@ func previousBlock(m Material) elements.Node {
 	if m.earlier() == "" {
 		return nil
 	}
-	return firm(tagged("previous-summary", untaggedText(m.earlier())))
+	return firm(plaintext.Tagged(plaintext.PreviousSummaryTag, plaintext.Untagged(m.earlier())))
 }
 
 // asTheyAre shows finished messages as they are.
@@ -110,12 +111,12 @@ func inWords(messages []chat.Message) []chat.Message {
 			case chat.Text:
 				parts = append(parts, p)
 			case chat.Image, chat.Document:
-				parts = append(parts, chat.Text(attached(p)))
+				parts = append(parts, chat.Text(plaintext.Attached(p)))
 			}
 		}
 		if len(parts) == 0 && (m.Role == chat.RoleUser || m.Role == chat.RoleTool) {
 			for _, p := range m.Content { // of something there must be a message
-				parts = append(parts, chat.Text(attached(p)))
+				parts = append(parts, chat.Text(plaintext.Attached(p)))
 			}
 		}
 		if m.Content = parts; len(parts) > 0 || len(m.ToolCalls) > 0 {

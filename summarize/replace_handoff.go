@@ -2,6 +2,7 @@ package summarize
 
 import (
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // SummaryWithFiles puts one user message in place: the summary, and the lists of files that were read and modified since the
@@ -24,7 +25,7 @@ func fileList(priority int, tag string, paths []string) elements.Node {
 	}
 	lines := make([]ranked, len(paths))
 	for i, p := range paths {
-		lines[i] = ranked{text: untaggedText(oneLinePath(p)), priority: len(paths) - i}
+		lines[i] = ranked{text: plaintext.Untagged(oneLinePath(p)), priority: len(paths) - i}
 	}
 	return enclosed(elements.Props{Priority: new(priority)}, tag, lines)
 }

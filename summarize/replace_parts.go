@@ -4,11 +4,12 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // summaryBlock is the summary between tags, word for word but for what looks like one of this package's own tags.
 func summaryBlock(tag string, m Material) elements.Node {
-	return firm(tagged(tag, untaggedText(m.Summary)))
+	return firm(plaintext.Tagged(tag, plaintext.Untagged(m.Summary)))
 }
 
 // firm is a text that stays, on a line of its own; nothing for no text.
@@ -52,5 +53,5 @@ func part(priority int, tag, text string) elements.Node {
 	if text == "" {
 		return nil
 	}
-	return piece(tagged(tag, untaggedText(text)), priority, false)
+	return piece(plaintext.Tagged(tag, plaintext.Untagged(text)), priority, false)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // CompactedSession puts one user message in place in which an agent finds what it works with: the summary, what the user said
@@ -54,7 +55,7 @@ func (c CompactedSession) users(m Material) elements.Node {
 	texts := make([]string, len(said))
 	total := 0
 	show := func(i int) bool {
-		text, notes := content(said[i])
+		text, notes := plaintext.Content(said[i])
 		text = clipped(m, text, each)
 		texts[i] = strings.Trim(strings.Join(append([]string{text}, notes...), "\n"), "\n")
 		total += m.Tokenizer.CountText(texts[i])
@@ -79,7 +80,7 @@ func (c CompactedSession) users(m Material) elements.Node {
 			if i == 0 {
 				priority = len(said)
 			}
-			list = append(list, ranked{text: tagged("user-message", untaggedText(texts[i])), priority: priority})
+			list = append(list, ranked{text: plaintext.Tagged("user-message", plaintext.Untagged(texts[i])), priority: priority})
 		}
 	}
 	return enclosed(elements.Props{Priority: new(2)}, "user-messages", list)
@@ -93,9 +94,9 @@ func skills(m Material) elements.Node {
 	names := make([]string, len(m.Skills))
 	var instructions []ranked
 	for i, s := range m.Skills {
-		names[i] = untaggedText(oneLine(s.Name, 100))
+		names[i] = plaintext.Untagged(plaintext.OneLine(s.Name, 100))
 		if text := m.clipTo(s.Instructions, 8); text != "" {
-			text = fmt.Sprintf("<skill name=%q>\n%s\n</skill>", names[i], untaggedText(text))
+			text = fmt.Sprintf("<skill name=%q>\n%s\n</skill>", names[i], plaintext.Untagged(text))
 			instructions = append(instructions, ranked{text: text, priority: i})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // TurnsSummary puts in place what is kept of the very start, and the summary of the turns after it. It is that of A3S, which
@@ -19,7 +20,7 @@ func TurnsSummary(m Material) elements.Node {
 	var others []chat.Message
 	rest := elements.Nodes{
 		firm("The turns that followed were compacted into this summary:"),
-		summaryBlock(summaryTag, m), afterwards(m),
+		summaryBlock(plaintext.SummaryTag, m), afterwards(m),
 	}
 	left := m.Room - m.size(rest)
 	for _, said := range m.Head {
@@ -89,8 +90,8 @@ func (m Material) clipMessage(said chat.Message, tokens int) chat.Message {
 func start(m Material, messages []chat.Message) elements.Node {
 	var lines []string
 	clip := func(text string) string { return m.clipTo(text, 8) }
-	for _, b := range blocks(messages, nil) {
-		lines = append(lines, plainLines(b, clip, clip))
+	for _, b := range plaintext.Blocks(messages, nil) {
+		lines = append(lines, b.Lines(clip, clip))
 	}
 	return part(0, "conversation-start", strings.Join(lines, "\n"))
 }

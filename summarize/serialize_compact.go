@@ -8,6 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -50,9 +51,6 @@ type CompactHistory struct {
 	Droppable bool
 }
 
-// previousTag holds the summary of what went before. An answer never holds it.
-const previousTag = "previous-chat-history"
-
 // ElementProps returns the properties, Required unless the history is droppable.
 func (t CompactHistory) ElementProps() elements.Props {
 	t.Required = t.Required || !t.Droppable
@@ -65,12 +63,12 @@ func (t CompactHistory) Render(_ context.Context, s sizing.Sizing) (elements.Nod
 	if tools == nil {
 		tools = DefaultToolLines()
 	}
-	list := blocks(t.Messages, t.Mentions)
+	list := plaintext.Blocks(t.Messages, t.Mentions)
 	first := stays(list)
 	var nodes elements.Nodes
 	var all strings.Builder // as it would be
 	if strings.TrimSpace(t.Previous) != "" {
-		text := tagged(previousTag, untaggedText(t.Previous))
+		text := plaintext.Tagged(plaintext.PreviousHistoryTag, plaintext.Untagged(t.Previous))
 		nodes = append(nodes, staying(text))
 		all.WriteString(text + "\n")
 	}
@@ -95,22 +93,22 @@ func (t CompactHistory) Render(_ context.Context, s sizing.Sizing) (elements.Nod
 			speaker = name
 			all.WriteString("<" + name + ">\n</" + name + ">\n")
 		}
-		text = untaggedText(text)
+		text = plaintext.Untagged(text)
 		all.WriteString(text + "\n")
 		said = append(said, ranked{text, worth*len(list) + i, i == first || worth == worthUser})
 	}
 	for i, b := range list {
 		worth := worthAssistant
-		if b.role == chat.RoleUser {
+		if b.Role == chat.RoleUser {
 			worth = worthUser
 		}
-		text := shortened(strings.Trim(b.text, "\n"), func(text string) string {
+		text := plaintext.Shortened(strings.Trim(b.Text, "\n"), func(text string) string {
 			return history.Clip(s, text, max(1, s.Window/4), 0.4)
 		})
-		text = strings.Join(append([]string{text}, b.notes...), "\n")
-		add(b.role, strings.TrimPrefix(text, "\n"), worth, i)
-		for _, c := range b.calls {
-			add(b.role, tools.line(c), worthTool, i)
+		text = strings.Join(append([]string{text}, b.Notes...), "\n")
+		add(b.Role, strings.TrimPrefix(text, "\n"), worth, i)
+		for _, c := range b.Calls {
+			add(b.Role, tools.line(Call(c)), worthTool, i)
 		}
 	}
 	end()

@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -56,11 +57,11 @@ func (t PlainHistory) ElementProps() elements.Props {
 
 // Render returns the tag. Without messages, and anything before them, there is none.
 func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
-	name := or(t.Name, "conversation")
-	own := tagsOf(name)
+	name := or(t.Name, plaintext.ConversationTag)
+	own := plaintext.MatchTags(name)
 	before := own.ReplaceAllString(t.Before, `<\$1`)
-	harmless := func(text string) string { return own.ReplaceAllString(untaggedText(text), `<\$1`) }
-	list := blocks(t.Messages, t.Mentions)
+	harmless := func(text string) string { return own.ReplaceAllString(plaintext.Untagged(text), `<\$1`) }
+	list := plaintext.Blocks(t.Messages, t.Mentions)
 	most := max(1, s.Window/4)
 	results := most
 	if t.Results > 0 {
@@ -83,7 +84,7 @@ func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node,
 			all.WriteString(before + "\n")
 		}
 		for i, b := range list {
-			if texts[i] = harmless(plainLines(b, clip(most), clip(results))); texts[i] != "" {
+			if texts[i] = harmless(b.Lines(clip(most), clip(results))); texts[i] != "" {
 				all.WriteString(texts[i] + "\n")
 			}
 		}
@@ -113,10 +114,10 @@ func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node,
 			continue
 		}
 		priority := i
-		if list[i].role == chat.RoleUser {
+		if list[i].Role == chat.RoleUser {
 			priority += len(list) // what the user said outlasts what was done about it
 		}
-		nodes = append(nodes, piece(text, priority, i == first || list[i].role == chat.RoleUser))
+		nodes = append(nodes, piece(text, priority, i == first || list[i].Role == chat.RoleUser))
 	}
 	if len(nodes) == 0 {
 		return nil, nil
@@ -130,16 +131,16 @@ func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node,
 
 // fill is about the most tokens that each result, and the arguments of each call, may take so that all of them take at most
 // room more than at least tokens each. It counts each text once, and notes what it takes.
-func fill(list []block, s sizing.Sizing, sizes map[string]int, least, most, room int) int {
+func fill(list []plaintext.Block, s sizing.Sizing, sizes map[string]int, least, most, room int) int {
 	type size struct {
 		tokens int
 		grows  float64 // by its indent
 	}
 	var texts []size
 	for _, b := range list {
-		for _, c := range b.calls {
+		for _, c := range b.Calls {
 			for _, text := range [...]string{c.Arguments, c.Result} {
-				grows := 1 + float64(len(indent)*strings.Count(text, "\n"))/float64(max(1, len(text)))
+				grows := 1 + float64(len(plaintext.Indent)*strings.Count(text, "\n"))/float64(max(1, len(text)))
 				switch {
 				case len(text) <= least: // no token is shorter than a byte
 				case len(text) > 1<<20+128*most: // it is dear to count, and takes more than that
@@ -161,36 +162,9 @@ func fill(list []block, s sizing.Sizing, sizes map[string]int, least, most, room
 }
 
 // stays is the index of the block that is never dropped.
-func stays(list []block) int {
-	if i := slices.IndexFunc(list, func(b block) bool { return b.role == chat.RoleUser }); i >= 0 {
+func stays(list []plaintext.Block) int {
+	if i := slices.IndexFunc(list, func(b plaintext.Block) bool { return b.Role == chat.RoleUser }); i >= 0 {
 		return i
 	}
 	return len(list) - 1
-}
-
-// plainLines is a block as text, what is long in it cut.
-func plainLines(b block, clip, clipResult func(string) string) string {
-	var text strings.Builder
-	say := func(kind, what string, notes []string) {
-		what = strings.Join(append([]string{what}, notes...), "\n")
-		what = strings.TrimRight(strings.TrimPrefix(what, "\n"), "\n")
-		text.WriteString(kind + ": " + strings.ReplaceAll(what, "\n", "\n"+indent) + "\n")
-	}
-	if b.text != "" || len(b.notes) > 0 {
-		say(string(b.role), shortened(b.text, clip), b.notes)
-	}
-	for _, c := range b.calls {
-		if c.Name != "" {
-			say("call", c.Name+"("+shortened(c.Arguments, clipResult)+")", nil)
-		}
-	}
-	for _, c := range b.calls {
-		switch {
-		case c.Failed:
-			say("error", shortened(c.Result, clipResult), c.Notes)
-		case c.Answered:
-			say("result", shortened(c.Result, clipResult), c.Notes)
-		}
-	}
-	return strings.TrimSuffix(text.String(), "\n")
 }

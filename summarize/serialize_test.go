@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/golden"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 )
@@ -314,10 +315,7 @@ func saidIn(body string) (text string, notes int) {
 }
 
 // harmless is a text as a serialiser shows it.
-func harmless(text string) string {
-	text, _ = summarize.Untagged(text)
-	return text
-}
+func harmless(text string) string { return plaintext.Untagged(text) }
 
 // nothing tells of a text that says nothing.
 func nothing(text string) bool { return strings.Trim(text, " \t\n\v\f\r\u00A0\u0085\uFEFF") == "" }

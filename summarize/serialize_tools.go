@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/toolname"
 )
 
@@ -336,7 +337,7 @@ func askLine(c Call) string {
 
 // searchLine tells what was looked for: [searched: "query"].
 func searchLine(c Call) string {
-	return fmt.Sprintf("searched: %q", oneLine(c.Argument(searchArguments...), lineBytes))
+	return fmt.Sprintf("searched: %q", plaintext.OneLine(c.Argument(searchArguments...), lineBytes))
 }
 
 // lineBytes is how long the line of a call may be, errorBytes what it says of a failure.
@@ -349,14 +350,14 @@ const (
 func (t ToolLines) line(c Call) string {
 	var text string
 	if f, _ := toolname.Find(t, c.Name); f != nil {
-		text = oneLine(f(c), lineBytes)
+		text = plaintext.OneLine(f(c), lineBytes)
 	}
 	if text == "" {
-		text = "tool-" + or(oneLine(c.Name, 100), "result")
+		text = "tool-" + or(plaintext.OneLine(c.Name, 100), "result")
 	}
 	switch {
 	case c.Failed:
-		text += " ✗ " + or(oneLine(c.Result, errorBytes), "failed")
+		text += " ✗ " + or(plaintext.OneLine(c.Result, errorBytes), "failed")
 	case !c.Answered:
 		text += " (no result)"
 	}

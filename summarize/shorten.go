@@ -10,6 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // Characters returns what [Material.Words] tokens are in characters (code points) of this conversation, as its tokenizer
@@ -64,7 +65,7 @@ what is settled, and what is said twice. Write in the language in which the summ
 
 // shortenRequest asks for a draft of a summary in [Material.Words] tokens.
 func shortenRequest(m Material, draft string) elements.Node {
-	return textRequest(shortenRole, elements.Nodes{firm(tagged(draftTag, untaggedText(draft)))},
+	return textRequest(shortenRole, elements.Nodes{firm(plaintext.Tagged(plaintext.DraftTag, plaintext.Untagged(draft)))},
 		paragraph(fmt.Sprintf(shortenAsk, m.Words, m.Characters())), remarks(m), roomLeft(m))
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/retry"
 	"github.com/promptree-go/promptree/render"
 )
@@ -461,9 +462,8 @@ func status(err error) int {
 // section.
 func (w *writer) finish(ctx context.Context, c *candidate, p Prompt, text string) (draft, error) {
 	j := w.job
-	d := draft{prompt: p, text: text, model: c.Name}
-	var changed bool
-	if d.text, changed = untagged(d.text); changed {
+	d := draft{prompt: p, text: plaintext.Untagged(text), model: c.Name}
+	if d.text != text {
 		d.mended = append(d.mended, "tags taken out of its text")
 	}
 	fits := func(text string) bool {
@@ -480,7 +480,7 @@ func (w *writer) finish(ctx context.Context, c *candidate, p Prompt, text string
 		m.Summary = d.text
 		shorter, err := w.ask(ctx, c, Prompt{Mode: p.Mode, Read: p.Read}, shortenRequest(m, d.text), w.key(p, j.covered)+"/shorter")
 		if err == nil {
-			shorter, _ = untagged(shorter)
+			shorter = plaintext.Untagged(shorter)
 		}
 		if ctx.Err() != nil {
 			return d, context.Cause(ctx)

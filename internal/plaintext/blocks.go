@@ -1,0 +1,165 @@
+package plaintext
+
+import (
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// Block is what somebody said at once: a message, that of an assistant with what came of its calls.
+type Block struct {
+	Role  chat.Role
+	Text  string
+	Notes []string // what is no text, by name
+	Calls []Call
+}
+
+// Call is a tool call with what came of it.
+type Call struct {
+	chat.ToolCall
+	// Result is the text of the result, Notes name what else it holds.
+	Result string
+	Notes  []string
+	// Answered reports whether there is a result: a call that was cut short has none.
+	Answered bool
+	// Failed reports whether the tool failed; the result says how.
+	Failed bool
+}
+
+// Blocks joins results to their calls. A result without a call is a block of its own. Mentions, unless it is nil, names what
+// a message refers to.
+func Blocks(messages []chat.Message, mentions func(chat.Message) []string) []Block {
+	list := make([]Block, 0, len(messages))
+	type place struct{ block, call int }
+	calls := map[string]place{}
+	for _, m := range messages {
+		text, notes := Content(m)
+		if m.Role == chat.RoleTool {
+			result := Call{Result: text, Notes: notes, Answered: true, Failed: m.IsError}
+			if at, ok := calls[m.ToolCallID]; ok {
+				c := &list[at.block].Calls[at.call]
+				result.ToolCall = c.ToolCall
+				*c = result
+				delete(calls, m.ToolCallID)
+			} else {
+				list = append(list, Block{Role: chat.RoleTool, Calls: []Call{result}})
+			}
+			continue
+		}
+		if mentions != nil {
+			if named := mentions(m); len(named) > 0 {
+				notes = append(notes, "[mentioned: "+OneLine(strings.Join(named, ", "), 2000)+"]")
+			}
+		}
+		b := Block{Role: m.Role, Text: text, Notes: notes}
+		for i, c := range m.ToolCalls {
+			calls[c.ID] = place{len(list), i}
+			b.Calls = append(b.Calls, Call{ToolCall: c})
+		}
+		list = append(list, b)
+	}
+	return list
+}
+
+// Content returns the text of a message and names its other parts. What a model thought is left out: it was for the answer,
+// which is there.
+func Content(m chat.Message) (text string, notes []string) {
+	for _, p := range m.Content {
+		switch p.(type) {
+		case chat.Image, chat.Document, chat.Opaque:
+			notes = append(notes, Attached(p))
+		}
+	}
+	return m.Text(), notes
+}
+
+// Attached is the note that names a part that is no text.
+func Attached(p chat.Part) string {
+	what := "a value"
+	switch p := p.(type) {
+	case chat.Image:
+		what = "image " + source(p.URL, p.MediaType)
+	case chat.Document:
+		what = fmt.Sprintf("document %s, %d bytes", p.MediaType, decoded(p.Data))
+	case chat.Opaque:
+		what = fmt.Sprintf("a value for the provider alone, %d bytes", len(p.Value))
+	}
+	return "[attached: " + OneLine(what, 300) + "]"
+}
+
+// source names a picture: by its URL, or, where that holds the picture, by its type and size.
+func source(url, mediaType string) string {
+	data, ok := strings.CutPrefix(url, "data:")
+	if !ok {
+		return strings.TrimSpace(url + " " + mediaType)
+	}
+	head, body, _ := strings.Cut(data, ",")
+	if mediaType == "" {
+		mediaType, _, _ = strings.Cut(head, ";")
+	}
+	return fmt.Sprintf("%s, %d bytes", mediaType, decoded(body))
+}
+
+// decoded is how many bytes base64 stands for.
+func decoded(data string) int {
+	return base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(data, "=")))
+}
+
+// note is a line that reads as a note in square brackets, such as those of [Attached].
+var note = regexp.MustCompile(`(?m)^([^\S\n]*)(\\*\[.*\][^\S\n]*)$`)
+
+// unnoted puts a backslash before what somebody said where it reads as a note, so that only a serialiser writes one: lines
+// in square brackets, one with backslashes before it already included. So it can be undone.
+func unnoted(text string) string {
+	if !strings.Contains(text, "[") {
+		return text
+	}
+	return note.ReplaceAllString(text, `$1\$2`)
+}
+
+// cutMark is what history.Clip puts where it cut.
+var cutMark = regexp.MustCompile(`(?m)^\\(\[\.\.\. \d+ (?:tokens|bytes) cut here; the session's transcript has them \.\.\.\])$`)
+
+// Shortened is a text that was said, cut where it is long. The mark of the cut is a note.
+func Shortened(text string, clip func(string) string) string {
+	short := clip(text)
+	said := unnoted(short)
+	if short != text {
+		said = cutMark.ReplaceAllString(said, "$1")
+	}
+	return said
+}
+
+// Indent stands before the further lines of what was said.
+const Indent = "  "
+
+// Lines is the block as text, each thing that was said from a line of its own on, its further lines indented. Clip cuts what is
+// long in what was said, clipResult in calls and their results.
+func (b Block) Lines(clip, clipResult func(string) string) string {
+	var text strings.Builder
+	say := func(kind, what string, notes []string) {
+		what = strings.Join(append([]string{what}, notes...), "\n")
+		what = strings.TrimRight(strings.TrimPrefix(what, "\n"), "\n")
+		text.WriteString(kind + ": " + strings.ReplaceAll(what, "\n", "\n"+Indent) + "\n")
+	}
+	if b.Text != "" || len(b.Notes) > 0 {
+		say(string(b.Role), Shortened(b.Text, clip), b.Notes)
+	}
+	for _, c := range b.Calls {
+		if c.Name != "" {
+			say("call", c.Name+"("+Shortened(c.Arguments, clipResult)+")", nil)
+		}
+	}
+	for _, c := range b.Calls {
+		switch {
+		case c.Failed:
+			say("error", Shortened(c.Result, clipResult), c.Notes)
+		case c.Answered:
+			say("result", Shortened(c.Result, clipResult), c.Notes)
+		}
+	}
+	return strings.TrimSuffix(text.String(), "\n")
+}

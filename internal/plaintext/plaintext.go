@@ -1,0 +1,24 @@
+// Package plaintext writes messages as text for a model to read, between tags that nothing said can open or close.
+package plaintext
+
+import (
+	"strings"
+	"unicode"
+)
+
+// OneLine folds white space and cuts a text to a number of bytes.
+func OneLine(s string, limit int) string { return Cut(strings.Join(strings.Fields(s), " "), limit) }
+
+// Cut cuts a text to a number of bytes, at the end of a character, and puts an ellipsis behind it.
+func Cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && s[limit]&0xC0 == 0x80 {
+		limit--
+	}
+	return s[:limit] + "…"
+}
+
+// Invisible reports whether a character shows nothing.
+func Invisible(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' || r == '\u200B' }

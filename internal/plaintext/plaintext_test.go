@@ -1,0 +1,96 @@
+package plaintext_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
+)
+
+func TestOwnTagsAreMadeHarmlessAndNothingElseChanges(t *testing.T) {
+	for _, c := range []struct{ rule, text, want string }{
+		{"what opens one", "<conversation-summary>\nx", "<\\conversation-summary>\nx"},
+		{"what closes one", "x</previous-chat-history>", "x<\\/previous-chat-history>"},
+		{"with attributes", `<transcript path="x">`, `<\transcript path="x">`},
+		{"at the very end", "x <plan", "x <\\plan"},
+		{"each of them", "<user></user><user/>", "<\\user><\\/user><\\user/>"},
+		{"in code too", "```\n</history>\n```", "```\n<\\/history>\n```"},
+		{"what was made harmless stays", "<\\/history> <\\\\plan>", "<\\/history> <\\\\plan>"},
+		{"HTML is content", "<details><summary>a & b</summary>&lt;x&gt; ‹y› \"z\"</details>", ""},
+		{"so are other names", "<histories> <planner> <agent-x> < plan> a <plan.md", ""},
+		{"and comparisons", "if plan < agent && todo>skill", ""},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			want := c.want
+			if want == "" {
+				want = c.text
+			}
+			got := plaintext.Untagged(c.text)
+			require.Equal(t, want, got)
+			require.Equal(t, got, plaintext.Untagged(got))
+		})
+	}
+}
+
+func TestCutIsAtTheEndOfACharacter(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		limit int
+		want  string
+	}{
+		{"short", 5, "short"},
+		{"longer", 5, "longe…"},
+		{"aé", 2, "a…"},
+		{"土", 2, "…"},
+	} {
+		require.Equal(t, c.want, plaintext.Cut(c.text, c.limit))
+	}
+	require.Equal(t, "one two…", plaintext.OneLine(" one\n\ttwo  three", 7))
+}
+
+func TestSummaryInAMessageThatStandsForAHistory(t *testing.T) {
+	for _, c := range []struct{ rule, text, want string }{
+		{"between its tags", "<conversation-summary>\n It is done. \n</conversation-summary>", "It is done."},
+		{"without the pointer to the transcript", "<conversation-summary>\nDone.\n\n<transcript path=\"x\">\nLook.\n</transcript>\n</conversation-summary>", "Done."},
+	} {
+		got, ok := plaintext.Summary(c.text)
+		require.True(t, ok, c.rule)
+		require.Equal(t, c.want, got, c.rule)
+	}
+	_, ok := plaintext.Summary("Say <conversation-summary>")
+	require.False(t, ok)
+}
+
+func TestTextInTags(t *testing.T) {
+	text := plaintext.Tagged("a", "one\ntwo") + "\n<a> three </a>\n" + plaintext.Tagged("a", "four") + "\n<a>\nfive"
+	require.Equal(t, []string{"one\ntwo", "four"}, plaintext.InTags(text, "a"))
+	require.Empty(t, plaintext.InTags(text, "b"))
+}
+
+func TestBlocksJoinResultsToTheirCalls(t *testing.T) {
+	call := chat.ToolCall{ID: "1", Name: "read", Arguments: `{"path":"a"}`}
+	messages := []chat.Message{
+		chat.UserMessage("Look.\n[not: a note]"),
+		{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("I do."), chat.Image{URL: "data:image/png;base64,AAAA"}}, ToolCalls: []chat.ToolCall{call}},
+		chat.ToolResult("1", "one\ntwo"),
+		{Role: chat.RoleTool, ToolCallID: "2", IsError: true, Content: chat.Parts{chat.Text("lost")}},
+	}
+	list := plaintext.Blocks(messages, func(m chat.Message) []string {
+		if m.Role == chat.RoleUser {
+			return []string{"a.go", "b.go"}
+		}
+		return nil
+	})
+	asItIs := func(text string) string { return text }
+	lines := make([]string, len(list))
+	for i, b := range list {
+		lines[i] = b.Lines(asItIs, asItIs)
+	}
+	require.Equal(t, []string{
+		"user: Look.\n  \\[not: a note]\n  [mentioned: a.go, b.go]",
+		"assistant: I do.\n  [attached: image image/png, 3 bytes]\ncall: read({\"path\":\"a\"})\nresult: one\n  two",
+		"error: lost",
+	}, lines)
+}
