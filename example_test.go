@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 const source = `package main
@@ -62,7 +63,7 @@ func Example_compaction() {
 	}
 	compactor := &summarize.Compactor{
 		Session: session,
-		Target:  summarize.Target{Model: summarize.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1000},
+		Target:  summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1000},
 		Policy:  summarize.CopilotChat(),
 	}
 	defer compactor.Close()

@@ -1,7 +1,6 @@
 package summarize
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -139,5 +138,3 @@ func ConversationSummary(m Material) elements.Node {
 	}
 	return elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(b.String())}}
 }
-
-var errScriptOver = errors.New("summarize: the script is over")

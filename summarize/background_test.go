@@ -13,10 +13,11 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // slowly answers after a time, or not at all where the request is cancelled first.
-func slowly(after time.Duration, step summarize.Step) summarize.Step {
+func slowly(after time.Duration, step models.Step) models.Step {
 	return func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		select {
 		case <-time.After(after):
@@ -40,7 +41,7 @@ func behind(t testing.TB, tokens int) desk {
 func TestBackgroundSummaryIsPutInPlaceByTheNextRender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
-		d.answers(slowly(time.Minute, summarize.SaySummary("Made meanwhile.")))
+		d.answers(slowly(time.Minute, models.SaySummary("Made meanwhile.")))
 		require.Equal(t, summarize.PendingNone, d.pending())
 		before := d.messages() // gives all of it at once
 		equal(t, said(d.Session), before[1:])
@@ -83,7 +84,7 @@ func TestBackgroundSummaryIsWaitedFor(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := behind(t, 3400)
-				d.answers(slowly(30*time.Second, summarize.SaySummary("Made meanwhile.")))
+				d.answers(slowly(30*time.Second, models.SaySummary("Made meanwhile.")))
 				d.messages()
 				d.say(round(5, c.more)...)
 				start := time.Now()
@@ -100,7 +101,7 @@ func TestWaitForBackgroundWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
 		require.NoError(t, d.Wait(t.Context()), "there is nothing to wait for")
-		d.answers(slowly(time.Minute, summarize.SaySummary("Made meanwhile.")))
+		d.answers(slowly(time.Minute, models.SaySummary("Made meanwhile.")))
 		d.messages()
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("no time"))
 		defer cancel()
@@ -115,7 +116,7 @@ func TestWaitForBackgroundWork(t *testing.T) {
 func TestBackgroundSummaryThatIsNotNeededIsThrownAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
-		d.answers(summarize.SaySummary("Made in vain."))
+		d.answers(models.SaySummary("Made in vain."))
 		d.messages()
 		synctest.Wait()
 		require.Equal(t, summarize.PendingReady, d.pending())
@@ -130,7 +131,7 @@ func TestBackgroundSummaryThatIsNotNeededIsThrownAway(t *testing.T) {
 func TestBackgroundFailureIsSilentAndTriedAgainOnceMoreWasSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3300)
-		d.answers(summarize.Say("no"), summarize.Say("no"), summarize.SaySummary("Now."))
+		d.answers(models.Say("no"), models.Say("no"), models.SaySummary("Now."))
 		d.messages()
 		synctest.Wait()
 		require.Equal(t, summarize.PendingNone, d.pending())
@@ -151,7 +152,7 @@ func TestBackgroundFailureIsTriedAgainAfterATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3300)
 		d.Policy.RetryAfter = time.Hour
-		d.answers(summarize.Fail(&chat.TransientError{Err: errors.New("busy")}), summarize.SaySummary("Now."))
+		d.answers(models.Fail(&chat.TransientError{Err: errors.New("busy")}), models.SaySummary("Now."))
 		d.messages()
 		synctest.Wait()
 		d.messages()
@@ -192,7 +193,7 @@ func TestCloseEndsBackgroundWork(t *testing.T) {
 func TestBackgroundWorkOutlivesTheContextOfItsRender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
-		d.answers(slowly(time.Minute, summarize.SaySummary("All the same.")))
+		d.answers(slowly(time.Minute, models.SaySummary("All the same.")))
 		ctx, cancel := context.WithCancel(t.Context())
 		_, err := d.Render(ctx, prompt(d.Session))
 		require.NoError(t, err)
@@ -205,7 +206,7 @@ func TestBackgroundWorkOutlivesTheContextOfItsRender(t *testing.T) {
 func TestRenderThatWaitsForBackgroundWorkIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
-		d.answers(slowly(2*time.Minute, summarize.SaySummary("At last.")))
+		d.answers(slowly(2*time.Minute, models.SaySummary("At last.")))
 		d.messages()
 		d.say(round(5, 900)...)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -222,7 +223,7 @@ func TestPromptThatDoesNotFitWaitsForALimitedTimeAndIsCompactedThen(t *testing.T
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
 		d.Policy.Background.Timeout = 10 * time.Second
-		d.answers(slowly(time.Hour, summarize.SaySummary("At last.")), summarize.SaySummary("In its place."))
+		d.answers(slowly(time.Hour, models.SaySummary("At last.")), models.SaySummary("In its place."))
 		d.messages()
 		d.say(round(5, 900)...)
 		start := time.Now()
@@ -235,7 +236,7 @@ func TestPromptThatDoesNotFitWaitsForALimitedTimeAndIsCompactedThen(t *testing.T
 func TestUndoWhileASummaryIsMadeDropsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
-		d.answers(slowly(time.Minute, summarize.SaySummary("Of what was undone.")))
+		d.answers(slowly(time.Minute, models.SaySummary("Of what was undone.")))
 		d.messages()
 		require.NoError(t, d.Session.Branch("e3"))
 		d.say(chat.UserMessage("Rather this."))
@@ -267,7 +268,7 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 				if err := errors.Join(d.Session.Branch(c.to), d.Session.Append(c.late...)); err != nil {
 					return chat.Response{}, err
 				}
-				return summarize.SaySummary("Of what was undone.")(ctx, r)
+				return models.SaySummary("Of what was undone.")(ctx, r)
 			})
 			if c.fits {
 				got := d.messages()
@@ -282,7 +283,7 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 			require.Empty(t, compactions(d.Session))
 			equal(t, append(overflowing(), c.late...), said(d.Session))
 
-			d.answers(summarize.SaySummary("Of what is there."))
+			d.answers(models.SaySummary("Of what is there."))
 			got := d.messages() // the next is as any other
 			equal(t, !c.fits, strings.Contains(text(got), "Of what is there."))
 		})
@@ -293,7 +294,7 @@ func TestPanicInTheBackgroundIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
 		d.Policy.Ask.Checks = []summarize.Check{func(summarize.Material) error { panic("at the disco") }}
-		d.answers(summarize.SaySummary("one"))
+		d.answers(models.SaySummary("one"))
 		d.messages()
 		synctest.Wait()
 		require.Equal(t, summarize.PendingNone, d.pending())

@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // BenchmarkCompaction renders a prompt that does not fit, compacts it with Offline and renders it again.
@@ -23,7 +24,7 @@ func BenchmarkCompaction(b *testing.B) {
 	for _, window := range []int{8_000, 64_000, 128_000} {
 		b.Run(fmt.Sprint(window), func(b *testing.B) {
 			compactor := &summarize.Compactor{
-				Target: summarize.Target{Model: summarize.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: window}, Policy: summarize.CopilotChat(),
+				Target: summarize.Target{Model: models.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: window}, Policy: summarize.CopilotChat(),
 			}
 			for b.Loop() {
 				compactor.Session = overfull(b, messages, counter, window)
@@ -63,7 +64,7 @@ func BenchmarkRender(b *testing.B) {
 		b.Run(fmt.Sprint(window), func(b *testing.B) {
 			compactor := &summarize.Compactor{
 				Session: overfull(b, messages, counter, window), Policy: summarize.CopilotChat(),
-				Target: summarize.Target{Model: summarize.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: 2 * window},
+				Target: summarize.Target{Model: models.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: 2 * window},
 			}
 			for b.Loop() {
 				_, err := compactor.Render(b.Context(), prompt(compactor.Session))

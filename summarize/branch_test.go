@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 func TestBranchThatIsLeftIsSummarised(t *testing.T) {
@@ -20,15 +21,15 @@ func TestBranchThatIsLeftIsSummarised(t *testing.T) {
 		name    string
 		on      bool
 		hook    *history.Summary
-		answer  summarize.Step
+		answer  models.Step
 		asked   int
 		summary string // "" for none
 		err     bool
 	}{
 		{"not unless the policy says so", false, nil, nil, 0, "", false},
-		{"where it says so", true, nil, summarize.Say("It led nowhere."), 1, "It led nowhere.", false},
+		{"where it says so", true, nil, models.Say("It led nowhere."), 1, "It led nowhere.", false},
 		{"by a hook", true, &history.Summary{Text: "The hook's."}, nil, 0, "The hook's.", false},
-		{"or the session stays where it is", true, nil, summarize.Fail(errors.New("down")), 1, "", true},
+		{"or the session stays where it is", true, nil, models.Fail(errors.New("down")), 1, "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, chat.UserMessage(task))
@@ -81,7 +82,7 @@ func TestCheckpoints(t *testing.T) {
 	list, err := d.Checkpoints.List()
 	require.NoError(t, err)
 	require.Empty(t, list, "there are none before something was compacted")
-	d.answers(summarize.SaySummary("# Täglich: [the] build/../fix\n\nAll of it."), summarize.SaySummary("Second."))
+	d.answers(models.SaySummary("# Täglich: [the] build/../fix\n\nAll of it."), models.SaySummary("Second."))
 	d.messages()
 	d.say(rounds(7, 11, roundTokens)...)
 	d.Target.ContextWindow = 2 * budget
@@ -143,7 +144,7 @@ func TestCheckpointThatCannotBeWrittenBlocksNothing(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	d.Checkpoints = &summarize.Checkpoints{Dir: file}
 	d.Policy.Place.Checkpoints = true
-	d.answers(summarize.SaySummary("short"))
+	d.answers(models.SaySummary("short"))
 	d.messages()
 	require.Equal(t, "started hook failed done/full", kinds(*d.events))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 func TestPromptThatFitsAsksNoModel(t *testing.T) {
@@ -36,14 +37,14 @@ func TestPromptThatExactlyFitsAsksNoModel(t *testing.T) {
 	require.Empty(t, d.requests())
 
 	d.Target.Budget--
-	d.answers(summarize.SaySummary("short"))
+	d.answers(models.SaySummary("short"))
 	d.messages()
 	require.Len(t, d.requests(), 1)
 }
 
 func TestOverflowIsSummarisedOnce(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.answers(summarize.SaySummary("Five files were read."))
+	d.answers(models.SaySummary("Five files were read."))
 	all := said(d.Session)
 
 	got := d.messages()
@@ -121,7 +122,7 @@ func TestWhatIsKept(t *testing.T) {
 			d := newDesk(t, c.messages...)
 			d.Target.ContextWindow = 2 * budget
 			d.Policy.Cut.Share = c.keep
-			d.answers(summarize.SaySummary("It went well."))
+			d.answers(models.SaySummary("It went well."))
 			got := d.messages()
 			require.Equal(t, c.firstKept, compactions(d.Session)[0].FirstKept)
 			require.Equal(t, c.shown, outputs(text(got)))
@@ -141,7 +142,7 @@ func TestWhatIsKept(t *testing.T) {
 func TestRequestInFullMode(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Target.Tools = []chat.Tool{{Name: "read", Description: "Reads a file.", Parameters: json.RawMessage(`{"type":"object"}`)}}
-	d.answers(summarize.SaySummary("short"))
+	d.answers(models.SaySummary("short"))
 	d.messages()
 
 	r := d.request()
@@ -180,7 +181,7 @@ func hint(t testing.TB, request string) int {
 func TestRequestWithoutTools(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Policy = summarize.Policy{}
-	d.answers(summarize.SaySummary("short"))
+	d.answers(models.SaySummary("short"))
 	d.messages()
 	require.Empty(t, d.request().Tools)
 	require.Equal(t, chat.ToolChoiceAuto, d.request().ToolChoice, "a provider refuses a choice without tools")
@@ -191,7 +192,7 @@ func TestRequestShowsRoundsAsThePromptDoes(t *testing.T) {
 	long := round(1, 3*budget) // cut to half of the window in the prompt
 	d := newDesk(t, append(append([]chat.Message{chat.UserMessage(task)}, long...), rounds(2, 4, roundTokens)...)...)
 	d.Target.ContextWindow = 10 * budget
-	d.answers(summarize.SaySummary("short"))
+	d.answers(models.SaySummary("short"))
 	over, err := render.Render(t.Context(), prompt(d.Session), render.Options{Budget: 10 * budget, Window: budget, Tokenizer: quarter{}})
 	require.NoError(t, err)
 	d.messages()
@@ -203,7 +204,7 @@ func TestRequestShowsRoundsAsThePromptDoes(t *testing.T) {
 func TestRequestShowsRoundsByTheLimitsOfTheCompactor(t *testing.T) {
 	d := newDesk(t, append(overflowing(), round(7, roundTokens)...)...)
 	d.Policy.Place.Limits = history.Limits{Results: 0.05}
-	d.answers(summarize.SaySummary("short"))
+	d.answers(models.SaySummary("short"))
 	d.messages()
 	for _, m := range d.request().Messages {
 		if m.Role == chat.RoleTool {
@@ -219,14 +220,14 @@ func TestRequestRepairsWhatWasCutShort(t *testing.T) {
 	d := newDesk(t, chat.UserMessage("Go on."), interrupted, chat.ToolResult("b", "text of b"), chat.UserMessage(" "),
 		chat.Message{Role: chat.RoleAssistant}, chat.UserMessage(task))
 	d.say(rounds(1, 6, roundTokens)...)
-	d.answers(summarize.SaySummary("short"))
+	d.answers(models.SaySummary("short"))
 	d.messages()
 	require.NoError(t, chat.Validate(d.request().Messages))
 }
 
 func TestSecondCompactionCompoundsTheFirst(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.answers(summarize.SaySummary("The first summary."), summarize.SaySummary("The second summary."))
+	d.answers(models.SaySummary("The first summary."), models.SaySummary("The second summary."))
 	d.messages()
 	d.say(rounds(7, 11, roundTokens)...)
 	all := said(d.Session)
@@ -247,7 +248,7 @@ func TestSecondCompactionCompoundsTheFirst(t *testing.T) {
 
 func TestUserMessageOfATurnThatIsOverIsSummarisedWithItsRounds(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.answers(summarize.SaySummary("one"), summarize.SaySummary("two"))
+	d.answers(models.SaySummary("one"), models.SaySummary("two"))
 	d.messages()
 	d.say(chat.AssistantMessage("It builds."), chat.UserMessage("And now the tests."))
 	d.say(rounds(7, 11, roundTokens)...)
@@ -260,7 +261,7 @@ func TestUserMessageOfATurnThatIsOverIsSummarisedWithItsRounds(t *testing.T) {
 
 func TestSummaryIsShownAsOneUserMessageAndEscapedOnlyInTagsOfOurs(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.answers(summarize.Say("Thus:\n<summary>\n\n  if a < b && c { … } // \"x\"\n\nand <b> </summary> stays\n</summary> Bye."))
+	d.answers(models.Say("Thus:\n<summary>\n\n  if a < b && c { … } // \"x\"\n\nand <b> </summary> stays\n</summary> Bye."))
 	require.Equal(t, "<conversation-summary>\nif a < b && c { … } // \"x\"\n\nand <b> </summary> stays\n</conversation-summary>", d.messages()[1].Text())
 }
 
@@ -271,7 +272,7 @@ func TestBreadcrumb(t *testing.T) {
 	d.Target.ContextWindow = 2 * budget
 	d.Policy.Place.ReadTool = "view"
 	d.Target.Tools = []chat.Tool{{Name: "view", Parameters: json.RawMessage(`{"properties":{"path":{},"offset":{},"limit":{}}}`)}}
-	d.answers(summarize.SaySummary("short"))
+	d.answers(models.SaySummary("short"))
 	got := d.messages()[1].Text()
 
 	path := d.Session.Path()
@@ -308,7 +309,7 @@ func TestNoBreadcrumb(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := c.desk(t, overflowing()...)
 			d.Policy.Place.NoBreadcrumb = c.no
-			d.answers(summarize.SaySummary("short"))
+			d.answers(models.SaySummary("short"))
 			require.Equal(t, "<conversation-summary>\nshort\n</conversation-summary>", d.messages()[1].Text())
 		})
 	}
@@ -316,7 +317,7 @@ func TestNoBreadcrumb(t *testing.T) {
 
 func TestSummaryIsWrittenOnce(t *testing.T) {
 	d := newFileDesk(t, overflowing()...)
-	d.answers(summarize.SaySummary("Made once, with ünïcödé & <tags> and \u2028."))
+	d.answers(models.SaySummary("Made once, with ünïcödé & <tags> and \u2028."))
 	first := d.messages()
 	for n := 7; n < 10; n++ {
 		d.say(round(n, 500)...)
@@ -340,7 +341,7 @@ func TestSummaryIsWrittenOnce(t *testing.T) {
 func TestSecondSummaryHasOneBreadcrumb(t *testing.T) {
 	d := newFileDesk(t, overflowing()...)
 	d.Target.ContextWindow = 2 * budget
-	d.answers(summarize.SaySummary("one"), summarize.SaySummary("two"))
+	d.answers(models.SaySummary("one"), models.SaySummary("two"))
 	d.messages()
 	d.say(rounds(7, 11, roundTokens)...)
 	got := d.messages()[1].Text()
@@ -360,7 +361,7 @@ func TestLowPriorityIsPrunedBeforeAnythingIsCompacted(t *testing.T) {
 	require.Empty(t, d.requests())
 
 	d.say(round(6, roundTokens)...)
-	d.answers(summarize.SaySummary("short"))
+	d.answers(models.SaySummary("short"))
 	r, err = d.Render(t.Context(), prompt(d.Session, context))
 	require.NoError(t, err)
 	require.Len(t, d.requests(), 1)
@@ -419,7 +420,7 @@ func TestWhatMustStayIsTooLarge(t *testing.T) {
 func TestSmallRoomIsUsed(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	more := elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(words(budget - roundTokens - 300))}}
-	d.answers(summarize.SaySummary("short"))
+	d.answers(models.SaySummary("short"))
 	r, err := d.Render(t.Context(), prompt(d.Session, more))
 	require.NoError(t, err)
 	require.LessOrEqual(t, r.Tokens, budget)
@@ -433,7 +434,7 @@ func TestSmallRoomIsUsed(t *testing.T) {
 func TestSmallRoomIsUsedWhateverKeepSays(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 3, 1600)...)...)
 	d.Policy.Cut.Share, d.Policy.Place.Share, d.Policy.Place.Max = 0.01, 0.9, 100_000
-	d.answers(summarize.SaySummary("Short."))
+	d.answers(models.SaySummary("Short."))
 	require.NoError(t, chat.Validate(d.messages()))
 	require.Len(t, compactions(d.Session), 1)
 }
@@ -453,14 +454,14 @@ func TestSummaryTakesItsShare(t *testing.T) {
 			d := newDesk(t, overflowing()...)
 			d.Policy = c.policy
 			const frame = 15 // tokens of the message, its tags and the space between them
-			d.answers(summarize.SaySummary(words(c.room - frame)))
+			d.answers(models.SaySummary(words(c.room - frame)))
 			require.Equal(t, c.room, quarter{}.CountMessage(d.messages()[1]))
 			r := d.request()
 			require.Equal(t, c.room-frame-4, hint(t, r.Messages[len(r.Messages)-1].Text()))
 
 			d = newDesk(t, overflowing()...)
 			d.Policy = c.policy
-			d.answers(summarize.SaySummary(words(c.room-frame+1)), summarize.SaySummary("short"))
+			d.answers(models.SaySummary(words(c.room-frame+1)), models.SaySummary("short"))
 			d.messages()
 			require.Len(t, d.requests(), 2, "one token more is too many")
 		})
@@ -482,7 +483,7 @@ func TestTokensOfOpenAI(t *testing.T) {
 	for _, tokens := range []int{1500, 2500, 5000} {
 		t.Run(fmt.Sprintf("%d tokens", tokens), func(t *testing.T) {
 			d := newFileDesk(t, chat.UserMessage("Täglich grüßt <das> Murmeltier & 土拨鼠."))
-			d.Target.Tokenizer, d.Target.Budget, d.Target.Model = counter, tokens, summarize.Offline{Tokenizer: counter}
+			d.Target.Tokenizer, d.Target.Budget, d.Target.Model = counter, tokens, models.Offline{Tokenizer: counter}
 			for n := 1; n <= 40; n++ {
 				d.messages()
 				d.say(round(n, 300)...)

@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 func TestTwoRendersAtATimeCompactOnce(t *testing.T) {
@@ -29,7 +30,7 @@ func TestTwoRendersAtATimeCompactOnce(t *testing.T) {
 				second <- result.Messages
 			}()
 			synctest.Wait() // until the second finds the prompt too large, and waits for this compaction
-			return summarize.SaySummary("Made once.")(ctx, r)
+			return models.SaySummary("Made once.")(ctx, r)
 		})
 		equal(t, d.messages(), <-second)
 		require.Len(t, d.requests(), 1)
@@ -53,7 +54,7 @@ func TestRenderThatWaitsForAnotherIsCancelled(t *testing.T) {
 			if err := <-second; !errors.Is(err, enough) { // it does not wait for this answer
 				t.Errorf("got %v", err)
 			}
-			return summarize.SaySummary("All the same.")(t.Context(), r)
+			return models.SaySummary("All the same.")(t.Context(), r)
 		})
 		d.messages()
 		require.Len(t, d.requests(), 1)
@@ -62,7 +63,7 @@ func TestRenderThatWaitsForAnotherIsCancelled(t *testing.T) {
 
 func TestPanicOfTheModelLeavesTheCompactorUsable(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.answers(func(context.Context, chat.Request) (chat.Response, error) { panic("at the disco") }, summarize.SaySummary("Again."))
+	d.answers(func(context.Context, chat.Request) (chat.Response, error) { panic("at the disco") }, models.SaySummary("Again."))
 	_, ok := errors.AsType[*summarize.PanicError](error(d.fails()))
 	require.True(t, ok)
 	require.Contains(t, d.messages()[1].Text(), "Again.")
@@ -74,7 +75,7 @@ func TestManyRendersAtATimeCompactOnce(t *testing.T) {
 	var asked atomic.Int32
 	d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		asked.Add(1)
-		return summarize.Offline{Tokenizer: quarter{}}.Generate(ctx, r)
+		return models.Offline{Tokenizer: quarter{}}.Generate(ctx, r)
 	})
 	var results [8][]chat.Message
 	start := make(chan struct{})
@@ -130,7 +131,7 @@ func TestWhatIsSaidOnceACompactionIsPlacedMayBeTooMuch(t *testing.T) {
 
 func TestRendersWhileOthersAppend(t *testing.T) {
 	d := newFileDesk(t, chat.UserMessage(task))
-	d.Target.Model = summarize.Offline{Tokenizer: quarter{}}
+	d.Target.Model = models.Offline{Tokenizer: quarter{}}
 	const writers, each = 4, 15
 	var group sync.WaitGroup
 	for w := range writers {

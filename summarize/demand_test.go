@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // roomy is a desk with some rounds, which fit.
@@ -27,7 +28,7 @@ func roomy(t testing.TB) desk {
 func TestCompactOnDemand(t *testing.T) {
 	d := roomy(t)
 	before := d.messages()
-	d.answers(summarize.SaySummary("As asked."))
+	d.answers(models.SaySummary("As asked."))
 	got, err := d.Compact(t.Context(), "Mind the tests.")
 	require.NoError(t, err)
 	require.Contains(t, text(d.request().Messages), "The user asks of the summary: Mind the tests.")
@@ -63,7 +64,7 @@ func TestCompactOnDemandIsRefused(t *testing.T) {
 		var second error
 		d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 			_, second = d.Compact(t.Context(), "")
-			return summarize.SaySummary("one")(ctx, r)
+			return models.SaySummary("one")(ctx, r)
 		})
 		_, err := d.Compact(t.Context(), "")
 		require.NoError(t, err)
@@ -75,7 +76,7 @@ func TestCompactOnDemandIsRefused(t *testing.T) {
 		d.messages()
 		d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 			d.Abort()
-			return summarize.SaySummary("too late")(ctx, r)
+			return models.SaySummary("too late")(ctx, r)
 		})
 		_, err := d.Compact(t.Context(), "")
 		require.ErrorIs(t, err, summarize.ErrAborted)
@@ -89,7 +90,7 @@ func TestBackgroundWorkGivesWayToDemand(t *testing.T) {
 		d := behind(t, 3400)
 		interrupted := 0
 		d.Hooks.Interrupt = func(context.Context) error { interrupted++; return nil }
-		d.answers(slowly(time.Hour, summarize.SaySummary("too slow")), summarize.SaySummary("as asked"))
+		d.answers(slowly(time.Hour, models.SaySummary("too slow")), models.SaySummary("as asked"))
 		d.messages()
 		synctest.Wait()
 		_, err := d.Compact(t.Context(), "")
@@ -119,7 +120,7 @@ func TestAfterTurnGoesOn(t *testing.T) {
 			d.say(c.last)
 			d.Policy.Trigger = summarize.Trigger{{Reserve: 800, Above: true}}
 			d.Policy.Continue = c.say
-			d.answers(summarize.SaySummary("short"))
+			d.answers(models.SaySummary("short"))
 			goes, err := d.AfterTurn(t.Context(), prompt(d.Session))
 			require.NoError(t, err)
 			require.Equal(t, c.goes, goes)
@@ -145,7 +146,7 @@ func TestSwitchToASmallerModel(t *testing.T) {
 		d := roomy(t)
 		d.Policy.Trigger = trigger
 		d.messages()
-		d.answers(summarize.SaySummary("short"))
+		d.answers(models.SaySummary("short"))
 		r, err := d.SwitchModel(t.Context(), prompt(d.Session), d.smaller(1000))
 		require.NoError(t, err)
 		require.LessOrEqual(t, r.Tokens, 1000)
@@ -163,7 +164,7 @@ func TestSwitchToASmallerModel(t *testing.T) {
 	t.Run("that fails changes nothing", func(t *testing.T) {
 		d := roomy(t)
 		d.Policy.Trigger = trigger
-		d.answers(summarize.Say("no"), summarize.Say("no"))
+		d.answers(models.Say("no"), models.Say("no"))
 		was := d.Current()
 		_, err := d.SwitchModel(t.Context(), prompt(d.Session), d.smaller(1000))
 		failed, ok := errors.AsType[*summarize.FailedError](err)
@@ -180,7 +181,7 @@ func TestMemoryPressure(t *testing.T) {
 	_, err := d.MemoryPressure(t.Context())
 	require.ErrorIs(t, err, summarize.ErrNotAsked)
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnMemoryPressure, Messages: 4}}
-	d.answers(summarize.SaySummary("short"))
+	d.answers(models.SaySummary("short"))
 	got, err := d.MemoryPressure(t.Context())
 	require.NoError(t, err)
 	require.Positive(t, got.TokensRemoved)
@@ -257,7 +258,7 @@ func (s status) StatusCode() int { return int(s) }
 func TestTruncationIsTheLastGuard(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Policy.Overflow.LastResort = summarize.ResortTruncate
-	d.answers(summarize.Say("no"), summarize.Say("no"))
+	d.answers(models.Say("no"), models.Say("no"))
 	got := d.messages()
 	require.Equal(t, "You are a coding agent.", got[0].Text())
 	equal(t, chat.UserMessage(task), got[1])
@@ -272,11 +273,11 @@ func TestTruncationIsTheLastGuard(t *testing.T) {
 func TestTruncationLeavesTheSummaryInPlace(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Policy.Overflow.LastResort = summarize.ResortTruncate
-	d.answers(summarize.SaySummary("What went before."))
+	d.answers(models.SaySummary("What went before."))
 	d.messages()
 	d.say(chat.UserMessage("And " + words(500)))
 	d.say(rounds(7, 12, roundTokens)...)
-	d.answers(summarize.Say("no"), summarize.Say("no"))
+	d.answers(models.Say("no"), models.Say("no"))
 	got := d.messages()
 	require.Contains(t, kinds(*d.events), "truncated")
 	require.Contains(t, got[1].Text(), "What went before.")
@@ -297,7 +298,7 @@ func TestClearingSuffices(t *testing.T) {
 	equal(t, got, d.messages())
 
 	d.say(chat.AssistantMessage("Done."), chat.UserMessage(words(2000))) // and now it does not
-	d.answers(summarize.SaySummary("short"))
+	d.answers(models.SaySummary("short"))
 	require.Contains(t, d.messages()[1].Text(), "short")
 	require.NotContains(t, text(d.request().Messages), "[output 001]", "what was left out is not summarised")
 }

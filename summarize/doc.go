@@ -81,8 +81,8 @@
 //
 // # Models
 //
-// Any [chat.Model] can write summaries; [Remote] is an HTTP endpoint. Two come for trying things out: [Offline], which needs no
-// network and makes a digest of what the messages hold on their surface, and [Script], which answers what a test tells it to.
+// Any [chat.Model] can write summaries; models.Remote is an HTTP endpoint. Two come for trying things out: models.Offline, which needs no
+// network and makes a digest of what the messages hold on their surface, and models.Script, which answers what a test tells it to.
 //
 // # What is not here
 //

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // work fills a session with a question and steps of an agent, more than 1,000 tokens of them.
@@ -46,7 +47,7 @@ func ExampleCompactor_Render() {
 	compactor := &summarize.Compactor{
 		Session: session,
 		Target: summarize.Target{
-			Model:     &summarize.Script{Steps: []summarize.Step{summarize.SaySummary("Five files were read; all are fine.")}},
+			Model:     &models.Script{Steps: []models.Step{models.SaySummary("Five files were read; all are fine.")}},
 			Tokenizer: tokenizer, Budget: 1_000, ContextWindow: 8_000,
 		},
 		Policy: summarize.CopilotChat(),
@@ -88,7 +89,7 @@ func ExampleFailedError() {
 		history.Rounds{Session: session},
 	}
 	compactor := &summarize.Compactor{
-		Session: session, Target: summarize.Target{Model: summarize.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1_000},
+		Session: session, Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1_000},
 	}
 	_, err = compactor.Render(context.Background(), prompt)
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
@@ -129,7 +130,7 @@ func ExampleCopilotChat() {
 	compactor := &summarize.Compactor{
 		Session: session, Policy: policy,
 		Target: summarize.Target{
-			Model:     &summarize.Script{Steps: []summarize.Step{summarize.SaySummary("Two files were read.")}},
+			Model:     &models.Script{Steps: []models.Step{models.SaySummary("Two files were read.")}},
 			Tokenizer: tokenizer, Budget: 1_500, ContextWindow: 8_000,
 			Tools: []chat.Tool{{Name: "view", Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}},
 		},
@@ -156,54 +157,4 @@ func ExampleCopilotChat() {
 	// 5 summarised, 2 kept
 	// names the transcript: true
 	// and how to read it: true
-}
-
-func ExampleOffline() {
-	tokenizer, err := openai.New("o200k_base")
-	if err != nil {
-		log.Fatal(err)
-	}
-	call := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "1", Name: "read_file", Arguments: `{"path":"go.mod"}`}}}
-	response, err := summarize.Offline{Tokenizer: tokenizer}.Generate(context.Background(), chat.Request{Messages: []chat.Message{
-		chat.UserMessage("Which version of Go is this for?"),
-		call,
-		chat.ToolResult("1", "module example\n\ngo 1.26\n"),
-		chat.AssistantMessage("For Go 1.26."),
-		chat.UserMessage("Summarise the conversation. The <summary> block has room for 200 tokens at the most."),
-	}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(response.Message.Text())
-	// Output:
-	// <analysis>
-	// A digest of 4 messages, made without a model.
-	// </analysis>
-	// <summary>
-	// ## The user said
-	// - Which version of Go is this for?
-	// ## Files
-	// - go.mod
-	// ## Tool calls
-	// - read_file("path":"go.mod"): 3 lines
-	// ## Last words of the assistant
-	// - For Go 1.26.
-	// </summary>
-}
-
-func ExampleScript() {
-	script := &summarize.Script{Steps: []summarize.Step{
-		summarize.Say("Hello."),
-		summarize.Fail(&chat.TransientError{Err: errors.New("overloaded")}),
-	}}
-	for range 3 {
-		response, err := script.Generate(context.Background(), chat.Request{Messages: []chat.Message{chat.UserMessage("Hi.")}})
-		fmt.Printf("%q %v\n", response.Message.Text(), err)
-	}
-	fmt.Println(len(script.Requests()), "requests")
-	// Output:
-	// "Hello." <nil>
-	// "" chat: try again: overloaded
-	// "" summarize: the script is over
-	// 3 requests
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 var errDown = errors.New("connection refused")
@@ -50,7 +51,7 @@ func down(err error) *counting {
 // saying is a model that answers with a summary.
 func saying(summary string) *counting {
 	return &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
-		return summarize.SaySummary(summary)(ctx, req)
+		return models.SaySummary(summary)(ctx, req)
 	}}
 }
 
@@ -75,7 +76,7 @@ func TestACandidateThatFailedIsNotAskedAgainWithinOneCompaction(t *testing.T) {
 
 func TestARequestThatIsBadIsMadeInAnotherWay(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.answers(summarize.Fail(coded(400)), summarize.SaySummary("Simple."))
+	d.answers(models.Fail(coded(400)), models.SaySummary("Simple."))
 	require.Contains(t, text(d.messages()), "Simple.")
 }
 
@@ -87,7 +88,7 @@ func TestAnyFailureOfARouteFallsBackToTheNextAndLastToTheAgentsModel(t *testing.
 		d.Policy.Ask.Names = []string{"second", "unknown"}
 		d.Target.Name = "openai/gpt-4o"
 		d.Models = map[string]summarize.Target{"first": {Model: first}, "second": {Model: second}}
-		d.answers(summarize.SaySummary("From the agent's own."))
+		d.answers(models.SaySummary("From the agent's own."))
 		require.Contains(t, text(d.messages()), "From the agent's own.", "%v", err)
 		require.Equal(t, 1, first.asked())
 		require.Equal(t, 1, second.asked())
@@ -157,7 +158,7 @@ func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
 	})
 	t.Run("nor what answered in vain", func(t *testing.T) {
 		model := &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
-			return summarize.Say("")(ctx, req)
+			return models.Say("")(ctx, req)
 		}}
 		d := newDesk(t, overflowing()...)
 		d.Target.Model = model
@@ -284,7 +285,7 @@ func TestAHookThatDoesNotReturnIsLeftBehindAfterItsTime(t *testing.T) {
 			<-release
 			return summarize.Intervention{Cancel: true}, nil
 		}
-		d.answers(summarize.SaySummary("Done."))
+		d.answers(models.SaySummary("Done."))
 		begun := time.Now()
 		d.messages()
 		require.Equal(t, 3*time.Second, time.Since(begun))
@@ -297,11 +298,11 @@ func TestATitleNeverHoldsUpACommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		model := &counting{answer: func(ctx context.Context, n int, req chat.Request) (chat.Response, error) {
 			if n == 1 {
-				return summarize.Say("## Goal\nTo fix it.")(ctx, req)
+				return models.Say("## Goal\nTo fix it.")(ctx, req)
 			}
 			select {
 			case <-time.After(20 * time.Second):
-				return summarize.Say("I fixed it.")(ctx, req)
+				return models.Say("I fixed it.")(ctx, req)
 			case <-ctx.Done():
 				return chat.Response{}, context.Cause(ctx)
 			}
@@ -327,7 +328,7 @@ func TestCallbacksMayPanicOrExitWithoutTakingAnythingWithThem(t *testing.T) {
 	for name, misbehave := range map[string]func(){"panics": func() { panic("boom") }, "exits": runtime.Goexit} {
 		t.Run("a model "+name, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
-			d.answers(func(context.Context, chat.Request) (chat.Response, error) { misbehave(); return chat.Response{}, nil }, summarize.SaySummary("Done."), summarize.SaySummary("Done."))
+			d.answers(func(context.Context, chat.Request) (chat.Response, error) { misbehave(); return chat.Response{}, nil }, models.SaySummary("Done."), models.SaySummary("Done."))
 			d.fails()
 			d.say(round(7, 50)...)
 			r, err := d.Render(t.Context(), prompt(d.Session))
@@ -348,7 +349,7 @@ func TestCallbacksMayPanicOrExitWithoutTakingAnythingWithThem(t *testing.T) {
 		t.Run("a listener "+name, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
 			d.OnEvent = func(summarize.Event) { misbehave() }
-			d.answers(summarize.SaySummary("Done."))
+			d.answers(models.SaySummary("Done."))
 			require.Contains(t, text(d.messages()), "Done.")
 		})
 		t.Run("a hook "+name, func(t *testing.T) {
@@ -357,7 +358,7 @@ func TestCallbacksMayPanicOrExitWithoutTakingAnythingWithThem(t *testing.T) {
 				misbehave()
 				return summarize.Intervention{}, nil
 			}
-			d.answers(summarize.SaySummary("Done."))
+			d.answers(models.SaySummary("Done."))
 			require.Contains(t, text(d.messages()), "Done.")
 		})
 	}
@@ -384,7 +385,7 @@ func provider(window int, ratio float64, say string, name bool) *counting {
 			}
 			return chat.Response{}, refused
 		}
-		return summarize.SaySummary(say)(ctx, req)
+		return models.SaySummary(say)(ctx, req)
 	}}
 }
 
@@ -436,7 +437,7 @@ func TestRecoveryUsesWhatTheProviderSaidAndKeepsItsRatio(t *testing.T) {
 		agent := provider(4_000, 2, "Answer.", named)
 		d := newDesk(t, chat.UserMessage(task))
 		d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
-		d.Target.Model = summarize.Offline{Tokenizer: quarter{}}
+		d.Target.Model = models.Offline{Tokenizer: quarter{}}
 		d.say(rounds(1, 8, 450)...)
 		r, err := d.Render(t.Context(), prompt(d.Session))
 		require.NoError(t, err)
@@ -487,14 +488,14 @@ func TestAnAnswerThatIsTooLongIsShortenedOnceAndThenCutAtASection(t *testing.T) 
 	long := "## One\n" + words(500) + "\n\n## Two\n" + words(500) + "\n\n## Three\n" + words(500)
 	t.Run("shortened", func(t *testing.T) {
 		d := newDesk(t, overflowing()...)
-		d.answers(summarize.SaySummary(long), summarize.SaySummary("## Short\nIt is done."))
+		d.answers(models.SaySummary(long), models.SaySummary("## Short\nIt is done."))
 		require.Contains(t, text(d.messages()), "## Short")
 		require.Equal(t, []string{"shortened by the model"}, (*d.events)[len(*d.events)-1].Mended)
 		require.Contains(t, text(d.requests()[1].Messages), "## Three")
 	})
 	t.Run("cut", func(t *testing.T) {
 		d := newDesk(t, overflowing()...)
-		d.answers(summarize.SaySummary(long), summarize.SaySummary(long))
+		d.answers(models.SaySummary(long), models.SaySummary(long))
 		got := text(d.messages())
 		require.Contains(t, got, "## One")
 		require.NotContains(t, got, "## Three")
@@ -535,7 +536,7 @@ func TestAPlanWhoseRunnerIsGoneIsDroppedAndMadeAnew(t *testing.T) {
 	killed := t.TempDir() + "/killed.jsonl" // as kill -9 would have left it
 	writeFile(t, killed, data[:at])
 	again := deskOf(t, opened(t, killed))
-	again.answers(summarize.SaySummary("Done after all."))
+	again.answers(models.SaySummary("Done after all."))
 	require.Contains(t, text(again.messages()), "Done after all.")
 	require.Contains(t, content(t, killed), `whoever carried the plan out is gone`)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // fullStore is a store whose disk may be full.
@@ -47,17 +48,17 @@ func (s *fullStore) fill(full bool) {
 func TestFaults(t *testing.T) {
 	for _, f := range []struct {
 		name string
-		step summarize.Step
+		step models.Step
 	}{
-		{"the model errs", summarize.Fail(errors.New("down"))},
+		{"the model errs", models.Fail(errors.New("down"))},
 		{"the model times out", func(ctx context.Context, _ chat.Request) (chat.Response, error) {
 			ctx, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()
 			<-ctx.Done()
 			return chat.Response{}, ctx.Err()
 		}},
-		{"the model answers nothing", summarize.Say("")},
-		{"the model answers junk", summarize.Say("\x00\xff{}")},
+		{"the model answers nothing", models.Say("")},
+		{"the model answers junk", models.Say("\x00\xff{}")},
 		{"the model panics", func(context.Context, chat.Request) (chat.Response, error) { panic("at the disco") }},
 	} {
 		t.Run(f.name+", in the foreground", func(t *testing.T) {
@@ -69,7 +70,7 @@ func TestFaults(t *testing.T) {
 				require.Empty(t, compactions(d.Session))
 				d.say(chat.UserMessage("Try again."))
 				d.Target.ContextWindow = 2 * budget
-				d.answers(summarize.SaySummary("Good."))
+				d.answers(models.SaySummary("Good."))
 				require.Contains(t, d.messages()[1].Text(), "Good.")
 			})
 		})
@@ -83,7 +84,7 @@ func TestFaults(t *testing.T) {
 				require.Equal(t, summarize.PendingNone, d.pending())
 				equal(t, before[1:], said(d.Session))
 				d.say(round(5, 50)...)
-				d.answers(summarize.SaySummary("Good."))
+				d.answers(models.SaySummary("Good."))
 				d.messages()
 				synctest.Wait()
 				require.Contains(t, d.messages()[1].Text(), "Good.")
@@ -103,13 +104,13 @@ func TestDiskThatIsFull(t *testing.T) {
 		store, s := open(t)
 		d := deskOf(t, s, overflowing()...)
 		store.fill(true)
-		d.answers(summarize.SaySummary("one"), summarize.SaySummary("two"))
+		d.answers(models.SaySummary("one"), models.SaySummary("two"))
 		require.ErrorIs(t, d.fails(), syscall.ENOSPC)
 		require.Empty(t, compactions(s))
 		store.fill(false)
 		d.say(chat.UserMessage("There is room again."))
 		d.Target.ContextWindow = 2 * budget
-		d.answers(summarize.SaySummary("three"))
+		d.answers(models.SaySummary("three"))
 		require.Contains(t, d.messages()[1].Text(), "three")
 	})
 	t.Run("in the background", func(t *testing.T) {
@@ -117,7 +118,7 @@ func TestDiskThatIsFull(t *testing.T) {
 			store, s := open(t)
 			d := deskOf(t, s, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 4, 840)...)...)
 			d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}}
-			d.answers(summarize.SaySummary("one"))
+			d.answers(models.SaySummary("one"))
 			before := d.messages()
 			synctest.Wait()
 			store.fill(true)
@@ -126,7 +127,7 @@ func TestDiskThatIsFull(t *testing.T) {
 			require.Contains(t, kinds(*d.events), "failed")
 			store.fill(false)
 			d.say(round(5, 50)...)
-			d.answers(summarize.SaySummary("two"))
+			d.answers(models.SaySummary("two"))
 			d.messages()
 			synctest.Wait()
 			require.Contains(t, d.messages()[1].Text(), "two")
@@ -155,9 +156,9 @@ func TestProcessKilledAtEachStep(t *testing.T) {
 			d.Policy = policy
 			answer := func(ctx context.Context, r chat.Request) (chat.Response, error) {
 				if strings.Contains(r.Messages[len(r.Messages)-1].Text(), "<summary> block") {
-					return summarize.SaySummary("The build is being fixed, step by step.")(ctx, r)
+					return models.SaySummary("The build is being fixed, step by step.")(ctx, r)
 				}
-				return summarize.Say("The build is being fixed, step by step.")(ctx, r)
+				return models.Say("The build is being fixed, step by step.")(ctx, r)
 			}
 			d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 				step()
@@ -212,16 +213,16 @@ func TestSplitTurnHasTwoSummariesMadeAtTheSameTime(t *testing.T) {
 			said := outputs(text(r.Messages))
 			if len(said) == 0 {
 				time.Sleep(time.Second)
-				return summarize.Say("I did it.")(ctx, r)
+				return models.Say("I did it.")(ctx, r)
 			}
 			time.Sleep(time.Minute)
 			switch {
 			case said[0] == 1:
 				require.Equal(t, []int{1, 2}, said)
-				return summarize.Say("Of the history.")(ctx, r)
+				return models.Say("Of the history.")(ctx, r)
 			}
 			require.Equal(t, []int{3, 4, 5}, said)
-			return summarize.Say("Of the turn.")(ctx, r)
+			return models.Say("Of the turn.")(ctx, r)
 		})
 		got := d.messages()[1].Text()
 		require.Contains(t, got, "Of the history.\n\n---\n\n**Turn Context (split turn):**\n\nOf the turn.")

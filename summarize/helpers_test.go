@@ -24,6 +24,7 @@ import (
 	"github.com/promptree-go/promptree/internal/sizingtest"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // TestMain is the child's work where it is one, and else runs the tests, which must leave no goroutine.
@@ -116,7 +117,7 @@ func prompt(s *history.Session, more ...elements.Node) elements.Fragment {
 type desk struct {
 	*summarize.Compactor
 	t      testing.TB
-	script *summarize.Script
+	script *models.Script
 	events *[]summarize.Event
 }
 
@@ -143,7 +144,7 @@ func deskOf(t testing.TB, s *history.Session, messages ...chat.Message) desk {
 	if len(messages) > 0 {
 		require.NoError(t, s.Append(messages...))
 	}
-	d := desk{t: t, script: &summarize.Script{}, events: new([]summarize.Event)}
+	d := desk{t: t, script: &models.Script{}, events: new([]summarize.Event)}
 	d.Compactor = &summarize.Compactor{
 		Session: s, Target: summarize.Target{Model: d.script, Tokenizer: quarter{}, Budget: budget}, Policy: foreground(),
 		OnEvent: func(e summarize.Event) {
@@ -169,7 +170,7 @@ func overflowing() []chat.Message {
 }
 
 // answers sets the steps of the script that are still to come.
-func (d desk) answers(steps ...summarize.Step) {
+func (d desk) answers(steps ...models.Step) {
 	d.script.Steps = append(d.script.Steps[:len(d.requests())], steps...)
 }
 
@@ -337,7 +338,7 @@ func text(messages []chat.Message) string {
 }
 
 // stopped is an answer that ended for a reason.
-func stopped(why chat.StopReason, answer string) summarize.Step {
+func stopped(why chat.StopReason, answer string) models.Step {
 	return func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage(answer), StopReason: why}, nil
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // childEnv makes the test binary a child that works on the session named in it, see [TestMain]; where stayEnv names a step it
@@ -48,7 +49,7 @@ func sawUpTo(ctx context.Context, r chat.Request) (chat.Response, error) {
 	for _, n := range outputs(text(r.Messages)) {
 		last = max(last, n)
 	}
-	return summarize.SaySummary(fmt.Sprintf("Seen up to %d.", last))(ctx, r)
+	return models.SaySummary(fmt.Sprintf("Seen up to %d.", last))(ctx, r)
 }
 
 // inBackground is a policy that compacts in the background at four fifths, and in the foreground where it must.

@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 func TestTheLastResortHoldsWhateverTheTriggersAre(t *testing.T) {
@@ -65,7 +66,7 @@ func TestAnAnswerToAForkThatCallsAToolIsNoSummary(t *testing.T) {
 		m := chat.AssistantMessage("")
 		m.ToolCalls = []chat.ToolCall{{ID: "x", Name: "read", Arguments: "{}"}}
 		return chat.Response{Message: m, StopReason: chat.StopToolCalls}, nil
-	}, summarize.SaySummary("In full mode."))
+	}, models.SaySummary("In full mode."))
 	d.messages()
 	require.NoError(t, d.Wait(t.Context()))
 	require.Contains(t, text(d.messages()), "In full mode.")
@@ -84,7 +85,7 @@ func TestTheTokensOfACutAreTheProvidersWhereThePolicyGoesByThem(t *testing.T) {
 		d.say(rounds(1, 9, 500)...)
 		reported(d, "", c.input, 1000)
 		d.say(chat.UserMessage("Go on."))
-		d.answers(summarize.SaySummary("Done."))
+		d.answers(models.SaySummary("Done."))
 		d.messages()
 		require.Len(t, kept(d.Session), c.want)
 	}

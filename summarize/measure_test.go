@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // documents are droppable texts that fill a prompt.
@@ -61,7 +62,7 @@ func TestAllHistoryCountsDroppableOrNot(t *testing.T) {
 		history.Request{Session: d.Session},
 		history.Rounds{Session: d.Session, Droppable: true},
 	}
-	d.answers(summarize.SaySummary("Steps 1 to 5 are done."))
+	d.answers(models.SaySummary("Steps 1 to 5 are done."))
 	r, err := d.Render(t.Context(), tree)
 	require.NoError(t, err)
 	require.Contains(t, text(r.Messages), "Steps 1 to 5 are done.")
@@ -80,7 +81,7 @@ func TestInstructionsWithoutAPriorityDoNotGoBeforeHistoryIsCompacted(t *testing.
 		for n := range rounds {
 			d.say(round(n, 600)...)
 		}
-		d.answers(summarize.SaySummary("What was done."), summarize.SaySummary("What was done."))
+		d.answers(models.SaySummary("What was done."), models.SaySummary("What was done."))
 		tree := elements.Fragment{ // README's own prompt
 			elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent. " + words(300))}},
 			history.Conversation{Session: d.Session}, history.Request{Session: d.Session}, history.Rounds{Session: d.Session},
@@ -193,7 +194,7 @@ func TestTheShareOfACutIsOfTheContextWindow(t *testing.T) {
 	d.say(rounds(1, 12, 500)...)
 	d.Target.Budget, d.Target.ContextWindow = 8_000, 10_000
 	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Ratio: 0.5}}, Cut: history.Cut{Share: 0.2}}
-	d.answers(summarize.SaySummary("Done."))
+	d.answers(models.SaySummary("Done."))
 	d.messages()
 	shown := 0
 	for _, id := range kept(d.Session) {
@@ -297,7 +298,7 @@ func TestASessionThatIsOnlyReadIsNotCleared(t *testing.T) {
 
 func TestAUsersOwnHistoryElementSeesTheViewThatIsInForce(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.answers(summarize.SaySummary("Steps 1 to 5 are done."))
+	d.answers(models.SaySummary("Steps 1 to 5 are done."))
 	r, err := d.Render(t.Context(), elements.Fragment{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}}, ownHistory{session: d.Session},
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 func TestAPromptThatDoesNotFitIsCompactedByEveryPolicy(t *testing.T) {
@@ -20,7 +21,7 @@ func TestAPromptThatDoesNotFitIsCompactedByEveryPolicy(t *testing.T) {
 		d.Policy = p
 		d.Policy.Cut = history.Cut{} // that of some keeps more than the budget
 		d.Target.ContextWindow = 2 * budget
-		d.Target.Model = summarize.Offline{Tokenizer: quarter{}}
+		d.Target.Model = models.Offline{Tokenizer: quarter{}}
 		_, err := d.Render(t.Context(), prompt(d.Session))
 		require.NoError(t, err)
 		require.Len(t, compactions(d.Session), 1)
@@ -31,7 +32,7 @@ func TestARefusalWithoutNumbersBoundsLaterPrompts(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.say(rounds(1, 4, 700)...)
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}, {On: summarize.OnBudgetExceeded}}
-	d.Target.Model = summarize.Offline{Tokenizer: quarter{}}
+	d.Target.Model = models.Offline{Tokenizer: quarter{}}
 	refused := count(quarter{}, d.messages())
 	_, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Err: errors.New("too large")}, "")
 	require.NoError(t, err)
@@ -45,7 +46,7 @@ func TestWhoeverAsksForACompactionAgainHasItTriedAgain(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.say(rounds(1, 5, 500)...)
 	d.messages()
-	d.answers(summarize.Say("no"), summarize.Say("no"), summarize.SaySummary("Now it works."))
+	d.answers(models.Say("no"), models.Say("no"), models.SaySummary("Now it works."))
 	_, err := d.Compact(t.Context(), "")
 	require.Error(t, err)
 	_, err = d.Compact(t.Context(), "")
@@ -73,7 +74,7 @@ func TestASessionThatIsOnlyReadIsNotCompacted(t *testing.T) {
 
 func TestAPlanIsNotExplainedAsPlacedIfItsCompactionWasNotWritten(t *testing.T) {
 	d := newFileDesk(t, overflowing()...)
-	d.answers(summarize.SaySummary("short"))
+	d.answers(models.SaySummary("short"))
 	d.messages()
 	require.Equal(t, summarize.OutcomePlaced, beside(t, d, d.script).Explain().Outcome)
 	whole := content(t, d.Session.Path())

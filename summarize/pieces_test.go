@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // numbered answers each request with a summary that says the how manieth it is, for as many requests as there may be.
-func numbered(n int) []summarize.Step {
-	steps := make([]summarize.Step, n)
+func numbered(n int) []models.Step {
+	steps := make([]models.Step, n)
 	for i := range steps {
-		steps[i] = summarize.SaySummary(fmt.Sprintf("Summary %d.", i+1))
+		steps[i] = models.SaySummary(fmt.Sprintf("Summary %d.", i+1))
 	}
 	return steps
 }
@@ -69,7 +69,7 @@ func TestHistoryLargerThanTheWindowIsSummarisedInPieces(t *testing.T) {
 
 func TestPiecesCarryOnTheSummaryOfAnEarlierCompaction(t *testing.T) {
 	d := newFileDesk(t, overflowing()...)
-	d.answers(summarize.SaySummary("Summary 0."))
+	d.answers(models.SaySummary("Summary 0."))
 	d.takesIn(2 * budget)
 	d.messages()
 	d.takesIn(1500)
@@ -88,7 +88,7 @@ func TestPiecesCarryOnTheSummaryOfAnEarlierCompaction(t *testing.T) {
 func TestRefusedPieceEndsTheMode(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.takesIn(1500)
-	d.answers(summarize.SaySummary("Summary 1."), summarize.Say("I would rather not."), summarize.SaySummary("In one text."))
+	d.answers(models.SaySummary("Summary 1."), models.Say("I would rather not."), models.SaySummary("In one text."))
 	d.messages()
 	require.Len(t, d.requests(), 3)
 	require.Contains(t, compactions(d.Session)[0].Messages[0].Text(), "In one text.")
@@ -98,7 +98,7 @@ func TestRefusedPieceEndsTheMode(t *testing.T) {
 func TestSummaryOfAPieceThatFillsTheWindowEndsTheMode(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.takesIn(1500)
-	d.answers(summarize.SaySummary(words(1500)), summarize.SaySummary("In one text."))
+	d.answers(models.SaySummary(words(1500)), models.SaySummary("In one text."))
 	require.Contains(t, d.messages()[1].Text(), "In one text.")
 	require.Equal(t, "started refused/full done/simple", kinds(*d.events))
 }
@@ -108,7 +108,7 @@ func TestPieceThatIsCancelled(t *testing.T) {
 	before := viewOf(t, d.Session)
 	d.takesIn(1500)
 	ctx, cancel := context.WithCancel(t.Context())
-	d.answers(summarize.SaySummary("Summary 1."), func(ctx context.Context, _ chat.Request) (chat.Response, error) {
+	d.answers(models.SaySummary("Summary 1."), func(ctx context.Context, _ chat.Request) (chat.Response, error) {
 		cancel()
 		return chat.Response{}, ctx.Err()
 	})
@@ -154,7 +154,7 @@ func TestPiecesWithOffline(t *testing.T) {
 			var requests []chat.Request
 			d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 				requests = append(requests, r)
-				return summarize.Offline{Tokenizer: quarter{}}.Generate(ctx, r)
+				return models.Offline{Tokenizer: quarter{}}.Generate(ctx, r)
 			})
 			got := d.messages()[1].Text()
 			require.Greater(t, len(requests), 1)

@@ -103,7 +103,7 @@ func Stagewise() Policy {
 
 // OhMyPi is the policy of oh-my-pi. What may be set there is a field here: whether it is on (Off), the reserve
 // (Trigger[0].Reserve), how much is kept (Cut.Tokens), what is said afterwards (Continue), and whether branches that are left
-// are summarised (Branch). A remote endpoint is a [Remote] in place of the model.
+// are summarised (Branch). A remote endpoint is a models.Remote in place of the model.
 func OhMyPi() Policy {
 	cut := history.OhMyPiCut()
 	cut.Share = 1.0 / 3 // in a small window what is kept would be more than what the reserve leaves

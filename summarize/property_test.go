@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // life is a random session with a random policy and budget, as far as one number decides it.
@@ -104,11 +105,11 @@ func (l *life) answer(ctx context.Context, r chat.Request) (chat.Response, error
 	case 0:
 		return chat.Response{}, errors.New("the model is down")
 	case 1:
-		return summarize.Say("I would rather not.")(ctx, r)
+		return models.Say("I would rather not.")(ctx, r)
 	case 2:
-		return summarize.SaySummary(l.text(4*l.c.Target.Budget))(ctx, r)
+		return models.SaySummary(l.text(4*l.c.Target.Budget))(ctx, r)
 	}
-	return summarize.Offline{Tokenizer: quarter{}}.Generate(ctx, r)
+	return models.Offline{Tokenizer: quarter{}}.Generate(ctx, r)
 }
 
 // snippets that texts are made of.

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // A session that is opened by another process measures, decides and shows the same, at each step of random work with usage that
@@ -29,7 +30,7 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(seed), 7))
 				d := deskOf(t, opened(t, filepath.Join(dir, "session.jsonl")), chat.UserMessage(task))
 				n := 0
-				var model chat.ModelFunc = summarize.Offline{Tokenizer: quarter{}}.Generate
+				var model chat.ModelFunc = models.Offline{Tokenizer: quarter{}}.Generate
 				configure := func(d desk) {
 					d.Target.Name, d.Target.Model = "claude-opus-4-5", model
 					d.Target.Tools = []chat.Tool{{Name: "read"}}
@@ -53,9 +54,9 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 						_, err := d.Session.Add(history.Entry{Body: history.Label{Target: d.Session.Leaf(), Text: "here"}})
 						require.NoError(t, err)
 					}
-					model = summarize.Offline{Tokenizer: quarter{}}.Generate
+					model = models.Offline{Tokenizer: quarter{}}.Generate
 					if r.IntN(4) == 0 {
-						model = (&summarize.Script{}).Generate // which fails
+						model = (&models.Script{}).Generate // which fails
 					}
 					d.Target.Model = model
 					path := filepath.Join(dir, "copy.jsonl")

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/internal/golden"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // replacements by their names.
@@ -283,9 +284,9 @@ func TestPromptsAndReplacementsCombine(t *testing.T) {
 					Place: summarize.Place{Replacement: r},
 				}
 				for n := range 3 {
-					step := summarize.Say(fmt.Sprintf("Summary %d, of <some> words.", n+1))
+					step := models.Say(fmt.Sprintf("Summary %d, of <some> words.", n+1))
 					if strings.Contains("full simple", promptName) {
-						step = summarize.SaySummary(fmt.Sprintf("Summary %d, of <some> words.", n+1))
+						step = models.SaySummary(fmt.Sprintf("Summary %d, of <some> words.", n+1))
 					}
 					d.answers(step, step, step, step)
 					before := len(d.requests())
@@ -319,7 +320,7 @@ func TestWhatIsPutInPlaceIsSmallerThanWhatItReplaces(t *testing.T) {
 		return summarize.Workspace{Plan: words(200), Todo: words(200), Agent: words(200)}, nil
 	}
 	before := count(quarter{}, d.messages())
-	d.answers(summarize.Say("# Two questions\n\nBoth were answered."))
+	d.answers(models.Say("# Two questions\n\nBoth were answered."))
 	_, err := d.Compact(t.Context(), "")
 	require.NoError(t, err)
 	got := compactions(d.Session)[0]

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // Sessions of the size of a long day's work: one made up, and a real one that lies beside the repository, in shared/,
@@ -105,9 +106,9 @@ func (r *replayed) answer(ctx context.Context, req chat.Request) (chat.Response,
 	}
 	words := fmt.Sprintf("# Part %d\n\nWhat was to be done in this part was done.", r.asked)
 	if strings.Contains(req.Messages[len(req.Messages)-1].Text(), "<summary> block") {
-		return summarize.SaySummary(words)(ctx, req)
+		return models.SaySummary(words)(ctx, req)
 	}
-	return summarize.Say(words)(ctx, req)
+	return models.Say(words)(ctx, req)
 }
 
 // A long session under every policy, in a window so small that it is compacted again and again.

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // beside is another compactor for the same session, as a worker or another replica has one.
@@ -102,7 +103,7 @@ func TestOtherReplicasSeeAPlanThatIsPending(t *testing.T) {
 		d := background(t)
 		d.Target.Model = &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
 			<-release
-			return summarize.SaySummary("Made by the first.")(ctx, req)
+			return models.SaySummary("Made by the first.")(ctx, req)
 		}}
 		d.messages()
 		other := beside(t, d, down(errDown))
@@ -243,7 +244,7 @@ func TestEventsHaveEachKeyOnce(t *testing.T) {
 	d.Logger = slog.New(slog.NewJSONHandler(&log, nil))
 	var told []summarize.Event
 	d.OnEvent = func(e summarize.Event) { told = append(told, e) }
-	d.answers(summarize.Say("no"), summarize.SaySummary("Done."))
+	d.answers(models.Say("no"), models.SaySummary("Done."))
 	d.Target.Name = "gpt-4o"
 	d.messages()
 	require.NotContains(t, log.String(), `compaction.compaction`)
@@ -279,7 +280,7 @@ func TestAPlanThatFailsElsewherePausesHere(t *testing.T) {
 	require.NoError(t, err)
 	other := deskOf(t, d.Session)
 	other.Policy = d.Policy
-	other.answers(summarize.Fail(&chat.TransientError{Err: errors.New("busy")}))
+	other.answers(models.Fail(&chat.TransientError{Err: errors.New("busy")}))
 	require.Error(t, other.CarryOut(t.Context(), plan.ID))
 	d.messages()
 	require.Contains(t, d.Explain().Why, "paused for 1 more step after 1 failures")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 const restLeftOut = "[… the rest of the summary did not fit and is left out]"
@@ -31,7 +32,7 @@ func TestOfflineShortensADigest(t *testing.T) {
 	m := stuff()
 	m.Words = 40
 	draft := "## The user said\n- Start.\n" + strings.Repeat("- more and more and more\n", 3) + "## Files\n- a.go\n" + fmt.Sprint("- ", words(100))
-	response, err := summarize.Offline{Tokenizer: quarter{}}.Generate(t.Context(), chat.Request{Messages: requested(t, summarize.ShortenRequest(m, draft))})
+	response, err := models.Offline{Tokenizer: quarter{}}.Generate(t.Context(), chat.Request{Messages: requested(t, summarize.ShortenRequest(m, draft))})
 	require.NoError(t, err)
 	require.LessOrEqual(t, quarter{}.CountText(response.Message.Text()), 40)
 	require.Contains(t, response.Message.Text(), "- Start.")

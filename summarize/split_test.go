@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 var roomFor = regexp.MustCompile(`room for (\d+) tokens`)
@@ -39,7 +40,7 @@ func TestSplitTurnSharesTheRoom(t *testing.T) {
 		d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 			told := roomFor.FindStringSubmatch(text(r.Messages))
 			if told == nil { // the title
-				return summarize.Say("I did it.")(ctx, r)
+				return models.Say("I did it.")(ctx, r)
 			}
 			room, err := strconv.Atoi(told[1])
 			if err != nil {
@@ -48,7 +49,7 @@ func TestSplitTurnSharesTheRoom(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			rooms = append(rooms, room)
-			return summarize.Say(words(room))(ctx, r)
+			return models.Say(words(room))(ctx, r)
 		})
 		d.messages()
 		synctest.Wait() // for the title
@@ -73,7 +74,7 @@ func TestSplitTurnSharesTheRoom(t *testing.T) {
 func TestSplitTurnInLittleRoomHasOneSummary(t *testing.T) {
 	d := newSplitDesk(t)
 	d.Policy.Place.Max = 250
-	d.answers(summarize.Say("Of all."), summarize.Say("I did it."))
+	d.answers(models.Say("Of all."), models.Say("I did it."))
 	require.Contains(t, d.messages()[1].Text(), "<conversation-summary>\nOf all.\n</conversation-summary>")
 	require.Equal(t, []int{1, 2, 3, 4, 5}, outputs(text(d.requests()[0].Messages)))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // row is one thing that is known of a system.
@@ -79,7 +80,7 @@ func refuses(answer string) func(*testing.T, summarize.Policy) {
 		d := newDesk(t, overflowing()...)
 		d.Policy = p
 		d.Policy.Trigger, d.Policy.Overflow.LastResort = nil, summarize.ResortError
-		d.answers(summarize.Say(answer))
+		d.answers(models.Say(answer))
 		_, ok := errors.AsType[*summarize.SummaryError](error(d.fails()))
 		require.True(t, ok)
 	}
@@ -182,7 +183,7 @@ func TestSystems(t *testing.T) {
 			{"a refused request is made again, with a buffer that grows and is bounded", func(t *testing.T, p summarize.Policy) {
 				d := newDesk(t, chat.UserMessage(task))
 				d.say(rounds(1, 20, 150)...)
-				d.Policy, d.Target.Model = p, summarize.Offline{Tokenizer: quarter{}}
+				d.Policy, d.Target.Model = p, models.Offline{Tokenizer: quarter{}}
 				d.messages()
 				refused := &chat.ContextLimitError{Err: errors.New("too large")}
 				last := budget
@@ -303,7 +304,7 @@ func TestThresholdOfThePolicyLowersTheBudget(t *testing.T) {
 	}{{0, false}, {1, false}, {0.4, true}, {1500, true}, {100_000, false}} {
 		d := roomy(t)
 		d.Policy.Measure.Threshold = c.threshold
-		d.answers(summarize.SaySummary("short"))
+		d.answers(models.SaySummary("short"))
 		d.messages()
 		require.Equal(t, c.compacts, len(d.requests()) == 1, "%v", c.threshold)
 	}
@@ -324,7 +325,7 @@ func TestPolicyThatIsOffLeavesItToTheCaller(t *testing.T) {
 	require.True(t, over)
 	require.Contains(t, d.Explain().String(), "the policy is off")
 	require.Empty(t, d.requests())
-	d.answers(summarize.SaySummary("by hand"))
+	d.answers(models.SaySummary("by hand"))
 	_, err = d.Compact(t.Context(), "")
 	require.NoError(t, err)
 }
@@ -335,7 +336,7 @@ func TestForkIsThePrefixOfTheRequestBeforeIt(t *testing.T) {
 		d.say(rounds(1, 4, 820)...)
 		d.Target.Tools = []chat.Tool{{Name: "read"}}
 		d.Policy = summarize.CopilotChat()
-		d.answers(summarize.SaySummary("Forked."))
+		d.answers(models.SaySummary("Forked."))
 		sent := d.messages()
 		synctest.Wait()
 		r := d.request()
@@ -366,7 +367,7 @@ func TestQuirksOfModels(t *testing.T) {
 			d.say(rounds(1, 6, roundTokens)...)
 			d.Target.Name = c.model
 			d.Target.ContextWindow = 2 * budget
-			d.answers(summarize.SaySummary("short"))
+			d.answers(models.SaySummary("short"))
 			got := d.messages()
 			r := d.request()
 			require.NoError(t, chat.Validate(r.Messages))
@@ -384,19 +385,19 @@ func TestQuirksOfModels(t *testing.T) {
 func TestRouteToAnotherModelFallsBackToTheAgentsOwn(t *testing.T) {
 	for _, c := range []struct {
 		name, agent string
-		other       summarize.Step
+		other       models.Step
 		want        string
 	}{
-		{"an agent of the list", "gpt-5", summarize.SaySummary("of the other"), "of the other"},
-		{"an agent that is not", "claude", summarize.SaySummary("of the other"), "of its own"},
-		{"another model that fails", "gpt-5", summarize.Fail(errors.New("down")), "of its own"},
+		{"an agent of the list", "gpt-5", models.SaySummary("of the other"), "of the other"},
+		{"an agent that is not", "claude", models.SaySummary("of the other"), "of its own"},
+		{"another model that fails", "gpt-5", models.Fail(errors.New("down")), "of its own"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
 			d.Target.Name = c.agent
 			d.Policy.Ask.Routes = []summarize.Route{{Agents: []string{"gpt-5*"}, Model: "compactor"}}
-			d.Models = map[string]summarize.Target{"compactor": {Model: &summarize.Script{Steps: []summarize.Step{c.other}}}}
-			d.answers(summarize.SaySummary("of its own"))
+			d.Models = map[string]summarize.Target{"compactor": {Model: &models.Script{Steps: []models.Step{c.other}}}}
+			d.answers(models.SaySummary("of its own"))
 			require.Contains(t, d.messages()[1].Text(), c.want)
 		})
 	}
@@ -409,11 +410,11 @@ func TestHooks(t *testing.T) {
 			return summarize.Intervention{Cancel: true}, errors.New("the archive is full")
 		}
 		d.Hooks.AfterCompact = func(context.Context, history.Entry) error { panic("at the disco") }
-		d.answers(summarize.SaySummary("short"))
+		d.answers(models.SaySummary("short"))
 		d.messages()
 		require.Equal(t, "started hook failed done/full hook failed", kinds(*d.events))
 	})
-	decide := func(t *testing.T, decision summarize.Intervention, steps ...summarize.Step) desk {
+	decide := func(t *testing.T, decision summarize.Intervention, steps ...models.Step) desk {
 		d := newDesk(t, overflowing()...)
 		d.Hooks.BeforeCompact = func(_ context.Context, on summarize.Occasion, m summarize.Material) (summarize.Intervention, error) {
 			require.Equal(t, summarize.OnBudgetExceeded, on)
@@ -436,7 +437,7 @@ func TestHooks(t *testing.T) {
 		require.JSONEq(t, `{"by":"me"}`, string(compactions(d.Session)[0].Data))
 	})
 	t.Run("may add context and data", func(t *testing.T) {
-		d := decide(t, summarize.Intervention{Context: []string{"Mind the gap."}, Data: []byte(`[1]`)}, summarize.SaySummary("short"))
+		d := decide(t, summarize.Intervention{Context: []string{"Mind the gap."}, Data: []byte(`[1]`)}, models.SaySummary("short"))
 		d.messages()
 		require.Contains(t, text(d.request().Messages), "Mind the gap.")
 		require.JSONEq(t, `[1]`, string(compactions(d.Session)[0].Data))
@@ -444,7 +445,7 @@ func TestHooks(t *testing.T) {
 	t.Run("may ask in their own way", func(t *testing.T) {
 		p := summarize.FullPrompt()
 		p.Mode, p.Read = "mine", nil
-		d := decide(t, summarize.Intervention{Prompts: []summarize.Prompt{p}}, summarize.Say("plain"))
+		d := decide(t, summarize.Intervention{Prompts: []summarize.Prompt{p}}, models.Say("plain"))
 		require.Contains(t, d.messages()[1].Text(), "plain")
 		require.Equal(t, "mine", compactions(d.Session)[0].Mode)
 	})
@@ -458,7 +459,7 @@ func TestPartsCombine(t *testing.T) {
 	}
 	slices.Sort(names)
 	all := summarize.Policies()
-	offline := summarize.Offline{Tokenizer: quarter{}}
+	offline := models.Offline{Tokenizer: quarter{}}
 	n := 0
 	for _, trigger := range names {
 		for _, before := range names {
@@ -512,7 +513,7 @@ func TestFiveCompactionsOfEachSystem(t *testing.T) {
 	for name, p := range summarize.Policies() {
 		t.Run(name, func(t *testing.T) {
 			d := newFileDesk(t, chat.UserMessage(task))
-			d.Policy, d.Target.Model = p, summarize.Offline{Tokenizer: quarter{}}
+			d.Policy, d.Target.Model = p, models.Offline{Tokenizer: quarter{}}
 			if p.Cut.Tokens > 0 {
 				d.Policy.Cut.Tokens = 800
 			}
@@ -574,10 +575,10 @@ func TestTenWindowsOfEachSystem(t *testing.T) {
 				n := len(asked)
 				for _, q := range d.Policy.Ask.Prompts {
 					if q.Read != nil {
-						return summarize.SaySummary(fmt.Sprintf("Summary %d, long enough to be taken for one.", n))(ctx, r)
+						return models.SaySummary(fmt.Sprintf("Summary %d, long enough to be taken for one.", n))(ctx, r)
 					}
 				}
-				return summarize.Say(fmt.Sprintf("Summary %d, long enough to be taken for one.", n))(ctx, r)
+				return models.Say(fmt.Sprintf("Summary %d, long enough to be taken for one.", n))(ctx, r)
 			})
 			_, err := d.Compact(t.Context(), "")
 			require.NoError(t, err)

@@ -31,7 +31,7 @@ type Target struct {
 func (t Target) check() error {
 	switch {
 	case t.Model == nil:
-		return fmt.Errorf("summarize: Target.Model is not set: set the agent's model, or an Offline, which needs no network")
+		return fmt.Errorf("summarize: Target.Model is not set: set the agent's model, or a models.Offline, which needs no network")
 	case t.Tokenizer == nil:
 		return render.ErrNoTokenizer
 	case t.ContextWindow < 0:

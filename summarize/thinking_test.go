@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // thought is signed thinking of so many tokens.
@@ -82,7 +83,7 @@ func TestLastThinkingStandsAfterTheSummary(t *testing.T) {
 				d.Target.Name = ""
 			}
 			d.Target.ContextWindow = 2 * budget
-			d.answers(summarize.SaySummary("short"))
+			d.answers(models.SaySummary("short"))
 			before := said(d.Session)
 			got := d.messages()
 			equal(t, c.want, thoughts(got))
@@ -113,12 +114,12 @@ func TestThinkingGoesOnFromCompactionToCompaction(t *testing.T) {
 	first, second := thought("first", 40), thought("second", 40)
 	d.say(thinking(1, roundTokens, first)...)
 	d.say(rounds(2, 6, roundTokens)...)
-	d.answers(summarize.SaySummary("one"))
+	d.answers(models.SaySummary("one"))
 	equal(t, [][]chat.Thinking{{first}}, thoughts(d.messages()))
 	afterFirst := d.Session.Leaf()
 
 	d.say(rounds(7, 11, roundTokens)...)
-	d.answers(summarize.SaySummary("two"))
+	d.answers(models.SaySummary("two"))
 	got := d.messages()
 	equal(t, [][]chat.Thinking{{first}}, thoughts(got))
 	require.Contains(t, got[1].Text(), "two")
@@ -128,7 +129,7 @@ func TestThinkingGoesOnFromCompactionToCompaction(t *testing.T) {
 
 	d.say(thinking(12, roundTokens, second)...)
 	d.say(rounds(13, 16, roundTokens)...)
-	d.answers(summarize.SaySummary("three"))
+	d.answers(models.SaySummary("three"))
 	got = d.messages()
 	equal(t, [][]chat.Thinking{{second}}, thoughts(got))
 
@@ -147,7 +148,7 @@ func TestThinkingThatIsShownOnIsNotSaved(t *testing.T) {
 	d.Target.Name = "claude-sonnet-4-5"
 	d.say(thinking(1, 20, thought("long", 1500))...)
 	d.say(round(2, 20)...)
-	d.answers(summarize.SaySummary(words(200)), summarize.SaySummary(words(200)))
+	d.answers(models.SaySummary(words(200)), models.SaySummary(words(200)))
 	before := d.messages()
 	_, err := d.Compact(t.Context(), "")
 	_, failed := errors.AsType[*summarize.FailedError](err)
@@ -167,7 +168,7 @@ func TestThinkingTakesRoom(t *testing.T) {
 		return summarize.Intervention{}, nil
 	}
 	d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
-		return summarize.SaySummary(strings.Repeat("abc ", words-1)+"end.")(ctx, r)
+		return models.SaySummary(strings.Repeat("abc ", words-1)+"end.")(ctx, r)
 	})
 	got := d.messages()
 	require.Equal(t, "long", thoughts(got)[0][0].Text[:4])
@@ -185,7 +186,7 @@ func TestThinkingOfASummaryMadeInTheBackground(t *testing.T) {
 		d.say(rounds(2, 4, 850)...)
 		d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 			equal(t, thoughts(r.Messages)[0], []chat.Thinking{last})
-			return summarize.SaySummary("Made meanwhile.")(ctx, r)
+			return models.SaySummary("Made meanwhile.")(ctx, r)
 		})
 		d.messages()
 		synctest.Wait()

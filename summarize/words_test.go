@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 var said17 = regexp.MustCompile(`\[said \d+\]`)
@@ -38,9 +39,9 @@ func (h *hearing) Generate(ctx context.Context, req chat.Request) (chat.Response
 		summary = strings.Repeat("## More\n"+words(60)+"\n", 40)
 	}
 	if !strings.Contains(req.Messages[len(req.Messages)-1].Text(), "<summary> block") {
-		return summarize.Say(summary)(ctx, req)
+		return models.Say(summary)(ctx, req)
 	}
-	return summarize.SaySummary(summary)(ctx, req)
+	return models.SaySummary(summary)(ctx, req)
 }
 
 // TestNoWordOfTheUsersIsLost: by a compaction no message of the user's is neither shown, nor copied, nor covered by a summary
@@ -156,7 +157,7 @@ func TestARuleThatKeepsEverythingMeansThatNothingIsCompacted(t *testing.T) {
 	_, err := d.Compact(t.Context(), "")
 	require.ErrorIs(t, err, summarize.ErrNothingToCompact)
 
-	d.answers(summarize.Say("What was done, in short, for who goes on."))
+	d.answers(models.Say("What was done, in short, for who goes on."))
 	d.say(round(6, 690)...) // and now it does not fit
 	require.Contains(t, text(d.messages()), "What was done, in short")
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // recordedSession is a real session that lies beside the repository, in shared/, where there is one.
@@ -173,7 +174,7 @@ func TestALogOfOurOwnIsReplayedAndBundled(t *testing.T) {
 	require.NoError(t, err)
 	c := &summarize.Compactor{
 		Session: s, Policy: summarize.CopilotCLI(),
-		Target: summarize.Target{Model: summarize.Offline{Tokenizer: counter(t)}, Tokenizer: counter(t), Budget: 3000},
+		Target: summarize.Target{Model: models.Offline{Tokenizer: counter(t)}, Tokenizer: counter(t), Budget: 3000},
 	}
 	for n := range 40 {
 		said := chat.AssistantMessage("Done, and what next?")

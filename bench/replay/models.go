@@ -9,7 +9,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // The models that write summaries, by their names on the command line.
@@ -23,7 +23,7 @@ const (
 func modelNamed(name string, r *importer.Recording, t sizing.Tokenizer) (chat.Model, error) {
 	switch name {
 	case modelOffline:
-		return summarize.Offline{Tokenizer: t}, nil
+		return models.Offline{Tokenizer: t}, nil
 	case modelScript:
 		return &script{tokenizer: t, summaries: recordedSummaries(r)}, nil
 	}
@@ -70,7 +70,7 @@ func (s *script) Generate(ctx context.Context, req chat.Request) (chat.Response,
 	if room := req.MaxTokens/2 - frame; req.MaxTokens > 0 { // half of it is for thinking first
 		text = history.Clip(s.tokenizer, text, max(1, room), 1)
 	}
-	return summarize.SaySummary(text)(ctx, req)
+	return models.SaySummary(text)(ctx, req)
 }
 
 // exchange is a request for a summary and what came of it.

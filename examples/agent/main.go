@@ -33,6 +33,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // Exit codes.
@@ -246,7 +247,7 @@ func surveyFolder(ctx context.Context, o options, session *history.Session, toke
 	policy.Trigger = nil // only where a prompt does not fit, so that each run shows the same
 	policy.Place.NoBreadcrumb = o.noBreadcrumb
 	worker := &agent.Agent{
-		Model: model, Summarizer: summarize.Offline{Tokenizer: tokenizer}, Session: session, Tools: tools,
+		Model: model, Summarizer: models.Offline{Tokenizer: tokenizer}, Session: session, Tools: tools,
 		Tokenizer: tokenizer, Window: window, Policy: policy, Pace: o.pace, OnRound: onRound,
 	}
 	defer worker.Close()

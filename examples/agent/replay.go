@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // read reads a recorded session.
@@ -38,7 +39,7 @@ func replay(ctx context.Context, file string, recording *importer.Recording, ses
 	var compacted []summarize.Event
 	compactor := &summarize.Compactor{
 		Session: session,
-		Target:  summarize.Target{Model: summarize.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: budget, ContextWindow: window.Tokens},
+		Target:  summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: budget, ContextWindow: window.Tokens},
 		OnEvent: func(e summarize.Event) {
 			if e.Kind == summarize.EventDone {
 				compacted = append(compacted, e)

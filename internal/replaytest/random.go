@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // Random goes through a session that a number decides, at a window that it decides too: parallel calls, calls without
@@ -28,7 +29,7 @@ func Random(t *testing.T, seed uint64, as func(n int, m chat.Message) chat.Messa
 	session := &history.Session{}
 	tools := []chat.Tool{{Name: "read", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "write", Parameters: json.RawMessage(`{"type":"object"}`)}}
 	known := policies()
-	offline := summarize.Offline{Tokenizer: sizing.Estimator{}}
+	offline := models.Offline{Tokenizer: sizing.Estimator{}}
 	said := 0
 	var mu sync.Mutex // summaries are asked for in the background too
 	show := func(req chat.Request) {

@@ -25,6 +25,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // policy of compaction, and its name.
@@ -209,7 +210,7 @@ func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, coun
 		mu.Unlock()
 		r.Check(t, seen)
 	}
-	offline := summarize.Offline{Tokenizer: counter}
+	offline := models.Offline{Tokenizer: counter}
 	budget := window - counter.CountTools(tools)
 	compactor := &summarize.Compactor{
 		Session: session, Policy: policy,

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // A recording of pi, a line each.
@@ -323,6 +324,6 @@ func compacting(s *history.Session) *summarize.Compactor {
 	policy.Clear.Rule.Keep = 500
 	return &summarize.Compactor{
 		Session: s, Policy: policy,
-		Target: summarize.Target{Model: summarize.Offline{Tokenizer: sizing.Estimator{}}, Tokenizer: sizing.Estimator{}, Budget: 3000},
+		Target: summarize.Target{Model: models.Offline{Tokenizer: sizing.Estimator{}}, Tokenizer: sizing.Estimator{}, Budget: 3000},
 	}
 }

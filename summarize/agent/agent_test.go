@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // answers is a model that answers by functions, one a request.
@@ -56,7 +57,7 @@ func of(t *testing.T, budget int, policy summarize.Policy, model ...func(context
 			Model: &list, Name: "harbour-1", Tokenizer: sizing.Estimator{}, Budget: budget,
 			Tools: []chat.Tool{{Name: "look"}},
 		},
-		Models: map[string]summarize.Target{"offline": {Model: summarize.Offline{Tokenizer: sizing.Estimator{}}}},
+		Models: map[string]summarize.Target{"offline": {Model: models.Offline{Tokenizer: sizing.Estimator{}}}},
 	}
 	t.Cleanup(func() {
 		require.NoError(t, compactor.Close())

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 func tokenizer(t *testing.T) sizing.Tokenizer {
@@ -55,7 +56,7 @@ func TestAsk(t *testing.T) {
 	var rounds []Round
 	a := &Agent{
 		Model: model, Session: &history.Session{}, Tools: toolsOf(t, folder(t, map[string]string{"one.md": "number one\n"}), ""),
-		Summarizer: summarize.Offline{}, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 4000}, Policy: summarize.Policy{},
+		Summarizer: models.Offline{}, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 4000}, Policy: summarize.Policy{},
 		OnRound: func(r Round) { rounds = append(rounds, r) },
 	}
 	answer, err := a.Ask(t.Context(), "What is one?")
@@ -114,7 +115,7 @@ func TestAskGivesUp(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			counter := tokenizer(t)
 			a := &Agent{
-				Model: test.model, Summarizer: summarize.Offline{Tokenizer: counter}, Session: &history.Session{},
+				Model: test.model, Summarizer: models.Offline{Tokenizer: counter}, Session: &history.Session{},
 				Tools: toolsOf(t, t.TempDir(), ""), Tokenizer: counter, Window: sizing.Window{Tokens: test.limit}, Policy: summarize.Policy{},
 			}
 			answer, err := a.Ask(t.Context(), "Go on.")
@@ -130,7 +131,7 @@ func TestAskEndsWithItsContext(t *testing.T) {
 	why := errors.New("enough")
 	a := &Agent{
 		Model: &scripted{say: []chat.Message{reads("a", "one.md"), reads("b", "one.md")}}, Session: &history.Session{},
-		Tools: toolsOf(t, t.TempDir(), ""), Summarizer: summarize.Offline{}, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 4000}, Policy: summarize.Policy{},
+		Tools: toolsOf(t, t.TempDir(), ""), Summarizer: models.Offline{}, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 4000}, Policy: summarize.Policy{},
 		OnRound: func(Round) { cancel(why) },
 	}
 	_, err := a.Ask(ctx, "Go on.")

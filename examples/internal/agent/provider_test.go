@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // provider is a model that counts by itself, and refuses what is larger than its window.
@@ -248,7 +249,7 @@ func TestAskGoesOnIfThePolicySaysSo(t *testing.T) {
 	policy.Trigger[0] = summarize.Condition{Cap: 5000}
 	policy.Cut = history.Cut{}
 	a := &Agent{
-		Model: model, Summarizer: summarize.Offline{Tokenizer: tokenizer(t)}, Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t),
+		Model: model, Summarizer: models.Offline{Tokenizer: tokenizer(t)}, Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t),
 		Window: sizing.Window{Tokens: 12_000}, Policy: policy,
 	}
 	defer a.Close()

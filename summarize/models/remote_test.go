@@ -1,4 +1,4 @@
-package summarize_test
+package models_test
 
 import (
 	"context"
@@ -15,17 +15,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
 var asking = chat.Request{Messages: []chat.Message{chat.UserMessage("Summarise.")}}
 
 // endpoint serves a handler for the time of the test.
-func endpoint(t testing.TB, f http.HandlerFunc) summarize.Remote {
+func endpoint(t testing.TB, f http.HandlerFunc) models.Remote {
 	t.Helper()
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
-	return summarize.Remote{URL: server.URL + "/summarise?key=secret", Client: server.Client()}
+	return models.Remote{URL: server.URL + "/summarise?key=secret", Client: server.Client()}
 }
 
 func TestRemoteIsSentTwoTexts(t *testing.T) {
@@ -51,20 +51,20 @@ func TestRemoteIsSentTwoTexts(t *testing.T) {
 				if err := json.Unmarshal(data, &got); err != nil {
 					t.Errorf("%s: %v", data, err)
 				}
-				equal(t, map[string]string{"systemPrompt": c.system, "prompt": c.prompt}, got)
-				equal(t, []string{"POST", "application/json", "Bearer token"}, []string{r.Method, r.Header.Get("Content-Type"), r.Header.Get("Authorization")})
+				require.Equal(t, map[string]string{"systemPrompt": c.system, "prompt": c.prompt}, got)
+				require.Equal(t, []string{"POST", "application/json", "Bearer token"}, []string{r.Method, r.Header.Get("Content-Type"), r.Header.Get("Authorization")})
 				io.WriteString(w, `{"summary":"All is well.","model":"x"}`)
 			})
 			remote.Header = http.Header{"Authorization": {"Bearer token"}}
 			response, err := remote.Generate(t.Context(), chat.Request{Messages: c.messages})
 			require.NoError(t, err)
-			equal(t, chat.Response{Message: chat.AssistantMessage("All is well.")}, response)
+			require.Equal(t, chat.Response{Message: chat.AssistantMessage("All is well.")}, response)
 		})
 	}
 }
 
 func TestRemoteFails(t *testing.T) {
-	const at = "summarize: the endpoint http://HOST/summarise"
+	const at = "models: the endpoint http://HOST/summarise"
 	for _, c := range []struct {
 		rule      string
 		status    int
@@ -101,7 +101,7 @@ func TestRemoteFails(t *testing.T) {
 			host := strings.TrimSuffix(strings.TrimPrefix(remote.URL, "http://"), "/summarise?key=secret")
 			require.ErrorContains(t, err, strings.ReplaceAll(c.want, "HOST", host))
 			require.NotContains(t, err.Error(), "secret")
-			failed, ok := errors.AsType[*summarize.RemoteError](err)
+			failed, ok := errors.AsType[*models.RemoteError](err)
 			require.True(t, ok)
 			require.Equal(t, c.status, failed.Status)
 			transient, ok := errors.AsType[*chat.TransientError](err)
@@ -129,7 +129,7 @@ func TestRemoteWaitsUntilTheTimeNamed(t *testing.T) {
 func TestRemoteThatIsNotThereMayComeBack(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	_, err := summarize.Remote{URL: server.URL + "/?key=secret"}.Generate(t.Context(), asking)
+	_, err := models.Remote{URL: server.URL + "/?key=secret"}.Generate(t.Context(), asking)
 	_, transient := errors.AsType[*chat.TransientError](err)
 	require.True(t, transient, "got %v", err)
 	require.NotContains(t, err.Error(), "secret")
@@ -160,8 +160,8 @@ func TestRemoteIsCancelled(t *testing.T) {
 
 func TestRemoteNeedsAnHTTPURL(t *testing.T) {
 	for _, url := range []string{"", "example.com/x", "file:///etc/passwd", "http://", "http://a b"} {
-		_, err := summarize.Remote{URL: url}.Generate(t.Context(), asking)
-		require.EqualError(t, err, "summarize: Remote.URL is no URL of http or https")
+		_, err := models.Remote{URL: url}.Generate(t.Context(), asking)
+		require.EqualError(t, err, "models: Remote.URL is no URL of http or https")
 	}
 }
 
@@ -170,7 +170,7 @@ func ExampleRemote() {
 		io.WriteString(w, `{"summary":"The build was fixed."}`)
 	}))
 	defer server.Close()
-	var model chat.Model = summarize.Remote{URL: server.URL}
+	var model chat.Model = models.Remote{URL: server.URL}
 	response, err := model.Generate(context.Background(), chat.Request{Messages: []chat.Message{chat.UserMessage("Sum up.")}})
 	fmt.Println(response.Message.Text(), err)
 	// Output: The build was fixed. <nil>

@@ -1,7 +1,8 @@
-package summarize
+package models
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -37,6 +38,8 @@ func SaySummary(text string) Step {
 func Fail(err error) Step {
 	return func(context.Context, chat.Request) (chat.Response, error) { return chat.Response{}, err }
 }
+
+var errScriptOver = errors.New("models: the script is over")
 
 // Generate takes the next step.
 func (s *Script) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {

@@ -1,4 +1,4 @@
-package summarize_test
+package models_test
 
 import (
 	"context"
@@ -9,23 +9,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
 )
 
-var _ chat.Model = (*summarize.Script)(nil)
-var _ chat.Model = summarize.Offline{}
+var _ chat.Model = (*models.Script)(nil)
+var _ chat.Model = models.Offline{}
 
 func TestScriptTakesItsStepsInOrder(t *testing.T) {
 	down := errors.New("down")
-	var s summarize.Script
-	s.Steps = []summarize.Step{summarize.Say("one"), summarize.SaySummary("two"), summarize.Fail(down)}
+	var s models.Script
+	s.Steps = []models.Step{models.Say("one"), models.SaySummary("two"), models.Fail(down)}
 	require.Empty(t, s.Requests())
 	request := func(text string) chat.Request {
 		return chat.Request{Messages: []chat.Message{chat.UserMessage(text)}, MaxTokens: len(text)}
 	}
 	r, err := s.Generate(t.Context(), request("first"))
 	require.NoError(t, err)
-	equal(t, chat.Response{Message: chat.AssistantMessage("one")}, r)
+	require.Equal(t, chat.Response{Message: chat.AssistantMessage("one")}, r)
 	r, err = s.Generate(t.Context(), request("second"))
 	require.NoError(t, err)
 	require.Equal(t, "<analysis>\nscripted\n</analysis>\n<summary>\ntwo\n</summary>", r.Message.Text())
@@ -37,13 +37,13 @@ func TestScriptTakesItsStepsInOrder(t *testing.T) {
 	}
 
 	requests := s.Requests()
-	equal(t, []chat.Request{request("first"), request("second"), request("third"), request("more"), request("more")}, requests)
+	require.Equal(t, []chat.Request{request("first"), request("second"), request("third"), request("more"), request("more")}, requests)
 	requests[0].MaxTokens = -1
 	require.Equal(t, len("first"), s.Requests()[0].MaxTokens, "what is handed out is a copy")
 }
 
 func TestScriptOfNoSteps(t *testing.T) {
-	_, err := new(summarize.Script).Generate(t.Context(), chat.Request{})
+	_, err := new(models.Script).Generate(t.Context(), chat.Request{})
 	require.ErrorContains(t, err, "the script is over")
 }
 
@@ -51,14 +51,14 @@ func TestScriptIsCancelled(t *testing.T) {
 	why := errors.New("no more")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	s := summarize.Script{Steps: []summarize.Step{summarize.Say("one")}}
+	s := models.Script{Steps: []models.Step{models.Say("one")}}
 	_, err := s.Generate(ctx, chat.Request{})
 	require.ErrorIs(t, err, why)
 	require.Len(t, s.Requests(), 1, "it was asked all the same")
 }
 
 func TestScriptStepSeesTheRequest(t *testing.T) {
-	s := summarize.Script{Steps: []summarize.Step{func(_ context.Context, r chat.Request) (chat.Response, error) {
+	s := models.Script{Steps: []models.Step{func(_ context.Context, r chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage("You said: " + r.Messages[0].Text())}, nil
 	}}}
 	r, err := s.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Hello.")}})
@@ -68,7 +68,7 @@ func TestScriptStepSeesTheRequest(t *testing.T) {
 
 func TestScriptOfConcurrentRequests(t *testing.T) {
 	const n = 50
-	s := summarize.Script{Steps: make([]summarize.Step, n)}
+	s := models.Script{Steps: make([]models.Step, n)}
 	var taken [n]int
 	for i := range s.Steps {
 		s.Steps[i] = func(context.Context, chat.Request) (chat.Response, error) {

@@ -1,4 +1,6 @@
-package summarize
+// Package models holds models that write summaries and are no provider's: [Offline], which needs no network, [Remote], an
+// HTTP endpoint, and [Script], which is for tests.
+package models
 
 import (
 	"context"
@@ -82,10 +84,10 @@ func (d *digest) add(section int, line string) {
 // the last holds as text. It answers in a <summary> block where it is asked for one.
 func (o Offline) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if o.Tokenizer == nil {
-		return chat.Response{}, errors.New("summarize: Offline.Tokenizer is not set")
+		return chat.Response{}, errors.New("models: Offline.Tokenizer is not set")
 	}
 	if len(req.Messages) == 0 {
-		return chat.Response{}, errors.New("summarize: there is nothing to digest")
+		return chat.Response{}, errors.New("models: there is nothing to digest")
 	}
 	last := len(req.Messages) - 1
 	var d digest
@@ -95,7 +97,7 @@ func (o Offline) Generate(ctx context.Context, req chat.Request) (chat.Response,
 	d.textHistory(ask)
 	text, err := o.pack(ctx, d, limitIn(ask))
 	if err != nil {
-		return chat.Response{}, fmt.Errorf("summarize: packing the digest: %w", err)
+		return chat.Response{}, fmt.Errorf("models: packing the digest: %w", err)
 	}
 	if !strings.Contains(ask, "<summary> block") {
 		return chat.Response{Message: chat.AssistantMessage(text)}, nil
@@ -183,7 +185,7 @@ func (d *digest) textBefore(text string) {
 	}
 }
 
-// textHistory takes in what was said that a request shows as text, in either of the forms that this package writes.
+// textHistory takes in what was said that a request shows as text, in either of the forms that package summarize writes.
 func (d *digest) textHistory(text string) {
 	for _, tag := range [...]string{plaintext.HistoryTag, plaintext.ConversationTag} {
 		for _, body := range plaintext.InTags(text, tag) {
@@ -195,7 +197,7 @@ func (d *digest) textHistory(text string) {
 	}
 }
 
-// compactBlock is what was said at once in a [CompactHistory].
+// compactBlock is what was said at once in a summarize.CompactHistory.
 var compactBlock = regexp.MustCompile(`(?s)(?:^|\n)<(user|assistant)>\n(.*?)\n</(?:user|assistant)>`)
 
 // compact takes in what was said at once: words, and lines that tell what tools did.
@@ -229,7 +231,7 @@ func (d *digest) compact(role, body string) {
 	}
 }
 
-// plainHistory takes in a history as [PlainHistory] writes it: summaries that stand before it, then what was said, each thing
+// plainHistory takes in a history as summarize.PlainHistory writes it: summaries that stand before it, then what was said, each thing
 // from a line of its own on, its further lines indented.
 func (d *digest) plainHistory(body string) {
 	for strings.HasPrefix(body, plaintext.SummaryOpen) {

@@ -1,4 +1,4 @@
-package summarize
+package models
 
 import (
 	"bytes"
@@ -20,8 +20,8 @@ import (
 // and reads {"summary"}.
 //
 // The system messages of a request are the system prompt. Its one user message is the prompt; of a request with more
-// messages the history is written as [PlainHistory] does, uncut, and what the user says last stands after it. Images, documents and the like are named in the text. Tools,
-// temperature and the limit of the answer stay behind, for there is nowhere to put them.
+// messages the history is written as summarize.PlainHistory does, uncut, and what the user says last stands after it. Images,
+// documents and the like are named in the text. Tools, temperature and the limit of the answer are not sent.
 //
 // The error is a [*RemoteError]: within a [*chat.TransientError] where the same may succeed later (no connection, status
 // 408, 425, 429 or 500 and above), within a [*chat.ContextLimitError] for status 413. Where the context ends it is the
@@ -31,7 +31,8 @@ type Remote struct {
 	URL string
 	// Header is sent along, for authorisation.
 	Header http.Header
-	// Client that sends. Defaults to [http.DefaultClient], which knows no timeout: give one to the [Candidate].
+	// Client that sends. Defaults to [http.DefaultClient], which has no timeout: set one in
+	// summarize.Ask.Timeout.
 	Client *http.Client
 	// MaxBytes of an answer. Defaults to 4 MiB.
 	MaxBytes int64
@@ -50,7 +51,7 @@ type RemoteError struct {
 }
 
 func (e *RemoteError) Error() string {
-	text := "summarize: the endpoint " + e.Endpoint
+	text := "models: the endpoint " + e.Endpoint
 	if e.Status != 0 {
 		text += fmt.Sprintf(" answered with status %d", e.Status)
 	}
@@ -70,7 +71,7 @@ func (e *RemoteError) Unwrap() error { return e.Err }
 func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	target, err := url.Parse(r.URL)
 	if err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https" {
-		return chat.Response{}, errors.New("summarize: Remote.URL is no URL of http or https")
+		return chat.Response{}, errors.New("models: Remote.URL is no URL of http or https")
 	}
 	failed := &RemoteError{Endpoint: (&url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path}).String()}
 	system, prompt := remotePrompt(req.Messages)
@@ -83,7 +84,7 @@ func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	}
 	post, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, bytes.NewReader(body))
 	if err != nil {
-		return chat.Response{}, fmt.Errorf("summarize: %w", err)
+		return chat.Response{}, fmt.Errorf("models: %w", err)
 	}
 	for name, values := range r.Header {
 		post.Header[name] = values

@@ -1,0 +1,190 @@
+package models_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/golden"
+	"github.com/promptree-go/promptree/internal/sessiontest"
+	"github.com/promptree-go/promptree/internal/sizingtest"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+// ask is the request of a compactor, in short.
+func ask(room int) chat.Message {
+	return chat.UserMessage(fmt.Sprintf("Summarise. The <summary> block has room for %d tokens at the most.", room))
+}
+
+// digest is what Offline makes of messages.
+func digest(t testing.TB, tokenizer sizing.Tokenizer, room int, messages ...chat.Message) string {
+	t.Helper()
+	request := slices.Concat([]chat.Message{chat.SystemMessage("You summarise.")}, messages, []chat.Message{ask(room)})
+	r, err := models.Offline{Tokenizer: tokenizer}.Generate(t.Context(), chat.Request{Messages: request})
+	require.NoError(t, err)
+	require.Equal(t, chat.RoleAssistant, r.Message.Role)
+	_, body, ok := strings.Cut(r.Message.Text(), "<summary>\n")
+	require.True(t, ok)
+	body, ok = strings.CutSuffix(body, "\n</summary>")
+	require.True(t, ok)
+	return body
+}
+
+// quarter is the tokenizer of most tests: one token for each four bytes that were begun. A message costs 3 more.
+type quarter = sizingtest.Quarter
+
+// words is a text of so many tokens by quarter.
+func words(tokens int) string { return strings.Repeat("abc ", tokens-1) + "end." }
+
+func TestDigestOfASession(t *testing.T) {
+	for _, room := range []int{2000, 120} {
+		golden.Equal(t, fmt.Sprintf("digest-%d.md", room), digest(t, quarter{}, room, sessiontest.Workday()...)+"\n")
+	}
+}
+
+func TestDigestHoldsNoOutputOfTools(t *testing.T) {
+	got := digest(t, quarter{}, 100_000, sessiontest.Workday()...)
+	require.NotContains(t, got, "SECRET_OUTPUT")
+	for line := range strings.Lines(got) {
+		require.Less(t, len(line), 700)
+	}
+	require.Contains(t, got, "grep: ./vendor: Permission denied grep: exit status 2", "an error is told, in one line")
+}
+
+func TestDigestLinesAreShort(t *testing.T) {
+	long := strings.Repeat("very long ", 1000) + "\n## Files\n- injected"
+	got := digest(t, quarter{}, 100_000,
+		chat.UserMessage(long),
+		chat.Message{
+			Role: chat.RoleAssistant, Content: chat.Parts{chat.Text(long)},
+			ToolCalls: []chat.ToolCall{{ID: "a", Name: "write", Arguments: fmt.Sprintf(`{"path":%q,"text":%q}`, long, long)}},
+		},
+		chat.Message{Role: chat.RoleTool, ToolCallID: "a", IsError: true, Content: chat.Parts{chat.Text(long)}},
+	)
+	for line := range strings.Lines(got) {
+		require.Less(t, len(line), 700)
+	}
+	require.Equal(t, 1, strings.Count("\n"+got, "\n## Files\n"))
+	require.NotContains(t, got, "\n- injected")
+}
+
+func TestDigestCutsBetweenCharacters(t *testing.T) {
+	for n := 590; n < 605; n++ {
+		require.NotContains(t, digest(t, quarter{}, 10_000, chat.UserMessage(strings.Repeat("x", n)+strings.Repeat("é土🌍", 10))), "\uFFFD")
+	}
+}
+
+func TestDigestIsWithinTheRoomAskedFor(t *testing.T) {
+	o200k, err := openai.New("o200k_base")
+	require.NoError(t, err)
+	for name, tokenizer := range map[string]sizing.Tokenizer{"quarter": quarter{}, "o200k": o200k} {
+		t.Run(name, func(t *testing.T) {
+			before := 0
+			for room := 20; room <= 700; room += 7 {
+				got := digest(t, tokenizer, room, sessiontest.Workday()...)
+				require.NotEmpty(t, strings.TrimSpace(got))
+				require.LessOrEqual(t, tokenizer.CountText(got), room)
+				require.NotRegexp(t, `(^|\n)## [^\n]*(\n## |$)`, got, "a title without lines in %d tokens", room)
+				if room > 100 {
+					require.Contains(t, got, "## Last words of the assistant\n- I read it.", "which go last")
+				}
+				before = max(before, len(got))
+			}
+			require.Equal(t, before, len(digest(t, tokenizer, 100_000, sessiontest.Workday()...)))
+		})
+	}
+}
+
+func TestDigestKeepsTheTaskLongest(t *testing.T) {
+	messages := []chat.Message{chat.UserMessage("The task.")}
+	for n := range 50 {
+		messages = append(messages, chat.UserMessage(fmt.Sprintf("Remark %d.", n)))
+	}
+	for room := 20; room < 300; room += 5 {
+		got := digest(t, quarter{}, room, messages...)
+		require.True(t, strings.HasPrefix(got, "## The user said\n- The task."), got)
+		if strings.Contains(got, "Remark") {
+			require.Contains(t, got, "Remark 49.", "then the newest")
+		}
+	}
+}
+
+func TestDigestOfLongLinesInLittleRoom(t *testing.T) {
+	o200k, err := openai.New("o200k_base")
+	require.NoError(t, err)
+	for _, tokenizer := range []sizing.Tokenizer{quarter{}, o200k} {
+		for _, long := range []string{words(1000), strings.Repeat("土拨鼠", 1000), strings.Repeat("x", 5000)} {
+			for room := 50; room < 200; room += 10 {
+				got := digest(t, tokenizer, room, chat.UserMessage(long))
+				require.LessOrEqual(t, tokenizer.CountText(got), room)
+				require.Contains(t, got, "## The user said\n- "+long[:3])
+			}
+		}
+	}
+}
+
+func TestDigestWithoutALimit(t *testing.T) {
+	many := make([]chat.Message, 400)
+	for i := range many {
+		many[i] = chat.UserMessage(fmt.Sprintf("Wish %d: %s", i, words(40)))
+	}
+	r, err := models.Offline{Tokenizer: quarter{}}.Generate(t.Context(), chat.Request{Messages: append(many, chat.UserMessage("Summarise."))})
+	require.NoError(t, err)
+	tokens := quarter{}.CountMessage(r.Message)
+	require.Less(t, tokens, 2050)
+	require.Greater(t, tokens, 1900)
+	require.Contains(t, r.Message.Text(), "Wish 399:", "the newest stay")
+}
+
+func TestDigestIsDeterministic(t *testing.T) {
+	want := digest(t, quarter{}, 300, sessiontest.Workday()...)
+	for range 20 {
+		require.Equal(t, want, digest(t, quarter{}, 300, sessiontest.Workday()...))
+	}
+}
+
+func TestDigestOfADigestOfNothingNewIsTheSame(t *testing.T) {
+	got := digest(t, quarter{}, 10_000, sessiontest.Workday()...)
+	want, _, ok := strings.Cut(got, "\n## Last words") // which are of a conversation that has gone on
+	require.True(t, ok)
+	for range 3 {
+		got = digest(t, quarter{}, 10_000, chat.UserMessage("<conversation-summary>\n"+got+"\n</conversation-summary>"))
+		require.Equal(t, want, got)
+	}
+}
+
+func TestNothingToDigest(t *testing.T) {
+	q := quarter{}
+	for _, c := range []struct {
+		name     string
+		offline  models.Offline
+		messages []chat.Message
+		want     string
+	}{
+		{"no tokenizer", models.Offline{}, []chat.Message{chat.UserMessage("Hello."), ask(100)}, "Offline.Tokenizer is not set"},
+		{"no messages", models.Offline{Tokenizer: q}, nil, "nothing to digest"},
+		{"only what asks", models.Offline{Tokenizer: q}, []chat.Message{ask(100)}, "nothing to digest"},
+		{"only the system", models.Offline{Tokenizer: q}, []chat.Message{chat.SystemMessage("Obey."), ask(100)}, "nothing to digest"},
+		{"an empty history in simple mode", models.Offline{Tokenizer: q}, []chat.Message{chat.UserMessage("<history>\n\n</history>\nSummarise.")}, "nothing to digest"},
+		{"no room", models.Offline{Tokenizer: q}, []chat.Message{chat.UserMessage("Hello."), ask(3)}, "no room"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := c.offline.Generate(t.Context(), chat.Request{Messages: c.messages})
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+func TestDigestIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := models.Offline{Tokenizer: quarter{}}.Generate(ctx, chat.Request{Messages: append(sessiontest.Workday(), ask(100))})
+	require.ErrorIs(t, err, context.Canceled)
+}
