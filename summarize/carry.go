@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
 var errBadData = errors.New("summarize: Intervention.Data is not JSON, and is left out")
@@ -77,7 +78,7 @@ type carrier struct {
 	models      map[string]Target
 	options     render.Options
 	hooks       Hooks
-	checkpoints *Checkpoints
+	checkpoints *checkpoints.Folder
 	tell        func(context.Context, Event)
 	read        func() (*ledger, error)
 	own         func(func(context.Context)) bool

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
 // Compactor renders prompts that show a session, and compacts the session as its policy says. Set the fields before the
@@ -36,7 +37,7 @@ type Compactor struct {
 	// Runner carries out plans that need not be waited for. Defaults to a goroutine that the compactor owns.
 	Runner Runner
 	// Checkpoints that summaries are written to. None by default.
-	Checkpoints *Checkpoints
+	Checkpoints *checkpoints.Folder
 	// OnEvent is called with each event, one at a time. It is called while the compactor works, from goroutines of the
 	// compactor too, and must not call it.
 	OnEvent func(Event)

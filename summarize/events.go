@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
 // EventKind says what an [Event] is about.
@@ -123,7 +124,7 @@ type Event struct {
 	// Entry is the id of the compaction, or the clearing, in the session.
 	Entry string `json:"entry,omitempty"`
 	// Checkpoint that the summary was written to.
-	Checkpoint Checkpoint `json:"checkpoint,omitzero"`
+	Checkpoint checkpoints.Checkpoint `json:"checkpoint,omitzero"`
 	// Hook that failed.
 	Hook string `json:"hook,omitempty"`
 	// Err says what went wrong.

@@ -1,4 +1,5 @@
-package summarize
+// Package checkpoints keeps summaries as numbered Markdown files in a folder.
+package checkpoints
 
 import (
 	"errors"
@@ -17,10 +18,10 @@ import (
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
-// Checkpoints keeps summaries as numbered Markdown files in a folder, for people and for agents that look something up:
+// Folder holds summaries as numbered Markdown files, for people and for agents that look something up:
 // 001-title.md and so on, and index.md, which counts and lists them. It is made for one session. Such a file is never changed
 // or deleted; the index is written anew. It is safe for concurrent use within a process.
-type Checkpoints struct {
+type Folder struct {
 	// Dir is the folder. It is made where there is none.
 	Dir string
 
@@ -40,13 +41,13 @@ type Checkpoint struct {
 }
 
 // Add writes a summary, with the id of its compaction in the session, and the index.
-func (c *Checkpoints) Add(s *history.Session, compaction, title, summary string) (Checkpoint, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+func (f *Folder) Add(s *history.Session, compaction, title, summary string) (Checkpoint, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
 		return Checkpoint{}, err
 	}
-	list, err := c.list()
+	list, err := f.list()
 	if err != nil {
 		return Checkpoint{}, err
 	}
@@ -57,25 +58,25 @@ func (c *Checkpoints) Add(s *history.Session, compaction, title, summary string)
 	if point.Title = plaintext.OneLine(title, 200); point.Title == "" {
 		point.Title = "Checkpoint " + strconv.Itoa(point.Number)
 	}
-	point.Path = filepath.Join(c.Dir, fmt.Sprintf("%03d-%s.md", point.Number, slug(point.Title)))
+	point.Path = filepath.Join(f.Dir, fmt.Sprintf("%03d-%s.md", point.Number, slug(point.Title)))
 	text := fmt.Sprintf("# %s\n\n%s%s -->\n\n%s\n", point.Title, compactionMark, comment.Replace(compaction), summary)
 	if err := replaceFile(point.Path, text); err != nil {
 		return Checkpoint{}, err
 	}
-	return point, c.index(s, append(list, point))
+	return point, f.index(s, append(list, point))
 }
 
 // Index writes the index for the path to a session's leaf: what was made on ways that the session left stands apart. Whoever
-// goes back or to another branch by [history.Session.Branch] calls it; [Compactor.Navigate] does. Without checkpoints it does
-// nothing.
-func (c *Checkpoints) Index(s *history.Session) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	list, err := c.list()
+// goes back or to another branch by [history.Session.Branch] calls it; summarize.Compactor.Navigate does. Without checkpoints
+// it does nothing.
+func (f *Folder) Index(s *history.Session) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list, err := f.list()
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	return c.index(s, list)
+	return f.index(s, list)
 }
 
 // compactionMark stands before the id of the compaction in a file.
@@ -84,17 +85,17 @@ const compactionMark = "<!-- compaction "
 // comment keeps an id from ending the comment that it stands in.
 var comment = strings.NewReplacer("--", "- -", "\n", " ")
 
-// List gives the checkpoints by their numbers; none where there is no folder.
-func (c *Checkpoints) List() ([]Checkpoint, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.list()
+// List returns the checkpoints by their numbers; none where there is no folder.
+func (f *Folder) List() ([]Checkpoint, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.list()
 }
 
-// ListOn gives those whose compactions are on the path to a session's leaf, by their numbers. Once somebody went back, those of
+// ListOn returns those whose compactions are on the path to a session's leaf, by their numbers. Once somebody went back, those of
 // what was left are not among them; their files stay.
-func (c *Checkpoints) ListOn(s *history.Session) ([]Checkpoint, error) {
-	list, err := c.List()
+func (f *Folder) ListOn(s *history.Session) ([]Checkpoint, error) {
+	list, err := f.List()
 	if err != nil {
 		return nil, err
 	}
@@ -123,26 +124,26 @@ func parted(list []Checkpoint, s *history.Session) (on, left []Checkpoint, err e
 	return on, left, nil
 }
 
-var checkpointName = regexp.MustCompile(`^(\d{3,9})-.*\.md$`)
+var fileName = regexp.MustCompile(`^(\d{3,9})-.*\.md$`)
 
-func (c *Checkpoints) list() ([]Checkpoint, error) {
-	files, err := os.ReadDir(c.Dir)
+func (f *Folder) list() ([]Checkpoint, error) {
+	files, err := os.ReadDir(f.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
 	var list []Checkpoint
-	for _, f := range files {
-		m := checkpointName.FindStringSubmatch(f.Name())
-		if m == nil || f.IsDir() {
+	for _, file := range files {
+		m := fileName.FindStringSubmatch(file.Name())
+		if m == nil || file.IsDir() {
 			continue
 		}
 		number, err := strconv.Atoi(m[1])
 		if err != nil {
 			continue
 		}
-		point := Checkpoint{Number: number, Path: filepath.Join(c.Dir, f.Name())}
+		point := Checkpoint{Number: number, Path: filepath.Join(f.Dir, file.Name())}
 		head, err := readHead(point.Path)
 		if err != nil {
 			return nil, err
@@ -174,7 +175,7 @@ func readHead(path string) (string, error) {
 }
 
 // index lists the checkpoints for a reader.
-func (c *Checkpoints) index(s *history.Session, list []Checkpoint) error {
+func (f *Folder) index(s *history.Session, list []Checkpoint) error {
 	on, left, err := parted(list, s)
 	if err != nil {
 		return err
@@ -193,7 +194,7 @@ func (c *Checkpoints) index(s *history.Session, list []Checkpoint) error {
 		fmt.Fprintf(&b, "\n%d more where the conversation has gone another way since.\n", len(left))
 		entries(left)
 	}
-	return replaceFile(filepath.Join(c.Dir, "index.md"), b.String())
+	return replaceFile(filepath.Join(f.Dir, "index.md"), b.String())
 }
 
 // replaceFile writes a file whole or not at all.

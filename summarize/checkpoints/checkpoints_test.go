@@ -1,0 +1,91 @@
+package checkpoints_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/summarize/checkpoints"
+)
+
+// compacted compacts a session that goes on with a message, and returns the id of the compaction.
+func compacted(t *testing.T, s *history.Session) string {
+	t.Helper()
+	added, err := s.Add(history.Entry{Body: history.Message{Message: chat.UserMessage("Go on.")}})
+	require.NoError(t, err)
+	added, err = s.Add(history.Entry{Body: history.Compaction{Messages: []chat.Message{chat.UserMessage("In short.")}, FirstKept: added[0].ID}})
+	require.NoError(t, err)
+	return added[0].ID
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(data)
+}
+
+func TestCheckpoints(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "checkpoints")
+	folder := &checkpoints.Folder{Dir: dir}
+	s := &history.Session{}
+	require.NoError(t, s.Append(chat.UserMessage("Start.")))
+	list, err := folder.List()
+	require.NoError(t, err)
+	require.Empty(t, list, "there are none before something was compacted")
+	first, err := folder.Add(s, compacted(t, s), "Täglich: [the] build/../fix", "# Täglich\n\nAll of it.")
+	require.NoError(t, err)
+	second, err := folder.Add(s, compacted(t, s), "Second.", "Second.")
+	require.NoError(t, err)
+
+	list, err = folder.List()
+	require.NoError(t, err)
+	require.Equal(t, []checkpoints.Checkpoint{first, second}, list)
+	require.Equal(t, filepath.Join(dir, "001-täglich-the-build-fix.md"), first.Path)
+	require.Equal(t, []int{1, 2}, []int{first.Number, second.Number})
+	require.Equal(t, "Second.", second.Title)
+	require.NotEmpty(t, first.Compaction)
+	require.Contains(t, content(t, first.Path), "\nAll of it.\n")
+	index := content(t, filepath.Join(dir, "index.md"))
+	require.Contains(t, index, "2 made")
+	require.Contains(t, index, "2. [Second.](002-second.md)")
+
+	on, err := folder.ListOn(s)
+	require.NoError(t, err)
+	require.Equal(t, list, on)
+	require.NoError(t, s.Branch(first.Compaction))
+	on, err = folder.ListOn(s)
+	require.NoError(t, err)
+	require.Equal(t, list[:1], on, "somebody went back before the second")
+	require.NoError(t, folder.Index(s))
+	const rest = "\n1 more where the conversation has gone another way since.\n\n2. [Second.](002-second.md)\n"
+	made := "\n1 made, each when the conversation was compacted.\n\n1. [Täglich: \\[the\\] build/../fix](001-täglich-the-build-fix.md)\n"
+	require.Equal(t, "# Checkpoints\n"+made+rest, content(t, filepath.Join(dir, "index.md")), "what was left stands apart")
+
+	require.NoError(t, s.Branch(second.Compaction))
+	on, err = folder.ListOn(s)
+	require.NoError(t, err)
+	require.Equal(t, list, on, "and forth again")
+	require.NoError(t, folder.Index(s))
+	require.Equal(t, index, content(t, filepath.Join(dir, "index.md")))
+	require.NoError(t, (&checkpoints.Folder{Dir: filepath.Join(dir, "none")}).Index(s), "there is nothing to list")
+}
+
+func TestCheckpointThatHasNoTitleIsNumbered(t *testing.T) {
+	folder := &checkpoints.Folder{Dir: t.TempDir()}
+	point, err := folder.Add(&history.Session{}, "e1", " \n", "x")
+	require.NoError(t, err)
+	require.Equal(t, "Checkpoint 1", point.Title)
+	require.Equal(t, filepath.Join(folder.Dir, "001-checkpoint-1.md"), point.Path)
+}
+
+func TestCheckpointThatCannotBeWrittenIsAnError(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	_, err := (&checkpoints.Folder{Dir: file}).Add(&history.Session{}, "e1", "x", "x")
+	require.Error(t, err)
+}
