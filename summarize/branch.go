@@ -7,6 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/trim"
 )
 
 // BranchPolicy says how what was done on a branch is summarised when the session leaves it ([Compactor.Navigate]).
@@ -122,7 +123,7 @@ func (w *walker) summariseBranch(from, to, instructions string, hooked Intervent
 			reasons = append(reasons, &CandidateError{Model: candidate.Name, Mode: p.Mode, Err: err})
 			continue
 		}
-		text = WithFiles(cutToSection(plaintext.Untagged(text), func(text string) bool { return w.target.Tokenizer.CountText(text) <= room }), j.material.Files)
+		text = WithFiles(trim.ToSection(plaintext.Untagged(text), func(text string) bool { return w.target.Tokenizer.CountText(text) <= room }), j.material.Files)
 		return &history.BranchSummary{From: from, Summary: history.Summary{Text: text, Files: j.material.Files, Data: hooked.Data}}, nil
 	}
 	return nil, &FailedError{Reasons: reasons}

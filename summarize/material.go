@@ -4,6 +4,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/breadcrumb"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -87,6 +88,9 @@ type Transcript struct {
 	// the numbers of lines. "" gives none.
 	Example string
 }
+
+// breadcrumb is the text that says so; "" for nowhere.
+func (t Transcript) breadcrumb() string { return breadcrumb.Text(t.Path, t.Lines, t.Tool, t.Example) }
 
 // Prompt is how a model is asked for a summary. Take one of the package's and change a field, or make your own.
 type Prompt struct {

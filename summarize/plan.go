@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/breadcrumb"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -166,7 +167,7 @@ func transcript(s *history.Session, p Policy, tools []chat.Tool) Transcript {
 		return Transcript{}
 	}
 	t := Transcript{Path: path, Lines: s.Lines()}
-	if tool, example, ok := breadcrumbTool(tools, p.Place.ReadTool); ok {
+	if tool, example, ok := breadcrumb.Find(tools, p.Place.ReadTool); ok {
 		t.Tool, t.Example = tool, example
 	}
 	return t

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/retry"
+	"github.com/promptree-go/promptree/internal/trim"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -490,7 +491,7 @@ func (w *writer) finish(ctx context.Context, c *candidate, p Prompt, text string
 			d.mended = append(d.mended, "shortened by the model")
 		}
 		if !fits(d.text) {
-			d.text = cutToSection(d.text, fits)
+			d.text = trim.ToSection(d.text, fits)
 			d.mended = append(d.mended, "cut at a section")
 		}
 	}

@@ -1,4 +1,5 @@
-package summarize
+// Package breadcrumb writes the pointer to a transcript that stands beside a summary.
+package breadcrumb
 
 import (
 	"encoding/json"
@@ -13,24 +14,25 @@ import (
 	"github.com/promptree-go/promptree/internal/toolname"
 )
 
-// breadcrumb says where the full transcript lies and how it is read; "" if there is none.
-func (t Transcript) breadcrumb() string {
-	if t.Path == "" {
+// Text says where the full transcript lies and how it is read: its path, how many lines it has, the tool with which the agent
+// reads files, and an example of a call ([Find]), of which the last two may be "". Without a path it is "".
+func Text(path string, lines int, tool, example string) string {
+	if path == "" {
 		return ""
 	}
 	how := "look it up in the full transcript"
-	if t.Tool != "" {
-		how += " with the tool " + plaintext.Untagged(plaintext.OneLine(t.Tool, 100))
+	if tool != "" {
+		how += " with the tool " + plaintext.Untagged(plaintext.OneLine(tool, 100))
 	}
-	if t.Example != "" {
-		how += ", for example:\n" + plaintext.Untagged(t.call())
+	if example != "" {
+		how += ", for example:\n" + plaintext.Untagged(call(path, lines, example))
 	} else {
 		how += "."
 	}
 	return fmt.Sprintf(`%spath=%s lines="%d">
 The summary leaves things out. Where you need something from before it word for word (code, error messages, tool
 results, what you wrote yourself), %s
-</transcript>`, plaintext.TranscriptOpen, quotedPath(t.Path), t.Lines, how)
+</transcript>`, plaintext.TranscriptOpen, quotedPath(path), lines, how)
 }
 
 // Placeholders in an example.
@@ -42,11 +44,11 @@ const (
 )
 
 // call is the example with the values of the transcript.
-func (t Transcript) call() string {
-	from := max(1, t.Lines-exampleLines)
+func call(path string, lines int, example string) string {
+	from := max(1, lines-exampleLines)
 	return strings.NewReplacer(
-		pathPlaceholder, quotedPath(t.Path), fromPlaceholder, strconv.Itoa(from), toPlaceholder, strconv.Itoa(max(from, t.Lines)),
-	).Replace(t.Example)
+		pathPlaceholder, quotedPath(path), fromPlaceholder, strconv.Itoa(from), toPlaceholder, strconv.Itoa(max(from, lines)),
+	).Replace(example)
 }
 
 // quotedPath is a path as a string of JSON in which no tag opens or closes. Whoever decodes it gets the path.
@@ -69,10 +71,10 @@ var (
 	endParameters   = []string{"endline", "end", "lineend", "toline", "endlineonebased", "to"}
 )
 
-// breadcrumbTool returns the tool with which the agent reads files: the preferred one if it is declared, else the first that
+// Find returns the tool with which the agent reads files: the preferred one if it is declared, else the first that
 // by its name reads files. The example is a call of it with the arguments that its schema has, in which {path}, {from} and
-// {to} stand for what [Transcript] knows; it is "" if the schema names no argument for a path.
-func breadcrumbTool(tools []chat.Tool, preferred string) (name, example string, ok bool) {
+// {to} stand for what [Text] knows; it is "" if the schema names no argument for a path.
+func Find(tools []chat.Tool, preferred string) (name, example string, ok bool) {
 	at := slices.IndexFunc(tools, func(t chat.Tool) bool { return preferred != "" && t.Name == preferred })
 	if at < 0 {
 		at = slices.IndexFunc(tools, func(t chat.Tool) bool {

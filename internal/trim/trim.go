@@ -1,0 +1,127 @@
+// Package trim cuts the end off a summary that is too long.
+package trim
+
+import (
+	"regexp"
+	"sort"
+	"strings"
+	"unicode"
+)
+
+// RestLeftOut stands, last in a summary, for what was cut off it.
+const RestLeftOut = "[… the rest of the summary did not fit and is left out]"
+
+var (
+	heading = regexp.MustCompile(`^(?:#{1,6}[ \t]|\d{1,2}\.[ \t])`)
+	// sentence is the end of one, white space behind it included.
+	sentence = regexp.MustCompile(`[.!?…]["')\]»”]*\s+|[。！？]`)
+)
+
+// ToSection returns a text, or, if it does not fit, as much of its start as does with a line that says so: up to the last
+// section, or else the last paragraph, line, sentence or word. A coarser part is preferred if it keeps half of what a finer one
+// would. Where not even the line fits it is left out; the text is empty if nothing at all fits.
+func ToSection(text string, fits func(string) bool) string {
+	if fits(text) {
+		return text
+	}
+	longest := func(ends []int, cut func(int) string) (string, int) {
+		best, at := "", 0
+		try := func(i int) bool {
+			s := cut(ends[i])
+			if s == "" || !fits(s) {
+				return false
+			}
+			if ends[i] > at {
+				best, at = s, ends[i]
+			}
+			return true
+		}
+		over := sort.Search(len(ends), func(i int) bool { return cut(ends[i]) != "" && !try(i) })
+		for i := over - 1; i >= max(0, over-4) && best == ""; i-- { // counts need not grow with every character
+			try(i)
+		}
+		return best, at
+	}
+	levels := cutsOf(text)
+	var cuts [len(levels)]string
+	var kept [len(levels)]int
+	for i, ends := range levels {
+		cuts[i], kept[i] = longest(ends, func(end int) string { return cutAt(text, end) })
+	}
+	most := kept[len(kept)-1]
+	for i := range cuts {
+		if cuts[i] != "" && 2*kept[i] >= most {
+			return cuts[i]
+		}
+	}
+	best, _ := longest(levels[len(levels)-1], func(end int) string { return strings.TrimSpace(text[:end]) })
+	return best
+}
+
+// cutsOf returns where a text may end: before a section, after a paragraph, a line, a sentence, a word and a character.
+func cutsOf(text string) [6][]int {
+	var cuts [6][]int
+	at, fenced, blank := 0, false, false
+	for line := range strings.Lines(text) {
+		start := strings.TrimLeft(line, " ")
+		fence := strings.HasPrefix(start, "```") || strings.HasPrefix(start, "~~~")
+		if at > 0 && !fenced {
+			if heading.MatchString(line) {
+				cuts[0] = append(cuts[0], at)
+			}
+			if blank || heading.MatchString(line) {
+				cuts[1] = append(cuts[1], at)
+			}
+		}
+		if fence {
+			fenced = !fenced
+		}
+		blank = strings.TrimSpace(line) == ""
+		if at += len(line); at < len(text) {
+			cuts[2] = append(cuts[2], at)
+		}
+	}
+	for _, m := range sentence.FindAllStringIndex(text, -1) {
+		cuts[3] = append(cuts[3], m[1])
+	}
+	for i, r := range text {
+		if i == 0 {
+			continue
+		}
+		if unicode.IsSpace(r) {
+			cuts[4] = append(cuts[4], i)
+		}
+		cuts[5] = append(cuts[5], i)
+	}
+	return cuts
+}
+
+// cutAt is the start of a text with the line that says that there was more, "" if there is nothing in it. A block of code that
+// was cut is closed, and a heading that nothing follows is left out.
+func cutAt(text string, end int) string {
+	start := strings.TrimSpace(text[:end])
+	if i := strings.LastIndexByte(start, '\n'); i >= 0 && heading.MatchString(start[i+1:]) && strings.HasPrefix(start[i+1:], "#") {
+		start = strings.TrimSpace(start[:i])
+	}
+	if start == "" {
+		return ""
+	}
+	fence := ""
+	for line := range strings.Lines(start) {
+		line = strings.TrimLeft(line, " ")
+		for _, mark := range [...]string{"```", "~~~"} {
+			if strings.HasPrefix(line, mark) && (fence == "" || fence == mark) {
+				if fence == "" {
+					fence = mark
+				} else {
+					fence = ""
+				}
+				break
+			}
+		}
+	}
+	if fence != "" {
+		start += "\n" + fence
+	}
+	return start + "\n\n" + RestLeftOut
+}
