@@ -2,13 +2,13 @@ package summarize
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/summaryblock"
 )
 
 // ReadAll returns the whole text of an answer as the summary, without white space around it.
@@ -29,7 +29,7 @@ func ReadSummaryBlock(r chat.Response) (string, error) {
 	if err := whole(r); err != nil {
 		return "", err
 	}
-	text, inBlock := summaryIn(r.Message.Text())
+	text, inBlock := summaryblock.Find(r.Message.Text())
 	text, err := tidy(text)
 	if n := utf8.RuneCountInString(text); err == nil && !inBlock && n < minUntagged {
 		return "", &SummaryError{Reason: fmt.Sprintf("it has no <summary> block, and %d characters", n)}
@@ -39,70 +39,6 @@ func ReadSummaryBlock(r chat.Response) (string, error) {
 
 // minUntagged is how many characters (code points) make a summary of an answer that has no <summary> block.
 const minUntagged = 30
-
-const (
-	analysisOpen, analysisClose = "<analysis>", "</analysis>"
-	blockOpen, blockClose       = "<summary>", "</summary>"
-)
-
-var (
-	// analysisToSummary is where an analysis ends and the summary begins.
-	analysisToSummary = regexp.MustCompile(`</analysis>\s*<summary>`)
-	// lineOpen and lineClose are tags that begin, and end, a line.
-	lineOpen  = regexp.MustCompile(`(?m)^[ \t]*<summary>`)
-	lineClose = regexp.MustCompile(`(?m)^[ \t]*</summary>[ \t]*\r?$`)
-)
-
-// summaryIn returns the summary in the text of an answer, and reports whether it stands in a block.
-func summaryIn(text string) (summary string, inBlock bool) {
-	first := strings.Index(text, blockOpen)
-	analysis := strings.Index(text, analysisClose)
-	begins := strings.HasPrefix(strings.TrimSpace(text), analysisOpen)
-	switch {
-	case begins && analysisToSummary.MatchString(text):
-		return bodyOf(text[analysisToSummary.FindStringIndex(text)[0]+len(analysisClose):])
-	case begins && analysis < 0:
-		if first < 0 {
-			return "", false // nothing but an analysis
-		}
-	case analysis >= 0 && (begins || analysis < first):
-		after := text[analysis+len(analysisClose):]
-		if first < 0 && strings.TrimFunc(after, plaintext.Invisible) == "" {
-			return "", false
-		}
-		if strings.Contains(after, blockOpen) || strings.TrimFunc(after, plaintext.Invisible) != "" && !strings.Contains(after, blockClose) {
-			return bodyOf(after)
-		}
-	}
-	return bodyOf(text)
-}
-
-// bodyOf returns what stands in the block of a text, or the text if it has none.
-func bodyOf(text string) (body string, inBlock bool) {
-	body, inBlock = text, true
-	if at := lineOpen.FindStringIndex(text); at != nil {
-		body = text[at[1]:]
-	} else if _, after, ok := strings.Cut(text, blockOpen); ok {
-		body = after
-	} else {
-		inBlock = false
-	}
-	end := -1
-	if all := lineClose.FindAllStringIndex(body, -1); len(all) > 0 {
-		end = all[len(all)-1][0]
-	} else if last := strings.LastIndex(body, blockClose); last >= 0 &&
-		(strings.TrimFunc(body[last+len(blockClose):], plaintext.Invisible) == "" || strings.Count(body, blockClose) > strings.Count(body, blockOpen)) {
-		end = last // else it is one of HTML in a block that is not closed
-	}
-	if end >= 0 {
-		body = body[:end]
-	}
-	body = strings.TrimFunc(body, plaintext.Invisible)
-	if inner, ok := strings.CutPrefix(body, blockOpen+"\n"); ok { // a block in the block
-		body = strings.TrimSuffix(inner, "\n"+blockClose)
-	}
-	return body, inBlock
-}
 
 // whole refuses an answer that ended early.
 func whole(r chat.Response) error {
