@@ -22,7 +22,7 @@ import (
 // 001-title.md and so on, and index.md, which counts and lists them. It is made for one session. Such a file is never changed
 // or deleted; the index is written anew. It is safe for concurrent use within a process.
 type Folder struct {
-	// Dir is the folder. It is made where there is none.
+	// Dir is the folder. It is made if there is none.
 	Dir string
 
 	mu sync.Mutex
@@ -85,7 +85,7 @@ const compactionMark = "<!-- compaction "
 // comment keeps an id from ending the comment that it stands in.
 var comment = strings.NewReplacer("--", "- -", "\n", " ")
 
-// List returns the checkpoints by their numbers; none where there is no folder.
+// List returns the checkpoints by their numbers; none if there is no folder.
 func (f *Folder) List() ([]Checkpoint, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -159,7 +159,7 @@ func (f *Folder) list() ([]Checkpoint, error) {
 	return list, nil
 }
 
-// readHead gives the start of a file.
+// readHead returns the start of a file.
 func readHead(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

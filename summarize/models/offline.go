@@ -81,7 +81,7 @@ func (d *digest) add(section int, line string) {
 }
 
 // Generate answers with a digest of all messages but the system's and the last, which asks for it, and of the history that
-// the last holds as text. It answers in a <summary> block where it is asked for one.
+// the last holds as text. It answers in a <summary> block if it is asked for one.
 func (o Offline) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if o.Tokenizer == nil {
 		return chat.Response{}, errors.New("models: Offline.Tokenizer is not set")
@@ -141,7 +141,7 @@ func (d *digest) messages(messages []chat.Message) {
 	}
 }
 
-// result notes a call in one line, and its error.
+// result records a call in one line, and its error.
 func (d *digest) result(c chat.ToolCall, m chat.Message) {
 	text := m.Text()
 	outcome := "1 line"
@@ -155,7 +155,7 @@ func (d *digest) result(c chat.ToolCall, m chat.Message) {
 	d.add(sectionCalls, fmt.Sprintf("%s(%s): %s", c.Name, plaintext.OneLine(strings.Trim(c.Arguments, "{}"), 80), outcome))
 }
 
-// earlier takes in a summary that was made before. The lines of a digest go to their sections, anything else is kept as
+// earlier reads a summary that was made before. The lines of a digest go to their sections, anything else is kept as
 // it is.
 func (d *digest) earlier(text string) {
 	at := sectionEarlier
@@ -176,7 +176,7 @@ func (d *digest) earlier(text string) {
 	}
 }
 
-// textBefore takes in the summary of what went before that a request shows as text.
+// textBefore reads the summary of what went before that a request shows as text.
 func (d *digest) textBefore(text string) {
 	for _, tag := range [...]string{plaintext.PreviousHistoryTag, plaintext.PreviousSummaryTag, plaintext.DraftTag} {
 		for _, body := range plaintext.InTags(text, tag) {
@@ -185,7 +185,7 @@ func (d *digest) textBefore(text string) {
 	}
 }
 
-// textHistory takes in what was said that a request shows as text, in either of the forms that package summarize writes.
+// textHistory reads what was said that a request shows as text, in either of the forms that package summarize writes.
 func (d *digest) textHistory(text string) {
 	for _, tag := range [...]string{plaintext.HistoryTag, plaintext.ConversationTag} {
 		for _, body := range plaintext.InTags(text, tag) {
@@ -200,7 +200,7 @@ func (d *digest) textHistory(text string) {
 // compactBlock is what was said at once in a summarize.CompactHistory.
 var compactBlock = regexp.MustCompile(`(?s)(?:^|\n)<(user|assistant)>\n(.*?)\n</(?:user|assistant)>`)
 
-// compact takes in what was said at once: words, and lines that tell what tools did.
+// compact reads what was said at once: words, and lines that tell what tools did.
 func (d *digest) compact(role, body string) {
 	var words []string
 	for line := range strings.SplitSeq(body, "\n") {
@@ -231,7 +231,7 @@ func (d *digest) compact(role, body string) {
 	}
 }
 
-// plainHistory takes in a history as summarize.PlainHistory writes it: summaries that stand before it, then what was said, each thing
+// plainHistory reads a history as summarize.PlainHistory writes it: summaries that stand before it, then what was said, each thing
 // from a line of its own on, its further lines indented.
 func (d *digest) plainHistory(body string) {
 	for strings.HasPrefix(body, plaintext.SummaryOpen) {
@@ -252,7 +252,7 @@ func (d *digest) plainHistory(body string) {
 	d.plain(said.String())
 }
 
-// plain takes in one thing that was said.
+// plain reads one thing that was said.
 func (d *digest) plain(said string) {
 	kind, text, _ := strings.Cut(said, ": ")
 	switch kind {
@@ -270,14 +270,14 @@ func (d *digest) plain(said string) {
 	}
 }
 
-// files notes the files that a call's arguments name.
+// files records the files that a call's arguments name.
 func (d *digest) files(arguments string) {
 	for _, path := range paths(arguments) {
 		d.add(sectionFiles, plaintext.OneLine(path, 200))
 	}
 }
 
-// last notes what the assistant said, in place of what it said before.
+// last records what the assistant said, in place of what it said before.
 func (d *digest) last(text string) {
 	if text = plaintext.OneLine(text, 300); text != "" {
 		d.lines[sectionLast] = []string{text}
@@ -323,7 +323,7 @@ func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) 
 	return result.Messages[0].Text(), nil
 }
 
-// paths gives the files that a call's arguments name, by the usual names of such arguments.
+// paths returns the files that a call's arguments name, by the usual names of such arguments.
 func paths(arguments string) []string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(arguments), &fields) != nil {

@@ -24,7 +24,7 @@ import (
 // documents and the like are named in the text. Tools, temperature and the limit of the answer are not sent.
 //
 // The error is a [*RemoteError]: within a [*chat.TransientError] where the same may succeed later (no connection, status
-// 408, 425, 429 or 500 and above), within a [*chat.ContextLimitError] for status 413. Where the context ends it is the
+// 408, 425, 429 or 500 and above), within a [*chat.ContextLimitError] for status 413. If the context ends it is the
 // context's cause.
 type Remote struct {
 	// URL of the endpoint, http or https.
@@ -38,11 +38,11 @@ type Remote struct {
 	MaxBytes int64
 }
 
-// RemoteError tells what went wrong with a [Remote].
+// RemoteError reports what went wrong with a [Remote].
 type RemoteError struct {
 	// Endpoint is the URL without what may be secret in it: user, query and fragment.
 	Endpoint string
-	// Status of the answer, 0 where there was none.
+	// Status of the answer, 0 if there was none.
 	Status int
 	// Body is how the answer of another status than 200 begins.
 	Body string
@@ -64,7 +64,7 @@ func (e *RemoteError) Error() string {
 	return text
 }
 
-// Unwrap gives what went wrong.
+// Unwrap returns what went wrong.
 func (e *RemoteError) Unwrap() error { return e.Err }
 
 // Generate posts the request.

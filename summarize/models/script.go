@@ -56,7 +56,7 @@ func (s *Script) Generate(ctx context.Context, req chat.Request) (chat.Response,
 	return s.Steps[n](ctx, req)
 }
 
-// Requests gives what the model was asked so far.
+// Requests returns what the model was asked so far.
 func (s *Script) Requests() []chat.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
