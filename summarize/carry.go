@@ -213,7 +213,7 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, fa
 	}
 	entries := w.learnings()
 	if w != nil {
-		end.NotBefore, end.Refused = w.notBefore, w.refused
+		end.NotBefore, end.Refused = w.notBefore(), w.refused
 	}
 	entries = append(entries, history.Entry{Body: end})
 	if _, err := c.session.Add(entries...); err != nil {

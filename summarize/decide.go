@@ -83,6 +83,9 @@ type Pause struct {
 func (p Pause) on(now time.Time) bool { return p.Steps > 0 || now.Before(p.Until) }
 
 func (p Pause) String() string {
+	if p.Failures == 0 {
+		return "paused until the next step: " + p.Err
+	}
 	left := fmt.Sprintf("for %d more steps", p.Steps)
 	if p.Steps == 0 {
 		left = "until " + p.Until.UTC().Format(time.RFC3339)

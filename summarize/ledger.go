@@ -24,6 +24,7 @@ type ledger struct {
 	failures int
 	failedAt int // in steps
 	failed   time.Time
+	failure  history.PlanEnd
 	refused  map[history.RefusedRequest]bool
 	// What each model refused last as too large, and how often the agent's was since its last answer.
 	refusals map[string]history.Refusal
@@ -87,7 +88,7 @@ func (l *ledger) read(s *history.Session) (*ledger, error) {
 func tells(e history.Entry) bool {
 	switch b := e.Body.(type) {
 	case history.Message:
-		return b.Role == chat.RoleAssistant
+		return b.Role == chat.RoleAssistant || b.Role == chat.RoleUser
 	case history.Compaction, history.Clearing, history.ModelChange, history.Usage, history.Plan, history.PlanEnd, history.Refusal,
 		history.Preamble:
 		return true
@@ -99,18 +100,26 @@ func tells(e history.Entry) bool {
 func (l *ledger) add(e history.Entry) {
 	switch b := e.Body.(type) {
 	case history.Message:
-		l.steps++
-		l.attempts = 0
+		l.attempts = 0 // what is said ends a series of refusals
+		if b.Role == chat.RoleAssistant {
+			l.steps++
+		}
 	case history.Compaction:
-		l.reported, l.failures, l.refused = report{}, 0, nil
+		l.reported, l.failures, l.failure, l.refused = report{}, 0, history.PlanEnd{}, nil
 		if l.pending != nil && l.pending.id == b.Plan {
 			l.plan, l.pending, l.end = l.pending.Plan, nil, history.PlanEnd{Plan: b.Plan, Outcome: planPlaced}
 		}
-	case history.Clearing, history.ModelChange:
+	case history.Clearing:
 		l.reported = report{}
+	case history.ModelChange:
+		l.reported = report{}
+		delete(l.refusals, b.Model) // it may be another by that name
 	case history.Usage:
 		if b.Input > 0 && b.Counted > 0 {
 			l.reported = report{b.Model, b.Input, b.Counted}
+		}
+		if r, ok := l.refusals[b.Model]; ok && (r.Limit > 0 && b.Input > r.Limit || b.Counted > 0 && b.Counted >= r.Counted) {
+			delete(l.refusals, b.Model) // it took more than it refused
 		}
 	case history.Plan:
 		l.pending = &pendingPlan{e.ID, b}
@@ -122,9 +131,12 @@ func (l *ledger) add(e history.Entry) {
 			l.plan, l.pending = l.pending.Plan, nil
 		}
 		l.end = b
-		if b.Outcome == history.PlanFailed || b.Outcome == history.PlanVetoed {
+		switch {
+		case b.Outcome == history.PlanFailed || b.Outcome == history.PlanVetoed:
 			l.failures++
-			l.failedAt, l.failed = l.steps, e.Time
+			l.failedAt, l.failed, l.failure = l.steps, e.Time, b
+		case b.ErrorType == "cancelled" && l.failures == 0: // which is not begun again at once
+			l.failedAt, l.failed, l.failure = l.steps, e.Time, b
 		}
 		for _, r := range b.Refused {
 			if l.refused == nil {
@@ -157,23 +169,20 @@ func (l *ledger) ratio(model string) float64 {
 	return max(0.5, min(4, float64(r.input)/float64(r.counted)))
 }
 
-// pause returns what is left of the pause after failures. It is 1 step after the first failure and doubles with each further
-// one, unless the provider named a time; retryAfter, if it is set, ends it sooner.
+// pause returns what is left of the pause after failures. It is 1 step after the first failure, or after a compaction that
+// was cancelled, and doubles with each further failure; retryAfter, if it is set, ends it sooner. It lasts at least until the
+// time that providers named.
 func (l *ledger) pause(now time.Time, retryAfter time.Duration) Pause {
-	if l.failures == 0 {
+	if l.failure.Outcome == "" {
 		return Pause{}
 	}
-	p := Pause{Failures: l.failures, Err: l.end.Error}
-	if !l.end.NotBefore.IsZero() {
-		p.Until = l.end.NotBefore
-		return p
-	}
+	p := Pause{Failures: l.failures, Err: l.failure.Error, Until: l.failure.NotBefore}
 	if retryAfter > 0 && !now.Before(l.failed.Add(retryAfter)) {
 		return p
 	}
 	steps := maxPause
 	if l.failures < 7 { // 2^6 is the longest
-		steps = 1 << (l.failures - 1)
+		steps = 1 << max(0, l.failures-1)
 	}
 	p.Steps = max(0, l.failedAt+steps-l.steps)
 	return p

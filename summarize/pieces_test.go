@@ -95,12 +95,12 @@ func TestRefusedPieceEndsTheMode(t *testing.T) {
 	require.NotContains(t, text(d.requests()[2].Messages), "Summary 1.", "nothing of the mode that failed is used")
 }
 
-func TestSummaryOfAPieceThatFillsTheWindowEndsTheMode(t *testing.T) {
+func TestSummaryOfAPieceThatIsTooLongIsCut(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	d.takesIn(1500)
-	d.answers(models.SaySummary(words(1500)), models.SaySummary("In one text."))
-	require.Contains(t, d.messages()[1].Text(), "In one text.")
-	require.Equal(t, "started refused/full done/simple", kinds(*d.events))
+	d.Target.Model = saying("## One\n" + words(700) + "\n\n## Two\n" + words(800))
+	d.messages()
+	require.Equal(t, "started done/full", kinds(*d.events))
 }
 
 func TestPieceThatIsCancelled(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/internal/retry"
 	"github.com/promptree-go/promptree/internal/trim"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
 )
 
 // candidate is a model that may be asked for a summary.
@@ -28,6 +29,7 @@ type candidate struct {
 	err error // why it is not asked any more
 
 	mu    sync.Mutex
+	most  int     // tokens by our count that a request may take besides, 0 without a bound
 	limit int     // tokens of its context window
 	ratio float64 // tokens of its provider's that are one of ours
 	apart bool    // the window is not known: it is taken for one in which the answer has its room besides
@@ -51,8 +53,23 @@ func (c *candidate) learn(r history.Refusal) {
 	}
 	c.ratio = max(c.ratio, refusedRatio(r))
 	if after := float64(c.limit) / c.ratio; after > before*0.9 { // it did not say how much less would do
-		c.ratio *= 1.5 * after / before
+		c.most = max(1, 2*r.Counted/3)
 	}
+}
+
+// room returns how many tokens by our count the messages of a request may take, beside tools and an answer.
+func (c *candidate) room(tools, answer int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	limit := c.limit
+	if !c.apart {
+		limit -= answer
+	}
+	n := int(float64(limit) / c.ratio)
+	if c.most > 0 {
+		n = min(n, c.most)
+	}
+	return max(1, n-tools)
 }
 
 // candidates lists the models that may be asked, in order, each once, and tells of names that nobody has.
@@ -74,6 +91,9 @@ func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger)
 			one.limit, one.apart = min(one.limit, limit), false
 		}
 		one.ratio = ratio
+		if bound := l.bound(t.Name); bound > 0 {
+			one.most = max(1, 2*bound/3)
+		}
 		if own {
 			one.ratio = max(ratio, l.ratio(t.Name))
 		}
@@ -98,12 +118,21 @@ type writer struct {
 	// refusedBefore are requests that are not made again.
 	refusedBefore map[history.RefusedRequest]bool
 	tell          func(kind EventKind, change func(*Event))
+	clips         bool // texts of a round that is larger than a candidate takes in
 
-	mu        sync.Mutex
-	refused   []history.RefusedRequest
-	learnt    []history.Refusal
-	notBefore time.Time
-	waited    time.Duration
+	mu      sync.Mutex
+	refused []history.RefusedRequest
+	learnt  []history.Refusal
+	waits   []time.Time // until which those that failed in passing asked to be left alone
+	waited  time.Duration
+}
+
+// notBefore is the time before which it is in vain to ask anybody again; zero if there is none.
+func (w *writer) notBefore() time.Time {
+	if w == nil || len(w.waits) == 0 || len(w.waits) < len(w.candidates) {
+		return time.Time{} // somebody did not ask to wait
+	}
+	return slices.MinFunc(w.waits, time.Time.Compare)
 }
 
 // draft is a summary that was written.
@@ -122,12 +151,13 @@ func (w *writer) write(ctx context.Context, prompts []Prompt) (draft, []error) {
 	if len(prompts) == 0 {
 		return draft{}, []error{errNoPrompt}
 	}
-	for _, p := range prompts {
+	for i, p := range prompts {
+		w.clips = i == len(prompts)-1 // the prompts after it may show less by themselves
 		if p.Forks && len(w.job.material.Sent) == 0 {
 			continue // there is nothing that it could go on from
 		}
 		for _, c := range w.candidates {
-			if c.err != nil || p.Forks && !c.own || w.refusedBefore[w.anyOf(c)] {
+			if c.err != nil || p.Forks && !c.own || w.isRefused(w.anyOf(c)) {
 				continue
 			}
 			text, err := w.summarise(ctx, c, p)
@@ -205,17 +235,23 @@ const maxShrinks = 4
 // inPieces asks for a summary of some of what a job covers. What is larger than the candidate takes in is summarised in
 // pieces, each with the summary of those before it.
 func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, tree func(Material) elements.Node, rest []history.Unit, prefix int) (string, error) {
-	shrinks := 0
+	shrinks, n := 0, 0
 	var refused error
-	for {
-		n, err := w.piece(ctx, c, &j, p, tree, rest, prefix)
+	for clip := 0; ; {
+		var err error
+		if n, err = w.piece(ctx, c, &j, p, tree, rest, prefix, n); errors.Is(err, errOneTooLarge) && clip < maxShrinks && w.clips {
+			clip++ // one round is more than the candidate takes in: its texts are clipped, more each time
+			rest = slices.Clone(rest)
+			rest[0] = clippedUnit(rest[0], c.Tokenizer, c.room(c.Tokenizer.CountTools(w.tools(p)), w.leastAnswer(c, p))>>clip)
+			continue
+		}
 		if err != nil {
 			return "", errors.Join(refused, err)
 		}
 		summary, err := w.ask(ctx, c, p, tree(j.part(rest[:n], max(0, n+prefix-len(rest)))), w.key(p, rest[:n]))
 		if _, large := ContextLimit(err); large && shrinks < maxShrinks {
 			shrinks++ // what was learnt makes the next piece smaller
-			refused = err
+			refused, n = err, 0
 			continue
 		}
 		if err != nil {
@@ -224,7 +260,7 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, tr
 		if rest = rest[n:]; len(rest) == 0 {
 			return summary, nil
 		}
-		prefix = min(prefix, len(rest))
+		prefix, clip = min(prefix, len(rest)), 0
 		if j, err = w.after(ctx, j, summary); err != nil {
 			return "", err
 		}
@@ -234,6 +270,8 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, tr
 // after is a job that goes on from the summary of a piece.
 func (w *writer) after(ctx context.Context, j job, summary string) (job, error) {
 	m := j.material
+	summary = plaintext.Untagged(summary)
+	summary = trim.ToSection(summary, func(text string) bool { return m.Tokenizer.CountText(text) <= m.Words })
 	// A piece needs the words, and nothing of what stands beside them in the end.
 	m.Summary, m.Room, m.Reminder = summary, math.MaxInt32, ""
 	m.Transcript, m.Workspace, m.Files, m.Said, m.Head = Transcript{}, Workspace{}, history.Files{}, nil, nil
@@ -245,12 +283,37 @@ func (w *writer) after(ctx context.Context, j job, summary string) (job, error) 
 	return j, nil
 }
 
+var errOneTooLarge = errors.New("summarize: a single round is larger than the model takes in")
+
+// clippedUnit is a unit whose texts take at most so many tokens together, each cut in its middle with a mark.
+func clippedUnit(u history.Unit, t sizing.Tokenizer, limit int) history.Unit {
+	texts := 0
+	for _, m := range u.Messages {
+		texts += len(m.Content)
+	}
+	u.Messages = slices.Clone(u.Messages)
+	for i, m := range u.Messages {
+		m.Content = slices.Clone(m.Content)
+		for k, p := range m.Content {
+			if text, ok := p.(chat.Text); ok {
+				m.Content[k] = chat.Text(history.Clip(t, string(text), max(16, limit/max(1, texts)), 0.4))
+			}
+		}
+		u.Messages[i] = m
+	}
+	return u
+}
+
 // piece is how many of the units fit into one request with what comes before them, at least one. As text they may take more
-// than as messages, or less, so that only a render tells: the first guess goes by what was needed, and then the range is
-// halved.
-func (w *writer) piece(ctx context.Context, c *candidate, j *job, p Prompt, tree func(Material) elements.Node, rest []history.Unit, prefix int) (int, error) {
+// than as messages, or less, so that only a render tells: the first guess is the size of the piece before, or all, the next
+// goes by what was needed, and then the range is halved.
+func (w *writer) piece(ctx context.Context, c *candidate, j *job, p Prompt, tree func(Material) elements.Node, rest []history.Unit, prefix, guess int) (int, error) {
 	fits, over := 0, len(rest)+1 // numbers that do, and do not
-	for n := len(rest); ; {
+	n := len(rest)
+	if guess > 0 {
+		n = min(n, guess)
+	}
+	for {
 		m := j.part(rest[:n], max(0, n+prefix-len(rest)))
 		_, err := w.render(ctx, c, p, tree(m), w.answer(c))
 		exceeded, ok := errors.AsType[*render.BudgetExceededError](err)
@@ -261,12 +324,14 @@ func (w *writer) piece(ctx context.Context, c *candidate, j *job, p Prompt, tree
 		switch {
 		case !ok && err != nil:
 			return 0, err
+		case !ok && guess > 0:
+			return n, nil // more might fit, which would cost more to find out
 		case !ok:
 			fits = n
 		case n == 1 || p.Forks:
-			return 0, fmt.Errorf("summarize: a single round is larger than the model takes in: %w", err)
+			return 0, fmt.Errorf("%w: %w", errOneTooLarge, err)
 		default:
-			over = n
+			over, guess = n, 0
 		}
 		if fits+1 == over {
 			return fits, nil
@@ -300,12 +365,8 @@ func (w *writer) leastAnswer(c *candidate, p Prompt) int {
 
 // render renders a request within what the candidate takes in: messages, tools and answer together.
 func (w *writer) render(ctx context.Context, c *candidate, p Prompt, tree elements.Node, answer int) (*render.Result, error) {
-	limit, ratio, apart := c.size()
-	if !apart {
-		limit -= answer
-	}
-	budget := int(float64(limit)/ratio) - c.Tokenizer.CountTools(w.tools(p))
-	return render.Render(ctx, tree, render.Options{Budget: max(1, budget), Tokenizer: c.Tokenizer})
+	budget := c.room(c.Tokenizer.CountTools(w.tools(p)), answer)
+	return render.Render(ctx, tree, render.Options{Budget: budget, Tokenizer: c.Tokenizer})
 }
 
 // tools are those that a prompt declares.
@@ -332,7 +393,7 @@ func (w *writer) key(p Prompt, covered []history.Unit) string {
 // ask sends one request and returns the summary in the answer.
 func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, tree elements.Node, key string) (string, error) {
 	request := history.RefusedRequest{Model: c.Name, Request: key}
-	if w.refusedBefore[request] {
+	if w.isRefused(request) {
 		return "", fmt.Errorf("%w: %s", ErrNobodyToAsk, key)
 	}
 	rendered, err := w.render(ctx, c, p, tree, w.answer(c))
@@ -390,9 +451,13 @@ func (w *writer) generate(ctx context.Context, c *candidate, req chat.Request) (
 		w.waited += wait
 		return w.waited <= policy.RetryWait
 	}
+	limit := policy.Timeout
+	if limit == 0 && len(w.candidates) > 1 {
+		limit = policy.TimeLimit / time.Duration(len(w.candidates)) // so that one that hangs leaves time for the others
+	}
 	return retry.Do(ctx, retry.Policy{Attempts: policy.Attempts, Before: worth}, func() (chat.Response, error) {
 		n := w.job.meter.ask()
-		response, err := call(ctx, name, policy.Timeout, func(ctx context.Context) (chat.Response, error) { return c.Model.Generate(ctx, req) })
+		response, err := call(ctx, name, limit, func(ctx context.Context) (chat.Response, error) { return c.Model.Generate(ctx, req) })
 		w.job.meter.add(response.Usage)
 		w.tell(EventAnswered, func(e *Event) {
 			e.Model, e.Request, e.Usage, e.Calls, e.Err = c.Name, fmt.Sprintf("%s/%d", w.job.id, n), response.Usage, 1, err
@@ -409,12 +474,13 @@ func (w *writer) failed(c *candidate, request history.RefusedRequest, counted in
 		w.learnt = append(w.learnt, r)
 		w.mu.Unlock()
 		c.learn(r)
+		w.refuse(request)
 		return
 	}
 	transient, passes := errors.AsType[*chat.TransientError](err)
-	if passes && transient.RetryAfter > 0 {
+	if passes {
 		w.mu.Lock()
-		w.notBefore = time.Now().Add(transient.RetryAfter)
+		w.waits = append(w.waits, time.Now().Add(transient.RetryAfter))
 		w.mu.Unlock()
 	}
 	if badRequest(err) {
@@ -432,6 +498,13 @@ func (w *writer) failed(c *candidate, request history.RefusedRequest, counted in
 // anyOf names any request to a candidate for what the job covers.
 func (w *writer) anyOf(c *candidate) history.RefusedRequest {
 	return history.RefusedRequest{Model: c.Name, Request: w.key(Prompt{Mode: "any"}, w.job.covered)}
+}
+
+// isRefused reports whether a request came to nothing before for a reason that stays.
+func (w *writer) isRefused(r history.RefusedRequest) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.refusedBefore[r] || slices.Contains(w.refused, r)
 }
 
 func (w *writer) refuse(r history.RefusedRequest) {
