@@ -110,9 +110,7 @@ func (c *Compactor) pending(l *ledger) Pending {
 		return PendingRunning
 	case l.pending == nil:
 		return PendingNone
-	case c.Session.Claimed(l.pending.id):
-		return PendingElsewhere
-	case (c.Session.Shared() || c.Runner != nil) && time.Now().Before(l.pending.Until):
+	case time.Now().Before(l.pending.Until) && (c.Session.Claimed(l.pending.id) || c.Session.Shared() || c.Runner != nil):
 		return PendingElsewhere
 	}
 	return PendingNone // nobody else writes to the session, so whoever carried the plan out is gone
@@ -148,7 +146,9 @@ func (c *Compactor) Wait(ctx context.Context) error {
 func (w *walker) wait(s *sight, d Decision) error {
 	w.waited = true
 	w.c.tell(w.ctx, Event{Kind: EventWaiting, Reason: s.Occasion, Why: d.Why, TokensBefore: s.tokens(), Window: s.Window})
-	ctx, cancel := context.WithTimeout(w.ctx, w.policy.Background.Timeout)
+	abortable, done := w.c.inner.work.abortable(w.ctx)
+	defer done()
+	ctx, cancel := context.WithTimeout(abortable, w.policy.Background.Timeout)
 	defer cancel()
 	if s.Pending == PendingRunning {
 		_ = w.c.Wait(ctx) // its time is bounded
@@ -163,10 +163,7 @@ func (w *walker) wait(s *sight, d Decision) error {
 			}
 		}
 	}
-	if w.ctx.Err() != nil {
-		return context.Cause(w.ctx)
-	}
-	return nil
+	return context.Cause(abortable) // nil unless somebody ended the wait
 }
 
 // settle ends a task whose summary is ready: it is put in place, or thrown away. It reports whether it was put in place.
@@ -191,7 +188,7 @@ func (w *walker) settle(s *sight, place bool) (bool, error) {
 	case w.ctx.Err() != nil:
 		in.replace(nil, t) // for the next render
 		return false, context.Cause(w.ctx)
-	case gone(err):
+	case gone(err), errors.Is(err, errEnded):
 		c.discard(w.ctx, t, history.PlanDropped, EventDropped, err)
 	default:
 		c.discard(w.ctx, t, history.PlanFailed, EventFailed, err)
@@ -223,7 +220,10 @@ func (c *carrier) discard(ctx context.Context, t *task, outcome history.PlanOutc
 	if why != nil {
 		end.Error = why.Error()
 	}
-	_, err := c.session.Add(history.Entry{Body: end})
+	l, err := c.read()
+	if err == nil && l.pending != nil && l.pending.id == t.id {
+		_, err = c.session.Add(history.Entry{Body: end})
+	}
 	c.session.Release(t.id)
 	e := t.job.event(kind)
 	e.Mode, e.Model, e.Err = t.draft.prompt.Mode, t.draft.model, errors.Join(why, err)

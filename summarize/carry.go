@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
@@ -20,6 +21,9 @@ var errBadData = errors.New("summarize: Intervention.Data is not JSON, and is le
 
 // errSaidMeanwhile reports that a compaction did not suffice for what was said while it was made.
 var errSaidMeanwhile = errors.New("summarize: the session was compacted, and what was said meanwhile does not fit")
+
+// errEnded reports that a plan ended before its summary was there: it took too long, or the session went another way.
+var errEnded = errors.New("summarize: the plan has ended already")
 
 // errRunnerGone ends a plan that nobody carries out any more.
 var errRunnerGone = errors.New("summarize: whoever carried the plan out is gone")
@@ -165,6 +169,9 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 		return j, w, draft{}, []error{err}
 	}
 	if supplied := j.hooked.Summary; supplied != nil {
+		if err := c.keepsEnough(j, m.sizing()); err != nil {
+			return j, w, draft{}, []error{err}
+		}
 		d := draft{prompt: Prompt{Mode: ModeSupplied}, text: supplied.Text}
 		m := j.whole()
 		m.Summary = d.text
@@ -183,6 +190,26 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 	}
 	d, reasons := w.write(ctx, prompts)
 	return j, w, d, reasons
+}
+
+// keepsEnough reports by an error that a hook's FirstKept leaves something out that the plan keeps: nobody summarised it.
+func (c *carrier) keepsEnough(j *job, by sizing.Sizing) error {
+	if j.hooked.FirstKept == "" {
+		return nil
+	}
+	view, err := c.session.ViewAt(j.id)
+	if err != nil {
+		return err
+	}
+	own, err := j.policy.Cut.At(view, j.plan.FirstKept, by)
+	if err != nil {
+		return err
+	}
+	theirs, err := j.policy.Cut.At(view, j.hooked.FirstKept, by)
+	if err != nil || theirs.At > own.At {
+		return fmt.Errorf("summarize: Intervention.FirstKept is %q: it is an entry of the view, and not after %q, where the plan cuts", j.hooked.FirstKept, j.plan.FirstKept)
+	}
+	return nil
 }
 
 // event is an event about a job.
@@ -208,14 +235,16 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, fa
 		end.Outcome, end.Error, end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(why), EventCancelled
 	case errors.Is(why, ErrVetoed):
 		end.Outcome, kind = history.PlanVetoed, EventVetoed
-	case gone(why):
+	case gone(why), errors.Is(why, errEnded):
 		end.Outcome, kind = history.PlanDropped, EventDropped
 	}
 	entries := w.learnings()
 	if w != nil {
 		end.NotBefore, end.Refused = w.notBefore(), w.refused
 	}
-	entries = append(entries, history.Entry{Body: end})
+	if l, err := c.read(); err != nil || l.pending != nil && l.pending.id == id { // else it has ended, or is on another branch
+		entries = append(entries, history.Entry{Body: end})
+	}
 	if _, err := c.session.Add(entries...); err != nil {
 		why = errors.Join(why, fmt.Errorf("%w: %w", ErrUnwritten, err))
 	}
@@ -265,12 +294,17 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 			compaction.TokensBefore = h.TokensBefore
 		}
 	}
+	view, err := c.session.ViewWith(compaction)
+	if err != nil {
+		return err
+	}
+	if l, err := c.read(); err != nil {
+		return err
+	} else if l.pending == nil || l.pending.id != j.id {
+		return errEnded
+	}
 	var result *render.Result
 	if at != nil {
-		view, err := c.session.ViewWith(compaction)
-		if err != nil {
-			return err
-		}
 		layout, err := at.measurer.lay(ctx, at.prompt, view, at.budget)
 		if err == nil {
 			result, err = layout.Fit(ctx, at.budget)
@@ -334,11 +368,17 @@ func (c *carrier) afterwards(ctx context.Context, j *job, d draft, entry history
 		return
 	}
 	c.own(func(ctx context.Context) {
-		if j.plan.Background {
-			after(ctx)
-		}
-		if d.prompt.Title != nil {
-			c.title(ctx, j, d, entry.ID)
+		_, err := call(ctx, "Prompt.Title", 0, func(ctx context.Context) (struct{}, error) {
+			if j.plan.Background {
+				after(ctx)
+			}
+			if d.prompt.Title != nil {
+				c.title(ctx, j, d, entry.ID)
+			}
+			return struct{}{}, nil
+		})
+		if err != nil && ctx.Err() == nil {
+			c.tell(ctx, Event{Kind: EventHookFailed, Plan: j.id, Hook: "Prompt.Title", Err: err})
 		}
 	})
 }

@@ -39,7 +39,7 @@ type Compactor struct {
 	// Checkpoints that summaries are written to. None by default.
 	Checkpoints *checkpoints.Folder
 	// OnEvent is called with each event, one at a time. It is called while the compactor works, from goroutines of the
-	// compactor too, and must not call it.
+	// compactor too, and must not call it. One that takes more than 5 seconds is called no more.
 	OnEvent func(Event)
 	// Logger of the events. None by default.
 	Logger *slog.Logger
@@ -52,6 +52,7 @@ type inner struct {
 	once    sync.Once
 	turn    chan struct{} // full while a compaction is made: one at a time
 	telling sync.Mutex
+	deaf    bool // OnEvent did not return; guarded by telling
 	work    work
 
 	mu     sync.Mutex    // guards what follows
@@ -248,6 +249,9 @@ func (w *walker) walk(on Occasion) (*render.Result, error) {
 				if w.ctx.Err() != nil {
 					return nil, context.Cause(w.ctx)
 				}
+				if !s.Fits && (errors.Is(err, ErrAborted) || errors.Is(err, ErrClosed)) {
+					return nil, err
+				}
 				failed = err
 				w.explain(d, outcomeOfError(err), err)
 				continue
@@ -325,9 +329,13 @@ func (w *walker) explain(d Decision, o Outcome, err error) {
 
 // clear leaves old tool output out of what is shown from here on.
 func (w *walker) clear(s *sight) error {
-	clearing, ok := w.policy.Clear.Rule.Find(s.view, w.target.Tokenizer)
-	if !ok {
-		return nil
+	m, err := w.measurer()
+	if err != nil {
+		return err
+	}
+	clearing, err := m.clearing(w.ctx, s)
+	if err != nil || len(clearing.Results)+len(clearing.Arguments) == 0 {
+		return err
 	}
 	added, err := w.c.Session.Add(history.Entry{Body: clearing})
 	if err != nil {

@@ -160,15 +160,15 @@ func (c *Compactor) Retarget(target Target) error {
 }
 
 func (c *Compactor) retarget(target Target) error {
-	was := c.Current()
-	c.inner.mu.Lock()
-	c.inner.target = &target
-	c.inner.mu.Unlock()
-	if was.Name == target.Name || c.Session == nil || c.Session.ReadOnly() {
-		return nil
+	if c.Current().Name != target.Name && c.Session != nil && !c.Session.ReadOnly() {
+		if _, err := c.Session.Add(history.Entry{Body: history.ModelChange{Model: target.Name}}); err != nil {
+			return err
+		}
 	}
-	_, err := c.Session.Add(history.Entry{Body: history.ModelChange{Model: target.Name}})
-	return err
+	c.inner.mu.Lock()
+	defer c.inner.mu.Unlock()
+	c.inner.target = &target
+	return nil
 }
 
 // AfterTurn looks at the policy's conditions once the agent has finished, as the next Render would, so that a compaction is

@@ -3,6 +3,7 @@ package summarize
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"strings"
 	"time"
@@ -212,7 +213,11 @@ func (e Event) level() slog.Level {
 	return slog.LevelInfo
 }
 
-// tell gives an event to who listens, one at a time. A listener that panics, or ends its goroutine, takes nothing with it.
+// eventTime is how long a listener may take for one event.
+const eventTime = 5 * time.Second
+
+// tell gives an event to who listens, one at a time. A listener that panics, or ends its goroutine, takes nothing with it; one
+// that takes too long is told no more.
 func (c *Compactor) tell(ctx context.Context, e Event) {
 	if c.OnEvent == nil && c.Logger == nil {
 		return
@@ -225,11 +230,12 @@ func (c *Compactor) tell(ctx context.Context, e Event) {
 		c.Logger.LogAttrs(ctx, e.level(), "compaction "+string(e.Kind),
 			slog.String("session", c.Session.Header().ID), slog.Any("compaction", e))
 	}
-	if c.OnEvent != nil {
-		_, err := call(ctx, "OnEvent", 0, func(context.Context) (struct{}, error) {
+	if c.OnEvent != nil && !c.inner.deaf {
+		_, err := call(ctx, "OnEvent", eventTime, func(context.Context) (struct{}, error) {
 			c.OnEvent(e)
 			return struct{}{}, nil
 		})
+		_, c.inner.deaf = errors.AsType[*TimeoutError](err) // which would be told two events at once
 		if err != nil && c.Logger != nil {
 			c.Logger.LogAttrs(ctx, slog.LevelError, "compaction event", slog.String("error", err.Error()))
 		}

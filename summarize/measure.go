@@ -91,7 +91,7 @@ func (m *measurer) measure(ctx context.Context, prompt elements.Node, on Occasio
 	switch {
 	case exceeded:
 		s.over, s.result, s.Fits = over, nil, false
-		if on == OnRender {
+		if on == OnRender || on == OnModelSwitch && len(m.policy.Trigger.For(on)) == 0 {
 			s.Occasion = OnBudgetExceeded
 		}
 		s.Count = over.Needed
@@ -129,16 +129,18 @@ func (m *measurer) measure(ctx context.Context, prompt elements.Node, on Occasio
 	}
 	s.Jitter = jitter(m.session)
 	s.Pause = m.ledger.pause(m.now, m.policy.RetryAfter)
-	return s, m.look(s)
+	return s, m.look(ctx, s)
 }
 
 // look fills what a compaction and a clearing would relieve, once it matters.
-func (m *measurer) look(s *sight) error {
+func (m *measurer) look(ctx context.Context, s *sight) error {
 	reached := !s.Fits || m.policy.Trigger.reached(s.Measurement)
 	if rule := m.policy.Clear.Rule; rule.Keep > 0 && (reached || m.policy.Clear.Always) && !m.session.ReadOnly() {
-		if c, ok := rule.Find(s.view, m.target.Tokenizer); ok {
-			s.Clearable = c.Saved
+		clearing, err := m.clearing(ctx, s)
+		if err != nil {
+			return err
 		}
+		s.Clearable = clearing.Saved
 	}
 	if !reached {
 		return nil
@@ -155,6 +157,14 @@ func (m *measurer) look(s *sight) error {
 		s.Room = min(s.Room, minWords) // a short summary is better than none
 	}
 	return nil
+}
+
+// clearing is what the policy's rule would clear now.
+func (m *measurer) clearing(ctx context.Context, s *sight) (history.Clearing, error) {
+	return call(ctx, "Clear.Rule", m.policy.Ask.TimeLimit, func(context.Context) (history.Clearing, error) {
+		c, _ := m.policy.Clear.Rule.Find(s.view, m.target.Tokenizer)
+		return c, nil
+	})
 }
 
 // tight reports whether less must be kept than the policy would keep, if that is what it takes.

@@ -135,7 +135,13 @@ func (p *planner) thinking(point history.CutPoint) []chat.Thinking {
 func (p *planner) frame(ctx context.Context, plan history.Plan, s *sight) (int, error) {
 	m := Material{Tokenizer: p.target.Tokenizer, Tools: p.target.Tools, Transcript: transcript(p.session, p.policy, p.target.Tools)}
 	m.Reminder = p.policy.Ask.quirks(p.target.Name).Reminder
-	result, err := render.Render(ctx, p.policy.Place.Replacement(m), render.Options{Budget: 1, Window: s.Budget, Tokenizer: p.target.Tokenizer})
+	tree, err := call(ctx, "Place.Replacement", p.policy.Ask.TimeLimit, func(context.Context) (elements.Node, error) {
+		return p.policy.Place.Replacement(m), nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	result, err := render.Render(ctx, tree, render.Options{Budget: 1, Window: s.Budget, Tokenizer: p.target.Tokenizer})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return over.Needed, nil
 	}

@@ -169,7 +169,7 @@ func (p Policy) Validate() error {
 		return fmt.Errorf("summarize: Policy.Overflow.LastResort is %q: it is %q, %q or %q", p.Overflow.LastResort, ResortError, ResortTruncate, ResortDrop)
 	case p.Background.Timeout < 0 || p.RetryAfter < 0 || p.Ask.TimeLimit < 0:
 		return errors.New("summarize: a time in Policy.Background, Policy.Ask or Policy.RetryAfter is below 0")
-	case p.Cut.Tokens < 0 || p.Cut.Messages < 0 || p.Cut.First < 0:
+	case p.Cut.Tokens < 0 || p.Cut.Messages < 0 || p.Cut.Rounds < 0 || p.Cut.First < 0:
 		return errors.New("summarize: a number in Policy.Cut is below 0")
 	case p.Place.Max < 0 || p.Place.Max > 0 && p.Place.Max < minWords:
 		return fmt.Errorf("summarize: Policy.Place.Max is %d: it is %d tokens or more", p.Place.Max, minWords)

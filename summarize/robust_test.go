@@ -1,0 +1,252 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+func TestFunctionsOfThePolicyMayPanic(t *testing.T) {
+	t.Run("a title", func(t *testing.T) {
+		p := summarize.FullPrompt()
+		p.Title = func(summarize.Material) elements.Node { panic("boom") }
+		d := newDesk(t, overflowing()...)
+		d.Policy.Ask.Prompts = []summarize.Prompt{p}
+		d.answers(models.SaySummary("Done."))
+		require.Contains(t, text(d.messages()), "Done.")
+		require.NoError(t, d.Close())
+		require.Contains(t, kinds(*d.events), "hook failed")
+	})
+	t.Run("a replacement", func(t *testing.T) {
+		d := newDesk(t, overflowing()...)
+		d.Policy.Place.Replacement = func(summarize.Material) elements.Node { panic("boom") }
+		require.ErrorContains(t, d.fails(), "Place.Replacement panicked: boom")
+	})
+	t.Run("a placeholder", func(t *testing.T) {
+		d := newDesk(t, overflowing()...)
+		d.Policy.Clear.Rule = history.ClearRule{Keep: 100, Placeholder: func(history.ClearedOutput) string { panic("boom") }}
+		_, err := d.Render(t.Context(), prompt(d.Session))
+		require.ErrorContains(t, err, "Clear.Rule panicked: boom")
+	})
+}
+
+func TestAnErrorOfTheConnectionHealsWithTheNextRender(t *testing.T) {
+	model := &counting{answer: func(ctx context.Context, n int, req chat.Request) (chat.Response, error) {
+		if n == 1 {
+			return chat.Response{}, errDown
+		}
+		return models.SaySummary("It is back.")(ctx, req)
+	}}
+	d := newDesk(t, overflowing()...)
+	d.Target.Model = model
+	d.fails()
+	require.Contains(t, text(d.messages()), "It is back.")
+}
+
+func TestWhatIsTooLargeWithoutANumberIsNotAskedAgain(t *testing.T) {
+	model := down(&chat.ContextLimitError{Err: errors.New("413 status code (no body)")})
+	d := newDesk(t, overflowing()...)
+	d.Target.Model = model
+	asked := map[string]int{}
+	for range 6 {
+		d.fails()
+	}
+	for _, r := range model.calls {
+		key := text(r.Messages)
+		asked[key]++
+		require.Equal(t, 1, asked[key], "the same request twice")
+	}
+	n := d.Session.Len()
+	d.fails()
+	d.fails()
+	require.LessOrEqual(t, d.Session.Len()-n, 8)
+}
+
+func TestAbortEndsARenderThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
+			<-ctx.Done()
+			return chat.Response{}, context.Cause(ctx)
+		}}
+		d := background(t)
+		d.Target.Model = hangs
+		d.messages()
+		d.say(round(9, 1200)...)
+		done := make(chan error)
+		go func() {
+			_, err := d.Render(t.Context(), prompt(d.Session))
+			done <- err
+		}()
+		time.Sleep(time.Second)
+		d.Abort()
+		begun := time.Now()
+		require.ErrorIs(t, <-done, summarize.ErrAborted)
+		require.Zero(t, time.Since(begun))
+		require.Equal(t, 1, hangs.asked())
+	})
+}
+
+func TestACandidateThatHangsLeavesTimeForTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, overflowing()...)
+		d.Policy.Ask.Names = []string{"hangs"}
+		d.Models = map[string]summarize.Target{"hangs": {Model: &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
+			<-ctx.Done()
+			return chat.Response{}, context.Cause(ctx)
+		}}}}
+		d.answers(models.SaySummary("From the agent's own."))
+		require.Contains(t, text(d.messages()), "From the agent's own.")
+	})
+}
+
+func TestASwitchToASmallerModelCompactsUnderEveryPolicy(t *testing.T) {
+	all(t, func(t *testing.T, p summarize.Policy) {
+		d := newDesk(t, chat.UserMessage(task))
+		d.Policy, d.Target.Budget = p, 100_000
+		d.Policy.Clear, d.Policy.Ask.Names = summarize.Clear{}, nil
+		d.Target.Model = models.Offline{Tokenizer: quarter{}}
+		d.say(rounds(1, 20, 400)...)
+		r, err := d.SwitchModel(t.Context(), prompt(d.Session), summarize.Target{Model: d.Target.Model, Name: "small", Tokenizer: quarter{}, Budget: 4000})
+		require.NoError(t, err)
+		require.LessOrEqual(t, r.Tokens, 4000)
+		require.Len(t, compactions(d.Session), 1)
+	})
+}
+
+func TestAtOneLeafTheLogGrowsBoundedlyWhereNobodyIsLeftToAsk(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.Target.Model = down(coded(401))
+	for range 3 {
+		d.fails()
+	}
+	n := d.Session.Len()
+	for range 20 {
+		d.fails()
+	}
+	require.Equal(t, n, d.Session.Len())
+}
+
+func TestALimitIsBelievedUntilItIsContradicted(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.Target.Name, d.Target.Budget = "m", 40_000
+	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
+	d.say(rounds(1, 3, 300)...)
+	d.Target.Model = saying("Done.")
+	_, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 2000, Tokens: 2100}, "")
+	require.NoError(t, err)
+	d.messages()
+	require.Less(t, d.Explain().Measurement.Budget, 2000)
+	reported(d, "m", 30_000, 28_000)
+	d.say(chat.UserMessage("Go on."))
+	d.messages()
+	require.Equal(t, 40_000, d.Explain().Measurement.Budget)
+}
+
+func TestWhatIsSaidEndsASeriesOfRefusals(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.Target.Budget = 6000
+	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
+	d.Target.Model = saying("Done.")
+	refused := &chat.ContextLimitError{Err: errors.New("too large")}
+	for range 3 {
+		_, err := d.Recover(t.Context(), prompt(d.Session), refused, "")
+		require.NoError(t, err)
+	}
+	_, err := d.Recover(t.Context(), prompt(d.Session), refused, "")
+	require.ErrorAs(t, err, new(*summarize.RecoveryError))
+	d.say(chat.AssistantMessage("Sorry."), chat.UserMessage("Then do this."))
+	_, err = d.Recover(t.Context(), prompt(d.Session), refused, "")
+	require.NoError(t, err)
+}
+
+func TestTheTimeOneCandidateAsksForDoesNotPauseTheOthers(t *testing.T) {
+	late := down(&chat.TransientError{RetryAfter: 24 * time.Hour, Err: errors.New("quota")})
+	own := &counting{answer: func(ctx context.Context, n int, req chat.Request) (chat.Response, error) {
+		if n == 1 {
+			return chat.Response{}, errDown
+		}
+		return models.SaySummary("Done.")(ctx, req)
+	}}
+	d := newDesk(t, chat.UserMessage(task))
+	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Cap: 1000}}, Place: summarize.Place{Max: 200}, Ask: summarize.Ask{Names: []string{"late"}}}
+	d.Models = map[string]summarize.Target{"late": {Model: late}}
+	d.Target.Model, d.Target.Budget = own, 100_000
+	d.say(rounds(1, 3, 500)...)
+	d.messages()
+	d.say(round(4, 500)...)
+	d.messages()
+	require.Len(t, compactions(d.Session), 1)
+}
+
+func TestAPlanThatEndedIsNotCarriedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := background(t)
+		release := make(chan struct{})
+		d.Target.Model = &counting{answer: func(ctx context.Context, n int, req chat.Request) (chat.Response, error) {
+			return models.SaySummary(fmt.Sprintf("Summary %d.", n))(ctx, req)
+		}}
+		var plan string
+		d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
+		d.messages()
+		late := beside(t, d, &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
+			<-release
+			return models.SaySummary("Too late.")(ctx, req)
+		}})
+		late.Policy.Ask.TimeLimit = time.Hour
+		done := make(chan error)
+		go func() { done <- late.CarryOut(t.Context(), plan) }()
+		time.Sleep(6 * time.Minute)
+		d.Runner = nil
+		d.messages()
+		require.NoError(t, d.Wait(t.Context()))
+		d.messages()
+		close(release)
+		require.Error(t, <-done)
+		require.Len(t, compactions(d.Session), 1)
+		ends := map[string]int{}
+		for _, e := range entries(t, d.Session) {
+			if end, ok := e.Body.(history.PlanEnd); ok {
+				ends[end.Plan]++
+				require.Equal(t, 1, ends[end.Plan])
+			}
+		}
+	})
+}
+
+func TestAListenerThatHangsIsToldNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, overflowing()...)
+		told, release := 0, make(chan struct{})
+		d.OnEvent = func(summarize.Event) { told++; <-release }
+		d.answers(models.SaySummary("Done."))
+		begun := time.Now()
+		require.Contains(t, text(d.messages()), "Done.")
+		require.Equal(t, 5*time.Second, time.Since(begun))
+		close(release)
+		synctest.Wait()
+		require.Equal(t, 1, told)
+	})
+}
+
+func TestAHookMayNotHideWhatNobodySummarised(t *testing.T) {
+	for _, id := range []string{"e999", "e14"} {
+		d := newDesk(t, chat.UserMessage(task))
+		d.Policy.Cut = history.Cut{Rounds: 3}
+		d.say(rounds(1, 7, 650)...)
+		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
+			return summarize.Intervention{Summary: &history.Summary{Text: "Mine."}, FirstKept: id}, nil
+		}
+		require.ErrorContains(t, d.fails(), "Intervention.FirstKept is", id)
+	}
+}
