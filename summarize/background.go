@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/retry"
 )
 
@@ -101,16 +102,16 @@ func (t *task) keep(in *work, c *carrier) func(context.Context, *job, *writer, d
 }
 
 // pending reports how far a compaction is that was begun before.
-func (c *Compactor) pending(l *ledger) Pending {
+func (c *Compactor) pending(l *ledger.Ledger) Pending {
 	t, ready := c.inner.work.current()
 	switch {
 	case ready:
 		return PendingReady
 	case t != nil:
 		return PendingRunning
-	case l.pending == nil:
+	case l.Pending == nil:
 		return PendingNone
-	case time.Now().Before(l.pending.Until) && (c.Session.Claimed(l.pending.id) || c.Session.Shared() || c.Runner != nil):
+	case time.Now().Before(l.Pending.Until) && (c.Session.Claimed(l.Pending.ID) || c.Session.Shared() || c.Runner != nil):
 		return PendingElsewhere
 	}
 	return PendingNone // nobody else writes to the session, so whoever carried the plan out is gone
@@ -221,7 +222,7 @@ func (c *carrier) discard(ctx context.Context, t *task, outcome history.PlanOutc
 		end.Error = why.Error()
 	}
 	l, err := c.read()
-	if err == nil && l.pending != nil && l.pending.id == t.id {
+	if err == nil && l.Pending != nil && l.Pending.ID == t.id {
 		_, err = c.session.Add(history.Entry{Body: end})
 	}
 	c.session.Release(t.id)

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -48,13 +49,13 @@ func (w *walker) writePlan(s *sight, d Decision) (string, error) {
 		}
 		return "", err
 	}
-	if l := m.ledger; l.end.ErrorType == "nobody_to_ask" && l.plan.FirstKept == plan.FirstKept && l.steps == l.failedAt && s.Occasion != OnDemand {
+	if l := m.ledger; l.End.ErrorType == "nobody_to_ask" && l.Ended.FirstKept == plan.FirstKept && l.Steps == l.FailedAt && s.Occasion != OnDemand {
 		return "", fmt.Errorf("%w: nothing has changed since", ErrNobodyToAsk) // and nothing new is written
 	}
 	var entries []history.Entry
-	if gone := m.ledger.pending; gone != nil {
+	if gone := m.ledger.Pending; gone != nil {
 		entries = append(entries, history.Entry{Body: history.PlanEnd{
-			Plan: gone.id, Outcome: history.PlanDropped, Error: errRunnerGone.Error(), ErrorType: "runner_gone",
+			Plan: gone.ID, Outcome: history.PlanDropped, Error: errRunnerGone.Error(), ErrorType: "runner_gone",
 		}})
 	}
 	if plan.preamble != nil {
@@ -84,7 +85,7 @@ type carrier struct {
 	hooks       Hooks
 	checkpoints *checkpoints.Folder
 	tell        func(context.Context, Event)
-	read        func() (*ledger, error)
+	read        func() (*ledger.Ledger, error)
 	own         func(func(context.Context)) bool
 }
 
@@ -155,7 +156,7 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 		return nil, nil, draft{}, []error{err}
 	}
 	j.material.Sent, j.retries = o.sent, o.retries
-	before := l.refused
+	before := l.Refused
 	if j.plan.Occasion == string(OnDemand) {
 		before = nil // whoever asks again wants it tried again
 	}
@@ -242,7 +243,7 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, fa
 	if w != nil {
 		end.NotBefore, end.Refused = w.notBefore(), w.refused
 	}
-	if l, err := c.read(); err != nil || l.pending != nil && l.pending.id == id { // else it has ended, or is on another branch
+	if l, err := c.read(); err != nil || l.Pending != nil && l.Pending.ID == id { // else it has ended, or is on another branch
 		entries = append(entries, history.Entry{Body: end})
 	}
 	if _, err := c.session.Add(entries...); err != nil {
@@ -300,7 +301,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 	}
 	if l, err := c.read(); err != nil {
 		return err
-	} else if l.pending == nil || l.pending.id != j.id {
+	} else if l.Pending == nil || l.Pending.ID != j.id {
 		return errEnded
 	}
 	var result *render.Result
@@ -476,7 +477,7 @@ func (c *Compactor) CarryOut(ctx context.Context, plan string) error {
 	if err != nil {
 		return err
 	}
-	if l.pending == nil || l.pending.id != plan {
+	if l.Pending == nil || l.Pending.ID != plan {
 		return ErrBusy
 	}
 	ctx, done := c.inner.work.abortable(ctx)

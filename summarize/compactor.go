@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
@@ -55,10 +56,10 @@ type inner struct {
 	deaf    bool // OnEvent did not return; guarded by telling
 	work    work
 
-	mu     sync.Mutex    // guards what follows
-	prompt elements.Node // that was rendered last
-	target *Target       // after a switch of model
-	ledger *ledger       // as it was read last
+	mu     sync.Mutex     // guards what follows
+	prompt elements.Node  // that was rendered last
+	target *Target        // after a switch of model
+	ledger *ledger.Ledger // as it was read last
 	last   Explanation
 }
 
@@ -132,11 +133,11 @@ func (c *Compactor) Current() Target {
 }
 
 // read returns what the session says about compaction.
-func (c *Compactor) read() (*ledger, error) {
+func (c *Compactor) read() (*ledger.Ledger, error) {
 	c.inner.mu.Lock()
 	known := c.inner.ledger
 	c.inner.mu.Unlock()
-	l, err := known.read(c.Session)
+	l, err := known.Read(c.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -361,15 +362,15 @@ func (c *Compactor) Explain() Explanation {
 		return last
 	}
 	l, err := c.read()
-	if err != nil || l.end.Plan == "" {
+	if err != nil || l.End.Plan == "" {
 		return last
 	}
-	e := Explanation{Outcome: Outcome(l.end.Outcome), Err: l.end.Error}
-	if l.end.Outcome == history.PlanDropped {
+	e := Explanation{Outcome: Outcome(l.End.Outcome), Err: l.End.Error}
+	if l.End.Outcome == history.PlanDropped {
 		e.Outcome = OutcomeDiscarded
 	}
 	e.Held, e.Why = -1, "the plan that ended last"
-	e.Measurement = Measurement{Occasion: Occasion(l.plan.Occasion), Used: l.plan.Used, Window: l.plan.ContextWindow, Count: l.plan.TokensBefore, Ratio: 1}
+	e.Measurement = Measurement{Occasion: Occasion(l.Ended.Occasion), Used: l.Ended.Used, Window: l.Ended.ContextWindow, Count: l.Ended.TokensBefore, Ratio: 1}
 	return e
 }
 

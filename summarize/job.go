@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -33,7 +34,7 @@ type job struct {
 }
 
 // openJob reads what a plan needs.
-func openJob(s *history.Session, id string, l *ledger, p Policy, t Target, by sizing.Sizing) (*job, error) {
+func openJob(s *history.Session, id string, l *ledger.Ledger, p Policy, t Target, by sizing.Sizing) (*job, error) {
 	entry, err := s.Entry(id)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func openJob(s *history.Session, id string, l *ledger, p Policy, t Target, by si
 		Previous: view.Compacted, Kept: messagesOf(point.Kept()), Instructions: plan.Instructions, Tools: t.Tools,
 		Transcript: transcript(s, p, t.Tools), Tokenizer: t.Tokenizer, Room: plan.Room, Words: plan.Words, ResultTokens: p.Ask.SimpleResult,
 	}
-	if at := l.preambles[plan.Preamble]; at != "" {
+	if at := l.Preambles[plan.Preamble]; at != "" {
 		stored, err := s.Entry(at)
 		if err != nil {
 			return nil, err

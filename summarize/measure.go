@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -21,7 +22,7 @@ type measurer struct {
 	target  Target
 	policy  Policy // with its defaults
 	options render.Options
-	ledger  *ledger
+	ledger  *ledger.Ledger
 	now     time.Time
 }
 
@@ -108,9 +109,9 @@ func (m *measurer) measure(ctx context.Context, prompt elements.Node, on Occasio
 	}
 	switch m.policy.Measure.By {
 	case ByReport:
-		s.Ratio = m.ledger.ratio(m.target.Name)
+		s.Ratio = m.ledger.Ratio(m.target.Name)
 	case ByLarger:
-		s.Ratio = max(1, m.ledger.ratio(m.target.Name))
+		s.Ratio = max(1, m.ledger.Ratio(m.target.Name))
 	}
 	s.Used = int(math.Ceil(s.Ratio * float64(s.Count+s.Tools)))
 	s.Messages = len(s.view.Compacted)
@@ -128,7 +129,8 @@ func (m *measurer) measure(ctx context.Context, prompt elements.Node, on Occasio
 		}
 	}
 	s.Jitter = jitter(m.session)
-	s.Pause = m.ledger.pause(m.now, m.policy.RetryAfter)
+	s.Pause = Pause{Failures: m.ledger.Failures, Err: m.ledger.Failure.Error}
+	s.Pause.Steps, s.Pause.Until = m.ledger.Pause(m.now, m.policy.RetryAfter)
 	return s, m.look(ctx, s)
 }
 

@@ -84,7 +84,7 @@ func (p *planner) plan(ctx context.Context, prompt elements.Node, s *sight, d De
 		}
 		point = later
 	}
-	if p.ledger.preambles[preamble.Digest] != "" || preamble.Digest == "" {
+	if p.ledger.Preambles[preamble.Digest] != "" || preamble.Digest == "" {
 		return planned{plan, nil, len(covered(point)), len(point.Kept())}, nil
 	}
 	return planned{plan, &preamble, len(covered(point)), len(point.Kept())}, nil

@@ -136,8 +136,8 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	if err != nil {
 		return nil, err
 	}
-	if l.attempts > w.policy.Overflow.Attempts {
-		return nil, &RecoveryError{Refused: refused, Attempts: l.attempts - 1, Err: errStillTooLarge}
+	if l.Attempts > w.policy.Overflow.Attempts {
+		return nil, &RecoveryError{Refused: refused, Attempts: l.Attempts - 1, Err: errStillTooLarge}
 	}
 	w.retries = true
 	result, err := w.walk(OnContextLimit)
@@ -145,7 +145,7 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, &RecoveryError{Refused: refused, Attempts: l.attempts, Err: err}
+		return nil, &RecoveryError{Refused: refused, Attempts: l.Attempts, Err: err}
 	}
 	return result, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/retry"
 	"github.com/promptree-go/promptree/internal/trim"
@@ -51,7 +52,7 @@ func (c *candidate) learn(r history.Refusal) {
 	if r.Limit > 0 {
 		c.limit, c.apart = min(c.limit, r.Limit), false
 	}
-	c.ratio = max(c.ratio, refusedRatio(r))
+	c.ratio = max(c.ratio, ledger.RefusedRatio(r))
 	if after := float64(c.limit) / c.ratio; after > before*0.9 { // it did not say how much less would do
 		c.most = max(1, 2*r.Counted/3)
 	}
@@ -73,7 +74,7 @@ func (c *candidate) room(tools, answer int) int {
 }
 
 // candidates lists the models that may be asked, in order, each once, and tells of names that nobody has.
-func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger) []*candidate {
+func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger.Ledger) []*candidate {
 	var list []*candidate
 	add := func(t, agent Target, own bool) {
 		if slices.ContainsFunc(list, func(c *candidate) bool { return c.Name == t.Name && t.Name != "" }) {
@@ -86,16 +87,16 @@ func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger)
 		if one.limit <= 0 {
 			one.limit, one.apart = agent.window(), agent.ContextWindow <= 0
 		}
-		limit, ratio := l.limitOf(t.Name)
+		limit, ratio := l.Limit(t.Name)
 		if limit > 0 {
 			one.limit, one.apart = min(one.limit, limit), false
 		}
 		one.ratio = ratio
-		if bound := l.bound(t.Name); bound > 0 {
+		if bound := l.Bound(t.Name); bound > 0 {
 			one.most = max(1, 2*bound/3)
 		}
 		if own {
-			one.ratio = max(ratio, l.ratio(t.Name))
+			one.ratio = max(ratio, l.Ratio(t.Name))
 		}
 		list = append(list, one)
 	}

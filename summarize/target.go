@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -56,18 +57,18 @@ type size struct{ budget, window, tools int }
 
 // size works out what a prompt must fit: the target's budget, lowered by the policy's threshold, by what the provider refused
 // and, with each refusal since the last answer, by a buffer. Window is what ratios are of.
-func (t Target) size(p Policy, l *ledger) (size, error) {
+func (t Target) size(p Policy, l *ledger.Ledger) (size, error) {
 	s := size{budget: t.Budget, window: t.window(), tools: t.tools()}
-	limit, ratio := l.limitOf(t.Name)
+	limit, ratio := l.Limit(t.Name)
 	if limit > 0 {
 		s.window = min(s.window, limit)
 		s.budget = min(s.budget, int(float64(limit)/ratio)-s.tools)
 	} else if ratio > 1 {
 		s.budget = min(s.budget, int(float64(s.budget+s.tools)/ratio)-s.tools)
 	}
-	if l.attempts > 0 {
-		s.budget = int(float64(s.budget) * (1 - p.Overflow.buffer(l.attempts)))
-	} else if most := l.bound(t.Name); most > 0 {
+	if l.Attempts > 0 {
+		s.budget = int(float64(s.budget) * (1 - p.Overflow.buffer(l.Attempts)))
+	} else if most := l.Bound(t.Name); most > 0 {
 		s.budget = min(s.budget, int(float64(most)*(1-p.Overflow.buffer(1)))-s.tools)
 	}
 	s.budget = max(min(t.Budget, 1), s.budget) // a budget below 1 is the renderer's to refuse

@@ -1,0 +1,225 @@
+// Package ledger reads from a session what its entries say about compaction.
+package ledger
+
+import (
+	"maps"
+	"time"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// Ledger holds what the entries on a path say about compaction: plans and how they ended, what providers reported and refused.
+// It is read from the session alone, so that any process that opens it knows the same.
+type Ledger struct {
+	leaf string // the entry up to which it was read
+	// Steps is the number of answers of the agent.
+	Steps int
+	// What was reported of the newest request since the last compaction, clearing or change of model.
+	reported report
+	// Pending is the plan that has not ended, nil if there is none.
+	Pending *Plan
+	// Ended is the plan that ended last, End how it did.
+	Ended history.Plan
+	End   history.PlanEnd
+	// Failures in a row since the last compaction; Failure is the newest, or a compaction that was cancelled since.
+	Failures int
+	Failure  history.PlanEnd
+	// FailedAt is the number of steps at that time.
+	FailedAt int
+	failed   time.Time
+	// Refused are requests for a summary that came to nothing for a reason that stays, since the last compaction.
+	Refused map[history.RefusedRequest]bool
+	// What each model refused last as too large.
+	refusals map[string]history.Refusal
+	// Attempts is how often the agent's request was refused since anything was said.
+	Attempts int
+	// Preambles are the ids of the entries of the preambles that are stored, by their digests.
+	Preambles map[string]string
+}
+
+// report is what a provider said that a request took, and our own count of it.
+type report struct {
+	model          string
+	input, counted int
+}
+
+// Plan is a plan that has not ended, with the id of its entry.
+type Plan struct {
+	ID string
+	history.Plan
+}
+
+// planPlaced is the outcome of a plan that a compaction ended.
+const planPlaced history.PlanOutcome = "placed"
+
+// maxPause is the longest pause, in steps.
+const maxPause = 64
+
+// Read returns the ledger of the path to a session's leaf. What was read before is taken over if the path goes on from it.
+func (l *Ledger) Read(s *history.Session) (*Ledger, error) {
+	leaf := s.Leaf()
+	if l != nil && l.leaf == leaf {
+		return l, nil
+	}
+	var added []history.Entry // the newest first
+	known := false
+	for e, err := range s.Back(leaf) {
+		if err != nil {
+			return nil, err
+		}
+		if l != nil && e.ID == l.leaf {
+			known = true
+			break
+		}
+		if !tells(e) { // the rest matters by its kind alone
+			e.Body = nil
+		}
+		added = append(added, e)
+	}
+	next := &Ledger{}
+	if known {
+		*next = *l
+	}
+	next.Refused, next.refusals, next.Preambles = maps.Clone(next.Refused), maps.Clone(next.refusals), maps.Clone(next.Preambles)
+	for i := len(added) - 1; i >= 0; i-- {
+		next.add(added[i])
+	}
+	next.leaf = leaf
+	return next, nil
+}
+
+// tells reports whether a ledger looks at more of an entry than that it is there.
+func tells(e history.Entry) bool {
+	switch b := e.Body.(type) {
+	case history.Message:
+		return b.Role == chat.RoleAssistant || b.Role == chat.RoleUser
+	case history.Compaction, history.Clearing, history.ModelChange, history.Usage, history.Plan, history.PlanEnd, history.Refusal,
+		history.Preamble:
+		return true
+	}
+	return false
+}
+
+// add takes in the next entry of the path.
+func (l *Ledger) add(e history.Entry) {
+	switch b := e.Body.(type) {
+	case history.Message:
+		l.Attempts = 0 // what is said ends a series of refusals
+		if b.Role == chat.RoleAssistant {
+			l.Steps++
+		}
+	case history.Compaction:
+		l.reported, l.Failures, l.Failure, l.Refused = report{}, 0, history.PlanEnd{}, nil
+		if l.Pending != nil && l.Pending.ID == b.Plan {
+			l.Ended, l.Pending, l.End = l.Pending.Plan, nil, history.PlanEnd{Plan: b.Plan, Outcome: planPlaced}
+		}
+	case history.Clearing:
+		l.reported = report{}
+	case history.ModelChange:
+		l.reported = report{}
+		delete(l.refusals, b.Model) // it may be another by that name
+	case history.Usage:
+		if b.Input > 0 && b.Counted > 0 {
+			l.reported = report{b.Model, b.Input, b.Counted}
+		}
+		if r, ok := l.refusals[b.Model]; ok && (r.Limit > 0 && b.Input > r.Limit || b.Counted > 0 && b.Counted >= r.Counted) {
+			delete(l.refusals, b.Model) // it took more than it refused
+		}
+	case history.Plan:
+		l.Pending = &Plan{e.ID, b}
+	case history.PlanEnd:
+		if b.Plan != "" {
+			if l.Pending == nil || l.Pending.ID != b.Plan {
+				return // of a plan on another branch
+			}
+			l.Ended, l.Pending = l.Pending.Plan, nil
+		}
+		l.End = b
+		switch {
+		case b.Outcome == history.PlanFailed || b.Outcome == history.PlanVetoed:
+			l.Failures++
+			l.FailedAt, l.failed, l.Failure = l.Steps, e.Time, b
+		case b.ErrorType == "cancelled" && l.Failures == 0: // which is not begun again at once
+			l.FailedAt, l.failed, l.Failure = l.Steps, e.Time, b
+		}
+		for _, r := range b.Refused {
+			if l.Refused == nil {
+				l.Refused = map[history.RefusedRequest]bool{}
+			}
+			l.Refused[r] = true
+		}
+	case history.Refusal:
+		if l.refusals == nil {
+			l.refusals = map[string]history.Refusal{}
+		}
+		l.refusals[b.Model] = b
+		if !b.Summary {
+			l.Attempts++
+		}
+	case history.Preamble:
+		if l.Preambles == nil {
+			l.Preambles = map[string]string{}
+		}
+		l.Preambles[b.Digest] = e.ID
+	}
+}
+
+// Ratio is how many tokens of the provider's are one of ours for a model, from 0.5 to 4; 1 if nothing was reported.
+func (l *Ledger) Ratio(model string) float64 {
+	r := l.reported
+	if r.counted == 0 || r.model != "" && model != "" && r.model != model {
+		return 1
+	}
+	return max(0.5, min(4, float64(r.input)/float64(r.counted)))
+}
+
+// Pause returns how many steps are left of the pause after failures, and the time until which it lasts at least. It is 1 step after the first failure, or after a compaction that
+// was cancelled, and doubles with each further failure; retryAfter, if it is set, ends it sooner. It lasts at least until the
+// time that providers named.
+func (l *Ledger) Pause(now time.Time, retryAfter time.Duration) (steps int, until time.Time) {
+	if l.Failure.Outcome == "" {
+		return 0, time.Time{}
+	}
+	until = l.Failure.NotBefore
+	if retryAfter > 0 && !now.Before(l.failed.Add(retryAfter)) {
+		return 0, until
+	}
+	steps = maxPause
+	if l.Failures < 7 { // 2^6 is the longest
+		steps = 1 << max(0, l.Failures-1)
+	}
+	return max(0, l.FailedAt+steps-l.Steps), until
+}
+
+// Limit returns what a model's provider said of its context window, and how many tokens of its are one of ours by what it
+// refused. Without a refusal the limit is 0 and the ratio 1.
+func (l *Ledger) Limit(model string) (limit int, ratio float64) {
+	r, ok := l.refusals[model]
+	if !ok {
+		return 0, 1
+	}
+	return r.Limit, RefusedRatio(r)
+}
+
+// Bound is the most tokens by our own count that a request to a model may take, messages and tools: less than one that was
+// refused without a word about its size. 0 is no bound.
+func (l *Ledger) Bound(model string) int {
+	if r, ok := l.refusals[model]; ok && r.Limit == 0 && r.Tokens == 0 {
+		return r.Counted
+	}
+	return 0
+}
+
+// RefusedRatio is how many tokens of the provider's are one of ours, by a request that was refused: what the provider
+// counted, or at least its limit.
+func RefusedRatio(r history.Refusal) float64 {
+	if r.Counted <= 0 {
+		return 1
+	}
+	tokens := r.Tokens
+	if tokens == 0 {
+		tokens = max(r.Limit, r.Counted)
+	}
+	return max(1, min(8, float64(tokens)/float64(r.Counted)))
+}

@@ -1,0 +1,134 @@
+package ledger_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/ledger"
+)
+
+// add appends entries and returns the id of the last.
+func add(t *testing.T, s *history.Session, bodies ...history.Body) string {
+	t.Helper()
+	id := ""
+	for _, b := range bodies {
+		added, err := s.Add(history.Entry{Body: b})
+		require.NoError(t, err)
+		id = added[0].ID
+	}
+	return id
+}
+
+func read(t *testing.T, known *ledger.Ledger, s *history.Session) *ledger.Ledger {
+	t.Helper()
+	l, err := known.Read(s)
+	require.NoError(t, err)
+	whole, err := (*ledger.Ledger)(nil).Read(s)
+	require.NoError(t, err)
+	require.Equal(t, whole, l, "what was taken over is what the whole path says")
+	return l
+}
+
+func answer(n int) []history.Body {
+	list := make([]history.Body, n)
+	for i := range list {
+		list[i] = history.Message{Message: chat.AssistantMessage("Step.")}
+	}
+	return list
+}
+
+func TestPlanIsPendingUntilItsEnd(t *testing.T) {
+	s := &history.Session{}
+	plan := add(t, s, history.Plan{Policy: "x"})
+	l := read(t, nil, s)
+	require.Equal(t, plan, l.Pending.ID)
+	require.Equal(t, "x", l.Pending.Policy)
+	add(t, s, history.PlanEnd{Plan: plan, Outcome: history.PlanFailed, Error: "down"})
+	l = read(t, l, s)
+	require.Nil(t, l.Pending)
+	require.Equal(t, "x", l.Ended.Policy)
+	require.Equal(t, "down", l.End.Error)
+}
+
+func TestACompactionEndsThePlanThatItNames(t *testing.T) {
+	s := &history.Session{}
+	plan := add(t, s, history.Message{Message: chat.UserMessage("x")}, history.Plan{Policy: "x"})
+	add(t, s, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
+	require.NotNil(t, read(t, nil, s).Pending, "another one does not")
+	add(t, s, history.Compaction{Plan: plan, Messages: []chat.Message{chat.UserMessage("sum")}})
+	l := read(t, nil, s)
+	require.Nil(t, l.Pending)
+	require.Equal(t, plan, l.End.Plan)
+}
+
+func TestAModelThatTookMoreIsBelieved(t *testing.T) {
+	s := &history.Session{}
+	add(t, s, history.Refusal{Model: "a", Limit: 1000, Counted: 900}, history.Usage{Model: "a", Usage: chat.Usage{Input: 1001}})
+	limit, _ := read(t, nil, s).Limit("a")
+	require.Zero(t, limit)
+	add(t, s, history.Refusal{Model: "a", Counted: 900})
+	require.Equal(t, 900, read(t, nil, s).Bound("a"))
+	add(t, s, history.Usage{Model: "a", Usage: chat.Usage{Input: 800}, Counted: 900})
+	require.Zero(t, read(t, nil, s).Bound("a"))
+}
+
+func TestPauseDoublesWithEachFailure(t *testing.T) {
+	s := &history.Session{}
+	var l *ledger.Ledger
+	for _, want := range []int{1, 2, 4, 8, 16, 32, 64, 64} {
+		add(t, s, history.PlanEnd{Outcome: history.PlanFailed, Error: "down"})
+		l = read(t, l, s)
+		steps, until := l.Pause(time.Now(), 0)
+		require.Equal(t, want, steps)
+		require.Zero(t, until)
+	}
+	add(t, s, answer(60)...)
+	l = read(t, l, s)
+	steps, _ := l.Pause(time.Now(), 0)
+	require.Equal(t, 4, steps)
+	steps, _ = l.Pause(time.Now().Add(time.Hour), time.Minute)
+	require.Zero(t, steps, "retryAfter ends it sooner")
+
+	named := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	add(t, s, history.PlanEnd{Outcome: history.PlanFailed, NotBefore: named})
+	l = read(t, l, s)
+	steps, until := l.Pause(time.Now(), time.Minute)
+	require.Equal(t, 64, steps)
+	require.True(t, named.Equal(until))
+}
+
+func TestRatioIsThatOfTheNewestReport(t *testing.T) {
+	s := &history.Session{}
+	add(t, s, history.Usage{Model: "a", Usage: chat.Usage{Input: 150}, Counted: 100})
+	l := read(t, nil, s)
+	require.Equal(t, 1.5, l.Ratio("a"))
+	require.Equal(t, 1.5, l.Ratio(""))
+	require.Equal(t, 1.0, l.Ratio("b"), "of another model nothing was reported")
+	add(t, s, history.Usage{Model: "a", Usage: chat.Usage{Input: 1000}, Counted: 100})
+	l = read(t, l, s)
+	require.Equal(t, 4.0, l.Ratio("a"), "it is 4 at most")
+	add(t, s, history.ModelChange{Model: "a"})
+	require.Equal(t, 1.0, read(t, l, s).Ratio("a"), "a change of model ends it")
+}
+
+func TestLimitIsThatOfTheNewestRefusal(t *testing.T) {
+	s := &history.Session{}
+	add(t, s, history.Refusal{Model: "a", Limit: 1000, Tokens: 1200, Counted: 1000})
+	l := read(t, nil, s)
+	limit, ratio := l.Limit("a")
+	require.Equal(t, 1000, limit)
+	require.Equal(t, 1.2, ratio)
+	require.Equal(t, 1, l.Attempts)
+	limit, ratio = l.Limit("b")
+	require.Zero(t, limit)
+	require.Equal(t, 1.0, ratio)
+	add(t, s, history.Refusal{Model: "a", Limit: 900, Counted: 1000, Summary: true})
+	l = read(t, l, s)
+	require.Equal(t, 1, l.Attempts, "a request for a summary is not the agent's")
+	add(t, s, answer(1)...)
+	require.Zero(t, read(t, l, s).Attempts)
+}
