@@ -31,8 +31,8 @@ type Plan struct {
 	// Used is what the policy measured, in tokens; Limit is the number at which it compacts, 0 if it has none.
 	Used  int `json:"used,omitempty"`
 	Limit int `json:"limit,omitempty"`
-	// ContextWindow that both were held against, in tokens.
-	ContextWindow int `json:"contextWindow,omitempty"`
+	// Base that both were held against, in tokens: the context window, or what the policy lowers it to.
+	Base int `json:"base,omitempty"`
 	// TokensBefore is what the prompt's messages took.
 	TokensBefore int `json:"tokensBefore,omitempty"`
 	// Model that the prompt is for, by its name.

@@ -29,7 +29,7 @@ func (f RunnerFunc) Run(ctx context.Context, s *history.Session, plan string) er
 
 // start has a summary made while the work goes on, and explains what came of that. What it covers is chosen now: whatever is
 // said from here on stays.
-func (w *walker) start(s *sight, d Decision) {
+func (w *walker) start(s *measured, d Decision) {
 	c := w.c
 	select {
 	case c.inner.turn <- struct{}{}:
@@ -53,7 +53,7 @@ func (w *walker) start(s *sight, d Decision) {
 	id, err := w.writePlan(s, d)
 	if err != nil {
 		if w.ctx.Err() == nil {
-			c.tell(w.ctx, Event{Kind: EventFailed, Reason: s.Occasion, Background: true, TokensBefore: s.tokens(), Window: s.Window, Err: err})
+			c.tell(w.ctx, Event{Kind: EventFailed, Reason: s.Occasion, Background: true, TokensBefore: s.tokens(), Base: s.Base, Err: err})
 			w.explain(d, OutcomeFailed, err)
 		}
 		return
@@ -144,9 +144,9 @@ func (c *Compactor) Wait(ctx context.Context) error {
 }
 
 // wait waits for what is pending, but not for longer than the policy allows.
-func (w *walker) wait(s *sight, d Decision) error {
+func (w *walker) wait(s *measured, d Decision) error {
 	w.waited = true
-	w.c.tell(w.ctx, Event{Kind: EventWaiting, Reason: s.Occasion, Why: d.Why, TokensBefore: s.tokens(), Window: s.Window})
+	w.c.tell(w.ctx, Event{Kind: EventWaiting, Reason: s.Occasion, Why: d.Why, TokensBefore: s.tokens(), Base: s.Base})
 	abortable, done := w.c.inner.work.abortable(w.ctx)
 	defer done()
 	ctx, cancel := context.WithTimeout(abortable, w.policy.Background.Timeout)
@@ -168,7 +168,7 @@ func (w *walker) wait(s *sight, d Decision) error {
 }
 
 // settle ends a task whose summary is ready: it is put in place, or thrown away. It reports whether it was put in place.
-func (w *walker) settle(s *sight, place bool) (bool, error) {
+func (w *walker) settle(s *measured, place bool) (bool, error) {
 	in, c := &w.c.inner.work, w.c.carrier()
 	t, ready := in.current()
 	if !ready || !in.replace(t, nil) {

@@ -30,7 +30,7 @@ var errEnded = errors.New("summarize: the plan has ended already")
 var errRunnerGone = errors.New("summarize: whoever carried the plan out is gone")
 
 // writePlan plans a compaction and writes the plan to the session. It returns the id of the plan's entry.
-func (w *walker) writePlan(s *sight, d Decision) (string, error) {
+func (w *walker) writePlan(s *measured, d Decision) (string, error) {
 	if w.c.Session.ReadOnly() {
 		return "", fmt.Errorf("%w: %w", ErrUnwritten, history.ErrReadOnly)
 	}
@@ -69,7 +69,7 @@ func (w *walker) writePlan(s *sight, d Decision) (string, error) {
 	id := added[len(added)-1].ID
 	w.c.tell(w.ctx, Event{
 		Kind: EventStarted, Plan: id, Reason: s.Occasion, Why: d.Why, Background: plan.Background, WillRetry: w.retries, Covered: plan.covered,
-		Kept: plan.kept, MessagesBefore: len(s.messages()), TokensBefore: s.tokens(), Window: s.Window,
+		Kept: plan.kept, MessagesBefore: len(s.messages()), TokensBefore: s.tokens(), Base: s.Base,
 	})
 	return id, nil
 }
@@ -176,7 +176,7 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 		d := draft{prompt: Prompt{Mode: ModeSupplied}, text: supplied.Text}
 		m := j.whole()
 		m.Summary = d.text
-		if d.stand, err = j.stand(ctx, m); err != nil {
+		if d.messages, err = j.replacement(ctx, m); err != nil {
 			err = fmt.Errorf("summarize: the summary of a hook: %w", err)
 			return j, w, draft{}, []error{err}
 		}
@@ -216,7 +216,7 @@ func (c *carrier) keepsEnough(j *job, by sizing.Sizing) error {
 // event is an event about a job.
 func (j *job) event(kind EventKind) Event {
 	e := Event{
-		Kind: kind, Plan: j.id, Reason: Occasion(j.plan.Occasion), Background: j.plan.Background, Window: j.plan.ContextWindow,
+		Kind: kind, Plan: j.id, Reason: Occasion(j.plan.Occasion), Background: j.plan.Background, Base: j.plan.Base,
 		TokensBefore: j.plan.TokensBefore, Covered: len(j.covered), Kept: j.kept, WillRetry: j.retries,
 	}
 	e.Duration = time.Since(j.begun)
@@ -279,7 +279,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 	}
 	m := j.whole()
 	compaction := history.Compaction{
-		Plan: j.id, Messages: d.stand, FirstKept: j.plan.FirstKept, Thinking: j.plan.Thinking, TokensBefore: j.plan.TokensBefore,
+		Plan: j.id, Messages: d.messages, FirstKept: j.plan.FirstKept, Thinking: j.plan.Thinking, TokensBefore: j.plan.TokensBefore,
 		Mode: string(d.prompt.Mode), Title: titleOf(d.text), Summary: history.Summary{Text: d.text, Files: m.Files, Data: j.hooked.Data},
 	}
 	if h := j.hooked; h.Summary != nil {
@@ -431,7 +431,7 @@ func titleOf(summary string) string {
 }
 
 // compact makes a compaction before the prompt is returned.
-func (w *walker) compact(s *sight, d Decision) error {
+func (w *walker) compact(s *measured, d Decision) error {
 	ctx, done := w.c.inner.work.abortable(w.ctx)
 	defer done()
 	c := w.c.carrier()
@@ -441,7 +441,7 @@ func (w *walker) compact(s *sight, d Decision) error {
 	id, err := w.writePlan(s, d)
 	if err != nil {
 		if w.ctx.Err() == nil {
-			c.tell(ctx, Event{Kind: EventFailed, Reason: s.Occasion, TokensBefore: s.tokens(), Window: s.Window, Err: err})
+			c.tell(ctx, Event{Kind: EventFailed, Reason: s.Occasion, TokensBefore: s.tokens(), Base: s.Base, Err: err})
 		}
 		return &FailedError{Budget: s.over, Reasons: []error{err}}
 	}

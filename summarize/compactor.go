@@ -194,8 +194,8 @@ func (w *walker) measurer() (*measurer, error) {
 	return &measurer{w.c.Session, w.target, w.policy, w.c.Options, l, time.Now()}, nil
 }
 
-// sight measures the prompt.
-func (w *walker) sight(on Occasion) (*sight, error) {
+// measure measures the prompt.
+func (w *walker) measure(on Occasion) (*measured, error) {
 	m, err := w.measurer()
 	if err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (w *walker) sight(on Occasion) (*sight, error) {
 func (w *walker) walk(on Occasion) (*render.Result, error) {
 	var failed error
 	for {
-		s, err := w.sight(on)
+		s, err := w.measure(on)
 		if err != nil {
 			return nil, err
 		}
@@ -306,11 +306,11 @@ func outcomeOf(placed bool) Outcome {
 }
 
 // sent tells what a prompt takes that is about to be sent.
-func (w *walker) sent(s *sight) *render.Result {
+func (w *walker) sent(s *measured) *render.Result {
 	if w.c.OnEvent != nil || w.c.Logger != nil {
 		w.c.tell(w.ctx, Event{
 			Kind: EventUsage, Reason: s.Occasion, Breakdown: breakdown(w.target.Tokenizer, s.result.Messages, s.Tools),
-			Window: s.Window, MessagesAfter: len(s.result.Messages), TokensAfter: s.result.Tokens,
+			Base: s.Base, MessagesAfter: len(s.result.Messages), TokensAfter: s.result.Tokens,
 		})
 	}
 	return s.result
@@ -329,7 +329,7 @@ func (w *walker) explain(d Decision, o Outcome, err error) {
 }
 
 // clear leaves old tool output out of what is shown from here on.
-func (w *walker) clear(s *sight) error {
+func (w *walker) clear(s *measured) error {
 	m, err := w.measurer()
 	if err != nil {
 		return err
@@ -346,7 +346,7 @@ func (w *walker) clear(s *sight) error {
 	}
 	w.c.tell(w.ctx, Event{
 		Kind: EventCleared, Reason: s.Occasion, Entry: added[0].ID, TokensBefore: s.tokens(), TokensAfter: s.tokens() - clearing.Saved,
-		MessagesBefore: len(s.messages()), MessagesAfter: len(s.messages()), Window: s.Window,
+		MessagesBefore: len(s.messages()), MessagesAfter: len(s.messages()), Base: s.Base,
 	})
 	return nil
 }
@@ -370,7 +370,7 @@ func (c *Compactor) Explain() Explanation {
 		e.Outcome = OutcomeDiscarded
 	}
 	e.Held, e.Why = -1, "the plan that ended last"
-	e.Measurement = Measurement{Occasion: Occasion(l.Ended.Occasion), Used: l.Ended.Used, Window: l.Ended.ContextWindow, Count: l.Ended.TokensBefore, Ratio: 1}
+	e.Measurement = Measurement{Occasion: Occasion(l.Ended.Occasion), Used: l.Ended.Used, Base: l.Ended.Base, Count: l.Ended.TokensBefore, Ratio: 1}
 	return e
 }
 

@@ -22,8 +22,8 @@ type Measurement struct {
 	Ratio float64
 	// Used is Ratio × (Count + Tools), rounded up. It is what limits are held against.
 	Used int
-	// Window that ratios are of, in tokens: the context window, or the budget's base ([Measure]).
-	Window int
+	// Base that ratios are of, in tokens: the context window, or what the policy lowers it to ([Measure]).
+	Base int
 	// Budget of the prompt's messages, in tokens.
 	Budget int
 	// Fits reports whether the prompt fits.
@@ -95,12 +95,12 @@ func (p Pause) String() string {
 	return fmt.Sprintf("paused %s after %d failures, the last: %s", left, p.Failures, p.Err)
 }
 
-// Share is the part of the window that is used.
+// Share is the part of the base that is used.
 func (m Measurement) Share() float64 {
-	if m.Window <= 0 {
+	if m.Base <= 0 {
 		return 0
 	}
-	return float64(m.Used) / float64(m.Window)
+	return float64(m.Used) / float64(m.Base)
 }
 
 // Relief is how many tokens a compaction would save at least, below 0 if a summary could take more than it replaces.
@@ -228,7 +228,7 @@ func (e Explanation) String() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d of %d tokens (%.1f%%): %.4g × (%d of the prompt + %d of tools), %d messages, cache %s\n",
-		m.Occasion, m.Used, m.Window, 100*m.Share(), m.Ratio, m.Count, m.Tools, m.Messages, warmth)
+		m.Occasion, m.Used, m.Base, 100*m.Share(), m.Ratio, m.Count, m.Tools, m.Messages, warmth)
 	for i, f := range e.Findings {
 		mark := "no "
 		if f.Holds {

@@ -13,7 +13,7 @@ import (
 // moment is a measurement of a window of 100,000 tokens, in which a compaction would relieve a lot.
 func moment(used int, change ...func(*summarize.Measurement)) summarize.Measurement {
 	m := summarize.Measurement{
-		Occasion: summarize.OnRender, Time: time.Unix(1_000_000, 0), Ratio: 1, Count: used, Used: used, Window: 100_000, Budget: 100_000,
+		Occasion: summarize.OnRender, Time: time.Unix(1_000_000, 0), Ratio: 1, Count: used, Used: used, Base: 100_000, Budget: 100_000,
 		Fits: true, Messages: 100, Warm: true, Covered: 50_000, Room: 10_000,
 	}
 	for _, f := range change {

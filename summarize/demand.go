@@ -61,7 +61,7 @@ func (c *Compactor) demanded(ctx context.Context, on Occasion, instructions stri
 		hook(ctx, c.Hooks, c.tell, "Interrupt", none(c.Hooks.Interrupt))
 	}
 	w.instructions, w.waited = instructions, true
-	before, err := w.sight(on)
+	before, err := w.measure(on)
 	if err != nil {
 		return Compacted{}, err
 	}
@@ -79,7 +79,7 @@ func (c *Compactor) demanded(ctx context.Context, on Occasion, instructions stri
 	} else if err := c.carrier().abandon(ctx, &c.inner.work); err != nil {
 		return Compacted{}, err
 	}
-	now, err := w.sight(on)
+	now, err := w.measure(on)
 	if err != nil {
 		return Compacted{}, err
 	}
@@ -110,8 +110,8 @@ func (c *Compactor) demanded(ctx context.Context, on Occasion, instructions stri
 }
 
 // compacted says what a compaction came to.
-func (w *walker) compacted(before *sight, on Occasion) (Compacted, error) {
-	after, err := w.sight(on)
+func (w *walker) compacted(before *measured, on Occasion) (Compacted, error) {
+	after, err := w.measure(on)
 	if err != nil {
 		return Compacted{}, err
 	}

@@ -111,8 +111,8 @@ type Event struct {
 	TokensAfter    int `json:"tokensAfter,omitempty"`
 	// Breakdown of the prompt that is about to be sent, of [EventUsage].
 	Breakdown Breakdown `json:"breakdown,omitzero"`
-	// Window that limits are held against, in tokens.
-	Window int `json:"window,omitempty"`
+	// Base that limits are held against, in tokens.
+	Base int `json:"base,omitempty"`
 	// Usage that models reported, and how often they were asked.
 	Usage chat.Usage `json:"usage,omitzero"`
 	Calls int        `json:"calls,omitempty"`
@@ -183,7 +183,7 @@ func (e Event) LogValue() slog.Value {
 	number("systemTokens", e.Breakdown.System)
 	number("conversationTokens", e.Breakdown.Conversation)
 	number("toolTokens", e.Breakdown.Tools)
-	number("window", e.Window)
+	number("base", e.Base)
 	number("calls", e.Calls)
 	number("inputTokens", e.Usage.Input)
 	number("outputTokens", e.Usage.Output)

@@ -26,8 +26,8 @@ type measurer struct {
 	now     time.Time
 }
 
-// sight is a prompt as it was rendered, with its measurement.
-type sight struct {
+// measured is a prompt as it was rendered, with its measurement.
+type measured struct {
 	Measurement
 	size   size
 	view   history.View
@@ -37,7 +37,7 @@ type sight struct {
 }
 
 // failure is the error of a prompt that does not fit, nil if it fits.
-func (s *sight) failure() error {
+func (s *measured) failure() error {
 	if s.over == nil {
 		return nil // and not a nil *BudgetExceededError
 	}
@@ -45,7 +45,7 @@ func (s *sight) failure() error {
 }
 
 // messages lists the prompt's messages; of one that does not fit, all of them.
-func (s *sight) messages() []chat.Message {
+func (s *measured) messages() []chat.Message {
 	switch {
 	case s.over != nil:
 		return s.over.Messages
@@ -56,7 +56,7 @@ func (s *sight) messages() []chat.Message {
 }
 
 // tokens is what the messages take; of a prompt that does not fit, what is needed.
-func (s *sight) tokens() int {
+func (s *measured) tokens() int {
 	switch {
 	case s.over != nil:
 		return s.over.Needed
@@ -75,13 +75,13 @@ func (m *measurer) lay(ctx context.Context, prompt elements.Node, view history.V
 }
 
 // measure renders a prompt and measures it.
-func (m *measurer) measure(ctx context.Context, prompt elements.Node, on Occasion) (*sight, error) {
-	s := &sight{Measurement: Measurement{Occasion: on, Time: m.now, Ratio: 1, Fits: true, ReadOnly: m.session.ReadOnly()}}
+func (m *measurer) measure(ctx context.Context, prompt elements.Node, on Occasion) (*measured, error) {
+	s := &measured{Measurement: Measurement{Occasion: on, Time: m.now, Ratio: 1, Fits: true, ReadOnly: m.session.ReadOnly()}}
 	var err error
 	if s.size, err = m.target.size(m.policy, m.ledger); err != nil {
 		return nil, err
 	}
-	s.Window, s.Budget, s.Tools = s.size.window, s.size.budget, s.size.tools
+	s.Base, s.Budget, s.Tools = s.size.base, s.size.budget, s.size.tools
 	if s.view, err = m.session.View(); err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (m *measurer) measure(ctx context.Context, prompt elements.Node, on Occasio
 }
 
 // look fills what a compaction and a clearing would relieve, once it matters.
-func (m *measurer) look(ctx context.Context, s *sight) error {
+func (m *measurer) look(ctx context.Context, s *measured) error {
 	reached := !s.Fits || m.policy.Trigger.reached(s.Measurement)
 	if rule := m.policy.Clear.Rule; rule.Keep > 0 && (reached || m.policy.Clear.Always) && !m.session.ReadOnly() {
 		clearing, err := m.clearing(ctx, s)
@@ -162,7 +162,7 @@ func (m *measurer) look(ctx context.Context, s *sight) error {
 }
 
 // clearing is what the policy's rule would clear now.
-func (m *measurer) clearing(ctx context.Context, s *sight) (history.Clearing, error) {
+func (m *measurer) clearing(ctx context.Context, s *measured) (history.Clearing, error) {
 	return call(ctx, "Clear.Rule", m.policy.Ask.TimeLimit, func(context.Context) (history.Clearing, error) {
 		c, _ := m.policy.Clear.Rule.Find(s.view, m.target.Tokenizer)
 		return c, nil
@@ -170,11 +170,11 @@ func (m *measurer) clearing(ctx context.Context, s *sight) (history.Clearing, er
 }
 
 // tight reports whether less must be kept than the policy would keep, if that is what it takes.
-func (s *sight) tight() bool { return !s.Fits || s.Occasion == OnContextLimit }
+func (s *measured) tight() bool { return !s.Fits || s.Occasion == OnContextLimit }
 
 // cut finds where the history is cut: where the policy says, or, if the prompt does not fit although the policy keeps
 // everything, where most is kept.
-func (m *measurer) cut(s *sight) (history.CutPoint, error) {
+func (m *measurer) cut(s *measured) (history.CutPoint, error) {
 	rule, by := m.rule(s.Ratio), m.sizing()
 	point, err := rule.Find(s.view, by)
 	if errors.Is(err, history.ErrNoCut) && s.tight() {

@@ -184,7 +184,7 @@ func TestThresholdLowersWhatRatiosAreOfWhereThePolicySaysSo(t *testing.T) {
 		d.Target.Budget, d.Target.ContextWindow = 9000, 10_000
 		d.Policy.Measure = summarize.Measure{LoweredBase: c.lowered, Threshold: 0.5}
 		d.messages()
-		require.Equal(t, c.want, d.Explain().Measurement.Window)
+		require.Equal(t, c.want, d.Explain().Measurement.Base)
 		require.Equal(t, 5000, d.Explain().Measurement.Budget)
 	}
 }

@@ -28,7 +28,7 @@ type planned struct {
 
 // plan chooses the cut, by what the prompt would take with it. If what the policy keeps leaves no room for a summary, one
 // round less is kept, and so on, down to the newest.
-func (p *planner) plan(ctx context.Context, prompt elements.Node, s *sight, d Decision, instructions string) (planned, error) {
+func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d Decision, instructions string) (planned, error) {
 	point, err := p.cut(s)
 	if errors.Is(err, history.ErrNoCut) {
 		return planned{}, ErrNothingToCompact
@@ -42,7 +42,7 @@ func (p *planner) plan(ctx context.Context, prompt elements.Node, s *sight, d De
 	}
 	plan := history.Plan{
 		Policy: p.policy.Name, Occasion: string(s.Occasion), Instructions: instructions, Mode: string(p.policy.Ask.Mode),
-		Used: s.Used, Limit: d.Limit(), ContextWindow: s.Window, TokensBefore: s.tokens(), Model: p.target.Name,
+		Used: s.Used, Limit: d.Limit(), Base: s.Base, TokensBefore: s.tokens(), Model: p.target.Name,
 		Background: d.Do == ActStart, Until: p.now.Add(p.policy.Ask.TimeLimit), Preamble: preamble.Digest,
 	}
 	fitted := false
@@ -91,7 +91,7 @@ func (p *planner) plan(ctx context.Context, prompt elements.Node, s *sight, d De
 }
 
 // free is how many tokens what is put in place may take so that the prompt fits with it and all its history.
-func (p *planner) free(ctx context.Context, prompt elements.Node, s *sight, plan history.Plan) (int, error) {
+func (p *planner) free(ctx context.Context, prompt elements.Node, s *measured, plan history.Plan) (int, error) {
 	nothing := chat.UserMessage("…")
 	view, err := p.session.ViewWith(history.Compaction{Messages: []chat.Message{nothing}, FirstKept: plan.FirstKept, Thinking: plan.Thinking})
 	if err != nil {
@@ -132,7 +132,7 @@ func (p *planner) thinking(point history.CutPoint) []chat.Thinking {
 }
 
 // frame is what is put in place takes at least without the summary's words, in tokens.
-func (p *planner) frame(ctx context.Context, plan history.Plan, s *sight) (int, error) {
+func (p *planner) frame(ctx context.Context, plan history.Plan, s *measured) (int, error) {
 	m := Material{Tokenizer: p.target.Tokenizer, Tools: p.target.Tools, Transcript: transcript(p.session, p.policy, p.target.Tools)}
 	m.Reminder = p.policy.Ask.quirks(p.target.Name).Reminder
 	tree, err := call(ctx, "Place.Replacement", p.policy.Ask.TimeLimit, func(context.Context) (elements.Node, error) {

@@ -124,7 +124,7 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 			return nil, err
 		}
 	}
-	before, err := w.sight(OnContextLimit)
+	before, err := w.measure(OnContextLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func withdraw(s *history.Session, id string) error {
 }
 
 // resort does what the policy says of a prompt that nothing makes fit. Why is what failed.
-func (w *walker) resort(s *sight, why error) (*render.Result, error) {
+func (w *walker) resort(s *measured, why error) (*render.Result, error) {
 	if s.over == nil {
 		return s.result, nil
 	}
@@ -185,7 +185,7 @@ func (w *walker) resort(s *sight, why error) (*render.Result, error) {
 		}
 		w.c.tell(w.ctx, Event{
 			Kind: EventLetGo, Reason: s.Occasion, MessagesBefore: len(s.over.Messages), MessagesAfter: len(result.Messages),
-			TokensBefore: s.over.Needed, TokensAfter: result.Tokens, Window: s.Window, Err: why,
+			TokensBefore: s.over.Needed, TokensAfter: result.Tokens, Base: s.Base, Err: why,
 		})
 		return result, nil
 	}
@@ -193,7 +193,7 @@ func (w *walker) resort(s *sight, why error) (*render.Result, error) {
 }
 
 // truncated leaves the oldest messages out.
-func (w *walker) truncated(s *sight, why error) (*render.Result, error) {
+func (w *walker) truncated(s *measured, why error) (*render.Result, error) {
 	if len(s.over.Messages) == 0 {
 		return nil, why
 	}
@@ -213,7 +213,7 @@ func (w *walker) truncated(s *sight, why error) (*render.Result, error) {
 	}
 	w.c.tell(w.ctx, Event{
 		Kind: EventTruncated, Reason: s.Occasion, MessagesBefore: len(s.over.Messages), MessagesAfter: len(messages),
-		TokensBefore: s.over.Needed, TokensAfter: result.Tokens, Window: s.Window, Err: why,
+		TokensBefore: s.over.Needed, TokensAfter: result.Tokens, Base: s.Base, Err: why,
 	})
 	return result, nil
 }

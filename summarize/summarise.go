@@ -138,11 +138,11 @@ func (w *writer) notBefore() time.Time {
 
 // draft is a summary that was written.
 type draft struct {
-	prompt Prompt
-	text   string
-	model  string
-	mended []string
-	stand  []chat.Message // what is put in place
+	prompt   Prompt
+	text     string
+	model    string
+	mended   []string
+	messages []chat.Message // what is put in place
 }
 
 // write asks by one prompt after the other, and of each one candidate after the other, until there is a summary that can be
@@ -276,7 +276,7 @@ func (w *writer) after(ctx context.Context, j job, summary string) (job, error) 
 	// A piece needs the words, and nothing of what stands beside them in the end.
 	m.Summary, m.Room, m.Reminder = summary, math.MaxInt32, ""
 	m.Transcript, m.Workspace, m.Files, m.Said, m.Head = Transcript{}, Workspace{}, history.Files{}, nil, nil
-	stand, err := j.stand(ctx, m)
+	stand, err := j.replacement(ctx, m)
 	if err != nil {
 		return j, err
 	}
@@ -544,9 +544,9 @@ func (w *writer) finish(ctx context.Context, c *candidate, p Prompt, text string
 	fits := func(text string) bool {
 		m := j.whole()
 		m.Summary = text
-		stand, err := j.stand(ctx, m)
+		stand, err := j.replacement(ctx, m)
 		if err == nil {
-			d.stand = stand
+			d.messages = stand
 		}
 		return err == nil
 	}
@@ -578,13 +578,13 @@ func (w *writer) finish(ctx context.Context, c *candidate, p Prompt, text string
 		}
 	}
 	var err error
-	d.stand, err = j.stand(ctx, m)
+	d.messages, err = j.replacement(ctx, m)
 	return d, err
 }
 
-// stand renders what is put in place, so that it fits its room and is smaller than what it replaces: what may be left out of
+// replacement renders what is put in place, so that it fits its room and is smaller than what it replaces: what may be left out of
 // it must not fill the room. It is written once and replayed byte for byte.
-func (j *job) stand(ctx context.Context, m Material) ([]chat.Message, error) {
+func (j *job) replacement(ctx context.Context, m Material) ([]chat.Message, error) {
 	if m.Room < math.MaxInt32 {
 		m.Room = max(1, min(m.Room, j.replaced-1))
 	}

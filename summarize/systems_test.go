@@ -30,7 +30,7 @@ type row struct {
 // holds tells whether a policy compacts on a render of so much of a window.
 func holds(p summarize.Policy, used, window int, warm bool, jitter float64) bool {
 	m := summarize.Measurement{
-		Occasion: summarize.OnRender, Used: used, Window: window, Fits: true, Messages: 100, Warm: warm, Jitter: jitter, Covered: used,
+		Occasion: summarize.OnRender, Used: used, Base: window, Fits: true, Messages: 100, Warm: warm, Jitter: jitter, Covered: used,
 	}
 	return p.Decide(m).Held >= 0
 }

@@ -53,15 +53,15 @@ func (t Target) window() int {
 }
 
 // size is what a prompt must fit now, in tokens.
-type size struct{ budget, window, tools int }
+type size struct{ budget, base, tools int }
 
 // size works out what a prompt must fit: the target's budget, lowered by the policy's threshold, by what the provider refused
-// and, with each refusal since the last answer, by a buffer. Window is what ratios are of.
+// and, with each refusal since the last answer, by a buffer. Base is what ratios are of.
 func (t Target) size(p Policy, l *ledger.Ledger) (size, error) {
-	s := size{budget: t.Budget, window: t.window(), tools: t.tools()}
+	s := size{budget: t.Budget, base: t.window(), tools: t.tools()}
 	limit, ratio := l.Limit(t.Name)
 	if limit > 0 {
-		s.window = min(s.window, limit)
+		s.base = min(s.base, limit)
 		s.budget = min(s.budget, int(float64(limit)/ratio)-s.tools)
 	} else if ratio > 1 {
 		s.budget = min(s.budget, int(float64(s.budget+s.tools)/ratio)-s.tools)
@@ -72,19 +72,19 @@ func (t Target) size(p Policy, l *ledger.Ledger) (size, error) {
 		s.budget = min(s.budget, int(float64(most)*(1-p.Overflow.buffer(1)))-s.tools)
 	}
 	s.budget = max(min(t.Budget, 1), s.budget) // a budget below 1 is the renderer's to refuse
-	base, err := p.Measure.base(s.window, 0)
+	base, err := p.Measure.base(s.base, 0)
 	if err != nil {
 		return s, err
 	}
 	if p.Measure.Threshold != 0 {
-		budget, err := p.Measure.base(s.window, s.tools)
+		budget, err := p.Measure.base(s.base, s.tools)
 		if err != nil {
 			return s, err
 		}
 		s.budget = min(s.budget, budget)
 	}
 	if p.Measure.LoweredBase {
-		s.window = base
+		s.base = base
 	}
 	return s, nil
 }

@@ -147,7 +147,7 @@ func (c Condition) lowest(m Measurement) (limit, bool) {
 		list = append(list, limit{name, tokens, reached})
 	}
 	if ratio, how := c.ratio(m); ratio > 0 {
-		add(fmt.Sprintf("%s%.4g of the window", how, ratio), ratio*float64(m.Window))
+		add(fmt.Sprintf("%s%.4g of the window", how, ratio), ratio*float64(m.Base))
 		l := &list[len(list)-1] // the ratio itself decides, for the product may be rounded
 		if used := m.Share(); c.Above {
 			l.reached = used > ratio
@@ -156,8 +156,8 @@ func (c Condition) lowest(m Measurement) (limit, bool) {
 		}
 	}
 	if c.Reserve > 0 {
-		reserve := min(c.Reserve, m.Window/2)
-		add(fmt.Sprintf("the window less %d", reserve), float64(m.Window-reserve))
+		reserve := min(c.Reserve, m.Base/2)
+		add(fmt.Sprintf("the window less %d", reserve), float64(m.Base-reserve))
 	}
 	if c.Cap > 0 {
 		add("the cap", float64(c.Cap))
