@@ -61,6 +61,8 @@ type inner struct {
 	target *Target        // after a switch of model
 	ledger *ledger.Ledger // as it was read last
 	last   Explanation
+	sent   int    // tokens of the prompt that was returned last, with its tools
+	sentAt string // the newest entry that it showed
 }
 
 func (c *Compactor) init() {
@@ -157,6 +159,7 @@ type walker struct {
 	holds        bool   // the turn
 	waited       bool   // for what is pending
 	acted        bool   // something was explained
+	unsent       bool   // nobody sends the prompt: it is looked at after a turn
 	tried        bool   // to compact
 	made         bool   // the session was compacted
 	retries      bool   // the request is sent again afterwards
@@ -283,6 +286,9 @@ func (w *walker) walk(on Occasion) (*render.Result, error) {
 			case d.Held < 0 && w.policy.Trigger.reached(s.Measurement) && !w.policy.Off:
 				why = &FailedError{Budget: s.over, Reasons: []error{ErrNothingToCompact}}
 			}
+			if w.unsent {
+				return nil, why
+			}
 			if s.result, err = w.resort(s, why); err != nil {
 				return nil, err
 			}
@@ -305,8 +311,13 @@ func outcomeOf(placed bool) Outcome {
 	return OutcomeDiscarded
 }
 
-// sent tells what a prompt takes that is about to be sent.
+// sent tells listeners what a prompt takes, and remembers it.
 func (w *walker) sent(s *measured) *render.Result {
+	if !w.unsent {
+		w.c.inner.mu.Lock()
+		w.c.inner.sent, w.c.inner.sentAt = s.result.Tokens+s.Tools, s.newest()
+		w.c.inner.mu.Unlock()
+	}
 	if w.c.OnEvent != nil || w.c.Logger != nil {
 		w.c.tell(w.ctx, Event{
 			Kind: EventUsage, Reason: s.Occasion, Breakdown: breakdown(w.target.Tokenizer, s.result.Messages, s.Tools),

@@ -180,6 +180,7 @@ func (c *Compactor) AfterTurn(ctx context.Context, prompt elements.Node) (goOn b
 		return false, err
 	}
 	defer w.release()
+	w.unsent = true
 	if _, err := w.walk(OnRender); err != nil {
 		return false, err
 	}

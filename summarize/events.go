@@ -54,7 +54,7 @@ const (
 	EventTitled EventKind = "titled"
 	// EventReported: the provider, or a remote agent, told of a compaction of its own ([Compactor.Reported]).
 	EventReported EventKind = "reported"
-	// EventUsage: what a prompt takes that is about to be sent.
+	// EventUsage: what a prompt takes once all was done about it.
 	EventUsage EventKind = "usage"
 )
 
@@ -216,7 +216,7 @@ func (e Event) level() slog.Level {
 // eventTime is how long a listener may take for one event.
 const eventTime = 5 * time.Second
 
-// tell gives an event to who listens, one at a time. A listener that panics, or ends its goroutine, takes nothing with it; one
+// tell passes an event to whoever listens, one at a time. A listener that panics, or ends its goroutine, takes nothing with it; one
 // that takes too long is told no more.
 func (c *Compactor) tell(ctx context.Context, e Event) {
 	if c.OnEvent == nil && c.Logger == nil {

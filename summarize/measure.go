@@ -66,6 +66,22 @@ func (s *measured) tokens() int {
 	return 0
 }
 
+// newest is the id of the newest entry that is shown, "" if none is.
+func (s *measured) newest() string {
+	if len(s.view.Turns) == 0 {
+		return ""
+	}
+	last := s.view.Turns[len(s.view.Turns)-1]
+	if len(last.Rounds) == 0 {
+		return last.Start.ID
+	}
+	round := last.Rounds[len(last.Rounds)-1]
+	if n := len(round.Results); n > 0 {
+		return round.Results[n-1].ID
+	}
+	return round.Assistant.ID
+}
+
 // lay lays the prompt out for a view of the session.
 func (m *measurer) lay(ctx context.Context, prompt elements.Node, view history.View, budget int) (*render.Layout, error) {
 	o := m.options

@@ -54,7 +54,7 @@ func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d
 			return planned{}, err
 		}
 		wanted := max(p.room(s.Budget), frame+minWords)
-		room, err := p.free(ctx, prompt, s, plan)
+		room, err := p.free(ctx, prompt, s, plan, replaced(p.target.Tokenizer, s.view.Compacted, covered(point)))
 		if err != nil {
 			return planned{}, err
 		}
@@ -91,7 +91,7 @@ func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d
 }
 
 // free is how many tokens what is put in place may take so that the prompt fits with it and all its history.
-func (p *planner) free(ctx context.Context, prompt elements.Node, s *measured, plan history.Plan) (int, error) {
+func (p *planner) free(ctx context.Context, prompt elements.Node, s *measured, plan history.Plan, replaced int) (int, error) {
 	nothing := chat.UserMessage("…")
 	view, err := p.session.ViewWith(history.Compaction{Messages: []chat.Message{nothing}, FirstKept: plan.FirstKept, Thinking: plan.Thinking})
 	if err != nil {
@@ -108,10 +108,11 @@ func (p *planner) free(ctx context.Context, prompt elements.Node, s *measured, p
 	if err != nil {
 		return 0, fmt.Errorf("summarize: trying the cut: %w", err)
 	}
-	if taken >= s.Count {
+	cost := p.target.Tokenizer.CountMessage(nothing)
+	if taken >= s.Count && replaced > 2*cost {
 		return 0, ErrOtherSession
 	}
-	return s.Budget - taken + p.target.Tokenizer.CountMessage(nothing), nil
+	return s.Budget - taken + cost, nil
 }
 
 // thinking returns what the model thought last of what is covered, if what is kept is to begin with it.

@@ -128,7 +128,13 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	if err != nil {
 		return nil, err
 	}
-	refusal := history.Refusal{Model: w.target.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: before.tokens() + before.Tools}
+	c.inner.mu.Lock()
+	counted, at := c.inner.sent, c.inner.sentAt
+	c.inner.mu.Unlock()
+	if counted == 0 || at != before.newest() { // somebody else rendered it
+		counted = before.tokens() + before.Tools
+	}
+	refusal := history.Refusal{Model: w.target.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted}
 	if _, err := c.Session.Add(history.Entry{Body: refusal}); err != nil {
 		return nil, &RecoveryError{Refused: refused, Err: fmt.Errorf("%w: %w", ErrUnwritten, err)}
 	}

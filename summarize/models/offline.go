@@ -284,7 +284,7 @@ func (d *digest) last(text string) {
 	}
 }
 
-// pack renders the digest into a number of tokens. Where there are few, lines are cut to about half of them, so that one
+// pack renders the digest into a number of tokens. Where there are few, lines are cut to about a quarter of them, so that one
 // fits at least.
 func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) {
 	var content elements.Nodes
@@ -300,7 +300,7 @@ func (o Offline) pack(ctx context.Context, d digest, limit int) (string, error) 
 		group := &elements.Group{Name: s.title}
 		title := elements.KeepWith{Group: group, Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(s.title)}}}}
 		for k, line := range d.lines[i] {
-			text := elements.Nodes{elements.Text("- " + plaintext.Cut(plaintext.Untagged(line), 2*limit))}
+			text := elements.Nodes{elements.Text("- " + plaintext.Cut(plaintext.Untagged(line), limit))}
 			if k == longest {
 				lines[k] = elements.KeepWith{Props: elements.Props{Priority: new(len(lines))}, Group: group, Children: elements.Nodes{elements.TextChunk{Children: text}}}
 			} else {
