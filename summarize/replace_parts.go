@@ -2,7 +2,6 @@ package summarize
 
 import (
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
@@ -23,21 +22,6 @@ func firm(text string) elements.Node {
 // afterwards is what follows a summary: where the transcript lies, and what the agent's model must be told.
 func afterwards(m Material) elements.Nodes {
 	return elements.Nodes{firm(m.Transcript.breadcrumb()), firm(m.Reminder)}
-}
-
-// unshown are the user's messages without those that are among what is kept, and, if the cut lies within a turn, without that
-// turn's first message, which the view shows too.
-func unshown(said, kept []chat.Message) []chat.Message {
-	shown := 0
-	for _, k := range kept {
-		if k.Role == chat.RoleUser {
-			shown++
-		}
-	}
-	if len(kept) > 0 && kept[0].Role != chat.RoleUser {
-		shown++
-	}
-	return said[:max(0, len(said)-shown)]
 }
 
 // clipTo cuts the middle out of a text that takes more than a part of the room, with a mark.
