@@ -34,8 +34,9 @@ type Measurement struct {
 	Warm bool
 	// Jitter is by how much of its Jitter a condition is moved, from -1 to 1.
 	Jitter float64
-	// Covered is how many tokens of history a compaction would cover, what stands for an earlier one included; Room is what
-	// a summary may take. They are looked at once a limit is reached, and 0 before.
+	// Covered is how many tokens of history a compaction would cover anew, and Room what a summary may take: one that covers
+	// less would rewrite the summary before it for nothing. If the prompt does not fit, Covered includes what stands for an
+	// earlier compaction, and Room is that of a short summary. They are looked at once a limit is reached, and 0 before.
 	Covered, Room int
 	// Clearable is how many tokens clearing old tool output would save now.
 	Clearable int

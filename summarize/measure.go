@@ -170,8 +170,9 @@ func (m *measurer) look(ctx context.Context, s *measured) error {
 	} else if err != nil {
 		return err
 	}
-	s.Covered = replaced(m.target.Tokenizer, s.view.Compacted, covered(point))
+	s.Covered = replaced(m.target.Tokenizer, nil, covered(point))
 	if s.tight() {
+		s.Covered = replaced(m.target.Tokenizer, s.view.Compacted, covered(point))
 		s.Room = min(s.Room, minWords) // a short summary is better than none
 	}
 	return nil
