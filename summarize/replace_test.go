@@ -3,7 +3,9 @@ package summarize_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -283,12 +285,16 @@ func TestPromptsAndReplacementsCombine(t *testing.T) {
 					Ask:   summarize.Ask{Prompts: []summarize.Prompt{p}, Checks: []summarize.Check{summarize.NotEmpty, summarize.AtLeast(5)}},
 					Place: summarize.Place{Replacement: r},
 				}
-				for n := range 3 {
-					step := models.Say(fmt.Sprintf("Summary %d, of <some> words.", n+1))
+				var number atomic.Int64 // titles are asked for behind the test's back
+				d.answers(slices.Repeat([]models.Step{func(ctx context.Context, r chat.Request) (chat.Response, error) {
+					summary := fmt.Sprintf("Summary %d, of <some> words.", number.Load())
 					if strings.Contains("full simple", promptName) {
-						step = models.SaySummary(fmt.Sprintf("Summary %d, of <some> words.", n+1))
+						return models.SaySummary(summary)(ctx, r)
 					}
-					d.answers(step, step, step, step)
+					return models.Say(summary)(ctx, r)
+				}}, 12)...)
+				for n := range 3 {
+					number.Store(int64(n + 1))
 					before := len(d.requests())
 					got := text(d.messages())
 					require.Contains(t, got, fmt.Sprintf("Summary %d, of <some> words.", n+1))
