@@ -73,7 +73,8 @@ const (
 type RefusedRequest struct {
 	// Model by its name.
 	Model string `json:"model,omitempty"`
-	// Request by the mode and the entries that it covered, such as "full:e3-e20".
+	// Request by its mode and a digest of its text, such as "full:9f86d081884c7d65". All that was asked in a mode for what a
+	// plan covers is named by the mode and the entries, such as "full:e3-e20", and in whatever mode by "any:e3-e20".
 	Request string `json:"request"`
 }
 

@@ -118,7 +118,7 @@ func (w *walker) summariseBranch(from, to, instructions string, hooked Intervent
 	}}
 	var reasons []error
 	for _, candidate := range wr.candidates {
-		text, err := wr.ask(w.ctx, candidate, p, p.Request(j.material), "branch")
+		text, err := wr.ask(w.ctx, candidate, p, p.Request(j.material))
 		if err != nil {
 			reasons = append(reasons, &CandidateError{Model: candidate.Name, Mode: p.Mode, Err: err})
 			continue

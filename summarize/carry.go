@@ -403,7 +403,7 @@ func (c *carrier) title(ctx context.Context, j *job, d draft, entry string) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		text, err := w.ask(ctx, candidate, Prompt{Mode: d.prompt.Mode}, d.prompt.Title(m), "title")
+		text, err := w.ask(ctx, candidate, Prompt{Mode: d.prompt.Mode}, d.prompt.Title(m))
 		if text = plaintext.OneLine(text, 200); err != nil || text == "" {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -158,7 +159,7 @@ func (w *writer) write(ctx context.Context, prompts []Prompt) (draft, []error) {
 			continue // there is nothing that it could go on from
 		}
 		for _, c := range w.candidates {
-			if c.err != nil || p.Forks && !c.own || w.isRefused(w.anyOf(c)) {
+			if c.err != nil || p.Forks && !c.own || w.isRefused(w.whole(c, anyMode)) || w.isRefused(w.whole(c, p.Mode)) {
 				continue
 			}
 			text, err := w.summarise(ctx, c, p)
@@ -249,7 +250,7 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, tr
 		if err != nil {
 			return "", errors.Join(refused, err)
 		}
-		summary, err := w.ask(ctx, c, p, tree(j.part(rest[:n], max(0, n+prefix-len(rest)))), w.key(p, rest[:n]))
+		summary, err := w.ask(ctx, c, p, tree(j.part(rest[:n], max(0, n+prefix-len(rest)))))
 		if _, large := ContextLimit(err); large && shrinks < maxShrinks {
 			shrinks++ // what was learnt makes the next piece smaller
 			refused, n = err, 0
@@ -378,31 +379,21 @@ func (w *writer) tools(p Prompt) []chat.Tool {
 	return nil
 }
 
-// key names a request by its mode and what it covers.
-func (w *writer) key(p Prompt, covered []history.Unit) string {
-	key := string(p.Mode) + ":"
-	if len(covered) > 0 {
-		key += covered[0].ID + "-" + covered[len(covered)-1].Last
-	}
-	if text := w.job.plan.Instructions; text != "" {
-		sum := sha256.Sum256([]byte(text))
-		key += "+" + hex.EncodeToString(sum[:4])
-	}
-	return key
-}
-
 // ask sends one request and returns the summary in the answer.
-func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, tree elements.Node, key string) (string, error) {
-	request := history.RefusedRequest{Model: c.Name, Request: key}
-	if w.isRefused(request) {
-		return "", fmt.Errorf("%w: %s", ErrNobodyToAsk, key)
-	}
+func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, tree elements.Node) (string, error) {
 	rendered, err := w.render(ctx, c, p, tree, w.answer(c))
 	if _, over := errors.AsType[*render.BudgetExceededError](err); over {
 		rendered, err = w.render(ctx, c, p, tree, w.leastAnswer(c, p))
 	}
 	if err != nil {
 		return "", fmt.Errorf("summarize: rendering the request: %w", err)
+	}
+	request, err := requestOf(c, p.Mode, rendered.Messages)
+	if err != nil {
+		return "", err
+	}
+	if w.isRefused(request) {
+		return "", fmt.Errorf("%w: %s", ErrNobodyToAsk, request.Request)
 	}
 	policy := w.job.policy.Ask
 	req := chat.Request{Messages: rendered.Messages, Temperature: policy.Temperature, MaxTokens: w.answer(c), Tools: w.tools(p)}
@@ -426,7 +417,7 @@ func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, tree elements.
 		err = AtLeast(policy.MinChars)(Material{Summary: text})
 	}
 	if err != nil {
-		w.refuse(request)
+		w.refuse(w.whole(c, p.Mode))
 	}
 	return text, err
 }
@@ -492,13 +483,35 @@ func (w *writer) failed(c *candidate, request history.RefusedRequest, counted in
 	c.err = err
 	w.mu.Unlock()
 	if status(err)/100 == 4 && !passes { // which is no better another time
-		w.refuse(w.anyOf(c))
+		w.refuse(w.whole(c, anyMode))
 	}
 }
 
-// anyOf names any request to a candidate for what the job covers.
-func (w *writer) anyOf(c *candidate) history.RefusedRequest {
-	return history.RefusedRequest{Model: c.Name, Request: w.key(Prompt{Mode: "any"}, w.job.covered)}
+// anyMode stands for requests in any mode.
+const anyMode Mode = "any"
+
+// requestOf names one request by its text, so that a smaller one of the same rounds is another.
+func requestOf(c *candidate, mode Mode, messages []chat.Message) (history.RefusedRequest, error) {
+	text, err := json.Marshal(messages)
+	if err != nil {
+		return history.RefusedRequest{}, fmt.Errorf("summarize: encoding the request: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return history.RefusedRequest{Model: c.Name, Request: string(mode) + ":" + hex.EncodeToString(sum[:8])}, nil
+}
+
+// whole names all that is asked of a candidate in a mode for what the job covers. An answer that cannot be used counts for
+// the whole: once the job covers more, the same piece of it may be asked for again.
+func (w *writer) whole(c *candidate, mode Mode) history.RefusedRequest {
+	key := string(mode) + ":"
+	if covered := w.job.covered; len(covered) > 0 {
+		key += covered[0].ID + "-" + covered[len(covered)-1].Last
+	}
+	if text := w.job.plan.Instructions; text != "" {
+		sum := sha256.Sum256([]byte(text))
+		key += "+" + hex.EncodeToString(sum[:4])
+	}
+	return history.RefusedRequest{Model: c.Name, Request: key}
 }
 
 // isRefused reports whether a request came to nothing before for a reason that stays.
@@ -553,7 +566,7 @@ func (w *writer) finish(ctx context.Context, c *candidate, p Prompt, text string
 	if !fits(d.text) && j.material.Words >= minWords/2 {
 		m := j.whole()
 		m.Summary = d.text
-		shorter, err := w.ask(ctx, c, Prompt{Mode: p.Mode, Read: p.Read}, shortenRequest(m, d.text), w.key(p, j.covered)+"/shorter")
+		shorter, err := w.ask(ctx, c, Prompt{Mode: p.Mode, Read: p.Read}, shortenRequest(m, d.text))
 		if err == nil {
 			shorter = plaintext.Untagged(shorter)
 		}
@@ -573,7 +586,7 @@ func (w *writer) finish(ctx context.Context, c *candidate, p Prompt, text string
 	m.Summary = d.text
 	for _, check := range j.policy.Ask.Checks {
 		if err := check(m); err != nil {
-			w.refuse(history.RefusedRequest{Model: c.Name, Request: w.key(p, j.covered)})
+			w.refuse(w.whole(c, p.Mode))
 			return d, err
 		}
 	}
