@@ -287,19 +287,25 @@ func (w *writer) after(ctx context.Context, j job, summary string) (job, error) 
 
 var errOneTooLarge = errors.New("summarize: a single round is larger than the model takes in")
 
-// clippedUnit is a unit whose texts take at most so many tokens together, each cut in its middle with a mark.
+// clippedUnit is a unit whose texts and arguments of calls take at most so many tokens together, each cut in its middle with a
+// mark.
 func clippedUnit(u history.Unit, t sizing.Tokenizer, limit int) history.Unit {
 	texts := 0
 	for _, m := range u.Messages {
-		texts += len(m.Content)
+		texts += len(m.Content) + len(m.ToolCalls)
 	}
+	share := max(16, limit/max(1, texts))
 	u.Messages = slices.Clone(u.Messages)
 	for i, m := range u.Messages {
 		m.Content = slices.Clone(m.Content)
 		for k, p := range m.Content {
 			if text, ok := p.(chat.Text); ok {
-				m.Content[k] = chat.Text(history.Clip(t, string(text), max(16, limit/max(1, texts)), 0.4))
+				m.Content[k] = chat.Text(history.Clip(t, string(text), share, 0.4))
 			}
+		}
+		m.ToolCalls = slices.Clone(m.ToolCalls)
+		for k := range m.ToolCalls {
+			m.ToolCalls[k].Arguments = history.ClipArguments(t, m.ToolCalls[k].Arguments, share, 0.4)
 		}
 		u.Messages[i] = m
 	}
