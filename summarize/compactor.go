@@ -311,7 +311,7 @@ func outcomeOf(placed bool) Outcome {
 	return OutcomeDiscarded
 }
 
-// sent tells listeners what a prompt takes, and remembers it.
+// sent passes what a prompt takes to listeners, and remembers it.
 func (w *walker) sent(s *measured) *render.Result {
 	if !w.unsent {
 		w.c.inner.mu.Lock()

@@ -134,7 +134,7 @@ func editLine(c Call) string {
 	return line
 }
 
-// patchLine tells of the files that a patch names: [edited: path, path].
+// patchLine names the files of a patch: [edited: path, path].
 func patchLine(c Call) string {
 	if files := toolname.Patched(c.Arguments); len(files) > 0 {
 		return "edited: " + strings.Join(files, ", ")
@@ -142,7 +142,7 @@ func patchLine(c Call) string {
 	return editLine(c)
 }
 
-// todoLine tells how long a list of things to do is: [listed what is to be done: 3 items].
+// todoLine returns how long a list of things to do is: [listed what is to be done: 3 items].
 func todoLine(c Call) string {
 	return "listed what is to be done: " + counted(len(c.List("todos", "items", "plan", "tasks")), "item")
 }
@@ -152,7 +152,7 @@ var (
 	clean    = regexp.MustCompile(`(?i)\bno (?:linting |lint )?(?:errors|issues|problems|diagnostics)\b|\bclean\b`)
 )
 
-// shellLine tells of a command and how it ended: [shell: label → exit 1]. The result says that, or nothing is claimed. A
+// shellLine names a command and how it ended: [shell: label → exit 1]. The result says that, or nothing is claimed. A
 // command that is a patch tells of its files.
 func shellLine(c Call) string {
 	line := "shell: " + or(command(c), "?")

@@ -74,7 +74,7 @@ func puts(parts ...string) func(*testing.T, summarize.Policy) {
 	}
 }
 
-// refuses tells that an answer is refused as a summary.
+// refuses asserts that an answer is refused as a summary.
 func refuses(answer string) func(*testing.T, summarize.Policy) {
 	return func(t *testing.T, p summarize.Policy) {
 		d := newDesk(t, overflowing()...)

@@ -118,7 +118,7 @@ func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *gena
 	return a.response(), nil
 }
 
-// errCutOff tells that a stream ended before the answer did.
+// errCutOff reports that a stream ended before the answer did.
 var errCutOff = fmt.Errorf("the stream ended before the answer did: %w", io.ErrUnexpectedEOF)
 
 // CountTokens asks Gemini how many tokens of input a request takes, its tools included. The request is mended as
