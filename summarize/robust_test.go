@@ -19,14 +19,16 @@ import (
 
 func TestFunctionsOfThePolicyMayPanic(t *testing.T) {
 	t.Run("a title", func(t *testing.T) {
-		p := summarize.FullPrompt()
-		p.Title = func(summarize.Material) elements.Node { panic("boom") }
-		d := newDesk(t, overflowing()...)
-		d.Policy.Ask.Prompts = []summarize.Prompt{p}
-		d.answers(models.SaySummary("Done."))
-		require.Contains(t, text(d.messages()), "Done.")
-		require.NoError(t, d.Close())
-		require.Contains(t, kinds(*d.events), "hook failed")
+		synctest.Test(t, func(t *testing.T) {
+			p := summarize.FullPrompt()
+			p.Title = func(summarize.Material) elements.Node { panic("boom") }
+			d := newDesk(t, overflowing()...)
+			d.Policy.Ask.Prompts = []summarize.Prompt{p}
+			d.answers(models.SaySummary("Done."))
+			require.Contains(t, text(d.messages()), "Done.")
+			synctest.Wait() // for the title, which is asked for afterwards
+			require.Contains(t, kinds(*d.events), "hook failed")
+		})
 	})
 	t.Run("a replacement", func(t *testing.T) {
 		d := newDesk(t, overflowing()...)
