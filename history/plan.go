@@ -53,7 +53,9 @@ type PlanEnd struct {
 	// NotBefore is the time before which a provider asked not to be asked again.
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	// Refused lists the requests for a summary that came to nothing for a reason that stays: they are not made again.
-	Refused []RefusedRequest `json:"refused,omitempty"`
+	Refused []SummaryRequest `json:"refused,omitempty"`
+	// Finished lists the answers that were had before it failed: the next plan need not ask for them again.
+	Finished []SummaryAnswer `json:"finished,omitempty"`
 }
 
 // PlanOutcome says how a plan ended.
@@ -69,13 +71,20 @@ const (
 	PlanDropped PlanOutcome = "dropped"
 )
 
-// RefusedRequest is a request for a summary that a model refused, or answered in a way that could not be used.
-type RefusedRequest struct {
+// SummaryRequest names a request for a summary.
+type SummaryRequest struct {
 	// Model by its name.
 	Model string `json:"model,omitempty"`
 	// Request by its mode and a digest of its text, such as "full:9f86d081884c7d65". All that was asked in a mode for what a
 	// plan covers is named by the mode and the entries, such as "full:e3-e20", and in whatever mode by "any:e3-e20".
 	Request string `json:"request"`
+}
+
+// SummaryAnswer is the summary that a model wrote when it was asked for a part of what a [Plan] covers.
+type SummaryAnswer struct {
+	SummaryRequest
+	// Text of the summary.
+	Text string `json:"text"`
 }
 
 // Preamble holds the system messages and the tools of a prompt. Plans name it by its digest, so that it is stored once.

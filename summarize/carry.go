@@ -156,16 +156,19 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 		return nil, nil, draft{}, []error{err}
 	}
 	j.material.Sent, j.retries = o.sent, o.retries
-	before := l.Refused
+	refused := l.Refused
 	if j.plan.Occasion == string(OnDemand) {
-		before = nil // whoever asks again wants it tried again
+		refused = nil // whoever asks again wants it tried again
 	}
-	w := &writer{job: j, candidates: c.candidates(ctx, o.agent, o.policy, l), refusedBefore: before, tell: func(kind EventKind, change func(*Event)) {
-		e := j.event(kind)
-		e.Calls, e.Usage = 0, chat.Usage{}
-		change(&e)
-		c.tell(ctx, e)
-	}}
+	w := &writer{
+		job: j, candidates: c.candidates(ctx, o.agent, o.policy, l), refusedBefore: refused, finishedBefore: l.Finished,
+		tell: func(kind EventKind, change func(*Event)) {
+			e := j.event(kind)
+			e.Calls, e.Usage = 0, chat.Usage{}
+			change(&e)
+			c.tell(ctx, e)
+		},
+	}
 	if err := c.before(ctx, j); err != nil {
 		return j, w, draft{}, []error{err}
 	}
@@ -241,7 +244,7 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, fa
 	}
 	entries := w.learnings()
 	if w != nil {
-		end.NotBefore, end.Refused = w.notBefore(), w.refused
+		end.NotBefore, end.Refused, end.Finished = w.notBefore(), w.refused, w.finished
 	}
 	if l, err := c.read(); err != nil || l.Pending != nil && l.Pending.ID == id { // else it has ended, or is on another branch
 		entries = append(entries, history.Entry{Body: end})

@@ -3,6 +3,7 @@ package summarize_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -164,6 +165,49 @@ func TestPiecesWithOffline(t *testing.T) {
 			}
 			require.Contains(t, got, "Fix the build, please: go build", "from the first piece")
 			require.Contains(t, got, "- file-74.go\n", "from the last")
+		})
+	}
+}
+
+// What was summarised before a failure is in the session, so that whoever tries again goes on from there.
+func TestFinishedPiecesOutliveAFailure(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fails func(asked int) bool
+		with  models.Step
+	}{
+		{"two of three requests fail in passing", func(n int) bool { return n%3 > 0 }, models.Fail(&chat.TransientError{Err: errDown})},
+		{"every second connection breaks", func(n int) bool { return n%2 == 0 }, models.Fail(errDown)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "session.jsonl")
+			s := opened(t, path)
+			require.NoError(t, s.Append(append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...))
+			require.NoError(t, s.Close())
+			answered := map[string]bool{}
+			model := &counting{answer: func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {
+				if c.fails(n) {
+					return c.with(ctx, r)
+				}
+				require.False(t, answered[text(r.Messages)], "the same is not asked for twice")
+				answered[text(r.Messages)] = true
+				return models.SaySummary(fmt.Sprintf("Summary %d.", len(answered)))(ctx, r)
+			}}
+			made := ""
+			for try := 0; made == ""; try++ {
+				require.Less(t, try, 40)
+				s := opened(t, path)
+				d := deskOf(t, s)
+				d.Target.Model = model
+				d.takesIn(900)
+				if _, err := d.Render(t.Context(), prompt(s)); err == nil {
+					made = compactions(s)[0].Messages[0].Text()
+				}
+				require.NoError(t, d.Close())
+				require.NoError(t, s.Close())
+			}
+			require.Greater(t, len(answered), 3)
+			require.Contains(t, made, fmt.Sprintf("Summary %d.", len(answered)))
 		})
 	}
 }

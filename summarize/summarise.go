@@ -118,15 +118,18 @@ type writer struct {
 	job        *job
 	candidates []*candidate
 	// refusedBefore are requests that are not made again.
-	refusedBefore map[history.RefusedRequest]bool
-	tell          func(kind EventKind, change func(*Event))
-	clips         bool // texts of a round that is larger than a candidate takes in
+	refusedBefore map[history.SummaryRequest]bool
+	// finishedBefore are the answers of an attempt that failed after them.
+	finishedBefore map[history.SummaryRequest]string
+	tell           func(kind EventKind, change func(*Event))
+	clips          bool // texts of a round that is larger than a candidate takes in
 
-	mu      sync.Mutex
-	refused []history.RefusedRequest
-	learnt  []history.Refusal
-	waits   []time.Time // until which those that failed in passing asked to be left alone
-	waited  time.Duration
+	mu       sync.Mutex
+	refused  []history.SummaryRequest
+	finished []history.SummaryAnswer
+	learnt   []history.Refusal
+	waits    []time.Time // until which those that failed in passing asked to be left alone
+	waited   time.Duration
 }
 
 // notBefore is the time before which it is in vain to ask anybody again; zero if there is none.
@@ -401,6 +404,9 @@ func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, tree elements.
 	if w.isRefused(request) {
 		return "", fmt.Errorf("%w: %s", ErrNobodyToAsk, request.Request)
 	}
+	if text, ok := w.finishedBefore[request]; ok {
+		return text, nil
+	}
 	policy := w.job.policy.Ask
 	req := chat.Request{Messages: rendered.Messages, Temperature: policy.Temperature, MaxTokens: w.answer(c), Tools: w.tools(p)}
 	if limit, ratio, apart := c.size(); !apart {
@@ -424,8 +430,12 @@ func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, tree elements.
 	}
 	if err != nil {
 		w.refuse(w.whole(c, p.Mode))
+		return "", err
 	}
-	return text, err
+	w.mu.Lock()
+	w.finished = append(w.finished, history.SummaryAnswer{SummaryRequest: request, Text: text})
+	w.mu.Unlock()
+	return text, nil
 }
 
 // read takes the summary out of an answer.
@@ -465,7 +475,7 @@ func (w *writer) generate(ctx context.Context, c *candidate, req chat.Request) (
 }
 
 // failed notes what a failure says: a limit of the model, a time to wait, or that it need not be asked again.
-func (w *writer) failed(c *candidate, request history.RefusedRequest, counted int, err error) {
+func (w *writer) failed(c *candidate, request history.SummaryRequest, counted int, err error) {
 	if large, ok := ContextLimit(err); ok {
 		r := history.Refusal{Model: c.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted, Summary: true}
 		w.mu.Lock()
@@ -497,18 +507,18 @@ func (w *writer) failed(c *candidate, request history.RefusedRequest, counted in
 const anyMode Mode = "any"
 
 // requestOf names one request by its text, so that a smaller one of the same rounds is another.
-func requestOf(c *candidate, mode Mode, messages []chat.Message) (history.RefusedRequest, error) {
+func requestOf(c *candidate, mode Mode, messages []chat.Message) (history.SummaryRequest, error) {
 	text, err := json.Marshal(messages)
 	if err != nil {
-		return history.RefusedRequest{}, fmt.Errorf("summarize: encoding the request: %w", err)
+		return history.SummaryRequest{}, fmt.Errorf("summarize: encoding the request: %w", err)
 	}
 	sum := sha256.Sum256(text)
-	return history.RefusedRequest{Model: c.Name, Request: string(mode) + ":" + hex.EncodeToString(sum[:8])}, nil
+	return history.SummaryRequest{Model: c.Name, Request: string(mode) + ":" + hex.EncodeToString(sum[:8])}, nil
 }
 
 // whole names all that is asked of a candidate in a mode for what the job covers. An answer that cannot be used counts for
 // the whole: once the job covers more, the same piece of it may be asked for again.
-func (w *writer) whole(c *candidate, mode Mode) history.RefusedRequest {
+func (w *writer) whole(c *candidate, mode Mode) history.SummaryRequest {
 	key := string(mode) + ":"
 	if covered := w.job.covered; len(covered) > 0 {
 		key += covered[0].ID + "-" + covered[len(covered)-1].Last
@@ -517,17 +527,17 @@ func (w *writer) whole(c *candidate, mode Mode) history.RefusedRequest {
 		sum := sha256.Sum256([]byte(text))
 		key += "+" + hex.EncodeToString(sum[:4])
 	}
-	return history.RefusedRequest{Model: c.Name, Request: key}
+	return history.SummaryRequest{Model: c.Name, Request: key}
 }
 
 // isRefused reports whether a request came to nothing before for a reason that stays.
-func (w *writer) isRefused(r history.RefusedRequest) bool {
+func (w *writer) isRefused(r history.SummaryRequest) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.refusedBefore[r] || slices.Contains(w.refused, r)
 }
 
-func (w *writer) refuse(r history.RefusedRequest) {
+func (w *writer) refuse(r history.SummaryRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refused = append(w.refused, r)
@@ -593,6 +603,7 @@ func (w *writer) finish(ctx context.Context, c *candidate, p Prompt, text string
 	for _, check := range j.policy.Ask.Checks {
 		if err := check(m); err != nil {
 			w.refuse(w.whole(c, p.Mode))
+			w.finished = nil // what came of them cannot be used
 			return d, err
 		}
 	}

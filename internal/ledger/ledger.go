@@ -29,7 +29,9 @@ type Ledger struct {
 	FailedAt int
 	failed   time.Time
 	// Refused are requests for a summary that came to nothing for a reason that stays, since the last compaction.
-	Refused map[history.RefusedRequest]bool
+	Refused map[history.SummaryRequest]bool
+	// Finished are the answers to requests for parts of a summary that was not finished, since the last compaction.
+	Finished map[history.SummaryRequest]string
 	// What each model refused last as too large.
 	refusals map[string]history.Refusal
 	// Attempts is how often the agent's request was refused since anything was said.
@@ -81,7 +83,8 @@ func (l *Ledger) Read(s *history.Session) (*Ledger, error) {
 	if known {
 		*next = *l
 	}
-	next.Refused, next.refusals, next.Preambles = maps.Clone(next.Refused), maps.Clone(next.refusals), maps.Clone(next.Preambles)
+	next.Refused, next.Finished = maps.Clone(next.Refused), maps.Clone(next.Finished)
+	next.refusals, next.Preambles = maps.Clone(next.refusals), maps.Clone(next.Preambles)
 	for i := len(added) - 1; i >= 0; i-- {
 		next.add(added[i])
 	}
@@ -110,7 +113,8 @@ func (l *Ledger) add(e history.Entry) {
 			l.Steps++
 		}
 	case history.Compaction:
-		l.reported, l.Failures, l.Failure, l.Refused = report{}, 0, history.PlanEnd{}, nil
+		l.reported, l.Failures, l.Failure = report{}, 0, history.PlanEnd{}
+		l.Refused, l.Finished = nil, nil
 		if l.Pending != nil && l.Pending.ID == b.Plan {
 			l.Ended, l.Pending, l.End = l.Pending.Plan, nil, history.PlanEnd{Plan: b.Plan, Outcome: planPlaced}
 		}
@@ -145,9 +149,15 @@ func (l *Ledger) add(e history.Entry) {
 		}
 		for _, r := range b.Refused {
 			if l.Refused == nil {
-				l.Refused = map[history.RefusedRequest]bool{}
+				l.Refused = map[history.SummaryRequest]bool{}
 			}
 			l.Refused[r] = true
+		}
+		for _, a := range b.Finished {
+			if l.Finished == nil {
+				l.Finished = map[history.SummaryRequest]string{}
+			}
+			l.Finished[a.SummaryRequest] = a.Text
 		}
 	case history.Refusal:
 		if l.refusals == nil {

@@ -132,3 +132,18 @@ func TestLimitIsThatOfTheNewestRefusal(t *testing.T) {
 	add(t, s, answer(1)...)
 	require.Zero(t, read(t, l, s).Attempts)
 }
+
+func TestWhatAPlanLeftBehindCountsUntilTheNextCompaction(t *testing.T) {
+	s := &history.Session{}
+	one, two := history.SummaryRequest{Model: "a", Request: "full:1"}, history.SummaryRequest{Model: "a", Request: "full:2"}
+	add(t, s, history.Message{Message: chat.UserMessage("x")}, history.PlanEnd{
+		Outcome: history.PlanFailed, Refused: []history.SummaryRequest{two}, Finished: []history.SummaryAnswer{{SummaryRequest: one, Text: "Half."}},
+	})
+	l := read(t, nil, s)
+	require.Equal(t, map[history.SummaryRequest]string{one: "Half."}, l.Finished)
+	require.True(t, l.Refused[two])
+	add(t, s, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
+	l = read(t, l, s)
+	require.Empty(t, l.Finished)
+	require.Empty(t, l.Refused)
+}
