@@ -53,7 +53,8 @@ type Agent struct {
 	// Stream, if set, is called with each piece of an answer as it arrives. An answer that failed in the middle and is asked
 	// for again streams from its beginning again; OnRetry is called between the two.
 	Stream func(chat.Delta)
-	// Attempts of one request if its failure may pass ([*chat.TransientError]). Defaults to 4.
+	// Attempts of one request, and of a prompt that does not fit without a summary, if the failure may pass
+	// ([*chat.TransientError]). Defaults to 4.
 	Attempts int
 	// Wait before the second attempt; it doubles with each further one, and is at least what the provider asks for. Defaults
 	// to 2 seconds. MaxWait is the longest wait, and defaults to 30 seconds: a provider that asks for more is given up.
@@ -94,13 +95,13 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 	case a.Prompt == nil:
 		return answer, errors.New("agent: Agent.Prompt is not set: set the prompt that shows the session")
 	}
-	result, err := a.Compactor.Render(ctx, a.Prompt)
+	var refused error
 	for {
+		result, err := a.prompt(ctx, refused)
 		if err != nil {
 			return answer, err
 		}
 		answer.Result = result
-		var refused error
 		if answer.Response, refused = a.ask(ctx, result); refused == nil {
 			break
 		}
@@ -111,9 +112,8 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 			return answer, fmt.Errorf("agent: asking the model: %w", refused)
 		}
 		answer.Refusals++
-		result, err = a.Compactor.Recover(ctx, a.Prompt, refused, "")
 	}
-	usage := a.Compactor.Usage(result, answer.Response, "")
+	usage := a.Compactor.Usage(answer.Result, answer.Response, "")
 	entries := []history.Entry{{Body: history.Message{Message: answer.Response.Message}}}
 	if usage.Usage != (chat.Usage{}) {
 		entries = append(entries, history.Entry{Body: usage})
@@ -132,6 +132,18 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 	return answer, nil // a prompt that does not fit now is the next step's matter
 }
 
+// prompt renders the prompt, and smaller than one that was refused. It tries again if what failed is a summary that the prompt
+// needs, and the failure may pass.
+func (a *Agent) prompt(ctx context.Context, refused error) (*render.Result, error) {
+	return retry.Do(ctx, a.retries(), func() (*render.Result, error) {
+		if err := refused; err != nil {
+			refused = nil // what was learnt of it is in the session
+			return a.Compactor.Recover(ctx, a.Prompt, err, "")
+		}
+		return a.Compactor.Render(ctx, a.Prompt)
+	})
+}
+
 // ask sends a rendered prompt, again if its failure may pass.
 func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, error) {
 	target := a.Compactor.Current()
@@ -139,21 +151,25 @@ func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, 
 		Messages: result.Messages, Tools: target.Tools, ToolChoice: a.ToolChoice, MaxTokens: a.MaxTokens, Temperature: a.Temperature,
 		Stream: a.Stream,
 	}
-	attempts := a.Attempts
-	if attempts <= 0 {
-		attempts = 4
-	}
-	policy := retry.Policy{Attempts: attempts, Wait: a.Wait, Most: a.MaxWait, Before: func(err error, wait time.Duration) bool {
-		if a.OnRetry != nil {
-			a.OnRetry(err, wait)
-		}
-		return true
-	}}
-	return retry.Do(ctx, policy, func() (chat.Response, error) {
+	return retry.Do(ctx, a.retries(), func() (chat.Response, error) {
 		response, err := target.Model.Generate(ctx, req)
 		if err == nil && a.Observe != nil {
 			a.Observe(req, response)
 		}
 		return response, err
 	})
+}
+
+// retries says how often, and after which time, what may pass is tried again.
+func (a *Agent) retries() retry.Policy {
+	attempts := a.Attempts
+	if attempts <= 0 {
+		attempts = 4
+	}
+	return retry.Policy{Attempts: attempts, Wait: a.Wait, Most: a.MaxWait, Before: func(err error, wait time.Duration) bool {
+		if a.OnRetry != nil {
+			a.OnRetry(err, wait)
+		}
+		return true
+	}}
 }

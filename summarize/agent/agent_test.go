@@ -249,6 +249,46 @@ func TestARefusalIsAnsweredWithACompactionAndWhatItSaidIsKept(t *testing.T) {
 	require.True(t, found)
 }
 
+// A summary is as likely to be held up by a busy model as an answer is.
+func TestAStepWaitsForASummaryThatThePromptNeeds(t *testing.T) {
+	busy := &chat.TransientError{Err: errors.New("overloaded")}
+	unknown := errors.New("no such model")
+	for _, test := range []struct {
+		name   string
+		budget int
+		fails  []error // of the first requests
+		waits  []time.Duration
+		want   error
+	}{
+		{"for a prompt", 2000, []error{busy, busy}, []time.Duration{2 * time.Second, 4 * time.Second}, nil},
+		{"for one that was refused", 10_000, []error{&chat.ContextLimitError{Limit: 3000, Tokens: 6700}, busy}, []time.Duration{2 * time.Second}, nil},
+		{"not for ever", 2000, []error{busy, busy, busy, busy}, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second}, busy},
+		{"not for what does not pass", 2000, []error{unknown}, nil, unknown},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				policy := long()
+				policy.Ask = summarize.Ask{}
+				a := of(t, test.budget, policy)
+				asked := 0
+				a.Compactor.Target.Model = chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
+					if asked++; asked <= len(test.fails) {
+						return chat.Response{}, test.fails[asked-1]
+					}
+					return says("<summary>Three ships.</summary>")(ctx, req)
+				})
+				talk(t, a.Compactor.Session, 20)
+				var waits []time.Duration
+				a.OnRetry = func(_ error, wait time.Duration) { waits = append(waits, wait) }
+				answer, err := a.Step(t.Context())
+				require.ErrorIs(t, err, test.want)
+				require.Equal(t, test.waits, waits)
+				require.Equal(t, test.want == nil, answer.Entry != "")
+			})
+		})
+	}
+}
+
 func TestARefusalThatNothingHelpsAgainstIsReturnedWithWhatTheProviderSaid(t *testing.T) {
 	refused := &chat.ContextLimitError{Limit: 3000, Tokens: 6700}
 	policy := long()
