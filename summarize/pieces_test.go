@@ -169,6 +169,16 @@ func TestPiecesWithOffline(t *testing.T) {
 	}
 }
 
+func TestAPieceIsAsLargeAsFitsWhateverTheOneBeforeItWas(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.say(rounds(1, 4, 1200)...) // one at a time
+	d.say(rounds(5, 60, 50)...)
+	d.takesIn(2000)
+	d.answers(numbered(10)...)
+	d.messages()
+	require.Equal(t, 4+2, len(d.requests()))
+}
+
 // What was summarised before a failure is in the session, so that whoever tries again goes on from there.
 func TestFinishedPiecesOutliveAFailure(t *testing.T) {
 	for _, c := range []struct {

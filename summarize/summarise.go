@@ -316,15 +316,15 @@ func clippedUnit(u history.Unit, t sizing.Tokenizer, limit int) history.Unit {
 }
 
 // piece is how many of the units fit into one request with what comes before them, at least one. As text they may take more
-// than as messages, or less, so that only a render tells: the first guess is the size of the piece before, or all, the next
-// goes by what was needed, and then the range is halved.
+// than as messages, or less, so that only a render tells: the first guess is the size of the piece before, or all. From there
+// it is doubled, or goes by what was needed, and then the range is halved.
 func (w *writer) piece(ctx context.Context, c *candidate, j *job, p Prompt, tree func(Material) elements.Node, rest []history.Unit, prefix, guess int) (int, error) {
 	fits, over := 0, len(rest)+1 // numbers that do, and do not
 	n := len(rest)
 	if guess > 0 {
 		n = min(n, guess)
 	}
-	for {
+	for fits+1 < over {
 		m := j.part(rest[:n], max(0, n+prefix-len(rest)))
 		_, err := w.render(ctx, c, p, tree(m), w.answer(c))
 		exceeded, ok := errors.AsType[*render.BudgetExceededError](err)
@@ -335,22 +335,20 @@ func (w *writer) piece(ctx context.Context, c *candidate, j *job, p Prompt, tree
 		switch {
 		case !ok && err != nil:
 			return 0, err
-		case !ok && guess > 0:
-			return n, nil // more might fit, which would cost more to find out
 		case !ok:
 			fits = n
+			n = min(2*n, (fits+over)/2)
 		case n == 1 || p.Forks:
 			return 0, fmt.Errorf("%w: %w", errOneTooLarge, err)
 		default:
-			over, guess = n, 0
-		}
-		if fits+1 == over {
-			return fits, nil
-		}
-		if n = (fits + over) / 2; fits == 0 && over == len(rest) && exceeded != nil && exceeded.Needed > 0 {
-			n = max(1, min(over-1, over*exceeded.Budget/exceeded.Needed))
+			over = n
+			n = (fits + over) / 2
+			if fits == 0 && exceeded.Needed > 0 {
+				n = max(1, min(over-1, over*exceeded.Budget/exceeded.Needed))
+			}
 		}
 	}
+	return fits, nil
 }
 
 // answer is how many tokens a candidate is allowed to answer: the room, and something for what it thinks or analyses first.

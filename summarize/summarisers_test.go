@@ -1,0 +1,113 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+// A session under every policy goes on whatever its summariser does.
+func TestASessionOutlivesItsSummariser(t *testing.T) {
+	offline := models.Offline{Tokenizer: quarter{}}
+	busy := &chat.TransientError{Err: errDown}
+	for _, c := range []struct {
+		name   string
+		answer func(ctx context.Context, n int, r chat.Request) (chat.Response, error)
+		tries  int // of each prompt
+		lost   int // prompts in a hundred that may fail for all that
+	}{
+		{"it answers", func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) {
+			return offline.Generate(ctx, r)
+		}, 1, 0},
+		{"two of three requests fail in passing", func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {
+			if n%3 > 0 {
+				return chat.Response{}, busy
+			}
+			return offline.Generate(ctx, r)
+		}, 4, 0},
+		{"every second request fails", func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {
+			if n%2 > 0 {
+				return chat.Response{}, errDown
+			}
+			return offline.Generate(ctx, r)
+		}, 2, 0},
+		{"every second answer is empty", func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {
+			if n%2 == 0 {
+				return models.Say("")(ctx, r)
+			}
+			return offline.Generate(ctx, r)
+		}, 1, 25},
+		{"it does not stop", func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) {
+			return models.SaySummary(strings.Repeat("# On\n\nAnd so on and on it went. ", 4000))(ctx, r)
+		}, 1, 0},
+		{"it answers in Chinese", func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) {
+			return models.SaySummary(strings.Repeat("用户要求修复构建，我们修改了文件。", 200))(ctx, r)
+		}, 1, 0},
+		{"it takes in less than it says", func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) {
+			if count(quarter{}, r.Messages) > 5000 {
+				return chat.Response{}, &chat.ContextLimitError{Err: errors.New("413 status code (no body)")}
+			}
+			return offline.Generate(ctx, r)
+		}, 1, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			all(t, func(t *testing.T, p summarize.Policy) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					p.Ask.Names = nil
+					steps, lost := outlive(t, p, c.tries, &counting{answer: c.answer})
+					require.Positive(t, steps)
+					require.LessOrEqual(t, 100*lost, c.lost*steps, "%d of %d prompts", lost, steps)
+				})
+			})
+		})
+	}
+}
+
+// outlive replays a session, and returns how many prompts it took and how many of them were not made to fit.
+func outlive(t *testing.T, p summarize.Policy, tries int, model *counting) (steps, lost int) {
+	const window = 8000
+	said := recording(t, generated)[:200]
+	if race {
+		said = said[:120]
+	}
+	d := newDesk(t)
+	d.Policy, d.Target.Budget, d.Target.Model = p, window, model
+	answer, refused := model.answer, map[string]bool{}
+	model.answer = func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {
+		require.False(t, refused[text(r.Messages)], "what was refused as too large is asked again")
+		response, err := answer(ctx, n, r)
+		if _, large := summarize.ContextLimit(err); large {
+			refused[text(r.Messages)] = true
+		}
+		return response, err
+	}
+	for _, e := range said {
+		if e.Message.Role == chat.RoleAssistant {
+			steps++
+			fits := false
+			for try := 0; try < tries && !fits; try++ {
+				r, err := d.Render(t.Context(), prompt(d.Session))
+				require.NoError(t, d.Wait(t.Context()))
+				if fits = err == nil; fits {
+					require.LessOrEqual(t, r.Tokens, window)
+					require.NoError(t, chat.Validate(r.Messages))
+				}
+			}
+			if !fits {
+				lost++
+			}
+		}
+		d.say(e.Message)
+	}
+	require.NotEmpty(t, compactions(d.Session))
+	return steps, lost
+}
