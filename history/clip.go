@@ -249,10 +249,10 @@ func leftOut(t sizing.Tokenizer, p chat.Part) string {
 	return fmt.Sprintf("[%s of %d tokens left out here; the session's transcript has it]", kind, t.CountPart(p))
 }
 
-// ClipArguments cuts the long strings in a call's arguments so that they take at most limit tokens. What is left is
+// clipArguments cuts the long strings in a call's arguments so that they take at most limit tokens. What is left is
 // JSON still, with its keys in order. Arguments without strings to cut, or that are no JSON, are put as one string in
 // an object of their own. Arguments so short that this would take no less stay as they are.
-func ClipArguments(t sizing.Tokenizer, arguments string, limit int, head float64) string {
+func clipArguments(t sizing.Tokenizer, arguments string, limit int, head float64) string {
 	if sizeUpTo(t, arguments, limit) <= limit {
 		return arguments
 	}

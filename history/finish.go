@@ -192,7 +192,7 @@ func clipCalls(t sizing.Tokenizer, calls []chat.ToolCall, limit int, head float6
 	}
 	for i, share := range fairly(sizes, limit) {
 		if sizes[i] > share {
-			calls[i].Arguments = ClipArguments(t, calls[i].Arguments, share, head)
+			calls[i].Arguments = clipArguments(t, calls[i].Arguments, share, head)
 		}
 	}
 }

@@ -29,6 +29,40 @@ type Unit struct {
 	aborted  bool  // a call of it has no result
 }
 
+// Clipped returns the unit with contents and arguments of calls that take at most limit tokens together. They share them as the
+// results of a round do: what is larger than its share is cut in its middle, of which head is the part that is taken from
+// the start.
+func (u Unit) Clipped(t sizing.Tokenizer, limit int, head float64) Unit {
+	var sizes []int
+	for _, m := range u.Messages {
+		sizes = append(sizes, partsUpTo(t, m.Content, limit))
+		for _, c := range m.ToolCalls {
+			sizes = append(sizes, sizeUpTo(t, c.Arguments, limit))
+		}
+	}
+	shares := fairly(sizes, limit)
+	next := func() (share int, larger bool) {
+		share, larger = shares[0], sizes[0] > shares[0]
+		shares, sizes = shares[1:], sizes[1:]
+		return share, larger
+	}
+	u.Messages, u.Tokens = slices.Clone(u.Messages), 0
+	for i, m := range u.Messages {
+		if share, larger := next(); larger {
+			m.Content = clipParts(t, m.Content, share, head)
+		}
+		m.ToolCalls = slices.Clone(m.ToolCalls)
+		for k, c := range m.ToolCalls {
+			if share, larger := next(); larger {
+				m.ToolCalls[k].Arguments = clipArguments(t, c.Arguments, share, head)
+			}
+		}
+		u.Messages[i] = m
+		u.Tokens += t.CountMessage(m)
+	}
+	return u
+}
+
 // Units returns what the view shows word for word, in order: the first message of each turn and each round, as they are
 // shown within the limits. If the window is not known (0), nothing is cut. Together they are all messages of the view
 // after Compacted, each once. The messages are kept from one call to the next, and must not be changed.

@@ -162,9 +162,14 @@ func newPreamble(system []chat.Message, tools []chat.Tool) (history.Preamble, er
 	if err != nil {
 		return p, fmt.Errorf("summarize: the system messages and tools: %w", err)
 	}
-	sum := sha256.Sum256(data)
-	p.Digest = hex.EncodeToString(sum[:16])
+	p.Digest = digest(data, 16)
 	return p, nil
+}
+
+// digest names data by so many bytes of its hash, in hexadecimal.
+func digest(data []byte, size int) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:size])
 }
 
 // transcript says where everything that was said can be looked up.

@@ -36,3 +36,36 @@ func TestARoundThatIsRefusedIsAskedForWithLessOfItsText(t *testing.T) {
 	require.Positive(t, refused)
 	require.Positive(t, answered)
 }
+
+// Most of a round may be what a call is given, such as a file that is written.
+func TestArgumentsOfARoundThatIsTooLargeAreCut(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	write := chat.AssistantMessage("I write it.")
+	write.ToolCalls = []chat.ToolCall{{ID: "w", Name: "write", Arguments: `{"path":"a.go","text":"` + words(2400) + `"}`}}
+	d.say(write, chat.ToolResult("w", "Written."))
+	d.say(rounds(2, 23, roundTokens)...)
+	d.Target.Budget = 16_000 // of which arguments take an eighth
+	model := saying("It was written.")
+	answer := model.answer
+	model.answer = func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {
+		if count(quarter{}, r.Messages) > 1500 {
+			return chat.Response{}, &chat.ContextLimitError{Err: errors.New("413 status code (no body)")}
+		}
+		return answer(ctx, n, r)
+	}
+	d.Policy.Ask.Names, d.Models = []string{"small"}, map[string]summarize.Target{"small": {Model: model}}
+	d.Target.Model = down(errDown)
+	d.Policy.Ask.Prompts = []summarize.Prompt{summarize.FullPrompt()}
+	require.Contains(t, text(d.messages()), "It was written.")
+}
+
+// An answer of nothing says little about a request that covers more.
+func TestAnEmptyAnswerToAPieceDoesNotEndAllCompactions(t *testing.T) {
+	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
+	d.takesIn(900)
+	d.answers(models.Say(""), models.Say(""))
+	d.fails()
+	d.answers(numbered(30)...)
+	d.say(rounds(76, 80, 60)...)
+	require.Contains(t, text(d.messages()), "Summary")
+}

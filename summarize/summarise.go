@@ -2,8 +2,6 @@ package summarize
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +19,6 @@ import (
 	"github.com/promptree-go/promptree/internal/retry"
 	"github.com/promptree-go/promptree/internal/trim"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // candidate is a model that may be asked for a summary.
@@ -55,7 +52,7 @@ func (c *candidate) learn(r history.Refusal) {
 	}
 	c.ratio = max(c.ratio, ledger.RefusedRatio(r))
 	if after := float64(c.limit) / c.ratio; after > before*0.9 { // it did not say how much less would do
-		c.most = max(1, 2*r.Counted/3)
+		c.most = max(1, r.Counted/2)
 	}
 }
 
@@ -94,7 +91,7 @@ func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger.
 		}
 		one.ratio = ratio
 		if bound := l.Bound(t.Name); bound > 0 {
-			one.most = max(1, 2*bound/3)
+			one.most = max(1, bound/2)
 		}
 		if own {
 			one.ratio = max(ratio, l.Ratio(t.Name))
@@ -247,7 +244,7 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, tr
 		if n, err = w.piece(ctx, c, &j, p, tree, rest, prefix, n); errors.Is(err, errOneTooLarge) && clip < maxShrinks && w.clips {
 			clip++ // one round is more than the candidate takes in: its texts are clipped, more each time
 			rest = slices.Clone(rest)
-			rest[0] = clippedUnit(rest[0], c.Tokenizer, c.room(c.Tokenizer.CountTools(w.tools(p)), w.leastAnswer(c, p))>>clip)
+			rest[0] = rest[0].Clipped(c.Tokenizer, c.room(c.Tokenizer.CountTools(w.tools(p)), w.leastAnswer(c, p))>>clip, 0.4)
 			continue
 		}
 		if err != nil {
@@ -289,31 +286,6 @@ func (w *writer) after(ctx context.Context, j job, summary string) (job, error) 
 }
 
 var errOneTooLarge = errors.New("summarize: a single round is larger than the model takes in")
-
-// clippedUnit is a unit whose texts and arguments of calls take at most so many tokens together, each cut in its middle with a
-// mark.
-func clippedUnit(u history.Unit, t sizing.Tokenizer, limit int) history.Unit {
-	texts := 0
-	for _, m := range u.Messages {
-		texts += len(m.Content) + len(m.ToolCalls)
-	}
-	share := max(16, limit/max(1, texts))
-	u.Messages = slices.Clone(u.Messages)
-	for i, m := range u.Messages {
-		m.Content = slices.Clone(m.Content)
-		for k, p := range m.Content {
-			if text, ok := p.(chat.Text); ok {
-				m.Content[k] = chat.Text(history.Clip(t, string(text), share, 0.4))
-			}
-		}
-		m.ToolCalls = slices.Clone(m.ToolCalls)
-		for k := range m.ToolCalls {
-			m.ToolCalls[k].Arguments = history.ClipArguments(t, m.ToolCalls[k].Arguments, share, 0.4)
-		}
-		u.Messages[i] = m
-	}
-	return u
-}
 
 // piece is how many of the units fit into one request with what comes before them, at least one. As text they may take more
 // than as messages, or less, so that only a render tells: the first guess is the size of the piece before, or all. From there
@@ -510,8 +482,7 @@ func requestOf(c *candidate, mode Mode, messages []chat.Message) (history.Summar
 	if err != nil {
 		return history.SummaryRequest{}, fmt.Errorf("summarize: encoding the request: %w", err)
 	}
-	sum := sha256.Sum256(text)
-	return history.SummaryRequest{Model: c.Name, Request: string(mode) + ":" + hex.EncodeToString(sum[:8])}, nil
+	return history.SummaryRequest{Model: c.Name, Request: string(mode) + ":" + digest(text, 8)}, nil
 }
 
 // whole names all that is asked of a candidate in a mode for what the job covers. An answer that cannot be used counts for
@@ -522,8 +493,7 @@ func (w *writer) whole(c *candidate, mode Mode) history.SummaryRequest {
 		key += covered[0].ID + "-" + covered[len(covered)-1].Last
 	}
 	if text := w.job.plan.Instructions; text != "" {
-		sum := sha256.Sum256([]byte(text))
-		key += "+" + hex.EncodeToString(sum[:4])
+		key += "+" + digest([]byte(text), 4)
 	}
 	return history.SummaryRequest{Model: c.Name, Request: key}
 }
