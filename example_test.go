@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
@@ -64,7 +65,7 @@ func Example_compaction() {
 	compactor := &summarize.Compactor{
 		Session: session,
 		Target:  summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1000},
-		Policy:  summarize.CopilotChat(),
+		Policy:  copilotchat.Policy(),
 	}
 	defer compactor.Close()
 	for i := range 30 {
@@ -124,7 +125,7 @@ func Example_agent() {
 	compactor := &summarize.Compactor{
 		Session: session,
 		Target:  summarize.Target{Model: model, Name: "gpt-4o", Tokenizer: tokenizer, Budget: 100_000, ContextWindow: 128_000, Tools: tools},
-		Policy:  summarize.CopilotChat(),
+		Policy:  copilotchat.Policy(),
 	}
 	defer compactor.Close()
 	if err := session.Append(chat.UserMessage("How late is it?")); err != nil {
@@ -151,7 +152,7 @@ func Example_agent() {
 
 // A policy is a value: take one and change a field.
 func Example_policy() {
-	policy := summarize.CopilotChat()
+	policy := copilotchat.Policy()
 	policy.Trigger[0].Ratio = 0.5 // 50% with a warm prompt cache, and 60% with a cold one: Cold is added to Ratio
 	policy.Overflow.LastResort = summarize.ResortError
 	policy.Ask.Names = []string{"small"} // of Compactor.Models; the agent's own model is asked last

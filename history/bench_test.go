@@ -182,7 +182,7 @@ func BenchmarkStep(b *testing.B) {
 		if err != nil {
 			return err
 		}
-		if c, ok := history.OhMyPiClear().Find(view, s); ok {
+		if c, ok := savingRule().Find(view, s); ok {
 			if _, err := session.Add(history.Entry{Body: c}); err != nil {
 				return err
 			}

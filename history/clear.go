@@ -13,8 +13,7 @@ import (
 )
 
 // ClearRule says which old tool output is left out of what a session shows, and what stands in its place. It asks no model,
-// and nothing is lost: the session keeps the output. The zero value clears nothing; [A3SClear] and [OhMyPiClear] are the
-// rules of those products.
+// and nothing is lost: the session keeps the output. The zero value clears nothing.
 //
 // The newest Keep tokens of output stay; a result that is only partly among them stays whole. Of what is older each result
 // goes that is not from one of the Never tools, was not cleared already, and takes more than its placeholder. If all of
@@ -29,22 +28,6 @@ type ClearRule struct {
 	// Placeholder returns what stands in place of a result. Defaults to a note that names the entry of the transcript that
 	// has it.
 	Placeholder func(ClearedOutput) string
-}
-
-// A3SClear is the rule of A3S: all but the newest 40,000 tokens of output, with its placeholder, which tells the model to
-// read or run again what it needs.
-func A3SClear() ClearRule {
-	return ClearRule{Keep: 40_000, Placeholder: func(ClearedOutput) string {
-		return "[output pruned — re-read file or re-run command if needed]"
-	}}
-}
-
-// OhMyPiClear is the rule of oh-my-pi: all but the newest 40,000 tokens of output if that saves at least 20,000, and never
-// that of skill or read. Its placeholder is "[Output truncated - N tokens]".
-func OhMyPiClear() ClearRule {
-	return ClearRule{Keep: 40_000, Saves: 20_000, Never: []string{"skill", "read"}, Placeholder: func(o ClearedOutput) string {
-		return "[Output truncated - " + strconv.Itoa(o.Tokens) + " tokens]"
-	}}
 }
 
 // ClearedOutput is a tool result that a rule clears.

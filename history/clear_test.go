@@ -33,7 +33,7 @@ func ExampleClearRule() {
 		fmt.Println(err)
 		return
 	}
-	rule := history.OhMyPiClear()
+	rule := savingRule()
 	rule.Keep, rule.Saves = 300, 100 // instead of 40,000 and 20,000
 	clearing, ok := rule.Find(view, sizing.Estimator{})
 	fmt.Println(ok, clearing.Saved, "tokens saved")
@@ -189,8 +189,8 @@ func TestPlaceholders(t *testing.T) {
 		session *history.Session
 		want    string
 	}{
-		{"A3S", history.A3SClear(), talk(t, user), "[output pruned — re-read file or re-run command if needed]"},
-		{"oh-my-pi", history.OhMyPiClear(), file, "[Output truncated - 50000 tokens]"},
+		{"that keeps the newest", keepingRule(), talk(t, user), "[output pruned — re-read file or re-run command if needed]"},
+		{"that must save something", savingRule(), file, "[Output truncated - 50000 tokens]"},
 		{"by default", history.ClearRule{Keep: 1}, talk(t, user), "[output of 50000 tokens left out here]\nIt is entry e3 of the session's transcript; call the tool again if you need it."},
 		{"by default, with a transcript", history.ClearRule{Keep: 1}, file, "[output of 50000 tokens left out here]\nIt is entry e3 of the session's transcript at " + file.Path() + "."},
 	} {
@@ -372,7 +372,7 @@ func TestClearAtEveryLeafOfASession(t *testing.T) {
 	t.Parallel()
 	messages := recording(t, "importer/testdata/generated.jsonl")
 	session := &history.Session{}
-	rule := history.OhMyPiClear()
+	rule := savingRule()
 	rule.Keep, rule.Saves = 10_000, 5_000
 	gone := 0
 	for i, m := range messages {

@@ -11,8 +11,7 @@ import (
 
 // Cut is a rule that says where a view is cut in two: what is older is covered by a summary, what is newer is kept word
 // for word. The zero value keeps the newest message or round and nothing else. Each field moves the cut further back, or
-// bounds it; they may be combined. [CopilotChatCut], [CopilotCLICut], [OhMyPiCut], [A3SCut] and [StagewiseCut] are the rules of
-// those products.
+// bounds it; they may be combined.
 //
 // Whatever the rule:
 //
@@ -58,25 +57,6 @@ type Cut struct {
 	// nothing is cut.
 	Limits Limits
 }
-
-// CopilotChatCut is the rule of Copilot Chat: all but the round that overflowed, the newest one, back to the summary before. A
-// turn of one round is kept whole.
-func CopilotChatCut() Cut { return Cut{} }
-
-// CopilotCLICut is the rule of Copilot CLI: everything said so far, but only up to a tool boundary. As nothing may be left
-// without a tail, the newest message or round is kept.
-func CopilotCLICut() Cut { return Cut{ToolBoundary: true} }
-
-// OhMyPiCut is the rule of oh-my-pi: the newest 20,000 tokens since the latest compaction.
-func OhMyPiCut() Cut { return Cut{Tokens: 20_000, SinceCompaction: true} }
-
-// A3SCut is the rule of A3S: the first 2 messages and the newest 20.
-func A3SCut() Cut { return Cut{First: 2, Messages: 20} }
-
-// StagewiseCut is the rule of stagewise: walking back, messages are kept until there are 10, the larger of its two floors, 5
-// and 10, but never more than the smaller of a fifth of the window and 40,000 tokens take. A last message that alone takes
-// more is kept. Where the walk ends at the first message there is nothing to cut.
-func StagewiseCut() Cut { return Cut{Share: 0.2, Tokens: 40_000, Messages: max(5, 10)} }
 
 // CutPoint is where a view is cut.
 type CutPoint struct {

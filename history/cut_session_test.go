@@ -18,8 +18,8 @@ import (
 // theFive are the rules of the five products.
 func theFive() map[string]history.Cut {
 	return map[string]history.Cut{
-		"Copilot Chat": history.CopilotChatCut(), "Copilot CLI": history.CopilotCLICut(), "oh-my-pi": history.OhMyPiCut(),
-		"A3S": history.A3SCut(), "stagewise": history.StagewiseCut(),
+		"newest round": newestRound, "tool boundary": toolBoundary, "newest tokens": newestTokens,
+		"first and newest": firstAndNewest, "share or messages": shareOrMessages,
 	}
 }
 

@@ -40,9 +40,9 @@ func ExampleCut() {
 		fmt.Println(err)
 		return
 	}
-	rule := history.OhMyPiCut()
+	rule := newestTokens
 	rule.Tokens = 250
-	for _, rule := range []history.Cut{history.CopilotChatCut(), rule, {Messages: 4}} {
+	for _, rule := range []history.Cut{newestRound, rule, {Messages: 4}} {
 		point, err := rule.Find(view, sizing.Sizing{Tokenizer: sizing.Estimator{MessageChars: 160}})
 		if err != nil {
 			fmt.Println(err)
@@ -50,7 +50,7 @@ func ExampleCut() {
 		}
 		fmt.Printf("%d units covered, %d messages kept from %s on\n", len(point.Covered()), point.Messages, point.FirstKept)
 	}
-	_, err = history.A3SCut().Find(view, sizing.Sizing{Tokenizer: sizing.Estimator{}})
+	_, err = firstAndNewest.Find(view, sizing.Sizing{Tokenizer: sizing.Estimator{}})
 	fmt.Println(err)
 	// Output:
 	// 5 units covered, 3 messages kept from e8 on
@@ -303,13 +303,13 @@ func TestCutsOfTheFive(t *testing.T) {
 		kept   int // messages
 		split  string
 	}{
-		{"Copilot Chat keeps the round that overflowed", history.CopilotChatCut(), long, s, "c998", 2, "u995"},
-		{"Copilot CLI keeps no more", history.CopilotCLICut(), long, s, "c998", 2, "u995"},
-		{"but the tool that runs", history.CopilotCLICut(), running, s, "u1000", 4, ""},
-		{"oh-my-pi keeps 20,000 tokens", history.OhMyPiCut(), long, s, "u900", 100, ""},
-		{"A3S keeps the first 2 and the newest 20 messages", history.A3SCut(), long, s, "u980", 20, ""},
-		{"stagewise keeps 10 messages", history.StagewiseCut(), long, s, "u990", 10, ""},
-		{"or a fifth of the window", history.StagewiseCut(), long, small, "u990", 10, ""},
+		{"the newest round is kept", newestRound, long, s, "c998", 2, "u995"},
+		{"and no more at a tool boundary", toolBoundary, long, s, "c998", 2, "u995"},
+		{"but the tool that runs", toolBoundary, running, s, "u1000", 4, ""},
+		{"20,000 tokens are kept", newestTokens, long, s, "u900", 100, ""},
+		{"the first 2 and the newest 20 messages are kept", firstAndNewest, long, s, "u980", 20, ""},
+		{"10 messages are kept", shareOrMessages, long, s, "u990", 10, ""},
+		{"or a fifth of the window", shareOrMessages, long, small, "u990", 10, ""},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			p, err := tt.cut.Find(viewOf(t, sessionOf(t, tt.path, false)), tt.sizing)
@@ -332,8 +332,8 @@ type hundreds struct{ quarter }
 
 func (hundreds) CountMessage(chat.Message) int { return 200 }
 
-func TestStagewiseCutsAtItsEdges(t *testing.T) {
-	rule := history.StagewiseCut()
+func TestAShareCutsAtItsEdges(t *testing.T) {
+	rule := shareOrMessages
 	for _, tt := range []struct {
 		rule   string
 		path   string
@@ -529,7 +529,7 @@ func speaks(e history.Entry) bool {
 
 // anyRule is one of the five, or a random one.
 func anyRule(r *rand.Rand) history.Cut {
-	five := []history.Cut{history.CopilotChatCut(), history.CopilotCLICut(), history.OhMyPiCut(), history.A3SCut(), history.StagewiseCut()}
+	five := []history.Cut{newestRound, toolBoundary, newestTokens, firstAndNewest, shareOrMessages}
 	if r.IntN(3) == 0 {
 		return five[r.IntN(len(five))]
 	}

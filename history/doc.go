@@ -87,11 +87,11 @@
 // # Where it may be cut
 //
 // A [Cut] is a rule that says where a view is cut in two: what is older is summarised, what is newer is kept word for word.
-// The rules of five products are values of it; fields may be changed and combined. A cut lies between units ([View.Units]):
+// Its fields may be combined. A cut lies between units ([View.Units]):
 // what starts a turn is one, and so is a round. A call is never parted from its result, and what is kept is never empty:
 //
 //	view, err := session.View()
-//	point, err := history.OhMyPiCut().Find(view, s) // the newest 20,000 tokens
+//	point, err := history.Cut{Tokens: 20_000}.Find(view, s) // the newest 20,000 tokens are kept
 //	summary := summarise(point.Covered())
 //	err = session.Compact(history.Compaction{FirstKept: point.FirstKept, Messages: []chat.Message{chat.UserMessage(summary)}})
 //
@@ -104,7 +104,7 @@
 // The session keeps every word whatever of these is used; they change what is shown or sent:
 //
 //   - A [ClearRule] finds the [Clearing] of old tool output, each result replaced by a placeholder, to be added to the
-//     session. [OhMyPiClear] and [A3SClear] are the rules of those products.
+//     session.
 //   - [Limits] bound what the results of one round take of the window; [Clip] cuts one text in its middle.
 //   - A [Truncator] is the last guard before a request: of a list of messages that is too long it leaves the oldest out,
 //     and reports what it did.

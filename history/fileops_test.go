@@ -172,7 +172,7 @@ func TestFilesAreCumulative(t *testing.T) {
 		if i%100 != 99 {
 			continue
 		}
-		p, err := history.CopilotChatCut().Find(viewOf(t, compacted), in(100_000))
+		p, err := newestRound.Find(viewOf(t, compacted), in(100_000))
 		require.NoError(t, err)
 		c := summary("so far", p.FirstKept)
 		covered := list(t, compacted.PathTo(p.FirstKept))

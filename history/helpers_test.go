@@ -255,3 +255,26 @@ func dump(messages []chat.Message) string {
 	}
 	return b.String()
 }
+
+// Rules of cutting and clearing as policies combine them.
+var (
+	newestRound     = history.Cut{}
+	toolBoundary    = history.Cut{ToolBoundary: true}
+	newestTokens    = history.Cut{Tokens: 20_000, SinceCompaction: true}
+	firstAndNewest  = history.Cut{First: 2, Messages: 20}
+	shareOrMessages = history.Cut{Share: 0.2, Tokens: 40_000, Messages: 10}
+)
+
+// keepingRule clears all but the newest output.
+func keepingRule() history.ClearRule {
+	return history.ClearRule{Keep: 40_000, Placeholder: func(history.ClearedOutput) string {
+		return "[output pruned — re-read file or re-run command if needed]"
+	}}
+}
+
+// savingRule clears output if that saves enough, and not that of some tools.
+func savingRule() history.ClearRule {
+	return history.ClearRule{Keep: 40_000, Saves: 20_000, Never: []string{"skill", "read"}, Placeholder: func(o history.ClearedOutput) string {
+		return fmt.Sprintf("[Output truncated - %d tokens]", o.Tokens)
+	}}
+}

@@ -61,7 +61,7 @@ func tidy(text string) (string, error) {
 }
 
 // ConversationSummary puts one user message in place: the summary between tags, and a breadcrumb that says where the full
-// transcript lies. It is that of Copilot Chat.
+// transcript lies.
 func ConversationSummary(m Material) elements.Node {
 	var b strings.Builder
 	b.WriteString(plaintext.SummaryOpen + "\n" + plaintext.Untagged(m.Summary) + "\n")

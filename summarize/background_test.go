@@ -31,7 +31,7 @@ func slowly(after time.Duration, step models.Step) models.Step {
 // behind is a desk that compacts in the background at four fifths, with this much said.
 func behind(t testing.TB, tokens int) desk {
 	d := newDesk(t, chat.UserMessage(task))
-	d.say(rounds(1, 4, (tokens-40)/4)...)
+	d.Say(rounds(1, 4, (tokens-40)/4)...)
 	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}, {On: summarize.OnBudgetExceeded}}
 	d.Policy.Background = summarize.Background{Wait: 0.95, Apply: 0.65}
 	d.Policy.Ask.Prompts = nil // full and simple mode
@@ -41,33 +41,33 @@ func behind(t testing.TB, tokens int) desk {
 func TestBackgroundSummaryIsPutInPlaceByTheNextRender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
-		d.answers(slowly(time.Minute, models.SaySummary("Made meanwhile.")))
-		require.Equal(t, summarize.PendingNone, d.pending())
-		before := d.messages() // gives all of it at once
+		d.Answers(slowly(time.Minute, models.SaySummary("Made meanwhile.")))
+		require.Equal(t, summarize.PendingNone, d.PendingNow())
+		before := d.Messages() // gives all of it at once
 		equal(t, said(d.Session), before[1:])
-		require.Equal(t, summarize.PendingRunning, d.pending())
+		require.Equal(t, summarize.PendingRunning, d.PendingNow())
 
-		d.say(round(5, 100)...)
-		equal(t, said(d.Session), d.messages()[1:])
+		d.Say(round(5, 100)...)
+		equal(t, said(d.Session), d.Messages()[1:])
 		require.Equal(t, "a summary is running", d.Explain().Why)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		require.Equal(t, summarize.PendingReady, d.pending())
+		require.Equal(t, summarize.PendingReady, d.PendingNow())
 		require.Empty(t, compactions(d.Session), "nothing changes by itself")
 
-		d.say(round(6, 100)...)
+		d.Say(round(6, 100)...)
 		all := said(d.Session)
-		got := d.messages()
+		got := d.Messages()
 		require.Equal(t, "<conversation-summary>\nMade meanwhile.\n</conversation-summary>", got[1].Text())
 		equal(t, append([]chat.Message{chat.UserMessage(task)}, all[7:]...), got[2:]) // what came meanwhile stays
-		require.NotContains(t, text(d.request().Messages), "Step 5.", "and was not summarised")
-		require.Equal(t, summarize.PendingNone, d.pending())
-		require.Equal(t, "started ready/full done/full", kinds(*d.events))
-		for _, e := range *d.events {
+		require.NotContains(t, text(d.Request().Messages), "Step 5.", "and was not summarised")
+		require.Equal(t, summarize.PendingNone, d.PendingNow())
+		require.Equal(t, "started ready/full done/full", kinds(*d.Heard))
+		for _, e := range *d.Heard {
 			require.True(t, e.Background)
 		}
-		equal(t, got, d.messages())
-		require.Len(t, d.requests(), 1)
+		equal(t, got, d.Messages())
+		require.Len(t, d.Requests(), 1)
 	})
 }
 
@@ -84,11 +84,11 @@ func TestBackgroundSummaryIsWaitedFor(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := behind(t, 3400)
-				d.answers(slowly(30*time.Second, models.SaySummary("Made meanwhile.")))
-				d.messages()
-				d.say(round(5, c.more)...)
+				d.Answers(slowly(30*time.Second, models.SaySummary("Made meanwhile.")))
+				d.Messages()
+				d.Say(round(5, c.more)...)
 				start := time.Now()
-				got := d.messages()
+				got := d.Messages()
 				require.Equal(t, c.wait, time.Since(start) >= 30*time.Second)
 				require.Equal(t, c.wait, len(compactions(d.Session)) == 1)
 				require.Equal(t, []int{5}, outputs(text(got))[len(outputs(text(got)))-1:])
@@ -101,29 +101,29 @@ func TestWaitForBackgroundWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
 		require.NoError(t, d.Wait(t.Context()), "there is nothing to wait for")
-		d.answers(slowly(time.Minute, models.SaySummary("Made meanwhile.")))
-		d.messages()
+		d.Answers(slowly(time.Minute, models.SaySummary("Made meanwhile.")))
+		d.Messages()
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("no time"))
 		defer cancel()
 		require.ErrorContains(t, d.Wait(ctx), "no time")
-		require.Equal(t, summarize.PendingRunning, d.pending(), "it goes on")
+		require.Equal(t, summarize.PendingRunning, d.PendingNow(), "it goes on")
 		require.NoError(t, d.Wait(t.Context()))
-		require.Equal(t, summarize.PendingReady, d.pending())
-		require.Contains(t, d.messages()[1].Text(), "Made meanwhile.")
+		require.Equal(t, summarize.PendingReady, d.PendingNow())
+		require.Contains(t, d.Messages()[1].Text(), "Made meanwhile.")
 	})
 }
 
 func TestBackgroundSummaryThatIsNotNeededIsThrownAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
-		d.answers(models.SaySummary("Made in vain."))
-		d.messages()
+		d.Answers(models.SaySummary("Made in vain."))
+		d.Messages()
 		synctest.Wait()
-		require.Equal(t, summarize.PendingReady, d.pending())
+		require.Equal(t, summarize.PendingReady, d.PendingNow())
 		d.Target.Budget = 2 * budget // a model with a larger window
-		equal(t, said(d.Session), d.messages()[1:])
-		require.Equal(t, summarize.PendingNone, d.pending())
-		require.Equal(t, "started ready/full discarded/full", kinds(*d.events))
+		equal(t, said(d.Session), d.Messages()[1:])
+		require.Equal(t, summarize.PendingNone, d.PendingNow())
+		require.Equal(t, "started ready/full discarded/full", kinds(*d.Heard))
 		require.Empty(t, compactions(d.Session))
 	})
 }
@@ -131,20 +131,20 @@ func TestBackgroundSummaryThatIsNotNeededIsThrownAway(t *testing.T) {
 func TestBackgroundFailureIsSilentAndTriedAgainOnceMoreWasSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3300)
-		d.answers(models.Say("no"), models.Say("no"), models.SaySummary("Now."))
-		d.messages()
+		d.Answers(models.Say("no"), models.Say("no"), models.SaySummary("Now."))
+		d.Messages()
 		synctest.Wait()
-		require.Equal(t, summarize.PendingNone, d.pending())
+		require.Equal(t, summarize.PendingNone, d.PendingNow())
 		for range 3 {
-			d.messages()
+			d.Messages()
 			require.Contains(t, d.Explain().Why, "paused for 1 more step after 1 failures")
 		}
-		require.Len(t, d.requests(), 2)
-		d.say(round(5, 50)...)
-		d.messages()
+		require.Len(t, d.Requests(), 2)
+		d.Say(round(5, 50)...)
+		d.Messages()
 		synctest.Wait()
-		require.Equal(t, summarize.PendingReady, d.pending())
-		require.Contains(t, d.messages()[1].Text(), "Now.")
+		require.Equal(t, summarize.PendingReady, d.PendingNow())
+		require.Contains(t, d.Messages()[1].Text(), "Now.")
 	})
 }
 
@@ -152,15 +152,15 @@ func TestBackgroundFailureIsTriedAgainAfterATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3300)
 		d.Policy.RetryAfter = time.Hour
-		d.answers(models.Fail(&chat.TransientError{Err: errors.New("busy")}), models.SaySummary("Now."))
-		d.messages()
+		d.Answers(models.Fail(&chat.TransientError{Err: errors.New("busy")}), models.SaySummary("Now."))
+		d.Messages()
 		synctest.Wait()
-		d.messages()
-		require.Len(t, d.requests(), 1)
+		d.Messages()
+		require.Len(t, d.Requests(), 1)
 		time.Sleep(time.Hour)
-		d.messages()
+		d.Messages()
 		synctest.Wait()
-		require.Len(t, d.requests(), 2)
+		require.Len(t, d.Requests(), 2)
 	})
 }
 
@@ -168,21 +168,21 @@ func TestCloseEndsBackgroundWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
 		ended := make(chan error, 1)
-		d.answers(func(ctx context.Context, _ chat.Request) (chat.Response, error) {
+		d.Answers(func(ctx context.Context, _ chat.Request) (chat.Response, error) {
 			<-ctx.Done()
 			time.Sleep(time.Second) // it takes a while to stop
 			ended <- context.Cause(ctx)
 			return chat.Response{}, ctx.Err()
 		})
-		d.messages()
+		d.Messages()
 		synctest.Wait()
 		start := time.Now()
 		require.NoError(t, d.Close())
 		require.Zero(t, time.Since(start), "it does not wait for a model that does not stop")
 		require.Error(t, <-ended)
-		require.Equal(t, summarize.PendingNone, d.pending())
+		require.Equal(t, summarize.PendingNone, d.PendingNow())
 		require.Empty(t, compactions(d.Session))
-		require.Equal(t, "started cancelled", kinds(*d.events))
+		require.Equal(t, "started cancelled", kinds(*d.Heard))
 		require.NoError(t, d.Close())
 		_, err := d.Render(t.Context(), prompt(d.Session))
 		require.ErrorIs(t, err, summarize.ErrClosed)
@@ -193,29 +193,29 @@ func TestCloseEndsBackgroundWork(t *testing.T) {
 func TestBackgroundWorkOutlivesTheContextOfItsRender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
-		d.answers(slowly(time.Minute, models.SaySummary("All the same.")))
+		d.Answers(slowly(time.Minute, models.SaySummary("All the same.")))
 		ctx, cancel := context.WithCancel(t.Context())
 		_, err := d.Render(ctx, prompt(d.Session))
 		require.NoError(t, err)
 		cancel()
 		time.Sleep(2 * time.Minute)
-		require.Contains(t, d.messages()[1].Text(), "All the same.")
+		require.Contains(t, d.Messages()[1].Text(), "All the same.")
 	})
 }
 
 func TestRenderThatWaitsForBackgroundWorkIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
-		d.answers(slowly(2*time.Minute, models.SaySummary("At last.")))
-		d.messages()
-		d.say(round(5, 900)...)
+		d.Answers(slowly(2*time.Minute, models.SaySummary("At last.")))
+		d.Messages()
+		d.Say(round(5, 900)...)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := d.Render(ctx, prompt(d.Session))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, summarize.PendingRunning, d.pending(), "the summary is still being made")
+		require.Equal(t, summarize.PendingRunning, d.PendingNow(), "the summary is still being made")
 		require.NoError(t, d.Wait(t.Context()))
-		require.Contains(t, d.messages()[1].Text(), "At last.")
+		require.Contains(t, d.Messages()[1].Text(), "At last.")
 	})
 }
 
@@ -223,29 +223,29 @@ func TestPromptThatDoesNotFitWaitsForALimitedTimeAndIsCompactedThen(t *testing.T
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
 		d.Policy.Background.Timeout = 10 * time.Second
-		d.answers(slowly(time.Hour, models.SaySummary("At last.")), models.SaySummary("In its place."))
-		d.messages()
-		d.say(round(5, 900)...)
+		d.Answers(slowly(time.Hour, models.SaySummary("At last.")), models.SaySummary("In its place."))
+		d.Messages()
+		d.Say(round(5, 900)...)
 		start := time.Now()
-		require.Contains(t, d.messages()[1].Text(), "In its place.")
+		require.Contains(t, d.Messages()[1].Text(), "In its place.")
 		require.Equal(t, 10*time.Second, time.Since(start))
-		require.Equal(t, "started waiting cancelled started done/full", kinds(*d.events))
+		require.Equal(t, "started waiting cancelled started done/full", kinds(*d.Heard))
 	})
 }
 
 func TestUndoWhileASummaryIsMadeDropsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
-		d.answers(slowly(time.Minute, models.SaySummary("Of what was undone.")))
-		d.messages()
+		d.Answers(slowly(time.Minute, models.SaySummary("Of what was undone.")))
+		d.Messages()
 		require.NoError(t, d.Session.Branch("e3"))
-		d.say(chat.UserMessage("Rather this."))
+		d.Say(chat.UserMessage("Rather this."))
 		time.Sleep(2 * time.Minute)
 		d.Policy.Background.Apply = 0
-		got := d.messages()
+		got := d.Messages()
 		equal(t, chat.UserMessage("Rather this."), got[len(got)-1])
-		require.Equal(t, "started ready/full dropped/full", kinds(*d.events))
-		_, ok := errors.AsType[*history.BoundaryError]((*d.events)[2].Err)
+		require.Equal(t, "started ready/full dropped/full", kinds(*d.Heard))
+		_, ok := errors.AsType[*history.BoundaryError]((*d.Heard)[2].Err)
 		require.True(t, ok)
 		require.Empty(t, compactions(d.Session))
 	})
@@ -264,27 +264,27 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
 			d.Target.ContextWindow = 2 * budget
-			d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+			d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 				if err := errors.Join(d.Session.Branch(c.to), d.Session.Append(c.late...)); err != nil {
 					return chat.Response{}, err
 				}
 				return models.SaySummary("Of what was undone.")(ctx, r)
 			})
 			if c.fits {
-				got := d.messages()
+				got := d.Messages()
 				equal(t, append(overflowing()[:3], c.late...), got[1:])
 			} else {
-				failed := d.fails()
+				failed := d.Fails()
 				_, ok := errors.AsType[*history.BoundaryError](failed)
 				require.True(t, ok)
 			}
-			require.Len(t, d.requests(), 1, "another answer would be for nothing too")
-			require.Equal(t, "started dropped", kinds(*d.events))
+			require.Len(t, d.Requests(), 1, "another answer would be for nothing too")
+			require.Equal(t, "started dropped", kinds(*d.Heard))
 			require.Empty(t, compactions(d.Session))
 			equal(t, append(overflowing(), c.late...), said(d.Session))
 
-			d.answers(models.SaySummary("Of what is there."))
-			got := d.messages() // the next is as any other
+			d.Answers(models.SaySummary("Of what is there."))
+			got := d.Messages() // the next is as any other
 			equal(t, !c.fits, strings.Contains(text(got), "Of what is there."))
 		})
 	}
@@ -294,11 +294,11 @@ func TestPanicInTheBackgroundIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := behind(t, 3400)
 		d.Policy.Ask.Checks = []summarize.Check{func(summarize.Material) error { panic("at the disco") }}
-		d.answers(models.SaySummary("one"))
-		d.messages()
+		d.Answers(models.SaySummary("one"))
+		d.Messages()
 		synctest.Wait()
-		require.Equal(t, summarize.PendingNone, d.pending())
+		require.Equal(t, summarize.PendingNone, d.PendingNow())
 		d.Policy.Ask.Checks = nil
-		d.messages()
+		d.Messages()
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
@@ -24,7 +25,7 @@ func BenchmarkCompaction(b *testing.B) {
 	for _, window := range []int{8_000, 64_000, 128_000} {
 		b.Run(fmt.Sprint(window), func(b *testing.B) {
 			compactor := &summarize.Compactor{
-				Target: summarize.Target{Model: models.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: window}, Policy: summarize.CopilotChat(),
+				Target: summarize.Target{Model: models.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: window}, Policy: copilotchat.Policy(),
 			}
 			for b.Loop() {
 				compactor.Session = overfull(b, messages, counter, window)
@@ -63,7 +64,7 @@ func BenchmarkRender(b *testing.B) {
 	for _, window := range []int{8_000, 64_000, 128_000} {
 		b.Run(fmt.Sprint(window), func(b *testing.B) {
 			compactor := &summarize.Compactor{
-				Session: overfull(b, messages, counter, window), Policy: summarize.CopilotChat(),
+				Session: overfull(b, messages, counter, window), Policy: copilotchat.Policy(),
 				Target: summarize.Target{Model: models.Offline{Tokenizer: counter}, Tokenizer: counter, Budget: 2 * window},
 			}
 			for b.Loop() {

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/ohmypi"
 )
 
 func TestBranchThatIsLeftIsSummarised(t *testing.T) {
@@ -34,8 +35,8 @@ func TestBranchThatIsLeftIsSummarised(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, chat.UserMessage(task))
-			d.say(rounds(1, 3, 200)...)
-			d.Policy.Branch = summarize.OhMyPi().Branch
+			d.Say(rounds(1, 3, 200)...)
+			d.Policy.Branch = ohmypi.Policy().Branch
 			d.Policy.Branch.On = c.on
 			d.Hooks.BeforeBranch = func(context.Context, string, string) (summarize.Intervention, error) {
 				return summarize.Intervention{Summary: c.hook}, nil
@@ -47,10 +48,10 @@ func TestBranchThatIsLeftIsSummarised(t *testing.T) {
 				return nil
 			}
 			if c.answer != nil {
-				d.answers(c.answer)
+				d.Answers(c.answer)
 			}
 			got, err := d.Navigate(t.Context(), "e3", "")
-			require.Len(t, d.requests(), c.asked)
+			require.Len(t, d.Requests(), c.asked)
 			if c.err {
 				require.Error(t, err)
 				require.Equal(t, "e7", d.Session.Leaf())
@@ -69,7 +70,7 @@ func TestBranchThatIsLeftIsSummarised(t *testing.T) {
 			if c.asked > 0 {
 				require.Equal(t, []string{"file-2.go", "file-3.go"}, got.Files.Read)
 				require.Contains(t, messages[3].Text(), "file-3.go")
-				require.Equal(t, []int{2, 3}, outputs(text(d.request().Messages)))
+				require.Equal(t, []int{2, 3}, outputs(text(d.Request().Messages)))
 			}
 		})
 	}
@@ -80,17 +81,17 @@ func TestCheckpointsAreWrittenAndIndexed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "checkpoints")
 	d.Checkpoints = &checkpoints.Folder{Dir: dir}
 	d.Policy.Place.Checkpoints = true
-	d.answers(models.SaySummary("# First"), models.SaySummary("Second."))
-	d.messages()
-	d.say(rounds(7, 11, roundTokens)...)
+	d.Answers(models.SaySummary("# First"), models.SaySummary("Second."))
+	d.Messages()
+	d.Say(rounds(7, 11, roundTokens)...)
 	d.Target.ContextWindow = 2 * budget
-	d.messages()
+	d.Messages()
 
 	list, err := d.Checkpoints.List()
 	require.NoError(t, err)
 	require.Len(t, list, 2)
 	require.Equal(t, []string{"First", "Second."}, []string{list[0].Title, list[1].Title})
-	require.Equal(t, list[1], (*d.events)[len(*d.events)-1].Checkpoint)
+	require.Equal(t, list[1], (*d.Heard)[len(*d.Heard)-1].Checkpoint)
 	index := content(t, filepath.Join(dir, "index.md"))
 	require.Contains(t, index, "2 made")
 
@@ -119,7 +120,7 @@ func TestCheckpointThatCannotBeWrittenBlocksNothing(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	d.Checkpoints = &checkpoints.Folder{Dir: file}
 	d.Policy.Place.Checkpoints = true
-	d.answers(models.SaySummary("short"))
-	d.messages()
-	require.Equal(t, "started hook failed done/full", kinds(*d.events))
+	d.Answers(models.SaySummary("short"))
+	d.Messages()
+	require.Equal(t, "started hook failed done/full", kinds(*d.Heard))
 }

@@ -22,32 +22,32 @@ import (
 
 func TestPromptThatFitsAsksNoModel(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
-	d.say(rounds(1, 5, roundTokens)...)
-	got := d.messages()
+	d.Say(rounds(1, 5, roundTokens)...)
+	got := d.Messages()
 	equal(t, said(d.Session), got[1:])
-	require.Empty(t, d.requests())
-	require.Empty(t, *d.events)
+	require.Empty(t, d.Requests())
+	require.Empty(t, *d.Heard)
 	require.Empty(t, compactions(d.Session))
 }
 
 func TestPromptThatExactlyFitsAsksNoModel(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Target.Budget = count(quarter{}, append(said(d.Session), chat.SystemMessage("You are a coding agent.")))
-	d.messages()
-	require.Empty(t, d.requests())
+	d.Messages()
+	require.Empty(t, d.Requests())
 
 	d.Target.Budget--
-	d.answers(models.SaySummary("short"))
-	d.messages()
-	require.Len(t, d.requests(), 1)
+	d.Answers(models.SaySummary("short"))
+	d.Messages()
+	require.Len(t, d.Requests(), 1)
 }
 
 func TestOverflowIsSummarisedOnce(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.answers(models.SaySummary("Five files were read."))
+	d.Answers(models.SaySummary("Five files were read."))
 	all := said(d.Session)
 
-	got := d.messages()
+	got := d.Messages()
 	equal(t, []chat.Message{
 		chat.SystemMessage("You are a coding agent."),
 		chat.UserMessage("<conversation-summary>\nFive files were read.\n</conversation-summary>"),
@@ -55,7 +55,7 @@ func TestOverflowIsSummarisedOnce(t *testing.T) {
 		all[11], all[12],       // the newest round, word for word
 	}, got)
 
-	request := d.request().Messages
+	request := d.Request().Messages
 	equal(t, all[:11], request[1:len(request)-1]) // the round that overflowed is not in the request
 	require.NotContains(t, text(request), output(6, 1)[:12])
 
@@ -67,8 +67,8 @@ func TestOverflowIsSummarisedOnce(t *testing.T) {
 	require.Equal(t, count(quarter{}, got), done[0].TokensAfter)
 	equal(t, got[1:2], done[0].Messages)
 
-	require.Equal(t, "started done/full", kinds(*d.events))
-	started, over := (*d.events)[0], (*d.events)[1]
+	require.Equal(t, "started done/full", kinds(*d.Heard))
+	started, over := (*d.Heard)[0], (*d.Heard)[1]
 	require.Equal(t, []int{6, 1, done[0].TokensBefore}, []int{started.Covered, started.Kept, started.TokensBefore})
 	require.Equal(t, []int{6, 1, done[0].TokensBefore, done[0].TokensAfter}, []int{over.Covered, over.Kept, over.TokensBefore, over.TokensAfter})
 	require.Equal(t, []int{1 + len(all), len(got), 1}, []int{over.MessagesBefore, over.MessagesAfter, over.Calls})
@@ -76,8 +76,8 @@ func TestOverflowIsSummarisedOnce(t *testing.T) {
 	require.Equal(t, "Five files were read.", over.Summary)
 	require.Equal(t, "Five files were read.", done[0].Text)
 
-	equal(t, got, d.messages())
-	require.Len(t, d.requests(), 1, "what fits again is not summarised again")
+	equal(t, got, d.Messages())
+	require.Len(t, d.Requests(), 1, "what fits again is not summarised again")
 	equal(t, all, said(d.Session))
 }
 
@@ -122,11 +122,11 @@ func TestWhatIsKept(t *testing.T) {
 			d := newDesk(t, c.messages...)
 			d.Target.ContextWindow = 2 * budget
 			d.Policy.Cut.Share = c.keep
-			d.answers(models.SaySummary("It went well."))
-			got := d.messages()
+			d.Answers(models.SaySummary("It went well."))
+			got := d.Messages()
 			require.Equal(t, c.firstKept, compactions(d.Session)[0].FirstKept)
 			require.Equal(t, c.shown, outputs(text(got)))
-			require.Equal(t, c.asked, outputs(text(d.request().Messages)))
+			require.Equal(t, c.asked, outputs(text(d.Request().Messages)))
 			var users []string
 			for _, m := range got[2:] {
 				if m.Role == chat.RoleUser {
@@ -134,7 +134,7 @@ func TestWhatIsKept(t *testing.T) {
 				}
 			}
 			require.Equal(t, c.users, users)
-			require.NoError(t, chat.Validate(d.request().Messages))
+			require.NoError(t, chat.Validate(d.Request().Messages))
 		})
 	}
 }
@@ -142,10 +142,10 @@ func TestWhatIsKept(t *testing.T) {
 func TestRequestInFullMode(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Target.Tools = []chat.Tool{{Name: "read", Description: "Reads a file.", Parameters: json.RawMessage(`{"type":"object"}`)}}
-	d.answers(models.SaySummary("short"))
-	d.messages()
+	d.Answers(models.SaySummary("short"))
+	d.Messages()
 
-	r := d.request()
+	r := d.Request()
 	require.NoError(t, chat.Validate(r.Messages))
 	equal(t, d.Target.Tools, r.Tools)
 	require.Equal(t, chat.ToolChoiceNone, r.ToolChoice)
@@ -181,22 +181,22 @@ func hint(t testing.TB, request string) int {
 func TestRequestWithoutTools(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Policy = summarize.Policy{}
-	d.answers(models.SaySummary("short"))
-	d.messages()
-	require.Empty(t, d.request().Tools)
-	require.Equal(t, chat.ToolChoiceAuto, d.request().ToolChoice, "a provider refuses a choice without tools")
-	require.Nil(t, d.request().Temperature, "the zero policy leaves it to the model")
+	d.Answers(models.SaySummary("short"))
+	d.Messages()
+	require.Empty(t, d.Request().Tools)
+	require.Equal(t, chat.ToolChoiceAuto, d.Request().ToolChoice, "a provider refuses a choice without tools")
+	require.Nil(t, d.Request().Temperature, "the zero policy leaves it to the model")
 }
 
 func TestRequestShowsRoundsAsThePromptDoes(t *testing.T) {
 	long := round(1, 3*budget) // cut to half of the window in the prompt
 	d := newDesk(t, append(append([]chat.Message{chat.UserMessage(task)}, long...), rounds(2, 4, roundTokens)...)...)
 	d.Target.ContextWindow = 10 * budget
-	d.answers(models.SaySummary("short"))
+	d.Answers(models.SaySummary("short"))
 	over, err := render.Render(t.Context(), prompt(d.Session), render.Options{Budget: 10 * budget, Window: budget, Tokenizer: quarter{}})
 	require.NoError(t, err)
-	d.messages()
-	request := d.request().Messages
+	d.Messages()
+	request := d.Request().Messages
 	equal(t, over.Messages[1:len(over.Messages)-2], request[1:len(request)-1])
 	require.Contains(t, text(request), "tokens cut here")
 }
@@ -204,9 +204,9 @@ func TestRequestShowsRoundsAsThePromptDoes(t *testing.T) {
 func TestRequestShowsRoundsByTheLimitsOfTheCompactor(t *testing.T) {
 	d := newDesk(t, append(overflowing(), round(7, roundTokens)...)...)
 	d.Policy.Place.Limits = history.Limits{Results: 0.05}
-	d.answers(models.SaySummary("short"))
-	d.messages()
-	for _, m := range d.request().Messages {
+	d.Answers(models.SaySummary("short"))
+	d.Messages()
+	for _, m := range d.Request().Messages {
 		if m.Role == chat.RoleTool {
 			require.LessOrEqual(t, quarter{}.CountText(m.Text()), budget/20)
 		}
@@ -219,22 +219,22 @@ func TestRequestRepairsWhatWasCutShort(t *testing.T) {
 	}}
 	d := newDesk(t, chat.UserMessage("Go on."), interrupted, chat.ToolResult("b", "text of b"), chat.UserMessage(" "),
 		chat.Message{Role: chat.RoleAssistant}, chat.UserMessage(task))
-	d.say(rounds(1, 6, roundTokens)...)
-	d.answers(models.SaySummary("short"))
-	d.messages()
-	require.NoError(t, chat.Validate(d.request().Messages))
+	d.Say(rounds(1, 6, roundTokens)...)
+	d.Answers(models.SaySummary("short"))
+	d.Messages()
+	require.NoError(t, chat.Validate(d.Request().Messages))
 }
 
 func TestSecondCompactionCompoundsTheFirst(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.answers(models.SaySummary("The first summary."), models.SaySummary("The second summary."))
-	d.messages()
-	d.say(rounds(7, 11, roundTokens)...)
+	d.Answers(models.SaySummary("The first summary."), models.SaySummary("The second summary."))
+	d.Messages()
+	d.Say(rounds(7, 11, roundTokens)...)
 	all := said(d.Session)
-	got := d.messages()
+	got := d.Messages()
 
-	require.Len(t, d.requests(), 2)
-	second := d.requests()[1].Messages
+	require.Len(t, d.Requests(), 2)
+	second := d.Requests()[1].Messages
 	equal(t, chat.UserMessage("<conversation-summary>\nThe first summary.\n</conversation-summary>"), second[1])
 	equal(t, append([]chat.Message{chat.UserMessage(task)}, all[11:21]...), second[2:len(second)-1])
 	require.NoError(t, chat.Validate(second))
@@ -248,32 +248,32 @@ func TestSecondCompactionCompoundsTheFirst(t *testing.T) {
 
 func TestUserMessageOfATurnThatIsOverIsSummarisedWithItsRounds(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.answers(models.SaySummary("one"), models.SaySummary("two"))
-	d.messages()
-	d.say(chat.AssistantMessage("It builds."), chat.UserMessage("And now the tests."))
-	d.say(rounds(7, 11, roundTokens)...)
-	got := d.messages()
-	require.Contains(t, text(d.requests()[1].Messages), task)
-	require.Contains(t, text(d.requests()[1].Messages), "It builds.")
+	d.Answers(models.SaySummary("one"), models.SaySummary("two"))
+	d.Messages()
+	d.Say(chat.AssistantMessage("It builds."), chat.UserMessage("And now the tests."))
+	d.Say(rounds(7, 11, roundTokens)...)
+	got := d.Messages()
+	require.Contains(t, text(d.Requests()[1].Messages), task)
+	require.Contains(t, text(d.Requests()[1].Messages), "It builds.")
 	require.NotContains(t, text(got), task)
 	equal(t, chat.UserMessage("And now the tests."), got[2])
 }
 
 func TestSummaryIsShownAsOneUserMessageAndEscapedOnlyInTagsOfOurs(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.answers(models.Say("Thus:\n<summary>\n\n  if a < b && c { … } // \"x\"\n\nand <b> </summary> stays\n</summary> Bye."))
-	require.Equal(t, "<conversation-summary>\nif a < b && c { … } // \"x\"\n\nand <b> </summary> stays\n</conversation-summary>", d.messages()[1].Text())
+	d.Answers(models.Say("Thus:\n<summary>\n\n  if a < b && c { … } // \"x\"\n\nand <b> </summary> stays\n</summary> Bye."))
+	require.Equal(t, "<conversation-summary>\nif a < b && c { … } // \"x\"\n\nand <b> </summary> stays\n</conversation-summary>", d.Messages()[1].Text())
 }
 
 func TestBreadcrumb(t *testing.T) {
 	t.Chdir(t.TempDir())
 	d := deskOf(t, opened(t, "session.jsonl"), overflowing()...)
-	d.say(rounds(7, 12, 200)...)
+	d.Say(rounds(7, 12, 200)...)
 	d.Target.ContextWindow = 2 * budget
 	d.Policy.Place.ReadTool = "view"
 	d.Target.Tools = []chat.Tool{{Name: "view", Parameters: json.RawMessage(`{"properties":{"path":{},"offset":{},"limit":{}}}`)}}
-	d.answers(models.SaySummary("short"))
-	got := d.messages()[1].Text()
+	d.Answers(models.SaySummary("short"))
+	got := d.Messages()[1].Text()
 
 	path := d.Session.Path()
 	require.True(t, filepath.IsAbs(path))
@@ -309,63 +309,63 @@ func TestNoBreadcrumb(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := c.desk(t, overflowing()...)
 			d.Policy.Place.NoBreadcrumb = c.no
-			d.answers(models.SaySummary("short"))
-			require.Equal(t, "<conversation-summary>\nshort\n</conversation-summary>", d.messages()[1].Text())
+			d.Answers(models.SaySummary("short"))
+			require.Equal(t, "<conversation-summary>\nshort\n</conversation-summary>", d.Messages()[1].Text())
 		})
 	}
 }
 
 func TestSummaryIsWrittenOnce(t *testing.T) {
 	d := newFileDesk(t, overflowing()...)
-	d.answers(models.SaySummary("Made once, with ünïcödé & <tags> and \u2028."))
-	first := d.messages()
+	d.Answers(models.SaySummary("Made once, with ünïcödé & <tags> and \u2028."))
+	first := d.Messages()
 	for n := 7; n < 10; n++ {
-		d.say(round(n, 500)...)
-		equal(t, first, d.messages()[:len(first)]) // what was sent before is the beginning of what is sent next
+		d.Say(round(n, 500)...)
+		equal(t, first, d.Messages()[:len(first)]) // what was sent before is the beginning of what is sent next
 	}
-	require.Len(t, d.requests(), 1)
-	want := d.messages()
+	require.Len(t, d.Requests(), 1)
+	want := d.Messages()
 	path := d.Session.Path()
 	read, err := history.Read(path)
 	require.NoError(t, err)
-	equal(t, want, deskOf(t, read).messages())
+	equal(t, want, deskOf(t, read).Messages())
 	require.NoError(t, d.Session.Close())
 
 	again := deskOf(t, opened(t, path))
-	equal(t, want, again.messages())
-	require.Empty(t, again.requests())
-	again.say(chat.UserMessage("Thanks."))
-	require.Equal(t, first[1], again.messages()[1])
+	equal(t, want, again.Messages())
+	require.Empty(t, again.Requests())
+	again.Say(chat.UserMessage("Thanks."))
+	require.Equal(t, first[1], again.Messages()[1])
 }
 
 func TestSecondSummaryHasOneBreadcrumb(t *testing.T) {
 	d := newFileDesk(t, overflowing()...)
 	d.Target.ContextWindow = 2 * budget
-	d.answers(models.SaySummary("one"), models.SaySummary("two"))
-	d.messages()
-	d.say(rounds(7, 11, roundTokens)...)
-	got := d.messages()[1].Text()
-	require.Contains(t, d.requests()[1].Messages[1].Text(), `lines="16"`)
+	d.Answers(models.SaySummary("one"), models.SaySummary("two"))
+	d.Messages()
+	d.Say(rounds(7, 11, roundTokens)...)
+	got := d.Messages()[1].Text()
+	require.Contains(t, d.Requests()[1].Messages[1].Text(), `lines="16"`)
 	require.Equal(t, 1, strings.Count(got, "<transcript "))
 	require.Contains(t, got, `lines="28"`)
 }
 
 func TestLowPriorityIsPrunedBeforeAnythingIsCompacted(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
-	d.say(rounds(1, 5, roundTokens)...)
+	d.Say(rounds(1, 5, roundTokens)...)
 	context := elements.UserMessage{Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{elements.Text(words(1000))}}
 	r, err := d.Render(t.Context(), prompt(d.Session, context))
 	require.NoError(t, err)
 	equal(t, said(d.Session), r.Messages[1:])
 	require.Len(t, r.Report().Dropped(), 1)
-	require.Empty(t, d.requests())
+	require.Empty(t, d.Requests())
 
-	d.say(round(6, roundTokens)...)
-	d.answers(models.SaySummary("short"))
+	d.Say(round(6, roundTokens)...)
+	d.Answers(models.SaySummary("short"))
 	r, err = d.Render(t.Context(), prompt(d.Session, context))
 	require.NoError(t, err)
-	require.Len(t, d.requests(), 1)
-	require.NotContains(t, text(d.request().Messages), "abc abc", "what the prompt adds is no history")
+	require.Len(t, d.Requests(), 1)
+	require.NotContains(t, text(d.Request().Messages), "abc abc", "what the prompt adds is no history")
 	require.Contains(t, text(r.Messages), "abc abc", "a compaction makes room for it again")
 }
 
@@ -410,8 +410,8 @@ func TestWhatMustStayIsTooLarge(t *testing.T) {
 			require.Len(t, failed.Reasons, 1)
 			require.Contains(t, err.Error(), want.Error())
 
-			require.Empty(t, d.requests())
-			require.Contains(t, []string{"", "failed"}, kinds(*d.events))
+			require.Empty(t, d.Requests())
+			require.Contains(t, []string{"", "failed"}, kinds(*d.Heard))
 			require.Equal(t, before, content(t, d.Session.Path()), "there was no plan")
 		})
 	}
@@ -420,11 +420,11 @@ func TestWhatMustStayIsTooLarge(t *testing.T) {
 func TestSmallRoomIsUsed(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	more := elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(words(budget - roundTokens - 300))}}
-	d.answers(models.SaySummary("short"))
+	d.Answers(models.SaySummary("short"))
 	r, err := d.Render(t.Context(), prompt(d.Session, more))
 	require.NoError(t, err)
 	require.LessOrEqual(t, r.Tokens, budget)
-	last := d.request().Messages[len(d.request().Messages)-1]
+	last := d.Request().Messages[len(d.Request().Messages)-1]
 	room := hint(t, last.Text())
 	require.GreaterOrEqual(t, room, 98)
 	require.Less(t, room, 300)
@@ -434,8 +434,8 @@ func TestSmallRoomIsUsed(t *testing.T) {
 func TestSmallRoomIsUsedWhateverKeepSays(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 3, 1600)...)...)
 	d.Policy.Cut.Share, d.Policy.Place.Share, d.Policy.Place.Max = 0.01, 0.9, 100_000
-	d.answers(models.SaySummary("Short."))
-	require.NoError(t, chat.Validate(d.messages()))
+	d.Answers(models.SaySummary("Short."))
+	require.NoError(t, chat.Validate(d.Messages()))
 	require.Len(t, compactions(d.Session), 1)
 }
 
@@ -454,16 +454,16 @@ func TestSummaryTakesItsShare(t *testing.T) {
 			d := newDesk(t, overflowing()...)
 			d.Policy = c.policy
 			const frame = 15 // tokens of the message, its tags and the space between them
-			d.answers(models.SaySummary(words(c.room - frame)))
-			require.Equal(t, c.room, quarter{}.CountMessage(d.messages()[1]))
-			r := d.request()
+			d.Answers(models.SaySummary(words(c.room - frame)))
+			require.Equal(t, c.room, quarter{}.CountMessage(d.Messages()[1]))
+			r := d.Request()
 			require.Equal(t, c.room-frame-4, hint(t, r.Messages[len(r.Messages)-1].Text()))
 
 			d = newDesk(t, overflowing()...)
 			d.Policy = c.policy
-			d.answers(models.SaySummary(words(c.room-frame+1)), models.SaySummary("short"))
-			d.messages()
-			require.Len(t, d.requests(), 2, "one token more is too many")
+			d.Answers(models.SaySummary(words(c.room-frame+1)), models.SaySummary("short"))
+			d.Messages()
+			require.Len(t, d.Requests(), 2, "one token more is too many")
 		})
 	}
 }
@@ -474,7 +474,7 @@ func TestErrorOfAnElementIsNoOverflow(t *testing.T) {
 	require.ErrorIs(t, err, render.ErrOutsideMessage)
 	_, failed := errors.AsType[*summarize.FailedError](err)
 	require.False(t, failed)
-	require.Empty(t, d.requests())
+	require.Empty(t, d.Requests())
 }
 
 func TestTokensOfOpenAI(t *testing.T) {
@@ -485,8 +485,8 @@ func TestTokensOfOpenAI(t *testing.T) {
 			d := newFileDesk(t, chat.UserMessage("Täglich grüßt <das> Murmeltier & 土拨鼠."))
 			d.Target.Tokenizer, d.Target.Budget, d.Target.Model = counter, tokens, models.Offline{Tokenizer: counter}
 			for n := 1; n <= 40; n++ {
-				d.messages()
-				d.say(round(n, 300)...)
+				d.Messages()
+				d.Say(round(n, 300)...)
 			}
 			require.NotEmpty(t, compactions(d.Session))
 		})

@@ -21,7 +21,7 @@ func TestTwoRendersAtATimeCompactOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, overflowing()...)
 		second := make(chan []chat.Message, 1)
-		d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 			go func() {
 				result, err := d.Render(t.Context(), prompt(d.Session))
 				if err != nil {
@@ -32,8 +32,8 @@ func TestTwoRendersAtATimeCompactOnce(t *testing.T) {
 			synctest.Wait() // until the second finds the prompt too large, and waits for this compaction
 			return models.SaySummary("Made once.")(ctx, r)
 		})
-		equal(t, d.messages(), <-second)
-		require.Len(t, d.requests(), 1)
+		equal(t, d.Messages(), <-second)
+		require.Len(t, d.Requests(), 1)
 		require.Len(t, compactions(d.Session), 1)
 	})
 }
@@ -42,7 +42,7 @@ func TestRenderThatWaitsForAnotherIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, overflowing()...)
 		enough := errors.New("enough of this")
-		d.answers(func(_ context.Context, r chat.Request) (chat.Response, error) {
+		d.Answers(func(_ context.Context, r chat.Request) (chat.Response, error) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			second := make(chan error, 1)
 			go func() {
@@ -56,18 +56,18 @@ func TestRenderThatWaitsForAnotherIsCancelled(t *testing.T) {
 			}
 			return models.SaySummary("All the same.")(t.Context(), r)
 		})
-		d.messages()
-		require.Len(t, d.requests(), 1)
+		d.Messages()
+		require.Len(t, d.Requests(), 1)
 	})
 }
 
 func TestPanicOfTheModelLeavesTheCompactorUsable(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.answers(func(context.Context, chat.Request) (chat.Response, error) { panic("at the disco") }, models.SaySummary("Again."))
-	_, ok := errors.AsType[*summarize.PanicError](error(d.fails()))
+	d.Answers(func(context.Context, chat.Request) (chat.Response, error) { panic("at the disco") }, models.SaySummary("Again."))
+	_, ok := errors.AsType[*summarize.PanicError](error(d.Fails()))
 	require.True(t, ok)
-	require.Contains(t, d.messages()[1].Text(), "Again.")
-	require.Len(t, d.requests(), 2)
+	require.Contains(t, d.Messages()[1].Text(), "Again.")
+	require.Len(t, d.Requests(), 2)
 }
 
 func TestManyRendersAtATimeCompactOnce(t *testing.T) {
@@ -124,9 +124,9 @@ func TestManyRendersAtATimeAskOnceEachForAModelThatIsDown(t *testing.T) {
 func TestWhatIsSaidOnceACompactionIsPlacedMayBeTooMuch(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Hooks.AfterCompact = func(context.Context, history.Entry) error { return d.Session.Append(rounds(50, 55, roundTokens)...) }
-	d.answers(numbered(3)...)
-	require.ErrorContains(t, d.fails(), "what was said meanwhile does not fit")
-	require.Len(t, d.requests(), 1, "it is tried once a render")
+	d.Answers(numbered(3)...)
+	require.ErrorContains(t, d.Fails(), "what was said meanwhile does not fit")
+	require.Len(t, d.Requests(), 1, "it is tried once a render")
 }
 
 func TestRendersWhileOthersAppend(t *testing.T) {
@@ -159,8 +159,8 @@ func TestRendersWhileOthersAppend(t *testing.T) {
 		})
 	}
 	group.Wait()
-	d.say(chat.UserMessage("Done."))
-	d.messages()
+	d.Say(chat.UserMessage("Done."))
+	d.Messages()
 	seen := map[string]int{}
 	for _, m := range said(d.Session) {
 		if m.Role == chat.RoleTool {

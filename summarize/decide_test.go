@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/a3s"
 )
 
 // moment is a measurement of a window of 100,000 tokens, in which a compaction would relieve a lot.
@@ -37,7 +37,7 @@ func TestAPolicyDecidesByTheMeasurementAlone(t *testing.T) {
 	}
 	foreground := summarize.Policy{Trigger: summarize.Trigger{{Ratio: 0.8}}}
 	clearing := foreground
-	clearing.Clear.Rule = history.A3SClear()
+	clearing.Clear.Rule = a3s.Policy().Clear.Rule
 	always := clearing
 	always.Clear.Always = true
 	off := foreground

@@ -15,27 +15,28 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // roomy is a desk with some rounds, which fit.
 func roomy(t testing.TB) desk {
 	d := newDesk(t, chat.UserMessage(task))
-	d.say(rounds(1, 4, 400)...)
+	d.Say(rounds(1, 4, 400)...)
 	return d
 }
 
 func TestCompactOnDemand(t *testing.T) {
 	d := roomy(t)
-	before := d.messages()
-	d.answers(models.SaySummary("As asked."))
+	before := d.Messages()
+	d.Answers(models.SaySummary("As asked."))
 	got, err := d.Compact(t.Context(), "Mind the tests.")
 	require.NoError(t, err)
-	require.Contains(t, text(d.request().Messages), "The user asks of the summary: Mind the tests.")
-	equal(t, d.messages(), got.Result.Messages)
+	require.Contains(t, text(d.Request().Messages), "The user asks of the summary: Mind the tests.")
+	equal(t, d.Messages(), got.Result.Messages)
 	require.Equal(t, len(before)-len(got.Result.Messages), got.MessagesRemoved)
 	require.Equal(t, count(quarter{}, before)-count(quarter{}, got.Result.Messages), got.TokensRemoved)
-	require.Equal(t, summarize.OnDemand, (*d.events)[1].Reason)
+	require.Equal(t, summarize.OnDemand, (*d.Heard)[1].Reason)
 }
 
 func TestCompactOnDemandIsRefused(t *testing.T) {
@@ -45,43 +46,43 @@ func TestCompactOnDemandIsRefused(t *testing.T) {
 	})
 	t.Run("of fewer messages than the policy asks for", func(t *testing.T) {
 		d := newDesk(t, chat.UserMessage(task))
-		d.Policy.Trigger = summarize.CopilotCLI().Trigger
-		d.messages()
+		d.Policy.Trigger = copilotcli.Policy().Trigger
+		d.Messages()
 		_, err := d.Compact(t.Context(), "")
 		require.ErrorIs(t, err, summarize.ErrNothingToCompact)
 		require.ErrorContains(t, err, "1 messages, it takes 2")
 	})
 	t.Run("without a model", func(t *testing.T) {
 		d := roomy(t)
-		d.messages()
+		d.Messages()
 		d.Target.Model = nil
 		_, err := d.Compact(t.Context(), "")
 		require.ErrorContains(t, err, "Model is not set")
 	})
 	t.Run("while another is made", func(t *testing.T) {
 		d := roomy(t)
-		d.messages()
+		d.Messages()
 		var second error
-		d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 			_, second = d.Compact(t.Context(), "")
 			return models.SaySummary("one")(ctx, r)
 		})
 		_, err := d.Compact(t.Context(), "")
 		require.NoError(t, err)
 		require.ErrorIs(t, second, summarize.ErrBusy)
-		require.Len(t, d.requests(), 1)
+		require.Len(t, d.Requests(), 1)
 	})
 	t.Run("where it was aborted", func(t *testing.T) {
 		d := roomy(t)
-		d.messages()
-		d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		d.Messages()
+		d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 			d.Abort()
 			return models.SaySummary("too late")(ctx, r)
 		})
 		_, err := d.Compact(t.Context(), "")
 		require.ErrorIs(t, err, summarize.ErrAborted)
 		require.Empty(t, compactions(d.Session))
-		require.Contains(t, kinds(*d.events), "cancelled")
+		require.Contains(t, kinds(*d.Heard), "cancelled")
 	})
 }
 
@@ -90,15 +91,15 @@ func TestBackgroundWorkGivesWayToDemand(t *testing.T) {
 		d := behind(t, 3400)
 		interrupted := 0
 		d.Hooks.Interrupt = func(context.Context) error { interrupted++; return nil }
-		d.answers(slowly(time.Hour, models.SaySummary("too slow")), models.SaySummary("as asked"))
-		d.messages()
+		d.Answers(slowly(time.Hour, models.SaySummary("too slow")), models.SaySummary("as asked"))
+		d.Messages()
 		synctest.Wait()
 		_, err := d.Compact(t.Context(), "")
 		require.NoError(t, err)
 		require.Equal(t, 1, interrupted)
 		require.Len(t, compactions(d.Session), 1)
-		require.Contains(t, d.messages()[1].Text(), "as asked")
-		require.Equal(t, summarize.PendingNone, d.pending())
+		require.Contains(t, d.Messages()[1].Text(), "as asked")
+		require.Equal(t, summarize.PendingNone, d.PendingNow())
 	})
 }
 
@@ -116,11 +117,11 @@ func TestAfterTurnGoesOn(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t, chat.UserMessage(task))
-			d.say(rounds(1, 4, 850)...)
-			d.say(c.last)
+			d.Say(rounds(1, 4, 850)...)
+			d.Say(c.last)
 			d.Policy.Trigger = summarize.Trigger{{Reserve: 800, Above: true}}
 			d.Policy.Continue = c.say
-			d.answers(models.SaySummary("short"))
+			d.Answers(models.SaySummary("short"))
 			goes, err := d.AfterTurn(t.Context(), prompt(d.Session))
 			require.NoError(t, err)
 			require.Equal(t, c.goes, goes)
@@ -134,7 +135,7 @@ func TestAfterTurnGoesOn(t *testing.T) {
 }
 
 // smaller is another model with the same script and less room.
-func (d desk) smaller(budget int) summarize.Target {
+func smaller(d desk, budget int) summarize.Target {
 	t := d.Target
 	t.Name, t.Budget, t.ContextWindow = "smaller", budget, 0
 	return t
@@ -145,43 +146,43 @@ func TestSwitchToASmallerModel(t *testing.T) {
 	t.Run("compacts first", func(t *testing.T) {
 		d := roomy(t)
 		d.Policy.Trigger = trigger
-		d.messages()
-		d.answers(models.SaySummary("short"))
-		r, err := d.SwitchModel(t.Context(), prompt(d.Session), d.smaller(1000))
+		d.Messages()
+		d.Answers(models.SaySummary("short"))
+		r, err := d.SwitchModel(t.Context(), prompt(d.Session), smaller(d, 1000))
 		require.NoError(t, err)
 		require.LessOrEqual(t, r.Tokens, 1000)
 		require.Equal(t, "smaller", d.Current().Name)
 		require.Equal(t, history.ModelChange{Model: "smaller"}, entries(t, d.Session)[d.Session.Len()-1].Body)
-		equal(t, r.Messages, d.messages())
+		equal(t, r.Messages, d.Messages())
 	})
 	t.Run("has no need to where it fits", func(t *testing.T) {
 		d := roomy(t)
 		d.Policy.Trigger = trigger
-		_, err := d.SwitchModel(t.Context(), prompt(d.Session), d.smaller(3000))
+		_, err := d.SwitchModel(t.Context(), prompt(d.Session), smaller(d, 3000))
 		require.NoError(t, err)
-		require.Empty(t, d.requests())
+		require.Empty(t, d.Requests())
 	})
 	t.Run("that fails changes nothing", func(t *testing.T) {
 		d := roomy(t)
 		d.Policy.Trigger = trigger
-		d.answers(models.Say("no"), models.Say("no"))
+		d.Answers(models.Say("no"), models.Say("no"))
 		was := d.Current()
-		_, err := d.SwitchModel(t.Context(), prompt(d.Session), d.smaller(1000))
+		_, err := d.SwitchModel(t.Context(), prompt(d.Session), smaller(d, 1000))
 		failed, ok := errors.AsType[*summarize.FailedError](err)
 		require.True(t, ok, "%v", err)
 		require.NotNil(t, failed.Budget)
 		equal(t, was, d.Current())
-		equal(t, said(d.Session), d.messages()[1:])
+		equal(t, said(d.Session), d.Messages()[1:])
 	})
 }
 
 func TestMemoryPressure(t *testing.T) {
 	d := roomy(t)
-	d.messages()
+	d.Messages()
 	_, err := d.MemoryPressure(t.Context())
 	require.ErrorIs(t, err, summarize.ErrNotAsked)
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnMemoryPressure, Messages: 4}}
-	d.answers(models.SaySummary("short"))
+	d.Answers(models.SaySummary("short"))
 	got, err := d.MemoryPressure(t.Context())
 	require.NoError(t, err)
 	require.Positive(t, got.TokensRemoved)
@@ -190,18 +191,18 @@ func TestMemoryPressure(t *testing.T) {
 func TestRecoverFromARefusal(t *testing.T) {
 	refused := &chat.ContextLimitError{Limit: 3000, Err: errors.New("too large")}
 	d := newDesk(t, chat.UserMessage(task))
-	d.say(rounds(1, 5, 700)...)
+	d.Say(rounds(1, 5, 700)...)
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
-	d.messages()
-	d.say(chat.AssistantMessage("The provider said: too large."))
+	d.Messages()
+	d.Say(chat.AssistantMessage("The provider said: too large."))
 	failed := d.Session.Leaf()
-	d.answers(numbered(10)...) // in pieces that the model takes in, by what it said of its limit
+	d.Answers(numbered(10)...) // in pieces that the model takes in, by what it said of its limit
 	r, err := d.Recover(t.Context(), prompt(d.Session), refused, failed)
 	require.NoError(t, err)
 	require.LessOrEqual(t, r.Tokens, 3000)
 	require.NotContains(t, text(r.Messages), "The provider said", "the failed answer leaves the view")
-	require.True(t, (*d.events)[0].WillRetry)
-	require.Equal(t, summarize.OnContextLimit, (*d.events)[0].Reason)
+	require.True(t, (*d.Heard)[0].WillRetry)
+	require.Equal(t, summarize.OnContextLimit, (*d.Heard)[0].Reason)
 	require.NoError(t, chat.Validate(r.Messages))
 
 	// What still does not go through ends, and says so.
@@ -219,10 +220,10 @@ func TestRecoverFromARefusal(t *testing.T) {
 
 func TestRecoverGoesByWhatTheProviderCounted(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
-	d.say(rounds(1, 5, 700)...)
+	d.Say(rounds(1, 5, 700)...)
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
-	sent := d.messages()
-	d.answers(numbered(20)...)
+	sent := d.Messages()
+	d.Answers(numbered(20)...)
 	twice := &chat.ContextLimitError{Limit: 4000, Tokens: 2 * count(quarter{}, sent), Err: errors.New("too large")} // as our own count
 	r, err := d.Recover(t.Context(), prompt(d.Session), twice, "")
 	require.NoError(t, err)
@@ -231,7 +232,7 @@ func TestRecoverGoesByWhatTheProviderCounted(t *testing.T) {
 	// Another compactor for the same session knows it too.
 	again := deskOf(t, d.Session)
 	again.Policy = d.Policy
-	again.say(rounds(6, 9, 700)...)
+	again.Say(rounds(6, 9, 700)...)
 	_, err = again.Render(t.Context(), prompt(d.Session))
 	over, ok := errors.AsType[*render.BudgetExceededError](err)
 	require.True(t, ok, "%v", err)
@@ -258,13 +259,13 @@ func (s status) StatusCode() int { return int(s) }
 func TestTruncationIsTheLastGuard(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Policy.Overflow.LastResort = summarize.ResortTruncate
-	d.answers(models.Say("no"), models.Say("no"))
-	got := d.messages()
+	d.Answers(models.Say("no"), models.Say("no"))
+	got := d.Messages()
 	require.Equal(t, "You are a coding agent.", got[0].Text())
 	equal(t, chat.UserMessage(task), got[1])
 	require.Equal(t, []int{6}, outputs(text(got))[len(outputs(text(got)))-1:])
-	require.Equal(t, "started refused/full refused/simple failed truncated", kinds(*d.events))
-	truncated := (*d.events)[4]
+	require.Equal(t, "started refused/full refused/simple failed truncated", kinds(*d.Heard))
+	truncated := (*d.Heard)[4]
 	require.Equal(t, count(quarter{}, got), truncated.TokensAfter)
 	require.Empty(t, compactions(d.Session))
 	require.Len(t, said(d.Session), 13, "the session keeps everything")
@@ -273,32 +274,32 @@ func TestTruncationIsTheLastGuard(t *testing.T) {
 func TestTruncationLeavesTheSummaryInPlace(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Policy.Overflow.LastResort = summarize.ResortTruncate
-	d.answers(models.SaySummary("What went before."))
-	d.messages()
-	d.say(chat.UserMessage("And " + words(500)))
-	d.say(rounds(7, 12, roundTokens)...)
-	d.answers(models.Say("no"), models.Say("no"))
-	got := d.messages()
-	require.Contains(t, kinds(*d.events), "truncated")
+	d.Answers(models.SaySummary("What went before."))
+	d.Messages()
+	d.Say(chat.UserMessage("And " + words(500)))
+	d.Say(rounds(7, 12, roundTokens)...)
+	d.Answers(models.Say("no"), models.Say("no"))
+	got := d.Messages()
+	require.Contains(t, kinds(*d.Heard), "truncated")
 	require.Contains(t, got[1].Text(), "What went before.")
 	require.Equal(t, 12, outputs(text(got))[len(outputs(text(got)))-1])
 }
 
 func TestClearingSuffices(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
-	d.say(rounds(1, 4, 850)...)
+	d.Say(rounds(1, 4, 850)...)
 	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8}}
 	d.Policy.Clear.Rule = history.ClearRule{Keep: 900, Placeholder: func(history.ClearedOutput) string { return "[gone]" }}
-	got := d.messages()
+	got := d.Messages()
 	require.Equal(t, []int{3, 4}, outputs(text(got)))
 	require.Equal(t, 2, strings.Count(text(got), "[gone]"))
-	require.Equal(t, "cleared", kinds(*d.events))
-	require.Less(t, (*d.events)[0].TokensAfter, (*d.events)[0].TokensBefore)
-	require.Empty(t, d.requests())
-	equal(t, got, d.messages())
+	require.Equal(t, "cleared", kinds(*d.Heard))
+	require.Less(t, (*d.Heard)[0].TokensAfter, (*d.Heard)[0].TokensBefore)
+	require.Empty(t, d.Requests())
+	equal(t, got, d.Messages())
 
-	d.say(chat.AssistantMessage("Done."), chat.UserMessage(words(2000))) // and now it does not
-	d.answers(models.SaySummary("short"))
-	require.Contains(t, d.messages()[1].Text(), "short")
-	require.NotContains(t, text(d.request().Messages), "[output 001]", "what was left out is not summarised")
+	d.Say(chat.AssistantMessage("Done."), chat.UserMessage(words(2000))) // and now it does not
+	d.Answers(models.SaySummary("short"))
+	require.Contains(t, d.Messages()[1].Text(), "short")
+	require.NotContains(t, text(d.Request().Messages), "[output 001]", "what was left out is not summarised")
 }

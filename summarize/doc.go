@@ -4,7 +4,7 @@
 //	compactor := &summarize.Compactor{
 //		Session: session,
 //		Target:  summarize.Target{Model: model, Name: "gpt-5.4", Tokenizer: tokenizer, Budget: budget, ContextWindow: window, Tools: tools},
-//		Policy:  summarize.CopilotChat(),
+//		Policy:  copilotchat.Policy(),
 //	}
 //	defer compactor.Close()
 //	result, err := compactor.Render(ctx, prompt) // messages that fit, or an error that says why not
@@ -45,12 +45,12 @@
 //
 // A [Policy] is a value of parts that combine: when to compact ([Trigger]), what to clear first ([Clear]), where to cut
 // ([history.Cut]), how to ask and whom ([Ask]), what to put in place ([Place]) and what to do if nothing helps ([Overflow]).
-// [CopilotChat], [A3S], [CopilotCLI], [Stagewise] and [OhMyPi] are those of five systems, and [Policies] lists them. Take one
-// and change a field:
+// Packages beside this one hold the policies of five systems, each with a page about the system; package summarize/policies
+// has them by name. Take one and change a field:
 //
-//	policy := summarize.Stagewise()
+//	policy := stagewise.Policy()
 //	policy.Trigger[0].Ratio = 0.5
-//	policy.Clear = summarize.Clear{Rule: history.A3SClear()}
+//	policy.Clear = summarize.Clear{Rule: a3s.Policy().Clear.Rule}
 //
 // Cold and Jitter of a [Condition] are relative to its Ratio: they move with it. A prompt and a replacement are trees of elements
 // made of a [Material], and know nothing else. The zero policy compacts if a prompt does not fit, and keeps the newest round.

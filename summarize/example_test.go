@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -15,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
@@ -50,7 +49,7 @@ func ExampleCompactor_Render() {
 			Model:     &models.Script{Steps: []models.Step{models.SaySummary("Five files were read; all are fine.")}},
 			Tokenizer: tokenizer, Budget: 1_000, ContextWindow: 8_000,
 		},
-		Policy: summarize.CopilotChat(),
+		Policy: copilotchat.Policy(),
 	}
 	defer compactor.Close()
 	result, err := compactor.Render(context.Background(), prompt)
@@ -101,60 +100,4 @@ func ExampleFailedError() {
 	// over the budget: true
 	// no room: true
 	// entries in the session: 13
-}
-
-// The agent's prompt is that of Copilot Chat: what the user asks and what was done about it stay longer than what was before,
-// and have the first claim on the room.
-func ExampleCopilotChat() {
-	dir, err := os.MkdirTemp("", "promptree")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	session, err := history.Open(filepath.Join(dir, "session.jsonl"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer session.Close()
-	if err := work(session); err != nil {
-		log.Fatal(err)
-	}
-	tokenizer, err := openai.New("o200k_base")
-	if err != nil {
-		log.Fatal(err)
-	}
-
-	policy := summarize.CopilotChat()
-	policy.Cut.Share = 0.1 // keep more than the newest round
-	policy.Place.ReadTool = "view"
-	compactor := &summarize.Compactor{
-		Session: session, Policy: policy,
-		Target: summarize.Target{
-			Model:     &models.Script{Steps: []models.Step{models.SaySummary("Two files were read.")}},
-			Tokenizer: tokenizer, Budget: 1_500, ContextWindow: 8_000,
-			Tools: []chat.Tool{{Name: "view", Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}},
-		},
-		OnEvent: func(e summarize.Event) {
-			if e.Kind == summarize.EventDone {
-				fmt.Printf("%d summarised, %d kept\n", e.Covered, e.Kept)
-			}
-		},
-	}
-	defer compactor.Close()
-	result, err := compactor.Render(context.Background(), elements.Fragment{
-		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
-		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: session},
-		history.Request{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: session},
-		history.Rounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: session}, // of this turn
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	summary := result.Messages[1].Text()
-	fmt.Println("names the transcript:", strings.Contains(summary, session.Path()))
-	fmt.Println("and how to read it:", strings.Contains(summary, "\nview({"))
-	// Output:
-	// 5 summarised, 2 kept
-	// names the transcript: true
-	// and how to read it: true
 }

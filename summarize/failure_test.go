@@ -17,7 +17,9 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/ohmypi"
 )
 
 var errDown = errors.New("connection refused")
@@ -68,7 +70,7 @@ func TestACandidateThatFailedIsNotAskedAgainWithinOneCompaction(t *testing.T) {
 			d := newDesk(t, overflowing()...)
 			d.Policy, d.Target.Model = p, model
 			d.Policy.Overflow.LastResort, d.Policy.Clear = summarize.ResortError, summarize.Clear{}
-			require.ErrorIs(t, d.fails(), errDown)
+			require.ErrorIs(t, d.Fails(), errDown)
 			require.Equal(t, 1, model.asked())
 		})
 	})
@@ -76,8 +78,8 @@ func TestACandidateThatFailedIsNotAskedAgainWithinOneCompaction(t *testing.T) {
 
 func TestARequestThatIsBadIsMadeInAnotherWay(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.answers(models.Fail(coded(400)), models.SaySummary("Simple."))
-	require.Contains(t, text(d.messages()), "Simple.")
+	d.Answers(models.Fail(coded(400)), models.SaySummary("Simple."))
+	require.Contains(t, text(d.Messages()), "Simple.")
 }
 
 func TestAnyFailureOfARouteFallsBackToTheNextAndLastToTheAgentsModel(t *testing.T) {
@@ -88,11 +90,11 @@ func TestAnyFailureOfARouteFallsBackToTheNextAndLastToTheAgentsModel(t *testing.
 		d.Policy.Ask.Names = []string{"second", "unknown"}
 		d.Target.Name = "openai/gpt-4o"
 		d.Models = map[string]summarize.Target{"first": {Model: first}, "second": {Model: second}}
-		d.answers(models.SaySummary("From the agent's own."))
-		require.Contains(t, text(d.messages()), "From the agent's own.", "%v", err)
+		d.Answers(models.SaySummary("From the agent's own."))
+		require.Contains(t, text(d.Messages()), "From the agent's own.", "%v", err)
 		require.Equal(t, 1, first.asked())
 		require.Equal(t, 1, second.asked())
-		require.Contains(t, kinds(*d.events), "model unknown")
+		require.Contains(t, kinds(*d.Heard), "model unknown")
 	}
 }
 
@@ -101,16 +103,16 @@ func TestAPauseDoublesWithEachFailureUpTo64Steps(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Target.Model, d.Target.Budget = model, 1_000_000
 	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Cap: 100}}, Cut: history.Cut{Rounds: 1}, Place: summarize.Place{Max: 200}}
-	d.say(rounds(0, 3, 400)...)
+	d.Say(rounds(0, 3, 400)...)
 	var at []int
 	for step := range 300 {
 		before := model.asked()
-		d.messages()
-		d.messages() // the same again is not tried again
+		d.Messages()
+		d.Messages() // the same again is not tried again
 		if model.asked() > before {
 			at = append(at, step)
 		}
-		d.say(round(100+step, 50)...)
+		d.Say(round(100+step, 50)...)
 	}
 	require.Equal(t, []int{0, 1, 3, 7, 15, 31, 63, 127, 191, 255}, at)
 	require.Equal(t, len(at), model.asked())
@@ -121,15 +123,15 @@ func TestAPauseIsReadFromTheSession(t *testing.T) {
 	d := newFileDesk(t, chat.UserMessage(task))
 	d.Target.Budget = 1_000_000
 	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Cap: 100}}, Cut: history.Cut{Rounds: 1}, Place: summarize.Place{Max: 200}}
-	d.say(rounds(0, 3, 400)...)
+	d.Say(rounds(0, 3, 400)...)
 	d.Target.Model = model
-	d.messages()
-	d.say(round(9, 50)...)
-	d.messages()
+	d.Messages()
+	d.Say(round(9, 50)...)
+	d.Messages()
 	require.Equal(t, 2, model.asked())
 	again := reopened(t, d)
 	again.Target.Model = model
-	again.messages()
+	again.Messages()
 	require.Equal(t, 2, model.asked())
 	require.Contains(t, lastLine(again.Explain()), "nothing: paused for 2 more steps after 2 failures")
 }
@@ -140,11 +142,11 @@ func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
 		d := newDesk(t, overflowing()...)
 		d.Target.Model = model
 		for range 5 {
-			d.fails()
+			d.Fails()
 		}
 		require.Equal(t, 1, model.asked())
-		d.say(round(7, roundTokens)...)
-		d.fails()
+		d.Say(round(7, roundTokens)...)
+		d.Fails()
 		require.Equal(t, 2, model.asked(), "another request")
 	})
 	t.Run("again what may have passed", func(t *testing.T) {
@@ -152,7 +154,7 @@ func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
 		d := newDesk(t, overflowing()...)
 		d.Target.Model = model
 		for range 5 {
-			d.fails()
+			d.Fails()
 		}
 		require.Equal(t, 5, model.asked())
 	})
@@ -163,7 +165,7 @@ func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
 		d := newDesk(t, overflowing()...)
 		d.Target.Model = model
 		for range 5 {
-			d.fails()
+			d.Fails()
 		}
 		require.Equal(t, 2, model.asked(), "in full and in simple mode")
 	})
@@ -177,19 +179,19 @@ func TestAWaitHasABound(t *testing.T) {
 		}}
 		d := newDesk(t, chat.UserMessage(task))
 		d.Target.Model = hangs
-		d.Policy = summarize.CopilotChat()
+		d.Policy = copilotchat.Policy()
 		d.Policy.Overflow.LastResort = summarize.ResortError
-		d.say(rounds(1, 5, 660)...)
-		d.messages()
-		require.Equal(t, "started", kinds(*d.events), "%v", d.Explain())
-		d.say(round(6, 560)...)
+		d.Say(rounds(1, 5, 660)...)
+		d.Messages()
+		require.Equal(t, "started", kinds(*d.Heard), "%v", d.Explain())
+		d.Say(round(6, 560)...)
 		begun := time.Now()
-		d.messages()
+		d.Messages()
 		require.Equal(t, time.Minute, time.Since(begun))
-		require.Equal(t, "started waiting", kinds(*d.events))
-		d.say(round(7, 600)...)
+		require.Equal(t, "started waiting", kinds(*d.Heard))
+		d.Say(round(7, 600)...)
 		begun = time.Now()
-		failed := d.fails()
+		failed := d.Fails()
 		require.ErrorIs(t, failed, context.DeadlineExceeded)
 		require.Equal(t, 6*time.Minute, time.Since(begun), "the wait, and the time limit of one compaction")
 	})
@@ -203,9 +205,9 @@ func TestAbortWorksFromTheMomentACallReturns(t *testing.T) {
 		}}
 		d := newDesk(t, chat.UserMessage(task))
 		d.Target.Model = hangs
-		d.Policy = summarize.CopilotChat()
-		d.say(rounds(1, 5, 660)...)
-		d.messages()
+		d.Policy = copilotchat.Policy()
+		d.Say(rounds(1, 5, 660)...)
+		d.Messages()
 		d.Abort()
 		require.NoError(t, d.Wait(t.Context()))
 		pending, err := d.Pending()
@@ -221,9 +223,9 @@ func TestAbortWorksFromTheMomentACallReturns(t *testing.T) {
 func TestASummaryThatIsReadyIsUsedByACompactionOnDemand(t *testing.T) {
 	model := saying("Made in the background.")
 	d := newDesk(t, chat.UserMessage(task))
-	d.Target.Model, d.Policy = model, summarize.CopilotChat()
-	d.say(rounds(1, 5, 660)...)
-	d.messages()
+	d.Target.Model, d.Policy = model, copilotchat.Policy()
+	d.Say(rounds(1, 5, 660)...)
+	d.Messages()
 	require.NoError(t, d.Wait(t.Context()))
 	done, err := d.Compact(t.Context(), "")
 	require.NoError(t, err)
@@ -235,10 +237,10 @@ func TestASummaryThatIsReadyIsUsedByACompactionOnDemand(t *testing.T) {
 func TestARefusalWithASummaryReadyUsesItAndCompactsNoFurther(t *testing.T) {
 	model := saying("Made in the background.")
 	d := newDesk(t, chat.UserMessage(task))
-	d.Target.Model, d.Policy = model, summarize.CopilotChat()
+	d.Target.Model, d.Policy = model, copilotchat.Policy()
 	d.Policy.Trigger = append(d.Policy.Trigger, summarize.Condition{On: summarize.OnContextLimit})
-	d.say(rounds(1, 5, 660)...)
-	d.messages()
+	d.Say(rounds(1, 5, 660)...)
+	d.Messages()
 	require.NoError(t, d.Wait(t.Context()))
 	r, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 3900, Tokens: 4100}, "")
 	require.NoError(t, err)
@@ -250,7 +252,7 @@ func TestARefusalWithASummaryReadyUsesItAndCompactsNoFurther(t *testing.T) {
 func TestHooksOfWorkInTheBackgroundRunOutsideRender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, chat.UserMessage(task))
-		d.Target.Model, d.Policy = saying("Done."), summarize.CopilotChat()
+		d.Target.Model, d.Policy = saying("Done."), copilotchat.Policy()
 		slow := func(ctx context.Context) error {
 			select {
 			case <-time.After(10 * time.Second):
@@ -264,13 +266,13 @@ func TestHooksOfWorkInTheBackgroundRunOutsideRender(t *testing.T) {
 		}
 		d.Hooks.Workspace = func(ctx context.Context) (summarize.Workspace, error) { return summarize.Workspace{}, slow(ctx) }
 		d.Hooks.AfterCompact = func(ctx context.Context, _ history.Entry) error { return slow(ctx) }
-		d.say(rounds(1, 5, 660)...)
+		d.Say(rounds(1, 5, 660)...)
 		begun := time.Now()
-		d.messages()
+		d.Messages()
 		require.Zero(t, time.Since(begun))
 		require.NoError(t, d.Wait(t.Context()))
 		begun = time.Now()
-		d.messages()
+		d.Messages()
 		require.Zero(t, time.Since(begun))
 		require.Len(t, compactions(d.Session), 1)
 	})
@@ -285,11 +287,11 @@ func TestAHookThatDoesNotReturnIsLeftBehindAfterItsTime(t *testing.T) {
 			<-release
 			return summarize.Intervention{Cancel: true}, nil
 		}
-		d.answers(models.SaySummary("Done."))
+		d.Answers(models.SaySummary("Done."))
 		begun := time.Now()
-		d.messages()
+		d.Messages()
 		require.Equal(t, 3*time.Second, time.Since(begun))
-		require.Contains(t, kinds(*d.events), "hook failed")
+		require.Contains(t, kinds(*d.Heard), "hook failed")
 		close(release)
 	})
 }
@@ -308,11 +310,11 @@ func TestATitleNeverHoldsUpACommit(t *testing.T) {
 			}
 		}}
 		d := newDesk(t, chat.UserMessage(task))
-		d.Policy, d.Target.Model = summarize.OhMyPi(), model
+		d.Policy, d.Target.Model = ohmypi.Policy(), model
 		d.Policy.Clear = summarize.Clear{}
-		d.say(rounds(1, 6, roundTokens)...)
+		d.Say(rounds(1, 6, roundTokens)...)
 		begun := time.Now()
-		d.messages()
+		d.Messages()
 		require.Zero(t, time.Since(begun))
 		require.Equal(t, "Goal", compactions(d.Session)[0].Title)
 		time.Sleep(21 * time.Second)
@@ -328,19 +330,19 @@ func TestCallbacksMayPanicOrExitWithoutTakingAnythingWithThem(t *testing.T) {
 	for name, misbehave := range map[string]func(){"panics": func() { panic("boom") }, "exits": runtime.Goexit} {
 		t.Run("a model "+name, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
-			d.answers(func(context.Context, chat.Request) (chat.Response, error) { misbehave(); return chat.Response{}, nil }, models.SaySummary("Done."), models.SaySummary("Done."))
-			d.fails()
-			d.say(round(7, 50)...)
+			d.Answers(func(context.Context, chat.Request) (chat.Response, error) { misbehave(); return chat.Response{}, nil }, models.SaySummary("Done."), models.SaySummary("Done."))
+			d.Fails()
+			d.Say(round(7, 50)...)
 			r, err := d.Render(t.Context(), prompt(d.Session))
-			require.NoError(t, err, "%s %d %v", kinds(*d.events), len(d.requests()), *d.events)
+			require.NoError(t, err, "%s %d %v", kinds(*d.Heard), len(d.Requests()), *d.Heard)
 			require.Contains(t, text(r.Messages), "Done.")
 		})
 		t.Run("a model in the background "+name, func(t *testing.T) {
 			d := newDesk(t, chat.UserMessage(task))
-			d.Policy = summarize.CopilotChat()
-			d.answers(func(context.Context, chat.Request) (chat.Response, error) { misbehave(); return chat.Response{}, nil })
-			d.say(rounds(1, 5, 660)...)
-			d.messages()
+			d.Policy = copilotchat.Policy()
+			d.Answers(func(context.Context, chat.Request) (chat.Response, error) { misbehave(); return chat.Response{}, nil })
+			d.Say(rounds(1, 5, 660)...)
+			d.Messages()
 			require.NoError(t, d.Wait(t.Context()))
 			pending, err := d.Pending()
 			require.NoError(t, err)
@@ -349,8 +351,8 @@ func TestCallbacksMayPanicOrExitWithoutTakingAnythingWithThem(t *testing.T) {
 		t.Run("a listener "+name, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
 			d.OnEvent = func(summarize.Event) { misbehave() }
-			d.answers(models.SaySummary("Done."))
-			require.Contains(t, text(d.messages()), "Done.")
+			d.Answers(models.SaySummary("Done."))
+			require.Contains(t, text(d.Messages()), "Done.")
 		})
 		t.Run("a hook "+name, func(t *testing.T) {
 			d := newDesk(t, overflowing()...)
@@ -358,8 +360,8 @@ func TestCallbacksMayPanicOrExitWithoutTakingAnythingWithThem(t *testing.T) {
 				misbehave()
 				return summarize.Intervention{}, nil
 			}
-			d.answers(models.SaySummary("Done."))
-			require.Contains(t, text(d.messages()), "Done.")
+			d.Answers(models.SaySummary("Done."))
+			require.Contains(t, text(d.Messages()), "Done.")
 		})
 	}
 }
@@ -369,8 +371,8 @@ func TestAVetoIsToldAndExplained(t *testing.T) {
 	d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
 		return summarize.Intervention{Cancel: true}, nil
 	}
-	require.ErrorIs(t, d.fails(), summarize.ErrVetoed)
-	require.Equal(t, "started vetoed", kinds(*d.events))
+	require.ErrorIs(t, d.Fails(), summarize.ErrVetoed)
+	require.Equal(t, "started vetoed", kinds(*d.Heard))
 	require.Equal(t, summarize.OutcomeVetoed, d.Explain().Outcome)
 }
 
@@ -399,8 +401,8 @@ func TestARequestForASummaryFitsTheModelThatIsAsked(t *testing.T) {
 			d.Target.Budget = window - quarter{}.CountTools(d.Target.Tools) - window/16
 			d.Policy = p
 			d.Policy.Ask.Names, d.Policy.Clear, d.Policy.Overflow.LastResort = nil, summarize.Clear{}, summarize.ResortError
-			d.say(rounds(1, 40, window/32)...)
-			d.messages()
+			d.Say(rounds(1, 40, window/32)...)
+			d.Messages()
 			require.NoError(t, d.Wait(t.Context()))
 			refusals := slices.DeleteFunc(entries(t, d.Session), func(e history.Entry) bool { return e.Type() != history.TypeRefusal })
 			require.Empty(t, refusals, "a window of %d", window)
@@ -414,8 +416,8 @@ func TestWhatIsRefusedAsTooLargeIsAskedInSmallerPieces(t *testing.T) {
 		model := provider(4_000, 2, "Done.", named)
 		d := newDesk(t, chat.UserMessage(task))
 		d.Target.Model = model
-		d.say(rounds(1, 12, 350)...)
-		require.Contains(t, text(d.messages()), "Done.")
+		d.Say(rounds(1, 12, 350)...)
+		require.Contains(t, text(d.Messages()), "Done.")
 		var largest int
 		for _, r := range model.calls[:] {
 			largest = max(largest, count(quarter{}, r.Messages))
@@ -438,7 +440,7 @@ func TestRecoveryUsesWhatTheProviderSaidAndKeepsItsRatio(t *testing.T) {
 		d := newDesk(t, chat.UserMessage(task))
 		d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
 		d.Target.Model = models.Offline{Tokenizer: quarter{}}
-		d.say(rounds(1, 8, 450)...)
+		d.Say(rounds(1, 8, 450)...)
 		r, err := d.Render(t.Context(), prompt(d.Session))
 		require.NoError(t, err)
 		tries := 0
@@ -457,8 +459,8 @@ func TestRecoveryUsesWhatTheProviderSaidAndKeepsItsRatio(t *testing.T) {
 			continue
 		}
 		require.Equal(t, 1, tries)
-		d.say(chat.AssistantMessage("Answer."), chat.UserMessage("More."))
-		d.say(rounds(20, 25, 450)...)
+		d.Say(chat.AssistantMessage("Answer."), chat.UserMessage("More."))
+		d.Say(rounds(20, 25, 450)...)
 		r, err = d.Render(t.Context(), prompt(d.Session))
 		require.NoError(t, err)
 		_, refused := agent.Generate(t.Context(), chat.Request{Messages: r.Messages})
@@ -488,18 +490,18 @@ func TestAnAnswerThatIsTooLongIsShortenedOnceAndThenCutAtASection(t *testing.T) 
 	long := "## One\n" + words(500) + "\n\n## Two\n" + words(500) + "\n\n## Three\n" + words(500)
 	t.Run("shortened", func(t *testing.T) {
 		d := newDesk(t, overflowing()...)
-		d.answers(models.SaySummary(long), models.SaySummary("## Short\nIt is done."))
-		require.Contains(t, text(d.messages()), "## Short")
-		require.Equal(t, []string{"shortened by the model"}, (*d.events)[len(*d.events)-1].Mended)
-		require.Contains(t, text(d.requests()[1].Messages), "## Three")
+		d.Answers(models.SaySummary(long), models.SaySummary("## Short\nIt is done."))
+		require.Contains(t, text(d.Messages()), "## Short")
+		require.Equal(t, []string{"shortened by the model"}, (*d.Heard)[len(*d.Heard)-1].Mended)
+		require.Contains(t, text(d.Requests()[1].Messages), "## Three")
 	})
 	t.Run("cut", func(t *testing.T) {
 		d := newDesk(t, overflowing()...)
-		d.answers(models.SaySummary(long), models.SaySummary(long))
-		got := text(d.messages())
+		d.Answers(models.SaySummary(long), models.SaySummary(long))
+		got := text(d.Messages())
 		require.Contains(t, got, "## One")
 		require.NotContains(t, got, "## Three")
-		require.Equal(t, []string{"cut at a section"}, (*d.events)[len(*d.events)-1].Mended)
+		require.Equal(t, []string{"cut at a section"}, (*d.Heard)[len(*d.Heard)-1].Mended)
 	})
 }
 
@@ -510,8 +512,8 @@ func TestChineseSummariesAreNotRefusedForEver(t *testing.T) {
 		d.Policy, d.Target.Model = p, saying(long)
 		d.Policy.Overflow.LastResort, d.Policy.Ask.Names, d.Policy.Clear = summarize.ResortError, nil, summarize.Clear{}
 		for n := range 60 {
-			d.say(round(n, 500)...)
-			d.messages()
+			d.Say(round(n, 500)...)
+			d.Messages()
 		}
 		require.NotEmpty(t, compactions(d.Session))
 	})
@@ -536,7 +538,7 @@ func TestAPlanWhoseRunnerIsGoneIsDroppedAndMadeAnew(t *testing.T) {
 	killed := t.TempDir() + "/killed.jsonl" // as kill -9 would have left it
 	writeFile(t, killed, data[:at])
 	again := deskOf(t, opened(t, killed))
-	again.answers(models.SaySummary("Done after all."))
-	require.Contains(t, text(again.messages()), "Done after all.")
+	again.Answers(models.SaySummary("Done after all."))
+	require.Contains(t, text(again.Messages()), "Done after all.")
 	require.Contains(t, content(t, killed), `whoever carried the plan out is gone`)
 }

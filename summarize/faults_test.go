@@ -19,6 +19,8 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/ohmypi"
+	"github.com/promptree-go/promptree/summarize/policies"
 )
 
 // fullStore is a store whose disk may be full.
@@ -64,30 +66,30 @@ func TestFaults(t *testing.T) {
 		t.Run(f.name+", in the foreground", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newDesk(t, overflowing()...)
-				d.answers(f.step, f.step)
-				d.fails()
+				d.Answers(f.step, f.step)
+				d.Fails()
 				equal(t, overflowing(), said(d.Session))
 				require.Empty(t, compactions(d.Session))
-				d.say(chat.UserMessage("Try again."))
+				d.Say(chat.UserMessage("Try again."))
 				d.Target.ContextWindow = 2 * budget
-				d.answers(models.SaySummary("Good."))
-				require.Contains(t, d.messages()[1].Text(), "Good.")
+				d.Answers(models.SaySummary("Good."))
+				require.Contains(t, d.Messages()[1].Text(), "Good.")
 			})
 		})
 		t.Run(f.name+", in the background", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := behind(t, 3400)
-				d.answers(f.step, f.step)
-				before := d.messages()
+				d.Answers(f.step, f.step)
+				before := d.Messages()
 				time.Sleep(time.Hour)
 				synctest.Wait()
-				require.Equal(t, summarize.PendingNone, d.pending())
+				require.Equal(t, summarize.PendingNone, d.PendingNow())
 				equal(t, before[1:], said(d.Session))
-				d.say(round(5, 50)...)
-				d.answers(models.SaySummary("Good."))
-				d.messages()
+				d.Say(round(5, 50)...)
+				d.Answers(models.SaySummary("Good."))
+				d.Messages()
 				synctest.Wait()
-				require.Contains(t, d.messages()[1].Text(), "Good.")
+				require.Contains(t, d.Messages()[1].Text(), "Good.")
 			})
 		})
 	}
@@ -104,33 +106,33 @@ func TestDiskThatIsFull(t *testing.T) {
 		store, s := open(t)
 		d := deskOf(t, s, overflowing()...)
 		store.fill(true)
-		d.answers(models.SaySummary("one"), models.SaySummary("two"))
-		require.ErrorIs(t, d.fails(), syscall.ENOSPC)
+		d.Answers(models.SaySummary("one"), models.SaySummary("two"))
+		require.ErrorIs(t, d.Fails(), syscall.ENOSPC)
 		require.Empty(t, compactions(s))
 		store.fill(false)
-		d.say(chat.UserMessage("There is room again."))
+		d.Say(chat.UserMessage("There is room again."))
 		d.Target.ContextWindow = 2 * budget
-		d.answers(models.SaySummary("three"))
-		require.Contains(t, d.messages()[1].Text(), "three")
+		d.Answers(models.SaySummary("three"))
+		require.Contains(t, d.Messages()[1].Text(), "three")
 	})
 	t.Run("in the background", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store, s := open(t)
 			d := deskOf(t, s, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 4, 840)...)...)
 			d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}}
-			d.answers(models.SaySummary("one"))
-			before := d.messages()
+			d.Answers(models.SaySummary("one"))
+			before := d.Messages()
 			synctest.Wait()
 			store.fill(true)
-			equal(t, before, d.messages())
-			require.Equal(t, summarize.PendingNone, d.pending())
-			require.Contains(t, kinds(*d.events), "failed")
+			equal(t, before, d.Messages())
+			require.Equal(t, summarize.PendingNone, d.PendingNow())
+			require.Contains(t, kinds(*d.Heard), "failed")
 			store.fill(false)
-			d.say(round(5, 50)...)
-			d.answers(models.SaySummary("two"))
-			d.messages()
+			d.Say(round(5, 50)...)
+			d.Answers(models.SaySummary("two"))
+			d.Messages()
 			synctest.Wait()
-			require.Contains(t, d.messages()[1].Text(), "two")
+			require.Contains(t, d.Messages()[1].Text(), "two")
 		})
 	})
 }
@@ -138,7 +140,7 @@ func TestDiskThatIsFull(t *testing.T) {
 // A process that is killed at any step of a compaction, or while its entry is written, leaves a session that opens, has all
 // that was said, and goes on.
 func TestProcessKilledAtEachStep(t *testing.T) {
-	for name, policy := range summarize.Policies() {
+	for name, policy := range policies.All() {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "session.jsonl")
 			s := opened(t, path)
@@ -167,7 +169,7 @@ func TestProcessKilledAtEachStep(t *testing.T) {
 			d.OnEvent = func(summarize.Event) { step() }
 			d.Hooks.AfterCompact = func(context.Context, history.Entry) error { step(); return nil }
 			step()
-			want := d.messages()
+			want := d.Messages()
 			require.Len(t, compactions(s), 1)
 			whole := content(t, path)
 			written := strings.LastIndex(whole, "\n"+`{"type":"compaction"`) + 1
@@ -187,12 +189,12 @@ func TestProcessKilledAtEachStep(t *testing.T) {
 				made := len(compactions(again.Session))
 				if text == whole {
 					require.Equal(t, 1, made)
-					equal(t, want, again.messages())
+					equal(t, want, again.Messages())
 				}
-				again.messages()
+				again.Messages()
 				require.Len(t, compactions(again.Session), 1, "no more is lost than the compaction")
-				again.say(round(7, 50)...)
-				again.messages()
+				again.Say(round(7, 50)...)
+				again.Messages()
 			}
 		})
 	}
@@ -201,11 +203,11 @@ func TestProcessKilledAtEachStep(t *testing.T) {
 func TestSplitTurnHasTwoSummariesMadeAtTheSameTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, chat.UserMessage("The first question."))
-		d.say(rounds(1, 2, 700)...)
-		d.say(chat.AssistantMessage("Done."), chat.UserMessage(task))
-		d.say(rounds(3, 6, 700)...)
+		d.Say(rounds(1, 2, 700)...)
+		d.Say(chat.AssistantMessage("Done."), chat.UserMessage(task))
+		d.Say(rounds(3, 6, 700)...)
 		d.Target.ContextWindow = 2 * budget
-		d.Policy = summarize.OhMyPi()
+		d.Policy = ohmypi.Policy()
 		d.Policy.Trigger, d.Policy.Clear.Rule = nil, history.ClearRule{}
 		d.Policy.Cut = history.Cut{}
 		start := time.Now()
@@ -224,7 +226,7 @@ func TestSplitTurnHasTwoSummariesMadeAtTheSameTime(t *testing.T) {
 			require.Equal(t, []int{3, 4, 5}, said)
 			return models.Say("Of the turn.")(ctx, r)
 		})
-		got := d.messages()[1].Text()
+		got := d.Messages()[1].Text()
 		require.Contains(t, got, "Of the history.\n\n---\n\n**Turn Context (split turn):**\n\nOf the turn.")
 		require.Equal(t, time.Minute, time.Since(start), "two at a time, and the title does not hold it up")
 		time.Sleep(time.Minute)
@@ -235,6 +237,6 @@ func TestSplitTurnHasTwoSummariesMadeAtTheSameTime(t *testing.T) {
 		made, _, err := d.Session.Latest(history.TypeCompaction)
 		require.NoError(t, err)
 		require.Equal(t, history.Label{Target: made.ID, Text: "I did it."}, label.Body)
-		require.Equal(t, "started done/handoff titled", kinds(*d.events))
+		require.Equal(t, "started done/handoff titled", kinds(*d.Heard))
 	})
 }

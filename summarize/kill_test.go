@@ -22,6 +22,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
@@ -54,7 +55,7 @@ func sawUpTo(ctx context.Context, r chat.Request) (chat.Response, error) {
 
 // inBackground is a policy that compacts in the background at four fifths, and in the foreground where it must.
 func inBackground() summarize.Policy {
-	p := summarize.CopilotChat()
+	p := copilotchat.Policy()
 	p.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}, {On: summarize.OnBudgetExceeded}}
 	return p
 }
@@ -187,13 +188,13 @@ func TestProcessKilledDuringABackgroundCompaction(t *testing.T) {
 
 		d := deskOf(t, s)
 		d.Policy, d.Target.Model = inBackground(), chat.ModelFunc(sawUpTo)
-		d.messages()
+		d.Messages()
 		require.NoError(t, d.Wait(t.Context()))
 		before := latest(t, s)
 		for n := len(list); latest(t, s) == before; n++ {
-			require.Less(t, n, len(list)+40, "no later compaction: %s", kinds(*d.events))
-			d.say(nth(n))
-			d.messages()
+			require.Less(t, n, len(list)+40, "no later compaction: %s", kinds(*d.Heard))
+			d.Say(nth(n))
+			d.Messages()
 			require.NoError(t, d.Wait(t.Context()))
 		}
 		made = len(compactions(s))

@@ -38,7 +38,7 @@ func TestTheLastResortHoldsWhateverTheTriggersAre(t *testing.T) {
 				require.LessOrEqual(t, r.Tokens, budget)
 				require.NoError(t, chat.Validate(r.Messages))
 				require.Contains(t, text(r.Messages), "Fix the build", "the current request stays")
-				require.Contains(t, kinds(*d.events), c.event)
+				require.Contains(t, kinds(*d.Heard), c.event)
 				require.Len(t, said(d.Session), 13, "the session keeps all")
 			})
 		}
@@ -50,7 +50,7 @@ func TestAForkIsDeclaredAsTheAgentsRequestWas(t *testing.T) {
 	d.Target.Tools = []chat.Tool{{Name: "read"}}
 	model := saying("Done.")
 	d.Target.Model = model
-	sent := d.messages()
+	sent := d.Messages()
 	require.NoError(t, d.Wait(t.Context()))
 	require.Len(t, model.calls, 1)
 	fork := model.calls[0]
@@ -62,14 +62,14 @@ func TestAForkIsDeclaredAsTheAgentsRequestWas(t *testing.T) {
 func TestAnAnswerToAForkThatCallsAToolIsNoSummary(t *testing.T) {
 	d := background(t)
 	d.Target.Tools = []chat.Tool{{Name: "read"}}
-	d.answers(func(context.Context, chat.Request) (chat.Response, error) {
+	d.Answers(func(context.Context, chat.Request) (chat.Response, error) {
 		m := chat.AssistantMessage("")
 		m.ToolCalls = []chat.ToolCall{{ID: "x", Name: "read", Arguments: "{}"}}
 		return chat.Response{Message: m, StopReason: chat.StopToolCalls}, nil
 	}, models.SaySummary("In full mode."))
-	d.messages()
+	d.Messages()
 	require.NoError(t, d.Wait(t.Context()))
-	require.Contains(t, text(d.messages()), "In full mode.")
+	require.Contains(t, text(d.Messages()), "In full mode.")
 }
 
 func TestTheTokensOfACutAreTheProvidersWhereThePolicyGoesByThem(t *testing.T) {
@@ -82,11 +82,11 @@ func TestTheTokensOfACutAreTheProvidersWhereThePolicyGoesByThem(t *testing.T) {
 			Measure: summarize.Measure{By: summarize.ByReport}, Trigger: summarize.Trigger{{Cap: 3000}}, Cut: history.Cut{Tokens: 2100},
 			Place: summarize.Place{Max: 200},
 		}
-		d.say(rounds(1, 9, 500)...)
+		d.Say(rounds(1, 9, 500)...)
 		reported(d, "", c.input, 1000)
-		d.say(chat.UserMessage("Go on."))
-		d.answers(models.SaySummary("Done."))
-		d.messages()
+		d.Say(chat.UserMessage("Go on."))
+		d.Answers(models.SaySummary("Done."))
+		d.Messages()
 		require.Len(t, kept(d.Session), c.want)
 	}
 }
@@ -97,5 +97,5 @@ func TestAPromptThatShowsAnotherSessionIsSaidToDoSo(t *testing.T) {
 	require.NoError(t, other.Append(overflowing()...))
 	_, err := d.Render(t.Context(), prompt(other))
 	require.ErrorIs(t, err, summarize.ErrOtherSession)
-	require.Empty(t, d.requests())
+	require.Empty(t, d.Requests())
 }

@@ -14,7 +14,10 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
+	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
 // documents are droppable texts that fill a prompt.
@@ -28,7 +31,7 @@ func documents(n, tokens int) elements.Node {
 
 // all are the policies of the five systems.
 func all(t *testing.T, test func(t *testing.T, p summarize.Policy)) {
-	for name, p := range summarize.Policies() {
+	for name, p := range policies.All() {
 		t.Run(name, func(t *testing.T) { test(t, p) })
 	}
 }
@@ -38,17 +41,17 @@ func TestWhatPruningCanGiveUpTriggersNothing(t *testing.T) {
 		d := newDesk(t)
 		d.Policy, d.Target.Budget, d.Target.ContextWindow = p, 10_000, 10_000
 		for turn := range 4 {
-			d.say(chat.UserMessage(task))
-			d.say(round(turn, 150)...)
-			d.say(chat.AssistantMessage("Done."))
-			d.say(chat.UserMessage("And now?"))
+			d.Say(chat.UserMessage(task))
+			d.Say(round(turn, 150)...)
+			d.Say(chat.AssistantMessage("Done."))
+			d.Say(chat.UserMessage("And now?"))
 			r, err := d.Render(t.Context(), prompt(d.Session, documents(30, 500)))
 			require.NoError(t, err)
 			require.Greater(t, r.Tokens, 9_000, "the documents fill the rest")
 			require.Less(t, d.Explain().Measurement.Count, 2_000)
-			d.say(chat.AssistantMessage("That."))
+			d.Say(chat.AssistantMessage("That."))
 		}
-		require.Empty(t, d.requests())
+		require.Empty(t, d.Requests())
 		require.Empty(t, compactions(d.Session))
 	})
 }
@@ -62,7 +65,7 @@ func TestAllHistoryCountsDroppableOrNot(t *testing.T) {
 		history.Request{Session: d.Session},
 		history.Rounds{Session: d.Session, Droppable: true},
 	}
-	d.answers(models.SaySummary("Steps 1 to 5 are done."))
+	d.Answers(models.SaySummary("Steps 1 to 5 are done."))
 	r, err := d.Render(t.Context(), tree)
 	require.NoError(t, err)
 	require.Contains(t, text(r.Messages), "Steps 1 to 5 are done.")
@@ -79,9 +82,9 @@ func TestInstructionsWithoutAPriorityDoNotGoBeforeHistoryIsCompacted(t *testing.
 	for _, rounds := range []int{1, 2, 3, 4, 5, 6, 7, 8} {
 		d := newDesk(t, chat.UserMessage(task))
 		for n := range rounds {
-			d.say(round(n, 600)...)
+			d.Say(round(n, 600)...)
 		}
-		d.answers(models.SaySummary("What was done."), models.SaySummary("What was done."))
+		d.Answers(models.SaySummary("What was done."), models.SaySummary("What was done."))
 		tree := elements.Fragment{ // README's own prompt
 			elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent. " + words(300))}},
 			history.Conversation{Session: d.Session}, history.Request{Session: d.Session}, history.Rounds{Session: d.Session},
@@ -102,17 +105,17 @@ func TestOnlyTheLastResortLetsInstructionsGo(t *testing.T) {
 	r, err := d.Render(t.Context(), tree)
 	require.NoError(t, err)
 	require.Len(t, r.Messages, 1)
-	require.Equal(t, "let go", kinds((*d.events)[len(*d.events)-1:]))
+	require.Equal(t, "let go", kinds((*d.Heard)[len(*d.Heard)-1:]))
 }
 
 // reported appends an answer with what the provider reported of the request and what we counted.
 func reported(d desk, model string, input, counted int) {
-	d.t.Helper()
+	d.T.Helper()
 	_, err := d.Session.Add(
 		history.Entry{Body: history.Message{Message: chat.AssistantMessage("Done.")}},
 		history.Entry{Body: history.Usage{Model: model, Usage: chat.Usage{Input: input, Output: 10}, Counted: counted}},
 	)
-	require.NoError(d.t, err)
+	require.NoError(d.T, err)
 }
 
 func TestWhatTheProviderReportedCountsAsARatio(t *testing.T) {
@@ -135,17 +138,17 @@ func TestWhatTheProviderReportedCountsAsARatio(t *testing.T) {
 		{"not from before a switch", summarize.ByReport, func(d desk) {
 			reported(d, "m", 1500, 1000)
 			_, err := d.Session.Add(history.Entry{Body: history.ModelChange{Model: "m"}})
-			require.NoError(d.t, err)
+			require.NoError(d.T, err)
 		}, 1},
 		{"not from before a compaction", summarize.ByReport, func(d desk) {
 			reported(d, "m", 1500, 1000)
-			require.NoError(d.t, d.Session.Compact(history.Compaction{Messages: []chat.Message{chat.UserMessage("Sum.")}}))
+			require.NoError(d.T, d.Session.Compact(history.Compaction{Messages: []chat.Message{chat.UserMessage("Sum.")}}))
 		}, 1},
 		{"nor from before a clearing", summarize.ByReport, func(d desk) {
-			d.say(round(1, 200)...)
+			d.Say(round(1, 200)...)
 			reported(d, "m", 1500, 1000)
 			_, err := d.Session.Add(history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "e3", Text: "[gone]"}}}})
-			require.NoError(d.t, err)
+			require.NoError(d.T, err)
 		}, 1},
 		{"a report without our own count says nothing", summarize.ByReport, func(d desk) { reported(d, "m", 1500, 0) }, 1},
 	} {
@@ -154,8 +157,8 @@ func TestWhatTheProviderReportedCountsAsARatio(t *testing.T) {
 			d.Policy.Measure.By, d.Target.Name = c.by, "m"
 			d.Target.Tools = []chat.Tool{{Name: "read", Description: words(40)}}
 			c.say(d)
-			d.say(chat.UserMessage("Go on."))
-			d.messages()
+			d.Say(chat.UserMessage("Go on."))
+			d.Messages()
 			m := d.Explain().Measurement
 			require.InDelta(t, c.want, m.Ratio, 1e-9)
 			exact := c.want * float64(m.Count+m.Tools)
@@ -183,7 +186,7 @@ func TestThresholdLowersWhatRatiosAreOfWhereThePolicySaysSo(t *testing.T) {
 		d := newDesk(t, chat.UserMessage(task))
 		d.Target.Budget, d.Target.ContextWindow = 9000, 10_000
 		d.Policy.Measure = summarize.Measure{LoweredBase: c.lowered, Threshold: 0.5}
-		d.messages()
+		d.Messages()
 		require.Equal(t, c.want, d.Explain().Measurement.Base)
 		require.Equal(t, 5000, d.Explain().Measurement.Budget)
 	}
@@ -191,11 +194,11 @@ func TestThresholdLowersWhatRatiosAreOfWhereThePolicySaysSo(t *testing.T) {
 
 func TestTheShareOfACutIsOfTheContextWindow(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
-	d.say(rounds(1, 12, 500)...)
+	d.Say(rounds(1, 12, 500)...)
 	d.Target.Budget, d.Target.ContextWindow = 8_000, 10_000
 	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Ratio: 0.5}}, Cut: history.Cut{Share: 0.2}}
-	d.answers(models.SaySummary("Done."))
-	d.messages()
+	d.Answers(models.SaySummary("Done."))
+	d.Messages()
 	shown := 0
 	for _, id := range kept(d.Session) {
 		_ = id
@@ -212,7 +215,7 @@ func reopened(t *testing.T, d desk) desk {
 	require.NoError(t, d.Session.Close())
 	again := deskOf(t, opened(t, path))
 	again.Target, again.Policy = d.Target, d.Policy
-	again.Target.Model = again.script
+	again.Target.Model = again.Script
 	return again
 }
 
@@ -229,76 +232,76 @@ func TestJitterIsOfTheSessionAndItsLeaf(t *testing.T) {
 	seen := map[float64]bool{}
 	d := newFileDesk(t, chat.UserMessage(task))
 	for n := range 200 {
-		d.messages()
+		d.Messages()
 		j := d.Explain().Measurement.Jitter
 		require.True(t, j >= -1 && j <= 1, "%v", j)
-		d.messages()
+		d.Messages()
 		require.Equal(t, j, d.Explain().Measurement.Jitter)
 		seen[j] = true
-		d.say(chat.AssistantMessage(fmt.Sprint(n)))
-		d.say(chat.UserMessage(fmt.Sprint(n)))
+		d.Say(chat.AssistantMessage(fmt.Sprint(n)))
+		d.Say(chat.UserMessage(fmt.Sprint(n)))
 	}
 	require.Greater(t, len(seen), 190)
 	again := reopened(t, d)
-	again.messages()
+	again.Messages()
 }
 
 func TestOldOutputIsClearedByAnEntryAndStaysCleared(t *testing.T) {
 	dir := t.TempDir()
 	d := deskOf(t, opened(t, filepath.Join(dir, "s.jsonl")), chat.UserMessage(task))
-	d.Policy = summarize.A3S()
+	d.Policy = a3s.Policy()
 	d.Policy.Clear.Rule.Keep = 1500
-	d.say(rounds(1, 5, 700)...)
-	before := d.messages()
-	require.Equal(t, "cleared", kinds(*d.events))
+	d.Say(rounds(1, 5, 700)...)
+	before := d.Messages()
+	require.Equal(t, "cleared", kinds(*d.Heard))
 	require.Less(t, count(quarter{}, before), 3200)
 	again := reopened(t, d)
-	equal(t, before, again.messages())
-	require.Empty(t, *again.events, "and is not cleared again")
+	equal(t, before, again.Messages())
+	require.Empty(t, *again.Heard, "and is not cleared again")
 }
 
 func TestBelowTheLimitNothingIsClearedAfterTheFirstTime(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
-	d.Policy = summarize.A3S()
+	d.Policy = a3s.Policy()
 	d.Policy.Clear.Rule.Keep = 700
-	d.say(rounds(1, 5, 700)...)
-	d.messages()
-	require.Equal(t, "cleared", kinds(*d.events))
+	d.Say(rounds(1, 5, 700)...)
+	d.Messages()
+	require.Equal(t, "cleared", kinds(*d.Heard))
 	for n := range 2 {
-		d.say(round(10+n, 300)...)
-		d.messages()
+		d.Say(round(10+n, 300)...)
+		d.Messages()
 	}
-	require.Equal(t, "cleared", kinds(*d.events), "the prefix stays the same below the limit")
+	require.Equal(t, "cleared", kinds(*d.Heard), "the prefix stays the same below the limit")
 }
 
 func TestOldOutputIsClearedBeforeASummaryIsBegunInTheBackground(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
-	d.Policy = summarize.Stagewise()
+	d.Policy = stagewise.Policy()
 	d.Policy.Ask.Names = nil
-	d.Policy.Clear.Rule = history.A3SClear()
+	d.Policy.Clear.Rule = a3s.Policy().Clear.Rule
 	d.Policy.Clear.Rule.Keep = 700
-	d.say(rounds(1, 5, 700)...)
-	d.messages()
-	require.Equal(t, "cleared", kinds(*d.events))
-	require.Empty(t, d.requests())
+	d.Say(rounds(1, 5, 700)...)
+	d.Messages()
+	require.Equal(t, "cleared", kinds(*d.Heard))
+	require.Empty(t, d.Requests())
 }
 
 func TestASessionThatIsOnlyReadIsNotCleared(t *testing.T) {
 	d := newFileDesk(t, chat.UserMessage(task))
-	d.say(rounds(1, 5, 700)...)
+	d.Say(rounds(1, 5, 700)...)
 	path := d.Session.Path()
 	require.NoError(t, d.Session.Close())
 	r := deskOf(t, read(t, path))
-	r.Policy = summarize.A3S()
+	r.Policy = a3s.Policy()
 	r.Policy.Clear.Rule.Keep = 700
-	before := r.messages()
-	require.Equal(t, before, r.messages())
-	require.Empty(t, r.requests())
+	before := r.Messages()
+	require.Equal(t, before, r.Messages())
+	require.Empty(t, r.Requests())
 }
 
 func TestAUsersOwnHistoryElementSeesTheViewThatIsInForce(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.answers(models.SaySummary("Steps 1 to 5 are done."))
+	d.Answers(models.SaySummary("Steps 1 to 5 are done."))
 	r, err := d.Render(t.Context(), elements.Fragment{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}}, ownHistory{session: d.Session},
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
@@ -30,23 +31,23 @@ func TestAPromptThatDoesNotFitIsCompactedByEveryPolicy(t *testing.T) {
 
 func TestARefusalWithoutNumbersBoundsLaterPrompts(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
-	d.say(rounds(1, 4, 700)...)
+	d.Say(rounds(1, 4, 700)...)
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}, {On: summarize.OnBudgetExceeded}}
 	d.Target.Model = models.Offline{Tokenizer: quarter{}}
-	refused := count(quarter{}, d.messages())
+	refused := count(quarter{}, d.Messages())
 	_, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Err: errors.New("too large")}, "")
 	require.NoError(t, err)
 	for n := 5; n < 20; n++ {
-		d.say(round(n, 300)...)
-		require.Less(t, count(quarter{}, d.messages()), refused)
+		d.Say(round(n, 300)...)
+		require.Less(t, count(quarter{}, d.Messages()), refused)
 	}
 }
 
 func TestWhoeverAsksForACompactionAgainHasItTriedAgain(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
-	d.say(rounds(1, 5, 500)...)
-	d.messages()
-	d.answers(models.Say("no"), models.Say("no"), models.SaySummary("Now it works."))
+	d.Say(rounds(1, 5, 500)...)
+	d.Messages()
+	d.Answers(models.Say("no"), models.Say("no"), models.SaySummary("Now it works."))
 	_, err := d.Compact(t.Context(), "")
 	require.Error(t, err)
 	_, err = d.Compact(t.Context(), "")
@@ -55,10 +56,10 @@ func TestWhoeverAsksForACompactionAgainHasItTriedAgain(t *testing.T) {
 
 func TestAPolicyThatOnlyForksSaysSoInTheForeground(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.Policy = summarize.CopilotChat()
+	d.Policy = copilotchat.Policy()
 	d.Policy.Overflow.LastResort = summarize.ResortError
 	d.Policy.Ask.Mode = summarize.ModeFork
-	require.ErrorContains(t, d.fails(), "no prompt for a summary that is waited for")
+	require.ErrorContains(t, d.Fails(), "no prompt for a summary that is waited for")
 }
 
 func TestASessionThatIsOnlyReadIsNotCompacted(t *testing.T) {
@@ -66,17 +67,17 @@ func TestASessionThatIsOnlyReadIsNotCompacted(t *testing.T) {
 	again := deskOf(t, read(t, d.Session.Path()))
 	again.Policy.Trigger = summarize.Trigger{{Ratio: 0.5}}
 	for range 3 {
-		again.messages()
+		again.Messages()
 	}
-	require.Empty(t, *again.events)
+	require.Empty(t, *again.Heard)
 	require.Equal(t, "the session is open for reading only", again.Explain().Why)
 }
 
 func TestAPlanIsNotExplainedAsPlacedIfItsCompactionWasNotWritten(t *testing.T) {
 	d := newFileDesk(t, overflowing()...)
-	d.answers(models.SaySummary("short"))
-	d.messages()
-	require.Equal(t, summarize.OutcomePlaced, beside(t, d, d.script).Explain().Outcome)
+	d.Answers(models.SaySummary("short"))
+	d.Messages()
+	require.Equal(t, summarize.OutcomePlaced, beside(t, d, d.Script).Explain().Outcome)
 	whole := content(t, d.Session.Path())
 	last := strings.LastIndex(strings.TrimSuffix(whole, "\n"), "\n") + 1
 	path := filepath.Join(t.TempDir(), "session.jsonl")

@@ -29,10 +29,10 @@ func TestHistoryLargerThanTheWindowIsSummarisedInPieces(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d rounds of %d tokens in %d", c.rounds, c.tokens, c.window), func(t *testing.T) {
 			d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, c.rounds, c.tokens)...)...)
-			d.takesIn(c.window)
-			d.answers(numbered(c.rounds)...)
-			d.messages()
-			requests := d.requests()
+			d.TakesIn(c.window)
+			d.Answers(numbered(c.rounds)...)
+			d.Messages()
+			requests := d.Requests()
 			n := len(requests)
 
 			covered := said(d.Session)[:1+2*(c.rounds-1)]
@@ -63,21 +63,21 @@ func TestHistoryLargerThanTheWindowIsSummarisedInPieces(t *testing.T) {
 			equal(t, covered, shown) // each once, in order
 			require.Contains(t, compactions(d.Session)[0].Messages[0].Text(), fmt.Sprintf("Summary %d.", n))
 			require.Len(t, compactions(d.Session), 1)
-			require.Equal(t, "started done/full", kinds(*d.events))
+			require.Equal(t, "started done/full", kinds(*d.Heard))
 		})
 	}
 }
 
 func TestPiecesCarryOnTheSummaryOfAnEarlierCompaction(t *testing.T) {
 	d := newFileDesk(t, overflowing()...)
-	d.answers(models.SaySummary("Summary 0."))
-	d.takesIn(2 * budget)
-	d.messages()
-	d.takesIn(1500)
-	d.say(rounds(7, 11, roundTokens)...)
-	d.answers(numbered(10)...)
-	d.messages()
-	requests := d.requests()[1:]
+	d.Answers(models.SaySummary("Summary 0."))
+	d.TakesIn(2 * budget)
+	d.Messages()
+	d.TakesIn(1500)
+	d.Say(rounds(7, 11, roundTokens)...)
+	d.Answers(numbered(10)...)
+	d.Messages()
+	requests := d.Requests()[1:]
 	require.Greater(t, len(requests), 2)
 	require.Contains(t, requests[0].Messages[1].Text(), "Summary 0.\n\n<transcript path=")
 	require.Equal(t, "<conversation-summary>\nSummary 1.\n</conversation-summary>", requests[1].Messages[1].Text(), "a piece needs no breadcrumb")
@@ -88,34 +88,34 @@ func TestPiecesCarryOnTheSummaryOfAnEarlierCompaction(t *testing.T) {
 
 func TestRefusedPieceEndsTheMode(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
-	d.takesIn(1500)
-	d.answers(models.SaySummary("Summary 1."), models.Say("I would rather not."), models.SaySummary("In one text."))
-	d.messages()
-	require.Len(t, d.requests(), 3)
+	d.TakesIn(1500)
+	d.Answers(models.SaySummary("Summary 1."), models.Say("I would rather not."), models.SaySummary("In one text."))
+	d.Messages()
+	require.Len(t, d.Requests(), 3)
 	require.Contains(t, compactions(d.Session)[0].Messages[0].Text(), "In one text.")
-	require.NotContains(t, text(d.requests()[2].Messages), "Summary 1.", "nothing of the mode that failed is used")
+	require.NotContains(t, text(d.Requests()[2].Messages), "Summary 1.", "nothing of the mode that failed is used")
 }
 
 func TestSummaryOfAPieceThatIsTooLongIsCut(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
-	d.takesIn(1500)
+	d.TakesIn(1500)
 	d.Target.Model = saying("## One\n" + words(700) + "\n\n## Two\n" + words(800))
-	d.messages()
-	require.Equal(t, "started done/full", kinds(*d.events))
+	d.Messages()
+	require.Equal(t, "started done/full", kinds(*d.Heard))
 }
 
 func TestPieceThatIsCancelled(t *testing.T) {
 	d := newFileDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
 	before := viewOf(t, d.Session)
-	d.takesIn(1500)
+	d.TakesIn(1500)
 	ctx, cancel := context.WithCancel(t.Context())
-	d.answers(models.SaySummary("Summary 1."), func(ctx context.Context, _ chat.Request) (chat.Response, error) {
+	d.Answers(models.SaySummary("Summary 1."), func(ctx context.Context, _ chat.Request) (chat.Response, error) {
 		cancel()
 		return chat.Response{}, ctx.Err()
 	})
 	_, err := d.Render(ctx, prompt(d.Session))
 	require.ErrorIs(t, err, context.Canceled)
-	require.Len(t, d.requests(), 2)
+	require.Len(t, d.Requests(), 2)
 	equal(t, before, viewOf(t, d.Session))
 }
 
@@ -131,15 +131,15 @@ func TestSingleUnitLargerThanTheWindowFallsBackToSimpleMode(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			messages := slices.Concat([]chat.Message{chat.UserMessage(task)}, rounds(1, c.before, 60), round(98, 1990), round(99, 3000))
 			d := newDesk(t, messages...)
-			d.takesIn(1500)
-			d.answers(numbered(10)...)
-			d.messages()
-			require.Equal(t, "started refused/full done/simple", kinds(*d.events))
-			require.ErrorContains(t, (*d.events)[1].Err, "a single round is larger than the model takes in")
-			require.Len(t, d.requests(), c.asked)
-			last := d.requests()[len(d.requests())-1]
+			d.TakesIn(1500)
+			d.Answers(numbered(10)...)
+			d.Messages()
+			require.Equal(t, "started refused/full done/simple", kinds(*d.Heard))
+			require.ErrorContains(t, (*d.Heard)[1].Err, "a single round is larger than the model takes in")
+			require.Len(t, d.Requests(), c.asked)
+			last := d.Requests()[len(d.Requests())-1]
 			require.Contains(t, outputs(simpleHistory(t, last)), 98)
-			for _, r := range d.requests() {
+			for _, r := range d.Requests() {
 				require.LessOrEqual(t, count(quarter{}, r.Messages), d.Target.ContextWindow)
 			}
 		})
@@ -150,16 +150,16 @@ func TestPiecesWithOffline(t *testing.T) {
 	for _, window := range []int{1200, 1500, 2000, 3000} {
 		t.Run(fmt.Sprintf("%d tokens", window), func(t *testing.T) {
 			d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
-			d.takesIn(window)
+			d.TakesIn(window)
 			d.Policy.Place.Share = 0.1
 			var requests []chat.Request
 			d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 				requests = append(requests, r)
 				return models.Offline{Tokenizer: quarter{}}.Generate(ctx, r)
 			})
-			got := d.messages()[1].Text()
+			got := d.Messages()[1].Text()
 			require.Greater(t, len(requests), 1)
-			require.Equal(t, "started done/full", kinds(*d.events))
+			require.Equal(t, "started done/full", kinds(*d.Heard))
 			for _, r := range requests {
 				require.LessOrEqual(t, count(quarter{}, r.Messages), window)
 			}
@@ -171,12 +171,12 @@ func TestPiecesWithOffline(t *testing.T) {
 
 func TestAPieceIsAsLargeAsFitsWhateverTheOneBeforeItWas(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
-	d.say(rounds(1, 4, 1200)...) // one at a time
-	d.say(rounds(5, 60, 50)...)
-	d.takesIn(2000)
-	d.answers(numbered(10)...)
-	d.messages()
-	require.Equal(t, 4+2, len(d.requests()))
+	d.Say(rounds(1, 4, 1200)...) // one at a time
+	d.Say(rounds(5, 60, 50)...)
+	d.TakesIn(2000)
+	d.Answers(numbered(10)...)
+	d.Messages()
+	require.Equal(t, 4+2, len(d.Requests()))
 }
 
 // What was summarised before a failure is in the session, so that whoever tries again goes on from there.
@@ -209,7 +209,7 @@ func TestFinishedPiecesOutliveAFailure(t *testing.T) {
 				s := opened(t, path)
 				d := deskOf(t, s)
 				d.Target.Model = model
-				d.takesIn(900)
+				d.TakesIn(900)
 				if _, err := d.Render(t.Context(), prompt(s)); err == nil {
 					made = compactions(s)[0].Messages[0].Text()
 				}

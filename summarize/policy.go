@@ -235,12 +235,3 @@ func (p Policy) WithEnv(lookup func(name string) (value string, ok bool)) (Polic
 	}
 	return p, nil
 }
-
-// Policies returns the policies of the five systems by their names, each a new value.
-func Policies() map[string]Policy {
-	list := map[string]Policy{}
-	for _, p := range []Policy{CopilotChat(), A3S(), CopilotCLI(), Stagewise(), OhMyPi()} {
-		list[p.Name] = p
-	}
-	return list
-}

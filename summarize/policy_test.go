@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
 )
 
 func TestPolicyIsChecked(t *testing.T) {
@@ -20,7 +21,7 @@ func TestPolicyIsChecked(t *testing.T) {
 		want   string // "" where it is good
 	}{
 		{"the zero value", summarize.Policy{}, ""},
-		{"Copilot Chat's", summarize.CopilotChat(), ""},
+		{"Copilot Chat's", copilotchat.Policy(), ""},
 		{"the ends of the shares", summarize.Policy{Cut: history.Cut{Share: 1}, Place: summarize.Place{Share: 1}}, ""},
 		{"the modes", summarize.Policy{Ask: summarize.Ask{Mode: summarize.ModeFull}}, ""},
 		{"the other mode", summarize.Policy{Ask: summarize.Ask{Mode: summarize.ModeSimple}}, ""},
@@ -79,7 +80,7 @@ func TestCompactorIsChecked(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 			_, failed := errors.AsType[*summarize.FailedError](err)
 			require.False(t, failed)
-			require.Empty(t, d.requests())
+			require.Empty(t, d.Requests())
 		})
 	}
 	d := newDesk(t)
@@ -89,9 +90,9 @@ func TestCompactorIsChecked(t *testing.T) {
 }
 
 func TestCopilotChatIsANewValueEachTime(t *testing.T) {
-	p := summarize.CopilotChat()
+	p := copilotchat.Policy()
 	*p.Ask.Temperature = 1
 	p.Ask.Prompts[0].Mode = "mine"
-	require.Zero(t, *summarize.CopilotChat().Ask.Temperature)
-	require.Equal(t, summarize.ModeFork, summarize.CopilotChat().Ask.Prompts[0].Mode)
+	require.Zero(t, *copilotchat.Policy().Ask.Temperature)
+	require.Equal(t, summarize.ModeFork, copilotchat.Policy().Ask.Prompts[0].Mode)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/textblock"
 )
 
 const role = `You write the handoff of a working session. Another instance of you continues the work and will see your
@@ -32,15 +33,14 @@ Then write the handoff in a <summary> block, with these eight sections:
 Be exact with names, paths, numbers and error texts. Prefer facts to prose.`
 
 // FullPrompt shows the history as the messages that it consists of, with the tools declared and not to be called, and asks
-// for a handoff in eight sections. Images and documents are named, and thinking is left out. It is the full mode of Copilot
-// Chat.
+// for a handoff in eight sections. Images and documents are named, and thinking is left out.
 func FullPrompt() Prompt {
 	return Prompt{Mode: ModeFull, Request: fullRequest, Read: ReadSummaryBlock, Tools: true}
 }
 
 // SimplePrompt shows the history as one text, packed to the model's window. Tool results are cut, as little as it takes to show
 // everything, but to no less than [Material.ResultTokens]. If even that is too much, the earlier summary and the first user
-// message stay longest, then the newest of what was said. It is the simple mode of Copilot Chat.
+// message stay longest, then the newest of what was said.
 func SimplePrompt() Prompt {
 	return Prompt{Mode: ModeSimple, Request: simpleRequest, Read: ReadSummaryBlock}
 }
@@ -70,7 +70,7 @@ func fullRequest(m Material) elements.Node {
 	return elements.Fragment{
 		elements.SystemMessage{Props: keep, Children: elements.Nodes{elements.Text(role)}},
 		elements.Map(m.Previous, message),
-		elements.Map(inWords(m.Covered), message),
+		elements.Map(plaintext.InWords(m.Covered), message),
 		elements.UserMessage{Props: keep, Children: asked(m)},
 	}
 }
@@ -82,13 +82,33 @@ func simpleRequest(m Material) elements.Node {
 		previous[i] = said.Text()
 	}
 	return elements.Fragment{
-		elements.SystemMessage{Props: kept, Children: elements.Nodes{elements.Text(role)}},
+		elements.SystemMessage{Props: textblock.Required(), Children: elements.Nodes{elements.Text(role)}},
 		elements.UserMessage{Props: elements.Props{FlexGrow: 1}, Children: elements.Nodes{
 			PlainHistory{
-				Props: grow, Name: plaintext.HistoryTag, Messages: m.Covered, Results: m.ResultTokens, Fill: true, Droppable: true,
+				Props: textblock.Grow(), Name: plaintext.HistoryTag, Messages: m.Covered, Results: m.ResultTokens, Fill: true, Droppable: true,
 				Before: strings.Join(previous, "\n"),
 			},
-			elements.TextChunk{Props: kept, Children: asked(m)},
+			elements.TextChunk{Props: textblock.Required(), Children: asked(m)},
 		}},
+	}
+}
+
+// ModeFork names [ForkPrompt].
+const ModeFork Mode = "fork"
+
+// ForkPrompt asks at the end of the request that the agent made last ([Material.Sent]): everything before is sent unchanged
+// again, the tools included, so that the provider's prompt cache serves it. The summary is taken out of the <summary>
+// block. Without such a request it asks as [FullPrompt] does.
+func ForkPrompt() Prompt {
+	return Prompt{Mode: ModeFork, Request: forkRequest, Read: ReadSummaryBlock, Tools: true, Forks: true}
+}
+
+func forkRequest(m Material) elements.Node {
+	if len(m.Sent) == 0 {
+		return fullRequest(m)
+	}
+	return elements.Fragment{
+		textblock.Messages(m.Sent),
+		elements.UserMessage{Props: textblock.Required(), Children: asked(m)},
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
 // conversation is what the examples show.
@@ -46,9 +48,9 @@ func say(node elements.Node) elements.Node {
 }
 
 func ExampleCompactHistory() {
-	lines := summarize.DefaultToolLines()
-	lines["deploy"] = func(c summarize.Call) string { return "deployed to " + c.Argument("target") }
-	show(say(summarize.CompactHistory{Messages: conversation(), Previous: "## Setup\n\nYou made the project.", Tools: lines}), 1000)
+	lines := stagewise.DefaultToolLines()
+	lines["deploy"] = func(c stagewise.Call) string { return "deployed to " + c.Argument("target") }
+	show(say(stagewise.CompactHistory{Messages: conversation(), Previous: "## Setup\n\nYou made the project.", Tools: lines}), 1000)
 	// Output:
 	// <previous-chat-history>
 	// ## Setup
@@ -90,7 +92,7 @@ func ExamplePlainHistory() {
 
 // A prompt is a value: what it asks can be looked at without a model.
 func ExampleBriefing() {
-	prompt := summarize.Briefing{Target: 8_000}.Prompt()
+	prompt := stagewise.Briefing{Target: 8_000}.Prompt()
 	result, err := render.Render(context.Background(), prompt.Request(summarize.Material{
 		Covered: conversation(), PreviousSummary: strings.Repeat("What was before. ", 300), Words: 3_000,
 	}), render.Options{Budget: 10_000, Tokenizer: sizing.Estimator{}})
@@ -110,7 +112,7 @@ func ExampleBriefing() {
 }
 
 func ExampleCompactedSession() {
-	show(summarize.CompactedSession{}.Replacement(summarize.Material{
+	show(copilotcli.CompactedSession{}.Replacement(summarize.Material{
 		Summary: "# The build\n\nmain.go does not compile.", Room: 1000, Tokenizer: sizing.Estimator{},
 		Said:      []chat.Message{chat.UserMessage("Why does the build fail?")},
 		Workspace: summarize.Workspace{Todo: "- fix main.go (pending)"},

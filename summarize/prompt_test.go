@@ -16,6 +16,10 @@ import (
 	"github.com/promptree-go/promptree/internal/golden"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/a3s"
+	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/ohmypi"
+	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
 // stuff is what a compaction works with, with something in every field.
@@ -51,8 +55,8 @@ func again() summarize.Material {
 func prompts() map[string]summarize.Prompt {
 	return map[string]summarize.Prompt{
 		"full": summarize.FullPrompt(), "simple": summarize.SimplePrompt(), "fork": summarize.ForkPrompt(),
-		"turns": summarize.TurnsPrompt(), "conversation-compaction": summarize.ConversationCompactionPrompt(),
-		"briefing": summarize.Briefing{}.Prompt(), "handoff": summarize.Handoff{}.Prompt(), "branch": summarize.BranchPrompt(),
+		"turns": a3s.Prompt(), "conversation-compaction": copilotcli.Prompt(),
+		"briefing": stagewise.Briefing{}.Prompt(), "handoff": ohmypi.Handoff{}.Prompt(), "branch": summarize.BranchPrompt(),
 	}
 }
 
@@ -95,7 +99,7 @@ func TestPromptsAsTheyAre(t *testing.T) {
 			golden.Equal(t, "prompt_"+name+"_again.txt", written(requested(t, p.Request(again()))))
 		})
 	}
-	handoff := summarize.Handoff{}.Prompt()
+	handoff := ohmypi.Handoff{}.Prompt()
 	golden.Equal(t, "prompt_handoff_prefix.txt", written(requested(t, handoff.Prefix(again()))))
 	m := again()
 	m.Summary = "## Goal\n\nFix the <build>."
@@ -123,8 +127,8 @@ func TestRequestsFitOrSaySo(t *testing.T) {
 	}
 	m.Sent = m.Covered
 	all := prompts()
-	all["briefing, packed"] = summarize.Briefing{Packs: true}.Prompt()
-	all["handoff, packed"] = summarize.Handoff{Packs: true}.Prompt()
+	all["briefing, packed"] = stagewise.Briefing{Packs: true}.Prompt()
+	all["handoff, packed"] = ohmypi.Handoff{Packs: true}.Prompt()
 	for name, p := range all {
 		t.Run(name, func(t *testing.T) {
 			size := count(quarter{}, requested(t, p.Request(m)))
@@ -165,7 +169,7 @@ func TestForkSendsTheAgentsRequestAgain(t *testing.T) {
 }
 
 func TestConversationCompactionRequest(t *testing.T) {
-	p := summarize.ConversationCompactionPrompt()
+	p := copilotcli.Prompt()
 	m := again()
 	m.Covered = slices.Insert(slices.Clone(m.Covered), 1, chat.SystemMessage("Be careful."))
 	got := requested(t, p.Request(m))
@@ -216,7 +220,7 @@ func TestBriefingBudgetHints(t *testing.T) {
 			m := stuff()
 			m.Words = 50_000
 			m.PreviousSummary = strings.Repeat("ä", c.previous)
-			got, err := asks(t, summarize.Briefing{Target: c.target}.Prompt().Request(m), 100_000)
+			got, err := asks(t, stagewise.Briefing{Target: c.target}.Prompt().Request(m), 100_000)
 			require.NoError(t, err)
 			last := got[len(got)-1].Text()
 			for _, hint := range []string{verbatim, light, oldest} {
@@ -256,7 +260,7 @@ func TestBriefingAimsAtWhatThereIsRoomFor(t *testing.T) {
 				m.Covered = rounds(1, 1, 40)
 			}
 			m.PreviousSummary = strings.Repeat("x", c.aim*7/10) // of that same target
-			got := text(requested(t, summarize.Briefing{Target: c.target}.Prompt().Request(m)))
+			got := text(requested(t, stagewise.Briefing{Target: c.target}.Prompt().Request(m)))
 			require.Contains(t, got, fmt.Sprintf("Aim at %d characters", c.aim))
 			require.Contains(t, got, "70% of that. Room gets scarce")
 			full := c.target
@@ -308,7 +312,7 @@ func TestEveryPromptNamesTheLanguage(t *testing.T) {
 	for name, p := range prompts() {
 		require.Contains(t, text(requested(t, p.Request(stuff()))), "Write in the language of the conversation", name)
 	}
-	handoff := summarize.Handoff{}.Prompt()
+	handoff := ohmypi.Handoff{}.Prompt()
 	require.Contains(t, text(requested(t, handoff.Prefix(stuff()))), "Write in the language of the conversation")
 	require.Contains(t, text(requested(t, handoff.Title(done()))), "in the language in which they are written")
 	require.Contains(t, text(requested(t, summarize.ShortenRequest(stuff(), "## A\n\nx"))), "Write in the language in which the summary is written")
@@ -352,8 +356,8 @@ func TestRequestsOfMessagesAreText(t *testing.T) {
 
 func TestBriefingShowsWhatStagewiseShows(t *testing.T) {
 	m := stuff()
-	lines := summarize.ToolLines{"read": func(c summarize.Call) string { return "looked at " + c.Argument("path") }}
-	got := requested(t, summarize.Briefing{Tools: lines, Mentions: func(chat.Message) []string { return []string{"x.go"} }}.Prompt().Request(m))
+	lines := stagewise.ToolLines{"read": func(c stagewise.Call) string { return "looked at " + c.Argument("path") }}
+	got := requested(t, stagewise.Briefing{Tools: lines, Mentions: func(chat.Message) []string { return []string{"x.go"} }}.Prompt().Request(m))
 	require.Len(t, got, 2)
 	require.Contains(t, got[1].Text(), "<user>\nFix the build & mind <b>.\n[mentioned: x.go]\n</user>\n<assistant>\nStep 1.\n")
 	require.Contains(t, got[1].Text(), "[looked at file-1.go]\n")
@@ -361,7 +365,7 @@ func TestBriefingShowsWhatStagewiseShows(t *testing.T) {
 }
 
 func TestHandoffRequests(t *testing.T) {
-	p := summarize.Handoff{}.Prompt()
+	p := ohmypi.Handoff{}.Prompt()
 	first, update := text(requested(t, p.Request(stuff()))), text(requested(t, p.Request(again())))
 	require.Contains(t, first, "Write notes on the conversation above")
 	require.NotContains(t, first, "<previous-summary>\n")
@@ -374,20 +378,20 @@ func TestHandoffRequests(t *testing.T) {
 	require.NotContains(t, prefix, "Fix the build", "and no other")
 	require.NotContains(t, prefix, "started a project")
 
-	own := text(requested(t, summarize.Handoff{Ask: "Say it in a word."}.Prompt().Request(again())))
+	own := text(requested(t, ohmypi.Handoff{Ask: "Say it in a word."}.Prompt().Request(again())))
 	require.Contains(t, own, "Say it in a word.")
 	require.NotContains(t, own, "## Constraints")
 	require.Contains(t, own, "Ada")
 
 	m := stuff()
 	m.Covered, m.ResultTokens = rounds(1, 1, 500), 200
-	long, short := text(requested(t, p.Request(m))), text(requested(t, summarize.Handoff{Results: 50}.Prompt().Request(m)))
+	long, short := text(requested(t, p.Request(m))), text(requested(t, ohmypi.Handoff{Results: 50}.Prompt().Request(m)))
 	require.Greater(t, len(long)-len(short), 500)
 }
 
 func TestMergeSplitTurn(t *testing.T) {
-	require.Equal(t, "Before.\n\n---\n\n**Turn Context (split turn):**\n\nNow.", summarize.MergeSplitTurn("Before.", "Now."))
-	require.Equal(t, "No prior history.\n\n---\n\n**Turn Context (split turn):**\n\nNow.", summarize.MergeSplitTurn(" ", "Now."))
+	require.Equal(t, "Before.\n\n---\n\n**Turn Context (split turn):**\n\nNow.", ohmypi.Handoff{}.Prompt().Merge("Before.", "Now."))
+	require.Equal(t, "No prior history.\n\n---\n\n**Turn Context (split turn):**\n\nNow.", ohmypi.Handoff{}.Prompt().Merge(" ", "Now."))
 }
 
 func TestBranchMessages(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
 )
 
 // life is a random session with a random policy and budget, as far as one number decides it.
@@ -68,8 +69,8 @@ func (l *life) policy() summarize.Policy {
 		Ask: summarize.Ask{Mode: pick(l, summarize.ModeAuto, summarize.ModeAuto, summarize.ModeFull, summarize.ModeSimple)},
 		Cut: history.Cut{Share: pick(l, 0, 0, 0.2, 0.5, 0.9, 1)},
 	}
-	if names := slices.Sorted(maps.Keys(summarize.Policies())); l.IntN(3) > 0 {
-		p = summarize.Policies()[pick(l, names...)]
+	if names := slices.Sorted(maps.Keys(policies.All())); l.IntN(3) > 0 {
+		p = policies.All()[pick(l, names...)]
 	}
 	p.Place.Share = pick(l, 0, 0.01, 0.1, 0.5, 1)
 	p.Place.Max = pick(l, 0, 100, 300, 100_000)

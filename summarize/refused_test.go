@@ -16,8 +16,8 @@ import (
 // What a model refused is a request, and not the rounds in it.
 func TestARoundThatIsRefusedIsAskedForWithLessOfItsText(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
-	d.say(round(1, 2400)...)
-	d.say(rounds(2, 5, roundTokens)...)
+	d.Say(round(1, 2400)...)
+	d.Say(rounds(2, 5, roundTokens)...)
 	d.Policy.Ask.Names = []string{"small"}
 	d.Policy.Ask.Prompts = []summarize.Prompt{summarize.SimplePrompt()}
 	asked := map[string]bool{}
@@ -32,7 +32,7 @@ func TestARoundThatIsRefusedIsAskedForWithLessOfItsText(t *testing.T) {
 		answered++
 		return models.SaySummary("A piece of it.")(ctx, r)
 	}}, 30)}}}
-	require.Contains(t, text(d.messages()), "A piece of it.")
+	require.Contains(t, text(d.Messages()), "A piece of it.")
 	require.Positive(t, refused)
 	require.Positive(t, answered)
 }
@@ -42,8 +42,8 @@ func TestArgumentsOfARoundThatIsTooLargeAreCut(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	write := chat.AssistantMessage("I write it.")
 	write.ToolCalls = []chat.ToolCall{{ID: "w", Name: "write", Arguments: `{"path":"a.go","text":"` + words(2400) + `"}`}}
-	d.say(write, chat.ToolResult("w", "Written."))
-	d.say(rounds(2, 23, roundTokens)...)
+	d.Say(write, chat.ToolResult("w", "Written."))
+	d.Say(rounds(2, 23, roundTokens)...)
 	d.Target.Budget = 16_000 // of which arguments take an eighth
 	model := saying("It was written.")
 	answer := model.answer
@@ -56,16 +56,16 @@ func TestArgumentsOfARoundThatIsTooLargeAreCut(t *testing.T) {
 	d.Policy.Ask.Names, d.Models = []string{"small"}, map[string]summarize.Target{"small": {Model: model}}
 	d.Target.Model = down(errDown)
 	d.Policy.Ask.Prompts = []summarize.Prompt{summarize.FullPrompt()}
-	require.Contains(t, text(d.messages()), "It was written.")
+	require.Contains(t, text(d.Messages()), "It was written.")
 }
 
 // An answer of nothing says little about a request that covers more.
 func TestAnEmptyAnswerToAPieceDoesNotEndAllCompactions(t *testing.T) {
 	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
-	d.takesIn(900)
-	d.answers(models.Say(""), models.Say(""))
-	d.fails()
-	d.answers(numbered(30)...)
-	d.say(rounds(76, 80, 60)...)
-	require.Contains(t, text(d.messages()), "Summary")
+	d.TakesIn(900)
+	d.Answers(models.Say(""), models.Say(""))
+	d.Fails()
+	d.Answers(numbered(30)...)
+	d.Say(rounds(76, 80, 60)...)
+	require.Contains(t, text(d.Messages()), "Summary")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
 )
 
 // A session that is opened by another process measures, decides and shows the same, at each step of random work with usage that
@@ -23,7 +24,7 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 	if race || testing.Short() {
 		seeds = 1
 	}
-	for name := range summarize.Policies() {
+	for name := range policies.All() {
 		for seed := range seeds {
 			t.Run(name+" "+strconv.Itoa(seed), func(t *testing.T) {
 				dir := t.TempDir()
@@ -34,7 +35,7 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 				configure := func(d desk) {
 					d.Target.Name, d.Target.Model = "claude-opus-4-5", model
 					d.Target.Tools = []chat.Tool{{Name: "read"}}
-					d.Policy = summarize.Policies()[name]
+					d.Policy = policies.All()[name]
 					d.Policy.Place.NoBreadcrumb = true // which names the file
 					for i := range d.Policy.Trigger {
 						d.Policy.Trigger[i].Background = false // what is being made is not in a session
@@ -46,9 +47,9 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 				configure(d)
 				for range 45 {
 					n++
-					d.say(round(n, 100+r.IntN(300))...)
+					d.Say(round(n, 100+r.IntN(300))...)
 					if r.IntN(6) == 0 {
-						d.say(chat.UserMessage("More: " + words(1+r.IntN(100))))
+						d.Say(chat.UserMessage("More: " + words(1+r.IntN(100))))
 					}
 					if r.IntN(10) == 0 {
 						_, err := d.Session.Add(history.Entry{Body: history.Label{Target: d.Session.Leaf(), Text: "here"}})

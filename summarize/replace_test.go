@@ -15,14 +15,18 @@ import (
 	"github.com/promptree-go/promptree/internal/golden"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/a3s"
+	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/ohmypi"
+	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
 // replacements by their names.
 func replacements() map[string]summarize.Replacement {
 	return map[string]summarize.Replacement{
-		"conversation": summarize.ConversationSummary, "turns": summarize.TurnsSummary, "briefing": summarize.ChatBriefing,
-		"files": summarize.SummaryWithFiles, "session": summarize.CompactedSession{}.Replacement,
+		"conversation": summarize.ConversationSummary, "turns": a3s.Replacement, "briefing": stagewise.Replacement,
+		"files": ohmypi.Replacement, "session": copilotcli.CompactedSession{}.Replacement,
 	}
 }
 
@@ -131,7 +135,7 @@ func TestWhatGoesFirstOfASession(t *testing.T) {
 	}
 	marks := []string{"U1", "U2", "U3", "PLAN", "TODO", "NAME1", "SKILL1", "SKILL2", "AGENT"}
 	m.Room = 4000
-	tree := summarize.CompactedSession{}.Replacement(m)
+	tree := copilotcli.CompactedSession{}.Replacement(m)
 	var seen []string
 	for budget := 4000; budget > 0; budget-- {
 		r, err := render.Render(t.Context(), tree, render.Options{Budget: budget, Tokenizer: quarter{}})
@@ -160,19 +164,19 @@ func TestSessionTellsWhatTheUserSaid(t *testing.T) {
 	}
 	for _, c := range []struct {
 		rule    string
-		session summarize.CompactedSession
+		session copilotcli.CompactedSession
 		users   []chat.Message
 		want    string
 		note    string
 	}{
-		{"all, where there is room", summarize.CompactedSession{}, users(3, 100), "U1 U2 U3", ""},
-		{"nothing where all is shown", summarize.CompactedSession{}, nil, "", ""},
-		{"the first and the newest where there is less room", summarize.CompactedSession{}, users(9, 100), "U1 U5 U6 U7 U8 U9", "[3 messages of the user left out here]"},
-		{"as much as is set", summarize.CompactedSession{UserShare: 0.11}, users(9, 100), "U1 U9", "[7 messages of the user left out here]"},
-		{"a long one is cut", summarize.CompactedSession{}, users(1, 700), "U1", "tokens cut here"},
-		{"as is set", summarize.CompactedSession{UserTokens: 50}, users(3, 100), "U1 U2 U3", "tokens cut here"},
-		{"none where not even the first has room", summarize.CompactedSession{UserShare: 0.01}, users(2, 100), "", ""},
-		{"what is no text is named", summarize.CompactedSession{}, []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://example.com/U1.png"}}}}, "U1", "[attached: image https://example.com/U1.png]"},
+		{"all, where there is room", copilotcli.CompactedSession{}, users(3, 100), "U1 U2 U3", ""},
+		{"nothing where all is shown", copilotcli.CompactedSession{}, nil, "", ""},
+		{"the first and the newest where there is less room", copilotcli.CompactedSession{}, users(9, 100), "U1 U5 U6 U7 U8 U9", "[3 messages of the user left out here]"},
+		{"as much as is set", copilotcli.CompactedSession{UserShare: 0.11}, users(9, 100), "U1 U9", "[7 messages of the user left out here]"},
+		{"a long one is cut", copilotcli.CompactedSession{}, users(1, 700), "U1", "tokens cut here"},
+		{"as is set", copilotcli.CompactedSession{UserTokens: 50}, users(3, 100), "U1 U2 U3", "tokens cut here"},
+		{"none where not even the first has room", copilotcli.CompactedSession{UserShare: 0.01}, users(2, 100), "", ""},
+		{"what is no text is named", copilotcli.CompactedSession{}, []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://example.com/U1.png"}}}}, "U1", "[attached: image https://example.com/U1.png]"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			m := summarize.Material{Summary: "S", Said: c.users, Tokenizer: quarter{}, Room: 2000}
@@ -192,7 +196,7 @@ func TestTurnsSummaryKeepsTheStart(t *testing.T) {
 	m := stuff()
 	m.Summary = "S"
 	m.Head = append([]chat.Message{m.Said[0], chat.UserMessage("And <so> on.")}, rounds(9, 9, 30)...)
-	got, err := stands(t, summarize.TurnsSummary, m)
+	got, err := stands(t, a3s.Replacement, m)
 	require.NoError(t, err)
 	require.Len(t, got, 3)
 	equal(t, m.Head[:2], got[:2])
@@ -201,12 +205,12 @@ func TestTurnsSummaryKeepsTheStart(t *testing.T) {
 	// Where there is no room the start goes, what the agent did before what the user said.
 	size := count(quarter{}, got)
 	m.Room = size - 1
-	got, err = stands(t, summarize.TurnsSummary, m)
+	got, err = stands(t, a3s.Replacement, m)
 	require.NoError(t, err)
 	require.Len(t, got, 3)
 	require.NotContains(t, text(got), "Step 9.")
 	m.Room = 30
-	got, err = stands(t, summarize.TurnsSummary, m)
+	got, err = stands(t, a3s.Replacement, m)
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 }
@@ -227,7 +231,7 @@ func TestTurnsSummaryClipsAFirstMessageThatIsTooLong(t *testing.T) {
 			m := stuff()
 			m.Room, m.Summary = c.room, words(c.summary)
 			m.Head = []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("begin " + words(c.task) + " finish")}}, chat.AssistantMessage("I look.")}
-			got, err := stands(t, summarize.TurnsSummary, m)
+			got, err := stands(t, a3s.Replacement, m)
 			require.NoError(t, err)
 			require.Contains(t, text(got), m.Summary)
 			if c.most == 0 {
@@ -246,7 +250,7 @@ func TestTurnsSummaryClipsAFirstMessageThatIsTooLong(t *testing.T) {
 	m := stuff()
 	m.Summary, m.Room = "S", 600
 	m.Head = []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text(words(900)), chat.Image{URL: "https://example.com/a.png"}}}}
-	got, err := stands(t, summarize.TurnsSummary, m)
+	got, err := stands(t, a3s.Replacement, m)
 	require.NoError(t, err)
 	require.Len(t, got, 2)
 	require.Len(t, got[0].Content, 2)
@@ -258,15 +262,15 @@ func TestFilesGoWhereThereIsNoRoom(t *testing.T) {
 		m.Files.Read = append(m.Files.Read, fmt.Sprintf("read%02d.go", n))
 		m.Files.Modified = append(m.Files.Modified, fmt.Sprintf("modified%02d.go", n))
 	}
-	got := stand(t, summarize.SummaryWithFiles, m)
+	got := stand(t, ohmypi.Replacement, m)
 	require.Equal(t, 40, strings.Count(got, ".go"))
 	m.Room = 125
-	got = stand(t, summarize.SummaryWithFiles, m)
+	got = stand(t, ohmypi.Replacement, m)
 	require.Equal(t, 20, strings.Count(got, "modified")-2)
 	require.Contains(t, got, "<read-files>\nread00.go\n")
 	require.NotContains(t, got, "read19.go")
 	m.Room = 60
-	got = stand(t, summarize.SummaryWithFiles, m)
+	got = stand(t, ohmypi.Replacement, m)
 	require.NotContains(t, got, "<read-files>")
 	require.Contains(t, got, "<modified-files>\nmodified00.go\n")
 	require.NotContains(t, got, "modified19.go")
@@ -286,7 +290,7 @@ func TestPromptsAndReplacementsCombine(t *testing.T) {
 					Place: summarize.Place{Replacement: r},
 				}
 				var number atomic.Int64 // titles are asked for behind the test's back
-				d.answers(slices.Repeat([]models.Step{func(ctx context.Context, r chat.Request) (chat.Response, error) {
+				d.Answers(slices.Repeat([]models.Step{func(ctx context.Context, r chat.Request) (chat.Response, error) {
 					summary := fmt.Sprintf("Summary %d, of <some> words.", number.Load())
 					if strings.Contains("full simple", promptName) {
 						return models.SaySummary(summary)(ctx, r)
@@ -295,21 +299,21 @@ func TestPromptsAndReplacementsCombine(t *testing.T) {
 				}}, 12)...)
 				for n := range 3 {
 					number.Store(int64(n + 1))
-					before := len(d.requests())
-					got := text(d.messages())
+					before := len(d.Requests())
+					got := text(d.Messages())
 					require.Contains(t, got, fmt.Sprintf("Summary %d, of <some> words.", n+1))
 					require.Contains(t, got, d.Session.Path())
 					require.Contains(t, got, strings.TrimSpace(task)[:20])
 					if n > 0 {
 						require.NotContains(t, got, fmt.Sprintf("Summary %d,", n))
 						var asked strings.Builder
-						for _, r := range d.requests()[before:] {
+						for _, r := range d.Requests()[before:] {
 							asked.WriteString(text(r.Messages))
 						}
 						require.True(t, strings.Contains(asked.String(), fmt.Sprintf("Summary %d,", n)), "the summary before is carried on")
 						require.False(t, strings.Contains(asked.String(), "[output 001]"), "and what it covers is not summarised again")
 					}
-					d.say(rounds(10*n+10, 10*n+15, roundTokens)...)
+					d.Say(rounds(10*n+10, 10*n+15, roundTokens)...)
 				}
 			})
 		}
@@ -319,18 +323,18 @@ func TestPromptsAndReplacementsCombine(t *testing.T) {
 // What may be left out, such as copies of what the user said, goes rather than that a compaction is refused as no smaller.
 func TestWhatIsPutInPlaceIsSmallerThanWhatItReplaces(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(words(120)), chat.AssistantMessage("Done."), chat.UserMessage(words(120)), chat.AssistantMessage("Done."))
-	d.say(chat.UserMessage("And now?"))
-	d.Policy = summarize.CopilotCLI()
+	d.Say(chat.UserMessage("And now?"))
+	d.Policy = copilotcli.Policy()
 	d.Policy.Trigger, d.Policy.Place.Max = nil, 230
 	d.Hooks.Workspace = func(context.Context) (summarize.Workspace, error) {
 		return summarize.Workspace{Plan: words(200), Todo: words(200), Agent: words(200)}, nil
 	}
-	before := count(quarter{}, d.messages())
-	d.answers(models.Say("# Two questions\n\nBoth were answered."))
+	before := count(quarter{}, d.Messages())
+	d.Answers(models.Say("# Two questions\n\nBoth were answered."))
 	_, err := d.Compact(t.Context(), "")
 	require.NoError(t, err)
 	got := compactions(d.Session)[0]
 	require.Contains(t, got.Messages[0].Text(), "Both were answered.")
 	require.Contains(t, got.Messages[0].Text(), "abc", "what there is room for stays")
-	require.Less(t, count(quarter{}, d.messages()), before)
+	require.Less(t, count(quarter{}, d.Messages()), before)
 }

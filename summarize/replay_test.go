@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
 )
 
 // Sessions of the size of a long day's work: one made up, and a real one that lies beside the repository, in shared/,
@@ -127,7 +128,7 @@ func TestReplay(t *testing.T) {
 				t.Skip("takes too long with the race detector")
 			}
 			entries := numberedParts(recording(t, c.path))
-			for name, policy := range summarize.Policies() {
+			for name, policy := range policies.All() {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
 					replay(t, entries, counter, c.window, policy)
@@ -146,7 +147,7 @@ func replay(t *testing.T, entries []spoken, counter *openai.Counter, window int,
 	var asked chat.Message    // by the user, last
 	for _, e := range entries {
 		if e.Message.Role == chat.RoleAssistant {
-			r.say(unsaid...)
+			r.Say(unsaid...)
 			unsaid = unsaid[:0]
 			r.request(e.Line, asked)
 			require.NoError(t, r.Wait(t.Context()))
@@ -156,12 +157,12 @@ func replay(t *testing.T, entries []spoken, counter *openai.Counter, window int,
 			asked = e.Message
 		}
 	}
-	r.say(unsaid...)
+	r.Say(unsaid...)
 
 	require.Greater(t, len(r.shown), len(r.covered)/4, "the marks are found: a prompt shows what was said, though not what each tool gave")
 	require.Empty(t, r.again, "what one compaction covered the next does not see")
 	require.GreaterOrEqual(t, len(compactions(r.Session)), 5, "one after the other")
-	require.NotContains(t, kinds(*r.events), "failed")
+	require.NotContains(t, kinds(*r.Heard), "failed")
 	var all []chat.Message
 	for _, e := range entries {
 		all = append(all, e.Message)
@@ -176,11 +177,11 @@ func replay(t *testing.T, entries []spoken, counter *openai.Counter, window int,
 // request renders the prompt and checks it.
 func (r *replayed) request(line int, asked chat.Message) {
 	before := len(compactions(r.Session))
-	got := r.messages()
-	require.Equal(r.t, chat.SystemMessage("You are a coding agent."), got[0], "line %d", line)
+	got := r.Messages()
+	require.Equal(r.T, chat.SystemMessage("You are a coding agent."), got[0], "line %d", line)
 	if asked.Role != "" {
 		has := slices.ContainsFunc(got, func(m chat.Message) bool { return reflect.DeepEqual(m, asked) })
-		require.True(r.t, has, "line %d: what the user asks now stays as it is", line)
+		require.True(r.T, has, "line %d: what the user asks now stays as it is", line)
 	}
 	made := compactions(r.Session)
 	if len(made) == 0 {
@@ -189,19 +190,19 @@ func (r *replayed) request(line int, asked chat.Message) {
 	last := made[len(made)-1]
 	if len(made) > before {
 		r.standing = last.Messages
-		require.Equal(r.t, 1, strings.Count(text(last.Messages), "<transcript "), "line %d", line)
-		require.Contains(r.t, text(last.Messages), r.path)
-		require.Contains(r.t, text(last.Messages), last.Text)
+		require.Equal(r.T, 1, strings.Count(text(last.Messages), "<transcript "), "line %d", line)
+		require.Contains(r.T, text(last.Messages), r.path)
+		require.Contains(r.T, text(last.Messages), last.Text)
 		r.cover(last.FirstKept)
 	}
-	equal(r.t, r.standing, got[1:1+len(r.standing)]) // as it was written, byte for byte
+	equal(r.T, r.standing, got[1:1+len(r.standing)]) // as it was written, byte for byte
 }
 
 // cover notes what was said before an entry.
 func (r *replayed) cover(firstKept string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, e := range entries(r.t, r.Session) {
+	for _, e := range entries(r.T, r.Session) {
 		if e.ID == firstKept {
 			return
 		}

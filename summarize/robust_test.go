@@ -24,16 +24,16 @@ func TestFunctionsOfThePolicyMayPanic(t *testing.T) {
 			p.Title = func(summarize.Material) elements.Node { panic("boom") }
 			d := newDesk(t, overflowing()...)
 			d.Policy.Ask.Prompts = []summarize.Prompt{p}
-			d.answers(models.SaySummary("Done."))
-			require.Contains(t, text(d.messages()), "Done.")
+			d.Answers(models.SaySummary("Done."))
+			require.Contains(t, text(d.Messages()), "Done.")
 			synctest.Wait() // for the title, which is asked for afterwards
-			require.Contains(t, kinds(*d.events), "hook failed")
+			require.Contains(t, kinds(*d.Heard), "hook failed")
 		})
 	})
 	t.Run("a replacement", func(t *testing.T) {
 		d := newDesk(t, overflowing()...)
 		d.Policy.Place.Replacement = func(summarize.Material) elements.Node { panic("boom") }
-		require.ErrorContains(t, d.fails(), "Place.Replacement panicked: boom")
+		require.ErrorContains(t, d.Fails(), "Place.Replacement panicked: boom")
 	})
 	t.Run("a placeholder", func(t *testing.T) {
 		d := newDesk(t, overflowing()...)
@@ -52,8 +52,8 @@ func TestAnErrorOfTheConnectionHealsWithTheNextRender(t *testing.T) {
 	}}
 	d := newDesk(t, overflowing()...)
 	d.Target.Model = model
-	d.fails()
-	require.Contains(t, text(d.messages()), "It is back.")
+	d.Fails()
+	require.Contains(t, text(d.Messages()), "It is back.")
 }
 
 func TestWhatIsTooLargeWithoutANumberIsNotAskedAgain(t *testing.T) {
@@ -62,7 +62,7 @@ func TestWhatIsTooLargeWithoutANumberIsNotAskedAgain(t *testing.T) {
 	d.Target.Model = model
 	asked := map[string]int{}
 	for range 6 {
-		d.fails()
+		d.Fails()
 	}
 	for _, r := range model.calls {
 		key := text(r.Messages)
@@ -70,8 +70,8 @@ func TestWhatIsTooLargeWithoutANumberIsNotAskedAgain(t *testing.T) {
 		require.Equal(t, 1, asked[key], "the same request twice")
 	}
 	n := d.Session.Len()
-	d.fails()
-	d.fails()
+	d.Fails()
+	d.Fails()
 	require.LessOrEqual(t, d.Session.Len()-n, 8)
 }
 
@@ -83,8 +83,8 @@ func TestAbortEndsARenderThatWaits(t *testing.T) {
 		}}
 		d := background(t)
 		d.Target.Model = hangs
-		d.messages()
-		d.say(round(9, 1200)...)
+		d.Messages()
+		d.Say(round(9, 1200)...)
 		done := make(chan error)
 		go func() {
 			_, err := d.Render(t.Context(), prompt(d.Session))
@@ -107,8 +107,8 @@ func TestACandidateThatHangsLeavesTimeForTheOthers(t *testing.T) {
 			<-ctx.Done()
 			return chat.Response{}, context.Cause(ctx)
 		}}}}
-		d.answers(models.SaySummary("From the agent's own."))
-		require.Contains(t, text(d.messages()), "From the agent's own.")
+		d.Answers(models.SaySummary("From the agent's own."))
+		require.Contains(t, text(d.Messages()), "From the agent's own.")
 	})
 }
 
@@ -118,7 +118,7 @@ func TestASwitchToASmallerModelCompactsUnderEveryPolicy(t *testing.T) {
 		d.Policy, d.Target.Budget = p, 100_000
 		d.Policy.Clear, d.Policy.Ask.Names = summarize.Clear{}, nil
 		d.Target.Model = models.Offline{Tokenizer: quarter{}}
-		d.say(rounds(1, 20, 400)...)
+		d.Say(rounds(1, 20, 400)...)
 		r, err := d.SwitchModel(t.Context(), prompt(d.Session), summarize.Target{Model: d.Target.Model, Name: "small", Tokenizer: quarter{}, Budget: 4000})
 		require.NoError(t, err)
 		require.LessOrEqual(t, r.Tokens, 4000)
@@ -130,11 +130,11 @@ func TestAtOneLeafTheLogGrowsBoundedlyWhereNobodyIsLeftToAsk(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Target.Model = down(coded(401))
 	for range 3 {
-		d.fails()
+		d.Fails()
 	}
 	n := d.Session.Len()
 	for range 20 {
-		d.fails()
+		d.Fails()
 	}
 	require.Equal(t, n, d.Session.Len())
 }
@@ -143,15 +143,15 @@ func TestALimitIsBelievedUntilItIsContradicted(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Target.Name, d.Target.Budget = "m", 40_000
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
-	d.say(rounds(1, 3, 300)...)
+	d.Say(rounds(1, 3, 300)...)
 	d.Target.Model = saying("Done.")
 	_, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 2000, Tokens: 2100}, "")
 	require.NoError(t, err)
-	d.messages()
+	d.Messages()
 	require.Less(t, d.Explain().Measurement.Budget, 2000)
 	reported(d, "m", 30_000, 28_000)
-	d.say(chat.UserMessage("Go on."))
-	d.messages()
+	d.Say(chat.UserMessage("Go on."))
+	d.Messages()
 	require.Equal(t, 40_000, d.Explain().Measurement.Budget)
 }
 
@@ -167,7 +167,7 @@ func TestWhatIsSaidEndsASeriesOfRefusals(t *testing.T) {
 	}
 	_, err := d.Recover(t.Context(), prompt(d.Session), refused, "")
 	require.ErrorAs(t, err, new(*summarize.RecoveryError))
-	d.say(chat.AssistantMessage("Sorry."), chat.UserMessage("Then do this."))
+	d.Say(chat.AssistantMessage("Sorry."), chat.UserMessage("Then do this."))
 	_, err = d.Recover(t.Context(), prompt(d.Session), refused, "")
 	require.NoError(t, err)
 }
@@ -184,10 +184,10 @@ func TestTheTimeOneCandidateAsksForDoesNotPauseTheOthers(t *testing.T) {
 	d.Policy = summarize.Policy{Trigger: summarize.Trigger{{Cap: 1000}}, Place: summarize.Place{Max: 200}, Ask: summarize.Ask{Names: []string{"late"}}}
 	d.Models = map[string]summarize.Target{"late": {Model: late}}
 	d.Target.Model, d.Target.Budget = own, 100_000
-	d.say(rounds(1, 3, 500)...)
-	d.messages()
-	d.say(round(4, 500)...)
-	d.messages()
+	d.Say(rounds(1, 3, 500)...)
+	d.Messages()
+	d.Say(round(4, 500)...)
+	d.Messages()
 	require.Len(t, compactions(d.Session), 1)
 }
 
@@ -200,7 +200,7 @@ func TestAPlanThatEndedIsNotCarriedOut(t *testing.T) {
 		}}
 		var plan string
 		d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
-		d.messages()
+		d.Messages()
 		late := beside(t, d, &counting{answer: func(ctx context.Context, _ int, req chat.Request) (chat.Response, error) {
 			<-release
 			return models.SaySummary("Too late.")(ctx, req)
@@ -210,9 +210,9 @@ func TestAPlanThatEndedIsNotCarriedOut(t *testing.T) {
 		go func() { done <- late.CarryOut(t.Context(), plan) }()
 		time.Sleep(6 * time.Minute)
 		d.Runner = nil
-		d.messages()
+		d.Messages()
 		require.NoError(t, d.Wait(t.Context()))
-		d.messages()
+		d.Messages()
 		close(release)
 		require.Error(t, <-done)
 		require.Len(t, compactions(d.Session), 1)
@@ -231,9 +231,9 @@ func TestAListenerThatHangsIsToldNoMore(t *testing.T) {
 		d := newDesk(t, overflowing()...)
 		told, release := 0, make(chan struct{})
 		d.OnEvent = func(summarize.Event) { told++; <-release }
-		d.answers(models.SaySummary("Done."))
+		d.Answers(models.SaySummary("Done."))
 		begun := time.Now()
-		require.Contains(t, text(d.messages()), "Done.")
+		require.Contains(t, text(d.Messages()), "Done.")
 		require.Equal(t, 5*time.Second, time.Since(begun))
 		close(release)
 		synctest.Wait()
@@ -245,10 +245,10 @@ func TestAHookMayNotHideWhatNobodySummarised(t *testing.T) {
 	for _, id := range []string{"e999", "e14"} {
 		d := newDesk(t, chat.UserMessage(task))
 		d.Policy.Cut = history.Cut{Rounds: 3}
-		d.say(rounds(1, 7, 650)...)
+		d.Say(rounds(1, 7, 650)...)
 		d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
 			return summarize.Intervention{Summary: &history.Summary{Text: "Mine."}, FirstKept: id}, nil
 		}
-		require.ErrorContains(t, d.fails(), "Intervention.FirstKept is", id)
+		require.ErrorContains(t, d.Fails(), "Intervention.FirstKept is", id)
 	}
 }

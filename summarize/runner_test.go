@@ -16,6 +16,8 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
@@ -30,9 +32,9 @@ func beside(t *testing.T, d desk, model chat.Model) desk {
 // background is a desk whose policy summarises while the work goes on, and has reason to.
 func background(t *testing.T) desk {
 	d := newDesk(t, chat.UserMessage(task))
-	d.Policy = summarize.CopilotChat()
+	d.Policy = copilotchat.Policy()
 	d.Policy.Overflow.LastResort = summarize.ResortError
-	d.say(rounds(1, 5, 660)...)
+	d.Say(rounds(1, 5, 660)...)
 	return d
 }
 
@@ -43,10 +45,10 @@ func TestAPlanIsCarriedOutByAUsersOwnRunner(t *testing.T) {
 		plans = append(plans, plan)
 		return nil
 	})
-	before := d.messages()
+	before := d.Messages()
 	require.Len(t, plans, 1)
-	require.Empty(t, d.requests())
-	require.Equal(t, before, d.messages(), "the plan is pending")
+	require.Empty(t, d.Requests())
+	require.Equal(t, before, d.Messages(), "the plan is pending")
 	require.Len(t, plans, 1)
 	pending, err := d.Pending()
 	require.NoError(t, err)
@@ -55,8 +57,8 @@ func TestAPlanIsCarriedOutByAUsersOwnRunner(t *testing.T) {
 	worker := beside(t, d, saying("Made by the worker."))
 	require.NoError(t, worker.CarryOut(t.Context(), plans[0]))
 	require.ErrorIs(t, worker.CarryOut(t.Context(), plans[0]), summarize.ErrBusy)
-	require.Contains(t, text(d.messages()), "Made by the worker.")
-	require.Contains(t, kinds(*worker.events), "done/full", "a fork runs only where the prompt was sent")
+	require.Contains(t, text(d.Messages()), "Made by the worker.")
+	require.Contains(t, kinds(*worker.Heard), "done/full", "a fork runs only where the prompt was sent")
 }
 
 func TestAPlanHoldsAllThatItTakesToCarryItOut(t *testing.T) {
@@ -64,7 +66,7 @@ func TestAPlanHoldsAllThatItTakesToCarryItOut(t *testing.T) {
 	d.Target.Tools = []chat.Tool{{Name: "read", Description: "Reads."}}
 	var plan string
 	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
-	d.messages()
+	d.Messages()
 	e, err := d.Session.Entry(plan)
 	require.NoError(t, err)
 	p := e.Body.(history.Plan)
@@ -86,8 +88,8 @@ func TestAPlanHoldsAllThatItTakesToCarryItOut(t *testing.T) {
 	worker.Target.Tools = nil
 	require.NoError(t, worker.CarryOut(t.Context(), plan))
 	require.Equal(t, d.Target.Tools, model.calls[0].Tools)
-	d.say(rounds(10, 14, 600)...)
-	d.messages()
+	d.Say(rounds(10, 14, 600)...)
+	d.Messages()
 	n := 0
 	for _, e := range entries(t, d.Session) {
 		if e.Type() == history.TypePreamble {
@@ -105,11 +107,11 @@ func TestOtherReplicasSeeAPlanThatIsPending(t *testing.T) {
 			<-release
 			return models.SaySummary("Made by the first.")(ctx, req)
 		}}
-		d.messages()
+		d.Messages()
 		other := beside(t, d, down(errDown))
-		other.messages()
-		require.Empty(t, *other.events, "it starts nothing")
-		other.say(rounds(10, 11, 600)...)
+		other.Messages()
+		require.Empty(t, *other.Heard, "it starts nothing")
+		other.Say(rounds(10, 11, 600)...)
 		done := make(chan []chat.Message)
 		go func() {
 			r, err := other.Render(t.Context(), prompt(other.Session))
@@ -121,10 +123,10 @@ func TestOtherReplicasSeeAPlanThatIsPending(t *testing.T) {
 		}()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		require.Equal(t, "waiting", kinds(*other.events))
+		require.Equal(t, "waiting", kinds(*other.Heard))
 		close(release)
 		require.NoError(t, d.Wait(t.Context()))
-		d.messages()
+		d.Messages()
 		require.Contains(t, text(<-done), "Made by the first.")
 	})
 }
@@ -132,7 +134,7 @@ func TestOtherReplicasSeeAPlanThatIsPending(t *testing.T) {
 func TestARunnerThatFailsEndsThePlan(t *testing.T) {
 	d := background(t)
 	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return errors.New("the queue is full") })
-	d.messages()
+	d.Messages()
 	end, ok, err := d.Session.Latest(history.TypePlanEnd)
 	require.NoError(t, err)
 	require.True(t, ok)
@@ -146,12 +148,12 @@ func TestAPlanThatNobodyTakesUpIsDroppedAfterItsTime(t *testing.T) {
 		d.Target.Model = saying("Done here.")
 		given := 0
 		d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { given++; return nil })
-		d.messages()
+		d.Messages()
 		time.Sleep(4 * time.Minute)
-		d.messages()
+		d.Messages()
 		require.Equal(t, 1, given)
 		time.Sleep(2 * time.Minute)
-		d.messages()
+		d.Messages()
 		require.Equal(t, 2, given)
 	})
 }
@@ -167,10 +169,10 @@ func TestOptionsOfTheRenderingAreHandedOn(t *testing.T) {
 func TestASwitchOfModelTellsAllThatChanges(t *testing.T) {
 	old, next := saying("From the model that answered so far."), saying("From the new one.")
 	d := newDesk(t, chat.UserMessage(task))
-	d.Policy = summarize.CopilotCLI()
+	d.Policy = copilotcli.Policy()
 	d.Target.Model, d.Target.Name, d.Target.Budget = old, "old", 100_000
-	d.say(rounds(1, 8, 660)...)
-	d.messages()
+	d.Say(rounds(1, 8, 660)...)
+	d.Messages()
 	target := summarize.Target{Model: next, Name: "new", Tokenizer: quarter{}, Budget: 3000, ContextWindow: 3500}
 	r, err := d.SwitchModel(t.Context(), prompt(d.Session), target)
 	require.NoError(t, err)
@@ -181,7 +183,7 @@ func TestASwitchOfModelTellsAllThatChanges(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "new", change.Body.(history.ModelChange).Model)
-	d.say(rounds(20, 24, 600)...)
+	d.Say(rounds(20, 24, 600)...)
 	r, err = d.Render(t.Context(), prompt(d.Session))
 	require.NoError(t, err)
 	require.LessOrEqual(t, r.Tokens, 3000)
@@ -190,11 +192,11 @@ func TestASwitchOfModelTellsAllThatChanges(t *testing.T) {
 
 func TestASwitchThatFailsChangesNothing(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
-	d.Policy = summarize.CopilotCLI()
+	d.Policy = copilotcli.Policy()
 	d.Policy.Overflow.LastResort = summarize.ResortError
 	d.Target.Model, d.Target.Name, d.Target.Budget = down(errDown), "old", 100_000
-	d.say(rounds(1, 8, 660)...)
-	_, err := d.SwitchModel(t.Context(), prompt(d.Session), summarize.Target{Model: d.script, Name: "new", Tokenizer: quarter{}, Budget: 3000})
+	d.Say(rounds(1, 8, 660)...)
+	_, err := d.SwitchModel(t.Context(), prompt(d.Session), summarize.Target{Model: d.Script, Name: "new", Tokenizer: quarter{}, Budget: 3000})
 	require.ErrorIs(t, err, errDown)
 	require.Equal(t, "old", d.Current().Name)
 	_, ok, err := d.Session.Latest(history.TypeModelChange)
@@ -228,11 +230,11 @@ func TestUsageIsToldOfEveryPromptThatIsReturned(t *testing.T) {
 	r, err := d.Render(t.Context(), prompt(d.Session))
 	require.NoError(t, err)
 	last(r)
-	d.say(rounds(10, 13, 500)...)
+	d.Say(rounds(10, 13, 500)...)
 	r, err = d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 2000, Tokens: 2400}, "")
 	require.NoError(t, err)
 	last(r)
-	d.say(rounds(20, 22, 300)...)
+	d.Say(rounds(20, 22, 300)...)
 	done, err := d.Compact(t.Context(), "")
 	require.NoError(t, err)
 	last(done.Result)
@@ -244,9 +246,9 @@ func TestEventsHaveEachKeyOnce(t *testing.T) {
 	d.Logger = slog.New(slog.NewJSONHandler(&log, nil))
 	var told []summarize.Event
 	d.OnEvent = func(e summarize.Event) { told = append(told, e) }
-	d.answers(models.Say("no"), models.SaySummary("Done."))
+	d.Answers(models.Say("no"), models.SaySummary("Done."))
 	d.Target.Name = "gpt-4o"
-	d.messages()
+	d.Messages()
 	require.NotContains(t, log.String(), `compaction.compaction`)
 	for line := range strings.Lines(log.String()) {
 		var got struct {
@@ -275,14 +277,14 @@ func TestEventsHaveEachKeyOnce(t *testing.T) {
 func TestAPlanThatFailsElsewherePausesHere(t *testing.T) {
 	d := behind(t, 3400)
 	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error { return nil }) // who leaves plans to somebody else
-	d.messages()
+	d.Messages()
 	plan, _, err := d.Session.Latest(history.TypePlan)
 	require.NoError(t, err)
 	other := deskOf(t, d.Session)
 	other.Policy = d.Policy
-	other.answers(models.Fail(&chat.TransientError{Err: errors.New("busy")}))
+	other.Answers(models.Fail(&chat.TransientError{Err: errors.New("busy")}))
 	require.Error(t, other.CarryOut(t.Context(), plan.ID))
-	d.messages()
+	d.Messages()
 	require.Contains(t, d.Explain().Why, "paused for 1 more step after 1 failures")
 	require.Contains(t, d.Explain().Why, "busy")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
 // shown renders a node in a user message within a budget.
@@ -111,22 +112,22 @@ func TestToolsInALine(t *testing.T) {
 			"[tool-shot [attached: image image/png, 3 bytes]]"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			got := whole(t, summarize.CompactHistory{Messages: c.messages})
+			got := whole(t, stagewise.CompactHistory{Messages: c.messages})
 			require.Equal(t, "<assistant>\n"+c.want+"\n</assistant>", got)
 		})
 	}
 }
 
 func TestToolsOfYourOwn(t *testing.T) {
-	lines := summarize.DefaultToolLines()
-	lines["deploy"] = func(c summarize.Call) string { return "deployed: " + c.Argument("target") }
-	lines["quiet"] = func(summarize.Call) string { return " \n" }
+	lines := stagewise.DefaultToolLines()
+	lines["deploy"] = func(c stagewise.Call) string { return "deployed: " + c.Argument("target") }
+	lines["quiet"] = func(stagewise.Call) string { return " \n" }
 	messages := append(toolUse("deploy", `{"target":"x"}`, "done"), toolUse("quiet", `{}`, "")...)
 	messages = append(messages, toolUse("read", `{"path":"a"}`, "")...)
 	require.Equal(t, "<assistant>\n[deployed: x]\n[tool-quiet]\n[read: a]\n</assistant>",
-		whole(t, summarize.CompactHistory{Messages: messages, Tools: lines}))
-	require.Contains(t, whole(t, summarize.CompactHistory{Messages: messages, Tools: summarize.ToolLines{}}), "[tool-read]", "none known")
-	require.Contains(t, whole(t, summarize.CompactHistory{Messages: messages}), "[tool-deploy]", "the defaults are not changed")
+		whole(t, stagewise.CompactHistory{Messages: messages, Tools: lines}))
+	require.Contains(t, whole(t, stagewise.CompactHistory{Messages: messages, Tools: stagewise.ToolLines{}}), "[tool-read]", "none known")
+	require.Contains(t, whole(t, stagewise.CompactHistory{Messages: messages}), "[tool-deploy]", "the defaults are not changed")
 }
 
 // talk is a conversation with something of everything.
@@ -158,22 +159,22 @@ func mentionsLog(m chat.Message) []string {
 }
 
 func TestHistoriesAsText(t *testing.T) {
-	golden.Equal(t, "serialize_compact.txt", whole(t, summarize.CompactHistory{
+	golden.Equal(t, "serialize_compact.txt", whole(t, stagewise.CompactHistory{
 		Messages: talk(), Previous: "## Earlier\n\nYou read </previous-chat-history> & more.", Mentions: mentionsLog,
 	}))
 	golden.Equal(t, "serialize_plain.txt", whole(t, summarize.PlainHistory{Messages: talk(), Mentions: mentionsLog}))
 }
 
 func TestHistoryOfNothingIsNothing(t *testing.T) {
-	require.Empty(t, whole(t, summarize.CompactHistory{}))
+	require.Empty(t, whole(t, stagewise.CompactHistory{}))
 	require.Empty(t, whole(t, summarize.PlainHistory{}))
-	require.Empty(t, whole(t, summarize.CompactHistory{Messages: []chat.Message{chat.UserMessage(" \n")}}))
-	require.Equal(t, "<previous-chat-history>\nx\n</previous-chat-history>", whole(t, summarize.CompactHistory{Previous: "x"}))
+	require.Empty(t, whole(t, stagewise.CompactHistory{Messages: []chat.Message{chat.UserMessage(" \n")}}))
+	require.Equal(t, "<previous-chat-history>\nx\n</previous-chat-history>", whole(t, stagewise.CompactHistory{Previous: "x"}))
 }
 
 func TestHistoryIsRequiredUnlessItIsDroppable(t *testing.T) {
 	for name, nodes := range map[string][2]elements.Node{
-		"compact": {summarize.CompactHistory{Messages: talk()}, summarize.CompactHistory{Messages: talk(), Droppable: true}},
+		"compact": {stagewise.CompactHistory{Messages: talk()}, stagewise.CompactHistory{Messages: talk(), Droppable: true}},
 		"plain":   {summarize.PlainHistory{Messages: talk()}, summarize.PlainHistory{Messages: talk(), Droppable: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +223,7 @@ func TestWhatGoesFirst(t *testing.T) {
 		marks []string
 		order []string // of what is left
 	}{
-		{"compact: tools, then the assistant's words, the oldest of each; the user's words stay", summarize.CompactHistory{Messages: messages, Droppable: true},
+		{"compact: tools, then the assistant's words, the oldest of each; the user's words stay", stagewise.CompactHistory{Messages: messages, Droppable: true},
 			[]string{"U1", "T1", "A1", "U2", "T2", "A2", "U3", "T3", "A3", "U4"}, []string{
 				"U1 T1 A1 U2 T2 A2 U3 T3 A3 U4", "U1 A1 U2 T2 A2 U3 T3 A3 U4", "U1 A1 U2 A2 U3 T3 A3 U4", "U1 A1 U2 A2 U3 A3 U4",
 				"U1 U2 A2 U3 A3 U4", "U1 U2 U3 A3 U4", "U1 U2 U3 U4",
@@ -256,7 +257,7 @@ func TestWhatGoesFirst(t *testing.T) {
 func TestOneTextTakesAtMostAQuarterOfTheWindow(t *testing.T) {
 	messages := []chat.Message{chat.UserMessage("start " + words(5000) + " finish"), chat.AssistantMessage("start " + words(5000) + " finish")}
 	messages = append(messages, toolUse("deploy", `{"x":"`+words(5000)+`"}`, "start "+words(5000)+" finish")...)
-	for _, node := range []elements.Node{summarize.CompactHistory{Messages: messages}, summarize.PlainHistory{Messages: messages, Results: 100}, summarize.PlainHistory{Messages: messages, Results: 100, Fill: true}} {
+	for _, node := range []elements.Node{stagewise.CompactHistory{Messages: messages}, summarize.PlainHistory{Messages: messages, Results: 100}, summarize.PlainHistory{Messages: messages, Results: 100, Fill: true}} {
 		got, err := shown(t, node, 4000)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, strings.Count(got, "tokens cut here"), 2)
@@ -336,7 +337,7 @@ func FuzzCompactHistory(f *testing.F) {
 			{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text(assistant)}, ToolCalls: []chat.ToolCall{{ID: "c", Name: tool, Arguments: arguments}}},
 			chat.ToolResult("c", result),
 		}
-		got := whole(t, summarize.CompactHistory{Messages: messages, Previous: previous})
+		got := whole(t, stagewise.CompactHistory{Messages: messages, Previous: previous})
 		parts := regexp.MustCompile(`(?s)^<previous-chat-history>\n(.*)\n</previous-chat-history>\n<user>\n(.*)\n</user>\n<assistant>\n(.*)\n</assistant>$`).FindStringSubmatch(got)
 		require.NotNil(t, parts, got)
 		require.Len(t, regexp.MustCompile(`</?(?:previous-chat-history|user|assistant)[\s/>]`).FindAllString(got, -1), 6, "no tag but those")

@@ -8,6 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/textblock"
 )
 
 // Characters returns what [Material.Words] tokens are in characters (code points) of this conversation, as its tokenizer
@@ -62,6 +63,6 @@ what is settled, and what is said twice. Write in the language in which the summ
 
 // shortenRequest asks for a draft of a summary in [Material.Words] tokens.
 func shortenRequest(m Material, draft string) elements.Node {
-	return textRequest(shortenRole, elements.Nodes{firm(plaintext.Tagged(plaintext.DraftTag, plaintext.Untagged(draft)))},
-		paragraph(fmt.Sprintf(shortenAsk, m.Words, m.Characters())), remarks(m), roomLeft(m))
+	return textblock.Request(shortenRole, elements.Nodes{textblock.Line(plaintext.Tagged(plaintext.DraftTag, plaintext.Untagged(draft)))},
+		textblock.Paragraph(fmt.Sprintf(shortenAsk, m.Words, m.Characters())), m.wishes())
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/ohmypi"
 )
 
 var roomFor = regexp.MustCompile(`room for (\d+) tokens`)
@@ -22,11 +22,11 @@ var roomFor = regexp.MustCompile(`room for (\d+) tokens`)
 func newSplitDesk(t testing.TB) desk {
 	t.Helper()
 	d := newDesk(t, chat.UserMessage("The first question."))
-	d.say(rounds(1, 2, roundTokens)...)
-	d.say(chat.AssistantMessage("Done."), chat.UserMessage(task))
-	d.say(rounds(3, 6, roundTokens)...)
+	d.Say(rounds(1, 2, roundTokens)...)
+	d.Say(chat.AssistantMessage("Done."), chat.UserMessage(task))
+	d.Say(rounds(3, 6, roundTokens)...)
 	d.Target.ContextWindow = 2 * budget
-	d.Policy = summarize.OhMyPi()
+	d.Policy = ohmypi.Policy()
 	d.Policy.Trigger, d.Policy.Clear.Rule, d.Policy.Cut = nil, history.ClearRule{}, history.Cut{}
 	return d
 }
@@ -51,22 +51,22 @@ func TestSplitTurnSharesTheRoom(t *testing.T) {
 			rooms = append(rooms, room)
 			return models.Say(words(room))(ctx, r)
 		})
-		d.messages()
+		d.Messages()
 		synctest.Wait() // for the title
 		require.Len(t, rooms, 2)
-		require.Equal(t, "started done/handoff titled", kinds(*d.events))
+		require.Equal(t, "started done/handoff titled", kinds(*d.Heard))
 		took := count(quarter{}, compactions(d.Session)[0].Messages)
 		require.Less(t, rooms[0]+rooms[1], took)
 		require.LessOrEqual(t, took, budget/5)
 
 		// The turn goes on: one summary brings what is known of it up to date.
 		rooms = nil
-		d.say(rounds(7, 11, roundTokens)...)
-		d.messages()
+		d.Say(rounds(7, 11, roundTokens)...)
+		d.Messages()
 		synctest.Wait() // for the title
 		require.Len(t, rooms, 1)
 		require.Len(t, compactions(d.Session), 2)
-		require.Equal(t, "started done/handoff titled started done/handoff titled", kinds(*d.events))
+		require.Equal(t, "started done/handoff titled started done/handoff titled", kinds(*d.Heard))
 	})
 }
 
@@ -74,7 +74,7 @@ func TestSplitTurnSharesTheRoom(t *testing.T) {
 func TestSplitTurnInLittleRoomHasOneSummary(t *testing.T) {
 	d := newSplitDesk(t)
 	d.Policy.Place.Max = 250
-	d.answers(models.Say("Of all."), models.Say("I did it."))
-	require.Contains(t, d.messages()[1].Text(), "<conversation-summary>\nOf all.\n</conversation-summary>")
-	require.Equal(t, []int{1, 2, 3, 4, 5}, outputs(text(d.requests()[0].Messages)))
+	d.Answers(models.Say("Of all."), models.Say("I did it."))
+	require.Contains(t, d.Messages()[1].Text(), "<conversation-summary>\nOf all.\n</conversation-summary>")
+	require.Equal(t, []int{1, 2, 3, 4, 5}, outputs(text(d.Requests()[0].Messages)))
 }

@@ -106,7 +106,7 @@ func outlive(t *testing.T, p summarize.Policy, tries int, model *counting) (step
 				lost++
 			}
 		}
-		d.say(e.Message)
+		d.Say(e.Message)
 	}
 	require.NotEmpty(t, compactions(d.Session))
 	return steps, lost

@@ -18,7 +18,10 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
 )
 
 // row is one thing that is known of a system.
@@ -80,8 +83,8 @@ func refuses(answer string) func(*testing.T, summarize.Policy) {
 		d := newDesk(t, overflowing()...)
 		d.Policy = p
 		d.Policy.Trigger, d.Policy.Overflow.LastResort = nil, summarize.ResortError
-		d.answers(models.Say(answer))
-		_, ok := errors.AsType[*summarize.SummaryError](error(d.fails()))
+		d.Answers(models.Say(answer))
+		_, ok := errors.AsType[*summarize.SummaryError](error(d.Fails()))
 		require.True(t, ok)
 	}
 }
@@ -177,14 +180,14 @@ func TestSystems(t *testing.T) {
 			{"on memory pressure", on(summarize.OnMemoryPressure, true)},
 			{"the truncator is the last guard", is(summarize.ResortTruncate, func(p summarize.Policy) any { return p.Overflow.LastResort })},
 			{"cut at a tool boundary", is(true, func(p summarize.Policy) any { return p.Cut.ToolBoundary })},
-			{"the request is marked as conversation compaction", is([]summarize.Mode{summarize.ModeConversationCompaction}, modes)},
+			{"the request is marked as conversation compaction", is([]summarize.Mode{copilotcli.Mode}, modes)},
 			{"checkpoints are written", is(true, func(p summarize.Policy) any { return p.Place.Checkpoints })},
 			{"an empty answer is a failure", refuses(" ")},
 			{"a refused request is made again, with a buffer that grows and is bounded", func(t *testing.T, p summarize.Policy) {
 				d := newDesk(t, chat.UserMessage(task))
-				d.say(rounds(1, 20, 150)...)
+				d.Say(rounds(1, 20, 150)...)
 				d.Policy, d.Target.Model = p, models.Offline{Tokenizer: quarter{}}
-				d.messages()
+				d.Messages()
 				refused := &chat.ContextLimitError{Err: errors.New("too large")}
 				last := budget
 				for n := range 3 {
@@ -287,14 +290,14 @@ func TestSystems(t *testing.T) {
 	} {
 		for _, r := range s.rows {
 			t.Run(s.name+"/"+r.name, func(t *testing.T) {
-				p, ok := summarize.Policies()[s.name]
+				p, ok := policies.All()[s.name]
 				require.True(t, ok)
 				require.Equal(t, s.name, p.Name)
 				r.check(t, p)
 			})
 		}
 	}
-	require.Len(t, summarize.Policies(), 5)
+	require.Len(t, policies.All(), 5)
 }
 
 func TestThresholdOfThePolicyLowersTheBudget(t *testing.T) {
@@ -304,9 +307,9 @@ func TestThresholdOfThePolicyLowersTheBudget(t *testing.T) {
 	}{{0, false}, {1, false}, {0.4, true}, {1500, true}, {100_000, false}} {
 		d := roomy(t)
 		d.Policy.Measure.Threshold = c.threshold
-		d.answers(models.SaySummary("short"))
-		d.messages()
-		require.Equal(t, c.compacts, len(d.requests()) == 1, "%v", c.threshold)
+		d.Answers(models.SaySummary("short"))
+		d.Messages()
+		require.Equal(t, c.compacts, len(d.Requests()) == 1, "%v", c.threshold)
 	}
 	for _, bad := range []float64{-1, 1.5, 99} {
 		d := roomy(t)
@@ -324,8 +327,8 @@ func TestPolicyThatIsOffLeavesItToTheCaller(t *testing.T) {
 	_, over := errors.AsType[*render.BudgetExceededError](err)
 	require.True(t, over)
 	require.Contains(t, d.Explain().String(), "the policy is off")
-	require.Empty(t, d.requests())
-	d.answers(models.SaySummary("by hand"))
+	require.Empty(t, d.Requests())
+	d.Answers(models.SaySummary("by hand"))
 	_, err = d.Compact(t.Context(), "")
 	require.NoError(t, err)
 }
@@ -333,19 +336,19 @@ func TestPolicyThatIsOffLeavesItToTheCaller(t *testing.T) {
 func TestForkIsThePrefixOfTheRequestBeforeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, chat.UserMessage(task))
-		d.say(rounds(1, 4, 820)...)
+		d.Say(rounds(1, 4, 820)...)
 		d.Target.Tools = []chat.Tool{{Name: "read"}}
-		d.Policy = summarize.CopilotChat()
-		d.answers(models.SaySummary("Forked."))
-		sent := d.messages()
+		d.Policy = copilotchat.Policy()
+		d.Answers(models.SaySummary("Forked."))
+		sent := d.Messages()
 		synctest.Wait()
-		r := d.request()
+		r := d.Request()
 		equal(t, sent, r.Messages[:len(sent)])
 		require.Len(t, r.Messages, len(sent)+1)
 		equal(t, d.Target.Tools, r.Tools)
 		require.Equal(t, chat.ToolChoiceAuto, r.ToolChoice, "as in the agent's request: the cache depends on it")
 		require.Nil(t, r.Stream)
-		require.Contains(t, d.messages()[1].Text(), "Forked.")
+		require.Contains(t, d.Messages()[1].Text(), "Forked.")
 	})
 }
 
@@ -364,12 +367,12 @@ func TestQuirksOfModels(t *testing.T) {
 	} {
 		t.Run(c.model, func(t *testing.T) {
 			d := newDesk(t, chat.UserMessage(task), search, chat.ToolResult("s", "found"))
-			d.say(rounds(1, 6, roundTokens)...)
+			d.Say(rounds(1, 6, roundTokens)...)
 			d.Target.Name = c.model
 			d.Target.ContextWindow = 2 * budget
-			d.answers(models.SaySummary("short"))
-			got := d.messages()
-			r := d.request()
+			d.Answers(models.SaySummary("short"))
+			got := d.Messages()
+			r := d.Request()
 			require.NoError(t, chat.Validate(r.Messages))
 			require.Equal(t, c.note, strings.Contains(text(r.Messages), "Do not call any tool"))
 			calls := false
@@ -397,8 +400,8 @@ func TestRouteToAnotherModelFallsBackToTheAgentsOwn(t *testing.T) {
 			d.Target.Name = c.agent
 			d.Policy.Ask.Routes = []summarize.Route{{Agents: []string{"gpt-5*"}, Model: "compactor"}}
 			d.Models = map[string]summarize.Target{"compactor": {Model: &models.Script{Steps: []models.Step{c.other}}}}
-			d.answers(models.SaySummary("of its own"))
-			require.Contains(t, d.messages()[1].Text(), c.want)
+			d.Answers(models.SaySummary("of its own"))
+			require.Contains(t, d.Messages()[1].Text(), c.want)
 		})
 	}
 }
@@ -410,9 +413,9 @@ func TestHooks(t *testing.T) {
 			return summarize.Intervention{Cancel: true}, errors.New("the archive is full")
 		}
 		d.Hooks.AfterCompact = func(context.Context, history.Entry) error { panic("at the disco") }
-		d.answers(models.SaySummary("short"))
-		d.messages()
-		require.Equal(t, "started hook failed done/full hook failed", kinds(*d.events))
+		d.Answers(models.SaySummary("short"))
+		d.Messages()
+		require.Equal(t, "started hook failed done/full hook failed", kinds(*d.Heard))
 	})
 	decide := func(t *testing.T, decision summarize.Intervention, steps ...models.Step) desk {
 		d := newDesk(t, overflowing()...)
@@ -421,32 +424,32 @@ func TestHooks(t *testing.T) {
 			require.NotEmpty(t, m.Covered)
 			return decision, nil
 		}
-		d.answers(steps...)
+		d.Answers(steps...)
 		return d
 	}
 	t.Run("may call it off", func(t *testing.T) {
 		d := decide(t, summarize.Intervention{Cancel: true})
-		require.ErrorIs(t, d.fails(), summarize.ErrVetoed)
-		require.Empty(t, d.requests())
+		require.ErrorIs(t, d.Fails(), summarize.ErrVetoed)
+		require.Empty(t, d.Requests())
 	})
 	t.Run("may supply the summary", func(t *testing.T) {
 		d := decide(t, summarize.Intervention{Summary: &history.Summary{Text: "Supplied.", Data: []byte(`{"by":"me"}`)}})
-		require.Contains(t, d.messages()[1].Text(), "Supplied.")
-		require.Empty(t, d.requests())
+		require.Contains(t, d.Messages()[1].Text(), "Supplied.")
+		require.Empty(t, d.Requests())
 		require.True(t, compactions(d.Session)[0].Extension)
 		require.JSONEq(t, `{"by":"me"}`, string(compactions(d.Session)[0].Data))
 	})
 	t.Run("may add context and data", func(t *testing.T) {
 		d := decide(t, summarize.Intervention{Context: []string{"Mind the gap."}, Data: []byte(`[1]`)}, models.SaySummary("short"))
-		d.messages()
-		require.Contains(t, text(d.request().Messages), "Mind the gap.")
+		d.Messages()
+		require.Contains(t, text(d.Request().Messages), "Mind the gap.")
 		require.JSONEq(t, `[1]`, string(compactions(d.Session)[0].Data))
 	})
 	t.Run("may ask in their own way", func(t *testing.T) {
 		p := summarize.FullPrompt()
 		p.Mode, p.Read = "mine", nil
 		d := decide(t, summarize.Intervention{Prompts: []summarize.Prompt{p}}, models.Say("plain"))
-		require.Contains(t, d.messages()[1].Text(), "plain")
+		require.Contains(t, d.Messages()[1].Text(), "plain")
 		require.Equal(t, "mine", compactions(d.Session)[0].Mode)
 	})
 }
@@ -454,11 +457,11 @@ func TestHooks(t *testing.T) {
 // Every trigger, preparation, cut, prompt and replacement goes with every other.
 func TestPartsCombine(t *testing.T) {
 	var names []string
-	for name := range summarize.Policies() {
+	for name := range policies.All() {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	all := summarize.Policies()
+	all := policies.All()
 	offline := models.Offline{Tokenizer: quarter{}}
 	n := 0
 	for _, trigger := range names {
@@ -481,15 +484,15 @@ func TestPartsCombine(t *testing.T) {
 					d.Policy, d.Target.Model = p, offline
 					d.Target.ContextWindow = budget + 1 // whatever the reserve
 					for i := 1; i <= 6; i++ {
-						d.say(round(i, roundTokens)...)
-						d.messages()
-						if d.pending() == summarize.PendingRunning {
+						d.Say(round(i, roundTokens)...)
+						d.Messages()
+						if d.PendingNow() == summarize.PendingRunning {
 							waitFor(d)
 						}
 					}
-					require.NotEmpty(t, kinds(*d.events), p.Name)
-					require.NotContains(t, kinds(*d.events), "hook failed", p.Name)
-					last := d.messages()
+					require.NotEmpty(t, kinds(*d.Heard), p.Name)
+					require.NotContains(t, kinds(*d.Heard), "hook failed", p.Name)
+					last := d.Messages()
 					require.Equal(t, 6, outputs(text(last))[len(outputs(text(last)))-1], p.Name)
 					require.Contains(t, text(last), task, p.Name)
 					equal(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 6, roundTokens)...), said(d.Session))
@@ -503,14 +506,14 @@ func TestPartsCombine(t *testing.T) {
 
 // waitFor lets what is made in the background end.
 func waitFor(d desk) {
-	for d.pending() == summarize.PendingRunning {
+	for d.PendingNow() == summarize.PendingRunning {
 		time.Sleep(50 * time.Microsecond)
 	}
 }
 
 // Each system carries a session through five compactions: what the system says and what the user asked last stay as they are.
 func TestFiveCompactionsOfEachSystem(t *testing.T) {
-	for name, p := range summarize.Policies() {
+	for name, p := range policies.All() {
 		t.Run(name, func(t *testing.T) {
 			d := newFileDesk(t, chat.UserMessage(task))
 			d.Policy, d.Target.Model = p, models.Offline{Tokenizer: quarter{}}
@@ -523,9 +526,9 @@ func TestFiveCompactionsOfEachSystem(t *testing.T) {
 			d.Target.ContextWindow = budget + 1
 			summary, done := "", 0
 			for i := 1; done < 5; i++ {
-				require.Less(t, i, 200, kinds(*d.events))
-				d.say(round(i, 400)...)
-				got := d.messages()
+				require.Less(t, i, 200, kinds(*d.Heard))
+				d.Say(round(i, 400)...)
+				got := d.Messages()
 				waitFor(d)
 				require.Equal(t, chat.SystemMessage("You are a coding agent."), got[0])
 				require.True(t, slices.ContainsFunc(got, func(m chat.Message) bool { return reflect.DeepEqual(m, chat.UserMessage(task)) }), "round %d", i)
@@ -552,20 +555,20 @@ func TestFiveCompactionsOfEachSystem(t *testing.T) {
 // A session ten times the window of the model that summarises it takes no more requests than its size asks for.
 func TestTenWindowsOfEachSystem(t *testing.T) {
 	const window = 4000
-	for name, p := range summarize.Policies() {
+	for name, p := range policies.All() {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t, chat.UserMessage(task))
-			d.say(rounds(1, 10*window/100, 100)...)
+			d.Say(rounds(1, 10*window/100, 100)...)
 			d.Policy, d.Target.Budget = p, 11*window
 			for i := range d.Policy.Ask.Prompts {
 				d.Policy.Ask.Prompts[i].Title = nil
 			}
-			d.takesIn(window)
+			d.TakesIn(window)
 			d.Policy.Trigger = summarize.Trigger{{On: summarize.OnDemand}}
 			d.Policy.Clear.Rule = history.ClearRule{}
 			d.Policy.Place.Share = 0.02
 			d.Policy.Cut.Tokens, d.Policy.Cut.Share = min(d.Policy.Cut.Tokens, 500), 0
-			d.messages()
+			d.Messages()
 			var asked []chat.Request
 			d.Target.Model = chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 				asked = append(asked, r)

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
@@ -74,7 +75,7 @@ func TestLastThinkingStandsAfterTheSummary(t *testing.T) {
 		t.Run(c.rule, func(t *testing.T) {
 			d := newFileDesk(t, chat.UserMessage(task))
 			for _, list := range c.said {
-				d.say(list...)
+				d.Say(list...)
 			}
 			switch d.Target.Name = c.model; c.model {
 			case "":
@@ -83,25 +84,25 @@ func TestLastThinkingStandsAfterTheSummary(t *testing.T) {
 				d.Target.Name = ""
 			}
 			d.Target.ContextWindow = 2 * budget
-			d.answers(models.SaySummary("short"))
+			d.Answers(models.SaySummary("short"))
 			before := said(d.Session)
-			got := d.messages()
+			got := d.Messages()
 			equal(t, c.want, thoughts(got))
 			equal(t, before, said(d.Session))
 			made := compactions(d.Session)[0]
 			require.Equal(t, count(quarter{}, got), made.TokensAfter)
 			require.Equal(t, strings.HasPrefix(c.rule, "nothing"), len(made.Thinking) == 0, "only what is shown is recorded")
-			equal(t, got, d.messages())
+			equal(t, got, d.Messages())
 
 			// Opened again, and once more was said, it is sent byte for byte.
 			again, err := history.Read(d.Session.Path())
 			require.NoError(t, err)
 			equal(t, viewOf(t, d.Session), viewOf(t, again))
 			require.NoError(t, again.Close())
-			d.say(thinking(7, 100, own)...)
-			equal(t, got, d.messages()[:len(got)])
-			d.say(chat.AssistantMessage("Done."), chat.UserMessage("And now?"))
-			equal(t, got, d.messages()[:len(got)])
+			d.Say(thinking(7, 100, own)...)
+			equal(t, got, d.Messages()[:len(got)])
+			d.Say(chat.AssistantMessage("Done."), chat.UserMessage("And now?"))
+			equal(t, got, d.Messages()[:len(got)])
 		})
 	}
 }
@@ -112,65 +113,65 @@ func TestThinkingGoesOnFromCompactionToCompaction(t *testing.T) {
 	d := deskOf(t, opened(t, path), chat.UserMessage(task))
 	d.Target.Name, d.Target.ContextWindow = "claude-opus-4-5", 2*budget
 	first, second := thought("first", 40), thought("second", 40)
-	d.say(thinking(1, roundTokens, first)...)
-	d.say(rounds(2, 6, roundTokens)...)
-	d.answers(models.SaySummary("one"))
-	equal(t, [][]chat.Thinking{{first}}, thoughts(d.messages()))
+	d.Say(thinking(1, roundTokens, first)...)
+	d.Say(rounds(2, 6, roundTokens)...)
+	d.Answers(models.SaySummary("one"))
+	equal(t, [][]chat.Thinking{{first}}, thoughts(d.Messages()))
 	afterFirst := d.Session.Leaf()
 
-	d.say(rounds(7, 11, roundTokens)...)
-	d.answers(models.SaySummary("two"))
-	got := d.messages()
+	d.Say(rounds(7, 11, roundTokens)...)
+	d.Answers(models.SaySummary("two"))
+	got := d.Messages()
 	equal(t, [][]chat.Thinking{{first}}, thoughts(got))
 	require.Contains(t, got[1].Text(), "two")
-	asked := d.requests()[1].Messages
+	asked := d.Requests()[1].Messages
 	require.NoError(t, chat.Validate(asked))
 	require.Empty(t, thoughts(asked)[0], "a model that summarises is not shown it")
 
-	d.say(thinking(12, roundTokens, second)...)
-	d.say(rounds(13, 16, roundTokens)...)
-	d.answers(models.SaySummary("three"))
-	got = d.messages()
+	d.Say(thinking(12, roundTokens, second)...)
+	d.Say(rounds(13, 16, roundTokens)...)
+	d.Answers(models.SaySummary("three"))
+	got = d.Messages()
 	equal(t, [][]chat.Thinking{{second}}, thoughts(got))
 
 	// Who goes back to the first summary has its thinking, and before it there is what was said.
 	require.NoError(t, d.Session.Branch(afterFirst))
-	equal(t, [][]chat.Thinking{{first}}, thoughts(d.messages()))
+	equal(t, [][]chat.Thinking{{first}}, thoughts(d.Messages()))
 	require.NoError(t, d.Session.Branch("e3"))
 	equal(t, [][]chat.Thinking{{first}}, thoughts(viewOf(t, d.Session).Messages()))
 	require.NoError(t, d.Session.Branch("e1"))
-	require.Empty(t, thoughts(d.messages()))
+	require.Empty(t, thoughts(d.Messages()))
 }
 
 // Thinking that is shown on takes of what a compaction saves: where it is all that was covered, a summary helps nobody.
 func TestThinkingThatIsShownOnIsNotSaved(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Target.Name = "claude-sonnet-4-5"
-	d.say(thinking(1, 20, thought("long", 1500))...)
-	d.say(round(2, 20)...)
-	d.answers(models.SaySummary(words(200)), models.SaySummary(words(200)))
-	before := d.messages()
+	d.Say(thinking(1, 20, thought("long", 1500))...)
+	d.Say(round(2, 20)...)
+	d.Answers(models.SaySummary(words(200)), models.SaySummary(words(200)))
+	before := d.Messages()
 	_, err := d.Compact(t.Context(), "")
 	_, failed := errors.AsType[*summarize.FailedError](err)
 	require.True(t, failed, "got %v", err)
-	equal(t, before, d.messages())
+	equal(t, before, d.Messages())
 }
 
 // The summary has the room that is left beside the thinking.
 func TestThinkingTakesRoom(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Target.Name, d.Target.ContextWindow = "claude-sonnet-4-5", 2*budget
-	d.say(thinking(1, 2000, thought("long", 1500))...)
-	d.say(round(2, 2000)...)
+	d.Say(thinking(1, 2000, thought("long", 1500))...)
+	d.Say(round(2, 2000)...)
 	words := 0
 	d.Hooks.BeforeCompact = func(_ context.Context, _ summarize.Occasion, m summarize.Material) (summarize.Intervention, error) {
 		words = m.Words
 		return summarize.Intervention{}, nil
 	}
-	d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+	d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 		return models.SaySummary(strings.Repeat("abc ", words-1)+"end.")(ctx, r)
 	})
-	got := d.messages()
+	got := d.Messages()
 	require.Equal(t, "long", thoughts(got)[0][0].Text[:4])
 	require.Less(t, words, budget-1500-2000)
 	require.Greater(t, count(quarter{}, got), budget*9/10)
@@ -179,19 +180,19 @@ func TestThinkingTakesRoom(t *testing.T) {
 func TestThinkingOfASummaryMadeInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, chat.UserMessage(task))
-		d.Target.Name, d.Policy.Ask.Quirks = "claude-sonnet-4-5", summarize.CopilotChat().Ask.Quirks
+		d.Target.Name, d.Policy.Ask.Quirks = "claude-sonnet-4-5", copilotchat.Policy().Ask.Quirks
 		d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}}
 		last := thought("last", 40)
-		d.say(thinking(1, 850, last)...)
-		d.say(rounds(2, 4, 850)...)
-		d.answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		d.Say(thinking(1, 850, last)...)
+		d.Say(rounds(2, 4, 850)...)
+		d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 			equal(t, thoughts(r.Messages)[0], []chat.Thinking{last})
 			return models.SaySummary("Made meanwhile.")(ctx, r)
 		})
-		d.messages()
+		d.Messages()
 		synctest.Wait()
-		d.say(round(5, 100)...)
-		got := d.messages()
+		d.Say(round(5, 100)...)
+		got := d.Messages()
 		require.Contains(t, got[1].Text(), "Made meanwhile.")
 		equal(t, [][]chat.Thinking{{last}, nil}, thoughts(got))
 	})

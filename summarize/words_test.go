@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
@@ -69,7 +70,7 @@ func TestNoWordOfTheUsersIsLost(t *testing.T) {
 				d.Policy.Ask.Mode = summarize.ModeSimple
 			}
 			said, calls := 0, 0
-			d.say(chat.UserMessage("[said 0] Begin."))
+			d.Say(chat.UserMessage("[said 0] Begin."))
 			var leaves []string
 			for step := range 60 {
 				switch k := r.IntN(14); {
@@ -79,7 +80,7 @@ func TestNoWordOfTheUsersIsLost(t *testing.T) {
 					if r.IntN(8) == 0 {
 						size = 700
 					}
-					d.say(chat.UserMessage(fmt.Sprintf("[said %d] %s", said, words(size))))
+					d.Say(chat.UserMessage(fmt.Sprintf("[said %d] %s", said, words(size))))
 				case k < 3:
 					_, err := d.Session.Add(history.Entry{Body: history.Shell{Command: "go test", Output: words(20)}})
 					require.NoError(t, err)
@@ -90,7 +91,7 @@ func TestNoWordOfTheUsersIsLost(t *testing.T) {
 					require.NoError(t, d.Session.Branch(leaves[r.IntN(len(leaves))]))
 				default:
 					calls++
-					d.say(round(calls, 100+r.IntN(400))...)
+					d.Say(round(calls, 100+r.IntN(400))...)
 				}
 				if r.IntN(3) == 0 {
 					leaves = append(leaves, d.Session.Leaf())
@@ -125,16 +126,16 @@ func TestNoWordOfTheUsersIsLost(t *testing.T) {
 func TestTheTailShrinksByRoundsUntilTheRestFits(t *testing.T) {
 	d := newDesk(t)
 	d.Target.Budget = 10_000
-	d.Policy = summarize.A3S()
+	d.Policy = a3s.Policy()
 	d.Policy.Clear = summarize.Clear{}
 	last := 0
 	for size := 500; size < 1100; size += 20 {
 		d := deskOf(t, &history.Session{}, chat.UserMessage(task))
-		d.Target.Budget, d.Policy = 10_000, summarize.A3S()
+		d.Target.Budget, d.Policy = 10_000, a3s.Policy()
 		d.Policy.Clear = summarize.Clear{}
 		d.Target.Model = saying("Done.")
-		d.say(rounds(1, 25, size)...) // the newest 20 messages are 10 rounds
-		d.messages()
+		d.Say(rounds(1, 25, size)...) // the newest 20 messages are 10 rounds
+		d.Messages()
 		n := len(kept(d.Session))
 		if last > 0 {
 			require.LessOrEqual(t, last-n, 1, "at %d tokens a round %d are kept, and %d before", size, n, last)
@@ -148,16 +149,16 @@ func TestTheTailShrinksByRoundsUntilTheRestFits(t *testing.T) {
 
 func TestARuleThatKeepsEverythingMeansThatNothingIsCompacted(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
-	d.Policy = summarize.A3S()
+	d.Policy = a3s.Policy()
 	d.Policy.Clear = summarize.Clear{}
-	d.say(rounds(1, 5, 690)...) // 11 messages, of which 20 are kept
-	d.messages()
-	require.Empty(t, d.requests())
+	d.Say(rounds(1, 5, 690)...) // 11 messages, of which 20 are kept
+	d.Messages()
+	require.Empty(t, d.Requests())
 	require.Contains(t, d.Explain().String(), "there is nothing to relieve: 0 tokens of history would be covered")
 	_, err := d.Compact(t.Context(), "")
 	require.ErrorIs(t, err, summarize.ErrNothingToCompact)
 
-	d.answers(models.Say("What was done, in short, for who goes on."))
-	d.say(round(6, 690)...) // and now it does not fit
-	require.Contains(t, text(d.messages()), "What was done, in short")
+	d.Answers(models.Say("What was done, in short, for who goes on."))
+	d.Say(round(6, 690)...) // and now it does not fit
+	require.Contains(t, text(d.Messages()), "What was done, in short")
 }

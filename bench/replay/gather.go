@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/stagewise"
 )
 
 // gather writes a bundle for each compaction that was made before a request of a run. Of a recorded one there is a bundle for
@@ -150,7 +151,7 @@ func previousSummary(s *history.Session, e history.Entry) (previous string, err 
 
 // serialised shows what is summarised as text: what was said in full, what tools did in a line each.
 func (r *replayer) serialised(ctx context.Context, previous string, messages []chat.Message) (string, error) {
-	tree := elements.UserMessage{Children: elements.Nodes{summarize.CompactHistory{Messages: messages, Previous: previous}}}
+	tree := elements.UserMessage{Children: elements.Nodes{stagewise.CompactHistory{Messages: messages, Previous: previous}}}
 	rendered, err := render.Render(ctx, tree, render.Options{Budget: math.MaxInt32, Tokenizer: r.tokenizer})
 	if err != nil || len(rendered.Messages) == 0 {
 		return "", err

@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
@@ -173,7 +174,7 @@ func TestALogOfOurOwnIsReplayedAndBundled(t *testing.T) {
 	s, err := history.Open(path)
 	require.NoError(t, err)
 	c := &summarize.Compactor{
-		Session: s, Policy: summarize.CopilotCLI(),
+		Session: s, Policy: copilotcli.Policy(),
 		Target: summarize.Target{Model: models.Offline{Tokenizer: counter(t)}, Tokenizer: counter(t), Budget: 3000},
 	}
 	for n := range 40 {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
 )
 
 // written writes a file of lines and gives its path.
@@ -54,7 +54,7 @@ var talk = []string{
 }
 
 func TestMeasuresOfASessionThatFits(t *testing.T) {
-	run, err := replayerOf(t, 1000).replay(t.Context(), opened(t, written(t, "s.jsonl", talk...)), summarize.CopilotChat())
+	run, err := replayerOf(t, 1000).replay(t.Context(), opened(t, written(t, "s.jsonl", talk...)), copilotchat.Policy())
 	require.NoError(t, err)
 	want := Run{
 		Format: "pi", Policy: "copilot-chat", Model: modelOffline, Window: 1000, Budget: 1000, Requests: 3, RequestsIn: 3,

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policies"
 )
 
 // all names every policy.
@@ -15,7 +16,7 @@ const all = "all"
 // policiesNamed gives the policies that a flag names: one, several with commas between them, or all there are in the order
 // of their names.
 func policiesNamed(names string) (list []summarize.Policy, err error) {
-	every := summarize.Policies()
+	every := policies.All()
 	known := slices.Sorted(maps.Keys(every))
 	wanted := known
 	if names != all {

@@ -32,7 +32,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/openai"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
@@ -243,7 +243,7 @@ func surveyFolder(ctx context.Context, o options, session *history.Session, toke
 	}
 	defer tools.Close()
 	model := &survey{}
-	policy := summarize.CopilotChat()
+	policy := copilotchat.Policy()
 	policy.Trigger = nil // only where a prompt does not fit, so that each run shows the same
 	policy.Place.NoBreadcrumb = o.noBreadcrumb
 	worker := &agent.Agent{

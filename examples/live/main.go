@@ -34,7 +34,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/openai"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
 )
 
 // Exit codes.
@@ -188,7 +188,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	worker := &agent.Agent{
 		Model: model, ModelName: chosen.name, Session: session, Tools: tools,
 		Tokenizer: model.tokenizer, Calibrated: model.calibrated, Window: window, MaxTokens: answer,
-		Policy: summarize.CopilotChat(), Stream: out.say, OnRetry: out.retry, OnRound: out.round, OnCompaction: out.compaction,
+		Policy: copilotchat.Policy(), Stream: out.say, OnRetry: out.retry, OnRound: out.round, OnCompaction: out.compaction,
 	}
 	defer worker.Close()             // before the session
 	_, err = worker.Ask(ctx, o.task) // the answer was streamed

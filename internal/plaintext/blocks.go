@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -74,6 +75,41 @@ func Content(m chat.Message) (text string, notes []string) {
 		}
 	}
 	return m.Text(), notes
+}
+
+// InWords returns messages for a model that summarises: their texts and calls. A note names each image and document; what a
+// model thought, and what only a provider reads, is left out.
+func InWords(messages []chat.Message) []chat.Message {
+	list := make([]chat.Message, 0, len(messages))
+	for _, m := range messages {
+		var parts chat.Parts
+		for _, p := range m.Content {
+			switch p := p.(type) {
+			case chat.Text:
+				parts = append(parts, p)
+			case chat.Image, chat.Document:
+				parts = append(parts, chat.Text(Attached(p)))
+			}
+		}
+		if len(parts) == 0 && (m.Role == chat.RoleUser || m.Role == chat.RoleTool) {
+			for _, p := range m.Content { // of something there must be a message
+				parts = append(parts, chat.Text(Attached(p)))
+			}
+		}
+		if m.Content = parts; len(parts) > 0 || len(m.ToolCalls) > 0 {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// LastToGo returns the index of the block that stays if all others are left out: the first of the user's, or else the last;
+// -1 of none.
+func LastToGo(list []Block) int {
+	if i := slices.IndexFunc(list, func(b Block) bool { return b.Role == chat.RoleUser }); i >= 0 {
+		return i
+	}
+	return len(list) - 1
 }
 
 // Attached is the note that names a part that is no text.

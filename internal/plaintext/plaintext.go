@@ -9,6 +9,11 @@ import (
 // OneLine folds white space and cuts a text to a number of bytes.
 func OneLine(s string, limit int) string { return Cut(strings.Join(strings.Fields(s), " "), limit) }
 
+// PathLine returns a path on one line whatever is in it, without promptree's own tags.
+func PathLine(path string) string { return Untagged(lineEnds.Replace(path)) }
+
+var lineEnds = strings.NewReplacer("\n", `\n`, "\r", `\r`)
+
 // Cut cuts a text to a number of bytes, at the end of a character, and puts an ellipsis behind it.
 func Cut(s string, limit int) string {
 	if len(s) <= limit {

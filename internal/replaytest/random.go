@@ -28,7 +28,7 @@ func Random(t *testing.T, seed uint64, as func(n int, m chat.Message) chat.Messa
 	d := dice{rand.New(rand.NewPCG(seed, 1))}
 	session := &history.Session{}
 	tools := []chat.Tool{{Name: "read", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "write", Parameters: json.RawMessage(`{"type":"object"}`)}}
-	known := policies()
+	known := byName()
 	offline := models.Offline{Tokenizer: sizing.Estimator{}}
 	said := 0
 	var mu sync.Mutex // summaries are asked for in the background too

@@ -26,6 +26,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
 )
 
 // policy of compaction, and its name.
@@ -34,17 +35,17 @@ type policy struct {
 	summarize.Policy
 }
 
-// policies are all there are, in the order of their names. An agent that is replayed is not told to go on: the recording
+// byName returns all there are, in the order of their names. An agent that is replayed is not told to go on: the recording
 // does so by itself.
-func policies() []policy {
-	var list []policy
-	all := summarize.Policies()
+func byName() []policy {
+	var ordered []policy
+	all := policies.All()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		p := all[name]
 		p.Continue = ""
-		list = append(list, policy{name, p})
+		ordered = append(ordered, policy{name, p})
 	}
-	return list
+	return ordered
 }
 
 // windows that sessions are replayed at, in tokens.
@@ -69,7 +70,7 @@ type trial struct {
 // trials are those that there is time for.
 func trials(most int) []trial {
 	var list []trial
-	for _, p := range policies() {
+	for _, p := range byName() {
 		for _, w := range windows {
 			list = append(list, trial{p, w})
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
@@ -320,7 +321,7 @@ func TestALogOfOurOwnIsReplayed(t *testing.T) {
 
 // compacting returns a compactor that clears and compacts a session in a small window.
 func compacting(s *history.Session) *summarize.Compactor {
-	policy := summarize.A3S()
+	policy := a3s.Policy()
 	policy.Clear.Rule.Keep = 500
 	return &summarize.Compactor{
 		Session: s, Policy: policy,

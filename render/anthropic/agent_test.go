@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/render/anthropic"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
 )
 
 // quarter is a tokenizer that counts parts other than text by their JSON.
@@ -148,7 +149,7 @@ func TestAgentThinksOnAfterACompaction(t *testing.T) {
 	compactor := &summarize.Compactor{
 		Session: session,
 		Target:  summarize.Target{Model: model, Name: model.Name, Tokenizer: quarter{}, Budget: budget, ContextWindow: 2 * budget, Tools: counting},
-		Policy:  summarize.Policy{Ask: summarize.Ask{Quirks: summarize.CopilotChat().Ask.Quirks}},
+		Policy:  summarize.Policy{Ask: summarize.Ask{Quirks: copilotchat.Policy().Ask.Quirks}},
 		OnEvent: func(e summarize.Event) {
 			require.NoError(t, e.Err)
 			if e.Kind == summarize.EventDone {

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
 )
 
 // An agent with one tool, whose model is scripted.
@@ -31,7 +32,7 @@ func Example() {
 			Model: model, Tokenizer: sizing.Estimator{}, Budget: 8000,
 			Tools: []chat.Tool{{Name: "where", Description: "Where the user is."}},
 		},
-		Policy: summarize.CopilotChat(),
+		Policy: copilotchat.Policy(),
 	}
 	defer compactor.Close()
 	steps := &agent.Agent{Compactor: compactor, Prompt: elements.Fragment{

@@ -197,7 +197,7 @@ func (d *digest) textHistory(text string) {
 	}
 }
 
-// compactBlock is what was said at once in a summarize.CompactHistory.
+// compactBlock is what was said at once in a stagewise.CompactHistory.
 var compactBlock = regexp.MustCompile(`(?s)(?:^|\n)<(user|assistant)>\n(.*?)\n</(?:user|assistant)>`)
 
 // compact reads what was said at once: words, and lines that tell what tools did.

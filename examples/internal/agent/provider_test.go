@@ -14,7 +14,10 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/ohmypi"
 )
 
 // provider is a model that counts by itself, and refuses what is larger than its window.
@@ -87,7 +90,7 @@ func TestAskLearnsTheLimit(t *testing.T) {
 			model := &provider{scripted: scripted{say: say}, Tokenizer: thrice{tokenizer(t)}, window: 12_000, silent: test.silent, unknown: test.unknown}
 			a := &Agent{
 				Model: model, Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t),
-				Window: sizing.Window{Tokens: 12_000}, Policy: summarize.CopilotChat(),
+				Window: sizing.Window{Tokens: 12_000}, Policy: copilotchat.Policy(),
 			}
 			background := false
 			a.OnCompaction = func(e summarize.Event) { background = background || e.Background } // one event at a time
@@ -121,7 +124,7 @@ func TestAskGivesUpOnAModelThatRefusesEverything(t *testing.T) {
 					asked++
 					return chat.Response{}, &test.refused
 				}),
-				Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 12_000}, Policy: summarize.CopilotChat(),
+				Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 12_000}, Policy: copilotchat.Policy(),
 			}
 			_, err := a.Ask(t.Context(), "Go on.")
 			require.NoError(t, a.Close())
@@ -140,7 +143,7 @@ func TestAskCalibrates(t *testing.T) {
 	last := 0
 	a := &Agent{
 		Model: model, Session: &history.Session{}, Tools: tools, Calibrated: counter,
-		Window: sizing.Window{Tokens: 60_000}, Policy: summarize.CopilotChat(),
+		Window: sizing.Window{Tokens: 60_000}, Policy: copilotchat.Policy(),
 		OnRound: func(r Round) {
 			require.Positive(t, r.Usage.Input)
 			require.Positive(t, r.Usage.Output)
@@ -222,7 +225,7 @@ func TestAskInterruptedWhileASummaryIsMade(t *testing.T) {
 			}
 			return script.Generate(ctx, req)
 		}),
-		Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 12_000}, Policy: summarize.CopilotCLI(),
+		Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: 12_000}, Policy: copilotcli.Policy(),
 		Pace: time.Millisecond,
 	}
 	_, err := a.Ask(ctx, "Read them all.")
@@ -245,7 +248,7 @@ func TestAskGoesOnIfThePolicySaysSo(t *testing.T) {
 	tools, say := reading(t, 6)
 	say = append(say, chat.AssistantMessage(strings.Repeat("There is much to say of these files. ", 250)))
 	model := &provider{scripted: scripted{say: say}, Tokenizer: tokenizer(t)}
-	policy := summarize.OhMyPi()
+	policy := ohmypi.Policy()
 	policy.Trigger[0] = summarize.Condition{Cap: 5000}
 	policy.Cut = history.Cut{}
 	a := &Agent{

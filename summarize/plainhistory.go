@@ -1,8 +1,8 @@
 package summarize
 
 import (
+	"cmp"
 	"context"
-	"slices"
 	"sort"
 	"strings"
 
@@ -10,8 +10,13 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/textblock"
 	"github.com/promptree-go/promptree/sizing"
 )
+
+// Mentions names what a message refers to beside its text, such as files that the user's editor put with it. It is the
+// application's to know.
+type Mentions func(chat.Message) []string
 
 // PlainHistory is an element that shows messages as text in one tag, each thing that was said from a line of its own on:
 //
@@ -57,7 +62,7 @@ func (t PlainHistory) ElementProps() elements.Props {
 
 // Render returns the tag. Without messages, and anything before them, there is none.
 func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
-	name := or(t.Name, plaintext.ConversationTag)
+	name := cmp.Or(t.Name, plaintext.ConversationTag)
 	own := plaintext.MatchTags(name)
 	before := own.ReplaceAllString(t.Before, `<\$1`)
 	harmless := func(text string) string { return own.ReplaceAllString(plaintext.Untagged(text), `<\$1`) }
@@ -90,7 +95,7 @@ func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node,
 		}
 		return all.String() + "</" + name + ">"
 	}
-	first := stays(list)
+	first := plaintext.LastToGo(list)
 	all := whole(results)
 	if t.Fill && results < most {
 		if room := s.TokenBudget - s.CountText(all); room > 0 {
@@ -107,7 +112,7 @@ func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node,
 	}
 	var nodes elements.Nodes
 	if before != "" {
-		nodes = append(nodes, staying(before))
+		nodes = append(nodes, textblock.Line(before))
 	}
 	for i, text := range texts {
 		if text == "" {
@@ -117,16 +122,16 @@ func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node,
 		if list[i].Role == chat.RoleUser {
 			priority += len(list) // what the user said outlasts what was done about it
 		}
-		nodes = append(nodes, piece(text, priority, i == first || list[i].Role == chat.RoleUser))
+		nodes = append(nodes, textblock.Ranked{Text: text, Priority: priority, Required: i == first || list[i].Role == chat.RoleUser}.Node())
 	}
 	if len(nodes) == 0 {
 		return nil, nil
 	}
-	open := elements.Nodes{staying("<" + name + ">")}
+	open := elements.Nodes{textblock.Line("<" + name + ">")}
 	if t.Droppable && s.CountText(all) > s.TokenBudget {
-		open = append(open, staying(leftOut))
+		open = append(open, textblock.Line(textblock.NotAll))
 	}
-	return append(append(open, nodes...), staying("</"+name+">")), nil
+	return append(append(open, nodes...), textblock.Line("</"+name+">")), nil
 }
 
 // fill is about the most tokens that each result, and the arguments of each call, may take so that all of them take at most
@@ -159,12 +164,4 @@ func fill(list []plaintext.Block, s sizing.Sizing, sizes map[string]int, least, 
 		}
 		return taken > float64(room)
 	})
-}
-
-// stays is the index of the block that is never dropped.
-func stays(list []plaintext.Block) int {
-	if i := slices.IndexFunc(list, func(b plaintext.Block) bool { return b.Role == chat.RoleUser }); i >= 0 {
-		return i
-	}
-	return len(list) - 1
 }

@@ -1,4 +1,4 @@
-package summarize
+package stagewise
 
 import (
 	"fmt"
@@ -6,22 +6,24 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/textblock"
+	"github.com/promptree-go/promptree/summarize"
 )
 
-// ModeBriefing names the prompt of a [Briefing].
-const ModeBriefing Mode = "briefing"
+// Mode names the prompt of a [Briefing].
+const Mode summarize.Mode = "briefing"
 
 // Briefing is a prompt that shows the history as [CompactHistory] does and asks for a briefing in flowing text, recent things
 // in full and old ones in a few sentences. A briefing takes in the one before it: how much of that is to be condensed depends on
-// how much of the target it takes. The answer is the briefing. The zero value is the prompt of stagewise.
+// how much of the target it takes. The answer is the briefing. The zero value is usable.
 type Briefing struct {
-	// Target is how many characters (code points) a briefing is to have: a goal, which [Material.Characters] lowers to what
+	// Target is how many characters (code points) a briefing is to have: a goal, which [summarize.Material.Characters] lowers to what
 	// there is room for. Defaults to 30,000.
 	Target int
 	// Tools tell what calls did. Defaults to [DefaultToolLines].
 	Tools ToolLines
 	// Mentions names what a message refers to. Defaults to nothing.
-	Mentions Mentions
+	Mentions summarize.Mentions
 	// Packs leaves out what does not fit the model's window, in the order that [CompactHistory] states. Else a history that is
 	// larger is summarised in pieces.
 	Packs bool
@@ -57,11 +59,11 @@ what the user decided, prefers, demands or forbids; values of colours; structure
 configuration.`
 
 // Prompt is the prompt.
-func (b Briefing) Prompt() Prompt {
-	return Prompt{Mode: ModeBriefing, Request: b.request}
+func (b Briefing) Prompt() summarize.Prompt {
+	return summarize.Prompt{Mode: Mode, Request: b.request}
 }
 
-func (b Briefing) request(m Material) elements.Node {
+func (b Briefing) request(m summarize.Material) elements.Node {
 	target := b.Target
 	if target <= 0 {
 		target = briefingTarget
@@ -71,18 +73,10 @@ func (b Briefing) request(m Material) elements.Node {
 		target = room
 		ask = "Write the briefing of the conversation above. Aim at %d characters. There is room for no more: rather tell what is settled in fewer words than leave out what is not."
 	}
-	return textRequest(briefingRole, elements.Nodes{
-		CompactHistory{Props: grow, Messages: m.Covered, Previous: m.earlier(), Tools: b.Tools, Mentions: b.Mentions, Droppable: b.Packs},
-		contextLines(m),
-	}, paragraph(fmt.Sprintf(ask, target)), paragraphs(budgetHint(m.earlier(), target)), besides(m))
-}
-
-// paragraphs is a paragraph, or nothing for no text.
-func paragraphs(text string) elements.Node {
-	if text == "" {
-		return nil
-	}
-	return paragraph(text)
+	return textblock.Request(briefingRole, elements.Nodes{
+		CompactHistory{Props: textblock.Grow(), Messages: m.Covered, Previous: m.Earlier(), Tools: b.Tools, Mentions: b.Mentions, Droppable: b.Packs},
+		m.ContextBlock(),
+	}, textblock.Paragraph(fmt.Sprintf(ask, target)), textblock.Paragraph(budgetHint(m.Earlier(), target)), m.Remarks())
 }
 
 // Shares of the target from which on the briefing before is to be condensed, a little and in earnest.

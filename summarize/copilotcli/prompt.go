@@ -1,14 +1,17 @@
-package summarize
+package copilotcli
 
 import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/textblock"
+	"github.com/promptree-go/promptree/summarize"
 )
 
-// ModeConversationCompaction names [ConversationCompactionPrompt], in its requests too.
-const ModeConversationCompaction Mode = "conversation-compaction"
+// Mode names [Prompt], in its requests too.
+const Mode summarize.Mode = "conversation-compaction"
 
-const compactionAsk = `The conversation above has grown too long and is being compacted. This is not a message from the user: do no more
+const ask = `The conversation above has grown too long and is being compacted. This is not a message from the user: do no more
 work, call no tools, and write the account from which the session goes on. The account takes the place of the conversation;
 the plan and the list of things to do are kept besides, and the user's own messages as far as there is room. So carry what
 each message of the user asks for, demands or decides, and copy of the rest no more than you need.
@@ -27,25 +30,25 @@ Keep identifiers, paths, commands, numbers and messages of errors exactly as the
 
 const previousAsk = `Before the conversation above others were compacted. Their account follows; carry over into yours what still matters.`
 
-// ConversationCompactionPrompt shows the history as the messages that it consists of, with the tools declared and not to be
-// called, and asks for an account that begins with a title. It is the prompt of Copilot CLI:
+// Prompt shows the history as the messages that it consists of, with the tools declared and not to be called, and asks for
+// an account that begins with a title:
 //
 //   - Images and documents are named, and thinking is left out.
-//   - System messages are no part of what is summarised: those of the agent ([Material.System]) stand apart before it, and any
+//   - System messages are no part of what is summarised: those of the agent ([summarize.Material.System]) stand apart before it, and any
 //     among the messages are left out.
 //   - The request is marked as conversation compaction by its tag, and so told from what a user says.
 //   - The account of an earlier compaction is recovered from what was put in place for it, and shown apart.
 //
 // The answer is the summary.
-func ConversationCompactionPrompt() Prompt {
-	return Prompt{Mode: ModeConversationCompaction, Request: compactionRequest, Tools: true}
+func Prompt() summarize.Prompt {
+	return summarize.Prompt{Mode: Mode, Request: request, Tools: true}
 }
 
 // goesOn stands before a piece of the conversation that the user does not begin.
-const goesOn = "<" + string(ModeConversationCompaction) + ">\nThe conversation goes on here: what came before was compacted.\n</" +
-	string(ModeConversationCompaction) + ">"
+const goesOn = "<" + string(Mode) + ">\nThe conversation goes on here: what came before was compacted.\n</" +
+	string(Mode) + ">"
 
-func compactionRequest(m Material) elements.Node {
+func request(m summarize.Material) elements.Node {
 	var said []chat.Message
 	for _, message := range m.Covered {
 		if message.Role != chat.RoleSystem {
@@ -55,14 +58,14 @@ func compactionRequest(m Material) elements.Node {
 	if len(said) > 0 && said[0].Role != chat.RoleUser { // providers want the user to speak first
 		said = append([]chat.Message{chat.UserMessage(goesOn)}, said...)
 	}
-	ask := elements.Nodes{firm("<" + string(ModeConversationCompaction) + ">"), firm(compactionAsk)}
-	if previous := m.earlier(); previous != "" {
-		ask = append(ask, paragraph(previousAsk), previousBlock(m))
+	ask := elements.Nodes{textblock.Line("<" + string(Mode) + ">"), textblock.Line(ask)}
+	if previous := m.Earlier(); previous != "" {
+		ask = append(ask, textblock.Paragraph(previousAsk), m.EarlierBlock())
 	}
-	ask = append(ask, contextLines(m), besides(m), firm("</"+string(ModeConversationCompaction)+">"))
+	ask = append(ask, m.ContextBlock(), m.Remarks(), textblock.Line("</"+string(Mode)+">"))
 	return elements.Fragment{
-		asTheyAre(m.System),
-		asTheyAre(inWords(said)),
-		elements.UserMessage{Props: kept, Children: ask},
+		textblock.Messages(m.System),
+		textblock.Messages(plaintext.InWords(said)),
+		elements.UserMessage{Props: textblock.Required(), Children: ask},
 	}
 }

@@ -1,6 +1,7 @@
-package summarize
+package stagewise
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -82,8 +83,8 @@ type ToolLine func(Call) string
 // ToolLines are the serialisers of tools, by the names of the tools. A call finds its tool by exactly its name, or else
 // ignoring case and separators: Read is read, MultiEdit is multi_edit. Take [DefaultToolLines] and add your own:
 //
-//	lines := summarize.DefaultToolLines()
-//	lines["deploy"] = func(c summarize.Call) string { return "deployed: " + c.Argument("target") }
+//	lines := stagewise.DefaultToolLines()
+//	lines["deploy"] = func(c stagewise.Call) string { return "deployed: " + c.Argument("target") }
 //
 // A tool that is not among them is shown by its name, and never left out.
 type ToolLines map[string]ToolLine
@@ -122,12 +123,12 @@ var (
 
 // fileLine tells of a file: [read: path].
 func fileLine(verb string) ToolLine {
-	return func(c Call) string { return verb + ": " + or(c.Argument(pathArguments...), "?") }
+	return func(c Call) string { return verb + ": " + cmp.Or(c.Argument(pathArguments...), "?") }
 }
 
 // editLine tells of a file and its edits: [edited: path (2 edits)].
 func editLine(c Call) string {
-	line := "edited: " + or(c.Argument(pathArguments...), "?")
+	line := "edited: " + cmp.Or(c.Argument(pathArguments...), "?")
 	if n := len(c.List("edits", "replacements", "changes")); n > 0 {
 		line += " (" + counted(n, "edit") + ")"
 	}
@@ -155,7 +156,7 @@ var (
 // shellLine names a command and how it ended: [shell: label → exit 1]. The result says that, or nothing is claimed. A
 // command that is a patch tells of its files.
 func shellLine(c Call) string {
-	line := "shell: " + or(command(c), "?")
+	line := "shell: " + cmp.Or(command(c), "?")
 	if toolname.IsPatch(c.Arguments) {
 		line = patchLine(c)
 	}
@@ -296,7 +297,7 @@ func lines(text string, n int, first bool) string {
 
 // lintLine tells what was checked and what came out: [lint: paths → 2 errors, 1 warnings].
 func lintLine(c Call) string {
-	line := "lint: " + or(c.Argument(pathArguments...), "all")
+	line := "lint: " + cmp.Or(c.Argument(pathArguments...), "all")
 	if !c.Answered || c.Failed {
 		return line
 	}
@@ -317,7 +318,7 @@ func lintLine(c Call) string {
 
 // askLine tells what the user was asked and said: [asked user: title → field: answer; field: answer].
 func askLine(c Call) string {
-	line := "asked user: " + or(c.Argument("title", "question", "prompt", "message"), "?")
+	line := "asked user: " + cmp.Or(c.Argument("title", "question", "prompt", "message"), "?")
 	if !c.Answered || c.Failed {
 		return line
 	}
@@ -353,11 +354,11 @@ func (t ToolLines) line(c Call) string {
 		text = plaintext.OneLine(f(c), lineBytes)
 	}
 	if text == "" {
-		text = "tool-" + or(plaintext.OneLine(c.Name, 100), "result")
+		text = "tool-" + cmp.Or(plaintext.OneLine(c.Name, 100), "result")
 	}
 	switch {
 	case c.Failed:
-		text += " ✗ " + or(plaintext.OneLine(c.Result, errorBytes), "failed")
+		text += " ✗ " + cmp.Or(plaintext.OneLine(c.Result, errorBytes), "failed")
 	case !c.Answered:
 		text += " (no result)"
 	}
@@ -365,13 +366,6 @@ func (t ToolLines) line(c Call) string {
 		text += " " + n
 	}
 	return "[" + text + "]"
-}
-
-func or(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }
 
 func counted(n int, what string) string {

@@ -1,4 +1,4 @@
-package summarize
+package a3s
 
 import (
 	"slices"
@@ -7,28 +7,29 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/textblock"
+	"github.com/promptree-go/promptree/summarize"
 )
 
-// TurnsSummary puts in place what is kept of the very start, and the summary of the turns after it. It is that of A3S, which
-// keeps the first two messages.
+// Replacement puts in place what is kept of the very start, and the summary of the turns after it.
 //
 // What the user said there is a message of its own, word for word; one that takes more than a quarter of the room, or than the
 // summary leaves, is cut in its middle, with a mark. What the agent said and did there is told in the text of the summary's
 // message, for what stands for history is the user's. Where there is no room the start goes, first what the agent did.
-func TurnsSummary(m Material) elements.Node {
+func Replacement(m summarize.Material) elements.Node {
 	var users elements.Nodes
 	var others []chat.Message
 	rest := elements.Nodes{
-		firm("The turns that followed were compacted into this summary:"),
-		summaryBlock(plaintext.SummaryTag, m), afterwards(m),
+		textblock.Line("The turns that followed were compacted into this summary:"),
+		m.SummaryBlock(plaintext.SummaryTag), m.Afterword(),
 	}
-	left := m.Room - m.size(rest)
+	left := m.Room - size(m, rest)
 	for _, said := range m.Head {
 		if said.Role != chat.RoleUser {
 			others = append(others, said)
 			continue
 		}
-		said = m.clipMessage(said, min(m.Room/4, left))
+		said = clipMessage(m, said, min(m.Room/4, left))
 		users = append(users, elements.Message(elements.Props{Priority: new(2)}, said))
 		if m.Tokenizer != nil {
 			left -= m.Tokenizer.CountMessage(said)
@@ -40,8 +41,8 @@ func TurnsSummary(m Material) elements.Node {
 	}
 }
 
-// size is about how many tokens a message of these texts takes, or a little more.
-func (m Material) size(texts elements.Nodes) int {
+// size returns about how many tokens a message of these texts takes, or a little more.
+func size(m summarize.Material, texts elements.Nodes) int {
 	if m.Tokenizer == nil {
 		return 0
 	}
@@ -69,13 +70,13 @@ const leastClip = 24
 
 // clipMessage cuts the middle out of the text of a message that takes more tokens in all, with a mark. If there is no room
 // for text, or nothing to cut, the message stays as it is.
-func (m Material) clipMessage(said chat.Message, tokens int) chat.Message {
+func clipMessage(m summarize.Material, said chat.Message, tokens int) chat.Message {
 	if m.Tokenizer == nil || m.Room <= 0 {
 		return said
 	}
 	size, text := m.Tokenizer.CountMessage(said), said.Text()
 	if room := tokens - size + m.Tokenizer.CountText(text); size > tokens && room >= leastClip && text != "" {
-		content := chat.Parts{chat.Text(clipped(m, text, room))}
+		content := chat.Parts{chat.Text(m.Clip(text, room))}
 		for _, p := range said.Content {
 			if _, isText := p.(chat.Text); !isText {
 				content = append(content, p)
@@ -87,11 +88,11 @@ func (m Material) clipMessage(said chat.Message, tokens int) chat.Message {
 }
 
 // start is what the agent said and did at the very start, which goes in one piece; nothing where it did nothing.
-func start(m Material, messages []chat.Message) elements.Node {
+func start(m summarize.Material, messages []chat.Message) elements.Node {
 	var lines []string
-	clip := func(text string) string { return m.clipTo(text, 8) }
+	clip := func(text string) string { return m.Clip(text, m.Room/8) }
 	for _, b := range plaintext.Blocks(messages, nil) {
 		lines = append(lines, b.Lines(clip, clip))
 	}
-	return part(0, "conversation-start", strings.Join(lines, "\n"))
+	return textblock.Tagged(0, "conversation-start", strings.Join(lines, "\n"))
 }

@@ -1,4 +1,4 @@
-package summarize
+package stagewise
 
 import (
 	"context"
@@ -9,10 +9,12 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/textblock"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
 )
 
-// CompactHistory is an element that shows messages as stagewise does: what was said in full, what tools did in a line each.
+// CompactHistory is an element that shows messages as text: what was said in full, what tools did in a line each.
 //
 //	<previous-chat-history>
 //	…
@@ -46,7 +48,7 @@ type CompactHistory struct {
 	// Tools tell what calls did. Defaults to [DefaultToolLines].
 	Tools ToolLines
 	// Mentions names what a message refers to. Defaults to nothing.
-	Mentions Mentions
+	Mentions summarize.Mentions
 	// Droppable lets what does not fit go. Else it is an error.
 	Droppable bool
 }
@@ -64,19 +66,19 @@ func (t CompactHistory) Render(_ context.Context, s sizing.Sizing) (elements.Nod
 		tools = DefaultToolLines()
 	}
 	list := plaintext.Blocks(t.Messages, t.Mentions)
-	first := stays(list)
+	first := plaintext.LastToGo(list)
 	var nodes elements.Nodes
 	var all strings.Builder // as it would be
 	if strings.TrimSpace(t.Previous) != "" {
 		text := plaintext.Tagged(plaintext.PreviousHistoryTag, plaintext.Untagged(t.Previous))
-		nodes = append(nodes, staying(text))
+		nodes = append(nodes, textblock.Line(text))
 		all.WriteString(text + "\n")
 	}
 	speaker := "" // who speaks now
-	var said []ranked
+	var said []textblock.Ranked
 	end := func() {
 		if len(said) > 0 {
-			nodes = append(nodes, enclosed(elements.Props{PassPriority: true}, speaker, said))
+			nodes = append(nodes, textblock.List(elements.Props{PassPriority: true}, speaker, said))
 			said = nil
 		}
 	}
@@ -95,7 +97,7 @@ func (t CompactHistory) Render(_ context.Context, s sizing.Sizing) (elements.Nod
 		}
 		text = plaintext.Untagged(text)
 		all.WriteString(text + "\n")
-		said = append(said, ranked{text, worth*len(list) + i, i == first || worth == worthUser})
+		said = append(said, textblock.Ranked{Text: text, Priority: worth*len(list) + i, Required: i == first || worth == worthUser})
 	}
 	for i, b := range list {
 		worth := worthAssistant
@@ -113,7 +115,7 @@ func (t CompactHistory) Render(_ context.Context, s sizing.Sizing) (elements.Nod
 	}
 	end()
 	if t.Droppable && len(nodes) > 0 && s.CountText(strings.TrimSpace(all.String())) > s.TokenBudget {
-		nodes = slices.Insert(nodes, 0, staying(leftOut))
+		nodes = slices.Insert(nodes, 0, textblock.Line(textblock.NotAll))
 	}
 	return nodes, nil
 }

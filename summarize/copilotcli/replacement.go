@@ -1,4 +1,4 @@
-package summarize
+package copilotcli
 
 import (
 	"fmt"
@@ -6,11 +6,13 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/textblock"
+	"github.com/promptree-go/promptree/summarize"
 )
 
 // CompactedSession puts one user message in place in which an agent finds what it works with: the summary, what the user said
-// in the user's own words, the plan, the list of things to do, the skills that were invoked and what a custom agent does. It
-// is that of Copilot CLI; what arrived after the cut follows it in any case. The zero value is usable.
+// in the user's own words, the plan, the list of things to do, the skills that were invoked and what a custom agent does. What
+// arrived after the cut follows it in any case. The zero value is usable.
 //
 // The summary stays. Where there is no room for the rest it goes in this order: instructions of skills, the earliest
 // invoked first; messages of the user, the oldest first, but the very first one last; the agent; the plan; the list of
@@ -25,25 +27,25 @@ type CompactedSession struct {
 }
 
 // Replacement is the tree.
-func (c CompactedSession) Replacement(m Material) elements.Node {
+func (c CompactedSession) Replacement(m summarize.Material) elements.Node {
 	children := elements.Nodes{
-		firm("The conversation before this point was compacted. What follows stands for it."),
-		summaryBlock("conversation-summary", m),
+		textblock.Line("The conversation before this point was compacted. What follows stands for it."),
+		m.SummaryBlock("conversation-summary"),
 	}
 	if m.Room > 0 {
 		children = append(children,
 			c.users(m),
-			part(4, "plan", m.clipTo(m.Plan, 4)),
-			part(5, "todo", m.clipTo(m.Todo, 4)),
+			textblock.Tagged(4, "plan", m.Clip(m.Plan, m.Room/4)),
+			textblock.Tagged(5, "todo", m.Clip(m.Todo, m.Room/4)),
 			skills(m),
-			part(3, "agent", m.clipTo(m.Agent, 4)),
+			textblock.Tagged(3, "agent", m.Clip(m.Agent, m.Room/4)),
 		)
 	}
-	return elements.UserMessage{Children: append(children, afterwards(m))}
+	return elements.UserMessage{Children: append(children, m.Afterword())}
 }
 
 // users are the messages of the user that are not shown any more.
-func (c CompactedSession) users(m Material) elements.Node {
+func (c CompactedSession) users(m summarize.Material) elements.Node {
 	each, share := c.UserTokens, c.UserShare
 	if each <= 0 {
 		each = 500
@@ -56,7 +58,7 @@ func (c CompactedSession) users(m Material) elements.Node {
 	total := 0
 	show := func(i int) bool {
 		text, notes := plaintext.Content(said[i])
-		text = clipped(m, text, each)
+		text = m.Clip(text, each)
 		texts[i] = strings.Trim(strings.Join(append([]string{text}, notes...), "\n"), "\n")
 		total += m.Tokenizer.CountText(texts[i])
 		return total <= int(share*float64(m.Room))
@@ -68,40 +70,40 @@ func (c CompactedSession) users(m Material) elements.Node {
 	for newest > 1 && show(newest-1) {
 		newest--
 	}
-	var list []ranked
+	var list []textblock.Ranked
 	for i := range said {
 		switch {
 		case i > 0 && i < newest:
 			if i == 1 {
-				list = append(list, ranked{text: fmt.Sprintf("[%d messages of the user left out here]", newest-1), priority: len(said) + 1})
+				list = append(list, textblock.Ranked{Text: fmt.Sprintf("[%d messages of the user left out here]", newest-1), Priority: len(said) + 1})
 			}
 		case texts[i] != "":
 			priority := i
 			if i == 0 {
 				priority = len(said)
 			}
-			list = append(list, ranked{text: plaintext.Tagged("user-message", plaintext.Untagged(texts[i])), priority: priority})
+			list = append(list, textblock.Ranked{Text: plaintext.Tagged("user-message", plaintext.Untagged(texts[i])), Priority: priority})
 		}
 	}
-	return enclosed(elements.Props{Priority: new(2)}, "user-messages", list)
+	return textblock.List(elements.Props{Priority: new(2)}, "user-messages", list)
 }
 
 // skills are those that were invoked: their names, and their instructions.
-func skills(m Material) elements.Node {
+func skills(m summarize.Material) elements.Node {
 	if len(m.Skills) == 0 {
 		return nil
 	}
 	names := make([]string, len(m.Skills))
-	var instructions []ranked
+	var instructions []textblock.Ranked
 	for i, s := range m.Skills {
 		names[i] = plaintext.Untagged(plaintext.OneLine(s.Name, 100))
-		if text := m.clipTo(s.Instructions, 8); text != "" {
+		if text := m.Clip(s.Instructions, m.Room/8); text != "" {
 			text = fmt.Sprintf("<skill name=%q>\n%s\n</skill>", names[i], plaintext.Untagged(text))
-			instructions = append(instructions, ranked{text: text, priority: i})
+			instructions = append(instructions, textblock.Ranked{Text: text, Priority: i})
 		}
 	}
 	return elements.Nodes{
-		piece("Skills that were invoked: "+strings.Join(names, ", "), 6, false),
-		enclosed(elements.Props{Priority: new(1)}, "skills", instructions),
+		textblock.Ranked{Text: "Skills that were invoked: " + strings.Join(names, ", "), Priority: 6}.Node(),
+		textblock.List(elements.Props{Priority: new(1)}, "skills", instructions),
 	}
 }

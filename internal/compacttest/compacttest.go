@@ -1,0 +1,329 @@
+// Package compacttest has what tests of compaction work with: a session, a compactor on it and a scripted model.
+package compacttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/sizingtest"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/stretchr/testify/require"
+)
+
+// Quarter is the tokenizer of most tests: one token for each four bytes that were begun. A message costs 3 more.
+type Quarter = sizingtest.Quarter
+
+// Count is what messages take together.
+func Count(t sizing.Tokenizer, messages []chat.Message) int {
+	n := 0
+	for _, m := range messages {
+		n += t.CountMessage(m)
+	}
+	return n
+}
+
+// Words is a text of so many tokens by quarter.
+func Words(tokens int) string { return strings.Repeat("abc ", tokens-1) + "end." }
+
+// Output is what the tool of a round gives: a text of so many tokens with a mark at both ends.
+func Output(n, tokens int) string {
+	mark := fmt.Sprintf("[output %03d]", n)
+	return mark + strings.Repeat("\nabc", max(0, tokens-6)) + mark
+}
+
+// Outputs finds the marks of the outputs that a text shows, each once, in order.
+func Outputs(text string) []int {
+	var list []int
+	for _, m := range regexp.MustCompile(`\[output (\d+)\]`).FindAllStringSubmatch(text, -1) {
+		var n int
+		fmt.Sscan(strings.TrimLeft(m[1], "0"), &n)
+		if len(list) == 0 || list[len(list)-1] != n {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// Round is an assistant message that reads a file, and the result, of about so many tokens in all.
+func Round(n, tokens int) []chat.Message {
+	id := fmt.Sprintf("call-%d", n)
+	m := chat.AssistantMessage(fmt.Sprintf("Step %d.", n))
+	m.ToolCalls = []chat.ToolCall{{ID: id, Name: "read", Arguments: fmt.Sprintf(`{"path":"file-%d.go"}`, n)}}
+	return []chat.Message{m, chat.ToolResult(id, Output(n, tokens-15))}
+}
+
+// Rounds are the rounds from a number to another, of about so many tokens each.
+func Rounds(from, to, tokens int) []chat.Message {
+	var list []chat.Message
+	for n := from; n <= to; n++ {
+		list = append(list, Round(n, tokens)...)
+	}
+	return list
+}
+
+// Task is what the user asks in most tests. It is full of what must not be touched.
+const Task = "  Fix the build, please:\r\n\n\tgo build ./… <b>fails</b> & \"I\" do not know why.  \n"
+
+// Prompt shows a session as an agent does, with more elements before the end.
+func Prompt(s *history.Session, more ...elements.Node) elements.Fragment {
+	return elements.Fragment{
+		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
+		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: s},
+		history.Request{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: s},
+		elements.Nodes(more),
+		history.Rounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: s},
+	}
+}
+
+// Desk is a session with a compactor and a scripted model.
+type Desk struct {
+	*summarize.Compactor
+	T      testing.TB
+	Script *models.Script
+	Heard  *[]summarize.Event // but for those of usage and answers
+}
+
+// Budget of most tests, and what a round takes so that six of them are too many.
+const (
+	Budget      = 4000
+	RoundTokens = 700
+)
+
+// New is a desk with a session in memory, in which these messages were said.
+func New(t testing.TB, messages ...chat.Message) Desk {
+	t.Helper()
+	return Of(t, &history.Session{}, messages...)
+}
+
+// NewFile is a desk with a session in a file.
+func NewFile(t testing.TB, messages ...chat.Message) Desk {
+	t.Helper()
+	return Of(t, Opened(t, filepath.Join(t.TempDir(), "session.jsonl")), messages...)
+}
+
+// Of is a desk with a session, in which these messages are said.
+func Of(t testing.TB, s *history.Session, messages ...chat.Message) Desk {
+	t.Helper()
+	if len(messages) > 0 {
+		require.NoError(t, s.Append(messages...))
+	}
+	d := Desk{T: t, Script: &models.Script{}, Heard: new([]summarize.Event)}
+	d.Compactor = &summarize.Compactor{
+		Session: s, Target: summarize.Target{Model: d.Script, Tokenizer: Quarter{}, Budget: Budget}, Policy: Foreground(),
+		OnEvent: func(e summarize.Event) {
+			if e.Kind != summarize.EventUsage && e.Kind != summarize.EventAnswered {
+				*d.Heard = append(*d.Heard, e)
+			}
+		},
+	}
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	return d
+}
+
+// Foreground is Copilot Chat's policy where a prompt does not fit, and nothing else.
+func Foreground() summarize.Policy {
+	p := copilotchat.Policy()
+	p.Trigger, p.Overflow.LastResort = nil, summarize.ResortError
+	return p
+}
+
+// Overflowing is a turn of six rounds, which is more than the budget.
+func Overflowing() []chat.Message {
+	return append([]chat.Message{chat.UserMessage(Task)}, Rounds(1, 6, RoundTokens)...)
+}
+
+// Answers sets the steps of the script that are still to come.
+func (d Desk) Answers(steps ...models.Step) {
+	d.Script.Steps = append(d.Script.Steps[:len(d.Requests())], steps...)
+}
+
+// PendingNow returns how far a compaction is that was begun before.
+func (d Desk) PendingNow() summarize.Pending {
+	d.T.Helper()
+	p, err := d.Pending()
+	require.NoError(d.T, err)
+	return p
+}
+
+// Say appends messages to the session.
+func (d Desk) Say(messages ...chat.Message) {
+	d.T.Helper()
+	require.NoError(d.T, d.Session.Append(messages...))
+}
+
+// TakesIn makes the window of the model so large that the messages of a request for a summary take so much at the most.
+func (d Desk) TakesIn(tokens int) {
+	const answer = 1
+	d.Policy.Ask.MaxTokens = answer
+	d.Target.ContextWindow = tokens + answer
+}
+
+// Requests returns what the script was asked.
+func (d Desk) Requests() []chat.Request { return d.Script.Requests() }
+
+// Request returns the only one that the script was asked.
+func (d Desk) Request() chat.Request {
+	d.T.Helper()
+	require.Len(d.T, d.Requests(), 1)
+	return d.Requests()[0]
+}
+
+// Messages renders the prompt, which must fit and obey the providers.
+func (d Desk) Messages() []chat.Message {
+	d.T.Helper()
+	r, err := d.Render(d.T.Context(), Prompt(d.Session))
+	require.NoError(d.T, err)
+	require.LessOrEqual(d.T, r.Tokens, d.Target.Budget)
+	require.NoError(d.T, chat.Validate(r.Messages))
+	require.Equal(d.T, Count(d.Target.Tokenizer, r.Messages), r.Tokens)
+	return r.Messages
+}
+
+// Fails renders the prompt, which must not come to fit.
+func (d Desk) Fails() *summarize.FailedError {
+	d.T.Helper()
+	r, err := d.Render(d.T.Context(), Prompt(d.Session))
+	require.Nil(d.T, r)
+	failed, ok := errors.AsType[*summarize.FailedError](err)
+	require.True(d.T, ok, "got %v", err)
+	return failed
+}
+
+// Entries of a session, in order.
+func Entries(t testing.TB, s *history.Session) []history.Entry {
+	t.Helper()
+	var list []history.Entry
+	for e, err := range s.Entries() {
+		require.NoError(t, err)
+		list = append(list, e)
+	}
+	return list
+}
+
+// ViewOf gives the view of a session.
+func ViewOf(t testing.TB, s *history.Session) history.View {
+	t.Helper()
+	v, err := s.View()
+	require.NoError(t, err)
+	return history.View{Compacted: v.Compacted, Turns: v.Turns} // without what it was made from, to be compared
+}
+
+// Compactions of a session, in order.
+func Compactions(s *history.Session) []history.Compaction {
+	var list []history.Compaction
+	for e, err := range s.Entries() {
+		if err != nil {
+			panic(err)
+		}
+		if e.Type() == history.TypeCompaction {
+			list = append(list, e.Compaction())
+		}
+	}
+	return list
+}
+
+// Said gives the messages of a session, in order.
+func Said(s *history.Session) []chat.Message {
+	var list []chat.Message
+	for e, err := range s.Entries() {
+		if err != nil {
+			panic(err)
+		}
+		if e.Type() == history.TypeMessage {
+			list = append(list, e.Message())
+		}
+	}
+	return list
+}
+
+// Kept are the ids of the assistant messages that the view shows.
+func Kept(s *history.Session) []string {
+	var ids []string
+	v, err := s.View()
+	if err != nil {
+		panic(err)
+	}
+	for _, t := range v.Turns {
+		for _, r := range t.Rounds {
+			ids = append(ids, r.Assistant.ID)
+		}
+	}
+	return ids
+}
+
+// Kinds writes events as "started refused/full done/simple".
+func Kinds(events []summarize.Event) string {
+	var list []string
+	for _, e := range events {
+		kind := string(e.Kind)
+		if e.Mode != "" {
+			kind += "/" + string(e.Mode)
+		}
+		list = append(list, kind)
+	}
+	return strings.Join(list, " ")
+}
+
+// Opened opens a session for the time of the test.
+func Opened(t testing.TB, path string) *history.Session {
+	t.Helper()
+	s, err := history.Open(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// Content is what a file holds.
+func Content(t testing.TB, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// Equal shows the difference of two values.
+func Equal(t testing.TB, want, got any) {
+	t.Helper()
+	if reflect.DeepEqual(want, got) {
+		return // which cmp would take its time to find
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+}
+
+// Text joins what messages say.
+func Text(messages []chat.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		b.WriteString(m.Text() + "\n")
+	}
+	return b.String()
+}
+
+// Stopped is an answer that ended for a reason.
+func Stopped(why chat.StopReason, answer string) models.Step {
+	return func(context.Context, chat.Request) (chat.Response, error) {
+		return chat.Response{Message: chat.AssistantMessage(answer), StopReason: why}, nil
+	}
+}
+
+// WriteFile writes a file.
+func WriteFile(t testing.TB, path, data string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
+}

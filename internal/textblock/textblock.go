@@ -1,0 +1,105 @@
+// Package textblock builds the texts of requests for summaries, and of what is put in place of a history, from elements.
+package textblock
+
+import (
+	"math"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
+)
+
+// Required are the properties of what a request cannot do without.
+func Required() elements.Props { return elements.Props{Required: true} }
+
+// Grow are the properties of a history in a [Request].
+func Grow() elements.Props { return elements.Props{FlexGrow: 1} }
+
+// Request returns a request with the history as text: what the model is to be, the history, and what is asked about it. The
+// history is laid out last, so that it is told what room it has.
+func Request(system string, history elements.Nodes, ask ...elements.Node) elements.Node {
+	return elements.Fragment{
+		elements.SystemMessage{Props: Required(), Children: elements.Nodes{elements.Text(system)}},
+		elements.UserMessage{Props: Grow(), Children: append(history, ask...)},
+	}
+}
+
+// Messages returns finished messages as they are, all of them required.
+func Messages(messages []chat.Message) elements.Nodes {
+	return elements.Map(messages, func(m chat.Message) elements.Node { return elements.Message(Required(), m) })
+}
+
+// Line returns a text on lines of its own, which is required; nil for no text.
+func Line(text string) elements.Node {
+	if text == "" {
+		return nil
+	}
+	return elements.TextChunk{Props: Required(), Children: elements.Nodes{elements.Text(text)}}
+}
+
+// Paragraph is a [Line] after an empty line.
+func Paragraph(text string) elements.Node {
+	if text == "" {
+		return nil
+	}
+	return Line("\n" + text)
+}
+
+// Tagged returns a text between tags that may be left out, the lowest priority first; nil for no text. What looks like one of
+// promptree's own tags in it is made harmless.
+func Tagged(priority int, tag, text string) elements.Node {
+	if text == "" {
+		return nil
+	}
+	return Ranked{Text: plaintext.Tagged(tag, plaintext.Untagged(text)), Priority: priority}.Node()
+}
+
+// Ranked is a text that may be left out, the lowest priority first, unless it is required.
+type Ranked struct {
+	Text     string
+	Priority int
+	Required bool
+}
+
+// Node returns the text on lines of its own.
+func (r Ranked) Node() elements.Node {
+	return elements.TextChunk{
+		Props:    elements.Props{Priority: new(r.Priority), Required: r.Required},
+		Children: elements.Nodes{elements.Text(r.Text)},
+	}
+}
+
+// List returns texts between tags, each of which may be left out by itself. The tags go with the text that stays longest.
+func List(props elements.Props, tag string, texts []Ranked) elements.Node {
+	if len(texts) == 0 {
+		return nil
+	}
+	longest := 0
+	for i, text := range texts {
+		if text.Priority > texts[longest].Priority || text.Required && !texts[longest].Required {
+			longest = i
+		}
+	}
+	group := &elements.Group{Name: tag}
+	end := func(text string) elements.Node {
+		return elements.KeepWith{Props: elements.Props{Priority: new(math.MaxInt)}, Group: group, Children: elements.Nodes{
+			elements.TextChunk{Children: elements.Nodes{elements.Text(text)}},
+		}}
+	}
+	nodes := make(elements.Nodes, 0, len(texts)+2)
+	nodes = append(nodes, end("<"+tag+">"))
+	for i, text := range texts {
+		if i != longest {
+			nodes = append(nodes, text.Node())
+			continue
+		}
+		nodes = append(nodes, elements.KeepWith{
+			Props: elements.Props{Priority: new(text.Priority), Required: text.Required}, Group: group,
+			Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(text.Text)}}},
+		})
+	}
+	return elements.Wrap{Props: props, Children: append(nodes, end("</"+tag+">"))}
+}
+
+// NotAll says, first in a text, that it is not whole.
+const NotAll = "[This is not all: it was more than there is room for, and parts of it were left out.]"

@@ -1,0 +1,39 @@
+package ohmypi
+
+import (
+	"strconv"
+
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// Name of the policy.
+const Name = "oh-my-pi"
+
+// Policy returns the policy of oh-my-pi, a new value each time. What may be set there is a field here: whether it is on (Off),
+// the reserve (Trigger[0].Reserve), how much is kept (Cut.Tokens), what is said afterwards (Continue), and whether branches
+// that are left are summarised (Branch). A remote endpoint is a models.Remote in place of the model.
+func Policy() summarize.Policy {
+	return summarize.Policy{
+		Name:    Name,
+		Measure: summarize.Measure{By: summarize.ByReport},
+		Trigger: summarize.Trigger{
+			{Reserve: 16_384, Above: true},
+			{On: summarize.OnContextLimit},
+			{On: summarize.OnDemand},
+		},
+		Clear: summarize.Clear{Always: true, Rule: history.ClearRule{
+			Keep: 40_000, Saves: 20_000, Never: []string{"skill", "read"},
+			Placeholder: func(o history.ClearedOutput) string {
+				return "[Output truncated - " + strconv.Itoa(o.Tokens) + " tokens]"
+			},
+		}},
+		// In a small window 20,000 tokens would be more than what the reserve leaves, hence the share.
+		Cut:      history.Cut{Tokens: 20_000, Share: 1.0 / 3, SinceCompaction: true},
+		Ask:      summarize.Ask{Prompts: []summarize.Prompt{Handoff{}.Prompt()}, Attempts: 4},
+		Place:    summarize.Place{Replacement: Replacement},
+		Overflow: summarize.Overflow{Attempts: 1},
+		Continue: "Continue if you have next steps.",
+		Branch:   summarize.BranchPolicy{Reserve: 16_384, Prompt: summarize.BranchPrompt()},
+	}
+}

@@ -1,0 +1,33 @@
+package stagewise
+
+import (
+	"time"
+
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// Name of the policy.
+const Name = "stagewise"
+
+// Policy returns the policy of stagewise, a new value each time. Its chat agent compacts earlier:
+//
+//	policy.Trigger[0].Ratio = 0.5
+//
+// The models that it asks are resolved by [summarize.Compactor.Models]; the agent's own is asked last. If none writes a
+// briefing events tell of it, and the work goes on.
+func Policy() summarize.Policy {
+	return summarize.Policy{
+		Name:    Name,
+		Measure: summarize.Measure{By: summarize.ByReport},
+		Trigger: summarize.Trigger{{Ratio: 0.65, Cap: 200_000, Above: true, Background: true}},
+		Cut:     history.Cut{Share: 0.2, Tokens: 40_000, Messages: max(5, 10)},
+		Ask: summarize.Ask{
+			Prompts: []summarize.Prompt{Briefing{}.Prompt()},
+			Names:   []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"},
+			Timeout: 30 * time.Second, MinChars: 30, MaxTokens: 20_000,
+			Temperature: new(0.1),
+		},
+		Place: summarize.Place{Replacement: Replacement, Max: 20_000},
+	}
+}

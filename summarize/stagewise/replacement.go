@@ -1,0 +1,13 @@
+package stagewise
+
+import (
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/textblock"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// Replacement puts one user message in place, with the briefing as what went before.
+func Replacement(m summarize.Material) elements.Node {
+	return elements.UserMessage{Props: textblock.Required(), Children: elements.Nodes{m.SummaryBlock(plaintext.PreviousHistoryTag), m.Afterword()}}
+}
