@@ -9,10 +9,13 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
@@ -21,7 +24,6 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
-	"github.com/stretchr/testify/require"
 )
 
 // Quarter is the tokenizer of most tests: one token for each four bytes that were begun. A message costs 3 more.
@@ -151,6 +153,9 @@ func (d Desk) Answers(steps ...models.Step) {
 	d.Script.Steps = append(d.Script.Steps[:len(d.Requests())], steps...)
 }
 
+// Always sets the same step for as many requests as there may be.
+func (d Desk) Always(step models.Step) { d.Answers(slices.Repeat([]models.Step{step}, 1000)...) }
+
 // PendingNow returns how far a compaction is that was begun before.
 func (d Desk) PendingNow() summarize.Pending {
 	d.T.Helper()
@@ -163,6 +168,19 @@ func (d Desk) PendingNow() summarize.Pending {
 func (d Desk) Say(messages ...chat.Message) {
 	d.T.Helper()
 	require.NoError(d.T, d.Session.Append(messages...))
+}
+
+// Fill appends short turns, and a last message of the user's, so that the whole prompt takes exactly so many tokens.
+func (d Desk) Fill(tokens int) {
+	d.T.Helper()
+	system := []chat.Message{chat.SystemMessage("You are a coding agent.")}
+	left := tokens - Count(Quarter{}, system) - Count(Quarter{}, Said(d.Session))
+	var list []chat.Message
+	for ; left >= 200; left -= 100 {
+		list = append(list, chat.UserMessage(Words(47)), chat.AssistantMessage(Words(47)))
+	}
+	require.Greater(d.T, left, 5)
+	d.Say(append(list, chat.UserMessage(Words(left-3)))...)
 }
 
 // TakesIn makes the window of the model so large that the messages of a request for a summary take so much at the most.
