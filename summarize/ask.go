@@ -15,7 +15,8 @@ type Ask struct {
 	// Prompts by which a model is asked, each if the one before it brought no summary. Defaults to [FullPrompt] and
 	// [SimplePrompt].
 	Prompts []Prompt
-	// Mode of the only prompt that is used. Defaults to [ModeAuto], which uses all.
+	// Mode of the only prompt that is used, besides those that fork the agent's request. Defaults to [ModeAuto], which uses
+	// all.
 	Mode Mode
 	// Routes name models for agents of some models; the first that fits counts.
 	Routes []Route
@@ -92,7 +93,7 @@ func (a Ask) withDefaults() Ask {
 // prompts lists those that are tried, in order.
 func (a Ask) prompts(background bool) []Prompt {
 	return slices.DeleteFunc(slices.Clone(a.Prompts), func(p Prompt) bool {
-		return a.Mode != ModeAuto && p.Mode != a.Mode || p.Background && !background
+		return a.Mode != ModeAuto && p.Mode != a.Mode && !p.Forks || p.Background && !background
 	})
 }
 

@@ -74,7 +74,10 @@ func (w *walker) start(s *measured, d Decision) {
 	t := &task{id: id, done: make(chan struct{})}
 	ctx, t.cancel = context.WithCancelCause(ctx)
 	c.inner.work.replace(nil, t)
-	order := order{id: id, policy: w.policy, agent: w.target, target: w.target, sent: s.result.Messages}
+	order := order{id: id, policy: w.policy, agent: w.target, target: w.target}
+	if s.result != nil {
+		order.sent = s.result.Messages
+	}
 	owned := c.inner.work.own(func(context.Context) {
 		defer done()
 		defer close(t.done)

@@ -302,3 +302,45 @@ func TestPanicInTheBackgroundIsAFailure(t *testing.T) {
 		d.Messages()
 	})
 }
+
+func TestWhereSummariesAreAlwaysBegunInTheBackgroundOnePromptIsTheLastResorts(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		resort summarize.LastResort
+		first  string
+	}{
+		{"truncated", summarize.ResortTruncate, "started truncated"},
+		{"droppable", summarize.ResortDrop, "started let go"},
+		{"the error is none, so it is compacted at once", summarize.ResortError, "started done/full"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk(t, overflowing()...)
+				d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}}
+				d.Policy.Background.Always, d.Policy.Overflow.LastResort = true, c.resort
+				d.Target.Model = saying("Done.")
+				d.Messages()
+				require.Equal(t, c.first, kinds(*d.Heard))
+				d.Say(round(7, 100)...)
+				require.Contains(t, text(d.Messages()), "Done.", "the next one waits")
+			})
+		})
+	}
+}
+
+func TestAModeThatIsForcedLeavesTheForkInTheBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := background(t)
+		fork := summarize.ForkPrompt()
+		fork.Background = true
+		d.Policy.Ask.Prompts = []summarize.Prompt{fork, summarize.FullPrompt(), summarize.SimplePrompt()}
+		d.Policy.Ask.Mode = summarize.ModeSimple
+		d.Answers(models.Fail(errDown), models.SaySummary("Simple."))
+		sent := d.Messages()
+		synctest.Wait()
+		equal(t, sent, d.Request().Messages[:len(sent)])
+		d.Say(rounds(20, 23, roundTokens)...)
+		require.Contains(t, text(d.Messages()), "Simple.")
+		require.Empty(t, d.Requests()[1].Tools, "not full mode")
+	})
+}

@@ -21,13 +21,20 @@ type BranchPolicy struct {
 	Prompt Prompt
 }
 
-// Navigate lets the session go on from another entry, as [history.Session.Branch] does. If the policy says so, or a hook
-// supplies it, what is left behind is summarised first, and the summary is what follows that entry; instructions, if there
-// are any, take the place of the prompt's own. The newest of what is left is summarised, as far as it fits; files are listed
-// of all of it. It returns the summary, nil if there is none.
+// Navigation says what becomes of what is left behind. The zero value leaves it to the policy.
+type Navigation struct {
+	// Summarise has it summarised, whatever the policy says.
+	Summarise bool
+	// Instructions take the place of the prompt's own.
+	Instructions string
+}
+
+// Navigate lets the session go on from another entry, as [history.Session.Branch] does. If the policy or the caller says so,
+// or a hook supplies it, what is left behind is summarised first, and the summary is what follows that entry. The newest of
+// what is left is summarised, as far as it fits; files are listed of all of it. It returns the summary, nil if there is none.
 //
 // If the model fails, the context ends or [Compactor.Abort] is called, the session stays where it is.
-func (c *Compactor) Navigate(ctx context.Context, to, instructions string) (*history.BranchSummary, error) {
+func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*history.BranchSummary, error) {
 	w, err := c.begin(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -52,8 +59,8 @@ func (c *Compactor) Navigate(ctx context.Context, to, instructions string) (*his
 	case hooked.Summary != nil:
 		summary = &history.BranchSummary{From: from, Summary: *hooked.Summary}
 		summary.Extension = true
-	case w.policy.Branch.On:
-		if summary, err = w.summariseBranch(from, to, instructions, hooked); err != nil && ctx.Err() == nil {
+	case w.policy.Branch.On || how.Summarise:
+		if summary, err = w.summariseBranch(from, to, how.Instructions, hooked); err != nil && ctx.Err() == nil {
 			return nil, fmt.Errorf("summarize: the branch that is left: %w", err)
 		}
 	}

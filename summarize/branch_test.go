@@ -28,7 +28,8 @@ func TestBranchThatIsLeftIsSummarised(t *testing.T) {
 		summary string // "" for none
 		err     bool
 	}{
-		{"not unless the policy says so", false, nil, nil, 0, "", false},
+		{"not unless the policy or the caller says so", false, nil, nil, 0, "", false},
+		{"if the caller says so", false, nil, models.Say("It led nowhere."), 1, "It led nowhere.", false},
 		{"where it says so", true, nil, models.Say("It led nowhere."), 1, "It led nowhere.", false},
 		{"by a hook", true, &history.Summary{Text: "The hook's."}, nil, 0, "The hook's.", false},
 		{"or the session stays where it is", true, nil, models.Fail(errors.New("down")), 1, "", true},
@@ -50,7 +51,7 @@ func TestBranchThatIsLeftIsSummarised(t *testing.T) {
 			if c.answer != nil {
 				d.Answers(c.answer)
 			}
-			got, err := d.Navigate(t.Context(), "e3", "")
+			got, err := d.Navigate(t.Context(), "e3", summarize.Navigation{Summarise: c.answer != nil && !c.on})
 			require.Len(t, d.Requests(), c.asked)
 			if c.err {
 				require.Error(t, err)
@@ -95,7 +96,7 @@ func TestCheckpointsAreWrittenAndIndexed(t *testing.T) {
 	index := content(t, filepath.Join(dir, "index.md"))
 	require.Contains(t, index, "2 made")
 
-	_, err = d.Navigate(t.Context(), list[0].Compaction, "")
+	_, err = d.Navigate(t.Context(), list[0].Compaction, summarize.Navigation{})
 	require.NoError(t, err)
 	require.Contains(t, content(t, filepath.Join(dir, "index.md")), "\n1 more where the conversation has gone another way since.\n", "what was left stands apart")
 }

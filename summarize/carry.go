@@ -69,7 +69,7 @@ func (w *walker) writePlan(s *measured, d Decision) (string, error) {
 	id := added[len(added)-1].ID
 	w.c.tell(w.ctx, Event{
 		Kind: EventStarted, Plan: id, Reason: s.Occasion, Why: d.Why, Background: plan.Background, WillRetry: w.retries, Covered: plan.covered,
-		Kept: plan.kept, MessagesBefore: len(s.messages()), TokensBefore: s.tokens(), Base: s.Base,
+		Kept: plan.kept, Over: plan.over, MessagesBefore: len(s.messages()), TokensBefore: s.tokens(), Base: s.Base,
 	})
 	return id, nil
 }
@@ -187,7 +187,7 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 	}
 	prompts := o.policy.Ask.prompts(j.plan.Background)
 	if j.plan.Mode != "" {
-		prompts = slices.DeleteFunc(prompts, func(p Prompt) bool { return string(p.Mode) != j.plan.Mode })
+		prompts = slices.DeleteFunc(prompts, func(p Prompt) bool { return string(p.Mode) != j.plan.Mode && !p.Forks })
 	}
 	if len(j.hooked.Prompts) > 0 {
 		prompts = j.hooked.Prompts

@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/ohmypi"
 )
 
 func TestPromptThatFitsAsksNoModel(t *testing.T) {
@@ -491,4 +492,31 @@ func TestTokensOfOpenAI(t *testing.T) {
 			require.NotEmpty(t, compactions(d.Session))
 		})
 	}
+}
+
+func TestAnEventTellsThatWhatIsKeptIsMoreThanTheCutAllows(t *testing.T) {
+	for _, c := range []struct {
+		tokens int
+		over   bool
+	}{{1000, true}, {3000, false}} {
+		d := newDesk(t, overflowing()...)
+		d.Say(round(7, 2000)...)
+		d.Policy.Cut.Tokens = c.tokens
+		d.Always(models.SaySummary("Done."))
+		d.Messages()
+		require.Equal(t, summarize.EventStarted, (*d.Heard)[0].Kind)
+		require.Equal(t, c.over, (*d.Heard)[0].Over)
+	}
+}
+
+func TestFilesOfWhatIsKeptAreNotListed(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.Say(rounds(1, 8, roundTokens)...)
+	d.Policy.Cut.Rounds = 2
+	d.Policy.Place.Replacement = ohmypi.Replacement
+	d.Always(models.SaySummary("Done."))
+	require.Contains(t, text(d.Messages()), "<read-files>\nfile-1.go\nfile-2.go\nfile-3.go\nfile-4.go\nfile-5.go\nfile-6.go\n</read-files>")
+	d.Say(rounds(9, 12, roundTokens)...)
+	require.Contains(t, text(d.Messages()), "\nfile-1.go\n", "nor is one forgotten")
+	require.Contains(t, text(d.Messages()), "<read-files>\nfile-1.go\nfile-10.go\nfile-2.go\n")
 }

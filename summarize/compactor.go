@@ -222,8 +222,7 @@ func (w *walker) walk(on Occasion) (*render.Result, error) {
 		d := w.policy.Decide(s.Measurement)
 		if d.Do != ActNothing && !w.holds { // another call may change what was seen
 			if d.Do == ActStart {
-				w.start(s, d)
-				return w.sent(s), nil
+				return w.begun(s, d)
 			}
 			if err := w.take(); err != nil {
 				return nil, err
@@ -264,8 +263,7 @@ func (w *walker) walk(on Occasion) (*render.Result, error) {
 			w.explain(d, OutcomePlaced, nil)
 		case ActStart: // with the turn in hand: it was taken for something else
 			w.release()
-			w.start(s, d)
-			return w.sent(s), nil
+			return w.begun(s, d)
 		default:
 			if !w.acted { // what was done explains more
 				w.explain(d, OutcomeNothing, nil)
@@ -295,6 +293,20 @@ func (w *walker) walk(on Occasion) (*render.Result, error) {
 			return w.sent(s), nil
 		}
 	}
+}
+
+// begun has a summary begun in the background, and returns the prompt as it is now.
+func (w *walker) begun(s *measured, d Decision) (result *render.Result, err error) {
+	w.start(s, d)
+	if !s.Fits {
+		if w.unsent {
+			return nil, s.failure()
+		}
+		if s.result, err = w.resort(s, s.failure()); err != nil {
+			return nil, err
+		}
+	}
+	return w.sent(s), nil
 }
 
 func outcomeOfError(err error) Outcome {

@@ -187,7 +187,7 @@ func (p Policy) Decide(m Measurement) Decision {
 		return do(ActNothing, "it was tried, and failed")
 	case m.Fits && m.Pause.on(m.Time) && m.Occasion != OnDemand:
 		return do(ActNothing, "%v", m.Pause)
-	case p.Trigger[d.Held].Background && m.Fits:
+	case p.Trigger[d.Held].Background && (m.Fits || p.Background.Always && p.Overflow.LastResort != ResortError && m.Occasion == OnBudgetExceeded):
 		return do(ActStart, "condition %d holds", d.Held+1)
 	}
 	return do(ActCompact, "condition %d holds", d.Held+1)

@@ -103,6 +103,8 @@ type Event struct {
 	// Covered is the number of rounds and user messages that are summarised, Kept that of those kept word for word.
 	Covered int `json:"covered,omitempty"`
 	Kept    int `json:"kept,omitempty"`
+	// Over reports whether what is kept takes more tokens than the policy's cut allows: the newest message or round alone is more.
+	Over bool `json:"over,omitempty"`
 	// MessagesBefore and MessagesAfter are the numbers of messages of the prompt, TokensBefore and TokensAfter what they
 	// take, without tools.
 	MessagesBefore int `json:"messagesBefore,omitempty"`
@@ -176,6 +178,7 @@ func (e Event) LogValue() slog.Value {
 	flag("willRetry", e.WillRetry)
 	number("covered", e.Covered)
 	number("kept", e.Kept)
+	flag("over", e.Over)
 	number("messagesBefore", e.MessagesBefore)
 	number("messagesAfter", e.MessagesAfter)
 	number("tokensBefore", e.TokensBefore)
@@ -204,6 +207,9 @@ func (e Event) LogValue() slog.Value {
 
 // level at which an event is logged.
 func (e Event) level() slog.Level {
+	if e.Over {
+		return slog.LevelWarn
+	}
 	switch e.Kind {
 	case EventFailed, EventDropped, EventHookFailed, EventTruncated, EventLetGo, EventModelUnknown:
 		return slog.LevelWarn

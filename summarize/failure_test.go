@@ -180,7 +180,7 @@ func TestAWaitHasABound(t *testing.T) {
 		d := newDesk(t, chat.UserMessage(task))
 		d.Target.Model = hangs
 		d.Policy = copilotchat.Policy()
-		d.Policy.Overflow.LastResort = summarize.ResortError
+		d.Policy.Overflow.LastResort, d.Policy.Background.Wait = summarize.ResortError, 0.95
 		d.Say(rounds(1, 5, 660)...)
 		d.Messages()
 		require.Equal(t, "started", kinds(*d.Heard), "%v", d.Explain())

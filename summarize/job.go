@@ -133,8 +133,17 @@ func (j *job) readPath(path iter.Seq2[history.Entry, error], shown map[string]bo
 			}
 		}
 	}
+	kept := false // what is kept shows its files by itself
+	covered := func(yield func(history.Entry, error) bool) {
+		for e, err := range passed {
+			kept = kept || err == nil && e.ID == j.plan.FirstKept
+			if (!kept || e.Type() == history.TypeCompaction) && !yield(e, err) { // a compaction is about what is before it
+				return
+			}
+		}
+	}
 	var err error
-	m.Files, err = j.policy.Place.FileTools.Of(passed)
+	m.Files, err = j.policy.Place.FileTools.Of(covered)
 	return err
 }
 

@@ -24,6 +24,7 @@ type planned struct {
 	history.Plan
 	preamble      *history.Preamble // nil if it is stored already
 	covered, kept int               // units
+	over          bool              // what is kept takes more than the rule allows
 }
 
 // plan chooses the cut, by what the prompt would take with it. If what the policy keeps leaves no room for a summary, one
@@ -85,9 +86,9 @@ func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d
 		point = later
 	}
 	if p.ledger.Preambles[preamble.Digest] != "" || preamble.Digest == "" {
-		return planned{plan, nil, len(covered(point)), len(point.Kept())}, nil
+		return planned{plan, nil, len(covered(point)), len(point.Kept()), point.Over}, nil
 	}
-	return planned{plan, &preamble, len(covered(point)), len(point.Kept())}, nil
+	return planned{plan, &preamble, len(covered(point)), len(point.Kept()), point.Over}, nil
 }
 
 // free is how many tokens what is put in place may take so that the prompt fits with it and all its history.

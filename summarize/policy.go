@@ -78,6 +78,9 @@ type Background struct {
 	Wait float64
 	// WaitEnv names an environment variable that sets Wait instead ([Policy.WithEnv]).
 	WaitEnv string
+	// Always begins summaries in the background, even if the prompt does not fit: Overflow.LastResort makes that one fit, and
+	// the next one waits. By default, and if the last resort is the error, a prompt that does not fit is compacted at once.
+	Always bool
 	// Timeout is the longest that one prompt waits. Defaults to a minute.
 	Timeout time.Duration
 	// Apply is the ratio of the window below which a finished summary is thrown away: somebody went back, or a model with a

@@ -187,16 +187,13 @@ func (w *writer) write(ctx context.Context, prompts []Prompt) (draft, []error) {
 }
 
 // summarise asks a candidate for a summary of what the job covers, or for two at the same time if a turn is cut and the prompt
-// has it so. If two would have too little room, or what was before is an earlier summary alone, it asks for one of all.
+// has it so. If two would have too little room, or only that turn is covered, it asks for one of all.
 func (w *writer) summarise(ctx context.Context, c *candidate, p Prompt) (string, error) {
 	j := w.job
 	if p.Prefix == nil || j.prefix == 0 {
 		return w.inPieces(ctx, c, *j, p, p.Request, j.covered, j.prefix)
 	}
 	cut := len(j.covered) - j.prefix
-	if cut == 0 && len(j.material.Previous) == 0 {
-		return w.inPieces(ctx, c, *j, p, p.Prefix, j.covered, j.prefix)
-	}
 	before, turn := j.parted(p)
 	if cut == 0 || turn.material.Words < minWords {
 		return w.inPieces(ctx, c, *j, p, p.Request, j.covered, j.prefix)

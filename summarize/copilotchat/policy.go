@@ -27,7 +27,7 @@ func Policy() summarize.Policy {
 			{On: summarize.OnBudgetExceeded},
 			{On: summarize.OnDemand},
 		},
-		Background: summarize.Background{Wait: 0.95, Apply: 0.65},
+		Background: summarize.Background{Apply: 0.65},
 		Cut:        history.Cut{}, // all but the round that overflowed, the newest one
 		Ask: summarize.Ask{
 			Prompts:     []summarize.Prompt{fork, summarize.FullPrompt(), summarize.SimplePrompt()},

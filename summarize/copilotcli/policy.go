@@ -13,6 +13,11 @@ const Name = "copilot-cli"
 //
 //	policy, err := copilotcli.Policy().WithEnv(os.LookupEnv)
 //
+// A prompt that does not fit is compacted at once. There the summary is begun in the background and that one request is
+// truncated, which takes from it what a compaction would have kept; to have it so, set:
+//
+//	policy.Background.Always = true
+//
 // Its checkpoints are written if [summarize.Compactor.Checkpoints] is set.
 func Policy() summarize.Policy {
 	return summarize.Policy{

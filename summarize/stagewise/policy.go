@@ -21,7 +21,7 @@ func Policy() summarize.Policy {
 		Name:    Name,
 		Measure: summarize.Measure{By: summarize.ByReport},
 		Trigger: summarize.Trigger{{Ratio: 0.65, Cap: 200_000, Above: true, Background: true}},
-		Cut:     history.Cut{Share: 0.2, Tokens: 40_000, Messages: max(5, 10)},
+		Cut:     history.Cut{Share: 0.2, Tokens: 40_000, Messages: Floor(10)},
 		Ask: summarize.Ask{
 			Prompts: []summarize.Prompt{Briefing{}.Prompt()},
 			Names:   []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"},
@@ -31,3 +31,7 @@ func Policy() summarize.Policy {
 		Place: summarize.Place{Replacement: Replacement, Max: 20_000},
 	}
 }
+
+// Floor returns how many messages suffice to be kept ([history.Cut.Messages]) where minUncompressed is configured, which
+// defaults to 10: that number, but 5 at the least.
+func Floor(minUncompressed int) int { return max(5, minUncompressed) }
