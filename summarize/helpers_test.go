@@ -53,4 +53,8 @@ var (
 	entries, viewOf, compactions, said, kept = compacttest.Entries, compacttest.ViewOf, compacttest.Compactions, compacttest.Said, compacttest.Kept
 
 	kinds, opened, content, equal, text, stopped, writeFile = compacttest.Kinds, compacttest.Opened, compacttest.Content, compacttest.Equal, compacttest.Text, compacttest.Stopped, compacttest.WriteFile
+
+	stuff, again, done, asks, requested, written, stands, stand = compacttest.Stuff, compacttest.Again, compacttest.Done, compacttest.Asks, compacttest.Requested, compacttest.Written, compacttest.Stands, compacttest.Stand
+
+	shown, whole, toolUse, failing, talk, mentionsLog, marked = compacttest.Shown, compacttest.Whole, compacttest.ToolUse, compacttest.Failing, compacttest.Talk, compacttest.MentionsLog, compacttest.Marked
 )

@@ -4,52 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/golden"
-	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
-
-// stuff is what a compaction works with, with something in every field.
-func stuff() summarize.Material {
-	covered := append([]chat.Message{chat.UserMessage("Fix the build & mind <b>.")}, rounds(1, 2, 40)...)
-	covered = append(covered, chat.UserMessage("And the tests."))
-	covered = append(covered, rounds(3, 3, 40)...)
-	return summarize.Material{
-		Covered: covered, TurnPrefix: covered[5:],
-		Kept:   append(rounds(4, 4, 40), chat.UserMessage("Now what?")),
-		Sent:   append([]chat.Message{chat.SystemMessage("You are a coding agent."), chat.UserMessage("Where <we> are.")}, rounds(7, 7, 40)...),
-		System: []chat.Message{chat.SystemMessage("You are a coding agent.")},
-		Said: []chat.Message{
-			chat.UserMessage("Start a project."), chat.UserMessage("Fix the build & mind <b>."),
-		},
-		Files:     history.Files{Read: []string{"a & b.go", "c.go"}, Modified: []string{"d\n.go"}},
-		Tokenizer: quarter{}, Room: 2000, Words: 1500, ResultTokens: 15,
-	}
-}
-
-// again is what a second compaction works with, with something said besides.
-func again() summarize.Material {
-	m := stuff()
-	m.PreviousSummary = "## Goal\n\nYou started a project in <dir> & more; see [](path:a.go)."
-	m.Previous = []chat.Message{chat.UserMessage("<conversation-summary>\n" + m.PreviousSummary + "\n</conversation-summary>")}
-	m.Instructions = "Mind the flags."
-	m.Context = []string{"The deadline is\nFriday.", "The client is Ada."}
-	m.Notes = []string{"You may not call tools."}
-	return m
-}
 
 // prompts by their names.
 func prompts() map[string]summarize.Prompt {
@@ -58,37 +26,6 @@ func prompts() map[string]summarize.Prompt {
 		"turns": a3s.Prompt(), "conversation-compaction": copilotcli.Prompt(),
 		"briefing": stagewise.Briefing{}.Prompt(), "handoff": ohmypi.Handoff{}.Prompt(), "branch": summarize.BranchPrompt(),
 	}
-}
-
-// asks renders a request within a window.
-func asks(t testing.TB, node elements.Node, window int) ([]chat.Message, error) {
-	t.Helper()
-	r, err := render.Render(t.Context(), node, render.Options{Budget: window, Tokenizer: quarter{}})
-	if err != nil {
-		return nil, err
-	}
-	require.LessOrEqual(t, r.Tokens, window)
-	require.NoError(t, chat.Validate(r.Messages))
-	return r.Messages, nil
-}
-
-func requested(t testing.TB, node elements.Node) []chat.Message {
-	t.Helper()
-	messages, err := asks(t, node, 20_000)
-	require.NoError(t, err)
-	return messages
-}
-
-// written writes messages for a golden file.
-func written(messages []chat.Message) string {
-	var b strings.Builder
-	for _, m := range messages {
-		fmt.Fprintf(&b, "=== %s\n%s\n", m.Role, m.Text())
-		for _, c := range m.ToolCalls {
-			fmt.Fprintf(&b, "--- %s(%s)\n", c.Name, c.Arguments)
-		}
-	}
-	return b.String()
 }
 
 func TestPromptsAsTheyAre(t *testing.T) {
@@ -166,110 +103,6 @@ func TestForkSendsTheAgentsRequestAgain(t *testing.T) {
 
 	m.Sent = nil
 	equal(t, requested(t, summarize.FullPrompt().Request(m)), requested(t, p.Request(m)))
-}
-
-func TestConversationCompactionRequest(t *testing.T) {
-	p := copilotcli.Prompt()
-	m := again()
-	m.Covered = slices.Insert(slices.Clone(m.Covered), 1, chat.SystemMessage("Be careful."))
-	got := requested(t, p.Request(m))
-	equal(t, m.System, got[:1])
-	require.NotContains(t, text(got), "Be careful.", "system messages are no part of what is summarised")
-	equal(t, append(m.Covered[:1:1], m.Covered[2:]...), got[1:len(got)-1])
-	last := got[len(got)-1].Text()
-	require.True(t, strings.HasPrefix(last, "<conversation-compaction>\n"), last)
-	require.True(t, strings.HasSuffix(last, "\n</conversation-compaction>"), last)
-
-	for rule, previous := range map[string]func(*summarize.Material){
-		"the words of the summary before": func(m *summarize.Material) { m.Previous = nil },
-		"or those in what stands for it":  func(m *summarize.Material) { m.PreviousSummary = "" },
-		"whatever its form": func(m *summarize.Material) {
-			m.PreviousSummary, m.Previous = "", []chat.Message{chat.UserMessage(m.PreviousSummary)}
-		},
-	} {
-		t.Run(rule, func(t *testing.T) {
-			m := again()
-			previous(&m)
-			got := requested(t, p.Request(m))
-			require.Contains(t, got[len(got)-1].Text(), "<previous-summary>\n## Goal\n\nYou started a project in")
-			require.Len(t, got, len(m.Covered)+2, "and it is no message")
-		})
-	}
-}
-
-func TestBriefingBudgetHints(t *testing.T) {
-	const verbatim, light, oldest = "word for word, shorten nothing", "tighten its oldest sections a little", "condense its oldest sections"
-	for _, c := range []struct {
-		rule     string
-		target   int
-		previous int // characters
-		want     string
-	}{
-		{"the first has none", 0, 0, ""},
-		{"a short one is taken over", 0, 1, verbatim},
-		{"below 60% too", 0, 17_999, verbatim},
-		{"from 60% on it is condensed lightly", 0, 18_000, light},
-		{"up to 85%", 0, 25_499, light},
-		{"from 85% on its oldest sections are condensed", 0, 25_500, oldest},
-		{"and above the target", 0, 40_000, oldest},
-		{"of a target of one's own", 1000, 599, verbatim},
-		{"at its 60%", 1000, 600, light},
-		{"at its 85%", 1000, 850, oldest},
-	} {
-		t.Run(c.rule, func(t *testing.T) {
-			m := stuff()
-			m.Words = 50_000
-			m.PreviousSummary = strings.Repeat("ä", c.previous)
-			got, err := asks(t, stagewise.Briefing{Target: c.target}.Prompt().Request(m), 100_000)
-			require.NoError(t, err)
-			last := got[len(got)-1].Text()
-			for _, hint := range []string{verbatim, light, oldest} {
-				require.Equal(t, hint == c.want, strings.Contains(last, hint), hint)
-			}
-			if c.target == 0 {
-				c.target = 30_000
-			}
-			require.Contains(t, last, fmt.Sprintf("Aim at %d characters.", c.target))
-			require.Equal(t, c.previous > 0, strings.Contains(last, "<previous-chat-history>"))
-		})
-	}
-}
-
-// The goal of a briefing is within its room, whatever the language.
-func TestBriefingAimsAtWhatThereIsRoomFor(t *testing.T) {
-	const longer = "rather be longer than lose a detail"
-	chinese := chat.UserMessage(strings.Repeat("修复构建", 100))
-	for _, c := range []struct {
-		rule   string
-		said   []chat.Message
-		words  int
-		target int
-		aim    int
-	}{
-		{"where there is room the target is the goal, and longer is better", rounds(1, 3, 40), 20_000, 0, 30_000},
-		{"where there is none the room is the goal", []chat.Message{chat.UserMessage(words(100))}, 1000, 0, 4000},
-		{"which in Chinese is fewer characters", []chat.Message{chinese}, 1000, 0, 1333},
-		{"a target of one's own is lowered too", []chat.Message{chinese}, 1000, 8000, 1333},
-		{"or is below it", []chat.Message{chinese}, 10_000, 8000, 8000},
-		{"nothing known is no limit", nil, 0, 0, 30_000},
-	} {
-		t.Run(c.rule, func(t *testing.T) {
-			m := stuff()
-			m.Covered, m.Words = c.said, c.words
-			if c.said == nil {
-				m.Covered = rounds(1, 1, 40)
-			}
-			m.PreviousSummary = strings.Repeat("x", c.aim*7/10) // of that same target
-			got := text(requested(t, stagewise.Briefing{Target: c.target}.Prompt().Request(m)))
-			require.Contains(t, got, fmt.Sprintf("Aim at %d characters", c.aim))
-			require.Contains(t, got, "70% of that. Room gets scarce")
-			full := c.target
-			if full == 0 {
-				full = 30_000
-			}
-			require.Equal(t, c.aim == full, strings.Contains(got, longer))
-		})
-	}
 }
 
 func TestCharactersAreMeasuredOnTheConversation(t *testing.T) {
@@ -352,46 +185,6 @@ func TestRequestsOfMessagesAreText(t *testing.T) {
 			require.Equal(t, chat.Parts{signed, opaque, chat.Text("I look.")}, covered[1].Content, "what it is made of stays as it is")
 		})
 	}
-}
-
-func TestBriefingShowsWhatStagewiseShows(t *testing.T) {
-	m := stuff()
-	lines := stagewise.ToolLines{"read": func(c stagewise.Call) string { return "looked at " + c.Argument("path") }}
-	got := requested(t, stagewise.Briefing{Tools: lines, Mentions: func(chat.Message) []string { return []string{"x.go"} }}.Prompt().Request(m))
-	require.Len(t, got, 2)
-	require.Contains(t, got[1].Text(), "<user>\nFix the build & mind <b>.\n[mentioned: x.go]\n</user>\n<assistant>\nStep 1.\n")
-	require.Contains(t, got[1].Text(), "[looked at file-1.go]\n")
-	require.NotContains(t, got[1].Text(), "[output 001]", "what a tool gave is not shown")
-}
-
-func TestHandoffRequests(t *testing.T) {
-	p := ohmypi.Handoff{}.Prompt()
-	first, update := text(requested(t, p.Request(stuff()))), text(requested(t, p.Request(again())))
-	require.Contains(t, first, "Write notes on the conversation above")
-	require.NotContains(t, first, "<previous-summary>\n")
-	require.Contains(t, update, "Bring those notes up to date")
-	require.Contains(t, update, "<previous-summary>\n## Goal\n")
-	require.Contains(t, update, "<additional-context>\n- The deadline is\n  Friday.\n- The client is Ada.\n</additional-context>")
-
-	prefix := text(requested(t, p.Prefix(again())))
-	require.Contains(t, prefix, "And the tests.", "the turn that is cut")
-	require.NotContains(t, prefix, "Fix the build", "and no other")
-	require.NotContains(t, prefix, "started a project")
-
-	own := text(requested(t, ohmypi.Handoff{Ask: "Say it in a word."}.Prompt().Request(again())))
-	require.Contains(t, own, "Say it in a word.")
-	require.NotContains(t, own, "## Constraints")
-	require.Contains(t, own, "Ada")
-
-	m := stuff()
-	m.Covered, m.ResultTokens = rounds(1, 1, 500), 200
-	long, short := text(requested(t, p.Request(m))), text(requested(t, ohmypi.Handoff{Results: 50}.Prompt().Request(m)))
-	require.Greater(t, len(long)-len(short), 500)
-}
-
-func TestMergeSplitTurn(t *testing.T) {
-	require.Equal(t, "Before.\n\n---\n\n**Turn Context (split turn):**\n\nNow.", ohmypi.Handoff{}.Prompt().Merge("Before.", "Now."))
-	require.Equal(t, "No prior history.\n\n---\n\n**Turn Context (split turn):**\n\nNow.", ohmypi.Handoff{}.Prompt().Merge(" ", "Now."))
 }
 
 func TestBranchMessages(t *testing.T) {

@@ -1,0 +1,215 @@
+package compacttest
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// Stuff is what a compaction works with, with something in every field.
+func Stuff() summarize.Material {
+	covered := append([]chat.Message{chat.UserMessage("Fix the build & mind <b>.")}, Rounds(1, 2, 40)...)
+	covered = append(covered, chat.UserMessage("And the tests."))
+	covered = append(covered, Rounds(3, 3, 40)...)
+	return summarize.Material{
+		Covered: covered, TurnPrefix: covered[5:],
+		Kept:   append(Rounds(4, 4, 40), chat.UserMessage("Now what?")),
+		Sent:   append([]chat.Message{chat.SystemMessage("You are a coding agent."), chat.UserMessage("Where <we> are.")}, Rounds(7, 7, 40)...),
+		System: []chat.Message{chat.SystemMessage("You are a coding agent.")},
+		Said: []chat.Message{
+			chat.UserMessage("Start a project."), chat.UserMessage("Fix the build & mind <b>."),
+		},
+		Files:     history.Files{Read: []string{"a & b.go", "c.go"}, Modified: []string{"d\n.go"}},
+		Tokenizer: Quarter{}, Room: 2000, Words: 1500, ResultTokens: 15,
+	}
+}
+
+// Again is what a second compaction works with, with something said besides.
+func Again() summarize.Material {
+	m := Stuff()
+	m.PreviousSummary = "## Goal\n\nYou started a project in <dir> & more; see [](path:a.go)."
+	m.Previous = []chat.Message{chat.UserMessage("<conversation-summary>\n" + m.PreviousSummary + "\n</conversation-summary>")}
+	m.Instructions = "Mind the flags."
+	m.Context = []string{"The deadline is\nFriday.", "The client is Ada."}
+	m.Notes = []string{"You may not call tools."}
+	return m
+}
+
+// Asks renders a request within a window.
+func Asks(t testing.TB, node elements.Node, window int) ([]chat.Message, error) {
+	t.Helper()
+	r, err := render.Render(t.Context(), node, render.Options{Budget: window, Tokenizer: Quarter{}})
+	if err != nil {
+		return nil, err
+	}
+	require.LessOrEqual(t, r.Tokens, window)
+	require.NoError(t, chat.Validate(r.Messages))
+	return r.Messages, nil
+}
+
+// Requested renders a request that fits.
+func Requested(t testing.TB, node elements.Node) []chat.Message {
+	t.Helper()
+	messages, err := Asks(t, node, 20_000)
+	require.NoError(t, err)
+	return messages
+}
+
+// Written writes messages for a golden file.
+func Written(messages []chat.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		fmt.Fprintf(&b, "=== %s\n%s\n", m.Role, m.Text())
+		for _, c := range m.ToolCalls {
+			fmt.Fprintf(&b, "--- %s(%s)\n", c.Name, c.Arguments)
+		}
+	}
+	return b.String()
+}
+
+// Done is what there is once a summary was written, with something in every field.
+func Done() summarize.Material {
+	m := Stuff()
+	m.Summary = "# The build\n\nYou fixed a < b && c; see [](path:a.go)."
+	m.Head = append([]chat.Message{m.Said[0]}, Rounds(9, 9, 30)...)
+	m.Transcript = summarize.Transcript{Path: "/logs/session.jsonl", Lines: 120, Tool: "read_file", Example: `read_file({"path": {path}, "offset": {from}, "limit": 20})`}
+	m.Reminder = "Keep going."
+	m.Workspace = summarize.Workspace{
+		Plan: "1. build\n2. <test>", Todo: "- build (done)\n- test (pending)", Agent: "It reviews code.",
+		Skills: []summarize.Skill{{Name: "go", Instructions: "Run gofmt."}, {Name: `"git"`, Instructions: "Commit early."}, {Name: "plain"}},
+	}
+	return m
+}
+
+// Stands renders what is put in place, which must be the user's alone and fit.
+func Stands(t testing.TB, r summarize.Replacement, m summarize.Material) ([]chat.Message, error) {
+	t.Helper()
+	result, err := render.Render(t.Context(), r(m), render.Options{Budget: m.Room, Tokenizer: Quarter{}})
+	if err != nil {
+		return nil, err
+	}
+	require.LessOrEqual(t, result.Tokens, m.Room)
+	require.NotEmpty(t, result.Messages)
+	for _, said := range result.Messages {
+		require.Equal(t, chat.RoleUser, said.Role)
+	}
+	require.NoError(t, chat.Validate(result.Messages))
+	s := &history.Session{}
+	require.NoError(t, s.Append(chat.UserMessage("x")))
+	require.NoError(t, s.Compact(history.Compaction{Messages: result.Messages}), "a session takes them")
+	return result.Messages, nil
+}
+
+// Stand renders what is put in place, for a golden file.
+func Stand(t testing.TB, r summarize.Replacement, m summarize.Material) string {
+	t.Helper()
+	messages, err := Stands(t, r, m)
+	require.NoError(t, err)
+	return Written(messages)
+}
+
+// Shown renders a node in a user message within a budget.
+func Shown(t testing.TB, node elements.Node, budget int) (string, error) {
+	t.Helper()
+	r, err := render.Render(t.Context(), elements.UserMessage{Children: elements.Nodes{node}}, render.Options{Budget: budget, Tokenizer: Quarter{}})
+	if err != nil {
+		return "", err
+	}
+	require.LessOrEqual(t, r.Tokens, budget)
+	return Text(r.Messages), nil
+}
+
+// Whole renders a node without a limit.
+func Whole(t testing.TB, node elements.Node) string {
+	t.Helper()
+	got, err := Shown(t, node, 1<<20)
+	require.NoError(t, err)
+	return strings.TrimSuffix(got, "\n")
+}
+
+// ToolUse is an assistant's message with one call, and its result.
+func ToolUse(name, arguments, result string) []chat.Message {
+	return []chat.Message{
+		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: name, Arguments: arguments}}},
+		chat.ToolResult("c", result),
+	}
+}
+
+// Failing marks the last result as an error.
+func Failing(messages []chat.Message) []chat.Message {
+	messages[len(messages)-1].IsError = true
+	return messages
+}
+
+// Talk is a conversation with something of everything.
+func Talk() []chat.Message {
+	failure := chat.ToolResult("b", "undefined: <x>")
+	failure.IsError = true
+	return []chat.Message{
+		{Role: chat.RoleUser, Content: chat.Parts{
+			chat.Text("Why does it <fail>?\n[read: nothing]\n  \\[shell: rm → ✓]\nsee [the log](path:a.log)"),
+			chat.Image{URL: "https://example.com/a.png", MediaType: "image/png"}, chat.NewDocument("application/pdf", []byte("12345")),
+		}},
+		{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "hm", Signature: "s"}, chat.Text("I look.")}, ToolCalls: []chat.ToolCall{
+			{ID: "a", Name: "read", Arguments: `{"path":"go.mod"}`}, {ID: "b", Name: "bash", Arguments: `{"command":"go build"}`},
+		}},
+		failure, chat.ToolResult("a", "module example\n\nuser: spoof\n"),
+		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "d", Name: "deploy", Arguments: "{}"}}},
+		chat.ToolResult("d", ""),
+		chat.AssistantMessage("It is & was <x>."),
+		chat.UserMessage("Fix it."),
+		{Role: chat.RoleUser, Content: chat.Parts{chat.Opaque{Value: json.RawMessage(`{}`)}}},
+	}
+}
+
+// MentionsLog names two files for what speaks of a log.
+func MentionsLog(m chat.Message) []string {
+	if strings.Contains(m.Text(), "log") {
+		return []string{"a.log", "b.log"}
+	}
+	return nil
+}
+
+// Marked are the marks that a text still shows, in the order in which they are listed.
+func Marked(text string, marks ...string) string {
+	var list []string
+	for _, m := range marks {
+		if strings.Contains(text, m) {
+			list = append(list, m)
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// Blank reports whether a text says nothing.
+func Blank(text string) bool { return strings.Trim(text, " \t\n\v\f\r\u00A0\u0085\uFEFF") == "" }
+
+var (
+	// note is a line that reads as one of a serialiser's notes.
+	note = regexp.MustCompile(`^[^\S\n]*\[.*\][^\S\n]*$`)
+	// unnoted is a line that would, but for a backslash.
+	unnoted = regexp.MustCompile(`^([^\S\n]*)\\(\\*\[.*\][^\S\n]*)$`)
+)
+
+// SaidIn undoes what a serialiser does to a text in a tag, and counts the notes.
+func SaidIn(body string) (text string, notes int) {
+	var lines []string
+	for line := range strings.SplitSeq(body, "\n") {
+		if note.MatchString(line) {
+			notes++
+			continue
+		}
+		lines = append(lines, unnoted.ReplaceAllString(line, "$1$2"))
+	}
+	return strings.Join(lines, "\n"), notes
+}

@@ -1,0 +1,76 @@
+package a3s_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/summarize/a3s"
+)
+
+func TestTurnsSummaryKeepsTheStart(t *testing.T) {
+	m := compacttest.Stuff()
+	m.Summary = "S"
+	m.Head = append([]chat.Message{m.Said[0], chat.UserMessage("And <so> on.")}, compacttest.Rounds(9, 9, 30)...)
+	got, err := compacttest.Stands(t, a3s.Replacement, m)
+	require.NoError(t, err)
+	require.Len(t, got, 3)
+	compacttest.Equal(t, m.Head[:2], got[:2])
+	require.True(t, strings.HasPrefix(got[2].Text(), "<conversation-start>\nassistant: Step 9.\ncall: read({"), got[2].Text())
+
+	// Where there is no room the start goes, what the agent did before what the user said.
+	size := compacttest.Count(compacttest.Quarter{}, got)
+	m.Room = size - 1
+	got, err = compacttest.Stands(t, a3s.Replacement, m)
+	require.NoError(t, err)
+	require.Len(t, got, 3)
+	require.NotContains(t, compacttest.Text(got), "Step 9.")
+	m.Room = 30
+	got, err = compacttest.Stands(t, a3s.Replacement, m)
+	require.NoError(t, err)
+	require.Len(t, got, 1)
+}
+
+func TestTurnsSummaryClipsAFirstMessageThatIsTooLong(t *testing.T) {
+	for _, c := range []struct {
+		rule          string
+		summary, task int // tokens
+		room, most    int
+		whole, mark   bool
+	}{
+		{"one within its share is shown word for word", 100, 200, 1000, 250, true, false},
+		{"a longer one takes a quarter of the room", 100, 5000, 1000, 250, false, true},
+		{"or what the summary leaves", 900, 200, 1000, 80, false, true},
+		{"where that is too little it goes", 960, 200, 1000, 0, false, false},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			m := compacttest.Stuff()
+			m.Room, m.Summary = c.room, compacttest.Words(c.summary)
+			m.Head = []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text("begin " + compacttest.Words(c.task) + " finish")}}, chat.AssistantMessage("I look.")}
+			got, err := compacttest.Stands(t, a3s.Replacement, m)
+			require.NoError(t, err)
+			require.Contains(t, compacttest.Text(got), m.Summary)
+			if c.most == 0 {
+				require.Len(t, got, 1)
+				return
+			}
+			require.Len(t, got, 2)
+			require.LessOrEqual(t, compacttest.Quarter{}.CountMessage(got[0]), c.most)
+			require.Equal(t, c.whole, strings.Contains(got[0].Text(), compacttest.Words(c.task)))
+			require.Equal(t, c.mark, strings.Contains(got[0].Text(), "tokens cut here"))
+			require.True(t, strings.HasPrefix(got[0].Text(), "begin"), "both ends stay")
+			require.True(t, strings.HasSuffix(got[0].Text(), "finish"))
+		})
+	}
+	// What is no text stays.
+	m := compacttest.Stuff()
+	m.Summary, m.Room = "S", 600
+	m.Head = []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text(compacttest.Words(900)), chat.Image{URL: "https://example.com/a.png"}}}}
+	got, err := compacttest.Stands(t, a3s.Replacement, m)
+	require.NoError(t, err)
+	require.Len(t, got, 2)
+	require.Len(t, got[0].Content, 2)
+}

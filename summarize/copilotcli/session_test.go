@@ -1,0 +1,115 @@
+package copilotcli_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotcli"
+)
+
+func TestConversationCompactionRequest(t *testing.T) {
+	p := copilotcli.Prompt()
+	m := compacttest.Again()
+	m.Covered = slices.Insert(slices.Clone(m.Covered), 1, chat.SystemMessage("Be careful."))
+	got := compacttest.Requested(t, p.Request(m))
+	compacttest.Equal(t, m.System, got[:1])
+	require.NotContains(t, compacttest.Text(got), "Be careful.", "system messages are no part of what is summarised")
+	compacttest.Equal(t, append(m.Covered[:1:1], m.Covered[2:]...), got[1:len(got)-1])
+	last := got[len(got)-1].Text()
+	require.True(t, strings.HasPrefix(last, "<conversation-compaction>\n"), last)
+	require.True(t, strings.HasSuffix(last, "\n</conversation-compaction>"), last)
+
+	for rule, previous := range map[string]func(*summarize.Material){
+		"the words of the summary before": func(m *summarize.Material) { m.Previous = nil },
+		"or those in what stands for it":  func(m *summarize.Material) { m.PreviousSummary = "" },
+		"whatever its form": func(m *summarize.Material) {
+			m.PreviousSummary, m.Previous = "", []chat.Message{chat.UserMessage(m.PreviousSummary)}
+		},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			m := compacttest.Again()
+			previous(&m)
+			got := compacttest.Requested(t, p.Request(m))
+			require.Contains(t, got[len(got)-1].Text(), "<previous-summary>\n## Goal\n\nYou started a project in")
+			require.Len(t, got, len(m.Covered)+2, "and it is no message")
+		})
+	}
+}
+
+func TestWhatGoesFirstOfASession(t *testing.T) {
+	fill := strings.Repeat(" and so on", 12)
+	m := compacttest.Done()
+	m.Said, m.Reminder, m.Transcript = nil, "", summarize.Transcript{}
+	for n := range 3 {
+		m.Said = append(m.Said, chat.UserMessage(fmt.Sprintf("U%d%s", n+1, fill)))
+	}
+	m.Workspace = summarize.Workspace{
+		Plan: "PLAN" + fill, Todo: "TODO" + fill, Agent: "AGENT" + fill,
+		Skills: []summarize.Skill{{Name: "NAME1", Instructions: "SKILL1" + fill}, {Name: "NAME2", Instructions: "SKILL2" + fill}},
+	}
+	marks := []string{"U1", "U2", "U3", "PLAN", "TODO", "NAME1", "SKILL1", "SKILL2", "AGENT"}
+	m.Room = 4000
+	tree := copilotcli.CompactedSession{}.Replacement(m)
+	var seen []string
+	for budget := 4000; budget > 0; budget-- {
+		r, err := render.Render(t.Context(), tree, render.Options{Budget: budget, Tokenizer: compacttest.Quarter{}})
+		if err != nil {
+			break
+		}
+		got := compacttest.Text(r.Messages)
+		got = strings.ReplaceAll(got, `<skill name="NAME1">`, "") // the names stand in a line of their own
+		if left := compacttest.Marked(got, marks...); len(seen) == 0 || left != seen[len(seen)-1] {
+			seen = append(seen, left)
+		}
+	}
+	require.Equal(t, []string{
+		"U1 U2 U3 PLAN TODO NAME1 SKILL1 SKILL2 AGENT", "U1 U2 U3 PLAN TODO NAME1 SKILL2 AGENT", "U1 U2 U3 PLAN TODO NAME1 AGENT",
+		"U1 U3 PLAN TODO NAME1 AGENT", "U1 PLAN TODO NAME1 AGENT", "PLAN TODO NAME1 AGENT", "PLAN TODO NAME1", "TODO NAME1", "NAME1", "",
+	}, seen)
+}
+
+func TestSessionTellsWhatTheUserSaid(t *testing.T) {
+	users := func(n, tokens int) []chat.Message {
+		list := make([]chat.Message, n)
+		for i := range list {
+			list[i] = chat.UserMessage(fmt.Sprintf("U%d %s", i+1, compacttest.Words(tokens-1)))
+		}
+		return list
+	}
+	for _, c := range []struct {
+		rule    string
+		session copilotcli.CompactedSession
+		users   []chat.Message
+		want    string
+		note    string
+	}{
+		{"all, where there is room", copilotcli.CompactedSession{}, users(3, 100), "U1 U2 U3", ""},
+		{"nothing where all is shown", copilotcli.CompactedSession{}, nil, "", ""},
+		{"the first and the newest where there is less room", copilotcli.CompactedSession{}, users(9, 100), "U1 U5 U6 U7 U8 U9", "[3 messages of the user left out here]"},
+		{"as much as is set", copilotcli.CompactedSession{UserShare: 0.11}, users(9, 100), "U1 U9", "[7 messages of the user left out here]"},
+		{"a long one is cut", copilotcli.CompactedSession{}, users(1, 700), "U1", "tokens cut here"},
+		{"as is set", copilotcli.CompactedSession{UserTokens: 50}, users(3, 100), "U1 U2 U3", "tokens cut here"},
+		{"none where not even the first has room", copilotcli.CompactedSession{UserShare: 0.01}, users(2, 100), "", ""},
+		{"what is no text is named", copilotcli.CompactedSession{}, []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Image{URL: "https://example.com/U1.png"}}}}, "U1", "[attached: image https://example.com/U1.png]"},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			m := summarize.Material{Summary: "S", Said: c.users, Tokenizer: compacttest.Quarter{}, Room: 2000}
+			got := compacttest.Stand(t, c.session.Replacement, m)
+			require.Equal(t, c.want, compacttest.Marked(got, "U1", "U2", "U3", "U4", "U5", "U6", "U7", "U8", "U9"))
+			require.Contains(t, got, c.note)
+			require.Equal(t, c.want != "", strings.Contains(got, "<user-messages>"))
+			if c.note == "" {
+				require.NotContains(t, got, "left out")
+				require.NotContains(t, got, "cut here")
+			}
+		})
+	}
+}

@@ -1,0 +1,63 @@
+package ohmypi_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/ohmypi"
+)
+
+func TestHandoffRequests(t *testing.T) {
+	p := ohmypi.Handoff{}.Prompt()
+	first, update := compacttest.Text(compacttest.Requested(t, p.Request(compacttest.Stuff()))), compacttest.Text(compacttest.Requested(t, p.Request(compacttest.Again())))
+	require.Contains(t, first, "Write notes on the conversation above")
+	require.NotContains(t, first, "<previous-summary>\n")
+	require.Contains(t, update, "Bring those notes up to date")
+	require.Contains(t, update, "<previous-summary>\n## Goal\n")
+	require.Contains(t, update, "<additional-context>\n- The deadline is\n  Friday.\n- The client is Ada.\n</additional-context>")
+
+	prefix := compacttest.Text(compacttest.Requested(t, p.Prefix(compacttest.Again())))
+	require.Contains(t, prefix, "And the tests.", "the turn that is cut")
+	require.NotContains(t, prefix, "Fix the build", "and no other")
+	require.NotContains(t, prefix, "started a project")
+
+	own := compacttest.Text(compacttest.Requested(t, ohmypi.Handoff{Ask: "Say it in a word."}.Prompt().Request(compacttest.Again())))
+	require.Contains(t, own, "Say it in a word.")
+	require.NotContains(t, own, "## Constraints")
+	require.Contains(t, own, "Ada")
+
+	m := compacttest.Stuff()
+	m.Covered, m.ResultTokens = compacttest.Rounds(1, 1, 500), 200
+	long, short := compacttest.Text(compacttest.Requested(t, p.Request(m))), compacttest.Text(compacttest.Requested(t, ohmypi.Handoff{Results: 50}.Prompt().Request(m)))
+	require.Greater(t, len(long)-len(short), 500)
+}
+
+func TestMergeSplitTurn(t *testing.T) {
+	require.Equal(t, "Before.\n\n---\n\n**Turn Context (split turn):**\n\nNow.", ohmypi.Handoff{}.Prompt().Merge("Before.", "Now."))
+	require.Equal(t, "No prior history.\n\n---\n\n**Turn Context (split turn):**\n\nNow.", ohmypi.Handoff{}.Prompt().Merge(" ", "Now."))
+}
+
+func TestFilesGoWhereThereIsNoRoom(t *testing.T) {
+	m := summarize.Material{Summary: "S", Tokenizer: compacttest.Quarter{}, Room: 3000}
+	for n := range 20 {
+		m.Files.Read = append(m.Files.Read, fmt.Sprintf("read%02d.go", n))
+		m.Files.Modified = append(m.Files.Modified, fmt.Sprintf("modified%02d.go", n))
+	}
+	got := compacttest.Stand(t, ohmypi.Replacement, m)
+	require.Equal(t, 40, strings.Count(got, ".go"))
+	m.Room = 125
+	got = compacttest.Stand(t, ohmypi.Replacement, m)
+	require.Equal(t, 20, strings.Count(got, "modified")-2)
+	require.Contains(t, got, "<read-files>\nread00.go\n")
+	require.NotContains(t, got, "read19.go")
+	m.Room = 60
+	got = compacttest.Stand(t, ohmypi.Replacement, m)
+	require.NotContains(t, got, "<read-files>")
+	require.Contains(t, got, "<modified-files>\nmodified00.go\n")
+	require.NotContains(t, got, "modified19.go")
+}
