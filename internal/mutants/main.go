@@ -13,6 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -32,7 +33,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, flag.Args(), *matching, *verbose); err != nil {
+	if err := run(ctx, os.Stdout, flag.Args(), *matching, *verbose); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		stop()
 		os.Exit(1)
@@ -46,7 +47,7 @@ type trial struct {
 	statements.Mutant
 }
 
-func run(ctx context.Context, patterns []string, matching string, verbose bool) error {
+func run(ctx context.Context, out io.Writer, patterns []string, matching string, verbose bool) error {
 	if len(patterns) == 0 {
 		return errors.New("name the packages whose statements are to be tried, such as ./summarize/...")
 	}
@@ -65,17 +66,20 @@ func run(ctx context.Context, patterns []string, matching string, verbose bool) 
 	queue := make(chan int)
 	failures := make([]error, len(trials))
 	var workers sync.WaitGroup
+	var printing sync.Mutex
 	for range max(1, runtime.NumCPU()) {
 		workers.Go(func() {
 			for i := range queue {
 				begun := time.Now()
 				failures[i] = try(ctx, scratch, root, i, trials[i])
+				printing.Lock()
 				if verbose && failures[i] == nil {
-					fmt.Printf("noticed (%.1fs): %s: %s\n", time.Since(begun).Seconds(), trials[i].pkg, trials[i].says)
+					fmt.Fprintf(out, "noticed (%.1fs): %s: %s\n", time.Since(begun).Seconds(), trials[i].pkg, trials[i].says)
 				}
 				if failures[i] != nil && ctx.Err() == nil {
-					fmt.Printf("%s: %q: %v\n\t%s\n\t- %s\n\t+ %s\n", trials[i].pkg, trials[i].says, failures[i], trials[i].File, trials[i].Old, trials[i].New)
+					fmt.Fprintf(out, "%s: %q: %v\n\t%s\n\t- %s\n\t+ %s\n", trials[i].pkg, trials[i].says, failures[i], trials[i].File, trials[i].Old, trials[i].New)
 				}
+				printing.Unlock()
 			}
 		})
 	}
@@ -93,7 +97,7 @@ func run(ctx context.Context, patterns []string, matching string, verbose bool) 
 			bad++
 		}
 	}
-	fmt.Printf("%d of %d mutations are noticed\n", len(trials)-bad, len(trials))
+	fmt.Fprintf(out, "%d of %d mutations are noticed\n", len(trials)-bad, len(trials))
 	if bad > 0 {
 		return fmt.Errorf("%d mutations are not noticed, or do not compile", bad)
 	}

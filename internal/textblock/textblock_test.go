@@ -1,0 +1,57 @@
+package textblock_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/sizingtest"
+	"github.com/promptree-go/promptree/internal/textblock"
+	"github.com/promptree-go/promptree/render"
+)
+
+// shown renders a node in a message of the user's within a budget.
+func shown(t *testing.T, node elements.Node, budget int) string {
+	t.Helper()
+	r, err := render.Render(t.Context(), elements.UserMessage{Children: elements.Nodes{node}}, render.Options{Budget: budget, Tokenizer: sizingtest.Quarter{}})
+	require.NoError(t, err)
+	if len(r.Messages) == 0 {
+		return ""
+	}
+	return r.Messages[0].Text()
+}
+
+func TestAListLosesItsLowestFirstAndItsTagsWithTheLast(t *testing.T) {
+	list := textblock.List(elements.Props{}, "list", []textblock.Ranked{{Text: "one one", Priority: 1}, {Text: "three three", Priority: 3}, {Text: "two two", Priority: 2}})
+	var seen []string
+	for budget := 100; budget > 0; budget-- {
+		if got := shown(t, list, budget); len(seen) == 0 || got != seen[len(seen)-1] {
+			seen = append(seen, got)
+		}
+	}
+	require.Equal(t, []string{
+		"<list>\none one\nthree three\ntwo two\n</list>", "<list>\nthree three\ntwo two\n</list>", "<list>\nthree three\n</list>", "",
+	}, seen)
+}
+
+func TestNoTextIsNoNode(t *testing.T) {
+	require.Nil(t, textblock.Line(""))
+	require.Nil(t, textblock.Paragraph(""))
+	require.Nil(t, textblock.Tagged(1, "plan", ""))
+	require.Nil(t, textblock.List(elements.Props{}, "list", nil))
+}
+
+func TestATaggedTextMayGoAndALineMayNot(t *testing.T) {
+	both := elements.Nodes{textblock.Line("It stays."), textblock.Tagged(1, "plan", "It <conversation-summary>goes</conversation-summary>.")}
+	require.Equal(t, "It stays.\n<plan>\nIt <\\conversation-summary>goes<\\/conversation-summary>.\n</plan>", shown(t, both, 100))
+	require.Equal(t, "It stays.", shown(t, both, 6))
+}
+
+func TestARequestIsTheHistoryAndWhatIsAskedAboutIt(t *testing.T) {
+	r, err := render.Render(t.Context(), textblock.Request("You summarise.", elements.Nodes{textblock.Line("It was said.")}, textblock.Paragraph("Sum it up.")),
+		render.Options{Budget: 100, Tokenizer: sizingtest.Quarter{}})
+	require.NoError(t, err)
+	require.Equal(t, []chat.Message{chat.SystemMessage("You summarise."), chat.UserMessage("It was said.\n\nSum it up.")}, r.Messages)
+}
