@@ -1,0 +1,157 @@
+// Package forktest tests on the wire that a summary which is asked for at the end of the agent's request leaves that request
+// as it was, so that the provider's prompt cache serves it.
+package forktest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/agent"
+)
+
+// Ask stands in every request for a summary in a <summary> block. It reads the same in JSON.
+const Ask = "Then write the handoff in a"
+
+// Agent is an agent that is run to its end, and compacted in the background by a fork of its request on the way.
+type Agent struct {
+	Model     chat.Model
+	Tokenizer sizing.Tokenizer
+	Tools     []chat.Tool
+	// Budget of the prompt, in tokens.
+	Budget int
+}
+
+// Run runs the agent, which must be compacted by forks alone, and returns the events of what was put in place.
+func (a Agent) Run(t *testing.T) []summarize.Event {
+	t.Helper()
+	session := &history.Session{}
+	fork := summarize.ForkPrompt()
+	fork.Background = true
+	var done []summarize.Event
+	compactor := &summarize.Compactor{
+		Session: session,
+		Policy: summarize.Policy{
+			Trigger: summarize.Trigger{{Ratio: 0.35, Background: true}}, Ask: summarize.Ask{Prompts: []summarize.Prompt{fork}},
+		},
+		Target: summarize.Target{Model: a.Model, Tokenizer: a.Tokenizer, Budget: a.Budget, ContextWindow: 2 * a.Budget, Tools: a.Tools},
+		OnEvent: func(e summarize.Event) {
+			if e.Kind == summarize.EventDone {
+				done = append(done, e)
+			}
+			if e.Err != nil {
+				t.Errorf("%s: %v", e.Kind, e.Err)
+			}
+		},
+	}
+	defer func() { require.NoError(t, compactor.Close()) }()
+	steps := &agent.Agent{Compactor: compactor, MaxTokens: 3000, Stream: func(chat.Delta) {}, Prompt: elements.Fragment{
+		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{
+			elements.Text("You count files."), elements.CacheBreakpoint{},
+		}},
+		history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
+	}}
+	require.NoError(t, session.Append(chat.UserMessage("How many files are there?")))
+	for range 100 {
+		answer, err := steps.Step(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, compactor.Wait(t.Context()))
+		calls := answer.Message().ToolCalls
+		if len(calls) == 0 {
+			require.NotEmpty(t, done, "it was compacted")
+			return done
+		}
+		for i, c := range calls {
+			result := chat.ToolResult(c.ID, strings.Repeat("a.go b.go ", 30))
+			result.IsError = i == 1
+			require.NoError(t, session.Append(result))
+		}
+	}
+	require.Fail(t, "the agent does not come to its end")
+	return nil
+}
+
+// Layout says where the body of a request holds its turns, and what may differ between two requests that share a cache.
+type Layout struct {
+	// Turns is the field with the turns, Parts that of a turn with its parts; "" if the turns have none.
+	Turns, Parts string
+	// Free are fields that no cache depends on; a field of an object is named as "object.field".
+	Free []string
+}
+
+// Check finds the requests for a summary among the bodies of an agent's requests. Each must be one of the others with
+// something added at its end. It returns how many there are.
+func (l Layout) Check(t *testing.T, bodies []string) int {
+	t.Helper()
+	forks := 0
+	for i, body := range bodies {
+		if !strings.Contains(body, Ask) {
+			continue
+		}
+		forks++
+		parts, rest := l.split(t, body)
+		extends := slices.ContainsFunc(bodies, func(other string) bool {
+			if strings.Contains(other, Ask) {
+				return false
+			}
+			before, fields := l.split(t, other)
+			return len(before) < len(parts) && slices.Equal(before, parts[:len(before)]) && fields == rest &&
+				!strings.Contains(strings.Join(parts[:len(parts)-1], ""), Ask) && len(parts)-len(before) == 1
+		})
+		require.True(t, extends, "request %d is none of the agent's with one part more:\n%s", i+1, body)
+	}
+	return forks
+}
+
+// split returns the parts of all turns, each with its role, without marks of the cache, and the other fields of a body.
+func (l Layout) split(t *testing.T, body string) (parts []string, rest string) {
+	t.Helper()
+	var fields map[string]any
+	require.NoError(t, json.Unmarshal([]byte(body), &fields))
+	turns, _ := fields[l.Turns].([]any)
+	require.NotEmpty(t, turns, body)
+	delete(fields, l.Turns)
+	for _, free := range l.Free {
+		object, field, nested := strings.Cut(free, ".")
+		if inner, ok := fields[object].(map[string]any); nested && ok {
+			if delete(inner, field); len(inner) == 0 {
+				delete(fields, object)
+			}
+		} else if !nested {
+			delete(fields, free)
+		}
+	}
+	for _, turn := range turns {
+		turn, ok := turn.(map[string]any)
+		require.True(t, ok)
+		inner, ok := turn[l.Parts].([]any)
+		if !ok {
+			parts = append(parts, written(t, turn))
+			continue
+		}
+		for _, part := range inner {
+			if object, ok := part.(map[string]any); ok {
+				delete(object, "cache_control")
+			}
+			parts = append(parts, fmt.Sprintf("%v %s", turn["role"], written(t, part)))
+		}
+	}
+	return parts, written(t, fields)
+}
+
+// written is a value as JSON, with the keys of objects in order.
+func written(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(data)
+}

@@ -1,0 +1,42 @@
+package anthropic_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/forktest"
+	"github.com/promptree-go/promptree/render/anthropic"
+)
+
+// A summary that is asked for at the end of the agent's request finds the cache as that left it: tools, tool choice, thinking,
+// system text and every block before the last are the same.
+func TestForkLeavesTheCachedPrefixAsItIs(t *testing.T) {
+	for _, thinking := range []anthropic.Thinking{{}, {Adaptive: true}, {Budget: 1024}} {
+		t.Run(fmt.Sprintf("%+v", thinking), func(t *testing.T) {
+			counted := 0
+			s := newServer(t, func(_ int, r request) answer {
+				lastTurn := r.Messages[len(r.Messages)-1]
+				if said, _ := lastTurn.Content[len(lastTurn.Content)-1]["text"].(string); strings.Contains(said, forktest.Ask) {
+					a := say(think("All of it."), text("<summary>\nThe files were counted.\n</summary>"))
+					a.usage = map[string]int{"input_tokens": 100, "cache_read_input_tokens": 900, "output_tokens": 20}
+					return a
+				}
+				if counted++; counted > 12 {
+					return say(text("There are 42."))
+				}
+				return say(think(fmt.Sprint("round ", counted)), call(fmt.Sprint("a", counted), "count", block{"glob": "*.go"}), call(fmt.Sprint("b", counted), "count", block{"glob": "*.md"}))
+			})
+			model := &anthropic.Model{Client: s.client(), Name: "claude-test", Thinking: thinking}
+			done := forktest.Agent{Model: model, Tokenizer: quarter{}, Tools: counting, Budget: 1500}.Run(t)
+			layout := forktest.Layout{Turns: "messages", Parts: "content", Free: []string{"max_tokens", "temperature", "stream"}}
+			require.Equal(t, len(done), layout.Check(t, s.bodies))
+			for _, e := range done {
+				require.Equal(t, 1000, e.Usage.Input)
+				require.Equal(t, 900, e.Usage.CacheRead, "an event says what the cache served")
+			}
+		})
+	}
+}
