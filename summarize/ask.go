@@ -66,9 +66,8 @@ type Quirk struct {
 	Reminder string
 	// Thinking keeps the last thinking that is covered of the turn that is cut: what is kept of that turn begins with it,
 	// if it begins with none of its own ([history.Compaction]). It is for providers that check thinking and want some at the
-	// start of the calls that go on. A provider that takes thinking only behind all that it was thought after, as the newest
-	// models of Claude's do, refuses any that stands behind a summary, unless it is told to drop it: package render/anthropic
-	// says how.
+	// start of the calls that go on. A provider that takes thinking only behind exactly what it was thought after, as the newest
+	// models of Claude's do, does not take it behind a summary: there it is dropped (anthropic.Thinking.Stale says how).
 	Thinking bool
 	// WithoutTools names tools whose calls, with their results, are not shown to the model that summarises.
 	WithoutTools []string

@@ -18,15 +18,10 @@
 //
 // # Thinking after a compaction
 //
-// The newest models take thinking only where all that comes before it is as it was when it was thought. Behind a summary that
-// it is not, and the API refuses such a request, unless it is told to drop that thinking:
-//
-//	model.Betas = []string{"thinking-binding-controls-2026-08-01"}
-//	model.Adjust = func(p *sdk.MessageNewParams) {
-//		if t := p.Thinking.OfAdaptive; t != nil {
-//			t.SetExtraFields(map[string]any{"block_binding": map[string]string{"prefix_mismatch_behavior": "drop_block"}})
-//		}
-//	}
+// The newest models take thinking only if all that comes before it is as it was when it was thought. Behind a summary, or after
+// a change of tools, it is not, and the API refuses such a request with status 400. A [Model] then sends it again and has
+// that thinking dropped, and so with every request from then on; the model plans anew without it. Thinking.Stale has it
+// dropped from the first request on, or returns the refusal.
 //
 // # Errors
 //

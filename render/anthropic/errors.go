@@ -101,3 +101,9 @@ func refusesTemperature(err error) bool {
 	return strings.Contains(message, "temperature") &&
 		(strings.Contains(message, "deprecated for this model") || strings.Contains(message, "not supported"))
 }
+
+// refusesStale reports whether the API refused thinking behind something that changed since it was thought.
+func refusesStale(err error) bool {
+	api, ok := errors.AsType[*sdk.Error](err)
+	return ok && api.StatusCode == http.StatusBadRequest && strings.Contains(apiMessage(api), "bound to a different conversation")
+}

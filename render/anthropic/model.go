@@ -42,6 +42,7 @@ type Model struct {
 	Adjust func(*sdk.MessageNewParams)
 
 	noTemperature atomic.Bool // the model refused one
+	dropsStale    atomic.Bool // the model refused thinking behind something that changed
 }
 
 var _ chat.Model = (*Model)(nil)
@@ -53,12 +54,35 @@ type Thinking struct {
 	Budget int
 	// Adaptive lets the model choose, as newer models want it. Its thinking is part of the request's MaxTokens.
 	Adaptive bool
+	// Stale says what becomes of thinking behind something that changed since it was thought, such as a summary. Defaults to
+	// [StaleLearnt].
+	Stale Stale
 }
+
+// Stale says what becomes of thinking behind something that changed since it was thought: the system text, the tools, or what
+// was said. The newest models refuse such a request unless they are told to drop that thinking, which is a beta of the API.
+type Stale string
+
+// What becomes of stale thinking.
+const (
+	// StaleLearnt sends a request that is refused for stale thinking again and has it dropped, and so with every request of the
+	// model from then on. Models that take stale thinking are never told anything.
+	StaleLearnt Stale = ""
+	// StaleDrop has it dropped with every request.
+	StaleDrop Stale = "drop"
+	// StaleError returns the refusal.
+	StaleError Stale = "error"
+)
+
+// bindingBeta is the beta of the API that drops stale thinking.
+const bindingBeta = "thinking-binding-controls-2026-08-01"
 
 func (t Thinking) check() error {
 	switch {
 	case t.Budget != 0 && t.Adaptive:
 		return fmt.Errorf("anthropic: Thinking is adaptive and has a budget of %d: choose one", t.Budget)
+	case t.Stale != StaleLearnt && t.Stale != StaleDrop && t.Stale != StaleError:
+		return fmt.Errorf("anthropic: Thinking.Stale is %q: it is %q, %q or %q", t.Stale, StaleLearnt, StaleDrop, StaleError)
 	case t.Budget != 0 && t.Budget < minThinking:
 		return fmt.Errorf("anthropic: Thinking.Budget is %d: it is %d tokens or more", t.Budget, minThinking)
 	}
@@ -74,7 +98,8 @@ func (t Thinking) check() error {
 // gave. So the temperature is not sent with thinking, and thinking is left to the model where a call is required, or
 // where a budget is set and the tool loop began without thinking. What thinking there is in a loop that goes on without a
 // budget that is set is left out, for the API refuses it there. A model that takes no temperature at all, as newer ones do
-// not, is asked again without it, and from then on is sent none.
+// not, is asked again without it, and from then on is sent none. So is one that refuses thinking behind something that changed,
+// with that thinking dropped ([Thinking.Stale]).
 //
 // Errors are a [*chat.ContextLimitError] where a smaller request would be taken, with the API's numbers; a
 // [*chat.TransientError] for rate limits, overload, the API's own faults and lost connections, with the time that it asks
@@ -84,6 +109,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
 	}
+	told := m.drops() // or another request learns it meanwhile
 	params, err := m.params(req)
 	if err != nil {
 		return chat.Response{}, err
@@ -94,11 +120,35 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		params.Temperature = sdk.MessageNewParams{}.Temperature
 		r, err = m.stream(ctx, params, req.Stream)
 	}
+	if refusesStale(err) && m.Thinking.Stale == StaleLearnt && !told {
+		m.dropsStale.Store(true)
+		m.dropStale(&params)
+		r, err = m.stream(ctx, params, req.Stream)
+	}
 	if err != nil {
 		return r, classify(ctx, err)
 	}
 	return r, nil
 }
+
+// dropStale has the API drop stale thinking of a request, if the model may think at all.
+func (m *Model) dropStale(p *sdk.MessageNewParams) {
+	binding := map[string]any{"block_binding": map[string]string{"prefix_mismatch_behavior": "drop_block"}}
+	switch {
+	case !m.drops() || p.ToolChoice.OfAny != nil:
+	case p.Thinking.OfEnabled != nil:
+		p.Thinking.OfEnabled.SetExtraFields(binding)
+	case p.Thinking.OfDisabled == nil:
+		if p.Thinking.OfAdaptive == nil { // which is the default of the models that check it
+			p.Thinking.OfAdaptive = &sdk.ThinkingConfigAdaptiveParam{}
+		}
+		p.Thinking.OfAdaptive.SetExtraFields(binding)
+		p.Temperature = sdk.MessageNewParams{}.Temperature // which the API does not take with thinking
+	}
+}
+
+// drops reports whether the API is told to drop stale thinking.
+func (m *Model) drops() bool { return m.Thinking.Stale == StaleDrop || m.dropsStale.Load() }
 
 // params is the request as it is sent.
 func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
@@ -132,6 +182,7 @@ func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 		p.Thinking = sdk.ThinkingConfigParamOfEnabled(int64(m.Thinking.Budget))
 		p.MaxTokens += int64(m.Thinking.Budget)
 	}
+	m.dropStale(&p)
 	if p.Thinking.GetType() != nil || m.noTemperature.Load() {
 		p.Temperature = sdk.MessageNewParams{}.Temperature
 	}
@@ -166,8 +217,12 @@ func withoutThinking(messages []chat.Message) []chat.Message {
 // options of each call.
 func (m *Model) options() []option.RequestOption {
 	options := []option.RequestOption{option.WithMaxRetries(max(0, m.MaxRetries))}
-	if len(m.Betas) > 0 {
-		options = append(options, option.WithHeaderAdd("anthropic-beta", strings.Join(m.Betas, ",")))
+	betas := m.Betas
+	if m.drops() && !slices.Contains(betas, bindingBeta) {
+		betas = append(slices.Clone(betas), bindingBeta)
+	}
+	if len(betas) > 0 {
+		options = append(options, option.WithHeaderAdd("anthropic-beta", strings.Join(betas, ",")))
 	}
 	return options
 }

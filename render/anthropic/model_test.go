@@ -181,21 +181,6 @@ func TestBetasAndAdjust(t *testing.T) {
 	require.Contains(t, s.bodies[0], `"metadata":{"user_id":"u"}`)
 }
 
-// As the documentation of the package says it is asked for.
-func TestAdjustThinking(t *testing.T) {
-	model, s := answering(t, say(text("42")))
-	model.Thinking.Adaptive = true
-	model.Betas = []string{"thinking-binding-controls-2026-08-01"}
-	model.Adjust = func(p *sdk.MessageNewParams) {
-		if t := p.Thinking.OfAdaptive; t != nil {
-			t.SetExtraFields(map[string]any{"block_binding": map[string]string{"prefix_mismatch_behavior": "drop_block"}})
-		}
-	}
-	_, err := model.Generate(t.Context(), ask(question))
-	require.NoError(t, err)
-	require.Contains(t, s.bodies[0], `"block_binding":{"prefix_mismatch_behavior":"drop_block"}`)
-}
-
 func TestModelTellsWhatWasMended(t *testing.T) {
 	model, s := answering(t, say(text("42")))
 	var told []chat.Change

@@ -1,0 +1,135 @@
+package anthropic_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render/anthropic"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
+)
+
+// binding is a brain that checks thinking as the newest models do: a block counts only behind exactly what it was thought
+// behind. It makes one of another brain.
+func binding(brain func(call int, r request) answer) func(call int, r request) answer {
+	var mu sync.Mutex
+	behind := map[string]string{} // what stood before, by the thinking
+	return func(n int, r request) answer {
+		mu.Lock()
+		defer mu.Unlock()
+		before := written(r.System) + written(r.Tools)
+		drops := strings.Contains(written(r.Thinking), `"prefix_mismatch_behavior":"drop_block"`)
+		for i, turn := range r.Messages {
+			for k, b := range turn.Content {
+				if b["type"] != "thinking" {
+					delete(b, "cache_control")
+					before += turn.Role + written(b)
+					continue
+				}
+				if was, ok := behind[b["thinking"].(string)]; ok && was != before && !drops {
+					return refuse(400, "invalid_request_error", fmt.Sprintf("messages.%d.content.%d: Invalid `signature` in `thinking` block. The block is bound to a "+
+						"different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\".", i, k))
+				}
+			}
+		}
+		a := brain(n, r)
+		for _, b := range a.blocks {
+			if b["type"] == "thinking" {
+				behind[b["thinking"].(string)] = before
+			} else {
+				before += "assistant" + written(b)
+			}
+		}
+		return a
+	}
+}
+
+func written(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+// A session under Copilot Chat's policy, which goes on with the thinking that a turn had before it was cut, with a model that
+// takes no thinking behind a summary.
+func TestThinkingBehindASummaryIsDroppedWhereTheModelRefusesIt(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		stale   anthropic.Stale
+		refused int // requests
+		err     string
+	}{
+		{"once it was refused", anthropic.StaleLearnt, 1, ""},
+		{"from the first request on", anthropic.StaleDrop, 0, ""},
+		{"or the refusal comes back", anthropic.StaleError, 1, "bound to a different conversation"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			const rounds = 14
+			refused := 0
+			brain := binding(claude(rounds))
+			s := newServer(t, func(n int, r request) answer {
+				a := brain(n, r)
+				if a.status == 400 {
+					refused++
+				}
+				return a
+			})
+			model := &anthropic.Model{Client: s.client(), Name: "claude-test", Thinking: anthropic.Thinking{Adaptive: true, Stale: c.stale}}
+			session, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"))
+			require.NoError(t, err)
+			defer session.Close()
+			compactor := &summarize.Compactor{
+				Session: session, Policy: copilotchat.Policy(),
+				Target: summarize.Target{Model: model, Name: "claude-test", Tokenizer: quarter{}, Budget: 1500, ContextWindow: 3000, Tools: counting},
+			}
+			defer compactor.Close()
+			steps := &agent.Agent{Compactor: compactor, Prompt: elements.Fragment{
+				elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You count files.")}},
+				history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
+			}}
+			require.NoError(t, session.Append(chat.UserMessage("How many files are there?")))
+			for {
+				answer, err := steps.Step(t.Context())
+				if c.err != "" && err != nil {
+					require.ErrorContains(t, err, c.err)
+					break
+				}
+				require.NoError(t, err)
+				require.NoError(t, compactor.Wait(t.Context()))
+				if len(answer.Message().ToolCalls) == 0 {
+					require.Equal(t, "There are 42.", answer.Message().Text())
+					break
+				}
+				for _, call := range answer.Message().ToolCalls {
+					require.NoError(t, session.Append(chat.ToolResult(call.ID, strings.Repeat("a.go b.go ", 30))))
+				}
+			}
+			require.Equal(t, c.refused, refused)
+			told := strings.Contains(s.bodies[len(s.bodies)-1], `"block_binding":{"prefix_mismatch_behavior":"drop_block"}`)
+			require.Equal(t, c.err == "", told)
+			require.Equal(t, told, strings.Contains(s.headers[len(s.headers)-1].Get("Anthropic-Beta"), "thinking-binding-controls"))
+			if c.stale == anthropic.StaleLearnt {
+				require.NotContains(t, s.bodies[0], "block_binding")
+			}
+		})
+	}
+}
+
+func TestStaleIsOneOfThree(t *testing.T) {
+	model, _ := answering(t, say(text("42")))
+	model.Thinking.Stale = "keep"
+	_, err := model.Generate(t.Context(), ask(question))
+	require.ErrorContains(t, err, `Thinking.Stale is "keep"`)
+}
