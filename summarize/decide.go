@@ -2,6 +2,7 @@ package summarize
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -169,8 +170,8 @@ func (p Policy) Decide(m Measurement) Decision {
 		return do(ActNothing, "the policy is off")
 	case m.ReadOnly:
 		return do(ActNothing, "the session is open for reading only")
-	case m.Pending == PendingReady && m.Fits && m.Share() < p.Background.Apply:
-		return do(ActDiscard, "%.4g of the window is used, less than the %.4g from which on the summary is put in place", m.Share(), p.Background.Apply)
+	case m.Pending == PendingReady && m.Fits && m.Used < d.applies(p):
+		return do(ActDiscard, "%d tokens are used, less than the %d from which on the summary is put in place", m.Used, d.applies(p))
 	case m.Pending == PendingReady:
 		return do(ActPlace, "a summary is ready")
 	case m.Pending != PendingNone && !m.Fits && !m.Waited:
@@ -191,6 +192,17 @@ func (p Policy) Decide(m Measurement) Decision {
 		return do(ActStart, "condition %d holds", d.Held+1)
 	}
 	return do(ActCompact, "condition %d holds", d.Held+1)
+}
+
+// applies returns the number of tokens from which on a finished summary is put in place.
+func (d Decision) applies(p Policy) int {
+	from := int(math.Ceil(p.Background.Apply * float64(d.Measurement.Base)))
+	for i, f := range d.Findings {
+		if p.Trigger[i].Background && f.At > 0 {
+			from = min(from, f.At)
+		}
+	}
+	return from
 }
 
 // Outcome is what came of a decision.

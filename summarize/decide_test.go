@@ -35,6 +35,8 @@ func TestAPolicyDecidesByTheMeasurementAlone(t *testing.T) {
 		Trigger:    summarize.Trigger{{Ratio: 0.8, Background: true}, {On: summarize.OnBudgetExceeded}},
 		Background: summarize.Background{Wait: 0.95, Apply: 0.65},
 	}
+	lowered := background
+	lowered.Trigger = summarize.Trigger{{Ratio: 0.5, Background: true}}
 	foreground := summarize.Policy{Trigger: summarize.Trigger{{Ratio: 0.8}}}
 	clearing := foreground
 	clearing.Clear.Rule = a3s.Policy().Clear.Rule
@@ -64,7 +66,9 @@ func TestAPolicyDecidesByTheMeasurementAlone(t *testing.T) {
 		{"and compacts if it waited in vain", foreground, moment(110_000, over, pending(summarize.PendingRunning), waited), summarize.ActCompact, "condition 1 holds"},
 		{"a summary that is ready is put in place", background, moment(80_000, pending(summarize.PendingReady)), summarize.ActPlace, "a summary is ready"},
 		{"even though the prompt does not fit", background, moment(110_000, over, pending(summarize.PendingReady)), summarize.ActPlace, "a summary is ready"},
-		{"but not once it is not needed any more", background, moment(64_999, pending(summarize.PendingReady)), summarize.ActDiscard, "0.65 of the window is used, less than the 0.65 from which on the summary is put in place"},
+		{"but not once it is not needed any more", background, moment(64_999, pending(summarize.PendingReady)), summarize.ActDiscard, "64999 tokens are used, less than the 65000 from which on the summary is put in place"},
+		{"a threshold that is lowered alone lowers that too", lowered, moment(50_000, pending(summarize.PendingReady)), summarize.ActPlace, "a summary is ready"},
+		{"to where a summary is begun", lowered, moment(49_999, pending(summarize.PendingReady)), summarize.ActDiscard, "49999 tokens are used, less than the 50000 from which on the summary is put in place"},
 		{"a failure pauses", foreground, moment(90_000, paused), summarize.ActNothing, "paused for 1 more step after 1 failures, the last: down"},
 		{"but not if the prompt does not fit", foreground, moment(110_000, over, paused), summarize.ActCompact, "condition 1 holds"},
 		{"which is tried once a render", foreground, moment(110_000, over, paused, tried), summarize.ActNothing, "it was tried, and failed"},

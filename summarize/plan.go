@@ -27,8 +27,8 @@ type planned struct {
 	over          bool              // what is kept takes more than the rule allows
 }
 
-// plan chooses the cut, by what the prompt would take with it. If what the policy keeps leaves no room for a summary, one
-// round less is kept, and so on, down to the newest.
+// plan chooses the cut, by what the prompt would take with it. If what the policy keeps leaves no room for a summary, or takes so
+// much with it that the condition which decided would hold at once again, one round less is kept, and so on, down to the newest.
 func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d Decision, instructions string) (planned, error) {
 	point, err := p.cut(s)
 	if errors.Is(err, history.ErrNoCut) {
@@ -60,7 +60,8 @@ func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d
 			return planned{}, err
 		}
 		later, more := point.Later()
-		if fitted = room >= wanted || !more && room >= frame+minWords; fitted {
+		lasting := room - p.above(s, d) // so that the condition does not hold at once again
+		if fitted = lasting >= wanted || !more && room >= frame+minWords; fitted {
 			plan.Room = min(room, wanted)
 			helps := replaced(p.target.Tokenizer, s.view.Compacted, covered(point))
 			for _, t := range plan.Thinking { // which is shown on
@@ -76,7 +77,7 @@ func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d
 		if !more {
 			return planned{}, fmt.Errorf("%w: what must be kept leaves %d tokens, and a summary takes %d at least", ErrNoRoom, max(0, room), frame+minWords)
 		}
-		for dropped := point.Tokens - later.Tokens; dropped < wanted-room; dropped = point.Tokens - later.Tokens {
+		for dropped := point.Tokens - later.Tokens; dropped < wanted-lasting; dropped = point.Tokens - later.Tokens {
 			next, ok := later.Later() // still too much is kept: no need to render
 			if !ok {
 				break
@@ -89,6 +90,15 @@ func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d
 		return planned{plan, nil, len(covered(point)), len(point.Kept()), point.Over}, nil
 	}
 	return planned{plan, &preamble, len(covered(point)), len(point.Kept()), point.Over}, nil
+}
+
+// above is how many tokens of the budget are above the limit of the condition that decided.
+func (p *planner) above(s *measured, d Decision) int {
+	limit := int(float64(d.Limit())/s.Ratio) - s.Tools
+	if d.Limit() == 0 || limit <= 0 {
+		return 0
+	}
+	return max(0, s.Budget-limit)
 }
 
 // free is how many tokens what is put in place may take so that the prompt fits with it and all its history.

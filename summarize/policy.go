@@ -26,8 +26,9 @@ type Policy struct {
 	Background Background
 	// Clear leaves old tool output out of what is shown. Off by default.
 	Clear Clear
-	// Cut says what is kept word for word. If what it keeps leaves no room for a summary, fewer rounds are kept, one less at
-	// a time, down to the newest; the current turn's first message stays in any case.
+	// Cut says what is kept word for word. If what it keeps leaves no room for a summary, or so little that the condition that
+	// decided would hold at once again, fewer rounds are kept, one less at a time, down to the newest; the current turn's first
+	// message stays in any case.
 	Cut history.Cut
 	// Ask says how, and whom, to ask for summaries.
 	Ask Ask
@@ -84,7 +85,8 @@ type Background struct {
 	// Timeout is the longest that one prompt waits. Defaults to a minute.
 	Timeout time.Duration
 	// Apply is the ratio of the window below which a finished summary is thrown away: somebody went back, or a model with a
-	// larger window answers now. Defaults to 0: it is put in place whatever the ratio.
+	// larger window answers now. If a condition with Background holds at less, that counts instead, so that a threshold can be
+	// lowered alone. Defaults to 0: it is put in place whatever the ratio.
 	Apply float64
 }
 
@@ -174,6 +176,10 @@ func (p Policy) Validate() error {
 		return errors.New("summarize: a time in Policy.Background, Policy.Ask or Policy.RetryAfter is below 0")
 	case p.Cut.Tokens < 0 || p.Cut.Messages < 0 || p.Cut.Rounds < 0 || p.Cut.First < 0:
 		return errors.New("summarize: a number in Policy.Cut is below 0")
+	case p.Overflow.Buffer > p.Overflow.MaxBuffer && p.Overflow.MaxBuffer > 0:
+		return fmt.Errorf("summarize: Policy.Overflow.Buffer is %v, and MaxBuffer, up to which it grows, is %v", p.Overflow.Buffer, p.Overflow.MaxBuffer)
+	case p.Ask.Timeout > p.Ask.withDefaults().TimeLimit:
+		return fmt.Errorf("summarize: Policy.Ask.Timeout, of one answer, is %v, and Policy.Ask.TimeLimit, of all, is %v", p.Ask.Timeout, p.Ask.withDefaults().TimeLimit)
 	case p.Place.Max < 0 || p.Place.Max > 0 && p.Place.Max < minWords:
 		return fmt.Errorf("summarize: Policy.Place.Max is %d: it is %d tokens or more", p.Place.Max, minWords)
 	case !(p.Overflow.Buffer >= 0 && p.Overflow.Buffer < 1) || !(p.Overflow.MaxBuffer >= 0 && p.Overflow.MaxBuffer < 1):

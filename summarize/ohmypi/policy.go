@@ -28,8 +28,7 @@ func Policy() summarize.Policy {
 				return "[Output truncated - " + strconv.Itoa(o.Tokens) + " tokens]"
 			},
 		}},
-		// In a small window 20,000 tokens would be more than what the reserve leaves, hence the share.
-		Cut:      history.Cut{Tokens: 20_000, Share: 1.0 / 3, SinceCompaction: true},
+		Cut:      history.Cut{Tokens: 20_000, SinceCompaction: true},
 		Ask:      summarize.Ask{Prompts: []summarize.Prompt{Handoff{}.Prompt()}, Attempts: 4},
 		Place:    summarize.Place{Replacement: Replacement},
 		Overflow: summarize.Overflow{Attempts: 1},
