@@ -44,9 +44,9 @@ func newBundles(dir string, least int) (*bundles, error) {
 // bundle is what is known of one compaction.
 type bundle struct {
 	meta    metadata
-	request []chat.Message // that the summary answers
-	history string         // what is summarised, as text
-	output  string         // what the model answered
+	asked   []exchange // for the summary
+	history string     // what is summarised, as text
+	output  string     // the summary
 }
 
 // metadata is the file metadata.json.
@@ -59,9 +59,10 @@ type metadata struct {
 	OutputBy string `json:"outputBy"`
 	// Compaction of the session under the policy, from 1.
 	Compaction int `json:"compaction"`
-	// Mode of the prompt, and how many requests the policy made in all.
-	Mode     string `json:"mode,omitempty"`
-	Requests int    `json:"requests"`
+	// Mode of the prompt.
+	Mode string `json:"mode,omitempty"`
+	// Requests that the policy made, in the order of their folders.
+	Requests []requested `json:"requests"`
 	// NotAsked says why the policy would have asked nothing here, "" where it asked.
 	NotAsked string `json:"notAsked,omitempty"`
 	// FirstCovered and FirstKept are indices of messages in the session, from 0: what lies between is summarised. Covered
@@ -69,18 +70,24 @@ type metadata struct {
 	FirstCovered int `json:"firstCoveredMessage"`
 	FirstKept    int `json:"firstKeptMessage"`
 	Covered      int `json:"coveredMessages"`
-	// Characters of the files, and of what stood for the history before that.
+	// Characters of the files, and of the summary before.
 	Characters characters `json:"characters"`
 	// Leak says which of the tags that are put around histories and summaries the summary holds, which it must not.
 	Leak string `json:"leak"`
 }
 
 type characters struct {
-	SystemPrompt    int `json:"systemPrompt"`
-	UserMessage     int `json:"userMessage"`
 	History         int `json:"history"`
 	PreviousSummary int `json:"previousSummary"`
 	Output          int `json:"output"`
+}
+
+// requested is one request: the characters of its files, and why it was not answered.
+type requested struct {
+	SystemPrompt int    `json:"systemPrompt"`
+	UserMessage  int    `json:"userMessage"`
+	Answer       int    `json:"answer"`
+	Error        string `json:"error,omitempty"`
 }
 
 // wrapper is a tag around histories and summaries that begins a line or ends a text. Within a line it is spoken of.
@@ -100,27 +107,52 @@ func (b *bundles) write(number int, name string, u bundle) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	system, user := ends(u.request)
-	u.meta.Characters.SystemPrompt, u.meta.Characters.UserMessage = chars(system), chars(user)
 	u.meta.Characters.History, u.meta.Characters.Output = chars(u.history), chars(u.output)
-	var request, meta bytes.Buffer
-	lines, page := json.NewEncoder(&request), json.NewEncoder(&meta)
-	lines.SetEscapeHTML(false)
-	page.SetEscapeHTML(false)
-	page.SetIndent("", "  ")
-	for _, m := range u.request {
-		if err := lines.Encode(m); err != nil {
+	u.meta.Requests = make([]requested, len(u.asked))
+	for i, x := range u.asked {
+		var err error
+		if u.meta.Requests[i], err = writeRequest(filepath.Join(dir, fmt.Sprintf("request-%02d", i+1)), x); err != nil {
 			return err
 		}
 	}
+	var meta bytes.Buffer
+	page := json.NewEncoder(&meta)
+	page.SetEscapeHTML(false)
+	page.SetIndent("", "  ")
 	if err := page.Encode(u.meta); err != nil {
 		return err
 	}
-	for _, f := range []struct{ name, text string }{
-		{"system-prompt.md", system}, {"user-message.md", user}, {"request.jsonl", request.String()},
-		{"compact-history.xml", u.history}, {"output.md", u.output}, {"metadata.json", meta.String()},
-	} {
-		if err := os.WriteFile(filepath.Join(dir, f.name), []byte(f.text), 0o644); err != nil {
+	return writeFiles(dir, map[string]string{"compact-history.xml": u.history, "output.md": u.output, "metadata.json": meta.String()})
+}
+
+// writeRequest writes one request and its answer.
+func writeRequest(dir string, x exchange) (requested, error) {
+	system, user := ends(x.request.Messages)
+	answer := x.response.Message.Text()
+	about := requested{SystemPrompt: chars(system), UserMessage: chars(user), Answer: chars(answer)}
+	if x.err != nil {
+		about.Error = oneLine(x.err)
+	}
+	var request bytes.Buffer
+	lines := json.NewEncoder(&request)
+	lines.SetEscapeHTML(false)
+	for _, m := range x.request.Messages {
+		if err := lines.Encode(m); err != nil {
+			return about, err
+		}
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return about, err
+	}
+	return about, writeFiles(dir, map[string]string{
+		"system-prompt.md": system, "user-message.md": user, "request.jsonl": request.String(), "answer.md": answer,
+	})
+}
+
+// writeFiles writes texts into files of a folder, by their names.
+func writeFiles(dir string, files map[string]string) error {
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}

@@ -89,11 +89,14 @@ func TestBundlesOfRecordedCompactions(t *testing.T) {
 			require.NoError(t, dec.Decode(&meta))
 			require.Equal(t, at, meta.FirstCovered, "what one covered the next does not")
 			at = meta.FirstKept
-			require.Positive(t, meta.Requests, meta.NotAsked)
+			require.NotEmpty(t, meta.Requests, meta.NotAsked)
 			require.Equal(t, recorded, meta.OutputBy)
 			require.Empty(t, meta.Leak)
-			require.Positive(t, meta.Characters.SystemPrompt)
-			require.Positive(t, meta.Characters.UserMessage)
+			for _, asked := range meta.Requests {
+				require.Positive(t, asked.SystemPrompt)
+				require.Positive(t, asked.UserMessage)
+				require.Positive(t, asked.Answer)
+			}
 			require.Equal(t, i > 0, meta.Characters.PreviousSummary > 0)
 		}
 	}
@@ -136,11 +139,52 @@ func TestBundleOfACompactionThatKeptNothing(t *testing.T) {
 	require.True(t, s.compacted())
 	dir, runs := bundled(t, "-policy", "copilot-chat", file)
 	require.Equal(t, len(runs[0].Compactions), runs[0].Bundles)
-	request, err := os.ReadFile(filepath.Join(dir, "001-claude-code", "recorded-copilot-chat", "compaction-001", "request.jsonl"))
+	request, err := os.ReadFile(filepath.Join(dir, "001-claude-code", "recorded-copilot-chat", "compaction-001", "request-01", "request.jsonl"))
 	require.NoError(t, err)
 	for line := range bytes.Lines(request) {
 		var m chat.Message
 		require.NoError(t, json.Unmarshal(line, &m))
 		require.NotEqual(t, "Go on.", m.Text())
 	}
+}
+
+// A turn that is cut is asked about in two requests at the same time: both are in the bundle, and which is which does not
+// depend on who was faster.
+func TestBundlesOfSplitTurnsAreWholeAndTheSameInEachRun(t *testing.T) {
+	var first string
+	for range 3 {
+		dir, runs := bundled(t, "-policy", "oh-my-pi", "-window", "24000", generatedSession)
+		require.NotZero(t, runs[0].Bundles)
+		all := listed(t, dir)
+		if first == "" {
+			first = all
+		}
+		if all != first {
+			t.Fatal("another run writes other bytes")
+		}
+		require.NotEmpty(t, splitTurn(t, dir), "no turn was cut")
+	}
+}
+
+// splitTurn returns the folder of a bundle in which the beginning of a turn was asked about apart.
+func splitTurn(t *testing.T, dir string) string {
+	t.Helper()
+	asks, err := filepath.Glob(filepath.Join(dir, "*", "*", "*", "request-*", "user-message.md"))
+	require.NoError(t, err)
+	for _, file := range asks {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if !strings.Contains(string(text), "only the beginning of what the agent did") {
+			continue
+		}
+		folder := filepath.Dir(filepath.Dir(file))
+		output, err := os.ReadFile(filepath.Join(folder, "output.md"))
+		require.NoError(t, err)
+		require.Contains(t, string(output), "**Turn Context (split turn):**", "the summary is that of both")
+		requests, err := filepath.Glob(filepath.Join(folder, "request-*"))
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, len(requests), 2)
+		return folder
+	}
+	return ""
 }

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -43,8 +47,7 @@ func (r *replayer) gather(ctx context.Context, s source, run *Run, session *hist
 			return err
 		}
 		if run.Policy != recorded {
-			b.answered(w.asked)
-			b.meta.Mode = e.Compaction().Mode
+			b.asked, b.output, b.meta.Mode = inOrder(w.asked), e.Compaction().Text, e.Compaction().Mode
 			if err := r.bundles.write(s.number, run.Policy, b); err != nil {
 				return err
 			}
@@ -57,8 +60,8 @@ func (r *replayer) gather(ctx context.Context, s source, run *Run, session *hist
 				return context.Cause(ctx)
 			}
 			b := b
-			b.answered(asked)
-			b.meta.Policy, b.meta.OutputBy, b.output = p.Name, recorded, e.Compaction().Text
+			b.asked, b.output = inOrder(asked), e.Compaction().Text
+			b.meta.Policy, b.meta.OutputBy = p.Name, recorded
 			if len(asked) == 0 && err != nil {
 				b.meta.NotAsked = oneLine(err)
 			}
@@ -71,14 +74,46 @@ func (r *replayer) gather(ctx context.Context, s source, run *Run, session *hist
 	return nil
 }
 
-// answered takes in the request that was answered last.
-func (b *bundle) answered(asked []exchange) {
-	b.meta.Requests = len(asked)
-	for _, x := range asked {
-		if x.err == nil {
-			b.request, b.output = x.request.Messages, x.response.Message.Text()
+// inOrder sorts exchanges so that they are the same in each run, though some were made at the same time: one that shows what
+// another one answered comes after it, and otherwise their texts decide.
+func inOrder(asked []exchange) []exchange {
+	type placed struct {
+		exchange
+		text  string
+		after int // the longest chain of answers that it shows
+	}
+	list := make([]placed, len(asked))
+	for i, x := range asked {
+		data, err := json.Marshal(x.request.Messages)
+		if err != nil {
+			data = nil // such as it is
+		}
+		list[i] = placed{exchange: x, text: string(data)}
+	}
+	for range list { // a chain has at most as many
+		for i := range list {
+			for k := range list {
+				if answer := quoted(list[k].response.Message.Text()); i != k && answer != "" && strings.Contains(list[i].text, answer) {
+					list[i].after = min(len(list), max(list[i].after, list[k].after+1))
+				}
+			}
 		}
 	}
+	slices.SortStableFunc(list, func(a, b placed) int { return cmp.Or(cmp.Compare(a.after, b.after), strings.Compare(a.text, b.text)) })
+	sorted := make([]exchange, len(list))
+	for i, p := range list {
+		sorted[i] = p.exchange
+	}
+	return sorted
+}
+
+// quoted is a text as it stands in JSON, without the quotation marks.
+func quoted(text string) string {
+	data, err := json.Marshal(strings.TrimSpace(text))
+	if err != nil {
+		return ""
+	}
+	return string(data[1 : len(data)-1])
 }
 
 // promptRoom is what a request for a summary may take besides the history.
@@ -108,7 +143,8 @@ func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, name string
 		Target: summarize.Target{Model: m, Name: name, Tokenizer: r.tokenizer, Budget: budget, ContextWindow: budget + promptRoom},
 	}
 	defer c.Close()
-	c.Policy.Off, c.Policy.Cut = true, history.Cut{} // until it is told to
+	c.Policy.Off, c.Policy.Cut = true, history.Cut{}                                          // until it is told to
+	c.Policy.Place.Max = max(100, min(cmp.Or(c.Policy.Place.Max, 10_000), rendered.Tokens/2)) // or a short history is not worth a summary
 	if _, err := c.Render(ctx, prompt); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 const all = "all"
 
 // policiesNamed gives the policies that a flag names: one, several with commas between them, or all there are in the order
-// of their names.
+// of their names. They ask for no titles.
 func policiesNamed(names string) (list []summarize.Policy, err error) {
 	every := policies.All()
 	known := slices.Sorted(maps.Keys(every))
@@ -26,6 +26,9 @@ func policiesNamed(names string) (list []summarize.Policy, err error) {
 		p, ok := every[name]
 		if !ok {
 			return nil, fmt.Errorf("-policy: there is no policy %q: it is one of %s, or %s", name, strings.Join(known, ", "), all)
+		}
+		for i := range p.Ask.Prompts {
+			p.Ask.Prompts[i].Title = nil // it is asked for when there is time, which differs from run to run
 		}
 		list = append(list, p)
 	}
