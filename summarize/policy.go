@@ -50,8 +50,8 @@ type Policy struct {
 type Measure struct {
 	// By says whose count is held against limits. Defaults to [ByCount].
 	By MeasureBy
-	// LoweredBase holds limits against the budget's base, the smaller of Threshold and the context window, as both Copilots
-	// do. Else they are held against the context window.
+	// LoweredBase holds limits against the budget's base, the smaller of Threshold and the context window. Else they are held
+	// against the context window.
 	LoweredBase bool
 	// Threshold lowers the budget of prompts: a ratio of the context window (above 0, up to 1) or a number of tokens (100 or
 	// more); anything between is a [*sizing.ThresholdError]. Defaults to the whole budget.

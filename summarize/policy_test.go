@@ -91,11 +91,3 @@ func TestCompactorIsChecked(t *testing.T) {
 	_, err := d.Render(t.Context(), nil)
 	require.ErrorIs(t, err, render.ErrNoTokenizer)
 }
-
-func TestCopilotChatIsANewValueEachTime(t *testing.T) {
-	p := copilotchat.Policy()
-	*p.Ask.Temperature = 1
-	p.Ask.Prompts[0].Mode = "mine"
-	require.Zero(t, *copilotchat.Policy().Ask.Temperature)
-	require.Equal(t, summarize.ModeFork, copilotchat.Policy().Ask.Prompts[0].Mode)
-}

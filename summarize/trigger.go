@@ -43,8 +43,8 @@ type Condition struct {
 	Cap int
 	// Above asks for more than the limits. Without it they are reached at their exact value.
 	Above bool
-	// Cold is added to Ratio, up to 1, if no round of tool calls was completed in this turn, which Copilot Chat takes for a
-	// cold prompt cache. From 0 to 1.
+	// Cold is added to Ratio, up to 1, if no round of tool calls was completed in this turn, which counts as a cold prompt
+	// cache. From 0 to 1.
 	Cold float64
 	// Jitter moves Ratio by at most this, up or down, so that not every session is compacted at the same place, unless Cold
 	// is added. From 0 to below Ratio. It is taken from the session and its leaf, so that it is the same wherever the

@@ -136,7 +136,7 @@ func Of(t testing.TB, s *history.Session, messages ...chat.Message) Desk {
 	return d
 }
 
-// Foreground is Copilot Chat's policy where a prompt does not fit, and nothing else.
+// Foreground is a policy that compacts where a prompt does not fit, and on no other occasion.
 func Foreground() summarize.Policy {
 	p := copilotchat.Policy()
 	p.Trigger, p.Overflow.LastResort = nil, summarize.ResortError

@@ -1,0 +1,957 @@
+package stagewise_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/internal/statements"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/stagewise"
+)
+
+// briefing is an answer that is long enough to be taken.
+const briefing = "## The build\n\nYou fixed the build that the user complained of."
+
+// desk is a session under the policy in a window of so many tokens, which is the budget too.
+func desk(t *testing.T, window int, messages ...chat.Message) compacttest.Desk {
+	d := compacttest.New(t, messages...)
+	d.Policy, d.Target.Budget, d.Target.ContextWindow = stagewise.Policy(), window, window
+	return d
+}
+
+// marked lists messages of the user's of so many tokens each, with marks from a number on.
+func marked(from, count, tokens int) []chat.Message {
+	var list []chat.Message
+	for n := from; n < from+count; n++ {
+		list = append(list, chat.UserMessage(compacttest.Output(n, tokens-3)))
+	}
+	return list
+}
+
+// filled is such a session whose prompt takes so many tokens, in 20 messages.
+func filled(t *testing.T, tokens, window int) compacttest.Desk {
+	left := tokens - compacttest.Quarter{}.CountMessage(chat.SystemMessage("You are a coding agent."))
+	each := left / 20
+	return desk(t, window, append(marked(1, 19, each), marked(20, 1, left-19*each)...)...)
+}
+
+// over is a session of 14 messages of 500 tokens, which is over the threshold. The newest four are kept.
+func over(t *testing.T) compacttest.Desk { return desk(t, 10_000, marked(1, 14, 500)...) }
+
+// has requires that a text, which may be too long to be shown, contains a part.
+func has(t *testing.T, text, part string) {
+	t.Helper()
+	if !strings.Contains(text, part) {
+		t.Fatalf("%q is not in …%s", part, text[max(0, len(text)-3000):])
+	}
+}
+
+// numbers are those from one to another.
+func numbers(from, to int) []int {
+	var list []int
+	for n := from; n <= to; n++ {
+		list = append(list, n)
+	}
+	return list
+}
+
+// settled renders the prompt, waits for what is made meanwhile, and renders it again.
+func settled(d compacttest.Desk) []chat.Message {
+	d.T.Helper()
+	d.Messages()
+	require.NoError(d.T, d.Wait(d.T.Context()))
+	return d.Messages()
+}
+
+// compacted is that with a briefing for whoever asks.
+func compacted(d compacttest.Desk) []chat.Message {
+	d.T.Helper()
+	d.Always(models.Say(briefing))
+	return settled(d)
+}
+
+// compacts reports whether the session is compacted then.
+func compacts(d compacttest.Desk) bool {
+	d.T.Helper()
+	return strings.Contains(compacttest.Text(compacted(d)), briefing)
+}
+
+// kept returns the marks that the prompt shows after a compaction.
+func kept(d compacttest.Desk) []int {
+	d.T.Helper()
+	text := compacttest.Text(compacted(d))
+	require.True(d.T, strings.Contains(text, briefing))
+	return compacttest.Outputs(text)
+}
+
+// asked returns what a model is asked about a session that begins with these messages.
+func asked(t *testing.T, messages ...chat.Message) string {
+	t.Helper()
+	d := desk(t, 10_000, messages...)
+	d.Say(marked(1, 14, 500)...)
+	return requested(d)
+}
+
+// requested returns the only request that a model is asked.
+func requested(d compacttest.Desk) string {
+	d.T.Helper()
+	require.True(d.T, compacts(d))
+	return compacttest.Text(d.Request().Messages)
+}
+
+// chained compacts a session once for each of these briefings, in a window in which a briefing may have its full length, and
+// once more. It returns what was asked.
+func chained(t *testing.T, briefings ...string) []string {
+	t.Helper()
+	d := desk(t, 100_000, marked(1, 5, 5000)...)
+	for i, text := range append(briefings, briefing) {
+		d.Say(marked(10*i+6, 10, 5000)...)
+		d.Answers(models.Say(text))
+		has(t, compacttest.Text(settled(d)), text)
+	}
+	var list []string
+	for _, r := range d.Requests() {
+		list = append(list, compacttest.Text(r.Messages))
+	}
+	return list
+}
+
+// ofLength is a briefing of so many characters, which are more bytes.
+func ofLength(characters int) string {
+	const heading = "## Gebäude\n\n"
+	return heading + strings.Repeat("é", characters-len([]rune(heading)))
+}
+
+// cascade has a session compacted by the policy's models, which answer one after the other, and then by the agent's, of this
+// name. It returns who refused, or answered, in this order.
+func cascade(d compacttest.Desk, own string, steps ...models.Step) []string {
+	d.T.Helper()
+	d.Target.Name, d.Models = own, map[string]summarize.Target{}
+	for _, name := range []string{"claude-haiku-4.5", "gemini-3.1-flash-lite", "gpt-5.4-nano"} {
+		d.Models[name] = summarize.Target{Model: d.Script}
+	}
+	d.Answers(steps...)
+	settled(d)
+	var names []string
+	for _, e := range *d.Heard {
+		if e.Kind == summarize.EventRefused || e.Kind == summarize.EventReady {
+			names = append(names, e.Model)
+		}
+	}
+	return names
+}
+
+var (
+	down = models.Fail(errors.New("the model is down"))
+	good = models.Say(briefing)
+)
+
+// hangs does not answer before its context ends.
+func hangs(ctx context.Context, _ chat.Request) (chat.Response, error) {
+	<-ctx.Done()
+	return chat.Response{}, ctx.Err()
+}
+
+// after answers after a time, unless its context ends before.
+func after(wait time.Duration, step models.Step) models.Step {
+	return func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		select {
+		case <-time.After(wait):
+			return step(ctx, r)
+		case <-ctx.Done():
+			return chat.Response{}, ctx.Err()
+		}
+	}
+}
+
+// bubble is a check within which time is virtual.
+func bubble(check func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) { synctest.Test(t, check) }
+}
+
+// warned returns what is logged at the level of warnings from now on.
+func warned(d compacttest.Desk) *bytes.Buffer {
+	var log bytes.Buffer
+	d.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return &log
+}
+
+// undoTo lets the session go on from the message with a mark.
+func undoTo(d compacttest.Desk, mark int) {
+	d.T.Helper()
+	for _, e := range compacttest.Entries(d.T, d.Session) {
+		if list := compacttest.Outputs(e.Message().Text()); len(list) > 0 && list[0] == mark {
+			_, err := d.Navigate(d.T.Context(), e.ID, summarize.Navigation{})
+			require.NoError(d.T, err)
+			return
+		}
+	}
+	d.T.Fatalf("there is no message %d", mark)
+}
+
+// call is a round with one call of a tool.
+func call(name, arguments, result string) []chat.Message {
+	return []chat.Message{
+		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: name, Arguments: arguments}}},
+		chat.ToolResult("c", result),
+	}
+}
+
+// failing is such a round whose tool failed.
+func failing(round []chat.Message) []chat.Message {
+	round[1].IsError = true
+	return round
+}
+
+const (
+	policy = "summarize/stagewise/policy.go"
+	prompt = "summarize/stagewise/prompt.go"
+	shown  = "summarize/stagewise/history.go"
+	tools  = "summarize/stagewise/tools.go"
+	engine = "summarize/"
+)
+
+// change is a mutation of a file.
+func change(file, old, new string) statements.Mutant {
+	return statements.Mutant{File: file, Old: old, New: new}
+}
+
+// marker states the line by which a round is shown.
+func marker(says string, round []chat.Message, line string, mutants ...statements.Mutant) statements.Statement {
+	return statements.Statement{
+		Says: says,
+		Check: func(t *testing.T) {
+			has(t, asked(t, append([]chat.Message{chat.UserMessage("Go.")}, round...)...), "\n<assistant>\n"+line+"\n</assistant>\n")
+		},
+		Mutants: mutants,
+	}
+}
+
+// demands states that a request asks for something, in words that stand in the file of the prompt. Each of them is a mutation
+// if it is left out.
+func demands(says string, words ...string) statements.Statement {
+	s := statements.Statement{Says: says, Check: func(t *testing.T) {
+		text := asked(t)
+		for _, w := range words {
+			has(t, text, w)
+		}
+	}}
+	for _, w := range words {
+		s.Mutants = append(s.Mutants, change(prompt, w, "…"))
+	}
+	return s
+}
+
+func TestStatements(t *testing.T) {
+	statements.Run(t, []statements.Statement{
+		// When.
+		{
+			Says: "it compacts once more than 65% of the context window is used",
+			Check: func(t *testing.T) {
+				for tokens, want := range map[int]bool{6500: false, 6501: true} {
+					d := filled(t, tokens, 10_000)
+					d.Target.Budget = 9000
+					require.Equal(t, want, compacts(d), "%d tokens", tokens)
+				}
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "Ratio: 0.65", "Ratio: 0.66"),
+				change(policy, "Ratio: 0.65", "Ratio: 0.64"),
+				change(policy, "Above: true, ", ""),
+				change(engine+"target.go", "base: t.window()", "base: t.Budget"),
+			},
+		},
+		{
+			Says: "in any window it compacts above 200,000 tokens",
+			Check: func(t *testing.T) {
+				for tokens, want := range map[int]bool{200_000: false, 200_001: true} {
+					require.Equal(t, want, compacts(filled(t, tokens, 1_000_000)), "%d tokens", tokens)
+				}
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "Cap: 200_000", "Cap: 201_000"),
+				change(policy, "Cap: 200_000", "Cap: 199_000"),
+				change(engine+"trigger.go", "if l.tokens < lowest.tokens", "if l.tokens > lowest.tokens"),
+			},
+		},
+		{
+			Says: "the threshold can be set, to 50% for a chat agent",
+			Check: func(t *testing.T) {
+				for tokens, want := range map[int]bool{5000: false, 5001: true} {
+					d := filled(t, tokens, 10_000)
+					d.Policy.Trigger[0].Ratio = 0.5
+					require.Equal(t, want, compacts(d), "%d tokens", tokens)
+				}
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"trigger.go", `	return c.Ratio, ""`, `	return c.Ratio + 0.01, ""`),
+				change(engine+"trigger.go", `	return c.Ratio, ""`, `	return c.Ratio - 0.01, ""`),
+			},
+		},
+		{
+			Says: "what is used is what the provider reported",
+			Check: func(t *testing.T) {
+				d := filled(t, 5000, 10_000)
+				d.Say(chat.AssistantMessage("Yes."))
+				_, err := d.Session.Add(history.Entry{Body: history.Usage{Usage: chat.Usage{Input: 6600}, Counted: 5000}})
+				require.NoError(t, err)
+				d.Say(chat.UserMessage("And now?"))
+				require.True(t, compacts(d))
+			},
+			Mutants: []statements.Mutant{change(policy, "By: summarize.ByReport", "By: summarize.ByCount")},
+		},
+		{
+			Says: "it looks after every step, the last one of a turn included",
+			Check: func(t *testing.T) {
+				d := filled(t, 6400, 10_000)
+				require.False(t, compacts(d))
+				d.Say(compacttest.Round(1, 200)...)
+				_, err := d.AfterTurn(t.Context(), compacttest.Prompt(d.Session))
+				require.NoError(t, err)
+				require.NoError(t, d.Wait(t.Context()))
+				require.Equal(t, "started ready/briefing", compacttest.Kinds(*d.Heard))
+
+				d = filled(t, 6400, 10_000)
+				require.False(t, compacts(d))
+				d.Say(compacttest.Round(1, 200)...)
+				require.True(t, compacts(d))
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "{{Ratio: 0.65", "{{On: summarize.OnContextLimit, Ratio: 0.65"),
+				change(engine+"demand.go", "if _, err := w.walk(OnRender); err != nil", "if _, err := w.walk(OnModelSwitch); err != nil"),
+			},
+		},
+		{
+			Says: "the agent does not wait for the briefing",
+			Check: bubble(func(t *testing.T) {
+				d := over(t)
+				d.Answers(after(20*time.Second, good))
+				start := time.Now()
+				require.Equal(t, numbers(1, 14), compacttest.Outputs(compacttest.Text(d.Messages())))
+				require.Zero(t, time.Since(start))
+				require.NoError(t, d.Wait(t.Context()))
+				require.Equal(t, 20*time.Second, time.Since(start))
+				has(t, compacttest.Text(d.Messages()), briefing)
+			}),
+			Mutants: []statements.Mutant{change(policy, ", Background: true", "")},
+		},
+		{
+			Says: "one compaction is made at a time",
+			Check: bubble(func(t *testing.T) {
+				d := over(t)
+				d.Always(after(20*time.Second, good))
+				for n := range 3 {
+					d.Messages()
+					d.Say(marked(15+n, 1, 100)...)
+					time.Sleep(time.Second)
+				}
+				require.Len(t, d.Requests(), 1)
+				require.Equal(t, "started", compacttest.Kinds(*d.Heard))
+			}),
+			Mutants: []statements.Mutant{change(engine+"background.go", "		return PendingRunning\n", "		return PendingNone\n")},
+		},
+
+		// Where it cuts.
+		{
+			Says: "the newest messages are kept that take at most 20% of the context window",
+			Check: func(t *testing.T) {
+				d := desk(t, 10_000, append(marked(1, 96, 50), marked(97, 4, 500)...)...)
+				d.Target.Budget = 9000
+				require.Equal(t, numbers(97, 100), kept(d))
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "Share: 0.2,", "Share: 0.199,"),
+				change(policy, "Share: 0.2,", "Share: 0.206,"),
+				change(engine+"measure.go", "rule.Share*float64(m.target.window())", "rule.Share*float64(m.target.Budget)"),
+			},
+		},
+		{
+			Says: "they take at most 40,000 tokens in any window",
+			Check: func(t *testing.T) {
+				d := desk(t, 1_000_000, append(marked(1, 200, 1000), marked(201, 4, 10_000)...)...)
+				require.Equal(t, numbers(201, 204), kept(d))
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "Tokens: 40_000", "Tokens: 39_900"),
+				change(policy, "Tokens: 40_000", "Tokens: 41_000"),
+				change(engine+"measure.go", "if rule.Tokens == 0 || share < rule.Tokens", "if rule.Tokens == 0 || share > rule.Tokens"),
+			},
+		},
+		{
+			Says: "the share that is kept can be set",
+			Check: func(t *testing.T) {
+				d := over(t)
+				d.Policy.Cut.Share = 0.3
+				require.Equal(t, numbers(9, 14), kept(d))
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"measure.go", "int(rule.Share*", "int(0.24*"),
+				change(engine+"measure.go", "int(rule.Share*", "int(0.36*"),
+			},
+		},
+		{
+			Says: "10 messages are enough to keep, even if more would fit",
+			Check: func(t *testing.T) {
+				d := desk(t, 10_000, append(marked(1, 13, 500), marked(14, 20, 20)...)...)
+				require.Equal(t, numbers(24, 33), kept(d))
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "Floor(10)", "Floor(9)"),
+				change(policy, "Floor(10)", "Floor(11)"),
+			},
+		},
+		{
+			Says: "how many are enough can be set, to 5 or more",
+			Check: func(t *testing.T) {
+				for configured, want := range map[int]int{0: 5, 4: 5, 6: 6, 15: 15} {
+					d := desk(t, 10_000, append(marked(1, 13, 500), marked(14, 20, 20)...)...)
+					d.Policy.Cut.Messages = stagewise.Floor(configured)
+					require.Equal(t, numbers(34-want, 33), kept(d))
+				}
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "max(5, minUncompressed)", "max(4, minUncompressed)"),
+				change(policy, "max(5, minUncompressed)", "max(6, minUncompressed)"),
+				change(policy, "max(5, minUncompressed)", "5"),
+			},
+		},
+		{
+			Says: "a last message that is over the budget is kept alone, with a warning",
+			Check: func(t *testing.T) {
+				d := desk(t, 10_000, append(marked(1, 10, 500), marked(11, 1, 3000)...)...)
+				log := warned(d)
+				require.Equal(t, []int{11}, kept(d))
+				require.True(t, (*d.Heard)[0].Over)
+				require.Equal(t, 1, strings.Count(log.String(), "level=WARN"))
+				require.Contains(t, log.String(), "over=true")
+
+				d = over(t)
+				log = warned(d)
+				require.True(t, compacts(d))
+				require.Empty(t, log.String())
+			},
+			Mutants: []statements.Mutant{
+				change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = false"),
+				change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = true"),
+				change(engine+"carry.go", "Over: plan.over, ", ""),
+				change(engine+"events.go", "	if e.Over {", "	if false {"),
+			},
+		},
+		{
+			Says: "if nothing stands before the cut nothing is done",
+			Check: func(t *testing.T) {
+				d := desk(t, 10_000, marked(1, 1, 7000)...)
+				require.False(t, compacts(d))
+				require.Empty(t, d.Requests())
+				require.Empty(t, *d.Heard)
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"measure.go", "		return nil // nothing would be covered", "		s.Covered = 1 << 20\n		return nil"),
+			},
+		},
+		{
+			Says: "a policy that keeps as much as it compacts at is refused",
+			Check: func(t *testing.T) {
+				for share, refused := range map[float64]bool{0.64: false, 0.65: true, 0.7: true} {
+					d := over(t)
+					d.Policy.Cut.Share = share
+					_, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
+					require.Equal(t, refused, err != nil)
+				}
+				d := over(t)
+				d.Policy.Cut.Tokens = 200_000
+				_, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
+				require.ErrorContains(t, err, "nothing would ever be compacted")
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"policy.go", "share >= c.Ratio", "share > c.Ratio"),
+				change(engine+"policy.go", "c.Cap > 0 && (p.Cut.Tokens == 0 || p.Cut.Tokens >= c.Cap)", "c.Cap > 0 && p.Cut.Tokens > c.Cap"),
+			},
+		},
+
+		// How tokens are estimated.
+		{
+			Says: "a token is four characters, rounded up, and a message takes 400 characters besides",
+			Check: func(t *testing.T) {
+				for characters, want := range map[int]int{1600: 4, 1601: 3} { // 500 tokens each, and 501
+					d := desk(t, 10_000)
+					d.Target.Tokenizer = sizing.Estimator{}
+					for n := 1; n <= 14; n++ {
+						d.Say(chat.UserMessage(fmt.Sprintf("[output %03d]", n) + strings.Repeat("é", characters-12)))
+					}
+					require.Equal(t, numbers(15-want, 14), kept(d), "%d characters", characters)
+				}
+			},
+			Mutants: []statements.Mutant{
+				change("sizing/estimate.go", "	messageChars = 400", "	messageChars = 396"),
+				change("sizing/estimate.go", "	messageChars = 400", "	messageChars = 404"),
+				change("sizing/estimate.go", "		per = 4\n", "		per = 3.99\n"),
+				change("sizing/estimate.go", "		per = 4\n", "		per = 4.01\n"),
+				change("sizing/estimate.go", "		n++\n", ""),
+			},
+		},
+		{
+			Says: "a tool's name, its input as JSON and its output are estimated too",
+			Check: func(t *testing.T) {
+				for characters, want := range map[int]int{590: 2, 591: 1} { // 750 tokens a round, and 751
+					d := desk(t, 10_000, chat.UserMessage(strings.Repeat("x", 1600))) // 500 tokens, which stay
+					d.Target.Tokenizer = sizing.Estimator{}
+					for n := 1; n <= 9; n++ {
+						round := call("ten_letter", `{"text":"`+strings.Repeat("x", characters-11)+`"}`, fmt.Sprintf("[output %03d]", n)+strings.Repeat("x", 1588))
+						round[0].ToolCalls[0].ID = fmt.Sprint(n)
+						round[1].ToolCallID = fmt.Sprint(n)
+						d.Say(round...)
+					}
+					require.Equal(t, numbers(10-want, 9), kept(d), "%d characters", characters)
+				}
+			},
+			Mutants: []statements.Mutant{
+				change("sizing/estimate.go", "chars += utf8.RuneCountInString(c.Name) + utf8.RuneCountInString(c.Arguments)", "chars += utf8.RuneCountInString(c.Arguments)"),
+				change("sizing/estimate.go", "chars += utf8.RuneCountInString(c.Name) + utf8.RuneCountInString(c.Arguments)", "chars += utf8.RuneCountInString(c.Name)"),
+				change("sizing/estimate.go", "		chars += c\n", "		if m.Role != chat.RoleTool {\n			chars += c\n		}\n"),
+			},
+		},
+		{
+			Says: "what is attached is estimated too",
+			Check: func(t *testing.T) {
+				picture := chat.Image{URL: "https://example.com/a.png"}
+				size := sizing.Estimator{}.CountPart(picture)
+				require.Positive(t, size)
+				window := 5 * 4 * (size + 103) // of which a fifth is four messages
+				for tokens, want := range map[int]int{window: 4, window - 5: 3} {
+					d := desk(t, tokens)
+					d.Target.Tokenizer = sizing.Estimator{}
+					for n := 1; n <= 14; n++ {
+						d.Say(chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text(fmt.Sprintf("[output %03d]", n)), picture}})
+					}
+					require.Equal(t, numbers(15-want, 14), kept(d), "in %d tokens", tokens)
+				}
+			},
+			Mutants: []statements.Mutant{
+				change("sizing/estimate.go", "		return imageChars, 0", "		return 0, 0"),
+				change("sizing/estimate.go", "		chars += c\n", "		chars += min(c, 400)\n"),
+			},
+		},
+
+		// What is put in place.
+		{
+			Says: "a briefing takes the place of all before the cut, and all after it stays word for word",
+			Check: func(t *testing.T) {
+				d := over(t)
+				got := compacted(d)
+				compacttest.Equal(t, append([]chat.Message{
+					chat.SystemMessage("You are a coding agent."),
+					chat.UserMessage("<previous-chat-history>\n" + briefing + "\n</previous-chat-history>"),
+				}, marked(11, 4, 500)...), got)
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "Replacement: Replacement, ", ""),
+				change("summarize/stagewise/replacement.go", "m.SummaryBlock(plaintext.PreviousHistoryTag)", "m.SummaryBlock(plaintext.SummaryTag)"),
+			},
+		},
+		{
+			Says: "the session holds it with the message at the cut",
+			Check: func(t *testing.T) {
+				d := over(t)
+				compacted(d)
+				all := compacttest.Compactions(d.Session)
+				require.Len(t, all, 1)
+				require.Equal(t, briefing, all[0].Text)
+				first, err := d.Session.Entry(all[0].FirstKept)
+				require.NoError(t, err)
+				require.Equal(t, marked(11, 1, 500)[0], first.Message())
+				compacttest.Equal(t, marked(1, 14, 500), compacttest.Said(d.Session))
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"carry.go", "Messages: d.messages, FirstKept: j.plan.FirstKept", "Messages: d.messages, FirstKept: c.session.Leaf()"),
+				change(engine+"carry.go", "Summary: history.Summary{Text: d.text,", `Summary: history.Summary{Text: "x",`),
+			},
+		},
+		{
+			Says: "the cut is found again by its message once the model has answered, whatever was said and undone meanwhile",
+			Check: bubble(func(t *testing.T) {
+				d := over(t)
+				d.Answers(after(20*time.Second, good))
+				d.Messages()
+				d.Say(marked(15, 2, 100)...)
+				undoTo(d, 15)
+				d.Say(marked(17, 1, 100)...)
+				require.NoError(t, d.Wait(t.Context()))
+				got := compacttest.Text(d.Messages())
+				require.Contains(t, got, briefing)
+				require.Equal(t, []int{11, 12, 13, 14, 15, 17}, compacttest.Outputs(got))
+			}),
+			Mutants: []statements.Mutant{
+				change(engine+"carry.go", "Messages: d.messages, FirstKept: j.plan.FirstKept", "Messages: d.messages, FirstKept: c.session.Leaf()"),
+				change(engine+"carry.go", "	view, err := c.session.ViewWith(compaction)\n", "	compaction.FirstKept += \"x\"\n	view, err := c.session.ViewWith(compaction)\n"),
+			},
+		},
+		{
+			Says: "if that message was undone the briefing is dropped with a warning, and the agent goes on",
+			Check: bubble(func(t *testing.T) {
+				d := over(t)
+				log := warned(d)
+				d.Answers(after(20*time.Second, good))
+				d.Messages()
+				undoTo(d, 3)
+				require.NoError(t, d.Wait(t.Context()))
+				require.Equal(t, numbers(1, 3), compacttest.Outputs(compacttest.Text(d.Messages())))
+				require.Empty(t, compacttest.Compactions(d.Session))
+				require.Equal(t, "started ready/briefing dropped/briefing", compacttest.Kinds(*d.Heard))
+				require.Contains(t, log.String(), `level=WARN msg="compaction dropped"`)
+			}),
+			Mutants: []statements.Mutant{
+				change(engine+"events.go", "case EventFailed, EventDropped,", "case EventFailed,"),
+				change(engine+"background.go", "history.PlanDropped, EventDropped, err", "history.PlanDropped, EventDiscarded, err"),
+			},
+		},
+
+		// Compactions one after the other.
+		{
+			Says: "a later compaction is shown the briefing before it, and no message that it covers",
+			Check: func(t *testing.T) {
+				all := chained(t, briefing)
+				require.Equal(t, numbers(1, 11), compacttest.Outputs(all[0]))
+				require.False(t, strings.Contains(all[0], "\n</previous-chat-history>"))
+				has(t, all[1], "\n<previous-chat-history>\n"+briefing+"\n</previous-chat-history>\n<user>\n\\[output 012]")
+				require.Equal(t, numbers(12, 21), compacttest.Outputs(all[1]))
+			},
+			Mutants: []statements.Mutant{
+				change(prompt, "Previous: m.Earlier(), ", ""),
+				change(shown, "plaintext.Tagged(plaintext.PreviousHistoryTag,", "plaintext.Tagged(plaintext.PreviousSummaryTag,"),
+				change(engine+"carry.go", "Messages: d.messages, FirstKept: j.plan.FirstKept", `Messages: d.messages, FirstKept: "e1"`),
+			},
+		},
+		{
+			Says: "a briefing takes the one before it in, under the same target each time",
+			Check: func(t *testing.T) {
+				first, second := briefing+" It was the first thing.", briefing+" It was the second."
+				all := chained(t, first, second)
+				has(t, all[2], second)
+				require.False(t, strings.Contains(all[2], first))
+				for _, text := range all {
+					has(t, text, "Aim at 30000 characters. That is a goal")
+					require.LessOrEqual(t, strings.Count(text, "\n</previous-chat-history>"), 1)
+				}
+			},
+			Mutants: []statements.Mutant{
+				change(prompt, "	if target <= 0 {", "	if m.Earlier() != \"\" {\n		target = 2 * briefingTarget\n	} else if target <= 0 {"),
+				change(engine+"job.go", "m.PreviousSummary = b.Text", "m.PreviousSummary += b.Text"),
+			},
+		},
+		{
+			Says: "a briefing below 60% of the target is to be taken over word for word, and not shortened",
+			Check: func(t *testing.T) {
+				has(t, chained(t, ofLength(17_999))[1],
+					"takes 17999 characters, 60% of that. There is room: take it over word for word, shorten nothing in it")
+			},
+			Mutants: []statements.Mutant{
+				change(prompt, "condenseLightly = 0.60", "condenseLightly = 0.59"),
+				change(prompt, "utf8.RuneCountInString(previous)", `len(previous) + utf8.RuneCountInString("")`),
+				change(prompt, "take it over word for word", "take it over"),
+				change(prompt, "shorten nothing in it, ", ""),
+			},
+		},
+		{
+			Says: "from 60% of the target on its oldest sections are to be condensed lightly",
+			Check: func(t *testing.T) {
+				for _, n := range []int{18_000, 25_499} {
+					has(t, chained(t, ofLength(n))[1], "tighten its oldest sections a little")
+				}
+			},
+			Mutants: []statements.Mutant{
+				change(prompt, "condenseLightly = 0.60", "condenseLightly = 0.61"),
+				change(prompt, "condense        = 0.85", "condense        = 0.84"),
+				change(prompt, "oldest sections a little", "sections a little"),
+			},
+		},
+		{
+			Says: "from 85% on its oldest sections about what is settled are to be condensed",
+			Check: func(t *testing.T) {
+				has(t, chained(t, ofLength(25_500))[1], "condense its oldest sections, those about things that are wholly settled")
+			},
+			Mutants: []statements.Mutant{
+				change(prompt, "condense        = 0.85", "condense        = 0.86"),
+				change(prompt, "condense its oldest sections, those about things that are wholly settled", "condense it"),
+			},
+		},
+		{
+			Says: "what is condensed keeps all headings, and links, decisions and outcomes word for word; its newest sections stay as they are",
+			Check: func(t *testing.T) {
+				for _, n := range []int{18_000, 25_500} {
+					text := chained(t, ofLength(n))[1]
+					has(t, text, "Keep every one of its ## headings, every link of the form [](path:…), and what the user decided and what came out, word for word.")
+					has(t, text, "Leave its newest sections alone.")
+				}
+			},
+			Mutants: []statements.Mutant{
+				change(prompt, "every one of its ## headings", "its ## headings"),
+				change(prompt, "every link of the form [](path:…), and", "and"),
+				change(prompt, "what the user decided and what came", "what came"),
+				change(prompt, `" out, word for word.`, `" out.`),
+				change(prompt, " Leave its newest sections alone.", ""),
+			},
+		},
+
+		// How the history is shown.
+		{
+			Says: "what the user said stands in a tag of its own, with what was attached",
+			Check: func(t *testing.T) {
+				text := asked(t, chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Why does it fail?"), chat.Image{URL: "https://example.com/a.png"}}})
+				has(t, text, "\n<user>\nWhy does it fail?\n[attached: image https://example.com/a.png]\n</user>\n")
+			},
+			Mutants: []statements.Mutant{
+				change("internal/plaintext/blocks.go", `"[attached: " +`, `"[file: " +`),
+				change(shown, "append([]string{text}, b.Notes...)", "[]string{text}"),
+			},
+		},
+		{
+			Says: "with what was mentioned",
+			Check: func(t *testing.T) {
+				d := desk(t, 10_000, append([]chat.Message{chat.UserMessage("Why does it fail?")}, marked(1, 14, 500)...)...)
+				d.Policy.Ask.Prompts = []summarize.Prompt{stagewise.Briefing{Mentions: func(m chat.Message) []string {
+					if m.Text() == "Why does it fail?" {
+						return []string{"go.mod", "main.go"}
+					}
+					return nil
+				}}.Prompt()}
+				has(t, requested(d), "\n<user>\nWhy does it fail?\n[mentioned: go.mod, main.go]\n</user>\n")
+			},
+			Mutants: []statements.Mutant{
+				change(prompt, "Mentions: b.Mentions, ", ""),
+				change("internal/plaintext/blocks.go", `"[mentioned: "`, `"[named: "`),
+			},
+		},
+		{
+			Says: "what the assistant said stands in a tag of its own, with a line for each tool call and no output of tools",
+			Check: func(t *testing.T) {
+				round := compacttest.Round(20, 100)
+				text := asked(t, append([]chat.Message{chat.UserMessage("Go.")}, append(round, chat.AssistantMessage("It is done."))...)...)
+				has(t, text, "\n<assistant>\nStep 20.\n[read: file-20.go]\nIt is done.\n</assistant>\n")
+				require.NotContains(t, text, "[output 020]")
+			},
+			Mutants: []statements.Mutant{
+				change(shown, "		for _, c := range b.Calls {", "		for _, c := range b.Calls[len(b.Calls):] {"),
+				change(shown, "tools.line(Call(c))", "tools.line(Call(c))+c.Result"),
+			},
+		},
+		marker("a file that was read is named", call("read_file", `{"path":"go.mod"}`, "module example"), "[read: go.mod]",
+			change(tools, `fileLine("read")`, `fileLine("opened")`)),
+		marker("a file that was edited is named, with the number of edits", call("multi_edit", `{"path":"a.go","edits":[{},{},{}]}`, "ok"), "[edited: a.go (3 edits)]",
+			change(tools, `line := "edited: "`, `line := "changed: "`),
+			change(tools, `line += " (" + counted(n, "edit") + ")"`, ``)),
+		marker("a command that went well has a label and a check mark", call("bash", `{"command":"go test ./...","label":"run tests"}`, "ok\nexit code: 0"), "[shell: run tests → ✓]",
+			change(tools, `{"label", "explanation", "description", "command",`, `{"explanation", "description", "command", "label",`),
+			change(tools, `		return line + " → ✓"`, `		return line`)),
+		marker("a command that failed has its exit code", call("bash", `{"command":"go test"}`, "FAIL\nexit code: 2"), "[shell: go test → exit 2]",
+			change(tools, `" → exit " + end.code`, `" → ✗"`)),
+		marker("a command that took too long is said to have timed out", call("bash", `{"command":"sleep 99"}`, "Command timed out after 30s"), "[shell: sleep 99 → timed out]",
+			change(tools, `" → timed out"`, `" → ✗"`)),
+		marker("files that were checked without a finding are clean", call("lint", `{"paths":["a.go","b.go"]}`, "No linting errors found."), "[lint: a.go, b.go → clean]",
+			change(tools, `line := "lint: "`, `line := "checked: "`),
+			change(tools, `" → clean"`, `" → ✓"`)),
+		marker("files that were checked have their numbers of errors and warnings", call("lint", `{"paths":["a.go"]}`, "a.go: 2 errors, 3 warnings"), "[lint: a.go → 2 errors, 3 warnings]",
+			change(tools, "(error|warning)s?", "(error)s?"),
+			change(tools, "(error|warning)s?", "(warning)s?")),
+		marker("a question to the user has a title, and each field with its answer", call("ask_user", `{"title":"Which colour?"}`, `{"colour":"red","size":"large"}`),
+			"[asked user: Which colour? → colour: red; size: large]",
+			change(tools, `"asked user: "`, `"asked: "`),
+			change(tools, `c.Argument("title", `, `c.Argument(`),
+			change(tools, `name+": "+plainValue(fields[name])`, `plainValue(fields[name])`),
+			change(tools, `strings.Join(answers, "; ")`, `strings.Join(answers, ", ")`)),
+		marker("a search has its query in quotes", call("grep", `{"pattern":"func main"}`, "main.go:3"), `[searched: "func main"]`,
+			change(tools, `"searched: %q"`, `"searched: %s"`)),
+		marker("a file that was created is named", call("create_file", `{"path":"a.go"}`, "ok"), "[created: a.go]",
+			change(tools, `fileLine("created")`, `fileLine("wrote")`)),
+		marker("a file that was written is named", call("write_file", `{"path":"a.go","content":"x"}`, "ok"), "[wrote: a.go]",
+			change(tools, `fileLine("wrote")`, `fileLine("created")`)),
+		marker("the error of any tool stands after a cross", failing(call("read_file", `{"path":"go.mod"}`, "no such file")), "[read: go.mod ✗ no such file]",
+			change(tools, `text += " ✗ " +`, `text += " failed: " +`),
+			change(tools, `cmp.Or(plaintext.OneLine(c.Result, errorBytes), "failed")`, `"failed"`)),
+		marker("a tool that is not known is shown by its name", call("deploy", `{"target":"x"}`, "done"), "[tool-deploy]",
+			change(tools, `text = "tool-" +`, `text = "" +`),
+			change(tools, `	if text == "" {`, "	if text == \"\" {\n		return \"\"\n	}\n	if false {")),
+		marker("a tool that is not known and failed has its error too", failing(call("deploy", `{"target":"x"}`, "no such target")), "[tool-deploy ✗ no such target]",
+			change(tools, "	case c.Failed:\n		text +=", "	case c.Failed && text[:5] != \"tool-\":\n		text +=")),
+
+		// What is asked for.
+		{
+			Says: "a briefing is to have 30,000 characters, which is a goal and not a limit",
+			Check: func(t *testing.T) {
+				has(t, requested(desk(t, 100_000, marked(1, 14, 5000)...)),
+					"Aim at 30000 characters. That is a goal and not a limit: rather be longer than lose a detail.")
+			},
+			Mutants: []statements.Mutant{
+				change(prompt, "briefingTarget = 30_000", "briefingTarget = 29_000"),
+				change(prompt, "briefingTarget = 30_000", "briefingTarget = 31_000"),
+				change(prompt, "rather be longer than lose a detail", "keep to it"),
+			},
+		},
+		{
+			Says: "a briefing that is longer is taken as it is",
+			Check: func(t *testing.T) {
+				d := desk(t, 100_000, marked(1, 14, 5000)...)
+				long := strings.Repeat("It is so. ", 7000)
+				d.Answers(models.Say(long))
+				has(t, compacttest.Text(settled(d)), "\n"+strings.TrimSpace(long)+"\n")
+				require.Len(t, d.Requests(), 1)
+			},
+			Mutants: []statements.Mutant{change(policy, "Max: 20_000", "Max: 17_000")},
+		},
+		{
+			Says: "the target can be set",
+			Check: func(t *testing.T) {
+				d := desk(t, 100_000, marked(1, 14, 5000)...)
+				d.Policy.Ask.Prompts = []summarize.Prompt{stagewise.Briefing{Target: 40_000}.Prompt()}
+				has(t, requested(d), "Aim at 40000 characters. That is a goal")
+			},
+			Mutants: []statements.Mutant{change(prompt, "	target := b.Target\n", "	target := briefingTarget\n")},
+		},
+		demands("the agent is spoken to, and the user is spoken of", `Speak to the agent: "you read", "you decided".`, `The user is "the user", in the third person.`),
+		demands("a briefing has a heading for each topic, and prose below", "A heading of the second level (## ) for each topic", "connected prose in paragraphs"),
+		demands("it has no lists, tables or blocks of code", "No lists, no tables, no\nblocks of code."),
+		demands("what is old and settled gets two to four sentences", "What is long done gets two to four sentences"),
+		demands("what is recent is told in full, and ends with how things stand", "What is recent or still being worked on is told in full", "at the end how things stand now"),
+		demands("links, decisions, colours, directories and settings are copied word for word", "Copy these exactly and never paraphrase them",
+			"links of the form [](path:…), with all that is in them", "other Markdown links", "what the user decided, prefers, demands or forbids", "values of colours",
+			"structures of directories", "settings and\nconfiguration"),
+		{
+			Says: "the answer is to be plain Markdown, without the tag of the history before and any other",
+			Check: func(t *testing.T) {
+				text := asked(t)
+				has(t, text, "Write Markdown and nothing around it")
+				has(t, text, "none of the tags above, not even <previous-chat-history>.")
+			},
+			Mutants: []statements.Mutant{
+				change(prompt, "Write Markdown and nothing around it", "Write Markdown"),
+				change(prompt, "none of the tags above, not even <` + plaintext.PreviousHistoryTag + `>.", "none of the tags above.` + `"),
+			},
+		},
+
+		// Who is asked.
+		{
+			Says: "three models are asked one after the other, and the agent's own at last",
+			Check: func(t *testing.T) {
+				all := []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5", "own"}
+				for failures := range all {
+					steps := make([]models.Step, 0, len(all))
+					for range failures {
+						steps = append(steps, down)
+					}
+					d := over(t)
+					require.Equal(t, all[:failures+1], cascade(d, "own", append(steps, good)...))
+					require.Len(t, compacttest.Compactions(d.Session), 1)
+				}
+			},
+			Mutants: []statements.Mutant{
+				change(policy, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gpt-5.4-nano", "gemini-3.1-flash-lite", "claude-haiku-4.5"`),
+				change(policy, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gemini-3.1-flash-lite", "gpt-5.4-nano"`),
+				change(policy, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gemini-3.1-flash-lite", "claude-haiku-4.5", "gpt-5.4-nano"`),
+				change(engine+"summarise.go", "	add(t, t, true)\n", "	if len(list) == 0 {\n		add(t, t, true)\n	}\n"),
+			},
+		},
+		{
+			Says: "the agent's own is not asked twice if it is one of them",
+			Check: func(t *testing.T) {
+				d := over(t)
+				require.Equal(t, []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"}, cascade(d, "gpt-5.4-nano", down, down, down, good))
+				require.Len(t, d.Requests(), 3)
+			},
+			Mutants: []statements.Mutant{change(engine+"summarise.go", `return c.Name == t.Name && t.Name != ""`, "return false")},
+		},
+		{
+			Says: "each model has 30 seconds",
+			Check: bubble(func(t *testing.T) {
+				d := over(t)
+				require.Len(t, cascade(d, "own", hangs, hangs, hangs, after(30*time.Second-1, good)), 4)
+				require.Equal(t, "started refused/briefing refused/briefing refused/briefing ready/briefing done/briefing", compacttest.Kinds(*d.Heard))
+				for n := 1; n <= 3; n++ {
+					require.Equal(t, time.Duration(n)*30*time.Second, (*d.Heard)[n].Duration)
+				}
+			}),
+			Mutants: []statements.Mutant{
+				change(policy, "30 * time.Second", "29 * time.Second"),
+				change(policy, "30 * time.Second", "31 * time.Second"),
+			},
+		},
+		{
+			Says: "each is asked at a temperature of 0.1, for at most 20,000 tokens",
+			Check: func(t *testing.T) {
+				d := desk(t, 100_000, marked(1, 14, 5000)...)
+				require.Len(t, cascade(d, "own", down, down, down, good), 4)
+				require.Len(t, d.Requests(), 4)
+				for _, r := range d.Requests() {
+					require.Equal(t, new(0.1), r.Temperature)
+					require.Equal(t, 20_000, r.MaxTokens)
+				}
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "Temperature: new(0.1)", "Temperature: new(0.0)"),
+				change(policy, "Temperature: new(0.1)", "Temperature: new(0.2)"),
+				change(policy, "MaxTokens: 20_000", "MaxTokens: 19_000"),
+				change(policy, "MaxTokens: 20_000", "MaxTokens: 21_000"),
+			},
+		},
+		{
+			Says: "an answer of fewer than 30 characters is refused, and the next model asked",
+			Check: func(t *testing.T) {
+				names := cascade(over(t), "own", models.Say(strings.Repeat("é", 29)), models.Say(strings.Repeat("é", 30)))
+				require.Equal(t, []string{"gemini-3.1-flash-lite", "gpt-5.4-nano"}, names)
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "MinChars: 30", "MinChars: 29"),
+				change(policy, "MinChars: 30", "MinChars: 31"),
+			},
+		},
+
+		// What happens on failure.
+		{
+			Says: "if all fail it is logged and told, and the agent goes on with its history as it is",
+			Check: func(t *testing.T) {
+				d := over(t)
+				log := warned(d)
+				d.Always(down)
+				require.Equal(t, numbers(1, 14), compacttest.Outputs(compacttest.Text(settled(d))))
+				require.Equal(t, "started refused/briefing failed", compacttest.Kinds(*d.Heard))
+				require.ErrorContains(t, (*d.Heard)[2].Err, "the model is down")
+				require.Contains(t, log.String(), `level=WARN msg="compaction failed"`)
+				require.Empty(t, compacttest.Compactions(d.Session))
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"carry.go", "	kind := EventFailed\n", "	kind := EventDiscarded\n"),
+				change(engine+"events.go", "case EventFailed, EventDropped,", "case EventDropped,"),
+			},
+		},
+		{
+			Says: "if the provider then refuses the agent's request as too large, its error is what the agent gets",
+			Check: func(t *testing.T) {
+				d := over(t)
+				d.Always(down)
+				settled(d)
+				refused := &chat.ContextLimitError{Err: errors.New("too large")}
+				d.Always(good)
+				_, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
+				require.Equal(t, error(refused), err)
+				require.Empty(t, compacttest.Compactions(d.Session))
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "Background: true}}", "Background: true}, {On: summarize.OnContextLimit}}"),
+				change(engine+"recover.go", "len(w.policy.Trigger.For(OnContextLimit)) == 0", "false"),
+			},
+		},
+	})
+}
