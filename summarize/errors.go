@@ -131,6 +131,8 @@ func errorType(err error) string {
 		return "nobody_to_ask"
 	case gone(err):
 		return "boundary_gone"
+	case errors.Is(err, errEnded):
+		return "plan_ended"
 	}
 	if _, ok := errors.AsType[*SummaryError](err); ok {
 		return "summary_refused"
