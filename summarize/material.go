@@ -107,7 +107,8 @@ type Prompt struct {
 	// Tools declares the agent's tools to the model, which may not call them.
 	Tools bool
 	// Forks says that the request goes on from [Material.Sent] and is declared as that was, so that the provider's cache
-	// serves it. It is made to the agent's own model alone, and not without such a request.
+	// serves it. It is made to the agent's own model alone: not without such a request, and not if the policy names another
+	// model to be asked first.
 	Forks bool
 	// Prefix is the tree of a second request, made at the same time as the first: it asks for a summary of
 	// [Material.TurnPrefix], and the first then covers what is before it. Nil, and where no turn is cut, one request

@@ -155,8 +155,8 @@ func (w *writer) write(ctx context.Context, prompts []Prompt) (draft, []error) {
 	}
 	for i, p := range prompts {
 		w.clips = i == len(prompts)-1 // the prompts after it may show less by themselves
-		if p.Forks && len(w.job.material.Sent) == 0 {
-			continue // there is nothing that it could go on from
+		if p.Forks && (len(w.job.material.Sent) == 0 || !w.candidates[0].own) {
+			continue // there is nothing that it could go on from, or somebody else is to be asked
 		}
 		for _, c := range w.candidates {
 			if c.err != nil || p.Forks && !c.own || w.isRefused(w.whole(c, anyMode)) || w.isRefused(w.whole(c, p.Mode)) {

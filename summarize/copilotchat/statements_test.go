@@ -1,0 +1,1111 @@
+package copilotchat_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/internal/statements"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+// window of most rows, in tokens. It is the budget too.
+const window = 10_000
+
+// of is a session under the policy, in a window of so many tokens.
+func of(t *testing.T, s *history.Session, tokens int, messages ...chat.Message) compacttest.Desk {
+	d := compacttest.Of(t, s, messages...)
+	d.Policy, d.Target.Budget = copilotchat.Policy(), tokens
+	return d
+}
+
+// numbered is a session in memory whose id is a number, so that its jitter is the same in each run.
+func numbered(t *testing.T, number int) *history.Session {
+	s, err := history.New(&history.MemoryStore{}, history.Options{Header: history.Header{ID: fmt.Sprint(number)}})
+	require.NoError(t, err)
+	return s
+}
+
+// fill appends a turn and a last message of the user's, so that the whole prompt takes so many tokens.
+func fill(d compacttest.Desk, tokens int) {
+	list := []chat.Message{chat.SystemMessage("You are a coding agent."), chat.UserMessage(compacttest.Task), chat.UserMessage("Go on.")}
+	left := tokens - compacttest.Count(d.Target.Tokenizer, append(list, chat.AssistantMessage("")))
+	d.Say(list[1], chat.AssistantMessage(compacttest.Words(left)), list[2])
+}
+
+// cold is a session of so many tokens in which this turn completed no round of tool calls.
+func cold(t *testing.T, tokens int) compacttest.Desk {
+	d := of(t, numbered(t, 0), window)
+	fill(d, tokens)
+	return d
+}
+
+// warm is a session of so many tokens in which this turn completed a round of tool calls.
+func warm(t *testing.T, number, tokens int) compacttest.Desk {
+	d := of(t, numbered(t, number), window)
+	round := compacttest.Round(1, 300)
+	fill(d, tokens-compacttest.Count(d.Target.Tokenizer, round))
+	d.Say(round...)
+	return d
+}
+
+// begins renders the prompt, and reports whether a summary is begun in the background.
+func begins(d compacttest.Desk) (begun bool) {
+	d.Runner = summarize.RunnerFunc(func(context.Context, *history.Session, string) error {
+		begun = true
+		return nil
+	})
+	d.Messages()
+	return begun
+}
+
+// overflowing is a session whose prompt does not fit, in memory or in a file.
+func overflowing(t *testing.T, s *history.Session, answers ...models.Step) compacttest.Desk {
+	d := of(t, s, compacttest.Budget, compacttest.Overflowing()...)
+	d.Target.Tools = []chat.Tool{{Name: "read_file", Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}}
+	d.Answers(answers...)
+	return d
+}
+
+// compacted is such a session after a compaction, with the prompt that came out.
+func compacted(t *testing.T) (compacttest.Desk, []chat.Message) {
+	d := overflowing(t, numbered(t, 0), models.SaySummary("What was done."))
+	return d, d.Messages()
+}
+
+// named is what a compaction asks an agent's model of this name, and the prompt that comes out.
+func named(t *testing.T, model string, said ...chat.Message) (chat.Request, []chat.Message) {
+	d := of(t, numbered(t, 0), compacttest.Budget, append([]chat.Message{chat.UserMessage(compacttest.Task)}, said...)...)
+	d.Say(compacttest.Rounds(1, 6, compacttest.RoundTokens)...)
+	d.Target.Name = model
+	d.Answers(models.SaySummary("What was done."))
+	got := d.Messages()
+	return d.Request(), got
+}
+
+// background runs a check on a session with a warm cache for which a summary is begun as soon as it is rendered. What
+// was sent then is the argument, and the summary takes as long as latency.
+func background(check func(t *testing.T, d compacttest.Desk, sent []chat.Message)) func(*testing.T) {
+	return func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := of(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
+			d.Say(compacttest.Rounds(1, 9, 930)...)
+			d.Target.Tools = []chat.Tool{{Name: "read_file"}}
+			d.Answers(slowly(models.SaySummary("Made meanwhile.")))
+			check(t, d, d.Messages())
+		})
+	}
+}
+
+// latency of a model.
+const latency = 30 * time.Second
+
+// slowly takes a step after that time.
+func slowly(step models.Step) models.Step {
+	return func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		select {
+		case <-time.After(latency):
+			return step(ctx, r)
+		case <-ctx.Done():
+			return chat.Response{}, context.Cause(ctx)
+		}
+	}
+}
+
+// made waits until the summary is made.
+func made(t *testing.T, d compacttest.Desk) {
+	require.NoError(t, d.Wait(t.Context()))
+	require.Equal(t, summarize.PendingReady, d.PendingNow())
+}
+
+// calls reports whether messages hold a call of a tool.
+func calls(messages []chat.Message, tool string) bool {
+	return slices.ContainsFunc(messages, func(m chat.Message) bool {
+		return slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.Name == tool })
+	})
+}
+
+// rendered renders elements in one message under the policy, within a budget, and returns the text.
+func rendered(t *testing.T, budget int, children ...elements.Node) string {
+	d := of(t, numbered(t, 0), budget)
+	r, err := d.Render(t.Context(), elements.UserMessage{Props: elements.Props{Priority: new(1)}, Children: children})
+	require.NoError(t, err)
+	require.LessOrEqual(t, r.Tokens, budget)
+	return compacttest.Text(r.Messages)
+}
+
+// lines are pieces of text of 50 tokens each, which are called a, b, c and d.
+func lines(priority *int) elements.Nodes {
+	var list elements.Nodes
+	for _, name := range []string{"a", "b", "c", "d"} {
+		list = append(list, elements.TextChunk{Props: elements.Props{Priority: priority}, Children: elements.Nodes{elements.Text(name + " " + compacttest.Words(50))}})
+	}
+	return list
+}
+
+// shown are the names of the lines that a text shows.
+func shown(text string) string {
+	var list []string
+	for line := range strings.Lines(text) {
+		if name, _, ok := strings.Cut(line, " "); ok {
+			list = append(list, name)
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// recorder is an element of so many tokens that records the budget that it is rendered with.
+type recorder struct {
+	elements.Props
+	tokens int
+	budget *int
+}
+
+func (e recorder) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+	*e.budget = s.TokenBudget
+	return elements.UserMessage{Children: elements.Nodes{elements.Text(compacttest.Words(e.tokens))}}, nil
+}
+
+// thinking is an assistant message that calls a tool after some thinking.
+func thinking(n int, text string) chat.Message {
+	m := compacttest.Round(n, 300)[0]
+	m.Content = append(chat.Parts{chat.Thinking{Text: text, Signature: "sig"}}, m.Content...)
+	return m
+}
+
+// large is a tool result that takes more than half of the window, as it is shown.
+func large(t *testing.T) string {
+	d := of(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
+	d.Say(compacttest.Round(1, 9000)...)
+	got := d.Messages()
+	return got[len(got)-1].Text()
+}
+
+var errDown = errors.New("the model is down")
+
+const (
+	policy = "summarize/copilotchat/policy.go"
+	engine = "summarize/"
+)
+
+// replace is a mutation of the policy.
+func replace(old, new string) statements.Mutant {
+	return statements.Mutant{File: policy, Old: old, New: new}
+}
+
+func TestStatements(t *testing.T) {
+	statements.Run(t, []statements.Statement{
+		// The prompt.
+		{
+			Says: "over budget, instructions go first, then older history, then this turn's calls, and the user's message stays",
+			Check: func(t *testing.T) {
+				s := numbered(t, 0)
+				d := of(t, s, window, chat.UserMessage("Before."))
+				d.Say(compacttest.Rounds(1, 2, 500)...)
+				d.Say(chat.AssistantMessage("It was so."), chat.UserMessage(compacttest.Task))
+				d.Say(compacttest.Rounds(3, 4, 500)...)
+				d.Policy.Off = true // so that nothing but pruning helps
+				prompt := append(compacttest.Prompt(s), elements.SystemMessage{
+					Props: elements.Props{Priority: new(600)}, Children: elements.Nodes{elements.Text("Instructions: " + compacttest.Words(300))},
+				})
+				var states []string
+				for budget := 2500; ; budget -= 50 {
+					d.Target.Budget = budget
+					r, err := d.Render(t.Context(), prompt)
+					if err != nil {
+						break
+					}
+					text := compacttest.Text(r.Messages)
+					require.Contains(t, text, compacttest.Task)
+					state := fmt.Sprint(strings.Contains(text, "Instructions"), strings.Contains(text, "Before."), compacttest.Outputs(text))
+					if len(states) == 0 || states[len(states)-1] != state {
+						states = append(states, state)
+					}
+				}
+				require.Equal(t, []string{
+					"true true [1 2 3 4]", "false true [1 2 3 4]", "false true [2 3 4]", "false true [3 4]", "false false [4]", "false false []",
+				}, states)
+			},
+			Mutants: []statements.Mutant{
+				replace("LastResort: summarize.ResortDrop", "LastResort: summarize.ResortError"),
+				{File: "render/sort.go", Old: "return cmp.Compare(priorities[a], priorities[b])", New: "return cmp.Compare(priorities[b], priorities[a])"},
+			},
+		},
+		{
+			Says: "user's message and calls have the first claim on the room, and history is told what they leave",
+			Check: func(t *testing.T) {
+				var older, request, rounds int
+				d := of(t, numbered(t, 0), window)
+				_, err := d.Render(t.Context(), elements.Fragment{
+					elements.SystemMessage{Children: elements.Nodes{elements.Text(compacttest.Words(997))}},
+					recorder{elements.Props{Priority: new(700), FlexGrow: 1}, 100, &older},
+					recorder{elements.Props{Priority: new(900), FlexGrow: 2}, 1997, &request},
+					recorder{elements.Props{Priority: new(899), FlexGrow: 2}, 2997, &rounds},
+				})
+				require.NoError(t, err)
+				require.InDelta(t, 4500, request, 10, "half of what the instructions leave")
+				require.InDelta(t, 4500, rounds, 10)
+				require.InDelta(t, 4000, older, 20)
+			},
+			Mutants: []statements.Mutant{
+				{File: "render/share.go", Old: "return -t.props.FlexGrow", New: "return t.props.FlexGrow"},
+				{File: "render/share.go", Old: "return math.MinInt", New: "return math.MaxInt"},
+			},
+		},
+		{
+			Says: "siblings of the same priority go in the order in which they are declared",
+			Check: func(t *testing.T) {
+				require.Equal(t, "c d", shown(rendered(t, 130, lines(new(5))...)))
+			},
+			Mutants: []statements.Mutant{{File: "render/sort.go", Old: "byPriority):\n		return list", New: "byPriority):\n		slices.Reverse(list)\n		return list"}},
+		},
+		{
+			Says: "a list ranks its children so that the first goes first, or the last",
+			Check: func(t *testing.T) {
+				for descending, want := range map[bool]string{false: "c d", true: "a b"} {
+					list := elements.PrioritizedList{Props: elements.Props{Priority: new(5)}, Descending: descending, Children: lines(nil)}
+					require.Equal(t, want, shown(rendered(t, 130, list)))
+				}
+			},
+			Mutants: []statements.Mutant{
+				{File: "elements/groups.go", Old: "priority := base - len(l.Children) + i", New: "priority := base - i"},
+				{File: "elements/groups.go", Old: "priority = base - i", New: "priority = base - len(l.Children) + i"},
+			},
+		},
+		{
+			Says: "a subtree may have a hard limit of its own",
+			Check: func(t *testing.T) {
+				require.Equal(t, "c d x", shown(rendered(t, window, elements.TokenLimit{Max: 130, Children: lines(new(5))}, elements.TextChunk{Children: elements.Nodes{elements.Text("x y")}})))
+			},
+			Mutants: []statements.Mutant{{File: "render/fit.go", Old: "if limit > budget || !n.attached() {", New: "if true {"}},
+		},
+		{
+			Says: "of a long text as much is kept as fits",
+			Check: func(t *testing.T) {
+				text := rendered(t, 500, elements.TextChunk{BreakOnWhitespace: true, Children: elements.Nodes{elements.Text(compacttest.Words(2000))}})
+				require.InDelta(t, 500, compacttest.Quarter{}.CountText(text), 10)
+			},
+			Mutants: []statements.Mutant{
+				{File: "render/text.go", Old: "piece.text = l.cut(piece.text, next, r.budget)", New: "piece.text = l.cut(piece.text, next, r.budget/2)"},
+			},
+		},
+		{
+			Says: "what has a priority is pruned before history is compacted",
+			Check: func(t *testing.T) {
+				d := of(t, numbered(t, 0), compacttest.Budget, chat.UserMessage(compacttest.Task))
+				d.Say(compacttest.Rounds(1, 4, compacttest.RoundTokens)...)
+				r, err := d.Render(t.Context(), compacttest.Prompt(d.Session, elements.UserMessage{
+					Props: elements.Props{Priority: new(600)}, Children: elements.Nodes{elements.Text("Nice to know: " + compacttest.Words(2000))},
+				}))
+				require.NoError(t, err)
+				require.Empty(t, d.Requests())
+				require.NotContains(t, compacttest.Text(r.Messages), "Nice to know")
+				require.Equal(t, []int{1, 2, 3, 4}, compacttest.Outputs(compacttest.Text(r.Messages)))
+			},
+			Mutants: []statements.Mutant{
+				{File: "render/required.go", Old: "if l.unranked && !offered {", New: "if l.unranked {"},
+			},
+		},
+
+		{
+			Says: "if not even what has the highest priority fits, that is an error with what it needs",
+			Check: func(t *testing.T) {
+				d := of(t, numbered(t, 0), window, chat.UserMessage(compacttest.Words(2*window)))
+				_, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
+				over, ok := errors.AsType[*render.BudgetExceededError](err)
+				require.True(t, ok, "%v", err)
+				require.Equal(t, window, over.Budget)
+				require.Greater(t, over.Needed, 2*window)
+			},
+			Mutants: []statements.Mutant{
+				{File: engine + "compactor.go", Old: "why = &FailedError{Budget: s.over, Reasons: []error{ErrNothingToCompact}}", New: "why = &FailedError{Reasons: []error{ErrNothingToCompact}}"},
+			},
+		},
+
+		// When it compacts.
+		{
+			Says: "in the foreground if a prompt does not fit, and the prompt that comes out fits",
+			Check: func(t *testing.T) {
+				d, got := compacted(t)
+				require.Contains(t, compacttest.Text(got), "What was done.")
+				require.Equal(t, "started done/full", compacttest.Kinds(*d.Heard))
+				require.Equal(t, summarize.OnBudgetExceeded, (*d.Heard)[0].Reason)
+			},
+			Mutants: []statements.Mutant{
+				replace("Background: summarize.Background{", "Background: summarize.Background{Always: true, "),
+				{File: engine + "trigger.go", Old: "return own == on || on == OnBudgetExceeded", New: "return on != OnBudgetExceeded && own == on || false"},
+			},
+		},
+		{
+			Says: "in the background at 90% of the window if the cache is cold",
+			Check: func(t *testing.T) {
+				require.False(t, begins(cold(t, 8999)))
+				require.True(t, begins(cold(t, 9000)))
+			},
+			Mutants: []statements.Mutant{
+				replace("Cold: 0.10", "Cold: 0.09"),
+				replace("Cold: 0.10", "Cold: 0.11"),
+				replace("Ratio: 0.80", "Ratio: 0.81"),
+				replace("Background: true},\n", "Background: true, Above: true},\n"),
+				replace("0.10, Background: true}", "0.10}"),
+			},
+		},
+		{
+			Says: "at about 80% if the cache is warm, from 78% to 82% and not always at the same place",
+			Check: func(t *testing.T) {
+				const sessions = 100
+				share := func(tokens int) int {
+					n := 0
+					for number := range sessions {
+						if begins(warm(t, number, tokens)) {
+							n++
+						}
+					}
+					return n
+				}
+				require.Zero(t, share(7799), "below 78%% none does")
+				low, high := share(7820), share(8180)
+				require.True(t, 0 < low && low < sessions/4, "%d", low)
+				require.True(t, sessions*3/4 < high && high < sessions, "%d", high)
+				require.Equal(t, sessions, share(8200), "at 82%% all do")
+			},
+			Mutants: []statements.Mutant{
+				replace("Ratio: 0.80", "Ratio: 0.79"),
+				replace("Ratio: 0.80", "Ratio: 0.81"),
+				replace("Jitter: 0.02", "Jitter: 0.01"),
+				replace("Jitter: 0.02", "Jitter: 0.03"),
+				{File: engine + "measure.go", Old: "s.Jitter = jitter(m.session)", New: "s.Jitter = 0"},
+			},
+		},
+		{
+			Says: "a cache counts as warm once this turn completed a round of tool calls",
+			Check: func(t *testing.T) {
+				require.True(t, begins(warm(t, 0, 8500)))
+				require.False(t, begins(cold(t, 8500)))
+				d := warm(t, 0, 8300)
+				d.Say(chat.AssistantMessage("Done."), chat.UserMessage("And now? "+compacttest.Words(190)))
+				require.False(t, begins(d), "that was the turn before")
+				d = cold(t, 8500)
+				d.Say(compacttest.Round(1, 300)[0])
+				require.False(t, begins(d), "its call has no result")
+			},
+			Mutants: []statements.Mutant{
+				{File: engine + "measure.go", Old: "s.Warm || len(r.Results) > 0", New: "s.Warm || len(r.Results) >= 0"},
+				{File: engine + "measure.go", Old: "s.Warm || len(r.Results) > 0", New: "s.Warm && len(r.Results) > 0"},
+				{File: engine + "measure.go", Old: "range s.view.Turns[n-1].Rounds", New: "range s.view.Turns[max(0, n-2)].Rounds"},
+				replace("Cold: 0.10, ", ""),
+			},
+		},
+		{
+			Says: "when somebody asks for it, whatever is used",
+			Check: func(t *testing.T) {
+				d := cold(t, 4000)
+				d.Messages()
+				d.Answers(models.SaySummary("What was done."))
+				got, err := d.Compact(t.Context(), "")
+				require.NoError(t, err)
+				require.Contains(t, compacttest.Text(got.Result.Messages), "What was done.")
+			},
+			Mutants: []statements.Mutant{replace("{On: summarize.OnDemand}", "{On: summarize.OnDemand, Ratio: 0.5}")},
+		},
+		{
+			Says: "on no other occasion",
+			Check: func(t *testing.T) {
+				d := cold(t, 8000)
+				d.Messages()
+				refused := &chat.ContextLimitError{Err: errors.New("too large")}
+				_, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
+				require.Equal(t, refused, err)
+				_, err = d.MemoryPressure(t.Context())
+				require.ErrorIs(t, err, summarize.ErrNotAsked)
+				smaller := d.Target
+				smaller.Name, smaller.Budget = "smaller", 8100
+				_, err = d.SwitchModel(t.Context(), compacttest.Prompt(d.Session), smaller)
+				require.NoError(t, err)
+				require.Empty(t, *d.Heard)
+			},
+			Mutants: []statements.Mutant{
+				replace("{On: summarize.OnDemand},", "{On: summarize.OnDemand}, {On: summarize.OnContextLimit},"),
+				replace("{On: summarize.OnDemand},", "{On: summarize.OnDemand}, {On: summarize.OnMemoryPressure},"),
+				replace("{On: summarize.OnDemand},", "{On: summarize.OnDemand}, {On: summarize.OnModelSwitch},"),
+			},
+		},
+		{
+			Says: "a master switch turns off what the foreground and the background do",
+			Check: func(t *testing.T) {
+				d := overflowing(t, numbered(t, 0))
+				d.Policy.Off = true
+				d.Messages()
+				require.Equal(t, "let go", compacttest.Kinds(*d.Heard))
+				d = warm(t, 0, 9500)
+				d.Policy.Off = true
+				require.False(t, begins(d))
+			},
+			Mutants: []statements.Mutant{{File: engine + "decide.go", Old: "case p.Off &&", New: "case false &&"}},
+		},
+
+		// The window, and what lowers it.
+		{
+			Says: "the window is the one that the user chose, and not what the model could take",
+			Check: func(t *testing.T) {
+				d := cold(t, 5000)
+				d.Target.ContextWindow = 5556
+				require.False(t, begins(d))
+				d.Target.ContextWindow = 5555
+				require.True(t, begins(d))
+			},
+			Mutants: []statements.Mutant{{File: engine + "target.go", Old: "if t.ContextWindow > 0 {", New: "if false {"}},
+		},
+		{
+			Says: "a threshold lowers what ratios are of: a ratio of the window, or a number of tokens",
+			Check: func(t *testing.T) {
+				for _, threshold := range []float64{0.5, 5000} {
+					for tokens, want := range map[int]bool{4499: false, 4500: true} {
+						d := cold(t, tokens)
+						d.Policy.Measure.Threshold = threshold
+						require.Equal(t, want, begins(d), "%v, %d", threshold, tokens)
+					}
+				}
+			},
+			Mutants: []statements.Mutant{
+				replace(", LoweredBase: true", ""),
+				{File: "sizing/window.go", Old: "return int(t * float64(effective)), nil", New: "return effective, nil"},
+				{File: "sizing/window.go", Old: "return int(t), nil", New: "return effective, nil"},
+			},
+		},
+		{
+			Says: "a threshold is at most 1 or at least 100, and what is between is an error",
+			Check: func(t *testing.T) {
+				for threshold, want := range map[float64]int{0.5: 5000, 1: window, 100: 100, 101: 101, 1.001: 0, 50: 0, 99.99: 0, -0.5: 0} {
+					d := of(t, numbered(t, 0), window, chat.UserMessage("Hi."))
+					d.Policy.Measure.Threshold = threshold
+					r, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
+					if want == 0 {
+						_, ambiguous := errors.AsType[*sizing.ThresholdError](err)
+						require.True(t, ambiguous, "%v: %v", threshold, err)
+						continue
+					}
+					require.NoError(t, err)
+					require.Equal(t, want, r.Budget)
+				}
+			},
+			Mutants: []statements.Mutant{
+				{File: "sizing/window.go", Old: "case t >= 100 &&", New: "case t >= 99 &&"},
+				{File: "sizing/window.go", Old: "case t >= 100 &&", New: "case t >= 101 &&"},
+				{File: "sizing/window.go", Old: "t > 0 && t <= 1:", New: "t > 0 && t < 1:"},
+				{File: "sizing/window.go", Old: "t > 0 && t <= 1:", New: "t > 0 && t <= 1.1:"},
+				{File: "sizing/window.go", Old: "t > 0 && t <= 1:", New: "t > -1 && t <= 1:"},
+			},
+		},
+		{
+			Says: "a threshold above the window is clamped to it",
+			Check: func(t *testing.T) {
+				for tokens, want := range map[int]bool{8999: false, 9000: true} {
+					d := cold(t, tokens)
+					d.Policy.Measure.Threshold = 2 * window
+					require.Equal(t, want, begins(d), "%d", tokens)
+				}
+			},
+			Mutants: []statements.Mutant{{File: "sizing/window.go", Old: "min(threshold, effective)", New: "threshold"}},
+		},
+		{
+			Says: "of what tools leave a tenth is kept free, and without tools nothing",
+			Check: func(t *testing.T) {
+				for tools, want := range map[int]int{0: window, 1: 8999, 7: 8993, 1000: 8100} {
+					d := of(t, numbered(t, 0), window, chat.UserMessage("Hi."))
+					d.Policy.Measure.Threshold = window
+					if tools > 0 {
+						d.Target.Tools = []chat.Tool{{Name: strings.Repeat("tool", tools)}}
+					}
+					r, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
+					require.NoError(t, err)
+					require.Equal(t, want, r.Budget, "%d tokens of tools", tools)
+				}
+			},
+			Mutants: []statements.Mutant{
+				{File: "sizing/window.go", Old: "const marginDivisor = 10", New: "const marginDivisor = 9"},
+				{File: "sizing/window.go", Old: "const marginDivisor = 10", New: "const marginDivisor = 11"},
+				{File: "sizing/window.go", Old: "(budget + marginDivisor - 1) / marginDivisor", New: "budget / marginDivisor"},
+				{File: "sizing/window.go", Old: "budget -= toolTokens", New: "budget -= 0"},
+				{File: "sizing/window.go", Old: "if toolTokens > 0 {", New: "if true {"},
+			},
+		},
+		{
+			Says: "a budget is never below one token",
+			Check: func(t *testing.T) {
+				d := of(t, numbered(t, 0), window, chat.UserMessage("Hi."))
+				d.Target.Tools = []chat.Tool{{Name: strings.Repeat("tool", 2*window)}}
+				d.Policy.Measure.Threshold = window
+				_, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
+				over, ok := errors.AsType[*render.BudgetExceededError](err)
+				require.True(t, ok, "%v", err)
+				require.Equal(t, 1, over.Budget)
+			},
+			Mutants: []statements.Mutant{
+				{File: "sizing/window.go", Old: "return max(1, budget), nil", New: "return budget, nil"},
+				{File: "sizing/window.go", Old: "return max(1, budget), nil", New: "return max(2, budget), nil"},
+			},
+		},
+
+		// In the background.
+		{
+			Says: "the background goes on from a copy of the request that was sent, for the prompt cache",
+			Check: background(func(t *testing.T, d compacttest.Desk, sent []chat.Message) {
+				made(t, d)
+				r := d.Request()
+				compacttest.Equal(t, sent, r.Messages[:len(r.Messages)-1])
+				require.Equal(t, chat.RoleUser, r.Messages[len(sent)].Role)
+				require.Contains(t, r.Messages[len(sent)].Text(), "Stop the work here. Summarise")
+				compacttest.Equal(t, d.Target.Tools, r.Tools)
+				require.Equal(t, chat.ToolChoiceAuto, r.ToolChoice, "as in the request that was sent")
+			}),
+			Mutants: []statements.Mutant{
+				replace("[]summarize.Prompt{fork, ", "[]summarize.Prompt{"),
+				{File: engine + "summarise.go", Old: "if len(req.Tools) > 0 && !p.Forks {", New: "if len(req.Tools) > 0 {"},
+				{File: engine + "prompt.go", Old: "textblock.Messages(m.Sent),", New: "textblock.Messages(m.Sent[1:]),"},
+			},
+		},
+		{
+			Says: "what is put in place is the answer's <summary> block",
+			Check: background(func(t *testing.T, d compacttest.Desk, _ []chat.Message) {
+				made(t, d)
+				require.Equal(t, "<conversation-summary>\nMade meanwhile.\n</conversation-summary>", d.Messages()[1].Text())
+			}),
+			Mutants: []statements.Mutant{
+				{File: engine + "prompt.go", Old: "Request: forkRequest, Read: ReadSummaryBlock", New: "Request: forkRequest, Read: ReadAll"},
+			},
+		},
+		{
+			Says: "it is put in place by the next render, beside what was said meanwhile",
+			Check: background(func(t *testing.T, d compacttest.Desk, sent []chat.Message) {
+				require.Equal(t, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}, compacttest.Outputs(compacttest.Text(sent)), "the first one does not wait")
+				d.Say(compacttest.Round(10, 300)...)
+				made(t, d)
+				got := compacttest.Text(d.Messages())
+				require.Contains(t, got, "Made meanwhile.")
+				require.Equal(t, []int{9, 10}, compacttest.Outputs(got))
+				require.Equal(t, "started ready/fork done/fork", compacttest.Kinds(*d.Heard))
+			}),
+			Mutants: []statements.Mutant{
+				{File: engine + "decide.go", Old: "case p.Trigger[d.Held].Background && (m.Fits", New: "case p.Trigger[d.Held].Background && (false"},
+				{File: engine + "decide.go", Old: `do(ActPlace, "a summary is ready")`, New: `do(ActNothing, "a summary is ready")`},
+			},
+		},
+		{
+			Says: "a summary that is being made is waited for only if the prompt does not fit",
+			Check: background(func(t *testing.T, d compacttest.Desk, _ []chat.Message) {
+				for n, c := range []struct {
+					tokens int // said meanwhile
+					waits  time.Duration
+				}{{1200, 0}, {700, latency}} {
+					d.Say(compacttest.Round(10+n, c.tokens)...)
+					begun := time.Now()
+					got := compacttest.Text(d.Messages())
+					require.Equal(t, c.waits, time.Since(begun))
+					require.Equal(t, c.waits > 0, strings.Contains(got, "Made meanwhile."))
+				}
+				require.Len(t, d.Requests(), 1)
+			}),
+			Mutants: []statements.Mutant{
+				replace("summarize.Background{Apply", "summarize.Background{Wait: 0.95, Apply"),
+				{File: engine + "decide.go", Old: "case m.Pending != PendingNone && !m.Fits && !m.Waited:", New: "case false:"},
+			},
+		},
+		{
+			Says: "a summary that is ready is thrown away if less than 65% of the window is used by then",
+			Check: func(t *testing.T) {
+				for larger, want := range map[int]string{13_846: "done/fork", 13_847: "discarded/fork"} { // 9000 tokens are 65% of 13,846.2
+					synctest.Test(t, func(t *testing.T) {
+						d := cold(t, 9000)
+						d.Answers(models.SaySummary("Made meanwhile."))
+						d.Messages()
+						made(t, d)
+						d.Target.Budget = larger
+						got := compacttest.Text(d.Messages())
+						require.Equal(t, "started ready/fork "+want, compacttest.Kinds(*d.Heard))
+						require.Equal(t, want == "done/fork", strings.Contains(got, "Made meanwhile."))
+					})
+				}
+			},
+			Mutants: []statements.Mutant{
+				replace("Apply: 0.65", "Apply: 0.649"),
+				replace("Apply: 0.65", "Apply: 0.651"),
+			},
+		},
+		{
+			Says: "a failure in the background disturbs nobody, and the foreground compacts if it comes to that",
+			Check: func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					d := of(t, numbered(t, 0), window, chat.UserMessage(compacttest.Task))
+					d.Say(compacttest.Rounds(1, 9, 930)...)
+					d.Answers(models.Fail(errDown))
+					sent := d.Messages()
+					require.NoError(t, d.Wait(t.Context()))
+					require.Equal(t, "started refused/fork failed", compacttest.Kinds(*d.Heard))
+					time.Sleep(time.Hour)
+					compacttest.Equal(t, sent, d.Messages())
+					require.NoError(t, d.Wait(t.Context()))
+					require.Len(t, d.Requests(), 1, "it is not tried again before the agent's next step")
+					d.Say(compacttest.Rounds(10, 12, 930)...)
+					d.Always(models.SaySummary("In its place."))
+					require.Contains(t, compacttest.Text(d.Messages()), "In its place.")
+				})
+			},
+			Mutants: []statements.Mutant{
+				replace("Trigger: summarize.Trigger{", "RetryAfter: 1, Trigger: summarize.Trigger{"),
+				replace("Name:    Name,", "Name:    Name, Off: true,"),
+			},
+		},
+
+		// What is cut, and what is kept.
+		{
+			Says: "the round that went over is not summarised and stays word for word, with what the user asked",
+			Check: func(t *testing.T) {
+				d, got := compacted(t)
+				require.Equal(t, []int{1, 2, 3, 4, 5}, compacttest.Outputs(compacttest.Text(d.Request().Messages)))
+				compacttest.Equal(t, append([]chat.Message{chat.UserMessage(compacttest.Task)}, compacttest.Round(6, compacttest.RoundTokens)...), got[2:])
+			},
+			Mutants: []statements.Mutant{
+				replace("Cut:        history.Cut{}", "Cut:        history.Cut{Rounds: 2}"),
+				{File: engine + "measure.go", Old: "return point.Units[:point.At] }", New: "return point.Units }"},
+			},
+		},
+		{
+			Says: "if it is the only round of its turn, the turns before it are summarised",
+			Check: func(t *testing.T) {
+				d := of(t, numbered(t, 0), compacttest.Budget, chat.UserMessage("Before."))
+				d.Say(compacttest.Rounds(1, 5, compacttest.RoundTokens)...)
+				d.Say(chat.AssistantMessage("It was so."), chat.UserMessage(compacttest.Task))
+				d.Say(compacttest.Round(6, compacttest.RoundTokens)...)
+				d.Answers(models.SaySummary("What was done."))
+				got := d.Messages()
+				asked := compacttest.Text(d.Request().Messages)
+				require.Contains(t, asked, "It was so.")
+				require.NotContains(t, asked, compacttest.Task)
+				compacttest.Equal(t, append([]chat.Message{chat.UserMessage(compacttest.Task)}, compacttest.Round(6, compacttest.RoundTokens)...), got[2:])
+			},
+			Mutants: []statements.Mutant{{File: "history/cut.go", Old: "last < u.at && !behindStart {", New: "last < u.at {"}},
+		},
+		{
+			Says: "a compaction stops at the summary before it, and is shown that in place of what it covers",
+			Check: func(t *testing.T) {
+				d, _ := compacted(t)
+				d.Say(compacttest.Rounds(7, 11, compacttest.RoundTokens)...)
+				d.Answers(models.SaySummary("What was done since."))
+				got := compacttest.Text(d.Messages())
+				asked := compacttest.Text(d.Requests()[1].Messages)
+				require.Contains(t, asked, "<conversation-summary>\nWhat was done.\n</conversation-summary>")
+				require.Equal(t, []int{6, 7, 8, 9, 10}, compacttest.Outputs(asked))
+				require.Contains(t, got, "<conversation-summary>\nWhat was done since.\n</conversation-summary>")
+				require.NotContains(t, got, "What was done.")
+			},
+			Mutants: []statements.Mutant{
+				{File: engine + "prompt.go", Old: "		elements.Map(m.Previous, message),\n", New: ""},
+				{File: "history/snapshot.go", Old: "if at >= boundary && (k.shown()", New: "if at >= boundary-3 && (k.shown()"},
+			},
+		},
+		{
+			Says: "tool results take at most half of the window",
+			Check: func(t *testing.T) {
+				tokens := compacttest.Quarter{}.CountText(large(t))
+				require.LessOrEqual(t, tokens, window/2)
+				require.Greater(t, tokens, window/2*96/100)
+			},
+			Mutants: []statements.Mutant{
+				{File: "history/clip.go", Old: "l.Results = 0.5", New: "l.Results = 0.45"},
+				{File: "history/clip.go", Old: "l.Results = 0.5", New: "l.Results = 0.55"},
+			},
+		},
+		{
+			Says: "a long one loses its middle: 40% of what stays is its head and 60% its tail",
+			Check: func(t *testing.T) {
+				head, rest, cut := strings.Cut(large(t), "\n[... ")
+				require.True(t, cut)
+				_, tail, cut := strings.Cut(rest, " ...]\n")
+				require.True(t, cut)
+				require.Equal(t, []int{1}, compacttest.Outputs(head))
+				require.Equal(t, []int{1}, compacttest.Outputs(tail))
+				require.InDelta(t, 0.4, float64(len(head))/float64(len(head)+len(tail)), 0.02)
+			},
+			Mutants: []statements.Mutant{
+				{File: "history/clip.go", Old: "l.Head = 0.4", New: "l.Head = 0.35"},
+				{File: "history/clip.go", Old: "l.Head = 0.4", New: "l.Head = 0.45"},
+			},
+		},
+
+		// What the model is asked.
+		{
+			Says: "the model of the conversation is asked",
+			Check: func(t *testing.T) {
+				d := overflowing(t, numbered(t, 0), models.SaySummary("What was done."))
+				d.Target.Name = "gpt-5"
+				other := &models.Script{}
+				d.Models = map[string]summarize.Target{"other": {Model: other}}
+				d.Messages()
+				require.Len(t, d.Requests(), 1)
+				require.Empty(t, other.Requests())
+			},
+			Mutants: []statements.Mutant{
+				replace("Ask: summarize.Ask{", `Ask: summarize.Ask{Names: []string{"other"},`),
+				replace("Ask: summarize.Ask{", `Ask: summarize.Ask{Routes: []summarize.Route{{Agents: []string{"*"}, Model: "other"}},`),
+			},
+		},
+		{
+			Says: "at temperature 0",
+			Check: func(t *testing.T) {
+				d, _ := compacted(t)
+				require.Zero(t, *d.Request().Temperature)
+			},
+			Mutants: []statements.Mutant{
+				replace("new(0.0)", "new(0.1)"),
+				replace("Temperature: new(0.0),", "Temperature: nil,"),
+			},
+		},
+		{
+			Says: "nothing is said of streaming",
+			Check: func(t *testing.T) {
+				d, _ := compacted(t)
+				require.Nil(t, d.Request().Stream)
+			},
+			Mutants: []statements.Mutant{
+				{File: engine + "summarise.go", Old: "Temperature: policy.Temperature,", New: "Temperature: policy.Temperature, Stream: func(chat.Delta) {},"},
+			},
+		},
+		{
+			Says: "an <analysis> block and then a <summary> block in eight sections",
+			Check: func(t *testing.T) {
+				d, _ := compacted(t)
+				messages := d.Request().Messages
+				asked := messages[len(messages)-1].Text()
+				at := -1
+				for _, part := range []string{
+					"<analysis> block", "<summary> block", "eight sections",
+					"\n1. Conversation Overview:", "\n2. Technical Foundation:", "\n3. Codebase Status:", "\n4. Problem Resolution:",
+					"\n5. Progress Tracking:", "\n6. Active Work State:", "\n7. Recent Operations:", "\n8. Continuation Plan:",
+				} {
+					next := strings.Index(asked, part)
+					require.Greater(t, next, at, "%s", part)
+					at = next
+				}
+				require.NotContains(t, asked, "\n9. ")
+			},
+			Mutants: []statements.Mutant{
+				{File: engine + "prompt.go", Old: "in an <analysis> block", New: "at first"},
+				{File: engine + "prompt.go", Old: "handoff in a <summary> block", New: "handoff"},
+				{File: engine + "prompt.go", Old: "4. Problem Resolution: ", New: "4. Problems: "},
+				{File: engine + "prompt.go", Old: "8. Continuation Plan: the next step, and the ones after it.\n", New: ""},
+				{File: engine + "prompt.go", Old: "the ones after it.\n", New: "the ones after it.\n9. Remarks: the rest.\n"},
+			},
+		},
+		{
+			Says: "full mode shows the history as messages, with tools that may not be called",
+			Check: func(t *testing.T) {
+				d, _ := compacted(t)
+				r := d.Request()
+				require.True(t, calls(r.Messages, "read"))
+				compacttest.Equal(t, d.Target.Tools, r.Tools)
+				require.Equal(t, chat.ToolChoiceNone, r.ToolChoice)
+			},
+			Mutants: []statements.Mutant{
+				replace("summarize.FullPrompt(), ", ""),
+				{File: engine + "prompt.go", Old: "Request: fullRequest, Read: ReadSummaryBlock, Tools: true", New: "Request: fullRequest, Read: ReadSummaryBlock"},
+				{File: engine + "summarise.go", Old: "req.ToolChoice = chat.ToolChoiceNone", New: "req.ToolChoice = chat.ToolChoiceAuto"},
+			},
+		},
+		{
+			Says: "if full mode brings no summary, simple mode is tried, which shows the history as one text without tools",
+			Check: func(t *testing.T) {
+				d := overflowing(t, numbered(t, 0), models.Say("No."), models.SaySummary("In simple mode."))
+				require.Contains(t, compacttest.Text(d.Messages()), "In simple mode.")
+				require.Equal(t, "started refused/full done/simple", compacttest.Kinds(*d.Heard))
+				r := d.Requests()[1]
+				require.Len(t, r.Messages, 2)
+				require.False(t, calls(r.Messages, "read"))
+				require.Empty(t, r.Tools)
+				require.Equal(t, []int{1, 2, 3, 4, 5}, compacttest.Outputs(r.Messages[1].Text()))
+			},
+			Mutants: []statements.Mutant{
+				replace(", summarize.SimplePrompt()}", "}"),
+				replace("summarize.FullPrompt(), summarize.SimplePrompt()", "summarize.SimplePrompt(), summarize.FullPrompt()"),
+				{File: engine + "prompt.go", Old: "Request: simpleRequest, Read: ReadSummaryBlock", New: "Request: simpleRequest, Read: ReadSummaryBlock, Tools: true"},
+			},
+		},
+		{
+			Says: "either mode may be forced, which leaves the background as it is",
+			Check: func(t *testing.T) {
+				for _, mode := range []summarize.Mode{summarize.ModeFull, summarize.ModeSimple} {
+					d := overflowing(t, numbered(t, 0), models.Say("No."), models.SaySummary("Of the other."))
+					d.Policy.Ask.Mode = mode
+					d.Messages()
+					require.Len(t, d.Requests(), 1)
+					require.Equal(t, "started refused/"+string(mode)+" failed let go", compacttest.Kinds(*d.Heard))
+					synctest.Test(t, func(t *testing.T) {
+						d := cold(t, 9000)
+						d.Policy.Ask.Mode = mode
+						d.Answers(models.Say("No."), models.SaySummary("Made meanwhile."))
+						d.Messages()
+						made(t, d)
+						require.Equal(t, "started refused/fork ready/"+string(mode), compacttest.Kinds(*d.Heard))
+					})
+				}
+			},
+			Mutants: []statements.Mutant{
+				{File: engine + "ask.go", Old: "p.Mode != a.Mode && !p.Forks", New: "p.Mode != a.Mode"},
+				{File: engine + "ask.go", Old: "a.Mode != ModeAuto && p.Mode != a.Mode", New: "a.Mode != ModeAuto && p.Mode == a.Mode"},
+				{File: engine + "carry.go", Old: "!= j.plan.Mode && !p.Forks", New: "!= j.plan.Mode"},
+			},
+		},
+		{
+			Says: "compaction may go to a model of its own for agents of some models, and falls back to the agent's",
+			Check: func(t *testing.T) {
+				for _, c := range []struct {
+					agent, want string
+					other       models.Step
+				}{
+					{"gpt-5", "Of the other.", models.SaySummary("Of the other.")},
+					{"claude-sonnet-4-5", "Of its own.", models.SaySummary("Of the other.")},
+					{"gpt-5", "Of its own.", models.Fail(errDown)},
+				} {
+					d := overflowing(t, numbered(t, 0), models.SaySummary("Of its own."))
+					d.Target.Name = c.agent
+					d.Policy.Ask.Routes = []summarize.Route{{Agents: []string{"gpt-5*"}, Model: "compactor"}}
+					d.Models = map[string]summarize.Target{"compactor": {Model: &models.Script{Steps: []models.Step{c.other}}}}
+					require.Contains(t, compacttest.Text(d.Messages()), c.want)
+				}
+			},
+			Mutants: []statements.Mutant{
+				{File: engine + "ask.go", Old: "if fits(r.Agents, agent) {", New: "if true {"},
+				{File: engine + "ask.go", Old: "if fits(r.Agents, agent) {", New: "if false {"},
+				{File: engine + "summarise.go", Old: "	add(t, t, true)\n", New: "	if len(list) == 0 {\n		add(t, t, true)\n	}\n"},
+			},
+		},
+
+		{
+			Says: "compaction in the background goes to that model too",
+			Check: func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					d := overflowing(t, numbered(t, 0), models.SaySummary("Of its own."))
+					d.Target.Name, d.Target.Budget = "gpt-5", 2*compacttest.Budget
+					d.Policy.Trigger[0].Ratio, d.Policy.Trigger[0].Cold = 0.3, 0
+					d.Policy.Ask.Routes = []summarize.Route{{Agents: []string{"gpt-5*"}, Model: "compactor"}}
+					d.Models = map[string]summarize.Target{"compactor": {Model: &models.Script{Steps: []models.Step{models.SaySummary("Of the other.")}}}}
+					d.Messages()
+					synctest.Wait()
+					require.Contains(t, compacttest.Text(d.Messages()), "Of the other.")
+					require.Empty(t, d.Requests())
+				})
+			},
+			Mutants: []statements.Mutant{{File: engine + "summarise.go", Old: "|| !w.candidates[0].own) {", New: ") {"}},
+		},
+
+		// What is put in place.
+		{
+			Says: "the summary is a message of the user's in place of the older turns, and survives the next turn and the process",
+			Check: func(t *testing.T) {
+				d := overflowing(t, compacttest.Opened(t, filepath.Join(t.TempDir(), "session.jsonl")), models.SaySummary("What was done."))
+				got := d.Messages()
+				require.Equal(t, chat.RoleUser, got[1].Role)
+				require.True(t, strings.HasPrefix(got[1].Text(), "<conversation-summary>\nWhat was done.\n"))
+				require.True(t, strings.HasSuffix(got[1].Text(), "\n</conversation-summary>"))
+				require.Len(t, got, 5, "instructions, summary, what the user asked, and the round that went over")
+				d.Say(chat.AssistantMessage("Done."), chat.UserMessage("And now?"))
+				compacttest.Equal(t, got, d.Messages()[:len(got)])
+				again, err := history.Read(d.Session.Path())
+				require.NoError(t, err)
+				defer again.Close()
+				compacttest.Equal(t, compacttest.ViewOf(t, d.Session), compacttest.ViewOf(t, again))
+				require.Equal(t, got[1], compacttest.ViewOf(t, again).Compacted[0])
+			},
+			Mutants: []statements.Mutant{
+				{File: "internal/plaintext/tags.go", Old: `SummaryTag = "conversation-summary"`, New: `SummaryTag = "summary-of-conversation"`},
+				{File: engine + "answer.go", Old: "return elements.UserMessage{Props: elements.Props{Required: true}", New: "return elements.AssistantMessage{Props: elements.Props{Required: true}"},
+			},
+		},
+		{
+			Says: "a session in a file has a breadcrumb: where the transcript is, its lines, the tool and an example call",
+			Check: func(t *testing.T) {
+				s := compacttest.Opened(t, filepath.Join(t.TempDir(), "session.jsonl"))
+				d := overflowing(t, s, models.SaySummary("What was done."))
+				lines := 0
+				d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
+					lines = s.Lines()
+					return summarize.Intervention{}, nil
+				}
+				got := d.Messages()[1].Text()
+				require.Contains(t, got, fmt.Sprintf("<transcript path=%q lines=\"%d\">", s.Path(), lines))
+				require.Contains(t, got, "code, error messages, tool\nresults, what you wrote yourself")
+				require.Contains(t, got, "with the tool read_file, for example:\n"+fmt.Sprintf("read_file({\"path\": %q})", s.Path()))
+			},
+			Mutants: []statements.Mutant{
+				replace("summarize.ConversationSummary}", "summarize.ConversationSummary, NoBreadcrumb: true}"),
+				{File: engine + "plan.go", Old: "Lines: s.Lines()}", New: "Lines: s.Lines() + 1}"},
+				{File: engine + "plan.go", Old: "t.Tool, t.Example = tool, example", New: "t.Tool = tool\n		_ = example"},
+				{File: engine + "plan.go", Old: "t.Tool, t.Example = tool, example", New: "_, _ = tool, example"},
+			},
+		},
+		{
+			Says: "a session in memory has none",
+			Check: func(t *testing.T) {
+				_, got := compacted(t)
+				require.Equal(t, "<conversation-summary>\nWhat was done.\n</conversation-summary>", got[1].Text())
+			},
+			Mutants: []statements.Mutant{{File: engine + "plan.go", Old: `if path == "" || p.Place.NoBreadcrumb {`, New: `if path += "?"; p.Place.NoBreadcrumb {`}},
+		},
+		{
+			Says: "the breadcrumb is written once, and the summary replayed byte for byte from then on",
+			Check: func(t *testing.T) {
+				s := compacttest.Opened(t, filepath.Join(t.TempDir(), "session.jsonl"))
+				d := overflowing(t, s, models.SaySummary("What was done."))
+				first := d.Messages()[1]
+				for n := range 3 {
+					d.Say(compacttest.Round(7+n, 100)...)
+					compacttest.Equal(t, first, d.Messages()[1])
+				}
+				d.Say(compacttest.Rounds(10, 14, compacttest.RoundTokens)...)
+				d.Always(models.SaySummary("What was done since."))
+				second := d.Messages()[1].Text()
+				require.Contains(t, second, "What was done since.")
+				require.Equal(t, 1, strings.Count(second, "<transcript "))
+			},
+			Mutants: []statements.Mutant{
+				{File: engine + "answer.go", Old: `b.WriteString("\n" + crumb + "\n")`, New: `b.WriteString("\n" + crumb + "\n" + crumb + "\n")`},
+				{File: "history/snapshot.go", Old: "compacted: c.Messages,", New: "compacted: append([]chat.Message{chat.UserMessage(string('a' + leaf%26))}, c.Messages...),"},
+			},
+		},
+
+		// If it fails.
+		{
+			Says: "if the foreground fails the prompt is rendered once more with the history droppable, the oldest rounds first",
+			Check: func(t *testing.T) {
+				d := overflowing(t, numbered(t, 0), models.Fail(errDown))
+				got := compacttest.Text(d.Messages())
+				require.Equal(t, "started refused/full failed let go", compacttest.Kinds(*d.Heard))
+				require.Contains(t, got, compacttest.Task)
+				require.Equal(t, []int{2, 3, 4, 5, 6}, compacttest.Outputs(got))
+				require.Len(t, compacttest.Said(d.Session), 13, "the session keeps all")
+			},
+			Mutants: []statements.Mutant{
+				replace("LastResort: summarize.ResortDrop", "LastResort: summarize.ResortError"),
+				replace("LastResort: summarize.ResortDrop", "LastResort: summarize.ResortTruncate"),
+			},
+		},
+		{
+			Says: "a hook is called before a model is asked and may archive what is covered, and its errors never block",
+			Check: func(t *testing.T) {
+				for _, fail := range []func() error{func() error { return errDown }, func() error { panic("at once") }} {
+					d := overflowing(t, numbered(t, 0), models.SaySummary("What was done."))
+					var archive []chat.Message
+					d.Hooks.BeforeCompact = func(_ context.Context, _ summarize.Occasion, m summarize.Material) (summarize.Intervention, error) {
+						require.Empty(t, d.Requests())
+						archive = m.Covered
+						return summarize.Intervention{Cancel: true}, fail()
+					}
+					require.Contains(t, compacttest.Text(d.Messages()), "What was done.")
+					require.Equal(t, "started hook failed done/full", compacttest.Kinds(*d.Heard))
+					require.Equal(t, []int{1, 2, 3, 4, 5}, compacttest.Outputs(compacttest.Text(archive)))
+				}
+			},
+			Mutants: []statements.Mutant{
+				{File: engine + "hooks.go", Old: "if c.hooks.BeforeCompact != nil {", New: "if false {"},
+				{File: engine + "hooks.go", Old: "	if err != nil {\n		var none T\n		return none\n	}\n", New: "	if err != nil {\n		return got\n	}\n"},
+			},
+		},
+
+		// What some models need.
+		{
+			Says: "Opus is told besides not to call tools and to write text only",
+			Check: func(t *testing.T) {
+				for model, want := range map[string]bool{"claude-opus-4-5": true, "claude-sonnet-4-5": false, "gpt-5": false} {
+					r, _ := named(t, model)
+					require.Equal(t, want, strings.Contains(compacttest.Text(r.Messages), "Do not call any tool, whatever the conversation suggests. Write text only."), model)
+				}
+			},
+			Mutants: []statements.Mutant{
+				replace(`{"claude-opus*"}`, `{"claude*"}`),
+				replace(`{"claude-opus*"}`, `{"claude-haiku*"}`),
+				replace(" Write text only.", ""),
+			},
+		},
+		{
+			Says: "the last thinking of a Claude that is summarised stands first after the summary",
+			Check: func(t *testing.T) {
+				for model, want := range map[string]bool{"claude-sonnet-4-5": true, "gpt-5": false} {
+					_, got := named(t, model, thinking(20, "first"), chat.ToolResult("call-20", "Yes."), thinking(21, "last"), chat.ToolResult("call-21", "No."))
+					require.Equal(t, chat.RoleAssistant, got[3].Role)
+					require.Equal(t, []int{6}, compacttest.Outputs(got[4].Text()))
+					first, ok := got[3].Content[0].(chat.Thinking)
+					require.Equal(t, want, ok, model)
+					require.Equal(t, want, first.Text == "last", model)
+				}
+			},
+			Mutants: []statements.Mutant{
+				replace("Thinking: true, ", ""),
+				replace(`{"claude*"}`, `{"gpt*"}`),
+			},
+		},
+		{
+			Says: "calls of tool_search are not shown to a Claude that summarises, nor their results",
+			Check: func(t *testing.T) {
+				search := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "search", Name: "tool_search", Arguments: "{}"}}}
+				for model, want := range map[string]bool{"claude-sonnet-4-5": false, "gpt-5": true} {
+					r, _ := named(t, model, search, chat.ToolResult("search", "Found."))
+					require.NoError(t, chat.Validate(r.Messages))
+					require.Equal(t, want, calls(r.Messages, "tool_search"), model)
+					require.Equal(t, want, strings.Contains(compacttest.Text(r.Messages), "Found."), model)
+					require.True(t, calls(r.Messages, "read"))
+				}
+			},
+			Mutants: []statements.Mutant{
+				replace(`{"tool_search"}`, `{"search"}`),
+				replace(`{"tool_search"}`, `{"tool_search", "read"}`),
+				replace(`{"claude*"}`, `{"*"}`),
+				{File: engine + "ask.go", Old: "if m.Role == chat.RoleTool && gone[m.ToolCallID] {", New: "if false {"},
+			},
+		},
+		{
+			Says: "no model is sent a call without its result, Gemini neither",
+			Check: func(t *testing.T) {
+				alone := compacttest.Round(20, 300)[0]
+				r, got := named(t, "gemini-3-pro", alone)
+				require.NoError(t, chat.Validate(r.Messages))
+				require.True(t, slices.ContainsFunc(r.Messages, func(m chat.Message) bool { return m.ToolCallID == "call-20" }))
+				require.NoError(t, chat.Validate(got))
+			},
+			Mutants: []statements.Mutant{
+				{File: "history/finish.go", Old: "m = chat.ToolResult(c.ID, noResult)\n			m.IsError = true", New: "continue"},
+			},
+		},
+		{
+			Says: "GPT-4.1 is reminded after the summary to keep going",
+			Check: func(t *testing.T) {
+				for model, want := range map[string]bool{"gpt-4.1": true, "gpt-4.1-mini": true, "gpt-4o": false, "gpt-5": false} {
+					_, got := named(t, model)
+					_, after, ok := strings.Cut(got[1].Text(), "</conversation-summary>")
+					require.True(t, ok)
+					require.Equal(t, want, strings.HasPrefix(after, "\nKeep going: "), "%s: %s", model, after)
+				}
+			},
+			Mutants: []statements.Mutant{
+				replace(`"gpt-4.1*"`, `"gpt-4*"`),
+				replace(`"gpt-4.1*"`, `"gpt-4.1"`),
+				replace(`Reminder: "Keep going`, `Note: "Keep going`),
+			},
+		},
+	})
+}
