@@ -33,6 +33,10 @@ func Do[T any](ctx context.Context, p Policy, f func() (T, error)) (T, error) {
 	for n := 1; ; n, wait = n+1, min(2*wait, most) {
 		got, err := f()
 		transient, passes := errors.AsType[*chat.TransientError](err)
+		if passes {
+			_, large := errors.AsType[*chat.ContextLimitError](transient.Err)
+			passes = !large // the same request is as large another time
+		}
 		if !passes || n >= p.Attempts || transient.RetryAfter > most || ctx.Err() != nil {
 			return got, err
 		}

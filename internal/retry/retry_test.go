@@ -26,6 +26,7 @@ func TestOnlyWhatMayPassIsDoneAgain(t *testing.T) {
 	}{
 		{"a success is not", retry.Policy{Attempts: 3}, []error{nil}, 1, 0, false},
 		{"what does not pass is not", retry.Policy{Attempts: 3}, []error{errDown, nil}, 1, 0, true},
+		{"what is too large is not", retry.Policy{Attempts: 3}, []error{&chat.TransientError{Err: &chat.ContextLimitError{Limit: 1}}, nil}, 1, 0, true},
 		{"what may pass is", retry.Policy{Attempts: 3}, []error{&chat.TransientError{Err: errDown}, nil}, 2, 2 * time.Second, false},
 		{"the wait doubles", retry.Policy{Attempts: 3}, []error{&chat.TransientError{Err: errDown}, &chat.TransientError{Err: errDown}, nil}, 3, 6 * time.Second, false},
 		{"no more often than that", retry.Policy{Attempts: 2}, []error{&chat.TransientError{Err: errDown}, &chat.TransientError{Err: errDown}, nil}, 2, 2 * time.Second, true},
