@@ -30,8 +30,8 @@ type Navigation struct {
 }
 
 // Navigate lets the session go on from another entry, as [history.Session.Branch] does. If the policy or the caller says so,
-// or a hook supplies it, what is left behind is summarised first, and the summary is what follows that entry. The newest of
-// what is left is summarised, as far as it fits; files are listed of all of it. It returns the summary, nil if there is none.
+// what is left behind is summarised first, by a hook or a model, and the summary is what follows that entry. A model is shown
+// the newest of what is left, as far as it fits; files are listed of all of it. It returns the summary, nil if there is none.
 //
 // If the model fails, the context ends or [Compactor.Abort] is called, the session stays where it is.
 func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*history.BranchSummary, error) {
@@ -56,10 +56,11 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*h
 	}
 	var summary *history.BranchSummary
 	switch {
+	case !w.policy.Branch.On && !how.Summarise:
 	case hooked.Summary != nil:
 		summary = &history.BranchSummary{From: from, Summary: *hooked.Summary}
 		summary.Extension = true
-	case w.policy.Branch.On || how.Summarise:
+	default:
 		if summary, err = w.summariseBranch(from, to, how.Instructions, hooked); err != nil && ctx.Err() == nil {
 			return nil, fmt.Errorf("summarize: the branch that is left: %w", err)
 		}

@@ -70,6 +70,7 @@ func (w *walker) writePlan(s *measured, d Decision) (string, error) {
 	w.c.tell(w.ctx, Event{
 		Kind: EventStarted, Plan: id, Reason: s.Occasion, Why: d.Why, Background: plan.Background, WillRetry: w.retries, Covered: plan.covered,
 		Kept: plan.kept, Over: plan.over, MessagesBefore: len(s.messages()), TokensBefore: s.tokens(), Base: s.Base,
+		Breakdown: breakdown(w.target.Tokenizer, s.messages(), s.Tools),
 	})
 	return id, nil
 }

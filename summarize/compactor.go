@@ -157,14 +157,20 @@ type walker struct {
 	target       Target
 	policy       Policy // with its defaults
 	holds        bool   // the turn
-	waited       bool   // for what is pending
-	acted        bool   // something was explained
 	unsent       bool   // nobody sends the prompt: it is looked at after a turn
-	tried        bool   // to compact
-	made         bool   // the session was compacted
 	retries      bool   // the request is sent again afterwards
 	instructions string
 	asks         *Target // whom to ask for summaries, if it is not the target
+	progress
+}
+
+// progress is what a walk has done so far.
+type progress struct {
+	waited bool  // for what is pending
+	acted  bool  // something was explained
+	tried  bool  // to compact
+	made   bool  // the session was compacted
+	failed error // the newest failure to
 }
 
 // take waits for the compaction that another call makes, if one does.
@@ -213,7 +219,6 @@ func (w *walker) measure(on Occasion) (*measured, error) {
 
 // walk goes through the steps until the prompt can be returned.
 func (w *walker) walk(on Occasion) (*render.Result, error) {
-	var failed error
 	for {
 		s, err := w.measure(on)
 		if err != nil {
@@ -255,7 +260,7 @@ func (w *walker) walk(on Occasion) (*render.Result, error) {
 				if !s.Fits && (errors.Is(err, ErrAborted) || errors.Is(err, ErrClosed)) {
 					return nil, err
 				}
-				failed = err
+				w.failed = err
 				w.explain(d, outcomeOfError(err), err)
 				continue
 			}
@@ -271,12 +276,12 @@ func (w *walker) walk(on Occasion) (*render.Result, error) {
 			if s.Fits {
 				return w.sent(s), nil
 			}
-			why := failed
+			why := w.failed
 			if why == nil {
 				why = s.failure()
 			}
 			switch {
-			case failed != nil:
+			case w.failed != nil:
 			case s.ReadOnly && !w.policy.Off:
 				why = &FailedError{Budget: s.over, Reasons: []error{fmt.Errorf("%w: %w", ErrUnwritten, history.ErrReadOnly)}}
 			case w.made && w.tried:

@@ -111,7 +111,7 @@ type Event struct {
 	MessagesAfter  int `json:"messagesAfter,omitempty"`
 	TokensBefore   int `json:"tokensBefore,omitempty"`
 	TokensAfter    int `json:"tokensAfter,omitempty"`
-	// Breakdown of the prompt that is about to be sent, of [EventUsage].
+	// Breakdown of the prompt that is about to be sent, of [EventUsage], or as it was before a compaction, of [EventStarted].
 	Breakdown Breakdown `json:"breakdown,omitzero"`
 	// Base that limits are held against, in tokens.
 	Base int `json:"base,omitempty"`

@@ -542,3 +542,22 @@ func TestAPlanWhoseRunnerIsGoneIsDroppedAndMadeAnew(t *testing.T) {
 	require.Contains(t, text(again.Messages()), "Done after all.")
 	require.Contains(t, content(t, killed), `whoever carried the plan out is gone`)
 }
+
+// A request that was refused is not sent again as it was.
+func TestRecoveryThatMadeNothingSmallerIsAnError(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.Say(rounds(1, 4, roundTokens)...)
+	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
+	d.Target.Model = down(errDown)
+	d.Messages()
+	_, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Err: errors.New("413 status code (no body)")}, "")
+	recovery, ok := errors.AsType[*summarize.RecoveryError](err)
+	require.True(t, ok, "%v", err)
+	require.ErrorIs(t, recovery.Err, errDown)
+
+	again := deskOf(t, d.Session)
+	again.Policy.Trigger, again.Target.Model = d.Policy.Trigger, saying("Done.")
+	r, err := again.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Err: errors.New("413 status code (no body)")}, "")
+	require.NoError(t, err)
+	require.Contains(t, text(r.Messages), "Done.")
+}

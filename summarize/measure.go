@@ -171,9 +171,16 @@ func (m *measurer) look(ctx context.Context, s *measured) error {
 		return err
 	}
 	s.Covered = replaced(m.target.Tokenizer, nil, covered(point))
+	if s.Occasion == OnDemand {
+		s.Room = min(s.Room, minWords) // whoever asks for it wants it all the same
+	}
 	if s.tight() {
-		s.Covered = replaced(m.target.Tokenizer, s.view.Compacted, covered(point))
-		s.Room = min(s.Room, minWords) // a short summary is better than none
+		latest, err := history.Cut{First: m.policy.Cut.First, Limits: m.policy.Cut.Limits}.Find(s.view, m.sizing())
+		if err != nil {
+			latest = point
+		}
+		s.Covered = replaced(m.target.Tokenizer, s.view.Compacted, covered(latest)) // what the policy keeps gives way
+		s.Room = min(s.Room, minWords)                                              // a short summary is better than none
 	}
 	return nil
 }
@@ -192,7 +199,7 @@ func (s *measured) tight() bool { return !s.Fits || s.Occasion == OnContextLimit
 // cut finds where the history is cut: where the policy says, or, if the prompt does not fit although the policy keeps
 // everything, where most is kept.
 func (m *measurer) cut(s *measured) (history.CutPoint, error) {
-	rule, by := m.rule(s.Ratio), m.sizing()
+	rule, by := m.rule(s), m.sizing()
 	point, err := rule.Find(s.view, by)
 	if errors.Is(err, history.ErrNoCut) && s.tight() {
 		point, err = rule.Earliest(s.view, by)
@@ -205,8 +212,8 @@ func (m *measurer) cut(s *measured) (history.CutPoint, error) {
 }
 
 // rule is the policy's cut. Its share is of the context window, and its tokens are the provider's where the policy goes by
-// what that reports.
-func (m *measurer) rule(ratio float64) history.Cut {
+// what that reports. It keeps no more than what a condition allows beside a summary.
+func (m *measurer) rule(s *measured) history.Cut {
 	rule := m.policy.Cut
 	if rule.Share > 0 {
 		share := max(1, int(rule.Share*float64(m.target.window())))
@@ -216,7 +223,12 @@ func (m *measurer) rule(ratio float64) history.Cut {
 		rule.Share = 0
 	}
 	if rule.Tokens > 0 {
-		rule.Tokens = max(1, int(float64(rule.Tokens)/ratio))
+		rule.Tokens = max(1, int(float64(rule.Tokens)/s.Ratio))
+	}
+	for _, c := range m.policy.Trigger.For(OnRender) {
+		if l, ok := c.lowest(s.Measurement); ok && rule.Tokens > 0 {
+			rule.Tokens = max(1, min(rule.Tokens, int(l.tokens/s.Ratio)-s.Tools-m.room(s.Budget)))
+		}
 	}
 	return rule
 }

@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,6 +150,9 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	result, err := w.walk(OnContextLimit)
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
+	}
+	if err == nil && result.Tokens+before.Tools >= counted { // it would be refused again
+		err = cmp.Or(w.failed, errStillTooLarge)
 	}
 	if err != nil {
 		return nil, &RecoveryError{Refused: refused, Attempts: l.Attempts, Err: err}

@@ -159,11 +159,15 @@ func TestWhatIsSaidEndsASeriesOfRefusals(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Target.Budget = 6000
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
-	d.Target.Model = saying("Done.")
+	d.Policy.Overflow.LastResort = summarize.ResortTruncate
+	d.Target.Model = down(errDown)
 	refused := &chat.ContextLimitError{Err: errors.New("too large")}
+	last := count(quarter{}, d.Messages())
 	for range 3 {
-		_, err := d.Recover(t.Context(), prompt(d.Session), refused, "")
+		r, err := d.Recover(t.Context(), prompt(d.Session), refused, "")
 		require.NoError(t, err)
+		require.Less(t, r.Tokens, last, "no request is sent again as it was")
+		last = r.Tokens
 	}
 	_, err := d.Recover(t.Context(), prompt(d.Session), refused, "")
 	require.ErrorAs(t, err, new(*summarize.RecoveryError))

@@ -66,10 +66,14 @@ func (t Target) size(p Policy, l *ledger.Ledger) (size, error) {
 	} else if ratio > 1 {
 		s.budget = min(s.budget, int(float64(s.budget+s.tools)/ratio)-s.tools)
 	}
+	refused := l.Bound(t.Name) // without a word of how much would do
 	if l.Attempts > 0 {
 		s.budget = int(float64(s.budget) * (1 - p.Overflow.buffer(l.Attempts)))
-	} else if most := l.Bound(t.Name); most > 0 {
-		s.budget = min(s.budget, int(float64(most)*(1-p.Overflow.buffer(1)))-s.tools)
+		if refused > 0 {
+			s.budget = min(s.budget, refused-s.tools-1)
+		}
+	} else if refused > 0 {
+		s.budget = min(s.budget, int(float64(refused)*(1-p.Overflow.buffer(1)))-s.tools)
 	}
 	s.budget = max(min(t.Budget, 1), s.budget) // a budget below 1 is the renderer's to refuse
 	base, err := p.Measure.base(s.base, 0)

@@ -2,6 +2,7 @@ package ohmypi
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
@@ -29,7 +30,7 @@ func Policy() summarize.Policy {
 			},
 		}},
 		Cut:      history.Cut{Tokens: 20_000, SinceCompaction: true},
-		Ask:      summarize.Ask{Prompts: []summarize.Prompt{Handoff{}.Prompt()}, Attempts: 4},
+		Ask:      summarize.Ask{Prompts: []summarize.Prompt{Handoff{}.Prompt()}, Attempts: 4, RetryWait: 15 * time.Second},
 		Place:    summarize.Place{Replacement: Replacement},
 		Overflow: summarize.Overflow{Attempts: 1},
 		Continue: "Continue if you have next steps.",

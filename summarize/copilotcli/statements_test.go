@@ -1,0 +1,1297 @@
+package copilotcli_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/internal/statements"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/checkpoints"
+	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+// account is the answer of most models, a summary with its title.
+const account = "# The build\n\nIt compiles now."
+
+var (
+	good = models.Say(account)
+	down = models.Fail(errors.New("the model is down"))
+)
+
+// answerTime is how long a slow model takes for an answer.
+const answerTime = 10 * time.Second
+
+// slow answers after that time, unless its context ends before.
+func slow(ctx context.Context, r chat.Request) (chat.Response, error) {
+	select {
+	case <-time.After(answerTime):
+		return good(ctx, r)
+	case <-ctx.Done():
+		return chat.Response{}, ctx.Err()
+	}
+}
+
+// uncancellable answers after that time whatever becomes of its context.
+func uncancellable(ctx context.Context, r chat.Request) (chat.Response, error) {
+	time.Sleep(answerTime)
+	return good(context.WithoutCancel(ctx), r)
+}
+
+// window of most rows, in tokens. It is the budget too.
+const window = 100_000
+
+// deskOn is a session under the policy.
+func deskOn(t *testing.T, s *history.Session, messages ...chat.Message) compacttest.Desk {
+	d := compacttest.Of(t, s, messages...)
+	d.Policy, d.Target.Budget, d.Target.ContextWindow = copilotcli.Policy(), window, window
+	d.Always(good)
+	return d
+}
+
+// desk is such a session in memory.
+func desk(t *testing.T, messages ...chat.Message) compacttest.Desk {
+	return deskOn(t, &history.Session{}, messages...)
+}
+
+// filled is such a session whose prompt takes so many tokens.
+func filled(t *testing.T, tokens int) compacttest.Desk {
+	d := desk(t)
+	fill(d, tokens)
+	return d
+}
+
+// fill adds turns, and a last message of the user's, so that the prompt takes so many tokens.
+func fill(d compacttest.Desk, tokens int) {
+	d.T.Helper()
+	system := chat.SystemMessage("You are a coding agent.")
+	left := tokens - compacttest.Count(d.Target.Tokenizer, append(compacttest.Said(d.Session), system))
+	for ; left > 3000; left -= 2000 {
+		d.Say(user(1000), chat.AssistantMessage(compacttest.Words(997)))
+	}
+	d.Say(user(left))
+}
+
+// user is a message of the user's that takes so many tokens.
+func user(tokens int) chat.Message { return chat.UserMessage(compacttest.Words(tokens - 3)) }
+
+// begun is a session of 80,000 tokens whose summary is being made in the background, by a slow model.
+func begun(t *testing.T) compacttest.Desk {
+	t.Helper()
+	d := filled(t, 80_000)
+	d.Always(slow)
+	d.Messages()
+	synctest.Wait()
+	require.Equal(t, summarize.PendingRunning, d.PendingNow())
+	return d
+}
+
+// settled renders the prompt, waits for what is made in the background, and renders it again.
+func settled(d compacttest.Desk) []chat.Message {
+	d.T.Helper()
+	d.Messages()
+	require.NoError(d.T, d.Wait(d.T.Context()))
+	return d.Messages()
+}
+
+// demanded renders the prompt and compacts the session because somebody asks for it.
+func demanded(d compacttest.Desk) summarize.Compacted {
+	d.T.Helper()
+	d.Messages()
+	got, err := d.Compact(d.T.Context(), "")
+	require.NoError(d.T, err)
+	return got
+}
+
+// recovered renders the prompt, which the provider refuses with an error, and returns what is sent then.
+func recovered(d compacttest.Desk, refused error) []chat.Message {
+	d.T.Helper()
+	d.Messages()
+	r, err := d.Recover(d.T.Context(), compacttest.Prompt(d.Session), refused, "")
+	require.NoError(d.T, err)
+	return r.Messages
+}
+
+// switched has the session answered by another model, which takes in so many tokens, from now on.
+func switched(d compacttest.Desk, tokens int) (sent []chat.Message, other *models.Script) {
+	d.T.Helper()
+	target := d.Target
+	other = &models.Script{}
+	target.Model, target.Name, target.Budget, target.ContextWindow = other, "another", tokens, tokens
+	r, err := d.SwitchModel(d.T.Context(), compacttest.Prompt(d.Session), target)
+	require.NoError(d.T, err)
+	require.LessOrEqual(d.T, r.Tokens, tokens)
+	return r.Messages, other
+}
+
+// truncated returns the prompt of a session that does not fit a window of so many tokens, and that no model summarises.
+func truncated(t *testing.T, window int, messages ...chat.Message) ([]chat.Message, compacttest.Desk) {
+	t.Helper()
+	d := desk(t, messages...)
+	d.Target.Budget, d.Target.ContextWindow = window, window
+	d.Always(down)
+	got := d.Messages()
+	heard := *d.Heard
+	require.Equal(t, summarize.EventTruncated, heard[len(heard)-1].Kind)
+	return got, d
+}
+
+// shows reports whether a prompt shows the account.
+func shows(messages []chat.Message) bool {
+	return strings.Contains(compacttest.Text(messages), "It compiles now.")
+}
+
+// has requires that a text, which may be too long to be shown, contains a part.
+func has(t *testing.T, text, part string) {
+	t.Helper()
+	if !strings.Contains(text, part) {
+		t.Fatalf("%q is not in …%s", part, text[max(0, len(text)-3000):])
+	}
+}
+
+// begins requires that the texts of messages begin so.
+func begins(t *testing.T, messages []chat.Message, part string) {
+	t.Helper()
+	text := compacttest.Text(messages)
+	require.Equal(t, part, text[:min(len(text), len(part))])
+}
+
+// recorded returns the events of some kinds that are told from now on.
+func recorded(d compacttest.Desk, kinds ...summarize.EventKind) *[]summarize.Event {
+	list, before := new([]summarize.Event), d.OnEvent
+	d.OnEvent = func(e summarize.Event) {
+		before(e)
+		if slices.Contains(kinds, e.Kind) {
+			*list = append(*list, e)
+		}
+	}
+	return list
+}
+
+// only returns the only event of a kind that was told.
+func only(d compacttest.Desk, kind summarize.EventKind) summarize.Event {
+	d.T.Helper()
+	var list []summarize.Event
+	for _, e := range *d.Heard {
+		if e.Kind == kind {
+			list = append(list, e)
+		}
+	}
+	require.Len(d.T, list, 1, "of %s in %s", kind, compacttest.Kinds(*d.Heard))
+	return list[0]
+}
+
+// bubble is a check within which time is virtual.
+func bubble(check func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) { synctest.Test(t, check) }
+}
+
+// waits reports how long a call takes.
+func waits(call func()) time.Duration {
+	start := time.Now()
+	call()
+	return time.Since(start)
+}
+
+// statusError is an error with an HTTP status.
+type statusError int
+
+func (e statusError) Error() string   { return fmt.Sprintf("status %d", int(e)) }
+func (e statusError) StatusCode() int { return int(e) }
+
+const (
+	policy      = "summarize/copilotcli/policy.go"
+	prompt      = "summarize/copilotcli/prompt.go"
+	replacement = "summarize/copilotcli/replacement.go"
+	truncator   = "history/truncate.go"
+	engine      = "summarize/"
+)
+
+// change is a mutation of a file.
+func change(file, old, new string) statements.Mutant {
+	return statements.Mutant{File: file, Old: old, New: new}
+}
+
+// demands states that a request asks for something, in words that stand in the file of the prompt. Each of them is a mutation
+// if it is left out.
+func demands(says string, words ...string) statements.Statement {
+	s := statements.Statement{Says: says, Check: func(t *testing.T) {
+		d := filled(t, 80_000)
+		settled(d)
+		for _, w := range words {
+			has(t, compacttest.Text(d.Request().Messages), w)
+		}
+	}}
+	for _, w := range words {
+		s.Mutants = append(s.Mutants, change(prompt, w, "…"))
+	}
+	return s
+}
+
+// holds states that what is put in place of the history holds something of what the application knows.
+func holds(says, part string, mutants ...statements.Mutant) statements.Statement {
+	return statements.Statement{
+		Says: says,
+		Check: func(t *testing.T) {
+			d := desk(t, chat.UserMessage("Why does the build fail?"), chat.AssistantMessage("I look."))
+			fill(d, 80_000)
+			d.Hooks.Workspace = func(context.Context) (summarize.Workspace, error) {
+				return summarize.Workspace{
+					Plan: "Mend main.go.", Todo: "- run the tests", Agent: "It reviews.",
+					Skills: []summarize.Skill{{Name: "release", Instructions: "Tag it."}, {Name: "review", Instructions: "Read it."}},
+				}, nil
+			}
+			has(t, settled(d)[1].Text(), part)
+		},
+		Mutants: mutants,
+	}
+}
+
+func TestStatements(t *testing.T) {
+	statements.Run(t, []statements.Statement{
+		// When.
+		{
+			Says: "at 80% of the window a summary is begun in the background, and the request is sent as it is",
+			Check: bubble(func(t *testing.T) {
+				for tokens, want := range map[int]summarize.Pending{79_999: summarize.PendingNone, 80_000: summarize.PendingRunning} {
+					d := filled(t, tokens)
+					d.Always(slow)
+					require.Zero(t, waits(func() { compacttest.Equal(t, compacttest.Said(d.Session), d.Messages()[1:]) }))
+					synctest.Wait()
+					require.Equal(t, want, d.PendingNow(), "%d tokens", tokens)
+				}
+			}),
+			Mutants: []statements.Mutant{
+				change(policy, "Ratio: 0.80", "Ratio: 0.81"),
+				change(policy, "Ratio: 0.80", "Ratio: 0.79"),
+				change(policy, "{Ratio: 0.80,", "{Ratio: 0.80, Above: true,"),
+				change(policy, "Background: true, ", ""),
+			},
+		},
+		{
+			Says: "definitions of tools are counted too",
+			Check: func(t *testing.T) {
+				for tokens, want := range map[int]bool{69_999: false, 70_000: true} {
+					d := filled(t, tokens)
+					d.Target.Budget, d.Target.Tools = 90_000, []chat.Tool{{Name: "read", Description: compacttest.Words(9999)}}
+					require.Equal(t, 10_000, d.Target.Tokenizer.CountTools(d.Target.Tools))
+					require.Equal(t, want, shows(settled(d)), "%d tokens", tokens)
+				}
+			},
+			Mutants: []statements.Mutant{change(engine+"measure.go", "float64(s.Count+s.Tools)", "float64(s.Count)")},
+		},
+		{
+			Says: "a limit of the prompt that is below the window is what counts",
+			Check: func(t *testing.T) {
+				for tokens, want := range map[int]bool{39_999: false, 40_000: true} {
+					d := filled(t, tokens)
+					d.Policy.Measure.Threshold = 50_000
+					require.Equal(t, want, shows(settled(d)), "%d tokens", tokens)
+					d = filled(t, tokens)
+					d.Target.Budget, d.Target.ContextWindow = 50_000, 0
+					require.Equal(t, want, shows(settled(d)), "%d tokens", tokens)
+				}
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "LoweredBase: true", "LoweredBase: false"),
+				change(engine+"target.go", "return t.Budget + t.tools()", "return 2*t.Budget + t.tools()"),
+			},
+		},
+		{
+			Says: "for a model whose window is not known 128,000 tokens are taken",
+			Check: func(t *testing.T) {
+				unknown, err := sizing.Window{AllowUnknown: true}.Budget(0)
+				require.NoError(t, err)
+				for tokens, want := range map[int]bool{102_399: false, 102_400: true} {
+					d := desk(t)
+					d.Target.Budget, d.Target.ContextWindow = unknown, unknown
+					fill(d, tokens)
+					require.Equal(t, want, shows(settled(d)), "%d tokens", tokens)
+				}
+			},
+			Mutants: []statements.Mutant{
+				change("sizing/window.go", "DefaultTokens = 128_000", "DefaultTokens = 127_000"),
+				change("sizing/window.go", "DefaultTokens = 128_000", "DefaultTokens = 129_000"),
+			},
+		},
+		{
+			Says: "nothing is begun with fewer than 4 messages",
+			Check: func(t *testing.T) {
+				list := []chat.Message{user(40_000), chat.AssistantMessage("Yes."), user(45_000)}
+				require.False(t, shows(settled(desk(t, list...))))
+				require.True(t, shows(settled(desk(t, append(list, chat.UserMessage("Well?"))...))))
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "Ratio: 0.80, Messages: 4", "Ratio: 0.80, Messages: 3"),
+				change(policy, "Ratio: 0.80, Messages: 4", "Ratio: 0.80, Messages: 5"),
+			},
+		},
+		{
+			Says: "the number of messages that it takes can be set",
+			Check: func(t *testing.T) {
+				d := desk(t, user(30_000), user(30_000), user(30_000))
+				d.Policy.Trigger[0].Messages = 3
+				require.True(t, shows(settled(d)))
+			},
+			Mutants: []statements.Mutant{change(engine+"trigger.go", "if m.Messages < c.Messages {", "if m.Messages < max(4, c.Messages) {")},
+		},
+		{
+			Says: "a summary that is ready is put in place before the next request, and nothing changes before",
+			Check: func(t *testing.T) {
+				d := filled(t, 80_000)
+				before := d.Messages()
+				require.NoError(t, d.Wait(t.Context()))
+				require.Equal(t, summarize.PendingReady, d.PendingNow())
+				require.Empty(t, compacttest.Compactions(d.Session))
+				after := d.Messages()
+				require.True(t, shows(after))
+				require.Less(t, len(after), len(before))
+				require.Len(t, compacttest.Compactions(d.Session), 1)
+				require.Len(t, d.Requests(), 1)
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"decide.go", `do(ActPlace, "a summary is ready")`, `do(ActNothing, "a summary is ready")`),
+				change(engine+"background.go", `if err := in.finish(ctx, t, j, w, d); err != nil {`, `if err := c.place(ctx, j, w, d, nil); err != nil {`),
+			},
+		},
+		{
+			Says: "from 95% of the window on, or if the prompt does not fit, a request waits for the summary that is being made",
+			Check: bubble(func(t *testing.T) {
+				for tokens, want := range map[int]time.Duration{94_999: 0, 95_000: answerTime, 105_000: answerTime} {
+					d := begun(t)
+					d.Say(user(tokens - 80_000))
+					require.Equal(t, want, waits(func() { require.Equal(t, want > 0, shows(d.Messages())) }), "%d tokens", tokens)
+					require.Len(t, d.Requests(), 1)
+				}
+			}),
+			Mutants: []statements.Mutant{
+				change(policy, "Wait: 0.95", "Wait: 0.96"),
+				change(policy, "Wait: 0.95", "Wait: 0.94"),
+				change(engine+"decide.go", "m.Share() >= p.Background.Wait", "m.Share() > p.Background.Wait"),
+			},
+		},
+		{
+			Says: "until then requests are sent as they are, and no second summary is begun",
+			Check: bubble(func(t *testing.T) {
+				d := begun(t)
+				for range 3 {
+					d.Say(compacttest.Round(1, 3000)...)
+					compacttest.Equal(t, compacttest.Said(d.Session), d.Messages()[1:])
+				}
+				synctest.Wait()
+				require.Len(t, d.Requests(), 1)
+				require.Equal(t, "started", compacttest.Kinds(*d.Heard))
+			}),
+			Mutants: []statements.Mutant{
+				change(policy, "Wait: 0.95", "Wait: 0.85"),
+				change(engine+"background.go", "	case t != nil:\n		return PendingRunning", "	case t != nil && ready:\n		return PendingRunning"),
+			},
+		},
+		{
+			Says: "at 95% too a summary is only begun if none is being made",
+			Check: bubble(func(t *testing.T) {
+				d := filled(t, 96_000)
+				d.Always(slow)
+				require.Zero(t, waits(func() { compacttest.Equal(t, compacttest.Said(d.Session), d.Messages()[1:]) }))
+				synctest.Wait()
+				require.Equal(t, "started", compacttest.Kinds(*d.Heard))
+			}),
+			Mutants: []statements.Mutant{
+				change(engine+"decide.go", "case m.Pending != PendingNone && p.Background.Wait > 0 &&", "case p.Background.Wait > 0 &&"),
+			},
+		},
+		{
+			Says: "both thresholds can be set by environment variables",
+			Check: bubble(func(t *testing.T) {
+				env := map[string]string{"COPILOT_BACKGROUND_COMPACTION_THRESHOLD": "0.5", "COPILOT_BUFFER_EXHAUSTION_THRESHOLD": "0.6"}
+				p, err := copilotcli.Policy().WithEnv(func(name string) (string, bool) { value, ok := env[name]; return value, ok })
+				require.NoError(t, err)
+				d := filled(t, 50_000)
+				d.Policy = p
+				d.Always(slow)
+				d.Messages()
+				d.Say(user(9999))
+				require.Zero(t, waits(func() { d.Messages() }))
+				d.Say(chat.UserMessage("Go on."))
+				require.Equal(t, answerTime, waits(func() { require.True(t, shows(d.Messages())) }))
+			}),
+			Mutants: []statements.Mutant{
+				change(policy, "COPILOT_BACKGROUND_COMPACTION_THRESHOLD", "COPILOT_COMPACTION_THRESHOLD"),
+				change(policy, "COPILOT_BUFFER_EXHAUSTION_THRESHOLD", "COPILOT_BUFFER_THRESHOLD"),
+			},
+		},
+		{
+			Says: "after the provider refused a request as too large the session is compacted before it is sent again",
+			Check: func(t *testing.T) {
+				for _, refused := range []error{
+					statusError(413),
+					errors.New("this model's maximum context length is 128000 tokens"),
+					errors.New("your input exceeds the context window of this model"),
+				} {
+					d := filled(t, 60_000)
+					require.True(t, shows(recovered(d, refused)), "%v", refused)
+					require.Equal(t, "started done/conversation-compaction", compacttest.Kinds(*d.Heard))
+					require.True(t, only(d, summarize.EventStarted).WillRetry)
+				}
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "			{On: summarize.OnContextLimit},\n", ""),
+				change("internal/refusal/refusal.go", "case status == http.StatusRequestEntityTooLarge:", "case status == 0:"),
+				change("internal/refusal/refusal.go", "	`\\bmaximum context (?:length|limit|window)\\b`,\n", ""),
+				change("internal/refusal/refusal.go", "	`\\bexceed(?:s|ed)?\\b.{0,50}\\bcontext (?:window|length|size|limit)\\b`,\n", ""),
+			},
+		},
+		{
+			Says: "no other error has the session compacted",
+			Check: func(t *testing.T) {
+				for _, refused := range []error{statusError(500), errors.New("rate limit exceeded: 128000 tokens per minute")} {
+					d := filled(t, 60_000)
+					d.Messages()
+					_, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), refused, "")
+					require.Equal(t, refused, err)
+					require.Empty(t, d.Requests())
+				}
+			},
+			Mutants: []statements.Mutant{change(engine+"recover.go", "if !ok || w.policy.Off", "if !ok && false || w.policy.Off")},
+		},
+		{
+			Says: "a summary that is being made is waited for if the provider refuses a request",
+			Check: bubble(func(t *testing.T) {
+				d := begun(t)
+				require.Equal(t, answerTime, waits(func() { require.True(t, shows(recovered(d, statusError(413)))) }))
+				require.Len(t, d.Requests(), 1)
+			}),
+			Mutants: []statements.Mutant{
+				change(policy, "Background: true, ", ""),
+				change(engine+"target.go", "refused-s.tools-1", "refused"),
+			},
+		},
+		{
+			Says: "before a model with a smaller window answers, the session is compacted by the model that answered so far",
+			Check: func(t *testing.T) {
+				for tokens, want := range map[int]bool{50_000: false, 50_001: true} {
+					d := filled(t, tokens)
+					d.Messages()
+					sent, other := switched(d, 50_000)
+					require.Equal(t, want, shows(sent), "%d tokens", tokens)
+					require.Equal(t, want, len(d.Requests()) == 1)
+					require.Empty(t, other.Requests())
+					require.Equal(t, "another", d.Current().Name)
+				}
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "Ratio: 1, Above: true", "Ratio: 1"),
+				change(policy, "Ratio: 1, Above: true", "Ratio: 0.99, Above: true"),
+				change(policy, "Ratio: 1, Above: true", "Ratio: 1, Above: true, Messages: 1000"),
+				change(engine+"demand.go", "w.asks, w.target = &was, target", "_, w.target = &was, target"),
+			},
+		},
+		{
+			Says: "an application that is short of memory has the session compacted if there are enough messages",
+			Check: func(t *testing.T) {
+				list := []chat.Message{user(20_000), chat.AssistantMessage("Yes."), chat.UserMessage("Go on.")}
+				d := desk(t, list...)
+				d.Messages()
+				_, err := d.MemoryPressure(t.Context())
+				require.ErrorIs(t, err, summarize.ErrNothingToCompact)
+				require.ErrorContains(t, err, "3 messages, it takes 4")
+				d = desk(t, append(list, chat.UserMessage("Well?"))...)
+				d.Messages()
+				got, err := d.MemoryPressure(t.Context())
+				require.NoError(t, err)
+				require.True(t, shows(got.Result.Messages))
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "OnMemoryPressure, Messages: 4", "OnMemoryPressure, Messages: 3"),
+				change(policy, "OnMemoryPressure, Messages: 4", "OnMemoryPressure, Messages: 5"),
+				change(policy, "			{On: summarize.OnMemoryPressure, Messages: 4},\n", ""),
+			},
+		},
+		{
+			Says: "for lack of memory too nothing is compacted before a prompt was rendered",
+			Check: func(t *testing.T) {
+				_, err := filled(t, 60_000).MemoryPressure(t.Context())
+				require.ErrorIs(t, err, summarize.ErrNoPrompt)
+			},
+			Mutants: []statements.Mutant{change(engine+"demand.go", "if w.prompt == nil {", "if false {")},
+		},
+
+		// On demand.
+		{
+			Says: "on demand the session is compacted whatever is used, and the answer is how many messages and tokens went",
+			Check: func(t *testing.T) {
+				d := filled(t, 30_000)
+				before := d.Messages()
+				got := demanded(d)
+				require.True(t, shows(got.Result.Messages))
+				require.Equal(t, len(before)-len(got.Result.Messages), got.MessagesRemoved)
+				require.Equal(t, 30_000-got.Result.Tokens, got.TokensRemoved)
+				require.Positive(t, got.MessagesRemoved)
+				require.Greater(t, got.TokensRemoved, 20_000)
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"demand.go", "TokensRemoved: before.tokens() - after.result.Tokens", "TokensRemoved: before.tokens()"),
+				change(engine+"demand.go", "MessagesRemoved: len(before.messages()) - len(after.result.Messages)", "MessagesRemoved: len(before.messages())"),
+				change(policy, "OnDemand, Messages: 2", "OnDemand, Messages: 2, Ratio: 0.5"),
+			},
+		},
+		{
+			Says: "a second demand is rejected while the first is met",
+			Check: func(t *testing.T) {
+				d := filled(t, 30_000)
+				var second error
+				d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+					_, second = d.Compact(ctx, "")
+					return good(ctx, r)
+				})
+				demanded(d)
+				require.ErrorIs(t, second, summarize.ErrBusy)
+				require.Len(t, d.Requests(), 1)
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"demand.go", "		return Compacted{}, ErrBusy\n	}\n	defer", "		return Compacted{}, nil\n	}\n	defer"),
+			},
+		},
+		{
+			Says: "a demand takes 2 messages",
+			Check: func(t *testing.T) {
+				d := desk(t, user(30_000))
+				d.Messages()
+				_, err := d.Compact(t.Context(), "")
+				require.ErrorIs(t, err, summarize.ErrNothingToCompact)
+				require.ErrorContains(t, err, "1 messages, it takes 2")
+				d.Say(chat.UserMessage("Go on."))
+				require.True(t, shows(demanded(d).Result.Messages))
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "OnDemand, Messages: 2", "OnDemand, Messages: 1"),
+				change(policy, "OnDemand, Messages: 2", "OnDemand, Messages: 3"),
+			},
+		},
+		{
+			Says: "a demand takes a model",
+			Check: func(t *testing.T) {
+				d := filled(t, 30_000)
+				d.Messages()
+				d.Target.Model = nil
+				_, err := d.Compact(t.Context(), "")
+				require.ErrorContains(t, err, "Target.Model is not set")
+			},
+			Mutants: []statements.Mutant{change(engine+"target.go", "case t.Model == nil:", "case false:")},
+		},
+		{
+			Says: "a demand takes a prompt that was rendered before",
+			Check: func(t *testing.T) {
+				d := filled(t, 30_000)
+				_, err := d.Compact(t.Context(), "")
+				require.ErrorIs(t, err, summarize.ErrNoPrompt)
+				require.Empty(t, d.Requests())
+			},
+			Mutants: []statements.Mutant{change(engine+"demand.go", "if w.prompt == nil {", "if false {")},
+		},
+		{
+			Says: "a demand can be aborted, and nothing changes then",
+			Check: bubble(func(t *testing.T) {
+				d := filled(t, 30_000)
+				d.Always(uncancellable)
+				before := d.Messages()
+				time.AfterFunc(time.Second, d.Abort)
+				_, err := d.Compact(t.Context(), "")
+				require.ErrorIs(t, err, summarize.ErrAborted)
+				compacttest.Equal(t, before, d.Messages())
+				require.Equal(t, "started cancelled", compacttest.Kinds(*d.Heard))
+				time.Sleep(2 * answerTime)
+				synctest.Wait()
+				require.Empty(t, compacttest.Compactions(d.Session))
+			}),
+			Mutants: []statements.Mutant{
+				change(engine+"compactor.go", "	c.inner.work.abort(ErrAborted)\n", ""),
+				change(engine+"carry.go", "end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(why), EventCancelled", "end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(why), EventFailed"),
+			},
+		},
+		{
+			Says: "it is told that a compaction starts, then hooks are heard, then the model is asked, and at last it is told that it is done",
+			Check: func(t *testing.T) {
+				d := filled(t, 30_000)
+				var order []string
+				before := d.OnEvent
+				d.OnEvent = func(e summarize.Event) {
+					before(e)
+					if e.Kind == summarize.EventStarted || e.Kind == summarize.EventDone {
+						order = append(order, string(e.Kind)+" "+string(e.Reason))
+					}
+				}
+				d.Hooks.BeforeCompact = func(_ context.Context, reason summarize.Occasion, _ summarize.Material) (summarize.Intervention, error) {
+					order = append(order, "hook "+string(reason))
+					return summarize.Intervention{}, nil
+				}
+				d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+					order = append(order, "model")
+					return good(ctx, r)
+				})
+				demanded(d)
+				require.Equal(t, []string{"started demand", "hook demand", "model", "done demand"}, order)
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"carry.go", "if err := c.before(ctx, j); err != nil {", "if err := error(nil); err != nil {"),
+				change(engine+"carry.go", "		Kind: EventStarted, Plan: id,", "		Kind: EventDone, Plan: id,"),
+				change(engine+"trigger.go", `OnDemand Occasion = "demand"`, `OnDemand Occasion = "asked"`),
+			},
+		},
+		{
+			Says: "hooks are heard before every compaction, and may call it off",
+			Check: func(t *testing.T) {
+				for reason, compacts := range map[summarize.Occasion]func(compacttest.Desk){
+					summarize.OnRender:         func(d compacttest.Desk) { fill(d, 80_000); settled(d) },
+					summarize.OnBudgetExceeded: func(d compacttest.Desk) { fill(d, 101_000); d.Messages() },
+					summarize.OnContextLimit:   func(d compacttest.Desk) { fill(d, 60_000); recovered(d, statusError(413)) },
+					summarize.OnModelSwitch:    func(d compacttest.Desk) { fill(d, 60_000); switched(d, 50_000) },
+					summarize.OnMemoryPressure: func(d compacttest.Desk) {
+						fill(d, 60_000)
+						d.Messages()
+						_, err := d.MemoryPressure(t.Context())
+						require.ErrorIs(t, err, summarize.ErrVetoed)
+					},
+					summarize.OnDemand: func(d compacttest.Desk) {
+						fill(d, 60_000)
+						d.Messages()
+						_, err := d.Compact(t.Context(), "")
+						require.ErrorIs(t, err, summarize.ErrVetoed)
+					},
+				} {
+					d := desk(t)
+					var heard []summarize.Occasion
+					d.Hooks.BeforeCompact = func(_ context.Context, reason summarize.Occasion, _ summarize.Material) (summarize.Intervention, error) {
+						heard = append(heard, reason)
+						return summarize.Intervention{Cancel: true}, nil
+					}
+					compacts(d)
+					require.Equal(t, []summarize.Occasion{reason}, heard)
+					require.Empty(t, d.Requests())
+					require.Empty(t, compacttest.Compactions(d.Session))
+				}
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"hooks.go", "if c.hooks.BeforeCompact != nil {", "if c.hooks.BeforeCompact != nil && !j.plan.Background {"),
+				change(engine+"hooks.go", "if c.hooks.BeforeCompact != nil {", "if c.hooks.BeforeCompact != nil && j.plan.Background {"),
+				change(engine+"hooks.go", "	if j.hooked.Cancel {", "	if false {"),
+			},
+		},
+
+		// What a model is asked.
+		{
+			Says: "the agent's own model is shown the history as messages, with the request for a summary at their end",
+			Check: func(t *testing.T) {
+				d := desk(t)
+				d.Say(compacttest.Rounds(1, 5, 1000)...)
+				fill(d, 80_000)
+				settled(d)
+				said, asked := compacttest.Said(d.Session), d.Request().Messages
+				compacttest.Equal(t, said[:len(said)-1], asked[2:len(asked)-1]) // behind the system's, and a user's before the first round
+				require.Equal(t, chat.RoleUser, asked[len(asked)-1].Role)
+				has(t, asked[len(asked)-1].Text(), "write the account from which the session goes on")
+			},
+			Mutants: []statements.Mutant{
+				change(prompt, "textblock.Messages(plaintext.InWords(said)),", "textblock.Messages(plaintext.InWords(said[1:])),"),
+				change(prompt, ", textblock.Line(ask)}", "}"),
+			},
+		},
+		{
+			Says: "what the system says to the agent stands apart before the history",
+			Check: func(t *testing.T) {
+				d := filled(t, 80_000)
+				settled(d)
+				require.Equal(t, chat.SystemMessage("You are a coding agent."), d.Request().Messages[0])
+			},
+			Mutants: []statements.Mutant{change(prompt, "textblock.Messages(m.System),", "textblock.Messages(nil),")},
+		},
+		{
+			Says: "messages of the system are not among what is summarised",
+			Check: func(t *testing.T) {
+				m := compacttest.Again()
+				m.Covered = append([]chat.Message{chat.SystemMessage("Be careful.")}, m.Covered...)
+				require.NotContains(t, compacttest.Text(compacttest.Requested(t, copilotcli.Prompt().Request(m))), "Be careful.")
+			},
+			Mutants: []statements.Mutant{change(prompt, "if message.Role != chat.RoleSystem {", "if true {")},
+		},
+		{
+			Says: "the request is marked as conversation compaction, and so are the events about it",
+			Check: func(t *testing.T) {
+				d := filled(t, 80_000)
+				settled(d)
+				asked := d.Request().Messages
+				require.Regexp(t, "(?s)^<conversation-compaction>\n.*\n</conversation-compaction>$", asked[len(asked)-1].Text())
+				require.Equal(t, "conversation-compaction", string(only(d, summarize.EventDone).Mode))
+				require.Equal(t, "conversation-compaction", compacttest.Compactions(d.Session)[0].Mode)
+			},
+			Mutants: []statements.Mutant{
+				change(prompt, `"conversation-compaction"`, `"compaction"`),
+				change(prompt, `elements.Nodes{textblock.Line("<" + string(Mode) + ">"), `, `elements.Nodes{`),
+				change(prompt, `textblock.Line("</"+string(Mode)+">"))`, `nil)`),
+			},
+		},
+		{
+			Says: "the model may not call the agent's tools",
+			Check: func(t *testing.T) {
+				d := filled(t, 80_000)
+				d.Target.Tools = []chat.Tool{{Name: "read"}}
+				settled(d)
+				require.Equal(t, d.Target.Tools, d.Request().Tools)
+				require.Equal(t, chat.ToolChoiceNone, d.Request().ToolChoice)
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"summarise.go", "req.ToolChoice = chat.ToolChoiceNone", "req.ToolChoice = chat.ToolChoiceAuto"),
+				change(prompt, ", Tools: true}", "}"),
+			},
+		},
+		demands("a detailed summary is asked for, with a title and a heading for each matter",
+			`a heading of one line, "# " and a title`, "## Goal: what the user is after", "## Course: what was done, in order", "The newest steps in most detail.",
+			"## State: what works now", "## Knowledge: decisions with their reasons", "## Files: each file that matters", "## Next: what to do next"),
+
+		// What is put in place.
+		{
+			Says: "the summary takes the place of the messages before",
+			Check: func(t *testing.T) {
+				d := filled(t, 80_000)
+				said := compacttest.Said(d.Session)
+				got := settled(d)
+				require.Len(t, got, 3)
+				has(t, got[1].Text(), "<conversation-summary>\n# The build\n\nIt compiles now.\n</conversation-summary>")
+				compacttest.Equal(t, said[len(said)-1], got[2])
+			},
+			Mutants: []statements.Mutant{
+				change(replacement, `m.SummaryBlock("conversation-summary"),`, `m.SummaryBlock("summary"),`),
+				change("history/snapshot.go", "compacted: c.Messages", "compacted: nil"),
+			},
+		},
+		holds("the user's own messages are copied", "<user-messages>\n<user-message>\nWhy does the build fail?\n</user-message>",
+			change(replacement, "			c.users(m),\n", "")),
+		holds("the agent's plan is there", "<plan>\nMend main.go.\n</plan>",
+			change(replacement, `			textblock.Tagged(4, "plan", m.Clip(m.Plan, m.Room/4)),`+"\n", "")),
+		holds("the list of things to do is there", "<todo>\n- run the tests\n</todo>",
+			change(replacement, `			textblock.Tagged(5, "todo", m.Clip(m.Todo, m.Room/4)),`+"\n", "")),
+		holds("the names of the skills that were invoked are there", "Skills that were invoked: release, review",
+			change(replacement, `strings.Join(names, ", ")`, `names[0]`)),
+		holds("the instructions of the skills are there", "<skills>\n<skill name=\"release\">\nTag it.\n</skill>\n<skill name=\"review\">\nRead it.\n</skill>\n</skills>",
+			change(replacement, `text != ""`, `text == ""`)),
+		holds("what a custom agent does is there", "<agent>\nIt reviews.\n</agent>",
+			change(replacement, `			textblock.Tagged(3, "agent", m.Clip(m.Agent, m.Room/4)),`+"\n", "")),
+		{
+			Says: "a plan and a list that the session records are there",
+			Check: func(t *testing.T) {
+				d := desk(t)
+				_, err := d.Session.Add(history.Entry{Body: history.Todos{Text: "Mend main.go.", Items: []history.Todo{{Text: "run the tests"}}}})
+				require.NoError(t, err)
+				fill(d, 80_000)
+				got := settled(d)[1].Text()
+				has(t, got, "<plan>\nMend main.go.\n</plan>")
+				has(t, got, "<todo>\n- run the tests (pending)\n</todo>")
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"job.go", "m.Plan, m.Todo = todosText(b)", "m.Plan, _ = todosText(b)"),
+				change(engine+"job.go", "m.Plan, m.Todo = todosText(b)", "_, m.Todo = todosText(b)"),
+			},
+		},
+		{
+			Says: "a long message of the user's is cut in its copy, with a mark",
+			Check: func(t *testing.T) {
+				d := desk(t, user(2000))
+				fill(d, 80_000)
+				got := settled(d)[1].Text()
+				_, first, _ := strings.Cut(got, "<user-message>")
+				first, _, _ = strings.Cut(first, "</user-message>")
+				has(t, first, "tokens cut here")
+				require.LessOrEqual(t, d.Target.Tokenizer.CountText(first), 502)
+				require.Greater(t, d.Target.Tokenizer.CountText(first), 450)
+			},
+			Mutants: []statements.Mutant{
+				change(replacement, "		text = m.Clip(text, each)\n", ""),
+				change(replacement, "each = 500", "each = 600"),
+				change(replacement, "each = 500", "each = 400"),
+			},
+		},
+		{
+			Says: "if there is no room for all of the user's messages, a mark says how many are left out",
+			Check: func(t *testing.T) {
+				d := filled(t, 80_000) // of which the last is kept, and 39 of 500 tokens are copied as far as there is room
+				got := settled(d)[1].Text()
+				has(t, got, "[33 messages of the user left out here]")
+				require.Equal(t, 6, strings.Count(got, "<user-message>"))
+			},
+			Mutants: []statements.Mutant{
+				change(replacement, "share = 0.3", "share = 0.2"),
+				change(replacement, "share = 0.3", "share = 0.4"),
+				change(replacement, "[%d messages of the user left out here]", "[%d messages]"),
+			},
+		},
+		{
+			Says: "what arrived while the summary was made follows it word for word",
+			Check: bubble(func(t *testing.T) {
+				d := begun(t)
+				late := compacttest.Rounds(90, 91, 1000)
+				d.Say(late...)
+				time.Sleep(2 * answerTime)
+				got := d.Messages()
+				require.True(t, shows(got))
+				compacttest.Equal(t, late, got[len(got)-4:])
+				require.NotContains(t, compacttest.Text(d.Request().Messages), "[output 090]")
+			}),
+			Mutants: []statements.Mutant{change(engine+"carry.go", "FirstKept: j.plan.FirstKept, Thinking", "FirstKept: c.session.Leaf(), Thinking")},
+		},
+		{
+			Says: "the cut never lies between a call and its results, however late they came",
+			Check: func(t *testing.T) {
+				d := filled(t, 80_000)
+				round := compacttest.Round(90, 200)
+				d.Say(round[0], chat.UserMessage("Hurry."), round[1])
+				got := settled(d)
+				require.True(t, shows(got))
+				require.Equal(t, []int{90}, compacttest.Outputs(compacttest.Text(got)))
+				require.Contains(t, got, round[0])
+			},
+			Mutants: []statements.Mutant{change("history/cut.go", "if i > base && last < u.at && !behindStart {", "if i > base && !behindStart {")},
+		},
+		{
+			Says: "a call that runs while a summary is begun keeps its result",
+			Check: func(t *testing.T) {
+				d := filled(t, 80_000)
+				round := compacttest.Round(90, 200)
+				d.Say(round[0], chat.UserMessage("Hurry."))
+				d.Messages()
+				d.Say(round[1])
+				got := settled(d)
+				require.True(t, shows(got))
+				require.Equal(t, []int{90}, compacttest.Outputs(compacttest.Text(got)))
+			},
+			Mutants: []statements.Mutant{change(policy, "ToolBoundary: true", "ToolBoundary: false")},
+		},
+		{
+			Says: "who opens the session again sees it compacted",
+			Check: func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "session.jsonl")
+				d := deskOn(t, compacttest.Opened(t, path))
+				fill(d, 80_000)
+				want := settled(d)
+				require.True(t, shows(want))
+				require.NoError(t, d.Session.Close())
+				again := deskOn(t, compacttest.Opened(t, path))
+				compacttest.Equal(t, want, again.Messages())
+				require.Empty(t, again.Requests())
+			},
+			Mutants: []statements.Mutant{change("history/entry.go", "	Messages []chat.Message `json:\"messages\"`", "	Messages []chat.Message `json:\"-\"`")},
+		},
+
+		// Checkpoints.
+		{
+			Says: "each summary is written to a numbered file with its title, and listed in an index",
+			Check: func(t *testing.T) {
+				d := filled(t, 30_000)
+				d.Checkpoints = &checkpoints.Folder{Dir: filepath.Join(t.TempDir(), "checkpoints")}
+				list, err := d.Checkpoints.List()
+				require.NoError(t, err)
+				require.Empty(t, list)
+				d.Answers(good, models.Say("So it stands.\n\n# The tests\n\nThey pass now."))
+				demanded(d)
+				first := only(d, summarize.EventDone).Checkpoint
+				fill(d, 50_000)
+				demanded(d)
+				list, err = d.Checkpoints.List()
+				require.NoError(t, err)
+				require.Len(t, list, 2)
+				require.Equal(t, first, list[0])
+				require.Equal(t, "001-the-build.md", filepath.Base(list[0].Path))
+				require.Equal(t, "002-the-tests.md", filepath.Base(list[1].Path))
+				require.Equal(t, []string{"The build", "The tests"}, []string{list[0].Title, list[1].Title})
+				has(t, compacttest.Content(t, list[0].Path), "\n\n"+account+"\n")
+				index := compacttest.Content(t, filepath.Join(d.Checkpoints.Dir, "index.md"))
+				has(t, index, "2 made")
+				has(t, index, "1. [The build](001-the-build.md)\n2. [The tests](002-the-tests.md)\n")
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "Checkpoints: true", "Checkpoints: false"),
+				change(engine+"carry.go", `strings.CutPrefix(strings.TrimSpace(line), "# ")`, `strings.CutPrefix(strings.TrimSpace(line), "## ")`),
+				change(engine+"carry.go", "		e.Checkpoint = point\n", "		_ = point\n"),
+				change("summarize/checkpoints/checkpoints.go", `"%03d-%s.md"`, `"%04d-%s.md"`),
+				change("summarize/checkpoints/checkpoints.go", "return point, f.index(s, append(list, point))", "return point, f.index(s, list)"),
+			},
+		},
+		{
+			Says: "if there is no folder for them, no checkpoint is written",
+			Check: func(t *testing.T) {
+				d := filled(t, 30_000)
+				demanded(d)
+				require.Zero(t, only(d, summarize.EventDone).Checkpoint)
+				require.Equal(t, "started done/conversation-compaction", compacttest.Kinds(*d.Heard))
+			},
+			Mutants: []statements.Mutant{change(engine+"carry.go", "if c.checkpoints != nil && j.policy", "if j.policy")},
+		},
+		{
+			Says: "who goes back finds the checkpoints of what was left apart in the index",
+			Check: func(t *testing.T) {
+				d := filled(t, 30_000)
+				d.Checkpoints = &checkpoints.Folder{Dir: filepath.Join(t.TempDir(), "checkpoints")}
+				demanded(d)
+				there := d.Session.Leaf()
+				fill(d, 50_000)
+				demanded(d)
+				_, err := d.Navigate(t.Context(), there, summarize.Navigation{})
+				require.NoError(t, err)
+				index := compacttest.Content(t, filepath.Join(d.Checkpoints.Dir, "index.md"))
+				has(t, index, "1 made")
+				has(t, index, "1 more where the conversation has gone another way since")
+				list, err := d.Checkpoints.ListOn(d.Session)
+				require.NoError(t, err)
+				require.Len(t, list, 1)
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"branch.go", "if c.Checkpoints != nil && w.policy.Place.Checkpoints {", "if false {"),
+				change("summarize/checkpoints/checkpoints.go", "		if path[p.Compaction] {", "		if true {"),
+			},
+		},
+
+		// The last guard.
+		{
+			Says: "compaction comes first, and what is too large after it is truncated",
+			Check: func(t *testing.T) {
+				d := filled(t, 101_000)
+				require.True(t, shows(d.Messages()))
+				require.Equal(t, "started done/conversation-compaction", compacttest.Kinds(*d.Heard))
+				d = filled(t, 101_000)
+				d.Always(down)
+				require.Greater(t, len(d.Messages()), 10)
+				require.Equal(t, "started refused/conversation-compaction failed truncated", compacttest.Kinds(*d.Heard))
+			},
+			Mutants: []statements.Mutant{
+				change(policy, "summarize.ResortTruncate", "summarize.ResortError"),
+				change(engine+"decide.go", "Background && (m.Fits || p.Background", "Background && (true || p.Background"),
+			},
+		},
+		{
+			Says: "if it is set so, a prompt that does not fit is truncated while its summary is begun, and the next one waits",
+			Check: bubble(func(t *testing.T) {
+				d := filled(t, 101_000)
+				d.Policy.Background.Always = true
+				d.Always(slow)
+				require.Zero(t, waits(func() { require.False(t, shows(d.Messages())) }))
+				synctest.Wait()
+				require.Equal(t, "started truncated", compacttest.Kinds(*d.Heard))
+				d.Say(chat.AssistantMessage("Yes."), chat.UserMessage("Go on."))
+				// It is made in two pieces: the model does not take in the whole history beside an answer.
+				require.Equal(t, 2*answerTime, waits(func() { require.True(t, shows(d.Messages())) }))
+			}),
+			Mutants: []statements.Mutant{
+				change(engine+"decide.go", "p.Background.Always && p.Overflow", "false && p.Overflow"),
+				change(policy, "summarize.ResortTruncate", "summarize.ResortDrop"),
+				change(policy, "Background: true, ", ""),
+			},
+		},
+		{
+			Says: "what goes first is what the assistant did before the latest message of the user's, the oldest first, with its results",
+			Check: func(t *testing.T) {
+				list := append([]chat.Message{chat.UserMessage("First.")}, compacttest.Rounds(1, 5, 1000)...)
+				got, _ := truncated(t, 5800, append(append(list, chat.UserMessage("Second.")), compacttest.Round(6, 1000)...)...)
+				require.Equal(t, []int{2, 3, 4, 5, 6}, compacttest.Outputs(compacttest.Text(got)))
+				has(t, compacttest.Text(got), "First.\nStep 2.")
+				has(t, compacttest.Text(got), "Second.\nStep 6.")
+			},
+			Mutants: []statements.Mutant{
+				change(truncator, "	rounds(0, latest)\n", ""),
+				change(truncator, "for i+1 < len(q.items) && q.items[i+1].message.Role == chat.RoleTool {", "for false {"),
+				change(truncator, "for i := from; i < to && !fits(); i++ {", "for i := from; i < to; i++ {"),
+			},
+		},
+		{
+			Says: "then older messages of the user's go, and what the assistant did since, but never the latest of the user's nor the system's",
+			Check: func(t *testing.T) {
+				list := append([]chat.Message{user(1000), chat.AssistantMessage("Yes."), chat.UserMessage("First.")}, compacttest.Rounds(1, 2, 1000)...)
+				list = append(append(list, chat.UserMessage("Second.")), compacttest.Rounds(3, 5, 1000)...)
+				got, _ := truncated(t, 3300, list...)
+				begins(t, got, "You are a coding agent.\nFirst.\nSecond.\nStep 3.")
+				got, _ = truncated(t, 2400, list...)
+				require.Equal(t, []int{4, 5}, compacttest.Outputs(compacttest.Text(got)))
+				begins(t, got, "You are a coding agent.\nSecond.\nStep 4.")
+			},
+			Mutants: []statements.Mutant{
+				change(truncator, "if q.items[i].message.Role == chat.RoleUser && !isLast(i) {", "if q.items[i].message.Role == \"\" && !isLast(i) {"),
+				change(truncator, "if q.items[i].message.Role == chat.RoleUser && !isLast(i) {", "if q.items[i].message.Role != chat.RoleAssistant && !isLast(i) {"),
+				change(truncator, "for i := 0; i < latest && !fits(); i++ {", "for i := 0; i <= latest; i++ {"),
+				change(truncator, "rounds(latest+1, newest)", "rounds(newest, newest)"),
+			},
+		},
+		{
+			Says: "what is left takes less than the limit, so that the next message fits",
+			Check: func(t *testing.T) {
+				d := desk(t)
+				for range 1000 {
+					d.Say(chat.AssistantMessage(compacttest.Words(97)))
+				}
+				d.Say(chat.UserMessage("Go on."))
+				d.Target.Budget, d.Target.ContextWindow = 20_000, 20_000
+				d.Always(down)
+				got := compacttest.Count(d.Target.Tokenizer, d.Messages())
+				require.LessOrEqual(t, got, 19_000)
+				require.Greater(t, got, 18_900)
+			},
+			Mutants: []statements.Mutant{
+				change(truncator, "target = 0.95", "target = 0.96"),
+				change(truncator, "target = 0.95", "target = 0.94"),
+			},
+		},
+		{
+			Says: "a result without its call goes even if everything fits",
+			Check: func(t *testing.T) {
+				list := append([]chat.Message{chat.UserMessage("Go on.")}, compacttest.Round(1, 100)...)
+				got, report := (&history.Truncator{Tokenizer: compacttest.Quarter{}}).Truncate(append(list, chat.ToolResult("none", "late")), nil)
+				compacttest.Equal(t, list, got)
+				messages, _ := report.Removed()
+				require.Equal(t, 1, messages)
+				_, err := desk(t, list...).Session.Add(history.Entry{Body: history.Message{Message: chat.ToolResult("none", "late")}})
+				require.ErrorContains(t, err, "answers no open tool call") // so a session shows none
+			},
+			Mutants: []statements.Mutant{change(truncator, "changed := q.removeOrphans(t.Tokenizer)", "changed := false")},
+		},
+		{
+			Says: "the session keeps what was truncated, and a later request may show it again",
+			Check: func(t *testing.T) {
+				got, d := truncated(t, 5800, append([]chat.Message{chat.UserMessage("First.")}, compacttest.Rounds(1, 8, 1000)...)...)
+				require.Len(t, compacttest.Said(d.Session), 17)
+				require.Less(t, len(got), 17)
+				require.Empty(t, compacttest.Compactions(d.Session))
+				d.Target.Budget, d.Target.ContextWindow = window, window
+				compacttest.Equal(t, compacttest.Said(d.Session), d.Messages()[1:])
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"recover.go", "	messages, report := guard.Truncate(s.over.Messages, w.target.Tools)\n",
+					"	messages, report := guard.Truncate(s.over.Messages, w.target.Tools)\n	_, _ = w.c.Session.Add(history.Entry{Body: history.Compaction{Messages: messages[1:2]}})\n"),
+			},
+		},
+		{
+			Says: "a limit that the provider names as it refuses is kept to from then on",
+			Check: func(t *testing.T) {
+				d := filled(t, 70_000)
+				used := recorded(d, summarize.EventUsage)
+				d.Always(down)
+				require.LessOrEqual(t, compacttest.Count(d.Target.Tokenizer, recovered(d, &chat.ContextLimitError{Limit: 60_000})), 60_000)
+				d.Say(chat.AssistantMessage("Yes."), chat.UserMessage("Go on."))
+				require.LessOrEqual(t, compacttest.Count(d.Target.Tokenizer, d.Messages()), 60_000)
+				require.Equal(t, []int{window, 60_000, 60_000}, []int{(*used)[0].Base, (*used)[1].Base, (*used)[2].Base})
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"target.go", "	if limit > 0 {\n", "	if false {\n"),
+				change(engine+"target.go", "s.base = min(s.base, limit)", "s.base = min(s.base, 2*limit)"),
+			},
+		},
+		{
+			Says: "if it names none, each refusal leaves more of the window free, up to a bound",
+			Check: func(t *testing.T) {
+				d := filled(t, 99_000)
+				d.Policy.Overflow.Attempts = 6
+				d.Always(down)
+				d.Messages()
+				var budgets []int
+				for range 6 {
+					r, err := d.Recover(t.Context(), compacttest.Prompt(d.Session), statusError(413), "")
+					require.NoError(t, err)
+					require.LessOrEqual(t, r.Tokens, r.Budget)
+					budgets = append(budgets, (r.Budget+50)/100)
+				}
+				require.Equal(t, []int{950, 850, 650, 300}, budgets[:4])
+				require.Less(t, 250, budgets[5], "what was refused bounds it besides")
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"recover.go", "o.Buffer = 0.05", "o.Buffer = 0.04"),
+				change(engine+"recover.go", "o.Buffer = 0.05", "o.Buffer = 0.06"),
+				change(engine+"recover.go", "o.MaxBuffer = 0.7", "o.MaxBuffer = 0.6"),
+				change(engine+"recover.go", "o.MaxBuffer = 0.7", "o.MaxBuffer = 0.8"),
+			},
+		},
+
+		// What is told.
+		{
+			Says: "what each request takes is told, by the system, the conversation and the tools, whether or not anything went",
+			Check: func(t *testing.T) {
+				for tokens, kinds := range map[int]string{20_000: "", 80_000: "done", 105_000: "truncated"} {
+					d := filled(t, tokens)
+					d.Target.Tools, d.Target.Budget = []chat.Tool{{Name: "read", Description: compacttest.Words(999)}}, 99_000
+					used := recorded(d, summarize.EventUsage)
+					if kinds == "truncated" {
+						d.Always(down)
+					}
+					got := settled(d)
+					require.Equal(t, kinds != "", strings.Contains(compacttest.Kinds(*d.Heard), kinds) && kinds != "")
+					e := (*used)[len(*used)-1]
+					require.Equal(t, summarize.Breakdown{
+						System:       compacttest.Count(d.Target.Tokenizer, got[:1]),
+						Conversation: compacttest.Count(d.Target.Tokenizer, got[1:]),
+						Tools:        1000,
+					}, e.Breakdown)
+					require.Equal(t, []int{window, len(got), compacttest.Count(d.Target.Tokenizer, got)}, []int{e.Base, e.MessagesAfter, e.TokensAfter})
+					require.Len(t, *used, 2)
+				}
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"compactor.go", "Kind: EventUsage, Reason: s.Occasion, Breakdown: breakdown(w.target.Tokenizer, s.result.Messages, s.Tools)", "Kind: EventUsage, Reason: s.Occasion, Breakdown: breakdown(w.target.Tokenizer, s.result.Messages, 0)"),
+				change(engine+"events.go", "			b.System += t.CountMessage(m)", "			b.Conversation += t.CountMessage(m)"),
+				change(engine+"compactor.go", "MessagesAfter: len(s.result.Messages), TokensAfter: s.result.Tokens,", "MessagesAfter: len(s.result.Messages),"),
+				change(engine+"compactor.go", "	return w.sent(s), nil\n}\n\nfunc outcomeOfError", "	return s.result, nil\n}\n\nfunc outcomeOfError"),
+			},
+		},
+		{
+			Says: "a truncation is told with its messages and tokens before and after, and only if something went",
+			Check: func(t *testing.T) {
+				got, d := truncated(t, 5800, append([]chat.Message{chat.UserMessage("First.")}, compacttest.Rounds(1, 8, 1000)...)...)
+				e := only(d, summarize.EventTruncated)
+				whole := append(compacttest.Said(d.Session), chat.SystemMessage("You are a coding agent."))
+				require.Equal(t, []int{len(whole), len(got)}, []int{e.MessagesBefore, e.MessagesAfter})
+				count := func(list []chat.Message) int { return compacttest.Count(d.Target.Tokenizer, list) }
+				require.Equal(t, []int{count(whole), count(got)}, []int{e.TokensBefore, e.TokensAfter})
+				d.Target.Budget = window
+				d.Messages()
+				only(d, summarize.EventTruncated)
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"recover.go", "MessagesAfter: len(messages),", "MessagesAfter: len(s.over.Messages),"),
+				change(engine+"recover.go", "MessagesBefore: len(s.over.Messages), MessagesAfter: len(messages),\n		TokensBefore: s.over.Needed,", "MessagesBefore: len(s.over.Messages), MessagesAfter: len(messages),\n		TokensBefore: s.Budget,"),
+			},
+		},
+		{
+			Says: "the start of a compaction is told with the messages and tokens of the prompt, and what takes them",
+			Check: func(t *testing.T) {
+				d := filled(t, 30_000)
+				before := d.Messages()
+				demanded(d)
+				e := only(d, summarize.EventStarted)
+				require.Equal(t, []int{len(before), 30_000, window}, []int{e.MessagesBefore, e.TokensBefore, e.Base})
+				system := compacttest.Quarter{}.CountMessage(before[0])
+				require.Equal(t, summarize.Breakdown{System: system, Conversation: 30_000 - system}, e.Breakdown)
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"carry.go", "MessagesBefore: len(s.messages()), TokensBefore: s.tokens(), Base: s.Base,", "MessagesBefore: len(s.messages()), Base: s.Base,"),
+				change(engine+"carry.go", "Breakdown: breakdown(w.target.Tokenizer, s.messages(), s.Tools),", ""),
+				change(engine+"carry.go", "Kept: plan.kept, Over: plan.over, MessagesBefore: len(s.messages()),", "Kept: plan.kept, Over: plan.over,"),
+			},
+		},
+		{
+			Says: "the end is told with the tokens and messages before and after, the summary, the model, its usage and the time",
+			Check: bubble(func(t *testing.T) {
+				d := filled(t, 30_000)
+				before := d.Messages()
+				d.Target.Name = "own"
+				d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+					response, err := slow(ctx, r)
+					response.Usage = chat.Usage{Input: 31_000, Output: 12}
+					return response, err
+				})
+				got := demanded(d).Result
+				e := only(d, summarize.EventDone)
+				require.Equal(t, []int{30_000, got.Tokens, len(before), len(got.Messages)}, []int{e.TokensBefore, e.TokensAfter, e.MessagesBefore, e.MessagesAfter})
+				require.Equal(t, []string{account, "The build", "own", copilotcli.Name}, []string{e.Summary, e.Title, e.Model, e.Policy})
+				require.Equal(t, chat.Usage{Input: 31_000, Output: 12}, e.Usage)
+				require.Equal(t, 1, e.Calls)
+				require.Equal(t, answerTime, e.Duration)
+			}),
+			Mutants: []statements.Mutant{
+				change(engine+"carry.go", "e.TokensAfter = compaction.TokensAfter", "e.TokensAfter = 0"),
+				change(engine+"carry.go", "at.messages, len(result.Messages)", "at.messages, at.messages"),
+				change(engine+"carry.go", "d.prompt.Mode, d.model, d.text, compaction.Title, d.mended, entry.ID", `d.prompt.Mode, d.model, "", compaction.Title, d.mended, entry.ID`),
+				change(engine+"carry.go", "d.prompt.Mode, d.model, d.text, compaction.Title, d.mended, entry.ID", `d.prompt.Mode, "", d.text, compaction.Title, d.mended, entry.ID`),
+				change(engine+"carry.go", "e.Duration = time.Since(j.begun)", "e.Duration = time.Since(time.Now())"),
+				change(engine+"job.go", "	m.usage.Input += u.Input\n", ""),
+			},
+		},
+		{
+			Says: "each request for a summary has an id",
+			Check: func(t *testing.T) {
+				d := filled(t, 80_000)
+				answered := recorded(d, summarize.EventAnswered)
+				settled(d)
+				require.Len(t, *answered, 1)
+				require.Equal(t, only(d, summarize.EventDone).Plan+"/1", (*answered)[0].Request)
+			},
+			Mutants: []statements.Mutant{change(engine+"summarise.go", `fmt.Sprintf("%s/%d", w.job.id, n), response.Usage`, `fmt.Sprintf("%s/%d", w.job.id, 0*n), response.Usage`)},
+		},
+		{
+			Says: "it is told while a request waits for a summary",
+			Check: bubble(func(t *testing.T) {
+				d := begun(t)
+				d.Say(user(15_000))
+				d.Messages()
+				require.Equal(t, "started waiting ready/conversation-compaction done/conversation-compaction", compacttest.Kinds(*d.Heard))
+			}),
+			Mutants: []statements.Mutant{change(engine+"background.go", "Kind: EventWaiting,", "Kind: EventStarted,")},
+		},
+		{
+			Says: "a compaction of the provider's own, or a remote agent's, is told and changes nothing",
+			Check: func(t *testing.T) {
+				d := filled(t, 30_000)
+				before := d.Messages()
+				d.Reported(t.Context(), summarize.Event{Why: "the provider compacted the thread", TokensBefore: 30_000, TokensAfter: 9000})
+				require.Equal(t, "the provider compacted the thread", only(d, summarize.EventReported).Why)
+				compacttest.Equal(t, before, d.Messages())
+				require.Empty(t, compacttest.Compactions(d.Session))
+			},
+			Mutants: []statements.Mutant{change(engine+"demand.go", "	e.Kind = EventReported\n", "	e.Kind = EventDone\n")},
+		},
+
+		// Failure and cancellation.
+		{
+			Says: "an answer without words is a failure",
+			Check: func(t *testing.T) {
+				d := filled(t, 30_000)
+				before := d.Messages()
+				d.Always(models.Say(" \n\u200b"))
+				_, err := d.Compact(t.Context(), "")
+				refused, ok := errors.AsType[*summarize.SummaryError](err)
+				require.True(t, ok, "%v", err)
+				require.Equal(t, "it is empty", refused.Reason)
+				compacttest.Equal(t, before, d.Messages())
+			},
+			Mutants: []statements.Mutant{change(engine+"answer.go", `	if text == "" {`, `	if false {`)},
+		},
+		{
+			Says: "a failure in the background is told, and the session goes on as it was",
+			Check: func(t *testing.T) {
+				d := filled(t, 80_000)
+				d.Always(down)
+				compacttest.Equal(t, compacttest.Said(d.Session), settled(d)[1:])
+				e := only(d, summarize.EventFailed)
+				require.True(t, e.Background)
+				require.ErrorContains(t, e.Err, "the model is down")
+				require.Empty(t, compacttest.Compactions(d.Session))
+			},
+			Mutants: []statements.Mutant{
+				change(engine+"carry.go", "	kind := EventFailed\n", "	kind := EventDiscarded\n"),
+				change(engine+"carry.go", "Background: j.plan.Background, Base", "Background: false, Base"),
+			},
+		},
+		{
+			Says: "what comes of a summary that was cancelled in the background is thrown away",
+			Check: bubble(func(t *testing.T) {
+				d := filled(t, 80_000)
+				d.Always(uncancellable)
+				before := d.Messages()
+				synctest.Wait()
+				d.Abort()
+				time.Sleep(2 * answerTime)
+				synctest.Wait()
+				require.Equal(t, "started cancelled", compacttest.Kinds(*d.Heard))
+				compacttest.Equal(t, before, d.Messages())
+				require.Empty(t, compacttest.Compactions(d.Session))
+			}),
+			Mutants: []statements.Mutant{change(engine+"compactor.go", "	c.inner.work.abort(ErrAborted)\n", "")},
+		},
+	})
+}

@@ -1,0 +1,1432 @@
+package ohmypi_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/internal/statements"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/ohmypi"
+)
+
+// Numbers of tokens.
+const (
+	window    = 100_000         // of the model, and the budget of the prompt
+	threshold = window - 16_384 // more is compacted
+	aTurn     = 400             // each of [turns]
+)
+
+// Numbers of turns.
+const (
+	keeps   = 20_000 / aTurn // kept word for word
+	enough  = keeps + 40     // to be compacted if somebody asks
+	tooMany = 210            // more tokens than the threshold
+)
+
+// Kinds of requests for a summary, each by words that no other has.
+const (
+	first     = "Write notes on the conversation above"
+	update    = "Bring those notes up to date"
+	beginning = "Above is only the beginning" // of the turn that is cut
+	title     = "Say in one short sentence"
+	branch    = "The user left this line of work"
+)
+
+// answers to them.
+var answers = map[string]string{
+	first: "The notes.", update: "The notes, up to date.", beginning: "The turn so far.", title: "I fixed it.", branch: "It led nowhere.",
+}
+
+// kindOf returns the kind of a request, "" for one of the agent's own.
+func kindOf(r chat.Request) string {
+	for kind := range answers {
+		if strings.Contains(r.Messages[len(r.Messages)-1].Text(), kind) {
+			return kind
+		}
+	}
+	return ""
+}
+
+// answer answers any request.
+func answer(_ context.Context, r chat.Request) (chat.Response, error) {
+	return chat.Response{Message: chat.AssistantMessage(cmp.Or(answers[kindOf(r)], "It is done."))}, nil
+}
+
+// after answers as step does, a minute later, unless the request ends before.
+func after(step models.Step) models.Step {
+	return func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		select {
+		case <-time.After(time.Minute):
+			return step(ctx, r)
+		case <-ctx.Done():
+			return chat.Response{}, context.Cause(ctx)
+		}
+	}
+}
+
+// asked lists the texts of the requests of a kind that were made.
+func asked(d compacttest.Desk, kind string) []string {
+	synctest.Wait() // for a title
+	var list []string
+	for _, r := range d.Requests() {
+		if kindOf(r) == kind {
+			list = append(list, compacttest.Text(r.Messages))
+		}
+	}
+	return list
+}
+
+// desk is a session under the policy, in a window of 100,000 tokens.
+func desk(t *testing.T, messages ...chat.Message) compacttest.Desk {
+	return onDesk(t, &history.Session{}, messages...)
+}
+
+// onDesk is a desk with a session.
+func onDesk(t *testing.T, s *history.Session, messages ...chat.Message) compacttest.Desk {
+	d := compacttest.Of(t, s, messages...)
+	d.Policy, d.Target.Budget, d.Target.ContextWindow = ohmypi.Policy(), window, window
+	d.Always(answer)
+	return d
+}
+
+// marked is a text of so many tokens on one line, which begins with a number.
+func marked(n, tokens int) string {
+	return fmt.Sprintf("[output %03d]", n) + compacttest.Words(tokens-3)
+}
+
+// turns are turns of 400 tokens with these numbers, each a message of the user's and an answer.
+func turns(from, to int) []chat.Message {
+	var list []chat.Message
+	for n := from; n <= to; n++ {
+		list = append(list, chat.UserMessage(marked(n, aTurn/2-3)), chat.AssistantMessage(compacttest.Words(aTurn/2-3)))
+	}
+	return list
+}
+
+// call is a round that calls a tool with these arguments. The result takes so many tokens and has the round's number.
+func call(n int, tool, arguments string, tokens int) []chat.Message {
+	m := chat.AssistantMessage(fmt.Sprintf("Step %d.", n))
+	m.ToolCalls = []chat.ToolCall{{ID: fmt.Sprintf("call-%d", n), Name: tool, Arguments: arguments}}
+	return []chat.Message{m, chat.ToolResult(m.ToolCalls[0].ID, compacttest.Output(n, tokens))}
+}
+
+// calls are rounds of bash with these numbers.
+func calls(from, to, tokens int) []chat.Message {
+	var list []chat.Message
+	for n := from; n <= to; n++ {
+		list = append(list, call(n, "bash", "{}", tokens)...)
+	}
+	return list
+}
+
+// add appends entries to the session and returns the id of the first.
+func add(d compacttest.Desk, bodies ...history.Body) string {
+	var entries []history.Entry
+	for _, b := range bodies {
+		entries = append(entries, history.Entry{Body: b})
+	}
+	added, err := d.Session.Add(entries...)
+	require.NoError(d.T, err)
+	return added[0].ID
+}
+
+// said are messages as entries.
+func said(messages ...chat.Message) []history.Body {
+	var list []history.Body
+	for _, m := range messages {
+		list = append(list, history.Message{Message: m})
+	}
+	return list
+}
+
+// shows lists the numbers that a prompt shows.
+func shows(messages []chat.Message) []int { return compacttest.Outputs(compacttest.Text(messages)) }
+
+// numbers lists those from one to another.
+func numbers(from, to int) []int {
+	var list []int
+	for n := from; n <= to; n++ {
+		list = append(list, n)
+	}
+	return list
+}
+
+// latest is the latest compaction.
+func latest(d compacttest.Desk) history.Compaction {
+	list := compacttest.Compactions(d.Session)
+	require.NotEmpty(d.T, list)
+	return list[len(list)-1]
+}
+
+// view lists the messages that the session shows.
+func view(d compacttest.Desk) []chat.Message { return compacttest.ViewOf(d.T, d.Session).Messages() }
+
+// compacted is a desk whose session was compacted once. Turns up to 210 were said; the newest 50 are kept.
+func compacted(t *testing.T) compacttest.Desk {
+	d := desk(t, turns(1, tooMany)...)
+	_, err := d.AfterTurn(t.Context(), compacttest.Prompt(d.Session))
+	require.NoError(t, err)
+	require.Len(t, compacttest.Compactions(d.Session), 1)
+	return d
+}
+
+// rendered returns the messages of the prompt, which must fit, and be valid once the user says more.
+func rendered(d compacttest.Desk) []chat.Message {
+	d.T.Helper()
+	r, err := d.Render(d.T.Context(), compacttest.Prompt(d.Session))
+	require.NoError(d.T, err)
+	require.LessOrEqual(d.T, r.Tokens, d.Target.Budget)
+	require.NoError(d.T, chat.Validate(append(slices.Clone(r.Messages), chat.UserMessage("Go on."))))
+	return r.Messages
+}
+
+// demand renders the prompt and has the session compacted.
+func demand(d compacttest.Desk, instructions string) error {
+	rendered(d)
+	_, err := d.Compact(d.T.Context(), instructions)
+	return err
+}
+
+// cutAt compacts a session of which the newest 20,000 tokens begin with an entry, and returns the id of that.
+func cutAt(t *testing.T, at history.Body) (compacttest.Desk, string) {
+	d := desk(t, turns(1, tooMany-keeps)...)
+	id := add(d, at)
+	d.Say(chat.AssistantMessage("Yes."))
+	d.Say(turns(1, keeps-1)...)
+	rendered(d)
+	return d, id
+}
+
+// starters start turns.
+var starters = []history.Body{
+	history.Message{Message: chat.UserMessage("Why?")},
+	history.Shell{Command: "go build", Output: "It fails."},
+	history.CustomMessage{Name: "reminder", Content: chat.Parts{chat.Text("Mind the tests.")}},
+	history.BranchSummary{From: "e1", Summary: history.Summary{Text: "It led nowhere."}},
+}
+
+// split is a desk with a session that is cut within its newest turn: 150 turns are over, and the newest has 12 rounds.
+func split(t *testing.T) compacttest.Desk {
+	d := desk(t, turns(1, 150)...)
+	d.Say(chat.UserMessage(compacttest.Task))
+	d.Say(compacttest.Rounds(701, 712, 2100)...)
+	return d
+}
+
+// refused renders the prompt, which the provider refuses as larger than a limit, 0 if it names none. The application appends
+// the failed answer, and the compactor recovers.
+func refused(d compacttest.Desk, limit int) (*render.Result, error) {
+	rendered(d)
+	failed := add(d, history.Message{Message: chat.AssistantMessage("The request failed.")})
+	return d.Recover(d.T.Context(), compacttest.Prompt(d.Session), &chat.ContextLimitError{Limit: limit}, failed)
+}
+
+// left is a desk with a session of two branches. These entries are the current one; other is the end of the other.
+func left(t *testing.T, bodies ...history.Body) (d compacttest.Desk, other string) {
+	d = desk(t, chat.UserMessage("The task."))
+	root := d.Session.Leaf()
+	d.Say(chat.AssistantMessage("The other way."), chat.UserMessage("Go on."))
+	other = d.Session.Leaf()
+	require.NoError(t, d.Session.Branch(root))
+	add(d, bodies...)
+	return d, other
+}
+
+// goTo lets the session go on from an entry, and returns the summary of what is left.
+func goTo(d compacttest.Desk, to string) *history.BranchSummary {
+	summary, err := d.Navigate(d.T.Context(), to, summarize.Navigation{Summarise: true})
+	require.NoError(d.T, err)
+	require.NotNil(d.T, summary)
+	return summary
+}
+
+// hooked is a desk with too many turns, and a hook that returns this before each compaction.
+func hooked(t *testing.T, does summarize.Intervention) compacttest.Desk {
+	d := desk(t, turns(1, tooMany)...)
+	d.Hooks.BeforeCompact = before(does)
+	return d
+}
+
+// before returns a hook that returns this.
+func before(does summarize.Intervention) func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
+	return func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
+		return does, nil
+	}
+}
+
+// beforeBranch returns a hook that returns this.
+func beforeBranch(does summarize.Intervention) func(context.Context, string, string) (summarize.Intervention, error) {
+	return func(context.Context, string, string) (summarize.Intervention, error) { return does, nil }
+}
+
+// heard is the first event of a kind.
+func heard(d compacttest.Desk, kind summarize.EventKind) summarize.Event {
+	i := slices.IndexFunc(*d.Heard, func(e summarize.Event) bool { return e.Kind == kind })
+	require.GreaterOrEqual(d.T, i, 0, "%s was not heard", kind)
+	return (*d.Heard)[i]
+}
+
+// transport answers requests of HTTP without a network.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// The files that are mutated.
+const (
+	policy      = "summarize/ohmypi/policy.go"
+	prompts     = "summarize/ohmypi/prompt.go"
+	replacement = "summarize/ohmypi/replacement.go"
+	engine      = "summarize/"
+	sessions    = "history/"
+)
+
+func TestStatements(t *testing.T) {
+	all := slices.Concat(triggers, clearing, cuts, requests, placed, branches, hooks, failures, settings)
+	for i, s := range all {
+		all[i].Check = func(t *testing.T) { synctest.Test(t, s.Check) }
+	}
+	statements.Run(t, all)
+}
+
+var triggers = []statements.Statement{
+	{
+		Says: "it compacts above the context window less 16,384 tokens",
+		Check: func(t *testing.T) {
+			for over := range 2 {
+				d := desk(t)
+				d.Fill(threshold + over)
+				rendered(d)
+				require.Len(t, compacttest.Compactions(d.Session), over)
+			}
+		},
+		Mutants: []statements.Mutant{
+			{File: policy, Old: "{Reserve: 16_384, Above", New: "{Reserve: 16_383, Above"},
+			{File: policy, Old: "{Reserve: 16_384, Above", New: "{Reserve: 16_385, Above"},
+			{File: policy, Old: ", Above: true", New: ""},
+		},
+	},
+	{
+		Says: "the limit is looked at once the agent has finished a turn",
+		Check: func(t *testing.T) {
+			d := compacted(t)
+			started := heard(d, summarize.EventStarted)
+			require.Equal(t, summarize.OnRender, started.Reason)
+			require.False(t, started.WillRetry)
+		},
+		Mutants: []statements.Mutant{
+			{File: policy, Old: "{Reserve: 16_384, Above: true}", New: "{On: summarize.OnBudgetExceeded}"},
+			{File: engine + "demand.go", Old: "w.walk(OnRender)", New: "w.measure(OnRender)"},
+		},
+	},
+	{
+		Says: "after such a compaction the agent is told to continue if it has next steps",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, tooMany)...)
+			goOn, err := d.AfterTurn(t.Context(), compacttest.Prompt(d.Session))
+			require.NoError(t, err)
+			require.True(t, goOn)
+			list := rendered(d)
+			require.Equal(t, chat.RoleUser, list[len(list)-1].Role)
+			require.Contains(t, list[len(list)-1].Text(), "\nContinue if you have next steps.\n")
+
+			d.Say(chat.AssistantMessage("There are none."))
+			goOn, err = d.AfterTurn(t.Context(), compacttest.Prompt(d.Session))
+			require.NoError(t, err)
+			require.False(t, goOn, "nothing was compacted")
+			require.Len(t, rendered(d), len(list)+1)
+		},
+		Mutants: []statements.Mutant{
+			{File: policy, Old: "Continue if you have next steps.", New: "Continue."},
+			{File: engine + "demand.go", Old: "!w.made || c.Policy.Continue", New: "c.Policy.Continue"},
+		},
+	},
+	{
+		Says: "somebody may ask for a compaction whatever is used, with instructions",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, enough)...)
+			require.NoError(t, demand(d, "Mind the tests."))
+			require.Len(t, asked(d, first), 1)
+			require.Contains(t, asked(d, first)[0], "Mind the tests.")
+			require.Equal(t, summarize.OnDemand, heard(d, summarize.EventStarted).Reason)
+		},
+		Mutants: []statements.Mutant{
+			{File: policy, Old: "{On: summarize.OnDemand}", New: "{On: summarize.OnDemand, Reserve: 1}"},
+			{File: prompts, Old: "textblock.Paragraph(cmp.Or(h.Ask, ask)), m.Remarks())", New: "textblock.Paragraph(cmp.Or(h.Ask, ask)))"},
+		},
+	},
+	{
+		Says: "it compacts if the provider refuses a request as too large",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, enough)...)
+			result, err := refused(d, 0)
+			require.NoError(t, err)
+			require.Contains(t, result.Messages[1].Text(), answers[first])
+			require.Equal(t, summarize.OnContextLimit, heard(d, summarize.EventStarted).Reason)
+		},
+		Mutants: []statements.Mutant{{File: policy, Old: "{On: summarize.OnContextLimit},", New: ""}},
+	},
+	{
+		Says: "events of such a compaction say that the request is made again",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, enough)...)
+			_, err := refused(d, 0)
+			require.NoError(t, err)
+			require.True(t, heard(d, summarize.EventStarted).WillRetry)
+			require.True(t, heard(d, summarize.EventDone).WillRetry)
+		},
+		Mutants: []statements.Mutant{{File: engine + "recover.go", Old: "w.retries = true", New: "w.retries = false"}},
+	},
+	{
+		Says: "the failed answer is taken out before the request is made again",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, enough)...)
+			result, err := refused(d, 0)
+			require.NoError(t, err)
+			require.NotContains(t, compacttest.Text(result.Messages), "The request failed.")
+		},
+		Mutants: []statements.Mutant{{File: engine + "recover.go", Old: `if failed != "" {`, New: "if false {"}},
+	},
+	{
+		Says: "after a refusal the agent goes on by itself: the same request is not waited for, and nothing is said in the user's place",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, enough)...)
+			d.Say(chat.UserMessage("Go on."))
+			refusals := 0
+			d.Always(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+				if kindOf(r) == "" && refusals == 0 {
+					refusals++
+					return chat.Response{}, &chat.ContextLimitError{}
+				}
+				return answer(ctx, r)
+			})
+			begun := time.Now()
+			a := &agent.Agent{Compactor: d.Compactor, Prompt: compacttest.Prompt(d.Session)}
+			got, err := a.Step(t.Context())
+			require.NoError(t, err)
+			require.Zero(t, time.Since(begun))
+			require.Equal(t, 1, got.Refusals)
+			require.False(t, got.GoOn)
+			own := asked(d, "")
+			require.Len(t, own, 2)
+			require.Contains(t, own[1], answers[first])
+			require.NotContains(t, own[1], "Continue")
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "agent/agent.go", Old: "ContextLimit(refused); !large", New: "ContextLimit(refused); large"},
+			{File: "internal/retry/retry.go", Old: "errors.AsType[*chat.TransientError](err)", New: "&chat.TransientError{}, err != nil && errors.Unwrap(err) == nil"},
+			{File: policy, Old: "{On: summarize.OnContextLimit},", New: ""},
+		},
+	},
+}
+
+var clearing = []statements.Statement{
+	{
+		Says: "old tool output is cleared before any limit is reached",
+		Check: func(t *testing.T) {
+			d := desk(t, chat.UserMessage(compacttest.Task))
+			d.Say(calls(1, 35, 2000)...)
+			require.Less(t, compacttest.Count(compacttest.Quarter{}, rendered(d)), threshold)
+			require.Equal(t, "cleared", compacttest.Kinds(*d.Heard))
+		},
+		Mutants: []statements.Mutant{{File: policy, Old: "Always: true, ", New: ""}},
+	},
+	{
+		Says: "the newest 40,000 tokens of tool output stay",
+		Check: func(t *testing.T) {
+			for less := range 2 { // the result that they reach into stays whole
+				d := desk(t, chat.UserMessage(compacttest.Task))
+				d.Say(calls(1, 34, 2000)...)
+				d.Say(calls(35, 35, 2000-less)...)
+				require.Equal(t, numbers(16-less, 35), shows(rendered(d)))
+			}
+		},
+		Mutants: []statements.Mutant{
+			{File: policy, Old: "Keep: 40_000", New: "Keep: 39_999"},
+			{File: policy, Old: "Keep: 40_000", New: "Keep: 40_001"},
+		},
+	},
+	{
+		Says: "nothing is cleared that saves less than 20,000 tokens",
+		Check: func(t *testing.T) {
+			for less := range 2 {
+				d := desk(t, chat.UserMessage(compacttest.Task))
+				d.Say(calls(1, 1, 2008-less)...) // the placeholder takes 8
+				d.Say(calls(2, 10, 2008)...)
+				d.Say(calls(11, 30, 2000)...)
+				require.Equal(t, numbers(11-10*less, 30), shows(rendered(d)))
+			}
+		},
+		Mutants: []statements.Mutant{
+			{File: policy, Old: "Saves: 20_000", New: "Saves: 19_999"},
+			{File: policy, Old: "Saves: 20_000", New: "Saves: 20_001"},
+		},
+	},
+	{
+		Says: "output of the tools skill and read stays",
+		Check: func(t *testing.T) {
+			d := desk(t, chat.UserMessage(compacttest.Task))
+			d.Say(call(1, "skill", "{}", 2000)...)
+			d.Say(call(2, "read", "{}", 2000)...)
+			d.Say(calls(3, 35, 2000)...)
+			require.Equal(t, append([]int{1, 2}, numbers(16, 35)...), shows(rendered(d)))
+		},
+		Mutants: []statements.Mutant{
+			{File: policy, Old: `"skill", `, New: ""},
+			{File: policy, Old: `, "read"`, New: ""},
+		},
+	},
+	{
+		Says: "a placeholder says how many tokens were left out",
+		Check: func(t *testing.T) {
+			d := desk(t, chat.UserMessage(compacttest.Task))
+			d.Say(calls(1, 35, 2000)...)
+			require.Equal(t, "[Output truncated - 2000 tokens]", rendered(d)[3].Text())
+		},
+		Mutants: []statements.Mutant{
+			{File: policy, Old: "[Output truncated - ", New: "[Output cleared - "},
+			{File: policy, Old: "strconv.Itoa(o.Tokens)", New: "strconv.Itoa(len(o.Entry))"},
+		},
+	},
+	{
+		Says: "clearing is kept in the session, and the limit is held against what is left: no summary is made if that is enough",
+		Check: func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "session.jsonl")
+			d := onDesk(t, compacttest.Opened(t, path), chat.UserMessage(compacttest.Task))
+			d.Say(calls(1, 47, 2000)...)
+			got := rendered(d)
+			require.Equal(t, "cleared", compacttest.Kinds(*d.Heard))
+			require.Empty(t, d.Requests())
+			again, err := history.Read(path)
+			require.NoError(t, err)
+			defer again.Close()
+			v, err := again.View()
+			require.NoError(t, err)
+			compacttest.Equal(t, got[1:], v.Messages())
+		},
+		Mutants: []statements.Mutant{{File: engine + "decide.go", Old: "case clears && m.Occasion != OnDemand:", New: "case clears && d.Held < 0:"}},
+	},
+}
+
+var cuts = []statements.Statement{
+	{
+		Says: "the newest 20,000 tokens are kept word for word",
+		Check: func(t *testing.T) {
+			d := compacted(t)
+			require.Equal(t, numbers(tooMany-keeps+1, tooMany), shows(view(d)))
+			d = desk(t, turns(1, tooMany-keeps)...)
+			d.Say(chat.UserMessage("One token more: "), chat.AssistantMessage(compacttest.Words(aTurn-9)))
+			d.Say(turns(1, keeps-1)...)
+			rendered(d)
+			require.NotContains(t, compacttest.Text(view(d)), "One token more")
+		},
+		Mutants: []statements.Mutant{
+			{File: policy, Old: "Tokens: 20_000", New: "Tokens: 19_999"},
+			{File: policy, Old: "Tokens: 20_000", New: "Tokens: 20_001"},
+		},
+	},
+	{
+		Says: "they are counted by what the provider reported, if it did",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, 175)...)
+			add(d, history.Usage{Usage: chat.Usage{Input: 125_000}, Counted: 100_000})
+			rendered(d)
+			require.Equal(t, numbers(175-keeps*4/5+1, 175), shows(view(d)))
+		},
+		Mutants: []statements.Mutant{
+			{File: policy, Old: "By: summarize.ByReport", New: "By: summarize.ByCount"},
+			{File: engine + "measure.go", Old: "max(1, int(float64(rule.Tokens)/s.Ratio))", New: "max(1, rule.Tokens)"},
+		},
+	},
+	{
+		Says: "a compaction cuts only what was said since the one before it",
+		Check: func(t *testing.T) {
+			d := compacted(t)
+			d.Say(turns(1, 45)...)
+			require.ErrorIs(t, demand(d, ""), summarize.ErrNothingToCompact)
+			d.Say(turns(46, 75)...)
+			require.NoError(t, demand(d, ""))
+			require.Equal(t, numbers(26, 75), shows(view(d)))
+		},
+		Mutants: []statements.Mutant{{File: policy, Old: ", SinceCompaction: true", New: ""}},
+	},
+	{
+		Says: "it may cut at what the user says, at a shell command, a custom message and a branch summary",
+		Check: func(t *testing.T) {
+			for _, s := range starters {
+				d, id := cutAt(t, s)
+				require.Equal(t, id, latest(d).FirstKept)
+			}
+		},
+		Mutants: []statements.Mutant{
+			{File: sessions + "cut.go", Old: "if i > base && last < u.at", New: "if sn.tree.nodes[u.at].kind < kindShell && i > base && last < u.at"},
+			{File: sessions + "cut.go", Old: "if i > base && last < u.at", New: "if sn.tree.nodes[u.at].kind >= kindShell && i > base && last < u.at"},
+		},
+	},
+	{
+		Says: "it may cut at what the assistant says",
+		Check: func(t *testing.T) {
+			d := split(t)
+			rendered(d)
+			e, err := d.Session.Entry(latest(d).FirstKept)
+			require.NoError(t, err)
+			require.Equal(t, chat.RoleAssistant, e.Message().Role)
+		},
+		Mutants: []statements.Mutant{{File: sessions + "cut.go", Old: "if i > base && last < u.at", New: "if u.Start && i > base && last < u.at"}},
+	},
+	{
+		Says: "it never cuts at a tool result",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, tooMany-keeps)...)
+			late := call(1, "bash", "{}", 1000)
+			d.Say(late[0])
+			d.Say(turns(1, 5)...) // while the tool runs
+			d.Say(late[1])
+			d.Say(turns(6, keeps-2)...)
+			rendered(d)
+			require.Equal(t, 6, shows(view(d))[0], "and so not between a call and its result")
+			e, err := d.Session.Entry(latest(d).FirstKept)
+			require.NoError(t, err)
+			require.Equal(t, chat.RoleUser, e.Message().Role)
+		},
+		Mutants: []statements.Mutant{{File: sessions + "cut.go", Old: "last < u.at && !behindStart", New: "!behindStart"}},
+	},
+	{
+		Says: "entries that no model sees right before the cut are kept with it",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, tooMany-keeps)...)
+			id := add(d, history.ModelChange{Model: "another"}, history.ThinkingChange{}, history.Label{Target: "e1", Text: "Here."})
+			d.Say(turns(1, keeps)...)
+			rendered(d)
+			require.Equal(t, id, latest(d).FirstKept)
+		},
+		Mutants: []statements.Mutant{{File: sessions + "cut.go", Old: "nodes[before].kind.unsaid(); before", New: "false; before"}},
+	},
+	{
+		Says: "if a turn is cut there are two summaries: of what was before it, and of its beginning",
+		Check: func(t *testing.T) {
+			d := split(t)
+			rendered(d)
+			require.Len(t, asked(d, first), 1)
+			require.Len(t, asked(d, beginning), 1)
+			past, turn := asked(d, first)[0], asked(d, beginning)[0]
+			require.Equal(t, numbers(1, 150), compacttest.Outputs(past))
+			require.NotContains(t, past, "go build")
+			require.Equal(t, []int{701, 702, 703}, compacttest.Outputs(turn))
+			require.Contains(t, turn, "go build")
+		},
+		Mutants: []statements.Mutant{
+			{File: prompts, Old: "Prefix: h.prefix, ", New: ""},
+			{File: prompts, Old: "h.history(m, m.TurnPrefix)", New: "h.history(m, m.Kept)"},
+		},
+	},
+	{
+		Says: "they are joined under the title of the turn's context",
+		Check: func(t *testing.T) {
+			d := split(t)
+			rendered(d)
+			require.Equal(t, "The notes.\n\n---\n\n**Turn Context (split turn):**\n\nThe turn so far.", latest(d).Text)
+		},
+		Mutants: []statements.Mutant{
+			{File: prompts, Old: `"\n\n---\n\n**Turn Context (split turn):**\n\n" + prefix`, New: `"\n\n**Turn Context (split turn):**\n\n" + prefix`},
+			{File: prompts, Old: "**Turn Context (split turn):**", New: "**Turn Context:**"},
+			{File: prompts, Old: "return history + ", New: "return prefix + "},
+		},
+	},
+	{
+		Says: "no turn is cut before a user's message, a shell command, a custom message or a branch summary",
+		Check: func(t *testing.T) {
+			for _, s := range starters {
+				d, _ := cutAt(t, s)
+				require.Len(t, asked(d, first), 1)
+				require.Empty(t, asked(d, beginning))
+			}
+		},
+		Mutants: []statements.Mutant{
+			{File: sessions + "index.go", Old: "k.shown() && k != kindAssistant && k != kindTool }", New: "k == kindUser }"},
+		},
+	},
+	{
+		Says: "of a session of a single turn all that is covered is summarised at once",
+		Check: func(t *testing.T) {
+			d := desk(t, chat.UserMessage(compacttest.Task))
+			d.Say(compacttest.Rounds(1, 42, 2100)...)
+			rendered(d)
+			require.Len(t, asked(d, first), 1)
+			require.Contains(t, asked(d, first)[0], "go build")
+			require.Empty(t, asked(d, beginning))
+			require.Equal(t, answers[first], latest(d).Text)
+		},
+		Mutants: []statements.Mutant{{File: engine + "summarise.go", Old: "if cut == 0 || turn", New: "if turn"}},
+	},
+}
+
+var requests = []statements.Statement{
+	{
+		Says: "the model is shown the conversation as text in a tag, and told what it is to be",
+		Check: func(t *testing.T) {
+			d := desk(t, chat.UserMessage("Look."), call(1, "read", `{"path":"a.go"}`, 10)[0], chat.ToolResult("call-1", "package a"))
+			d.Say(turns(1, enough)...)
+			require.NoError(t, demand(d, ""))
+			r := d.Requests()[0]
+			require.Len(t, r.Messages, 2)
+			require.Equal(t, chat.RoleSystem, r.Messages[0].Role)
+			require.Contains(t, r.Messages[0].Text(), "You read transcripts")
+			text := r.Messages[1].Text()
+			begins := "<conversation>\nuser: Look.\nassistant: Step 1.\ncall: read({\"path\":\"a.go\"})\nresult: package a\nuser: "
+			require.Equal(t, begins, text[:len(begins)])
+			require.Contains(t, text, "\n</conversation>\n")
+			require.Empty(t, r.Tools)
+		},
+		Mutants: []statements.Mutant{
+			{File: prompts, Old: "const role = `You read transcripts", New: "const role = `You write notes"},
+			{File: prompts, Old: "h.history(m, m.Covered), m.EarlierBlock()", New: "m.EarlierBlock()"},
+		},
+	},
+	{
+		Says: "a first compaction asks for notes",
+		Check: func(t *testing.T) {
+			d := compacted(t)
+			require.Len(t, asked(d, first), 1)
+			require.NotContains(t, asked(d, first)[0], "<previous-summary>")
+		},
+		Mutants: []statements.Mutant{{File: prompts, Old: "ask := first", New: "ask := update"}},
+	},
+	{
+		Says: "a later one shows the summary before it, and asks for that to be brought up to date",
+		Check: func(t *testing.T) {
+			d := compacted(t)
+			d.Say(turns(1, 75)...)
+			require.NoError(t, demand(d, ""))
+			require.Len(t, asked(d, first), 1)
+			require.Len(t, asked(d, update), 1)
+			require.Contains(t, asked(d, update)[0], "\n<previous-summary>\nThe notes.\n</previous-summary>\n")
+			require.Contains(t, latest(d).Text, answers[update])
+		},
+		Mutants: []statements.Mutant{
+			{File: prompts, Old: "ask = update", New: "ask = first"},
+			{File: prompts, Old: "m.EarlierBlock(), m.ContextBlock()", New: "m.ContextBlock()"},
+		},
+	},
+	{
+		Says: "what hooks add is a list of context in both requests",
+		Check: func(t *testing.T) {
+			d := split(t)
+			d.Hooks.BeforeCompact = before(summarize.Intervention{Context: []string{"Mind the tests.", "Mind the gap."}})
+			rendered(d)
+			for _, kind := range []string{first, beginning} {
+				require.Contains(t, asked(d, kind)[0], "\n<additional-context>\n- Mind the tests.\n- Mind the gap.\n</additional-context>\n")
+			}
+		},
+		Mutants: []statements.Mutant{
+			{File: prompts, Old: "m.EarlierBlock(), m.ContextBlock()", New: "m.EarlierBlock()"},
+			{File: prompts, Old: "h.history(m, m.TurnPrefix), m.ContextBlock()", New: "h.history(m, m.TurnPrefix)"},
+			{File: engine + "parts.go", Old: `lines[i] = "- " + `, New: "lines[i] = "},
+		},
+	},
+	{
+		Says: "a short summary for people is made of the summary, with a request of its own",
+		Check: func(t *testing.T) {
+			d := compacted(t)
+			require.Len(t, asked(d, title), 1)
+			require.Contains(t, asked(d, title)[0], answers[first])
+			label, ok, err := d.Session.Latest(history.TypeLabel)
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.Equal(t, history.Label{Target: heard(d, summarize.EventDone).Entry, Text: answers[title]}, label.Body)
+			require.Equal(t, answers[title], heard(d, summarize.EventTitled).Title)
+		},
+		Mutants: []statements.Mutant{
+			{File: prompts, Old: ", Title: titleRequest", New: ""},
+			{File: prompts, Old: "plaintext.Untagged(m.Summary)", New: "plaintext.Untagged(m.Instructions)"},
+		},
+	},
+	{
+		Says: "an endpoint is posted the system prompt and the prompt, and answers with the summary",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, tooMany)...)
+			var posted []map[string]string
+			client := &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+				var body map[string]string
+				if err := json.NewDecoder(r.Body).Decode(&body); err != nil || r.Method != http.MethodPost {
+					return nil, errors.Join(err, errors.New("it is no such request"))
+				}
+				posted = append(posted, body)
+				answer := io.NopCloser(bytes.NewReader([]byte(`{"summary": "Of the endpoint.", "more": 1}`)))
+				return &http.Response{StatusCode: http.StatusOK, Body: answer, Request: r}, nil
+			})}
+			d.Policy.Ask.Names = []string{"endpoint"}
+			d.Policy.Ask.Prompts[0].Title = nil
+			d.Models = map[string]summarize.Target{"endpoint": {Model: models.Remote{URL: "https://example.com/summary", Client: client}}}
+			require.Contains(t, rendered(d)[1].Text(), "Of the endpoint.")
+			require.Len(t, posted, 1)
+			require.Len(t, posted[0], 2)
+			require.Contains(t, posted[0]["systemPrompt"], "You read transcripts")
+			require.Contains(t, posted[0]["prompt"], first)
+			require.Empty(t, d.Requests())
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "models/remote.go", Old: "`json:\"systemPrompt\"`", New: "`json:\"system\"`"},
+			{File: engine + "models/remote.go", Old: "`json:\"prompt\"`", New: "`json:\"text\"`"},
+			{File: engine + "models/remote.go", Old: "`json:\"summary\"`", New: "`json:\"text\"`"},
+		},
+	},
+}
+
+// files is a desk whose session was compacted; what is covered begins with a turn of these rounds.
+func files(t *testing.T, rounds ...[]chat.Message) compacttest.Desk {
+	d := desk(t, chat.UserMessage("Look."))
+	d.Say(slices.Concat(rounds...)...)
+	d.Say(turns(1, enough)...)
+	require.NoError(t, demand(d, ""))
+	return d
+}
+
+var placed = []statements.Statement{
+	{
+		Says: "what is shown is the summary in a message of the user's, then what is kept, then what is said later",
+		Check: func(t *testing.T) {
+			d := compacted(t)
+			d.Say(turns(1, 1)...)
+			d.Say(chat.UserMessage("Go on."))
+			got := rendered(d)
+			require.Equal(t, chat.RoleSystem, got[0].Role)
+			require.Equal(t, chat.UserMessage("The conversation before this point was compacted into this summary:\n"+
+				"<conversation-summary>\nThe notes.\n</conversation-summary>"), got[1])
+			compacttest.Equal(t, turns(tooMany-keeps+1, tooMany), got[2:2+2*keeps])
+			compacttest.Equal(t, append(turns(1, 1), chat.UserMessage("Go on.")), got[3+2*keeps:]) // after the word to continue
+		},
+		Mutants: []statements.Mutant{
+			{File: replacement, Old: `m.SummaryBlock("conversation-summary"),`, New: ""},
+			{File: replacement, Old: "The conversation before this point was compacted", New: "The conversation was compacted"},
+			{File: engine + "carry.go", Old: "FirstKept: j.plan.FirstKept, Thinking", New: "Thinking"},
+		},
+	},
+	{
+		Says: "a compaction is an entry of the branch, with the summary, where it cuts, and what the prompt took",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, tooMany-keeps)...)
+			before := d.Session.Leaf()
+			d.Say(turns(tooMany-keeps+1, tooMany)...)
+			rendered(d)
+			c := latest(d)
+			require.Equal(t, answers[first], c.Text)
+			require.Equal(t, compacttest.Count(compacttest.Quarter{}, rendered(d)[:1])+tooMany*aTurn, c.TokensBefore)
+			cut, err := d.Session.Entry(c.FirstKept)
+			require.NoError(t, err)
+			require.Equal(t, before, cut.Parent)
+			compacttest.Equal(t, turns(1, tooMany), compacttest.Said(d.Session))
+			_, err = d.Navigate(t.Context(), before, summarize.Navigation{})
+			require.NoError(t, err)
+			compacttest.Equal(t, turns(1, tooMany-keeps), view(d))
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "plan.go", Old: "TokensBefore: s.tokens(), Model", New: "TokensBefore: s.Used + 1, Model"},
+			{File: engine + "plan.go", Old: "plan.FirstKept = point.FirstKept", New: "plan.FirstKept = point.Kept()[len(point.Kept())-1].ID"},
+			{File: engine + "carry.go", Old: "Summary: history.Summary{Text: d.text, ", New: "Summary: history.Summary{"},
+			{File: sessions + "compact.go", Old: "for at := range t.up(leaf) {\n\t\tif t.nodes[at].kind", New: "for at := int32(len(t.nodes)) - 1; at >= 0; at-- {\n\t\tif t.nodes[at].kind"},
+		},
+	},
+	{
+		Says: "custom messages and branch summaries are shown as the user's",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, 1)...)
+			add(d, starters[2:]...)
+			got := rendered(d)
+			require.Len(t, got, 5)
+			for i, says := range []string{"Mind the tests.", "It led nowhere."} {
+				require.Equal(t, chat.RoleUser, got[3+i].Role)
+				require.Contains(t, got[3+i].Text(), says)
+			}
+		},
+		Mutants: []statements.Mutant{
+			{File: sessions + "shown.go", Old: "return b.shown(), hasAnswer(sayable(b.Content))", New: "return b.shown(), false"},
+			{File: sessions + "shown.go", Old: "!blank(b.Text)", New: "false"},
+		},
+	},
+	{
+		Says: "files that were read are listed after the summary, and those that were written or edited",
+		Check: func(t *testing.T) {
+			d := files(t,
+				call(1, "read", `{"path":"a.go"}`, 10), call(2, "write", `{"path":"b.go"}`, 10), call(3, "edit", `{"path":"c.go"}`, 10),
+			)
+			require.Contains(t, rendered(d)[1].Text(), "\n<read-files>\na.go\n</read-files>\n<modified-files>\nb.go\nc.go\n</modified-files>")
+		},
+		Mutants: []statements.Mutant{
+			{File: sessions + "fileops.go", Old: `{"read", "read_file"`, New: `{"read_file"`},
+			{File: sessions + "fileops.go", Old: `"write", "write_file"`, New: `"write_file"`},
+			{File: sessions + "fileops.go", Old: `"edit", "edit_file"`, New: `"edit_file"`},
+			{File: replacement, Old: `fileList(1, "read-files", m.Files.Read),`, New: ""},
+			{File: replacement, Old: `fileList(2, "modified-files", m.Files.Modified),`, New: ""},
+		},
+	},
+	{
+		Says: "a file that was read and modified is listed as modified alone",
+		Check: func(t *testing.T) {
+			d := files(t, call(1, "edit", `{"path":"a.go"}`, 10), call(2, "read", `{"path":"a.go"}`, 10))
+			require.Equal(t, history.Files{Modified: []string{"a.go"}}, latest(d).Files)
+		},
+		Mutants: []statements.Mutant{{File: sessions + "fileops.go", Old: `path == "" || modified[path]`, New: `path == ""`}},
+	},
+	{
+		Says: "the lists go on from those of the compaction before",
+		Check: func(t *testing.T) {
+			d := files(t, call(1, "read", `{"path":"a.go"}`, 10))
+			add(d, history.Compaction{
+				Messages: []chat.Message{chat.UserMessage("Made elsewhere.")}, FirstKept: d.Session.Leaf(),
+				Summary: history.Summary{Text: "Made elsewhere.", Files: history.Files{Read: []string{"b.go"}}},
+			})
+			d.Say(call(2, "read", `{"path":"c.go"}`, 10)...)
+			d.Say(turns(1, enough)...)
+			require.NoError(t, demand(d, ""))
+			require.Equal(t, []string{"a.go", "b.go", "c.go"}, latest(d).Files.Read)
+		},
+		Mutants: []statements.Mutant{
+			{File: sessions + "fileops.go", Old: "ops = append(ops, fileOp{kept - 1, b.Files})", New: "_ = kept"},
+		},
+	},
+	{
+		Says: "but not from those of a compaction that a hook supplied",
+		Check: func(t *testing.T) {
+			d := desk(t, chat.UserMessage("Look."))
+			d.Say(call(1, "read", `{"path":"a.go"}`, 10)...)
+			d.Say(turns(1, enough)...)
+			d.Hooks.BeforeCompact = before(summarize.Intervention{
+				Summary: &history.Summary{Text: "The hook's.", Files: history.Files{Read: []string{"b.go"}}},
+			})
+			require.NoError(t, demand(d, ""))
+			d.Hooks.BeforeCompact = nil
+			require.Contains(t, compacttest.Text(view(d)), "The hook's.")
+			d.Say(call(2, "read", `{"path":"c.go"}`, 10)...)
+			d.Say(turns(1, enough)...)
+			require.NoError(t, demand(d, ""))
+			require.Equal(t, []string{"c.go"}, latest(d).Files.Read)
+		},
+		Mutants: []statements.Mutant{{File: engine + "carry.go", Old: "compaction.Extension = true", New: "compaction.Extension = false"}},
+	},
+	{
+		Says: "if a turn is cut the files of its beginning are listed, and those of what is kept are not",
+		Check: func(t *testing.T) {
+			d := split(t)
+			rendered(d)
+			require.Equal(t, []string{"file-701.go", "file-702.go", "file-703.go"}, latest(d).Files.Read)
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "job.go", Old: "kept = kept || err == nil && e.ID == j.plan.FirstKept", New: "kept = kept || err == nil && e.Message().Text() == m.TurnPrefix[0].Text()"},
+			{File: engine + "job.go", Old: "kept = kept || err == nil && e.ID == j.plan.FirstKept", New: "kept = false"},
+		},
+	},
+}
+
+var branches = []statements.Statement{
+	{
+		Says: "what is left is summarised if the caller or the policy says so, and by default it is not",
+		Check: func(t *testing.T) {
+			for _, c := range []struct{ policy, caller bool }{{}, {policy: true}, {caller: true}} {
+				d, other := left(t, said(turns(1, 1)...)...)
+				d.Policy.Branch.On = d.Policy.Branch.On || c.policy
+				_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarise: c.caller})
+				require.NoError(t, err)
+				require.Equal(t, c.policy || c.caller, len(asked(d, branch)) == 1)
+			}
+		},
+		Mutants: []statements.Mutant{
+			{File: policy, Old: "summarize.BranchPolicy{", New: "summarize.BranchPolicy{On: true, "},
+			{File: engine + "branch.go", Old: "!w.policy.Branch.On && !how.Summarise", New: "!w.policy.Branch.On"},
+			{File: engine + "branch.go", Old: "!w.policy.Branch.On && !how.Summarise", New: "!how.Summarise"},
+		},
+	},
+	{
+		Says: "that is what was said since the two ways parted",
+		Check: func(t *testing.T) {
+			d, other := left(t, said(turns(1, 2)...)...)
+			goTo(d, other)
+			text := asked(d, branch)[0]
+			require.Equal(t, []int{1, 2}, compacttest.Outputs(text))
+			require.NotContains(t, text, "The task.")
+			require.NotContains(t, text, "The other way.")
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "branch.go", Old: "BranchMessages(c.Session.Abandoned(from, to)", New: "BranchMessages(c.Session.PathTo(from)"},
+		},
+	},
+	{
+		Says: "it is summarised before the session goes to the other entry, and the summary follows that",
+		Check: func(t *testing.T) {
+			d, other := left(t, said(turns(1, 2)...)...)
+			from, during := d.Session.Leaf(), ""
+			d.Always(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+				during = d.Session.Leaf()
+				return answer(ctx, r)
+			})
+			got := goTo(d, other)
+			require.Equal(t, from, during)
+			require.Equal(t, from, got.From)
+			e, err := d.Session.Entry(d.Session.Leaf())
+			require.NoError(t, err)
+			require.Equal(t, *got, e.Body)
+			require.Contains(t, got.Text, answers[branch])
+			list := view(d)
+			require.Equal(t, "Go on.", list[len(list)-2].Text())
+			require.Contains(t, list[len(list)-1].Text(), "The conversation went another way before it came back to this point.")
+			require.Contains(t, list[len(list)-1].Text(), answers[branch])
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "branch.go", Old: "if summary, err = w.summariseBranch(", New: "_ = c.Session.Branch(to)\n\t\tif summary, err = w.summariseBranch("},
+			{File: engine + "branch.go", Old: "return &history.BranchSummary{From: from, ", New: "return &history.BranchSummary{From: to, "},
+			{File: sessions + "shown.go", Old: "branchPreamble+b.Text", New: "b.Text"},
+		},
+	},
+	{
+		Says: "the newest of it is summarised that takes no more than the context window less 16,384 tokens",
+		Check: func(t *testing.T) {
+			const small = 40_000
+			for over := range 2 {
+				tokens := small - 16_384 + over
+				oldest := chat.AssistantMessage(marked(999, tokens%aTurn-3))
+				d, other := left(t, append(said(oldest), said(turns(1, tokens/aTurn)...)...)...)
+				d.Target.ContextWindow = small
+				goTo(d, other)
+				want := numbers(1, tokens/aTurn)
+				if over == 0 {
+					want = append([]int{999}, want...)
+				}
+				require.Equal(t, want, compacttest.Outputs(asked(d, branch)[0]))
+			}
+		},
+		Mutants: []statements.Mutant{
+			{File: policy, Old: "BranchPolicy{Reserve: 16_384", New: "BranchPolicy{Reserve: 16_383"},
+			{File: policy, Old: "BranchPolicy{Reserve: 16_384", New: "BranchPolicy{Reserve: 16_385"},
+		},
+	},
+	{
+		Says: "a summary is taken although it is a little more than fits",
+		Check: func(t *testing.T) {
+			const small = 40_000
+			d, other := left(t, append([]history.Body{
+				history.BranchSummary{From: "e1", Summary: history.Summary{Text: "Found before. " + compacttest.Words(9000)}},
+			}, said(turns(1, 50)...)...)...)
+			d.Target.ContextWindow = small
+			goTo(d, other)
+			require.Contains(t, asked(d, branch)[0], "Found before.")
+		},
+		Mutants: []statements.Mutant{{File: engine + "prompt_branch.go", Old: "!list[0].summary || ", New: "list[0].summary || "}},
+	},
+	{
+		Says: "compactions on it are shown as what stands for them",
+		Check: func(t *testing.T) {
+			d, other := left(t, said(turns(1, 2)...)...)
+			add(d, history.Compaction{Messages: []chat.Message{chat.UserMessage("What was compacted.")}})
+			goTo(d, other)
+			require.Contains(t, asked(d, branch)[0], "user: What was compacted.\n")
+		},
+		Mutants: []statements.Mutant{{File: engine + "prompt_branch.go", Old: "return c.Messages", New: "return c.Messages[:0]"}},
+	},
+	{
+		Says: "it is shown as text in a tag, to a model that is told what it is to be, and notes are asked for",
+		Check: func(t *testing.T) {
+			d, other := left(t, said(chat.UserMessage("Why?"), chat.AssistantMessage("Because."))...)
+			goTo(d, other)
+			require.Contains(t, asked(d, branch)[0], "You read transcripts")
+			require.Contains(t, asked(d, branch)[0], "\n<conversation>\nuser: Why?\nassistant: Because.\n</conversation>\n")
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "prompt_branch.go", Old: "const branchRole = `You read", New: "const branchRole = `You copy"},
+			{File: engine + "prompt_branch.go", Old: "Messages: m.Covered, Results", New: "Messages: m.Covered[:1], Results"},
+		},
+	},
+	{
+		Says: "instructions take the place of what is asked",
+		Check: func(t *testing.T) {
+			d, other := left(t, said(turns(1, 2)...)...)
+			_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarise: true, Instructions: "In a word, please."})
+			require.NoError(t, err)
+			require.Empty(t, asked(d, branch))
+			require.Len(t, d.Requests(), 1)
+			require.Contains(t, compacttest.Text(d.Requests()[0].Messages), "In a word, please.")
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "prompt_branch.go", Old: "cmp.Or(m.Instructions, branchAsk)", New: "cmp.Or(branchAsk, m.Instructions)"},
+			{File: engine + "branch.go", Old: "how.Instructions, hooked", New: `"", hooked`},
+		},
+	},
+	{
+		Says: "files of all that is left are listed after the summary, also of what does not fit, and those of summaries on it",
+		Check: func(t *testing.T) {
+			bodies := said(call(901, "read", `{"path":"a.go"}`, 10)...)
+			bodies = append(bodies, history.BranchSummary{From: "e1", Summary: history.Summary{
+				Text: "Found before.", Files: history.Files{Read: []string{"b.go"}, Modified: []string{"c.go"}},
+			}})
+			d, other := left(t, append(bodies, said(turns(1, 75)...)...)...)
+			d.Target.ContextWindow = 40_000
+			got := goTo(d, other)
+			require.NotContains(t, asked(d, branch)[0], "Step 901.")
+			require.Equal(t, history.Files{Read: []string{"a.go", "b.go"}, Modified: []string{"c.go"}}, got.Files)
+			require.Equal(t, answers[branch]+"\n\n<read-files>\na.go\nb.go\n</read-files>\n\n<modified-files>\nc.go\n</modified-files>", got.Text)
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "branch.go", Old: "FileTools.Of(c.Session.Abandoned(from, to))", New: "FileTools.Of(c.Session.Abandoned(from, from))"},
+			{File: sessions + "fileops.go", Old: "ops = append(ops, fileOp{i, b.Files})", New: ""},
+			{File: engine + "branch.go", Old: "WithFiles(trim", New: "(func(s string, _ history.Files) string { return s })(trim"},
+			{File: engine + "prompt_branch.go", Old: `{{"read-files", `, New: `{{"files", `},
+			{File: engine + "prompt_branch.go", Old: `{"modified-files", `, New: `{"files", `},
+			{File: engine + "branch.go", Old: "Text: text, Files: j.material.Files", New: "Text: text"},
+		},
+	},
+}
+
+var hooks = []statements.Statement{
+	{
+		Says: "a hook may call a compaction off",
+		Check: func(t *testing.T) {
+			d := hooked(t, summarize.Intervention{Cancel: true})
+			compacttest.Equal(t, turns(1, tooMany), rendered(d)[1:])
+			require.Empty(t, d.Requests())
+			require.Equal(t, "started vetoed", compacttest.Kinds(*d.Heard))
+		},
+		Mutants: []statements.Mutant{{File: engine + "hooks.go", Old: "if j.hooked.Cancel {", New: "if false {"}},
+	},
+	{
+		Says: "a hook may supply all of a compaction",
+		Check: func(t *testing.T) {
+			kept := "e" + fmt.Sprint(2*150+1) // the first message of turn 151
+			d := hooked(t, summarize.Intervention{
+				Summary: &history.Summary{Text: "The hook's.", Data: json.RawMessage(`{"by":"me"}`)}, FirstKept: kept, Title: "Mine", TokensBefore: 7,
+			})
+			got := rendered(d)
+			require.Empty(t, d.Requests())
+			require.Contains(t, got[1].Text(), "The hook's.")
+			require.Equal(t, numbers(151, tooMany), shows(got))
+			c := latest(d)
+			require.True(t, c.Extension)
+			require.Equal(t, "The hook's.", c.Text)
+			require.Equal(t, kept, c.FirstKept)
+			require.Equal(t, "Mine", c.Title)
+			require.Equal(t, 7, c.TokensBefore)
+			require.JSONEq(t, `{"by":"me"}`, string(c.Data))
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "carry.go", Old: "compaction.Summary = *h.Summary", New: ""},
+			{File: engine + "carry.go", Old: "compaction.Extension = true", New: ""},
+			{File: engine + "carry.go", Old: "compaction.FirstKept = h.FirstKept", New: ""},
+			{File: engine + "carry.go", Old: "compaction.Title = h.Title", New: ""},
+			{File: engine + "carry.go", Old: "compaction.TokensBefore = h.TokensBefore", New: ""},
+		},
+	},
+	{
+		Says: "a hook may ask in its own words, and keep data with the compaction",
+		Check: func(t *testing.T) {
+			d := hooked(t, summarize.Intervention{
+				Prompts: []summarize.Prompt{ohmypi.Handoff{Ask: "In a word, please."}.Prompt()}, Data: json.RawMessage(`[1]`),
+			})
+			rendered(d)
+			require.Empty(t, asked(d, first))
+			require.Contains(t, compacttest.Text(d.Requests()[0].Messages), "In a word, please.")
+			require.JSONEq(t, `[1]`, string(latest(d).Data))
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "carry.go", Old: "prompts = j.hooked.Prompts", New: ""},
+			{File: engine + "carry.go", Old: "Files: m.Files, Data: j.hooked.Data}", New: "Files: m.Files}"},
+			{File: prompts, Old: "cmp.Or(h.Ask, ask)", New: "cmp.Or(ask, h.Ask)"},
+		},
+	},
+	{
+		Says: "a hook is told of each compaction, and whether a hook supplied it",
+		Check: func(t *testing.T) {
+			for _, supplied := range []*history.Summary{nil, {Text: "The hook's."}} {
+				d := hooked(t, summarize.Intervention{Summary: supplied})
+				var told []history.Compaction
+				d.Hooks.AfterCompact = func(_ context.Context, e history.Entry) error {
+					told = append(told, e.Compaction())
+					return nil
+				}
+				rendered(d)
+				require.Equal(t, []history.Compaction{latest(d)}, told)
+				require.Equal(t, supplied != nil, told[0].Extension)
+			}
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "carry.go", Old: "c.hooks.AfterCompact(ctx, entry)", New: "c.hooks.AfterCompact(ctx, history.Entry{})"},
+			{File: engine + "carry.go", Old: "compaction.Extension = true", New: ""},
+		},
+	},
+	{
+		Says: "a hook may call a change of branch off",
+		Check: func(t *testing.T) {
+			d, other := left(t, said(turns(1, 1)...)...)
+			from := d.Session.Leaf()
+			d.Hooks.BeforeBranch = beforeBranch(summarize.Intervention{Cancel: true})
+			_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarise: true})
+			require.ErrorIs(t, err, summarize.ErrVetoed)
+			require.Equal(t, from, d.Session.Leaf())
+			require.Empty(t, d.Requests())
+		},
+		Mutants: []statements.Mutant{{File: engine + "branch.go", Old: "if hooked.Cancel {", New: "if false {"}},
+	},
+	{
+		Says: "a hook may supply the summary of a branch",
+		Check: func(t *testing.T) {
+			d, other := left(t, said(turns(1, 1)...)...)
+			d.Hooks.BeforeBranch = beforeBranch(summarize.Intervention{
+				Summary: &history.Summary{Text: "The hook's.", Files: history.Files{Read: []string{"a.go"}}},
+			})
+			got := goTo(d, other)
+			require.Empty(t, d.Requests())
+			require.True(t, got.Extension)
+			require.Equal(t, []string{"a.go"}, got.Files.Read)
+			require.Contains(t, compacttest.Text(view(d)), "The hook's.")
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "branch.go", Old: "case hooked.Summary != nil:", New: "case hooked.Summary != nil && !how.Summarise:"},
+			{File: engine + "branch.go", Old: "summary.Extension = true", New: ""},
+		},
+	},
+	{
+		Says: "a hook is told of a change of branch with both ends and the summary, if there is one",
+		Check: func(t *testing.T) {
+			for _, summarised := range []bool{false, true} {
+				d, other := left(t, said(turns(1, 1)...)...)
+				from, told := d.Session.Leaf(), 0
+				var given *history.BranchSummary
+				d.Hooks.AfterBranch = func(_ context.Context, was, is string, s *history.BranchSummary) error {
+					require.Equal(t, []string{from, other}, []string{was, is})
+					given, told = s, told+1
+					return nil
+				}
+				got, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarise: summarised})
+				require.NoError(t, err)
+				require.Equal(t, 1, told)
+				require.Equal(t, summarised, given != nil)
+				require.Same(t, got, given)
+			}
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "branch.go", Old: "c.Hooks.AfterBranch(ctx, from, to, summary)", New: "c.Hooks.AfterBranch(ctx, to, from, summary)"},
+			{File: engine + "branch.go", Old: "c.Hooks.AfterBranch(ctx, from, to, summary)", New: "c.Hooks.AfterBranch(ctx, from, to, nil)"},
+		},
+	},
+}
+
+var errDown = errors.New("the model is down")
+
+var failures = []statements.Statement{
+	{
+		Says: "a compaction that somebody asks for first stops what the agent does",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, enough)...)
+			var asked []int
+			d.Hooks.Interrupt = func(context.Context) error {
+				asked = append(asked, len(d.Requests()))
+				return nil
+			}
+			require.NoError(t, demand(d, ""))
+			require.Equal(t, []int{0}, asked)
+			d = desk(t, turns(1, tooMany)...)
+			d.Hooks.Interrupt = func(context.Context) error { panic("nobody asked") }
+			rendered(d)
+			require.NotContains(t, compacttest.Kinds(*d.Heard), "hook failed")
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "demand.go", Old: "if on == OnDemand && c.Hooks.Interrupt != nil", New: "if on != OnDemand && c.Hooks.Interrupt != nil"},
+		},
+	},
+	{
+		Says: "an abort ends a compaction, whether somebody asked for it or not",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, tooMany-25)...)
+			rendered(d)
+			d.Always(after(answer))
+			abort := func() { time.AfterFunc(time.Second, d.Abort) }
+			abort()
+			_, err := d.Compact(t.Context(), "")
+			require.ErrorIs(t, err, summarize.ErrAborted)
+			d.Say(turns(1, 25)...)
+			abort()
+			rendered(d)
+			require.Equal(t, "started cancelled started cancelled", compacttest.Kinds(*d.Heard))
+			require.Empty(t, compacttest.Compactions(d.Session))
+		},
+		Mutants: []statements.Mutant{{File: engine + "compactor.go", Old: "c.inner.work.abort(ErrAborted)", New: "_ = ErrAborted"}},
+	},
+	{
+		Says: "events tell of the beginning and the end of a compaction",
+		Check: func(t *testing.T) {
+			d := compacted(t)
+			synctest.Wait()
+			require.Equal(t, "started done/handoff titled", compacttest.Kinds(*d.Heard))
+			d = desk(t, turns(1, tooMany)...)
+			d.Always(models.Fail(errDown))
+			rendered(d)
+			require.Equal(t, "started refused/handoff failed", compacttest.Kinds(*d.Heard))
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "carry.go", Old: "Kind: EventStarted,", New: "Kind: EventWaiting,"},
+			{File: engine + "carry.go", Old: "j.event(EventDone)", New: "j.event(EventReady)"},
+			{File: engine + "carry.go", Old: "kind := EventFailed", New: "kind := EventDropped"},
+		},
+	},
+	{
+		Says: "models may be named that are asked in turn",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, tooMany)...)
+			d.Policy.Ask.Names = []string{"one", "two"}
+			d.Models = map[string]summarize.Target{
+				"one": {Model: &models.Script{Steps: []models.Step{models.Fail(errDown)}}},
+				"two": {Model: &models.Script{Steps: []models.Step{models.Say("Of the second."), models.Say("Its title.")}}},
+			}
+			require.Contains(t, rendered(d)[1].Text(), "Of the second.")
+			require.Empty(t, d.Requests())
+		},
+		Mutants: []statements.Mutant{{File: engine + "summarise.go", Old: "range w.candidates {\n\t\t\tif c.err", New: "range w.candidates[:1] {\n\t\t\tif c.err"}},
+	},
+	{
+		Says: "a model is asked again if its failure may pass",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, tooMany)...)
+			d.Answers(models.Fail(&chat.TransientError{Err: errDown}), answer, answer)
+			require.Contains(t, rendered(d)[1].Text(), answers[first])
+		},
+		Mutants: []statements.Mutant{{File: policy, Old: "Attempts: 4", New: "Attempts: 1"}},
+	},
+	{
+		Says: "if a refused request cannot be made smaller the error says that the recovery failed",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, enough)...)
+			d.Always(models.Fail(errDown))
+			_, err := refused(d, keeps*aTurn)
+			_, ok := errors.AsType[*summarize.RecoveryError](err)
+			require.True(t, ok, "%v", err)
+			require.ErrorIs(t, err, errDown)
+			require.ErrorContains(t, err, "context overflow recovery failed")
+		},
+		Mutants: []statements.Mutant{{File: engine + "recover.go", Old: "context overflow recovery failed", New: "it failed"}},
+	},
+	{
+		Says: "a request that is refused again after it was made smaller is given up",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, enough)...)
+			_, err := refused(d, 0)
+			require.NoError(t, err)
+			_, err = d.Recover(t.Context(), compacttest.Prompt(d.Session), &chat.ContextLimitError{}, "")
+			require.ErrorContains(t, err, "context overflow recovery failed after 1 attempts")
+		},
+		Mutants: []statements.Mutant{{File: policy, Old: "Overflow{Attempts: 1}", New: "Overflow{Attempts: 2}"}},
+	},
+	{
+		Says: "if a compaction at the limit fails an event says so, and the session is as it was",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, tooMany)...)
+			d.Always(models.Fail(errDown))
+			compacttest.Equal(t, turns(1, tooMany), rendered(d)[1:])
+			require.ErrorIs(t, heard(d, summarize.EventFailed).Err, errDown)
+			compacttest.Equal(t, turns(1, tooMany), view(d))
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "carry.go", Old: "e.Err = why\n", New: ""},
+			{File: engine + "carry.go", Old: "kind := EventFailed", New: "kind := EventDropped"},
+		},
+	},
+	{
+		Says: "an abort ends the summary of a branch, and the session stays where it is",
+		Check: func(t *testing.T) {
+			d, other := left(t, said(turns(1, 1)...)...)
+			from := d.Session.Leaf()
+			d.Always(after(answer))
+			time.AfterFunc(time.Second, d.Abort)
+			_, err := d.Navigate(t.Context(), other, summarize.Navigation{Summarise: true})
+			require.ErrorIs(t, err, summarize.ErrAborted)
+			require.Equal(t, from, d.Session.Leaf())
+		},
+		Mutants: []statements.Mutant{
+			{File: engine + "compactor.go", Old: "c.inner.work.abort(ErrAborted)", New: "_ = ErrAborted"},
+			{File: engine + "branch.go", Old: "if ctx.Err() != nil {\n\t\treturn nil, context.Cause(ctx)", New: "if false {\n\t\treturn nil, context.Cause(ctx)"},
+		},
+	},
+}
+
+var settings = []statements.Statement{
+	{
+		Says: "it can be turned off, and on again, for a session that goes on",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, tooMany)...)
+			off := onDesk(t, d.Session)
+			off.Policy.Off = true
+			require.Len(t, rendered(off), 1+2*tooMany)
+			require.Empty(t, off.Requests())
+
+			rendered(d)
+			require.Equal(t, rendered(d), rendered(off))
+			d.Say(turns(1, 175)...)
+			require.Len(t, rendered(off), 2+2*keeps+2*175)
+			again := onDesk(t, d.Session)
+			rendered(again)
+			require.Contains(t, asked(again, update)[0], answers[first])
+			require.Equal(t, rendered(again), rendered(off))
+		},
+		Mutants: []statements.Mutant{{File: engine + "decide.go", Old: "case p.Off && m.Occasion", New: "case false && m.Occasion"}},
+	},
+	{
+		Says: "the reserve can be set",
+		Check: func(t *testing.T) {
+			d := desk(t)
+			d.Policy.Trigger[0].Reserve = 30_000
+			d.Fill(window - 30_000 + 1)
+			rendered(d)
+			require.Len(t, compacttest.Compactions(d.Session), 1)
+		},
+		Mutants: []statements.Mutant{{File: policy, Old: "{Reserve: 16_384, Above: true}", New: "{On: summarize.OnDemand}, {Reserve: 16_384, Above: true}"}},
+	},
+	{
+		Says: "how much is kept can be set",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, tooMany)...)
+			d.Policy.Cut.Tokens = 30_000
+			rendered(d)
+			require.Equal(t, numbers(tooMany-30_000/aTurn+1, tooMany), shows(view(d)))
+		},
+		Mutants: []statements.Mutant{{File: policy, Old: "Tokens: 20_000", New: "Tokens: 20_000, Share: 0.25"}},
+	},
+	{
+		Says: "the word to continue can be left out",
+		Check: func(t *testing.T) {
+			d := desk(t, turns(1, tooMany)...)
+			d.Policy.Continue = ""
+			goOn, err := d.AfterTurn(t.Context(), compacttest.Prompt(d.Session))
+			require.NoError(t, err)
+			require.False(t, goOn)
+			list := view(d)
+			require.Len(t, list, 1+2*keeps)
+			require.Equal(t, chat.RoleAssistant, list[len(list)-1].Role)
+		},
+		Mutants: []statements.Mutant{{File: engine + "demand.go", Old: `!w.made || c.Policy.Continue == ""`, New: "!w.made"}},
+	},
+	{
+		Says: "the reserve of a branch can be set",
+		Check: func(t *testing.T) {
+			d, other := left(t, said(turns(1, 75)...)...)
+			d.Target.ContextWindow, d.Policy.Branch.Reserve = 40_000, 20_000
+			goTo(d, other)
+			require.Equal(t, numbers(26, 75), compacttest.Outputs(asked(d, branch)[0]))
+		},
+		Mutants: []statements.Mutant{{File: engine + "branch.go", Old: "reserve := w.policy.Branch.Reserve", New: "reserve := 0 * w.policy.Branch.Reserve"}},
+	},
+}

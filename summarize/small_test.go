@@ -1,0 +1,39 @@
+package summarize_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+// What a policy keeps, such as 20,000 tokens, may be more than a small window has: it gives way, and the session is compacted
+// where the policy says, not once nothing fits any more.
+func TestASmallWindowIsCompactedWhereThePolicySays(t *testing.T) {
+	for _, window := range []int{4000, 8000, 16_000} {
+		all(t, func(t *testing.T, p summarize.Policy) {
+			t.Run(fmt.Sprint(window), func(t *testing.T) {
+				d := newDesk(t)
+				d.Policy, d.Target.Budget, d.Target.ContextWindow = p, window, window
+				d.Policy.Ask.Names = nil
+				d.Target.Model = models.Offline{Tokenizer: quarter{}}
+				for n := range 3 * window / 100 {
+					d.Say(chat.UserMessage(strings.Repeat("abc ", 47)), chat.AssistantMessage(strings.Repeat("abc ", 47)))
+					d.Say(chat.UserMessage(fmt.Sprint("And now? ", n)))
+					r, err := d.Render(t.Context(), prompt(d.Session))
+					require.NoError(t, err)
+					require.LessOrEqual(t, r.Tokens, window)
+					require.NoError(t, d.Wait(t.Context()))
+				}
+				require.NotContains(t, kinds(*d.Heard), "failed")
+				require.NotContains(t, kinds(*d.Heard), "truncated")
+				require.GreaterOrEqual(t, len(compactions(d.Session)), 2)
+			})
+		})
+	}
+}
