@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -20,6 +21,8 @@ type Unit struct {
 	Current bool
 	// Messages as they are shown within the limits.
 	Messages []chat.Message
+	// Data that the application keeps with the first of them ([Message]).
+	Data json.RawMessage
 	// Tokens that they take.
 	Tokens int
 
@@ -91,7 +94,7 @@ func (sn *snapshot) units(limits Limits, s sizing.Sizing) []Unit {
 			start = len(list)
 			list = append(list, Unit{
 				ID: t.start.ID, Last: t.start.ID, Start: true, Current: i == len(turns)-1,
-				Messages: messages, Tokens: tokens, at: t.at, last: t.at, turn: i, start: start,
+				Messages: messages, Data: dataOf(t.start), Tokens: tokens, at: t.at, last: t.at, turn: i, start: start,
 			})
 		}
 		for _, r := range t.rounds {
@@ -100,7 +103,7 @@ func (sn *snapshot) units(limits Limits, s sizing.Sizing) []Unit {
 				continue
 			}
 			u := Unit{
-				ID: r.Assistant.ID, Last: r.Assistant.ID, Messages: messages, Tokens: tokens,
+				ID: r.Assistant.ID, Last: r.Assistant.ID, Messages: messages, Data: dataOf(r.Assistant), Tokens: tokens,
 				at: r.at, last: r.last, turn: i, start: start, aborted: len(r.Aborted()) > 0,
 			}
 			if n := len(r.Results); n > 0 {
@@ -110,6 +113,12 @@ func (sn *snapshot) units(limits Limits, s sizing.Sizing) []Unit {
 		}
 	}
 	return list
+}
+
+// dataOf returns what the application keeps with a message.
+func dataOf(e Entry) json.RawMessage {
+	m, _ := e.Body.(Message)
+	return m.Data
 }
 
 // lateResult is how many entries that are shown a session looks through for the result of a call among its first messages.

@@ -105,6 +105,9 @@ func (m Measurement) Share() float64 {
 	return float64(m.Used) / float64(m.Base)
 }
 
+// over reports whether more than the base is used, though the prompt may fit by our own count.
+func (m Measurement) over() bool { return m.Base > 0 && m.Used > m.Base }
+
 // Relief is how many tokens a compaction would save at least, below 0 if a summary could take more than it replaces.
 func (m Measurement) Relief() int { return m.Covered - m.Room }
 
@@ -176,6 +179,8 @@ func (p Policy) Decide(m Measurement) Decision {
 		return do(ActPlace, "a summary is ready")
 	case m.Pending != PendingNone && !m.Fits && !m.Waited:
 		return do(ActWait, "the prompt does not fit, and a summary is %s", m.Pending)
+	case m.Pending != PendingNone && m.over() && !m.Waited:
+		return do(ActWait, "more than the window is used, and a summary is %s", m.Pending)
 	case m.Pending != PendingNone && p.Background.Wait > 0 && m.Share() >= p.Background.Wait && !m.Waited:
 		return do(ActWait, "%.4g of the window is used, at or above %.4g, and a summary is %s", m.Share(), p.Background.Wait, m.Pending)
 	case m.Pending != PendingNone && m.Fits:
@@ -188,7 +193,7 @@ func (p Policy) Decide(m Measurement) Decision {
 		return do(ActNothing, "it was tried, and failed")
 	case m.Fits && m.Pause.on(m.Time) && m.Occasion != OnDemand:
 		return do(ActNothing, "%v", m.Pause)
-	case p.Trigger[d.Held].Background && (m.Fits || p.Background.Always && p.Overflow.LastResort != ResortError && m.Occasion == OnBudgetExceeded):
+	case p.Trigger[d.Held].Background && (m.Fits && !m.over() || p.Background.Always && p.Overflow.LastResort != ResortError && m.Occasion == OnBudgetExceeded):
 		return do(ActStart, "condition %d holds", d.Held+1)
 	}
 	return do(ActCompact, "condition %d holds", d.Held+1)

@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"encoding/json"
 	"fmt"
 	"iter"
 	"reflect"
@@ -80,6 +81,9 @@ func openJob(s *history.Session, id string, l *ledger.Ledger, p Policy, t Target
 		j.covered = slices.Clone(j.covered)
 		for i, u := range j.covered {
 			j.covered[i].Messages = withoutTools(u.Messages, quirk.WithoutTools)
+			if len(j.covered[i].Messages) == 0 || j.covered[i].Messages[0].Role != u.Messages[0].Role {
+				j.covered[i].Data = nil // the message that it belongs to
+			}
 		}
 	}
 	shown, opening := shownStarts(point)
@@ -150,13 +154,29 @@ func (j *job) readPath(path iter.Seq2[history.Entry, error], shown map[string]bo
 // part is the material of some of what is covered, of which the last few may belong to the turn that is cut.
 func (j *job) part(covered []history.Unit, prefix int) Material {
 	m := j.material
-	m.Covered = messagesOf(covered)
+	m.Covered, m.Data = messagesOf(covered), dataOf(covered)
 	m.TurnPrefix = messagesOf(covered[len(covered)-prefix:])
 	return m
 }
 
 // whole is the material of all that is covered.
 func (j *job) whole() Material { return j.part(j.covered, j.prefix) }
+
+// dataOf returns the data of the messages of units.
+func dataOf(list []history.Unit) []json.RawMessage {
+	if !slices.ContainsFunc(list, func(u history.Unit) bool { return u.Data != nil }) {
+		return nil
+	}
+	var data []json.RawMessage
+	for _, u := range list {
+		of := make([]json.RawMessage, len(u.Messages))
+		if len(of) > 0 {
+			of[0] = u.Data
+		}
+		data = append(data, of...)
+	}
+	return data
+}
 
 func messagesOf(list []history.Unit) []chat.Message {
 	var messages []chat.Message

@@ -1,6 +1,8 @@
 package summarize
 
 import (
+	"encoding/json"
+
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
@@ -19,6 +21,8 @@ type Material struct {
 	// Covered is what is summarised, as the prompt shows it. It obeys [chat.Validate] but for its last message, which may
 	// be the assistant's; [Rounds] parts it. Of a history in pieces it is one piece.
 	Covered []chat.Message
+	// Data that the application keeps with the messages of Covered, one for each; nil if there is none at all.
+	Data []json.RawMessage
 	// TurnPrefix is the end of Covered that belongs to the turn that is cut; empty where the cut lies between two turns.
 	TurnPrefix []chat.Message
 	// Head is what is kept of the very start ([history.Cut.First]), without what is shown all the same, and Kept what is

@@ -3,6 +3,7 @@ package summarize
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"sort"
 	"strings"
 
@@ -14,9 +15,9 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Mentions names what a message refers to beside its text, such as files that the user's editor put with it. It is the
-// application's to know.
-type Mentions func(chat.Message) []string
+// Mentions names what a message refers to beside its text, such as files that the user's editor put with it. The application
+// knows it, by the message or by the data that it keeps with it ([history.Message].Data), which is nil if there is none.
+type Mentions func(m chat.Message, data json.RawMessage) []string
 
 // PlainHistory is an element that shows messages as text in one tag, each thing that was said from a line of its own on:
 //
@@ -48,6 +49,8 @@ type PlainHistory struct {
 	Results int
 	// Fill raises Results as far as everything fits the budget, up to a quarter of the window. Off by default.
 	Fill bool
+	// Data of the messages, for Mentions; nil if they have none ([Material.Data]).
+	Data []json.RawMessage
 	// Mentions names what a message refers to. Defaults to nothing.
 	Mentions Mentions
 	// Droppable lets what does not fit go. Else it is an error.
@@ -66,7 +69,7 @@ func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node,
 	own := plaintext.MatchTags(name)
 	before := own.ReplaceAllString(t.Before, `<\$1`)
 	harmless := func(text string) string { return own.ReplaceAllString(plaintext.Untagged(text), `<\$1`) }
-	list := plaintext.Blocks(t.Messages, t.Mentions)
+	list := plaintext.Blocks(t.Messages, t.Data, plaintext.Mentions(t.Mentions))
 	most := max(1, s.Window/4)
 	results := most
 	if t.Results > 0 {

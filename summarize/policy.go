@@ -75,7 +75,7 @@ const (
 // Background says what becomes of a summary that is made while the work goes on.
 type Background struct {
 	// Wait is the ratio of the window at which a prompt waits for the summary that is being made, from 0 to 1. By default it
-	// waits only if the prompt does not fit.
+	// waits only if the prompt does not fit, by our own count or by what the policy measures.
 	Wait float64
 	// WaitEnv names an environment variable that sets Wait instead ([Policy.WithEnv]).
 	WaitEnv string

@@ -173,7 +173,7 @@ func Talk() []chat.Message {
 }
 
 // MentionsLog names two files for what speaks of a log.
-func MentionsLog(m chat.Message) []string {
+func MentionsLog(m chat.Message, _ json.RawMessage) []string {
 	if strings.Contains(m.Text(), "log") {
 		return []string{"a.log", "b.log"}
 	}

@@ -2,6 +2,7 @@ package plaintext
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -30,13 +31,16 @@ type Call struct {
 	Failed bool
 }
 
-// Blocks joins results to their calls. A result without a call is a block of its own. Mentions, unless it is nil, names what
-// a message refers to.
-func Blocks(messages []chat.Message, mentions func(chat.Message) []string) []Block {
+// Mentions names what a message refers to, by what it says and the data that the application keeps with it.
+type Mentions = func(m chat.Message, data json.RawMessage) []string
+
+// Blocks joins results to their calls. A result without a call is a block of its own. Data is that of the messages, as far as there
+// is any; mentions may be nil.
+func Blocks(messages []chat.Message, data []json.RawMessage, mentions Mentions) []Block {
 	list := make([]Block, 0, len(messages))
 	type place struct{ block, call int }
 	calls := map[string]place{}
-	for _, m := range messages {
+	for i, m := range messages {
 		text, notes := Content(m)
 		if m.Role == chat.RoleTool {
 			result := Call{Result: text, Notes: notes, Answered: true, Failed: m.IsError}
@@ -51,13 +55,17 @@ func Blocks(messages []chat.Message, mentions func(chat.Message) []string) []Blo
 			continue
 		}
 		if mentions != nil {
-			if named := mentions(m); len(named) > 0 {
+			var kept json.RawMessage
+			if i < len(data) {
+				kept = data[i]
+			}
+			if named := mentions(m, kept); len(named) > 0 {
 				notes = append(notes, "[mentioned: "+OneLine(strings.Join(named, ", "), 2000)+"]")
 			}
 		}
 		b := Block{Role: m.Role, Text: text, Notes: notes}
-		for i, c := range m.ToolCalls {
-			calls[c.ID] = place{len(list), i}
+		for k, c := range m.ToolCalls {
+			calls[c.ID] = place{len(list), k}
 			b.Calls = append(b.Calls, Call{ToolCall: c})
 		}
 		list = append(list, b)

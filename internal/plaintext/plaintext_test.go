@@ -1,6 +1,7 @@
 package plaintext_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -77,7 +78,7 @@ func TestBlocksJoinResultsToTheirCalls(t *testing.T) {
 		chat.ToolResult("1", "one\ntwo"),
 		{Role: chat.RoleTool, ToolCallID: "2", IsError: true, Content: chat.Parts{chat.Text("lost")}},
 	}
-	list := plaintext.Blocks(messages, func(m chat.Message) []string {
+	list := plaintext.Blocks(messages, nil, func(m chat.Message, _ json.RawMessage) []string {
 		if m.Role == chat.RoleUser {
 			return []string{"a.go", "b.go"}
 		}

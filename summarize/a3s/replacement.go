@@ -91,7 +91,7 @@ func clipMessage(m summarize.Material, said chat.Message, tokens int) chat.Messa
 func start(m summarize.Material, messages []chat.Message) elements.Node {
 	var lines []string
 	clip := func(text string) string { return m.Clip(text, m.Room/8) }
-	for _, b := range plaintext.Blocks(messages, nil) {
+	for _, b := range plaintext.Blocks(messages, nil, nil) {
 		lines = append(lines, b.Lines(clip, clip))
 	}
 	return textblock.Tagged(0, "conversation-start", strings.Join(lines, "\n"))

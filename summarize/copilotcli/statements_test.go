@@ -976,7 +976,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				change(policy, "summarize.ResortTruncate", "summarize.ResortError"),
-				change(engine+"decide.go", "Background && (m.Fits || p.Background", "Background && (true || p.Background"),
+				change(engine+"decide.go", "Background && (m.Fits && !m.over() || p.Background", "Background && (true || p.Background"),
 			},
 		},
 		{

@@ -180,7 +180,7 @@ func remotePrompt(messages []chat.Message) (system, prompt string) {
 		rest, last = rest[:n], "\n\n"+strings.Join(append([]string{text}, notes...), "\n")
 	}
 	lines := make([]string, 0, len(rest))
-	for _, b := range plaintext.Blocks(rest, nil) {
+	for _, b := range plaintext.Blocks(rest, nil, nil) {
 		lines = append(lines, plaintext.Untagged(b.Lines(asItIs, asItIs)))
 	}
 	return system, plaintext.Tagged(plaintext.ConversationTag, strings.Join(lines, "\n")) + last

@@ -2,6 +2,7 @@ package ohmypi
 
 import (
 	"cmp"
+	"encoding/json"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -101,20 +102,20 @@ func (h Handoff) request(m summarize.Material) elements.Node {
 		ask = update
 	}
 	return textblock.Request(role, elements.Nodes{
-		h.history(m, m.Covered), m.EarlierBlock(), m.ContextBlock(),
+		h.history(m, m.Covered, m.Data), m.EarlierBlock(), m.ContextBlock(),
 	}, textblock.Paragraph(cmp.Or(h.Ask, ask)), m.Remarks())
 }
 
 func (h Handoff) prefix(m summarize.Material) elements.Node {
-	return textblock.Request(role, elements.Nodes{h.history(m, m.TurnPrefix), m.ContextBlock()}, textblock.Paragraph(prefixAsk), m.Remarks())
+	return textblock.Request(role, elements.Nodes{h.history(m, m.TurnPrefix, m.Data[max(0, len(m.Data)-len(m.TurnPrefix)):]), m.ContextBlock()}, textblock.Paragraph(prefixAsk), m.Remarks())
 }
 
-func (h Handoff) history(m summarize.Material, messages []chat.Message) elements.Node {
+func (h Handoff) history(m summarize.Material, messages []chat.Message, data []json.RawMessage) elements.Node {
 	results := h.Results
 	if results <= 0 {
 		results = m.ResultTokens
 	}
-	return summarize.PlainHistory{Props: textblock.Grow(), Messages: messages, Results: results, Mentions: h.Mentions, Droppable: h.Packs}
+	return summarize.PlainHistory{Props: textblock.Grow(), Messages: messages, Data: data, Results: results, Mentions: h.Mentions, Droppable: h.Packs}
 }
 
 // merge joins the summary of what was before the turn that is cut with that of the turn's beginning.

@@ -636,7 +636,7 @@ var cuts = []statements.Statement{
 		},
 		Mutants: []statements.Mutant{
 			{File: prompts, Old: "Prefix: h.prefix, ", New: ""},
-			{File: prompts, Old: "h.history(m, m.TurnPrefix)", New: "h.history(m, m.Kept)"},
+			{File: prompts, Old: "h.history(m, m.TurnPrefix, ", New: "h.history(m, m.Kept, "},
 		},
 	},
 	{
@@ -699,7 +699,7 @@ var requests = []statements.Statement{
 		},
 		Mutants: []statements.Mutant{
 			{File: prompts, Old: "const role = `You read transcripts", New: "const role = `You write notes"},
-			{File: prompts, Old: "h.history(m, m.Covered), m.EarlierBlock()", New: "m.EarlierBlock()"},
+			{File: prompts, Old: "h.history(m, m.Covered, m.Data), m.EarlierBlock()", New: "m.EarlierBlock()"},
 		},
 	},
 	{
@@ -739,7 +739,7 @@ var requests = []statements.Statement{
 		},
 		Mutants: []statements.Mutant{
 			{File: prompts, Old: "m.EarlierBlock(), m.ContextBlock()", New: "m.EarlierBlock()"},
-			{File: prompts, Old: "h.history(m, m.TurnPrefix), m.ContextBlock()", New: "h.history(m, m.TurnPrefix)"},
+			{File: prompts, Old: "m.Data[max(0, len(m.Data)-len(m.TurnPrefix)):]), m.ContextBlock()", New: "m.Data[max(0, len(m.Data)-len(m.TurnPrefix)):])"},
 			{File: engine + "parts.go", Old: `lines[i] = "- " + `, New: "lines[i] = "},
 		},
 	},

@@ -1,6 +1,7 @@
 package stagewise_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -90,10 +91,10 @@ func TestBriefingAimsAtWhatThereIsRoomFor(t *testing.T) {
 	}
 }
 
-func TestBriefingShowsWhatStagewiseShows(t *testing.T) {
+func TestBriefingShowsWhatWasDoneInALine(t *testing.T) {
 	m := compacttest.Stuff()
 	lines := stagewise.ToolLines{"read": func(c stagewise.Call) string { return "looked at " + c.Argument("path") }}
-	got := compacttest.Requested(t, stagewise.Briefing{Tools: lines, Mentions: func(chat.Message) []string { return []string{"x.go"} }}.Prompt().Request(m))
+	got := compacttest.Requested(t, stagewise.Briefing{Tools: lines, Mentions: func(chat.Message, json.RawMessage) []string { return []string{"x.go"} }}.Prompt().Request(m))
 	require.Len(t, got, 2)
 	require.Contains(t, got[1].Text(), "<user>\nFix the build & mind <b>.\n[mentioned: x.go]\n</user>\n<assistant>\nStep 1.\n")
 	require.Contains(t, got[1].Text(), "[looked at file-1.go]\n")

@@ -80,7 +80,8 @@
 //     does: four characters a token, and 400 characters besides for each message. It counts what is sent, which is texts, calls,
 //     results and attachments; mentions and snapshots of the environment are no part of a message here. What is kept is measured
 //     by the provider's count, as far as that is known, and the briefing does not count as kept.
-//   - What a message mentions is named only if the application says it ([Briefing].Mentions): messages do not hold it.
+//   - What a message mentions is named if the application says how ([Briefing].Mentions): by the message, or by the data that it
+//     keeps with it ([history.Message].Data).
 //   - A briefing is dropped even if its cut is still there, if the session went back to before the point at which it was begun. If
 //     a condition still holds, another is begun at once.
 //   - A wrapper tag that a model writes all the same gets a backslash, so that it closes nothing.

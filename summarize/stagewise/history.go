@@ -2,6 +2,7 @@ package stagewise
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -47,6 +48,8 @@ type CompactHistory struct {
 	Previous string
 	// Tools tell what calls did. Defaults to [DefaultToolLines].
 	Tools ToolLines
+	// Data of the messages, for Mentions; nil if they have none ([summarize.Material].Data).
+	Data []json.RawMessage
 	// Mentions names what a message refers to. Defaults to nothing.
 	Mentions summarize.Mentions
 	// Droppable lets what does not fit go. Else it is an error.
@@ -65,7 +68,7 @@ func (t CompactHistory) Render(_ context.Context, s sizing.Sizing) (elements.Nod
 	if tools == nil {
 		tools = DefaultToolLines()
 	}
-	list := plaintext.Blocks(t.Messages, t.Mentions)
+	list := plaintext.Blocks(t.Messages, t.Data, plaintext.Mentions(t.Mentions))
 	first := plaintext.LastToGo(list)
 	var nodes elements.Nodes
 	var all strings.Builder // as it would be

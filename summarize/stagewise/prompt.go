@@ -74,7 +74,7 @@ func (b Briefing) request(m summarize.Material) elements.Node {
 		ask = "Write the briefing of the conversation above. Aim at %d characters. There is room for no more: rather tell what is settled in fewer words than leave out what is not."
 	}
 	return textblock.Request(briefingRole, elements.Nodes{
-		CompactHistory{Props: textblock.Grow(), Messages: m.Covered, Previous: m.Earlier(), Tools: b.Tools, Mentions: b.Mentions, Droppable: b.Packs},
+		CompactHistory{Props: textblock.Grow(), Messages: m.Covered, Data: m.Data, Previous: m.Earlier(), Tools: b.Tools, Mentions: b.Mentions, Droppable: b.Packs},
 		m.ContextBlock(),
 	}, textblock.Paragraph(fmt.Sprintf(ask, target)), textblock.Paragraph(budgetHint(m.Earlier(), target)), m.Remarks())
 }

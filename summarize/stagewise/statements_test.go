@@ -3,6 +3,7 @@ package stagewise_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -720,20 +721,25 @@ func TestStatements(t *testing.T) {
 			},
 		},
 		{
-			Says: "with what was mentioned",
+			Says: "with what was mentioned, which the application keeps with the message",
 			Check: func(t *testing.T) {
-				d := desk(t, 10_000, append([]chat.Message{chat.UserMessage("Why does it fail?")}, marked(1, 14, 500)...)...)
-				d.Policy.Ask.Prompts = []summarize.Prompt{stagewise.Briefing{Mentions: func(m chat.Message) []string {
-					if m.Text() == "Why does it fail?" {
-						return []string{"go.mod", "main.go"}
-					}
-					return nil
+				d := desk(t, 10_000)
+				_, err := d.Session.Add(history.Entry{Body: history.Message{Message: chat.UserMessage("Why does it fail?"), Data: json.RawMessage(`["go.mod","main.go"]`)}})
+				require.NoError(t, err)
+				d.Say(marked(1, 14, 500)...)
+				d.Policy.Ask.Prompts = []summarize.Prompt{stagewise.Briefing{Mentions: func(_ chat.Message, data json.RawMessage) []string {
+					var names []string
+					_ = json.Unmarshal(data, &names)
+					return names
 				}}.Prompt()}
 				has(t, requested(d), "\n<user>\nWhy does it fail?\n[mentioned: go.mod, main.go]\n</user>\n")
 			},
 			Mutants: []statements.Mutant{
 				change(prompt, "Mentions: b.Mentions, ", ""),
+				change(prompt, "Data: m.Data, ", ""),
 				change("internal/plaintext/blocks.go", `"[mentioned: "`, `"[named: "`),
+				change(engine+"job.go", "of[0] = u.Data", "_ = u.Data"),
+				change("history/unit.go", "Messages: messages, Data: dataOf(t.start), Tokens", "Messages: messages, Tokens"),
 			},
 		},
 		{
