@@ -48,7 +48,7 @@ const (
 var (
 	count, words, output, outputs, round, rounds = compacttest.Count, compacttest.Words, compacttest.Output, compacttest.Outputs, compacttest.Round, compacttest.Rounds
 
-	prompt, newDesk, newFileDesk, deskOf, foreground, overflowing = compacttest.Prompt, compacttest.New, compacttest.NewFile, compacttest.Of, compacttest.Foreground, compacttest.Overflowing
+	prompt, newDesk, newFileDesk, deskOf, overflowing = compacttest.Prompt, compacttest.New, compacttest.NewFile, compacttest.Of, compacttest.Overflowing
 
 	entries, viewOf, compactions, said, kept = compacttest.Entries, compacttest.ViewOf, compacttest.Compactions, compacttest.Said, compacttest.Kept
 

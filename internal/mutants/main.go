@@ -49,7 +49,7 @@ type trial struct {
 
 func run(ctx context.Context, out io.Writer, patterns []string, matching string, verbose bool) error {
 	if len(patterns) == 0 {
-		return errors.New("name the packages whose statements are to be tried, such as ./summarize/...")
+		return errors.New("no packages: name those whose statements are to be tried, such as ./summarize/... (all below summarize)")
 	}
 	scratch, err := os.MkdirTemp("", "mutants")
 	if err != nil {

@@ -32,6 +32,6 @@ func TestAMutationThatACheckSurvivesIsAnError(t *testing.T) {
 			}
 		})
 	}
-	require.ErrorContains(t, run(t.Context(), &bytes.Buffer{}, nil, "", false), "name the packages")
+	require.ErrorContains(t, run(t.Context(), &bytes.Buffer{}, nil, "", false), "no packages")
 	require.ErrorContains(t, run(t.Context(), &bytes.Buffer{}, []string{"./nowhere"}, "", false), "go list")
 }
