@@ -10,7 +10,8 @@ import (
 )
 
 // FileTools say which files the agent's tools read and modify, by the names of the tools. A call finds its tool by exactly its
-// name, or else ignoring case and separators: Read is read, MultiEdit is multi_edit. [DefaultFileTools] knows the tools of the
+// name, or else ignoring case, separators and the name of a server: Read is read, MultiEdit is multi_edit, and so is
+// mcp__files__multi_edit. [DefaultFileTools] knows the tools of the
 // usual agents; add your own:
 //
 //	tools := history.DefaultFileTools()
@@ -22,40 +23,36 @@ type FileTools map[string]FileTool
 // need not be JSON.
 type FileTool func(arguments string) Files
 
-// DefaultFileTools returns the tools that read, write and edit files under the names, and with the arguments, that oh-my-pi,
-// Claude Code, Codex, Copilot and stagewise have for them. The files of apply_patch, also as a command of a shell, are those
+// DefaultFileTools returns the tools that read, write and edit files under the names, and with the arguments, that Claude Code,
+// Codex, pi, oh-my-pi, Copilot, stagewise and the usual servers of tools have for them. The files of apply_patch, also as a command of a shell, are those
 // that the patch names. It is the caller's to extend.
 func DefaultFileTools() FileTools {
-	tools := FileTools{"apply_patch": patches}
-	for _, name := range []string{"read", "read_file", "view", "cat", "open_file", "fs_read"} {
-		tools[name] = Reads(fileArguments...)
-	}
-	for _, name := range []string{
-		"write", "write_file", "create", "create_file", "delete", "delete_file", "fs_write",
-		"edit", "edit_file", "multi_edit", "str_replace", "str_replace_editor", "replace_string_in_file", "notebook_edit",
-	} {
-		tools[name] = Modifies(fileArguments...)
-	}
-	for _, name := range []string{"bash", "shell", "exec", "exec_command", "local_shell"} {
-		tools[name] = func(arguments string) Files {
-			if toolname.IsPatch(arguments) {
-				return patches(arguments)
+	tools := FileTools{}
+	set := func(tool FileTool, kinds ...toolname.Kind) {
+		for _, k := range kinds {
+			for _, name := range toolname.Names(k) {
+				tools[name] = tool
 			}
-			return Files{}
 		}
 	}
+	set(Reads(toolname.Paths()...), toolname.Read)
+	set(Modifies(toolname.Paths()...), toolname.Write, toolname.Create, toolname.Delete, toolname.Edit)
+	set(patches, toolname.Patch)
+	set(func(arguments string) Files {
+		if toolname.IsPatch(arguments) {
+			return patches(arguments)
+		}
+		return Files{}
+	}, toolname.Shell)
 	return tools
 }
-
-// fileArguments are the names under which agents pass files.
-var fileArguments = []string{"path", "file_path", "filePath", "file", "filename", "relative_path", "target_file", "notebook_path", "paths", "files"}
 
 // patches is a tool that modifies the files which a patch in its arguments names, or else its arguments.
 func patches(arguments string) Files {
 	if files := toolname.Patched(arguments); len(files) > 0 {
 		return Files{Modified: files}
 	}
-	return Files{Modified: named(arguments, fileArguments)}
+	return Files{Modified: named(arguments, toolname.Paths())}
 }
 
 // Reads is a tool that reads the files which some of its arguments name: each a text or a list of texts.

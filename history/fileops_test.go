@@ -189,3 +189,16 @@ func TestFilesAreCumulative(t *testing.T) {
 	require.NoError(t, err)
 	equal(t, want, got)
 }
+
+func TestFileToolsAreFoundWhateverTheirServerCallsThem(t *testing.T) {
+	var calls []chat.ToolCall
+	for i, name := range []string{"Read", "mcp__files__read_text_file", "functions.write_file", "MultiEdit", "mcp__files__unknown"} {
+		calls = append(calls, chat.ToolCall{ID: fmt.Sprint(i), Name: name, Arguments: fmt.Sprintf(`{"file_path":"%d.go"}`, i)})
+	}
+	calls = append(calls, chat.ToolCall{ID: "p", Name: "run_in_terminal", Arguments: `{"command":"apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: p.go\n*** End Patch\nEOF"}`})
+	s := &history.Session{}
+	require.NoError(t, s.Append(chat.UserMessage("Go."), chat.Message{Role: chat.RoleAssistant, ToolCalls: calls}))
+	files, err := history.DefaultFileTools().Of(s.PathTo(""))
+	require.NoError(t, err)
+	require.Equal(t, history.Files{Read: []string{"0.go", "1.go"}, Modified: []string{"2.go", "3.go", "p.go"}}, files)
+}

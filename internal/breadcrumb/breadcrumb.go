@@ -60,9 +60,6 @@ func quotedPath(path string) string {
 	return strings.NewReplacer("<", `\u003c`, ">", `\u003e`).Replace(string(quoted))
 }
 
-// readers are tools that read files, by their names as [toolname.Fold] folds them.
-var readers = []string{"readfile", "read", "view", "viewfile", "openfile", "cat", "fsread", "readtextfile", "fileread", "readfilecontents", "getfilecontents"}
-
 // Arguments of tools that read files, by their names in lower case without separators.
 var (
 	pathParameters  = []string{"path", "filepath", "filename", "file", "targetfile", "absolutepath", "target"}
@@ -79,7 +76,7 @@ func Find(tools []chat.Tool, preferred string) (name, example string, ok bool) {
 	if at < 0 {
 		at = slices.IndexFunc(tools, func(t chat.Tool) bool {
 			folded := toolname.Fold(t.Name)
-			return slices.Contains(readers, folded) || strings.HasSuffix(folded, "readfile") || strings.HasSuffix(folded, "readtextfile")
+			return toolname.Is(t.Name, toolname.Read) || strings.HasSuffix(folded, "readfile") || strings.HasSuffix(folded, "readtextfile")
 		})
 	}
 	if at < 0 {

@@ -1,5 +1,5 @@
-// Package toolname recognises the tools of coding agents: the same tool is Read, read_file or readFile, and a patch names its
-// files in its text.
+// Package toolname recognises the tools of coding agents: the same tool is Read, read_file or mcp__files__readFile, and a patch
+// names its files in its text.
 package toolname
 
 import (
@@ -22,7 +22,7 @@ func Fold(name string) string {
 }
 
 // Find returns the value of the tool that a call names: the one of exactly this name, else the first, in the order of the
-// keys, whose name folds to the same.
+// keys, whose name folds to the same, else that of the name without its server's.
 func Find[T any, M ~map[string]T](tools M, name string) (tool T, ok bool) {
 	if tool, ok = tools[name]; ok || name == "" {
 		return tool, ok
@@ -32,6 +32,9 @@ func Find[T any, M ~map[string]T](tools M, name string) (tool T, ok bool) {
 		if (!ok || key < found) && Fold(key) == folded {
 			tool, found, ok = value, key, true
 		}
+	}
+	if short := own(name); !ok && short != name {
+		return Find(tools, short)
 	}
 	return tool, ok
 }

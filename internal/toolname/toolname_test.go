@@ -15,6 +15,7 @@ func TestNamesMatchIgnoringCaseAndSeparators(t *testing.T) {
 		want int
 	}{
 		{"read_file", 1}, {"readFile", 1}, {"READ FILE", 1}, {"Read", 2}, {"read", 3}, {"READ", 2}, {"MultiEdit", 4}, {"reader", 0}, {"", 0}, {"-", 0},
+		{"mcp__files__read_file", 1}, {"mcp__files__readFile", 1}, {"functions.read_file", 1}, {"server/MultiEdit", 4}, {"mcp__files__", 0}, {"__", 0}, {"a.", 0},
 	} {
 		got, ok := toolname.Find(tools, c.name)
 		require.Equal(t, c.want, got, c.name)
@@ -49,4 +50,18 @@ func TestACommandMayBeAPatch(t *testing.T) {
 	} {
 		require.Equal(t, want, toolname.IsPatch(arguments), arguments)
 	}
+}
+
+func TestEachNameIsOfOneKind(t *testing.T) {
+	seen := map[string]toolname.Kind{}
+	for k := toolname.Read; k <= toolname.Todo; k++ {
+		require.NotEmpty(t, toolname.Names(k))
+		for _, name := range toolname.Names(k) {
+			require.Zero(t, seen[toolname.Fold(name)], name)
+			seen[toolname.Fold(name)] = k
+			require.True(t, toolname.Is(name, k), name)
+			require.True(t, toolname.Is("mcp__server__"+name, k), name)
+		}
+	}
+	require.False(t, toolname.Is("read_mail", toolname.Read))
 }

@@ -115,6 +115,8 @@ func TestToolsInALine(t *testing.T) {
 		{"a file that was edited, nobody says how often", compacttest.ToolUse("edit", `{"path":"a.go","old":"x"}`, ""), "[edited: a.go]"},
 		{"a file that was created", compacttest.ToolUse("create_file", `{"filePath":"a.go"}`, ""), "[created: a.go]"},
 		{"a file that was written", compacttest.ToolUse("write", `{"path":"a.go","content":"…"}`, ""), "[wrote: a.go]"},
+		{"a tool of a server", compacttest.ToolUse("mcp__files__readTextFile", `{"path":"a.go"}`, ""), "[read: a.go]"},
+		{"a command of a server", compacttest.ToolUse("functions.run_terminal_cmd", `{"command":"go test"}`, "exit code: 0"), "[shell: go test → ✓]"},
 		{"a search", compacttest.ToolUse("grep", `{"pattern":"func \"main\""}`, ""), `[searched: "func \"main\""]`},
 		{"a command of whose end nothing is known", compacttest.ToolUse("bash", `{"command":"go test"}`, "ok"), "[shell: go test]"},
 		{"a command with a label", compacttest.ToolUse("bash", `{"command":"go test","label":"run tests"}`, "ok\nexit code: 0"), "[shell: run tests → ✓]"},

@@ -81,7 +81,8 @@ func plainValue(raw json.RawMessage) string {
 type ToolLine func(Call) string
 
 // ToolLines are the serialisers of tools, by the names of the tools. A call finds its tool by exactly its name, or else
-// ignoring case and separators: Read is read, MultiEdit is multi_edit. Take [DefaultToolLines] and add your own:
+// ignoring case, separators and the name of a server: Read is read, MultiEdit is multi_edit, and so is mcp__files__multi_edit. Take
+// [DefaultToolLines] and add your own:
 //
 //	lines := stagewise.DefaultToolLines()
 //	lines["deploy"] = func(c stagewise.Call) string { return "deployed: " + c.Argument("target") }
@@ -93,22 +94,13 @@ type ToolLines map[string]ToolLine
 // the caller's to extend.
 func DefaultToolLines() ToolLines {
 	lines := ToolLines{}
-	for line, names := range map[*ToolLine][]string{
-		new(fileLine("read")):      {"read", "read_file", "view", "cat", "open_file", "fs_read"},
-		new(fileLine("wrote")):     {"write", "write_file", "fs_write"},
-		new(fileLine("created")):   {"create", "create_file"},
-		new(fileLine("deleted")):   {"delete", "delete_file"},
-		new(ToolLine(editLine)):    {"edit", "edit_file", "multi_edit", "str_replace", "replace_string_in_file", "notebook_edit"},
-		new(ToolLine(patchLine)):   {"apply_patch"},
-		new(ToolLine(shellLine)):   {"bash", "shell", "exec", "exec_command", "local_shell", "run_in_terminal", "execute_command", "execute_shell_command", "run_shell_command"},
-		new(ToolLine(lintLine)):    {"lint", "get_linting_diagnostics", "get_errors"},
-		new(ToolLine(askLine)):     {"ask", "ask_user", "ask_user_question", "ask_user_questions"},
-		new(ToolLine(searchLine)):  {"search", "grep", "grep_search", "glob", "find", "web_search"},
-		new(fileLine("looked in")): {"ls", "list", "list_dir", "list_files"},
-		new(ToolLine(todoLine)):    {"todo_write", "update_plan"},
+	for kind, line := range map[toolname.Kind]ToolLine{
+		toolname.Read: fileLine("read"), toolname.Write: fileLine("wrote"), toolname.Create: fileLine("created"), toolname.Delete: fileLine("deleted"),
+		toolname.Edit: editLine, toolname.Patch: patchLine, toolname.Shell: shellLine, toolname.Lint: lintLine, toolname.Ask: askLine,
+		toolname.Search: searchLine, toolname.List: fileLine("looked in"), toolname.Todo: todoLine,
 	} {
-		for _, name := range names {
-			lines[name] = *line
+		for _, name := range toolname.Names(kind) {
+			lines[name] = line
 		}
 	}
 	return lines
@@ -116,7 +108,7 @@ func DefaultToolLines() ToolLines {
 
 // Names of arguments, as agents give them.
 var (
-	pathArguments   = []string{"path", "file_path", "filePath", "file", "filename", "relative_path", "target_file", "notebook_path", "paths", "files", "directory", "dir"}
+	pathArguments   = append(toolname.Paths(), "directory", "dir")
 	labelArguments  = []string{"label", "explanation", "description", "command", "cmd", "script"}
 	searchArguments = []string{"query", "pattern", "regex", "glob", "q"}
 )
