@@ -318,7 +318,10 @@ func TestWhereSummariesAreAlwaysBegunInTheBackgroundOnePromptIsTheLastResorts(t 
 				d := newDesk(t, overflowing()...)
 				d.Policy.Trigger = summarize.Trigger{{Ratio: 0.8, Background: true}}
 				d.Policy.Background.Always, d.Policy.Overflow.LastResort = true, c.resort
-				d.Target.Model = saying("Done.")
+				d.Target.Model = &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) {
+					time.Sleep(time.Second)
+					return models.SaySummary("Done.")(ctx, r)
+				}}
 				d.Messages()
 				require.Equal(t, c.first, kinds(*d.Heard))
 				d.Say(round(7, 100)...)
