@@ -872,9 +872,9 @@ var placed = []statements.Statement{
 			require.Contains(t, rendered(d)[1].Text(), "\n<read-files>\na.go\n</read-files>\n<modified-files>\nb.go\nc.go\n</modified-files>")
 		},
 		Mutants: []statements.Mutant{
-			{File: sessions + "fileops.go", Old: `{"read", "read_file"`, New: `{"read_file"`},
-			{File: sessions + "fileops.go", Old: `"write", "write_file"`, New: `"write_file"`},
-			{File: sessions + "fileops.go", Old: `"edit", "edit_file"`, New: `"edit_file"`},
+			{File: "internal/toolname/tools.go", Old: `"read", "read_file"`, New: `"read_file"`},
+			{File: "internal/toolname/tools.go", Old: `"write", "write_file"`, New: `"write_file"`},
+			{File: "internal/toolname/tools.go", Old: `"edit", "edit_file"`, New: `"edit_file"`},
 			{File: replacement, Old: `fileList(1, "read-files", m.Files.Read),`, New: ""},
 			{File: replacement, Old: `fileList(2, "modified-files", m.Files.Modified),`, New: ""},
 		},
@@ -1299,13 +1299,23 @@ var failures = []statements.Statement{
 		Mutants: []statements.Mutant{{File: engine + "summarise.go", Old: "range w.candidates {\n\t\t\tif c.err", New: "range w.candidates[:1] {\n\t\t\tif c.err"}},
 	},
 	{
-		Says: "a model is asked again if its failure may pass",
+		Says: "a model is asked again if its failure may pass, up to three times",
 		Check: func(t *testing.T) {
+			busy := models.Fail(&chat.TransientError{Err: errDown})
 			d := desk(t, turns(1, tooMany)...)
-			d.Answers(models.Fail(&chat.TransientError{Err: errDown}), answer, answer)
+			d.Answers(busy, busy, busy, answer, answer)
+			begun := time.Now()
 			require.Contains(t, rendered(d)[1].Text(), answers[first])
+			require.Equal(t, (2+4+8)*time.Second, time.Since(begun))
+			d = desk(t, turns(1, tooMany)...)
+			d.Answers(busy, busy, busy, busy)
+			rendered(d)
+			require.Len(t, d.Requests(), 4)
 		},
-		Mutants: []statements.Mutant{{File: policy, Old: "Attempts: 4", New: "Attempts: 1"}},
+		Mutants: []statements.Mutant{
+			{File: policy, Old: "Attempts: 4", New: "Attempts: 3"},
+			{File: policy, Old: "RetryWait: 15 * time.Second", New: "RetryWait: 13 * time.Second"},
+		},
 	},
 	{
 		Says: "if a refused request cannot be made smaller the error says that the recovery failed",
