@@ -177,10 +177,8 @@ func (p Policy) Decide(m Measurement) Decision {
 		return do(ActDiscard, "%d tokens are used, less than the %d from which on the summary is put in place", m.Used, d.applies(p))
 	case m.Pending == PendingReady:
 		return do(ActPlace, "a summary is ready")
-	case m.Pending != PendingNone && !m.Fits && !m.Waited:
+	case m.Pending != PendingNone && (!m.Fits || m.over()) && !m.Waited:
 		return do(ActWait, "the prompt does not fit, and a summary is %s", m.Pending)
-	case m.Pending != PendingNone && m.over() && !m.Waited:
-		return do(ActWait, "more than the window is used, and a summary is %s", m.Pending)
 	case m.Pending != PendingNone && p.Background.Wait > 0 && m.Share() >= p.Background.Wait && !m.Waited:
 		return do(ActWait, "%.4g of the window is used, at or above %.4g, and a summary is %s", m.Share(), p.Background.Wait, m.Pending)
 	case m.Pending != PendingNone && m.Fits:

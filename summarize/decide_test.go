@@ -63,7 +63,7 @@ func TestAPolicyDecidesByTheMeasurementAlone(t *testing.T) {
 		{"nothing is started twice", background, moment(90_000, pending(summarize.PendingRunning)), summarize.ActNothing, "a summary is running"},
 		{"nor beside somebody else", background, moment(90_000, pending(summarize.PendingElsewhere)), summarize.ActNothing, "a summary is running elsewhere"},
 		{"a prompt near the end waits", background, moment(95_000, pending(summarize.PendingRunning)), summarize.ActWait, "0.95 of the window is used, at or above 0.95, and a summary is running"},
-		{"so does one that is too large by the provider's count", unwaited, moment(100_001, pending(summarize.PendingRunning)), summarize.ActWait, "more than the window is used, and a summary is running"},
+		{"so does one that is too large by the provider's count", unwaited, moment(100_001, pending(summarize.PendingRunning)), summarize.ActWait, "the prompt does not fit, and a summary is running"},
 		{"which is compacted at once if no summary is being made", unwaited, moment(100_001), summarize.ActCompact, "condition 1 holds"},
 		{"once", background, moment(95_000, pending(summarize.PendingRunning), waited), summarize.ActNothing, "a summary is running"},
 		{"a prompt that does not fit waits", foreground, moment(110_000, over, pending(summarize.PendingElsewhere)), summarize.ActWait, "the prompt does not fit, and a summary is running elsewhere"},

@@ -624,7 +624,7 @@ func TestStatements(t *testing.T) {
 			}),
 			Mutants: []statements.Mutant{
 				replace("summarize.Background{Apply", "summarize.Background{Wait: 0.95, Apply"),
-				{File: engine + "decide.go", Old: "case m.Pending != PendingNone && !m.Fits && !m.Waited:", New: "case false:"},
+				{File: engine + "decide.go", Old: "case m.Pending != PendingNone && (!m.Fits || m.over()) && !m.Waited:", New: "case false:"},
 			},
 		},
 		{
