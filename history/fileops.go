@@ -11,8 +11,7 @@ import (
 
 // FileTools say which files the agent's tools read and modify, by the names of the tools. A call finds its tool by exactly its
 // name, or else ignoring case, separators and the name of a server: Read is read, MultiEdit is multi_edit, and so is
-// mcp__files__multi_edit. [DefaultFileTools] knows the tools of the
-// usual agents; add your own:
+// mcp__files__multi_edit. [DefaultFileTools] knows the tools of the usual agents; add your own:
 //
 //	tools := history.DefaultFileTools()
 //	tools["view"] = history.Reads("file")
@@ -24,8 +23,8 @@ type FileTools map[string]FileTool
 type FileTool func(arguments string) Files
 
 // DefaultFileTools returns the tools that read, write and edit files under the names, and with the arguments, that Claude Code,
-// Codex, pi, oh-my-pi, Copilot, stagewise and the usual servers of tools have for them. The files of apply_patch, also as a command of a shell, are those
-// that the patch names. It is the caller's to extend.
+// Codex, pi, oh-my-pi, Copilot, stagewise and the usual servers of tools have for them. The files of apply_patch, also as a
+// command of a shell, are those that the patch names. It is the caller's to extend.
 func DefaultFileTools() FileTools {
 	tools := FileTools{}
 	set := func(tool FileTool, kinds ...toolname.Kind) {

@@ -92,9 +92,12 @@ func (a Ask) withDefaults() Ask {
 // prompts lists those that are tried, in order.
 func (a Ask) prompts(background bool) []Prompt {
 	return slices.DeleteFunc(slices.Clone(a.Prompts), func(p Prompt) bool {
-		return a.Mode != ModeAuto && p.Mode != a.Mode && !p.Forks || p.Background && !background
+		return !a.Mode.allows(p) || p.Background && !background
 	})
 }
+
+// allows reports whether a prompt may be used if the mode is forced.
+func (m Mode) allows(p Prompt) bool { return m == ModeAuto || p.Mode == m || p.Forks }
 
 func (a Ask) check() error {
 	all := a.withDefaults().Prompts

@@ -186,10 +186,7 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 		}
 		return j, w, d, nil
 	}
-	prompts := o.policy.Ask.prompts(j.plan.Background)
-	if j.plan.Mode != "" {
-		prompts = slices.DeleteFunc(prompts, func(p Prompt) bool { return string(p.Mode) != j.plan.Mode && !p.Forks })
-	}
+	prompts := slices.DeleteFunc(o.policy.Ask.prompts(j.plan.Background), func(p Prompt) bool { return !Mode(j.plan.Mode).allows(p) })
 	if len(j.hooked.Prompts) > 0 {
 		prompts = j.hooked.Prompts
 	}

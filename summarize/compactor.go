@@ -227,7 +227,8 @@ func (w *walker) walk(on Occasion) (*render.Result, error) {
 		d := w.policy.Decide(s.Measurement)
 		if d.Do != ActNothing && !w.holds { // another call may change what was seen
 			if d.Do == ActStart {
-				return w.begun(s, d)
+				w.start(s, d)
+				return w.finish(s, s.failure())
 			}
 			if err := w.take(); err != nil {
 				return nil, err
@@ -268,20 +269,18 @@ func (w *walker) walk(on Occasion) (*render.Result, error) {
 			w.explain(d, OutcomePlaced, nil)
 		case ActStart: // with the turn in hand: it was taken for something else
 			w.release()
-			return w.begun(s, d)
+			w.start(s, d)
+			return w.finish(s, s.failure())
 		default:
 			if !w.acted { // what was done explains more
 				w.explain(d, OutcomeNothing, nil)
-			}
-			if s.Fits {
-				return w.sent(s), nil
 			}
 			why := w.failed
 			if why == nil {
 				why = s.failure()
 			}
 			switch {
-			case w.failed != nil:
+			case s.Fits, w.failed != nil:
 			case s.ReadOnly && !w.policy.Off:
 				why = &FailedError{Budget: s.over, Reasons: []error{fmt.Errorf("%w: %w", ErrUnwritten, history.ErrReadOnly)}}
 			case w.made && w.tried:
@@ -289,25 +288,18 @@ func (w *walker) walk(on Occasion) (*render.Result, error) {
 			case d.Held < 0 && w.policy.Trigger.reached(s.Measurement) && !w.policy.Off:
 				why = &FailedError{Budget: s.over, Reasons: []error{ErrNothingToCompact}}
 			}
-			if w.unsent {
-				return nil, why
-			}
-			if s.result, err = w.resort(s, why); err != nil {
-				return nil, err
-			}
-			return w.sent(s), nil
+			return w.finish(s, why)
 		}
 	}
 }
 
-// begun has a summary begun in the background, and returns the prompt as it is now.
-func (w *walker) begun(s *measured, d Decision) (result *render.Result, err error) {
-	w.start(s, d)
+// finish returns the prompt as it is, or what the last resort makes of one that does not fit. Why is what failed.
+func (w *walker) finish(s *measured, why error) (result *render.Result, err error) {
 	if !s.Fits {
 		if w.unsent {
-			return nil, s.failure()
+			return nil, why
 		}
-		if s.result, err = w.resort(s, s.failure()); err != nil {
+		if s.result, err = w.resort(s, why); err != nil {
 			return nil, err
 		}
 	}

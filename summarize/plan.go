@@ -46,38 +46,36 @@ func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d
 		Used: s.Used, Limit: d.Limit(), Base: s.Base, TokensBefore: s.tokens(), Model: p.target.Name,
 		Background: d.Do == ActStart, Until: p.now.Add(p.policy.Ask.TimeLimit), Preamble: preamble.Digest,
 	}
-	fitted := false
-	for !fitted {
+	frame, err := p.frame(ctx, s)
+	if err != nil {
+		return planned{}, err
+	}
+	wanted := max(p.room(s.Budget), frame+minWords)
+	above := p.above(s, d) // which must go too, or the condition holds at once again
+	for {
 		plan.FirstKept = point.FirstKept
 		plan.Thinking = p.thinking(point)
-		frame, err := p.frame(ctx, plan, s)
-		if err != nil {
-			return planned{}, err
-		}
-		wanted := max(p.room(s.Budget), frame+minWords)
-		room, err := p.free(ctx, prompt, s, plan, replaced(p.target.Tokenizer, s.view.Compacted, covered(point)))
+		helps := replaced(p.target.Tokenizer, s.view.Compacted, covered(point))
+		room, err := p.free(ctx, prompt, s, plan, helps)
 		if err != nil {
 			return planned{}, err
 		}
 		later, more := point.Later()
-		lasting := room - p.above(s, d) // so that the condition does not hold at once again
-		if fitted = lasting >= wanted || !more && room >= frame+minWords; fitted {
-			plan.Room = min(room, wanted)
-			helps := replaced(p.target.Tokenizer, s.view.Compacted, covered(point))
+		if room-above >= wanted || !more && room >= frame+minWords {
 			for _, t := range plan.Thinking { // which is shown on
 				helps -= p.target.Tokenizer.CountPart(t)
 			}
 			if helps <= frame+minWords {
 				return planned{}, fmt.Errorf("%w: %d tokens of history would be covered, and a summary takes %d at least", ErrNothingToCompact, helps, frame+minWords)
 			}
-			plan.Room = min(plan.Room, helps-1)
+			plan.Room = min(room, wanted, helps-1)
 			plan.Words = plan.Room - frame - 4 // what is joined may count more, and so may a line count that grew
 			break
 		}
 		if !more {
 			return planned{}, fmt.Errorf("%w: what must be kept leaves %d tokens, and a summary takes %d at least", ErrNoRoom, max(0, room), frame+minWords)
 		}
-		for dropped := point.Tokens - later.Tokens; dropped < wanted-lasting; dropped = point.Tokens - later.Tokens {
+		for dropped := point.Tokens - later.Tokens; dropped < wanted+above-room; dropped = point.Tokens - later.Tokens {
 			next, ok := later.Later() // still too much is kept: no need to render
 			if !ok {
 				break
@@ -86,10 +84,11 @@ func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d
 		}
 		point = later
 	}
-	if p.ledger.Preambles[preamble.Digest] != "" || preamble.Digest == "" {
-		return planned{plan, nil, len(covered(point)), len(point.Kept()), point.Over}, nil
+	chosen := planned{plan, nil, len(covered(point)), len(point.Kept()), point.Over}
+	if preamble.Digest != "" && p.ledger.Preambles[preamble.Digest] == "" {
+		chosen.preamble = &preamble
 	}
-	return planned{plan, &preamble, len(covered(point)), len(point.Kept()), point.Over}, nil
+	return chosen, nil
 }
 
 // above is how many tokens of the budget are above the limit of the condition that decided.
@@ -144,7 +143,7 @@ func (p *planner) thinking(point history.CutPoint) []chat.Thinking {
 }
 
 // frame is what is put in place takes at least without the summary's words, in tokens.
-func (p *planner) frame(ctx context.Context, plan history.Plan, s *measured) (int, error) {
+func (p *planner) frame(ctx context.Context, s *measured) (int, error) {
 	m := Material{Tokenizer: p.target.Tokenizer, Tools: p.target.Tools, Transcript: transcript(p.session, p.policy, p.target.Tools)}
 	m.Reminder = p.policy.Ask.quirks(p.target.Name).Reminder
 	tree, err := call(ctx, "Place.Replacement", p.policy.Ask.TimeLimit, func(context.Context) (elements.Node, error) {

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
 )
@@ -65,13 +64,11 @@ func asked(m Material) elements.Nodes {
 
 // fullRequest is the history as messages, and the request.
 func fullRequest(m Material) elements.Node {
-	keep := elements.Props{Required: true}
-	message := func(m chat.Message) elements.Node { return elements.Message(keep, m) }
 	return elements.Fragment{
-		elements.SystemMessage{Props: keep, Children: elements.Nodes{elements.Text(role)}},
-		elements.Map(m.Previous, message),
-		elements.Map(plaintext.InWords(m.Covered), message),
-		elements.UserMessage{Props: keep, Children: asked(m)},
+		elements.SystemMessage{Props: textblock.Required(), Children: elements.Nodes{elements.Text(role)}},
+		textblock.Messages(m.Previous),
+		textblock.Messages(plaintext.InWords(m.Covered)),
+		elements.UserMessage{Props: textblock.Required(), Children: asked(m)},
 	}
 }
 
@@ -81,16 +78,10 @@ func simpleRequest(m Material) elements.Node {
 	for i, said := range m.Previous {
 		previous[i] = said.Text()
 	}
-	return elements.Fragment{
-		elements.SystemMessage{Props: textblock.Required(), Children: elements.Nodes{elements.Text(role)}},
-		elements.UserMessage{Props: elements.Props{FlexGrow: 1}, Children: elements.Nodes{
-			PlainHistory{
-				Props: textblock.Grow(), Name: plaintext.HistoryTag, Messages: m.Covered, Results: m.ResultTokens, Fill: true, Droppable: true,
-				Before: strings.Join(previous, "\n"),
-			},
-			elements.TextChunk{Props: textblock.Required(), Children: asked(m)},
-		}},
-	}
+	return textblock.Request(role, elements.Nodes{PlainHistory{
+		Props: textblock.Grow(), Name: plaintext.HistoryTag, Messages: m.Covered, Results: m.ResultTokens, Fill: true, Droppable: true,
+		Before: strings.Join(previous, "\n"),
+	}}, elements.TextChunk{Props: textblock.Required(), Children: asked(m)})
 }
 
 // ModeFork names [ForkPrompt].

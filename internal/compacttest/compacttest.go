@@ -125,7 +125,7 @@ func Of(t testing.TB, s *history.Session, messages ...chat.Message) Desk {
 	}
 	d := Desk{T: t, Script: &models.Script{}, Heard: new([]summarize.Event)}
 	d.Compactor = &summarize.Compactor{
-		Session: s, Target: summarize.Target{Model: d.Script, Tokenizer: Quarter{}, Budget: Budget}, Policy: Foreground(),
+		Session: s, Target: summarize.Target{Model: d.Script, Tokenizer: Quarter{}, Budget: Budget}, Policy: foreground(),
 		OnEvent: func(e summarize.Event) {
 			if e.Kind != summarize.EventUsage && e.Kind != summarize.EventAnswered {
 				*d.Heard = append(*d.Heard, e)
@@ -136,8 +136,8 @@ func Of(t testing.TB, s *history.Session, messages ...chat.Message) Desk {
 	return d
 }
 
-// Foreground is a policy that compacts where a prompt does not fit, and on no other occasion.
-func Foreground() summarize.Policy {
+// foreground is a policy that compacts where a prompt does not fit, and on no other occasion.
+func foreground() summarize.Policy {
 	p := copilotchat.Policy()
 	p.Trigger, p.Overflow.LastResort = nil, summarize.ResortError
 	return p
@@ -232,7 +232,7 @@ func Entries(t testing.TB, s *history.Session) []history.Entry {
 	return list
 }
 
-// ViewOf gives the view of a session.
+// ViewOf returns the view of a session.
 func ViewOf(t testing.TB, s *history.Session) history.View {
 	t.Helper()
 	v, err := s.View()
@@ -254,7 +254,7 @@ func Compactions(s *history.Session) []history.Compaction {
 	return list
 }
 
-// Said gives the messages of a session, in order.
+// Said returns the messages of a session, in order.
 func Said(s *history.Session) []chat.Message {
 	var list []chat.Message
 	for e, err := range s.Entries() {

@@ -30,6 +30,9 @@ type Mutant struct {
 	Old, New string
 }
 
+// Change returns the mutation of a file.
+func Change(file, old, new string) Mutant { return Mutant{File: file, Old: old, New: new} }
+
 // Listed is a statement's mutants as [Run] writes them for the program in internal/mutants.
 type Listed struct {
 	Says    string
@@ -61,7 +64,7 @@ func Run(t *testing.T, all []Statement) {
 		all[n].Check(t)
 		return
 	}
-	root := Root(t)
+	dir := root(t)
 	said := map[string]bool{}
 	for _, s := range all {
 		t.Run(s.Says, func(t *testing.T) {
@@ -69,7 +72,7 @@ func Run(t *testing.T, all []Statement) {
 			said[s.Says] = true
 			require.NotEmpty(t, s.Mutants, "no mutation of the code makes it fail")
 			for _, m := range s.Mutants {
-				code, err := os.ReadFile(filepath.Join(root, m.File))
+				code, err := os.ReadFile(filepath.Join(dir, m.File))
 				require.NoError(t, err)
 				require.Equal(t, 1, strings.Count(string(code), m.Old), "%s: %s", m.File, m.Old)
 				require.NotEqual(t, m.Old, m.New)
@@ -79,8 +82,8 @@ func Run(t *testing.T, all []Statement) {
 	}
 }
 
-// Root returns the folder of the module, which is that of the test or one above.
-func Root(t testing.TB) string {
+// root returns the folder of the module, which is that of the test or one above.
+func root(t testing.TB) string {
 	dir, err := os.Getwd()
 	require.NoError(t, err)
 	for {

@@ -206,7 +206,7 @@ const (
 
 // replace is a mutation of the policy.
 func replace(old, new string) statements.Mutant {
-	return statements.Mutant{File: policy, Old: old, New: new}
+	return statements.Change(policy, old, new)
 }
 
 func TestStatements(t *testing.T) {
@@ -716,7 +716,7 @@ func TestStatements(t *testing.T) {
 				require.NotContains(t, got, "What was done.")
 			},
 			Mutants: []statements.Mutant{
-				{File: engine + "prompt.go", Old: "		elements.Map(m.Previous, message),\n", New: ""},
+				{File: engine + "prompt.go", Old: "		textblock.Messages(m.Previous),\n", New: ""},
 				{File: "history/snapshot.go", Old: "if at >= boundary && (k.shown()", New: "if at >= boundary-3 && (k.shown()"},
 			},
 		},
@@ -866,9 +866,8 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				{File: engine + "ask.go", Old: "p.Mode != a.Mode && !p.Forks", New: "p.Mode != a.Mode"},
-				{File: engine + "ask.go", Old: "a.Mode != ModeAuto && p.Mode != a.Mode", New: "a.Mode != ModeAuto && p.Mode == a.Mode"},
-				{File: engine + "carry.go", Old: "!= j.plan.Mode && !p.Forks", New: "!= j.plan.Mode"},
+				{File: engine + "ask.go", Old: "p.Mode == m || p.Forks", New: "p.Mode == m"},
+				{File: engine + "ask.go", Old: "m == ModeAuto || p.Mode == m", New: "m == ModeAuto || p.Mode != m"},
 			},
 		},
 		{

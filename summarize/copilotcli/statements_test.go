@@ -220,11 +220,6 @@ const (
 	engine      = "summarize/"
 )
 
-// change is a mutation of a file.
-func change(file, old, new string) statements.Mutant {
-	return statements.Mutant{File: file, Old: old, New: new}
-}
-
 // demands states that a request asks for something, in words that stand in the file of the prompt. Each of them is a mutation
 // if it is left out.
 func demands(says string, words ...string) statements.Statement {
@@ -236,7 +231,7 @@ func demands(says string, words ...string) statements.Statement {
 		}
 	}}
 	for _, w := range words {
-		s.Mutants = append(s.Mutants, change(prompt, w, "…"))
+		s.Mutants = append(s.Mutants, statements.Change(prompt, w, "…"))
 	}
 	return s
 }
@@ -275,10 +270,10 @@ func TestStatements(t *testing.T) {
 				}
 			}),
 			Mutants: []statements.Mutant{
-				change(policy, "Ratio: 0.80", "Ratio: 0.81"),
-				change(policy, "Ratio: 0.80", "Ratio: 0.79"),
-				change(policy, "{Ratio: 0.80,", "{Ratio: 0.80, Above: true,"),
-				change(policy, "Background: true, ", ""),
+				statements.Change(policy, "Ratio: 0.80", "Ratio: 0.81"),
+				statements.Change(policy, "Ratio: 0.80", "Ratio: 0.79"),
+				statements.Change(policy, "{Ratio: 0.80,", "{Ratio: 0.80, Above: true,"),
+				statements.Change(policy, "Background: true, ", ""),
 			},
 		},
 		{
@@ -291,7 +286,7 @@ func TestStatements(t *testing.T) {
 					require.Equal(t, want, shows(settled(d)), "%d tokens", tokens)
 				}
 			},
-			Mutants: []statements.Mutant{change(engine+"measure.go", "float64(s.Count+s.Tools)", "float64(s.Count)")},
+			Mutants: []statements.Mutant{statements.Change(engine+"measure.go", "float64(s.Count+s.Tools)", "float64(s.Count)")},
 		},
 		{
 			Says: "a limit of the prompt that is below the window is what counts",
@@ -306,8 +301,8 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "LoweredBase: true", "LoweredBase: false"),
-				change(engine+"target.go", "return t.Budget + t.tools()", "return 2*t.Budget + t.tools()"),
+				statements.Change(policy, "LoweredBase: true", "LoweredBase: false"),
+				statements.Change(engine+"target.go", "return t.Budget + t.tools()", "return 2*t.Budget + t.tools()"),
 			},
 		},
 		{
@@ -323,8 +318,8 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change("sizing/window.go", "DefaultTokens = 128_000", "DefaultTokens = 127_000"),
-				change("sizing/window.go", "DefaultTokens = 128_000", "DefaultTokens = 129_000"),
+				statements.Change("sizing/window.go", "DefaultTokens = 128_000", "DefaultTokens = 127_000"),
+				statements.Change("sizing/window.go", "DefaultTokens = 128_000", "DefaultTokens = 129_000"),
 			},
 		},
 		{
@@ -335,8 +330,8 @@ func TestStatements(t *testing.T) {
 				require.True(t, shows(settled(desk(t, append(list, chat.UserMessage("Well?"))...))))
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "Ratio: 0.80, Messages: 4", "Ratio: 0.80, Messages: 3"),
-				change(policy, "Ratio: 0.80, Messages: 4", "Ratio: 0.80, Messages: 5"),
+				statements.Change(policy, "Ratio: 0.80, Messages: 4", "Ratio: 0.80, Messages: 3"),
+				statements.Change(policy, "Ratio: 0.80, Messages: 4", "Ratio: 0.80, Messages: 5"),
 			},
 		},
 		{
@@ -346,7 +341,7 @@ func TestStatements(t *testing.T) {
 				d.Policy.Trigger[0].Messages = 3
 				require.True(t, shows(settled(d)))
 			},
-			Mutants: []statements.Mutant{change(engine+"trigger.go", "if m.Messages < c.Messages {", "if m.Messages < max(4, c.Messages) {")},
+			Mutants: []statements.Mutant{statements.Change(engine+"trigger.go", "if m.Messages < c.Messages {", "if m.Messages < max(4, c.Messages) {")},
 		},
 		{
 			Says: "a summary that is ready is put in place before the next request, and nothing changes before",
@@ -363,8 +358,8 @@ func TestStatements(t *testing.T) {
 				require.Len(t, d.Requests(), 1)
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"decide.go", `do(ActPlace, "a summary is ready")`, `do(ActNothing, "a summary is ready")`),
-				change(engine+"background.go", `if err := in.finish(ctx, t, j, w, d); err != nil {`, `if err := c.place(ctx, j, w, d, nil); err != nil {`),
+				statements.Change(engine+"decide.go", `do(ActPlace, "a summary is ready")`, `do(ActNothing, "a summary is ready")`),
+				statements.Change(engine+"background.go", `if err := in.finish(ctx, t, j, w, d); err != nil {`, `if err := c.place(ctx, j, w, d, nil); err != nil {`),
 			},
 		},
 		{
@@ -378,9 +373,9 @@ func TestStatements(t *testing.T) {
 				}
 			}),
 			Mutants: []statements.Mutant{
-				change(policy, "Wait: 0.95", "Wait: 0.96"),
-				change(policy, "Wait: 0.95", "Wait: 0.94"),
-				change(engine+"decide.go", "m.Share() >= p.Background.Wait", "m.Share() > p.Background.Wait"),
+				statements.Change(policy, "Wait: 0.95", "Wait: 0.96"),
+				statements.Change(policy, "Wait: 0.95", "Wait: 0.94"),
+				statements.Change(engine+"decide.go", "m.Share() >= p.Background.Wait", "m.Share() > p.Background.Wait"),
 			},
 		},
 		{
@@ -396,8 +391,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, "started", compacttest.Kinds(*d.Heard))
 			}),
 			Mutants: []statements.Mutant{
-				change(policy, "Wait: 0.95", "Wait: 0.85"),
-				change(engine+"background.go", "	case t != nil:\n		return PendingRunning", "	case t != nil && ready:\n		return PendingRunning"),
+				statements.Change(policy, "Wait: 0.95", "Wait: 0.85"),
+				statements.Change(engine+"background.go", "	case t != nil:\n		return PendingRunning", "	case t != nil && ready:\n		return PendingRunning"),
 			},
 		},
 		{
@@ -410,7 +405,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, "started", compacttest.Kinds(*d.Heard))
 			}),
 			Mutants: []statements.Mutant{
-				change(engine+"decide.go", "case m.Pending != PendingNone && p.Background.Wait > 0 &&", "case p.Background.Wait > 0 &&"),
+				statements.Change(engine+"decide.go", "case m.Pending != PendingNone && p.Background.Wait > 0 &&", "case p.Background.Wait > 0 &&"),
 			},
 		},
 		{
@@ -429,8 +424,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, answerTime, waits(func() { require.True(t, shows(d.Messages())) }))
 			}),
 			Mutants: []statements.Mutant{
-				change(policy, "COPILOT_BACKGROUND_COMPACTION_THRESHOLD", "COPILOT_COMPACTION_THRESHOLD"),
-				change(policy, "COPILOT_BUFFER_EXHAUSTION_THRESHOLD", "COPILOT_BUFFER_THRESHOLD"),
+				statements.Change(policy, "COPILOT_BACKGROUND_COMPACTION_THRESHOLD", "COPILOT_COMPACTION_THRESHOLD"),
+				statements.Change(policy, "COPILOT_BUFFER_EXHAUSTION_THRESHOLD", "COPILOT_BUFFER_THRESHOLD"),
 			},
 		},
 		{
@@ -448,10 +443,10 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "			{On: summarize.OnContextLimit},\n", ""),
-				change("internal/refusal/refusal.go", "case status == http.StatusRequestEntityTooLarge:", "case status == 0:"),
-				change("internal/refusal/refusal.go", "	`\\bmaximum context (?:length|limit|window)\\b`,\n", ""),
-				change("internal/refusal/refusal.go", "	`\\bexceed(?:s|ed)?\\b.{0,50}\\bcontext (?:window|length|size|limit)\\b`,\n", ""),
+				statements.Change(policy, "			{On: summarize.OnContextLimit},\n", ""),
+				statements.Change("internal/refusal/refusal.go", "case status == http.StatusRequestEntityTooLarge:", "case status == 0:"),
+				statements.Change("internal/refusal/refusal.go", "	`\\bmaximum context (?:length|limit|window)\\b`,\n", ""),
+				statements.Change("internal/refusal/refusal.go", "	`\\bexceed(?:s|ed)?\\b.{0,50}\\bcontext (?:window|length|size|limit)\\b`,\n", ""),
 			},
 		},
 		{
@@ -465,7 +460,7 @@ func TestStatements(t *testing.T) {
 					require.Empty(t, d.Requests())
 				}
 			},
-			Mutants: []statements.Mutant{change(engine+"recover.go", "if !ok || w.policy.Off", "if !ok && false || w.policy.Off")},
+			Mutants: []statements.Mutant{statements.Change(engine+"recover.go", "if !ok || w.policy.Off", "if !ok && false || w.policy.Off")},
 		},
 		{
 			Says: "a summary that is being made is waited for if the provider refuses a request",
@@ -475,8 +470,8 @@ func TestStatements(t *testing.T) {
 				require.Len(t, d.Requests(), 1)
 			}),
 			Mutants: []statements.Mutant{
-				change(policy, "Background: true, ", ""),
-				change(engine+"target.go", "refused-s.tools-1", "refused"),
+				statements.Change(policy, "Background: true, ", ""),
+				statements.Change(engine+"target.go", "refused-s.tools-1", "refused"),
 			},
 		},
 		{
@@ -493,10 +488,10 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "Ratio: 1, Above: true", "Ratio: 1"),
-				change(policy, "Ratio: 1, Above: true", "Ratio: 0.99, Above: true"),
-				change(policy, "Ratio: 1, Above: true", "Ratio: 1, Above: true, Messages: 1000"),
-				change(engine+"demand.go", "w.asks, w.target = &was, target", "_, w.target = &was, target"),
+				statements.Change(policy, "Ratio: 1, Above: true", "Ratio: 1"),
+				statements.Change(policy, "Ratio: 1, Above: true", "Ratio: 0.99, Above: true"),
+				statements.Change(policy, "Ratio: 1, Above: true", "Ratio: 1, Above: true, Messages: 1000"),
+				statements.Change(engine+"demand.go", "w.asks, w.target = &was, target", "_, w.target = &was, target"),
 			},
 		},
 		{
@@ -515,9 +510,9 @@ func TestStatements(t *testing.T) {
 				require.True(t, shows(got.Result.Messages))
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "OnMemoryPressure, Messages: 4", "OnMemoryPressure, Messages: 3"),
-				change(policy, "OnMemoryPressure, Messages: 4", "OnMemoryPressure, Messages: 5"),
-				change(policy, "			{On: summarize.OnMemoryPressure, Messages: 4},\n", ""),
+				statements.Change(policy, "OnMemoryPressure, Messages: 4", "OnMemoryPressure, Messages: 3"),
+				statements.Change(policy, "OnMemoryPressure, Messages: 4", "OnMemoryPressure, Messages: 5"),
+				statements.Change(policy, "			{On: summarize.OnMemoryPressure, Messages: 4},\n", ""),
 			},
 		},
 		{
@@ -526,7 +521,7 @@ func TestStatements(t *testing.T) {
 				_, err := filled(t, 60_000).MemoryPressure(t.Context())
 				require.ErrorIs(t, err, summarize.ErrNoPrompt)
 			},
-			Mutants: []statements.Mutant{change(engine+"demand.go", "if w.prompt == nil {", "if false {")},
+			Mutants: []statements.Mutant{statements.Change(engine+"demand.go", "if w.prompt == nil {", "if false {")},
 		},
 
 		// On demand.
@@ -543,9 +538,9 @@ func TestStatements(t *testing.T) {
 				require.Greater(t, got.TokensRemoved, 20_000)
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"demand.go", "TokensRemoved: before.tokens() - after.result.Tokens", "TokensRemoved: before.tokens()"),
-				change(engine+"demand.go", "MessagesRemoved: len(before.messages()) - len(after.result.Messages)", "MessagesRemoved: len(before.messages())"),
-				change(policy, "OnDemand, Messages: 2", "OnDemand, Messages: 2, Ratio: 0.5"),
+				statements.Change(engine+"demand.go", "TokensRemoved: before.tokens() - after.result.Tokens", "TokensRemoved: before.tokens()"),
+				statements.Change(engine+"demand.go", "MessagesRemoved: len(before.messages()) - len(after.result.Messages)", "MessagesRemoved: len(before.messages())"),
+				statements.Change(policy, "OnDemand, Messages: 2", "OnDemand, Messages: 2, Ratio: 0.5"),
 			},
 		},
 		{
@@ -562,7 +557,7 @@ func TestStatements(t *testing.T) {
 				require.Len(t, d.Requests(), 1)
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"demand.go", "		return Compacted{}, ErrBusy\n	}\n	defer", "		return Compacted{}, nil\n	}\n	defer"),
+				statements.Change(engine+"demand.go", "		return Compacted{}, ErrBusy\n	}\n	defer", "		return Compacted{}, nil\n	}\n	defer"),
 			},
 		},
 		{
@@ -577,8 +572,8 @@ func TestStatements(t *testing.T) {
 				require.True(t, shows(demanded(d).Result.Messages))
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "OnDemand, Messages: 2", "OnDemand, Messages: 1"),
-				change(policy, "OnDemand, Messages: 2", "OnDemand, Messages: 3"),
+				statements.Change(policy, "OnDemand, Messages: 2", "OnDemand, Messages: 1"),
+				statements.Change(policy, "OnDemand, Messages: 2", "OnDemand, Messages: 3"),
 			},
 		},
 		{
@@ -590,7 +585,7 @@ func TestStatements(t *testing.T) {
 				_, err := d.Compact(t.Context(), "")
 				require.ErrorContains(t, err, "Target.Model is not set")
 			},
-			Mutants: []statements.Mutant{change(engine+"target.go", "case t.Model == nil:", "case false:")},
+			Mutants: []statements.Mutant{statements.Change(engine+"target.go", "case t.Model == nil:", "case false:")},
 		},
 		{
 			Says: "a demand takes a prompt that was rendered before",
@@ -600,7 +595,7 @@ func TestStatements(t *testing.T) {
 				require.ErrorIs(t, err, summarize.ErrNoPrompt)
 				require.Empty(t, d.Requests())
 			},
-			Mutants: []statements.Mutant{change(engine+"demand.go", "if w.prompt == nil {", "if false {")},
+			Mutants: []statements.Mutant{statements.Change(engine+"demand.go", "if w.prompt == nil {", "if false {")},
 		},
 		{
 			Says: "a demand can be aborted, and nothing changes then",
@@ -618,8 +613,8 @@ func TestStatements(t *testing.T) {
 				require.Empty(t, compacttest.Compactions(d.Session))
 			}),
 			Mutants: []statements.Mutant{
-				change(engine+"compactor.go", "	c.inner.work.abort(ErrAborted)\n", ""),
-				change(engine+"carry.go", "end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(why), EventCancelled", "end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(why), EventFailed"),
+				statements.Change(engine+"compactor.go", "	c.inner.work.abort(ErrAborted)\n", ""),
+				statements.Change(engine+"carry.go", "end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(why), EventCancelled", "end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(why), EventFailed"),
 			},
 		},
 		{
@@ -646,9 +641,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []string{"started demand", "hook demand", "model", "done demand"}, order)
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"carry.go", "if err := c.before(ctx, j); err != nil {", "if err := error(nil); err != nil {"),
-				change(engine+"carry.go", "		Kind: EventStarted, Plan: id,", "		Kind: EventDone, Plan: id,"),
-				change(engine+"trigger.go", `OnDemand Occasion = "demand"`, `OnDemand Occasion = "asked"`),
+				statements.Change(engine+"carry.go", "if err := c.before(ctx, j); err != nil {", "if err := error(nil); err != nil {"),
+				statements.Change(engine+"carry.go", "		Kind: EventStarted, Plan: id,", "		Kind: EventDone, Plan: id,"),
+				statements.Change(engine+"trigger.go", `OnDemand Occasion = "demand"`, `OnDemand Occasion = "asked"`),
 			},
 		},
 		{
@@ -685,9 +680,9 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"hooks.go", "if c.hooks.BeforeCompact != nil {", "if c.hooks.BeforeCompact != nil && !j.plan.Background {"),
-				change(engine+"hooks.go", "if c.hooks.BeforeCompact != nil {", "if c.hooks.BeforeCompact != nil && j.plan.Background {"),
-				change(engine+"hooks.go", "	if j.hooked.Cancel {", "	if false {"),
+				statements.Change(engine+"hooks.go", "if c.hooks.BeforeCompact != nil {", "if c.hooks.BeforeCompact != nil && !j.plan.Background {"),
+				statements.Change(engine+"hooks.go", "if c.hooks.BeforeCompact != nil {", "if c.hooks.BeforeCompact != nil && j.plan.Background {"),
+				statements.Change(engine+"hooks.go", "	if j.hooked.Cancel {", "	if false {"),
 			},
 		},
 
@@ -705,8 +700,8 @@ func TestStatements(t *testing.T) {
 				has(t, asked[len(asked)-1].Text(), "write the account from which the session goes on")
 			},
 			Mutants: []statements.Mutant{
-				change(prompt, "textblock.Messages(plaintext.InWords(said)),", "textblock.Messages(plaintext.InWords(said[1:])),"),
-				change(prompt, ", textblock.Line(ask)}", "}"),
+				statements.Change(prompt, "textblock.Messages(plaintext.InWords(said)),", "textblock.Messages(plaintext.InWords(said[1:])),"),
+				statements.Change(prompt, ", textblock.Line(ask)}", "}"),
 			},
 		},
 		{
@@ -716,7 +711,7 @@ func TestStatements(t *testing.T) {
 				settled(d)
 				require.Equal(t, chat.SystemMessage("You are a coding agent."), d.Request().Messages[0])
 			},
-			Mutants: []statements.Mutant{change(prompt, "textblock.Messages(m.System),", "textblock.Messages(nil),")},
+			Mutants: []statements.Mutant{statements.Change(prompt, "textblock.Messages(m.System),", "textblock.Messages(nil),")},
 		},
 		{
 			Says: "messages of the system are not among what is summarised",
@@ -725,7 +720,7 @@ func TestStatements(t *testing.T) {
 				m.Covered = append([]chat.Message{chat.SystemMessage("Be careful.")}, m.Covered...)
 				require.NotContains(t, compacttest.Text(compacttest.Requested(t, copilotcli.Prompt().Request(m))), "Be careful.")
 			},
-			Mutants: []statements.Mutant{change(prompt, "if message.Role != chat.RoleSystem {", "if true {")},
+			Mutants: []statements.Mutant{statements.Change(prompt, "if message.Role != chat.RoleSystem {", "if true {")},
 		},
 		{
 			Says: "the request is marked as conversation compaction, and so are the events about it",
@@ -738,9 +733,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, "conversation-compaction", compacttest.Compactions(d.Session)[0].Mode)
 			},
 			Mutants: []statements.Mutant{
-				change(prompt, `"conversation-compaction"`, `"compaction"`),
-				change(prompt, `elements.Nodes{textblock.Line("<" + string(Mode) + ">"), `, `elements.Nodes{`),
-				change(prompt, `textblock.Line("</"+string(Mode)+">"))`, `nil)`),
+				statements.Change(prompt, `"conversation-compaction"`, `"compaction"`),
+				statements.Change(prompt, `elements.Nodes{textblock.Line("<" + string(Mode) + ">"), `, `elements.Nodes{`),
+				statements.Change(prompt, `textblock.Line("</"+string(Mode)+">"))`, `nil)`),
 			},
 		},
 		{
@@ -753,8 +748,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, chat.ToolChoiceNone, d.Request().ToolChoice)
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"summarise.go", "req.ToolChoice = chat.ToolChoiceNone", "req.ToolChoice = chat.ToolChoiceAuto"),
-				change(prompt, ", Tools: true}", "}"),
+				statements.Change(engine+"summarise.go", "req.ToolChoice = chat.ToolChoiceNone", "req.ToolChoice = chat.ToolChoiceAuto"),
+				statements.Change(prompt, ", Tools: true}", "}"),
 			},
 		},
 		demands("a detailed summary is asked for, with a title and a heading for each matter",
@@ -773,22 +768,22 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, said[len(said)-1], got[2])
 			},
 			Mutants: []statements.Mutant{
-				change(replacement, `m.SummaryBlock("conversation-summary"),`, `m.SummaryBlock("summary"),`),
-				change("history/snapshot.go", "compacted: c.Messages", "compacted: nil"),
+				statements.Change(replacement, `m.SummaryBlock("conversation-summary"),`, `m.SummaryBlock("summary"),`),
+				statements.Change("history/snapshot.go", "compacted: c.Messages", "compacted: nil"),
 			},
 		},
 		holds("the user's own messages are copied", "<user-messages>\n<user-message>\nWhy does the build fail?\n</user-message>",
-			change(replacement, "			c.users(m),\n", "")),
+			statements.Change(replacement, "			c.users(m),\n", "")),
 		holds("the agent's plan is there", "<plan>\nMend main.go.\n</plan>",
-			change(replacement, `			textblock.Tagged(4, "plan", m.Clip(m.Plan, m.Room/4)),`+"\n", "")),
+			statements.Change(replacement, `			textblock.Tagged(4, "plan", m.Clip(m.Plan, m.Room/4)),`+"\n", "")),
 		holds("the list of things to do is there", "<todo>\n- run the tests\n</todo>",
-			change(replacement, `			textblock.Tagged(5, "todo", m.Clip(m.Todo, m.Room/4)),`+"\n", "")),
+			statements.Change(replacement, `			textblock.Tagged(5, "todo", m.Clip(m.Todo, m.Room/4)),`+"\n", "")),
 		holds("the names of the skills that were invoked are there", "Skills that were invoked: release, review",
-			change(replacement, `strings.Join(names, ", ")`, `names[0]`)),
+			statements.Change(replacement, `strings.Join(names, ", ")`, `names[0]`)),
 		holds("the instructions of the skills are there", "<skills>\n<skill name=\"release\">\nTag it.\n</skill>\n<skill name=\"review\">\nRead it.\n</skill>\n</skills>",
-			change(replacement, `text != ""`, `text == ""`)),
+			statements.Change(replacement, `text != ""`, `text == ""`)),
 		holds("what a custom agent does is there", "<agent>\nIt reviews.\n</agent>",
-			change(replacement, `			textblock.Tagged(3, "agent", m.Clip(m.Agent, m.Room/4)),`+"\n", "")),
+			statements.Change(replacement, `			textblock.Tagged(3, "agent", m.Clip(m.Agent, m.Room/4)),`+"\n", "")),
 		{
 			Says: "a plan and a list that the session records are there",
 			Check: func(t *testing.T) {
@@ -801,8 +796,8 @@ func TestStatements(t *testing.T) {
 				has(t, got, "<todo>\n- run the tests (pending)\n</todo>")
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"job.go", "m.Plan, m.Todo = todosText(b)", "m.Plan, _ = todosText(b)"),
-				change(engine+"job.go", "m.Plan, m.Todo = todosText(b)", "_, m.Todo = todosText(b)"),
+				statements.Change(engine+"job.go", "m.Plan, m.Todo = todosText(b)", "m.Plan, _ = todosText(b)"),
+				statements.Change(engine+"job.go", "m.Plan, m.Todo = todosText(b)", "_, m.Todo = todosText(b)"),
 			},
 		},
 		{
@@ -818,9 +813,9 @@ func TestStatements(t *testing.T) {
 				require.Greater(t, d.Target.Tokenizer.CountText(first), 450)
 			},
 			Mutants: []statements.Mutant{
-				change(replacement, "		text = m.Clip(text, each)\n", ""),
-				change(replacement, "each = 500", "each = 600"),
-				change(replacement, "each = 500", "each = 400"),
+				statements.Change(replacement, "		text = m.Clip(text, each)\n", ""),
+				statements.Change(replacement, "each = 500", "each = 600"),
+				statements.Change(replacement, "each = 500", "each = 400"),
 			},
 		},
 		{
@@ -832,9 +827,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, 6, strings.Count(got, "<user-message>"))
 			},
 			Mutants: []statements.Mutant{
-				change(replacement, "share = 0.3", "share = 0.2"),
-				change(replacement, "share = 0.3", "share = 0.4"),
-				change(replacement, "[%d messages of the user left out here]", "[%d messages]"),
+				statements.Change(replacement, "share = 0.3", "share = 0.2"),
+				statements.Change(replacement, "share = 0.3", "share = 0.4"),
+				statements.Change(replacement, "[%d messages of the user left out here]", "[%d messages]"),
 			},
 		},
 		{
@@ -849,7 +844,7 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, late, got[len(got)-4:])
 				require.NotContains(t, compacttest.Text(d.Request().Messages), "[output 090]")
 			}),
-			Mutants: []statements.Mutant{change(engine+"carry.go", "FirstKept: j.plan.FirstKept, Thinking", "FirstKept: c.session.Leaf(), Thinking")},
+			Mutants: []statements.Mutant{statements.Change(engine+"carry.go", "FirstKept: j.plan.FirstKept, Thinking", "FirstKept: c.session.Leaf(), Thinking")},
 		},
 		{
 			Says: "the cut never lies between a call and its results, however late they came",
@@ -862,7 +857,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []int{90}, compacttest.Outputs(compacttest.Text(got)))
 				require.Contains(t, got, round[0])
 			},
-			Mutants: []statements.Mutant{change("history/cut.go", "if i > base && last < u.at && !behindStart {", "if i > base && !behindStart {")},
+			Mutants: []statements.Mutant{statements.Change("history/cut.go", "if i > base && last < u.at && !behindStart {", "if i > base && !behindStart {")},
 		},
 		{
 			Says: "a call that runs while a summary is begun keeps its result",
@@ -876,7 +871,7 @@ func TestStatements(t *testing.T) {
 				require.True(t, shows(got))
 				require.Equal(t, []int{90}, compacttest.Outputs(compacttest.Text(got)))
 			},
-			Mutants: []statements.Mutant{change(policy, "ToolBoundary: true", "ToolBoundary: false")},
+			Mutants: []statements.Mutant{statements.Change(policy, "ToolBoundary: true", "ToolBoundary: false")},
 		},
 		{
 			Says: "who opens the session again sees it compacted",
@@ -891,7 +886,7 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, want, again.Messages())
 				require.Empty(t, again.Requests())
 			},
-			Mutants: []statements.Mutant{change("history/entry.go", "	Messages []chat.Message `json:\"messages\"`", "	Messages []chat.Message `json:\"-\"`")},
+			Mutants: []statements.Mutant{statements.Change("history/entry.go", "	Messages []chat.Message `json:\"messages\"`", "	Messages []chat.Message `json:\"-\"`")},
 		},
 
 		// Checkpoints.
@@ -921,11 +916,11 @@ func TestStatements(t *testing.T) {
 				has(t, index, "1. [The build](001-the-build.md)\n2. [The tests](002-the-tests.md)\n")
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "Checkpoints: true", "Checkpoints: false"),
-				change(engine+"carry.go", `strings.CutPrefix(strings.TrimSpace(line), "# ")`, `strings.CutPrefix(strings.TrimSpace(line), "## ")`),
-				change(engine+"carry.go", "		e.Checkpoint = point\n", "		_ = point\n"),
-				change("summarize/checkpoints/checkpoints.go", `"%03d-%s.md"`, `"%04d-%s.md"`),
-				change("summarize/checkpoints/checkpoints.go", "return point, f.index(s, append(list, point))", "return point, f.index(s, list)"),
+				statements.Change(policy, "Checkpoints: true", "Checkpoints: false"),
+				statements.Change(engine+"carry.go", `strings.CutPrefix(strings.TrimSpace(line), "# ")`, `strings.CutPrefix(strings.TrimSpace(line), "## ")`),
+				statements.Change(engine+"carry.go", "		e.Checkpoint = point\n", "		_ = point\n"),
+				statements.Change("summarize/checkpoints/checkpoints.go", `"%03d-%s.md"`, `"%04d-%s.md"`),
+				statements.Change("summarize/checkpoints/checkpoints.go", "return point, f.index(s, append(list, point))", "return point, f.index(s, list)"),
 			},
 		},
 		{
@@ -936,7 +931,7 @@ func TestStatements(t *testing.T) {
 				require.Zero(t, only(d, summarize.EventDone).Checkpoint)
 				require.Equal(t, "started done/conversation-compaction", compacttest.Kinds(*d.Heard))
 			},
-			Mutants: []statements.Mutant{change(engine+"carry.go", "if c.checkpoints != nil && j.policy", "if j.policy")},
+			Mutants: []statements.Mutant{statements.Change(engine+"carry.go", "if c.checkpoints != nil && j.policy", "if j.policy")},
 		},
 		{
 			Says: "who goes back finds the checkpoints of what was left apart in the index",
@@ -957,8 +952,8 @@ func TestStatements(t *testing.T) {
 				require.Len(t, list, 1)
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"branch.go", "if c.Checkpoints != nil && w.policy.Place.Checkpoints {", "if false {"),
-				change("summarize/checkpoints/checkpoints.go", "		if path[p.Compaction] {", "		if true {"),
+				statements.Change(engine+"branch.go", "if c.Checkpoints != nil && w.policy.Place.Checkpoints {", "if false {"),
+				statements.Change("summarize/checkpoints/checkpoints.go", "		if path[p.Compaction] {", "		if true {"),
 			},
 		},
 
@@ -975,8 +970,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, "started refused/conversation-compaction failed truncated", compacttest.Kinds(*d.Heard))
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "summarize.ResortTruncate", "summarize.ResortError"),
-				change(engine+"decide.go", "Background && (m.Fits && !m.over() || p.Background", "Background && (true || p.Background"),
+				statements.Change(policy, "summarize.ResortTruncate", "summarize.ResortError"),
+				statements.Change(engine+"decide.go", "Background && (m.Fits && !m.over() || p.Background", "Background && (true || p.Background"),
 			},
 		},
 		{
@@ -993,9 +988,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, 2*answerTime, waits(func() { require.True(t, shows(d.Messages())) }))
 			}),
 			Mutants: []statements.Mutant{
-				change(engine+"decide.go", "p.Background.Always && p.Overflow", "false && p.Overflow"),
-				change(policy, "summarize.ResortTruncate", "summarize.ResortDrop"),
-				change(policy, "Background: true, ", ""),
+				statements.Change(engine+"decide.go", "p.Background.Always && p.Overflow", "false && p.Overflow"),
+				statements.Change(policy, "summarize.ResortTruncate", "summarize.ResortDrop"),
+				statements.Change(policy, "Background: true, ", ""),
 			},
 		},
 		{
@@ -1008,9 +1003,9 @@ func TestStatements(t *testing.T) {
 				has(t, compacttest.Text(got), "Second.\nStep 6.")
 			},
 			Mutants: []statements.Mutant{
-				change(truncator, "	rounds(0, latest)\n", ""),
-				change(truncator, "for i+1 < len(q.items) && q.items[i+1].message.Role == chat.RoleTool {", "for false {"),
-				change(truncator, "for i := from; i < to && !fits(); i++ {", "for i := from; i < to; i++ {"),
+				statements.Change(truncator, "	rounds(0, latest)\n", ""),
+				statements.Change(truncator, "for i+1 < len(q.items) && q.items[i+1].message.Role == chat.RoleTool {", "for false {"),
+				statements.Change(truncator, "for i := from; i < to && !fits(); i++ {", "for i := from; i < to; i++ {"),
 			},
 		},
 		{
@@ -1025,10 +1020,10 @@ func TestStatements(t *testing.T) {
 				begins(t, got, "You are a coding agent.\nSecond.\nStep 4.")
 			},
 			Mutants: []statements.Mutant{
-				change(truncator, "if q.items[i].message.Role == chat.RoleUser && !isLast(i) {", "if q.items[i].message.Role == \"\" && !isLast(i) {"),
-				change(truncator, "if q.items[i].message.Role == chat.RoleUser && !isLast(i) {", "if q.items[i].message.Role != chat.RoleAssistant && !isLast(i) {"),
-				change(truncator, "for i := 0; i < latest && !fits(); i++ {", "for i := 0; i <= latest; i++ {"),
-				change(truncator, "rounds(latest+1, newest)", "rounds(newest, newest)"),
+				statements.Change(truncator, "if q.items[i].message.Role == chat.RoleUser && !isLast(i) {", "if q.items[i].message.Role == \"\" && !isLast(i) {"),
+				statements.Change(truncator, "if q.items[i].message.Role == chat.RoleUser && !isLast(i) {", "if q.items[i].message.Role != chat.RoleAssistant && !isLast(i) {"),
+				statements.Change(truncator, "for i := 0; i < latest && !fits(); i++ {", "for i := 0; i <= latest; i++ {"),
+				statements.Change(truncator, "rounds(latest+1, newest)", "rounds(newest, newest)"),
 			},
 		},
 		{
@@ -1046,8 +1041,8 @@ func TestStatements(t *testing.T) {
 				require.Greater(t, got, 18_900)
 			},
 			Mutants: []statements.Mutant{
-				change(truncator, "target = 0.95", "target = 0.96"),
-				change(truncator, "target = 0.95", "target = 0.94"),
+				statements.Change(truncator, "target = 0.95", "target = 0.96"),
+				statements.Change(truncator, "target = 0.95", "target = 0.94"),
 			},
 		},
 		{
@@ -1061,7 +1056,7 @@ func TestStatements(t *testing.T) {
 				_, err := desk(t, list...).Session.Add(history.Entry{Body: history.Message{Message: chat.ToolResult("none", "late")}})
 				require.ErrorContains(t, err, "answers no open tool call") // so a session shows none
 			},
-			Mutants: []statements.Mutant{change(truncator, "changed := q.removeOrphans(t.Tokenizer)", "changed := false")},
+			Mutants: []statements.Mutant{statements.Change(truncator, "changed := q.removeOrphans(t.Tokenizer)", "changed := false")},
 		},
 		{
 			Says: "the session keeps what was truncated, and a later request may show it again",
@@ -1074,7 +1069,7 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, compacttest.Said(d.Session), d.Messages()[1:])
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"recover.go", "	messages, report := guard.Truncate(s.over.Messages, w.target.Tools)\n",
+				statements.Change(engine+"recover.go", "	messages, report := guard.Truncate(s.over.Messages, w.target.Tools)\n",
 					"	messages, report := guard.Truncate(s.over.Messages, w.target.Tools)\n	_, _ = w.c.Session.Add(history.Entry{Body: history.Compaction{Messages: messages[1:2]}})\n"),
 			},
 		},
@@ -1090,8 +1085,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []int{window, 60_000, 60_000}, []int{(*used)[0].Base, (*used)[1].Base, (*used)[2].Base})
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"target.go", "	if limit > 0 {\n", "	if false {\n"),
-				change(engine+"target.go", "s.base = min(s.base, limit)", "s.base = min(s.base, 2*limit)"),
+				statements.Change(engine+"target.go", "	if limit > 0 {\n", "	if false {\n"),
+				statements.Change(engine+"target.go", "s.base = min(s.base, limit)", "s.base = min(s.base, 2*limit)"),
 			},
 		},
 		{
@@ -1112,10 +1107,10 @@ func TestStatements(t *testing.T) {
 				require.Less(t, 250, budgets[5], "what was refused bounds it besides")
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"recover.go", "o.Buffer = 0.05", "o.Buffer = 0.04"),
-				change(engine+"recover.go", "o.Buffer = 0.05", "o.Buffer = 0.06"),
-				change(engine+"recover.go", "o.MaxBuffer = 0.7", "o.MaxBuffer = 0.6"),
-				change(engine+"recover.go", "o.MaxBuffer = 0.7", "o.MaxBuffer = 0.8"),
+				statements.Change(engine+"recover.go", "o.Buffer = 0.05", "o.Buffer = 0.04"),
+				statements.Change(engine+"recover.go", "o.Buffer = 0.05", "o.Buffer = 0.06"),
+				statements.Change(engine+"recover.go", "o.MaxBuffer = 0.7", "o.MaxBuffer = 0.6"),
+				statements.Change(engine+"recover.go", "o.MaxBuffer = 0.7", "o.MaxBuffer = 0.8"),
 			},
 		},
 
@@ -1143,10 +1138,10 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"compactor.go", "Kind: EventUsage, Reason: s.Occasion, Breakdown: breakdown(w.target.Tokenizer, s.result.Messages, s.Tools)", "Kind: EventUsage, Reason: s.Occasion, Breakdown: breakdown(w.target.Tokenizer, s.result.Messages, 0)"),
-				change(engine+"events.go", "			b.System += t.CountMessage(m)", "			b.Conversation += t.CountMessage(m)"),
-				change(engine+"compactor.go", "MessagesAfter: len(s.result.Messages), TokensAfter: s.result.Tokens,", "MessagesAfter: len(s.result.Messages),"),
-				change(engine+"compactor.go", "	return w.sent(s), nil\n}\n\nfunc outcomeOfError", "	return s.result, nil\n}\n\nfunc outcomeOfError"),
+				statements.Change(engine+"compactor.go", "Kind: EventUsage, Reason: s.Occasion, Breakdown: breakdown(w.target.Tokenizer, s.result.Messages, s.Tools)", "Kind: EventUsage, Reason: s.Occasion, Breakdown: breakdown(w.target.Tokenizer, s.result.Messages, 0)"),
+				statements.Change(engine+"events.go", "			b.System += t.CountMessage(m)", "			b.Conversation += t.CountMessage(m)"),
+				statements.Change(engine+"compactor.go", "MessagesAfter: len(s.result.Messages), TokensAfter: s.result.Tokens,", "MessagesAfter: len(s.result.Messages),"),
+				statements.Change(engine+"compactor.go", "	return w.sent(s), nil\n}\n\nfunc outcomeOfError", "	return s.result, nil\n}\n\nfunc outcomeOfError"),
 			},
 		},
 		{
@@ -1163,8 +1158,8 @@ func TestStatements(t *testing.T) {
 				only(d, summarize.EventTruncated)
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"recover.go", "MessagesAfter: len(messages),", "MessagesAfter: len(s.over.Messages),"),
-				change(engine+"recover.go", "MessagesBefore: len(s.over.Messages), MessagesAfter: len(messages),\n		TokensBefore: s.over.Needed,", "MessagesBefore: len(s.over.Messages), MessagesAfter: len(messages),\n		TokensBefore: s.Budget,"),
+				statements.Change(engine+"recover.go", "MessagesAfter: len(messages),", "MessagesAfter: len(s.over.Messages),"),
+				statements.Change(engine+"recover.go", "MessagesBefore: len(s.over.Messages), MessagesAfter: len(messages),\n		TokensBefore: s.over.Needed,", "MessagesBefore: len(s.over.Messages), MessagesAfter: len(messages),\n		TokensBefore: s.Budget,"),
 			},
 		},
 		{
@@ -1179,9 +1174,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, summarize.Breakdown{System: system, Conversation: 30_000 - system}, e.Breakdown)
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"carry.go", "MessagesBefore: len(s.messages()), TokensBefore: s.tokens(), Base: s.Base,", "MessagesBefore: len(s.messages()), Base: s.Base,"),
-				change(engine+"carry.go", "Breakdown: breakdown(w.target.Tokenizer, s.messages(), s.Tools),", ""),
-				change(engine+"carry.go", "Kept: plan.kept, Over: plan.over, MessagesBefore: len(s.messages()),", "Kept: plan.kept, Over: plan.over,"),
+				statements.Change(engine+"carry.go", "MessagesBefore: len(s.messages()), TokensBefore: s.tokens(), Base: s.Base,", "MessagesBefore: len(s.messages()), Base: s.Base,"),
+				statements.Change(engine+"carry.go", "Breakdown: breakdown(w.target.Tokenizer, s.messages(), s.Tools),", ""),
+				statements.Change(engine+"carry.go", "Kept: plan.kept, Over: plan.over, MessagesBefore: len(s.messages()),", "Kept: plan.kept, Over: plan.over,"),
 			},
 		},
 		{
@@ -1204,12 +1199,12 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, answerTime, e.Duration)
 			}),
 			Mutants: []statements.Mutant{
-				change(engine+"carry.go", "e.TokensAfter = compaction.TokensAfter", "e.TokensAfter = 0"),
-				change(engine+"carry.go", "at.messages, len(result.Messages)", "at.messages, at.messages"),
-				change(engine+"carry.go", "d.prompt.Mode, d.model, d.text, compaction.Title, d.mended, entry.ID", `d.prompt.Mode, d.model, "", compaction.Title, d.mended, entry.ID`),
-				change(engine+"carry.go", "d.prompt.Mode, d.model, d.text, compaction.Title, d.mended, entry.ID", `d.prompt.Mode, "", d.text, compaction.Title, d.mended, entry.ID`),
-				change(engine+"carry.go", "e.Duration = time.Since(j.begun)", "e.Duration = time.Since(time.Now())"),
-				change(engine+"job.go", "	m.usage.Input += u.Input\n", ""),
+				statements.Change(engine+"carry.go", "e.TokensAfter = compaction.TokensAfter", "e.TokensAfter = 0"),
+				statements.Change(engine+"carry.go", "at.messages, len(result.Messages)", "at.messages, at.messages"),
+				statements.Change(engine+"carry.go", "d.prompt.Mode, d.model, d.text, compaction.Title, d.mended, entry.ID", `d.prompt.Mode, d.model, "", compaction.Title, d.mended, entry.ID`),
+				statements.Change(engine+"carry.go", "d.prompt.Mode, d.model, d.text, compaction.Title, d.mended, entry.ID", `d.prompt.Mode, "", d.text, compaction.Title, d.mended, entry.ID`),
+				statements.Change(engine+"carry.go", "e.Duration = time.Since(j.begun)", "e.Duration = time.Since(time.Now())"),
+				statements.Change(engine+"job.go", "	m.usage.Input += u.Input\n", ""),
 			},
 		},
 		{
@@ -1221,7 +1216,7 @@ func TestStatements(t *testing.T) {
 				require.Len(t, *answered, 1)
 				require.Equal(t, only(d, summarize.EventDone).Plan+"/1", (*answered)[0].Request)
 			},
-			Mutants: []statements.Mutant{change(engine+"summarise.go", `fmt.Sprintf("%s/%d", w.job.id, n), response.Usage`, `fmt.Sprintf("%s/%d", w.job.id, 0*n), response.Usage`)},
+			Mutants: []statements.Mutant{statements.Change(engine+"summarise.go", `fmt.Sprintf("%s/%d", w.job.id, n), response.Usage`, `fmt.Sprintf("%s/%d", w.job.id, 0*n), response.Usage`)},
 		},
 		{
 			Says: "it is told while a request waits for a summary",
@@ -1231,7 +1226,7 @@ func TestStatements(t *testing.T) {
 				d.Messages()
 				require.Equal(t, "started waiting ready/conversation-compaction done/conversation-compaction", compacttest.Kinds(*d.Heard))
 			}),
-			Mutants: []statements.Mutant{change(engine+"background.go", "Kind: EventWaiting,", "Kind: EventStarted,")},
+			Mutants: []statements.Mutant{statements.Change(engine+"background.go", "Kind: EventWaiting,", "Kind: EventStarted,")},
 		},
 		{
 			Says: "a compaction of the provider's own, or a remote agent's, is told and changes nothing",
@@ -1243,7 +1238,7 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, before, d.Messages())
 				require.Empty(t, compacttest.Compactions(d.Session))
 			},
-			Mutants: []statements.Mutant{change(engine+"demand.go", "	e.Kind = EventReported\n", "	e.Kind = EventDone\n")},
+			Mutants: []statements.Mutant{statements.Change(engine+"demand.go", "	e.Kind = EventReported\n", "	e.Kind = EventDone\n")},
 		},
 
 		// Failure and cancellation.
@@ -1259,7 +1254,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, "it is empty", refused.Reason)
 				compacttest.Equal(t, before, d.Messages())
 			},
-			Mutants: []statements.Mutant{change(engine+"answer.go", `	if text == "" {`, `	if false {`)},
+			Mutants: []statements.Mutant{statements.Change(engine+"answer.go", `	if text == "" {`, `	if false {`)},
 		},
 		{
 			Says: "a failure in the background is told, and the session goes on as it was",
@@ -1273,8 +1268,8 @@ func TestStatements(t *testing.T) {
 				require.Empty(t, compacttest.Compactions(d.Session))
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"carry.go", "	kind := EventFailed\n", "	kind := EventDiscarded\n"),
-				change(engine+"carry.go", "Background: j.plan.Background, Base", "Background: false, Base"),
+				statements.Change(engine+"carry.go", "	kind := EventFailed\n", "	kind := EventDiscarded\n"),
+				statements.Change(engine+"carry.go", "Background: j.plan.Background, Base", "Background: false, Base"),
 			},
 		},
 		{
@@ -1291,7 +1286,7 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, before, d.Messages())
 				require.Empty(t, compacttest.Compactions(d.Session))
 			}),
-			Mutants: []statements.Mutant{change(engine+"compactor.go", "	c.inner.work.abort(ErrAborted)\n", "")},
+			Mutants: []statements.Mutant{statements.Change(engine+"compactor.go", "	c.inner.work.abort(ErrAborted)\n", "")},
 		},
 	})
 }

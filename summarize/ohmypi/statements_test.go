@@ -698,7 +698,7 @@ var requests = []statements.Statement{
 			require.Empty(t, r.Tools)
 		},
 		Mutants: []statements.Mutant{
-			{File: prompts, Old: "const role = `You read transcripts", New: "const role = `You write notes"},
+			{File: "internal/textblock/textblock.go", Old: "const NotesRole = `You read transcripts", New: "const NotesRole = `You write notes"},
 			{File: prompts, Old: "h.history(m, m.Covered, m.Data), m.EarlierBlock()", New: "m.EarlierBlock()"},
 		},
 	},
@@ -1050,7 +1050,7 @@ var branches = []statements.Statement{
 			require.Contains(t, asked(d, branch)[0], "\n<conversation>\nuser: Why?\nassistant: Because.\n</conversation>\n")
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "prompt_branch.go", Old: "const branchRole = `You read", New: "const branchRole = `You copy"},
+			{File: engine + "prompt_branch.go", Old: "textblock.NotesRole", New: `"You copy."`},
 			{File: engine + "prompt_branch.go", Old: "Messages: m.Covered, Results", New: "Messages: m.Covered[:1], Results"},
 		},
 	},

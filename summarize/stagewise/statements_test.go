@@ -226,11 +226,6 @@ const (
 	engine = "summarize/"
 )
 
-// change is a mutation of a file.
-func change(file, old, new string) statements.Mutant {
-	return statements.Mutant{File: file, Old: old, New: new}
-}
-
 // marker states the line by which a round is shown.
 func marker(says string, round []chat.Message, line string, mutants ...statements.Mutant) statements.Statement {
 	return statements.Statement{
@@ -252,7 +247,7 @@ func demands(says string, words ...string) statements.Statement {
 		}
 	}}
 	for _, w := range words {
-		s.Mutants = append(s.Mutants, change(prompt, w, "…"))
+		s.Mutants = append(s.Mutants, statements.Change(prompt, w, "…"))
 	}
 	return s
 }
@@ -270,10 +265,10 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "Ratio: 0.65", "Ratio: 0.66"),
-				change(policy, "Ratio: 0.65", "Ratio: 0.64"),
-				change(policy, "Above: true, ", ""),
-				change(engine+"target.go", "base: t.window()", "base: t.Budget"),
+				statements.Change(policy, "Ratio: 0.65", "Ratio: 0.66"),
+				statements.Change(policy, "Ratio: 0.65", "Ratio: 0.64"),
+				statements.Change(policy, "Above: true, ", ""),
+				statements.Change(engine+"target.go", "base: t.window()", "base: t.Budget"),
 			},
 		},
 		{
@@ -284,9 +279,9 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "Cap: 200_000", "Cap: 201_000"),
-				change(policy, "Cap: 200_000", "Cap: 199_000"),
-				change(engine+"trigger.go", "if l.tokens < lowest.tokens", "if l.tokens > lowest.tokens"),
+				statements.Change(policy, "Cap: 200_000", "Cap: 201_000"),
+				statements.Change(policy, "Cap: 200_000", "Cap: 199_000"),
+				statements.Change(engine+"trigger.go", "if l.tokens < lowest.tokens", "if l.tokens > lowest.tokens"),
 			},
 		},
 		{
@@ -299,8 +294,8 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"trigger.go", `	return c.Ratio, ""`, `	return c.Ratio + 0.01, ""`),
-				change(engine+"trigger.go", `	return c.Ratio, ""`, `	return c.Ratio - 0.01, ""`),
+				statements.Change(engine+"trigger.go", `	return c.Ratio, ""`, `	return c.Ratio + 0.01, ""`),
+				statements.Change(engine+"trigger.go", `	return c.Ratio, ""`, `	return c.Ratio - 0.01, ""`),
 			},
 		},
 		{
@@ -313,7 +308,7 @@ func TestStatements(t *testing.T) {
 				d.Say(chat.UserMessage("And now?"))
 				require.True(t, compacts(d))
 			},
-			Mutants: []statements.Mutant{change(policy, "By: summarize.ByReport", "By: summarize.ByCount")},
+			Mutants: []statements.Mutant{statements.Change(policy, "By: summarize.ByReport", "By: summarize.ByCount")},
 		},
 		{
 			Says: "it looks after every step, the last one of a turn included",
@@ -332,8 +327,8 @@ func TestStatements(t *testing.T) {
 				require.True(t, compacts(d))
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "{{Ratio: 0.65", "{{On: summarize.OnContextLimit, Ratio: 0.65"),
-				change(engine+"demand.go", "if _, err := w.walk(OnRender); err != nil", "if _, err := w.walk(OnModelSwitch); err != nil"),
+				statements.Change(policy, "{{Ratio: 0.65", "{{On: summarize.OnContextLimit, Ratio: 0.65"),
+				statements.Change(engine+"demand.go", "if _, err := w.walk(OnRender); err != nil", "if _, err := w.walk(OnModelSwitch); err != nil"),
 			},
 		},
 		{
@@ -348,7 +343,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, 20*time.Second, time.Since(start))
 				has(t, compacttest.Text(d.Messages()), briefing)
 			}),
-			Mutants: []statements.Mutant{change(policy, ", Background: true", "")},
+			Mutants: []statements.Mutant{statements.Change(policy, ", Background: true", "")},
 		},
 		{
 			Says: "one compaction is made at a time",
@@ -363,7 +358,7 @@ func TestStatements(t *testing.T) {
 				require.Len(t, d.Requests(), 1)
 				require.Equal(t, "started", compacttest.Kinds(*d.Heard))
 			}),
-			Mutants: []statements.Mutant{change(engine+"background.go", "		return PendingRunning\n", "		return PendingNone\n")},
+			Mutants: []statements.Mutant{statements.Change(engine+"background.go", "		return PendingRunning\n", "		return PendingNone\n")},
 		},
 
 		// Where it cuts.
@@ -375,9 +370,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, numbers(97, 100), kept(d))
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "Share: 0.2,", "Share: 0.199,"),
-				change(policy, "Share: 0.2,", "Share: 0.206,"),
-				change(engine+"measure.go", "rule.Share*float64(m.target.window())", "rule.Share*float64(m.target.Budget)"),
+				statements.Change(policy, "Share: 0.2,", "Share: 0.199,"),
+				statements.Change(policy, "Share: 0.2,", "Share: 0.206,"),
+				statements.Change(engine+"measure.go", "rule.Share*float64(m.target.window())", "rule.Share*float64(m.target.Budget)"),
 			},
 		},
 		{
@@ -387,9 +382,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, numbers(201, 204), kept(d))
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "Tokens: 40_000", "Tokens: 39_900"),
-				change(policy, "Tokens: 40_000", "Tokens: 41_000"),
-				change(engine+"measure.go", "if rule.Tokens == 0 || share < rule.Tokens", "if rule.Tokens == 0 || share > rule.Tokens"),
+				statements.Change(policy, "Tokens: 40_000", "Tokens: 39_900"),
+				statements.Change(policy, "Tokens: 40_000", "Tokens: 41_000"),
+				statements.Change(engine+"measure.go", "if rule.Tokens == 0 || share < rule.Tokens", "if rule.Tokens == 0 || share > rule.Tokens"),
 			},
 		},
 		{
@@ -400,8 +395,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, numbers(9, 14), kept(d))
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"measure.go", "int(rule.Share*", "int(0.24*"),
-				change(engine+"measure.go", "int(rule.Share*", "int(0.36*"),
+				statements.Change(engine+"measure.go", "int(rule.Share*", "int(0.24*"),
+				statements.Change(engine+"measure.go", "int(rule.Share*", "int(0.36*"),
 			},
 		},
 		{
@@ -411,8 +406,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, numbers(24, 33), kept(d))
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "Floor(10)", "Floor(9)"),
-				change(policy, "Floor(10)", "Floor(11)"),
+				statements.Change(policy, "Floor(10)", "Floor(9)"),
+				statements.Change(policy, "Floor(10)", "Floor(11)"),
 			},
 		},
 		{
@@ -425,9 +420,9 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "max(5, minUncompressed)", "max(4, minUncompressed)"),
-				change(policy, "max(5, minUncompressed)", "max(6, minUncompressed)"),
-				change(policy, "max(5, minUncompressed)", "5"),
+				statements.Change(policy, "max(5, minUncompressed)", "max(4, minUncompressed)"),
+				statements.Change(policy, "max(5, minUncompressed)", "max(6, minUncompressed)"),
+				statements.Change(policy, "max(5, minUncompressed)", "5"),
 			},
 		},
 		{
@@ -446,10 +441,10 @@ func TestStatements(t *testing.T) {
 				require.Empty(t, log.String())
 			},
 			Mutants: []statements.Mutant{
-				change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = false"),
-				change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = true"),
-				change(engine+"carry.go", "Over: plan.over, ", ""),
-				change(engine+"events.go", "	if e.Over {", "	if false {"),
+				statements.Change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = false"),
+				statements.Change("history/cut.go", "p.Over = p.limit > 0 && p.Tokens > p.limit", "p.Over = true"),
+				statements.Change(engine+"carry.go", "Over: plan.over, ", ""),
+				statements.Change(engine+"events.go", "	if e.Over {", "	if false {"),
 			},
 		},
 		{
@@ -461,7 +456,7 @@ func TestStatements(t *testing.T) {
 				require.Empty(t, *d.Heard)
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"measure.go", "		return nil // nothing would be covered", "		s.Covered = 1 << 20\n		return nil"),
+				statements.Change(engine+"measure.go", "		return nil // nothing would be covered", "		s.Covered = 1 << 20\n		return nil"),
 			},
 		},
 		{
@@ -479,8 +474,8 @@ func TestStatements(t *testing.T) {
 				require.ErrorContains(t, err, "nothing would ever be compacted")
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"policy.go", "share >= c.Ratio", "share > c.Ratio"),
-				change(engine+"policy.go", "c.Cap > 0 && (p.Cut.Tokens == 0 || p.Cut.Tokens >= c.Cap)", "c.Cap > 0 && p.Cut.Tokens > c.Cap"),
+				statements.Change(engine+"policy.go", "share >= c.Ratio", "share > c.Ratio"),
+				statements.Change(engine+"policy.go", "c.Cap > 0 && (p.Cut.Tokens == 0 || p.Cut.Tokens >= c.Cap)", "c.Cap > 0 && p.Cut.Tokens > c.Cap"),
 			},
 		},
 
@@ -498,11 +493,11 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change("sizing/estimate.go", "	messageChars = 400", "	messageChars = 396"),
-				change("sizing/estimate.go", "	messageChars = 400", "	messageChars = 404"),
-				change("sizing/estimate.go", "		per = 4\n", "		per = 3.99\n"),
-				change("sizing/estimate.go", "		per = 4\n", "		per = 4.01\n"),
-				change("sizing/estimate.go", "		n++\n", ""),
+				statements.Change("sizing/estimate.go", "	messageChars = 400", "	messageChars = 396"),
+				statements.Change("sizing/estimate.go", "	messageChars = 400", "	messageChars = 404"),
+				statements.Change("sizing/estimate.go", "		per = 4\n", "		per = 3.99\n"),
+				statements.Change("sizing/estimate.go", "		per = 4\n", "		per = 4.01\n"),
+				statements.Change("sizing/estimate.go", "		n++\n", ""),
 			},
 		},
 		{
@@ -521,9 +516,9 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change("sizing/estimate.go", "chars += utf8.RuneCountInString(c.Name) + utf8.RuneCountInString(c.Arguments)", "chars += utf8.RuneCountInString(c.Arguments)"),
-				change("sizing/estimate.go", "chars += utf8.RuneCountInString(c.Name) + utf8.RuneCountInString(c.Arguments)", "chars += utf8.RuneCountInString(c.Name)"),
-				change("sizing/estimate.go", "		chars += c\n", "		if m.Role != chat.RoleTool {\n			chars += c\n		}\n"),
+				statements.Change("sizing/estimate.go", "chars += utf8.RuneCountInString(c.Name) + utf8.RuneCountInString(c.Arguments)", "chars += utf8.RuneCountInString(c.Arguments)"),
+				statements.Change("sizing/estimate.go", "chars += utf8.RuneCountInString(c.Name) + utf8.RuneCountInString(c.Arguments)", "chars += utf8.RuneCountInString(c.Name)"),
+				statements.Change("sizing/estimate.go", "		chars += c\n", "		if m.Role != chat.RoleTool {\n			chars += c\n		}\n"),
 			},
 		},
 		{
@@ -543,8 +538,8 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change("sizing/estimate.go", "		return imageChars, 0", "		return 0, 0"),
-				change("sizing/estimate.go", "		chars += c\n", "		chars += min(c, 400)\n"),
+				statements.Change("sizing/estimate.go", "		return imageChars, 0", "		return 0, 0"),
+				statements.Change("sizing/estimate.go", "		chars += c\n", "		chars += min(c, 400)\n"),
 			},
 		},
 
@@ -560,8 +555,8 @@ func TestStatements(t *testing.T) {
 				}, marked(11, 4, 500)...), got)
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "Replacement: Replacement, ", ""),
-				change("summarize/stagewise/replacement.go", "m.SummaryBlock(plaintext.PreviousHistoryTag)", "m.SummaryBlock(plaintext.SummaryTag)"),
+				statements.Change(policy, "Replacement: Replacement, ", ""),
+				statements.Change("summarize/stagewise/replacement.go", "m.SummaryBlock(plaintext.PreviousHistoryTag)", "m.SummaryBlock(plaintext.SummaryTag)"),
 			},
 		},
 		{
@@ -578,8 +573,8 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, marked(1, 14, 500), compacttest.Said(d.Session))
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"carry.go", "Messages: d.messages, FirstKept: j.plan.FirstKept", "Messages: d.messages, FirstKept: c.session.Leaf()"),
-				change(engine+"carry.go", "Summary: history.Summary{Text: d.text,", `Summary: history.Summary{Text: "x",`),
+				statements.Change(engine+"carry.go", "Messages: d.messages, FirstKept: j.plan.FirstKept", "Messages: d.messages, FirstKept: c.session.Leaf()"),
+				statements.Change(engine+"carry.go", "Summary: history.Summary{Text: d.text,", `Summary: history.Summary{Text: "x",`),
 			},
 		},
 		{
@@ -597,8 +592,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []int{11, 12, 13, 14, 15, 17}, compacttest.Outputs(got))
 			}),
 			Mutants: []statements.Mutant{
-				change(engine+"carry.go", "Messages: d.messages, FirstKept: j.plan.FirstKept", "Messages: d.messages, FirstKept: c.session.Leaf()"),
-				change(engine+"carry.go", "	view, err := c.session.ViewWith(compaction)\n", "	compaction.FirstKept += \"x\"\n	view, err := c.session.ViewWith(compaction)\n"),
+				statements.Change(engine+"carry.go", "Messages: d.messages, FirstKept: j.plan.FirstKept", "Messages: d.messages, FirstKept: c.session.Leaf()"),
+				statements.Change(engine+"carry.go", "	view, err := c.session.ViewWith(compaction)\n", "	compaction.FirstKept += \"x\"\n	view, err := c.session.ViewWith(compaction)\n"),
 			},
 		},
 		{
@@ -616,8 +611,8 @@ func TestStatements(t *testing.T) {
 				require.Contains(t, log.String(), `level=WARN msg="compaction dropped"`)
 			}),
 			Mutants: []statements.Mutant{
-				change(engine+"events.go", "case EventFailed, EventDropped,", "case EventFailed,"),
-				change(engine+"background.go", "history.PlanDropped, EventDropped, err", "history.PlanDropped, EventDiscarded, err"),
+				statements.Change(engine+"events.go", "case EventFailed, EventDropped,", "case EventFailed,"),
+				statements.Change(engine+"background.go", "history.PlanDropped, EventDropped, err", "history.PlanDropped, EventDiscarded, err"),
 			},
 		},
 
@@ -632,9 +627,9 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, numbers(12, 21), compacttest.Outputs(all[1]))
 			},
 			Mutants: []statements.Mutant{
-				change(prompt, "Previous: m.Earlier(), ", ""),
-				change(shown, "plaintext.Tagged(plaintext.PreviousHistoryTag,", "plaintext.Tagged(plaintext.PreviousSummaryTag,"),
-				change(engine+"carry.go", "Messages: d.messages, FirstKept: j.plan.FirstKept", `Messages: d.messages, FirstKept: "e1"`),
+				statements.Change(prompt, "Previous: m.Earlier(), ", ""),
+				statements.Change(shown, "plaintext.Tagged(plaintext.PreviousHistoryTag,", "plaintext.Tagged(plaintext.PreviousSummaryTag,"),
+				statements.Change(engine+"carry.go", "Messages: d.messages, FirstKept: j.plan.FirstKept", `Messages: d.messages, FirstKept: "e1"`),
 			},
 		},
 		{
@@ -650,8 +645,8 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change(prompt, "	if target <= 0 {", "	if m.Earlier() != \"\" {\n		target = 2 * briefingTarget\n	} else if target <= 0 {"),
-				change(engine+"job.go", "m.PreviousSummary = b.Text", "m.PreviousSummary += b.Text"),
+				statements.Change(prompt, "	if target <= 0 {", "	if m.Earlier() != \"\" {\n		target = 2 * briefingTarget\n	} else if target <= 0 {"),
+				statements.Change(engine+"job.go", "m.PreviousSummary = b.Text", "m.PreviousSummary += b.Text"),
 			},
 		},
 		{
@@ -661,10 +656,10 @@ func TestStatements(t *testing.T) {
 					"takes 17999 characters, 60% of that. There is room: take it over word for word, shorten nothing in it")
 			},
 			Mutants: []statements.Mutant{
-				change(prompt, "condenseLightly = 0.60", "condenseLightly = 0.59"),
-				change(prompt, "utf8.RuneCountInString(previous)", `len(previous) + utf8.RuneCountInString("")`),
-				change(prompt, "take it over word for word", "take it over"),
-				change(prompt, "shorten nothing in it, ", ""),
+				statements.Change(prompt, "condenseLightly = 0.60", "condenseLightly = 0.59"),
+				statements.Change(prompt, "utf8.RuneCountInString(previous)", `len(previous) + utf8.RuneCountInString("")`),
+				statements.Change(prompt, "take it over word for word", "take it over"),
+				statements.Change(prompt, "shorten nothing in it, ", ""),
 			},
 		},
 		{
@@ -675,9 +670,9 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change(prompt, "condenseLightly = 0.60", "condenseLightly = 0.61"),
-				change(prompt, "condense        = 0.85", "condense        = 0.84"),
-				change(prompt, "oldest sections a little", "sections a little"),
+				statements.Change(prompt, "condenseLightly = 0.60", "condenseLightly = 0.61"),
+				statements.Change(prompt, "condense        = 0.85", "condense        = 0.84"),
+				statements.Change(prompt, "oldest sections a little", "sections a little"),
 			},
 		},
 		{
@@ -686,8 +681,8 @@ func TestStatements(t *testing.T) {
 				has(t, chained(t, ofLength(25_500))[1], "condense its oldest sections, those about things that are wholly settled")
 			},
 			Mutants: []statements.Mutant{
-				change(prompt, "condense        = 0.85", "condense        = 0.86"),
-				change(prompt, "condense its oldest sections, those about things that are wholly settled", "condense it"),
+				statements.Change(prompt, "condense        = 0.85", "condense        = 0.86"),
+				statements.Change(prompt, "condense its oldest sections, those about things that are wholly settled", "condense it"),
 			},
 		},
 		{
@@ -700,11 +695,11 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change(prompt, "every one of its ## headings", "its ## headings"),
-				change(prompt, "every link of the form [](path:…), and", "and"),
-				change(prompt, "what the user decided and what came", "what came"),
-				change(prompt, `" out, word for word.`, `" out.`),
-				change(prompt, " Leave its newest sections alone.", ""),
+				statements.Change(prompt, "every one of its ## headings", "its ## headings"),
+				statements.Change(prompt, "every link of the form [](path:…), and", "and"),
+				statements.Change(prompt, "what the user decided and what came", "what came"),
+				statements.Change(prompt, `" out, word for word.`, `" out.`),
+				statements.Change(prompt, " Leave its newest sections alone.", ""),
 			},
 		},
 
@@ -716,8 +711,8 @@ func TestStatements(t *testing.T) {
 				has(t, text, "\n<user>\nWhy does it fail?\n[attached: image https://example.com/a.png]\n</user>\n")
 			},
 			Mutants: []statements.Mutant{
-				change("internal/plaintext/blocks.go", `"[attached: " +`, `"[file: " +`),
-				change(shown, "append([]string{text}, b.Notes...)", "[]string{text}"),
+				statements.Change("internal/plaintext/blocks.go", `"[attached: " +`, `"[file: " +`),
+				statements.Change(shown, "append([]string{text}, b.Notes...)", "[]string{text}"),
 			},
 		},
 		{
@@ -735,11 +730,11 @@ func TestStatements(t *testing.T) {
 				has(t, requested(d), "\n<user>\nWhy does it fail?\n[mentioned: go.mod, main.go]\n</user>\n")
 			},
 			Mutants: []statements.Mutant{
-				change(prompt, "Mentions: b.Mentions, ", ""),
-				change(prompt, "Data: m.Data, ", ""),
-				change("internal/plaintext/blocks.go", `"[mentioned: "`, `"[named: "`),
-				change(engine+"job.go", "of[0] = u.Data", "_ = u.Data"),
-				change("history/unit.go", "Messages: messages, Data: dataOf(t.start), Tokens", "Messages: messages, Tokens"),
+				statements.Change(prompt, "Mentions: b.Mentions, ", ""),
+				statements.Change(prompt, "Data: m.Data, ", ""),
+				statements.Change("internal/plaintext/blocks.go", `"[mentioned: "`, `"[named: "`),
+				statements.Change(engine+"job.go", "of[0] = u.Data", "_ = u.Data"),
+				statements.Change("history/unit.go", "Messages: messages, Data: dataOf(t.start), Tokens", "Messages: messages, Tokens"),
 			},
 		},
 		{
@@ -751,48 +746,48 @@ func TestStatements(t *testing.T) {
 				require.NotContains(t, text, "[output 020]")
 			},
 			Mutants: []statements.Mutant{
-				change(shown, "		for _, c := range b.Calls {", "		for _, c := range b.Calls[len(b.Calls):] {"),
-				change(shown, "tools.line(Call(c))", "tools.line(Call(c))+c.Result"),
+				statements.Change(shown, "		for _, c := range b.Calls {", "		for _, c := range b.Calls[len(b.Calls):] {"),
+				statements.Change(shown, "tools.line(Call(c))", "tools.line(Call(c))+c.Result"),
 			},
 		},
 		marker("a file that was read is named", call("read_file", `{"path":"go.mod"}`, "module example"), "[read: go.mod]",
-			change(tools, `fileLine("read")`, `fileLine("opened")`)),
+			statements.Change(tools, `fileLine("read")`, `fileLine("opened")`)),
 		marker("a file that was edited is named, with the number of edits", call("multi_edit", `{"path":"a.go","edits":[{},{},{}]}`, "ok"), "[edited: a.go (3 edits)]",
-			change(tools, `line := "edited: "`, `line := "changed: "`),
-			change(tools, `line += " (" + counted(n, "edit") + ")"`, ``)),
+			statements.Change(tools, `line := "edited: "`, `line := "changed: "`),
+			statements.Change(tools, `line += " (" + counted(n, "edit") + ")"`, ``)),
 		marker("a command that went well has a label and a check mark", call("bash", `{"command":"go test ./...","label":"run tests"}`, "ok\nexit code: 0"), "[shell: run tests → ✓]",
-			change(tools, `{"label", "explanation", "description", "command",`, `{"explanation", "description", "command", "label",`),
-			change(tools, `		return line + " → ✓"`, `		return line`)),
+			statements.Change(tools, `{"label", "explanation", "description", "command",`, `{"explanation", "description", "command", "label",`),
+			statements.Change(tools, `		return line + " → ✓"`, `		return line`)),
 		marker("a command that failed has its exit code", call("bash", `{"command":"go test"}`, "FAIL\nexit code: 2"), "[shell: go test → exit 2]",
-			change(tools, `" → exit " + end.code`, `" → ✗"`)),
+			statements.Change(tools, `" → exit " + end.code`, `" → ✗"`)),
 		marker("a command that took too long is said to have timed out", call("bash", `{"command":"sleep 99"}`, "Command timed out after 30s"), "[shell: sleep 99 → timed out]",
-			change(tools, `" → timed out"`, `" → ✗"`)),
+			statements.Change(tools, `" → timed out"`, `" → ✗"`)),
 		marker("files that were checked without a finding are clean", call("lint", `{"paths":["a.go","b.go"]}`, "No linting errors found."), "[lint: a.go, b.go → clean]",
-			change(tools, `line := "lint: "`, `line := "checked: "`),
-			change(tools, `" → clean"`, `" → ✓"`)),
+			statements.Change(tools, `line := "lint: "`, `line := "checked: "`),
+			statements.Change(tools, `" → clean"`, `" → ✓"`)),
 		marker("files that were checked have their numbers of errors and warnings", call("lint", `{"paths":["a.go"]}`, "a.go: 2 errors, 3 warnings"), "[lint: a.go → 2 errors, 3 warnings]",
-			change(tools, "(error|warning)s?", "(error)s?"),
-			change(tools, "(error|warning)s?", "(warning)s?")),
+			statements.Change(tools, "(error|warning)s?", "(error)s?"),
+			statements.Change(tools, "(error|warning)s?", "(warning)s?")),
 		marker("a question to the user has a title, and each field with its answer", call("ask_user", `{"title":"Which colour?"}`, `{"colour":"red","size":"large"}`),
 			"[asked user: Which colour? → colour: red; size: large]",
-			change(tools, `"asked user: "`, `"asked: "`),
-			change(tools, `c.Argument("title", `, `c.Argument(`),
-			change(tools, `name+": "+plainValue(fields[name])`, `plainValue(fields[name])`),
-			change(tools, `strings.Join(answers, "; ")`, `strings.Join(answers, ", ")`)),
+			statements.Change(tools, `"asked user: "`, `"asked: "`),
+			statements.Change(tools, `c.Argument("title", `, `c.Argument(`),
+			statements.Change(tools, `name+": "+plainValue(fields[name])`, `plainValue(fields[name])`),
+			statements.Change(tools, `strings.Join(answers, "; ")`, `strings.Join(answers, ", ")`)),
 		marker("a search has its query in quotes", call("grep", `{"pattern":"func main"}`, "main.go:3"), `[searched: "func main"]`,
-			change(tools, `"searched: %q"`, `"searched: %s"`)),
+			statements.Change(tools, `"searched: %q"`, `"searched: %s"`)),
 		marker("a file that was created is named", call("create_file", `{"path":"a.go"}`, "ok"), "[created: a.go]",
-			change(tools, `fileLine("created")`, `fileLine("wrote")`)),
+			statements.Change(tools, `fileLine("created")`, `fileLine("wrote")`)),
 		marker("a file that was written is named", call("write_file", `{"path":"a.go","content":"x"}`, "ok"), "[wrote: a.go]",
-			change(tools, `fileLine("wrote")`, `fileLine("created")`)),
+			statements.Change(tools, `fileLine("wrote")`, `fileLine("created")`)),
 		marker("the error of any tool stands after a cross", failing(call("read_file", `{"path":"go.mod"}`, "no such file")), "[read: go.mod ✗ no such file]",
-			change(tools, `text += " ✗ " +`, `text += " failed: " +`),
-			change(tools, `cmp.Or(plaintext.OneLine(c.Result, errorBytes), "failed")`, `"failed"`)),
+			statements.Change(tools, `text += " ✗ " +`, `text += " failed: " +`),
+			statements.Change(tools, `cmp.Or(plaintext.OneLine(c.Result, errorBytes), "failed")`, `"failed"`)),
 		marker("a tool that is not known is shown by its name", call("deploy", `{"target":"x"}`, "done"), "[tool-deploy]",
-			change(tools, `text = "tool-" +`, `text = "" +`),
-			change(tools, `	if text == "" {`, "	if text == \"\" {\n		return \"\"\n	}\n	if false {")),
+			statements.Change(tools, `text = "tool-" +`, `text = "" +`),
+			statements.Change(tools, `	if text == "" {`, "	if text == \"\" {\n		return \"\"\n	}\n	if false {")),
 		marker("a tool that is not known and failed has its error too", failing(call("deploy", `{"target":"x"}`, "no such target")), "[tool-deploy ✗ no such target]",
-			change(tools, "	case c.Failed:\n		text +=", "	case c.Failed && text[:5] != \"tool-\":\n		text +=")),
+			statements.Change(tools, "	case c.Failed:\n		text +=", "	case c.Failed && text[:5] != \"tool-\":\n		text +=")),
 
 		// What is asked for.
 		{
@@ -802,9 +797,9 @@ func TestStatements(t *testing.T) {
 					"Aim at 30000 characters. That is a goal and not a limit: rather be longer than lose a detail.")
 			},
 			Mutants: []statements.Mutant{
-				change(prompt, "briefingTarget = 30_000", "briefingTarget = 29_000"),
-				change(prompt, "briefingTarget = 30_000", "briefingTarget = 31_000"),
-				change(prompt, "rather be longer than lose a detail", "keep to it"),
+				statements.Change(prompt, "briefingTarget = 30_000", "briefingTarget = 29_000"),
+				statements.Change(prompt, "briefingTarget = 30_000", "briefingTarget = 31_000"),
+				statements.Change(prompt, "rather be longer than lose a detail", "keep to it"),
 			},
 		},
 		{
@@ -816,7 +811,7 @@ func TestStatements(t *testing.T) {
 				has(t, compacttest.Text(settled(d)), "\n"+strings.TrimSpace(long)+"\n")
 				require.Len(t, d.Requests(), 1)
 			},
-			Mutants: []statements.Mutant{change(policy, "Max: 20_000", "Max: 17_000")},
+			Mutants: []statements.Mutant{statements.Change(policy, "Max: 20_000", "Max: 17_000")},
 		},
 		{
 			Says: "the target can be set",
@@ -825,7 +820,7 @@ func TestStatements(t *testing.T) {
 				d.Policy.Ask.Prompts = []summarize.Prompt{stagewise.Briefing{Target: 40_000}.Prompt()}
 				has(t, requested(d), "Aim at 40000 characters. That is a goal")
 			},
-			Mutants: []statements.Mutant{change(prompt, "	target := b.Target\n", "	target := briefingTarget\n")},
+			Mutants: []statements.Mutant{statements.Change(prompt, "	target := b.Target\n", "	target := briefingTarget\n")},
 		},
 		demands("the agent is spoken to, and the user is spoken of", `Speak to the agent: "you read", "you decided".`, `The user is "the user", in the third person.`),
 		demands("a briefing has a heading for each topic, and prose below", "A heading of the second level (## ) for each topic", "connected prose in paragraphs"),
@@ -843,8 +838,8 @@ func TestStatements(t *testing.T) {
 				has(t, text, "none of the tags above, not even <previous-chat-history>.")
 			},
 			Mutants: []statements.Mutant{
-				change(prompt, "Write Markdown and nothing around it", "Write Markdown"),
-				change(prompt, "none of the tags above, not even <` + plaintext.PreviousHistoryTag + `>.", "none of the tags above.` + `"),
+				statements.Change(prompt, "Write Markdown and nothing around it", "Write Markdown"),
+				statements.Change(prompt, "none of the tags above, not even <` + plaintext.PreviousHistoryTag + `>.", "none of the tags above.` + `"),
 			},
 		},
 
@@ -864,10 +859,10 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change(policy, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gpt-5.4-nano", "gemini-3.1-flash-lite", "claude-haiku-4.5"`),
-				change(policy, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gemini-3.1-flash-lite", "gpt-5.4-nano"`),
-				change(policy, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gemini-3.1-flash-lite", "claude-haiku-4.5", "gpt-5.4-nano"`),
-				change(engine+"summarise.go", "	add(t, t, true)\n", "	if len(list) == 0 {\n		add(t, t, true)\n	}\n"),
+				statements.Change(policy, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gpt-5.4-nano", "gemini-3.1-flash-lite", "claude-haiku-4.5"`),
+				statements.Change(policy, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gemini-3.1-flash-lite", "gpt-5.4-nano"`),
+				statements.Change(policy, `"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"`, `"gemini-3.1-flash-lite", "claude-haiku-4.5", "gpt-5.4-nano"`),
+				statements.Change(engine+"summarise.go", "	add(t, t, true)\n", "	if len(list) == 0 {\n		add(t, t, true)\n	}\n"),
 			},
 		},
 		{
@@ -877,7 +872,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []string{"gemini-3.1-flash-lite", "gpt-5.4-nano", "claude-haiku-4.5"}, cascade(d, "gpt-5.4-nano", down, down, down, good))
 				require.Len(t, d.Requests(), 3)
 			},
-			Mutants: []statements.Mutant{change(engine+"summarise.go", `return c.Name == t.Name && t.Name != ""`, "return false")},
+			Mutants: []statements.Mutant{statements.Change(engine+"summarise.go", `return c.Name == t.Name && t.Name != ""`, "return false")},
 		},
 		{
 			Says: "each model has 30 seconds",
@@ -890,8 +885,8 @@ func TestStatements(t *testing.T) {
 				}
 			}),
 			Mutants: []statements.Mutant{
-				change(policy, "30 * time.Second", "29 * time.Second"),
-				change(policy, "30 * time.Second", "31 * time.Second"),
+				statements.Change(policy, "30 * time.Second", "29 * time.Second"),
+				statements.Change(policy, "30 * time.Second", "31 * time.Second"),
 			},
 		},
 		{
@@ -906,10 +901,10 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "Temperature: new(0.1)", "Temperature: new(0.0)"),
-				change(policy, "Temperature: new(0.1)", "Temperature: new(0.2)"),
-				change(policy, "MaxTokens: 20_000", "MaxTokens: 19_000"),
-				change(policy, "MaxTokens: 20_000", "MaxTokens: 21_000"),
+				statements.Change(policy, "Temperature: new(0.1)", "Temperature: new(0.0)"),
+				statements.Change(policy, "Temperature: new(0.1)", "Temperature: new(0.2)"),
+				statements.Change(policy, "MaxTokens: 20_000", "MaxTokens: 19_000"),
+				statements.Change(policy, "MaxTokens: 20_000", "MaxTokens: 21_000"),
 			},
 		},
 		{
@@ -919,8 +914,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []string{"gemini-3.1-flash-lite", "gpt-5.4-nano"}, names)
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "MinChars: 30", "MinChars: 29"),
-				change(policy, "MinChars: 30", "MinChars: 31"),
+				statements.Change(policy, "MinChars: 30", "MinChars: 29"),
+				statements.Change(policy, "MinChars: 30", "MinChars: 31"),
 			},
 		},
 
@@ -938,8 +933,8 @@ func TestStatements(t *testing.T) {
 				require.Empty(t, compacttest.Compactions(d.Session))
 			},
 			Mutants: []statements.Mutant{
-				change(engine+"carry.go", "	kind := EventFailed\n", "	kind := EventDiscarded\n"),
-				change(engine+"events.go", "case EventFailed, EventDropped,", "case EventDropped,"),
+				statements.Change(engine+"carry.go", "	kind := EventFailed\n", "	kind := EventDiscarded\n"),
+				statements.Change(engine+"events.go", "case EventFailed, EventDropped,", "case EventDropped,"),
 			},
 		},
 		{
@@ -955,8 +950,8 @@ func TestStatements(t *testing.T) {
 				require.Empty(t, compacttest.Compactions(d.Session))
 			},
 			Mutants: []statements.Mutant{
-				change(policy, "Background: true}}", "Background: true}, {On: summarize.OnContextLimit}}"),
-				change(engine+"recover.go", "len(w.policy.Trigger.For(OnContextLimit)) == 0", "false"),
+				statements.Change(policy, "Background: true}}", "Background: true}, {On: summarize.OnContextLimit}}"),
+				statements.Change(engine+"recover.go", "len(w.policy.Trigger.For(OnContextLimit)) == 0", "false"),
 			},
 		},
 	})
