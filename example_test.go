@@ -71,7 +71,7 @@ func Example_compaction() {
 	for i := range 30 {
 		question := chat.UserMessage(fmt.Sprintf("Question %d: what is in the file notes-%d.txt, and why is it there at all?", i, i))
 		answer := chat.AssistantMessage("It holds what was noted on that day, so that nobody has to remember it.")
-		if err := session.Append(question); err != nil {
+		if err := session.Append(ctx, question); err != nil {
 			log.Fatal(err)
 		}
 		result, err := compactor.Render(ctx, prompt)
@@ -82,12 +82,12 @@ func Example_compaction() {
 			log.Fatal(err)
 		}
 		_ = result.Messages // send them
-		if err := session.Append(answer); err != nil {
+		if err := session.Append(ctx, answer); err != nil {
 			log.Fatal(err)
 		}
 	}
 	messages, compactions := 0, 0
-	for e, err := range session.Entries() {
+	for e, err := range session.Entries(ctx) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func Example_agent() {
 		Policy:  copilotchat.Policy(),
 	}
 	defer compactor.Close()
-	if err := session.Append(chat.UserMessage("How late is it?")); err != nil {
+	if err := session.Append(ctx, chat.UserMessage("How late is it?")); err != nil {
 		log.Fatal(err)
 	}
 	steps := &agent.Agent{Compactor: compactor, Prompt: prompt}
@@ -138,7 +138,7 @@ func Example_agent() {
 			log.Fatal(err)
 		}
 		for _, call := range answer.Message().ToolCalls {
-			if err := session.Append(chat.ToolResult(call.ID, run(call))); err != nil {
+			if err := session.Append(ctx, chat.ToolResult(call.ID, run(call))); err != nil {
 				log.Fatal(err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 )
 
 // treeAtRandom grows a session with entries of every kind, on branches that go off anywhere.
@@ -48,7 +49,7 @@ func treeAtRandom(t testing.TB, r *rand.Rand, s *history.Session) {
 			}[r.IntN(4)]
 		case 12:
 			if len(known) > 0 {
-				require.NoError(t, s.Branch(known[r.IntN(len(known))]))
+				require.NoError(t, s.Branch(t.Context(), known[r.IntN(len(known))]))
 				known = append(known, s.Leaf())
 			}
 			continue
@@ -64,10 +65,10 @@ func treeAtRandom(t testing.TB, r *rand.Rand, s *history.Session) {
 			}
 			e.Body = c
 		}
-		before := s.Len()
-		added, err := s.Add(e)
+		before := len(all(t, s))
+		added, err := s.Add(t.Context(), e)
 		if err != nil { // a result without its call, a place where nothing may be cut
-			require.Equal(t, before, s.Len())
+			require.Len(t, all(t, s), before)
 			continue
 		}
 		known = append(known, added[0].ID)
@@ -80,25 +81,25 @@ func requireEveryPath(t testing.TB, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 5))
 	path := tempFile(t)
-	s, err := history.OpenWith(path, history.Options{File: history.FileOptions{Sync: history.SyncNever}})
+	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: history.SyncNever}})
 	require.NoError(t, err)
 	treeAtRandom(t, r, s)
 	views := map[string][]chat.Message{}
 	for _, e := range all(t, s) {
-		linear := &history.Session{}
-		for _, p := range list(t, s.PathTo(e.ID)) {
-			_, err := linear.Add(p)
+		linear := numbered.Session()
+		for _, p := range list(t, s.PathTo(t.Context(), e.ID)) {
+			_, err := linear.Add(t.Context(), p)
 			require.NoError(t, err, "%s on the path to %s", p.ID, e.ID)
 		}
-		v, err := s.ViewAt(e.ID)
+		v, err := s.ViewAt(t.Context(), e.ID)
 		require.NoError(t, err)
 		equal(t, viewOf(t, linear), v)
 		views[e.ID] = v.Messages()
 		require.NoError(t, chat.Validate(append(v.Messages(), chat.UserMessage("on"))), "at %s", e.ID)
 		for _, other := range []string{s.Leaf(), "e1"} {
-			ancestor, err := s.Ancestor(e.ID, other)
+			ancestor, err := s.Ancestor(t.Context(), e.ID, other)
 			require.NoError(t, err)
-			require.Len(t, ids(t, s.PathTo(e.ID)), len(ids(t, s.Abandoned(e.ID, other)))+lengthTo(t, s, ancestor))
+			require.Len(t, ids(t, s.PathTo(t.Context(), e.ID)), len(ids(t, s.Abandoned(t.Context(), e.ID, other)))+lengthTo(t, s, ancestor))
 		}
 	}
 	leaf := s.Leaf()
@@ -108,7 +109,7 @@ func requireEveryPath(t testing.TB, seed uint64) {
 	defer again.Close()
 	require.Equal(t, leaf, again.Leaf())
 	for id, want := range views {
-		v, err := again.ViewAt(id)
+		v, err := again.ViewAt(t.Context(), id)
 		require.NoError(t, err)
 		equal(t, want, v.Messages())
 	}
@@ -120,7 +121,7 @@ func lengthTo(t testing.TB, s *history.Session, id string) int {
 	if id == "" {
 		return 0
 	}
-	return len(ids(t, s.PathTo(id)))
+	return len(ids(t, s.PathTo(t.Context(), id)))
 }
 
 func TestEveryPathOfAnyTree(t *testing.T) {

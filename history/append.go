@@ -2,88 +2,203 @@ package history
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"time"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Append adds messages after the leaf, all or none. It returns once they are as durable as the store promises; after a
-// crash in the middle of it some of the first of them may be there.
+// Append adds messages after the leaf, all or none. It returns once they are as durable as the store promises; after a crash in
+// the middle of it some of the first of them may be there.
 //
-// System messages are refused: what the system says is the prompt's to say anew each time. So is a tool message that
-// answers no open call, tool calls and thinking of anybody but the assistant, a message with two calls of one id, and
-// text that JSON cannot hold where only text may stand. An assistant message that was cut short may be empty. A result
-// that comes after its round was compacted is kept, but only the transcript shows it.
-func (s *Session) Append(messages ...chat.Message) error {
+// System messages are refused: what the system says is the prompt's to say anew each time. So is a tool message that answers no
+// open call, tool calls and thinking of anybody but the assistant, a message with two calls of one id or a call without one, and
+// text that JSON cannot hold where only text may stand. An assistant message that was cut short may be empty. A result that
+// comes after its round was compacted is kept, but only the transcript shows it.
+//
+// If somebody else said something in the same store since the session read it last the error is a [*ConflictError], and nothing
+// is written: call [Session.Refresh], and look at what was said.
+func (s *Session) Append(ctx context.Context, messages ...chat.Message) error {
 	entries := make([]Entry, len(messages))
 	for i, m := range messages {
 		entries[i].Body = Message{Message: m}
 	}
-	_, err := s.Add(entries...)
+	_, err := s.Add(ctx, entries...)
 	return err
 }
 
-// Add adds entries of any kind, all or none, and gives them as they were added. It returns once they are as durable as
-// the store promises.
+// Add adds entries of any kind, all or none, and returns them as they were added. It returns once they are as durable as the
+// store promises.
 //
-// What an entry does not say it is given: an ID, the Time, and as its Parent the entry added before it, which for the
-// first is the leaf. One that names another parent begins a branch there, on which the session goes on. Messages are
-// checked as [Session.Append] does, and a compaction as [Session.Compact] does, each on its path. A [Clearing] names tool
-// results and calls on its path, and has a text for each, which for arguments is valid JSON. An [Unknown] entry is
-// written as its line says, so its id and its parent are those of the line.
+// What an entry does not say it is given: an ID, the Time, and as its Parent the entry added before it, which for the first is
+// the leaf. One that names another parent begins a branch there, on which the session goes on. Messages are checked as
+// [Session.Append] does, and a compaction as [Session.Compact] does, each on its path. A [Clearing] names tool results and calls
+// on its path, and has a text for each, which for arguments is valid JSON. An [Unknown] entry is written as its line says, so
+// its id and its parent are those of the line.
 //
-// Texts besides those of messages and the output of a shell are made valid UTF-8, and Data is kept without white space
-// between its values.
-func (s *Session) Add(entries ...Entry) ([]Entry, error) {
+// An id of the caller's is looked for among all of the store; the first time that reads it whole.
+//
+// In a store to which others append, what is said (messages, shell commands, what the application says, branches) comes after what
+// the session has read or not at all: the error is a [*ConflictError] if anything was said meanwhile. Everything else is put
+// behind what was appended meanwhile; a compaction is checked there again.
+//
+// Texts besides those of messages and the output of a shell are made valid UTF-8, and Data is kept without white space between
+// its values.
+func (s *Session) Add(ctx context.Context, entries ...Entry) ([]Entry, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	return s.add(slices.Clone(entries), false)
+	return s.add(ctx, entries, false)
 }
 
-// add adds entries, which it changes. The first may be a root.
-func (s *Session) add(entries []Entry, root bool) ([]Entry, error) {
+// Refresh reads what others have appended to the store since. The session goes on from what was appended last.
+func (s *Session) Refresh(ctx context.Context) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	r, p, end, err := s.state()
+	if err != nil || r.store == nil {
+		return err
+	}
+	news, err := s.readOn(ctx, r, p, end)
+	if err != nil {
+		return err
+	}
+	s.advance(news.path, end, news.end)
+	return nil
+}
+
+// add adds entries. The first may be a root. The caller holds writing.
+func (s *Session) add(ctx context.Context, entries []Entry, root bool) ([]Entry, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	if s.stored() == nil {
-		s.mu.Lock()
-		s.store = &MemoryStore{}
-		s.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	if s.store.Len() == 0 {
-		if err := s.begin(Header{}); err != nil {
-			return nil, err
-		}
+	if err := s.ready(ctx); err != nil {
+		return nil, err
 	}
-	t, leaf, err := s.tree("")
+	r, p, end, err := s.state()
 	if err != nil {
 		return nil, err
 	}
-	t.nodes = s.nodes // with room for more, which nobody else sees before it is taken in
-	a := adding{s: s, tree: t, ids: map[string]int32{}, last: leaf, line: int32(s.store.Len())}
-	lines := make([][]byte, len(entries))
-	for i := range entries {
-		if lines[i], err = a.stage(&entries[i], root && i == 0); err != nil {
-			return nil, fmt.Errorf("history: %s: %w", describe(entries, i), err)
+	for {
+		a := adding{s: s, r: r, path: p, end: end}
+		r.staged = map[Position]Entry{}
+		added := slices.Clone(entries)
+		lines := make([]Line, len(entries))
+		for i := range added {
+			if lines[i], err = a.stage(ctx, &added[i], root && i == 0); err != nil {
+				s.spare = append(a.drawn, s.spare...)
+				return nil, fmt.Errorf("history: %s: %w", describe(added, i), err)
+			}
+		}
+		ends, err := r.store.Append(ctx, end, lines...)
+		r.staged = nil
+		if err == nil {
+			s.take(a, added, lines, ends)
+			return added, nil
+		}
+		s.spare = append(a.drawn, s.spare...)
+		if _, conflict := errors.AsType[*ConflictError](err); !conflict {
+			return nil, err
+		}
+		news, readErr := s.readOn(ctx, r, p, end)
+		if readErr != nil {
+			return nil, errors.Join(err, readErr)
+		}
+		if news.end == end || news.said && a.says {
+			return nil, err
+		}
+		s.advance(news.path, end, news.end)
+		if r, p, end, err = s.state(); err != nil {
+			return nil, err
 		}
 	}
-	if err := s.store.Append(lines...); err != nil {
-		return nil, err
+}
+
+// ready makes a store in memory for a session that has none, and begins an empty one.
+func (s *Session) ready(ctx context.Context) error {
+	s.mu.Lock()
+	if s.store == nil {
+		s.store, s.key = &MemoryStore{}, sessions.Add(1)
+	}
+	empty := s.end == 0 && !s.closed
+	s.mu.Unlock()
+	if !empty {
+		return nil
+	}
+	return s.begin(ctx, Header{})
+}
+
+// take makes what was appended the session's.
+func (s *Session) take(a adding, added []Entry, lines []Line, ends []Position) {
+	for i := len(added) - 1; i >= 0; i-- {
+		at := a.end
+		if i > 0 {
+			at = ends[i-1]
+		}
+		if k := a.path.indexAt(a.end + Position(i)); k < len(a.path.nodes) && a.path.nodes[k].id == added[i].ID {
+			a.path.nodes[k].at = at
+		}
+		a.r.keep(at, added[i], len(lines[i].Data))
+		if s.taken != nil {
+			s.taken[added[i].ID] = true
+		}
+	}
+	s.advance(a.path, a.end, ends[len(ends)-1])
+}
+
+// advance makes a path the session's, of which what stands after a position is new.
+func (s *Session) advance(p path, known, end Position) {
+	if slices.ContainsFunc(p.nodes[p.indexAt(known):], func(n node) bool { return n.compaction != nil }) {
+		p, _ = p.trimmed()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, e := range entries {
-		at := int32(len(s.nodes) + i)
-		s.cache.put(at, e, len(lines[i]))
-		s.take(e.ID, at)
+	s.path, s.end = p, end
+}
+
+// news is what others have appended to a store.
+type news struct {
+	path path // to the last of it
+	end  Position
+	said bool // somebody said something, or went another way
+}
+
+// readOn reads what was appended to the store after a position, at which a path led to the leaf.
+func (s *Session) readOn(ctx context.Context, r *reader, p path, end Position) (news, error) {
+	n := news{path: p, end: end}
+	if r.store == nil {
+		return n, nil
 	}
-	s.nodes = t.nodes
-	return entries, nil
+	if _, err := r.store.End(ctx); err != nil { // a file that is only read looks for its end
+		return news{}, err
+	}
+	for line, err := range r.store.Read(ctx, end) {
+		e, err := r.decode(ctx, line, err)
+		if err != nil {
+			return news{}, err
+		}
+		r.keep(line.At, e, len(line.Data))
+		next := newNode(e, line.At)
+		switch {
+		case e.Parent == "":
+			n.path = path{}
+		case e.Parent != n.path.last().id:
+			if n.path, err = r.pathTo(ctx, n.path, line.At, e.Parent); err != nil {
+				return news{}, err
+			}
+		}
+		n.path, n.end = n.path.with(next), line.End
+		n.said = n.said || next.kind.said()
+		if s.taken != nil {
+			s.taken[e.ID] = true
+		}
+	}
+	return n, nil
 }
 
 // describe names an entry in an error.
@@ -100,136 +215,202 @@ func describe(entries []Entry, i int) string {
 
 // adding is a session to which entries are about to be added.
 type adding struct {
-	s *Session
-	*tree
-	ids  map[string]int32 // of what is added
-	last int32            // place of the entry before
-	line int32            // of the next entry
+	s      *Session
+	r      *reader
+	path   path // to the entry before
+	end    Position
+	staged []path   // to each entry that was staged
+	says   bool     // something is said
+	drawn  []string // from Options.IDs
 }
 
-// stage completes an entry, checks it, and gives its line.
-func (a *adding) stage(e *Entry, root bool) ([]byte, error) {
+// stage completes an entry, checks it, and returns its line.
+func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 	if e.Body == nil {
-		return nil, errors.New("it has no body")
+		return Line{}, errors.New("it has no body")
 	}
-	parent, err := a.place(e, root)
-	if err != nil {
-		return nil, err
+	if err := a.place(ctx, e, root); err != nil {
+		return Line{}, err
 	}
 	if e.ID == "" {
-		e.ID = a.newID()
+		var err error
+		if e.ID, err = a.newID(ctx); err != nil {
+			return Line{}, err
+		}
 	}
 	if e.Time.IsZero() {
-		e.Time = time.Now()
+		e.Time = a.s.now()
 	}
 	e.Time = e.Time.UTC().Round(0)
-	k := kindOther
 	switch b := e.Body.(type) {
 	case Message:
-		if err := a.checkMessage(b.Message, parent); err != nil {
-			return nil, err
+		if err := a.checkMessage(ctx, b.Message); err != nil {
+			return Line{}, err
 		}
 		b.Content, b.ToolCalls = slices.Clone(b.Content), slices.Clone(b.ToolCalls) // the caller's may change
 		e.Body = b
-		k = kindOf(TypeMessage, b.Role, false)
-	case Shell:
-		k = kindOf(TypeShell, "", b.Hidden)
 	case Compaction:
-		if err := a.checkCompaction(b, parent); err != nil {
-			return nil, err
+		if err := a.checkCompaction(ctx, b); err != nil {
+			return Line{}, err
 		}
-		k = kindCompaction
+		var err error
+		if b.Carried, err = a.r.carried(ctx, a.path); err != nil {
+			return Line{}, err
+		}
+		if b.Carried.Lines > 0 {
+			b.Carried.Lines += len(a.staged)
+		}
+		e.Body = b
 	case Clearing:
-		if err := a.checkClearing(b, parent); err != nil {
-			return nil, err
+		if err := a.checkClearing(ctx, b); err != nil {
+			return Line{}, err
 		}
-		k = kindClearing
 	case CustomMessage:
 		if err := checkText(chat.Message{Role: chat.RoleUser, Content: b.Content}); err != nil {
-			return nil, err
+			return Line{}, err
 		}
-		k = kindCustomMessage
-	default:
-		k = kinds[e.Type()]
 	}
 	line, err := e.encode()
 	if err != nil {
-		return nil, err
+		return Line{}, err
 	}
 	if m, ok := e.Body.(Message); !ok || m.Data != nil {
 		if *e, err = decode(line); err != nil { // as it will be read, and nothing of it is the caller's
-			return nil, err
+			return Line{}, err
 		}
 	}
-	a.ids[e.ID] = int32(len(a.nodes))
-	a.last = int32(len(a.nodes))
-	a.nodes = append(a.nodes, node{id: e.ID, parent: parent, line: a.line, kind: k})
-	a.staged = append(a.staged, *e)
-	a.line++
-	return line, nil
+	n := newNode(*e, a.end+Position(len(a.staged)))
+	a.r.staged[n.at] = *e
+	a.says = a.says || n.kind.said()
+	a.path = a.path.with(n)
+	a.staged = append(a.staged, a.path)
+	return Line{ID: e.ID, Parent: e.Parent, Kind: e.Type(), Data: line}, nil
 }
 
-// place gives the place of the entry's parent, and checks its id.
-func (a *adding) place(e *Entry, root bool) (int32, error) {
+// place goes to the entry's parent, and checks its id.
+func (a *adding) place(ctx context.Context, e *Entry, root bool) error {
 	if u, ok := e.Body.(Unknown); ok {
 		line, err := decode(u.Line)
 		switch {
 		case err != nil:
-			return 0, fmt.Errorf("its line: %w", err)
+			return fmt.Errorf("its line: %w", err)
 		case known(line.Type()) || line.Type() != u.Kind || bytes.IndexByte(u.Line, '\n') >= 0:
-			return 0, fmt.Errorf("its line is not one of an unknown %q", u.Kind)
+			return fmt.Errorf("its line is not one of an unknown %q", u.Kind)
 		case e.ID != "" && e.ID != line.ID || e.Parent != "" && e.Parent != line.Parent:
-			return 0, errors.New("its line has another id or parent")
+			return errors.New("its line has another id or parent")
 		}
 		*e, root = line, line.Parent == ""
 	}
 	if e.ID != "" {
-		if _, ok := a.find(e.ID); ok {
-			return 0, fmt.Errorf("there is an entry %q already", e.ID)
-		}
 		if len(e.ID) > MaxID || !utf8.ValidString(e.ID) {
-			return 0, fmt.Errorf("the id %.40q is longer than %d bytes or not valid UTF-8", e.ID, MaxID)
+			return fmt.Errorf("the id %.40q is longer than %d bytes or not valid UTF-8", e.ID, MaxID)
+		}
+		if taken, err := a.isTaken(ctx, e.ID); err != nil {
+			return err
+		} else if taken {
+			return fmt.Errorf("there is an entry %q already", e.ID)
 		}
 	}
 	switch {
 	case root:
-		return -1, nil
-	case e.Parent != "":
-		at, ok := a.find(e.Parent)
-		if !ok {
-			return 0, &NoEntryError{ID: e.Parent}
-		}
-		return at, nil
-	case a.last >= 0:
-		e.Parent = a.nodes[a.last].id
+		a.path = path{}
+		return nil
+	case e.Parent == "":
+		e.Parent = a.path.last().id
+		return nil
 	}
-	return a.last, nil
+	return a.follow(ctx, e.Parent)
 }
 
-func (a *adding) find(id string) (int32, bool) {
-	if at, ok := a.ids[id]; ok {
-		return at, true
+// follow goes to an entry.
+func (a *adding) follow(ctx context.Context, id string) (err error) {
+	if a.path.last().id == id {
+		return nil
 	}
-	at, ok := a.s.ids[id] // nobody else appends
-	return at, ok
-}
-
-// newID is the next number that no entry has.
-func (a *adding) newID() string {
-	for n := a.s.next + len(a.staged) + 1; ; n++ {
-		id := "e" + strconv.Itoa(n)
-		if _, ok := a.find(id); !ok {
-			return id
+	for _, p := range a.staged {
+		if p.last().id == id {
+			a.path = p.to(len(p.nodes) - 1)
+			return nil
 		}
 	}
+	a.path, err = a.r.pathTo(ctx, a.path, a.end, id)
+	return err
 }
 
-// checkMessage tells what keeps a message from following an entry.
-func (a *adding) checkMessage(m chat.Message, parent int32) error {
+// isTaken reports whether an entry has an id, or one that is about to be added.
+func (a *adding) isTaken(ctx context.Context, id string) (bool, error) {
+	if slices.ContainsFunc(a.staged, func(p path) bool { return p.last().id == id }) {
+		return true, nil
+	}
+	return a.s.has(ctx, a.r, id)
+}
+
+// Has reports whether an entry has an id. The first time it reads the whole store.
+func (s *Session) Has(ctx context.Context, id string) (bool, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	r, _, _, err := s.state()
+	if err != nil || r.store == nil {
+		return false, err
+	}
+	return s.has(ctx, r, id)
+}
+
+// has reads the ids of the whole store once. The caller holds writing.
+func (s *Session) has(ctx context.Context, r *reader, id string) (bool, error) {
+	if s.taken == nil {
+		taken := map[string]bool{}
+		for line, err := range unwrapped(r.store).Read(ctx, 0) {
+			if err != nil && line.End == 0 {
+				return false, err
+			}
+			if line.At > 0 {
+				taken[line.ID] = true
+			}
+		}
+		s.taken = taken
+	}
+	return s.taken[id], nil
+}
+
+// draw returns an id from the caller's source, or one that was drawn before and not used.
+func (a *adding) draw() string {
+	if len(a.s.spare) == 0 {
+		return a.s.options.IDs()
+	}
+	id := a.s.spare[0]
+	a.s.spare = a.s.spare[1:]
+	return id
+}
+
+// newID returns an id that no entry has. Those of the session's own making are random.
+func (a *adding) newID(ctx context.Context) (string, error) {
+	if a.s.options.IDs == nil {
+		return a.s.ids.next(a.s.now()), nil
+	}
+	for range 1 << 20 {
+		id := a.draw()
+		if id == "" || len(id) > MaxID || !utf8.ValidString(id) {
+			return "", fmt.Errorf("Options.IDs returned %.40q: an id has 1 to %d bytes of valid UTF-8", id, MaxID)
+		}
+		taken, err := a.isTaken(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		if !taken {
+			a.drawn = append(a.drawn, id)
+			return id, nil
+		}
+	}
+	return "", errors.New("Options.IDs returned only ids that entries have already")
+}
+
+// checkMessage returns what keeps a message from following the entry before.
+func (a *adding) checkMessage(ctx context.Context, m chat.Message) error {
 	switch m.Role {
 	case chat.RoleUser, chat.RoleAssistant:
 	case chat.RoleTool:
-		open, err := a.isOpen(m.ToolCallID, parent)
+		open, err := a.isOpen(ctx, m.ToolCallID)
 		if err != nil {
 			return err
 		}
@@ -246,6 +427,9 @@ func (a *adding) checkMessage(m chat.Message, parent int32) error {
 	}
 	seen := map[string]bool{}
 	for _, c := range m.ToolCalls {
+		if c.ID == "" {
+			return &PairingError{Reason: "can have no answer: give each call an id where the answer is taken in, with chat.WithCallIDs"}
+		}
 		if seen[c.ID] {
 			return &PairingError{CallID: c.ID, Reason: "stands twice in one message"}
 		}
@@ -254,20 +438,28 @@ func (a *adding) checkMessage(m chat.Message, parent int32) error {
 	return checkText(m)
 }
 
-// isOpen tells whether a call was made on the path to an entry and is not answered there.
-func (a *adding) isOpen(callID string, parent int32) (bool, error) {
-	stored := int32(len(a.nodes) - len(a.staged))
-	at := parent
-	for ; at >= stored; at = a.nodes[at].parent {
-		m := a.staged[at-stored].Message()
-		if m.Role == chat.RoleTool && m.ToolCallID == callID {
+// isOpen reports whether a call was made on the path and has no result there.
+func (a *adding) isOpen(ctx context.Context, callID string) (bool, error) {
+	for _, n := range slices.Backward(a.path.nodes) {
+		if n.compaction != nil {
+			return slices.Contains(n.compaction.Carried.Calls, callID), nil
+		}
+		if n.kind != kindAssistant && n.kind != kindTool {
+			continue
+		}
+		e, err := a.r.load(ctx, n)
+		if err != nil {
+			return false, err
+		}
+		m := e.Message()
+		if n.kind == kindTool && m.ToolCallID == callID {
 			return false, nil
 		}
 		if slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return c.ID == callID }) {
 			return true, nil
 		}
 	}
-	return a.s.calls.isOpen(a.tree, callID, at)
+	return false, nil
 }
 
 // checkText tells where a message has text that JSON cannot hold. Text parts and opaque ones may be of any bytes.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 )
 
 func TestAppendRefusesWhatBreaksASession(t *testing.T) {
@@ -77,20 +78,20 @@ func TestAppendRefusesWhatBreaksASession(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := tempFile(t)
-			for where, s := range map[string]*history.Session{"in memory": {}, "in a file": opened(t, path)} {
-				require.NoError(t, s.Append(tt.given...))
+			for where, s := range map[string]*history.Session{"in memory": numbered.Session(), "in a file": opened(t, path)} {
+				require.NoError(t, s.Append(t.Context(), tt.given...))
 				before := content(t, path)
-				entries, view, lines := all(t, s), viewOf(t, s), s.Lines()
+				entries, view, lines := all(t, s), viewOf(t, s), lineCount(t, s)
 
-				tt.want(t, s.Append(tt.refused...))
+				tt.want(t, s.Append(t.Context(), tt.refused...))
 				equal(t, entries, all(t, s))
 				equal(t, view, viewOf(t, s))
-				require.Equal(t, lines, s.Lines(), where)
+				require.Equal(t, lines, lineCount(t, s), where)
 				require.Equal(t, before, content(t, path), where)
 
 				// What was right in it is taken when it comes alone: nothing of the refused Append is remembered.
-				require.NoError(t, s.Append(tt.refused[:len(tt.refused)-1]...), where)
-				require.NoError(t, s.Append(chat.UserMessage("on")), where)
+				require.NoError(t, s.Append(t.Context(), tt.refused[:len(tt.refused)-1]...), where)
+				require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")), where)
 				require.Len(t, all(t, s), len(tt.given)+len(tt.refused), where)
 				requireChained(t, s)
 			}
@@ -116,12 +117,12 @@ func TestAppendTakesWhatMayBeSaid(t *testing.T) {
 		{"an id that is used again once it was answered", []chat.Message{calls("c1"), chat.ToolResult("c1", "x"), calls("c1"), chat.ToolResult("c1", "y")}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			together, oneByOne := &history.Session{}, opened(t, tempFile(t))
-			require.NoError(t, together.Append(tt.messages...))
+			together, oneByOne := numbered.Session(), opened(t, tempFile(t))
+			require.NoError(t, together.Append(t.Context(), tt.messages...))
 			for _, m := range tt.messages {
-				require.NoError(t, oneByOne.Append(m))
+				require.NoError(t, oneByOne.Append(t.Context(), m))
 			}
-			require.Equal(t, len(tt.messages), together.Len())
+			require.Equal(t, len(tt.messages), count(t, together))
 			require.Equal(t, shape(viewOf(t, together)), shape(viewOf(t, oneByOne)))
 			again, err := history.Read(oneByOne.Path())
 			require.NoError(t, err)
@@ -133,13 +134,13 @@ func TestAppendTakesWhatMayBeSaid(t *testing.T) {
 // Which calls are open is known again after the session was opened again.
 func TestOpenCallsOutliveTheProcess(t *testing.T) {
 	path := tempFile(t)
-	s, err := history.Open(path)
+	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
-	require.NoError(t, s.Append(calls("c1", "c2"), chat.ToolResult("c2", "x")))
+	require.NoError(t, s.Append(t.Context(), calls("c1", "c2"), chat.ToolResult("c2", "x")))
 	require.NoError(t, s.Close())
 	s = opened(t, path)
-	require.Error(t, s.Append(chat.ToolResult("c2", "again")))
-	require.NoError(t, s.Append(chat.ToolResult("c1", "late")))
+	require.Error(t, s.Append(t.Context(), chat.ToolResult("c2", "again")))
+	require.NoError(t, s.Append(t.Context(), chat.ToolResult("c1", "late")))
 	require.Equal(t, ": e1(e2 e3)", shape(viewOf(t, s)))
 }
 
@@ -152,14 +153,14 @@ func TestResultsAreTakenByTheirPath(t *testing.T) {
 		s := talk(t, user)
 		id := func() string { return fmt.Sprint("c", r.IntN(6)) }
 		for range 60 {
-			before := list(t, s.PathTo(""))
+			before := list(t, s.PathTo(t.Context(), ""))
 			switch r.IntN(8) {
 			case 0:
-				require.NoError(t, s.Branch(before[r.IntN(len(before))].ID))
+				require.NoError(t, s.Branch(t.Context(), before[r.IntN(len(before))].ID))
 			case 1:
-				require.NoError(t, s.Append(calls(id())))
+				require.NoError(t, s.Append(t.Context(), calls(id())))
 			case 2: // all or none
-				require.Error(t, s.Append(calls("d"), chat.ToolResult("d", "x"), chat.ToolResult("d", "y")))
+				require.Error(t, s.Append(t.Context(), calls("d"), chat.ToolResult("d", "x"), chat.ToolResult("d", "y")))
 			default:
 				call, open := id(), false
 				for _, e := range before {
@@ -169,7 +170,7 @@ func TestResultsAreTakenByTheirPath(t *testing.T) {
 						open = true
 					}
 				}
-				err := s.Append(chat.ToolResult(call, "x"))
+				err := s.Append(t.Context(), chat.ToolResult(call, "x"))
 				if open {
 					require.NoError(t, err, "seed %d", seed)
 					taken++
@@ -187,10 +188,10 @@ func TestResultsAreTakenByTheirPath(t *testing.T) {
 
 // A result of no call is refused without going through the path for each.
 func BenchmarkResultsOfNoCall(b *testing.B) {
-	s := long(b, &history.Session{}, 10_000)
+	s := long(b, numbered.Session(), 10_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := s.Append(chat.ToolResult("none", "x")); err == nil {
+		if err := s.Append(b.Context(), chat.ToolResult("none", "x")); err == nil {
 			b.Fatal("it was taken")
 		}
 	}

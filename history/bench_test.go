@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -28,29 +29,29 @@ func long(b *testing.B, s *history.Session, entries int) *history.Session {
 			messages = append(messages, chat.ToolResult(id+fmt.Sprint(i-1), numberedLines(40)))
 		}
 	}
-	require.NoError(b, s.Append(messages...))
+	require.NoError(b, s.Append(b.Context(), messages...))
 	return s
 }
 
 func BenchmarkAppend(b *testing.B) {
 	m := chat.UserMessage(numberedLines(40))
 	b.Run("memory", func(b *testing.B) {
-		s := &history.Session{}
+		s := numbered.Session()
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := s.Append(m); err != nil {
+			if err := s.Append(b.Context(), m); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 	for name, sync := range map[string]history.Sync{"durable": history.SyncAlways, "durable within a second": history.SyncInterval, "not durable": history.SyncNever} {
 		b.Run(name, func(b *testing.B) {
-			s, err := history.OpenWith(tempFile(b), history.Options{File: history.FileOptions{Sync: sync}})
+			s, err := history.OpenWith(tempFile(b), history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: sync}})
 			require.NoError(b, err)
 			defer s.Close()
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := s.Append(m); err != nil {
+				if err := s.Append(b.Context(), m); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -60,7 +61,7 @@ func BenchmarkAppend(b *testing.B) {
 
 func BenchmarkView(b *testing.B) {
 	b.Run("10000 entries", func(b *testing.B) {
-		s := long(b, &history.Session{}, 10_000)
+		s := long(b, numbered.Session(), 10_000)
 		b.ReportAllocs()
 		for b.Loop() {
 			if len(viewOf(b, s).Turns) == 0 {
@@ -69,8 +70,8 @@ func BenchmarkView(b *testing.B) {
 		}
 	})
 	b.Run("10000 entries compacted to 100", func(b *testing.B) {
-		s := long(b, &history.Session{}, 10_000)
-		require.NoError(b, s.Compact(summary("so far", all(b, s)[9_898].ID)))
+		s := long(b, numbered.Session(), 10_000)
+		require.NoError(b, s.Compact(b.Context(), summary("so far", all(b, s)[9_898].ID)))
 		b.ReportAllocs()
 		for b.Loop() {
 			if len(viewOf(b, s).Turns) == 0 {
@@ -89,7 +90,7 @@ func BenchmarkOpen(b *testing.B) {
 		"and rebuild a view of 10000 entries": func(path string) (*history.Session, error) {
 			s, err := history.Read(path)
 			if err == nil {
-				_, err = s.View()
+				_, err = s.View(b.Context())
 			}
 			return s, err
 		},
@@ -111,7 +112,7 @@ func BenchmarkOpen(b *testing.B) {
 }
 
 func BenchmarkRenderConversation(b *testing.B) {
-	s := long(b, &history.Session{}, 1_000)
+	s := long(b, numbered.Session(), 1_000)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := render.Render(b.Context(), prompt(s), render.Options{Budget: 1 << 20, Tokenizer: quarter{}}); err != nil {
@@ -137,12 +138,12 @@ func BenchmarkStep(b *testing.B) {
 	const rounds = 1_000
 	s := sizing.Sizing{TokenBudget: 1 << 20, Window: 1 << 20, Tokenizer: words{}}
 	session := func(b *testing.B, turns int) *history.Session {
-		session := &history.Session{}
+		session := numbered.Session()
 		for i := range rounds {
 			if i%(rounds/turns) == 0 {
-				require.NoError(b, session.Append(chat.UserMessage("Why does the build fail?")))
+				require.NoError(b, session.Append(b.Context(), chat.UserMessage("Why does the build fail?")))
 			}
-			require.NoError(b, session.Append(agentCalls("Let me look.", fmt.Sprint("c", i)), chat.ToolResult(fmt.Sprint("c", i), numberedLines(40))))
+			require.NoError(b, session.Append(b.Context(), agentCalls("Let me look.", fmt.Sprint("c", i)), chat.ToolResult(fmt.Sprint("c", i), numberedLines(40))))
 		}
 		return session
 	}
@@ -159,7 +160,7 @@ func BenchmarkStep(b *testing.B) {
 			}
 			for i := range 2 {
 				id := fmt.Sprint("n", n, ".", i)
-				require.NoError(b, s.Append(agentCalls("Let me look.", id), chat.ToolResult(id, numberedLines(40))))
+				require.NoError(b, s.Append(b.Context(), agentCalls("Let me look.", id), chat.ToolResult(id, numberedLines(40))))
 			}
 			b.StartTimer()
 			if err := render(s); err != nil {
@@ -178,12 +179,12 @@ func BenchmarkStep(b *testing.B) {
 		return nil
 	}
 	clearing := func(session *history.Session) error {
-		view, err := session.View()
+		view, err := session.View(b.Context())
 		if err != nil {
 			return err
 		}
 		if c, ok := savingRule().Find(view, s); ok {
-			if _, err := session.Add(history.Entry{Body: c}); err != nil {
+			if _, err := session.Add(b.Context(), history.Entry{Body: c}); err != nil {
 				return err
 			}
 		}
@@ -191,7 +192,7 @@ func BenchmarkStep(b *testing.B) {
 	}
 	for _, turns := range []int{1, 50, 1_000} {
 		b.Run(fmt.Sprint("view of ", turns, " turns"), func(b *testing.B) {
-			step(b, turns, func(s *history.Session) error { _, err := s.View(); return err })
+			step(b, turns, func(s *history.Session) error { _, err := s.View(b.Context()); return err })
 		})
 		b.Run(fmt.Sprint("elements of ", turns, " turns"), func(b *testing.B) { step(b, turns, elements) })
 		b.Run(fmt.Sprint("elements of ", turns, " turns, cleared"), func(b *testing.B) { step(b, turns, clearing) })

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,8 +68,8 @@ func (r ClearRule) Find(v View, t sizing.Tokenizer) (Clearing, bool) {
 	}
 	sn := v.shown()
 	transcript := ""
-	if sn.tree != nil {
-		transcript = sn.tree.path
+	if sn.reader != nil {
+		transcript = sn.reader.transcript().Name
 	}
 	var c Clearing
 	newer := 0 // tokens of output after this one
@@ -142,30 +143,30 @@ func partsUpTo(t sizing.Tokenizer, parts chat.Parts, limit int) int {
 	return n
 }
 
-// checkClearing returns what keeps a clearing from following an entry.
-func (a *adding) checkClearing(c Clearing, parent int32) error {
+// checkClearing returns what keeps a clearing from following the entry before.
+func (a *adding) checkClearing(ctx context.Context, c Clearing) error {
 	if len(c.Results) == 0 && len(c.Arguments) == 0 {
 		return errors.New("it names nothing to leave out")
 	}
 	for i, o := range c.Results {
-		if err := a.checkResult(o, parent); err != nil {
+		if err := a.checkResult(ctx, o); err != nil {
 			return fmt.Errorf("result %d: %w", i+1, err)
 		}
 	}
 	for i, o := range c.Arguments {
-		if err := a.checkArguments(o, parent); err != nil {
+		if err := a.checkArguments(ctx, o); err != nil {
 			return fmt.Errorf("arguments %d: %w", i+1, err)
 		}
 	}
 	return nil
 }
 
-func (a *adding) checkResult(o Cleared, parent int32) error {
-	at, err := a.checkCleared(o, parent)
+func (a *adding) checkResult(ctx context.Context, o Cleared) error {
+	n, err := a.checkCleared(ctx, o)
 	switch {
 	case err != nil:
 		return err
-	case a.nodes[at].kind != kindTool:
+	case n.kind != kindTool:
 		return fmt.Errorf("entry %q is not a tool result", o.Entry)
 	case o.Call != "":
 		return fmt.Errorf("it names the call %q, which only arguments do", o.Call)
@@ -173,15 +174,15 @@ func (a *adding) checkResult(o Cleared, parent int32) error {
 	return nil
 }
 
-func (a *adding) checkArguments(o Cleared, parent int32) error {
-	at, err := a.checkCleared(o, parent)
+func (a *adding) checkArguments(ctx context.Context, o Cleared) error {
+	n, err := a.checkCleared(ctx, o)
 	if err != nil {
 		return err
 	}
-	if a.nodes[at].kind != kindAssistant {
+	if n.kind != kindAssistant {
 		return fmt.Errorf("entry %q is not a message of the assistant", o.Entry)
 	}
-	e, err := a.load(at)
+	e, err := a.r.load(ctx, n)
 	switch {
 	case err != nil:
 		return err
@@ -193,18 +194,23 @@ func (a *adding) checkArguments(o Cleared, parent int32) error {
 	return nil
 }
 
-// checkCleared returns the place of the entry that a part of a clearing names.
-func (a *adding) checkCleared(o Cleared, parent int32) (at int32, err error) {
-	at, ok := a.find(o.Entry)
-	switch {
-	case o.Entry == "":
-		return 0, errors.New("it names no entry")
-	case !ok:
-		return 0, fmt.Errorf("the session has no entry %q", o.Entry)
-	case !a.follows(parent, at):
-		return 0, fmt.Errorf("entry %q is on another branch", o.Entry)
-	case blank(o.Text):
-		return 0, fmt.Errorf("the text for entry %q is empty", o.Entry)
+// checkCleared returns the node of the entry that a part of a clearing names.
+func (a *adding) checkCleared(ctx context.Context, o Cleared) (node, error) {
+	if o.Entry == "" {
+		return node{}, errors.New("it names no entry")
 	}
-	return at, nil
+	if blank(o.Text) {
+		return node{}, fmt.Errorf("the text for entry %q is empty", o.Entry)
+	}
+	i, reason, err := a.r.locate(ctx, a.path, a.end, o.Entry)
+	switch {
+	case err != nil:
+		return node{}, err
+	case reason == BoundaryCovered: // which changes nothing
+		e, at, err := a.r.lookUp(ctx, a.end, Ref{ID: o.Entry})
+		return newNode(e, at), err
+	case reason != "":
+		return node{}, fmt.Errorf("entry %q %s", o.Entry, reason)
+	}
+	return a.path.nodes[i], nil
 }

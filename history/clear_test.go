@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -10,14 +11,15 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/sizingtest"
 	"github.com/promptree-go/promptree/sizing"
 )
 
 // Old tool output is left out of what is shown; the session keeps it.
 func ExampleClearRule() {
-	session := &history.Session{}
-	err := session.Append(
+	session := numbered.Session()
+	err := session.Append(context.Background(),
 		chat.UserMessage("Look around."),
 		chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c1", Name: "list", Arguments: `{}`}}},
 		chat.ToolResult("c1", strings.Repeat("main.go\n", 500)),
@@ -28,7 +30,7 @@ func ExampleClearRule() {
 		fmt.Println(err)
 		return
 	}
-	view, err := session.View()
+	view, err := session.View(context.Background())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -37,11 +39,11 @@ func ExampleClearRule() {
 	rule.Keep, rule.Saves = 300, 100 // instead of 40,000 and 20,000
 	clearing, ok := rule.Find(view, sizing.Estimator{})
 	fmt.Println(ok, clearing.Saved, "tokens saved")
-	if _, err := session.Add(history.Entry{Body: clearing}); err != nil {
+	if _, err := session.Add(context.Background(), history.Entry{Body: clearing}); err != nil {
 		fmt.Println(err)
 		return
 	}
-	if view, err = session.View(); err != nil {
+	if view, err = session.View(context.Background()); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -72,13 +74,13 @@ func addOutputs(t testing.TB, s *history.Session, rounds string) {
 			var tokens int
 			_, err := fmt.Sscan(size, &tokens)
 			require.NoError(t, err)
-			id := fmt.Sprintf("c%d-%d-%d", s.Len(), i, k)
+			id := fmt.Sprintf("c%d-%d-%d", count(t, s), i, k)
 			m.ToolCalls = append(m.ToolCalls, chat.ToolCall{ID: id, Name: name, Arguments: "{}"})
 			results = append(results, chat.ToolResult(id, strings.Repeat("abc ", tokens)))
 		}
 		messages = append(append(messages, m), results...)
 	}
-	require.NoError(t, s.Append(messages...))
+	require.NoError(t, s.Append(t.Context(), messages...))
 }
 
 // cleared adds the clearing that a rule finds, if it finds one.
@@ -89,7 +91,7 @@ func cleared(t testing.TB, s *history.Session, rule history.ClearRule) (history.
 		require.Empty(t, c)
 		return c, false
 	}
-	_, err := s.Add(history.Entry{Body: c})
+	_, err := s.Add(t.Context(), history.Entry{Body: c})
 	require.NoError(t, err)
 	return c, true
 }
@@ -182,7 +184,7 @@ func tokensOf(v history.View) (n int) {
 
 func TestPlaceholders(t *testing.T) {
 	file := opened(t, tempFile(t))
-	require.NoError(t, file.Append(user))
+	require.NoError(t, file.Append(t.Context(), user))
 	for _, tt := range []struct {
 		rule    string
 		clear   history.ClearRule
@@ -195,7 +197,7 @@ func TestPlaceholders(t *testing.T) {
 		{"by default, with a transcript", history.ClearRule{Keep: 1}, file, "[output of 50000 tokens left out here]\nIt is entry e3 of the session's transcript at " + file.Path() + "."},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			require.NoError(t, tt.session.Branch("e1"))
+			require.NoError(t, tt.session.Branch(t.Context(), "e1"))
 			s := tt.session
 			addOutputs(t, s, "run:50000 run:50000")
 			var output history.ClearedOutput
@@ -210,7 +212,7 @@ func TestPlaceholders(t *testing.T) {
 			if rule.Placeholder != nil {
 				require.Equal(t, history.ClearedOutput{Entry: c.Results[0].Entry, Tool: "run", Tokens: 50000, Transcript: s.Path()}, output)
 			}
-			e, err := s.Entry(c.Results[0].Entry)
+			e, err := s.Entry(t.Context(), c.Results[0].Entry)
 			require.NoError(t, err)
 			require.Len(t, e.Message().Text(), 4*50000, "the log keeps it")
 		})
@@ -236,9 +238,9 @@ func TestClearingIsShown(t *testing.T) {
 	s := opened(t, path)
 	write := calls("a", "b")
 	write.ToolCalls[0].Arguments = `{"text":` + quoted(numberedLines(100)) + `}`
-	require.NoError(t, s.Append(user, write, chat.ToolResult("a", "written"), chat.ToolResult("b", numberedLines(100)), answer, user, calls("c")))
+	require.NoError(t, s.Append(t.Context(), user, write, chat.ToolResult("a", "written"), chat.ToolResult("b", numberedLines(100)), answer, user, calls("c")))
 	before := renderedIn(t, t.Context(), prompt(s))
-	_, err := s.Add(history.Entry{Body: history.Clearing{
+	_, err := s.Add(t.Context(), history.Entry{Body: history.Clearing{
 		Results:   []history.Cleared{{Entry: "e4", Text: "[gone]"}},
 		Arguments: []history.Cleared{{Entry: "e2", Call: "a", Text: `{"cleared":true}`}},
 	}})
@@ -254,23 +256,23 @@ func TestClearingIsShown(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, after, renderedIn(t, t.Context(), prompt(reader)), "opened again it is the same, byte for byte")
 
-	require.NoError(t, s.Append(chat.ToolResult("c", "late")))
+	require.NoError(t, s.Append(t.Context(), chat.ToolResult("c", "late")))
 	require.NotContains(t, renderedIn(t, t.Context(), prompt(s)), "line 99")
-	require.NoError(t, s.Compact(summary("S", "e2")))
+	require.NoError(t, s.Compact(t.Context(), summary("S", "e2")))
 	require.Equal(t, dump(want[1:4]), dump(viewOf(t, s).Messages()[2:5]))
 	reader, err = history.Read(path)
 	require.NoError(t, err)
 	require.Equal(t, renderedIn(t, t.Context(), prompt(s)), renderedIn(t, t.Context(), prompt(reader)))
 
-	require.NoError(t, s.Branch("e7"))
+	require.NoError(t, s.Branch(t.Context(), "e7"))
 	require.Equal(t, before, renderedIn(t, t.Context(), prompt(s)), "a branch from before it shows what was said")
-	require.NoError(t, s.Branch("e8"))
+	require.NoError(t, s.Branch(t.Context(), "e8"))
 	require.Equal(t, after, renderedIn(t, t.Context(), prompt(s)))
-	require.NoError(t, s.Append(chat.ToolResult("c", "ok"), answer))
-	_, err = s.Add(history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "e4", Text: "[gone for good]"}}}})
+	require.NoError(t, s.Append(t.Context(), chat.ToolResult("c", "ok"), answer))
+	_, err = s.Add(t.Context(), history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "e4", Text: "[gone for good]"}}}})
 	require.NoError(t, err)
 	require.Equal(t, "[gone for good]", viewOf(t, s).Turns[0].Rounds[0].Results[1].Message().Text(), "the latest counts")
-	v, err := s.ViewAt("e7")
+	v, err := s.ViewAt(t.Context(), "e7")
 	require.NoError(t, err)
 	require.Equal(t, numberedLines(100), v.Turns[0].Rounds[0].Results[1].Message().Text())
 }
@@ -299,7 +301,7 @@ func TestAddRefusesAClearing(t *testing.T) {
 	}{
 		{"of nothing", history.Clearing{Saved: 5}, "it names nothing"},
 		{"of no entry", results(history.Cleared{Text: "gone"}), "result 1: it names no entry"},
-		{"of an entry that is not there", results(history.Cleared{Entry: "e99", Text: "gone"}), `result 1: the session has no entry "e99"`},
+		{"of an entry that is not there", results(history.Cleared{Entry: "e99", Text: "gone"}), `result 1: entry "e99" is not in the session`},
 		{"of an entry on another branch", results(history.Cleared{Entry: "e3", Text: "gone"}, history.Cleared{Entry: "e5", Text: "gone"}), `result 2: entry "e5" is on another branch`},
 		{"of what is not a result", results(history.Cleared{Entry: "e2", Text: "gone"}), `result 1: entry "e2" is not a tool result`},
 		{"without a text", results(history.Cleared{Entry: "e3"}), `result 1: the text for entry "e3" is empty`},
@@ -313,15 +315,15 @@ func TestAddRefusesAClearing(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := talk(t, user, calls("a"), done("a"), calls("b"), done("b"))
-			require.NoError(t, s.Branch("e3"))
+			require.NoError(t, s.Branch(t.Context(), "e3"))
 			entries := all(t, s)
-			_, err := s.Add(history.Entry{Body: tt.c})
+			_, err := s.Add(t.Context(), history.Entry{Body: tt.c})
 			require.ErrorContains(t, err, "history: clearing: "+tt.says)
 			equal(t, entries, all(t, s))
 		})
 	}
 	s := talk(t, user, calls("a"))
-	_, err := s.Add(history.Entry{Body: history.Message{Message: done("a")}}, history.Entry{Body: history.Clearing{
+	_, err := s.Add(t.Context(), history.Entry{Body: history.Message{Message: done("a")}}, history.Entry{Body: history.Clearing{
 		Results: []history.Cleared{{Entry: "e3", Text: "gone"}}, Arguments: []history.Cleared{{Entry: "e2", Call: "a", Text: "{}"}},
 	}})
 	require.NoError(t, err, "what is added with it is on its path")
@@ -371,12 +373,12 @@ func TestAnyClearing(t *testing.T) {
 func TestClearAtEveryLeafOfASession(t *testing.T) {
 	t.Parallel()
 	messages := recording(t, "importer/testdata/generated.jsonl")
-	session := &history.Session{}
+	session := numbered.Session()
 	rule := savingRule()
 	rule.Keep, rule.Saves = 10_000, 5_000
 	gone := 0
 	for i, m := range messages {
-		require.NoError(t, session.Append(m))
+		require.NoError(t, session.Append(t.Context(), m))
 		if race && i%4 != 0 {
 			continue
 		}

@@ -8,11 +8,12 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // FormatVersion is the version of the log's format, which its header names. A log of another version is not read.
-const FormatVersion = 2
+const FormatVersion = 3
 
 // headerLine is the first line of a log.
 type headerLine struct {
@@ -115,6 +116,9 @@ func decode(raw []byte) (Entry, error) {
 	switch l.Type {
 	case TypeMessage:
 		e.Body = body(l.Message)
+		if l.Message != nil && l.Message.Role != chat.RoleUser && l.Message.Role != chat.RoleAssistant && l.Message.Role != chat.RoleTool {
+			return Entry{}, fmt.Errorf("unknown role %q", l.Message.Role)
+		}
 	case TypeShell:
 		e.Body = body(l.Shell)
 	case TypeCustomMessage:
@@ -169,7 +173,7 @@ func (h *headLine) check() error {
 	switch {
 	case h.Type == "":
 		return errors.New("it has no type")
-	case h.Type == typeSession:
+	case h.Type == TypeSession:
 		return errors.New("it is a second header")
 	case h.ID == "":
 		return errors.New("it has no id")
@@ -194,7 +198,7 @@ func decodeHeader(body []byte) (Header, error) {
 	switch err := json.Unmarshal(body, &h); {
 	case err != nil:
 		return Header{}, fmt.Errorf("it is not the header of a session: %w", err)
-	case h.Type != typeSession:
+	case h.Type != TypeSession:
 		return Header{}, fmt.Errorf(`it is not the header of a session: its type is %q, not "session"`, h.Type)
 	case h.Version != FormatVersion:
 		return Header{}, fmt.Errorf("the session has format %d, this version reads %d", h.Version, FormatVersion)

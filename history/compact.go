@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -12,8 +13,8 @@ import (
 // The place at which it cuts is held by the id of an entry, and found again here, however long the summary took: what
 // was appended meanwhile is kept. Where the entry is no longer on the path, because of an undo or a switch of branch,
 // or another compaction has covered it, the compaction is dropped with a [*BoundaryError]: the session is as it was.
-func (s *Session) Compact(c Compaction) error {
-	_, err := s.Add(Entry{Body: c})
+func (s *Session) Compact(ctx context.Context, c Compaction) error {
+	_, err := s.Add(ctx, Entry{Body: c})
 	return err
 }
 
@@ -42,8 +43,8 @@ func (e *BoundaryError) Error() string {
 	return fmt.Sprintf("it is dropped, for entry %q %s", e.ID, e.Reason)
 }
 
-// checkCompaction returns what keeps a compaction from following an entry.
-func (a *adding) checkCompaction(c Compaction, parent int32) error {
+// checkCompaction returns what keeps a compaction from following the entry before.
+func (a *adding) checkCompaction(ctx context.Context, c Compaction) error {
 	if len(c.Messages) == 0 {
 		return errors.New("it has no messages to show")
 	}
@@ -67,66 +68,65 @@ func (a *adding) checkCompaction(c Compaction, parent int32) error {
 	if id == "" {
 		return nil
 	}
-	at, ok := a.find(id)
-	if !ok {
-		return &BoundaryError{ID: id, Reason: BoundaryMissing}
-	}
-	if !a.follows(parent, at) {
-		return &BoundaryError{ID: id, Reason: BoundaryLeft}
-	}
-	if c.FirstKept != "" && !a.mayCut(at, parent) {
+	i, reason, err := a.r.locate(ctx, a.path, a.end, id)
+	switch {
+	case err != nil:
+		return err
+	case reason != "":
+		return &BoundaryError{ID: id, Reason: reason}
+	case c.FirstKept != "" && !a.path.mayCut(i):
 		return fmt.Errorf("entry %q is no place to cut: nothing may be parted from its tool result, and no compaction kept", id)
 	}
-	before, _, _, err := a.boundary(parent)
-	if err != nil {
-		return err
-	}
-	kept := at // the first that is
+	kept := a.path.nodes[i].at // the first that is
 	if c.FirstKept == "" {
-		kept = a.next(at, parent)
+		kept++
 	}
-	if kept < before {
+	if before, _, _ := a.path.boundary(); kept < before {
 		return &BoundaryError{ID: id, Reason: BoundaryCovered}
 	}
 	return nil
 }
 
-// next is the place after one on the path to a leaf, or the first that is free.
-func (t *tree) next(at, leaf int32) int32 {
-	next := int32(len(t.nodes))
-	for i := range t.up(leaf) {
-		if i == at {
-			break
-		}
-		next = i
+// locate returns the index of an entry on a path, or the reason why it is not on what the newest compaction left of it.
+func (r *reader) locate(ctx context.Context, p path, before Position, id string) (int, BoundaryReason, error) {
+	if i := p.index(id); i >= 0 {
+		return i, "", nil
 	}
-	return next
+	at := Position(-1)
+	for s, err := range r.store.Back(ctx, before, id) {
+		if missing(err) {
+			return 0, BoundaryMissing, nil
+		} else if err != nil {
+			return 0, "", err
+		}
+		at = s.At
+		break
+	}
+	for s, err := range r.back(ctx, p, before) {
+		switch {
+		case err != nil:
+			return 0, "", err
+		case s.at == at:
+			return 0, BoundaryCovered, nil
+		case s.at < at:
+			return 0, BoundaryLeft, nil
+		}
+	}
+	return 0, BoundaryLeft, nil
 }
 
-// follows reports whether an entry is on the path to another.
-func (t *tree) follows(at, ancestor int32) bool {
-	for at > ancestor {
-		at = t.nodes[at].parent
-	}
-	return at == ancestor
-}
-
-// mayCut reports whether an entry on the path to a leaf may be the first that is kept: one that is shown and no tool
-// result, or what the session knows about such a one that follows.
-func (t *tree) mayCut(at, leaf int32) bool {
-	if k := t.nodes[at].kind; k == kindTool || k == kindCompaction {
-		return false
-	}
-	next := at // the first shown entry from there on
-	for i := range t.up(leaf) {
-		if i < at {
-			break
-		}
-		if k := t.nodes[i].kind; k.shown() || k == kindCompaction {
-			next = i
+// mayCut reports whether the entry at an index may be the first that is kept: one that is shown and not a tool result, or what the
+// session knows about such a one that follows.
+func (p path) mayCut(i int) bool {
+	for _, n := range p.nodes[i:] {
+		switch {
+		case n.kind == kindTool || n.id == p.nodes[i].id && n.kind == kindCompaction:
+			return false
+		case n.kind.shown() || n.kind == kindCompaction:
+			return true
 		}
 	}
-	return t.nodes[next].kind != kindTool
+	return true
 }
 
 // boundary is the id of the entry that says where it cuts, "" where it covers everything.
@@ -135,40 +135,4 @@ func (c Compaction) boundary() string {
 		return c.FirstKept
 	}
 	return c.LastCovered
-}
-
-// boundary returns the place of the first entry that the latest compaction on a path does not cover, the place after that
-// compaction's entry, and the compaction. Without one the places are 0.
-func (t *tree) boundary(leaf int32) (first, after int32, c Compaction, err error) {
-	for at := range t.up(leaf) {
-		if t.nodes[at].kind != kindCompaction {
-			continue
-		}
-		e, err := t.load(at)
-		if err != nil {
-			return 0, 0, Compaction{}, err
-		}
-		c := e.Compaction()
-		return t.cut(c, at, at+1), at + 1, c, nil
-	}
-	return 0, 0, Compaction{}, nil
-}
-
-// cut is where a compaction cuts the path to a leaf, which is after all of it where it does not say. Places grow along
-// a path, so that one number parts it.
-func (t *tree) cut(c Compaction, leaf, all int32) int32 {
-	id := c.boundary()
-	if id == "" {
-		return all
-	}
-	for at := range t.up(leaf) {
-		switch {
-		case t.nodes[at].id != id:
-		case c.FirstKept == "":
-			return at + 1
-		default:
-			return at
-		}
-	}
-	return all
 }

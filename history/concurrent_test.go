@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -22,7 +23,7 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 	const writers, each = 2, 40
 	for _, where := range []string{"in memory", "in a file"} {
 		t.Run(where, func(t *testing.T) {
-			s := &history.Session{}
+			s := numbered.Session()
 			if where == "in a file" {
 				s = opened(t, tempFile(t))
 			}
@@ -32,14 +33,14 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 				writing.Go(func() {
 					for i := range each {
 						id := fmt.Sprintf("%d-%d", w, i)
-						if err := s.Append(chat.UserMessage(id), calls(id)); err != nil {
+						if err := s.Append(t.Context(), chat.UserMessage(id), calls(id)); err != nil {
 							t.Error(err)
 						}
-						if err := s.Append(chat.ToolResult(id, id)); err != nil {
+						if err := s.Append(t.Context(), chat.ToolResult(id, id)); err != nil {
 							t.Error(err)
 						}
 						if i == each/2 {
-							if err := s.Compact(summary("so far", "")); err != nil {
+							if err := s.Compact(t.Context(), summary("so far", "")); err != nil {
 								t.Error(err)
 							}
 						}
@@ -61,7 +62,7 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 			most := 0
 			read(func() {
 				entries := all(t, s)
-				if len(entries) < most || s.Len() < len(entries) {
+				if len(entries) < most || count(t, s) < len(entries) {
 					t.Errorf("%d entries after %d", len(entries), most)
 				}
 				most = len(entries)
@@ -70,10 +71,10 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 				if v := viewOf(t, s); len(v.Turns) > 1+writers*each {
 					t.Error(shape(v))
 				}
-				_, _, _ = s.Lines(), s.Path(), s.Recovered()
+				_, _, _ = lineCount(t, s), s.Path(), s.Recovered()
 			})
 			read(func() {
-				v, err := s.ViewWith(summary("tried", ""))
+				v, err := s.ViewWith(t.Context(), summary("tried", ""))
 				if err != nil {
 					t.Error(err)
 					return
@@ -88,7 +89,7 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 			reading.Wait()
 
 			requireChained(t, s)
-			require.Equal(t, writers*(3*each+1), s.Len())
+			require.Equal(t, writers*(3*each+1), count(t, s))
 			next := make([]int, writers)
 			for _, e := range all(t, s) {
 				if e.Message().Role != chat.RoleUser {
@@ -111,13 +112,13 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 
 // Messages of one Append stay together, whoever else appends.
 func TestMessagesOfOneAppendStayTogether(t *testing.T) {
-	s := &history.Session{}
+	s := numbered.Session()
 	var writing sync.WaitGroup
 	for w := range 4 {
 		writing.Go(func() {
 			for range 50 {
 				name := fmt.Sprint(w)
-				if err := s.Append(chat.UserMessage(name), chat.AssistantMessage(name), chat.UserMessage(name)); err != nil {
+				if err := s.Append(t.Context(), chat.UserMessage(name), chat.AssistantMessage(name), chat.UserMessage(name)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -140,7 +141,7 @@ func TestOneOfManyOpens(t *testing.T) {
 	var got []*history.Session
 	for range 8 {
 		opening.Go(func() {
-			s, err := history.Open(path)
+			s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -162,7 +163,7 @@ func TestOneOfManyOpens(t *testing.T) {
 func TestCompactionInFlight(t *testing.T) {
 	t.Parallel()
 	s := opened(t, tempFile(t))
-	require.NoError(t, s.Append(user, answer))
+	require.NoError(t, s.Append(t.Context(), user, answer))
 	const each = 60
 	var writing, others sync.WaitGroup
 	over := make(chan struct{})
@@ -181,11 +182,11 @@ func TestCompactionInFlight(t *testing.T) {
 	for w := range 2 {
 		writing.Go(func() {
 			for i := range each {
-				if err := s.Append(chat.UserMessage(fmt.Sprint(w, " ", i)), answer); err != nil {
+				if err := s.Append(t.Context(), chat.UserMessage(fmt.Sprint(w, " ", i)), answer); err != nil {
 					t.Error(err)
 				}
 				if w == 0 && i%15 == 14 {
-					if err := s.Branch("e2"); err != nil {
+					if err := s.Branch(t.Context(), "e2"); err != nil {
 						t.Error(err)
 					}
 				}
@@ -194,7 +195,7 @@ func TestCompactionInFlight(t *testing.T) {
 	}
 	made, dropped := 0, 0
 	loop(func() {
-		v, err := s.View()
+		v, err := s.View(t.Context())
 		if err != nil || len(v.Turns) < 3 {
 			runtime.Gosched()
 			return
@@ -203,7 +204,7 @@ func TestCompactionInFlight(t *testing.T) {
 		for range 50 { // the model answers
 			runtime.Gosched()
 		}
-		err = s.Compact(summary("before "+kept, kept))
+		err = s.Compact(t.Context(), summary("before "+kept, kept))
 		if _, gone := errors.AsType[*history.BoundaryError](err); gone {
 			dropped++
 		} else if err != nil {
@@ -213,18 +214,18 @@ func TestCompactionInFlight(t *testing.T) {
 		}
 	})
 	loop(func() {
-		for turn, err := range history.Turns(s.PathTo("")) {
+		for turn, err := range history.Turns(s.PathTo(t.Context(), "")) {
 			if err != nil || len(turn.Rounds) > 1 {
 				t.Error(err, len(turn.Rounds))
 			}
 		}
 	})
 	loop(func() {
-		for _, leaf := range s.Leaves() {
-			if _, err := s.ViewAt(leaf); err != nil {
+		for _, leaf := range leaves(t, s) {
+			if _, err := s.ViewAt(t.Context(), leaf); err != nil {
 				t.Error(err)
 			}
-			if _, err := s.Ancestor(leaf, "e1"); err != nil {
+			if _, err := s.Ancestor(t.Context(), leaf, "e1"); err != nil {
 				t.Error(err)
 			}
 		}
@@ -241,8 +242,8 @@ func TestCompactionInFlight(t *testing.T) {
 		}
 		if e.Type() == history.TypeCompaction {
 			next++
-			require.Contains(t, ids(t, s.PathTo(e.ID)), e.Compaction().FirstKept)
-			v, err := s.ViewAt(e.ID)
+			require.Contains(t, ids(t, s.PathTo(t.Context(), e.ID)), e.Compaction().FirstKept)
+			v, err := s.ViewAt(t.Context(), e.ID)
 			require.NoError(t, err)
 			require.Equal(t, "before "+v.Turns[0].Start.ID, v.Compacted[0].Text(), "what is not covered is kept")
 		}

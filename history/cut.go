@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,10 +75,10 @@ type CutPoint struct {
 	Over bool
 
 	snapshot *snapshot
-	limit    int   // tokens
-	lower    int32 // place of the first entry that may be covered
-	head     int   // how many of Units are in Head
-	places   []int // indexes in Units at which the rule may cut
+	limit    int      // tokens
+	lower    Position // of the first entry that may be covered
+	head     int      // how many of Units are in Head
+	places   []int    // indexes in Units at which the rule may cut
 }
 
 // Covered returns the units that are covered from now on, and were not before. The start of the turn that is cut is among
@@ -116,10 +117,10 @@ func (p CutPoint) at(place int) CutPoint {
 	tail := tailOf(p.Units[p.At:]).plus(p.starter(p.At))
 	p.Tokens, p.Messages = tail.tokens, tail.messages
 	p.Over = p.limit > 0 && p.Tokens > p.limit
-	nodes := p.snapshot.tree.nodes
-	cut := p.Units[p.At].at
-	for before := nodes[cut].parent; before >= p.lower && nodes[before].kind.unsaid(); before = nodes[before].parent {
-		cut = before
+	nodes := p.snapshot.path.nodes
+	cut := p.snapshot.path.indexAt(p.Units[p.At].at)
+	for cut > 0 && nodes[cut-1].at >= p.lower && nodes[cut-1].kind.unsaid() {
+		cut--
 	}
 	p.FirstKept = nodes[cut].id
 	return p
@@ -157,8 +158,8 @@ var ErrNoCut = errors.New("history: there is no place to cut at that leaves some
 
 // Find applies the rule to a view that a session made. The error is [ErrNoCut] if the rule keeps everything or there is no
 // place to cut at, says which field is out of its range, or is that of reading the start of the path.
-func (c Cut) Find(v View, s sizing.Sizing) (CutPoint, error) {
-	p, base, err := c.places(v, s)
+func (c Cut) Find(ctx context.Context, v View, s sizing.Sizing) (CutPoint, error) {
+	p, base, err := c.places(ctx, v, s)
 	if err != nil {
 		return CutPoint{}, err
 	}
@@ -185,8 +186,8 @@ func (c Cut) Find(v View, s sizing.Sizing) (CutPoint, error) {
 
 // Earliest returns the cut at the first place that leaves something covered, which keeps most, whatever the limits of the
 // rule. It is for a prompt that does not fit although the rule keeps everything. The errors are those of Find.
-func (c Cut) Earliest(v View, s sizing.Sizing) (CutPoint, error) {
-	p, _, err := c.places(v, s)
+func (c Cut) Earliest(ctx context.Context, v View, s sizing.Sizing) (CutPoint, error) {
+	p, _, err := c.places(ctx, v, s)
 	if err != nil {
 		return CutPoint{}, err
 	}
@@ -195,26 +196,25 @@ func (c Cut) Earliest(v View, s sizing.Sizing) (CutPoint, error) {
 
 // At returns the cut of a view at an entry that is to be the first that is kept, such as that of a [Plan]. Of the rule only
 // First counts. The error is a [*BoundaryError] if the view does not reach back to that entry.
-func (c Cut) At(v View, firstKept string, s sizing.Sizing) (CutPoint, error) {
-	p, _, err := c.places(v, s)
+func (c Cut) At(ctx context.Context, v View, firstKept string, s sizing.Sizing) (CutPoint, error) {
+	p, _, err := c.places(ctx, v, s)
 	if err != nil && !errors.Is(err, ErrNoCut) {
 		return CutPoint{}, err
 	}
 	sn := p.snapshot
-	for at := range sn.tree.up(sn.leaf) {
-		if sn.tree.nodes[at].id != firstKept {
-			continue
-		}
-		i := slices.IndexFunc(p.Units, func(u Unit) bool { return u.at >= max(at, sn.boundary) })
-		if i < 0 {
-			break
-		}
-		p.places = []int{i}
-		p = p.at(0)
-		p.FirstKept = firstKept
-		return p, nil
+	missing := &BoundaryError{ID: firstKept, Reason: BoundaryMissing}
+	at := sn.path.index(firstKept)
+	if at < 0 {
+		return CutPoint{}, missing
 	}
-	return CutPoint{}, &BoundaryError{ID: firstKept, Reason: BoundaryMissing}
+	i := slices.IndexFunc(p.Units, func(u Unit) bool { return u.at >= max(sn.path.nodes[at].at, sn.boundary) })
+	if i < 0 {
+		return CutPoint{}, missing
+	}
+	p.places = []int{i}
+	p = p.at(0)
+	p.FirstKept = firstKept
+	return p, nil
 }
 
 // wantsMore reports whether the rule would keep more than a tail that is within its limit.
@@ -227,20 +227,20 @@ func (c Cut) wantsMore(kept tail, limit int) bool {
 
 // places returns a cut point that lies nowhere yet, with the places at which a view may be cut, at least one, and the index
 // of the first unit that may be covered.
-func (c Cut) places(v View, s sizing.Sizing) (p CutPoint, base int, err error) {
+func (c Cut) places(ctx context.Context, v View, s sizing.Sizing) (p CutPoint, base int, err error) {
 	limit, err := c.limit(s)
 	if err != nil {
 		return CutPoint{}, 0, err
 	}
 	sn := v.shown()
-	if sn.tree == nil {
+	if sn.reader == nil {
 		return CutPoint{}, 0, errNoSessionsView
 	}
 	p = CutPoint{Units: sn.units(c.Limits, s), snapshot: sn, limit: limit, lower: sn.boundary}
 	if c.SinceCompaction {
 		p.lower = sn.after
 	}
-	head, end, err := sn.head(c.First, c.Limits, s)
+	head, end, err := sn.head(ctx, c.First, c.Limits, s)
 	if err != nil {
 		return CutPoint{}, 0, err
 	}
@@ -253,7 +253,7 @@ func (c Cut) places(v View, s sizing.Sizing) (p CutPoint, base int, err error) {
 	}
 
 	base = len(p.Units)
-	last := int32(-1) // place of the last result of the units before
+	last := Position(-1) // of the last result of the units before
 	running := c.running(p.Units)
 	for i, u := range p.Units {
 		if u.at < sn.boundary {
@@ -270,7 +270,7 @@ func (c Cut) places(v View, s sizing.Sizing) (p CutPoint, base int, err error) {
 			}
 		}
 		if last = max(last, u.last); i == running {
-			last = sn.leaf
+			last = sn.path.last().at
 		}
 	}
 	if len(p.places) == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -27,8 +28,8 @@ func theFive() map[string]history.Cut {
 func recorded(t testing.TB, path string) []history.Entry {
 	t.Helper()
 	r := sessiontest.Read(t, path)
-	session := &history.Session{}
-	notes, err := r.AppendTo(session)
+	session := numbered.Session()
+	notes, err := r.AppendTo(t.Context(), session)
 	require.NoError(t, err)
 	require.Empty(t, notes)
 	return all(t, session)
@@ -132,13 +133,13 @@ func TestCutAtEveryLeafOfASession(t *testing.T) {
 func cutAtEveryLeaf(t testing.TB, said []history.Entry, rule history.Cut) {
 	t.Helper()
 	s := sizing.Sizing{Window: 100_000, Tokenizer: quarter{}}
-	session := &history.Session{}
+	session := numbered.Session()
 	leaves, cuts := 0, 0
 	last := ""
 	for i, e := range said {
 		require.Equal(t, last, e.Parent, "the recording is one branch")
 		last, e.Parent = e.ID, "" // the compactions come between
-		_, err := session.Add(e)
+		_, err := session.Add(t.Context(), e)
 		if boundary, ok := errors.AsType[*history.BoundaryError](err); ok {
 			require.Equal(t, history.BoundaryCovered, boundary.Reason)
 			continue // a compaction in the recording: one of this test came further
@@ -149,8 +150,8 @@ func cutAtEveryLeaf(t testing.TB, said []history.Entry, rule history.Cut) {
 		}
 		leaves++
 		require.NoError(t, chat.Validate(append(viewOf(t, session).Messages(), user)))
-		path := list(t, session.PathTo(""))
-		p, err := rule.Find(viewOf(t, session), s)
+		path := list(t, session.PathTo(t.Context(), ""))
+		p, err := rule.Find(t.Context(), viewOf(t, session), s)
 		if errors.Is(err, history.ErrNoCut) {
 			continue
 		}
@@ -161,10 +162,10 @@ func cutAtEveryLeaf(t testing.TB, said []history.Entry, rule history.Cut) {
 		if i%50 != 0 {
 			continue
 		}
-		require.NoError(t, session.Compact(summary(fmt.Sprint("summary ", i), p.FirstKept)))
+		require.NoError(t, session.Compact(t.Context(), summary(fmt.Sprint("summary ", i), p.FirstKept)))
 		require.NoError(t, chat.Validate(append(viewOf(t, session).Messages(), user)))
-		path = list(t, session.PathTo(""))
-		if p, err = rule.Find(viewOf(t, session), s); err == nil { // less may fit where the whole turn was counted before
+		path = list(t, session.PathTo(t.Context(), ""))
+		if p, err = rule.Find(t.Context(), viewOf(t, session), s); err == nil { // less may fit where the whole turn was counted before
 			requireCut(t, rule, path, p, nil)
 			requireCutShown(t, session, path, p, s)
 		}
@@ -186,13 +187,13 @@ func TestCuttingEnds(t *testing.T) {
 		for n := 0; ; n++ {
 			require.LessOrEqual(t, n, len(said), "seed %d: it does not end", seed)
 			entries := all(t, session)
-			p, err := rule.Find(viewOf(t, session), s)
+			p, err := rule.Find(t.Context(), viewOf(t, session), s)
 			requireCut(t, rule, entries, p, err)
 			if err != nil {
 				break
 			}
 			requireCutShown(t, session, entries, p, s)
-			require.NoError(t, session.Compact(summary("again", p.FirstKept)))
+			require.NoError(t, session.Compact(t.Context(), summary("again", p.FirstKept)))
 			if !rule.SinceCompaction {
 				kept := len(messagesIn(p.Kept()))
 				require.Less(t, kept, last, "seed %d: as much is kept as before", seed)
@@ -205,13 +206,13 @@ func TestCuttingEnds(t *testing.T) {
 }
 
 func BenchmarkCut(b *testing.B) {
-	v := viewOf(b, long(b, &history.Session{}, 10_000))
+	v := viewOf(b, long(b, numbered.Session(), 10_000))
 	s := sizing.Sizing{Window: 200_000, Tokenizer: quarter{}}
 	for name, rule := range theFive() {
 		b.Run(name+" at 10000 entries", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := rule.Find(v, s); err != nil {
+				if _, err := rule.Find(b.Context(), v, s); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -221,7 +222,7 @@ func BenchmarkCut(b *testing.B) {
 		rule := history.Cut{Messages: 9_990}
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := rule.Find(v, s); err != nil {
+			if _, err := rule.Find(b.Context(), v, s); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -234,23 +235,23 @@ func TestAnyCutIsTaken(t *testing.T) {
 	taken, withUnsaid := 0, 0
 	for seed := range uint64(800) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		session := &history.Session{}
+		session := numbered.Session()
 		for _, e := range anyPath(r) {
-			if _, err := session.Add(e); err != nil {
+			if _, err := session.Add(t.Context(), e); err != nil {
 				continue // a result of no call, a compaction that cuts at one
 			}
 		}
-		path := list(t, session.PathTo(""))
+		path := list(t, session.PathTo(t.Context(), ""))
 		rule := anyRule(r)
 		s := sizing.Sizing{Window: 1 + r.IntN(3000), Tokenizer: quarter{}}
-		p, err := rule.Find(viewOf(t, session), s)
+		p, err := rule.Find(t.Context(), viewOf(t, session), s)
 		requireCut(t, rule, path, p, err)
 		if err != nil {
 			continue
 		}
 		requireCutShown(t, session, path, p, s)
-		require.NoError(t, session.Compact(summary("summary", p.FirstKept)), "seed %d", seed)
-		requireSame(t, path, list(t, session.PathTo(""))[:len(path)])
+		require.NoError(t, session.Compact(t.Context(), summary("summary", p.FirstKept)), "seed %d", seed)
+		requireSame(t, path, list(t, session.PathTo(t.Context(), ""))[:len(path)])
 		require.NoError(t, chat.Validate(append(viewOf(t, session).Messages(), user)), "seed %d", seed)
 		taken++
 		if p.Units[p.At].ID != p.FirstKept {
@@ -279,7 +280,7 @@ func TestHeadOfALongPath(t *testing.T) {
 		{"what was said of a call that was cut short", "u c " + long, 3, "u0 (no result: the call was interrupted)"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			p, err := history.Cut{First: tt.first}.Find(viewOf(t, sessionOf(t, pathOf(tt.path), false)), in(1000))
+			p, err := history.Cut{First: tt.first}.Find(t.Context(), viewOf(t, sessionOf(t, pathOf(tt.path), false)), in(1000))
 			require.NoError(t, err)
 			var head []string
 			for _, m := range p.Head {
@@ -297,12 +298,12 @@ func TestCutCountsWhatWasCleared(t *testing.T) {
 	path[6].Body = history.Message{Message: chat.ToolResult("5", numberedLines(100))}
 	s := sessionOf(t, path, false)
 	rule := history.Cut{Tokens: 20, First: 3}
-	p, err := rule.Find(viewOf(t, s), in(10_000))
+	p, err := rule.Find(t.Context(), viewOf(t, s), in(10_000))
 	require.Equal(t, "3 + u3 a4 c5-r6 | u7", found(p, err))
 	require.Equal(t, numberedLines(100), p.Head[2].Text())
-	_, err = s.Add(history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "r2", Text: "gone"}, {Entry: "r6", Text: "gone"}}}})
+	_, err = s.Add(t.Context(), history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "r2", Text: "gone"}, {Entry: "r6", Text: "gone"}}}})
 	require.NoError(t, err)
-	p, err = rule.Find(viewOf(t, s), in(10_000))
+	p, err = rule.Find(t.Context(), viewOf(t, s), in(10_000))
 	require.Equal(t, "3 + u3 a4 | c5-r6 u7 prefix u3 a4", found(p, err))
 	require.Equal(t, "gone", p.Head[2].Text())
 }

@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -14,13 +15,14 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/sizing"
 )
 
 // A rule is a value: that of a product, or one with a field changed.
 func ExampleCut() {
-	session := &history.Session{}
-	err := session.Append(
+	session := numbered.Session()
+	err := session.Append(context.Background(),
 		chat.UserMessage("Why does the build fail?"),
 		chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c1", Name: "build", Arguments: `{}`}}},
 		chat.ToolResult("c1", "main.go:7: undefined: run"),
@@ -35,7 +37,7 @@ func ExampleCut() {
 		fmt.Println(err)
 		return
 	}
-	view, err := session.View()
+	view, err := session.View(context.Background())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -43,14 +45,14 @@ func ExampleCut() {
 	rule := newestTokens
 	rule.Tokens = 250
 	for _, rule := range []history.Cut{newestRound, rule, {Messages: 4}} {
-		point, err := rule.Find(view, sizing.Sizing{Tokenizer: sizing.Estimator{MessageChars: 160}})
+		point, err := rule.Find(context.Background(), view, sizing.Sizing{Tokenizer: sizing.Estimator{MessageChars: 160}})
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
 		fmt.Printf("%d units covered, %d messages kept from %s on\n", len(point.Covered()), point.Messages, point.FirstKept)
 	}
-	_, err = firstAndNewest.Find(view, sizing.Sizing{Tokenizer: sizing.Estimator{}})
+	_, err = firstAndNewest.Find(context.Background(), view, sizing.Sizing{Tokenizer: sizing.Estimator{}})
 	fmt.Println(err)
 	// Output:
 	// 5 units covered, 3 messages kept from e8 on
@@ -154,9 +156,9 @@ func idsOf(entries []history.Entry) string {
 // out if that is asked for.
 func sessionOf(t testing.TB, path []history.Entry, lenient bool) *history.Session {
 	t.Helper()
-	session := &history.Session{}
+	session := numbered.Session()
 	for _, e := range path {
-		if _, err := session.Add(e); !lenient {
+		if _, err := session.Add(t.Context(), e); !lenient {
 			require.NoError(t, err)
 		}
 	}
@@ -280,9 +282,9 @@ func TestCut(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			session := sessionOf(t, pathOf(tt.path), false)
 			s := sizing.Sizing{Window: 1000, Tokenizer: flat{}}
-			p, err := tt.cut.Find(viewOf(t, session), s)
+			p, err := tt.cut.Find(t.Context(), viewOf(t, session), s)
 			require.Equal(t, tt.want, found(p, err))
-			requireCut(t, tt.cut, list(t, session.PathTo("")), p, err)
+			requireCut(t, tt.cut, list(t, session.PathTo(t.Context(), "")), p, err)
 		})
 	}
 }
@@ -312,7 +314,7 @@ func TestCutsOfTheFive(t *testing.T) {
 		{"or a fifth of the window", shareOrMessages, long, small, "u990", 10, ""},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			p, err := tt.cut.Find(viewOf(t, sessionOf(t, tt.path, false)), tt.sizing)
+			p, err := tt.cut.Find(t.Context(), viewOf(t, sessionOf(t, tt.path, false)), tt.sizing)
 			require.NoError(t, err)
 			require.Equal(t, tt.at, p.Units[p.At].ID)
 			require.Len(t, messagesIn(p.Kept()), tt.kept)
@@ -348,7 +350,7 @@ func TestAShareCutsAtItsEdges(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			v := viewOf(t, sessionOf(t, pathOf(tt.path), false))
-			p, err := rule.Find(v, sizing.Sizing{Window: tt.window, Tokenizer: flat{}})
+			p, err := rule.Find(t.Context(), v, sizing.Sizing{Window: tt.window, Tokenizer: flat{}})
 			require.Equal(t, tt.want, found(p, err))
 		})
 	}
@@ -374,10 +376,10 @@ func TestCutRefusesWhatMeansNothing(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			v := viewOf(t, sessionOf(t, pathOf("u a u a"), false))
-			_, err := tt.cut.Find(v, tt.sizing)
+			_, err := tt.cut.Find(t.Context(), v, tt.sizing)
 			require.ErrorContains(t, err, tt.want)
 			require.NotErrorIs(t, err, history.ErrNoCut)
-			_, err = tt.cut.Earliest(v, tt.sizing)
+			_, err = tt.cut.Earliest(t.Context(), v, tt.sizing)
 			require.ErrorContains(t, err, tt.want)
 		})
 	}
@@ -389,13 +391,13 @@ func TestCutCountsWhatIsShown(t *testing.T) {
 	path[6].Body = history.Message{Message: chat.ToolResult("5", numberedLines(1000))} // 2500 tokens
 	rule := history.Cut{Tokens: 600}
 	v := viewOf(t, sessionOf(t, path, false))
-	p, err := rule.Find(v, in(1000)) // a half of which a round's results may take
+	p, err := rule.Find(t.Context(), v, in(1000)) // a half of which a round's results may take
 	require.NoError(t, err)
 	require.False(t, p.Over)
 	require.LessOrEqual(t, p.Tokens, 600)
 	require.Greater(t, len(messagesIn(p.Kept())), 3, "there is room for more than the round")
 
-	p, err = rule.Find(v, sizing.Sizing{Tokenizer: quarter{}})
+	p, err = rule.Find(t.Context(), v, sizing.Sizing{Tokenizer: quarter{}})
 	require.NoError(t, err)
 	require.True(t, p.Over, "of an unknown window nothing is cut")
 	require.Equal(t, "u4", p.FirstKept)
@@ -563,10 +565,10 @@ func requireAnyCut(t testing.TB, seed uint64) (cut bool) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 4))
 	session, rule := sessionOf(t, anyPath(r), true), anyRule(r)
-	path := list(t, session.PathTo(""))
+	path := list(t, session.PathTo(t.Context(), ""))
 	s := sizing.Sizing{Window: 1 + r.IntN(3000), Tokenizer: quarter{}}
 	v := viewOf(t, session)
-	p, err := rule.Find(v, s)
+	p, err := rule.Find(t.Context(), v, s)
 	requireCut(t, rule, path, p, err)
 	want, all, wantErr := naiveCut(rule, path, s)
 	require.Equal(t, wantErr, err, "seed %d, %+v: %s", seed, rule, idsOf(path))
@@ -580,7 +582,7 @@ func requireAnyCut(t testing.TB, seed uint64) (cut bool) {
 // requireWalk goes from the earliest place at which a rule may cut to the latest.
 func requireWalk(t testing.TB, rule history.Cut, v history.View, s sizing.Sizing, places []string) {
 	t.Helper()
-	p, err := rule.Earliest(v, s)
+	p, err := rule.Earliest(t.Context(), v, s)
 	if len(places) == 0 {
 		require.ErrorIs(t, err, history.ErrNoCut)
 		return
@@ -604,7 +606,7 @@ func requireWalk(t testing.TB, rule history.Cut, v history.View, s sizing.Sizing
 func TestLaterKeepsOnePlaceLess(t *testing.T) {
 	v := viewOf(t, sessionOf(t, pathOf("u a u c r l c r c r"), false))
 	s := sizing.Sizing{Window: 1000, Tokenizer: flat{}}
-	p, err := history.Cut{Messages: 6}.Find(v, s)
+	p, err := history.Cut{Messages: 6}.Find(t.Context(), v, s)
 	require.NoError(t, err)
 	var cuts []string
 	for ok := true; ok; p, ok = p.Later() {
@@ -622,18 +624,18 @@ func TestEarliestCut(t *testing.T) {
 	v := viewOf(t, sessionOf(t, pathOf("u a u a u a"), false))
 	s := sizing.Sizing{Window: 1000, Tokenizer: flat{}}
 	rule := history.Cut{Messages: 100}
-	_, err := rule.Find(v, s)
+	_, err := rule.Find(t.Context(), v, s)
 	require.ErrorIs(t, err, history.ErrNoCut)
-	p, err := rule.Earliest(v, s)
+	p, err := rule.Earliest(t.Context(), v, s)
 	require.Equal(t, "u0 a1 | u2 a3 u4 a5", found(p, err))
-	p, err = history.Cut{Tokens: 20}.Earliest(v, s)
+	p, err = history.Cut{Tokens: 20}.Earliest(t.Context(), v, s)
 	require.Equal(t, "u0 a1 | u2 a3 u4 a5 over", found(p, err))
 }
 
 // A view that no session made has no path to cut.
 func TestCutOfAViewOfNoSession(t *testing.T) {
 	v := viewOf(t, sessionOf(t, pathOf("u a u a"), false))
-	_, err := history.Cut{}.Find(fields(v), in(1000))
+	_, err := history.Cut{}.Find(t.Context(), fields(v), in(1000))
 	require.ErrorContains(t, err, "of no session")
 	require.Equal(t, unitIDs(v.Units(history.Limits{}, in(1000))), unitIDs(fields(v).Units(history.Limits{}, in(1000))))
 }
@@ -655,7 +657,7 @@ func TestUnitsAreAllThatAViewShows(t *testing.T) {
 			require.Equal(t, tokens, u.Tokens)
 			require.Equal(t, u.Start, u.Messages[0].Role == chat.RoleUser)
 			require.False(t, u.Current && slices.ContainsFunc(units[i+1:], func(u history.Unit) bool { return u.Start }))
-			last, err := session.Entry(u.Last)
+			last, err := session.Entry(t.Context(), u.Last)
 			require.NoError(t, err)
 			if len(u.Messages) > 1 && u.Last != u.ID {
 				require.Equal(t, chat.RoleTool, last.Message().Role)

@@ -7,7 +7,7 @@
 //		return err
 //	}
 //	defer session.Close()
-//	err = session.Append(chat.UserMessage("Why does the build fail?"))
+//	err = session.Append(ctx, chat.UserMessage("Why does the build fail?"))
 //
 // An entry that Append has acknowledged is on disk, and outlives a crash and a loss of power ([FileOptions] takes less
 // for more speed). What a crash leaves of a write is set aside by the next Open. A second writer is refused, and told who
@@ -18,8 +18,8 @@
 //
 // An [Entry] is a message, or one of the other things that make up a session. [Session.Add] takes all of them:
 //
-//	session.Add(history.Entry{Body: history.Shell{Command: "go vet", Output: out, ExitCode: 1}})
-//	session.Add(history.Entry{Body: history.ModelChange{Model: "gpt-4o"}})
+//	session.Add(ctx, history.Entry{Body: history.Shell{Command: "go vet", Output: out, ExitCode: 1}})
+//	session.Add(ctx, history.Entry{Body: history.ModelChange{Model: "gpt-4o"}})
 //
 // A model sees messages, what the user ran in a shell ([Shell]), what the application says in the user's place
 // ([CustomMessage]) and what was done on a branch that was left ([BranchSummary]). The others, such as a [Label], a
@@ -31,21 +31,21 @@
 // Each entry follows another, its parent. Usually that is the one appended before it, which is the leaf. Going back is
 // going on from an earlier entry:
 //
-//	err := session.Branch("e12")                          // an undo
-//	err = session.Append(chat.UserMessage("Rather this.")) // begins a new branch after e12
+//	err := session.Branch(ctx, id)                          // an undo
+//	err = session.Append(ctx, chat.UserMessage("Rather this.")) // begins a new branch after e12
 //
 // What is left is not lost. It is another branch, to which Branch can go back, and [Session.Abandoned] lists it for whoever
 // wants it summarised:
 //
 //	old := session.Leaf()
-//	summary := summarise(session.Abandoned(old, "e12"))
-//	session.Add(history.Entry{Parent: "e12", Body: history.BranchSummary{From: old, Summary: history.Summary{Text: summary}}})
+//	summary := summarise(session.Abandoned(ctx, old, id))
+//	session.Add(ctx, history.Entry{Parent: id, Body: history.BranchSummary{From: old, Summary: history.Summary{Text: summary}}})
 //
 // [Session.PathTo] gives the entries from the root to one, and [Turns] and [AllRounds] part such a path: a turn is what
 // the user, or somebody in the user's place, said, and the rounds that answer it; a round is one message of the assistant
 // and the results of its calls.
 //
-//	for turn, err := range history.Turns(session.PathTo("")) { … }
+//	for turn, err := range history.Turns(session.PathTo(ctx, "")) { … }
 //
 // # What a model sees
 //
@@ -90,10 +90,10 @@
 // Its fields may be combined. A cut lies between units ([View.Units]):
 // what starts a turn is one, and so is a round. A call is never parted from its result, and what is kept is never empty:
 //
-//	view, err := session.View()
-//	point, err := history.Cut{Tokens: 20_000}.Find(view, s) // the newest 20,000 tokens are kept
+//	view, err := session.View(ctx)
+//	point, err := history.Cut{Tokens: 20_000}.Find(ctx, view, s) // the newest 20,000 tokens are kept
 //	summary := summarise(point.Covered())
-//	err = session.Compact(history.Compaction{FirstKept: point.FirstKept, Messages: []chat.Message{chat.UserMessage(summary)}})
+//	err = session.Compact(ctx, history.Compaction{FirstKept: point.FirstKept, Messages: []chat.Message{chat.UserMessage(summary)}})
 //
 // [CutPoint.Later] is the next cut, which keeps less, and [Cut.Earliest] the first.
 //

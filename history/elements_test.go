@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/golden"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -80,23 +81,23 @@ func TestElementsShowTheSession(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			require.Equal(t, tt.want, names(rendered(t, tt.root, 1000)))
-			require.NoError(t, s.Append()) // nothing changes by nothing
+			require.NoError(t, s.Append(t.Context())) // nothing changes by nothing
 			require.Equal(t, tt.want, names(rendered(t, tt.root, 1000)))
 		})
 	}
 	t.Run("a compaction stands before all", func(t *testing.T) {
 		s := agenda(t)
-		require.NoError(t, s.Compact(history.Compaction{FirstKept: "e6", Messages: []chat.Message{userSays("S1"), userSays("S2")}}))
+		require.NoError(t, s.Compact(t.Context(), history.Compaction{FirstKept: "e6", Messages: []chat.Message{userSays("S1"), userSays("S2")}}))
 		require.Equal(t, "You S1 S2 u2 a3 t2 t3 u3 a4 t4 a5 t5", names(rendered(t, prompt(s), 1000)))
 	})
 	t.Run("a session that starts with the assistant", func(t *testing.T) {
 		s := talk(t, agentSays("a1"))
 		require.Equal(t, "You a1", names(rendered(t, prompt(s), 1000)))
-		require.NoError(t, s.Append(userSays("u1")))
+		require.NoError(t, s.Append(t.Context(), userSays("u1")))
 		require.Equal(t, "You a1 u1", names(rendered(t, prompt(s), 1000)))
 	})
 	t.Run("nothing said is nothing shown", func(t *testing.T) {
-		require.Equal(t, "You", names(rendered(t, prompt(&history.Session{}), 1000)))
+		require.Equal(t, "You", names(rendered(t, prompt(numbered.Session()), 1000)))
 	})
 }
 
@@ -221,7 +222,7 @@ func TestDroppableHistoryLosesTheOldestFirst(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			s := agenda(t)
 			if tt.compact.Messages != nil {
-				require.NoError(t, s.Compact(tt.compact))
+				require.NoError(t, s.Compact(t.Context(), tt.compact))
 			}
 			shown, _ := shrinking(t, tt.root(s))
 			equal(t, tt.want, shown)
@@ -297,7 +298,7 @@ func TestPromptOfAWholeSession(t *testing.T) {
 		speaking("Reading.", "c6", "c7"), chat.ToolResult("c7", numberedLines(400)),
 	)
 	golden.Equal(t, "prompt.txt", dump(rendered(t, prompt(s), 1200)))
-	require.NoError(t, s.Compact(summary("<summary>\nThe user asked what is in here: a Go module.\n</summary>", "e10")))
+	require.NoError(t, s.Compact(t.Context(), summary("<summary>\nThe user asked what is in here: a Go module.\n</summary>", "e10")))
 	golden.Equal(t, "prompt-compacted.txt", dump(rendered(t, prompt(s), 1200)))
 	r, err := render.Render(t.Context(), prompt(s), render.Options{Budget: 1200, Tokenizer: quarter{}})
 	require.NoError(t, err)

@@ -73,7 +73,7 @@ const (
 	TypePlanEnd  EntryType = "planEnd"
 	TypeRefusal  EntryType = "refusal"
 	// The first line of a log is its header and no entry.
-	typeSession EntryType = "session"
+	TypeSession EntryType = "session"
 )
 
 // Header is the first line of a session.
@@ -147,6 +147,8 @@ type Compaction struct {
 	Mode string `json:"mode,omitempty"`
 	// Title says in a line what the summary says, for people.
 	Title string `json:"title,omitempty"`
+	// Carried is what later compactions need of what is before this one. [Session.Add] fills it in.
+	Carried Carried `json:"carried,omitzero"`
 	Summary
 }
 

@@ -33,7 +33,7 @@ func Example() {
 
 	// What is said goes into the session.
 	call := chat.ToolCall{ID: "call_1", Name: "build", Arguments: `{}`}
-	err = session.Append(
+	err = session.Append(context.Background(),
 		chat.UserMessage("Why does the build fail?"),
 		chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call}},
 		chat.ToolResult("call_1", "main.go:3: undefined: x"),
@@ -79,7 +79,7 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := session.Append(chat.UserMessage("Hello.")); err != nil {
+	if err := session.Append(context.Background(), chat.UserMessage("Hello.")); err != nil {
 		log.Fatal(err)
 	}
 	_, err = history.Open(path)
@@ -93,7 +93,7 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	last, err := session.Entry(session.Leaf())
+	last, err := session.Entry(context.Background(), session.Leaf())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func ExampleSession_Recovered() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "session.jsonl")
-	torn := `{"type":"session","version":2,"id":"S","time":"2026-01-02T03:04:05Z"}` + "\n" + `{"type":"mess`
+	torn := `{"type":"session","version":3,"id":"S","time":"2026-01-02T03:04:05Z"}` + "\n" + `{"type":"mess`
 	if err := os.WriteFile(path, []byte(torn), 0o600); err != nil {
 		log.Fatal(err)
 	}
@@ -134,13 +134,13 @@ func ExampleRead() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	for e, err := range session.Entries() {
+	for e, err := range session.Entries(context.Background()) {
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println(e.ID, e.Type())
 	}
-	fmt.Println(session.Append(chat.UserMessage("Hello.")))
+	fmt.Println(session.Append(context.Background(), chat.UserMessage("Hello.")))
 	// Output:
 	// e1 message
 	// e2 message
@@ -169,18 +169,18 @@ func ExampleRead() {
 // Going back is going on from an earlier entry. What is left is another branch.
 func ExampleSession_Branch() {
 	var session history.Session
-	err := session.Append(
-		chat.UserMessage("Name a color."), chat.AssistantMessage("Red."),
-		chat.UserMessage("Another."), chat.AssistantMessage("Crimson."),
-	)
-	if err != nil {
+	if err := session.Append(context.Background(), chat.UserMessage("Name a color."), chat.AssistantMessage("Red.")); err != nil {
+		log.Fatal(err)
+	}
+	red := session.Leaf()
+	if err := session.Append(context.Background(), chat.UserMessage("Another."), chat.AssistantMessage("Crimson.")); err != nil {
 		log.Fatal(err)
 	}
 	left := session.Leaf()
-	if err := session.Branch("e2"); err != nil {
+	if err := session.Branch(context.Background(), red); err != nil {
 		log.Fatal(err)
 	}
-	if err := session.Append(chat.UserMessage("One that is not red.")); err != nil {
+	if err := session.Append(context.Background(), chat.UserMessage("One that is not red.")); err != nil {
 		log.Fatal(err)
 	}
 	show := func(path iter.Seq2[history.Entry, error]) {
@@ -189,44 +189,44 @@ func ExampleSession_Branch() {
 				log.Fatal(err)
 			}
 			if m, ok := entry.Shown(); ok {
-				fmt.Println(" ", entry.ID, m.Text())
+				fmt.Println(" ", m.Text())
 			}
 		}
 	}
 	fmt.Println("now:")
-	show(session.PathTo(""))
+	show(session.PathTo(context.Background(), ""))
 	fmt.Println("left behind:")
-	show(session.Abandoned(left, session.Leaf()))
+	show(session.Abandoned(context.Background(), left, session.Leaf()))
 	// Output:
 	// now:
-	//   e1 Name a color.
-	//   e2 Red.
-	//   e6 One that is not red.
+	//   Name a color.
+	//   Red.
+	//   One that is not red.
 	// left behind:
-	//   e3 Another.
-	//   e4 Crimson.
+	//   Another.
+	//   Crimson.
 }
 
 // Entries of other kinds stand beside the messages. The model sees some of them.
 func ExampleSession_Add() {
 	var session history.Session
-	_, err := session.Add(
+	_, err := session.Add(context.Background(),
 		history.Entry{Body: history.ModelChange{Model: "gpt-4o"}},
-		history.Entry{Body: history.Shell{Command: "go vet ./...", Output: "main.go:3: undefined: x", ExitCode: 1}},
+		history.Entry{ID: "vet", Body: history.Shell{Command: "go vet ./...", Output: "main.go:3: undefined: x", ExitCode: 1}},
 		history.Entry{Body: history.Message{Message: chat.UserMessage("What does that mean?")}},
-		history.Entry{Body: history.Label{Target: "e2", Text: "the build breaks"}},
+		history.Entry{Body: history.Label{Target: "vet", Text: "the build breaks"}},
 	)
 	if err != nil {
 		log.Fatal(err)
 	}
-	view, err := session.View()
+	view, err := session.View(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, m := range view.Messages() {
 		fmt.Printf("%s: %s\n", m.Role, m.Text())
 	}
-	model, _, err := session.Latest(history.TypeModelChange)
+	model, _, err := session.Latest(context.Background(), history.TypeModelChange)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func ExampleSession_Add() {
 // A path of any length is gone through turn by turn.
 func ExampleTurns() {
 	var session history.Session
-	err := session.Append(
+	err := session.Append(context.Background(),
 		chat.UserMessage("Clean up."),
 		chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "call_1", Name: "list"}, {ID: "call_2", Name: "delete"}}},
 		chat.ToolResult("call_1", "a.tmp"),
@@ -257,7 +257,7 @@ func ExampleTurns() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for turn, err := range history.Turns(session.PathTo("")) {
+	for turn, err := range history.Turns(session.PathTo(context.Background(), "")) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -276,19 +276,22 @@ func ExampleTurns() {
 // A compaction whose place has gone while the model answered is dropped.
 func ExampleBoundaryError() {
 	var session history.Session
-	err := session.Append(chat.UserMessage("One."), chat.AssistantMessage("Two."), chat.UserMessage("Three."))
-	if err != nil {
+	if err := session.Append(context.Background(), chat.UserMessage("One."), chat.AssistantMessage("Two.")); err != nil {
 		log.Fatal(err)
 	}
-	compaction := history.Compaction{Messages: []chat.Message{chat.UserMessage("So far.")}, FirstKept: "e3"}
-	if err := session.Branch("e2"); err != nil { // the user takes the last message back
+	before := session.Leaf()
+	if err := session.Append(context.Background(), chat.UserMessage("Three.")); err != nil {
 		log.Fatal(err)
 	}
-	err = session.Compact(compaction)
+	compaction := history.Compaction{Messages: []chat.Message{chat.UserMessage("So far.")}, FirstKept: session.Leaf()}
+	if err := session.Branch(context.Background(), before); err != nil { // the user takes the last message back
+		log.Fatal(err)
+	}
+	err := session.Compact(context.Background(), compaction)
 	if dropped, ok := errors.AsType[*history.BoundaryError](err); ok {
-		fmt.Println(dropped.ID, dropped.Reason)
+		fmt.Println("The entry", dropped.Reason)
 	}
-	// Output: e3 is on another branch
+	// Output: The entry is on another branch
 }
 
 // A log with a line that cannot be read is opened around it where that is asked for.
@@ -299,7 +302,7 @@ func ExampleReadWith() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "session.jsonl")
-	lines := `{"type":"session","version":2,"id":"S","time":"2026-01-02T03:04:05Z"}
+	lines := `{"type":"session","version":3,"id":"S","time":"2026-01-02T03:04:05Z"}
 {"type":"message","id":"e1","message":{"role":"user","content":[{"type":"text","text":"Hello."}]}}
 {"type":"mess@@@@@@@@@@@@@@@
 {"type":"message","id":"e3","parent":"e2","message":{"role":"user","content":[{"type":"text","text":"Still there?"}]}}
@@ -316,7 +319,7 @@ func ExampleReadWith() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	for entry, err := range session.Entries() {
+	for entry, err := range session.Entries(context.Background()) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -330,12 +333,12 @@ func ExampleReadWith() {
 
 // A session can be kept wherever a Store is.
 func ExampleNew() {
-	session, err := history.New(&history.MemoryStore{}, history.Options{Header: history.Header{ID: "S"}})
+	session, err := history.New(context.Background(), &history.MemoryStore{}, history.Options{Header: history.Header{ID: "S"}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	fmt.Println(session.Header().ID, session.Len())
+	fmt.Println(session.Header().ID, entries(session))
 	// Output: S 0
 }
 
@@ -352,7 +355,7 @@ func ExampleOpenWith() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(session.Append(chat.UserMessage("Hello.")))
+	fmt.Println(session.Append(context.Background(), chat.UserMessage("Hello.")))
 	fmt.Println(session.Close())
 	// Output:
 	// <nil>
@@ -361,13 +364,13 @@ func ExampleOpenWith() {
 
 func ExampleSession_Append() {
 	var session history.Session // in memory
-	fmt.Println(session.Append(chat.UserMessage("What time is it?")))
+	fmt.Println(session.Append(context.Background(), chat.UserMessage("What time is it?")))
 
-	err := session.Append(chat.ToolResult("call_1", "12:00"))
+	err := session.Append(context.Background(), chat.ToolResult("call_1", "12:00"))
 	if pairing, ok := errors.AsType[*history.PairingError](err); ok {
 		fmt.Println("refused:", pairing)
 	}
-	fmt.Println(session.Len(), "entry")
+	fmt.Println(entries(&session), "entry")
 	// Output:
 	// <nil>
 	// refused: tool call "call_1" answers no open tool call
@@ -376,7 +379,7 @@ func ExampleSession_Append() {
 
 func ExampleSession_View() {
 	var session history.Session
-	err := session.Append(
+	err := session.Append(context.Background(),
 		chat.UserMessage("What is in go.mod?"),
 		chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "call_1", Name: "read", Arguments: `{"path":"go.mod"}`}}},
 		chat.ToolResult("call_1", "module example"),
@@ -386,7 +389,7 @@ func ExampleSession_View() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	view, err := session.View()
+	view, err := session.View(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -406,7 +409,7 @@ func ExampleSession_View() {
 // Package summarize makes compactions; this is what one is.
 func ExampleSession_Compact() {
 	var session history.Session
-	err := session.Append(
+	err := session.Append(context.Background(),
 		chat.UserMessage("Name a color."), chat.AssistantMessage("Red."),
 		chat.UserMessage("Another."), chat.AssistantMessage("Blue."),
 		chat.UserMessage("One more."),
@@ -414,22 +417,25 @@ func ExampleSession_Compact() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = session.Compact(history.Compaction{
+	view, err := session.View(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = session.Compact(context.Background(), history.Compaction{
 		Messages:  []chat.Message{chat.UserMessage("<summary>Red was named.</summary>")},
-		FirstKept: "e3",
+		FirstKept: view.Turns[1].Start.ID,
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	view, err := session.View()
-	if err != nil {
+	if view, err = session.View(context.Background()); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(view.Compacted[0].Text())
 	for _, turn := range view.Turns {
 		fmt.Println(turn.Start.Message().Text())
 	}
-	fmt.Println(session.Len(), "entries, nothing is lost")
+	fmt.Println(entries(&session), "entries, nothing is lost")
 	// Output:
 	// <summary>Red was named.</summary>
 	// Another.
@@ -440,7 +446,7 @@ func ExampleSession_Compact() {
 // Whether a compaction helps is seen before it is made.
 func ExampleSession_ViewWith() {
 	var session history.Session
-	err := session.Append(chat.UserMessage(strings.Repeat("Once more. ", 100)), chat.AssistantMessage("Red."), chat.UserMessage("Why?"))
+	err := session.Append(context.Background(), chat.UserMessage(strings.Repeat("Once more. ", 100)), chat.AssistantMessage("Red."), chat.UserMessage("Why?"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -459,12 +465,12 @@ func ExampleSession_ViewWith() {
 	ctx := context.Background()
 	compaction := history.Compaction{Messages: []chat.Message{chat.UserMessage("Red was named.")}}
 	fmt.Println(tokens(ctx), "tokens now")
-	view, err := session.ViewWith(compaction)
+	view, err := session.ViewWith(ctx, compaction)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(tokens(history.WithView(ctx, &session, view)), "tokens with the compaction")
-	fmt.Println(session.Len(), "entries as before")
+	fmt.Println(entries(&session), "entries as before")
 	// Output:
 	// 317 tokens now
 	// 14 tokens with the compaction
@@ -474,7 +480,7 @@ func ExampleSession_ViewWith() {
 // History is required unless it is droppable: then the oldest rounds go first.
 func ExampleConversation() {
 	var session history.Session
-	err := session.Append(
+	err := session.Append(context.Background(),
 		chat.UserMessage("Name a color."), chat.AssistantMessage("Red. "+strings.Repeat("It is warm. ", 50)),
 		chat.UserMessage("Another."), chat.AssistantMessage("Blue."),
 		chat.UserMessage("One more."),
@@ -513,7 +519,7 @@ func ExampleConversation() {
 // A round is sent whole, whatever became of it.
 func ExampleRound_Messages() {
 	var session history.Session
-	err := session.Append(
+	err := session.Append(context.Background(),
 		chat.UserMessage("Clean up."),
 		chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
 			{ID: "call_1", Name: "list", Arguments: `{}`}, {ID: "call_2", Name: "delete", Arguments: `{"path":"tmp"}`},
@@ -528,7 +534,7 @@ func ExampleRound_Messages() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	view, err := session.View()
+	view, err := session.View(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -545,10 +551,10 @@ func ExampleRound_Messages() {
 
 func ExampleTurn_Message() {
 	var session history.Session
-	if err := session.Append(chat.UserMessage("Hello."), chat.UserMessage("  ")); err != nil {
+	if err := session.Append(context.Background(), chat.UserMessage("Hello."), chat.UserMessage("  ")); err != nil {
 		log.Fatal(err)
 	}
-	view, err := session.View()
+	view, err := session.View(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -581,4 +587,16 @@ func ExampleClip() {
 	// test 998 passed
 	// test 999 passed
 	// 999 passed, 1 failed
+}
+
+// entries counts those of a session.
+func entries(s *history.Session) int {
+	n := 0
+	for _, err := range s.Entries(context.Background()) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		n++
+	}
+	return n
 }

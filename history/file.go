@@ -2,10 +2,10 @@ package history
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"path/filepath"
 	"sync"
 	"time"
@@ -59,13 +59,14 @@ func (o FileOptions) withDefaults() (FileOptions, error) {
 	return o, nil
 }
 
-// FileStore is a [Store] in a file of one JSON object a line that is only ever appended to. One writes to it at a time,
-// by a lock on a file beside it; others may read it meanwhile. In memory it keeps 8 bytes for each line.
+// FileStore is a [Store] in a file of one JSON object a line that is only ever appended to. One writes to it at a time, by a
+// lock; others may read it meanwhile. Its positions are offsets in bytes. It holds nothing of the file in memory: an id that is
+// asked for is looked for from the end back.
 type FileStore struct {
 	path    string
 	options FileOptions
 	file    DiskFile
-	lock    io.Closer // nil where it is only read
+	lock    io.Closer // nil if it is only read
 
 	writing sync.Mutex // one writes at a time; held while the disk is waited for
 	unsaved bool       // something was written that was not forced
@@ -74,14 +75,14 @@ type FileStore struct {
 	broken  error // why nothing can be written any more
 
 	mu       sync.RWMutex // guards what follows, and is never held for long
-	ends     []int64      // where each line ends, its line break included
+	end      int64        // of the last whole line
 	recovery *Recovery
 	closed   bool
 }
 
-// OpenFile opens the file for writing, and makes it where there is none. A torn end, as a crash leaves it, is left out;
-// before the first Append it is cut off at the last whole line and appended to a file of the same name with ".torn". The
-// error is a [*LockedError] where another writer has it open, and a [*CorruptError] where it is no session.
+// OpenFile opens the file for writing, and makes it if there is none. A torn end, as a crash leaves it, is left out; before the
+// first Append it is cut off at the last whole line and appended to a file of the same name with ".torn". The error is a
+// [*LockedError] if another writer has it open, and a [*CorruptError] if it is not a session.
 func OpenFile(path string, o FileOptions) (f *FileStore, err error) {
 	if f, err = newFile(path, o); err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func OpenFile(path string, o FileOptions) (f *FileStore, err error) {
 	if err := f.open(false); err != nil {
 		return nil, err
 	}
-	if f.size() == 0 && f.options.Sync != SyncNever { // it may just have been made
+	if f.end == 0 && f.options.Sync != SyncNever { // it may just have been made
 		if err := f.options.Disk.SyncDir(filepath.Dir(f.path)); err != nil {
 			return nil, fmt.Errorf("history: making %s durable: %w", f.path, err)
 		}
@@ -109,15 +110,15 @@ func OpenFile(path string, o FileOptions) (f *FileStore, err error) {
 	return f, nil
 }
 
-// ReadFile opens the file for reading, as it is at the time. It takes no lock and changes nothing; a torn end is left
-// out. Append fails with [ErrReadOnly].
+// ReadFile opens the file for reading. It takes no lock and changes nothing; a torn end is left out. [FileStore.End] finds what
+// was appended since. Append fails with [ErrReadOnly].
 func ReadFile(path string, o FileOptions) (*FileStore, error) {
 	f, err := newFile(path, o)
 	if err != nil {
 		return nil, err
 	}
 	err = f.open(true)
-	if err == nil && len(f.ends) == 0 {
+	if err == nil && f.end == 0 {
 		err = &CorruptError{Path: f.path, Line: 1, Err: errors.New("there is no header of a session")}
 	}
 	if err != nil {
@@ -141,89 +142,56 @@ func newFile(path string, o FileOptions) (*FileStore, error) {
 	return &FileStore{path: path, options: o}, nil
 }
 
-// size of the whole lines in bytes.
-func (f *FileStore) size() int64 {
-	if len(f.ends) == 0 {
-		return 0
-	}
-	return f.ends[len(f.ends)-1]
-}
-
 // ReadOnly reports whether the file was opened by [ReadFile].
 func (f *FileStore) ReadOnly() bool { return f.lock == nil }
 
 // Path of the file, absolute.
 func (f *FileStore) Path() string { return f.path }
 
-// Recovered tells of a torn end found on opening, nil where there was none. Its SavedTo is set once it was cut off.
+// Transcript names the file, for a tool that reads files.
+func (f *FileStore) Transcript() Transcript { return Transcript{Name: f.path} }
+
+// Recovered returns what is known of a torn end that was found on opening, nil if there was none. Its SavedTo is set once it
+// was cut off.
 func (f *FileStore) Recovered() *Recovery {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.recovery
 }
 
-// Len is the number of lines.
-func (f *FileStore) Len() int {
+// state returns the end of the last whole line, or why nothing can be read.
+func (f *FileStore) state(ctx context.Context) (int64, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return len(f.ends)
-}
-
-// readAhead is how much is read at once of many lines.
-const readAhead = 1 << 18
-
-// Lines gives lines, one after the other from the file.
-func (f *FileStore) Lines(from, to int) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		f.mu.RLock()
-		ends, closed := f.ends, f.closed
-		f.mu.RUnlock()
-		err := checkRange(from, to, len(ends))
-		if closed {
-			err = ErrClosed
-		}
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		start := func(n int) int64 {
-			if n == 0 {
-				return 0
-			}
-			return ends[n-1]
-		}
-		var buffer []byte
-		for n := from; n < to; {
-			first, last := start(n), n+1
-			if size := ends[n] - first - 1; size > f.options.MaxLine {
-				if !yield(nil, &LineTooLongError{Bytes: size, Max: f.options.MaxLine}) {
-					return
-				}
-				n++
-				continue
-			}
-			for last < to && ends[last]-first <= readAhead {
-				last++
-			}
-			size := int(ends[last-1] - first)
-			if cap(buffer) < size {
-				buffer = make([]byte, size)
-			}
-			buffer = buffer[:size]
-			if k, err := f.file.ReadAt(buffer, first); k < size {
-				yield(nil, f.readError(err))
-				return
-			}
-			for ; n < last; n++ {
-				if !yield(buffer[start(n)-first:ends[n]-first-1], nil) {
-					return
-				}
-			}
-		}
+	switch {
+	case ctx.Err() != nil:
+		return 0, context.Cause(ctx)
+	case f.closed:
+		return 0, ErrClosed
 	}
+	return f.end, nil
 }
 
-// readError tells why the file could not be read: another may have closed it in the meantime.
+// End returns the end of the last whole line, in bytes. In a file that is only read it finds what was appended since.
+func (f *FileStore) End(ctx context.Context) (Position, error) {
+	end, err := f.state(ctx)
+	if err != nil || !f.ReadOnly() {
+		return Position(end), err
+	}
+	size, err := f.file.Size()
+	if err == nil && size > end {
+		end, err = f.wholeLines(end, size)
+	}
+	if err != nil {
+		return 0, f.readError(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.end = max(f.end, end)
+	return Position(f.end), nil
+}
+
+// readError says why the file could not be read: another may have closed it in the meantime.
 func (f *FileStore) readError(err error) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -233,55 +201,64 @@ func (f *FileStore) readError(err error) error {
 	return fmt.Errorf("history: reading %s: %w", f.path, err)
 }
 
-// Append adds lines and returns once they are as durable as the [Sync] says. What was written of them is taken back
-// where that fails.
-func (f *FileStore) Append(lines ...[]byte) error {
+// Append adds lines and returns once they are as durable as the [Sync] says. What was written of them is taken back if that
+// fails.
+func (f *FileStore) Append(ctx context.Context, at Position, lines ...Line) ([]Position, error) {
 	if err := checkLines(lines); err != nil {
-		return err
+		return nil, err
 	}
-	var data bytes.Buffer
-	ends := make([]int64, len(lines))
 	f.writing.Lock()
 	defer f.writing.Unlock()
-	if err := f.setAside(); err != nil {
-		return err
+	end, err := f.state(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case f.broken != nil:
+		return nil, f.broken
+	case int64(at) != end:
+		return nil, &ConflictError{At: at, End: Position(end)}
 	}
-	at := f.size()
+	var data bytes.Buffer
+	ends := make([]Position, len(lines))
 	for i, l := range lines {
-		if int64(len(l)) > f.options.MaxLine {
-			return fmt.Errorf("history: writing to %s: %w", f.path, &LineTooLongError{Bytes: int64(len(l)), Max: f.options.MaxLine})
+		if int64(len(l.Data)) > f.options.MaxLine {
+			return nil, fmt.Errorf("history: writing to %s: %w", f.path, &LineTooLongError{Bytes: int64(len(l.Data)), Max: f.options.MaxLine})
 		}
-		data.Write(l)
+		data.Write(l.Data)
 		data.WriteByte('\n')
-		ends[i] = at + int64(data.Len())
+		ends[i] = at + Position(data.Len())
+	}
+	if len(lines) == 0 {
+		return nil, nil
+	}
+	if err := f.setAside(); err != nil {
+		return nil, err
 	}
 	switch size, err := f.file.Size(); {
-	case len(lines) == 0:
-		return nil
 	case err != nil:
-		return fmt.Errorf("history: writing to %s: %w", f.path, err)
-	case size != at:
-		return fmt.Errorf("history: %s has %d bytes and not %d: somebody else writes to it", f.path, size, at)
+		return nil, fmt.Errorf("history: writing to %s: %w", f.path, err)
+	case size != end:
+		return nil, fmt.Errorf("history: %s has %d bytes and not %d: somebody else writes to it", f.path, size, end)
 	}
-	_, err := f.file.WriteAt(data.Bytes(), at)
+	_, err = f.file.WriteAt(data.Bytes(), end)
 	if err == nil && f.options.Sync == SyncAlways {
 		err = f.file.Sync()
 	}
 	if err != nil {
 		err = fmt.Errorf("history: writing to %s: %w", f.path, err)
-		if undo := f.file.Truncate(at); undo != nil {
+		if undo := f.file.Truncate(end); undo != nil {
 			f.broken = errors.Join(err, undo)
 		}
-		return err
+		return nil, err
 	}
 	if f.options.Sync == SyncInterval && !f.unsaved {
 		f.timer = time.AfterFunc(f.options.SyncEvery, f.save)
 	}
 	f.unsaved = f.options.Sync == SyncInterval
 	f.mu.Lock()
-	f.ends = append(f.ends, ends...)
+	f.end += int64(data.Len())
 	f.mu.Unlock()
-	return nil
+	return ends, nil
 }
 
 // save forces what was written. Where that fails nothing more is taken, for what was acknowledged may be lost.

@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 )
 
 // The agent's own tools are added to those that are known.
@@ -21,8 +23,8 @@ func ExampleFileTools() {
 	tools["remove"] = func(arguments string) history.Files {
 		return history.Files{Modified: strings.Fields(arguments)} // of a tool that takes no JSON
 	}
-	session := &history.Session{}
-	err := session.Append(chat.UserMessage("Tidy up."), chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
+	session := numbered.Session()
+	err := session.Append(context.Background(), chat.UserMessage("Tidy up."), chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
 		{ID: "c1", Name: "read", Arguments: `{"path":"main.go"}`},
 		{ID: "c2", Name: "view", Arguments: `{"files":["go.mod","old.go"]}`},
 		{ID: "c3", Name: "edit", Arguments: `{"path":"main.go","old":"a","new":"b"}`},
@@ -32,7 +34,7 @@ func ExampleFileTools() {
 		fmt.Println(err)
 		return
 	}
-	files, err := tools.Of(session.PathTo(""))
+	files, err := tools.Of(session.PathTo(context.Background(), ""))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -101,11 +103,11 @@ func TestFilesOfAPath(t *testing.T) {
 
 func TestFileToolsMatchTheNamesOfOtherAgents(t *testing.T) {
 	session := func(name, arguments string) history.Files {
-		s := &history.Session{}
-		require.NoError(t, s.Append(chat.UserMessage("go on"), chat.Message{
+		s := numbered.Session()
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage("go on"), chat.Message{
 			Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: name, Arguments: arguments}},
 		}, chat.ToolResult("c", "ok")))
-		files, err := history.DefaultFileTools().Of(s.PathTo(""))
+		files, err := history.DefaultFileTools().Of(s.PathTo(t.Context(), ""))
 		require.NoError(t, err)
 		return files
 	}
@@ -165,27 +167,27 @@ func TestFilesOfAPathThatCannotBeRead(t *testing.T) {
 // The files of a prefix are the same whether it was compacted on the way or not, where the library compacts.
 func TestFilesAreCumulative(t *testing.T) {
 	messages := recording(t, "importer/testdata/generated.jsonl")
-	plain, compacted := talk(t, messages...), &history.Session{}
+	plain, compacted := talk(t, messages...), numbered.Session()
 	from := "" // the last entry that was covered
 	for i, m := range messages {
-		require.NoError(t, compacted.Append(m))
+		require.NoError(t, compacted.Append(t.Context(), m))
 		if i%100 != 99 {
 			continue
 		}
-		p, err := newestRound.Find(viewOf(t, compacted), in(100_000))
+		p, err := newestRound.Find(t.Context(), viewOf(t, compacted), in(100_000))
 		require.NoError(t, err)
 		c := summary("so far", p.FirstKept)
-		covered := list(t, compacted.PathTo(p.FirstKept))
+		covered := list(t, compacted.PathTo(t.Context(), p.FirstKept))
 		covered = covered[slices.IndexFunc(covered, func(e history.Entry) bool { return e.ID == from })+1 : len(covered)-1]
 		c.Files, err = history.DefaultFileTools().Of(along(covered))
 		require.NoError(t, err)
 		from = covered[len(covered)-1].ID
-		require.NoError(t, compacted.Compact(c))
+		require.NoError(t, compacted.Compact(t.Context(), c))
 	}
-	want, err := history.DefaultFileTools().Of(plain.PathTo(""))
+	want, err := history.DefaultFileTools().Of(plain.PathTo(t.Context(), ""))
 	require.NoError(t, err)
 	require.NotEmpty(t, want.Modified)
-	got, err := history.DefaultFileTools().Of(compacted.PathTo(""))
+	got, err := history.DefaultFileTools().Of(compacted.PathTo(t.Context(), ""))
 	require.NoError(t, err)
 	equal(t, want, got)
 }
@@ -196,9 +198,9 @@ func TestFileToolsAreFoundWhateverTheirServerCallsThem(t *testing.T) {
 		calls = append(calls, chat.ToolCall{ID: fmt.Sprint(i), Name: name, Arguments: fmt.Sprintf(`{"file_path":"%d.go"}`, i)})
 	}
 	calls = append(calls, chat.ToolCall{ID: "p", Name: "run_in_terminal", Arguments: `{"command":"apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: p.go\n*** End Patch\nEOF"}`})
-	s := &history.Session{}
-	require.NoError(t, s.Append(chat.UserMessage("Go."), chat.Message{Role: chat.RoleAssistant, ToolCalls: calls}))
-	files, err := history.DefaultFileTools().Of(s.PathTo(""))
+	s := numbered.Session()
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("Go."), chat.Message{Role: chat.RoleAssistant, ToolCalls: calls}))
+	files, err := history.DefaultFileTools().Of(s.PathTo(t.Context(), ""))
 	require.NoError(t, err)
 	require.Equal(t, history.Files{Read: []string{"0.go", "1.go"}, Modified: []string{"2.go", "3.go", "p.go"}}, files)
 }

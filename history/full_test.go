@@ -32,7 +32,7 @@ func TestFailedWriteLeavesNothingHalfSaid(t *testing.T) {
 
 	path := tempFile(t)
 	s := opened(t, path)
-	require.NoError(t, s.Append(chat.UserMessage("one"), calls("c1")))
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one"), calls("c1")))
 	before, entries, view := content(t, path), all(t, s), viewOf(t, s)
 
 	signal.Ignore(syscall.SIGXFSZ)
@@ -46,16 +46,16 @@ func TestFailedWriteLeavesNothingHalfSaid(t *testing.T) {
 	limitTo(uint64(len(before)) + 300)
 
 	large := strings.Repeat("x", 1000)
-	require.ErrorIs(t, s.Append(chat.ToolResult("c1", "small"), chat.UserMessage(large)), syscall.EFBIG)
-	require.ErrorIs(t, s.Compact(summary(large, "")), syscall.EFBIG)
+	require.ErrorIs(t, s.Append(t.Context(), chat.ToolResult("c1", "small"), chat.UserMessage(large)), syscall.EFBIG)
+	require.ErrorIs(t, s.Compact(t.Context(), summary(large, "")), syscall.EFBIG)
 	require.Equal(t, before, content(t, path))
 	equal(t, entries, all(t, s))
 	equal(t, view, viewOf(t, s))
-	require.Equal(t, 3, s.Lines())
-	require.NoError(t, s.Append(chat.ToolResult("c1", "small")), "the call is open still, and what fits is taken")
+	require.Equal(t, 3, lineCount(t, s))
+	require.NoError(t, s.Append(t.Context(), chat.ToolResult("c1", "small")), "the call is open still, and what fits is taken")
 
 	limitTo(limit.Cur)
-	require.NoError(t, s.Append(chat.UserMessage(large)))
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage(large)))
 	requireChained(t, s)
 	again, err := history.Read(path)
 	require.NoError(t, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/sizingtest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -83,8 +84,8 @@ func result(callID string, parts ...chat.Part) chat.Message {
 // talk is a session in memory in which these messages were said.
 func talk(t testing.TB, messages ...chat.Message) *history.Session {
 	t.Helper()
-	s := &history.Session{}
-	require.NoError(t, s.Append(messages...))
+	s := numbered.Session()
+	require.NoError(t, s.Append(t.Context(), messages...))
 	return s
 }
 
@@ -96,7 +97,29 @@ func summary(text, firstKept string) history.Compaction {
 // all lists the entries of a session.
 func all(t testing.TB, s *history.Session) []history.Entry {
 	t.Helper()
-	return list(t, s.Entries())
+	return list(t, s.Entries(t.Context()))
+}
+
+// count is the number of entries of a session.
+func count(t testing.TB, s *history.Session) int {
+	t.Helper()
+	return len(all(t, s))
+}
+
+// lineCount is the number of lines of a session's store.
+func lineCount(t testing.TB, s *history.Session) int {
+	t.Helper()
+	n, err := s.Lines(t.Context())
+	require.NoError(t, err)
+	return n
+}
+
+// leaves lists the ids of the entries that none follows.
+func leaves(t testing.TB, s *history.Session) []string {
+	t.Helper()
+	list, err := s.Leaves(t.Context())
+	require.NoError(t, err)
+	return list
 }
 
 // list lists entries.
@@ -113,7 +136,7 @@ func list(t testing.TB, entries iter.Seq2[history.Entry, error]) []history.Entry
 // viewOf gives the view of a session.
 func viewOf(t testing.TB, s *history.Session) history.View {
 	t.Helper()
-	v, err := s.View()
+	v, err := s.View(t.Context())
 	require.NoError(t, err)
 	return v
 }
@@ -121,7 +144,7 @@ func viewOf(t testing.TB, s *history.Session) history.View {
 // viewWith returns the view of a session as if a compaction had been made.
 func viewWith(t testing.TB, s *history.Session, c history.Compaction) history.View {
 	t.Helper()
-	v, err := s.ViewWith(c)
+	v, err := s.ViewWith(t.Context(), c)
 	require.NoError(t, err)
 	return v
 }
@@ -191,7 +214,7 @@ func tempFile(t testing.TB) string { return filepath.Join(t.TempDir(), "session.
 // opened opens a session for the time of the test.
 func opened(t testing.TB, path string) *history.Session {
 	t.Helper()
-	s, err := history.Open(path)
+	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/historytest"
+	"github.com/promptree-go/promptree/internal/numbered"
 )
 
 // largeEnv makes the test of a large log one of a gigabyte.
@@ -81,17 +82,19 @@ func TestLargeLogIsNotReadIntoMemory(t *testing.T) {
 
 	before := heap()
 	start := time.Now()
-	s := opened(t, path)
+	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs(), Cache: history.NewCache(64 << 10)})
+	require.NoError(t, err)
+	defer s.Close()
 	took := time.Since(start)
 	index := heap() - before
-	require.Equal(t, entries, s.Len())
+	require.Equal(t, entries, count(t, s))
 	perEntry := float64(index) / float64(entries)
 	t.Logf("%d MB, %d entries: opened in %v, %.0f bytes of memory an entry", size>>20, entries, took.Round(time.Millisecond), perEntry)
 	require.Less(t, perEntry, 200.0)
 
 	start = time.Now()
 	read, most := 0, int64(0)
-	for e, err := range s.Entries() {
+	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
 		require.NotEmpty(t, e.Message().Role)
 		if read++; read%(entries/4) == 0 {
@@ -103,7 +106,7 @@ func TestLargeLogIsNotReadIntoMemory(t *testing.T) {
 	require.Less(t, most-index, int64(4<<20)+int64(entries)*4)
 
 	turns := 0
-	for turn, err := range history.Turns(s.PathTo("")) {
+	for turn, err := range history.Turns(s.PathTo(t.Context(), "")) {
 		require.NoError(t, err)
 		turns++
 		require.Empty(t, turn.Late)
@@ -113,7 +116,7 @@ func TestLargeLogIsNotReadIntoMemory(t *testing.T) {
 	}
 	require.Equal(t, (entries+99)/100, turns)
 
-	require.NoError(t, s.Compact(summary("so far", fmt.Sprint("e", entries-entries%2-20))))
+	require.NoError(t, s.Compact(t.Context(), summary("so far", fmt.Sprint("e", entries-entries%2-20))))
 	require.Len(t, viewOf(t, s).Turns, 1)
 	require.Less(t, heap()-before, index+8<<20, "a view reads what it shows")
 	runtime.KeepAlive(s)
@@ -127,7 +130,9 @@ func TestLinesAreReadUpToALimit(t *testing.T) {
 	}
 	long := `{"type":"custom","id":"e2","parent":"e1","time":"2026-01-02T03:04:07Z","custom":{"name":"` + strings.Repeat("x", size) + `"}}`
 	after := strings.Replace(welcome, `"e2"`, `"e3"`, 1)
-	limit := func(max int64) history.Options { return history.Options{File: history.FileOptions{MaxLine: max}} }
+	limit := func(max int64) history.Options {
+		return history.Options{IDs: numbered.IDs(), File: history.FileOptions{MaxLine: max}}
+	}
 
 	path := file(t, header, hello, long, after, "")
 	before := heap()
@@ -141,7 +146,7 @@ func TestLinesAreReadUpToALimit(t *testing.T) {
 	s, err := history.OpenWith(path, limit(2*most))
 	require.NoError(t, err)
 	require.Equal(t, "e1: e3()", shape(viewOf(t, s)))
-	e, err := s.Entry("e2")
+	e, err := s.Entry(t.Context(), "e2")
 	require.NoError(t, err)
 	require.Len(t, e.Body.(history.Custom).Name, size)
 	require.NoError(t, s.Close())
@@ -156,9 +161,9 @@ func TestLinesAreReadUpToALimit(t *testing.T) {
 	path = tempFile(t)
 	s, err = history.OpenWith(path, limit(1000))
 	require.NoError(t, err)
-	require.ErrorAs(t, s.Append(chat.UserMessage(strings.Repeat("x", 1000))), &tooLong)
-	require.Zero(t, s.Len())
-	require.NoError(t, s.Append(chat.UserMessage("x")))
+	require.ErrorAs(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("x", 1000))), &tooLong)
+	require.Zero(t, count(t, s))
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("x")))
 	require.NoError(t, s.Close())
 	require.NoError(t, os.WriteFile(path, []byte(content(t, path)+strings.Repeat("y", 5000)), 0o600))
 	s, err = history.OpenWith(path, limit(1000))
@@ -170,10 +175,10 @@ func TestLinesAreReadUpToALimit(t *testing.T) {
 
 // The index of a file of nothing but line breaks would be larger than the file.
 func TestFileOfShortLinesIsNoLog(t *testing.T) {
-	path := file(t, header, strings.Repeat("\n", 3<<20))
+	path := file(t, header, hello+strings.Repeat("\n", 3<<20)+welcome, "")
 	before := heap()
 	_, err := history.ReadWith(path, history.Options{Salvage: true})
-	requireCorrupt(t, err, path, 2+1<<20)
+	requireCorrupt(t, err, path, 3+1<<20)
 	require.Less(t, heap()-before, int64(1<<20))
 }
 
@@ -211,14 +216,14 @@ func TestSalvageReadsWhatStandsAroundALostLine(t *testing.T) {
 			require.Equal(t, tt.want, shape(viewOf(t, s)))
 			require.Equal(t, before, content(t, path))
 			for _, e := range all(t, s) {
-				got, err := s.Entry(e.ID)
+				got, err := s.Entry(t.Context(), e.ID)
 				require.NoError(t, err)
 				equal(t, e, got)
 			}
 
 			w, err := history.OpenWith(path, history.Options{Salvage: true})
 			require.NoError(t, err)
-			require.NoError(t, w.Append(chat.UserMessage("on")))
+			require.NoError(t, w.Append(t.Context(), chat.UserMessage("on")))
 			require.Equal(t, tt.want+" | "+w.Leaf()+":", shape(viewOf(t, w)))
 			require.NoError(t, w.Close())
 			require.True(t, strings.HasPrefix(content(t, path), strings.TrimSuffix(before, "z")), "the lost lines stay")
@@ -237,21 +242,22 @@ func TestHeaderIsTheCallersToFill(t *testing.T) {
 	require.NoError(t, err)
 	equal(t, want, s.Header())
 	require.NoError(t, s.Close())
-	memory, err := history.New(&history.MemoryStore{}, history.Options{Header: want})
+	memory, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{Header: want})
 	require.NoError(t, err)
 	equal(t, want, memory.Header())
 	require.NotEmpty(t, talk(t, user).Header().ID)
-	_, err = history.OpenWith(path, history.Options{File: history.FileOptions{Sync: 7}})
+	_, err = history.OpenWith(path, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: 7}})
 	require.ErrorContains(t, err, "Sync is 7")
 }
 
 // A store that is no file names the line that cannot be read.
 func TestStoreWithoutAPath(t *testing.T) {
 	store := &history.MemoryStore{}
-	require.NoError(t, store.Append([]byte(header), []byte("{}")))
-	_, err := history.New(store, history.Options{})
+	_, err := store.Append(t.Context(), 0, history.Line{ID: "S", Kind: history.TypeSession, Data: []byte(header)}, history.Line{ID: "e1", Kind: history.TypeCustom, Data: []byte("{}")})
+	require.NoError(t, err)
+	_, err = history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.EqualError(t, err, "history: line 2: it has no type; Options.Salvage reads what stands around it")
-	s, err := history.OpenWith(onDisk, history.Options{File: history.FileOptions{Disk: &historytest.Disk{}}})
+	s, err := history.OpenWith(onDisk, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Disk: &historytest.Disk{}}})
 	require.NoError(t, err)
 	require.Equal(t, onDisk, s.Path())
 	require.NoError(t, s.Close())

@@ -1,12 +1,13 @@
 package history_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,10 +17,11 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/golden"
+	"github.com/promptree-go/promptree/internal/numbered"
 )
 
 const (
-	header  = `{"type":"session","version":2,"id":"S","time":"2026-01-02T03:04:05Z"}`
+	header  = `{"type":"session","version":3,"id":"S","time":"2026-01-02T03:04:05Z"}`
 	hello   = `{"type":"message","id":"e1","time":"2026-01-02T03:04:06Z","message":{"role":"user","content":[{"type":"text","text":"hello"}]}}`
 	welcome = `{"type":"message","id":"e2","parent":"e1","time":"2026-01-02T03:04:07Z","message":{"role":"assistant","content":[{"type":"text","text":"welcome"}]}}`
 )
@@ -59,19 +61,19 @@ func everything() []chat.Message {
 
 func TestReopenedSessionIsTheSame(t *testing.T) {
 	path := tempFile(t)
-	s, err := history.Open(path)
+	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
 	require.Nil(t, s.Recovered())
 	require.Equal(t, path, s.Path())
-	require.Equal(t, 1, s.Lines(), "the header")
-	require.NoError(t, s.Append(everything()...))
-	require.NoError(t, s.Compact(history.Compaction{
+	require.Equal(t, 1, lineCount(t, s), "the header")
+	require.NoError(t, s.Append(t.Context(), everything()...))
+	require.NoError(t, s.Compact(t.Context(), history.Compaction{
 		Messages: []chat.Message{chat.UserMessage("so far: \xff"), chat.UserMessage("go on")}, FirstKept: "e2",
 		TokensBefore: 100, TokensAfter: 10, Mode: "full",
 	}))
-	require.NoError(t, s.Append(chat.UserMessage("next")))
-	require.Equal(t, 7, s.Len())
-	require.Equal(t, 8, s.Lines())
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("next")))
+	require.Equal(t, 7, count(t, s))
+	require.Equal(t, 8, lineCount(t, s))
 	before, view := all(t, s), viewOf(t, s)
 	require.NoError(t, s.Close())
 
@@ -85,16 +87,16 @@ func TestReopenedSessionIsTheSame(t *testing.T) {
 			defer again.Close()
 			equal(t, before, all(t, again))
 			equal(t, view, viewOf(t, again))
-			require.Equal(t, 7, again.Len())
-			require.Equal(t, 8, again.Lines())
+			require.Equal(t, 7, count(t, again))
+			require.Equal(t, 8, lineCount(t, again))
 			require.Nil(t, again.Recovered())
 		})
 	}
 
 	again := opened(t, path)
-	require.NoError(t, again.Append(chat.UserMessage("and on")))
+	require.NoError(t, again.Append(t.Context(), chat.UserMessage("and on")))
 	equal(t, before, all(t, again)[:len(before)])
-	require.Equal(t, 8, again.Len())
+	require.Equal(t, 8, count(t, again))
 	requireChained(t, again)
 }
 
@@ -114,29 +116,42 @@ func requireChained(t testing.TB, s *history.Session) {
 func TestEntriesAreWhatWasAppended(t *testing.T) {
 	s := talk(t, everything()...)
 	require.Empty(t, s.Path())
-	require.Zero(t, s.Lines())
-	require.NoError(t, s.Compact(summary("so far", "e2")))
+	require.Zero(t, s.Transcript())
+	require.NoError(t, s.Compact(t.Context(), summary("so far", "e2")))
 	entries := all(t, s)
 	for i, m := range everything() {
 		require.Equal(t, history.TypeMessage, entries[i].Type())
 		equal(t, m, entries[i].Message())
 	}
 	require.Equal(t, history.TypeCompaction, entries[5].Type())
-	equal(t, summary("so far", "e2"), entries[5].Compaction())
+	made := entries[5].Compaction()
+	made.Carried = history.Carried{}
+	equal(t, summary("so far", "e2"), made)
 	requireChained(t, s)
 	entries[0] = history.Entry{}
 	require.Equal(t, "e1", all(t, s)[0].ID, "the caller's list is the caller's")
 }
 
+// fixed opens a session whose header, ids and times are always the same.
+func fixed(t *testing.T, path string) *history.Session {
+	t.Helper()
+	s, err := history.OpenWith(path, history.Options{
+		IDs: numbered.IDs(), Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }, Header: history.Header{ID: "S"},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
 // The format is read by people, models and later versions: it does not change unseen.
 func TestFormatOnDisk(t *testing.T) {
 	path := tempFile(t)
-	s := opened(t, path)
-	require.NoError(t, s.Append(everything()...))
-	require.NoError(t, s.Compact(history.Compaction{
+	s := fixed(t, path)
+	require.NoError(t, s.Append(t.Context(), everything()...))
+	require.NoError(t, s.Compact(t.Context(), history.Compaction{
 		Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: "e2", TokensBefore: 100, TokensAfter: 10, Mode: "full",
 	}))
-	require.NoError(t, s.Compact(summary("all of it", "")))
+	require.NoError(t, s.Compact(t.Context(), summary("all of it", "")))
 	made := history.Summary{Text: "words", Files: history.Files{Read: []string{"a.go"}, Modified: []string{"b.go"}}, Extension: true, Data: []byte(`{"k":1.0}`)}
 	add(
 		t, s,
@@ -152,25 +167,17 @@ func TestFormatOnDisk(t *testing.T) {
 		history.Usage{Of: "e5", Model: "m", Usage: chat.Usage{Input: 10, Output: 2, CacheRead: 5, CacheWrite: 1}, Cost: 0.25},
 		history.Compaction{Messages: []chat.Message{chat.UserMessage("S")}, LastCovered: "e8", Title: "t", Summary: made},
 	)
-	require.NoError(t, s.Branch("e8"))
-	_, err := s.Add(
+	require.NoError(t, s.Branch(t.Context(), "e8"))
+	_, err := s.Add(t.Context(),
 		history.Entry{Parent: "e8", Body: history.BranchSummary{From: "e18", Summary: made}},
 		history.Entry{Body: history.Unknown{Kind: "later", Line: []byte(`{"type":"later","id":"x","parent":"e1", "later": 1.0}`)}},
 	)
 	require.NoError(t, err)
-	written := content(t, path)
-	written = regexp.MustCompile(`"time":"[^"]*"`).ReplaceAllString(written, `"time":"2026-01-02T03:04:05Z"`)
-	written = regexp.MustCompile(`("type":"session".*"id":)"[^"]*"`).ReplaceAllString(written, `$1"S"`)
-	golden.Equal(t, "format.jsonl", written)
+	golden.Equal(t, "format.jsonl", content(t, path))
 
 	old, err := history.Read(filepath.Join("testdata", "format.jsonl"))
 	require.NoError(t, err)
 	want := all(t, s)
-	for i := range want {
-		if want[i].Type() != "later" {
-			want[i].Time = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-		}
-	}
 	equal(t, want, all(t, old))
 }
 
@@ -194,19 +201,19 @@ func TestTornLastLineIsSetAside(t *testing.T) {
 			reader, err := history.Read(path)
 			require.NoError(t, err)
 			equal(t, &history.Recovery{Line: 3, Bytes: int64(len(tt.torn))}, reader.Recovered())
-			require.Equal(t, 1, reader.Len())
+			require.Equal(t, 1, count(t, reader))
 			require.Equal(t, whole+tt.torn, content(t, path), "reading changes nothing")
 			require.NoFileExists(t, path+".torn")
 
 			s := opened(t, path)
 			equal(t, &history.Recovery{Line: 3, Bytes: int64(len(tt.torn)), SavedTo: path + ".torn"}, s.Recovered())
 			equal(t, all(t, reader), all(t, s))
-			require.Equal(t, 2, s.Lines())
+			require.Equal(t, 2, lineCount(t, s))
 			require.Equal(t, whole, content(t, path))
 			require.Equal(t, strings.TrimSuffix(tt.torn, "\n")+"\n", content(t, path+".torn"))
 
-			require.NoError(t, s.Append(chat.AssistantMessage("again")))
-			require.Equal(t, 3, s.Lines())
+			require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("again")))
+			require.Equal(t, 3, lineCount(t, s))
 			after, err := history.Read(path)
 			require.NoError(t, err)
 			require.Nil(t, after.Recovered())
@@ -217,7 +224,7 @@ func TestTornLastLineIsSetAside(t *testing.T) {
 
 func TestTornLinesGatherInOneFile(t *testing.T) {
 	path := file(t, header, hello, "first")
-	s, err := history.Open(path)
+	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	require.NoError(t, os.WriteFile(path, []byte(content(t, path)+"second"), 0o600))
@@ -243,9 +250,9 @@ func TestTornHeaderIsSetAside(t *testing.T) {
 			s := opened(t, path)
 			equal(t, &history.Recovery{Line: 1, Bytes: int64(len(tt.torn)), SavedTo: path + ".torn"}, s.Recovered())
 			require.Equal(t, tt.torn+"\n", content(t, path+".torn"))
-			require.Zero(t, s.Len())
-			require.Equal(t, 1, s.Lines())
-			require.NoError(t, s.Append(chat.UserMessage("hello")))
+			require.Zero(t, count(t, s))
+			require.Equal(t, 1, lineCount(t, s))
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
 			after, err := history.Read(path)
 			require.NoError(t, err)
 			equal(t, all(t, s), all(t, after))
@@ -267,7 +274,7 @@ func requireCorrupt(t testing.TB, err error, path string, line int) {
 // An error says what to do, and nothing is left behind where there can be no log.
 func TestWhereThereCanBeNoLog(t *testing.T) {
 	dir := t.TempDir()
-	_, err := history.Open(filepath.Join(dir, "none", "session.jsonl"))
+	_, err := history.OpenWith(filepath.Join(dir, "none", "session.jsonl"), history.Options{IDs: numbered.IDs()})
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "make it first")
 	for name, open := range map[string]func(string) (*history.Session, error){"for writing": history.Open, "for reading": history.Read} {
@@ -296,20 +303,18 @@ func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
 		{"garbage in the middle", []string{header, "garbage", welcome, ""}, 2, "invalid character"},
 		{"a torn line in the middle", []string{header, hello, welcome[:50], label, ""}, 3, "unexpected end"},
 		{"garbage in the middle and a torn end", []string{header, "garbage", welcome, "torn"}, 2, "invalid character"},
-		{"an empty line in the middle", []string{header, "", hello, ""}, 2, "unexpected end"},
+		{"an empty line in the middle", []string{header, hello, "", welcome, ""}, 3, "unexpected end"},
 		{"an entry without a type", []string{header, `{"id":"e1"}`, welcome, ""}, 2, "no type"},
 		{"an entry without an id", []string{header, `{"type":"smell"}`, welcome, ""}, 2, "no id"},
 		{"a message without one", []string{header, `{"type":"message","id":"e1"}`, welcome, ""}, 2, "a message without one"},
 		{"a compaction without one", []string{header, `{"type":"compaction","id":"e1"}`, welcome, ""}, 2, "a compaction without one"},
-		{"two entries of one id", []string{header, hello, label, welcome, ""}, 4, `"e2"`},
-		{"two entries of one id and a torn end", []string{header, hello, hello, "torn"}, 3, `"e1"`},
 		{"a file that is no session", []string{"Dear diary,", "today", ""}, 1, "not the header of a session"},
 		{"a file of one line that is no session", []string{"Dear diary,", ""}, 1, "not the header of a session"},
 		{"a file of one line without an end that is no session", []string{"Dear diary,"}, 1, "header of a session"},
 		{"JSON that is no session", []string{`{"type":"module"}`, ""}, 1, `"module"`},
 		{"JSON without an end that is no session", []string{`{"type":"module"}`}, 1, "header of a session"},
 		{"a session that lost its header", []string{hello, welcome, ""}, 1, `"message"`},
-		{"a newer format", []string{strings.Replace(header, `"version":2`, `"version":3`, 1), `{"new":true}`, ""}, 1, "format 3, this version reads 2"},
+		{"a newer format", []string{strings.Replace(header, `"version":3`, `"version":4`, 1), `{"new":true}`, ""}, 1, "format 4, this version reads 3"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := file(t, tt.lines...)
@@ -323,7 +328,7 @@ func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
 				require.NoFileExists(t, path+".torn", how)
 			}
 			require.NoError(t, os.WriteFile(path, []byte(header+"\n"), 0o600))
-			s, err := history.Open(path)
+			s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
 			require.NoError(t, err, "a failed Open gives the lock back")
 			require.NoError(t, s.Close())
 		})
@@ -337,28 +342,47 @@ func TestUnknownEntriesAreKeptAndNotShown(t *testing.T) {
 	s := opened(t, path)
 	require.Equal(t, "e1: e2()", shape(viewOf(t, s)))
 	require.Equal(t, history.EntryType("smell"), all(t, s)[1].Type())
-	require.NoError(t, s.Append(chat.UserMessage("on")))
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
 	require.Equal(t, "e3", all(t, s)[3].ID)
 	require.True(t, strings.HasPrefix(content(t, path), before))
-	require.NoError(t, s.Compact(summary("so far", "l-7")), "it goes with the message after it")
+	require.NoError(t, s.Compact(t.Context(), summary("so far", "l-7")), "it goes with the message after it")
 	require.Equal(t, "so far | e1: e2() | e3:", shape(viewOf(t, s)))
 }
 
-func TestForeignIDsAreNotUsedAgain(t *testing.T) {
-	path := file(t, header, strings.Replace(hello, `"e1"`, `"e41"`, 1), "")
+func TestAnIDThatIsTakenIsPassedOver(t *testing.T) {
+	path := file(t, header, strings.Replace(hello, `"e1"`, `"e2"`, 1), "")
 	s := opened(t, path)
-	require.NoError(t, s.Append(chat.UserMessage("on")))
-	require.Equal(t, "e42", all(t, s)[1].ID)
-	require.Equal(t, "e41", all(t, s)[1].Parent)
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("on"), chat.UserMessage("and on")))
+	require.Equal(t, []string{"e2", "e1", "e3"}, ids(t, s.PathTo(t.Context(), "")))
+}
+
+func TestIDsSortByTime(t *testing.T) {
+	var s history.Session
+	for range 2000 {
+		require.NoError(t, s.Append(t.Context(), user))
+	}
+	list := ids(t, s.PathTo(t.Context(), ""))
+	require.True(t, slices.IsSorted(list))
+	require.Len(t, slices.Compact(list), 2000)
+	require.Regexp(t, "^[0-9a-z]{20}$", list[0])
+
+	now := time.Now()
+	again, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{Now: func() time.Time {
+		now = now.Add(-time.Hour) // a clock that is put back
+		return now
+	}})
+	require.NoError(t, err)
+	require.NoError(t, again.Append(t.Context(), user, user, user))
+	require.True(t, slices.IsSorted(ids(t, again.PathTo(t.Context(), ""))))
 }
 
 func TestOneWriterManyReaders(t *testing.T) {
 	path := tempFile(t)
 	writer := opened(t, path)
-	require.NoError(t, writer.Append(chat.UserMessage("one")))
+	require.NoError(t, writer.Append(t.Context(), chat.UserMessage("one")))
 	before := content(t, path)
 
-	second, err := history.Open(path)
+	second, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
 	require.ErrorIs(t, err, history.ErrLocked)
 	require.ErrorContains(t, err, path)
 	require.Nil(t, second)
@@ -367,41 +391,41 @@ func TestOneWriterManyReaders(t *testing.T) {
 	reader, err := history.Read(path)
 	require.NoError(t, err)
 	require.Equal(t, path, reader.Path())
-	require.ErrorIs(t, reader.Append(chat.UserMessage("two")), history.ErrReadOnly)
-	require.ErrorIs(t, reader.Compact(summary("so far", "")), history.ErrReadOnly)
-	require.Equal(t, 1, reader.Len())
+	require.ErrorIs(t, reader.Append(t.Context(), chat.UserMessage("two")), history.ErrReadOnly)
+	require.ErrorIs(t, reader.Compact(t.Context(), summary("so far", "")), history.ErrReadOnly)
+	require.Equal(t, 1, count(t, reader))
 	require.Equal(t, "e1:", shape(viewOf(t, reader)))
 	require.Equal(t, before, content(t, path))
 
-	require.NoError(t, writer.Append(chat.UserMessage("two")))
-	require.Equal(t, 1, reader.Len(), "a reader has what was there when it read")
+	require.NoError(t, writer.Append(t.Context(), chat.UserMessage("two")))
+	require.Equal(t, 1, count(t, reader), "a reader has what was there when it read")
 	require.NoError(t, reader.Close())
-	require.ErrorIs(t, reader.Append(chat.UserMessage("three")), history.ErrClosed)
-	require.NoError(t, writer.Append(chat.UserMessage("three")), "a reader that closes takes no lock away")
-	_, err = history.Open(path)
+	require.ErrorIs(t, reader.Append(t.Context(), chat.UserMessage("three")), history.ErrClosed)
+	require.NoError(t, writer.Append(t.Context(), chat.UserMessage("three")), "a reader that closes takes no lock away")
+	_, err = history.OpenWith(path, history.Options{IDs: numbered.IDs()})
 	require.ErrorIs(t, err, history.ErrLocked)
 
 	require.NoError(t, writer.Close())
 	next := opened(t, path)
-	require.Equal(t, 3, next.Len())
+	require.Equal(t, 3, count(t, next))
 }
 
 func TestClosedSessionIsOver(t *testing.T) {
 	for where, s := range map[string]*history.Session{"in memory": {}, "in a file": opened(t, tempFile(t))} {
 		t.Run(where, func(t *testing.T) {
-			require.NoError(t, s.Append(chat.UserMessage("one")))
-			lines := s.Lines()
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
 			require.NoError(t, s.Close())
 			require.NoError(t, s.Close(), "closing twice does nothing")
-			require.ErrorIs(t, s.Append(chat.UserMessage("two")), history.ErrClosed)
-			require.ErrorIs(t, s.Compact(summary("so far", "")), history.ErrClosed)
-			_, err := s.View()
+			require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("two")), history.ErrClosed)
+			require.ErrorIs(t, s.Compact(t.Context(), summary("so far", "")), history.ErrClosed)
+			_, err := s.View(t.Context())
 			require.ErrorIs(t, err, history.ErrClosed)
-			for _, err := range s.Entries() {
+			for _, err := range s.Entries(t.Context()) {
 				require.ErrorIs(t, err, history.ErrClosed)
 			}
-			require.Equal(t, 1, s.Len())
-			require.Equal(t, lines, s.Lines())
+			_, err = s.Lines(t.Context())
+			require.ErrorIs(t, err, history.ErrClosed)
+			require.ErrorIs(t, s.Refresh(t.Context()), history.ErrClosed)
 			require.Nil(t, s.Recovered())
 		})
 	}
@@ -410,20 +434,28 @@ func TestClosedSessionIsOver(t *testing.T) {
 // A body that cannot be read is an error where it is wanted, and nowhere else.
 func TestBodiesThatCannotBeReadAreLeftAlone(t *testing.T) {
 	smell := strings.Replace(hello, `"type":"text"`, `"type":"smell"`, 1)
-	path := file(t, header, smell, welcome, "")
-	before := content(t, path)
+	_, err := history.Open(file(t, header, smell, welcome, ""))
+	require.ErrorContains(t, err, "line 2")
+	require.ErrorContains(t, err, "smell", "it is shown")
+
+	path := file(t, header, hello, welcome, "")
 	s := opened(t, path)
+	require.NoError(t, s.Append(t.Context(), user))
+	require.NoError(t, s.Compact(t.Context(), summary("so far", "e3")))
+	require.NoError(t, s.Close())
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(content(t, path), `"type":"text"`, `"type":"smell"`, 1)), 0o600))
+	before := content(t, path)
+	s = opened(t, path)
 	require.Equal(t, before, content(t, path))
-	require.NoError(t, s.Append(chat.AssistantMessage("on")))
-	_, err := s.View()
+	require.Equal(t, "so far | e3:", shape(viewOf(t, s)), "it is covered")
+	require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("on")))
+	_, err = s.ViewAt(t.Context(), "e2")
 	requireCorrupt(t, err, path, 2)
 	require.ErrorContains(t, err, "smell")
-	_, err = s.Entry("e2")
+	_, err = s.Entry(t.Context(), "e2")
 	require.NoError(t, err)
-	require.NoError(t, s.Compact(summary("so far", "e2")))
-	require.NoError(t, s.Branch("e3"))
-	_, err = s.View()
-	requireCorrupt(t, err, path, 2)
+	require.Error(t, s.Branch(t.Context(), "e2"))
+	require.Equal(t, "so far | e3: e5()", shape(viewOf(t, s)))
 }
 
 func TestPathsThatCannotBeOpened(t *testing.T) {
@@ -431,9 +463,9 @@ func TestPathsThatCannotBeOpened(t *testing.T) {
 	_, err := history.Read(filepath.Join(dir, "none.jsonl"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.NoFileExists(t, filepath.Join(dir, "none.jsonl"))
-	_, err = history.Open(filepath.Join(dir, "none", "session.jsonl"))
+	_, err = history.OpenWith(filepath.Join(dir, "none", "session.jsonl"), history.Options{IDs: numbered.IDs()})
 	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = history.Open(dir)
+	_, err = history.OpenWith(dir, history.Options{IDs: numbered.IDs()})
 	require.Error(t, err)
 	_, err = history.Read(dir)
 	require.Error(t, err)
@@ -445,8 +477,8 @@ func TestEmptyFileIsANewSession(t *testing.T) {
 	requireCorrupt(t, err, path, 1)
 	s := opened(t, path)
 	require.Nil(t, s.Recovered())
-	require.Zero(t, s.Len())
-	require.Equal(t, 1, s.Lines())
+	require.Zero(t, count(t, s))
+	require.Equal(t, 1, lineCount(t, s))
 }
 
 func TestRelativePathIsMadeAbsolute(t *testing.T) {
@@ -459,7 +491,7 @@ func TestRelativePathIsMadeAbsolute(t *testing.T) {
 // readable lists the entries up to the first whose body cannot be read.
 func readable(s *history.Session) []history.Entry {
 	var list []history.Entry
-	for e, err := range s.Entries() {
+	for e, err := range s.Entries(context.Background()) {
 		if err != nil {
 			break
 		}
@@ -477,12 +509,12 @@ func requireSalvaged(t testing.TB, path string, readErr error) {
 		return
 	}
 	defer s.Close()
-	require.Equal(t, s.Lines(), 1+s.Len()+len(s.Skipped()))
+	require.Equal(t, lineCount(t, s), 1+count(t, s)+len(s.Skipped()))
 	if corrupt, ok := errors.AsType[*history.CorruptError](readErr); ok {
 		require.LessOrEqual(t, s.Skipped()[0].Line, corrupt.Line)
 	}
-	for _, id := range s.Leaves() {
-		_, _ = s.ViewAt(id)
+	for _, id := range leaves(t, s) {
+		_, _ = s.ViewAt(t.Context(), id)
 	}
 }
 
@@ -505,7 +537,7 @@ func FuzzOpen(f *testing.F) {
 		reader, readErr := history.Read(path)
 		require.Equal(t, string(data), content(t, path))
 		requireSalvaged(t, path, readErr)
-		s, err := history.Open(path)
+		s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
 		if err != nil {
 			require.Error(t, readErr)
 			require.Equal(t, string(data), content(t, path))
@@ -523,13 +555,13 @@ func FuzzOpen(f *testing.F) {
 			require.NoError(t, readErr)
 			equal(t, readable(reader), readable(s))
 		}
-		for leaf := range s.Entries() {
-			_, _ = s.ViewAt(leaf.ID)
+		for leaf := range s.Entries(t.Context()) {
+			_, _ = s.ViewAt(t.Context(), leaf.ID)
 		}
-		for _, err := range history.Turns(s.PathTo("")) {
+		for _, err := range history.Turns(s.PathTo(t.Context(), "")) {
 			_ = err
 		}
-		require.NoError(t, s.Append(chat.UserMessage("on")))
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
 		before := readable(s)
 		require.NoError(t, s.Close())
 		again, err := history.Read(path)

@@ -34,7 +34,7 @@ func TestWhatIsKeptIsWhatWouldBeMade(t *testing.T) {
 				if r.IntN(3) == 0 {
 					rule := history.ClearRule{Keep: 1 + r.IntN(500), Placeholder: func(history.ClearedOutput) string { return "gone" }}
 					if c, ok := rule.Find(viewOf(t, shown), quarter{}); ok {
-						_, err := shown.Add(history.Entry{Body: c})
+						_, err := shown.Add(t.Context(), history.Entry{Body: c})
 						require.NoError(t, err)
 						cleared = append(cleared, c)
 					}
@@ -50,7 +50,7 @@ func TestWhatIsKeptIsWhatWouldBeMade(t *testing.T) {
 				for range 2 {
 					fresh := talk()
 					for _, c := range cleared {
-						_, err := fresh.Add(history.Entry{Body: c})
+						_, err := fresh.Add(t.Context(), history.Entry{Body: c})
 						require.NoError(t, err)
 					}
 					want, wantErr := rendered(fresh)

@@ -13,12 +13,13 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/historytest"
+	"github.com/promptree-go/promptree/internal/numbered"
 )
 
 const onDisk = "/sessions/session.jsonl"
 
 func openOn(disk *historytest.Disk, sync history.Sync) (*history.Session, error) {
-	return history.OpenWith(onDisk, history.Options{File: history.FileOptions{Disk: disk, Sync: sync}})
+	return history.OpenWith(onDisk, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Disk: disk, Sync: sync}})
 }
 
 // surviveCuts appends and compacts, cuts the power again and again, and gives what was lost of what was acknowledged. A
@@ -42,7 +43,7 @@ func surviveCuts(t *testing.T, seed uint64, disk *historytest.Disk, sync history
 			}
 		}
 		requireChained(t, s)
-		v, err := s.View()
+		v, err := s.View(t.Context())
 		require.NoError(t, err)
 		if len(entries) > 0 {
 			require.NoError(t, chat.Validate(append(v.Messages(), chat.UserMessage("on"))))
@@ -53,13 +54,13 @@ func surviveCuts(t *testing.T, seed uint64, disk *historytest.Disk, sync history
 		}
 		for range r.IntN(20) {
 			said := []history.Entry{
-				{Body: history.Message{Message: chat.UserMessage(fmt.Sprintf("%0*d", r.IntN(500), s.Len()))}},
+				{Body: history.Message{Message: chat.UserMessage(fmt.Sprintf("%0*d", r.IntN(500), count(t, s)))}},
 				{Body: history.Message{Message: chat.AssistantMessage("ok")}},
 			}
-			if r.IntN(5) == 0 && s.Len() > 0 {
+			if r.IntN(5) == 0 && count(t, s) > 0 {
 				said = []history.Entry{{Body: summary("so far", "")}}
 			}
-			added, err := s.Add(said...)
+			added, err := s.Add(t.Context(), said...)
 			require.NoError(t, err)
 			for _, e := range added {
 				acknowledged = append(acknowledged, e.ID)
@@ -67,7 +68,7 @@ func surviveCuts(t *testing.T, seed uint64, disk *historytest.Disk, sync history
 		}
 		if r.IntN(3) == 0 { // the power goes in the middle of an append that is not acknowledged
 			disk.Fail(errors.New("power"))
-			require.Error(t, s.Append(chat.UserMessage("never said")))
+			require.Error(t, s.Append(t.Context(), chat.UserMessage("never said")))
 			disk.Fail(nil)
 		}
 		disk.PowerCut(func(appended int) int { return r.IntN(appended + 1) })
@@ -113,11 +114,11 @@ func TestNewSessionOutlivesAPowerCut(t *testing.T) {
 	disk := &historytest.Disk{}
 	s, err := openOn(disk, history.SyncAlways)
 	require.NoError(t, err)
-	require.NoError(t, s.Append(chat.UserMessage("one")))
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
 	disk.PowerCut(nil)
 	s, err = openOn(disk, history.SyncAlways)
 	require.NoError(t, err)
-	require.Equal(t, 1, s.Len())
+	require.Equal(t, 1, count(t, s))
 	require.Nil(t, s.Recovered())
 }
 
@@ -128,11 +129,11 @@ func TestTornEndIsSetAsideDurably(t *testing.T) {
 	s, err := openOn(disk, history.SyncNever)
 	require.NoError(t, err)
 	require.NoError(t, disk.SyncDir("/sessions"))
-	require.NoError(t, s.Append(chat.UserMessage("one"), chat.UserMessage("two")))
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one"), chat.UserMessage("two")))
 	disk.PowerCut(func(appended int) int { return appended - 5 })
 	s, err = openOn(disk, history.SyncAlways)
 	require.NoError(t, err)
-	require.Equal(t, 1, s.Len())
+	require.Equal(t, 1, count(t, s))
 	torn := s.Recovered()
 	require.NotNil(t, torn)
 	require.Equal(t, onDisk+".torn", torn.SavedTo)
@@ -141,7 +142,7 @@ func TestTornEndIsSetAsideDurably(t *testing.T) {
 	s, err = openOn(disk, history.SyncAlways)
 	require.NoError(t, err)
 	require.Nil(t, s.Recovered())
-	require.Equal(t, 1, s.Len())
+	require.Equal(t, 1, count(t, s))
 }
 
 func TestIntervalSyncsOnceForMany(t *testing.T) {
@@ -151,7 +152,7 @@ func TestIntervalSyncsOnceForMany(t *testing.T) {
 		s, err := openOn(disk, history.SyncInterval)
 		require.NoError(t, err)
 		for range 100 {
-			require.NoError(t, s.Append(chat.UserMessage("one")))
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
 		}
 		time.Sleep(900 * time.Millisecond)
 		synctest.Wait()
@@ -162,13 +163,13 @@ func TestIntervalSyncsOnceForMany(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Equal(t, 1, disk.Syncs(), "nothing was written since")
-		require.NoError(t, s.Append(chat.UserMessage("two")))
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage("two")))
 		require.NoError(t, s.Close())
 		require.Equal(t, 2, disk.Syncs(), "what was written last")
 		disk.PowerCut(nil)
 		s, err = openOn(disk, history.SyncInterval)
 		require.NoError(t, err)
-		require.Equal(t, 101, s.Len())
+		require.Equal(t, 101, count(t, s))
 		require.NoError(t, s.Close())
 	})
 }
@@ -180,12 +181,12 @@ func TestIntervalTellsOfAFailedSync(t *testing.T) {
 		disk, full := &historytest.Disk{}, errors.New("full")
 		s, err := openOn(disk, history.SyncInterval)
 		require.NoError(t, err)
-		require.NoError(t, s.Append(chat.UserMessage("one")))
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
 		disk.Fail(full)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		disk.Fail(nil)
-		require.ErrorIs(t, s.Append(chat.UserMessage("two")), full)
+		require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("two")), full)
 		require.ErrorIs(t, s.Close(), full)
 	})
 }
@@ -196,15 +197,15 @@ func TestFailedAppendIsTakenBack(t *testing.T) {
 	disk, full := &historytest.Disk{}, errors.New("full")
 	s, err := openOn(disk, history.SyncAlways)
 	require.NoError(t, err)
-	require.NoError(t, s.Append(chat.UserMessage("one")))
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
 	before := disk.ReadFile(onDisk)
 	disk.Fail(full)
-	require.ErrorIs(t, s.Append(chat.UserMessage("two")), full)
-	require.ErrorIs(t, s.Branch("e1"), full)
+	require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("two")), full)
+	require.ErrorIs(t, s.Branch(t.Context(), "e1"), full)
 	disk.Fail(nil)
 	require.Equal(t, "e1", s.Leaf())
 	require.Equal(t, string(before), string(disk.ReadFile(onDisk)))
-	require.NoError(t, s.Append(chat.UserMessage("three")))
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("three")))
 	require.Equal(t, []string{"e1", "e2"}, []string{all(t, s)[0].ID, s.Leaf()})
 	require.NoError(t, s.Close())
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -42,7 +43,7 @@ func (s *sayer) add(t testing.TB, m chat.Message) {
 
 func (s *sayer) flush(t testing.TB) {
 	t.Helper()
-	require.NoError(t, s.session.Append(s.pending...))
+	require.NoError(t, s.session.Append(t.Context(), s.pending...))
 	s.appended = append(s.appended, s.pending...)
 	s.pending = nil
 }
@@ -165,7 +166,7 @@ func (s *sayer) compact(t testing.TB) {
 	if len(entries) > 0 && !s.chance(4) {
 		c.FirstKept = entries[s.IntN(len(entries))].ID
 	}
-	if s.session.Compact(c) == nil {
+	if s.session.Compact(t.Context(), c) == nil {
 		s.appended = append(s.appended, chat.Message{})
 	} else {
 		equal(t, entries, all(t, s.session))
@@ -176,7 +177,7 @@ func (s *sayer) compact(t testing.TB) {
 func (s *sayer) clear(t testing.TB) {
 	t.Helper()
 	var c history.Clearing
-	for _, e := range list(t, s.session.PathTo("")) {
+	for _, e := range list(t, s.session.PathTo(t.Context(), "")) {
 		if !s.chance(4) {
 			continue
 		}
@@ -188,7 +189,7 @@ func (s *sayer) clear(t testing.TB) {
 		}
 	}
 	if len(c.Results)+len(c.Arguments) > 0 {
-		_, err := s.session.Add(history.Entry{Body: c})
+		_, err := s.session.Add(t.Context(), history.Entry{Body: c})
 		require.NoError(t, err)
 	}
 }
@@ -196,7 +197,7 @@ func (s *sayer) clear(t testing.TB) {
 // talkAtRandom makes a session that ends with a user's message or a tool's.
 func talkAtRandom(t testing.TB, r *rand.Rand) *sayer {
 	t.Helper()
-	s := &sayer{Rand: r, session: &history.Session{}, marks: r.IntN(6) == 0}
+	s := &sayer{Rand: r, session: numbered.Session(), marks: r.IntN(6) == 0}
 	if !s.chance(8) {
 		s.user(t)
 	}
@@ -497,17 +498,17 @@ func TestAnySessionOnDisk(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		memory := talkAtRandom(t, r).session
 		path := tempFile(t)
-		s, err := history.Open(path)
+		s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
 		require.NoError(t, err)
 		for _, e := range all(t, memory) {
 			if e.Type() == history.TypeCompaction {
-				require.NoError(t, s.Compact(e.Compaction()))
+				require.NoError(t, s.Compact(t.Context(), e.Compaction()))
 			} else {
-				require.NoError(t, s.Append(e.Message()))
+				require.NoError(t, s.Append(t.Context(), e.Message()))
 			}
 			if r.IntN(8) == 0 {
 				require.NoError(t, s.Close())
-				s, err = history.Open(path)
+				s, err = history.OpenWith(path, history.Options{IDs: numbered.IDs()})
 				require.NoError(t, err)
 			}
 		}
@@ -530,8 +531,12 @@ func TestAnyViewWith(t *testing.T) {
 		if r.IntN(4) == 0 {
 			c.FirstKept = ""
 		}
+		if _, err := s.ViewWith(t.Context(), c); err != nil {
+			require.Error(t, s.Compact(t.Context(), c))
+			continue
+		}
 		preview := renderedIn(t, trying(t, s, c), prompt(s))
-		if s.Compact(c) == nil {
+		if s.Compact(t.Context(), c) == nil {
 			tried++
 			require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/sizingtest"
 	"github.com/promptree-go/promptree/render"
 )
@@ -40,7 +41,6 @@ func TestRoundIsSentAsProvidersTakeIt(t *testing.T) {
 	}
 	nameless := withCalls(said(chat.Text("x")), "a", "b")
 	nameless.ToolCalls[1].Name = ""
-	withoutID := withCalls(said(), "a", "")
 	failed := chat.ToolResult("a", "exit 1")
 	failed.IsError = true
 	for _, tt := range []struct {
@@ -91,7 +91,6 @@ func TestRoundIsSentAsProvidersTakeIt(t *testing.T) {
 			"a call that names no tool is left out with its result", []chat.Message{nameless, done("b"), done("a")},
 			[]chat.Message{withCalls(said(chat.Text("x")), "a"), done("a")},
 		},
-		{"a call without an id is left out", []chat.Message{withoutID, done("a")}, []chat.Message{calls("a"), done("a")}},
 		{
 			"a message of such calls alone is left out", []chat.Message{{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a"}}}, done("a")},
 			nil,
@@ -408,8 +407,8 @@ func FuzzArguments(f *testing.F) {
 		f.Add(seed, 500)
 	}
 	f.Fuzz(func(t *testing.T, arguments string, window int) {
-		s := &history.Session{}
-		if window < 1 || window > 1<<20 || s.Append(user, callWith(arguments)) != nil {
+		s := numbered.Session()
+		if window < 1 || window > 1<<20 || s.Append(t.Context(), user, callWith(arguments)) != nil {
 			t.Skip()
 		}
 		got := viewOf(t, s).Turns[0].Rounds[0].Messages(history.Limits{}, in(window))[0].ToolCalls[0].Arguments
@@ -447,8 +446,8 @@ func TestOutputLargerThanTheWindowNeverBlocksARender(t *testing.T) {
 		{"in a turn that is over too", append([]history.Entry{shell(huge)}, said(answer, user)...)},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			s := &history.Session{}
-			_, err := s.Add(tt.entries...)
+			s := numbered.Session()
+			_, err := s.Add(t.Context(), tt.entries...)
 			require.NoError(t, err)
 			r, err := render.Render(t.Context(), prompt(s), render.Options{Budget: window, Tokenizer: quarter{}})
 			require.NoError(t, err)

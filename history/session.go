@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -11,27 +12,31 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// Session is a conversation: everything that was said, and the compactions made of it, as a tree that is only ever
-// appended to. The zero value is an empty session in memory; [Open] keeps one in a file, and [New] wherever a [Store]
-// is. It is safe for concurrent use.
+// Session is a conversation: everything that was said, and the compactions made of it, as a tree that is only ever appended to.
+// The zero value is an empty session in memory; [Open] keeps one in a file, and [New] wherever a [Store] is. It is safe for
+// concurrent use.
 //
-// What was said stays in the store. The session keeps an index of some hundred bytes for each entry, the entries that it
-// read last, up to 64 MiB of them, and what is shown at the leaf, where that takes no more.
+// What was said stays in the store. In memory a session holds what is shown at the leaf, and some hundred bytes for each entry
+// from the place on at which the newest compaction cuts; entries that were read last are in a [Cache] that sessions share.
+// What lies further back is read from the store when it is asked for.
 type Session struct {
-	writing sync.Mutex // one appends at a time; held while the store is waited for
-	calls   callIndex  // of the path that was appended to last; guarded by writing
+	options Options
+
+	writing sync.Mutex      // one appends at a time; held while the store is waited for
+	ids     ids             // guarded by itself
+	taken   map[string]bool // ids of all entries, once a caller has given one; guarded by writing
+	spare   []string        // ids from Options.IDs that were not used; guarded by writing
 
 	mu      sync.RWMutex // guards what follows, and is never held for long
 	store   Store        // nil in memory until the first entry
+	key     uint64       // in the cache
 	header  Header
-	nodes   []node           // the entries in order; only ever appended to
-	ids     map[string]int32 // places in nodes
-	next    int              // number of the next entry
+	end     Position // of the store, as far as the session has read it
+	path    path     // to the leaf
 	skipped []*CorruptError
 	closed  bool
 	claims  map[string]bool // see [Session.Claim]
 
-	cache cache
 	views views
 }
 
@@ -41,14 +46,21 @@ type Options struct {
 	File FileOptions
 	// Header of a session that is new. Defaults to a random id and the time.
 	Header Header
-	// Salvage leaves out lines that cannot be read ([Session.Skipped] tells) and reads what stands around them: an entry
-	// whose parent was lost follows the one before it in the log. Else they are a [*CorruptError]. The log keeps them
-	// either way.
+	// Salvage leaves out lines that cannot be read ([Session.Skipped] lists them) and reads what stands around them: an entry
+	// whose parent was lost follows the one before it in the log. The log keeps them. It reads the whole log. Without it a line
+	// that cannot be read is a [*CorruptError] once it is wanted: on opening, or when something asks for it.
 	Salvage bool
+	// IDs returns the id of each new entry. An id that an entry has already is passed over. Defaults to 20 letters that sort by
+	// the time, half of them random, so that two writers do not choose the same.
+	IDs func() string
+	// Now is the clock. Defaults to [time.Now].
+	Now func() time.Time
+	// Cache of entries that were read or appended last. Defaults to one of 64 MiB that all sessions of the process share.
+	Cache *Cache
 }
 
-// Open opens the session in a file for writing, and makes the file where there is none; see [OpenFile]. A line that
-// cannot be read is a [*CorruptError].
+// Open opens the session in a file for writing, and makes the file if there is none; see [OpenFile]. The log is read from its end
+// back to what the newest compaction keeps. A line there that cannot be read is a [*CorruptError]; [Verify] reads all.
 func Open(path string) (*Session, error) { return OpenWith(path, Options{}) }
 
 // OpenWith is [Open] with options.
@@ -67,8 +79,8 @@ func OpenWith(path string, o Options) (*Session, error) {
 	return s, nil
 }
 
-// Read opens the session in a file for reading, as it is at the time. It takes no lock and changes nothing; a torn end is
-// left out.
+// Read opens the session in a file for reading, as it is at the time; [Session.Refresh] reads on. It takes no lock and changes
+// nothing; a torn end is left out.
 func Read(path string) (*Session, error) { return ReadWith(path, Options{}) }
 
 // ReadWith is [Read] with options.
@@ -80,54 +92,115 @@ func ReadWith(path string, o Options) (*Session, error) {
 	return newSession(f, o)
 }
 
-// newSession closes the store where it cannot be a session.
+// newSession closes the store if it cannot be a session.
 func newSession(store Store, o Options) (*Session, error) {
-	s, err := New(store, o)
+	s, err := New(context.Background(), store, o)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return s, nil
 }
 
-// New is the session in a store, which it closes when it is closed. An empty store is given a header. Options.File is not
+// New returns the session in a store, which it closes when it is closed. An empty store is given a header. Options.File is not
 // looked at.
-func New(store Store, o Options) (*Session, error) {
-	s := &Session{store: store}
-	err := error(nil)
-	if store.Len() == 0 {
-		err = s.begin(o.Header)
-	} else {
-		err = s.load(o.Salvage)
-	}
+func New(ctx context.Context, store Store, o Options) (*Session, error) {
+	s := &Session{options: o, store: store, key: sessions.Add(1)}
+	end, err := store.End(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if end == 0 {
+		return s, s.begin(ctx, o.Header)
+	}
+	if o.Salvage {
+		salvaged, err := salvage(ctx, store)
+		if err != nil {
+			return nil, err
+		}
+		s.store, s.skipped = salvaged, salvaged.skipped
+	}
+	if s.header, err = headerOf(ctx, s.reader()); err != nil && !o.Salvage {
+		return nil, err
+	}
+	s.end = end
+	s.path, err = s.reader().open(ctx, end, "")
+	if err != nil {
+		if _, corrupt := errors.AsType[*CorruptError](err); corrupt {
+			err = fmt.Errorf("%w; Options.Salvage reads what stands around it", err)
+		}
 		return nil, err
 	}
 	return s, nil
 }
 
+// headerOf reads the header of a session.
+func headerOf(ctx context.Context, r *reader) (Header, error) {
+	for s, err := range r.store.Read(ctx, 0) {
+		if err != nil && s.End == 0 {
+			return Header{}, err
+		}
+		if err == nil {
+			var h Header
+			if h, err = decodeHeader(s.Data); err == nil {
+				return h, nil
+			}
+		}
+		return Header{}, r.corrupt(ctx, 0, err)
+	}
+	return Header{}, r.corrupt(ctx, 0, errors.New("there is no header of a session"))
+}
+
 // begin writes the header of a new session.
-func (s *Session) begin(h Header) error {
+func (s *Session) begin(ctx context.Context, h Header) error {
 	if h.ID == "" {
 		h.ID = rand.Text()
 	}
 	if h.Time.IsZero() {
-		h.Time = time.Now()
+		h.Time = s.now()
 	}
 	h.Time = h.Time.UTC().Round(0)
-	line, err := plainjson.Marshal(headerLine{Type: typeSession, Version: FormatVersion, Header: h})
+	line, err := plainjson.Marshal(headerLine{Type: TypeSession, Version: FormatVersion, Header: h})
 	if err != nil {
 		return fmt.Errorf("history: the header: %w", err)
 	}
 	if h, err = decodeHeader(line); err != nil { // as it will be read
 		return err
 	}
-	if err := s.store.Append(line); err != nil {
+	ends, err := s.store.Append(ctx, 0, Line{ID: h.ID, Kind: TypeSession, Data: line})
+	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.header = h
+	s.header, s.end = h, ends[0]
 	return nil
+}
+
+// now is the time by the session's clock.
+func (s *Session) now() time.Time {
+	if s.options.Now != nil {
+		return s.options.Now()
+	}
+	return time.Now()
+}
+
+// reader returns what reads entries. The caller holds mu, or is alone.
+func (s *Session) reader() *reader {
+	r := &reader{store: s.store, cache: s.options.Cache, key: s.key}
+	if r.cache == nil {
+		r.cache = sharedCache
+	}
+	return r
+}
+
+// state returns the session as it is: what reads its entries, the path to its leaf, and the end of the store as it knows it.
+func (s *Session) state() (*reader, path, Position, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, path{}, 0, ErrClosed
+	}
+	return s.reader(), s.path, s.end, nil
 }
 
 // Header of the session, the zero value for one in memory that nothing was appended to.
@@ -137,40 +210,53 @@ func (s *Session) Header() Header {
 	return s.header
 }
 
-// Entries gives all entries in the order in which they were appended, as they are at the time, one after the other from
-// the store. What they hold is the session's and must not be changed. An error is the last that is given.
-func (s *Session) Entries() iter.Seq2[Entry, error] {
+// Entries returns all entries in the order in which they were appended, as far as the session knows them, one after the other
+// from the store. What they hold is the session's and must not be changed. An error is the last that is returned.
+func (s *Session) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		t, _, err := s.tree("")
+		r, _, end, err := s.state()
 		if err != nil {
 			yield(Entry{}, err)
 			return
 		}
-		all := make([]int32, len(t.nodes))
-		for i := range all {
-			all[i] = int32(i)
+		if r.store == nil {
+			return
 		}
-		t.each(all, false, yield)
+		for line, err := range r.store.Read(ctx, 0) {
+			whole := err == nil || line.End != 0
+			if whole && line.At == 0 { // the header
+				continue
+			}
+			if whole && line.At >= end {
+				return
+			}
+			e, err := r.decode(ctx, line, err)
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
 	}
 }
 
-// Entry gives the entry of an id, the leaf for "". The error is a [*NoEntryError] where there is none.
-func (s *Session) Entry(id string) (Entry, error) {
-	t, at, err := s.tree(id)
-	switch {
-	case err != nil:
+// Entry returns the entry of an id, the leaf for "". One that is not shown is looked for in the store, from its end back. The error
+// is a [*NoEntryError] if there is none.
+func (s *Session) Entry(ctx context.Context, id string) (Entry, error) {
+	r, p, end, err := s.state()
+	if err != nil {
 		return Entry{}, err
-	case at < 0:
+	}
+	i := len(p.nodes) - 1
+	if id != "" {
+		i = p.index(id)
+	}
+	if i >= 0 {
+		return r.load(ctx, p.nodes[i])
+	}
+	if id == "" || r.store == nil {
 		return Entry{}, &NoEntryError{ID: id}
 	}
-	return t.load(at)
-}
-
-// Len is the number of entries. It grows with every append and never falls.
-func (s *Session) Len() int {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return len(s.nodes)
+	e, _, err := r.lookUp(ctx, end, Ref{ID: id})
+	return e, err
 }
 
 // Path of the file, absolute, or "" for a session that is in none.
@@ -181,15 +267,37 @@ func (s *Session) Path() string {
 	return ""
 }
 
-// Lines of the file, its header included; 0 for a session that is in none.
-func (s *Session) Lines() int {
-	if s.Path() == "" {
-		return 0
-	}
-	return s.stored().Len()
+// Transcript returns what a breadcrumb names, the zero value if nothing reads the session's store but the session.
+func (s *Session) Transcript() Transcript {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.reader().transcript()
 }
 
-// Recovered tells of a torn end found on opening, nil where there was none.
+// Lines returns the number of lines that the store has, the header included; 0 if it does not count them.
+func (s *Session) Lines(ctx context.Context) (int, error) {
+	r, p, _, err := s.state()
+	if err != nil {
+		return 0, err
+	}
+	return r.lines(ctx, p)
+}
+
+// lines counts those of a store from the newest compaction on a path on, which says how many were before it.
+func (r *reader) lines(ctx context.Context, p path) (int, error) {
+	counter, ok := unwrapped(r.store).(Counter)
+	if !ok {
+		return 0, nil
+	}
+	before, from := 0, Position(0)
+	if i := p.compaction(); i >= 0 && p.nodes[i].compaction.Carried.Lines > 0 {
+		before, from = p.nodes[i].compaction.Carried.Lines, p.nodes[i].at
+	}
+	more, err := counter.Count(ctx, from)
+	return before + more, err
+}
+
+// Recovered returns what is known of a torn end that was found on opening, nil if there was none.
 func (s *Session) Recovered() *Recovery {
 	if f, ok := s.stored().(interface{ Recovered() *Recovery }); ok {
 		return f.Recovered()
@@ -203,7 +311,7 @@ func (s *Session) Skipped() []*CorruptError { return s.skipped }
 func (s *Session) stored() Store {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.store
+	return unwrapped(s.store)
 }
 
 // Close gives the store up. From then on what needs it fails with [ErrClosed]. Closing twice does nothing.

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -11,24 +12,23 @@ import (
 // once it was given out: when the path has grown, what did not change is taken over into the next, so that a step of an
 // agent costs what it added and not the conversation.
 type snapshot struct {
-	build     int   // number of the snapshot; what bears it may be changed while it is made
-	tree      *tree // nil in a view that no session made
-	leaf      int32
-	boundary  int32 // place of the first entry that the latest compaction does not cover
-	after     int32 // place after that compaction's own entry, 0 without one
+	build     int     // number of the snapshot; what bears it may be changed while it is made
+	reader    *reader // nil in a view that no session made
+	path      path
+	boundary  Position // of the first entry that the newest compaction does not cover
+	after     Position // after that compaction's own entry, 0 without one
 	compacted []chat.Message
 	thinking  []chat.Thinking   // of the compaction, until the first assistant message after it
 	turns     []*openTurn       // the first is what comes before a turn's start
 	calls     map[string]callAt // by id; taken along by the next snapshot
-	bytes     int               // what the entries take in memory, about
 }
 
 // openTurn is a turn whose rounds may still be answered.
 type openTurn struct {
 	build   int
 	start   Entry
-	at      int32 // place of its start, -1 without one
-	covered bool  // its start is
+	at      Position // of its start, -1 without one
+	covered bool     // its start is
 	opening *memo
 	rounds  []*openRound
 }
@@ -37,8 +37,8 @@ type openTurn struct {
 type openRound struct {
 	build int
 	Round
-	at      int32    // place of the assistant's message
-	last    int32    // place of the last result, or at
+	at      Position // of the assistant's message
+	last    Position // of the last result, or at
 	cleared []string // ids of the results that a clearing left out
 	shown   memo
 }
@@ -53,115 +53,109 @@ type views struct {
 	builds int
 }
 
-// snapshot returns what a model sees of the path to a place.
-func (s *Session) snapshot(t *tree, at int32) (*snapshot, error) {
-	if at < int32(len(t.nodes)-1) { // a look back
-		return t.snapshotAt(at)
-	}
+// snapshot returns what a model sees of a path, which is one to the leaf or a look back.
+func (s *Session) snapshot(ctx context.Context, r *reader, p path) (*snapshot, error) {
 	s.views.mu.Lock()
 	defer s.views.mu.Unlock()
 	last := s.views.last
-	switch {
-	case last == nil:
-	case last.leaf == at:
+	if last != nil && last.path.last() == p.last() && len(p.nodes) > 0 {
 		return last, nil
-	case last.leaf > at: // more was appended since the tree was taken
-		return t.snapshotAt(at)
+	}
+	if leaf := s.Leaf(); p.last().id != leaf { // a look back, or more was appended since
+		return r.snapshotAt(ctx, p)
 	}
 	s.views.builds++
-	next, err := t.grow(last, at, s.views.builds)
+	next, err := r.grow(ctx, last, p, s.views.builds)
 	if next == nil && err == nil {
-		next, err = t.snapshotAt(at)
+		next, err = r.snapshotAt(ctx, p)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if s.views.last = next; next.bytes > cacheSize {
-		s.views.last = nil
-	}
+	s.views.last = next
 	next.build = s.views.builds
 	return next, nil
 }
 
-// snapshotAt makes a snapshot of the path to a place.
-func (t *tree) snapshotAt(at int32) (*snapshot, error) {
-	boundary, after, c, err := t.boundary(at)
-	if err != nil {
-		return nil, err
-	}
-	return t.snapshotFrom(at, boundary, after, c)
+// snapshotAt makes a snapshot of a path.
+func (r *reader) snapshotAt(ctx context.Context, p path) (*snapshot, error) {
+	first, after, c := p.boundary()
+	return r.snapshotFrom(ctx, p, first, after, c)
 }
 
-// snapshotFrom makes a snapshot of the path to a leaf from the boundary of a compaction on. After is the place after the
-// compaction's entry.
-func (t *tree) snapshotFrom(leaf, boundary, after int32, c Compaction) (*snapshot, error) {
+// snapshotFrom makes a snapshot of a path from the boundary of a compaction on. After is the position after the compaction's
+// entry.
+func (r *reader) snapshotFrom(ctx context.Context, p path, boundary, after Position, c Compaction) (*snapshot, error) {
 	// What is before the turn in which the boundary lies is covered.
-	var places []int32
-	for at := range t.up(leaf) {
-		k := t.nodes[at].kind
-		if at >= boundary && (k.shown() || k == kindClearing) || k.startsTurn() {
-			places = append(places, at)
+	var nodes []node
+	for _, n := range slices.Backward(p.nodes) {
+		k := n.kind
+		if n.at >= boundary && (k.shown() || k == kindClearing) || k.startsTurn() {
+			nodes = append(nodes, n)
 		}
-		if at <= boundary && k.startsTurn() {
+		if n.at <= boundary && k.startsTurn() {
 			break
 		}
 	}
+	slices.Reverse(nodes)
 	sn := &snapshot{
-		tree: t, leaf: leaf, boundary: boundary, after: after, compacted: c.Messages, thinking: c.Thinking,
+		reader: r, path: p, boundary: boundary, after: after, compacted: c.Messages, thinking: c.Thinking,
 		turns: []*openTurn{{at: -1, opening: &memo{}}}, calls: map[string]callAt{},
 	}
-	return sn, sn.add(t, places)
+	return sn, sn.read(ctx, nodes)
 }
 
-// grow returns the snapshot of a path that goes on from that of another, nil where it does not or was compacted since.
-func (t *tree) grow(sn *snapshot, leaf int32, build int) (*snapshot, error) {
-	if sn == nil {
+// grow returns the snapshot of a path that goes on from that of another, nil if it does not or was compacted since.
+func (r *reader) grow(ctx context.Context, sn *snapshot, p path, build int) (*snapshot, error) {
+	if sn == nil || len(sn.path.nodes) == 0 {
 		return nil, nil
 	}
-	var places []int32
-	at := leaf
-	for ; at > sn.leaf; at = t.nodes[at].parent {
-		k := t.nodes[at].kind
-		if k == kindCompaction {
+	i := p.indexAt(sn.path.last().at)
+	if i == len(p.nodes) || p.nodes[i] != sn.path.last() {
+		return nil, nil
+	}
+	var nodes []node
+	for _, n := range p.nodes[i+1:] {
+		if n.kind == kindCompaction {
 			return nil, nil
 		}
-		if k.shown() || k == kindClearing {
-			places = append(places, at)
+		if n.kind.shown() || n.kind == kindClearing {
+			nodes = append(nodes, n)
 		}
 	}
-	if at != sn.leaf {
-		return nil, nil
-	}
 	next := *sn
-	next.build, next.tree, next.leaf, next.turns = build, t, leaf, slices.Clone(sn.turns)
-	return &next, next.add(t, places)
+	next.build, next.reader, next.path, next.turns = build, r, p, slices.Clone(sn.turns)
+	return &next, next.read(ctx, nodes)
 }
 
-// add takes in the entries at places, the newest first. What starts a turn before the boundary is covered.
-func (sn *snapshot) add(t *tree, places []int32) error {
-	slices.Reverse(places)
-	entries, err := t.entries(places)
-	if err != nil {
-		return err
+// read takes in the entries of nodes.
+func (sn *snapshot) read(ctx context.Context, nodes []node) error {
+	entries, err := sn.reader.list(ctx, nodes)
+	if err == nil {
+		sn.add(nodes, entries)
 	}
+	return err
+}
+
+// add takes in the entries of nodes. What starts a turn before the boundary is covered.
+func (sn *snapshot) add(nodes []node, entries []Entry) {
 	for i, e := range entries {
 		m := e.Message()
-		sn.bytes += sizeOf(e)
-		place := places[i]
-		switch k := t.nodes[place].kind; {
+		at := nodes[i].at
+		switch k := nodes[i].kind; {
 		case k.startsTurn():
-			covered := place < sn.boundary
-			sn.turns = append(sn.turns, &openTurn{build: sn.build, start: e, at: place, covered: covered, opening: &memo{}})
+			covered := at < sn.boundary
+			sn.turns = append(sn.turns, &openTurn{build: sn.build, start: e, at: at, covered: covered, opening: &memo{}})
 			if !covered { // another turn than the one that was cut
 				sn.thinking = nil
 			}
 		case k == kindAssistant:
-			at := len(sn.turns) - 1
-			turn := sn.turn(at)
+			last := len(sn.turns) - 1
+			turn := sn.turn(last)
 			for _, c := range m.ToolCalls {
-				sn.calls[c.ID] = callAt{at, len(turn.rounds)}
+				sn.calls[c.ID] = callAt{last, len(turn.rounds)}
 			}
-			r := &openRound{build: sn.build, Round: Round{Assistant: e}, at: place, last: place}
+			r := &openRound{build: sn.build, Round: Round{Assistant: e}, at: at, last: at}
 			if len(sn.thinking) > 0 && answers(m) {
 				if !thinks(m) {
 					r.Thinking = sn.thinking
@@ -170,10 +164,10 @@ func (sn *snapshot) add(t *tree, places []int32) error {
 			}
 			turn.rounds = append(turn.rounds, r)
 		case k == kindTool:
-			if at, ok := sn.calls[m.ToolCallID]; ok {
-				r := sn.round(at)
+			if call, ok := sn.calls[m.ToolCallID]; ok {
+				r := sn.round(call)
 				r.Results = append(r.Results, e)
-				r.last = place
+				r.last = at
 			}
 		case k == kindClearing:
 			if c, ok := e.Body.(Clearing); ok {
@@ -181,7 +175,6 @@ func (sn *snapshot) add(t *tree, places []int32) error {
 			}
 		}
 	}
-	return nil
 }
 
 // clear puts the texts of a clearing in the place of what it names. What is not shown it passes over.
@@ -314,46 +307,4 @@ func (sn *snapshot) view() View {
 		}
 	}
 	return v
-}
-
-// sizeOf is about what an entry takes in memory.
-func sizeOf(e Entry) int {
-	const least = 1024 // the entry itself, and what is made of it to be shown
-	n := least
-	count := func(parts chat.Parts) {
-		for _, p := range parts {
-			switch p := p.(type) {
-			case chat.Text:
-				n += len(p)
-			case chat.Image:
-				n += len(p.URL)
-			case chat.Document:
-				n += len(p.Data)
-			case chat.Thinking:
-				n += len(p.Text) + len(p.Signature) + len(p.Encrypted)
-			case chat.Opaque:
-				n += len(p.Value)
-			}
-		}
-	}
-	switch b := e.Body.(type) {
-	case Message:
-		count(b.Content)
-		for _, c := range b.ToolCalls {
-			n += len(c.Arguments) + len(c.Signature)
-		}
-		n += len(b.Data)
-	case CustomMessage:
-		count(b.Content)
-		n += len(b.Data)
-	case Shell:
-		n += len(b.Command) + len(b.Output) + len(b.Data)
-	case BranchSummary:
-		n += len(b.Text) + len(b.Data)
-	case Clearing:
-		for _, o := range append(slices.Clip(b.Results), b.Arguments...) {
-			n += len(o.Entry) + len(o.Call) + len(o.Text)
-		}
-	}
-	return n
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -31,7 +32,7 @@ func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
 	}
 	for seed := range uint64(cases(12)) {
 		path := tempFile(t)
-		s, err := history.OpenWith(path, history.Options{File: history.FileOptions{Sync: history.SyncNever}})
+		s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: history.SyncNever}})
 		require.NoError(t, err)
 		talker := &sayer{Rand: rand.New(rand.NewPCG(seed, 2)), session: s}
 		for range 60 {
@@ -43,23 +44,23 @@ func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
 			case talker.chance(8):
 				talker.clear(t)
 			case talker.chance(10):
-				_, err := s.Add(history.Entry{Body: history.Shell{Command: "ls", Output: numberedLines(talker.IntN(90))}})
+				_, err := s.Add(t.Context(), history.Entry{Body: history.Shell{Command: "ls", Output: numberedLines(talker.IntN(90))}})
 				require.NoError(t, err)
-			case s.Len() > 0 && talker.chance(10):
+			case count(t, s) > 0 && talker.chance(10):
 				talker.flush(t)
 				entries := all(t, s)
 				talker.open = nil
-				require.NoError(t, s.Branch(entries[talker.IntN(len(entries))].ID))
+				require.NoError(t, s.Branch(t.Context(), entries[talker.IntN(len(entries))].ID))
 			case talker.chance(30):
 				talker.flush(t)
 				talker.open = nil
-				require.NoError(t, s.Branch(""))
+				require.NoError(t, s.Branch(t.Context(), ""))
 			case len(talker.open) > 0 && talker.chance(4):
 				talker.result(t)
 			default:
 				talker.round(t, false)
 			}
-			if s.Len() == 0 || talker.chance(3) {
+			if count(t, s) == 0 || talker.chance(3) {
 				continue // more than one step at a time
 			}
 			fresh, err := history.Read(path)
@@ -145,8 +146,8 @@ func TestWhatIsCutFollowsTheTokenizer(t *testing.T) {
 // Several render one session, each by a sizing of its own, while it grows and goes back.
 func TestRenderingIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
-	s := &history.Session{}
-	require.NoError(t, s.Append(user, answer))
+	s := numbered.Session()
+	require.NoError(t, s.Append(t.Context(), user, answer))
 	var writing, reading sync.WaitGroup
 	over := make(chan struct{})
 	for i := range 3 {
@@ -167,7 +168,7 @@ func TestRenderingIsSafeForConcurrentUse(t *testing.T) {
 				if _, err := render.Render(t.Context(), prompt(s), render.Options{Budget: 1 << 20, Tokenizer: quarter{}}); err != nil {
 					t.Error(err)
 				}
-				if v, err := s.View(); err != nil || chat.Validate(append(v.Messages(), user)) != nil {
+				if v, err := s.View(t.Context()); err != nil || chat.Validate(append(v.Messages(), user)) != nil {
 					t.Error(err, shape(v))
 				}
 			}
@@ -176,23 +177,23 @@ func TestRenderingIsSafeForConcurrentUse(t *testing.T) {
 	writing.Go(func() {
 		for i := range 150 {
 			a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
-			err := s.Append(agentCalls("both", a, b), chat.ToolResult(b, numberedLines(30)))
+			err := s.Append(t.Context(), agentCalls("both", a, b), chat.ToolResult(b, numberedLines(30)))
 			if err == nil {
-				err = s.Append(chat.ToolResult(a, numberedLines(40)))
+				err = s.Append(t.Context(), chat.ToolResult(a, numberedLines(40)))
 			}
 			if err == nil && i%10 == 9 {
 				var v history.View
-				if v, err = s.View(); err == nil {
+				if v, err = s.View(t.Context()); err == nil {
 					if c, ok := (history.ClearRule{Keep: 500}).Find(v, quarter{}); ok {
-						_, err = s.Add(history.Entry{Body: c})
+						_, err = s.Add(t.Context(), history.Entry{Body: c})
 					}
 				}
 			}
 			if err == nil && i%20 == 7 {
-				err = s.Append(user)
+				err = s.Append(t.Context(), user)
 			}
 			if err == nil && i%50 == 30 {
-				err = s.Branch("e2")
+				err = s.Branch(t.Context(), "e2")
 			}
 			if err != nil {
 				t.Error(err)

@@ -1,342 +1,301 @@
 package history
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
-	"sync"
 )
 
-// NoEntryError is the error of an id that no entry of a session has.
-type NoEntryError struct{ ID string }
-
-func (e *NoEntryError) Error() string { return fmt.Sprintf("history: there is no entry %q", e.ID) }
-
-// tree is a session as it is at a moment, and what is about to be appended to it.
-type tree struct {
-	store Store
-	path  string
-	cache *cache
-	nodes []node
-	// What is not in the store yet, from the place len(nodes)-len(staged) on.
-	staged []Entry
+// missing reports whether an error is that of an id that no entry has.
+func missing(err error) bool {
+	_, ok := errors.AsType[*NoEntryError](err)
+	return ok
 }
 
-// tree returns the session as it is, and the place of an entry of it, that of the leaf for "".
-func (s *Session) tree(id string) (*tree, int32, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closed {
-		return nil, 0, ErrClosed
+// pathTo returns the path to an entry, that to the leaf for "", and what reads its entries.
+func (s *Session) pathTo(ctx context.Context, id string) (*reader, path, error) {
+	r, p, end, err := s.state()
+	if err != nil || id == "" {
+		return r, p, err
 	}
-	t := &tree{store: s.store, cache: &s.cache, nodes: s.nodes[:len(s.nodes):len(s.nodes)]}
-	if f, ok := s.store.(interface{ Path() string }); ok {
-		t.path = f.Path()
+	p, err = r.pathTo(ctx, p, end, id)
+	return r, p, err
+}
+
+// pathTo returns the path to an entry that is on another path, or stands elsewhere before a position.
+func (r *reader) pathTo(ctx context.Context, p path, before Position, id string) (path, error) {
+	i := p.index(id)
+	if i < 0 {
+		if r.store == nil {
+			return path{}, &NoEntryError{ID: id}
+		}
+		return r.open(ctx, before, id)
 	}
-	at := int32(len(t.nodes) - 1)
-	if id != "" {
-		var ok bool
-		if at, ok = s.ids[id]; !ok {
-			return nil, 0, &NoEntryError{ID: id}
+	p = p.to(i)
+	var b base
+	for _, n := range slices.Backward(p.nodes) {
+		if b.reached(n) {
+			return p, nil
 		}
 	}
-	return t, at, nil
+	if p.whole() {
+		return p, nil
+	}
+	return r.extended(ctx, p, p.nodes[0].at, b) // it goes back to before a compaction
 }
 
-// up returns the places from one back to the root, the place itself included.
-func (t *tree) up(at int32) iter.Seq[int32] {
-	return func(yield func(int32) bool) {
-		for ; at >= 0; at = t.nodes[at].parent {
-			if !yield(at) {
+// wayTo returns a path to an entry of which nothing may be known but its id, what reads it, and the position before which it stands.
+func (s *Session) wayTo(id string) (*reader, path, Position, error) {
+	r, p, end, err := s.state()
+	if err != nil || id == "" {
+		return r, p, end, err
+	}
+	if i := p.index(id); i >= 0 {
+		return r, p.to(i), end, nil
+	}
+	if r.store == nil {
+		return r, path{}, 0, &NoEntryError{ID: id}
+	}
+	return r, path{before: id}, end, nil
+}
+
+// back returns the nodes of a path that stands before a position from its end to the root, with their lines where they had to be
+// read.
+func (r *reader) back(ctx context.Context, p path, before Position) iter.Seq2[step, error] {
+	return func(yield func(step, error) bool) {
+		for _, n := range slices.Backward(p.nodes) {
+			if !yield(step{id: n.id, at: n.at, node: n}, nil) {
 				return
 			}
 		}
-	}
-}
-
-// down lists the places from the root to one.
-func (t *tree) down(at int32) []int32 {
-	list := slices.Collect(t.up(at))
-	slices.Reverse(list)
-	return list
-}
-
-// load returns the entry at a place.
-func (t *tree) load(at int32) (e Entry, err error) {
-	t.each([]int32{at}, true, func(got Entry, gotErr error) bool {
-		e, err = got, gotErr
-		return true
-	})
-	return e, err
-}
-
-// each returns the entries at places. Those that follow one another in the store are read together, and kept where they
-// are likely to be wanted again.
-func (t *tree) each(places []int32, keep bool, yield func(Entry, error) bool) {
-	stored := int32(len(t.nodes) - len(t.staged))
-	for i := 0; i < len(places); {
-		at := places[i]
-		if at >= stored {
-			if !yield(t.staged[at-stored], nil) {
-				return
-			}
-			i++
-			continue
-		}
-		if e, ok := t.cache.get(at); ok {
-			if !yield(e, nil) {
-				return
-			}
-			i++
-			continue
-		}
-		end := i + 1
-		for end < len(places) && places[end] < stored && t.nodes[places[end]].line == t.nodes[places[end-1]].line+1 && !t.cache.has(places[end]) {
-			end++
-		}
-		from := int(t.nodes[at].line)
-		for raw, err := range t.store.Lines(from, from+end-i) {
-			at := places[i]
-			var e Entry
-			if _, long := errors.AsType[*LineTooLongError](err); err == nil || long {
-				if err == nil {
-					e, err = decode(raw)
-				}
-				if err != nil {
-					err = &CorruptError{Path: t.path, Line: int(t.nodes[at].line) + 1, Err: err}
-				}
-			}
-			if err != nil {
-				yield(Entry{}, err)
-				return
-			}
-			if keep {
-				t.cache.put(at, e, len(raw))
-			}
-			if !yield(e, nil) {
-				return
-			}
-			i++
-		}
-	}
-}
-
-// entries lists those at places.
-func (t *tree) entries(places []int32) ([]Entry, error) {
-	list := make([]Entry, 0, len(places))
-	var failed error
-	t.each(places, true, func(e Entry, err error) bool {
-		list, failed = append(list, e), err
-		return true
-	})
-	return list, failed
-}
-
-// seq returns the entries at places that are known once it is asked for.
-func (s *Session) seq(id string, places func(t *tree, at int32) ([]int32, error)) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		t, at, err := s.tree(id)
-		var list []int32
-		if err == nil {
-			list, err = places(t, at)
-		}
-		if err != nil {
-			yield(Entry{}, err)
+		if p.whole() {
 			return
 		}
-		t.each(list, false, yield)
+		if len(p.nodes) > 0 {
+			before = p.nodes[0].at
+		}
+		for s, err := range r.store.Back(ctx, before, p.before) {
+			if missing(err) && len(p.nodes) > 0 {
+				err = r.corrupt(ctx, before, err)
+			}
+			if !yield(step{id: s.ID, at: s.At, line: s}, err) || err != nil {
+				return
+			}
+		}
 	}
 }
 
-// Leaf is the id of the entry at which the session goes on: the one that was appended last. "" in an empty session.
+// step is an entry on the way back to the root: the node that a path has of it, or else its line.
+type step struct {
+	id   string
+	at   Position
+	node node
+	line Stored
+}
+
+// entry returns the entry of a step. It must be asked for before the next step is.
+func (r *reader) entry(ctx context.Context, s step) (Entry, error) {
+	if s.node.id != "" {
+		return r.load(ctx, s.node)
+	}
+	return r.decode(ctx, s.line, nil)
+}
+
+// Leaf returns the id of the entry at which the session goes on: the one that was appended last. "" in an empty session.
 func (s *Session) Leaf() string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if len(s.nodes) == 0 {
-		return ""
-	}
-	return s.nodes[len(s.nodes)-1].id
+	return s.path.last().id
 }
 
-// Leaves lists the ids of the entries that none follows, in the order in which they were appended.
-func (s *Session) Leaves() []string {
-	t, _, err := s.tree("")
-	if err != nil {
-		return nil
-	}
-	inner := make([]bool, len(t.nodes))
-	for _, n := range t.nodes {
-		if n.parent >= 0 {
-			inner[n.parent] = true
-		}
-	}
+// Leaves returns the ids of the entries that none follows, in the order in which they were appended. It reads the whole store.
+func (s *Session) Leaves(ctx context.Context) ([]string, error) {
 	var list []string
-	for i, n := range t.nodes {
-		if !inner[i] {
-			list = append(list, n.id)
+	inner := map[string]bool{}
+	for e, err := range s.Entries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		inner[e.Parent] = true
+		list = append(list, e.ID)
+	}
+	return slices.DeleteFunc(list, func(id string) bool { return inner[id] }), nil
+}
+
+// Labels returns the label that each entry was given last, by the ids of the entries. It reads the whole store.
+func (s *Session) Labels(ctx context.Context) (map[string]string, error) {
+	labels := map[string]string{}
+	for e, err := range s.Entries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if b, ok := e.Body.(Label); ok && b.Text != "" {
+			labels[b.Target] = b.Text
+		} else if ok {
+			delete(labels, b.Target)
 		}
 	}
-	return list
+	return labels, nil
 }
 
-// PathTo returns the entries from the root to one, that to the leaf for "", one after the other from the store. What they
-// hold must not be changed. An error is the last that is given.
-func (s *Session) PathTo(id string) iter.Seq2[Entry, error] {
-	return s.seq(id, func(t *tree, at int32) ([]int32, error) { return t.down(at), nil })
+// PathTo returns the entries from the root to one, that to the leaf for "", one after the other from the store. What they hold
+// must not be changed. An error is the last that is returned.
+func (s *Session) PathTo(ctx context.Context, id string) iter.Seq2[Entry, error] {
+	return s.entries(ctx, func() (*reader, []node, error) {
+		r, p, end, err := s.wayTo(id)
+		if err != nil || p.whole() {
+			return r, p.nodes, err
+		}
+		nodes, err := r.since(ctx, p, end, func(step) bool { return false })
+		return r, nodes, err
+	})
 }
 
-// Back returns the entries from one back to the root, from the leaf for "", the newest first. They are read from the store
-// in small batches, so that breaking off early reads little. What they hold must not be changed. An error is the last that
-// is returned.
-func (s *Session) Back(id string) iter.Seq2[Entry, error] {
+// since lists the nodes of a path after the step that is the last, in order.
+func (r *reader) since(ctx context.Context, p path, before Position, last func(step) bool) ([]node, error) {
+	var nodes []node
+	for s, err := range r.back(ctx, p, before) {
+		if err != nil {
+			return nil, err
+		}
+		if last(s) {
+			break
+		}
+		nodes = append(nodes, node{id: s.id, at: s.at})
+	}
+	slices.Reverse(nodes)
+	return nodes, nil
+}
+
+// entries returns the entries of nodes that are known once they are asked for.
+func (s *Session) entries(ctx context.Context, nodes func() (*reader, []node, error)) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		t, at, err := s.tree(id)
+		r, list, err := nodes()
 		if err != nil {
 			yield(Entry{}, err)
 			return
 		}
-		const least, most = 8, 256
-		for size := least; at >= 0; size = min(2*size, most) {
-			var places []int32
-			for ; at >= 0 && len(places) < size; at = t.nodes[at].parent {
-				places = append(places, at)
-			}
-			slices.Reverse(places)
-			var batch []Entry
-			for e, err := range t.read(places) {
-				if err != nil {
-					yield(Entry{}, err)
-					return
-				}
-				batch = append(batch, e)
-			}
-			for _, e := range slices.Backward(batch) {
-				if !yield(e, nil) {
-					return
-				}
+		for e, err := range r.entries(ctx, list, false) {
+			if !yield(e, err) {
+				return
 			}
 		}
 	}
 }
 
-// read returns the entries at places, which are not kept.
-func (t *tree) read(places []int32) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) { t.each(places, false, yield) }
+// Back returns the entries from one back to the root, from the leaf for "", the newest first. They are read one after the other,
+// so that breaking off early reads little. What they hold must not be changed. An error is the last that is returned.
+func (s *Session) Back(ctx context.Context, id string) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		r, p, end, err := s.wayTo(id)
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		for step, err := range r.back(ctx, p, end) {
+			var e Entry
+			if err == nil {
+				e, err = r.entry(ctx, step)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
-// Latest returns the newest entry of a type on the path to the leaf, and false where there is none: the model that
-// answers, the plan of the moment. It does not find messages by their role, nor entries of types that this version does
-// not know.
-func (s *Session) Latest(of EntryType) (Entry, bool, error) {
-	t, leaf, err := s.tree("")
+// Latest returns the newest entry of a type on the path to the leaf, and false if there is none: the model that answers, the plan
+// of the moment. It does not find messages by their role, nor entries of types that this version does not know.
+func (s *Session) Latest(ctx context.Context, of EntryType) (Entry, bool, error) {
+	r, p, end, err := s.state()
 	if err != nil {
 		return Entry{}, false, err
 	}
-	for at := range t.up(leaf) {
-		k := t.nodes[at].kind
-		if k == kinds[of] && k != kindOther || of == TypeMessage && k >= kindUser && k <= kindTool {
-			e, err := t.load(at)
+	for _, n := range slices.Backward(p.nodes) {
+		if n.kind.is(of) {
+			e, err := r.load(ctx, n)
 			return e, err == nil, err
 		}
+		if n.compaction == nil {
+			continue
+		}
+		ref, ok := n.compaction.Carried.Latest[of]
+		if !ok {
+			return Entry{}, false, nil
+		}
+		e, _, err := r.lookUp(ctx, end, ref)
+		return e, err == nil, err
 	}
 	return Entry{}, false, nil
 }
 
-// Ancestor returns the last entry that the paths to two entries share, "" where they share none. As everywhere, the entry ""
-// is the leaf.
-func (s *Session) Ancestor(a, b string) (string, error) {
-	t, from, to, err := s.two(a, b)
-	if err != nil {
-		return "", err
-	}
-	if at := t.ancestor(from, to); at >= 0 {
-		return t.nodes[at].id, nil
-	}
-	return "", nil
+// Ancestor returns the last entry that the paths to two entries share, "" if they share none. As everywhere, the entry "" is the
+// leaf.
+func (s *Session) Ancestor(ctx context.Context, a, b string) (string, error) {
+	f, err := s.fork(ctx, a, b)
+	return f.common.id, err
 }
 
-// Abandoned returns what is left behind when the session goes from one leaf to another: the entries after their common
-// ancestor up to the old leaf, in the order of the path. Nothing is where the new leaf follows the old one.
-func (s *Session) Abandoned(from, to string) iter.Seq2[Entry, error] {
-	return s.seq(from, func(_ *tree, _ int32) ([]int32, error) {
-		t, old, leaf, err := s.two(from, to)
+// fork is where two paths part.
+type fork struct {
+	reader *reader
+	from   path // the first of them
+	end    Position
+	common step // the last that is on both, the zero value if none is
+}
+
+func (s *Session) fork(ctx context.Context, from, to string) (fork, error) {
+	r, p, end, err := s.wayTo(from)
+	if err != nil {
+		return fork{}, err
+	}
+	_, q, _, err := s.wayTo(to)
+	if err != nil {
+		return fork{}, err
+	}
+	nextA, stopA := iter.Pull2(r.back(ctx, p, end))
+	defer stopA()
+	nextB, stopB := iter.Pull2(r.back(ctx, q, end))
+	defer stopB()
+	a, errA, okA := nextA()
+	b, errB, okB := nextB()
+	for okA && okB {
+		if err := errors.Join(errA, errB); err != nil {
+			return fork{}, err
+		}
+		switch {
+		case a.at == b.at:
+			return fork{r, p, end, a}, nil
+		case a.at > b.at:
+			a, errA, okA = nextA()
+		default:
+			b, errB, okB = nextB()
+		}
+	}
+	return fork{reader: r, from: p, end: end}, errors.Join(errA, errB)
+}
+
+// Abandoned returns what is left behind when the session goes from one leaf to another: the entries after their common ancestor
+// up to the old leaf, in the order of the path. Nothing is if the new leaf follows the old one.
+func (s *Session) Abandoned(ctx context.Context, from, to string) iter.Seq2[Entry, error] {
+	return s.entries(ctx, func() (*reader, []node, error) {
+		f, err := s.fork(ctx, from, to)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		var list []int32
-		common := t.ancestor(old, leaf)
-		for at := range t.up(old) {
-			if at == common {
-				break
-			}
-			list = append(list, at)
-		}
-		slices.Reverse(list)
-		return list, nil
+		nodes, err := f.reader.since(ctx, f.from, f.end, func(s step) bool { return s.id == f.common.id })
+		return f.reader, nodes, err
 	})
 }
 
-// two returns the places of two entries.
-func (s *Session) two(a, b string) (t *tree, from, to int32, err error) {
-	if _, from, err = s.tree(a); err == nil {
-		t, to, err = s.tree(b)
-	}
-	return t, from, to, err
-}
-
-// ancestor is the last place that the paths to two share, -1 for none. A parent comes before its children.
-func (t *tree) ancestor(a, b int32) int32 {
-	for a != b {
-		if a > b {
-			a = t.nodes[a].parent
-		} else {
-			b = t.nodes[b].parent
-		}
-	}
-	return a
-}
-
-// Branch goes on from an entry, on this branch or on another; from "" a new conversation begins. Nothing is lost: what is
-// left is a branch of its own, and can be gone back to. What was compacted or noted after the entry is not on the new
-// path, and so has no part in what is shown. That the leaf is another one is an entry itself ([Branch]), so a session
-// that is opened again goes on there.
-func (s *Session) Branch(id string) error {
+// Branch goes on from an entry, on this branch or on another; from "" a new conversation begins. Nothing is lost: what is left is a
+// branch of its own, and can be gone back to. What was compacted or noted after the entry is not on the new path, and so has no
+// part in what is shown. That the leaf is another one is an entry itself ([Branch]), so a session that is opened again goes on
+// there. If somebody said something meanwhile the error is a [*ConflictError].
+func (s *Session) Branch(ctx context.Context, id string) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	_, err := s.add([]Entry{{Body: Branch{From: s.Leaf()}, Parent: id}}, id == "")
+	_, err := s.add(ctx, []Entry{{Body: Branch{From: s.Leaf()}, Parent: id}}, id == "")
 	return err
-}
-
-// cacheSize is how many bytes of lines the entries have that a session keeps in memory.
-const cacheSize = 64 << 20
-
-// cache holds entries that were read or appended last. It is emptied when it is full.
-type cache struct {
-	mu      sync.Mutex
-	entries map[int32]Entry
-	bytes   int
-}
-
-func (c *cache) get(at int32) (Entry, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, ok := c.entries[at]
-	return e, ok
-}
-
-func (c *cache) has(at int32) bool {
-	_, ok := c.get(at)
-	return ok
-}
-
-func (c *cache) put(at int32, e Entry, size int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	const least = 512 // what an entry takes besides its text
-	size += least
-	if c.bytes += size; c.entries == nil || c.bytes > cacheSize {
-		c.entries, c.bytes = map[int32]Entry{}, size
-	}
-	c.entries[at] = e
 }

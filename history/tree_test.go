@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 )
 
 // ids lists those of entries.
@@ -27,7 +28,7 @@ func ids(t testing.TB, entries iter.Seq2[history.Entry, error]) []string {
 func add(t testing.TB, s *history.Session, bodies ...history.Body) {
 	t.Helper()
 	for _, b := range bodies {
-		_, err := s.Add(history.Entry{Body: b})
+		_, err := s.Add(t.Context(), history.Entry{Body: b})
 		require.NoError(t, err)
 	}
 }
@@ -38,9 +39,9 @@ func add(t testing.TB, s *history.Session, bodies ...history.Body) {
 //	       \- e5 - e6 - e7
 func forked(t testing.TB, s *history.Session) *history.Session {
 	t.Helper()
-	require.NoError(t, s.Append(user, answer, user, answer))
-	require.NoError(t, s.Branch("e2"))
-	require.NoError(t, s.Append(user, answer))
+	require.NoError(t, s.Append(t.Context(), user, answer, user, answer))
+	require.NoError(t, s.Branch(t.Context(), "e2"))
+	require.NoError(t, s.Append(t.Context(), user, answer))
 	return s
 }
 
@@ -48,18 +49,18 @@ func TestBranchesShareWhatCameBefore(t *testing.T) {
 	path := tempFile(t)
 	s := forked(t, opened(t, path))
 	require.Equal(t, "e7", s.Leaf())
-	require.Equal(t, []string{"e4", "e7"}, s.Leaves())
-	require.Equal(t, []string{"e1", "e2", "e5", "e6", "e7"}, ids(t, s.PathTo("")))
-	require.Equal(t, []string{"e1", "e2", "e3", "e4"}, ids(t, s.PathTo("e4")))
+	require.Equal(t, []string{"e4", "e7"}, leaves(t, s))
+	require.Equal(t, []string{"e1", "e2", "e5", "e6", "e7"}, ids(t, s.PathTo(t.Context(), "")))
+	require.Equal(t, []string{"e1", "e2", "e3", "e4"}, ids(t, s.PathTo(t.Context(), "e4")))
 	require.Equal(t, "e1: e2() | e6: e7()", shape(viewOf(t, s)))
-	branch, err := s.Entry("e5")
+	branch, err := s.Entry(t.Context(), "e5")
 	require.NoError(t, err)
 	require.Equal(t, history.Branch{From: "e4"}, branch.Body)
 	require.Equal(t, "e2", branch.Parent)
 
-	require.NoError(t, s.Branch("e4"))
+	require.NoError(t, s.Branch(t.Context(), "e4"))
 	require.Equal(t, "e1: e2() | e3: e4()", shape(viewOf(t, s)))
-	left, err := s.ViewAt("e7")
+	left, err := s.ViewAt(t.Context(), "e7")
 	require.NoError(t, err)
 	require.Equal(t, "e1: e2() | e6: e7()", shape(left))
 
@@ -68,11 +69,11 @@ func TestBranchesShareWhatCameBefore(t *testing.T) {
 	defer again.Close()
 	require.Equal(t, "e1: e2() | e3: e4()", shape(viewOf(t, again)), "a switch outlives the process")
 	require.Equal(t, s.Leaf(), again.Leaf())
-	require.Equal(t, 1+s.Len(), again.Lines(), "nothing was rewritten")
+	require.Equal(t, 1+count(t, s), lineCount(t, again), "nothing was rewritten")
 }
 
 func TestWhatIsLeftBehind(t *testing.T) {
-	s := forked(t, &history.Session{})
+	s := forked(t, numbered.Session())
 	for _, tt := range []struct {
 		from, to, ancestor string
 		left               []string
@@ -85,41 +86,41 @@ func TestWhatIsLeftBehind(t *testing.T) {
 		{"e3", "", "e2", []string{"e3"}},
 	} {
 		t.Run(tt.from+" to "+tt.to, func(t *testing.T) {
-			require.Equal(t, tt.left, ids(t, s.Abandoned(tt.from, tt.to)))
-			ancestor, err := s.Ancestor(tt.from, tt.to)
+			require.Equal(t, tt.left, ids(t, s.Abandoned(t.Context(), tt.from, tt.to)))
+			ancestor, err := s.Ancestor(t.Context(), tt.from, tt.to)
 			require.NoError(t, err)
 			require.Equal(t, tt.ancestor, ancestor)
 		})
 	}
-	_, err := s.Ancestor("e4", "none")
+	_, err := s.Ancestor(t.Context(), "e4", "none")
 	missing, ok := errors.AsType[*history.NoEntryError](err)
 	require.True(t, ok)
 	require.Equal(t, "none", missing.ID)
-	for _, err := range s.Abandoned("none", "e1") {
+	for _, err := range s.Abandoned(t.Context(), "none", "e1") {
 		require.ErrorAs(t, err, &missing)
 	}
-	for _, err := range s.PathTo("none") {
+	for _, err := range s.PathTo(t.Context(), "none") {
 		require.ErrorAs(t, err, &missing)
 	}
-	_, err = (&history.Session{}).Entry("")
+	_, err = (numbered.Session()).Entry(t.Context(), "")
 	require.ErrorAs(t, err, &missing)
-	_, err = s.ViewAt("none")
+	_, err = s.ViewAt(t.Context(), "none")
 	require.ErrorAs(t, err, &missing)
-	require.ErrorAs(t, s.Branch("none"), &missing)
+	require.ErrorAs(t, s.Branch(t.Context(), "none"), &missing)
 	require.Equal(t, "e7", s.Leaf())
 }
 
 func TestNewRootHasNothingBeforeIt(t *testing.T) {
 	path := tempFile(t)
 	s := forked(t, opened(t, path))
-	require.NoError(t, s.Branch(""))
+	require.NoError(t, s.Branch(t.Context(), ""))
 	require.Empty(t, viewOf(t, s).Turns)
-	require.NoError(t, s.Append(user))
-	require.Equal(t, []string{"e8", "e9"}, ids(t, s.PathTo("")))
-	ancestor, err := s.Ancestor("e9", "e4")
+	require.NoError(t, s.Append(t.Context(), user))
+	require.Equal(t, []string{"e8", "e9"}, ids(t, s.PathTo(t.Context(), "")))
+	ancestor, err := s.Ancestor(t.Context(), "e9", "e4")
 	require.NoError(t, err)
 	require.Empty(t, ancestor)
-	require.Equal(t, []string{"e1", "e2", "e3", "e4"}, ids(t, s.Abandoned("e4", "e9")))
+	require.Equal(t, []string{"e1", "e2", "e3", "e4"}, ids(t, s.Abandoned(t.Context(), "e4", "e9")))
 	again, err := history.Read(path)
 	require.NoError(t, err)
 	defer again.Close()
@@ -130,28 +131,28 @@ func TestNewRootHasNothingBeforeIt(t *testing.T) {
 func TestRewindTakesTheCompactionAlong(t *testing.T) {
 	s := talk(t, user, answer, user, answer)
 	add(t, s, history.Todos{Text: "first"})
-	require.NoError(t, s.Append(user))
+	require.NoError(t, s.Append(t.Context(), user))
 	before := viewOf(t, s)
-	require.NoError(t, s.Compact(summary("S", "e3")))
+	require.NoError(t, s.Compact(t.Context(), summary("S", "e3")))
 	add(t, s, history.Todos{Text: "second"}, history.ModelChange{Model: "m"})
-	require.NoError(t, s.Append(answer))
+	require.NoError(t, s.Append(t.Context(), answer))
 	require.Equal(t, "S | e3: e4() | e6: e10()", shape(viewOf(t, s)))
 
-	require.NoError(t, s.Branch("e6"))
+	require.NoError(t, s.Branch(t.Context(), "e6"))
 	equal(t, before, viewOf(t, s))
-	plan, ok, err := s.Latest(history.TypeTodos)
+	plan, ok, err := s.Latest(t.Context(), history.TypeTodos)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, history.Todos{Text: "first"}, plan.Body)
-	_, ok, err = s.Latest(history.TypeModelChange)
+	_, ok, err = s.Latest(t.Context(), history.TypeModelChange)
 	require.NoError(t, err)
 	require.False(t, ok)
-	require.NoError(t, s.Compact(summary("T", "e6")), "it may be compacted anew")
+	require.NoError(t, s.Compact(t.Context(), summary("T", "e6")), "it may be compacted anew")
 	require.Equal(t, "T | e6:", shape(viewOf(t, s)))
 
-	require.NoError(t, s.Branch("e10"))
+	require.NoError(t, s.Branch(t.Context(), "e10"))
 	require.Equal(t, "S | e3: e4() | e6: e10()", shape(viewOf(t, s)), "and gone back to what was left")
-	message, ok, err := s.Latest(history.TypeMessage)
+	message, ok, err := s.Latest(t.Context(), history.TypeMessage)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "e10", message.ID)
@@ -160,14 +161,14 @@ func TestRewindTakesTheCompactionAlong(t *testing.T) {
 // A call that was answered on one branch is open on another that leaves before its answer.
 func TestCallsAreOpenByBranch(t *testing.T) {
 	s := talk(t, user, calls("a", "b"), done("a"), done("b"), user)
-	require.Error(t, s.Append(done("b")))
-	require.NoError(t, s.Branch("e3"))
-	require.Error(t, s.Append(done("a")))
-	require.NoError(t, s.Append(done("b")))
+	require.Error(t, s.Append(t.Context(), done("b")))
+	require.NoError(t, s.Branch(t.Context(), "e3"))
+	require.Error(t, s.Append(t.Context(), done("a")))
+	require.NoError(t, s.Append(t.Context(), done("b")))
 	require.Equal(t, "e1: e2(e3 e7)", shape(viewOf(t, s)))
-	require.NoError(t, s.Branch("e1"))
-	require.Error(t, s.Append(done("b")))
-	require.NoError(t, s.Append(calls("b"), done("b")))
+	require.NoError(t, s.Branch(t.Context(), "e1"))
+	require.Error(t, s.Append(t.Context(), done("b")))
+	require.NoError(t, s.Append(t.Context(), calls("b"), done("b")))
 }
 
 func TestCompactionIsDroppedWhereItsBoundaryIsGone(t *testing.T) {
@@ -177,12 +178,12 @@ func TestCompactionIsDroppedWhereItsBoundaryIsGone(t *testing.T) {
 		c         history.Compaction
 		reason    history.BoundaryReason
 	}{
-		{"an undo", func(s *history.Session) error { return s.Branch("e2") }, summary("S", "e5"), history.BoundaryLeft},
-		{"a switch to another branch", func(s *history.Session) error { return s.Branch("e4") }, summary("S", "e7"), history.BoundaryLeft},
-		{"a new root", func(s *history.Session) error { return s.Branch("") }, summary("S", "e2"), history.BoundaryLeft},
-		{"another compaction", func(s *history.Session) error { return s.Compact(summary("T", "e7")) }, summary("S", "e6"), history.BoundaryCovered},
-		{"an undo of all it covers", func(s *history.Session) error { return s.Branch("e2") }, history.Compaction{Messages: summary("S", "").Messages, LastCovered: "e7"}, history.BoundaryLeft},
-		{"another compaction of all", func(s *history.Session) error { return s.Compact(summary("T", "")) }, history.Compaction{Messages: summary("S", "").Messages, LastCovered: "e6"}, history.BoundaryCovered},
+		{"an undo", func(s *history.Session) error { return s.Branch(t.Context(), "e2") }, summary("S", "e5"), history.BoundaryLeft},
+		{"a switch to another branch", func(s *history.Session) error { return s.Branch(t.Context(), "e4") }, summary("S", "e7"), history.BoundaryLeft},
+		{"a new root", func(s *history.Session) error { return s.Branch(t.Context(), "") }, summary("S", "e2"), history.BoundaryLeft},
+		{"another compaction", func(s *history.Session) error { return s.Compact(t.Context(), summary("T", "e7")) }, summary("S", "e6"), history.BoundaryCovered},
+		{"an undo of all it covers", func(s *history.Session) error { return s.Branch(t.Context(), "e2") }, history.Compaction{Messages: summary("S", "").Messages, LastCovered: "e7"}, history.BoundaryLeft},
+		{"another compaction of all", func(s *history.Session) error { return s.Compact(t.Context(), summary("T", "")) }, history.Compaction{Messages: summary("S", "").Messages, LastCovered: "e6"}, history.BoundaryCovered},
 		{"an entry that never was", func(*history.Session) error { return nil }, summary("S", "e99"), history.BoundaryMissing},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -191,12 +192,12 @@ func TestCompactionIsDroppedWhereItsBoundaryIsGone(t *testing.T) {
 			require.NoError(t, tt.meanwhile(s))
 			before, entries := content(t, path), all(t, s)
 			if tt.reason != history.BoundaryCovered {
-				_, err := s.ViewWith(tt.c)
+				_, err := s.ViewWith(t.Context(), tt.c)
 				tried, ok := errors.AsType[*history.BoundaryError](err)
 				require.True(t, ok, "the error is %v", err)
 				require.Equal(t, tt.reason, tried.Reason)
 			}
-			err := s.Compact(tt.c)
+			err := s.Compact(t.Context(), tt.c)
 			boundary, ok := errors.AsType[*history.BoundaryError](err)
 			require.True(t, ok, "the error is %v", err)
 			require.Equal(t, tt.reason, boundary.Reason)
@@ -210,9 +211,9 @@ func TestCompactionIsDroppedWhereItsBoundaryIsGone(t *testing.T) {
 // A boundary that is still on the path is found again, whatever happened after it.
 func TestCompactionIsMadeWhereItsBoundaryStillIs(t *testing.T) {
 	s := talk(t, user, answer, user, answer, user)
-	require.NoError(t, s.Branch("e4"))
-	require.NoError(t, s.Append(user, answer))
-	require.NoError(t, s.Compact(summary("S", "e3")))
+	require.NoError(t, s.Branch(t.Context(), "e4"))
+	require.NoError(t, s.Append(t.Context(), user, answer))
+	require.NoError(t, s.Compact(t.Context(), summary("S", "e3")))
 	require.Equal(t, "S | e3: e4() | e7: e8()", shape(viewOf(t, s)))
 }
 
@@ -220,24 +221,24 @@ func TestCompactionIsMadeWhereItsBoundaryStillIs(t *testing.T) {
 func TestLastCoveredKeepsWhatCameAfterIt(t *testing.T) {
 	s := talk(t, user, answer)
 	c := history.Compaction{Messages: summary("S", "").Messages, LastCovered: s.Leaf()}
-	require.NoError(t, s.Append(user, answer))
+	require.NoError(t, s.Append(t.Context(), user, answer))
 	preview := viewWith(t, s, c)
-	require.NoError(t, s.Compact(c))
+	require.NoError(t, s.Compact(t.Context(), c))
 	require.Equal(t, "S | e3: e4()", shape(viewOf(t, s)))
 	equal(t, preview, viewOf(t, s))
-	require.NoError(t, s.Compact(c), "the same place is no step back")
-	require.NoError(t, s.Compact(history.Compaction{Messages: c.Messages, LastCovered: "e4"}))
+	require.NoError(t, s.Compact(t.Context(), c), "the same place is no step back")
+	require.NoError(t, s.Compact(t.Context(), history.Compaction{Messages: c.Messages, LastCovered: "e4"}))
 	require.Equal(t, "S | e3:", shape(viewOf(t, s)), "what starts the current turn stays")
 }
 
 func TestCutMayStandBeforeWhatTheSessionKnows(t *testing.T) {
 	s := talk(t, user, calls("a"))
 	add(t, s, history.ModelChange{Model: "m"})
-	require.NoError(t, s.Append(done("a")))
+	require.NoError(t, s.Append(t.Context(), done("a")))
 	add(t, s, history.ThinkingChange{Level: "high"}, history.Label{Target: "e1", Text: "x"})
-	require.NoError(t, s.Append(answer, user))
-	require.ErrorContains(t, s.Compact(summary("S", "e3")), "no place to cut", "a tool result comes next")
-	require.NoError(t, s.Compact(summary("S", "e5")))
+	require.NoError(t, s.Append(t.Context(), answer, user))
+	require.ErrorContains(t, s.Compact(t.Context(), summary("S", "e3")), "no place to cut", "a tool result comes next")
+	require.NoError(t, s.Compact(t.Context(), summary("S", "e5")))
 	require.Equal(t, "S | e1: e7() | e8:", shape(viewOf(t, s)))
 }
 
@@ -245,17 +246,17 @@ func TestAddTakesEntriesFromElsewhere(t *testing.T) {
 	at := time.Date(2025, 3, 4, 5, 6, 7, 8, time.FixedZone("here", 3600))
 	path := tempFile(t)
 	s := opened(t, path)
-	added, err := s.Add(
+	added, err := s.Add(t.Context(),
 		history.Entry{ID: "a", Time: at, Body: history.Message{Message: user}},
 		history.Entry{ID: "b", Body: history.Message{Message: answer}},
 		history.Entry{ID: "c", Parent: "a", Body: history.Message{Message: chat.AssistantMessage("another")}},
 		history.Entry{Body: history.Message{Message: user, Data: []byte(`{ "spaced" : 1 }`)}},
 	)
 	require.NoError(t, err)
-	require.Equal(t, []string{"a", "b", "c", "e4"}, []string{added[0].ID, added[1].ID, added[2].ID, added[3].ID})
+	require.Equal(t, []string{"a", "b", "c", "e1"}, []string{added[0].ID, added[1].ID, added[2].ID, added[3].ID})
 	require.Equal(t, []string{"", "a", "a", "c"}, []string{added[0].Parent, added[1].Parent, added[2].Parent, added[3].Parent})
 	require.True(t, at.Equal(added[0].Time))
-	require.Equal(t, "a: c() | e4:", shape(viewOf(t, s)))
+	require.Equal(t, "a: c() | e1:", shape(viewOf(t, s)))
 	equal(t, added, all(t, s))
 	again, err := history.Read(path)
 	require.NoError(t, err)
@@ -291,13 +292,13 @@ func TestAddRefuses(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := tempFile(t)
 			s := opened(t, path)
-			require.NoError(t, s.Append(user, calls("a")))
+			require.NoError(t, s.Append(t.Context(), user, calls("a")))
 			before := content(t, path)
-			_, err := s.Add(history.Entry{ID: "x", Body: message}, tt.entry)
+			_, err := s.Add(t.Context(), history.Entry{ID: "x", Body: message}, tt.entry)
 			require.ErrorContains(t, err, tt.says)
 			require.Equal(t, before, content(t, path))
-			require.Equal(t, 2, s.Len())
-			added, err := s.Add(history.Entry{ID: "x", Body: message}, history.Entry{Body: message})
+			require.Equal(t, 2, count(t, s))
+			added, err := s.Add(t.Context(), history.Entry{ID: "x", Body: message}, history.Entry{Body: message})
 			require.NoError(t, err)
 			require.Equal(t, "x", added[1].Parent)
 		})
@@ -309,7 +310,7 @@ func TestUnknownEntriesAreCopiedUnchanged(t *testing.T) {
 	from := opened(t, file(t, header, hello, line, ""))
 	path := filepath.Join(t.TempDir(), "copy.jsonl")
 	to := opened(t, path)
-	_, err := to.Add(all(t, from)...)
+	_, err := to.Add(t.Context(), all(t, from)...)
 	require.NoError(t, err)
 	require.Contains(t, content(t, path), "\n"+line+"\n")
 	equal(t, all(t, from), all(t, to))
@@ -318,15 +319,15 @@ func TestUnknownEntriesAreCopiedUnchanged(t *testing.T) {
 
 // A path of a session in which half of the entries lead nowhere is as long as its branch.
 func TestDeepBranches(t *testing.T) {
-	s := &history.Session{}
+	s := numbered.Session()
 	for range 300 {
-		require.NoError(t, s.Append(user, answer))
-		require.NoError(t, s.Branch(s.Leaf()))
+		require.NoError(t, s.Append(t.Context(), user, answer))
+		require.NoError(t, s.Branch(t.Context(), s.Leaf()))
 		leaf := s.Leaf()
-		require.NoError(t, s.Append(user))
-		require.NoError(t, s.Branch(leaf))
+		require.NoError(t, s.Append(t.Context(), user))
+		require.NoError(t, s.Branch(t.Context(), leaf))
 	}
 	require.Len(t, viewOf(t, s).Turns, 300)
-	require.Len(t, s.Leaves(), 301)
-	require.Len(t, ids(t, s.PathTo("")), 300*4)
+	require.Len(t, leaves(t, s), 301)
+	require.Len(t, ids(t, s.PathTo(t.Context(), "")), 300*4)
 }

@@ -54,7 +54,7 @@ func Turns(path iter.Seq2[Entry, error]) iter.Seq2[Turn, error] {
 				return
 			}
 			m := e.Message()
-			switch k := kindOf(e.Type(), m.Role, hidden(e)); {
+			switch k := kindOf(e); {
 			case k.startsTurn():
 				if begun && !yield(turn, nil) {
 					return
@@ -101,10 +101,4 @@ func AllRounds(path iter.Seq2[Entry, error]) iter.Seq2[Round, error] {
 			}
 		}
 	}
-}
-
-// hidden tells of a shell execution that no model sees.
-func hidden(e Entry) bool {
-	b, ok := e.Body.(Shell)
-	return ok && b.Hidden
 }

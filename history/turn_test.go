@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/golden"
+	"github.com/promptree-go/promptree/internal/numbered"
 )
 
 // turnsOf writes the turns of a path as [shape] does, late results as "+e5".
@@ -68,12 +69,12 @@ func TestTurnsOfAPath(t *testing.T) {
 		{"an id that is used again means the newer call", said(user, calls("a"), done("a"), user, calls("a"), done("a")), "e1: e2(e3) | e4: e5(e6)"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			s := &history.Session{}
+			s := numbered.Session()
 			add(t, s, tt.bodies...)
-			require.Equal(t, tt.want, turnsOf(t, s.PathTo("")))
+			require.Equal(t, tt.want, turnsOf(t, s.PathTo(t.Context(), "")))
 			require.Equal(t, tt.want, shape(viewOf(t, s)), "and so in the view")
 			rounds := 0
-			for r, err := range history.AllRounds(s.PathTo("")) {
+			for r, err := range history.AllRounds(s.PathTo(t.Context(), "")) {
 				require.NoError(t, err)
 				require.NotEmpty(t, r.Assistant.ID)
 				rounds++
@@ -86,14 +87,14 @@ func TestTurnsOfAPath(t *testing.T) {
 // A path is gone through once, so a result that comes when its turn is over is given apart. The view has it in its round.
 func TestLateResultsAreToldApart(t *testing.T) {
 	s := talk(t, user, calls("a", "b"), done("a"), user, answer, done("b"))
-	require.Equal(t, "e1: e2(e3) | e4: e5() +e6", turnsOf(t, s.PathTo("")))
+	require.Equal(t, "e1: e2(e3) | e4: e5() +e6", turnsOf(t, s.PathTo(t.Context(), "")))
 	require.Equal(t, "e1: e2(e3 e6) | e4: e5()", shape(viewOf(t, s)))
 }
 
 func TestAbortedCalls(t *testing.T) {
 	s := talk(t, user, calls("a", "b", "c"), done("b"), user, calls("d"), done("d"), answer)
 	var aborted []string
-	for r, err := range history.AllRounds(s.PathTo("")) {
+	for r, err := range history.AllRounds(s.PathTo(t.Context(), "")) {
 		require.NoError(t, err)
 		var names []string
 		for _, c := range r.Aborted() {
@@ -106,10 +107,10 @@ func TestAbortedCalls(t *testing.T) {
 
 func TestTurnsStopWhereTheyAreTold(t *testing.T) {
 	s := talk(t, said3()...)
-	for range history.Turns(s.PathTo("")) {
+	for range history.Turns(s.PathTo(t.Context(), "")) {
 		break
 	}
-	for range history.AllRounds(s.PathTo("")) {
+	for range history.AllRounds(s.PathTo(t.Context(), "")) {
 		break
 	}
 	failed := errors.New("the disk")
@@ -131,7 +132,7 @@ func TestTurnsAreThoseOfTheView(t *testing.T) {
 	compared := 0
 	for seed := range uint64(cases(300)) {
 		s := talkAtRandom(t, rand.New(rand.NewPCG(seed, 4))).session
-		got := turnsOf(t, s.PathTo(""))
+		got := turnsOf(t, s.PathTo(t.Context(), ""))
 		if v := viewOf(t, s); len(v.Compacted) == 0 && !strings.Contains(got, "+") {
 			require.Equal(t, shape(v), got, "seed %d", seed)
 			compared++

@@ -1,7 +1,7 @@
 package history
 
 import (
-	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 
@@ -26,10 +26,10 @@ type Unit struct {
 	// Tokens that they take.
 	Tokens int
 
-	at, last int32 // places of its first and its last entry
-	turn     int   // index of its turn
-	start    int   // index of the unit that starts its turn, -1 if none does
-	aborted  bool  // a call of it has no result
+	at, last Position // of its first and its last entry
+	turn     int      // index of its turn
+	start    int      // index of the unit that starts its turn, -1 if none does
+	aborted  bool     // a call of it has no result
 }
 
 // Clipped returns the unit with contents and arguments of calls that take at most limit tokens together. They share them as the
@@ -121,56 +121,43 @@ func dataOf(e Entry) json.RawMessage {
 	return m.Data
 }
 
-// lateResult is how many entries that are shown a session looks through for the result of a call among its first messages.
-const lateResult = 1024
-
-// head returns the units at the start of the path that have together at most so many messages, and no result after the
-// unit that follows them, and the place after them.
-func (sn *snapshot) head(messages int, limits Limits, s sizing.Sizing) (head []Unit, end int32, err error) {
+// head returns the units at the start of the path that have together at most so many messages, and no result after the unit that
+// follows them, and the position after them. They are among the first 64 entries that are shown.
+func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s sizing.Sizing) (head []Unit, end Position, err error) {
 	if messages <= 0 {
 		return nil, 0, nil
 	}
-	var shown, clearings []int32
-	for _, at := range sn.tree.down(sn.leaf) {
-		switch k := sn.tree.nodes[at].kind; {
-		case k.shown():
-			shown = append(shown, at)
-		case k == kindClearing:
-			clearings = append(clearings, at)
-		}
+	c, err := sn.reader.carried(ctx, sn.path)
+	if err != nil {
+		return nil, 0, err
 	}
-	for n := messages + 16; ; n *= 2 {
-		n = min(n, len(shown))
-		start := &snapshot{tree: sn.tree, leaf: sn.leaf, turns: []*openTurn{{at: -1, opening: &memo{}}}, calls: map[string]callAt{}}
-		places := slices.Concat(clearings, shown[:n])
-		slices.SortFunc(places, func(a, b int32) int { return cmp.Compare(b, a) }) // the newest first
-		if err := start.add(sn.tree, places); err != nil {
-			return nil, 0, err
-		}
-		units := start.units(limits, s)
-		count, end, certain := firstUnits(units, messages, sn.leaf+1)
-		if certain || n == len(shown) || n >= messages+lateResult {
-			return units[:count], end, nil
-		}
+	end = sn.path.last().at + 1
+	nodes, entries, err := sn.reader.resolve(ctx, end, slices.Concat(c.Head, c.Clearings))
+	if err != nil {
+		return nil, 0, err
 	}
-}
-
-// firstUnits returns how many units have together at most so many messages, and no result after the unit that follows, and
-// the place after them. Certain reports whether it is the same whatever comes after the units, which end at a place.
-func firstUnits(units []Unit, messages int, end int32) (count int, place int32, certain bool) {
-	last, aborted := int32(-1), false
+	start := &snapshot{turns: []*openTurn{{at: -1, opening: &memo{}}}, calls: map[string]callAt{}}
+	start.add(nodes, entries)
+	count, last := 0, Position(-1)
+	units := start.units(limits, s)
 	for i, u := range units {
 		if messages -= len(u.Messages); messages < 0 {
-			return count, place, !aborted
+			break
 		}
-		aborted = aborted || u.aborted
 		next := end
 		if i+1 < len(units) {
 			next = units[i+1].at
 		}
 		if last = max(last, u.last); last < next {
-			count, place = i+1, last+1
+			count = i + 1
 		}
 	}
-	return count, place, false
+	if count == 0 {
+		return nil, 0, nil
+	}
+	last = 0
+	for _, u := range units[:count] {
+		last = max(last, u.last)
+	}
+	return units[:count], last + 1, nil
 }

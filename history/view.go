@@ -23,39 +23,43 @@ type View struct {
 // and what came after, without what a [Clearing] left out. What starts a turn is kept as long as a round of it is, and what
 // starts the current turn always. The same path gives the same view, whenever and wherever it is read. Its slices are the
 // caller's own; what its entries hold is the session's and must not be changed. Elements use [ViewIn] instead.
-func (s *Session) View() (View, error) { return s.ViewAt("") }
+func (s *Session) View(ctx context.Context) (View, error) { return s.ViewAt(ctx, "") }
 
 // ViewAt returns what a model sees of the path to an entry, to the leaf for "".
-func (s *Session) ViewAt(id string) (View, error) {
-	t, at, err := s.tree(id)
-	if err != nil {
-		return View{}, err
-	}
-	sn, err := s.snapshot(t, at)
+func (s *Session) ViewAt(ctx context.Context, id string) (View, error) {
+	sn, err := s.snapshotTo(ctx, id)
 	if err != nil {
 		return View{}, err
 	}
 	return sn.view(), nil
 }
 
-// ViewWith returns the view as if the compaction had been appended to the leaf. With [WithView] it shows what the
-// compaction would make of a prompt before it is written. The error is a [*BoundaryError] if the place at which the
-// compaction cuts is not on the path.
-func (s *Session) ViewWith(c Compaction) (View, error) {
-	t, leaf, err := s.tree("")
+func (s *Session) snapshotTo(ctx context.Context, id string) (*snapshot, error) {
+	r, p, err := s.pathTo(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.snapshot(ctx, r, p)
+}
+
+// ViewWith returns the view as if the compaction had been appended to the leaf. With [WithView] it shows what the compaction would
+// make of a prompt before it is written. The error is a [*BoundaryError] if the place at which the compaction cuts is not on the
+// path, or is covered.
+func (s *Session) ViewWith(ctx context.Context, c Compaction) (View, error) {
+	r, p, end, err := s.state()
 	if err != nil {
 		return View{}, err
 	}
 	if id := c.boundary(); id != "" {
-		switch _, at, err := s.tree(id); {
+		switch _, reason, err := r.locate(ctx, p, end, id); {
 		case err != nil:
-			return View{}, &BoundaryError{ID: id, Reason: BoundaryMissing}
-		case !t.follows(leaf, at):
-			return View{}, &BoundaryError{ID: id, Reason: BoundaryLeft}
+			return View{}, err
+		case reason != "":
+			return View{}, &BoundaryError{ID: id, Reason: reason}
 		}
 	}
-	end := int32(len(t.nodes))
-	sn, err := t.snapshotFrom(leaf, t.cut(c, leaf, end), end, c)
+	all := p.last().at + 1
+	sn, err := r.snapshotFrom(ctx, p, p.cut(c, all), all, c)
 	if err != nil {
 		return View{}, err
 	}
@@ -87,11 +91,7 @@ func snapshotIn(ctx context.Context, s *Session) (*snapshot, error) {
 	if sn, ok := ctx.Value(viewKey{s}).(*snapshot); ok {
 		return sn, nil
 	}
-	t, leaf, err := s.tree("")
-	if err != nil {
-		return nil, err
-	}
-	return s.snapshot(t, leaf)
+	return s.snapshotTo(ctx, "")
 }
 
 // shown returns the snapshot that the view was made from. For a view that no session made it is made of its fields.

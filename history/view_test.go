@@ -110,11 +110,11 @@ func TestCompactionCoversWhatIsBeforeTheFirstKept(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := tempFile(t)
 			s := opened(t, path)
-			require.NoError(t, s.Append(said3()...))
+			require.NoError(t, s.Append(t.Context(), said3()...))
 			entries := all(t, s)
-			require.NoError(t, s.Compact(summary("S", tt.firstKept)))
+			require.NoError(t, s.Compact(t.Context(), summary("S", tt.firstKept)))
 			require.Equal(t, tt.want, shape(viewOf(t, s)))
-			require.NoError(t, s.Append(user, answer))
+			require.NoError(t, s.Append(t.Context(), user, answer))
 			require.Equal(t, tt.later, shape(viewOf(t, s)))
 			equal(t, entries, all(t, s)[:len(entries)])
 			reader, err := history.Read(path)
@@ -126,52 +126,52 @@ func TestCompactionCoversWhatIsBeforeTheFirstKept(t *testing.T) {
 
 func TestRoundsAfterACompactionOfEverythingJoinTheCurrentTurn(t *testing.T) {
 	s := talk(t, user, calls("a", "b"), done("a"))
-	require.NoError(t, s.Compact(summary("S", "")))
+	require.NoError(t, s.Compact(t.Context(), summary("S", "")))
 	require.Equal(t, "S | e1:", shape(viewOf(t, s)))
-	require.NoError(t, s.Append(done("b")), "a call stays open")
+	require.NoError(t, s.Append(t.Context(), done("b")), "a call stays open")
 	require.Equal(t, "S | e1:", shape(viewOf(t, s)), "the result of a call that is covered is covered")
-	require.NoError(t, s.Append(answer))
+	require.NoError(t, s.Append(t.Context(), answer))
 	require.Equal(t, "S | e1: e6()", shape(viewOf(t, s)))
 }
 
 func TestResultsOfAKeptRoundAreKeptHoweverLateTheyCame(t *testing.T) {
 	s := talk(t, user, calls("a"), user, calls("b"), done("b"), done("a"))
-	require.NoError(t, s.Compact(summary("S", "e2")))
+	require.NoError(t, s.Compact(t.Context(), summary("S", "e2")))
 	require.Equal(t, "S | e1: e2(e6) | e3: e4(e5)", shape(viewOf(t, s)))
-	require.NoError(t, s.Compact(summary("S", "e4")))
+	require.NoError(t, s.Compact(t.Context(), summary("S", "e4")))
 	require.Equal(t, "S | e3: e4(e5)", shape(viewOf(t, s)))
 }
 
 func TestCompactionOfASessionThatStartsWithTheAssistant(t *testing.T) {
 	s := talk(t, answer, answer, user)
-	require.NoError(t, s.Compact(summary("S", "e2")))
+	require.NoError(t, s.Compact(t.Context(), summary("S", "e2")))
 	require.Equal(t, "S | : e2() | e3:", shape(viewOf(t, s)))
-	require.NoError(t, s.Compact(summary("T", "e3")))
+	require.NoError(t, s.Compact(t.Context(), summary("T", "e3")))
 	require.Equal(t, "T | e3:", shape(viewOf(t, s)))
 	s = talk(t, answer, answer)
-	require.NoError(t, s.Compact(summary("S", "")))
+	require.NoError(t, s.Compact(t.Context(), summary("S", "")))
 	require.Equal(t, "S", shape(viewOf(t, s)))
 }
 
 func TestLatestCompactionSupersedesTheOnesBefore(t *testing.T) {
 	s := talk(t, said3()...)
-	require.NoError(t, s.Compact(summary("first", "e6")))
-	require.NoError(t, s.Compact(summary("second", "e6")), "the same place is no step back")
+	require.NoError(t, s.Compact(t.Context(), summary("first", "e6")))
+	require.NoError(t, s.Compact(t.Context(), summary("second", "e6")), "the same place is no step back")
 	require.Equal(t, "second | e5: e6(e7 e8) e9() | e10: e11(e12) e13(e14)", shape(viewOf(t, s)))
-	require.NoError(t, s.Append(answer))
-	require.NoError(t, s.Compact(summary("third", "e13")))
+	require.NoError(t, s.Append(t.Context(), answer))
+	require.NoError(t, s.Compact(t.Context(), summary("third", "e13")))
 	require.Equal(t, "third | e10: e13(e14) e17()", shape(viewOf(t, s)))
-	require.NoError(t, s.Compact(summary("fourth", "")))
+	require.NoError(t, s.Compact(t.Context(), summary("fourth", "")))
 	require.Equal(t, "fourth | e10:", shape(viewOf(t, s)))
-	require.NoError(t, s.Append(answer))
-	require.NoError(t, s.Compact(summary("fifth", "e20")))
+	require.NoError(t, s.Append(t.Context(), answer))
+	require.NoError(t, s.Compact(t.Context(), summary("fifth", "e20")))
 	require.Equal(t, "fifth | e10: e20()", shape(viewOf(t, s)))
 }
 
 func TestCompactionMayShowSeveralMessages(t *testing.T) {
 	s := talk(t, user)
 	want := []chat.Message{chat.UserMessage("\n so far \n"), {Role: chat.RoleUser, Content: chat.Parts{chat.Text("and"), chat.Image{URL: "u"}}}}
-	require.NoError(t, s.Compact(history.Compaction{Messages: want}))
+	require.NoError(t, s.Compact(t.Context(), history.Compaction{Messages: want}))
 	equal(t, want, viewOf(t, s).Compacted)
 }
 
@@ -198,10 +198,10 @@ func TestCompactRefusesWhatCannotStandForHistory(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := tempFile(t)
 			s := opened(t, path)
-			require.NoError(t, s.Append(said3()...))
-			require.NoError(t, s.Compact(summary("before", "e6")))
+			require.NoError(t, s.Append(t.Context(), said3()...))
+			require.NoError(t, s.Compact(t.Context(), summary("before", "e6")))
 			entries, view, before := all(t, s), viewOf(t, s), content(t, path)
-			require.ErrorContains(t, s.Compact(tt.c), tt.says)
+			require.ErrorContains(t, s.Compact(t.Context(), tt.c), tt.says)
 			equal(t, entries, all(t, s))
 			equal(t, view, viewOf(t, s))
 			require.Equal(t, before, content(t, path))
@@ -212,9 +212,9 @@ func TestCompactRefusesWhatCannotStandForHistory(t *testing.T) {
 // After a compaction of everything, what it covered cannot come back.
 func TestCompactionOfEverythingIsABoundary(t *testing.T) {
 	s := talk(t, said3()...)
-	require.NoError(t, s.Compact(summary("S", "")))
-	require.ErrorContains(t, s.Compact(summary("S", "e13")), "covered")
-	require.ErrorContains(t, s.Compact(summary("S", "e10")), "covered")
+	require.NoError(t, s.Compact(t.Context(), summary("S", "")))
+	require.ErrorContains(t, s.Compact(t.Context(), summary("S", "e13")), "covered")
+	require.ErrorContains(t, s.Compact(t.Context(), summary("S", "e10")), "covered")
 }
 
 func TestViewWithShowsWhatTheCompactionWillShow(t *testing.T) {
@@ -232,7 +232,7 @@ func TestViewWithShowsWhatTheCompactionWillShow(t *testing.T) {
 			equal(t, entries, all(t, s))
 			require.Equal(t, before, renderedIn(t, t.Context(), prompt(s)), "trying changes nothing")
 
-			require.NoError(t, s.Compact(c))
+			require.NoError(t, s.Compact(ctx, c))
 			require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))
 			require.Equal(t, preview, renderedIn(t, ctx, prompt(s)))
 		})
@@ -241,11 +241,11 @@ func TestViewWithShowsWhatTheCompactionWillShow(t *testing.T) {
 
 func TestViewWithASecondCompactionSupersedesTheFirst(t *testing.T) {
 	s := talk(t, said3()...)
-	require.NoError(t, s.Compact(summary("first", "e6")))
+	require.NoError(t, s.Compact(t.Context(), summary("first", "e6")))
 	c := summary("second", "e11")
 	preview := renderedIn(t, history.WithView(trying(t, s, summary("no", "")), s, viewWith(t, s, c)), prompt(s))
 	require.NotContains(t, preview, "first")
-	require.NoError(t, s.Compact(c))
+	require.NoError(t, s.Compact(t.Context(), c))
 	require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))
 }
 
@@ -255,8 +255,8 @@ func TestWithViewPinsWhatElementsShow(t *testing.T) {
 	before := viewOf(t, s)
 	ctx := history.WithView(t.Context(), s, before)
 	shown := renderedIn(t, ctx, prompt(s))
-	require.NoError(t, s.Append(answer, chat.UserMessage("something else")))
-	require.NoError(t, other.Append(answer))
+	require.NoError(t, s.Append(ctx, answer, chat.UserMessage("something else")))
+	require.NoError(t, other.Append(ctx, answer))
 	require.Equal(t, shown, renderedIn(t, ctx, prompt(s)))
 	require.NotEqual(t, shown, renderedIn(t, t.Context(), prompt(s)))
 	require.Equal(t, renderedIn(t, t.Context(), prompt(other)), renderedIn(t, ctx, prompt(other)), "another session is as it is")
@@ -279,7 +279,7 @@ func TestWithViewPinsWhatElementsShow(t *testing.T) {
 // A view that was put together by hand is shown as well.
 func TestWithViewOfNoSession(t *testing.T) {
 	s := talk(t, said3()...)
-	require.NoError(t, s.Compact(summary("S", "e6")))
+	require.NoError(t, s.Compact(t.Context(), summary("S", "e6")))
 	v := viewOf(t, s)
 	require.Equal(t, renderedIn(t, t.Context(), prompt(s)), renderedIn(t, history.WithView(t.Context(), s, fields(v)), prompt(s)))
 	v = history.View{Turns: v.Turns[:1]}
@@ -350,15 +350,15 @@ func TestThinkingOfACompaction(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := tempFile(t)
 			s := opened(t, path)
-			require.NoError(t, s.Append(tt.said...))
+			require.NoError(t, s.Append(t.Context(), tt.said...))
 			entries := all(t, s)
 			c := summary("S", tt.firstKept)
 			c.Thinking = kept
 			preview := renderedIn(t, trying(t, s, c), prompt(s))
-			require.NoError(t, s.Compact(c))
+			require.NoError(t, s.Compact(t.Context(), c))
 			require.Equal(t, preview, renderedIn(t, t.Context(), prompt(s)))
 			for _, m := range tt.later { // one at a time, so that each view goes on from the one before
-				require.NoError(t, s.Append(m))
+				require.NoError(t, s.Append(t.Context(), m))
 				viewOf(t, s)
 			}
 			want := append([]chat.Message{chat.UserMessage("S")}, tt.want...)
@@ -372,10 +372,10 @@ func TestThinkingOfACompaction(t *testing.T) {
 			reader, err := history.Read(path)
 			require.NoError(t, err)
 			require.Equal(t, once, renderedIn(t, t.Context(), prompt(reader)), "opened again it is the same, byte for byte")
-			require.NoError(t, s.Append(answer, user, answer, user))
+			require.NoError(t, s.Append(t.Context(), answer, user, answer, user))
 			require.Equal(t, got, rendered(t, prompt(s), 1<<20)[1:1+len(got)], "later it is still there")
 
-			require.NoError(t, s.Branch(entries[len(entries)-1].ID))
+			require.NoError(t, s.Branch(t.Context(), entries[len(entries)-1].ID))
 			for _, turn := range viewOf(t, s).Turns {
 				for _, r := range turn.Rounds {
 					require.Empty(t, r.Thinking, "before the compaction there is none")
@@ -390,14 +390,14 @@ func TestThinkingGoesWithItsCompaction(t *testing.T) {
 	s := talk(t, user, calls("a"), done("a"), calls("b"), done("b"), calls("c"), done("c"))
 	first := summary("S", "e4")
 	first.Thinking = []chat.Thinking{{Text: "hm", Signature: "s"}}
-	require.NoError(t, s.Compact(first))
+	require.NoError(t, s.Compact(t.Context(), first))
 	equal(t, map[string][]chat.Thinking{"e4": first.Thinking}, thinkingOf(viewOf(t, s)))
-	require.NoError(t, s.Compact(summary("T", "e6")))
+	require.NoError(t, s.Compact(t.Context(), summary("T", "e6")))
 	require.Empty(t, thinkingOf(viewOf(t, s)))
 	second := summary("U", "e6")
 	second.Thinking = []chat.Thinking{{Encrypted: "b3Bh"}}
-	require.NoError(t, s.Compact(second))
+	require.NoError(t, s.Compact(t.Context(), second))
 	equal(t, map[string][]chat.Thinking{"e6": second.Thinking}, thinkingOf(viewOf(t, s)))
-	require.NoError(t, s.Branch("e8"))
+	require.NoError(t, s.Branch(t.Context(), "e8"))
 	equal(t, map[string][]chat.Thinking{"e4": first.Thinking}, thinkingOf(viewOf(t, s)))
 }

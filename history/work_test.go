@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"context"
 	"iter"
 	"slices"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 )
 
 // countingStore is a store in memory that counts the lines that are read of it, and may say that it is shared.
@@ -19,9 +21,17 @@ type countingStore struct {
 	shared bool
 }
 
-func (c *countingStore) Lines(from, to int) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		for line, err := range c.MemoryStore.Lines(from, to) {
+func (c *countingStore) Read(ctx context.Context, from history.Position) iter.Seq2[history.Stored, error] {
+	return c.counted(c.MemoryStore.Read(ctx, from))
+}
+
+func (c *countingStore) Back(ctx context.Context, before history.Position, id string) iter.Seq2[history.Stored, error] {
+	return c.counted(c.MemoryStore.Back(ctx, before, id))
+}
+
+func (c *countingStore) counted(lines iter.Seq2[history.Stored, error]) iter.Seq2[history.Stored, error] {
+	return func(yield func(history.Stored, error) bool) {
+		for line, err := range lines {
 			c.read++
 			if !yield(line, err) {
 				return
@@ -34,32 +44,32 @@ func (c *countingStore) Shared() bool { return c.shared }
 
 func TestBackIsThePathTheOtherWayRound(t *testing.T) {
 	store := &countingStore{}
-	s, err := history.New(store, history.Options{})
+	s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
-	require.Empty(t, list(t, s.Back("")))
+	require.Empty(t, list(t, s.Back(t.Context(), "")))
 	for i := range 1000 {
-		require.NoError(t, s.Append(user))
+		require.NoError(t, s.Append(t.Context(), user))
 		if i == 700 {
-			require.NoError(t, s.Branch("e5"))
+			require.NoError(t, s.Branch(t.Context(), "e5"))
 		}
 	}
-	s, err = history.New(store, history.Options{}) // which has read no entry yet
+	s, err = history.New(t.Context(), store, history.Options{IDs: numbered.IDs()}) // which has read no entry yet
 	require.NoError(t, err)
 	for _, id := range []string{"", "e1", "e9", "e700", "e900"} {
-		want := list(t, s.PathTo(id))
+		want := list(t, s.PathTo(t.Context(), id))
 		slices.Reverse(want)
-		equal(t, want, list(t, s.Back(id)))
+		equal(t, want, list(t, s.Back(t.Context(), id)))
 	}
 	for _, id := range []string{"", "e400"} {
 		store.read = 0
-		for e, err := range s.Back(id) {
+		for e, err := range s.Back(t.Context(), id) {
 			require.NoError(t, err)
 			require.Equal(t, id == "", e.ID == s.Leaf())
 			break
 		}
 		require.LessOrEqual(t, store.read, 8, "breaking off early reads little")
 	}
-	for _, err := range s.Back("e9999") {
+	for _, err := range s.Back(t.Context(), "e9999") {
 		require.ErrorAs(t, err, new(*history.NoEntryError))
 	}
 }
@@ -67,12 +77,12 @@ func TestBackIsThePathTheOtherWayRound(t *testing.T) {
 func TestReadOnlyAndShared(t *testing.T) {
 	path := tempFile(t)
 	s := opened(t, path)
-	require.NoError(t, s.Append(user))
+	require.NoError(t, s.Append(t.Context(), user))
 	reader, err := history.Read(path)
 	require.NoError(t, err)
 	require.True(t, reader.ReadOnly())
-	require.ErrorIs(t, reader.Append(user), history.ErrReadOnly)
-	shared, err := history.New(&countingStore{shared: true}, history.Options{})
+	require.ErrorIs(t, reader.Append(t.Context(), user), history.ErrReadOnly)
+	shared, err := history.New(t.Context(), &countingStore{shared: true}, history.Options{})
 	require.NoError(t, err)
 	for _, s := range []*history.Session{s, {}, talk(t, user), shared} {
 		require.False(t, s.ReadOnly())

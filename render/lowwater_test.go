@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -19,7 +20,7 @@ import (
 func growing(t *testing.T, lowWater float64) (steps, same int) {
 	t.Helper()
 	const window, round, total = 32_000, 500, 200
-	session := &history.Session{}
+	session := numbered.Session()
 	prompt := elements.Fragment{
 		elements.SystemMessage{Props: must(1), Children: elements.Nodes{elements.Text("instructions")}},
 		history.Conversation{Session: session, Droppable: true},
@@ -27,7 +28,7 @@ func growing(t *testing.T, lowWater float64) (steps, same int) {
 	}
 	var previous []chat.Message
 	for step := range total {
-		require.NoError(t, session.Append(chat.UserMessage("next")))
+		require.NoError(t, session.Append(t.Context(), chat.UserMessage("next")))
 		r, err := render.Render(t.Context(), prompt, render.Options{Budget: window, Tokenizer: words, LowWater: lowWater})
 		require.NoError(t, err)
 		require.LessOrEqual(t, r.Tokens, window)
@@ -41,7 +42,7 @@ func growing(t *testing.T, lowWater float64) (steps, same int) {
 		previous = conversation
 		// The user's message and the answer take 500 tokens together, 3 a message and one a word.
 		answer := fmt.Sprintf("%d%s", step, strings.Repeat(" word", round-3-1-3-1))
-		require.NoError(t, session.Append(chat.AssistantMessage(answer)))
+		require.NoError(t, session.Append(t.Context(), chat.AssistantMessage(answer)))
 	}
 	return steps, same
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -536,7 +537,7 @@ func TestWhatIsSaidWhileTheModelAnswersStays(t *testing.T) {
 				before := said(d.Session)
 				d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 					done := make(chan error)
-					go func() { done <- d.Session.Append(c.late...) }()
+					go func() { done <- d.Session.Append(ctx, c.late...) }()
 					if err := <-done; err != nil {
 						return chat.Response{}, err
 					}
@@ -561,7 +562,7 @@ func TestWhatIsSaidWhileTheModelAnswersStays(t *testing.T) {
 func TestWhatIsSaidWhileTheModelAnswersIsTooMuch(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	late := func(ctx context.Context, r chat.Request) (chat.Response, error) {
-		if err := d.Session.Append(rounds(10*len(d.Requests()), 10*len(d.Requests())+5, roundTokens)...); err != nil {
+		if err := d.Session.Append(ctx, rounds(10*len(d.Requests()), 10*len(d.Requests())+5, roundTokens)...); err != nil {
 			return chat.Response{}, err
 		}
 		return models.SaySummary("short")(ctx, r)
@@ -576,9 +577,9 @@ func TestWhatIsSaidWhileTheModelAnswersIsTooMuch(t *testing.T) {
 
 func TestSessionThatCannotBeWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "session.jsonl")
-	s, err := history.Open(path)
+	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
-	require.NoError(t, s.Append(overflowing()...))
+	require.NoError(t, s.Append(t.Context(), overflowing()...))
 	require.NoError(t, s.Close())
 	read, err := history.Read(path)
 	require.NoError(t, err)

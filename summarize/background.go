@@ -40,7 +40,7 @@ func (w *walker) start(s *measured, d Decision) {
 		return
 	}
 	defer w.release()
-	l, err := c.read()
+	l, err := c.read(w.ctx)
 	if err != nil {
 		w.explain(d, OutcomeFailed, err)
 		return
@@ -121,9 +121,9 @@ func (c *Compactor) pending(l *ledger.Ledger) Pending {
 }
 
 // Pending reports how far a compaction is that was begun before.
-func (c *Compactor) Pending() (Pending, error) {
+func (c *Compactor) Pending(ctx context.Context) (Pending, error) {
 	c.init()
-	l, err := c.read()
+	l, err := c.read(ctx)
 	if err != nil {
 		return PendingNone, err
 	}
@@ -158,7 +158,7 @@ func (w *walker) wait(s *measured, d Decision) error {
 		_ = w.c.Wait(ctx) // its time is bounded
 	} else {
 		for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-			l, err := w.c.read()
+			l, err := w.c.read(w.ctx)
 			if err != nil {
 				return err
 			}
@@ -224,9 +224,10 @@ func (c *carrier) discard(ctx context.Context, t *task, outcome history.PlanOutc
 	if why != nil {
 		end.Error = why.Error()
 	}
-	l, err := c.read()
+	write := context.WithoutCancel(ctx) // how it ended is written in any case
+	l, err := c.read(write)
 	if err == nil && l.Pending != nil && l.Pending.ID == t.id {
-		_, err = c.session.Add(history.Entry{Body: end})
+		_, err = c.session.Add(write, history.Entry{Body: end})
 	}
 	c.session.Release(t.id)
 	e := t.job.event(kind)

@@ -49,7 +49,7 @@ func TestBackgroundSummaryIsPutInPlaceByTheNextRender(t *testing.T) {
 
 		d.Say(round(5, 100)...)
 		equal(t, said(d.Session), d.Messages()[1:])
-		require.Equal(t, "a summary is running", d.Explain().Why)
+		require.Equal(t, "a summary is running", d.Explain(t.Context()).Why)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		require.Equal(t, summarize.PendingReady, d.PendingNow())
@@ -137,7 +137,7 @@ func TestBackgroundFailureIsSilentAndTriedAgainOnceMoreWasSaid(t *testing.T) {
 		require.Equal(t, summarize.PendingNone, d.PendingNow())
 		for range 3 {
 			d.Messages()
-			require.Contains(t, d.Explain().Why, "paused for 1 more step after 1 failures")
+			require.Contains(t, d.Explain(t.Context()).Why, "paused for 1 more step after 1 failures")
 		}
 		require.Len(t, d.Requests(), 2)
 		d.Say(round(5, 50)...)
@@ -186,7 +186,7 @@ func TestCloseEndsBackgroundWork(t *testing.T) {
 		require.NoError(t, d.Close())
 		_, err := d.Render(t.Context(), prompt(d.Session))
 		require.ErrorIs(t, err, summarize.ErrClosed)
-		require.NoError(t, d.Session.Append(chat.UserMessage("The session is open.")))
+		require.NoError(t, d.Session.Append(t.Context(), chat.UserMessage("The session is open.")))
 	})
 }
 
@@ -238,7 +238,7 @@ func TestUndoWhileASummaryIsMadeDropsIt(t *testing.T) {
 		d := behind(t, 3400)
 		d.Answers(slowly(time.Minute, models.SaySummary("Of what was undone.")))
 		d.Messages()
-		require.NoError(t, d.Session.Branch("e3"))
+		require.NoError(t, d.Session.Branch(t.Context(), "e3"))
 		d.Say(chat.UserMessage("Rather this."))
 		time.Sleep(2 * time.Minute)
 		d.Policy.Background.Apply = 0
@@ -265,7 +265,7 @@ func TestUndoWhileASummaryIsWaitedForDropsIt(t *testing.T) {
 			d := newDesk(t, overflowing()...)
 			d.Target.ContextWindow = 2 * budget
 			d.Answers(func(ctx context.Context, r chat.Request) (chat.Response, error) {
-				if err := errors.Join(d.Session.Branch(c.to), d.Session.Append(c.late...)); err != nil {
+				if err := errors.Join(d.Session.Branch(ctx, c.to), d.Session.Append(ctx, c.late...)); err != nil {
 					return chat.Response{}, err
 				}
 				return models.SaySummary("Of what was undone.")(ctx, r)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
@@ -44,8 +45,8 @@ func overfull(b *testing.B, messages []chat.Message, counter *openai.Counter, to
 	for i, m := range messages {
 		n += counter.CountMessage(m)
 		if n > tokens && m.Role == chat.RoleTool && (i+1 == len(messages) || messages[i+1].Role != chat.RoleTool) {
-			session := &history.Session{}
-			require.NoError(b, session.Append(messages[:i+1]...))
+			session := numbered.Session()
+			require.NoError(b, session.Append(b.Context(), messages[:i+1]...))
 			return session
 		}
 	}

@@ -68,16 +68,16 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*h
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := c.Session.Branch(to); err != nil {
+	if err := c.Session.Branch(ctx, to); err != nil {
 		return nil, err
 	}
 	if summary != nil {
-		if _, err := c.Session.Add(history.Entry{Body: *summary}); err != nil {
+		if _, err := c.Session.Add(ctx, history.Entry{Body: *summary}); err != nil {
 			return nil, err
 		}
 	}
 	if c.Checkpoints != nil && w.policy.Place.Checkpoints {
-		if err := c.Checkpoints.Index(c.Session); err != nil { // the session is there all the same
+		if err := c.Checkpoints.Index(ctx, c.Session); err != nil { // the session is there all the same
 			c.tell(ctx, Event{Kind: EventHookFailed, Hook: "Checkpoints", Err: fmt.Errorf("summarize: writing the index of the checkpoints: %w", err)})
 		}
 	}
@@ -95,11 +95,11 @@ func (w *walker) summariseBranch(from, to, instructions string, hooked Intervent
 		reserve = 16_384
 	}
 	reserve = min(reserve, window/2)
-	messages, err := BranchMessages(c.Session.Abandoned(from, to), window-reserve, w.target.Tokenizer)
+	messages, err := BranchMessages(c.Session.Abandoned(w.ctx, from, to), window-reserve, w.target.Tokenizer)
 	if err != nil || len(messages) == 0 {
 		return nil, err
 	}
-	l, err := c.read()
+	l, err := c.read(w.ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (w *walker) summariseBranch(from, to, instructions string, hooked Intervent
 			Tools: w.target.Tools, ResultTokens: w.policy.Ask.SimpleResult,
 		},
 	}
-	if j.material.Files, err = w.policy.Place.FileTools.Of(c.Session.Abandoned(from, to)); err != nil {
+	if j.material.Files, err = w.policy.Place.FileTools.Of(c.Session.Abandoned(w.ctx, from, to)); err != nil {
 		return nil, err
 	}
 	p := w.policy.Branch.Prompt

@@ -43,7 +43,7 @@ func (w *walker) writePlan(s *measured, d Decision) (string, error) {
 	if err != nil {
 		if s.Fits && w.ctx.Err() == nil && s.Occasion != OnDemand { // which is not tried again at once
 			end := history.PlanEnd{Outcome: history.PlanFailed, Error: err.Error(), ErrorType: errorType(err)}
-			if _, addErr := w.c.Session.Add(history.Entry{Body: end}); addErr != nil {
+			if _, addErr := w.c.Session.Add(w.ctx, history.Entry{Body: end}); addErr != nil {
 				err = errors.Join(err, addErr)
 			}
 		}
@@ -62,7 +62,7 @@ func (w *walker) writePlan(s *measured, d Decision) (string, error) {
 		entries = append(entries, history.Entry{Body: *plan.preamble})
 	}
 	entries = append(entries, history.Entry{Body: plan.Plan})
-	added, err := w.c.Session.Add(entries...)
+	added, err := w.c.Session.Add(w.ctx, entries...)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrUnwritten, err)
 	}
@@ -86,7 +86,7 @@ type carrier struct {
 	hooks       Hooks
 	checkpoints *checkpoints.Folder
 	tell        func(context.Context, Event)
-	read        func() (*ledger.Ledger, error)
+	read        func(context.Context) (*ledger.Ledger, error)
 	own         func(func(context.Context)) bool
 }
 
@@ -147,12 +147,12 @@ func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *
 
 // draft opens the job of a plan, hears its hooks and has the summary written.
 func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []error) {
-	l, err := c.read()
+	l, err := c.read(ctx)
 	if err != nil {
 		return nil, nil, draft{}, []error{err}
 	}
 	m := measurer{session: c.session, target: o.target, policy: o.policy, options: c.options, ledger: l}
-	j, err := openJob(c.session, o.id, l, o.policy, o.target, m.sizing())
+	j, err := openJob(ctx, c.session, o.id, l, o.policy, o.target, m.sizing())
 	if err != nil {
 		return nil, nil, draft{}, []error{err}
 	}
@@ -174,7 +174,7 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 		return j, w, draft{}, []error{err}
 	}
 	if supplied := j.hooked.Summary; supplied != nil {
-		if err := c.keepsEnough(j, m.sizing()); err != nil {
+		if err := c.keepsEnough(ctx, j, m.sizing()); err != nil {
 			return j, w, draft{}, []error{err}
 		}
 		d := draft{prompt: Prompt{Mode: ModeSupplied}, text: supplied.Text}
@@ -195,19 +195,19 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 }
 
 // keepsEnough reports by an error that a hook's FirstKept leaves something out that the plan keeps: nobody summarised it.
-func (c *carrier) keepsEnough(j *job, by sizing.Sizing) error {
+func (c *carrier) keepsEnough(ctx context.Context, j *job, by sizing.Sizing) error {
 	if j.hooked.FirstKept == "" {
 		return nil
 	}
-	view, err := c.session.ViewAt(j.id)
+	view, err := c.session.ViewAt(ctx, j.id)
 	if err != nil {
 		return err
 	}
-	own, err := j.policy.Cut.At(view, j.plan.FirstKept, by)
+	own, err := j.policy.Cut.At(ctx, view, j.plan.FirstKept, by)
 	if err != nil {
 		return err
 	}
-	theirs, err := j.policy.Cut.At(view, j.hooked.FirstKept, by)
+	theirs, err := j.policy.Cut.At(ctx, view, j.hooked.FirstKept, by)
 	if err != nil || theirs.At > own.At {
 		return fmt.Errorf("summarize: Intervention.FirstKept is %q: it is an entry of the view, and not after %q, where the plan cuts", j.hooked.FirstKept, j.plan.FirstKept)
 	}
@@ -244,10 +244,11 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, fa
 	if w != nil {
 		end.NotBefore, end.Refused, end.Finished = w.notBefore(), w.refused, w.finished
 	}
-	if l, err := c.read(); err != nil || l.Pending != nil && l.Pending.ID == id { // else it has ended, or is on another branch
+	write := context.WithoutCancel(ctx)                                                // how it ended is written in any case
+	if l, err := c.read(write); err != nil || l.Pending != nil && l.Pending.ID == id { // else it has ended, or is on another branch
 		entries = append(entries, history.Entry{Body: end})
 	}
-	if _, err := c.session.Add(entries...); err != nil {
+	if _, err := c.session.Add(write, entries...); err != nil {
 		why = errors.Join(why, fmt.Errorf("%w: %w", ErrUnwritten, err))
 	}
 	e := Event{Kind: kind, Plan: id}
@@ -296,11 +297,11 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 			compaction.TokensBefore = h.TokensBefore
 		}
 	}
-	view, err := c.session.ViewWith(compaction)
+	view, err := c.session.ViewWith(ctx, compaction)
 	if err != nil {
 		return err
 	}
-	if l, err := c.read(); err != nil {
+	if l, err := c.read(ctx); err != nil {
 		return err
 	} else if l.Pending == nil || l.Pending.ID != j.id {
 		return errEnded
@@ -319,7 +320,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 		}
 	}
 	entries := append(w.learnings(), history.Entry{Body: compaction})
-	added, err := c.session.Add(entries...)
+	added, err := c.session.Add(ctx, entries...)
 	if err != nil && gone(err) {
 		return err
 	} else if err != nil {
@@ -333,7 +334,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 		e.MessagesBefore, e.MessagesAfter = at.messages, len(result.Messages)
 	}
 	if c.checkpoints != nil && j.policy.Place.Checkpoints {
-		point, err := c.checkpoints.Add(c.session, entry.ID, compaction.Title, compaction.Text)
+		point, err := c.checkpoints.Add(ctx, c.session, entry.ID, compaction.Title, compaction.Text)
 		if err != nil { // the session has it all the same
 			c.tell(ctx, Event{Kind: EventHookFailed, Reason: e.Reason, Hook: "Checkpoints", Err: fmt.Errorf("summarize: writing the checkpoint: %w", err)})
 		}
@@ -387,7 +388,7 @@ func (c *carrier) afterwards(ctx context.Context, j *job, d draft, entry history
 
 // title asks for a line for people, and labels the compaction with it.
 func (c *carrier) title(ctx context.Context, j *job, d draft, entry string) {
-	l, err := c.read()
+	l, err := c.read(ctx)
 	if err != nil {
 		return
 	}
@@ -408,7 +409,7 @@ func (c *carrier) title(ctx context.Context, j *job, d draft, entry string) {
 		if text = plaintext.OneLine(text, 200); err != nil || text == "" {
 			return
 		}
-		if _, err := c.session.Add(history.Entry{Body: history.Label{Target: entry, Text: text}}); err == nil {
+		if _, err := c.session.Add(ctx, history.Entry{Body: history.Label{Target: entry, Text: text}}); err == nil {
 			e := j.event(EventTitled)
 			e.Title, e.Entry = text, entry
 			c.tell(ctx, e)
@@ -474,7 +475,7 @@ func (c *Compactor) CarryOut(ctx context.Context, plan string) error {
 	if err != nil {
 		return err
 	}
-	l, err := c.read()
+	l, err := c.read(ctx)
 	if err != nil {
 		return err
 	}

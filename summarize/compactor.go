@@ -135,11 +135,11 @@ func (c *Compactor) Current() Target {
 }
 
 // read returns what the session says about compaction.
-func (c *Compactor) read() (*ledger.Ledger, error) {
+func (c *Compactor) read(ctx context.Context) (*ledger.Ledger, error) {
 	c.inner.mu.Lock()
 	known := c.inner.ledger
 	c.inner.mu.Unlock()
-	l, err := known.Read(c.Session)
+	l, err := known.Read(ctx, c.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (w *walker) release() {
 
 // measurer returns what measures now.
 func (w *walker) measurer() (*measurer, error) {
-	l, err := w.c.read()
+	l, err := w.c.read(w.ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -358,7 +358,7 @@ func (w *walker) clear(s *measured) error {
 	if err != nil || len(clearing.Results)+len(clearing.Arguments) == 0 {
 		return err
 	}
-	added, err := w.c.Session.Add(history.Entry{Body: clearing})
+	added, err := w.c.Session.Add(w.ctx, history.Entry{Body: clearing})
 	if err != nil {
 		err = fmt.Errorf("%w: clearing old output: %w", ErrUnwritten, err)
 		w.c.tell(w.ctx, Event{Kind: EventFailed, Reason: s.Occasion, Err: err})
@@ -373,7 +373,7 @@ func (w *walker) clear(s *measured) error {
 
 // Explain returns what was decided last, every number that led to it, and what came of it. If nothing was decided yet by this
 // compactor, it is what the session says of the plan that ended last.
-func (c *Compactor) Explain() Explanation {
+func (c *Compactor) Explain(ctx context.Context) Explanation {
 	c.init()
 	c.inner.mu.Lock()
 	last := c.inner.last
@@ -381,7 +381,7 @@ func (c *Compactor) Explain() Explanation {
 	if last.Measurement.Occasion != "" || c.Session == nil {
 		return last
 	}
-	l, err := c.read()
+	l, err := c.read(ctx)
 	if err != nil || l.End.Plan == "" {
 		return last
 	}

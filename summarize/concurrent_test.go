@@ -123,8 +123,10 @@ func TestManyRendersAtATimeAskOnceEachForAModelThatIsDown(t *testing.T) {
 
 func TestWhatIsSaidOnceACompactionIsPlacedMayBeTooMuch(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	d.Hooks.AfterCompact = func(context.Context, history.Entry) error { return d.Session.Append(rounds(50, 55, roundTokens)...) }
-	d.Answers(numbered(3)...)
+	d.Hooks.AfterCompact = func(context.Context, history.Entry) error {
+		return d.Session.Append(t.Context(), rounds(50, 55, roundTokens)...)
+	}
+	d.Answers(numberedSummaries(3)...)
 	require.ErrorContains(t, d.Fails(), "what was said meanwhile does not fit")
 	require.Len(t, d.Requests(), 1, "it is tried once a render")
 }
@@ -137,7 +139,7 @@ func TestRendersWhileOthersAppend(t *testing.T) {
 	for w := range writers {
 		group.Go(func() {
 			for n := range each {
-				if err := d.Session.Append(round(100*w+n, 300)...); err != nil {
+				if err := d.Session.Append(t.Context(), round(100*w+n, 300)...); err != nil {
 					t.Error(err)
 				}
 			}

@@ -146,22 +146,22 @@ func (c *Compactor) SwitchModel(ctx context.Context, prompt elements.Node, targe
 	if err != nil {
 		return nil, err
 	}
-	return result, c.retarget(target)
+	return result, c.retarget(ctx, target)
 }
 
 // Retarget makes prompts for another model from now on, without a compaction. It is for a model that changed, too: a budget
 // that was worked out anew, other tools.
-func (c *Compactor) Retarget(target Target) error {
+func (c *Compactor) Retarget(ctx context.Context, target Target) error {
 	if err := target.check(); err != nil {
 		return err
 	}
 	c.init()
-	return c.retarget(target)
+	return c.retarget(ctx, target)
 }
 
-func (c *Compactor) retarget(target Target) error {
+func (c *Compactor) retarget(ctx context.Context, target Target) error {
 	if c.Current().Name != target.Name && c.Session != nil && !c.Session.ReadOnly() {
-		if _, err := c.Session.Add(history.Entry{Body: history.ModelChange{Model: target.Name}}); err != nil {
+		if _, err := c.Session.Add(ctx, history.Entry{Body: history.ModelChange{Model: target.Name}}); err != nil {
 			return err
 		}
 	}
@@ -187,7 +187,7 @@ func (c *Compactor) AfterTurn(ctx context.Context, prompt elements.Node) (goOn b
 	if !w.made || c.Policy.Continue == "" {
 		return false, nil
 	}
-	view, err := c.Session.View()
+	view, err := c.Session.View(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -195,7 +195,7 @@ func (c *Compactor) AfterTurn(ctx context.Context, prompt elements.Node) (goOn b
 	if len(messages) == 0 || messages[len(messages)-1].Role != chat.RoleAssistant {
 		return false, nil // the agent is not done
 	}
-	_, err = c.Session.Add(history.Entry{Body: history.CustomMessage{Name: "continue", Content: chat.Parts{chat.Text(c.Policy.Continue)}}})
+	_, err = c.Session.Add(ctx, history.Entry{Body: history.CustomMessage{Name: "continue", Content: chat.Parts{chat.Text(c.Policy.Continue)}}})
 	return err == nil, err
 }
 

@@ -152,7 +152,8 @@ func TestSwitchToASmallerModel(t *testing.T) {
 		require.NoError(t, err)
 		require.LessOrEqual(t, r.Tokens, 1000)
 		require.Equal(t, "smaller", d.Current().Name)
-		require.Equal(t, history.ModelChange{Model: "smaller"}, entries(t, d.Session)[d.Session.Len()-1].Body)
+		written := entries(t, d.Session)
+		require.Equal(t, history.ModelChange{Model: "smaller"}, written[len(written)-1].Body)
 		equal(t, r.Messages, d.Messages())
 	})
 	t.Run("has no need to where it fits", func(t *testing.T) {
@@ -196,7 +197,7 @@ func TestRecoverFromARefusal(t *testing.T) {
 	d.Messages()
 	d.Say(chat.AssistantMessage("The provider said: too large."))
 	failed := d.Session.Leaf()
-	d.Answers(numbered(10)...) // in pieces that the model takes in, by what it said of its limit
+	d.Answers(numberedSummaries(10)...) // in pieces that the model takes in, by what it said of its limit
 	r, err := d.Recover(t.Context(), prompt(d.Session), refused, failed)
 	require.NoError(t, err)
 	require.LessOrEqual(t, r.Tokens, 3000)
@@ -223,7 +224,7 @@ func TestRecoverGoesByWhatTheProviderCounted(t *testing.T) {
 	d.Say(rounds(1, 5, 700)...)
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
 	sent := d.Messages()
-	d.Answers(numbered(20)...)
+	d.Answers(numberedSummaries(20)...)
 	twice := &chat.ContextLimitError{Limit: 4000, Tokens: 2 * count(quarter{}, sent), Err: errors.New("too large")} // as our own count
 	r, err := d.Recover(t.Context(), prompt(d.Session), twice, "")
 	require.NoError(t, err)

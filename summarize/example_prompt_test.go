@@ -8,6 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -62,15 +63,15 @@ func ExamplePlainHistory() {
 }
 
 func ExampleBranchMessages() {
-	session := &history.Session{}
-	if err := session.Append(chat.UserMessage("Fix the build."), chat.AssistantMessage("I could pin the compiler.")); err != nil {
+	session := numbered.Session()
+	if err := session.Append(context.Background(), chat.UserMessage("Fix the build."), chat.AssistantMessage("I could pin the compiler.")); err != nil {
 		log.Fatal(err)
 	}
 	left := session.Leaf()
-	if err := session.Branch("e1"); err != nil {
+	if err := session.Branch(context.Background(), "e1"); err != nil {
 		log.Fatal(err)
 	}
-	messages, err := summarize.BranchMessages(session.Abandoned(left, "e1"), 1000, sizing.Estimator{})
+	messages, err := summarize.BranchMessages(session.Abandoned(context.Background(), left, "e1"), 1000, sizing.Estimator{})
 	if err != nil {
 		log.Fatal(err)
 	}

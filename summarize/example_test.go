@@ -19,11 +19,11 @@ import (
 
 // work fills a session with a question and steps of an agent, more than 1,000 tokens of them.
 func work(session *history.Session) error {
-	err := session.Append(chat.UserMessage("Why does the build fail?"))
+	err := session.Append(context.Background(), chat.UserMessage("Why does the build fail?"))
 	for n := 1; n <= 6 && err == nil; n++ {
 		step := chat.AssistantMessage(fmt.Sprintf("I read file %d.", n))
 		step.ToolCalls = []chat.ToolCall{{ID: fmt.Sprint("call-", n), Name: "read_file", Arguments: fmt.Sprintf(`{"path":"file%d.go"}`, n)}}
-		err = session.Append(step, chat.ToolResult(step.ToolCalls[0].ID, strings.Repeat("a line of code\n", 60)))
+		err = session.Append(context.Background(), step, chat.ToolResult(step.ToolCalls[0].ID, strings.Repeat("a line of code\n", 60)))
 	}
 	return err
 }
@@ -95,7 +95,11 @@ func ExampleFailedError() {
 		fmt.Println("over the budget:", over.Needed > over.Budget)
 	}
 	fmt.Println("no room:", errors.Is(err, summarize.ErrNoRoom))
-	fmt.Println("entries in the session:", session.Len())
+	entries := 0
+	for range session.Entries(context.Background()) {
+		entries++
+	}
+	fmt.Println("entries in the session:", entries)
 	// Output:
 	// over the budget: true
 	// no room: true

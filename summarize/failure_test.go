@@ -133,7 +133,7 @@ func TestAPauseIsReadFromTheSession(t *testing.T) {
 	again.Target.Model = model
 	again.Messages()
 	require.Equal(t, 2, model.asked())
-	require.Contains(t, lastLine(again.Explain()), "nothing: paused for 2 more steps after 2 failures")
+	require.Contains(t, lastLine(again.Explain(t.Context())), "nothing: paused for 2 more steps after 2 failures")
 }
 
 func TestAPromptThatDoesNotFitIsTriedOnceARender(t *testing.T) {
@@ -183,7 +183,7 @@ func TestAWaitHasABound(t *testing.T) {
 		d.Policy.Overflow.LastResort, d.Policy.Background.Wait = summarize.ResortError, 0.95
 		d.Say(rounds(1, 5, 660)...)
 		d.Messages()
-		require.Equal(t, "started", kinds(*d.Heard), "%v", d.Explain())
+		require.Equal(t, "started", kinds(*d.Heard), "%v", d.Explain(t.Context()))
 		d.Say(round(6, 560)...)
 		begun := time.Now()
 		d.Messages()
@@ -210,11 +210,11 @@ func TestAbortWorksFromTheMomentACallReturns(t *testing.T) {
 		d.Messages()
 		d.Abort()
 		require.NoError(t, d.Wait(t.Context()))
-		pending, err := d.Pending()
+		pending, err := d.Pending(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, summarize.PendingNone, pending)
 		d.Target.Model = saying("Done.")
-		require.NoError(t, d.Retarget(d.Target))
+		require.NoError(t, d.Retarget(t.Context(), d.Target))
 		_, err = d.Compact(t.Context(), "")
 		require.NoError(t, err)
 	}
@@ -319,7 +319,7 @@ func TestATitleNeverHoldsUpACommit(t *testing.T) {
 		require.Equal(t, "Goal", compactions(d.Session)[0].Title)
 		time.Sleep(21 * time.Second)
 		synctest.Wait()
-		label, ok, err := d.Session.Latest(history.TypeLabel)
+		label, ok, err := d.Session.Latest(t.Context(), history.TypeLabel)
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, "I fixed it.", label.Body.(history.Label).Text)
@@ -344,7 +344,7 @@ func TestCallbacksMayPanicOrExitWithoutTakingAnythingWithThem(t *testing.T) {
 			d.Say(rounds(1, 5, 660)...)
 			d.Messages()
 			require.NoError(t, d.Wait(t.Context()))
-			pending, err := d.Pending()
+			pending, err := d.Pending(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, summarize.PendingNone, pending)
 		})
@@ -373,7 +373,7 @@ func TestAVetoIsToldAndExplained(t *testing.T) {
 	}
 	require.ErrorIs(t, d.Fails(), summarize.ErrVetoed)
 	require.Equal(t, "started vetoed", kinds(*d.Heard))
-	require.Equal(t, summarize.OutcomeVetoed, d.Explain().Outcome)
+	require.Equal(t, summarize.OutcomeVetoed, d.Explain(t.Context()).Outcome)
 }
 
 // provider is a model that refuses what is larger than its window by its own count, which is a multiple of ours.
@@ -473,13 +473,13 @@ func TestRecoverTakesAFailedAnswerOutThoughOtherEntriesFollowIt(t *testing.T) {
 	d.Target.Budget = 100_000
 	d.Policy.Trigger = summarize.Trigger{{On: summarize.OnContextLimit}}
 	d.Target.Model = saying("Done.")
-	added, err := d.Session.Add(
+	added, err := d.Session.Add(t.Context(),
 		history.Entry{Body: history.Message{Message: chat.AssistantMessage("error: too large")}},
 		history.Entry{Body: history.Usage{Usage: chat.Usage{Input: 1}}},
 		history.Entry{Body: history.Custom{Name: "mine"}},
 	)
 	require.NoError(t, err)
-	_, err = d.Session.Add(history.Entry{Body: history.Label{Target: added[0].ID, Text: "failed"}})
+	_, err = d.Session.Add(t.Context(), history.Entry{Body: history.Label{Target: added[0].ID, Text: "failed"}})
 	require.NoError(t, err)
 	r, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 3000, Tokens: 4300}, added[0].ID)
 	require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
@@ -30,13 +31,13 @@ type fullStore struct {
 	full bool
 }
 
-func (s *fullStore) Append(lines ...[]byte) error {
+func (s *fullStore) Append(ctx context.Context, at history.Position, lines ...history.Line) ([]history.Position, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.full {
-		return syscall.ENOSPC
+		return nil, syscall.ENOSPC
 	}
-	return s.MemoryStore.Append(lines...)
+	return s.MemoryStore.Append(ctx, at, lines...)
 }
 
 func (s *fullStore) fill(full bool) {
@@ -98,7 +99,7 @@ func TestFaults(t *testing.T) {
 func TestDiskThatIsFull(t *testing.T) {
 	open := func(t *testing.T) (*fullStore, *history.Session) {
 		store := &fullStore{}
-		s, err := history.New(store, history.Options{})
+		s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 		require.NoError(t, err)
 		return store, s
 	}
@@ -231,10 +232,10 @@ func TestSplitTurnHasTwoSummariesMadeAtTheSameTime(t *testing.T) {
 		require.Equal(t, time.Minute, time.Since(start), "two at a time, and the title does not hold it up")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		label, ok, err := d.Session.Latest(history.TypeLabel)
+		label, ok, err := d.Session.Latest(t.Context(), history.TypeLabel)
 		require.NoError(t, err)
 		require.True(t, ok)
-		made, _, err := d.Session.Latest(history.TypeCompaction)
+		made, _, err := d.Session.Latest(t.Context(), history.TypeCompaction)
 		require.NoError(t, err)
 		require.Equal(t, history.Label{Target: made.ID, Text: "I did it."}, label.Body)
 		require.Equal(t, "started done/handoff titled", kinds(*d.Heard))

@@ -1,9 +1,10 @@
 package summarize
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -35,8 +36,8 @@ type job struct {
 }
 
 // openJob reads what a plan needs.
-func openJob(s *history.Session, id string, l *ledger.Ledger, p Policy, t Target, by sizing.Sizing) (*job, error) {
-	entry, err := s.Entry(id)
+func openJob(ctx context.Context, s *history.Session, id string, l *ledger.Ledger, p Policy, t Target, by sizing.Sizing) (*job, error) {
+	entry, err := s.Entry(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -44,11 +45,11 @@ func openJob(s *history.Session, id string, l *ledger.Ledger, p Policy, t Target
 	if !ok {
 		return nil, fmt.Errorf("summarize: entry %q is a %s, not a plan", id, entry.Type())
 	}
-	view, err := s.ViewAt(id)
+	view, err := s.ViewAt(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	point, err := p.Cut.At(view, plan.FirstKept, by)
+	point, err := p.Cut.At(ctx, view, plan.FirstKept, by)
 	if err != nil {
 		return nil, err
 	}
@@ -62,15 +63,20 @@ func openJob(s *history.Session, id string, l *ledger.Ledger, p Policy, t Target
 	m := &j.material
 	*m = Material{
 		Previous: view.Compacted, Kept: messagesOf(point.Kept()), Instructions: plan.Instructions, Tools: t.Tools,
-		Transcript: transcript(s, p, t.Tools), Tokenizer: t.Tokenizer, Room: plan.Room, Words: plan.Words, ResultTokens: p.Ask.SimpleResult,
+		Tokenizer: t.Tokenizer, Room: plan.Room, Words: plan.Words, ResultTokens: p.Ask.SimpleResult,
 	}
-	if at := l.Preambles[plan.Preamble]; at != "" {
-		stored, err := s.Entry(at)
+	if m.Transcript, err = transcript(ctx, s, p, t.Tools); err != nil {
+		return nil, err
+	}
+	if ref := l.Preambles[plan.Preamble]; ref.ID != "" {
+		stored, err := s.Resolve(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
-		b, _ := stored.Body.(history.Preamble)
-		m.System, m.Tools = b.System, b.Tools
+		for _, e := range stored {
+			b, _ := e.Body.(history.Preamble)
+			m.System, m.Tools = b.System, b.Tools
+		}
 	}
 	quirk := p.Ask.quirks(plan.Model)
 	if quirk.Note != "" {
@@ -92,7 +98,7 @@ func openJob(s *history.Session, id string, l *ledger.Ledger, p Policy, t Target
 			m.Head = append(m.Head, said)
 		}
 	}
-	return j, j.readPath(s.PathTo(id), shown)
+	return j, j.readPath(ctx, s, shown)
 }
 
 // shownStarts returns the entries that start turns and are shown after a cut, and of a turn that is cut its first message.
@@ -118,37 +124,65 @@ func shownStarts(point history.CutPoint) (shown map[string]bool, opening *chat.M
 
 // readPath gathers what is known of the path: what the user said that is not shown any more, the agent's list of things to
 // do, the summary before this one, and the files.
-func (j *job) readPath(path iter.Seq2[history.Entry, error], shown map[string]bool) error {
+func (j *job) readPath(ctx context.Context, s *history.Session, shown map[string]bool) error {
 	m := &j.material
-	passed := func(yield func(history.Entry, error) bool) {
-		for e, err := range path {
-			switch b := e.Body.(type) {
-			case history.Message:
-				if b.Role == chat.RoleUser && !shown[e.ID] {
-					m.Said = append(m.Said, b.Message)
-				}
-			case history.Compaction:
-				m.PreviousSummary = b.Text
-			case history.Todos:
-				m.Plan, m.Todo = todosText(b)
-			}
-			if !yield(e, err) {
-				return
-			}
+	carried, err := s.Carry(ctx, j.id)
+	if err != nil {
+		return err
+	}
+	said, err := s.Resolve(ctx, carried.Said...)
+	if err != nil {
+		return err
+	}
+	for _, e := range said {
+		if !shown[e.ID] {
+			m.Said = append(m.Said, e.Message())
 		}
 	}
-	kept := false // what is kept shows its files by itself
-	covered := func(yield func(history.Entry, error) bool) {
-		for e, err := range passed {
-			kept = kept || err == nil && e.ID == j.plan.FirstKept
-			if (!kept || e.Type() == history.TypeCompaction) && !yield(e, err) { // a compaction is about what is before it
-				return
-			}
+	latest, err := s.Resolve(ctx, carried.Latest[history.TypeCompaction], carried.Latest[history.TypeTodos])
+	if err != nil {
+		return err
+	}
+	for _, e := range latest {
+		switch b := e.Body.(type) {
+		case history.Compaction:
+			m.PreviousSummary = b.Text
+		case history.Todos:
+			m.Plan, m.Todo = todosText(b)
 		}
 	}
-	var err error
-	m.Files, err = j.policy.Place.FileTools.Of(covered)
+	m.Files, err = j.files(ctx, s)
 	return err
+}
+
+// files returns those of what is covered: by the files of the newest compaction that the engine made, and the calls from the
+// place on at which it cut. What is kept shows its files by itself.
+func (j *job) files(ctx context.Context, s *history.Session) (history.Files, error) {
+	var entries []history.Entry // the newest first
+	kept, first := true, ""
+	for e, err := range s.Back(ctx, j.id) {
+		if err != nil {
+			return history.Files{}, err
+		}
+		c, compaction := e.Body.(history.Compaction)
+		if !kept || compaction { // a compaction is about what is before it
+			entries = append(entries, e)
+		}
+		kept = kept && e.ID != j.plan.FirstKept
+		if compaction && first == "" && c.Plan != "" {
+			first = cmp.Or(c.FirstKept, c.LastCovered, e.ID)
+		}
+		if e.ID == first {
+			break
+		}
+	}
+	return j.policy.Place.FileTools.Of(func(yield func(history.Entry, error) bool) {
+		for _, e := range slices.Backward(entries) {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	})
 }
 
 // part is the material of some of what is covered, of which the last few may belong to the turn that is cut.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -73,7 +74,7 @@ func workUntilKilled(path string) error {
 	if err != nil {
 		return err
 	}
-	s, err := history.New(store, history.Options{})
+	s, err := history.New(context.Background(), store, history.Options{IDs: numbered.IDs()})
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func workUntilKilled(path string) error {
 		},
 	}
 	for n := len(said(s)); ; n++ {
-		if err := s.Append(nth(n)); err != nil {
+		if err := s.Append(context.Background(), nth(n)); err != nil {
 			return err
 		}
 		tell(fmt.Sprint("said ", n))
@@ -176,7 +177,7 @@ func TestProcessKilledDuringABackgroundCompaction(t *testing.T) {
 		stays := step == "writing" || r.IntN(2) == 0
 		last, done := killedAt(t, path, step, stays, time.Duration(r.Int64N(int64(pause))))
 
-		s, err := history.Open(path)
+		s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
 		require.NoError(t, err, "killed when it was %s", step)
 		if s.Recovered() != nil {
 			torn++
@@ -209,7 +210,7 @@ func TestProcessKilledDuringABackgroundCompaction(t *testing.T) {
 // latest is the id of the latest compaction, "" for none.
 func latest(t *testing.T, s *history.Session) string {
 	t.Helper()
-	e, _, err := s.Latest(history.TypeCompaction)
+	e, _, err := s.Latest(t.Context(), history.TypeCompaction)
 	require.NoError(t, err)
 	return e.ID
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -93,8 +94,8 @@ func TestTheTokensOfACutAreTheProvidersWhereThePolicyGoesByThem(t *testing.T) {
 
 func TestAPromptThatShowsAnotherSessionIsSaidToDoSo(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	other := &history.Session{}
-	require.NoError(t, other.Append(overflowing()...))
+	other := numbered.Session()
+	require.NoError(t, other.Append(t.Context(), overflowing()...))
 	_, err := d.Render(t.Context(), prompt(other))
 	require.ErrorIs(t, err, summarize.ErrOtherSession)
 	require.Empty(t, d.Requests())

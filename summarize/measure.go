@@ -98,7 +98,7 @@ func (m *measurer) measure(ctx context.Context, prompt elements.Node, on Occasio
 		return nil, err
 	}
 	s.Base, s.Budget, s.Tools = s.size.base, s.size.budget, s.size.tools
-	if s.view, err = m.session.View(); err != nil {
+	if s.view, err = m.session.View(ctx); err != nil {
 		return nil, err
 	}
 	if s.layout, err = m.lay(ctx, prompt, s.view, s.Budget); err == nil {
@@ -164,7 +164,7 @@ func (m *measurer) look(ctx context.Context, s *measured) error {
 		return nil
 	}
 	s.Room = m.room(s.Budget)
-	point, err := m.cut(s)
+	point, err := m.cut(ctx, s)
 	if errors.Is(err, history.ErrNoCut) {
 		return nil // nothing would be covered
 	} else if err != nil {
@@ -175,7 +175,7 @@ func (m *measurer) look(ctx context.Context, s *measured) error {
 		s.Room = min(s.Room, minWords) // whoever asks for it wants it all the same
 	}
 	if s.tight() {
-		latest, err := history.Cut{First: m.policy.Cut.First, Limits: m.policy.Cut.Limits}.Find(s.view, m.sizing())
+		latest, err := history.Cut{First: m.policy.Cut.First, Limits: m.policy.Cut.Limits}.Find(ctx, s.view, m.sizing())
 		if err != nil {
 			latest = point
 		}
@@ -198,15 +198,15 @@ func (s *measured) tight() bool { return !s.Fits || s.Occasion == OnContextLimit
 
 // cut finds where the history is cut: where the policy says, or, if the prompt does not fit although the policy keeps
 // everything, where most is kept.
-func (m *measurer) cut(s *measured) (history.CutPoint, error) {
+func (m *measurer) cut(ctx context.Context, s *measured) (history.CutPoint, error) {
 	rule, by := m.rule(s), m.sizing()
-	point, err := rule.Find(s.view, by)
+	point, err := rule.Find(ctx, s.view, by)
 	if errors.Is(err, history.ErrNoCut) && s.tight() {
-		point, err = rule.Earliest(s.view, by)
+		point, err = rule.Earliest(ctx, s.view, by)
 	}
 	if errors.Is(err, history.ErrNoCut) && s.tight() && rule.SinceCompaction { // what the latest compaction kept may be all there is
 		rule.SinceCompaction = false
-		point, err = rule.Earliest(s.view, by)
+		point, err = rule.Earliest(ctx, s.view, by)
 	}
 	return point, err
 }

@@ -48,7 +48,7 @@ func TestWhatPruningCanGiveUpTriggersNothing(t *testing.T) {
 			r, err := d.Render(t.Context(), prompt(d.Session, documents(30, 500)))
 			require.NoError(t, err)
 			require.Greater(t, r.Tokens, 9_000, "the documents fill the rest")
-			require.Less(t, d.Explain().Measurement.Count, 2_000)
+			require.Less(t, d.Explain(t.Context()).Measurement.Count, 2_000)
 			d.Say(chat.AssistantMessage("That."))
 		}
 		require.Empty(t, d.Requests())
@@ -69,7 +69,7 @@ func TestAllHistoryCountsDroppableOrNot(t *testing.T) {
 	r, err := d.Render(t.Context(), tree)
 	require.NoError(t, err)
 	require.Contains(t, text(r.Messages), "Steps 1 to 5 are done.")
-	require.Equal(t, "placed: condition 1 holds", lastLine(d.Explain()))
+	require.Equal(t, "placed: condition 1 holds", lastLine(d.Explain(t.Context())))
 }
 
 // lastLine is what an explanation ends with.
@@ -111,7 +111,7 @@ func TestOnlyTheLastResortLetsInstructionsGo(t *testing.T) {
 // reported appends an answer with what the provider reported of the request and what we counted.
 func reported(d desk, model string, input, counted int) {
 	d.T.Helper()
-	_, err := d.Session.Add(
+	_, err := d.Session.Add(context.Background(),
 		history.Entry{Body: history.Message{Message: chat.AssistantMessage("Done.")}},
 		history.Entry{Body: history.Usage{Model: model, Usage: chat.Usage{Input: input, Output: 10}, Counted: counted}},
 	)
@@ -137,17 +137,17 @@ func TestWhatTheProviderReportedCountsAsARatio(t *testing.T) {
 		{"not that of another model", summarize.ByReport, func(d desk) { reported(d, "other", 1500, 1000) }, 1},
 		{"not from before a switch", summarize.ByReport, func(d desk) {
 			reported(d, "m", 1500, 1000)
-			_, err := d.Session.Add(history.Entry{Body: history.ModelChange{Model: "m"}})
+			_, err := d.Session.Add(t.Context(), history.Entry{Body: history.ModelChange{Model: "m"}})
 			require.NoError(d.T, err)
 		}, 1},
 		{"not from before a compaction", summarize.ByReport, func(d desk) {
 			reported(d, "m", 1500, 1000)
-			require.NoError(d.T, d.Session.Compact(history.Compaction{Messages: []chat.Message{chat.UserMessage("Sum.")}}))
+			require.NoError(d.T, d.Session.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("Sum.")}}))
 		}, 1},
 		{"nor from before a clearing", summarize.ByReport, func(d desk) {
 			d.Say(round(1, 200)...)
 			reported(d, "m", 1500, 1000)
-			_, err := d.Session.Add(history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "e3", Text: "[gone]"}}}})
+			_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "e3", Text: "[gone]"}}}})
 			require.NoError(d.T, err)
 		}, 1},
 		{"a report without our own count says nothing", summarize.ByReport, func(d desk) { reported(d, "m", 1500, 0) }, 1},
@@ -159,7 +159,7 @@ func TestWhatTheProviderReportedCountsAsARatio(t *testing.T) {
 			c.say(d)
 			d.Say(chat.UserMessage("Go on."))
 			d.Messages()
-			m := d.Explain().Measurement
+			m := d.Explain(t.Context()).Measurement
 			require.InDelta(t, c.want, m.Ratio, 1e-9)
 			exact := c.want * float64(m.Count+m.Tools)
 			require.GreaterOrEqual(t, float64(m.Used), exact-1e-6)
@@ -187,8 +187,8 @@ func TestThresholdLowersWhatRatiosAreOfWhereThePolicySaysSo(t *testing.T) {
 		d.Target.Budget, d.Target.ContextWindow = 9000, 10_000
 		d.Policy.Measure = summarize.Measure{LoweredBase: c.lowered, Threshold: 0.5}
 		d.Messages()
-		require.Equal(t, c.want, d.Explain().Measurement.Base)
-		require.Equal(t, 5000, d.Explain().Measurement.Budget)
+		require.Equal(t, c.want, d.Explain(t.Context()).Measurement.Base)
+		require.Equal(t, 5000, d.Explain(t.Context()).Measurement.Budget)
 	}
 }
 
@@ -233,10 +233,10 @@ func TestJitterIsOfTheSessionAndItsLeaf(t *testing.T) {
 	d := newFileDesk(t, chat.UserMessage(task))
 	for n := range 200 {
 		d.Messages()
-		j := d.Explain().Measurement.Jitter
+		j := d.Explain(t.Context()).Measurement.Jitter
 		require.True(t, j >= -1 && j <= 1, "%v", j)
 		d.Messages()
-		require.Equal(t, j, d.Explain().Measurement.Jitter)
+		require.Equal(t, j, d.Explain(t.Context()).Measurement.Jitter)
 		seen[j] = true
 		d.Say(chat.AssistantMessage(fmt.Sprint(n)))
 		d.Say(chat.UserMessage(fmt.Sprint(n)))

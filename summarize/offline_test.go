@@ -115,7 +115,7 @@ func TestDigestOfTextWithTheTagsOfASummary(t *testing.T) {
 
 func TestDigestOfACompactionBySomebodyElse(t *testing.T) {
 	d := newDesk(t, overflowing()...)
-	require.NoError(t, d.Session.Compact(history.Compaction{Messages: []chat.Message{chat.UserMessage("In short: all is well.")}, FirstKept: "e10"}))
+	require.NoError(t, d.Session.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("In short: all is well.")}, FirstKept: "e10"}))
 	d.Target.Model = models.Offline{Tokenizer: quarter{}}
 	d.Say(rounds(7, 10, roundTokens)...)
 	require.Contains(t, d.Messages()[1].Text(), "- In short: all is well.\n")

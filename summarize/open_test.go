@@ -70,19 +70,19 @@ func TestASessionThatIsOnlyReadIsNotCompacted(t *testing.T) {
 		again.Messages()
 	}
 	require.Empty(t, *again.Heard)
-	require.Equal(t, "the session is open for reading only", again.Explain().Why)
+	require.Equal(t, "the session is open for reading only", again.Explain(t.Context()).Why)
 }
 
 func TestAPlanIsNotExplainedAsPlacedIfItsCompactionWasNotWritten(t *testing.T) {
 	d := newFileDesk(t, overflowing()...)
 	d.Answers(models.SaySummary("short"))
 	d.Messages()
-	require.Equal(t, summarize.OutcomePlaced, beside(t, d, d.Script).Explain().Outcome)
+	require.Equal(t, summarize.OutcomePlaced, beside(t, d, d.Script).Explain(t.Context()).Outcome)
 	whole := content(t, d.Session.Path())
 	last := strings.LastIndex(strings.TrimSuffix(whole, "\n"), "\n") + 1
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(whole[:last+30]), 0o600)) // the process was killed while it wrote
 	again := deskOf(t, opened(t, path))
 	require.Empty(t, compactions(again.Session))
-	require.NotEqual(t, summarize.OutcomePlaced, again.Explain().Outcome)
+	require.NotEqual(t, summarize.OutcomePlaced, again.Explain(t.Context()).Outcome)
 }

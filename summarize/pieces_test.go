@@ -14,8 +14,8 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// numbered answers each request with a summary that says the how manieth it is, for as many requests as there may be.
-func numbered(n int) []models.Step {
+// numberedSummaries answers each request with a summary that says the how manieth it is, for as many requests as there may be.
+func numberedSummaries(n int) []models.Step {
 	steps := make([]models.Step, n)
 	for i := range steps {
 		steps[i] = models.SaySummary(fmt.Sprintf("Summary %d.", i+1))
@@ -30,7 +30,7 @@ func TestHistoryLargerThanTheWindowIsSummarisedInPieces(t *testing.T) {
 		t.Run(fmt.Sprintf("%d rounds of %d tokens in %d", c.rounds, c.tokens, c.window), func(t *testing.T) {
 			d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, c.rounds, c.tokens)...)...)
 			d.TakesIn(c.window)
-			d.Answers(numbered(c.rounds)...)
+			d.Answers(numberedSummaries(c.rounds)...)
 			d.Messages()
 			requests := d.Requests()
 			n := len(requests)
@@ -75,7 +75,7 @@ func TestPiecesCarryOnTheSummaryOfAnEarlierCompaction(t *testing.T) {
 	d.Messages()
 	d.TakesIn(1500)
 	d.Say(rounds(7, 11, roundTokens)...)
-	d.Answers(numbered(10)...)
+	d.Answers(numberedSummaries(10)...)
 	d.Messages()
 	requests := d.Requests()[1:]
 	require.Greater(t, len(requests), 2)
@@ -132,7 +132,7 @@ func TestSingleUnitLargerThanTheWindowFallsBackToSimpleMode(t *testing.T) {
 			messages := slices.Concat([]chat.Message{chat.UserMessage(task)}, rounds(1, c.before, 60), round(98, 1990), round(99, 3000))
 			d := newDesk(t, messages...)
 			d.TakesIn(1500)
-			d.Answers(numbered(10)...)
+			d.Answers(numberedSummaries(10)...)
 			d.Messages()
 			require.Equal(t, "started refused/full done/simple", kinds(*d.Heard))
 			require.ErrorContains(t, (*d.Heard)[1].Err, "a single round is larger than the model takes in")
@@ -174,7 +174,7 @@ func TestAPieceIsAsLargeAsFitsWhateverTheOneBeforeItWas(t *testing.T) {
 	d.Say(rounds(1, 4, 1200)...) // one at a time
 	d.Say(rounds(5, 60, 50)...)
 	d.TakesIn(2000)
-	d.Answers(numbered(10)...)
+	d.Answers(numberedSummaries(10)...)
 	d.Messages()
 	require.Equal(t, 4+2, len(d.Requests()))
 }
@@ -192,7 +192,7 @@ func TestFinishedPiecesOutliveAFailure(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "session.jsonl")
 			s := opened(t, path)
-			require.NoError(t, s.Append(append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...))
+			require.NoError(t, s.Append(t.Context(), append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...))
 			require.NoError(t, s.Close())
 			answered := map[string]bool{}
 			model := &counting{answer: func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {

@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -30,7 +31,7 @@ type planned struct {
 // plan chooses the cut, by what the prompt would take with it. If what the policy keeps leaves no room for a summary, or takes so
 // much with it that the condition which decided would hold at once again, one round less is kept, and so on, down to the newest.
 func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d Decision, instructions string) (planned, error) {
-	point, err := p.cut(s)
+	point, err := p.cut(ctx, s)
 	if errors.Is(err, history.ErrNoCut) {
 		return planned{}, ErrNothingToCompact
 	} else if err != nil {
@@ -85,7 +86,7 @@ func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d
 		point = later
 	}
 	chosen := planned{plan, nil, len(covered(point)), len(point.Kept()), point.Over}
-	if preamble.Digest != "" && p.ledger.Preambles[preamble.Digest] == "" {
+	if preamble.Digest != "" && p.ledger.Preambles[preamble.Digest].ID == "" {
 		chosen.preamble = &preamble
 	}
 	return chosen, nil
@@ -103,7 +104,7 @@ func (p *planner) above(s *measured, d Decision) int {
 // free is how many tokens what is put in place may take so that the prompt fits with it and all its history.
 func (p *planner) free(ctx context.Context, prompt elements.Node, s *measured, plan history.Plan, replaced int) (int, error) {
 	nothing := chat.UserMessage("…")
-	view, err := p.session.ViewWith(history.Compaction{Messages: []chat.Message{nothing}, FirstKept: plan.FirstKept, Thinking: plan.Thinking})
+	view, err := p.session.ViewWith(ctx, history.Compaction{Messages: []chat.Message{nothing}, FirstKept: plan.FirstKept, Thinking: plan.Thinking})
 	if err != nil {
 		return 0, err
 	}
@@ -144,7 +145,11 @@ func (p *planner) thinking(point history.CutPoint) []chat.Thinking {
 
 // frame is what is put in place takes at least without the summary's words, in tokens.
 func (p *planner) frame(ctx context.Context, s *measured) (int, error) {
-	m := Material{Tokenizer: p.target.Tokenizer, Tools: p.target.Tools, Transcript: transcript(p.session, p.policy, p.target.Tools)}
+	m := Material{Tokenizer: p.target.Tokenizer, Tools: p.target.Tools}
+	var err error
+	if m.Transcript, err = transcript(ctx, p.session, p.policy, p.target.Tools); err != nil {
+		return 0, err
+	}
 	m.Reminder = p.policy.Ask.quirks(p.target.Name).Reminder
 	tree, err := call(ctx, "Place.Replacement", p.policy.Ask.TimeLimit, func(context.Context) (elements.Node, error) {
 		return p.policy.Place.Replacement(m), nil
@@ -183,14 +188,15 @@ func digest(data []byte, size int) string {
 }
 
 // transcript says where everything that was said can be looked up.
-func transcript(s *history.Session, p Policy, tools []chat.Tool) Transcript {
-	path := s.Path()
-	if path == "" || p.Place.NoBreadcrumb {
-		return Transcript{}
+func transcript(ctx context.Context, s *history.Session, p Policy, tools []chat.Tool) (Transcript, error) {
+	kept := s.Transcript()
+	if kept.Name == "" || p.Place.NoBreadcrumb {
+		return Transcript{}, nil
 	}
-	t := Transcript{Path: path, Lines: s.Lines()}
-	if tool, example, ok := breadcrumb.Find(tools, p.Place.ReadTool); ok {
+	lines, err := s.Lines(ctx)
+	t := Transcript{Path: kept.Name, Lines: lines}
+	if tool, example, ok := breadcrumb.Find(tools, cmp.Or(kept.Tool, p.Place.ReadTool)); ok {
 		t.Tool, t.Example = tool, example
 	}
-	return t
+	return t, err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -40,7 +41,7 @@ type life struct {
 
 func newLife(t testing.TB, seed uint64) *life {
 	l := &life{Rand: rand.New(rand.NewPCG(seed, 1)), t: t, seed: seed}
-	session := &history.Session{}
+	session := numbered.Session()
 	if l.IntN(20) == 0 {
 		session = opened(t, filepath.Join(t.TempDir(), "session.jsonl"))
 	}
@@ -205,7 +206,7 @@ func (l *life) live() {
 	steps := l.between(5, 40)
 	for range steps {
 		messages := l.step()
-		if err := l.c.Session.Append(messages...); err != nil {
+		if err := l.c.Session.Append(context.Background(), messages...); err != nil {
 			l.t.Fatalf("seed %d: %v", l.seed, err)
 		}
 		all = append(all, messages...)
@@ -225,7 +226,7 @@ func (l *life) live() {
 func (l *life) render() {
 	session := l.c.Session
 	before, calls, shown := entries(l.t, session), l.calls, viewOf(l.t, session)
-	pending, err := l.c.Pending()
+	pending, err := l.c.Pending(context.Background())
 	require.NoError(l.t, err)
 	most := 1 // compactions that this render may put in place
 	if pending == summarize.PendingReady {
@@ -266,7 +267,7 @@ func (l *life) render() {
 	if err != nil {
 		l.failed++
 		failed, ok := errors.AsType[*summarize.FailedError](err)
-		few := l.c.Explain().Held < 0 // nothing to relieve, which leaves it at the budget error
+		few := l.c.Explain(context.Background()).Held < 0 // nothing to relieve, which leaves it at the budget error
 		if !few && (!ok || failed.Budget == nil || len(failed.Reasons) == 0) {
 			l.t.Fatalf("seed %d: %v", l.seed, err)
 		}

@@ -121,7 +121,7 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	}
 	defer w.release()
 	if failed != "" {
-		if err := withdraw(c.Session, failed); err != nil {
+		if err := withdraw(ctx, c.Session, failed); err != nil {
 			return nil, err
 		}
 	}
@@ -136,10 +136,10 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 		counted = before.tokens() + before.Tools
 	}
 	refusal := history.Refusal{Model: w.target.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted}
-	if _, err := c.Session.Add(history.Entry{Body: refusal}); err != nil {
+	if _, err := c.Session.Add(ctx, history.Entry{Body: refusal}); err != nil {
 		return nil, &RecoveryError{Refused: refused, Err: fmt.Errorf("%w: %w", ErrUnwritten, err)}
 	}
-	l, err := c.read()
+	l, err := c.read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -162,13 +162,13 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 
 // withdraw takes a failed answer out of the view: the session goes on from what it answered. What the session alone knows
 // may follow it.
-func withdraw(s *history.Session, id string) error {
-	for e, err := range s.Back("") {
+func withdraw(ctx context.Context, s *history.Session, id string) error {
+	for e, err := range s.Back(ctx, "") {
 		if err != nil {
 			return err
 		}
 		if e.ID == id && e.Message().Role == chat.RoleAssistant {
-			return s.Branch(e.Parent)
+			return s.Branch(ctx, e.Parent)
 		}
 		if _, shown := e.Shown(); shown || e.ID == id || e.Type() == history.TypeCompaction {
 			break

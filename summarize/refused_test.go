@@ -65,7 +65,7 @@ func TestAnEmptyAnswerToAPieceDoesNotEndAllCompactions(t *testing.T) {
 	d.TakesIn(900)
 	d.Answers(models.Say(""), models.Say(""))
 	d.Fails()
-	d.Answers(numbered(30)...)
+	d.Answers(numberedSummaries(30)...)
 	d.Say(rounds(76, 80, 60)...)
 	require.Contains(t, text(d.Messages()), "Summary")
 }

@@ -1,6 +1,7 @@
 package summarize_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -52,7 +54,7 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 						d.Say(chat.UserMessage("More: " + words(1+r.IntN(100))))
 					}
 					if r.IntN(10) == 0 {
-						_, err := d.Session.Add(history.Entry{Body: history.Label{Target: d.Session.Leaf(), Text: "here"}})
+						_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Label{Target: d.Session.Leaf(), Text: "here"}})
 						require.NoError(t, err)
 					}
 					model = models.Offline{Tokenizer: quarter{}}.Generate
@@ -62,7 +64,7 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 					d.Target.Model = model
 					path := filepath.Join(dir, "copy.jsonl")
 					require.NoError(t, os.WriteFile(path, []byte(content(t, d.Session.Path())), 0o600))
-					copied, err := history.Open(path)
+					copied, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
 					require.NoError(t, err)
 					again := deskOf(t, copied)
 					configure(again)
@@ -75,14 +77,14 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 						equal(t, here.Messages, there.Messages)
 						used := d.Usage(here, chat.Response{Usage: chat.Usage{Input: here.Tokens * (90 + r.IntN(40)) / 100}}, d.Session.Leaf())
 						if r.IntN(3) > 0 {
-							_, err := d.Session.Add(history.Entry{Body: used})
+							_, err := d.Session.Add(t.Context(), history.Entry{Body: used})
 							require.NoError(t, err)
 						}
 					}
 					require.NoError(t, again.Close())
 					require.NoError(t, copied.Close())
 				}
-				_, cleared, err := d.Session.Latest(history.TypeClearing)
+				_, cleared, err := d.Session.Latest(t.Context(), history.TypeClearing)
 				require.NoError(t, err)
 				require.True(t, cleared || len(compactions(d.Session)) > 0)
 			})
@@ -92,7 +94,7 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 
 // explained is what was decided and what came of it, but for the time.
 func explained(d desk) summarize.Explanation {
-	e := d.Explain()
+	e := d.Explain(context.Background())
 	e.Measurement.Time, e.Err = time.Time{}, ""
 	return e
 }

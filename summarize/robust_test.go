@@ -69,10 +69,10 @@ func TestWhatIsTooLargeWithoutANumberIsNotAskedAgain(t *testing.T) {
 		asked[key]++
 		require.Equal(t, 1, asked[key], "the same request twice")
 	}
-	n := d.Session.Len()
+	n := len(entries(t, d.Session))
 	d.Fails()
 	d.Fails()
-	require.LessOrEqual(t, d.Session.Len()-n, 8)
+	require.LessOrEqual(t, len(entries(t, d.Session))-n, 8)
 }
 
 func TestAbortEndsARenderThatWaits(t *testing.T) {
@@ -132,11 +132,11 @@ func TestAtOneLeafTheLogGrowsBoundedlyWhereNobodyIsLeftToAsk(t *testing.T) {
 	for range 3 {
 		d.Fails()
 	}
-	n := d.Session.Len()
+	n := len(entries(t, d.Session))
 	for range 20 {
 		d.Fails()
 	}
-	require.Equal(t, n, d.Session.Len())
+	require.Equal(t, n, len(entries(t, d.Session)))
 }
 
 func TestALimitIsBelievedUntilItIsContradicted(t *testing.T) {
@@ -148,11 +148,11 @@ func TestALimitIsBelievedUntilItIsContradicted(t *testing.T) {
 	_, err := d.Recover(t.Context(), prompt(d.Session), &chat.ContextLimitError{Limit: 2000, Tokens: 2100}, "")
 	require.NoError(t, err)
 	d.Messages()
-	require.Less(t, d.Explain().Measurement.Budget, 2000)
+	require.Less(t, d.Explain(t.Context()).Measurement.Budget, 2000)
 	reported(d, "m", 30_000, 28_000)
 	d.Say(chat.UserMessage("Go on."))
 	d.Messages()
-	require.Equal(t, 40_000, d.Explain().Measurement.Budget)
+	require.Equal(t, 40_000, d.Explain(t.Context()).Measurement.Budget)
 }
 
 func TestWhatIsSaidEndsASeriesOfRefusals(t *testing.T) {

@@ -49,7 +49,7 @@ func TestPolicyThatIsOffLeavesItToTheCaller(t *testing.T) {
 	_, err := d.Render(t.Context(), prompt(d.Session))
 	_, over := errors.AsType[*render.BudgetExceededError](err)
 	require.True(t, over)
-	require.Contains(t, d.Explain().String(), "the policy is off")
+	require.Contains(t, d.Explain(t.Context()).String(), "the policy is off")
 	require.Empty(t, d.Requests())
 	d.Answers(models.SaySummary("by hand"))
 	_, err = d.Compact(t.Context(), "")

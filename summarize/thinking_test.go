@@ -135,11 +135,11 @@ func TestThinkingGoesOnFromCompactionToCompaction(t *testing.T) {
 	equal(t, [][]chat.Thinking{{second}}, thoughts(got))
 
 	// Who goes back to the first summary has its thinking, and before it there is what was said.
-	require.NoError(t, d.Session.Branch(afterFirst))
+	require.NoError(t, d.Session.Branch(t.Context(), afterFirst))
 	equal(t, [][]chat.Thinking{{first}}, thoughts(d.Messages()))
-	require.NoError(t, d.Session.Branch("e3"))
+	require.NoError(t, d.Session.Branch(t.Context(), "e3"))
 	equal(t, [][]chat.Thinking{{first}}, thoughts(viewOf(t, d.Session).Messages()))
-	require.NoError(t, d.Session.Branch("e1"))
+	require.NoError(t, d.Session.Branch(t.Context(), "e1"))
 	require.Empty(t, thoughts(d.Messages()))
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -82,13 +83,13 @@ func TestNoWordOfTheUsersIsLost(t *testing.T) {
 					}
 					d.Say(chat.UserMessage(fmt.Sprintf("[said %d] %s", said, words(size))))
 				case k < 3:
-					_, err := d.Session.Add(history.Entry{Body: history.Shell{Command: "go test", Output: words(20)}})
+					_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Shell{Command: "go test", Output: words(20)}})
 					require.NoError(t, err)
 				case k < 4:
-					_, err := d.Session.Add(history.Entry{Body: history.CustomMessage{Name: "continue", Content: chat.Parts{chat.Text("Continue.")}}})
+					_, err := d.Session.Add(t.Context(), history.Entry{Body: history.CustomMessage{Name: "continue", Content: chat.Parts{chat.Text("Continue.")}}})
 					require.NoError(t, err)
 				case k < 5 && len(leaves) > 0:
-					require.NoError(t, d.Session.Branch(leaves[r.IntN(len(leaves))]))
+					require.NoError(t, d.Session.Branch(t.Context(), leaves[r.IntN(len(leaves))]))
 				default:
 					calls++
 					d.Say(round(calls, 100+r.IntN(400))...)
@@ -109,7 +110,7 @@ func TestNoWordOfTheUsersIsLost(t *testing.T) {
 						shown[mark] = true
 					}
 				}
-				for e, err := range d.Session.PathTo("") {
+				for e, err := range d.Session.PathTo(t.Context(), "") {
 					require.NoError(t, err)
 					if mark := said17.FindString(e.Message().Text()); mark != "" && e.Message().Role == chat.RoleUser {
 						require.True(t, shown[mark] || model.heard[mark], "seed %d step %d: %s is lost", seed, step, mark)
@@ -130,7 +131,7 @@ func TestTheTailShrinksByRoundsUntilTheRestFits(t *testing.T) {
 	d.Policy.Clear = summarize.Clear{}
 	last := 0
 	for size := 500; size < 1100; size += 20 {
-		d := deskOf(t, &history.Session{}, chat.UserMessage(task))
+		d := deskOf(t, numbered.Session(), chat.UserMessage(task))
 		d.Target.Budget, d.Policy = 10_000, a3s.Policy()
 		d.Policy.Clear = summarize.Clear{}
 		d.Target.Model = saying("Done.")
@@ -154,7 +155,7 @@ func TestARuleThatKeepsEverythingMeansThatNothingIsCompacted(t *testing.T) {
 	d.Say(rounds(1, 5, 690)...) // 11 messages, of which 20 are kept
 	d.Messages()
 	require.Empty(t, d.Requests())
-	require.Contains(t, d.Explain().String(), "there is nothing to relieve: 0 tokens of history would be covered")
+	require.Contains(t, d.Explain(t.Context()).String(), "there is nothing to relieve: 0 tokens of history would be covered")
 	_, err := d.Compact(t.Context(), "")
 	require.ErrorIs(t, err, summarize.ErrNothingToCompact)
 

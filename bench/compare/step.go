@@ -7,6 +7,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/openai"
@@ -23,7 +24,7 @@ func stepPlan() plan {
 			if err != nil {
 				return comparison{}, err
 			}
-			view, err := begun.session.View()
+			view, err := begun.session.View(ctx)
 			if err != nil {
 				return comparison{}, err
 			}
@@ -64,8 +65,8 @@ func (a agentStep) unrendered(context.Context) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &running{session: &history.Session{}, tokenizer: c}
-	return r, a.add(r.session, 0, a.rounds)
+	r := &running{session: numbered.Session(), tokenizer: c}
+	return r, a.add(context.Background(), r.session, 0, a.rounds)
 }
 
 // begin is a conversation that was rendered once.
@@ -83,7 +84,7 @@ func (a agentStep) stepped(ctx context.Context) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, a.add(r.session, a.rounds, a.rounds+2)
+	return r, a.add(ctx, r.session, a.rounds, a.rounds+2)
 }
 
 // learnt is a conversation that was rendered once, with counts that were learnt before and are better since, and two rounds more.
@@ -102,11 +103,11 @@ func (a agentStep) learnt(ctx context.Context) (*running, error) {
 		Message: answer, Usage: chat.Usage{Input: counter.CountMessage(question), Output: counter.CountMessage(answer)},
 	})
 	r.tokenizer = counter.Safe()
-	return r, a.add(r.session, a.rounds, a.rounds+2)
+	return r, a.add(ctx, r.session, a.rounds, a.rounds+2)
 }
 
 // add appends rounds to a session, with a user's message before the first of each turn.
-func (a agentStep) add(s *history.Session, from, to int) error {
+func (a agentStep) add(ctx context.Context, s *history.Session, from, to int) error {
 	var messages []chat.Message
 	for i := from; i < to; i++ {
 		// The last turn goes on.
@@ -121,7 +122,7 @@ func (a agentStep) add(s *history.Session, from, to int) error {
 			},
 			chat.ToolResult(id, words(i, max(1, a.tokens-55))))
 	}
-	return s.Append(messages...)
+	return s.Append(ctx, messages...)
 }
 
 // rendered renders the conversation whole.

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/openai"
-	"github.com/stretchr/testify/require"
 )
 
 var treeKinds = []treeKind{flatTree, nestedTree, equalTree, keepWithTree, legacyTree}
@@ -69,7 +70,7 @@ func TestConversationHasItsRounds(t *testing.T) {
 	require.NoError(t, err)
 	require.InEpsilon(t, 45*200, begun.tokens, 0.1)
 	turns := func(r *running) []history.Turn {
-		view, err := r.session.View()
+		view, err := r.session.View(t.Context())
 		require.NoError(t, err)
 		return view.Turns
 	}

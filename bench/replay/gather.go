@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -26,14 +27,14 @@ func (r *replayer) gather(ctx context.Context, s source, run *Run, session *hist
 	}
 	for i, w := range made {
 		e := w.entry
-		messages, first, kept, err := covered(session, e, r.tokenizer)
+		messages, first, kept, err := covered(ctx, session, e, r.tokenizer)
 		if err != nil {
 			return err
 		}
 		if len(messages) < r.bundles.min {
 			continue
 		}
-		previous, err := previousSummary(session, e)
+		previous, err := previousSummary(ctx, session, e)
 		if err != nil {
 			return err
 		}
@@ -123,7 +124,7 @@ const promptRoom = 20_000
 // there, and to keep nothing but what the compaction kept first, for an agent whose model has a name. Its model takes in
 // the history in one piece.
 func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, name string, session *history.Session, e history.Entry) ([]exchange, error) {
-	upTo, err := sessionUpTo(session, e)
+	upTo, err := sessionUpTo(ctx, session, e)
 	if err != nil {
 		return nil, err
 	}
@@ -153,15 +154,15 @@ func (r *replayer) wouldAsk(ctx context.Context, p summarize.Policy, name string
 }
 
 // sessionUpTo is a session in memory that ends with the first message that a compaction kept.
-func sessionUpTo(s *history.Session, e history.Entry) (*history.Session, error) {
-	upTo := &history.Session{}
+func sessionUpTo(ctx context.Context, s *history.Session, e history.Entry) (*history.Session, error) {
+	upTo := numbered.Session()
 	reached := false
-	for entry, err := range s.PathTo(e.Parent) {
+	for entry, err := range s.PathTo(ctx, e.Parent) {
 		if err != nil {
 			return nil, err
 		}
 		entry.Parent = ""
-		if _, err := upTo.Add(entry); err != nil {
+		if _, err := upTo.Add(ctx, entry); err != nil {
 			return nil, err
 		}
 		reached = reached || entry.ID == e.Compaction().FirstKept
@@ -169,12 +170,12 @@ func sessionUpTo(s *history.Session, e history.Entry) (*history.Session, error) 
 			return upTo, nil
 		}
 	}
-	return upTo, upTo.Append(chat.UserMessage("Go on.")) // it kept nothing
+	return upTo, upTo.Append(ctx, chat.UserMessage("Go on.")) // it kept nothing
 }
 
 // previousSummary is the summary of the compaction before one, "" where there is none.
-func previousSummary(s *history.Session, e history.Entry) (previous string, err error) {
-	for entry, err := range s.PathTo(e.Parent) {
+func previousSummary(ctx context.Context, s *history.Session, e history.Entry) (previous string, err error) {
+	for entry, err := range s.PathTo(ctx, e.Parent) {
 		if err != nil {
 			return "", err
 		}
@@ -197,14 +198,14 @@ func (r *replayer) serialised(ctx context.Context, previous string, messages []c
 
 // covered says which messages a compaction in a session summarised: those themselves, and at which place among all that was
 // said the first of them stands and the first that was kept.
-func covered(s *history.Session, e history.Entry, t sizing.Tokenizer) (messages []chat.Message, first, kept int, err error) {
-	view, err := s.ViewAt(e.Parent)
+func covered(ctx context.Context, s *history.Session, e history.Entry, t sizing.Tokenizer) (messages []chat.Message, first, kept int, err error) {
+	view, err := s.ViewAt(ctx, e.Parent)
 	if err != nil {
 		return nil, 0, 0, err
 	}
 	places := map[string]int{} // of what is shown, and of what stands before it without a word
 	said := 0
-	for entry, err := range s.PathTo(e.Parent) {
+	for entry, err := range s.PathTo(ctx, e.Parent) {
 		if err != nil {
 			return nil, 0, 0, err
 		}

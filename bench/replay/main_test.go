@@ -180,22 +180,22 @@ func TestALogOfOurOwnIsReplayedAndBundled(t *testing.T) {
 	for n := range 40 {
 		said := chat.AssistantMessage("Done, and what next?")
 		if n%8 == 0 {
-			require.NoError(t, s.Append(chat.UserMessage(fmt.Sprint("Question ", n))))
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage(fmt.Sprint("Question ", n))))
 		}
 		if n%8 < 7 {
 			said.ToolCalls = []chat.ToolCall{{ID: fmt.Sprint("c", n), Name: "ls", Arguments: `{"path":"."}`}}
 		}
 		result, err := c.Render(t.Context(), stepping.Prompt(s))
 		require.NoError(t, err)
-		_, err = s.Add(history.Entry{Body: history.Message{Message: said}}, history.Entry{Body: c.Usage(result, chat.Response{Usage: chat.Usage{Input: result.Tokens}}, "")})
+		_, err = s.Add(t.Context(), history.Entry{Body: history.Message{Message: said}}, history.Entry{Body: c.Usage(result, chat.Response{Usage: chat.Usage{Input: result.Tokens}}, "")})
 		require.NoError(t, err)
 		if len(said.ToolCalls) > 0 {
-			require.NoError(t, s.Append(chat.ToolResult(said.ToolCalls[0].ID, strings.Repeat("a file ", 100))))
+			require.NoError(t, s.Append(t.Context(), chat.ToolResult(said.ToolCalls[0].ID, strings.Repeat("a file ", 100))))
 		}
 	}
 	require.NoError(t, c.Close())
 	for _, kind := range []history.EntryType{history.TypePlan, history.TypeUsage, history.TypeCompaction} {
-		_, found, err := s.Latest(kind)
+		_, found, err := s.Latest(t.Context(), kind)
 		require.NoError(t, err)
 		require.True(t, found, kind)
 	}

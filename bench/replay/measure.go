@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
@@ -86,7 +88,7 @@ type measuring struct {
 }
 
 // request measures one that is sent, and gives the compactions that were made before it.
-func (m *measuring) request(number, line int, rendered *render.Result) ([]placed, error) {
+func (m *measuring) request(ctx context.Context, number, line int, rendered *render.Result) ([]placed, error) {
 	tokens, cached := m.meter.sends(rendered.Messages)
 	r := m.run
 	r.Requests = number
@@ -94,7 +96,7 @@ func (m *measuring) request(number, line int, rendered *render.Result) ([]placed
 	r.Cached += cached
 	r.Peak = max(r.Peak, tokens)
 	r.DroppedPieces += len(rendered.Report().Dropped())
-	view, err := m.session.View()
+	view, err := m.session.View(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +108,7 @@ func (m *measuring) request(number, line int, rendered *render.Result) ([]placed
 	}
 	r.LeftOut += max(0, whole-tokens)
 
-	return m.made(number, line, tokens)
+	return m.made(ctx, number, line, tokens)
 }
 
 // placed is a compaction in the session, and what its model was asked, where that is known.
@@ -117,15 +119,15 @@ type placed struct {
 
 // made measures the compactions that are new, and gives them. They were found before a request of so many tokens; after
 // the last there is none.
-func (m *measuring) made(number, line, tokens int) ([]placed, error) {
-	entries, err := m.compactions()
+func (m *measuring) made(ctx context.Context, number, line, tokens int) ([]placed, error) {
+	entries, err := m.compactions(ctx)
 	if err != nil {
 		return nil, err
 	}
 	told := m.taken()
 	made := make([]placed, len(entries))
 	for i, e := range entries {
-		c, err := m.compaction(e)
+		c, err := m.compaction(ctx, e)
 		if err != nil {
 			return nil, err
 		}
@@ -143,13 +145,13 @@ func (m *measuring) made(number, line, tokens int) ([]placed, error) {
 }
 
 // compactions gives those on the path that are new.
-func (m *measuring) compactions() ([]history.Entry, error) {
-	latest, ok, err := m.session.Latest(history.TypeCompaction)
+func (m *measuring) compactions(ctx context.Context) ([]history.Entry, error) {
+	latest, ok, err := m.session.Latest(ctx, history.TypeCompaction)
 	if err != nil || !ok || latest.ID == m.latest {
 		return nil, err
 	}
 	var list []history.Entry
-	for e, err := range m.session.PathTo(latest.ID) {
+	for e, err := range m.session.PathTo(ctx, latest.ID) {
 		if err != nil {
 			return nil, err
 		}
@@ -165,12 +167,12 @@ func (m *measuring) compactions() ([]history.Entry, error) {
 }
 
 // compaction measures what one changed.
-func (m *measuring) compaction(e history.Entry) (Compaction, error) {
-	before, err := m.session.ViewAt(e.Parent)
+func (m *measuring) compaction(ctx context.Context, e history.Entry) (Compaction, error) {
+	before, err := m.session.ViewAt(ctx, e.Parent)
 	if err != nil {
 		return Compaction{}, err
 	}
-	after, err := m.session.ViewAt(e.ID)
+	after, err := m.session.ViewAt(ctx, e.ID)
 	if err != nil {
 		return Compaction{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -88,7 +89,7 @@ func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (ru
 	}
 	run = r.begin(s, p.Name)
 	run.Model, run.AnsweredBy = r.model, r.answeredBy(s)
-	session := &history.Session{}
+	session := numbered.Session()
 	m := r.meter(model)
 	l := newLive(p, session, stepping.Prompt(session), m, run.AnsweredBy, r.budget, r.window)
 	defer func() {
@@ -101,7 +102,7 @@ func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (ru
 // replayRecorded shows the session with its own compactions, in a window without end.
 func (r *replayer) replayRecorded(ctx context.Context, s source) (Run, error) {
 	run := r.begin(s, recorded)
-	session := &history.Session{}
+	session := numbered.Session()
 	a := unlimited{r.tokenizer, stepping.Prompt(session)}
 	measure := measuring{meter: r.meter(nil), taken: func() []finished { return nil }}
 	err := r.steps(ctx, s, &run, session, measure, a, stepping.Options{Compactions: true})
@@ -156,7 +157,7 @@ func (r *replayer) steps(ctx context.Context, s source, run *Run, session *histo
 		if err != nil {
 			return ended(step.Number, err)
 		}
-		made, err := measure.request(step.Number, step.Line, rendered)
+		made, err := measure.request(ctx, step.Number, step.Line, rendered)
 		if err == nil {
 			err = r.gather(ctx, s, run, session, made)
 		}
@@ -173,7 +174,7 @@ func (r *replayer) steps(ctx context.Context, s source, run *Run, session *histo
 	if ctx.Err() != nil {
 		return r.interrupted(ctx, run)
 	}
-	made, err := measure.made(run.Requests+1, 0, 0)
+	made, err := measure.made(ctx, run.Requests+1, 0, 0)
 	if err != nil {
 		return err
 	}

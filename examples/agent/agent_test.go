@@ -86,7 +86,7 @@ func said(t *testing.T, transcript string) []chat.Message {
 	require.Nil(t, session.Recovered())
 	var messages []chat.Message
 	defer session.Close()
-	for e, err := range session.Entries() {
+	for e, err := range session.Entries(t.Context()) {
 		require.NoError(t, err)
 		if m, shown := e.Shown(); shown {
 			messages = append(messages, m)
@@ -183,7 +183,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	session, err := history.Open(in("used.jsonl"))
 	require.NoError(t, err)
-	require.NoError(t, session.Append(chat.UserMessage("hello")))
+	require.NoError(t, session.Append(t.Context(), chat.UserMessage("hello")))
 	require.NoError(t, session.Close())
 	before := contents(t, dir)
 

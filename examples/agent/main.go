@@ -179,7 +179,7 @@ func openSession(path string) (*history.Session, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if session.Len() > 0 {
+	if session.Leaf() != "" {
 		return nil, errors.Join(usageError{fmt.Errorf("%s holds a session already: name another file", path)}, session.Close())
 	}
 	return session, nil

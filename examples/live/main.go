@@ -182,7 +182,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 		return path, usageError{err}
 	}
 	defer tools.Close()
-	if err := begin(session, o.model, out); err != nil {
+	if err := begin(ctx, session, o.model, out); err != nil {
 		return path, err
 	}
 	worker := &agent.Agent{
@@ -215,15 +215,15 @@ func (o options) room(known int) (sizing.Window, int, error) {
 }
 
 // begin notes in the session which model answers from here on.
-func begin(session *history.Session, model string, out *terminal) error {
-	if n := session.Len(); n > 0 {
-		out.note("  The session goes on after %d entries.", n)
+func begin(ctx context.Context, session *history.Session, model string, out *terminal) error {
+	if session.Leaf() != "" {
+		out.note("  The session goes on where it ended.")
 	}
 	provider, name, _ := strings.Cut(model, ":")
 	change := history.ModelChange{Provider: provider, Model: name}
-	if last, found, err := session.Latest(history.TypeModelChange); err != nil || found && last.Body == change {
+	if last, found, err := session.Latest(ctx, history.TypeModelChange); err != nil || found && last.Body == change {
 		return err
 	}
-	_, err := session.Add(history.Entry{Body: change})
+	_, err := session.Add(ctx, history.Entry{Body: change})
 	return err
 }

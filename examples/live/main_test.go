@@ -85,7 +85,7 @@ func saidIn(t *testing.T, path string) []chat.Message {
 	defer session.Close()
 	require.Nil(t, session.Recovered())
 	var messages []chat.Message
-	for e, err := range session.Entries() {
+	for e, err := range session.Entries(t.Context()) {
 		require.NoError(t, err)
 		if e.Type() == history.TypeMessage {
 			messages = append(messages, e.Message())
@@ -150,7 +150,7 @@ func TestSessionGoesOnWithAnyModel(t *testing.T) {
 			code := run(t.Context(), []string{"-model", w.model, "-dir", dir, "-session", path, "-window", "60000", "-task", task}, &stdout, &stderr)
 			require.Equal(t, exitOK, code, "%s: %s", w.name, stderr.String())
 			require.Contains(t, stdout.String(), "The password is xyzzy42.")
-			require.Equal(t, asked > 1, strings.Contains(stderr.String(), "The session goes on after"))
+			require.Equal(t, asked > 1, strings.Contains(stderr.String(), "The session goes on where it ended"))
 			s.seen(t)
 			s.mind = mind{}
 		}
@@ -159,7 +159,7 @@ func TestSessionGoesOnWithAnyModel(t *testing.T) {
 	require.NoError(t, err)
 	defer session.Close()
 	models := 0
-	for e, err := range session.Entries() {
+	for e, err := range session.Entries(t.Context()) {
 		require.NoError(t, err)
 		if e.Type() == history.TypeModelChange {
 			models++

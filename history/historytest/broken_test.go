@@ -1,6 +1,8 @@
 package historytest_test
 
 import (
+	"context"
+	"errors"
 	"iter"
 	"os"
 	"os/exec"
@@ -15,10 +17,16 @@ import (
 // brokenEnv names the broken store that a child process runs the tests on.
 const brokenEnv = "PROMPTREE_HISTORYTEST_BROKEN"
 
+type (
+	storedLines = iter.Seq2[history.Stored, error]
+	ends        = []history.Position
+)
+
 // fault is what a store does wrong. What is nil it does right.
 type fault struct {
-	lines  func(from, to int, lines iter.Seq2[[]byte, error]) iter.Seq2[[]byte, error]
-	append func(s *history.MemoryStore, lines [][]byte) error
+	read   func(lines storedLines) storedLines
+	back   func(lines storedLines) storedLines
+	append func(ctx context.Context, s *history.MemoryStore, at history.Position, lines []history.Line) (ends, error)
 	close  func(s *history.MemoryStore) error
 }
 
@@ -28,18 +36,25 @@ type broken struct {
 	fault fault
 }
 
-func (b *broken) Lines(from, to int) iter.Seq2[[]byte, error] {
-	if b.fault.lines != nil {
-		return b.fault.lines(from, to, b.MemoryStore.Lines(from, to))
+func (b *broken) Read(ctx context.Context, from history.Position) storedLines {
+	if b.fault.read != nil {
+		return b.fault.read(b.MemoryStore.Read(ctx, from))
 	}
-	return b.MemoryStore.Lines(from, to)
+	return b.MemoryStore.Read(ctx, from)
 }
 
-func (b *broken) Append(lines ...[]byte) error {
-	if b.fault.append != nil {
-		return b.fault.append(&b.MemoryStore, lines)
+func (b *broken) Back(ctx context.Context, before history.Position, id string) storedLines {
+	if b.fault.back != nil {
+		return b.fault.back(b.MemoryStore.Back(ctx, before, id))
 	}
-	return b.MemoryStore.Append(lines...)
+	return b.MemoryStore.Back(ctx, before, id)
+}
+
+func (b *broken) Append(ctx context.Context, at history.Position, lines ...history.Line) ([]history.Position, error) {
+	if b.fault.append != nil {
+		return b.fault.append(ctx, &b.MemoryStore, at, lines)
+	}
+	return b.MemoryStore.Append(ctx, at, lines...)
 }
 
 func (b *broken) Close() error {
@@ -50,23 +65,49 @@ func (b *broken) Close() error {
 }
 
 var faults = map[string]fault{
-	"it says that it took what it did not": {append: func(*history.MemoryStore, [][]byte) error { return nil }},
-	"it takes a part of what it refuses": {append: func(s *history.MemoryStore, lines [][]byte) error {
-		for _, l := range lines {
-			if err := s.Append(l); err != nil {
-				return err
-			}
+	"it says that it took what it did not": {append: func(_ context.Context, _ *history.MemoryStore, at history.Position, lines []history.Line) (ends, error) {
+		ends := make([]history.Position, len(lines))
+		for i := range lines {
+			ends[i] = at + history.Position(i) + 1
 		}
-		return nil
+		return ends, nil
 	}},
-	"it turns lines round": {append: func(s *history.MemoryStore, lines [][]byte) error {
+	"it takes a part of what it refuses": {append: func(ctx context.Context, s *history.MemoryStore, at history.Position, lines []history.Line) (ends, error) {
+		var all ends
+		for _, l := range lines {
+			end, err := s.Append(ctx, at, l)
+			if err != nil {
+				return nil, err
+			}
+			at = end[0]
+			all = append(all, at)
+		}
+		return all, nil
+	}},
+	"it turns lines round": {append: func(ctx context.Context, s *history.MemoryStore, at history.Position, lines []history.Line) (ends, error) {
 		if len(lines) > 1 {
 			lines[0], lines[1] = lines[1], lines[0]
 		}
-		return s.Append(lines...)
+		return s.Append(ctx, at, lines...)
 	}},
-	"it gives lines twice": {lines: func(_, _ int, lines iter.Seq2[[]byte, error]) iter.Seq2[[]byte, error] {
-		return func(yield func([]byte, error) bool) {
+	"it appends wherever it is told to": {append: func(ctx context.Context, s *history.MemoryStore, at history.Position, lines []history.Line) (ends, error) {
+		for {
+			all, err := s.Append(ctx, at, lines...)
+			conflict, ok := errors.AsType[*history.ConflictError](err)
+			if !ok {
+				return all, err
+			}
+			at = conflict.End
+		}
+	}},
+	"it forgets who follows whom": {append: func(ctx context.Context, s *history.MemoryStore, at history.Position, lines []history.Line) (ends, error) {
+		for i := range lines {
+			lines[i].Parent = ""
+		}
+		return s.Append(ctx, at, lines...)
+	}},
+	"it returns lines twice": {read: func(lines storedLines) storedLines {
+		return func(yield func(history.Stored, error) bool) {
 			for l, err := range lines {
 				if !yield(l, err) || err == nil && !yield(l, err) {
 					return
@@ -74,25 +115,36 @@ var faults = map[string]fault{
 			}
 		}
 	}},
-	"it passes over what is not there": {lines: func(_, _ int, lines iter.Seq2[[]byte, error]) iter.Seq2[[]byte, error] {
-		return func(yield func([]byte, error) bool) {
+	"it passes over what is not there": {read: withoutErrors, back: withoutErrors},
+	"it mends text": {read: func(lines storedLines) storedLines {
+		return func(yield func(history.Stored, error) bool) {
 			for l, err := range lines {
-				if err != nil || !yield(l, nil) {
+				l.Data = []byte(string([]rune(string(l.Data))))
+				if !yield(l, err) {
 					return
 				}
 			}
 		}
 	}},
-	"it mends text": {lines: func(_, _ int, lines iter.Seq2[[]byte, error]) iter.Seq2[[]byte, error] {
-		return func(yield func([]byte, error) bool) {
+	"it reads back no further than the first": {back: func(lines storedLines) storedLines {
+		return func(yield func(history.Stored, error) bool) {
 			for l, err := range lines {
-				if !yield([]byte(string([]rune(string(l)))), err) {
-					return
-				}
+				yield(l, err)
+				return
 			}
 		}
 	}},
 	"it goes on after it was closed": {close: func(*history.MemoryStore) error { return nil }},
+}
+
+func withoutErrors(lines storedLines) storedLines {
+	return func(yield func(history.Stored, error) bool) {
+		for l, err := range lines {
+			if err != nil || !yield(l, nil) {
+				return
+			}
+		}
+	}
 }
 
 // Each fault is found. The tests run in a child process, for they are to fail.

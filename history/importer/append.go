@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 // call or a compaction that cuts where none may, becomes a [history.Custom] named "refused", with a note that says why.
 //
 // An error comes from the session's store; what was added before stays.
-func (r *Recording) AppendTo(s *history.Session) ([]Note, error) {
+func (r *Recording) AppendTo(ctx context.Context, s *history.Session) ([]Note, error) {
 	a := appender{
 		session: s, records: map[string]*Record{}, ids: map[string]string{}, after: map[string]string{},
 		cuts: map[string]string{}, made: map[string]bool{}, tried: map[string]int{},
@@ -27,15 +28,15 @@ func (r *Recording) AppendTo(s *history.Session) ([]Note, error) {
 		a.records[r.Records[i].ID] = &r.Records[i]
 	}
 	for i := range r.Records {
-		if err := a.record(&r.Records[i]); err != nil {
+		if err := a.record(ctx, &r.Records[i]); err != nil {
 			return a.notes, err
 		}
 	}
-	if err := a.flush(); err != nil {
+	if err := a.flush(ctx); err != nil {
 		return a.notes, err
 	}
 	if leaf := a.after[r.Leaf]; leaf != "" && leaf != s.Leaf() {
-		if err := s.Branch(leaf); err != nil {
+		if err := s.Branch(ctx, leaf); err != nil {
 			return a.notes, fmt.Errorf("importer: %w", err)
 		}
 	}
@@ -60,32 +61,41 @@ type appender struct {
 // batchSize is how many entries are added at a time.
 const batchSize = 256
 
-func (a *appender) record(rec *Record) error {
+func (a *appender) record(ctx context.Context, rec *Record) error {
 	e := rec.Entry
 	switch {
 	case rec.Parent != "":
 		e.Parent = a.after[rec.Parent]
-	case a.begun && !rec.Aside, len(a.ids) == 0 && a.session.Len() > 0:
-		if err := a.flush(); err != nil {
+	case a.begun && !rec.Aside, len(a.ids) == 0 && a.session.Leaf() != "":
+		if err := a.flush(ctx); err != nil {
 			return err
 		}
-		if err := a.session.Branch(""); err != nil {
+		if err := a.session.Branch(ctx, ""); err != nil {
 			return fmt.Errorf("importer: %w", err)
 		}
 	}
-	if _, err := a.session.Entry(e.ID); err == nil {
-		e.ID = a.free(e.ID)
+	switch taken, err := a.session.Has(ctx, e.ID); {
+	case err != nil:
+		return fmt.Errorf("importer: %w", err)
+	case taken:
+		if e.ID, err = a.free(ctx, e.ID); err != nil {
+			return err
+		}
 	}
 	e.Body = a.linked(e, rec)
 	a.begun = a.begun || !rec.Aside
 	a.ids[rec.ID], a.after[rec.ID] = e.ID, e.ID
-	if err := a.add(rec.Line, e); err != nil {
+	if err := a.add(ctx, rec.Line, e); err != nil {
 		return err
 	}
 	if rec.Usage != (chat.Usage{}) {
-		usage := history.Entry{ID: a.free(rec.ID + ".usage"), Parent: e.ID, Time: e.Time, Body: history.Usage{Of: e.ID, Usage: rec.Usage}}
+		id, err := a.free(ctx, rec.ID+".usage")
+		if err != nil {
+			return err
+		}
+		usage := history.Entry{ID: id, Parent: e.ID, Time: e.Time, Body: history.Usage{Of: e.ID, Usage: rec.Usage}}
 		a.after[rec.ID] = usage.ID
-		if err := a.add(rec.Line, usage); err != nil {
+		if err := a.add(ctx, rec.Line, usage); err != nil {
 			return err
 		}
 	}
@@ -96,7 +106,7 @@ func (a *appender) record(rec *Record) error {
 }
 
 // free is an id that neither the session nor the recording has.
-func (a *appender) free(id string) string {
+func (a *appender) free(ctx context.Context, id string) (string, error) {
 	if len(id) > history.MaxID-8 {
 		id = id[:validPrefix([]byte(id[:history.MaxID-8]))]
 	}
@@ -106,10 +116,13 @@ func (a *appender) free(id string) string {
 		if n > 1 {
 			try = fmt.Sprintf("%s.%d", id, n)
 		}
-		_, recorded := a.records[try]
-		if _, err := a.session.Entry(try); err != nil && !recorded && !a.made[try] {
+		taken, err := a.session.Has(ctx, try)
+		if err != nil {
+			return "", fmt.Errorf("importer: %w", err)
+		}
+		if a.records[try] == nil && !taken && !a.made[try] {
 			a.made[try] = true
-			return try
+			return try, nil
 		}
 	}
 }
@@ -178,35 +191,35 @@ func (a *appender) cut(id string) string {
 	return id
 }
 
-func (a *appender) add(line int, e history.Entry) error {
+func (a *appender) add(ctx context.Context, line int, e history.Entry) error {
 	a.batch, a.lines = append(a.batch, e), append(a.lines, line)
 	if len(a.batch) < batchSize {
 		return nil
 	}
-	return a.flush()
+	return a.flush(ctx)
 }
 
-func (a *appender) flush() error {
-	err := a.take(a.batch, a.lines)
+func (a *appender) flush(ctx context.Context) error {
+	err := a.take(ctx, a.batch, a.lines)
 	a.batch, a.lines = a.batch[:0], a.lines[:0]
 	return err
 }
 
 // take adds entries, and halves of them where they are refused, down to the one that is.
-func (a *appender) take(entries []history.Entry, lines []int) error {
+func (a *appender) take(ctx context.Context, entries []history.Entry, lines []int) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	_, err := a.session.Add(entries...)
+	_, err := a.session.Add(ctx, entries...)
 	if err == nil {
 		return nil
 	}
 	if len(entries) > 1 {
 		half := len(entries) / 2
-		if err := a.take(entries[:half], lines[:half]); err != nil {
+		if err := a.take(ctx, entries[:half], lines[:half]); err != nil {
 			return err
 		}
-		return a.take(entries[half:], lines[half:])
+		return a.take(ctx, entries[half:], lines[half:])
 	}
 	e := entries[0]
 	body, encodeErr := json.Marshal(e.Body)
@@ -214,7 +227,7 @@ func (a *appender) take(entries []history.Entry, lines []int) error {
 		return fmt.Errorf("importer: line %d: %w", lines[0], errors.Join(err, encodeErr))
 	}
 	e.Body = history.Custom{Name: "refused", Data: body}
-	if _, again := a.session.Add(e); again != nil { // it was not the entry
+	if _, again := a.session.Add(ctx, e); again != nil { // it was not the entry
 		return fmt.Errorf("importer: line %d: %w", lines[0], err)
 	}
 	a.notes = append(a.notes, Note{Line: lines[0], Count: 1, Reason: Refused, What: err.Error()})

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -49,9 +50,9 @@ func TestAppendTo(t *testing.T) {
 // appended is a session of a recording, which refuses nothing but what is named.
 func appended(t *testing.T, r *importer.Recording, refused []string) *history.Session {
 	t.Helper()
-	session, err := history.New(&history.MemoryStore{}, history.Options{Header: r.Header})
+	session, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{Header: r.Header})
 	require.NoError(t, err)
-	notes, err := r.AppendTo(session)
+	notes, err := r.AppendTo(t.Context(), session)
 	require.NoError(t, err)
 	var got []string
 	for _, n := range notes {
@@ -71,7 +72,7 @@ func checkAppended(t *testing.T, r *importer.Recording, session *history.Session
 		want = append(want, m)
 		usage = sum(usage, rec.Usage)
 	}
-	for e, err := range session.PathTo("") {
+	for e, err := range session.PathTo(t.Context(), "") {
 		require.NoError(t, err)
 		if m, ok := e.Shown(); ok {
 			got = append(got, m)
@@ -85,7 +86,7 @@ func checkAppended(t *testing.T, r *importer.Recording, session *history.Session
 	}
 	assert.Equal(t, usage, reported)
 	for i, rec := range r.Records {
-		e, err := session.Entry(rec.ID)
+		e, err := session.Entry(t.Context(), rec.ID)
 		require.NoError(t, err)
 		assert.Equal(t, rec.Type(), e.Type(), rec.ID)
 		if i%(1+len(r.Records)/50) > 0 { // the paths of a long recording are long
@@ -95,7 +96,7 @@ func checkAppended(t *testing.T, r *importer.Recording, session *history.Session
 		if rec.Aside {
 			continue
 		}
-		for e, err := range session.PathTo(rec.ID) {
+		for e, err := range session.PathTo(t.Context(), rec.ID) {
 			require.NoError(t, err)
 			if m, ok := e.Shown(); ok {
 				gotPath = append(gotPath, m)
@@ -121,7 +122,7 @@ func sum(a, b chat.Usage) chat.Usage {
 // checkView checks what a model would be sent with an entry as the leaf and a question after it.
 func checkView(t *testing.T, session *history.Session, leaf string) {
 	t.Helper()
-	view, err := session.ViewAt(leaf)
+	view, err := session.ViewAt(t.Context(), leaf)
 	require.NoError(t, err)
 	messages := append([]chat.Message(nil), view.Compacted...)
 	for _, turn := range view.Turns {
@@ -151,7 +152,7 @@ func TestASessionIsWrittenAndReadAsOurOwn(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "session.jsonl")
 			session, err := history.OpenWith(path, history.Options{Header: recording.Header})
 			require.NoError(t, err)
-			_, err = recording.AppendTo(session)
+			_, err = recording.AppendTo(t.Context(), session)
 			require.NoError(t, err)
 			require.NoError(t, session.Close())
 
@@ -190,28 +191,38 @@ func TestASessionRefuses(t *testing.T) {
 			recording, err := importer.Read(strings.NewReader(tt.give + message(`"role":"user","content":"go on"`)))
 			require.NoError(t, err)
 			s := appended(t, recording, []string{tt.want})
-			e, err := s.Entry(recording.Records[0].ID)
+			e, err := s.Entry(t.Context(), recording.Records[0].ID)
 			require.NoError(t, err)
 			assert.Equal(t, "refused", e.Body.(history.Custom).Name)
 			assert.Contains(t, string(e.Body.(history.Custom).Data), `"c"`)
-			e, err = s.Entry(recording.Leaf)
+			e, err = s.Entry(t.Context(), recording.Leaf)
 			require.NoError(t, err)
 			assert.Equal(t, "go on", e.Message().Text())
 		})
 	}
 }
 
+// entries counts those of a session.
+func entries(t *testing.T, s *history.Session) (n int) {
+	t.Helper()
+	for _, err := range s.Entries(t.Context()) {
+		require.NoError(t, err)
+		n++
+	}
+	return n
+}
+
 func TestARecordingFollowsAnother(t *testing.T) {
 	recording, err := importer.Read(bytes.NewReader(fixture(t, "pi-tree.jsonl")))
 	require.NoError(t, err)
 	session := appended(t, recording, nil)
-	once := session.Len()
-	notes, err := recording.AppendTo(session)
+	once := entries(t, session)
+	notes, err := recording.AppendTo(t.Context(), session)
 	require.NoError(t, err)
 	assert.Empty(t, notes)
-	assert.Greater(t, session.Len(), 2*once)
+	assert.Greater(t, entries(t, session), 2*once)
 	var got []chat.Message
-	for e, err := range session.PathTo("") {
+	for e, err := range session.PathTo(t.Context(), "") {
 		require.NoError(t, err)
 		if m, ok := e.Shown(); ok {
 			got = append(got, m)
@@ -225,16 +236,16 @@ func TestARecordingFollowsAnother(t *testing.T) {
 func TestALogOfOurOwnFollowsItself(t *testing.T) {
 	call := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: "ls", Arguments: "{}"}}}
 	path := filepath.Join(t.TempDir(), "own.jsonl")
-	own, err := history.Open(path)
+	own, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
-	require.NoError(t, own.Append(chat.UserMessage("What is there?"), call, chat.ToolResult("c", "a file")))
-	_, err = own.Add(
+	require.NoError(t, own.Append(t.Context(), chat.UserMessage("What is there?"), call, chat.ToolResult("c", "a file")))
+	_, err = own.Add(t.Context(),
 		history.Entry{Body: history.Clearing{Results: []history.Cleared{{Entry: "e3", Text: "[cleared]"}}}},
 		history.Entry{Body: history.Plan{FirstKept: "e2"}},
 		history.Entry{Body: history.PlanEnd{Plan: "e5", Outcome: history.PlanFailed}},
 	)
 	require.NoError(t, err)
-	want, err := own.View()
+	want, err := own.View(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, own.Close())
 	data, err := os.ReadFile(path)
@@ -242,18 +253,18 @@ func TestALogOfOurOwnFollowsItself(t *testing.T) {
 	recording, err := importer.Read(bytes.NewReader(data))
 	require.NoError(t, err)
 	session := appended(t, recording, nil)
-	notes, err := recording.AppendTo(session)
+	notes, err := recording.AppendTo(t.Context(), session)
 	require.NoError(t, err)
 	require.Empty(t, notes)
-	got, err := session.View()
+	got, err := session.View(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, want.Messages(), got.Messages())
-	plan, _, err := session.Latest(history.TypePlan)
+	plan, _, err := session.Latest(t.Context(), history.TypePlan)
 	require.NoError(t, err)
-	end, _, err := session.Latest(history.TypePlanEnd)
+	end, _, err := session.Latest(t.Context(), history.TypePlanEnd)
 	require.NoError(t, err)
 	require.Equal(t, plan.ID, end.Body.(history.PlanEnd).Plan)
-	kept, err := session.Entry(plan.Body.(history.Plan).FirstKept)
+	kept, err := session.Entry(t.Context(), plan.Body.(history.Plan).FirstKept)
 	require.NoError(t, err)
 	require.Equal(t, call, kept.Message())
 	require.Equal(t, end.Parent, plan.ID)
@@ -265,7 +276,7 @@ func TestTheStoresErrorIsPassedOn(t *testing.T) {
 	session, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"))
 	require.NoError(t, err)
 	require.NoError(t, session.Close())
-	_, err = recording.AppendTo(session)
+	_, err = recording.AppendTo(t.Context(), session)
 	require.ErrorIs(t, err, history.ErrClosed)
 }
 
@@ -287,7 +298,7 @@ func BenchmarkAppendToOfRunsOfResults(b *testing.B) {
 				add(fmt.Sprint("k", i), history.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: fmt.Sprint("t", n-1-i)})
 			}
 			for b.Loop() {
-				if _, err := r.AppendTo(&history.Session{}); err != nil {
+				if _, err := r.AppendTo(b.Context(), numbered.Session()); err != nil {
 					b.Fatal(err)
 				}
 			}

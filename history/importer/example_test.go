@@ -1,6 +1,7 @@
 package importer_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -56,16 +57,16 @@ func ExampleRecording_AppendTo() {
 		fmt.Println(err)
 		return
 	}
-	session, err := history.New(&history.MemoryStore{}, history.Options{Header: recording.Header})
+	session, err := history.New(context.Background(), &history.MemoryStore{}, history.Options{Header: recording.Header})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if _, err := recording.AppendTo(session); err != nil {
+	if _, err := recording.AppendTo(context.Background(), session); err != nil {
 		fmt.Println(err)
 		return
 	}
-	view, err := session.View()
+	view, err := session.View(context.Background())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -64,7 +64,7 @@ func FuzzAnthropic(f *testing.F) {
 }
 
 func FuzzPromptree(f *testing.F) {
-	fuzzFormat(f, "promptree.jsonl", `{"type":"session","version":2,"id":"a","time":"2026-04-01T07:00:00Z"}`+"\n")
+	fuzzFormat(f, "promptree.jsonl", `{"type":"session","version":3,"id":"a","time":"2026-04-01T07:00:00Z"}`+"\n")
 }
 
 func fuzzFormat(f *testing.F, name, first string) {
@@ -98,11 +98,13 @@ func check(t *testing.T, data []byte) {
 	if len(got.Records) > 200 {
 		return // views of each take long
 	}
-	s, err := history.New(&history.MemoryStore{}, history.Options{})
+	s, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{})
 	require.NoError(t, err)
-	_, err = got.AppendTo(s)
+	_, err = got.AppendTo(t.Context(), s)
 	require.NoError(t, err)
-	for _, leaf := range s.Leaves() {
+	leaves, err := s.Leaves(t.Context())
+	require.NoError(t, err)
+	for _, leaf := range leaves {
 		checkView(t, s, leaf)
 	}
 }
@@ -180,7 +182,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		{"Codex items", fill(`{"timestamp":"a","type":"a","payload":{}}`+"\n", `{"type":"reasoning","encrypted_content":"a"}`+"\n", "")},
 		{"chat lines", fill("", `{"role":"user","content":"a"}`+"\n", "")},
 		{"chat messages", fill("[", `{"role":"user"},`, `{"role":"user"}]`)},
-		{"our own lines", fill(`{"type":"session","version":2,"id":"a","time":"2026-04-01T07:00:00Z"}`+"\n", `{"type":"b","id":"a"}`+"\n", "")},
+		{"our own lines", fill(`{"type":"session","version":3,"id":"a","time":"2026-04-01T07:00:00Z"}`+"\n", `{"type":"b","id":"a"}`+"\n", "")},
 		{"lines that are none", fill(header+"\n", "x\n", "")},
 		{"fields", fill(header+"\n"+`{"type":"message",`, `"a":0,`, `"message":{"role":"user","content":""}}`)},
 		{"depth", fill(header+"\n"+`{"type":"a","a":`, "[", "")},

@@ -23,7 +23,7 @@ func TestFormatIsToldByContent(t *testing.T) {
 		{"pi begins with a header", `{"type":"session","id":"a"}`, importer.FormatPi},
 		{"of any version", `{"type":"session","version":1,"id":"a","timestamp":"2026-01-01T00:00:00Z"}`, importer.FormatPi},
 		{"oh-my-pi may begin with a title", `{"type":"title","v":1,"title":"","pad":" "}`, importer.FormatPi},
-		{"we name the time otherwise", `{"type":"session","version":2,"id":"a","time":"2026-01-01T00:00:00Z"}`, importer.FormatPromptree},
+		{"we name the time otherwise", `{"type":"session","version":3,"id":"a","time":"2026-01-01T00:00:00Z"}`, importer.FormatPromptree},
 		{"Claude Code names the session", `{"type":"permission-mode","sessionId":"a"}`, importer.FormatClaudeCode},
 		{"or the leaf of a summary", `{"type":"summary","summary":"a","leafUuid":"b"}`, importer.FormatClaudeCode},
 		{"Codex wraps everything", `{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{}}`, importer.FormatCodex},
@@ -49,7 +49,7 @@ func TestFormatIsToldByContent(t *testing.T) {
 func TestMalformedLinesOfEachFormat(t *testing.T) {
 	claude := `{"type":"summary","summary":"a","leafUuid":"b"}` + "\n"
 	codex := `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}` + "\n"
-	own := `{"type":"session","version":2,"id":"a","time":"2026-01-01T00:00:00Z"}` + "\n"
+	own := `{"type":"session","version":3,"id":"a","time":"2026-01-01T00:00:00Z"}` + "\n"
 	tests := []struct {
 		name, give string
 		line       int
@@ -72,7 +72,7 @@ func TestMalformedLinesOfEachFormat(t *testing.T) {
 		{"a document: torn", "[\n{\"role\":\"user\"},\n", 2, "unexpected end of JSON input"},
 		{"a document: something else", "{\n\"a\": 1\n}", 1, "the document is neither a message nor a request"},
 		{"a document: something else in the list", "[\n1]", 1, "part 0: expected an object, found a number"},
-		{"our own: a version to come", `{"type":"session","version":3,"id":"a","time":"2026-01-01T00:00:00Z"}`, 1, "the session has format 3, this version reads 2"},
+		{"our own: a version to come", `{"type":"session","version":4,"id":"a","time":"2026-01-01T00:00:00Z"}`, 1, "the session has format 4, this version reads 3"},
 		{"our own: a parent that is not there", own + `{"type":"custom","id":"b","parent":"c","time":"2026-01-01T00:00:00Z","custom":{"name":"a"}}`, 2, `it follows "c", which is not there`},
 		{"our own: a message without one", own + `{"type":"message","id":"b","time":"2026-01-01T00:00:00Z"}`, 2, "it is a message without one"},
 		{"an id twice", header + "\n" + `{"type":"a","id":"b","parentId":null}` + "\n" + `{"type":"a","id":"b","parentId":null}`, 3, `the id "b" is that of line 2`},
@@ -142,7 +142,7 @@ func TestPiOfTheFirstVersionCompactsByIndex(t *testing.T) {
 	assert.Equal(t, got.Records[1].ID, c.FirstKept)
 	assert.Equal(t, "one was said", c.Text)
 	s := appended(t, got, nil)
-	v, err := s.View()
+	v, err := s.View(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "<summary>\none was said\n</summary>", v.Compacted[0].Text())
 	require.Len(t, v.Turns, 2)
@@ -159,7 +159,7 @@ func TestACompactionPartsNoResultFromItsCall(t *testing.T) {
 	)))
 	require.NoError(t, err)
 	s := appended(t, got, nil)
-	e, err := s.Entry(got.Leaf)
+	e, err := s.Entry(t.Context(), got.Leaf)
 	require.NoError(t, err)
 	assert.Equal(t, got.Records[1].ID, e.Compaction().FirstKept)
 }
@@ -243,12 +243,12 @@ func TestSidechainsAreBranchesOfTheirOwn(t *testing.T) {
 	assert.True(t, side[0].Sidechain)
 	assert.False(t, slices.ContainsFunc(got.Path(got.Leaf), func(r importer.Record) bool { return r.Sidechain }))
 	s := appended(t, got, nil)
-	common, err := s.Ancestor("x-2", "u-15")
+	common, err := s.Ancestor(t.Context(), "x-2", "u-15")
 	require.NoError(t, err)
 	assert.Equal(t, "", common)
-	common, err = s.Ancestor("u-9", "u-10")
+	common, err = s.Ancestor(t.Context(), "u-9", "u-10")
 	require.NoError(t, err)
-	e, err := s.Entry(common)
+	e, err := s.Entry(t.Context(), common)
 	require.NoError(t, err)
 	assert.Contains(t, []history.EntryType{history.TypeMessage, history.TypeUsage}, e.Type(), "the answer before both, or its usage")
 }
@@ -266,7 +266,7 @@ func TestClaudeCodeKeepsWhatACompactionPreserved(t *testing.T) {
 	assert.Equal(t, "b", c.FirstKept)
 	assert.Equal(t, 9, c.TokensBefore)
 	assert.Equal(t, "manual", c.Mode)
-	v, err := appended(t, got, nil).View()
+	v, err := appended(t, got, nil).View(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "one was said", v.Compacted[0].Text())
 	require.Len(t, v.Turns, 1)
@@ -350,7 +350,7 @@ func TestCodexCompactsToASummaryAlone(t *testing.T) {
 {"type":"compacted","payload":{"message":"one was said"}}
 {"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"two"}]}}`))
 	require.NoError(t, err)
-	v, err := appended(t, got, nil).View()
+	v, err := appended(t, got, nil).View(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "<summary>\none was said\n</summary>", v.Compacted[0].Text())
 	require.Len(t, v.Turns, 1)

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/sizingtest"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -108,7 +109,7 @@ const (
 // New is a desk with a session in memory, in which these messages were said.
 func New(t testing.TB, messages ...chat.Message) Desk {
 	t.Helper()
-	return Of(t, &history.Session{}, messages...)
+	return Of(t, numbered.Session(), messages...)
 }
 
 // NewFile is a desk with a session in a file.
@@ -121,7 +122,7 @@ func NewFile(t testing.TB, messages ...chat.Message) Desk {
 func Of(t testing.TB, s *history.Session, messages ...chat.Message) Desk {
 	t.Helper()
 	if len(messages) > 0 {
-		require.NoError(t, s.Append(messages...))
+		require.NoError(t, s.Append(t.Context(), messages...))
 	}
 	d := Desk{T: t, Script: &models.Script{}, Heard: new([]summarize.Event)}
 	d.Compactor = &summarize.Compactor{
@@ -159,7 +160,7 @@ func (d Desk) Always(step models.Step) { d.Answers(slices.Repeat([]models.Step{s
 // PendingNow returns how far a compaction is that was begun before.
 func (d Desk) PendingNow() summarize.Pending {
 	d.T.Helper()
-	p, err := d.Pending()
+	p, err := d.Pending(context.Background())
 	require.NoError(d.T, err)
 	return p
 }
@@ -167,7 +168,7 @@ func (d Desk) PendingNow() summarize.Pending {
 // Say appends messages to the session.
 func (d Desk) Say(messages ...chat.Message) {
 	d.T.Helper()
-	require.NoError(d.T, d.Session.Append(messages...))
+	require.NoError(d.T, d.Session.Append(context.Background(), messages...))
 }
 
 // Fill appends short turns, and a last message of the user's, so that the whole prompt takes exactly so many tokens.
@@ -225,7 +226,7 @@ func (d Desk) Fails() *summarize.FailedError {
 func Entries(t testing.TB, s *history.Session) []history.Entry {
 	t.Helper()
 	var list []history.Entry
-	for e, err := range s.Entries() {
+	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
 		list = append(list, e)
 	}
@@ -235,7 +236,7 @@ func Entries(t testing.TB, s *history.Session) []history.Entry {
 // ViewOf returns the view of a session.
 func ViewOf(t testing.TB, s *history.Session) history.View {
 	t.Helper()
-	v, err := s.View()
+	v, err := s.View(t.Context())
 	require.NoError(t, err)
 	return history.View{Compacted: v.Compacted, Turns: v.Turns} // without what it was made from, to be compared
 }
@@ -243,7 +244,7 @@ func ViewOf(t testing.TB, s *history.Session) history.View {
 // Compactions of a session, in order.
 func Compactions(s *history.Session) []history.Compaction {
 	var list []history.Compaction
-	for e, err := range s.Entries() {
+	for e, err := range s.Entries(context.Background()) {
 		if err != nil {
 			panic(err)
 		}
@@ -257,7 +258,7 @@ func Compactions(s *history.Session) []history.Compaction {
 // Said returns the messages of a session, in order.
 func Said(s *history.Session) []chat.Message {
 	var list []chat.Message
-	for e, err := range s.Entries() {
+	for e, err := range s.Entries(context.Background()) {
 		if err != nil {
 			panic(err)
 		}
@@ -271,7 +272,7 @@ func Said(s *history.Session) []chat.Message {
 // Kept are the ids of the assistant messages that the view shows.
 func Kept(s *history.Session) []string {
 	var ids []string
-	v, err := s.View()
+	v, err := s.View(context.Background())
 	if err != nil {
 		panic(err)
 	}
@@ -299,7 +300,7 @@ func Kinds(events []summarize.Event) string {
 // Opened opens a session for the time of the test.
 func Opened(t testing.TB, path string) *history.Session {
 	t.Helper()
-	s, err := history.Open(path)
+	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s

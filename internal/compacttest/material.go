@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 )
@@ -104,9 +105,9 @@ func Stands(t testing.TB, r summarize.Replacement, m summarize.Material) ([]chat
 		require.Equal(t, chat.RoleUser, said.Role)
 	}
 	require.NoError(t, chat.Validate(result.Messages))
-	s := &history.Session{}
-	require.NoError(t, s.Append(chat.UserMessage("x")))
-	require.NoError(t, s.Compact(history.Compaction{Messages: result.Messages}), "a session takes them")
+	s := numbered.Session()
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("x")))
+	require.NoError(t, s.Compact(t.Context(), history.Compaction{Messages: result.Messages}), "a session takes them")
 	return result.Messages, nil
 }
 

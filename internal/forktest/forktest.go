@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
@@ -34,7 +35,7 @@ type Agent struct {
 // Run runs the agent, which must be compacted by forks alone, and returns the events of what was put in place.
 func (a Agent) Run(t *testing.T) []summarize.Event {
 	t.Helper()
-	session := &history.Session{}
+	session := numbered.Session()
 	fork := summarize.ForkPrompt()
 	fork.Background = true
 	var done []summarize.Event
@@ -60,7 +61,7 @@ func (a Agent) Run(t *testing.T) []summarize.Event {
 		}},
 		history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
 	}}
-	require.NoError(t, session.Append(chat.UserMessage("How many files are there?")))
+	require.NoError(t, session.Append(t.Context(), chat.UserMessage("How many files are there?")))
 	for range 100 {
 		answer, err := steps.Step(t.Context())
 		require.NoError(t, err)
@@ -73,7 +74,7 @@ func (a Agent) Run(t *testing.T) []summarize.Event {
 		for i, c := range calls {
 			result := chat.ToolResult(c.ID, strings.Repeat("a.go b.go ", 30))
 			result.IsError = i == 1
-			require.NoError(t, session.Append(result))
+			require.NoError(t, session.Append(t.Context(), result))
 		}
 	}
 	require.Fail(t, "the agent does not come to its end")

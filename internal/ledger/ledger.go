@@ -2,6 +2,7 @@
 package ledger
 
 import (
+	"context"
 	"maps"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 // It is read from the session alone, so that any process that opens it knows the same.
 type Ledger struct {
 	leaf string // the entry up to which it was read
-	// Steps is the number of answers of the agent.
+	// Steps is the number of answers of the agent since the last compaction.
 	Steps int
 	// What was reported of the newest request since the last compaction, clearing or change of model.
 	reported report
@@ -36,8 +37,8 @@ type Ledger struct {
 	refusals map[string]history.Refusal
 	// Attempts is how often the agent's request was refused since anything was said.
 	Attempts int
-	// Preambles are the ids of the entries of the preambles that are stored, by their digests.
-	Preambles map[string]string
+	// Preambles are the entries of the preambles that are stored, by their digests.
+	Preambles map[string]history.Ref
 }
 
 // report is what a provider said that a request took, and our own count of it.
@@ -59,14 +60,15 @@ const planPlaced history.PlanOutcome = "placed"
 const maxPause = 64
 
 // Read returns the ledger of the path to a session's leaf. What was read before is taken over if the path goes on from it.
-func (l *Ledger) Read(s *history.Session) (*Ledger, error) {
+// Otherwise it is read back to the newest compaction, which carries forward what is before it.
+func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) {
 	leaf := s.Leaf()
 	if l != nil && l.leaf == leaf {
 		return l, nil
 	}
 	var added []history.Entry // the newest first
-	known := false
-	for e, err := range s.Back(leaf) {
+	known, first := false, "" // the first that is read, once a compaction says so
+	for e, err := range s.Back(ctx, leaf) {
 		if err != nil {
 			return nil, err
 		}
@@ -78,6 +80,14 @@ func (l *Ledger) Read(s *history.Session) (*Ledger, error) {
 			e.Body = nil
 		}
 		added = append(added, e)
+		if c, ok := e.Body.(history.Compaction); ok && first == "" {
+			if first = c.Plan; first == "" {
+				break
+			}
+		}
+		if e.ID == first {
+			break
+		}
 	}
 	next := &Ledger{}
 	if known {
@@ -113,11 +123,7 @@ func (l *Ledger) add(e history.Entry) {
 			l.Steps++
 		}
 	case history.Compaction:
-		l.reported, l.Failures, l.Failure = report{}, 0, history.PlanEnd{}
-		l.Refused, l.Finished = nil, nil
-		if l.Pending != nil && l.Pending.ID == b.Plan {
-			l.Ended, l.Pending, l.End = l.Pending.Plan, nil, history.PlanEnd{Plan: b.Plan, Outcome: planPlaced}
-		}
+		l.compacted(b)
 	case history.Clearing:
 		l.reported = report{}
 	case history.ModelChange:
@@ -169,10 +175,25 @@ func (l *Ledger) add(e history.Entry) {
 		}
 	case history.Preamble:
 		if l.Preambles == nil {
-			l.Preambles = map[string]string{}
+			l.Preambles = map[string]history.Ref{}
 		}
-		l.Preambles[b.Digest] = e.ID
+		l.Preambles[b.Digest] = history.Ref{ID: e.ID}
 	}
+}
+
+// compacted begins anew with what a compaction carries forward. It ends whatever is pending.
+func (l *Ledger) compacted(c history.Compaction) {
+	next := Ledger{Attempts: c.Carried.Attempts, Preambles: c.Carried.Preambles}
+	if l.Pending != nil && l.Pending.ID == c.Plan {
+		next.Ended, next.End = l.Pending.Plan, history.PlanEnd{Plan: c.Plan, Outcome: planPlaced}
+	}
+	for _, r := range c.Carried.Refusals {
+		if next.refusals == nil {
+			next.refusals = map[string]history.Refusal{}
+		}
+		next.refusals[r.Model] = r
+	}
+	*l = next
 }
 
 // Ratio is how many tokens of the provider's are one of ours for a model, from 0.5 to 4; 1 if nothing was reported.

@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/ledger"
+	"github.com/promptree-go/promptree/internal/numbered"
 )
 
 // add appends entries and returns the id of the last.
@@ -16,7 +17,7 @@ func add(t *testing.T, s *history.Session, bodies ...history.Body) string {
 	t.Helper()
 	id := ""
 	for _, b := range bodies {
-		added, err := s.Add(history.Entry{Body: b})
+		added, err := s.Add(t.Context(), history.Entry{Body: b})
 		require.NoError(t, err)
 		id = added[0].ID
 	}
@@ -25,9 +26,9 @@ func add(t *testing.T, s *history.Session, bodies ...history.Body) string {
 
 func read(t *testing.T, known *ledger.Ledger, s *history.Session) *ledger.Ledger {
 	t.Helper()
-	l, err := known.Read(s)
+	l, err := known.Read(t.Context(), s)
 	require.NoError(t, err)
-	whole, err := (*ledger.Ledger)(nil).Read(s)
+	whole, err := (*ledger.Ledger)(nil).Read(t.Context(), s)
 	require.NoError(t, err)
 	require.Equal(t, whole, l, "what was taken over is what the whole path says")
 	return l
@@ -42,7 +43,7 @@ func answer(n int) []history.Body {
 }
 
 func TestPlanIsPendingUntilItsEnd(t *testing.T) {
-	s := &history.Session{}
+	s := numbered.Session()
 	plan := add(t, s, history.Plan{Policy: "x"})
 	l := read(t, nil, s)
 	require.Equal(t, plan, l.Pending.ID)
@@ -55,18 +56,45 @@ func TestPlanIsPendingUntilItsEnd(t *testing.T) {
 }
 
 func TestACompactionEndsThePlanThatItNames(t *testing.T) {
-	s := &history.Session{}
+	s := numbered.Session()
 	plan := add(t, s, history.Message{Message: chat.UserMessage("x")}, history.Plan{Policy: "x"})
-	add(t, s, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
-	require.NotNil(t, read(t, nil, s).Pending, "another one does not")
 	add(t, s, history.Compaction{Plan: plan, Messages: []chat.Message{chat.UserMessage("sum")}})
 	l := read(t, nil, s)
 	require.Nil(t, l.Pending)
 	require.Equal(t, plan, l.End.Plan)
 }
 
+func TestAnotherCompactionEndsWhateverIsPending(t *testing.T) {
+	s := numbered.Session()
+	add(t, s, history.Message{Message: chat.UserMessage("x")}, history.Plan{Policy: "x"})
+	l := read(t, nil, s)
+	add(t, s, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
+	l = read(t, l, s)
+	require.Nil(t, l.Pending)
+	require.Empty(t, l.End)
+}
+
+// What is needed of what a compaction covers stands in it: the session is read back to the newest, and no further.
+func TestWhatWasLearntOutlivesCompactions(t *testing.T) {
+	s := numbered.Session()
+	var l *ledger.Ledger
+	add(t, s, history.Message{Message: chat.UserMessage("x")}, history.Refusal{Model: "a", Limit: 1000, Counted: 900}, history.Refusal{Model: "b", Counted: 500},
+		history.Preamble{Digest: "d"}, history.Usage{Model: "b", Usage: chat.Usage{Input: 700}, Counted: 600})
+	for range 3 {
+		add(t, s, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
+		l = read(t, l, s)
+		limit, _ := l.Limit("a")
+		require.Equal(t, 1000, limit)
+		require.Zero(t, l.Bound("b"), "it took more since")
+		require.Equal(t, "e4", l.Preambles["d"].ID)
+		require.Equal(t, 2, l.Attempts)
+	}
+	add(t, s, history.Message{Message: chat.AssistantMessage("y")}, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
+	require.Zero(t, read(t, l, s).Attempts)
+}
+
 func TestAModelThatTookMoreIsBelieved(t *testing.T) {
-	s := &history.Session{}
+	s := numbered.Session()
 	add(t, s, history.Refusal{Model: "a", Limit: 1000, Counted: 900}, history.Usage{Model: "a", Usage: chat.Usage{Input: 1001}})
 	limit, _ := read(t, nil, s).Limit("a")
 	require.Zero(t, limit)
@@ -77,7 +105,7 @@ func TestAModelThatTookMoreIsBelieved(t *testing.T) {
 }
 
 func TestPauseDoublesWithEachFailure(t *testing.T) {
-	s := &history.Session{}
+	s := numbered.Session()
 	var l *ledger.Ledger
 	for _, want := range []int{1, 2, 4, 8, 16, 32, 64, 64} {
 		add(t, s, history.PlanEnd{Outcome: history.PlanFailed, Error: "down"})
@@ -102,7 +130,7 @@ func TestPauseDoublesWithEachFailure(t *testing.T) {
 }
 
 func TestRatioIsThatOfTheNewestReport(t *testing.T) {
-	s := &history.Session{}
+	s := numbered.Session()
 	add(t, s, history.Usage{Model: "a", Usage: chat.Usage{Input: 150}, Counted: 100})
 	l := read(t, nil, s)
 	require.Equal(t, 1.5, l.Ratio("a"))
@@ -116,7 +144,7 @@ func TestRatioIsThatOfTheNewestReport(t *testing.T) {
 }
 
 func TestLimitIsThatOfTheNewestRefusal(t *testing.T) {
-	s := &history.Session{}
+	s := numbered.Session()
 	add(t, s, history.Refusal{Model: "a", Limit: 1000, Tokens: 1200, Counted: 1000})
 	l := read(t, nil, s)
 	limit, ratio := l.Limit("a")
@@ -134,7 +162,7 @@ func TestLimitIsThatOfTheNewestRefusal(t *testing.T) {
 }
 
 func TestWhatAPlanLeftBehindCountsUntilTheNextCompaction(t *testing.T) {
-	s := &history.Session{}
+	s := numbered.Session()
 	one, two := history.SummaryRequest{Model: "a", Request: "full:1"}, history.SummaryRequest{Model: "a", Request: "full:2"}
 	add(t, s, history.Message{Message: chat.UserMessage("x")}, history.PlanEnd{
 		Outcome: history.PlanFailed, Refused: []history.SummaryRequest{two}, Finished: []history.SummaryAnswer{{SummaryRequest: one, Text: "Half."}},

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -26,7 +26,7 @@ import (
 // it was compacted is not sent. As and Check are those of a [Replay]; each request is to be looked at closely.
 func Random(t *testing.T, seed uint64, as func(n int, m chat.Message) chat.Message, check func(t *testing.T, r Request)) {
 	d := dice{rand.New(rand.NewPCG(seed, 1))}
-	session := &history.Session{}
+	session := numbered.Session()
 	tools := []chat.Tool{{Name: "read", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "write", Parameters: json.RawMessage(`{"type":"object"}`)}}
 	known := byName()
 	offline := models.Offline{Tokenizer: sizing.Estimator{}}
@@ -59,7 +59,7 @@ func Random(t *testing.T, seed uint64, as func(n int, m chat.Message) chat.Messa
 			}
 			said++
 			mu.Unlock()
-			require.NoError(t, session.Append(m))
+			require.NoError(t, session.Append(t.Context(), m))
 		}
 		last := messages[len(messages)-1]
 		if last.Role == chat.RoleAssistant || strings.TrimSpace(last.Text()) == "" && last.Role == chat.RoleUser {

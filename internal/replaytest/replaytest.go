@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -195,7 +196,7 @@ func promptOf(session *history.Session) elements.Node {
 
 // replay renders the prompt before each answer of the recorded model.
 func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, counter sizing.Tokenizer, window int) {
-	session, tools := &history.Session{}, toolsOf(all)
+	session, tools := numbered.Session(), toolsOf(all)
 	var (
 		mu                                       sync.Mutex // summaries are asked for in the background too
 		line, sent, compactions, requests, looks = 0, closeTokens, 0, 0, 0
@@ -251,7 +252,7 @@ func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, coun
 			check(chat.Request{Messages: rendered.Messages, Tools: tools}, close)
 		}
 		asked = said.Role != chat.RoleAssistant
-		require.NoError(t, session.Append(said.Message), "line %d", said.line)
+		require.NoError(t, session.Append(t.Context(), said.Message), "line %d", said.line)
 		if said.Role == chat.RoleAssistant && len(said.ToolCalls) == 0 {
 			_, err := compactor.AfterTurn(t.Context(), prompt)
 			if _, over := errors.AsType[*render.BudgetExceededError](err); !over { // the next request will tell

@@ -61,7 +61,7 @@ func Steps(ctx context.Context, r *importer.Recording, s *history.Session, o Opt
 			if !ok {
 				continue
 			}
-			added, err := s.Add(history.Entry{Time: rec.Time, Body: body})
+			added, err := s.Add(context.WithoutCancel(ctx), history.Entry{Time: rec.Time, Body: body}) // what was said stays
 			if err != nil {
 				yield(Step{}, fmt.Errorf("line %d: %w", rec.Line, err))
 				return

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -56,7 +57,7 @@ func recordingOf(t *testing.T, lines ...line) *importer.Recording {
 // told describes a session as a model is shown it.
 func told(t *testing.T, s *history.Session) string {
 	t.Helper()
-	v, err := s.View()
+	v, err := s.View(t.Context())
 	require.NoError(t, err)
 	var list []string
 	for _, m := range v.Messages() {
@@ -138,7 +139,7 @@ func TestSteps(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			r := recordingOf(t, test.lines...)
-			s := &history.Session{}
+			s := numbered.Session()
 			var steps []string
 			for step, err := range stepping.Steps(t.Context(), r, s, test.opts) {
 				require.NoError(t, err)
@@ -155,7 +156,7 @@ func TestSteps(t *testing.T) {
 
 func TestTurnOver(t *testing.T) {
 	r := recordingOf(t, line{ask, "a"}, line{call, "x"}, line{result, "3"}, line{say, "b"}, line{model, "m"}, line{ask, "c"}, line{say, "cut off"}, line{say, "d"})
-	s := &history.Session{}
+	s := numbered.Session()
 	var over []string
 	opts := stepping.Options{TurnOver: func() error {
 		over = append(over, told(t, s))
@@ -172,7 +173,7 @@ func TestTurnOverMayFail(t *testing.T) {
 	r := recordingOf(t, line{ask, "a"}, line{say, "b"}, line{ask, "c"}, line{say, "d"})
 	failed := errors.New("failed")
 	var errs []error
-	for _, err := range stepping.Steps(t.Context(), r, &history.Session{}, stepping.Options{TurnOver: func() error { return failed }}) {
+	for _, err := range stepping.Steps(t.Context(), r, numbered.Session(), stepping.Options{TurnOver: func() error { return failed }}) {
 		errs = append(errs, err)
 	}
 	require.Equal(t, []error{nil, failed}, errs)
@@ -191,7 +192,7 @@ func TestStepsOfEveryFormat(t *testing.T) {
 				defer f.Close()
 				r, err := importer.Read(f)
 				require.NoError(t, err)
-				s := &history.Session{}
+				s := numbered.Session()
 				steps := 0
 				for _, err := range stepping.Steps(t.Context(), r, s, stepping.Options{Compactions: compactions}) {
 					require.NoError(t, err)
@@ -202,7 +203,7 @@ func TestStepsOfEveryFormat(t *testing.T) {
 				for _, m := range r.Conversation() {
 					want = append(want, m)
 				}
-				for e, err := range s.PathTo(s.Leaf()) {
+				for e, err := range s.PathTo(t.Context(), s.Leaf()) {
 					require.NoError(t, err)
 					if m, shown := e.Shown(); shown {
 						got = append(got, m)
@@ -217,7 +218,7 @@ func TestStepsOfEveryFormat(t *testing.T) {
 func TestStepsNameTheLineOfWhatIsRefused(t *testing.T) {
 	r := recordingOf(t, line{ask, "a"}, line{result, "9"})
 	var last error
-	for _, err := range stepping.Steps(t.Context(), r, &history.Session{}, stepping.Options{}) {
+	for _, err := range stepping.Steps(t.Context(), r, numbered.Session(), stepping.Options{}) {
 		last = err
 	}
 	require.ErrorContains(t, last, "line 3: ")
@@ -232,7 +233,7 @@ func TestStepsEndWithTheContext(t *testing.T) {
 	stopped := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	s := &history.Session{}
+	s := numbered.Session()
 	var errs []error
 	for _, err := range stepping.Steps(ctx, r, s, stepping.Options{}) {
 		errs = append(errs, err)
@@ -244,7 +245,7 @@ func TestStepsEndWithTheContext(t *testing.T) {
 
 func TestStepsMayBeLeft(t *testing.T) {
 	r := recordingOf(t, line{ask, "a"}, line{say, "b"}, line{ask, "c"}, line{say, "d"})
-	s := &history.Session{}
+	s := numbered.Session()
 	for range stepping.Steps(t.Context(), r, s, stepping.Options{}) {
 		break
 	}
@@ -256,7 +257,7 @@ func TestStepsMayBeLeft(t *testing.T) {
 func TestALogOfOurOwnIsReplayed(t *testing.T) {
 	var shown [][]chat.Message // to the model of the log
 	path := filepath.Join(t.TempDir(), "own.jsonl")
-	s, err := history.Open(path)
+	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
 	agent := compacting(s)
 	for n := range 60 {
@@ -265,21 +266,21 @@ func TestALogOfOurOwnIsReplayed(t *testing.T) {
 			m.ToolCalls = []chat.ToolCall{{ID: fmt.Sprint("c", n), Name: "ls", Arguments: "{}"}}
 		}
 		if n%10 == 0 {
-			require.NoError(t, s.Append(chat.UserMessage(fmt.Sprint("Question ", n))))
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage(fmt.Sprint("Question ", n))))
 		}
 		result, err := agent.Render(t.Context(), stepping.Prompt(s))
 		require.NoError(t, err)
 		shown = append(shown, result.Messages)
 		usage := agent.Usage(result, chat.Response{Usage: chat.Usage{Input: result.Tokens}}, "")
-		_, err = s.Add(history.Entry{Body: history.Message{Message: m}}, history.Entry{Body: usage})
+		_, err = s.Add(t.Context(), history.Entry{Body: history.Message{Message: m}}, history.Entry{Body: usage})
 		require.NoError(t, err)
 		if len(m.ToolCalls) > 0 {
-			require.NoError(t, s.Append(chat.ToolResult(m.ToolCalls[0].ID, strings.Repeat("a file ", 40))))
+			require.NoError(t, s.Append(t.Context(), chat.ToolResult(m.ToolCalls[0].ID, strings.Repeat("a file ", 40))))
 		}
 	}
 	require.NoError(t, agent.Close())
 	kinds := map[history.EntryType]int{}
-	for e, err := range s.Entries() {
+	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
 		kinds[e.Type()]++
 	}
@@ -294,7 +295,7 @@ func TestALogOfOurOwnIsReplayed(t *testing.T) {
 	r, err := importer.Read(f)
 	require.NoError(t, err)
 
-	again, at := &history.Session{}, 0
+	again, at := numbered.Session(), 0
 	for _, err := range stepping.Steps(t.Context(), r, again, stepping.Options{Compactions: true}) {
 		require.NoError(t, err)
 		result, err := render.Render(t.Context(), stepping.Prompt(again), render.Options{Budget: 1_000_000, Tokenizer: sizing.Estimator{}})
@@ -304,7 +305,7 @@ func TestALogOfOurOwnIsReplayed(t *testing.T) {
 	}
 	require.Equal(t, len(shown), at)
 
-	anew, requests := &history.Session{}, 0
+	anew, requests := numbered.Session(), 0
 	agent = compacting(anew)
 	for _, err := range stepping.Steps(t.Context(), r, anew, stepping.Options{}) {
 		require.NoError(t, err)
@@ -314,7 +315,7 @@ func TestALogOfOurOwnIsReplayed(t *testing.T) {
 	}
 	require.NoError(t, agent.Close())
 	require.Equal(t, len(shown), requests)
-	_, compacted, err := anew.Latest(history.TypeCompaction)
+	_, compacted, err := anew.Latest(t.Context(), history.TypeCompaction)
 	require.NoError(t, err)
 	require.True(t, compacted)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/sizingtest"
 	"github.com/promptree-go/promptree/render/anthropic"
 	"github.com/promptree-go/promptree/sizing"
@@ -93,21 +94,21 @@ func TestAgentRunsToItsEnd(t *testing.T) {
 				history.Request{Session: session},
 				history.Rounds{Session: session},
 			}
-			require.NoError(t, session.Append(chat.UserMessage("How many files are there?")))
+			require.NoError(t, session.Append(t.Context(), chat.UserMessage("How many files are there?")))
 			var last chat.Response
 			for range 2 * rounds {
 				rendered, err := compactor.Render(t.Context(), prompt)
 				require.NoError(t, err)
 				last, err = model.Generate(t.Context(), chat.Request{Messages: rendered.Messages, Tools: counting, MaxTokens: 500})
 				require.NoError(t, err)
-				require.NoError(t, session.Append(last.Message))
+				require.NoError(t, session.Append(t.Context(), last.Message))
 				if last.StopReason != chat.StopToolCalls {
 					break
 				}
 				for i, c := range last.Message.ToolCalls {
 					answer := chat.ToolResult(c.ID, strings.Repeat("a.go b.go ", 30))
 					answer.IsError = i == 1
-					require.NoError(t, session.Append(answer))
+					require.NoError(t, session.Append(t.Context(), answer))
 				}
 			}
 			require.Equal(t, "There are 42.", last.Message.Text())
@@ -144,7 +145,7 @@ func TestAgentThinksOnAfterACompaction(t *testing.T) {
 	s.window = 4 * budget
 	model := &anthropic.Model{Client: s.client(), Name: "claude-test", Thinking: anthropic.Thinking{Budget: 2000}}
 	model.OnRepair = func(changes []chat.Change) { t.Errorf("repaired: %v", changes) }
-	session := &history.Session{}
+	session := numbered.Session()
 	compactions := 0
 	compactor := &summarize.Compactor{
 		Session: session,
@@ -164,7 +165,7 @@ func TestAgentThinksOnAfterACompaction(t *testing.T) {
 	}
 	var before []chat.Message
 	for range 3 {
-		require.NoError(t, session.Append(chat.UserMessage("How many files are there?")))
+		require.NoError(t, session.Append(t.Context(), chat.UserMessage("How many files are there?")))
 		for {
 			made := compactions
 			rendered, err := compactor.Render(t.Context(), prompt)
@@ -183,11 +184,11 @@ func TestAgentThinksOnAfterACompaction(t *testing.T) {
 			before = rendered.Messages
 			answer, err := model.Generate(t.Context(), request)
 			require.NoError(t, err)
-			require.NoError(t, session.Append(answer.Message))
+			require.NoError(t, session.Append(t.Context(), answer.Message))
 			if answer.StopReason != chat.StopToolCalls {
 				break
 			}
-			require.NoError(t, session.Append(chat.ToolResult(answer.Message.ToolCalls[0].ID, strings.Repeat("a.go b.go ", 60))))
+			require.NoError(t, session.Append(t.Context(), chat.ToolResult(answer.Message.ToolCalls[0].ID, strings.Repeat("a.go b.go ", 60))))
 		}
 	}
 	require.GreaterOrEqual(t, compactions, 4)
@@ -200,11 +201,11 @@ func TestAgentThatIsToldOfTheLimitGoesOn(t *testing.T) {
 	s := newServer(t, claude(1))
 	s.window = 1000
 	model := &anthropic.Model{Client: s.client(), Name: "claude-test"}
-	session := &history.Session{}
-	require.NoError(t, session.Append(chat.UserMessage("How many files are there?")))
+	session := numbered.Session()
+	require.NoError(t, session.Append(t.Context(), chat.UserMessage("How many files are there?")))
 	for n := range 5 {
 		m := calls(fmt.Sprint("old", n))
-		require.NoError(t, session.Append(m, chat.ToolResult(m.ToolCalls[0].ID, strings.Repeat("c.go ", 200))))
+		require.NoError(t, session.Append(t.Context(), m, chat.ToolResult(m.ToolCalls[0].ID, strings.Repeat("c.go ", 200))))
 	}
 	compactor := &summarize.Compactor{
 		Session: session, Policy: summarize.Policy{Ask: summarize.Ask{Mode: summarize.ModeSimple}},

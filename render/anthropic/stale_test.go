@@ -99,7 +99,7 @@ func TestThinkingBehindASummaryIsDroppedWhereTheModelRefusesIt(t *testing.T) {
 				elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You count files.")}},
 				history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
 			}}
-			require.NoError(t, session.Append(chat.UserMessage("How many files are there?")))
+			require.NoError(t, session.Append(t.Context(), chat.UserMessage("How many files are there?")))
 			for {
 				answer, err := steps.Step(t.Context())
 				if c.err != "" && err != nil {
@@ -113,7 +113,7 @@ func TestThinkingBehindASummaryIsDroppedWhereTheModelRefusesIt(t *testing.T) {
 					break
 				}
 				for _, call := range answer.Message().ToolCalls {
-					require.NoError(t, session.Append(chat.ToolResult(call.ID, strings.Repeat("a.go b.go ", 30))))
+					require.NoError(t, session.Append(t.Context(), chat.ToolResult(call.ID, strings.Repeat("a.go b.go ", 30))))
 				}
 			}
 			require.Equal(t, c.refused, refused)

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/summarize"
 )
@@ -52,7 +53,7 @@ func TestAgent(t *testing.T) {
 			const budget = 2_000
 			a.limit = 2 * budget // of which the tokens that the judge counts are another measure
 			model := a.model(t)
-			session := &history.Session{}
+			session := numbered.Session()
 			compactions := 0
 			compactor := &summarize.Compactor{
 				Session: session,
@@ -68,7 +69,7 @@ func TestAgent(t *testing.T) {
 				elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You look for things.")}},
 				history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
 			}
-			require.NoError(t, session.Append(chat.UserMessage("Find it.")))
+			require.NoError(t, session.Append(t.Context(), chat.UserMessage("Find it.")))
 			answer := ""
 			for answer == "" {
 				rendered, err := compactor.Render(t.Context(), prompt)
@@ -87,9 +88,9 @@ func TestAgent(t *testing.T) {
 				if streamed {
 					require.Equal(t, response.Message.Text(), heard.String())
 				}
-				require.NoError(t, session.Append(response.Message))
+				require.NoError(t, session.Append(t.Context(), response.Message))
 				for _, c := range response.Message.ToolCalls {
-					require.NoError(t, session.Append(chat.ToolResult(c.ID, strings.Repeat("Nothing to be seen. ", 20))))
+					require.NoError(t, session.Append(t.Context(), chat.ToolResult(c.ID, strings.Repeat("Nothing to be seen. ", 20))))
 				}
 				if len(response.Message.ToolCalls) == 0 {
 					answer = response.Message.Text()

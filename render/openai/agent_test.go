@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render/openai"
 	"github.com/promptree-go/promptree/sizing"
 	counter "github.com/promptree-go/promptree/sizing/openai"
@@ -62,7 +63,7 @@ func TestAgent(t *testing.T) {
 				})
 				model := s.model(api, "gpt-5-mini")
 
-				session := &history.Session{}
+				session := numbered.Session()
 				compactions := 0
 				compactor := &summarize.Compactor{
 					Session: session,
@@ -80,7 +81,7 @@ func TestAgent(t *testing.T) {
 					history.Request{Session: session},
 					history.Rounds{Session: session},
 				}
-				require.NoError(t, session.Append(question))
+				require.NoError(t, session.Append(t.Context(), question))
 				for {
 					rendered, err := compactor.Render(t.Context(), prompt)
 					require.NoError(t, err)
@@ -91,13 +92,13 @@ func TestAgent(t *testing.T) {
 					}
 					answer, err := model.Generate(t.Context(), request)
 					require.NoError(t, err)
-					require.NoError(t, session.Append(answer.Message))
+					require.NoError(t, session.Append(t.Context(), answer.Message))
 					for k, c := range answer.Message.ToolCalls {
 						result := chat.ToolResult(c.ID, strings.Repeat("a file of Go\n", 60))
 						if k == 1 {
 							result = chat.Message{Role: chat.RoleTool, ToolCallID: c.ID, IsError: true, Content: chat.Parts{chat.Text("no such file")}}
 						}
-						require.NoError(t, session.Append(result))
+						require.NoError(t, session.Append(t.Context(), result))
 					}
 					if len(answer.Message.ToolCalls) == 0 {
 						require.Equal(t, "There are 42 files.", answer.Message.Text())

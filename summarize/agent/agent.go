@@ -118,7 +118,7 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 	if usage.Usage != (chat.Usage{}) {
 		entries = append(entries, history.Entry{Body: usage})
 	}
-	added, err := a.Compactor.Session.Add(entries...)
+	added, err := a.Compactor.Session.Add(context.WithoutCancel(ctx), entries...) // what was answered is kept
 	if err != nil {
 		return answer, fmt.Errorf("agent: appending the answer: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -48,8 +49,8 @@ func fails(err error) func(context.Context, chat.Request) (chat.Response, error)
 // of returns an agent with this model, a session that begins with a question, and a budget.
 func of(t *testing.T, budget int, policy summarize.Policy, model ...func(context.Context, chat.Request) (chat.Response, error)) *agent.Agent {
 	t.Helper()
-	session := &history.Session{}
-	require.NoError(t, session.Append(chat.UserMessage("What is in the harbour?")))
+	session := numbered.Session()
+	require.NoError(t, session.Append(t.Context(), chat.UserMessage("What is in the harbour?")))
 	list := answers(model)
 	compactor := &summarize.Compactor{
 		Session: session, Policy: policy,
@@ -71,7 +72,7 @@ func of(t *testing.T, budget int, policy summarize.Policy, model ...func(context
 // kinds lists the types of a session's entries.
 func kinds(t *testing.T, s *history.Session) (list []history.EntryType) {
 	t.Helper()
-	for e, err := range s.Entries() {
+	for e, err := range s.Entries(t.Context()) {
 		require.NoError(t, err)
 		list = append(list, e.Type())
 	}
@@ -84,17 +85,17 @@ type counting struct {
 	appends int
 }
 
-func (c *counting) Append(lines ...[]byte) error {
+func (c *counting) Append(ctx context.Context, at history.Position, lines ...history.Line) ([]history.Position, error) {
 	c.appends++
-	return c.MemoryStore.Append(lines...)
+	return c.MemoryStore.Append(ctx, at, lines...)
 }
 
 func TestAnAnswerAndItsUsageAreOneAppend(t *testing.T) {
 	a := of(t, 1000, summarize.Policy{}, says("Three ships."))
 	store := &counting{}
-	session, err := history.New(store, history.Options{})
+	session, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
-	require.NoError(t, session.Append(chat.UserMessage("What is in the harbour?")))
+	require.NoError(t, session.Append(t.Context(), chat.UserMessage("What is in the harbour?")))
 	a.Compactor.Session = session
 	a.Prompt = elements.Fragment{history.Request{Session: session}, history.Rounds{Session: session}}
 	before := store.appends
@@ -102,10 +103,10 @@ func TestAnAnswerAndItsUsageAreOneAppend(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, store.appends-before)
 	require.Equal(t, "Three ships.", answer.Message().Text())
-	said, err := session.Entry(answer.Entry)
+	said, err := session.Entry(t.Context(), answer.Entry)
 	require.NoError(t, err)
 	require.Equal(t, answer.Message(), said.Message())
-	last, found, err := session.Latest(history.TypeUsage)
+	last, found, err := session.Latest(t.Context(), history.TypeUsage)
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Equal(t, answer.Entry, last.Parent)
@@ -195,7 +196,7 @@ func TestAWaitEndsWithTheContext(t *testing.T) {
 		_, err := a.Step(ctx)
 		require.ErrorIs(t, err, why)
 		require.Zero(t, time.Since(begun))
-		require.Equal(t, 1, a.Compactor.Session.Len())
+		require.Len(t, kinds(t, a.Compactor.Session), 1)
 	})
 }
 
@@ -212,7 +213,7 @@ func long() summarize.Policy {
 func talk(t *testing.T, s *history.Session, turns int) {
 	t.Helper()
 	for n := range turns {
-		require.NoError(t, s.Append(
+		require.NoError(t, s.Append(t.Context(),
 			chat.AssistantMessage(strings.Repeat(fmt.Sprintf("Ship %d lies at the quay. ", n), 20)), chat.UserMessage(fmt.Sprintf("And ship %d?", n+1)),
 		))
 	}
@@ -237,14 +238,14 @@ func TestARefusalIsAnsweredWithACompactionAndWhatItSaidIsKept(t *testing.T) {
 	require.Equal(t, 1, answer.Refusals)
 	require.Less(t, sizes[1], sizes[0])
 	require.Less(t, answer.Result.Tokens, 3000)
-	refusal, found, err := session.Latest(history.TypeRefusal)
+	refusal, found, err := session.Latest(t.Context(), history.TypeRefusal)
 	require.NoError(t, err)
 	require.True(t, found)
 	r := refusal.Body.(history.Refusal)
 	require.Positive(t, r.Counted)
 	r.Counted = 0
 	require.Equal(t, history.Refusal{Model: "harbour-1", Limit: 3000, Tokens: 6700}, r)
-	_, found, err = session.Latest(history.TypeCompaction)
+	_, found, err = session.Latest(t.Context(), history.TypeCompaction)
 	require.NoError(t, err)
 	require.True(t, found)
 }
@@ -353,7 +354,7 @@ func TestWhatWasStreamedBeforeACancelIsReturnedAndNotAppended(t *testing.T) {
 	require.ErrorIs(t, err, why)
 	require.Equal(t, "Three ", answer.Message().Text())
 	require.Empty(t, answer.Entry)
-	require.Equal(t, 1, a.Compactor.Session.Len())
+	require.Len(t, kinds(t, a.Compactor.Session), 1)
 }
 
 func TestAfterATurnTheAgentMayBeToldToGoOn(t *testing.T) {
@@ -372,11 +373,11 @@ func TestAfterATurnTheAgentMayBeToldToGoOn(t *testing.T) {
 	called, err := a.Step(t.Context())
 	require.NoError(t, err)
 	require.False(t, called.GoOn, "a turn is not over while calls are open")
-	require.NoError(t, session.Append(chat.ToolResult("a", strings.Repeat("There are many ships at many quays. ", 400))))
+	require.NoError(t, session.Append(t.Context(), chat.ToolResult("a", strings.Repeat("There are many ships at many quays. ", 400))))
 	answer, err := a.Step(t.Context())
 	require.NoError(t, err)
 	require.True(t, answer.GoOn)
-	last, found, err := session.Latest(history.TypeCustomMessage)
+	last, found, err := session.Latest(t.Context(), history.TypeCustomMessage)
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Equal(t, session.Leaf(), last.ID)
@@ -398,7 +399,7 @@ func TestAnAnswerThatTheSessionRefusesIsReturnedWithTheError(t *testing.T) {
 	require.Equal(t, "a", pairing.CallID)
 	require.Equal(t, twice, answer.Message())
 	require.Empty(t, answer.Entry)
-	require.Equal(t, 1, a.Compactor.Session.Len(), "not its usage either")
+	require.Len(t, kinds(t, a.Compactor.Session), 1, "not its usage either")
 }
 
 func TestAnAgentWithoutCompactorOrPromptSaysWhatIsMissing(t *testing.T) {

@@ -39,7 +39,7 @@ func Example() {
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You know the weather.")}},
 		history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
 	}}
-	if err := session.Append(chat.UserMessage("How warm is it here?")); err != nil {
+	if err := session.Append(ctx, chat.UserMessage("How warm is it here?")); err != nil {
 		log.Fatal(err)
 	}
 	for {
@@ -48,7 +48,7 @@ func Example() {
 			log.Fatal(err)
 		}
 		for _, call := range answer.Message().ToolCalls {
-			if err := session.Append(chat.ToolResult(call.ID, "Halifax")); err != nil { // run the tool here
+			if err := session.Append(ctx, chat.ToolResult(call.ID, "Halifax")); err != nil { // run the tool here
 				log.Fatal(err)
 			}
 		}

@@ -2,6 +2,7 @@
 package checkpoints
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +42,7 @@ type Checkpoint struct {
 }
 
 // Add writes a summary, with the id of its compaction in the session, and the index.
-func (f *Folder) Add(s *history.Session, compaction, title, summary string) (Checkpoint, error) {
+func (f *Folder) Add(ctx context.Context, s *history.Session, compaction, title, summary string) (Checkpoint, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
@@ -63,20 +64,20 @@ func (f *Folder) Add(s *history.Session, compaction, title, summary string) (Che
 	if err := replaceFile(point.Path, text); err != nil {
 		return Checkpoint{}, err
 	}
-	return point, f.index(s, append(list, point))
+	return point, f.index(ctx, s, append(list, point))
 }
 
 // Index writes the index for the path to a session's leaf: what was made on ways that the session left stands apart. Whoever
 // goes back or to another branch by [history.Session.Branch] calls it; summarize.Compactor.Navigate does. Without checkpoints
 // it does nothing.
-func (f *Folder) Index(s *history.Session) error {
+func (f *Folder) Index(ctx context.Context, s *history.Session) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	list, err := f.list()
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	return f.index(s, list)
+	return f.index(ctx, s, list)
 }
 
 // compactionMark stands before the id of the compaction in a file.
@@ -94,19 +95,19 @@ func (f *Folder) List() ([]Checkpoint, error) {
 
 // ListOn returns those whose compactions are on the path to a session's leaf, by their numbers. Once somebody went back, those of
 // what was left are not among them; their files stay.
-func (f *Folder) ListOn(s *history.Session) ([]Checkpoint, error) {
+func (f *Folder) ListOn(ctx context.Context, s *history.Session) ([]Checkpoint, error) {
 	list, err := f.List()
 	if err != nil {
 		return nil, err
 	}
-	on, _, err := parted(list, s)
+	on, _, err := parted(ctx, list, s)
 	return on, err
 }
 
 // parted parts checkpoints into those whose compactions are on the path to a session's leaf, and those that are not.
-func parted(list []Checkpoint, s *history.Session) (on, left []Checkpoint, err error) {
+func parted(ctx context.Context, list []Checkpoint, s *history.Session) (on, left []Checkpoint, err error) {
 	path := map[string]bool{}
-	for e, err := range s.PathTo("") {
+	for e, err := range s.PathTo(ctx, "") {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -175,8 +176,8 @@ func readHead(path string) (string, error) {
 }
 
 // index lists the checkpoints for a reader.
-func (f *Folder) index(s *history.Session, list []Checkpoint) error {
-	on, left, err := parted(list, s)
+func (f *Folder) index(ctx context.Context, s *history.Session, list []Checkpoint) error {
+	on, left, err := parted(ctx, list, s)
 	if err != nil {
 		return err
 	}

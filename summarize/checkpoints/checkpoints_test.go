@@ -9,15 +9,16 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
 // compacted compacts a session that goes on with a message, and returns the id of the compaction.
 func compacted(t *testing.T, s *history.Session) string {
 	t.Helper()
-	added, err := s.Add(history.Entry{Body: history.Message{Message: chat.UserMessage("Go on.")}})
+	added, err := s.Add(t.Context(), history.Entry{Body: history.Message{Message: chat.UserMessage("Go on.")}})
 	require.NoError(t, err)
-	added, err = s.Add(history.Entry{Body: history.Compaction{Messages: []chat.Message{chat.UserMessage("In short.")}, FirstKept: added[0].ID}})
+	added, err = s.Add(t.Context(), history.Entry{Body: history.Compaction{Messages: []chat.Message{chat.UserMessage("In short.")}, FirstKept: added[0].ID}})
 	require.NoError(t, err)
 	return added[0].ID
 }
@@ -32,14 +33,14 @@ func content(t *testing.T, path string) string {
 func TestCheckpoints(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "checkpoints")
 	folder := &checkpoints.Folder{Dir: dir}
-	s := &history.Session{}
-	require.NoError(t, s.Append(chat.UserMessage("Start.")))
+	s := numbered.Session()
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("Start.")))
 	list, err := folder.List()
 	require.NoError(t, err)
 	require.Empty(t, list, "there are none before something was compacted")
-	first, err := folder.Add(s, compacted(t, s), "Täglich: [the] build/../fix", "# Täglich\n\nAll of it.")
+	first, err := folder.Add(t.Context(), s, compacted(t, s), "Täglich: [the] build/../fix", "# Täglich\n\nAll of it.")
 	require.NoError(t, err)
-	second, err := folder.Add(s, compacted(t, s), "Second.", "Second.")
+	second, err := folder.Add(t.Context(), s, compacted(t, s), "Second.", "Second.")
 	require.NoError(t, err)
 
 	list, err = folder.List()
@@ -54,30 +55,30 @@ func TestCheckpoints(t *testing.T) {
 	require.Contains(t, index, "2 made")
 	require.Contains(t, index, "2. [Second.](002-second.md)")
 
-	on, err := folder.ListOn(s)
+	on, err := folder.ListOn(t.Context(), s)
 	require.NoError(t, err)
 	require.Equal(t, list, on)
-	require.NoError(t, s.Branch(first.Compaction))
-	on, err = folder.ListOn(s)
+	require.NoError(t, s.Branch(t.Context(), first.Compaction))
+	on, err = folder.ListOn(t.Context(), s)
 	require.NoError(t, err)
 	require.Equal(t, list[:1], on, "somebody went back before the second")
-	require.NoError(t, folder.Index(s))
+	require.NoError(t, folder.Index(t.Context(), s))
 	const rest = "\n1 more where the conversation has gone another way since.\n\n2. [Second.](002-second.md)\n"
 	made := "\n1 made, each when the conversation was compacted.\n\n1. [Täglich: \\[the\\] build/../fix](001-täglich-the-build-fix.md)\n"
 	require.Equal(t, "# Checkpoints\n"+made+rest, content(t, filepath.Join(dir, "index.md")), "what was left stands apart")
 
-	require.NoError(t, s.Branch(second.Compaction))
-	on, err = folder.ListOn(s)
+	require.NoError(t, s.Branch(t.Context(), second.Compaction))
+	on, err = folder.ListOn(t.Context(), s)
 	require.NoError(t, err)
 	require.Equal(t, list, on, "and forth again")
-	require.NoError(t, folder.Index(s))
+	require.NoError(t, folder.Index(t.Context(), s))
 	require.Equal(t, index, content(t, filepath.Join(dir, "index.md")))
-	require.NoError(t, (&checkpoints.Folder{Dir: filepath.Join(dir, "none")}).Index(s), "there is nothing to list")
+	require.NoError(t, (&checkpoints.Folder{Dir: filepath.Join(dir, "none")}).Index(t.Context(), s), "there is nothing to list")
 }
 
 func TestCheckpointThatHasNoTitleIsNumbered(t *testing.T) {
 	folder := &checkpoints.Folder{Dir: t.TempDir()}
-	point, err := folder.Add(&history.Session{}, "e1", " \n", "x")
+	point, err := folder.Add(t.Context(), numbered.Session(), "e1", " \n", "x")
 	require.NoError(t, err)
 	require.Equal(t, "Checkpoint 1", point.Title)
 	require.Equal(t, filepath.Join(folder.Dir, "001-checkpoint-1.md"), point.Path)
@@ -86,6 +87,6 @@ func TestCheckpointThatHasNoTitleIsNumbered(t *testing.T) {
 func TestCheckpointThatCannotBeWrittenIsAnError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	_, err := (&checkpoints.Folder{Dir: file}).Add(&history.Session{}, "e1", "x", "x")
+	_, err := (&checkpoints.Folder{Dir: file}).Add(t.Context(), numbered.Session(), "e1", "x", "x")
 	require.Error(t, err)
 }

@@ -30,13 +30,13 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer session.Close()
-	if err := session.Append(chat.UserMessage("Why does the build fail?")); err != nil {
+	if err := session.Append(context.Background(), chat.UserMessage("Why does the build fail?")); err != nil {
 		log.Fatal(err)
 	}
 	for n := 1; n <= 6; n++ {
 		step := chat.AssistantMessage(fmt.Sprintf("I read file %d.", n))
 		step.ToolCalls = []chat.ToolCall{{ID: fmt.Sprint("call-", n), Name: "view", Arguments: fmt.Sprintf(`{"path":"file%d.go"}`, n)}}
-		if err := session.Append(step, chat.ToolResult(step.ToolCalls[0].ID, strings.Repeat("a line of code\n", 60))); err != nil {
+		if err := session.Append(context.Background(), step, chat.ToolResult(step.ToolCalls[0].ID, strings.Repeat("a line of code\n", 60))); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -37,7 +37,7 @@ func of(t *testing.T, s *history.Session, tokens int, messages ...chat.Message) 
 
 // numbered is a session in memory whose id is a number, so that its jitter is the same in each run.
 func numbered(t *testing.T, number int) *history.Session {
-	s, err := history.New(&history.MemoryStore{}, history.Options{Header: history.Header{ID: fmt.Sprint(number)}})
+	s, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{Header: history.Header{ID: fmt.Sprint(number)}})
 	require.NoError(t, err)
 	return s
 }
@@ -717,7 +717,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				{File: engine + "prompt.go", Old: "		textblock.Messages(m.Previous),\n", New: ""},
-				{File: "history/snapshot.go", Old: "if at >= boundary && (k.shown()", New: "if at >= boundary-3 && (k.shown()"},
+				{File: "history/snapshot.go", Old: "if n.at >= boundary && (k.shown()", New: "if n.at >= boundary-3 && (k.shown()"},
 			},
 		},
 		{
@@ -943,8 +943,9 @@ func TestStatements(t *testing.T) {
 				d := overflowing(t, s, models.SaySummary("What was done."))
 				lines := 0
 				d.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (summarize.Intervention, error) {
-					lines = s.Lines()
-					return summarize.Intervention{}, nil
+					var err error
+					lines, err = s.Lines(t.Context())
+					return summarize.Intervention{}, err
 				}
 				got := d.Messages()[1].Text()
 				require.Contains(t, got, fmt.Sprintf("<transcript path=%q lines=\"%d\">", s.Path(), lines))
@@ -953,7 +954,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				replace("summarize.ConversationSummary}", "summarize.ConversationSummary, NoBreadcrumb: true}"),
-				{File: engine + "plan.go", Old: "Lines: s.Lines()}", New: "Lines: s.Lines() + 1}"},
+				{File: engine + "plan.go", Old: "Lines: lines}", New: "Lines: lines + 1}"},
 				{File: engine + "plan.go", Old: "t.Tool, t.Example = tool, example", New: "t.Tool = tool\n		_ = example"},
 				{File: engine + "plan.go", Old: "t.Tool, t.Example = tool, example", New: "_, _ = tool, example"},
 			},
@@ -964,7 +965,7 @@ func TestStatements(t *testing.T) {
 				_, got := compacted(t)
 				require.Equal(t, "<conversation-summary>\nWhat was done.\n</conversation-summary>", got[1].Text())
 			},
-			Mutants: []statements.Mutant{{File: engine + "plan.go", Old: `if path == "" || p.Place.NoBreadcrumb {`, New: `if path += "?"; p.Place.NoBreadcrumb {`}},
+			Mutants: []statements.Mutant{{File: engine + "plan.go", Old: `if kept.Name == "" || p.Place.NoBreadcrumb {`, New: `if kept.Name += "?"; p.Place.NoBreadcrumb {`}},
 		},
 		{
 			Says: "the breadcrumb is written once, and the summary replayed byte for byte from then on",

@@ -16,6 +16,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/statements"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -64,7 +65,7 @@ func deskOn(t *testing.T, s *history.Session, messages ...chat.Message) compactt
 
 // desk is such a session in memory.
 func desk(t *testing.T, messages ...chat.Message) compacttest.Desk {
-	return deskOn(t, &history.Session{}, messages...)
+	return deskOn(t, numbered.Session(), messages...)
 }
 
 // filled is such a session whose prompt takes so many tokens.
@@ -788,7 +789,7 @@ func TestStatements(t *testing.T) {
 			Says: "a plan and a list that the session records are there",
 			Check: func(t *testing.T) {
 				d := desk(t)
-				_, err := d.Session.Add(history.Entry{Body: history.Todos{Text: "Mend main.go.", Items: []history.Todo{{Text: "run the tests"}}}})
+				_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Todos{Text: "Mend main.go.", Items: []history.Todo{{Text: "run the tests"}}}})
 				require.NoError(t, err)
 				fill(d, 80_000)
 				got := settled(d)[1].Text()
@@ -920,7 +921,7 @@ func TestStatements(t *testing.T) {
 				statements.Change(engine+"carry.go", `strings.CutPrefix(strings.TrimSpace(line), "# ")`, `strings.CutPrefix(strings.TrimSpace(line), "## ")`),
 				statements.Change(engine+"carry.go", "		e.Checkpoint = point\n", "		_ = point\n"),
 				statements.Change("summarize/checkpoints/checkpoints.go", `"%03d-%s.md"`, `"%04d-%s.md"`),
-				statements.Change("summarize/checkpoints/checkpoints.go", "return point, f.index(s, append(list, point))", "return point, f.index(s, list)"),
+				statements.Change("summarize/checkpoints/checkpoints.go", "return point, f.index(ctx, s, append(list, point))", "return point, f.index(ctx, s, list)"),
 			},
 		},
 		{
@@ -947,7 +948,7 @@ func TestStatements(t *testing.T) {
 				index := compacttest.Content(t, filepath.Join(d.Checkpoints.Dir, "index.md"))
 				has(t, index, "1 made")
 				has(t, index, "1 more where the conversation has gone another way since")
-				list, err := d.Checkpoints.ListOn(d.Session)
+				list, err := d.Checkpoints.ListOn(t.Context(), d.Session)
 				require.NoError(t, err)
 				require.Len(t, list, 1)
 			},
@@ -1053,7 +1054,7 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, list, got)
 				messages, _ := report.Removed()
 				require.Equal(t, 1, messages)
-				_, err := desk(t, list...).Session.Add(history.Entry{Body: history.Message{Message: chat.ToolResult("none", "late")}})
+				_, err := desk(t, list...).Session.Add(t.Context(), history.Entry{Body: history.Message{Message: chat.ToolResult("none", "late")}})
 				require.ErrorContains(t, err, "answers no open tool call") // so a session shows none
 			},
 			Mutants: []statements.Mutant{statements.Change(truncator, "changed := q.removeOrphans(t.Tokenizer)", "changed := false")},

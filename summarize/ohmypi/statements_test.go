@@ -21,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/statements"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
@@ -98,7 +99,7 @@ func asked(d compacttest.Desk, kind string) []string {
 
 // desk is a session under the policy, in a window of 100,000 tokens.
 func desk(t *testing.T, messages ...chat.Message) compacttest.Desk {
-	return onDesk(t, &history.Session{}, messages...)
+	return onDesk(t, numbered.Session(), messages...)
 }
 
 // onDesk is a desk with a session.
@@ -145,7 +146,7 @@ func add(d compacttest.Desk, bodies ...history.Body) string {
 	for _, b := range bodies {
 		entries = append(entries, history.Entry{Body: b})
 	}
-	added, err := d.Session.Add(entries...)
+	added, err := d.Session.Add(context.Background(), entries...)
 	require.NoError(d.T, err)
 	return added[0].ID
 }
@@ -247,7 +248,7 @@ func left(t *testing.T, bodies ...history.Body) (d compacttest.Desk, other strin
 	root := d.Session.Leaf()
 	d.Say(chat.AssistantMessage("The other way."), chat.UserMessage("Go on."))
 	other = d.Session.Leaf()
-	require.NoError(t, d.Session.Branch(root))
+	require.NoError(t, d.Session.Branch(t.Context(), root))
 	add(d, bodies...)
 	return d, other
 }
@@ -519,7 +520,7 @@ var clearing = []statements.Statement{
 			again, err := history.Read(path)
 			require.NoError(t, err)
 			defer again.Close()
-			v, err := again.View()
+			v, err := again.View(t.Context())
 			require.NoError(t, err)
 			compacttest.Equal(t, got[1:], v.Messages())
 		},
@@ -587,7 +588,7 @@ var cuts = []statements.Statement{
 		Check: func(t *testing.T) {
 			d := split(t)
 			rendered(d)
-			e, err := d.Session.Entry(latest(d).FirstKept)
+			e, err := d.Session.Entry(t.Context(), latest(d).FirstKept)
 			require.NoError(t, err)
 			require.Equal(t, chat.RoleAssistant, e.Message().Role)
 		},
@@ -604,7 +605,7 @@ var cuts = []statements.Statement{
 			d.Say(turns(6, keeps-2)...)
 			rendered(d)
 			require.Equal(t, 6, shows(view(d))[0], "and so not between a call and its result")
-			e, err := d.Session.Entry(latest(d).FirstKept)
+			e, err := d.Session.Entry(t.Context(), latest(d).FirstKept)
 			require.NoError(t, err)
 			require.Equal(t, chat.RoleUser, e.Message().Role)
 		},
@@ -619,7 +620,7 @@ var cuts = []statements.Statement{
 			rendered(d)
 			require.Equal(t, id, latest(d).FirstKept)
 		},
-		Mutants: []statements.Mutant{{File: sessions + "cut.go", Old: "nodes[before].kind.unsaid(); before", New: "false; before"}},
+		Mutants: []statements.Mutant{{File: sessions + "cut.go", Old: " && nodes[cut-1].kind.unsaid() {", New: " && false {"}},
 	},
 	{
 		Says: "if a turn is cut there are two summaries: of what was before it, and of its beginning",
@@ -662,7 +663,7 @@ var cuts = []statements.Statement{
 			}
 		},
 		Mutants: []statements.Mutant{
-			{File: sessions + "index.go", Old: "k.shown() && k != kindAssistant && k != kindTool }", New: "k == kindUser }"},
+			{File: sessions + "kind.go", Old: "k.shown() && k != kindAssistant && k != kindTool }", New: "k == kindUser }"},
 		},
 	},
 	{
@@ -749,7 +750,7 @@ var requests = []statements.Statement{
 			d := compacted(t)
 			require.Len(t, asked(d, title), 1)
 			require.Contains(t, asked(d, title)[0], answers[first])
-			label, ok, err := d.Session.Latest(history.TypeLabel)
+			label, ok, err := d.Session.Latest(t.Context(), history.TypeLabel)
 			require.NoError(t, err)
 			require.True(t, ok)
 			require.Equal(t, history.Label{Target: heard(d, summarize.EventDone).Entry, Text: answers[title]}, label.Body)
@@ -831,7 +832,7 @@ var placed = []statements.Statement{
 			c := latest(d)
 			require.Equal(t, answers[first], c.Text)
 			require.Equal(t, compacttest.Count(compacttest.Quarter{}, rendered(d)[:1])+tooMany*aTurn, c.TokensBefore)
-			cut, err := d.Session.Entry(c.FirstKept)
+			cut, err := d.Session.Entry(t.Context(), c.FirstKept)
 			require.NoError(t, err)
 			require.Equal(t, before, cut.Parent)
 			compacttest.Equal(t, turns(1, tooMany), compacttest.Said(d.Session))
@@ -843,7 +844,7 @@ var placed = []statements.Statement{
 			{File: engine + "plan.go", Old: "TokensBefore: s.tokens(), Model", New: "TokensBefore: s.Used + 1, Model"},
 			{File: engine + "plan.go", Old: "plan.FirstKept = point.FirstKept", New: "plan.FirstKept = point.Kept()[len(point.Kept())-1].ID"},
 			{File: engine + "carry.go", Old: "Summary: history.Summary{Text: d.text, ", New: "Summary: history.Summary{"},
-			{File: sessions + "compact.go", Old: "for at := range t.up(leaf) {\n\t\tif t.nodes[at].kind", New: "for at := int32(len(t.nodes)) - 1; at >= 0; at-- {\n\t\tif t.nodes[at].kind"},
+			{File: sessions + "tree.go", Old: "p = p.to(i)\n\tvar b base", New: "p = p.to(len(p.nodes) - 1)\n\tvar b base"},
 		},
 	},
 	{
@@ -931,8 +932,8 @@ var placed = []statements.Statement{
 			require.Equal(t, []string{"file-701.go", "file-702.go", "file-703.go"}, latest(d).Files.Read)
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "job.go", Old: "kept = kept || err == nil && e.ID == j.plan.FirstKept", New: "kept = kept || err == nil && e.Message().Text() == m.TurnPrefix[0].Text()"},
-			{File: engine + "job.go", Old: "kept = kept || err == nil && e.ID == j.plan.FirstKept", New: "kept = false"},
+			{File: engine + "job.go", Old: "kept = kept && e.ID != j.plan.FirstKept", New: "kept = kept && e.Message().Text() != j.part(j.covered, j.prefix).TurnPrefix[0].Text()"},
+			{File: engine + "job.go", Old: "kept = kept && e.ID != j.plan.FirstKept", New: "kept = false"},
 		},
 	},
 }
@@ -966,7 +967,7 @@ var branches = []statements.Statement{
 			require.NotContains(t, text, "The other way.")
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "branch.go", Old: "BranchMessages(c.Session.Abandoned(from, to)", New: "BranchMessages(c.Session.PathTo(from)"},
+			{File: engine + "branch.go", Old: "BranchMessages(c.Session.Abandoned(w.ctx, from, to)", New: "BranchMessages(c.Session.PathTo(w.ctx, from)"},
 		},
 	},
 	{
@@ -981,7 +982,7 @@ var branches = []statements.Statement{
 			got := goTo(d, other)
 			require.Equal(t, from, during)
 			require.Equal(t, from, got.From)
-			e, err := d.Session.Entry(d.Session.Leaf())
+			e, err := d.Session.Entry(t.Context(), d.Session.Leaf())
 			require.NoError(t, err)
 			require.Equal(t, *got, e.Body)
 			require.Contains(t, got.Text, answers[branch])
@@ -1084,7 +1085,7 @@ var branches = []statements.Statement{
 			require.Equal(t, answers[branch]+"\n\n<read-files>\na.go\nb.go\n</read-files>\n\n<modified-files>\nc.go\n</modified-files>", got.Text)
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "branch.go", Old: "FileTools.Of(c.Session.Abandoned(from, to))", New: "FileTools.Of(c.Session.Abandoned(from, from))"},
+			{File: engine + "branch.go", Old: "FileTools.Of(c.Session.Abandoned(w.ctx, from, to))", New: "FileTools.Of(c.Session.Abandoned(w.ctx, from, from))"},
 			{File: sessions + "fileops.go", Old: "ops = append(ops, fileOp{i, b.Files})", New: ""},
 			{File: engine + "branch.go", Old: "WithFiles(trim", New: "(func(s string, _ history.Files) string { return s })(trim"},
 			{File: engine + "prompt_branch.go", Old: `{{"read-files", `, New: `{{"files", `},

@@ -303,7 +303,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				d := filled(t, 5000, 10_000)
 				d.Say(chat.AssistantMessage("Yes."))
-				_, err := d.Session.Add(history.Entry{Body: history.Usage{Usage: chat.Usage{Input: 6600}, Counted: 5000}})
+				_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Usage{Usage: chat.Usage{Input: 6600}, Counted: 5000}})
 				require.NoError(t, err)
 				d.Say(chat.UserMessage("And now?"))
 				require.True(t, compacts(d))
@@ -567,7 +567,7 @@ func TestStatements(t *testing.T) {
 				all := compacttest.Compactions(d.Session)
 				require.Len(t, all, 1)
 				require.Equal(t, briefing, all[0].Text)
-				first, err := d.Session.Entry(all[0].FirstKept)
+				first, err := d.Session.Entry(t.Context(), all[0].FirstKept)
 				require.NoError(t, err)
 				require.Equal(t, marked(11, 1, 500)[0], first.Message())
 				compacttest.Equal(t, marked(1, 14, 500), compacttest.Said(d.Session))
@@ -593,7 +593,7 @@ func TestStatements(t *testing.T) {
 			}),
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"carry.go", "Messages: d.messages, FirstKept: j.plan.FirstKept", "Messages: d.messages, FirstKept: c.session.Leaf()"),
-				statements.Change(engine+"carry.go", "	view, err := c.session.ViewWith(compaction)\n", "	compaction.FirstKept += \"x\"\n	view, err := c.session.ViewWith(compaction)\n"),
+				statements.Change(engine+"carry.go", "	view, err := c.session.ViewWith(ctx, compaction)\n", "	compaction.FirstKept += \"x\"\n	view, err := c.session.ViewWith(ctx, compaction)\n"),
 			},
 		},
 		{
@@ -719,7 +719,7 @@ func TestStatements(t *testing.T) {
 			Says: "with what was mentioned, which the application keeps with the message",
 			Check: func(t *testing.T) {
 				d := desk(t, 10_000)
-				_, err := d.Session.Add(history.Entry{Body: history.Message{Message: chat.UserMessage("Why does it fail?"), Data: json.RawMessage(`["go.mod","main.go"]`)}})
+				_, err := d.Session.Add(t.Context(), history.Entry{Body: history.Message{Message: chat.UserMessage("Why does it fail?"), Data: json.RawMessage(`["go.mod","main.go"]`)}})
 				require.NoError(t, err)
 				d.Say(marked(1, 14, 500)...)
 				d.Policy.Ask.Prompts = []summarize.Prompt{stagewise.Briefing{Mentions: func(_ chat.Message, data json.RawMessage) []string {

@@ -92,10 +92,10 @@ func (e *CutOffError) Error() string {
 
 // Ask works through one request of the user and returns the model's answer. One that is cut off is a [*CutOffError].
 func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
-	if err := a.retarget(); err != nil {
+	if err := a.retarget(ctx); err != nil {
 		return "", err // before anything is said
 	}
-	if err := a.Session.Append(chat.UserMessage(question)); err != nil {
+	if err := a.Session.Append(ctx, chat.UserMessage(question)); err != nil {
 		return "", err
 	}
 	agent := &steps.Agent{
@@ -110,7 +110,7 @@ func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
 			return "", err
 		}
 		for _, call := range answer.Message().ToolCalls {
-			if err := a.Session.Append(a.Tools.Run(ctx, call)); err != nil {
+			if err := a.Session.Append(ctx, a.Tools.Run(ctx, call)); err != nil {
 				return "", err
 			}
 		}
@@ -127,7 +127,7 @@ func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
 		if err := wait(ctx, a.Pace); err != nil {
 			return "", err
 		}
-		if err := a.retarget(); err != nil {
+		if err := a.retarget(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -144,7 +144,7 @@ func (a *Agent) Close() error {
 
 // retarget sets what the next prompt must fit. It is worked out before each round, because what a calibrated counter counts
 // changes from one to the next, and the budget with it.
-func (a *Agent) retarget() error {
+func (a *Agent) retarget(ctx context.Context) error {
 	target := summarize.Target{
 		Model: a.Model, Name: a.ModelName, Tokenizer: a.Tokenizer, ContextWindow: a.Window.Tokens, Tools: a.Tools.Definitions(),
 	}
@@ -156,7 +156,7 @@ func (a *Agent) retarget() error {
 		return err
 	}
 	if a.compactor != nil {
-		return a.compactor.Retarget(target)
+		return a.compactor.Retarget(ctx, target)
 	}
 	a.compactor = &summarize.Compactor{Session: a.Session, Target: target, Policy: a.policy(), OnEvent: a.hear}
 	if a.Summarizer != nil {

@@ -77,7 +77,7 @@ func TestAsk(t *testing.T) {
 
 	var roles []chat.Role
 	var said []chat.Message
-	for e, err := range a.Session.Entries() {
+	for e, err := range a.Session.Entries(t.Context()) {
 		require.NoError(t, err)
 		roles = append(roles, e.Message().Role)
 		said = append(said, e.Message())
@@ -136,7 +136,12 @@ func TestAskEndsWithItsContext(t *testing.T) {
 	}
 	_, err := a.Ask(ctx, "Go on.")
 	require.ErrorIs(t, err, why)
-	require.Equal(t, 3, a.Session.Len(), "the question, the call and its result")
+	n := 0
+	for _, err := range a.Session.Entries(t.Context()) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 3, n, "the question, the call and its result")
 }
 
 // big is a folder with more to show than excerpts do.
@@ -202,7 +207,7 @@ func TestExcerptsRenderWithinTheirShare(t *testing.T) {
 // As the window shrinks, the excerpts go before anything else, the last first; then the hints; history never.
 func TestExcerptsAreDroppedFirst(t *testing.T) {
 	session := &history.Session{}
-	require.NoError(t, session.Append(chat.UserMessage("First."), chat.AssistantMessage("I did the first."), chat.UserMessage("Second.")))
+	require.NoError(t, session.Append(t.Context(), chat.UserMessage("First."), chat.AssistantMessage("I did the first."), chat.UserMessage("Second.")))
 	a := &Agent{Session: session, Tools: toolsOf(t, big(t), "")}
 	counter := tokenizer(t)
 	whole, withoutExcerpts, withoutHints := false, false, false

@@ -197,7 +197,9 @@ func TestAskTellsOfAnAnswerCutOff(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, reason, cut.Reason)
 		require.NotEmpty(t, cut.Error())
-		require.Equal(t, 2, a.Session.Len())
+		view, err := a.Session.View(t.Context())
+		require.NoError(t, err)
+		require.Len(t, view.Messages(), 2)
 	}
 }
 
@@ -207,7 +209,7 @@ func TestAskOfNoWindow(t *testing.T) {
 	a := &Agent{Model: &scripted{}, Session: &history.Session{}, Tools: tools, Tokenizer: tokenizer(t)}
 	_, err := a.Ask(t.Context(), "Go on.")
 	require.ErrorIs(t, err, sizing.ErrUnknownWindow)
-	require.Zero(t, a.Session.Len())
+	require.Empty(t, a.Session.Leaf())
 }
 
 // An interrupt while a summary is made ends both, and leaves a session that can be gone on with.
@@ -231,14 +233,14 @@ func TestAskInterruptedWhileASummaryIsMade(t *testing.T) {
 	_, err := a.Ask(ctx, "Read them all.")
 	require.ErrorIs(t, err, why)
 	require.NoError(t, a.Close())
-	end, found, err := a.Session.Latest(history.TypePlanEnd)
+	end, found, err := a.Session.Latest(ctx, history.TypePlanEnd)
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Equal(t, history.PlanDropped, end.Body.(history.PlanEnd).Outcome)
-	_, found, err = a.Session.Latest(history.TypeCompaction)
+	_, found, err = a.Session.Latest(ctx, history.TypeCompaction)
 	require.NoError(t, err)
 	require.False(t, found)
-	view, err := a.Session.View()
+	view, err := a.Session.View(ctx)
 	require.NoError(t, err)
 	require.NoError(t, chat.Validate(view.Messages()))
 }

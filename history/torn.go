@@ -2,7 +2,7 @@ package history
 
 import (
 	"bytes"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -38,14 +38,14 @@ type Recovery struct {
 	SavedTo string
 }
 
-// open opens the file, finds its lines, and how much follows the last whole one.
+// open opens the file, and finds its end and how much follows the last whole line. Only the header and the last lines are read.
 func (f *FileStore) open(readOnly bool) (err error) {
 	if f.file, err = f.options.Disk.Open(f.path, readOnly); err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
 	size, err := f.file.Size()
 	if err == nil {
-		err = f.scan(size)
+		f.end, err = f.wholeLines(0, size)
 	}
 	if err == nil {
 		err = f.checkHeader(size)
@@ -56,71 +56,27 @@ func (f *FileStore) open(readOnly bool) (err error) {
 		}
 		return fmt.Errorf("history: reading %s: %w", f.path, err)
 	}
-	// Garbage at the very end is a torn write too, whether or not there are line breaks in it.
-	for n := len(f.ends); n > 1; n-- {
-		garbage := false
-		for l, err := range f.Lines(n-1, n) {
-			if _, long := errors.AsType[*LineTooLongError](err); err != nil && !long {
-				return err
-			}
-			garbage = err == nil && !json.Valid(l)
+	if f.torn = size - f.end; f.torn > 0 {
+		lines, err := countLines(context.Background(), f.file, 0, f.end)
+		if err != nil {
+			return fmt.Errorf("history: reading %s: %w", f.path, err)
 		}
-		if !garbage {
-			break
-		}
-		f.ends = f.ends[:n-1]
-	}
-	if f.torn = size - f.size(); f.torn > 0 {
-		f.recovery = &Recovery{Line: len(f.ends) + 1, Bytes: f.torn}
+		f.recovery = &Recovery{Line: lines + 1, Bytes: f.torn}
 	}
 	return nil
-}
-
-// A file of many lines that are too short to be entries is no log. Its index would be larger than itself.
-const (
-	shortLine  = 16
-	shortLines = 1 << 20
-)
-
-// scan finds where the lines of the file end.
-func (f *FileStore) scan(size int64) error {
-	in := io.NewSectionReader(f.file, 0, size)
-	buffer := make([]byte, 1<<18)
-	short := 0
-	for at := int64(0); ; {
-		n, err := in.Read(buffer)
-		for start := 0; ; {
-			i := bytes.IndexByte(buffer[start:n], '\n')
-			if i < 0 {
-				break
-			}
-			start += i + 1
-			if at+int64(start)-f.size() <= shortLine {
-				short++
-			}
-			f.ends = append(f.ends, at+int64(start))
-			if short > shortLines {
-				return &CorruptError{Path: f.path, Line: len(f.ends), Err: errors.New("too many lines are too short to be entries")}
-			}
-		}
-		at += int64(n)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // checkHeader tells a session, or the torn beginning of one, from another file, which is left alone.
 func (f *FileStore) checkHeader(size int64) error {
 	var err error
-	if len(f.ends) > 0 {
-		for l, lineErr := range f.Lines(0, 1) {
-			if err = lineErr; err == nil {
-				_, err = decodeHeader(l)
-			}
+	if f.end > 0 {
+		lines := fileLines{file: f.file, max: f.options.MaxLine}
+		raw, next, readErr := lines.next(0, f.end)
+		if next == 0 {
+			return readErr
+		}
+		if err = readErr; err == nil {
+			_, err = decodeHeader(raw)
 		}
 	} else {
 		start := make([]byte, min(size, 1<<10))
@@ -158,7 +114,7 @@ func (f *FileStore) setAside() error {
 	path := f.path + ".torn"
 	err := f.copyTorn(path)
 	if err == nil {
-		err = errors.Join(f.file.Truncate(f.size()), f.file.Sync())
+		err = errors.Join(f.file.Truncate(f.end), f.file.Sync())
 	}
 	if err != nil {
 		return fmt.Errorf("history: setting aside a torn end of %s: %w", f.path, err)
@@ -180,9 +136,9 @@ func (f *FileStore) copyTorn(path string) error {
 	if err == nil {
 		out := io.NewOffsetWriter(side, end)
 		last := make([]byte, 1)
-		_, err = io.Copy(out, io.NewSectionReader(f.file, f.size(), f.torn))
+		_, err = io.Copy(out, io.NewSectionReader(f.file, f.end, f.torn))
 		if err == nil {
-			_, err = f.file.ReadAt(last, f.size()+f.torn-1)
+			_, err = f.file.ReadAt(last, f.end+f.torn-1)
 		}
 		if err == nil && last[0] != '\n' {
 			_, err = out.Write([]byte("\n"))

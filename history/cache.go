@@ -1,0 +1,78 @@
+package history
+
+import (
+	"container/list"
+	"sync"
+	"sync/atomic"
+)
+
+// Cache holds entries that were read or appended last, of all sessions that share it, within a number of bytes. What was not used
+// for longest goes first. It is safe for concurrent use.
+type Cache struct {
+	most int
+
+	mu    sync.Mutex
+	bytes int
+	byKey map[cacheKey]*list.Element
+	order list.List // of *cached, the newest first
+}
+
+type cacheKey struct {
+	session uint64
+	at      Position
+}
+
+type cached struct {
+	key   cacheKey
+	entry Entry
+	size  int
+}
+
+// NewCache returns a cache of at most so many bytes of lines.
+func NewCache(bytes int) *Cache { return &Cache{most: bytes, byKey: map[cacheKey]*list.Element{}} }
+
+// sharedCache is the cache of all sessions that name none.
+var sharedCache = NewCache(64 << 20)
+
+// sessions counts those that were opened, to tell them apart in a cache.
+var sessions atomic.Uint64
+
+func (c *Cache) get(key cacheKey) (Entry, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.byKey[key]
+	if e == nil {
+		return Entry{}, false
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*cached).entry, true
+}
+
+// put takes in an entry, whose line has so many bytes.
+func (c *Cache) put(key cacheKey, e Entry, line int) {
+	const besides = 512 // what an entry takes besides its text
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.remove(c.byKey[key])
+	added := &cached{key, e, line + besides}
+	c.byKey[key] = c.order.PushFront(added)
+	for c.bytes += added.size; c.bytes > c.most && c.order.Len() > 0; {
+		c.remove(c.order.Back())
+	}
+}
+
+// drop forgets the entry at a key.
+func (c *Cache) drop(key cacheKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.remove(c.byKey[key])
+}
+
+func (c *Cache) remove(e *list.Element) {
+	if e == nil {
+		return
+	}
+	old := c.order.Remove(e).(*cached)
+	delete(c.byKey, old.key)
+	c.bytes -= old.size
+}

@@ -1,0 +1,232 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// Carried is what a compaction carries forward of everything that stands before it on its path, so that nothing has to go back
+// further. [Session.Add] fills it in. All of it is bounded.
+type Carried struct {
+	// Lines of the store before the compaction's own; 0 if the store does not count them.
+	Lines int `json:"lines,omitempty"`
+	// Head is the first 64 entries of the path that are shown.
+	Head []Ref `json:"head,omitempty"`
+	// Clearings are those of what is among Head, the newest 64.
+	Clearings []Ref `json:"clearings,omitempty"`
+	// Said is the user's messages: the first, and the newest 999.
+	Said []Ref `json:"said,omitempty"`
+	// Calls are the ids of calls that have no result yet, the newest 1,000.
+	Calls []string `json:"calls,omitempty"`
+	// Latest is the newest entry of each type.
+	Latest map[EntryType]Ref `json:"latest,omitempty"`
+	// Preambles are the newest 16, by their digests.
+	Preambles map[string]Ref `json:"preambles,omitempty"`
+	// Refusals holds what each model refused last, of the newest 64 models.
+	Refusals []Refusal `json:"refusals,omitempty"`
+	// Attempts is how often the agent's request was refused since anything was said.
+	Attempts int `json:"attempts,omitempty"`
+}
+
+// The most that a compaction carries forward.
+const (
+	mostHead      = 64 // of clearings too
+	mostSaid      = 1000
+	mostCalls     = 1000
+	mostPreambles = 16
+	mostRefusals  = 64
+)
+
+// Ref names an entry.
+type Ref struct {
+	ID string `json:"id"`
+	// At is the position at which it stood in its store, 0 if that is not known. It is a hint: a session that was copied has
+	// the entry elsewhere.
+	At Position `json:"at,omitempty"`
+}
+
+// Carry returns what a compaction at the end of the path would carry forward, the entry "" being the leaf.
+func (s *Session) Carry(ctx context.Context, id string) (Carried, error) {
+	r, p, err := s.pathTo(ctx, id)
+	if err != nil {
+		return Carried{}, err
+	}
+	return r.carried(ctx, p)
+}
+
+// carried returns what a compaction at the end of a path carries forward.
+func (r *reader) carried(ctx context.Context, p path) (Carried, error) {
+	var c Carried
+	from := 0
+	if i := p.compaction(); i >= 0 {
+		c, from = p.nodes[i].compaction.Carried.clone(), i
+	}
+	nodes := p.nodes[from:]
+	at := 0
+	for e, err := range r.entries(ctx, nodes, true) {
+		if err != nil {
+			return Carried{}, err
+		}
+		ref := Ref{ID: e.ID, At: nodes[at].at}
+		if _, staged := r.staged[ref.At]; staged {
+			ref.At = 0
+		}
+		c.add(e, nodes[at].kind, ref)
+		at++
+	}
+	var err error
+	c.Lines, err = r.lines(ctx, p)
+	return c, err
+}
+
+func (c Carried) clone() Carried {
+	c.Head, c.Clearings, c.Said = slices.Clone(c.Head), slices.Clone(c.Clearings), slices.Clone(c.Said)
+	c.Calls, c.Refusals = slices.Clone(c.Calls), slices.Clone(c.Refusals)
+	c.Latest, c.Preambles = maps.Clone(c.Latest), maps.Clone(c.Preambles)
+	return c
+}
+
+// add takes in the next entry of the path.
+func (c *Carried) add(e Entry, k kind, ref Ref) {
+	if c.Latest == nil {
+		c.Latest = map[EntryType]Ref{}
+	}
+	if c.Preambles == nil {
+		c.Preambles = map[string]Ref{}
+	}
+	if _, unknown := e.Body.(Unknown); !unknown {
+		c.Latest[e.Type()] = ref
+	}
+	if k.shown() && len(c.Head) < mostHead {
+		c.Head = append(c.Head, ref)
+	}
+	switch b := e.Body.(type) {
+	case Message:
+		c.Attempts = 0
+		switch b.Role {
+		case chat.RoleUser:
+			if c.Said = append(c.Said, ref); len(c.Said) > mostSaid {
+				c.Said = slices.Delete(c.Said, 1, 2)
+			}
+		case chat.RoleAssistant:
+			for _, call := range b.ToolCalls {
+				c.Calls = append(c.Calls, call.ID)
+			}
+			c.Calls = newest(c.Calls, mostCalls)
+		case chat.RoleTool:
+			c.Calls = slices.DeleteFunc(c.Calls, func(id string) bool { return id == b.ToolCallID })
+		}
+	case Clearing:
+		names := func(o Cleared) bool {
+			return slices.ContainsFunc(c.Head, func(r Ref) bool { return r.ID == o.Entry })
+		}
+		if slices.ContainsFunc(b.Results, names) || slices.ContainsFunc(b.Arguments, names) {
+			c.Clearings = newest(append(c.Clearings, ref), mostHead)
+		}
+	case Preamble:
+		c.Preambles[b.Digest] = ref
+		for len(c.Preambles) > mostPreambles {
+			delete(c.Preambles, oldest(c.Preambles))
+		}
+	case ModelChange:
+		c.Refusals = without(c.Refusals, b.Model) // it may be another by that name
+	case Usage:
+		c.Refusals = slices.DeleteFunc(c.Refusals, func(r Refusal) bool { return r.Model == b.Model && r.took(b) })
+	case Refusal:
+		c.Refusals = newest(append(without(c.Refusals, b.Model), b), mostRefusals)
+		if !b.Summary {
+			c.Attempts++
+		}
+	}
+}
+
+// took reports whether a model took more than it refused.
+func (r Refusal) took(u Usage) bool {
+	return r.Limit > 0 && u.Input > r.Limit || u.Counted > 0 && u.Counted >= r.Counted
+}
+
+func without(list []Refusal, model string) []Refusal {
+	return slices.DeleteFunc(list, func(r Refusal) bool { return r.Model == model })
+}
+
+// newest returns the last so many of a list.
+func newest[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
+
+// oldest returns the digest of the preamble that was stored first.
+func oldest(preambles map[string]Ref) (digest string) {
+	for d, r := range preambles {
+		if o := preambles[digest]; digest == "" || r.At < o.At || r.At == o.At && strings.Compare(r.ID, o.ID) < 0 {
+			digest = d
+		}
+	}
+	return digest
+}
+
+// Resolve returns the entries that are named, each once and in the order of the store. Those that are not there are left out.
+func (s *Session) Resolve(ctx context.Context, refs ...Ref) ([]Entry, error) {
+	r, _, end, err := s.state()
+	if err != nil {
+		return nil, err
+	}
+	_, entries, err := r.resolve(ctx, end, refs)
+	return entries, err
+}
+
+// resolve returns the entries that are named and stand before a position, in order, with their nodes.
+func (r *reader) resolve(ctx context.Context, before Position, refs []Ref) ([]node, []Entry, error) {
+	type found struct {
+		node
+		Entry
+	}
+	list := make([]found, 0, len(refs))
+	for _, ref := range refs {
+		e, at, err := r.lookUp(ctx, before, ref)
+		if missing(err) {
+			continue
+		} else if err != nil {
+			return nil, nil, err
+		}
+		list = append(list, found{newNode(e, at), e})
+	}
+	slices.SortFunc(list, func(a, b found) int { return cmp.Compare(a.at, b.at) })
+	list = slices.CompactFunc(list, func(a, b found) bool { return a.at == b.at })
+	nodes, entries := make([]node, len(list)), make([]Entry, len(list))
+	for i, f := range list {
+		nodes[i], entries[i] = f.node, f.Entry
+	}
+	return nodes, entries, nil
+}
+
+// lookUp returns the entry that is named and stands before a position, and where it stands.
+func (r *reader) lookUp(ctx context.Context, before Position, ref Ref) (Entry, Position, error) {
+	for at, e := range r.staged {
+		if e.ID == ref.ID {
+			return e, at, nil
+		}
+	}
+	if ref.At > 0 && ref.At < before {
+		if e, ok := r.cached(ref.At); ok && e.ID == ref.ID {
+			return e, ref.At, nil
+		}
+		for line, err := range r.store.Read(ctx, ref.At) {
+			if err != nil || line.ID != ref.ID {
+				break
+			}
+			e, err := r.decode(ctx, line, nil)
+			if err == nil {
+				r.keep(line.At, e, len(line.Data))
+			}
+			return e, line.At, err
+		}
+	}
+	for line, err := range r.store.Back(ctx, before, ref.ID) {
+		e, err := r.decode(ctx, line, err)
+		return e, line.At, err
+	}
+	return Entry{}, 0, &NoEntryError{ID: ref.ID}
+}

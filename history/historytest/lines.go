@@ -1,0 +1,366 @@
+package historytest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/history"
+)
+
+const headerData = `{"type":"session","version":3,"id":"S","time":"2026-01-02T03:04:05Z"}`
+
+func header() history.Line {
+	return history.Line{ID: "S", Kind: history.TypeSession, Data: []byte(headerData)}
+}
+
+// line is the entry of a number that follows that of another, 0 for none, with some text.
+func line(n, parent int, text string) history.Line {
+	l := history.Line{ID: fmt.Sprintf("e%d", n), Kind: history.TypeCustom}
+	follows := ""
+	if parent > 0 {
+		l.Parent = fmt.Sprintf("e%d", parent)
+		follows = `"parent":"` + l.Parent + `",`
+	}
+	l.Data = fmt.Appendf(nil, `{"type":"custom","id":"%s",%s"time":"2026-01-02T03:04:05Z","custom":{"name":"%s"}}`, l.ID, follows, text)
+	return l
+}
+
+// lines are a header and entries of different sizes, one of them large and one not UTF-8, each of which follows the one before.
+func lines(count int) []history.Line {
+	list := []history.Line{header()}
+	for n := 1; n < count; n++ {
+		text := strings.Repeat("x", n*37%1000)
+		switch n {
+		case 3:
+			text = strings.Repeat("long ", 200_000)
+		case 5:
+			text = "not UTF-8: \xff\xc3("
+		case 7:
+			text = `\n 中文 🙂`
+		}
+		list = append(list, line(n, n-1, text))
+	}
+	return list
+}
+
+// add appends lines at the end, and returns the position after them.
+func add(t testing.TB, store history.Store, lines ...history.Line) history.Position {
+	t.Helper()
+	at, err := store.End(context.Background())
+	require.NoError(t, err)
+	ends, err := store.Append(context.Background(), at, lines...)
+	require.NoError(t, err)
+	require.Len(t, ends, len(lines))
+	if len(ends) == 0 {
+		return at
+	}
+	return ends[len(ends)-1]
+}
+
+// read copies lines.
+func read(t testing.TB, seq iter.Seq2[history.Stored, error]) []history.Stored {
+	t.Helper()
+	var list []history.Stored
+	for s, err := range seq {
+		require.NoError(t, err)
+		s.Data = slices.Clone(s.Data)
+		list = append(list, s)
+	}
+	return list
+}
+
+// both reads from a position on, and back from an entry before another.
+func both(ctx context.Context, store history.Store, from, before history.Position, id string) []iter.Seq2[history.Stored, error] {
+	return []iter.Seq2[history.Stored, error]{store.Read(ctx, from), store.Back(ctx, before, id)}
+}
+
+func requireLine(t testing.TB, want history.Line, got history.Stored) {
+	t.Helper()
+	if string(want.Data) != string(got.Data) {
+		t.Fatalf("the line is %.80q, want %.80q", got.Data, want.Data)
+	}
+	require.Equal(t, want.ID, got.ID)
+	require.Equal(t, want.Parent, got.Parent)
+	require.Equal(t, want.Kind, got.Kind)
+}
+
+func requireLines(t testing.TB, store history.Store, want []history.Line) {
+	t.Helper()
+	got := read(t, store.Read(context.Background(), 0))
+	require.Len(t, got, len(want))
+	at := history.Position(0)
+	for i := range want {
+		requireLine(t, want[i], got[i])
+		require.Equal(t, at, got[i].At, "a line begins where the one before it ends")
+		require.Greater(t, got[i].End, at)
+		at = got[i].End
+	}
+	end, err := store.End(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, at, end)
+}
+
+func isEmpty(t *testing.T, opener opener) {
+	store := open(t, opener)
+	requireLines(t, store, nil)
+	require.Empty(t, read(t, store.Back(t.Context(), 0, "")))
+	add(t, store) // nothing can be appended
+	requireLines(t, store, nil)
+	add(t, store, header())
+	end, err := store.End(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, read(t, store.Back(t.Context(), end, "")), "the header is not an entry")
+}
+
+func comeBack(t *testing.T, opener opener) {
+	store := open(t, opener)
+	all := lines(50)
+	add(t, store, all[0])
+	add(t, store, all[1:4]...)
+	requireLines(t, store, all[:4])
+	for _, l := range all[4:] {
+		add(t, store, l)
+	}
+	requireLines(t, store, all)
+}
+
+func positions(t *testing.T, opener opener) {
+	store := open(t, opener)
+	all := lines(12)
+	var ends []history.Position
+	for _, part := range [][]history.Line{all[:1], all[1:7], all[7:]} {
+		at, err := store.End(t.Context())
+		require.NoError(t, err)
+		more, err := store.Append(t.Context(), at, part...)
+		require.NoError(t, err)
+		ends = append(ends, more...)
+	}
+	got := read(t, store.Read(t.Context(), 0))
+	require.Len(t, got, len(ends))
+	for i, s := range got {
+		require.Equal(t, ends[i], s.End)
+	}
+}
+
+func anyPosition(t *testing.T, opener opener) {
+	store := open(t, opener)
+	all := lines(12)
+	add(t, store, all...)
+	whole := read(t, store.Read(t.Context(), 0))
+	require.Len(t, whole, len(all))
+	for i, s := range whole {
+		seq := store.Read(t.Context(), s.At)
+		for range 2 {
+			got := read(t, seq)
+			require.Len(t, got, len(all)-i)
+			for k, l := range got {
+				requireLine(t, all[i+k], l)
+			}
+		}
+		for range seq {
+			break
+		}
+	}
+	require.Empty(t, read(t, store.Read(t.Context(), whole[11].End)))
+}
+
+func wrongPositions(t *testing.T, opener opener) {
+	store := open(t, opener)
+	end := add(t, store, lines(3)...)
+	for _, at := range []history.Position{-1, end + 1, end + 1000} {
+		given := 0
+		for s, err := range store.Read(t.Context(), at) {
+			require.Nil(t, s.Data)
+			require.Error(t, err)
+			given++
+		}
+		require.Equal(t, 1, given, "one error at %d", at)
+	}
+}
+
+// tree appends a header and entries on several branches, and returns the parent of each.
+func tree(t testing.TB, store history.Store) (parents []int, end history.Position) {
+	t.Helper()
+	parents = []int{0, 0, 1, 2, 2, 4, 3, 6, 0, 8, 7}
+	all := []history.Line{header()}
+	for n := 1; n < len(parents); n++ {
+		all = append(all, line(n, parents[n], strings.Repeat("y", n*n*100)))
+	}
+	return parents, add(t, store, all...)
+}
+
+func paths(t *testing.T, opener opener) {
+	store := open(t, opener)
+	parents, end := tree(t, store)
+	for n := 1; n < len(parents); n++ {
+		for _, id := range []string{fmt.Sprintf("e%d", n), ""} {
+			if id == "" && n != len(parents)-1 {
+				continue
+			}
+			want := n
+			for _, s := range read(t, store.Back(t.Context(), end, id)) {
+				requireLine(t, line(want, parents[want], strings.Repeat("y", want*want*100)), s)
+				for again := range store.Read(t.Context(), s.At) {
+					require.Equal(t, s.ID, again.ID, "it stands where it says")
+					break
+				}
+				want = parents[want]
+			}
+			require.Zero(t, want, "the path goes to the root")
+		}
+	}
+	for range store.Back(t.Context(), end, "e7") {
+		break
+	}
+}
+
+func notBefore(t *testing.T, opener opener) {
+	store := open(t, opener)
+	parents, end := tree(t, store)
+	whole := read(t, store.Read(t.Context(), 0))
+	require.Len(t, whole, len(parents))
+	gone := func(before history.Position, id string) {
+		t.Helper()
+		var last error
+		for _, last = range store.Back(t.Context(), before, id) {
+		}
+		missing, ok := errors.AsType[*history.NoEntryError](last)
+		require.True(t, ok, "%v", last)
+		require.Equal(t, id, missing.ID)
+	}
+	gone(end, "e99")
+	gone(whole[5].At, "e5")
+	gone(whole[5].At, "e7")
+	gone(whole[1].At, "e1")
+	for _, id := range []string{"", "e5"} {
+		got := read(t, store.Back(t.Context(), whole[5].End, id))
+		require.NotEmpty(t, got)
+		require.Equal(t, "e5", got[0].ID, "the last before the position")
+	}
+}
+
+func conflicts(t *testing.T, opener opener) {
+	store := open(t, opener)
+	all := lines(4)
+	end := add(t, store, all...)
+	whole := read(t, store.Read(t.Context(), 0))
+	require.Len(t, whole, len(all))
+	for _, at := range []history.Position{0, whole[1].At, whole[3].At} {
+		_, err := store.Append(t.Context(), at, line(8, 3, ""), line(9, 8, ""))
+		conflict, ok := errors.AsType[*history.ConflictError](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, at, conflict.At)
+		require.Equal(t, end, conflict.End)
+		requireLines(t, store, all)
+	}
+}
+
+func refuses(t *testing.T, opener opener) {
+	store := open(t, opener)
+	all := lines(3)
+	end := add(t, store, all...)
+	for _, bad := range []string{"", "\n", "{\n}", "{}\n"} {
+		_, err := store.Append(t.Context(), end, line(8, 2, ""), history.Line{ID: "x", Kind: "custom", Data: []byte(bad)}, line(9, 8, ""))
+		require.Error(t, err, "%q", bad)
+		requireLines(t, store, all)
+	}
+	for _, bad := range []history.Line{{Kind: "custom", Data: []byte("{}")}, {ID: "x", Data: []byte("{}")}} {
+		_, err := store.Append(t.Context(), end, bad)
+		require.Error(t, err)
+	}
+	add(t, store, line(8, 2, ""))
+	requireLines(t, store, append(all, line(8, 2, "")))
+}
+
+func isOwn(t *testing.T, opener opener) {
+	store := open(t, opener)
+	all, mine := lines(4), lines(4)
+	add(t, store, mine...)
+	for _, l := range mine {
+		clear(l.Data)
+	}
+	requireLines(t, store, all)
+}
+
+// Each writer's lines are there in their order, those of one Append next to each other, and what a reader has seen once stays as
+// it is.
+func manyAtOnce(t *testing.T, opener opener) {
+	const writers, each = 3, 30
+	store := open(t, opener)
+	add(t, store, header())
+	var writing, reading sync.WaitGroup
+	over := make(chan struct{})
+	for w := range writers {
+		writing.Go(func() {
+			for i := range each {
+				pair := []history.Line{line(1000*(w+1)+2*i, 0, fmt.Sprint(i)), line(1000*(w+1)+2*i+1, 0, fmt.Sprint(i, " again"))}
+				for {
+					at, err := store.End(t.Context())
+					if err == nil {
+						_, err = store.Append(t.Context(), at, pair...)
+					}
+					if _, conflict := errors.AsType[*history.ConflictError](err); conflict {
+						continue
+					}
+					if err != nil {
+						t.Error(err)
+					}
+					break
+				}
+			}
+		})
+	}
+	for range 2 {
+		reading.Go(func() {
+			var seen []string
+			for {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				n := 0
+				for s, err := range store.Read(t.Context(), 0) {
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if n < len(seen) && seen[n] != string(s.Data) {
+						t.Errorf("line %d was %q and is %q", n, seen[n], s.Data)
+					}
+					if n >= len(seen) {
+						seen = append(seen, string(s.Data))
+					}
+					n++
+				}
+				if n < len(seen) {
+					t.Errorf("%d lines after %d", n, len(seen))
+				}
+			}
+		})
+	}
+	writing.Wait()
+	close(over)
+	reading.Wait()
+	got := read(t, store.Read(context.Background(), 0))
+	require.Len(t, got, 1+2*writers*each)
+	next := make([]int, writers)
+	for i := 1; i < len(got); i += 2 {
+		var n int
+		_, err := fmt.Sscanf(got[i].ID, "e%d", &n)
+		require.NoError(t, err)
+		w := n/1000 - 1
+		k := next[w]
+		requireLine(t, line(1000*(w+1)+2*k, 0, fmt.Sprint(k)), got[i])
+		requireLine(t, line(1000*(w+1)+2*k+1, 0, fmt.Sprint(k, " again")), got[i+1])
+		next[w]++
+	}
+}

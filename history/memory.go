@@ -1,0 +1,138 @@
+package history
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync"
+)
+
+// MemoryStore is a [Store] that forgets everything with the process. The zero value is empty. Its positions are numbers of lines.
+// Several sessions may share it.
+type MemoryStore struct {
+	mu     sync.RWMutex
+	lines  []Line           // only ever appended to
+	places map[string][]int // by id, ascending
+	closed bool
+}
+
+// End returns the number of lines.
+func (m *MemoryStore) End(ctx context.Context) (Position, error) {
+	lines, err := m.all(ctx)
+	return Position(len(lines)), err
+}
+
+// Append adds lines.
+func (m *MemoryStore) Append(ctx context.Context, at Position, lines ...Line) ([]Position, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := checkLines(lines); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch end := Position(len(m.lines)); {
+	case m.closed:
+		return nil, ErrClosed
+	case at != end:
+		return nil, &ConflictError{At: at, End: end}
+	}
+	if m.places == nil {
+		m.places = map[string][]int{}
+	}
+	ends := make([]Position, len(lines))
+	for i, l := range lines {
+		l.Data = slices.Clone(l.Data)
+		m.places[l.ID] = append(m.places[l.ID], len(m.lines))
+		m.lines = append(m.lines, l)
+		ends[i] = Position(len(m.lines))
+	}
+	return ends, nil
+}
+
+// Read returns lines in order.
+func (m *MemoryStore) Read(ctx context.Context, from Position) iter.Seq2[Stored, error] {
+	return func(yield func(Stored, error) bool) {
+		lines, err := m.all(ctx)
+		if err == nil && (from < 0 || from > Position(len(lines))) {
+			err = &PositionError{At: from}
+		}
+		if err != nil {
+			yield(Stored{}, err)
+			return
+		}
+		for i := int(from); i < len(lines); i++ {
+			if !yield(storedAt(lines, i), nil) {
+				return
+			}
+		}
+	}
+}
+
+// Back returns the lines of a path, the newest first.
+func (m *MemoryStore) Back(ctx context.Context, before Position, id string) iter.Seq2[Stored, error] {
+	return func(yield func(Stored, error) bool) {
+		lines, err := m.all(ctx)
+		if err != nil {
+			yield(Stored{}, err)
+			return
+		}
+		at := int(min(before, Position(len(lines))))
+		if id == "" && at > 1 {
+			id = lines[at-1].ID
+		}
+		for ; id != ""; id = lines[at].Parent {
+			at = m.place(id, at)
+			if at < 1 { // the header is none
+				yield(Stored{}, &NoEntryError{ID: id})
+				return
+			}
+			if !yield(storedAt(lines, at), nil) {
+				return
+			}
+		}
+	}
+}
+
+// place returns the last place before one at which a line has an id, -1 if none has.
+func (m *MemoryStore) place(id string, before int) int {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, at := range slices.Backward(m.places[id]) {
+		if at < before {
+			return at
+		}
+	}
+	return -1
+}
+
+// Count returns the number of lines from a position on.
+func (m *MemoryStore) Count(ctx context.Context, from Position) (int, error) {
+	end, err := m.End(ctx)
+	return int(end - from), err
+}
+
+// Close gives the store up.
+func (m *MemoryStore) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	return nil
+}
+
+func (m *MemoryStore) all(ctx context.Context) ([]Line, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.closed {
+		return nil, ErrClosed
+	}
+	return m.lines, nil
+}
+
+func storedAt(lines []Line, i int) Stored {
+	return Stored{Line: lines[i], At: Position(i), End: Position(i) + 1}
+}
