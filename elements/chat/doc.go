@@ -15,5 +15,8 @@
 // empty text, and the model not asked to answer itself. [ValidateRequest] adds those of a request's tools and limit. The
 // adapters to the providers check more rules, name them in the same way, and mend what breaks them, a [Change] at a time.
 //
+// Results are matched to calls by ids. [WithCallIDs] gives ids to the calls of an answer that came without one or with one of
+// another call's.
+//
 // Messages are encoded as JSON without loss: text that is not valid UTF-8 and opaque values keep their bytes.
 package chat

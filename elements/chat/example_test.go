@@ -113,3 +113,20 @@ func ExampleCallDelta() {
 	// I look.
 	// 1. read {"path":"a.go"}
 }
+
+// A model of one's own gives each call of an answer an id, whatever its server sends.
+func ExampleWithCallIDs() {
+	answer := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{
+		{ID: "c1", Name: "read", Arguments: `{"path":"a.go"}`}, {Name: "read", Arguments: `{"path":"b.go"}`},
+	}}
+	answer = chat.WithCallIDs(answer)
+	messages := []chat.Message{chat.UserMessage("Read both."), answer}
+	for _, call := range answer.ToolCalls {
+		messages = append(messages, chat.ToolResult(call.ID, "package main"))
+	}
+	fmt.Println(answer.ToolCalls[0].ID, len(answer.ToolCalls[1].ID))
+	fmt.Println(chat.Validate(messages))
+	// Output:
+	// c1 31
+	// <nil>
+}

@@ -30,7 +30,8 @@ type Message struct {
 
 // ToolCall is a model's wish to run a tool.
 type ToolCall struct {
-	// ID that the result refers to, unique among the calls of a conversation.
+	// ID that the result refers to, unique among the calls of a conversation. [WithCallIDs] gives ids to calls that came
+	// without one.
 	ID string `json:"id"`
 	// Name of the tool.
 	Name string `json:"name"`

@@ -15,6 +15,8 @@ import (
 // With an error the response holds what had arrived by then, which may be nothing: the text so far, the thinking and the
 // tool calls that were whole, and the usage if it is known. A call cut off in its arguments is left out, and StopReason is
 // not set. An answer that did not arrive whole always comes with an error.
+//
+// Each call of an answer has an id that no other call of it has, whatever the server sent: see [WithCallIDs].
 type Model interface {
 	Generate(ctx context.Context, req Request) (Response, error)
 }
