@@ -13,6 +13,8 @@ import (
 type CallStream struct {
 	// Stream is called with each piece. Nil if nobody listens.
 	Stream func(chat.Delta)
+	// IDs of the calls, as they are streamed.
+	IDs chat.CallIDs
 
 	calls []*streamedCall
 	begun int // calls whose first piece was streamed
@@ -20,17 +22,17 @@ type CallStream struct {
 
 type streamedCall struct {
 	index     int64         // the provider's
-	call      chat.ToolCall // without arguments
+	call      chat.ToolCall // with the provider's id, without arguments
 	arguments strings.Builder
 	streamed  int // bytes of the arguments that were streamed
 }
 
 // Add adds a piece of the call that the provider gives this index, and returns the call without its arguments. An id that
-// differs from the call's begins another call: some servers give every call the index 0. The first piece is held back until
-// the id and the name are known.
+// differs from the call's begins another call, and if there is no id, so does a name with arguments after whole ones: some
+// servers give every call the index 0. The first piece is held back until the id and the name are known.
 func (s *CallStream) Add(index int64, id, name, arguments string) *chat.ToolCall {
 	i := s.find(index, id)
-	if i < 0 {
+	if i < 0 || id == "" && name != "" && arguments != "" && WholeArguments(s.calls[i].arguments.String()) {
 		i = s.grow(index)
 	}
 	s.add(i, id, name, arguments)
@@ -62,7 +64,7 @@ func (s *CallStream) grow(index int64) int {
 	return len(s.calls) - 1
 }
 
-// Calls returns the calls as far as they arrived, in the order in which they began.
+// Calls returns the calls as far as they arrived, in the order in which they began, with the ids of [chat.CallIDs].
 func (s *CallStream) Calls() []chat.ToolCall {
 	var calls []chat.ToolCall
 	for _, c := range s.calls {
@@ -70,7 +72,7 @@ func (s *CallStream) Calls() []chat.ToolCall {
 		call.Arguments = c.arguments.String()
 		calls = append(calls, call)
 	}
-	return calls
+	return s.IDs.Calls(calls)
 }
 
 // find returns the call that a piece belongs to, the last of that index, or -1 if the piece begins another.
@@ -117,7 +119,7 @@ func (s *CallStream) tell(i int) {
 	c := s.calls[i]
 	d := chat.CallDelta{Index: i, Arguments: c.arguments.String()[c.streamed:]}
 	if i == s.begun {
-		d.ID, d.Name = c.call.ID, c.call.Name
+		d.ID, d.Name = s.IDs.Next(c.call.ID), c.call.Name
 	}
 	c.streamed = c.arguments.Len()
 	if s.Stream != nil {

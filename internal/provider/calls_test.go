@@ -1,11 +1,13 @@
 package provider_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/callid"
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
@@ -38,19 +40,26 @@ func TestCallStream(t *testing.T) {
 			[]chat.Delta{first(0, "a", "{"), more(0, "}")}, []chat.ToolCall{call("a", "{}")}},
 		{"until the end if there is no id",
 			[]piece{{0, "", "f", "{", false}, {0, "", "", "}", false}},
-			[]chat.Delta{first(0, "", "{}")}, []chat.ToolCall{call("", "{}")}},
+			[]chat.Delta{first(0, "new 1", "{}")}, []chat.ToolCall{call("new 1", "{}")}},
 		{"or until another call begins",
 			[]piece{{0, "", "f", "{}", false}, {1, "b", "f", "", false}},
-			[]chat.Delta{first(0, "", "{}"), first(1, "b", "")}, []chat.ToolCall{call("", "{}"), call("b", "")}},
+			[]chat.Delta{first(0, "new 1", "{}"), first(1, "b", "")}, []chat.ToolCall{call("new 1", "{}"), call("b", "")}},
+		{"calls without an id get ids, each another",
+			[]piece{{0, "", "f", "{", false}, {1, "b", "f", "{}", false}, {2, "", "f", "[]", false}, {0, "", "", "}", false}},
+			[]chat.Delta{first(0, "new 1", "{"), first(1, "b", "{}"), more(0, "}"), first(2, "new 2", "[]")},
+			[]chat.ToolCall{call("new 1", "{}"), call("b", "{}"), call("new 2", "[]")}},
+		{"without ids, a name after whole arguments is another call of the same index",
+			[]piece{{0, "", "f", `{"x":1}`, false}, {0, "", "f", "{", false}, {0, "", "", "}", false}, {0, "", "f", "", false}},
+			[]chat.Delta{first(0, "new 1", `{"x":1}`), first(1, "new 2", "{}")}, []chat.ToolCall{call("new 1", `{"x":1}`), call("new 2", "{}")}},
 		{"parallel calls are numbered in the order in which they begin",
 			[]piece{{7, "a", "f", "{", false}, {3, "b", "f", "{", false}, {7, "", "", "}", false}, {3, "", "", "}", false}},
 			[]chat.Delta{first(0, "a", "{"), first(1, "b", "{"), more(0, "}"), more(1, "}")}, []chat.ToolCall{call("a", "{}"), call("b", "{}")}},
 		{"another id of the same index is another call",
 			[]piece{{0, "a", "f", "{}", false}, {0, "b", "f", "{", false}, {0, "", "", "}", false}},
 			[]chat.Delta{first(0, "a", "{}"), first(1, "b", "{"), more(1, "}")}, []chat.ToolCall{call("a", "{}"), call("b", "{}")}},
-		{"calls of one id and two indexes stay apart",
+		{"calls of one id and two indexes stay apart, and the second gets an id",
 			[]piece{{0, "a", "f", "{}", false}, {1, "a", "f", "[]", false}},
-			[]chat.Delta{first(0, "a", "{}"), first(1, "a", "[]")}, []chat.ToolCall{call("a", "{}"), call("a", "[]")}},
+			[]chat.Delta{first(0, "a", "{}"), first(1, "new 1", "[]")}, []chat.ToolCall{call("a", "{}"), call("new 1", "[]")}},
 		{"the end of a call streams what is missing",
 			[]piece{{0, "a", "f", "{", false}, {0, "a", "f", "{}", true}, {0, "a", "f", "{}", true}, {1, "b", "f", "{}", true}},
 			[]chat.Delta{first(0, "a", "{"), more(0, "}"), first(1, "b", "{}")}, []chat.ToolCall{call("a", "{}"), call("b", "{}")}},
@@ -73,7 +82,21 @@ func TestCallStream(t *testing.T) {
 					}
 				}
 				s.Flush()
-				require.Equal(t, tt.calls, s.Calls())
+				made := map[string]string{"": ""} // what stands for ids in the table
+				got := s.Calls()
+				for i, c := range got {
+					if callid.IsNew(c.ID) {
+						made[c.ID] = fmt.Sprint("new ", len(made))
+						got[i].ID = made[c.ID]
+					}
+				}
+				require.Equal(t, tt.calls, got)
+				for i, d := range deltas {
+					if d := d.(chat.CallDelta); callid.IsNew(d.ID) {
+						d.ID = made[d.ID]
+						deltas[i] = d
+					}
+				}
 			}
 			require.Equal(t, tt.deltas, deltas)
 		})

@@ -17,29 +17,33 @@ type Heard struct {
 	Deltas int
 }
 
-// Listen returns a function for [chat.Request].Stream, and what it hears. It checks the order of calls and their pieces.
+// Listen returns a function for [chat.Request].Stream, and what it hears.
 func Listen(t testing.TB) (*Heard, func(chat.Delta)) {
 	h := &Heard{}
-	return h, func(d chat.Delta) {
-		h.Deltas++
-		switch d := d.(type) {
-		case chat.Text:
-			require.NotEmpty(t, d)
-			h.Text += string(d)
-		case chat.Thinking:
-			require.Equal(t, chat.Thinking{Text: d.Text}, d)
-			h.Thinking += d.Text
-		case chat.CallDelta:
-			if d.Index < len(h.Calls) {
-				require.Empty(t, d.ID+d.Name, "they come with the first piece")
-				require.NotEmpty(t, d.Arguments)
-				h.Calls[d.Index].Arguments += d.Arguments
-				return
-			}
-			require.Len(t, h.Calls, d.Index, "calls begin in order")
-			require.NotEmpty(t, d.Name)
-			h.Calls = append(h.Calls, chat.ToolCall{ID: d.ID, Name: d.Name, Arguments: d.Arguments})
+	return h, func(d chat.Delta) { h.Hear(t, d) }
+}
+
+// Hear adds a piece. It checks the order of calls and their pieces.
+func (h *Heard) Hear(t testing.TB, d chat.Delta) {
+	h.Deltas++
+	switch d := d.(type) {
+	case chat.Text:
+		require.NotEmpty(t, d)
+		h.Text += string(d)
+	case chat.Thinking:
+		require.Equal(t, chat.Thinking{Text: d.Text}, d)
+		h.Thinking += d.Text
+	case chat.CallDelta:
+		if d.Index < len(h.Calls) {
+			require.Empty(t, d.ID+d.Name, "they come with the first piece")
+			require.NotEmpty(t, d.Arguments)
+			h.Calls[d.Index].Arguments += d.Arguments
+			return
 		}
+		require.Len(t, h.Calls, d.Index, "calls begin in order")
+		require.NotEmpty(t, d.Name)
+		require.NotEmpty(t, d.ID)
+		h.Calls = append(h.Calls, chat.ToolCall{ID: d.ID, Name: d.Name, Arguments: d.Arguments})
 	}
 }
 
