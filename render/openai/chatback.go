@@ -10,7 +10,8 @@ import (
 
 // ChatResponse is an answer of Chat Completions as ours, from its first choice: what a server shows of its thinking as
 // [chat.Thinking], with the name of its field as the signature, by which [ChatRequest] gives it back; the text; a refusal
-// as an opaque part, for it is no answer; and the calls. An answer without a choice is a [*chat.TransientError].
+// as an opaque part, for it is no answer; and the calls, with the ids of [chat.WithCallIDs]. An answer without a choice is a
+// [*chat.TransientError].
 func ChatResponse(answer *sdk.ChatCompletion) (chat.Response, error) {
 	if len(answer.Choices) == 0 {
 		return chat.Response{}, emptyAnswer()
@@ -35,7 +36,7 @@ func messageOfChat(answer sdk.ChatCompletionMessage) chat.Message {
 		}
 		a.calls = append(a.calls, call)
 	}
-	return a.message()
+	return chat.WithCallIDs(a.message())
 }
 
 // textOf is a JSON string's text; "" of any other value.

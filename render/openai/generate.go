@@ -108,7 +108,7 @@ func (m *Model) streamItems(ctx context.Context, params responses.ResponseNewPar
 	if len(output) == 0 { // some servers leave it out at the end
 		output = s.done
 	}
-	response, err := itemsResponse(s.answer, output)
+	response, err := itemsResponse(s.answer, output, &s.calls.IDs)
 	if err != nil {
 		return s.partial(), err
 	}

@@ -17,8 +17,8 @@ import (
 //     of the item as the signature. Reasoning after that is an opaque part;
 //   - a message's texts are [chat.Text]. Where the item has more to it than words (its id, if it followed reasoning; its
 //     phase; annotations), an opaque part without the words stands before them. A refusal is an opaque part;
-//   - calls are tool calls, with the rest of the item as their signature. Where other items come after a call, an opaque
-//     part keeps its place;
+//   - calls are tool calls with the ids of [chat.WithCallIDs], and the rest of the item as their signature. Where other items
+//     come after a call, an opaque part keeps its place;
 //   - any other item (a web search, a compaction) is an opaque part, word for word.
 //
 // A message or call that followed no reasoning loses the id of its item, which nothing refers to.
@@ -26,18 +26,18 @@ import (
 // An answer that failed is the error that it holds, as [Model.Generate] gives it; one without any item is a
 // [*chat.TransientError].
 func ItemsResponse(answer *responses.Response) (chat.Response, error) {
-	return itemsResponse(answer, answer.Output)
+	return itemsResponse(answer, answer.Output, new(chat.CallIDs))
 }
 
-// itemsResponse reads an answer of which the items may have come before it.
-func itemsResponse(answer *responses.Response, output []responses.ResponseOutputItemUnion) (chat.Response, error) {
+// itemsResponse reads an answer of which the items may have come before it, and the ids of its calls.
+func itemsResponse(answer *responses.Response, output []responses.ResponseOutputItemUnion, ids *chat.CallIDs) (chat.Response, error) {
 	if answer.Status == responses.ResponseStatusFailed || answer.Status == responses.ResponseStatusCancelled {
 		if !answer.JSON.Error.Valid() {
 			return chat.Response{}, fmt.Errorf("openai: the response is %s", answer.Status)
 		}
 		return chat.Response{}, refusalOf(answer.Error.RawJSON(), errFailed).classify()
 	}
-	response := chat.Response{Message: messageOfItems(output), Usage: itemsUsage(answer.Usage)}
+	response := chat.Response{Message: messageOfItems(output, ids), Usage: itemsUsage(answer.Usage)}
 	switch {
 	case answer.Status == responses.ResponseStatusIncomplete && answer.IncompleteDetails.Reason == "content_filter", isRefusal(response.Message):
 		response.StopReason = chat.StopFiltered
@@ -51,14 +51,17 @@ func itemsResponse(answer *responses.Response, output []responses.ResponseOutput
 	return response, nil
 }
 
-func messageOfItems(output []responses.ResponseOutputItemUnion) chat.Message {
+func messageOfItems(output []responses.ResponseOutputItemUnion, ids *chat.CallIDs) chat.Message {
 	r := itemReader{m: chat.Message{Role: chat.RoleAssistant}}
 	last := -1 // the last item that is no call
 	for i, item := range output {
 		if !isCall(item.Type) {
 			last = i
+		} else if o := objectOf([]byte(item.RawJSON())); o != nil {
+			r.calls = append(r.calls, callOf(o))
 		}
 	}
+	r.calls = ids.Calls(r.calls)
 	for i, item := range output {
 		o := objectOf([]byte(item.RawJSON()))
 		switch {
@@ -80,8 +83,9 @@ func isCall(kind string) bool { return kind == "function_call" || kind == custom
 
 type itemReader struct {
 	m       chat.Message
-	follows string // id of the reasoning before
-	begun   bool   // something other than thinking has come
+	calls   []chat.ToolCall // that are still to come
+	follows string          // id of the reasoning before
+	begun   bool            // something other than thinking has come
 }
 
 func (r *itemReader) opaque(value json.RawMessage) {
@@ -189,7 +193,8 @@ func (r *itemReader) kept(o object, without ...string) object {
 }
 
 func (r *itemReader) call(o object, placed bool) {
-	call := callOf(o)
+	call := r.calls[0]
+	r.calls = r.calls[1:]
 	spent := []string{"call_id", "name", "arguments"}
 	if o.text("type") == customCall {
 		spent = []string{"call_id", "name", "input"}

@@ -142,7 +142,7 @@ func (s *itemStream) end(index int64, item responses.ResponseOutputItemUnion) {
 func (s *itemStream) partial() chat.Response {
 	m := messageOfItems(slices.DeleteFunc(slices.Clone(s.done), func(item responses.ResponseOutputItemUnion) bool {
 		return item.Type != "message" && objectOf([]byte(item.RawJSON())).text("status") == "incomplete"
-	}))
+	}), &s.calls.IDs)
 	if s.text.Len() > 0 {
 		m.Content = append(m.Content, chat.Text(s.text.String()))
 	}
