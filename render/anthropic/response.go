@@ -15,8 +15,8 @@ const StopPause chat.StopReason = "pauseTurn"
 //
 //   - Thinking that comes first is a [chat.Thinking], encrypted where it was redacted. Thinking between other blocks, and
 //     every block that has no counterpart, is a [chat.Opaque] with the block as the API wrote it.
-//   - The place of a call that other blocks follow is marked by a [chat.Opaque] with its id, for a message keeps its calls
-//     apart from its content.
+//   - Calls have the ids of [chat.WithCallIDs]. The place of a call that other blocks follow is marked by a [chat.Opaque]
+//     with its id, for a message keeps its calls apart from its content.
 //   - Citations of a text are in a [chat.Opaque] after it. Who called a tool, if not the model itself, is the call's
 //     signature.
 //
@@ -39,6 +39,7 @@ func Response(m *sdk.Message) chat.Response {
 		}
 	}
 	thinkingFirst := true
+	var ids chat.CallIDs
 	add := func(p chat.Part) { r.Message.Content = append(r.Message.Content, p) }
 	for i, b := range m.Content {
 		switch b.Type {
@@ -56,11 +57,12 @@ func Response(m *sdk.Message) chat.Response {
 				add(c)
 			}
 		case typeToolUse:
+			id := ids.Next(b.ID)
 			r.Message.ToolCalls = append(r.Message.ToolCalls, chat.ToolCall{
-				ID: b.ID, Name: b.Name, Arguments: string(b.Input), Signature: callerSignature(b),
+				ID: id, Name: b.Name, Arguments: string(b.Input), Signature: callerSignature(b),
 			})
 			if i < lastOther {
-				add(placeMark(b.ID))
+				add(placeMark(id))
 			}
 		default:
 			add(chat.Opaque{Value: json.RawMessage(b.RawJSON())})

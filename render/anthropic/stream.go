@@ -85,13 +85,15 @@ func (s *answerStream) end(index int64) {
 	}
 }
 
-// blocks returns the blocks of the answer with the arguments of calls as they came: the SDK keeps none that are cut off.
+// blocks returns the blocks of the answer with the ids under which calls were streamed, and their arguments as they came: the
+// SDK keeps none that are cut off.
 func (s *answerStream) blocks() []sdk.ContentBlockUnion {
 	blocks := slices.Clone(s.answer.Content)
 	calls := s.calls.Calls()
 	for i := range blocks {
 		if blocks[i].Type == typeToolUse {
-			blocks[i].Input, calls = []byte(calls[0].Arguments), calls[1:]
+			blocks[i].ID, blocks[i].Input = calls[0].ID, []byte(calls[0].Arguments)
+			calls = calls[1:]
 		}
 	}
 	return blocks
