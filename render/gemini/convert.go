@@ -1,12 +1,14 @@
 package gemini
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/callid"
 )
 
 // Request is a request in the SDK's form, as its GenerateContent takes it, without a model, which the caller adds, as does
@@ -15,7 +17,9 @@ import (
 //   - System messages at the start become the system instruction. Gemini has no other place for one: a later message
 //     stands where it stood, as user content in <system-message> tags.
 //   - A user message is a content of its own. Assistant messages that follow each other are one content, and so are the
-//     tool messages that answer one assistant message, in the order of its calls.
+//     tool messages that answer one assistant message, in the order in which its calls are sent.
+//   - Ids that [chat.WithCallIDs] made are not sent: some servers know no ids of calls and refuse them, such as Vertex AI. The
+//     order says which response is whose.
 //   - A tool's text is the output of a function response, or its error. Images and documents of it go into the response
 //     too; for legacy models they come after all responses, under a line that names the call.
 //   - A text stays a text, and so does each part on its own. A data URL is sent inline, another URL as a reference.
@@ -33,10 +37,18 @@ import (
 //     is a string of its digits, and the order of keys is the SDK's. A [Model] sends arguments as they were written.
 //   - A choice of no tools is not sent where there are none.
 func Request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateContentConfig, error) {
+	contents, config, _, err := request(req, o)
+	return contents, config, err
+}
+
+// request is a request in the SDK's form, and the arguments of its calls as they are written, in the order of the contents.
+func request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateContentConfig, []json.RawMessage, error) {
 	if err := Validate(req, o); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	p, _ := convert(req.Messages, o)
+	written := argumentsOf(p.Contents, req.Messages)
+	leaveOutNewIDs(p.Contents)
 	config := &genai.GenerateContentConfig{SystemInstruction: p.System, Tools: tools(req.Tools)}
 	if req.MaxTokens > 0 {
 		config.MaxOutputTokens = int32(min(req.MaxTokens, math.MaxInt32))
@@ -50,7 +62,21 @@ func Request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateCont
 	if mode := modes[req.ToolChoice]; mode != "" && len(req.Tools) > 0 { // Gemini refuses one where there is nothing to call
 		config.ToolConfig = &genai.ToolConfig{FunctionCallingConfig: &genai.FunctionCallingConfig{Mode: mode}}
 	}
-	return p.Contents, config, nil
+	return p.Contents, config, written, nil
+}
+
+// leaveOutNewIDs leaves out the ids of calls and responses that no server gave.
+func leaveOutNewIDs(contents []*genai.Content) {
+	for _, content := range contents {
+		for _, p := range content.Parts {
+			if p.FunctionCall != nil && callid.IsNew(p.FunctionCall.ID) {
+				p.FunctionCall.ID = ""
+			}
+			if p.FunctionResponse != nil && callid.IsNew(p.FunctionResponse.ID) {
+				p.FunctionResponse.ID = ""
+			}
+		}
+	}
 }
 
 // prompt is a conversation in the types of Google's SDK.
@@ -78,13 +104,13 @@ type converter struct {
 	violations []chat.Violation
 	begun      bool // a message other than the system's was met
 
-	calls   []chat.ToolCall // of the assistant message before
+	calls   []chat.ToolCall // of the assistant message before, in the order in which they are sent
 	results []result        // that answer it, so far
 }
 
 // result is a function response, and the media that stands beside it.
 type result struct {
-	place int // of the call among those of its message
+	place int // of the call among those that are sent
 	parts []*genai.Part
 }
 
@@ -110,7 +136,7 @@ func (c *converter) message(i int, m chat.Message) {
 		c.prompt.System.Parts = append(c.prompt.System.Parts, parts...)
 	case m.Role == chat.RoleAssistant:
 		c.begun = true
-		c.calls = m.ToolCalls
+		c.calls = inOrder(m.ToolCalls, parts)
 		if n := len(c.prompt.Contents); n > 0 && c.prompt.Contents[n-1].Role == genai.RoleModel {
 			c.prompt.Contents[n-1].Parts = append(c.prompt.Contents[n-1].Parts, parts...)
 			return
@@ -121,6 +147,19 @@ func (c *converter) message(i int, m chat.Message) {
 		c.calls = nil
 		c.prompt.Contents = append(c.prompt.Contents, &genai.Content{Role: genai.RoleUser, Parts: parts})
 	}
+}
+
+// inOrder returns calls in the order in which they are among the parts of their message.
+func inOrder(calls []chat.ToolCall, parts []*genai.Part) []chat.ToolCall {
+	places := make(map[string]int, len(calls))
+	for i, p := range parts {
+		if p.FunctionCall != nil {
+			places[p.FunctionCall.ID] = i
+		}
+	}
+	calls = slices.Clone(calls)
+	slices.SortStableFunc(calls, func(a, b chat.ToolCall) int { return places[a.ID] - places[b.ID] })
+	return calls
 }
 
 // result takes a tool message, whose place is that of its call.

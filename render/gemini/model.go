@@ -49,7 +49,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 		return chat.Response{}, err
 	}
 	asked, key := withRawArguments(ctx)
-	a := answer{stream: req.Stream, key: key, ids: map[string]bool{}}
+	a := answer{stream: req.Stream, key: key}
 	whole, err := m.ask(asked, contents, config, &a)
 	if err != nil {
 		return a.partial(), classify(ctx, err)
@@ -77,7 +77,7 @@ func (m *Model) request(req chat.Request, tell func([]chat.Change)) ([]*genai.Co
 	if len(changes) > 0 && tell != nil {
 		tell(changes)
 	}
-	contents, config, err := Request(req, m.options())
+	contents, config, written, err := request(req, m.options())
 	if err != nil {
 		return nil, nil, fmt.Errorf("gemini: nothing was sent: %w", err)
 	}
@@ -85,7 +85,7 @@ func (m *Model) request(req chat.Request, tell func([]chat.Change)) ([]*genai.Co
 	if m.Adjust != nil {
 		m.Adjust(config)
 	}
-	sendRawArguments(config, contents, req.Messages)
+	sendRawArguments(config, written)
 	return contents, config, nil
 }
 

@@ -150,13 +150,12 @@ func within(value json.RawMessage, change func(json.RawMessage) json.RawMessage,
 	return raw
 }
 
-// sendRawArguments has the SDK send arguments as they are written in messages, which the contents were made of.
-func sendRawArguments(config *genai.GenerateContentConfig, contents []*genai.Content, messages []chat.Message) {
+// sendRawArguments has the SDK send the arguments of calls, in the order of the contents, as they are written.
+func sendRawArguments(config *genai.GenerateContentConfig, written []json.RawMessage) {
 	if config.HTTPOptions == nil {
 		config.HTTPOptions = &genai.HTTPOptions{}
 	}
 	given := config.HTTPOptions.ExtrasRequestProvider
-	written := argumentsOf(contents, messages)
 	config.HTTPOptions.ExtrasRequestProvider = func(body map[string]any) map[string]any {
 		if given != nil {
 			body = given(body)

@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -22,13 +21,13 @@ func fromContent(content *genai.Content, key string) (chat.Message, error) {
 		return m, nil
 	}
 	last := lastOther(content.Parts)
-	ids := map[string]bool{}
+	var ids chat.CallIDs
 	for i, p := range content.Parts {
 		switch {
 		case p == nil:
 			continue
 		case p.FunctionCall != nil:
-			call, err := fromCall(p, ids, key)
+			call, err := fromCall(p, &ids, key)
 			if err != nil {
 				return chat.Message{}, fmt.Errorf("gemini: part %d of the answer: %w", i, err)
 			}
@@ -78,16 +77,12 @@ func isWhole(f *genai.FunctionCall) bool {
 	return len(f.PartialArgs) == 0 && (f.WillContinue == nil || !*f.WillContinue)
 }
 
-func fromCall(p *genai.Part, ids map[string]bool, key string) (chat.ToolCall, error) {
+func fromCall(p *genai.Part, ids *chat.CallIDs, key string) (chat.ToolCall, error) {
 	f := p.FunctionCall
 	if !isWhole(f) {
 		return chat.ToolCall{}, errors.New("the arguments of a function call come in pieces, which only a StreamFunctionCallArguments asks for")
 	}
-	call := chat.ToolCall{ID: f.ID, Name: f.Name, Arguments: "{}", Signature: writeSignature(p.ThoughtSignature)}
-	if call.ID == "" || ids[call.ID] {
-		call.ID = "call-" + rand.Text()
-	}
-	ids[call.ID] = true
+	call := chat.ToolCall{ID: ids.Next(f.ID), Name: f.Name, Arguments: "{}", Signature: writeSignature(p.ThoughtSignature)}
 	if raw, ok := f.Args[key].(string); ok && key != "" && len(f.Args) == 1 {
 		call.Arguments = raw
 	} else if len(f.Args) > 0 {
@@ -141,8 +136,9 @@ func (e *FinishError) Error() string {
 //
 //   - A text is a [chat.Text], an image a [chat.Image], another file inline a [chat.Document].
 //   - A function call is a [chat.ToolCall]. Its thought signature is [chat.ToolCall].Signature, in base64 as it is on
-//     the wire. A call without an id gets one that no other call has. Where something else comes after a call, an opaque
-//     note {"functionCall":{"id":…}} in the content marks the call's place; calls without one stand at the end.
+//     the wire. A call without an id, or with one of another call, gets an id as [chat.WithCallIDs] does, which is not sent
+//     back. Where something else comes after a call, an opaque note {"functionCall":{"id":…}} in the content marks the
+//     call's place; calls without one stand at the end.
 //   - The thought signature of another part is an opaque note {"thoughtSignature":…} right after it. A signature that
 //     came alone, as the last piece of a stream does, is one too; it goes back with the part before it that is no
 //     thought, and where there is none with the part after it.

@@ -15,9 +15,9 @@ import (
 // in an answer that is not streamed, unless one is signed: a signed part is not to be merged with another.
 type answer struct {
 	stream  func(chat.Delta)
-	telling bool            // stream is being called
-	key     string          // of arguments as they were written, see [NewClient]
-	ids     map[string]bool // of the calls
+	telling bool   // stream is being called
+	key     string // of arguments as they were written, see [NewClient]
+	ids     chat.CallIDs
 	calls   int
 
 	whole     genai.GenerateContentResponse // what is known so far, but for the candidate
@@ -64,7 +64,7 @@ func (a *answer) add(piece *genai.GenerateContentResponse) {
 // call streams a call, which comes whole, and gives it the id that it has in the response. A call that is not as it should
 // be is not streamed: the answer is refused at its end.
 func (a *answer) call(p *genai.Part) {
-	call, err := fromCall(p, a.ids, a.key)
+	call, err := fromCall(p, &a.ids, a.key)
 	if err != nil {
 		return
 	}
