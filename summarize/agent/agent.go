@@ -83,7 +83,8 @@ type Answer struct {
 // Message is that of the response.
 func (a Answer) Message() chat.Message { return a.Response.Message }
 
-// Step makes one request and appends its answer. The errors are those of [summarize.Compactor.Render], of
+// Step makes one request and appends its answer. Calls that the model gave no id, or one of another call, have one as
+// [chat.WithCallIDs] makes it, in the stream too. The errors are those of [summarize.Compactor.Render], of
 // [summarize.Compactor.Recover], and the model's own; that of a cancelled context is its cause. With an error the answer
 // holds what there is: of a stream that was cut off, what had arrived; of an answer that the session refused, all of it. A
 // compaction after a turn that fails is told by events alone.
@@ -149,15 +150,33 @@ func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, 
 	target := a.Compactor.Current()
 	req := chat.Request{
 		Messages: result.Messages, Tools: target.Tools, ToolChoice: a.ToolChoice, MaxTokens: a.MaxTokens, Temperature: a.Temperature,
-		Stream: a.Stream,
 	}
 	return retry.Do(ctx, a.retries(), func() (chat.Response, error) {
+		var ids chat.CallIDs
+		req.Stream = a.stream(&ids)
 		response, err := target.Model.Generate(ctx, req)
+		response.Message.ToolCalls = ids.Calls(response.Message.ToolCalls)
 		if err == nil && a.Observe != nil {
 			a.Observe(req, response)
 		}
 		return response, err
 	})
+}
+
+// stream returns Stream with the ids of calls, nil if it is not set.
+func (a *Agent) stream(ids *chat.CallIDs) func(chat.Delta) {
+	if a.Stream == nil {
+		return nil
+	}
+	begun := 0 // calls
+	return func(d chat.Delta) {
+		if call, ok := d.(chat.CallDelta); ok && call.Index >= begun {
+			begun = call.Index + 1
+			call.ID = ids.Next(call.ID)
+			d = call
+		}
+		a.Stream(d)
+	}
 }
 
 // retries says how often, and after which time, what may pass is tried again.

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/providertest"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -388,18 +389,102 @@ func TestAfterATurnTheAgentMayBeToldToGoOn(t *testing.T) {
 }
 
 func TestAnAnswerThatTheSessionRefusesIsReturnedWithTheError(t *testing.T) {
-	twice := chat.AssistantMessage("I look twice.")
-	twice.ToolCalls = []chat.ToolCall{{ID: "a", Name: "look", Arguments: "{}"}, {ID: "a", Name: "look", Arguments: "{}"}}
+	system := chat.SystemMessage("I am the system.")
 	a := of(t, 1000, summarize.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
-		return chat.Response{Message: twice, Usage: chat.Usage{Input: 9}}, nil
+		return chat.Response{Message: system, Usage: chat.Usage{Input: 9}}, nil
 	})
 	answer, err := a.Step(t.Context())
-	pairing, ok := errors.AsType[*history.PairingError](err)
-	require.True(t, ok, err)
-	require.Equal(t, "a", pairing.CallID)
-	require.Equal(t, twice, answer.Message())
+	require.ErrorIs(t, err, history.ErrSystemMessage)
+	require.Equal(t, system, answer.Message())
 	require.Empty(t, answer.Entry)
 	require.Len(t, kinds(t, a.Compactor.Session), 1, "not its usage either")
+}
+
+// A model that is nobody's adapter may leave ids out or give two calls one.
+func TestAnAgentWhoseModelOmitsOrDoublesIDsOfCallsSeesTheResultsAndEnds(t *testing.T) {
+	for rule, ids := range map[string][]string{
+		"missing": {"", ""}, "doubled": {"a", "a"}, "one missing among several": {"a", "", "b"}, "missing and doubled": {"", "a", "", "a"},
+		"ids that are there stay": {"a", "b"},
+	} {
+		for _, streamed := range []bool{false, true} {
+			t.Run(rule+map[bool]string{true: " streamed"}[streamed], func(t *testing.T) {
+				a := of(t, 10_000, summarize.Policy{})
+				asked := 0
+				given := func(i int) string { // each answer has other ids
+					if ids[i] == "" {
+						return ""
+					}
+					return fmt.Sprint(ids[i], asked)
+				}
+				a.Compactor.Target.Model = chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
+					asked++
+					require.NoError(t, chat.ValidateRequest(req))
+					seen := ""
+					for _, m := range req.Messages {
+						if m.Role == chat.RoleTool {
+							seen += m.Text()
+						}
+					}
+					if round := "01234"[:len(ids)]; seen == round+round {
+						return chat.Response{Message: chat.AssistantMessage("Three ships.")}, nil
+					}
+					said := chat.Message{Role: chat.RoleAssistant}
+					for i := range ids {
+						id := given(i)
+						said.ToolCalls = append(said.ToolCalls, chat.ToolCall{ID: id, Name: "look", Arguments: "{}"})
+						if req.Stream != nil {
+							req.Stream(chat.CallDelta{Index: i, ID: id, Name: "look"})
+							req.Stream(chat.CallDelta{Index: i, Arguments: "{}"})
+						}
+					}
+					return chat.Response{Message: said, StopReason: chat.StopToolCalls}, nil
+				})
+				var heard *providertest.Heard
+				if streamed {
+					a.Stream = func(d chat.Delta) { heard.Hear(t, d) }
+				}
+				var observed []chat.ToolCall
+				a.Observe = func(_ chat.Request, r chat.Response) { observed = r.Message.ToolCalls }
+				for range 3 {
+					heard = &providertest.Heard{}
+					answer, err := a.Step(t.Context())
+					require.NoError(t, err)
+					calls := answer.Message().ToolCalls
+					require.Equal(t, calls, observed)
+					if len(calls) == 0 {
+						require.Equal(t, "Three ships.", answer.Message().Text())
+						require.Equal(t, 3, asked)
+						return
+					}
+					if streamed {
+						heard.RequireWhole(t, answer.Response)
+					}
+					said, err := a.Compactor.Session.Entry(t.Context(), answer.Entry)
+					require.NoError(t, err)
+					require.Equal(t, calls, said.Message().ToolCalls)
+					first := map[string]bool{}
+					for i, c := range calls {
+						if id := given(i); id != "" && !first[id] {
+							require.Equal(t, id, c.ID)
+						}
+						first[given(i)] = true
+						require.NoError(t, a.Compactor.Session.Append(t.Context(), chat.ToolResult(c.ID, fmt.Sprint(i))))
+					}
+				}
+				t.Fatal("the agent does not come to an end")
+			})
+		}
+	}
+}
+
+func TestWhatHadArrivedOfACallHasAnID(t *testing.T) {
+	broken := errors.New("broken")
+	a := of(t, 1000, summarize.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
+		return chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{Name: "look", Arguments: "{}"}}}}, broken
+	})
+	answer, err := a.Step(t.Context())
+	require.ErrorIs(t, err, broken)
+	require.NotEmpty(t, answer.Message().ToolCalls[0].ID)
 }
 
 func TestAnAgentWithoutCompactorOrPromptSaysWhatIsMissing(t *testing.T) {
