@@ -334,7 +334,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 		e.MessagesBefore, e.MessagesAfter = at.messages, len(result.Messages)
 	}
 	if c.checkpoints != nil && j.policy.Place.Checkpoints {
-		point, err := c.checkpoints.Add(ctx, c.session, entry.ID, compaction.Title, compaction.Text)
+		point, err := c.checkpoints.Add(context.WithoutCancel(ctx), c.session, entry.ID, entry.Compaction().Title, entry.Compaction().Text)
 		if err != nil { // the session has it all the same
 			c.tell(ctx, Event{Kind: EventHookFailed, Reason: e.Reason, Hook: "Checkpoints", Err: fmt.Errorf("summarize: writing the checkpoint: %w", err)})
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,21 +12,27 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // Folder holds summaries as numbered Markdown files, for people and for agents that look something up:
-// 001-title.md and so on, and index.md, which counts and lists them. It is made for one session. Such a file is never changed
-// or deleted; the index is written anew. It is safe for concurrent use within a process.
+// 001-title.md and so on, and index.md, which counts and lists them. It is made for one session. A checkpoint is never changed,
+// replaced or deleted; the index is written anew. A Folder is safe for concurrent use, and so are several values and processes on
+// one folder: writers take turns by a lock on the file .checkpoints.lock, which stays. A file named .new- and a number is being
+// written, or was left behind by a writer that crashed; the next writer removes those.
 type Folder struct {
-	// Dir is the folder. It is made if there is none.
+	// Dir is the folder. It is made if there is none. Its file system needs hard links.
 	Dir string
-
-	mu sync.Mutex
 }
+
+var (
+	// ErrLocked is the error if other writers have held the lock for a minute.
+	ErrLocked = errors.New("checkpoints: another writer holds the lock")
+	// ErrForeign is the error if something else has the name of the lock or of the index. It is left as it is.
+	ErrForeign = errors.New("checkpoints: a file that is not the folder's own is in the way")
+)
 
 // Checkpoint is one file.
 type Checkpoint struct {
@@ -41,27 +46,31 @@ type Checkpoint struct {
 	Compaction string
 }
 
-// Add writes a summary, with the id of its compaction in the session, and the index.
+// Add writes a summary, with the id of its compaction in the session, and the index. Once it returns, both are durable. If only
+// the index cannot be written, it returns the checkpoint and the error.
 func (f *Folder) Add(ctx context.Context, s *history.Session, compaction, title, summary string) (Checkpoint, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
-		return Checkpoint{}, err
+	if err := makeDir(f.Dir); err != nil {
+		return Checkpoint{}, fmt.Errorf("checkpoints: making the folder: %w", err)
 	}
-	list, err := f.list()
+	lock, err := f.lock(ctx)
 	if err != nil {
 		return Checkpoint{}, err
 	}
-	point := Checkpoint{Number: 1, Title: title, Compaction: compaction}
-	if n := len(list); n > 0 {
-		point.Number = list[n-1].Number + 1
+	defer lock.Unlock()
+	list, next, err := f.list()
+	if err != nil {
+		return Checkpoint{}, err
 	}
+	if next > maxNumber {
+		return Checkpoint{}, fmt.Errorf("checkpoints: no number is left after %d: %s: rename the file of that number", maxNumber, f.Dir)
+	}
+	point := Checkpoint{Number: next, Compaction: compaction}
 	if point.Title = plaintext.OneLine(title, 200); point.Title == "" {
 		point.Title = "Checkpoint " + strconv.Itoa(point.Number)
 	}
 	point.Path = filepath.Join(f.Dir, fmt.Sprintf("%03d-%s.md", point.Number, slug(point.Title)))
 	text := fmt.Sprintf("# %s\n\n%s%s -->\n\n%s\n", point.Title, compactionMark, comment.Replace(compaction), summary)
-	if err := replaceFile(point.Path, text); err != nil {
+	if err := writeFile(point.Path, text, os.Link); err != nil { // a link never replaces a file
 		return Checkpoint{}, err
 	}
 	return point, f.index(ctx, s, append(list, point))
@@ -71,10 +80,16 @@ func (f *Folder) Add(ctx context.Context, s *history.Session, compaction, title,
 // goes back or to another branch by [history.Session.Branch] calls it; summarize.Compactor.Navigate does. Without checkpoints
 // it does nothing.
 func (f *Folder) Index(ctx context.Context, s *history.Session) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	list, err := f.list()
-	if err != nil || len(list) == 0 {
+	if list, err := f.List(); err != nil || len(list) == 0 {
+		return err
+	}
+	lock, err := f.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	list, _, err := f.list() // others may have added some meanwhile
+	if err != nil {
 		return err
 	}
 	return f.index(ctx, s, list)
@@ -86,11 +101,11 @@ const compactionMark = "<!-- compaction "
 // comment keeps an id from ending the comment that it stands in.
 var comment = strings.NewReplacer("--", "- -", "\n", " ")
 
-// List returns the checkpoints by their numbers; none if there is no folder.
+// List returns the checkpoints by their numbers; none if there is no folder. Only the start of each file is read, and only
+// regular files count. It waits for no writer and changes nothing.
 func (f *Folder) List() ([]Checkpoint, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.list()
+	list, _, err := f.list()
+	return list, err
 }
 
 // ListOn returns those whose compactions are on the path to a session's leaf, by their numbers. Once somebody went back, those of
@@ -127,27 +142,34 @@ func parted(ctx context.Context, list []Checkpoint, s *history.Session) (on, lef
 
 var fileName = regexp.MustCompile(`^(\d{3,9})-.*\.md$`)
 
-func (f *Folder) list() ([]Checkpoint, error) {
+// maxNumber is the highest that fileName matches.
+const maxNumber = 999_999_999
+
+// list returns the checkpoints by their numbers, and the number after the highest in any name.
+func (f *Folder) list() (list []Checkpoint, next int, err error) {
+	next = 1
 	files, err := os.ReadDir(f.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, next, nil
 	} else if err != nil {
-		return nil, err
+		return nil, 0, fmt.Errorf("checkpoints: listing the folder: %w", err)
 	}
-	var list []Checkpoint
 	for _, file := range files {
 		m := fileName.FindStringSubmatch(file.Name())
-		if m == nil || file.IsDir() {
+		if m == nil {
 			continue
 		}
 		number, err := strconv.Atoi(m[1])
 		if err != nil {
 			continue
 		}
+		next = max(next, number+1)
 		point := Checkpoint{Number: number, Path: filepath.Join(f.Dir, file.Name())}
 		head, err := readHead(point.Path)
-		if err != nil {
-			return nil, err
+		if errors.Is(err, ErrForeign) || errors.Is(err, fs.ErrNotExist) {
+			continue // a pipe or a link, or somebody has deleted it
+		} else if err != nil {
+			return nil, 0, err
 		}
 		first, rest, _ := strings.Cut(head, "\n")
 		point.Title = strings.TrimPrefix(first, "# ")
@@ -156,27 +178,21 @@ func (f *Folder) list() ([]Checkpoint, error) {
 		}
 		list = append(list, point)
 	}
-	slices.SortFunc(list, func(a, b Checkpoint) int { return a.Number - b.Number })
-	return list, nil
+	slices.SortStableFunc(list, func(a, b Checkpoint) int { return a.Number - b.Number })
+	return list, next, nil
 }
 
-// readHead returns the start of a file.
-func readHead(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	head := make([]byte, 2048)
-	n, err := f.Read(head)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	return string(head[:n]), nil
-}
+// indexMark is in the third line of each index.
+const indexMark = " made, each when the conversation was compacted."
 
 // index lists the checkpoints for a reader.
 func (f *Folder) index(ctx context.Context, s *history.Session, list []Checkpoint) error {
+	path := filepath.Join(f.Dir, "index.md")
+	if head, err := readHead(path); err == nil && !strings.Contains(head, indexMark) {
+		return foreign(path)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	on, left, err := parted(ctx, list, s)
 	if err != nil {
 		return err
@@ -189,26 +205,13 @@ func (f *Folder) index(ctx context.Context, s *history.Session, list []Checkpoin
 			fmt.Fprintf(&b, "%d. [%s](%s)\n", p.Number, title, filepath.Base(p.Path))
 		}
 	}
-	fmt.Fprintf(&b, "# Checkpoints\n\n%d made, each when the conversation was compacted.\n", len(on))
+	fmt.Fprintf(&b, "# Checkpoints\n\n%d%s\n", len(on), indexMark)
 	entries(on)
 	if len(left) > 0 {
 		fmt.Fprintf(&b, "\n%d more where the conversation has gone another way since.\n", len(left))
 		entries(left)
 	}
-	return replaceFile(filepath.Join(f.Dir, "index.md"), b.String())
-}
-
-// replaceFile writes a file whole or not at all.
-func replaceFile(path, text string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return os.Rename(f.Name(), path)
+	return writeFile(path, b.String(), os.Rename)
 }
 
 var notInSlug = regexp.MustCompile(`[^\p{L}\p{N}]+`)
