@@ -45,8 +45,9 @@ func (s *Session) Append(ctx context.Context, messages ...chat.Message) error {
 // the session has read or not at all: the error is a [*ConflictError] if anything was said meanwhile. Everything else is put
 // behind what was appended meanwhile; a compaction is checked there again.
 //
-// Texts besides those of messages and the output of a shell are made valid UTF-8, and Data is kept without white space between
-// its values.
+// Texts besides those of messages and the output of a shell are made valid UTF-8, Data too, which is kept without white space
+// between its values. An entry whose line would have more than 500 levels of objects and arrays is a [*DepthError], and one whose
+// line would have more than [Options.MaxLine] bytes a [*LineTooLongError]. What is added can be read back as it is returned.
 func (s *Session) Add(ctx context.Context, entries ...Entry) ([]Entry, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -247,7 +248,7 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 		if err := a.checkMessage(ctx, b.Message); err != nil {
 			return Line{}, err
 		}
-		b.Content, b.ToolCalls = slices.Clone(b.Content), slices.Clone(b.ToolCalls) // the caller's may change
+		b.Content, b.ToolCalls = append(chat.Parts(nil), b.Content...), append([]chat.ToolCall(nil), b.ToolCalls...) // the caller's may change
 		e.Body = b
 	case Compaction:
 		if err := a.checkCompaction(ctx, b); err != nil {
@@ -269,12 +270,30 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 		if err := checkText(chat.Message{Role: chat.RoleUser, Content: b.Content}); err != nil {
 			return Line{}, err
 		}
+	case Preamble:
+		for i, m := range b.System {
+			if err := checkText(m); err != nil {
+				return Line{}, fmt.Errorf("system message %d: %w", i+1, err)
+			}
+		}
+	case Plan:
+		if err := checkText(begun(chat.Message{Role: chat.RoleAssistant}, b.Thinking)); err != nil {
+			return Line{}, fmt.Errorf("its thinking: %w", err)
+		}
+		b.Until = b.Until.UTC()
+		e.Body = b
+	case PlanEnd:
+		b.NotBefore = b.NotBefore.UTC()
+		e.Body = b
 	}
-	line, err := e.encode()
+	line, err := e.writable()
+	if err == nil {
+		err = a.s.options.checkSize(line)
+	}
 	if err != nil {
 		return Line{}, err
 	}
-	if m, ok := e.Body.(Message); !ok || m.Data != nil {
+	if m, ok := e.Body.(Message); !ok || m.Data != nil || slices.ContainsFunc(m.Content, isOpaque) {
 		if *e, err = decode(line); err != nil { // as it will be read, and nothing of it is the caller's
 			return Line{}, err
 		}
@@ -285,6 +304,12 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 	a.path = a.path.with(n)
 	a.staged = append(a.staged, a.path)
 	return Line{ID: e.ID, Parent: e.Parent, Kind: e.Type(), Data: line}, nil
+}
+
+// isOpaque reports whether a part is opaque: its bytes are the caller's, who may change them.
+func isOpaque(p chat.Part) bool {
+	_, ok := p.(chat.Opaque)
+	return ok
 }
 
 // place goes to the entry's parent, and checks its id.

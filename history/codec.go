@@ -94,8 +94,19 @@ func (e *Entry) encode() ([]byte, error) {
 		l.Refusal = &b
 	case Unknown:
 		return b.Line, nil
+	default:
+		return nil, fmt.Errorf("a body of type %T: use one of package history, and not a pointer to it", b)
 	}
-	return plainjson.Marshal(l)
+	return validJSON(l)
+}
+
+// validJSON encodes what may hold JSON of others. What is not UTF-8 in that becomes U+FFFD, as it does in all texts.
+func validJSON(v any) ([]byte, error) {
+	data, err := plainjson.Marshal(v)
+	if err == nil && !utf8.Valid(data) {
+		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
+	}
+	return data, err
 }
 
 // decode reads a line, its end left off.

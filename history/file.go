@@ -38,12 +38,15 @@ type FileOptions struct {
 	Disk Disk
 }
 
+// maxLine is the default of [FileOptions.MaxLine].
+const maxLine = 64 << 20
+
 func (o FileOptions) withDefaults() (FileOptions, error) {
 	if o.SyncEvery == 0 {
 		o.SyncEvery = time.Second
 	}
 	if o.MaxLine == 0 {
-		o.MaxLine = 64 << 20
+		o.MaxLine = maxLine
 	}
 	if o.Disk == nil {
 		o.Disk = osDisk{}

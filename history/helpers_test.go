@@ -106,6 +106,17 @@ func count(t testing.TB, s *history.Session) int {
 	return len(all(t, s))
 }
 
+// stored lists the lines of a store.
+func stored(t testing.TB, store history.Store) []string {
+	t.Helper()
+	var list []string
+	for line, err := range store.Read(t.Context(), 0) {
+		require.NoError(t, err)
+		list = append(list, string(line.Data))
+	}
+	return list
+}
+
 // lineCount is the number of lines of a session's store.
 func lineCount(t testing.TB, s *history.Session) int {
 	t.Helper()

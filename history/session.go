@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -8,8 +9,6 @@ import (
 	"iter"
 	"sync"
 	"time"
-
-	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
 // Session is a conversation: everything that was said, and the compactions made of it, as a tree that is only ever appended to.
@@ -46,6 +45,8 @@ type Options struct {
 	File FileOptions
 	// Header of a session that is new. Defaults to a random id and the time.
 	Header Header
+	// MaxLine is the most bytes of a line that is written, in whatever store. Defaults to File.MaxLine.
+	MaxLine int64
 	// Salvage leaves out lines that cannot be read ([Session.Skipped] lists them) and reads what stands around them: an entry
 	// whose parent was lost follows the one before it in the log. The log keeps them. It reads the whole log. Without it a line
 	// that cannot be read is a [*CorruptError] once it is wanted: on opening, or when something asks for it.
@@ -57,6 +58,15 @@ type Options struct {
 	Now func() time.Time
 	// Cache of entries that were read or appended last. Defaults to one of 64 MiB that all sessions of the process share.
 	Cache *Cache
+}
+
+// checkSize returns a [*LineTooLongError] if a line has too many bytes to be written.
+func (o Options) checkSize(line []byte) error {
+	most := cmp.Or(o.MaxLine, o.File.MaxLine, maxLine)
+	if size := int64(len(line)); size > most {
+		return &LineTooLongError{Bytes: size, Max: most}
+	}
+	return nil
 }
 
 // Open opens the session in a file for writing, and makes the file if there is none; see [OpenFile]. The log is read from its end
@@ -159,7 +169,10 @@ func (s *Session) begin(ctx context.Context, h Header) error {
 		h.Time = s.now()
 	}
 	h.Time = h.Time.UTC().Round(0)
-	line, err := plainjson.Marshal(headerLine{Type: TypeSession, Version: FormatVersion, Header: h})
+	line, err := h.writable()
+	if err == nil {
+		err = s.options.checkSize(line)
+	}
 	if err != nil {
 		return fmt.Errorf("history: the header: %w", err)
 	}

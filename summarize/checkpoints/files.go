@@ -42,7 +42,7 @@ func (f *Folder) lock(ctx context.Context) (*flock.Flock, error) {
 	limited, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	lock := flock.New(path, flock.SetFlag(readFlags|os.O_CREATE))
-	if _, err := lock.TryLockContext(limited, 2*time.Millisecond); ctx.Err() != nil {
+	if _, err := lock.TryLockContext(limited, 2*time.Millisecond); err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	} else if errors.Is(err, context.DeadlineExceeded) {
 		return nil, fmt.Errorf("%w: %s: waited %v: end the process that hangs, or try again", ErrLocked, path, lockWait)

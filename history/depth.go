@@ -1,0 +1,183 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxDepth is the most levels of objects and arrays that a line may have when it is written, its own object included. Some
+// readers of JSON refuse more than 1,000 (those of Python and Jackson), and encoding/json refuses more than 10,000. Half of
+// the first leaves room for whoever puts a line into a value of their own. Deeper lines that are in a store are read.
+const maxDepth = 500
+
+// DepthError is the error of an entry, or of a header, whose JSON is nested too deep to be read back everywhere. Nothing is
+// written.
+type DepthError struct {
+	// Path in the line's JSON to the value at which it becomes too deep, such as "custom.data.a[0].b". A long path is
+	// shortened in its middle.
+	Path string
+	// Depth of the line in levels of objects and arrays, and the most that it may have.
+	Depth, Max int
+}
+
+func (e *DepthError) Error() string {
+	return fmt.Sprintf("its JSON is nested %d levels deep, more than %d: at %s: flatten the value, or keep it as text", e.Depth, e.Max, e.Path)
+}
+
+// writable returns the line of an entry, without its end, or an error if it cannot be read back.
+func (e *Entry) writable() ([]byte, error) {
+	line, err := e.encode()
+	if err != nil {
+		return nil, unencodable(err, func(v *visitor) { v.body(e.Body) })
+	}
+	return line, checkDepth(line)
+}
+
+// writable returns the line of a header, as [Entry.writable] does.
+func (h *Header) writable() ([]byte, error) {
+	line, err := validJSON(headerLine{Type: TypeSession, Version: FormatVersion, Header: *h})
+	if err != nil {
+		return nil, unencodable(err, func(v *visitor) { v.header(h) })
+	}
+	return line, checkDepth(line)
+}
+
+// unencodable returns what is too deep or not valid of the JSON in what could not be encoded, else err.
+func unencodable(err error, visit func(*visitor)) error {
+	visit(&visitor{value: func(path string, value []byte) []byte {
+		depth, at := depth(value)
+		if depth > maxDepth {
+			above := 1 + strings.Count(path, ".") + strings.Count(path, "[") // the line's object, and those that the path leads through
+			err = &DepthError{Path: path + pathTo(value, at), Depth: above + depth, Max: maxDepth}
+		} else if len(value) > 0 && !json.Valid(value) {
+			err = fmt.Errorf("%s is not valid JSON: %w", path, err)
+		}
+		return value
+	}})
+	return err
+}
+
+// checkDepth returns a [*DepthError] if a line is nested too deep to be written.
+func checkDepth(line []byte) error {
+	depth, at := depth(line)
+	if depth <= maxDepth {
+		return nil
+	}
+	return &DepthError{Path: strings.TrimPrefix(pathTo(line, at), "."), Depth: depth, Max: maxDepth}
+}
+
+// depth returns how many levels of objects and arrays a value has, and where the first begins that is deeper than maxDepth.
+func depth(value []byte) (deepest, at int) {
+	depth := 0
+	for i := range tokens(value) {
+		switch value[i] {
+		case '{', '[':
+			depth++
+			if depth > deepest {
+				if deepest = depth; depth == maxDepth+1 {
+					at = i
+				}
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return deepest, at
+}
+
+// pathTo returns the path to the token at a place in a value, such as ".a[0].b". Of a long one the middle is left out.
+func pathTo(value []byte, at int) string {
+	const head, tail = 8, 2
+	var steps []string // the last of them to what is next in each container around it
+	var index []int    // of what is next in an array, -1 in an object
+	var text []byte    // the last string, with its quotes
+	for i, end := range tokens(value) {
+		if i == at {
+			break
+		}
+		top := len(index) - 1
+		switch value[i] {
+		case '{':
+			steps, index = append(steps, ""), append(index, -1)
+		case '[':
+			steps, index = append(steps, "[0]"), append(index, 0)
+		case '}', ']':
+			steps, index = steps[:max(0, top)], index[:max(0, top)]
+		case '"':
+			text = value[i:end]
+		case ':':
+			if top >= 0 && len(text) > 1 { // else it is not valid
+				steps[top] = keyStep(text)
+			}
+		case ',':
+			if top >= 0 && index[top] >= 0 {
+				index[top]++
+				steps[top] = fmt.Sprintf("[%d]", index[top])
+			}
+		}
+	}
+	if n := len(steps); n > head+tail {
+		return strings.Join(steps[:head], "") + "…" + strings.Join(steps[n-tail:], "")
+	}
+	return strings.Join(steps, "")
+}
+
+// keyStep returns how a path goes on to a key, which is given as it stands in JSON.
+func keyStep(quoted []byte) string {
+	const longest = 40
+	key := string(quoted[1 : len(quoted)-1])
+	if len(key) > longest {
+		key = strings.ToValidUTF8(key[:longest], "") + "…"
+	}
+	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return strings.ContainsRune(" .[]\\", r) || r == utf8.RuneError }) {
+		return `["` + key + `"]`
+	}
+	return "." + key
+}
+
+// tokens returns where each string, number, literal and delimiter of a JSON value begins and ends.
+func tokens(value []byte) iter.Seq2[int, int] {
+	return func(yield func(start, end int) bool) {
+		for i := 0; i < len(value); {
+			end := i + 1
+			switch value[i] {
+			case ' ', '\t', '\r', '\n':
+				i = end
+				continue
+			case '{', '}', '[', ']', ':', ',':
+			case '"':
+				end = stringEnd(value, i)
+			default:
+				for end < len(value) && strings.IndexByte("{}[]:,\" \t\r\n", value[end]) < 0 {
+					end++
+				}
+			}
+			if !yield(i, end) {
+				return
+			}
+			i = end
+		}
+	}
+}
+
+// stringEnd returns the end of the JSON string that begins at a place.
+func stringEnd(value []byte, start int) int {
+	for i := start + 1; ; {
+		n := bytes.IndexByte(value[i:], '"')
+		if n < 0 {
+			return len(value)
+		}
+		i += n + 1
+		escapes := 0
+		for value[i-2-escapes] == '\\' { // ends at the opening quote
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package history
+
+import (
+	"encoding/json"
+	"reflect"
+	"time"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// bodies has one of each kind.
+var bodies = []Body{
+	Message{}, Shell{}, CustomMessage{}, Compaction{}, BranchSummary{}, Branch{}, Custom{}, Label{}, ModelChange{}, ThinkingChange{},
+	Todos{}, Usage{}, Clearing{}, Preamble{}, Plan{}, PlanEnd{}, Refusal{}, Unknown{},
+}
+
+// allParts has one of each kind.
+var allParts = chat.Parts{chat.Text(""), chat.Image{}, chat.Document{}, chat.Thinking{}, chat.Opaque{}, chat.CacheBreakpoint{}}
+
+// filler fills values of any type, so that a field that is added to one is tested too.
+type filler struct {
+	text   func() string
+	json   func() json.RawMessage
+	parts  func() chat.Parts
+	role   func() chat.Role
+	time   func() time.Time
+	number func() int
+	float  func() float64
+	length func() int // of a list
+}
+
+// filled returns a value of the type of another, with all its fields filled.
+func filled[T any](f *filler, like T) T {
+	v := reflect.New(reflect.TypeOf(like)).Elem()
+	f.fill(v)
+	return v.Interface().(T)
+}
+
+func (f *filler) fill(v reflect.Value) {
+	switch p := v.Addr().Interface().(type) {
+	case *json.RawMessage:
+		*p = f.json()
+		return
+	case *chat.Parts:
+		*p = f.parts()
+		return
+	case *chat.Role:
+		*p = f.role()
+		return
+	case *time.Time:
+		*p = f.time()
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(f.text())
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(f.number()))
+	case reflect.Float64:
+		v.SetFloat(f.float())
+	case reflect.Bool:
+		v.SetBool(f.number()%2 != 0)
+	case reflect.Slice:
+		if n := f.length(); n >= 0 {
+			v.Set(reflect.MakeSlice(v.Type(), n, n))
+			for i := range n {
+				f.fill(v.Index(i))
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f.fill(v.Field(i))
+		}
+	default:
+		panic("there is nothing to fill a " + v.Type().String() + " with")
+	}
+}
