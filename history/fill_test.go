@@ -50,6 +50,8 @@ func (f *filler) fill(v reflect.Value) {
 	case *time.Time:
 		*p = f.time()
 		return
+	case *Carried: // which the session fills in
+		return
 	}
 	switch v.Kind() {
 	case reflect.String:

@@ -3,7 +3,6 @@ package importer
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -17,6 +16,7 @@ import (
 // Records keep their ids, unless the session has an entry of that id. Usage that was reported with a message follows it
 // as an entry, and so does what was noted aside. What a session does not take as it is, such as a result without its
 // call or a compaction that cuts where none may, becomes a [history.Custom] named "refused", with a note that says why.
+// Of what is nested too deep ([history.DepthError]) that holds the JSON as a text.
 //
 // An error comes from the session's store; what was added before stays.
 func (r *Recording) AppendTo(ctx context.Context, s *history.Session) ([]Note, error) {
@@ -222,14 +222,25 @@ func (a *appender) take(ctx context.Context, entries []history.Entry, lines []in
 		return a.take(ctx, entries[half:], lines[half:])
 	}
 	e := entries[0]
-	body, encodeErr := json.Marshal(e.Body)
-	if encodeErr != nil {
-		return fmt.Errorf("importer: line %d: %w", lines[0], errors.Join(err, encodeErr))
+	for _, data := range refused(e.Body) {
+		e.Body = history.Custom{Name: "refused", Data: data}
+		if _, again := a.session.Add(ctx, e); again == nil {
+			a.notes = append(a.notes, Note{Line: lines[0], Count: 1, Reason: Refused, What: err.Error()})
+			return nil
+		}
 	}
-	e.Body = history.Custom{Name: "refused", Data: body}
-	if _, again := a.session.Add(ctx, e); again != nil { // it was not the entry
-		return fmt.Errorf("importer: line %d: %w", lines[0], err)
+	return fmt.Errorf("importer: line %d: %w", lines[0], err) // it was not the entry
+}
+
+// refused returns forms in which a session may take a body that it refused: its JSON, the text of that, which is never nested
+// too deep, and nothing.
+func refused(body history.Body) []json.RawMessage {
+	var forms []json.RawMessage
+	if data, err := json.Marshal(body); err == nil {
+		forms = append(forms, data)
+		if text, err := json.Marshal(string(data)); err == nil {
+			forms = append(forms, text)
+		}
 	}
-	a.notes = append(a.notes, Note{Line: lines[0], Count: 1, Reason: Refused, What: err.Error()})
-	return nil
+	return append(forms, nil)
 }

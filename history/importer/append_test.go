@@ -2,6 +2,7 @@ package importer_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -304,5 +305,36 @@ func BenchmarkAppendToOfRunsOfResults(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/result")
 		})
+	}
+}
+
+// A session takes nothing that is nested too deep, but what stands around it.
+func TestWhatIsNestedTooDeepIsRefusedAlone(t *testing.T) {
+	for _, levels := range []int{495, 600, 9_990, 9_996} {
+		block := `{"type":"newKind","n":` + strings.Repeat("[", levels) + strings.Repeat("]", levels) + "}"
+		recording, err := importer.Read(strings.NewReader(session(
+			message(`"role":"user","content":"one"`), message(`"role":"assistant","content":[`+block+`]`), message(`"role":"user","content":"two"`),
+		)))
+		require.NoError(t, err)
+		s, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{Header: recording.Header})
+		require.NoError(t, err)
+		notes, err := recording.AppendTo(t.Context(), s)
+		require.NoError(t, err)
+		kept, text := 0, ""
+		for e, err := range s.Entries(t.Context()) {
+			require.NoError(t, err)
+			if c, ok := e.Body.(history.Custom); ok && c.Name == "refused" {
+				require.NoError(t, json.Unmarshal(c.Data, &text))
+			}
+			kept++
+		}
+		require.Equal(t, 3, kept)
+		if levels < 496 {
+			require.Empty(t, notes)
+			continue
+		}
+		require.Len(t, notes, 1)
+		require.Contains(t, notes[0].What, "more than 500: at message.content[0].value.n[0][0]")
+		require.Contains(t, text, `"type":"newKind"`)
 	}
 }
