@@ -48,7 +48,15 @@ func (s *Session) Append(ctx context.Context, messages ...chat.Message) error {
 // Texts besides those of messages and the output of a shell are made valid UTF-8, Data too, which is kept without white space
 // between its values. An entry whose line would have more than 500 levels of objects and arrays is a [*DepthError], and one whose
 // line would have more than [Options.MaxLine] bytes a [*LineTooLongError]. What is added can be read back as it is returned.
+//
+// [Options.Redact] is given all texts first.
 func (s *Session) Add(ctx context.Context, entries ...Entry) ([]Entry, error) {
+	entries = slices.Clone(entries)
+	for i := range entries {
+		if err := s.redact(&entries[i]); err != nil { // before anything is locked
+			return nil, fmt.Errorf("history: %s: %w", describe(entries, i), err)
+		}
+	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	return s.add(ctx, entries, false)
@@ -293,7 +301,7 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 	if err != nil {
 		return Line{}, err
 	}
-	if m, ok := e.Body.(Message); !ok || m.Data != nil || slices.ContainsFunc(m.Content, isOpaque) {
+	if m, ok := e.Body.(Message); !ok || m.Data != nil || e.Redacted != nil || slices.ContainsFunc(m.Content, isOpaque) {
 		if *e, err = decode(line); err != nil { // as it will be read, and nothing of it is the caller's
 			return Line{}, err
 		}

@@ -33,6 +33,7 @@ type headLine struct {
 // line is an entry as it is written. One of the bodies is set, that which the type names.
 type line struct {
 	headLine
+	Redacted       []string        `json:"redacted,omitempty"`
 	Message        *Message        `json:"message,omitempty"`
 	Shell          *Shell          `json:"shell,omitempty"`
 	CustomMessage  *CustomMessage  `json:"customMessage,omitempty"`
@@ -54,7 +55,7 @@ type line struct {
 
 // encode writes the entry as a line, without its end.
 func (e *Entry) encode() ([]byte, error) {
-	l := line{headLine: headLine{Type: e.Type(), ID: e.ID, Parent: e.Parent, Time: e.Time}}
+	l := line{headLine: headLine{Type: e.Type(), ID: e.ID, Parent: e.Parent, Time: e.Time}, Redacted: e.Redacted}
 	switch b := e.Body.(type) {
 	case nil:
 		return nil, errors.New("an entry without a body")
@@ -123,7 +124,7 @@ func decode(raw []byte) (Entry, error) {
 	if err := l.check(); err != nil {
 		return Entry{}, err
 	}
-	e := Entry{ID: l.ID, Parent: l.Parent, Time: l.Time}
+	e := Entry{ID: l.ID, Parent: l.Parent, Time: l.Time, Redacted: l.Redacted}
 	switch l.Type {
 	case TypeMessage:
 		e.Body = body(l.Message)

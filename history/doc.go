@@ -111,6 +111,20 @@
 //
 // [FileTools] tell which files were read and modified on a path, compacted or not.
 //
+// # Secrets
+//
+// [Options.Redact] is a function of your own that is given each text before it is written, and returns what is written in
+// its place:
+//
+//	key := regexp.MustCompile(`sk-[A-Za-z0-9]{20,}`)
+//	session, err := history.OpenWith(path, history.Options{
+//		Redact: func(p history.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
+//	})
+//
+// It is given all that people, models, tools and the application say, in data and arguments too; [Passage] lists what it is
+// not given. What it changed is neither in the log nor in what is made from the session: views, plans and summaries.
+// [Entry.Redacted] says where that was.
+//
 // # Sessions of others
 //
 // Package importer reads what pi and oh-my-pi, Claude Code and the Codex CLI recorded, and lists of messages of OpenAI and

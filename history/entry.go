@@ -17,6 +17,8 @@ type Entry struct {
 	Time time.Time
 	// Body is what was said or done.
 	Body Body
+	// Redacted lists the paths, in the JSON of the entry's line, of what [Options.Redact] changed before it was written.
+	Redacted []string
 }
 
 // MaxID is the most bytes that the id of an entry may have.
@@ -86,6 +88,8 @@ type Header struct {
 	From string `json:"from,omitempty"`
 	// Data that the application keeps with the session, such as its folder.
 	Data json.RawMessage `json:"data,omitempty"`
+	// Redacted lists the paths of what [Options.Redact] changed before it was written.
+	Redacted []string `json:"redacted,omitempty"`
 }
 
 // Message is what a user, an assistant or a tool said.

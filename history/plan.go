@@ -89,7 +89,7 @@ type SummaryAnswer struct {
 
 // Preamble holds the system messages and the tools of a prompt. Plans name it by its digest, so that it is stored once.
 type Preamble struct {
-	// Digest of what follows.
+	// Digest of what follows, as it was before [Options.Redact].
 	Digest string         `json:"digest"`
 	System []chat.Message `json:"system,omitempty"`
 	Tools  []chat.Tool    `json:"tools,omitempty"`

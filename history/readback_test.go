@@ -72,7 +72,7 @@ func oddEntry(r *rand.Rand, text string, value []byte) Entry {
 	f := odd(r, text, value)
 	e := Entry{Time: f.time(), Body: filled(f, bodies[r.IntN(len(bodies))])}
 	if r.IntN(8) == 0 {
-		e.ID = f.text()
+		e.ID, e.Redacted = f.text(), []string{f.text()}
 	}
 	if u, ok := e.Body.(Unknown); ok {
 		u.Kind = "later"

@@ -47,6 +47,19 @@ type Options struct {
 	Header Header
 	// MaxLine is the most bytes of a line that is written, in whatever store. Defaults to File.MaxLine.
 	MaxLine int64
+	// Redact, if set, is given each text before it is written and returns what is written in its place, so that a secret
+	// reaches neither the store nor what is made from the session: prompts, plans and summaries. [Passage] says what it is
+	// given. What was changed is listed in [Entry.Redacted]. A session that is opened is not gone through again.
+	//
+	//   - JSON stays JSON: strings, numbers and keys are shown one by one, and a number that is changed becomes a string.
+	//   - An image or a document that is changed becomes a text.
+	//   - Thinking that is changed loses its signature, so that no model is sent it again.
+	//   - A preamble keeps the digest of what it was made from, by which plans find it.
+	//
+	// It sees one text at a time; a secret that is cut in two is not seen. If it panics, or returns text that is not valid
+	// UTF-8, nothing is written, and the error is a [*RedactError]. It is called by whoever adds entries, by several at a
+	// time, and holds up none but its caller.
+	Redact func(Passage) string
 	// Salvage leaves out lines that cannot be read ([Session.Skipped] lists them) and reads what stands around them: an entry
 	// whose parent was lost follows the one before it in the log. The log keeps them. It reads the whole log. Without it a line
 	// that cannot be read is a [*CorruptError] once it is wanted: on opening, or when something asks for it.
@@ -120,7 +133,15 @@ func New(ctx context.Context, store Store, o Options) (*Session, error) {
 		return nil, err
 	}
 	if end == 0 {
-		return s, s.begin(ctx, o.Header)
+		err := s.begin(ctx, o.Header)
+		if err == nil {
+			return s, nil
+		}
+		conflict, ok := errors.AsType[*ConflictError](err)
+		if !ok {
+			return nil, err
+		}
+		end = conflict.End // another has begun it
 	}
 	if o.Salvage {
 		salvaged, err := salvage(ctx, store)
@@ -169,6 +190,9 @@ func (s *Session) begin(ctx context.Context, h Header) error {
 		h.Time = s.now()
 	}
 	h.Time = h.Time.UTC().Round(0)
+	if err := s.redactHeader(&h); err != nil {
+		return fmt.Errorf("history: the header: %w", err)
+	}
 	line, err := h.writable()
 	if err == nil {
 		err = s.options.checkSize(line)

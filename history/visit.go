@@ -14,22 +14,13 @@ import (
 // visitor goes through the texts of an entry, or of a header, and puts others in their place. What it changes is a copy.
 type visitor struct {
 	// show returns what stands in place of a text. It may be nil.
-	show func(passage) string
+	show func(Passage) string
 	// value returns what stands in place of a JSON value. By default each string, number and key of it is shown.
 	value func(path string, value []byte) []byte
 	// changed is told the path of each field that was changed. It may be nil.
 	changed func(path string)
 	kind    EntryType
 	role    chat.Role
-}
-
-// passage is a text and where it stands: the type of the entry, the role of the message, the field, and the key in a field of JSON.
-type passage struct {
-	text string
-	kind EntryType
-	role chat.Role
-	path string
-	key  string
 }
 
 // header visits the header of a session.
@@ -187,7 +178,7 @@ func (v *visitor) passage(path, key, text string) string {
 	if v.show == nil || text == "" {
 		return text
 	}
-	return v.show(passage{text, v.kind, v.role, path, key})
+	return v.show(Passage{Text: text, Type: v.kind, Role: v.role, Path: path, Key: key})
 }
 
 // arguments visits a text that is JSON, or was cut off and is not.

@@ -1,0 +1,133 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plainjson"
+)
+
+// Passage is a text that is about to be written to a session, as [Options.Redact] is given it.
+//
+// These are passages: the texts, thoughts, participants' names, images (their URLs) and documents (their data) of messages,
+// wherever in an entry messages stand; commands and their output; summaries, titles, instructions, labels, lists of things to
+// do and errors; the paths of files; the descriptions of tools; and where a session was made from. In values that are JSON
+// each string, each number and each key is one: in data, in a call's arguments, in opaque parts, in the parameters of tools
+// and in entries of unknown kinds. An empty text is none.
+//
+// What holds a session together is never shown: ids, types, roles and times; the names of tools, models, policies, fields and
+// parts of the application; levels, states and counts; digests, media types and signatures; and thinking that is encrypted.
+type Passage struct {
+	// Text that is to be written.
+	Text string
+	// Type of the entry that it is part of; "session" for the header.
+	Type EntryType
+	// Role of the message that it is part of; "" if it is part of none.
+	Role chat.Role
+	// Path of its field in the line's JSON, such as "message.content[0].text", "shell.output" or "custom.data".
+	Path string
+	// Key of the value in a field that holds JSON, or of the list that the value is in. "" for a key itself.
+	Key string
+}
+
+// RedactError is the error of an entry, or of a header, for which [Options.Redact] panicked or returned what cannot be
+// written. Nothing is written.
+type RedactError struct {
+	// Path of the field that it was given; see [Passage].
+	Path string
+	// Panic is what it panicked with; nil if it returned text that is not valid UTF-8.
+	Panic any
+}
+
+func (e *RedactError) Error() string {
+	if e.Panic != nil {
+		return fmt.Sprintf("Options.Redact panicked: at %s: %v", e.Path, e.Panic)
+	}
+	return fmt.Sprintf("Options.Redact returned text that is not valid UTF-8: at %s", e.Path)
+}
+
+// redact puts in place of the texts of an entry what [Options.Redact] returns for them.
+func (s *Session) redact(e *Entry) error {
+	if s.options.Redact == nil || e.Body == nil {
+		return nil
+	}
+	body := e.Body
+	changed, err := redacted(s.options.Redact, e.Type(), func(v *visitor) { body = v.body(e.Body) })
+	if err != nil || len(changed) == 0 {
+		return err
+	}
+	e.Body, e.Redacted = body, union(e.Redacted, changed)
+	if u, ok := body.(Unknown); ok {
+		u.Line = markUnknown(u.Line, changed)
+		e.Body = u
+	}
+	return nil
+}
+
+// redactHeader does for a header what [Session.redact] does for an entry.
+func (s *Session) redactHeader(h *Header) error {
+	if s.options.Redact == nil {
+		return nil
+	}
+	header := *h
+	changed, err := redacted(s.options.Redact, TypeSession, func(v *visitor) { v.header(&header) })
+	if err != nil {
+		return err
+	}
+	*h, h.Redacted = header, union(h.Redacted, changed)
+	return nil
+}
+
+// redacted visits texts with a redactor and returns the paths of what it changed.
+func redacted(redactor func(Passage) string, kind EntryType, visit func(*visitor)) (changed []string, err error) {
+	at := ""
+	defer func() {
+		if p := recover(); p != nil {
+			err = &RedactError{Path: at, Panic: p}
+		}
+	}()
+	visit(&visitor{
+		kind: kind,
+		show: func(p Passage) string {
+			at = p.Path
+			text := redactor(p)
+			if err == nil && utf8.ValidString(p.Text) && !utf8.ValidString(text) {
+				err = &RedactError{Path: at}
+			}
+			return text
+		},
+		changed: func(path string) { changed = append(changed, path) },
+	})
+	return slices.Compact(changed), err
+}
+
+// union returns the paths of both lists, those of the first first.
+func union(first, second []string) []string {
+	all := slices.Clone(first)
+	for _, path := range second {
+		if !slices.Contains(first, path) {
+			all = append(all, path)
+		}
+	}
+	return all
+}
+
+// markUnknown puts the paths of what was changed at the end of a line of an unknown kind, where they count.
+func markUnknown(line []byte, changed []string) []byte {
+	var marked struct {
+		Redacted []string `json:"redacted"`
+	}
+	if json.Unmarshal(line, &marked) != nil {
+		marked.Redacted = nil // it means something else there
+	}
+	list, err := plainjson.Marshal(union(marked.Redacted, changed))
+	if err != nil {
+		panic(err) // a list of texts
+	}
+	end := bytes.LastIndexByte(line, '}')
+	return slices.Concat(line[:end], []byte(`,"redacted":`), list, line[end:])
+}
