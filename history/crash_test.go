@@ -160,9 +160,6 @@ func TestAcknowledgedEntriesOutliveAKill(t *testing.T) {
 // Whoever is refused is told who writes; once the holder is dead, nobody is.
 func TestHolderIsNamedAndDeadOnesBlockNobody(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("a lock that is held cannot be read there")
-	}
 	host, err := os.Hostname()
 	require.NoError(t, err)
 	requireHeld := func(path string, pid int) {
@@ -183,11 +180,15 @@ func TestHolderIsNamedAndDeadOnesBlockNobody(t *testing.T) {
 	}
 	require.Error(t, c.Wait())
 
-	require.Contains(t, content(t, path+".lock"), fmt.Sprint(c.Process.Pid), "the dead one's name is there still")
+	require.Contains(t, content(t, path+".writer"), fmt.Sprint(c.Process.Pid), "the dead one's name is there still")
 	s := opened(t, path)
 	requireHeld(path, os.Getpid())
 	require.NoError(t, s.Close())
-	require.Empty(t, content(t, path+".lock"))
-	require.NoError(t, os.WriteFile(path+".lock", []byte("no JSON"), 0o600))
-	opened(t, path)
+	require.NoFileExists(t, path+".writer")
+
+	s = opened(t, path)
+	another := `{"type":"promptree-writer","pid":1,"host":"h"}` + "\n"
+	require.NoError(t, os.WriteFile(path+".writer", []byte(another), 0o600))
+	require.NoError(t, s.Close())
+	require.Equal(t, another, content(t, path+".writer"), "the name of a writer of the next log at this path")
 }

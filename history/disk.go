@@ -1,7 +1,6 @@
 package history
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,91 +8,160 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-
-	"github.com/gofrs/flock"
-
-	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// Disk is the little that a [FileStore] asks of a file system, so that a test can take its place.
+// Disk is what a [FileStore] needs of a file system. A test can implement it.
 type Disk interface {
-	// Open opens a file, for reading only or for both; for both it is made where there is none, and only its owner may
-	// read it.
+	// Open opens an existing regular file, for reading only or for reading and writing. It does not follow a symbolic link
+	// and does not block. A file has one writer, whatever its names are, until that closes it or dies: the error is a
+	// [*LockedError] if there is another. It is an [fs.ErrNotExist] if there is no file.
 	Open(path string, readOnly bool) (DiskFile, error)
+	// Create creates a file that only its owner may read, and opens it as its writer. The error is an [fs.ErrExist] if
+	// there is anything at the path, a symbolic link included.
+	Create(path string) (DiskFile, error)
+	// Remove removes a file.
+	Remove(path string) error
 	// SyncDir returns once the names in a folder are durable.
 	SyncDir(dir string) error
-	// Lock takes the lock of that name until it is closed. A lock is gone with its holder's process. The error is a
-	// [*LockedError] where another holds it.
-	Lock(path string) (io.Closer, error)
 }
 
-// DiskFile is a file on a [Disk].
+// DiskFile is an open file on a [Disk].
 type DiskFile interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
-	// Size in bytes.
+	// Size returns the size in bytes.
 	Size() (int64, error)
-	// Truncate cuts the file to so many bytes.
+	// Truncate cuts the file to a size in bytes.
 	Truncate(size int64) error
 	// Sync returns once what was written is durable.
 	Sync() error
+	// Check returns an error unless the path that the file was opened at still leads to it.
+	Check() error
 }
 
-// ErrLocked tells that another process, or another Session in this one, writes to the log. It comes in a [*LockedError].
-var ErrLocked = errors.New("history: another writer has the log open")
+// ErrMoved is the error of an Append to a log that was removed, renamed or replaced since it was opened. Nothing is
+// appended. The next Append succeeds if the log was moved back.
+var ErrMoved = errors.New("history: the log is no longer at its path")
 
-// LockedError tells who writes to a log.
-type LockedError struct {
-	// Path of the lock.
-	Path string
-	// Holder of the lock, the zero value where it has not said yet who it is.
-	Holder Holder
-}
-
-// Holder is a process that writes to a log.
-type Holder struct {
-	PID  int    `json:"pid"`
-	Host string `json:"host"`
-}
-
-func (e *LockedError) Error() string {
-	if e.Holder == (Holder{}) {
-		return fmt.Sprintf("%v: %s is locked", ErrLocked, e.Path)
+// openLog opens a log, for writing also one that is not there yet.
+func openLog(d Disk, path string, readOnly bool) (DiskFile, error) {
+	file, err := d.Open(path, readOnly)
+	if !readOnly && errors.Is(err, fs.ErrNotExist) {
+		file, err = d.Create(path)
+		if errors.Is(err, fs.ErrExist) { // another made it in between
+			file, err = d.Open(path, readOnly)
+		}
 	}
-	return fmt.Sprintf("%v: %s is locked by process %d on %s", ErrLocked, e.Path, e.Holder.PID, e.Holder.Host)
+	if held, ok := errors.AsType[*LockedError](err); ok {
+		held.Holder, _ = readHolder(d, path)
+		return nil, held
+	}
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	return file, nil
 }
 
-// Unwrap gives [ErrLocked].
-func (e *LockedError) Unwrap() error { return ErrLocked }
+// saveTorn copies the torn end of a log to a new file beside it, and returns its path once it is durable. The name is the
+// first of log.torn, log.torn.1, log.torn.2, … that is free.
+func saveTorn(d Disk, log string, torn *io.SectionReader) (path string, err error) {
+	path = log + ".torn"
+	side, err := d.Create(path)
+	for n := 1; errors.Is(err, fs.ErrExist); n++ {
+		path = fmt.Sprintf("%s.torn.%d", log, n)
+		side, err = d.Create(path)
+	}
+	if err != nil {
+		return "", err
+	}
+	_, err = io.CopyN(io.NewOffsetWriter(side, 0), torn, torn.Size())
+	if err == nil {
+		err = errors.Join(side.Sync(), d.SyncDir(filepath.Dir(path)))
+	}
+	if err = errors.Join(err, side.Close()); err != nil {
+		return "", errors.Join(err, d.Remove(path))
+	}
+	return path, nil
+}
 
-// osDisk is the operating system's.
+// checkPath returns an [ErrMoved] unless the log is at its path.
+func (f *FileStore) checkPath() error {
+	if err := f.file.Check(); err != nil {
+		return fmt.Errorf("%w: %w: move it back, or close the session and open the log where it is now", ErrMoved, err)
+	}
+	return nil
+}
+
+// osDisk is the disk of the operating system.
 type osDisk struct{}
 
-type osFile struct{ *os.File }
-
-func (f osFile) Size() (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	if !info.Mode().IsRegular() {
-		return 0, errNoFile
-	}
-	return info.Size(), nil
+// osFile is a regular file.
+type osFile struct {
+	*os.File
+	info   fs.FileInfo // when it was opened
+	locked bool
 }
 
 func (osDisk) Open(path string, readOnly bool) (DiskFile, error) {
-	flags := os.O_RDWR | os.O_CREATE
-	if readOnly {
-		flags = os.O_RDONLY
+	// Opening a pipe or a device may have an effect on it, so look first. openFlags are for one that takes the file's place
+	// in between.
+	info, err := os.Lstat(path)
+	if err == nil {
+		err = checkRegular(path, info)
 	}
-	f, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return osFile{f}, nil
+	flags := os.O_RDWR
+	if readOnly {
+		flags = os.O_RDONLY
+	}
+	f, err := os.OpenFile(path, flags|openFlags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return openedFile(f, !readOnly)
 }
+
+func (osDisk) Create(path string) (DiskFile, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return openedFile(f, true)
+}
+
+// openedFile returns an open file as a [DiskFile], locked if lock is set. It closes one that is not regular or is locked
+// elsewhere.
+func openedFile(f *os.File, lock bool) (DiskFile, error) {
+	info, err := f.Stat()
+	if err == nil {
+		err = checkRegular(f.Name(), info)
+	}
+	if err == nil && lock {
+		err = lockFile(f)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return osFile{f, info, lock}, nil
+}
+
+// checkRegular returns an error if a log cannot be in what is at a path.
+func checkRegular(path string, info fs.FileInfo) error {
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		return nil
+	case mode.IsDir():
+		return fmt.Errorf("%s is a directory: name a file in it", path)
+	case mode.Type() == fs.ModeSymlink:
+		return fmt.Errorf("%s is a symbolic link to nothing: make its target or remove the link", path)
+	}
+	return fmt.Errorf("%s is not a regular file: choose another path", path)
+}
+
+func (osDisk) Remove(path string) error { return os.Remove(path) }
 
 func (osDisk) SyncDir(dir string) error {
 	if runtime.GOOS == "windows" {
@@ -106,61 +174,44 @@ func (osDisk) SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// osLock is a lock by the operating system. The file that is locked says who holds it.
-type osLock struct{ *flock.Flock }
-
-func (osDisk) Lock(path string) (io.Closer, error) {
-	lock := flock.New(path)
-	switch ok, err := lock.TryLock(); {
-	case err != nil:
-		return nil, err
-	case !ok:
-		held := &LockedError{Path: path}
-		if data, err := os.ReadFile(path); err != nil || json.Unmarshal(data, &held.Holder) != nil {
-			held.Holder = Holder{} // it has not said it yet, or the system keeps others from reading
-		}
-		return nil, held
-	}
-	host, _ := os.Hostname()
-	line, err := plainjson.Marshal(Holder{PID: os.Getpid(), Host: host})
+func (f osFile) Size() (int64, error) {
+	info, err := f.Stat()
 	if err != nil {
-		return nil, errors.Join(err, lock.Unlock())
+		return 0, err
 	}
-	// The lock holds whether or not its holder can be named: where locks are binding, nobody writes to a locked file.
-	_ = os.WriteFile(path, append(line, '\n'), 0o600)
-	return osLock{lock}, nil
+	return info.Size(), nil
 }
 
-// Close gives the lock up. Its file stays: whoever waits for it would hold the lock of a file that is gone.
-func (l osLock) Close() error {
-	_ = os.Truncate(l.Path(), 0)
-	return l.Unlock()
+func (f osFile) Check() error {
+	info, err := os.Stat(f.Name())
+	if err == nil && !os.SameFile(info, f.info) {
+		err = fmt.Errorf("another file is at %s", f.Name())
+	}
+	return err
 }
 
-// realPath is the absolute path of a file without symbolic links, so that a log has one name and one lock. It fails where
-// there is something else than a file, which is then not locked either.
+// Close releases the lock before it closes the file: a process that is just being started has a copy of the descriptor
+// for a moment, which would hold the lock.
+func (f osFile) Close() error {
+	if f.locked {
+		unlockFile(f.File)
+	}
+	return f.File.Close()
+}
+
+// realPath returns the absolute path of a file without symbolic links. The file itself need not be there.
 func realPath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
 	}
-	switch info, err := os.Stat(path); {
-	case err != nil:
-	case info.IsDir():
-		return "", fmt.Errorf("%s is a directory", path)
-	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%s: %w", path, errNoFile)
-	}
 	real, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return real, err
 	}
-	dir, err := filepath.EvalSymlinks(filepath.Dir(path)) // the file is made later
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("the folder of %s is not there: make it first: %w", path, err)
 	}
 	return filepath.Join(dir, filepath.Base(path)), err
 }
-
-// errNoFile tells that a log cannot be in a pipe or a device.
-var errNoFile = errors.New("it is no regular file")

@@ -11,8 +11,8 @@
 //
 // An entry that Append has acknowledged is on disk, and outlives a crash and a loss of power ([FileOptions] takes less
 // for more speed). What a crash leaves of a write is set aside by the next Open. A second writer is refused, and told who
-// the first is; readers are not. Nothing is ever rewritten, so the file is also the transcript in which an agent looks up
-// what a compaction left out.
+// the first is; readers are not. If the file is removed, renamed or replaced meanwhile, Append fails with [ErrMoved].
+// Nothing is ever rewritten, so the file is also the transcript in which an agent looks up what a compaction left out.
 //
 // # What is kept
 //

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"sync"
 	"time"
@@ -63,13 +62,13 @@ func (o FileOptions) withDefaults() (FileOptions, error) {
 }
 
 // FileStore is a [Store] in a file of one JSON object a line that is only ever appended to. One writes to it at a time, by a
-// lock; others may read it meanwhile. Its positions are offsets in bytes. It holds nothing of the file in memory: an id that is
+// lock on the file, under whatever name; others may read it meanwhile. Its positions are offsets in bytes. It holds nothing of the file in memory: an id that is
 // asked for is looked for from the end back.
 type FileStore struct {
-	path    string
-	options FileOptions
-	file    DiskFile
-	lock    io.Closer // nil if it is only read
+	path     string
+	options  FileOptions
+	file     DiskFile
+	readOnly bool
 
 	writing sync.Mutex // one writes at a time; held while the disk is waited for
 	unsaved bool       // something was written that was not forced
@@ -83,18 +82,14 @@ type FileStore struct {
 	closed   bool
 }
 
-// OpenFile opens the file for writing, and makes it if there is none. A torn end, as a crash leaves it, is left out; before the
-// first Append it is cut off at the last whole line and appended to a file of the same name with ".torn". The error is a
-// [*LockedError] if another writer has it open, and a [*CorruptError] if it is not a session.
+// OpenFile opens the file for writing, and makes it if there is none; an empty file becomes a log. A torn end, as a crash leaves
+// it, is left out; before the first Append it is moved to a new file, of the same name with ".torn", or ".torn.1" and so on if
+// that is taken. While it is open, a file of the same name with ".writer" names the process. The error is a [*LockedError] if
+// another writer has the log open, and a [*CorruptError] if it is not a session. Files that are refused, and files beside the
+// log that promptree did not make, are left as they are.
 func OpenFile(path string, o FileOptions) (f *FileStore, err error) {
 	if f, err = newFile(path, o); err != nil {
 		return nil, err
-	}
-	if f.lock, err = f.options.Disk.Lock(f.path + ".lock"); err != nil {
-		if errors.Is(err, ErrLocked) {
-			return nil, err // it says all
-		}
-		return nil, fmt.Errorf("history: locking %s: %w", f.path, err)
 	}
 	opened := f
 	defer func() {
@@ -110,6 +105,7 @@ func OpenFile(path string, o FileOptions) (f *FileStore, err error) {
 			return nil, fmt.Errorf("history: making %s durable: %w", f.path, err)
 		}
 	}
+	writeHolder(f.options.Disk, f.path)
 	return f, nil
 }
 
@@ -120,6 +116,7 @@ func ReadFile(path string, o FileOptions) (*FileStore, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.readOnly = true
 	err = f.open(true)
 	if err == nil && f.end == 0 {
 		err = &CorruptError{Path: f.path, Line: 1, Err: errors.New("there is no header of a session")}
@@ -146,7 +143,7 @@ func newFile(path string, o FileOptions) (*FileStore, error) {
 }
 
 // ReadOnly reports whether the file was opened by [ReadFile].
-func (f *FileStore) ReadOnly() bool { return f.lock == nil }
+func (f *FileStore) ReadOnly() bool { return f.readOnly }
 
 // Path of the file, absolute.
 func (f *FileStore) Path() string { return f.path }
@@ -205,7 +202,7 @@ func (f *FileStore) readError(err error) error {
 }
 
 // Append adds lines and returns once they are as durable as the [Sync] says. What was written of them is taken back if that
-// fails.
+// fails. The error is an [ErrMoved] if the file is no longer at its path.
 func (f *FileStore) Append(ctx context.Context, at Position, lines ...Line) ([]Position, error) {
 	if err := checkLines(lines); err != nil {
 		return nil, err
@@ -243,12 +240,19 @@ func (f *FileStore) Append(ctx context.Context, at Position, lines ...Line) ([]P
 	case size != end:
 		return nil, fmt.Errorf("history: %s has %d bytes and not %d: somebody else writes to it", f.path, size, end)
 	}
+	if err := f.checkPath(); err != nil {
+		return nil, err
+	}
 	_, err = f.file.WriteAt(data.Bytes(), end)
 	if err == nil && f.options.Sync == SyncAlways {
 		err = f.file.Sync()
 	}
 	if err != nil {
 		err = fmt.Errorf("history: writing to %s: %w", f.path, err)
+	} else {
+		err = f.checkPath() // else what is acknowledged could not be read back
+	}
+	if err != nil {
 		if undo := f.file.Truncate(end); undo != nil {
 			f.broken = errors.Join(err, undo)
 		}
@@ -299,10 +303,10 @@ func (f *FileStore) Close() error {
 		err = errors.Join(err, f.broken)
 	}
 	if f.file != nil {
+		if !f.readOnly {
+			removeHolder(f.options.Disk, f.path)
+		}
 		err = errors.Join(err, f.file.Close())
-	}
-	if f.lock != nil {
-		err = errors.Join(err, f.lock.Close())
 	}
 	f.broken = ErrClosed
 	return err

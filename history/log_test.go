@@ -210,7 +210,7 @@ func TestTornLastLineIsSetAside(t *testing.T) {
 			equal(t, all(t, reader), all(t, s))
 			require.Equal(t, 2, lineCount(t, s))
 			require.Equal(t, whole, content(t, path))
-			require.Equal(t, strings.TrimSuffix(tt.torn, "\n")+"\n", content(t, path+".torn"))
+			require.Equal(t, tt.torn, content(t, path+".torn"))
 
 			require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("again")))
 			require.Equal(t, 3, lineCount(t, s))
@@ -222,15 +222,16 @@ func TestTornLastLineIsSetAside(t *testing.T) {
 	}
 }
 
-func TestTornLinesGatherInOneFile(t *testing.T) {
-	path := file(t, header, hello, "first")
-	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
-	require.NoError(t, err)
-	require.NoError(t, s.Close())
-	require.NoError(t, os.WriteFile(path, []byte(content(t, path)+"second"), 0o600))
-	s = opened(t, path)
-	equal(t, &history.Recovery{Line: 3, Bytes: 6, SavedTo: path + ".torn"}, s.Recovered())
-	require.Equal(t, "first\nsecond\n", content(t, path+".torn"))
+func TestEachTornEndIsSavedToAFileOfItsOwn(t *testing.T) {
+	path := file(t, header, hello, "")
+	for _, side := range []string{path + ".torn", path + ".torn.1", path + ".torn.2"} {
+		require.NoError(t, os.WriteFile(path, []byte(content(t, path)+filepath.Ext(side)), 0o600))
+		s, err := history.Open(path)
+		require.NoError(t, err)
+		equal(t, &history.Recovery{Line: 3, Bytes: int64(len(filepath.Ext(side))), SavedTo: side}, s.Recovered())
+		require.Equal(t, filepath.Ext(side), content(t, side))
+		require.NoError(t, s.Close())
+	}
 }
 
 func TestTornHeaderIsSetAside(t *testing.T) {
@@ -249,7 +250,7 @@ func TestTornHeaderIsSetAside(t *testing.T) {
 
 			s := opened(t, path)
 			equal(t, &history.Recovery{Line: 1, Bytes: int64(len(tt.torn)), SavedTo: path + ".torn"}, s.Recovered())
-			require.Equal(t, tt.torn+"\n", content(t, path+".torn"))
+			require.Equal(t, tt.torn, content(t, path+".torn"))
 			require.Zero(t, count(t, s))
 			require.Equal(t, 1, lineCount(t, s))
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
@@ -282,7 +283,7 @@ func TestWhereThereCanBeNoLog(t *testing.T) {
 		require.NoError(t, os.Mkdir(folder, 0o700))
 		_, err := open(folder)
 		require.ErrorContains(t, err, folder+" is a directory")
-		require.NoFileExists(t, folder+".lock")
+		require.NoFileExists(t, folder+".writer")
 	}
 	_, err = history.Read(filepath.Join(dir, "session.jsonl"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
@@ -547,7 +548,7 @@ func FuzzOpen(f *testing.F) {
 		torn := 0
 		if r := s.Recovered(); r != nil {
 			torn = int(r.Bytes)
-			require.Equal(t, strings.TrimSuffix(string(data[len(data)-torn:]), "\n")+"\n", content(t, path+".torn"))
+			require.Equal(t, string(data[len(data)-torn:]), content(t, path+".torn"))
 		}
 		whole := string(data[:len(data)-torn])
 		require.True(t, strings.HasPrefix(content(t, path), whole))

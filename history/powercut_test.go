@@ -138,7 +138,7 @@ func TestTornEndIsSetAsideDurably(t *testing.T) {
 	require.NotNil(t, torn)
 	require.Equal(t, onDisk+".torn", torn.SavedTo)
 	disk.PowerCut(nil)
-	require.Equal(t, torn.Bytes+1, int64(len(disk.ReadFile(torn.SavedTo))))
+	require.Equal(t, torn.Bytes, int64(len(disk.ReadFile(torn.SavedTo))))
 	s, err = openOn(disk, history.SyncAlways)
 	require.NoError(t, err)
 	require.Nil(t, s.Recovered())

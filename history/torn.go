@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 )
 
 // CorruptError tells that a line of a log cannot be read. The file is left as it is.
@@ -34,14 +33,14 @@ type Recovery struct {
 	Line int
 	// Bytes that were cut off.
 	Bytes int64
-	// SavedTo is the file that the bytes were appended to; "" where nothing was changed because the log is only read.
+	// SavedTo is the file that the bytes were moved to; "" if nothing was changed because the log is only read.
 	SavedTo string
 }
 
 // open opens the file, and finds its end and how much follows the last whole line. Only the header and the last lines are read.
 func (f *FileStore) open(readOnly bool) (err error) {
-	if f.file, err = f.options.Disk.Open(f.path, readOnly); err != nil {
-		return fmt.Errorf("history: %w", err)
+	if f.file, err = openLog(f.options.Disk, f.path, readOnly); err != nil {
+		return err
 	}
 	size, err := f.file.Size()
 	if err == nil {
@@ -111,8 +110,10 @@ func (f *FileStore) setAside() error {
 	if f.torn == 0 || f.broken != nil {
 		return f.broken
 	}
-	path := f.path + ".torn"
-	err := f.copyTorn(path)
+	if err := f.checkPath(); err != nil {
+		return err
+	}
+	path, err := saveTorn(f.options.Disk, f.path, io.NewSectionReader(f.file, f.end, f.torn))
 	if err == nil {
 		err = errors.Join(f.file.Truncate(f.end), f.file.Sync())
 	}
@@ -124,28 +125,4 @@ func (f *FileStore) setAside() error {
 	f.torn = 0
 	f.recovery = &Recovery{Line: f.recovery.Line, Bytes: f.recovery.Bytes, SavedTo: path}
 	return nil
-}
-
-// copyTorn appends the torn end to another file, and a line break where it has none, so that the next one begins a line.
-func (f *FileStore) copyTorn(path string) error {
-	side, err := f.options.Disk.Open(path, false)
-	if err != nil {
-		return err
-	}
-	end, err := side.Size()
-	if err == nil {
-		out := io.NewOffsetWriter(side, end)
-		last := make([]byte, 1)
-		_, err = io.Copy(out, io.NewSectionReader(f.file, f.end, f.torn))
-		if err == nil {
-			_, err = f.file.ReadAt(last, f.end+f.torn-1)
-		}
-		if err == nil && last[0] != '\n' {
-			_, err = out.Write([]byte("\n"))
-		}
-	}
-	if err == nil {
-		err = errors.Join(side.Sync(), f.options.Disk.SyncDir(filepath.Dir(path)))
-	}
-	return errors.Join(err, side.Close())
 }

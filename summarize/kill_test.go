@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -121,13 +120,20 @@ type slowFile struct {
 }
 
 func (d slowDisk) Open(path string, readOnly bool) (history.DiskFile, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	return slowFile{f, d.tell}, err
 }
 
+func (d slowDisk) Create(path string) (history.DiskFile, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	return slowFile{f, d.tell}, err
+}
+
+func (slowDisk) Remove(path string) error { return os.Remove(path) }
+
 func (slowDisk) SyncDir(string) error { return nil }
 
-func (slowDisk) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil } // nobody else is there
+func (slowFile) Check() error { return nil } // nobody else is there
 
 func (f slowFile) Size() (int64, error) {
 	info, err := f.Stat()

@@ -3,6 +3,7 @@ package historytest
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -23,21 +24,23 @@ type Disk struct {
 	mu     sync.Mutex
 	files  map[string]*diskFile
 	names  map[string]*diskFile // those that are durable
-	locks  map[string]bool
-	life   int // counts power cuts
+	life   int                  // counts power cuts
 	syncs  int
 	failed error
 }
 
 // diskFile has what was written and what of it is durable.
-type diskFile struct{ written, durable []byte }
+type diskFile struct {
+	written, durable []byte
+	writer           *handle
+}
 
 // ErrPowerCut is the error of a file that was open when the power was cut.
 var ErrPowerCut = errors.New("historytest: the power was cut")
 
 // PowerCut drops all that was not synced: files whose names were not, and what was written to the others. Of what was
-// appended to a file, keep says how many of that many bytes get to the disk all the same; nil keeps none. Locks and open
-// files are gone.
+// appended to a file, keep says how many of that many bytes get to the disk all the same; nil keeps none. Open files, and
+// so their locks, are gone.
 func (d *Disk) PowerCut(keep func(appended int) int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -50,8 +53,8 @@ func (d *Disk) PowerCut(keep func(appended int) int) {
 			f.durable = slices.Clone(f.written[:len(f.durable)+kept])
 		}
 		f.written = slices.Clone(f.durable)
+		f.writer = nil
 	}
-	d.locks = nil
 }
 
 // Fail makes each write and sync fail with an error, until it is called with nil.
@@ -68,7 +71,7 @@ func (d *Disk) Syncs() int {
 	return d.syncs
 }
 
-// ReadFile gives what was written to a file, nil where there is none.
+// ReadFile returns what was written to a file, nil if there is none.
 func (d *Disk) ReadFile(path string) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -83,17 +86,61 @@ func (d *Disk) Open(path string, readOnly bool) (history.DiskFile, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.files[path]
-	if f == nil {
-		if readOnly {
-			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
-		}
-		f = &diskFile{}
-		if d.files == nil {
-			d.files = map[string]*diskFile{}
-		}
-		d.files[path] = f
+	switch {
+	case f == nil:
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	case !readOnly && f.writer != nil:
+		return nil, &history.LockedError{Path: path}
 	}
-	return &handle{disk: d, file: f, life: d.life, readOnly: readOnly}, nil
+	h := &handle{disk: d, path: path, file: f, life: d.life, readOnly: readOnly}
+	if !readOnly {
+		f.writer = h
+	}
+	return h, nil
+}
+
+// Create makes a file.
+func (d *Disk) Create(path string) (history.DiskFile, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.files[path] != nil {
+		return nil, &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
+	}
+	h := &handle{disk: d, path: path, file: &diskFile{}, life: d.life}
+	h.file.writer = h
+	d.name(path, h.file)
+	return h, nil
+}
+
+// name gives a name to a file.
+func (d *Disk) name(path string, f *diskFile) {
+	if d.files == nil {
+		d.files = map[string]*diskFile{}
+	}
+	d.files[path] = f
+}
+
+// Remove removes a name.
+func (d *Disk) Remove(path string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.files[path] == nil {
+		return &fs.PathError{Op: "remove", Path: path, Err: fs.ErrNotExist}
+	}
+	delete(d.files, path)
+	return nil
+}
+
+// Link gives a file a second name, in place of whatever has it.
+func (d *Disk) Link(old, path string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.files[old]
+	if f == nil {
+		return &fs.PathError{Op: "link", Path: old, Err: fs.ErrNotExist}
+	}
+	d.name(path, f)
+	return nil
 }
 
 // SyncDir makes the names in a folder durable.
@@ -106,6 +153,7 @@ func (d *Disk) SyncDir(dir string) error {
 	if d.names == nil {
 		d.names = map[string]*diskFile{}
 	}
+	maps.DeleteFunc(d.names, func(path string, _ *diskFile) bool { return filepath.Dir(path) == dir && d.files[path] == nil })
 	for path, f := range d.files {
 		if filepath.Dir(path) == dir {
 			d.names[path] = f
@@ -114,38 +162,10 @@ func (d *Disk) SyncDir(dir string) error {
 	return nil
 }
 
-// Lock takes a lock.
-func (d *Disk) Lock(path string) (io.Closer, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.locks[path] {
-		return nil, &history.LockedError{Path: path}
-	}
-	if d.locks == nil {
-		d.locks = map[string]bool{}
-	}
-	d.locks[path] = true
-	return &lock{disk: d, path: path, life: d.life}, nil
-}
-
-type lock struct {
-	disk *Disk
-	path string
-	life int
-}
-
-func (l *lock) Close() error {
-	l.disk.mu.Lock()
-	defer l.disk.mu.Unlock()
-	if l.life == l.disk.life {
-		delete(l.disk.locks, l.path)
-	}
-	return nil
-}
-
 // handle is an open file.
 type handle struct {
 	disk     *Disk
+	path     string
 	file     *diskFile
 	life     int
 	readOnly bool
@@ -225,5 +245,20 @@ func (h *handle) Close() error {
 	h.disk.mu.Lock()
 	defer h.disk.mu.Unlock()
 	h.closed = true
+	if h.file.writer == h {
+		h.file.writer = nil
+	}
 	return nil
+}
+
+func (h *handle) Check() error {
+	return h.use(false, func() error {
+		switch h.disk.files[h.path] {
+		case h.file:
+			return nil
+		case nil:
+			return &fs.PathError{Op: "check", Path: h.path, Err: fs.ErrNotExist}
+		}
+		return fmt.Errorf("another file is at %s", h.path)
+	})
 }

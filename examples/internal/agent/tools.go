@@ -110,11 +110,11 @@ type file struct {
 }
 
 // files lists the files of the folder, in order of their names. The transcript is none of them, for it grows all the
-// time, nor is its lock.
+// time, nor is the file that names its writer.
 func (t *Tools) files(ctx context.Context) ([]file, error) {
 	var list []file
 	transcript, _ := os.Stat(t.transcript) // nil, where there is none, is the same file as no other
-	lock, _ := os.Stat(t.transcript + ".lock")
+	writer, _ := os.Stat(t.transcript + ".writer")
 	err := fs.WalkDir(t.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
@@ -132,7 +132,7 @@ func (t *Tools) files(ctx context.Context) ([]file, error) {
 			return nil
 		}
 		info, err := d.Info()
-		if err == nil && info.Size() <= maxFile && !os.SameFile(info, transcript) && !os.SameFile(info, lock) {
+		if err == nil && info.Size() <= maxFile && !os.SameFile(info, transcript) && !os.SameFile(info, writer) {
 			list = append(list, file{path: p, size: info.Size()})
 		}
 		return nil

@@ -1,0 +1,315 @@
+package history_test
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/historytest"
+)
+
+// listing returns the files of a folder with what they are, and with their contents or targets.
+func listing(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		path, what := filepath.Join(dir, e.Name()), e.Type().String()
+		switch {
+		case e.Type().IsRegular():
+			what += " " + content(t, path)
+		case e.Type() == fs.ModeSymlink:
+			target, err := os.Readlink(path)
+			require.NoError(t, err)
+			what += " " + target
+		}
+		files[e.Name()] = what
+	}
+	return files
+}
+
+// requireRefused checks that a path cannot be opened in any way, and that nothing changes by it.
+func requireRefused(t *testing.T, path, says string) {
+	t.Helper()
+	before := listing(t, filepath.Dir(path))
+	for how, open := range map[string]func(string) (*history.Session, error){"Open": history.Open, "Read": history.Read} {
+		s, err := open(path)
+		require.Nil(t, s, how)
+		require.ErrorContains(t, err, says, how)
+		require.ErrorContains(t, err, path, how)
+		equal(t, before, listing(t, filepath.Dir(path)))
+	}
+}
+
+// Whatever the log is called, files beside it that another made are neither written to nor removed, whether or not the
+// log can be opened.
+func TestFilesOfOthersBesideALogAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ rule, log string }{
+		{"a new log", ""},
+		{"a log", header + "\n" + hello + "\n"},
+		{"a log with a torn end", header + "\n" + hello + "\ntorn"},
+		{"a file that is not a log", "[package]\n"},
+	} {
+		for _, side := range []string{"", "\n", "somebody else's", `{"pid":1,"host":"h"}` + "\n", `{"type":"promptree-writer","pid":1,"host":"h"}`} {
+			t.Run(tt.rule+" beside "+side, func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				path := filepath.Join(dir, "Cargo")
+				want := map[string]string{}
+				for _, suffix := range []string{".lock", ".writer", ".torn"} {
+					require.NoError(t, os.WriteFile(path+suffix, []byte(side), 0o600))
+					want["Cargo"+suffix] = "---------- " + side
+				}
+				if tt.log != "" {
+					require.NoError(t, os.WriteFile(path, []byte(tt.log), 0o600))
+				}
+				requireAlone := func() {
+					t.Helper()
+					got := listing(t, dir)
+					delete(got, "Cargo")
+					delete(got, "Cargo.torn.1")
+					equal(t, want, got)
+				}
+				s, err := history.Open(path)
+				requireAlone()
+				if err != nil {
+					requireCorrupt(t, err, path, 1)
+					return
+				}
+				_, err = history.Open(path)
+				require.ErrorIs(t, err, history.ErrLocked)
+				require.NotContains(t, err.Error(), "process 1", "who holds it is not what another wrote")
+				require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
+				if r := s.Recovered(); r != nil {
+					require.Equal(t, path+".torn.1", r.SavedTo)
+					require.Equal(t, "torn", content(t, r.SavedTo))
+				}
+				require.NoError(t, s.Close())
+				requireAlone()
+			})
+		}
+	}
+}
+
+// A symbolic link at the name of a file beside the log leads nowhere that is written to.
+func TestLinksBesideALogAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	for _, target := range []string{"victim", "nothing"} {
+		t.Run("to "+target, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			victim := filepath.Join(dir, "victim")
+			require.NoError(t, os.WriteFile(victim, []byte("precious"), 0o600))
+			path := filepath.Join(dir, "session.jsonl")
+			for _, suffix := range []string{".lock", ".writer", ".torn"} {
+				if err := os.Symlink(filepath.Join(dir, target), path+suffix); err != nil {
+					t.Skip(err) // Windows asks for a privilege
+				}
+			}
+			before := listing(t, dir)
+			require.NoError(t, os.WriteFile(path, []byte(header+"\n"+hello+"\ntorn"), 0o600))
+			s, err := history.Open(path)
+			require.NoError(t, err)
+			require.Equal(t, path+".torn.1", s.Recovered().SavedTo)
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
+			require.NoError(t, s.Close())
+			after := listing(t, dir)
+			delete(after, "session.jsonl")
+			delete(after, "session.jsonl.torn.1")
+			equal(t, before, after)
+		})
+	}
+}
+
+func TestWhatIsNotALogIsRefusedUnchanged(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "text")
+	require.NoError(t, os.WriteFile(path, []byte("Dear diary,\n"), 0o600))
+	requireRefused(t, path, "not the header of a session")
+
+	path = filepath.Join(dir, "folder")
+	require.NoError(t, os.Mkdir(path, 0o700))
+	requireRefused(t, path, "is a directory")
+
+	path = filepath.Join(dir, "socket")
+	socket, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	defer socket.Close()
+	requireRefused(t, path, "")
+
+	path = filepath.Join(dir, "link")
+	if err := os.Symlink(filepath.Join(dir, "nothing"), path); err != nil {
+		t.Skip(err)
+	}
+	requireRefused(t, path, "symbolic link to nothing")
+}
+
+// A log has one writer under each of its names.
+func TestLogWithTwoNamesHasOneWriter(t *testing.T) {
+	t.Parallel()
+	for name, link := range map[string]func(old, path string) error{"a hard link": os.Link, "a symbolic link": os.Symlink} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := tempFile(t)
+			other := filepath.Join(filepath.Dir(path), "other.jsonl")
+			s, err := history.Open(path)
+			require.NoError(t, err)
+			if err := link(path, other); err != nil {
+				require.NoError(t, s.Close())
+				t.Skip(err)
+			}
+			_, err = history.Open(other)
+			require.ErrorIs(t, err, history.ErrLocked)
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")), "a second name is not an error")
+			reader, err := history.Read(other)
+			require.NoError(t, err)
+			require.Equal(t, 1, count(t, reader))
+			require.NoError(t, reader.Close())
+			_, err = history.Open(path)
+			require.ErrorIs(t, err, history.ErrLocked, "a reader that closes takes no lock away")
+			require.NoError(t, s.Close())
+
+			s = opened(t, other)
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage("two")))
+			_, err = history.Open(path)
+			require.ErrorIs(t, err, history.ErrLocked)
+		})
+	}
+}
+
+// The disk that powercut_test.go uses keeps the rules of the operating system's.
+func TestDiskInMemoryKeepsTheRulesOfFiles(t *testing.T) {
+	t.Parallel()
+	const moved = "/sessions/moved.jsonl"
+	disk := &historytest.Disk{}
+	s, err := openOn(disk, history.SyncAlways)
+	require.NoError(t, err)
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
+	_, err = openOn(disk, history.SyncAlways)
+	held, ok := errors.AsType[*history.LockedError](err)
+	require.True(t, ok, "the error is %v", err)
+	require.Equal(t, onDisk, held.Path)
+	require.Equal(t, os.Getpid(), held.Holder.PID)
+
+	require.NoError(t, disk.Link(onDisk, moved))
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("two")))
+	_, err = disk.Open(moved, false)
+	require.ErrorIs(t, err, history.ErrLocked)
+	_, err = disk.Create(moved)
+	require.ErrorIs(t, err, fs.ErrExist)
+
+	require.NoError(t, disk.Remove(onDisk))
+	before, syncs := string(disk.ReadFile(moved)), disk.Syncs()
+	require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("three")), history.ErrMoved)
+	other, err := disk.Create(onDisk)
+	require.NoError(t, err)
+	require.NoError(t, other.Close())
+	require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("three")), history.ErrMoved)
+	require.Equal(t, before, string(disk.ReadFile(moved)))
+	require.Equal(t, syncs, disk.Syncs(), "nothing was written")
+	require.NoError(t, disk.Link(moved, onDisk))
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("three")))
+
+	require.NoError(t, disk.Remove(moved))
+	require.NoError(t, disk.SyncDir(filepath.Dir(moved)))
+	disk.PowerCut(nil)
+	_, err = disk.Open(moved, true)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	s, err = openOn(disk, history.SyncAlways)
+	require.NoError(t, err)
+	require.Equal(t, 3, count(t, s))
+	require.NoError(t, s.Close())
+}
+
+// racingDisk has another writer that makes each file just before.
+type racingDisk struct{ *historytest.Disk }
+
+func (d racingDisk) Create(path string) (history.DiskFile, error) {
+	if _, err := d.Disk.Create(path); err != nil {
+		return nil, err
+	}
+	return d.Disk.Create(path)
+}
+
+func TestLogThatAnotherMakesMeanwhileIsTheirs(t *testing.T) {
+	t.Parallel()
+	disk := racingDisk{&historytest.Disk{}}
+	_, err := history.OpenWith(onDisk, history.Options{File: history.FileOptions{Disk: disk}})
+	require.ErrorIs(t, err, history.ErrLocked)
+}
+
+// movingDisk moves the log away in the middle of a write.
+type movingDisk struct {
+	*historytest.Disk
+	move *bool
+}
+
+type movingFile struct {
+	history.DiskFile
+	disk movingDisk
+}
+
+func (d movingDisk) Open(path string, readOnly bool) (history.DiskFile, error) {
+	f, err := d.Disk.Open(path, readOnly)
+	return movingFile{f, d}, err
+}
+
+func (f movingFile) WriteAt(data []byte, at int64) (int, error) {
+	n, err := f.DiskFile.WriteAt(data, at)
+	if *f.disk.move {
+		err = errors.Join(err, f.disk.Link(onDisk, onDisk+".old"), f.disk.Remove(onDisk))
+	}
+	return n, err
+}
+
+func TestAppendToALogThatMovesMeanwhileIsTakenBack(t *testing.T) {
+	t.Parallel()
+	disk := movingDisk{&historytest.Disk{}, new(bool)}
+	s, err := openOn(disk.Disk, history.SyncAlways)
+	require.NoError(t, err)
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
+	require.NoError(t, s.Close())
+	before := string(disk.ReadFile(onDisk))
+
+	s, err = history.OpenWith(onDisk, history.Options{File: history.FileOptions{Disk: disk}})
+	require.NoError(t, err)
+	*disk.move = true
+	require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("two")), history.ErrMoved)
+	require.Equal(t, 1, count(t, s))
+	require.Equal(t, before, string(disk.ReadFile(onDisk+".old")))
+	require.NoError(t, s.Close())
+}
+
+// What is left of an attempt to save a torn end does not gather.
+func TestFailedSavingOfATornEndLeavesNoFile(t *testing.T) {
+	t.Parallel()
+	disk, full := &historytest.Disk{}, errors.New("full")
+	f, err := disk.Create(onDisk)
+	require.NoError(t, err)
+	torn := header + "\n" + hello + "\n" + strings.Repeat("torn", 10)
+	_, err = f.WriteAt([]byte(torn), 0)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	disk.Fail(full)
+	_, err = openOn(disk, history.SyncNever)
+	require.ErrorIs(t, err, full)
+	_, err = disk.Open(onDisk+".torn", true)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.Equal(t, torn, string(disk.ReadFile(onDisk)))
+	disk.Fail(nil)
+	s, err := openOn(disk, history.SyncNever)
+	require.NoError(t, err)
+	require.Equal(t, onDisk+".torn", s.Recovered().SavedTo)
+	require.NoError(t, s.Close())
+}

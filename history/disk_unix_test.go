@@ -1,0 +1,242 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package history_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// inTime fails the test if a call does not return.
+func inTime(t *testing.T, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits")
+	}
+}
+
+func TestPipesAndDevicesAreRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	inTime(t, func() { requireRefused(t, pipe, "is not a regular file") })
+	for _, open := range []func(string) (*history.Session, error){history.Open, history.Read} {
+		_, err := open(os.DevNull)
+		require.ErrorContains(t, err, os.DevNull+" is not a regular file")
+	}
+
+	path := filepath.Join(dir, "session.jsonl")
+	for _, suffix := range []string{".writer", ".torn"} {
+		require.NoError(t, syscall.Mkfifo(path+suffix, 0o600))
+	}
+	require.NoError(t, os.WriteFile(path, []byte(header+"\ntorn"), 0o600))
+	inTime(t, func() {
+		s := opened(t, path)
+		require.Equal(t, path+".torn.1", s.Recovered().SavedTo)
+		_, err := history.Open(path)
+		require.ErrorIs(t, err, history.ErrLocked)
+	})
+}
+
+// A pipe that takes the place of a log while the log is being opened is not waited for.
+func TestPipeInPlaceOfALogIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	path := file(t, header, hello, "")
+	log, pipe := path+".log", path+".pipe"
+	require.NoError(t, os.Link(path, log))
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	over := make(chan struct{})
+	swapped := make(chan struct{})
+	go func() {
+		defer close(swapped)
+		for next := path + ".next"; ; {
+			for _, what := range []string{pipe, log} {
+				if os.Link(what, next) != nil || os.Rename(next, path) != nil {
+					t.Error("it cannot be swapped")
+					return
+				}
+				_ = os.Remove(next) // renaming a file to another name of its own does nothing
+			}
+			select {
+			case <-over:
+				return
+			default:
+			}
+		}
+	}()
+	inTime(t, func() {
+		for range cases(30_000) {
+			if s, err := history.Read(path); err == nil {
+				_ = s.Close()
+			}
+		}
+	})
+	close(over)
+	<-swapped
+}
+
+// Nothing is acknowledged that could not be read at the path of the log.
+func TestAppendToALogThatIsNotAtItsPathFails(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		rule string
+		move func(dir, path string) error
+		says string
+	}{
+		{"removed", func(_, path string) error { return os.Remove(path) }, "no such file"},
+		{"renamed", func(_, path string) error { return os.Rename(path, path+".old") }, "no such file"},
+		{"replaced", func(_, path string) error {
+			if err := os.WriteFile(path+".new", []byte(header+"\n"), 0o600); err != nil {
+				return err
+			}
+			return os.Rename(path+".new", path)
+		}, "another file is at"},
+		{"replaced by a pipe", func(_, path string) error {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+			return syscall.Mkfifo(path, 0o600)
+		}, "another file is at"},
+		{"folder removed", func(dir, _ string) error { return os.RemoveAll(dir) }, "no such file"},
+		{"folder renamed", func(dir, _ string) error { return os.Rename(dir, dir+".old") }, "no such file"},
+		{"folder replaced by a file", func(dir, _ string) error {
+			if err := os.Rename(dir, dir+".old"); err != nil {
+				return err
+			}
+			return os.WriteFile(dir, nil, 0o600)
+		}, "not a directory"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "sessions")
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			path := filepath.Join(dir, "session.jsonl")
+			s := opened(t, path)
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
+			require.NoError(t, tt.move(dir, path))
+			err := s.Append(t.Context(), chat.UserMessage("two"))
+			require.ErrorIs(t, err, history.ErrMoved)
+			require.ErrorContains(t, err, tt.says)
+			require.ErrorContains(t, err, path)
+			require.ErrorContains(t, err, "move it back")
+			require.Equal(t, 1, count(t, s))
+			require.Equal(t, "e1:", shape(viewOf(t, s)), "it can be read still")
+		})
+	}
+}
+
+func TestLogThatIsMovedBackGoesOn(t *testing.T) {
+	t.Parallel()
+	path := tempFile(t)
+	s := opened(t, path)
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
+	before := content(t, path)
+	require.NoError(t, os.Rename(path, path+".old"))
+	require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("two")), history.ErrMoved)
+	require.Equal(t, before, content(t, path+".old"))
+	require.NoError(t, os.Symlink(path+".old", path))
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("by a link")))
+	require.NoError(t, os.Rename(path+".old", path))
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("three")))
+	reader, err := history.Read(path)
+	require.NoError(t, err)
+	require.Equal(t, 3, count(t, reader))
+	require.NoError(t, reader.Close())
+}
+
+// A torn end is not moved out of a log that is elsewhere by then.
+func TestTornEndOfALogThatMovedIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	path := file(t, header, hello, "torn")
+	f, err := history.OpenFile(path, history.FileOptions{})
+	require.NoError(t, err)
+	before := content(t, path)
+	require.NoError(t, os.Rename(path, path+".old"))
+	end, err := f.End(t.Context())
+	require.NoError(t, err)
+	_, err = f.Append(t.Context(), end, history.Line{ID: "e2", Parent: "e1", Kind: history.TypeMessage, Data: []byte(welcome)})
+	require.ErrorIs(t, err, history.ErrMoved)
+	require.Equal(t, before, content(t, path+".old"))
+	require.NoFileExists(t, path+".torn")
+	require.NoError(t, f.Close())
+}
+
+// Another process that writes to a log is its only writer under its first name, a second one and the one it was renamed
+// to. It stops once its own name leads to another log.
+func TestWriterInAnotherProcessIsTheOnlyOne(t *testing.T) {
+	t.Parallel()
+	path := tempFile(t)
+	linked, renamed := path+".linked", path+".renamed"
+	c, lines := child(t, path)
+	require.True(t, lines.Scan())
+	require.NoError(t, os.Link(path, linked))
+	for _, name := range []string{path, linked} {
+		_, err := history.Open(name)
+		require.ErrorIs(t, err, history.ErrLocked)
+	}
+	require.NoError(t, os.Rename(path, renamed))
+	s := opened(t, path) // another log from now on
+	acknowledged := 1
+	inTime(t, func() {
+		for lines.Scan() {
+			acknowledged++
+		}
+	})
+	require.Error(t, c.Wait(), "its append failed")
+	require.Zero(t, count(t, s))
+	old := opened(t, renamed)
+	require.Equal(t, acknowledged, count(t, old))
+	_, err := history.Open(linked)
+	require.ErrorIs(t, err, history.ErrLocked)
+	_, err = history.Open(path)
+	require.ErrorIs(t, err, history.ErrLocked)
+	require.ErrorContains(t, err, "process", "the other's name went, this one's stays")
+}
+
+// A process that is being started holds copies of all descriptors for a moment. A log that is closed can be opened all
+// the same.
+func TestClosedLogIsFreeWhileProcessesStart(t *testing.T) {
+	t.Parallel()
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-over:
+				return
+			default:
+				_ = exec.Command("true").Run()
+			}
+		}
+	}()
+	path := file(t, header, hello, "")
+	for range cases(2000) {
+		s, err := history.OpenWith(path, history.Options{File: history.FileOptions{Sync: history.SyncNever}})
+		if err == nil {
+			err = s.Close()
+		}
+		if err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	close(over)
+	<-ended
+}

@@ -1,0 +1,100 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/promptree-go/promptree/internal/plainjson"
+)
+
+// ErrLocked reports that another process, or another Session in this one, writes to the log. It comes in a
+// [*LockedError].
+var ErrLocked = errors.New("history: another writer has the log open")
+
+// LockedError is the error of opening a log that another writes to.
+type LockedError struct {
+	// Path of the log.
+	Path string
+	// Holder is the writer; the zero value if it is not known, as for a log that was opened under another name.
+	Holder Holder
+}
+
+// Holder is a process that writes to a log.
+type Holder struct {
+	PID  int    `json:"pid"`
+	Host string `json:"host"`
+}
+
+func (e *LockedError) Error() string {
+	if e.Holder == (Holder{}) {
+		return fmt.Sprintf("%v: %s is locked", ErrLocked, e.Path)
+	}
+	return fmt.Sprintf("%v: %s is locked by process %d on %s", ErrLocked, e.Path, e.Holder.PID, e.Holder.Host)
+}
+
+// Unwrap returns [ErrLocked].
+func (e *LockedError) Unwrap() error { return ErrLocked }
+
+// holderSuffix ends the name of the file beside a log that names its writer, for the [LockedError] of others. The file is
+// not the lock: errors with it are ignored. A file of that name that is not byte for byte what promptree writes was made
+// by somebody else and is left alone.
+const holderSuffix = ".writer"
+
+// maxHolder is the most bytes that are read of such a file.
+const maxHolder = 1 << 10
+
+// thisProcess returns this process as a holder.
+func thisProcess() Holder {
+	host, _ := os.Hostname()
+	return Holder{PID: os.Getpid(), Host: host}
+}
+
+// line returns the content of the file that names the holder.
+func (h Holder) line() []byte {
+	line, _ := plainjson.Marshal(struct {
+		Type string `json:"type"`
+		Holder
+	}{"promptree-writer", h})
+	return append(line, '\n')
+}
+
+// readHolder returns the writer that the file beside a log names. ok reports whether there is such a file.
+func readHolder(d Disk, log string) (h Holder, ok bool) {
+	f, err := d.Open(log+holderSuffix, true)
+	if err != nil {
+		return Holder{}, false
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.NewSectionReader(f, 0, maxHolder))
+	if err != nil || json.Unmarshal(data, &h) != nil || !bytes.Equal(data, h.line()) {
+		return Holder{}, false
+	}
+	return h, true
+}
+
+// writeHolder names this process as the writer of a log that it has locked. It replaces the name of a process that died.
+func writeHolder(d Disk, log string) {
+	path := log + holderSuffix
+	if _, dead := readHolder(d, log); dead {
+		_ = d.Remove(path)
+	}
+	f, err := d.Create(path)
+	if err != nil {
+		return
+	}
+	_, err = f.WriteAt(thisProcess().line(), 0)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = d.Remove(path)
+	}
+}
+
+// removeHolder removes the file that names this process.
+func removeHolder(d Disk, log string) {
+	if h, ok := readHolder(d, log); ok && h == thisProcess() {
+		_ = d.Remove(log + holderSuffix)
+	}
+}
