@@ -131,7 +131,7 @@ func TestAnAgentOnAServerWithoutCallIDsEnds(t *testing.T) {
 				return reply{items: callsOf("", "")}
 			})
 			session := &history.Session{}
-			require.NoError(t, session.Append(question))
+			require.NoError(t, session.Append(t.Context(), question))
 			steps := agent.Agent{
 				Compactor: &summarize.Compactor{Session: session, Target: summarize.Target{
 					Model: s.model(api, "gpt-4o"), Tokenizer: sizing.Estimator{}, Budget: 10_000, Tools: []chat.Tool{countTool},
@@ -142,7 +142,7 @@ func TestAnAgentOnAServerWithoutCallIDsEnds(t *testing.T) {
 				answer, err := steps.Step(t.Context())
 				require.NoError(t, err)
 				for _, c := range answer.Message().ToolCalls {
-					require.NoError(t, session.Append(chat.ToolResult(c.ID, "21")))
+					require.NoError(t, session.Append(t.Context(), chat.ToolResult(c.ID, "21")))
 				}
 				if len(answer.Message().ToolCalls) == 0 {
 					require.Equal(t, "42", answer.Message().Text())
