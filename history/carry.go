@@ -19,8 +19,9 @@ type Carried struct {
 	Head []Ref `json:"head,omitempty"`
 	// Clearings are those of what is among Head, the newest 64.
 	Clearings []Ref `json:"clearings,omitempty"`
-	// Said is the user's messages: the first, and the newest 999.
-	Said []Ref `json:"said,omitempty"`
+	// Said is the user's messages: the first, and the newest 999. SaidLeft is how many were between them.
+	Said     []Ref `json:"said,omitempty"`
+	SaidLeft int   `json:"saidLeft,omitempty"`
 	// Calls are the ids of calls that have no result yet, the newest 1,000.
 	Calls []string `json:"calls,omitempty"`
 	// Latest is the newest entry of each type.
@@ -112,6 +113,7 @@ func (c *Carried) add(e Entry, k kind, ref Ref) {
 		case chat.RoleUser:
 			if c.Said = append(c.Said, ref); len(c.Said) > mostSaid {
 				c.Said = slices.Delete(c.Said, 1, 2)
+				c.SaidLeft++
 			}
 		case chat.RoleAssistant:
 			for _, call := range b.ToolCalls {

@@ -176,10 +176,13 @@ type Summary struct {
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// Files are paths as the tools were given them. One that was modified does not stand among those read.
+// Files are paths as the tools were given them, those that were touched last at the end. One that was modified does not stand
+// among those read.
 type Files struct {
 	Read     []string `json:"read,omitempty"`
 	Modified []string `json:"modified,omitempty"`
+	// Left is about how many more there were, which are not listed.
+	Left int `json:"left,omitempty"`
 }
 
 // Branch tells that the session went on from its parent, which is not the entry appended last: an undo, or a switch to

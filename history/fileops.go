@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"iter"
 	"maps"
@@ -83,8 +84,12 @@ func named(text string, arguments []string) []string {
 	return paths
 }
 
-// Of gives the files that were read and modified on a path, such as [Session.PathTo] gives, each once and in order. As in
-// oh-my-pi:
+// mostFiles is how many files [FileTools.Of] lists.
+const mostFiles = 500
+
+// Of returns the files that were read and modified on a path, such as [Session.PathTo] returns, each once, in the order in which
+// they were touched last. At most 500 are listed, and the others counted ([Files.Left]): left out are those that were read longest
+// ago, then those that were modified longest ago. As in oh-my-pi:
 //
 //   - The calls of the assistant count, whatever came of them: an edit that failed may have been half made.
 //   - A file that was modified is not among those read.
@@ -138,18 +143,37 @@ type fileOp struct {
 	files Files
 }
 
-// merge gives each file once.
+// merge returns each file once, those that were touched last at the end.
 func merge(ops []fileOp) Files {
-	read, modified := map[string]bool{}, map[string]bool{}
-	for _, op := range ops {
-		for _, path := range op.files.Read {
-			read[path] = true
-		}
-		for _, path := range op.files.Modified {
-			modified[path] = true
+	slices.SortStableFunc(ops, func(a, b fileOp) int { return cmp.Compare(a.at, b.at) })
+	touched, modified := map[string]int{}, map[string]bool{} // when, and whether it was changed
+	left, n := 0, 0
+	touch := func(path string) {
+		if path != "" {
+			n++
+			touched[path] = n
 		}
 	}
-	maps.DeleteFunc(read, func(path string, _ bool) bool { return path == "" || modified[path] })
-	delete(modified, "")
-	return Files{Read: slices.Sorted(maps.Keys(read)), Modified: slices.Sorted(maps.Keys(modified))}
+	for _, op := range ops {
+		for _, path := range op.files.Read {
+			touch(path)
+		}
+		for _, path := range op.files.Modified {
+			touch(path)
+			modified[path] = true
+		}
+		// What a compaction left out may be known from the calls before it.
+		left = max(left, len(op.files.Read)+len(op.files.Modified)+op.files.Left-len(touched))
+	}
+	files := Files{Left: left + max(0, len(touched)-mostFiles)}
+	for _, path := range slices.SortedFunc(maps.Keys(touched), func(a, b string) int { return cmp.Compare(touched[a], touched[b]) }) {
+		if modified[path] {
+			files.Modified = append(files.Modified, path)
+		} else {
+			files.Read = append(files.Read, path)
+		}
+	}
+	files.Modified = newest(files.Modified, mostFiles)
+	files.Read = newest(files.Read, mostFiles-len(files.Modified))
+	return files
 }

@@ -77,18 +77,18 @@ func TestFilesOfAPath(t *testing.T) {
 	for _, tt := range []struct{ rule, path, read, modified string }{
 		{"nothing was done", "u", "", ""},
 		{"read, written and edited", "u r:a w:b e:c", "a", "b c"},
-		{"each once, in order", "r:b r:a r:b e:d e:c e:d", "a b", "c d"},
+		{"each once, as they were touched last", "r:b r:a r:b e:c e:d e:c", "a b", "d c"},
 		{"what was modified is not among those read", "r:a r:b e:a w:c r:c", "b", "a c"},
 		{"other tools say nothing", "o:a r:b", "b", ""},
 		{"no name is no file", "r: e:", "", ""},
-		{"cumulative over a compaction", "u r:a e:b u k:3:x r:c", "a c x", "b"},
+		{"cumulative over a compaction", "u r:a e:b u k:3:x r:c", "a x c", "b"},
 		{"over more than one", "u r:a u k:2:x r:b u k:5:y e:x", "a b y", "x"},
 		{"what an extension says does not count", "u r:a e:b u K:3:x r:c", "c", ""},
-		{"what it kept does", "u r:a e:b u r:d K:3:x r:c", "c d", ""},
+		{"what it kept does", "u r:a e:b u r:d K:3:x r:c", "d c", ""},
 		{"an extension that kept nothing", "u r:a K::x r:c", "c", ""},
 		{"what was compacted before an extension did is gone with it", "u r:a u k:2:x r:b u K:5:y e:c", "", "c"},
 		{"even where the extension kept that compaction", "u r:a u r:b k:2:x K:3:y e:c", "b", "c"},
-		{"after an extension it goes on", "u r:a K::x r:b u k:4:y r:c", "b c y", ""},
+		{"after an extension it goes on", "u r:a K::x r:b u k:4:y r:c", "b y c", ""},
 		{"a branch that was left", "u r:a b:b", "a", "b"},
 		{"told by an extension it does not count", "u r:a B:b", "a", ""},
 	} {
@@ -99,6 +99,46 @@ func TestFilesOfAPath(t *testing.T) {
 			require.Equal(t, tt.modified, strings.Join(got.Modified, " "))
 		})
 	}
+}
+
+// Of many files those that were modified last are listed, over however many compactions, and the others counted.
+func TestFilesAreBounded(t *testing.T) {
+	const most, all = 500, 1300
+	s := numbered.Session()
+	require.NoError(t, s.Append(t.Context(), user))
+	files := func() history.Files {
+		t.Helper()
+		latest, _, err := s.Latest(t.Context(), history.TypeCompaction)
+		require.NoError(t, err)
+		from := []history.Entry{}
+		for e, err := range s.Back(t.Context(), "") { // no further than the newest compaction
+			require.NoError(t, err)
+			if from = append(from, e); e.ID == latest.ID {
+				break
+			}
+		}
+		slices.Reverse(from)
+		got, err := history.DefaultFileTools().Of(along(from))
+		require.NoError(t, err)
+		return got
+	}
+	for i := range all {
+		tool := []string{"read", "edit"}[i%2]
+		call := chat.ToolCall{ID: fmt.Sprint("c", i), Name: tool, Arguments: fmt.Sprintf(`{"path":"%d.go"}`, i)}
+		require.NoError(t, s.Append(t.Context(), chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{call}}, done(call.ID)))
+		if i%90 == 89 {
+			c := summary("so far", "")
+			c.Files = files()
+			require.NoError(t, s.Compact(t.Context(), c))
+		}
+	}
+	got := files()
+	require.Equal(t, all-most, got.Left)
+	require.Len(t, append(got.Read, got.Modified...), most)
+	require.Equal(t, fmt.Sprint(all-1, ".go"), got.Modified[len(got.Modified)-1])
+	whole, err := history.DefaultFileTools().Of(s.PathTo(t.Context(), ""))
+	require.NoError(t, err)
+	equal(t, got, whole)
 }
 
 func TestFileToolsMatchTheNamesOfOtherAgents(t *testing.T) {

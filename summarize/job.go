@@ -130,6 +130,7 @@ func (j *job) readPath(ctx context.Context, s *history.Session, shown map[string
 	if err != nil {
 		return err
 	}
+	m.SaidLeft = carried.SaidLeft
 	said, err := s.Resolve(ctx, carried.Said...)
 	if err != nil {
 		return err

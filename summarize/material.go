@@ -37,6 +37,8 @@ type Material struct {
 	// Said are the user's own messages that are not shown any more once the compaction is made, in order: those of earlier
 	// compactions are among them, and what the application or a shell said in the user's place is not.
 	Said []chat.Message
+	// SaidLeft is how many more there were between the first of Said and the second: of more than 1,000 the newest are known.
+	SaidLeft int
 	// Instructions of the user who asked for the compaction; "" where nobody did.
 	Instructions string
 	// Context are lines that hooks add.

@@ -3,6 +3,7 @@ package summarize
 import (
 	"cmp"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -135,7 +136,7 @@ func WithFiles(summary string, files history.Files) string {
 // fileLines are paths, one a line.
 func fileLines(paths []string) string {
 	lines := make([]string, len(paths))
-	for i, p := range paths {
+	for i, p := range slices.Sorted(slices.Values(paths)) {
 		lines[i] = plaintext.PathLine(p)
 	}
 	return strings.Join(lines, "\n")

@@ -273,7 +273,7 @@ func (w *writer) after(ctx context.Context, j job, summary string) (job, error) 
 	summary = trim.ToSection(summary, func(text string) bool { return m.Tokenizer.CountText(text) <= m.Words })
 	// A piece needs the words, and nothing of what stands beside them in the end.
 	m.Summary, m.Room, m.Reminder = summary, math.MaxInt32, ""
-	m.Transcript, m.Workspace, m.Files, m.Said, m.Head = Transcript{}, Workspace{}, history.Files{}, nil, nil
+	m.Transcript, m.Workspace, m.Files, m.Said, m.SaidLeft, m.Head = Transcript{}, Workspace{}, history.Files{}, nil, 0, nil
 	stand, err := j.replacement(ctx, m)
 	if err != nil {
 		return j, err

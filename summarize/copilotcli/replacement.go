@@ -72,11 +72,11 @@ func (c CompactedSession) users(m summarize.Material) elements.Node {
 	}
 	var list []textblock.Ranked
 	for i := range said {
+		if left := newest - 1 + m.SaidLeft; i == 1 && left > 0 {
+			list = append(list, textblock.Ranked{Text: fmt.Sprintf("[%d messages of the user left out here]", left), Priority: len(said) + 1})
+		}
 		switch {
 		case i > 0 && i < newest:
-			if i == 1 {
-				list = append(list, textblock.Ranked{Text: fmt.Sprintf("[%d messages of the user left out here]", newest-1), Priority: len(said) + 1})
-			}
 		case texts[i] != "":
 			priority := i
 			if i == 0 {

@@ -1,6 +1,9 @@
 package ohmypi
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
@@ -16,8 +19,17 @@ func Replacement(m summarize.Material) elements.Node {
 		m.SummaryBlock("conversation-summary"),
 		fileList(1, "read-files", m.Files.Read),
 		fileList(2, "modified-files", m.Files.Modified),
+		filesLeft(m.Files.Left),
 		m.Afterword(),
 	}}
+}
+
+// filesLeft says how many files are not listed, nothing if all are.
+func filesLeft(n int) elements.Node {
+	if n == 0 {
+		return nil
+	}
+	return textblock.Ranked{Text: fmt.Sprintf("[about %d more files, which were read or modified before those, are not listed]", n), Priority: 1}.Node()
 }
 
 // fileList are files in a tag, one a line; nothing where there are none.
@@ -26,7 +38,7 @@ func fileList(priority int, tag string, paths []string) elements.Node {
 		return nil
 	}
 	lines := make([]textblock.Ranked, len(paths))
-	for i, p := range paths {
+	for i, p := range slices.Sorted(slices.Values(paths)) {
 		lines[i] = textblock.Ranked{Text: plaintext.PathLine(p), Priority: len(paths) - i}
 	}
 	return textblock.List(elements.Props{Priority: new(priority)}, tag, lines)

@@ -886,7 +886,7 @@ var placed = []statements.Statement{
 			d := files(t, call(1, "edit", `{"path":"a.go"}`, 10), call(2, "read", `{"path":"a.go"}`, 10))
 			require.Equal(t, history.Files{Modified: []string{"a.go"}}, latest(d).Files)
 		},
-		Mutants: []statements.Mutant{{File: sessions + "fileops.go", Old: `path == "" || modified[path]`, New: `path == ""`}},
+		Mutants: []statements.Mutant{{File: sessions + "fileops.go", Old: "		if modified[path] {", New: "		files.Read = append(files.Read, path)\n\t\tif modified[path] {"}},
 	},
 	{
 		Says: "the lists go on from those of the compaction before",

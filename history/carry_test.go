@@ -1,0 +1,106 @@
+package history_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
+)
+
+// carry returns what a compaction at the leaf would carry forward.
+func carry(t testing.TB, s *history.Session) history.Carried {
+	t.Helper()
+	c, err := s.Carry(t.Context(), "")
+	require.NoError(t, err)
+	return c
+}
+
+func refIDs(refs []history.Ref) []string {
+	var list []string
+	for _, r := range refs {
+		list = append(list, r.ID)
+	}
+	return list
+}
+
+// However often it was compacted on the way, what is carried forward is what the whole path says, within bounds.
+func TestWhatIsCarriedForwardIsWhatThePathSays(t *testing.T) {
+	plain, compacted := numbered.Session(), numbered.Session()
+	n := 0
+	say := func(bodies ...history.Body) {
+		for _, b := range bodies {
+			n++
+			for _, s := range []*history.Session{plain, compacted} {
+				_, err := s.Add(t.Context(), history.Entry{ID: fmt.Sprint("n", n), Body: b})
+				require.NoError(t, err)
+			}
+		}
+	}
+	message := func(m chat.Message) history.Body { return history.Message{Message: m} }
+	for i := range 1300 {
+		call := fmt.Sprint("c", i)
+		say(message(chat.UserMessage(fmt.Sprint("question ", i))), message(calls(call, call+"b")), message(done(call)))
+		switch {
+		case i < 40:
+			say(history.Preamble{Digest: fmt.Sprint("d", i)})
+		case i < 130:
+			say(history.Refusal{Model: fmt.Sprint("m", i), Limit: i})
+		case i == 131:
+			say(history.Usage{Model: "m129", Usage: chat.Usage{Input: 1000}}, history.ModelChange{Model: "m128"}, history.Todos{Text: "go on"})
+		}
+		if i%50 == 49 {
+			require.NoError(t, compacted.Compact(t.Context(), summary("so far", "")))
+		}
+	}
+	got, want := carry(t, compacted), carry(t, plain)
+	require.Equal(t, refIDs(want.Head), refIDs(got.Head))
+	require.Len(t, got.Head, 64)
+	require.Equal(t, refIDs(want.Said), refIDs(got.Said))
+	require.Len(t, got.Said, 1000)
+	require.Equal(t, "n1", got.Said[0].ID)
+	require.Equal(t, 300, got.SaidLeft)
+	require.Equal(t, want.Calls, got.Calls)
+	require.Equal(t, 999, len(got.Calls), "1,000, of which one was answered")
+	require.Equal(t, "c1299b", got.Calls[998])
+	require.Equal(t, want.Refusals, got.Refusals)
+	require.Len(t, got.Refusals, 62, "one took more, and one may be another by its name")
+	require.Equal(t, "m127", got.Refusals[61].Model)
+	require.Len(t, got.Preambles, 16)
+	require.Equal(t, want.Latest[history.TypeTodos].ID, got.Latest[history.TypeTodos].ID)
+	for digest, ref := range want.Preambles {
+		require.Equal(t, ref.ID, got.Preambles[digest].ID)
+	}
+	require.Equal(t, lineCount(t, compacted), got.Lines)
+
+	todos, found, err := compacted.Latest(t.Context(), history.TypeTodos)
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Equal(t, history.Todos{Text: "go on"}, todos.Body)
+	said, err := compacted.Resolve(t.Context(), got.Said...)
+	require.NoError(t, err)
+	require.Len(t, said, 1000)
+	require.Equal(t, "question 1299", said[999].Message().Text())
+	none, err := compacted.Resolve(t.Context(), history.Ref{ID: "nobody", At: got.Said[3].At})
+	require.NoError(t, err)
+	require.Empty(t, none)
+	moved, err := compacted.Resolve(t.Context(), history.Ref{ID: "n1", At: got.Said[3].At}, history.Ref{ID: "n1"})
+	require.NoError(t, err)
+	require.Len(t, moved, 1, "a position is a hint")
+}
+
+// The answer to a call that was made before a compaction is taken, and no other.
+func TestALateResultIsTakenBehindACompaction(t *testing.T) {
+	s := talk(t, user, calls("a", "b"), done("a"))
+	for range 3 {
+		require.NoError(t, s.Compact(t.Context(), summary("so far", "")))
+	}
+	require.Error(t, s.Append(t.Context(), done("a")))
+	require.Error(t, s.Append(t.Context(), done("c")))
+	require.NoError(t, s.Append(t.Context(), done("b")))
+	require.Error(t, s.Append(t.Context(), done("b")))
+	require.Empty(t, carry(t, s).Calls)
+}
