@@ -74,6 +74,9 @@ func (s *Session) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if news.erased {
+		return s.readAnew(ctx, r, news.end)
+	}
 	s.advance(news.path, end, news.end)
 	return nil
 }
@@ -121,7 +124,11 @@ func (s *Session) add(ctx context.Context, entries []Entry, root bool) ([]Entry,
 		if news.end == end || news.said && a.says {
 			return nil, err
 		}
-		s.advance(news.path, end, news.end)
+		if s.advance(news.path, end, news.end); news.erased {
+			if err := s.readAnew(ctx, r, news.end); err != nil {
+				return nil, err
+			}
+		}
 		if r, p, end, err = s.state(); err != nil {
 			return nil, err
 		}
@@ -175,6 +182,8 @@ type news struct {
 	path path // to the last of it
 	end  Position
 	said bool // somebody said something, or went another way
+	// Something was erased.
+	erased bool
 }
 
 // readOn reads what was appended to the store after a position, at which a path led to the leaf.
@@ -203,6 +212,7 @@ func (s *Session) readOn(ctx context.Context, r *reader, p path, end Position) (
 		}
 		n.path, n.end = n.path.with(next), line.End
 		n.said = n.said || next.kind.said()
+		n.erased = n.erased || next.kind == kindErasure
 		if s.taken != nil {
 			s.taken[e.ID] = true
 		}

@@ -76,3 +76,14 @@ func (c *Cache) remove(e *list.Element) {
 	delete(c.byKey, old.key)
 	c.bytes -= old.size
 }
+
+// forget drops everything of a session.
+func (c *Cache) forget(session uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, e := range c.byKey {
+		if key.session == session {
+			c.remove(e)
+		}
+	}
+}

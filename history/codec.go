@@ -51,6 +51,7 @@ type line struct {
 	Plan           *Plan           `json:"plan,omitempty"`
 	PlanEnd        *PlanEnd        `json:"planEnd,omitempty"`
 	Refusal        *Refusal        `json:"refusal,omitempty"`
+	Erasure        *Erasure        `json:"erasure,omitempty"`
 }
 
 // encode writes the entry as a line, without its end.
@@ -93,6 +94,8 @@ func (e *Entry) encode() ([]byte, error) {
 		l.PlanEnd = &b
 	case Refusal:
 		l.Refusal = &b
+	case Erasure:
+		l.Erasure = &b
 	case Unknown:
 		return b.Line, nil
 	default:
@@ -163,6 +166,8 @@ func decode(raw []byte) (Entry, error) {
 		e.Body = body(l.PlanEnd)
 	case TypeRefusal:
 		e.Body = body(l.Refusal)
+	case TypeErasure:
+		e.Body = body(l.Erasure)
 	default:
 		e.Body = Unknown{Kind: l.Type, Line: bytes.Clone(raw)}
 	}
@@ -199,7 +204,8 @@ func (h *headLine) check() error {
 func known(t EntryType) bool {
 	switch t {
 	case TypeMessage, TypeShell, TypeCustomMessage, TypeCompaction, TypeBranchSummary, TypeBranch, TypeCustom, TypeLabel,
-		TypeModelChange, TypeThinkingChange, TypeTodos, TypeUsage, TypeClearing, TypePreamble, TypePlan, TypePlanEnd, TypeRefusal:
+		TypeModelChange, TypeThinkingChange, TypeTodos, TypeUsage, TypeClearing, TypePreamble, TypePlan, TypePlanEnd, TypeRefusal,
+		TypeErasure:
 		return true
 	}
 	return false

@@ -25,7 +25,8 @@ type Entry struct {
 const MaxID = 128
 
 // Body is what an entry says: [Message], [Shell], [Compaction], [BranchSummary], [CustomMessage], [Custom], [Label],
-// [ModelChange], [ThinkingChange], [Todos], [Usage], [Clearing], [Preamble], [Plan], [PlanEnd], [Refusal], [Branch], or [Unknown] for what a later version wrote. The set is
+// [ModelChange], [ThinkingChange], [Todos], [Usage], [Clearing], [Preamble], [Plan], [PlanEnd], [Refusal], [Branch],
+// [Erasure], or [Unknown] for what a later version wrote. The set is
 // closed, so that a switch over it can be complete.
 type Body interface{ kind() EntryType }
 
@@ -74,6 +75,8 @@ const (
 	TypePlan     EntryType = "plan"
 	TypePlanEnd  EntryType = "planEnd"
 	TypeRefusal  EntryType = "refusal"
+	// What was erased.
+	TypeErasure EntryType = "erasure"
 	// The first line of a log is its header and no entry.
 	TypeSession EntryType = "session"
 )
@@ -269,4 +272,5 @@ func (Preamble) kind() EntryType       { return TypePreamble }
 func (Plan) kind() EntryType           { return TypePlan }
 func (PlanEnd) kind() EntryType        { return TypePlanEnd }
 func (Refusal) kind() EntryType        { return TypeRefusal }
+func (Erasure) kind() EntryType        { return TypeErasure }
 func (u Unknown) kind() EntryType      { return u.Kind }

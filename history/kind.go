@@ -26,6 +26,7 @@ const (
 	kindPlan
 	kindPlanEnd
 	kindRefusal
+	kindErasure
 )
 
 // shown tells what stands in a view.
@@ -43,6 +44,7 @@ var kinds = map[EntryType]kind{
 	TypeCompaction: kindCompaction, TypeBranch: kindBranch, TypeCustom: kindCustom, TypeLabel: kindLabel,
 	TypeModelChange: kindModelChange, TypeThinkingChange: kindThinkingChange, TypeTodos: kindTodos, TypeUsage: kindUsage,
 	TypeClearing: kindClearing, TypePreamble: kindPreamble, TypePlan: kindPlan, TypePlanEnd: kindPlanEnd, TypeRefusal: kindRefusal,
+	TypeErasure: kindErasure,
 }
 
 // kindOf returns the kind of an entry. A message has that of its role, and a shell execution that is hidden is not shown.

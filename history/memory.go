@@ -136,3 +136,38 @@ func (m *MemoryStore) all(ctx context.Context) ([]Line, error) {
 func storedAt(lines []Line, i int) Stored {
 	return Stored{Line: lines[i], At: Position(i), End: Position(i) + 1}
 }
+
+// Replace puts other data in place of that of lines.
+func (m *MemoryStore) Replace(ctx context.Context, lines ...Stored) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return ErrClosed
+	}
+	all := slices.Clone(m.lines) // others may be reading them
+	for _, l := range lines {
+		if l.At <= 0 || int(l.At) >= len(all) {
+			return &PositionError{At: l.At}
+		}
+		all[l.At].Data = slices.Clone(l.Data)
+	}
+	m.lines = all
+	return nil
+}
+
+// Remove drops all lines, and closes the store.
+func (m *MemoryStore) Remove(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return ErrClosed
+	}
+	m.lines, m.places, m.closed = nil, nil, true
+	return nil
+}

@@ -44,10 +44,16 @@ func (f *FileStore) open(readOnly bool) (err error) {
 	}
 	size, err := f.file.Size()
 	if err == nil {
-		f.end, err = f.wholeLines(0, size)
+		f.end, err = lastBreak(f.file, 0, size)
 	}
 	if err == nil {
 		err = f.checkHeader(size)
+	}
+	if err == nil && !readOnly {
+		err = f.finishReplacing()
+	}
+	if err == nil {
+		f.end, err = f.wholeLines(0, size)
 	}
 	if err != nil {
 		if _, corrupt := errors.AsType[*CorruptError](err); corrupt {

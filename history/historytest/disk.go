@@ -27,6 +27,7 @@ type Disk struct {
 	life   int                  // counts power cuts
 	syncs  int
 	failed error
+	spared int // writes and syncs that do not fail yet
 }
 
 // diskFile has what was written and what of it is durable.
@@ -58,10 +59,22 @@ func (d *Disk) PowerCut(keep func(appended int) int) {
 }
 
 // Fail makes each write and sync fail with an error, until it is called with nil.
-func (d *Disk) Fail(err error) {
+func (d *Disk) Fail(err error) { d.FailAfter(0, err) }
+
+// FailAfter is [Disk.Fail] once so many more writes and syncs have succeeded.
+func (d *Disk) FailAfter(n int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.failed = err
+	d.failed, d.spared = err, n
+}
+
+// fails returns the error of a write or a sync. The caller holds mu.
+func (d *Disk) fails() error {
+	if d.failed != nil && d.spared > 0 {
+		d.spared--
+		return nil
+	}
+	return d.failed
 }
 
 // Syncs is how often a file was synced.
@@ -147,8 +160,8 @@ func (d *Disk) Link(old, path string) error {
 func (d *Disk) SyncDir(dir string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.NoSync || d.failed != nil {
-		return d.failed
+	if err := d.fails(); err != nil || d.NoSync {
+		return err
 	}
 	if d.names == nil {
 		d.names = map[string]*diskFile{}
@@ -183,8 +196,10 @@ func (h *handle) use(write bool, f func() error) error {
 		return ErrPowerCut
 	case write && h.readOnly:
 		return fs.ErrPermission
-	case write && h.disk.failed != nil:
-		return h.disk.failed
+	case write:
+		if err := h.disk.fails(); err != nil {
+			return err
+		}
 	}
 	return f()
 }

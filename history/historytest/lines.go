@@ -1,6 +1,7 @@
 package historytest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -363,4 +364,55 @@ func manyAtOnce(t *testing.T, opener opener) {
 		requireLine(t, line(1000*(w+1)+2*k+1, 0, fmt.Sprint(k, " again")), got[i+1])
 		next[w]++
 	}
+}
+
+func eraser(t *testing.T, store history.Store) history.Eraser {
+	t.Helper()
+	e, ok := store.(history.Eraser)
+	if !ok {
+		t.Skip("the store is not an Eraser")
+	}
+	return e
+}
+
+func replaces(t *testing.T, opener opener) {
+	store := open(t, opener)
+	e := eraser(t, store)
+	all := lines(9)
+	add(t, store, all...)
+	before := read(t, store.Read(t.Context(), 0))
+	require.Len(t, before, len(all))
+	var given []history.Stored
+	for _, i := range []int{3, 7} {
+		all[i] = line(i, i-1, "")
+		s := before[i]
+		s.Data = all[i].Data
+		given = append(given, s)
+	}
+	require.NoError(t, e.Replace(t.Context()))
+	require.NoError(t, e.Replace(t.Context(), given...))
+	after := read(t, store.Read(t.Context(), 0))
+	require.Len(t, after, len(all))
+	for i, s := range after {
+		s.Data = bytes.TrimRight(s.Data, " ") // a store may fill up what is shorter now
+		requireLine(t, all[i], s)
+		require.Equal(t, before[i].At, s.At)
+		require.Equal(t, before[i].End, s.End)
+	}
+	require.Error(t, e.Replace(t.Context(), history.Stored{Line: all[3], At: before[8].End + 5, End: before[8].End + 500}), "no line stands there")
+	add(t, store, line(9, 8, "on"))
+}
+
+func removes(t *testing.T, opener opener) {
+	store, err := opener()
+	require.NoError(t, err)
+	e := eraser(t, store)
+	end := add(t, store, lines(5)...)
+	require.NoError(t, e.Remove(t.Context()))
+	_, err = store.Append(context.Background(), end, line(9, 4, ""))
+	require.ErrorIs(t, err, history.ErrClosed)
+	store, err = opener()
+	require.NoError(t, err)
+	requireLines(t, store, nil)
+	require.NoError(t, store.Close())
 }

@@ -47,6 +47,8 @@ func Run(t *testing.T, s Suite) {
 		{"a store that is opened again has the same lines", reopened, s.once()},
 		{"a second writer is refused until the first has closed", secondWriter, s.oneWriter()},
 		{"two that have the store open see what the other appends", twoWriters, s.twoWriters()},
+		{"what is replaced is gone, and everything else is where it was", replaces, ""},
+		{"what is removed is gone", removes, ""},
 		{"a session in it is a session", session, ""},
 		{"a session that is opened again is the same, byte for byte", sessionReopened, s.once()},
 		{"of two sessions on one store, what one says is a conflict for the other until it looks", sayConflict, ""},

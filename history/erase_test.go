@@ -1,0 +1,221 @@
+package history_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/historytest"
+	"github.com/promptree-go/promptree/internal/numbered"
+)
+
+const secret = "the vault opens at 7 with 3141-5926"
+
+// secretive is a session in which a secret was said, and copied by what came after it.
+func secretive(t *testing.T, s *history.Session) {
+	t.Helper()
+	ctx := t.Context()
+	call := chat.ToolCall{ID: "c1", Name: "write", Arguments: `{"text":"` + secret + `"}`, Signature: "sig"}
+	require.NoError(t, s.Append(ctx,
+		chat.UserMessage("Remember: "+secret+"\nThat is all."),
+		chat.Message{Role: chat.RoleAssistant, Name: "bob", Content: chat.Parts{
+			chat.Thinking{Text: "so " + secret, Signature: "s"}, chat.Text("Noted: " + secret), chat.Image{URL: "data:" + secret}, chat.Opaque{Value: []byte(`{"a":"` + secret + `"}`)},
+		}, ToolCalls: []chat.ToolCall{call}},
+		chat.ToolResult("c1", secret),
+		chat.UserMessage("What else?"),
+	))
+	add(t, s,
+		history.Clearing{Results: []history.Cleared{{Entry: "e3", Text: "[left out: " + secret + "]"}}, Arguments: []history.Cleared{{Entry: "e2", Call: "c1", Text: `{"was":"` + secret + `"}`}}},
+		history.Plan{FirstKept: "e4", Instructions: "keep " + secret, Thinking: []chat.Thinking{{Text: "so " + secret, Signature: "s"}}},
+		history.Compaction{
+			Plan: "e6", FirstKept: "e4", Messages: []chat.Message{chat.UserMessage("<user-message>\nRemember: " + secret + "\nThat is all.\n</user-message>\nThe user told a number.")},
+			Thinking: []chat.Thinking{{Text: "so " + secret, Signature: "s"}}, Summary: history.Summary{Text: "The user told a number.", Files: history.Files{Read: []string{"a.go"}}},
+		},
+		history.PlanEnd{Plan: "x", Outcome: history.PlanFailed, Finished: []history.SummaryAnswer{{Text: "It said:\n" + secret}}},
+	)
+	left := s.Leaf()
+	require.NoError(t, s.Branch(ctx, "e3"))
+	add(t, s, history.BranchSummary{From: left, Summary: history.Summary{Text: "nothing of it"}})
+	require.NoError(t, s.Append(ctx, chat.UserMessage("On.")))
+}
+
+func TestErasedContentIsNowhereInTheStore(t *testing.T) {
+	for _, where := range []string{"in memory", "in a file"} {
+		t.Run(where, func(t *testing.T) {
+			ctx, path := t.Context(), tempFile(t)
+			s, raw := numbered.Session(), func() string { return "" }
+			if where == "in a file" {
+				s, raw = opened(t, path), func() string { return content(t, path) }
+			} else {
+				store := &history.MemoryStore{}
+				var err error
+				s, err = history.New(ctx, store, history.Options{IDs: numbered.IDs()})
+				require.NoError(t, err)
+				raw = func() string { return strings.Join(stored(t, store), "\n") }
+			}
+			secretive(t, s)
+			before, size := all(t, s), len(raw())
+			require.Contains(t, raw(), "3141")
+
+			erasure, err := s.Erase(ctx, "e1", "e2", "e3")
+			require.NoError(t, err)
+			require.Equal(t, history.Erasure{Entries: []string{"e1", "e2", "e3"}, Copies: []string{"e5", "e6", "e7", "e8"}, Summaries: []string{"e7"}}, erasure)
+			require.NotContains(t, raw(), "3141")
+			require.NotContains(t, raw(), "5926")
+			require.Contains(t, raw(), "The user told a number.", "a summary's own words stay")
+			if where == "in a file" {
+				require.Greater(t, len(raw()), size, "nothing moved, and one line was added")
+				require.NoFileExists(t, path+".erasing")
+			}
+
+			after := all(t, s)
+			require.Len(t, after, len(before)+1)
+			for i, e := range before {
+				require.Equal(t, []string{e.ID, e.Parent, string(e.Type())}, []string{after[i].ID, after[i].Parent, string(after[i].Type())})
+				require.Equal(t, e.Message().Role, after[i].Message().Role)
+				require.Equal(t, e.Message().ToolCallID, after[i].Message().ToolCallID)
+			}
+			equal(t, chat.UserMessage("[erased]"), after[0].Message())
+			equal(t, chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("[erased]")}, ToolCalls: []chat.ToolCall{{ID: "c1", Name: "write", Arguments: "{}"}}}, after[1].Message())
+			equal(t, chat.ToolResult("c1", "[erased]"), after[2].Message())
+			compaction := after[6].Compaction()
+			require.Contains(t, compaction.Messages[0].Text(), "[erased]")
+			require.Contains(t, compaction.Messages[0].Text(), "The user told a number.")
+			require.Empty(t, compaction.Thinking)
+			require.Equal(t, []string{"a.go"}, compaction.Files.Read)
+			equal(t, history.Erasure(erasure), after[len(after)-1].Body.(history.Erasure))
+
+			wanted := viewOf(t, s).Messages()
+			for _, m := range wanted {
+				require.NotContains(t, m.Text(), "3141")
+			}
+			require.NoError(t, chat.Validate(append(wanted, chat.AssistantMessage("ok"), chat.UserMessage("on"))))
+			if where == "in a file" {
+				require.NoError(t, s.Append(ctx, chat.AssistantMessage("Fine.")))
+				require.NoError(t, s.Close())
+				again := opened(t, path)
+				require.Equal(t, after, all(t, again)[:len(after)])
+				f, err := history.ReadFile(path, history.FileOptions{})
+				require.NoError(t, err)
+				wrong, err := history.Verify(ctx, f)
+				require.NoError(t, err)
+				require.Empty(t, wrong)
+				require.NoError(t, f.Close())
+			}
+		})
+	}
+}
+
+// Who has the store open too sees it once it looks.
+func TestErasureIsSeenByARefresh(t *testing.T) {
+	store := &history.MemoryStore{}
+	one, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
+	require.NoError(t, err)
+	secretive(t, one)
+	require.NoError(t, one.Branch(t.Context(), "e8"))
+	other, err := history.New(t.Context(), store, history.Options{})
+	require.NoError(t, err)
+	require.Contains(t, fmt.Sprint(viewOf(t, other).Messages()), "3141")
+	_, err = one.Erase(t.Context(), "e1")
+	require.NoError(t, err)
+	require.NoError(t, other.Refresh(t.Context()))
+	require.NotContains(t, fmt.Sprint(viewOf(t, other).Messages()), "3141")
+	equal(t, viewOf(t, one).Messages(), viewOf(t, other).Messages())
+}
+
+// Entries of every kind can be erased, and summaries too; what has nothing to erase stays as it is.
+func TestAnyEntryCanBeErased(t *testing.T) {
+	path := tempFile(t)
+	data, err := os.ReadFile("testdata/format.jsonl")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+	s := opened(t, path)
+	var list []string
+	for _, e := range all(t, s) {
+		list = append(list, e.ID)
+	}
+	_, err = s.Erase(t.Context(), list...)
+	require.NoError(t, err)
+	for _, word := range []string{"hello", "so far", "make", "look", "first this", "words", "a.go", `"k":1`} {
+		require.NotContains(t, content(t, path), word)
+	}
+	for _, e := range all(t, s) {
+		_, err := s.ViewAt(t.Context(), e.ID)
+		require.NoError(t, err, e.ID)
+	}
+}
+
+func TestErasureOfNobodysEntry(t *testing.T) {
+	s := talk(t, user)
+	_, err := s.Erase(t.Context(), "nobody")
+	require.ErrorAs(t, err, new(*history.NoEntryError))
+	none, err := s.Erase(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, none)
+	plain, err := history.New(t.Context(), &plainStore{Store: &history.MemoryStore{}}, history.Options{})
+	require.NoError(t, err)
+	_, err = plain.Erase(t.Context(), "x")
+	require.ErrorIs(t, err, history.ErrNotErasable)
+	require.ErrorIs(t, plain.Remove(t.Context()), history.ErrNotErasable)
+}
+
+// plainStore is a store with no abilities but those that every store has.
+type plainStore struct{ history.Store }
+
+func TestARemovedSessionIsGone(t *testing.T) {
+	path := tempFile(t)
+	s := opened(t, path)
+	secretive(t, s)
+	require.NoError(t, s.Close())
+	require.NoError(t, os.WriteFile(path, []byte(content(t, path)+"torn "+secret), 0o600))
+	s = opened(t, path)
+	require.FileExists(t, path+".torn")
+	require.NoError(t, s.Remove(t.Context()))
+	for _, file := range []string{path, path + ".torn", path + ".writer"} {
+		require.NoFileExists(t, file)
+	}
+	_, err := s.View(t.Context())
+	require.ErrorIs(t, err, history.ErrClosed)
+	require.NoError(t, s.Close())
+}
+
+// Wherever the power goes, an entry is there as it was, or is erased once the log was opened again.
+func TestAnErasureIsFinishedAfterAPowerCut(t *testing.T) {
+	done, undone := 0, 0
+	for cut := range 12 {
+		disk := &historytest.Disk{}
+		s, err := openOn(disk, history.SyncAlways)
+		require.NoError(t, err)
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage(secret+" one"), chat.AssistantMessage(secret+" two")))
+		stop := errors.New("cut")
+		disk.FailAfter(cut, stop)
+		_, err = s.Erase(t.Context(), "e1", "e2")
+		finished := err == nil
+		disk.FailAfter(-1, nil)
+		_ = s.Close()
+		disk.PowerCut(nil)
+		s, err = openOn(disk, history.SyncAlways)
+		require.NoError(t, err, "cut %d", cut)
+		left := strings.Count(string(disk.ReadFile(onDisk)), "3141")
+		require.Contains(t, []int{0, 2}, left, "cut %d", cut)
+		if finished {
+			require.Zero(t, left)
+		}
+		require.Len(t, all(t, s)[:2], 2)
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
+		require.NoError(t, s.Close())
+		if left == 0 {
+			done++
+		} else {
+			undone++
+		}
+	}
+	require.Positive(t, done)
+	require.Positive(t, undone)
+}

@@ -1,0 +1,183 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/promptree-go/promptree/internal/plainjson"
+)
+
+// replacement is a line of the file beside a log that says what is being replaced in it, so that a crash in the middle is made good
+// by the next Open. The last of them is the end.
+type replacement struct {
+	Type string `json:"type"` // always replacementType
+	At   int64  `json:"at"`
+	Size int64  `json:"size"` // of what stands there
+	Data []byte `json:"data,omitempty"`
+	End  bool   `json:"end,omitempty"`
+}
+
+const (
+	replacementType   = "promptree-replacement"
+	replacementSuffix = ".erasing"
+)
+
+// Replace puts other data in place of that of lines, with spaces behind it up to the length of the old. What stood there is
+// overwritten.
+func (f *FileStore) Replace(ctx context.Context, lines ...Stored) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	end, err := f.state(ctx)
+	if err == nil {
+		err = f.broken
+	}
+	if err != nil {
+		return err
+	}
+	var journal bytes.Buffer
+	list := make([]replacement, 0, len(lines)+1)
+	for _, l := range lines {
+		size := int64(l.End-l.At) - 1
+		if l.At <= 0 || int64(l.End) > end || int64(len(l.Data)) > size || bytes.IndexByte(l.Data, '\n') >= 0 {
+			return fmt.Errorf("history: %d bytes cannot stand in place of the line from %d to %d", len(l.Data), l.At, l.End)
+		}
+		if err := f.checkPosition(int64(l.At), end); err != nil {
+			return err
+		}
+		list = append(list, replacement{Type: replacementType, At: int64(l.At), Size: size, Data: l.Data})
+	}
+	for _, r := range append(list, replacement{Type: replacementType, End: true}) {
+		data, err := plainjson.Marshal(r)
+		if err != nil {
+			return fmt.Errorf("history: %w", err)
+		}
+		journal.Write(append(data, '\n'))
+	}
+	if err := f.checkPath(); err != nil {
+		return err
+	}
+	path := f.path + replacementSuffix
+	side, err := f.options.Disk.Create(path)
+	if err != nil {
+		return fmt.Errorf("history: erasing in %s: %w", f.path, err)
+	}
+	if _, err = side.WriteAt(journal.Bytes(), 0); err == nil {
+		err = errors.Join(side.Sync(), f.options.Disk.SyncDir(filepath.Dir(path)))
+	}
+	if err = errors.Join(err, side.Close()); err == nil {
+		err = f.replace(list)
+	} else {
+		err = errors.Join(err, f.options.Disk.Remove(path))
+		return fmt.Errorf("history: erasing in %s: %w", f.path, err)
+	}
+	if err != nil {
+		f.broken = fmt.Errorf("history: erasing in %s: %w: open the log again to finish it", f.path, err)
+		return f.broken
+	}
+	return f.options.Disk.Remove(path)
+}
+
+// replace overwrites what is replaced.
+func (f *FileStore) replace(list []replacement) error {
+	for _, r := range list {
+		data := append(bytes.Clone(r.Data), bytes.Repeat([]byte(" "), int(r.Size)-len(r.Data))...)
+		if _, err := f.file.WriteAt(data, r.At); err != nil {
+			return err
+		}
+	}
+	return f.file.Sync()
+}
+
+// finishReplacing does what a crash left undone of a [FileStore.Replace].
+func (f *FileStore) finishReplacing() error {
+	path := f.path + replacementSuffix
+	side, err := f.options.Disk.Open(path, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("history: what was being erased in %s: %w", f.path, err)
+	}
+	defer side.Close()
+	size, err := side.Size()
+	if err != nil {
+		return fmt.Errorf("history: what was being erased in %s: %w", f.path, err)
+	}
+	var list []replacement
+	whole := false
+	in := json.NewDecoder(io.NewSectionReader(side, 0, size))
+	for {
+		var r replacement
+		if err := in.Decode(&r); err != nil {
+			break // nothing was replaced yet
+		}
+		if r.Type != replacementType || r.At < 0 || r.Size < int64(len(r.Data)) || r.At+r.Size >= f.end {
+			return fmt.Errorf("history: %s is not what promptree writes there: move it away", path)
+		}
+		if whole = r.End; whole {
+			break
+		}
+		list = append(list, r)
+	}
+	if whole {
+		err = f.replace(list)
+	} else if size > 0 && len(list) == 0 {
+		return fmt.Errorf("history: %s is not what promptree writes there: move it away", path)
+	}
+	if err != nil {
+		return fmt.Errorf("history: what was being erased in %s: %w", f.path, err)
+	}
+	return f.options.Disk.Remove(path)
+}
+
+// Remove removes the file, and those beside it that hold what was torn off, and closes the store.
+func (f *FileStore) Remove(ctx context.Context) error {
+	f.writing.Lock()
+	_, err := f.state(ctx)
+	if err == nil {
+		err = f.broken
+	}
+	if err == nil {
+		err = f.checkPath()
+	}
+	if err == nil {
+		err = f.options.Disk.Remove(f.path)
+	}
+	if err == nil {
+		err = f.removeTorn()
+	}
+	if err == nil {
+		err = f.options.Disk.SyncDir(filepath.Dir(f.path))
+	}
+	f.writing.Unlock()
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// removeTorn removes the files to which torn ends were moved.
+func (f *FileStore) removeTorn() error {
+	path := f.path + ".torn"
+	for n := 1; ; n++ {
+		side, err := f.options.Disk.Open(path, true)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			err = errors.Join(side.Close(), f.options.Disk.Remove(path))
+		}
+		if err != nil {
+			return err
+		}
+		path = fmt.Sprintf("%s.torn.%d", f.path, n)
+	}
+}
