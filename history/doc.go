@@ -31,8 +31,8 @@
 // Each entry follows another, its parent. Usually that is the one appended before it, which is the leaf. Going back is
 // going on from an earlier entry:
 //
-//	err := session.Branch(ctx, id)                          // an undo
-//	err = session.Append(ctx, chat.UserMessage("Rather this.")) // begins a new branch after e12
+//	err := session.Branch(ctx, id)                                // an undo
+//	err = session.Append(ctx, chat.UserMessage("Rather this.")) // begins a new branch after that entry
 //
 // What is left is not lost. It is another branch, to which Branch can go back, and [Session.Abandoned] lists it for whoever
 // wants it summarised:
@@ -132,9 +132,33 @@
 //
 // # Where it is kept
 //
-// A [Store] keeps the lines of a session: a [FileStore], a [MemoryStore], or one of your own, which package historytest
-// tests. A session keeps an index of some hundred bytes for each entry and reads the rest where it is wanted, so a log may
-// be far larger than memory; that is why what reads entries gives an error. Open checks that each line is JSON with an id, a
-// parent that comes before it and a body; what the body says is looked at when it is read. A line that cannot be read is a
-// [*CorruptError], or, under [Options.Salvage], left out.
+// A [Store] keeps the lines of a session: a [FileStore], a [MemoryStore], or one of your own, which package historytest tests. A
+// log is opened from its end back to what the newest compaction keeps, and nothing else is read, so that a session of a million
+// entries opens as fast as one of a thousand. Each compaction carries forward what later ones need from before it
+// ([Compaction.Carried]). In memory a session holds what it shows; entries that were read last are in a [Cache] of 64 MiB that
+// all sessions of the process share ([Options.Cache]). What lies further back is read from the store when it is asked for, which
+// is why most methods take a context and return an error.
+//
+// A line that cannot be read is a [*CorruptError] that names it, once it is wanted. [Verify] reads everything and lists what is
+// wrong; [Options.Salvage] opens the log without the lines that cannot be read.
+//
+// Ids of entries are 20 letters that sort by time, half of them random, so that two writers do not choose the same one.
+// [Options.IDs] and [Options.Now] take other sources, for tests and replays.
+//
+// # Several writers
+//
+// A log in a file has one writer. A store that says that it is [Sharer] may have several, each with a session of its own:
+//
+//	err := session.Append(ctx, answer)
+//	if _, ok := errors.AsType[*history.ConflictError](err); ok {
+//		err = session.Refresh(ctx) // and look at what was said
+//	}
+//
+// What is said comes behind what the session has read, or not at all. Labels, usage, plans, clearings and the like are put behind
+// whatever was appended meanwhile, and so is a compaction, unless its place is gone.
+//
+// # Erasure
+//
+// [Session.Erase] makes the content of entries unreadable for good, with what compactions, clearings and plans copied of it word
+// for word, and lists the summaries that cover it. [Session.Remove] removes a session.
 package history
