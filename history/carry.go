@@ -186,14 +186,35 @@ func (r *reader) resolve(ctx context.Context, before Position, refs []Ref) ([]no
 		Entry
 	}
 	list := make([]found, 0, len(refs))
+	elsewhere := map[string]bool{} // ids that do not stand where they are said to
 	for _, ref := range refs {
-		e, at, err := r.lookUp(ctx, before, ref)
-		if missing(err) {
-			continue
-		} else if err != nil {
+		switch e, at, err := r.hinted(ctx, before, ref); {
+		case err != nil:
 			return nil, nil, err
+		case at > 0:
+			list = append(list, found{newNode(e, at), e})
+		case ref.ID != "":
+			elsewhere[ref.ID] = true
 		}
-		list = append(list, found{newNode(e, at), e})
+	}
+	if len(elsewhere) > 0 { // all in one pass
+		for line, err := range r.store.Read(ctx, 0) {
+			if err != nil && line.End == 0 {
+				return nil, nil, err
+			}
+			if line.At >= before || len(elsewhere) == 0 {
+				break
+			}
+			if line.At == 0 || err != nil || !elsewhere[line.ID] {
+				continue
+			}
+			delete(elsewhere, line.ID)
+			e, err := r.decode(ctx, line, nil)
+			if err != nil {
+				return nil, nil, err
+			}
+			list = append(list, found{newNode(e, line.At), e})
+		}
 	}
 	slices.SortFunc(list, func(a, b found) int { return cmp.Compare(a.at, b.at) })
 	list = slices.CompactFunc(list, func(a, b found) bool { return a.at == b.at })
@@ -204,8 +225,8 @@ func (r *reader) resolve(ctx context.Context, before Position, refs []Ref) ([]no
 	return nodes, entries, nil
 }
 
-// lookUp returns the entry that is named and stands before a position, and where it stands.
-func (r *reader) lookUp(ctx context.Context, before Position, ref Ref) (Entry, Position, error) {
+// hinted returns the entry that is named if it stands where it is said to, before a position, and where that is; else 0.
+func (r *reader) hinted(ctx context.Context, before Position, ref Ref) (Entry, Position, error) {
 	for at, e := range r.staged {
 		if e.ID == ref.ID {
 			return e, at, nil
@@ -225,6 +246,14 @@ func (r *reader) lookUp(ctx context.Context, before Position, ref Ref) (Entry, P
 			}
 			return e, line.At, err
 		}
+	}
+	return Entry{}, 0, nil
+}
+
+// lookUp returns the entry that is named and stands before a position, and where it stands.
+func (r *reader) lookUp(ctx context.Context, before Position, ref Ref) (Entry, Position, error) {
+	if e, at, err := r.hinted(ctx, before, ref); err != nil || at > 0 {
+		return e, at, err
 	}
 	for line, err := range r.store.Back(ctx, before, ref.ID) {
 		e, err := r.decode(ctx, line, err)

@@ -328,13 +328,14 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 	}
 	entry := added[len(added)-1]
 	e := j.event(EventDone)
-	e.Mode, e.Model, e.Summary, e.Title, e.Mended, e.Entry = d.prompt.Mode, d.model, d.text, compaction.Title, d.mended, entry.ID
+	placed := entry.Compaction() // as it was written, which may be redacted
+	e.Mode, e.Model, e.Summary, e.Title, e.Mended, e.Entry = d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, entry.ID
 	e.TokensAfter = compaction.TokensAfter
 	if result != nil {
 		e.MessagesBefore, e.MessagesAfter = at.messages, len(result.Messages)
 	}
 	if c.checkpoints != nil && j.policy.Place.Checkpoints {
-		point, err := c.checkpoints.Add(context.WithoutCancel(ctx), c.session, entry.ID, entry.Compaction().Title, entry.Compaction().Text)
+		point, err := c.checkpoints.Add(context.WithoutCancel(ctx), c.session, entry.ID, placed.Title, placed.Text)
 		if err != nil { // the session has it all the same
 			c.tell(ctx, Event{Kind: EventHookFailed, Reason: e.Reason, Hook: "Checkpoints", Err: fmt.Errorf("summarize: writing the checkpoint: %w", err)})
 		}
