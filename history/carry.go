@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
@@ -92,6 +91,28 @@ func (c Carried) clone() Carried {
 	return c
 }
 
+// bound leaves out what is more than a compaction carries: another may have written it.
+func (c *Carried) bound() {
+	c.Head = c.Head[:min(len(c.Head), mostHead)]
+	c.Clearings, c.Calls, c.Refusals = newest(c.Clearings, mostHead), newest(c.Calls, mostCalls), newest(c.Refusals, mostRefusals)
+	if more := len(c.Said) - mostSaid; more > 0 {
+		c.Said = slices.Delete(c.Said, 1, 1+more)
+	}
+	maps.DeleteFunc(c.Latest, func(t EntryType, _ Ref) bool { return !known(t) })
+	if more := len(c.Preambles) - mostPreambles; more > 0 {
+		byAge := slices.SortedFunc(maps.Keys(c.Preambles), func(a, b string) int { return c.Preambles[a].compare(c.Preambles[b]) })
+		for _, digest := range byAge[:more] {
+			delete(c.Preambles, digest)
+		}
+	}
+	c.Lines, c.Attempts = max(c.Lines, 0), max(c.Attempts, 0)
+}
+
+// compare orders entries by where they stood. Those of which that is not known are about to be added, and come last.
+func (r Ref) compare(o Ref) int {
+	return cmp.Or(cmp.Compare(uint64(r.At-1), uint64(o.At-1)), cmp.Compare(r.ID, o.ID))
+}
+
 // add takes in the next entry of the path.
 func (c *Carried) add(e Entry, k kind, ref Ref) {
 	if c.Latest == nil {
@@ -131,10 +152,11 @@ func (c *Carried) add(e Entry, k kind, ref Ref) {
 			c.Clearings = newest(append(c.Clearings, ref), mostHead)
 		}
 	case Preamble:
-		c.Preambles[b.Digest] = ref
-		for len(c.Preambles) > mostPreambles {
-			delete(c.Preambles, oldest(c.Preambles))
+		delete(c.Preambles, b.Digest)
+		if len(c.Preambles) == mostPreambles { // the new one stays, wherever the others say that they stood
+			delete(c.Preambles, slices.MinFunc(slices.Collect(maps.Keys(c.Preambles)), func(a, b string) int { return c.Preambles[a].compare(c.Preambles[b]) }))
 		}
+		c.Preambles[b.Digest] = ref
 	case ModelChange:
 		c.Refusals = without(c.Refusals, b.Model) // it may be another by that name
 	case Usage:
@@ -159,16 +181,6 @@ func without(list []Refusal, model string) []Refusal {
 // newest returns the last so many of a list.
 func newest[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
 
-// oldest returns the digest of the preamble that was stored first.
-func oldest(preambles map[string]Ref) (digest string) {
-	for d, r := range preambles {
-		if o := preambles[digest]; digest == "" || r.At < o.At || r.At == o.At && strings.Compare(r.ID, o.ID) < 0 {
-			digest = d
-		}
-	}
-	return digest
-}
-
 // Resolve returns the entries that are named, each once and in the order of the store. Those that are not there are left out.
 func (s *Session) Resolve(ctx context.Context, refs ...Ref) ([]Entry, error) {
 	r, _, end, err := s.state()
@@ -181,83 +193,103 @@ func (s *Session) Resolve(ctx context.Context, refs ...Ref) ([]Entry, error) {
 
 // resolve returns the entries that are named and stand before a position, in order, with their nodes.
 func (r *reader) resolve(ctx context.Context, before Position, refs []Ref) ([]node, []Entry, error) {
-	type found struct {
-		node
-		Entry
-	}
-	list := make([]found, 0, len(refs))
-	elsewhere := map[string]bool{} // ids that do not stand where they are said to
+	found := map[string]placed{} // by id
+	elsewhere := map[string]bool{}
 	for _, ref := range refs {
-		switch e, at, err := r.hinted(ctx, before, ref); {
+		p, ok, err := r.hinted(ctx, before, ref)
+		switch {
 		case err != nil:
 			return nil, nil, err
-		case at > 0:
-			list = append(list, found{newNode(e, at), e})
+		case ok:
+			found[ref.ID] = p
 		case ref.ID != "":
 			elsewhere[ref.ID] = true
 		}
 	}
-	if len(elsewhere) > 0 { // all in one pass
-		for line, err := range r.store.Read(ctx, 0) {
-			if err != nil && line.End == 0 {
-				return nil, nil, err
-			}
-			if line.At >= before || len(elsewhere) == 0 {
-				break
-			}
-			if line.At == 0 || err != nil || !elsewhere[line.ID] {
-				continue
-			}
-			delete(elsewhere, line.ID)
-			e, err := r.decode(ctx, line, nil)
-			if err != nil {
-				return nil, nil, err
-			}
-			list = append(list, found{newNode(e, line.At), e})
-		}
+	if err := r.search(ctx, before, elsewhere, found); err != nil {
+		return nil, nil, err
 	}
-	slices.SortFunc(list, func(a, b found) int { return cmp.Compare(a.at, b.at) })
-	list = slices.CompactFunc(list, func(a, b found) bool { return a.at == b.at })
+	list := slices.SortedFunc(maps.Values(found), func(a, b placed) int { return cmp.Compare(a.at, b.at) })
 	nodes, entries := make([]node, len(list)), make([]Entry, len(list))
-	for i, f := range list {
-		nodes[i], entries[i] = f.node, f.Entry
+	for i, p := range list {
+		nodes[i], entries[i] = newNode(p.entry, p.at), p.entry
 	}
 	return nodes, entries, nil
 }
 
-// hinted returns the entry that is named if it stands where it is said to, before a position, and where that is; else 0.
-func (r *reader) hinted(ctx context.Context, before Position, ref Ref) (Entry, Position, error) {
-	for at, e := range r.staged {
-		if e.ID == ref.ID {
-			return e, at, nil
-		}
+// search looks for entries before a position in all of the store, in one pass. A line that cannot be read is an error if one is
+// not found, for it may be there.
+func (r *reader) search(ctx context.Context, before Position, ids map[string]bool, found map[string]placed) error {
+	if len(ids) == 0 || r.store == nil {
+		return nil
 	}
-	if ref.At > 0 && ref.At < before {
-		if e, ok := r.cached(ref.At); ok && e.ID == ref.ID {
-			return e, ref.At, nil
+	var lost error
+	for line, err := range r.store.Read(ctx, 0) {
+		if err != nil && line.End == 0 {
+			return err
 		}
-		for line, err := range r.store.Read(ctx, ref.At) {
-			if err != nil || line.ID != ref.ID {
-				break
-			}
-			e, err := r.decode(ctx, line, nil)
-			if err == nil {
-				r.keep(line.At, e, len(line.Data))
-			}
-			return e, line.At, err
+		if line.At >= before || len(ids) == 0 {
+			break
 		}
+		if err != nil && lost == nil {
+			lost = r.corrupt(ctx, line.At, err)
+		}
+		if err != nil || line.At == 0 || !ids[line.ID] {
+			continue
+		}
+		e, err := r.decode(ctx, line, nil)
+		if err != nil {
+			return err
+		}
+		found[line.ID] = placed{e, line.At}
+		delete(ids, line.ID)
 	}
-	return Entry{}, 0, nil
+	if len(ids) > 0 {
+		return lost
+	}
+	return nil
+}
+
+// placed is an entry and where it stands.
+type placed struct {
+	entry Entry
+	at    Position
 }
 
 // lookUp returns the entry that is named and stands before a position, and where it stands.
 func (r *reader) lookUp(ctx context.Context, before Position, ref Ref) (Entry, Position, error) {
-	if e, at, err := r.hinted(ctx, before, ref); err != nil || at > 0 {
-		return e, at, err
+	if p, ok, err := r.hinted(ctx, before, ref); ok || err != nil {
+		return p.entry, p.at, err
 	}
 	for line, err := range r.store.Back(ctx, before, ref.ID) {
 		e, err := r.decode(ctx, line, err)
 		return e, line.At, err
 	}
 	return Entry{}, 0, &NoEntryError{ID: ref.ID}
+}
+
+// hinted returns the entry that is named if it is about to be added, or stands where it is said to.
+func (r *reader) hinted(ctx context.Context, before Position, ref Ref) (placed, bool, error) {
+	for at, e := range r.staged {
+		if e.ID == ref.ID {
+			return placed{e, at}, true, nil
+		}
+	}
+	if ref.At <= 0 || ref.At >= before {
+		return placed{}, false, nil
+	}
+	if e, ok := r.cached(ref.At); ok && e.ID == ref.ID {
+		return placed{e, ref.At}, true, nil
+	}
+	for line, err := range r.store.Read(ctx, ref.At) {
+		if err != nil || line.ID != ref.ID {
+			break
+		}
+		e, err := r.decode(ctx, line, nil)
+		if err == nil {
+			r.keep(line.At, e, len(line.Data))
+		}
+		return placed{e, line.At}, err == nil, err
+	}
+	return placed{}, false, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -113,68 +114,88 @@ func validJSON(v any) ([]byte, error) {
 	return data, err
 }
 
-// decode reads a line, its end left off.
+// decode reads a line, its end left off. A field that is not known is an error, for what it holds would be lost unseen: the line
+// is damaged, or of another version.
 func decode(raw []byte) (Entry, error) {
 	var l line
-	if err := json.Unmarshal(raw, &l); err != nil {
-		// What a later version writes may mean something else by one of our names.
-		var head headLine
-		if json.Unmarshal(raw, &head) != nil || known(head.Type) {
+	if err := plainjson.Unmarshal(raw, &l); err != nil {
+		var all struct { // that lines of every type have
+			headLine
+			Redacted []string `json:"redacted"`
+		}
+		if json.Unmarshal(raw, &all) != nil || all.Type == "" || known(all.Type) {
 			return Entry{}, err
 		}
-		l = line{headLine: head}
+		// What a later version writes may mean something else by one of our names.
+		l = line{headLine: all.headLine, Redacted: all.Redacted}
 	}
 	if err := l.check(); err != nil {
 		return Entry{}, err
 	}
-	e := Entry{ID: l.ID, Parent: l.Parent, Time: l.Time, Redacted: l.Redacted}
-	switch l.Type {
-	case TypeMessage:
-		e.Body = body(l.Message)
-		if l.Message != nil && l.Message.Role != chat.RoleUser && l.Message.Role != chat.RoleAssistant && l.Message.Role != chat.RoleTool {
-			return Entry{}, fmt.Errorf("unknown role %q", l.Message.Role)
+	e := Entry{ID: l.ID, Parent: l.Parent, Time: l.Time, Redacted: l.Redacted, Body: l.body(l.Type)}
+	switch b := e.Body.(type) {
+	case Message:
+		if b.Role != chat.RoleUser && b.Role != chat.RoleAssistant && b.Role != chat.RoleTool {
+			return Entry{}, fmt.Errorf("unknown role %q", b.Role)
 		}
-	case TypeShell:
-		e.Body = body(l.Shell)
-	case TypeCustomMessage:
-		e.Body = body(l.CustomMessage)
-	case TypeCompaction:
-		e.Body = body(l.Compaction)
-	case TypeBranchSummary:
-		e.Body = body(l.BranchSummary)
-	case TypeBranch:
-		e.Body = body(l.Branch)
-	case TypeCustom:
-		e.Body = body(l.Custom)
-	case TypeLabel:
-		e.Body = body(l.Label)
-	case TypeModelChange:
-		e.Body = body(l.ModelChange)
-	case TypeThinkingChange:
-		e.Body = body(l.ThinkingChange)
-	case TypeTodos:
-		e.Body = body(l.Todos)
-	case TypeUsage:
-		e.Body = body(l.Usage)
-	case TypeClearing:
-		e.Body = body(l.Clearing)
-	case TypePreamble:
-		e.Body = body(l.Preamble)
-	case TypePlan:
-		e.Body = body(l.Plan)
-	case TypePlanEnd:
-		e.Body = body(l.PlanEnd)
-	case TypeRefusal:
-		e.Body = body(l.Refusal)
-	case TypeErasure:
-		e.Body = body(l.Erasure)
-	default:
+	case Compaction:
+		b.Carried.bound()
+		e.Body = b
+	case nil:
+		if known(l.Type) {
+			return Entry{}, fmt.Errorf("it is a %s without one", l.Type)
+		}
+		for _, t := range knownTypes {
+			if l.body(t) != nil {
+				return Entry{}, fmt.Errorf("it is a %s, and holds a %s", l.Type, t)
+			}
+		}
 		e.Body = Unknown{Kind: l.Type, Line: bytes.Clone(raw)}
 	}
-	if e.Body == nil {
-		return Entry{}, fmt.Errorf("it is a %s without one", l.Type)
-	}
 	return e, nil
+}
+
+// body returns the body of a type, nil if the line has none.
+func (l *line) body(t EntryType) Body {
+	switch t {
+	case TypeMessage:
+		return body(l.Message)
+	case TypeShell:
+		return body(l.Shell)
+	case TypeCustomMessage:
+		return body(l.CustomMessage)
+	case TypeCompaction:
+		return body(l.Compaction)
+	case TypeBranchSummary:
+		return body(l.BranchSummary)
+	case TypeBranch:
+		return body(l.Branch)
+	case TypeCustom:
+		return body(l.Custom)
+	case TypeLabel:
+		return body(l.Label)
+	case TypeModelChange:
+		return body(l.ModelChange)
+	case TypeThinkingChange:
+		return body(l.ThinkingChange)
+	case TypeTodos:
+		return body(l.Todos)
+	case TypeUsage:
+		return body(l.Usage)
+	case TypeClearing:
+		return body(l.Clearing)
+	case TypePreamble:
+		return body(l.Preamble)
+	case TypePlan:
+		return body(l.Plan)
+	case TypePlanEnd:
+		return body(l.PlanEnd)
+	case TypeRefusal:
+		return body(l.Refusal)
+	case TypeErasure:
+		return body(l.Erasure)
+	}
+	return nil
 }
 
 // body is what a line holds, nil where it does not.
@@ -200,16 +221,15 @@ func (h *headLine) check() error {
 	return nil
 }
 
-// known tells the kinds that this version writes.
-func known(t EntryType) bool {
-	switch t {
-	case TypeMessage, TypeShell, TypeCustomMessage, TypeCompaction, TypeBranchSummary, TypeBranch, TypeCustom, TypeLabel,
-		TypeModelChange, TypeThinkingChange, TypeTodos, TypeUsage, TypeClearing, TypePreamble, TypePlan, TypePlanEnd, TypeRefusal,
-		TypeErasure:
-		return true
-	}
-	return false
+// knownTypes are the types of entries that this version writes.
+var knownTypes = []EntryType{
+	TypeMessage, TypeShell, TypeCustomMessage, TypeCompaction, TypeBranchSummary, TypeBranch, TypeCustom, TypeLabel,
+	TypeModelChange, TypeThinkingChange, TypeTodos, TypeUsage, TypeClearing, TypePreamble, TypePlan, TypePlanEnd, TypeRefusal,
+	TypeErasure,
 }
+
+// known reports whether this version writes entries of a type.
+func known(t EntryType) bool { return slices.Contains(knownTypes, t) }
 
 func decodeHeader(body []byte) (Header, error) {
 	var h headerLine
@@ -245,7 +265,7 @@ func (b Shell) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes.
 func (b *Shell) UnmarshalJSON(data []byte) error {
 	var j shellJSON
-	if err := json.Unmarshal(data, &j); err != nil {
+	if err := plainjson.Unmarshal(data, &j); err != nil {
 		return err
 	}
 	*b = Shell(j.plainShell)

@@ -90,7 +90,8 @@ func partJSON(p Part) (any, error) {
 	}
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. A part of an unknown type is an error: dropping it would lose it.
+// UnmarshalJSON reads what MarshalJSON writes. A part of an unknown type, or with an unknown field, is an
+// error: dropping it would lose it.
 func (ps *Parts) UnmarshalJSON(data []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(data)) // reads one part at a time, and each once
 	switch start, err := dec.Token(); {
@@ -102,6 +103,7 @@ func (ps *Parts) UnmarshalJSON(data []byte) error {
 	case start != json.Delim('['):
 		return errors.New("chat: content: it is no list of parts")
 	}
+	dec.DisallowUnknownFields() // what they hold would be lost
 	parts := Parts{}
 	var fields partFields
 	for dec.More() {

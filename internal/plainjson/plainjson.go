@@ -17,3 +17,17 @@ func Marshal(v any) ([]byte, error) {
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
+
+// Unmarshal is [json.Unmarshal], but that a field which the value does not have is an error.
+func Unmarshal(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	err := d.Decode(v)
+	if err == nil && len(bytes.TrimSpace(data[d.InputOffset():])) == 0 {
+		return nil
+	}
+	if other := json.Unmarshal(data, v); other != nil {
+		return other // which says more of what is cut off
+	}
+	return err
+}
