@@ -407,8 +407,17 @@ func (s *Session) has(ctx context.Context, r *reader, id string) (bool, error) {
 			if err != nil && line.End == 0 {
 				return false, err
 			}
-			if line.At > 0 {
-				taken[line.ID] = true
+			if line.At == 0 {
+				continue
+			}
+			taken[line.ID] = true
+			taken[line.Parent] = true // its line may be lost
+			if err != nil {           // the id may be anywhere in it
+				for text := range bytes.SplitSeq(line.Data, []byte{'"'}) {
+					if len(text) <= MaxID {
+						taken[string(text)] = true
+					}
+				}
 			}
 		}
 		s.taken = taken

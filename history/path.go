@@ -105,14 +105,15 @@ func (p path) cut(c Compaction, all Position) Position {
 
 // base finds the first node that a path must have, going back: the start of the turn in which the newest compaction cuts.
 type base struct {
-	found bool   // where it cuts
-	id    string // of the entry at which it cuts
+	found bool     // where it cuts
+	id    string   // of the entry at which it cuts
+	at    Position // of the compaction
 }
 
 // reached takes in the next node, going back, and reports whether no more are needed.
 func (b *base) reached(n node) bool {
 	if !b.found && b.id == "" && n.compaction != nil {
-		b.id = n.compaction.boundary()
+		b.id, b.at = n.compaction.boundary(), n.at
 		b.found = b.id == ""
 	}
 	if b.found = b.found || b.id == n.id; !b.found {
@@ -185,6 +186,11 @@ func (r *reader) decode(ctx context.Context, s Stored, err error) (Entry, error)
 		return Entry{}, r.corrupt(ctx, s.At, err)
 	}
 	e.Parent = s.Parent
+	if salvaged, ok := r.store.(*salvagedStore); ok {
+		if c, ok := e.Body.(Compaction); ok {
+			e.Body = salvaged.cut(c)
+		}
+	}
 	return e, nil
 }
 
@@ -293,8 +299,8 @@ func (r *reader) extended(ctx context.Context, p path, before Position, b base) 
 		child = nodes[len(nodes)-1].at
 	}
 	for s, err := range r.store.Back(ctx, before, p.before) {
-		if missing, ok := errors.AsType[*NoEntryError](err); ok && child >= 0 {
-			return path{}, r.corrupt(ctx, child, fmt.Errorf("there is no entry %q before it, which it follows", missing.ID))
+		if gone, ok := errors.AsType[*NoEntryError](err); ok && child >= 0 {
+			return path{}, r.corrupt(ctx, child, fmt.Errorf("what it follows does not stand before it: %w", gone))
 		}
 		e, err := r.decode(ctx, s, err)
 		if err != nil {
@@ -309,6 +315,9 @@ func (r *reader) extended(ctx context.Context, p path, before Position, b base) 
 		if b.reached(n) {
 			break
 		}
+	}
+	if _, salvaged := r.store.(*salvagedStore); !salvaged && !b.found && b.id != "" {
+		return path{}, r.corrupt(ctx, b.at, fmt.Errorf("it cuts at the entry %q, which is not on its path", b.id))
 	}
 	slices.Reverse(nodes)
 	p.nodes = nodes

@@ -26,15 +26,14 @@ type Session struct {
 	taken   map[string]bool // ids of all entries, once a caller has given one; guarded by writing
 	spare   []string        // ids from Options.IDs that were not used; guarded by writing
 
-	mu      sync.RWMutex // guards what follows, and is never held for long
-	store   Store        // nil in memory until the first entry
-	key     uint64       // in the cache
-	header  Header
-	end     Position // of the store, as far as the session has read it
-	path    path     // to the leaf
-	skipped []*CorruptError
-	closed  bool
-	claims  map[string]bool // see [Session.Claim]
+	mu     sync.RWMutex // guards what follows, and is never held for long
+	store  Store        // nil in memory until the first entry
+	key    uint64       // in the cache
+	header Header
+	end    Position // of the store, as far as the session has read it
+	path   path     // to the leaf
+	closed bool
+	claims map[string]bool // see [Session.Claim]
 
 	views views
 }
@@ -61,8 +60,10 @@ type Options struct {
 	// time, and holds up none but its caller.
 	Redact func(Passage) string
 	// Salvage leaves out lines that cannot be read ([Session.Skipped] lists them) and reads what stands around them: an entry
-	// whose parent was lost follows the one before it in the log. The log keeps them. It reads the whole log. Without it a line
-	// that cannot be read is a [*CorruptError] once it is wanted: on opening, or when something asks for it.
+	// whose parent was lost follows the one before it in the log, and a compaction that cut at an entry that was lost cuts at
+	// what followed it. The log keeps them. It reads the whole log. A log without the header of a session is not one, and
+	// refused all the same. Without it a line that cannot be read is a [*CorruptError] once it is wanted: on opening, or when
+	// something asks for it.
 	Salvage bool
 	// IDs returns the id of each new entry. An id that an entry has already is passed over. Defaults to 20 letters that sort by
 	// the time, half of them random, so that two writers do not choose the same.
@@ -148,9 +149,9 @@ func New(ctx context.Context, store Store, o Options) (*Session, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.store, s.skipped = salvaged, salvaged.skipped
+		s.store = salvaged
 	}
-	if s.header, err = headerOf(ctx, s.reader()); err != nil && !o.Salvage {
+	if s.header, err = headerOf(ctx, s.reader()); err != nil {
 		return nil, err
 	}
 	s.end = end
@@ -343,7 +344,14 @@ func (s *Session) Recovered() *Recovery {
 }
 
 // Skipped lists the lines that were left out under [Options.Salvage].
-func (s *Session) Skipped() []*CorruptError { return s.skipped }
+func (s *Session) Skipped() []*CorruptError {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if salvaged, ok := s.store.(*salvagedStore); ok {
+		return salvaged.leftOut()
+	}
+	return nil
+}
 
 func (s *Session) stored() Store {
 	s.mu.RLock()

@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 )
@@ -75,13 +76,15 @@ func (r *reader) back(ctx context.Context, p path, before Position) iter.Seq2[st
 		if len(p.nodes) > 0 {
 			before = p.nodes[0].at
 		}
+		child := len(p.nodes) > 0 // there is one, whose parent is looked for
 		for s, err := range r.store.Back(ctx, before, p.before) {
-			if missing(err) && len(p.nodes) > 0 {
-				err = r.corrupt(ctx, before, err)
+			if gone, ok := errors.AsType[*NoEntryError](err); ok && child {
+				err = r.corrupt(ctx, before, fmt.Errorf("what it follows does not stand before it: %w", gone))
 			}
 			if !yield(step{id: s.ID, at: s.At, line: s}, err) || err != nil {
 				return
 			}
+			before, child = s.At, true
 		}
 	}
 }
@@ -225,7 +228,27 @@ func (s *Session) Latest(ctx context.Context, of EntryType) (Entry, bool, error)
 			return Entry{}, false, nil
 		}
 		e, _, err := r.lookUp(ctx, end, ref)
+		if missing(err) || err == nil && e.Type() != of { // it was lost, or what is carried is wrong
+			return r.latest(ctx, n, of)
+		}
 		return e, err == nil, err
+	}
+	return Entry{}, false, nil
+}
+
+// latest looks for the newest entry of a type on the path to a compaction, one after the other.
+func (r *reader) latest(ctx context.Context, n node, of EntryType) (Entry, bool, error) {
+	c, err := r.load(ctx, n)
+	if err != nil {
+		return Entry{}, false, err
+	}
+	for s, err := range r.back(ctx, path{before: c.Parent}, n.at) {
+		if err != nil {
+			return Entry{}, false, err
+		}
+		if e, err := r.entry(ctx, s); err != nil || e.Type() == of {
+			return e, err == nil, err
+		}
 	}
 	return Entry{}, false, nil
 }

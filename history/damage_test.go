@@ -1,0 +1,641 @@
+package history_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/historytest"
+	"github.com/promptree-go/promptree/internal/numbered"
+)
+
+// damageEnv is how many bits are flipped, where the default is too few. A log has some 85,000. A quarter as many are cut off.
+const damageEnv = "PROMPTREE_HISTORY_DAMAGE"
+
+var damageTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func damageOptions(disk *historytest.Disk, salvage bool) history.Options {
+	return history.Options{
+		IDs: numbered.IDs(), Now: func() time.Time { return damageTime }, Header: history.Header{ID: "S"}, Salvage: salvage,
+		File: history.FileOptions{Disk: disk, Sync: history.SyncNever}, Cache: history.NewCache(1 << 20),
+	}
+}
+
+// ofEachKind returns entries of every kind but compactions and branches, which may follow one another anywhere.
+func ofEachKind() []history.Body {
+	return []history.Body{
+		history.Message{Message: chat.UserMessage("noted"), Data: []byte(`{"k":1.0}`)},
+		history.Message{Message: chat.AssistantMessage("it is")},
+		history.Shell{Command: "make <all>", Output: "fine\n"},
+		history.Shell{Command: "cat", Output: "\xff", ExitCode: 2, Cancelled: true, Hidden: true, Data: []byte(`[]`)},
+		history.CustomMessage{Name: "hook", Content: chat.Parts{chat.Text("look")}, Data: []byte(`[]`)},
+		history.BranchSummary{From: "e2", Summary: history.Summary{Text: "tried", Files: history.Files{Read: []string{"a.go"}, Modified: []string{"b.go"}}, Extension: true, Data: []byte(`{}`)}},
+		history.Custom{Name: "own", Data: []byte(`"x"`)},
+		history.Label{Target: "e2", Text: "here"},
+		history.ModelChange{Provider: "p", Model: "m"},
+		history.ThinkingChange{Level: "high"},
+		history.Todos{Text: "first this", Items: []history.Todo{{Text: "that", Status: "pending"}}},
+		history.Usage{Of: "e3", Model: "m", Usage: chat.Usage{Input: 10, Output: 2, CacheRead: 5, CacheWrite: 1}, Counted: 9, Cost: 0.25},
+		history.Preamble{Digest: "d1", System: []chat.Message{chat.SystemMessage("You are one.")}, Tools: []chat.Tool{{Name: "run", Description: "runs", Parameters: []byte(`{"type":"object"}`)}}},
+		history.Plan{Policy: "p", Occasion: "full", FirstKept: "e2", Room: 10, Words: 5, Preamble: "d1", Until: damageTime},
+		history.PlanEnd{Plan: "e9", Outcome: history.PlanFailed, Error: "no", ErrorType: "timeout", NotBefore: damageTime, Refused: []history.SummaryRequest{{Model: "m", Request: "full:1"}}},
+		history.Refusal{Model: "m", Limit: 100, Tokens: 120, Counted: 110},
+	}
+}
+
+// damageLog is a log with entries of all kinds, branches and compactions, and its entries.
+func damageLog(t testing.TB) ([]byte, []history.Entry) {
+	t.Helper()
+	disk := &historytest.Disk{}
+	o := damageOptions(disk, false)
+	o.Redact = func(p history.Passage) string {
+		if p.Text == "secret" {
+			return "[key]"
+		}
+		return p.Text
+	}
+	s, err := history.OpenWith(onDisk, o)
+	require.NoError(t, err)
+	ctx := t.Context()
+	require.NoError(t, s.Append(ctx, everything()...))
+	require.NoError(t, s.Append(ctx, chat.UserMessage("secret"), calls("c3", "c4"), done("c3"), done("c4")))
+	add(
+		t, s, history.Clearing{Results: []history.Cleared{{Entry: "e8", Text: "[gone]"}}, Saved: 3},
+		history.Clearing{Arguments: []history.Cleared{{Entry: "e7", Call: "c4", Text: `{"gone":true}`}}},
+	)
+	add(t, s, ofEachKind()...)
+	require.NoError(t, s.Compact(ctx, history.Compaction{
+		Messages: []chat.Message{chat.UserMessage("so far")}, FirstKept: "e7", TokensBefore: 100, TokensAfter: 10, Mode: "full",
+		Thinking: []chat.Thinking{{Text: "hm", Signature: "c2ln"}}, Title: "t", Summary: history.Summary{Text: "words"},
+	}))
+	require.NoError(t, s.Append(ctx, chat.UserMessage("on"), calls("c5", "c6"), done("c5")))
+	left := s.Leaf()
+	require.NoError(t, s.Branch(ctx, "e8"))
+	require.NoError(t, s.Append(ctx, done("c4"), chat.AssistantMessage("other")))
+	_, err = s.Add(ctx, history.Entry{Parent: left, Body: history.BranchSummary{From: s.Leaf(), Summary: history.Summary{Text: "left"}}},
+		history.Entry{Body: history.Label{Target: left, Text: "back"}},
+		history.Entry{Body: history.Message{Message: calls("c7")}}, history.Entry{Body: history.Message{Message: done("c7")}})
+	require.NoError(t, err)
+	_, err = s.Add(ctx, history.Entry{Body: history.Unknown{Kind: "later", Line: fmt.Appendf(nil, `{"type":"later","id":"x","parent":%q, "later": 1.0}`, s.Leaf())}})
+	require.NoError(t, err)
+	require.NoError(t, s.Append(ctx, chat.UserMessage("more"), calls("c8"), done("c8")))
+	kept := s.Leaf()
+	require.NoError(t, s.Append(ctx, chat.AssistantMessage("done"), chat.UserMessage("last")))
+	require.NoError(t, s.Compact(ctx, history.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}, LastCovered: kept}))
+	require.NoError(t, s.Append(ctx, calls("c9")))
+	add(t, s, history.Todos{Text: "now"})
+	entries := all(t, s)
+	require.NoError(t, s.Close())
+	return disk.ReadFile(onDisk), entries
+}
+
+// damaged is a log that was damaged, and what is known of it.
+type damaged struct {
+	entries []history.Entry // before
+	shapes  map[string]string
+	what    string
+	data    []byte
+	lines   []int             // that are not as they were, from 1, as they count now
+	lost    map[string]bool   // ids of the entries that stood in them
+	written bool              // entries may have the ids of what was lost
+	seed    int               // says which entries are looked at
+	value   bool              // the damage is inside a text, a number or an id
+	wrong   map[string]string // examples of what is wrong
+}
+
+func (d *damaged) report(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	kind := onlyWords.ReplaceAllString(text, "…")
+	if d.wrong[kind] == "" {
+		d.wrong[kind] = text
+	}
+}
+
+// onlyWords is what tells one error from another of the same kind.
+var onlyWords = regexp.MustCompile(`line \d+: .*|"[^"]*"|\d+`)
+
+// names reports whether a line of the log names an entry that was damaged.
+func (d *damaged) names(line int) bool {
+	all := bytes.Split(d.data, []byte("\n"))
+	if line < 1 || line > len(all) {
+		return false
+	}
+	return slices.ContainsFunc(slices.Collect(maps.Keys(d.lost)), func(id string) bool { return bytes.Contains(all[line-1], []byte(`"`+id+`"`)) })
+}
+
+// check reports an error that is not one of the damage. Of names the entries that the call named.
+func (d *damaged) check(what string, salvage bool, err error, of ...string) bool {
+	if err == nil {
+		return true
+	}
+	lost := slices.ContainsFunc(of, func(id string) bool { return d.lost[id] })
+	if missing, ok := errors.AsType[*history.NoEntryError](err); ok && lost && slices.Contains(of, missing.ID) {
+		return false
+	}
+	if corrupt, ok := errors.AsType[*history.CorruptError](err); ok && !salvage {
+		if !slices.Contains(d.lines, corrupt.Line) && !d.names(corrupt.Line) {
+			d.report("%s: the wrong line: %v, damaged %v", what, err, d.lines)
+		}
+		return false
+	}
+	d.report("%s (salvage %t): %T %v", what, salvage, err, err)
+	return false
+}
+
+// same reports an entry that is not as it was.
+func (d *damaged) same(what string, e history.Entry) {
+	i := slices.IndexFunc(d.entries, func(o history.Entry) bool { return o.ID == e.ID })
+	if i < 0 || d.lost[e.ID] && (d.value || d.written) {
+		return
+	}
+	was := d.entries[i]
+	if c, ok := was.Body.(history.Compaction); ok && (d.lost[c.FirstKept] || d.lost[c.LastCovered]) {
+		return // it cuts elsewhere
+	}
+	if !reflect.DeepEqual(was.Body, e.Body) {
+		d.report("%s: another %s", what, was.Type())
+	}
+}
+
+func (d *damaged) ids() []string {
+	var list []string
+	for _, e := range d.entries {
+		list = append(list, e.ID)
+	}
+	return list
+}
+
+// list reads all of a session once, and returns the ids of its entries.
+func (d *damaged) list(s *history.Session, salvage bool) map[string]bool {
+	ctx := context.Background()
+	check := func(what string, err error) bool { return d.check(what, salvage, err) }
+	seen := map[string]bool{}
+	_, err := s.View(ctx)
+	check("View", err)
+	for e, err := range s.Entries(ctx) {
+		if check("Entries", err) {
+			d.same("Entries", e)
+			if seen[e.ID] && salvage {
+				d.report("Entries: %s twice", e.ID)
+			}
+			seen[e.ID] = true
+		}
+	}
+	return seen
+}
+
+// read calls what reads a session.
+func (d *damaged) read(s *history.Session, salvage bool) {
+	ctx := context.Background()
+	check := func(what string, err error, of ...string) bool { return d.check(what, salvage, err, of...) }
+	seen := d.list(s, salvage)
+	list := d.ids()
+	if salvage {
+		list = nil
+		for _, id := range append(d.ids(), "never") {
+			if !seen[id] && (d.lost[id] || id == "never") {
+				_, err := s.ViewAt(ctx, id)
+				if missing, ok := errors.AsType[*history.NoEntryError](err); !ok || missing.ID != id {
+					d.report("ViewAt of what is lost: %v", err)
+				}
+				if _, err = s.Entry(ctx, id); err == nil {
+					d.report("Entry of what is lost")
+				} else if _, ok := errors.AsType[*history.NoEntryError](err); !ok {
+					d.report("Entry of what is lost: %T %v", err, err)
+				}
+			}
+		}
+		for id := range seen {
+			list = append(list, id)
+		}
+		slices.Sort(list)
+	}
+	for i, id := range append(list, "") {
+		if !d.lost[id] && id != "" && (i+d.seed)%5 > 0 {
+			continue // the test is slow enough
+		}
+		v, err := s.ViewAt(ctx, id)
+		if check("ViewAt", err, id) {
+			if want, ok := d.shapes[id]; ok && !d.value && !salvage && shape(v) != want {
+				d.report("ViewAt: another shape")
+			}
+			for _, t := range v.Turns {
+				_ = t.Start
+			}
+			_ = v.Messages()
+			_ = v.Units(history.Limits{}, in(1000))
+		}
+		for e, err := range s.PathTo(ctx, id) {
+			if check("PathTo", err, id) {
+				d.same("PathTo", e)
+			}
+		}
+		for e, err := range s.Back(ctx, id) {
+			if check("Back", err, id) {
+				d.same("Back", e)
+			}
+		}
+		e, err := s.Entry(ctx, cmp.Or(id, s.Leaf(), "never"))
+		if id+s.Leaf() != "" && check("Entry", err, id) {
+			d.same("Entry", e)
+		}
+		_, err = s.Ancestor(ctx, "", id)
+		check("Ancestor", err, id)
+		for _, err := range s.Abandoned(ctx, "", id) {
+			check("Abandoned", err, id)
+		}
+		carried, err := s.Carry(ctx, id)
+		if check("Carry", err, id) {
+			found, err := s.Resolve(ctx, slices.Concat(carried.Head, carried.Said, carried.Clearings, slices.Collect(maps.Values(carried.Latest)), slices.Collect(maps.Values(carried.Preambles)))...)
+			if check("Resolve", err, id) {
+				for _, e := range found {
+					d.same("Resolve", e)
+				}
+			}
+		}
+		_, err = s.Has(ctx, id)
+		check("Has", err)
+	}
+	for _, of := range []history.EntryType{
+		"message", "shell", "customMessage", "branchSummary", "compaction", "branch", "custom", "label", "modelChange",
+		"thinkingChange", "todos", "usage", "clearing", "preamble", "plan", "planEnd", "refusal", "later",
+	} {
+		if e, ok, err := s.Latest(ctx, of); check("Latest", err) && ok {
+			d.same("Latest", e)
+			if e.Type() != of {
+				d.report("Latest: a %s is a %s", of, e.Type())
+			}
+		}
+	}
+	_, err := s.Leaves(ctx)
+	check("Leaves", err)
+	_, err = s.Labels(ctx)
+	check("Labels", err)
+	_, err = s.Lines(ctx)
+	check("Lines", err)
+	check("Refresh", s.Refresh(ctx))
+	for _, err := range history.Turns(s.PathTo(ctx, "")) {
+		check("Turns", err)
+	}
+	_, err = s.ViewWith(ctx, history.Compaction{Messages: []chat.Message{chat.UserMessage("S")}, FirstKept: s.Leaf()})
+	check("ViewWith", err)
+}
+
+// write calls what adds to a session, and returns the entries that were taken.
+func (d *damaged) write(s *history.Session, salvage bool) []history.Entry {
+	ctx := context.Background()
+	check := func(what string, err error, of ...string) bool { return d.check(what, salvage, err, of...) }
+	var list []history.Entry
+	add := func(e history.Entry) {
+		added, err := s.Add(ctx, e)
+		check(fmt.Sprintf("Add %s", e.Type()), err)
+		list = append(list, added...)
+	}
+	for _, b := range ofEachKind() {
+		add(history.Entry{Body: b})
+	}
+	add(history.Entry{Body: history.Message{Message: calls("new")}})
+	if made := s.Leaf(); len(list) > 0 && list[len(list)-1].ID == made {
+		add(history.Entry{Body: history.Message{Message: done("new")}})
+		add(history.Entry{Body: history.Clearing{Arguments: []history.Cleared{{Entry: made, Call: "new", Text: "{}"}}}})
+		add(history.Entry{Body: history.Compaction{Messages: []chat.Message{chat.UserMessage("S")}, FirstKept: made}})
+	}
+	check("Append", s.Append(ctx, chat.UserMessage("on")))
+	check("Compact", s.Compact(ctx, history.Compaction{Messages: []chat.Message{chat.UserMessage("T")}}))
+	if ok, err := s.Has(ctx, "e2"); check("Has", err) && ok {
+		check("Branch", s.Branch(ctx, "e2"), "e2")
+		check("Append", s.Append(ctx, chat.UserMessage("there")))
+	}
+	return list
+}
+
+// logOn is a disk on which there is a log.
+func logOn(data []byte) *historytest.Disk {
+	disk := &historytest.Disk{}
+	f, err := disk.Create(onDisk)
+	if err == nil {
+		_, err = f.WriteAt(data, 0)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		panic(err)
+	}
+	return disk
+}
+
+// outcome counts what became of damaged logs.
+type outcome struct{ tried, opened, refused, salvaged, notSessions int }
+
+// try opens a damaged log in every way, and calls everything.
+func (d *damaged) try(o *outcome) {
+	o.tried++
+	defer func() {
+		if p := recover(); p != nil {
+			d.report("panic: %v", p)
+		}
+	}()
+	for _, salvage := range []bool{false, true} {
+		d.written = false
+		disk := logOn(d.data)
+		if r, err := history.ReadWith(onDisk, damageOptions(disk, salvage)); err == nil {
+			d.list(r, salvage)
+			_ = r.Close()
+		}
+		s, err := history.OpenWith(onDisk, damageOptions(disk, salvage))
+		if err != nil {
+			if !bytes.Equal(d.data, disk.ReadFile(onDisk)) {
+				d.report("a refused log was changed")
+			}
+			if corrupt, ok := errors.AsType[*history.CorruptError](err); ok && corrupt.Line == 1 && slices.Contains(d.lines, 1) {
+				if salvage {
+					o.notSessions++
+				} else {
+					o.refused++
+				}
+				continue
+			}
+			d.check("Open", salvage, err)
+			o.refused++
+			continue
+		}
+		if salvage {
+			o.salvaged++
+			d.skipped(s)
+		} else {
+			o.opened++
+		}
+		d.read(s, salvage)
+		taken := map[string]bool{}
+		whole := d.data[:bytes.LastIndexByte(d.data, '\n')+1] // without what Open took for a torn end
+		if r := s.Recovered(); r != nil {
+			whole = d.data[:len(d.data)-int(r.Bytes)]
+		}
+		for _, e := range d.entries {
+			taken[e.ID] = !d.lost[e.ID] || bytes.Contains(whole, []byte(`"`+e.ID+`"`))
+		}
+		added := d.write(s, salvage)
+		_ = s.Close()
+		d.written = true
+		for _, e := range added {
+			if taken[e.ID] {
+				d.report("an id is given out again, salvage %t", salvage)
+			}
+			taken[e.ID] = true
+		}
+		again, err := history.OpenWith(onDisk, damageOptions(disk, salvage))
+		if !d.check("Open again", salvage, err) {
+			continue
+		}
+		for _, e := range added {
+			got, err := again.Entry(context.Background(), e.ID)
+			if d.check("Entry again", false, err) && !reflect.DeepEqual(e, got) {
+				d.report("another entry came back than was added, salvage %t", salvage)
+			}
+		}
+		d.list(again, salvage)
+		_ = again.Close()
+	}
+}
+
+// skipped reports a list of lines left out that is not that of the lines left out.
+func (d *damaged) skipped(s *history.Session) {
+	seen := map[string]bool{}
+	for e, err := range s.Entries(context.Background()) {
+		if err == nil {
+			seen[e.ID] = true
+		}
+	}
+	torn := 0
+	if r := s.Recovered(); r != nil {
+		torn = r.Line
+	}
+	skipped := s.Skipped()
+	all := bytes.Split(d.data, []byte("\n"))
+	for i, line := range all[1:] {
+		n := i + 2
+		var head struct{ ID string }
+		_ = json.Unmarshal(line, &head)
+		left := slices.ContainsFunc(skipped, func(c *history.CorruptError) bool { return c.Line == n })
+		end := n == len(all) || torn > 0 && n >= torn
+		if left && end {
+			d.report("Skipped lists a torn line")
+		}
+		if !left && !end && !seen[head.ID] {
+			d.report("Skipped does not list a line")
+		}
+	}
+}
+
+// values marks what of a line is inside a text, a number or the like that may be another without anybody knowing: not
+// names of fields, nor types and roles.
+func values(line []byte, into []bool) {
+	var stack []byte
+	key := ""
+	isKey := false
+	dec := json.NewDecoder(bytes.NewReader(line))
+	for {
+		before := int(dec.InputOffset())
+		token, err := dec.Token()
+		if err != nil {
+			return
+		}
+		end := int(dec.InputOffset())
+		if delim, ok := token.(json.Delim); ok {
+			switch delim {
+			case '{', '[':
+				stack = append(stack, byte(delim))
+				isKey = delim == '{'
+			default:
+				stack = stack[:len(stack)-1]
+				isKey = len(stack) > 0 && stack[len(stack)-1] == '{'
+			}
+			continue
+		}
+		inObject := len(stack) > 0 && stack[len(stack)-1] == '{'
+		if inObject && isKey {
+			key, isKey = fmt.Sprint(token), false
+			if len(stack) > 1 && (bytes.Contains(line, []byte(`"latest":{`)) || bytes.Contains(line, []byte(`"data":{`)) || bytes.Contains(line, []byte(`"value":{`)) || bytes.Contains(line, []byte(`"parameters":{`))) {
+				if start := bytes.IndexByte(line[before:end], '"'); start >= 0 && free(line, before) { // names that are anybody's
+					markValue(into, before+start+1, end-1)
+				}
+			}
+			continue
+		}
+		isKey = inObject
+		if key == "type" || key == "role" {
+			continue
+		}
+		start := before
+		for start < end && bytes.IndexByte([]byte(" ,:[{"), line[start]) >= 0 {
+			start++
+		}
+		if _, text := token.(string); text {
+			start, end = start+1, end-1
+		}
+		markValue(into, start, end)
+	}
+}
+
+// free reports whether a place of a line is in an object whose names are anybody's.
+func free(line []byte, at int) bool {
+	for _, name := range []string{`"latest":{`, `"preambles":{`, `"data":{`, `"value":{`, `"parameters":{`} {
+		for from := 0; ; {
+			i := bytes.Index(line[from:], []byte(name))
+			if i < 0 {
+				break
+			}
+			start := from + i + len(name) - 1
+			depth, end := 0, start
+			for ; end < len(line); end++ {
+				if line[end] == '{' {
+					depth++
+				} else if line[end] == '}' {
+					if depth--; depth == 0 {
+						break
+					}
+				}
+			}
+			if at >= start && at < end {
+				return true
+			}
+			from = start
+		}
+	}
+	return false
+}
+
+func markValue(into []bool, from, to int) {
+	for i := from; i < to; i++ {
+		into[i] = true
+	}
+}
+
+// Whatever bit of a log is flipped and wherever it is cut off: it is refused, with the line that cannot be read, or it is a
+// session whose methods work or name the line. No message is shown as another, but for what is inside a text. Under
+// Salvage everything works, unless the log has no header any more.
+func TestDamagedLogIsAnErrorThatNamesTheLineOrASession(t *testing.T) {
+	t.Parallel()
+	data, entries := damageLog(t)
+	t.Logf("%d bytes, %d entries", len(data), len(entries))
+	s, err := history.ReadWith(onDisk, damageOptions(logOn(data), false))
+	require.NoError(t, err)
+	shapes := map[string]string{}
+	for _, e := range entries {
+		v, err := s.ViewAt(t.Context(), e.ID)
+		require.NoError(t, err)
+		shapes[e.ID] = shape(v)
+	}
+	value, lineOf := make([]bool, len(data)), make([]int, len(data))
+	at := 0
+	for i, line := range bytes.SplitAfter(data, []byte("\n")) {
+		values(bytes.TrimSuffix(line, []byte("\n")), value[at:])
+		for range line {
+			lineOf[at] = i + 1
+			at++
+		}
+	}
+	id := func(line int) string {
+		if line < 2 || line-2 >= len(entries) {
+			return ""
+		}
+		return entries[line-2].ID
+	}
+	flip := func(bit int) *damaged {
+		at := bit / 8
+		d := &damaged{entries: entries, shapes: shapes, data: slices.Clone(data), wrong: map[string]string{}, value: value[at], lost: map[string]bool{}}
+		d.data[at] ^= 1 << (bit % 8)
+		d.what = fmt.Sprintf("bit %d, %q made %q", bit, data[max(0, at-20):min(len(data), at+20)], d.data[at])
+		n := lineOf[at]
+		d.lines = []int{n}
+		d.lost[id(n)] = true
+		if data[at] == '\n' {
+			d.lost[id(n+1)] = true
+		}
+		if d.data[at] == '\n' {
+			d.lines = append(d.lines, n+1)
+		}
+		later := entries[max(0, n-2)].Type() == "later"
+		if later {
+			d.value = true // what a later version means is not known
+		}
+		var head struct{ ID string }
+		if lines := bytes.Split(d.data, []byte("\n")); json.Unmarshal(lines[n-1], &head) == nil && head.ID != "" {
+			if head.ID != id(n) {
+				d.lost[head.ID] = true // there are two now
+			}
+		}
+		return d
+	}
+	cut := func(size int) *damaged {
+		d := &damaged{what: fmt.Sprint("cut after ", size), entries: entries, shapes: shapes, data: data[:size], wrong: map[string]string{}, lost: map[string]bool{}, value: true}
+		n := 1 + bytes.Count(d.data, []byte("\n"))
+		d.lines = []int{n}
+		for i := n; i <= len(entries)+1; i++ {
+			d.lost[id(i)] = true
+		}
+		return d
+	}
+	r := rand.New(rand.NewPCG(11, 13))
+	var jobs []func() *damaged
+	flips := cases(120)
+	if text := os.Getenv(damageEnv); text != "" {
+		flips, err = strconv.Atoi(text)
+		require.NoError(t, err)
+	}
+	for bit := range 8 * len(data) {
+		if r.IntN(8*len(data)) < flips {
+			jobs = append(jobs, func() *damaged { return flip(bit) })
+		}
+	}
+	for size := range data {
+		if r.IntN(len(data)) < flips/4 {
+			jobs = append(jobs, func() *damaged { return cut(size) })
+		}
+	}
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	var sum outcome
+	wrong, example := map[string][]int{}, map[string]string{}
+	for w := range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for i := w; i < len(jobs); i += runtime.GOMAXPROCS(0) {
+				var o outcome
+				d := jobs[i]()
+				d.seed = i
+				d.try(&o)
+				mu.Lock()
+				sum.tried, sum.opened, sum.refused = sum.tried+o.tried, sum.opened+o.opened, sum.refused+o.refused
+				sum.salvaged, sum.notSessions = sum.salvaged+o.salvaged, sum.notSessions+o.notSessions
+				for kind, text := range d.wrong {
+					wrong[kind] = append(wrong[kind], d.lines[0])
+					example[kind] = d.what + ": " + text
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	t.Logf("%+v", sum)
+	for kind, lines := range wrong {
+		times := len(lines)
+		slices.Sort(lines)
+		t.Errorf("%d times, in lines %v: %s", times, slices.Compact(lines), example[kind])
+	}
+}
