@@ -30,7 +30,7 @@ func (s *Session) Append(ctx context.Context, messages ...chat.Message) error {
 	return err
 }
 
-// Add adds entries of any kind, all or none, and returns them as they were added. It returns once they are as durable as the
+// Add adds entries of any kind, all or none, and returns them as they were added; what they hold is the session's then. It returns once they are as durable as the
 // store promises.
 //
 // What an entry does not say it is given: an ID, the Time, and as its Parent the entry added before it, which for the first is
@@ -62,6 +62,14 @@ func (s *Session) Add(ctx context.Context, entries ...Entry) ([]Entry, error) {
 	return s.add(ctx, entries, false)
 }
 
+// stands reports whether the entry of a node is still where it was. A writer takes back what it could not write whole.
+func (r *reader) stands(ctx context.Context, n node) bool {
+	for line, err := range r.store.Read(ctx, n.at) {
+		return err == nil && (line.ID == n.id || n.id == "")
+	}
+	return n.id == ""
+}
+
 // Refresh reads what others have appended to the store since. The session goes on from what was appended last.
 func (s *Session) Refresh(ctx context.Context) error {
 	s.writing.Lock()
@@ -69,6 +77,12 @@ func (s *Session) Refresh(ctx context.Context) error {
 	r, p, end, err := s.state()
 	if err != nil || r.store == nil {
 		return err
+	}
+	if s.ReadOnly() && !r.stands(ctx, p.last()) { // the writer took it back
+		if end, err = r.store.End(ctx); err != nil {
+			return err
+		}
+		return s.readAnew(ctx, r, end)
 	}
 	news, err := s.readOn(ctx, r, p, end)
 	if err != nil {
@@ -96,8 +110,9 @@ func (s *Session) add(ctx context.Context, entries []Entry, root bool) ([]Entry,
 	if err != nil {
 		return nil, err
 	}
+	var seen []string // of each entry, the one that it follows as far as the caller can know
 	for {
-		a := adding{s: s, r: r, path: p, end: end}
+		a := adding{s: s, r: r, path: p, end: end, seen: seen}
 		r.staged = map[Position]Entry{}
 		added := slices.Clone(entries)
 		lines := make([]Line, len(entries))
@@ -113,7 +128,7 @@ func (s *Session) add(ctx context.Context, entries []Entry, root bool) ([]Entry,
 			s.take(a, added, lines, ends)
 			return added, nil
 		}
-		s.spare = append(a.drawn, s.spare...)
+		s.spare, seen = append(a.drawn, s.spare...), a.seen
 		if _, conflict := errors.AsType[*ConflictError](err); !conflict {
 			return nil, err
 		}
@@ -202,6 +217,7 @@ func (s *Session) readOn(ctx context.Context, r *reader, p path, end Position) (
 		}
 		r.keep(line.At, e, len(line.Data))
 		next := newNode(e, line.At)
+		n.said = n.said || next.kind.said() || e.Parent != n.path.last().id
 		switch {
 		case e.Parent == "":
 			n.path = path{}
@@ -211,7 +227,6 @@ func (s *Session) readOn(ctx context.Context, r *reader, p path, end Position) (
 			}
 		}
 		n.path, n.end = n.path.with(next), line.End
-		n.said = n.said || next.kind.said()
 		n.erased = n.erased || next.kind == kindErasure
 		if s.taken != nil {
 			s.taken[e.ID] = true
@@ -240,6 +255,7 @@ type adding struct {
 	end    Position
 	staged []path   // to each entry that was staged
 	says   bool     // something is said
+	seen   []string // see [Session.add]
 	drawn  []string // from Options.IDs
 }
 
@@ -250,6 +266,9 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 	}
 	if err := a.place(ctx, e, root); err != nil {
 		return Line{}, err
+	}
+	if len(a.seen) == len(a.staged) {
+		a.seen = append(a.seen, a.stored())
 	}
 	if e.ID == "" {
 		var err error
@@ -262,6 +281,11 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 	}
 	e.Time = e.Time.UTC().Round(0)
 	switch b := e.Body.(type) {
+	case Usage:
+		if before := a.seen[len(a.staged)]; b.Of == "" && before != e.Parent { // something came between
+			b.Of = before
+		}
+		e.Body = b
 	case Message:
 		if err := a.checkMessage(ctx, b.Message); err != nil {
 			return Line{}, err
@@ -269,6 +293,9 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 		b.Content, b.ToolCalls = append(chat.Parts(nil), b.Content...), append([]chat.ToolCall(nil), b.ToolCalls...) // the caller's may change
 		e.Body = b
 	case Compaction:
+		if before := a.seen[len(a.staged)]; b.boundary() == "" && before != a.stored() { // it covers no more than was said then
+			b.LastCovered = before
+		}
 		if err := a.checkCompaction(ctx, b); err != nil {
 			return Line{}, err
 		}
@@ -324,6 +351,14 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 	return Line{ID: e.ID, Parent: e.Parent, Kind: e.Type(), Data: line}, nil
 }
 
+// stored returns the entry before, "" if that is about to be added too.
+func (a *adding) stored() string {
+	if n := a.path.last(); n.at < a.end {
+		return n.id
+	}
+	return ""
+}
+
 // isOpaque reports whether a part is opaque: its bytes are the caller's, who may change them.
 func isOpaque(p chat.Part) bool {
 	_, ok := p.(chat.Opaque)
@@ -334,9 +369,12 @@ func isOpaque(p chat.Part) bool {
 func (a *adding) place(ctx context.Context, e *Entry, root bool) error {
 	if u, ok := e.Body.(Unknown); ok {
 		line, err := decode(u.Line)
+		head, headErr := lineOf(u.Line)
 		switch {
-		case err != nil:
-			return fmt.Errorf("its line: %w", err)
+		case err != nil || headErr != nil:
+			return fmt.Errorf("its line: %w", errors.Join(err, headErr))
+		case head.ID != line.ID || head.Parent != line.Parent || head.Kind != line.Type() || !utf8.ValidString(line.ID):
+			return errors.New("its line says twice which id, parent or type it has, or not in UTF-8")
 		case known(line.Type()) || line.Type() != u.Kind || bytes.IndexByte(u.Line, '\n') >= 0:
 			return fmt.Errorf("its line is not one of an unknown %q", u.Kind)
 		case e.ID != "" && e.ID != line.ID || e.Parent != "" && e.Parent != line.Parent:

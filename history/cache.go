@@ -54,18 +54,14 @@ func (c *Cache) put(key cacheKey, e Entry, line int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.remove(c.byKey[key])
+	if line+besides > c.most {
+		return
+	}
 	added := &cached{key, e, line + besides}
 	c.byKey[key] = c.order.PushFront(added)
 	for c.bytes += added.size; c.bytes > c.most && c.order.Len() > 0; {
 		c.remove(c.order.Back())
 	}
-}
-
-// drop forgets the entry at a key.
-func (c *Cache) drop(key cacheKey) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.remove(c.byKey[key])
 }
 
 func (c *Cache) remove(e *list.Element) {

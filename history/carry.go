@@ -65,6 +65,7 @@ func (r *reader) carried(ctx context.Context, p path) (Carried, error) {
 	from := 0
 	if i := p.compaction(); i >= 0 {
 		c, from = p.nodes[i].compaction.Carried.clone(), i
+		c.place(p)
 	}
 	nodes := p.nodes[from:]
 	at := 0
@@ -89,6 +90,29 @@ func (c Carried) clone() Carried {
 	c.Calls, c.Refusals = slices.Clone(c.Calls), slices.Clone(c.Refusals)
 	c.Latest, c.Preambles = maps.Clone(c.Latest), maps.Clone(c.Preambles)
 	return c
+}
+
+// place notes where entries stand of which that was not known, for they were added together with the compaction.
+func (c *Carried) place(p path) {
+	at := func(r Ref) Ref {
+		if i := p.index(r.ID); r.At == 0 && i >= 0 {
+			r.At = p.nodes[i].at
+		}
+		return r
+	}
+	for _, list := range [][]Ref{c.Head, c.Clearings, c.Said} {
+		for i, r := range list {
+			if r.At == 0 {
+				list[i] = at(r)
+			}
+		}
+	}
+	for k, r := range c.Latest {
+		c.Latest[k] = at(r)
+	}
+	for k, r := range c.Preambles {
+		c.Preambles[k] = at(r)
+	}
 }
 
 // bound leaves out what is more than a compaction carries: another may have written it.
@@ -121,7 +145,7 @@ func (c *Carried) add(e Entry, k kind, ref Ref) {
 	if c.Preambles == nil {
 		c.Preambles = map[string]Ref{}
 	}
-	if _, unknown := e.Body.(Unknown); !unknown {
+	if k.is(e.Type()) {
 		c.Latest[e.Type()] = ref
 	}
 	if k.shown() && len(c.Head) < mostHead {
@@ -258,6 +282,9 @@ type placed struct {
 
 // lookUp returns the entry that is named and stands before a position, and where it stands.
 func (r *reader) lookUp(ctx context.Context, before Position, ref Ref) (Entry, Position, error) {
+	if ref.ID == "" || r.store == nil {
+		return Entry{}, 0, &NoEntryError{ID: ref.ID}
+	}
 	if p, ok, err := r.hinted(ctx, before, ref); ok || err != nil {
 		return p.entry, p.at, err
 	}
@@ -271,11 +298,11 @@ func (r *reader) lookUp(ctx context.Context, before Position, ref Ref) (Entry, P
 // hinted returns the entry that is named if it is about to be added, or stands where it is said to.
 func (r *reader) hinted(ctx context.Context, before Position, ref Ref) (placed, bool, error) {
 	for at, e := range r.staged {
-		if e.ID == ref.ID {
+		if e.ID == ref.ID && ref.ID != "" {
 			return placed{e, at}, true, nil
 		}
 	}
-	if ref.At <= 0 || ref.At >= before {
+	if ref.ID == "" || ref.At <= 0 || ref.At >= before || r.store == nil {
 		return placed{}, false, nil
 	}
 	if e, ok := r.cached(ref.At); ok && e.ID == ref.ID {

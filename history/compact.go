@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,33 +65,47 @@ func (a *adding) checkCompaction(ctx context.Context, c Compaction) error {
 	if err := checkText(begun(chat.Message{Role: chat.RoleAssistant}, c.Thinking)); err != nil {
 		return fmt.Errorf("its thinking: %w", err)
 	}
+	if n := a.path.compaction(); n >= 0 && c.Plan != "" && a.path.nodes[n].compaction.Plan == c.Plan {
+		return &BoundaryError{ID: cmp.Or(c.boundary(), c.Plan), Reason: BoundaryCovered} // another has carried the plan out
+	}
+	i, err := a.r.checkBoundary(ctx, a.path, a.end, c)
+	if err == nil && c.FirstKept != "" && !a.path.mayCut(i) {
+		err = fmt.Errorf("entry %q is no place to cut: nothing may be parted from its tool result, and no compaction kept", c.FirstKept)
+	}
+	return err
+}
+
+// checkBoundary returns the index of the entry at which a compaction of a path cuts, -1 if it covers everything. The error is a
+// [*BoundaryError] if it cannot cut there.
+func (r *reader) checkBoundary(ctx context.Context, p path, before Position, c Compaction) (int, error) {
 	id := c.boundary()
 	if id == "" {
-		return nil
+		return -1, nil
 	}
-	i, reason, err := a.r.locate(ctx, a.path, a.end, id)
-	switch {
-	case err != nil:
-		return err
-	case reason != "":
-		return &BoundaryError{ID: id, Reason: reason}
-	case c.FirstKept != "" && !a.path.mayCut(i):
-		return fmt.Errorf("entry %q is no place to cut: nothing may be parted from its tool result, and no compaction kept", id)
+	i, reason, err := r.locate(ctx, p, before, id)
+	if err != nil {
+		return 0, err
 	}
-	kept := a.path.nodes[i].at // the first that is
+	first := i // that is kept
 	if c.FirstKept == "" {
-		kept++
+		first++
 	}
-	if before, _, _ := a.path.boundary(); kept < before {
-		return &BoundaryError{ID: id, Reason: BoundaryCovered}
+	if covered, _, _ := p.boundary(); reason == "" && first < len(p.nodes) && p.nodes[first].at < covered {
+		reason = BoundaryCovered
 	}
-	return nil
+	if reason != "" {
+		return 0, &BoundaryError{ID: id, Reason: reason}
+	}
+	return i, nil
 }
 
 // locate returns the index of an entry on a path, or the reason why it is not on what the newest compaction left of it.
 func (r *reader) locate(ctx context.Context, p path, before Position, id string) (int, BoundaryReason, error) {
 	if i := p.index(id); i >= 0 {
 		return i, "", nil
+	}
+	if r.store == nil {
+		return 0, BoundaryMissing, nil
 	}
 	at := Position(-1)
 	for s, err := range r.store.Back(ctx, before, id) {

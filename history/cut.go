@@ -45,7 +45,7 @@ type Cut struct {
 	// Rounds is how many of the newest rounds are enough, as Messages is of messages. With both, older ones are kept until
 	// both numbers are reached. Off by default.
 	Rounds int
-	// First is how many messages at the very start of the path are kept besides. A round that is not whole among them is
+	// First is how many messages at the very start of the path are kept besides, at most those of the first 64 entries. A round that is not whole among them is
 	// not kept. Defaults to none.
 	First int
 	// ToolBoundary keeps the newest round, whatever was said after it, as long as a call of it has no result: the tool may

@@ -179,7 +179,10 @@ func (f *FileStore) End(ctx context.Context) (Position, error) {
 		return Position(end), err
 	}
 	size, err := f.file.Size()
-	if err == nil && size > end {
+	if err == nil && (size < end || f.checkPosition(end, size) != nil) {
+		end = 0 // what ended there was taken back by the writer
+	}
+	if err == nil {
 		end, err = f.wholeLines(end, size)
 	}
 	if err != nil {
@@ -187,7 +190,7 @@ func (f *FileStore) End(ctx context.Context) (Position, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.end = max(f.end, end)
+	f.end = end
 	return Position(f.end), nil
 }
 

@@ -319,7 +319,7 @@ func (l *fileLines) skipBack(end int64) ([]byte, int64, error) {
 func lineOf(raw []byte) (Line, error) {
 	l := Line{Data: raw}
 	kind, id, parent, ok := ownHead(raw)
-	if ok {
+	if ok && known(EntryType(kind)) { // what others write may say more behind its beginning
 		l.Kind, l.ID, l.Parent = EntryType(kind), id, parent
 		return l, nil
 	}

@@ -110,6 +110,9 @@ func (m *MemoryStore) place(id string, before int) int {
 // Count returns the number of lines from a position on.
 func (m *MemoryStore) Count(ctx context.Context, from Position) (int, error) {
 	end, err := m.End(ctx)
+	if err == nil && (from < 0 || from > end) {
+		err = &PositionError{At: from}
+	}
 	return int(end - from), err
 }
 

@@ -179,14 +179,15 @@ func (r *reader) decode(ctx context.Context, s Stored, err error) (Entry, error)
 	if err == nil {
 		e, err = decode(s.Data)
 	}
-	if err == nil && (e.ID != s.ID || e.Type() != s.Kind) {
-		err = fmt.Errorf("it is the %s %q, and not the %s %q", e.Type(), e.ID, s.Kind, s.ID)
+	salvaged, ok := r.store.(*salvagedStore)
+	if err == nil && (e.ID != s.ID || e.Type() != s.Kind || e.Parent != s.Parent && !ok) {
+		err = fmt.Errorf("it is the %s %q after %q, and not the %s %q after %q", e.Type(), e.ID, e.Parent, s.Kind, s.ID, s.Parent)
 	}
 	if err != nil {
 		return Entry{}, r.corrupt(ctx, s.At, err)
 	}
 	e.Parent = s.Parent
-	if salvaged, ok := r.store.(*salvagedStore); ok {
+	if ok {
 		if c, ok := e.Body.(Compaction); ok {
 			e.Body = salvaged.cut(c)
 		}

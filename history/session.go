@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 )
@@ -328,8 +329,12 @@ func (r *reader) lines(ctx context.Context, p path) (int, error) {
 		return 0, nil
 	}
 	before, from := 0, Position(0)
-	if i := p.compaction(); i >= 0 && p.nodes[i].compaction.Carried.Lines > 0 {
-		before, from = p.nodes[i].compaction.Carried.Lines, p.nodes[i].at
+	for _, n := range slices.Backward(p.nodes) {
+		_, staged := r.staged[n.at]
+		if c := n.compaction; c != nil && !staged && c.Carried.Lines > 0 {
+			before, from = c.Carried.Lines, n.at
+			break
+		}
 	}
 	more, err := counter.Count(ctx, from)
 	return before + more, err

@@ -25,7 +25,8 @@ type Store interface {
 	Read(ctx context.Context, from Position) iter.Seq2[Stored, error]
 	// Back returns the line of an id that stands before a position, or with "" the last line before it, then the line of its
 	// parent, and so on to the root. If an id stands more than once, the line nearest to the position counts. A line that is
-	// not there is a [*NoEntryError]; every error is the last, and so is that of a line on the way that cannot be read.
+	// not there is a [*NoEntryError]; every error is the last, and so is that of a line on the way that cannot be read. The
+	// position may be beyond the end.
 	Back(ctx context.Context, before Position, id string) iter.Seq2[Stored, error]
 	// Close gives the store up. From then on its other methods fail with [ErrClosed]. Closing twice does nothing.
 	Close() error

@@ -121,6 +121,9 @@ func dataOf(e Entry) json.RawMessage {
 	return m.Data
 }
 
+// anywhere is behind the end of every store.
+const anywhere Position = 1<<63 - 1
+
 // head returns the units at the start of the path that have together at most so many messages, and no result after the unit that
 // follows them, and the position after them. They are among the first 64 entries that are shown.
 func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s sizing.Sizing) (head []Unit, end Position, err error) {
@@ -132,7 +135,7 @@ func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s siz
 		return nil, 0, err
 	}
 	end = sn.path.last().at + 1
-	nodes, entries, err := sn.reader.resolve(ctx, end, slices.Concat(c.Head, c.Clearings))
+	nodes, entries, err := sn.reader.resolve(ctx, anywhere, slices.Concat(c.Head, c.Clearings))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -151,6 +154,9 @@ func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s siz
 		if last = max(last, u.last); last < next {
 			count = i + 1
 		}
+	}
+	if count == len(units) && len(c.Head) == mostHead && count > 0 && units[count-1].aborted { // its results may come behind
+		count--
 	}
 	if count == 0 {
 		return nil, 0, nil

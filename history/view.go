@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
@@ -50,13 +51,8 @@ func (s *Session) ViewWith(ctx context.Context, c Compaction) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	if id := c.boundary(); id != "" {
-		switch _, reason, err := r.locate(ctx, p, end, id); {
-		case err != nil:
-			return View{}, err
-		case reason != "":
-			return View{}, &BoundaryError{ID: id, Reason: reason}
-		}
+	if _, err := r.checkBoundary(ctx, p, end, c); err != nil {
+		return View{}, fmt.Errorf("history: a compaction: %w", err)
 	}
 	all := p.last().at + 1
 	sn, err := r.snapshotFrom(ctx, p, p.cut(c, all), all, c)

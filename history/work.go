@@ -2,14 +2,14 @@ package history
 
 // ReadOnly reports whether the session was opened for reading, so that nothing can be added to it.
 func (s *Session) ReadOnly() bool {
-	store, ok := s.stored().(interface{ ReadOnly() bool })
+	store, ok := s.stored().(ReadOnlyer)
 	return ok && store.ReadOnly()
 }
 
 // Shared reports whether other processes may append to the session's store at the same time. That of a file has one
 // writer, and that in memory is this process's own; a store of your own says so by a method Shared() bool.
 func (s *Session) Shared() bool {
-	store, ok := s.stored().(interface{ Shared() bool })
+	store, ok := s.stored().(Sharer)
 	return ok && store.Shared()
 }
 

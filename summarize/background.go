@@ -158,6 +158,9 @@ func (w *walker) wait(s *measured, d Decision) error {
 		_ = w.c.Wait(ctx) // its time is bounded
 	} else {
 		for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+			if err := w.c.Session.Refresh(w.ctx); err != nil {
+				return err
+			}
 			l, err := w.c.read(w.ctx)
 			if err != nil {
 				return err

@@ -67,7 +67,8 @@ func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) 
 		return l, nil
 	}
 	var added []history.Entry // the newest first
-	known, first := false, "" // the first that is read, once a compaction says so
+	known, compacted := false, false
+	first := "" // that is read, once a compaction says so: its plan
 	for e, err := range s.Back(ctx, leaf) {
 		if err != nil {
 			return nil, err
@@ -80,12 +81,14 @@ func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) 
 			e.Body = nil
 		}
 		added = append(added, e)
-		if c, ok := e.Body.(history.Compaction); ok && first == "" {
-			if first = c.Plan; first == "" {
-				break
-			}
+		c, compaction := e.Body.(history.Compaction)
+		switch {
+		case compaction && !compacted: // the newest
+			compacted, first = true, c.Plan
+		case e.ID != first && !compaction:
+			continue
 		}
-		if e.ID == first {
+		if first == "" || e.ID == first || c.Plan != first { // nothing is needed of what is before
 			break
 		}
 	}
@@ -183,7 +186,7 @@ func (l *Ledger) add(e history.Entry) {
 
 // compacted begins anew with what a compaction carries forward. It ends whatever is pending.
 func (l *Ledger) compacted(c history.Compaction) {
-	next := Ledger{Attempts: c.Carried.Attempts, Preambles: c.Carried.Preambles}
+	next := Ledger{Attempts: c.Carried.Attempts, Preambles: maps.Clone(c.Carried.Preambles)}
 	if l.Pending != nil && l.Pending.ID == c.Plan {
 		next.Ended, next.End = l.Pending.Plan, history.PlanEnd{Plan: c.Plan, Outcome: planPlaced}
 	}

@@ -175,3 +175,17 @@ func TestWhatAPlanLeftBehindCountsUntilTheNextCompaction(t *testing.T) {
 	require.Empty(t, l.Finished)
 	require.Empty(t, l.Refused)
 }
+
+// What is read of a session is not written into it.
+func TestALedgerDoesNotChangeTheSession(t *testing.T) {
+	s := numbered.Session()
+	add(t, s, history.Message{Message: chat.UserMessage("x")}, history.Preamble{Digest: "old"})
+	compaction := add(t, s, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
+	add(t, s, history.Preamble{Digest: "new"})
+	l := read(t, nil, s)
+	require.Equal(t, "e4", l.Preambles["new"].ID)
+	require.NoError(t, s.Branch(t.Context(), compaction))
+	l = read(t, l, s)
+	require.Empty(t, l.Preambles["new"].ID, "it is on another branch")
+	require.Equal(t, "e2", l.Preambles["old"].ID)
+}

@@ -122,13 +122,17 @@ func (f *Folder) ListOn(ctx context.Context, s *history.Session) ([]Checkpoint, 
 // parted parts checkpoints into those whose compactions are on the path to a session's leaf, and those that are not.
 func parted(ctx context.Context, list []Checkpoint, s *history.Session) (on, left []Checkpoint, err error) {
 	path := map[string]bool{}
-	for e, err := range s.PathTo(ctx, "") {
-		if err != nil {
-			return nil, nil, err
+	e, found, err := s.Latest(ctx, history.TypeCompaction)
+	for found && err == nil { // each names the one before it
+		path[comment.Replace(e.ID)] = true
+		var before []history.Entry
+		before, err = s.Resolve(ctx, e.Compaction().Carried.Latest[history.TypeCompaction])
+		if found = len(before) > 0; found {
+			e = before[0]
 		}
-		if e.Type() == history.TypeCompaction {
-			path[comment.Replace(e.ID)] = true
-		}
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	for _, p := range list {
 		if path[p.Compaction] {

@@ -1,0 +1,168 @@
+package history_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
+)
+
+// texts joins what a session shows.
+func texts(t testing.TB, s *history.Session) string {
+	t.Helper()
+	var list []string
+	for _, m := range viewOf(t, s).Messages() {
+		list = append(list, m.Text())
+	}
+	return strings.Join(list, "|")
+}
+
+// two are two sessions on one store, in which a question was asked and answered.
+func two(t *testing.T) (a, b *history.Session) {
+	t.Helper()
+	store := &history.MemoryStore{}
+	a, err := history.New(t.Context(), store, history.Options{})
+	require.NoError(t, err)
+	require.NoError(t, a.Append(t.Context(), chat.UserMessage("one"), chat.AssistantMessage("two")))
+	b, err = history.New(t.Context(), store, history.Options{})
+	require.NoError(t, err)
+	return a, b
+}
+
+func TestWhoeverGoesAnotherWayIsAConflictForWhatIsSaid(t *testing.T) {
+	a, b := two(t)
+	first := ids(t, a.PathTo(t.Context(), ""))[0]
+	_, err := b.Add(t.Context(), history.Entry{Parent: first, Body: history.Usage{Model: "m"}})
+	require.NoError(t, err)
+	require.ErrorAs(t, a.Append(t.Context(), chat.UserMessage("three")), new(*history.ConflictError))
+	require.Equal(t, "one|two", texts(t, a))
+}
+
+func TestACompactionOfEverythingCoversWhatItsSessionKnew(t *testing.T) {
+	a, b := two(t)
+	require.NoError(t, b.Append(t.Context(), chat.UserMessage("three")))
+	require.NoError(t, a.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("one and two")}}))
+	require.Equal(t, "one and two|three", texts(t, a))
+
+	a, b = two(t)
+	require.NoError(t, b.Branch(t.Context(), ""))
+	require.NoError(t, b.Append(t.Context(), chat.UserMessage("elsewhere")))
+	require.ErrorAs(t, a.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("one and two")}}), new(*history.BoundaryError))
+}
+
+func TestAPlanIsCarriedOutOnce(t *testing.T) {
+	a, b := two(t)
+	added, err := a.Add(t.Context(), history.Entry{Body: history.Plan{FirstKept: a.Leaf()}})
+	require.NoError(t, err)
+	require.NoError(t, b.Refresh(t.Context()))
+	c := history.Compaction{Plan: added[0].ID, FirstKept: added[0].Parent, Messages: []chat.Message{chat.UserMessage("S")}}
+	require.NoError(t, a.Compact(t.Context(), c))
+	require.ErrorAs(t, b.Compact(t.Context(), c), new(*history.BoundaryError))
+}
+
+func TestUsageSaysWhatItFollowed(t *testing.T) {
+	a, b := two(t)
+	answer := a.Leaf()
+	require.NoError(t, b.Append(t.Context(), chat.UserMessage("three")))
+	added, err := a.Add(t.Context(), history.Entry{Body: history.Usage{Model: "m"}})
+	require.NoError(t, err)
+	require.Equal(t, answer, added[0].Body.(history.Usage).Of)
+}
+
+// Where a line says who it is cannot depend on the store that reads it.
+func TestALineOfAnUnknownKindSaysWhoItIsOnce(t *testing.T) {
+	for rule, line := range map[string]string{
+		"the parent behind the time":     `{"type":"later","id":"x","time":"2026-01-02T03:04:05Z","parent":"e2"}`,
+		"an id twice":                    `{"type":"later","id":"x","parent":"e2","time":"2026-01-02T03:04:05Z","id":"y"}`,
+		"an id in capitals":              `{"type":"later","id":"x","parent":"e2","time":"2026-01-02T03:04:05Z","ID":"y"}`,
+		"an id that is not UTF-8":        "{\"type\":\"later\",\"id\":\"x\xff\",\"parent\":\"e2\",\"time\":\"2026-01-02T03:04:05Z\"}",
+		"a parent that is written twice": `{"type":"later","id":"x","parent":"e1","time":"2026-01-02T03:04:05Z","parent":"e2"}`,
+	} {
+		t.Run(rule, func(t *testing.T) {
+			path := tempFile(t)
+			s := opened(t, path)
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage("one"), chat.AssistantMessage("two")))
+			_, err := s.Add(t.Context(), history.Entry{Body: history.Unknown{Kind: "later", Line: []byte(line)}})
+			if strings.Contains(rule, "behind") {
+				require.NoError(t, err)
+			}
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage("three")))
+			want := texts(t, s)
+			require.Equal(t, "one|two|three", want)
+			require.NoError(t, s.Close())
+			require.Equal(t, want, texts(t, opened(t, path)))
+		})
+	}
+}
+
+func TestWhatIsAddedTogetherWithACompactionIsCarried(t *testing.T) {
+	path := tempFile(t)
+	s := opened(t, path)
+	compaction := history.Entry{Body: summary("S", "")}
+	_, err := s.Add(t.Context(), history.Entry{Body: history.Message{Message: user}}, compaction, compaction)
+	require.NoError(t, err)
+	require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("one"), user, chat.AssistantMessage("two"), user))
+	point, err := history.Cut{First: 1}.Find(t.Context(), viewOf(t, s), in(10_000))
+	require.NoError(t, err)
+	require.Len(t, point.Head, 1)
+	require.Equal(t, lineCount(t, s), strings.Count(content(t, path), "\n"))
+	for _, ref := range carry(t, s).Said {
+		require.NotZero(t, ref.At, ref.ID)
+	}
+}
+
+func TestNothingIsNobodysEntry(t *testing.T) {
+	for _, s := range []*history.Session{{}, talk(t, user)} {
+		none, err := s.Resolve(t.Context(), history.Ref{}, history.Ref{ID: "x"})
+		require.NoError(t, err)
+		require.Empty(t, none)
+		_, err = s.ViewWith(t.Context(), summary("S", "x"))
+		require.ErrorAs(t, err, new(*history.BoundaryError))
+	}
+}
+
+func TestTheViewWithACompactionIsRefusedWhatTheCompactionIs(t *testing.T) {
+	s := talk(t, user, chat.AssistantMessage("two"), chat.AssistantMessage("three"))
+	require.NoError(t, s.Compact(t.Context(), summary("S", "e3")))
+	_, err := s.ViewWith(t.Context(), summary("T", "e2"))
+	boundary, ok := errors.AsType[*history.BoundaryError](err)
+	require.True(t, ok)
+	require.Equal(t, history.BoundaryCovered, boundary.Reason)
+}
+
+// A reader that saw what the writer took back sees what came in its place.
+func TestAReaderForgetsWhatWasTakenBack(t *testing.T) {
+	path := tempFile(t)
+	s := opened(t, path)
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")))
+	size := int64(len(content(t, path)))
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("two")))
+	require.NoError(t, s.Close())
+	reader, err := history.Read(path)
+	require.NoError(t, err)
+	defer reader.Close()
+	require.NoError(t, os.Truncate(path, size))
+	require.NoError(t, reader.Refresh(t.Context()))
+	require.Equal(t, "one", texts(t, reader))
+	s = opened(t, path)
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("three, which is longer than what was taken back")))
+	require.NoError(t, reader.Refresh(t.Context()))
+	require.Equal(t, texts(t, s), texts(t, reader))
+}
+
+func TestALineLargerThanTheCacheLeavesTheOthersIn(t *testing.T) {
+	store := &countingStore{}
+	s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs(), Cache: history.NewCache(10_000)})
+	require.NoError(t, err)
+	require.NoError(t, s.Append(t.Context(), user, chat.AssistantMessage(strings.Repeat("x", 20_000))))
+	store.read = 0
+	_, err = s.Entry(t.Context(), "e1")
+	require.NoError(t, err)
+	require.Zero(t, store.read)
+}
