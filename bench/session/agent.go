@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/ledger"
+	"github.com/promptree-go/promptree/internal/stepping"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+// answering is a model that says the same summary each time, and remembers nothing of what it was asked.
+type answering struct{ step models.Step }
+
+func (a answering) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	return a.step(ctx, req)
+}
+
+// budget is the tokens that a prompt may take: more than any has. What compacts is the number of rounds.
+const budget = 1 << 21
+
+// agent appends a made-up session to a log and renders a prompt in each step.
+type agent struct {
+	path    string
+	rounds  int // that a view holds at the most
+	turn    int // rounds that answer a message of the user
+	cache   *history.Cache
+	speaker *speaker
+
+	session   *history.Session
+	compactor *summarize.Compactor
+	prompt    elements.Node
+	ledger    *ledger.Ledger
+	compacted bool // by the newest render
+	entries   int  // of the session, as far as the agent knows
+	steps     int
+	took      taken
+}
+
+// taken are times of steps and their parts.
+type taken struct {
+	step, compaction  times
+	add, view, ledger times
+}
+
+// policy compacts a view of so many rounds to half of them.
+func (a *agent) policy() summarize.Policy {
+	return summarize.Policy{
+		Name:    "bench",
+		Trigger: summarize.Trigger{{On: summarize.OnRender, Messages: 2*a.rounds + a.rounds/a.turn + 1}},
+		Cut:     history.Cut{Rounds: a.rounds / 2},
+	}
+}
+
+// open opens the log and begins to work on it.
+func (a *agent) open() error {
+	s, err := history.OpenWith(a.path, a.options())
+	if err != nil {
+		return err
+	}
+	a.session, a.prompt, a.ledger = s, stepping.Prompt(s), nil
+	said := strings.Repeat("The parser was mended, and its tests pass. The lexer is next. ", 40)
+	a.compactor = &summarize.Compactor{
+		Session: s, Policy: a.policy(),
+		Target: summarize.Target{
+			Model: answering{models.SaySummary(said)}, Name: "made-up", Tokenizer: sizing.Estimator{}, Budget: budget,
+		},
+		OnEvent: func(e summarize.Event) {
+			if e.Kind == summarize.EventDone {
+				a.compacted = true
+			}
+		},
+	}
+	return nil
+}
+
+func (a *agent) options() history.Options {
+	return history.Options{Cache: a.cache, File: history.FileOptions{Sync: history.SyncNever}}
+}
+
+func (a *agent) close() error {
+	if a.session == nil {
+		return nil
+	}
+	err := a.compactor.Close()
+	if closeErr := a.session.Close(); err == nil {
+		err = closeErr
+	}
+	a.session, a.compactor, a.prompt, a.ledger = nil, nil, nil, nil
+	return err
+}
+
+// step appends a round and renders the prompt for the next. Of every other step the parts are measured, which makes it take
+// longer, and so the step is not.
+func (a *agent) step(ctx context.Context) error {
+	var added []history.Entry
+	if a.steps%a.turn == 0 {
+		added = append(added, history.Entry{Body: history.Message{Message: a.speaker.question()}})
+	}
+	answer, result := a.speaker.round()
+	usage := history.Usage{Model: "made-up", Usage: chat.Usage{Input: 80_000, Output: 500, CacheRead: 79_000}, Counted: 80_000}
+	added = append(added, history.Entry{Body: history.Message{Message: answer}}, history.Entry{Body: usage})
+	parts := a.steps%2 == 1
+	a.steps++
+	a.compacted = false
+
+	begun := time.Now()
+	if _, err := a.session.Add(ctx, added...); err != nil {
+		return err
+	}
+	if err := a.session.Append(ctx, result); err != nil {
+		return err
+	}
+	if parts {
+		a.took.add.since(begun)
+		if err := a.parts(ctx); err != nil {
+			return err
+		}
+	}
+	rendering := time.Now()
+	prompt, err := a.compactor.Render(ctx, a.prompt)
+	switch {
+	case err != nil:
+		return err
+	case a.compacted:
+		a.took.compaction.since(rendering)
+		a.entries += 2 // the plan too
+	case !parts:
+		a.took.step.since(begun)
+	}
+	if len(prompt.Messages) < 3 {
+		return fmt.Errorf("the prompt of step %d has %d messages", a.steps, len(prompt.Messages))
+	}
+	a.entries += len(added) + 1
+	return nil
+}
+
+// parts measures what a render does with the session.
+func (a *agent) parts(ctx context.Context) error {
+	begun := time.Now()
+	if _, err := a.session.View(ctx); err != nil {
+		return err
+	}
+	a.took.view.since(begun)
+	begun = time.Now()
+	l, err := a.ledger.Read(ctx, a.session)
+	if err != nil {
+		return err
+	}
+	a.took.ledger.since(begun)
+	a.ledger = l
+	return nil
+}
+
+// shown returns how many rounds the view has.
+func (a *agent) shown(ctx context.Context) (rounds int, err error) {
+	view, err := a.session.View(ctx)
+	for _, t := range view.Turns {
+		rounds += len(t.Rounds)
+	}
+	return rounds, err
+}
+
+// grow makes steps until the session has so many entries, and then until its view is as large as it gets.
+func (a *agent) grow(ctx context.Context, entries int) error {
+	for {
+		if err := a.step(ctx); err != nil {
+			return err
+		}
+		if a.entries < entries {
+			continue
+		}
+		if n, err := a.shown(ctx); err != nil || n >= a.rounds-1 {
+			return err
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/history"
+)
+
+// ran runs the program with a folder of its own, which it must leave as it was.
+func ran(t *testing.T, ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	dir := t.TempDir()
+	own := filepath.Join(dir, "view-8.jsonl")
+	require.NoError(t, os.WriteFile(own, []byte("mine"), 0o600))
+	var out, errs bytes.Buffer
+	code = run(ctx, append([]string{"-dir", dir}, args...), &out, &errs)
+	content, err := os.ReadFile(own)
+	require.NoError(t, err)
+	require.Equal(t, "mine", string(content))
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1, "the logs are removed")
+	return code, out.String(), errs.String()
+}
+
+func TestTheTableHasARowForEachMark(t *testing.T) {
+	code, stdout, stderr := ran(t, t.Context(), "-entries", "2000", "-rounds", "20")
+	require.Equal(t, exitOK, code, stderr)
+	for _, table := range []string{"views of up to 20 rounds", "opening the log of views of up to 20 rounds"} {
+		_, rest, found := strings.Cut("\n"+stdout, "\n"+table+"\n")
+		require.True(t, found, table)
+		lines := strings.Split(rest, "\n")
+		require.Equal(t, "entries", strings.Fields(lines[0])[0])
+		columns := len(strings.Fields(lines[1]))
+		for i, entries := range []string{"10", "20"} { // it goes on until the view is as large as it gets
+			fields := strings.Fields(lines[1+i])
+			require.Len(t, fields, columns)
+			require.True(t, strings.HasPrefix(fields[0], entries), lines[1+i])
+			require.NotEqual(t, "0.00", fields[3])
+		}
+		require.Empty(t, lines[3])
+	}
+	require.NotContains(t, stdout, "targets", "none is looked at in a session as short as this")
+}
+
+func TestAnInterruptIsObeyedAndTheLogsRemoved(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range [][]string{{"-rounds", "8"}, {"-sessions"}} {
+		code, _, stderr := ran(t, ctx, args...)
+		require.Equal(t, exitInterrupted, code)
+		require.Equal(t, "session: interrupted\n", stderr)
+	}
+}
+
+func TestWhatTheUserCanMendIsSaid(t *testing.T) {
+	profile := filepath.Join(t.TempDir(), "cpu.prof")
+	require.NoError(t, os.WriteFile(profile, []byte("mine"), 0o600))
+	for want, args := range map[string][]string{
+		"-rounds":        {"-rounds", "8,x"},
+		"-entries is 10": {"-entries", "10"},
+		"-turn is 0":     {"-turn", "0"},
+		"-cache is 0":    {"-cache", "0"},
+		"not a flag":     {"more"},
+		"-cpuprofile":    {"-cpuprofile", profile},
+	} {
+		code, _, stderr := ran(t, t.Context(), args...)
+		require.Equal(t, exitUsage, code)
+		require.Contains(t, stderr, want)
+	}
+	content, err := os.ReadFile(profile)
+	require.NoError(t, err)
+	require.Equal(t, "mine", string(content))
+	code, _, stderr := ran(t, t.Context(), "-dir", filepath.Join(t.TempDir(), "none"))
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "-dir")
+}
+
+func TestTargetsThatAreMissedAreNamed(t *testing.T) {
+	slow, fast := grown{rounds: 50, mark: 100_000}, grown{rounds: 50, mark: base}
+	slow.took.step.list, slow.took.compaction.list = []time.Duration{16}, []time.Duration{15}
+	fast.took.step.list, fast.took.compaction.list = []time.Duration{10}, []time.Duration{10}
+	slow.opening = opening{took: mostOpening, allocated: mostOpened - 1}
+	met := map[string]bool{}
+	for _, v := range judge([]grown{fast, slow}) {
+		met[v.says] = v.met
+	}
+	require.Equal(t, map[string]bool{
+		"views of 50, 100000 entries: a step takes 1.60× of that at 10000 (at most 1.5×)":           false,
+		"views of 50, 100000 entries: a compaction takes 1.50× of that at 10000 (at most 1.5×)":     true,
+		"views of 50, 100000 entries: opening a view of 0 rounds takes 100.00 ms (below 100.00 ms)": false,
+		"views of 50, 100000 entries: … and allocates 20.0 MB (below 20.0 MB)":                      true,
+	}, met)
+}
+
+// Opening reads from the leaf back to the start of the turn in which the newest compaction cuts, and the header. What stands
+// before is not looked at: here it is damaged. What is read too much is less than a block.
+func TestOpeningReadsBackToWhatTheNewestCompactionKeeps(t *testing.T) {
+	const (
+		rounds = 20
+		turn   = 3
+		block  = 1 << 18 // that is read at once
+	)
+	a := &agent{path: filepath.Join(t.TempDir(), "log.jsonl"), rounds: rounds, turn: turn, cache: history.NewCache(1 << 20), speaker: newSpeaker()}
+	require.NoError(t, a.open())
+	require.NoError(t, a.grow(t.Context(), 2_000))
+	want, err := a.session.View(t.Context())
+	require.NoError(t, err)
+	newest, found, err := a.session.Latest(t.Context(), history.TypeCompaction)
+	require.NoError(t, err)
+	require.True(t, found)
+	kept := want.Turns[0].Start.ID
+	require.NotEmpty(t, kept)
+	require.NoError(t, a.close())
+
+	log, err := os.ReadFile(a.path)
+	require.NoError(t, err)
+	header := bytes.IndexByte(log, '\n') + 1
+	from := bytes.Index(log, []byte(`"id":"`+kept+`"`))
+	from = bytes.LastIndexByte(log[:from], '\n') + 1
+	require.Greater(t, from, 10*block, "most of the log is before it")
+	require.Less(t, from, bytes.Index(log, []byte(`"id":"`+newest.ID+`"`)))
+	for i := header; i < from-1; i++ {
+		log[i] = 'x'
+	}
+	require.NoError(t, os.WriteFile(a.path, log, 0o600))
+
+	var read int64
+	s, err := history.OpenWith(a.path, history.Options{Cache: history.NewCache(1 << 20), File: history.FileOptions{Disk: countingDisk{&read}}})
+	require.NoError(t, err)
+	defer s.Close()
+	got, err := s.View(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, want.Messages(), got.Messages())
+	require.Less(t, read, int64(len(log)-from)+4*block)
+}

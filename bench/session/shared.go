@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/promptree-go/promptree/history"
+)
+
+// shares of the budget that the views of all sessions take.
+var shares = []float64{0.5, 0.75, 1, 1.25, 1.5, 2, 4}
+
+// crowd is what was measured of sessions that share a cache.
+type crowd struct {
+	share    float64
+	sessions int
+	took     taken
+	heap     int64
+	views    int64 // bytes of the messages that are shown
+}
+
+// sharedRounds is how many rounds the views of sessions hold that share a cache.
+const sharedRounds = 50
+
+// Targets of sessions that share a cache.
+const (
+	mostStep    = 1.5      // of a step, and a compaction, over that at half of the budget
+	restSession = 1 << 20  // bytes of a session besides its view
+	restProcess = 16 << 20 // bytes besides sessions
+)
+
+// measureShared measures sessions that share a cache, fewer and more of them than it has room for.
+func measureShared(ctx context.Context, o options, dir string, stdout io.Writer) (err error) {
+	sp := newSpeaker()
+	var agents []*agent
+	closeAll := func() (err error) {
+		for _, a := range agents {
+			err = errors.Join(err, a.close())
+		}
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAll()) }()
+	var rows []crowd
+	for _, share := range shares {
+		if err := closeAll(); err != nil {
+			return err
+		}
+		for _, a := range agents {
+			a.cache, a.took = nil, taken{}
+		}
+		before := heap()
+		cache := history.NewCache(o.budget)
+		count := max(1, int(share*float64(o.budget))/(sharedRounds*roundBytes))
+		for i := range count {
+			if i == len(agents) {
+				agents = append(agents, &agent{path: filepath.Join(dir, fmt.Sprint("shared-", i, ".jsonl")), rounds: sharedRounds, turn: o.turn, speaker: sp})
+			}
+			a := agents[i]
+			a.cache = cache
+			if err := a.open(); err != nil {
+				return err
+			}
+			for a.steps < 2*sharedRounds+i%sharedRounds { // so that they are not compacted at the same time
+				if err := a.step(ctx); err != nil {
+					return err
+				}
+			}
+			a.took = taken{}
+		}
+		var all taken
+		for lap := 0; lap < 3 || len(all.step.list) < sample || len(all.compaction.list) < 40; lap++ {
+			for _, a := range agents[:count] {
+				if lap > 2 {
+					a.took = taken{}
+				}
+				if err := a.step(ctx); err != nil {
+					return err
+				}
+				if lap > 2 {
+					all.join(a.took)
+				}
+			}
+		}
+		row := crowd{share: share, sessions: count, took: all, heap: heap() - before}
+		for _, a := range agents[:count] {
+			view, err := a.session.View(ctx)
+			if err != nil {
+				return err
+			}
+			for _, m := range view.Messages() {
+				row.views += int64(len(m.Text()))
+				for _, c := range m.ToolCalls {
+					row.views += int64(len(c.Arguments))
+				}
+			}
+		}
+		rows = append(rows, row)
+	}
+	verdicts := judgeShared(o, rows)
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "Sessions of views of up to %d rounds that share a cache of %s, stepped in turns.\n", sharedRounds, mega(int64(o.budget)))
+	t := table{{"of the budget", "sessions", "step", "p90", "ratio", "compaction", "p90", "ratio", "heap", "views", "heap without views and budget"}}
+	for _, r := range rows {
+		t = append(t, []string{
+			fmt.Sprintf("%.2f×", r.share), fmt.Sprint(r.sessions), milli(r.took.step.median()), milli(r.took.step.at(0.9)),
+			fmt.Sprintf("%.2f×", ratio(r.took.step, rows[0].took.step)), milli(r.took.compaction.median()), milli(r.took.compaction.at(0.9)),
+			fmt.Sprintf("%.2f×", ratio(r.took.compaction, rows[0].took.compaction)), mega(r.heap), mega(r.views), mega(r.heap - r.views - int64(o.budget)),
+		})
+	}
+	t.write(&b)
+	writeVerdicts(&b, verdicts)
+	if _, err := stdout.Write(b.Bytes()); err != nil {
+		return err
+	}
+	for _, v := range verdicts {
+		if !v.met {
+			return errMissed
+		}
+	}
+	return nil
+}
+
+// roundBytes is what a round takes in a cache: its lines, and 512 bytes for each.
+const roundBytes = saidBytes + editBytes + resultBytes + 3*512 + 1000
+
+// join takes in the times of another.
+func (t *taken) join(o taken) {
+	t.step.list = append(t.step.list, o.step.list...)
+	t.compaction.list = append(t.compaction.list, o.compaction.list...)
+}
+
+// judgeShared holds what was measured against the targets.
+func judgeShared(o options, rows []crowd) (list []verdict) {
+	for _, r := range rows {
+		step, compaction := ratio(r.took.step, rows[0].took.step), ratio(r.took.compaction, rows[0].took.compaction)
+		rest := r.heap - r.views - int64(o.budget)
+		most := int64(r.sessions*restSession + restProcess)
+		list = append(list,
+			verdict{fmt.Sprintf("%.2f× of the budget: a step takes %.2f× of that at %.2f× (at most %.1f×)", r.share, step, rows[0].share, mostStep), step <= mostStep},
+			verdict{fmt.Sprintf("… a compaction %.2f× (at most %.1f×)", compaction, mostStep), compaction <= mostStep},
+			verdict{fmt.Sprintf("… %s besides views and budget (at most %s)", mega(rest), mega(most)), rest <= most},
+		)
+	}
+	return list
+}
