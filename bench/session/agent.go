@@ -72,11 +72,10 @@ func (a *agent) open() error {
 		Target: summarize.Target{
 			Model: answering{models.SaySummary(said)}, Name: "made-up", Tokenizer: sizing.Estimator{}, Budget: budget,
 		},
-		OnEvent: func(e summarize.Event) {
-			if e.Kind == summarize.EventDone {
-				a.compacted = true
-			}
-		},
+		Hooks: summarize.Hooks{AfterCompact: func(context.Context, history.Entry) error {
+			a.compacted = true
+			return nil
+		}},
 	}
 	return nil
 }
