@@ -89,7 +89,7 @@ func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (ru
 	}
 	run = r.begin(s, p.Name)
 	run.Model, run.AnsweredBy = r.model, r.answeredBy(s)
-	session := numbered.Session()
+	session := numbered.Replay(s.recording.Header.Time)
 	m := r.meter(model)
 	l := newLive(p, session, stepping.Prompt(session), m, run.AnsweredBy, r.budget, r.window)
 	defer func() {
@@ -102,7 +102,7 @@ func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (ru
 // replayRecorded shows the session with its own compactions, in a window without end.
 func (r *replayer) replayRecorded(ctx context.Context, s source) (Run, error) {
 	run := r.begin(s, recorded)
-	session := numbered.Session()
+	session := numbered.Replay(s.recording.Header.Time)
 	a := unlimited{r.tokenizer, stepping.Prompt(session)}
 	measure := measuring{meter: r.meter(nil), taken: func() []finished { return nil }}
 	err := r.steps(ctx, s, &run, session, measure, a, stepping.Options{Compactions: true})

@@ -4,6 +4,7 @@ package numbered
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/promptree-go/promptree/history"
 )
@@ -18,8 +19,19 @@ func IDs() func() string {
 }
 
 // Session returns an empty session in memory, the entries of which get the ids e1, e2, and so on.
-func Session() *history.Session {
-	s, err := history.New(context.Background(), &history.MemoryStore{}, history.Options{IDs: IDs()})
+func Session() *history.Session { return session(history.Options{}) }
+
+// Replay returns such a session, whose id is always the same and whose clock goes on by a second with each entry.
+func Replay(start time.Time) *history.Session {
+	return session(history.Options{Header: history.Header{ID: "replay"}, Now: func() time.Time {
+		start = start.Add(time.Second)
+		return start
+	}})
+}
+
+func session(o history.Options) *history.Session {
+	o.IDs = IDs()
+	s, err := history.New(context.Background(), &history.MemoryStore{}, o)
 	if err != nil {
 		panic(err) // a store in memory takes a header
 	}
