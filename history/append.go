@@ -552,7 +552,7 @@ func (a *adding) isOpen(ctx context.Context, callID string) (bool, error) {
 	return false, nil
 }
 
-// checkText tells where a message has text that JSON cannot hold. Text parts and opaque ones may be of any bytes.
+// checkText returns an error for text in a message that JSON cannot hold. Text parts and opaque ones may be of any bytes.
 func checkText(m chat.Message) error {
 	for _, c := range m.ToolCalls {
 		for _, text := range []string{c.ID, c.Name, c.Arguments, c.Signature} {
@@ -588,10 +588,10 @@ func checkText(m chat.Message) error {
 	return nil
 }
 
-// ErrSystemMessage tells that a system message was to be appended.
+// ErrSystemMessage is the error of a system message that was to be appended.
 var ErrSystemMessage = errors.New("a system message: the prompt renders it, a session does not keep it")
 
-// PairingError tells of a tool call and a result that do not belong together.
+// PairingError is the error of a tool call and a result that do not belong together.
 type PairingError struct {
 	CallID string
 	Reason string

@@ -206,7 +206,7 @@ func body[B Body](b *B) Body {
 	return *b
 }
 
-// check tells what is wrong with the beginning of a line.
+// check returns what is wrong with the beginning of a line.
 func (h *headLine) check() error {
 	switch {
 	case h.Type == "":

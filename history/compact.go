@@ -12,7 +12,7 @@ import (
 // Compact adds a compaction after the leaf. From then on the path shows its messages in place of what it covers.
 //
 // The place at which it cuts is held by the id of an entry, and found again here, however long the summary took: what
-// was appended meanwhile is kept. Where the entry is no longer on the path, because of an undo or a switch of branch,
+// was appended meanwhile is kept. If the entry is no longer on the path, because of an undo or a switch of branch,
 // or another compaction has covered it, the compaction is dropped with a [*BoundaryError]: the session is as it was.
 func (s *Session) Compact(ctx context.Context, c Compaction) error {
 	_, err := s.Add(ctx, Entry{Body: c})

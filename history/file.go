@@ -271,7 +271,7 @@ func (f *FileStore) Append(ctx context.Context, at Position, lines ...Line) ([]P
 	return ends, nil
 }
 
-// save forces what was written. Where that fails nothing more is taken, for what was acknowledged may be lost.
+// save forces what was written. If that fails nothing more is taken, for what was acknowledged may be lost.
 func (f *FileStore) save() {
 	f.writing.Lock()
 	defer f.writing.Unlock()

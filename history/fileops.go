@@ -65,7 +65,7 @@ func Modifies(arguments ...string) FileTool {
 	return func(text string) Files { return Files{Modified: named(text, arguments)} }
 }
 
-// named gives the texts in these arguments.
+// named returns the texts in these arguments.
 func named(text string, arguments []string) []string {
 	var object map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &object) != nil {

@@ -29,10 +29,10 @@ const (
 	kindErasure
 )
 
-// shown tells what stands in a view.
+// shown reports whether an entry stands in a view.
 func (k kind) shown() bool { return k >= kindUser && k <= kindBranchSummary }
 
-// startsTurn tells what a turn begins with.
+// startsTurn reports whether a turn begins with an entry.
 func (k kind) startsTurn() bool { return k.shown() && k != kindAssistant && k != kindTool }
 
 // unsaid reports whether an entry is the session's own: no model sees it, and it stands for nothing that one saw.

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// CorruptError tells that a line of a log cannot be read. The file is left as it is.
+// CorruptError is the error of a line of a log that cannot be read. The log is left as it is.
 type CorruptError struct {
 	// Path of the log, "" where it is no file.
 	Path string
@@ -24,10 +24,10 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("history: %s: line %d: %v", e.Path, e.Line, e.Err)
 }
 
-// Unwrap gives what is wrong with the line.
+// Unwrap returns what is wrong with the line.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// Recovery tells of a torn end that was found on opening, as a crash in the middle of a write leaves it.
+// Recovery describes a torn end that was found on opening, as a crash in the middle of a write leaves it.
 type Recovery struct {
 	// Line at which the log was torn, from 1.
 	Line int
@@ -71,7 +71,7 @@ func (f *FileStore) open(readOnly bool) (err error) {
 	return nil
 }
 
-// checkHeader tells a session, or the torn beginning of one, from another file, which is left alone.
+// checkHeader returns an error unless the file is a session, or the torn beginning of one. Another file is left alone.
 func (f *FileStore) checkHeader(size int64) error {
 	var err error
 	if f.end > 0 {
@@ -98,7 +98,7 @@ func (f *FileStore) checkHeader(size int64) error {
 	return nil
 }
 
-// tornHeader tells the start of a header from the start of something else.
+// tornHeader reports whether bytes are the start of a header.
 func tornHeader(raw []byte) bool {
 	start := []byte(`{"type":"session",`)
 	return bytes.HasPrefix(raw, start) || bytes.HasPrefix(start, raw)
