@@ -30,8 +30,8 @@ func (s *Session) Append(ctx context.Context, messages ...chat.Message) error {
 	return err
 }
 
-// Add adds entries of any kind, all or none, and returns them as they were added; what they hold is the session's then. It returns once they are as durable as the
-// store promises.
+// Add adds entries of any kind, all or none, and returns them as they were added; what they hold is the session's then. It
+// returns once they are as durable as the store promises.
 //
 // What an entry does not say it is given: an ID, the Time, and as its Parent the entry added before it, which for the first is
 // the leaf. One that names another parent begins a branch there, on which the session goes on. Messages are checked as

@@ -49,15 +49,12 @@ func TestErasedContentIsNowhereInTheStore(t *testing.T) {
 	for _, where := range []string{"in memory", "in a file"} {
 		t.Run(where, func(t *testing.T) {
 			ctx, path := t.Context(), tempFile(t)
-			s, raw := numbered.Session(), func() string { return "" }
+			store := &history.MemoryStore{}
+			s, err := history.New(ctx, store, history.Options{IDs: numbered.IDs()})
+			require.NoError(t, err)
+			raw := func() string { return strings.Join(stored(t, store), "\n") }
 			if where == "in a file" {
 				s, raw = opened(t, path), func() string { return content(t, path) }
-			} else {
-				store := &history.MemoryStore{}
-				var err error
-				s, err = history.New(ctx, store, history.Options{IDs: numbered.IDs()})
-				require.NoError(t, err)
-				raw = func() string { return strings.Join(stored(t, store), "\n") }
 			}
 			secretive(t, s)
 			before, size := all(t, s), len(raw())
