@@ -133,12 +133,17 @@ func decode(raw []byte) (Entry, error) {
 		return Entry{}, err
 	}
 	e := Entry{ID: l.ID, Parent: l.Parent, Time: l.Time, Redacted: l.Redacted, Body: l.body(l.Type)}
+	var err error
 	switch b := e.Body.(type) {
 	case Message:
-		if b.Role != chat.RoleUser && b.Role != chat.RoleAssistant && b.Role != chat.RoleTool {
+		if b.Role == chat.RoleSystem {
 			return Entry{}, fmt.Errorf("unknown role %q", b.Role)
 		}
+		err = checkRoles(b.Message)
+	case Preamble:
+		err = checkRoles(b.System...)
 	case Compaction:
+		err = checkRoles(b.Messages...)
 		b.Carried.bound()
 		e.Body = b
 	case nil:
@@ -152,7 +157,22 @@ func decode(raw []byte) (Entry, error) {
 		}
 		e.Body = Unknown{Kind: l.Type, Line: bytes.Clone(raw)}
 	}
+	if err != nil {
+		return Entry{}, err
+	}
 	return e, nil
+}
+
+// checkRoles returns an error if a message is from nobody who speaks.
+func checkRoles(messages ...chat.Message) error {
+	for _, m := range messages {
+		switch m.Role {
+		case chat.RoleSystem, chat.RoleUser, chat.RoleAssistant, chat.RoleTool:
+		default:
+			return fmt.Errorf("unknown role %q", m.Role)
+		}
+	}
+	return nil
 }
 
 // body returns the body of a type, nil if the line has none.

@@ -388,7 +388,8 @@ func (d *damaged) try(o *outcome) {
 			whole = d.data[:len(d.data)-int(r.Bytes)]
 		}
 		for _, e := range d.entries {
-			taken[e.ID] = !d.lost[e.ID] || bytes.Contains(whole, []byte(`"`+e.ID+`"`))
+			quoted := `"` + e.ID + `"`
+			taken[e.ID] = !d.lost[e.ID] || bytes.Contains(whole, []byte(`"id":`+quoted)) || bytes.Contains(whole, []byte(`"parent":`+quoted))
 		}
 		added := d.write(s, salvage)
 		_ = s.Close()
@@ -479,7 +480,7 @@ func values(line []byte, into []bool) {
 			continue
 		}
 		isKey = inObject
-		if key == "type" || key == "role" {
+		if (key == "type" || key == "role") && !free(line, before) {
 			continue
 		}
 		start := before

@@ -248,6 +248,87 @@ func notBefore(t *testing.T, opener opener) {
 	}
 }
 
+// A store may refuse a second line with an id.
+func doubled(t *testing.T, opener opener) {
+	store := open(t, opener)
+	all := lines(4)
+	end := add(t, store, all...)
+	again := []history.Line{line(2, 3, "again"), line(4, 2, "after it")}
+	if _, err := store.Append(t.Context(), end, again...); err != nil {
+		requireLines(t, store, all)
+		return
+	}
+	all = append(all, again...)
+	requireLines(t, store, all)
+	whole := read(t, store.Read(t.Context(), 0))
+	back := func(before history.Position, id string, want ...int) {
+		t.Helper()
+		got := read(t, store.Back(t.Context(), before, id))
+		require.Len(t, got, len(want))
+		for i, n := range want {
+			requireLine(t, all[n], got[i])
+		}
+	}
+	back(whole[5].End, "e2", 4, 3, 2, 1)
+	back(whole[5].End, "", 5, 4, 3, 2, 1)
+	back(whole[4].At, "e2", 2, 1)
+}
+
+// A read that is cancelled on the way may come to its end all the same.
+func endsEarly(t *testing.T, opener opener) {
+	store := open(t, opener)
+	all := []history.Line{header()}
+	for n := 1; n < 400; n++ {
+		all = append(all, line(n, n-1, strings.Repeat("z", 200)))
+	}
+	end := add(t, store, all...)
+	for i, want := range []int{len(all), len(all) - 1} {
+		ctx, cancel := context.WithCancel(context.Background())
+		given, failed := 0, false
+		for _, err := range both(ctx, store, 0, end, "e399")[i] {
+			require.False(t, failed, "an error is the last")
+			cancel()
+			if failed = err != nil; !failed {
+				given++
+			}
+		}
+		cancel()
+		require.True(t, failed || given == want, "%d lines of %d, and no error", given, want)
+	}
+}
+
+// What is appended on the way may be read or not.
+func usedMeanwhile(t *testing.T, opener opener) {
+	store := open(t, opener)
+	all := lines(12)
+	add(t, store, all...)
+	for _, seq := range both(t.Context(), store, 0, add(t, store), "e11") {
+		given := 0
+		for s, err := range seq {
+			require.NoError(t, err)
+			if given++; given > 3 {
+				continue
+			}
+			for range 2 {
+				for again, err := range store.Read(t.Context(), s.At) {
+					require.NoError(t, err)
+					require.Equal(t, s.ID, again.ID)
+					break
+				}
+			}
+			all = append(all, line(len(all), len(all)-1, "meanwhile"))
+			end := add(t, store, all[len(all)-1])
+			for last, err := range store.Back(t.Context(), end, "") {
+				require.NoError(t, err)
+				requireLine(t, all[len(all)-1], last)
+				break
+			}
+		}
+		require.GreaterOrEqual(t, given, 11)
+	}
+	requireLines(t, store, all)
+}
+
 func conflicts(t *testing.T, opener opener) {
 	store := open(t, opener)
 	all := lines(4)
@@ -303,12 +384,12 @@ func manyAtOnce(t *testing.T, opener opener) {
 		writing.Go(func() {
 			for i := range each {
 				pair := []history.Line{line(1000*(w+1)+2*i, 0, fmt.Sprint(i)), line(1000*(w+1)+2*i+1, 0, fmt.Sprint(i, " again"))}
-				for {
+				for tries := 0; ; tries++ {
 					at, err := store.End(t.Context())
 					if err == nil {
 						_, err = store.Append(t.Context(), at, pair...)
 					}
-					if _, conflict := errors.AsType[*history.ConflictError](err); conflict {
+					if isConflict(err) && tries < mostConflicts {
 						continue
 					}
 					if err != nil {
@@ -328,7 +409,7 @@ func manyAtOnce(t *testing.T, opener opener) {
 					return
 				default:
 				}
-				n := 0
+				n := 0 // of which each Append after the header makes two
 				for s, err := range store.Read(t.Context(), 0) {
 					if err != nil {
 						t.Error(err)
@@ -342,8 +423,8 @@ func manyAtOnce(t *testing.T, opener opener) {
 					}
 					n++
 				}
-				if n < len(seen) {
-					t.Errorf("%d lines after %d", n, len(seen))
+				if n < len(seen) || n%2 == 0 {
+					t.Errorf("%d lines after %d: what one Append adds is read whole or not at all", n, len(seen))
 				}
 			}
 		})

@@ -215,28 +215,42 @@ func texts(v history.View) []string {
 // Each session says what it wants to and looks at what the other said if it must. In the end all is on one path, each session's in
 // its order, every call with its result behind it.
 func twoSessions(t *testing.T, opener opener) {
-	const each = 40
 	store := open(t, opener)
-	sessions := []*history.Session{sessionIn(t, store, history.Options{}), sessionIn(t, store, history.Options{})}
-	ctx := context.Background()
-	say := func(s *history.Session, messages ...chat.Message) error {
-		for {
-			err := s.Append(ctx, messages...)
-			if !isConflict(err) {
-				return err
-			}
-			if err := s.Refresh(ctx); err != nil {
-				return err
-			}
+	twoTalk(t, store, store)
+}
+
+func twoSessionsApart(t *testing.T, opener opener) {
+	twoTalk(t, open(t, opener), open(t, opener))
+}
+
+// mostConflicts is more than others append in a test, and so more conflicts in a row than there can be.
+const mostConflicts = 1000
+
+// say appends messages, after what others have said meanwhile.
+func say(ctx context.Context, s *history.Session, messages ...chat.Message) error {
+	for tries := 0; ; tries++ {
+		err := s.Append(ctx, messages...)
+		if !isConflict(err) || tries > mostConflicts {
+			return err
+		}
+		if err := s.Refresh(ctx); err != nil {
+			return err
 		}
 	}
+}
+
+func twoTalk(t *testing.T, store, other history.Store) {
+	t.Helper()
+	const each = 40
+	sessions := []*history.Session{sessionIn(t, store, history.Options{}), sessionIn(t, other, history.Options{})}
+	ctx := context.Background()
 	var all sync.WaitGroup
 	for w, s := range sessions {
 		all.Go(func() {
 			for i := range each {
 				id := fmt.Sprintf("%d-%d", w, i)
 				call := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: id, Name: "run", Arguments: "{}"}}}
-				err := errors.Join(say(s, chat.UserMessage(id+" \xff"), call), say(s, chat.ToolResult(id, "fine")))
+				err := errors.Join(say(ctx, s, chat.UserMessage(id+" \xff"), call), say(ctx, s, chat.ToolResult(id, "fine")))
 				if _, addErr := s.Add(ctx, history.Entry{Body: history.Usage{Model: id}}); err == nil {
 					err = addErr
 				}
@@ -283,4 +297,92 @@ func twoSessions(t *testing.T, opener opener) {
 	same, err := again.View(ctx)
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(v.Messages(), same.Messages()))
+}
+
+func threeWriters(t *testing.T, opener opener) {
+	store := open(t, opener)
+	threeTalk(t, store, store, store)
+}
+
+func threeWritersApart(t *testing.T, opener opener) {
+	threeTalk(t, open(t, opener), open(t, opener), open(t, opener))
+}
+
+// One says something, one compacts it, and one counts what it took, as the parts of an agent do in processes of their own. What is
+// said is not held up by the others.
+func threeTalk(t *testing.T, agents, compactors, counters history.Store) {
+	t.Helper()
+	const rounds, others = 60, 30
+	ctx := context.Background()
+	agent := sessionIn(t, agents, history.Options{})
+	require.NoError(t, agent.Append(ctx, chat.UserMessage("go")))
+	compactor, counter := sessionIn(t, compactors, history.Options{}), sessionIn(t, counters, history.Options{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		for i := range rounds {
+			id := strconv.Itoa(i)
+			call := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: id, Name: "run", Arguments: "{}"}}}
+			if err := errors.Join(agent.Append(ctx, call), agent.Append(ctx, chat.ToolResult(id, "fine"))); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	all.Go(func() {
+		for i := range others {
+			err := compactor.Refresh(ctx)
+			var v history.View
+			if err == nil {
+				v, err = compactor.View(ctx)
+			}
+			if last := v.Turns; err == nil && len(last) > 0 && len(last[len(last)-1].Rounds) > 0 {
+				newest := last[len(last)-1].Rounds
+				err = compactor.Compact(ctx, history.Compaction{
+					Messages: []chat.Message{chat.UserMessage(fmt.Sprint("so far ", i))}, FirstKept: newest[len(newest)-1].Assistant.ID,
+				})
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	all.Go(func() {
+		for i := range others {
+			if _, err := counter.Add(ctx, history.Entry{Body: history.Usage{Model: strconv.Itoa(i)}}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	all.Wait()
+	var want []chat.Message
+	for _, s := range []*history.Session{agent, compactor, counter} {
+		require.NoError(t, s.Refresh(ctx))
+		require.Equal(t, agent.Leaf(), s.Leaf())
+		next, usages := 0, 0
+		for e, err := range s.PathTo(ctx, "") {
+			require.NoError(t, err)
+			switch m := e.Message(); {
+			case e.Type() == history.TypeUsage:
+				require.Equal(t, history.Usage{Model: strconv.Itoa(usages)}, e.Body)
+				usages++
+			case m.Role == chat.RoleTool:
+				require.Equal(t, strconv.Itoa(next), m.ToolCallID)
+				next++
+			}
+		}
+		require.Equal(t, rounds, next, "nothing was lost, and nothing is on another branch")
+		require.Equal(t, others, usages)
+		v, err := s.View(ctx)
+		require.NoError(t, err)
+		require.NoError(t, chat.Validate(v.Messages()))
+		if want == nil {
+			want = v.Messages()
+		}
+		require.Empty(t, cmp.Diff(want, v.Messages()))
+	}
+	wrong, err := history.Verify(ctx, counters)
+	require.NoError(t, err)
+	require.Empty(t, wrong)
 }

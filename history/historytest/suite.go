@@ -38,10 +38,13 @@ func Run(t *testing.T, s Suite) {
 		{"a position at which no line begins is an error", wrongPositions, ""},
 		{"a path is read back by parent from any entry", paths, ""},
 		{"an entry that does not stand before the position is none", notBefore, ""},
+		{"of two lines with one id the one nearest before the position counts", doubled, ""},
 		{"an append at a position that is taken is a conflict, and writes nothing", conflicts, ""},
 		{"what is no line is refused, and all that comes with it", refuses, ""},
 		{"what is appended is not the caller's any more", isOwn, ""},
 		{"a cancelled context ends a call, which writes nothing", cancelled, ""},
+		{"what is read comes to its end or ends with an error", endsEarly, ""},
+		{"a store can be used while it is read", usedMeanwhile, ""},
 		{"a closed store is over", isOver, ""},
 		{"many may append and read at once", manyAtOnce, ""},
 		{"a store that is opened again has the same lines", reopened, s.once()},
@@ -55,6 +58,9 @@ func Run(t *testing.T, s Suite) {
 		{"what nobody says is put behind what was appended meanwhile", unsaidGoesBehind, ""},
 		{"a compaction is checked again behind what was appended meanwhile, or dropped", compactionRefreshes, ""},
 		{"two sessions on one store lose nothing under load", twoSessions, ""},
+		{"an agent, a compactor and who counts usage on one store lose nothing under load", threeWriters, ""},
+		{"two sessions lose nothing under load, each with the store opened for itself", twoSessionsApart, s.twoWriters()},
+		{"an agent, a compactor and who counts usage lose nothing, each with the store opened for itself", threeWritersApart, s.twoWriters()},
 	} {
 		t.Run(rule.name, func(t *testing.T) {
 			if rule.skipped != "" {
@@ -124,10 +130,15 @@ func cancelled(t *testing.T, opener opener) {
 	cancel(why)
 	_, err := store.Append(ctx, end, line(9, 3, ""))
 	require.True(t, errors.Is(err, why) || errors.Is(err, context.Canceled), "%v", err)
+	_, err = store.End(ctx)
+	require.True(t, errors.Is(err, why) || errors.Is(err, context.Canceled), "%v", err)
 	for _, seq := range both(ctx, store, 0, end, "e3") {
+		given := 0
 		for _, err := range seq {
 			require.True(t, errors.Is(err, why) || errors.Is(err, context.Canceled), "%v", err)
+			given++
 		}
+		require.Equal(t, 1, given)
 	}
 	requireLines(t, store, all)
 }
@@ -170,5 +181,9 @@ func twoWriters(t *testing.T, opener opener) {
 	conflict, ok := errors.AsType[*history.ConflictError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, end, conflict.At)
+	requireLines(t, second, all)
+	require.NoError(t, first.Close())
+	all = append(all, line(6, 5, "the other goes on"))
+	add(t, second, all[6])
 	requireLines(t, second, all)
 }

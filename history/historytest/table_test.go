@@ -1,0 +1,269 @@
+package historytest_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/historytest"
+)
+
+// table holds the lines of a session as a database does. Its positions are numbers of rows.
+type table struct {
+	mu        sync.Mutex
+	rows      []history.Line
+	appending sync.Mutex // by whoever adds rows one by one
+	reading   int        // readers that are on the way
+}
+
+// tableStore is a store in a table, which several may have open. Its author may have made a mistake.
+type tableStore struct {
+	table   *table
+	mistake string
+
+	mu     sync.Mutex
+	closed bool
+	known  history.Position // the end, as it appended
+}
+
+// mistakes that the author of a store in a database may make.
+const (
+	notAtomic      = "an append is not one transaction"
+	inParts        = "an append is seen in parts"
+	anyPosition    = "the position of an append is not looked at"
+	endsOffByOne   = "the ends are those of the lines before"
+	noConflictEnd  = "a conflict does not say where the end is"
+	backFromEnd    = "the way back does not begin before the position"
+	backByPlace    = "the way back goes by place, and not by parent"
+	oldestOfTwo    = "the oldest of two lines with one id is found"
+	staleEnd       = "the end is the last of its own"
+	asText         = "data is kept as text"
+	noContext      = "the context is not looked at"
+	swallowedError = "an error in the middle of a read is taken for its end"
+	closeIgnored   = "a store that is closed goes on"
+	closesAll      = "closing one closes all"
+	oneConnection  = "nothing can be appended while it is read"
+	wrongStart     = "a read begins one line late"
+	keepsSlice     = "data is kept as the caller's slice"
+)
+
+var mistakes = []string{
+	notAtomic, inParts, anyPosition, endsOffByOne, noConflictEnd, backFromEnd, backByPlace, oldestOfTwo, staleEnd, asText, noContext,
+	swallowedError, closeIgnored, closesAll, oneConnection, wrongStart, keepsSlice,
+}
+
+// Shared reports that others may append.
+func (s *tableStore) Shared() bool { return true }
+
+// rows returns all rows.
+func (s *tableStore) rows(ctx context.Context) ([]history.Line, error) {
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	switch {
+	case closed && s.mistake != closeIgnored:
+		return nil, history.ErrClosed
+	case ctx.Err() != nil && s.mistake != noContext:
+		return nil, context.Cause(ctx)
+	}
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	return s.table.rows, nil
+}
+
+func (s *tableStore) End(ctx context.Context) (history.Position, error) {
+	rows, err := s.rows(ctx)
+	if s.mu.Lock(); err == nil && s.mistake == staleEnd && s.known > 0 {
+		defer s.mu.Unlock()
+		return s.known, nil
+	}
+	s.mu.Unlock()
+	return history.Position(len(rows)), err
+}
+
+func (s *tableStore) Append(ctx context.Context, at history.Position, lines ...history.Line) ([]history.Position, error) {
+	if _, err := s.rows(ctx); err != nil {
+		return nil, err
+	}
+	for _, l := range lines {
+		if len(l.Data) == 0 || strings.ContainsRune(string(l.Data), '\n') || l.ID == "" || l.Kind == "" {
+			return nil, errors.New("it is not a line")
+		}
+	}
+	if s.mistake == inParts {
+		s.table.appending.Lock()
+		defer s.table.appending.Unlock()
+	}
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	if s.mistake == oneConnection && s.table.reading > 0 {
+		return nil, errors.New("the connection is in use")
+	}
+	if end := history.Position(len(s.table.rows)); at != end && s.mistake != anyPosition {
+		conflict := &history.ConflictError{At: at, End: end}
+		if s.mistake == noConflictEnd {
+			conflict.End = 0
+		}
+		return nil, conflict
+	}
+	ends := make([]history.Position, len(lines))
+	for i, l := range lines {
+		if s.mistake != keepsSlice {
+			l.Data = slices.Clone(l.Data)
+		}
+		if s.mistake == asText {
+			l.Data = []byte(strings.ToValidUTF8(string(l.Data), "\ufffd"))
+		}
+		s.table.rows = append(s.table.rows, l)
+		ends[i] = history.Position(len(s.table.rows))
+		if s.mistake == endsOffByOne {
+			ends[i]--
+		}
+		if s.mistake == notAtomic || s.mistake == inParts {
+			s.table.mu.Unlock()
+			time.Sleep(200 * time.Microsecond)
+			s.table.mu.Lock()
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known = history.Position(len(s.table.rows))
+	return ends, nil
+}
+
+func (s *tableStore) Read(ctx context.Context, from history.Position) iter.Seq2[history.Stored, error] {
+	return func(yield func(history.Stored, error) bool) {
+		rows, err := s.rows(ctx)
+		if err == nil && (from < 0 || from > history.Position(len(rows))) {
+			err = &history.PositionError{At: from}
+		}
+		if err != nil {
+			yield(history.Stored{}, err)
+			return
+		}
+		if s.mistake == wrongStart && from > 0 {
+			from++
+		}
+		defer s.read()()
+		for i := int(from); i < len(rows); i++ {
+			if ctx.Err() != nil && s.mistake != noContext {
+				if s.mistake != swallowedError {
+					yield(history.Stored{}, context.Cause(ctx))
+				}
+				return
+			}
+			if !yield(stored(rows, i), nil) {
+				return
+			}
+		}
+	}
+}
+
+// read counts a reader until it is over.
+func (s *tableStore) read() func() {
+	count := func(n int) {
+		s.table.mu.Lock()
+		defer s.table.mu.Unlock()
+		s.table.reading += n
+	}
+	count(1)
+	return func() { count(-1) }
+}
+
+func stored(rows []history.Line, i int) history.Stored {
+	return history.Stored{Line: rows[i], At: history.Position(i), End: history.Position(i) + 1}
+}
+
+func (s *tableStore) Back(ctx context.Context, before history.Position, id string) iter.Seq2[history.Stored, error] {
+	return func(yield func(history.Stored, error) bool) {
+		rows, err := s.rows(ctx)
+		if err != nil {
+			yield(history.Stored{}, err)
+			return
+		}
+		at := int(min(before, history.Position(len(rows))))
+		if s.mistake == backFromEnd {
+			at = len(rows)
+		}
+		if id == "" && at > 1 {
+			id = rows[at-1].ID
+		}
+		for id != "" {
+			named := func(l history.Line) bool { return l.ID == id }
+			next := -1
+			for i := at - 1; i > 0 && next < 0; i-- {
+				if named(rows[i]) {
+					next = i
+				}
+			}
+			if first := slices.IndexFunc(rows, named); s.mistake == oldestOfTwo && next > 0 {
+				next = first
+			}
+			if at = next; at < 0 {
+				yield(history.Stored{}, &history.NoEntryError{ID: id})
+				return
+			}
+			if !yield(stored(rows, at), nil) {
+				return
+			}
+			if id = rows[at].Parent; s.mistake == backByPlace && id != "" {
+				id = rows[at-1].ID
+			}
+		}
+	}
+}
+
+func (s *tableStore) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.mistake == closesAll {
+		s.table.mu.Lock()
+		defer s.table.mu.Unlock()
+		s.table.rows = nil
+	}
+	return nil
+}
+
+// Each mistake is found. The tests run in a child process, for they are to fail.
+func TestMistakesOfAStoreInADatabaseAreFound(t *testing.T) {
+	t.Parallel()
+	if name, child := os.LookupEnv(mistakeEnv); child {
+		historytest.Run(t, historytest.Suite{
+			New: func(*testing.T) func() (history.Store, error) {
+				shared := &table{}
+				return func() (history.Store, error) { return &tableStore{table: shared, mistake: name}, nil }
+			},
+			Shared: true,
+		})
+		return
+	}
+	for _, name := range append([]string{"none"}, mistakes...) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			child := exec.Command(os.Args[0], "-test.run=^TestMistakesOfAStoreInADatabaseAreFound$")
+			child.Env = append(os.Environ(), mistakeEnv+"="+name)
+			out, err := child.CombinedOutput()
+			if name == "none" {
+				require.NoError(t, err, string(out))
+				return
+			}
+			require.Error(t, err)
+			require.Contains(t, string(out), "--- FAIL")
+			require.NotContains(t, string(out), "panic")
+		})
+	}
+}
+
+// mistakeEnv names the mistake of the store that a child process runs the tests on.
+const mistakeEnv = "PROMPTREE_HISTORYTEST_MISTAKE"
