@@ -1,0 +1,232 @@
+package history_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/historytest"
+	"github.com/promptree-go/promptree/internal/numbered"
+)
+
+// copyTo appends all lines of a store to another, in which they have other positions.
+func copyTo(t testing.TB, to, from history.Store) {
+	t.Helper()
+	end := history.Position(0)
+	for s, err := range from.Read(t.Context(), 0) {
+		require.NoError(t, err)
+		ends, err := to.Append(t.Context(), end, s.Line)
+		require.NoError(t, err)
+		end = ends[0]
+	}
+}
+
+// seen is what a session returns of everything in it.
+func seen(t testing.TB, s *history.Session) map[string]any {
+	t.Helper()
+	ctx := t.Context()
+	got := map[string]any{"entries": all(t, s), "leaf": s.Leaf(), "leaves": leaves(t, s), "header": s.Header(), "lines": lineCount(t, s)}
+	labels, err := s.Labels(ctx)
+	require.NoError(t, err)
+	got["labels"] = labels
+	for _, of := range []history.EntryType{"message", "shell", "compaction", "todos", "label", "branch", "clearing", "preamble", "plan", "usage", "refusal"} {
+		e, ok, err := s.Latest(ctx, of)
+		require.NoError(t, err)
+		got["latest "+string(of)] = []any{e, ok}
+	}
+	for _, e := range all(t, s) {
+		v, err := s.ViewAt(ctx, e.ID)
+		require.NoError(t, err)
+		one, err := s.Entry(ctx, e.ID)
+		require.NoError(t, err)
+		c, err := s.Carry(ctx, e.ID)
+		require.NoError(t, err)
+		resolve := func(refs []history.Ref) []history.Entry {
+			list, err := s.Resolve(ctx, refs...)
+			require.NoError(t, err)
+			return list
+		}
+		var preambles, latest []history.Ref
+		for _, ref := range c.Preambles {
+			preambles = append(preambles, ref)
+		}
+		for _, ref := range c.Latest {
+			latest = append(latest, ref)
+		}
+		got["at "+e.ID] = []any{
+			fields(v), one, ids(t, s.PathTo(ctx, e.ID)), ids(t, s.Back(ctx, e.ID)), ids(t, s.Abandoned(ctx, "", e.ID)),
+			resolve(c.Head), resolve(c.Said), resolve(c.Clearings), resolve(preambles), resolve(latest), c.Calls, c.Refusals, c.Attempts, c.Lines,
+		}
+	}
+	return got
+}
+
+// A session whose lines were copied into a store with other positions is the same, and goes on in the same way.
+func TestCopiedSessionIsTheSame(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(cases(12)) {
+		onDisk, err := history.OpenFile(onDisk, history.FileOptions{Disk: &historytest.Disk{}, Sync: history.SyncNever})
+		require.NoError(t, err)
+		for name, stores := range map[string][2]history.Store{"file to memory": {onDisk, &history.MemoryStore{}}, "memory to file": {&history.MemoryStore{}, newFile(t)}} {
+			s, err := history.New(t.Context(), stores[0], history.Options{IDs: numbered.IDs(), Header: history.Header{ID: "S"}})
+			require.NoError(t, err)
+			treeAtRandom(t, rand.New(rand.NewPCG(seed, 5)), s)
+			copyTo(t, stores[1], stores[0])
+			copied, err := history.New(t.Context(), stores[1], history.Options{IDs: numbered.IDs()})
+			require.NoError(t, err)
+			equal(t, seen(t, s), seen(t, copied))
+			for _, s := range []*history.Session{s, copied} {
+				require.NoError(t, s.Append(t.Context(), chat.UserMessage("on"), calls("new")))
+				require.NoError(t, s.Compact(t.Context(), summary("so far", s.Leaf())))
+				require.NoError(t, s.Append(t.Context(), done("new"), chat.UserMessage("and on")))
+			}
+			equal(t, shape(viewOf(t, s)), shape(viewOf(t, copied)))
+			equal(t, ids(t, s.PathTo(t.Context(), "")), ids(t, copied.PathTo(t.Context(), "")))
+			again, err := history.New(t.Context(), stores[1], history.Options{Salvage: true})
+			require.NoError(t, err)
+			require.Empty(t, again.Skipped(), name)
+			equal(t, viewOf(t, copied), viewOf(t, again))
+		}
+	}
+}
+
+func newFile(t testing.TB) *history.FileStore {
+	t.Helper()
+	f, err := history.OpenFile(onDisk, history.FileOptions{Disk: &historytest.Disk{}, Sync: history.SyncNever})
+	require.NoError(t, err)
+	return f
+}
+
+// storeOf returns a store of lines that somebody else wrote.
+func storeOf(t testing.TB, lines ...history.Line) *history.MemoryStore {
+	t.Helper()
+	store := &history.MemoryStore{}
+	_, err := store.Append(t.Context(), 0, append([]history.Line{{ID: "S", Kind: history.TypeSession, Data: []byte(header)}}, lines...)...)
+	require.NoError(t, err)
+	return store
+}
+
+// lineAs is a line of an entry as somebody may have written it.
+func lineAs(kind history.EntryType, id, parent, body string) history.Line {
+	l := history.Line{ID: id, Parent: parent, Kind: kind}
+	follows := ""
+	if parent != "" {
+		follows = fmt.Sprintf(`"parent":%q,`, parent)
+	}
+	l.Data = fmt.Appendf(nil, `{"type":%q,"id":%q,%s"time":"2026-01-02T03:04:05Z",%q:%s}`, kind, id, follows, kind, body)
+	return l
+}
+
+func userLine(id, parent string) history.Line {
+	return lineAs("message", id, parent, `{"role":"user","content":[{"type":"text","text":"`+id+`"}]}`)
+}
+
+// What an entry follows, and a compaction cuts at, stands before it. Where it does not, the line is named, or under Salvage left
+// out or mended; nothing goes round in a circle.
+func TestReferencesThatLeadNowhereAreNamed(t *testing.T) {
+	t.Parallel()
+	compaction := func(id, parent, cut string) history.Line {
+		return lineAs("compaction", id, parent, `{"messages":[{"role":"user","content":[{"type":"text","text":"S"}]}],`+cut+`}`)
+	}
+	for _, tt := range []struct {
+		rule     string
+		lines    []history.Line
+		line     int // that is named
+		salvaged string
+	}{
+		{"a parent that comes later", []history.Line{userLine("e1", ""), userLine("e2", "e3"), userLine("e3", "e2")}, 3, "e1: | e2: | e3:"},
+		{"a parent that is the entry itself", []history.Line{userLine("e1", ""), userLine("e2", "e2"), userLine("e3", "e2")}, 3, "e1: | e2: | e3:"},
+		{"two that follow one another", []history.Line{userLine("e1", "e2"), userLine("e2", "e1")}, 2, "e1: | e2:"},
+		{"a parent that is the header", []history.Line{userLine("e1", "S"), userLine("e2", "e1")}, 2, "e1: | e2:"},
+		{"the first entry a second time", []history.Line{userLine("e1", ""), userLine("e2", "e1"), userLine("e1", "e2")}, 0, "e1: | e2:"},
+		{"an entry that is kept and lost", []history.Line{userLine("e1", ""), userLine("e2", "e1"), compaction("e3", "e2", `"firstKept":"e9"`), userLine("e4", "e3")}, 4, "S | e4:"},
+		{"an entry that is covered and lost", []history.Line{userLine("e1", ""), compaction("e3", "e1", `"lastCovered":"e9"`), userLine("e4", "e3")}, 3, "S | e4:"},
+		{"an entry that is kept and comes later", []history.Line{userLine("e1", ""), compaction("e2", "e1", `"firstKept":"e3"`), userLine("e3", "e2")}, 3, "S | e3:"},
+		{"an entry that is kept and on another branch", []history.Line{userLine("e1", ""), userLine("e2", "e1"), userLine("e3", "e1"), compaction("e4", "e3", `"firstKept":"e2"`)}, 5, "S | e3:"},
+		{"a compaction that keeps itself, and so nothing", []history.Line{userLine("e1", ""), compaction("e2", "e1", `"firstKept":"e2"`), userLine("e3", "e2")}, 0, "S | e3:"},
+		{"a compaction that follows what another covers", []history.Line{
+			userLine("e1", ""), userLine("e2", "e1"), compaction("e3", "e2", `"firstKept":"e2"`), compaction("e4", "e1", `"firstKept":"e1"`), userLine("e5", "e4"),
+		}, 0, "S | e1: | e5:"},
+		{"what a compaction keeps comes after a line that was lost", []history.Line{
+			userLine("e1", ""), {ID: "e2", Parent: "e1", Kind: "message", Data: []byte("garbage")}, userLine("e3", "e2"), compaction("e4", "e3", `"firstKept":"e2"`), userLine("e5", "e4"),
+		}, 3, "S | e3: | e5:"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			s, err := history.New(t.Context(), storeOf(t, tt.lines...), history.Options{})
+			if tt.line == 0 {
+				require.NoError(t, err)
+				_ = viewOf(t, s)
+			} else {
+				corrupt, ok := errors.AsType[*history.CorruptError](err)
+				require.True(t, ok, "%v", err)
+				require.Equal(t, tt.line, corrupt.Line)
+			}
+			s, err = history.New(t.Context(), storeOf(t, tt.lines...), history.Options{Salvage: true, IDs: numbered.IDs()})
+			require.NoError(t, err)
+			require.Equal(t, tt.salvaged, shape(viewOf(t, s)))
+			before := count(t, s)
+			require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
+			require.NoError(t, s.Compact(t.Context(), summary("so far", s.Leaf())))
+			require.Equal(t, before+2, count(t, s))
+			for _, e := range all(t, s) {
+				require.NotEmpty(t, ids(t, s.PathTo(t.Context(), e.ID)))
+			}
+		})
+	}
+}
+
+// What a compaction carries is a hint of others: refs may lead nowhere or elsewhere, and lists may be of any length.
+func TestWhatACompactionCarriesMayBeAnything(t *testing.T) {
+	t.Parallel()
+	var refs, preambles, refusals, calls []string
+	for i := range 20_000 {
+		refs = append(refs, fmt.Sprintf(`{"id":"x%d","at":%d}`, i, i-3))
+		preambles = append(preambles, fmt.Sprintf(`"d%d":{"id":"x%d","at":%d}`, i, i, i))
+		refusals = append(refusals, fmt.Sprintf(`{"model":"m%d"}`, i))
+		calls = append(calls, fmt.Sprintf(`"c%d"`, i))
+	}
+	all := strings.Join(refs, ",")
+	carried := `{"lines":-7,"attempts":-1,"head":[` + all + `],"clearings":[` + all + `],"said":[` + all + `],"calls":[` + strings.Join(calls, ",") +
+		`],"latest":{"todos":{"id":"e1","at":-5},"label":{"id":"x","at":999999999999},"shell":{"id":"e2","at":2},"later":{"id":"e1"}},` +
+		`"preambles":{` + strings.Join(preambles, ",") + `},"refusals":[` + strings.Join(refusals, ",") + `]}`
+	lines := []history.Line{
+		userLine("e1", ""), userLine("e2", "e1"),
+		lineAs("compaction", "e3", "e2", `{"messages":[{"role":"user","content":[{"type":"text","text":"S"}]}],"firstKept":"e2","carried":`+carried+`}`),
+		userLine("e4", "e3"),
+	}
+	for name, store := range map[string]history.Store{"memory": &history.MemoryStore{}, "file": newFile(t)} {
+		t.Run(name, func(t *testing.T) {
+			copyTo(t, store, storeOf(t, lines...))
+			s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
+			require.NoError(t, err)
+			require.Equal(t, "S | e2: | e4:", shape(viewOf(t, s)))
+			for _, of := range []history.EntryType{"todos", "label", "shell", "later", "preamble"} {
+				_, ok, err := s.Latest(t.Context(), of)
+				require.NoError(t, err)
+				require.False(t, ok, of)
+			}
+			require.Equal(t, 5, lineCount(t, s))
+			require.NoError(t, s.Compact(t.Context(), summary("so far", "e4")))
+			c := list(t, s.Back(t.Context(), ""))[0].Compaction().Carried
+			require.Len(t, c.Head, 64)
+			require.Len(t, c.Clearings, 64)
+			require.Len(t, c.Said, 1000)
+			require.Equal(t, "x0", c.Said[0].ID, "the first")
+			require.Equal(t, "e4", c.Said[999].ID)
+			require.Len(t, c.Calls, 1000)
+			require.Len(t, c.Preambles, 16)
+			require.Len(t, c.Refusals, 64)
+			found, err := s.Resolve(context.Background(), slices.Concat(c.Head, c.Said, c.Clearings)...)
+			require.NoError(t, err)
+			require.Len(t, found, 1)
+		})
+	}
+}
