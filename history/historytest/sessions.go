@@ -365,7 +365,7 @@ func threeTalk(t *testing.T, agents, compactors, counters history.Store) {
 			require.NoError(t, err)
 			switch m := e.Message(); {
 			case e.Type() == history.TypeUsage:
-				require.Equal(t, history.Usage{Model: strconv.Itoa(usages)}, e.Body)
+				require.Equal(t, strconv.Itoa(usages), e.Body.(history.Usage).Model)
 				usages++
 			case m.Role == chat.RoleTool:
 				require.Equal(t, strconv.Itoa(next), m.ToolCallID)
