@@ -185,7 +185,7 @@ func (s *Session) take(a adding, added []Entry, lines []Line, ends []Position) {
 // advance makes a path the session's, of which what stands after a position is new.
 func (s *Session) advance(p path, known, end Position) {
 	if slices.ContainsFunc(p.nodes[p.indexAt(known):], func(n node) bool { return n.compaction != nil }) {
-		p, _ = p.trimmed()
+		p = p.trimmed()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -300,7 +300,7 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 			return Line{}, err
 		}
 		var err error
-		if b.Carried, err = a.r.carried(ctx, a.path); err != nil {
+		if b.Carried, err = a.r.carriedPast(ctx, a.path, a.path.cut(b, anywhere)); err != nil {
 			return Line{}, err
 		}
 		if b.Carried.Lines > 0 {

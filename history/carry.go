@@ -18,6 +18,8 @@ type Carried struct {
 	Head []Ref `json:"head,omitempty"`
 	// Clearings are those of what is among Head, the newest 64.
 	Clearings []Ref `json:"clearings,omitempty"`
+	// Start is the entry that starts the turn in which the compaction cuts, the zero value if none does.
+	Start Ref `json:"start,omitzero"`
 	// Said is the user's messages: the first, and the newest 999. SaidLeft is how many were between them.
 	Said     []Ref `json:"said,omitempty"`
 	SaidLeft int   `json:"saidLeft,omitempty"`
@@ -50,16 +52,64 @@ type Ref struct {
 	At Position `json:"at,omitempty"`
 }
 
-// Carry returns what a compaction at the end of the path would carry forward, the entry "" being the leaf.
+// Carry returns what a compaction that covers the path to an entry would carry forward, the entry "" being the leaf.
 func (s *Session) Carry(ctx context.Context, id string) (Carried, error) {
 	r, p, err := s.pathTo(ctx, id)
 	if err != nil {
 		return Carried{}, err
 	}
-	return r.carried(ctx, p)
+	return r.carriedPast(ctx, p, anywhere)
 }
 
-// carried returns what a compaction at the end of a path carries forward.
+// carriedPast returns what a compaction at the end of a path that cuts at a position carries forward.
+func (r *reader) carriedPast(ctx context.Context, p path, cut Position) (Carried, error) {
+	c, err := r.carried(ctx, p)
+	if err != nil {
+		return Carried{}, err
+	}
+	start, err := r.turnStart(ctx, p, cut)
+	if c.Start = (Ref{ID: start.id}); r.staged[start.at].ID == "" {
+		c.Start.At = start.at
+	}
+	return c, err
+}
+
+// turnStart returns the node that starts the turn in which a path is cut, the zero value if none does. The path is cut where the
+// newest compaction on it does, or behind that.
+func (r *reader) turnStart(ctx context.Context, p path, cut Position) (node, error) {
+	for _, n := range slices.Backward(p.nodes) {
+		if n.at <= cut && n.kind.startsTurn() {
+			return n, nil
+		}
+	}
+	if p.whole() {
+		return node{}, nil
+	}
+	if i := p.compaction(); i >= 0 {
+		start := p.nodes[i].compaction.Carried.Start
+		if start.ID == "" {
+			return node{}, nil
+		}
+		e, at, err := r.lookUp(ctx, p.nodes[0].at, start)
+		if n := newNode(e, at); err == nil && n.kind.startsTurn() {
+			return n, nil
+		} else if err != nil && !missing(err) {
+			return node{}, err
+		}
+	}
+	for s, err := range r.back(ctx, p.to(0), anywhere) { // it was lost, or what is carried is wrong
+		if err != nil {
+			return node{}, err
+		}
+		e, err := r.entry(ctx, s)
+		if n := newNode(e, s.at); err != nil || n.kind.startsTurn() {
+			return n, err
+		}
+	}
+	return node{}, nil
+}
+
+// carried returns what a compaction at the end of a path carries forward, wherever it cuts.
 func (r *reader) carried(ctx context.Context, p path) (Carried, error) {
 	var c Carried
 	from := 0

@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,6 +64,8 @@ func TestWhatIsCarriedForwardIsWhatThePathSays(t *testing.T) {
 	require.Len(t, got.Said, 1000)
 	require.Equal(t, "n1", got.Said[0].ID)
 	require.Equal(t, 300, got.SaidLeft)
+	require.Equal(t, want.Start.ID, got.Start.ID)
+	require.NotEmpty(t, got.Start.ID)
 	require.Equal(t, want.Calls, got.Calls)
 	require.Equal(t, 999, len(got.Calls), "1,000, of which one was answered")
 	require.Equal(t, "c1299b", got.Calls[998])
@@ -90,6 +93,44 @@ func TestWhatIsCarriedForwardIsWhatThePathSays(t *testing.T) {
 	moved, err := compacted.Resolve(t.Context(), history.Ref{ID: "n1", At: got.Said[3].At}, history.Ref{ID: "n1"})
 	require.NoError(t, err)
 	require.Len(t, moved, 1, "a position is a hint")
+}
+
+// A turn that is cut again and again is shown with its first message, which a compaction carries forward. A session that was
+// opened then does not read what stands between.
+func TestTheStartOfATurnThatIsCutIsCarriedForward(t *testing.T) {
+	store := &history.MemoryStore{}
+	s, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
+	require.NoError(t, err)
+	require.NoError(t, s.Append(t.Context(), user, answer, user))
+	for range 3 {
+		require.NoError(t, s.Append(t.Context(), answer, answer, answer))
+		require.NoError(t, s.Compact(t.Context(), summary("S", s.Leaf())))
+	}
+	require.NoError(t, s.Append(t.Context(), answer))
+	require.Equal(t, "S | e3: e14() e16()", shape(viewOf(t, s)))
+	opened := func(salvage bool, lost ...string) *history.Session {
+		damaged := &history.MemoryStore{}
+		copyTo(t, damaged, store)
+		for line, err := range store.Read(t.Context(), 0) {
+			require.NoError(t, err)
+			if slices.Contains(lost, line.ID) {
+				line.Data = []byte("{")
+				require.NoError(t, damaged.Replace(t.Context(), line))
+			}
+		}
+		again, err := history.New(t.Context(), damaged, history.Options{Salvage: salvage, Cache: history.NewCache(1 << 20)})
+		require.NoError(t, err)
+		return again
+	}
+	equal(t, viewOf(t, s), viewOf(t, opened(false, "e1", "e2", "e4", "e5", "e6", "e7", "e8", "e9", "e10", "e11", "e12", "e13")))
+
+	_, err = opened(false, "e3").View(t.Context())
+	require.IsType(t, &history.CorruptError{}, err)
+	salvaged := opened(true, "e3")
+	require.Equal(t, "S | e1: e14() e16()", shape(viewOf(t, salvaged)), "the turn before has lost its end")
+	v, err := salvaged.ViewWith(t.Context(), summary("T", "e16"))
+	require.NoError(t, err)
+	require.Equal(t, "T | e1: e16()", shape(v))
 }
 
 // The answer to a call that was made before a compaction is taken, and no other.

@@ -86,11 +86,7 @@ func (r *reader) checkBoundary(ctx context.Context, p path, before Position, c C
 	if err != nil {
 		return 0, err
 	}
-	first := i // that is kept
-	if c.FirstKept == "" {
-		first++
-	}
-	if covered, _, _ := p.boundary(); reason == "" && first < len(p.nodes) && p.nodes[first].at < covered {
+	if covered, _, last := p.boundary(); reason == "" && p.nodes[i].at < covered && id != last.boundary() {
 		reason = BoundaryCovered
 	}
 	if reason != "" {

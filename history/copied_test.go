@@ -63,7 +63,7 @@ func seen(t testing.TB, s *history.Session) map[string]any {
 		}
 		got["at "+e.ID] = []any{
 			fields(v), one, ids(t, s.PathTo(ctx, e.ID)), ids(t, s.Back(ctx, e.ID)), ids(t, s.Abandoned(ctx, "", e.ID)),
-			resolve(c.Head), resolve(c.Said), resolve(c.Clearings), resolve(preambles), resolve(latest), c.Calls, c.Refusals, c.Attempts, c.Lines,
+			resolve(c.Head), resolve(c.Said), resolve(c.Clearings), resolve(preambles), resolve(latest), c.Start.ID, c.Calls, c.Refusals, c.Attempts, c.Lines,
 		}
 	}
 	return got

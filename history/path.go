@@ -24,8 +24,8 @@ func newNode(e Entry, at Position) node {
 	return n
 }
 
-// path is the newest part of the path to an entry: from the start of the turn in which the newest compaction cuts, or from the
-// root. Positions grow along it. It does not change once others see it.
+// path is the newest part of the path to an entry: from the place at which the newest compaction cuts, or from the root. Positions
+// grow along it. It does not change once others see it.
 type path struct {
 	nodes  []node
 	before string // the id of the parent of the first, "" if that is the root
@@ -103,37 +103,32 @@ func (p path) cut(c Compaction, all Position) Position {
 	return p.nodes[i].at
 }
 
-// base finds the first node that a path must have, going back: the start of the turn in which the newest compaction cuts.
+// base finds the first node that a path must have, going back: that at which the newest compaction cuts, or the compaction if it
+// covers everything.
 type base struct {
-	found bool     // where it cuts
-	id    string   // of the entry at which it cuts
-	at    Position // of the compaction
+	id string   // of the entry at which it cuts
+	at Position // of the compaction, 0 before it is found
 }
 
 // reached takes in the next node, going back, and reports whether no more are needed.
 func (b *base) reached(n node) bool {
-	if !b.found && b.id == "" && n.compaction != nil {
+	if b.at == 0 && n.compaction != nil {
 		b.id, b.at = n.compaction.boundary(), n.at
-		b.found = b.id == ""
+		return b.id == "" || b.id == n.id
 	}
-	if b.found = b.found || b.id == n.id; !b.found {
-		return false
-	}
-	return n.kind.startsTurn()
+	return b.at != 0 && b.id == n.id
 }
 
-// trimmed returns the path without what comes before its base, and reports whether it reaches back to it.
-func (p path) trimmed() (path, bool) {
+// trimmed returns the path without what comes before its base.
+func (p path) trimmed() path {
 	var b base
 	for i, n := range slices.Backward(p.nodes) {
-		if b.reached(n) {
-			if i > 0 {
-				p.before, p.nodes = p.nodes[i-1].id, slices.Clone(p.nodes[i:])
-			}
-			return p, true
+		if b.reached(n) && i > 0 {
+			p.before, p.nodes = p.nodes[i-1].id, slices.Clone(p.nodes[i:])
+			break
 		}
 	}
-	return p, p.whole()
+	return p
 }
 
 // reader reads entries from a store, through a cache.
@@ -294,7 +289,7 @@ func (r *reader) extended(ctx context.Context, p path, before Position, b base) 
 	nodes := slices.Clone(p.nodes)
 	slices.Reverse(nodes)
 	p.nodes = nil
-	read := 0
+	read, reached := 0, false
 	child := Position(-1) // whose parent is looked for
 	if len(nodes) > 0 {
 		child = nodes[len(nodes)-1].at
@@ -313,11 +308,11 @@ func (r *reader) extended(ctx context.Context, p path, before Position, b base) 
 		n := newNode(e, s.At)
 		nodes = append(nodes, n)
 		p.before, child = s.Parent, s.At
-		if b.reached(n) {
+		if reached = b.reached(n); reached {
 			break
 		}
 	}
-	if _, salvaged := r.store.(*salvagedStore); !salvaged && !b.found && b.id != "" {
+	if _, salvaged := r.store.(*salvagedStore); !salvaged && !reached && b.id != "" {
 		return path{}, r.corrupt(ctx, b.at, fmt.Errorf("it cuts at the entry %q, which is not on its path", b.id))
 	}
 	slices.Reverse(nodes)

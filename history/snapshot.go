@@ -86,18 +86,19 @@ func (r *reader) snapshotAt(ctx context.Context, p path) (*snapshot, error) {
 // snapshotFrom makes a snapshot of a path from the boundary of a compaction on. After is the position after the compaction's
 // entry.
 func (r *reader) snapshotFrom(ctx context.Context, p path, boundary, after Position, c Compaction) (*snapshot, error) {
-	// What is before the turn in which the boundary lies is covered.
 	var nodes []node
-	for _, n := range slices.Backward(p.nodes) {
-		k := n.kind
-		if n.at >= boundary && (k.shown() || k == kindClearing) || k.startsTurn() {
+	start, err := r.turnStart(ctx, p, boundary)
+	if err != nil {
+		return nil, err
+	}
+	if start.id != "" {
+		nodes = append(nodes, start)
+	}
+	for _, n := range p.nodes[p.indexAt(boundary):] {
+		if n.id != start.id && (n.kind.shown() || n.kind == kindClearing) {
 			nodes = append(nodes, n)
 		}
-		if n.at <= boundary && k.startsTurn() {
-			break
-		}
 	}
-	slices.Reverse(nodes)
 	sn := &snapshot{
 		reader: r, path: p, boundary: boundary, after: after, compacted: c.Messages, thinking: c.Thinking,
 		turns: []*openTurn{{at: -1, opening: &memo{}}}, calls: map[string]callAt{},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,44 +104,51 @@ func TestTargetsThatAreMissedAreNamed(t *testing.T) {
 	}, met)
 }
 
-// Opening reads from the leaf back to the start of the turn in which the newest compaction cuts, and the header. What stands
-// before is not looked at: here it is damaged. What is read too much is less than a block.
+// Opening reads from the leaf back to what the newest compaction keeps, the message that starts the turn there, and the header.
+// What stands before is not looked at: here it is damaged. What is read too much is less than a few blocks.
 func TestOpeningReadsBackToWhatTheNewestCompactionKeeps(t *testing.T) {
-	const (
-		rounds = 20
-		turn   = 3
-		block  = 1 << 18 // that is read at once
-	)
-	a := &agent{path: filepath.Join(t.TempDir(), "log.jsonl"), rounds: rounds, turn: turn, cache: history.NewCache(1 << 20), speaker: newSpeaker()}
-	require.NoError(t, a.open())
-	require.NoError(t, a.grow(t.Context(), 2_000))
-	want, err := a.session.View(t.Context())
-	require.NoError(t, err)
-	newest, found, err := a.session.Latest(t.Context(), history.TypeCompaction)
-	require.NoError(t, err)
-	require.True(t, found)
-	kept := want.Turns[0].Start.ID
-	require.NotEmpty(t, kept)
-	require.NoError(t, a.close())
+	for name, turn := range map[string]int{"turns of 3 rounds": 3, "one turn": 1_000_000} {
+		t.Run(name, func(t *testing.T) {
+			const block = 1 << 18 // that is read at once
+			a := &agent{path: filepath.Join(t.TempDir(), "log.jsonl"), rounds: 20, turn: turn, cache: history.NewCache(1 << 20), speaker: newSpeaker()}
+			require.NoError(t, a.open())
+			require.NoError(t, a.grow(t.Context(), 2_000))
+			want, err := a.session.View(t.Context())
+			require.NoError(t, err)
+			newest, found, err := a.session.Latest(t.Context(), history.TypeCompaction)
+			require.NoError(t, err)
+			require.True(t, found)
+			require.NotEmpty(t, want.Turns[0].Start.ID)
+			require.NoError(t, a.close())
 
-	log, err := os.ReadFile(a.path)
-	require.NoError(t, err)
-	header := bytes.IndexByte(log, '\n') + 1
-	from := bytes.Index(log, []byte(`"id":"`+kept+`"`))
-	from = bytes.LastIndexByte(log[:from], '\n') + 1
-	require.Greater(t, from, 10*block, "most of the log is before it")
-	require.Less(t, from, bytes.Index(log, []byte(`"id":"`+newest.ID+`"`)))
-	for i := header; i < from-1; i++ {
-		log[i] = 'x'
+			log, err := os.ReadFile(a.path)
+			require.NoError(t, err)
+			lines := bytes.SplitAfter(log, []byte("\n"))
+			lineOf := func(id string) int {
+				return slices.IndexFunc(lines, func(line []byte) bool {
+					_, first, _ := bytes.Cut(line, []byte(`"id":"`))
+					return bytes.HasPrefix(first, []byte(id+`"`))
+				})
+			}
+			start, kept := lineOf(want.Turns[0].Start.ID), lineOf(newest.Compaction().FirstKept)
+			require.Less(t, kept, lineOf(newest.ID))
+			before := 0
+			for i, line := range lines[:kept] {
+				if before += len(line); i > 0 && i != start {
+					copy(line, bytes.Repeat([]byte("x"), len(line)-1))
+				}
+			}
+			require.Greater(t, before, 10*block, "most of the log is before it")
+			require.NoError(t, os.WriteFile(a.path, log, 0o600))
+
+			var read int64
+			s, err := history.OpenWith(a.path, history.Options{Cache: history.NewCache(1 << 20), File: history.FileOptions{Disk: countingDisk{&read}}})
+			require.NoError(t, err)
+			defer s.Close()
+			got, err := s.View(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, want.Messages(), got.Messages())
+			require.Less(t, read, int64(len(log)-before)+4*block)
+		})
 	}
-	require.NoError(t, os.WriteFile(a.path, log, 0o600))
-
-	var read int64
-	s, err := history.OpenWith(a.path, history.Options{Cache: history.NewCache(1 << 20), File: history.FileOptions{Disk: countingDisk{&read}}})
-	require.NoError(t, err)
-	defer s.Close()
-	got, err := s.View(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, want.Messages(), got.Messages())
-	require.Less(t, read, int64(len(log)-from)+4*block)
 }
