@@ -17,7 +17,8 @@ type Wrap struct {
 // Render gives the children.
 func (w Wrap) Render(context.Context, sizing.Sizing) (Node, error) { return w.Children, nil }
 
-// Chunk is kept or dropped as a whole.
+// Chunk is kept or dropped as a whole. A [TokenLimit] in it prunes what stands in its messages; a message that goes there takes
+// the chunk along.
 type Chunk struct {
 	Props
 	Children Nodes
@@ -96,8 +97,8 @@ type Group struct {
 	Name string
 }
 
-// KeepWith stands or falls with the other members of its group: once one of them is gone, so are all, and the tool
-// calls linked to the group.
+// KeepWith stands or falls with the other members of its group, the tool calls linked to it among them: once one of them is
+// gone, so are all.
 type KeepWith struct {
 	Props
 	// Group that it belongs to. Nil is a group of its own.

@@ -33,7 +33,7 @@ type AssistantMessage struct {
 // ToolCall is a call in an [AssistantMessage].
 type ToolCall struct {
 	chat.ToolCall
-	// KeepWith links the call to a group: when the group goes, so does the call. Nil links it to nothing.
+	// KeepWith links the call to a group: each goes with the other. Nil links it to nothing.
 	KeepWith *Group
 }
 

@@ -6,7 +6,8 @@ type Props struct {
 	// Priority among the element's siblings: the lowest goes first. Set it with new(900). Nil is the highest,
 	// and what is above 2^53−1 counts as that.
 	Priority *int
-	// PassPriority lets the element's children compete as if they stood in its place. It does nothing on a message.
+	// PassPriority lets the element's children compete as if they stood in its place. It does nothing on a message, a
+	// [Chunk] or [Finished] messages.
 	PassPriority bool
 	// Required keeps the element and everything in it from being pruned. What does not fit then is an error that says
 	// how much the required pieces take.

@@ -68,7 +68,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 // left weighs no more than goal. It takes no more than removeLowest would, but is soon done with very many.
 func (p *pruner) run(container *node, weight, goal int) (left int) {
 	n := p.chooser
-	if p.grouped > 0 || n.gone != 0 || n.choice == nil || len(n.choice.risen) > 0 || len(n.choice.holders) > 0 || !n.sole(container) {
+	if p.grouped > 0 || p.strict && p.chunks && n.is(isLegacy) || n.gone != 0 || n.choice == nil || len(n.choice.risen) > 0 || len(n.choice.holders) > 0 || !n.sole(container) {
 		return weight
 	}
 	c := n.choice

@@ -48,7 +48,7 @@ func newFittingWith(l *Layout, root *node, unranked bool, history HistoryMode) *
 	f := &fitting{layout: l, unranked: unranked, history: history, growing: map[*node][]*expandable{}}
 	history.apply(root)
 	f.counter = newCounter(l.layouter.tokenizer)
-	f.root = root
+	f.root, f.strict = root, !l.layouter.lenient
 	found := begin(root)
 	f.cited = found.cited
 	f.take(found)
@@ -75,6 +75,7 @@ func (f *fitting) take(found *begun) {
 	f.noted = f.noted || found.noted
 	f.allPieces += found.pieces
 	f.grouped += found.grouped
+	f.chunks = f.chunks || found.chunks
 	if found.nested {
 		f.joiner = nil // what is in two messages counts in both
 	}

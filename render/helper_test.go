@@ -230,10 +230,18 @@ func marks(messages []chat.Message) []string {
 // "a; bc; d". A step that takes nothing with a letter is "-"; "stuck" is where nothing more may go.
 func prunes(t *testing.T, root elements.Node) string {
 	t.Helper()
-	last := rendered(t, root, plenty)
+	return prunesWith(t, root, render.Options{})
+}
+
+func prunesWith(t *testing.T, root elements.Node, o render.Options) string {
+	t.Helper()
+	o.Budget, o.Tokenizer = plenty, runes
+	last, err := render.Render(t.Context(), root, o)
+	require.NoError(t, err)
 	var steps []string
 	for last.Tokens > 1 {
-		next, err := render.Render(t.Context(), root, render.Options{Budget: last.Tokens - 1, Tokenizer: runes})
+		o.Budget = last.Tokens - 1
+		next, err := render.Render(t.Context(), root, o)
 		if err != nil {
 			var exceeded *render.BudgetExceededError
 			require.ErrorAs(t, err, &exceeded)

@@ -86,7 +86,7 @@ func (l *layouter) element(ctx context.Context, e *node, n elements.Node, props 
 		e.traits |= isChunk
 		at.free, own = false, false
 		if !at.inMessage && !at.transfer {
-			e.traits.has(passesOn, props.PassPriority)
+			l.passOn(e, props.PassPriority, at)
 			err := l.finished(ctx, e, n, at, r)
 			return r.consumed(), err
 		}
@@ -138,7 +138,7 @@ func (l *layouter) element(ctx context.Context, e *node, n elements.Node, props 
 			at.inMessage = true
 		}
 	}
-	e.traits.has(passesOn, props.PassPriority)
+	l.passOn(e, props.PassPriority, at)
 	if !own {
 		template, err := l.call(ctx, e, node, budget)
 		if err != nil {
@@ -153,6 +153,11 @@ func (l *layouter) element(ctx context.Context, e *node, n elements.Node, props 
 		more.expandMax = r.consumed()
 	}
 	return r.consumed(), nil
+}
+
+// passOn has an element pass its priority on, if it is to. What stays together does not, but in prompt-tsx.
+func (l *layouter) passOn(e *node, passes bool, at place) {
+	e.traits.has(passesOn, passes && (l.lenient || at.transfer || !e.is(isChunk)))
 }
 
 // call renders a node, its panic turned into an error.

@@ -25,6 +25,7 @@ type naive struct {
 	required map[*node]bool // what stays as it is
 	calling  map[*node]bool // messages that stay for a call they make
 	unranked bool           // what is not offered is required
+	strict   bool           // what must stay together does
 	left     *node          // the last limit that went while it was pruned
 }
 
@@ -53,7 +54,8 @@ func (n *naive) prune(at *node, limit int) (stuck bool) {
 // choose finds what goes next from a node down. inMessage tells that the node stands in a message.
 func (n *naive) choose(from *bare, inMessage bool) *bare {
 	if from.is(isLegacy) { // rule 5
-		return lowest(n.piecesToTake(from), func(a, b *bare) bool { return a.rank() < b.rank() })
+		piece := lowest(n.piecesToTake(from), func(a, b *bare) bool { return a.rank() < b.rank() })
+		return n.chunkAround(from, piece)
 	}
 	rivals := rivals(from)
 	if from.kind == message || !inMessage { // rule 6
@@ -73,6 +75,21 @@ func (n *naive) choose(from *bare, inMessage bool) *bare {
 		return next
 	}
 	return n.choose(next, inMessage || from.kind == message)
+}
+
+// chunkAround is the outermost chunk within a node in which another stands, or else that other.
+func (n *naive) chunkAround(from, b *bare) *bare {
+	if !n.strict || b == nil {
+		return b
+	}
+	for _, k := range from.kids {
+		if in, _ := find(k, b.node, false); in != nil && !k.is(isChunk) {
+			return n.chunkAround(k, b)
+		} else if in != nil {
+			return k
+		}
+	}
+	return b
 }
 
 // lowest is the first of those that nothing is less than.
@@ -169,7 +186,16 @@ func (n *naive) without(chosen *node) *bare {
 					if b.linked() != nil && !groups[b.linked()] {
 						groups[b.linked()], again = true, true
 					}
+					for _, call := range b.calls {
+						if n.strict && call.KeepWith != nil && !groups[call.KeepWith] {
+							groups[call.KeepWith], again = true, true
+						}
+					}
 				})
+				_, inMessage := find(n.tree, b.node, false)
+				if chunk := n.chunkAround(n.tree, b); !inMessage && !n.holdsRequired(chunk) { // rule 10
+					leave(chunk)
+				}
 			}
 		})
 		n.tree.walk(func(b *bare) {
@@ -355,7 +381,7 @@ func bareOfKept(l *node) *bare {
 // CompareNaive prunes a prompt without expandables twice, and says where the two disagree; "" is what is wanted.
 func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 	f := newFitting(layout, layout.take())
-	n := naive{tree: bareOf(f.root), layout: layout.layouter}
+	n := naive{tree: bareOf(f.root), layout: layout.layouter, strict: !layout.layouter.lenient}
 	n.require()
 	stuck := ""
 	left := map[string]bool{}

@@ -12,16 +12,19 @@ import (
 type pruner struct {
 	counter
 	root        *node
-	breakpoints bool     // there are cache breakpoints in the tree
-	allPieces   int      // that there have been
-	grouped     int      // elements of groups there have been
-	held        bool     // something is required
-	groups      []group  // by number, the first is none; found when the first piece goes
-	members     []member // of all groups, in the order in which they go; the first is none
-	going       []int32  // the groups that are being taken out
-	along       []int32  // the members that go with them
-	chooser     *node    // in which the last choice was made
-	priorities  []int    // to sort candidates by
+	strict      bool                      // what must stay together does, which in prompt-tsx it does not always
+	breakpoints bool                      // there are cache breakpoints in the tree
+	chunks      bool                      // there is a chunk in a legacy element, or around messages
+	allPieces   int                       // that there have been
+	grouped     int                       // elements of groups there have been, and calls linked to one
+	held        bool                      // something is required
+	groups      []group                   // by number, the first is none; found when the first piece goes
+	numbers     map[*elements.Group]int32 // of groups
+	members     []member                  // of all groups, in the order in which they go; the first is none
+	going       []int32                   // the groups that are being taken out
+	along       []int32                   // the members that go with them
+	chooser     *node                     // in which the last choice was made
+	priorities  []int                     // to sort candidates by
 	choiceSlab  slab[choice]
 	placeSlab   slab[int32]
 	now         step
@@ -78,20 +81,23 @@ type taking struct {
 //  3. Among children of one priority the one goes whose own children hold the lowest: for a piece of text or a part
 //     that is -1; for an element the lowest of its direct children's priorities, the highest where it has none. Among
 //     equals there too, the earlier.
-//  4. The children of an element with PassPriority compete in its place; a Chunk or LegacyPrioritization with it has
-//     lost its own rule. On messages it does nothing.
-//  5. In a LegacyPrioritization the piece with the lowest priority goes, wherever it stands in it; the first among
-//     equals.
+//  4. The children of an element with PassPriority compete in its place; a LegacyPrioritization with it has lost its own
+//     rule. On messages and chunks it does nothing.
+//  5. In a LegacyPrioritization the piece with the lowest priority goes, wherever it stands in it, the first among equals;
+//     in a chunk with the whole chunk.
 //  6. Where the choice is among messages, or directly in one, candidates before the last cache breakpoint among them
 //     are passed over, and the breakpoint itself; an element holds a breakpoint where a message in it does. A chosen
 //     candidate with nothing to give is an error, even where its siblings could give.
 //  7. Required pieces are passed over, and so is what holds nothing else ([lock] says what is required).
 //  8. An element in which only white space is left goes too, and the white space with it. So does a message, unless it
 //     still calls tools.
-//  9. With an element of a group ([elements.KeepWith]) in what went, all elements of the group go, wherever they stand,
-//     and the tool calls linked to it; and what they leave empty, and the groups in that, in turn.
+//  9. With an element of a group ([elements.KeepWith]) in what went, or a call linked to one, all elements of the group go,
+//     wherever they stand, and the tool calls linked to it; and what they leave empty, and the groups in that, in turn.
+//  10. With a message in a chunk, taken out for a limit in there or with a group, the whole chunk goes.
 //
-// The rules but 7 are those of @vscode/prompt-tsx 0.4.
+// The rules but 7 are those of @vscode/prompt-tsx 0.4, with these exceptions where [Options.Lenient] is not set: there a Chunk
+// with PassPriority has lost its own rule, a LegacyPrioritization takes a chunk apart, a call that goes leaves its group, and
+// rule 10 is missing.
 func (p *pruner) prune(ctx context.Context, container *node, limit int) (stuck *node) {
 	p.ahead(ctx, container, limit)
 	for ctx.Err() == nil && p.over(container, limit) {
@@ -108,7 +114,7 @@ func (p *pruner) removeLowest(n *node) (stuck *node) {
 		var next *node
 		p.chooser = n
 		if n.is(isLegacy) {
-			next = p.lowestPiece(n)
+			next = p.wholeOf(p.lowestPiece(n), n)
 		} else {
 			next = p.lowestChild(n)
 		}
@@ -244,6 +250,37 @@ func (p *pruner) remove(n *node, why cause) {
 	if parent.empty() && !parent.held { // what is held keeps its white space
 		p.remove(parent, byEmptiness)
 	}
+	if chunk := p.chunkAround(n); chunk != nil && !chunk.held {
+		p.remove(chunk, byChunk)
+	}
+}
+
+// wholeOf returns the outermost chunk in a legacy element in which a piece of it stands, or the piece.
+func (p *pruner) wholeOf(piece, legacy *node) *node {
+	if p.strict && p.chunks && piece != nil {
+		for up := piece.parent; up != legacy; up = up.parent {
+			if up.is(isChunk) {
+				piece = up
+			}
+		}
+	}
+	return piece
+}
+
+// chunkAround returns the outermost chunk around what is or holds messages, nil if there is none.
+func (p *pruner) chunkAround(n *node) (chunk *node) {
+	if !p.strict || !p.chunks || n.leaf() {
+		return nil
+	}
+	for up := n.parent; up != nil; up = up.parent {
+		switch {
+		case up.kind == message:
+			return nil
+		case up.is(isChunk):
+			chunk = up
+		}
+	}
+	return chunk
 }
 
 // loseBreakpoints takes note that so many that n counted are gone.
@@ -300,14 +337,14 @@ type member struct {
 // which its members go matters; it is prompt-tsx's, from the last to the first, what holds others before them.
 func (p *pruner) findGroups() {
 	const few = 4 // members in a group, as a guess
-	numbers := make(map[*elements.Group]int32, p.grouped/few)
+	p.numbers = make(map[*elements.Group]int32, p.grouped/few)
 	p.groups = make([]group, 1, 1+p.grouped/few)
 	p.members = make([]member, 1, 1+p.grouped)
 	add := func(key *elements.Group, n *node, call int) (number int32) {
-		number = numbers[key]
+		number = p.numbers[key]
 		if number == 0 {
 			number = int32(len(p.groups))
-			numbers[key] = number
+			p.numbers[key] = number
 			p.groups = append(p.groups, group{first: int32(len(p.members))})
 		}
 		g := &p.groups[number]
@@ -365,12 +402,21 @@ func (p *pruner) removeGroups(gone *node) {
 	p.going, p.along = p.going[:from], p.along[:first]
 }
 
-// collectGroups notes the groups of which an element stands in n and which are not being taken out yet.
+// collectGroups notes the groups of which an element stands in n, or to which a call in it is linked, and which are not being
+// taken out yet.
 func (p *pruner) collectGroups(n *node) {
-	if n.is(isGrouped) {
-		if g := &p.groups[n.number]; n.number != 0 && !g.going {
+	note := func(number int32) {
+		if g := &p.groups[number]; number != 0 && !g.going {
 			g.going = true
-			p.going = append(p.going, n.number)
+			p.going = append(p.going, number)
+		}
+	}
+	if n.is(isGrouped) {
+		note(n.number)
+	}
+	if p.strict && n.kind == message {
+		for _, c := range n.callsAt(latest) {
+			note(p.numbers[c.KeepWith])
 		}
 	}
 	if n.is(isOneText) {

@@ -197,11 +197,6 @@ func TestPruneOrder(t *testing.T) {
 			"b; a",
 		},
 		{
-			"4: a Chunk that passes its priority on has lost its own rule",
-			user(elements.Chunk{Props: passing, Children: elements.Nodes{chunk(1, "a"), chunk(3, "b")}}, chunk(2, "c")),
-			"a; c; b",
-		},
-		{
 			"4: a LegacyPrioritization that passes its priority on has lost its own rule",
 			user(elements.LegacyPrioritization{Props: passing, Children: elements.Nodes{wrap(at(9), chunk(1, "a")), chunk(3, "b")}}, chunk(2, "c")),
 			"c; b; a",
@@ -223,11 +218,6 @@ func TestPruneOrder(t *testing.T) {
 			"5: the same without it goes from the root down",
 			user(wrap(elements.Props{}, wrap(at(9), chunk(1, "a")), chunk(3, "b"), wrap(at(0), chunk(2, "c"), chunk(5, "d")))),
 			"c; d; b; a",
-		},
-		{
-			"5: a Chunk in it is not kept whole",
-			user(elements.LegacyPrioritization{Children: elements.Nodes{elements.Chunk{Children: elements.Nodes{chunk(1, "a"), chunk(3, "b")}}, chunk(2, "c")}}),
-			"a; c; b",
 		},
 		{
 			"5: the first among equals goes",
@@ -355,18 +345,106 @@ func TestPruneOrder(t *testing.T) {
 			},
 			"xa; t",
 		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			require.Equal(t, test.want, prunes(t, test.root))
+			require.Equal(t, test.want, prunesWith(t, test.root, render.Options{Lenient: true}))
+		})
+	}
+}
+
+// What must stay together does, whatever its properties. In prompt-tsx it does not.
+func TestWhatMustStayTogetherDoes(t *testing.T) {
+	group := &elements.Group{}
+	keep := func(priority int, children ...elements.Node) elements.KeepWith {
+		return elements.KeepWith{Props: at(priority), Group: group, Children: children}
+	}
+	calling := func(priority int, id string) elements.AssistantMessage {
+		return elements.AssistantMessage{Props: at(priority), ToolCalls: []elements.ToolCall{call(id, nil)}}
+	}
+	linked := elements.AssistantMessage{Props: at(0), ToolCalls: []elements.ToolCall{call("x", group)}}
+	ab := elements.Nodes{chunk(1, "a"), chunk(3, "b")}
+	tests := []struct {
+		name    string
+		root    elements.Node
+		want    string
+		lenient string
+	}{
 		{
-			"9: a message that makes a call does not take the result along",
+			"a chunk that passes its priority on goes whole, and its priority is its own",
+			user(elements.Chunk{Props: elements.Props{PassPriority: true, Priority: new(4)}, Children: ab}, chunk(2, "c"), chunk(5, "d")),
+			"c; ab; d", "a; c; b; d",
+		},
+		{
+			"without one it is the highest",
+			user(elements.Chunk{Props: passing, Children: ab}, chunk(2, "c")),
+			"c; ab", "a; c; b",
+		},
+		{
+			"a chunk in a LegacyPrioritization goes whole, when its lowest piece would",
+			user(elements.LegacyPrioritization{Children: elements.Nodes{elements.Chunk{Children: ab}, chunk(2, "c")}}),
+			"ab; c", "a; c; b",
+		},
+		{
+			"so does one in a chunk in it, with the outer one",
+			user(elements.LegacyPrioritization{Children: elements.Nodes{
+				elements.Chunk{Children: elements.Nodes{chunk(9, "d"), elements.Chunk{Children: ab}}}, chunk(2, "c"),
+			}}),
+			"dab; c", "a; c; b; d",
+		},
+		{
+			"a chunk in a LegacyPrioritization with something required in it stays",
+			user(elements.LegacyPrioritization{Children: elements.Nodes{
+				elements.Chunk{Children: elements.Nodes{chunk(1, "a"), need(3, "r")}}, chunk(2, "c"),
+			}}),
+			"c; stuck", "c; stuck",
+		},
+		{
+			"messages that are finished go whole",
 			elements.Fragment{
-				elements.AssistantMessage{Props: at(0), ToolCalls: []elements.ToolCall{call("x", group)}},
-				keep(group, 1, result("x", "a")),
+				&elements.Finished{Props: elements.Props{PassPriority: true, Priority: new(2)}, Messages: []chat.Message{
+					{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "x", Name: "x", Arguments: "x"}}}, {Role: chat.RoleTool, ToolCallID: "x", Content: chat.Parts{chat.Text("a")}},
+				}},
+				userAt(1, line("b")), userAt(3, line("c")),
 			},
-			"x; a",
+			"b; xa; c", "b; c; x; a",
+		},
+		{
+			"a message that makes a call takes the result along",
+			elements.Fragment{linked, keep(1, result("x", "a")), userAt(2, line("b"))},
+			"xa; b", "x; a; b",
+		},
+		{
+			"and a result the other one of its group, wherever it stands",
+			elements.Fragment{linked, keep(5, result("x", "a")), userAt(2, line("b")), keep(4, user(line("c")))},
+			"xac; b", "x; b; ac",
+		},
+		{
+			"a result that is emptied for a limit in a chunk takes the chunk along",
+			elements.Fragment{
+				elements.Chunk{Children: elements.Nodes{
+					calling(1, "x"), elements.TokenLimit{Max: 1, Children: elements.Nodes{result("x", "aaa")}},
+				}},
+				userAt(2, line("b")),
+			},
+			"b", "b; x",
+		},
+		{
+			"text that goes for a limit in a chunk does not",
+			elements.Fragment{
+				elements.Chunk{Children: elements.Nodes{
+					userAt(1, elements.TokenLimit{Max: 3, Children: elements.Nodes{chunk(1, "a"), chunk(3, "bb")}}), calling(1, "x"),
+				}},
+				userAt(2, line("c")),
+			},
+			"c; bbx", "c; bbx",
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			require.Equal(t, test.want, prunes(t, test.root))
+			require.Equal(t, test.lenient, prunesWith(t, test.root, render.Options{Lenient: true}))
 		})
 	}
 }

@@ -33,7 +33,8 @@ type Options struct {
 	// Groups and chunks stay whole, and no tool call or result comes back without its other half.
 	Backfill bool
 	// Lenient allows what prompt-tsx allows: a budget of 0, a message in a message, whose text it takes in, and two tool
-	// calls of one id.
+	// calls of one id. It takes apart what prompt-tsx does: a chunk or finished messages with PassPriority, a chunk in a
+	// LegacyPrioritization or with a limit in it; and a tool call goes without the group that it is linked to.
 	Lenient bool
 	// KeepUnranked takes everything as required that has no priority, neither of its own nor from an element that it
 	// stands in, so that only what somebody gave a priority goes. A priority of 2^53−1 or more, the highest, is the same

@@ -102,9 +102,9 @@ func TestRequired(t *testing.T) {
 			"b; stuck",
 		},
 		{
-			"a chunk that passes its priority on does not",
+			"so does a chunk that passes its priority on",
 			user(elements.Chunk{Props: passing, Children: elements.Nodes{chunk(0, "a"), need(0, "r")}}, chunk(1, "b")),
-			"a; b; stuck",
+			"b; stuck",
 		},
 		{
 			"a required chunk stays",

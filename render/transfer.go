@@ -344,6 +344,10 @@ func (r transferReader) piece(e *node, n incoming, where string, at place, depth
 	if err := setFlags(e, n); err != nil {
 		return &TransferError{Place: where + ".flags", Err: err}
 	}
+	if e.is(passesOn) {
+		e.traits &^= passesOn
+		r.layout.passOn(e, true, at)
+	}
 	if n.Children == nil {
 		return &TransferError{Place: where + ".children", Err: errors.New("there are none: an empty list is meant")}
 	}

@@ -72,10 +72,11 @@ func (n *node) adoptCopies(children []node, from *slabs) {
 // begun is what is among the nodes of a tree that has begun.
 type begun struct {
 	pieces                int
-	grouped               int // elements of groups
+	grouped               int // elements of groups, and calls linked to one
 	breakpoints, required bool
 	noted                 bool                 // there is metadata
 	nested                bool                 // there is a message in a message
+	chunks                bool                 // there is a chunk in a legacy element, or around messages
 	partly                bool                 // there is a chunk with something required in it that is not required whole
 	live                  bool                 // there is something with a limit, or that grows
 	cited                 []elements.Reference // in document order
@@ -91,7 +92,7 @@ func begin(root *node) *begun {
 }
 
 // surroundings are what a node stands in.
-type surroundings struct{ message, locked bool }
+type surroundings struct{ message, locked, legacy bool }
 
 // begin finds out about a node by itself.
 func (n *node) begin() {
@@ -125,6 +126,7 @@ func (b *begun) walk(n *node, in surroundings) {
 	if n.is(isGrouped) {
 		b.grouped++
 	}
+	b.chunks = b.chunks || n.is(isChunk) && (in.legacy || !in.message)
 	b.required = b.required || n.is(isRequired)
 	if n.rare != nil {
 		b.live = b.live || n.rare.limit > 0 || n.rare.expand != nil
@@ -136,6 +138,11 @@ func (b *begun) walk(n *node, in surroundings) {
 	if n.leaf() {
 		b.pieces++
 		return
+	}
+	for _, c := range n.more().calls {
+		if c.KeepWith != nil {
+			b.grouped++
+		}
 	}
 	if n.inside == &hollow {
 		n.holding(&b.slabs).work = &idle
@@ -159,7 +166,7 @@ func (b *begun) walk(n *node, in surroundings) {
 			n.left = int32(len(n.children))
 		}
 	}
-	in.message = in.message || n.kind == message
+	in.message, in.legacy = in.message || n.kind == message, in.legacy || n.is(isLegacy)
 	if n.is(isIfEmpty) {
 		b.eitherSide(n, in)
 	} else {
