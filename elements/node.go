@@ -12,7 +12,7 @@ import (
 //
 // Render gives what the node stands for, and is called again on what it gives until only the built-in elements are
 // left. It is called once a render and may take its time: nodes of one flex group whose type is not from this package
-// render concurrently. A nil Node renders nothing. An error, and a panic, come back from the render with the path of
+// render concurrently, up to 256 at a time. A nil Node renders nothing. An error, and a panic, come back from the render with the path of
 // the node.
 type Node interface {
 	Render(ctx context.Context, s sizing.Sizing) (Node, error)

@@ -2,16 +2,21 @@ package render
 
 import (
 	"context"
+	"errors"
 	"sort"
+
+	"github.com/promptree-go/promptree/internal/callback"
 )
 
 // fitTogether fits a budget in the run that it shares with others. Where none is shared it gives no result.
-func (l *Layout) fitTogether(ctx context.Context, budget int) (result *Result, err error) {
+func (l *Layout) fitTogether(ctx context.Context, w *watch, budget int) (result *Result, err error) {
 	if l.opts.Backfill || !l.layouter.joins {
 		return nil, nil
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	if err := l.take(ctx, w); err != nil {
+		return nil, err
+	}
+	defer l.release(w)
 	l.orForget(func() {
 		var run *fitting
 		if run, err = l.shared(ctx, budget); run != nil {
@@ -19,6 +24,35 @@ func (l *Layout) fitTogether(ctx context.Context, budget int) (result *Result, e
 		}
 	})
 	return result, err
+}
+
+// fitted runs a fit, which may take the layout's turn.
+func fitted[T any](ctx context.Context, l *Layout, fit func(context.Context, *watch) (T, error)) (T, error) {
+	value, w, err := guarded(ctx, l.layouter, fit)
+	if _, left := errors.AsType[*callback.LeftError](err); left && w.holds.CompareAndSwap(true, false) {
+		close(l.lost)
+	}
+	return value, err
+}
+
+// take takes the layout's turn.
+func (l *Layout) take(ctx context.Context, w *watch) error {
+	select {
+	case l.turn <- struct{}{}:
+		w.holds.Store(true)
+		return nil
+	case <-l.lost:
+		return ErrLeftBehind
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// release gives the turn back, unless whoever took it was left behind.
+func (l *Layout) release(w *watch) {
+	if w.holds.CompareAndSwap(true, false) {
+		<-l.turn
+	}
 }
 
 // orForget does something with a shared run, and forgets all of them where it does not return: a tokenizer panicked, maybe
@@ -42,7 +76,7 @@ func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 	if r := l.runs[l.limitsWithin(budget)]; r != nil || l.alone {
 		return r, nil
 	}
-	r := newFitting(l, l.take())
+	r := newFitting(l, l.pruned())
 	r.shared = true
 	if r.joiner == nil || len(r.expandables) > 0 {
 		l.alone = true
@@ -67,9 +101,9 @@ func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 	return r, nil
 }
 
-// take returns a tree to prune: the one that was laid out, and once that is taken copies. It is never taken if the
+// pruned returns a tree to prune: the one that was laid out, and once that is taken copies. It is never taken if the
 // history mode changes what is required in it: fits with another mode need it as it was laid out.
-func (l *Layout) take() *node {
+func (l *Layout) pruned() *node {
 	if l.taken || l.opts.History != HistoryAsGiven {
 		return l.tree.copy()
 	}
@@ -78,10 +112,23 @@ func (l *Layout) take() *node {
 }
 
 // copyTree returns a copy of the tree that was laid out, for a fit of its own.
-func (l *Layout) copyTree() *node {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.tree.copy()
+func (l *Layout) copyTree(ctx context.Context, w *watch) (*node, error) {
+	if err := l.take(ctx, w); err != nil {
+		return nil, err
+	}
+	defer l.release(w)
+	return l.tree.copy(), nil
+}
+
+// fitAlone fits a tree of its own.
+func (l *Layout) fitAlone(ctx context.Context, w *watch, o FitOptions) (*Result, error) {
+	tree, err := l.copyTree(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	f := newFittingWith(l, tree, o.KeepUnranked, o.History)
+	f.watch = w
+	return f.fit(ctx, o.Budget)
 }
 
 // limitsWithin is how many limits are kept within a budget.
@@ -114,7 +161,7 @@ func (f *fitting) fitShared(ctx context.Context, budget int) (*Result, error) {
 		return f.result(budget, f.lows[i], f.from+step(i)), nil
 	}
 	if f.last > budget {
-		return nil, f.exceeded(f.root, budget, f.stuck)
+		return nil, f.exceeded(ctx, f.root, budget, f.stuck)
 	}
 	return f.result(budget, f.last, f.now), nil
 }

@@ -8,7 +8,7 @@ import (
 // CheckCounts prunes a prompt to nothing, and compares the count after each step with one made anew, where each is asked
 // for also those of all elements in it; "" is what is wanted.
 func CheckCounts(layout *Layout, each bool) string {
-	r := newFitting(layout, layout.take())
+	r := newFitting(layout, layout.pruned())
 	fresh := &counter{tokenizer: r.tokenizer}
 	for {
 		if got, want := r.count(r.root), fresh.count(bareOf(r.root).fresh()); got != want {
@@ -41,7 +41,7 @@ func CheckCounts(layout *Layout, each bool) string {
 // CheckAhead has a prompt pruned uncounted, for each of these limits, and tells where what was left need not have been too
 // much: "" is what is wanted.
 func CheckAhead(ctx context.Context, layout *Layout, limits []int) string {
-	r := newFitting(layout, layout.take())
+	r := newFitting(layout, layout.pruned())
 	for _, limit := range limits {
 		r.rewind(0)
 		for range limit % 3 { // so that some of it is counted
@@ -89,7 +89,7 @@ func (n *node) wrongBreakpoints() (wrong string) {
 // CheckLeast prunes a prompt to nothing, and tells where what something counts at least is more than it counts, a message
 // without its frame, and where with help it is not what it is without; "" is what is wanted.
 func CheckLeast(layout *Layout) string {
-	r := newFitting(layout, layout.take())
+	r := newFitting(layout, layout.pruned())
 	for {
 		wrong := ""
 		r.root.walk(latest, func(n *node) {

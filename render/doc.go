@@ -76,6 +76,10 @@
 // Here these are errors ([ErrBudget], [ErrNestedMessage], [ErrDuplicateCall]) unless [Options.Lenient] is set, and so are
 // a nil pointer as an element, text outside a message and a break that can match nothing.
 //
+// A tree that does not end, for an element renders itself or a list holds itself, is [ErrEndless]. An element or a tokenizer that
+// panics, or ends its goroutine, is an error with its name, and so is one that has not returned a second after the context ended:
+// the render ends then, and its goroutine is left behind.
+//
 // # Reading the source
 //
 // A stage is a file. layout.go renders elements to the nodes of node.go (flatten.go, message.go, text.go say of which kinds),
@@ -94,9 +98,10 @@
 // the size of the prompt: n pieces take n·(depth + log n). Only where texts have no safe cut it is all that stand in a row,
 // such as blank ones by the thousand.
 //
-// A prompt is rendered on the caller's goroutine. Only from some 30,000 elements, or 128 KB of text to be counted, on others
-// help while it is rendered, as many as GOMAXPROCS allows and no more than have enough to do. Elements that are not of
-// package elements are called as in any other prompt.
+// A prompt is laid out, and fitted, on a goroutine of its own, for which the caller waits: elements and tokenizers are others' code
+// (watch.go). From some 30,000 elements, or 128 KB of text to be counted, on others help while it is rendered, as many as
+// GOMAXPROCS allows and no more than have enough to do. Elements that are not of package elements are called as in any other
+// prompt.
 //
 // With a tokenizer that is no [sizing.Joiner] the messages that lost something are counted again, but only once enough has
 // gone that they may fit: 10 to 32 counts of a message of 1,000 to 10,000 pieces, in the tests. A part or a call that goes

@@ -25,8 +25,13 @@ var ErrNestedMessage = errors.New("a message stands in a message")
 // ErrDuplicateCall tells that a message makes two tool calls of one id. It comes in an [*ElementError].
 var ErrDuplicateCall = errors.New("two tool calls have one id")
 
-// ErrEndless tells that elements render to elements without an end. It comes in an [*ElementError].
-var ErrEndless = errors.New("elements stand in each other more than 500 deep: does one render itself?")
+// ErrEndless tells that a tree is too deep or too large: more than 500 elements or lists stand in each other, there are more than
+// 1,048,576 pieces, or more than 256 MiB of text. It comes in an [*ElementError].
+var ErrEndless = errors.New("the tree does not end: does an element render itself, or a list hold itself?")
+
+// ErrLeftBehind tells that a fit of the layout was left behind, because the tokenizer or an element had not returned when the context
+// ended. The layout is of no use any more: lay the prompt out anew.
+var ErrLeftBehind = errors.New("render: an earlier fit of the layout has not returned: lay it out anew")
 
 // ErrBreak tells that a text chunk names more than one break, or a pattern that can match nothing. It comes in an
 // [*ElementError].
@@ -42,7 +47,7 @@ type ElementError struct {
 	Path string
 	// Err is what went wrong.
 	Err error
-	// Stack of a panic in the element's Render; else nil.
+	// Stack of a panic; else nil.
 	Stack []byte
 }
 
@@ -50,6 +55,24 @@ func (e *ElementError) Error() string { return fmt.Sprintf("render: %s: %v", e.P
 
 // Unwrap gives what went wrong.
 func (e *ElementError) Unwrap() error { return e.Err }
+
+// TokenizerError tells that a tokenizer panicked, ended its goroutine, counted what cannot be, or had not returned a second after
+// the context ended.
+type TokenizerError struct {
+	// Tokenizer is its type, such as "*openai.Counter".
+	Tokenizer string
+	// Err is what went wrong.
+	Err error
+	// Stack of a panic; else nil.
+	Stack []byte
+}
+
+func (e *TokenizerError) Error() string {
+	return fmt.Sprintf("counting with %s: %v", e.Tokenizer, e.Err)
+}
+
+// Unwrap gives what went wrong.
+func (e *TokenizerError) Unwrap() error { return e.Err }
 
 // BudgetExceededError tells that a prompt does not fit although nothing more may go. Find it with errors.AsType.
 type BudgetExceededError struct {

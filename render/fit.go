@@ -13,6 +13,7 @@ import (
 type fitting struct {
 	pruner
 	layout      *Layout
+	watch       *watch                  // of the call
 	unranked    bool                    // what is not offered is required in the whole prompt
 	history     HistoryMode             // of what is required
 	shared      bool                    // by several fits, which lock the layout
@@ -48,7 +49,7 @@ func newFittingWith(l *Layout, root *node, unranked bool, history HistoryMode) *
 	f := &fitting{layout: l, unranked: unranked, history: history, growing: map[*node][]*expandable{}}
 	history.apply(root)
 	f.counter = newCounter(l.layouter.tokenizer)
-	f.root, f.strict = root, !l.layouter.lenient
+	f.root, f.strict, f.watch = root, !l.layouter.lenient, &watch{}
 	found := begin(root)
 	f.cited = found.cited
 	f.take(found)
@@ -130,7 +131,7 @@ func (f *fitting) keepLimits(ctx context.Context, budget int) error {
 		f.goFor(i)
 		stuck := f.prune(ctx, n, limit)
 		if stuck != nil {
-			return f.exceeded(n, limit, stuck)
+			return f.exceeded(ctx, n, limit, stuck)
 		}
 		f.goFor(wholePrompt)
 		if ctx.Err() != nil {
@@ -150,7 +151,7 @@ func (f *fitting) keepBudget(ctx context.Context, budget int) error {
 	base := f.now
 	f.recording = f.layout.opts.Backfill
 	if stuck := f.prune(ctx, f.root, target); stuck != nil && f.count(f.root) > budget {
-		return f.exceeded(f.root, budget, stuck)
+		return f.exceeded(ctx, f.root, budget, stuck)
 	}
 	f.recording = false
 	if len(f.taken) > 0 && ctx.Err() == nil {
@@ -191,13 +192,18 @@ func (f *fitting) result(budget, tokens int, at step) *Result {
 		result.References, result.OmittedReferences = splitReferences(f.cited, left)
 	}
 	result.report = sync.OnceValue(func() (report Report) {
-		f.layout.mu.Lock()
-		defer f.layout.mu.Unlock()
-		f.layout.orForget(func() {
-			for at != latest && f.now < at { // another fit went back
-				f.advance()
+		report, _ = fitted(context.Background(), f.layout, func(ctx context.Context, w *watch) (report Report, err error) {
+			if err := f.layout.take(ctx, w); err != nil {
+				return nil, err
 			}
-			report = f.pieces(f.root, at)
+			defer f.layout.release(w)
+			f.layout.orForget(func() {
+				for at != latest && f.now < at { // another fit went back
+					f.advance()
+				}
+				report = f.pieces(f.root, at)
+			})
+			return report, nil
 		})
 		return report
 	})
@@ -224,12 +230,15 @@ func (f *fitting) limitPath(at step, known paths) string {
 }
 
 // exceeded is the error of a container in which nothing more may go.
-func (f *fitting) exceeded(n *node, limit int, stuck *node) error {
+func (f *fitting) exceeded(ctx context.Context, n *node, limit int, stuck *node) error {
 	var before *node
 	if f.shared {
 		before = f.layout.tree.copy()
 	} else {
-		before = f.layout.copyTree()
+		var err error
+		if before, err = f.layout.copyTree(ctx, f.watch); err != nil {
+			return err
+		}
 	}
 	begin(before)
 	return &BudgetExceededError{
@@ -250,11 +259,14 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 		have := &room{budget: min(limit, most) - used + e.most}
 		grown := &node{parent: e.node.parent, own: e.node.own, index: e.node.index, traits: e.node.traits & (isRequired | isOffered)}
 		grown.holding(nil).name = e.node.name
-		template, err := f.layout.layouter.call(ctx, e.node, *e.value, have.budget)
+		template, err := f.layout.layouter.call(ctx, e.node, *e.value, f.watch, have.budget)
 		if err != nil {
 			return err
 		}
-		at := place{inMessage: e.node.message() != nil, escape: inTag(e.node), slabs: &slabs{}}
+		at := place{inMessage: e.node.message() != nil, escape: inTag(e.node), slabs: &slabs{}, watch: f.watch}
+		for up := e.node; up != nil; up = up.parent {
+			at.depth++
+		}
 		if err := f.layout.layouter.contents(ctx, grown, listOf(template), at, have); err != nil {
 			return err
 		}

@@ -61,39 +61,66 @@ func listOf(n elements.Node) elements.Nodes {
 	return elements.Nodes{n}
 }
 
-// flatten appends the members of lists within lists, in order, without the nil ones.
-func flatten(into []item, n elements.Node) []item {
+// flatten appends the members of the lists within a list in an element, in order, without the nil ones.
+func flatten(e *node, w *watch, into []item, list elements.Nodes) ([]item, error) {
+	f := flattener{e: e, watch: w, items: into}
+	for _, member := range list {
+		if err := f.add(member, 1); err != nil {
+			return nil, err
+		}
+	}
+	return f.items, nil
+}
+
+type flattener struct {
+	e     *node
+	watch *watch
+	items []item
+}
+
+// add appends a node, or its members, so deep in lists.
+func (f *flattener) add(n elements.Node, depth int) error {
+	if depth > maxDepth {
+		return f.watch.endless(f.e, fmt.Errorf("%w: more than %d lists stand in each other", ErrEndless, maxDepth))
+	}
 	switch list := n.(type) {
 	case nil:
 	case elements.Text:
-		into = append(into, item{node: n})
+		f.items = append(f.items, item{node: n})
 	case elements.TextChunk:
-		into = append(into, item{node: n, builtin: builtinTextChunk})
+		f.items = append(f.items, item{node: n, builtin: builtinTextChunk})
 	case *elements.Nodes:
 		if list != nil {
-			into = flatten(into, *list)
+			return f.add(*list, depth+1)
 		}
 	case *elements.WithPriority:
 		if list != nil {
-			into = flatten(into, *list)
+			return f.add(*list, depth+1)
 		}
 	case elements.Nodes:
-		into = slices.Grow(into, len(list))
+		if err := f.watch.meets(f.e, len(list), 0); err != nil {
+			return err
+		}
+		f.items = slices.Grow(f.items, len(list))
 		for _, member := range list {
-			into = flatten(into, member)
+			if err := f.add(member, depth+1); err != nil {
+				return err
+			}
 		}
 	case elements.WithPriority:
-		from := len(into)
-		into = flatten(into, list.Node)
+		from := len(f.items)
+		if err := f.add(list.Node, depth+1); err != nil {
+			return err
+		}
 		if _, many := list.Node.(elements.Nodes); !many {
-			for i := range into[from:] {
-				into[from+i].priority = &list.Priority
+			for i := range f.items[from:] {
+				f.items[from+i].priority = &list.Priority
 			}
 		}
 	default:
-		into = append(into, plain(n))
+		f.items = append(f.items, plain(n))
 	}
-	return into
+	return nil
 }
 
 // plain makes an item of a node. A pointer to one of package elements' types is a node too, and a tree with &Tag{…} in it
@@ -132,6 +159,15 @@ func (it *item) props() (props elements.Props, err error) {
 		props.Priority = it.priority
 	}
 	return props, nil
+}
+
+// propsOf is props of an element whose type may be the caller's.
+func (it *item) propsOf(e *node, w *watch) (elements.Props, error) {
+	if it.builtin == 0 {
+		w.begins(e)
+		defer w.ended(e, false)
+	}
+	return it.props()
 }
 
 // ownValue tells an element of ours that is not given by a pointer, which may be nil.

@@ -28,8 +28,9 @@ func (r *room) consumed() int { return min(r.used, r.budget) }
 
 // layouter renders elements from the root down.
 type layouter struct {
-	tokenizer sizing.Tokenizer
-	window    int // budget of the whole prompt
+	own       sizing.Tokenizer // the caller's
+	tokenizer sizing.Tokenizer // that one, checked
+	window    int              // budget of the whole prompt
 	lenient   bool
 	lasting   bool // what the tokenizer counted may be kept
 	joins     bool // the tokenizer is a [sizing.Joiner]
@@ -46,10 +47,8 @@ type place struct {
 	helping   bool // by a helper, who calls nothing of the caller's
 
 	slabs *slabs // where what stands here is put
+	watch *watch // of the call
 }
-
-// maxDepth is how deep elements may stand in each other.
-const maxDepth = 500
 
 // element lays out one element within a budget and tells how much of it the element consumed. What is known of the
 // element by the place in which it stands is in e.
@@ -57,8 +56,11 @@ func (l *layouter) element(ctx context.Context, e *node, n elements.Node, props 
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
+	if over := at.watch.over.Load(); over != nil {
+		return 0, over
+	}
 	if at.depth > maxDepth {
-		return 0, &ElementError{Path: e.path()[:maxDepth] + "…", Err: ErrEndless}
+		return 0, at.watch.endless(e, fmt.Errorf("%w: more than %d elements stand in each other", ErrEndless, maxDepth))
 	}
 	if err := checkProps(&props); err != nil {
 		return 0, &ElementError{Path: e.path(), Err: err}
@@ -140,7 +142,7 @@ func (l *layouter) element(ctx context.Context, e *node, n elements.Node, props 
 	}
 	l.passOn(e, props.PassPriority, at)
 	if !own {
-		template, err := l.call(ctx, e, node, budget)
+		template, err := l.call(ctx, e, node, at.watch, budget)
 		if err != nil {
 			return 0, err
 		}
@@ -161,13 +163,18 @@ func (l *layouter) passOn(e *node, passes bool, at place) {
 }
 
 // call renders a node, its panic turned into an error.
-func (l *layouter) call(ctx context.Context, e *node, n elements.Node, budget int) (template elements.Node, err error) {
+func (l *layouter) call(ctx context.Context, e *node, n elements.Node, w *watch, budget int) (template elements.Node, err error) {
+	returned := false
+	w.begins(e)
 	defer func() {
-		if p := recover(); p != nil {
+		p := recover()
+		if p != nil {
 			err = panicked(e, p)
 		}
+		w.ended(e, !returned && p == nil)
 	}()
-	template, err = n.Render(ctx, sizing.Sizing{TokenBudget: budget, Window: l.window, Tokenizer: l.tokenizer})
+	template, err = n.Render(ctx, sizing.Sizing{TokenBudget: budget, Window: l.window, Tokenizer: l.own})
+	returned = true
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w: %w", err, cause)
@@ -179,6 +186,9 @@ func (l *layouter) call(ctx context.Context, e *node, n elements.Node, budget in
 
 // panicked is the error of a panic in an element; it is made while the stack still tells where.
 func panicked(e *node, p any) error {
+	if counting, ok := p.(*TokenizerError); ok {
+		return &ElementError{Path: e.path(), Err: counting, Stack: counting.Stack}
+	}
 	return &ElementError{Path: e.path(), Err: fmt.Errorf("panic: %v", p), Stack: debug.Stack()}
 }
 
@@ -193,6 +203,9 @@ func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, a
 	if len(list) == 0 {
 		return nil
 	}
+	if err := at.watch.meets(e, len(list), 0); err != nil {
+		return err
+	}
 	if done, err := l.onlyChunks(ctx, e, list, at); done || err != nil {
 		return err
 	}
@@ -203,7 +216,10 @@ func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, a
 		return l.evenly(ctx, e, nil, list, len(list), at, r)
 	}
 	var few [4]item
-	items := flatten(few[:0], list)
+	items, err := flatten(e, at.watch, few[:0], list)
+	if err != nil {
+		return err
+	}
 	if len(items) == 0 {
 		return nil
 	}
@@ -250,8 +266,7 @@ func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, a
 			continue
 		}
 		t := task{node: it.node, piece: &in.children[it.slot], builtin: it.builtin != 0}
-		var err error
-		if t.props, err = it.props(); err != nil {
+		if t.props, err = it.propsOf(t.piece, at.watch); err != nil {
 			return &ElementError{Path: t.piece.path(), Err: err}
 		}
 		todo = append(todo, t)
@@ -288,6 +303,9 @@ func (l *layouter) onlyChunks(ctx context.Context, e *node, list elements.Nodes,
 	}
 	if !done {
 		return false, context.Cause(ctx)
+	}
+	if err := at.watch.meets(e, 0, c.bytes); err != nil {
+		return false, err
 	}
 	in := e.holding(at.slabs)
 	in.children, in.plain, in.bytes = c.nodes, !c.required, c.bytes
@@ -402,7 +420,7 @@ func (l *layouter) leaf(e *node, it item, at place, r *room) (handled bool, err 
 		}
 		piece, err := add(node{kind: text, text: s}, nil)
 		if err == nil {
-			l.charge(piece, at, r)
+			err = l.charge(piece, at, r)
 		}
 		return true, err
 	case elements.LineBreak:
@@ -440,6 +458,8 @@ func (l *layouter) leaf(e *node, it item, at place, r *room) (handled bool, err 
 		if v := reflect.ValueOf(n); v.Kind() == reflect.Pointer && v.IsNil() {
 			return false, nil // an error, and no entry
 		}
+		at.watch.begins(e)
+		defer at.watch.ended(e, false)
 		e.note(n.Entry())
 		return true, nil
 	}
@@ -471,14 +491,18 @@ func (n *node) becomeText(s string, at place) {
 }
 
 // charge counts a text. Where nobody is told what is left, that can wait: much of what goes is never counted.
-func (l *layouter) charge(piece *node, at place, r *room) {
+func (l *layouter) charge(piece *node, at place, r *room) error {
+	if err := at.watch.meets(piece.parent, 0, len(piece.text)); err != nil {
+		return err
+	}
 	if at.free {
 		piece.number = uncounted
-		return
+		return nil
 	}
 	tokens := l.tokenizer.CountText(piece.text)
 	piece.cost(tokens)
 	r.used += tokens
+	return nil
 }
 
 // partElement lays out an element that is one part of a message. It costs nothing at layout.

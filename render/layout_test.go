@@ -537,7 +537,7 @@ func TestPanicOfATokenizerIsAnError(t *testing.T) {
 	})
 	for _, root := range []elements.Node{user(texter("sour")), user(texter("a"), texter("sour")), user(texter("a"), line("sour"))} {
 		err := failedWith[*render.ElementError](t, root, render.Options{Budget: plenty, Tokenizer: sour})
-		require.ErrorContains(t, err, "panic: oh no")
+		require.ErrorContains(t, err, "CountText: it panicked: oh no")
 		require.True(t, strings.HasPrefix(err.Path, "Root > UserMessage"), err.Path)
 		require.NotEmpty(t, err.Stack)
 	}

@@ -380,7 +380,7 @@ func bareOfKept(l *node) *bare {
 
 // CompareNaive prunes a prompt without expandables twice, and says where the two disagree; "" is what is wanted.
 func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
-	f := newFitting(layout, layout.take())
+	f := newFitting(layout, layout.pruned())
 	n := naive{tree: bareOf(f.root), layout: layout.layouter, strict: !layout.layouter.lenient}
 	n.require()
 	stuck := ""

@@ -104,7 +104,7 @@ func (l *Layout) FitWith(ctx context.Context, o FitOptions) (*Result, error) {
 	if o.KeepUnranked == l.opts.KeepUnranked && o.History == l.opts.History {
 		return l.Fit(ctx, o.Budget)
 	}
-	return newFittingWith(l, l.copyTree(), o.KeepUnranked, o.History).fit(ctx, o.Budget)
+	return fitted(ctx, l, func(ctx context.Context, w *watch) (*Result, error) { return l.fitAlone(ctx, w, o) })
 }
 
 // Floor returns how many tokens are left once everything that may go has gone, by the tokenizer's exact count: what a
@@ -116,8 +116,16 @@ func (l *Layout) Floor(ctx context.Context, o FitOptions) (tokens int, err error
 	if err := l.checkFit(o); err != nil {
 		return 0, err
 	}
-	f := newFittingWith(l, l.copyTree(), o.KeepUnranked, o.History)
-	f.fixed = true
+	return fitted(ctx, l, func(ctx context.Context, w *watch) (int, error) { return l.floor(ctx, w, o) })
+}
+
+func (l *Layout) floor(ctx context.Context, w *watch, o FitOptions) (tokens int, err error) {
+	tree, err := l.copyTree(ctx, w)
+	if err != nil {
+		return 0, err
+	}
+	f := newFittingWith(l, tree, o.KeepUnranked, o.History)
+	f.watch, f.fixed = w, true
 	if err := f.keepLimits(ctx, o.Budget); err != nil {
 		return 0, err
 	}
@@ -127,8 +135,10 @@ func (l *Layout) Floor(ctx context.Context, o FitOptions) (tokens int, err error
 		return 0, context.Cause(ctx)
 	}
 	tokens = f.count(f.root)
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	if err := l.take(ctx, w); err != nil {
+		return 0, err
+	}
+	defer l.release(w)
 	l.tree.learn(f.root)
 	return tokens, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -59,7 +58,7 @@ func (o Options) layouter() (*layouter, error) {
 	if err := o.History.check(); err != nil {
 		return nil, err
 	}
-	l := &layouter{tokenizer: o.Tokenizer, window: o.Window, lenient: o.Lenient, lasting: sizing.Lasting(o.Tokenizer)}
+	l := &layouter{own: o.Tokenizer, tokenizer: check(o.Tokenizer), window: o.Window, lenient: o.Lenient, lasting: sizing.Lasting(o.Tokenizer)}
 	_, l.joins = o.Tokenizer.(sizing.Joiner)
 	if l.window == 0 {
 		l.window = o.Budget
@@ -94,7 +93,7 @@ type Result struct {
 }
 
 // Report lists every piece of the prompt, kept or dropped. It is made when it is asked for, and costs a pass over the
-// tree, which the result holds on to.
+// tree, which the result holds on to. It is nil if the tokenizer fails, or a fit of the layout was left behind.
 func (r *Result) Report() Report {
 	if r == nil || r.report == nil {
 		return nil
@@ -113,8 +112,9 @@ func (r *Result) Report() Report {
 //     count fits. Required pieces stay.
 //  4. When nothing more may go and it still does not fit, the error is a [*BudgetExceededError].
 //
-// What goes wrong in an element comes back as an [*ElementError] with its path; its panics too. A cancelled context
-// ends the render with its cause, once the elements that are running have returned.
+// What goes wrong in an element comes back as an [*ElementError] with its path; its panics too. What goes wrong in the tokenizer is a
+// [*TokenizerError]. A cancelled context ends the render with its cause: as soon as the elements that are running have returned, or
+// after a second. Then the error names the one that has not, and its goroutine is left behind.
 //
 // Same tree, same budget, same tokenizer: same messages.
 func Render(ctx context.Context, root elements.Node, opts Options) (*Result, error) {
@@ -131,7 +131,8 @@ type Layout struct {
 	layouter *layouter
 	opts     Options
 
-	mu     sync.Mutex
+	turn   chan struct{}    // full while somebody uses what follows
+	lost   chan struct{}    // closed once somebody who does was left behind
 	taken  bool             // the tree is being pruned, so that only copies of it may be
 	alone  bool             // fits cannot share a run
 	limits []int            // of the tree, once there is a run
@@ -144,12 +145,21 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 	if err != nil {
 		return nil, err
 	}
-	tree := &node{own: builtinRoot}
-	at := place{free: l.joins, slabs: &slabs{}}
-	if err := l.contents(ctx, tree, listOf(root), at, &room{budget: min(opts.Budget, most)}); err != nil {
+	tree, err := l.tree(ctx, root, place{free: l.joins}, opts.Budget)
+	if err != nil {
 		return nil, err
 	}
-	return &Layout{tree: tree, layouter: l, opts: opts}, nil
+	return &Layout{tree: tree, layouter: l, opts: opts, turn: make(chan struct{}, 1), lost: make(chan struct{})}, nil
+}
+
+// tree lays out a whole tree.
+func (l *layouter) tree(ctx context.Context, root elements.Node, at place, budget int) (*node, error) {
+	tree, _, err := guarded(ctx, l, func(ctx context.Context, w *watch) (*node, error) {
+		tree := &node{own: builtinRoot}
+		at.slabs, at.watch = &slabs{}, w
+		return tree, l.contents(ctx, tree, listOf(root), at, &room{budget: min(budget, most)})
+	})
+	return tree, err
 }
 
 // Fit does the other steps, for a budget that need not be the one that the tree was laid out for: what would be sent at
@@ -163,8 +173,10 @@ func (l *Layout) Fit(ctx context.Context, budget int) (*Result, error) {
 	if err := l.opts.checkBudget(budget); err != nil {
 		return nil, err
 	}
-	if result, err := l.fitTogether(ctx, budget); result != nil || err != nil {
-		return result, err
-	}
-	return newFitting(l, l.copyTree()).fit(ctx, budget)
+	return fitted(ctx, l, func(ctx context.Context, w *watch) (*Result, error) {
+		if result, err := l.fitTogether(ctx, w, budget); result != nil || err != nil {
+			return result, err
+		}
+		return l.fitAlone(ctx, w, FitOptions{budget, l.opts.KeepUnranked, l.opts.History})
+	})
 }

@@ -2,7 +2,6 @@ package render
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"sync"
@@ -185,13 +184,19 @@ func (l *layouter) sideBySide(ctx context.Context, tasks []task, shares []int, a
 		return err == nil
 	}
 	var running sync.WaitGroup
+	var here []int // those that run in this goroutine
 	for i := range tasks {
-		if !tasks[i].builtin {
-			running.Go(func() { do(i) })
+		if tasks[i].builtin || !at.watch.another() {
+			here = append(here, i)
+			continue
 		}
+		running.Go(func() {
+			defer at.watch.atOnce.Add(-1)
+			do(i)
+		})
 	}
-	for i := range tasks {
-		if tasks[i].builtin && !do(i) {
+	for _, i := range here {
+		if !do(i) {
 			break
 		}
 	}
@@ -201,7 +206,7 @@ func (l *layouter) sideBySide(ctx context.Context, tasks []task, shares []int, a
 		case result.err != nil:
 			return result.err
 		case !result.returned: // its goroutine ended in the middle
-			return &ElementError{Path: tasks[i].piece.path(), Err: errors.New("Render did not return")}
+			return at.watch.exit(tasks[i].piece)
 		}
 		r.used += result.consumed
 	}

@@ -49,15 +49,18 @@ func (l *layouter) textChunk(e *node, c *elements.TextChunk, at place, r *room) 
 	}
 	if s, ok := plainText(c); ok && !at.transfer { // as most are: the element is the text
 		e.becomeText(s, at)
-		l.charge(e, at, r)
-		return nil
+		return l.charge(e, at, r)
 	}
 	next := breaks(c)
 	piece := node{kind: text, traits: breaksAlways}
 	piece.inherit(e)
 	var b strings.Builder
 	literals := 0
-	for _, it := range flatten(nil, c.Children) {
+	items, err := flatten(e, at.watch, nil, c.Children)
+	if err != nil {
+		return err
+	}
+	for _, it := range items {
 		switch n := it.node.(type) {
 		case elements.Text:
 			s := string(n)
@@ -77,16 +80,23 @@ func (l *layouter) textChunk(e *node, c *elements.TextChunk, at place, r *room) 
 			if at.helping && !isOurs(n) {
 				return errNotOurs
 			}
+			at.watch.begins(e)
 			e.note(n.Entry())
+			at.watch.ended(e, false)
 		default:
 			return fail(fmt.Errorf("a %s in a text chunk: it takes text, line breaks, metadata and opaque values", typeName(it.node)))
 		}
 	}
-	piece.text = b.String()
+	piece.parent, piece.text = e, b.String()
 	if next != nil {
 		piece.text = l.cut(piece.text, next, r.budget)
-		l.charge(&piece, at, r)
+		if err := l.charge(&piece, at, r); err != nil {
+			return err
+		}
 	} else {
+		if err := at.watch.meets(e, 0, len(piece.text)); err != nil {
+			return err
+		}
 		piece.cost(l.tokenizer.CountText(piece.text))
 		r.used += literals
 	}

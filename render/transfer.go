@@ -104,9 +104,8 @@ func Transfer(ctx context.Context, root elements.Node, opts Options) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	tree := &node{own: builtinRoot}
-	at := place{inMessage: true, transfer: true, slabs: &slabs{}}
-	if err := l.contents(ctx, tree, listOf(root), at, &room{budget: min(opts.Budget, most)}); err != nil {
+	tree, err := l.tree(ctx, root, place{inMessage: true, transfer: true}, opts.Budget)
+	if err != nil {
 		return nil, err
 	}
 	w := transferWriter{groups: map[*elements.Group]int{}}

@@ -18,6 +18,9 @@ type PanicError struct {
 	Stack []byte
 }
 
+// Panicked returns the error of a panic, with the stack of whoever recovers it.
+func Panicked(value any) *PanicError { return &PanicError{Value: value, Stack: debug.Stack()} }
+
 func (e *PanicError) Error() string { return fmt.Sprintf("it panicked: %v", e.Value) }
 
 // Unwrap returns what it panicked with, if that is an error.
@@ -53,7 +56,7 @@ func Call[T any](ctx context.Context, f func(context.Context) (T, error)) (T, er
 		out := outcome{err: ErrExited}
 		defer func() {
 			if p := recover(); p != nil {
-				out = outcome{err: &PanicError{Value: p, Stack: debug.Stack()}}
+				out = outcome{err: Panicked(p)}
 			}
 			done <- out
 		}()

@@ -1,0 +1,306 @@
+package render_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// twice renders two of itself, as deep as it says, or without an end.
+type twice struct{ deep int }
+
+func (n twice) Render(context.Context, sizing.Sizing) (elements.Node, error) {
+	if n.deep == 1 {
+		return nil, nil
+	}
+	return elements.Nodes{twice{n.deep - 1}, twice{n.deep - 1}}, nil
+}
+
+// longer renders itself around a text that is twice as long.
+type longer string
+
+func (n longer) Render(context.Context, sizing.Sizing) (elements.Node, error) {
+	return elements.Nodes{elements.Text(n), longer(n + n)}, nil
+}
+
+func TestATreeWithoutAnEndIsAnErrorWithItsPath(t *testing.T) {
+	cyclic := elements.Nodes{elements.Text("a"), nil}
+	cyclic[1] = cyclic
+	pointed := &elements.Nodes{nil}
+	(*pointed)[0] = pointed
+	ranked := &elements.WithPriority{Priority: 1}
+	ranked.Node = ranked
+	laughs := elements.Nodes{elements.Text("ha")} // few lists, of which each holds the one before many times
+	for range 30 {
+		laughs = elements.Nodes{laughs, laughs, laughs}
+	}
+	nothing := elements.Nodes{}
+	for range 60 {
+		nothing = elements.Nodes{nothing, nothing}
+	}
+	cyclicTag := &elements.Tag{Name: "x"}
+	cyclicTag.Children = elements.Nodes{cyclicTag}
+	text := elements.Text(strings.Repeat("x", 1<<26))
+	for name, c := range map[string]struct {
+		root elements.Node
+		path string
+	}{
+		"an element that renders two of itself":             {twice{}, "Root > UserMessage > twice"},
+		"so many of them that no depth is too much":         {twice{40}, "Root > UserMessage > twice"},
+		"a list in itself":                                  {cyclic, "Root > UserMessage"},
+		"a pointer to one":                                  {pointed, "Root > UserMessage"},
+		"a node with a priority in itself":                  {ranked, "Root > UserMessage"},
+		"lists of lists of lists":                           {laughs, "Root > UserMessage"},
+		"lists without anything in them":                    {nothing, "Root > UserMessage"},
+		"an element that holds itself":                      {cyclicTag, "Root > UserMessage > Tag"},
+		"a list in itself in a text":                        {elements.TextChunk{Children: cyclic}, "Root > UserMessage > TextChunk"},
+		"a text that grows":                                 {longer("x"), "Root > UserMessage > longer"},
+		"a text that stands there again and again":          {elements.Nodes{text, text, text, text, text}, "Root > UserMessage"},
+		"and again, in chunks":                              {elements.Map(make([]int, 5), func(int) elements.Node { return elements.TextChunk{Children: elements.Nodes{text}} }), "Root > UserMessage"},
+		"in what an expandable grows to":                    {elements.Expandable{Value: growsTo(twice{})}, "Root > UserMessage > Expandable"},
+		"an expandable that renders itself when it is made": {elements.Expandable{Value: always(twice{})}, "Root > UserMessage > Expandable > twice"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := failedWith[*render.ElementError](t, user(c.root), render.Options{Budget: math.MaxInt, Tokenizer: quick{runes}})
+			require.ErrorIs(t, err, render.ErrEndless)
+			require.True(t, strings.HasPrefix(err.Path, c.path), err.Path)
+			require.Less(t, len(err.Error()), 2_000)
+		})
+	}
+}
+
+// quick counts long texts by their length.
+type quick struct{ tokens }
+
+func (q quick) CountText(s string) int { return len(s) / 4 }
+
+func always(n elements.Node) func(context.Context, sizing.Sizing) (elements.Node, error) {
+	return func(context.Context, sizing.Sizing) (elements.Node, error) { return n, nil }
+}
+
+// growsTo renders nothing at first.
+func growsTo(n elements.Node) func(context.Context, sizing.Sizing) (elements.Node, error) {
+	asked := 0
+	return func(context.Context, sizing.Sizing) (elements.Node, error) {
+		if asked++; asked == 1 {
+			return nil, nil
+		}
+		return n, nil
+	}
+}
+
+// bad is a tokenizer that does something else once it is armed.
+type bad struct {
+	tokens
+	do *func() int
+}
+
+func (b bad) CountText(s string) int {
+	if *b.do != nil {
+		return (*b.do)()
+	}
+	return b.tokens.CountText(s)
+}
+
+func (b bad) CountMessage(m chat.Message) int {
+	if *b.do != nil {
+		return (*b.do)()
+	}
+	return b.tokens.CountMessage(m)
+}
+
+func TestATokenizerThatFailsIsAnErrorWithItsName(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func() int
+		says string
+	}{
+		"panics":          {func() int { panic("oh no") }, "it panicked: oh no"},
+		"exits":           {func() int { runtime.Goexit(); return 0 }, "it ended its goroutine instead of returning"},
+		"counts below 0":  {func() int { return -3 }, "counted -3 tokens"},
+		"counts too much": {func() int { return math.MaxInt }, "counted 9223372036854775807 tokens"},
+		"counts least":    {func() int { return math.MinInt }, "counted -9223372036854775808 tokens"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var do func() int
+			o := render.Options{Budget: 5, Tokenizer: bad{runes, &do}}
+			root := elements.Fragment{user(line("abc")), userAt(1, line("def"))}
+			layout, err := render.Lay(t.Context(), root, o)
+			require.NoError(t, err)
+			do = c.do
+			for _, f := range []func() error{
+				func() error { _, err := layout.Fit(t.Context(), 4); return err },
+				func() error {
+					_, err := layout.Floor(t.Context(), render.FitOptions{Budget: 4, KeepUnranked: true})
+					return err
+				},
+				func() error { _, err := render.Render(t.Context(), root, o); return err },
+				func() error { _, err := render.Transfer(t.Context(), line("abc"), o); return err },
+			} {
+				err := f()
+				counting, ok := errors.AsType[*render.TokenizerError](err)
+				require.True(t, ok, "%v", err)
+				require.Equal(t, "render_test.bad", counting.Tokenizer)
+				require.ErrorContains(t, err, c.says)
+			}
+			do = nil
+			_, err = layout.Fit(t.Context(), 4)
+			require.NoError(t, err, "the next call works")
+		})
+	}
+}
+
+func TestAnElementThatFailsIsAnErrorWithItsPath(t *testing.T) {
+	for name, root := range map[string]elements.Node{
+		"alone": user(own{render: exits}), "side by side": user(own{render: always(nil)}, own{render: exits}),
+		"further in": user(own{render: always(nil)}, elements.Wrap{Children: elements.Nodes{own{render: exits}}}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := failed[*render.ElementError](t, root, plenty)
+			require.ErrorContains(t, err, "> own")
+			require.ErrorContains(t, err, "it ended its goroutine instead of returning")
+		})
+	}
+}
+
+func exits(context.Context, sizing.Sizing) (elements.Node, error) {
+	runtime.Goexit()
+	return nil, nil
+}
+
+// stuckProps never tells its properties.
+type stuckProps struct {
+	own
+	until chan struct{}
+}
+
+func (s stuckProps) ElementProps() elements.Props {
+	<-s.until
+	return elements.Props{}
+}
+
+// A render that is cancelled ends within a second, whatever does not return, and says who that is.
+func TestWhatNeverReturnsIsLeftBehindASecondAfterTheCancel(t *testing.T) {
+	why := errors.New("enough")
+	type setup struct {
+		root elements.Node
+		says string
+	}
+	for name, c := range map[string]func(until chan struct{}) setup{
+		"an element": func(until chan struct{}) setup {
+			return setup{user(elements.Wrap{Children: elements.Nodes{own{render: waits(until)}}}), "Root > UserMessage > Wrap > own"}
+		},
+		"one of many": func(until chan struct{}) setup {
+			return setup{user(own{render: always(nil)}, own{render: waits(until)}, own{render: cooperates}), "Root > UserMessage > own"}
+		},
+		"an expandable that grows": func(until chan struct{}) setup {
+			grows := waits(until)
+			asked := 0
+			return setup{user(elements.Expandable{Value: func(ctx context.Context, s sizing.Sizing) (elements.Node, error) {
+				if asked++; asked == 1 {
+					return nil, nil
+				}
+				return grows(ctx, s)
+			}}), "Root > UserMessage > Expandable"}
+		},
+		"properties": func(until chan struct{}) setup {
+			return setup{user(stuckProps{until: until}), "Root > UserMessage > stuckProps"}
+		},
+		"a tokenizer": func(until chan struct{}) setup {
+			return setup{user(line("wait")), "counting with render_test.tokens"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				until := make(chan struct{})
+				tokenizer := tokens(func(s string) int {
+					if s == "wait" {
+						<-until
+					}
+					return len(s)
+				})
+				ctx, cancel := context.WithCancelCause(t.Context())
+				time.AfterFunc(time.Minute, func() { cancel(why) })
+				began := time.Now()
+				s := c(until)
+				_, err := render.Render(ctx, s.root, render.Options{Budget: plenty, Tokenizer: tokenizer})
+				require.ErrorIs(t, err, why)
+				require.ErrorContains(t, err, s.says)
+				require.Equal(t, time.Minute+time.Second, time.Since(began))
+				close(until)
+			})
+		})
+	}
+}
+
+func waits(until chan struct{}) func(context.Context, sizing.Sizing) (elements.Node, error) {
+	return func(context.Context, sizing.Sizing) (elements.Node, error) {
+		<-until
+		return nil, nil
+	}
+}
+
+func cooperates(ctx context.Context, _ sizing.Sizing) (elements.Node, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// A layout whose fit was left behind says so at once, and its reports are none.
+func TestALayoutSaysThatAFitOfItWasLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		until, wait := make(chan struct{}), false
+		var joiner sizing.Joiner = blocking{summing{runes}, func() {
+			if wait {
+				<-until
+			}
+		}}
+		layout, err := render.Lay(t.Context(), user(chunk(1, "aaa"), chunk(2, "bb")), render.Options{Budget: plenty, Tokenizer: joiner})
+		require.NoError(t, err)
+		before, err := layout.Fit(t.Context(), plenty)
+		require.NoError(t, err)
+		wait = true
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err = layout.Fit(ctx, 3)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		for range 2 {
+			_, err = layout.Fit(t.Context(), 4)
+			require.ErrorIs(t, err, render.ErrLeftBehind)
+			_, err = layout.FitWith(t.Context(), render.FitOptions{Budget: 4, KeepUnranked: true})
+			require.ErrorIs(t, err, render.ErrLeftBehind)
+			require.Nil(t, before.Report())
+			if wait {
+				close(until)
+				synctest.Wait()
+				wait = false
+			}
+		}
+	})
+}
+
+// blocking does something before it counts a frame or a text.
+type blocking struct {
+	summing
+	do func()
+}
+
+func (b blocking) CountText(s string) int {
+	b.do()
+	return b.summing.CountText(s)
+}
+
+func (b blocking) CountFrame(m chat.Message) (int, bool) {
+	b.do()
+	return b.summing.CountFrame(m)
+}
