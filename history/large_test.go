@@ -198,6 +198,9 @@ func TestSalvageReadsWhatStandsAroundALostLine(t *testing.T) {
 		{"an entry follows the one before the lost one", []string{header, hello, on("e2", "e1")[:50], on("e3", "e2"), on("e4", "e3"), ""}, []int{3}, "e1: e3() e4()"},
 		{"the first entry", []string{header, "", on("e2", "e1"), ""}, []int{2}, ": e2()"},
 		{"two entries of one id", []string{header, hello, on("e2", "e1"), hello, on("e4", "e2"), ""}, []int{4}, "e1: e2() e4()"},
+		{"the header", []string{header[1:], hello, on("e2", "e1"), ""}, []int{1}, "e1: e2()"},
+		{"the header, in two", []string{header[:9], header[9:], hello, on("e2", "e1"), ""}, []int{1, 2}, "e1: e2()"},
+		{"the header, with the first entry behind it", []string{header + hello, on("e2", "e1"), ""}, []int{1}, ": e2()"},
 		{"two places, and a torn end", []string{header, "x", hello, "y", on("e2", "e1"), "z"}, []int{2, 4}, "e1: e2()"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {

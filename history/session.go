@@ -62,8 +62,8 @@ type Options struct {
 	Redact func(Passage) string
 	// Salvage leaves out lines that cannot be read ([Session.Skipped] lists them) and reads what stands around them: an entry
 	// whose parent was lost follows the one before it in the log, and a compaction that cut at an entry that was lost cuts at
-	// what followed it. The log keeps them. It reads the whole log. A log without the header of a session is not one, and
-	// refused all the same. Without it a line that cannot be read is a [*CorruptError] once it is wanted: on opening, or when
+	// what followed it. If the header cannot be read the session has one with the id of its first entry. The log keeps them. It
+	// reads the whole log. A file without an entry in one of its first lines is no log, and refused all the same. Without it a line that cannot be read is a [*CorruptError] once it is wanted: on opening, or when
 	// something asks for it.
 	Salvage bool
 	// IDs returns the id of each new entry. An id that an entry has already is passed over. Defaults to 20 letters that sort by
@@ -152,11 +152,10 @@ func New(ctx context.Context, store Store, o Options) (*Session, error) {
 		}
 		s.store = salvaged
 	}
-	if s.header, err = headerOf(ctx, s.reader()); err != nil {
-		return nil, err
+	if s.header, err = headerOf(ctx, s.reader()); err == nil {
+		s.end = end
+		s.path, err = s.reader().open(ctx, end, "")
 	}
-	s.end = end
-	s.path, err = s.reader().open(ctx, end, "")
 	if err != nil {
 		if _, corrupt := errors.AsType[*CorruptError](err); corrupt {
 			err = fmt.Errorf("%w; Options.Salvage reads what stands around it", err)
@@ -177,6 +176,9 @@ func headerOf(ctx context.Context, r *reader) (Header, error) {
 			if h, err = decodeHeader(s.Data); err == nil {
 				return h, nil
 			}
+		}
+		if salvaged, ok := r.store.(*salvagedStore); ok && len(salvaged.lines) > 0 {
+			return Header{ID: salvaged.lines[0].id}, nil
 		}
 		return Header{}, r.corrupt(ctx, 0, err)
 	}

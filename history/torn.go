@@ -83,6 +83,9 @@ func (f *FileStore) checkHeader(size int64) error {
 		if err = readErr; err == nil {
 			_, err = decodeHeader(raw)
 		}
+		if err != nil && f.entryFollows(next) {
+			return nil // it is for the session to say what is wrong
+		}
 	} else {
 		start := make([]byte, min(size, 1<<10))
 		if _, err = io.ReadFull(io.NewSectionReader(f.file, 0, size), start); err != nil {
@@ -96,6 +99,28 @@ func (f *FileStore) checkHeader(size int64) error {
 		return &CorruptError{Path: f.path, Line: 1, Err: err}
 	}
 	return nil
+}
+
+// entryFollows reports whether one of the three lines from a position on is an entry, by which the file is a log whatever its
+// header is.
+func (f *FileStore) entryFollows(at int64) bool {
+	lines := fileLines{file: f.file, max: f.options.MaxLine}
+	for range 3 {
+		if at >= f.end {
+			return false
+		}
+		raw, next, err := lines.next(at, f.end)
+		if next == 0 {
+			return false
+		}
+		if err == nil {
+			if _, err = decode(raw); err == nil {
+				return true
+			}
+		}
+		at = next
+	}
+	return false
 }
 
 // tornHeader reports whether bytes are the start of a header.
