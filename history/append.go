@@ -53,12 +53,14 @@ func (s *Session) Append(ctx context.Context, messages ...chat.Message) error {
 func (s *Session) Add(ctx context.Context, entries ...Entry) ([]Entry, error) {
 	entries = slices.Clone(entries)
 	for i := range entries {
-		if err := s.redact(&entries[i]); err != nil { // before anything is locked
+		if err := s.redact(ctx, &entries[i]); err != nil { // before anything is locked
 			return nil, fmt.Errorf("history: %s: %w", describe(entries, i), err)
 		}
 	}
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	if err := s.begins(ctx); err != nil {
+		return nil, err
+	}
+	defer s.writing.release()
 	return s.add(ctx, entries, false)
 }
 
@@ -72,8 +74,10 @@ func (r *reader) stands(ctx context.Context, n node) bool {
 
 // Refresh reads what others have appended to the store since. The session goes on from what was appended last.
 func (s *Session) Refresh(ctx context.Context) error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	if err := s.begins(ctx); err != nil {
+		return err
+	}
+	defer s.writing.release()
 	r, p, end, err := s.state()
 	if err != nil || r.store == nil {
 		return err
@@ -277,7 +281,10 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 		}
 	}
 	if e.Time.IsZero() {
-		e.Time = a.s.now()
+		var err error
+		if e.Time, err = a.s.now(ctx); err != nil {
+			return Line{}, err
+		}
 	}
 	e.Time = e.Time.UTC().Round(0)
 	switch b := e.Body.(type) {
@@ -428,8 +435,10 @@ func (a *adding) isTaken(ctx context.Context, id string) (bool, error) {
 
 // Has reports whether an entry has an id. The first time it reads the whole store.
 func (s *Session) Has(ctx context.Context, id string) (bool, error) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	if err := s.begins(ctx); err != nil {
+		return false, err
+	}
+	defer s.writing.release()
 	r, _, _, err := s.state()
 	if err != nil || r.store == nil {
 		return false, err
@@ -441,7 +450,7 @@ func (s *Session) Has(ctx context.Context, id string) (bool, error) {
 func (s *Session) has(ctx context.Context, r *reader, id string) (bool, error) {
 	if s.taken == nil {
 		taken := map[string]bool{}
-		for line, err := range unwrapped(r.store).Read(ctx, 0) {
+		for line, err := range unsalvaged(r.store).Read(ctx, 0) {
 			if err != nil && line.End == 0 {
 				return false, err
 			}
@@ -464,22 +473,26 @@ func (s *Session) has(ctx context.Context, r *reader, id string) (bool, error) {
 }
 
 // draw returns an id from the caller's source, or one that was drawn before and not used.
-func (a *adding) draw() string {
+func (a *adding) draw(ctx context.Context) (string, error) {
 	if len(a.s.spare) == 0 {
-		return a.s.options.IDs()
+		return called(ctx, "Options.IDs", a.s.options.IDs)
 	}
 	id := a.s.spare[0]
 	a.s.spare = a.s.spare[1:]
-	return id
+	return id, nil
 }
 
 // newID returns an id that no entry has. Those of the session's own making are random.
 func (a *adding) newID(ctx context.Context) (string, error) {
 	if a.s.options.IDs == nil {
-		return a.s.ids.next(a.s.now()), nil
+		now, err := a.s.now(ctx)
+		return a.s.ids.next(now), err
 	}
 	for range 1 << 20 {
-		id := a.draw()
+		id, err := a.draw(ctx)
+		if err != nil {
+			return "", err
+		}
 		if id == "" || len(id) > MaxID || !utf8.ValidString(id) {
 			return "", fmt.Errorf("Options.IDs returned %.40q: an id has 1 to %d bytes of valid UTF-8", id, MaxID)
 		}

@@ -139,6 +139,9 @@
 // all sessions of the process share ([Options.Cache]). What lies further back is read from the store when it is asked for, which
 // is why most methods take a context and return an error.
 //
+// A store of your own that panics, returns what cannot be, or has not returned a second after the context ended is a
+// [*StoreError]; the functions of [Options] are looked at alike ([*CallbackError], [*RedactError]).
+//
 // A line that cannot be read is a [*CorruptError] that names it, once it is wanted. [Verify] reads everything and lists what is
 // wrong; [Options.Salvage] opens the log without the lines that cannot be read.
 //

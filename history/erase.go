@@ -50,8 +50,10 @@ const erasedText = "[erased]"
 // The store must be an [Eraser], else the error is [ErrNotErasable]. Erase reads everything that follows the entries. Other
 // sessions that have the store open show what was erased until they refresh. If it fails halfway it can be called again.
 func (s *Session) Erase(ctx context.Context, ids ...string) (Erasure, error) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	if err := s.begins(ctx); err != nil {
+		return Erasure{}, err
+	}
+	defer s.writing.release()
 	r, _, end, err := s.state()
 	if err != nil {
 		return Erasure{}, err
@@ -83,7 +85,8 @@ func (s *Session) Erase(ctx context.Context, ids ...string) (Erasure, error) {
 			return Erasure{}, err
 		}
 	}
-	if err := store.Replace(ctx, e.lines...); err != nil {
+	_, err = do(ctx, r.store, "Replace", func(ctx context.Context) (struct{}, error) { return struct{}{}, store.Replace(ctx, e.lines...) })
+	if err != nil {
 		return Erasure{}, err
 	}
 	if err := s.readAnew(ctx, r, end); err != nil {
@@ -96,8 +99,10 @@ func (s *Session) Erase(ctx context.Context, ids ...string) (Erasure, error) {
 // Remove removes the session from its store with everything in it, and closes it. The store must be an [Eraser], else the error is
 // [ErrNotErasable].
 func (s *Session) Remove(ctx context.Context) error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	if err := s.begins(ctx); err != nil {
+		return err
+	}
+	defer s.writing.release()
 	r, _, _, err := s.state()
 	if err != nil {
 		return err
@@ -106,7 +111,8 @@ func (s *Session) Remove(ctx context.Context) error {
 	if !ok {
 		return ErrNotErasable
 	}
-	if err := store.Remove(ctx); err != nil {
+	_, err = do(ctx, r.store, "Remove", func(ctx context.Context) (struct{}, error) { return struct{}{}, store.Remove(ctx) })
+	if err != nil {
 		return err
 	}
 	r.cache.forget(r.key)
@@ -125,8 +131,10 @@ func (s *Session) readAnew(ctx context.Context, r *reader, end Position) error {
 	if err != nil {
 		return err
 	}
-	s.views.mu.Lock()
-	defer s.views.mu.Unlock()
+	if err := s.views.making.take(ctx); err != nil {
+		return err
+	}
+	defer s.views.making.release()
 	s.views.last = nil
 	s.mu.Lock()
 	defer s.mu.Unlock()

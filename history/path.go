@@ -139,18 +139,26 @@ type reader struct {
 	staged map[Position]Entry // what is not in the store yet
 }
 
-// unwrapped returns the store that others have, with its abilities.
-func unwrapped(s Store) Store {
+// unsalvaged returns the store with the lines that cannot be read.
+func unsalvaged(s Store) Store {
 	if salvaged, ok := s.(*salvagedStore); ok {
 		return salvaged.Store
 	}
 	return s
 }
 
+// unwrapped returns the store that others have, with its abilities.
+func unwrapped(s Store) Store {
+	if g, ok := unsalvaged(s).(guardedStore); ok {
+		return g.Store
+	}
+	return unsalvaged(s)
+}
+
 // transcript returns what a breadcrumb names.
 func (r *reader) transcript() Transcript {
 	if t, ok := unwrapped(r.store).(Transcriber); ok {
-		return t.Transcript()
+		return ability(r.store, t.Transcript)
 	}
 	return Transcript{}
 }
@@ -200,8 +208,11 @@ func (r *reader) corrupt(ctx context.Context, at Position, err error) error {
 		c.Path = f.Path()
 	}
 	if counter, ok := unwrapped(r.store).(Counter); ok {
-		all, allErr := counter.Count(ctx, 0)
-		rest, restErr := counter.Count(ctx, at)
+		count := func(from Position) (int, error) {
+			return do(ctx, r.store, "Count", func(ctx context.Context) (int, error) { return counter.Count(ctx, from) })
+		}
+		all, allErr := count(0)
+		rest, restErr := count(at)
 		if allErr == nil && restErr == nil {
 			c.Line = all - rest + 1
 		}

@@ -2,12 +2,16 @@ package history
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
@@ -34,29 +38,29 @@ type Passage struct {
 	Key string
 }
 
-// RedactError is the error of an entry, or of a header, for which [Options.Redact] panicked or returned what cannot be
-// written. Nothing is written.
+// RedactError is the error of an entry, or of a header, for which [Options.Redact] panicked, ended its goroutine, had not returned a
+// second after the context ended, or returned what cannot be written. Nothing is written.
 type RedactError struct {
 	// Path of the field that it was given; see [Passage].
 	Path string
-	// Panic is what it panicked with; nil if it returned text that is not valid UTF-8.
-	Panic any
+	Err  error
 }
 
-func (e *RedactError) Error() string {
-	if e.Panic != nil {
-		return fmt.Sprintf("Options.Redact panicked: at %s: %v", e.Path, e.Panic)
-	}
-	return fmt.Sprintf("Options.Redact returned text that is not valid UTF-8: at %s", e.Path)
-}
+func (e *RedactError) Error() string { return fmt.Sprintf("Options.Redact, at %s: %v", e.Path, e.Err) }
+
+// Unwrap returns what went wrong.
+func (e *RedactError) Unwrap() error { return e.Err }
+
+// errNotText is the error of a redactor that returned no text.
+var errNotText = errors.New("it returned text that is not valid UTF-8")
 
 // redact puts in place of the texts of an entry what [Options.Redact] returns for them.
-func (s *Session) redact(e *Entry) error {
+func (s *Session) redact(ctx context.Context, e *Entry) error {
 	if s.options.Redact == nil || e.Body == nil {
 		return nil
 	}
-	body := e.Body
-	changed, err := redacted(s.options.Redact, e.Type(), func(v *visitor) { body = v.body(e.Body) })
+	was := e.Body
+	body, changed, err := redacted(ctx, s.options.Redact, e.Type(), func(v *visitor) Body { return v.body(was) })
 	if err != nil || len(changed) == 0 {
 		return err
 	}
@@ -69,12 +73,15 @@ func (s *Session) redact(e *Entry) error {
 }
 
 // redactHeader does for a header what [Session.redact] does for an entry.
-func (s *Session) redactHeader(h *Header) error {
+func (s *Session) redactHeader(ctx context.Context, h *Header) error {
 	if s.options.Redact == nil {
 		return nil
 	}
-	header := *h
-	changed, err := redacted(s.options.Redact, TypeSession, func(v *visitor) { v.header(&header) })
+	was := *h
+	header, changed, err := redacted(ctx, s.options.Redact, TypeSession, func(v *visitor) Header {
+		v.header(&was)
+		return was
+	})
 	if err != nil {
 		return err
 	}
@@ -82,27 +89,38 @@ func (s *Session) redactHeader(h *Header) error {
 	return nil
 }
 
-// redacted visits texts with a redactor and returns the paths of what it changed.
-func redacted(redactor func(Passage) string, kind EntryType, visit func(*visitor)) (changed []string, err error) {
-	at := ""
-	defer func() {
-		if p := recover(); p != nil {
-			err = &RedactError{Path: at, Panic: p}
-		}
-	}()
-	visit(&visitor{
-		kind: kind,
-		show: func(p Passage) string {
-			at = p.Path
-			text := redactor(p)
-			if err == nil && utf8.ValidString(p.Text) && !utf8.ValidString(text) {
-				err = &RedactError{Path: at}
-			}
-			return text
-		},
-		changed: func(path string) { changed = append(changed, path) },
+// redacted visits texts with a redactor and returns what the visit does, with the paths of what was changed.
+func redacted[T any](ctx context.Context, redactor func(Passage) string, kind EntryType, visit func(*visitor) T) (T, []string, error) {
+	type outcome struct {
+		value   T
+		changed []string
+	}
+	var at atomic.Pointer[string]
+	out, err := callback.Call(ctx, func(context.Context) (out outcome, err error) {
+		out.value = visit(&visitor{
+			kind: kind,
+			show: func(p Passage) string {
+				if err == nil {
+					at.Store(&p.Path)
+				}
+				text := redactor(p)
+				if utf8.ValidString(p.Text) && !utf8.ValidString(text) {
+					err = errNotText
+				}
+				return text
+			},
+			changed: func(path string) { out.changed = append(out.changed, path) },
+		})
+		return out, err
 	})
-	return slices.Compact(changed), err
+	if err == nil {
+		return out.value, slices.Compact(out.changed), nil
+	}
+	failed := &RedactError{Err: err}
+	if path := at.Load(); path != nil {
+		failed.Path = *path
+	}
+	return *new(T), nil, failed
 }
 
 // union returns the paths of both lists, those of the first first.

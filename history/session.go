@@ -22,7 +22,7 @@ import (
 type Session struct {
 	options Options
 
-	writing sync.Mutex      // one appends at a time; held while the store is waited for
+	writing lock            // one appends at a time; held while the store is waited for
 	ids     ids             // guarded by itself
 	taken   map[string]bool // ids of all entries, once a caller has given one; guarded by writing
 	spare   []string        // ids from Options.IDs that were not used; guarded by writing
@@ -129,6 +129,7 @@ func newSession(store Store, o Options) (*Session, error) {
 // New returns the session in a store, which it closes when it is closed. An empty store is given a header. Options.File is not
 // looked at.
 func New(ctx context.Context, store Store, o Options) (*Session, error) {
+	store = guarded(store)
 	s := &Session{options: o, store: store, key: sessions.Add(1)}
 	end, err := store.End(ctx)
 	if err != nil {
@@ -191,10 +192,13 @@ func (s *Session) begin(ctx context.Context, h Header) error {
 		h.ID = rand.Text()
 	}
 	if h.Time.IsZero() {
-		h.Time = s.now()
+		var err error
+		if h.Time, err = s.now(ctx); err != nil {
+			return err
+		}
 	}
 	h.Time = h.Time.UTC().Round(0)
-	if err := s.redactHeader(&h); err != nil {
+	if err := s.redactHeader(ctx, &h); err != nil {
 		return fmt.Errorf("history: the header: %w", err)
 	}
 	line, err := h.writable()
@@ -218,11 +222,11 @@ func (s *Session) begin(ctx context.Context, h Header) error {
 }
 
 // now is the time by the session's clock.
-func (s *Session) now() time.Time {
+func (s *Session) now(ctx context.Context) (time.Time, error) {
 	if s.options.Now != nil {
-		return s.options.Now()
+		return called(ctx, "Options.Now", s.options.Now)
 	}
-	return time.Now()
+	return time.Now(), nil
 }
 
 // reader returns what reads entries. The caller holds mu, or is alone.
@@ -242,6 +246,14 @@ func (s *Session) state() (*reader, path, Position, error) {
 		return nil, path{}, 0, ErrClosed
 	}
 	return s.reader(), s.path, s.end, nil
+}
+
+// begins takes writing, of an open session.
+func (s *Session) begins(ctx context.Context) error {
+	if _, _, _, err := s.state(); err != nil {
+		return err
+	}
+	return s.writing.take(ctx)
 }
 
 // Header of the session, the zero value for one in memory that nothing was appended to.
@@ -338,7 +350,7 @@ func (r *reader) lines(ctx context.Context, p path) (int, error) {
 			break
 		}
 	}
-	more, err := counter.Count(ctx, from)
+	more, err := do(ctx, r.store, "Count", func(ctx context.Context) (int, error) { return counter.Count(ctx, from) })
 	return before + more, err
 }
 
@@ -366,16 +378,21 @@ func (s *Session) stored() Store {
 	return unwrapped(s.store)
 }
 
-// Close gives the store up. From then on what needs it fails with [ErrClosed]. Closing twice does nothing.
+// Close gives the store up. From then on what needs it fails with [ErrClosed]. It waits for whoever is writing, for 5 seconds; if
+// the store has not returned by then the error says so, and the store is not closed. Closing twice does nothing.
 func (s *Session) Close() error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	busy := s.writing.take(ctx)
+	if busy == nil {
+		defer s.writing.release()
+	}
 	s.mu.Lock()
 	store, closed := s.store, s.closed
 	s.closed = true
 	s.mu.Unlock()
-	if store == nil || closed {
-		return nil
+	if store == nil || closed || busy != nil {
+		return busy
 	}
 	return store.Close()
 }

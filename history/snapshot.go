@@ -3,7 +3,6 @@ package history
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
@@ -48,15 +47,17 @@ type callAt struct{ turn, round int }
 
 // views is the snapshot that was made last of a session's leaf.
 type views struct {
-	mu     sync.Mutex // held while a snapshot is made, so that it is made once
+	making lock // held while a snapshot is made, so that it is made once
 	last   *snapshot
 	builds int
 }
 
 // snapshot returns what a model sees of a path, which is one to the leaf or a look back.
 func (s *Session) snapshot(ctx context.Context, r *reader, p path) (*snapshot, error) {
-	s.views.mu.Lock()
-	defer s.views.mu.Unlock()
+	if err := s.views.making.take(ctx); err != nil {
+		return nil, err
+	}
+	defer s.views.making.release()
 	last := s.views.last
 	if last != nil && last.path.last() == p.last() && len(p.nodes) > 0 {
 		return last, nil

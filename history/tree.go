@@ -317,8 +317,10 @@ func (s *Session) Abandoned(ctx context.Context, from, to string) iter.Seq2[Entr
 // part in what is shown. That the leaf is another one is an entry itself ([Branch]), so a session that is opened again goes on
 // there. If somebody said something meanwhile the error is a [*ConflictError].
 func (s *Session) Branch(ctx context.Context, id string) error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	if err := s.begins(ctx); err != nil {
+		return err
+	}
+	defer s.writing.release()
 	_, err := s.add(ctx, []Entry{{Body: Branch{From: s.Leaf()}, Parent: id}}, id == "")
 	return err
 }

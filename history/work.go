@@ -3,14 +3,14 @@ package history
 // ReadOnly reports whether the session was opened for reading, so that nothing can be added to it.
 func (s *Session) ReadOnly() bool {
 	store, ok := s.stored().(ReadOnlyer)
-	return ok && store.ReadOnly()
+	return ok && ability(s.stored(), store.ReadOnly)
 }
 
 // Shared reports whether other processes may append to the session's store at the same time. That of a file has one
 // writer, and that in memory is this process's own; a store of your own says so by a method Shared() bool.
 func (s *Session) Shared() bool {
 	store, ok := s.stored().(Sharer)
-	return ok && store.Shared()
+	return ok && ability(s.stored(), store.Shared)
 }
 
 // Claim claims work on the session for the caller, such as a [Plan] by the id of its entry, and reports whether it was

@@ -1,0 +1,272 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/promptree-go/promptree/internal/callback"
+)
+
+// StoreError is the error of a store that is not promptree's own: it panicked, ended its goroutine, returned what cannot be, or had
+// not returned a second after the context ended. Whether an Append that did not return has written its lines is not known:
+// [Session.Refresh] finds out, once the store returns.
+type StoreError struct {
+	// Store is its type, and Method the one that was called.
+	Store, Method string
+	Err           error
+}
+
+func (e *StoreError) Error() string {
+	return fmt.Sprintf("history: %s of %s: %v", e.Method, e.Store, e.Err)
+}
+
+// Unwrap returns what went wrong.
+func (e *StoreError) Unwrap() error { return e.Err }
+
+// CallbackError is the error of a function of [Options] that panicked, ended its goroutine, or had not returned a second after the
+// context ended.
+type CallbackError struct {
+	// Name of the function, such as "Options.Now".
+	Name string
+	Err  error
+}
+
+func (e *CallbackError) Error() string { return fmt.Sprintf("history: %s: %v", e.Name, e.Err) }
+
+// Unwrap returns what went wrong.
+func (e *CallbackError) Unwrap() error { return e.Err }
+
+// called calls a function of the options.
+func called[T any](ctx context.Context, name string, f func() T) (T, error) {
+	value, err := callback.Call(ctx, func(context.Context) (T, error) { return f(), nil })
+	if err != nil {
+		err = &CallbackError{Name: name, Err: err}
+	}
+	return value, err
+}
+
+// guardedStore is a store of somebody's own, which may do anything.
+type guardedStore struct{ Store }
+
+// guarded returns a store that always returns. Our own do.
+func guarded(s Store) Store {
+	switch s.(type) {
+	case *FileStore, *MemoryStore:
+		return s
+	}
+	return guardedStore{s}
+}
+
+// failed is the error of a method, whose own errors are as they are.
+func (g guardedStore) failed(method string, err error) error {
+	switch err.(type) {
+	case *callback.PanicError, *callback.LeftError:
+	default:
+		if err != callback.ErrExited {
+			return err
+		}
+	}
+	return g.wrong(method, err)
+}
+
+func (g guardedStore) wrong(method string, err error) error {
+	return &StoreError{Store: fmt.Sprintf("%T", g.Store), Method: method, Err: err}
+}
+
+// do calls a method.
+func do[T any](ctx context.Context, s Store, method string, f func(context.Context) (T, error)) (T, error) {
+	g, ok := unsalvaged(s).(guardedStore)
+	if !ok {
+		return f(ctx)
+	}
+	value, err := callback.Call(ctx, f)
+	return value, g.failed(method, err)
+}
+
+func (g guardedStore) End(ctx context.Context) (Position, error) {
+	end, err := do(ctx, g, "End", g.Store.End)
+	if err == nil && end < 0 {
+		err = g.wrong("End", fmt.Errorf("it returned %d", end))
+	}
+	return end, err
+}
+
+func (g guardedStore) Append(ctx context.Context, at Position, lines ...Line) ([]Position, error) {
+	ends, err := do(ctx, g, "Append", func(ctx context.Context) ([]Position, error) { return g.Store.Append(ctx, at, lines...) })
+	if err != nil {
+		return nil, err
+	}
+	last := at
+	for _, end := range ends {
+		if end <= last {
+			return nil, g.wrong("Append", fmt.Errorf("at %d it returned the positions %d, which do not grow", at, ends))
+		}
+		last = end
+	}
+	if len(ends) != len(lines) {
+		return nil, g.wrong("Append", fmt.Errorf("it returned %d positions for %d lines", len(ends), len(lines)))
+	}
+	return ends, nil
+}
+
+// ability calls a method that has no context. If it fails, or takes 5 seconds, the store does not have what it tells of.
+func ability[T any](s Store, f func() T) T {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	value, _ := do(ctx, guarded(s), "", func(context.Context) (T, error) { return f(), nil })
+	return value
+}
+
+// closeTime is how long a store may take to close.
+const closeTime = 5 * time.Second
+
+func (g guardedStore) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	_, err := do(ctx, g, "Close", func(context.Context) (struct{}, error) { return struct{}{}, g.Store.Close() })
+	return err
+}
+
+func (g guardedStore) Read(ctx context.Context, from Position) iter.Seq2[Stored, error] {
+	at := from
+	return g.lines(ctx, "Read", func(ctx context.Context) iter.Seq2[Stored, error] { return g.Store.Read(ctx, from) }, func(s Stored) error {
+		if s.At < at || s.End <= s.At {
+			return fmt.Errorf("behind %d it returned a line from %d to %d", at, s.At, s.End)
+		}
+		at = s.End
+		return nil
+	})
+}
+
+func (g guardedStore) Back(ctx context.Context, before Position, id string) iter.Seq2[Stored, error] {
+	root := false
+	return g.lines(ctx, "Back", func(ctx context.Context) iter.Seq2[Stored, error] { return g.Store.Back(ctx, before, id) }, func(s Stored) error {
+		switch {
+		case root:
+			return fmt.Errorf("behind the root it returned the entry %q", s.ID)
+		case s.At >= before || s.End <= s.At:
+			return fmt.Errorf("before %d it returned a line from %d to %d", before, s.At, s.End)
+		case id != "" && s.ID != id:
+			return fmt.Errorf("in place of the entry %q it returned %q", id, s.ID)
+		}
+		before, id, root = s.At, s.Parent, s.Parent == ""
+		return nil
+	})
+}
+
+// stored is a line that a store returned, with its error.
+type stored struct {
+	line Stored
+	err  error
+}
+
+// lines returns the lines that a method returns, each once it was looked at. The method runs in a goroutine of its own, which waits
+// while a line is used: its data is valid until the next is asked for.
+func (g guardedStore) lines(ctx context.Context, method string, read func(context.Context) iter.Seq2[Stored, error], look func(Stored) error) iter.Seq2[Stored, error] {
+	return func(yield func(Stored, error) bool) {
+		reading, cancel := context.WithCancel(ctx)
+		lines, next, done := make(chan stored), make(chan bool), make(chan error, 1)
+		go func() {
+			err := callback.ErrExited
+			defer func() {
+				if p := recover(); p != nil {
+					err = callback.Panicked(p)
+				}
+				done <- err
+			}()
+			for line, readErr := range read(reading) {
+				select {
+				case lines <- stored{line, readErr}:
+				case <-reading.Done():
+					err = context.Cause(ctx)
+					return
+				}
+				if !<-next {
+					err = nil
+					return
+				}
+			}
+			err = nil
+		}()
+		returned := false
+		defer func() {
+			cancel()
+			close(next)
+			if !returned {
+				select {
+				case <-done:
+				case <-time.After(callback.Grace): // it is left behind
+				}
+			}
+		}()
+		for {
+			s, more, err := await(ctx, lines, done)
+			returned = !more
+			if more && s.err == nil {
+				if err = look(s.line); err != nil {
+					err = g.wrong(method, err)
+				}
+			}
+			switch {
+			case err != nil:
+				yield(Stored{}, g.failed(method, err))
+				return
+			case !more, !yield(s.line, s.err):
+				return
+			}
+			next <- true
+		}
+	}
+}
+
+// await waits for the next line, or for the end of them.
+func await(ctx context.Context, lines <-chan stored, done <-chan error) (s stored, more bool, err error) {
+	select {
+	case s := <-lines:
+		return s, true, nil
+	case err := <-done:
+		return stored{}, false, err
+	case <-ctx.Done():
+	}
+	patience := time.NewTimer(callback.Grace)
+	defer patience.Stop()
+	select {
+	case s := <-lines:
+		return s, true, nil
+	case err := <-done:
+		return stored{}, false, err
+	case <-patience.C:
+		return stored{}, false, &callback.LeftError{Cause: context.Cause(ctx)}
+	}
+}
+
+// lock is a mutex that is waited for no longer than a context lasts. The zero value is free.
+type lock struct {
+	once sync.Once
+	held chan struct{}
+}
+
+// errBusy tells that a lock was waited for.
+var errBusy = errors.New("history: another call has not returned from the session's store")
+
+// take takes the lock. The error wraps the context's cause.
+func (l *lock) take(ctx context.Context) error {
+	l.once.Do(func() { l.held = make(chan struct{}, 1) })
+	select {
+	case l.held <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case l.held <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", errBusy, context.Cause(ctx))
+	}
+}
+
+func (l *lock) release() { <-l.held }

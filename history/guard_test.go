@@ -1,0 +1,288 @@
+package history_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// strange is a store of somebody's own whose methods do something else once they are told to.
+type strange struct {
+	*history.MemoryStore
+	do map[string]func() // by method
+	// What is returned in place of what the store does.
+	end    func(history.Position) history.Position
+	ends   func([]history.Position) []history.Position
+	stored func(history.Stored) history.Stored
+}
+
+func (s *strange) meets(method string) {
+	if do := s.do[method]; do != nil {
+		do()
+	}
+}
+
+func (s *strange) End(ctx context.Context) (history.Position, error) {
+	s.meets("End")
+	at, err := s.MemoryStore.End(ctx)
+	if s.end != nil {
+		at = s.end(at)
+	}
+	return at, err
+}
+
+func (s *strange) Append(ctx context.Context, at history.Position, lines ...history.Line) ([]history.Position, error) {
+	s.meets("Append")
+	ends, err := s.MemoryStore.Append(ctx, at, lines...)
+	if s.ends != nil {
+		ends = s.ends(ends)
+	}
+	return ends, err
+}
+
+func (s *strange) Read(ctx context.Context, from history.Position) iter.Seq2[history.Stored, error] {
+	return s.lines("Read", s.MemoryStore.Read(ctx, from))
+}
+
+func (s *strange) Back(ctx context.Context, before history.Position, id string) iter.Seq2[history.Stored, error] {
+	return s.lines("Back", s.MemoryStore.Back(ctx, before, id))
+}
+
+func (s *strange) lines(method string, all iter.Seq2[history.Stored, error]) iter.Seq2[history.Stored, error] {
+	return func(yield func(history.Stored, error) bool) {
+		for line, err := range all {
+			if s.meets(method); s.stored != nil {
+				line = s.stored(line)
+			}
+			if !yield(line, err) {
+				return
+			}
+		}
+	}
+}
+
+func (s *strange) Count(ctx context.Context, from history.Position) (int, error) {
+	s.meets("Count")
+	return s.MemoryStore.Count(ctx, from)
+}
+
+func (s *strange) Replace(ctx context.Context, lines ...history.Stored) error {
+	s.meets("Replace")
+	return s.MemoryStore.Replace(ctx, lines...)
+}
+
+func (s *strange) Remove(ctx context.Context) error {
+	s.meets("Remove")
+	return s.MemoryStore.Remove(ctx)
+}
+
+func (s *strange) Close() error {
+	s.meets("Close")
+	return s.MemoryStore.Close()
+}
+
+// oddly opens a session with some entries in a store that is still as it should be.
+func oddly(t testing.TB) (*history.Session, *strange) {
+	t.Helper()
+	store := &strange{MemoryStore: &history.MemoryStore{}, do: map[string]func(){}}
+	s, err := history.New(t.Context(), store, history.Options{Cache: history.NewCache(1)})
+	require.NoError(t, err)
+	require.NoError(t, s.Append(t.Context(), user, answer))
+	return s, store
+}
+
+// calls that reach each method of a store.
+var reaching = map[string]func(ctx context.Context, s *history.Session, store *strange) error{
+	"End": func(ctx context.Context, s *history.Session, store *strange) error {
+		_, err := history.New(ctx, store, history.Options{})
+		return err
+	},
+	"Append": func(ctx context.Context, s *history.Session, _ *strange) error { return s.Append(ctx, user) },
+	"Read": func(ctx context.Context, s *history.Session, _ *strange) error {
+		for _, err := range s.Entries(ctx) {
+			return err
+		}
+		return nil
+	},
+	"Back": func(ctx context.Context, s *history.Session, store *strange) error {
+		_, err := history.New(ctx, store, history.Options{})
+		return err
+	},
+	"Count": func(ctx context.Context, s *history.Session, _ *strange) error {
+		_, err := s.Lines(ctx)
+		return err
+	},
+	"Replace": func(ctx context.Context, s *history.Session, _ *strange) error {
+		_, err := s.Erase(ctx, s.Leaf())
+		return err
+	},
+	"Remove": func(ctx context.Context, s *history.Session, _ *strange) error { return s.Remove(ctx) },
+}
+
+// A store that panics, or ends the goroutine, fails with its name and that of the method. The session goes on.
+func TestAStoreThatFailsIsAnErrorWithItsName(t *testing.T) {
+	for does, do := range map[string]func(){"panicked: oh no": func() { panic("oh no") }, "ended its goroutine": runtime.Goexit} {
+		for method, reach := range reaching {
+			t.Run(method+" "+does, func(t *testing.T) {
+				s, store := oddly(t)
+				store.do[method] = do
+				err := reach(t.Context(), s, store)
+				failed, ok := errors.AsType[*history.StoreError](err)
+				require.True(t, ok, "%v", err)
+				require.Equal(t, "*history_test.strange", failed.Store)
+				require.Equal(t, method, failed.Method)
+				require.ErrorContains(t, err, does)
+				clear(store.do)
+				require.NoError(t, s.Append(t.Context(), answer))
+				require.Len(t, viewOf(t, s).Turns, 1)
+			})
+		}
+	}
+}
+
+// A store that never returns is left behind a second after the context ended, and others wait no longer than theirs lasts.
+func TestAStoreThatNeverReturnsIsLeftBehind(t *testing.T) {
+	for method, reach := range reaching {
+		t.Run(method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, store := oddly(t)
+				until := make(chan struct{})
+				store.do[method] = func() { <-until }
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				began := time.Now()
+				go func() {
+					time.Sleep(time.Second)
+					if method != "Append" {
+						return
+					}
+					soon, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					err := s.Append(soon, answer)
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+					require.ErrorContains(t, err, "another call has not returned from the session's store")
+				}()
+				err := reach(ctx, s, store)
+				require.IsType(t, &history.StoreError{}, err)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.Equal(t, time.Minute+time.Second, time.Since(began))
+				clear(store.do)
+				close(until)
+				synctest.Wait()
+				if method == "Remove" {
+					return
+				}
+				require.NoError(t, s.Refresh(t.Context()))
+				require.NoError(t, s.Append(t.Context(), answer))
+			})
+		})
+	}
+}
+
+func TestClosingASessionDoesNotWaitForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, method := range []string{"Append", "Close"} {
+			s, store := oddly(t)
+			until := make(chan struct{})
+			store.do[method] = func() { <-until }
+			if method == "Append" {
+				go func() { _ = s.Append(t.Context(), user) }()
+				synctest.Wait()
+			}
+			began := time.Now()
+			require.ErrorIs(t, s.Close(), context.DeadlineExceeded)
+			require.LessOrEqual(t, time.Since(began), 6*time.Second)
+			require.ErrorIs(t, s.Append(t.Context(), user), history.ErrClosed)
+			close(until)
+		}
+	})
+}
+
+// What a store returns that cannot be is an error that says what.
+func TestAStoreThatReturnsNonsenseIsAnError(t *testing.T) {
+	for rule, c := range map[string]struct {
+		reach string
+		odd   func(*strange)
+		says  string
+	}{
+		"an end below 0": {"End", func(s *strange) { s.end = func(history.Position) history.Position { return -1 } }, "End of *history_test.strange: it returned -1"},
+		"no positions":   {"Append", func(s *strange) { s.ends = func([]history.Position) []history.Position { return nil } }, "it returned 0 positions for 1 lines"},
+		"a position that is not new": {"Append", func(s *strange) {
+			s.ends = func([]history.Position) []history.Position { return []history.Position{1} }
+		}, "do not grow"},
+		"lines of no length": {"Read", func(s *strange) {
+			s.stored = func(l history.Stored) history.Stored { l.End = l.At; return l }
+		}, "it returned a line from 0 to 0"},
+		"lines that go back": {"Read", func(s *strange) {
+			s.stored = func(l history.Stored) history.Stored { l.At -= 5; return l }
+		}, "it returned a line from -5"},
+		"another entry than was asked for": {"Back", func(s *strange) {
+			s.stored = func(l history.Stored) history.Stored {
+				if l.At > 0 && l.Parent == "" {
+					l.ID = "other"
+				}
+				return l
+			}
+		}, `it returned "other"`},
+		"a path that does not end": {"Back", func(s *strange) {
+			s.stored = func(l history.Stored) history.Stored {
+				if l.At > 0 {
+					l.At, l.End = 2, 3
+				}
+				return l
+			}
+		}, "before 2 it returned a line from 2 to 3"},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			s, store := oddly(t)
+			c.odd(store)
+			err := reaching[c.reach](t.Context(), s, store)
+			require.IsType(t, &history.StoreError{}, err)
+			require.ErrorContains(t, err, c.says)
+		})
+	}
+}
+
+func TestAFunctionOfTheOptionsThatFailsIsAnErrorWithItsName(t *testing.T) {
+	for _, name := range []string{"Options.IDs", "Options.Now"} {
+		var do func()
+		o := history.Options{Header: history.Header{ID: "S", Time: time.Unix(0, 0)}}
+		if name == "Options.IDs" {
+			o.IDs = func() string { do(); return "x" }
+		} else {
+			o.Now = func() time.Time { do(); return time.Now() }
+		}
+		for does, c := range map[string]struct{ do func() }{
+			"it panicked: oh no": {func() { panic("oh no") }}, "it ended its goroutine": {runtime.Goexit},
+			"it has not returned": {func() { select {} }},
+		} {
+			t.Run(name+" "+does, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				do = func() {
+					if does == "it has not returned" {
+						cancel()
+					}
+					c.do()
+				}
+				s, err := history.New(ctx, &history.MemoryStore{}, o)
+				require.NoError(t, err)
+				err = s.Append(ctx, chat.UserMessage("hello"))
+				failed, ok := errors.AsType[*history.CallbackError](err)
+				require.True(t, ok, "%v", err)
+				require.Equal(t, name, failed.Name)
+				require.ErrorContains(t, err, does)
+				do = func() {}
+				require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
+			})
+		}
+	}
+}
