@@ -207,7 +207,7 @@ func (f *FileStore) readError(err error) error {
 // Append adds lines and returns once they are as durable as the [Sync] says. What was written of them is taken back if that
 // fails. The error is an [ErrMoved] if the file is no longer at its path.
 func (f *FileStore) Append(ctx context.Context, at Position, lines ...Line) ([]Position, error) {
-	if err := checkLines(lines); err != nil {
+	if err := CheckLines(lines); err != nil {
 		return nil, err
 	}
 	f.writing.Lock()

@@ -27,7 +27,7 @@ func (m *MemoryStore) Append(ctx context.Context, at Position, lines ...Line) ([
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := checkLines(lines); err != nil {
+	if err := CheckLines(lines); err != nil {
 		return nil, err
 	}
 	m.mu.Lock()

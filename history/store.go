@@ -115,8 +115,8 @@ type PositionError struct{ At Position }
 
 func (e *PositionError) Error() string { return fmt.Sprintf("history: no line begins at %d", e.At) }
 
-// checkLines returns what is wrong with lines that are to be appended.
-func checkLines(lines []Line) error {
+// CheckLines returns what is wrong with lines that a store is to append: each needs an id, a kind, and data without line breaks.
+func CheckLines(lines []Line) error {
 	for i, l := range lines {
 		switch {
 		case len(l.Data) == 0 || bytes.IndexByte(l.Data, '\n') >= 0:

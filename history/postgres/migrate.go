@@ -1,0 +1,67 @@
+package postgres
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// migrationLock is the advisory lock that is held while the schema changes.
+const migrationLock = 0x70726f6d70747265 // "promptre"
+
+// Migrate brings the schema of a database up to date, and makes it if there is none. It may be called by several processes at
+// once, and while others use the database. The tables are made in the first schema of the connection's search path, and their
+// names begin with "promptree_".
+func Migrate(ctx context.Context, db Pool) error {
+	names, err := fs.Glob(files, "migrations/*.sql")
+	if err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	slices.Sort(names)
+	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", mode, int64(migrationLock)); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "CREATE TABLE IF NOT EXISTS promptree_migrations (version int PRIMARY KEY, applied timestamptz NOT NULL DEFAULT now())", mode)
+		if err != nil {
+			return err
+		}
+		var version int
+		if err := tx.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM promptree_migrations", mode).Scan(&version); err != nil {
+			return err
+		}
+		if version > len(names) {
+			return fmt.Errorf("the schema has version %d, and this program knows %d: use a newer one", version, len(names))
+		}
+		for _, name := range names[version:] {
+			sql, err := files.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			number, _, _ := strings.Cut(strings.TrimPrefix(name, "migrations/"), "_")
+			if version, err = strconv.Atoi(number); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, string(sql), pgx.QueryExecModeSimpleProtocol); err != nil { // several statements
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			if _, err := tx.Exec(ctx, "INSERT INTO promptree_migrations (version) VALUES ($1)", mode, version); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("postgres: migrating: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,394 @@
+package postgres_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/historytest"
+	"github.com/promptree-go/promptree/history/postgres"
+	"github.com/promptree-go/promptree/internal/postgrestest"
+)
+
+var cluster *postgrestest.Cluster // nil where there is none
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	c, err := postgrestest.Start(context.Background())
+	if err == nil {
+		cluster = c
+		defer func() {
+			if err := c.Stop(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		}()
+	} else if err != postgrestest.ErrNone {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// pool connects to a new, empty schema of the test's own.
+func pool(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	if cluster == nil {
+		t.Skip(postgrestest.ErrNone)
+	}
+	schema := postgrestest.Name()
+	config, err := pgxpool.ParseConfig(cluster.URL)
+	require.NoError(t, err)
+	config.ConnConfig.RuntimeParams["search_path"] = schema
+	config.MaxConns = 8
+	p, err := pgxpool.NewWithConfig(context.Background(), config)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := p.Exec(context.Background(), "DROP SCHEMA "+schema+" CASCADE")
+		require.NoError(t, err)
+		p.Close()
+	})
+	_, err = p.Exec(t.Context(), "CREATE SCHEMA "+schema)
+	require.NoError(t, err)
+	return p
+}
+
+// migrated is a pool whose schema is up to date.
+func migrated(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	p := pool(t)
+	require.NoError(t, postgres.Migrate(t.Context(), p))
+	return p
+}
+
+func TestAStoreInADatabaseIsAStore(t *testing.T) {
+	p := migrated(t)
+	historytest.Run(t, historytest.Suite{
+		Shared: true,
+		New: func(t *testing.T) func() (history.Store, error) {
+			name := t.Name()
+			return func() (history.Store, error) {
+				return (&postgres.Sessions{Pool: p, Tenant: "acme"}).Store(name), nil
+			}
+		},
+	})
+}
+
+// counting counts the statements that are sent, each of which is a round trip.
+type counting struct{ statements *atomic.Int64 }
+
+func (c counting) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	c.statements.Add(1)
+	return ctx
+}
+
+func (counting) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// counted is a pool like another whose statements are counted.
+func counted(t testing.TB, p *pgxpool.Pool) (*pgxpool.Pool, *atomic.Int64) {
+	t.Helper()
+	config := p.Config()
+	n := &atomic.Int64{}
+	config.ConnConfig.Tracer = counting{n}
+	other, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(other.Close)
+	return other, n
+}
+
+// An append and what comes of it take one round trip, however long the session is; opening takes three.
+func TestAStepIsOneRoundTrip(t *testing.T) {
+	p, statements := counted(t, migrated(t))
+	sessions := &postgres.Sessions{Pool: p}
+	s, err := sessions.Open(t.Context(), "long", history.Options{})
+	require.NoError(t, err)
+	for i := range 300 {
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage(fmt.Sprint("question ", i)), chat.AssistantMessage("answer")))
+	}
+	require.NoError(t, s.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("so far")}}))
+	before := statements.Load()
+	for range 5 {
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage("and"), chat.AssistantMessage("so")))
+		_, err = s.View(t.Context())
+		require.NoError(t, err)
+	}
+	require.Equal(t, int64(5), statements.Load()-before)
+
+	before = statements.Load()
+	again, err := sessions.Open(t.Context(), "long", history.Options{Cache: history.NewCache(1 << 20)})
+	require.NoError(t, err)
+	v, err := again.View(t.Context())
+	require.NoError(t, err)
+	require.Len(t, v.Turns, 5)
+	require.LessOrEqual(t, statements.Load()-before, int64(4), "the end, the header, the path, and the start of the turn that was cut")
+}
+
+func TestSessionsOfATenantAreItsOwn(t *testing.T) {
+	p := migrated(t)
+	acme, other := &postgres.Sessions{Pool: p, Tenant: "acme"}, &postgres.Sessions{Pool: p, Tenant: "other"}
+	for _, name := range []string{"b", "a", "", "ä", "c/d"} {
+		s, err := acme.Open(t.Context(), name, history.Options{})
+		require.NoError(t, err)
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage("for acme, in "+name)))
+	}
+	s, err := other.Open(t.Context(), "a", history.Options{})
+	require.NoError(t, err)
+	require.Empty(t, s.Leaf(), "another session of that name")
+	require.Equal(t, []string{"", "a", "b", "c/d", "ä"}, names(t, acme, ""))
+	require.Equal(t, []string{"b", "c/d", "ä"}, names(t, acme, "a"))
+	require.Equal(t, []string{"a"}, names(t, other, ""))
+	for info, err := range acme.List(t.Context(), "") {
+		require.NoError(t, err)
+		require.Equal(t, int64(2), info.Lines)
+		require.Greater(t, info.Bytes, int64(100))
+		require.WithinDuration(t, time.Now(), info.Appended, time.Minute)
+	}
+	removed, err := acme.Clear(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 5, removed)
+	require.Empty(t, names(t, acme, ""))
+	require.Equal(t, []string{"a"}, names(t, other, ""))
+	var lines int
+	require.NoError(t, p.QueryRow(t.Context(), "SELECT count(*) FROM promptree_lines").Scan(&lines))
+	require.Equal(t, 1, lines, "nothing is left behind")
+}
+
+func names(t *testing.T, s *postgres.Sessions, after string) []string {
+	t.Helper()
+	var list []string
+	for info, err := range s.List(t.Context(), after) {
+		require.NoError(t, err)
+		list = append(list, info.Name)
+	}
+	return list
+}
+
+func TestAListGoesOnPageByPage(t *testing.T) {
+	p := migrated(t)
+	_, err := p.Exec(t.Context(), "INSERT INTO promptree_sessions (tenant, name, lines, bytes) SELECT '', 'n' || i, 0, 0 FROM generate_series(1, 1201) AS i")
+	require.NoError(t, err)
+	list := names(t, &postgres.Sessions{Pool: p}, "")
+	require.Len(t, list, 1201)
+	require.True(t, slices.IsSorted(list))
+}
+
+func TestSessionsExpireTheOldestFirst(t *testing.T) {
+	p := migrated(t)
+	sessions := &postgres.Sessions{Pool: p}
+	for i, name := range []string{"old", "older", "oldest", "new"} {
+		s, err := sessions.Open(t.Context(), name, history.Options{})
+		require.NoError(t, err)
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
+		if name != "new" {
+			_, err = p.Exec(t.Context(), "UPDATE promptree_sessions SET appended = now() - make_interval(days => $1) WHERE name = $2", 10+i, name)
+			require.NoError(t, err)
+		}
+	}
+	open, err := sessions.Open(t.Context(), "oldest", history.Options{})
+	require.NoError(t, err)
+	removed, err := sessions.Expire(t.Context(), time.Now().AddDate(0, 0, -7), 2)
+	require.NoError(t, err)
+	require.Equal(t, 2, removed)
+	require.Equal(t, []string{"new", "old"}, names(t, sessions, ""))
+	require.ErrorIs(t, open.Append(t.Context(), chat.UserMessage("on")), postgres.ErrRemoved)
+
+	again, err := sessions.Open(t.Context(), "oldest", history.Options{})
+	require.NoError(t, err)
+	require.ErrorIs(t, open.Append(t.Context(), chat.UserMessage("on")), postgres.ErrRemoved, "one of the same name is another")
+	require.NoError(t, again.Append(t.Context(), chat.UserMessage("anew")))
+}
+
+// What a hook writes is there with the lines, or neither is.
+func TestAHookWritesInTheTransactionOfTheAppend(t *testing.T) {
+	p := migrated(t)
+	_, err := p.Exec(t.Context(), "CREATE TABLE plans (tenant text, name text, at bigint, plan text)")
+	require.NoError(t, err)
+	refuse := error(nil)
+	counted, statements := counted(t, p)
+	sessions := &postgres.Sessions{Pool: counted, Tenant: "acme", Hooks: []postgres.Hook{{
+		Wants: func(lines []history.Line) bool { return lines[0].Kind == history.TypePlan },
+		Do: func(ctx context.Context, tx pgx.Tx, a postgres.Appended) error {
+			_, err := tx.Exec(ctx, "INSERT INTO plans VALUES ($1, $2, $3, $4)", a.Tenant, a.Name, a.At, a.Lines[0].ID)
+			return cmp.Or(refuse, err)
+		},
+	}}}
+	s, err := sessions.Open(t.Context(), "one", history.Options{})
+	require.NoError(t, err)
+	before := statements.Load()
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
+	require.Equal(t, int64(1), statements.Load()-before, "nobody wants that")
+	added, err := s.Add(t.Context(), history.Entry{Body: history.Plan{Policy: "p"}})
+	require.NoError(t, err)
+	refuse = errors.New("the queue is full")
+	_, err = s.Add(t.Context(), history.Entry{Body: history.Plan{Policy: "p"}})
+	require.ErrorIs(t, err, refuse)
+	rows, err := p.Query(t.Context(), "SELECT tenant || '/' || name || ' ' || at || ' ' || plan FROM plans")
+	require.NoError(t, err)
+	plans, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Equal(t, []string{"acme/one 2 " + added[0].ID}, plans)
+	require.Equal(t, added[0].ID, s.Leaf())
+	end, err := sessions.Store("one").End(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, history.Position(3), end)
+}
+
+func TestMigrationsRunOnceHoweverManyCallThem(t *testing.T) {
+	p := pool(t)
+	_, err := (&postgres.Sessions{Pool: p}).Open(t.Context(), "one", history.Options{})
+	require.ErrorContains(t, err, "call Migrate first")
+	var group errgroup
+	for range 8 {
+		group.Go(func() error { return postgres.Migrate(context.Background(), p) })
+	}
+	require.NoError(t, group.Wait())
+	var versions int
+	require.NoError(t, p.QueryRow(t.Context(), "SELECT count(*) FROM promptree_migrations").Scan(&versions))
+	require.Equal(t, 1, versions)
+	_, err = p.Exec(t.Context(), "INSERT INTO promptree_migrations VALUES (1000)")
+	require.NoError(t, err)
+	require.ErrorContains(t, postgres.Migrate(t.Context(), p), "use a newer one")
+}
+
+// errgroup waits for several and keeps their errors.
+type errgroup struct {
+	sync.WaitGroup
+	mu  sync.Mutex
+	err error
+}
+
+func (g *errgroup) Go(f func() error) {
+	g.WaitGroup.Go(func() {
+		err := f()
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.err = errors.Join(g.err, err)
+	})
+}
+
+func (g *errgroup) Wait() error {
+	g.WaitGroup.Wait()
+	return g.err
+}
+
+// Ids may hold what text in a database may not, and lines may be long.
+func TestLinesComeBackByteForByte(t *testing.T) {
+	p := migrated(t)
+	sessions := &postgres.Sessions{Pool: p}
+	s, err := sessions.Open(t.Context(), "one", history.Options{})
+	require.NoError(t, err)
+	long := strings.Repeat("x\x00ÿ", 1<<17)
+	added, err := s.Add(t.Context(), history.Entry{ID: "\x00", Body: history.Message{Message: chat.UserMessage(long)}},
+		history.Entry{ID: "ü\n", Parent: "\x00", Body: history.Custom{Name: "own", Data: []byte(`"\u0000"`)}})
+	require.NoError(t, err)
+	for range 5 { // each is a page by itself
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage(long)))
+	}
+	again, err := sessions.Open(t.Context(), "one", history.Options{Cache: history.NewCache(1)})
+	require.NoError(t, err)
+	for _, want := range added {
+		got, err := again.Entry(t.Context(), want.ID)
+		require.NoError(t, err)
+		require.Equal(t, want.Body, got.Body)
+	}
+	wrong, err := history.Verify(t.Context(), sessions.Store("one"))
+	require.NoError(t, err)
+	require.Empty(t, wrong)
+}
+
+// A connection that is lost is an error, and the session goes on once the database is back: nothing that was acknowledged is lost,
+// and nothing stands twice.
+func TestASessionOutlivesItsConnections(t *testing.T) {
+	p := migrated(t)
+	s, err := (&postgres.Sessions{Pool: p}).Open(t.Context(), "one", history.Options{})
+	require.NoError(t, err)
+	stop := make(chan struct{})
+	var cutting sync.WaitGroup
+	cutting.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+				_, _ = p.Exec(context.Background(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%promptree_lines%'")
+			}
+		}
+	})
+	var said []string
+	lost := 0
+	for i := range 200 {
+		text := fmt.Sprint("message ", i)
+		if err := s.Append(t.Context(), chat.UserMessage(text)); err != nil {
+			lost++
+			for s.Refresh(t.Context()) != nil {
+				time.Sleep(time.Millisecond)
+			}
+			if last, err := s.Entry(t.Context(), ""); err != nil || last.Message().Text() != text {
+				continue // it was not written
+			}
+		}
+		said = append(said, text)
+	}
+	close(stop)
+	cutting.Wait()
+	p.Reset() // connections that were cut
+	t.Logf("%d appends failed", lost)
+	v, err := s.View(t.Context())
+	require.NoError(t, err)
+	var kept []string
+	for _, m := range v.Messages() {
+		kept = append(kept, m.Text())
+	}
+	require.Equal(t, said, kept)
+}
+
+// A pooler that gives each transaction another connection is no hindrance, with fewer connections than there are sessions.
+func TestAPoolerMayPoolTransactions(t *testing.T) {
+	if cluster == nil {
+		t.Skip(postgrestest.ErrNone)
+	}
+	address, stop, err := cluster.Pooler(t.Context(), 2)
+	if err == postgrestest.ErrNoPooler {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	defer stop()
+	p, err := pgxpool.New(t.Context(), address)
+	require.NoError(t, err)
+	defer p.Close()
+	require.NoError(t, postgres.Migrate(t.Context(), p))
+	sessions := &postgres.Sessions{Pool: p, Tenant: postgrestest.Name()}
+	var group errgroup
+	for i := range 20 {
+		group.Go(func() error {
+			s, err := sessions.Open(context.Background(), fmt.Sprint(i), history.Options{})
+			for k := 0; k < 20 && err == nil; k++ {
+				err = s.Append(context.Background(), chat.UserMessage(fmt.Sprint("message ", k)))
+			}
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
+	for info, err := range sessions.List(t.Context(), "") {
+		require.NoError(t, err)
+		require.Equal(t, int64(21), info.Lines)
+	}
+	_, err = sessions.Clear(t.Context())
+	require.NoError(t, err)
+}

@@ -1,0 +1,136 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/promptree-go/promptree/history"
+)
+
+// Pool is what is used of a pool of connections, such as [github.com/jackc/pgx/v5/pgxpool.Pool].
+type Pool interface {
+	Begin(ctx context.Context) (pgx.Tx, error)
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// mode sends a statement and its arguments in one round trip, without preparing it by name: so a pooler may give each transaction
+// another connection.
+const mode = pgx.QueryExecModeExec
+
+// Sessions are the sessions of one tenant. Pool is required. It is safe for concurrent use once its fields are set, and cheap to make.
+type Sessions struct {
+	// Pool of connections to a database that [Migrate] has prepared. It is not closed.
+	Pool Pool
+	// Tenant to whom the sessions belong. "" is a tenant too.
+	Tenant string
+	// Tool is the name of the agent's tool that reads a session, which the breadcrumb beside a summary names. Without one it names
+	// nothing.
+	Tool string
+	// Hooks are called in the transactions of appends. None by default.
+	Hooks []Hook
+}
+
+// Hook does more in the transaction of an append: the lines are there with what it writes, or neither is.
+type Hook struct {
+	// Wants reports whether Do is called for lines. An append that no hook wants takes one round trip; one that a hook wants takes
+	// three, and what Do takes. Nil wants all.
+	Wants func(lines []history.Line) bool
+	// Do is called after the lines were written, before the transaction is committed. If it fails the append does, and nothing is
+	// written. It must not use another connection, which would wait for this one's locks.
+	Do func(ctx context.Context, tx pgx.Tx, a Appended) error
+}
+
+// Appended is an append that is about to be committed.
+type Appended struct {
+	Tenant, Name string
+	// At is the position of the first of Lines.
+	At    history.Position
+	Lines []history.Line
+}
+
+// Open opens the session of a name, and makes it if there is none. Close it when the request is done: that costs nothing.
+func (s *Sessions) Open(ctx context.Context, name string, o history.Options) (*history.Session, error) {
+	return history.New(ctx, s.Store(name), o)
+}
+
+// Store returns the store of the session of a name. It has no row before the first append.
+func (s *Sessions) Store(name string) *Store { return &Store{sessions: s, name: name} }
+
+// Info is what a list says of a session.
+type Info struct {
+	Name string
+	// Created is when its first line was written, Appended when its newest was, both by the database's clock.
+	Created, Appended time.Time
+	// Lines that it has, the header included, and their bytes.
+	Lines, Bytes int64
+}
+
+// listed is how many sessions are read at a time.
+const listed = 500
+
+// List returns the sessions in the order of their names' bytes, from the first after a name on. An error is the last that is
+// returned.
+func (s *Sessions) List(ctx context.Context, after string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		for first := after == ""; ; first = false {
+			rows, err := s.Pool.Query(ctx, `
+				SELECT name, created, appended, lines, bytes FROM promptree_sessions
+				WHERE tenant = $1 AND (name COLLATE "C" > $2 OR $3) ORDER BY name COLLATE "C" LIMIT $4`, mode, s.Tenant, after, first, listed)
+			var page []Info
+			if err == nil {
+				page, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Info])
+			}
+			if err != nil {
+				yield(Info{}, s.failed("listing sessions", err))
+				return
+			}
+			for _, info := range page {
+				if !yield(info, nil) {
+					return
+				}
+				after = info.Name
+			}
+			if len(page) < listed {
+				return
+			}
+		}
+	}
+}
+
+// Expire removes sessions to which nobody has appended since a time, at most so many, the oldest first, and returns how many it
+// removed. Whoever has one open is told that it is gone at its next append.
+func (s *Sessions) Expire(ctx context.Context, before time.Time, most int) (removed int, err error) {
+	return s.remove(ctx, `
+		DELETE FROM promptree_sessions WHERE session IN (
+			SELECT session FROM promptree_sessions WHERE tenant = $1 AND appended < $2 ORDER BY appended LIMIT $3 FOR UPDATE SKIP LOCKED
+		) AND appended < $2`, s.Tenant, before, most)
+}
+
+// Clear removes all sessions of the tenant.
+func (s *Sessions) Clear(ctx context.Context) (removed int, err error) {
+	return s.remove(ctx, "DELETE FROM promptree_sessions WHERE tenant = $1", s.Tenant)
+}
+
+func (s *Sessions) remove(ctx context.Context, sql string, args ...any) (int, error) {
+	tag, err := s.Pool.Exec(ctx, sql, append([]any{mode}, args...)...)
+	if err != nil {
+		return 0, s.failed("removing sessions", err)
+	}
+	return int(tag.RowsAffected()), nil
+}
+
+// failed is the error of something that was tried.
+func (s *Sessions) failed(what string, err error) error {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42P01" {
+		err = fmt.Errorf("%w: call Migrate first", err)
+	}
+	return fmt.Errorf("postgres: %s: %w", what, err)
+}

@@ -1,0 +1,368 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/promptree-go/promptree/history"
+)
+
+// Store is the [history.Store] of one session. Its positions are numbers of lines. Several may be open for one session, in one
+// process or in many.
+type Store struct {
+	sessions *Sessions
+	name     string
+	key      atomic.Int64 // of the session's row, 0 before it is known
+	closed   atomic.Bool
+}
+
+var (
+	_ history.Store       = (*Store)(nil)
+	_ history.Counter     = (*Store)(nil)
+	_ history.Eraser      = (*Store)(nil)
+	_ history.Sharer      = (*Store)(nil)
+	_ history.Transcriber = (*Store)(nil)
+)
+
+// ErrRemoved is the error of a session that was removed while it was open.
+var ErrRemoved = errors.New("postgres: the session was removed")
+
+// Shared reports that others may append too.
+func (s *Store) Shared() bool { return true }
+
+// Transcript names the session for [Sessions.Tool].
+func (s *Store) Transcript() history.Transcript {
+	if s.sessions.Tool == "" {
+		return history.Transcript{}
+	}
+	return history.Transcript{Name: s.name, Tool: s.sessions.Tool}
+}
+
+// Close gives the store up. The pool stays open.
+func (s *Store) Close() error {
+	s.closed.Store(true)
+	return nil
+}
+
+// ready returns why nothing can be done.
+func (s *Store) ready(ctx context.Context) error {
+	switch {
+	case s.closed.Load():
+		return history.ErrClosed
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func (s *Store) failed(ctx context.Context, what string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return s.sessions.failed(fmt.Sprintf("%s session %q", what, s.name), err)
+}
+
+// End returns the number of lines.
+func (s *Store) End(ctx context.Context) (history.Position, error) {
+	if err := s.ready(ctx); err != nil {
+		return 0, err
+	}
+	return s.end(ctx, s.sessions.Pool)
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+func (s *Store) end(ctx context.Context, db querier) (history.Position, error) {
+	var key, lines int64
+	var err error
+	if key = s.key.Load(); key != 0 {
+		err = db.QueryRow(ctx, "SELECT lines FROM promptree_sessions WHERE session = $1", mode, key).Scan(&lines)
+	} else {
+		err = db.QueryRow(ctx, "SELECT session, lines FROM promptree_sessions WHERE tenant = $1 AND name = $2", mode, s.sessions.Tenant, s.name).
+			Scan(&key, &lines)
+	}
+	switch {
+	case errors.Is(err, pgx.ErrNoRows) && key != 0:
+		return 0, ErrRemoved
+	case errors.Is(err, pgx.ErrNoRows):
+		return 0, nil
+	case err != nil:
+		return 0, s.failed(ctx, "reading", err)
+	}
+	s.key.CompareAndSwap(0, key)
+	return history.Position(lines), nil
+}
+
+// Append adds lines in one statement.
+func (s *Store) Append(ctx context.Context, at history.Position, lines ...history.Line) ([]history.Position, error) {
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	if err := history.CheckLines(lines); err != nil || len(lines) == 0 {
+		return nil, err
+	}
+	if at < 0 {
+		return nil, &history.PositionError{At: at}
+	}
+	if at > 0 && s.key.Load() == 0 {
+		if _, err := s.end(ctx, s.sessions.Pool); err != nil {
+			return nil, err
+		}
+	}
+	var key int64
+	var err error
+	var wanted []Hook
+	for _, h := range s.sessions.Hooks {
+		if h.Wants == nil || h.Wants(lines) {
+			wanted = append(wanted, h)
+		}
+	}
+	if len(wanted) == 0 {
+		key, err = s.insert(ctx, s.sessions.Pool, at, lines)
+	} else {
+		err = pgx.BeginFunc(ctx, s.sessions.Pool, func(tx pgx.Tx) error {
+			if key, err = s.insert(ctx, tx, at, lines); err != nil {
+				return err
+			}
+			for _, h := range wanted {
+				if err := h.Do(ctx, tx, Appended{s.sessions.Tenant, s.name, at, slices.Clone(lines)}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		end, err := s.end(ctx, s.sessions.Pool)
+		if err != nil {
+			return nil, err
+		}
+		return nil, &history.ConflictError{At: at, End: end}
+	case err != nil:
+		return nil, s.failed(ctx, "appending to", err)
+	}
+	s.key.CompareAndSwap(0, key)
+	ends := make([]history.Position, len(lines))
+	for i := range ends {
+		ends[i] = at + history.Position(i) + 1
+	}
+	return ends, nil
+}
+
+// insert writes lines and returns the key of their session. The error is [pgx.ErrNoRows] if the position is taken.
+func (s *Store) insert(ctx context.Context, db querier, at history.Position, lines []history.Line) (key int64, err error) {
+	n := len(lines)
+	ids, parents, kinds, data := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
+	bytes := int64(0)
+	for i, l := range lines {
+		ids[i], parents[i], kinds[i], data[i] = []byte(l.ID), []byte(l.Parent), []byte(l.Kind), l.Data
+		bytes += int64(len(l.Data))
+	}
+	const written = `, written AS (
+			INSERT INTO promptree_lines (session, at, id, parent, kind, data)
+			SELECT s.session, $3 + l.i - 1, l.id, l.parent, l.kind, l.data
+			FROM s, unnest($5::bytea[], $6::bytea[], $7::bytea[], $8::bytea[]) WITH ORDINALITY AS l (id, parent, kind, data, i)
+		) SELECT session FROM s`
+	const begin = `WITH s AS (
+			INSERT INTO promptree_sessions (tenant, name, lines, bytes) VALUES ($1, $2, $3 + cardinality($5::bytea[]), $4)
+			ON CONFLICT (tenant, name) DO NOTHING RETURNING session
+		)` + written
+	const goOn = `WITH s AS (
+			UPDATE promptree_sessions SET lines = lines + cardinality($5::bytea[]), bytes = bytes + $4, appended = now()
+			WHERE session = $1 AND name = $2 AND lines = $3 RETURNING session
+		)` + written
+	if at == 0 {
+		err = db.QueryRow(ctx, begin, mode, s.sessions.Tenant, s.name, int64(at), bytes, ids, parents, kinds, data).Scan(&key)
+	} else {
+		err = db.QueryRow(ctx, goOn, mode, s.key.Load(), s.name, int64(at), bytes, ids, parents, kinds, data).Scan(&key)
+	}
+	return key, err
+}
+
+// A page is what is read at a time: lines of so many bytes together, or one that is larger, and at first no more than a few.
+const (
+	firstLines = 32
+	pageLines  = 512
+	pageBytes  = 1 << 20
+)
+
+// binary is how a page is sent: as text bytes take twice as many.
+var binary = pgx.QueryResultFormats{pgx.BinaryFormatCode}
+
+// page reads some of the lines that a condition selects, in the order that it names.
+func (s *Store) page(ctx context.Context, where, order string, most int, args ...any) ([]history.Stored, error) {
+	rows, err := s.sessions.Pool.Query(ctx, `
+		SELECT at, id, parent, kind, data FROM (
+			SELECT *, sum(octet_length(data)) OVER (ORDER BY at `+order+`) AS bytes, row_number() OVER (ORDER BY at `+order+`) AS i
+			FROM promptree_lines WHERE session = $1 AND `+where+` ORDER BY at `+order+` LIMIT $2
+		) AS page WHERE i = 1 OR bytes <= $3 ORDER BY at `+order, append([]any{mode, binary, s.key.Load(), most, pageBytes}, args...)...)
+	if err != nil {
+		return nil, s.failed(ctx, "reading", err)
+	}
+	lines, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (history.Stored, error) {
+		var at int64
+		var id, parent, kind, data []byte
+		err := row.Scan(&at, &id, &parent, &kind, &data)
+		return history.Stored{
+			Line: history.Line{ID: string(id), Parent: string(parent), Kind: history.EntryType(kind), Data: data},
+			At:   history.Position(at), End: history.Position(at) + 1,
+		}, err
+	})
+	if err != nil {
+		return nil, s.failed(ctx, "reading", err)
+	}
+	return lines, nil
+}
+
+// known makes sure that the session's key is known, if it has a row.
+func (s *Store) known(ctx context.Context) error {
+	if err := s.ready(ctx); err != nil || s.key.Load() != 0 {
+		return err
+	}
+	_, err := s.end(ctx, s.sessions.Pool)
+	return err
+}
+
+// Read returns lines in order. No connection is held while they are used.
+func (s *Store) Read(ctx context.Context, from history.Position) iter.Seq2[history.Stored, error] {
+	return func(yield func(history.Stored, error) bool) {
+		err := s.known(ctx)
+		if err == nil && from < 0 {
+			err = &history.PositionError{At: from}
+		}
+		at := from
+		for most := firstLines; err == nil; most = min(2*most, pageLines) {
+			if err = s.ready(ctx); err != nil {
+				break
+			}
+			var lines []history.Stored
+			if lines, err = s.page(ctx, "at >= $4", "", most, int64(at)); err != nil {
+				break
+			}
+			for _, l := range lines {
+				if !yield(l, nil) {
+					return
+				}
+				at = l.End
+			}
+			if len(lines) > 0 {
+				continue
+			}
+			if at != from { // one was there
+				return
+			}
+			var end history.Position
+			if end, err = s.end(ctx, s.sessions.Pool); err == nil && from > end {
+				err = &history.PositionError{At: from}
+			} else if err == nil {
+				return
+			}
+		}
+		yield(history.Stored{}, err)
+	}
+}
+
+// Back returns the lines of a path, the newest first. Each page begins with a line of the path, for whatever stands between is of
+// other branches.
+func (s *Store) Back(ctx context.Context, before history.Position, id string) iter.Seq2[history.Stored, error] {
+	return func(yield func(history.Stored, error) bool) {
+		if err := s.known(ctx); err != nil {
+			yield(history.Stored{}, err)
+			return
+		}
+		newest := id == ""
+		for most := firstLines; ; most = min(2*most, pageLines) {
+			var lines []history.Stored
+			err := s.ready(ctx)
+			if err == nil && newest {
+				lines, err = s.page(ctx, "at < $4 AND at > 0", "DESC", most, int64(before))
+			} else if err == nil {
+				lines, err = s.page(ctx, `at > 0 AND at <= (
+					SELECT max(at) FROM promptree_lines WHERE session = $1 AND id = $5 AND at < $4)`, "DESC", most, int64(before), []byte(id))
+			}
+			switch {
+			case err != nil:
+				yield(history.Stored{}, err)
+				return
+			case len(lines) == 0 && newest:
+				return
+			case len(lines) == 0:
+				yield(history.Stored{}, &history.NoEntryError{ID: id})
+				return
+			}
+			id = cmp.Or(id, lines[0].ID)
+			newest = false
+			for _, l := range lines {
+				if l.ID != id {
+					continue
+				}
+				if !yield(l, nil) || l.Parent == "" {
+					return
+				}
+				before, id = l.At, l.Parent
+			}
+		}
+	}
+}
+
+// Count returns the number of lines from a position on.
+func (s *Store) Count(ctx context.Context, from history.Position) (int, error) {
+	end, err := s.End(ctx)
+	if err == nil && (from < 0 || from > end) {
+		err = &history.PositionError{At: from}
+	}
+	return int(end - from), err
+}
+
+// Replace puts other data in place of that of lines, in one statement.
+func (s *Store) Replace(ctx context.Context, lines ...history.Stored) error {
+	if err := s.known(ctx); err != nil {
+		return err
+	}
+	at, data := make([]int64, len(lines)), make([][]byte, len(lines))
+	for i, l := range lines {
+		at[i], data[i] = int64(l.At), l.Data
+	}
+	err := pgx.BeginFunc(ctx, s.sessions.Pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `
+			UPDATE promptree_lines AS l SET data = new.data FROM unnest($2::bigint[], $3::bytea[]) AS new (at, data)
+			WHERE l.session = $1 AND l.at = new.at AND l.at > 0`, mode, s.key.Load(), at, data)
+		if err == nil && tag.RowsAffected() != int64(len(lines)) {
+			for _, l := range lines {
+				var there bool
+				err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM promptree_lines WHERE session = $1 AND at = $2 AND at > 0)", mode, s.key.Load(), int64(l.At)).Scan(&there)
+				if err != nil || !there {
+					return cmp.Or(err, error(&history.PositionError{At: l.At}))
+				}
+			}
+		}
+		return err
+	})
+	if _, wrong := errors.AsType[*history.PositionError](err); wrong || err == nil {
+		return err
+	}
+	return s.failed(ctx, "replacing lines of", err)
+}
+
+// Remove removes the session with all its lines, and closes the store.
+func (s *Store) Remove(ctx context.Context) error {
+	if err := s.known(ctx); err != nil {
+		return err
+	}
+	if _, err := s.sessions.remove(ctx, "DELETE FROM promptree_sessions WHERE session = $1", s.key.Load()); err != nil {
+		return err
+	}
+	return s.Close()
+}
