@@ -31,10 +31,7 @@ func (f RunnerFunc) Run(ctx context.Context, s *history.Session, plan string) er
 // said from here on stays.
 func (w *walker) start(s *measured, d Decision) {
 	c := w.c
-	select {
-	case c.inner.turn <- struct{}{}:
-		w.holds = true
-	default:
+	if !w.tryTake() {
 		d.Do, d.Why = ActNothing, "another call compacts"
 		w.explain(d, OutcomeNothing, nil)
 		return
@@ -73,6 +70,7 @@ func (w *walker) start(s *measured, d Decision) {
 	ctx, done := c.inner.work.abortable(context.WithoutCancel(w.ctx)) // which Abort and Close end, from now on
 	t := &task{id: id, done: make(chan struct{})}
 	ctx, t.cancel = context.WithCancelCause(ctx)
+	ctx, t.stage = staged(ctx)
 	c.inner.work.replace(nil, t)
 	order := order{id: id, policy: w.policy, agent: w.target, target: w.target}
 	if s.result != nil {
@@ -142,7 +140,7 @@ func (c *Compactor) Wait(ctx context.Context) error {
 	case <-t.done:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return t.stage.waited(ctx, "the summary that is made in the background")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/trim"
@@ -60,13 +61,16 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*h
 	case hooked.Summary != nil:
 		summary = &history.BranchSummary{From: from, Summary: *hooked.Summary}
 		summary.Extension = true
+		if summary.Text, err = supplied(hooked); err != nil {
+			return nil, fmt.Errorf("summarize: the summary of a hook: %w", err)
+		}
 	default:
 		if summary, err = w.summariseBranch(from, to, how.Instructions, hooked); err != nil && ctx.Err() == nil {
 			return nil, fmt.Errorf("summarize: the branch that is left: %w", err)
 		}
 	}
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, ended(ctx, err)
 	}
 	if err := c.Session.Branch(ctx, to); err != nil {
 		return nil, err
@@ -77,7 +81,10 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*h
 		}
 	}
 	if c.Checkpoints != nil && w.policy.Place.Checkpoints {
-		if err := c.Checkpoints.Index(ctx, c.Session); err != nil { // the session is there all the same
+		_, err := call(context.WithoutCancel(ctx), "Checkpoints", c.Hooks.timeout(), func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, c.Checkpoints.Index(ctx, c.Session)
+		})
+		if err != nil { // the session is there all the same
 			c.tell(ctx, Event{Kind: EventHookFailed, Hook: "Checkpoints", Err: fmt.Errorf("summarize: writing the index of the checkpoints: %w", err)})
 		}
 	}
@@ -89,13 +96,19 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*h
 
 // summariseBranch asks for a summary of what is left behind, nil if that is nothing.
 func (w *walker) summariseBranch(from, to, instructions string, hooked Intervention) (*history.BranchSummary, error) {
-	c, window := w.c, w.target.window()
+	c := w.c
+	window, err := value(w.ctx, nameTokenizer, w.target.window)
+	if err != nil {
+		return nil, err
+	}
 	reserve := w.policy.Branch.Reserve
 	if reserve == 0 {
 		reserve = 16_384
 	}
 	reserve = min(reserve, window/2)
-	messages, err := BranchMessages(c.Session.Abandoned(w.ctx, from, to), window-reserve, w.target.Tokenizer)
+	messages, err := call(w.ctx, nameTokenizer, 0, func(ctx context.Context) ([]chat.Message, error) {
+		return BranchMessages(c.Session.Abandoned(ctx, from, to), window-reserve, w.target.Tokenizer)
+	})
 	if err != nil || len(messages) == 0 {
 		return nil, err
 	}
@@ -112,26 +125,35 @@ func (w *walker) summariseBranch(from, to, instructions string, hooked Intervent
 			Tools: w.target.Tools, ResultTokens: w.policy.Ask.SimpleResult,
 		},
 	}
-	if j.material.Files, err = w.policy.Place.FileTools.Of(c.Session.Abandoned(w.ctx, from, to)); err != nil {
+	if j.material.Files, err = w.policy.filesOf(w.ctx, c.Session.Abandoned(w.ctx, from, to)); err != nil {
 		return nil, err
 	}
 	p := w.policy.Branch.Prompt
 	if p.Request == nil {
 		p = BranchPrompt()
 	}
-	wr := &writer{job: j, candidates: c.carrier().candidates(w.ctx, w.target, w.policy, l), tell: func(kind EventKind, change func(*Event)) {
+	candidates, err := c.carrier().candidates(w.ctx, w.target, w.policy, l)
+	if err != nil {
+		return nil, err
+	}
+	wr := &writer{job: j, candidates: candidates, tell: func(kind EventKind, change func(*Event)) {
 		e := Event{Kind: kind, Reason: "branch"}
 		change(&e)
 		c.tell(w.ctx, e)
 	}}
 	var reasons []error
 	for _, candidate := range wr.candidates {
-		text, err := wr.ask(w.ctx, candidate, p, p.Request(j.material))
+		text, err := wr.ask(w.ctx, candidate, p, j.material)
+		if err == nil {
+			text, err = value(w.ctx, nameTokenizer, func() string {
+				return trim.ToSection(plaintext.Untagged(text), func(text string) bool { return counted(w.target.Tokenizer.CountText(text)) <= room })
+			})
+		}
 		if err != nil {
 			reasons = append(reasons, &CandidateError{Model: candidate.Name, Mode: p.Mode, Err: err})
 			continue
 		}
-		text = WithFiles(trim.ToSection(plaintext.Untagged(text), func(text string) bool { return w.target.Tokenizer.CountText(text) <= room }), j.material.Files)
+		text = WithFiles(text, j.material.Files)
 		return &history.BranchSummary{From: from, Summary: history.Summary{Text: text, Files: j.material.Files, Data: hooked.Data}}, nil
 	}
 	return nil, &FailedError{Reasons: reasons}

@@ -2,30 +2,37 @@ package summarize
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"runtime/debug"
+	"math"
+	"slices"
+	"strings"
+	"sync"
 	"time"
+
+	"github.com/promptree-go/promptree/internal/callback"
 )
 
-// PanicError reports that a caller's function panicked.
-type PanicError struct {
-	// Name of the function, such as "hook BeforeCompact".
+// CallbackError reports that a caller's function panicked, ended its goroutine ([runtime.Goexit]), returned what it may not, or
+// has not returned although its context has ended.
+type CallbackError struct {
+	// Name of the function, such as "hook BeforeCompact" or "Target.Tokenizer".
 	Name string
-	// Value that it panicked with.
-	Value any
-	// Stack of the panic.
-	Stack []byte
+	// Err says what it did. An error that it panicked with, and the cause of the context's end, are in its chain.
+	Err error
 }
 
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("summarize: %s panicked: %v", e.Name, e.Value)
-}
+func (e *CallbackError) Error() string { return fmt.Sprintf("summarize: %s: %v", e.Name, e.Err) }
 
-// ExitError reports that a caller's function ended its goroutine ([runtime.Goexit]) instead of returning.
-type ExitError struct{ Name string }
+// Unwrap returns what it did.
+func (e *CallbackError) Unwrap() error { return e.Err }
 
-func (e *ExitError) Error() string {
-	return fmt.Sprintf("summarize: %s ended its goroutine instead of returning", e.Name)
+// Stack is that of a panic, nil if there was none.
+func (e *CallbackError) Stack() []byte {
+	if p, ok := errors.AsType[*callback.PanicError](e.Err); ok {
+		return p.Stack
+	}
+	return nil
 }
 
 // TimeoutError reports that a model or a caller's function took too long. It is a [context.DeadlineExceeded].
@@ -43,49 +50,132 @@ func (e *TimeoutError) Error() string {
 // Is reports whether the target is [context.DeadlineExceeded].
 func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// call runs a caller's function in a goroutine of its own, for at most limit (0 is without one). A panic and a goroutine
-// that is ended come back as errors. A function that does not return when its context ends is left behind, and the error is
-// the context's cause, or a [*TimeoutError].
+// call runs a caller's function for at most limit (0 is without one). The error is a [*CallbackError], a [*TimeoutError], the
+// cause of the context's end, or what the function returned. A function that returns within a second after its context or its
+// time ended may still bring its result; one that does not is left behind.
 func call[T any](ctx context.Context, name string, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
-	var none T
 	if ctx.Err() != nil {
-		return none, context.Cause(ctx)
+		return *new(T), context.Cause(ctx)
 	}
+	defer stageOf(ctx).enter(name)()
 	late := &TimeoutError{Name: name, After: limit}
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, late)
 		defer cancel()
 	}
-	type outcome struct {
-		value T
-		err   error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		out := outcome{err: &ExitError{Name: name}}
-		defer func() {
-			if p := recover(); p != nil {
-				out = outcome{err: &PanicError{Name: name, Value: p, Stack: debug.Stack()}}
-			}
-			done <- out
-		}()
-		out.value, out.err = f(ctx)
-	}()
-	select {
-	case out := <-done:
-		if out.err != nil && context.Cause(ctx) == error(late) {
-			out.err = late // whatever the function makes of it
+	got, err := callback.Call(ctx, func(ctx context.Context) (T, error) {
+		got, err := f(ctx)
+		if err != nil {
+			_ = err.Error() // which is a caller's function too
 		}
-		return out.value, out.err
-	case <-ctx.Done():
-		select {
-		case out := <-done: // both were ready
-			if out.err == nil {
-				return out.value, nil
-			}
-		default:
+		return got, err
+	})
+	if p, ok := err.(*callback.PanicError); ok {
+		if n, ok := p.Value.(countError); ok {
+			err = &CallbackError{name, n}
+			return got, err
 		}
-		return none, context.Cause(ctx)
 	}
+	_, left := err.(*callback.LeftError)
+	switch {
+	case err == nil:
+		return got, nil
+	case callback.Misbehaved(err) && !left:
+		return got, &CallbackError{name, err}
+	case context.Cause(ctx) == error(late):
+		return got, late // whatever the function makes of it
+	case left:
+		return got, &CallbackError{name, err}
+	case ctx.Err() != nil:
+		return got, context.Cause(ctx)
+	}
+	return got, err
+}
+
+// value is [call] of a function that returns no error.
+func value[T any](ctx context.Context, name string, f func() T) (T, error) {
+	return call(ctx, name, 0, func(context.Context) (T, error) { return f(), nil })
+}
+
+// ended returns the cause of a context's end, or err if that says besides which function has not returned.
+func ended(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if named, ok := errors.AsType[*CallbackError](err); ok && errors.Is(named, cause) {
+		return named
+	}
+	return cause
+}
+
+// Names of functions that are called at more than one place.
+const (
+	namePrompt      = "the prompt's elements or Target.Tokenizer"
+	nameTokenizer   = "Target.Tokenizer"
+	nameReplacement = "Place.Replacement"
+	nameStream      = "Request.Stream"
+	nameMerge       = "Prompt.Merge"
+)
+
+// countError reports that a tokenizer counted what is no number of tokens.
+type countError int
+
+func (e countError) Error() string {
+	return fmt.Sprintf("it counted %d tokens: a count is from 0 to %d", int(e), math.MaxInt32)
+}
+
+// counted returns a count of tokens. If it is none it panics with a [countError], which [call] makes the tokenizer's.
+func counted(n int) int {
+	if n < 0 || n > math.MaxInt32 {
+		panic(countError(n))
+	}
+	return n
+}
+
+// stage knows which functions of a caller's a call of the compactor runs now, for those who wait for it.
+type stage struct {
+	mu   sync.Mutex
+	runs []string
+}
+
+type stageKey struct{}
+
+// stageOf returns the stage of a context, nil if it has none.
+func stageOf(ctx context.Context) *stage {
+	s, _ := ctx.Value(stageKey{}).(*stage)
+	return s
+}
+
+// staged returns a context with a stage of its own.
+func staged(ctx context.Context) (context.Context, *stage) {
+	s := &stage{}
+	return context.WithValue(ctx, stageKey{}, s), s
+}
+
+// enter records that a function runs, until leave is called.
+func (s *stage) enter(name string) (leave func()) {
+	if s == nil {
+		return func() {}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs = append(s.runs, name)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if i := slices.Index(s.runs, name); i >= 0 {
+			s.runs = slices.Delete(s.runs, i, i+1)
+		}
+	}
+}
+
+// waited is the error of a wait for what another call, or the background, does, that a context ended.
+func (s *stage) waited(ctx context.Context, what string) error {
+	if s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.runs) > 0 {
+			what += ", which runs " + strings.Join(s.runs, " and ")
+		}
+	}
+	return fmt.Errorf("summarize: waiting for %s: %w", what, context.Cause(ctx))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/render"
@@ -70,7 +71,7 @@ func (w *walker) writePlan(s *measured, d Decision) (string, error) {
 	w.c.tell(w.ctx, Event{
 		Kind: EventStarted, Plan: id, Reason: s.Occasion, Why: d.Why, Background: plan.Background, WillRetry: w.retries, Covered: plan.covered,
 		Kept: plan.kept, Over: plan.over, MessagesBefore: len(s.messages()), TokensBefore: s.tokens(), Base: s.Base,
-		Breakdown: breakdown(w.target.Tokenizer, s.messages(), s.Tools),
+		Breakdown: w.breakdown(s.messages(), s.Tools),
 	})
 	return id, nil
 }
@@ -123,12 +124,12 @@ func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *
 	var w *writer
 	var d draft
 	var reasons []error
-	_, err := call(context.WithoutCancel(ctx), "a function of the policy", 0, func(context.Context) (struct{}, error) {
+	err := callback.Do(context.WithoutCancel(ctx), func(context.Context) error {
 		j, w, d, reasons = c.draft(limited, o)
-		return struct{}{}, nil
+		return nil
 	})
-	if err != nil {
-		reasons = []error{err}
+	if err != nil { // which is nobody's in particular
+		reasons = []error{&CallbackError{"the compaction", err}}
 	}
 	if len(reasons) == 0 {
 		err := take(ctx, j, w, d)
@@ -161,8 +162,12 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 	if j.plan.Occasion == string(OnDemand) {
 		refused = nil // whoever asks again wants it tried again
 	}
+	candidates, err := c.candidates(ctx, o.agent, o.policy, l)
+	if err != nil {
+		return j, nil, draft{}, []error{err}
+	}
 	w := &writer{
-		job: j, candidates: c.candidates(ctx, o.agent, o.policy, l), refusedBefore: refused, finishedBefore: l.Finished,
+		job: j, candidates: candidates, refusedBefore: refused, finishedBefore: l.Finished,
 		tell: func(kind EventKind, change func(*Event)) {
 			e := j.event(kind)
 			e.Calls, e.Usage = 0, chat.Usage{}
@@ -173,14 +178,17 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 	if err := c.before(ctx, j); err != nil {
 		return j, w, draft{}, []error{err}
 	}
-	if supplied := j.hooked.Summary; supplied != nil {
+	if j.hooked.Summary != nil {
 		if err := c.keepsEnough(ctx, j, m.sizing()); err != nil {
 			return j, w, draft{}, []error{err}
 		}
-		d := draft{prompt: Prompt{Mode: ModeSupplied}, text: supplied.Text}
-		m := j.whole()
-		m.Summary = d.text
-		if d.messages, err = j.replacement(ctx, m); err != nil {
+		d := draft{prompt: Prompt{Mode: ModeSupplied}}
+		if d.text, err = supplied(j.hooked); err == nil {
+			m := j.whole()
+			m.Summary = d.text
+			d.messages, err = j.replacement(ctx, m)
+		}
+		if err != nil {
 			err = fmt.Errorf("summarize: the summary of a hook: %w", err)
 			return j, w, draft{}, []error{err}
 		}
@@ -203,11 +211,11 @@ func (c *carrier) keepsEnough(ctx context.Context, j *job, by sizing.Sizing) err
 	if err != nil {
 		return err
 	}
-	own, err := j.policy.Cut.At(ctx, view, j.plan.FirstKept, by)
+	own, err := j.policy.cutAt(ctx, view, j.plan.FirstKept, by)
 	if err != nil {
 		return err
 	}
-	theirs, err := j.policy.Cut.At(ctx, view, j.hooked.FirstKept, by)
+	theirs, err := j.policy.cutAt(ctx, view, j.hooked.FirstKept, by)
 	if err != nil || theirs.At > own.At {
 		return fmt.Errorf("summarize: Intervention.FirstKept is %q: it is an entry of the view, and not after %q, where the plan cuts", j.hooked.FirstKept, j.plan.FirstKept)
 	}
@@ -286,6 +294,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 	}
 	if h := j.hooked; h.Summary != nil {
 		compaction.Summary = *h.Summary
+		compaction.Text = d.text
 		compaction.Extension = true
 		if h.FirstKept != "" {
 			compaction.FirstKept = h.FirstKept
@@ -308,10 +317,13 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 	}
 	var result *render.Result
 	if at != nil {
-		layout, err := at.measurer.lay(ctx, at.prompt, view, at.budget)
-		if err == nil {
-			result, err = layout.Fit(ctx, at.budget)
-		}
+		result, err = call(ctx, namePrompt, 0, func(ctx context.Context) (*render.Result, error) {
+			layout, err := at.measurer.lay(ctx, at.prompt, view, at.budget)
+			if err != nil {
+				return nil, err
+			}
+			return layout.Fit(ctx, at.budget)
+		})
 		if _, over := errors.AsType[*render.BudgetExceededError](err); err != nil && (at.mustFit || !over) {
 			return fmt.Errorf("summarize: with the summary the prompt still does not render: %w", err)
 		}
@@ -335,7 +347,9 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 		e.MessagesBefore, e.MessagesAfter = at.messages, len(result.Messages)
 	}
 	if c.checkpoints != nil && j.policy.Place.Checkpoints {
-		point, err := c.checkpoints.Add(context.WithoutCancel(ctx), c.session, entry.ID, placed.Title, placed.Text)
+		point, err := call(context.WithoutCancel(ctx), "Checkpoints", c.hooks.timeout(), func(ctx context.Context) (checkpoints.Checkpoint, error) {
+			return c.checkpoints.Add(ctx, c.session, entry.ID, placed.Title, placed.Text)
+		})
 		if err != nil { // the session has it all the same
 			c.tell(ctx, Event{Kind: EventHookFailed, Reason: e.Reason, Hook: "Checkpoints", Err: fmt.Errorf("summarize: writing the checkpoint: %w", err)})
 		}
@@ -372,30 +386,32 @@ func (c *carrier) afterwards(ctx context.Context, j *job, d draft, entry history
 		return
 	}
 	c.own(func(ctx context.Context) {
-		_, err := call(ctx, "Prompt.Title", 0, func(ctx context.Context) (struct{}, error) {
-			if j.plan.Background {
-				after(ctx)
-			}
-			if d.prompt.Title != nil {
-				c.title(ctx, j, d, entry.ID)
-			}
-			return struct{}{}, nil
-		})
-		if err != nil && ctx.Err() == nil {
-			c.tell(ctx, Event{Kind: EventHookFailed, Plan: j.id, Hook: "Prompt.Title", Err: err})
+		if j.plan.Background {
+			after(ctx)
+		}
+		if d.prompt.Title == nil {
+			return
+		}
+		err := c.title(ctx, j, d, entry.ID)
+		if wrong, ok := errors.AsType[*CallbackError](err); ok && ctx.Err() == nil {
+			c.tell(ctx, Event{Kind: EventHookFailed, Plan: j.id, Hook: "Prompt.Title", Err: wrong})
 		}
 	})
 }
 
 // title asks for a line for people, and labels the compaction with it.
-func (c *carrier) title(ctx context.Context, j *job, d draft, entry string) {
+func (c *carrier) title(ctx context.Context, j *job, d draft, entry string) error {
 	l, err := c.read(ctx)
 	if err != nil {
-		return
+		return err
+	}
+	candidates, err := c.candidates(ctx, j.target, j.policy, l)
+	if err != nil {
+		return err
 	}
 	m := j.whole()
 	m.Summary = d.text
-	w := &writer{job: j, candidates: c.candidates(ctx, j.target, j.policy, l), tell: func(EventKind, func(*Event)) {}}
+	w := &writer{job: j, candidates: candidates, tell: func(EventKind, func(*Event)) {}}
 	for _, candidate := range w.candidates {
 		if candidate.Name != d.model {
 			continue
@@ -406,17 +422,19 @@ func (c *carrier) title(ctx context.Context, j *job, d draft, entry string) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		text, err := w.ask(ctx, candidate, Prompt{Mode: d.prompt.Mode}, d.prompt.Title(m))
+		text, err := w.ask(ctx, candidate, Prompt{Mode: d.prompt.Mode, Request: d.prompt.Title, function: "Prompt.Title"}, m)
 		if text = plaintext.OneLine(text, 200); err != nil || text == "" {
-			return
+			return err
 		}
-		if _, err := c.session.Add(ctx, history.Entry{Body: history.Label{Target: entry, Text: text}}); err == nil {
-			e := j.event(EventTitled)
-			e.Title, e.Entry = text, entry
-			c.tell(ctx, e)
+		if _, err := c.session.Add(ctx, history.Entry{Body: history.Label{Target: entry, Text: text}}); err != nil {
+			return err
 		}
-		return
+		e := j.event(EventTitled)
+		e.Title, e.Entry = text, entry
+		c.tell(ctx, e)
+		return nil
 	}
+	return nil
 }
 
 // titleOf is a summary's title for people: its first heading of the first level, or else its first line, at most 80 bytes.
@@ -463,7 +481,7 @@ func (w *walker) compact(s *measured, d Decision) error {
 		failed.Budget = s.over
 	}
 	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx) // aborted
+		return ended(ctx, err) // aborted
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/promptree-go/promptree/elements"
@@ -40,9 +41,11 @@ type Compactor struct {
 	// Checkpoints that summaries are written to. None by default.
 	Checkpoints *checkpoints.Folder
 	// OnEvent is called with each event, one at a time. It is called while the compactor works, from goroutines of the
-	// compactor too, and must not call it. One that takes more than 5 seconds is called no more.
+	// compactor too, and must not call it. One that takes more than 5 seconds is called no more, which the Logger is told,
+	// and whoever closes the compactor.
 	OnEvent func(Event)
-	// Logger of the events. None by default.
+	// Logger of the events. None by default. A handler that takes more than 5 seconds is called no more, which OnEvent is told,
+	// and whoever closes the compactor.
 	Logger *slog.Logger
 
 	inner inner
@@ -51,9 +54,11 @@ type Compactor struct {
 // inner is what a compactor needs for itself.
 type inner struct {
 	once    sync.Once
-	turn    chan struct{} // full while a compaction is made: one at a time
+	turn    chan struct{}         // full while a compaction is made: one at a time
+	holder  atomic.Pointer[stage] // of the call that has the turn
 	telling sync.Mutex
-	deaf    bool // OnEvent did not return; guarded by telling
+	gone    map[string]bool // the listeners that did not return; guarded by telling
+	late    error           // of those, for Close; guarded by telling
 	work    work
 
 	mu     sync.Mutex     // guards what follows
@@ -121,7 +126,8 @@ func (c *Compactor) begin(ctx context.Context, prompt elements.Node) (*walker, e
 	if prompt != nil {
 		c.inner.prompt = prompt
 	}
-	return &walker{c: c, ctx: ctx, prompt: prompt, target: target, policy: c.Policy.withDefaults()}, nil
+	ctx, stage := staged(ctx)
+	return &walker{c: c, ctx: ctx, stage: stage, prompt: prompt, target: target, policy: c.Policy.withDefaults()}, nil
 }
 
 // Current returns the model that prompts are made for: [Compactor.Target], or that of the newest switch.
@@ -153,6 +159,7 @@ func (c *Compactor) read(ctx context.Context) (*ledger.Ledger, error) {
 type walker struct {
 	c            *Compactor
 	ctx          context.Context
+	stage        *stage // of ctx
 	prompt       elements.Node
 	target       Target
 	policy       Policy // with its defaults
@@ -175,21 +182,38 @@ type progress struct {
 
 // take waits for the compaction that another call makes, if one does.
 func (w *walker) take() error {
-	if w.holds {
+	if w.holds || w.tryTake() {
 		return nil
 	}
 	select {
 	case w.c.inner.turn <- struct{}{}:
-		w.holds = true
+		w.took()
 		return nil
 	case <-w.ctx.Done():
-		return context.Cause(w.ctx)
+		return w.c.inner.holder.Load().waited(w.ctx, "the compaction that another call makes")
 	}
+}
+
+// tryTake takes the turn if nobody has it, and reports whether it did.
+func (w *walker) tryTake() bool {
+	select {
+	case w.c.inner.turn <- struct{}{}:
+		w.took()
+		return true
+	default:
+		return false
+	}
+}
+
+func (w *walker) took() {
+	w.holds = true
+	w.c.inner.holder.Store(w.stage)
 }
 
 func (w *walker) release() {
 	if w.holds {
 		w.holds = false
+		w.c.inner.holder.Store(nil)
 		<-w.c.inner.turn
 	}
 }
@@ -256,7 +280,7 @@ func (w *walker) walk(on Occasion) (*render.Result, error) {
 			w.tried = true
 			if err := w.compact(s, d); err != nil {
 				if w.ctx.Err() != nil {
-					return nil, context.Cause(w.ctx)
+					return nil, ended(w.ctx, err)
 				}
 				if !s.Fits && (errors.Is(err, ErrAborted) || errors.Is(err, ErrClosed)) {
 					return nil, err
@@ -329,7 +353,7 @@ func (w *walker) sent(s *measured) *render.Result {
 	}
 	if w.c.OnEvent != nil || w.c.Logger != nil {
 		w.c.tell(w.ctx, Event{
-			Kind: EventUsage, Reason: s.Occasion, Breakdown: breakdown(w.target.Tokenizer, s.result.Messages, s.Tools),
+			Kind: EventUsage, Reason: s.Occasion, Breakdown: w.breakdown(s.result.Messages, s.Tools),
 			Base: s.Base, MessagesAfter: len(s.result.Messages), TokensAfter: s.result.Tokens,
 		})
 	}
@@ -395,10 +419,15 @@ func (c *Compactor) Explain(ctx context.Context) Explanation {
 }
 
 // Usage returns the entry that says what the provider reported of a request that was rendered to result, for the answer in
-// the entry of that id. Append it with the answer: what is measured from then on goes by it.
+// the entry of that id. Append it with the answer: what is measured from then on goes by it. What a tokenizer cannot count
+// counts as not counted.
 func (c *Compactor) Usage(result *render.Result, response chat.Response, answer string) history.Usage {
 	target := c.Current()
-	return history.Usage{Of: answer, Model: target.Name, Usage: response.Usage, Counted: result.Tokens + target.tools()}
+	u := history.Usage{Of: answer, Model: target.Name, Usage: response.Usage}
+	if tools, err := call(context.Background(), nameTokenizer, listenTime, func(context.Context) (int, error) { return target.tools(), nil }); err == nil {
+		u.Counted = result.Tokens + tools
+	}
+	return u
 }
 
 // Abort ends whatever compaction is being made, of whatever kind. What the session shows stays as it is, and who waits for
@@ -408,10 +437,14 @@ func (c *Compactor) Abort() {
 	c.inner.work.abort(ErrAborted)
 }
 
-// Close ends what is being made in the background, waits for it, and throws it away. The session stays open. Closing twice
-// does nothing.
+// Close ends what is being made in the background, waits for it, and throws it away. The session stays open. The error says
+// which listeners are called no more because they did not return. Closing twice does nothing.
 func (c *Compactor) Close() error {
 	c.init()
 	c.inner.work.close()
-	return c.carrier().abandon(context.Background(), &c.inner.work) // what is ready
+	err := c.carrier().abandon(context.Background(), &c.inner.work) // what is ready
+	c.inner.telling.Lock()
+	defer c.inner.telling.Unlock()
+	err, c.inner.late = errors.Join(err, c.inner.late), nil
+	return err
 }

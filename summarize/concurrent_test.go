@@ -64,7 +64,7 @@ func TestRenderThatWaitsForAnotherIsCancelled(t *testing.T) {
 func TestPanicOfTheModelLeavesTheCompactorUsable(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Answers(func(context.Context, chat.Request) (chat.Response, error) { panic("at the disco") }, models.SaySummary("Again."))
-	_, ok := errors.AsType[*summarize.PanicError](error(d.Fails()))
+	_, ok := errors.AsType[*summarize.CallbackError](error(d.Fails()))
 	require.True(t, ok)
 	require.Contains(t, d.Messages()[1].Text(), "Again.")
 	require.Len(t, d.Requests(), 2)

@@ -50,10 +50,7 @@ func (c *Compactor) demanded(ctx context.Context, on Occasion, instructions stri
 		}
 		w.policy.Trigger = append(Trigger{{On: OnDemand}}, w.policy.Trigger...)
 	}
-	select {
-	case c.inner.turn <- struct{}{}:
-		w.holds = true
-	default:
+	if !w.tryTake() {
 		return Compacted{}, ErrBusy
 	}
 	defer w.release()
@@ -101,7 +98,7 @@ func (c *Compactor) demanded(ctx context.Context, on Occasion, instructions stri
 	if err := w.compact(now, d); err != nil {
 		w.explain(d, outcomeOfError(err), err)
 		if ctx.Err() != nil {
-			return Compacted{}, context.Cause(ctx)
+			return Compacted{}, ended(ctx, err)
 		}
 		return Compacted{}, err
 	}

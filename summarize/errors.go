@@ -143,8 +143,8 @@ func errorType(err error) string {
 	if _, ok := errors.AsType[*chat.TransientError](err); ok {
 		return "transient"
 	}
-	if _, ok := errors.AsType[*PanicError](err); ok {
-		return "panic"
+	if _, ok := errors.AsType[*CallbackError](err); ok {
+		return "callback"
 	}
 	return "_OTHER"
 }

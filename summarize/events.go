@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
@@ -24,6 +24,8 @@ const (
 	EventAnswered EventKind = "answered"
 	// EventRefused: a candidate brought no summary in one mode; Err says why. The next one is asked.
 	EventRefused EventKind = "refused"
+	// EventRetrying: a model whose failure may pass is asked again after Wait; Err is the failure.
+	EventRetrying EventKind = "retrying"
 	// EventWaiting: a prompt waits for a summary that is being made.
 	EventWaiting EventKind = "waiting"
 	// EventReady: a summary that was made in the background waits to be put in place.
@@ -46,7 +48,7 @@ const (
 	EventTruncated EventKind = "truncated"
 	// EventLetGo: the last resort pruned history, or what no priority was given to, out of a request. The session keeps it.
 	EventLetGo EventKind = "let go"
-	// EventHookFailed: a hook failed, or a checkpoint could not be written, and the work went on without it.
+	// EventHookFailed: a hook or the Logger failed, or a checkpoint could not be written, and the work went on without it.
 	EventHookFailed EventKind = "hook failed"
 	// EventModelUnknown: the policy names a model that nobody has.
 	EventModelUnknown EventKind = "model unknown"
@@ -68,15 +70,19 @@ type Breakdown struct {
 // Total of the request.
 func (b Breakdown) Total() int { return b.System + b.Conversation + b.Tools }
 
-func breakdown(t sizing.Tokenizer, messages []chat.Message, tools int) Breakdown {
-	b := Breakdown{Tools: tools}
-	for _, m := range messages {
-		if m.Role == chat.RoleSystem {
-			b.System += t.CountMessage(m)
-		} else {
-			b.Conversation += t.CountMessage(m)
+// breakdown is the zero value if the tokenizer fails.
+func (w *walker) breakdown(messages []chat.Message, tools int) Breakdown {
+	b, _ := value(w.ctx, nameTokenizer, func() Breakdown {
+		b := Breakdown{Tools: tools}
+		for _, m := range messages {
+			if m.Role == chat.RoleSystem {
+				b.System += counted(w.target.Tokenizer.CountMessage(m))
+			} else {
+				b.Conversation += counted(w.target.Tokenizer.CountMessage(m))
+			}
 		}
-	}
+		return b
+	})
 	return b
 }
 
@@ -120,6 +126,8 @@ type Event struct {
 	Calls int        `json:"calls,omitempty"`
 	// Duration from the start.
 	Duration time.Duration `json:"duration,omitempty"`
+	// Wait before a model is asked again.
+	Wait time.Duration `json:"wait,omitempty"`
 	// Summary that was made, its title, and what was mended in it, in words.
 	Summary string   `json:"summary,omitempty"`
 	Title   string   `json:"title,omitempty"`
@@ -194,6 +202,9 @@ func (e Event) LogValue() slog.Value {
 	if e.Duration > 0 {
 		list = append(list, slog.Duration("duration", e.Duration))
 	}
+	if e.Wait > 0 {
+		list = append(list, slog.Duration("wait", e.Wait))
+	}
 	text("mended", strings.Join(e.Mended, "; "))
 	text("entry", e.Entry)
 	number("checkpoint", e.Checkpoint.Number)
@@ -219,11 +230,10 @@ func (e Event) level() slog.Level {
 	return slog.LevelInfo
 }
 
-// eventTime is how long a listener may take for one event.
-const eventTime = 5 * time.Second
+// listenTime is how long a listener may take for one event.
+const listenTime = 5 * time.Second
 
-// tell passes an event to whoever listens, one at a time. A listener that panics, or ends its goroutine, takes nothing with it; one
-// that takes too long is told no more.
+// tell passes an event to whoever listens, one at a time, and what one of them does wrong to the other.
 func (c *Compactor) tell(ctx context.Context, e Event) {
 	if c.OnEvent == nil && c.Logger == nil {
 		return
@@ -232,18 +242,33 @@ func (c *Compactor) tell(ctx context.Context, e Event) {
 	c.inner.telling.Lock()
 	defer c.inner.telling.Unlock()
 	ctx = context.WithoutCancel(ctx) // a cancelled compaction is told of too
-	if c.Logger != nil && c.Logger.Enabled(ctx, e.level()) {
-		c.Logger.LogAttrs(ctx, e.level(), "compaction "+string(e.Kind),
-			slog.String("session", c.Session.Header().ID), slog.Any("compaction", e))
+	log := func(level slog.Level, message string, attrs ...slog.Attr) error {
+		return c.listen(ctx, "Logger", c.Logger != nil, func(ctx context.Context) { c.Logger.LogAttrs(ctx, level, message, attrs...) })
 	}
-	if c.OnEvent != nil && !c.inner.deaf {
-		_, err := call(ctx, "OnEvent", eventTime, func(context.Context) (struct{}, error) {
-			c.OnEvent(e)
-			return struct{}{}, nil
-		})
-		_, c.inner.deaf = errors.AsType[*TimeoutError](err) // which would be told two events at once
-		if err != nil && c.Logger != nil {
-			c.Logger.LogAttrs(ctx, slog.LevelError, "compaction event", slog.String("error", err.Error()))
+	hear := func(e Event) error {
+		return c.listen(ctx, "OnEvent", c.OnEvent != nil, func(context.Context) { c.OnEvent(e) })
+	}
+	logged := log(e.level(), "compaction "+string(e.Kind), slog.String("session", c.Session.Header().ID), slog.Any("compaction", e))
+	if err := hear(e); err != nil {
+		_ = log(slog.LevelError, "compaction event", slog.String("error", err.Error())) // there is nobody else to tell
+	}
+	if logged != nil {
+		_ = hear(Event{Kind: EventHookFailed, Policy: c.Policy.Name, Hook: "Logger", Err: logged})
+	}
+}
+
+// listen calls a listener. One that takes too long is called no more, for it would be told two events at once.
+func (c *Compactor) listen(ctx context.Context, name string, set bool, f func(context.Context)) error {
+	if !set || c.inner.gone[name] {
+		return nil
+	}
+	_, err := call(ctx, name, listenTime, func(ctx context.Context) (struct{}, error) { f(ctx); return struct{}{}, nil })
+	if _, late := errors.AsType[*TimeoutError](err); late {
+		err = fmt.Errorf("%w, and is called no more", err)
+		if c.inner.gone == nil {
+			c.inner.gone = map[string]bool{}
 		}
+		c.inner.gone[name], c.inner.late = true, errors.Join(c.inner.late, err)
 	}
+	return err
 }

@@ -1,7 +1,12 @@
 package summarize
 
+import "github.com/promptree-go/promptree/elements"
+
 // ShortenRequest is for a summary that is too long.
-var ShortenRequest = shortenRequest
+func ShortenRequest(m Material, draft string) elements.Node {
+	m.Summary = draft
+	return shortenRequest(m)
+}
 
 // QuirksOf returns what a model of a name needs.
 func QuirksOf(a Ask, model string) Quirk { return a.quirks(model) }

@@ -28,7 +28,8 @@ type Hooks struct {
 	// Workspace returns what else is known of the work when a compaction is made. Defaults to the newest [history.Todos] on
 	// the path.
 	Workspace func(ctx context.Context) (Workspace, error)
-	// Timeout of each hook. Defaults to 30 seconds.
+	// Timeout of each hook, and of a checkpoint that is written. Defaults to 30 seconds. One that has not returned a second
+	// later is left behind.
 	Timeout time.Duration
 }
 
@@ -50,13 +51,17 @@ type Intervention struct {
 	TokensBefore int
 }
 
+// timeout of each hook.
+func (h Hooks) timeout() time.Duration {
+	if h.Timeout <= 0 {
+		return 30 * time.Second
+	}
+	return h.Timeout
+}
+
 // hook calls one, and tells of its failure.
 func hook[T any](ctx context.Context, h Hooks, tell func(context.Context, Event), name string, f func(context.Context) (T, error)) T {
-	limit := h.Timeout
-	if limit <= 0 {
-		limit = 30 * time.Second
-	}
-	got, err := call(ctx, "hook "+name, limit, f)
+	got, err := call(ctx, "hook "+name, h.timeout(), f)
 	if err != nil && ctx.Err() == nil {
 		tell(ctx, Event{Kind: EventHookFailed, Hook: name, Err: err})
 	}
@@ -65,6 +70,14 @@ func hook[T any](ctx context.Context, h Hooks, tell func(context.Context, Event)
 		return none
 	}
 	return got
+}
+
+// supplied returns the text of an intervention's summary.
+func supplied(i Intervention) (string, error) {
+	if data := i.Summary.Data; len(data) > 0 && !json.Valid(data) {
+		return "", &SummaryError{Reason: "its Data is not JSON"}
+	}
+	return tidy(i.Summary.Text)
 }
 
 // none makes a hook that returns nothing of one that returns an error.

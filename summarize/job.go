@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -49,16 +50,21 @@ func openJob(ctx context.Context, s *history.Session, id string, l *ledger.Ledge
 	if err != nil {
 		return nil, err
 	}
-	point, err := p.Cut.At(ctx, view, plan.FirstKept, by)
+	j := &job{id: id, plan: plan, policy: p, target: t, begun: time.Now(), meter: &meter{}}
+	point, err := p.cutAt(ctx, view, plan.FirstKept, by)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{
-		id: id, plan: plan, policy: p, target: t, covered: covered(point), prefix: len(point.TurnPrefix()), kept: len(point.Kept()),
-		replaced: replaced(t.Tokenizer, view.Compacted, covered(point)), begun: time.Now(), meter: &meter{},
-	}
-	for _, th := range plan.Thinking { // which is shown on
-		j.replaced -= t.Tokenizer.CountPart(th)
+	j.covered, j.prefix, j.kept = covered(point), len(point.TurnPrefix()), len(point.Kept())
+	j.replaced, err = value(ctx, nameTokenizer, func() int {
+		tokens := replaced(t.Tokenizer, view.Compacted, j.covered)
+		for _, th := range plan.Thinking { // which is shown on
+			tokens -= counted(t.Tokenizer.CountPart(th))
+		}
+		return tokens
+	})
+	if err != nil {
+		return nil, err
 	}
 	m := &j.material
 	*m = Material{
@@ -177,13 +183,23 @@ func (j *job) files(ctx context.Context, s *history.Session) (history.Files, err
 			break
 		}
 	}
-	return j.policy.Place.FileTools.Of(func(yield func(history.Entry, error) bool) {
+	return j.policy.filesOf(ctx, func(yield func(history.Entry, error) bool) {
 		for _, e := range slices.Backward(entries) {
 			if !yield(e, nil) {
 				return
 			}
 		}
 	})
+}
+
+// cutAt is the point of the policy's cut at an entry.
+func (p Policy) cutAt(ctx context.Context, view history.View, firstKept string, by sizing.Sizing) (history.CutPoint, error) {
+	return call(ctx, nameTokenizer, 0, func(ctx context.Context) (history.CutPoint, error) { return p.Cut.At(ctx, view, firstKept, by) })
+}
+
+// filesOf returns the files of entries.
+func (p Policy) filesOf(ctx context.Context, entries iter.Seq2[history.Entry, error]) (history.Files, error) {
+	return call(ctx, "Place.FileTools", 0, func(context.Context) (history.Files, error) { return p.Place.FileTools.Of(entries) })
 }
 
 // part is the material of some of what is covered, of which the last few may belong to the turn that is cut.

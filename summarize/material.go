@@ -125,6 +125,8 @@ type Prompt struct {
 	// Title is the tree of a last request, for a line for people, made of [Material.Summary]. Nil asks for none. Where
 	// it fails there is no title.
 	Title func(Material) elements.Node
+
+	function string // the name of Request, if it is another
 }
 
 // Replacement makes the tree of what is put in place of what was covered, with [Material.Summary] in it. It is rendered

@@ -94,13 +94,22 @@ func (m *measurer) lay(ctx context.Context, prompt elements.Node, view history.V
 func (m *measurer) measure(ctx context.Context, prompt elements.Node, on Occasion) (*measured, error) {
 	s := &measured{Measurement: Measurement{Occasion: on, Time: m.now, Ratio: 1, Fits: true, ReadOnly: m.session.ReadOnly()}}
 	var err error
-	if s.size, err = m.target.size(m.policy, m.ledger); err != nil {
-		return nil, err
-	}
-	s.Base, s.Budget, s.Tools = s.size.base, s.size.budget, s.size.tools
 	if s.view, err = m.session.View(ctx); err != nil {
 		return nil, err
 	}
+	s, err = call(ctx, namePrompt, 0, func(ctx context.Context) (*measured, error) { return s, m.count(ctx, s, prompt, on) })
+	if err != nil {
+		return nil, err
+	}
+	return s, m.look(ctx, s)
+}
+
+// count renders the prompt and counts it.
+func (m *measurer) count(ctx context.Context, s *measured, prompt elements.Node, on Occasion) (err error) {
+	if s.size, err = m.target.size(m.policy, m.ledger); err != nil {
+		return err
+	}
+	s.Base, s.Budget, s.Tools = s.size.base, s.size.budget, s.size.tools
 	if s.layout, err = m.lay(ctx, prompt, s.view, s.Budget); err == nil {
 		s.result, err = s.layout.Fit(ctx, s.Budget)
 	}
@@ -113,16 +122,17 @@ func (m *measurer) measure(ctx context.Context, prompt elements.Node, on Occasio
 		}
 		s.Count = over.Needed
 	case err != nil:
-		return nil, err
+		return err
 	default:
 		s.Count, err = s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryRequired})
 		if _, limited := errors.AsType[*render.BudgetExceededError](err); limited {
 			s.Count, err = s.result.Tokens, nil // a limit around droppable history
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
+	counted(s.Count)
 	switch m.policy.Measure.By {
 	case ByReport:
 		s.Ratio = m.ledger.Ratio(m.target.Name)
@@ -147,7 +157,7 @@ func (m *measurer) measure(ctx context.Context, prompt elements.Node, on Occasio
 	s.Jitter = jitter(m.session)
 	s.Pause = Pause{Failures: m.ledger.Failures, Err: m.ledger.Failure.Error}
 	s.Pause.Steps, s.Pause.Until = m.ledger.Pause(m.now, m.policy.RetryAfter)
-	return s, m.look(ctx, s)
+	return nil
 }
 
 // look fills what a compaction and a clearing would relieve, once it matters.
@@ -163,6 +173,12 @@ func (m *measurer) look(ctx context.Context, s *measured) error {
 	if !reached {
 		return nil
 	}
+	_, err := call(ctx, nameTokenizer, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, m.relief(ctx, s) })
+	return err
+}
+
+// relief fills what a compaction would relieve.
+func (m *measurer) relief(ctx context.Context, s *measured) error {
 	s.Room = m.room(s.Budget)
 	point, err := m.cut(ctx, s)
 	if errors.Is(err, history.ErrNoCut) {
@@ -189,6 +205,7 @@ func (m *measurer) look(ctx context.Context, s *measured) error {
 func (m *measurer) clearing(ctx context.Context, s *measured) (history.Clearing, error) {
 	return call(ctx, "Clear.Rule", m.policy.Ask.TimeLimit, func(context.Context) (history.Clearing, error) {
 		c, _ := m.policy.Clear.Rule.Find(s.view, m.target.Tokenizer)
+		counted(c.Saved)
 		return c, nil
 	})
 }
@@ -256,11 +273,11 @@ func covered(point history.CutPoint) []history.Unit { return point.Units[:point.
 func replaced(t sizing.Tokenizer, earlier []chat.Message, units []history.Unit) int {
 	tokens := 0
 	for _, m := range earlier {
-		tokens += t.CountMessage(m)
+		tokens += counted(t.CountMessage(m))
 	}
 	for _, u := range units {
 		if !u.Current {
-			tokens += u.Tokens
+			tokens += counted(u.Tokens)
 		}
 	}
 	return tokens

@@ -31,6 +31,15 @@ type planned struct {
 // plan chooses the cut, by what the prompt would take with it. If what the policy keeps leaves no room for a summary, or takes so
 // much with it that the condition which decided would hold at once again, one round less is kept, and so on, down to the newest.
 func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d Decision, instructions string) (planned, error) {
+	frame, err := p.frame(ctx, s)
+	if err != nil {
+		return planned{}, err
+	}
+	return call(ctx, namePrompt, 0, func(ctx context.Context) (planned, error) { return p.chosen(ctx, prompt, s, d, instructions, frame) })
+}
+
+// chosen is the plan for what is put in place with a frame of so many tokens.
+func (p *planner) chosen(ctx context.Context, prompt elements.Node, s *measured, d Decision, instructions string, frame int) (planned, error) {
 	point, err := p.cut(ctx, s)
 	if errors.Is(err, history.ErrNoCut) {
 		return planned{}, ErrNothingToCompact
@@ -47,10 +56,6 @@ func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d
 		Used: s.Used, Limit: d.Limit(), Base: s.Base, TokensBefore: s.tokens(), Model: p.target.Name,
 		Background: d.Do == ActStart, Until: p.now.Add(p.policy.Ask.TimeLimit), Preamble: preamble.Digest,
 	}
-	frame, err := p.frame(ctx, s)
-	if err != nil {
-		return planned{}, err
-	}
 	wanted := max(p.room(s.Budget), frame+minWords)
 	above := p.above(s, d) // which must go too, or the condition holds at once again
 	for {
@@ -64,7 +69,7 @@ func (p *planner) plan(ctx context.Context, prompt elements.Node, s *measured, d
 		later, more := point.Later()
 		if room-above >= wanted || !more && room >= frame+minWords {
 			for _, t := range plan.Thinking { // which is shown on
-				helps -= p.target.Tokenizer.CountPart(t)
+				helps -= counted(p.target.Tokenizer.CountPart(t))
 			}
 			if helps <= frame+minWords {
 				return planned{}, fmt.Errorf("%w: %d tokens of history would be covered, and a summary takes %d at least", ErrNothingToCompact, helps, frame+minWords)
@@ -119,7 +124,7 @@ func (p *planner) free(ctx context.Context, prompt elements.Node, s *measured, p
 	if err != nil {
 		return 0, fmt.Errorf("summarize: trying the cut: %w", err)
 	}
-	cost := p.target.Tokenizer.CountMessage(nothing)
+	cost := counted(p.target.Tokenizer.CountMessage(nothing))
 	if taken >= s.Count && replaced > 2*cost {
 		return 0, ErrOtherSession
 	}
@@ -151,13 +156,9 @@ func (p *planner) frame(ctx context.Context, s *measured) (int, error) {
 		return 0, err
 	}
 	m.Reminder = p.policy.Ask.quirks(p.target.Name).Reminder
-	tree, err := call(ctx, "Place.Replacement", p.policy.Ask.TimeLimit, func(context.Context) (elements.Node, error) {
-		return p.policy.Place.Replacement(m), nil
+	result, err := call(ctx, nameReplacement, p.policy.Ask.TimeLimit, func(ctx context.Context) (*render.Result, error) {
+		return render.Render(ctx, p.policy.Place.Replacement(m), render.Options{Budget: 1, Window: s.Budget, Tokenizer: p.target.Tokenizer})
 	})
-	if err != nil {
-		return 0, err
-	}
-	result, err := render.Render(ctx, tree, render.Options{Budget: 1, Window: s.Budget, Tokenizer: p.target.Tokenizer})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return over.Needed, nil
 	}

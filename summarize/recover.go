@@ -149,7 +149,7 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	w.retries = true
 	result, err := w.walk(OnContextLimit)
 	if err != nil && ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, ended(ctx, err)
 	}
 	if err == nil && result.Tokens+before.Tools >= counted { // it would be refused again
 		err = cmp.Or(w.failed, errStillTooLarge)
@@ -186,9 +186,11 @@ func (w *walker) resort(s *measured, why error) (*render.Result, error) {
 	case ResortTruncate:
 		return w.truncated(s, why)
 	case ResortDrop:
-		result, err := s.layout.FitWith(w.ctx, render.FitOptions{Budget: s.Budget, History: render.HistoryDroppable})
+		result, err := call(w.ctx, namePrompt, 0, func(ctx context.Context) (*render.Result, error) {
+			return s.layout.FitWith(ctx, render.FitOptions{Budget: s.Budget, History: render.HistoryDroppable})
+		})
 		if err != nil {
-			return nil, why
+			return nil, w.unresorted(why, err)
 		}
 		if chat.Validate(result.Messages) != nil {
 			return nil, why // what is left cannot be sent
@@ -202,6 +204,17 @@ func (w *walker) resort(s *measured, why error) (*render.Result, error) {
 	return nil, why
 }
 
+// unresorted is the error of a last resort that failed by err, or does not suffice.
+func (w *walker) unresorted(why, err error) error {
+	if w.ctx.Err() != nil {
+		return ended(w.ctx, err)
+	}
+	if wrong, ok := errors.AsType[*CallbackError](err); ok {
+		return errors.Join(why, wrong)
+	}
+	return why
+}
+
 // truncated leaves the oldest messages out.
 func (w *walker) truncated(s *measured, why error) (*render.Result, error) {
 	if len(s.over.Messages) == 0 {
@@ -213,16 +226,22 @@ func (w *walker) truncated(s *measured, why error) (*render.Result, error) {
 			return slices.ContainsFunc(s.view.Compacted, func(stand chat.Message) bool { return reflect.DeepEqual(stand, m) })
 		},
 	}
-	messages, report := guard.Truncate(s.over.Messages, w.target.Tools)
-	result := &render.Result{Messages: messages, Budget: s.Budget, Metadata: s.over.Metadata}
-	for _, m := range messages {
-		result.Tokens += w.target.Tokenizer.CountMessage(m)
-	}
-	if report.Over > 0 || result.Tokens > s.Budget {
-		return nil, why
+	result, err := value(w.ctx, nameTokenizer, func() *render.Result {
+		messages, report := guard.Truncate(s.over.Messages, w.target.Tools)
+		r := &render.Result{Messages: messages, Budget: s.Budget, Metadata: s.over.Metadata}
+		for _, m := range messages {
+			r.Tokens += counted(w.target.Tokenizer.CountMessage(m))
+		}
+		if report.Over > 0 || r.Tokens > s.Budget {
+			return nil
+		}
+		return r
+	})
+	if err != nil || result == nil {
+		return nil, w.unresorted(why, err)
 	}
 	w.c.tell(w.ctx, Event{
-		Kind: EventTruncated, Reason: s.Occasion, MessagesBefore: len(s.over.Messages), MessagesAfter: len(messages),
+		Kind: EventTruncated, Reason: s.Occasion, MessagesBefore: len(s.over.Messages), MessagesAfter: len(result.Messages),
 		TokensBefore: s.over.Needed, TokensAfter: result.Tokens, Base: s.Base, Err: why,
 	})
 	return result, nil

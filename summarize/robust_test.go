@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 )
@@ -33,13 +34,13 @@ func TestFunctionsOfThePolicyMayPanic(t *testing.T) {
 	t.Run("a replacement", func(t *testing.T) {
 		d := newDesk(t, overflowing()...)
 		d.Policy.Place.Replacement = func(summarize.Material) elements.Node { panic("boom") }
-		require.ErrorContains(t, d.Fails(), "Place.Replacement panicked: boom")
+		require.ErrorContains(t, d.Fails(), "Place.Replacement: it panicked: boom")
 	})
 	t.Run("a placeholder", func(t *testing.T) {
 		d := newDesk(t, overflowing()...)
 		d.Policy.Clear.Rule = history.ClearRule{Keep: 100, Placeholder: func(history.ClearedOutput) string { panic("boom") }}
 		_, err := d.Render(t.Context(), prompt(d.Session))
-		require.ErrorContains(t, err, "Clear.Rule panicked: boom")
+		require.ErrorContains(t, err, "Clear.Rule: it panicked: boom")
 	})
 }
 
@@ -238,10 +239,12 @@ func TestAListenerThatHangsIsToldNoMore(t *testing.T) {
 		d.Answers(models.SaySummary("Done."))
 		begun := time.Now()
 		require.Contains(t, text(d.Messages()), "Done.")
-		require.Equal(t, 5*time.Second, time.Since(begun))
+		require.Equal(t, 5*time.Second+callback.Grace, time.Since(begun))
 		close(release)
 		synctest.Wait()
 		require.Equal(t, 1, told)
+		require.EqualError(t, d.Close(), "summarize: OnEvent did not return within 5s, and is called no more")
+		d.Compactor.OnEvent = nil
 	})
 }
 

@@ -61,8 +61,8 @@ const shortenAsk = `The summary above is too long. Shorten it to %d tokens, abou
 messages of errors, and what the user decided, demanded or ruled out, exactly as they are. Shorten what is told at length,
 what is settled, and what is said twice. Write in the language in which the summary is written.`
 
-// shortenRequest asks for a draft of a summary in [Material.Words] tokens.
-func shortenRequest(m Material, draft string) elements.Node {
-	return textblock.Request(shortenRole, elements.Nodes{textblock.Line(plaintext.Tagged(plaintext.DraftTag, plaintext.Untagged(draft)))},
+// shortenRequest asks for a draft of a summary, [Material.Summary], in [Material.Words] tokens.
+func shortenRequest(m Material) elements.Node {
+	return textblock.Request(shortenRole, elements.Nodes{textblock.Line(plaintext.Tagged(plaintext.DraftTag, plaintext.Untagged(m.Summary)))},
 		textblock.Paragraph(fmt.Sprintf(shortenAsk, m.Words, m.Characters())), m.wishes())
 }

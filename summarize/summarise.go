@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/ledger"
@@ -72,7 +72,11 @@ func (c *candidate) room(tools, answer int) int {
 }
 
 // candidates lists the models that may be asked, in order, each once, and tells of names that nobody has.
-func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger.Ledger) []*candidate {
+func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger.Ledger) ([]*candidate, error) {
+	window, err := value(ctx, nameTokenizer, t.window)
+	if err != nil {
+		return nil, err
+	}
 	var list []*candidate
 	add := func(t, agent Target, own bool) {
 		if slices.ContainsFunc(list, func(c *candidate) bool { return c.Name == t.Name && t.Name != "" }) {
@@ -83,7 +87,7 @@ func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger.
 		}
 		one := &candidate{Target: t, own: own, limit: t.ContextWindow}
 		if one.limit <= 0 {
-			one.limit, one.apart = agent.window(), agent.ContextWindow <= 0
+			one.limit, one.apart = window, agent.ContextWindow <= 0
 		}
 		limit, ratio := l.Limit(t.Name)
 		if limit > 0 {
@@ -99,15 +103,15 @@ func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger.
 		list = append(list, one)
 	}
 	for _, name := range p.Ask.route(t.Name) {
-		if other, ok := c.models[name]; ok && other.Model != nil {
+		if other := c.models[name]; other.Model != nil {
 			other.Name = name
 			add(other, t, false)
-		} else if !ok && len(c.models) > 0 {
+		} else if len(c.models) > 0 {
 			c.tell(ctx, Event{Kind: EventModelUnknown, Model: name, Err: fmt.Errorf("summarize: Policy.Ask names the model %q, and Compactor.Models has none of that name", name)})
 		}
 	}
 	add(t, t, true)
-	return list
+	return list, nil
 }
 
 // writer asks models for the summary of a job. It holds no lock and writes nothing.
@@ -171,7 +175,7 @@ func (w *writer) write(ctx context.Context, prompts []Prompt) (draft, []error) {
 				return d, nil
 			}
 			if ctx.Err() != nil {
-				return draft{}, append(reasons, context.Cause(ctx))
+				return draft{}, append(reasons, ended(ctx, err))
 			}
 			if !errors.Is(err, ErrNobodyToAsk) { // which is no news
 				err = &CandidateError{Model: c.Name, Mode: p.Mode, Err: err}
@@ -191,39 +195,40 @@ func (w *writer) write(ctx context.Context, prompts []Prompt) (draft, []error) {
 func (w *writer) summarise(ctx context.Context, c *candidate, p Prompt) (string, error) {
 	j := w.job
 	if p.Prefix == nil || j.prefix == 0 {
-		return w.inPieces(ctx, c, *j, p, p.Request, j.covered, j.prefix)
+		return w.inPieces(ctx, c, *j, p, j.covered, j.prefix)
 	}
 	cut := len(j.covered) - j.prefix
-	before, turn := j.parted(p)
+	before, turn, err := j.parted(ctx, p)
+	if err != nil {
+		return "", err
+	}
 	if cut == 0 || turn.material.Words < minWords {
-		return w.inPieces(ctx, c, *j, p, p.Request, j.covered, j.prefix)
+		return w.inPieces(ctx, c, *j, p, j.covered, j.prefix)
 	}
 	var texts [2]string
 	var failed [2]error
 	var both sync.WaitGroup
-	part := func(i int, j job, tree func(Material) elements.Node, covered []history.Unit, prefix int) {
-		texts[i], failed[i] = call(context.WithoutCancel(ctx), "a function of the policy", 0, func(context.Context) (string, error) {
-			return w.inPieces(ctx, c, j, p, tree, covered, prefix)
-		})
-	}
-	both.Go(func() { part(0, before, p.Request, j.covered[:cut], 0) })
-	both.Go(func() { part(1, turn, p.Prefix, j.covered[cut:], j.prefix) })
+	ofTurn := p
+	ofTurn.Request, ofTurn.function = p.Prefix, "Prompt.Prefix"
+	both.Go(func() { texts[0], failed[0] = w.inPieces(ctx, c, before, p, j.covered[:cut], 0) })
+	both.Go(func() { texts[1], failed[1] = w.inPieces(ctx, c, turn, ofTurn, j.covered[cut:], j.prefix) })
 	both.Wait()
 	if err := errors.Join(failed[:]...); err != nil {
 		return "", err
 	}
-	return p.Merge(texts[0], texts[1]), nil
+	return value(ctx, nameMerge, func() string { return p.Merge(texts[0], texts[1]) })
 }
 
 // parted returns the two jobs of a turn that is cut, which share the room for words: three eighths are the turn's, and the
 // rest is for what was before it.
-func (j *job) parted(p Prompt) (before, turn job) {
+func (j *job) parted(ctx context.Context, p Prompt) (before, turn job, err error) {
+	frame, err := value(ctx, nameMerge, func() int { return j.material.Tokenizer.CountText(p.Merge("…", "…")) })
 	before, turn = *j, *j
 	turn.material.Previous, turn.material.PreviousSummary = nil, ""
-	words := j.material.Words - j.material.Tokenizer.CountText(p.Merge("…", "…"))
+	words := j.material.Words - frame
 	turn.material.Words = 3 * words / 8
 	before.material.Words = words - turn.material.Words
-	return before, turn
+	return before, turn, err
 }
 
 var errNoPrompt = errors.New("summarize: Policy.Ask has no prompt for a summary that is waited for: add one without Background to Prompts, or change Mode")
@@ -233,21 +238,24 @@ const maxShrinks = 4
 
 // inPieces asks for a summary of some of what a job covers. What is larger than the candidate takes in is summarised in
 // pieces, each with the summary of those before it.
-func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, tree func(Material) elements.Node, rest []history.Unit, prefix int) (string, error) {
+func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, rest []history.Unit, prefix int) (string, error) {
 	shrinks, n := 0, 0
 	var refused error
 	for clip := 0; ; {
 		var err error
-		if n, err = w.piece(ctx, c, &j, p, tree, rest, prefix, n); errors.Is(err, errOneTooLarge) && clip < maxShrinks && w.clips {
+		if n, err = w.piece(ctx, c, &j, p, rest, prefix, n); errors.Is(err, errOneTooLarge) && clip < maxShrinks && w.clips {
 			clip++ // one round is more than the candidate takes in: its texts are clipped, more each time
 			rest = slices.Clone(rest)
-			rest[0] = rest[0].Clipped(c.Tokenizer, c.room(c.Tokenizer.CountTools(w.tools(p)), w.leastAnswer(c, p))>>clip, 0.4)
-			continue
+			if rest[0], err = value(ctx, nameTokenizer, func() history.Unit {
+				return rest[0].Clipped(c.Tokenizer, c.room(w.toolTokens(c, p), w.leastAnswer(c, p))>>clip, 0.4)
+			}); err == nil {
+				continue
+			}
 		}
 		if err != nil {
 			return "", errors.Join(refused, err)
 		}
-		summary, err := w.ask(ctx, c, p, tree(j.part(rest[:n], max(0, n+prefix-len(rest)))))
+		summary, err := w.ask(ctx, c, p, j.part(rest[:n], max(0, n+prefix-len(rest))))
 		if _, large := ContextLimit(err); large && shrinks < maxShrinks {
 			shrinks++ // what was learnt makes the next piece smaller
 			refused, n = err, 0
@@ -269,8 +277,12 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, tr
 // after is a job that goes on from the summary of a piece.
 func (w *writer) after(ctx context.Context, j job, summary string) (job, error) {
 	m := j.material
-	summary = plaintext.Untagged(summary)
-	summary = trim.ToSection(summary, func(text string) bool { return m.Tokenizer.CountText(text) <= m.Words })
+	summary, err := value(ctx, nameTokenizer, func() string {
+		return trim.ToSection(plaintext.Untagged(summary), func(text string) bool { return counted(m.Tokenizer.CountText(text)) <= m.Words })
+	})
+	if err != nil {
+		return j, err
+	}
 	// A piece needs the words, and nothing of what stands beside them in the end.
 	m.Summary, m.Room, m.Reminder = summary, math.MaxInt32, ""
 	m.Transcript, m.Workspace, m.Files, m.Said, m.SaidLeft, m.Head = Transcript{}, Workspace{}, history.Files{}, nil, 0, nil
@@ -287,7 +299,7 @@ var errOneTooLarge = errors.New("summarize: a single round is larger than the mo
 // piece is how many of the units fit into one request with what comes before them, at least one. As text they may take more
 // than as messages, or less, so that only a render tells: the first guess is the size of the piece before, or all. From there
 // it is doubled, or goes by what was needed, and then the range is halved.
-func (w *writer) piece(ctx context.Context, c *candidate, j *job, p Prompt, tree func(Material) elements.Node, rest []history.Unit, prefix, guess int) (int, error) {
+func (w *writer) piece(ctx context.Context, c *candidate, j *job, p Prompt, rest []history.Unit, prefix, guess int) (int, error) {
 	fits, over := 0, len(rest)+1 // numbers that do, and do not
 	n := len(rest)
 	if guess > 0 {
@@ -295,10 +307,10 @@ func (w *writer) piece(ctx context.Context, c *candidate, j *job, p Prompt, tree
 	}
 	for fits+1 < over {
 		m := j.part(rest[:n], max(0, n+prefix-len(rest)))
-		_, err := w.render(ctx, c, p, tree(m), w.answer(c))
+		_, err := w.render(ctx, c, p, m, w.answer(c))
 		exceeded, ok := errors.AsType[*render.BudgetExceededError](err)
 		if ok && (n == 1 || p.Forks) { // nothing can be split
-			_, err = w.render(ctx, c, p, tree(m), w.leastAnswer(c, p))
+			_, err = w.render(ctx, c, p, m, w.leastAnswer(c, p))
 			exceeded, ok = errors.AsType[*render.BudgetExceededError](err)
 		}
 		switch {
@@ -342,9 +354,16 @@ func (w *writer) leastAnswer(c *candidate, p Prompt) int {
 }
 
 // render renders a request within what the candidate takes in: messages, tools and answer together.
-func (w *writer) render(ctx context.Context, c *candidate, p Prompt, tree elements.Node, answer int) (*render.Result, error) {
-	budget := c.room(c.Tokenizer.CountTools(w.tools(p)), answer)
-	return render.Render(ctx, tree, render.Options{Budget: budget, Tokenizer: c.Tokenizer})
+func (w *writer) render(ctx context.Context, c *candidate, p Prompt, m Material, answer int) (*render.Result, error) {
+	return call(ctx, cmp.Or(p.function, "Prompt.Request"), 0, func(ctx context.Context) (*render.Result, error) {
+		budget := c.room(w.toolTokens(c, p), answer)
+		return render.Render(ctx, p.Request(m), render.Options{Budget: budget, Tokenizer: c.Tokenizer})
+	})
+}
+
+// toolTokens is what the tools that a prompt declares take, by a candidate's tokenizer.
+func (w *writer) toolTokens(c *candidate, p Prompt) int {
+	return counted(c.Tokenizer.CountTools(w.tools(p)))
 }
 
 // tools are those that a prompt declares.
@@ -356,10 +375,10 @@ func (w *writer) tools(p Prompt) []chat.Tool {
 }
 
 // ask sends one request and returns the summary in the answer.
-func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, tree elements.Node) (string, error) {
-	rendered, err := w.render(ctx, c, p, tree, w.answer(c))
+func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, m Material) (string, error) {
+	rendered, err := w.render(ctx, c, p, m, w.answer(c))
 	if _, over := errors.AsType[*render.BudgetExceededError](err); over {
-		rendered, err = w.render(ctx, c, p, tree, w.leastAnswer(c, p))
+		rendered, err = w.render(ctx, c, p, m, w.leastAnswer(c, p))
 	}
 	if err != nil {
 		return "", fmt.Errorf("summarize: rendering the request: %w", err)
@@ -374,10 +393,14 @@ func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, tree elements.
 	if text, ok := w.finishedBefore[request]; ok {
 		return text, nil
 	}
+	taken, err := value(ctx, nameTokenizer, func() int { return rendered.Tokens + w.toolTokens(c, p) })
+	if err != nil {
+		return "", err
+	}
 	policy := w.job.policy.Ask
 	req := chat.Request{Messages: rendered.Messages, Temperature: policy.Temperature, MaxTokens: w.answer(c), Tools: w.tools(p)}
 	if limit, ratio, apart := c.size(); !apart {
-		taken := int(math.Ceil(ratio * float64(rendered.Tokens+c.Tokenizer.CountTools(req.Tools))))
+		taken := int(math.Ceil(ratio * float64(taken)))
 		req.MaxTokens = max(1, min(req.MaxTokens, limit-taken))
 	}
 	if len(req.Tools) > 0 && !p.Forks { // a fork must be declared as the agent's request was, or the cache is lost
@@ -385,13 +408,16 @@ func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, tree elements.
 	}
 	response, err := w.generate(ctx, c, req)
 	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
+		return "", ended(ctx, err)
 	}
 	if err != nil {
-		w.failed(c, request, rendered.Tokens+c.Tokenizer.CountTools(req.Tools), err)
+		w.failed(c, request, taken, err)
 		return "", err
 	}
-	text, err := read(p, response)
+	text, err := read(ctx, p, response)
+	if ctx.Err() != nil {
+		return "", ended(ctx, err)
+	}
 	if err == nil {
 		err = AtLeast(policy.MinChars)(Material{Summary: text})
 	}
@@ -406,25 +432,29 @@ func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, tree elements.
 }
 
 // read takes the summary out of an answer.
-func read(p Prompt, r chat.Response) (string, error) {
-	if p.Read != nil {
-		return p.Read(r)
+func read(ctx context.Context, p Prompt, r chat.Response) (string, error) {
+	if p.Read == nil {
+		return ReadAll(r)
 	}
-	return ReadAll(r)
+	text, err := call(ctx, "Prompt.Read", 0, func(context.Context) (string, error) { return p.Read(r) })
+	if err != nil {
+		return "", err
+	}
+	return tidy(text)
 }
 
 // generate asks the candidate, and again if its failure may pass.
 func (w *writer) generate(ctx context.Context, c *candidate, req chat.Request) (chat.Response, error) {
 	policy := w.job.policy.Ask
-	name := "the model"
-	if c.Name != "" {
-		name = "model " + c.Name
-	}
-	worth := func(_ error, wait time.Duration) bool { // else it would hold everything up for too long
+	worth := func(err error, wait time.Duration) bool { // else it would hold everything up for too long
 		w.mu.Lock()
-		defer w.mu.Unlock()
 		w.waited += wait
-		return w.waited <= policy.RetryWait
+		over := w.waited > policy.RetryWait
+		w.mu.Unlock()
+		if !over {
+			w.tell(EventRetrying, func(e *Event) { e.Model, e.Wait, e.Err = c.Name, wait, err })
+		}
+		return !over
 	}
 	limit := policy.Timeout
 	if limit == 0 && len(w.candidates) > 1 {
@@ -432,7 +462,7 @@ func (w *writer) generate(ctx context.Context, c *candidate, req chat.Request) (
 	}
 	return retry.Do(ctx, retry.Policy{Attempts: policy.Attempts, Before: worth}, func() (chat.Response, error) {
 		n := w.job.meter.ask()
-		response, err := call(ctx, name, limit, func(ctx context.Context) (chat.Response, error) { return c.Model.Generate(ctx, req) })
+		response, err := c.generate(ctx, limit, req)
 		w.job.meter.add(response.Usage)
 		w.tell(EventAnswered, func(e *Event) {
 			e.Model, e.Request, e.Usage, e.Calls, e.Err = c.Name, fmt.Sprintf("%s/%d", w.job.id, n), response.Usage, 1, err
@@ -547,14 +577,16 @@ func (w *writer) finish(ctx context.Context, c *candidate, p Prompt, text string
 	if !fits(d.text) && j.material.Words >= minWords/2 {
 		m := j.whole()
 		m.Summary = d.text
-		shorter, err := w.ask(ctx, c, Prompt{Mode: p.Mode, Read: p.Read}, shortenRequest(m, d.text))
+		shorter, err := w.ask(ctx, c, Prompt{Mode: p.Mode, Read: p.Read, Request: shortenRequest}, m)
+		smaller := false
 		if err == nil {
 			shorter = plaintext.Untagged(shorter)
+			smaller, err = value(ctx, nameTokenizer, func() bool { return m.Tokenizer.CountText(shorter) < m.Tokenizer.CountText(d.text) })
 		}
 		if ctx.Err() != nil {
-			return d, context.Cause(ctx)
+			return d, ended(ctx, err)
 		}
-		if err == nil && j.material.Tokenizer.CountText(shorter) < j.material.Tokenizer.CountText(d.text) {
+		if smaller {
 			d.text = shorter
 			d.mended = append(d.mended, "shortened by the model")
 		}
@@ -565,8 +597,11 @@ func (w *writer) finish(ctx context.Context, c *candidate, p Prompt, text string
 	}
 	m := j.whole()
 	m.Summary = d.text
-	for _, check := range j.policy.Ask.Checks {
-		if err := check(m); err != nil {
+	for i, check := range j.policy.Ask.Checks {
+		if _, err := call(ctx, fmt.Sprintf("Ask.Checks[%d]", i), 0, func(context.Context) (struct{}, error) { return struct{}{}, check(m) }); err != nil {
+			if ctx.Err() != nil {
+				return d, err
+			}
 			w.refuse(w.whole(c, p.Mode))
 			w.finished = nil // what came of them cannot be used
 			return d, err
@@ -583,8 +618,9 @@ func (j *job) replacement(ctx context.Context, m Material) ([]chat.Message, erro
 	if m.Room < math.MaxInt32 {
 		m.Room = max(1, min(m.Room, j.replaced-1))
 	}
-	tree := j.policy.Place.Replacement(m)
-	result, err := render.Render(ctx, tree, render.Options{Budget: m.Room, Tokenizer: m.Tokenizer})
+	result, err := call(ctx, nameReplacement, 0, func(ctx context.Context) (*render.Result, error) {
+		return render.Render(ctx, j.policy.Place.Replacement(m), render.Options{Budget: m.Room, Tokenizer: m.Tokenizer})
+	})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return nil, &SummaryError{Reason: fmt.Sprintf("it takes %d tokens and has room for %d", over.Needed, m.Room)}
 	}

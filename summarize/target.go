@@ -1,9 +1,16 @@
 package summarize
 
 import (
+	"context"
 	"fmt"
+	"math"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -41,8 +48,109 @@ func (t Target) check() error {
 	return nil
 }
 
+// Generate asks the model as a [Compactor] does, and checks what it does: a model that panics, ends its goroutine, has not
+// returned a second after the context ended, or answers with what is not an assistant's message is a [*CallbackError]. Usage with a
+// number below 0 or above 2³¹-1 counts as not reported. Stream is called by one goroutine at a time, and not any more
+// once Generate has returned. One that panics or ends its goroutine ends the request, and the error is its own.
+func (t Target) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	return t.generate(ctx, 0, req)
+}
+
+// generate asks the model, for at most limit (0 is without one).
+func (t Target) generate(ctx context.Context, limit time.Duration, req chat.Request) (chat.Response, error) {
+	name := "the model"
+	if t.Name != "" {
+		name = "model " + t.Name
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s := &stream{to: req.Stream, cancel: cancel}
+	if s.to != nil {
+		req.Stream = s.pass
+	}
+	response, err := call(ctx, name, limit, func(ctx context.Context) (chat.Response, error) {
+		r, err := t.Model.Generate(ctx, req)
+		if err == nil {
+			err = answered(name, r)
+		}
+		u := r.Usage
+		if min(u.Input, u.Output, u.CacheRead, u.CacheWrite) < 0 || max(u.Input, u.Output, u.CacheRead, u.CacheWrite) > math.MaxInt32 {
+			r.Usage = chat.Usage{}
+		}
+		return r, err
+	})
+	return response, s.end(err)
+}
+
+// answered refuses what is not the message of an assistant.
+func answered(name string, r chat.Response) error {
+	if r.Message.Role != chat.RoleAssistant {
+		return &CallbackError{name, fmt.Errorf("it answered with a message of the role %q: an answer is the assistant's", r.Message.Role)}
+	}
+	if i := slices.Index(r.Message.Content, nil); i >= 0 {
+		return &CallbackError{name, fmt.Errorf("part %d of its answer is nil", i)}
+	}
+	if i := slices.IndexFunc(r.Message.ToolCalls, func(c chat.ToolCall) bool { return c.Name == "" }); i >= 0 {
+		return &CallbackError{name, fmt.Errorf("tool call %d of its answer has no name", i)}
+	}
+	return nil
+}
+
+// stream passes the pieces of an answer on, until the answer is there.
+type stream struct {
+	to     func(chat.Delta)
+	cancel context.CancelCauseFunc // of the request
+
+	calling sync.Mutex // held while to is called
+	mu      sync.Mutex // guards what follows
+	running bool
+	over    bool
+	failed  error
+}
+
+func (s *stream) pass(d chat.Delta) {
+	s.calling.Lock()
+	defer s.calling.Unlock()
+	s.mu.Lock()
+	s.running = !s.over
+	s.mu.Unlock()
+	if !s.running {
+		return
+	}
+	failed := callback.ErrExited
+	defer func() {
+		if p := recover(); p != nil {
+			failed = &callback.PanicError{Value: p, Stack: debug.Stack()}
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.running = false; failed != nil {
+			s.over, s.failed = true, &CallbackError{nameStream, failed}
+			s.cancel(s.failed)
+		}
+	}()
+	s.to(d)
+	failed = nil
+}
+
+// end ends the stream with the request, and returns the error of both.
+func (s *stream) end(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	if s.failed != nil {
+		return s.failed
+	}
+	if named, ok := err.(*CallbackError); ok && s.running { // which the model waits for
+		if left, ok := named.Err.(*callback.LeftError); ok {
+			return &CallbackError{nameStream, left}
+		}
+	}
+	return err
+}
+
 // tools is what the tool definitions take, in tokens.
-func (t Target) tools() int { return t.Tokenizer.CountTools(t.Tools) }
+func (t Target) tools() int { return counted(t.Tokenizer.CountTools(t.Tools)) }
 
 // window is the context window, in tokens.
 func (t Target) window() int {

@@ -22,6 +22,7 @@ type work struct {
 type task struct {
 	id     string // of the plan
 	cancel context.CancelCauseFunc
+	stage  *stage
 	done   chan struct{} // closed once the rest is set
 	ready  bool
 	job    *job

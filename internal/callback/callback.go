@@ -43,6 +43,16 @@ func (e *LeftError) Error() string { return fmt.Sprintf("it has not returned: %v
 // Unwrap returns the cause.
 func (e *LeftError) Unwrap() error { return e.Cause }
 
+// Misbehaved reports whether an error of [Call] says that the function panicked, ended its goroutine or was left behind. Any
+// other is what the function returned.
+func Misbehaved(err error) bool {
+	switch err.(type) { // not errors.As: what it returned may tell of another function
+	case *PanicError, *LeftError:
+		return true
+	}
+	return err == ErrExited
+}
+
 // Call runs a function in a goroutine of its own and returns what it returns. The error is a [*PanicError] if it panics,
 // [ErrExited] if it ends its goroutine, and a [*LeftError] if it has not returned a second after its context ended: then
 // nobody waits for it any more, and what it returns is lost.

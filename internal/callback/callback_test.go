@@ -3,6 +3,7 @@ package callback_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"testing"
@@ -34,6 +35,16 @@ func TestAPanicIsAnErrorWithItsStack(t *testing.T) {
 
 func TestAGoroutineThatIsEndedIsAnError(t *testing.T) {
 	require.ErrorIs(t, callback.Do(t.Context(), func(context.Context) error { runtime.Goexit(); return nil }), callback.ErrExited)
+}
+
+func TestWhatAFunctionReturnedIsToldFromWhatItDid(t *testing.T) {
+	panicked := callback.Do(t.Context(), func(context.Context) error { panic("no") })
+	require.True(t, callback.Misbehaved(panicked))
+	require.True(t, callback.Misbehaved(callback.ErrExited))
+	require.True(t, callback.Misbehaved(&callback.LeftError{Cause: io.EOF}))
+	require.False(t, callback.Misbehaved(nil))
+	require.False(t, callback.Misbehaved(io.EOF))
+	require.False(t, callback.Misbehaved(fmt.Errorf("another function: %w", panicked)))
 }
 
 func TestAFunctionHasASecondToReturnAfterItsContextEnded(t *testing.T) {

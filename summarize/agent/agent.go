@@ -28,11 +28,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/retry"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
@@ -87,7 +89,9 @@ func (a Answer) Message() chat.Message { return a.Response.Message }
 // [chat.WithCallIDs] makes it, in the stream too. The errors are those of [summarize.Compactor.Render], of
 // [summarize.Compactor.Recover], and the model's own; that of a cancelled context is its cause. With an error the answer
 // holds what there is: of a stream that was cut off, what had arrived; of an answer that the session refused, all of it. A
-// compaction after a turn that fails is told by events alone.
+// compaction after a turn that fails is told by events alone. If the model, Stream, OnRetry or Observe panics, ends its goroutine,
+// or has not returned a second after the context ended, the error is a [*summarize.CallbackError]; the answer that Observe was
+// called with is not appended.
 func (a *Agent) Step(ctx context.Context) (Answer, error) {
 	var answer Answer
 	switch {
@@ -106,10 +110,11 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 		if answer.Response, refused = a.ask(ctx, result); refused == nil {
 			break
 		}
-		if ctx.Err() != nil {
+		_, wrong := errors.AsType[*summarize.CallbackError](refused)
+		if ctx.Err() != nil && !wrong {
 			return answer, context.Cause(ctx)
 		}
-		if _, large := summarize.ContextLimit(refused); !large {
+		if _, large := summarize.ContextLimit(refused); !large || wrong {
 			return answer, fmt.Errorf("agent: asking the model: %w", refused)
 		}
 		answer.Refusals++
@@ -136,7 +141,7 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 // prompt renders the prompt, and smaller than one that was refused. It tries again if what failed is a summary that the prompt
 // needs, and the failure may pass.
 func (a *Agent) prompt(ctx context.Context, refused error) (*render.Result, error) {
-	return retry.Do(ctx, a.retries(), func() (*render.Result, error) {
+	return again(ctx, a, func() (*render.Result, error) {
 		if err := refused; err != nil {
 			refused = nil // what was learnt of it is in the session
 			return a.Compactor.Recover(ctx, a.Prompt, err, "")
@@ -151,20 +156,36 @@ func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, 
 	req := chat.Request{
 		Messages: result.Messages, Tools: target.Tools, ToolChoice: a.ToolChoice, MaxTokens: a.MaxTokens, Temperature: a.Temperature,
 	}
-	return retry.Do(ctx, a.retries(), func() (chat.Response, error) {
-		var ids chat.CallIDs
+	return again(ctx, a, func() (chat.Response, error) {
+		var ids callIDs
 		req.Stream = a.stream(&ids)
-		response, err := target.Model.Generate(ctx, req)
+		response, err := target.Generate(ctx, req)
+		ids.mu.Lock()
 		response.Message.ToolCalls = ids.Calls(response.Message.ToolCalls)
+		ids.mu.Unlock()
 		if err == nil && a.Observe != nil {
-			a.Observe(req, response)
+			err = guard(ctx, "Agent.Observe", func() { a.Observe(req, response) })
 		}
 		return response, err
 	})
 }
 
+// guard calls a function of the caller's.
+func guard(ctx context.Context, name string, f func()) error {
+	if err := callback.Do(ctx, func(context.Context) error { f(); return nil }); err != nil {
+		return &summarize.CallbackError{Name: name, Err: err}
+	}
+	return nil
+}
+
+// callIDs are those of one request. A model may stream while it returns.
+type callIDs struct {
+	mu sync.Mutex
+	chat.CallIDs
+}
+
 // stream returns Stream with the ids of calls, nil if it is not set.
-func (a *Agent) stream(ids *chat.CallIDs) func(chat.Delta) {
+func (a *Agent) stream(ids *callIDs) func(chat.Delta) {
 	if a.Stream == nil {
 		return nil
 	}
@@ -172,23 +193,30 @@ func (a *Agent) stream(ids *chat.CallIDs) func(chat.Delta) {
 	return func(d chat.Delta) {
 		if call, ok := d.(chat.CallDelta); ok && call.Index >= begun {
 			begun = call.Index + 1
+			ids.mu.Lock()
 			call.ID = ids.Next(call.ID)
+			ids.mu.Unlock()
 			d = call
 		}
 		a.Stream(d)
 	}
 }
 
-// retries says how often, and after which time, what may pass is tried again.
-func (a *Agent) retries() retry.Policy {
+// again tries again what may pass.
+func again[T any](ctx context.Context, a *Agent, f func() (T, error)) (T, error) {
 	attempts := a.Attempts
 	if attempts <= 0 {
 		attempts = 4
 	}
-	return retry.Policy{Attempts: attempts, Wait: a.Wait, Most: a.MaxWait, Before: func(err error, wait time.Duration) bool {
+	var wrong error
+	got, err := retry.Do(ctx, retry.Policy{Attempts: attempts, Wait: a.Wait, Most: a.MaxWait, Before: func(err error, wait time.Duration) bool {
 		if a.OnRetry != nil {
-			a.OnRetry(err, wait)
+			wrong = guard(ctx, "Agent.OnRetry", func() { a.OnRetry(err, wait) })
 		}
-		return true
-	}}
+		return wrong == nil
+	}}, f)
+	if wrong != nil {
+		err = fmt.Errorf("%w (before another attempt after: %w)", wrong, err)
+	}
+	return got, err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -389,13 +391,14 @@ func TestAfterATurnTheAgentMayBeToldToGoOn(t *testing.T) {
 }
 
 func TestAnAnswerThatTheSessionRefusesIsReturnedWithTheError(t *testing.T) {
-	system := chat.SystemMessage("I am the system.")
+	deep := strings.Repeat("[", 600) + strings.Repeat("]", 600)
+	unreadable := chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Opaque{Value: []byte(deep)}}}
 	a := of(t, 1000, summarize.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
-		return chat.Response{Message: system, Usage: chat.Usage{Input: 9}}, nil
+		return chat.Response{Message: unreadable, Usage: chat.Usage{Input: 9}}, nil
 	})
 	answer, err := a.Step(t.Context())
-	require.ErrorIs(t, err, history.ErrSystemMessage)
-	require.Equal(t, system, answer.Message())
+	require.ErrorAs(t, err, new(*history.DepthError))
+	require.Equal(t, unreadable, answer.Message())
 	require.Empty(t, answer.Entry)
 	require.Len(t, kinds(t, a.Compactor.Session), 1, "not its usage either")
 }
@@ -503,4 +506,106 @@ func TestACancelAfterTheAnswerWasAppendedSaysSo(t *testing.T) {
 	require.ErrorIs(t, err, why)
 	require.NotEmpty(t, answer.Entry)
 	require.Equal(t, "Three ships.", answer.Message().Text())
+}
+
+func TestFunctionsOfTheCallersMayPanicExitOrNeverReturn(t *testing.T) {
+	deeds := map[string]func(){"panics": func() { panic("boom") }, "exits": runtime.Goexit, "hangs": func() { select {} }}
+	for name, set := range map[string]func(a *agent.Agent, deed func()){
+		"model harbour-1": func(a *agent.Agent, deed func()) {
+			a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) { deed(); return chat.Response{}, nil })
+		},
+		"Request.Stream": func(a *agent.Agent, deed func()) { a.Stream = func(chat.Delta) { deed() } },
+		"Agent.Observe":  func(a *agent.Agent, deed func()) { a.Observe = func(chat.Request, chat.Response) { deed() } },
+		"Agent.OnRetry": func(a *agent.Agent, deed func()) {
+			a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
+				return chat.Response{}, &chat.TransientError{Err: errors.New("busy")}
+			})
+			a.OnRetry = func(error, time.Duration) { deed() }
+		},
+	} {
+		for how, deed := range deeds {
+			t.Run(name+" "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					release := make(chan struct{})
+					if how == "hangs" {
+						deed = func() { <-release }
+					}
+					a := of(t, 4000, summarize.Policy{})
+					healthy := chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
+						if req.Stream != nil {
+							req.Stream(chat.Text("Ships."))
+						}
+						return chat.Response{Message: chat.AssistantMessage("Ships.")}, nil
+					})
+					a.Compactor.Target.Model = healthy
+					set(a, deed)
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					_, err := a.Step(ctx)
+					wrong, ok := errors.AsType[*summarize.CallbackError](err)
+					require.True(t, ok, "%v", err)
+					require.Equal(t, name, wrong.Name)
+					require.Equal(t, how == "hangs", errors.Is(err, context.DeadlineExceeded))
+					require.Equal(t, []history.EntryType{history.TypeMessage}, kinds(t, a.Compactor.Session))
+					close(release)
+					synctest.Wait()
+
+					a.Stream, a.Observe, a.OnRetry = nil, nil, nil
+					a.Compactor.Target.Model = healthy
+					answer, err := a.Step(t.Context())
+					require.NoError(t, err)
+					require.Equal(t, "Ships.", answer.Message().Text())
+				})
+			})
+		}
+	}
+}
+
+func TestAStreamIsNotCalledOnceTheAnswerIsThere(t *testing.T) {
+	a := of(t, 4000, summarize.Policy{})
+	var late func(chat.Delta)
+	a.Compactor.Target.Model = chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
+		late = req.Stream
+		late(chat.Text("Ships."))
+		return chat.Response{Message: chat.AssistantMessage("Ships.")}, nil
+	})
+	var heard []chat.Delta
+	a.Stream = func(d chat.Delta) { heard = append(heard, d) }
+	_, err := a.Step(t.Context())
+	require.NoError(t, err)
+	late(chat.Text("And more."))
+	require.Equal(t, []chat.Delta{chat.Text("Ships.")}, heard)
+}
+
+func TestAnAnswerThatIsNoneIsNotAppended(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer chat.Response
+		want   string
+	}{
+		"another role":    {chat.Response{Message: chat.UserMessage("Ships.")}, `it answered with a message of the role "user"`},
+		"no role":         {chat.Response{Message: chat.Message{Content: chat.Parts{chat.Text("Ships.")}}}, `of the role ""`},
+		"a part is nil":   {chat.Response{Message: chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("Ships."), nil}}}, "part 1 of its answer is nil"},
+		"a nameless call": {chat.Response{Message: chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{}}}}, "tool call 0 of its answer has no name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := of(t, 4000, summarize.Policy{})
+			a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) { return c.answer, nil })
+			_, err := a.Step(t.Context())
+			require.ErrorContains(t, err, c.want)
+			require.Equal(t, []history.EntryType{history.TypeMessage}, kinds(t, a.Compactor.Session))
+		})
+	}
+}
+
+func TestUsageThatIsNoneIsNotReported(t *testing.T) {
+	for _, u := range []chat.Usage{{Input: -1}, {Input: math.MaxInt, Output: 1}, {Input: 5, CacheRead: -3}} {
+		a := of(t, 4000, summarize.Policy{})
+		a.Compactor.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
+			return chat.Response{Message: chat.AssistantMessage("Ships."), Usage: u}, nil
+		})
+		answer, err := a.Step(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, answer.Response.Usage)
+		require.Equal(t, []history.EntryType{history.TypeMessage, history.TypeMessage}, kinds(t, a.Compactor.Session))
+	}
 }

@@ -1139,8 +1139,8 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"compactor.go", "Kind: EventUsage, Reason: s.Occasion, Breakdown: breakdown(w.target.Tokenizer, s.result.Messages, s.Tools)", "Kind: EventUsage, Reason: s.Occasion, Breakdown: breakdown(w.target.Tokenizer, s.result.Messages, 0)"),
-				statements.Change(engine+"events.go", "			b.System += t.CountMessage(m)", "			b.Conversation += t.CountMessage(m)"),
+				statements.Change(engine+"compactor.go", "Kind: EventUsage, Reason: s.Occasion, Breakdown: w.breakdown(s.result.Messages, s.Tools)", "Kind: EventUsage, Reason: s.Occasion, Breakdown: w.breakdown(s.result.Messages, 0)"),
+				statements.Change(engine+"events.go", "				b.System += counted(", "				b.Conversation += counted("),
 				statements.Change(engine+"compactor.go", "MessagesAfter: len(s.result.Messages), TokensAfter: s.result.Tokens,", "MessagesAfter: len(s.result.Messages),"),
 				statements.Change(engine+"compactor.go", "	return w.sent(s), nil\n}\n\nfunc outcomeOfError", "	return s.result, nil\n}\n\nfunc outcomeOfError"),
 			},
@@ -1159,8 +1159,8 @@ func TestStatements(t *testing.T) {
 				only(d, summarize.EventTruncated)
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"recover.go", "MessagesAfter: len(messages),", "MessagesAfter: len(s.over.Messages),"),
-				statements.Change(engine+"recover.go", "MessagesBefore: len(s.over.Messages), MessagesAfter: len(messages),\n		TokensBefore: s.over.Needed,", "MessagesBefore: len(s.over.Messages), MessagesAfter: len(messages),\n		TokensBefore: s.Budget,"),
+				statements.Change(engine+"recover.go", "MessagesAfter: len(result.Messages),\n		TokensBefore: s.over.Needed,", "MessagesAfter: len(s.over.Messages),\n		TokensBefore: s.over.Needed,"),
+				statements.Change(engine+"recover.go", "MessagesAfter: len(result.Messages),\n		TokensBefore: s.over.Needed,", "MessagesAfter: len(result.Messages),\n		TokensBefore: s.Budget,"),
 			},
 		},
 		{
@@ -1176,7 +1176,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"carry.go", "MessagesBefore: len(s.messages()), TokensBefore: s.tokens(), Base: s.Base,", "MessagesBefore: len(s.messages()), Base: s.Base,"),
-				statements.Change(engine+"carry.go", "Breakdown: breakdown(w.target.Tokenizer, s.messages(), s.Tools),", ""),
+				statements.Change(engine+"carry.go", "Breakdown: w.breakdown(s.messages(), s.Tools),", ""),
 				statements.Change(engine+"carry.go", "Kept: plan.kept, Over: plan.over, MessagesBefore: len(s.messages()),", "Kept: plan.kept, Over: plan.over,"),
 			},
 		},

@@ -967,7 +967,7 @@ var branches = []statements.Statement{
 			require.NotContains(t, text, "The other way.")
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "branch.go", Old: "BranchMessages(c.Session.Abandoned(w.ctx, from, to)", New: "BranchMessages(c.Session.PathTo(w.ctx, from)"},
+			{File: engine + "branch.go", Old: "BranchMessages(c.Session.Abandoned(ctx, from, to)", New: "BranchMessages(c.Session.PathTo(ctx, from)"},
 		},
 	},
 	{
@@ -1085,9 +1085,9 @@ var branches = []statements.Statement{
 			require.Equal(t, answers[branch]+"\n\n<read-files>\na.go\nb.go\n</read-files>\n\n<modified-files>\nc.go\n</modified-files>", got.Text)
 		},
 		Mutants: []statements.Mutant{
-			{File: engine + "branch.go", Old: "FileTools.Of(c.Session.Abandoned(w.ctx, from, to))", New: "FileTools.Of(c.Session.Abandoned(w.ctx, from, from))"},
+			{File: engine + "branch.go", Old: "filesOf(w.ctx, c.Session.Abandoned(w.ctx, from, to))", New: "filesOf(w.ctx, c.Session.Abandoned(w.ctx, from, from))"},
 			{File: sessions + "fileops.go", Old: "ops = append(ops, fileOp{i, b.Files})", New: ""},
-			{File: engine + "branch.go", Old: "WithFiles(trim", New: "(func(s string, _ history.Files) string { return s })(trim"},
+			{File: engine + "branch.go", Old: "WithFiles(text, j.material.Files)", New: "text"},
 			{File: engine + "prompt_branch.go", Old: `{{"read-files", `, New: `{{"files", `},
 			{File: engine + "prompt_branch.go", Old: `{"modified-files", `, New: `{"files", `},
 			{File: engine + "branch.go", Old: "Text: text, Files: j.material.Files", New: "Text: text"},
@@ -1369,7 +1369,7 @@ var failures = []statements.Statement{
 		},
 		Mutants: []statements.Mutant{
 			{File: engine + "compactor.go", Old: "c.inner.work.abort(ErrAborted)", New: "_ = ErrAborted"},
-			{File: engine + "branch.go", Old: "if ctx.Err() != nil {\n\t\treturn nil, context.Cause(ctx)", New: "if false {\n\t\treturn nil, context.Cause(ctx)"},
+			{File: engine + "branch.go", Old: "if ctx.Err() != nil {\n\t\treturn nil, ended(ctx, err)", New: "if false {\n\t\treturn nil, ended(ctx, err)"},
 		},
 	},
 }
