@@ -241,7 +241,7 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, fa
 	kind := EventFailed
 	switch {
 	case ctx.Err() != nil:
-		why = context.Cause(ctx)
+		why = ended(ctx, why)
 		end.Outcome, end.Error, end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(why), EventCancelled
 	case errors.Is(why, ErrVetoed):
 		end.Outcome, kind = history.PlanVetoed, EventVetoed
@@ -393,7 +393,7 @@ func (c *carrier) afterwards(ctx context.Context, j *job, d draft, entry history
 			return
 		}
 		err := c.title(ctx, j, d, entry.ID)
-		if wrong, ok := errors.AsType[*CallbackError](err); ok && ctx.Err() == nil {
+		if wrong, ok := errors.AsType[*CallbackError](err); ok {
 			c.tell(ctx, Event{Kind: EventHookFailed, Plan: j.id, Hook: "Prompt.Title", Err: wrong})
 		}
 	})

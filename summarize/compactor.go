@@ -98,7 +98,8 @@ func (c *Compactor) init() {
 //
 // If a prompt does not come to fit, the policy's last resort is taken ([Overflow]), by default a [*FailedError], in which
 // errors.AsType finds the [*render.BudgetExceededError]. If it fits, a failure is told by events alone, and is not tried
-// again before a pause is over ([Policy.RetryAfter]). The error of a cancelled context is its cause.
+// again before a pause is over ([Policy.RetryAfter]). The error of a cancelled context is its cause; it is within a
+// [*CallbackError] if a function of the caller's did not return, and says so if another call was waited for.
 func (c *Compactor) Render(ctx context.Context, prompt elements.Node) (*render.Result, error) {
 	w, err := c.begin(ctx, prompt)
 	if err != nil {

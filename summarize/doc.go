@@ -77,7 +77,10 @@
 // that was being made and nothing else. A plan that nobody carries out is dropped by the next one. In a store that several
 // processes write to ([history.Session.Shared]), it is left alone until the time that it carries has passed.
 //
-// Hooks, listeners and functions of a policy may fail, panic, or take too long: events tell of it, and the work goes on.
+// Functions of the caller's may panic, end their goroutine, return what they may not, or never return: hooks, listeners, the
+// functions of a policy, models, tokenizers. Each ends in a [*CallbackError] or a [*TimeoutError] with its name, as the error of
+// the call, as the reason of a compaction that failed, or as an event where the work goes on without it. What never returns
+// is left behind a second after its context or its time limit ended, and the next call works.
 //
 // # Models
 //

@@ -3,6 +3,7 @@ package summarize
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/promptree-go/promptree/history"
@@ -62,7 +63,7 @@ func (h Hooks) timeout() time.Duration {
 // hook calls one, and tells of its failure.
 func hook[T any](ctx context.Context, h Hooks, tell func(context.Context, Event), name string, f func(context.Context) (T, error)) T {
 	got, err := call(ctx, "hook "+name, h.timeout(), f)
-	if err != nil && ctx.Err() == nil {
+	if _, wrong := errors.AsType[*CallbackError](err); err != nil && (wrong || ctx.Err() == nil) {
 		tell(ctx, Event{Kind: EventHookFailed, Hook: name, Err: err})
 	}
 	if err != nil {

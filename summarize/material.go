@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/promptree-go/promptree/elements"
@@ -128,6 +129,9 @@ type Prompt struct {
 
 	function string // the name of Request, if it is another
 }
+
+// functionName is the name of Request.
+func (p Prompt) functionName() string { return cmp.Or(p.function, "Prompt.Request") }
 
 // Replacement makes the tree of what is put in place of what was covered, with [Material.Summary] in it. It is rendered
 // within [Material.Room], and what comes out, user messages alone, is stored and replayed byte for byte. What must be

@@ -1,7 +1,6 @@
 package summarize
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -216,7 +215,11 @@ func (w *writer) summarise(ctx context.Context, c *candidate, p Prompt) (string,
 	if err := errors.Join(failed[:]...); err != nil {
 		return "", err
 	}
-	return value(ctx, nameMerge, func() string { return p.Merge(texts[0], texts[1]) })
+	merged, err := value(ctx, nameMerge, func() string { return p.Merge(texts[0], texts[1]) })
+	if err != nil {
+		return "", err
+	}
+	return tidy(merged)
 }
 
 // parted returns the two jobs of a turn that is cut, which share the room for words: three eighths are the turn's, and the
@@ -355,7 +358,7 @@ func (w *writer) leastAnswer(c *candidate, p Prompt) int {
 
 // render renders a request within what the candidate takes in: messages, tools and answer together.
 func (w *writer) render(ctx context.Context, c *candidate, p Prompt, m Material, answer int) (*render.Result, error) {
-	return call(ctx, cmp.Or(p.function, "Prompt.Request"), 0, func(ctx context.Context) (*render.Result, error) {
+	return call(ctx, p.functionName(), 0, func(ctx context.Context) (*render.Result, error) {
 		budget := c.room(w.toolTokens(c, p), answer)
 		return render.Render(ctx, p.Request(m), render.Options{Budget: budget, Tokenizer: c.Tokenizer})
 	})
@@ -382,6 +385,9 @@ func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, m Material) (s
 	}
 	if err != nil {
 		return "", fmt.Errorf("summarize: rendering the request: %w", err)
+	}
+	if len(rendered.Messages) == 0 {
+		return "", &CallbackError{p.functionName(), errors.New("it returned a prompt without a message")}
 	}
 	request, err := requestOf(c, p.Mode, rendered.Messages)
 	if err != nil {
@@ -626,6 +632,9 @@ func (j *job) replacement(ctx context.Context, m Material) ([]chat.Message, erro
 	}
 	if err != nil {
 		return nil, fmt.Errorf("summarize: rendering what is put in place: %w", err)
+	}
+	if len(result.Messages) == 0 || slices.ContainsFunc(result.Messages, func(m chat.Message) bool { return m.Role != chat.RoleUser }) {
+		return nil, &CallbackError{nameReplacement, errors.New("what is put in place is messages of the user, one at least")}
 	}
 	return result.Messages, nil
 }
