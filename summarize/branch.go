@@ -40,7 +40,7 @@ func (c *Compactor) Navigate(ctx context.Context, to string, how Navigation) (*h
 	if err != nil {
 		return nil, err
 	}
-	ctx, done := c.inner.work.abortable(ctx)
+	ctx, done := c.inner.work.abortable(w.ctx)
 	defer done()
 	w.ctx = ctx
 	if err := w.take(); err != nil {

@@ -1369,7 +1369,7 @@ var failures = []statements.Statement{
 		},
 		Mutants: []statements.Mutant{
 			{File: engine + "compactor.go", Old: "c.inner.work.abort(ErrAborted)", New: "_ = ErrAborted"},
-			{File: engine + "branch.go", Old: "if ctx.Err() != nil {\n\t\treturn nil, ended(ctx, err)", New: "if false {\n\t\treturn nil, ended(ctx, err)"},
+			{File: engine + "branch.go", Old: "ctx, done := c.inner.work.abortable(w.ctx)\n\tdefer done()\n", New: ""},
 		},
 	},
 }

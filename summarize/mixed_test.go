@@ -1,0 +1,199 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/checkpoints"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+// Names of the numbers by which the long runs do more: calls at one compactor, kills, and sessions.
+const (
+	mixedEnv = "PROMPTREE_SUMMARIZE_CALLS"
+	killsEnv = "PROMPTREE_SUMMARIZE_KILLS"
+	soakEnv  = "PROMPTREE_SUMMARIZE_SESSIONS"
+)
+
+// numberFrom is that of an environment variable, or the default.
+func numberFrom(t *testing.T, env string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(env)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
+}
+
+// moody is a model that takes its time, and fails now and then in each way that a provider does.
+func moody(ctx context.Context, r chat.Request) (chat.Response, error) {
+	select {
+	case <-time.After(rand.N(2 * time.Millisecond)):
+	case <-ctx.Done():
+		return chat.Response{}, context.Cause(ctx)
+	}
+	switch rand.IntN(12) {
+	case 0:
+		return chat.Response{}, errDown
+	case 1:
+		return chat.Response{}, &chat.ContextLimitError{Limit: 3000, Tokens: 3100}
+	case 2:
+		panic("boom")
+	case 3:
+		runtime.Goexit()
+	case 4:
+		return models.Say("")(ctx, r)
+	}
+	return models.Offline{Tokenizer: quarter{}}.Generate(ctx, r)
+}
+
+// Whatever is called at once at a compactor, by many and with contexts that end at any time: nothing races, waits for ever or is
+// left running, the session can be read, and another compactor goes on with it.
+func TestEveryCallAtOnceLeavesTheSessionSound(t *testing.T) {
+	t.Parallel()
+	calls := numberFrom(t, mixedEnv, 600)
+	const at = 300 // calls at one session
+	for begun := 0; begun < calls; begun += at {
+		path := filepath.Join(t.TempDir(), "session.jsonl")
+		s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+		require.NoError(t, err)
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage(task)))
+		mixed(t, s, at)
+		require.NoError(t, s.Close())
+
+		store, err := history.OpenFile(path, history.FileOptions{})
+		require.NoError(t, err)
+		wrong, err := history.Verify(t.Context(), store)
+		require.NoError(t, err)
+		require.Empty(t, wrong)
+		require.NoError(t, store.Close())
+
+		s = opened(t, path)
+		require.Nil(t, s.Recovered())
+		require.NoError(t, chat.Validate(append(viewOf(t, s).Messages(), chat.UserMessage("on"))))
+		ended := map[string]bool{}
+		for e, err := range s.Back(t.Context(), "") { // on another branch it may have ended otherwise
+			require.NoError(t, err)
+			if end, ok := e.Body.(history.PlanEnd); ok && end.Plan != "" {
+				require.False(t, ended[end.Plan], "plan %s ended twice", end.Plan)
+				ended[end.Plan] = true
+			}
+		}
+		d := deskOf(t, s)
+		d.Target.Model = models.Offline{Tokenizer: quarter{}}
+		d.Say(chat.UserMessage("And then?"))
+		d.Messages()
+		before := len(compactions(s))
+		d.Say(rounds(100_000, 100_006, roundTokens)...)
+		d.Messages()
+		require.Greater(t, len(compactions(s)), before)
+	}
+}
+
+// mixed makes so many calls at one compactor, which it closes in the end.
+func mixed(t *testing.T, s *history.Session, calls int) {
+	d := summarize.Compactor{
+		Session: s, Policy: inBackground(), Target: summarize.Target{Model: chat.ModelFunc(moody), Name: "moody", Tokenizer: quarter{}, Budget: budget},
+		Checkpoints: &checkpoints.Folder{Dir: filepath.Join(t.TempDir(), "checkpoints")},
+		OnEvent:     func(summarize.Event) {},
+	}
+	d.Policy.Place.Checkpoints, d.Policy.Ask.RetryWait = true, time.Millisecond
+	d.Policy.Trigger = append(d.Policy.Trigger, summarize.Condition{On: summarize.OnContextLimit}, summarize.Condition{On: summarize.OnModelSwitch, Ratio: 0.5})
+	d.Policy.Clear = summarize.Clear{Rule: history.ClearRule{Keep: 2500}}
+	d.Policy.Branch.On = true
+	list := []func(ctx context.Context, n int) error{
+		func(ctx context.Context, n int) error { return s.Append(ctx, round(n, 100+rand.IntN(500))...) },
+		func(ctx context.Context, n int) error {
+			return s.Append(ctx, chat.UserMessage(fmt.Sprint("Question ", n)))
+		},
+		func(ctx context.Context, _ int) error { _, err := d.Render(ctx, prompt(s)); return err },
+		func(ctx context.Context, _ int) error { _, err := d.Render(ctx, prompt(s)); return err },
+		func(ctx context.Context, _ int) error {
+			_, err := d.Recover(ctx, prompt(s), &chat.ContextLimitError{Limit: 3900, Tokens: 4000}, "")
+			return err
+		},
+		func(ctx context.Context, n int) error {
+			target := d.Current()
+			target.Name, target.Budget = fmt.Sprint("moody-", n%3), budget-n%2*500
+			_, err := d.SwitchModel(ctx, prompt(s), target)
+			return err
+		},
+		func(ctx context.Context, _ int) error { _, err := d.Compact(ctx, ""); return err },
+		func(ctx context.Context, _ int) error { _, err := d.Compact(ctx, "Keep the names."); return err },
+		func(ctx context.Context, _ int) error { _, err := d.AfterTurn(ctx, prompt(s)); return err },
+		func(context.Context, int) error { d.Abort(); return nil },
+		func(ctx context.Context, _ int) error { _, err := d.Pending(ctx); return err },
+		func(ctx context.Context, _ int) error { return d.Wait(ctx) },
+		func(ctx context.Context, _ int) error { _ = d.Explain(ctx); return nil },
+		func(ctx context.Context, n int) error {
+			if n%4 > 0 {
+				return nil
+			}
+			_, err := d.Navigate(ctx, pastEntry(ctx, s), summarize.Navigation{})
+			return err
+		},
+		func(ctx context.Context, n int) error {
+			if n%8 > 0 {
+				return nil
+			}
+			return s.Branch(ctx, pastEntry(ctx, s))
+		},
+	}
+	var group sync.WaitGroup
+	const hands = 6
+	for hand := range hands {
+		group.Go(func() {
+			for n := range calls / hands {
+				ctx, cancel := context.WithCancel(t.Context())
+				if rand.IntN(3) == 0 {
+					time.AfterFunc(rand.N(4*time.Millisecond), cancel)
+				}
+				if err := list[rand.IntN(len(list))](ctx, hand*calls+n+1); errors.As(err, new(*summarize.TimeoutError)) {
+					t.Errorf("nothing takes so long: %v", err)
+				}
+				if hand == 0 && n == calls/hands-5 {
+					if err := d.Close(); err != nil { // while the others go on
+						t.Error(err)
+					}
+				}
+				cancel()
+			}
+		})
+	}
+	group.Wait()
+	require.NoError(t, d.Close())
+	_, err := d.Render(t.Context(), prompt(s))
+	require.ErrorIs(t, err, summarize.ErrClosed)
+}
+
+// pastEntry is the id of an entry a little before the leaf.
+func pastEntry(ctx context.Context, s *history.Session) string {
+	id, left := "", 1+rand.IntN(6)
+	for e, err := range s.Back(ctx, "") {
+		if err != nil {
+			break
+		}
+		if id = e.ID; left == 0 && e.Message().Role != chat.RoleAssistant {
+			break
+		}
+		left = max(0, left-1)
+	}
+	return id
+}
