@@ -22,6 +22,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/checkpoints"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
 )
@@ -31,7 +32,22 @@ import (
 const (
 	childEnv = "PROMPTREE_SUMMARIZE_WORK_ON"
 	stayEnv  = "PROMPTREE_SUMMARIZE_STAY_AT"
+	// everythingEnv makes the child clear, and write checkpoints, too.
+	everythingEnv = "PROMPTREE_SUMMARIZE_EVERYTHING"
 )
+
+// everything is a policy that clears, compacts in the background and in the foreground, and writes checkpoints.
+func everything() summarize.Policy {
+	p := inBackground()
+	p.Clear = summarize.Clear{Always: true, Rule: history.ClearRule{Keep: 2600, Saves: 700}}
+	p.Place.Checkpoints = true
+	return p
+}
+
+// checkpointsOf is the folder for a session.
+func checkpointsOf(path string) *checkpoints.Folder {
+	return &checkpoints.Folder{Dir: path + ".checkpoints"}
+}
 
 // nth is the message of a number: the task, then calls and their results by turns.
 func nth(n int) chat.Message {
@@ -78,7 +94,7 @@ func workUntilKilled(path string) error {
 		return err
 	}
 	c := summarize.Compactor{
-		Session: s, Policy: inBackground(),
+		Session: s, Policy: inBackground(), Checkpoints: checkpointsOf(path),
 		Target: summarize.Target{Tokenizer: quarter{}, Budget: budget, Model: chat.ModelFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
 			tell("asking")
 			time.Sleep(3 * pause)
@@ -87,6 +103,9 @@ func workUntilKilled(path string) error {
 			return sawUpTo(ctx, r)
 		})},
 		OnEvent: func(e summarize.Event) {
+			if e.Checkpoint.Number > 0 {
+				fmt.Println("checkpoint", filepath.Base(e.Checkpoint.Path))
+			}
 			switch {
 			case e.Kind == summarize.EventUsage, e.Kind == summarize.EventAnswered, e.Kind == summarize.EventWaiting:
 				return
@@ -96,6 +115,9 @@ func workUntilKilled(path string) error {
 			tell(string(e.Kind))
 			time.Sleep(pause)
 		},
+	}
+	if os.Getenv(everythingEnv) != "" {
+		c.Policy = everything()
 	}
 	for n := len(said(s)); ; n++ {
 		if err := s.Append(context.Background(), nth(n)); err != nil {
@@ -225,20 +247,12 @@ func latest(t *testing.T, s *history.Session) string {
 // number of the last message, and how many compactions, that the child was told are on disk.
 func killedAt(t *testing.T, path, step string, stays bool, later time.Duration) (last, done int) {
 	t.Helper()
-	c := exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), childEnv+"="+path, "GORACE=halt_on_error=1")
+	env := []string{childEnv + "=" + path}
 	if stays {
-		c.Env = append(c.Env, stayEnv+"="+step)
+		env = append(env, stayEnv+"="+step)
 	}
-	c.Stderr = os.Stderr
-	out, err := c.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, c.Start())
-	t.Cleanup(func() { _ = c.Process.Kill() }) // where a check fails first
 	last = -1
-	killed := false
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		line := lines.Text()
+	for _, line := range killedOnce(t, env, later, func(line string) bool { return line == step }) {
 		require.NotEqual(t, "foreground", line)
 		if line == string(summarize.EventDone) {
 			done++
@@ -247,7 +261,24 @@ func killedAt(t *testing.T, path, step string, stays bool, later time.Duration) 
 			_, err := fmt.Sscan(n, &last)
 			require.NoError(t, err)
 		}
-		if line == step && !killed {
+	}
+	return last, done
+}
+
+// killedOnce runs a child that is killed a while after it wrote a line, and returns the lines that it wrote.
+func killedOnce(t *testing.T, env []string, later time.Duration, at func(line string) bool) (told []string) {
+	t.Helper()
+	c := exec.Command(os.Args[0])
+	c.Env = append(append(os.Environ(), "GORACE=halt_on_error=1"), env...)
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
+	t.Cleanup(func() { _ = c.Process.Kill() }) // where a check fails first
+	killed := false
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		told = append(told, lines.Text())
+		if !killed && at(lines.Text()) {
 			killed = true
 			time.Sleep(later)
 			require.NoError(t, c.Process.Kill())
@@ -256,16 +287,13 @@ func killedAt(t *testing.T, path, step string, stays bool, later time.Duration) 
 	err = c.Wait()
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	require.True(t, ok && !exit.Exited(), "it ended by itself: %v", err)
-	return last, done
+	return told
 }
 
 // requireSaid checks that a session holds the messages of a child, and that its compactions cover what a model was shown.
 func requireSaid(t *testing.T, s *history.Session) {
 	t.Helper()
-	for n, m := range said(s) {
-		equal(t, nth(n), m)
-	}
-	require.NoError(t, chat.Validate(append(viewOf(t, s).Messages(), chat.UserMessage("on"))))
+	requireMessages(t, s)
 	all, seen := entries(t, s), 0
 	for i, e := range all {
 		if e.Type() != history.TypeCompaction {
@@ -283,4 +311,99 @@ func requireSaid(t *testing.T, s *history.Session) {
 		}
 		require.LessOrEqual(t, covered, seen, "covered, and not shown to the model")
 	}
+}
+
+// requireMessages checks that a session holds the messages of a child, and shows what providers take.
+func requireMessages(t *testing.T, s *history.Session) {
+	t.Helper()
+	for n, m := range said(s) {
+		equal(t, nth(n), m)
+	}
+	require.NoError(t, chat.Validate(append(viewOf(t, s).Messages(), chat.UserMessage("on"))))
+}
+
+// A process is killed at any moment while it clears, plans, summarises and writes checkpoints. Whatever it said is there, a plan that
+// it left is given up, each checkpoint is whole, and the next render and compaction work.
+func TestAProcessThatIsKilledAtAnyMomentLeavesNothingHalf(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no SIGKILL")
+	}
+	kills, left, cleared, points := numberFrom(t, killsEnv, 12), 0, 0, 0
+	path := ""
+	for kill := range kills {
+		if kill%6 == 0 {
+			path = filepath.Join(t.TempDir(), "session.jsonl")
+		}
+		lines := 1 + rand.IntN(60)
+		last, made := -1, []string{}
+		told := killedOnce(t, []string{childEnv + "=" + path, everythingEnv + "=1"}, rand.N(pause), func(string) bool {
+			lines--
+			return lines == 0
+		})
+		for _, line := range told {
+			if n, ok := strings.CutPrefix(line, "said "); ok {
+				_, err := fmt.Sscan(n, &last)
+				require.NoError(t, err)
+			}
+			if name, ok := strings.CutPrefix(line, "checkpoint "); ok {
+				made = append(made, name)
+			}
+		}
+
+		s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+		require.NoError(t, err)
+		require.Greater(t, len(said(s)), last, "what was acknowledged")
+		requireMessages(t, s)
+		if e, found, err := s.Latest(t.Context(), history.TypePlan); found && s.Leaf() == e.ID {
+			require.NoError(t, err)
+			left++
+		}
+		summaries := map[string]string{}
+		for _, e := range entries(t, s) {
+			if e.Type() == history.TypeCompaction {
+				summaries[e.ID] = e.Compaction().Text
+			}
+			if e.Type() == history.TypeClearing {
+				cleared++
+			}
+		}
+		list, err := checkpointsOf(path).List()
+		require.NoError(t, err)
+		names := map[string]bool{}
+		for i, point := range list {
+			require.Equal(t, i+1, point.Number)
+			require.Contains(t, summaries, point.Compaction, "of a compaction that was acknowledged")
+			require.True(t, strings.HasSuffix(content(t, point.Path), "\n\n"+summaries[point.Compaction]+"\n"), "it is whole")
+			names[filepath.Base(point.Path)] = true
+		}
+		for _, name := range made {
+			require.True(t, names[name], "a checkpoint that was told of")
+		}
+		points += len(list)
+
+		d := deskOf(t, s)
+		d.Policy, d.Target.Model, d.Checkpoints = everything(), chat.ModelFunc(sawUpTo), checkpointsOf(path)
+		require.Equal(t, summarize.PendingNone, d.PendingNow(), "nobody carries the plan out")
+		d.Messages()
+		require.NoError(t, d.Wait(t.Context()))
+		before, most := latest(t, s), len(said(s))+60
+		for n := len(said(s)); latest(t, s) == before; n++ {
+			require.Less(t, n, most, "no later compaction: %s", kinds(*d.Heard))
+			d.Say(nth(n))
+			d.Messages()
+			require.NoError(t, d.Wait(t.Context()))
+		}
+		after, err := checkpointsOf(path).List()
+		require.NoError(t, err)
+		require.Greater(t, len(after), len(list))
+		leftovers, err := filepath.Glob(filepath.Join(path+".checkpoints", ".new-*"))
+		require.NoError(t, err)
+		require.Empty(t, leftovers)
+		require.NoError(t, d.Close())
+		require.NoError(t, s.Close())
+	}
+	require.Positive(t, cleared)
+	require.Positive(t, points)
+	t.Logf("%d kills: %d left a plan at the leaf, there were %d clearings and %d checkpoints", kills, left, cleared, points)
 }

@@ -1,0 +1,124 @@
+package summarize_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
+)
+
+// turning is a session that is open for a time.
+type turning struct {
+	path       string
+	session    *history.Session
+	compactor  *summarize.Compactor
+	rounds, at int // a round is 400 tokens
+}
+
+// Sessions that are opened, compacted several times and closed, a hundred at a time, take no more memory the longer it goes on.
+func TestSessionsInRotationTakeBoundedMemory(t *testing.T) {
+	sessions := numberFrom(t, soakEnv, 40)
+	const hands, each = 4, 25
+	const most = 1 << 30 // bytes
+	names := slices.Sorted(maps.Keys(policies.All()))
+	dir, before := t.TempDir(), runtime.NumGoroutine()
+	open := func(n int) (turning, error) {
+		one := turning{path: filepath.Join(dir, fmt.Sprint(n, ".jsonl")), rounds: 20 + n%20}
+		store, err := history.OpenFile(one.path, history.FileOptions{Sync: history.SyncNever})
+		if err != nil {
+			return one, err
+		}
+		if one.session, err = history.New(t.Context(), store, history.Options{IDs: numbered.IDs()}); err != nil {
+			return one, err
+		}
+		policy := policies.All()[names[n%len(names)]]
+		policy.Ask.Names, policy.Place.Max = nil, 400
+		one.compactor = &summarize.Compactor{
+			Session: one.session, Policy: policy, OnEvent: func(summarize.Event) {},
+			Target: summarize.Target{Model: models.Offline{Tokenizer: quarter{}}, Tokenizer: quarter{}, Budget: budget},
+		}
+		return one, one.session.Append(t.Context(), chat.UserMessage(task))
+	}
+	shut := func(one turning) error {
+		if err := one.compactor.Close(); err != nil {
+			return err
+		}
+		if len(compactions(one.session)) < 2 {
+			return fmt.Errorf("%s was compacted %d times", one.compactor.Policy.Name, len(compactions(one.session)))
+		}
+		if err := one.session.Close(); err != nil {
+			return err
+		}
+		return os.Remove(one.path)
+	}
+	turn := func(one *turning) error {
+		if err := one.session.Append(t.Context(), round(one.at, 400)...); err != nil {
+			return err
+		}
+		one.at++
+		_, err := one.compactor.Render(t.Context(), prompt(one.session))
+		return err
+	}
+	var peak, held uint64 // of all memory, and of the heap that is in use
+	var mu sync.Mutex
+	watch := func() {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		mu.Lock()
+		defer mu.Unlock()
+		peak, held = max(peak, m.Sys), max(held, m.HeapInuse)
+	}
+	var group sync.WaitGroup
+	for hand := range hands {
+		group.Go(func() {
+			ring := make([]turning, 0, each)
+			for n, done := hand, 0; n < sessions || len(ring) > 0; done++ {
+				for ; len(ring) < each && n < sessions; n += hands {
+					one, err := open(n)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					ring = append(ring, one)
+				}
+				if done%500 == 0 {
+					watch()
+				}
+				at := done % len(ring)
+				name := ring[at].compactor.Policy.Name
+				err := turn(&ring[at])
+				if err == nil && ring[at].at == ring[at].rounds {
+					err = shut(ring[at])
+					ring[at] = ring[len(ring)-1]
+					ring[len(ring)-1] = turning{}
+					ring = ring[:len(ring)-1]
+				}
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	require.LessOrEqual(t, peak, uint64(most))
+	for until := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+	require.LessOrEqual(t, runtime.NumGoroutine(), before)
+	t.Logf("%d sessions: %d MB of memory at the peak, %d MB of it in use by the heap", sessions, peak>>20, held>>20)
+}
