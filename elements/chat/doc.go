@@ -19,4 +19,11 @@
 // another call's.
 //
 // Messages are encoded as JSON without loss: text that is not valid UTF-8 and opaque values keep their bytes.
+//
+// # Servers that answer anything
+//
+// The models of the adapters do not trust the server. They follow redirects to the same scheme, host and port only; any other
+// is a [*RedirectError], and nothing is sent there. They read 64 MiB of an answer, 128 MiB of a stream and 32 MiB of one event
+// of it; more, or what is no answer, is an [*AnswerError]. The texts of their errors are at most 8 KiB long, and hold none of
+// the request's keys, cookies and passwords of 6 bytes or more, also if the server sends them back.
 package chat

@@ -146,3 +146,35 @@ func (e *TransientError) Error() string { return fmt.Sprintf("chat: try again: %
 
 // Unwrap gives what happened.
 func (e *TransientError) Unwrap() error { return e.Err }
+
+// AnswerError tells that what a server answered is of no use: it is not an answer of its API (the URL may be another server's,
+// or a proxy stands before it), it is more than is read of one, or it ends in an error that asking again does not mend.
+type AnswerError struct {
+	// Err is what is wrong with the answer.
+	Err error
+}
+
+func (e *AnswerError) Error() string {
+	return fmt.Sprintf("chat: the answer is of no use: %v", e.Err)
+}
+
+// Unwrap returns what is wrong with the answer.
+func (e *AnswerError) Unwrap() error { return e.Err }
+
+// RedirectError tells that a server answered with a redirect that is not followed: to another scheme, host or port, where
+// the key and the messages would go too, to nowhere, or to itself again and again.
+type RedirectError struct {
+	// From is the server that was asked and To where it redirects, each as scheme://host:port, the port only where one was
+	// named. To is empty if the server does not say.
+	From, To string
+}
+
+func (e *RedirectError) Error() string {
+	switch e.To {
+	case "":
+		return fmt.Sprintf("chat: %s redirects and does not say where: check the URL", e.From)
+	case e.From:
+		return fmt.Sprintf("chat: %s redirects to itself and does not stop: check the URL", e.From)
+	}
+	return fmt.Sprintf("chat: %s redirects to %s, where nothing was sent: check the URL, or set it to the other server if that is meant", e.From, e.To)
+}

@@ -1,5 +1,6 @@
-// Package provider is what those who ask a provider do alike: which errors tell of a lost connection, how long a server asks
-// to wait, what is mended of a request in the same way, and how the pieces of tool calls are streamed.
+// Package provider is what those who ask a provider do alike: where a request may go, what is read of an answer and told of an
+// error ([Exchange]), which errors tell of a lost connection, how long a server asks to wait, what is mended of a request in
+// the same way, and how the pieces of tool calls are streamed.
 package provider
 
 import (

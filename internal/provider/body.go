@@ -1,0 +1,186 @@
+package provider
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/plaintext"
+)
+
+// What is read of an answer, in bytes.
+const (
+	MaxAnswer = 64 << 20  // of one that is not streamed
+	MaxStream = 128 << 20 // of one that is
+	MaxEvent  = 32 << 20  // of one event of a stream
+)
+
+// SizeError is the error of an answer of which more came than is read.
+type SizeError struct {
+	What string // that is too large
+	Most int64  // bytes
+}
+
+func (e *SizeError) Error() string { return fmt.Sprintf("%s is larger than %d bytes", e.What, e.Most) }
+
+// boundedBody is a body that is an error from a bound on, of the whole or of an event.
+type boundedBody struct {
+	io.ReadCloser
+	most, mostEvent int64 // mostEvent is 0 if there are no events
+
+	read, event int64
+	inLine      bool // the line has begun
+	err         error
+}
+
+func newBody(body io.ReadCloser, length int64, streamed bool) *boundedBody {
+	b := &boundedBody{ReadCloser: body, most: MaxAnswer}
+	if streamed {
+		b.most, b.mostEvent = MaxStream, MaxEvent
+	}
+	b.check("the answer", length, b.most)
+	return b
+}
+
+// Read implements [io.Reader]. Of a stream it returns the end of a line or as much as p holds: the SDKs look through all that
+// there is of a line whenever there is more of it, which takes the square of its length if it comes in small pieces.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n := 0
+	for b.err == nil {
+		more, err := b.ReadCloser.Read(p[n:])
+		piece := p[n : n+more]
+		n += more
+		b.read += int64(more)
+		b.check("the answer", b.read, b.most)
+		if b.mostEvent > 0 {
+			b.count(piece)
+		}
+		if b.err == nil && (err != nil || more == 0 || b.mostEvent == 0 || n == len(p) || bytes.IndexByte(piece, '\n') >= 0) {
+			return n, err
+		}
+	}
+	return 0, b.err
+}
+
+func (b *boundedBody) check(what string, size, most int64) {
+	if size > most && b.err == nil {
+		b.err = &SizeError{What: what, Most: most}
+	}
+}
+
+// count counts the bytes since the last empty line, which ends an event.
+func (b *boundedBody) count(p []byte) {
+	for len(p) > 0 {
+		line, rest, ended := bytes.Cut(p, []byte("\n"))
+		b.event += int64(len(line))
+		b.inLine = b.inLine || len(bytes.TrimSuffix(line, []byte("\r"))) > 0
+		b.check("an event of the answer", b.event, b.mostEvent)
+		if ended {
+			if !b.inLine {
+				b.event = 0
+			}
+			b.inLine = false
+		}
+		p = rest
+	}
+}
+
+// What is read and kept of the body of a refusal, in bytes. A server may send the request back in it.
+const (
+	maxRefusal     = 1 << 20
+	keptOfRefusal  = 4 << 10
+	keptOfText     = 1500
+	longestLiteral = 40 // of a number
+)
+
+// refusalBody is the body of a refusal without secrets, cut to keptOfRefusal bytes; of JSON the texts in it are cut, so that
+// the rest may be read. It is read when it is asked for. What breaks off is taken as far as it came.
+type refusalBody struct {
+	io.ReadCloser
+	secrets secrets
+	kept    *bytes.Reader
+}
+
+// Read implements [io.Reader].
+func (b *refusalBody) Read(p []byte) (int, error) {
+	if b.kept == nil {
+		raw, _ := io.ReadAll(io.LimitReader(b.ReadCloser, maxRefusal+1))
+		b.kept = bytes.NewReader(keepRefusal(raw, b.secrets))
+	}
+	return b.kept.Read(p)
+}
+
+func keepRefusal(raw []byte, s secrets) []byte {
+	var object any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if len(raw) <= maxRefusal && json.Valid(raw) && d.Decode(&object) == nil {
+		kept := keeper{secrets: s}
+		object = kept.value(object)
+		if !kept.changed && len(raw) <= keptOfRefusal && s.mask(string(raw)) == string(raw) {
+			return raw
+		}
+		if short, err := plainjson.Marshal(object); err == nil && len(short) <= keptOfRefusal {
+			return short
+		}
+		if short, err := plainjson.Marshal(essence(object)); err == nil && len(short) <= keptOfRefusal {
+			return short
+		}
+	}
+	return []byte(s.shown(string(raw), keptOfRefusal))
+}
+
+// keeper cuts the texts in JSON and masks the secrets in it.
+type keeper struct {
+	secrets secrets
+	changed bool
+}
+
+func (k *keeper) text(s string, most int) string {
+	kept := plaintext.Cut(k.secrets.mask(s), most)
+	k.changed = k.changed || kept != s
+	return kept
+}
+
+func (k *keeper) value(v any) any {
+	switch v := v.(type) {
+	case string:
+		return k.text(v, keptOfText)
+	case json.Number:
+		if s := v.String(); k.text(s, longestLiteral) != s {
+			return nil
+		}
+	case []any:
+		for i := range v {
+			v[i] = k.value(v[i])
+		}
+	case map[string]any:
+		kept := make(map[string]any, len(v))
+		for key, value := range v {
+			kept[k.text(key, keptOfText)] = k.value(value)
+		}
+		return kept
+	}
+	return v
+}
+
+// essence is of the object of an error, or of the one within it, what all providers' errors have.
+func essence(v any) any {
+	object, _ := v.(map[string]any)
+	kept := map[string]any{}
+	for key, value := range object {
+		inner, ok := value.(map[string]any)
+		switch {
+		case key == "error" && ok:
+			kept[key] = essence(inner)
+		case slices.Contains([]string{"error", "type", "code", "status", "message", "n_ctx", "n_prompt_tokens"}, key) && !ok:
+			if _, list := value.([]any); !list {
+				kept[key] = value
+			}
+		}
+	}
+	return kept
+}

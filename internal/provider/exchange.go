@@ -1,0 +1,179 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// MaxErrorText bounds the text of an error of an [Exchange], in bytes.
+const MaxErrorText = 8 << 10
+
+// An Exchange is one request of a model and the answer to it. Whatever the server sends, a bounded number of bytes of it is
+// read, and errors have texts of bounded length and without the secrets of the request. It is not for concurrent use.
+type Exchange struct {
+	streamed bool
+	secrets  secrets
+	header   http.Header // of the last response
+	status   int
+}
+
+// NewExchange returns an exchange. An answer that is streamed has the bounds of a stream.
+func NewExchange(streamed bool) *Exchange { return &Exchange{streamed: streamed} }
+
+// Do is a middleware of the SDKs: it sends a request by next, and bounds what comes back. A response that is neither a success
+// nor an error, which is a redirect that was not followed, is a [*chat.RedirectError].
+func (x *Exchange) Do(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	res, err := x.Send(req, next)
+	if err != nil || x.answered() || x.status >= http.StatusBadRequest {
+		return res, err
+	}
+	_ = res.Body.Close() // of which nothing is wanted
+	refused := &chat.RedirectError{From: origin(req.URL, x.secrets)}
+	if to, err := res.Location(); err == nil {
+		refused.To = origin(to, x.secrets)
+	}
+	return nil, refused
+}
+
+// Send is [Exchange.Do] for a transport: redirects pass, for the client to follow.
+func (x *Exchange) Send(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	x.header, x.status = nil, 0
+	x.secrets.learn(req)
+	res, err := next(req)
+	if err != nil {
+		return res, err
+	}
+	if res.Request != nil { // as it went out: a transport may have added a key
+		x.secrets.learn(res.Request)
+	}
+	x.header, x.status = res.Header, res.StatusCode
+	res.Status = x.Told(res.Status)
+	for name, values := range res.Header {
+		if name != "Set-Cookie" && name != "Location" { // which no error quotes
+			for i := range values {
+				values[i] = x.Told(values[i])
+			}
+		}
+	}
+	if !x.answered() {
+		res.Body, res.ContentLength = &refusalBody{ReadCloser: res.Body, secrets: x.secrets}, -1
+		return res, nil
+	}
+	res.Body = newBody(res.Body, res.ContentLength, x.streamed)
+	return res, nil
+}
+
+// Status returns the status of the last response, 0 if there was none.
+func (x *Exchange) Status() int { return x.status }
+
+func (x *Exchange) answered() bool {
+	return x.status >= http.StatusOK && x.status < http.StatusMultipleChoices
+}
+
+// Told returns what may be told of a text of the server, without secrets and cut to 1 KiB.
+func (x *Exchange) Told(s string) string { return x.secrets.shown(s, 1<<10) }
+
+// URL returns a URL without secrets.
+func (x *Exchange) URL(u *url.URL) *url.URL {
+	shown := *u
+	shown.RawQuery = x.secrets.mask(u.RawQuery)
+	return &shown
+}
+
+// Broken returns the error of an exchange that ended neither in an answer nor in a refusal: a [*chat.TransientError] if the
+// connection was lost, and a [*chat.AnswerError] if there was an answer.
+func (x *Exchange) Broken(err error) error {
+	_, redirected := errors.AsType[*chat.RedirectError](err)
+	switch {
+	case redirected:
+		return err
+	case Lost(err):
+		return &chat.TransientError{Err: err}
+	case x.answered():
+		return &chat.AnswerError{Err: err}
+	}
+	return err
+}
+
+// Err returns the error that a caller is told: the cause of a context that ended, else the given one. A
+// [*chat.TransientError] has the wait that the response asks for. No text of the chain is longer than [MaxErrorText] bytes
+// or holds a secret: an error that has such a text stands without those below it.
+func (x *Exchange) Err(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return x.Clean(err)
+}
+
+// Clean is [Exchange.Err] for an error that did not come from a context.
+func (x *Exchange) Clean(err error) error {
+	err = x.clean(err)
+	if _, untyped := err.(*cleanedError); untyped && x.answered() {
+		return &chat.AnswerError{Err: err}
+	}
+	return err
+}
+
+func (x *Exchange) clean(err error) error {
+	switch e := err.(type) { // not As: these are outermost
+	case *chat.TransientError:
+		wait, says := Wait(x.header)
+		if !says {
+			wait = e.RetryAfter
+		}
+		return &chat.TransientError{RetryAfter: wait, Err: x.clean(e.Err)}
+	case *chat.ContextLimitError:
+		return &chat.ContextLimitError{Limit: e.Limit, Tokens: e.Tokens, Err: x.clean(e.Err)}
+	case *chat.AnswerError:
+		return &chat.AnswerError{Err: x.clean(e.Err)}
+	}
+	const most = MaxErrorText - 256 // and the words of the types above
+	if x.harmless(err, most) {
+		return err
+	}
+	cleaned := &cleanedError{text: x.secrets.shown(err.Error(), most-len("…")), err: err}
+	if redirect, ok := errors.AsType[*chat.RedirectError](err); ok {
+		cleaned.below = &chat.RedirectError{From: x.Told(redirect.From), To: x.Told(redirect.To)}
+	}
+	return cleaned
+}
+
+// harmless reports whether every text of a chain may be told.
+func (x *Exchange) harmless(err error, most int) bool {
+	if err == nil {
+		return true
+	}
+	if text := err.Error(); len(text) > most || x.secrets.mask(text) != text {
+		return false
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return x.harmless(e.Unwrap(), most)
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			if !x.harmless(inner, most) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// cleanedError has the text of an error that is too long or holds a secret, cut and masked. [errors.Is] finds what is below
+// it; [errors.As] does not, for that would hand it out.
+type cleanedError struct {
+	text  string
+	err   error
+	below error // which may be handed out, or nil
+}
+
+func (e *cleanedError) Error() string        { return e.text }
+func (e *cleanedError) Is(target error) bool { return errors.Is(e.err, target) }
+func (e *cleanedError) Unwrap() error        { return e.below }

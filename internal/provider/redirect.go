@@ -1,0 +1,76 @@
+package provider
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// mostRedirects are followed in a row, as net/http has it.
+const mostRedirects = 10
+
+// SameOrigin returns a copy of a client that follows redirects to the same scheme, host and port only; any other is a
+// [*chat.RedirectError]. net/http by itself takes every header along to another host but those it knows, X-Api-Key and
+// X-Goog-Api-Key not among them, and on 307 and 308 the body. What else the client checks of redirects it still does.
+func SameOrigin(client *http.Client) *http.Client {
+	own := *client
+	own.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		var s secrets
+		s.learn(via[0])
+		refused := &chat.RedirectError{From: origin(via[0].URL, s), To: origin(req.URL, s)}
+		switch {
+		case !sameOrigin(via[0].URL, req.URL):
+			return refused
+		case client.CheckRedirect != nil:
+			return client.CheckRedirect(req, via)
+		case len(via) >= mostRedirects:
+			return refused
+		}
+		return nil
+	}
+	return &own
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+}
+
+// origin returns the scheme, host and port of a URL without secrets.
+func origin(u *url.URL, s secrets) string {
+	const most = 300 // a name is 253 bytes at most
+	return s.shown(u.Scheme+"://"+u.Host, most)
+}
+
+// Guarded returns an option that does what the given one does, and has an SDK follow redirects as [SameOrigin] does, with
+// whatever HTTP client the caller gave it. It is for the SDKs of OpenAI and Anthropic, which let a middleware see an answer
+// only after all redirects. C is their configuration of a request, which has no name outside of them: the given option
+// stands for it, and its field HTTPClient is set. A client that is not an [*http.Client] follows what it likes.
+func Guarded[C any](option interface{ Apply(*C) error }) interface{ Apply(*C) error } {
+	return guarded[C]{option}
+}
+
+type guarded[C any] struct{ option interface{ Apply(*C) error } }
+
+// Apply implements an option of an SDK.
+func (g guarded[C]) Apply(config *C) error {
+	if err := g.option.Apply(config); err != nil {
+		return err
+	}
+	field := reflect.ValueOf(config).Elem().FieldByName("HTTPClient")
+	if !field.IsValid() || field.Type() != reflect.TypeFor[*http.Client]() || field.IsNil() {
+		return errors.New("provider: the SDK's configuration has no HTTPClient, so redirects cannot be refused: use the version of the SDK that go.mod names")
+	}
+	field.Set(reflect.ValueOf(SameOrigin(field.Interface().(*http.Client))))
+	return nil
+}

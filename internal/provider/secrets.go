@@ -1,0 +1,100 @@
+package provider
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/promptree-go/promptree/internal/plaintext"
+)
+
+// masked stands for a secret in a text.
+const masked = "[secret]"
+
+// shortestSecret is the length in bytes from which a value is masked. Shorter ones, such as the key "none" of a local server,
+// are words that errors use.
+const shortestSecret = 6
+
+// secretName matches the names of headers and of the parameters of a query that hold keys.
+var secretName = regexp.MustCompile(`(?i)auth|key|token|secret|cookie|passw|credential|signature|session|^sig$|^code$`)
+
+// secrets are what a request holds that nobody else may read, the longest first.
+type secrets []string
+
+// learn adds the secrets of a request: the values of headers and of parameters of the query whose names say so, with the
+// parts that a value is made of, and the password of the URL.
+func (s *secrets) learn(r *http.Request) {
+	for name, values := range r.Header {
+		if secretName.MatchString(name) {
+			for _, v := range values {
+				s.addHeader(v)
+			}
+		}
+	}
+	for _, c := range r.Cookies() {
+		s.add(c.Value)
+	}
+	for name, values := range r.URL.Query() {
+		if secretName.MatchString(name) {
+			for _, v := range values {
+				s.add(v)
+			}
+		}
+	}
+	if password, ok := r.URL.User.Password(); ok {
+		s.add(password)
+		s.addHeader("Basic " + base64.StdEncoding.EncodeToString([]byte(r.URL.User.Username()+":"+password)))
+	}
+}
+
+// addHeader adds a value as "Bearer sk-1234": the whole, what stands after the scheme, and a password.
+func (s *secrets) addHeader(value string) {
+	s.add(value)
+	if scheme, rest, ok := strings.Cut(value, " "); ok {
+		s.add(rest)
+		if plain, err := base64.StdEncoding.DecodeString(rest); err == nil && strings.EqualFold(scheme, "basic") {
+			_, password, _ := strings.Cut(string(plain), ":")
+			s.add(password)
+		}
+	}
+}
+
+// add adds a secret as it is and as it stands in a URL and in JSON.
+func (s *secrets) add(secret string) {
+	secret = strings.TrimSpace(secret)
+	if len(secret) < shortestSecret {
+		return
+	}
+	quoted, _ := json.Marshal(secret) // a string is always JSON
+	for _, form := range [...]string{secret, url.QueryEscape(secret), url.PathEscape(secret), string(quoted[1 : len(quoted)-1])} {
+		if !slices.Contains(*s, form) {
+			*s = append(*s, form)
+		}
+	}
+	slices.SortStableFunc(*s, func(a, b string) int { return len(b) - len(a) })
+}
+
+// mask replaces the secrets in a text.
+func (s secrets) mask(text string) string {
+	for _, secret := range s {
+		text = strings.ReplaceAll(text, secret, masked)
+	}
+	return text
+}
+
+// shown returns the beginning of a text without secrets, of at most so many bytes and an ellipsis.
+func (s secrets) shown(text string, most int) string {
+	cut := len(text) > 16*most
+	if cut {
+		text = text[:16*most]
+	}
+	text = s.mask(strings.ToValidUTF8(text, "\uFFFD"))
+	if cut && len(s) > 0 { // the end may be a part of a secret
+		text = text[:max(0, len(text)-len(s[0]))]
+	}
+	return plaintext.Cut(text, most)
+}
