@@ -2,11 +2,17 @@
 package providertest
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
+	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,39 +20,541 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
-// hostile are bodies that are no provider's answer.
-var hostile = map[string]string{
-	"nothing":            "",
-	"no JSON":            "data: {\n\n",
-	"no event":           "hello\n\n",
-	"an array":           "data: []\n\n",
-	"a null":             "data: null\n\n",
-	"a line without end": "data: " + strings.Repeat("x", 1<<20),
+// Secrets of a [Hostile] model: its key, and a parameter of its URL named "key".
+const (
+	Key      = "sk-Hostile0123456789/abc+DEF="
+	QueryKey = "query-Key-9876543210"
+)
+
+// origin of the server that a hostile model asks.
+const origin = "https://api.example.com:8443"
+
+// Hostile is a model that is asked by a server which may answer anything.
+type Hostile struct {
+	// Model asks the server at a URL through a client, with [Key], and adds "key="+[QueryKey] to the query if its SDK can.
+	Model func(t testing.TB, client *http.Client, url string) chat.Model
+	// Answer and Stream are whole answers of the provider's that say "Well.", Stream as events.
+	Answer, Stream string
+	// OnlyStreams is set if the provider is always asked for a stream.
+	OnlyStreams bool
+	// Bodies are more bodies that are no answer.
+	Bodies map[string]string
+	// Own reports whether an error is of a type of the provider's, to act on.
+	Own func(error) bool
+	// Count is an answer to CountTokens, if the model has that.
+	Count string
+	// Packages of which no goroutine may be left.
+	Packages []string
 }
 
-// HostileAnswers checks that what is no answer is an error, streamed or not, and leaves no goroutine of these packages
-// behind. The bodies given are those that look like the provider's own; model asks a server that answers with a body.
-func HostileAnswers(t *testing.T, bodies map[string]string, model func(*httptest.Server) chat.Model, packages ...string) {
-	bodies = maps.Clone(bodies)
-	maps.Copy(bodies, hostile)
-	for rule, body := range bodies {
-		t.Run(rule, func(t *testing.T) {
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Content-Type", "text/event-stream")
-				_, _ = io.WriteString(w, body)
-			}))
-			defer s.Close()
-			m := model(s)
-			_, err := m.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Well?")}, Stream: func(chat.Delta) {}})
-			require.Error(t, err)
-			_, err = m.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Well?")}})
-			require.Error(t, err)
-		})
+// statuses that servers, gateways and proxies answer with, and one that is none.
+var statuses = []int{
+	200, 201, 202, 204, 206, 300, 301, 302, 303, 304, 307, 308, 400, 401, 402, 403, 404, 405, 408, 409, 410, 413, 418, 422, 425, 429,
+	500, 501, 502, 503, 504, 507, 520, 529, 599, 999,
+}
+
+// statusesFor are fewer for long bodies.
+func statusesFor(body string) []int {
+	if len(body) > 5_000 {
+		return []int{200, 302, 400, 429, 500}
 	}
-	http.DefaultClient.CloseIdleConnections()
-	requireNoGoroutineOf(t, packages...)
+	return statuses
+}
+
+// escaped is a key in JSON's escapes.
+var escaped = func() string {
+	var b strings.Builder
+	for _, c := range Key {
+		fmt.Fprintf(&b, `\u%04x`, c)
+	}
+	return b.String()
+}()
+
+// refusal is an error in all forms at once.
+const refusal = `{"type":"error","object":"error","message":"No.","code":"nope","error":{"type":"rate_limit_error","message":"No.","code":"nope","status":"RESOURCE_EXHAUSTED","param":null,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"3s"}]},"request_id":"r1"}`
+
+// bodies are no provider's answer.
+var bodies = map[string]string{
+	"nothing": "", "white space": " \r\n\t", "null": "null", "true": "true", "an array": "[]", "an object": "{}", "a string": `"text"`, "a number": "1e999",
+	"cut off": `{"choices":[{"message":{"content":"We`, "HTML": "<!DOCTYPE html><html><body>502 Bad Gateway</body></html>",
+	"an error": refusal, "an error as a text": `{"error":"No."}`, "an error of null": `{"error":null}`, "an error as a number": `{"error":7}`, "an error as a list": `{"error":[null]}`,
+	"errors in errors": `{"error":{"error":{"error":{"message":{"error":"No."}}}}}`, "an error of numbers": `{"error":{"message":1,"type":2,"code":3,"details":4,"status":5}}`,
+	"null choices":  `{"choices":null,"output":null,"content":null,"candidates":null,"summary":null}`,
+	"lists of null": `{"choices":[null],"output":[null],"content":[null],"candidates":[null],"summary":[null]}`,
+	"invalid UTF-8": "{\"error\":{\"message\":\"\xff\xfe\"}}\xff", "NUL": "\x00\x00{\"error\":\x00}",
+	"deep": strings.Repeat(`{"error":[`, 9_000), "deep and whole": strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000),
+	"too deep":      strings.Repeat("[", 50_000) + strings.Repeat("]", 50_000),
+	"a long number": `{"choices":` + strings.Repeat("1", 30_000) + `,"candidates":` + strings.Repeat("1", 30_000) + `,"summary":` + strings.Repeat("1", 30_000) + `}`,
+	"a long error":  `{"error":{"message":"` + strings.Repeat("No. ", 30_000) + `","code":"` + strings.Repeat("c", 30_000) + `"}}`,
+	"a long page":   strings.Repeat("<p>No.</p>", 30_000),
+	"many errors":   `{"error":{"details":[` + strings.Repeat(`{"a":"No."},`, 5_000) + `{}]}}`,
+	"no event":      "hello\n\n", "an event of null": "data: null\n\n", "an event of an array": "data: []\n\n", "an event cut off": "data: {\n\n",
+	"an event without data": "event: message_start\n\n", "an end": "data: [DONE]\n\n", "an event that is an error": "event: error\ndata: " + refusal + "\n\n",
+	"a long error as an event": "event: error\ndata: {\"error\":{\"message\":\"" + strings.Repeat("No. ", 30_000) + "\",\"code\":\"" + strings.Repeat("c", 30_000) + "\"}}\n\n",
+	"a line without end":       "data: " + strings.Repeat("x", 1<<20),
+	"the key":                  "You sent " + Key + " and " + url.QueryEscape(Key) + " and " + QueryKey,
+	"the key in an error":      `{"error":{"message":"Bad key ` + Key + `","code":"` + Key + `","type":"` + QueryKey + `","` + Key + `":1},"message":"` + Key + `"}`,
+	"the key in escapes":       `{"error":{"message":"` + escaped + `","code":"` + escaped + `"},"summary":{"a":"` + escaped + `"}}`,
+	"the key often":            strings.Repeat(Key+" ", 60_000),
+	"the key as an event":      "event: error\ndata: {\"type\":\"error\",\"error\":{\"message\":\"" + escaped + " " + Key + "\",\"code\":\"" + Key + "\"}}\n\n",
+	"the key as no event":      Key + ": " + Key + "\n\n",
+	"the key as data":          "data: " + Key + "\n\n",
+	"the headers":              "POST / HTTP/1.1\r\nAuthorization: Bearer " + Key + "\r\nX-Api-Key: " + Key + "\r\n",
+}
+
+// wire is a server in memory.
+type wire struct {
+	answer func(*http.Request) *http.Response
+	asked  []*http.Request
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}
+	w.asked = append(w.asked, r)
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	res := w.answer(r)
+	res.Proto, res.ProtoMajor, res.ProtoMinor, res.Request = "HTTP/1.1", 1, 1, r
+	if res.Body == nil {
+		res.Body = http.NoBody
+	}
+	return res, nil
+}
+
+// respond makes a response. What a server can echo a key in, it does.
+func respond(status int, body io.Reader, header ...string) *http.Response {
+	h := http.Header{
+		"Content-Type": {"application/json"}, "Request-Id": {Key + strings.Repeat("x", 5_000)}, "X-Request-Id": {Key}, "Anthropic-Workspace-Id": {Key},
+	}
+	for i := 0; i < len(header); i += 2 {
+		h.Set(header[i], header[i+1])
+	}
+	return &http.Response{StatusCode: status, Status: fmt.Sprintf("%d Bad key %s", status, Key), Header: h, Body: io.NopCloser(body), ContentLength: -1}
+}
+
+func text(status int, body string) func(*http.Request) *http.Response {
+	kind := "application/json"
+	if strings.HasPrefix(body, "<") {
+		kind = "text/html; key=" + Key
+	}
+	return func(*http.Request) *http.Response {
+		return respond(status, strings.NewReader(body), "Content-Type", kind)
+	}
+}
+
+// ask asks a server, and checks the error that any answer may come to.
+func (h Hostile) ask(ctx context.Context, t testing.TB, w *wire, streamed bool) (chat.Response, error) {
+	t.Helper()
+	req := chat.Request{Messages: []chat.Message{chat.UserMessage("Well?")}}
+	if streamed {
+		req.Stream = func(chat.Delta) {}
+	}
+	r, err := h.Model(t, &http.Client{Transport: w}, origin).Generate(ctx, req)
+	h.check(t, err)
+	return r, err
+}
+
+// check checks that an error is of a type, of bounded length, and tells nobody a secret.
+func (h Hostile) check(t testing.TB, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	require.LessOrEqual(t, len(err.Error()), provider.MaxErrorText)
+	var walk func(error)
+	walk = func(err error) {
+		for _, form := range [...]string{"%s", "%v", "%+v", "%#v", "%q"} {
+			said := fmt.Sprintf(form, err)
+			require.LessOrEqual(t, len(said), 2*provider.MaxErrorText, "%T %s", err, form)
+			for _, secret := range [...]string{Key, url.QueryEscape(Key), QueryKey, Key[:20]} {
+				if strings.Contains(said, secret) {
+					t.Fatalf("%T tells a secret in %s: %s", err, form, said)
+				}
+			}
+		}
+		switch e := err.(type) {
+		case interface{ Unwrap() error }:
+			if inner := e.Unwrap(); inner != nil {
+				walk(inner)
+			}
+		case interface{ Unwrap() []error }:
+			for _, inner := range e.Unwrap() {
+				walk(inner)
+			}
+		}
+	}
+	walk(err)
+	transient, passes := errors.AsType[*chat.TransientError](err)
+	_, large := errors.AsType[*chat.ContextLimitError](err)
+	_, answer := errors.AsType[*chat.AnswerError](err)
+	_, redirect := errors.AsType[*chat.RedirectError](err)
+	require.True(t, passes || large || answer || redirect || h.Own(err) || errors.Is(err, errEnough), "%T %v", err, err)
+	if passes {
+		require.GreaterOrEqual(t, transient.RetryAfter, time.Duration(0))
+		require.LessOrEqual(t, transient.RetryAfter, provider.MaxWait)
+	}
+}
+
+// errEnough is the cause of contexts that end.
+var errEnough = errors.New("enough of this")
+
+// modes are whether an answer is streamed, by name.
+func (h Hostile) modes() map[string]bool {
+	return map[string]bool{"": false, " streamed": true}
+}
+
+// whole is a whole answer.
+func (h Hostile) whole(streamed bool) string {
+	if streamed || h.OnlyStreams {
+		return h.Stream
+	}
+	return h.Answer
+}
+
+// Test has a model asked everything that a server may answer, streamed or not. Whatever it is, there is no panic, no request
+// to another server and no unbounded read, and the outcome is a valid answer or an error with a type, a bounded length and
+// no secret.
+func (h Hostile) Test(t *testing.T) {
+	all := maps.Clone(bodies)
+	maps.Copy(all, h.Bodies)
+	for mode, streamed := range h.modes() {
+		t.Run("any status with any body"+mode, func(t *testing.T) {
+			for name, body := range all {
+				for _, status := range statusesFor(body) {
+					_, err := h.ask(t.Context(), t, &wire{answer: text(status, body)}, streamed)
+					require.Error(t, err, "%d %s", status, name)
+				}
+			}
+		})
+		t.Run("any status with an answer"+mode, func(t *testing.T) {
+			for _, status := range statuses {
+				r, err := h.ask(t.Context(), t, &wire{answer: text(status, h.whole(streamed))}, streamed)
+				if status == 200 || status < 300 && err == nil {
+					require.NoError(t, err)
+					require.Equal(t, "Well.", r.Message.Text())
+				} else {
+					require.Error(t, err, status)
+				}
+			}
+		})
+		t.Run("anything at any place"+mode, func(t *testing.T) {
+			for _, body := range mutants(h.whole(streamed)) {
+				_, _ = h.ask(t.Context(), t, &wire{answer: text(200, body)}, streamed) // nil is an answer with other usage, say
+			}
+			for _, body := range mutants(refusal) {
+				for _, status := range [...]int{400, 401, 429, 529} {
+					_, err := h.ask(t.Context(), t, &wire{answer: text(status, body)}, streamed)
+					require.Error(t, err, body)
+				}
+				_, err := h.ask(t.Context(), t, &wire{answer: text(200, "event: error\ndata: "+body+"\n\n")}, streamed)
+				require.Error(t, err, body)
+			}
+		})
+		t.Run("bodies that break off or do not end"+mode, func(t *testing.T) { h.testEnds(t, streamed) })
+		t.Run("bodies without bounds"+mode, func(t *testing.T) { h.testBounds(t, streamed) })
+		t.Run("redirects"+mode, func(t *testing.T) { h.testRedirects(t, streamed) })
+		t.Run("waits"+mode, func(t *testing.T) { h.testWaits(t, streamed) })
+	}
+	if h.Count != "" {
+		t.Run("counts", h.testCounts)
+	}
+	requireNoGoroutineOf(t, h.Packages...)
+}
+
+// mutants are a body with something else at each place of its JSON. Of a stream, each event is changed.
+func mutants(body string) []string {
+	wrong := [...]string{`null`, `true`, `-1`, `9e99`, `""`, `"x"`, `[]`, `{}`, `[null]`, `[[]]`, `{"a":null}`}
+	var all []string
+	lines := strings.SplitAfter(body, "\n")
+	for i, line := range lines {
+		start := strings.IndexAny(line, "{")
+		if start < 0 {
+			continue
+		}
+		d := json.NewDecoder(strings.NewReader(line[start:]))
+		var value any
+		if d.Decode(&value) != nil {
+			continue
+		}
+		for _, changed := range changes(value, wrong[:]) {
+			other := slices.Clone(lines)
+			other[i] = line[:start] + changed + "\n"
+			all = append(all, strings.Join(other, ""))
+		}
+	}
+	return all
+}
+
+// changes are the encodings of a value with something else at one place.
+func changes(value any, wrong []string) []string {
+	all := slices.Clone(wrong)
+	encode := func(v any) string {
+		b, err := json.Marshal(v)
+		if err != nil {
+			panic(err)
+		}
+		return string(b)
+	}
+	switch v := value.(type) {
+	case []any:
+		for i, inner := range v {
+			for _, changed := range changes(inner, wrong) {
+				other := slices.Clone(v)
+				other[i] = json.RawMessage(changed)
+				all = append(all, encode(other))
+			}
+		}
+	case map[string]any:
+		for key, inner := range v {
+			for _, changed := range changes(inner, wrong) {
+				other := maps.Clone(v)
+				other[key] = json.RawMessage(changed)
+				all = append(all, encode(other))
+			}
+			other := maps.Clone(v)
+			delete(other, key)
+			all = append(all, encode(other))
+		}
+	}
+	return all
+}
+
+// readFunc is a body that a function makes.
+type readFunc func([]byte) (int, error)
+
+// Read implements [io.Reader].
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }
+
+func (h Hostile) testEnds(t *testing.T, streamed bool) {
+	whole := h.whole(streamed)
+	for _, status := range [...]int{200, 401, 503} {
+		for _, n := range [...]int{0, 1, len(whole) / 2} {
+			broken := io.MultiReader(strings.NewReader(whole[:n]), readFunc(func([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }))
+			_, err := h.ask(t.Context(), t, &wire{answer: func(*http.Request) *http.Response { return respond(status, broken) }}, streamed)
+			require.Error(t, err)
+			_, transient := errors.AsType[*chat.TransientError](err)
+			require.Equal(t, status != 401, transient, "%d %v", status, err)
+
+			ctx, cancel := context.WithCancelCause(t.Context())
+			hanging := func(r *http.Request) *http.Response {
+				return respond(status, io.MultiReader(strings.NewReader(whole[:n]), readFunc(func([]byte) (int, error) {
+					cancel(errEnough)
+					<-r.Context().Done()
+					return 0, r.Context().Err()
+				})))
+			}
+			_, err = h.ask(ctx, t, &wire{answer: hanging}, streamed)
+			require.Equal(t, errEnough, err)
+		}
+	}
+	for _, event := range [...]string{": ping\n\n", "data: {}\n\n", "event: ping\ndata: {\"type\":\"ping\"}\n\n", "\n"} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		read := 0
+		endless := func(r *http.Request) *http.Response {
+			return respond(200, readFunc(func(p []byte) (int, error) {
+				if read++; read > 20 {
+					cancel(errEnough)
+					return 0, context.Canceled
+				}
+				return copy(p, strings.Repeat(event, 1+len(p)/len(event))), nil
+			}))
+		}
+		_, err := h.ask(ctx, t, &wire{answer: endless}, streamed)
+		require.Error(t, err)
+		cancel(nil)
+	}
+}
+
+func (h Hostile) testBounds(t *testing.T, streamed bool) {
+	const slack = 1 << 20 // that a buffer may be ahead
+	x := strings.Repeat("x", 64<<10)
+	for _, tt := range []struct {
+		rule, begin, again string
+	}{
+		{"a text", `{"id":"`, x},
+		{"white space", ``, strings.Repeat(" ", 64<<10)},
+		{"a line", "data: ", x},
+		{"an event of many lines", "", "data: " + x + "\n"},
+		{"comments", "", ": " + x + "\n\n"},
+		{"the key", "", Key},
+	} {
+		for _, status := range [...]int{200, 302, 400, 500} {
+			var read int64
+			body := io.MultiReader(strings.NewReader(tt.begin), readFunc(func(p []byte) (int, error) {
+				n := copy(p, tt.again[int(read)%len(tt.again):])
+				read += int64(n)
+				return n, nil
+			}))
+			_, err := h.ask(t.Context(), t, &wire{answer: func(*http.Request) *http.Response { return respond(status, body) }}, streamed)
+			require.Error(t, err)
+			most := int64(provider.MaxAnswer)
+			switch {
+			case status != 200:
+				most = 1 << 20
+			case (streamed || h.OnlyStreams) && tt.rule == "comments":
+				most = provider.MaxStream
+			case streamed || h.OnlyStreams:
+				most = provider.MaxEvent
+			}
+			require.LessOrEqual(t, read, most+slack, "%s with status %d", tt.rule, status)
+		}
+	}
+	// One that says how large it is is not read at all.
+	_, err := h.ask(t.Context(), t, &wire{answer: func(*http.Request) *http.Response {
+		res := respond(200, readFunc(func([]byte) (int, error) { t.Error("read"); return 0, io.EOF }))
+		res.ContentLength = 300 << 20
+		return res
+	}}, streamed)
+	require.Error(t, err)
+}
+
+func (h Hostile) testRedirects(t *testing.T, streamed bool) {
+	for _, tt := range []struct {
+		rule, location, to string
+	}{
+		{"the same server", "/other", ""},
+		{"the same server in full", origin + "/other?a=b", ""},
+		{"itself", "", origin},
+		{"another host", "https://evil.example.com/x", "https://evil.example.com"},
+		{"a host below it", "https://x.api.example.com:8443/x", "https://x.api.example.com:8443"},
+		{"another port", "https://api.example.com/x", "https://api.example.com"},
+		{"another scheme", "http://api.example.com:8443/x", "http://api.example.com:8443"},
+		{"another host without a scheme", "//evil.example.com/x", "https://evil.example.com"},
+		{"a host named as the key", "https://" + QueryKey + ".example.com/x", "https://[secret].example.com"},
+		{"a URL with the key", "https://evil.example.com/" + url.QueryEscape(Key), "https://evil.example.com"},
+		{"no network", "file:///etc/passwd", "file://"},
+		{"a long host", "https://" + strings.Repeat("x", 30_000) + "/", "https://" + strings.Repeat("x", 292) + "…"},
+		{"no URL", "://" + Key, "-"},
+	} {
+		for _, status := range [...]int{301, 302, 303, 307, 308} {
+			w := &wire{}
+			w.answer = func(r *http.Request) *http.Response {
+				switch {
+				case r.URL.Path == "/other":
+					return respond(200, strings.NewReader(h.whole(streamed)))
+				case tt.location == "":
+					return respond(status, strings.NewReader(h.whole(streamed)), "Location", r.URL.String())
+				}
+				return respond(status, strings.NewReader(h.whole(streamed)), "Location", tt.location)
+			}
+			req := chat.Request{Messages: []chat.Message{chat.UserMessage("Well?")}}
+			if streamed {
+				req.Stream = func(chat.Delta) {}
+			}
+			_, err := h.Model(t, &http.Client{Transport: w}, origin).Generate(t.Context(), req)
+			for _, asked := range w.asked {
+				require.Equal(t, origin, asked.URL.Scheme+"://"+asked.URL.Host, "%d to %s", status, tt.rule)
+			}
+			require.LessOrEqual(t, len(w.asked), 10)
+			switch tt.to {
+			case "":
+				require.NoError(t, err, "%d to %s", status, tt.rule)
+				continue
+			case "-":
+				require.Error(t, err)
+				require.NotContains(t, err.Error(), Key)
+				continue
+			}
+			h.check(t, err)
+			redirect, ok := errors.AsType[*chat.RedirectError](err)
+			require.True(t, ok, "%d to %s: %v", status, tt.rule, err)
+			strip := strings.NewReplacer(strings.Repeat("x", 50), "")
+			require.Equal(t, strip.Replace(tt.to), strip.Replace(redirect.To))
+			require.Equal(t, origin, redirect.From)
+		}
+	}
+	for _, status := range [...]int{300, 301, 304, 307} { // and no Location
+		_, err := h.ask(t.Context(), t, &wire{answer: text(status, h.whole(streamed))}, streamed)
+		require.Error(t, err)
+	}
+}
+
+func (h Hostile) testWaits(t *testing.T, streamed bool) {
+	for _, tt := range []struct {
+		header, value string
+		least, most   time.Duration
+	}{
+		{"Retry-After", "7", 7 * time.Second, 7 * time.Second},
+		{"Retry-After", "0.5", time.Second / 2, time.Second / 2},
+		{"Retry-After-Ms", "250", 250 * time.Millisecond, 250 * time.Millisecond},
+		{"Retry-After", time.Now().Add(10 * time.Hour).UTC().Format(http.TimeFormat), 9 * time.Hour, 10 * time.Hour},
+		{"Retry-After", time.Now().Add(-10 * time.Hour).UTC().Format(http.TimeFormat), 0, 0},
+		{"Retry-After", "Fri, 31 Dec 9999 23:59:59 GMT", provider.MaxWait, provider.MaxWait},
+		{"Retry-After", "1e300", provider.MaxWait, provider.MaxWait},
+		{"Retry-After", "Inf", provider.MaxWait, provider.MaxWait},
+		{"Retry-After", "-7", 0, 0}, {"Retry-After", "NaN", 0, 0}, {"Retry-After", "soon", 0, 0}, {"Retry-After", "1e999", 0, provider.MaxWait},
+		{"Retry-After", strings.Repeat("9", 2_000), 0, provider.MaxWait}, {"Retry-After-Ms", "-NaN", 0, 0},
+	} {
+		for _, status := range [...]int{408, 429, 500, 503, 529} {
+			w := &wire{answer: func(*http.Request) *http.Response {
+				return respond(status, strings.NewReader(`{"error":{"message":"Slow down."}}`), tt.header, tt.value)
+			}}
+			_, err := h.ask(t.Context(), t, w, streamed)
+			transient, ok := errors.AsType[*chat.TransientError](err)
+			require.True(t, ok, "%d %v", status, err)
+			require.GreaterOrEqual(t, transient.RetryAfter, tt.least, "%d %s: %s", status, tt.header, tt.value)
+			require.LessOrEqual(t, transient.RetryAfter, tt.most, "%d %s: %s", status, tt.header, tt.value)
+		}
+	}
+}
+
+// testCounts asks for a count of tokens.
+func (h Hostile) testCounts(t *testing.T) {
+	count := func(status int, body string) (int, error) {
+		m, ok := h.Model(t, &http.Client{Transport: &wire{answer: text(status, body)}}, origin).(interface {
+			CountTokens(context.Context, chat.Request) (int, error)
+		})
+		require.True(t, ok)
+		n, err := m.CountTokens(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Well?")}})
+		h.check(t, err)
+		return n, err
+	}
+	n, err := count(200, h.Count)
+	require.NoError(t, err)
+	require.Positive(t, n)
+	for name, body := range bodies {
+		for _, status := range statusesFor(body) {
+			_, err := count(status, body)
+			require.Error(t, err, "%d %s", status, name)
+		}
+	}
+	for _, body := range mutants(h.Count) {
+		_, _ = count(200, body)
+	}
+}
+
+// FuzzAnswers has a model asked by a server that answers with any status and body, streamed or not. An answer without an
+// error is one that came whole: in a stream, ended reports whether some event says so.
+func (h Hostile) FuzzAnswers(f *testing.F, ended func(event map[string]any) bool) {
+	for _, body := range []string{h.Answer, h.Stream, refusal, "null", "data: null\n\n", "event: error\ndata: " + refusal + "\n\n"} {
+		f.Add([]byte(body), uint16(200), false)
+		f.Add([]byte(body), uint16(429), false)
+		for i := 0; i < len(body); i += 1 + len(body)/20 {
+			f.Add([]byte(body[:i]), uint16(200), true)
+		}
+	}
+	f.Add([]byte(h.Stream), uint16(200), true)
+	f.Fuzz(func(t *testing.T, body []byte, status uint16, streamed bool) {
+		w := &wire{answer: func(*http.Request) *http.Response { return respond(int(status), bytes.NewReader(body)) }}
+		_, err := h.ask(t.Context(), t, w, streamed)
+		if err != nil || !streamed && !h.OnlyStreams {
+			return
+		}
+		for line := range bytes.Lines(body) {
+			var event map[string]any
+			if _, data, ok := bytes.Cut(line, []byte("data:")); ok && json.Unmarshal(data, &event) == nil && ended(event) {
+				return
+			}
+		}
+		t.Errorf("a stream without an end is an answer: %q", body)
+	})
 }
 
 // requireNoGoroutineOf waits for the goroutines of these packages to end.

@@ -3,11 +3,13 @@ package anthropic
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // CountTokens asks the API how many tokens of input a request takes, its tools included. The request is mended as
@@ -36,9 +38,13 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 		}
 		params.Tools = append(params.Tools, param.Override[sdk.MessageCountTokensToolUnionParam](json.RawMessage(raw)))
 	}
-	count, err := m.Client.Messages.CountTokens(ctx, params, m.options()...)
-	if err != nil {
-		return 0, classify(ctx, err)
+	x := provider.NewExchange(false)
+	count, err := m.Client.Messages.CountTokens(ctx, params, m.options(x)...)
+	switch {
+	case err != nil:
+		return 0, x.Err(ctx, classify(x, err))
+	case count == nil || !count.JSON.InputTokens.Valid(): // nil of JSON's null
+		return 0, &chat.AnswerError{Err: errors.New("anthropic: the answer holds no count")}
 	}
 	return int(count.InputTokens), nil
 }

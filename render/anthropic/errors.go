@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,19 +22,18 @@ var (
 )
 
 // classify makes of an error of the SDK one that a caller can act on: a [*chat.ContextLimitError], a
-// [*chat.TransientError] or, of any other, one that says what the API said. A context that ended gives its cause.
-func classify(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// [*chat.TransientError], a [*chat.AnswerError] or, of any other, one that says what the API said.
+func classify(x *provider.Exchange, err error) error {
+	api, ok := errors.AsType[*sdk.Error](err)
+	if !ok {
+		return x.Broken(fmt.Errorf("anthropic: %w", err))
 	}
-	wrapped := fmt.Errorf("anthropic: %w", err)
-	if api, ok := errors.AsType[*sdk.Error](err); ok {
-		return classifyAPI(api, wrapped)
+	if api.Request != nil { // of which the text has the URL
+		shown := *api.Request
+		shown.URL = x.URL(shown.URL)
+		api.Request = &shown
 	}
-	if provider.Lost(err) {
-		return &chat.TransientError{Err: wrapped}
-	}
-	return wrapped
+	return classifyAPI(api, fmt.Errorf("anthropic: %w", err))
 }
 
 func classifyAPI(api *sdk.Error, err error) error {
@@ -44,9 +42,6 @@ func classifyAPI(api *sdk.Error, err error) error {
 		return limit
 	}
 	transient := &chat.TransientError{Err: err}
-	if api.Response != nil {
-		transient.RetryAfter, _ = provider.Wait(api.Response.Header)
-	}
 	switch api.Type() {
 	case "request_too_large":
 		return &chat.ContextLimitError{Err: err}

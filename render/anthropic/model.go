@@ -12,6 +12,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 // DefaultMaxTokens of an answer where neither the request nor the model says.
@@ -23,7 +24,8 @@ const minThinking = 1024
 // Model is a [chat.Model] on the SDK's client. Client and Name are required. Set the fields before the first use; after
 // that it is safe for concurrent use.
 type Model struct {
-	// Client of the SDK, with its key.
+	// Client of the SDK, with its key. If it sends with something else than an [*http.Client], that follows redirects as it
+	// likes.
 	Client sdk.Client
 	// Name of the model, such as [sdk.ModelClaudeSonnet5].
 	Name string
@@ -105,6 +107,8 @@ func (t Thinking) check() error {
 // [*chat.TransientError] for rate limits, overload, the API's own faults and lost connections, with the time that it asks
 // to wait; the cause of a context that is done; and otherwise the SDK's, with what the API said. With the error of an answer
 // that broke off comes what had arrived of it, whether Request.Stream is set or not.
+//
+// What is read of an answer and told in an error is bounded as package chat has it.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
@@ -114,19 +118,20 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if err != nil {
 		return chat.Response{}, err
 	}
-	r, err := m.stream(ctx, params, req.Stream)
+	x := provider.NewExchange(true)
+	r, err := m.stream(ctx, x, params, req.Stream)
 	if refusesTemperature(err) && params.Temperature.Valid() {
 		m.noTemperature.Store(true)
 		params.Temperature = sdk.MessageNewParams{}.Temperature
-		r, err = m.stream(ctx, params, req.Stream)
+		r, err = m.stream(ctx, x, params, req.Stream)
 	}
 	if refusesStale(err) && m.Thinking.Stale == StaleLearnt && !told {
 		m.dropsStale.Store(true)
 		m.dropStale(&params)
-		r, err = m.stream(ctx, params, req.Stream)
+		r, err = m.stream(ctx, x, params, req.Stream)
 	}
 	if err != nil {
-		return r, classify(ctx, err)
+		return r, x.Err(ctx, classify(x, err))
 	}
 	return r, nil
 }
@@ -215,8 +220,8 @@ func withoutThinking(messages []chat.Message) []chat.Message {
 }
 
 // options of each call.
-func (m *Model) options() []option.RequestOption {
-	options := []option.RequestOption{option.WithMaxRetries(max(0, m.MaxRetries))}
+func (m *Model) options(x *provider.Exchange) []option.RequestOption {
+	options := []option.RequestOption{option.WithMaxRetries(max(0, m.MaxRetries)), provider.Guarded(option.WithMiddleware(x.Do))}
 	betas := m.Betas
 	if m.drops() && !slices.Contains(betas, bindingBeta) {
 		betas = append(slices.Clone(betas), bindingBeta)

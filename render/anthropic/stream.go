@@ -13,8 +13,8 @@ import (
 )
 
 // stream sends a request and gathers its answer. With an error the response is what had arrived.
-func (m *Model) stream(ctx context.Context, params sdk.MessageNewParams, heard func(chat.Delta)) (chat.Response, error) {
-	events := m.Client.Messages.NewStreaming(ctx, params, m.options()...)
+func (m *Model) stream(ctx context.Context, x *provider.Exchange, params sdk.MessageNewParams, heard func(chat.Delta)) (chat.Response, error) {
+	events := m.Client.Messages.NewStreaming(ctx, params, m.options(x)...)
 	defer events.Close()
 	s := answerStream{heard: heard, calls: provider.CallStream{Stream: heard}, stopped: map[int64]bool{}}
 	for events.Next() {

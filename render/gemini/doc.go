@@ -14,8 +14,9 @@
 //   - [Validate] names each rule of the API that a request breaks; [Repair] mends what can be mended and tells of it. A
 //     [Model] does so before each request: histories that other providers' models have written need it.
 //   - [Tokenizer] estimates what a text and an image take, and [Model.CountTokens] asks Gemini.
-//   - [NewClient] makes a client that keeps the arguments of calls as they were written, which the SDK by itself does not.
+//   - [NewClient] makes a client that refuses redirects to other servers.
 //
 // Errors that a caller acts on are those of package chat: [*chat.ContextLimitError] with the numbers that the API gives,
-// [*chat.TransientError] with the time that it asks to wait, [*chat.ValidationError] for what was not sent.
+// [*chat.TransientError] with the time that it asks to wait, [*chat.AnswerError] and [*chat.RedirectError] for what is no
+// answer, [*chat.ValidationError] for what was not sent.
 package gemini

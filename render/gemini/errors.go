@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -26,19 +25,16 @@ var tooLong = []*regexp.Regexp{
 var tooLongUnsaid = regexp.MustCompile(`(?i)token count exceeds the maximum number of tokens`)
 
 // classify makes of an error of the SDK one that a caller can act on: a [*chat.ContextLimitError], a
-// [*chat.TransientError] or, of any other, one that says what the API said. A context that ended gives its cause.
-func classify(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
+// [*chat.TransientError], a [*chat.AnswerError] or, of any other, one that says what the API said.
+func classify(x *provider.Exchange, err error) error {
 	wrapped := fmt.Errorf("gemini: %w", err)
 	if api, ok := errors.AsType[genai.APIError](err); ok {
+		if status := x.Status(); status >= http.StatusBadRequest {
+			api.Code = status // whatever the body says
+		}
 		return classifyAPI(api, wrapped)
 	}
-	if provider.Lost(err) {
-		return &chat.TransientError{Err: wrapped}
-	}
-	return wrapped
+	return x.Broken(wrapped)
 }
 
 func classifyAPI(api genai.APIError, err error) error {

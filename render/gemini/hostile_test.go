@@ -1,18 +1,47 @@
 package gemini_test
 
 import (
-	"net/http/httptest"
+	"errors"
+	"net/http"
 	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/providertest"
+	"github.com/promptree-go/promptree/render/gemini"
 )
 
-// What is no answer is an error, streamed or not, and leaves no goroutine behind.
-func TestHostileAnswers(t *testing.T) {
-	providertest.HostileAnswers(t, map[string]string{
+// hostile is a server that may answer anything, asked by clients of the SDK's own making.
+var hostile = providertest.Hostile{
+	Model: func(t testing.TB, client *http.Client, url string) chat.Model {
+		c, err := genai.NewClient(t.Context(), &genai.ClientConfig{
+			APIKey: providertest.Key, Backend: genai.BackendGeminiAPI, HTTPClient: client,
+			HTTPOptions: genai.HTTPOptions{BaseURL: url, Headers: http.Header{"Cookie": {"session=" + providertest.Key}, "Authorization": {"Bearer " + providertest.QueryKey}}},
+		})
+		require.NoError(t, err)
+		return &gemini.Model{Client: c, Name: "gemini-3-pro-preview"}
+	},
+	Answer: piece("STOP", `{"text":"Hm.","thought":true}`, `{"text":"Well."}`, `{"functionCall":{"id":"c1","name":"look","args":{"at":"here"}},"thoughtSignature":"c2ln"}`),
+	Stream: "data: " + piece("", `{"text":"Hm.","thought":true}`) + "\r\n\r\ndata: " + piece("", `{"text":"Well."}`) + "\r\n\r\n" +
+		"data: " + piece("STOP", `{"functionCall":{"id":"c1","name":"look","args":{"at":"here"}},"thoughtSignature":"c2ln"}`) + "\r\n\r\n",
+	Bodies: map[string]string{
 		"fields of other types":  "data: {\"candidates\":5}\n\n",
 		"parts of other types":   "data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":5}]}}]}\n\n",
 		"a candidate of nothing": "data: {\"candidates\":[null]}\n\n",
-	}, func(s *httptest.Server) chat.Model { return (&api{Server: s}).model(t) }, "render/gemini.", "genai.")
+	},
+	Count: `{"totalTokens":3}`,
+	Own: func(err error) bool {
+		_, ended := errors.AsType[*gemini.FinishError](err)
+		_, api := errors.AsType[genai.APIError](err)
+		return ended || api
+	},
+	Packages: []string{"render/gemini.", "genai."},
+}
+
+func TestHostileServers(t *testing.T) { hostile.Test(t) }
+
+func FuzzAnswers(f *testing.F) {
+	hostile.FuzzAnswers(f, func(event map[string]any) bool { return event["candidates"] != nil || event["promptFeedback"] != nil })
 }

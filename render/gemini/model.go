@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime"
 	"strings"
+	"sync"
 
 	"google.golang.org/genai"
 
@@ -16,7 +17,7 @@ import (
 // Model is a [chat.Model] on the SDK's client. Client and Name are required. Set the fields before the first use; after
 // that it is safe for concurrent use.
 type Model struct {
-	// Client of the SDK, of the Gemini API or of Google Cloud: [NewClient] makes one.
+	// Client of the SDK, of the Gemini API or of Google Cloud. Requests are sent by a copy of it, see [NewClient].
 	Client *genai.Client
 	// Name of the model, such as "gemini-3-pro-preview".
 	Name string
@@ -29,6 +30,12 @@ type Model struct {
 	// Adjust, where it is set, may change each request before it is sent: thinking, safety, a cache, the API's own tools,
 	// whatever a [chat.Request] has no words for.
 	Adjust func(*genai.GenerateContentConfig)
+
+	own struct { // the client's, but guarded
+		sync.Once
+		client *genai.Client
+		err    error
+	}
 }
 
 var _ chat.Model = (*Model)(nil)
@@ -40,6 +47,8 @@ var _ chat.Model = (*Model)(nil)
 // [*chat.TransientError] for rate limits, overload, the API's own faults and lost connections, with the time that it asks
 // to wait; a [*FinishError] where the answer broke off; the cause of a context that is done; and otherwise the SDK's, with
 // what the API said. With the error of an answer that was streamed comes what had arrived of it.
+//
+// What is read of an answer and told in an error is bounded as package chat has it.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
@@ -48,17 +57,17 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if err != nil {
 		return chat.Response{}, err
 	}
-	asked, key := withRawArguments(ctx)
-	a := answer{stream: req.Stream, key: key}
-	whole, err := m.ask(asked, contents, config, &a)
+	x := newExchange(req.Stream != nil)
+	a := answer{stream: req.Stream, key: x.key}
+	whole, err := m.ask(x.in(ctx), contents, config, &a)
 	if err != nil {
-		return a.partial(), classify(ctx, err)
+		return a.partial(), x.Err(ctx, classify(x.Exchange, err))
 	}
-	r, err := response(whole, key)
+	r, err := response(whole, x.key)
 	if err != nil && req.Stream != nil {
-		return a.partial(), err
+		r = a.partial()
 	}
-	return r, err
+	return r, x.Err(ctx, x.tidy(err))
 }
 
 func (m *Model) options() Options {
@@ -89,24 +98,17 @@ func (m *Model) request(req chat.Request, tell func([]chat.Change)) ([]*genai.Co
 	return contents, config, nil
 }
 
-// ask has the SDK send a request. The SDK asserts the types of what it is answered: where they are others, it panics. An
-// answer that streams is gathered in a.
+// ask has the SDK send a request. An answer that streams is gathered in a.
 func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *genai.GenerateContentConfig, a *answer) (whole *genai.GenerateContentResponse, err error) {
-	defer func() {
-		if a.telling { // a panic is the caller's
-			return
-		}
-		if p := recover(); p != nil {
-			if _, ok := p.(*runtime.TypeAssertionError); !ok {
-				panic(p)
-			}
-			err = fmt.Errorf("the answer is of another form than Gemini's: %v", p)
-		}
-	}()
-	if a.stream == nil {
-		return m.Client.Models.GenerateContent(ctx, m.Name, contents, config)
+	client, err := m.guarded()
+	if err != nil {
+		return nil, err
 	}
-	for piece, err := range m.Client.Models.GenerateContentStream(ctx, m.Name, contents, config) {
+	defer otherForm(&err, &a.telling)
+	if a.stream == nil {
+		return client.Models.GenerateContent(ctx, m.Name, contents, config)
+	}
+	for piece, err := range client.Models.GenerateContentStream(ctx, m.Name, contents, config) {
 		if err != nil {
 			return nil, err
 		}
@@ -116,6 +118,20 @@ func (m *Model) ask(ctx context.Context, contents []*genai.Content, config *gena
 		return nil, errCutOff
 	}
 	return a.response(), nil
+}
+
+// otherForm makes an error of a panic of the SDK, which asserts the types of what it is answered and takes an object for
+// granted. A panic in a function of the caller's goes on.
+func otherForm(err *error, callers *bool) {
+	if *callers {
+		return
+	}
+	if p := recover(); p != nil {
+		if _, ok := p.(runtime.Error); !ok {
+			panic(p)
+		}
+		*err = fmt.Errorf("the answer is of another form than Gemini's: %v", p)
+	}
 }
 
 // errCutOff reports that a stream ended before the answer did.
@@ -148,9 +164,26 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 		}
 		count = &genai.CountTokensConfig{HTTPOptions: &options}
 	}
-	counted, err := m.Client.Models.CountTokens(ctx, m.Name, contents, count)
+	x := newExchange(false)
+	tokens, err := m.count(x.in(ctx), contents, count)
 	if err != nil {
-		return 0, classify(ctx, err)
+		return 0, x.Err(ctx, classify(x.Exchange, err))
+	}
+	return tokens, nil
+}
+
+func (m *Model) count(ctx context.Context, contents []*genai.Content, config *genai.CountTokensConfig) (tokens int, err error) {
+	client, err := m.guarded()
+	if err != nil {
+		return 0, err
+	}
+	defer otherForm(&err, new(bool))
+	counted, err := client.Models.CountTokens(ctx, m.Name, contents, config)
+	if err != nil {
+		return 0, err
+	}
+	if counted.TotalTokens <= 0 {
+		return 0, errors.New("the answer holds no count")
 	}
 	return int(counted.TotalTokens), nil
 }

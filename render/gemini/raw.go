@@ -3,8 +3,6 @@ package gemini
 import (
 	"bufio"
 	"bytes"
-	"context"
-	"crypto/rand"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -15,58 +13,16 @@ import (
 )
 
 // The SDK holds the arguments of a call as a Go map, in which whole numbers beyond 2⁵³ lose digits and keys their order. So
-// a client of NewClient hides the arguments of an answer from the SDK: where a Model asks, its transport puts them as a
-// text under a key that this request alone knows, and Response takes the text. On the way out a hook of the SDK puts the
-// text back in place of the map.
+// the arguments of an answer are hidden from it: where a Model asks, a transport puts them as a text under a key that this
+// request alone knows, and Response takes the text. On the way out a hook of the SDK puts the text back in place of the map.
 
-// NewClient makes a client of the SDK as [genai.NewClient] does, with the same config, nil included. What a [Model] on it
-// is answered keeps the arguments of calls as the model wrote them, but for white space: with any other client the keys
-// are sorted, and whole numbers beyond 2⁵³ lose digits.
-func NewClient(ctx context.Context, config *genai.ClientConfig) (*genai.Client, error) {
-	own := genai.ClientConfig{}
-	if config != nil {
-		own = *config
-	}
-	if own.HTTPClient != nil {
-		copied := *own.HTTPClient
-		own.HTTPClient = &copied
-	}
-	client, err := genai.NewClient(ctx, &own)
-	if err != nil {
-		return nil, err
-	}
-	h := client.ClientConfig().HTTPClient // nobody else's
-	h.Transport = rawArguments{h.Transport}
-	return client, nil
-}
-
-// rawKey is the key of a context under which a request says how its answer is to hold arguments.
-type rawKey struct{}
-
-func withRawArguments(ctx context.Context) (asked context.Context, key string) {
-	key = "arguments-" + rand.Text()
-	return context.WithValue(ctx, rawKey{}, key), key
-}
-
-// rawArguments is a transport that wraps the arguments of answers.
-type rawArguments struct{ next http.RoundTripper }
-
-// RoundTrip sends a request.
-func (t rawArguments) RoundTrip(r *http.Request) (*http.Response, error) {
-	next := t.next
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	response, err := next.RoundTrip(r)
-	key, asked := r.Context().Value(rawKey{}).(string)
-	if err != nil || !asked || response.StatusCode != http.StatusOK {
-		return response, err
-	}
+// wrapBody wraps the arguments in an answer.
+func wrapBody(response *http.Response, r *http.Request, key string) *http.Response {
 	body := &wrappedBody{Closer: response.Body, in: bufio.NewReader(response.Body), key: key}
 	body.events = r.URL.Query().Get("alt") == "sse" // how the SDK asks for a stream
 	response.Body, response.ContentLength = body, -1
 	response.Header.Del("Content-Length")
-	return response, nil
+	return response
 }
 
 // wrappedBody is an answer of which the arguments are wrapped, an event at a time where it is streamed. The SDK reads
@@ -84,17 +40,9 @@ type wrappedBody struct {
 func (b *wrappedBody) Read(p []byte) (int, error) {
 	for len(b.out) == 0 && b.err == nil {
 		if b.events {
-			b.out, b.err = b.in.ReadBytes('\n')
+			b.out, b.err = b.event()
 		} else if b.out, b.err = io.ReadAll(b.in); b.err == nil {
-			b.err = io.EOF
-		}
-		data, event := bytes.CutPrefix(b.out, []byte("data:"))
-		if event == b.events && bytes.Contains(data, []byte(`"functionCall"`)) {
-			wrapped := wrapArguments(bytes.TrimSpace(data), b.key)
-			if event {
-				wrapped = append([]byte("data: "), append(wrapped, b.out[len(bytes.TrimRight(b.out, "\r\n")):]...)...)
-			}
-			b.out = wrapped
+			b.out, b.err = b.wrap(b.out), io.EOF
 		}
 	}
 	if len(b.out) == 0 {
@@ -103,6 +51,33 @@ func (b *wrappedBody) Read(p []byte) (int, error) {
 	n := copy(p, b.out)
 	b.out = b.out[n:]
 	return n, nil
+}
+
+// event reads the lines up to an empty one. The SDK looks through a whole event whenever there is more of it.
+func (b *wrappedBody) event() (event []byte, err error) {
+	for err == nil {
+		var line []byte
+		if line, err = b.in.ReadBytes('\n'); err != nil && err != io.EOF {
+			return nil, err
+		}
+		text := bytes.TrimRight(line, "\r\n")
+		if data, ok := bytes.CutPrefix(text, []byte("data:")); ok {
+			event = append(append(event, "data: "...), b.wrap(bytes.TrimSpace(data))...)
+			line = line[len(text):]
+		}
+		event = append(event, line...)
+		if len(text) == 0 {
+			return event, err
+		}
+	}
+	return event, err
+}
+
+func (b *wrappedBody) wrap(answer []byte) []byte {
+	if !bytes.Contains(answer, []byte(`"functionCall"`)) {
+		return answer
+	}
+	return wrapArguments(answer, b.key)
 }
 
 // wrapArguments puts the arguments of each call of an answer as a text under a key. What is no answer stays as it is.

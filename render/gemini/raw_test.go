@@ -51,7 +51,8 @@ func TestArgumentsAreKeptAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// Whoever uses the client without a model sees what the SDK gives, and a client that another made works too.
+// Whoever uses the client without a model sees what the SDK gives, and a model with a client that another made keeps arguments
+// as they were written too.
 func TestClientsOfTheSDK(t *testing.T) {
 	a := newAPI(t, says(`{"functionCall":{"id":"c1","name":"look","args":{"b":1,"a":2}},"thoughtSignature":"`+signature+`"}`))
 	answer, err := a.client(t).Models.GenerateContent(t.Context(), "gemini-3-pro", genai.Text("Look."), nil)
@@ -68,7 +69,7 @@ func TestClientsOfTheSDK(t *testing.T) {
 	m := &gemini.Model{Client: plain, Name: "gemini-3-pro"}
 	got, err = m.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Look.")}})
 	require.NoError(t, err)
-	require.Equal(t, `{"a":2,"b":1}`, got.Message.ToolCalls[0].Arguments)
+	require.Equal(t, `{"b":1,"a":2}`, got.Message.ToolCalls[0].Arguments)
 }
 
 // The HTTP client that is given stays as it is.

@@ -2,11 +2,13 @@ package openai
 
 import (
 	"context"
+	"errors"
 
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -148,9 +150,13 @@ func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) 
 	}
 	params := responses.InputTokenCountParams{Model: param.NewOpt(p.Model), Tools: p.Tools, Reasoning: p.Reasoning}
 	params.Input.OfResponseInputItemArray = p.Input.OfInputItemList
-	count, err := m.Client.Responses.InputTokens.Count(ctx, params, m.requestOptions()...)
-	if err != nil {
-		return 0, classify(ctx, err)
+	x := provider.NewExchange(false)
+	count, err := m.Client.Responses.InputTokens.Count(ctx, params, m.requestOptions(x)...)
+	switch {
+	case err != nil:
+		return 0, x.Err(ctx, classify(x, err))
+	case count == nil || !count.JSON.InputTokens.Valid(): // nil of JSON's null
+		return 0, &chat.AnswerError{Err: errors.New("openai: the answer holds no count")}
 	}
 	return int(count.InputTokens), nil
 }

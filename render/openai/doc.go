@@ -28,5 +28,6 @@
 //     [Model.CountTokens] asks OpenAI.
 //
 // Errors that a caller acts on are those of package chat: [*chat.ContextLimitError] with the numbers that the server gives,
-// [*chat.TransientError] with the time that it asks to wait, [*chat.ValidationError] for what was not sent.
+// [*chat.TransientError] with the time that it asks to wait, [*chat.AnswerError] and [*chat.RedirectError] for what is no
+// answer, [*chat.ValidationError] for what was not sent.
 package openai

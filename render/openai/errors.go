@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
@@ -26,36 +26,22 @@ import (
 type refusal struct {
 	status              int // 0 in a stream
 	code, kind, message string
-	header              http.Header
 	raw                 string
 	err                 error
 }
 
 // classify makes of an error of the SDK one that a caller can act on: a [*chat.ContextLimitError], a
-// [*chat.TransientError] or, of any other, one that says what the server said. A context that ended gives its cause.
-func classify(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
+// [*chat.TransientError], a [*chat.AnswerError] or, of any other, one that says what the server said.
+func classify(x *provider.Exchange, err error) error {
 	if api, ok := errors.AsType[*sdk.Error](err); ok {
-		r := refusal{
+		return refusal{
 			status: api.StatusCode, code: api.Code, kind: api.Type, message: api.Message, raw: api.RawJSON(), err: err,
-		}
-		if api.Response != nil {
-			r.header = api.Response.Header
-		}
-		return r.classify()
+		}.classify()
 	}
 	if event, ok := errors.AsType[*ssestream.StreamError](err); ok {
 		return refusalOf(string(event.Event.Data), err).classify()
 	}
-	if errors.Is(err, errBrokenOff) || provider.Lost(err) {
-		return &chat.TransientError{Err: fmt.Errorf("openai: %w", err)}
-	}
-	return fmt.Errorf("openai: %w", err)
+	return x.Broken(fmt.Errorf("openai: %w", err))
 }
 
 // inForm is a middleware of the SDK's client that puts errors into the form that it reads, {"error":{"message":…}}. Not
@@ -66,8 +52,7 @@ func inForm(request *http.Request, next option.MiddlewareNext) (*http.Response, 
 	if err != nil || response.StatusCode < http.StatusBadRequest {
 		return response, err
 	}
-	const most = 1 << 20
-	body, err := io.ReadAll(io.LimitReader(response.Body, most))
+	body, err := io.ReadAll(response.Body)
 	_ = response.Body.Close() // of which nothing more is wanted
 	if err != nil {
 		return nil, err
@@ -93,7 +78,7 @@ func inForm(request *http.Request, next option.MiddlewareNext) (*http.Response, 
 }
 
 // errBrokenOff tells that a stream ended before its answer did.
-var errBrokenOff = errors.New("the stream ended before the answer did")
+var errBrokenOff = fmt.Errorf("the stream ended before the answer did: %w", io.ErrUnexpectedEOF)
 
 // refusalOf reads a refusal from the JSON of an error object, whatever is around it.
 func refusalOf(raw string, err error) refusal {
@@ -121,22 +106,20 @@ func (r refusal) classify() error {
 		return &chat.ContextLimitError{Limit: limit, Tokens: tokens, Err: said}
 	case r.passing():
 		return &chat.TransientError{RetryAfter: r.wait(), Err: said}
+	case r.status == 0:
+		return &chat.AnswerError{Err: said}
 	default:
 		return said
 	}
 }
 
 func (r refusal) said() string {
-	const most = 1000 // a proxy's error page is cut
-	text := r.message
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
+	text := plaintext.Cut(strings.ToValidUTF8(r.message, ""), 1000) // of a proxy's error page
 	if text == "" {
 		text = "no reason given"
 	}
 	if r.code != "" {
-		text += " (" + r.code + ")"
+		text += " (" + plaintext.Cut(r.code, 100) + ")"
 	}
 	return text
 }
@@ -220,11 +203,8 @@ func (r refusal) passing() bool {
 // tryAgainIn is how OpenAI's messages say when: "Please try again in 1m30.5s", "in 20ms".
 var tryAgainIn = regexp.MustCompile(`(?i)try again in ((?:\d+(?:\.\d+)?(?:ms|h|m|s))+)`)
 
-// wait is how long the server asks to wait; 0 where it does not say.
+// wait is how long the message asks to wait; 0 where it does not say.
 func (r refusal) wait() time.Duration {
-	if wait, says := provider.Wait(r.header); says {
-		return wait
-	}
 	if m := tryAgainIn.FindStringSubmatch(r.message); m != nil {
 		if wait, err := time.ParseDuration(m[1]); err == nil {
 			return min(wait, provider.MaxWait)

@@ -17,20 +17,23 @@ func emptyAnswer() error {
 	return &chat.TransientError{Err: errors.New("openai: the answer holds no message")}
 }
 
-func (m *Model) generateChat(ctx context.Context, params sdk.ChatCompletionNewParams, stream func(chat.Delta)) (chat.Response, error) {
+func (m *Model) generateChat(ctx context.Context, x *provider.Exchange, params sdk.ChatCompletionNewParams, stream func(chat.Delta)) (chat.Response, error) {
 	if stream != nil {
-		return m.streamChat(ctx, params, stream)
+		return m.streamChat(ctx, x, params, stream)
 	}
-	answer, err := m.Client.Chat.Completions.New(ctx, params, m.requestOptions()...)
-	if err != nil {
-		return chat.Response{}, classify(ctx, err)
+	answer, err := m.Client.Chat.Completions.New(ctx, params, m.requestOptions(x)...)
+	switch {
+	case err != nil:
+		return chat.Response{}, classify(x, err)
+	case answer == nil, len(answer.Choices) > 0 && !answer.Choices[0].JSON.Message.Valid(): // JSON's null
+		return chat.Response{}, emptyAnswer()
 	}
 	return ChatResponse(answer)
 }
 
 // streamChat reads an answer as it comes in.
-func (m *Model) streamChat(ctx context.Context, params sdk.ChatCompletionNewParams, stream func(chat.Delta)) (chat.Response, error) {
-	events := m.Client.Chat.Completions.NewStreaming(ctx, params, m.requestOptions()...)
+func (m *Model) streamChat(ctx context.Context, x *provider.Exchange, params sdk.ChatCompletionNewParams, stream func(chat.Delta)) (chat.Response, error) {
+	events := m.Client.Chat.Completions.NewStreaming(ctx, params, m.requestOptions(x)...)
 	defer events.Close()
 	s := chatStream{stream: stream, calls: provider.CallStream{Stream: stream}}
 	for events.Next() {
@@ -38,9 +41,9 @@ func (m *Model) streamChat(ctx context.Context, params sdk.ChatCompletionNewPara
 	}
 	switch err := events.Err(); {
 	case err != nil:
-		return s.partial(), classify(ctx, err)
+		return s.partial(), classify(x, err)
 	case s.finish == "":
-		return s.partial(), classify(ctx, errBrokenOff)
+		return s.partial(), classify(x, errBrokenOff)
 	}
 	s.calls.Flush()
 	response := chat.Response{Message: s.answer(s.calls.Calls()).message(), Usage: s.usage}
@@ -77,20 +80,23 @@ func isRefusal(m chat.Message) bool {
 	})
 }
 
-func (m *Model) generateItems(ctx context.Context, params responses.ResponseNewParams, stream func(chat.Delta)) (chat.Response, error) {
+func (m *Model) generateItems(ctx context.Context, x *provider.Exchange, params responses.ResponseNewParams, stream func(chat.Delta)) (chat.Response, error) {
 	if stream != nil {
-		return m.streamItems(ctx, params, stream)
+		return m.streamItems(ctx, x, params, stream)
 	}
-	answer, err := m.Client.Responses.New(ctx, params, m.requestOptions()...)
-	if err != nil {
-		return chat.Response{}, classify(ctx, err)
+	answer, err := m.Client.Responses.New(ctx, params, m.requestOptions(x)...)
+	switch {
+	case err != nil:
+		return chat.Response{}, classify(x, err)
+	case answer == nil: // JSON's null
+		return chat.Response{}, emptyAnswer()
 	}
 	return ItemsResponse(answer)
 }
 
 // streamItems reads an answer as it comes in.
-func (m *Model) streamItems(ctx context.Context, params responses.ResponseNewParams, stream func(chat.Delta)) (chat.Response, error) {
-	events := m.Client.Responses.NewStreaming(ctx, params, m.requestOptions()...)
+func (m *Model) streamItems(ctx context.Context, x *provider.Exchange, params responses.ResponseNewParams, stream func(chat.Delta)) (chat.Response, error) {
+	events := m.Client.Responses.NewStreaming(ctx, params, m.requestOptions(x)...)
 	defer events.Close()
 	s := itemStream{stream: stream, calls: provider.CallStream{Stream: stream}}
 	for events.Next() {
@@ -100,9 +106,9 @@ func (m *Model) streamItems(ctx context.Context, params responses.ResponseNewPar
 	}
 	switch err := events.Err(); {
 	case err != nil:
-		return s.partial(), classify(ctx, err)
+		return s.partial(), classify(x, err)
 	case s.answer == nil:
-		return s.partial(), classify(ctx, errBrokenOff)
+		return s.partial(), classify(x, errBrokenOff)
 	}
 	output := s.answer.Output
 	if len(output) == 0 { // some servers leave it out at the end

@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/openai/openai-go/v3/responses"
@@ -33,7 +34,7 @@ func ItemsResponse(answer *responses.Response) (chat.Response, error) {
 func itemsResponse(answer *responses.Response, output []responses.ResponseOutputItemUnion, ids *chat.CallIDs) (chat.Response, error) {
 	if answer.Status == responses.ResponseStatusFailed || answer.Status == responses.ResponseStatusCancelled {
 		if !answer.JSON.Error.Valid() {
-			return chat.Response{}, fmt.Errorf("openai: the response is %s", answer.Status)
+			return chat.Response{}, &chat.AnswerError{Err: fmt.Errorf("openai: the response is %s", answer.Status)}
 		}
 		return chat.Response{}, refusalOf(answer.Error.RawJSON(), errFailed).classify()
 	}
@@ -43,12 +44,17 @@ func itemsResponse(answer *responses.Response, output []responses.ResponseOutput
 		response.StopReason = chat.StopFiltered
 	case answer.Status == responses.ResponseStatusIncomplete:
 		response.StopReason = chat.StopMaxTokens
-	case len(output) == 0:
+	case !slices.ContainsFunc(output, isObject):
 		return chat.Response{}, emptyAnswer()
 	case len(response.Message.ToolCalls) > 0:
 		response.StopReason = chat.StopToolCalls
 	}
 	return response, nil
+}
+
+// isObject reports whether an item is one, and not null.
+func isObject(item responses.ResponseOutputItemUnion) bool {
+	return objectOf([]byte(item.RawJSON())) != nil
 }
 
 func messageOfItems(output []responses.ResponseOutputItemUnion, ids *chat.CallIDs) chat.Message {

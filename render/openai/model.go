@@ -12,6 +12,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 )
 
 var _ chat.Model = (*Model)(nil)
@@ -19,7 +20,8 @@ var _ chat.Model = (*Model)(nil)
 // Model is a [chat.Model] on the SDK's client. Client and Name are required. Set the fields before the first use; after
 // that it is safe for concurrent use.
 type Model struct {
-	// Client of the SDK, with its key and the URL of the server: any that speaks the API.
+	// Client of the SDK, with its key and the URL of the server: any that speaks the API. If it sends with something else
+	// than an [*http.Client], that follows redirects as it likes.
 	Client sdk.Client
 	// Name of the model, such as "gpt-5.2".
 	Name string
@@ -59,6 +61,8 @@ type Model struct {
 // asks to wait; the cause of a context that is done; and otherwise the SDK's, with what the server said. With the error of
 // an answer that was streamed comes what had arrived of it. Chat Completions does not say where a call ends: one that was
 // the last to arrive is whole if its arguments are a JSON object.
+//
+// What is read of an answer and told in an error is bounded as package chat has it.
 func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
 	if ctx.Err() != nil {
 		return chat.Response{}, context.Cause(ctx)
@@ -67,18 +71,22 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if err != nil {
 		return chat.Response{}, err
 	}
+	x := provider.NewExchange(req.Stream != nil)
+	var r chat.Response
 	if m.API == Responses {
 		params, err := m.itemsRequest(req)
 		if err != nil {
 			return chat.Response{}, err
 		}
-		return m.generateItems(ctx, params, req.Stream)
+		r, err = m.generateItems(ctx, x, params, req.Stream)
+		return r, x.Err(ctx, err)
 	}
 	params, err := m.chatRequest(req)
 	if err != nil {
 		return chat.Response{}, err
 	}
-	return m.generateChat(ctx, params, req.Stream)
+	r, err = m.generateChat(ctx, x, params, req.Stream)
+	return r, x.Err(ctx, err)
 }
 
 // prepare mends a request and tells of it.
@@ -103,8 +111,10 @@ func (m *Model) options() Options {
 	return OptionsFor(m.Name)
 }
 
-func (m *Model) requestOptions() []option.RequestOption {
-	return []option.RequestOption{option.WithMaxRetries(m.MaxRetries), option.WithMiddleware(inForm)}
+func (m *Model) requestOptions(x *provider.Exchange) []option.RequestOption {
+	return []option.RequestOption{
+		option.WithMaxRetries(max(0, m.MaxRetries)), provider.Guarded(option.WithMiddleware(inForm, x.Do)),
+	}
 }
 
 // withoutTemperature is the request without what the model would refuse.
