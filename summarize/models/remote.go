@@ -25,7 +25,8 @@ import (
 //
 // The error is a [*RemoteError]: within a [*chat.TransientError] where the same may succeed later (no connection, status
 // 408, 425, 429 or 500 and above), within a [*chat.ContextLimitError] for status 413. If the context ends it is the
-// context's cause.
+// context's cause. A redirect to another scheme, host or port is not followed: it is a [*chat.RedirectError] in the
+// RemoteError. Errors tell no more than package chat allows.
 type Remote struct {
 	// URL of the endpoint, http or https.
 	URL string
@@ -34,7 +35,7 @@ type Remote struct {
 	// Client that sends. Defaults to [http.DefaultClient], which has no timeout: set one in
 	// summarize.Ask.Timeout.
 	Client *http.Client
-	// MaxBytes of an answer. Defaults to 4 MiB.
+	// MaxBytes of an answer, 64 MiB at most. Defaults to 4 MiB.
 	MaxBytes int64
 }
 
@@ -95,33 +96,35 @@ func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if client == nil {
 		client = http.DefaultClient
 	}
-	answer, err := client.Do(post)
+	x := provider.NewExchange(false)
+	answer, err := x.Send(post, provider.SameOrigin(client).Do)
 	if err != nil {
-		return chat.Response{}, lost(ctx, failed, err)
+		return chat.Response{}, x.Err(ctx, lost(x, failed, err))
 	}
 	defer answer.Body.Close()
 	most := r.MaxBytes
 	if most <= 0 {
 		most = 4 << 20
 	}
+	most = min(most, provider.MaxAnswer)
 	failed.Status = answer.StatusCode
 	data, err := io.ReadAll(io.LimitReader(answer.Body, most+1))
 	if err != nil {
-		return chat.Response{}, lost(ctx, failed, err)
+		return chat.Response{}, x.Err(ctx, lost(x, failed, err))
 	}
 	if answer.StatusCode != http.StatusOK {
-		failed.Body = plaintext.Cut(strings.ToValidUTF8(strings.TrimSpace(string(data)), "\uFFFD"), 300)
-		return chat.Response{}, refused(failed, answer.Header)
+		failed.Body = plaintext.Cut(x.Told(strings.TrimSpace(string(data))), 300)
+		return chat.Response{}, x.Err(ctx, refused(failed))
 	}
 	if int64(len(data)) > most {
-		failed.Err = fmt.Errorf("the answer is larger than %d bytes", most)
+		failed.Err = &provider.SizeError{What: "the answer", Most: most}
 		return chat.Response{}, failed
 	}
 	var said struct {
 		Summary *string `json:"summary"`
 	}
 	if err := json.Unmarshal(data, &said); err != nil {
-		failed.Err = fmt.Errorf("reading the answer: %w", err)
+		failed.Err = x.Clean(fmt.Errorf("reading the answer: %w", err))
 		return chat.Response{}, failed
 	}
 	if said.Summary == nil {
@@ -134,26 +137,26 @@ func (r Remote) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	return chat.Response{Message: chat.AssistantMessage(*said.Summary)}, nil
 }
 
-// lost is the error of a connection that failed.
-func lost(ctx context.Context, failed *RemoteError, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
+// lost is the error of a request without an answer that could be read.
+func lost(x *provider.Exchange, failed *RemoteError, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the URL, which may hold a secret
 	}
-	failed.Err = err
+	failed.Err = x.Clean(err)
+	_, redirected := errors.AsType[*chat.RedirectError](err)
+	if _, large := errors.AsType[*provider.SizeError](err); large || redirected {
+		return failed
+	}
 	return &chat.TransientError{Err: failed}
 }
 
 // refused is the error of a status.
-func refused(failed *RemoteError, header http.Header) error {
+func refused(failed *RemoteError) error {
 	switch status := failed.Status; {
 	case status == http.StatusRequestEntityTooLarge:
 		return &chat.ContextLimitError{Err: failed}
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
-		wait, _ := provider.Wait(header)
-		return &chat.TransientError{RetryAfter: wait, Err: failed}
+		return &chat.TransientError{Err: failed}
 	}
 	return failed
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/providertest"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
@@ -163,6 +164,23 @@ func TestRemoteNeedsAnHTTPURL(t *testing.T) {
 		_, err := models.Remote{URL: url}.Generate(t.Context(), asking)
 		require.EqualError(t, err, "models: Remote.URL is no URL of http or https")
 	}
+}
+
+func TestRemoteAsksAHostileServer(t *testing.T) {
+	const answer = `{"summary":"Well."}`
+	providertest.Hostile{
+		Model: func(_ testing.TB, client *http.Client, url string) chat.Model {
+			return models.Remote{URL: url + "/summarise?key=" + providertest.QueryKey, Client: client, Header: http.Header{
+				"Authorization": {"Bearer " + providertest.Key}, "X-Api-Key": {providertest.Key}, "Cookie": {"session=" + providertest.Key},
+			}}
+		},
+		Answer: answer, Stream: answer,
+		Own: func(err error) bool {
+			_, ok := errors.AsType[*models.RemoteError](err)
+			return ok
+		},
+		Packages: []string{"summarize/models."},
+	}.Test(t)
 }
 
 func ExampleRemote() {
