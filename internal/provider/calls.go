@@ -2,7 +2,6 @@ package provider
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -17,11 +16,12 @@ type CallStream struct {
 	IDs chat.CallIDs
 
 	calls []*streamedCall
-	begun int // calls whose first piece was streamed
+	begun int            // calls whose first piece was streamed
+	last  map[int64]int  // where the last call of each index is
+	named map[string]int // where the first call with each id is
 }
 
 type streamedCall struct {
-	index     int64         // the provider's
 	call      chat.ToolCall // with the provider's id, without arguments
 	arguments strings.Builder
 	streamed  int // bytes of the arguments that were streamed
@@ -42,8 +42,8 @@ func (s *CallStream) Add(index int64, id, name, arguments string) *chat.ToolCall
 // End streams what is missing of a call whose arguments are known to be these.
 func (s *CallStream) End(index int64, id, name, arguments string) {
 	i := s.find(index, id)
-	if i < 0 && id != "" { // the index may count otherwise at the end than it did in the stream
-		i = slices.IndexFunc(s.calls, func(c *streamedCall) bool { return c.call.ID == id })
+	if at, ok := s.named[id]; i < 0 && ok { // the index may count otherwise at the end than it did in the stream
+		i = at
 	}
 	if i < 0 {
 		i = s.grow(index)
@@ -60,7 +60,11 @@ func (s *CallStream) End(index int64, id, name, arguments string) {
 func (s *CallStream) Flush() { s.flush(len(s.calls)) }
 
 func (s *CallStream) grow(index int64) int {
-	s.calls = append(s.calls, &streamedCall{index: index})
+	if s.last == nil {
+		s.last, s.named = map[int64]int{}, map[string]int{}
+	}
+	s.last[index] = len(s.calls)
+	s.calls = append(s.calls, &streamedCall{})
 	return len(s.calls) - 1
 }
 
@@ -77,22 +81,23 @@ func (s *CallStream) Calls() []chat.ToolCall {
 
 // find returns the call that a piece belongs to, the last of that index, or -1 if the piece begins another.
 func (s *CallStream) find(index int64, id string) int {
-	for i, c := range slices.Backward(s.calls) {
-		if c.index != index {
-			continue
-		}
-		if id != "" && c.call.ID != "" && c.call.ID != id {
-			return -1
-		}
-		return i
+	i, ok := s.last[index]
+	if !ok {
+		return -1
 	}
-	return -1
+	if had := s.calls[i].call.ID; id != "" && had != "" && had != id {
+		return -1
+	}
+	return i
 }
 
 func (s *CallStream) add(i int, id, name, arguments string) {
 	c := s.calls[i]
-	if c.call.ID == "" {
+	if c.call.ID == "" && id != "" {
 		c.call.ID = id
+		if _, ok := s.named[id]; !ok {
+			s.named[id] = i
+		}
 	}
 	if c.call.Name == "" {
 		c.call.Name = name

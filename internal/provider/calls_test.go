@@ -103,6 +103,24 @@ func TestCallStream(t *testing.T) {
 	}
 }
 
+// A server may put a million calls into one event; looking for each among all would take hours.
+func TestManyCallsAreFoundAtOnce(t *testing.T) {
+	const n = 1_000_000
+	var s provider.CallStream
+	for i := range n {
+		s.Add(int64(i), fmt.Sprint("id", i), "f", "")
+	}
+	for i := range n {
+		s.End(int64(i), "", "", "{}")
+	}
+	for i := range n { // with other indexes than before
+		s.End(int64(n+i), fmt.Sprint("id", i), "", "{}")
+	}
+	calls := s.Calls()
+	require.Len(t, calls, n)
+	require.Equal(t, chat.ToolCall{ID: "id7", Name: "f", Arguments: "{}"}, calls[7])
+}
+
 func TestWholeArguments(t *testing.T) {
 	for arguments, want := range map[string]bool{
 		`{}`: true, " {\"a\":1}\n": true, `{"a":1`: false, `{"a":"}`: false, ``: false, `12`: false, `"a"`: false, `{}{`: false,
