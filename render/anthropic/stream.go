@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -41,6 +42,9 @@ type answerStream struct {
 }
 
 func (s *answerStream) add(e sdk.MessageStreamEventUnion) error {
+	if e.Type == "message_start" && len(s.answer.Content)+len(e.Message.Content) > 0 {
+		return errors.New("a message starts with blocks in it")
+	}
 	if err := s.answer.Accumulate(e); err != nil {
 		return err
 	}
