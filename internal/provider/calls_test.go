@@ -103,9 +103,9 @@ func TestCallStream(t *testing.T) {
 	}
 }
 
-// A server may put a million calls into one event; looking for each among all would take hours.
+// A server may put many thousands of calls into one event; looking for each among all would take minutes.
 func TestManyCallsAreFoundAtOnce(t *testing.T) {
-	const n = 1_000_000
+	const n = 200_000
 	var s provider.CallStream
 	for i := range n {
 		s.Add(int64(i), fmt.Sprint("id", i), "f", "")

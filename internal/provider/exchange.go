@@ -47,6 +47,9 @@ func (x *Exchange) Send(req *http.Request, next func(*http.Request) (*http.Respo
 	if err != nil {
 		return res, err
 	}
+	if res.Body == nil { // which a transport of the caller's may leave out
+		res.Body = http.NoBody
+	}
 	if res.Request != nil { // as it went out: a transport may have added a key
 		x.secrets.learn(res.Request)
 	}

@@ -91,6 +91,18 @@ func TestAKeyThatATransportAddsIsASecret(t *testing.T) {
 	require.Equal(t, "Bad token [secret].", string(kept))
 }
 
+func TestATransportMayLeaveOutWhatItHasNot(t *testing.T) {
+	for _, status := range []int{200, 400} {
+		res, err := provider.NewExchange(true).Do(post(t), func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: status}, nil
+		})
+		require.NoError(t, err)
+		body, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.Empty(t, body)
+	}
+}
+
 func TestAnErrorThatTellsTooMuchStandsAlone(t *testing.T) {
 	x := provider.NewExchange(false)
 	_, err := x.Do(post(t, "X-Api-Key", "sk-secret"), answering(200, ""))
