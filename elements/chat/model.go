@@ -162,19 +162,16 @@ func (e *AnswerError) Error() string {
 func (e *AnswerError) Unwrap() error { return e.Err }
 
 // RedirectError tells that a server answered with a redirect that is not followed: to another scheme, host or port, where
-// the key and the messages would go too, to nowhere, or to itself again and again.
+// the key and the messages would go too, or to itself too often.
 type RedirectError struct {
 	// From is the server that was asked and To where it redirects, each as scheme://host:port, the port only where one was
-	// named. To is empty if the server does not say.
+	// named.
 	From, To string
 }
 
 func (e *RedirectError) Error() string {
-	switch e.To {
-	case "":
-		return fmt.Sprintf("chat: %s redirects and does not say where: check the URL", e.From)
-	case e.From:
-		return fmt.Sprintf("chat: %s redirects to itself and does not stop: check the URL", e.From)
+	if e.To == e.From {
+		return fmt.Sprintf("chat: %s redirects to itself, too often or to a client that does not follow: check the URL", e.From)
 	}
 	return fmt.Sprintf("chat: %s redirects to %s, where nothing was sent: check the URL, or set it to the other server if that is meant", e.From, e.To)
 }

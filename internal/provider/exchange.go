@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -25,18 +26,18 @@ type Exchange struct {
 func NewExchange(streamed bool) *Exchange { return &Exchange{streamed: streamed} }
 
 // Do is a middleware of the SDKs: it sends a request by next, and bounds what comes back. A response that is neither a success
-// nor an error, which is a redirect that was not followed, is a [*chat.RedirectError].
+// nor an error is a redirect that was not followed, a [*chat.RedirectError], or else a [*chat.AnswerError].
 func (x *Exchange) Do(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	res, err := x.Send(req, next)
 	if err != nil || x.answered() || x.status >= http.StatusBadRequest {
 		return res, err
 	}
 	_ = res.Body.Close() // of which nothing is wanted
-	refused := &chat.RedirectError{From: origin(req.URL, x.secrets)}
-	if to, err := res.Location(); err == nil {
-		refused.To = origin(to, x.secrets)
+	to, err := res.Location()
+	if err != nil {
+		return nil, &chat.AnswerError{Err: fmt.Errorf("it has status %d and nothing to follow", x.status)}
 	}
-	return nil, refused
+	return nil, &chat.RedirectError{From: origin(req.URL, x.secrets), To: origin(to, x.secrets)}
 }
 
 // Send is [Exchange.Do] for a transport: redirects pass, for the client to follow.
@@ -91,8 +92,9 @@ func (x *Exchange) URL(u *url.URL) *url.URL {
 // connection was lost, and a [*chat.AnswerError] if there was an answer.
 func (x *Exchange) Broken(err error) error {
 	_, redirected := errors.AsType[*chat.RedirectError](err)
+	_, useless := errors.AsType[*chat.AnswerError](err)
 	switch {
-	case redirected:
+	case redirected, useless:
 		return err
 	case Lost(err):
 		return &chat.TransientError{Err: err}
