@@ -273,12 +273,12 @@ var sickCalls = map[string]func(ctx context.Context, p *patient) error{
 // the session is compacted as soon as the function is healthy again.
 func TestAFunctionThatMisbehavesIsNamedAndTheNextCallWorks(t *testing.T) {
 	deeds := []deed{panics, exits, hangs, nonsense}
-	var met [8]bool // each deed was met by some function
+	met := make([]bool, len(deeds)) // by some function
 	for _, f := range sickFunctions {
 		everMet := false
 		for call, run := range sickCalls {
 			for i, do := range deeds {
-				if do == nonsense && f.says == "" {
+				if do == nonsense && f.says == "" || race && do != hangs { // the others leave nothing that could race
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s/%s", f.name, call, do), func(t *testing.T) {
@@ -313,7 +313,7 @@ func TestAFunctionThatMisbehavesIsNamedAndTheNextCallWorks(t *testing.T) {
 		require.True(t, everMet, "%s is never called", f.name)
 	}
 	for i := range deeds {
-		require.True(t, met[i], deeds[i])
+		require.True(t, met[i] || race, deeds[i])
 	}
 }
 
