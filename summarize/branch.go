@@ -143,10 +143,11 @@ func (w *walker) summariseBranch(from, to, instructions string, hooked Intervent
 	}}
 	var reasons []error
 	for _, candidate := range wr.candidates {
-		text, err := wr.ask(w.ctx, candidate, p, j.material)
+		answer, err := wr.ask(w.ctx, candidate, p, j.material)
+		text := ""
 		if err == nil {
 			text, err = value(w.ctx, nameTokenizer, func() string {
-				return trim.ToSection(plaintext.Untagged(text), func(text string) bool { return counted(w.target.Tokenizer.CountText(text)) <= room })
+				return trim.ToSection(plaintext.Untagged(answer), func(text string) bool { return counted(w.target.Tokenizer.CountText(text)) <= room })
 			})
 		}
 		if err != nil {

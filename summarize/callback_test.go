@@ -273,15 +273,16 @@ var sickCalls = map[string]func(ctx context.Context, p *patient) error{
 // the session is compacted as soon as the function is healthy again.
 func TestAFunctionThatMisbehavesIsNamedAndTheNextCallWorks(t *testing.T) {
 	deeds := []deed{panics, exits, hangs, nonsense}
-	met := make([]bool, len(deeds)) // by some function
+	met, all := make([]bool, len(deeds)), 0 // by some function
 	for _, f := range sickFunctions {
-		everMet := false
+		everMet, ran := false, 0
 		for call, run := range sickCalls {
 			for i, do := range deeds {
 				if do == nonsense && f.says == "" || race && do != hangs { // the others leave nothing that could race
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s/%s", f.name, call, do), func(t *testing.T) {
+					ran++
 					synctest.Test(t, func(t *testing.T) {
 						p := newPatient(t, do)
 						f.set(p)
@@ -310,10 +311,13 @@ func TestAFunctionThatMisbehavesIsNamedAndTheNextCallWorks(t *testing.T) {
 				})
 			}
 		}
-		require.True(t, everMet, "%s is never called", f.name)
+		if ran > 0 {
+			all++
+		}
+		require.True(t, everMet || ran < len(sickCalls), "%s is never called", f.name)
 	}
 	for i := range deeds {
-		require.True(t, met[i] || race, deeds[i])
+		require.True(t, met[i] || race || all < len(sickFunctions), deeds[i])
 	}
 }
 

@@ -97,7 +97,7 @@ func (m *measurer) measure(ctx context.Context, prompt elements.Node, on Occasio
 	if s.view, err = m.session.View(ctx); err != nil {
 		return nil, err
 	}
-	s, err = call(ctx, namePrompt, 0, func(ctx context.Context) (*measured, error) { return s, m.count(ctx, s, prompt, on) })
+	_, err = call(ctx, namePrompt, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, m.count(ctx, s, prompt, on) })
 	if err != nil {
 		return nil, err
 	}

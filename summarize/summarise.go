@@ -249,9 +249,12 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, re
 		if n, err = w.piece(ctx, c, &j, p, rest, prefix, n); errors.Is(err, errOneTooLarge) && clip < maxShrinks && w.clips {
 			clip++ // one round is more than the candidate takes in: its texts are clipped, more each time
 			rest = slices.Clone(rest)
-			if rest[0], err = value(ctx, nameTokenizer, func() history.Unit {
-				return rest[0].Clipped(c.Tokenizer, c.room(w.toolTokens(c, p), w.leastAnswer(c, p))>>clip, 0.4)
-			}); err == nil {
+			first, times := rest[0], clip
+			clipped, wrong := value(ctx, nameTokenizer, func() history.Unit {
+				return first.Clipped(c.Tokenizer, c.room(w.toolTokens(c, p), w.leastAnswer(c, p))>>times, 0.4)
+			})
+			if err = wrong; err == nil {
+				rest[0] = clipped
 				continue
 			}
 		}
@@ -280,20 +283,20 @@ func (w *writer) inPieces(ctx context.Context, c *candidate, j job, p Prompt, re
 // after is a job that goes on from the summary of a piece.
 func (w *writer) after(ctx context.Context, j job, summary string) (job, error) {
 	m := j.material
-	summary, err := value(ctx, nameTokenizer, func() string {
+	words, err := value(ctx, nameTokenizer, func() string {
 		return trim.ToSection(plaintext.Untagged(summary), func(text string) bool { return counted(m.Tokenizer.CountText(text)) <= m.Words })
 	})
 	if err != nil {
 		return j, err
 	}
 	// A piece needs the words, and nothing of what stands beside them in the end.
-	m.Summary, m.Room, m.Reminder = summary, math.MaxInt32, ""
+	m.Summary, m.Room, m.Reminder = words, math.MaxInt32, ""
 	m.Transcript, m.Workspace, m.Files, m.Said, m.SaidLeft, m.Head = Transcript{}, Workspace{}, history.Files{}, nil, 0, nil
 	stand, err := j.replacement(ctx, m)
 	if err != nil {
 		return j, err
 	}
-	j.material.Previous, j.material.PreviousSummary = stand, summary
+	j.material.Previous, j.material.PreviousSummary = stand, words
 	return j, nil
 }
 
