@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/clamp"
 )
 
 // Calibrated is a [Tokenizer] for models whose provider publishes none, such as Claude and Gemini. It counts with the
@@ -167,7 +168,7 @@ type withMargin struct {
 	factor float64
 }
 
-func (s withMargin) more(n int) int { return int(math.Ceil(float64(n) * s.factor)) }
+func (s withMargin) more(n int) int { return clamp.Int(math.Ceil(float64(n) * s.factor)) }
 
 func (s withMargin) CountText(text string) int        { return s.more(s.of.CountText(text)) }
 func (s withMargin) CountPart(part chat.Part) int     { return s.more(s.of.CountPart(part)) }
@@ -258,4 +259,4 @@ func (c *Calibrated) overhead() float64 {
 // size is what the messages and tools of a request take.
 func (c *Calibrated) size(o *observed) float64 { return o.known + c.fit.estimate(o.rest) }
 
-func round(tokens float64) int { return max(0, int(math.Round(tokens))) }
+func round(tokens float64) int { return max(0, clamp.Int(math.Round(tokens))) }

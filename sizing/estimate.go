@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"hash"
+	"math"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/clamp"
 )
 
 // Estimating is a [Tokenizer] whose counts are no counts of a model's tokens. [IsEstimate] tells.
@@ -33,7 +35,8 @@ func IsEstimate(t Tokenizer) bool {
 // those of its JSON. Four characters a token is right for English and code. Of Chinese or Japanese it counts a third or
 // less of what there is: set CharsPerToken to 1.
 type Estimator struct {
-	// CharsPerToken is how many characters (code points) a token has on average, above 0. Defaults to 4.
+	// CharsPerToken is how many characters (code points) a token has on average, above 0. Any other number, and infinity, is
+	// the default, 4.
 	CharsPerToken float64
 	// MessageChars is how many characters wrap a message: its role, its delimiters, what the application adds. Defaults to
 	// 400, which is much where nothing is added; below 0 there are none.
@@ -55,7 +58,7 @@ func (e Estimator) CountText(text string) int { return e.tokens(utf8.RuneCountIn
 // CountPart estimates one part of a message's content.
 func (e Estimator) CountPart(p chat.Part) int {
 	chars, tokens := e.part(p)
-	return e.tokens(chars) + tokens
+	return clamp.Sum(e.tokens(chars), tokens)
 }
 
 // CountMessage estimates a message. It rounds once, so that it is at most the sum of its parts and its frame.
@@ -65,17 +68,17 @@ func (e Estimator) CountMessage(m chat.Message) int {
 	case e.MessageChars == 0:
 		chars += messageChars
 	case e.MessageChars > 0:
-		chars += e.MessageChars
+		chars += min(e.MessageChars, math.MaxInt32)
 	}
 	for _, p := range m.Content {
 		c, n := e.part(p)
 		chars += c
-		tokens += n
+		tokens = clamp.Sum(tokens, n)
 	}
 	for _, c := range m.ToolCalls {
 		chars += utf8.RuneCountInString(c.Name) + utf8.RuneCountInString(c.Arguments) + len(c.Signature)
 	}
-	return e.tokens(chars) + tokens
+	return clamp.Sum(e.tokens(chars), tokens)
 }
 
 // CountTools estimates the definitions of tools by the characters of their JSON.
@@ -111,11 +114,11 @@ func (e Estimator) part(p chat.Part) (chars, tokens int) {
 // tokens rounds up.
 func (e Estimator) tokens(chars int) int {
 	per := e.CharsPerToken
-	if !(per > 0) {
+	if !(per > 0) || math.IsInf(per, 1) {
 		per = 4
 	}
-	n := int(float64(chars) / per)
-	if float64(n)*per < float64(chars) {
+	n := clamp.Int(float64(chars) / per)
+	if n < math.MaxInt && float64(n)*per < float64(chars) {
 		n++
 	}
 	return n
@@ -176,10 +179,10 @@ func (r Reported) Count(t Tokenizer, messages []chat.Message, tools []chat.Tool)
 	}
 	tokens = r.usage.Input
 	if r.answer {
-		tokens += r.usage.Output
+		tokens = clamp.Sum(tokens, max(0, r.usage.Output))
 	}
 	for _, m := range messages[known:] {
-		tokens += t.CountMessage(m)
+		tokens = clamp.Sum(tokens, t.CountMessage(m))
 	}
 	return tokens, true
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/promptree-go/promptree/internal/clamp"
 )
 
 // DefaultTokens is the context window, in tokens, that is taken for a model of unknown window where
@@ -76,7 +78,7 @@ func (w Window) Budget(toolTokens int) (int, error) {
 	budget := min(threshold, effective)
 	if toolTokens > 0 {
 		budget -= toolTokens
-		budget -= (budget + marginDivisor - 1) / marginDivisor
+		budget -= (budget-1)/marginDivisor + 1
 	}
 	return max(1, budget), nil
 }
@@ -87,7 +89,7 @@ func (w Window) threshold(effective int) (int, error) {
 	case t == 0:
 		return effective, nil
 	case t > 0 && t <= 1:
-		return int(t * float64(effective)), nil
+		return clamp.Share(t, effective), nil
 	case t >= 100 && t <= math.MaxInt32:
 		return int(t), nil
 	case t > math.MaxInt32 && !math.IsInf(t, 1):

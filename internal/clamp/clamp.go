@@ -1,0 +1,32 @@
+// Package clamp computes with numbers from outside, which may be as large as their types allow, without overflow.
+package clamp
+
+import "math"
+
+// Int returns the integer part of a number; the largest or smallest int if it is beyond it, and 0 if it is NaN.
+func Int(f float64) int {
+	switch {
+	case math.IsNaN(f):
+		return 0
+	case f >= math.MaxInt:
+		return math.MaxInt
+	case f <= math.MinInt:
+		return math.MinInt
+	}
+	return int(f)
+}
+
+// Share returns the part of a number of tokens that a share from 0 to 1 is.
+func Share(share float64, of int) int { return Int(share * float64(of)) }
+
+// Sum returns the sum of two numbers; the largest or smallest int if it is beyond it.
+func Sum(a, b int) int {
+	sum := a + b
+	switch {
+	case a > 0 && b > 0 && sum < 0:
+		return math.MaxInt
+	case a < 0 && b < 0 && sum >= 0:
+		return math.MinInt
+	}
+	return sum
+}

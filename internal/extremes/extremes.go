@@ -1,0 +1,70 @@
+// Package extremes gives tests values with numbers at the ends of their types.
+package extremes
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+)
+
+// Ints and Floats are the numbers that fields are set to.
+var (
+	Ints   = []int{math.MaxInt, math.MaxInt - 1, math.MaxInt32 + 1, math.MinInt, -1, 0}
+	Floats = []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -1, 0}
+)
+
+// Each calls check with copies of a value in each of which one exported number is replaced by an extreme: an int, an int64, a
+// float64 or one of their kin, in structs, slices and interfaces and behind pointers. Field is its path, such as "Cut.Tokens".
+func Each[T any](value T, check func(field string, number any, changed T)) {
+	each(reflect.ValueOf(&value).Elem(), "", func(field string, number any, changed reflect.Value) {
+		check(field, number, changed.Interface().(T))
+	})
+}
+
+// each calls put with the copies of a value.
+func each(v reflect.Value, path string, put func(field string, number any, changed reflect.Value)) {
+	// inner puts copies of v in which what set sets is changed.
+	inner := func(part reflect.Value, path string, set func(whole, part reflect.Value)) {
+		each(part, path, func(field string, number any, changed reflect.Value) {
+			whole := reflect.New(v.Type()).Elem()
+			whole.Set(v)
+			set(whole, changed)
+			put(field, number, whole)
+		})
+	}
+	switch v.Kind() {
+	case reflect.Int, reflect.Int64:
+		for _, n := range Ints {
+			put(path, n, reflect.ValueOf(n).Convert(v.Type()))
+		}
+	case reflect.Float64:
+		for _, n := range Floats {
+			put(path, n, reflect.ValueOf(n).Convert(v.Type()))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() {
+				inner(v.Field(i), strings.TrimPrefix(path+"."+f.Name, "."), func(whole, part reflect.Value) { whole.Field(i).Set(part) })
+			}
+		}
+	case reflect.Interface:
+		if !v.IsNil() {
+			inner(v.Elem(), path, func(whole, part reflect.Value) { whole.Set(part) })
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			inner(v.Elem(), path, func(whole, part reflect.Value) {
+				whole.Set(reflect.New(part.Type()))
+				whole.Elem().Set(part)
+			})
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			inner(v.Index(i), fmt.Sprintf("%s[%d]", path, i), func(whole, part reflect.Value) {
+				whole.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
+				whole.Index(i).Set(part)
+			})
+		}
+	}
+}
