@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -41,8 +42,8 @@ func (l Limits) withDefaults() Limits {
 }
 
 // results and arguments are the tokens that those of one round may take, where nothing is left to the defaults.
-func (l Limits) results(s sizing.Sizing) int   { return int(l.Results * float64(s.Window)) }
-func (l Limits) arguments(s sizing.Sizing) int { return int(l.Arguments * float64(s.Window)) }
+func (l Limits) results(s sizing.Sizing) int   { return clamp.Share(l.Results, s.Window) }
+func (l Limits) arguments(s sizing.Sizing) int { return clamp.Share(l.Arguments, s.Window) }
 
 func (l Limits) check() error {
 	for _, share := range []struct {
@@ -59,8 +60,9 @@ func (l Limits) check() error {
 // Clip cuts the middle out of a text of more than limit tokens, so that what is left, with a mark that says how much
 // is missing, takes at most that. Head is the share of what is kept that comes from the start. A cut is made at the end
 // of a line where one is near. Where not even the mark fits, the mark alone is left, or the text where the mark would
-// take no less.
+// take no less. A limit or head below 0 counts as 0, a head above 1 as 1.
 func Clip(t sizing.Tokenizer, text string, limit int, head float64) string {
+	limit = max(0, limit)
 	total := sizeUpTo(t, text, limit)
 	if total <= limit {
 		return text
@@ -72,8 +74,9 @@ func Clip(t sizing.Tokenizer, text string, limit int, head float64) string {
 	}
 	room := limit - t.CountText(mark(len(text), "tokens")) - 4 // seams may cost a token or two
 	for room > 0 {
-		start := prefix(t, text, int(head*float64(room)))
-		end := suffix(t, text[len(start):], room-int(head*float64(room)))
+		first := min(max(0, clamp.Share(head, room)), room)
+		start := prefix(t, text, first)
+		end := suffix(t, text[len(start):], room-first)
 		clipped := start + missing(text[len(start):len(text)-len(end)]) + end
 		if t.CountText(clipped) <= limit {
 			return clipped
@@ -93,7 +96,7 @@ func mark(n int, unit string) string {
 
 // huge tells that a text is so large that it takes more than limit tokens whatever it says, and would be dear to count:
 // the longest tokens there are have 128 bytes.
-func huge(text string, limit int) bool { return len(text) > 1<<20+128*max(0, limit) }
+func huge(text string, limit int) bool { return (len(text)-1<<20)/128 > max(0, limit) }
 
 // sizeUpTo counts a text, but for a huge one only tells that it is over the limit.
 func sizeUpTo(t sizing.Tokenizer, text string, limit int) int {
@@ -141,7 +144,7 @@ func fill(size, limit int, count, align func(int) int) int {
 	if limit <= 0 {
 		return 0
 	}
-	fits, over := 0, align(min(size, 4*limit))
+	fits, over := 0, align(min(size, 4*min(limit, size)))
 	for {
 		n := count(over)
 		if n > limit {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -308,7 +309,7 @@ func (c Cut) limit(s sizing.Sizing) (int, error) {
 	}
 	limit := c.Tokens
 	if c.Share > 0 {
-		share := max(1, int(c.Share*float64(s.Window)))
+		share := max(1, clamp.Share(c.Share, s.Window))
 		if limit == 0 || share < limit {
 			limit = share
 		}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/toolname"
 )
 
@@ -163,9 +164,9 @@ func merge(ops []fileOp) Files {
 			modified[path] = true
 		}
 		// What a compaction left out may be known from the calls before it.
-		left = max(left, len(op.files.Read)+len(op.files.Modified)+op.files.Left-len(touched))
+		left = max(left, clamp.Sum(op.files.Left, len(op.files.Read)+len(op.files.Modified)-len(touched)))
 	}
-	files := Files{Left: left + max(0, len(touched)-mostFiles)}
+	files := Files{Left: clamp.Sum(left, max(0, len(touched)-mostFiles))}
 	for _, path := range slices.SortedFunc(maps.Keys(touched), func(a, b string) int { return cmp.Compare(touched[a], touched[b]) }) {
 		if modified[path] {
 			files.Modified = append(files.Modified, path)

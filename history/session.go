@@ -129,6 +129,9 @@ func newSession(store Store, o Options) (*Session, error) {
 // New returns the session in a store, which it closes when it is closed. An empty store is given a header. Options.File is not
 // looked at.
 func New(ctx context.Context, store Store, o Options) (*Session, error) {
+	if o.MaxLine < 0 {
+		return nil, fmt.Errorf("history: Options.MaxLine is %d: it is a number of bytes, 1 or more, or 0 for the default", o.MaxLine)
+	}
 	store = guarded(store)
 	s := &Session{options: o, store: store, key: sessions.Add(1)}
 	end, err := store.End(ctx)

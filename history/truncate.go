@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -90,7 +91,7 @@ func (t *Truncator) Truncate(messages []chat.Message, tools []chat.Tool) ([]chat
 	if !(target > 0 && target <= 1) {
 		target = 0.95
 	}
-	report.Target = int(target * float64(report.Limit))
+	report.Target = clamp.Share(target, report.Limit)
 
 	q := request{usage: RequestUsage{Messages: len(messages)}, items: make([]requestItem, len(messages))}
 	if len(tools) > 0 {
