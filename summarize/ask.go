@@ -3,6 +3,7 @@ package summarize
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -108,12 +109,14 @@ func (a Ask) check() error {
 			modes[i] = p.Mode
 		}
 		return fmt.Errorf("summarize: Policy.Ask.Mode is %q: its prompts have the modes %q", a.Mode, modes)
-	case a.Timeout < 0 || a.RetryWait < 0:
-		return errors.New("summarize: a time in Policy.Ask is below 0")
-	case a.Attempts < 0 || a.MinChars < 0 || a.MaxTokens < 0 || a.SimpleResult < 0:
-		return errors.New("summarize: a number in Policy.Ask is below 0")
+	case a.Temperature != nil && !(*a.Temperature >= 0 && !math.IsInf(*a.Temperature, 1)):
+		return fmt.Errorf("summarize: Policy.Ask.Temperature is %v: it is 0 or more", *a.Temperature)
 	}
-	return nil
+	return errors.Join(
+		notBelow0("Ask.Timeout", a.Timeout), notBelow0("Ask.TimeLimit", a.TimeLimit), notBelow0("Ask.RetryWait", a.RetryWait),
+		notBelow0("Ask.Attempts", a.Attempts), notBelow0("Ask.MinChars", a.MinChars), notBelow0("Ask.MaxTokens", a.MaxTokens),
+		notBelow0("Ask.SimpleResult", a.SimpleResult),
+	)
 }
 
 // quirks returns what a model of this name needs, all of it together.

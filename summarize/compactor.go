@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
@@ -426,7 +427,7 @@ func (c *Compactor) Usage(result *render.Result, response chat.Response, answer 
 	target := c.Current()
 	u := history.Usage{Of: answer, Model: target.Name, Usage: response.Usage}
 	if tools, err := call(context.Background(), nameTokenizer, listenTime, func(context.Context) (int, error) { return target.tools(), nil }); err == nil {
-		u.Counted = result.Tokens + tools
+		u.Counted = clamp.Sum(result.Tokens, tools)
 	}
 	return u
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/promptree-go/promptree/internal/clamp"
 )
 
 // Measurement holds the numbers that a policy decides by. They follow from the session, the prompt, the policy and the time
@@ -199,7 +201,7 @@ func (p Policy) Decide(m Measurement) Decision {
 
 // applies returns the number of tokens from which on a finished summary is put in place.
 func (d Decision) applies(p Policy) int {
-	from := int(math.Ceil(p.Background.Apply * float64(d.Measurement.Base)))
+	from := clamp.Int(math.Ceil(p.Background.Apply * float64(d.Measurement.Base)))
 	for i, f := range d.Findings {
 		if p.Trigger[i].Background && f.At > 0 {
 			from = min(from, f.At)

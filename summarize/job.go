@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -267,10 +268,10 @@ func (m *meter) ask() int {
 func (m *meter) add(u chat.Usage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.usage.Input += u.Input
-	m.usage.Output += u.Output
-	m.usage.CacheRead += u.CacheRead
-	m.usage.CacheWrite += u.CacheWrite
+	m.usage.Input = clamp.Sum(m.usage.Input, u.Input)
+	m.usage.Output = clamp.Sum(m.usage.Output, u.Output)
+	m.usage.CacheRead = clamp.Sum(m.usage.CacheRead, u.CacheRead)
+	m.usage.CacheWrite = clamp.Sum(m.usage.CacheWrite, u.CacheWrite)
 }
 
 func (m *meter) read() (int, chat.Usage) {

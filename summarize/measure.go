@@ -11,6 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -139,7 +140,7 @@ func (m *measurer) count(ctx context.Context, s *measured, prompt elements.Node,
 	case ByLarger:
 		s.Ratio = max(1, m.ledger.Ratio(m.target.Name))
 	}
-	s.Used = int(math.Ceil(s.Ratio * float64(s.Count+s.Tools)))
+	s.Used = clamp.Int(math.Ceil(s.Ratio * float64(clamp.Sum(s.Count, s.Tools))))
 	s.Messages = len(s.view.Compacted)
 	for _, t := range s.view.Turns {
 		if t.Start.ID != "" {
@@ -233,18 +234,18 @@ func (m *measurer) cut(ctx context.Context, s *measured) (history.CutPoint, erro
 func (m *measurer) rule(s *measured) history.Cut {
 	rule := m.policy.Cut
 	if rule.Share > 0 {
-		share := max(1, int(rule.Share*float64(m.target.window())))
+		share := max(1, clamp.Share(rule.Share, m.target.window()))
 		if rule.Tokens == 0 || share < rule.Tokens {
 			rule.Tokens = share
 		}
 		rule.Share = 0
 	}
 	if rule.Tokens > 0 {
-		rule.Tokens = max(1, int(float64(rule.Tokens)/s.Ratio))
+		rule.Tokens = max(1, clamp.Int(float64(rule.Tokens)/s.Ratio))
 	}
 	for _, c := range m.policy.Trigger.For(OnRender) {
 		if l, ok := c.lowest(s.Measurement); ok && rule.Tokens > 0 {
-			rule.Tokens = max(1, min(rule.Tokens, int(l.tokens/s.Ratio)-s.Tools-m.room(s.Budget)))
+			rule.Tokens = max(1, min(rule.Tokens, clamp.Int(l.tokens/s.Ratio)-s.Tools-m.room(s.Budget)))
 		}
 	}
 	return rule
@@ -261,7 +262,7 @@ func (m *measurer) sizing() sizing.Sizing {
 
 // room is the most tokens that what is put in place may take, by the policy.
 func (m *measurer) room(budget int) int {
-	return min(int(m.policy.Place.Share*float64(budget)), m.policy.Place.Max)
+	return min(clamp.Share(m.policy.Place.Share, budget), m.policy.Place.Max)
 }
 
 // covered returns what a summary covers: all that stands before the cut. What is kept besides of the very start

@@ -151,7 +151,7 @@ func fill(list []plaintext.Block, s sizing.Sizing, sizes map[string]int, least, 
 				grows := 1 + float64(len(plaintext.Indent)*strings.Count(text, "\n"))/float64(max(1, len(text)))
 				switch {
 				case len(text) <= least: // no token is shorter than a byte
-				case len(text) > 1<<20+128*most: // it is dear to count, and takes more than that
+				case (len(text)-1<<20)/128 > most: // it is dear to count, and takes more than that
 					texts = append(texts, size{most, grows})
 				default:
 					sizes[text] = s.CountText(text)

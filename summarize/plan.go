@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/breadcrumb"
+	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -81,7 +82,7 @@ func (p *planner) chosen(ctx context.Context, prompt elements.Node, s *measured,
 		if !more {
 			return planned{}, fmt.Errorf("%w: what must be kept leaves %d tokens, and a summary takes %d at least", ErrNoRoom, max(0, room), frame+minWords)
 		}
-		for dropped := point.Tokens - later.Tokens; dropped < wanted+above-room; dropped = point.Tokens - later.Tokens {
+		for dropped := point.Tokens - later.Tokens; dropped < clamp.Sum(wanted, above-room); dropped = point.Tokens - later.Tokens {
 			next, ok := later.Later() // still too much is kept: no need to render
 			if !ok {
 				break
@@ -99,7 +100,7 @@ func (p *planner) chosen(ctx context.Context, prompt elements.Node, s *measured,
 
 // above is how many tokens of the budget are above the limit of the condition that decided.
 func (p *planner) above(s *measured, d Decision) int {
-	limit := int(float64(d.Limit())/s.Ratio) - s.Tools
+	limit := clamp.Int(float64(d.Limit())/s.Ratio) - s.Tools
 	if d.Limit() == 0 || limit <= 0 {
 		return 0
 	}

@@ -162,8 +162,14 @@ func (p Policy) Validate() error {
 		return nil
 	}
 	if err := errors.Join(
+		notBelow0("Background.Timeout", p.Background.Timeout), notBelow0("RetryAfter", p.RetryAfter),
+		notBelow0("Cut.Tokens", p.Cut.Tokens), notBelow0("Cut.Messages", p.Cut.Messages), notBelow0("Cut.Rounds", p.Cut.Rounds),
+		notBelow0("Cut.First", p.Cut.First), notBelow0("Clear.Rule.Keep", p.Clear.Rule.Keep), notBelow0("Clear.Rule.Saves", p.Clear.Rule.Saves),
+		notBelow0("Branch.Reserve", p.Branch.Reserve), notBelow0("Overflow.Attempts", p.Overflow.Attempts),
 		share("Background.Wait", p.Background.Wait), share("Background.Apply", p.Background.Apply),
 		share("Cut.Share", p.Cut.Share), share("Place.Share", p.Place.Share),
+		share("Place.Limits.Results", p.Place.Limits.Results), share("Place.Limits.Arguments", p.Place.Limits.Arguments),
+		share("Place.Limits.Head", p.Place.Limits.Head),
 	); err != nil {
 		return err
 	}
@@ -172,10 +178,6 @@ func (p Policy) Validate() error {
 		return fmt.Errorf("summarize: Policy.Measure.By is %q: it is %q, %q or %q", p.Measure.By, ByCount, ByReport, ByLarger)
 	case !slices.Contains([]LastResort{ResortError, ResortTruncate, ResortDrop}, p.Overflow.LastResort):
 		return fmt.Errorf("summarize: Policy.Overflow.LastResort is %q: it is %q, %q or %q", p.Overflow.LastResort, ResortError, ResortTruncate, ResortDrop)
-	case p.Background.Timeout < 0 || p.RetryAfter < 0 || p.Ask.TimeLimit < 0:
-		return errors.New("summarize: a time in Policy.Background, Policy.Ask or Policy.RetryAfter is below 0")
-	case p.Cut.Tokens < 0 || p.Cut.Messages < 0 || p.Cut.Rounds < 0 || p.Cut.First < 0:
-		return errors.New("summarize: a number in Policy.Cut is below 0")
 	case p.Overflow.Buffer > p.Overflow.MaxBuffer && p.Overflow.MaxBuffer > 0:
 		return fmt.Errorf("summarize: Policy.Overflow.Buffer is %v, and MaxBuffer, up to which it grows, is %v", p.Overflow.Buffer, p.Overflow.MaxBuffer)
 	case p.Ask.Timeout > p.Ask.withDefaults().TimeLimit:
@@ -184,10 +186,16 @@ func (p Policy) Validate() error {
 		return fmt.Errorf("summarize: Policy.Place.Max is %d: it is %d tokens or more", p.Place.Max, minWords)
 	case !(p.Overflow.Buffer >= 0 && p.Overflow.Buffer < 1) || !(p.Overflow.MaxBuffer >= 0 && p.Overflow.MaxBuffer < 1):
 		return fmt.Errorf("summarize: Policy.Overflow.Buffer is %v and MaxBuffer %v: they are shares from 0 to below 1", p.Overflow.Buffer, p.Overflow.MaxBuffer)
-	case p.Overflow.Attempts < 0:
-		return fmt.Errorf("summarize: Policy.Overflow.Attempts is %d, below 0", p.Overflow.Attempts)
 	}
 	return p.Ask.check()
+}
+
+// notBelow0 returns an error that names a field of a policy if its number or time is below 0.
+func notBelow0[T int | time.Duration](name string, v T) error {
+	if v < 0 {
+		return fmt.Errorf("summarize: Policy.%s is %v, below 0", name, v)
+	}
+	return nil
 }
 
 func (p Policy) withDefaults() Policy {

@@ -45,7 +45,7 @@ func TestPolicyIsChecked(t *testing.T) {
 		{"less kept than the cap", summarize.Policy{Trigger: summarize.Trigger{{Cap: 1000}}, Cut: history.Cut{Tokens: 999}}, ""},
 		{"a buffer above its bound", summarize.Policy{Overflow: summarize.Overflow{Buffer: 0.3, MaxBuffer: 0.2}}, "Policy.Overflow.Buffer is 0.3, and MaxBuffer, up to which it grows, is 0.2"},
 		{"an answer that may take longer than all", summarize.Policy{Ask: summarize.Ask{Timeout: 6 * time.Minute}}, "Policy.Ask.Timeout, of one answer, is 6m0s, and Policy.Ask.TimeLimit, of all, is 5m0s"},
-		{"SimpleResult below 0", summarize.Policy{Ask: summarize.Ask{SimpleResult: -1}}, "a number in Policy.Ask is below 0"},
+		{"SimpleResult below 0", summarize.Policy{Ask: summarize.Ask{SimpleResult: -1}}, "Policy.Ask.SimpleResult is -1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDesk(t)

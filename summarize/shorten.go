@@ -7,6 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
 )
@@ -17,7 +18,7 @@ func (m Material) Characters() int {
 	if m.Words <= 0 {
 		return 0
 	}
-	return int(float64(m.Words) * m.charactersPerToken())
+	return clamp.Int(float64(m.Words) * m.charactersPerToken())
 }
 
 // What is measured to know how many characters a token has: sampleMost bytes, and of what tools gave only if there are fewer

@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/retry"
@@ -63,7 +64,7 @@ func (c *candidate) room(tools, answer int) int {
 	if !c.apart {
 		limit -= answer
 	}
-	n := int(float64(limit) / c.ratio)
+	n := clamp.Int(float64(limit) / c.ratio)
 	if c.most > 0 {
 		n = min(n, c.most)
 	}
@@ -409,7 +410,7 @@ func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, m Material) (s
 	policy := w.job.policy.Ask
 	req := chat.Request{Messages: rendered.Messages, Temperature: policy.Temperature, MaxTokens: w.answer(c), Tools: w.tools(p)}
 	if limit, ratio, apart := c.size(); !apart {
-		taken := int(math.Ceil(ratio * float64(taken)))
+		taken := clamp.Int(math.Ceil(ratio * float64(taken)))
 		req.MaxTokens = max(1, min(req.MaxTokens, limit-taken))
 	}
 	if len(req.Tools) > 0 && !p.Forks { // a fork must be declared as the agent's request was, or the cache is lost

@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callback"
+	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -157,7 +158,7 @@ func (t Target) window() int {
 	if t.ContextWindow > 0 {
 		return t.ContextWindow
 	}
-	return t.Budget + t.tools()
+	return clamp.Sum(t.Budget, t.tools())
 }
 
 // size is what a prompt must fit now, in tokens.
@@ -170,18 +171,18 @@ func (t Target) size(p Policy, l *ledger.Ledger) (size, error) {
 	limit, ratio := l.Limit(t.Name)
 	if limit > 0 {
 		s.base = min(s.base, limit)
-		s.budget = min(s.budget, int(float64(limit)/ratio)-s.tools)
+		s.budget = min(s.budget, clamp.Int(float64(limit)/ratio)-s.tools)
 	} else if ratio > 1 {
-		s.budget = min(s.budget, int(float64(s.budget+s.tools)/ratio)-s.tools)
+		s.budget = min(s.budget, clamp.Int(float64(clamp.Sum(s.budget, s.tools))/ratio)-s.tools)
 	}
 	refused := l.Bound(t.Name) // without a word of how much would do
 	if l.Attempts > 0 {
-		s.budget = int(float64(s.budget) * (1 - p.Overflow.buffer(l.Attempts)))
+		s.budget = clamp.Share(1-p.Overflow.buffer(l.Attempts), s.budget)
 		if refused > 0 {
 			s.budget = min(s.budget, refused-s.tools-1)
 		}
 	} else if refused > 0 {
-		s.budget = min(s.budget, int(float64(refused)*(1-p.Overflow.buffer(1)))-s.tools)
+		s.budget = min(s.budget, clamp.Share(1-p.Overflow.buffer(1), refused)-s.tools)
 	}
 	s.budget = max(min(t.Budget, 1), s.budget) // a budget below 1 is the renderer's to refuse
 	base, err := p.Measure.base(s.base, 0)

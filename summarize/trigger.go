@@ -3,6 +3,8 @@ package summarize
 import (
 	"fmt"
 	"math"
+
+	"github.com/promptree-go/promptree/internal/clamp"
 )
 
 // Trigger says when a session is compacted: on any occasion on which one of its conditions holds. The first that does
@@ -107,9 +109,9 @@ func (c Condition) find(m Measurement) Finding {
 	}
 	reached := true
 	if l, ok := c.lowest(m); ok && m.Occasion == OnBudgetExceeded && !l.reached {
-		f.At, f.Why = max(0, int(math.Ceil(l.tokens))), "the prompt does not fit, which is over any limit"
+		f.At, f.Why = max(0, clamp.Int(math.Ceil(l.tokens))), "the prompt does not fit, which is over any limit"
 	} else if ok {
-		reached, f.At = l.reached, max(0, int(math.Ceil(l.tokens)))
+		reached, f.At = l.reached, max(0, clamp.Int(math.Ceil(l.tokens)))
 		than, verb := "at or above", "is"
 		if c.Above {
 			than = "above"

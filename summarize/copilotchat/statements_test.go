@@ -485,7 +485,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				replace(", LoweredBase: true", ""),
-				{File: "sizing/window.go", Old: "return int(t * float64(effective)), nil", New: "return effective, nil"},
+				{File: "sizing/window.go", Old: "return clamp.Share(t, effective), nil", New: "return effective, nil"},
 				{File: "sizing/window.go", Old: "return int(t), nil", New: "return effective, nil"},
 			},
 		},
@@ -541,7 +541,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				{File: "sizing/window.go", Old: "const marginDivisor = 10", New: "const marginDivisor = 9"},
 				{File: "sizing/window.go", Old: "const marginDivisor = 10", New: "const marginDivisor = 11"},
-				{File: "sizing/window.go", Old: "(budget + marginDivisor - 1) / marginDivisor", New: "budget / marginDivisor"},
+				{File: "sizing/window.go", Old: "(budget-1)/marginDivisor + 1", New: "budget / marginDivisor"},
 				{File: "sizing/window.go", Old: "budget -= toolTokens", New: "budget -= 0"},
 				{File: "sizing/window.go", Old: "if toolTokens > 0 {", New: "if true {"},
 			},

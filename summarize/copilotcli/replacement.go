@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
 	"github.com/promptree-go/promptree/summarize"
@@ -61,7 +62,7 @@ func (c CompactedSession) users(m summarize.Material) elements.Node {
 		text = m.Clip(text, each)
 		texts[i] = strings.Trim(strings.Join(append([]string{text}, notes...), "\n"), "\n")
 		total += m.Tokenizer.CountText(texts[i])
-		return total <= int(share*float64(m.Room))
+		return total <= clamp.Share(share, m.Room)
 	}
 	if len(said) == 0 || !show(0) {
 		return nil

@@ -287,7 +287,7 @@ func TestStatements(t *testing.T) {
 					require.Equal(t, want, shows(settled(d)), "%d tokens", tokens)
 				}
 			},
-			Mutants: []statements.Mutant{statements.Change(engine+"measure.go", "float64(s.Count+s.Tools)", "float64(s.Count)")},
+			Mutants: []statements.Mutant{statements.Change(engine+"measure.go", "float64(clamp.Sum(s.Count, s.Tools))", "float64(s.Count)")},
 		},
 		{
 			Says: "a limit of the prompt that is below the window is what counts",
@@ -303,7 +303,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(policy, "LoweredBase: true", "LoweredBase: false"),
-				statements.Change(engine+"target.go", "return t.Budget + t.tools()", "return 2*t.Budget + t.tools()"),
+				statements.Change(engine+"target.go", "return clamp.Sum(t.Budget, t.tools())", "return clamp.Sum(2*t.Budget, t.tools())"),
 			},
 		},
 		{
@@ -1205,7 +1205,7 @@ func TestStatements(t *testing.T) {
 				statements.Change(engine+"carry.go", "d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, entry.ID", `d.prompt.Mode, d.model, "", placed.Title, d.mended, entry.ID`),
 				statements.Change(engine+"carry.go", "d.prompt.Mode, d.model, placed.Text, placed.Title, d.mended, entry.ID", `d.prompt.Mode, "", placed.Text, placed.Title, d.mended, entry.ID`),
 				statements.Change(engine+"carry.go", "e.Duration = time.Since(j.begun)", "e.Duration = time.Since(time.Now())"),
-				statements.Change(engine+"job.go", "	m.usage.Input += u.Input\n", ""),
+				statements.Change(engine+"job.go", "	m.usage.Input = clamp.Sum(m.usage.Input, u.Input)\n", ""),
 			},
 		},
 		{

@@ -555,7 +555,7 @@ var cuts = []statements.Statement{
 		},
 		Mutants: []statements.Mutant{
 			{File: policy, Old: "By: summarize.ByReport", New: "By: summarize.ByCount"},
-			{File: engine + "measure.go", Old: "max(1, int(float64(rule.Tokens)/s.Ratio))", New: "max(1, rule.Tokens)"},
+			{File: engine + "measure.go", Old: "max(1, clamp.Int(float64(rule.Tokens)/s.Ratio))", New: "max(1, rule.Tokens)"},
 		},
 	},
 	{

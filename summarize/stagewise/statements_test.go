@@ -372,7 +372,7 @@ func TestStatements(t *testing.T) {
 			Mutants: []statements.Mutant{
 				statements.Change(policy, "Share: 0.2,", "Share: 0.199,"),
 				statements.Change(policy, "Share: 0.2,", "Share: 0.206,"),
-				statements.Change(engine+"measure.go", "rule.Share*float64(m.target.window())", "rule.Share*float64(m.target.Budget)"),
+				statements.Change(engine+"measure.go", "clamp.Share(rule.Share, m.target.window())", "clamp.Share(rule.Share, m.target.Budget)"),
 			},
 		},
 		{
@@ -395,8 +395,8 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, numbers(9, 14), kept(d))
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"measure.go", "int(rule.Share*", "int(0.24*"),
-				statements.Change(engine+"measure.go", "int(rule.Share*", "int(0.36*"),
+				statements.Change(engine+"measure.go", "clamp.Share(rule.Share, ", "clamp.Share(0.24, "),
+				statements.Change(engine+"measure.go", "clamp.Share(rule.Share, ", "clamp.Share(0.36, "),
 			},
 		},
 		{

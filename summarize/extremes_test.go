@@ -1,0 +1,148 @@
+package summarize_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/extremes"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
+)
+
+// requireSound renders the prompt: it fits, or the error says why not.
+func requireSound(t *testing.T, d desk, what string, number any) {
+	t.Helper()
+	d.Always(models.SaySummary(words(60)))
+	r, err := d.Render(t.Context(), prompt(d.Session))
+	if err != nil {
+		_, failed := errors.AsType[*summarize.FailedError](err)
+		_, over := errors.AsType[*render.BudgetExceededError](err)
+		require.True(t, failed || over, "%s %v: %v", what, number, err)
+		return
+	}
+	require.LessOrEqual(t, r.Tokens, d.Target.Budget, "%s %v", what, number)
+	require.NoError(t, chat.Validate(r.Messages), "%s %v", what, number)
+}
+
+// everyNumber is a policy with a number in every field.
+func everyNumber() summarize.Policy {
+	p := policies.All()["copilot-chat"]
+	p.Measure.Threshold = 0.9
+	p.Trigger = summarize.Trigger{
+		{Ratio: 0.8, Cold: 0.1, Jitter: 0.02, Reserve: 500, Cap: 3000, Messages: 2}, {On: summarize.OnBudgetExceeded, Messages: 1},
+	}
+	p.Background.Wait, p.Background.Timeout = 0.95, time.Second
+	p.Clear.Rule.Keep, p.Clear.Rule.Saves = 2000, 100
+	p.Cut = history.Cut{Tokens: 1000, Share: 0.3, Messages: 2, Rounds: 1, First: 1}
+	p.Ask.Timeout, p.Ask.TimeLimit, p.Ask.Attempts, p.Ask.RetryWait = time.Second, time.Minute, 2, time.Second
+	p.Ask.MinChars, p.Ask.MaxTokens, p.Ask.SimpleResult = 5, 1000, 50
+	p.Place.Share, p.Place.Max, p.Place.Limits = 0.2, 1000, history.Limits{Results: 0.5, Arguments: 0.2, Head: 0.4}
+	p.Overflow = summarize.Overflow{Attempts: 3, Buffer: 0.05, MaxBuffer: 0.7, LastResort: summarize.ResortTruncate}
+	p.RetryAfter, p.Branch.Reserve = time.Minute, 100
+	return p
+}
+
+func TestAPolicyOfAnyNumbersCompactsOrIsRefusedByTheNameOfTheField(t *testing.T) {
+	require.NoError(t, everyNumber().Validate())
+	extremes.Each(everyNumber(), func(field string, number any, p summarize.Policy) {
+		if strings.HasPrefix(field, "Cut.Limits") {
+			return // Place.Limits go before them
+		}
+		err := p.Validate()
+		if err != nil {
+			names := strings.FieldsFunc(field, func(r rune) bool { return r == '.' || r == '[' })
+			require.ErrorContains(t, err, names[0], "%s %v", field, number)
+			if !strings.HasPrefix(err.Error(), "summarize: Policy.Cut keeps as much as") { // of two fields
+				require.ErrorContains(t, err, names[len(names)-1], "%s %v", field, number)
+			}
+			return
+		}
+		d := newDesk(t, overflowing()...)
+		d.Policy = p
+		requireSound(t, d, field, number)
+	})
+}
+
+func TestATargetOfAnyNumbersIsUsedOrRefusedByTheNameOfTheField(t *testing.T) {
+	for name, p := range policies.All() {
+		for _, threshold := range []float64{0, 1} {
+			for _, share := range []float64{0, 1} {
+				extremes.Each(summarize.Target{Budget: budget, ContextWindow: 2 * budget}, func(field string, number any, target summarize.Target) {
+					d := newDesk(t, overflowing()...)
+					d.Policy = p
+					d.Policy.Measure.Threshold, d.Policy.Place.Share = threshold, share
+					d.Target.Budget, d.Target.ContextWindow = target.Budget, target.ContextWindow
+					if target.Budget <= 0 || target.ContextWindow < 0 {
+						_, err := d.Render(t.Context(), prompt(d.Session))
+						require.ErrorContains(t, err, map[bool]string{true: "udget", false: "ContextWindow"}[target.Budget <= 0], "%s: %s %v", name, field, number)
+						return
+					}
+					requireSound(t, d, name+": "+field, number)
+				})
+				for _, large := range []int{math.MaxInt, math.MaxInt - 1, math.MaxInt32 + 1} {
+					d := newDesk(t, overflowing()...)
+					d.Policy = p
+					d.Policy.Measure.Threshold, d.Policy.Place.Share = threshold, share
+					d.Target.Budget, d.Target.ContextWindow = large, large
+					requireSound(t, d, name, large)
+					require.Empty(t, *d.Heard, "%s %d: nothing is compacted", name, large)
+				}
+			}
+		}
+	}
+}
+
+func TestUsageOfAnyNumbersIsMeasured(t *testing.T) {
+	usage := history.Usage{Usage: chat.Usage{Input: 100, Output: 10, CacheRead: 5, CacheWrite: 5}, Counted: 90, Cost: 0.1}
+	extremes.Each(usage, func(field string, number any, u history.Usage) {
+		if math.IsNaN(u.Cost) || math.IsInf(u.Cost, 0) {
+			return // no log takes it
+		}
+		d := newDesk(t, overflowing()...)
+		d.Policy = policies.All()["a3s"]
+		_, err := d.Session.Add(t.Context(), history.Entry{Body: u})
+		require.NoError(t, err)
+		requireSound(t, d, field, number)
+	})
+	extremes.Each(chat.Usage{Input: 1, Output: 1, CacheRead: 1, CacheWrite: 1}, func(field string, number any, u chat.Usage) {
+		d := newDesk(t, overflowing()...)
+		d.Always(func(context.Context, chat.Request) (chat.Response, error) {
+			return chat.Response{Message: chat.AssistantMessage("<summary>" + words(60) + "</summary>"), Usage: u}, nil
+		})
+		_, err := d.Render(t.Context(), prompt(d.Session))
+		require.NoError(t, err)
+		for _, e := range *d.Heard {
+			if e.Kind == summarize.EventDone {
+				require.Equal(t, u, e.Usage, "%s %v", field, number)
+			}
+		}
+	})
+}
+
+func TestADecisionByAnyNumbersIsTheSameEachTime(t *testing.T) {
+	m := summarize.Measurement{
+		Occasion: summarize.OnRender, Count: 3000, Tools: 10, Ratio: 1, Used: 3010, Base: 4000, Budget: 3900, Fits: true, Messages: 10, Jitter: 0.5,
+		Covered: 2000, Room: 500, Clearable: 5, Pause: summarize.Pause{Failures: 1, Steps: 1}, Carried: 1,
+	}
+	for name, p := range policies.All() {
+		extremes.Each(m, func(field string, number any, m summarize.Measurement) {
+			for _, pending := range []summarize.Pending{summarize.PendingNone, summarize.PendingRunning, summarize.PendingReady} {
+				m.Pending = pending
+				d := p.Decide(m)
+				require.Equal(t, d.Do, p.Decide(m).Do, "%s: %s %v", name, field, number)
+				require.GreaterOrEqual(t, d.Limit(), 0, "%s: %s %v", name, field, number)
+				require.NotEmpty(t, summarize.Explanation{Decision: d}.String())
+			}
+		})
+	}
+}
