@@ -21,12 +21,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"regexp"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/visible"
 )
 
 // Exit codes.
@@ -34,16 +35,14 @@ const (
 	exitOK          = 0
 	exitMissed      = 1
 	exitCannot      = 2
-	exitInterrupted = 130
+	exitInterrupted = program.ExitInterrupted
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	if isStartUp(os.Args) {
 		os.Exit(startUpMain(os.Args, os.Stdout, os.Stderr))
 	}
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	program.Main(run)
 }
 
 // options are what the command line asks for.
@@ -91,6 +90,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 
 // run is the program. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	o, err := parse(args, stdout)
 	if err == nil {
 		return runWith(ctx, o, stdout, stderr)

@@ -85,7 +85,7 @@ func TestBadUsage(t *testing.T) {
 		{"a broken pattern", []string{"-run", "("}, "-run: error parsing regexp: missing closing ): `(`"},
 		{"a pattern that matches nothing", []string{"-run", "nothing"}, "-run matches none of: count/o200k, "},
 		{"a session that is not there", []string{"-no-node", "-run", "count/o", "-session", "none"}, "count/o200k: no session to count: "},
-		{"a text that is not there", []string{"-no-node", "-run", "fit", "-text", "none"}, "fit: -text: open none: "},
+		{"a text that is not there", []string{"-no-node", "-run", "fit", "-text", "none"}, "fit: -text: stat none: "},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -122,4 +122,13 @@ func TestInterrupted(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, exitInterrupted, runWith(ctx, tiny("fit"), &stdout, &stderr))
 	require.Contains(t, stderr.String(), "compare: interrupted\n")
+}
+
+func TestNamesDoNotSteerTheTerminal(t *testing.T) {
+	for _, args := range [][]string{{"-no\x1b[2J"}, {"-run", "(\x1b[2J\u202e"}} {
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, exitCannot, run(t.Context(), args, &stdout, &stderr))
+		require.Contains(t, stderr.String(), `\u`)
+		require.NotRegexp(t, "[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u202e]", stdout.String()+stderr.String())
+	}
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
-	"os"
 	"strings"
+
+	"github.com/promptree-go/promptree/internal/regular"
 )
 
 // The shape of the text of prompt-tsx's own benchmark, which is its test file src/base/test/renderer.test.tsx of
@@ -21,7 +23,12 @@ func (b *bench) sample(lines int) (text, note string, err error) {
 	text, note = madeUpCode(), fmt.Sprintf("the text is made up, in the shape of prompt-tsx's (%d lines, %d bytes, about %d tokens); -text takes its own",
 		sampleLines, sampleBytes, sampleTokens)
 	if b.text != "" {
-		file, err := os.ReadFile(b.text)
+		f, err := regular.Open(b.text)
+		if err != nil {
+			return "", "", fmt.Errorf("-text: %w", err)
+		}
+		defer f.Close()
+		file, err := io.ReadAll(io.LimitReader(f, 64<<20))
 		if err != nil {
 			return "", "", fmt.Errorf("-text: %w", err)
 		}

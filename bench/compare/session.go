@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/regular"
 )
 
 // Sessions that are counted, seen from the root of the repository: a real one that lies beside it, where there is one,
@@ -28,7 +29,7 @@ func (b *bench) sessionText() (text, note string, err error) {
 			path, note = generatedSession, "there is no recorded session beside the repository: counted is the generated one"
 		}
 	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return "", "", fmt.Errorf("no session to count: run this from the root of the repository, or name one with -session: %w", err)
 	}

@@ -18,13 +18,14 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/visible"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
 
 func main() {
 	if err := run(os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "conformance:", err)
+		fmt.Fprintln(visible.Writer(os.Stderr), "conformance:", err)
 		os.Exit(1)
 	}
 }

@@ -344,3 +344,12 @@ func TestProgram(t *testing.T) {
 	require.Error(t, cmd.Run())
 	require.Equal(t, exitUsage, cmd.ProcessState.ExitCode())
 }
+
+func TestNamesDoNotSteerTheTerminal(t *testing.T) {
+	for _, args := range [][]string{{"none\x1b[2J\u202e"}, {"-policy", "\x1b[2J\u009b", "x"}} {
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, exitUsage, run(t.Context(), args, &stdout, &stderr))
+		require.Contains(t, stderr.String(), `\u`)
+		require.NotRegexp(t, "[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u202e]", stdout.String()+stderr.String())
+	}
+}

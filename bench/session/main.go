@@ -20,11 +20,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/pprof"
 	"strconv"
 	"strings"
-	"syscall"
+
+	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/visible"
 )
 
 // Exit codes.
@@ -32,16 +33,10 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
-	exitInterrupted = 130
+	exitInterrupted = program.ExitInterrupted
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
+func main() { program.Main(run) }
 
 // usageError is what the user can mend.
 type usageError struct{ error }
@@ -105,6 +100,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 
 // run is the program. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	o, err := parse(args, stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -132,11 +128,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // measureAll measures in a temporary folder, which it removes.
 func measureAll(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
-	dir, err := os.MkdirTemp(o.dir, "promptree-session-")
+	dir, remove, err := program.TempDir(o.dir, "promptree-session-")
 	if err != nil {
 		return usageError{fmt.Errorf("-dir: %w", err)}
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	if o.cpuProfile != "" {
 		f, err := os.OpenFile(o.cpuProfile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {

@@ -152,3 +152,12 @@ func TestOpeningReadsBackToWhatTheNewestCompactionKeeps(t *testing.T) {
 		})
 	}
 }
+
+func TestNamesDoNotSteerTheTerminal(t *testing.T) {
+	for _, args := range [][]string{{"-no\x1b[2J"}, {"-dir", "none\x1b[2J\u202e"}} {
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, exitUsage, run(t.Context(), args, &stdout, &stderr))
+		require.Contains(t, stderr.String(), `\u`)
+		require.NotRegexp(t, "[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u202e]", stdout.String()+stderr.String())
+	}
+}

@@ -21,14 +21,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/promptree-go/promptree/examples/internal/agent"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/visible"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/openai"
@@ -41,15 +41,10 @@ const (
 	exitOK          = 0
 	exitFailed      = 1 // the agent did not find what it was asked for
 	exitUsage       = 2 // a flag, a file or the window is no good
-	exitInterrupted = 130
+	exitInterrupted = program.ExitInterrupted
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
+func main() { program.Main(run) }
 
 // options are what the command line asks for.
 type options struct {
@@ -108,6 +103,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 
 // run is the program. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	o, err := parse(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK

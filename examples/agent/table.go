@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 
 	"github.com/promptree-go/promptree/examples/internal/agent"
+	"github.com/promptree-go/promptree/internal/visible"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -75,12 +75,7 @@ func bar(tokens, budget int) string {
 
 // fit cuts a text to its column. What it quotes must not break the line.
 func fit(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
+	s = visible.Line(s)
 	if r := []rune(s); len(r) > didWidth {
 		return string(r[:didWidth-1]) + "…"
 	}

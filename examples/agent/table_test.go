@@ -43,7 +43,7 @@ func TestFit(t *testing.T) {
 		{"one letter too many", strings.Repeat("x", didWidth+1), strings.Repeat("x", didWidth-1) + "…"},
 		{"letters count, not bytes", strings.Repeat("世", didWidth), strings.Repeat("世", didWidth)},
 		{"no letter is cut apart", strings.Repeat("🙂", 2*didWidth), strings.Repeat("🙂", didWidth-1) + "…"},
-		{"what it quotes does not break the line", "search a\nb\r\tc\x1b[2J", "search a b  c [2J"},
+		{"what it quotes does not break the line", "search a\nb\r\tc\x1b[2J", `search a b c\u001b[2J`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -24,13 +24,12 @@ import (
 	"io"
 	"log"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/promptree-go/promptree/examples/internal/agent"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/openai"
@@ -42,16 +41,12 @@ const (
 	exitOK          = 0
 	exitFailed      = 1 // the model or the way to it failed
 	exitUsage       = 2 // a flag, a key, a file or the window is no good
-	exitInterrupted = 130
+	exitInterrupted = program.ExitInterrupted
 )
 
 func main() {
 	log.SetOutput(io.Discard) // Google's SDK logs the errors that it returns
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	program.Main(run)
 }
 
 // options are what the command line asks for.
@@ -103,7 +98,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
 	}
-	out := &terminal{text: stdout, notes: stderr}
+	out := newTerminal(stdout, stderr)
 	session := ""
 	if err == nil {
 		session, err = work(ctx, o, out)

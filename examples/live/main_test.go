@@ -371,7 +371,7 @@ func TestHelp(t *testing.T) {
 // What a model says does not steer the terminal, and notes begin on a line of their own.
 func TestTerminal(t *testing.T) {
 	var screen bytes.Buffer
-	out := &terminal{text: &screen, notes: &screen}
+	out := newTerminal(&screen, &screen)
 	out.say(chat.Thinking{Text: "Hm"})
 	out.say(chat.Thinking{Text: "m."})
 	out.say(chat.Text("One\x1b[2J"))
@@ -380,5 +380,14 @@ func TestTerminal(t *testing.T) {
 	out.note("a\nnote\x07")
 	out.say(chat.Text("four\n"))
 	out.retry(&chat.TransientError{Err: errors.New("busy")}, 2*time.Second)
-	require.Equal(t, "  (thinking)\nOne[2J two\n\tthree\na note\nfour\n  Trying again in 2s: busy\n", screen.String())
+	require.Equal(t, "  (thinking)\nOne\\u001b[2J two\\u000d\n\tthree\na note\\u0007\nfour\n  Trying again in 2s: busy\n", screen.String())
+}
+
+func TestNamesDoNotSteerTheTerminal(t *testing.T) {
+	for _, args := range [][]string{{"-no\x1b[2J"}, {"-task", "x", "-model", "\x1b[2J\u202e"}, {"-task", "x", "-model", "openai:x", "-base-url", "http://localhost", "-window", "9000", "-dir", "none\x1b\u202e"}} {
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, exitUsage, run(t.Context(), args, &stdout, &stderr))
+		require.Contains(t, stderr.String(), `\u`)
+		require.NotRegexp(t, "[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u202e]", stdout.String()+stderr.String())
+	}
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/examples/internal/agent"
+	"github.com/promptree-go/promptree/internal/visible"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -25,6 +25,10 @@ type terminal struct {
 	mended   bool // which was noted
 }
 
+func newTerminal(text, notes io.Writer) *terminal {
+	return &terminal{text: visible.Writer(text), notes: visible.Writer(notes)}
+}
+
 // say shows a piece of what the model says. Calls are shown with their round, see [terminal.round].
 func (t *terminal) say(d chat.Delta) {
 	t.mu.Lock()
@@ -36,7 +40,7 @@ func (t *terminal) say(d chat.Delta) {
 			t.line("  (thinking)")
 		}
 	case chat.Text:
-		if text := printable(string(d)); text != "" {
+		if text := string(d); text != "" {
 			t.thinking = false
 			t.open = !strings.HasSuffix(text, "\n")
 			_, _ = io.WriteString(t.text, text) // a closed pipe ends the program by itself
@@ -61,7 +65,7 @@ func (t *terminal) note(format string, args ...any) {
 
 func (t *terminal) line(format string, args ...any) {
 	t.endLine()
-	fmt.Fprintln(t.notes, printable(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")))
+	fmt.Fprintln(t.notes, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "))
 }
 
 // round shows what a round did and took.
@@ -115,19 +119,9 @@ func (t *terminal) repaired(first fmt.Stringer, changes int) {
 	t.line("  What this model does not take of the session was mended in what it is sent (%d changes; the first: %v).", changes, first)
 }
 
-// printable leaves out what would steer the terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, text)
-}
-
 // oneLine is an error in one line.
 func oneLine(err error) string {
-	return printable(strings.Join(strings.Fields(err.Error()), " "))
+	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
 // usageError is what the user can mend.

@@ -16,7 +16,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -24,20 +23,27 @@ import (
 	"sync"
 	"time"
 
+	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/statements"
+	"github.com/promptree-go/promptree/internal/visible"
 )
 
 func main() {
 	verbose := flag.Bool("v", false, "print each mutation, with the time that it took")
 	matching := flag.String("run", "", "try only statements that contain this text")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout, flag.Args(), *matching, *verbose); err != nil {
-		fmt.Fprintln(os.Stderr, "mutants:", err)
-		stop()
-		os.Exit(1)
-	}
+	program.Main(func(ctx context.Context, _ []string, stdout, stderr io.Writer) int {
+		err := run(ctx, stdout, flag.Args(), *matching, *verbose)
+		switch {
+		case err == nil:
+			return 0
+		case ctx.Err() != nil:
+			fmt.Fprintln(stderr, "mutants: interrupted")
+			return program.ExitInterrupted
+		}
+		fmt.Fprintln(visible.Writer(stderr), "mutants:", err)
+		return 1
+	})
 }
 
 // trial is a mutation of the code that a statement's check must notice.
@@ -51,11 +57,11 @@ func run(ctx context.Context, out io.Writer, patterns []string, matching string,
 	if len(patterns) == 0 {
 		return errors.New("no packages: name those whose statements are to be tried, such as ./summarize/... (all below summarize)")
 	}
-	scratch, err := os.MkdirTemp("", "mutants")
+	scratch, remove, err := program.TempDir("", "mutants")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch)
+	defer remove()
 	trials, root, err := collect(ctx, scratch, patterns, matching)
 	if err != nil {
 		return err

@@ -15,9 +15,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/regular"
 )
 
 // Tools work on the files of one folder, and on the transcript.
@@ -42,8 +44,10 @@ func (t *Tools) Close() error { return t.root.Close() }
 const (
 	maxListed  = 200
 	maxMatches = 20
-	maxExcerpt = 120 // bytes shown of a line that matches
-	maxFile    = 8 << 20
+	maxExcerpt = 120     // bytes shown of a line that matches
+	maxFile    = 8 << 20 // bytes
+	// maxTranscript is the most bytes of the transcript, which is the one file that grows.
+	maxTranscript = 64 << 20
 )
 
 // Definitions tells a model of the tools.
@@ -109,7 +113,7 @@ type file struct {
 	size int64
 }
 
-// files lists the files of the folder, in order of their names. The transcript is none of them, for it grows all the
+// files lists the files of the folder, in order of their names, but for those whose names are no text or more than a line. The transcript is none of them, for it grows all the
 // time, nor is the file that names its writer.
 func (t *Tools) files(ctx context.Context) ([]file, error) {
 	var list []file
@@ -128,7 +132,7 @@ func (t *Tools) files(ctx context.Context) ([]file, error) {
 				return fs.SkipDir
 			}
 			return nil
-		case !d.Type().IsRegular():
+		case !d.Type().IsRegular(), !utf8.ValidString(p), strings.ContainsFunc(p, unicode.IsControl):
 			return nil
 		}
 		info, err := d.Info()
@@ -175,24 +179,28 @@ func (t *Tools) list(ctx context.Context, folder string) (string, error) {
 	return b.String(), nil
 }
 
-// read gives the content of a text file.
+// read returns the content of a text file. What is not a regular file is an error, and so is one that is too large, by what is
+// read of it and not by the size that it says it has.
 func (t *Tools) read(name string) ([]byte, error) {
-	var data []byte
+	most := int64(maxFile)
+	var f *os.File
 	var err error
 	if t.transcript != "" && filepath.Clean(name) == t.transcript {
-		data, err = os.ReadFile(t.transcript)
+		most = maxTranscript
+		f, err = regular.Open(t.transcript)
 	} else {
-		var f *os.File
-		if f, err = t.root.Open(filepath.FromSlash(name)); err == nil {
-			data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
-			err = errors.Join(err, f.Close())
-		}
+		f, err = regular.OpenIn(t.root, filepath.FromSlash(name))
 	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	err = errors.Join(err, f.Close())
 	switch {
 	case err != nil:
 		return nil, err
-	case len(data) > maxFile && name != t.transcript:
-		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxFile)
+	case int64(len(data)) > most:
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, most)
 	case !utf8.Valid(data):
 		return nil, fmt.Errorf("%s is not a text file", name)
 	}

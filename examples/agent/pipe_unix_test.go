@@ -1,0 +1,22 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAPipeIsNotWaitedFor(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	for _, flag := range []string{"-session", "-transcript", "-dir"} {
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, exitUsage, run(t.Context(), []string{flag, pipe}, &stdout, &stderr), flag)
+		require.Contains(t, stderr.String(), pipe, flag)
+	}
+}

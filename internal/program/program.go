@@ -1,0 +1,77 @@
+// Package program is how the programs of this repository end: at the first interrupt, whatever they are about.
+package program
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// ExitInterrupted is the exit code of a program that was interrupted.
+const ExitInterrupted = 130
+
+// grace is how long a program has to return once it is interrupted.
+const grace = 2 * time.Second
+
+var errInterrupted = errors.New("interrupted")
+
+// Main runs a program with the arguments and streams of the process, and exits with the code that run returns. An interrupt
+// (Ctrl-C, or SIGTERM) ends its context. If it has not returned 2 seconds later, or at the second interrupt, the folders of
+// [TempDir] are removed and the exit code is [ExitInterrupted].
+func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	returned := make(chan int, 1)
+	go func() { returned <- run(ctx, os.Args[1:], os.Stdout, os.Stderr) }()
+	var late <-chan time.Time
+	select {
+	case code := <-returned:
+		os.Exit(code)
+	case <-signals:
+		cancel(errInterrupted)
+		late = time.After(grace)
+	}
+	select {
+	case code := <-returned:
+		os.Exit(code)
+	case <-signals:
+	case <-late:
+	}
+	temporary.Lock()
+	for dir := range temporary.dirs {
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(ExitInterrupted)
+}
+
+// temporary are the folders of TempDir that are there.
+var temporary struct {
+	sync.Mutex
+	dirs map[string]bool
+}
+
+// TempDir makes a folder as [os.MkdirTemp] does, and returns a function that removes it.
+func TempDir(dir, pattern string) (path string, remove func() error, err error) {
+	temporary.Lock()
+	defer temporary.Unlock()
+	if path, err = os.MkdirTemp(dir, pattern); err != nil {
+		return "", nil, err
+	}
+	if temporary.dirs == nil {
+		temporary.dirs = map[string]bool{}
+	}
+	temporary.dirs[path] = true
+	return path, func() error {
+		err := os.RemoveAll(path)
+		temporary.Lock()
+		defer temporary.Unlock()
+		delete(temporary.dirs, path)
+		return err
+	}, nil
+}

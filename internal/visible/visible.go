@@ -1,0 +1,62 @@
+// Package visible shows text of others to people: what would steer a terminal, reorder a line or hide in it is written out.
+package visible
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Text returns a text in which what shows nothing by itself stands as an escape, such as \u202e: control characters but for
+// line feeds and tabs, marks of writing direction and other format characters, characters that join or hide, and line
+// and paragraph separators. A byte that is not UTF-8 stands as one such as \xff. All else is as it was, so that JSON stays the
+// same JSON.
+func Text(text string) string {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, hidden) {
+		return text
+	}
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD"):
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case !hidden(r):
+			b.WriteRune(r)
+		case r > 0xFFFF:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// Line returns a text on one line, as [Text] does: white space is folded.
+func Line(text string) string { return Text(strings.Join(strings.Fields(text), " ")) }
+
+// hidden reports whether a character is written out.
+func hidden(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t' || r >= ' ' && r < 0x7F:
+		return false
+	case r == '\uFE0E' || r == '\uFE0F': // which choose between the forms of an emoji
+		return false
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// Writer returns a writer that writes each text that it is given as [Text] returns it.
+func Writer(w io.Writer) io.Writer { return writer{w} }
+
+type writer struct{ to io.Writer }
+
+func (w writer) Write(data []byte) (int, error) {
+	if _, err := w.to.Write([]byte(Text(string(data)))); err != nil {
+		return 0, err
+	}
+	return len(data), nil
+}
