@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"sync"
 	"time"
@@ -309,7 +310,9 @@ func (f *FileStore) Close() error {
 		if !f.readOnly {
 			removeHolder(f.options.Disk, f.path)
 		}
-		err = errors.Join(err, f.file.Close())
+		if closing := f.file.Close(); !errors.Is(closing, fs.ErrClosed) { // it may be removed, and closed before
+			err = errors.Join(err, closing)
+		}
 	}
 	f.broken = ErrClosed
 	return err

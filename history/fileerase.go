@@ -119,7 +119,7 @@ func (f *FileStore) finishReplacing() error {
 		if err := in.Decode(&r); err != nil {
 			break // nothing was replaced yet
 		}
-		if r.Type != replacementType || r.At < 0 || r.Size < int64(len(r.Data)) || r.At+r.Size >= f.end {
+		if r.Type != replacementType || r.At < 0 || r.Size < int64(len(r.Data)) || r.Size > f.end || r.At >= f.end-r.Size {
 			return fmt.Errorf("history: %s is not what promptree writes there: move it away", path)
 		}
 		if whole = r.End; whole {
@@ -132,7 +132,7 @@ func (f *FileStore) finishReplacing() error {
 	} else if size > 0 && len(list) == 0 {
 		return fmt.Errorf("history: %s is not what promptree writes there: move it away", path)
 	}
-	if err != nil {
+	if err = errors.Join(err, side.Close()); err != nil { // Windows removes no file that is open
 		return fmt.Errorf("history: what was being erased in %s: %w", f.path, err)
 	}
 	return f.options.Disk.Remove(path)
@@ -148,8 +148,13 @@ func (f *FileStore) Remove(ctx context.Context) error {
 	if err == nil {
 		err = f.checkPath()
 	}
+	closed := false
 	if err == nil {
-		err = f.options.Disk.Remove(f.path)
+		if err = f.options.Disk.Remove(f.path); err != nil { // Windows removes no file that is open
+			closed = true
+			f.unsaved = false
+			err = errors.Join(f.file.Close(), f.options.Disk.Remove(f.path))
+		}
 	}
 	if err == nil {
 		err = f.removeTorn()
@@ -158,10 +163,10 @@ func (f *FileStore) Remove(ctx context.Context) error {
 		err = f.options.Disk.SyncDir(filepath.Dir(f.path))
 	}
 	f.writing.Unlock()
-	if err != nil {
+	if err != nil && !closed {
 		return err
 	}
-	return f.Close()
+	return errors.Join(err, f.Close())
 }
 
 // removeTorn removes the files to which torn ends were moved.

@@ -1,0 +1,122 @@
+package history_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/historytest"
+)
+
+// windowsDisk is a disk that removes no file that is open, as Windows does.
+type windowsDisk struct {
+	historytest.Disk
+	mu   sync.Mutex
+	open map[string]int
+}
+
+type windowsFile struct {
+	history.DiskFile
+	close func() error
+}
+
+func (f windowsFile) Close() error { return f.close() }
+
+func (d *windowsDisk) opened(path string, f history.DiskFile, err error) (history.DiskFile, error) {
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.open == nil {
+		d.open = map[string]int{}
+	}
+	d.open[path]++
+	closed := false
+	return windowsFile{f, func() error {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if closed {
+			return fs.ErrClosed
+		}
+		closed = true
+		d.open[path]--
+		return f.Close()
+	}}, nil
+}
+
+func (d *windowsDisk) Open(path string, readOnly bool) (history.DiskFile, error) {
+	f, err := d.Disk.Open(path, readOnly)
+	return d.opened(path, f, err)
+}
+
+func (d *windowsDisk) Create(path string) (history.DiskFile, error) {
+	f, err := d.Disk.Create(path)
+	return d.opened(path, f, err)
+}
+
+func (d *windowsDisk) Remove(path string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.open[path] > 0 {
+		return &fs.PathError{Op: "remove", Path: path, Err: errors.New("the file is used by a process")}
+	}
+	return d.Disk.Remove(path)
+}
+
+func TestNoFileIsRemovedWhileItIsOpen(t *testing.T) {
+	disk := &windowsDisk{}
+	open := func() *history.Session {
+		s, err := history.OpenWith(onDisk, history.Options{File: history.FileOptions{Disk: disk}})
+		require.NoError(t, err)
+		return s
+	}
+	s := open()
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage(secret+" one"), chat.AssistantMessage("two")))
+	_, err := s.Erase(t.Context(), all(t, s)[0].ID)
+	require.NoError(t, err)
+	line := fmt.Sprintf(`{"type":"promptree-replacement","at":%d,"size":%d,"end":true}`+"\n", 0, 0)
+	require.NoError(t, s.Close())
+	side, err := disk.Create(onDisk + ".erasing") // a process was killed just before it removed this
+	require.NoError(t, err)
+	_, err = side.WriteAt([]byte(line), 0)
+	require.NoError(t, err)
+	require.NoError(t, side.Close())
+	s = open()
+	require.Len(t, all(t, s), 3)
+	require.NoError(t, s.Remove(t.Context()))
+	require.NoError(t, s.Close())
+	_, err = disk.Open(onDisk, true)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+func TestAnErasureBeyondTheLogIsRefused(t *testing.T) {
+	for _, c := range []struct{ at, size int64 }{{math.MaxInt64, 10}, {10, math.MaxInt64}, {math.MaxInt64 - 5, 10}, {-1, 1}, {1, -1}, {0, 1 << 40}} {
+		disk := &historytest.Disk{}
+		s, err := openOn(disk, history.SyncAlways)
+		require.NoError(t, err)
+		require.NoError(t, s.Append(t.Context(), user))
+		require.NoError(t, s.Close())
+		side, err := disk.Create(onDisk + ".erasing")
+		require.NoError(t, err)
+		_, err = fmt.Fprintf(offset{side}, `{"type":"promptree-replacement","at":%d,"size":%d}`+"\n"+`{"type":"promptree-replacement","end":true}`+"\n", c.at, c.size)
+		require.NoError(t, err)
+		require.NoError(t, side.Close())
+		before := string(disk.ReadFile(onDisk))
+		_, err = openOn(disk, history.SyncAlways)
+		require.ErrorContains(t, err, "not what promptree writes", "%+v", c)
+		require.Equal(t, before, string(disk.ReadFile(onDisk)))
+	}
+}
+
+// offset writes at the start of a file.
+type offset struct{ history.DiskFile }
+
+func (o offset) Write(data []byte) (int, error) { return o.WriteAt(data, 0) }
