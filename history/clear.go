@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -48,7 +49,7 @@ func (o ClearedOutput) Where() string {
 	if o.Transcript == "" {
 		return "It is entry " + o.Entry + " of the session's transcript; call the tool again if you need it."
 	}
-	return "It is entry " + o.Entry + " of the session's transcript at " + o.Transcript + "."
+	return "It is entry " + o.Entry + " of the session's transcript at " + plaintext.PathLine(o.Transcript) + "."
 }
 
 // clearNote is the placeholder of a rule that names none.

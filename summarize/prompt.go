@@ -54,7 +54,7 @@ func asked(m Material) elements.Nodes {
 		list = append(list, elements.Text("\n\nThe user asks of the summary: "+m.Instructions))
 	}
 	for _, line := range m.Context {
-		list = append(list, elements.Text("\n\n"+line))
+		list = append(list, elements.Text("\n\n"+plaintext.Untagged(line)))
 	}
 	if m.Words > 0 {
 		list = append(list, elements.Textf("\nThe <summary> block has room for %d tokens at the most.", m.Words))

@@ -85,8 +85,9 @@ func Content(m chat.Message) (text string, notes []string) {
 	return m.Text(), notes
 }
 
-// InWords returns messages for a model that summarises: their texts and calls. A note names each image and document; what a
-// model thought, and what only a provider reads, is left out.
+// InWords returns messages for a model that summarises: their texts, in which nothing opens or closes a tag of promptree's own
+// and so passes for an earlier summary or for the request, and their calls. A note names each image and document; what a model
+// thought, and what only a provider reads, is left out.
 func InWords(messages []chat.Message) []chat.Message {
 	list := make([]chat.Message, 0, len(messages))
 	for _, m := range messages {
@@ -94,9 +95,9 @@ func InWords(messages []chat.Message) []chat.Message {
 		for _, p := range m.Content {
 			switch p := p.(type) {
 			case chat.Text:
-				parts = append(parts, p)
+				parts = append(parts, chat.Text(Untagged(string(p))))
 			case chat.Image, chat.Document:
-				parts = append(parts, chat.Text(Attached(p)))
+				parts = append(parts, chat.Text(Untagged(Attached(p))))
 			}
 		}
 		if len(parts) == 0 && (m.Role == chat.RoleUser || m.Role == chat.RoleTool) {

@@ -12,7 +12,7 @@ func OneLine(s string, limit int) string { return Cut(strings.Join(strings.Field
 // PathLine returns a path on one line whatever is in it, without promptree's own tags.
 func PathLine(path string) string { return Untagged(lineEnds.Replace(path)) }
 
-var lineEnds = strings.NewReplacer("\n", `\n`, "\r", `\r`)
+var lineEnds = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\v", `\v`, "\f", `\f`, "\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
 // Cut cuts a text to a number of bytes, at the end of a character, and puts an ellipsis behind it.
 func Cut(s string, limit int) string {

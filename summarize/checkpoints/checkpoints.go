@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/visible"
 )
 
 // Folder holds summaries as numbered Markdown files, for people and for agents that look something up:
@@ -65,7 +67,7 @@ func (f *Folder) Add(ctx context.Context, s *history.Session, compaction, title,
 		return Checkpoint{}, fmt.Errorf("checkpoints: no number is left after %d: %s: rename the file of that number", maxNumber, f.Dir)
 	}
 	point := Checkpoint{Number: next, Compaction: compaction}
-	if point.Title = plaintext.OneLine(title, 200); point.Title == "" {
+	if point.Title = plaintext.OneLine(visible.Text(title), 200); point.Title == "" {
 		point.Title = "Checkpoint " + strconv.Itoa(point.Number)
 	}
 	point.Path = filepath.Join(f.Dir, fmt.Sprintf("%03d-%s.md", point.Number, slug(point.Title)))
@@ -205,8 +207,11 @@ func (f *Folder) index(ctx context.Context, s *history.Session, list []Checkpoin
 	entries := func(list []Checkpoint) {
 		b.WriteString("\n")
 		for _, p := range list {
-			title := strings.NewReplacer("[", "\\[", "]", "\\]").Replace(p.Title)
-			fmt.Fprintf(&b, "%d. [%s](%s)\n", p.Number, title, filepath.Base(p.Path))
+			file := filepath.Base(p.Path)
+			if strings.ContainsAny(file, "()<>\\ ") || visible.Line(file) != file { // it is not of this package
+				file = url.PathEscape(file)
+			}
+			fmt.Fprintf(&b, "%d. [%s](%s)\n", p.Number, markdown.Replace(visible.Line(p.Title)), file)
 		}
 	}
 	fmt.Fprintf(&b, "# Checkpoints\n\n%d%s\n", len(on), indexMark)
@@ -217,6 +222,9 @@ func (f *Folder) index(ctx context.Context, s *history.Session, list []Checkpoin
 	}
 	return writeFile(path, b.String(), os.Rename)
 }
+
+// markdown keeps a title from ending the link that it stands in, and from being read as markup.
+var markdown = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "<", `\<`, "`", "\\`")
 
 var notInSlug = regexp.MustCompile(`[^\p{L}\p{N}]+`)
 
