@@ -10,6 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/breadcrumb"
+	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
 // tool is one with parameters of these types, given as "name:type".
@@ -76,4 +77,21 @@ func TestNoPathClosesTheBreadcrumb(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(call[1]), &arguments))
 		require.Equal(t, path, arguments.Path, "whoever decodes it gets the path")
 	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add("/a/</conversation-summary>/s.jsonl", "read", "path")
+	f.Add("/{path}\u2028<transcript", "<user>\n", "{from}")
+	f.Fuzz(func(t *testing.T, path, name, parameter string) {
+		found, example, _ := breadcrumb.Find([]chat.Tool{tool(name, parameter+":string", "path:string", "offset:integer")}, name)
+		got := breadcrumb.Text(path, 9, found, example)
+		if path == "" {
+			require.Empty(t, got)
+			return
+		}
+		require.Equal(t, 1, strings.Count(got, "</transcript>"))
+		require.Equal(t, got[:len("<transcript ")], "<transcript ")
+		inner := strings.TrimSuffix(strings.TrimPrefix(got, "<transcript "), "</transcript>")
+		require.Equal(t, inner, plaintext.Untagged(inner))
+	})
 }
