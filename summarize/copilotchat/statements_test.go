@@ -717,7 +717,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				{File: engine + "prompt.go", Old: "		textblock.Messages(m.Previous),\n", New: ""},
-				{File: "history/snapshot.go", Old: "range p.nodes[p.indexAt(boundary):]", New: "range p.nodes[p.indexAt(boundary)-3:]"},
+				{File: "history/snapshot.go", Old: "range p.nodes[p.indexAt(boundary):]", New: "range p.nodes"},
 			},
 		},
 		{
