@@ -36,7 +36,12 @@ const (
 	exitInterrupted = program.ExitInterrupted
 )
 
-func main() { program.Main(run) }
+func main() {
+	var folders program.Folders
+	program.Main(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+		return run(ctx, &folders, args, stdout, stderr)
+	}, &folders)
+}
 
 // usageError is what the user can mend.
 type usageError struct{ error }
@@ -99,7 +104,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 }
 
 // run is the program. It returns the exit code.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func run(ctx context.Context, folders *program.Folders, args []string, stdout, stderr io.Writer) int {
 	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
 	o, err := parse(args, stdout)
 	switch {
@@ -108,7 +113,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		err = usageError{err}
 	default:
-		err = measureAll(ctx, o, stdout, stderr)
+		err = measureAll(ctx, folders, o, stdout, stderr)
 	}
 	_, usage := errors.AsType[usageError](err)
 	switch {
@@ -127,8 +132,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // measureAll measures in a temporary folder, which it removes.
-func measureAll(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
-	dir, remove, err := program.TempDir(o.dir, "promptree-session-")
+func measureAll(ctx context.Context, folders *program.Folders, o options, stdout, stderr io.Writer) (err error) {
+	dir, remove, err := folders.Make(o.dir, "promptree-session-")
 	if err != nil {
 		return usageError{fmt.Errorf("-dir: %w", err)}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/program"
 )
 
 // ran runs the program with a folder of its own, which it must leave as it was.
@@ -22,7 +23,7 @@ func ran(t *testing.T, ctx context.Context, args ...string) (code int, stdout, s
 	own := filepath.Join(dir, "view-8.jsonl")
 	require.NoError(t, os.WriteFile(own, []byte("mine"), 0o600))
 	var out, errs bytes.Buffer
-	code = run(ctx, append([]string{"-dir", dir}, args...), &out, &errs)
+	code = run(ctx, &program.Folders{}, append([]string{"-dir", dir}, args...), &out, &errs)
 	content, err := os.ReadFile(own)
 	require.NoError(t, err)
 	require.Equal(t, "mine", string(content))
@@ -156,7 +157,7 @@ func TestOpeningReadsBackToWhatTheNewestCompactionKeeps(t *testing.T) {
 func TestNamesDoNotSteerTheTerminal(t *testing.T) {
 	for _, args := range [][]string{{"-no\x1b[2J"}, {"-dir", "none\x1b[2J\u202e"}} {
 		var stdout, stderr bytes.Buffer
-		require.Equal(t, exitUsage, run(t.Context(), args, &stdout, &stderr))
+		require.Equal(t, exitUsage, run(t.Context(), &program.Folders{}, args, &stdout, &stderr))
 		require.Contains(t, stderr.String(), `\u`)
 		require.NotRegexp(t, "[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u202e]", stdout.String()+stderr.String())
 	}

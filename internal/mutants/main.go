@@ -32,8 +32,9 @@ func main() {
 	verbose := flag.Bool("v", false, "print each mutation, with the time that it took")
 	matching := flag.String("run", "", "try only statements that contain this text")
 	flag.Parse()
+	var folders program.Folders
 	program.Main(func(ctx context.Context, _ []string, stdout, stderr io.Writer) int {
-		err := run(ctx, stdout, flag.Args(), *matching, *verbose)
+		err := run(ctx, &folders, stdout, flag.Args(), *matching, *verbose)
 		switch {
 		case err == nil:
 			return 0
@@ -43,7 +44,7 @@ func main() {
 		}
 		fmt.Fprintln(visible.Writer(stderr), "mutants:", err)
 		return 1
-	})
+	}, &folders)
 }
 
 // trial is a mutation of the code that a statement's check must notice.
@@ -53,11 +54,11 @@ type trial struct {
 	statements.Mutant
 }
 
-func run(ctx context.Context, out io.Writer, patterns []string, matching string, verbose bool) error {
+func run(ctx context.Context, folders *program.Folders, out io.Writer, patterns []string, matching string, verbose bool) error {
 	if len(patterns) == 0 {
 		return errors.New("no packages: name those whose statements are to be tried, such as ./summarize/... (all below summarize)")
 	}
-	scratch, remove, err := program.TempDir("", "mutants")
+	scratch, remove, err := folders.Make("", "mutants")
 	if err != nil {
 		return err
 	}

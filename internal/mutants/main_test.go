@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/program"
 )
 
 func TestAMutationThatACheckSurvivesIsAnError(t *testing.T) {
@@ -21,7 +23,7 @@ func TestAMutationThatACheckSurvivesIsAnError(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
-			err := run(t.Context(), &out, []string{sample}, c.statement, false)
+			err := run(t.Context(), &program.Folders{}, &out, []string{sample}, c.statement, false)
 			for _, want := range c.prints {
 				require.Contains(t, out.String(), want)
 			}
@@ -32,6 +34,6 @@ func TestAMutationThatACheckSurvivesIsAnError(t *testing.T) {
 			}
 		})
 	}
-	require.ErrorContains(t, run(t.Context(), &bytes.Buffer{}, nil, "", false), "no packages")
-	require.ErrorContains(t, run(t.Context(), &bytes.Buffer{}, []string{"./nowhere"}, "", false), "go list")
+	require.ErrorContains(t, run(t.Context(), &program.Folders{}, &bytes.Buffer{}, nil, "", false), "no packages")
+	require.ErrorContains(t, run(t.Context(), &program.Folders{}, &bytes.Buffer{}, []string{"./nowhere"}, "", false), "go list")
 }

@@ -21,9 +21,9 @@ const grace = 2 * time.Second
 var errInterrupted = errors.New("interrupted")
 
 // Main runs a program with the arguments and streams of the process, and exits with the code that run returns. An interrupt
-// (Ctrl-C, or SIGTERM) ends its context. If it has not returned 2 seconds later, or at the second interrupt, the folders of
-// [TempDir] are removed and the exit code is [ExitInterrupted].
-func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int) {
+// (Ctrl-C, or SIGTERM) ends its context. If it has not returned 2 seconds later, or at the second interrupt, the folders that are
+// given are removed and the exit code is [ExitInterrupted].
+func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int, folders ...*Folders) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -43,35 +43,47 @@ func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer)
 	case <-signals:
 	case <-late:
 	}
-	temporary.Lock()
-	for dir := range temporary.dirs {
-		_ = os.RemoveAll(dir)
+	for _, f := range folders {
+		f.removeAll()
 	}
 	os.Exit(ExitInterrupted)
 }
 
-// temporary are the folders of TempDir that are there.
-var temporary struct {
-	sync.Mutex
+// Folders are temporary folders of a program. The zero value has none. It is safe for concurrent use.
+type Folders struct {
+	mu   sync.Mutex
 	dirs map[string]bool
+	over bool // the program ends: there are to be no more
 }
 
-// TempDir makes a folder as [os.MkdirTemp] does, and returns a function that removes it.
-func TempDir(dir, pattern string) (path string, remove func() error, err error) {
-	temporary.Lock()
-	defer temporary.Unlock()
+// Make makes a folder as [os.MkdirTemp] does, and returns a function that removes it.
+func (f *Folders) Make(dir, pattern string) (path string, remove func() error, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.over {
+		return "", nil, errInterrupted
+	}
 	if path, err = os.MkdirTemp(dir, pattern); err != nil {
 		return "", nil, err
 	}
-	if temporary.dirs == nil {
-		temporary.dirs = map[string]bool{}
+	if f.dirs == nil {
+		f.dirs = map[string]bool{}
 	}
-	temporary.dirs[path] = true
+	f.dirs[path] = true
 	return path, func() error {
 		err := os.RemoveAll(path)
-		temporary.Lock()
-		defer temporary.Unlock()
-		delete(temporary.dirs, path)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.dirs, path)
 		return err
 	}, nil
+}
+
+func (f *Folders) removeAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.over = true
+	for dir := range f.dirs {
+		_ = os.RemoveAll(dir)
+	}
 }

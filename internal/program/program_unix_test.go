@@ -23,15 +23,16 @@ const childEnv = "PROMPTREE_PROGRAM_CHILD"
 
 func TestMain(m *testing.M) {
 	if how := os.Getenv(childEnv); how != "" {
+		var folders program.Folders
 		program.Main(func(ctx context.Context, args []string, stdout, _ io.Writer) int {
-			return child(ctx, how, args[0], stdout)
-		})
+			return child(ctx, how, args[0], stdout, &folders)
+		}, &folders)
 	}
 	os.Exit(m.Run())
 }
 
-func child(ctx context.Context, how, dir string, stdout io.Writer) int {
-	path, remove, err := program.TempDir(dir, "made-")
+func child(ctx context.Context, how, dir string, stdout io.Writer, folders *program.Folders) int {
+	path, remove, err := folders.Make(dir, "made-")
 	if err != nil {
 		return 1
 	}
