@@ -55,6 +55,7 @@ func request(m summarize.Material) elements.Node {
 			said = append(said, message)
 		}
 	}
+	said = plaintext.InWords(said)
 	if len(said) > 0 && said[0].Role != chat.RoleUser { // providers want the user to speak first
 		said = append([]chat.Message{chat.UserMessage(goesOn)}, said...)
 	}
@@ -65,7 +66,7 @@ func request(m summarize.Material) elements.Node {
 	ask = append(ask, m.ContextBlock(), m.Remarks(), textblock.Line("</"+string(Mode)+">"))
 	return elements.Fragment{
 		textblock.Messages(m.System),
-		textblock.Messages(plaintext.InWords(said)),
+		textblock.Messages(said),
 		elements.UserMessage{Props: textblock.Required(), Children: ask},
 	}
 }

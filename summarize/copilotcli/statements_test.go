@@ -701,7 +701,7 @@ func TestStatements(t *testing.T) {
 				has(t, asked[len(asked)-1].Text(), "write the account from which the session goes on")
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(prompt, "textblock.Messages(plaintext.InWords(said)),", "textblock.Messages(plaintext.InWords(said[1:])),"),
+				statements.Change(prompt, "textblock.Messages(said),", "textblock.Messages(said[1:]),"),
 				statements.Change(prompt, ", textblock.Line(ask)}", "}"),
 			},
 		},
