@@ -35,11 +35,11 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 	p.went = slices.Grow(p.went, max(0, p.allPieces-len(p.went)))
 	p.uncounted = true
 	var least int
-	for {
+	for !p.gone(container) {
 		before := p.now
 		goal := int(float64(weight) * float64(limit) / tokens)
 		stuck := false
-		for i := len(p.went); weight > goal && !stuck && ctx.Err() == nil; {
+		for i := len(p.went); weight > goal && !stuck && ctx.Err() == nil && !p.gone(container); {
 			stuck = p.removeLowest(container) != nil
 			for ; i < len(p.went); i++ {
 				weight -= p.went[i].weight()

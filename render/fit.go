@@ -301,7 +301,7 @@ func (f *fitting) replace(n, grown *node) {
 	}
 	n.begin()
 	b := &begun{}
-	b.walk(n, surroundings{message: n.parent.message() != nil, locked: n.parent.locked})
+	b.walk(n, surroundings{message: n.parent.message() != nil, locked: n.parent.locked, legacy: n.inLegacy()})
 	f.groups, f.cited = nil, append(f.cited, b.cited...)
 	for up := n.parent; up != nil; up = up.parent {
 		up.lines = up.lines && n.lines
@@ -310,6 +310,16 @@ func (f *fitting) replace(n, grown *node) {
 	around.settle()
 	f.held = f.held || b.required // what it stands in holds something now
 	f.take(b)
+}
+
+// inLegacy reports whether n stands in a legacy element.
+func (n *node) inLegacy() bool {
+	for up := n.parent; up != nil; up = up.parent {
+		if up.is(isLegacy) {
+			return true
+		}
+	}
+	return false
 }
 
 func inTag(n *node) bool {

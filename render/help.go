@@ -136,8 +136,16 @@ func (l *layouter) evenlyTogether(ctx context.Context, e *node, list siblings, b
 				failed.Store(true)
 			}
 		}()
-		at.slabs, at.alone, at.helping = &slabs{}, true, true
+		counts := &watch{} // of what is laid out again if it fails
+		counts.pieces.Store(at.watch.pieces.Load())
+		counts.bytes.Store(at.watch.bytes.Load())
+		pieces, bytes := counts.pieces.Load(), counts.bytes.Load()
+		all := at.watch
+		at.slabs, at.alone, at.helping, at.watch = &slabs{}, true, true, counts
 		used, err := l.evenPart(ctx, e, p.list, budget, at)
+		if err == nil {
+			err = all.meets(e, int(counts.pieces.Load()-pieces), int(counts.bytes.Load()-bytes))
+		}
 		p.used, p.done = used, err == nil
 	})
 	at.alone = true // lest what is in there is tried again, level by level

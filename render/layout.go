@@ -458,9 +458,7 @@ func (l *layouter) leaf(e *node, it item, at place, r *room) (handled bool, err 
 		if v := reflect.ValueOf(n); v.Kind() == reflect.Pointer && v.IsNil() {
 			return false, nil // an error, and no entry
 		}
-		at.watch.begins(e)
-		defer at.watch.ended(e, false)
-		e.note(n.Entry())
+		e.note(at.watch.entry(e, n))
 		return true, nil
 	}
 	return false, nil

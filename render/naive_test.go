@@ -118,6 +118,11 @@ func rivals(b *bare) []*bare {
 
 func (b *bare) passes() bool { return b.kind == container && b.is(passesOn) && len(b.kids) > 0 }
 
+// holdsMessage tells that it is a message, or one is left in it.
+func (b *bare) holdsMessage() bool {
+	return b.kind == message || slices.ContainsFunc(b.kids, (*bare).holdsMessage)
+}
+
 // piece tells a text or another part from an element.
 func (b *bare) piece() bool { return b.kind != container && b.kind != message }
 
@@ -193,7 +198,7 @@ func (n *naive) without(chosen *node) *bare {
 					}
 				})
 				_, inMessage := find(n.tree, b.node, false)
-				if chunk := n.chunkAround(n.tree, b); !inMessage && !n.holdsRequired(chunk) { // rule 10
+				if chunk := n.chunkAround(n.tree, b); !inMessage && b.holdsMessage() && !n.holdsRequired(chunk) { // rule 10
 					leave(chunk)
 				}
 			}

@@ -100,7 +100,7 @@ type taking struct {
 // rule 10 is missing.
 func (p *pruner) prune(ctx context.Context, container *node, limit int) (stuck *node) {
 	p.ahead(ctx, container, limit)
-	for ctx.Err() == nil && p.over(container, limit) {
+	for ctx.Err() == nil && !p.gone(container) && p.over(container, limit) {
 		if stuck := p.removeLowest(container); stuck != nil {
 			return stuck
 		}
@@ -236,6 +236,7 @@ func (p *pruner) remove(n *node, why cause) {
 	if p.grouped > 0 && p.groups == nil {
 		p.findGroups()
 	}
+	chunk := p.chunkAround(n)
 	lost := p.losing(n)
 	n.gone, n.cause = p.now, why
 	p.went = append(p.went, n)
@@ -250,9 +251,25 @@ func (p *pruner) remove(n *node, why cause) {
 	if parent.empty() && !parent.held { // what is held keeps its white space
 		p.remove(parent, byEmptiness)
 	}
-	if chunk := p.chunkAround(n); chunk != nil && !chunk.held {
+	if chunk != nil && !chunk.held {
 		p.remove(chunk, byChunk)
 	}
+}
+
+// gone reports whether a container went with the chunk that it stands in. In prompt-tsx pruning goes on in one that is gone.
+func (p *pruner) gone(container *node) bool { return p.strict && p.chunks && !container.attached() }
+
+// holdsMessage reports whether n is a message or one is left in it.
+func (n *node) holdsMessage() bool {
+	if n.kind == message || n.is(isBlock) {
+		return true
+	}
+	for i := n.nextAt(0, latest); i < len(n.children); i = n.nextAt(i+1, latest) {
+		if c := &n.children[i]; !c.leaf() && c.holdsMessage() {
+			return true
+		}
+	}
+	return false
 }
 
 // wholeOf returns the outermost chunk in a legacy element in which a piece of it stands, or the piece.
@@ -269,7 +286,7 @@ func (p *pruner) wholeOf(piece, legacy *node) *node {
 
 // chunkAround returns the outermost chunk around what is or holds messages, nil if there is none.
 func (p *pruner) chunkAround(n *node) (chunk *node) {
-	if !p.strict || !p.chunks || n.leaf() {
+	if !p.strict || !p.chunks || n.leaf() || !n.holdsMessage() {
 		return nil
 	}
 	for up := n.parent; up != nil; up = up.parent {

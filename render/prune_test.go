@@ -354,6 +354,26 @@ func TestPruneOrder(t *testing.T) {
 	}
 }
 
+// Nothing more is asked of a limit that went with its chunk. In prompt-tsx there is none to take in it, which is an error.
+func TestALimitThatWentWithItsChunkIsKept(t *testing.T) {
+	root := elements.Fragment{
+		elements.Chunk{Children: elements.Nodes{elements.TokenLimit{Max: 2, Children: elements.Nodes{
+			userAt(2, line("bbb"), elements.CacheBreakpoint{}), userAt(1, line("c")),
+		}}}},
+		userAt(3, line("d")),
+	}
+	require.Equal(t, "d", prunes(t, root))
+	_, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: runes, Lenient: true})
+	require.IsType(t, &render.BudgetExceededError{}, err)
+}
+
+// A chunk that grew in a LegacyPrioritization stays together too.
+func TestAChunkThatGrewGoesWhole(t *testing.T) {
+	grown := elements.Expandable{Value: growsTo(elements.Chunk{Children: elements.Nodes{chunk(1, "aa"), chunk(3, "bb")}})}
+	root := userAt(9, elements.LegacyPrioritization{Children: elements.Nodes{grown, chunk(2, "c")}}, line("d"))
+	require.Equal(t, []string{"c", "d"}, marks(rendered(t, root, 9).Messages))
+}
+
 // What must stay together does, whatever its properties. In prompt-tsx it does not.
 func TestWhatMustStayTogetherDoes(t *testing.T) {
 	group := &elements.Group{}
@@ -429,6 +449,14 @@ func TestWhatMustStayTogetherDoes(t *testing.T) {
 				userAt(2, line("b")),
 			},
 			"b", "b; x",
+		},
+		{
+			"an element without a message that goes with its group takes no chunk along",
+			elements.Fragment{
+				elements.Chunk{Children: elements.Nodes{keep(9, elements.Meta[int]{}), userAt(9, line("a"))}},
+				keep(1, userAt(1, line("b"))), userAt(5, line("c")),
+			},
+			"b; c; a", "b; c; a",
 		},
 		{
 			"text that goes for a limit in a chunk does not",

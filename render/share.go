@@ -184,6 +184,12 @@ func (l *layouter) sideBySide(ctx context.Context, tasks []task, shares []int, a
 		return err == nil
 	}
 	var running sync.WaitGroup
+	defer func() { // if one of those here ends the goroutine
+		for _, cancel := range cancels {
+			cancel()
+		}
+		running.Wait()
+	}()
 	var here []int // those that run in this goroutine
 	for i := range tasks {
 		if tasks[i].builtin || !at.watch.another() {

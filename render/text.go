@@ -80,9 +80,7 @@ func (l *layouter) textChunk(e *node, c *elements.TextChunk, at place, r *room) 
 			if at.helping && !isOurs(n) {
 				return errNotOurs
 			}
-			at.watch.begins(e)
-			e.note(n.Entry())
-			at.watch.ended(e, false)
+			e.note(at.watch.entry(e, n))
 		default:
 			return fail(fmt.Errorf("a %s in a text chunk: it takes text, line breaks, metadata and opaque values", typeName(it.node)))
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/plaintext"
@@ -89,6 +90,16 @@ func (w *watch) ended(e *node, exited bool) {
 	if exited && w.exited == nil {
 		w.exited = &ElementError{Path: e.path(), Err: callback.ErrExited}
 	}
+}
+
+// entry returns that of metadata in an element.
+func (w *watch) entry(e *node, n metadata) elements.MetaEntry {
+	returned := false
+	w.begins(e)
+	defer func() { w.ended(e, !returned) }() // or it panicked, which is told of before
+	entry := n.Entry()
+	returned = true
+	return entry
 }
 
 // exit returns the error of an element that ended its goroutine, in the one given or further in.

@@ -164,7 +164,8 @@ func TestATokenizerThatFailsIsAnErrorWithItsName(t *testing.T) {
 func TestAnElementThatFailsIsAnErrorWithItsPath(t *testing.T) {
 	for name, root := range map[string]elements.Node{
 		"alone": user(own{render: exits}), "side by side": user(own{render: always(nil)}, own{render: exits}),
-		"further in": user(own{render: always(nil)}, elements.Wrap{Children: elements.Nodes{own{render: exits}}}),
+		"further in":     user(own{render: always(nil)}, elements.Wrap{Children: elements.Nodes{own{render: exits}}}),
+		"beside its own": user(elements.Wrap{Children: elements.Nodes{own{render: exits}}}, own{render: always(nil)}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := failed[*render.ElementError](t, root, plenty)
