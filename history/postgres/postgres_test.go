@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -238,6 +239,11 @@ func TestAHookWritesInTheTransactionOfTheAppend(t *testing.T) {
 	refuse = errors.New("the queue is full")
 	_, err = s.Add(t.Context(), history.Entry{Body: history.Plan{Policy: "p"}})
 	require.ErrorIs(t, err, refuse)
+	refuse = pgx.ErrNoRows
+	_, err = s.Add(t.Context(), history.Entry{Body: history.Plan{Policy: "p"}})
+	require.ErrorIs(t, err, refuse)
+	_, conflict := errors.AsType[*history.ConflictError](err)
+	require.False(t, conflict, "the position was free")
 	rows, err := p.Query(t.Context(), "SELECT tenant || '/' || name || ' ' || at || ' ' || plan FROM plans")
 	require.NoError(t, err)
 	plans, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -247,6 +253,59 @@ func TestAHookWritesInTheTransactionOfTheAppend(t *testing.T) {
 	end, err := sessions.Store("one").End(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, history.Position(3), end)
+}
+
+// Whoever reads a session that is removed meanwhile is told so, and not that it ended there.
+func TestASessionThatIsRemovedIsNotReadAsAShorterOne(t *testing.T) {
+	p := migrated(t)
+	sessions := &postgres.Sessions{Pool: p}
+	s, err := sessions.Open(t.Context(), "one", history.Options{Cache: history.NewCache(1)})
+	require.NoError(t, err)
+	for range 100 {
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello"), chat.AssistantMessage("hi")))
+	}
+	for name, read := range map[string]iter.Seq2[history.Stored, error]{
+		"Read": sessions.Store("one").Read(t.Context(), 0), "Back": sessions.Store("one").Back(t.Context(), 1000, ""),
+	} {
+		if name == "Back" {
+			s, err := sessions.Open(t.Context(), "one", history.Options{})
+			require.NoError(t, err)
+			for range 100 {
+				require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
+			}
+		}
+		n, last := 0, error(nil)
+		for _, err := range read {
+			if n++; n == 1 {
+				_, err := sessions.Clear(t.Context())
+				require.NoError(t, err)
+			}
+			last = err
+		}
+		require.Less(t, n, 100)
+		require.ErrorIs(t, last, postgres.ErrRemoved, name)
+	}
+}
+
+func TestWhatIsErasedIsNoLongerAmongTheBytes(t *testing.T) {
+	p := migrated(t)
+	sessions := &postgres.Sessions{Pool: p}
+	s, err := sessions.Open(t.Context(), "one", history.Options{})
+	require.NoError(t, err)
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("secret ", 1000))))
+	_, err = s.Erase(t.Context(), s.Leaf())
+	require.NoError(t, err)
+	for info, err := range sessions.List(t.Context(), "") {
+		require.NoError(t, err)
+		var bytes int64
+		require.NoError(t, p.QueryRow(t.Context(), "SELECT sum(octet_length(data)) FROM promptree_lines").Scan(&bytes))
+		require.Equal(t, bytes, info.Bytes)
+		require.Less(t, bytes, int64(1000))
+	}
+	_, err = sessions.Store("one").Append(t.Context(), 0, history.Line{ID: "x", Kind: "y", Data: []byte("{}")})
+	conflict, ok := errors.AsType[*history.ConflictError](err)
+	require.True(t, ok)
+	require.Equal(t, history.Position(3), conflict.End)
 }
 
 func TestMigrationsRunOnceHoweverManyCallThem(t *testing.T) {

@@ -89,7 +89,7 @@ func (s *Sessions) List(ctx context.Context, after string) iter.Seq2[Info, error
 				page, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Info])
 			}
 			if err != nil {
-				yield(Info{}, s.failed("listing sessions", err))
+				yield(Info{}, s.failed(ctx, "listing sessions", err))
 				return
 			}
 			for _, info := range page {
@@ -109,9 +109,9 @@ func (s *Sessions) List(ctx context.Context, after string) iter.Seq2[Info, error
 // removed. Whoever has one open is told that it is gone at its next append.
 func (s *Sessions) Expire(ctx context.Context, before time.Time, most int) (removed int, err error) {
 	return s.remove(ctx, `
-		DELETE FROM promptree_sessions WHERE session IN (
+		WITH old AS MATERIALIZED (
 			SELECT session FROM promptree_sessions WHERE tenant = $1 AND appended < $2 ORDER BY appended LIMIT $3 FOR UPDATE SKIP LOCKED
-		) AND appended < $2`, s.Tenant, before, most)
+		) DELETE FROM promptree_sessions AS s USING old WHERE s.session = old.session`, s.Tenant, before, most)
 }
 
 // Clear removes all sessions of the tenant.
@@ -122,13 +122,16 @@ func (s *Sessions) Clear(ctx context.Context) (removed int, err error) {
 func (s *Sessions) remove(ctx context.Context, sql string, args ...any) (int, error) {
 	tag, err := s.Pool.Exec(ctx, sql, append([]any{mode}, args...)...)
 	if err != nil {
-		return 0, s.failed("removing sessions", err)
+		return 0, s.failed(ctx, "removing sessions", err)
 	}
 	return int(tag.RowsAffected()), nil
 }
 
 // failed is the error of something that was tried.
-func (s *Sessions) failed(what string, err error) error {
+func (s *Sessions) failed(ctx context.Context, what string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42P01" {
 		err = fmt.Errorf("%w: call Migrate first", err)
 	}

@@ -63,10 +63,7 @@ func (s *Store) ready(ctx context.Context) error {
 }
 
 func (s *Store) failed(ctx context.Context, what string, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return s.sessions.failed(fmt.Sprintf("%s session %q", what, s.name), err)
+	return s.sessions.failed(ctx, fmt.Sprintf("%s session %q", what, s.name), err)
 }
 
 // End returns the number of lines.
@@ -112,16 +109,22 @@ func (s *Store) Append(ctx context.Context, at history.Position, lines ...histor
 	if err := history.CheckLines(lines); err != nil || len(lines) == 0 {
 		return nil, err
 	}
-	if at < 0 {
-		return nil, &history.PositionError{At: at}
-	}
-	if at > 0 && s.key.Load() == 0 {
+	if at != 0 && s.key.Load() == 0 {
 		if _, err := s.end(ctx, s.sessions.Pool); err != nil {
 			return nil, err
 		}
 	}
+	if at < 0 || at == 0 && s.key.Load() != 0 { // it has begun
+		return nil, s.conflict(ctx, at)
+	}
 	var key int64
 	var err error
+	taken := false
+	insert := func(db querier) (err error) {
+		key, err = s.insert(ctx, db, at, lines)
+		taken = errors.Is(err, pgx.ErrNoRows)
+		return err
+	}
 	var wanted []Hook
 	for _, h := range s.sessions.Hooks {
 		if h.Wants == nil || h.Wants(lines) {
@@ -129,10 +132,10 @@ func (s *Store) Append(ctx context.Context, at history.Position, lines ...histor
 		}
 	}
 	if len(wanted) == 0 {
-		key, err = s.insert(ctx, s.sessions.Pool, at, lines)
+		err = insert(s.sessions.Pool)
 	} else {
 		err = pgx.BeginFunc(ctx, s.sessions.Pool, func(tx pgx.Tx) error {
-			if key, err = s.insert(ctx, tx, at, lines); err != nil {
+			if err := insert(tx); err != nil {
 				return err
 			}
 			for _, h := range wanted {
@@ -144,12 +147,8 @@ func (s *Store) Append(ctx context.Context, at history.Position, lines ...histor
 		})
 	}
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		end, err := s.end(ctx, s.sessions.Pool)
-		if err != nil {
-			return nil, err
-		}
-		return nil, &history.ConflictError{At: at, End: end}
+	case taken:
+		return nil, s.conflict(ctx, at)
 	case err != nil:
 		return nil, s.failed(ctx, "appending to", err)
 	}
@@ -159,6 +158,15 @@ func (s *Store) Append(ctx context.Context, at history.Position, lines ...histor
 		ends[i] = at + history.Position(i) + 1
 	}
 	return ends, nil
+}
+
+// conflict is the error of a position that is taken.
+func (s *Store) conflict(ctx context.Context, at history.Position) error {
+	end, err := s.end(ctx, s.sessions.Pool)
+	if err != nil {
+		return err
+	}
+	return &history.ConflictError{At: at, End: end}
 }
 
 // insert writes lines and returns the key of their session. The error is [pgx.ErrNoRows] if the position is taken.
@@ -260,10 +268,7 @@ func (s *Store) Read(ctx context.Context, from history.Position) iter.Seq2[histo
 			if len(lines) > 0 {
 				continue
 			}
-			if at != from { // one was there
-				return
-			}
-			var end history.Position
+			var end history.Position // or that the session was removed meanwhile
 			if end, err = s.end(ctx, s.sessions.Pool); err == nil && from > end {
 				err = &history.PositionError{At: from}
 			} else if err == nil {
@@ -292,14 +297,15 @@ func (s *Store) Back(ctx context.Context, before history.Position, id string) it
 				lines, err = s.page(ctx, `at > 0 AND at <= (
 					SELECT max(at) FROM promptree_lines WHERE session = $1 AND id = $5 AND at < $4)`, "DESC", most, int64(before), []byte(id))
 			}
-			switch {
-			case err != nil:
+			if err == nil && len(lines) == 0 {
+				if _, err = s.end(ctx, s.sessions.Pool); err == nil && newest {
+					return
+				} else if err == nil {
+					err = &history.NoEntryError{ID: id}
+				}
+			}
+			if err != nil {
 				yield(history.Stored{}, err)
-				return
-			case len(lines) == 0 && newest:
-				return
-			case len(lines) == 0:
-				yield(history.Stored{}, &history.NoEntryError{ID: id})
 				return
 			}
 			id = cmp.Or(id, lines[0].ID)
@@ -326,7 +332,7 @@ func (s *Store) Count(ctx context.Context, from history.Position) (int, error) {
 	return int(end - from), err
 }
 
-// Replace puts other data in place of that of lines, in one statement.
+// Replace puts other data in place of that of lines, in one transaction.
 func (s *Store) Replace(ctx context.Context, lines ...history.Stored) error {
 	if err := s.known(ctx); err != nil {
 		return err
@@ -337,6 +343,16 @@ func (s *Store) Replace(ctx context.Context, lines ...history.Stored) error {
 	}
 	err := pgx.BeginFunc(ctx, s.sessions.Pool, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `
+			UPDATE promptree_sessions SET bytes = bytes + (
+				SELECT coalesce(sum(octet_length(new.data) - octet_length(l.data)), 0)
+				FROM unnest($2::bigint[], $3::bytea[]) AS new (at, data) JOIN promptree_lines AS l ON l.session = $1 AND l.at = new.at AND l.at > 0
+			) WHERE session = $1`, mode, s.key.Load(), at, data)
+		if err == nil && tag.RowsAffected() == 0 && s.key.Load() != 0 {
+			return ErrRemoved
+		} else if err != nil {
+			return err
+		}
+		tag, err = tx.Exec(ctx, `
 			UPDATE promptree_lines AS l SET data = new.data FROM unnest($2::bigint[], $3::bytea[]) AS new (at, data)
 			WHERE l.session = $1 AND l.at = new.at AND l.at > 0`, mode, s.key.Load(), at, data)
 		if err == nil && tag.RowsAffected() != int64(len(lines)) {
@@ -350,7 +366,7 @@ func (s *Store) Replace(ctx context.Context, lines ...history.Stored) error {
 		}
 		return err
 	})
-	if _, wrong := errors.AsType[*history.PositionError](err); wrong || err == nil {
+	if _, wrong := errors.AsType[*history.PositionError](err); wrong || err == nil || errors.Is(err, ErrRemoved) {
 		return err
 	}
 	return s.failed(ctx, "replacing lines of", err)
