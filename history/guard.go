@@ -132,30 +132,34 @@ func (g guardedStore) Close() error {
 }
 
 func (g guardedStore) Read(ctx context.Context, from Position) iter.Seq2[Stored, error] {
-	at := from
-	return g.lines(ctx, "Read", func(ctx context.Context) iter.Seq2[Stored, error] { return g.Store.Read(ctx, from) }, func(s Stored) error {
-		if s.At < at || s.End <= s.At {
-			return fmt.Errorf("behind %d it returned a line from %d to %d", at, s.At, s.End)
-		}
-		at = s.End
-		return nil
-	})
+	return func(yield func(Stored, error) bool) {
+		at := from
+		g.lines(ctx, "Read", func(ctx context.Context) iter.Seq2[Stored, error] { return g.Store.Read(ctx, from) }, func(s Stored) error {
+			if s.At < at || s.End <= s.At {
+				return fmt.Errorf("behind %d it returned a line from %d to %d", at, s.At, s.End)
+			}
+			at = s.End
+			return nil
+		})(yield)
+	}
 }
 
 func (g guardedStore) Back(ctx context.Context, before Position, id string) iter.Seq2[Stored, error] {
-	root := false
-	return g.lines(ctx, "Back", func(ctx context.Context) iter.Seq2[Stored, error] { return g.Store.Back(ctx, before, id) }, func(s Stored) error {
-		switch {
-		case root:
-			return fmt.Errorf("behind the root it returned the entry %q", s.ID)
-		case s.At >= before || s.End <= s.At:
-			return fmt.Errorf("before %d it returned a line from %d to %d", before, s.At, s.End)
-		case id != "" && s.ID != id:
-			return fmt.Errorf("in place of the entry %q it returned %q", id, s.ID)
-		}
-		before, id, root = s.At, s.Parent, s.Parent == ""
-		return nil
-	})
+	return func(yield func(Stored, error) bool) {
+		next, wanted, root := before, id, false
+		g.lines(ctx, "Back", func(ctx context.Context) iter.Seq2[Stored, error] { return g.Store.Back(ctx, before, id) }, func(s Stored) error {
+			switch {
+			case root:
+				return fmt.Errorf("behind the root it returned the entry %q", s.ID)
+			case s.At >= next || s.End <= s.At:
+				return fmt.Errorf("before %d it returned a line from %d to %d", next, s.At, s.End)
+			case wanted != "" && s.ID != wanted:
+				return fmt.Errorf("in place of the entry %q it returned %q", wanted, s.ID)
+			}
+			next, wanted, root = s.At, s.Parent, s.Parent == ""
+			return nil
+		})(yield)
+	}
 }
 
 // stored is a line that a store returned, with its error.

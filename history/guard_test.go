@@ -203,6 +203,11 @@ func TestClosingASessionDoesNotWaitForEver(t *testing.T) {
 			require.LessOrEqual(t, time.Since(began), 6*time.Second)
 			require.ErrorIs(t, s.Append(t.Context(), user), history.ErrClosed)
 			close(until)
+			synctest.Wait()
+			clear(store.do)
+			require.NoError(t, s.Close(), "what could not be closed is")
+			_, err := store.MemoryStore.End(t.Context())
+			require.ErrorIs(t, err, history.ErrClosed)
 		}
 	})
 }

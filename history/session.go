@@ -382,7 +382,8 @@ func (s *Session) stored() Store {
 }
 
 // Close gives the store up. From then on what needs it fails with [ErrClosed]. It waits for whoever is writing, for 5 seconds; if
-// the store has not returned by then the error says so, and the store is not closed. Closing twice does nothing.
+// the store has not returned by then the error says so, and the store is not closed before Close is called again. Closing twice does
+// nothing.
 func (s *Session) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
@@ -391,11 +392,11 @@ func (s *Session) Close() error {
 		defer s.writing.release()
 	}
 	s.mu.Lock()
-	store, closed := s.store, s.closed
+	store := s.store
 	s.closed = true
 	s.mu.Unlock()
-	if store == nil || closed || busy != nil {
+	if store == nil || busy != nil {
 		return busy
 	}
-	return store.Close()
+	return store.Close() // which does nothing twice
 }
