@@ -475,3 +475,45 @@ func TestAModelThatIsNilIsToldOf(t *testing.T) {
 	require.Contains(t, kinds(*d.Heard), "model unknown")
 	require.Error(t, (&summarize.Compactor{Session: d.Session, Target: summarize.Target{Tokenizer: quarter{}, Budget: budget}}).Retarget(t.Context(), summarize.Target{}))
 }
+
+// hanging is a store whose appends hang once it is told to.
+type hanging struct {
+	*history.MemoryStore
+	now   atomic.Bool
+	until chan struct{}
+}
+
+func (h *hanging) Append(ctx context.Context, at history.Position, lines ...history.Line) ([]history.Position, error) {
+	if h.now.Load() {
+		<-h.until
+	}
+	return h.MemoryStore.Append(ctx, at, lines...)
+}
+
+// What is written in any case is not waited for without an end: a store that hangs holds neither a render nor Close.
+func TestAStoreThatHangsHoldsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hanging{MemoryStore: &history.MemoryStore{}, until: make(chan struct{})}
+		s, err := history.New(t.Context(), store, history.Options{})
+		require.NoError(t, err)
+		require.NoError(t, s.Append(t.Context(), overflowing()...))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		c := &summarize.Compactor{Session: s, Target: summarize.Target{Tokenizer: quarter{}, Budget: budget}}
+		c.Target.Model = chat.ModelFunc(func(ctx context.Context, _ chat.Request) (chat.Response, error) {
+			store.now.Store(true)
+			cancel(errDown)
+			<-ctx.Done()
+			return chat.Response{}, ctx.Err()
+		})
+		begun := time.Now()
+		_, err = c.Render(ctx, prompt(s))
+		require.ErrorIs(t, err, errDown)
+		require.NoError(t, c.Close())
+		require.LessOrEqual(t, time.Since(begun), 15*time.Second)
+		close(store.until)
+		synctest.Wait()
+		store.now.Store(false)
+		require.NoError(t, s.Refresh(t.Context()))
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
+	})
+}

@@ -92,3 +92,16 @@ func Do(ctx context.Context, f func(context.Context) error) error {
 	_, err := Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
 	return err
 }
+
+// Outlive returns a context that ends so long after the given one, with its cause. It is for what is to be written in any case.
+func Outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	longer, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(by, func() { end(context.Cause(ctx)) })
+		context.AfterFunc(longer, func() { timer.Stop() })
+	})
+	return longer, func() {
+		stop()
+		end(nil)
+	}
+}

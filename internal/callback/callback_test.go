@@ -77,3 +77,22 @@ func TestAFunctionHasASecondToReturnAfterItsContextEnded(t *testing.T) {
 		})
 	}
 }
+
+func TestAContextOutlivesAnotherByATime(t *testing.T) {
+	why := errors.New("enough")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		longer, done := callback.Outlive(ctx, time.Minute)
+		defer done()
+		began := time.Now()
+		time.AfterFunc(time.Hour, func() { cancel(why) })
+		<-longer.Done()
+		require.Equal(t, time.Hour+time.Minute, time.Since(began))
+		require.ErrorIs(t, context.Cause(longer), why)
+
+		again, done := callback.Outlive(ctx, time.Minute)
+		require.NoError(t, again.Err(), "of one that has ended")
+		done()
+		require.Error(t, again.Err())
+	})
+}
