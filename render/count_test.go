@@ -41,7 +41,7 @@ func joiners(t *testing.T) []sizing.Tokenizer {
 
 func TestCountsStayExactWhilePiecesGo(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(trees) {
+	for seed := range trees() {
 		checkCounts(t, seed)
 	}
 }
@@ -154,7 +154,7 @@ func TestACallThatGoesCountsWhatItDidBesideParts(t *testing.T) {
 func TestTheSameGoesWhetherCountsAddUpOrNot(t *testing.T) {
 	t.Parallel()
 	counter := framing{summing{runes}}
-	for seed := range uint64(trees) {
+	for seed := range trees() {
 		root := newGrower(seed, vocabulary{required: seed%5 == 0, blank: seed%3 == 0, parts: seed%2 == 0}).prompt()
 		if seed%4 == 0 {
 			root = elements.LegacyPrioritization{Children: elements.Nodes{root}} // in which breakpoints go too
@@ -211,7 +211,7 @@ func checkAhead(t *testing.T, seed uint64) {
 
 func TestNothingThatMayFitIsPassedOver(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(trees) {
+	for seed := range trees() {
 		checkAhead(t, seed)
 	}
 }

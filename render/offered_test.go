@@ -516,7 +516,7 @@ func checkOffered(t *testing.T, seed uint64) {
 
 func TestRandomTreesKeepWhatIsNotOffered(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(trees) {
+	for seed := range trees() {
 		checkOffered(t, seed)
 	}
 }

@@ -19,8 +19,14 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// trees are how many random prompts the ordinary tests render, each at several budgets. FuzzRender goes on from there.
-const trees = 300
+// trees are how many random prompts the ordinary tests render, each at several budgets, fewer with -short. FuzzRender goes on
+// from there.
+func trees() uint64 {
+	if testing.Short() {
+		return 60
+	}
+	return 300
+}
 
 // checkSeed renders one random prompt at several budgets and checks what holds of every prompt.
 func checkSeed(t *testing.T, seed uint64) {
@@ -148,7 +154,7 @@ func asJSON(t *testing.T, r *render.Result) string {
 
 func TestRandomTrees(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(trees) {
+	for seed := range trees() {
 		checkSeed(t, seed)
 	}
 }
@@ -207,7 +213,7 @@ func checkNaive(t *testing.T, seed uint64) {
 
 func TestPruneAsTheRulesSay(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(trees) {
+	for seed := range trees() {
 		checkNaive(t, seed)
 	}
 }
@@ -222,7 +228,7 @@ func FuzzPruneAsTheRulesSay(f *testing.F) {
 // Fits that share one pruning are what fits by themselves are, in whatever order the budgets come.
 func TestFitsShareOnePruning(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(trees) {
+	for seed := range trees() {
 		r := rand.New(rand.NewPCG(seed, 4))
 		root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0}).prompt()
 		opts := render.Options{Budget: 200, Tokenizer: append(joiners(t), summing{runes}, summing{es})[r.IntN(4)], LowWater: []float64{0, 0.7}[r.IntN(2)], KeepUnranked: r.IntN(3) == 0}
