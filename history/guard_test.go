@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,7 +19,8 @@ import (
 // strange is a store of somebody's own whose methods do something else once they are told to.
 type strange struct {
 	*history.MemoryStore
-	do map[string]func() // by method
+	mu sync.Mutex
+	do map[string]func() // by method; guarded by mu
 	// What is returned in place of what the store does.
 	end    func(history.Position) history.Position
 	ends   func([]history.Position) []history.Position
@@ -26,9 +28,19 @@ type strange struct {
 }
 
 func (s *strange) meets(method string) {
-	if do := s.do[method]; do != nil {
+	s.mu.Lock()
+	do := s.do[method]
+	s.mu.Unlock()
+	if do != nil {
 		do()
 	}
+}
+
+// set has a method do something else, nil for what it should.
+func (s *strange) set(method string, do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.do[method] = do
 }
 
 func (s *strange) End(ctx context.Context) (history.Position, error) {
@@ -134,14 +146,14 @@ func TestAStoreThatFailsIsAnErrorWithItsName(t *testing.T) {
 		for method, reach := range reaching {
 			t.Run(method+" "+does, func(t *testing.T) {
 				s, store := oddly(t)
-				store.do[method] = do
+				store.set(method, do)
 				err := reach(t.Context(), s, store)
 				failed, ok := errors.AsType[*history.StoreError](err)
 				require.True(t, ok, "%v", err)
 				require.Equal(t, "*history_test.strange", failed.Store)
 				require.Equal(t, method, failed.Method)
 				require.ErrorContains(t, err, does)
-				clear(store.do)
+				store.set(method, nil)
 				require.NoError(t, s.Append(t.Context(), answer))
 				require.Len(t, viewOf(t, s).Turns, 1)
 			})
@@ -156,7 +168,7 @@ func TestAStoreThatNeverReturnsIsLeftBehind(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, store := oddly(t)
 				until := make(chan struct{})
-				store.do[method] = func() { <-until }
+				store.set(method, func() { <-until })
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				began := time.Now()
@@ -175,7 +187,7 @@ func TestAStoreThatNeverReturnsIsLeftBehind(t *testing.T) {
 				require.IsType(t, &history.StoreError{}, err)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.Equal(t, time.Minute+time.Second, time.Since(began))
-				clear(store.do)
+				store.set(method, nil)
 				close(until)
 				synctest.Wait()
 				if method == "Remove" {
@@ -193,7 +205,7 @@ func TestClosingASessionDoesNotWaitForEver(t *testing.T) {
 		for _, method := range []string{"Append", "Close"} {
 			s, store := oddly(t)
 			until := make(chan struct{})
-			store.do[method] = func() { <-until }
+			store.set(method, func() { <-until })
 			if method == "Append" {
 				go func() { _ = s.Append(t.Context(), user) }()
 				synctest.Wait()
@@ -204,7 +216,7 @@ func TestClosingASessionDoesNotWaitForEver(t *testing.T) {
 			require.ErrorIs(t, s.Append(t.Context(), user), history.ErrClosed)
 			close(until)
 			synctest.Wait()
-			clear(store.do)
+			store.set(method, nil)
 			require.NoError(t, s.Close(), "what could not be closed is")
 			_, err := store.MemoryStore.End(t.Context())
 			require.ErrorIs(t, err, history.ErrClosed)
