@@ -114,6 +114,9 @@ func (r *replayed) answer(ctx context.Context, req chat.Request) (chat.Response,
 
 // A long session under every policy, in a window so small that it is compacted again and again.
 func TestReplay(t *testing.T) {
+	if race && testing.Short() {
+		t.Skip("takes too long with the race detector")
+	}
 	counter, err := openai.New("o200k_base")
 	require.NoError(t, err)
 	for _, c := range []struct {

@@ -16,6 +16,9 @@ import (
 
 // A session under every policy goes on whatever its summariser does.
 func TestASessionOutlivesItsSummariser(t *testing.T) {
+	if race && testing.Short() {
+		t.Skip("takes too long with the race detector")
+	}
 	offline := models.Offline{Tokenizer: quarter{}}
 	busy := &chat.TransientError{Err: errDown}
 	for _, c := range []struct {

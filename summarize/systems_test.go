@@ -179,6 +179,9 @@ func TestHooks(t *testing.T) {
 
 // Every trigger, preparation, cut, prompt and replacement goes with every other.
 func TestPartsCombine(t *testing.T) {
+	if race && testing.Short() {
+		t.Skip("takes too long with the race detector")
+	}
 	var names []string
 	for name := range policies.All() {
 		names = append(names, name)
@@ -277,6 +280,9 @@ func TestFiveCompactionsOfEachSystem(t *testing.T) {
 
 // A session ten times the window of the model that summarises it takes no more requests than its size asks for.
 func TestTenWindowsOfEachSystem(t *testing.T) {
+	if race && testing.Short() {
+		t.Skip("takes too long with the race detector")
+	}
 	const window = 4000
 	for name, p := range policies.All() {
 		t.Run(name, func(t *testing.T) {

@@ -49,6 +49,9 @@ func (h *hearing) Generate(ctx context.Context, req chat.Request) (chat.Response
 // TestNoWordOfTheUsersIsLost: by a compaction no message of the user's is neither shown, nor copied, nor covered by a summary
 // that was told to carry it.
 func TestNoWordOfTheUsersIsLost(t *testing.T) {
+	if race && testing.Short() {
+		t.Skip("takes too long with the race detector")
+	}
 	cuts := []history.Cut{{}, {Messages: 3}, {Messages: 20, First: 2}, {Tokens: 900}, {Rounds: 2}, {ToolBoundary: true}, {Tokens: 1200, SinceCompaction: true}}
 	const seeds = 24
 	all(t, func(t *testing.T, p summarize.Policy) {
