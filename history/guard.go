@@ -63,14 +63,10 @@ func guarded(s Store) Store {
 
 // failed is the error of a method, whose own errors are as they are.
 func (g guardedStore) failed(method string, err error) error {
-	switch err.(type) {
-	case *callback.PanicError, *callback.LeftError:
-	default:
-		if err != callback.ErrExited {
-			return err
-		}
+	if callback.Misbehaved(err) {
+		return g.wrong(method, err)
 	}
-	return g.wrong(method, err)
+	return err
 }
 
 func (g guardedStore) wrong(method string, err error) error {
@@ -254,7 +250,7 @@ type lock struct {
 	held chan struct{}
 }
 
-// errBusy tells that a lock was waited for.
+// errBusy is the error of a lock that was waited for.
 var errBusy = errors.New("history: another call has not returned from the session's store")
 
 // take takes the lock. The error wraps the context's cause.

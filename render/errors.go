@@ -25,12 +25,12 @@ var ErrNestedMessage = errors.New("a message stands in a message")
 // ErrDuplicateCall tells that a message makes two tool calls of one id. It comes in an [*ElementError].
 var ErrDuplicateCall = errors.New("two tool calls have one id")
 
-// ErrEndless tells that a tree is too deep or too large: more than 500 elements or lists stand in each other, there are more than
-// 1,048,576 pieces, or more than 256 MiB of text. It comes in an [*ElementError].
+// ErrEndless is the error of a tree that is too deep or too large: more than 500 elements or lists stand in each other, there
+// are more than 1,048,576 pieces, or more than 256 MiB of text. It comes in an [*ElementError].
 var ErrEndless = errors.New("the tree does not end: does an element render itself, or a list hold itself?")
 
-// ErrLeftBehind tells that a fit of the layout was left behind, because the tokenizer or an element had not returned when the context
-// ended. The layout is of no use any more: lay the prompt out anew.
+// ErrLeftBehind is the error of a layout of which a fit was left behind, because the tokenizer or an element had not returned
+// when the context ended. The layout is of no use any more: lay the prompt out anew.
 var ErrLeftBehind = errors.New("render: an earlier fit of the layout has not returned: lay it out anew")
 
 // ErrBreak tells that a text chunk names more than one break, or a pattern that can match nothing. It comes in an
@@ -56,8 +56,8 @@ func (e *ElementError) Error() string { return fmt.Sprintf("render: %s: %v", e.P
 // Unwrap gives what went wrong.
 func (e *ElementError) Unwrap() error { return e.Err }
 
-// TokenizerError tells that a tokenizer panicked, ended its goroutine, counted what cannot be, or had not returned a second after
-// the context ended.
+// TokenizerError is the error of a tokenizer that panicked, ended its goroutine, counted what cannot be, or had not returned a
+// second after the context ended.
 type TokenizerError struct {
 	// Tokenizer is its type, such as "*openai.Counter".
 	Tokenizer string

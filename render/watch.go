@@ -159,7 +159,7 @@ func counting(own sizing.Tokenizer, err error, stack []byte) *TokenizerError {
 
 // checked is a tokenizer of the caller's of which each count is looked at. One that cannot be, and a panic, are a panic with a
 // [*TokenizerError].
-type checked struct{ own sizing.Tokenizer }
+type checked struct{ sizing.Tokenizer }
 
 // checkedJoiner is one that is a [sizing.Joiner].
 type checkedJoiner struct {
@@ -177,22 +177,17 @@ func check(t sizing.Tokenizer) sizing.Tokenizer {
 
 func (c checked) CountText(text string) (tokens int) {
 	defer c.look("CountText", &tokens)
-	return c.own.CountText(text)
+	return c.Tokenizer.CountText(text)
 }
 
 func (c checked) CountPart(part chat.Part) (tokens int) {
 	defer c.look("CountPart", &tokens)
-	return c.own.CountPart(part)
+	return c.Tokenizer.CountPart(part)
 }
 
 func (c checked) CountMessage(m chat.Message) (tokens int) {
 	defer c.look("CountMessage", &tokens)
-	return c.own.CountMessage(m)
-}
-
-func (c checked) CountTools(tools []chat.Tool) (tokens int) {
-	defer c.look("CountTools", &tokens)
-	return c.own.CountTools(tools)
+	return c.Tokenizer.CountMessage(m)
 }
 
 func (c checkedJoiner) CountFrame(m chat.Message) (tokens int, joined bool) {
@@ -206,9 +201,9 @@ func (c checkedJoiner) SafeCut(before, after rune) bool { return c.joiner.SafeCu
 func (c checked) look(method string, tokens *int) {
 	if p := recover(); p != nil {
 		panicked := callback.Panicked(p)
-		panic(counting(c.own, fmt.Errorf("%s: %w", method, panicked), panicked.Stack))
+		panic(counting(c.Tokenizer, fmt.Errorf("%s: %w", method, panicked), panicked.Stack))
 	}
 	if *tokens < 0 || *tokens > mostTokens {
-		panic(counting(c.own, fmt.Errorf("%s counted %d tokens: it is 0 to %d", method, *tokens, mostTokens), nil))
+		panic(counting(c.Tokenizer, fmt.Errorf("%s counted %d tokens: it is 0 to %d", method, *tokens, mostTokens), nil))
 	}
 }

@@ -63,7 +63,7 @@ func (w *walker) start(s *measured, d Decision) {
 			return struct{}{}, c.Runner.Run(ctx, c.Session, id)
 		})
 		if err != nil {
-			write, done := callback.Outlive(w.ctx, writeTime)
+			write, done := callback.Outlive(w.ctx)
 			carrier.conclude(write, id, nil, nil, &FailedError{Reasons: []error{err}})
 			done()
 			w.explain(d, OutcomeFailed, err)
@@ -222,16 +222,13 @@ func (c *carrier) abandon(ctx context.Context, in *work) error {
 	return nil
 }
 
-// writeTime is how long a session's store may take for what is written in any case, once nobody waits for it any more.
-const writeTime = 10 * time.Second
-
 // discard throws away what a task made, writes to the session how its plan ended, and tells of it.
 func (c *carrier) discard(ctx context.Context, t *task, outcome history.PlanOutcome, kind EventKind, why error) {
 	end := history.PlanEnd{Plan: t.id, Outcome: outcome, ErrorType: errorType(why)}
 	if why != nil {
 		end.Error = why.Error()
 	}
-	write, done := context.WithTimeout(context.WithoutCancel(ctx), writeTime) // how it ended is written in any case
+	write, done := context.WithTimeout(context.WithoutCancel(ctx), callback.WriteTime) // how it ended is written in any case
 	defer done()
 	l, err := c.read(write)
 	if err == nil && l.Pending != nil && l.Pending.ID == t.id {

@@ -252,7 +252,7 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, fa
 	if w != nil {
 		end.NotBefore, end.Refused, end.Finished = w.notBefore(), w.refused, w.finished
 	}
-	write, done := callback.Outlive(ctx, writeTime) // how it ended is written in any case
+	write, done := callback.Outlive(ctx) // how it ended is written in any case
 	defer done()
 	if l, err := c.read(write); err != nil || l.Pending != nil && l.Pending.ID == id { // else it has ended, or is on another branch
 		entries = append(entries, history.Entry{Body: end})

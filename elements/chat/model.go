@@ -147,7 +147,7 @@ func (e *TransientError) Error() string { return fmt.Sprintf("chat: try again: %
 // Unwrap gives what happened.
 func (e *TransientError) Unwrap() error { return e.Err }
 
-// AnswerError tells that what a server answered is of no use: it is not an answer of its API (the URL may be another server's,
+// AnswerError is the error of an answer that is of no use: it is not an answer of its API (the URL may be another server's,
 // or a proxy stands before it), it is more than is read of one, or it ends in an error that asking again does not mend.
 type AnswerError struct {
 	// Err is what is wrong with the answer.
@@ -161,7 +161,7 @@ func (e *AnswerError) Error() string {
 // Unwrap returns what is wrong with the answer.
 func (e *AnswerError) Unwrap() error { return e.Err }
 
-// RedirectError tells that a server answered with a redirect that is not followed: to another scheme, host or port, where
+// RedirectError is the error of a redirect that is not followed: to another scheme, host or port, where
 // the key and the messages would go too, or to itself too often.
 type RedirectError struct {
 	// From is the server that was asked and To where it redirects, each as scheme://host:port, the port only where one was

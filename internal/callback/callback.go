@@ -93,11 +93,14 @@ func Do(ctx context.Context, f func(context.Context) error) error {
 	return err
 }
 
-// Outlive returns a context that ends so long after the given one, with its cause. It is for what is to be written in any case.
-func Outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+// WriteTime is how long a store may take for what is written in any case, once nobody waits for it any more.
+const WriteTime = 10 * time.Second
+
+// Outlive returns a context that ends [WriteTime] after the given one, with its cause. It is for what is written in any case.
+func Outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(by, func() { end(context.Cause(ctx)) })
+		timer := time.AfterFunc(WriteTime, func() { end(context.Cause(ctx)) })
 		context.AfterFunc(longer, func() { timer.Stop() })
 	})
 	return longer, func() {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// ErrNoPooler tells that there is no PgBouncer to test with.
+// ErrNoPooler is the error where there is no PgBouncer to test with.
 var ErrNoPooler = errors.New("there is no PgBouncer for a cluster of the tests' own: install the package pgbouncer")
 
 // Pooler starts a PgBouncer in front of the cluster, which pools transactions over so many connections, and returns the URL of a

@@ -18,7 +18,7 @@ import (
 // Env names a database to use in place of a cluster of the tests' own.
 const Env = "PROMPTREE_POSTGRES"
 
-// ErrNone tells that there is no PostgreSQL to test with.
+// ErrNone is the error where there is no PostgreSQL to test with.
 var ErrNone = errors.New("there is no PostgreSQL: install the package postgresql, or set " + Env + " to the URL of a database")
 
 // Cluster is a running PostgreSQL.

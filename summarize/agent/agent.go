@@ -124,7 +124,7 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 	if usage.Usage != (chat.Usage{}) {
 		entries = append(entries, history.Entry{Body: usage})
 	}
-	write, done := callback.Outlive(ctx, writeTime) // what was answered is kept
+	write, done := callback.Outlive(ctx) // what was answered is kept
 	defer done()
 	added, err := a.Compactor.Session.Add(write, entries...)
 	if err != nil {
@@ -171,9 +171,6 @@ func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, 
 		return response, err
 	})
 }
-
-// writeTime is how long the session's store may take for an answer once the context has ended.
-const writeTime = 10 * time.Second
 
 // guard calls a function of the caller's.
 func guard(ctx context.Context, name string, f func()) error {
