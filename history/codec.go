@@ -114,6 +114,15 @@ func validJSON(v any) ([]byte, error) {
 	return data, err
 }
 
+// Entry returns the entry that the line holds.
+func (l Line) Entry() (Entry, error) {
+	e, err := decode(l.Data)
+	if err != nil {
+		return Entry{}, fmt.Errorf("history: the line of entry %q: %w", l.ID, err)
+	}
+	return e, nil
+}
+
 // decode reads a line, its end left off. A field that is not known is an error, for what it holds would be lost unseen: the line
 // is damaged, or of another version.
 func decode(raw []byte) (Entry, error) {

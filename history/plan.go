@@ -41,7 +41,7 @@ type Plan struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-// PlanEnd says how a [Plan] ended that came to nothing.
+// PlanEnd says how a [Plan] ended that came to nothing, or an attempt to carry it out.
 type PlanEnd struct {
 	// Plan is the id of the plan's entry.
 	Plan string `json:"plan"`
@@ -54,11 +54,11 @@ type PlanEnd struct {
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	// Refused lists the requests for a summary that came to nothing for a reason that stays: they are not made again.
 	Refused []SummaryRequest `json:"refused,omitempty"`
-	// Finished lists the answers that were had before it failed: the next plan need not ask for them again.
+	// Finished lists the answers that were had before it failed: the next attempt or plan need not ask for them again.
 	Finished []SummaryAnswer `json:"finished,omitempty"`
 }
 
-// PlanOutcome says how a plan ended.
+// PlanOutcome says how a plan, or an attempt to carry it out, ended.
 type PlanOutcome string
 
 // The outcomes of plans.
@@ -69,6 +69,8 @@ const (
 	PlanVetoed PlanOutcome = "vetoed"
 	// PlanDropped: it was cancelled, or not needed any more, or its place is gone.
 	PlanDropped PlanOutcome = "dropped"
+	// PlanRetried: an attempt failed, and the plan is pending until there is another.
+	PlanRetried PlanOutcome = "retried"
 )
 
 // SummaryRequest names a request for a summary.

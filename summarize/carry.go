@@ -27,6 +27,9 @@ var errSaidMeanwhile = errors.New("summarize: the session was compacted, and wha
 // errEnded reports that a plan ended before its summary was there: it took too long, or the session went another way.
 var errEnded = errors.New("summarize: the plan has ended already")
 
+// errSentElsewhere reports that a request cannot go on from the prompt's.
+var errSentElsewhere = errors.New("summarize: the plan is carried out where its prompt was not sent: the summary is asked for by a request of its own")
+
 // errRunnerGone ends a plan that nobody carries out any more.
 var errRunnerGone = errors.New("summarize: whoever carried the plan out is gone")
 
@@ -103,6 +106,9 @@ type order struct {
 	target  Target         // that the prompt is for
 	sent    []chat.Message // the agent's request, for a fork of its cached prefix
 	retries bool           // the agent's request is sent again afterwards
+
+	elsewhere bool             // than where the prompt was sent
+	again     func(error) bool // reports whether there will be another attempt; nil is never
 }
 
 // run carries a plan out: it summarises, and gives the draft to take, which puts it in place or keeps it ([errReady]). How a
@@ -142,8 +148,55 @@ func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *
 		reasons = append(reasons, cause)
 	}
 	failed := &FailedError{Reasons: reasons}
-	c.conclude(ctx, o.id, j, w, failed)
+	if o.again != nil && (ctx.Err() != nil || mayPass(reasons)) && o.again(failed) {
+		c.postpone(ctx, o.id, j, w, failed)
+	} else {
+		c.conclude(ctx, o.id, j, w, failed)
+	}
 	return failed
+}
+
+// mayPass reports whether what a plan failed for may be otherwise when it is tried again: a model may answer, the session may be
+// read and written.
+func mayPass(reasons []error) bool {
+	passes := false
+	for _, err := range reasons {
+		_, refused := errors.AsType[*SummaryError](err)
+		_, wrong := errors.AsType[*CallbackError](err)
+		_, transient := errors.AsType[*chat.TransientError](err)
+		_, large := ContextLimit(err)
+		switch {
+		case gone(err), errors.Is(err, errEnded), errors.Is(err, ErrVetoed):
+			return false
+		case refused, wrong, large, errors.Is(err, ErrNobodyToAsk), status(err)/100 == 4 && !transient:
+		default:
+			passes = true
+		}
+	}
+	return passes
+}
+
+// postpone writes to the session what an attempt leaves to the next one.
+func (c *carrier) postpone(ctx context.Context, id string, j *job, w *writer, failed *FailedError) {
+	why := errors.Join(failed.Reasons...)
+	entries := w.learnings()
+	if w != nil && len(w.refused)+len(w.finished) > 0 {
+		entries = append(entries, history.Entry{Body: history.PlanEnd{
+			Plan: id, Outcome: history.PlanRetried, ErrorType: errorType(why), Error: strings.TrimPrefix(failed.Error(), "summarize: "),
+			Refused: w.refused, Finished: w.finished,
+		}})
+	}
+	write, done := callback.Outlive(ctx)
+	defer done()
+	if _, err := c.session.Add(write, entries...); err != nil {
+		why = errors.Join(why, fmt.Errorf("%w: %w", ErrUnwritten, err))
+	}
+	e := Event{Kind: EventPostponed, Plan: id}
+	if j != nil {
+		e = j.event(EventPostponed)
+	}
+	e.Err = why
+	c.tell(ctx, e)
 }
 
 // draft opens the job of a plan, hears its hooks and has the summary written.
@@ -167,7 +220,7 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 		return j, nil, draft{}, []error{err}
 	}
 	w := &writer{
-		job: j, candidates: candidates, refusedBefore: refused, finishedBefore: l.Finished,
+		job: j, candidates: candidates, elsewhere: o.elsewhere, refusedBefore: refused, finishedBefore: l.Finished,
 		tell: func(kind EventKind, change func(*Event)) {
 			e := j.event(kind)
 			e.Calls, e.Usage = 0, chat.Usage{}
@@ -488,9 +541,14 @@ func (w *walker) compact(s *measured, d Decision) error {
 }
 
 // CarryOut carries out a plan that was written to the session, by this compactor or another: models are asked, and the
-// compaction is put in place. It is for a [Runner] of one's own. A plan that has ended, or is being carried out in this
-// process, is [ErrBusy]; any other error is how it failed, which the session says too.
-func (c *Compactor) CarryOut(ctx context.Context, plan string) error {
+// compaction is put in place. It is for a [Runner] of one's own. It returns once the hook after the compaction and the request for
+// its title have too. A plan that has ended, or is being carried out in this process, is [ErrBusy]; any other error is how it
+// failed, which the session says too.
+//
+// If the context ends, or an attempt fails in a way that may pass, again is asked whether there will be another attempt, here or
+// elsewhere. Then the plan stays pending, and the session has what this attempt leaves to the next: summaries of parts, and what
+// models refused. Nil is never.
+func (c *Compactor) CarryOut(ctx context.Context, plan string, again func(err error) bool) error {
 	w, err := c.begin(ctx, nil)
 	if err != nil {
 		return err
@@ -505,7 +563,8 @@ func (c *Compactor) CarryOut(ctx context.Context, plan string) error {
 	ctx, done := c.inner.work.abortable(ctx)
 	defer done()
 	carrier := c.carrier()
-	return carrier.run(ctx, order{id: plan, policy: w.policy, agent: w.target, target: w.target}, func(ctx context.Context, j *job, wr *writer, d draft) error {
+	carrier.own = func(f func(context.Context)) bool { f(ctx); return true } // nobody waits for it
+	return carrier.run(ctx, order{id: plan, policy: w.policy, agent: w.target, target: w.target, elsewhere: true, again: again}, func(ctx context.Context, j *job, wr *writer, d draft) error {
 		return carrier.place(ctx, j, wr, d, nil)
 	})
 }

@@ -34,6 +34,8 @@ const (
 	EventDone EventKind = "done"
 	// EventFailed: there is no summary; Err says why. What the session shows is as it was.
 	EventFailed EventKind = "failed"
+	// EventPostponed: an attempt to carry a plan out failed; Err says why. There will be another ([Compactor.CarryOut]).
+	EventPostponed EventKind = "postponed"
 	// EventVetoed: a hook called it off.
 	EventVetoed EventKind = "vetoed"
 	// EventCancelled: it was cancelled, and what came of it thrown away.

@@ -212,7 +212,7 @@ func TestAPlanThatEndedIsNotCarriedOut(t *testing.T) {
 		}})
 		late.Policy.Ask.TimeLimit = time.Hour
 		done := make(chan error)
-		go func() { done <- late.CarryOut(t.Context(), plan) }()
+		go func() { done <- late.CarryOut(t.Context(), plan, nil) }()
 		time.Sleep(6 * time.Minute)
 		d.Runner = nil
 		d.Messages()

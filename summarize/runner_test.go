@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
@@ -55,8 +57,8 @@ func TestAPlanIsCarriedOutByAUsersOwnRunner(t *testing.T) {
 	require.Equal(t, summarize.PendingElsewhere, pending)
 
 	worker := beside(t, d, saying("Made by the worker."))
-	require.NoError(t, worker.CarryOut(t.Context(), plans[0]))
-	require.ErrorIs(t, worker.CarryOut(t.Context(), plans[0]), summarize.ErrBusy)
+	require.NoError(t, worker.CarryOut(t.Context(), plans[0], nil))
+	require.ErrorIs(t, worker.CarryOut(t.Context(), plans[0], nil), summarize.ErrBusy)
 	require.Contains(t, text(d.Messages()), "Made by the worker.")
 	require.Contains(t, kinds(*worker.Heard), "done/full", "a fork runs only where the prompt was sent")
 }
@@ -86,7 +88,7 @@ func TestAPlanHoldsAllThatItTakesToCarryItOut(t *testing.T) {
 	model := saying("Done.")
 	worker := beside(t, d, model) // which knows no tools
 	worker.Target.Tools = nil
-	require.NoError(t, worker.CarryOut(t.Context(), plan))
+	require.NoError(t, worker.CarryOut(t.Context(), plan, nil))
 	require.Equal(t, d.Target.Tools, model.calls[0].Tools)
 	d.Say(rounds(10, 14, 600)...)
 	d.Messages()
@@ -283,8 +285,141 @@ func TestAPlanThatFailsElsewherePausesHere(t *testing.T) {
 	other := deskOf(t, d.Session)
 	other.Policy = d.Policy
 	other.Answers(models.Fail(&chat.TransientError{Err: errors.New("busy")}))
-	require.Error(t, other.CarryOut(t.Context(), plan.ID))
+	require.Error(t, other.CarryOut(t.Context(), plan.ID, nil))
 	d.Messages()
 	require.Contains(t, d.Explain(t.Context()).Why, "paused for 1 more step after 1 failures")
 	require.Contains(t, d.Explain(t.Context()).Why, "busy")
+}
+
+func TestAnAttemptThatMayPassLeavesThePlanToTheNext(t *testing.T) {
+	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 75, 60)...)...)
+	d.Policy = copilotchat.Policy()
+	d.Policy.Ask.Attempts = 1
+	var plan string
+	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
+	d.Target.Budget = 5200
+	_, err := d.Render(t.Context(), prompt(d.Session))
+	require.NoError(t, err)
+	require.NotEmpty(t, plan)
+
+	answered, attempts := 0, 0
+	model := &counting{answer: func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {
+		if n%2 == 0 {
+			return models.Fail(&chat.TransientError{Err: errDown})(ctx, r)
+		}
+		answered++
+		return models.SaySummary(fmt.Sprintf("Summary %d.", answered))(ctx, r)
+	}}
+	for {
+		worker := beside(t, d, model)
+		worker.TakesIn(900)
+		asked := false
+		err := worker.CarryOut(t.Context(), plan, func(err error) bool {
+			require.ErrorIs(t, err, errDown)
+			asked = true
+			return true
+		})
+		if err == nil {
+			break
+		}
+		attempts++
+		require.True(t, asked)
+		require.Contains(t, kinds(*worker.Heard), "postponed")
+		pending, err := d.Pending(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, summarize.PendingElsewhere, pending)
+		require.Less(t, attempts, 30)
+	}
+	require.Greater(t, attempts, 2)
+	require.Contains(t, compactions(d.Session)[0].Messages[0].Text(), fmt.Sprintf("Summary %d.", answered), "what one attempt had written the next one uses")
+	pending, err := d.Pending(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, summarize.PendingNone, pending)
+}
+
+func TestAPlanIsTriedAgainOnlyForWhatMayPass(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer models.Step
+		passes bool
+	}{
+		{"a failure that may pass", models.Fail(&chat.TransientError{Err: errDown}), true},
+		{"an error of no kind", models.Fail(errDown), true},
+		{"an answer that cannot be used", models.Say(""), false},
+		{"a model that panics", func(context.Context, chat.Request) (chat.Response, error) { panic("out of order") }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := background(t)
+			var plan string
+			d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
+			d.Messages()
+			worker := beside(t, d, &counting{answer: func(ctx context.Context, _ int, r chat.Request) (chat.Response, error) { return c.answer(ctx, r) }})
+			asked := false
+			require.Error(t, worker.CarryOut(t.Context(), plan, func(error) bool { asked = true; return true }))
+			require.Equal(t, c.passes, asked)
+			pending, err := d.Pending(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, c.passes, pending == summarize.PendingElsewhere)
+		})
+	}
+}
+
+func TestAWorkerThatIsStoppedLeavesThePlanToAnother(t *testing.T) {
+	for _, again := range []bool{true, false} {
+		d := background(t)
+		var plan string
+		d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
+		d.Messages()
+		stopped := errors.New("the worker stops")
+		ctx, stop := context.WithCancelCause(t.Context())
+		worker := beside(t, d, &counting{answer: func(ctx context.Context, _ int, _ chat.Request) (chat.Response, error) {
+			stop(stopped)
+			<-ctx.Done()
+			return chat.Response{}, ctx.Err()
+		}})
+		require.ErrorIs(t, worker.CarryOut(ctx, plan, func(error) bool { return again }), stopped)
+		if !again {
+			require.Contains(t, kinds(*worker.Heard), "cancelled")
+			continue
+		}
+		require.NoError(t, beside(t, d, saying("Made by another.")).CarryOut(t.Context(), plan, nil))
+		require.Contains(t, text(d.Messages()), "Made by another.")
+	}
+}
+
+func TestAForkThatIsCarriedOutElsewhereBecomesARequestOfItsOwn(t *testing.T) {
+	d := background(t)
+	d.Policy.Ask.Prompts = []summarize.Prompt{summarize.ForkPrompt(), summarize.FullPrompt()}
+	var plan string
+	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
+	d.Messages()
+	worker := beside(t, d, saying("Done."))
+	worker.Policy = d.Policy
+	var fork summarize.Event
+	worker.OnEvent = func(e summarize.Event) {
+		if e.Kind == summarize.EventRefused {
+			fork = e
+		}
+	}
+	require.NoError(t, worker.CarryOut(t.Context(), plan, nil))
+	require.Equal(t, summarize.ModeFork, fork.Mode)
+	require.ErrorContains(t, fork.Err, "a request of its own")
+}
+
+func TestATitleIsThereOnceThePlanIsCarriedOut(t *testing.T) {
+	d := background(t)
+	var plan string
+	d.Runner = summarize.RunnerFunc(func(_ context.Context, _ *history.Session, p string) error { plan = p; return nil })
+	titled := summarize.FullPrompt()
+	titled.Title = func(summarize.Material) elements.Node {
+		return elements.UserMessage{Children: elements.Nodes{elements.Text("Name it.")}}
+	}
+	d.Policy.Ask.Prompts = []summarize.Prompt{titled}
+	d.Messages()
+	worker := beside(t, d, saying("Done."))
+	require.NoError(t, worker.CarryOut(t.Context(), plan, nil))
+	require.NoError(t, worker.Close())
+	_, ok, err := d.Session.Latest(t.Context(), history.TypeLabel)
+	require.NoError(t, err)
+	require.True(t, ok)
 }

@@ -118,6 +118,7 @@ func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger.
 type writer struct {
 	job        *job
 	candidates []*candidate
+	elsewhere  bool // than where the prompt was sent
 	// refusedBefore are requests that are not made again.
 	refusedBefore map[history.SummaryRequest]bool
 	// finishedBefore are the answers of an attempt that failed after them.
@@ -158,9 +159,12 @@ func (w *writer) write(ctx context.Context, prompts []Prompt) (draft, []error) {
 		return draft{}, []error{errNoPrompt}
 	}
 	for i, p := range prompts {
-		w.clips = i == len(prompts)-1 // the prompts after it may show less by themselves
-		if p.Forks && (len(w.job.material.Sent) == 0 || !w.candidates[0].own) {
-			continue // there is nothing that it could go on from, or somebody else is to be asked
+		w.clips = i == len(prompts)-1                                           // the prompts after it may show less by themselves
+		if p.Forks && (len(w.job.material.Sent) == 0 || !w.candidates[0].own) { // somebody else is to be asked, or did ask
+			if w.elsewhere && w.candidates[0].own {
+				w.tell(EventRefused, func(e *Event) { e.Mode, e.Model, e.Err = p.Mode, w.candidates[0].Name, errSentElsewhere })
+			}
+			continue
 		}
 		for _, c := range w.candidates {
 			if c.err != nil || p.Forks && !c.own || w.isRefused(w.whole(c, anyMode)) || w.isRefused(w.whole(c, p.Mode)) {

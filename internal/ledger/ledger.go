@@ -142,19 +142,11 @@ func (l *Ledger) add(e history.Entry) {
 	case history.Plan:
 		l.Pending = &Plan{e.ID, b}
 	case history.PlanEnd:
-		if b.Plan != "" {
-			if l.Pending == nil || l.Pending.ID != b.Plan {
-				return // of a plan on another branch
-			}
-			l.Ended, l.Pending = l.Pending.Plan, nil
+		if b.Plan != "" && (l.Pending == nil || l.Pending.ID != b.Plan) {
+			return // of a plan on another branch
 		}
-		l.End = b
-		switch {
-		case b.Outcome == history.PlanFailed || b.Outcome == history.PlanVetoed:
-			l.Failures++
-			l.FailedAt, l.failed, l.Failure = l.Steps, e.Time, b
-		case b.ErrorType == "cancelled" && l.Failures == 0: // which is not begun again at once
-			l.FailedAt, l.failed, l.Failure = l.Steps, e.Time, b
+		if b.Outcome != history.PlanRetried {
+			l.ended(e.Time, b)
 		}
 		for _, r := range b.Refused {
 			if l.Refused == nil {
@@ -181,6 +173,20 @@ func (l *Ledger) add(e history.Entry) {
 			l.Preambles = map[string]history.Ref{}
 		}
 		l.Preambles[b.Digest] = history.Ref{ID: e.ID}
+	}
+}
+
+// ended takes in how a plan ended, or one that could not be made.
+func (l *Ledger) ended(at time.Time, end history.PlanEnd) {
+	if l.End = end; end.Plan != "" {
+		l.Ended, l.Pending = l.Pending.Plan, nil
+	}
+	switch {
+	case end.Outcome == history.PlanFailed || end.Outcome == history.PlanVetoed:
+		l.Failures++
+		l.FailedAt, l.failed, l.Failure = l.Steps, at, end
+	case end.ErrorType == "cancelled" && l.Failures == 0: // which is not begun again at once
+		l.FailedAt, l.failed, l.Failure = l.Steps, at, end
 	}
 }
 

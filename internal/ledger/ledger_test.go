@@ -189,3 +189,20 @@ func TestALedgerDoesNotChangeTheSession(t *testing.T) {
 	require.Empty(t, l.Preambles["new"].ID, "it is on another branch")
 	require.Equal(t, "e2", l.Preambles["old"].ID)
 }
+
+func TestAPlanIsPendingAfterAnAttemptThatIsFollowedByAnother(t *testing.T) {
+	s := numbered.Session()
+	plan := add(t, s, history.Plan{Policy: "x"})
+	request := history.SummaryRequest{Request: "full:e1-e2"}
+	add(t, s, history.PlanEnd{
+		Plan: plan, Outcome: history.PlanRetried, ErrorType: "cancelled", Refused: []history.SummaryRequest{{Request: "any:e1-e2"}},
+		Finished: []history.SummaryAnswer{{SummaryRequest: request, Text: "Half."}},
+	})
+	l := read(t, nil, s)
+	require.Equal(t, plan, l.Pending.ID)
+	require.Empty(t, l.End)
+	steps, _ := l.Pause(time.Now(), 0)
+	require.Zero(t, steps, "it is no failure of the plan")
+	require.Equal(t, "Half.", l.Finished[request])
+	require.Len(t, l.Refused, 1)
+}
