@@ -196,7 +196,7 @@ func (w *walker) settle(s *measured, place bool) (bool, error) {
 	case w.ctx.Err() != nil:
 		in.replace(nil, t) // for the next render
 		return false, context.Cause(w.ctx)
-	case gone(err), errors.Is(err, errEnded):
+	case gone(err), errors.Is(err, ErrPlanEnded):
 		c.discard(w.ctx, t, history.PlanDropped, EventDropped, err)
 	default:
 		c.discard(w.ctx, t, history.PlanFailed, EventFailed, err)

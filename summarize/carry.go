@@ -24,9 +24,6 @@ var errBadData = errors.New("summarize: Intervention.Data is not JSON, and is le
 // errSaidMeanwhile reports that a compaction did not suffice for what was said while it was made.
 var errSaidMeanwhile = errors.New("summarize: the session was compacted, and what was said meanwhile does not fit")
 
-// errEnded reports that a plan ended before its summary was there: it took too long, or the session went another way.
-var errEnded = errors.New("summarize: the plan has ended already")
-
 // errSentElsewhere reports that a request cannot go on from the prompt's.
 var errSentElsewhere = errors.New("summarize: the plan is carried out where its prompt was not sent: the summary is asked for by a request of its own")
 
@@ -166,7 +163,7 @@ func mayPass(reasons []error) bool {
 		_, transient := errors.AsType[*chat.TransientError](err)
 		_, large := ContextLimit(err)
 		switch {
-		case gone(err), errors.Is(err, errEnded), errors.Is(err, ErrVetoed):
+		case gone(err), errors.Is(err, ErrPlanEnded), errors.Is(err, ErrVetoed):
 			return false
 		case refused, wrong, large, errors.Is(err, ErrNobodyToAsk), status(err)/100 == 4 && !transient:
 		default:
@@ -298,7 +295,7 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, fa
 		end.Outcome, end.Error, end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(why), EventCancelled
 	case errors.Is(why, ErrVetoed):
 		end.Outcome, kind = history.PlanVetoed, EventVetoed
-	case gone(why), errors.Is(why, errEnded):
+	case gone(why), errors.Is(why, ErrPlanEnded):
 		end.Outcome, kind = history.PlanDropped, EventDropped
 	}
 	entries := w.learnings()
@@ -367,7 +364,7 @@ func (c *carrier) place(ctx context.Context, j *job, w *writer, d draft, at *pla
 	if l, err := c.read(ctx); err != nil {
 		return err
 	} else if l.Pending == nil || l.Pending.ID != j.id {
-		return errEnded
+		return ErrPlanEnded
 	}
 	var result *render.Result
 	if at != nil {
@@ -542,8 +539,8 @@ func (w *walker) compact(s *measured, d Decision) error {
 
 // CarryOut carries out a plan that was written to the session, by this compactor or another: models are asked, and the
 // compaction is put in place. It is for a [Runner] of one's own. It returns once the hook after the compaction and the request for
-// its title have too. A plan that has ended, or is being carried out in this process, is [ErrBusy]; any other error is how it
-// failed, which the session says too.
+// its title have too. A plan that is not pending is [ErrPlanEnded], one that is being carried out in this process [ErrBusy]; any
+// other error is how it failed, which the session says too.
 //
 // If the context ends, or an attempt fails in a way that may pass, again is asked whether there will be another attempt, here or
 // elsewhere. Then the plan stays pending, and the session has what this attempt leaves to the next: summaries of parts, and what
@@ -558,7 +555,7 @@ func (c *Compactor) CarryOut(ctx context.Context, plan string, again func(err er
 		return err
 	}
 	if l.Pending == nil || l.Pending.ID != plan {
-		return ErrBusy
+		return ErrPlanEnded
 	}
 	ctx, done := c.inner.work.abortable(ctx)
 	defer done()

@@ -24,6 +24,9 @@ var ErrOtherSession = errors.New("summarize: the prompt does not show Compactor.
 // ErrBusy reports that a compaction was asked for while another is being made.
 var ErrBusy = errors.New("summarize: a compaction is being made already: wait for it, or call Compactor.Abort")
 
+// ErrPlanEnded reports that a plan is not pending any more: it was carried out, it took too long, or the session went another way.
+var ErrPlanEnded = errors.New("summarize: the plan has ended already")
+
 // ErrNoPrompt reports that a compaction was asked for before any prompt was rendered, so that it is not known what it must
 // fit into.
 var ErrNoPrompt = errors.New("summarize: no prompt was rendered yet: call Compactor.Render first")
@@ -131,7 +134,7 @@ func errorType(err error) string {
 		return "nobody_to_ask"
 	case gone(err):
 		return "boundary_gone"
-	case errors.Is(err, errEnded):
+	case errors.Is(err, ErrPlanEnded):
 		return "plan_ended"
 	}
 	if _, ok := errors.AsType[*SummaryError](err); ok {

@@ -58,7 +58,7 @@ func TestAPlanIsCarriedOutByAUsersOwnRunner(t *testing.T) {
 
 	worker := beside(t, d, saying("Made by the worker."))
 	require.NoError(t, worker.CarryOut(t.Context(), plans[0], nil))
-	require.ErrorIs(t, worker.CarryOut(t.Context(), plans[0], nil), summarize.ErrBusy)
+	require.ErrorIs(t, worker.CarryOut(t.Context(), plans[0], nil), summarize.ErrPlanEnded)
 	require.Contains(t, text(d.Messages()), "Made by the worker.")
 	require.Contains(t, kinds(*worker.Heard), "done/full", "a fork runs only where the prompt was sent")
 }

@@ -207,12 +207,25 @@ func TestSessionsExpireTheOldestFirst(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, removed)
 	require.Equal(t, []string{"new", "old"}, names(t, sessions, ""))
-	require.ErrorIs(t, open.Append(t.Context(), chat.UserMessage("on")), postgres.ErrRemoved)
+	require.ErrorIs(t, open.Append(t.Context(), chat.UserMessage("on")), postgres.ErrNoSession)
 
 	again, err := sessions.Open(t.Context(), "oldest", history.Options{})
 	require.NoError(t, err)
-	require.ErrorIs(t, open.Append(t.Context(), chat.UserMessage("on")), postgres.ErrRemoved, "one of the same name is another")
+	require.ErrorIs(t, open.Append(t.Context(), chat.UserMessage("on")), postgres.ErrNoSession, "one of the same name is another")
 	require.NoError(t, again.Append(t.Context(), chat.UserMessage("anew")))
+}
+
+func TestReopeningMakesNoSession(t *testing.T) {
+	sessions := &postgres.Sessions{Pool: migrated(t)}
+	_, err := sessions.Reopen(t.Context(), "42", history.Options{})
+	require.ErrorIs(t, err, postgres.ErrNoSession)
+	require.Empty(t, names(t, sessions, ""))
+	s, err := sessions.Open(t.Context(), "42", history.Options{})
+	require.NoError(t, err)
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
+	s, err = sessions.Reopen(t.Context(), "42", history.Options{})
+	require.NoError(t, err)
+	require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("hi")))
 }
 
 // What a hook writes is there with the lines, or neither is.
@@ -276,7 +289,7 @@ func TestASessionThatIsRemovedIsNotReadAsAShorterOne(t *testing.T) {
 			last = err
 		}
 		require.Less(t, n, 100)
-		require.ErrorIs(t, last, postgres.ErrRemoved, name)
+		require.ErrorIs(t, last, postgres.ErrNoSession, name)
 	}
 }
 

@@ -61,6 +61,13 @@ func (s *Sessions) Open(ctx context.Context, name string, o history.Options) (*h
 	return history.New(ctx, s.Store(name), o)
 }
 
+// Reopen opens the session of a name as Open does, but makes none. The error is [ErrNoSession] if there is none.
+func (s *Sessions) Reopen(ctx context.Context, name string, o history.Options) (*history.Session, error) {
+	store := s.Store(name)
+	store.existing = true
+	return history.New(ctx, store, o)
+}
+
 // Store returns the store of the session of a name. It has no row before the first append.
 func (s *Sessions) Store(name string) *Store { return &Store{sessions: s, name: name} }
 

@@ -21,6 +21,7 @@ type Store struct {
 	name     string
 	key      atomic.Int64 // of the session's row, 0 before it is known
 	closed   atomic.Bool
+	existing bool // it is not made
 }
 
 var (
@@ -31,8 +32,8 @@ var (
 	_ history.Transcriber = (*Store)(nil)
 )
 
-// ErrRemoved is the error of a session that was removed while it was open.
-var ErrRemoved = errors.New("postgres: the session was removed")
+// ErrNoSession is the error of a session that is not there, or was removed while it was open.
+var ErrNoSession = errors.New("postgres: there is no such session, or not any more")
 
 // Shared reports that others may append too.
 func (s *Store) Shared() bool { return true }
@@ -91,7 +92,7 @@ func (s *Store) end(ctx context.Context, db querier) (history.Position, error) {
 	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows) && key != 0:
-		return 0, ErrRemoved
+		return 0, ErrNoSession
 	case errors.Is(err, pgx.ErrNoRows):
 		return 0, nil
 	case err != nil:
@@ -116,6 +117,9 @@ func (s *Store) Append(ctx context.Context, at history.Position, lines ...histor
 	}
 	if at < 0 || at == 0 && s.key.Load() != 0 { // it has begun
 		return nil, s.conflict(ctx, at)
+	}
+	if at == 0 && s.existing {
+		return nil, ErrNoSession
 	}
 	var key int64
 	var err error
@@ -348,7 +352,7 @@ func (s *Store) Replace(ctx context.Context, lines ...history.Stored) error {
 				FROM unnest($2::bigint[], $3::bytea[]) AS new (at, data) JOIN promptree_lines AS l ON l.session = $1 AND l.at = new.at AND l.at > 0
 			) WHERE session = $1`, mode, s.key.Load(), at, data)
 		if err == nil && tag.RowsAffected() == 0 && s.key.Load() != 0 {
-			return ErrRemoved
+			return ErrNoSession
 		} else if err != nil {
 			return err
 		}
@@ -366,7 +370,7 @@ func (s *Store) Replace(ctx context.Context, lines ...history.Stored) error {
 		}
 		return err
 	})
-	if _, wrong := errors.AsType[*history.PositionError](err); wrong || err == nil || errors.Is(err, ErrRemoved) {
+	if _, wrong := errors.AsType[*history.PositionError](err); wrong || err == nil || errors.Is(err, ErrNoSession) {
 		return err
 	}
 	return s.failed(ctx, "replacing lines of", err)
