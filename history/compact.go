@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
 )
@@ -13,7 +14,8 @@ import (
 //
 // The place at which it cuts is held by the id of an entry, and found again here, however long the summary took: what
 // was appended meanwhile is kept. If the entry is no longer on the path, because of an undo or a switch of branch,
-// or another compaction has covered it, the compaction is dropped with a [*BoundaryError]: the session is as it was.
+// another compaction has covered it, or the plan has ended, the compaction is dropped with a [*BoundaryError]: the session is as it
+// was.
 func (s *Session) Compact(ctx context.Context, c Compaction) error {
 	_, err := s.Add(ctx, Entry{Body: c})
 	return err
@@ -38,6 +40,8 @@ const (
 	BoundaryLeft BoundaryReason = "is on another branch"
 	// BoundaryCovered: a compaction that was made before covers the entry.
 	BoundaryCovered BoundaryReason = "is covered by an earlier compaction"
+	// BoundaryEnded: the plan that the compaction carries out has ended otherwise. ID is the plan's entry.
+	BoundaryEnded BoundaryReason = "is a plan that has ended"
 )
 
 func (e *BoundaryError) Error() string {
@@ -68,11 +72,36 @@ func (a *adding) checkCompaction(ctx context.Context, c Compaction) error {
 	if n := a.path.compaction(); n >= 0 && c.Plan != "" && a.path.nodes[n].compaction.Plan == c.Plan {
 		return &BoundaryError{ID: cmp.Or(c.boundary(), c.Plan), Reason: BoundaryCovered} // another has carried the plan out
 	}
+	if ended, err := a.hasEnded(ctx, c.Plan); err != nil {
+		return err
+	} else if ended {
+		return &BoundaryError{ID: c.Plan, Reason: BoundaryEnded}
+	}
 	i, err := a.r.checkBoundary(ctx, a.path, a.end, c)
 	if err == nil && c.FirstKept != "" && !a.path.mayCut(i) {
 		err = fmt.Errorf("entry %q is no place to cut: nothing may be parted from its tool result, and no compaction kept", c.FirstKept)
 	}
 	return err
+}
+
+// hasEnded reports whether a plan came to nothing, by the entries after it.
+func (a *adding) hasEnded(ctx context.Context, plan string) (bool, error) {
+	for _, n := range slices.Backward(a.path.nodes) {
+		if plan == "" || n.id == plan {
+			break
+		}
+		if n.kind != kindPlanEnd {
+			continue
+		}
+		e, err := a.r.load(ctx, n)
+		if err != nil {
+			return false, err
+		}
+		if end, ok := e.Body.(PlanEnd); ok && end.Plan == plan && end.Outcome != PlanRetried {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // checkBoundary returns the index of the entry at which a compaction of a path cuts, -1 if it covers everything. The error is a

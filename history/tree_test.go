@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"cmp"
 	"errors"
 	"iter"
 	"path/filepath"
@@ -330,4 +331,32 @@ func TestDeepBranches(t *testing.T) {
 	require.Len(t, viewOf(t, s).Turns, 300)
 	require.Len(t, leaves(t, s), 301)
 	require.Len(t, ids(t, s.PathTo(t.Context(), "")), 300*4)
+}
+
+func TestACompactionOfAPlanThatHasEndedIsDropped(t *testing.T) {
+	for _, tt := range []struct {
+		outcome history.PlanOutcome
+		of      string
+		dropped bool
+	}{
+		{history.PlanFailed, "", true}, {history.PlanVetoed, "", true}, {history.PlanDropped, "", true},
+		{history.PlanRetried, "", false}, {history.PlanDropped, "another", false},
+	} {
+		s := talk(t, user, chat.AssistantMessage("two"), chat.AssistantMessage("three"))
+		added, err := s.Add(t.Context(), history.Entry{Body: history.Plan{FirstKept: "e3"}})
+		require.NoError(t, err)
+		c := summary("S", "e3")
+		c.Plan = added[0].ID
+		_, err = s.Add(t.Context(), history.Entry{Body: history.PlanEnd{Plan: cmp.Or(tt.of, c.Plan), Outcome: tt.outcome}})
+		require.NoError(t, err)
+		err = s.Compact(t.Context(), c)
+		if !tt.dropped {
+			require.NoError(t, err)
+			continue
+		}
+		boundary, ok := errors.AsType[*history.BoundaryError](err)
+		require.True(t, ok, "the error is %v", err)
+		require.Equal(t, history.BoundaryEnded, boundary.Reason)
+		require.Equal(t, c.Plan, boundary.ID)
+	}
 }

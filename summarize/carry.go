@@ -176,15 +176,15 @@ func mayPass(reasons []error) bool {
 // postpone writes to the session what an attempt leaves to the next one.
 func (c *carrier) postpone(ctx context.Context, id string, j *job, w *writer, failed *FailedError) {
 	why := errors.Join(failed.Reasons...)
+	write, done := callback.Outlive(ctx)
+	defer done()
 	entries := w.learnings()
-	if w != nil && len(w.refused)+len(w.finished) > 0 {
+	if w != nil && len(w.refused)+len(w.finished) > 0 && c.isPending(write, id) {
 		entries = append(entries, history.Entry{Body: history.PlanEnd{
 			Plan: id, Outcome: history.PlanRetried, ErrorType: errorType(why), Error: strings.TrimPrefix(failed.Error(), "summarize: "),
 			Refused: w.refused, Finished: w.finished,
 		}})
 	}
-	write, done := callback.Outlive(ctx)
-	defer done()
 	if _, err := c.session.Add(write, entries...); err != nil {
 		why = errors.Join(why, fmt.Errorf("%w: %w", ErrUnwritten, err))
 	}
@@ -283,6 +283,12 @@ func (j *job) event(kind EventKind) Event {
 	return e
 }
 
+// isPending reports whether a plan has not ended as far as can be read.
+func (c *carrier) isPending(ctx context.Context, id string) bool {
+	l, err := c.read(ctx)
+	return err != nil || l.Pending != nil && l.Pending.ID == id
+}
+
 // conclude writes to the session that a plan came to nothing, and tells of it. The job and the writer are nil if it did not
 // come so far.
 func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, failed *FailedError) {
@@ -292,7 +298,7 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, fa
 	switch {
 	case ctx.Err() != nil:
 		why = ended(ctx, why)
-		end.Outcome, end.Error, end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(why), EventCancelled
+		end.Outcome, end.Error, end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(ctx.Err()), EventCancelled
 	case errors.Is(why, ErrVetoed):
 		end.Outcome, kind = history.PlanVetoed, EventVetoed
 	case gone(why), errors.Is(why, ErrPlanEnded):
@@ -304,7 +310,7 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, fa
 	}
 	write, done := callback.Outlive(ctx) // how it ended is written in any case
 	defer done()
-	if l, err := c.read(write); err != nil || l.Pending != nil && l.Pending.ID == id { // else it has ended, or is on another branch
+	if c.isPending(write, id) { // else it has ended, or is on another branch
 		entries = append(entries, history.Entry{Body: end})
 	}
 	if _, err := c.session.Add(write, entries...); err != nil {
@@ -562,6 +568,9 @@ func (c *Compactor) CarryOut(ctx context.Context, plan string, again func(err er
 	carrier := c.carrier()
 	carrier.own = func(f func(context.Context)) bool { f(ctx); return true } // nobody waits for it
 	return carrier.run(ctx, order{id: plan, policy: w.policy, agent: w.target, target: w.target, elsewhere: true, again: again}, func(ctx context.Context, j *job, wr *writer, d draft) error {
+		if err := c.Session.Refresh(ctx); err != nil { // others may have ended the plan
+			return err
+		}
 		return carrier.place(ctx, j, wr, d, nil)
 	})
 }

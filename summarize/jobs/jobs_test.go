@@ -1,0 +1,527 @@
+package jobs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+	"github.com/riverqueue/river/rivertype"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/postgres"
+	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/internal/postgrestest"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/jobs"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+var cluster *postgrestest.Cluster // nil where there is none
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	c, err := postgrestest.Start(context.Background())
+	if err == nil {
+		cluster = c
+		defer func() {
+			if err := c.Stop(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		}()
+	} else if err != postgrestest.ErrNone {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// connected is a pool of connections to a schema with the tables of both, by an address of the cluster's.
+func connected(t *testing.T, address string, set func(*pgxpool.Config)) *pgxpool.Pool {
+	t.Helper()
+	config, err := pgxpool.ParseConfig(address)
+	require.NoError(t, err)
+	config.MaxConns = 10
+	set(config)
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// migrated is a pool of connections to a schema of the test's own, with the tables of sessions and jobs.
+func migrated(t *testing.T) *pgxpool.Pool {
+	t.Helper()
+	if cluster == nil {
+		t.Skip(postgrestest.ErrNone)
+	}
+	schema := postgrestest.Name()
+	pool := connected(t, cluster.URL, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["search_path"] = schema })
+	_, err := pool.Exec(t.Context(), "CREATE SCHEMA "+schema)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := pool.Exec(context.Background(), "DROP SCHEMA "+schema+" CASCADE")
+		require.NoError(t, err)
+	})
+	migrate(t, pool)
+	return pool
+}
+
+func migrate(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	require.NoError(t, postgres.Migrate(t.Context(), pool))
+	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	_, err = migrator.Migrate(t.Context(), rivermigrate.DirectionUp, nil)
+	require.NoError(t, err)
+}
+
+// service is a database of which replicas and workers are started.
+type service struct {
+	t      *testing.T
+	pool   *pgxpool.Pool
+	queue  *jobs.Queue
+	config river.Config
+}
+
+func newService(t *testing.T, pool *pgxpool.Pool) *service {
+	t.Helper()
+	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	return &service{t: t, pool: pool, queue: &jobs.Queue{Client: client}, config: river.Config{
+		Logger: slog.New(slog.DiscardHandler), FetchCooldown: 10 * time.Millisecond, FetchPollInterval: 50 * time.Millisecond,
+		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 4}},
+	}}
+}
+
+// replica is a desk with a session of the database, whose policy summarises in the background by jobs.
+func (s *service) replica(name string) compacttest.Desk {
+	s.t.Helper()
+	sessions := &postgres.Sessions{Pool: s.pool, Tenant: "acme", Hooks: []postgres.Hook{s.queue.Hook()}}
+	session, err := sessions.Open(s.t.Context(), name, history.Options{})
+	require.NoError(s.t, err)
+	d := compacttest.Of(s.t, session)
+	d.Policy, d.Runner = policy(), s.queue
+	return d
+}
+
+// planned is a replica that has said so much that a plan is pending.
+func (s *service) planned(name string) compacttest.Desk {
+	s.t.Helper()
+	d := s.replica(name)
+	d.Say(append([]chat.Message{chat.UserMessage(compacttest.Task)}, compacttest.Rounds(1, 5, 660)...)...)
+	d.Messages()
+	require.Equal(s.t, summarize.PendingElsewhere, d.PendingNow())
+	require.Empty(s.t, d.Requests())
+	return d
+}
+
+func policy() summarize.Policy {
+	p := copilotchat.Policy()
+	p.Overflow.LastResort = summarize.ResortError
+	return p
+}
+
+// worker is one that asks a model.
+func (s *service) worker(model chat.Model) *jobs.Worker {
+	return &jobs.Worker{
+		Sessions: &postgres.Sessions{Pool: s.pool}, Retry: soon{},
+		Compactor: func(_ context.Context, _ jobs.Args, session *history.Session) (*summarize.Compactor, error) {
+			return &summarize.Compactor{
+				Session: session, Policy: policy(),
+				Target: summarize.Target{Model: model, Tokenizer: compacttest.Quarter{}, Budget: compacttest.Budget},
+			}, nil
+		},
+	}
+}
+
+// soon tries again at once.
+type soon struct{}
+
+func (soon) NextRetry(*rivertype.JobRow) time.Time { return time.Now().Add(10 * time.Millisecond) }
+
+// start starts a client that works jobs.
+func (s *service) start(w *jobs.Worker) *river.Client[pgx.Tx] {
+	s.t.Helper()
+	config := s.config
+	config.Workers = river.NewWorkers()
+	river.AddWorker(config.Workers, w)
+	client, err := river.NewClient(riverpgxv5.New(s.pool), &config)
+	require.NoError(s.t, err)
+	require.NoError(s.t, client.Start(context.Background()))
+	s.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		require.NoError(s.t, client.StopAndCancel(ctx))
+	})
+	return client
+}
+
+// jobs returns all jobs in order.
+func (s *service) jobs() []*rivertype.JobRow {
+	s.t.Helper()
+	list, err := s.queue.Client.JobList(context.Background(), river.NewJobListParams().OrderBy(river.JobListOrderByID, river.SortOrderAsc))
+	require.NoError(s.t, err)
+	return list.Jobs
+}
+
+// becomes waits until the only job is in a state.
+func (s *service) becomes(state rivertype.JobState) *rivertype.JobRow {
+	s.t.Helper()
+	var job *rivertype.JobRow
+	require.Eventually(s.t, func() bool {
+		list := s.jobs()
+		require.Len(s.t, list, 1)
+		job = list[0]
+		return job.State == state
+	}, 30*time.Second, 10*time.Millisecond, "the job becomes %s", state)
+	return job
+}
+
+// ending returns how the newest plan of a session ended, as a replica that opens it sees.
+func (s *service) ending(name string) history.PlanEnd {
+	s.t.Helper()
+	d := s.replica(name)
+	e, ok, err := d.Session.Latest(s.t.Context(), history.TypePlanEnd)
+	require.NoError(s.t, err)
+	require.True(s.t, ok)
+	return e.Body.(history.PlanEnd)
+}
+
+// modelFunc is a function that is a model, and the number of the request.
+func modelFunc(f func(ctx context.Context, n int, r chat.Request) (chat.Response, error)) chat.Model {
+	var asked atomic.Int32
+	return chatFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) { return f(ctx, int(asked.Add(1)), r) })
+}
+
+type chatFunc func(context.Context, chat.Request) (chat.Response, error)
+
+func (f chatFunc) Generate(ctx context.Context, r chat.Request) (chat.Response, error) {
+	return f(ctx, r)
+}
+
+func saying(text string) chat.Model { return chatFunc(models.SaySummary(text)) }
+
+func TestAPlanAndItsJobAreWrittenTogether(t *testing.T) {
+	s := newService(t, migrated(t))
+	d := s.planned("42")
+	plan, _, err := d.Session.Latest(t.Context(), history.TypePlan)
+	require.NoError(t, err)
+	list := s.jobs()
+	require.Len(t, list, 1)
+	require.Equal(t, "promptree_compaction", list[0].Kind)
+	require.JSONEq(t, fmt.Sprintf(`{"tenant": "acme", "session": "42", "plan": %q, "until": %q}`, plan.ID, plan.Body.(history.Plan).Until.Format(time.RFC3339Nano)), string(list[0].EncodedArgs))
+	var together bool
+	require.NoError(t, s.pool.QueryRow(t.Context(), `
+		SELECT l.xmin = j.xmin FROM promptree_lines l, river_job j WHERE l.kind = 'plan'`).Scan(&together))
+	require.True(t, together)
+}
+
+func TestWithoutTheJobThereIsNoPlan(t *testing.T) {
+	s := newService(t, migrated(t))
+	d := s.replica("42")
+	d.Say(append([]chat.Message{chat.UserMessage(compacttest.Task)}, compacttest.Rounds(1, 5, 660)...)...)
+	_, err := s.pool.Exec(t.Context(), "ALTER TABLE river_job RENAME TO elsewhere")
+	require.NoError(t, err)
+	d.Messages() // which fit without a summary
+	_, err = s.pool.Exec(t.Context(), "ALTER TABLE elsewhere RENAME TO river_job")
+	require.NoError(t, err)
+	require.Contains(t, compacttest.Kinds(*d.Heard), "failed")
+	_, there, err := d.Session.Latest(t.Context(), history.TypePlan)
+	require.NoError(t, err)
+	require.False(t, there)
+	require.Empty(t, s.jobs())
+}
+
+func TestAWorkerPlacesTheCompactionAndCompletesTheJobAtOnce(t *testing.T) {
+	s := newService(t, migrated(t))
+	d := s.planned("42")
+	s.start(s.worker(chatFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		var open int
+		if err := s.pool.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'").Scan(&open); err != nil {
+			return chat.Response{}, err
+		}
+		if open > 0 {
+			return chat.Response{}, fmt.Errorf("%d transactions are open while a model is asked", open)
+		}
+		return models.SaySummary("Made by a worker.")(ctx, r)
+	})))
+	job := s.becomes(rivertype.JobStateCompleted)
+	require.Empty(t, job.Errors)
+	require.Equal(t, 1, job.Attempt)
+	var together bool
+	require.NoError(t, s.pool.QueryRow(t.Context(), `
+		SELECT l.xmin = j.xmin FROM promptree_lines l, river_job j WHERE l.kind = 'compaction'`).Scan(&together))
+	require.True(t, together)
+	require.Contains(t, compacttest.Text(s.replica("42").Messages()), "Made by a worker.")
+
+	d.Say(compacttest.Rounds(10, 10, 60)...) // which it did meanwhile, and comes behind the summary
+	require.Contains(t, compacttest.Text(d.Messages()), "Made by a worker.", "a session that stays open sees it too")
+}
+
+func TestReplicasGoOnWhileAWorkerIsAtIt(t *testing.T) {
+	s := newService(t, migrated(t))
+	d := s.planned("42")
+	release := make(chan struct{})
+	s.start(s.worker(chatFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		select {
+		case <-release:
+		case <-ctx.Done():
+			return chat.Response{}, ctx.Err()
+		}
+		return models.SaySummary("Made meanwhile.")(ctx, r)
+	})))
+	s.becomes(rivertype.JobStateRunning)
+	other := s.replica("42")
+	require.Equal(t, d.Messages(), other.Messages())
+	require.Empty(t, *other.Heard, "it begins nothing")
+
+	other.Say(compacttest.Rounds(10, 11, 600)...) // now it does not fit any more
+	time.AfterFunc(200*time.Millisecond, func() { close(release) })
+	require.Contains(t, compacttest.Text(other.Messages()), "Made meanwhile.")
+	require.Contains(t, compacttest.Kinds(*other.Heard), "waiting")
+	require.Empty(t, other.Requests())
+	require.Len(t, s.jobs(), 1)
+}
+
+func TestWhatMayPassIsTriedAgain(t *testing.T) {
+	s := newService(t, migrated(t))
+	s.planned("42")
+	s.start(s.worker(modelFunc(func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {
+		if n < 3 {
+			return chat.Response{}, &chat.TransientError{Err: errors.New("the model is busy")}
+		}
+		return models.SaySummary("At the third attempt.")(ctx, r)
+	})))
+	job := s.becomes(rivertype.JobStateCompleted)
+	require.Equal(t, 3, job.Attempt)
+	require.Len(t, job.Errors, 2)
+	require.Contains(t, job.Errors[0].Error, "the model is busy")
+	require.Contains(t, compacttest.Text(s.replica("42").Messages()), "At the third attempt.")
+}
+
+func TestAFailureThatStaysEndsThePlanAndTheJob(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		attempts int
+		answer   models.Step
+		says     string
+	}{
+		{"an answer that cannot be used", 25, models.Say(""), "empty"},
+		{"the last attempt", 2, models.Fail(&chat.TransientError{Err: errors.New("the model is busy")}), "busy"},
+		{"a provider that asks to wait for longer than the plan has time", 25, models.Fail(&chat.TransientError{Err: errors.New("the model is busy"), RetryAfter: time.Hour}), "busy"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newService(t, migrated(t))
+			s.queue.Opts = &river.InsertOpts{MaxAttempts: c.attempts}
+			s.planned("42")
+			s.start(s.worker(chatFunc(c.answer)))
+			job := s.becomes(rivertype.JobStateCancelled)
+			require.Contains(t, job.Errors[len(job.Errors)-1].Error, c.says)
+			end := s.ending("42")
+			require.Equal(t, history.PlanFailed, end.Outcome)
+			require.Contains(t, end.Error, c.says)
+			require.Equal(t, summarize.PendingNone, s.replica("42").PendingNow())
+		})
+	}
+}
+
+func TestAProviderIsNotAskedBeforeItsTime(t *testing.T) {
+	s := newService(t, migrated(t))
+	s.planned("42")
+	var first time.Time
+	s.start(s.worker(modelFunc(func(ctx context.Context, n int, r chat.Request) (chat.Response, error) {
+		if n == 1 {
+			first = time.Now()
+			return chat.Response{}, &chat.TransientError{Err: errors.New("the model is busy"), RetryAfter: time.Second}
+		}
+		if time.Since(first) < time.Second {
+			return chat.Response{}, errors.New("too early")
+		}
+		return models.SaySummary("In time.")(ctx, r)
+	})))
+	job := s.becomes(rivertype.JobStateCompleted)
+	require.Empty(t, job.Errors, "a wait that was asked for is no attempt")
+}
+
+func TestAClientThatStopsLeavesItsJobsToAnother(t *testing.T) {
+	s := newService(t, migrated(t))
+	s.planned("42")
+	asked := make(chan struct{})
+	var once sync.Once
+	first := s.start(s.worker(chatFunc(func(ctx context.Context, _ chat.Request) (chat.Response, error) {
+		once.Do(func() { close(asked) })
+		<-ctx.Done()
+		return chat.Response{}, ctx.Err()
+	})))
+	<-asked
+	require.NoError(t, first.StopAndCancel(t.Context()))
+	job := s.becomes(rivertype.JobStateAvailable)
+	require.Empty(t, job.Errors)
+	require.Equal(t, summarize.PendingElsewhere, s.replica("42").PendingNow())
+	s.start(s.worker(saying("Made by another.")))
+	require.Equal(t, 1, s.becomes(rivertype.JobStateCompleted).Attempt)
+	require.Contains(t, compacttest.Text(s.replica("42").Messages()), "Made by another.")
+}
+
+func TestAJobThatIsCancelledEndsItsPlan(t *testing.T) {
+	for _, poll := range []bool{false, true} {
+		s := newService(t, migrated(t))
+		s.config.PollOnly = poll
+		s.planned("42")
+		asked := make(chan struct{})
+		client := s.start(s.worker(chatFunc(func(ctx context.Context, _ chat.Request) (chat.Response, error) {
+			close(asked)
+			<-ctx.Done()
+			return chat.Response{}, ctx.Err()
+		})))
+		<-asked
+		_, err := client.JobCancel(t.Context(), s.jobs()[0].ID)
+		require.NoError(t, err)
+		s.becomes(rivertype.JobStateCancelled)
+		end := s.ending("42")
+		require.Equal(t, history.PlanDropped, end.Outcome)
+		require.Equal(t, "cancelled", end.ErrorType)
+	}
+}
+
+func TestAJobWhosePlanHasEndedAsksNobody(t *testing.T) {
+	s := newService(t, migrated(t))
+	d := s.planned("42")
+	_, err := d.Session.Add(t.Context(), history.Entry{Body: history.PlanEnd{Plan: d.Session.Leaf(), Outcome: history.PlanDropped}})
+	require.NoError(t, err)
+	s.start(s.worker(chatFunc(func(context.Context, chat.Request) (chat.Response, error) {
+		return chat.Response{}, errors.New("nobody is to be asked")
+	})))
+	require.Empty(t, s.becomes(rivertype.JobStateCompleted).Errors)
+}
+
+func TestAJobOfASessionThatIsGoneMakesNone(t *testing.T) {
+	s := newService(t, migrated(t))
+	d := s.planned("42")
+	require.NoError(t, d.Session.Remove(t.Context()))
+	s.start(s.worker(saying("For nobody.")))
+	job := s.becomes(rivertype.JobStateCancelled)
+	require.Contains(t, job.Errors[0].Error, "no such session")
+	var sessions int
+	require.NoError(t, s.pool.QueryRow(t.Context(), "SELECT count(*) FROM promptree_sessions").Scan(&sessions))
+	require.Zero(t, sessions)
+}
+
+// River takes a job up again that it believes stuck: then two workers carry one plan out.
+func TestTwoAttemptsAtOnePlanHaveOneEffect(t *testing.T) {
+	s := newService(t, migrated(t))
+	s.planned("42")
+	asked, answer, ended := make(chan struct{}, 2), make(chan struct{}), make(chan summarize.EventKind, 2)
+	w := s.worker(chatFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
+		asked <- struct{}{}
+		<-answer
+		return models.SaySummary("Made twice.")(ctx, r)
+	}))
+	compactor := w.Compactor
+	w.Compactor = func(ctx context.Context, args jobs.Args, session *history.Session) (*summarize.Compactor, error) {
+		c, err := compactor(ctx, args, session)
+		c.OnEvent = func(e summarize.Event) {
+			if e.Kind == summarize.EventDone || e.Kind == summarize.EventDropped {
+				ended <- e.Kind
+			}
+		}
+		return c, err
+	}
+	s.start(w)
+	<-asked
+	_, err := s.pool.Exec(t.Context(), "UPDATE river_job SET state = 'available'")
+	require.NoError(t, err)
+	<-asked
+	close(answer)
+	require.ElementsMatch(t, []summarize.EventKind{summarize.EventDone, summarize.EventDropped}, []summarize.EventKind{<-ended, <-ended})
+	s.becomes(rivertype.JobStateCompleted)
+	require.Len(t, compacttest.Compactions(s.replica("42").Session), 1)
+	_, otherwise, err := s.replica("42").Session.Latest(t.Context(), history.TypePlanEnd)
+	require.NoError(t, err)
+	require.False(t, otherwise, "a plan ends once")
+}
+
+func TestAPlanHasOneJob(t *testing.T) {
+	s := newService(t, migrated(t))
+	s.planned("42")
+	line := history.Line{Kind: history.TypePlan}
+	require.NoError(t, s.pool.QueryRow(t.Context(), "SELECT convert_from(id, 'UTF8'), data FROM promptree_lines WHERE kind = 'plan'").Scan(&line.ID, &line.Data))
+	require.NoError(t, pgx.BeginFunc(t.Context(), s.pool, func(tx pgx.Tx) error {
+		return s.queue.Hook().Do(t.Context(), tx, postgres.Appended{Tenant: "acme", Name: "42", Lines: []history.Line{line}})
+	}))
+	require.Len(t, s.jobs(), 1)
+}
+
+func TestAQueueWhoseHookIsMissingSaysSo(t *testing.T) {
+	s := newService(t, migrated(t))
+	sessions := &postgres.Sessions{Pool: s.pool}
+	session, err := sessions.Open(t.Context(), "42", history.Options{})
+	require.NoError(t, err)
+	d := compacttest.Of(t, session, append([]chat.Message{chat.UserMessage(compacttest.Task)}, compacttest.Rounds(1, 5, 660)...)...)
+	d.Policy, d.Runner = policy(), s.queue
+	d.Messages()
+	end, ok, err := session.Latest(t.Context(), history.TypePlanEnd)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Contains(t, end.Body.(history.PlanEnd).Error, "Queue.Hook")
+}
+
+func TestAPlanThatIsWaitedForHasNoJob(t *testing.T) {
+	s := newService(t, migrated(t))
+	d := s.replica("42")
+	d.Say(compacttest.Overflowing()...)
+	d.Answers(models.SaySummary("At once."))
+	require.Contains(t, compacttest.Text(d.Messages()), "At once.")
+	require.Empty(t, s.jobs())
+}
+
+func TestJobsAreWorkedBehindAPoolerOfTransactions(t *testing.T) {
+	if cluster == nil {
+		t.Skip(postgrestest.ErrNone)
+	}
+	address, stop, err := cluster.Pooler(t.Context(), 4)
+	if err == postgrestest.ErrNoPooler {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	defer stop()
+	pool := connected(t, address, func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec })
+	migrate(t, pool) // in the schema that all have: whatever else is pooled has one of its own
+	s := newService(t, pool)
+	s.config.PollOnly = true
+	s.start(s.worker(saying("Made behind a pooler.")))
+	var names []string
+	for i := range 8 {
+		name := fmt.Sprint("pooled", i)
+		s.planned(name)
+		names = append(names, name)
+	}
+	require.Eventually(t, func() bool {
+		for _, job := range s.jobs() {
+			if job.State != rivertype.JobStateCompleted {
+				return false
+			}
+		}
+		return true
+	}, 30*time.Second, 20*time.Millisecond)
+	for _, name := range names {
+		require.Contains(t, compacttest.Text(s.replica(name).Messages()), "Made behind a pooler.")
+	}
+}
