@@ -27,8 +27,8 @@
 //
 // A failure that may pass is tried again by River, after 1 s, 16 s, 81 s ([Worker.Retry]) or when the provider asks, as long
 // as the plan has time and the job attempts. Parts of a summary that were had are kept for the next attempt. A job that is cancelled
-// ([river.Client.JobCancel]) ends its plan, and the policy's pause begins. A client that is stopped leaves its jobs to others; if
-// it is to finish them first, give River a SoftStopTimeout.
+// ([river.Client.JobCancel]) ends its plan, and the policy's pause begins. [river.Client.Stop] waits for what is being made; a
+// client that does not (StopAndCancel, or Config.SoftStopTimeout) leaves it to another, and that is no attempt.
 //
 // # A process that is killed
 //
