@@ -188,9 +188,14 @@ func (c *carrier) postpone(ctx context.Context, id string, j *job, w *writer, fa
 	if _, err := c.session.Add(write, entries...); err != nil {
 		why = errors.Join(why, fmt.Errorf("%w: %w", ErrUnwritten, err))
 	}
-	e := Event{Kind: EventPostponed, Plan: id}
+	c.failed(ctx, EventPostponed, id, j, why)
+}
+
+// failed tells that a plan, or an attempt to carry it out, came to nothing. The job is nil if it did not come so far.
+func (c *carrier) failed(ctx context.Context, kind EventKind, id string, j *job, why error) {
+	e := Event{Kind: kind, Plan: id}
 	if j != nil {
-		e = j.event(EventPostponed)
+		e = j.event(kind)
 	}
 	e.Err = why
 	c.tell(ctx, e)
@@ -316,12 +321,7 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, fa
 	if _, err := c.session.Add(write, entries...); err != nil {
 		why = errors.Join(why, fmt.Errorf("%w: %w", ErrUnwritten, err))
 	}
-	e := Event{Kind: kind, Plan: id}
-	if j != nil {
-		e = j.event(kind)
-	}
-	e.Err = why
-	c.tell(ctx, e)
+	c.failed(ctx, kind, id, j, why)
 }
 
 // learnings are entries of what models said of their limits.

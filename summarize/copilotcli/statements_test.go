@@ -615,7 +615,7 @@ func TestStatements(t *testing.T) {
 			}),
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"compactor.go", "	c.inner.work.abort(ErrAborted)\n", ""),
-				statements.Change(engine+"carry.go", "end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(why), EventCancelled", "end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(why), EventFailed"),
+				statements.Change(engine+"carry.go", "end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(ctx.Err()), EventCancelled", "end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(why), EventFailed"),
 			},
 		},
 		{
