@@ -26,9 +26,6 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 		tokens = float64(container.tokens)
 	}
 	if tokens <= float64(limit)*1.25 {
-		if n := helpers(weight, bytesEach); n > 0 && !container.counted {
-			p.countTogether(container, n)
-		}
 		return
 	}
 	start := p.now
@@ -49,7 +46,7 @@ func (p *pruner) ahead(ctx context.Context, container *node, limit int) {
 				i = len(p.went)
 			}
 		}
-		least = p.leastOf(container, weight)
+		least = p.least(container)
 		if least <= limit || stuck || ctx.Err() != nil || p.now == before { // nothing is left that weighs anything
 			break
 		}
@@ -72,7 +69,6 @@ func (p *pruner) run(container *node, weight, goal int) (left int) {
 		return weight
 	}
 	c := n.choice
-	weight = p.sweep(c, weight, goal)
 	for len(c.sorted) > 0 && weight > goal {
 		piece := c.node(c.sorted[0])
 		in := piece.parent
@@ -149,9 +145,6 @@ func (p *pruner) retreat(container *node, limit, least int, first step) {
 	at, i := p.now, len(p.went)
 	for ; at > first && least <= limit; at-- {
 		for ; i > 0 && p.went[i-1].gone == at; i-- {
-			if (len(p.went)-i)%atOnce == 0 {
-				p.touchWent(i)
-			}
 			if n := p.went[i-1]; n.stoodIn(container, at) {
 				least += p.leastAt(n, at-1, n.onLines())
 			}
@@ -168,14 +161,6 @@ func (n *node) stoodIn(container *node, at step) bool {
 		}
 	}
 	return true
-}
-
-// leastOf is what a node of about so many bytes counts at least, found with help where that is worth it.
-func (p *pruner) leastOf(n *node, bytes int) int {
-	if many := helpers(bytes, bytesEach); many > 0 {
-		return p.leastTogether(n, many)
-	}
-	return p.least(n)
 }
 
 // least is what a node counts at least.
@@ -196,7 +181,7 @@ func (p *pruner) leastAt(n *node, at step, lines bool) (tokens int) {
 			tokens -= p.between()
 		}
 	}
-	for c := range n.standing(at) {
+	for c := range n.present(at) {
 		tokens += p.leastAt(c, at, lines)
 	}
 	return tokens

@@ -12,23 +12,16 @@ import (
 // There may be as many candidates as pieces, so that each is only known by its place: among the node's children or, where
 // some of them pass their priority on, among nodes.
 type choice struct {
-	in         *node
-	nodes      []*node     // in document order
-	sorted     []int32     // places of the candidates that did not change, the next one first
-	risen      []candidate // a heap of those that did
-	within     []within    // by place; nil where no candidate may change
-	sweepTried bool        // whether there is a crowd to be made of its texts is known
+	in     *node
+	nodes  []*node     // in document order
+	sorted []int32     // places of the candidates that did not change, the next one first
+	risen  []candidate // a heap of those that did
+	within []within    // by place; nil where no candidate may change
 
 	// Where breakpoints are looked for: all candidates in document order, and what holds a breakpoint among them. The
 	// candidates before the last of these are passed over until it goes.
 	all     []int32
 	holders []holder
-}
-
-func (p *pruner) newChoice(in *node) *choice {
-	c := &p.choiceSlab.take(1)[0]
-	c.in = in
-	return c
 }
 
 // candidate is something that may go next, and its rank.
@@ -139,8 +132,8 @@ func (p *pruner) lowestPiece(n *node) *node {
 
 // children are the candidates by rules 1 to 4.
 func (p *pruner) children(n *node) *choice {
-	c := p.newChoice(n)
-	c.sorted = p.placeSlab.take(int(n.left))[:0]
+	c := &choice{in: n}
+	c.sorted = make([]int32, 0, n.left)
 	var priorities []int // by place
 	if all := len(n.children); int(n.left) < all/2 {
 		priorities = c.list(p.noPriorities(int(n.left)))
@@ -239,8 +232,8 @@ func (c *choice) rank(places []int32) {
 // leaves are the candidates by rule 5.
 func (p *pruner) leaves(n *node) *choice {
 	pieces := n.pieceCount()
-	c := p.newChoice(n)
-	c.nodes, c.sorted = make([]*node, 0, pieces), p.placeSlab.take(pieces)[:0]
+	c := &choice{in: n}
+	c.nodes, c.sorted = make([]*node, 0, pieces), make([]int32, 0, pieces)
 	priorities := p.noPriorities(pieces)
 	n.walk(latest, func(n *node) {
 		if n.leaf() && !n.locked {
@@ -312,9 +305,6 @@ func (p *pruner) pop(c *choice) candidate {
 // pass goes on to the next of the sorted candidates.
 func (p *pruner) pass(c *choice) {
 	c.sorted = c.sorted[1:]
-	if len(c.sorted)%atOnce == 0 {
-		p.touch(c)
-	}
 }
 
 // passGone passes over candidates that went, as far as that is known without a look at them.

@@ -152,7 +152,7 @@ func (t *content) list(m *node) (done bool) {
 		t.runs[len(t.runs)-1].texts++
 	}
 	add = func(n *node) bool {
-		for c := range n.standing(latest) {
+		for c := range n.present(latest) {
 			from := int32(len(t.atoms))
 			switch c.kind {
 			case text:

@@ -87,7 +87,7 @@ func (n *node) wrongBreakpoints() (wrong string) {
 }
 
 // CheckLeast prunes a prompt to nothing, and tells where what something counts at least is more than it counts, a message
-// without its frame, and where with help it is not what it is without; "" is what is wanted.
+// without its frame; "" is what is wanted.
 func CheckLeast(layout *Layout) string {
 	r := newFitting(layout, layout.pruned())
 	for {
@@ -104,9 +104,6 @@ func CheckLeast(layout *Layout) string {
 		})
 		if wrong != "" {
 			return wrong
-		}
-		if least, together := r.least(r.root), r.leastTogether(r.root, 2); least != together {
-			return fmt.Sprintf("step %d: it counts %d at least, and with help %d", r.now, least, together)
 		}
 		if stuck := r.removeLowest(r.root); stuck != nil {
 			return ""

@@ -87,9 +87,8 @@
 // its pieces become messages; fit.go keeps the limits and grows what may grow, budgets.go prunes once for many budgets;
 // choice.go says what goes next, in the order of sort.go, prune.go takes it out, but for what required.go has locked;
 // offered.go fits with other requirements;
-// ahead.go takes out what must go whatever it counts, and sweep.go very many texts of that; count.go, content.go and frame.go
-// keep the count while pieces go; touch.go has memory give many pieces at once, help.go has many laid out and counted on
-// several processors; backfill.go puts some back; report.go tells.
+// ahead.go takes out what must go whatever it counts; count.go, content.go and frame.go keep the count while pieces go;
+// backfill.go puts some back; report.go tells.
 //
 // What it costs: layout is one pass over the tree. A text is counted at layout where an element is told what is left, else
 // when pruning first asks for it, and never where it surely goes. One more pass makes the tree ready to be pruned; it is
@@ -99,9 +98,7 @@
 // such as blank ones by the thousand.
 //
 // A prompt is laid out, and fitted, on a goroutine of its own, for which the caller waits: elements and tokenizers are others' code
-// (watch.go). From some 30,000 elements, or 128 KB of text to be counted, on others help while it is rendered, as many as
-// GOMAXPROCS allows and no more than have enough to do. Elements that are not of package elements are called as in any other
-// prompt.
+// (watch.go). Elements of the caller's own types that share a flex group render side by side; nothing else does.
 //
 // With a tokenizer that is no [sizing.Joiner] the messages that lost something are counted again, but only once enough has
 // gone that they may fit: 10 to 32 counts of a message of 1,000 to 10,000 pieces, in the tests. A part or a call that goes

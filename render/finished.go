@@ -44,7 +44,6 @@ func (l *layouter) finished(ctx context.Context, e *node, n *elements.Finished, 
 		charge := &room{budget: most}
 		list := listOf(template)
 		apart := &node{own: e.own} // what is kept must not hold on to this layout
-		at.slabs = nil
 		if l.contents(ctx, apart, list, at, charge) != nil {
 			return l.contents(ctx, e, list, at, charge) // for the error's path
 		}
@@ -52,7 +51,7 @@ func (l *layouter) finished(ctx context.Context, e *node, n *elements.Finished, 
 		f.count()
 		n.Keep(f)
 	}
-	e.holding(at.slabs).finished = f
+	e.holding().finished = f
 	r.used += f.charged
 	return nil
 }
@@ -88,8 +87,8 @@ func (f *finished) countedBy(t sizing.Tokenizer, lasting bool) *finished {
 }
 
 // adopt gives n copies of the messages as its children.
-func (f *finished) adopt(n *node, from *slabs) {
-	n.adoptCopies(f.children, from)
+func (f *finished) adopt(n *node) {
+	n.adoptCopies(f.children)
 	if !f.strange {
 		return
 	}

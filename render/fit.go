@@ -258,12 +258,12 @@ func (f *fitting) expand(ctx context.Context, n *node, limit int) error {
 		}
 		have := &room{budget: min(limit, most) - used + e.most}
 		grown := &node{parent: e.node.parent, own: e.node.own, index: e.node.index, traits: e.node.traits & (isRequired | isOffered)}
-		grown.holding(nil).name = e.node.name
+		grown.holding().name = e.node.name
 		template, err := f.layout.layouter.call(ctx, e.node, *e.value, f.watch, have.budget)
 		if err != nil {
 			return err
 		}
-		at := place{inMessage: e.node.message() != nil, escape: inTag(e.node), slabs: &slabs{}, watch: f.watch}
+		at := place{inMessage: e.node.message() != nil, escape: inTag(e.node), watch: f.watch}
 		for up := e.node; up != nil; up = up.parent {
 			at.depth++
 		}

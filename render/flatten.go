@@ -33,13 +33,6 @@ func (s siblings) at(i int) item {
 	return item{node: s.plain[i], slot: int32(s.first + i), builtin: builtinOf(s.plain[i])}
 }
 
-func (s siblings) part(from, to int) siblings {
-	if s.plain == nil {
-		return siblings{items: s.items[from:to]}
-	}
-	return siblings{plain: s.plain[from:to], first: s.first + from}
-}
-
 // even tells that a plain list has nothing but elements of ours that share the budget in equal parts.
 func (s siblings) even() bool {
 	for i := range s.plain {
@@ -141,9 +134,6 @@ func plain(n elements.Node) item {
 
 // metadata is an [elements.Meta], or what embeds one.
 type metadata interface{ Entry() elements.MetaEntry }
-
-// isOurs tells that metadata has no code of the caller's.
-func isOurs(n metadata) bool { return reflect.TypeOf(n).PkgPath() == elementsPath }
 
 // elementsPath is where the built-in elements are.
 var elementsPath = reflect.TypeFor[elements.Props]().PkgPath()
@@ -280,10 +270,10 @@ func builtinOf(n elements.Node) builtin {
 }
 
 // begin makes a piece what is known of the item before its layout.
-func (it *item) begin(e *node, from *slabs) {
+func (it *item) begin(e *node) {
 	if e.own = it.builtin; e.own == 0 {
 		name := typeName(it.node)
-		e.own, e.holding(from).name = callers, &name
+		e.own, e.holding().name = callers, &name
 		_, shows := it.node.(elements.ShowsHistory)
 		e.traits.has(showsHistory, shows)
 	}

@@ -90,7 +90,7 @@ type joiner struct {
 }
 
 func (j *joiner) children(n *node) {
-	for c := range n.standing(j.at) {
+	for c := range n.present(j.at) {
 		switch c.kind {
 		case text:
 			j.add(c.text, c.traits)

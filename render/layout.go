@@ -43,10 +43,7 @@ type place struct {
 	inMessage bool
 	escape    bool // inside a Tag
 	free      bool // nobody is told what is left once the element has taken its part
-	alone     bool // it is laid out without help
-	helping   bool // by a helper, who calls nothing of the caller's
 
-	slabs *slabs // where what stands here is put
 	watch *watch // of the call
 }
 
@@ -110,7 +107,7 @@ func (l *layouter) element(ctx context.Context, e *node, n elements.Node, props 
 		children = n.Children
 	case elements.KeepWith:
 		if n.Group != nil {
-			e.holding(at.slabs).with = n.Group
+			e.holding().with = n.Group
 			e.traits |= isGrouped
 		}
 		children = n.Children
@@ -135,7 +132,6 @@ func (l *layouter) element(ctx context.Context, e *node, n elements.Node, props 
 			if err := l.checkMessage(frame, calls, at); err != nil {
 				return 0, &ElementError{Path: e.path(), Err: err}
 			}
-			e.holding(at.slabs) // from where the others are, for there may be many
 			l.message(e, frame, calls, r)
 			at.inMessage = true
 		}
@@ -209,10 +205,12 @@ func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, a
 	if done, err := l.onlyChunks(ctx, e, list, at); done || err != nil {
 		return err
 	}
-	helpers := at.helpers(len(list))
-	if (siblings{plain: list}).evenTogether(helpers) {
-		e.holding(at.slabs).children = at.slabs.takeNodes(len(list))
-		e.placeTogether(list, helpers)
+	if (siblings{plain: list}).even() {
+		e.holding().children = make([]node, len(list))
+		for i, n := range list {
+			c := &e.children[i]
+			c.parent, c.index, c.own = e, int32(i), builtinOf(n)
+		}
 		return l.evenly(ctx, e, nil, list, len(list), at, r)
 	}
 	var few [4]item
@@ -223,8 +221,8 @@ func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, a
 	if len(items) == 0 {
 		return nil
 	}
-	in := e.holding(at.slabs)
-	in.children = at.slabs.takeNodes(len(items))[:0]
+	in := e.holding()
+	in.children = make([]node, len(items))[:0]
 	beside := at // what stands here beside elements, which are offered what it leaves
 	beside.free = at.free && !slices.ContainsFunc(items, item.looks)
 	inside, even := 0, true
@@ -240,16 +238,13 @@ func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, a
 				continue
 			}
 		}
-		if it.builtin == 0 && at.helping {
-			return errNotOurs
-		}
 		if !it.ownValue() {
 			if v := reflect.ValueOf(it.node); v.Kind() == reflect.Pointer && v.IsNil() {
 				return &ElementError{Path: e.path(), Err: fmt.Errorf("%w: %T", ErrNilElement, it.node)}
 			}
 		}
 		it.slot = int32(len(in.children))
-		it.begin(e.add(node{}), at.slabs)
+		it.begin(e.add(node{}))
 		inside++
 		even = even && it.sharesEvenly()
 	}
@@ -274,14 +269,6 @@ func (l *layouter) contents(ctx context.Context, e *node, list elements.Nodes, a
 	return l.groups(ctx, e, todo, at, r)
 }
 
-// place gives some of the children their places, among elements of ours.
-func (n *node) place(list elements.Nodes, from, to int) {
-	for i := from; i < to; i++ {
-		c := &n.children[i]
-		c.parent, c.index, c.own = n, int32(i), builtinOf(list[i])
-	}
-}
-
 // onlyChunks lays out what is nothing but text chunks of one text each, none of which can tell what it is offered: as contents
 // would, but at once, for there are many. Where it is something else, nothing is done.
 func (l *layouter) onlyChunks(ctx context.Context, e *node, list elements.Nodes, at place) (done bool, err error) {
@@ -295,23 +282,15 @@ func (l *layouter) onlyChunks(ctx context.Context, e *node, list elements.Nodes,
 			return false, nil
 		}
 	}
-	c := chunks{parent: e, list: list, nodes: at.slabs.takeNodes(len(list)), escape: at.escape}
-	if n := at.helpers(len(list)); n > 0 {
-		c, done = c.together(ctx, n)
-	} else {
-		done = c.layOut(ctx, 0, len(list))
-	}
-	if !done {
+	c := chunks{parent: e, list: list, nodes: make([]node, len(list)), escape: at.escape}
+	if !c.layOut(ctx) {
 		return false, context.Cause(ctx)
 	}
 	if err := at.watch.meets(e, 0, c.bytes); err != nil {
 		return false, err
 	}
-	in := e.holding(at.slabs)
+	in := e.holding()
 	in.children, in.plain, in.bytes = c.nodes, !c.required, c.bytes
-	if e.looksAhead() {
-		e.solidIs(e.lastToGo()) // while it is at hand
-	}
 	return true, nil
 }
 
@@ -327,9 +306,9 @@ type chunks struct {
 }
 
 // layOut lays out some of them, unless there is one of another kind.
-func (c *chunks) layOut(ctx context.Context, from, to int) (done bool) {
+func (c *chunks) layOut(ctx context.Context) (done bool) {
 	required, bytes := false, 0
-	for i := from; i < to; i++ {
+	for i := range c.list {
 		n := c.list[i].(elements.TextChunk)
 		s, ok := plainText(&n)
 		if !ok || n.FlexGrow != 0 || n.FlexBasis != 0 || n.FlexReserve != (elements.Reserve{}) {
@@ -348,7 +327,7 @@ func (c *chunks) layOut(ctx context.Context, from, to int) (done bool) {
 			piece.traits |= isRequired
 			required = true
 		}
-		if i%atOnce == 0 && ctx.Err() != nil {
+		if i%1024 == 0 && ctx.Err() != nil {
 			return false
 		}
 	}
@@ -361,27 +340,6 @@ func (l *layouter) evenly(ctx context.Context, e *node, items []item, plain elem
 	at.depth++
 	list := siblings{items: items, plain: plain}
 	budget := share(r.left(), 1, float64(inside))
-	before := at.slabs.nodesTaken()
-	for done, all := 0, list.len(); done < all; {
-		from, to := done, min(max(1, 2*done), all)
-		used, err := l.evenPart(ctx, e, list.part(from, to), budget, at)
-		if r.used += used; err != nil {
-			return err
-		}
-		done = to
-		left := (at.slabs.nodesTaken() - before + done) * (all - done) / done // nodes, if the others are alike
-		if n := at.helpers(left); n > 0 {
-			own := siblings{items: slices.Clone(items), plain: plain} // for a short list may be on the stack
-			used, err := l.evenlyTogether(ctx, e, own.part(done, all), budget, n, at)
-			r.used += used
-			return err
-		}
-	}
-	return nil
-}
-
-// evenPart lays out some of the elements that share the budget in equal parts, in order.
-func (l *layouter) evenPart(ctx context.Context, e *node, list siblings, budget int, at place) (used int, err error) {
 	for i := range list.len() {
 		it := list.at(i)
 		if it.node == nil {
@@ -390,15 +348,15 @@ func (l *layouter) evenPart(ctx context.Context, e *node, list siblings, budget 
 		child := &e.children[it.slot]
 		props, err := it.props()
 		if err != nil {
-			return used, &ElementError{Path: child.path(), Err: err}
+			return &ElementError{Path: child.path(), Err: err}
 		}
 		consumed, err := l.element(ctx, child, it.node, props, at, budget)
 		if err != nil {
-			return used, err
+			return err
 		}
-		used += consumed
+		r.used += consumed
 	}
-	return used, nil
+	return nil
 }
 
 // leaf lays out an item that is not an element with children, if it is one.
@@ -452,9 +410,6 @@ func (l *layouter) leaf(e *node, it item, at place, r *room) (handled bool, err 
 		more.references = append(more.references, n)
 		return true, nil
 	case metadata:
-		if at.helping && !isOurs(n) {
-			return true, errNotOurs
-		}
 		if v := reflect.ValueOf(n); v.Kind() == reflect.Pointer && v.IsNil() {
 			return false, nil // an error, and no entry
 		}

@@ -193,16 +193,16 @@ func (n *node) more() *rare {
 
 // set gives what few have to be written to.
 func (n *node) set() *rare {
-	if in := n.holding(nil); in.rare == nil {
+	if in := n.holding(); in.rare == nil {
 		in.rare = &rare{}
 	}
 	return n.rare
 }
 
 // holding gives what it has by holding others to be written to.
-func (n *node) holding(from *slabs) *inside {
+func (n *node) holding() *inside {
 	if n.inside == nil || n.inside == &hollow {
-		n.inside = from.takeInside()
+		n.inside = &inside{}
 	}
 	return n.inside
 }
@@ -260,7 +260,7 @@ func (n *node) cost(tokens int) {
 
 // add adds a child. It does not move those that are there, if there is room for it.
 func (n *node) add(c node) *node {
-	in := n.holding(nil)
+	in := n.holding()
 	c.parent, c.index = n, int32(len(in.children))
 	in.children = append(in.children, c)
 	return &in.children[len(in.children)-1]

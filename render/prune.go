@@ -25,8 +25,6 @@ type pruner struct {
 	along       []int32                   // the members that go with them
 	chooser     *node                     // in which the last choice was made
 	priorities  []int                     // to sort candidates by
-	choiceSlab  slab[choice]
-	placeSlab   slab[int32]
 	now         step
 	went        []*node    // what was taken out, in order; what stands in it is not listed
 	lostCalls   []lostCall // in order

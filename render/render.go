@@ -156,7 +156,7 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 func (l *layouter) tree(ctx context.Context, root elements.Node, at place, budget int) (*node, error) {
 	tree, _, err := guarded(ctx, l, func(ctx context.Context, w *watch) (*node, error) {
 		tree := &node{own: builtinRoot}
-		at.slabs, at.watch = &slabs{}, w
+		at.watch = w
 		return tree, l.contents(ctx, tree, listOf(root), at, &room{budget: min(budget, most)})
 	})
 	return tree, err

@@ -170,10 +170,6 @@ func (l *layouter) sideBySide(ctx context.Context, tasks []task, shares []int, a
 	}
 	do := func(i int) (ok bool) {
 		t := &tasks[i]
-		at := at
-		if !t.builtin {
-			at.slabs = &slabs{} // for those of others are filled at the same time
-		}
 		consumed, err := l.element(contexts[i], t.piece, t.node, t.props, at, shares[i])
 		results[i] = outcome{consumed, err, true}
 		if err != nil {

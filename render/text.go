@@ -77,9 +77,6 @@ func (l *layouter) textChunk(e *node, c *elements.TextChunk, at place, r *room) 
 		case elements.Opaque:
 			e.add(opaque(n)).prioritize(n.Priority)
 		case metadata:
-			if at.helping && !isOurs(n) {
-				return errNotOurs
-			}
 			e.note(at.watch.entry(e, n))
 		default:
 			return fail(fmt.Errorf("a %s in a text chunk: it takes text, line breaks, metadata and opaque values", typeName(it.node)))

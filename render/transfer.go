@@ -334,7 +334,7 @@ func (r transferReader) piece(e *node, n incoming, where string, at place, depth
 			if r.groups[*n.KeepWithID] == nil {
 				r.groups[*n.KeepWithID] = &elements.Group{}
 			}
-			e.holding(at.slabs).with, e.own = r.groups[*n.KeepWithID], builtinKeepWith
+			e.holding().with, e.own = r.groups[*n.KeepWithID], builtinKeepWith
 			e.traits |= isGrouped
 		}
 	default:
@@ -353,8 +353,8 @@ func (r transferReader) piece(e *node, n incoming, where string, at place, depth
 	if e.is(isIfEmpty) && len(n.Children) != 2 {
 		return &TransferError{Place: where + ".children", Err: fmt.Errorf("an IfEmpty has 2, not %d", len(n.Children))}
 	}
-	children := at.slabs.takeNodes(len(n.Children))
-	e.holding(at.slabs).children = children
+	children := make([]node, len(n.Children))
+	e.holding().children = children
 	for i, raw := range n.Children {
 		children[i].parent, children[i].index = e, int32(i)
 		if err := r.child(&children[i], raw, fmt.Sprintf("%s.children[%d]", where, i), i, at, depth); err != nil {

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"runtime"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements"
@@ -36,12 +35,12 @@ type unlinked struct {
 // copy gives a tree as it was laid out, that can be pruned besides this one.
 func (n *node) copy() *node {
 	root := &node{}
-	root.become(n, &slabs{})
+	root.become(n)
 	return root
 }
 
 // become makes n, which stands where it shall, a copy of another node and of what is in it.
-func (n *node) become(other *node, from *slabs) {
+func (n *node) become(other *node) {
 	*n = node{
 		parent: n.parent, text: other.text, priority: other.priority, index: n.index,
 		traits: other.traits &^ isBlock, kind: other.kind, own: other.own,
@@ -52,20 +51,20 @@ func (n *node) become(other *node, from *slabs) {
 	if other.inside == nil || other.inside == &hollow {
 		return
 	}
-	in := n.holding(from)
+	in := n.holding()
 	in.rare, in.name, in.with, in.finished = other.rare, other.name, other.with, other.finished
 	if other.finished == nil { // else begin adopts them, unless they are required
-		n.adoptCopies(other.children, from)
+		n.adoptCopies(other.children)
 	}
 }
 
 // adoptCopies gives n copies of nodes as its children.
-func (n *node) adoptCopies(children []node, from *slabs) {
-	n.children = from.takeNodes(len(children))
+func (n *node) adoptCopies(children []node) {
+	n.children = make([]node, len(children))
 	for i := range n.children {
 		c := &n.children[i]
 		c.parent, c.index = n, int32(i)
-		c.become(&children[i], from)
+		c.become(&children[i])
 	}
 }
 
@@ -80,7 +79,6 @@ type begun struct {
 	partly                bool                 // there is a chunk with something required in it that is not required whole
 	live                  bool                 // there is something with a limit, or that grows
 	cited                 []elements.Reference // in document order
-	slabs                 slabs
 }
 
 // begin makes a tree that was laid out one that can be pruned, and tells what is in it.
@@ -145,7 +143,7 @@ func (b *begun) walk(n *node, in surroundings) {
 		}
 	}
 	if n.inside == &hollow {
-		n.holding(&b.slabs).work = &idle
+		n.holding().work = &idle
 	}
 	n.flat, n.lines = true, true
 	n.left = int32(len(n.children))
@@ -162,7 +160,7 @@ func (b *begun) walk(n *node, in surroundings) {
 			return
 		}
 		if len(n.children) == 0 { // they are shared until now
-			n.finished.adopt(n, &b.slabs)
+			n.finished.adopt(n)
 			n.left = int32(len(n.children))
 		}
 	}
@@ -170,61 +168,14 @@ func (b *begun) walk(n *node, in surroundings) {
 	if n.is(isIfEmpty) {
 		b.eitherSide(n, in)
 	} else {
-		for rest := n.children; len(rest) > 0; {
-			some := rest[:min(atOnce, len(rest))]
-			rest = rest[len(some):]
-			for i := range some {
-				c := &some[i]
-				c.begin()
-				b.walk(c, in)
-				n.adopt(c)
-			}
-			if !n.flat {
-				findSolids(some)
-			}
+		for i := range n.children {
+			c := &n.children[i]
+			c.begin()
+			b.walk(c, in)
+			n.adopt(c)
 		}
 	}
 	b.partly = b.partly || n.is(isChunk) && !n.is(passesOn) && n.held && !n.locked
-}
-
-// findSolids finds for each of a few nodes the child that will go last of those that hold more than white space: it is
-// asked for as long as that one is there. It reads a text of most nodes, and reads them at once (see touch.go).
-func findSolids(list []node) {
-	var last [atOnce]*node
-	k, sum := 0, byte(0)
-	for i := range list {
-		if n := &list[i]; n.looksAhead() && n.solid == 0 {
-			last[k] = n.lastToGo()
-			sum += ends(last[k].text)
-			k++
-		}
-	}
-	runtime.KeepAlive(sum)
-	for _, c := range last[:k] {
-		c.parent.solidIs(c)
-	}
-}
-
-// looksAhead tells that it is worth while to know which of the children will go last: of many any one will do, and of one
-// that goes nobody asks.
-func (n *node) looksAhead() bool { return len(n.children) > 1 && len(n.children) <= 64 }
-
-// solidIs takes note of a child, if it holds more than white space.
-func (n *node) solidIs(c *node) {
-	if c.gone == 0 && !c.empty() {
-		n.solid = c.index + 1
-	}
-}
-
-// lastToGo is the last of the children with the highest priority.
-func (n *node) lastToGo() *node {
-	last := &n.children[0]
-	for i := range n.children {
-		if c := &n.children[i]; c.priority >= last.priority {
-			last = c
-		}
-	}
-	return last
 }
 
 // eitherSide goes on with the two sides of an IfEmpty, the alternative and the children that it stands in for, and forgets
