@@ -492,6 +492,24 @@ func TestAPlanThatIsWaitedForHasNoJob(t *testing.T) {
 	require.Empty(t, s.jobs())
 }
 
+func TestAPoolMaySendStatementsAnyWay(t *testing.T) {
+	for _, mode := range []pgx.QueryExecMode{
+		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+	} {
+		t.Run(mode.String(), func(t *testing.T) {
+			own := migrated(t).Config()
+			pool := connected(t, cluster.URL, func(c *pgxpool.Config) {
+				c.ConnConfig.RuntimeParams, c.ConnConfig.DefaultQueryExecMode = own.ConnConfig.RuntimeParams, mode
+			})
+			s := newService(t, pool)
+			s.planned("42")
+			s.start(s.worker(saying("Made by a worker.")))
+			s.becomes(rivertype.JobStateCompleted)
+			require.Contains(t, compacttest.Text(s.replica("42").Messages()), "Made by a worker.")
+		})
+	}
+}
+
 func TestJobsAreWorkedBehindAPoolerOfTransactions(t *testing.T) {
 	if cluster == nil {
 		t.Skip(postgrestest.ErrNone)
