@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// assistant is what all conversations share: the model, what its prompts must fit, and the policy of compaction. To have another
+// model, change newAssistant.
+type assistant struct {
+	target summarize.Target
+	policy summarize.Policy
+	answer int // most tokens of one
+	heard  func(compaction)
+}
+
+// leastWindow is the least context window in tokens: room for the instructions, what is said, an answer and a summary.
+const leastWindow = 1000
+
+const instructions = `You are the assistant of a chat. Answer in a few sentences. Where you need something word for word that is not shown
+any more, read it in the transcript of this conversation with the tool ` + transcriptTool + `.`
+
+func newAssistant(o options) (*assistant, error) {
+	tokenizer := sizing.Estimator{}
+	a := &assistant{policy: o.policy, answer: min(1024, o.window/8)}
+	a.policy.Place.ReadTool = transcriptTool
+	a.target = summarize.Target{
+		Model: &offline{tokenizer: tokenizer, think: o.think}, Name: "offline", Tokenizer: tokenizer, ContextWindow: o.window,
+		Tools: []chat.Tool{transcriptDefinition},
+	}
+	var err error
+	window := sizing.Window{Tokens: o.window, Answer: a.answer}
+	if a.target.Budget, err = window.Budget(tokenizer.CountTools(a.target.Tools)); err != nil {
+		return nil, &usageError{fmt.Errorf("-window: %w", err)}
+	}
+	return a, nil
+}
+
+// fits reports whether what a user says leaves room for the rest of a prompt: half of the budget.
+func (a *assistant) fits(m chat.Message) bool {
+	return a.target.Tokenizer.CountMessage(m) <= a.target.Budget/2
+}
+
+// prompt is what the model is shown of a session.
+func (a *assistant) prompt(s *history.Session) elements.Node {
+	return elements.Fragment{
+		elements.SystemMessage{Children: elements.Nodes{elements.Text(instructions)}},
+		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: s},
+		history.Request{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: s},
+		history.Rounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: s},
+	}
+}
+
+// compactor returns what compacts a session, without its listener.
+func (a *assistant) compactor(s *history.Session) *summarize.Compactor {
+	return &summarize.Compactor{Session: s, Target: a.target, Policy: a.policy}
+}
+
+// conversation is a session that is open, with what compacts it.
+type conversation struct {
+	session   *history.Session
+	compactor *summarize.Compactor
+	prompt    elements.Node
+	read      func(ctx context.Context, from int) lines // the lines of its transcript
+
+	mu     sync.Mutex
+	listen func(compaction) // whoever is answered at the moment, nil if nobody is
+}
+
+func (a *assistant) conversation(s *history.Session, read func(context.Context, int) lines) *conversation {
+	c := &conversation{session: s, compactor: a.compactor(s), prompt: a.prompt(s), read: read}
+	c.compactor.OnEvent = func(e summarize.Event) {
+		told, ok := compactionOf(e)
+		if !ok {
+			return
+		}
+		a.heard(told)
+		c.mu.Lock()
+		listen := c.listen
+		c.mu.Unlock()
+		if listen != nil {
+			listen(told)
+		}
+	}
+	return c
+}
+
+// listening has compactions told to a function until stop is called.
+func (c *conversation) listening(f func(compaction)) (stop func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listen = f
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.listen = nil
+	}
+}
+
+func (c *conversation) close() error {
+	return errors.Join(c.compactor.Close(), c.session.Close())
+}
+
+// compaction is what a client, a log and the metrics are told of one. It says nothing of what was said.
+type compaction struct {
+	Kind         summarize.EventKind `json:"kind"`
+	Reason       summarize.Occasion  `json:"reason"`
+	TokensBefore int                 `json:"tokensBefore"`
+	TokensAfter  int                 `json:"tokensAfter"`
+	Mode         summarize.Mode      `json:"mode"`
+	Policy       string              `json:"policy"`
+	entry        string
+	plan         string
+	err          error
+}
+
+// compactionOf returns what is told of an event, and false for those that are only about one request or one prompt.
+func compactionOf(e summarize.Event) (compaction, bool) {
+	switch e.Kind {
+	case summarize.EventAnswered, summarize.EventRefused, summarize.EventRetrying, summarize.EventTitled, summarize.EventUsage:
+		return compaction{}, false
+	}
+	return compaction{e.Kind, e.Reason, e.TokensBefore, e.TokensAfter, e.Mode, e.Policy, e.Entry, e.Plan, e.Err}, true
+}
+
+func (c compaction) log(log *slog.Logger) {
+	attrs := []any{"kind", c.Kind, "reason", c.Reason, "before", c.TokensBefore, "after", c.TokensAfter, "plan", c.plan}
+	if c.err != nil {
+		log.Warn("compaction", append(attrs, "err", c.err.Error())...)
+		return
+	}
+	log.Info("compaction", attrs...)
+}

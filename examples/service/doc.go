@@ -1,0 +1,2 @@
+// Command service is an agent behind HTTP.
+package main

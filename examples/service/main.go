@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1 // the database, the folder or the listener
+	exitUsage  = 2 // a flag or the file of tokens
+)
+
+// Times of a stop: how long steps may go on, and how long they have to end once they are cancelled.
+const (
+	stepsFinish = 8 * time.Second
+	stepsEnd    = 2 * time.Second
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the program. It ends gracefully once the context has ended, and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err == nil:
+		err = work(ctx, o, stdout, stderr)
+	}
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintf(stderr, "service: %v\n", err)
+	if _, usage := errors.AsType[*usageError](err); usage {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func work(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	log := slog.New(slog.NewJSONHandler(stderr, nil))
+	m := newMetrics()
+	a, err := newAssistant(o)
+	if err != nil {
+		return err
+	}
+	a.heard = func(e compaction) { m.compaction(e); e.log(log) }
+	var kept store
+	if o.database != "" {
+		kept, err = openDatabase(ctx, o, a)
+	} else {
+		kept, err = openFiles(o.dir, o.open, a)
+	}
+	if err != nil {
+		return err
+	}
+	m.watch(kept.opened)
+	s := newService(o, kept, a, m, log)
+	err = s.serve(ctx, o.listen, stdout)
+	return errors.Join(err, kept.close())
+}
+
+// serve answers requests until the context has ended, then stops.
+func (s *service) serve(ctx context.Context, address string, stdout io.Writer) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{
+		Handler: s.handler(), ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		WriteTimeout: 30 * time.Second, // a stream sets its own deadline for each write
+	}
+	fmt.Fprintf(stdout, "listening on http://%s\n", listener.Addr())
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	s.log.Info("stopping")
+	s.stop(stepsFinish)
+	last, cancel := context.WithTimeout(context.Background(), stepsEnd)
+	defer cancel()
+	if err := server.Shutdown(last); err != nil {
+		return errors.Join(err, server.Close())
+	}
+	s.log.Info("stopped")
+	return nil
+}

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/summarize/agent"
+)
+
+// Limits of what one message sets off.
+const (
+	mostRounds = 20
+	longest    = 10 * time.Minute
+)
+
+var (
+	errLong   = errors.New("the answer took too long")
+	errRounds = errors.New("the model does not come to an end")
+)
+
+// say says something in a session, and streams what is answered.
+func (s *service) say(ctx context.Context, w http.ResponseWriter, r *http.Request, tenant string) error {
+	var in struct {
+		Text  string  `json:"text"`
+		After *string `json:"after"`
+	}
+	if err := read(r, &in); err != nil {
+		return err
+	}
+	said := chat.UserMessage(in.Text)
+	if strings.TrimSpace(in.Text) == "" {
+		return bad("text is empty: say something")
+	}
+	if !s.assistant.fits(said) {
+		return &problem{status: http.StatusRequestEntityTooLarge, Type: "message_too_large", Message: "the text takes more than half of what the model is shown"}
+	}
+	return s.converse(ctx, w, r, tenant, func(ctx context.Context, id sessionID, c *conversation) (func(*stream), error) {
+		size, err := s.store.bytes(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if size >= s.maxSession {
+			return nil, &problem{status: http.StatusRequestEntityTooLarge, Type: "session_too_large", Message: "the session is full: begin another one"}
+		}
+		if in.After != nil {
+			newest, err := c.newest(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if newest.ID != *in.After {
+				return nil, &problem{status: http.StatusConflict, Type: "conflict", Message: "the newest message is another one than after names: read the session"}
+			}
+		}
+		added, err := c.session.Add(ctx, history.Entry{Body: history.Message{Message: said}})
+		if err != nil {
+			return nil, err
+		}
+		return func(out *stream) { out.send("said", map[string]string{"entry": added[0].ID}) }, nil
+	})
+}
+
+// answer answers what was said last, as after a crash between a message and its answer.
+func (s *service) answer(ctx context.Context, w http.ResponseWriter, r *http.Request, tenant string) error {
+	if err := read(r, &struct{}{}); err != nil {
+		return err
+	}
+	return s.converse(ctx, w, r, tenant, func(ctx context.Context, _ sessionID, c *conversation) (func(*stream), error) {
+		newest, err := c.newest(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if m := newest.Message(); newest.ID == "" || m.Role == chat.RoleAssistant && len(m.ToolCalls) == 0 {
+			return nil, &problem{status: http.StatusConflict, Type: "nothing_to_answer", Message: "nothing was said that is not answered"}
+		}
+		return func(*stream) {}, nil
+	})
+}
+
+// converse waits for its turn, does what begins an answer, and streams the answer. Whatever prevents it before the first event is
+// the status of the response.
+func (s *service) converse(ctx context.Context, w http.ResponseWriter, r *http.Request, tenant string,
+	begin func(context.Context, sessionID, *conversation) (func(*stream), error),
+) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	id, c, release, err := s.takeTurn(ctx, r, tenant)
+	if err != nil {
+		return err
+	}
+	defer release()
+	end, err := s.step()
+	if err != nil {
+		return err
+	}
+	defer end()
+	first, err := begin(ctx, id, c)
+	if err != nil {
+		return err
+	}
+	out := newStream(cancel)
+	first(out)
+	defer c.listening(func(e compaction) { out.send("compaction", e) })()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		begun := time.Now()
+		err := c.answer(ctx, s.assistant, out, s.metrics)
+		s.metrics.step(outcomeOf(err), time.Since(begun))
+		if err != nil {
+			p := problemOf(err)
+			s.logProblem(w.Header().Get("X-Request-Id"), p)
+			out.send("error", p)
+		}
+	}()
+	out.serve(w, done)
+	return nil
+}
+
+// takeTurn waits until nobody else says something in the session, and opens it.
+func (s *service) takeTurn(ctx context.Context, r *http.Request, tenant string) (sessionID, *conversation, func(), error) {
+	id, err := sessionOf(r, tenant)
+	if err != nil {
+		return id, nil, nil, err
+	}
+	endTurn, err := s.turns.take(ctx, id)
+	if err != nil {
+		return id, nil, nil, err
+	}
+	c, release, err := s.store.use(ctx, id)
+	if err != nil {
+		endTurn()
+		return id, nil, nil, err
+	}
+	return id, c, func() {
+		release()
+		endTurn()
+	}, nil
+}
+
+// newest returns the newest message on the path to the leaf, the zero value if nothing was said.
+func (c *conversation) newest(ctx context.Context) (history.Entry, error) {
+	for e, err := range c.session.Back(ctx, "") {
+		if err != nil || e.Type() == history.TypeMessage {
+			return e, err
+		}
+	}
+	return history.Entry{}, nil
+}
+
+// answer asks the model until it calls no tool any more.
+func (c *conversation) answer(ctx context.Context, a *assistant, out *stream, m *metrics) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, longest, errLong)
+	defer cancel()
+	if err := c.finishRound(ctx, out); err != nil {
+		return err
+	}
+	steps := &agent.Agent{
+		Compactor: c.compactor, Prompt: c.prompt, MaxTokens: a.answer,
+		Stream: func(d chat.Delta) {
+			if text, ok := d.(chat.Text); ok && text != "" {
+				out.send("text", map[string]string{"text": string(text)})
+			}
+		},
+		OnRetry: func(error, time.Duration) { out.send("retry", struct{}{}) },
+	}
+	for range mostRounds {
+		answer, err := steps.Step(ctx)
+		if answer.Entry == "" {
+			return err
+		}
+		message := answer.Message()
+		m.tokens(answer.Response.Usage)
+		for _, call := range message.ToolCalls {
+			out.send("call", map[string]string{"name": call.Name, "arguments": call.Arguments})
+		}
+		done := len(message.ToolCalls) == 0 && !answer.GoOn
+		out.send("answer", answerEvent{answer.Entry, message.Text(), answer.Result.Tokens, answer.Result.Budget, done})
+		if done {
+			return nil // the answer is kept, whatever ended what the policy does afterwards
+		}
+		if err != nil {
+			return err
+		}
+		if err := c.run(ctx, message.ToolCalls, out); err != nil {
+			return err
+		}
+	}
+	return errRounds
+}
+
+type answerEvent struct {
+	Entry  string `json:"entry"`
+	Text   string `json:"text"`
+	Tokens int    `json:"tokens"`
+	Budget int    `json:"budget"`
+	Done   bool   `json:"done,omitempty"`
+}
+
+// run runs calls and keeps their results.
+func (c *conversation) run(ctx context.Context, calls []chat.ToolCall, out *stream) error {
+	for _, call := range calls {
+		added, err := c.session.Add(ctx, history.Entry{Body: history.Message{Message: c.call(ctx, call)}})
+		if err != nil {
+			return err
+		}
+		out.send("result", map[string]string{"entry": added[0].ID, "text": clip(added[0].Message().Text(), mostResult)})
+	}
+	return nil
+}
+
+// mostResult is how many bytes of a tool's result a client is told.
+const mostResult = 500
+
+// finishRound runs the calls of the newest message that have no result, as after a crash between an answer and its results.
+func (c *conversation) finishRound(ctx context.Context, out *stream) error {
+	answered := map[string]bool{}
+	for e, err := range c.session.Back(ctx, "") {
+		if err != nil {
+			return err
+		}
+		if e.Type() != history.TypeMessage {
+			continue
+		}
+		m := e.Message()
+		if m.Role == chat.RoleTool {
+			answered[m.ToolCallID] = true
+			continue
+		}
+		var open []chat.ToolCall
+		for _, call := range m.ToolCalls {
+			if !answered[call.ID] {
+				open = append(open, call)
+			}
+		}
+		return c.run(ctx, open, out)
+	}
+	return nil
+}
+
+// outcomeOf names how a step ended, for the metrics.
+func outcomeOf(err error) string {
+	if err == nil {
+		return "answered"
+	}
+	return problemOf(err).Type
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/postgres"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// problem is an error as a client is told it.
+type problem struct {
+	status  int
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	err     error  // for the log, nil if the client's request is wrong
+}
+
+func (p *problem) Error() string { return p.Message }
+func (p *problem) Unwrap() error { return p.err }
+
+func bad(format string, args ...any) error {
+	return &problem{status: http.StatusBadRequest, Type: "bad_request", Message: fmt.Sprintf(format, args...)}
+}
+
+// statusGone is what logs and metrics say of a request whose client left before it was answered, as nginx does.
+const statusGone = 499
+
+// problemOf returns what a client is told of an error. What it can do nothing about it is not told: that is for the log.
+func problemOf(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	told := func(status int, kind string, message string) *problem {
+		return &problem{status: status, Type: kind, Message: message}
+	}
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return told(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("the body has more than %d bytes", large.Limit))
+	}
+	if _, ok := errors.AsType[*history.ConflictError](err); ok {
+		return told(http.StatusConflict, "conflict", "somebody else said something meanwhile: read the session, and go on from there")
+	}
+	if _, ok := errors.AsType[*history.LockedError](err); ok {
+		return &problem{http.StatusConflict, "locked", "another process has the session open", err}
+	}
+	if _, ok := errors.AsType[*history.LineTooLongError](err); ok {
+		return told(http.StatusRequestEntityTooLarge, "message_too_large", "the message is too large to be kept")
+	}
+	if _, ok := errors.AsType[*render.BudgetExceededError](err); ok {
+		return &problem{http.StatusUnprocessableEntity, "prompt_too_large", "the conversation does not fit the model's window: go back to an earlier entry", err}
+	}
+	switch {
+	case errors.Is(err, errUnknown), errors.Is(err, history.ErrClosed), errors.Is(err, history.ErrMoved), errors.Is(err, postgres.ErrRemoved):
+		return told(http.StatusNotFound, "not_found", errUnknown.Error())
+	case errors.Is(err, errExists):
+		return told(http.StatusConflict, "exists", errExists.Error())
+	case errors.Is(err, errQueue):
+		return told(http.StatusTooManyRequests, "queue_full", errQueue.Error())
+	case errors.Is(err, errSteps), errors.Is(err, errFull):
+		return told(http.StatusServiceUnavailable, "busy", "the server has as much to do as it can: ask again later")
+	case errors.Is(err, errStopping):
+		return told(http.StatusServiceUnavailable, "stopping", errStopping.Error())
+	case errors.Is(err, errSlow):
+		return told(statusGone, "too_slow", errSlow.Error())
+	case errors.Is(err, errGone), errors.Is(err, context.Canceled):
+		return told(statusGone, "gone", errGone.Error())
+	case errors.Is(err, errLong):
+		return told(http.StatusGatewayTimeout, "timeout", errLong.Error())
+	case errors.Is(err, summarize.ErrNothingToCompact), errors.Is(err, summarize.ErrNoRoom):
+		return told(http.StatusConflict, "nothing_to_compact", "there is nothing to summarise, or a summary would save nothing")
+	case errors.Is(err, summarize.ErrBusy):
+		return told(http.StatusConflict, "compacting", "a compaction is being made already: ask again later")
+	}
+	return &problem{http.StatusInternalServerError, "internal", "something went wrong here: the log says what, by the answer's X-Request-Id", err}
+}
+
+// refuse answers with an error, and logs what is not the client's doing.
+func (s *service) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	s.logProblem(w.Header().Get("X-Request-Id"), p)
+	if p.status == http.StatusServiceUnavailable || p.status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1")
+	}
+	if p.status == http.StatusRequestEntityTooLarge {
+		w.Header().Set("Connection", "close") // rather than read the rest of the body
+	}
+	_ = reply(w, p.status, map[string]any{"error": p})
+}
+
+func (s *service) logProblem(request string, p *problem) {
+	if p.err != nil {
+		s.log.Error("failed", "request", request, "type", p.Type, "err", p.err.Error())
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// errStopping is the error of requests to a process that stops, and the cause of steps that it cancels.
+var errStopping = errors.New("the server is stopping: ask another one, or this one later")
+
+// errSteps is the error of a step for which there is no room.
+var errSteps = errors.New("too many steps at once")
+
+// service answers requests.
+type service struct {
+	options
+	store     store
+	assistant *assistant
+	metrics   *metrics
+	log       *slog.Logger
+	turns     *turns
+	slots     chan struct{} // one for each step at once
+
+	mu       sync.Mutex
+	working  int           // requests that work on a session
+	idle     chan struct{} // closed once none does and the service stops, nil before
+	stopping context.Context
+	cutOff   context.CancelCauseFunc
+}
+
+func newService(o options, kept store, a *assistant, m *metrics, log *slog.Logger) *service {
+	s := &service{options: o, store: kept, assistant: a, metrics: m, log: log, turns: newTurns(o.queue, o.steps), slots: make(chan struct{}, o.steps)}
+	s.stopping, s.cutOff = context.WithCancelCause(context.Background())
+	m.queues(func() int { return len(s.slots) }, s.turns.queued)
+	return s
+}
+
+// enter counts a request in, unless the service stops. The context ends with that of the request, or if the service ends what is
+// not done in time.
+func (s *service) enter(r *http.Request) (ctx context.Context, leave func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.idle != nil {
+		return nil, nil, errStopping
+	}
+	s.working++
+	ctx, cancel := context.WithCancelCause(r.Context())
+	forget := context.AfterFunc(s.stopping, func() { cancel(errStopping) })
+	return ctx, func() {
+		forget()
+		cancel(nil)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.working--; s.working == 0 && s.idle != nil {
+			close(s.idle)
+		}
+	}, nil
+}
+
+// step takes a place for asking a model.
+func (s *service) step() (end func(), err error) {
+	select {
+	case s.slots <- struct{}{}:
+		return func() { <-s.slots }, nil
+	default:
+		return nil, errSteps
+	}
+}
+
+// stop refuses further requests, and waits until none is worked on. After some time it cancels them.
+func (s *service) stop(after time.Duration) {
+	s.mu.Lock()
+	s.idle = make(chan struct{})
+	if s.working == 0 {
+		close(s.idle)
+	}
+	s.mu.Unlock()
+	select {
+	case <-s.idle:
+	case <-time.After(after):
+		s.cutOff(errStopping)
+	}
+}
+
+// isStopping reports whether further requests are refused.
+func (s *service) isStopping() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.idle != nil
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+)
+
+// Limits of a stream.
+const (
+	heartbeat = 15 * time.Second // between comment lines while nothing happens
+	patience  = 10 * time.Second // for one write to a client that reads slowly
+	mostAhead = 1 << 20          // bytes that wait for the client
+)
+
+// Causes of a step that ends because of its client.
+var (
+	errSlow = errors.New("the client reads too slowly")
+	errGone = errors.New("the client is gone")
+)
+
+// stream sends server-sent events to one client. Who makes events never waits for the client.
+type stream struct {
+	fail func(error) // called once the client can be sent nothing more
+
+	mu     sync.Mutex
+	ahead  bytes.Buffer // what waits to be written
+	broken bool
+	wake   chan struct{}
+}
+
+func newStream(fail func(error)) *stream {
+	return &stream{fail: fail, wake: make(chan struct{}, 1)}
+}
+
+// send adds an event.
+func (s *stream) send(event string, data any) {
+	line, err := json.Marshal(data)
+	if err != nil {
+		s.end(err)
+		return
+	}
+	s.mu.Lock()
+	if !s.broken {
+		fmt.Fprintf(&s.ahead, "event: %s\ndata: %s\n\n", event, line)
+	}
+	slow := s.ahead.Len() > mostAhead
+	s.mu.Unlock()
+	if slow {
+		s.end(errSlow)
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// end breaks the stream off.
+func (s *stream) end(err error) {
+	s.mu.Lock()
+	s.broken = true
+	s.ahead = bytes.Buffer{}
+	s.mu.Unlock()
+	s.fail(err)
+}
+
+// take returns what waits.
+func (s *stream) take() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := bytes.Clone(s.ahead.Bytes())
+	s.ahead.Reset()
+	return next
+}
+
+// serve writes events until done is closed and all are written, or the client is gone. It returns when done is closed.
+func (s *stream) serve(w http.ResponseWriter, done <-chan struct{}) {
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no") // nginx
+	client := http.NewResponseController(w)
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	write := func(data []byte) {
+		if len(data) == 0 {
+			return
+		}
+		beat.Reset(heartbeat)
+		err := client.SetWriteDeadline(time.Now().Add(patience))
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		if err == nil {
+			err = client.Flush()
+		}
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			s.end(errSlow)
+		case err != nil:
+			s.end(errGone)
+		}
+	}
+	for {
+		select {
+		case <-s.wake:
+			write(s.take())
+		case <-beat.C:
+			write([]byte(": \n\n"))
+		case <-done:
+			write(s.take())
+			return
+		}
+	}
+}

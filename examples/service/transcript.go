@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// lines are those of a transcript from one on.
+type lines = iter.Seq2[history.Stored, error]
+
+// skip returns the lines of a log from one on, the first being 1, and closes the log.
+func skip(ctx context.Context, log history.Store, err error, from int) lines {
+	return func(yield func(history.Stored, error) bool) {
+		if err != nil {
+			yield(history.Stored{}, err)
+			return
+		}
+		defer log.Close()
+		n := 0
+		for line, err := range log.Read(ctx, 0) {
+			if n++; n >= from && !yield(line, err) {
+				return
+			}
+		}
+	}
+}
+
+// transcriptTool is the agent's only tool. The breadcrumb beside a summary names it.
+const transcriptTool = "read_transcript"
+
+var transcriptDefinition = chat.Tool{
+	Name: transcriptTool, Description: "Read lines of the transcript of this conversation: everything that was said, word for word.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","description":"the transcript; this conversation's if left out"},` +
+		`"from":{"type":"integer","description":"first line, from 1"},"to":{"type":"integer","description":"last line"}},"required":["from","to"]}`),
+}
+
+// Limits of one call.
+const (
+	mostLines   = 50
+	mostExcerpt = 4000 // bytes
+)
+
+// call runs a call of the model's. What goes wrong is the result: the model is to see it.
+func (c *conversation) call(ctx context.Context, call chat.ToolCall) chat.Message {
+	text, err := c.lookUp(ctx, call)
+	m := chat.ToolResult(call.ID, text)
+	if err != nil {
+		m = chat.ToolResult(call.ID, err.Error())
+		m.IsError = true
+	}
+	return m
+}
+
+func (c *conversation) lookUp(ctx context.Context, call chat.ToolCall) (string, error) {
+	var args struct {
+		Path     string
+		From, To int
+	}
+	if call.Name != transcriptTool {
+		return "", fmt.Errorf("there is no tool %q", call.Name)
+	}
+	if err := json.Unmarshal([]byte(call.Arguments), &args); err != nil {
+		return "", fmt.Errorf("the arguments cannot be read: %w", err)
+	}
+	if args.Path != "" && args.Path != c.session.Transcript().Name {
+		return "", errors.New("only the transcript of this conversation can be read")
+	}
+	from := max(args.From, 1)
+	to := min(args.To, from+mostLines-1)
+	var b strings.Builder
+	n := from
+	for line, err := range c.read(ctx, from) {
+		if err != nil {
+			return "", err
+		}
+		if n > to {
+			break
+		}
+		if b.Len() > mostExcerpt {
+			fmt.Fprintf(&b, "(cut off: go on from line %d)\n", n)
+			break
+		}
+		b.WriteString(excerpt(n, line))
+		n++
+	}
+	if n == from {
+		return fmt.Sprintf("(no lines from %d on)", from), nil
+	}
+	return b.String(), nil
+}
+
+// excerpt shows a line of the transcript: what was said in it, or its kind.
+func excerpt(n int, line history.Stored) string {
+	var e history.Entry
+	said, text := string(line.Kind), ""
+	if line.Kind == history.TypeMessage && json.Unmarshal(line.Data, &e) == nil {
+		m := e.Message()
+		said, text = string(m.Role), m.Text()
+		for _, call := range m.ToolCalls {
+			text += fmt.Sprintf(" [calls %s %s]", call.Name, call.Arguments)
+		}
+	}
+	return fmt.Sprintf("%d %s: %s\n", n, said, clip(text, mostExcerpt/2))
+}
+
+// clip is how a text begins, in so many bytes.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + " …"
+}
