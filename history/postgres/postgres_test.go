@@ -159,7 +159,12 @@ func TestSessionsOfATenantAreItsOwn(t *testing.T) {
 		require.Equal(t, int64(2), info.Lines)
 		require.Greater(t, info.Bytes, int64(100))
 		require.WithinDuration(t, time.Now(), info.Appended, time.Minute)
+		alone, err := acme.Info(t.Context(), info.Name)
+		require.NoError(t, err)
+		require.Equal(t, info, alone)
 	}
+	_, err = other.Info(t.Context(), "b")
+	require.ErrorIs(t, err, postgres.ErrNoSession)
 	removed, err := acme.Clear(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 5, removed)

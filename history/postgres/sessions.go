@@ -80,6 +80,22 @@ type Info struct {
 	Lines, Bytes int64
 }
 
+// Info returns what a list says of the session of a name. The error is [ErrNoSession] if there is none.
+func (s *Sessions) Info(ctx context.Context, name string) (Info, error) {
+	rows, err := s.Pool.Query(ctx, "SELECT name, created, appended, lines, bytes FROM promptree_sessions WHERE tenant = $1 AND name = $2", mode, s.Tenant, name)
+	var info Info
+	if err == nil {
+		info, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Info])
+	}
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return Info{}, ErrNoSession
+	case err != nil:
+		return Info{}, s.failed(ctx, fmt.Sprintf("reading session %q", name), err)
+	}
+	return info, nil
+}
+
 // listed is how many sessions are read at a time.
 const listed = 500
 
