@@ -3,8 +3,122 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/postgres"
 )
 
-func openDatabase(ctx context.Context, o options, a *assistant) (store, error) {
-	return nil, errors.New("not yet")
+// database keeps the sessions in PostgreSQL. A session is opened for each request, in whatever replica it comes to.
+type database struct {
+	pool      *pgxpool.Pool
+	assistant *assistant
+	inUse     atomic.Int64
+}
+
+// connectTime is how long the database has to answer at the start.
+const connectTime = 10 * time.Second
+
+// openDatabase connects to a database and brings its schema up to date.
+func openDatabase(ctx context.Context, o options, a *assistant) (*database, error) {
+	config, err := pgxpool.ParseConfig(o.database)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("-database: %w", err)}
+	}
+	if o.poll {
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // a statement that is prepared is one connection's
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("the database: %w", err)
+	}
+	d := &database{pool: pool, assistant: a}
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, errors.New("it does not answer"))
+	defer cancel()
+	if err := d.migrate(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("the database: %w", err)
+	}
+	return d, nil
+}
+
+func (d *database) migrate(ctx context.Context) error {
+	if err := d.pool.Ping(ctx); err != nil {
+		return err
+	}
+	return postgres.Migrate(ctx, d.pool)
+}
+
+// of returns the sessions of a tenant.
+func (d *database) of(tenant string) *postgres.Sessions {
+	return &postgres.Sessions{Pool: d.pool, Tenant: tenant, Tool: transcriptTool}
+}
+
+func (d *database) create(ctx context.Context, id sessionID) error {
+	header := history.Header{ID: newID()}
+	session, err := d.of(id.tenant).Open(ctx, id.name, history.Options{Header: header})
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	if session.Header().ID != header.ID {
+		return errExists
+	}
+	return nil
+}
+
+func (d *database) use(ctx context.Context, id sessionID) (*conversation, func(), error) {
+	sessions := d.of(id.tenant)
+	session, err := sessions.Reopen(ctx, id.name, history.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	d.inUse.Add(1)
+	c := d.assistant.conversation(session, func(ctx context.Context, from int) lines {
+		return sessions.Store(id.name).Read(ctx, history.Position(from-1)) // whose positions are lines
+	})
+	return c, func() {
+		_ = c.close() // it only gives the session up
+		d.inUse.Add(-1)
+	}, nil
+}
+
+func (d *database) bytes(ctx context.Context, id sessionID) (int64, error) {
+	is, err := d.of(id.tenant).Info(ctx, id.name)
+	return is.Bytes, err
+}
+
+func (d *database) list(ctx context.Context, tenant, after string, limit int) ([]info, error) {
+	var listed []info
+	for is, err := range d.of(tenant).List(ctx, after) {
+		if err != nil {
+			return nil, err
+		}
+		if listed = append(listed, info{is.Name, is.Created.UTC(), is.Appended.UTC(), is.Bytes}); len(listed) == limit {
+			break
+		}
+	}
+	return listed, nil
+}
+
+func (d *database) remove(ctx context.Context, id sessionID) error {
+	session, err := d.of(id.tenant).Reopen(ctx, id.name, history.Options{})
+	if err != nil {
+		return err
+	}
+	return session.Remove(ctx)
+}
+
+func (d *database) ready(ctx context.Context) error { return d.pool.Ping(ctx) }
+
+func (d *database) opened() int { return int(d.inUse.Load()) }
+
+func (d *database) close() error {
+	d.pool.Close()
+	return nil
 }

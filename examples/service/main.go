@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -46,7 +47,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(stderr, "service: %v\n", err)
+	fmt.Fprintf(stderr, "service: %s\n", strings.Join(strings.Fields(err.Error()), " "))
 	if _, usage := errors.AsType[*usageError](err); usage {
 		return exitUsage
 	}

@@ -54,7 +54,7 @@ func problemOf(err error) *problem {
 		return &problem{http.StatusUnprocessableEntity, "prompt_too_large", "the conversation does not fit the model's window: go back to an earlier entry", err}
 	}
 	switch {
-	case errors.Is(err, errUnknown), errors.Is(err, history.ErrClosed), errors.Is(err, history.ErrMoved), errors.Is(err, postgres.ErrRemoved):
+	case errors.Is(err, errUnknown), errors.Is(err, history.ErrClosed), errors.Is(err, history.ErrMoved), errors.Is(err, postgres.ErrNoSession):
 		return told(http.StatusNotFound, "not_found", errUnknown.Error())
 	case errors.Is(err, errExists):
 		return told(http.StatusConflict, "exists", errExists.Error())

@@ -34,7 +34,7 @@ func (s *service) createSession(ctx context.Context, w http.ResponseWriter, r *h
 		return err
 	}
 	if in.Name == "" {
-		in.Name = strings.ToLower(rand.Text())
+		in.Name = newID()
 	}
 	if !nameRule.MatchString(in.Name) {
 		return bad(nameHelp)
@@ -44,6 +44,9 @@ func (s *service) createSession(ctx context.Context, w http.ResponseWriter, r *h
 	}
 	return reply(w, http.StatusCreated, map[string]string{"session": in.Name})
 }
+
+// newID returns an id that nobody else has.
+func newID() string { return strings.ToLower(rand.Text()) }
 
 // Pages of a list.
 const (
