@@ -15,6 +15,8 @@ import (
 // handler answers a request of a tenant. Its error is written as the answer if nothing was written yet.
 type handler func(ctx context.Context, w http.ResponseWriter, r *http.Request, tenant string) error
 
+var errPanic = errors.New("it panicked")
+
 // handler returns what answers all requests.
 func (s *service) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -91,22 +93,27 @@ func (s *service) logged(next http.Handler) http.Handler {
 		out := &answered{ResponseWriter: w}
 		id := rand.Text()[:12]
 		out.Header().Set("X-Request-Id", id)
-		defer func() {
-			if p := recover(); p != nil {
-				s.log.Error("panic", "request", id, "type", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
-				if out.status == 0 {
-					s.refuse(out, r, errors.New("a handler panicked"))
-				}
-			}
-			route := r.Pattern
-			if route == "" || route == "/" {
-				route = "other"
-			}
-			s.metrics.request(route, out.status)
-			s.log.Info("request", "request", id, "route", route, "status", out.status, "seconds", time.Since(begun).Seconds())
-		}()
-		next.ServeHTTP(out, r)
+		if err := s.caught(func() error { next.ServeHTTP(out, r); return nil }); err != nil && out.status == 0 {
+			s.refuse(out, r, err)
+		}
+		route := r.Pattern
+		if route == "" || route == "/" {
+			route = "other"
+		}
+		s.metrics.request(route, out.status)
+		s.log.Info("request", "request", id, "route", route, "status", out.status, "seconds", time.Since(begun).Seconds())
 	})
+}
+
+// caught returns the error of f, and one if it panics. What it panicked with is not logged: it may hold anything.
+func (s *service) caught(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("panic", "type", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+			err = errPanic
+		}
+	}()
+	return f()
 }
 
 // answered remembers the status of an answer.

@@ -25,7 +25,7 @@ const (
 
 // Times of a stop: how long steps may go on, and how long they have to end once they are cancelled.
 const (
-	stepsFinish = 8 * time.Second
+	stepsFinish = 7 * time.Second
 	stepsEnd    = 2 * time.Second
 )
 
@@ -97,11 +97,12 @@ func (s *service) serve(ctx context.Context, address string, stdout io.Writer) e
 	case <-ctx.Done():
 	}
 	s.log.Info("stopping")
-	s.stop(stepsFinish)
+	s.stop(s.finish)
 	last, cancel := context.WithTimeout(context.Background(), stepsEnd)
 	defer cancel()
 	if err := server.Shutdown(last); err != nil {
-		return errors.Join(err, server.Close())
+		s.log.Warn("connections are cut", "err", err.Error())
+		return server.Close()
 	}
 	s.log.Info("stopped")
 	return nil

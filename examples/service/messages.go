@@ -109,7 +109,7 @@ func (s *service) converse(ctx context.Context, w http.ResponseWriter, r *http.R
 	go func() {
 		defer close(done)
 		begun := time.Now()
-		err := c.answer(ctx, s.assistant, out, s.metrics)
+		err := s.caught(func() error { return c.answer(ctx, s.assistant, out, s.metrics) })
 		s.metrics.step(outcomeOf(err), time.Since(begun))
 		if err != nil {
 			p := problemOf(err)
@@ -204,7 +204,11 @@ type answerEvent struct {
 // run runs calls and keeps their results.
 func (c *conversation) run(ctx context.Context, calls []chat.ToolCall, out *stream) error {
 	for _, call := range calls {
-		added, err := c.session.Add(ctx, history.Entry{Body: history.Message{Message: c.call(ctx, call)}})
+		result, err := c.call(ctx, call)
+		if err != nil {
+			return err
+		}
+		added, err := c.session.Add(ctx, history.Entry{Body: history.Message{Message: result}})
 		if err != nil {
 			return err
 		}

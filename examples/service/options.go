@@ -28,6 +28,7 @@ type options struct {
 	steps, queue, open    int
 	work                  int
 	serve, poll           bool
+	finish                time.Duration // how long steps may go on once the process is to stop
 }
 
 // usageError is the error of a command line, or of a file that it names.
@@ -37,7 +38,7 @@ func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
 func parse(args []string, stdout io.Writer) (options, error) {
-	var o options
+	o := options{finish: stepsFinish}
 	var tokensFile, policy string
 	flags := flag.NewFlagSet("service", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

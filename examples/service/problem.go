@@ -4,8 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"syscall"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/postgres"
 	"github.com/promptree-go/promptree/render"
@@ -53,7 +59,12 @@ func problemOf(err error) *problem {
 	if _, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return &problem{http.StatusUnprocessableEntity, "prompt_too_large", "the conversation does not fit the model's window: go back to an earlier entry", err}
 	}
+	if _, ok := errors.AsType[*history.BoundaryError](err); ok {
+		return told(http.StatusConflict, "conflict", "the session went on elsewhere meanwhile: read the session")
+	}
 	switch {
+	case unavailable(err):
+		return &problem{http.StatusServiceUnavailable, "unavailable", "the sessions cannot be reached or written at the moment: ask again later", err}
 	case errors.Is(err, errUnknown), errors.Is(err, history.ErrClosed), errors.Is(err, history.ErrMoved), errors.Is(err, postgres.ErrNoSession):
 		return told(http.StatusNotFound, "not_found", errUnknown.Error())
 	case errors.Is(err, errExists):
@@ -75,7 +86,24 @@ func problemOf(err error) *problem {
 	case errors.Is(err, summarize.ErrBusy):
 		return told(http.StatusConflict, "compacting", "a compaction is being made already: ask again later")
 	}
+	if _, ok := errors.AsType[*chat.TransientError](err); ok {
+		return &problem{http.StatusBadGateway, "model_failed", "the model does not answer at the moment: ask again later", err}
+	}
+	if _, ok := errors.AsType[*summarize.FailedError](err); ok {
+		return &problem{http.StatusBadGateway, "compaction_failed", "no summary could be made: the log says why, by the answer's X-Request-Id", err}
+	}
 	return &problem{http.StatusInternalServerError, "internal", "something went wrong here: the log says what, by the answer's X-Request-Id", err}
+}
+
+// unavailable reports whether an error is that of a database that cannot be reached, stops or is full, or of a disk that is.
+func unavailable(err error) bool {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		class := refused.Code[:min(2, len(refused.Code))]
+		return class == "08" || class == "53" || class == "57" || refused.Code == "25006" // read only
+	}
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	_, network := errors.AsType[*net.OpError](err)
+	return connecting || network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ENOSPC) || err != nil && pgconn.SafeToRetry(err)
 }
 
 // refuse answers with an error, and logs what is not the client's doing.

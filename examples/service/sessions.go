@@ -52,6 +52,7 @@ func newID() string { return strings.ToLower(rand.Text()) }
 const (
 	pageUsual = 100
 	pageMost  = 1000
+	pageBytes = 4 << 20 // of texts, or one that is larger
 )
 
 func limitOf(r *http.Request) (int, error) {
@@ -122,7 +123,7 @@ func (s *service) readSession(ctx context.Context, w http.ResponseWriter, r *htt
 		Next        string    `json:"next,omitempty"`
 	}{Session: id.name, Entries: []message{}}
 	after := r.URL.Query().Get("after")
-	found := after == ""
+	found, bytes := after == "", 0
 	for e, err := range c.session.PathTo(ctx, "") {
 		switch {
 		case err != nil:
@@ -131,10 +132,12 @@ func (s *service) readSession(ctx context.Context, w http.ResponseWriter, r *htt
 			out.Compactions++
 		case e.Type() == history.TypeMessage:
 			switch {
-			case found && len(out.Entries) < limit:
-				out.Entries = append(out.Entries, messageOf(e, out.Leaf))
+			case found && len(out.Entries) < limit && bytes < pageBytes:
+				m := messageOf(e, out.Leaf)
+				out.Entries = append(out.Entries, m)
+				bytes += len(m.Text)
 			case found:
-				out.Next = out.Entries[limit-1].Entry
+				out.Next = out.Entries[len(out.Entries)-1].Entry
 			}
 			out.Leaf = e.ID
 			found = found || e.ID == after

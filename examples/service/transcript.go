@@ -47,33 +47,38 @@ const (
 	mostExcerpt = 4000 // bytes
 )
 
-// call runs a call of the model's. What goes wrong is the result: the model is to see it.
-func (c *conversation) call(ctx context.Context, call chat.ToolCall) chat.Message {
-	text, err := c.lookUp(ctx, call)
-	m := chat.ToolResult(call.ID, text)
+// call runs a call of the model's. What the model did wrong is the result, for it to see.
+func (c *conversation) call(ctx context.Context, call chat.ToolCall) (chat.Message, error) {
+	from, to, err := c.arguments(call)
 	if err != nil {
-		m = chat.ToolResult(call.ID, err.Error())
+		m := chat.ToolResult(call.ID, err.Error())
 		m.IsError = true
+		return m, nil
 	}
-	return m
+	text, err := c.lookUp(ctx, from, to)
+	return chat.ToolResult(call.ID, text), err
 }
 
-func (c *conversation) lookUp(ctx context.Context, call chat.ToolCall) (string, error) {
+// arguments returns from which line to which a call is to read.
+func (c *conversation) arguments(call chat.ToolCall) (from, to int, err error) {
 	var args struct {
 		Path     string
 		From, To int
 	}
 	if call.Name != transcriptTool {
-		return "", fmt.Errorf("there is no tool %q", call.Name)
+		return 0, 0, fmt.Errorf("there is no tool %q", call.Name)
 	}
 	if err := json.Unmarshal([]byte(call.Arguments), &args); err != nil {
-		return "", fmt.Errorf("the arguments cannot be read: %w", err)
+		return 0, 0, fmt.Errorf("the arguments cannot be read: %w", err)
 	}
 	if args.Path != "" && args.Path != c.session.Transcript().Name {
-		return "", errors.New("only the transcript of this conversation can be read")
+		return 0, 0, errors.New("only the transcript of this conversation can be read")
 	}
-	from := max(args.From, 1)
-	to := min(args.To, from+mostLines-1)
+	from = max(args.From, 1)
+	return from, min(args.To, from+mostLines-1), nil
+}
+
+func (c *conversation) lookUp(ctx context.Context, from, to int) (string, error) {
 	var b strings.Builder
 	n := from
 	for line, err := range c.read(ctx, from) {
