@@ -60,9 +60,14 @@ func (a *assistant) prompt(s *history.Session) elements.Node {
 	}
 }
 
-// compactor returns what compacts a session, without its listener.
-func (a *assistant) compactor(s *history.Session) *summarize.Compactor {
-	return &summarize.Compactor{Session: s, Target: a.target, Policy: a.policy}
+// compactor returns what compacts a session. Compactions are told to whoever hears of all, and to listen.
+func (a *assistant) compactor(s *history.Session, listen func(compaction)) *summarize.Compactor {
+	return &summarize.Compactor{Session: s, Target: a.target, Policy: a.policy, OnEvent: func(e summarize.Event) {
+		if told, ok := compactionOf(e); ok {
+			a.heard(told)
+			listen(told)
+		}
+	}}
 }
 
 // conversation is a session that is open, with what compacts it.
@@ -77,21 +82,19 @@ type conversation struct {
 }
 
 func (a *assistant) conversation(s *history.Session, read func(context.Context, int) lines) *conversation {
-	c := &conversation{session: s, compactor: a.compactor(s), prompt: a.prompt(s), read: read}
-	c.compactor.OnEvent = func(e summarize.Event) {
-		told, ok := compactionOf(e)
-		if !ok {
-			return
-		}
-		a.heard(told)
-		c.mu.Lock()
-		listen := c.listen
-		c.mu.Unlock()
-		if listen != nil {
-			listen(told)
-		}
-	}
+	c := &conversation{session: s, prompt: a.prompt(s), read: read}
+	c.compactor = a.compactor(s, c.hear)
 	return c
+}
+
+// hear tells whoever is answered of a compaction.
+func (c *conversation) hear(told compaction) {
+	c.mu.Lock()
+	listen := c.listen
+	c.mu.Unlock()
+	if listen != nil {
+		listen(told)
+	}
 }
 
 // listening has compactions told to a function until stop is called.

@@ -4,20 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/postgres"
+	"github.com/promptree-go/promptree/summarize/jobs"
 )
 
-// database keeps the sessions in PostgreSQL. A session is opened for each request, in whatever replica it comes to.
+// database keeps the sessions in PostgreSQL. A session is opened for each request, in whatever replica it comes to. A summary that
+// need not be waited for is a job, for the workers of whatever process.
 type database struct {
 	pool      *pgxpool.Pool
 	assistant *assistant
+	client    *river.Client[pgx.Tx]
+	queue     *jobs.Queue
+	hooks     []postgres.Hook
 	inUse     atomic.Int64
 }
 
@@ -25,7 +32,7 @@ type database struct {
 const connectTime = 10 * time.Second
 
 // openDatabase connects to a database and brings its schema up to date.
-func openDatabase(ctx context.Context, o options, a *assistant) (*database, error) {
+func openDatabase(ctx context.Context, o options, a *assistant, log *slog.Logger) (*database, error) {
 	config, err := pgxpool.ParseConfig(o.database)
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("-database: %w", err)}
@@ -40,23 +47,35 @@ func openDatabase(ctx context.Context, o options, a *assistant) (*database, erro
 	d := &database{pool: pool, assistant: a}
 	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, errors.New("it does not answer"))
 	defer cancel()
-	if err := d.migrate(ctx); err != nil {
+	if err := d.begin(ctx, o, log); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("the database: %w", err)
 	}
 	return d, nil
 }
 
-func (d *database) migrate(ctx context.Context) error {
+// begin brings both schemas up to date, that of sessions and that of jobs.
+func (d *database) begin(ctx context.Context, o options, log *slog.Logger) (err error) {
 	if err := d.pool.Ping(ctx); err != nil {
 		return err
 	}
-	return postgres.Migrate(ctx, d.pool)
+	if err := postgres.Migrate(ctx, d.pool); err != nil {
+		return err
+	}
+	if err := migrateJobs(ctx, d.pool, log); err != nil {
+		return err
+	}
+	if d.client, err = d.newClient(o, log); err != nil {
+		return err
+	}
+	d.queue = &jobs.Queue{Client: d.client}
+	d.hooks = []postgres.Hook{d.queue.Hook()}
+	return nil
 }
 
 // of returns the sessions of a tenant.
 func (d *database) of(tenant string) *postgres.Sessions {
-	return &postgres.Sessions{Pool: d.pool, Tenant: tenant, Tool: transcriptTool}
+	return &postgres.Sessions{Pool: d.pool, Tenant: tenant, Tool: transcriptTool, Hooks: d.hooks}
 }
 
 func (d *database) create(ctx context.Context, id sessionID) error {
@@ -82,6 +101,7 @@ func (d *database) use(ctx context.Context, id sessionID) (*conversation, func()
 	c := d.assistant.conversation(session, func(ctx context.Context, from int) lines {
 		return sessions.Store(id.name).Read(ctx, history.Position(from-1)) // whose positions are lines
 	})
+	c.compactor.Runner = d.queue
 	return c, func() {
 		_ = c.close() // it only gives the session up
 		d.inUse.Add(-1)

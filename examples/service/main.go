@@ -62,19 +62,43 @@ func work(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return err
 	}
 	a.heard = func(e compaction) { m.compaction(e); e.log(log) }
-	var kept store
-	if o.database != "" {
-		kept, err = openDatabase(ctx, o, a)
-	} else {
-		kept, err = openFiles(o.dir, o.open, a)
+	if o.database == "" {
+		kept, err := openFiles(o.dir, o.open, a)
+		if err != nil {
+			return err
+		}
+		return errors.Join(newService(o, kept, a, m, log).serve(ctx, o.listen, stdout), kept.close())
 	}
+	kept, err := openDatabase(ctx, o, a, slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return err
 	}
-	m.watch(kept.opened)
-	s := newService(o, kept, a, m, log)
-	err = s.serve(ctx, o.listen, stdout)
-	return errors.Join(err, kept.close())
+	var parts []func(context.Context) error
+	if o.work > 0 {
+		parts = append(parts, kept.work)
+	}
+	if o.serve {
+		parts = append(parts, func(ctx context.Context) error { return newService(o, kept, a, m, log).serve(ctx, o.listen, stdout) })
+	} else {
+		fmt.Fprintln(stdout, "working")
+	}
+	return errors.Join(together(ctx, parts...), kept.close())
+}
+
+// together runs the parts of a program until the context has ended or one of them has, and all have returned.
+func together(ctx context.Context, parts ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, len(parts))
+	for _, part := range parts {
+		go func() { ended <- part(ctx) }()
+	}
+	var err error
+	for range parts {
+		err = errors.Join(err, <-ended)
+		cancel()
+	}
+	return err
 }
 
 // serve answers requests until the context has ended, then stops.

@@ -48,17 +48,6 @@ func (m *metrics) gauge(name, help string, value func() int) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "promptree", Name: name, Help: help}, func() float64 { return float64(value()) }))
 }
 
-// watch measures how many sessions are open.
-func (m *metrics) watch(opened func() int) {
-	m.gauge("sessions_open", "Sessions that are open in this process.", opened)
-}
-
-// queues measures what is worked on and what waits.
-func (m *metrics) queues(running, waiting func() int) {
-	m.gauge("steps_running", "Steps that are made at the moment.", running)
-	m.gauge("requests_waiting", "Requests that wait for a session.", waiting)
-}
-
 func (m *metrics) step(outcome string, took time.Duration) {
 	m.steps.WithLabelValues(outcome).Inc()
 	m.seconds.Observe(took.Seconds())

@@ -35,7 +35,9 @@ type service struct {
 func newService(o options, kept store, a *assistant, m *metrics, log *slog.Logger) *service {
 	s := &service{options: o, store: kept, assistant: a, metrics: m, log: log, turns: newTurns(o.queue, o.steps), slots: make(chan struct{}, o.steps)}
 	s.stopping, s.cutOff = context.WithCancelCause(context.Background())
-	m.queues(func() int { return len(s.slots) }, s.turns.queued)
+	m.gauge("sessions_open", "Sessions that are open in this process.", kept.opened)
+	m.gauge("steps_running", "Steps that are made at the moment.", func() int { return len(s.slots) })
+	m.gauge("requests_waiting", "Requests that wait for a session.", s.turns.queued)
 	return s
 }
 
