@@ -33,9 +33,8 @@ func newAssistant(o options) (*assistant, error) {
 	tokenizer := sizing.Estimator{}
 	a := &assistant{policy: o.policy, answer: min(1024, o.window/8)}
 	a.policy.Place.ReadTool = transcriptTool
-	a.target = summarize.Target{
-		Model: &offline{tokenizer: tokenizer, think: o.think}, Name: "offline", Tokenizer: tokenizer, ContextWindow: o.window,
-		Tools: []chat.Tool{transcriptDefinition},
+	a.target = summarize.Target{ // whose ContextWindow is the budget with the tools, so that policies have no room that a prompt has not
+		Model: &offline{tokenizer: tokenizer, think: o.think}, Name: "offline", Tokenizer: tokenizer, Tools: []chat.Tool{transcriptDefinition},
 	}
 	var err error
 	window := sizing.Window{Tokens: o.window, Answer: a.answer}

@@ -165,7 +165,7 @@ func beginFor(t *testing.T, finish time.Duration, at place, args ...string) *rep
 	}
 	go io.Copy(io.Discard, out)
 	address, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-	require.True(t, ok, line)
+	require.Equal(t, o.serve, ok, line)
 	r.client = client{t: t, url: address, token: "acme-token"}
 	return r
 }

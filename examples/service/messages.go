@@ -114,7 +114,7 @@ func (s *service) converse(ctx context.Context, w http.ResponseWriter, r *http.R
 		if err != nil {
 			p := problemOf(err)
 			s.logProblem(w.Header().Get("X-Request-Id"), p)
-			out.send("error", p)
+			out.last("error", p)
 		}
 	}()
 	out.serve(w, done)
@@ -178,11 +178,12 @@ func (c *conversation) answer(ctx context.Context, a *assistant, out *stream, m 
 		for _, call := range message.ToolCalls {
 			out.send("call", map[string]string{"name": call.Name, "arguments": call.Arguments})
 		}
-		done := len(message.ToolCalls) == 0 && !answer.GoOn
-		out.send("answer", answerEvent{answer.Entry, message.Text(), answer.Result.Tokens, answer.Result.Budget, done})
-		if done {
+		event := answerEvent{answer.Entry, message.Text(), answer.Result.Tokens, answer.Result.Budget, len(message.ToolCalls) == 0 && !answer.GoOn}
+		if event.Done {
+			out.last("answer", event)
 			return nil // the answer is kept, whatever ended what the policy does afterwards
 		}
+		out.send("answer", event)
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ type stream struct {
 
 	mu     sync.Mutex
 	ahead  bytes.Buffer // what waits to be written
-	broken bool
+	over   bool // nothing more is sent
 	wake   chan struct{}
 }
 
@@ -46,7 +46,7 @@ func (s *stream) send(event string, data any) {
 		return
 	}
 	s.mu.Lock()
-	if !s.broken {
+	if !s.over {
 		fmt.Fprintf(&s.ahead, "event: %s\ndata: %s\n\n", event, line)
 	}
 	slow := s.ahead.Len() > mostAhead
@@ -60,10 +60,18 @@ func (s *stream) send(event string, data any) {
 	}
 }
 
+// last adds the event after which nothing more is sent.
+func (s *stream) last(event string, data any) {
+	s.send(event, data)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+}
+
 // end breaks the stream off.
 func (s *stream) end(err error) {
 	s.mu.Lock()
-	s.broken = true
+	s.over = true
 	s.ahead = bytes.Buffer{}
 	s.mu.Unlock()
 	s.fail(err)
