@@ -28,10 +28,10 @@ var (
 type stream struct {
 	fail func(error) // called once the client can be sent nothing more
 
-	mu     sync.Mutex
-	ahead  bytes.Buffer // what waits to be written
-	over   bool // nothing more is sent
-	wake   chan struct{}
+	mu    sync.Mutex
+	ahead bytes.Buffer // what waits to be written
+	over  bool         // nothing more is sent
+	wake  chan struct{}
 }
 
 func newStream(fail func(error)) *stream {
