@@ -23,7 +23,7 @@ type options struct {
 	tokens                tokens
 	window                int
 	policy                summarize.Policy
-	think                 time.Duration
+	think, compaction     time.Duration
 	maxBody, maxSession   int64
 	steps, queue, open    int
 	work                  int
@@ -52,6 +52,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.IntVar(&o.window, "window", 8000, "context window of the model, in tokens")
 	flags.StringVar(&policy, "policy", "copilot-chat", "policy of compaction: "+strings.Join(slices.Sorted(maps.Keys(policies.All())), ", "))
 	flags.DurationVar(&o.think, "think", 0, "how long the offline model takes for an answer or a summary")
+	flags.DurationVar(&o.compaction, "compaction", 5*time.Minute, "longest that a compaction takes; that of a process which was killed is given up, and made anew, after it")
 	flags.Int64Var(&o.maxBody, "max-body", 1<<20, "most bytes of a request's body")
 	flags.Int64Var(&o.maxSession, "max-session", 64<<20, "most bytes of a session to which something may be said")
 	flags.IntVar(&o.steps, "steps", 64, "most answers and summaries asked for that are made at once")
@@ -106,6 +107,9 @@ func (o options) check(rest []string, given map[string]bool) error {
 		if f.value < f.least {
 			return fmt.Errorf("-%s is %d: it must be %d or more", f.name, f.value, f.least)
 		}
+	}
+	if o.compaction < time.Second {
+		return fmt.Errorf("-compaction is %v: it must be 1s or more", o.compaction)
 	}
 	for _, name := range []string{"work", "serve", "poll"} {
 		if given[name] && o.database == "" {

@@ -18,25 +18,20 @@ import (
 	"github.com/promptree-go/promptree/summarize/jobs"
 )
 
-// Times of a job, both below the 5 minutes that a plan has, so that a job whose process was killed is taken up in time.
-const (
-	jobAttempt = 90 * time.Second
-	jobRescue  = 2 * time.Minute
-)
-
 // newClient returns what enqueues jobs and, once it is started, works on so many at once.
 func (d *database) newClient(o options, log *slog.Logger) (*river.Client[pgx.Tx], error) {
+	attempt := o.compaction * 3 / 10 // so that a job whose process was killed is taken up before its plan is given up
 	config := &river.Config{Logger: log, PollOnly: o.poll}
 	if o.work > 0 {
 		config.Workers = river.NewWorkers()
 		river.AddWorker(config.Workers, &jobs.Worker{
-			Sessions: &postgres.Sessions{Pool: d.pool, Tool: transcriptTool}, Attempt: jobAttempt,
+			Sessions: &postgres.Sessions{Pool: d.pool, Tool: transcriptTool}, Attempt: attempt,
 			Compactor: func(_ context.Context, _ jobs.Args, s *history.Session) (*summarize.Compactor, error) {
 				return d.assistant.compactor(s, func(compaction) {}), nil
 			},
 		})
 		config.Queues = map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: o.work}}
-		config.RescueStuckJobsAfter = jobRescue
+		config.JobTimeout, config.RescueStuckJobsAfter = attempt, attempt*4/3
 		config.SoftStopTimeout = o.finish
 	}
 	return river.NewClient(riverpgxv5.New(d.pool), config)
