@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -45,8 +44,6 @@ func openDatabase(ctx context.Context, o options, a *assistant, log *slog.Logger
 		return nil, fmt.Errorf("the database: %w", err)
 	}
 	d := &database{pool: pool, assistant: a}
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, errors.New("it does not answer"))
-	defer cancel()
 	if err := d.begin(ctx, o, log); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("the database: %w", err)
@@ -56,7 +53,9 @@ func openDatabase(ctx context.Context, o options, a *assistant, log *slog.Logger
 
 // begin brings both schemas up to date, that of sessions and that of jobs.
 func (d *database) begin(ctx context.Context, o options, log *slog.Logger) (err error) {
-	if err := d.pool.Ping(ctx); err != nil {
+	answering, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	if err := d.pool.Ping(answering); err != nil {
 		return err
 	}
 	if err := postgres.Migrate(ctx, d.pool); err != nil {

@@ -110,6 +110,25 @@ func inPostgres(t *testing.T) place {
 	return place{"-database", at.String()}
 }
 
+// inDatabase makes a new database of the cluster's, and returns its URL where an address leads to another.
+func inDatabase(t *testing.T, address string) string {
+	t.Helper()
+	name := postgrestest.Name()
+	pool, err := pgxpool.New(context.Background(), cluster.URL)
+	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), "CREATE DATABASE "+name)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := pool.Exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)")
+		require.NoError(t, err)
+		pool.Close()
+	})
+	at, err := url.Parse(address)
+	require.NoError(t, err)
+	at.Path = "/" + name
+	return at.String()
+}
+
 // everywhere runs a test on files and on Postgres.
 func everywhere(t *testing.T, f func(t *testing.T, at place)) {
 	t.Run("files", func(t *testing.T) { t.Parallel(); f(t, inFiles(t)) })

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/postgrestest"
 )
 
 func TestAConversationIsStreamedAndKept(t *testing.T) {
@@ -595,4 +597,30 @@ func TestNothingThatIsSaidIsLoggedOrMeasured(t *testing.T) {
 			require.True(t, json.Valid([]byte(line)), line)
 		}
 	})
+}
+
+// They migrate an empty database, with fewer connections than there are processes.
+func TestProcessesMayBeginAtOnceBehindAPoolerOfTransactions(t *testing.T) {
+	t.Parallel()
+	if cluster == nil {
+		t.Skip(postgrestest.ErrNone)
+	}
+	address, stop, err := cluster.Pooler(t.Context(), 3)
+	if err == postgrestest.ErrNoPooler {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	t.Cleanup(stop)
+	at := place{"-database", inDatabase(t, address), "-poll", "-window", "3000"}
+	var group sync.WaitGroup
+	replicas := make([]*replica, 4)
+	for i := range replicas {
+		group.Go(func() { replicas[i] = begin(t, at) })
+	}
+	group.Wait()
+	session := replicas[0].session()
+	for n := range 8 {
+		replicas[n%len(replicas)].answered(session, paragraph(n))
+	}
+	require.Greater(t, replicas[0].ok("GET", session, nil)["compactions"], 0.0)
 }
