@@ -25,6 +25,7 @@ type database struct {
 	queue     *jobs.Queue
 	hooks     []postgres.Hook
 	inUse     atomic.Int64
+	finish    time.Duration
 }
 
 // connectTime is how long the database has to answer at the start.
@@ -43,7 +44,7 @@ func openDatabase(ctx context.Context, o options, a *assistant, log *slog.Logger
 	if err != nil {
 		return nil, fmt.Errorf("the database: %w", err)
 	}
-	d := &database{pool: pool, assistant: a}
+	d := &database{pool: pool, assistant: a, finish: o.finish}
 	if err := d.begin(ctx, o, log); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("the database: %w", err)
@@ -138,6 +139,14 @@ func (d *database) ready(ctx context.Context) error { return d.pool.Ping(ctx) }
 func (d *database) opened() int { return int(d.inUse.Load()) }
 
 func (d *database) close() error {
-	d.pool.Close()
+	closed := make(chan struct{})
+	go func() {
+		d.pool.Close() // which waits for whoever uses a connection
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(stepsEnd):
+	}
 	return nil
 }

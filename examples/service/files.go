@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"encoding/base32"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -205,7 +206,7 @@ func (f *files) list(ctx context.Context, tenant, after string, limit int) ([]in
 		if len(listed) == limit {
 			break
 		}
-		i, err := f.info(sessionID{tenant, name})
+		i, err := f.info(ctx, sessionID{tenant, name})
 		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
 			continue
 		} else if err != nil {
@@ -216,18 +217,24 @@ func (f *files) list(ctx context.Context, tenant, after string, limit int) ([]in
 	return listed, nil
 }
 
-func (f *files) info(id sessionID) (info, error) {
+func (f *files) info(ctx context.Context, id sessionID) (info, error) {
 	is, err := os.Stat(f.path(id))
 	if err != nil {
 		return info{}, err
 	}
 	i := info{Name: id.name, Created: is.ModTime().UTC(), Appended: is.ModTime().UTC(), Bytes: is.Size()}
-	if session, err := history.Read(f.path(id)); err == nil { // nothing was said yet if it cannot be read
-		i.Created = session.Header().Time
-		err = session.Close()
-		return i, err
+	log, err := history.ReadFile(f.path(id), history.FileOptions{})
+	if err != nil {
+		return i, nil // nothing was said yet
 	}
-	return i, nil
+	for header, err := range log.Read(ctx, 0) {
+		var h history.Header
+		if err == nil && json.Unmarshal(header.Data, &h) == nil {
+			i.Created = h.Time
+		}
+		break
+	}
+	return i, log.Close()
 }
 
 func (f *files) remove(ctx context.Context, id sessionID) error {

@@ -88,16 +88,11 @@ func (s *service) converse(ctx context.Context, w http.ResponseWriter, r *http.R
 ) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	id, c, release, err := s.takeTurn(ctx, r, tenant)
+	id, c, release, err := s.takeStep(ctx, r, tenant)
 	if err != nil {
 		return err
 	}
 	defer release()
-	end, err := s.step()
-	if err != nil {
-		return err
-	}
-	defer end()
 	first, err := begin(ctx, id, c)
 	if err != nil {
 		return err
@@ -105,7 +100,7 @@ func (s *service) converse(ctx context.Context, w http.ResponseWriter, r *http.R
 	out := newStream(cancel)
 	first(out)
 	defer c.listening(func(e compaction) { out.send("compaction", e) })()
-	done := make(chan struct{})
+	request, done := w.Header().Get("X-Request-Id"), make(chan struct{})
 	go func() {
 		defer close(done)
 		begun := time.Now()
@@ -113,7 +108,7 @@ func (s *service) converse(ctx context.Context, w http.ResponseWriter, r *http.R
 		s.metrics.step(outcomeOf(err), time.Since(begun))
 		if err != nil {
 			p := problemOf(err)
-			s.logProblem(w.Header().Get("X-Request-Id"), p)
+			s.logProblem(request, p)
 			out.last("error", p)
 		}
 	}()
@@ -140,6 +135,24 @@ func (s *service) takeTurn(ctx context.Context, r *http.Request, tenant string) 
 		release()
 		endTurn()
 	}, nil
+}
+
+// takeStep is takeTurn for what asks a model, for which there must be a place.
+func (s *service) takeStep(ctx context.Context, r *http.Request, tenant string) (sessionID, *conversation, func(), error) {
+	id, c, release, err := s.takeTurn(ctx, r, tenant)
+	if err != nil {
+		return id, nil, nil, err
+	}
+	select {
+	case s.slots <- struct{}{}:
+		return id, c, func() {
+			<-s.slots
+			release()
+		}, nil
+	default:
+		release()
+		return id, nil, nil, errSteps
+	}
 }
 
 // newest returns the newest message on the path to the leaf, the zero value if nothing was said.

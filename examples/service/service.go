@@ -23,7 +23,7 @@ type service struct {
 	metrics   *metrics
 	log       *slog.Logger
 	turns     *turns
-	slots     chan struct{} // one for each step at once
+	slots     chan struct{} // holds a value for each step at once
 
 	mu       sync.Mutex
 	working  int           // requests that work on a session
@@ -61,16 +61,6 @@ func (s *service) enter(r *http.Request) (ctx context.Context, leave func(), err
 			close(s.idle)
 		}
 	}, nil
-}
-
-// step takes a place for asking a model.
-func (s *service) step() (end func(), err error) {
-	select {
-	case s.slots <- struct{}{}:
-		return func() { <-s.slots }, nil
-	default:
-		return nil, errSteps
-	}
 }
 
 // stop refuses further requests, and waits until none is worked on. After some time it cancels them.

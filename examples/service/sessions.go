@@ -72,7 +72,11 @@ func (s *service) listSessions(ctx context.Context, w http.ResponseWriter, r *ht
 	if err != nil {
 		return err
 	}
-	list, err := s.store.list(ctx, tenant, r.URL.Query().Get("after"), limit+1)
+	after := r.URL.Query().Get("after")
+	if after != "" && !nameRule.MatchString(after) {
+		return bad("after: " + nameHelp)
+	}
+	list, err := s.store.list(ctx, tenant, after, limit+1)
 	if err != nil {
 		return err
 	}
@@ -194,16 +198,11 @@ func (s *service) compact(ctx context.Context, w http.ResponseWriter, r *http.Re
 	if err := read(r, &in); err != nil {
 		return err
 	}
-	_, c, release, err := s.takeTurn(ctx, r, tenant)
+	_, c, release, err := s.takeStep(ctx, r, tenant)
 	if err != nil {
 		return err
 	}
 	defer release()
-	end, err := s.step()
-	if err != nil {
-		return err
-	}
-	defer end()
 	var mu sync.Mutex
 	var made *compaction
 	stop := c.listening(func(e compaction) {

@@ -114,6 +114,10 @@ func (s *stream) serve(w http.ResponseWriter, done <-chan struct{}) {
 			s.end(errGone)
 		}
 	}
+	w.WriteHeader(http.StatusOK)
+	if err := client.Flush(); err != nil {
+		s.end(errGone)
+	}
 	for {
 		select {
 		case <-s.wake:

@@ -45,7 +45,11 @@ func (d *database) work(ctx context.Context) error {
 		}
 		return fmt.Errorf("the workers: %w", err)
 	}
-	<-d.client.Stopped()
+	<-ctx.Done()
+	select {
+	case <-d.client.Stopped():
+	case <-time.After(d.finish + stepsEnd): // the database does not answer
+	}
 	return nil
 }
 
