@@ -81,11 +81,11 @@ func process(t *testing.T, args ...string) (*exec.Cmd, client) {
 
 func TestASignalStopsTheProgramAndASecondEndsItAtOnce(t *testing.T) {
 	t.Parallel()
-	cmd, c := process(t)
+	cmd, _ := process(t)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, cmd.Wait(), "the code is 0")
 
-	cmd, c = process(t, "-think", "1h")
+	cmd, c := process(t, "-think", "1h")
 	session := c.session()
 	response := c.send(context.Background(), "POST", session+"/messages", object{"text": "Hello."})
 	defer response.Body.Close()

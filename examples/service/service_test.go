@@ -468,6 +468,19 @@ func TestOpenFilesAreBounded(t *testing.T) {
 	require.LessOrEqual(t, open, 3)
 }
 
+func TestAFileThatAnotherProcessHasOpenIsLocked(t *testing.T) {
+	t.Parallel()
+	at := inFiles(t)
+	a, b := begin(t, at), begin(t, at)
+	session := a.session()
+	a.answered(session, "Hello.")
+	status, kind := b.refused("POST", session+"/messages", object{"text": "Hello?"})
+	require.Equal(t, "409 locked", fmt.Sprint(status, " ", kind))
+	require.NoError(t, a.stop())
+	b.answered(session, "Hello?")
+	require.Len(t, b.transcript(session), 4)
+}
+
 func TestTwoReplicasOnOneSessionConflict(t *testing.T) {
 	t.Parallel()
 	at := inPostgres(t)

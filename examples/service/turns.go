@@ -20,9 +20,8 @@ type turns struct {
 }
 
 type turn struct {
-	free    chan struct{} // holds a value while it is free
-	waiting int
-	users   int // that wait, and the one whose turn it is
+	free  chan struct{} // holds a value while it is free
+	users int           // that wait, and the one whose turn it is
 }
 
 func newTurns(perSession, perTenant int) *turns {
