@@ -112,6 +112,7 @@ func (s *service) serve(ctx context.Context, address string, stdout io.Writer) e
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		WriteTimeout: 30 * time.Second, // a stream sets its own deadline for each write
 	}
+	s.log.Info("started", "address", listener.Addr().String(), "folder", s.dir, "database", s.database != "", "policy", s.policy.Name, "window", s.window)
 	fmt.Fprintf(stdout, "listening on http://%s\n", listener.Addr())
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()

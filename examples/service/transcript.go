@@ -82,11 +82,10 @@ func (c *conversation) lookUp(ctx context.Context, from, to int) (string, error)
 	var b strings.Builder
 	n := from
 	for line, err := range c.read(ctx, from) {
-		if err != nil {
-			return "", err
-		}
-		if n > to {
+		if _, behind := errors.AsType[*history.PositionError](err); behind || err == nil && n > to {
 			break
+		} else if err != nil {
+			return "", err
 		}
 		if b.Len() > mostExcerpt {
 			fmt.Fprintf(&b, "(cut off: go on from line %d)\n", n)
