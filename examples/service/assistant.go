@@ -32,7 +32,6 @@ any more, read it in the transcript of this conversation with the tool ` + trans
 func newAssistant(o options) (*assistant, error) {
 	tokenizer := sizing.Estimator{}
 	a := &assistant{policy: o.policy, answer: min(1024, o.window/8)}
-	a.policy.Place.ReadTool = transcriptTool
 	a.policy.Ask.TimeLimit = o.compaction
 	a.policy.Ask.Timeout = min(a.policy.Ask.Timeout, o.compaction)
 	a.target = summarize.Target{ // whose ContextWindow is the budget with the tools, so that policies have no room that a prompt has not

@@ -133,14 +133,29 @@ func (f *files) begin(id sessionID) (*conversation, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	session, err := history.Open(path)
+	log, err := history.OpenFile(path, history.FileOptions{})
 	if err != nil {
 		return nil, err
+	}
+	session, err := history.New(context.Background(), transcribed{log, id.name}, history.Options{})
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
 	}
 	return f.assistant.conversation(session, func(ctx context.Context, from int) lines {
 		log, err := history.ReadFile(path, history.FileOptions{})
 		return skip(ctx, log, err, from)
 	}), nil
+}
+
+// transcribed is a file of which the model is told the session's name, for its tool, and not where it is on this machine.
+type transcribed struct {
+	*history.FileStore
+	name string
+}
+
+// Transcript is what the breadcrumb beside a summary names.
+func (t transcribed) Transcript() history.Transcript {
+	return history.Transcript{Name: t.name, Tool: transcriptTool}
 }
 
 // release ends a use. What failed to open is forgotten.

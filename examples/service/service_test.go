@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/internal/postgrestest"
+	"github.com/promptree-go/promptree/summarize/policies"
 )
 
 func TestAConversationIsStreamedAndKept(t *testing.T) {
@@ -468,6 +472,28 @@ func TestOpenFilesAreBounded(t *testing.T) {
 	require.LessOrEqual(t, open, 3)
 }
 
+func TestWhatACrashLeftOfAWriteIsSetAside(t *testing.T) {
+	t.Parallel()
+	at := inFiles(t)
+	c := begin(t, at)
+	session := c.session()
+	c.answered(session, "Hello.")
+	before := c.transcript(session)
+	require.NoError(t, c.stop())
+	found, err := filepath.Glob(filepath.Join(at[1], "*", "*"+extension))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	file, err := os.OpenFile(found[0], os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = file.WriteString(`{"type":"message","id":"x","par`)
+	require.NoError(t, errors.Join(err, file.Close()))
+
+	c = begin(t, at)
+	require.Equal(t, before, c.transcript(session))
+	c.answered(session, "Are you there?")
+	require.Equal(t, before, c.transcript(session)[:2])
+}
+
 func TestAFileThatAnotherProcessHasOpenIsLocked(t *testing.T) {
 	t.Parallel()
 	at := inFiles(t)
@@ -640,4 +666,20 @@ func TestProcessesMayBeginAtOnceBehindAPoolerOfTransactions(t *testing.T) {
 		replicas[n%len(replicas)].answered(session, paragraph(n))
 	}
 	require.Greater(t, replicas[0].ok("GET", session, nil)["compactions"], 0.0)
+}
+
+func TestEveryPolicyAnswersInASmallWindow(t *testing.T) {
+	for name := range policies.All() {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, at place) {
+				c := begin(t, at, "-policy", name, "-window", "2500")
+				session := c.session()
+				for n := range 9 {
+					answer := c.answered(session, paragraph(n))
+					require.LessOrEqual(t, answer["tokens"], answer["budget"])
+				}
+				require.Greater(t, c.ok("GET", session, nil)["compactions"], 0.0)
+			})
+		})
+	}
 }

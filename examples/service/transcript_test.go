@@ -53,6 +53,7 @@ func TestTheExampleBesideASummaryIsACallThatWorks(t *testing.T) {
 		require.True(t, found)
 		said := made.Compaction().Messages[0].Text()
 		require.Contains(t, said, "with the tool "+transcriptTool)
+		require.Contains(t, said, `path="one"`, "and not where it is on this machine")
 		example := regexp.MustCompile(`\{"path": .*\}`).FindString(said)
 		require.True(t, json.Valid([]byte(example)), said)
 		result, err := c.call(t.Context(), chat.ToolCall{ID: "1", Name: transcriptTool, Arguments: example})
