@@ -67,6 +67,8 @@
 //     are cancelled: the clients are told an error of the type stopping. A second signal ends the process at once, which loses
 //     no more than kill -9 does: what was not told yet.
 //   - If the database or the disk cannot be reached or is full, that is an error of the type unavailable, until it can.
+//   - If a process is killed in the middle of a summary, another makes it: a job is taken up again after 2 minutes, and what a
+//     request was making is given up after 5. -compaction sets both lower.
 //   - If no process has a worker, summaries wait: a prompt that does not fit waits for a minute, and is then compacted where it is.
 //   - Logs are JSON on standard error, a line for each request and compaction. They hold nothing that was said, no token and no name of a
 //     tenant; an error of the store may name the session. A client finds its line by X-Request-Id.

@@ -510,7 +510,7 @@ func TestAFileThatAnotherProcessHasOpenIsLocked(t *testing.T) {
 func TestTwoReplicasOnOneSessionConflict(t *testing.T) {
 	t.Parallel()
 	at := inPostgres(t)
-	a, b := begin(t, at, "-think", "1s"), begin(t, at)
+	a, b := begin(t, at, "-think", "3s"), begin(t, at)
 	session := a.session()
 	response := a.send(t.Context(), "POST", session+"/messages", object{"text": "From a.", "after": ""})
 	defer response.Body.Close()
