@@ -582,21 +582,36 @@ func TestAStopCancelsStepsThatTakeTooLong(t *testing.T) {
 		require.Equal(t, 200, response.StatusCode)
 		stopped := make(chan error, 1)
 		go func() { stopped <- c.stop() }()
-		require.Eventually(t, func() bool {
-			status, _ := c.do("GET", "/readyz", nil)
-			return status == 503
-		}, 10*time.Second, time.Millisecond)
-		refused := c.send(t.Context(), "POST", session+"/messages", object{"text": "One more."})
-		require.Equal(t, 503, refused.StatusCode)
-		require.NotEmpty(t, refused.Header.Get("Retry-After"))
-		require.NoError(t, refused.Body.Close())
-		require.Equal(t, "ok\n", c.ok("GET", "/healthz", nil)["text"])
 		list := c.events(response)
 		last := list[len(list)-1]
 		require.Equal(t, "error", last.name)
 		require.Equal(t, "stopping", last.data["type"])
 		require.NoError(t, <-stopped)
 	})
+}
+
+func TestAServerThatStopsSaysSoWhileStepsGoOn(t *testing.T) {
+	t.Parallel()
+	r := begin(t, inFiles(t), "-think", "1h") // whose steps end with their client
+	ctx, leave := context.WithCancel(t.Context())
+	session := r.session()
+	response := r.send(ctx, "POST", session+"/messages", object{"text": "Hello."})
+	require.Equal(t, 200, response.StatusCode)
+	stopped := make(chan error, 1)
+	go func() { stopped <- r.stop() }()
+	require.Eventually(t, func() bool { return strings.Contains(r.log.String(), `"msg":"stopping"`) }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool {
+		status, _ := r.do("GET", "/readyz", nil)
+		return status == 503
+	}, 10*time.Second, time.Millisecond)
+	refused := r.send(t.Context(), "POST", session+"/messages", object{"text": "One more."})
+	require.Equal(t, 503, refused.StatusCode)
+	require.NotEmpty(t, refused.Header.Get("Retry-After"))
+	require.NoError(t, refused.Body.Close())
+	require.Equal(t, "ok\n", r.ok("GET", "/healthz", nil)["text"])
+	leave()
+	require.NoError(t, response.Body.Close())
+	require.NoError(t, <-stopped)
 }
 
 func TestNothingThatIsSaidIsLoggedOrMeasured(t *testing.T) {
