@@ -87,11 +87,14 @@ var ErrClosed = errors.New("history: the session is closed")
 
 // ConflictError is the error of an append to a store in which somebody else has appended since. Nothing was written.
 type ConflictError struct {
-	// At is the position at which the lines were to stand, End that of the store's end.
+	// At is the position at which the lines were to stand, End that of the store's end. Both are 0 if they are not known.
 	At, End Position
 }
 
 func (e *ConflictError) Error() string {
+	if e.End == 0 {
+		return "history: the session was appended to meanwhile: call Refresh, and look at what was said"
+	}
 	return fmt.Sprintf("history: the session was appended to meanwhile, to %d and not %d: call Refresh, and look at what was said", e.End, e.At)
 }
 

@@ -89,7 +89,8 @@ func (a Answer) Message() chat.Message { return a.Response.Message }
 // [chat.WithCallIDs] makes it, in the stream too. The errors are those of [summarize.Compactor.Render], of
 // [summarize.Compactor.Recover], and the model's own; that of a cancelled context is its cause. With an error the answer
 // holds what there is: of a stream that was cut off, what had arrived; of an answer that the session refused, all of it. A
-// compaction after a turn that fails is told by events alone. If the model, Stream, OnRetry or Observe panics, ends its goroutine,
+// compaction after a turn that fails is told by events alone. An answer to what is no longer the newest that was said, because
+// another process said something in the session meanwhile, is not appended: the error is a [*history.ConflictError]. If the model, Stream, OnRetry or Observe panics, ends its goroutine,
 // or has not returned a second after the context ended, the error is a [*summarize.CallbackError]; the answer that Observe was
 // called with is not appended.
 func (a *Agent) Step(ctx context.Context) (Answer, error) {
@@ -99,6 +100,10 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 		return answer, errors.New("agent: Agent.Compactor is not set: set the compactor that renders the prompt")
 	case a.Prompt == nil:
 		return answer, errors.New("agent: Agent.Prompt is not set: set the prompt that shows the session")
+	}
+	said, err := newest(ctx, a.Compactor.Session)
+	if err != nil {
+		return answer, err
 	}
 	var refused error
 	for {
@@ -126,7 +131,14 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 	}
 	write, done := callback.Outlive(ctx) // what was answered is kept
 	defer done()
-	added, err := a.Compactor.Session.Add(write, entries...)
+	now, err := newest(write, a.Compactor.Session) // the compactor goes on from what others appended as it waits and writes
+	if err == nil && now != said {
+		err = &history.ConflictError{}
+	}
+	var added []history.Entry
+	if err == nil {
+		added, err = a.Compactor.Session.Add(write, entries...)
+	}
 	if err != nil {
 		return answer, fmt.Errorf("agent: appending the answer: %w", err)
 	}
@@ -138,6 +150,23 @@ func (a *Agent) Step(ctx context.Context) (Answer, error) {
 		return answer, context.Cause(ctx)
 	}
 	return answer, nil // a prompt that does not fit now is the next step's matter
+}
+
+// newest returns the id of what was said last on the path to the session's leaf, "" if nothing was.
+func newest(ctx context.Context, s *history.Session) (string, error) {
+	if s == nil {
+		return "", nil // for the compactor to refuse
+	}
+	for e, err := range s.Back(ctx, "") {
+		if err != nil {
+			return "", err
+		}
+		switch e.Type() {
+		case history.TypeMessage, history.TypeShell, history.TypeCustomMessage, history.TypeBranchSummary, history.TypeBranch:
+			return e.ID, nil
+		}
+	}
+	return "", nil
 }
 
 // prompt renders the prompt, and smaller than one that was refused. It tries again if what failed is a summary that the prompt

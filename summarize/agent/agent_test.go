@@ -117,6 +117,29 @@ func TestAnAnswerAndItsUsageAreOneAppend(t *testing.T) {
 	require.Equal(t, history.Usage{Model: "harbour-1", Usage: chat.Usage{Input: 70, Output: 5}, Counted: answer.Result.Tokens + tools}, last.Body)
 }
 
+// What the compactor writes while it works, such as a plan, goes behind what others said. The answer does not go there too.
+func TestAnAnswerThatDoesNotKnowWhatWasSaidMeanwhileIsAConflict(t *testing.T) {
+	store := &history.MemoryStore{}
+	session, err := history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
+	require.NoError(t, err)
+	require.NoError(t, session.Append(t.Context(), chat.UserMessage("What is in the harbour?")))
+	other, err := history.New(t.Context(), store, history.Options{})
+	require.NoError(t, err)
+	a := of(t, 1000, summarize.Policy{}, func(ctx context.Context, req chat.Request) (chat.Response, error) {
+		require.NoError(t, other.Append(ctx, chat.UserMessage("And in the town?")))
+		_, err := session.Add(ctx, history.Entry{Body: history.PlanEnd{Outcome: history.PlanFailed}})
+		require.NoError(t, err)
+		return says("Three ships.")(ctx, req)
+	})
+	a.Compactor.Session, a.Prompt = session, elements.Fragment{history.Request{Session: session}, history.Rounds{Session: session}}
+	answer, err := a.Step(t.Context())
+	conflict, ok := errors.AsType[*history.ConflictError](err)
+	require.True(t, ok, "%v", err)
+	require.EqualError(t, conflict, "history: the session was appended to meanwhile: call Refresh, and look at what was said")
+	require.Equal(t, "Three ships.", answer.Message().Text())
+	require.Equal(t, []history.EntryType{history.TypeMessage, history.TypeMessage, history.TypePlanEnd}, kinds(t, session))
+}
+
 func TestAnAnswerWithoutUsageIsAppendedAlone(t *testing.T) {
 	a := of(t, 1000, summarize.Policy{}, func(context.Context, chat.Request) (chat.Response, error) {
 		return chat.Response{Message: chat.AssistantMessage("Three ships.")}, nil
