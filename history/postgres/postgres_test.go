@@ -274,6 +274,24 @@ func TestAHookWritesInTheTransactionOfTheAppend(t *testing.T) {
 }
 
 // Whoever reads a session that is removed meanwhile is told so, and not that it ended there.
+// A process that is paused in the middle of a hook holds the row of the session.
+func TestAHookThatIsPausedHoldsItsSessionForSecondsAlone(t *testing.T) {
+	sessions := &postgres.Sessions{Pool: migrated(t)}
+	var begins, goesOn, after string
+	show := func(in *string) []postgres.Hook {
+		return []postgres.Hook{{Do: func(ctx context.Context, tx pgx.Tx, _ postgres.Appended) error {
+			return tx.QueryRow(ctx, "SHOW idle_in_transaction_session_timeout").Scan(in)
+		}}}
+	}
+	sessions.Hooks = show(&begins)
+	s, err := sessions.Open(t.Context(), "one", history.Options{})
+	require.NoError(t, err)
+	sessions.Hooks = show(&goesOn)
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
+	require.NoError(t, sessions.Pool.QueryRow(t.Context(), "SHOW idle_in_transaction_session_timeout").Scan(&after))
+	require.Equal(t, []string{"10s", "10s", "0"}, []string{begins, goesOn, after})
+}
+
 func TestASessionThatIsRemovedIsNotReadAsAShorterOne(t *testing.T) {
 	p := migrated(t)
 	sessions := &postgres.Sessions{Pool: p}

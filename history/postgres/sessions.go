@@ -44,7 +44,8 @@ type Hook struct {
 	// three, and what Do takes. Nil wants all.
 	Wants func(lines []history.Line) bool
 	// Do is called after the lines were written, before the transaction is committed. If it fails the append does, and nothing is
-	// written. It must not use another connection, which would wait for this one's locks.
+	// written. It must not use another connection, which would wait for this one's locks. If it takes 10 seconds from one statement
+	// to the next the server ends the transaction, so that a process that is paused does not hold the session.
 	Do func(ctx context.Context, tx pgx.Tx, a Appended) error
 }
 

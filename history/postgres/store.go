@@ -173,6 +173,10 @@ func (s *Store) conflict(ctx context.Context, at history.Position) error {
 	return &history.ConflictError{At: at, End: end}
 }
 
+// idleInTransaction is how long the server lets a transaction with hooks wait for its process. One that was paused, or cut off, holds
+// the session's row that long, and what it was about to write is not written.
+const idleInTransaction = "10s"
+
 // insert writes lines and returns the key of their session. The error is [pgx.ErrNoRows] if the position is taken.
 func (s *Store) insert(ctx context.Context, db querier, at history.Position, lines []history.Line) (key int64, err error) {
 	n := len(lines)
@@ -186,7 +190,7 @@ func (s *Store) insert(ctx context.Context, db querier, at history.Position, lin
 			INSERT INTO promptree_lines (session, at, id, parent, kind, data)
 			SELECT s.session, $3 + l.i - 1, l.id, l.parent, l.kind, l.data
 			FROM s, unnest($5::bytea[], $6::bytea[], $7::bytea[], $8::bytea[]) WITH ORDINALITY AS l (id, parent, kind, data, i)
-		) SELECT session FROM s`
+		) SELECT session, set_config('idle_in_transaction_session_timeout', '` + idleInTransaction + `', true) FROM s`
 	const begin = `WITH s AS (
 			INSERT INTO promptree_sessions (tenant, name, lines, bytes) VALUES ($1, $2, $3 + cardinality($5::bytea[]), $4)
 			ON CONFLICT (tenant, name) DO NOTHING RETURNING session
@@ -196,9 +200,9 @@ func (s *Store) insert(ctx context.Context, db querier, at history.Position, lin
 			WHERE session = $1 AND name = $2 AND lines = $3 RETURNING session
 		)` + written
 	if at == 0 {
-		err = db.QueryRow(ctx, begin, mode, s.sessions.Tenant, s.name, int64(at), bytes, ids, parents, kinds, data).Scan(&key)
+		err = db.QueryRow(ctx, begin, mode, s.sessions.Tenant, s.name, int64(at), bytes, ids, parents, kinds, data).Scan(&key, nil)
 	} else {
-		err = db.QueryRow(ctx, goOn, mode, s.key.Load(), s.name, int64(at), bytes, ids, parents, kinds, data).Scan(&key)
+		err = db.QueryRow(ctx, goOn, mode, s.key.Load(), s.name, int64(at), bytes, ids, parents, kinds, data).Scan(&key, nil)
 	}
 	return key, err
 }
