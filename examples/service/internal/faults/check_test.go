@@ -1,0 +1,278 @@
+//go:build linux
+
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/postgres"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+// found is what a check counted.
+type found struct {
+	sessions, messages, plans, background, foreground, dropped, jobs int
+}
+
+func (f found) String() string {
+	return fmt.Sprintf("%d sessions with %d messages; %d plans: %d placed in the background, %d waited for, %d came to nothing; %d jobs",
+		f.sessions, f.messages, f.plans, f.background, f.foreground, f.dropped, f.jobs)
+}
+
+// check holds everything against everything else. The fleet is to be healthy, and no step is made meanwhile.
+// At the last check no job may be left.
+func (l *load) check(last bool) (n found) {
+	t := l.t
+	t.Helper()
+	require.False(t, t.Failed())
+	l.f.ready()
+	if last {
+		l.settle()
+	}
+	ctx := t.Context()
+	jobs := l.jobs() // before the plans, for each is written with one
+	plans := map[string]bool{}
+	for tenant := range tenants {
+		sessions := &postgres.Sessions{Pool: l.f.direct, Tenant: tenant}
+		for info, err := range sessions.List(ctx, "") {
+			require.NoError(t, err)
+			n.sessions++
+			wrong, err := history.Verify(ctx, sessions.Store(info.Name))
+			require.NoError(t, err)
+			require.Empty(t, wrong, "session %s of %s", info.Name, tenant)
+			session, err := sessions.Open(ctx, info.Name, history.Options{})
+			require.NoError(t, err)
+			var list []message
+			for _, p := range l.f.replicas {
+				eventually(t, 10*time.Second, func() error { // what a client did not wait for may end only now
+					shown, err := newClient(tenants[tenant]).transcript(ctx, p.base(), info.Name)
+					require.NoError(t, session.Refresh(ctx))
+					if list = said(t, session, ""); err == nil && !slices.EqualFunc(list, plain(shown), message.equal) {
+						err = fmt.Errorf("%d messages, and in the database %d", len(shown), len(list))
+					}
+					return err
+				}, "the transcript of %s of %s by %s", info.Name, tenant, p.name)
+			}
+			n.messages += len(list)
+			require.NoError(t, inOrder(list), "session %s of %s", info.Name, tenant)
+			l.saidOnce(session, info.Name, tenant)
+			l.effects(session, &n, plans)
+			require.NoError(t, session.Close())
+		}
+	}
+	for plan, count := range jobs {
+		n.jobs += count
+		require.True(t, plans[plan], "a job of plan %q, which no session has", plan)
+		require.Equal(t, 1, count, "jobs of plan %q", plan)
+	}
+	return n
+}
+
+// plain leaves out of messages what a session does not say in the same words.
+func plain(list []message) []message {
+	list = slices.Clone(list)
+	for i, m := range list {
+		list[i].Parent = ""
+		if list[i].Calls = make([]json.RawMessage, len(m.Calls)); m.Role == "tool" {
+			list[i].Text = ""
+		}
+	}
+	return list
+}
+
+func (m message) equal(o message) bool {
+	return m.Entry == o.Entry && m.Role == o.Role && m.Text == o.Text && len(m.Calls) == len(o.Calls)
+}
+
+// said lists the messages of a session on the path to an entry, as transcripts have them.
+func said(t *testing.T, s *history.Session, to string) (list []message) {
+	t.Helper()
+	for e, err := range s.PathTo(t.Context(), to) {
+		require.NoError(t, err)
+		if m, ok := e.Body.(history.Message); ok {
+			list = append(list, message{
+				Entry: e.ID, Role: string(m.Role), Text: m.Text(), Calls: make([]json.RawMessage, len(m.ToolCalls)),
+			})
+		}
+	}
+	return plain(list)
+}
+
+// saidOnce holds what clients were told against all that is in a session: their branches are there, and nothing stands twice.
+func (l *load) saidOnce(s *history.Session, name, tenant string) {
+	t := l.t
+	t.Helper()
+	entries := map[string]string{} // by what the user said
+	for e, err := range s.Entries(t.Context()) {
+		require.NoError(t, err)
+		if m := e.Message(); e.Type() == history.TypeMessage && m.Role == chat.RoleUser {
+			require.Empty(t, entries[m.Text()], "said twice in %s of %s: %s", name, tenant, brief(m.Text()))
+			entries[m.Text()] = e.ID
+		}
+	}
+	known := map[string]bool{}
+	talks := false
+	for _, c := range l.list {
+		talks = talks || c.name == name && c.tenant == tenant
+		if c.name != name || c.tenant != tenant {
+			continue
+		}
+		for text, entry := range c.mine {
+			known[text] = true
+			if entry != "" {
+				require.Equal(t, entry, entries[text], "%v: acknowledged: %s", c, brief(text))
+			}
+		}
+		require.NoError(t, c.agrees(said(t, s, "")), "%v", c)
+		for _, path := range c.left {
+			other := *c
+			other.told = path
+			require.NoError(t, other.agrees(said(t, s, newest(path))), "%v: a branch that was left", c)
+		}
+	}
+	for text := range entries {
+		require.True(t, known[text] || !talks, "nobody said in %s of %s: %s", name, tenant, brief(text))
+	}
+}
+
+// effects holds the plans of a session against the rule that each has one effect at most: on no path does a compaction carry out a
+// plan that was carried out or had ended. A branch from before that has it pending again, and an end that comes late changes nothing.
+func (l *load) effects(s *history.Session, n *found, plans map[string]bool) {
+	t := l.t
+	t.Helper()
+	all, parents, ends := map[string]history.Plan{}, map[string]string{}, map[string]string{} // of an entry, the plan that it ends
+	for e, err := range s.Entries(t.Context()) {
+		require.NoError(t, err)
+		parents[e.ID] = e.Parent
+		switch b := e.Body.(type) {
+		case history.Plan:
+			all[e.ID], plans[e.ID] = b, true
+		case history.PlanEnd:
+			if b.Outcome != history.PlanRetried {
+				ends[e.ID] = b.Plan
+				n.dropped++
+			}
+		case history.Compaction:
+			require.Contains(t, all, b.Plan, "compaction %s is of no plan before it", e.ID)
+			for at := e.Parent; at != b.Plan; at = parents[at] {
+				require.NotEmpty(t, at, "compaction %s is of plan %s, which is not on its path", e.ID, b.Plan)
+				require.NotEqual(t, b.Plan, ends[at], "compaction %s is of plan %s, which %s ended", e.ID, b.Plan, at)
+			}
+			ends[e.ID] = b.Plan
+			if all[b.Plan].Background {
+				n.background++
+			} else {
+				n.foreground++
+			}
+		}
+	}
+	n.plans += len(all)
+}
+
+// unfinished jobs are those that are not over.
+const unfinished = "state NOT IN ('completed', 'cancelled', 'discarded')"
+
+// settle waits until no job is left. That of a process that was killed is nobody's until its time
+// is over, and one that was enqueued, or is tried again, by a clock that is ahead waits for its time: both are made to pass.
+func (l *load) settle() {
+	t := l.t
+	t.Helper()
+	left := func() error {
+		rows, err := l.f.direct.Query(t.Context(), "SELECT to_json(river_job)::text FROM river_job WHERE "+unfinished)
+		var states []string
+		if err == nil {
+			states, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		}
+		if err == nil && len(states) > 0 {
+			err = fmt.Errorf("%d jobs are left: %q", len(states), states)
+		}
+		return err
+	}
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if left() == nil {
+			return
+		}
+	}
+	gone, err := l.f.direct.Exec(t.Context(), `UPDATE river_job SET attempted_at = attempted_at - interval '1 day'
+		WHERE state = 'running' AND attempted_at < now() - interval '3 s'`)
+	require.NoError(t, err)
+	t.Logf("%d jobs of processes that are gone", gone.RowsAffected())
+	l.f.stop() // whoever leads looks for such jobs as it begins to
+	for _, p := range slices.Concat(l.f.replicas, l.f.workers) {
+		p.start()
+	}
+	eventually(t, time.Minute, func() error {
+		_, err := l.f.direct.Exec(t.Context(), "UPDATE river_job SET scheduled_at = now() WHERE scheduled_at > now() AND "+unfinished)
+		require.NoError(t, err)
+		return left()
+	}, "jobs")
+}
+
+// jobs counts the jobs of each plan.
+func (l *load) jobs() map[string]int {
+	t := l.t
+	t.Helper()
+	rows, err := l.f.direct.Query(t.Context(), "SELECT args->>'plan', count(*) FROM river_job WHERE kind = 'promptree_compaction' GROUP BY 1")
+	require.NoError(t, err)
+	jobs := map[string]int{}
+	var plan string
+	var count int
+	_, err = pgx.ForEachRow(rows, []any{&plan, &count}, func() error {
+		jobs[plan] = count
+		return nil
+	})
+	require.NoError(t, err)
+	return jobs
+}
+
+// prompts renders what a model would be shown of each session next.
+func (l *load) prompts() {
+	t := l.t
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tokenizer := sizing.Estimator{}
+	for tenant := range tenants {
+		sessions := &postgres.Sessions{Pool: l.f.direct, Tenant: tenant}
+		for info, err := range sessions.List(ctx, "") {
+			require.NoError(t, err)
+			session, err := sessions.Open(ctx, info.Name, history.Options{})
+			require.NoError(t, err)
+			if len(said(t, session, "")) == 0 {
+				continue
+			}
+			compactor := &summarize.Compactor{
+				Session: session, Policy: copilotchat.Policy(),
+				Target: summarize.Target{
+					Model: models.Offline{Tokenizer: tokenizer}, Name: "offline", Tokenizer: tokenizer, Budget: int(l.budget.Load()), ContextWindow: window,
+				},
+			}
+			result, err := compactor.Render(ctx, elements.Fragment{
+				history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
+			})
+			require.NoError(t, err, "session %s of %s", info.Name, tenant)
+			messages := result.Messages
+			if messages[len(messages)-1].Role == chat.RoleAssistant { // the user's turn
+				messages = append(messages, chat.UserMessage("Go on."))
+			}
+			require.NoError(t, chat.Validate(messages), "session %s of %s", info.Name, tenant)
+			require.LessOrEqual(t, result.Tokens, int(l.budget.Load()), "session %s of %s", info.Name, tenant)
+			require.NoError(t, errors.Join(compactor.Close(), session.Close()))
+		}
+	}
+}

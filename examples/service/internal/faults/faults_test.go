@@ -1,0 +1,303 @@
+//go:build linux
+
+package faults
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/history/postgres"
+)
+
+// over ends a load and its fleet: everything is checked, and each process ends well.
+func (l *load) over() found {
+	l.t.Helper()
+	goOn := l.pause()
+	n := l.check(true)
+	l.cancel()
+	goOn()
+	l.stop()
+	l.prompts()
+	l.f.stop()
+	l.t.Logf("%v; %v", l, n)
+	require.Positive(l.t, l.answers.Load(), "there was no load")
+	return n
+}
+
+// checked makes a pause for a check.
+func (l *load) checked() {
+	l.t.Helper()
+	defer l.pause()()
+	l.check(false)
+}
+
+func TestWhatWasAcknowledgedOutlivesKilledProcesses(t *testing.T) {
+	seed, r := begin(t)
+	t.Parallel()
+	kills, err := strconv.Atoi(cmp.Or(os.Getenv(killsEnv), "30"))
+	require.NoError(t, err, killsEnv)
+	f := newFleet(t, layout{replicas: 2, workers: 2, own: 1})
+	l := newLoad(f, seed, 6, 1)
+	for n := range kills {
+		wait(r, 100*time.Millisecond, 500*time.Millisecond)
+		p := f.all()[r.IntN(len(f.all()))]
+		p.kill()
+		wait(r, 0, 200*time.Millisecond)
+		p.start()
+		if n%10 == 9 && n < kills-1 {
+			l.checked()
+		}
+	}
+	n := l.over()
+	if kills >= 30 {
+		require.Positive(t, n.background, "compactions by workers")
+		require.Positive(t, n.foreground, "compactions that were waited for")
+	}
+}
+
+func TestARestartOfTheDatabaseLosesNothing(t *testing.T) {
+	seed, r := begin(t)
+	t.Parallel()
+	f := newFleet(t, layout{replicas: 2, workers: 1, own: 1, cluster: own(t)})
+	l := newLoad(f, seed, 6, 1)
+	for _, how := range []string{"fast", "immediate", "immediate"} {
+		wait(r, 500*time.Millisecond, time.Second)
+		require.NoError(t, f.cluster.Halt(t.Context(), how))
+		wait(r, 0, time.Second)
+		require.NoError(t, f.cluster.Run(t.Context()))
+		f.direct.Reset()
+		wait(r, 500*time.Millisecond, time.Second)
+		l.checked()
+	}
+	l.over()
+}
+
+func TestConnectionsThatAreCutLoseNothing(t *testing.T) {
+	for name, pooled := range map[string]int{"direct": 0, "behind PgBouncer": 8} {
+		t.Run(name, func(t *testing.T) {
+			seed, r := begin(t)
+			t.Parallel()
+			f := newFleet(t, layout{replicas: 2, workers: 1, own: 1, pooled: pooled})
+			l := newLoad(f, seed, 6, 1)
+			for range 8 {
+				wait(r, 200*time.Millisecond, 500*time.Millisecond)
+				_, err := f.direct.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+					WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+				require.NoError(t, err)
+				f.direct.Reset()
+			}
+			l.over()
+		})
+	}
+}
+
+func TestAFullDiskLosesNothing(t *testing.T) {
+	seed, r := begin(t)
+	dir := smallDisk(t, "300m")
+	before := os.TempDir()
+	t.Setenv("TMPDIR", dir) // where the cluster is put
+	cluster := own(t)
+	t.Setenv("TMPDIR", before)
+	f := newFleet(t, layout{replicas: 2, workers: 1, own: 1, cluster: cluster})
+	l := newLoad(f, seed, 6, 1)
+	for range 2 {
+		wait(r, time.Second, 2*time.Second)
+		before := l.answers.Load()
+		filler := fill(t, dir)
+		wait(r, 2*time.Second, 3*time.Second)
+		t.Logf("%d answers while there was no room", l.answers.Load()-before)
+		require.NoError(t, os.Remove(filler))
+		eventually(t, time.Minute, func() error { // it may have ended
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			f.direct.Reset()
+			err := f.direct.Ping(ctx)
+			if err != nil {
+				_ = cluster.Run(ctx)
+			}
+			return err
+		}, "the database does not answer")
+		wait(r, 500*time.Millisecond, time.Second)
+		l.checked()
+	}
+	l.over()
+}
+
+// smallDisk mounts a file system of a size in memory.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "disk")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=1777,size="+size); err != nil {
+		t.Skipf("a small file system takes root's rights: mounting a tmpfs: %v", err)
+	}
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, 0)) })
+	for up := dir; up != os.TempDir() && up != "/"; up = filepath.Dir(up) { // the database's user goes through it
+		require.NoError(t, os.Chmod(up, 0o755))
+	}
+	return dir
+}
+
+// fill leaves no room on a disk, and returns the file that takes it.
+func fill(t *testing.T, dir string) (path string) {
+	t.Helper()
+	file, err := os.CreateTemp(dir, "filler")
+	require.NoError(t, err)
+	defer file.Close()
+	for chunk := make([]byte, 1<<20); len(chunk) > 0; {
+		if _, err := file.Write(chunk); err != nil {
+			require.ErrorIs(t, err, syscall.ENOSPC)
+			chunk = chunk[:len(chunk)/2]
+		}
+	}
+	return file.Name()
+}
+
+func TestTwoReplicasOnOneSessionTellOfTheConflict(t *testing.T) {
+	seed, _ := begin(t)
+	t.Parallel()
+	f := newFleet(t, layout{replicas: 2, workers: 1})
+	l := newLoad(f, seed, 0, 4)
+	time.Sleep(4 * time.Second)
+	l.over()
+	require.Positive(t, l.conflicts.Load())
+}
+
+func TestProcessesThatMigrateAtOnceAgree(t *testing.T) {
+	seed, r := begin(t)
+	t.Parallel()
+	f := newFleet(t, layout{replicas: 3, workers: 2, own: 1, empty: true})
+	for _, p := range f.all() { // on an empty database
+		p.launch()
+	}
+	for _, p := range f.all() {
+		p.working()
+	}
+	l := newLoad(f, seed, 6, 1)
+	for n := range 3 { // under load
+		wait(r, 300*time.Millisecond, 600*time.Millisecond)
+		var more []*process
+		for i := range 2 {
+			p := f.process(fmt.Sprintf("late%d-%d", n, i), "-work", "0")
+			f.others = append(f.others, p)
+			more = append(more, p)
+			p.launch()
+		}
+		require.NoError(t, postgres.Migrate(t.Context(), f.direct))
+		for _, p := range more {
+			p.working()
+			p.kill()
+		}
+	}
+	l.over()
+}
+
+// A replica that is paused in the middle of answers, while another goes on with the same sessions, adds nothing to them once it
+// goes on itself: whoever waits for it is told of the conflict, or cut off.
+func TestAReplicaThatWasPausedIsTooLate(t *testing.T) {
+	seed, _ := begin(t)
+	t.Parallel()
+	pause, err := time.ParseDuration(cmp.Or(os.Getenv(pauseEnv), "3s"))
+	require.NoError(t, err, pauseEnv)
+	f := newFleet(t, layout{replicas: 2, workers: 2, empty: true})
+	for _, p := range f.all() {
+		p.args = append(p.args, "-think", "300ms")
+		p.start()
+	}
+	l := newLoad(f, seed, 4, 0)
+	paused, other := f.replicas[0], f.replicas[1]
+	c := newClient(tenants["acme"])
+	ctx, cancel := context.WithTimeout(t.Context(), pause+2*time.Minute)
+	defer cancel()
+
+	// What is done meanwhile, by another replica.
+	meanwhile := map[string]func(session string, said message) (after []message){
+		"nothing": func(string, message) []message { return nil },
+		"an answer": func(session string, _ message) []message {
+			return heard(ctx, t, c, other.base(), session+"/answer", struct{}{})
+		},
+		"another message": func(session string, said message) []message {
+			return heard(ctx, t, c, other.base(), session+"/messages", map[string]string{"text": "And another.", "after": said.Entry})
+		},
+		"an answer and more": func(session string, _ message) []message {
+			list := heard(ctx, t, c, other.base(), session+"/answer", struct{}{})
+			return append(list, heard(ctx, t, c, other.base(), session+"/messages", map[string]string{"text": "More.", "after": newest(list)})...)
+		},
+	}
+	type asked struct {
+		name, path string
+		do         func(string, message) []message
+		said       chan message
+		ended      chan error
+		told       []message
+	}
+	var list []*asked
+	for what, do := range meanwhile {
+		name := "paused-" + strings.ReplaceAll(what, " ", "-")
+		require.NoError(t, c.call(ctx, http.MethodPost, other.base(), "/v1/sessions", map[string]string{"name": name}, nil))
+		a := &asked{name, "/v1/sessions/" + name, do, make(chan message, 1), make(chan error, 1), nil}
+		list = append(list, a)
+		go func() {
+			a.ended <- c.stream(ctx, paused.base(), a.path+"/messages", map[string]string{"text": "What is it?"}, func(e event) {
+				if e.Name == "said" {
+					a.said <- message{Entry: e.Data.Entry, Role: "user", Text: "What is it?"}
+				}
+			})
+		}()
+	}
+	for _, a := range list {
+		a.told = append(a.told, <-a.said)
+	}
+	paused.signal(syscall.SIGSTOP)
+	f.workers[0].signal(syscall.SIGSTOP)
+	until := time.Now().Add(pause)
+	for _, a := range list {
+		a.told = append(a.told, a.do(a.path, a.told[0])...)
+	}
+	time.Sleep(time.Until(until))
+	paused.signal(syscall.SIGCONT)
+	f.workers[0].signal(syscall.SIGCONT)
+	for _, a := range list {
+		err := <-a.ended
+		shown, readErr := c.transcript(ctx, other.base(), a.name)
+		require.NoError(t, readErr)
+		if len(a.told) == 1 {
+			t.Logf("%s: %v", a.name, err)
+			continue
+		}
+		require.True(t, refused(err, "conflict") || errors.Is(err, errCut), "%s: its stream ended with: %v", a.name, err)
+		require.Equal(t, len(a.told), len(shown), "%s: %+v", a.name, shown)
+		for i, m := range a.told {
+			require.Equal(t, m.Entry, shown[i].Entry)
+			require.Equal(t, m.Text, shown[i].Text)
+		}
+	}
+	l.over()
+}
+
+// heard makes a request that is answered, and returns the messages that the answer acknowledged.
+func heard(ctx context.Context, t *testing.T, c *client, base, path string, body any) (list []message) {
+	t.Helper()
+	text, _ := body.(map[string]string)
+	require.NoError(t, c.stream(ctx, base, path, body, func(e event) {
+		switch e.Name {
+		case "said":
+			list = append(list, message{Entry: e.Data.Entry, Role: "user", Text: text["text"]})
+		case "answer":
+			list = append(list, message{Entry: e.Data.Entry, Role: "assistant", Text: e.Data.Text})
+		}
+	}))
+	return list
+}

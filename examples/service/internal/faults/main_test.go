@@ -1,0 +1,125 @@
+//go:build linux
+
+package faults
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/postgrestest"
+)
+
+// What changes a run, see the package's comment.
+const (
+	seedEnv  = "PROMPTREE_SERVICE_SEED"
+	killsEnv = "PROMPTREE_SERVICE_KILLS"
+	pauseEnv = "PROMPTREE_SERVICE_PAUSE"
+)
+
+// built is a folder for programs, common the cluster of all tests that do not need their own.
+var (
+	built  string
+	common func() (*postgrestest.Cluster, error)
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "faults")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	built = dir
+	var cluster *postgrestest.Cluster
+	common = sync.OnceValues(func() (*postgrestest.Cluster, error) {
+		c, err := postgrestest.Start(context.Background())
+		cluster = c
+		return c, err
+	})
+	defer func() {
+		if cluster != nil {
+			if err := cluster.Stop(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		}
+	}()
+	return m.Run()
+}
+
+// shared is the cluster that tests share, each with a database of its own.
+func shared(t *testing.T) *postgrestest.Cluster {
+	t.Helper()
+	c, err := common()
+	if errors.Is(err, postgrestest.ErrNone) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	return c
+}
+
+// own is a cluster of one test's own, which it may stop.
+func own(t *testing.T) *postgrestest.Cluster {
+	t.Helper()
+	if os.Getenv(postgrestest.Env) != "" {
+		t.Skip("the database that " + postgrestest.Env + " names is not the test's to stop")
+	}
+	c, err := postgrestest.Start(t.Context())
+	if errors.Is(err, postgrestest.ErrNone) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Stop()) })
+	return c
+}
+
+// begin skips a test where there is little time, and returns the seed of what it chooses.
+func begin(t *testing.T) (seed uint64, r *rand.Rand) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it runs a fleet of processes")
+	}
+	seed, err := strconv.ParseUint(cmp.Or(os.Getenv(seedEnv), fmt.Sprint(rand.Uint64N(1_000_000))), 10, 64)
+	require.NoError(t, err, seedEnv)
+	t.Logf("%s=%d", seedEnv, seed)
+	return seed, rand.New(rand.NewPCG(seed, 0))
+}
+
+var onces sync.Map // of programs, by their names
+
+// program is the path of the service's program, which is built once with these flags.
+func program(t *testing.T, flags ...string) string {
+	t.Helper()
+	path := filepath.Join(built, fmt.Sprint("service", len(flags)))
+	build, _ := onces.LoadOrStore(path, sync.OnceValue(func() error {
+		out, err := exec.Command("go", append(append([]string{"build", "-o", path}, flags...), "../..")...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("go build: %w\n%s", err, out)
+		}
+		return nil
+	}))
+	require.NoError(t, build.(func() error)())
+	return path
+}
+
+// wait is a random time.
+func wait(r *rand.Rand, from, to time.Duration) {
+	time.Sleep(from + time.Duration(r.Int64N(int64(to-from))))
+}
