@@ -212,12 +212,12 @@ func TestAReplicaThatWasPausedIsTooLate(t *testing.T) {
 	pause, err := time.ParseDuration(cmp.Or(os.Getenv(pauseEnv), "3s"))
 	require.NoError(t, err, pauseEnv)
 	f := newFleet(t, layout{replicas: 2, workers: 2, empty: true})
+	paused, other := f.replicas[0], f.replicas[1]
+	paused.args = append(paused.args, "-think", "2s") // all of its answers have begun, and none has ended
 	for _, p := range f.all() {
-		p.args = append(p.args, "-think", "300ms")
 		p.start()
 	}
 	l := newLoad(f, seed, 4, 0)
-	paused, other := f.replicas[0], f.replicas[1]
 	c := newClient(tenants["acme"])
 	ctx, cancel := context.WithTimeout(t.Context(), pause+2*time.Minute)
 	defer cancel()
@@ -258,7 +258,12 @@ func TestAReplicaThatWasPausedIsTooLate(t *testing.T) {
 		}()
 	}
 	for _, a := range list {
-		a.told = append(a.told, <-a.said)
+		select {
+		case said := <-a.said:
+			a.told = append(a.told, said)
+		case err := <-a.ended:
+			t.Fatalf("%s: its stream ended before the answer: %v", a.name, err)
+		}
 	}
 	paused.signal(syscall.SIGSTOP)
 	f.workers[0].signal(syscall.SIGSTOP)

@@ -79,11 +79,16 @@ func newFleet(t *testing.T, l layout) *fleet {
 	}
 	f.program = program(t)
 	name := postgrestest.Name()
-	admin, err := pgxpool.New(t.Context(), f.cluster.URL)
+	admin, err := pgxpool.New(context.Background(), f.cluster.URL)
 	require.NoError(t, err)
 	_, err = admin.Exec(t.Context(), "CREATE DATABASE "+name)
-	admin.Close()
 	require.NoError(t, err)
+	t.Cleanup(func() {
+		admin.Reset() // the database may have been restarted
+		_, err := admin.Exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)")
+		admin.Close()
+		require.NoError(t, err)
+	})
 	f.database = named(t, f.cluster.URL, name)
 	config, err := pgxpool.ParseConfig(f.database)
 	require.NoError(t, err)
