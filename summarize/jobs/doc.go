@@ -46,7 +46,10 @@
 // # Clocks
 //
 // A plan's time is by the clock of the replica that made it. A replica whose clock is ahead by more than that gives plans of others up
-// early, and summaries are made in vain; nothing is lost.
+// early, and summaries are made in vain; nothing is lost. River gives a job the time of the replica that enqueues it and looks for jobs by
+// the database's: a replica whose clock is ahead has its jobs begin that much later, and if that is more than a plan's time its
+// prompts are compacted when they do not fit. If the clock of the process that leads River is ahead by more than RescueStuckJobsAfter,
+// jobs that run are taken for lost and worked twice, with one effect.
 //
 // # Poolers
 //
