@@ -58,12 +58,12 @@ func TestErasedContentIsNowhereInTheStore(t *testing.T) {
 			}
 			secretive(t, s)
 			before, size := all(t, s), len(raw())
-			require.Contains(t, raw(), "3141")
+			require.Contains(t, raw(), "3141-5926")
 
 			erasure, err := s.Erase(ctx, "e1", "e2", "e3")
 			require.NoError(t, err)
 			require.Equal(t, history.Erasure{Entries: []string{"e1", "e2", "e3"}, Copies: []string{"e5", "e6", "e7", "e8"}, Summaries: []string{"e7"}}, erasure)
-			require.NotContains(t, raw(), "3141")
+			require.NotContains(t, raw(), "3141-5926")
 			require.NotContains(t, raw(), "5926")
 			require.Contains(t, raw(), "The user told a number.", "a summary's own words stay")
 			if where == "in a file" {
@@ -90,7 +90,7 @@ func TestErasedContentIsNowhereInTheStore(t *testing.T) {
 
 			wanted := viewOf(t, s).Messages()
 			for _, m := range wanted {
-				require.NotContains(t, m.Text(), "3141")
+				require.NotContains(t, m.Text(), "3141-5926")
 			}
 			require.NoError(t, chat.Validate(append(wanted, chat.AssistantMessage("ok"), chat.UserMessage("on"))))
 			if where == "in a file" {
@@ -118,11 +118,11 @@ func TestErasureIsSeenByARefresh(t *testing.T) {
 	require.NoError(t, one.Branch(t.Context(), "e8"))
 	other, err := history.New(t.Context(), store, history.Options{})
 	require.NoError(t, err)
-	require.Contains(t, fmt.Sprint(viewOf(t, other).Messages()), "3141")
+	require.Contains(t, fmt.Sprint(viewOf(t, other).Messages()), "3141-5926")
 	_, err = one.Erase(t.Context(), "e1")
 	require.NoError(t, err)
 	require.NoError(t, other.Refresh(t.Context()))
-	require.NotContains(t, fmt.Sprint(viewOf(t, other).Messages()), "3141")
+	require.NotContains(t, fmt.Sprint(viewOf(t, other).Messages()), "3141-5926")
 	equal(t, viewOf(t, one).Messages(), viewOf(t, other).Messages())
 }
 
@@ -199,7 +199,7 @@ func TestAnErasureIsFinishedAfterAPowerCut(t *testing.T) {
 		disk.PowerCut(nil)
 		s, err = openOn(disk, history.SyncAlways)
 		require.NoError(t, err, "cut %d", cut)
-		left := strings.Count(string(disk.ReadFile(onDisk)), "3141")
+		left := strings.Count(string(disk.ReadFile(onDisk)), "3141-5926")
 		require.Contains(t, []int{0, 2}, left, "cut %d", cut)
 		if finished {
 			require.Zero(t, left)
