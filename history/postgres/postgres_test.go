@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -138,6 +139,48 @@ func TestAStepIsOneRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, v.Turns, 5)
 	require.LessOrEqual(t, statements.Load()-before, int64(4), "the end, the header, the path, and the start of the turn that was cut")
+}
+
+// The header is read by itself, and bytes are sent as they are, not as text in which each takes two.
+func TestOpeningIsSentLittleMoreThanTheViewHas(t *testing.T) {
+	var sent atomic.Int64
+	config := migrated(t).Config()
+	config.MaxConns = 1
+	config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		return received{conn, &sent}, err
+	}
+	p, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
+	sessions := &postgres.Sessions{Pool: p}
+	s, err := sessions.Open(t.Context(), "one", history.Options{})
+	require.NoError(t, err)
+	for range 30 { // a page
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("hello ", 1000))))
+	}
+	for first := range 2 {
+		before := sent.Load()
+		again, err := sessions.Open(t.Context(), "one", history.Options{Cache: history.NewCache(1 << 20)})
+		require.NoError(t, err)
+		_, err = again.View(t.Context())
+		require.NoError(t, err)
+		if first > 0 { // when a connection is new it is told what the columns are
+			require.Less(t, sent.Load()-before, int64(30*6000*5/4))
+		}
+	}
+}
+
+// received counts the bytes that a connection reads.
+type received struct {
+	net.Conn
+	bytes *atomic.Int64
+}
+
+func (r received) Read(p []byte) (int, error) {
+	n, err := r.Conn.Read(p)
+	r.bytes.Add(int64(n))
+	return n, err
 }
 
 func TestSessionsOfATenantAreItsOwn(t *testing.T) {

@@ -214,8 +214,9 @@ const (
 	pageBytes  = 1 << 20
 )
 
-// binary is how a page is sent: as text bytes take twice as many.
-var binary = pgx.QueryResultFormats{pgx.BinaryFormatCode}
+// described is how a page is read: a connection asks once what the columns are, without preparing a statement by name, and from then
+// on is sent bytes as they are. In [mode] all is sent as text, in which a byte takes two.
+const described = pgx.QueryExecModeCacheDescribe
 
 // page reads some of the lines that a condition selects, in the order that it names.
 func (s *Store) page(ctx context.Context, where, order string, most int, args ...any) ([]history.Stored, error) {
@@ -223,7 +224,7 @@ func (s *Store) page(ctx context.Context, where, order string, most int, args ..
 		SELECT at, id, parent, kind, data FROM (
 			SELECT *, sum(octet_length(data)) OVER (ORDER BY at `+order+`) AS bytes, row_number() OVER (ORDER BY at `+order+`) AS i
 			FROM promptree_lines WHERE session = $1 AND `+where+` ORDER BY at `+order+` LIMIT $2
-		) AS page WHERE i = 1 OR bytes <= $3 ORDER BY at `+order, append([]any{mode, binary, s.key.Load(), most, pageBytes}, args...)...)
+		) AS page WHERE i = 1 OR bytes <= $3 ORDER BY at `+order, append([]any{described, s.key.Load(), most, pageBytes}, args...)...)
 	if err != nil {
 		return nil, s.failed(ctx, "reading", err)
 	}
@@ -259,7 +260,11 @@ func (s *Store) Read(ctx context.Context, from history.Position) iter.Seq2[histo
 			err = &history.PositionError{At: from}
 		}
 		at := from
-		for most := firstLines; err == nil; most = min(2*most, pageLines) {
+		most := firstLines
+		if from == 0 { // most want no more than the header
+			most = 1
+		}
+		for ; err == nil; most = max(firstLines, min(2*most, pageLines)) {
 			if err = s.ready(ctx); err != nil {
 				break
 			}
