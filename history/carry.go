@@ -267,9 +267,15 @@ func (s *Session) Resolve(ctx context.Context, refs ...Ref) ([]Entry, error) {
 
 // resolve returns the entries that are named and stand before a position, in order, with their nodes.
 func (r *reader) resolve(ctx context.Context, before Position, refs []Ref) ([]node, []Entry, error) {
-	found := map[string]placed{} // by id
+	found, err := r.pick(ctx, before, refs)
+	if err != nil {
+		return nil, nil, err
+	}
 	elsewhere := map[string]bool{}
 	for _, ref := range refs {
+		if _, ok := found[ref.ID]; ok {
+			continue
+		}
 		p, ok, err := r.hinted(ctx, before, ref)
 		switch {
 		case err != nil:
@@ -289,6 +295,44 @@ func (r *reader) resolve(ctx context.Context, before Position, refs []Ref) ([]no
 		nodes[i], entries[i] = newNode(p.entry, p.at), p.entry
 	}
 	return nodes, entries, nil
+}
+
+// pick returns those of the entries that are named, by their ids, that stand before a position where they are said to, and are to be
+// read from a store that can return them together.
+func (r *reader) pick(ctx context.Context, before Position, refs []Ref) (map[string]placed, error) {
+	found := map[string]placed{}
+	g, ok := r.store.(guardedStore)
+	if !ok {
+		return found, nil
+	}
+	picker, ok := g.Store.(Picker)
+	if !ok {
+		return found, nil
+	}
+	ids := map[Position]string{}
+	for _, ref := range refs {
+		if _, ok := r.cached(ref.At); !ok && ref.ID != "" && ref.At > 0 && ref.At < before {
+			ids[ref.At] = ref.ID
+		}
+	}
+	if len(ids) == 0 {
+		return found, nil
+	}
+	for line, err := range g.pick(ctx, picker, slices.Sorted(maps.Keys(ids))) {
+		if err != nil && line.End == 0 {
+			return nil, err
+		}
+		if err != nil || line.ID != ids[line.At] {
+			continue
+		}
+		e, err := r.decode(ctx, line, nil)
+		if err != nil {
+			return nil, err
+		}
+		r.keep(line.At, e, len(line.Data))
+		found[e.ID] = placed{e, line.At}
+	}
+	return found, nil
 }
 
 // search looks for entries before a position in all of the store, in one pass. A line that cannot be read is an error if one is
@@ -334,6 +378,9 @@ type placed struct {
 func (r *reader) lookUp(ctx context.Context, before Position, ref Ref) (Entry, Position, error) {
 	if ref.ID == "" || r.store == nil {
 		return Entry{}, 0, &NoEntryError{ID: ref.ID}
+	}
+	if found, err := r.pick(ctx, before, []Ref{ref}); err != nil || len(found) > 0 {
+		return found[ref.ID].entry, found[ref.ID].at, err
 	}
 	if p, ok, err := r.hinted(ctx, before, ref); ok || err != nil {
 		return p.entry, p.at, err

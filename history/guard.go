@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -156,6 +157,18 @@ func (g guardedStore) Back(ctx context.Context, before Position, id string) iter
 			return nil
 		})(yield)
 	}
+}
+
+// pick returns the lines at positions, which are in order.
+func (g guardedStore) pick(ctx context.Context, p Picker, at []Position) iter.Seq2[Stored, error] {
+	return g.lines(ctx, "Pick", func(ctx context.Context) iter.Seq2[Stored, error] { return p.Pick(ctx, at...) }, func(s Stored) error {
+		i, ok := slices.BinarySearch(at, s.At)
+		if !ok || s.End <= s.At {
+			return fmt.Errorf("it returned a line from %d to %d, at none of the positions that are left", s.At, s.End)
+		}
+		at = at[i+1:]
+		return nil
+	})
 }
 
 // stored is a line that a store returned, with its error.

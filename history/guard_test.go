@@ -69,6 +69,19 @@ func (s *strange) Back(ctx context.Context, before history.Position, id string) 
 	return s.lines("Back", s.MemoryStore.Back(ctx, before, id))
 }
 
+func (s *strange) Pick(ctx context.Context, at ...history.Position) iter.Seq2[history.Stored, error] {
+	return s.lines("Pick", func(yield func(history.Stored, error) bool) {
+		for _, at := range at {
+			for line, err := range s.MemoryStore.Read(ctx, at) {
+				if !yield(line, err) {
+					return
+				}
+				break
+			}
+		}
+	})
+}
+
 func (s *strange) lines(method string, all iter.Seq2[history.Stored, error]) iter.Seq2[history.Stored, error] {
 	return func(yield func(history.Stored, error) bool) {
 		for line, err := range all {
@@ -127,6 +140,10 @@ var reaching = map[string]func(ctx context.Context, s *history.Session, store *s
 	},
 	"Back": func(ctx context.Context, s *history.Session, store *strange) error {
 		_, err := history.New(ctx, store, history.Options{})
+		return err
+	},
+	"Pick": func(ctx context.Context, s *history.Session, _ *strange) error {
+		_, err := s.Resolve(ctx, history.Ref{ID: s.Leaf(), At: 2})
 		return err
 	},
 	"Count": func(ctx context.Context, s *history.Session, _ *strange) error {
@@ -242,6 +259,9 @@ func TestAStoreThatReturnsNonsenseIsAnError(t *testing.T) {
 		"lines that go back": {"Read", func(s *strange) {
 			s.stored = func(l history.Stored) history.Stored { l.At -= 5; return l }
 		}, "it returned a line from -5"},
+		"a line that was not asked for": {"Pick", func(s *strange) {
+			s.stored = func(l history.Stored) history.Stored { l.At--; return l }
+		}, "it returned a line from 1 to 3, at none of the positions that are left"},
 		"another entry than was asked for": {"Back", func(s *strange) {
 			s.stored = func(l history.Stored) history.Stored {
 				if l.At > 0 && l.Parent == "" {

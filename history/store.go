@@ -11,7 +11,8 @@ import (
 // Store keeps the lines of one session in order: the header, then an entry each. It knows nothing of what they say but who
 // follows whom. It is safe for concurrent use; package historytest has the tests that every store must pass.
 //
-// A store may be able to do more, by methods of its own: see [Transcriber], [Counter], [Eraser], [Sharer] and [ReadOnlyer].
+// A store may be able to do more, by methods of its own: see [Transcriber], [Counter], [Picker], [Eraser], [Sharer] and
+// [ReadOnlyer].
 type Store interface {
 	// End returns the position after the last line, 0 if there are none. Lines that others appended count.
 	End(ctx context.Context) (Position, error)
@@ -71,6 +72,13 @@ type Transcript struct {
 type Counter interface {
 	// Count returns the number of lines from a position to the end.
 	Count(ctx context.Context, from Position) (int, error)
+}
+
+// Picker is a store that returns lines of several places faster than one after the other.
+type Picker interface {
+	// Pick returns the lines that begin at positions, which are in order and each there once. One at which no line begins is left
+	// out. Errors are as those of Read.
+	Pick(ctx context.Context, at ...Position) iter.Seq2[Stored, error]
 }
 
 // Sharer is a store to which others may append at the same time.

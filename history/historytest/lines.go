@@ -447,6 +447,36 @@ func manyAtOnce(t *testing.T, opener opener) {
 	}
 }
 
+func picks(t *testing.T, opener opener) {
+	store := open(t, opener)
+	p, ok := store.(history.Picker)
+	if !ok {
+		t.Skip("the store is not a Picker")
+	}
+	pick := func(at ...history.Position) []history.Stored { return read(t, p.Pick(t.Context(), at...)) }
+	require.Empty(t, pick(0, 1), "of an empty store")
+	end := add(t, store, lines(2000)...)
+	all := read(t, store.Read(t.Context(), 0))
+	var want []history.Stored
+	var at []history.Position
+	for i := 1; i < len(all); i += 1 + i%3 {
+		want, at = append(want, all[i]), append(at, all[i].At)
+	}
+	require.Equal(t, want, pick(at...))
+	require.Equal(t, all[3:4], pick(all[3].At, end, end+5), "at the end no line begins")
+	require.Empty(t, pick(end+5))
+	require.Empty(t, pick())
+	for _, err := range p.Pick(t.Context(), at...) {
+		require.NoError(t, err)
+		break
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, err := range p.Pick(ctx, at...) {
+		require.ErrorIs(t, err, context.Canceled)
+	}
+}
+
 func eraser(t *testing.T, store history.Store) history.Eraser {
 	t.Helper()
 	e, ok := store.(history.Eraser)

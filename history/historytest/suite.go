@@ -37,6 +37,7 @@ func Run(t *testing.T, s Suite) {
 		{"lines are read from any position, more than once and not to the end", anyPosition, ""},
 		{"a position at which no line begins is an error", wrongPositions, ""},
 		{"a path is read back by parent from any entry", paths, ""},
+		{"lines are picked by their positions", picks, ""},
 		{"an entry that does not stand before the position is none", notBefore, ""},
 		{"of two lines with one id the one nearest before the position counts", doubled, ""},
 		{"an append at a position that is taken is a conflict, and writes nothing", conflicts, ""},

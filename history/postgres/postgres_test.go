@@ -141,6 +141,28 @@ func TestAStepIsOneRoundTrip(t *testing.T) {
 	require.LessOrEqual(t, statements.Load()-before, int64(4), "the end, the header, the path, and the start of the turn that was cut")
 }
 
+// What a compaction carries forward is read together, not entry by entry.
+func TestEntriesThatAreNamedAreReadInOneRoundTrip(t *testing.T) {
+	p, statements := counted(t, migrated(t))
+	sessions := &postgres.Sessions{Pool: p}
+	s, err := sessions.Open(t.Context(), "long", history.Options{})
+	require.NoError(t, err)
+	for i := range 50 {
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage(fmt.Sprint("question ", i)), chat.AssistantMessage("answer")))
+	}
+	again, err := sessions.Open(t.Context(), "long", history.Options{Cache: history.NewCache(1)})
+	require.NoError(t, err)
+	carried, err := again.Carry(t.Context(), "")
+	require.NoError(t, err)
+	require.Len(t, carried.Said, 50)
+	before := statements.Load()
+	said, err := again.Resolve(t.Context(), carried.Said...)
+	require.NoError(t, err)
+	require.Len(t, said, 50)
+	require.Equal(t, "question 49", said[49].Message().Text())
+	require.Equal(t, int64(1), statements.Load()-before)
+}
+
 // The header is read by itself, and bytes are sent as they are, not as text in which each takes two.
 func TestOpeningIsSentLittleMoreThanTheViewHas(t *testing.T) {
 	var sent atomic.Int64

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sort"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -29,6 +30,7 @@ var (
 	_ history.Counter     = (*Store)(nil)
 	_ history.Eraser      = (*Store)(nil)
 	_ history.Sharer      = (*Store)(nil)
+	_ history.Picker      = (*Store)(nil)
 	_ history.Transcriber = (*Store)(nil)
 )
 
@@ -332,6 +334,34 @@ func (s *Store) Back(ctx context.Context, before history.Position, id string) it
 				}
 				before, id = l.At, l.Parent
 			}
+		}
+	}
+}
+
+// Pick returns the lines at positions, a page at a time.
+func (s *Store) Pick(ctx context.Context, at ...history.Position) iter.Seq2[history.Stored, error] {
+	return func(yield func(history.Stored, error) bool) {
+		err := s.known(ctx)
+		for rest := at; err == nil && len(rest) > 0; {
+			if err = s.ready(ctx); err != nil {
+				break
+			}
+			var lines []history.Stored
+			if lines, err = s.page(ctx, "at = ANY($4)", "", pageLines, rest); err != nil {
+				break
+			}
+			if len(lines) == 0 {
+				return
+			}
+			for _, l := range lines {
+				if !yield(l, nil) {
+					return
+				}
+			}
+			rest = rest[sort.Search(len(rest), func(i int) bool { return rest[i] > lines[len(lines)-1].At }):]
+		}
+		if err != nil {
+			yield(history.Stored{}, err)
 		}
 	}
 }
