@@ -165,16 +165,7 @@ func TestEntriesThatAreNamedAreReadInOneRoundTrip(t *testing.T) {
 
 // The header is read by itself, and bytes are sent as they are, not as text in which each takes two.
 func TestOpeningIsSentLittleMoreThanTheViewHas(t *testing.T) {
-	var sent atomic.Int64
-	config := migrated(t).Config()
-	config.MaxConns = 1
-	config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		return received{conn, &sent}, err
-	}
-	p, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(p.Close)
+	p, sent := received(t, migrated(t))
 	sessions := &postgres.Sessions{Pool: p}
 	s, err := sessions.Open(t.Context(), "one", history.Options{})
 	require.NoError(t, err)
@@ -193,16 +184,50 @@ func TestOpeningIsSentLittleMoreThanTheViewHas(t *testing.T) {
 	}
 }
 
-// received counts the bytes that a connection reads.
-type received struct {
+// What is not asked for is not sent, however large it is: such as what older compactions carry forward.
+func TestAFirstPageIsSmallInBytesToo(t *testing.T) {
+	p, sent := received(t, migrated(t))
+	store := (&postgres.Sessions{Pool: p}).Store("one")
+	for at := range history.Position(40) {
+		_, err := store.Append(t.Context(), at, history.Line{ID: fmt.Sprint(at), Kind: "any", Data: []byte(strings.Repeat("x", 40_000))})
+		require.NoError(t, err)
+	}
+	for range 2 {
+		before := sent.Load()
+		for _, err := range store.Back(t.Context(), 40, "") {
+			require.NoError(t, err)
+			break
+		}
+		require.Less(t, sent.Load()-before, int64(100_000))
+	}
+}
+
+// receiving counts the bytes that a connection reads.
+type receiving struct {
 	net.Conn
 	bytes *atomic.Int64
 }
 
-func (r received) Read(p []byte) (int, error) {
+func (r receiving) Read(p []byte) (int, error) {
 	n, err := r.Conn.Read(p)
 	r.bytes.Add(int64(n))
 	return n, err
+}
+
+// received is a pool like another, of one connection, with the bytes that it reads.
+func received(t testing.TB, p *pgxpool.Pool) (*pgxpool.Pool, *atomic.Int64) {
+	t.Helper()
+	config := p.Config()
+	n := &atomic.Int64{}
+	config.MaxConns = 1
+	config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		return receiving{conn, n}, err
+	}
+	other, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(other.Close)
+	return other, n
 }
 
 func TestSessionsOfATenantAreItsOwn(t *testing.T) {

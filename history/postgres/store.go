@@ -209,11 +209,11 @@ func (s *Store) insert(ctx context.Context, db querier, at history.Position, lin
 	return key, err
 }
 
-// A page is what is read at a time: lines of so many bytes together, or one that is larger, and at first no more than a few.
+// A page is what is read at a time: a few lines at first, and of so many bytes a line together, or one that is larger.
 const (
 	firstLines = 32
 	pageLines  = 512
-	pageBytes  = 1 << 20
+	lineBytes  = 2 << 10
 )
 
 // described is how a page is read: a connection asks once what the columns are, without preparing a statement by name, and from then
@@ -226,7 +226,7 @@ func (s *Store) page(ctx context.Context, where, order string, most int, args ..
 		SELECT at, id, parent, kind, data FROM (
 			SELECT *, sum(octet_length(data)) OVER (ORDER BY at `+order+`) AS bytes, row_number() OVER (ORDER BY at `+order+`) AS i
 			FROM promptree_lines WHERE session = $1 AND `+where+` ORDER BY at `+order+` LIMIT $2
-		) AS page WHERE i = 1 OR bytes <= $3 ORDER BY at `+order, append([]any{described, s.key.Load(), most, pageBytes}, args...)...)
+		) AS page WHERE i = 1 OR bytes <= $3 ORDER BY at `+order, append([]any{described, s.key.Load(), most, most * lineBytes}, args...)...)
 	if err != nil {
 		return nil, s.failed(ctx, "reading", err)
 	}
