@@ -202,6 +202,37 @@ func TestAFirstPageIsSmallInBytesToo(t *testing.T) {
 	}
 }
 
+// However many lines a session has, the database reads those that are asked for, and the rest of their page.
+func TestAPathIsReadByItsLinesAlone(t *testing.T) {
+	p := migrated(t)
+	for _, sql := range []string{ // six sessions that grew in turns
+		"INSERT INTO promptree_sessions (tenant, name, lines, bytes) SELECT '', s, 1001, 600600 FROM generate_series(1, 6) AS s",
+		`INSERT INTO promptree_lines (session, at, id, parent, kind, data)
+			SELECT session, at, convert_to('e' || at, 'UTF8'), CASE WHEN at > 1 THEN convert_to('e' || at - 1, 'UTF8') ELSE '' END, 'any', convert_to(repeat('x', 600), 'UTF8')
+			FROM promptree_sessions, generate_series(0, 1000) AS at ORDER BY at, session`,
+		"ANALYZE promptree_sessions, promptree_lines",
+	} {
+		_, err := p.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	tx, err := p.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(context.Background())
+	read := func() (rows int) {
+		require.NoError(t, tx.QueryRow(t.Context(), "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relid = 'promptree_lines'::regclass").Scan(&rows))
+		return rows
+	}
+	before, n := read(), 0
+	for line, err := range (&postgres.Sessions{Pool: tx}).Store("3").Back(t.Context(), 2000, "") {
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprint("e", 1000-n), line.ID)
+		if n++; n == 60 {
+			break
+		}
+	}
+	require.Less(t, read()-before, 200)
+}
+
 // receiving counts the bytes that a connection reads.
 type receiving struct {
 	net.Conn

@@ -309,8 +309,9 @@ func (s *Store) Back(ctx context.Context, before history.Position, id string) it
 			if err == nil && newest {
 				lines, err = s.page(ctx, "at < $4 AND at > 0", "DESC", most, int64(before))
 			} else if err == nil {
-				lines, err = s.page(ctx, `at > 0 AND at <= (
-					SELECT max(at) FROM promptree_lines WHERE session = $1 AND id = $5 AND at < $4)`, "DESC", most, int64(before), []byte(id))
+				// No lower bound, which would have the planner expect next to no lines and sort them all.
+				lines, err = s.page(ctx, `at <= (SELECT max(at) FROM promptree_lines WHERE session = $1 AND id = $5 AND at > 0 AND at < $4)`,
+					"DESC", most, int64(before), []byte(id))
 			}
 			if err == nil && len(lines) == 0 {
 				if _, err = s.end(ctx, s.sessions.Pool); err == nil && newest {
@@ -326,7 +327,7 @@ func (s *Store) Back(ctx context.Context, before history.Position, id string) it
 			id = cmp.Or(id, lines[0].ID)
 			newest = false
 			for _, l := range lines {
-				if l.ID != id {
+				if l.ID != id || l.At == 0 {
 					continue
 				}
 				if !yield(l, nil) || l.Parent == "" {
