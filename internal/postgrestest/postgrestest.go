@@ -27,11 +27,12 @@ type Cluster struct {
 	URL string
 
 	dir, bin string
+	settings []string
 }
 
 // Start returns the cluster that [Env] names, or starts one in a temporary folder, which only this machine reaches. Its data is not
-// forced to the disk. The error is [ErrNone] if there is neither.
-func Start(ctx context.Context) (*Cluster, error) {
+// forced to the disk unless one of the settings, such as "fsync=on", says so. The error is [ErrNone] if there is neither.
+func Start(ctx context.Context, settings ...string) (*Cluster, error) {
 	if given := os.Getenv(Env); given != "" {
 		return &Cluster{URL: given}, nil
 	}
@@ -43,7 +44,7 @@ func Start(ctx context.Context) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{dir: dir, bin: bin}
+	c := &Cluster{dir: dir, bin: bin, settings: settings}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
@@ -64,6 +65,9 @@ func (c *Cluster) start(ctx context.Context) error {
 // Run starts the server, of a cluster that was stopped or killed too.
 func (c *Cluster) Run(ctx context.Context) error {
 	options := "-c listen_addresses= -c fsync=off -c max_connections=200 -c unix_socket_directories=" + c.dir
+	for _, s := range c.settings { // the last one counts
+		options += " -c " + s
+	}
 	return c.run(ctx, "pg_ctl", "-D", c.data(), "-l", filepath.Join(c.dir, "log"), "-w", "-o", options, "start")
 }
 

@@ -1,0 +1,195 @@
+// Command scale measures many sessions and long ones in PostgreSQL: what a step of a chat costs without the model, as sessions
+// become more and longer, beside adk-go's session/database and a plain table of jsonb.
+//
+//	go run ./bench/scale
+//
+// It is run from the root of the repository, on a cluster of its own, or on the database that PROMPTREE_POSTGRES names, in schemas
+// that it removes.
+//
+// Exit codes: 0 every target that was measured is met, 1 one is missed or something failed, such as that there is no PostgreSQL,
+// 2 a flag is invalid, 130 interrupted.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/promptree-go/promptree/internal/postgrestest"
+	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/visible"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = program.ExitInterrupted
+)
+
+func main() { program.Main(run) }
+
+// options are what the command line asks for.
+type options struct {
+	sessions []int // sizes of the rotation
+	entries  []int // sizes of one session, in messages
+	jobs     int   // compactions by jobs
+	steps    int   // that are measured one after the other
+	limit    time.Duration
+	clients  int
+	only     *regexp.Regexp
+	json     bool
+	fsync    bool
+}
+
+// rounds of a session of the rotation, and of a view that is compacted.
+const rounds = 50
+
+func parse(args []string, stdout io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("scale", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	sessions := flags.String("sessions", "100,1000,10000", "numbers of sessions in rotation, with commas between them")
+	entries := flags.String("entries", "10,1000,100000", "messages of one session, even numbers with commas between them")
+	flags.IntVar(&o.jobs, "compactions", 200, "compactions by jobs")
+	flags.IntVar(&o.steps, "steps", 500, "the most steps that are measured one after the other")
+	flags.DurationVar(&o.limit, "time", 20*time.Second, "the longest that steps of one row are measured one after the other, and by several clients")
+	flags.IntVar(&o.clients, "clients", 8, "clients at once, and the most connections")
+	only := flags.String("only", "", "measure only what matches this regular expression, such as 'rotation' or 'entries adk-go'")
+	flags.BoolVar(&o.json, "json", false, "print one JSON object instead of tables")
+	flags.BoolVar(&o.fsync, "fsync", false, "force the data of the cluster to the disk")
+	quick := flags.Bool("quick", false, "small sizes and few steps, unless other flags say more: to see that everything works")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			flags.SetOutput(stdout)
+			fmt.Fprintln(stdout, "Usage: scale [flags]")
+			flags.PrintDefaults()
+			return o, err
+		}
+		return o, fmt.Errorf("%w (-help lists the flags)", err)
+	}
+	if *quick {
+		given := map[string]bool{}
+		flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+		for name, value := range map[string]string{"sessions": "5,20", "entries": "10,200", "compactions": "8", "steps": "20", "time": "1s"} {
+			if !given[name] {
+				if err := flags.Set(name, value); err != nil {
+					return o, err
+				}
+			}
+		}
+	}
+	var err error
+	if o.sessions, err = sizes("sessions", *sessions, 1); err != nil {
+		return o, err
+	}
+	if o.entries, err = sizes("entries", *entries, 2); err != nil {
+		return o, err
+	}
+	if o.only, err = regexp.Compile(*only); err != nil {
+		return o, fmt.Errorf("-only: %w", err)
+	}
+	switch {
+	case flags.NArg() > 0:
+		return o, fmt.Errorf("%q is not a flag (-help lists the flags)", flags.Arg(0))
+	case o.steps < 1:
+		return o, fmt.Errorf("-steps is %d: it is 1 or more", o.steps)
+	case o.jobs < 1:
+		return o, fmt.Errorf("-compactions is %d: it is 1 or more", o.jobs)
+	case o.limit <= 0:
+		return o, fmt.Errorf("-time is %v: it is above 0", o.limit)
+	case o.clients < 1 || o.clients > 100:
+		return o, fmt.Errorf("-clients is %d: it is 1 to 100", o.clients)
+	case o.fsync && os.Getenv(postgrestest.Env) != "":
+		return o, fmt.Errorf("-fsync is for a cluster of the program's own, and %s names a database", postgrestest.Env)
+	case !slices.ContainsFunc(o.parts(), func(p part) bool { return true }):
+		return o, errors.New("-only matches nothing that is measured")
+	}
+	return o, nil
+}
+
+// sizes reads a list of numbers that grow, each a multiple of another.
+func sizes(name, list string, of int) ([]int, error) {
+	var sizes []int
+	for _, text := range strings.Split(list, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || n < of || n%of != 0 || n > 10_000_000 {
+			return nil, fmt.Errorf("-%s: %q is not a number from %d to 10000000 that %d divides", name, text, of, of)
+		}
+		if len(sizes) > 0 && n <= sizes[len(sizes)-1] {
+			return nil, fmt.Errorf("-%s: %d comes after %d: each is more than the one before", name, n, sizes[len(sizes)-1])
+		}
+		sizes = append(sizes, n)
+	}
+	return sizes, nil
+}
+
+// run is the program. It returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
+	o, err := parse(args, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		fmt.Fprintf(stderr, "scale: %s\n", err)
+		return exitUsage
+	}
+	err = measureAll(ctx, o, stdout, stderr)
+	switch {
+	case err == nil:
+		return exitOK
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "scale: interrupted")
+		return exitInterrupted
+	default:
+		fmt.Fprintf(stderr, "scale: %s\n", err)
+		return exitFailed
+	}
+}
+
+// errMissed is the error of a target that is missed.
+var errMissed = errors.New("a target is missed")
+
+// measureAll measures what the options select, and prints what there is.
+func measureAll(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
+	var settings []string
+	if o.fsync {
+		settings = append(settings, "fsync=on")
+	}
+	cluster, err := postgrestest.Start(ctx, settings...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cluster.Stop()) }()
+	d := document{Clients: o.clients}
+	if d.Server, err = describe(ctx, cluster.URL); err != nil {
+		return err
+	}
+	for _, p := range o.parts() {
+		begun := time.Now()
+		rows, err := p.measure(ctx, o, cluster.URL)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name(), err)
+		}
+		d.Rows = append(d.Rows, rows...)
+		fmt.Fprintf(stderr, "%s: %.0f s\n", p.name(), time.Since(begun).Seconds())
+	}
+	d.Targets = judge(d.Rows)
+	if err := d.print(stdout, o.json); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(d.Targets, func(v verdict) bool { return !v.Met }) {
+		return errMissed
+	}
+	return nil
+}

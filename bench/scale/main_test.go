@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/postgrestest"
+)
+
+func ran(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(ctx, args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// cluster starts a database of the test's own, and has the program use it.
+func cluster(t *testing.T) string {
+	t.Helper()
+	c, err := postgrestest.Start(t.Context())
+	if err == postgrestest.ErrNone {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Stop()) })
+	t.Setenv(postgrestest.Env, c.URL)
+	return c.URL
+}
+
+func TestEverythingIsMeasuredAndNothingLeftBehind(t *testing.T) {
+	url := cluster(t)
+	code, stdout, stderr := ran(t.Context(), "-quick", "-sessions", "2,4", "-entries", "10,60", "-steps", "4", "-compactions", "4", "-time", "10s", "-json")
+	require.Equal(t, exitOK, code, stderr)
+	var d document
+	require.NoError(t, json.Unmarshal([]byte(stdout), &d))
+	require.Contains(t, d.Server, "fsync off")
+	require.Empty(t, d.Targets, "none is about sizes as small as these")
+	got := map[string][]int{}
+	for _, r := range d.Rows {
+		name := r.Part + " " + r.Contestant
+		got[name] = append(got[name], r.Size)
+		require.Positive(t, r.P50, name)
+		require.Positive(t, r.Memory, name)
+		require.Positive(t, r.Steps, name)
+		if r.Part == compactions {
+			require.Equal(t, 4, r.ClientSteps)
+			continue
+		}
+		require.Zero(t, r.P99, "of so few steps")
+		require.Equal(t, 4, r.Steps+r.Compacted, name)
+		require.Greater(t, r.Received, float64(answerBytes), name)
+		require.Greater(t, r.Sent, float64(askedBytes+answerBytes), name)
+		require.Positive(t, r.Rows, name)
+		require.Positive(t, r.Pages, name)
+		require.Greater(t, r.WAL, float64(answerBytes), name)
+		require.Greater(t, r.Stored, float64(askedBytes+answerBytes), name)
+		if r.Part == rotation {
+			require.Positive(t, r.PerSecond, name)
+			require.Greater(t, r.Shown, 2*rounds+1, name)
+		}
+		switch r.Contestant {
+		case plain{}.name():
+			require.Equal(t, 3, int(r.Trips), "a first step prepares one more")
+		case (promptree{view: fewRounds}).name():
+			require.Positive(t, r.Compacted)
+			require.LessOrEqual(t, r.Shown, 2*fewRounds+2)
+		}
+	}
+	want := map[string][]int{"compactions summarize/jobs": {4}}
+	o, err := parse(nil, nil)
+	require.NoError(t, err)
+	for _, p := range o.parts() {
+		switch p.kind {
+		case rotation:
+			want[p.name()] = []int{2, 4}
+		case entries:
+			want[p.name()] = []int{10, 60}
+		}
+	}
+	require.Equal(t, want, got)
+
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer conn.Close(context.Background())
+	var schemas []string
+	require.NoError(t, conn.QueryRow(t.Context(), `SELECT array_agg(nspname::text) FROM pg_namespace WHERE nspname NOT LIKE 'pg\_%'`).Scan(&schemas))
+	require.ElementsMatch(t, []string{"public", "information_schema"}, schemas)
+}
+
+func TestAClusterOfItsOwnForcesItsDataToTheDiskIfAsked(t *testing.T) {
+	cluster(t) // or it is skipped
+	t.Setenv(postgrestest.Env, "")
+	code, stdout, stderr := ran(t.Context(), "-quick", "-only", "rotation jsonb", "-sessions", "2", "-steps", "2", "-fsync")
+	require.Equal(t, exitOK, code, stderr)
+	require.Contains(t, stdout, "fsync on")
+	require.Regexp(t, `\njsonb table|\n +jsonb table +2 +2 `, stdout)
+	require.NotContains(t, stdout, "promptree ")
+}
+
+func TestWhatTheUserCanMendIsSaid(t *testing.T) {
+	t.Setenv(postgrestest.Env, "")
+	for want, args := range map[string][]string{
+		`-sessions: "x"`:        {"-sessions", "10,x"},
+		`-sessions: "0"`:        {"-sessions", "0"},
+		"5 comes after 10":      {"-sessions", "10,5"},
+		`-entries: "11"`:        {"-entries", "11"},
+		"-steps is 0":           {"-steps", "0"},
+		"-time is 0s":           {"-time", "0s"},
+		"-clients is 101":       {"-clients", "101"},
+		"-compactions is 0":     {"-compactions", "0"},
+		"-only: error parsing":  {"-only", "("},
+		"-only matches nothing": {"-only", "mongodb"},
+		"not a flag":            {"more"},
+		"-help lists the flags": {"-no\x1b[2J"},
+	} {
+		code, stdout, stderr := ran(t.Context(), args...)
+		require.Equal(t, exitUsage, code, want)
+		require.Contains(t, stderr, want)
+		require.NotContains(t, stderr, "\x1b")
+		require.Empty(t, stdout)
+	}
+	t.Setenv(postgrestest.Env, "postgres:///somebodys")
+	code, _, stderr := ran(t.Context(), "-fsync")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "PROMPTREE_POSTGRES names a database")
+	code, stdout, _ := ran(t.Context(), "-help")
+	require.Equal(t, exitOK, code)
+	require.Contains(t, stdout, "-quick")
+}
+
+func TestADatabaseThatIsNotThereIsAnError(t *testing.T) {
+	for url, want := range map[string]string{
+		"postgres://nobody@127.0.0.1:1/none": "failed to connect",
+		"postgres://127.0.0.1:port/":         "cannot parse",
+	} {
+		t.Setenv(postgrestest.Env, url)
+		code, stdout, stderr := ran(t.Context(), "-quick")
+		require.Equal(t, exitFailed, code)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, want)
+	}
+}
+
+func TestAnInterruptIsObeyed(t *testing.T) {
+	cluster(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	code, stdout, stderr := ran(ctx, "-quick")
+	require.Equal(t, exitInterrupted, code)
+	require.Empty(t, stdout)
+	require.Equal(t, "scale: interrupted\n", stderr)
+}
+
+func TestTargetsAreJudgedAtTheirSizes(t *testing.T) {
+	few, many := promptree{view: fewRounds}.name(), promptree{view: manyRounds}.name()
+	rows := []row{
+		{Part: entries, Contestant: few, Size: 10, P50: 2 * time.Millisecond},
+		{Part: entries, Contestant: few, Size: 1000, P50: 3 * time.Millisecond},
+		{Part: entries, Contestant: few, Size: 100_000, P50: 4 * time.Millisecond},
+		{Part: entries, Contestant: many, Size: 10, P50: time.Millisecond}, // whose view is smaller
+		{Part: entries, Contestant: many, Size: 1000, P50: 4 * time.Millisecond},
+		{Part: entries, Contestant: many, Size: 100_000, P50: 5 * time.Millisecond},
+		{Part: entries, Contestant: adk{}.name(), Size: 1000, P50: 18 * time.Millisecond},
+		{Part: rotation, Contestant: promptree{}.name(), Size: 1000, Memory: 2 << 30},
+		{Part: rotation, Contestant: promptree{}.name(), Size: 10_000, Memory: 1 << 30},
+	}
+	met := map[string]bool{}
+	for _, v := range judge(rows) {
+		met[v.Says] = v.Met
+	}
+	require.Equal(t, map[string]bool{
+		"promptree, views of 4: a step at 1000 messages takes 1.50× of that at 10 (at most 1.5×)":       true,
+		"promptree, views of 4: a step at 100000 messages takes 2.00× of that at 10 (at most 1.5×)":     false,
+		"promptree, views of 50: a step at 100000 messages takes 1.25× of that at 1000 (at most 1.5×)":  true,
+		"promptree, views of 4: a step at 1000 messages takes adk-go 6.0× as long (at least 5×)":        true,
+		"promptree, views of 50: a step at 1000 messages takes adk-go 4.5× as long (at least 5×)":       false,
+		"10000 sessions in rotation: the program has 1024 MiB of memory at the most (at most 1024 MiB)": true,
+	}, met)
+
+	var out bytes.Buffer
+	d := document{Rows: rows, Targets: judge(rows)}
+	require.NoError(t, d.print(&out, false))
+	require.Equal(t, 2, strings.Count(out.String(), "MISSED  "))
+	require.Contains(t, out.String(), "1.50×")
+}

@@ -1,0 +1,309 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// part is what is measured at a time.
+type part struct {
+	kind       string
+	contestant contestant // nil of compactions
+}
+
+// The kinds of parts.
+const (
+	rotation    = "rotation"
+	entries     = "entries"
+	compactions = "compactions"
+)
+
+func (p part) name() string {
+	if p.contestant == nil {
+		return p.kind
+	}
+	return p.kind + " " + p.contestant.name()
+}
+
+// Rounds of views that are compacted: so few that a session of 10 messages has been, and as many as a session of the rotation has.
+const (
+	fewRounds  = 4
+	manyRounds = rounds
+)
+
+// parts returns what the options select.
+func (o options) parts() []part {
+	parts := []part{
+		{rotation, promptree{}}, {rotation, plain{}}, {rotation, adk{}}, {rotation, adk{indexed: true}},
+		{entries, promptree{view: fewRounds}}, {entries, promptree{view: manyRounds}}, {entries, plain{}},
+		{entries, adk{}}, {entries, adk{indexed: true}}, {entries, adk{recent: 2 * manyRounds}}, {entries, adk{recent: 2 * manyRounds, indexed: true}},
+		{compactions, nil},
+	}
+	return slices.DeleteFunc(parts, func(p part) bool { return !o.only.MatchString(p.name()) })
+}
+
+// row is what was measured of a contestant at a size.
+type row struct {
+	Part       string `json:"part"`
+	Contestant string `json:"contestant"`
+	// Size is the number of sessions in rotation, or of messages of one session.
+	Size int `json:"size"`
+	// Steps that were measured one after the other, without those that compacted.
+	Steps int           `json:"steps"`
+	P50   time.Duration `json:"p50Ns"`
+	// P99 is 0 if there were fewer than 100 steps.
+	P99 time.Duration `json:"p99Ns"`
+	// Compacted is how many steps compacted, and Compaction the median of those.
+	Compacted  int           `json:"compacted,omitempty"`
+	Compaction time.Duration `json:"compactionNs,omitempty"`
+	// Shown is the most messages of a prompt, the system's included.
+	Shown int `json:"shown"`
+	// What a step that did not compact takes over the connection.
+	Trips    float64 `json:"roundTrips"`
+	Received float64 `json:"receivedBytes"`
+	Sent     float64 `json:"sentBytes"`
+	// What the database did for a step, one that compacted too.
+	Rows  float64 `json:"rows"`
+	Pages float64 `json:"pages"`
+	WAL   float64 `json:"walBytes"`
+	// Dead are rows that updates left behind, Moved those of them for which all indexes were written too.
+	Dead  float64 `json:"deadRows"`
+	Moved float64 `json:"movedRows"`
+	// Stored are the bytes of tables and indexes for each round before the steps.
+	Stored float64 `json:"storedBytesPerRound"`
+	// Steps a second of several clients at once, of all that they made, and processor time of the program for each.
+	ClientSteps int           `json:"clientSteps,omitempty"`
+	PerSecond   float64       `json:"perSecond,omitempty"`
+	CPU         time.Duration `json:"cpuNs,omitempty"`
+	// Memory is the most that the program had, in bytes.
+	Memory int64 `json:"memoryBytes"`
+}
+
+func (p part) measure(ctx context.Context, o options, url string) ([]row, error) {
+	switch p.kind {
+	case rotation:
+		return p.rotate(ctx, o, url)
+	case entries:
+		return p.lengthen(ctx, o, url)
+	default:
+		return compact(ctx, o, url)
+	}
+}
+
+// in calls f with a schema in which the contestant's tables are.
+func (p part) in(ctx context.Context, url string, f func(*place) error) (err error) {
+	place, err := newPlace(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, place.remove(ctx)) }()
+	if err := p.contestant.prepare(ctx, place); err != nil {
+		return err
+	}
+	return f(place)
+}
+
+// rotate steps more and more sessions in turns.
+func (p part) rotate(ctx context.Context, o options, url string) (rows []row, err error) {
+	return rows, p.in(ctx, url, func(place *place) error {
+		have := 0
+		for _, size := range o.sessions {
+			if err := p.contestant.fill(ctx, place, have+1, size-have, 2*rounds); err != nil {
+				return fmt.Errorf("making sessions: %w", err)
+			}
+			r := row{Part: p.kind, Contestant: p.contestant.name(), Size: size}
+			bytes, err := place.stored(ctx)
+			if err != nil {
+				return err
+			}
+			// A step of those at fewer sessions was a round more.
+			made := 0
+			for _, r := range rows {
+				made += r.Steps + r.Compacted + r.ClientSteps + warmUp
+			}
+			r.Stored = float64(bytes) / float64(size*rounds+made)
+			stop := watchMemory()
+			err = p.oneAfterTheOther(ctx, o, place, &r, have+1, size, 2*rounds)
+			if err == nil {
+				err = p.atOnce(ctx, o, place, &r)
+			}
+			r.Memory = stop()
+			if err != nil {
+				return err
+			}
+			rows = append(rows, r)
+			have = size
+		}
+		return nil
+	})
+}
+
+// lengthen steps sessions that have more and more messages, in tables of their own.
+func (p part) lengthen(ctx context.Context, o options, url string) (rows []row, err error) {
+	for _, size := range o.entries {
+		err := p.in(ctx, url, func(place *place) error {
+			// They grow by a fifth in their steps, or by 10 messages.
+			each := max(size/5, 10) / 2
+			sessions := (o.steps + warmUp + each - 1) / each
+			if err := p.contestant.fill(ctx, place, 1, sessions, size); err != nil {
+				return fmt.Errorf("making a session of %d messages: %w", size, err)
+			}
+			r := row{Part: p.kind, Contestant: p.contestant.name(), Size: size}
+			bytes, err := place.stored(ctx)
+			if err != nil {
+				return err
+			}
+			r.Stored = float64(bytes) / float64(sessions*size/2)
+			stop := watchMemory()
+			err = p.oneAfterTheOther(ctx, o, place, &r, 1, sessions, size)
+			r.Memory = stop()
+			rows = append(rows, r)
+			return err
+		})
+		if err != nil {
+			return rows, err
+		}
+	}
+	return rows, nil
+}
+
+// warmUp is how many steps are made before any is measured.
+const warmUp = 10
+
+// oneAfterTheOther makes steps in turns of so many sessions, of which those from the first that is named on were not touched.
+func (p part) oneAfterTheOther(ctx context.Context, o options, place *place, r *row, untouched, sessions, messages int) (err error) {
+	if err := place.settle(ctx); err != nil {
+		return err
+	}
+	w := &wire{}
+	steps, err := p.contestant.open(ctx, place, o.clients, w)
+	if err != nil {
+		return err
+	}
+	closed := false
+	defer func() {
+		if !closed {
+			err = errors.Join(err, steps.close())
+		}
+	}()
+	for _, n := range []int{untouched, sessions} {
+		got, first, err := steps.check(ctx, sessionName(n))
+		if err != nil {
+			return err
+		}
+		if got != messages || !strings.HasPrefix(first, sessionName(n)+" ") {
+			return fmt.Errorf("session %s has %d messages, and begins with %.20q: it should have %d", sessionName(n), got, first, messages)
+		}
+	}
+	var before counters
+	var took, compacting []time.Duration
+	var trips, received, sent int64
+	begun := time.Now()
+	for i := range warmUp + o.steps {
+		if i == warmUp {
+			if err := steps.close(); err != nil { // so that what it did is counted
+				return err
+			}
+			if before, err = place.counters(ctx); err != nil {
+				return err
+			}
+			if steps, err = p.contestant.open(ctx, place, o.clients, w); err != nil {
+				return err
+			}
+			if _, _, err := steps.check(ctx, sessionName(1)); err != nil { // which connects
+				return err
+			}
+			begun = time.Now()
+		}
+		if i > warmUp && time.Since(begun) > o.limit {
+			break
+		}
+		t, b, s := w.trips.Load(), w.received.Load(), w.sent.Load()
+		at := time.Now()
+		d, err := steps.step(ctx, sessionName(1+i%sessions))
+		passed := time.Since(at)
+		switch {
+		case err != nil:
+			return err
+		case i < warmUp:
+			continue
+		case d.compacted:
+			compacting = append(compacting, passed)
+		default:
+			took = append(took, passed)
+			trips, received, sent = trips+w.trips.Load()-t, received+w.received.Load()-b, sent+w.sent.Load()-s
+		}
+		r.Shown = max(r.Shown, d.shown)
+	}
+	closed = true
+	if err := steps.close(); err != nil {
+		return err
+	}
+	after, err := place.counters(ctx)
+	if err != nil {
+		return err
+	}
+	did := after.minus(before)
+	each := func(n int64, of int) float64 { return float64(n) / float64(max(1, of)) }
+	all := len(took) + len(compacting)
+	r.Steps, r.P50, r.P99 = len(took), quantile(took, 0.5), quantile(took, 0.99)
+	r.Compacted, r.Compaction = len(compacting), quantile(compacting, 0.5)
+	if len(took) < 100 {
+		r.P99 = 0
+	}
+	r.Trips, r.Received, r.Sent = each(trips, len(took)), each(received, len(took)), each(sent, len(took))
+	r.Rows, r.Pages, r.WAL = each(did.rows, all), each(did.pages, all), each(did.wal, all)
+	r.Dead, r.Moved = each(did.dead, all), each(did.moved, all)
+	return nil
+}
+
+// atOnce has several clients make steps, each of sessions of its own: each session once, and no fewer steps than one after the other.
+func (p part) atOnce(ctx context.Context, o options, place *place, r *row) (err error) {
+	steps, err := p.contestant.open(ctx, place, o.clients, &wire{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, steps.close()) }()
+	clients := min(o.clients, r.Size)
+	most := max(o.steps, r.Size) / clients
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var group sync.WaitGroup
+	made, errs := make([]int, clients), make([]error, clients)
+	begun, used := time.Now(), cpu()
+	for c := range clients {
+		group.Go(func() {
+			mine := (r.Size - c + clients - 1) / clients
+			for i := 0; i < most && (i == 0 || time.Since(begun) < o.limit); i++ {
+				if _, errs[c] = steps.step(ctx, sessionName(1+c+i%mine*clients)); errs[c] != nil {
+					cancel()
+					return
+				}
+				made[c]++
+			}
+		})
+	}
+	group.Wait()
+	passed, used := time.Since(begun), cpu()-used
+	for _, n := range made {
+		r.ClientSteps += n
+	}
+	if r.ClientSteps > 0 {
+		r.PerSecond, r.CPU = float64(r.ClientSteps)/passed.Seconds(), used/time.Duration(r.ClientSteps)
+	}
+	return errors.Join(errs...)
+}
+
+// quantile of times, 0 if there are none.
+func quantile(times []time.Duration, q float64) time.Duration {
+	if len(times) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(times))
+	return sorted[int(q*float64(len(sorted)-1))]
+}

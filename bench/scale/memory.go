@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"time"
+)
+
+// resident returns the bytes of memory that the process has: its resident set where the system tells, else what Go has of the
+// system's memory.
+func resident() int64 {
+	if statm, err := os.ReadFile("/proc/self/statm"); err == nil {
+		if fields := bytes.Fields(statm); len(fields) > 1 {
+			if pages, err := strconv.ParseInt(string(fields[1]), 10, 64); err == nil {
+				return pages * int64(os.Getpagesize())
+			}
+		}
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.Sys - m.HeapReleased)
+}
+
+// watchMemory looks at the memory of the process until the function that it returns is called, which returns the most.
+// What is garbage by now does not count.
+func watchMemory() (stop func() int64) {
+	debug.FreeOSMemory()
+	done, most := make(chan struct{}), make(chan int64)
+	go func() {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		peak := resident()
+		for {
+			select {
+			case <-tick.C:
+				peak = max(peak, resident())
+			case <-done:
+				most <- max(peak, resident())
+				return
+			}
+		}
+	}()
+	return func() int64 {
+		close(done)
+		return <-most
+	}
+}

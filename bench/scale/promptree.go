@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/postgres"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+// promptree is this module: sessions in history/postgres, steps of summarize/agent.
+type promptree struct {
+	view int // rounds that a view holds at the most before it is compacted to half, 0 is all
+}
+
+func (c promptree) name() string {
+	if c.view == 0 {
+		return "promptree"
+	}
+	return fmt.Sprintf("promptree, views of %d", c.view)
+}
+
+func (promptree) prepare(ctx context.Context, p *place) error { return postgres.Migrate(ctx, p) }
+
+func (c promptree) fill(ctx context.Context, p *place, first, count, messages int) error {
+	var there bool
+	if err := p.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", template).Scan(&there); err != nil {
+		return err
+	}
+	if !there {
+		if err := c.template(ctx, p, messages); err != nil {
+			return err
+		}
+	}
+	_, err := p.Exec(ctx, `
+		INSERT INTO promptree_sessions (tenant, name, lines, bytes)
+		SELECT '', 's' || lpad(i::text, 8, '0'), lines, bytes FROM generate_series($1::int, $2::int) AS i,
+			LATERAL (SELECT count(*) AS lines, sum(octet_length(data)) AS bytes FROM `+template+`) AS t`, first, first+count-1)
+	if err != nil {
+		return err
+	}
+	var lines int
+	if err := p.QueryRow(ctx, "SELECT count(*) FROM "+template).Scan(&lines); err != nil {
+		return err
+	}
+	for at := 0; at < lines; at += chunk(count) {
+		_, err := p.Exec(ctx, `
+			INSERT INTO promptree_lines (session, at, id, parent, kind, data)
+			SELECT s.session, t.at, t.id, t.parent, t.kind, convert_to(replace(convert_from(t.data, 'UTF8'), $1, s.name), 'UTF8')
+			FROM `+template+` AS t, promptree_sessions AS s WHERE t.at BETWEEN $2 AND $3 AND s.name BETWEEN $4 AND $5 ORDER BY t.at, s.session`,
+			templateName, at, at+chunk(count)-1, sessionName(first), sessionName(first+count-1))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// template makes the session that is copied, compacted as it grows.
+func (c promptree) template(ctx context.Context, p *place, messages int) (err error) {
+	sessions := &postgres.Sessions{Pool: p.Pool}
+	s, err := sessions.Open(ctx, templateName, history.Options{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	compactor, prompt := c.compactor(s), prompt(s)
+	defer func() { err = errors.Join(err, compactor.Close()) }()
+	// What is far from the end is said, and compacted, in larger pieces: what a compaction carries forward grows with what the user said,
+	// not with the number of compactions.
+	near := max(0, messages/2-64)
+	piece := func(made int) int {
+		switch {
+		case c.view == 0:
+			return min(25, messages/2-made)
+		case c.view == fewRounds && made+500 <= near:
+			return 500
+		}
+		return min(c.view/2, messages/2-made)
+	}
+	usage := history.Usage{Model: modelName, Usage: chat.Usage{Input: inputTokens, Output: outputTokens}, Counted: inputTokens}
+	for made := 0; made < messages/2; {
+		var entries []history.Entry
+		for range piece(made) {
+			entries = append(entries,
+				history.Entry{Body: history.Message{Message: chat.UserMessage(text(templateName, askedBytes))}},
+				history.Entry{Body: history.Message{Message: chat.AssistantMessage(text(templateName, answerBytes))}},
+				history.Entry{Body: usage})
+			made++
+		}
+		if _, err := s.Add(ctx, entries...); err != nil {
+			return err
+		}
+		if _, err := compactor.Render(ctx, prompt); err != nil {
+			return err
+		}
+	}
+	_, err = p.Exec(ctx, "CREATE TABLE "+template+" AS SELECT * FROM promptree_lines; TRUNCATE promptree_lines, promptree_sessions", pgx.QueryExecModeSimpleProtocol)
+	return err
+}
+
+func (c promptree) open(ctx context.Context, p *place, connections int, w *wire) (stepper, error) {
+	pool, err := p.connect(ctx, connections, w)
+	return promptreeSteps{c, pool, &postgres.Sessions{Pool: pool}}, err
+}
+
+const (
+	system    = "You answer questions about a program."
+	modelName = "made-up"
+)
+
+// prompt of a chat.
+func prompt(s *history.Session) elements.Node {
+	return elements.Fragment{
+		elements.SystemMessage{Children: elements.Nodes{elements.Text(system)}},
+		history.Conversation{Session: s}, history.Request{Session: s}, history.Rounds{Session: s},
+	}
+}
+
+// counter counts exactly, for all sessions.
+var counter = func() sizing.Tokenizer {
+	c, err := openai.New("o200k_base")
+	if err != nil {
+		panic(err)
+	}
+	return c
+}()
+
+// budget is the tokens that a prompt may take: more than any has. What compacts is the number of rounds.
+const budget = 1 << 21
+
+// answering is a model that answers at once.
+type answering struct{ session string }
+
+// summaryTokens is the most that a summary takes: less than half of the shortest view that is compacted, or nothing would be relieved.
+const summaryTokens = 700
+
+var summary = models.SaySummary(strings.Repeat("The parser was mended, and its tests pass. The lexer is next. ", 30))
+
+func (a answering) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	if strings.Contains(req.Messages[len(req.Messages)-1].Text(), "<summary> block") {
+		return summary(ctx, req)
+	}
+	return chat.Response{
+		Message: chat.AssistantMessage(text(a.session, answerBytes)),
+		Usage:   chat.Usage{Input: inputTokens, Output: outputTokens},
+	}, nil
+}
+
+// compactor of a session. It compacts a view as soon as it has its rounds.
+func (c promptree) compactor(s *history.Session) *summarize.Compactor {
+	var policy summarize.Policy
+	if c.view > 0 {
+		policy = summarize.Policy{
+			Name: "scale", Trigger: summarize.Trigger{{On: summarize.OnRender, Messages: 2 * c.view}}, Cut: history.Cut{Rounds: c.view / 2},
+			Place: summarize.Place{Max: summaryTokens},
+		}
+	}
+	return &summarize.Compactor{
+		Session: s, Policy: policy,
+		Target: summarize.Target{Name: modelName, Model: answering{templateName}, Tokenizer: counter, Budget: budget},
+	}
+}
+
+type promptreeSteps struct {
+	contestant promptree
+	pool       *pgxpool.Pool
+	sessions   *postgres.Sessions
+}
+
+func (s promptreeSteps) close() error {
+	s.pool.Close()
+	return nil
+}
+
+func (s promptreeSteps) check(ctx context.Context, name string) (messages int, first string, err error) {
+	session, err := s.sessions.Open(ctx, name, history.Options{})
+	if err != nil {
+		return 0, "", err
+	}
+	defer session.Close()
+	for e, err := range session.Back(ctx, session.Leaf()) {
+		if err != nil {
+			return 0, "", err
+		}
+		if m, ok := e.Body.(history.Message); ok {
+			messages++
+			first = m.Text()
+		}
+	}
+	return messages, first, nil
+}
+
+func (s promptreeSteps) step(ctx context.Context, name string) (d did, err error) {
+	session, err := s.sessions.Open(ctx, name, history.Options{})
+	if err != nil {
+		return did{}, err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	compactor := s.contestant.compactor(session)
+	defer func() { err = errors.Join(err, compactor.Close()) }()
+	compactor.Target.Model = answering{name}
+	compactor.Hooks.AfterCompact = func(context.Context, history.Entry) error {
+		d.compacted = true
+		return nil
+	}
+	if err := session.Append(ctx, chat.UserMessage(text(name, askedBytes))); err != nil {
+		return d, err
+	}
+	answer, err := (&agent.Agent{Compactor: compactor, Prompt: prompt(session)}).Step(ctx)
+	if err != nil {
+		return d, err
+	}
+	d.shown = len(answer.Result.Messages)
+	return d, nil
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// document is what is printed.
+type document struct {
+	Server  string    `json:"server"`
+	Go      string    `json:"go"`
+	CPUs    int       `json:"cpus"`
+	Clients int       `json:"clients"`
+	Rows    []row     `json:"rows"`
+	Targets []verdict `json:"targets"`
+}
+
+// print writes the tables, in one piece, or an object of JSON.
+func (d document) print(w io.Writer, asJSON bool) error {
+	d.Go, d.CPUs = runtime.Version(), runtime.GOMAXPROCS(0)
+	var b bytes.Buffer
+	if asJSON {
+		enc := json.NewEncoder(&b)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(d); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(&b, "%s; %s, %d CPUs for client, service and database. A round is a question of %d bytes and an answer of %d.\n",
+			d.Server, d.Go, d.CPUs, askedBytes, answerBytes)
+		d.steps(&b, rotation, fmt.Sprintf("sessions of %d rounds in rotation, by the number of sessions", rounds), true)
+		d.steps(&b, entries, "one session, by its messages", false)
+		for _, r := range d.Rows {
+			if r.Part == compactions {
+				fmt.Fprintf(&b, "\n%d compactions of sessions of %d rounds to half by %s, %d workers, offline model: %.3g/s, %s CPU here for each, %s of memory; a prompt that plans one: p50 %s\n",
+					r.Size, rounds, r.Contestant, d.Clients, r.PerSecond, milli(r.CPU), mega(r.Memory), milli(r.P50))
+			}
+		}
+		for i, v := range d.Targets {
+			if i == 0 {
+				b.WriteString("\ntargets\n")
+			}
+			word := "met   "
+			if !v.Met {
+				word = "MISSED"
+			}
+			fmt.Fprintf(&b, "%s  %s\n", word, v.Says)
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// steps writes the two tables of a part.
+func (d document) steps(b *bytes.Buffer, part, title string, clients bool) {
+	took := table{{"contestant", "size", "steps", "p50", "p99", "ratio", "shown", "compactions", "p50", "stored/round", "memory"}}
+	did := table{{"contestant", "size", "round trips", "received", "sent", "rows", "pages", "WAL", "dead rows", "not HOT"}}
+	if clients {
+		took[0] = append(took[0], fmt.Sprintf("%d clients", d.Clients), "CPU here")
+	}
+	for _, r := range d.Rows {
+		if r.Part != part {
+			continue
+		}
+		p99, ratio, compaction := "–", "–", "–"
+		if r.P99 > 0 {
+			p99 = milli(r.P99)
+		}
+		if first, ok := d.smallest(r); ok && first.P50 > 0 {
+			ratio = fmt.Sprintf("%.2f×", over(r.P50, first.P50))
+		}
+		if r.Compacted > 0 {
+			compaction = milli(r.Compaction)
+		}
+		line := []string{
+			r.Contestant, fmt.Sprint(r.Size), fmt.Sprint(r.Steps), milli(r.P50), p99, ratio, fmt.Sprint(r.Shown), fmt.Sprint(r.Compacted), compaction,
+			fmt.Sprintf("%.0f B", r.Stored), mega(r.Memory),
+		}
+		if clients {
+			line = append(line, fmt.Sprintf("%.3g/s", r.PerSecond), milli(r.CPU))
+		}
+		took = append(took, line)
+		did = append(did, []string{
+			r.Contestant, fmt.Sprint(r.Size), fmt.Sprintf("%.1f", r.Trips), kilo(r.Received), kilo(r.Sent), fmt.Sprintf("%.0f", r.Rows), fmt.Sprintf("%.0f", r.Pages), kilo(r.WAL), fmt.Sprintf("%.1f", r.Dead), fmt.Sprintf("%.1f", r.Moved),
+		})
+	}
+	if len(took) == 1 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s\n", title)
+	took.write(b)
+	b.WriteString("\n… and what a step did\n")
+	did.write(b)
+}
+
+// smallest returns the row of the same contestant at the smallest size.
+func (d document) smallest(of row) (row, bool) {
+	for _, r := range d.Rows {
+		if r.Part == of.Part && r.Contestant == of.Contestant {
+			return r, r.Size != of.Size
+		}
+	}
+	return row{}, false
+}
+
+func over(a, b time.Duration) float64 { return float64(a) / float64(max(1, b)) }
+
+// table is rows of cells, the first to the left, the others to the right.
+type table [][]string
+
+func (t table) write(w io.Writer) {
+	widest := 0
+	for _, row := range t {
+		widest = max(widest, len(row[0]))
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, row := range t {
+		fmt.Fprintln(tw, row[0]+strings.Repeat(" ", widest-len(row[0]))+"\t"+strings.Join(row[1:], "\t")+"\t")
+	}
+	tw.Flush()
+}
+
+func milli(d time.Duration) string {
+	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
+}
+func mega(bytes int64) string   { return fmt.Sprintf("%.0f MiB", float64(bytes)/(1<<20)) }
+func kilo(bytes float64) string { return fmt.Sprintf("%.1f KiB", bytes/(1<<10)) }
