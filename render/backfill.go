@@ -5,96 +5,85 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/internal/join"
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
+
+// record is what was chosen, in order, so that it can be put back.
+type record struct{ taken []taking }
+
+// taking is one choice.
+type taking struct {
+	node   tree.ID
+	why    tree.Cause
+	tokens int // that its pieces counted by themselves
+}
 
 // backfill puts pieces back that fit into the room that is left under limit, from the last one taken to the first, which
 // is from the highest priority down. Each try goes back to the tree as it was before the piece went, and takes everything
-// else out again that went then, so that what goes along with what is worked out anew; a try is kept where the piece is
-// back, the exact count fits and no tool call or result has lost its other half. What was taken before, from the step base
-// on, is as it was.
-func (f *fitting) backfill(ctx context.Context, base step, limit int) {
-	var lost []bool // in the order of each
-	lostCalls := map[*node][]unlinked{}
-	f.each(func(n *node) {
-		lost = append(lost, !n.attached())
-		if n.unlinked != nil {
-			lostCalls[n] = slices.Clone(n.unlinked)
-		}
-	})
-	back := make([]bool, len(f.taken))
-	left, halves, failed := f.count(f.root), unpaired(f.root.messages(latest)), -1
-	for i := len(f.taken) - 1; i >= 0; i-- {
+// else out again that went then, so that what goes along with what is worked out anew; a try is kept if the piece is
+// back, the exact count fits and no tool call or result has lost its other half.
+func (f *fitting) backfill(ctx context.Context, limit int) {
+	taken := f.record.taken
+	f.record = nil
+	if len(taken) == 0 {
+		return
+	}
+	base := f.Now - tree.Step(len(taken))
+	lost := slices.Clone(f.Log)
+	back := make([]bool, len(taken))
+	messages := func() int { return unpaired(join.Messages(f.State, tree.Latest)) }
+	left, halves, failed := f.count.Count(tree.Root), messages(), -1
+	for i, t := range slices.Backward(taken) {
 		room := limit - left
 		if room <= 0 || ctx.Err() != nil {
 			break
 		}
-		if f.taken[i].tokens > room {
+		if t.tokens > room {
 			continue
 		}
 		back[i] = true
 		failed = i
-		if f.without(base, i, back) && f.count(f.root) <= limit {
-			if now := unpaired(f.root.messages(latest)); now <= halves {
-				left, halves, failed = f.count(f.root), now, -1
+		if f.without(base, taken, i, back) && f.count.Count(tree.Root) <= limit {
+			if now := messages(); now <= halves {
+				left, halves, failed = f.count.Count(tree.Root), now, -1
 				continue
 			}
 		}
 		back[i] = false
 	}
 	if failed >= 0 {
-		f.without(base, failed, back)
+		f.without(base, taken, failed, back)
 	}
-	i := 0
-	f.each(func(n *node) {
-		n.restored = lost[i] && n.attached()
-		i++
-	})
-	for n, before := range lostCalls {
-		for i := range before {
-			n.unlinked[i].restored = before[i].gone != 0 && n.unlinked[i].gone == 0
-		}
+	for _, c := range lost {
+		f.Restored(c)
 	}
 }
 
-// without takes out of the tree what was taken and is not back, from one piece on; none is back of those before. It tells
-// whether all that is back is there, and stops where that piece is not.
-func (f *fitting) without(base step, from int, back []bool) bool {
-	f.rewind(base + step(from))
-	first := f.taken[from].node
-	for i := from; i < len(f.taken); i++ {
-		t := f.taken[i]
-		if back[i] || !t.node.attached() {
+// without takes out of the tree what was taken and is not back, from one piece on; none is back of those before. It reports
+// whether all that is back is there, and stops if that piece is not.
+func (f *fitting) without(base tree.Step, taken []taking, from int, back []bool) bool {
+	f.Rewind(base + tree.Step(from))
+	there := func(i int) bool { return f.Attached(taken[i].node, tree.None) }
+	for i := from; i < len(taken); i++ {
+		t := taken[i]
+		if back[i] || !there(i) {
 			continue
 		}
-		if !t.node.leaf() && !t.node.is(isChunk) && t.node.left > 0 {
+		if n := &f.Nodes[t.node]; !n.Leaf() && !n.Is(tree.Chunk) && f.Left(t.node) > 0 {
 			continue // it went because it was empty, and is not any more
 		}
-		f.now++
-		f.remove(t.node, t.reason)
-		if back[from] && !first.attached() {
+		f.Take(t.node, t.why)
+		if back[from] && !there(from) {
 			return false
 		}
 	}
-	for i := from; i < len(f.taken); i++ {
-		if back[i] && !f.taken[i].node.attached() {
+	for i := from; i < len(taken); i++ {
+		if back[i] && !there(i) {
 			return false
 		}
 	}
 	return true
-}
-
-// each visits every node that there was, gone or not.
-func (f *fitting) each(visit func(*node)) {
-	var walk func(n *node)
-	walk = func(n *node) {
-		visit(n)
-		for i := range n.children {
-			if c := &n.children[i]; c.gone != never {
-				walk(c)
-			}
-		}
-	}
-	walk(f.root)
 }
 
 // unpaired counts tool calls without a result and results without a call.

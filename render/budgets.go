@@ -6,9 +6,10 @@ import (
 	"sort"
 
 	"github.com/promptree-go/promptree/internal/callback"
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// fitTogether fits a budget in the run that it shares with others. Where none is shared it gives no result.
+// fitTogether fits a budget in the run that it shares with others. If none is shared the result is nil.
 func (l *Layout) fitTogether(ctx context.Context, w *watch, budget int) (result *Result, err error) {
 	if l.opts.Backfill || !l.layouter.joins {
 		return nil, nil
@@ -18,9 +19,9 @@ func (l *Layout) fitTogether(ctx context.Context, w *watch, budget int) (result 
 	}
 	defer l.release(w)
 	l.orForget(func() {
-		var run *fitting
-		if run, err = l.shared(ctx, budget); run != nil {
-			result, err = run.fitShared(ctx, budget)
+		var r *run
+		if r, err = l.shared(ctx, w, budget); r != nil {
+			result, err = r.fit(ctx, w, budget)
 		}
 	})
 	return result, err
@@ -55,7 +56,7 @@ func (l *Layout) release(w *watch) {
 	}
 }
 
-// orForget does something with a shared run, and forgets all of them where it does not return: a tokenizer panicked, maybe
+// orForget does something with a shared run, and forgets all of them if it does not return: a tokenizer panicked, maybe
 // in the middle of a step.
 func (l *Layout) orForget(do func()) {
 	returned := false
@@ -68,17 +69,28 @@ func (l *Layout) orForget(do func()) {
 	returned = true
 }
 
-// shared gives the run that fits to a budget share, all limits kept; nil where each must have one of its own. A limit above
-// the whole budget is passed over, so budgets on the two sides of a limit have different runs. The first run prunes the
-// tree that was laid out, the others copies.
-func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
+// run is a pruning of the whole prompt that fits share, all limits kept.
+type run struct {
+	*fitting
+	base  tree.Step // the step before it
+	whole int       // with a low water the count before it
+	from  tree.Step // the step from which on counts are known
+	lows  []int     // the least count from there up to each step
+	last  int       // the last count
+	stuck tree.ID   // in which nothing more was to be found, None before
+}
+
+// shared returns the run that fits to a budget share; nil if each must have one of its own. A limit above
+// the whole budget is passed over, so budgets on the two sides of a limit have different runs.
+func (l *Layout) shared(ctx context.Context, w *watch, budget int) (*run, error) {
 	const remembered = 16
 	if r := l.runs[l.limitsWithin(budget)]; r != nil || l.alone {
 		return r, nil
 	}
-	r := newFitting(l, l.pruned())
-	r.shared = true
-	if r.joiner == nil || len(r.expandables) > 0 {
+	from := l.builtNow(l.opts.History)
+	r := &run{fitting: newFitting(l, from, FitOptions{KeepUnranked: l.opts.KeepUnranked, History: l.opts.History}), stuck: tree.None}
+	r.watch = w
+	if !r.count.Joins() || len(from.expandables) > 0 {
 		l.alone = true
 		return nil, nil
 	}
@@ -86,47 +98,47 @@ func (l *Layout) shared(ctx context.Context, budget int) (*fitting, error) {
 		return nil, err
 	}
 	r.lockUnranked()
-	r.base, r.from = r.now, r.now
+	r.base, r.from = r.Now, r.Now
 	if l.opts.LowWater != 0 {
-		r.whole = r.count(r.root)
+		r.whole = r.count.Count(tree.Root)
 	}
 	if l.runs == nil || len(l.runs) == remembered {
-		l.runs = map[int]*fitting{}
+		l.runs = map[int]*run{}
 		l.limits = l.limits[:0]
 		for _, limit := range r.limits {
-			l.limits = append(l.limits, limit.more().limit)
+			l.limits = append(l.limits, limit.max)
 		}
 	}
 	l.runs[l.limitsWithin(budget)] = r
 	return r, nil
 }
 
-// pruned returns a tree to prune: the one that was laid out, and once that is taken copies. It is never taken if the
-// history mode changes what is required in it: fits with another mode need it as it was laid out.
-func (l *Layout) pruned() *node {
-	if l.taken || l.opts.History != HistoryAsGiven {
-		return l.tree.copy()
+// built returns the tree of a mode.
+func (l *Layout) built(ctx context.Context, w *watch, mode HistoryMode) (*built, error) {
+	if !w.holds.Load() {
+		if err := l.take(ctx, w); err != nil {
+			return nil, err
+		}
+		defer l.release(w)
 	}
-	l.taken = true
-	return l.tree
+	return l.builtNow(mode), nil
 }
 
-// copyTree returns a copy of the tree that was laid out, for a fit of its own.
-func (l *Layout) copyTree(ctx context.Context, w *watch) (*node, error) {
-	if err := l.take(ctx, w); err != nil {
-		return nil, err
+// builtNow is built for whoever has the turn.
+func (l *Layout) builtNow(mode HistoryMode) *built {
+	if l.trees[mode] == nil {
+		l.trees[mode] = build(l.draft, mode)
 	}
-	defer l.release(w)
-	return l.tree.copy(), nil
+	return l.trees[mode]
 }
 
 // fitAlone fits a tree of its own.
 func (l *Layout) fitAlone(ctx context.Context, w *watch, o FitOptions) (*Result, error) {
-	tree, err := l.copyTree(ctx, w)
+	from, err := l.built(ctx, w, o.History)
 	if err != nil {
 		return nil, err
 	}
-	f := newFittingWith(l, tree, o.KeepUnranked, o.History)
+	f := newFitting(l, from, o)
 	f.watch = w
 	return f.fit(ctx, o.Budget)
 }
@@ -141,53 +153,54 @@ func (l *Layout) limitsWithin(budget int) (n int) {
 	return n
 }
 
-// fitShared looks up, or finds out, how far the whole prompt's pruning must go.
-func (f *fitting) fitShared(ctx context.Context, budget int) (*Result, error) {
-	target := f.layout.opts.target(budget, f.whole)
-	f.approach(ctx, target)
+// fit looks up, or finds out, how far the pruning must go for a budget.
+func (r *run) fit(ctx context.Context, w *watch, budget int) (*Result, error) {
+	r.watch = w
+	target := r.layout.opts.target(budget, r.whole)
+	r.approach(ctx, target)
 	if ctx.Err() != nil { // maybe on the way, beyond where it fits
 		return nil, context.Cause(ctx)
 	}
-	i := sort.Search(len(f.lows), func(i int) bool { return f.lows[i] <= target })
-	for i == len(f.lows) && f.stuck == nil {
+	i := sort.Search(len(r.lows), func(i int) bool { return r.lows[i] <= target })
+	for i == len(r.lows) && r.stuck == tree.None {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if f.advance(); f.last > target && f.stuck == nil {
+		if r.advance(); r.last > target && r.stuck == tree.None {
 			i++
 		}
 	}
-	if i < len(f.lows) { // the first so small, and so its own count
-		return f.result(budget, f.lows[i], f.from+step(i)), nil
+	if i < len(r.lows) { // the first so small, and so its own count
+		return r.result(budget, r.lows[i], r.from+tree.Step(i)), nil
 	}
-	if f.last > budget {
-		return nil, f.exceeded(ctx, f.root, budget, f.stuck)
+	if r.last > budget {
+		return nil, r.exceeded(ctx, tree.Root, budget, r.stuck)
 	}
-	return f.result(budget, f.last, f.now), nil
+	return r.result(budget, r.last, r.Now), nil
 }
 
-// approach brings the whole prompt's pruning near the step at which it first fits a target: not beyond it, or where counts
-// are known from before it on.
-func (f *fitting) approach(ctx context.Context, target int) {
-	switch at := f.now; {
-	case len(f.lows) == 0 || f.lows[len(f.lows)-1] > target:
-		if f.ahead(ctx, f.root, target); f.now == at && len(f.lows) > 0 {
+// approach brings the pruning near the step at which it first fits a target: not beyond it, or to before it if counts
+// are known from it on.
+func (r *run) approach(ctx context.Context, target int) {
+	switch at := r.Now; {
+	case len(r.lows) == 0 || r.lows[len(r.lows)-1] > target:
+		if r.skip(ctx, tree.Root, target); r.Now == at && len(r.lows) > 0 {
 			return
 		}
-	case f.lows[0] <= target && f.from > f.base:
-		f.retreat(f.root, target, f.least(f.root), f.base)
+	case r.lows[0] <= target && r.from > r.base:
+		r.retreat(tree.Root, target, r.count.Least(tree.Root, tree.Latest), r.base)
 	default:
 		return
 	}
-	f.from, f.stuck = f.now, nil
-	f.last = f.count(f.root)
-	f.lows = append(f.lows[:0], f.last)
+	r.from, r.stuck = r.Now, tree.None
+	r.last = r.count.Count(tree.Root)
+	r.lows = append(r.lows[:0], r.last)
 }
 
-// advance takes the next step of the whole prompt's pruning.
-func (f *fitting) advance() {
-	if f.stuck = f.removeLowest(f.root); f.stuck == nil {
-		f.last = f.count(f.root)
-		f.lows = append(f.lows, min(f.last, f.lows[len(f.lows)-1]))
+// advance takes the next step.
+func (r *run) advance() {
+	if r.stuck = r.step(tree.Root); r.stuck == tree.None {
+		r.last = r.count.Count(tree.Root)
+		r.lows = append(r.lows, min(r.last, r.lows[len(r.lows)-1]))
 	}
 }

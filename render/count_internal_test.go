@@ -3,36 +3,36 @@ package render
 import (
 	"context"
 	"fmt"
+
+	"github.com/promptree-go/promptree/render/internal/count"
+	"github.com/promptree-go/promptree/render/internal/join"
+	"github.com/promptree-go/promptree/render/internal/tree"
+	"github.com/promptree-go/promptree/sizing"
 )
+
+// anew counts what is left of a node in a tree made for nothing else, as a whole.
+func (f *fitting) anew(n tree.ID) int {
+	return count.New(bareOf(f.State, n).fresh(), struct{ sizing.Tokenizer }{f.layout.layouter.tokenizer}).Count(tree.Root)
+}
 
 // CheckCounts prunes a prompt to nothing, and compares the count after each step with one made anew, where each is asked
 // for also those of all elements in it; "" is what is wanted.
 func CheckCounts(layout *Layout, each bool) string {
-	r := newFitting(layout, layout.pruned())
-	fresh := &counter{tokenizer: r.tokenizer}
+	f := layout.fitting()
 	for {
-		if got, want := r.count(r.root), fresh.count(bareOf(r.root).fresh()); got != want {
-			for _, m := range r.root.messagesThere() {
-				text := m.chatMessage(latest)
-				if one := fresh.tokenizer.CountMessage(text); m.counted && m.tokens != one {
-					return fmt.Sprintf("step %d: %d tokens, not %d: %#v", r.now, m.tokens, one, text)
-				}
-			}
-			return fmt.Sprintf("step %d: %d tokens, not %d", r.now, got, want)
-		}
 		wrong := ""
-		r.root.walk(latest, func(n *node) {
-			if !each || n.leaf() {
+		f.Walk(tree.Root, tree.Latest, func(n tree.ID) {
+			if n != tree.Root && (!each || f.Nodes[n].Leaf()) {
 				return
 			}
-			if got, want := r.count(n), fresh.count(bareOf(n).fresh()); got != want {
-				wrong = fmt.Sprintf("step %d: %d tokens in %s, not %d", r.now, got, n.path(), want)
+			if got, want := f.count.Count(n), f.anew(n); got != want {
+				wrong = fmt.Sprintf("step %d: %d tokens in %s, not %d", f.Now, got, f.Path(n), want)
 			}
 		})
 		if wrong != "" {
 			return wrong
 		}
-		if stuck := r.removeLowest(r.root); stuck != nil {
+		if stuck := f.step(tree.Root); stuck != tree.None {
 			return ""
 		}
 	}
@@ -41,81 +41,68 @@ func CheckCounts(layout *Layout, each bool) string {
 // CheckAhead has a prompt pruned uncounted, for each of these limits, and tells where what was left need not have been too
 // much: "" is what is wanted.
 func CheckAhead(ctx context.Context, layout *Layout, limits []int) string {
-	r := newFitting(layout, layout.pruned())
+	f := layout.fitting()
 	for _, limit := range limits {
-		r.rewind(0)
+		f.Rewind(0)
 		for range limit % 3 { // so that some of it is counted
-			r.count(r.root)
-			r.removeLowest(r.root)
+			f.count.Count(tree.Root)
+			f.step(tree.Root)
 		}
-		start := r.now
-		r.ahead(ctx, r.root, limit)
-		if wrong := r.root.wrongBreakpoints(); wrong != "" {
+		start := f.Now
+		f.skip(ctx, tree.Root, limit)
+		if wrong := f.wrongState(); wrong != "" {
 			return fmt.Sprintf("limit %d: %s", limit, wrong)
 		}
-		left := r.count(r.root)
-		fresh := (&counter{tokenizer: r.tokenizer}).count(bareOf(r.root).fresh())
-		switch {
+		left := f.count.Count(tree.Root)
+		switch fresh := f.anew(tree.Root); {
 		case left != fresh:
-			return fmt.Sprintf("limit %d, step %d: %d tokens, not %d", limit, r.now, left, fresh)
-		case r.now > start && left <= limit:
-			return fmt.Sprintf("limit %d: at step %d only %d tokens were left", limit, r.now, left)
+			return fmt.Sprintf("limit %d, step %d: %d tokens, not %d", limit, f.Now, left, fresh)
+		case f.Now > start && left <= limit:
+			return fmt.Sprintf("limit %d: at step %d only %d tokens were left", limit, f.Now, left)
 		}
 	}
 	return ""
 }
 
-// wrongBreakpoints tells where more or fewer breakpoints are noted than there are; "" is what is wanted.
-func (n *node) wrongBreakpoints() (wrong string) {
-	if n.leaf() {
-		return ""
-	}
-	there := int32(0)
-	if n.is(isBlock) {
-		there = n.finished.breakpoints
-	}
-	for c := range n.present(latest) {
-		if wrong = c.wrongBreakpoints(); wrong != "" {
-			return wrong
+// wrongState tells what is known of a node that is not so; "" is what is wanted.
+func (f *fitting) wrongState() (wrong string) {
+	fresh := tree.NewState(f.Tree, nil)
+	fresh.Replay(f.State, func(n tree.ID) tree.ID { return n })
+	f.Walk(tree.Root, tree.Latest, func(n tree.ID) {
+		switch {
+		case f.CountBreakpoints(n) != fresh.CountBreakpoints(n):
+			wrong = fmt.Sprintf("%d breakpoints in %s, not %d", f.CountBreakpoints(n), f.Path(n), fresh.CountBreakpoints(n))
+		case f.Left(n) != fresh.Left(n):
+			wrong = fmt.Sprintf("%d children of %s, not %d", f.Left(n), f.Path(n), fresh.Left(n))
+		case f.Blank(n) != fresh.Blank(n):
+			wrong = fmt.Sprintf("whether %s is blank", f.Path(n))
 		}
-		there += c.holdsBreakpoints(n)
-	}
-	if n.breakpoints != there {
-		return fmt.Sprintf("%d breakpoints in %s, not %d", n.breakpoints, n.path(), there)
-	}
-	return ""
+	})
+	return wrong
 }
 
-// CheckLeast prunes a prompt to nothing, and tells where what something counts at least is more than it counts, a message
-// without its frame; "" is what is wanted.
+// CheckLeast prunes a prompt to nothing, and tells where the lower bound of a count is above it, of a message without its frame;
+// "" is what is wanted.
 func CheckLeast(layout *Layout) string {
-	r := newFitting(layout, layout.pruned())
+	f := layout.fitting()
+	joiner := f.layout.layouter.tokenizer.(sizing.Joiner)
 	for {
 		wrong := ""
-		r.root.walk(latest, func(n *node) {
-			tokens := r.count(n)
-			if n.kind == message && !n.is(isBlock) {
-				frame, _ := r.joiner.CountFrame(n.chatMessage(latest))
+		f.Walk(tree.Root, tree.Latest, func(n tree.ID) {
+			tokens := f.count.Count(n)
+			if f.Nodes[n].Kind == tree.Message {
+				frame, _ := joiner.CountFrame(join.Message(f.State, n, tree.Latest))
 				tokens -= frame
 			}
-			if least := r.least(n); least > tokens {
-				wrong = fmt.Sprintf("step %d: %s counts %d at least, but it counts %d", r.now, n.path(), least, tokens)
+			if least := f.count.Least(n, tree.Latest); least > tokens {
+				wrong = fmt.Sprintf("step %d: %s counts %d at least, but it counts %d", f.Now, f.Path(n), least, tokens)
 			}
 		})
 		if wrong != "" {
 			return wrong
 		}
-		if stuck := r.removeLowest(r.root); stuck != nil {
+		if stuck := f.step(tree.Root); stuck != tree.None {
 			return ""
 		}
 	}
-}
-
-func (n *node) messagesThere() (list []*node) {
-	n.walk(latest, func(n *node) {
-		if n.kind == message {
-			list = append(list, n)
-		}
-	})
-	return list
 }

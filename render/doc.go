@@ -6,14 +6,50 @@
 //	}
 //	send(result.Messages)
 //
-// [Render] says in which steps it works. What goes first when a prompt is too large is written down, rule by rule, at
-// the function prune in prune.go; the rules are those of @vscode/prompt-tsx 0.4. [Result.Report] lists every piece with
-// its path, its tokens and what became of it.
+// [Render] says in which steps it works. [Result.Report] lists every piece with its path, its tokens and what became of it.
+//
+// # The rules of pruning
+//
+// If a prompt, or what stands in a [elements.TokenLimit], is too large, pieces are taken out one at a time until its exact count
+// fits. Given the tree that is left, what goes next is chosen by these rules. They are those of @vscode/prompt-tsx 0.4, except for
+// rule 7.
+//
+//  1. From the container down, the child with the lowest priority is chosen, and among its children again, until something
+//     is found that goes as a whole: a text, another part, a [elements.Chunk], or an element without children.
+//  2. A priority that is not set is the highest. Text, line breaks and opaque values take that of the element they
+//     stand in. An element that passes its priority on has 0 if its own is not set.
+//  3. Among children of one priority the one goes whose own children hold the lowest: for a text or part that is -1; for an element
+//     the lowest of its direct children's priorities, the highest if it has none. Among equals there too, the earlier.
+//  4. The children of an element with PassPriority compete in its place; a LegacyPrioritization with it has lost its own
+//     rule. On messages and chunks it does nothing.
+//  5. In a LegacyPrioritization the piece with the lowest priority goes, wherever it stands in it, the first among equals;
+//     in a chunk with the whole chunk.
+//  6. If the choice is among messages, or directly in one, candidates before the last cache breakpoint among them
+//     are passed over, and the breakpoint itself; an element holds a breakpoint if a message in it does. A chosen
+//     candidate with nothing to give is an error, even if its siblings could give.
+//  7. Required pieces are passed over, and so is what holds nothing else. The next section says what is required.
+//  8. An element in which only white space is left goes too, and the white space with it. So does a message, unless it
+//     still calls tools.
+//  9. With an element of a group ([elements.KeepWith]) in what went, or a call linked to one, all elements of the group go,
+//     wherever they stand, and the tool calls linked to it; and what they leave empty, and the groups in that, in turn.
+//  10. With a message in a chunk, taken out for a limit in there or with a group, the whole chunk goes.
+//
+// With [Options.Lenient] it is as in prompt-tsx: a Chunk with PassPriority has lost its own rule, a LegacyPrioritization takes a
+// chunk apart, a call that goes leaves its group, and rule 10 is missing.
+//
+// The tests have these rules a second time, written as simply as can be from the text above, and compare.
 //
 // # Required pieces
 //
-// Props.Required keeps an element from ever being pruned. A chunk, and a KeepWith group, with a required piece in it is
-// required whole. What does not fit then is a [*BudgetExceededError] that names the largest pieces that could not go.
+// Props.Required keeps an element from ever being pruned:
+//
+//   - A required element stays as it is, with everything in it. A chunk that holds something required is required whole.
+//   - A group of which an element holds something required is required whole: each of its elements stays, and each message that
+//     makes a call linked to it. The same goes if such a message is required.
+//   - A message whose tool calls are required stays, though what is in it may go; so do the groups of these calls.
+//   - What holds something required is never emptied.
+//
+// What does not fit then is a [*BudgetExceededError] that names the largest pieces that could not go.
 //
 // They cost nothing but a pass over the tree, and that only where something is required.
 //
@@ -82,17 +118,23 @@
 //
 // # Reading the source
 //
-// A stage is a file. layout.go renders elements to the nodes of node.go (flatten.go, message.go, text.go say of which kinds),
-// and shares the budget among them (share.go); tree.go is the tree as it is pruned, here.go what is left of it, join.go how
-// its pieces become messages; fit.go keeps the limits and grows what may grow, budgets.go prunes once for many budgets;
-// choice.go says what goes next, in the order of sort.go, prune.go takes it out, but for what required.go has locked;
-// offered.go fits with other requirements;
-// ahead.go takes out what must go whatever it counts; count.go, content.go and frame.go keep the count while pieces go;
-// backfill.go puts some back; report.go tells.
+// A render is a pipeline. Elements are rendered to nodes (layout.go, with share.go, flatten.go, message.go, text.go and
+// finished.go), which build.go writes down as a tree. Four packages, each of which imports only those before it, prune that:
+//
+//	internal/tree    the laid-out prompt as an array of nodes, and what is left of it: removal, and its undoing
+//	internal/join    how pieces become messages: where texts meet, and where line breaks go
+//	internal/order   which piece goes next, and what goes with it: rules 1 to 10, and what is required
+//	internal/count   the exact count of what is left, after each removal
+//
+// On top of them fit.go keeps the limits and the budget, grow.go grows what may grow, skip.go takes out uncounted what must go
+// whatever it counts, budgets.go prunes once for many budgets, offered.go fits with other requirements, backfill.go puts some
+// back, report.go tells. A removal goes through them like this: fitting.step asks order for the next piece, order takes it out of
+// the tree's state with what goes along, and the state tells the counter, which takes off what went and counts the few bytes
+// where its neighbours meet.
 //
 // What it costs: layout is one pass over the tree. A text is counted at layout where an element is told what is left, else
-// when pruning first asks for it, and never where it surely goes. One more pass makes the tree ready to be pruned; it is
-// the same tree, and only fits that cannot share a pruning are given copies. After that a piece that goes costs a look at
+// when pruning first asks for it, and never where it surely goes. One more pass writes the tree down, and each pruning that fits do not
+// share takes a pass to begin. After that a piece that goes costs a look at
 // the head of a sorted list at each level above it, and the counting of a few bytes where its neighbours meet, whatever
 // the size of the prompt: n pieces take n·(depth + log n). Only where texts have no safe cut it is all that stand in a row,
 // such as blank ones by the thousand.
@@ -105,5 +147,5 @@
 // takes two counts of a message of nothing else, and one of the whole message where it is the last of its type. So it is
 // with any tokenizer where a message stands in a message ([Options.Lenient]).
 //
-// The tree and what is known of it take memory in proportion to the tree, some 120 bytes a text chunk, the layout included.
+// The tree and what is known of it take memory in proportion to the tree, some 250 bytes a text chunk, the layout included.
 package render

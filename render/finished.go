@@ -2,24 +2,26 @@ package render
 
 import (
 	"context"
-	"slices"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/internal/count"
+	"github.com/promptree-go/promptree/render/internal/join"
+	"github.com/promptree-go/promptree/render/internal/tree"
 	"github.com/promptree-go/promptree/sizing"
 )
 
 // finished is what messages that do not change lay out to. It is kept with the element and shared by all layouts in which
-// it stands. Where the messages are required, they are one node of the tree that is pruned.
+// it stands. If the messages are required, they are one node of the tree that is pruned.
 type finished struct {
 	tokenizer   sizing.Tokenizer // that they were counted with
 	lasting     bool             // and what it counted may be used again
 	strange     bool             // it is not the one that they were laid out with: what their pieces count is another's
 	lenient     bool
-	children    []node
-	charged     int   // tokens at layout
-	tokens      int   // of the messages
-	breakpoints int32 // messages with one
+	tree        *tree.Tree // of the messages, under its root
+	charged     int        // tokens at layout
+	tokens      int        // of the messages
+	breakpoints int32      // messages with one
 	messages    []chat.Message
 	silent      bool // there are others, which count but have nothing to say
 }
@@ -47,7 +49,7 @@ func (l *layouter) finished(ctx context.Context, e *node, n *elements.Finished, 
 		if l.contents(ctx, apart, list, at, charge) != nil {
 			return l.contents(ctx, e, list, at, charge) // for the error's path
 		}
-		f = &finished{tokenizer: l.tokenizer, lasting: l.lasting, lenient: l.lenient, children: apart.all(), charged: charge.used}
+		f = &finished{tokenizer: l.tokenizer, lasting: l.lasting, lenient: l.lenient, tree: build(apart, HistoryAsGiven).Tree, charged: charge.used}
 		f.count()
 		n.Keep(f)
 	}
@@ -58,25 +60,23 @@ func (l *layouter) finished(ctx context.Context, e *node, n *elements.Finished, 
 
 // count counts the messages as a whole.
 func (f *finished) count() {
-	root := &node{inside: &inside{finished: f}}
-	begin(root)
-	c := newCounter(f.tokenizer)
-	f.tokens, f.breakpoints = c.count(root), root.breakpoints
-	f.messages = root.messages(latest)
-	f.silent = len(f.messages) < len(f.children)
+	s := tree.NewState(f.tree, nil)
+	f.tokens = count.New(s, f.tokenizer).Count(tree.Root)
+	f.breakpoints, f.messages = s.CountBreakpoints(tree.Root), join.Messages(s, tree.Latest)
+	f.silent = len(f.messages) < s.Left(tree.Root)
 }
 
-// countedBy is the same messages counted with another tokenizer, or with one that has learnt since.
+// countedBy returns the same messages counted with another tokenizer, or with one that has learnt since.
 func (f *finished) countedBy(t sizing.Tokenizer, lasting bool) *finished {
 	other := *f
 	other.tokenizer, other.lasting, other.strange = t, lasting, true
 	other.charged, other.tokens = 0, 0
-	for i := range f.children {
-		m := &f.children[i]
-		other.charged += frameAtLayout(t, m.rare.frame, m.rare.calls)
-		for k := range m.all() {
-			if c := &m.children[k]; c.kind == text {
-				other.charged += t.CountText(c.text)
+	for m := tree.Root + 1; m < f.tree.Nodes[tree.Root].End; m = f.tree.Nodes[m].End {
+		extra := f.tree.Extra(m)
+		other.charged += frameAtLayout(t, extra.Frame, extra.Calls)
+		for c := m + 1; c < f.tree.Nodes[m].End; c = f.tree.Nodes[c].End {
+			if n := &f.tree.Nodes[c]; n.Kind == tree.Text {
+				other.charged += t.CountText(n.Text)
 			}
 		}
 	}
@@ -86,50 +86,30 @@ func (f *finished) countedBy(t sizing.Tokenizer, lasting bool) *finished {
 	return &other
 }
 
-// adopt gives n copies of the messages as its children.
-func (f *finished) adopt(n *node) {
-	n.adoptCopies(f.children)
-	if !f.strange {
-		return
-	}
-	for i := range n.children {
-		for k := range n.children[i].all() {
-			switch c := &n.children[i].children[k]; c.kind {
-			case text:
-				c.number = uncounted
-			case part:
-				more := *c.rare
-				more.tokens = f.partTokens(c)
-				c.rare = &more
-			}
+// block returns the messages as one node.
+func (f *finished) block() *tree.Block {
+	return &tree.Block{Messages: f.messages, Tokens: f.tokens, Breakpoints: f.breakpoints, Tree: f.tree, PieceTokens: f.pieceTokens}
+}
+
+// pieceTokens returns what a piece of the messages counts by itself.
+func (f *finished) pieceTokens(t *tree.Tree, n tree.ID) int {
+	if t.Nodes[n].Kind != tree.Text {
+		if f.strange {
+			return f.partTokens(t, n)
 		}
+		return t.Extra(n).Tokens
 	}
+	if tokens, known := t.Tokens(n); known && !f.strange {
+		return tokens
+	}
+	return f.tokenizer.CountText(t.Nodes[n].Text)
 }
 
-// pieceTokens is what a piece of the messages counts by itself.
-func (f *finished) pieceTokens(c *counter, n *node) int {
-	switch {
-	case !f.strange:
-		return c.piece(n)
-	case n.kind == text:
-		return f.tokenizer.CountText(n.text)
-	}
-	return f.partTokens(n)
-}
-
-func (f *finished) partTokens(n *node) int {
-	switch n.rare.part.(type) {
+func (f *finished) partTokens(t *tree.Tree, n tree.ID) int {
+	extra := t.Extra(n)
+	switch extra.Part.(type) {
 	case chat.Opaque, chat.CacheBreakpoint: // which say what they take, or take nothing
-		return n.rare.tokens
+		return extra.Tokens
 	}
-	return f.tokenizer.CountPart(n.rare.part)
-}
-
-// whole gives the messages, for a caller who may change them.
-func (f *finished) whole(into []chat.Message) []chat.Message {
-	for _, m := range f.messages {
-		m.Content, m.ToolCalls = slices.Clone(m.Content), slices.Clone(m.ToolCalls)
-		into = append(into, m)
-	}
-	return into
+	return f.tokenizer.CountPart(extra.Part)
 }

@@ -289,8 +289,7 @@ func (l *layouter) onlyChunks(ctx context.Context, e *node, list elements.Nodes,
 	if err := at.watch.meets(e, 0, c.bytes); err != nil {
 		return false, err
 	}
-	in := e.holding()
-	in.children, in.plain, in.bytes = c.nodes, !c.required, c.bytes
+	e.holding().children = c.nodes
 	return true, nil
 }
 
@@ -301,13 +300,12 @@ type chunks struct {
 	nodes  []node // that they are laid out to
 	escape bool
 
-	required bool // one of them is
-	bytes    int  // of their texts
+	bytes int // of their texts
 }
 
 // layOut lays out some of them, unless there is one of another kind.
 func (c *chunks) layOut(ctx context.Context) (done bool) {
-	required, bytes := false, 0
+	bytes := 0
 	for i := range c.list {
 		n := c.list[i].(elements.TextChunk)
 		s, ok := plainText(&n)
@@ -319,19 +317,17 @@ func (c *chunks) layOut(ctx context.Context) (done bool) {
 		}
 		bytes += len(s)
 		piece := &c.nodes[i]
-		piece.parent, piece.index, piece.own, piece.inside = c.parent, int32(i), builtinTextChunk, &hollow
+		piece.parent, piece.index, piece.own = c.parent, int32(i), builtinTextChunk
 		piece.kind, piece.traits, piece.text, piece.number = text, isElement|breaksAlways, s, uncounted
-		piece.priority = unset // as begin does
 		piece.prioritize(n.Priority)
 		if n.Required {
 			piece.traits |= isRequired
-			required = true
 		}
 		if i%1024 == 0 && ctx.Err() != nil {
 			return false
 		}
 	}
-	c.required, c.bytes = c.required || required, c.bytes+bytes
+	c.bytes = bytes
 	return true
 }
 
@@ -479,4 +475,21 @@ func checkProps(p *elements.Props) error {
 		return fmt.Errorf("a FlexReserve of %+v: it is 0 or more", p.FlexReserve)
 	}
 	return nil
+}
+
+// grow renders an expandable again, with room for more, and returns what it grew to.
+func (l *layouter) grow(ctx context.Context, e *node, w *watch, r *room) (*node, error) {
+	grown := &node{parent: e.parent, own: e.own, index: e.index, traits: e.traits & (isRequired | isOffered)}
+	grown.holding().name = e.name
+	template, err := l.call(ctx, e, *e.more().expand, w, r.budget)
+	if err != nil {
+		return nil, err
+	}
+	at := place{watch: w}
+	for up := e; up != nil; up = up.parent {
+		at.inMessage = at.inMessage || up.kind == message
+		at.escape = at.escape || up.is(isTagged)
+		at.depth++
+	}
+	return grown, l.contents(ctx, grown, listOf(template), at, r)
 }

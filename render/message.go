@@ -5,6 +5,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -59,17 +60,6 @@ func frameAtLayout(t sizing.Tokenizer, frame chat.Message, calls []elements.Tool
 	if frame.Role == chat.RoleTool {
 		return 0
 	}
-	frame.ToolCalls = plainCalls(calls)
+	frame.ToolCalls = join.Calls(calls)
 	return t.CountMessage(frame)
-}
-
-func plainCalls(calls []elements.ToolCall) []chat.ToolCall {
-	if len(calls) == 0 {
-		return nil
-	}
-	plain := make([]chat.ToolCall, len(calls))
-	for i, c := range calls {
-		plain[i] = c.ToolCall
-	}
-	return plain
 }

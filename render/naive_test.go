@@ -4,34 +4,47 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
+	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render/internal/count"
+	"github.com/promptree-go/promptree/render/internal/join"
+	"github.com/promptree-go/promptree/render/internal/tree"
+	"github.com/promptree-go/promptree/sizing"
 )
 
-// This is pruning a second time, written from the doc comment of prune and from nothing else, as simply as can be: a
+// This is pruning a second time, written from the rules in the package documentation and from nothing else, as simply as can be: a
 // tree is never changed, only copied without something, and everything is looked up and counted anew at each step.
 
-// bare is a tree as the rules speak of it. Copies of it share the nodes, which tell who is who.
+// bare is a tree as the rules speak of it. Copies of it share the identity of a node, which tells who is who.
 type bare struct {
-	*node
+	*tree.Node
+	ref
+	group *elements.Group
 	calls []elements.ToolCall
 	kids  []*bare
+}
+
+// ref is the identity of a node: of finished messages, in the tree of those.
+type ref struct {
+	tree *tree.Tree
+	in   tree.ID // the node of the whole prompt that the finished messages are, None for others
+	id   tree.ID
 }
 
 type naive struct {
 	tree     *bare
 	layout   *layouter
-	required map[*node]bool // what stays as it is
-	calling  map[*node]bool // messages that stay for a call they make
-	unranked bool           // what is not offered is required
-	strict   bool           // what must stay together does
-	left     *node          // the last limit that went while it was pruned
+	required map[ref]bool // what stays as it is
+	calling  map[ref]bool // messages that stay for a call they make
+	unranked bool         // what is not offered is required
+	strict   bool         // what must stay together does
+	left     ref          // the last limit that went while it was pruned
 }
 
 // prune takes pieces out of the container that was laid out as at, until its count is at most limit. One in which a
 // group stood that it stands in itself may have gone before that.
-func (n *naive) prune(at *node, limit int) (stuck bool) {
+func (n *naive) prune(at ref, limit int) (stuck bool) {
 	for first := true; ; first = false {
 		container, inMessage := find(n.tree, at, false)
 		switch {
@@ -47,25 +60,25 @@ func (n *naive) prune(at *node, limit int) (stuck bool) {
 		if chosen == nil {
 			return true
 		}
-		n.tree = n.without(chosen.node)
+		n.tree = n.without(chosen.ref)
 	}
 }
 
 // choose finds what goes next from a node down. inMessage tells that the node stands in a message.
 func (n *naive) choose(from *bare, inMessage bool) *bare {
-	if from.is(isLegacy) { // rule 5
+	if from.Is(tree.Legacy) { // rule 5
 		piece := lowest(n.piecesToTake(from), func(a, b *bare) bool { return a.rank() < b.rank() })
 		return n.chunkAround(from, piece)
 	}
 	rivals := rivals(from)
-	if from.kind == message || !inMessage { // rule 6
+	if from.Kind == tree.Message || !inMessage { // rule 6
 		last := 0
 		for i, r := range rivals {
 			if r.holdsBreakpoint() {
 				last = i
 			}
 		}
-		rivals = slices.DeleteFunc(rivals[min(last, len(rivals)):], func(r *bare) bool { return r.kind == breakpoint })
+		rivals = slices.DeleteFunc(rivals[min(last, len(rivals)):], func(r *bare) bool { return r.Kind == tree.Breakpoint })
 	}
 	rivals = slices.DeleteFunc(rivals, func(r *bare) bool { return !n.givesAny(r) }) // rule 7
 	next := lowest(rivals, func(a, b *bare) bool {                                   // rules 1 and 3
@@ -74,7 +87,7 @@ func (n *naive) choose(from *bare, inMessage bool) *bare {
 	if next == nil || next.whole() {
 		return next
 	}
-	return n.choose(next, inMessage || from.kind == message)
+	return n.choose(next, inMessage || from.Kind == tree.Message)
 }
 
 // chunkAround is the outermost chunk within a node in which another stands, or else that other.
@@ -83,7 +96,7 @@ func (n *naive) chunkAround(from, b *bare) *bare {
 		return b
 	}
 	for _, k := range from.kids {
-		if in, _ := find(k, b.node, false); in != nil && !k.is(isChunk) {
+		if in, _ := find(k, b.ref, false); in != nil && !k.Is(tree.Chunk) {
 			return n.chunkAround(k, b)
 		} else if in != nil {
 			return k
@@ -116,39 +129,41 @@ func rivals(b *bare) []*bare {
 	return list
 }
 
-func (b *bare) passes() bool { return b.kind == container && b.is(passesOn) && len(b.kids) > 0 }
+func (b *bare) passes() bool {
+	return b.Kind == tree.Container && b.Is(tree.PassesPriority) && len(b.kids) > 0
+}
 
 // holdsMessage tells that it is a message, or one is left in it.
 func (b *bare) holdsMessage() bool {
-	return b.kind == message || slices.ContainsFunc(b.kids, (*bare).holdsMessage)
+	return b.Kind == tree.Message || slices.ContainsFunc(b.kids, (*bare).holdsMessage)
 }
 
 // piece tells a text or another part from an element.
-func (b *bare) piece() bool { return b.kind != container && b.kind != message }
+func (b *bare) piece() bool { return b.Kind != tree.Container && b.Kind != tree.Message }
 
 // whole tells that the node goes as a whole: rule 1.
-func (b *bare) whole() bool { return b.piece() || b.is(isChunk) && !b.passes() || len(b.kids) == 0 }
+func (b *bare) whole() bool { return b.piece() || b.Is(tree.Chunk) && !b.passes() || len(b.kids) == 0 }
 
 // rank is the priority: rule 2.
 func (b *bare) rank() int {
 	switch {
-	case b.is(hasPriority):
-		return b.priority
-	case b.kind == container && b.is(passesOn):
+	case b.Is(tree.Given):
+		return b.Priority
+	case b.Kind == tree.Container && b.Is(tree.PassesPriority):
 		return 0
 	}
-	return unset
+	return tree.Unset
 }
 
 // lowestWithin breaks a tie: rule 3.
 func (b *bare) lowestWithin() int {
 	switch {
-	case b.kind == text && b.own != 0: // an element and its one text at once
+	case b.Kind == tree.Text && b.Is(tree.Element): // an element and its one text at once
 		return b.rank()
 	case b.piece():
 		return -1
 	}
-	rank := unset
+	rank := tree.Unset
 	for _, k := range b.kids {
 		rank = min(rank, k.rank())
 	}
@@ -157,17 +172,17 @@ func (b *bare) lowestWithin() int {
 
 // holdsBreakpoint is rule 6: a message does with one directly in it, another element where a message in it does.
 func (b *bare) holdsBreakpoint() bool {
-	if b.kind == message {
-		return slices.ContainsFunc(b.kids, func(k *bare) bool { return k.kind == breakpoint })
+	if b.Kind == tree.Message {
+		return slices.ContainsFunc(b.kids, func(k *bare) bool { return k.Kind == tree.Breakpoint })
 	}
-	return b.kind == breakpoint || slices.ContainsFunc(b.kids, (*bare).holdsBreakpoint)
+	return b.Kind == tree.Breakpoint || slices.ContainsFunc(b.kids, (*bare).holdsBreakpoint)
 }
 
 // blank tells that nothing but white space is left: rule 8.
 func (b *bare) blank() bool {
 	switch {
-	case b.kind == text:
-		return blank(b.text)
+	case b.Kind == tree.Text:
+		return tree.Blank(b.Text)
 	case b.piece(), len(b.calls) > 0:
 		return false
 	}
@@ -175,21 +190,21 @@ func (b *bare) blank() bool {
 }
 
 // without is the tree without what was chosen, and without what goes along: rules 8 and 9.
-func (n *naive) without(chosen *node) *bare {
-	gone := map[*node]bool{chosen: true}
+func (n *naive) without(chosen ref) *bare {
+	gone := map[ref]bool{chosen: true}
 	groups := map[*elements.Group]bool{}
 	for again := true; again; {
 		again = false
 		leave := func(b *bare) {
-			if !gone[b.node] {
-				gone[b.node], again = true, true
+			if !gone[b.ref] {
+				gone[b.ref], again = true, true
 			}
 		}
 		n.tree.walk(func(b *bare) {
-			if gone[b.node] {
+			if gone[b.ref] {
 				b.walk(func(b *bare) {
-					if b.linked() != nil && !groups[b.linked()] {
-						groups[b.linked()], again = true, true
+					if b.group != nil && !groups[b.group] {
+						groups[b.group], again = true, true
 					}
 					for _, call := range b.calls {
 						if n.strict && call.KeepWith != nil && !groups[call.KeepWith] {
@@ -197,14 +212,14 @@ func (n *naive) without(chosen *node) *bare {
 						}
 					}
 				})
-				_, inMessage := find(n.tree, b.node, false)
+				_, inMessage := find(n.tree, b.ref, false)
 				if chunk := n.chunkAround(n.tree, b); !inMessage && b.holdsMessage() && !n.holdsRequired(chunk) { // rule 10
 					leave(chunk)
 				}
 			}
 		})
 		n.tree.walk(func(b *bare) {
-			if b.linked() != nil && groups[b.linked()] {
+			if b.group != nil && groups[b.group] {
 				leave(b)
 			}
 		})
@@ -219,46 +234,46 @@ func (n *naive) without(chosen *node) *bare {
 	return n.tree.copyWithout(gone, groups)
 }
 
-func (b *bare) copyWithout(gone map[*node]bool, groups map[*elements.Group]bool) *bare {
-	c := &bare{node: b.node}
+func (b *bare) copyWithout(gone map[ref]bool, groups map[*elements.Group]bool) *bare {
+	c := &bare{Node: b.Node, ref: b.ref, group: b.group}
 	for _, call := range b.calls {
 		if call.KeepWith == nil || !groups[call.KeepWith] {
 			c.calls = append(c.calls, call)
 		}
 	}
 	for _, k := range b.kids {
-		if !gone[k.node] {
+		if !gone[k.ref] {
 			c.kids = append(c.kids, k.copyWithout(gone, groups))
 		}
 	}
 	return c
 }
 
-// require works out what is required, by the doc comment of lock.
+// require works out what is required, by the package documentation.
 func (n *naive) require() {
-	n.required, n.calling = map[*node]bool{}, map[*node]bool{}
+	n.required, n.calling = map[ref]bool{}, map[ref]bool{}
 	whole := map[*elements.Group]bool{}
 	for before := -1; before < len(n.required)+len(n.calling)+len(whole); {
 		before = len(n.required) + len(n.calling) + len(whole)
 		n.tree.walk(func(b *bare) {
-			chunk := b.is(isChunk) && !b.is(passesOn) && n.holdsRequired(b)
+			chunk := b.Is(tree.Chunk) && !b.Is(tree.PassesPriority) && n.holdsRequired(b)
 			unranked := n.unranked && !b.offered()
 			if unranked && len(b.calls) > 0 {
-				n.calling[b.node] = true
+				n.calling[b.ref] = true
 			}
-			if b.is(isRequired) || unranked && b.piece() || chunk || b.linked() != nil && whole[b.linked()] {
-				b.walk(func(b *bare) { n.required[b.node] = true })
+			if b.Is(tree.Required) || unranked && b.piece() || chunk || b.group != nil && whole[b.group] {
+				b.walk(func(b *bare) { n.required[b.ref] = true })
 			}
-			if b.linked() != nil && n.holdsRequired(b) {
-				whole[b.linked()] = true
+			if b.group != nil && n.holdsRequired(b) {
+				whole[b.group] = true
 			}
 			for _, call := range b.calls {
 				switch {
 				case call.KeepWith == nil:
-				case n.required[b.node], unranked:
+				case n.required[b.ref], unranked:
 					whole[call.KeepWith] = true
 				case whole[call.KeepWith]:
-					n.calling[b.node] = true
+					n.calling[b.ref] = true
 				}
 			}
 		})
@@ -267,22 +282,27 @@ func (n *naive) require() {
 
 // offered reports whether a priority was set on the node or on an element that it stands in.
 func (b *bare) offered() bool {
-	for n := b.node; n != nil; n = n.parent {
-		if n.is(hasPriority) && n.priority < unset {
+	for t, n := b.tree, b.id; ; n = t.Nodes[n].Parent {
+		if n <= tree.Root && b.in != tree.None && t == b.tree { // of finished messages
+			return false
+		}
+		if n == tree.None {
+			return false
+		}
+		if t.Nodes[n].Is(tree.Given) && t.Nodes[n].Priority < tree.Unset {
 			return true
 		}
 	}
-	return false
 }
 
 // holdsRequired tells that a node, or something in it, stays.
 func (n *naive) holdsRequired(b *bare) bool {
-	return n.required[b.node] || n.calling[b.node] || slices.ContainsFunc(b.kids, n.holdsRequired)
+	return n.required[b.ref] || n.calling[b.ref] || slices.ContainsFunc(b.kids, n.holdsRequired)
 }
 
 // givesAny is rule 7: there is something in the node that is not required and may go.
 func (n *naive) givesAny(b *bare) bool {
-	if b.kind == breakpoint || n.holdsRequired(b) && b.whole() {
+	if b.Kind == tree.Breakpoint || n.holdsRequired(b) && b.whole() {
 		return false
 	}
 	return !n.holdsRequired(b) || slices.ContainsFunc(b.kids, n.givesAny)
@@ -291,7 +311,7 @@ func (n *naive) givesAny(b *bare) bool {
 func (n *naive) piecesToTake(b *bare) []*bare {
 	var list []*bare
 	b.walk(func(b *bare) {
-		if b.piece() && !n.required[b.node] {
+		if b.piece() && !n.required[b.ref] {
 			list = append(list, b)
 		}
 	})
@@ -306,12 +326,12 @@ func (b *bare) walk(f func(*bare)) {
 }
 
 // find looks for what was laid out as at, and tells whether it stands in a message.
-func find(b *bare, at *node, inMessage bool) (*bare, bool) {
-	if b.node == at {
+func find(b *bare, at ref, inMessage bool) (*bare, bool) {
+	if b.ref == at {
 		return b, inMessage
 	}
 	for _, k := range b.kids {
-		if found, in := find(k, at, inMessage || b.kind == message); found != nil {
+		if found, in := find(k, at, inMessage || b.Kind == tree.Message); found != nil {
 			return found, in
 		}
 	}
@@ -319,89 +339,92 @@ func find(b *bare, at *node, inMessage bool) (*bare, bool) {
 }
 
 // count is the count of a tree made for nothing else.
-func (n *naive) count(b *bare) int { return (&counter{tokenizer: n.layout.tokenizer}).count(b.fresh()) }
-
-func (b *bare) fresh() *node {
-	n := &node{}
-	b.build(n, nil)
-	var settle func(n *node)
-	settle = func(n *node) {
-		for i := range n.children {
-			settle(&n.children[i])
-		}
-		if !n.leaf() {
-			n.resettle()
-		}
-		n.lend(1)
-	}
-	settle(n)
-	return n
+func (n *naive) count(b *bare) int {
+	return count.New(b.fresh(), struct{ sizing.Tokenizer }{n.layout.tokenizer}).Count(tree.Root)
 }
 
-func (b *bare) build(n, parent *node) {
-	*n = node{
-		parent: parent, text: b.text, priority: b.priority, index: b.index, number: b.number, traits: b.traits &^ isBlock, kind: b.kind, own: b.own,
-		inside: &inside{work: &work{}, rare: b.more()},
-	}
-	n.begin()
-	n.children = make([]node, len(b.kids))
-	for _, c := range b.node.more().calls {
-		u := unlinked{drop: drop{gone: 1}}
-		if slices.ContainsFunc(b.calls, func(left elements.ToolCall) bool { return left.ID == c.ID }) {
-			u.gone = 0
+// fresh returns a tree that has what is left, and nothing more.
+func (b *bare) fresh() *tree.State {
+	t := &tree.Tree{Extras: make([]tree.Extra, 1), Names: []string{""}}
+	var build func(b *bare, parent tree.ID)
+	build = func(b *bare, parent tree.ID) {
+		id := tree.ID(len(t.Nodes))
+		n := *b.Node
+		n.Parent, n.Name, n.Flags, n.Count = parent, 0, n.Flags&^tree.OneText, &atomic.Int32{}
+		if n.Kind == tree.Finished {
+			n.Kind = tree.Container
 		}
-		n.unlinked = append(n.unlinked, u)
+		extra := *b.tree.Extra(b.id)
+		extra.Calls = b.calls
+		n.Extra = int32(len(t.Extras))
+		t.Extras = append(t.Extras, extra)
+		t.Nested = t.Nested || n.Kind == tree.Message && t.MessageOf(parent) != tree.None
+		t.Nodes = append(t.Nodes, n)
+		for _, k := range b.kids {
+			build(k, id)
+		}
+		t.Nodes[id].End = tree.ID(len(t.Nodes))
 	}
-	n.left = int32(len(n.children))
-	for i, k := range b.kids {
-		k.build(&n.children[i], n)
-	}
+	build(b, tree.None)
+	return tree.NewState(t, nil)
 }
 
-func bareOf(n *node) *bare {
-	b := &bare{node: n, calls: n.callsAt(latest)}
-	if n.is(isBlock) {
-		for i := range n.finished.children {
-			b.kids = append(b.kids, bareOfKept(&n.finished.children[i]))
+func (b *bare) path() string {
+	if b.in != tree.None {
+		return "finished > " + b.tree.Path(b.id)
+	}
+	return b.tree.Path(b.id)
+}
+
+// bareOf is what is left of a node, finished messages opened.
+func bareOf(s *tree.State, n tree.ID) *bare {
+	b := bareIn(s.Tree, n, tree.None)
+	b.calls = s.CallsAt(n, tree.Latest)
+	if b.Kind == tree.Finished {
+		within := s.Extra(n).Block.Tree
+		for m := tree.Root + 1; m < within.Nodes[tree.Root].End; m = within.Nodes[m].End {
+			b.kids = append(b.kids, bareWhole(within, m, n))
 		}
 		return b
 	}
-	for i := range n.children {
-		if c := &n.children[i]; c.gone == 0 {
-			b.kids = append(b.kids, bareOf(c))
-		}
+	for c := range s.Children(n, tree.Latest) {
+		b.kids = append(b.kids, bareOf(s, c))
 	}
 	return b
 }
 
-func bareOfKept(l *node) *bare {
-	b := &bare{node: l, calls: l.more().calls}
-	children := l.all()
-	for i := range children {
-		b.kids = append(b.kids, bareOfKept(&children[i]))
+func bareIn(t *tree.Tree, n, in tree.ID) *bare {
+	return &bare{Node: &t.Nodes[n], ref: ref{t, in, n}, group: t.Extra(n).Group, calls: t.Extra(n).Calls}
+}
+
+func bareWhole(t *tree.Tree, n, in tree.ID) *bare {
+	b := bareIn(t, n, in)
+	for c := n + 1; c < t.Nodes[n].End; c = t.Nodes[c].End {
+		b.kids = append(b.kids, bareWhole(t, c, in))
 	}
 	return b
 }
 
 // CompareNaive prunes a prompt without expandables twice, and says where the two disagree; "" is what is wanted.
 func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
-	f := newFitting(layout, layout.pruned())
-	n := naive{tree: bareOf(f.root), layout: layout.layouter, strict: !layout.layouter.lenient}
+	f := layout.fitting()
+	n := naive{tree: bareOf(f.State, tree.Root), layout: layout.layouter, strict: !layout.layouter.lenient}
 	n.require()
 	stuck := ""
 	left := map[string]bool{}
 	for _, l := range slices.Backward(f.limits) {
-		if stuck == "" && l.more().limit <= budget && n.prune(l, l.more().limit) {
-			stuck = l.path()
+		at := ref{f.Tree, tree.None, l.id}
+		if stuck == "" && l.max <= budget && n.prune(at, l.max) {
+			stuck = f.Path(l.id)
 		}
-		if n.left == l {
-			left[l.path()] = true
+		if n.left == at {
+			left[f.Path(l.id)] = true
 		}
 	}
 	if n.unranked = layout.opts.KeepUnranked; n.unranked {
 		n.require()
 	}
-	if stuck == "" && n.prune(f.root, budget) {
+	if stuck == "" && n.prune(ref{f.Tree, tree.None, tree.Root}, budget) {
 		stuck = "the whole prompt"
 	}
 
@@ -421,7 +444,7 @@ func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 	if fast != stuck {
 		return fmt.Sprintf("naive is stuck in %q, prune in %q", stuck, fast)
 	}
-	pruned := pieces(bareOf(f.root))
+	pruned := pieces(bareOf(f.State, tree.Root))
 	if naive := pieces(n.tree); !slices.Equal(naive, pruned) {
 		return fmt.Sprintf("naive leaves %s\nprune leaves %s", names(naive), names(pruned))
 	}
@@ -433,7 +456,7 @@ func pieces(b *bare) []any {
 	var list []any
 	b.walk(func(b *bare) {
 		if b.piece() {
-			list = append(list, b.node)
+			list = append(list, b.ref)
 		}
 		for _, c := range b.calls {
 			list = append(list, b.path()+" "+c.ID)
@@ -445,8 +468,8 @@ func pieces(b *bare) []any {
 func names(pieces []any) []string {
 	list := make([]string, len(pieces))
 	for i, p := range pieces {
-		if l, ok := p.(*node); ok {
-			p = fmt.Sprintf("%s %q", l.path(), l.text)
+		if b, ok := p.(ref); ok {
+			p = fmt.Sprintf("%s %q", b.tree.Path(b.id), b.tree.Nodes[b.id].Text)
 		}
 		list[i] = fmt.Sprint(p)
 	}
@@ -457,28 +480,32 @@ func names(pieces []any) []string {
 // the messages, the blank ones that are counted but not sent included. Limits with an expandable in them are passed
 // over, since the whole prompt may grow it beyond them; so are those in one, which are only offered their limit.
 func CheckTree(ctx context.Context, layout *Layout, budget int) string {
-	f := newFitting(layout, layout.tree.copy())
+	f := layout.fitting()
 	if _, err := f.fit(ctx, budget); err != nil {
 		return ""
 	}
-	counter := &counter{tokenizer: layout.layouter.tokenizer}
+	tokenizer := struct{ sizing.Tokenizer }{layout.layouter.tokenizer}
 	sent, wrong := 0, ""
-	bareOf(f.root).walk(func(b *bare) {
-		if b.kind == message {
-			sent += counter.tokenizer.CountMessage(b.fresh().chatMessage(latest))
+	bareOf(f.State, tree.Root).walk(func(b *bare) {
+		if b.Kind == tree.Message {
+			sent += tokenizer.CountMessage(join.Message(b.fresh(), tree.Root, tree.Latest))
 		}
-		path := b.path() + " > "
-		grows := slices.ContainsFunc(f.expandables, func(e *expandable) bool {
-			return strings.HasPrefix(e.node.path(), path) || strings.HasPrefix(path, e.node.path()+" > ")
+		grows := slices.ContainsFunc(f.growth.all, func(e expandable) bool {
+			return b.in == tree.None && e.id != tree.None && (f.standsIn(e.id, b.id) || f.standsIn(b.id, e.id))
 		})
-		if most := b.more().limit; most > 0 && most <= budget && !grows {
-			if tokens := counter.count(b.fresh()); tokens > most {
+		if most := b.tree.Extra(b.id).Limit; most > 0 && most <= budget && !grows {
+			if tokens := count.New(b.fresh(), tokenizer).Count(tree.Root); tokens > most {
 				wrong = fmt.Sprintf("%s has %d tokens", b.path(), tokens)
 			}
 		}
 	})
-	if got := f.count(f.root); got != sent {
+	if got := f.count.Count(tree.Root); got != sent {
 		wrong = fmt.Sprintf("%d tokens are counted, %d sent", got, sent)
 	}
 	return wrong
+}
+
+// fitting returns one of the layout's tree, with the layout's options.
+func (l *Layout) fitting() *fitting {
+	return newFitting(l, l.builtNow(l.opts.History), FitOptions{KeepUnranked: l.opts.KeepUnranked, History: l.opts.History})
 }

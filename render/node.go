@@ -1,24 +1,16 @@
 package render
 
 import (
-	"math"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // unset is the priority of what has none: the highest.
-const unset = 1<<53 - 1
-
-// A tree is pruned in steps, numbered from 1: a step is one choice and all that goes along with it. Nodes stay where they
-// are and note the step at which they went, so that the tree can be looked at as it was after any step.
-type step int32
-
-const (
-	latest step = math.MaxInt32 // the tree as it is
-	never  step = -1            // at which went what was never there: the side of an IfEmpty that does not count
-)
+const unset = tree.Unset
 
 // kind says what a node is.
 type kind uint8
@@ -47,45 +39,29 @@ const (
 	isTagged // a tag with children
 	isGrouped
 
-	isOneText // an element of one text: found by begin
-	isBlock   // finished messages that are required: one node
-
 	isOffered    // it was given a priority below the highest; what stands in it is offered to pruning too
 	showsHistory // it has the marker [elements.ShowsHistory]
 )
 
-// has adds a trait where there is reason to.
+// has adds a trait if there is reason to.
 func (t *trait) has(that trait, is bool) {
 	if is {
 		*t |= that
 	}
 }
 
-// node is an element, a text or a part: layout makes it, pruning takes it out. There are many, and they go in any order:
-// one has the size of a cache line, and what only those have that hold others is apart.
+// node is an element, a text or a part as it is laid out.
 type node struct {
 	parent *node // the element around it; nil for the root
 	*inside
-	text     string // of a text, or, from begin on, of the only one in an element
-	priority int    // where it has one; from begin on that of any node
-
-	index int32 // its place among its parent's children
-	gone  step  // at which it was taken out, with what stood in it; 0 while it is there
-	atom  int32 // the first that it is in the content of its message
-
-	// Of a text the tokens that it counts by itself, or uncounted; of an element of a group the number of that, once groups
-	// are known.
-	number int32
-
-	traits trait
-	kind   kind
-	own    builtin // what element it is: 0 for text and parts that are none
-	cause  cause   // why it went
-
-	restored bool // put back by backfill
-
-	// Required. A locked node stays as it is; held tells that something in it stays.
-	locked, held bool
+	text     string        // of a text
+	priority int           // if it has one
+	index    int32         // its place among its parent's children
+	number   int32         // of a text the tokens that it counts by itself, or uncounted
+	count    *atomic.Int32 // of a text, as trees keep it
+	traits   trait
+	kind     kind
+	own      builtin // what element it is: 0 for text and parts that are none
 }
 
 // uncounted is the tokens of a text of which nobody asked them yet.
@@ -93,51 +69,25 @@ const uncounted = -1
 
 // inside is what a node has that holds others or is rare. What few have is apart again.
 type inside struct {
-	*work
-	children []node // all it had
-	here     uint64 // which of the first 64 are there, where some are not
-	left     int32  // children that are there
-	giver    int32  // the first child that may have something to give
-	solid    int32  // place, from 1, of a child that is there and holds more than white space; none, or 0 if not known
-
-	counted bool // as it is, or as it was if stale
-	stale   bool // a message to be counted again
-	plain   bool // its children are texts without anything special, that have begun
-	flat    bool // all its children are pieces
-	lines   bool // it holds nothing but texts that start on lines of their own, and line breaks
-	seen    bool // by a lineage
-	pinned  bool // it stays, though its children may go
-
-	// What is seldom asked for stands behind the first 64 bytes, which are one cache line.
-	atomsEnd int32 // where its atoms end
-	tokens   int   // where it was counted
-	bytes    int   // of its children, where it is plain
-
-	// By layout.
+	children []node
 	rare     *rare
-	name     *string         // where the type is the caller's
+	name     *string         // of the caller's type
 	with     *elements.Group // of a KeepWith
 	finished *finished       // of finished messages
 }
 
-// none is the place of the solid child where there is none.
-const none = -1
-
-// hollow is the inside of a piece that has none. It is never written to.
-var hollow = inside{work: &idle}
-
-// rare is what few have by layout, or only messages. Copies of a tree share it.
+// rare is what few have by layout, or only messages.
 type rare struct {
-	node  elements.Node // the element itself and its properties, where the tree is to be transferred
+	node  elements.Node // the element itself and its properties, if the tree is to be transferred
 	props elements.Props
-	order []int32 // the children that are elements, in the order in which they were laid out, where it is not theirs
+	order []int32 // the children that are elements, in the order in which they were laid out, if it is not theirs
 
 	part   chat.Part
 	tokens int // of the part
 
 	// Containers.
 	limit     int // of a TokenLimit, else 0
-	tag       *tag
+	tag       *tree.Tag
 	expand    *elements.Expandable
 	expandMax int // tokens that an Expandable's first rendering used
 
@@ -150,38 +100,8 @@ type rare struct {
 	references      []elements.Reference
 }
 
-// tag is a Tag with children.
-type tag struct {
-	open, close string
-	tokens      int
-}
-
-// nothing is there where nothing was set. It is never written to.
+// nothing is what a node has to which nothing was set. It is never written to.
 var nothing rare
-
-// work is what few nodes have, and what is worked out for them when it is asked for.
-type work struct {
-	calling     int32 // tool calls that are there
-	breakpoints int32 // for a message those directly in it, for an element those messages
-
-	content  *content          // of a message that was counted piece by piece
-	parts    *[partTypes]int32 // of a message that is counted as a whole: by type
-	choice   *choice           // among what stands in it
-	ranks    *ranks            // the priorities of its children
-	beyond   []uint64          // which children beyond the first 64 are there, where some are not
-	unlinked []unlinked        // what became of each tool call it had; nil where none went
-}
-
-// idle is the work of a node that has none of it. It is never written to.
-var idle work
-
-// working gives a node's work to be written to.
-func (n *node) working() *work {
-	if n.work == &idle {
-		n.work = &work{}
-	}
-	return n.work
-}
 
 // more reads what few have.
 func (n *node) more() *rare {
@@ -191,7 +111,7 @@ func (n *node) more() *rare {
 	return n.rare
 }
 
-// set gives what few have to be written to.
+// set returns what few have, to be written to.
 func (n *node) set() *rare {
 	if in := n.holding(); in.rare == nil {
 		in.rare = &rare{}
@@ -199,9 +119,9 @@ func (n *node) set() *rare {
 	return n.rare
 }
 
-// holding gives what it has by holding others to be written to.
+// holding returns what a node has that holds others, to be written to.
 func (n *node) holding() *inside {
-	if n.inside == nil || n.inside == &hollow {
+	if n.inside == nil {
 		n.inside = &inside{}
 	}
 	return n.inside
@@ -225,7 +145,7 @@ func (n *node) linked() *elements.Group {
 
 func (n *node) is(t trait) bool { return n.traits&t != 0 }
 
-// leaf tells a piece of text, a part or a breakpoint from what holds others.
+// leaf reports whether a node is a text, a part or a breakpoint, and not what holds others.
 func (n *node) leaf() bool { return n.kind > message }
 
 // prioritize sets the priority, if there is one to set. None is above that of what has none.
@@ -243,7 +163,7 @@ func (n *node) inherit(up *node) {
 	n.traits |= up.traits & (hasPriority | isOffered)
 }
 
-// given is the priority, nil where there is none.
+// given is the priority, nil if there is none.
 func (n *node) given() *int {
 	if !n.is(hasPriority) {
 		return nil
@@ -275,31 +195,19 @@ func (n *node) elementName() string {
 }
 
 // path of the element, such as "Root > UserMessage#2"; of the element around it, for text and parts that are none.
-func (n *node) path() string { return paths{}.of(n) }
-
-// paths gives the paths of many elements: it notes the numbers of siblings, by what they stand in, so as to number them once.
-type paths map[*node][]int
-
-func (p paths) of(n *node) string {
+func (n *node) path() string {
 	if n == nil {
 		return ""
 	}
-	path := p.of(n.parent)
+	path := n.parent.path()
 	if n.own == 0 {
 		return path
 	}
-	return n.pathIn(path, p.nth(n))
-}
-
-// nth is an element's number among siblings of its name, from 1; 0 where it is the only one.
-func (p paths) nth(n *node) int {
-	if n.parent == nil {
-		return 0
+	nth := 0
+	if n.parent != nil {
+		nth = numbers(n.parent.all())[n.index]
 	}
-	if p[n.parent] == nil {
-		p[n.parent] = numbers(n.parent.all())
-	}
-	return p[n.parent][n.index]
+	return n.pathIn(path, nth)
 }
 
 // numbers are those of siblings among those of their name, from 1; 0 for the only one.
@@ -337,7 +245,7 @@ func (n *node) pathIn(path string, nth int) string {
 	return path
 }
 
-// laidOrder gives the children that are elements in the order in which they were laid out.
+// laidOrder yields the children that are elements in the order in which they were laid out.
 func (n *node) laidOrder(yield func(*node) bool) {
 	children := n.all()
 	if order := n.more().order; order != nil {
@@ -366,7 +274,7 @@ func (n *node) note(entry elements.MetaEntry) {
 }
 
 // tag is that of a Tag with children, nil for anything else.
-func (n *node) tag() *tag {
+func (n *node) tag() *tree.Tag {
 	if !n.is(isTagged) {
 		return nil
 	}

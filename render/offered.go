@@ -3,7 +3,8 @@ package render
 import (
 	"context"
 	"fmt"
-	"math"
+
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // HistoryMode says whether history is required: what stands in elements with the marker [elements.ShowsHistory].
@@ -31,36 +32,14 @@ func (m HistoryMode) check() error {
 	return nil
 }
 
-// apply sets what is required in a tree that was just laid out, or in a part of one, by the mode.
-func (m HistoryMode) apply(n *node) {
-	if m == HistoryAsGiven {
-		return
-	}
-	ignored := false
-	if m == HistoryDroppable {
-		for up := n.parent; up != nil; up = up.parent {
-			if up.is(showsHistory) {
-				ignored = up.ranksMessages()
-				break
-			}
+// ignores reports whether a node stands in history whose Required is ignored.
+func (m HistoryMode) ignores(n *node) bool {
+	for up := n.parent; up != nil && m == HistoryDroppable; up = up.parent {
+		if up.is(showsHistory) {
+			return up.ranksMessages()
 		}
 	}
-	m.applyIn(n, ignored)
-}
-
-// applyIn does so for a node that stands in history whose Required is ignored, or not.
-func (m HistoryMode) applyIn(n *node, ignored bool) {
-	if n.is(showsHistory) {
-		n.traits.has(isRequired, m == HistoryRequired)
-		ignored = m == HistoryDroppable && n.ranksMessages()
-	}
-	if ignored {
-		n.traits &^= isRequired
-	}
-	children := n.all()
-	for i := range children {
-		m.applyIn(&children[i], ignored)
-	}
+	return false
 }
 
 // ranksMessages reports whether a message in n, or an element between n and a message, was given a priority.
@@ -120,60 +99,19 @@ func (l *Layout) Floor(ctx context.Context, o FitOptions) (tokens int, err error
 }
 
 func (l *Layout) floor(ctx context.Context, w *watch, o FitOptions) (tokens int, err error) {
-	tree, err := l.copyTree(ctx, w)
+	from, err := l.built(ctx, w, o.History)
 	if err != nil {
 		return 0, err
 	}
-	f := newFittingWith(l, tree, o.KeepUnranked, o.History)
-	f.watch, f.fixed = w, true
+	f := newFitting(l, from, o)
+	f.watch, f.growth.fixed = w, true
 	if err := f.keepLimits(ctx, o.Budget); err != nil {
 		return 0, err
 	}
 	f.lockUnranked()
-	f.exhaust(ctx, f.root)
+	f.exhaust(ctx, tree.Root)
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
-	tokens = f.count(f.root)
-	if err := l.take(ctx, w); err != nil {
-		return 0, err
-	}
-	defer l.release(w)
-	l.tree.learn(f.root)
-	return tokens, nil
-}
-
-// lockUnranked locks what is not offered, if that is asked for. Limits are kept before, by whatever stands in them.
-func (f *fitting) lockUnranked() {
-	if f.unranked {
-		f.held = lock(f.root, true)
-	}
-}
-
-// exhaust takes out of a container everything that may go, uncounted.
-func (p *pruner) exhaust(ctx context.Context, container *node) {
-	p.uncounted = true
-	for ctx.Err() == nil && p.removeLowest(container) == nil {
-		p.run(container, math.MaxInt, 0)
-	}
-	p.uncounted = false
-	for _, n := range p.disturbed.take() {
-		n.forget()
-	}
-}
-
-// learn records what the texts of a copy were found to count.
-func (n *node) learn(from *node) {
-	if n.kind == text {
-		if n.number == uncounted {
-			n.number = from.number
-		}
-		return
-	}
-	if n.inside == nil || n.finished != nil { // finished messages are counted once for all layouts
-		return
-	}
-	for i := range n.children {
-		n.children[i].learn(&from.children[i])
-	}
+	return f.count.Count(tree.Root), nil
 }

@@ -127,16 +127,16 @@ func Render(ctx context.Context, root elements.Node, opts Options) (*Result, err
 
 // Layout is a tree that was laid out and can be fitted to any budget. It is safe for concurrent use.
 type Layout struct {
-	tree     *node
+	draft    *node // as it was laid out
 	layouter *layouter
 	opts     Options
 
-	turn   chan struct{}    // full while somebody uses what follows
-	lost   chan struct{}    // closed once somebody who does was left behind
-	taken  bool             // the tree is being pruned, so that only copies of it may be
-	alone  bool             // fits cannot share a run
-	limits []int            // of the tree, once there is a run
-	runs   map[int]*fitting // that fits share, by how many limits they keep
+	turn   chan struct{}                // full while somebody uses what follows
+	lost   chan struct{}                // closed once somebody who does was left behind
+	trees  [HistoryDroppable + 1]*built // by mode, once one is asked for
+	alone  bool                         // fits cannot share a run
+	limits []int                        // of the tree, once there is a run
+	runs   map[int]*run                 // that fits share, by how many limits they keep
 }
 
 // Lay does the first step of [Render]. The elements are told the budget in the options.
@@ -149,7 +149,7 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 	if err != nil {
 		return nil, err
 	}
-	return &Layout{tree: tree, layouter: l, opts: opts, turn: make(chan struct{}, 1), lost: make(chan struct{})}, nil
+	return &Layout{draft: tree, layouter: l, opts: opts, turn: make(chan struct{}, 1), lost: make(chan struct{})}, nil
 }
 
 // tree lays out a whole tree.

@@ -7,6 +7,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render/internal/count"
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // Reason says why a piece was dropped.
@@ -42,26 +44,26 @@ type Piece struct {
 	Kind PieceKind `json:"kind"`
 	// Priority of the piece among its siblings; nil is the highest.
 	Priority *int `json:"priority,omitempty"`
-	// Tokens that the piece counts by itself. The tokens of a message are fewer where pieces merge, and more by what
+	// Tokens that the piece counts by itself. The tokens of a message are fewer if pieces merge, and more by what
 	// wraps them.
 	Tokens int `json:"tokens"`
-	// Required tells that the piece could not have been dropped.
+	// Required reports that the piece could not have been dropped.
 	Required bool `json:"required,omitempty"`
-	// Restored tells that the piece had been dropped and was put back ([Options.Backfill]).
+	// Restored reports that the piece had been dropped and was put back ([Options.Backfill]).
 	Restored bool `json:"restored,omitempty"`
-	// Dropped says why the piece is not in the messages; [Kept] where it is.
+	// Dropped says why the piece is not in the messages; [Kept] if it is.
 	Dropped Reason `json:"dropped,omitempty"`
-	// Limit is the path of the TokenLimit for which the piece was dropped, "" where it was for the whole prompt.
+	// Limit is the path of the TokenLimit for which the piece was dropped, "" if it was for the whole prompt.
 	Limit string `json:"limit,omitempty"`
 }
 
 // Report lists every piece of a prompt in document order, kept or dropped.
 type Report []Piece
 
-// Kept gives the pieces that are in the messages.
+// Kept returns the pieces that are in the messages.
 func (r Report) Kept() []Piece { return r.filter(func(p Piece) bool { return p.Dropped == Kept }) }
 
-// Dropped gives the pieces that are not.
+// Dropped returns the pieces that are not.
 func (r Report) Dropped() []Piece { return r.filter(func(p Piece) bool { return p.Dropped != Kept }) }
 
 func (r Report) filter(want func(Piece) bool) []Piece {
@@ -125,86 +127,105 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// pieces says of each piece of a tree what had become of it after a step.
-func (f *fitting) pieces(root *node, at step) Report {
-	var r Report
-	loose := map[*elements.Group]bool{} // that may go, and calls linked to them
-	if f.grouped > 0 && f.held {
-		f.each(func(n *node) { g := n.linked(); loose[g] = loose[g] || n.is(isGrouped) && !n.locked })
-	}
-	known := paths{}
-	var walk func(n *node, path string, nth int, gone bool, why drop)
-	walk = func(n *node, path string, nth int, gone bool, why drop) {
-		if !n.there(at) {
-			gone, why = true, drop{n.gone, n.cause}
-		}
-		if n.own != 0 {
-			path = n.pathIn(path, nth)
-		}
-		add := func(kind PieceKind, tokens int, required, gone bool, why drop, back bool) {
-			p := Piece{Path: path, Kind: kind, Priority: n.given(), Tokens: tokens, Required: required}
-			if gone {
-				p.Dropped, p.Limit = reasons[why.cause], f.limitPath(why.gone, known)
-			} else {
-				p.Restored = back
-			}
-			r = append(r, p)
-		}
-		if n.leaf() {
-			add(pieceKind(n), f.piece(n), n.locked, gone, why, n.restored)
-			return
-		}
-		for i, c := range n.more().calls {
-			gone, why, back := gone, why, n.restored
-			if n.unlinked != nil {
-				u := n.unlinked[i]
-				back = back || u.restored
-				if u.gone != 0 && u.gone <= at {
-					gone, why = true, u.drop
-				}
-			}
-			required := n.locked || n.pinned && !loose[c.KeepWith]
-			add(PieceToolCall, f.call(c), required, gone, why, back)
-		}
-		if n.is(isBlock) {
-			r = f.piecesIn(n.finished, n.finished.children, r, path)
-			return
-		}
-		nths := numbers(n.children)
-		for i := range n.children {
-			if c := &n.children[i]; c.gone != never {
-				walk(c, path, nths[i], gone, why)
+// reasons are the causes in words.
+var reasons = [...]Reason{tree.ByPriority: ReasonPriority, tree.ByChunk: ReasonChunk, tree.ByGroup: ReasonGroup, tree.ByEmptiness: ReasonEmptied}
+
+// pieces says of each piece in a node what had become of it after a step.
+func (f *fitting) pieces(root tree.ID, at tree.Step) Report {
+	r := reporter{fitting: f, at: at, loose: map[*elements.Group]bool{}}
+	if f.Grouped > 0 && f.Held(tree.Root) {
+		for i := range f.Nodes {
+			if g := f.Extra(tree.ID(i)).Group; g != nil && !f.Locked(tree.ID(i)) {
+				r.loose[g] = true
 			}
 		}
 	}
-	walk(root, root.parent.path(), known.nth(root), false, drop{})
-	return r
+	r.list(root, f.Path(f.Nodes[root].Parent), tree.Drop{})
+	return r.report
 }
 
-// piecesIn appends the pieces of nodes among finished messages, all of which are required, in an element of this path.
-func (f *fitting) piecesIn(in *finished, list []node, to Report, path string) Report {
-	nths := numbers(list)
-	for i := range list {
-		n, path := &list[i], path
-		if n.own != 0 {
-			path = n.pathIn(path, nths[i])
-		}
-		if n.leaf() {
-			to = append(to, Piece{Path: path, Kind: pieceKind(n), Priority: n.given(), Tokens: in.pieceTokens(&f.counter, n), Required: true})
-			continue
-		}
-		for _, c := range n.more().calls {
-			to = append(to, Piece{Path: path, Kind: PieceToolCall, Priority: n.given(), Tokens: f.call(c), Required: true})
-		}
-		to = f.piecesIn(in, n.all(), to, path)
+// reporter lists pieces.
+type reporter struct {
+	*fitting
+	at     tree.Step
+	loose  map[*elements.Group]bool // that may go, and calls linked to them
+	report Report
+}
+
+// list lists the pieces in a node, which stands in an element of this path that went like this.
+func (r *reporter) list(n tree.ID, path string, around tree.Drop) {
+	node := &r.Nodes[n]
+	drop := r.Drop(n)
+	drop.Restored = drop.Restored || around.Restored
+	if drop.By(r.at) {
+		around = drop
 	}
-	return to
+	around.Restored = drop.Restored
+	path = r.PathIn(path, n)
+	switch {
+	case node.Kind == tree.Finished:
+		r.block(r.Extra(n).Block, path)
+		return
+	case node.Leaf():
+		r.add(Piece{Path: path, Kind: partKinds[count.TypeOf(r.Extra(n).Part)], Tokens: r.count.Piece(n), Required: r.Locked(n)}, n, around)
+		return
+	}
+	for i, c := range r.Extra(n).Calls {
+		call := r.CallDrop(n, i)
+		fate := around
+		fate.Restored = around.Restored || call.Restored
+		if call.By(r.at) {
+			fate = call
+		}
+		required := r.Locked(n) || r.Pinned(n) && !r.loose[c.KeepWith]
+		r.add(Piece{Path: path, Kind: PieceToolCall, Tokens: r.count.Call(c), Required: required}, n, fate)
+	}
+	for c := n + 1; c < node.End; c = r.Nodes[c].End {
+		r.list(c, path, around)
+	}
+}
+
+func (r *reporter) add(p Piece, n tree.ID, fate tree.Drop) {
+	p.Priority = given(&r.Nodes[n])
+	if fate.Step != 0 {
+		p.Dropped, p.Limit = reasons[fate.Cause], r.limitPath(fate.Step)
+	} else {
+		p.Restored = fate.Restored
+	}
+	r.report = append(r.report, p)
+}
+
+// given returns the priority of a node, nil if it was given none.
+func given(n *tree.Node) *int {
+	if !n.Is(tree.Given) {
+		return nil
+	}
+	return new(n.Priority)
+}
+
+// block lists the pieces of finished messages that stay, in an element of this path.
+func (r *reporter) block(b *tree.Block, path string) {
+	t := b.Tree
+	paths := make([]string, len(t.Nodes))
+	paths[tree.Root] = path
+	for i := range t.Nodes[1:] {
+		n := tree.ID(i + 1)
+		node := &t.Nodes[n]
+		paths[n] = t.PathIn(paths[node.Parent], n)
+		piece := Piece{Path: paths[n], Priority: given(node), Required: true}
+		if node.Leaf() {
+			piece.Kind, piece.Tokens = partKinds[count.TypeOf(t.Extra(n).Part)], b.PieceTokens(t, n)
+			r.report = append(r.report, piece)
+		}
+		for _, c := range t.Extra(n).Calls {
+			piece.Kind, piece.Tokens = PieceToolCall, r.count.Call(c)
+			r.report = append(r.report, piece)
+		}
+	}
 }
 
 // partKinds are the kinds of pieces that parts are.
 var partKinds = [...]PieceKind{
-	textType: PieceText, imageType: PieceImage, documentType: PieceDocument, thinkingType: PieceThinking, opaqueType: PieceOpaque,
-	breakpointType: PieceBreakpoint,
+	count.TextType: PieceText, count.ImageType: PieceImage, count.DocumentType: PieceDocument, count.ThinkingType: PieceThinking,
+	count.OpaqueType: PieceOpaque, count.BreakpointType: PieceBreakpoint,
 }
-
-func pieceKind(n *node) PieceKind { return partKinds[typeOf(n.more().part)] }

@@ -7,35 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
-
-// white tells white space as JavaScript does, since that is what decides in prompt-tsx whether something is empty:
-// U+FEFF is white space, U+0085, U+200B and U+180E are not.
-func white(r rune) bool {
-	switch r {
-	case ' ', '\t', '\n', '\v', '\f', '\r', 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF:
-		return true
-	}
-	return r >= 0x2000 && r <= 0x200A
-}
-
-// blank tells that a text is white space only.
-func blank(s string) bool {
-	if s != "" && ' ' < s[0] && s[0] < utf8.RuneSelf { // as most are not
-		return false
-	}
-	return allWhite(s)
-}
-
-// allWhite is apart so that blank is inlined.
-func allWhite(s string) bool {
-	for _, r := range s {
-		if !white(r) {
-			return false
-		}
-	}
-	return true
-}
 
 // textChunk lays out a text chunk: its literals joined to one text, cut to the budget where a break is given.
 func (l *layouter) textChunk(e *node, c *elements.TextChunk, at place, r *room) error {
@@ -134,14 +107,14 @@ func breaks(c *elements.TextChunk) nextBreak {
 	switch {
 	case c.BreakOnWhitespace:
 		return func(s string, from int) (int, int) {
-			i := strings.IndexFunc(s[from:], white)
+			i := strings.IndexFunc(s[from:], tree.White)
 			if i < 0 {
 				return -1, -1
 			}
 			next := from + i
 			for next < len(s) {
 				r, size := utf8.DecodeRuneInString(s[next:])
-				if !white(r) {
+				if !tree.White(r) {
 					break
 				}
 				next += size
@@ -239,10 +212,10 @@ func (l *layouter) tag(e *node, t elements.Tag, r *room) error {
 		return nil
 	}
 	b.WriteString(">\n")
-	ends := &tag{open: b.String(), close: "</" + t.Name + ">"}
-	ends.tokens = l.tokenizer.CountText(ends.open) + l.tokenizer.CountText(ends.close)
+	ends := &tree.Tag{Open: b.String(), Close: "</" + t.Name + ">"}
+	ends.Tokens = l.tokenizer.CountText(ends.Open) + l.tokenizer.CountText(ends.Close)
 	e.set().tag = ends
 	e.traits |= isTagged
-	r.used += ends.tokens
+	r.used += ends.Tokens
 	return nil
 }

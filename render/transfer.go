@@ -165,7 +165,7 @@ func (w transferWriter) node(l *node, name string) (transferNode, error) {
 		}
 	}
 	if more.tag != nil { // the other side knows no tags: theirs is text that stays
-		*n.Children = append(*n.Children, tagText(more.tag.open))
+		*n.Children = append(*n.Children, tagText(more.tag.Open))
 	}
 	_, chunk := more.node.(elements.TextChunk)
 	children := l.all()
@@ -184,7 +184,7 @@ func (w transferWriter) node(l *node, name string) (transferNode, error) {
 		}
 	}
 	if more.tag != nil {
-		*n.Children = append(*n.Children, tagText(more.tag.close))
+		*n.Children = append(*n.Children, tagText(more.tag.Close))
 	}
 	return n, nil
 }

@@ -244,7 +244,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				replace("LastResort: summarize.ResortDrop", "LastResort: summarize.ResortError"),
-				{File: "render/sort.go", Old: "return cmp.Compare(priorities[a], priorities[b])", New: "return cmp.Compare(priorities[b], priorities[a])"},
+				{File: "render/internal/order/choice.go", Old: "return cmp.Compare(a.priority, b.priority) }", New: "return cmp.Compare(b.priority, a.priority) }"},
 			},
 		},
 		{
@@ -273,7 +273,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				require.Equal(t, "c d", shown(rendered(t, 130, lines(new(5))...)))
 			},
-			Mutants: []statements.Mutant{{File: "render/sort.go", Old: "byPriority):\n		return list", New: "byPriority):\n		slices.Reverse(list)\n		return list"}},
+			Mutants: []statements.Mutant{{File: "render/internal/order/choice.go", Old: "	if !slices.IsSortedFunc(list, byPriority) {", New: "	if slices.Reverse(list); !slices.IsSortedFunc(list, byPriority) {"}},
 		},
 		{
 			Says: "a list ranks its children so that the first goes first, or the last",
@@ -293,7 +293,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				require.Equal(t, "c d x", shown(rendered(t, window, elements.TokenLimit{Max: 130, Children: lines(new(5))}, elements.TextChunk{Children: elements.Nodes{elements.Text("x y")}})))
 			},
-			Mutants: []statements.Mutant{{File: "render/fit.go", Old: "if limit > budget || !n.attached() {", New: "if true {"}},
+			Mutants: []statements.Mutant{{File: "render/fit.go", Old: "if l.max > budget || l.id == tree.None || !f.Attached(l.id, tree.None) {", New: "if true {"}},
 		},
 		{
 			Says: "of a long text as much is kept as fits",
@@ -319,7 +319,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, []int{1, 2, 3, 4}, compacttest.Outputs(compacttest.Text(r.Messages)))
 			},
 			Mutants: []statements.Mutant{
-				{File: "render/required.go", Old: "if l.unranked && !offered {", New: "if l.unranked {"},
+				{File: "render/internal/order/required.go", Old: "if l.unranked && !offered {", New: "if l.unranked {"},
 			},
 		},
 
@@ -380,9 +380,9 @@ func TestStatements(t *testing.T) {
 					return n
 				}
 				require.Zero(t, share(7799), "below 78%% none does")
-				low, high := share(7820), share(8180)
-				require.True(t, 0 < low && low < sessions/4, "%d", low)
-				require.True(t, sessions*3/4 < high && high < sessions, "%d", high)
+				low, high := share(7900), share(8100) // a quarter and three quarters, on average
+				require.True(t, 0 < low && low < sessions/2, "%d", low)
+				require.True(t, sessions/2 < high && high < sessions, "%d", high)
 				require.Equal(t, sessions, share(8200), "at 82%% all do")
 			},
 			Mutants: []statements.Mutant{

@@ -1,4 +1,4 @@
-package render
+package count
 
 import (
 	"github.com/promptree-go/promptree/elements/chat"
@@ -12,7 +12,7 @@ type frame struct {
 	tokens  int
 	joined  bool           // its texts count joined, whatever parts stand between them
 	stale   bool           // nothing is known any more
-	there   [partTypes]int // parts by type
+	there   [PartTypes]int // parts by type
 	calls   int
 	message chat.Message // one part of each type, as small as can be, and no calls
 	least   int          // what that takes; 0 while it is not known
@@ -24,7 +24,7 @@ func (f *frame) count(m chat.Message) {
 	f.tokens, f.joined = f.joiner.CountFrame(m)
 	var one chat.Parts
 	for _, p := range m.Content {
-		t := typeOf(p)
+		t := TypeOf(p)
 		if f.there[t] == 0 {
 			one = append(one, small(p))
 		}
@@ -34,7 +34,7 @@ func (f *frame) count(m chat.Message) {
 	f.message.Content, f.message.ToolCalls = one, nil
 }
 
-// small is a part of the type of another that says nothing, lest what that says be counted with each part that goes.
+// small is a part of the type of another that says nothing, so that what it says is not counted with each part that goes.
 func small(p chat.Part) chat.Part {
 	switch p := p.(type) {
 	case chat.Thinking:
@@ -45,9 +45,9 @@ func small(p chat.Part) chat.Part {
 	return p
 }
 
-// lose takes note that a part is not there any more.
+// lose records that a part is not there any more.
 func (f *frame) lose(p chat.Part) {
-	t := typeOf(p)
+	t := TypeOf(p)
 	if f.there[t]--; f.there[t] < 1 {
 		f.stale = true
 	}
@@ -63,7 +63,7 @@ func (f *frame) lose(p chat.Part) {
 	f.tokens -= tokens - f.least
 }
 
-// loseCall takes note that a tool call is not there any more.
+// loseCall records that a tool call is not there any more.
 func (f *frame) loseCall(c chat.ToolCall) {
 	if f.calls--; f.calls < 1 {
 		f.stale = true
@@ -79,32 +79,33 @@ func (f *frame) loseCall(c chat.ToolCall) {
 	f.tokens -= two - one
 }
 
-// partType is what a part is.
-type partType uint8
+// PartType is the kind of a part of a message.
+type PartType uint8
 
 const (
-	textType partType = iota
-	imageType
-	documentType
-	thinkingType
-	opaqueType
-	breakpointType
+	TextType PartType = iota
+	ImageType
+	DocumentType
+	ThinkingType
+	OpaqueType
+	BreakpointType
 
-	partTypes // how many there are
+	PartTypes // how many there are
 )
 
-func typeOf(p chat.Part) partType {
+// TypeOf returns the kind of a part.
+func TypeOf(p chat.Part) PartType {
 	switch p.(type) {
 	case chat.Image:
-		return imageType
+		return ImageType
 	case chat.Document:
-		return documentType
+		return DocumentType
 	case chat.Thinking:
-		return thinkingType
+		return ThinkingType
 	case chat.Opaque:
-		return opaqueType
+		return OpaqueType
 	case chat.CacheBreakpoint:
-		return breakpointType
+		return BreakpointType
 	}
-	return textType
+	return TextType
 }

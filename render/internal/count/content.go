@@ -1,25 +1,28 @@
-package render
+package count
 
 import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/internal/join"
+	"github.com/promptree-go/promptree/render/internal/tree"
 	"github.com/promptree-go/promptree/sizing"
 )
 
 // content is what stands in a message, piece by piece, and its exact count while pieces go.
 //
 // The texts of a message are joined, and the tokens of a joined text are those of its pieces and what changes at the
-// seams between them. At a seam only the end of the one text from its last safe cut on, a line break where one is put
-// there, and the start of the other up to its first safe cut have a say ([sizing.Joiner]). A text without a safe cut
+// seams between them. At a seam only the end of the one text from its last safe cut on, a line break if one is put
+// there, and the start of the other up to its first safe cut matter ([sizing.Joiner]). A text without a safe cut
 // belongs to the seams on both sides of it, which then are counted as one. So a piece that goes changes a few bytes
 // around it, whatever the length of the message.
 type content struct {
-	*counter
-	message *node
+	*Counter
+	message tree.ID
 	atoms   []atom   // the first is none: it stands for both ends of the list
+	spans   []span   // the atoms of the message's nodes, from the message on
 	runs    []run    // of texts between parts
-	texts   []around // the texts around each text; nil where there is nothing else
+	texts   []around // the texts around each text; nil if there is nothing else
 	leaves  bool     // the ends of elements are among the atoms
 
 	text   int   // tokens of the texts, joined
@@ -30,30 +33,15 @@ type content struct {
 // span is a range of atoms.
 type span struct{ from, to int32 }
 
-// atoms are what n is in the content of its message.
-func (n *node) atoms() span {
-	switch {
-	case !n.leaf():
-		return span{n.atom, n.atomsEnd}
-	case n.atom == 0:
-		return span{}
-	}
-	return span{n.atom, n.atom + 1}
-}
+// span returns what a node in the message is among the atoms.
+func (t *content) span(n tree.ID) span { return t.spans[n-t.message] }
 
-func (n *node) setAtoms(s span) {
-	n.atom = s.from
-	if !n.leaf() {
-		n.atomsEnd = s.to
-	}
-}
-
-// run is the texts between two parts. Where the part that ended one went, the next is part of it.
+// run is the texts between two parts. If the part that ended one went, the next is part of it.
 type run struct {
 	texts int   // that are there
 	end   int32 // the atom of the part that ends it, 0 for the last
 	part  chat.Part
-	into  int32 // the run that it is part of, or nearer to that than this one; itself where it is a run of its own
+	into  int32 // the run that it is part of, or nearer to that than this one; itself if it is a run of its own
 }
 
 // around is the atoms on both sides of something; 0 is none.
@@ -75,12 +63,12 @@ const (
 // 2 GB is not sent. An atom has the size of a cache line, for pieces go in any order.
 type atom struct {
 	kind    atomKind
-	traits  trait // of a text
+	flags   tree.Flags // of a text
 	there   bool
-	newLine bool   // a line break goes before it
-	known   known  // what was found out about it
-	cuts    cuts   // at the seam before it
-	state   joined // before it
+	newLine bool          // a line break goes before it
+	known   known         // what was found out about it
+	cuts    cuts          // at the seam before it
+	state   join.Progress // before it
 
 	// Tokens that a line break adds before the head and after the tail.
 	breakBefore, breakAfter int8
@@ -120,95 +108,79 @@ const (
 	cutAfter                   // before the text
 )
 
-// isText tells that the atom adds to the text.
+// isText reports whether the atom adds to the text.
 func (a *atom) isText() bool { return a.kind != atomPart && a.kind != atomLeave }
 
 // newContent counts a message.
-func newContent(c *counter, m *node) *content {
-	t := &content{counter: c, message: m, frame: frame{joiner: c.joiner}}
-	if !t.list(m) { // a text's line break depends on where elements end
+func newContent(c *Counter, m tree.ID) *content {
+	t := &content{Counter: c, message: m, frame: frame{joiner: c.joiner}, spans: make([]span, c.state.Nodes[m].End-m)}
+	if !t.list() { // a text's line break depends on where elements end
 		t.leaves = true
-		t.list(m)
+		t.list()
 	}
 	last := int32(len(t.atoms) - 1)
 	t.atoms[0].before, t.atoms[last].after = last, 0
 	if t.leaves || len(t.runs) > 1 {
 		t.listTexts()
 	}
-	t.frame.count(m.frame(t.skeleton()))
+	t.frame.count(c.frame(m, t.skeleton()))
 	t.count()
 	return t
 }
 
-// list makes atoms of what is in the message. It gives up where the ends of elements matter and are not listed.
-func (t *content) list(m *node) (done bool) {
-	if t.atoms == nil {
-		t.atoms, t.runs = make([]atom, 0, 1+m.pieceCount()), make([]run, 0, 1)
-	}
+// list makes atoms of what is in the message. It gives up if the ends of elements matter and are not listed.
+func (t *content) list() (done bool) {
 	t.atoms, t.runs = append(t.atoms[:0], atom{after: 1, there: true}), append(t.runs[:0], run{})
-	var add func(n *node) bool
-	addText := func(kind atomKind, s string, traits trait, tokens int) {
-		t.add(atom{kind: kind, text: s, traits: traits, tokens: int32(tokens), run: int32(len(t.runs) - 1)})
-		t.runs[len(t.runs)-1].texts++
-	}
-	add = func(n *node) bool {
-		for c := range n.present(latest) {
-			from := int32(len(t.atoms))
-			switch c.kind {
-			case text:
-				if c.is(breaksFirst) && n != m && !t.leaves {
-					return false
-				}
-				kind := atomText
-				if c.is(isElement) {
-					kind = atomElement
-				}
-				addText(kind, c.text, c.traits, t.piece(c))
-			case part, breakpoint:
-				last := &t.runs[len(t.runs)-1]
-				last.end, last.part = int32(len(t.atoms)), c.rare.part
-				t.add(atom{kind: atomPart, run: int32(len(t.runs) - 1)})
-				t.runs = append(t.runs, run{into: int32(len(t.runs))})
-			default:
-				tag := c.tag()
-				if tag != nil && c.empty() { // which is not written, and neither is what is in it
-					c.walk(latest, func(n *node) { n.setAtoms(span{}) })
-					break
-				}
-				if tag != nil {
-					addText(atomOpen, tag.open, breaksAlways, t.joiner.CountText(tag.open))
-				}
-				if !add(c) {
-					return false
-				}
-				if tag != nil {
-					addText(atomClose, tag.close, breaksAlways, t.joiner.CountText(tag.close))
-				}
-			}
-			if t.leaves && !c.leaf() {
-				t.add(atom{kind: atomLeave})
-			}
-			c.setAtoms(span{from, int32(len(t.atoms))})
-		}
-		return true
-	}
-	return add(m)
+	return t.listIn(t.message)
 }
 
-// pieceCount is the number of pieces in n.
-func (n *node) pieceCount() int {
-	if n.flat {
-		return int(n.left)
-	}
-	total := 0
-	for i := n.nextAt(0, latest); i < len(n.children); i = n.nextAt(i+1, latest) {
-		if c := &n.children[i]; c.leaf() {
-			total++
-		} else {
-			total += c.pieceCount()
+func (t *content) addText(kind atomKind, s string, flags tree.Flags, tokens int) {
+	t.add(atom{kind: kind, text: s, flags: flags, tokens: int32(tokens), run: int32(len(t.runs) - 1)})
+	t.runs[len(t.runs)-1].texts++
+}
+
+func (t *content) listIn(n tree.ID) (done bool) {
+	s := t.state
+	for c := s.First(n); c != tree.None; c = s.Next(c) {
+		from := int32(len(t.atoms))
+		node := &s.Nodes[c]
+		switch node.Kind {
+		case tree.Text:
+			if node.Is(tree.StartsElement) && n != t.message && !t.leaves {
+				return false
+			}
+			kind := atomText
+			if node.Is(tree.Element) {
+				kind = atomElement
+			}
+			t.addText(kind, node.Text, node.Flags, t.Piece(c))
+		case tree.Part, tree.Breakpoint:
+			last := &t.runs[len(t.runs)-1]
+			last.end, last.part = int32(len(t.atoms)), s.Extra(c).Part
+			t.add(atom{kind: atomPart, run: int32(len(t.runs) - 1)})
+			t.runs = append(t.runs, run{into: int32(len(t.runs))})
+		default:
+			tag := s.Tag(c)
+			if tag != nil && s.Blank(c) { // which is not written, and neither is what is in it
+				s.Walk(c, tree.Latest, func(n tree.ID) { t.spans[n-t.message] = span{} })
+				break
+			}
+			if tag != nil {
+				t.addText(atomOpen, tag.Open, tree.StartsLine, t.joiner.CountText(tag.Open))
+			}
+			if !t.listIn(c) {
+				return false
+			}
+			if tag != nil {
+				t.addText(atomClose, tag.Close, tree.StartsLine, t.joiner.CountText(tag.Close))
+			}
 		}
+		if t.leaves && !node.Leaf() {
+			t.add(atom{kind: atomLeave})
+		}
+		t.spans[c-t.message] = span{from, int32(len(t.atoms))}
 	}
-	return total
+	return true
 }
 
 // add adds an atom to the list. What decides about its line break is worked out at once, while its text is at hand.
@@ -217,7 +189,7 @@ func (t *content) add(a atom) {
 	a.before, a.after, a.there = i-1, i+1, true
 	a.state = t.stateAfter(i - 1)
 	if a.isText() {
-		if _, a.newLine = a.state.text(a.text, a.traits); a.newLine {
+		if _, a.newLine = a.state.Text(a.text, a.flags); a.newLine {
 			t.breaks(&a)
 		}
 	}
@@ -256,7 +228,7 @@ func (t *content) textBefore(i int32) int32 {
 func (t *content) tokens() int {
 	if t.frame.stale {
 		joined := t.frame.joined
-		t.frame.count(t.message.frame(t.skeleton()))
+		t.frame.count(t.Counter.frame(t.message, t.skeleton()))
 		if t.frame.joined != joined {
 			t.count()
 		}
@@ -279,8 +251,8 @@ func (t *content) skeleton() chat.Parts {
 		}
 		switch {
 		case r.end == 0:
-		case typeOf(r.part) == breakpointType:
-			parts = addBreakpoint(parts, r.part)
+		case TypeOf(r.part) == BreakpointType:
+			parts = join.AddBreakpoint(parts, r.part)
 		default:
 			parts = append(parts, r.part)
 		}
@@ -288,7 +260,7 @@ func (t *content) skeleton() chat.Parts {
 	return parts
 }
 
-// run gives the run that one is part of by now.
+// run returns the run that one is part of by now.
 func (t *content) run(i int32) int32 {
 	for t.runs[i].into != i {
 		above := &t.runs[t.runs[i].into]
@@ -298,7 +270,7 @@ func (t *content) run(i int32) int32 {
 	return i
 }
 
-// loseText takes note that a text of a run is not there any more.
+// loseText records that a text of a run is not there any more.
 func (t *content) loseText(in int32) {
 	in = t.run(in)
 	r := &t.runs[in]
@@ -308,11 +280,11 @@ func (t *content) loseText(in int32) {
 	}
 }
 
-// losePart takes note that the part that ended a run is not there any more.
+// losePart records that the part that ended a run is not there any more.
 func (t *content) losePart(ended int32) {
 	left, right := t.run(ended), t.run(ended+1)
 	l, r := &t.runs[left], &t.runs[right]
-	if typeOf(l.part) == breakpointType {
+	if TypeOf(l.part) == BreakpointType {
 		t.frame.stale = true // another may stand in its place
 	}
 	t.frame.lose(l.part)
@@ -326,20 +298,20 @@ func (t *content) losePart(ended int32) {
 	}
 }
 
-// closeUp takes note that nothing is left of a run: if it stood between breakpoints, only the second of them stands.
+// closeUp records that nothing is left of a run: if it stood between breakpoints, only the second of them stands.
 func (t *content) closeUp(in int32) {
 	if in == 0 || t.runs[in].end == 0 {
 		return
 	}
 	before := &t.runs[t.run(in-1)]
-	if typeOf(before.part) == breakpointType && typeOf(t.runs[in].part) == breakpointType {
+	if TypeOf(before.part) == BreakpointType && TypeOf(t.runs[in].part) == BreakpointType {
 		t.frame.lose(before.part)
 	}
 }
 
 // written are the atoms of a tag and what is in it, its end as an element not among them.
-func (t *content) written(n *node) span {
-	s := n.atoms()
+func (t *content) written(n tree.ID) span {
+	s := t.span(n)
 	if t.leaves {
 		s.to--
 	}
@@ -395,7 +367,7 @@ func (t *content) remove(s span) {
 	}
 }
 
-// join works out where line breaks go, from an atom on, as far as anything changes. It gives the first and the last text
+// join works out where line breaks go, from an atom on, as far as anything changes. It returns the first and the last text
 // that changed, or 0.
 func (t *content) join(from int32) (first, last int32) {
 	if from == 0 {
@@ -409,7 +381,7 @@ func (t *content) join(from int32) (first, last int32) {
 		}
 		a.state = state
 		if a.isText() {
-			_, a.newLine = state.text(a.text, a.traits)
+			_, a.newLine = state.Text(a.text, a.flags)
 			if first == 0 {
 				first = i
 			}
@@ -421,25 +393,25 @@ func (t *content) join(from int32) (first, last int32) {
 }
 
 // stateAfter is how far the message has been put together after an atom.
-func (t *content) stateAfter(i int32) joined {
+func (t *content) stateAfter(i int32) join.Progress {
 	a := &t.atoms[i]
 	if i == 0 {
 		return 0
 	}
 	switch a.kind {
 	case atomPart:
-		return a.state.part()
+		return a.state.Part()
 	case atomLeave:
-		return a.state.leave()
+		return a.state.Leave()
 	}
-	next, _ := a.state.text(a.text, a.traits)
+	next, _ := a.state.Text(a.text, a.flags)
 	switch a.kind {
 	case atomElement:
-		return next.leave()
+		return next.Leave()
 	case atomOpen:
-		return next.enterTag()
+		return next.EnterTag()
 	case atomClose:
-		return next.closeTag()
+		return next.CloseTag()
 	}
 	return next
 }
@@ -494,9 +466,9 @@ func (t *content) stopAfter(i int32) int32 {
 // weigh counts the seams from one text to another.
 func (t *content) weigh(from, to int32) {
 	var (
-		first  int32  // the seam at which the stretch that is being joined began; 0 where there is none
+		first  int32  // the seam at which the stretch that is being joined began; 0 if there is none
 		apart  int    // tokens of its pieces by themselves
-		before = from // the text whose end comes before the next seam, where no stretch is being joined
+		before = from // the text whose end comes before the next seam, if no stretch is being joined
 		b      = t.buffer[:0]
 	)
 	end := func() {
@@ -564,9 +536,9 @@ func (t *content) weigh(from, to int32) {
 	t.buffer = b
 }
 
-// cutsAt tells where the seam before a text can be cut.
+// cutsAt returns where the seam before a text can be cut.
 func (t *content) cutsAt(previous int32, a *atom) (found cuts) {
-	if previous == 0 || !t.frame.joined && a.state&open == 0 {
+	if previous == 0 || !t.frame.joined && a.state&join.Open == 0 {
 		return cutHard
 	}
 	before := &t.atoms[previous]
@@ -587,7 +559,7 @@ func (t *content) cutsAt(previous int32, a *atom) (found cuts) {
 	return found
 }
 
-// breaks tells whether a text can be cut from a line break before it and after it.
+// breaks reports whether a text can be cut from a line break before it and after it.
 func (t *content) breaks(a *atom) known {
 	if a.known&knownBreaks == 0 {
 		a.known |= knownBreaks | breaksOf(t.joiner, a.text)
@@ -595,7 +567,7 @@ func (t *content) breaks(a *atom) known {
 	return a.known
 }
 
-// breaksOf tells whether a text can be cut from a line break before it and after it.
+// breaksOf reports whether a text can be cut from a line break before it and after it.
 func breaksOf(j sizing.Joiner, s string) (found known) {
 	if first, ok := firstCharacter(s); ok && j.SafeCut('\n', first) {
 		found = cutAfterBreak
@@ -618,7 +590,7 @@ func lastCharacter(s string) (r rune, ok bool) {
 	return r, r != utf8.RuneError || n > 1
 }
 
-// breakSeam is what the seam before a text adds where a line break is all that joins it to the text before it, or only to
+// breakSeam is what the seam before a text adds if a line break is all that joins it to the text before it, or only to
 // this one: most often. Such seams are counted once for each text.
 func (t *content) breakSeam(previous int32, a *atom) (tokens int32, ok bool) {
 	switch a.cuts {
@@ -651,7 +623,7 @@ func (t *content) breakSeam(previous int32, a *atom) (tokens int32, ok bool) {
 	return 0, false
 }
 
-// measure finds the ends of a text, and tells whether it has a safe cut.
+// measure finds the ends of a text, and reports whether it has a safe cut.
 func (t *content) measure(a *atom) (cut bool) {
 	if a.known&knownEnds == 0 {
 		a.known |= knownEnds

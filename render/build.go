@@ -1,0 +1,305 @@
+package render
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render/internal/tree"
+)
+
+// builder writes what was laid out down as a tree to prune.
+type builder struct {
+	tree  *tree.Tree
+	mode  HistoryMode
+	names map[string]uint16
+	ids   map[*node]tree.ID // of nodes with a limit, or that may grow
+	slots []atomic.Int32    // for the counts of texts
+}
+
+// surroundings are what a node stands in.
+type surroundings struct {
+	message, required, legacy bool
+	ignored                   bool // history whose Required is ignored
+}
+
+// built is the tree of what was laid out.
+type built struct {
+	*tree.Tree
+	expandables []expandable // in the order in which their layout was done
+}
+
+// build returns the tree of what was laid out, with what is required in a mode. Only one call for a layout may run at a time.
+func build(root *node, mode HistoryMode) *built {
+	p := newBuilder(mode)
+	p.add(root, tree.None, 0, surroundings{})
+	whole := &built{Tree: p.tree}
+	if len(p.ids) > 0 {
+		p.limits(root)
+		p.expandables(root, &whole.expandables)
+	}
+	root.globals(&p.tree.Globals, nil)
+	return whole
+}
+
+func newBuilder(mode HistoryMode) *builder {
+	return &builder{
+		tree: &tree.Tree{Extras: make([]tree.Extra, 1), Names: []string{""}}, mode: mode,
+		names: map[string]uint16{"": 0}, ids: map[*node]tree.ID{},
+	}
+}
+
+// limits lists limits level by level: all siblings in document order, then what is in them, in the order of their layout.
+func (p *builder) limits(n *node) {
+	for i := range n.all() {
+		if c := &n.children[i]; c.more().limit > 0 {
+			if id, there := p.ids[c]; there {
+				p.tree.Limits = append(p.tree.Limits, id)
+			}
+		}
+	}
+	n.laidOrder(func(c *node) bool {
+		p.limits(c)
+		return true
+	})
+}
+
+// expandables lists them in the order in which their layout was done.
+func (p *builder) expandables(n *node, to *[]expandable) {
+	n.laidOrder(func(c *node) bool {
+		p.expandables(c, to)
+		return true
+	})
+	if id, there := p.ids[n]; there && n.more().expand != nil {
+		*to = append(*to, expandable{id, n})
+	}
+}
+
+// globals appends the global metadata in the order of the layout, of what grew what it grew to.
+func (n *node) globals(to *elements.Metadata, grown map[*node]*node) {
+	if other := grown[n]; other != nil {
+		n = other
+	}
+	*to = append(*to, n.more().globals...)
+	n.laidOrder(func(c *node) bool {
+		c.globals(to, grown)
+		return true
+	})
+}
+
+// flagsOf are the traits that a tree has too.
+var flagsOf = [...]struct {
+	trait trait
+	flag  tree.Flags
+}{
+	{hasPriority, tree.Given}, {isOffered, tree.Offered}, {breaksAlways, tree.StartsLine}, {breaksFirst, tree.StartsElement},
+	{isElement, tree.Element}, {isChunk, tree.Chunk}, {isLegacy, tree.Legacy}, {passesOn, tree.PassesPriority},
+}
+
+var kindsOf = [...]tree.Kind{container: tree.Container, message: tree.Message, text: tree.Text, part: tree.Part, breakpoint: tree.Breakpoint}
+
+// add writes a node and what is in it. It is the nth of its name among its siblings.
+func (p *builder) add(d *node, parent tree.ID, nth int, in surroundings) tree.ID {
+	t := p.tree
+	id := tree.ID(len(t.Nodes))
+	n := tree.Node{Text: d.text, Parent: parent, End: id + 1, Nth: int32(nth), Name: p.name(d.elementName()), Kind: kindsOf[d.kind]}
+	for _, f := range flagsOf {
+		if d.is(f.trait) {
+			n.Flags |= f.flag
+		}
+	}
+	required := d.is(isRequired)
+	if d.is(showsHistory) && p.mode != HistoryAsGiven {
+		required = required || p.mode == HistoryRequired
+		in.ignored = p.mode == HistoryDroppable && d.ranksMessages()
+	}
+	if required && !in.ignored {
+		n.Flags |= tree.Required
+		in.required, t.Required = true, true
+	}
+	if n.Kind == tree.Message {
+		n.Flags &^= tree.Chunk | tree.Legacy | tree.PassesPriority
+	}
+	switch {
+	case n.Is(tree.Given):
+		n.Priority = d.priority
+	case n.Is(tree.PassesPriority):
+		n.Priority = 0
+	default:
+		n.Priority = tree.Unset
+	}
+	t.Nested = t.Nested || n.Kind == tree.Message && in.message
+	t.Breakpoints = t.Breakpoints || n.Kind == tree.Breakpoint
+	t.OuterChunks = t.OuterChunks || n.Is(tree.Chunk) && (in.legacy || !in.message)
+	n.Extra = p.extra(d, id)
+	if n.Kind == tree.Text {
+		n.Count = p.slot(d)
+	}
+	if n.Kind == tree.Container && d.kept() != nil && in.required {
+		block := d.finished.block()
+		n.Kind, n.Extra = tree.Finished, p.addExtra(tree.Extra{Block: block})
+		t.Breakpoints = t.Breakpoints || block.Breakpoints > 0
+	}
+	t.Nodes = append(t.Nodes, n)
+	if n.Leaf() {
+		if n.Kind != tree.Finished {
+			t.Pieces++
+		}
+		return id
+	}
+	in.message, in.legacy = in.message || n.Kind == tree.Message, in.legacy || n.Is(tree.Legacy)
+	p.children(d, id, in)
+	whole := &t.Nodes[id]
+	whole.End = tree.ID(len(t.Nodes))
+	if whole.Kind == tree.Container && whole.End == id+2 && t.Nodes[id+1].Kind == tree.Text && len(d.all()) == 1 {
+		whole.Flags |= tree.OneText
+		whole.Text = t.Nodes[id+1].Text
+	}
+	lines := true
+	for c := id + 1; c < whole.End && lines; c = t.Nodes[c].End {
+		child := &t.Nodes[c]
+		lines = child.Is(tree.Lines) || child.Kind == tree.Text && (child.Is(tree.StartsLine) || child.Text == "\n")
+	}
+	if lines {
+		whole.Flags |= tree.Lines
+	}
+	return id
+}
+
+// children writes what is in a node.
+func (p *builder) children(d *node, id tree.ID, in surroundings) {
+	if d.kept() != nil {
+		p.adopt(d.finished, id, in)
+		return
+	}
+	nths := numbers(d.all())
+	children := d.all()
+	if d.is(isIfEmpty) { // the alternative, and the children that it stands in for
+		side := 1
+		if children[side].blank() {
+			side = 0
+		}
+		p.add(&children[side], id, nths[side], in)
+		return
+	}
+	for i := range children {
+		p.add(&children[i], id, nths[i], in)
+	}
+}
+
+// adopt writes finished messages of which some may go.
+func (p *builder) adopt(f *finished, parent tree.ID, in surroundings) {
+	t, from := p.tree, f.tree
+	shift := tree.ID(len(t.Nodes)) - 1
+	names := make([]uint16, len(from.Names))
+	for i, name := range from.Names {
+		names[i] = p.name(name)
+	}
+	for i, n := range from.Nodes[1:] {
+		old := tree.ID(i + 1)
+		if n.Parent += shift; n.Parent == shift {
+			n.Parent = parent
+		}
+		n.End += shift
+		n.Name = names[n.Name]
+		if n.Extra != 0 {
+			extra := from.Extras[n.Extra]
+			if f.strange && n.Kind == tree.Part {
+				extra.Tokens = f.partTokens(from, old)
+			}
+			n.Extra = p.addExtra(extra)
+		}
+		if f.strange && n.Kind == tree.Text {
+			n.Count = p.fresh()
+		}
+		t.Nodes = append(t.Nodes, n)
+	}
+	t.Pieces += from.Pieces
+	t.Grouped += from.Grouped
+	t.Breakpoints = t.Breakpoints || from.Breakpoints
+	t.OuterChunks = t.OuterChunks || from.OuterChunks
+	t.References = append(t.References, from.References...)
+	t.Required = t.Required || from.Required
+}
+
+func (p *builder) name(name string) uint16 {
+	number, known := p.names[name]
+	if !known {
+		number = uint16(len(p.tree.Names))
+		p.names[name], p.tree.Names = number, append(p.tree.Names, name)
+	}
+	return number
+}
+
+// extra writes what few nodes have, and returns its index.
+func (p *builder) extra(d *node, id tree.ID) int32 {
+	group := d.linked()
+	if d.inside == nil || d.rare == nil && group == nil {
+		return 0
+	}
+	t, more := p.tree, d.more()
+	if group != nil {
+		t.Grouped++
+	}
+	for _, c := range more.calls {
+		if c.KeepWith != nil {
+			t.Grouped++
+		}
+	}
+	if more.limit > 0 || more.expand != nil {
+		p.ids[d] = id
+	}
+	t.Noted = t.Noted || more.locals != nil
+	t.References = append(t.References, more.references...)
+	return p.addExtra(tree.Extra{
+		Part: more.part, Tokens: more.tokens, Limit: more.limit, Tag: d.tag(), Group: group,
+		Frame: more.frame, Calls: more.calls, Locals: more.locals, References: more.references,
+	})
+}
+
+func (p *builder) addExtra(e tree.Extra) int32 {
+	p.tree.Extras = append(p.tree.Extras, e)
+	return int32(len(p.tree.Extras) - 1)
+}
+
+// slot returns the place of the count of a text.
+func (p *builder) slot(d *node) *atomic.Int32 {
+	if d.count == nil {
+		d.count = p.fresh()
+		if d.number != uncounted {
+			d.count.Store(d.number + 1)
+		}
+	}
+	return d.count
+}
+
+func (p *builder) fresh() *atomic.Int32 {
+	if len(p.slots) == 0 {
+		p.slots = make([]atomic.Int32, min(1024, max(16, len(p.tree.Nodes))))
+	}
+	slot := &p.slots[0]
+	p.slots = p.slots[1:]
+	return slot
+}
+
+// kept returns the finished messages that a node is, nil if it is something else.
+func (n *node) kept() *finished {
+	if n.inside == nil {
+		return nil
+	}
+	return n.finished
+}
+
+// blank reports whether there is nothing but white space in a node.
+func (n *node) blank() bool {
+	switch n.kind {
+	case text:
+		return tree.Blank(n.text)
+	case part, breakpoint:
+		return false
+	}
+	if len(n.more().calls) > 0 || n.kept() != nil && len(n.finished.messages) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(n.all(), func(c node) bool { return !c.blank() })
+}

@@ -1,0 +1,171 @@
+// Package tree holds a prompt that was laid out, and what is left of it while pieces go.
+//
+// A [Tree] is written once and read by all who prune it; a [State] is one pruning of it.
+package tree
+
+import (
+	"sync/atomic"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// Unset is the priority of a node without one: the highest.
+const Unset = 1<<53 - 1
+
+// ID is the index of a node in [Tree.Nodes].
+type ID int32
+
+const (
+	Root ID = 0
+	None ID = -1
+)
+
+// Kind is the kind of a node.
+type Kind uint8
+
+const (
+	Container  Kind = iota // an element that holds others
+	Message                // a message, which holds its content
+	Finished               // finished messages that are required, in one node
+	Text                   // a piece of text
+	Part                   // an image, document, thinking or opaque value
+	Breakpoint             // a cache breakpoint
+)
+
+// Flags are properties of a node that layout decides.
+type Flags uint16
+
+const (
+	Required       Flags = 1 << iota
+	Given                // a priority was given
+	Offered              // a priority below the highest was given: what stands in the node is offered to pruning
+	StartsLine           // a text that starts on a line of its own
+	StartsElement        // a text that does so if it is the first of its element and no text stands before the element
+	Element              // a text or part that is an element itself
+	Chunk                // goes as a whole
+	Legacy               // its pieces compete wherever they stand in it
+	PassesPriority       // its children compete in its place
+	OneText              // holds one text and nothing else
+	Lines                // holds texts that start on lines of their own, and line breaks, alone
+)
+
+// Node is an element, a text or another part of a message.
+//
+// Nodes stand in the order of the document: a node before what stands in it. So these hold:
+//
+//   - Nodes[0] is the root. Every other node n has Parent < n, and stands in it: Parent < n < Nodes[Parent].End.
+//   - What stands in n is n+1 up to its End; its first child is n+1 if that is below End, the next one the End of the first.
+//   - Text, Part, Breakpoint and Finished have no children: their End is the next node.
+//   - Text has a Count, all others none. Part and Breakpoint have an Extra with a Part, Message one with a Frame, Finished one
+//     with a Block.
+type Node struct {
+	Text     string // of a text, and of a container with OneText
+	Priority int    // Unset if there is none; 0 if there is none and PassesPriority
+	Parent   ID
+	End      ID
+	// Count is the tokens of a text by itself, plus one; 0 before anybody asked. Trees of one layout share it.
+	Count *atomic.Int32
+	Extra int32 // index in Tree.Extras, 0 for none
+	Nth   int32 // its number among siblings of its name, from 1; 0 for the only one
+	Name  uint16
+	Flags Flags
+	Kind  Kind
+}
+
+// Is reports whether a node has one of the flags.
+func (n *Node) Is(f Flags) bool { return n.Flags&f != 0 }
+
+// Leaf reports whether a node can hold no others.
+func (n *Node) Leaf() bool { return n.Kind > Message }
+
+// Extra holds what few nodes have.
+type Extra struct {
+	Part   chat.Part
+	Tokens int // of Part
+
+	Limit int // of a TokenLimit, 0 for none
+	Tag   *Tag
+	Group *elements.Group // of a KeepWith
+
+	Frame chat.Message // without content and calls
+	Calls []elements.ToolCall
+	Block *Block
+
+	Locals     elements.Metadata
+	References []elements.Reference
+}
+
+// Tag is the two ends of a tag with children.
+type Tag struct {
+	Open, Close string
+	Tokens      int
+}
+
+// InMessage returns the tokens of both ends, with a line break before each.
+func (t *Tag) InMessage() int { return t.Tokens + 2 }
+
+// Block is finished messages that stay.
+type Block struct {
+	Messages    []chat.Message // that have something to say
+	Tokens      int
+	Breakpoints int32 // messages with one
+	Tree        *Tree // of the messages, under its root
+	// PieceTokens returns what a piece of Tree counts by itself.
+	PieceTokens func(t *Tree, n ID) int
+}
+
+// Tree is a prompt that was laid out.
+type Tree struct {
+	Nodes  []Node
+	Extras []Extra // Extras[0] is that of nodes without one
+	Names  []string
+
+	Limits     []ID // nodes with a limit, in the order in which they are met
+	Globals    elements.Metadata
+	References []elements.Reference // in document order
+
+	Pieces      int  // texts and parts
+	Grouped     int  // members of groups, and calls that are linked to one
+	Breakpoints bool // there are some
+	Required    bool // something is
+	OuterChunks bool // there is a chunk in a legacy element, or around messages
+	Nested      bool // there is a message in a message
+	Noted       bool // there is local metadata
+}
+
+// Extra returns what few nodes have, of a node. It must not be written to.
+func (t *Tree) Extra(n ID) *Extra { return &t.Extras[t.Nodes[n].Extra] }
+
+// Tag returns the tag of a node, nil if it has none.
+func (t *Tree) Tag(n ID) *Tag { return t.Extra(n).Tag }
+
+// Tokens returns the tokens of a text by itself, and whether they are known.
+func (t *Tree) Tokens(n ID) (tokens int, known bool) {
+	c := t.Nodes[n].Count.Load()
+	return int(c) - 1, c != 0
+}
+
+// SetTokens records the tokens of a text by itself, unless they are too many to record.
+func (t *Tree) SetTokens(n ID, tokens int) {
+	if c := int32(tokens + 1); int(c) == tokens+1 && c > 0 {
+		t.Nodes[n].Count.Store(c)
+	}
+}
+
+// Name returns the name of an element, "" for a text or part that is none.
+func (t *Tree) Name(n ID) string { return t.Names[t.Nodes[n].Name] }
+
+// MessageOf returns the message that a node is or stands in, None if there is none.
+func (t *Tree) MessageOf(n ID) ID {
+	for n != None && t.Nodes[n].Kind != Message {
+		n = t.Nodes[n].Parent
+	}
+	return n
+}
+
+// OnLines reports whether a node is, or stands in, a message that holds lines alone.
+func (t *Tree) OnLines(n ID) bool {
+	m := t.MessageOf(n)
+	return m != None && t.Nodes[m].Is(Lines)
+}

@@ -1,0 +1,66 @@
+package render
+
+import (
+	"context"
+	"sync"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render/internal/join"
+	"github.com/promptree-go/promptree/render/internal/tree"
+)
+
+// result returns the prompt as it was after a step.
+func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
+	seen := at
+	if at == f.Now {
+		seen = tree.Latest // the same, and found sooner
+	}
+	result := &Result{Messages: join.Messages(f.State, seen), Tokens: tokens, Budget: budget, Metadata: f.metadata(seen)}
+	if len(f.References) > 0 {
+		var left []elements.Reference
+		f.Walk(tree.Root, seen, func(n tree.ID) { left = append(left, f.Extra(n).References...) })
+		result.References, result.OmittedReferences = splitReferences(f.References, left)
+	}
+	result.report = sync.OnceValue(func() (report Report) {
+		report, _ = fitted(context.Background(), f.layout, func(ctx context.Context, w *watch) (report Report, err error) {
+			if err := f.layout.take(ctx, w); err != nil {
+				return nil, err
+			}
+			defer f.layout.release(w)
+			f.layout.orForget(func() {
+				for at != tree.Latest && f.Now < at { // another fit went back
+					f.step(tree.Root)
+				}
+				report = f.pieces(tree.Root, at)
+			})
+			return report, nil
+		})
+		return report
+	})
+	return result
+}
+
+// metadata returns global values in the order of their layout, then the local ones that were left after a step, in
+// document order.
+func (f *fitting) metadata(at tree.Step) elements.Metadata {
+	all := append(elements.Metadata(nil), f.Globals...)
+	if f.Noted {
+		f.Walk(tree.Root, at, func(n tree.ID) { all = append(all, f.Extra(n).Locals...) })
+	}
+	return all
+}
+
+// splitReferences separates what was kept from what was omitted, each name once.
+func splitReferences(before, after []elements.Reference) (kept, omitted []elements.Reference) {
+	seen := map[string]bool{}
+	pick := func(from []elements.Reference) (list []elements.Reference) {
+		for _, r := range from {
+			if !seen[r.Name] {
+				seen[r.Name] = r.Name != ""
+				list = append(list, r)
+			}
+		}
+		return list
+	}
+	return pick(after), pick(before)
+}
