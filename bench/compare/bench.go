@@ -15,7 +15,7 @@ import (
 // sizes of the jobs, so that a test can run all of them in a moment.
 type sizes struct {
 	hostile       int    // bytes of a hostile input; there is one of twice as many
-	growth        [2]int // chunks of the growth trees
+	growth        [3]int // chunks of the growth trees
 	tsxGrowth     [2]int // chunks of the growth trees for prompt-tsx
 	rounds        int    // rounds of the conversation that an agent's step adds to
 	roundTokens   int    // about how many tokens each takes
@@ -26,7 +26,7 @@ type sizes struct {
 }
 
 var fullSizes = sizes{
-	hostile: 1 << 20, growth: [2]int{10_000, 100_000}, tsxGrowth: [2]int{1_000, 4_000}, rounds: 1_000, roundTokens: 200, messages: 200, messageTokens: 200,
+	hostile: 1 << 20, growth: [3]int{1_000, 10_000, 100_000}, tsxGrowth: [2]int{1_000, 4_000}, rounds: 1_000, roundTokens: 200, messages: 200, messageTokens: 200,
 	chunks: sampleLines,
 }
 

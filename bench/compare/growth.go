@@ -13,7 +13,7 @@ import (
 // collector, and memory that has just been given back to the system.
 const manyTrees = 10
 
-// growthPlan prunes a tree, and one ten times as large, to about a tenth.
+// growthPlan prunes trees, each ten times as large as the one before, to about a tenth, beside one count of their text.
 func growthPlan(kind treeKind) plan {
 	return plan{
 		name: "growth/" + kind.name, about: "pruning to a tenth with an empty memo: " + kind.about,
@@ -24,12 +24,13 @@ func growthPlan(kind treeKind) plan {
 				if err != nil {
 					return c, err
 				}
+				ours, count := fmt.Sprintf("%d chunks", n), fmt.Sprintf("%d chunks, counted", n)
 				c.contestants = append(c.contestants, contestant{
-					name: fmt.Sprintf("%d chunks", n), lap: p.lap(), pieces: n,
+					name: ours, lap: p.lap(), pieces: n,
 					note: func() string { return fmt.Sprintf("pruned from %d tokens to %d of %d", p.whole, p.kept, p.budget) },
-				})
+				}, contestant{name: count, lap: p.countLap(), pieces: n})
+				c.targets = append(c.targets, within(ours, kind.counts, count))
 			}
-			c.targets = []target{within(c.contestants[1].name, 12, c.contestants[0].name)}
 			if kind.chunks == nil {
 				return c, nil
 			}
@@ -67,6 +68,7 @@ type pruning struct {
 	encoding            string
 	root                elements.Node
 	whole, budget, kept int // tokens
+	text                string
 }
 
 // unlimited is a budget that everything fits.
@@ -82,7 +84,15 @@ func newPruning(ctx context.Context, encoding string, root elements.Node, share 
 	if err != nil {
 		return nil, err
 	}
-	return &pruning{encoding: encoding, root: root, whole: all.Tokens, budget: max(1, int(float64(all.Tokens)*share))}, nil
+	return &pruning{encoding: encoding, root: root, whole: all.Tokens, budget: max(1, int(float64(all.Tokens)*share)), text: all.Messages[0].Text()}, nil
+}
+
+// countLap counts all of the text at once with a memo that is empty each time.
+func (p *pruning) countLap() lap {
+	return afresh(emptied(p.encoding), func(_ context.Context, c *openai.Counter) error {
+		c.CountText(p.text)
+		return nil
+	})
 }
 
 // lap renders with a memo that is empty each time.

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 func tiny(only string) options {
 	return options{
 		noNode: true, only: regexp.MustCompile(only), session: generatedSession, pace: pace{rounds: 1, slow: time.Hour, limit: time.Hour},
-		sizes: sizes{hostile: 300, growth: [2]int{10, 100}, tsxGrowth: [2]int{5, 10}, rounds: 30, roundTokens: 100, messages: 6, messageTokens: 20, session: 2000, chunks: 100},
+		sizes: sizes{hostile: 300, growth: [3]int{5, 10, 100}, tsxGrowth: [2]int{5, 10}, rounds: 30, roundTokens: 100, messages: 6, messageTokens: 20, session: 2000, chunks: 100},
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 // treeKind is a shape of tree that pruning has to grow well with.
 type treeKind struct {
 	name, about string
+	// counts is how many counts of the whole text pruning may cost.
+	counts float64
 	// make builds a tree of n chunks of some ten tokens each, every one a piece.
 	make func(n int) elements.Node
 	// chunks are those of the same tree for prompt-tsx. May be nil.
@@ -16,7 +18,7 @@ type treeKind struct {
 }
 
 var (
-	flatTree = treeKind{"flat", "one message, each chunk with a priority of its own", func(n int) elements.Node {
+	flatTree = treeKind{"flat", "one message, each chunk with a priority of its own", 2, func(n int) elements.Node {
 		var m elements.UserMessage
 		for i, priority := range flatPriorities(n) {
 			m.Children = append(m.Children, chunk(i, new(priority)))
@@ -29,12 +31,12 @@ var (
 		}
 		return chunks
 	}}
-	nestedTree = treeKind{"nested", "ten in each of ten in each of ten …, each with a priority among its siblings", func(n int) elements.Node {
+	nestedTree = treeKind{"nested", "ten in each of ten in each of ten …, each with a priority among its siblings", 2, func(n int) elements.Node {
 		r := rand.New(rand.NewPCG(2, uint64(n)))
 		next := 0
 		return elements.UserMessage{Children: nest(r, n, &next)}
 	}, nil}
-	equalTree = treeKind{"equal", "one message, all chunks of one priority", func(n int) elements.Node {
+	equalTree = treeKind{"equal", "one message, all chunks of one priority", 2, func(n int) elements.Node {
 		var m elements.UserMessage
 		priority := new(1)
 		for i := range n {
@@ -42,7 +44,7 @@ var (
 		}
 		return m
 	}, nil}
-	keepWithTree = treeKind{"keepWith", "one message, four chunks in a group, far from each other", func(n int) elements.Node {
+	keepWithTree = treeKind{"keepWith", "one message, four chunks in a group, far from each other", 4, func(n int) elements.Node {
 		groups := make([]*elements.Group, (n+3)/4)
 		for i := range groups {
 			groups[i] = &elements.Group{}
@@ -56,7 +58,7 @@ var (
 		}
 		return m
 	}, nil}
-	legacyTree = treeKind{"legacy", "wrappers of ten chunks, whose priorities count across all", func(n int) elements.Node {
+	legacyTree = treeKind{"legacy", "wrappers of ten chunks, whose priorities count across all", 4, func(n int) elements.Node {
 		r := rand.New(rand.NewPCG(4, uint64(n)))
 		priorities := r.Perm(n)
 		var l elements.LegacyPrioritization
