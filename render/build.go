@@ -13,6 +13,7 @@ type builder struct {
 	tree  *tree.Tree
 	mode  HistoryMode
 	names map[string]uint16
+	own   [callers]uint16   // names of elements of ours, plus one; 0 before one is met
 	ids   map[*node]tree.ID // of nodes with a limit, or that may grow
 	slots []atomic.Int32    // for the counts of texts
 }
@@ -32,6 +33,7 @@ type built struct {
 // build returns the tree of what was laid out, with what is required in a mode. Only one call for a layout may run at a time.
 func build(root *node, mode HistoryMode) *built {
 	p := newBuilder(mode)
+	p.tree.Nodes = make([]tree.Node, 0, root.size())
 	p.add(root, tree.None, 0, surroundings{})
 	whole := &built{Tree: p.tree}
 	if len(p.ids) > 0 {
@@ -40,6 +42,19 @@ func build(root *node, mode HistoryMode) *built {
 	}
 	root.globals(&p.tree.Globals, nil)
 	return whole
+}
+
+// size returns the number of nodes in n, itself included, finished messages counted as one.
+func (n *node) size() int {
+	size := 1
+	for i := range n.all() {
+		if c := &n.children[i]; c.leaf() {
+			size++
+		} else {
+			size += c.size()
+		}
+	}
+	return size
 }
 
 func newBuilder(mode HistoryMode) *builder {
@@ -102,7 +117,7 @@ var kindsOf = [...]tree.Kind{container: tree.Container, message: tree.Message, t
 func (p *builder) add(d *node, parent tree.ID, nth int, in surroundings) tree.ID {
 	t := p.tree
 	id := tree.ID(len(t.Nodes))
-	n := tree.Node{Text: d.text, Parent: parent, End: id + 1, Nth: int32(nth), Name: p.name(d.elementName()), Kind: kindsOf[d.kind]}
+	n := tree.Node{Text: d.text, Parent: parent, End: id + 1, Nth: int32(nth), Name: p.nameOf(d), Kind: kindsOf[d.kind]}
 	for _, f := range flagsOf {
 		if d.is(f.trait) {
 			n.Flags |= f.flag
@@ -131,7 +146,7 @@ func (p *builder) add(d *node, parent tree.ID, nth int, in surroundings) tree.ID
 	t.Nested = t.Nested || n.Kind == tree.Message && in.message
 	t.Breakpoints = t.Breakpoints || n.Kind == tree.Breakpoint
 	t.OuterChunks = t.OuterChunks || n.Is(tree.Chunk) && (in.legacy || !in.message)
-	n.Extra = p.extra(d, id)
+	n.Extra, n.Group = p.extra(d, id), p.group(d)
 	if n.Kind == tree.Text {
 		n.Count = p.slot(d)
 	}
@@ -209,6 +224,9 @@ func (p *builder) adopt(f *finished, parent tree.ID, in surroundings) {
 			}
 			n.Extra = p.addExtra(extra)
 		}
+		if g := from.GroupOf(old); g != nil {
+			n.Group = p.addGroup(g)
+		}
 		if f.strange && n.Kind == tree.Text {
 			n.Count = p.fresh()
 		}
@@ -222,6 +240,17 @@ func (p *builder) adopt(f *finished, parent tree.ID, in surroundings) {
 	t.Required = t.Required || from.Required
 }
 
+// nameOf returns the index of an element's name.
+func (p *builder) nameOf(d *node) uint16 {
+	if d.own == callers {
+		return p.name(*d.name)
+	}
+	if p.own[d.own] == 0 {
+		p.own[d.own] = p.name(builtinNames[d.own]) + 1
+	}
+	return p.own[d.own] - 1
+}
+
 func (p *builder) name(name string) uint16 {
 	number, known := p.names[name]
 	if !known {
@@ -233,14 +262,10 @@ func (p *builder) name(name string) uint16 {
 
 // extra writes what few nodes have, and returns its index.
 func (p *builder) extra(d *node, id tree.ID) int32 {
-	group := d.linked()
-	if d.inside == nil || d.rare == nil && group == nil {
+	if d.inside == nil || d.rare == nil {
 		return 0
 	}
-	t, more := p.tree, d.more()
-	if group != nil {
-		t.Grouped++
-	}
+	t, more := p.tree, d.rare
 	for _, c := range more.calls {
 		if c.KeepWith != nil {
 			t.Grouped++
@@ -252,9 +277,27 @@ func (p *builder) extra(d *node, id tree.ID) int32 {
 	t.Noted = t.Noted || more.locals != nil
 	t.References = append(t.References, more.references...)
 	return p.addExtra(tree.Extra{
-		Part: more.part, Tokens: more.tokens, Limit: more.limit, Tag: d.tag(), Group: group,
+		Part: more.part, Tokens: more.tokens, Limit: more.limit, Tag: d.tag(),
 		Frame: more.frame, Calls: more.calls, Locals: more.locals, References: more.references,
 	})
+}
+
+// group writes the group of a KeepWith, and returns its index.
+func (p *builder) group(d *node) int32 {
+	g := d.linked()
+	if g == nil {
+		return 0
+	}
+	p.tree.Grouped++
+	return p.addGroup(g)
+}
+
+func (p *builder) addGroup(g *elements.Group) int32 {
+	if len(p.tree.Groups) == 0 {
+		p.tree.Groups = append(p.tree.Groups, nil)
+	}
+	p.tree.Groups = append(p.tree.Groups, g)
+	return int32(len(p.tree.Groups) - 1)
 }
 
 func (p *builder) addExtra(e tree.Extra) int32 {

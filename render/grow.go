@@ -79,7 +79,8 @@ func (f *fitting) replace(id tree.ID, grown *node) {
 	p := newBuilder(f.growth.mode)
 	t := p.tree
 	*t = *old.Tree
-	t.Names, t.Extras, t.References = slices.Clone(old.Names), slices.Clone(old.Extras), slices.Clone(old.References)
+	t.Names, t.Extras = slices.Clone(old.Names), slices.Clone(old.Extras)
+	t.Groups, t.References = slices.Clone(old.Groups), slices.Clone(old.References)
 	t.Nodes = append(make([]tree.Node, 0, len(old.Nodes)), old.Nodes[:id]...)
 	for number, name := range t.Names {
 		p.names[name] = uint16(number)

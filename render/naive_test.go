@@ -350,7 +350,7 @@ func (b *bare) fresh() *tree.State {
 	build = func(b *bare, parent tree.ID) {
 		id := tree.ID(len(t.Nodes))
 		n := *b.Node
-		n.Parent, n.Name, n.Flags, n.Count = parent, 0, n.Flags&^tree.OneText, &atomic.Int32{}
+		n.Parent, n.Name, n.Group, n.Flags, n.Count = parent, 0, 0, n.Flags&^tree.OneText, &atomic.Int32{}
 		if n.Kind == tree.Finished {
 			n.Kind = tree.Container
 		}
@@ -394,7 +394,7 @@ func bareOf(s *tree.State, n tree.ID) *bare {
 }
 
 func bareIn(t *tree.Tree, n, in tree.ID) *bare {
-	return &bare{Node: &t.Nodes[n], ref: ref{t, in, n}, group: t.Extra(n).Group, calls: t.Extra(n).Calls}
+	return &bare{Node: &t.Nodes[n], ref: ref{t, in, n}, group: t.GroupOf(n), calls: t.Extra(n).Calls}
 }
 
 func bareWhole(t *tree.Tree, n, in tree.ID) *bare {

@@ -217,16 +217,20 @@ func numbers(siblings []node) []int {
 		return list
 	}
 	type tally struct{ first, n int }
-	names := map[string]tally{}
+	var ours [callers]tally
+	theirs := map[string]*tally{}
 	for i := range siblings {
-		name := siblings[i].elementName()
-		t, met := names[name]
-		if !met {
-			t.first = i
+		c := &siblings[i]
+		t := &ours[c.own%callers]
+		if c.own == callers {
+			if theirs[*c.name] == nil {
+				theirs[*c.name] = &tally{}
+			}
+			t = theirs[*c.name]
 		}
-		t.n++
-		names[name] = t
-		if met {
+		if t.n++; t.n == 1 {
+			t.first = i
+		} else {
 			list[t.first], list[i] = 1, t.n
 		}
 	}

@@ -135,7 +135,7 @@ func (f *fitting) pieces(root tree.ID, at tree.Step) Report {
 	r := reporter{fitting: f, at: at, loose: map[*elements.Group]bool{}}
 	if f.Grouped > 0 && f.Held(tree.Root) {
 		for i := range f.Nodes {
-			if g := f.Extra(tree.ID(i)).Group; g != nil && !f.Locked(tree.ID(i)) {
+			if g := f.GroupOf(tree.ID(i)); g != nil && !f.Locked(tree.ID(i)) {
 				r.loose[g] = true
 			}
 		}

@@ -244,7 +244,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				replace("LastResort: summarize.ResortDrop", "LastResort: summarize.ResortError"),
-				{File: "render/internal/order/choice.go", Old: "return cmp.Compare(a.priority, b.priority) }", New: "return cmp.Compare(b.priority, a.priority) }"},
+				{File: "render/internal/order/choice.go", Old: "return cmp.Compare(a.priority, b.priority)", New: "return cmp.Compare(b.priority, a.priority)"},
 			},
 		},
 		{
@@ -273,7 +273,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				require.Equal(t, "c d", shown(rendered(t, 130, lines(new(5))...)))
 			},
-			Mutants: []statements.Mutant{{File: "render/internal/order/choice.go", Old: "	if !slices.IsSortedFunc(list, byPriority) {", New: "	if slices.Reverse(list); !slices.IsSortedFunc(list, byPriority) {"}},
+			Mutants: []statements.Mutant{{File: "render/internal/order/choice.go", Old: "return cmp.Compare(a.id, b.id)", New: "return cmp.Compare(b.id, a.id)"}},
 		},
 		{
 			Says: "a list ranks its children so that the first goes first, or the last",

@@ -147,9 +147,8 @@ func (o *Order) candidates(n tree.ID) *choice {
 
 // sort sorts candidates by their priorities, those of one priority in document order.
 func sort(list []candidate) {
-	byPriority := func(a, b candidate) int { return cmp.Compare(a.priority, b.priority) }
-	if !slices.IsSortedFunc(list, byPriority) {
-		slices.SortFunc(list, func(a, b candidate) int { return cmp.Or(byPriority(a, b), cmp.Compare(a.id, b.id)) })
+	if !slices.IsSortedFunc(list, compare) {
+		slices.SortFunc(list, compare)
 	}
 }
 

@@ -31,7 +31,10 @@ type member struct {
 
 // findGroups lists the members of all groups.
 func (o *Order) findGroups() *groups {
-	g := &groups{byKey: map[*elements.Group]int32{}, of: make([]int32, len(o.Nodes)), all: make([]group, 1)}
+	g := &groups{
+		byKey: make(map[*elements.Group]int32, o.Grouped/4), of: make([]int32, len(o.Nodes)), all: make([]group, 1, 1+o.Grouped/4),
+		members: make([]member, 0, o.Grouped),
+	}
 	add := func(key *elements.Group, n tree.ID, call int) int32 {
 		number, known := g.byKey[key]
 		if !known {
@@ -42,14 +45,16 @@ func (o *Order) findGroups() *groups {
 		g.members = append(g.members, member{n, int32(call)})
 		return number
 	}
-	var children []tree.ID
+	var children []tree.ID // a stack
 	var walk func(n tree.ID)
 	walk = func(n tree.ID) {
-		extra := o.Extra(n)
-		if extra.Group != nil {
-			g.of[n] = add(extra.Group, n, -1)
+		if group := o.GroupOf(n); group != nil {
+			g.of[n] = add(group, n, -1)
 		}
-		for i, c := range extra.Calls {
+		if o.Nodes[n].Is(tree.OneText) {
+			return
+		}
+		for i, c := range o.Extra(n).Calls {
 			if c.KeepWith != nil {
 				add(c.KeepWith, n, i)
 			}

@@ -112,7 +112,6 @@ func (l *locker) start(n tree.ID, offered, locked bool) {
 	offered = offered || node.Is(tree.Offered)
 	locked = locked || node.Is(tree.Required)
 	keeping.locked = locked
-	extra := l.Extra(n)
 	if l.unranked && !offered {
 		if node.Leaf() {
 			keeping.locked = true
@@ -121,8 +120,8 @@ func (l *locker) start(n tree.ID, offered, locked bool) {
 		}
 	}
 	l.any = l.any || keeping.locked || keeping.pinned
-	if extra.Group != nil {
-		l.of(extra.Group).members = append(l.of(extra.Group).members, n)
+	if g := l.GroupOf(n); g != nil {
+		l.of(g).members = append(l.of(g).members, n)
 	}
 	for _, c := range l.CallsAt(n, tree.Latest) {
 		if c.KeepWith != nil {
@@ -183,7 +182,7 @@ func (l *locker) hold(n tree.ID) {
 		if l.Nodes[n].Is(tree.Chunk) && !l.Nodes[n].Is(tree.PassesPriority) {
 			l.chunks = append(l.chunks, n)
 		}
-		if g := l.Extra(n).Group; g != nil {
+		if g := l.GroupOf(n); g != nil {
 			l.keep(g)
 		}
 	}

@@ -67,6 +67,7 @@ type Node struct {
 	// Count is the tokens of a text by itself, plus one; 0 before anybody asked. Trees of one layout share it.
 	Count *atomic.Int32
 	Extra int32 // index in Tree.Extras, 0 for none
+	Group int32 // index in Tree.Groups of a KeepWith, 0 for none
 	Nth   int32 // its number among siblings of its name, from 1; 0 for the only one
 	Name  uint16
 	Flags Flags
@@ -86,7 +87,6 @@ type Extra struct {
 
 	Limit int // of a TokenLimit, 0 for none
 	Tag   *Tag
-	Group *elements.Group // of a KeepWith
 
 	Frame chat.Message // without content and calls
 	Calls []elements.ToolCall
@@ -119,6 +119,7 @@ type Block struct {
 type Tree struct {
 	Nodes  []Node
 	Extras []Extra // Extras[0] is that of nodes without one
+	Groups []*elements.Group
 	Names  []string
 
 	Limits     []ID // nodes with a limit, in the order in which they are met
@@ -136,6 +137,14 @@ type Tree struct {
 
 // Extra returns what few nodes have, of a node. It must not be written to.
 func (t *Tree) Extra(n ID) *Extra { return &t.Extras[t.Nodes[n].Extra] }
+
+// GroupOf returns the group of a KeepWith, nil for anything else.
+func (t *Tree) GroupOf(n ID) *elements.Group {
+	if g := t.Nodes[n].Group; g != 0 {
+		return t.Groups[g]
+	}
+	return nil
+}
 
 // Tag returns the tag of a node, nil if it has none.
 func (t *Tree) Tag(n ID) *Tag { return t.Extra(n).Tag }
