@@ -475,6 +475,34 @@ func TestMigrationsRunOnceHoweverManyCallThem(t *testing.T) {
 	require.ErrorContains(t, postgres.Migrate(t.Context(), p), "use a newer one")
 }
 
+func TestASchemaThatIsUpToDateNeedsNoRightToChangeIt(t *testing.T) {
+	owner := migrated(t)
+	role := postgrestest.Name()
+	var schema string
+	require.NoError(t, owner.QueryRow(t.Context(), "SELECT current_schema()").Scan(&schema))
+	for _, sql := range []string{
+		"CREATE ROLE %[2]s", "GRANT %[2]s TO CURRENT_USER", "GRANT USAGE ON SCHEMA %[1]s TO %[2]s",
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[1]s TO %[2]s",
+	} {
+		_, err := owner.Exec(t.Context(), fmt.Sprintf(sql, schema, role))
+		require.NoError(t, err)
+	}
+	t.Cleanup(func() {
+		_, err := owner.Exec(context.Background(), fmt.Sprintf("DROP OWNED BY %[1]s; DROP ROLE %[1]s", role), pgx.QueryExecModeSimpleProtocol)
+		require.NoError(t, err)
+	})
+	config := owner.Config()
+	config.ConnConfig.RuntimeParams["role"] = role
+	p, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	defer p.Close()
+	require.NoError(t, postgres.Migrate(t.Context(), p))
+	s, err := (&postgres.Sessions{Pool: p}).Open(t.Context(), "one", history.Options{})
+	require.NoError(t, err)
+	require.NoError(t, s.Append(t.Context(), chat.UserMessage("Hello.")))
+	require.NoError(t, s.Remove(t.Context()))
+}
+
 // errgroup waits for several and keeps their errors.
 type errgroup struct {
 	sync.WaitGroup
