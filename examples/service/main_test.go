@@ -94,7 +94,7 @@ func TestASignalStopsTheProgramAndASecondEndsItAtOnce(t *testing.T) {
 		status, _ := c.do("GET", "/readyz", nil)
 		return status == 503
 	}, 10*time.Second, time.Millisecond)
-	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM)) // which a shell does not ignore for what it runs in the background
 	require.Error(t, cmd.Wait())
 	require.Equal(t, -1, cmd.ProcessState.ExitCode(), "by the signal")
 }
