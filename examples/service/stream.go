@@ -39,7 +39,12 @@ func newStream(fail func(error)) *stream {
 }
 
 // send adds an event.
-func (s *stream) send(event string, data any) {
+func (s *stream) send(event string, data any) { s.add(event, data, false) }
+
+// last adds the event after which nothing more is sent.
+func (s *stream) last(event string, data any) { s.add(event, data, true) }
+
+func (s *stream) add(event string, data any, last bool) {
 	line, err := json.Marshal(data)
 	if err != nil {
 		s.end(err)
@@ -48,6 +53,7 @@ func (s *stream) send(event string, data any) {
 	s.mu.Lock()
 	if !s.over {
 		fmt.Fprintf(&s.ahead, "event: %s\ndata: %s\n\n", event, line)
+		s.over = last
 	}
 	slow := s.ahead.Len() > mostAhead
 	s.mu.Unlock()
@@ -58,14 +64,6 @@ func (s *stream) send(event string, data any) {
 	case s.wake <- struct{}{}:
 	default:
 	}
-}
-
-// last adds the event after which nothing more is sent.
-func (s *stream) last(event string, data any) {
-	s.send(event, data)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.over = true
 }
 
 // end breaks the stream off.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,5 +96,26 @@ func TestAClientThatDoesNotReadEndsItsStep(t *testing.T) {
 			require.Zero(t, out.ahead.Len())
 			require.Empty(t, r.got.String())
 		})
+	}
+}
+
+func TestNothingFollowsTheLastEventWhateverIsSentMeanwhile(t *testing.T) {
+	for range 1000 {
+		out := newStream(func(err error) { t.Error(err) })
+		var sending, ended sync.WaitGroup
+		for range 4 { // as summaries that are made in the background
+			sending.Add(1)
+			ended.Go(func() {
+				out.send("compaction", object{})
+				sending.Done()
+				for range 50 {
+					out.send("compaction", object{})
+				}
+			})
+		}
+		sending.Wait()
+		out.last("answer", object{})
+		ended.Wait()
+		require.True(t, strings.HasSuffix(string(out.take()), "event: answer\ndata: {}\n\n"))
 	}
 }
