@@ -35,6 +35,7 @@ func TestAMistakeIsOneLineAndACode(t *testing.T) {
 		{[]string{"-queue", "-1"}, exitUsage, "-queue is -1"},
 		{[]string{"-think", "-1s"}, exitUsage, "-think is"},
 		{[]string{"-work", "1"}, exitUsage, "-work is given without -database"},
+		{[]string{"-database", ""}, exitUsage, "-database is empty"},
 		{[]string{"-serve=false"}, exitUsage, "-serve is given without -database"},
 		{[]string{"-database", "postgres:///x", "-dir", dir}, exitUsage, "-dir is given with -database"},
 		{[]string{"-database", "postgres:///x", "-serve=false", "-work", "0"}, exitUsage, "there is nothing to do"},

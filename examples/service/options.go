@@ -116,6 +116,9 @@ func (o options) check(rest []string, given map[string]bool) error {
 			return fmt.Errorf("-%s is given without -database: sessions in files have no workers", name)
 		}
 	}
+	if given["database"] && o.database == "" {
+		return errors.New("-database is empty: give the URL of a database, or leave it out to keep sessions in files")
+	}
 	for _, name := range []string{"dir", "open"} {
 		if given[name] && o.database != "" {
 			return fmt.Errorf("-%s is given with -database: sessions are kept in files or in a database", name)
