@@ -136,7 +136,10 @@ func compactionOf(e summarize.Event) (compaction, bool) {
 }
 
 func (c compaction) log(log *slog.Logger) {
-	attrs := []any{"kind", c.Kind, "reason", c.Reason, "before", c.TokensBefore, "after", c.TokensAfter, "plan", c.plan}
+	attrs := []any{"kind", c.Kind, "reason", c.Reason, "before", c.TokensBefore, "plan", c.plan}
+	if c.TokensAfter > 0 { // a worker has no prompt to measure
+		attrs = append(attrs, "after", c.TokensAfter)
+	}
 	if c.err != nil {
 		log.Warn("compaction", append(attrs, "err", c.err.Error())...)
 		return
