@@ -17,6 +17,8 @@
 // The pool has as many connections as pool_max_conns in the URL says. Behind PgBouncer in transaction mode give -poll. -help lists
 // all flags.
 //
+// A role that may only read and write rows suffices once the schemas are up to date, until a newer version changes them.
+//
 // # Requests
 //
 // All but /healthz and /readyz need a token, which names the tenant. A tenant sees only its own sessions. The file of -tokens has
@@ -41,6 +43,7 @@
 //	answer      {"entry", "text", "tokens", "budget", "done"}   it is kept; tokens is what its prompt took
 //	result      {"entry", "text"}                               what the tool returned is kept; the text is how it begins
 //	compaction  {"kind", "reason", "tokensBefore", "tokensAfter", "mode", "policy"}
+//	                                                            tokensAfter is 0 unless the kind is done
 //	retry       {}                                              the model failed in the middle: the text begins again
 //	error       {"type", "message"}
 //
@@ -66,10 +69,12 @@
 //   - If the process is stopped (SIGTERM, Ctrl-C) requests are refused with status 503, and answers have 7 seconds to end before they
 //     are cancelled: the clients are told an error of the type stopping. A second signal ends the process at once, which loses
 //     no more than kill -9 does: what was not told yet.
-//   - If the database or the disk cannot be reached or is full, that is an error of the type unavailable, until it can.
+//   - If the database or the disk cannot be reached or is full, that is an error of the type unavailable, until it can. If it cannot
+//     be reached at the start the process ends with code 1.
 //   - If a process is killed in the middle of a summary, another makes it: a job is taken up again after 2 minutes, and what a
-//     request was making is given up after 5. -compaction sets both lower.
-//   - If no process has a worker, summaries wait: a prompt that does not fit waits for a minute, and is then compacted where it is.
+//     request was making is given up after 5. -compaction sets both lower. A prompt that does not fit without it waits for a minute
+//     at most, and is then compacted where it is.
+//   - If no process has a worker, summaries are made only for prompts that do not fit, after they have waited for that minute.
 //   - Logs are JSON on standard error, a line for each request and compaction. They hold nothing that was said, no token and no name of a
 //     tenant; an error of the store may name the session. A client finds its line by X-Request-Id.
 //

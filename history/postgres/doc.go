@@ -16,7 +16,7 @@
 // # Poolers
 //
 // No statement is prepared by name, nothing is set for a connection, and no lock outlives its transaction, so PgBouncer may pool
-// transactions.
+// transactions. It takes no search_path from a URL: set it for the role, by ALTER ROLE … SET.
 //
 // # Tenants
 //
