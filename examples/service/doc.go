@@ -35,6 +35,9 @@
 //	DELETE /v1/sessions/{name}                                  removes it with everything in it
 //	GET    /healthz, /readyz, /metrics                          lives; takes requests and reaches its store; Prometheus
 //
+// /metrics counts what all tenants do in this process. With -monitor these three are answered on an address of their own without a
+// token, which is not for the world; a worker alone answers there.
+//
 // An answer is a stream of these events. The last is an answer with "done": true, or an error:
 //
 //	said        {"entry"}                                       the message is kept
@@ -81,7 +84,7 @@
 // # Code
 //
 // main.go starts and stops it, options.go and tokens.go read what it is given. http.go has the addresses, sessions.go and messages.go
-// what they do, stream.go the events, problem.go the errors, turns.go who waits, metrics.go what is measured. assistant.go
+// what they do, stream.go the events, problem.go the errors, turns.go who waits, metrics.go what is measured, monitor.go where that is asked for. assistant.go
 // has the model, the prompt and the policy: begin there to make it yours; model.go is the model without a network and
 // transcript.go the agent's tool. store.go is what keeps sessions: files.go, or database.go with workers.go.
 package main

@@ -62,20 +62,22 @@ func work(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return err
 	}
 	a.heard = func(e compaction) { m.compaction(e); e.log(log) }
+	var kept store
+	var parts []func(context.Context) error
 	if o.database == "" {
-		kept, err := openFiles(o.dir, o.open, a)
-		if err != nil {
-			return err
+		kept, err = openFiles(o.dir, o.open, a)
+	} else {
+		var d *database
+		d, err = openDatabase(ctx, o, a, slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+		if kept = d; o.work > 0 {
+			parts = append(parts, func(ctx context.Context) error { return d.work(ctx) })
 		}
-		return errors.Join(newService(o, kept, a, m, log).serve(ctx, o.listen, stdout), kept.close())
 	}
-	kept, err := openDatabase(ctx, o, a, slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return err
 	}
-	var parts []func(context.Context) error
-	if o.work > 0 {
-		parts = append(parts, kept.work)
+	if o.monitor != "" {
+		parts = append(parts, func(ctx context.Context) error { return monitor(ctx, o.monitor, kept, m, log, stdout) })
 	}
 	if o.serve {
 		parts = append(parts, func(ctx context.Context) error { return newService(o, kept, a, m, log).serve(ctx, o.listen, stdout) })

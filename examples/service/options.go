@@ -19,16 +19,17 @@ import (
 
 // options are what the command line asks for.
 type options struct {
-	listen, database, dir string
-	tokens                tokens
-	window                int
-	policy                summarize.Policy
-	think, compaction     time.Duration
-	maxBody, maxSession   int64
-	steps, queue, open    int
-	work                  int
-	serve, poll           bool
-	finish                time.Duration // how long steps may go on once the process is to stop
+	listen, monitor     string
+	database, dir       string
+	tokens              tokens
+	window              int
+	policy              summarize.Policy
+	think, compaction   time.Duration
+	maxBody, maxSession int64
+	steps, queue, open  int
+	work                int
+	serve, poll         bool
+	finish              time.Duration // how long steps may go on once the process is to stop
 }
 
 // usageError is the error of a command line, or of a file that it names.
@@ -43,6 +44,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags := flag.NewFlagSet("service", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.listen, "listen", "localhost:8080", "address to listen on; with port 0 the system chooses one")
+	flags.StringVar(&o.monitor, "monitor", "", "address on which /healthz, /readyz and /metrics are answered without a token, by a worker alone too; none without it")
 	flags.StringVar(&o.database, "database", "", "URL of a PostgreSQL database that keeps the sessions; files without it")
 	flags.StringVar(&o.dir, "dir", "", "folder of the sessions' files (default: promptree-service in the user's cache folder)")
 	flags.IntVar(&o.work, "work", 1, "compactions that this process makes at once, for whatever replica; 0 leaves them to others. With -database")

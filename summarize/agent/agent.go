@@ -90,9 +90,9 @@ func (a Answer) Message() chat.Message { return a.Response.Message }
 // [summarize.Compactor.Recover], and the model's own; that of a cancelled context is its cause. With an error the answer
 // holds what there is: of a stream that was cut off, what had arrived; of an answer that the session refused, all of it. A
 // compaction after a turn that fails is told by events alone. An answer to what is no longer the newest that was said, because
-// another process said something in the session meanwhile, is not appended: the error is a [*history.ConflictError]. If the model, Stream, OnRetry or Observe panics, ends its goroutine,
-// or has not returned a second after the context ended, the error is a [*summarize.CallbackError]; the answer that Observe was
-// called with is not appended.
+// another process said something in the session meanwhile, is not appended: the error is a [*history.ConflictError]. If the
+// model, Stream, OnRetry or Observe panics, ends its goroutine, or has not returned a second after the context ended, the error
+// is a [*summarize.CallbackError]; the answer that Observe was called with is not appended.
 func (a *Agent) Step(ctx context.Context) (Answer, error) {
 	var answer Answer
 	switch {
