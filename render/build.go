@@ -102,27 +102,13 @@ func (n *node) globals(to *elements.Metadata, grown map[*node]*node) {
 	})
 }
 
-// flagsOf are the traits that a tree has too.
-var flagsOf = [...]struct {
-	trait trait
-	flag  tree.Flags
-}{
-	{hasPriority, tree.Given}, {isOffered, tree.Offered}, {breaksAlways, tree.StartsLine}, {breaksFirst, tree.StartsElement},
-	{isElement, tree.Element}, {isChunk, tree.Chunk}, {isLegacy, tree.Legacy}, {passesOn, tree.PassesPriority},
-}
-
 var kindsOf = [...]tree.Kind{container: tree.Container, message: tree.Message, text: tree.Text, part: tree.Part, breakpoint: tree.Breakpoint}
 
 // add writes a node and what is in it. It is the nth of its name among its siblings.
 func (p *builder) add(d *node, parent tree.ID, nth int, in surroundings) tree.ID {
 	t := p.tree
 	id := tree.ID(len(t.Nodes))
-	n := tree.Node{Text: d.text, Parent: parent, End: id + 1, Nth: int32(nth), Name: p.nameOf(d), Kind: kindsOf[d.kind]}
-	for _, f := range flagsOf {
-		if d.is(f.trait) {
-			n.Flags |= f.flag
-		}
-	}
+	n := tree.Node{Text: d.text, Parent: parent, End: id + 1, Nth: int32(nth), Name: p.nameOf(d), Flags: tree.Flags(d.traits & inTree), Kind: kindsOf[d.kind]}
 	required := d.is(isRequired)
 	if d.is(showsHistory) && p.mode != HistoryAsGiven {
 		required = required || p.mode == HistoryRequired

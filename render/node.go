@@ -23,24 +23,29 @@ const (
 	breakpoint // cache breakpoint
 )
 
-// trait is what a node is by its layout.
-type trait uint16
+// trait is what a node is by its layout: flags that the tree has too, and some that only the layout needs.
+type trait tree.Flags
 
 const (
-	isRequired trait = 1 << iota
-	hasPriority
-	breaksAlways // starts on a line of its own: text chunks
-	breaksFirst  // so does the first text of an element, unless other text stands beside the element
-	isElement    // a text that is an element
-	isChunk
-	isLegacy
-	passesOn
-	isIfEmpty
-	isTagged // a tag with children
-	isGrouped
+	isRequired   = trait(tree.Required)
+	hasPriority  = trait(tree.Given)
+	isOffered    = trait(tree.Offered)
+	breaksAlways = trait(tree.StartsLine)
+	breaksFirst  = trait(tree.StartsElement)
+	isElement    = trait(tree.Element)
+	isChunk      = trait(tree.Chunk)
+	isLegacy     = trait(tree.Legacy)
+	passesOn     = trait(tree.PassesPriority)
 
-	isOffered    // it was given a priority below the highest; what stands in it is offered to pruning too
-	showsHistory // it has the marker [elements.ShowsHistory]
+	// inTree are those that the tree has too, but for isRequired, which depends on the history mode.
+	inTree = hasPriority | isOffered | breaksAlways | breaksFirst | isElement | isChunk | isLegacy | passesOn
+)
+
+const (
+	isIfEmpty    trait = 1 << (15 - iota)
+	isTagged           // a tag with children
+	isGrouped          // a KeepWith with a group
+	showsHistory       // it has the marker [elements.ShowsHistory]
 )
 
 // has adds a trait if there is reason to.

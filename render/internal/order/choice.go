@@ -147,8 +147,47 @@ func (o *Order) candidates(n tree.ID) *choice {
 
 // sort sorts candidates by their priorities, those of one priority in document order.
 func sort(list []candidate) {
-	if !slices.IsSortedFunc(list, compare) {
+	switch {
+	case slices.IsSortedFunc(list, compare):
+	case len(list) < many:
 		slices.SortFunc(list, compare)
+	default:
+		sortMany(list)
+	}
+}
+
+// digit is how many bits of a priority many candidates are sorted by at a time.
+const (
+	digit = 11
+	many  = 1 << digit
+)
+
+// sortMany sorts candidates in document order digit by digit, from the lowest one on, in time that grows with their number.
+func sortMany(list []candidate) {
+	lowest, highest := list[0].priority, list[0].priority
+	for _, c := range list {
+		lowest, highest = min(lowest, c.priority), max(highest, c.priority)
+	}
+	from, to := list, make([]candidate, len(list))
+	for shift := 0; (uint64(highest)-uint64(lowest))>>shift > 0; shift += digit {
+		var starts [many]int
+		for _, c := range from {
+			starts[(uint64(c.priority)-uint64(lowest))>>shift%many]++
+		}
+		sum := 0
+		for i, n := range starts {
+			starts[i] = sum
+			sum += n
+		}
+		for _, c := range from {
+			at := &starts[(uint64(c.priority)-uint64(lowest))>>shift%many]
+			to[*at] = c
+			*at++
+		}
+		from, to = to, from
+	}
+	if &from[0] != &list[0] {
+		copy(list, from)
 	}
 }
 
