@@ -170,7 +170,7 @@ func (p *builder) add(d *node, parent tree.ID, nth int, in surroundings) tree.ID
 // children writes what is in a node.
 func (p *builder) children(d *node, id tree.ID, in surroundings) {
 	if d.kept() != nil {
-		p.adopt(d.finished, id, in)
+		p.adopt(d.finished, id)
 		return
 	}
 	nths := numbers(d.all())
@@ -189,7 +189,7 @@ func (p *builder) children(d *node, id tree.ID, in surroundings) {
 }
 
 // adopt writes finished messages of which some may go.
-func (p *builder) adopt(f *finished, parent tree.ID, in surroundings) {
+func (p *builder) adopt(f *finished, parent tree.ID) {
 	t, from := p.tree, f.tree
 	shift := tree.ID(len(t.Nodes)) - 1
 	names := make([]uint16, len(from.Names))

@@ -253,12 +253,10 @@ func TestAWorkerPlacesTheCompactionAndCompletesTheJobAtOnce(t *testing.T) {
 	s := newService(t, migrated(t))
 	d := s.planned("42")
 	s.start(s.worker(chatFunc(func(ctx context.Context, r chat.Request) (chat.Response, error) {
-		var open int
-		if err := s.pool.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'").Scan(&open); err != nil {
-			return chat.Response{}, err
-		}
-		if open > 0 {
-			return chat.Response{}, fmt.Errorf("%d transactions are open while a model is asked", open)
+		for open := 1; open > 0; { // River's own end by themselves; one that waits for the answer would never end
+			if err := s.pool.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'").Scan(&open); err != nil {
+				return chat.Response{}, err
+			}
 		}
 		return models.SaySummary("Made by a worker.")(ctx, r)
 	})))
