@@ -60,7 +60,6 @@ var errListed = errors.New("listed")
 func parse(args []string, stdout io.Writer) (options, error) {
 	o := options{pace: defaultPace, sizes: fullSizes}
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	only := flags.String("run", "", "run only comparisons whose name matches this regular expression")
 	flags.BoolVar(&o.json, "json", false, "print one JSON object at the end instead of tables")
 	flags.BoolVar(&o.list, "list", false, "list the comparisons and stop")
@@ -68,13 +67,10 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.IntVar(&o.pace.rounds, "rounds", o.pace.rounds, "how often each contestant is measured")
 	flags.StringVar(&o.session, "session", "", "recorded session of pi to count (default the one in ../shared, else the generated one)")
 	flags.StringVar(&o.text, "text", "", "text of prompt-tsx's benchmark, its src/base/test/renderer.test.tsx (default a made-up one of its shape)")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			flags.SetOutput(stdout)
-			flags.Usage()
-			return o, errListed
-		}
-		return o, fmt.Errorf("%w (-help lists the flags)", err)
+	if err := program.Parse(flags, args, stdout); errors.Is(err, flag.ErrHelp) {
+		return o, errListed
+	} else if err != nil {
+		return o, err
 	}
 	var err error
 	switch o.only, err = regexp.Compile(*only); {

@@ -64,7 +64,7 @@ type options struct {
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	program.Usage(flags, "Usage: replay [flags] SESSION…")
 	names := flags.String("policy", all, "policies to compare, with commas between them, or all")
 	flags.IntVar(&o.window, "window", sizing.DefaultTokens, "context window in tokens")
 	flags.StringVar(&o.model, "model", modelOffline, "what writes the summaries: offline (a digest) or script (the session's recorded summaries)")
@@ -72,14 +72,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.BoolVar(&o.json, "json", false, "print one JSON object for each policy and session")
 	flags.StringVar(&o.bundles, "bundles", "", "folder, new or empty, to write what is asked at each compaction into")
 	flags.IntVar(&o.minMessages, "min-messages", 0, "with -bundles: leave out compactions that cover fewer messages")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			flags.SetOutput(stdout)
-			fmt.Fprintln(stdout, "Usage: replay [flags] SESSION…")
-			flags.PrintDefaults()
-			return o, err
-		}
-		return o, fmt.Errorf("%w (-help lists the flags)", err)
+	if err := program.Parse(flags, args, stdout); err != nil {
+		return o, err
 	}
 	o.sessions = flags.Args()
 	var err error

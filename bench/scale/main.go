@@ -57,7 +57,7 @@ const rounds = 50
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("scale", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	program.Usage(flags, "Usage: scale [flags]")
 	sessions := flags.String("sessions", "100,1000,10000", "numbers of sessions in rotation, with commas between them")
 	entries := flags.String("entries", "10,1000,100000", "messages of one session, even numbers with commas between them")
 	flags.IntVar(&o.jobs, "compactions", 200, "compactions by jobs")
@@ -68,14 +68,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.BoolVar(&o.json, "json", false, "print one JSON object instead of tables")
 	flags.BoolVar(&o.fsync, "fsync", false, "force the data of the cluster to the disk")
 	quick := flags.Bool("quick", false, "small sizes and few steps, unless other flags say more: to see that everything works")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			flags.SetOutput(stdout)
-			fmt.Fprintln(stdout, "Usage: scale [flags]")
-			flags.PrintDefaults()
-			return o, err
-		}
-		return o, fmt.Errorf("%w (-help lists the flags)", err)
+	if err := program.Parse(flags, args, stdout); err != nil {
+		return o, err
 	}
 	if *quick {
 		given := map[string]bool{}

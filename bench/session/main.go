@@ -65,7 +65,7 @@ type options struct {
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("session", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	program.Usage(flags, "Usage: session [flags]")
 	flags.IntVar(&o.entries, "entries", 100_000, "the most entries of a session")
 	rounds := flags.String("rounds", "50,200", "rounds that views hold at the most, with commas between them")
 	flags.IntVar(&o.turn, "turn", 20, "rounds that answer a message of the user")
@@ -73,14 +73,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.cpuProfile, "cpuprofile", "", "file to write a CPU profile to; it must not be there")
 	flags.BoolVar(&o.sessions, "sessions", false, "measure many sessions that share a cache instead")
 	mib := flags.Int("cache", 8, "MiB of the cache that -sessions share")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			flags.SetOutput(stdout)
-			fmt.Fprintln(stdout, "Usage: session [flags]")
-			flags.PrintDefaults()
-			return o, err
-		}
-		return o, fmt.Errorf("%w (-help lists the flags)", err)
+	if err := program.Parse(flags, args, stdout); err != nil {
+		return o, err
 	}
 	for _, text := range strings.Split(*rounds, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(text))

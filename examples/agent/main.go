@@ -68,7 +68,6 @@ func (e usageError) Unwrap() error { return e.error }
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("agent", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.dir, "dir", ".", "folder that the agent surveys")
 	flags.StringVar(&o.session, "session", "", "recorded session to replay instead")
 	flags.StringVar(&o.transcript, "transcript", "", "file to keep the session in; a new one in a temporary folder where it is left out")
@@ -76,13 +75,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.BoolVar(&o.json, "json", false, "print one JSON object a round, and one with totals")
 	flags.BoolVar(&o.noBreadcrumb, "no-breadcrumb", false, "leave the breadcrumb out of summaries, to see what it is for")
 	flags.DurationVar(&o.pace, "pace", 0, "time to wait after each round, such as 300ms")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			flags.SetOutput(stdout)
-			flags.Usage()
-			return o, err
-		}
-		return o, usageError{fmt.Errorf("%w (-help lists the flags)", err)}
+	if err := program.Parse(flags, args, stdout); err != nil {
+		return o, usageError{err}
 	}
 	given := false
 	flags.Visit(func(f *flag.Flag) { given = given || f.Name == "window" })

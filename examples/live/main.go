@@ -61,7 +61,6 @@ const defaultAnswer = 8192
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("live", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.model, "model", "", modelUsage)
 	flags.StringVar(&o.baseURL, "base-url", "", "address of a server that speaks the protocol, such as http://localhost:8080/v1")
 	flags.StringVar(&o.dir, "dir", ".", "folder that the agent works on; it only reads")
@@ -69,13 +68,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.session, "session", "", "file of the session, to begin or to go on with; a new one in a temporary folder where it is left out")
 	flags.IntVar(&o.window, "window", 0, "context window in tokens (default: the model's, as far as it is known)")
 	flags.IntVar(&o.answer, "answer", 0, fmt.Sprintf("most tokens of an answer, thinking included (default %d, or a quarter of a smaller window)", defaultAnswer))
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			flags.SetOutput(stdout)
-			flags.Usage()
-			return o, err
-		}
-		return o, usageError{fmt.Errorf("%w (-help lists the flags)", err)}
+	if err := program.Parse(flags, args, stdout); err != nil {
+		return o, usageError{err}
 	}
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
