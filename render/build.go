@@ -143,9 +143,6 @@ func (p *builder) add(d *node, parent tree.ID, nth int, in surroundings) tree.ID
 	}
 	t.Nodes = append(t.Nodes, n)
 	if n.Leaf() {
-		if n.Kind != tree.Finished {
-			t.Pieces++
-		}
 		return id
 	}
 	in.message, in.legacy = in.message || n.Kind == tree.Message, in.legacy || n.Is(tree.Legacy)
@@ -218,7 +215,6 @@ func (p *builder) adopt(f *finished, parent tree.ID) {
 		}
 		t.Nodes = append(t.Nodes, n)
 	}
-	t.Pieces += from.Pieces
 	t.Grouped += from.Grouped
 	t.Breakpoints = t.Breakpoints || from.Breakpoints
 	t.OuterChunks = t.OuterChunks || from.OuterChunks

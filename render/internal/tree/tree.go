@@ -126,7 +126,6 @@ type Tree struct {
 	Globals    elements.Metadata
 	References []elements.Reference // in document order
 
-	Pieces      int  // texts and parts
 	Grouped     int  // members of groups, and calls that are linked to one
 	Breakpoints bool // there are some
 	Required    bool // something is
