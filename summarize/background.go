@@ -64,7 +64,7 @@ func (w *walker) start(s *measured, d Decision) {
 		})
 		if err != nil {
 			write, done := callback.Outlive(w.ctx)
-			carrier.conclude(write, id, nil, nil, &FailedError{Reasons: []error{err}})
+			carrier.conclude(write, id, nil, nil, &FailedError{Reasons: []error{err}}, false)
 			done()
 			w.explain(d, OutcomeFailed, err)
 		}

@@ -145,11 +145,8 @@ func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *
 		reasons = append(reasons, cause)
 	}
 	failed := &FailedError{Reasons: reasons}
-	if o.again != nil && (ctx.Err() != nil || mayPass(reasons)) && o.again(failed) {
-		c.postpone(ctx, o.id, j, w, failed)
-	} else {
-		c.conclude(ctx, o.id, j, w, failed)
-	}
+	again := o.again != nil && (ctx.Err() != nil || mayPass(reasons)) && o.again(failed)
+	c.conclude(ctx, o.id, j, w, failed, again)
 	return failed
 }
 
@@ -171,34 +168,6 @@ func mayPass(reasons []error) bool {
 		}
 	}
 	return passes
-}
-
-// postpone writes to the session what an attempt leaves to the next one.
-func (c *carrier) postpone(ctx context.Context, id string, j *job, w *writer, failed *FailedError) {
-	why := errors.Join(failed.Reasons...)
-	write, done := callback.Outlive(ctx)
-	defer done()
-	entries := w.learnings()
-	if w != nil && len(w.refused)+len(w.finished) > 0 && c.isPending(write, id) {
-		entries = append(entries, history.Entry{Body: history.PlanEnd{
-			Plan: id, Outcome: history.PlanRetried, ErrorType: errorType(why), Error: strings.TrimPrefix(failed.Error(), "summarize: "),
-			Refused: w.refused, Finished: w.finished,
-		}})
-	}
-	if _, err := c.session.Add(write, entries...); err != nil {
-		why = errors.Join(why, fmt.Errorf("%w: %w", ErrUnwritten, err))
-	}
-	c.failed(ctx, EventPostponed, id, j, why)
-}
-
-// failed tells that a plan, or an attempt to carry it out, came to nothing. The job is nil if it did not come so far.
-func (c *carrier) failed(ctx context.Context, kind EventKind, id string, j *job, why error) {
-	e := Event{Kind: kind, Plan: id}
-	if j != nil {
-		e = j.event(kind)
-	}
-	e.Err = why
-	c.tell(ctx, e)
 }
 
 // draft opens the job of a plan, hears its hooks and has the summary written.
@@ -294,13 +263,15 @@ func (c *carrier) isPending(ctx context.Context, id string) bool {
 	return err != nil || l.Pending != nil && l.Pending.ID == id
 }
 
-// conclude writes to the session that a plan came to nothing, and tells of it. The job and the writer are nil if it did not
-// come so far.
-func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, failed *FailedError) {
+// conclude writes to the session that a plan came to nothing, and tells of it; or, if there is to be another attempt, what this one
+// leaves to it. The job and the writer are nil if it did not come so far.
+func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, failed *FailedError, again bool) {
 	why := errors.Join(failed.Reasons...)
 	end := history.PlanEnd{Plan: id, Outcome: history.PlanFailed, ErrorType: errorType(why), Error: strings.TrimPrefix(failed.Error(), "summarize: ")}
 	kind := EventFailed
 	switch {
+	case again:
+		end.Outcome, kind = history.PlanRetried, EventPostponed
 	case ctx.Err() != nil:
 		why = ended(ctx, why)
 		end.Outcome, end.Error, end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(ctx.Err()), EventCancelled
@@ -311,17 +282,26 @@ func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, fa
 	}
 	entries := w.learnings()
 	if w != nil {
-		end.NotBefore, end.Refused, end.Finished = w.notBefore(), w.refused, w.finished
+		end.Refused, end.Finished = w.refused, w.finished
 	}
+	if w != nil && !again {
+		end.NotBefore = w.notBefore()
+	}
+	says := !again || len(end.Refused)+len(end.Finished) > 0
 	write, done := callback.Outlive(ctx) // how it ended is written in any case
 	defer done()
-	if c.isPending(write, id) { // else it has ended, or is on another branch
+	if says && c.isPending(write, id) { // else it has ended, or is on another branch
 		entries = append(entries, history.Entry{Body: end})
 	}
 	if _, err := c.session.Add(write, entries...); err != nil {
 		why = errors.Join(why, fmt.Errorf("%w: %w", ErrUnwritten, err))
 	}
-	c.failed(ctx, kind, id, j, why)
+	e := Event{Kind: kind, Plan: id}
+	if j != nil {
+		e = j.event(kind)
+	}
+	e.Err = why
+	c.tell(ctx, e)
 }
 
 // learnings are entries of what models said of their limits.
