@@ -32,24 +32,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv(programEnv) != "" {
 		main()
 	}
-	os.Exit(testAll(m))
+	os.Exit(postgrestest.Main(func(c *postgrestest.Cluster) { cluster = c }, func() int { return testAll(m) }))
 }
 
 // testAll fails if a goroutine outlives the tests.
 func testAll(m *testing.M) int {
-	c, err := postgrestest.Start(context.Background())
-	switch {
-	case err == nil:
-		cluster = c
-		defer func() {
-			if err := c.Stop(); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-			}
-		}()
-	case err != postgrestest.ErrNone:
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
 	before := runtime.NumGoroutine()
 	code := m.Run()
 	http.DefaultClient.CloseIdleConnections()

@@ -123,5 +123,24 @@ func programs() (string, error) {
 	return filepath.Dir(found[len(found)-1]), nil
 }
 
+// Main runs the tests of a package with a cluster, which use is given before, and returns their exit code. Without a PostgreSQL use is
+// not called: tests that need one skip, with [ErrNone].
+func Main(use func(*Cluster), run func() int) (code int) {
+	c, err := Start(context.Background())
+	switch {
+	case err == nil:
+		use(c)
+		defer func() {
+			if err := c.Stop(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		}()
+	case err != ErrNone:
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return run()
+}
+
 // Name returns a name that no other test uses.
 func Name() string { return "t" + strings.ToLower(rand.Text()) }

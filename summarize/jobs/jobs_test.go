@@ -33,23 +33,7 @@ import (
 var cluster *postgrestest.Cluster // nil where there is none
 
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	c, err := postgrestest.Start(context.Background())
-	if err == nil {
-		cluster = c
-		defer func() {
-			if err := c.Stop(); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-			}
-		}()
-	} else if err != postgrestest.ErrNone {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+	os.Exit(postgrestest.Main(func(c *postgrestest.Cluster) { cluster = c }, m.Run))
 }
 
 // connected is a pool of connections to a schema with the tables of both, by an address of the cluster's.
