@@ -32,15 +32,15 @@ type built struct {
 
 // build returns the tree of what was laid out, with what is required in a mode. Only one call for a layout may run at a time.
 func build(root *node, mode HistoryMode) *built {
-	p := newBuilder(mode)
-	p.tree.Nodes = make([]tree.Node, 0, root.size())
-	p.add(root, tree.None, 0, surroundings{})
-	whole := &built{Tree: p.tree}
-	if len(p.ids) > 0 {
-		p.limits(root)
-		p.expandables(root, &whole.expandables)
+	b := newBuilder(mode)
+	b.tree.Nodes = make([]tree.Node, 0, root.size())
+	b.add(root, tree.None, 0, surroundings{})
+	whole := &built{Tree: b.tree}
+	if len(b.ids) > 0 {
+		b.limits(root)
+		b.expandables(root, &whole.expandables)
 	}
-	root.globals(&p.tree.Globals, nil)
+	root.globals(&b.tree.Globals, nil)
 	return whole
 }
 
@@ -65,27 +65,27 @@ func newBuilder(mode HistoryMode) *builder {
 }
 
 // limits lists limits level by level: all siblings in document order, then what is in them, in the order of their layout.
-func (p *builder) limits(n *node) {
+func (b *builder) limits(n *node) {
 	for i := range n.all() {
 		if c := &n.children[i]; c.more().limit > 0 {
-			if id, there := p.ids[c]; there {
-				p.tree.Limits = append(p.tree.Limits, id)
+			if id, there := b.ids[c]; there {
+				b.tree.Limits = append(b.tree.Limits, id)
 			}
 		}
 	}
 	n.laidOrder(func(c *node) bool {
-		p.limits(c)
+		b.limits(c)
 		return true
 	})
 }
 
 // expandables lists them in the order in which their layout was done.
-func (p *builder) expandables(n *node, to *[]expandable) {
+func (b *builder) expandables(n *node, to *[]expandable) {
 	n.laidOrder(func(c *node) bool {
-		p.expandables(c, to)
+		b.expandables(c, to)
 		return true
 	})
-	if id, there := p.ids[n]; there && n.more().expand != nil {
+	if id, there := b.ids[n]; there && n.more().expand != nil {
 		*to = append(*to, expandable{id, n})
 	}
 }
@@ -102,17 +102,15 @@ func (n *node) globals(to *elements.Metadata, grown map[*node]*node) {
 	})
 }
 
-var kindsOf = [...]tree.Kind{container: tree.Container, message: tree.Message, text: tree.Text, part: tree.Part, breakpoint: tree.Breakpoint}
-
 // add writes a node and what is in it. It is the nth of its name among its siblings.
-func (p *builder) add(d *node, parent tree.ID, nth int, in surroundings) tree.ID {
-	t := p.tree
+func (b *builder) add(d *node, parent tree.ID, nth int, in surroundings) tree.ID {
+	t := b.tree
 	id := tree.ID(len(t.Nodes))
-	n := tree.Node{Text: d.text, Parent: parent, End: id + 1, Nth: int32(nth), Name: p.nameOf(d), Flags: tree.Flags(d.traits & inTree), Kind: kindsOf[d.kind]}
+	n := tree.Node{Text: d.text, Parent: parent, End: id + 1, Nth: int32(nth), Name: b.nameOf(d), Flags: tree.Flags(d.traits & inTree), Kind: d.kind}
 	required := d.is(isRequired)
-	if d.is(showsHistory) && p.mode != HistoryAsGiven {
-		required = required || p.mode == HistoryRequired
-		in.ignored = p.mode == HistoryDroppable && d.ranksMessages()
+	if d.is(showsHistory) && b.mode != HistoryAsGiven {
+		required = required || b.mode == HistoryRequired
+		in.ignored = b.mode == HistoryDroppable && d.ranksMessages()
 	}
 	if required && !in.ignored {
 		n.Flags |= tree.Required
@@ -132,13 +130,13 @@ func (p *builder) add(d *node, parent tree.ID, nth int, in surroundings) tree.ID
 	t.Nested = t.Nested || n.Kind == tree.Message && in.message
 	t.Breakpoints = t.Breakpoints || n.Kind == tree.Breakpoint
 	t.OuterChunks = t.OuterChunks || n.Is(tree.Chunk) && (in.legacy || !in.message)
-	n.Extra, n.Group = p.extra(d, id), p.group(d)
+	n.Extra, n.Group = b.extra(d, id), b.group(d)
 	if n.Kind == tree.Text {
-		n.Count = p.slot(d)
+		n.Count = b.slot(d)
 	}
 	if n.Kind == tree.Container && d.kept() != nil && in.required {
 		block := d.finished.block()
-		n.Kind, n.Extra = tree.Finished, p.addExtra(tree.Extra{Block: block})
+		n.Kind, n.Extra = tree.Finished, b.addExtra(tree.Extra{Block: block})
 		t.Breakpoints = t.Breakpoints || block.Breakpoints > 0
 	}
 	t.Nodes = append(t.Nodes, n)
@@ -146,7 +144,7 @@ func (p *builder) add(d *node, parent tree.ID, nth int, in surroundings) tree.ID
 		return id
 	}
 	in.message, in.legacy = in.message || n.Kind == tree.Message, in.legacy || n.Is(tree.Legacy)
-	p.children(d, id, in)
+	b.children(d, id, in)
 	whole := &t.Nodes[id]
 	whole.End = tree.ID(len(t.Nodes))
 	if whole.Kind == tree.Container && whole.End == id+2 && t.Nodes[id+1].Kind == tree.Text && len(d.all()) == 1 {
@@ -165,9 +163,9 @@ func (p *builder) add(d *node, parent tree.ID, nth int, in surroundings) tree.ID
 }
 
 // children writes what is in a node.
-func (p *builder) children(d *node, id tree.ID, in surroundings) {
+func (b *builder) children(d *node, id tree.ID, in surroundings) {
 	if d.kept() != nil {
-		p.adopt(d.finished, id)
+		b.adopt(d.finished, id)
 		return
 	}
 	nths := numbers(d.all())
@@ -177,21 +175,21 @@ func (p *builder) children(d *node, id tree.ID, in surroundings) {
 		if children[side].blank() {
 			side = 0
 		}
-		p.add(&children[side], id, nths[side], in)
+		b.add(&children[side], id, nths[side], in)
 		return
 	}
 	for i := range children {
-		p.add(&children[i], id, nths[i], in)
+		b.add(&children[i], id, nths[i], in)
 	}
 }
 
 // adopt writes finished messages of which some may go.
-func (p *builder) adopt(f *finished, parent tree.ID) {
-	t, from := p.tree, f.tree
+func (b *builder) adopt(f *finished, parent tree.ID) {
+	t, from := b.tree, f.tree
 	shift := tree.ID(len(t.Nodes)) - 1
 	names := make([]uint16, len(from.Names))
 	for i, name := range from.Names {
-		names[i] = p.name(name)
+		names[i] = b.name(name)
 	}
 	for i, n := range from.Nodes[1:] {
 		old := tree.ID(i + 1)
@@ -205,13 +203,13 @@ func (p *builder) adopt(f *finished, parent tree.ID) {
 			if f.strange && n.Kind == tree.Part {
 				extra.Tokens = f.partTokens(from, old)
 			}
-			n.Extra = p.addExtra(extra)
+			n.Extra = b.addExtra(extra)
 		}
 		if g := from.GroupOf(old); g != nil {
-			n.Group = p.addGroup(g)
+			n.Group = b.addGroup(g)
 		}
 		if f.strange && n.Kind == tree.Text {
-			n.Count = p.fresh()
+			n.Count = b.fresh()
 		}
 		t.Nodes = append(t.Nodes, n)
 	}
@@ -223,74 +221,74 @@ func (p *builder) adopt(f *finished, parent tree.ID) {
 }
 
 // nameOf returns the index of an element's name.
-func (p *builder) nameOf(d *node) uint16 {
+func (b *builder) nameOf(d *node) uint16 {
 	if d.own == callers {
-		return p.name(*d.name)
+		return b.name(*d.name)
 	}
-	if p.own[d.own] == 0 {
-		p.own[d.own] = p.name(builtinNames[d.own]) + 1
+	if b.own[d.own] == 0 {
+		b.own[d.own] = b.name(builtinNames[d.own]) + 1
 	}
-	return p.own[d.own] - 1
+	return b.own[d.own] - 1
 }
 
-func (p *builder) name(name string) uint16 {
-	number, known := p.names[name]
+func (b *builder) name(name string) uint16 {
+	number, known := b.names[name]
 	if !known {
-		number = uint16(len(p.tree.Names))
-		p.names[name], p.tree.Names = number, append(p.tree.Names, name)
+		number = uint16(len(b.tree.Names))
+		b.names[name], b.tree.Names = number, append(b.tree.Names, name)
 	}
 	return number
 }
 
 // extra writes what few nodes have, and returns its index.
-func (p *builder) extra(d *node, id tree.ID) int32 {
+func (b *builder) extra(d *node, id tree.ID) int32 {
 	if d.inside == nil || d.rare == nil {
 		return 0
 	}
-	t, more := p.tree, d.rare
+	t, more := b.tree, d.rare
 	for _, c := range more.calls {
 		if c.KeepWith != nil {
 			t.Grouped++
 		}
 	}
 	if more.limit > 0 || more.expand != nil {
-		p.ids[d] = id
+		b.ids[d] = id
 	}
 	t.Noted = t.Noted || more.locals != nil
 	t.References = append(t.References, more.references...)
-	return p.addExtra(tree.Extra{
+	return b.addExtra(tree.Extra{
 		Part: more.part, Tokens: more.tokens, Limit: more.limit, Tag: d.tag(),
 		Frame: more.frame, Calls: more.calls, Locals: more.locals, References: more.references,
 	})
 }
 
 // group writes the group of a KeepWith, and returns its index.
-func (p *builder) group(d *node) int32 {
+func (b *builder) group(d *node) int32 {
 	g := d.linked()
 	if g == nil {
 		return 0
 	}
-	p.tree.Grouped++
-	return p.addGroup(g)
+	b.tree.Grouped++
+	return b.addGroup(g)
 }
 
-func (p *builder) addGroup(g *elements.Group) int32 {
-	if len(p.tree.Groups) == 0 {
-		p.tree.Groups = append(p.tree.Groups, nil)
+func (b *builder) addGroup(g *elements.Group) int32 {
+	if len(b.tree.Groups) == 0 {
+		b.tree.Groups = append(b.tree.Groups, nil)
 	}
-	p.tree.Groups = append(p.tree.Groups, g)
-	return int32(len(p.tree.Groups) - 1)
+	b.tree.Groups = append(b.tree.Groups, g)
+	return int32(len(b.tree.Groups) - 1)
 }
 
-func (p *builder) addExtra(e tree.Extra) int32 {
-	p.tree.Extras = append(p.tree.Extras, e)
-	return int32(len(p.tree.Extras) - 1)
+func (b *builder) addExtra(e tree.Extra) int32 {
+	b.tree.Extras = append(b.tree.Extras, e)
+	return int32(len(b.tree.Extras) - 1)
 }
 
 // slot returns the place of the count of a text.
-func (p *builder) slot(d *node) *atomic.Int32 {
+func (b *builder) slot(d *node) *atomic.Int32 {
 	if d.count == nil {
-		d.count = p.fresh()
+		d.count = b.fresh()
 		if d.number != uncounted {
 			d.count.Store(d.number + 1)
 		}
@@ -298,12 +296,12 @@ func (p *builder) slot(d *node) *atomic.Int32 {
 	return d.count
 }
 
-func (p *builder) fresh() *atomic.Int32 {
-	if len(p.slots) == 0 {
-		p.slots = make([]atomic.Int32, min(1024, max(16, len(p.tree.Nodes))))
+func (b *builder) fresh() *atomic.Int32 {
+	if len(b.slots) == 0 {
+		b.slots = make([]atomic.Int32, min(1024, max(16, len(b.tree.Nodes))))
 	}
-	slot := &p.slots[0]
-	p.slots = p.slots[1:]
+	slot := &b.slots[0]
+	b.slots = b.slots[1:]
 	return slot
 }
 

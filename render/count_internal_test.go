@@ -64,7 +64,7 @@ func CheckAhead(ctx context.Context, layout *Layout, limits []int) string {
 	return ""
 }
 
-// wrongState tells what is known of a node that is not so; "" is what is wanted.
+// wrongState returns what is known of a node that is not so; "" is what is wanted.
 func (f *fitting) wrongState() (wrong string) {
 	fresh := tree.NewState(f.Tree, nil)
 	fresh.Replay(f.State, func(n tree.ID) tree.ID { return n })

@@ -21,7 +21,7 @@ type expandable struct {
 	draft *node   // as it was laid out
 }
 
-// offer gives the expandables in a limit, or in the whole prompt, what is left of so many tokens.
+// offer has the expandables in a limit, or in the whole prompt, grow into what is left of so many tokens.
 func (f *fitting) offer(ctx context.Context, limit, tokens int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

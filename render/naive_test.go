@@ -133,7 +133,7 @@ func (b *bare) passes() bool {
 	return b.Kind == tree.Container && b.Is(tree.PassesPriority) && len(b.kids) > 0
 }
 
-// holdsMessage tells that it is a message, or one is left in it.
+// holdsMessage reports whether it is a message, or one is left in it.
 func (b *bare) holdsMessage() bool {
 	return b.Kind == tree.Message || slices.ContainsFunc(b.kids, (*bare).holdsMessage)
 }

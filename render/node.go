@@ -12,15 +12,15 @@ import (
 // unset is the priority of what has none: the highest.
 const unset = tree.Unset
 
-// kind says what a node is.
-type kind uint8
+// kind is that of the tree. No node is tree.Finished before the tree is built.
+type kind = tree.Kind
 
 const (
-	container kind = iota // an element that holds others
-	message
-	text
-	part       // image, document, thinking or opaque value
-	breakpoint // cache breakpoint
+	container  = tree.Container
+	message    = tree.Message
+	text       = tree.Text
+	part       = tree.Part
+	breakpoint = tree.Breakpoint
 )
 
 // trait is what a node is by its layout: flags that the tree has too, and some that only the layout needs.

@@ -87,7 +87,7 @@ func (a *assistant) conversation(s *history.Session, read func(context.Context, 
 	return c
 }
 
-// hear tells whoever is answered of a compaction.
+// hear passes a compaction on to whoever is answered.
 func (c *conversation) hear(told compaction) {
 	c.mu.Lock()
 	listen := c.listen

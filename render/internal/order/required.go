@@ -48,7 +48,7 @@ func (o *Order) gives(n tree.ID) bool {
 	if keeping.giver == 0 {
 		keeping.giver = n + 1
 	}
-	for ; keeping.giver < o.Nodes[n].End; keeping.giver = o.Nodes[keeping.giver].End { // what gives nothing any more never will
+	for ; keeping.giver < o.Nodes[n].End; keeping.giver = o.Nodes[keeping.giver].End { // a child with nothing to give will never have any
 		if o.There(keeping.giver) && o.gives(keeping.giver) {
 			return true
 		}
