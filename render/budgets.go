@@ -6,12 +6,15 @@ import (
 	"sort"
 
 	"github.com/promptree-go/promptree/internal/callback"
+	"github.com/promptree-go/promptree/render/internal/draft"
+	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/tree"
+	"github.com/promptree-go/promptree/sizing"
 )
 
 // fitTogether fits a budget in the run that it shares with others. If none is shared the result is nil.
-func (l *Layout) fitTogether(ctx context.Context, w *watch, budget int) (result *Result, err error) {
-	if l.opts.Backfill || !l.layouter.joins {
+func (l *Layout) fitTogether(ctx context.Context, w *guard.Watch, budget int) (result *Result, err error) {
+	if l.opts.Backfill || !l.joins() {
 		return nil, nil
 	}
 	if err := l.take(ctx, w); err != nil {
@@ -28,19 +31,19 @@ func (l *Layout) fitTogether(ctx context.Context, w *watch, budget int) (result 
 }
 
 // fitted runs a fit, which may take the layout's turn.
-func fitted[T any](ctx context.Context, l *Layout, fit func(context.Context, *watch) (T, error)) (T, error) {
+func fitted[T any](ctx context.Context, l *Layout, fit func(context.Context, *guard.Watch) (T, error)) (T, error) {
 	value, w, err := guarded(ctx, l.layouter, fit)
-	if _, left := errors.AsType[*callback.LeftError](err); left && w.holds.CompareAndSwap(true, false) {
+	if _, left := errors.AsType[*callback.LeftError](err); left && w.HoldsTurn.CompareAndSwap(true, false) {
 		close(l.lost)
 	}
 	return value, err
 }
 
 // take takes the layout's turn.
-func (l *Layout) take(ctx context.Context, w *watch) error {
+func (l *Layout) take(ctx context.Context, w *guard.Watch) error {
 	select {
 	case l.turn <- struct{}{}:
-		w.holds.Store(true)
+		w.HoldsTurn.Store(true)
 		return nil
 	case <-l.lost:
 		return ErrLeftBehind
@@ -50,8 +53,8 @@ func (l *Layout) take(ctx context.Context, w *watch) error {
 }
 
 // release gives the turn back, unless whoever took it was left behind.
-func (l *Layout) release(w *watch) {
-	if w.holds.CompareAndSwap(true, false) {
+func (l *Layout) release(w *guard.Watch) {
+	if w.HoldsTurn.CompareAndSwap(true, false) {
 		<-l.turn
 	}
 }
@@ -82,7 +85,7 @@ type run struct {
 
 // shared returns the run that fits to a budget share; nil if each must have one of its own. A limit above
 // the whole budget is passed over, so budgets on the two sides of a limit have different runs.
-func (l *Layout) shared(ctx context.Context, w *watch, budget int) (*run, error) {
+func (l *Layout) shared(ctx context.Context, w *guard.Watch, budget int) (*run, error) {
 	const remembered = 16
 	if r := l.runs[l.limitsWithin(budget)]; r != nil || l.alone {
 		return r, nil
@@ -90,7 +93,7 @@ func (l *Layout) shared(ctx context.Context, w *watch, budget int) (*run, error)
 	from := l.builtNow(l.opts.History)
 	r := &run{fitting: newFitting(l, from, FitOptions{KeepUnranked: l.opts.KeepUnranked, History: l.opts.History}), stuck: tree.None}
 	r.watch = w
-	if !r.count.Joins() || len(from.expandables) > 0 {
+	if !r.count.Joins() || len(from.Expandables) > 0 {
 		l.alone = true
 		return nil, nil
 	}
@@ -114,8 +117,8 @@ func (l *Layout) shared(ctx context.Context, w *watch, budget int) (*run, error)
 }
 
 // built returns the tree of a mode.
-func (l *Layout) built(ctx context.Context, w *watch, mode HistoryMode) (*built, error) {
-	if !w.holds.Load() {
+func (l *Layout) built(ctx context.Context, w *guard.Watch, mode HistoryMode) (*draft.Tree, error) {
+	if !w.HoldsTurn.Load() {
 		if err := l.take(ctx, w); err != nil {
 			return nil, err
 		}
@@ -125,15 +128,15 @@ func (l *Layout) built(ctx context.Context, w *watch, mode HistoryMode) (*built,
 }
 
 // builtNow is built for whoever has the turn.
-func (l *Layout) builtNow(mode HistoryMode) *built {
+func (l *Layout) builtNow(mode HistoryMode) *draft.Tree {
 	if l.trees[mode] == nil {
-		l.trees[mode] = build(l.draft, mode)
+		l.trees[mode] = draft.Build(l.draft, draft.History(mode))
 	}
 	return l.trees[mode]
 }
 
 // fitAlone fits a tree of its own.
-func (l *Layout) fitAlone(ctx context.Context, w *watch, o FitOptions) (*Result, error) {
+func (l *Layout) fitAlone(ctx context.Context, w *guard.Watch, o FitOptions) (*Result, error) {
 	from, err := l.built(ctx, w, o.History)
 	if err != nil {
 		return nil, err
@@ -154,7 +157,7 @@ func (l *Layout) limitsWithin(budget int) (n int) {
 }
 
 // fit looks up, or finds out, how far the pruning must go for a budget.
-func (r *run) fit(ctx context.Context, w *watch, budget int) (*Result, error) {
+func (r *run) fit(ctx context.Context, w *guard.Watch, budget int) (*Result, error) {
 	r.watch = w
 	target := r.layout.opts.target(budget, r.whole)
 	r.approach(ctx, target)
@@ -203,4 +206,10 @@ func (r *run) advance() {
 		r.last = r.count.Count(tree.Root)
 		r.lows = append(r.lows, min(r.last, r.lows[len(r.lows)-1]))
 	}
+}
+
+// joins reports whether the tokenizer's counts add up.
+func (l *Layout) joins() bool {
+	_, joins := l.layouter.Tokenizer.(sizing.Joiner)
+	return joins
 }

@@ -12,7 +12,7 @@ import (
 
 // anew counts what is left of a node in a tree made for nothing else, as a whole.
 func (f *fitting) anew(n tree.ID) int {
-	return count.New(bareOf(f.State, n).fresh(), struct{ sizing.Tokenizer }{f.layout.layouter.tokenizer}).Count(tree.Root)
+	return count.New(bareOf(f.State, n).fresh(), struct{ sizing.Tokenizer }{f.layout.layouter.Tokenizer}).Count(tree.Root)
 }
 
 // CheckCounts prunes a prompt to nothing, and compares the count after each step with one made anew, where each is asked
@@ -85,7 +85,7 @@ func (f *fitting) wrongState() (wrong string) {
 // "" is what is wanted.
 func CheckLeast(layout *Layout) string {
 	f := layout.fitting()
-	joiner := f.layout.layouter.tokenizer.(sizing.Joiner)
+	joiner := f.layout.layouter.Tokenizer.(sizing.Joiner)
 	for {
 		wrong := ""
 		f.Walk(tree.Root, tree.Latest, func(n tree.ID) {

@@ -1,46 +1,48 @@
 package render
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/internal/draft"
+	"github.com/promptree-go/promptree/render/internal/guard"
+	"github.com/promptree-go/promptree/render/internal/layout"
+	"github.com/promptree-go/promptree/render/internal/transfer"
 )
 
-// ErrOutsideMessage tells that text or another part stands outside a message. It comes in an [*ElementError].
-var ErrOutsideMessage = errors.New("text or another part stands outside a message")
-
-// ErrBreakpointPlace tells that a cache breakpoint does not stand directly in a message. It comes in an
-// [*ElementError].
-var ErrBreakpointPlace = errors.New("a cache breakpoint stands somewhere else than directly in a message")
-
-// ErrNilElement tells that a nil pointer stands in a tree as an element. It comes in an [*ElementError].
-var ErrNilElement = errors.New("an element is a nil pointer")
-
-// ErrNestedMessage tells that a message stands in a message. It comes in an [*ElementError].
-var ErrNestedMessage = errors.New("a message stands in a message")
-
-// ErrDuplicateCall tells that a message makes two tool calls of one id. It comes in an [*ElementError].
-var ErrDuplicateCall = errors.New("two tool calls have one id")
-
-// ErrEndless is the error of a tree that is too deep or too large: more than 500 elements or lists stand in each other, there
-// are more than 1,048,576 pieces, or more than 256 MiB of text. It comes in an [*ElementError].
-var ErrEndless = errors.New("the tree does not end: does an element render itself, or a list hold itself?")
+// Mistakes in a tree. Each comes in an [*ElementError] that says where.
+var (
+	// ErrOutsideMessage is the error of a text or another part that stands outside a message.
+	ErrOutsideMessage = draft.ErrOutsideMessage
+	// ErrNestedMessage is the error of a message in a message.
+	ErrNestedMessage = draft.ErrNestedMessage
+	// ErrBreakpointPlace is the error of a cache breakpoint that does not stand directly in a message.
+	ErrBreakpointPlace = layout.ErrBreakpointPlace
+	// ErrNilElement is the error of a nil pointer that stands in a tree as an element.
+	ErrNilElement = layout.ErrNilElement
+	// ErrDuplicateCall is the error of a message with two tool calls of one id.
+	ErrDuplicateCall = layout.ErrDuplicateCall
+	// ErrBreak is the error of a text chunk with more than one break, or with a pattern that can match nothing.
+	ErrBreak = layout.ErrBreak
+	// ErrTransferMessage is the error of a message in a tree that is to be transferred: only content can be.
+	ErrTransferMessage = transfer.ErrMessage
+	// ErrEndless is the error of a tree that is too deep or too large: more than 500 elements or lists stand in each other, there
+	// are more than 1,048,576 pieces, or more than 256 MiB of text.
+	ErrEndless = guard.ErrEndless
+)
 
 // ErrLeftBehind is the error of a layout of which a fit was left behind, because the tokenizer or an element had not returned
-// when the context ended. The layout is of no use any more: lay the prompt out anew.
+// when the context ended. The layout cannot be used any more: lay the prompt out anew.
 var ErrLeftBehind = errors.New("render: an earlier fit of the layout has not returned: lay it out anew")
 
-// ErrBreak tells that a text chunk names more than one break, or a pattern that can match nothing. It comes in an
-// [*ElementError].
-var ErrBreak = errors.New("a break is no good")
-
-// ErrBudget tells that a budget, or another number in [Options], is out of range.
+// ErrBudget is the error of a budget, or of another number in [Options], that is out of range.
 var ErrBudget = errors.New("out of range")
 
-// ElementError tells what went wrong in which element.
+// ElementError is the error of an element.
 type ElementError struct {
 	// Path of the element from the root, such as "Root > UserMessage > Retrieval". Siblings of one name are numbered
 	// from 1: "Root > UserMessage#2".
@@ -53,11 +55,11 @@ type ElementError struct {
 
 func (e *ElementError) Error() string { return fmt.Sprintf("render: %s: %v", e.Path, e.Err) }
 
-// Unwrap gives what went wrong.
+// Unwrap returns what went wrong.
 func (e *ElementError) Unwrap() error { return e.Err }
 
-// TokenizerError is the error of a tokenizer that panicked, ended its goroutine, counted what cannot be, or had not returned a
-// second after the context ended.
+// TokenizerError is the error of a tokenizer that panicked, ended its goroutine, returned a count out of range, or had not returned
+// a second after the context ended.
 type TokenizerError struct {
 	// Tokenizer is its type, such as "*openai.Counter".
 	Tokenizer string
@@ -71,10 +73,48 @@ func (e *TokenizerError) Error() string {
 	return fmt.Sprintf("counting with %s: %v", e.Tokenizer, e.Err)
 }
 
-// Unwrap gives what went wrong.
+// Unwrap returns what went wrong.
 func (e *TokenizerError) Unwrap() error { return e.Err }
 
-// BudgetExceededError tells that a prompt does not fit although nothing more may go. Find it with errors.AsType.
+// TransferError is what is wrong with a tree in transfer form, and where.
+type TransferError struct {
+	// Place in the data, such as "node.children[2].text".
+	Place string
+	Err   error
+}
+
+func (e *TransferError) Error() string {
+	return fmt.Sprintf("transferred tree: %s: %v", e.Place, e.Err)
+}
+
+// Unwrap returns what is wrong.
+func (e *TransferError) Unwrap() error { return e.Err }
+
+// guarded runs a stage of a render, and returns the engine's errors as those of this package.
+func guarded[T any](ctx context.Context, l *layout.Layouter, stage func(context.Context, *guard.Watch) (T, error)) (T, *guard.Watch, error) {
+	value, w, err := guard.Run(ctx, l.Told.Tokenizer, stage)
+	if err = exported(err); err != nil {
+		if counting, ok := err.(*TokenizerError); ok {
+			err = fmt.Errorf("render: %w", counting)
+		}
+	}
+	return value, w, err
+}
+
+// exported returns an error of the engine as one of this package, and any other as it is.
+func exported(err error) error {
+	switch e := err.(type) {
+	case *guard.ElementError:
+		return &ElementError{Path: e.Path, Err: exported(e.Err), Stack: e.Stack}
+	case *guard.TokenizerError:
+		return &TokenizerError{Tokenizer: e.Tokenizer, Err: e.Err, Stack: e.Stack}
+	case *transfer.Error:
+		return &TransferError{Place: e.Place, Err: e.Err}
+	}
+	return err
+}
+
+// BudgetExceededError is the error of a prompt that does not fit although nothing more may go. Find it with errors.AsType.
 type BudgetExceededError struct {
 	// Budget that was to be kept, in tokens: the prompt's, or that of the limit.
 	Budget int

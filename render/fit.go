@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/render/internal/count"
+	"github.com/promptree-go/promptree/render/internal/draft"
+	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/render/internal/order"
 	"github.com/promptree-go/promptree/render/internal/tree"
@@ -16,7 +18,7 @@ type fitting struct {
 	*order.Order
 	count    *count.Counter
 	layout   *Layout
-	watch    *watch // of the call
+	watch    *guard.Watch // of the call
 	limits   []limit
 	goals    []goal // in order
 	growth   growth
@@ -41,9 +43,9 @@ type goal struct {
 const wholePrompt = -1
 
 // newFitting returns a fitting of a layout with the options of the layout or others.
-func newFitting(l *Layout, from *built, o FitOptions) *fitting {
-	f := &fitting{layout: l, unranked: o.KeepUnranked, watch: &watch{}}
-	f.growth = growth{mode: o.History, all: slices.Clone(from.expandables)}
+func newFitting(l *Layout, from *draft.Tree, o FitOptions) *fitting {
+	f := &fitting{layout: l, unranked: o.KeepUnranked, watch: &guard.Watch{}}
+	f.growth = growth{mode: o.History, all: slices.Clone(from.Expandables)}
 	f.prepare(tree.NewState(from.Tree, nil))
 	for _, id := range from.Limits {
 		f.limits = append(f.limits, limit{id: id, max: from.Extra(id).Limit})
@@ -53,8 +55,8 @@ func newFitting(l *Layout, from *built, o FitOptions) *fitting {
 
 // prepare has the fitting go on with a state.
 func (f *fitting) prepare(s *tree.State) {
-	f.Order = order.New(s, !f.layout.layouter.lenient)
-	f.count = count.New(s, f.layout.layouter.tokenizer)
+	f.Order = order.New(s, !f.layout.layouter.Compatible)
+	f.count = count.New(s, f.layout.layouter.Tokenizer)
 }
 
 // fit fits one budget.

@@ -4,21 +4,17 @@ import (
 	"context"
 	"slices"
 
+	"github.com/promptree-go/promptree/render/internal/draft"
+	"github.com/promptree-go/promptree/render/internal/layout"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // growth is what may grow in a fitting.
 type growth struct {
 	mode  HistoryMode
-	all   []expandable    // in the order in which they were rendered
-	fixed bool            // they do not grow
-	grown map[*node]*node // what each grew to last
-}
-
-// expandable is a node that may grow, and what grows it.
-type expandable struct {
-	id    tree.ID // None once another grew over it
-	draft *node   // as it was laid out
+	all   []draft.Expandable          // in the order in which they were rendered
+	fixed bool                        // they do not grow
+	grown map[*draft.Node]*draft.Node // what each grew to last
 }
 
 // offer has the expandables in a limit, or in the whole prompt, grow into what is left of so many tokens.
@@ -27,7 +23,7 @@ func (f *fitting) offer(ctx context.Context, limit, tokens int) error {
 		return context.Cause(ctx)
 	}
 	container := f.container(limit)
-	grows := slices.ContainsFunc(f.growth.all, func(e expandable) bool { return f.standsIn(e.id, container) })
+	grows := slices.ContainsFunc(f.growth.all, func(e draft.Expandable) bool { return f.standsIn(e.ID, container) })
 	if f.growth.fixed || !grows || f.count.Count(container) >= tokens {
 		return nil
 	}
@@ -51,21 +47,20 @@ func (f *fitting) standsIn(id, container tree.ID) bool {
 func (f *fitting) expand(ctx context.Context, limit, tokens int) error {
 	used := f.count.Count(f.container(limit))
 	for i, e := range f.growth.all {
-		if e = f.growth.all[i]; !f.standsIn(e.id, f.container(limit)) || !f.Attached(e.id, tree.None) {
+		if e = f.growth.all[i]; !f.standsIn(e.ID, f.container(limit)) || !f.Attached(e.ID, tree.None) {
 			continue
 		}
-		first := e.draft.more().expandMax
-		have := &room{budget: min(tokens, most) - used + first}
-		grown, err := f.layout.layouter.grow(ctx, e.draft, f.watch, have)
+		first := e.Node.More().Used
+		grown, now, err := f.layout.layouter.Grow(ctx, f.watch, e.Node, min(tokens, layout.MaxBudget)-used+first)
 		if err != nil {
 			return err
 		}
 		if f.growth.grown == nil {
-			f.growth.grown = map[*node]*node{}
+			f.growth.grown = map[*draft.Node]*draft.Node{}
 		}
-		f.growth.grown[e.draft] = grown
-		f.replace(e.id, grown)
-		if used += have.consumed() - first; used >= tokens {
+		f.growth.grown[e.Node] = grown
+		f.replace(e.ID, grown)
+		if used += now - first; used >= tokens {
 			break
 		}
 	}
@@ -73,60 +68,21 @@ func (f *fitting) expand(ctx context.Context, limit, tokens int) error {
 }
 
 // replace puts what an expandable grew to in its place.
-func (f *fitting) replace(id tree.ID, grown *node) {
+func (f *fitting) replace(id tree.ID, grown *draft.Node) {
 	old := f.State
-	end := old.Nodes[id].End
-	p := newBuilder(f.growth.mode)
-	t := p.tree
-	*t = *old.Tree
-	t.Names, t.Extras = slices.Clone(old.Names), slices.Clone(old.Extras)
-	t.Groups, t.References = slices.Clone(old.Groups), slices.Clone(old.References)
-	t.Nodes = append(make([]tree.Node, 0, len(old.Nodes)), old.Nodes[:id]...)
-	for number, name := range t.Names {
-		p.names[name] = uint16(number)
-	}
-	var in surroundings
-	for up := old.Nodes[id].Parent; up != tree.None; up = old.Nodes[up].Parent {
-		n := &old.Nodes[up]
-		in.message = in.message || n.Kind == tree.Message
-		in.required = in.required || n.Is(tree.Required)
-		in.legacy = in.legacy || n.Is(tree.Legacy)
-	}
-	in.ignored = f.growth.mode.ignores(grown)
-	p.add(grown, old.Nodes[id].Parent, int(old.Nodes[id].Nth), in)
-	t.Globals = nil
-	f.layout.draft.globals(&t.Globals, f.growth.grown)
-	shift := tree.ID(len(t.Nodes)) - end
-	moved := func(n tree.ID) tree.ID {
-		switch {
-		case n <= id: // the expandable itself stands where it stood
-			return n
-		case n < end:
-			return tree.None
-		}
-		return n + shift
-	}
-	for _, n := range old.Nodes[end:] {
-		n.Parent, n.End = moved(n.Parent), n.End+shift
-		t.Nodes = append(t.Nodes, n)
-	}
-	for up := old.Nodes[id].Parent; up != tree.None; up = old.Nodes[up].Parent {
-		t.Nodes[up].End += shift
-		if !t.Nodes[id].Is(tree.Lines) {
-			t.Nodes[up].Flags &^= tree.Lines
-		}
-	}
+	t, moved := draft.Replace(old.Tree, id, grown, draft.History(f.growth.mode))
+	t.Globals = f.layout.draft.Globals(nil, f.growth.grown)
 	for k := range f.limits {
 		if l := &f.limits[k]; l.id != tree.None {
-			if l.id > id && l.id < end {
+			if l.id > id && l.id < old.Nodes[id].End {
 				l.path = old.Path(l.id)
 			}
 			l.id = moved(l.id)
 		}
 	}
 	for k := range f.growth.all {
-		if e := &f.growth.all[k]; e.id != tree.None {
-			e.id = moved(e.id)
+		if e := &f.growth.all[k]; e.ID != tree.None {
+			e.ID = moved(e.ID)
 		}
 	}
 	next := tree.NewState(t, nil)

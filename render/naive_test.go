@@ -8,7 +8,9 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render/internal/count"
+	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/join"
+	"github.com/promptree-go/promptree/render/internal/layout"
 	"github.com/promptree-go/promptree/render/internal/tree"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -34,7 +36,7 @@ type ref struct {
 
 type naive struct {
 	tree     *bare
-	layout   *layouter
+	layouter *layout.Layouter
 	required map[ref]bool // what stays as it is
 	calling  map[ref]bool // messages that stay for a call they make
 	unranked bool         // what is not offered is required
@@ -340,7 +342,7 @@ func find(b *bare, at ref, inMessage bool) (*bare, bool) {
 
 // count is the count of a tree made for nothing else.
 func (n *naive) count(b *bare) int {
-	return count.New(b.fresh(), struct{ sizing.Tokenizer }{n.layout.tokenizer}).Count(tree.Root)
+	return count.New(b.fresh(), struct{ sizing.Tokenizer }{n.layouter.Tokenizer}).Count(tree.Root)
 }
 
 // fresh returns a tree that has what is left, and nothing more.
@@ -408,7 +410,7 @@ func bareWhole(t *tree.Tree, n, in tree.ID) *bare {
 // CompareNaive prunes a prompt without expandables twice, and says where the two disagree; "" is what is wanted.
 func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 	f := layout.fitting()
-	n := naive{tree: bareOf(f.State, tree.Root), layout: layout.layouter, strict: !layout.layouter.lenient}
+	n := naive{tree: bareOf(f.State, tree.Root), layouter: layout.layouter, strict: !layout.layouter.Compatible}
 	n.require()
 	stuck := ""
 	left := map[string]bool{}
@@ -484,14 +486,14 @@ func CheckTree(ctx context.Context, layout *Layout, budget int) string {
 	if _, err := f.fit(ctx, budget); err != nil {
 		return ""
 	}
-	tokenizer := struct{ sizing.Tokenizer }{layout.layouter.tokenizer}
+	tokenizer := struct{ sizing.Tokenizer }{layout.layouter.Tokenizer}
 	sent, wrong := 0, ""
 	bareOf(f.State, tree.Root).walk(func(b *bare) {
 		if b.Kind == tree.Message {
 			sent += tokenizer.CountMessage(join.Message(b.fresh(), tree.Root, tree.Latest))
 		}
-		grows := slices.ContainsFunc(f.growth.all, func(e expandable) bool {
-			return b.in == tree.None && e.id != tree.None && (f.standsIn(e.id, b.id) || f.standsIn(b.id, e.id))
+		grows := slices.ContainsFunc(f.growth.all, func(e draft.Expandable) bool {
+			return b.in == tree.None && e.ID != tree.None && (f.standsIn(e.ID, b.id) || f.standsIn(b.id, e.ID))
 		})
 		if most := b.tree.Extra(b.id).Limit; most > 0 && most <= budget && !grows {
 			if tokens := count.New(b.fresh(), tokenizer).Count(tree.Root); tokens > most {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
@@ -32,31 +33,6 @@ func (m HistoryMode) check() error {
 	return nil
 }
 
-// ignores reports whether a node stands in history whose Required is ignored.
-func (m HistoryMode) ignores(n *node) bool {
-	for up := n.parent; up != nil && m == HistoryDroppable; up = up.parent {
-		if up.is(showsHistory) {
-			return up.ranksMessages()
-		}
-	}
-	return false
-}
-
-// ranksMessages reports whether a message in n, or an element between n and a message, was given a priority.
-func (n *node) ranksMessages() bool {
-	children := n.all()
-	for i := range children {
-		c := &children[i]
-		if c.own == 0 && c.leaf() { // a text, which has the priority of what it stands in
-			continue
-		}
-		if c.is(isOffered) || c.kind != message && c.ranksMessages() {
-			return true
-		}
-	}
-	return false
-}
-
 // FitOptions say what [Layout.FitWith] and [Layout.Floor] keep, in place of the options that the tree was laid out with.
 type FitOptions struct {
 	// Budget is the most tokens that the messages may take, 1 or more.
@@ -83,7 +59,7 @@ func (l *Layout) FitWith(ctx context.Context, o FitOptions) (*Result, error) {
 	if o.KeepUnranked == l.opts.KeepUnranked && o.History == l.opts.History {
 		return l.Fit(ctx, o.Budget)
 	}
-	return fitted(ctx, l, func(ctx context.Context, w *watch) (*Result, error) { return l.fitAlone(ctx, w, o) })
+	return fitted(ctx, l, func(ctx context.Context, w *guard.Watch) (*Result, error) { return l.fitAlone(ctx, w, o) })
 }
 
 // Floor returns how many tokens are left once everything that may go has gone, by the tokenizer's exact count: what a
@@ -95,10 +71,10 @@ func (l *Layout) Floor(ctx context.Context, o FitOptions) (tokens int, err error
 	if err := l.checkFit(o); err != nil {
 		return 0, err
 	}
-	return fitted(ctx, l, func(ctx context.Context, w *watch) (int, error) { return l.floor(ctx, w, o) })
+	return fitted(ctx, l, func(ctx context.Context, w *guard.Watch) (int, error) { return l.floor(ctx, w, o) })
 }
 
-func (l *Layout) floor(ctx context.Context, w *watch, o FitOptions) (tokens int, err error) {
+func (l *Layout) floor(ctx context.Context, w *guard.Watch, o FitOptions) (tokens int, err error) {
 	from, err := l.built(ctx, w, o.History)
 	if err != nil {
 		return 0, err

@@ -1,12 +1,16 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/internal/draft"
+	"github.com/promptree-go/promptree/render/internal/guard"
+	"github.com/promptree-go/promptree/render/internal/layout"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -46,7 +50,7 @@ type Options struct {
 }
 
 // layouter checks the options.
-func (o Options) layouter() (*layouter, error) {
+func (o Options) layouter() (*layout.Layouter, error) {
 	switch {
 	case o.Tokenizer == nil:
 		return nil, ErrNoTokenizer
@@ -58,10 +62,9 @@ func (o Options) layouter() (*layouter, error) {
 	if err := o.History.check(); err != nil {
 		return nil, err
 	}
-	l := &layouter{own: o.Tokenizer, tokenizer: check(o.Tokenizer), window: o.Window, lenient: o.Lenient, lasting: sizing.Lasting(o.Tokenizer)}
-	_, l.joins = o.Tokenizer.(sizing.Joiner)
-	if l.window == 0 {
-		l.window = o.Budget
+	l := &layout.Layouter{
+		Tokenizer: guard.Check(o.Tokenizer), Compatible: o.Lenient,
+		Told: sizing.Sizing{Window: cmp.Or(o.Window, o.Budget), Tokenizer: o.Tokenizer},
 	}
 	return l, o.checkBudget(o.Budget)
 }
@@ -118,25 +121,25 @@ func (r *Result) Report() Report {
 //
 // Same tree, same budget, same tokenizer: same messages.
 func Render(ctx context.Context, root elements.Node, opts Options) (*Result, error) {
-	layout, err := Lay(ctx, root, opts)
+	laidOut, err := Lay(ctx, root, opts)
 	if err != nil {
 		return nil, err
 	}
-	return layout.Fit(ctx, opts.Budget)
+	return laidOut.Fit(ctx, opts.Budget)
 }
 
 // Layout is a tree that was laid out and can be fitted to any budget. It is safe for concurrent use.
 type Layout struct {
-	draft    *node // as it was laid out
-	layouter *layouter
+	draft    *draft.Node // as it was laid out
+	layouter *layout.Layouter
 	opts     Options
 
-	turn   chan struct{}                // full while somebody uses what follows
-	lost   chan struct{}                // closed once somebody who does was left behind
-	trees  [HistoryDroppable + 1]*built // by mode, once one is asked for
-	alone  bool                         // fits cannot share a run
-	limits []int                        // of the tree, once there is a run
-	runs   map[int]*run                 // that fits share, by how many limits they keep
+	turn   chan struct{}                   // full while somebody uses what follows
+	lost   chan struct{}                   // closed once somebody who does was left behind
+	trees  [draft.HistoryModes]*draft.Tree // by mode, once one is asked for
+	alone  bool                            // fits cannot share a run
+	limits []int                           // of the tree, once there is a run
+	runs   map[int]*run                    // that fits share, by how many limits they keep
 }
 
 // Lay does the first step of [Render]. The elements are told the budget in the options.
@@ -145,21 +148,13 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 	if err != nil {
 		return nil, err
 	}
-	tree, err := l.tree(ctx, root, place{free: l.joins}, opts.Budget)
+	laidOut, _, err := guarded(ctx, l, func(ctx context.Context, w *guard.Watch) (*draft.Node, error) {
+		return l.Lay(ctx, w, root, opts.Budget)
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &Layout{draft: tree, layouter: l, opts: opts, turn: make(chan struct{}, 1), lost: make(chan struct{})}, nil
-}
-
-// tree lays out a whole tree.
-func (l *layouter) tree(ctx context.Context, root elements.Node, at place, budget int) (*node, error) {
-	tree, _, err := guarded(ctx, l, func(ctx context.Context, w *watch) (*node, error) {
-		tree := &node{own: builtinRoot}
-		at.watch = w
-		return tree, l.contents(ctx, tree, listOf(root), at, &room{budget: min(budget, most)})
-	})
-	return tree, err
+	return &Layout{draft: laidOut, layouter: l, opts: opts, turn: make(chan struct{}, 1), lost: make(chan struct{})}, nil
 }
 
 // Fit does the other steps, for a budget that need not be the one that the tree was laid out for: what would be sent at
@@ -173,7 +168,7 @@ func (l *Layout) Fit(ctx context.Context, budget int) (*Result, error) {
 	if err := l.opts.checkBudget(budget); err != nil {
 		return nil, err
 	}
-	return fitted(ctx, l, func(ctx context.Context, w *watch) (*Result, error) {
+	return fitted(ctx, l, func(ctx context.Context, w *guard.Watch) (*Result, error) {
 		if result, err := l.fitTogether(ctx, w, budget); result != nil || err != nil {
 			return result, err
 		}

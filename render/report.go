@@ -214,7 +214,7 @@ func (r *reporter) block(b *tree.Block, path string) {
 		paths[n] = t.PathIn(paths[node.Parent], n)
 		piece := Piece{Path: paths[n], Priority: given(node), Required: true}
 		if node.Leaf() {
-			piece.Kind, piece.Tokens = partKinds[count.TypeOf(t.Extra(n).Part)], b.PieceTokens(t, n)
+			piece.Kind, piece.Tokens = partKinds[count.TypeOf(t.Extra(n).Part)], r.count.PieceIn(t, n)
 			r.report = append(r.report, piece)
 		}
 		for _, c := range t.Extra(n).Calls {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
@@ -22,7 +23,7 @@ func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
 		result.References, result.OmittedReferences = splitReferences(f.References, left)
 	}
 	result.report = sync.OnceValue(func() (report Report) {
-		report, _ = fitted(context.Background(), f.layout, func(ctx context.Context, w *watch) (report Report, err error) {
+		report, _ = fitted(context.Background(), f.layout, func(ctx context.Context, w *guard.Watch) (report Report, err error) {
 			if err := f.layout.take(ctx, w); err != nil {
 				return nil, err
 			}

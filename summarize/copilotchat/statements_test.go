@@ -264,8 +264,8 @@ func TestStatements(t *testing.T) {
 				require.InDelta(t, 4000, older, 20)
 			},
 			Mutants: []statements.Mutant{
-				{File: "render/share.go", Old: "return -t.props.FlexGrow", New: "return t.props.FlexGrow"},
-				{File: "render/share.go", Old: "return math.MinInt", New: "return math.MaxInt"},
+				{File: "render/internal/layout/share.go", Old: "return -it.props.FlexGrow", New: "return it.props.FlexGrow"},
+				{File: "render/internal/layout/share.go", Old: "return math.MinInt", New: "return math.MaxInt"},
 			},
 		},
 		{
@@ -302,7 +302,7 @@ func TestStatements(t *testing.T) {
 				require.InDelta(t, 500, compacttest.Quarter{}.CountText(text), 10)
 			},
 			Mutants: []statements.Mutant{
-				{File: "render/text.go", Old: "piece.text = l.cut(piece.text, next, r.budget)", New: "piece.text = l.cut(piece.text, next, r.budget/2)"},
+				{File: "render/internal/layout/text.go", Old: "piece.Text = s.cut(piece.Text, next)", New: "s.budget /= 2; piece.Text = s.cut(piece.Text, next)"},
 			},
 		},
 		{

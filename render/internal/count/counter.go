@@ -96,15 +96,18 @@ func (c *Counter) tally(n tree.ID) int {
 }
 
 // Piece returns what a text or part counts by itself.
-func (c *Counter) Piece(n tree.ID) int {
-	node := &c.state.Nodes[n]
+func (c *Counter) Piece(n tree.ID) int { return c.PieceIn(c.state.Tree, n) }
+
+// PieceIn returns what a text or part of another tree counts by itself.
+func (c *Counter) PieceIn(t *tree.Tree, n tree.ID) int {
+	node := &t.Nodes[n]
 	if node.Kind != tree.Text {
-		return c.state.Extra(n).Tokens
+		return t.Extra(n).Tokens
 	}
-	tokens, known := c.state.Tokens(n)
+	tokens, known := t.Tokens(n)
 	if !known {
 		tokens = c.tokenizer.CountText(node.Text)
-		c.state.SetTokens(n, tokens)
+		t.SetTokens(n, tokens)
 	}
 	return tokens
 }

@@ -111,8 +111,6 @@ type Block struct {
 	Tokens      int
 	Breakpoints int32 // messages with one
 	Tree        *Tree // of the messages, under its root
-	// PieceTokens returns what a piece of Tree counts by itself.
-	PieceTokens func(t *Tree, n ID) int
 }
 
 // Tree is a prompt that was laid out.

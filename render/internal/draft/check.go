@@ -1,0 +1,27 @@
+package draft
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements"
+)
+
+// ErrOutsideMessage is the error of a text or another part that stands outside a message.
+var ErrOutsideMessage = errors.New("text or another part stands outside a message")
+
+// ErrNestedMessage is the error of a message in a message.
+var ErrNestedMessage = errors.New("a message stands in a message")
+
+// CheckProps returns an error for properties that are out of range.
+func CheckProps(p *elements.Props) error {
+	switch {
+	case p.FlexGrow < 0:
+		return fmt.Errorf("a FlexGrow of %d: it is 0 or more", p.FlexGrow)
+	case !(p.FlexBasis >= 0): // also NaN
+		return fmt.Errorf("a FlexBasis of %v: it is 0 or more", p.FlexBasis)
+	case p.FlexReserve.Tokens < 0 || p.FlexReserve.Fraction < 0:
+		return fmt.Errorf("a FlexReserve of %+v: it is 0 or more", p.FlexReserve)
+	}
+	return nil
+}

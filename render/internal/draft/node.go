@@ -1,0 +1,197 @@
+// Package draft holds a prompt as layout writes it, element by element, and makes the tree of it that is pruned.
+package draft
+
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/internal/tree"
+)
+
+// Node is an element, a text or another part of a message. It is of one of the kinds of the tree, but never tree.Finished:
+// whether finished messages are one node of the tree depends on what is required.
+type Node struct {
+	Parent   *Node  // nil for the root
+	Name     string // of the element, as paths have it; "" for a text or part that is not an element itself
+	Text     string // of a text
+	Children []Node
+	Priority int             // if the flag tree.Given is set
+	Group    *elements.Group // of a KeepWith
+	Finished *tree.Block     // of an element that is finished messages, which has no children
+	Rare     *Rare           // nil if the node has nothing of it
+	Kind     tree.Kind
+	Flags    tree.Flags    // but for those that Build sets: Required is as the element has it
+	IfEmpty  bool          // the node has two children, of which the first is left out unless the second is blank
+	History  bool          // the element shows history
+	tokens   int32         // of a text by itself, plus one; 0 before anybody asked
+	index    int32         // its place among the children of its parent
+	count    *atomic.Int32 // of a text, once a tree was built
+}
+
+// Rare holds what few nodes have.
+type Rare struct {
+	// Of a tree that is to be transferred.
+	Element elements.Node
+	Props   elements.Props
+
+	// Order holds the children that are elements in the order in which they were laid out, if it is not that of the children.
+	Order []int32
+
+	Part   chat.Part
+	Tokens int // of Part
+
+	Limit int // of a TokenLimit, else 0
+	Tag   *tree.Tag
+
+	Expandable *elements.Expandable
+	Used       int // tokens that the expandable took when it was first rendered
+
+	Frame chat.Message // of a message, without content and calls
+	Calls []elements.ToolCall
+
+	Globals, Locals elements.Metadata
+	References      []elements.Reference
+}
+
+// none is what a node has of which nothing was set. It is never written to.
+var none Rare
+
+// More returns what few nodes have, to be read.
+func (n *Node) More() *Rare {
+	if n.Rare == nil {
+		return &none
+	}
+	return n.Rare
+}
+
+// Set returns what few nodes have, to be written to.
+func (n *Node) Set() *Rare {
+	if n.Rare == nil {
+		n.Rare = &Rare{}
+	}
+	return n.Rare
+}
+
+// Is reports whether a node has one of the flags.
+func (n *Node) Is(f tree.Flags) bool { return n.Flags&f != 0 }
+
+// Leaf reports whether a node can hold no others.
+func (n *Node) Leaf() bool { return n.Kind > tree.Message }
+
+// SetFlag sets a flag if a condition holds.
+func (n *Node) SetFlag(f tree.Flags, holds bool) {
+	if holds {
+		n.Flags |= f
+	}
+}
+
+// SetPriority sets the priority if it is not nil. The highest is [tree.Unset].
+func (n *Node) SetPriority(priority *int) {
+	if priority != nil {
+		n.Priority = min(*priority, tree.Unset)
+		n.Flags |= tree.Given
+		n.SetFlag(tree.Offered, n.Priority < tree.Unset)
+	}
+}
+
+// InheritPriority takes the priority of another node.
+func (n *Node) InheritPriority(from *Node) {
+	n.Priority = from.Priority
+	n.Flags |= from.Flags & (tree.Given | tree.Offered)
+}
+
+// Given returns the priority, nil if there is none.
+func (n *Node) Given() *int {
+	if !n.Is(tree.Given) {
+		return nil
+	}
+	return new(n.Priority)
+}
+
+// SetTokens records what a text counts by itself, unless that is too much to be recorded.
+func (n *Node) SetTokens(tokens int) {
+	if tokens < math.MaxInt32 {
+		n.tokens = int32(tokens + 1)
+	}
+}
+
+// Add adds a child. If there is no room for it, it moves those that are there.
+func (n *Node) Add(child Node) *Node {
+	child.Parent, child.index = n, int32(len(n.Children))
+	n.Children = append(n.Children, child)
+	return &n.Children[len(n.Children)-1]
+}
+
+// Inside reports whether a node, or an element that it stands in, satisfies f.
+func (n *Node) Inside(f func(*Node) bool) bool {
+	for ; n != nil; n = n.Parent {
+		if f(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// Note records a metadata value. One that is local to the root is global.
+func (n *Node) Note(entry elements.MetaEntry) {
+	more := n.Set()
+	if entry.Local && n.Parent != nil {
+		more.Locals = append(more.Locals, entry)
+	} else {
+		more.Globals = append(more.Globals, entry)
+	}
+}
+
+// Refer records references.
+func (n *Node) Refer(references ...elements.Reference) {
+	if len(references) > 0 {
+		more := n.Set()
+		more.References = append(more.References, references...)
+	}
+}
+
+// Blank reports whether there is nothing but white space in a node.
+func (n *Node) Blank() bool {
+	switch n.Kind {
+	case tree.Text:
+		return tree.Blank(n.Text)
+	case tree.Part, tree.Breakpoint:
+		return false
+	}
+	if len(n.More().Calls) > 0 || n.Finished != nil && len(n.Finished.Messages) > 0 {
+		return false
+	}
+	for i := range n.Children {
+		if !n.Children[i].Blank() {
+			return false
+		}
+	}
+	return true
+}
+
+// layoutOrder yields the children that are elements in the order in which they were laid out.
+func (n *Node) layoutOrder(yield func(*Node) bool) {
+	if order := n.More().Order; order != nil {
+		for _, i := range order {
+			if !yield(&n.Children[i]) {
+				return
+			}
+		}
+		return
+	}
+	for i := range n.Children {
+		if c := &n.Children[i]; c.Name != "" && !yield(c) {
+			return
+		}
+	}
+}
+
+// Index returns the place of a node among the children of its parent.
+func (n *Node) Index() int32 { return n.index }
+
+// Like returns an empty node in the place of another, with its name, and required and offered as that is.
+func (n *Node) Like() *Node {
+	return &Node{Parent: n.Parent, Name: n.Name, index: n.index, Flags: n.Flags & (tree.Required | tree.Offered)}
+}

@@ -1,0 +1,69 @@
+package draft
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// RootPath is the first element of every path.
+const RootPath = "Root"
+
+// Path returns the path of an element, such as "Root > UserMessage#2"; of the element around it, for a text or part that is none.
+func (n *Node) Path() string {
+	if n == nil {
+		return ""
+	}
+	path := n.Parent.Path()
+	if n.Name == "" {
+		return path
+	}
+	if path != "" {
+		path += " > "
+	}
+	path += n.Name
+	if n.Parent != nil {
+		if nth := numbers(n.Parent.Children)[n.index]; nth > 0 {
+			path += "#" + strconv.Itoa(int(nth))
+		}
+	}
+	return path
+}
+
+// PathWithoutNumbers returns the path without the numbers of siblings.
+func (n *Node) PathWithoutNumbers() string {
+	var names []string
+	for ; n != nil; n = n.Parent {
+		if n.Name != "" {
+			names = append(names, n.Name)
+		}
+	}
+	slices.Reverse(names)
+	return strings.Join(names, " > ")
+}
+
+// numbers returns the number of each node among siblings of its name, from 1; 0 for the only one.
+func numbers(siblings []Node) []int32 {
+	list := make([]int32, len(siblings))
+	if len(siblings) < 2 {
+		return list
+	}
+	type tally struct {
+		first int
+		n     int32
+	}
+	byName := map[string]*tally{}
+	var last *tally // most often siblings have one name
+	for i := range siblings {
+		if i == 0 || siblings[i].Name != siblings[i-1].Name {
+			if last = byName[siblings[i].Name]; last == nil {
+				last = &tally{first: i}
+				byName[siblings[i].Name] = last
+			}
+		}
+		if last.n++; last.n > 1 {
+			list[last.first], list[i] = 1, last.n
+		}
+	}
+	return list
+}

@@ -1,0 +1,52 @@
+package draft
+
+import (
+	"slices"
+
+	"github.com/promptree-go/promptree/render/internal/tree"
+)
+
+// Replace returns a tree in which what an expandable grew to stands in its place, and where each node of the old tree is in it: moved
+// returns tree.None for what stood in the expandable. Limits and metadata are those of the old tree.
+func Replace(old *tree.Tree, id tree.ID, grown *Node, history History) (t *tree.Tree, moved func(tree.ID) tree.ID) {
+	end := old.Nodes[id].End
+	b := newBuilder(history)
+	*b.tree = *old
+	t = b.tree
+	t.Names, t.Extras = slices.Clone(old.Names), slices.Clone(old.Extras)
+	t.Groups, t.References = slices.Clone(old.Groups), slices.Clone(old.References)
+	t.Nodes = append(make([]tree.Node, 0, len(old.Nodes)), old.Nodes[:id]...)
+	for number, name := range t.Names {
+		b.names[name] = uint16(number)
+	}
+	var in surroundings
+	for up := old.Nodes[id].Parent; up != tree.None; up = old.Nodes[up].Parent {
+		n := &old.Nodes[up]
+		in.message = in.message || n.Kind == tree.Message
+		in.required = in.required || n.Is(tree.Required)
+		in.legacy = in.legacy || n.Is(tree.Legacy)
+	}
+	in.ignored = history.ignores(grown)
+	b.add(grown, old.Nodes[id].Parent, old.Nodes[id].Nth, in)
+	shift := tree.ID(len(t.Nodes)) - end
+	moved = func(n tree.ID) tree.ID {
+		switch {
+		case n <= id: // the expandable itself stands where it stood
+			return n
+		case n < end:
+			return tree.None
+		}
+		return n + shift
+	}
+	for _, n := range old.Nodes[end:] {
+		n.Parent, n.End = moved(n.Parent), n.End+shift
+		t.Nodes = append(t.Nodes, n)
+	}
+	for up := old.Nodes[id].Parent; up != tree.None; up = old.Nodes[up].Parent {
+		t.Nodes[up].End += shift
+		if !t.Nodes[id].Is(tree.Lines) {
+			t.Nodes[up].Flags &^= tree.Lines
+		}
+	}
+	return t, moved
+}

@@ -1,0 +1,67 @@
+package guard
+
+import (
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/callback"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// mostTokens is the most that one count may be, so that those of all pieces can be added up.
+const mostTokens = 1 << 40
+
+// Check returns a tokenizer that checks each count of another. A count below 0 or above 2^40, or a panic, is a panic with a
+// [*TokenizerError].
+func Check(t sizing.Tokenizer) sizing.Tokenizer {
+	if joiner, ok := t.(sizing.Joiner); ok {
+		return checkedJoiner{checked{t}, joiner}
+	}
+	return checked{t}
+}
+
+// checked checks the counts of a tokenizer.
+type checked struct{ sizing.Tokenizer }
+
+// checkedJoiner checks those of a [sizing.Joiner].
+type checkedJoiner struct {
+	checked
+	joiner sizing.Joiner
+}
+
+func (c checked) CountText(text string) (tokens int) {
+	defer c.check("CountText", &tokens)
+	return c.Tokenizer.CountText(text)
+}
+
+func (c checked) CountPart(part chat.Part) (tokens int) {
+	defer c.check("CountPart", &tokens)
+	return c.Tokenizer.CountPart(part)
+}
+
+func (c checked) CountMessage(m chat.Message) (tokens int) {
+	defer c.check("CountMessage", &tokens)
+	return c.Tokenizer.CountMessage(m)
+}
+
+func (c checkedJoiner) CountFrame(m chat.Message) (tokens int, joined bool) {
+	defer c.check("CountFrame", &tokens)
+	return c.joiner.CountFrame(m)
+}
+
+func (c checkedJoiner) SafeCut(before, after rune) bool { return c.joiner.SafeCut(before, after) }
+
+// check checks what a method returned, or that it panicked.
+func (c checked) check(method string, tokens *int) {
+	if p := recover(); p != nil {
+		panicked := callback.Panicked(p)
+		panic(tokenizerError(c.Tokenizer, fmt.Errorf("%s: %w", method, panicked), panicked.Stack))
+	}
+	if *tokens < 0 || *tokens > mostTokens {
+		panic(tokenizerError(c.Tokenizer, fmt.Errorf("%s counted %d tokens: it is 0 to %d", method, *tokens, mostTokens), nil))
+	}
+}
+
+func tokenizerError(t sizing.Tokenizer, err error, stack []byte) *TokenizerError {
+	return &TokenizerError{Tokenizer: fmt.Sprintf("%T", t), Err: err, Stack: stack}
+}

@@ -1,0 +1,99 @@
+package layout
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/internal/count"
+	"github.com/promptree-go/promptree/render/internal/draft"
+	"github.com/promptree-go/promptree/render/internal/join"
+	"github.com/promptree-go/promptree/render/internal/tree"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// finished is what messages that do not change lay out to. It is kept with the element and shared by all layouts in which it
+// stands.
+type finished struct {
+	block      *tree.Block
+	charged    int              // tokens at layout
+	tokenizer  sizing.Tokenizer // the caller's, by which they were counted
+	compatible bool
+	silent     bool // there are messages that count but have nothing to say
+}
+
+// Keepsake makes it one of an [elements.Finished].
+func (*finished) Keepsake() {}
+
+// layFinished lays out finished messages, or takes what they were laid out to before. Where they may not stand as a whole they are
+// laid out like any others.
+func layFinished(ctx context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+	e, l := n.(*elements.Finished), s.layouter
+	s.node.Flags |= tree.Chunk
+	s.lazy = false
+	if s.inMessage {
+		return s.render(ctx, e)
+	}
+	f, kept := e.Kept().(*finished)
+	kept = kept && f.compatible == l.Compatible
+	switch {
+	case kept && sizing.Lasting(f.tokenizer) && sizing.Lasting(l.Told.Tokenizer) && f.tokenizer == l.Told.Tokenizer:
+	case kept && !f.silent:
+		f = f.countedBy(l)
+		e.Keep(f)
+	default:
+		children, err := s.render(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		// What is kept must not hold on to this layout.
+		apart := &site{layouter: l, watch: s.watch, node: &draft.Node{}, place: place{depth: s.depth}, room: room{budget: MaxBudget}}
+		if apart.contents(ctx, children) != nil {
+			return children, nil // for the error's path
+		}
+		f = &finished{tokenizer: l.Told.Tokenizer, compatible: l.Compatible, charged: apart.used}
+		state := tree.NewState(draft.Build(apart.node, draft.HistoryAsGiven).Tree, nil)
+		f.block = &tree.Block{
+			Messages: join.Messages(state, tree.Latest), Tokens: count.New(state, l.Tokenizer).Count(tree.Root),
+			Breakpoints: state.CountBreakpoints(tree.Root), Tree: state.Tree,
+		}
+		f.silent = len(f.block.Messages) < state.Left(tree.Root)
+		e.Keep(f)
+	}
+	s.node.Finished = f.block
+	s.used += f.charged
+	return nil, nil
+}
+
+// countedBy returns the same messages counted with another tokenizer, or with one that counts otherwise than it did.
+func (f *finished) countedBy(l *Layouter) *finished {
+	old := f.block.Tree
+	t := *old
+	t.Nodes, t.Extras = slices.Clone(old.Nodes), slices.Clone(old.Extras)
+	counts := make([]atomic.Int32, len(t.Nodes))
+	block := *f.block
+	block.Tree, block.Tokens = &t, 0
+	other := &finished{block: &block, tokenizer: l.Told.Tokenizer, compatible: f.compatible}
+	for i := range t.Nodes {
+		id, n := tree.ID(i), &t.Nodes[i]
+		switch extra := &t.Extras[n.Extra]; n.Kind {
+		case tree.Message:
+			other.charged += frameTokens(l.Tokenizer, extra.Frame, extra.Calls)
+		case tree.Text:
+			n.Count = &counts[i]
+			t.SetTokens(id, l.Tokenizer.CountText(n.Text))
+			tokens, _ := t.Tokens(id)
+			other.charged += tokens
+		case tree.Part:
+			if _, own := extra.Part.(chat.Opaque); !own { // which says what it takes
+				extra.Tokens = l.Tokenizer.CountPart(extra.Part)
+			}
+		}
+	}
+	for _, m := range block.Messages {
+		block.Tokens += l.Tokenizer.CountMessage(m)
+	}
+	return other
+}

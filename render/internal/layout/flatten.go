@@ -1,0 +1,131 @@
+package layout
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render/internal/draft"
+	"github.com/promptree-go/promptree/render/internal/guard"
+)
+
+// item is a node of a flattened list.
+type item struct {
+	element  elements.Node
+	kind     kind
+	priority *int // given to it from outside
+	props    elements.Props
+	node     *draft.Node // that an element is laid out to
+	share    int         // of the budget, in tokens
+}
+
+// readProps reads the properties of an element. Those of the caller's may panic.
+func (it *item) readProps(w *guard.Watch) (err error) {
+	if e, ok := it.element.(elements.Element); ok {
+		if it.kind.caller {
+			err = w.Call(it.node, func() { it.props = e.ElementProps() })
+		} else {
+			it.props = e.ElementProps()
+		}
+	}
+	if it.priority != nil {
+		it.props.Priority = it.priority
+	}
+	return err
+}
+
+// listOf returns a node as a list.
+func listOf(n elements.Node) elements.Nodes {
+	switch n := n.(type) {
+	case nil:
+		return nil
+	case elements.Nodes:
+		return n
+	}
+	return elements.Nodes{n}
+}
+
+// flatten appends the members of the lists within a list in an element, in order, without the nil ones.
+func flatten(e *draft.Node, w *guard.Watch, to []item, list elements.Nodes) ([]item, error) {
+	f := flattener{element: e, watch: w, items: to}
+	err := f.add(list, 0)
+	return f.items, err
+}
+
+type flattener struct {
+	element *draft.Node
+	watch   *guard.Watch
+	items   []item
+}
+
+// add appends a node, or its members. It stands in that many lists.
+func (f *flattener) add(n elements.Node, depth int) error {
+	if depth > guard.MaxDepth {
+		return f.watch.SetEndless(f.element, fmt.Errorf("%w: more than %d lists stand in each other", guard.ErrEndless, guard.MaxDepth))
+	}
+	switch list := n.(type) {
+	case nil:
+	case elements.Nodes:
+		if err := f.watch.Count(f.element, len(list), 0); err != nil {
+			return err
+		}
+		f.items = slices.Grow(f.items, len(list))
+		for _, member := range list {
+			if err := f.add(member, depth+1); err != nil {
+				return err
+			}
+		}
+	case elements.WithPriority:
+		from := len(f.items)
+		if err := f.add(list.Node, depth+1); err != nil {
+			return err
+		}
+		if _, many := list.Node.(elements.Nodes); !many {
+			for i := range f.items[from:] {
+				f.items[from+i].priority = &list.Priority
+			}
+		}
+	default:
+		return f.addOne(n, depth)
+	}
+	return nil
+}
+
+// addOne appends a node that is not a list. A pointer to a type of package elements means the same as its value.
+func (f *flattener) addOne(n elements.Node, depth int) error {
+	if k, ok := builtinOf(n); ok {
+		f.items = append(f.items, item{element: n, kind: k})
+		return nil
+	}
+	v := reflect.ValueOf(n)
+	if v.Kind() == reflect.Pointer && v.Type().Elem().PkgPath() == elementsPath {
+		switch value, ok := reflect.Zero(v.Type().Elem()).Interface().(elements.Node); {
+		case !ok:
+		case !v.IsNil():
+			return f.add(v.Elem().Interface().(elements.Node), depth+1)
+		case isList(value):
+			return nil
+		}
+	}
+	f.items = append(f.items, item{element: n, kind: callers(n)})
+	return nil
+}
+
+// elementsPath is the path of the package of the built-in elements.
+var elementsPath = reflect.TypeFor[elements.Props]().PkgPath()
+
+// isList reports whether a node is a list, whose nil pointer is nothing.
+func isList(n elements.Node) bool {
+	switch n.(type) {
+	case elements.Nodes, elements.WithPriority:
+		return true
+	}
+	return false
+}
+
+// isNil reports whether a node is a nil pointer.
+func isNil(n elements.Node) bool {
+	v := reflect.ValueOf(n)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}

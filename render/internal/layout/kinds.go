@@ -1,0 +1,279 @@
+package layout
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/internal/draft"
+	"github.com/promptree-go/promptree/render/internal/guard"
+	"github.com/promptree-go/promptree/render/internal/transfer"
+	"github.com/promptree-go/promptree/render/internal/tree"
+)
+
+// kind says how a node is laid out: as an element or as a literal.
+//
+// To add an element to package elements, write its struct there, a case in builtinOf, and a test of what it renders to in package
+// render. TestEveryElementHasAKind names an element without a case.
+type kind struct {
+	name string // of the element in paths
+
+	// layOut writes an element to its node, and returns what stands in it. The site is the element's own.
+	layOut func(ctx context.Context, s *site, n elements.Node) (elements.Nodes, error)
+	// asks reports whether what the element renders to may depend on the budget that it is offered, or what stands in it may.
+	asks bool
+	// max is the most that the element may be offered, 0 if there is no such limit.
+	max int
+	// caller is set if the type is the caller's: its methods may do anything.
+	caller bool
+
+	// literal writes a node that is not an element: it has no properties, and no place of its own in paths. The site is that of the
+	// element in which it stands.
+	literal func(s *site, n elements.Node, priority *int, lazy bool) error
+}
+
+// builtinOf returns the kind of a node of package elements, and whether it is one.
+func builtinOf(n elements.Node) (k kind, ok bool) {
+	switch n := n.(type) {
+	case elements.Text:
+		return kind{literal: layText}, true
+	case elements.LineBreak:
+		return kind{literal: layLineBreak}, true
+	case elements.Opaque:
+		return kind{literal: layOpaque}, true
+	case elements.CacheBreakpoint:
+		return kind{literal: layBreakpoint}, true
+	case elements.Reference:
+		return kind{literal: layReference}, true
+	case metadata:
+		return kind{literal: layMetadata}, !isNil(n)
+	case elements.Transferred:
+		return kind{literal: layTransferred}, true
+	case elements.TextChunk:
+		return kind{name: "TextChunk", layOut: layTextChunk, asks: breaks(&n) != nil}, true
+	case elements.Image:
+		return kind{name: "Image", layOut: layPart}, true
+	case elements.Document:
+		return kind{name: "Document", layOut: layPart}, true
+	case elements.Thinking:
+		return kind{name: "Thinking", layOut: layPart}, true
+	case elements.SystemMessage:
+		return kind{name: "SystemMessage", layOut: layMessage, asks: true}, true
+	case elements.UserMessage:
+		return kind{name: "UserMessage", layOut: layMessage, asks: true}, true
+	case elements.AssistantMessage:
+		return kind{name: "AssistantMessage", layOut: layMessage, asks: true}, true
+	case elements.ToolMessage:
+		return kind{name: "ToolMessage", layOut: layMessage, asks: true}, true
+	case *elements.Finished:
+		return kind{name: "Finished", layOut: layFinished, asks: true}, n != nil
+	case elements.Tag:
+		return kind{name: "Tag", layOut: layTag, asks: true}, true
+	case elements.Wrap:
+		return kind{name: "Wrap", layOut: layWrap, asks: true}, true
+	case elements.Chunk:
+		return kind{name: "Chunk", layOut: layChunk, asks: true}, true
+	case elements.KeepWith:
+		return kind{name: "KeepWith", layOut: layKeepWith, asks: true}, true
+	case elements.LegacyPrioritization:
+		return kind{name: "LegacyPrioritization", layOut: layLegacy, asks: true}, true
+	case elements.TokenLimit:
+		return kind{name: "TokenLimit", layOut: layLimit, asks: true, max: n.Max}, true
+	case elements.PrioritizedList:
+		return kind{name: "PrioritizedList", layOut: layList, asks: true}, true
+	case elements.IfEmpty:
+		return kind{name: "IfEmpty", layOut: layIfEmpty, asks: true}, true
+	case elements.Expandable:
+		return kind{name: "Expandable", layOut: layExpandable, asks: true}, true
+	}
+	return kind{}, false
+}
+
+// callers returns the kind of an element of the caller's.
+func callers(n elements.Node) kind {
+	return kind{name: typeName(n), layOut: layCallers, asks: true, caller: true}
+}
+
+// typeName returns the name of an element of the caller's in paths.
+func typeName(n elements.Node) string {
+	t := reflect.TypeOf(n)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Name() == "" {
+		return "(anonymous)"
+	}
+	base, _, _ := strings.Cut(t.Name(), "[") // of a generic type
+	return base
+}
+
+// metadata is an [elements.Meta], or embeds one.
+type metadata interface {
+	elements.Node
+	Entry() elements.MetaEntry
+}
+
+func layCallers(ctx context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+	return s.render(ctx, n)
+}
+
+func layWrap(_ context.Context, _ *site, n elements.Node) (elements.Nodes, error) {
+	return n.(elements.Wrap).Children, nil
+}
+
+func layChunk(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+	s.node.Flags |= tree.Chunk
+	return n.(elements.Chunk).Children, nil
+}
+
+func layLegacy(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+	s.node.Flags |= tree.Legacy
+	return n.(elements.LegacyPrioritization).Children, nil
+}
+
+func layKeepWith(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+	k := n.(elements.KeepWith)
+	s.node.Group = k.Group
+	return k.Children, nil
+}
+
+func layLimit(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+	limit := n.(elements.TokenLimit)
+	if limit.Max < 1 {
+		return nil, fmt.Errorf("a limit of %d tokens: it is 1 or more", limit.Max)
+	}
+	s.node.Set().Limit = limit.Max
+	return limit.Children, nil
+}
+
+// layList lays out a list whose priority, if one is given from outside, is that from which its members' priorities follow.
+func layList(ctx context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+	list := n.(elements.PrioritizedList)
+	list.Priority = s.item.props.Priority
+	return s.render(ctx, list)
+}
+
+func layIfEmpty(ctx context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+	s.node.IfEmpty = true
+	return s.render(ctx, n)
+}
+
+func layExpandable(ctx context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+	e := n.(elements.Expandable)
+	s.node.Set().Expandable, s.lazy = &e, false // what it takes now is what it may take again
+	return s.render(ctx, e)
+}
+
+// layPart lays out an element that is one part of a message. It costs nothing at layout, and has no children to pass a priority to.
+func layPart(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+	if !s.inMessage {
+		return nil, draft.ErrOutsideMessage
+	}
+	part := n.(interface{ Part() chat.Part }).Part()
+	more := s.node.Set()
+	s.node.Kind, more.Part, more.Tokens = tree.Part, part, s.layouter.Tokenizer.CountPart(part)
+	s.item.props.PassPriority = false
+	return nil, nil
+}
+
+func layText(s *site, n elements.Node, _ *int, lazy bool) error {
+	return s.addText(string(n.(elements.Text)), lazy)
+}
+
+func layLineBreak(s *site, _ elements.Node, priority *int, _ bool) error {
+	if !s.inMessage {
+		return draft.ErrOutsideMessage
+	}
+	piece := s.addPiece(draft.Node{Kind: tree.Text, Text: "\n"})
+	piece.SetPriority(priority)
+	piece.SetTokens(s.layouter.Tokenizer.CountText(piece.Text))
+	return nil
+}
+
+// layOpaque lays out an opaque value. It counts 0 at least and no more than can be added up, whatever it is said to.
+func layOpaque(s *site, n elements.Node, priority *int, _ bool) error {
+	if !s.inMessage {
+		return draft.ErrOutsideMessage
+	}
+	o := n.(elements.Opaque)
+	if priority != nil {
+		o.Priority = priority
+	}
+	s.addPiece(opaque(o)).SetPriority(o.Priority)
+	return nil
+}
+
+// opaque returns the node of an opaque value.
+func opaque(o elements.Opaque) draft.Node {
+	o.Tokens = min(max(0, o.Tokens), math.MaxInt32)
+	return draft.Node{Kind: tree.Part, Rare: &draft.Rare{Part: o.Part(), Tokens: o.Tokens}}
+}
+
+func layBreakpoint(s *site, n elements.Node, _ *int, _ bool) error {
+	if s.node.Kind != tree.Message {
+		return ErrBreakpointPlace
+	}
+	s.node.Add(draft.Node{Kind: tree.Breakpoint, Rare: &draft.Rare{Part: n.(elements.CacheBreakpoint).Part()}})
+	return nil
+}
+
+func layReference(s *site, n elements.Node, _ *int, _ bool) error {
+	s.node.Refer(n.(elements.Reference))
+	return nil
+}
+
+func layMetadata(s *site, n elements.Node, _ *int, _ bool) error {
+	return note(s.watch, s.node, n.(metadata))
+}
+
+// note records metadata in a node.
+func note(w *guard.Watch, e *draft.Node, m metadata) error {
+	return w.Call(e, func() { e.Note(m.Entry()) })
+}
+
+func layTransferred(s *site, n elements.Node, _ *int, _ bool) error {
+	r := transfer.Reader{
+		Tokenizer: s.layouter.Tokenizer, Compatible: s.layouter.Compatible, Again: s.layouter.Transfer, InMessage: s.inMessage,
+	}
+	if s.escape {
+		r.Escape = escapeText
+	}
+	e := s.node.Add(draft.Node{})
+	if err := r.Read(n.(elements.Transferred).Data, e); err != nil {
+		return inElement(e, err)
+	}
+	return nil
+}
+
+// addText adds a text to the node of a site.
+func (s *site) addText(text string, lazy bool) error {
+	if !s.inMessage {
+		return draft.ErrOutsideMessage
+	}
+	if s.escape {
+		text = escapeText(text)
+	}
+	return s.charge(s.addPiece(draft.Node{Kind: tree.Text, Text: text}), lazy)
+}
+
+// addPiece adds a text or part, which has the priority of the element around it.
+func (s *site) addPiece(piece draft.Node) *draft.Node {
+	piece.InheritPriority(s.node)
+	piece.SetFlag(tree.StartsElement, piece.Kind == tree.Text && len(s.node.Children) == 0)
+	return s.node.Add(piece)
+}
+
+// charge counts a text, unless it is laid out lazily.
+func (s *site) charge(piece *draft.Node, lazy bool) error {
+	if err := s.watch.Count(s.node, 0, len(piece.Text)); err != nil || lazy {
+		return err
+	}
+	tokens := s.layouter.Tokenizer.CountText(piece.Text)
+	piece.SetTokens(tokens)
+	s.used += tokens
+	return nil
+}

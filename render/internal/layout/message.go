@@ -1,0 +1,67 @@
+package layout
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/internal/draft"
+	"github.com/promptree-go/promptree/render/internal/join"
+	"github.com/promptree-go/promptree/render/internal/transfer"
+	"github.com/promptree-go/promptree/render/internal/tree"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// layMessage lays out a message, and charges what it costs without content.
+func layMessage(_ context.Context, s *site, n elements.Node) (content elements.Nodes, err error) {
+	more := s.node.Set()
+	switch n := n.(type) {
+	case elements.SystemMessage:
+		more.Frame, content = chat.Message{Role: chat.RoleSystem, Name: n.Name}, n.Children
+	case elements.UserMessage:
+		more.Frame, content = chat.Message{Role: chat.RoleUser, Name: n.Name}, n.Children
+	case elements.AssistantMessage:
+		more.Frame, more.Calls, content = chat.Message{Role: chat.RoleAssistant, Name: n.Name}, n.ToolCalls, n.Children
+	case elements.ToolMessage:
+		more.Frame, content = chat.Message{Role: chat.RoleTool, ToolCallID: n.ToolCallID, IsError: n.IsError}, n.Children
+	}
+	if err := s.checkMessage(more); err != nil {
+		return nil, err
+	}
+	s.node.Kind, s.inMessage = tree.Message, true
+	s.used += frameTokens(s.layouter.Tokenizer, more.Frame, more.Calls)
+	return content, nil
+}
+
+// checkMessage returns an error for a message that providers would refuse, or that stands where none may.
+func (s *site) checkMessage(m *draft.Rare) error {
+	l := s.layouter
+	switch {
+	case l.Transfer && (!l.Compatible || m.Frame.Role != chat.RoleTool):
+		return transfer.ErrMessage
+	case l.Compatible:
+		return nil
+	case s.inMessage:
+		return draft.ErrNestedMessage
+	case len(m.Calls) < 2:
+		return nil
+	}
+	seen := make(map[string]bool, len(m.Calls))
+	for _, c := range m.Calls {
+		if seen[c.ID] {
+			return fmt.Errorf("%w: %q", ErrDuplicateCall, c.ID)
+		}
+		seen[c.ID] = true
+	}
+	return nil
+}
+
+// frameTokens returns what a message is charged without content. A tool message is charged nothing, as in prompt-tsx.
+func frameTokens(t sizing.Tokenizer, frame chat.Message, calls []elements.ToolCall) int {
+	if frame.Role == chat.RoleTool {
+		return 0
+	}
+	frame.ToolCalls = join.Calls(calls)
+	return t.CountMessage(frame)
+}

@@ -1,0 +1,47 @@
+package layout
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render/internal/draft"
+	"github.com/promptree-go/promptree/render/internal/tree"
+)
+
+// tagName matches a simple XML name.
+var tagName = regexp.MustCompile(`^[A-Za-z_][-A-Za-z0-9_.:]*$`)
+
+var attributeEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\n", "&#10;", "\r", "&#13;", "\t", "&#9;")
+
+// layTag lays out a tag: its two ends around what stands in it, or one text if nothing does.
+func layTag(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+	t := n.(elements.Tag)
+	if !s.inMessage {
+		return nil, draft.ErrOutsideMessage
+	}
+	if !tagName.MatchString(t.Name) {
+		return nil, fmt.Errorf("%q is not a name for a tag", t.Name)
+	}
+	var b strings.Builder
+	b.WriteString("<" + t.Name)
+	for _, a := range t.Attributes {
+		if !tagName.MatchString(a.Name) {
+			return nil, fmt.Errorf("%q is not a name for an attribute of the tag %s", a.Name, t.Name)
+		}
+		b.WriteString(" " + a.Name + `="` + attributeEscaper.Replace(a.Value) + `"`)
+	}
+	if len(t.Children) == 0 {
+		piece := draft.Node{Kind: tree.Text, Text: b.String() + "/>", Flags: tree.StartsLine}
+		piece.InheritPriority(s.node)
+		return nil, s.charge(s.node.Add(piece), false)
+	}
+	b.WriteString(">\n")
+	ends := &tree.Tag{Open: b.String(), Close: "</" + t.Name + ">"}
+	ends.Tokens = s.layouter.Tokenizer.CountText(ends.Open) + s.layouter.Tokenizer.CountText(ends.Close)
+	s.node.Set().Tag, s.escape = ends, true
+	s.used += ends.Tokens
+	return t.Children, nil
+}

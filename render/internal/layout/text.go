@@ -1,0 +1,96 @@
+package layout
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render/internal/draft"
+	"github.com/promptree-go/promptree/render/internal/tree"
+)
+
+// layTextChunk lays out a text chunk: its texts joined to one, cut to the budget if a break is given.
+func layTextChunk(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+	c := n.(elements.TextChunk)
+	if !s.inMessage {
+		return nil, draft.ErrOutsideMessage
+	}
+	if err := checkBreak(&c); err != nil {
+		return nil, err
+	}
+	next := breaks(&c)
+	if text, ok := onlyText(&c); ok && next == nil && !s.layouter.Transfer { // most are: the element is the text
+		if s.escape {
+			text = escapeText(text)
+		}
+		s.node.Kind, s.node.Text = tree.Text, text
+		s.node.Flags |= tree.StartsLine | tree.Element
+		return nil, s.charge(s.node, s.lazy)
+	}
+	piece := draft.Node{Kind: tree.Text, Flags: tree.StartsLine}
+	piece.InheritPriority(s.node)
+	charged, err := s.join(&piece, c.Children)
+	if err != nil {
+		return nil, err
+	}
+	if next != nil {
+		piece.Text = s.cut(piece.Text, next)
+		err = s.charge(&piece, s.lazy)
+	} else {
+		err = s.charge(&piece, true)
+		piece.SetTokens(s.layouter.Tokenizer.CountText(piece.Text))
+		s.used += charged
+	}
+	s.node.Add(piece)
+	return nil, err
+}
+
+// onlyText returns the text of a chunk that is that text and nothing else.
+func onlyText(c *elements.TextChunk) (s string, ok bool) {
+	if len(c.Children) != 1 || c.PassPriority {
+		return "", false
+	}
+	text, ok := c.Children[0].(elements.Text)
+	return string(text), ok
+}
+
+// join joins what stands in a text chunk to one text. It returns what the chunk is charged unless it is cut: the tokens of each text by
+// itself, as in prompt-tsx.
+func (s *site) join(piece *draft.Node, children elements.Nodes) (charged int, err error) {
+	items, err := flatten(s.node, s.watch, nil, children)
+	if err != nil {
+		return 0, err
+	}
+	var b strings.Builder
+	for _, it := range items {
+		switch n := it.element.(type) {
+		case elements.Text:
+			text := string(n)
+			if s.escape {
+				text = escapeText(text)
+			}
+			b.WriteString(text)
+			charged += s.layouter.Tokenizer.CountText(text)
+		case elements.LineBreak:
+			b.WriteByte('\n')
+		case elements.Reference:
+			piece.Refer(n)
+		case elements.Opaque:
+			s.node.Add(opaque(n)).SetPriority(n.Priority)
+		case metadata:
+			if err := note(s.watch, s.node, n); err != nil {
+				return 0, err
+			}
+		default:
+			return 0, fmt.Errorf("a %s in a text chunk: it takes text, line breaks, metadata and opaque values", typeName(it.element))
+		}
+	}
+	piece.Text = b.String()
+	return charged, nil
+}
+
+var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// escapeText returns a text as it stands in a tag.
+func escapeText(s string) string { return escaper.Replace(s) }
