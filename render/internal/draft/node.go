@@ -124,14 +124,12 @@ func (n *Node) Add(child Node) *Node {
 	return &n.Children[len(n.Children)-1]
 }
 
-// Inside reports whether a node, or an element that it stands in, satisfies f.
-func (n *Node) Inside(f func(*Node) bool) bool {
-	for ; n != nil; n = n.Parent {
-		if f(n) {
-			return true
-		}
+// Adopt makes nodes the children of a node that has none.
+func (n *Node) Adopt(children []Node) {
+	n.Children = children
+	for i := range children {
+		children[i].Parent, children[i].index = n, int32(i)
 	}
-	return false
 }
 
 // Note records a metadata value. One that is local to the root is global.

@@ -166,6 +166,9 @@ func (s *site) contents(ctx context.Context, list elements.Nodes) (err error) {
 	if len(list) == 0 {
 		return nil
 	}
+	if done, err := s.onlyChunks(ctx, list); done || err != nil {
+		return err
+	}
 	items, err := flatten(s.node, s.watch, s.items[:0], list)
 	if err != nil {
 		return err

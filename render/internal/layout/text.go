@@ -20,12 +20,8 @@ func layTextChunk(_ context.Context, s *site, n elements.Node) (elements.Nodes, 
 		return nil, err
 	}
 	next := breaks(&c)
-	if text, ok := onlyText(&c); ok && next == nil && !s.layouter.Transfer { // most are: the element is the text
-		if s.escape {
-			text = escapeText(text)
-		}
-		s.node.Kind, s.node.Text = tree.Text, text
-		s.node.Flags |= tree.StartsLine | tree.Element
+	if text, ok := onlyText(&c); ok && !s.layouter.Transfer { // most are: the element is the text
+		s.become(s.node, text)
 		return nil, s.charge(s.node, s.lazy)
 	}
 	piece := draft.Node{Kind: tree.Text, Flags: tree.StartsLine}
@@ -46,13 +42,22 @@ func layTextChunk(_ context.Context, s *site, n elements.Node) (elements.Nodes, 
 	return nil, err
 }
 
-// onlyText returns the text of a chunk that is that text and nothing else.
+// onlyText returns the text of a chunk that is that text and nothing else, and never cut.
 func onlyText(c *elements.TextChunk) (s string, ok bool) {
-	if len(c.Children) != 1 || c.PassPriority {
+	if len(c.Children) != 1 || c.PassPriority || c.BreakOnWhitespace || c.BreakOn != "" || c.BreakOnPattern != nil {
 		return "", false
 	}
 	text, ok := c.Children[0].(elements.Text)
 	return string(text), ok
+}
+
+// become makes an element a text.
+func (s *site) become(e *draft.Node, text string) {
+	if s.escape {
+		text = escapeText(text)
+	}
+	e.Kind, e.Text = tree.Text, text
+	e.Flags |= tree.StartsLine | tree.Element
 }
 
 // join joins what stands in a text chunk to one text. It returns what the chunk is charged unless it is cut: the tokens of each text by
