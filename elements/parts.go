@@ -20,6 +20,8 @@ type Image struct {
 	Detail chat.ImageDetail
 	// MediaType such as "image/png", where it is known apart from the source.
 	MediaType string
+	// Children are metadata and references that go with the image. None by default; anything else in them is an error.
+	Children Nodes
 }
 
 // Part is the finished part.
@@ -49,6 +51,8 @@ type Document struct {
 	Data string
 	// MediaType such as "application/pdf".
 	MediaType string
+	// Children are metadata and references that go with the document. None by default; anything else in them is an error.
+	Children Nodes
 }
 
 // Part is the finished part.

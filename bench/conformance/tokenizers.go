@@ -182,12 +182,13 @@ func (t chatObject) content(m chat.Message) int {
 			parts += t.CountText("image_url") + t.CountText(p.URL) + t.CountText(string(p.Detail)) + t.CountText(p.MediaType)
 		case chat.Opaque:
 			var value any
-			if json.Unmarshal(p.Value, &value) != nil {
+			if json.Unmarshal(p.Value, &value) != nil || falsy(value) {
 				continue
 			}
 			if object, ok := value.(map[string]any); ok && object["type"] == "text" {
-				s, _ := object["text"].(string)
-				joined.WriteString(s)
+				if s := object["text"]; s != nil {
+					joined.WriteString(fmt.Sprint(s))
+				}
 			} else {
 				onlyText = false
 			}
@@ -199,6 +200,9 @@ func (t chatObject) content(m chat.Message) int {
 	}
 	return parts
 }
+
+// falsy reports whether JavaScript takes a JSON value as false: the reference passes over such opaque values.
+func falsy(v any) bool { return v == nil || v == false || v == 0.0 || v == "" }
 
 // value counts the strings in a JSON value, and 1 for each name.
 func (t chatObject) value(v any) int {

@@ -154,9 +154,9 @@ func (b builder) node(raw json.RawMessage) (elements.Node, error) {
 		alt, err := b.node(s.Alt)
 		return elements.IfEmpty{Props: props, Alt: alt, Children: children}, err
 	case "image":
-		return elements.Image{Props: props, Source: p.Source, Detail: chat.ImageDetail(p.Detail), MediaType: p.MimeType}, nil
+		return elements.Image{Props: props, Source: p.Source, Detail: chat.ImageDetail(p.Detail), MediaType: p.MimeType, Children: children}, nil
 	case "document":
-		return elements.Document{Props: props, Data: p.Data, MediaType: p.MediaType}, nil
+		return elements.Document{Props: props, Data: p.Data, MediaType: p.MediaType, Children: children}, nil
 	case "expandable":
 		return elements.Expandable{Props: props, Value: p.expand}, nil
 	case "echoBudget":

@@ -165,11 +165,8 @@ func (b *builder) addChildren(d *Node, id tree.ID, in surroundings) {
 	}
 	nths := numbers(d.Children)
 	if d.IfEmpty { // the alternative, or the children that it stands in for
-		side := 1
-		if d.Children[side].Blank() {
-			side = 0
-		}
-		b.add(&d.Children[side], id, nths[side], in)
+		taken := d.Taken()
+		b.add(taken, id, nths[taken.index], in)
 		return
 	}
 	for i := range d.Children {

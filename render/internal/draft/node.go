@@ -169,6 +169,32 @@ func (n *Node) Blank() bool {
 	return true
 }
 
+// Taken returns the side of a node with IfEmpty that is taken: the second child, unless that is blank.
+func (n *Node) Taken() *Node {
+	if n.Children[1].Blank() {
+		return &n.Children[0]
+	}
+	return &n.Children[1]
+}
+
+// OutsideMessage returns the first text or part in a node that stands outside a message, nil if there is none.
+func (n *Node) OutsideMessage() *Node {
+	switch {
+	case n.Leaf():
+		return n
+	case n.Kind == tree.Message || n.Finished != nil:
+		return nil
+	case n.IfEmpty:
+		return n.Taken().OutsideMessage()
+	}
+	for i := range n.Children {
+		if wrong := n.Children[i].OutsideMessage(); wrong != nil {
+			return wrong
+		}
+	}
+	return nil
+}
+
 // layoutOrder yields the children that are elements in the order in which they were laid out.
 func (n *Node) layoutOrder(yield func(*Node) bool) {
 	if order := n.More().Order; order != nil {

@@ -34,6 +34,8 @@ type kind struct {
 	// literal writes a node that is not an element: it has no properties, and no place of its own in paths. The site is that of the
 	// element in which it stands.
 	literal func(s *site, n elements.Node, priority *int, lazy bool) error
+	// note is set if the literal is not sent: metadata and references.
+	note bool
 }
 
 // builtinOf returns the kind of a node of package elements, and whether it is one.
@@ -48,19 +50,19 @@ func builtinOf(n elements.Node) (k kind, ok bool) {
 	case elements.CacheBreakpoint:
 		return kind{literal: layBreakpoint}, true
 	case elements.Reference:
-		return kind{literal: layReference}, true
+		return kind{literal: layReference, note: true}, true
 	case metadata:
-		return kind{literal: layMetadata}, !isNil(n)
+		return kind{literal: layMetadata, note: true}, !isNil(n)
 	case elements.Transferred:
 		return kind{literal: layTransferred}, true
 	case elements.TextChunk:
 		return kind{name: "TextChunk", layOut: layTextChunk, asks: breaks(&n) != nil}, true
 	case elements.Image:
-		return kind{name: "Image", layOut: layPart}, true
+		return kind{name: "Image", layOut: layImage}, true
 	case elements.Document:
-		return kind{name: "Document", layOut: layPart}, true
+		return kind{name: "Document", layOut: layDocument}, true
 	case elements.Thinking:
-		return kind{name: "Thinking", layOut: layPart}, true
+		return kind{name: "Thinking", layOut: layThinking}, true
 	case elements.SystemMessage:
 		return kind{name: "SystemMessage", layOut: layMessage, asks: true}, true
 	case elements.UserMessage:
@@ -157,8 +159,9 @@ func layList(ctx context.Context, s *site, n elements.Node) (elements.Nodes, err
 	return s.render(ctx, list)
 }
 
+// layIfEmpty lays out both sides. What may not stand outside a message is a mistake only on the side that is taken.
 func layIfEmpty(ctx context.Context, s *site, n elements.Node) (elements.Nodes, error) {
-	s.node.IfEmpty = true
+	s.node.IfEmpty, s.eitherSide = true, true
 	return s.render(ctx, n)
 }
 
@@ -168,16 +171,49 @@ func layExpandable(ctx context.Context, s *site, n elements.Node) (elements.Node
 	return s.render(ctx, e)
 }
 
-// layPart lays out an element that is one part of a message. It costs nothing at layout, and has no children to pass a priority to.
-func layPart(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
-	if !s.inMessage {
-		return nil, draft.ErrOutsideMessage
+func layImage(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+	i := n.(elements.Image)
+	return nil, s.addPart(i.Part(), i.Children)
+}
+
+func layDocument(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+	d := n.(elements.Document)
+	return nil, s.addPart(d.Part(), d.Children)
+}
+
+func layThinking(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+	return nil, s.addPart(n.(elements.Thinking).Part(), nil)
+}
+
+// addPart makes an element one part of a message. It costs nothing at layout, and has nothing in it that it could pass a priority to.
+func (s *site) addPart(part chat.Part, children elements.Nodes) error {
+	if err := s.checkPlace(); err != nil {
+		return err
 	}
-	part := n.(interface{ Part() chat.Part }).Part()
 	more := s.node.Set()
 	s.node.Kind, more.Part, more.Tokens = tree.Part, part, s.layouter.Tokenizer.CountPart(part)
 	s.item.props.PassPriority = false
-	return nil, nil
+	items, err := flatten(s.node, s.watch, nil, children)
+	for _, it := range items {
+		switch {
+		case it.kind.note:
+			err = it.kind.literal(s, it.element, nil, false)
+		case !s.layouter.Compatible: // prompt-tsx leaves it out
+			err = fmt.Errorf("a %s in it: it takes metadata and references", typeName(it.element))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// checkPlace returns an error if what stands in messages alone does not.
+func (s *site) checkPlace() error {
+	if s.inMessage || s.eitherSide {
+		return nil
+	}
+	return draft.ErrOutsideMessage
 }
 
 func layText(s *site, n elements.Node, _ *int, lazy bool) error {
@@ -185,8 +221,8 @@ func layText(s *site, n elements.Node, _ *int, lazy bool) error {
 }
 
 func layLineBreak(s *site, _ elements.Node, priority *int, _ bool) error {
-	if !s.inMessage {
-		return draft.ErrOutsideMessage
+	if err := s.checkPlace(); err != nil {
+		return err
 	}
 	piece := s.addPiece(draft.Node{Kind: tree.Text, Text: "\n"})
 	piece.SetPriority(priority)
@@ -196,8 +232,8 @@ func layLineBreak(s *site, _ elements.Node, priority *int, _ bool) error {
 
 // layOpaque lays out an opaque value. It counts 0 at least and no more than can be added up, whatever it is said to.
 func layOpaque(s *site, n elements.Node, priority *int, _ bool) error {
-	if !s.inMessage {
-		return draft.ErrOutsideMessage
+	if err := s.checkPlace(); err != nil {
+		return err
 	}
 	o := n.(elements.Opaque)
 	if priority != nil {
@@ -251,8 +287,8 @@ func layTransferred(s *site, n elements.Node, _ *int, _ bool) error {
 
 // addText adds a text to the node of a site.
 func (s *site) addText(text string, lazy bool) error {
-	if !s.inMessage {
-		return draft.ErrOutsideMessage
+	if err := s.checkPlace(); err != nil {
+		return err
 	}
 	if s.escape {
 		text = escapeText(text)

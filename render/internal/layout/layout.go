@@ -77,6 +77,8 @@ type place struct {
 	depth     int
 	inMessage bool
 	escape    bool // in a Tag
+	// eitherSide is set in an IfEmpty that stands outside messages, of which a side may hold what may not stand there if it is not taken.
+	eitherSide bool
 	// lazy is set if nobody is told what is left after the element: its texts need not be counted, and much of what goes never is.
 	lazy bool
 }
@@ -123,6 +125,11 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) (cons
 	e.SetFlag(tree.PassesPriority, it.props.PassPriority && (s.layouter.Compatible || s.layouter.Transfer || !e.Is(tree.Chunk)))
 	if err := in.contents(ctx, children); err != nil {
 		return 0, err
+	}
+	if e.IfEmpty && !s.inMessage && !s.eitherSide {
+		if wrong := e.Taken().OutsideMessage(); wrong != nil {
+			return 0, inElement(wrong, draft.ErrOutsideMessage)
+		}
 	}
 	if more := e.More(); more.Expandable != nil {
 		more.Used = in.consumed()

@@ -19,8 +19,8 @@ var attributeEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;
 // layTag lays out a tag: its two ends around what stands in it, or one text if nothing does.
 func layTag(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
 	t := n.(elements.Tag)
-	if !s.inMessage {
-		return nil, draft.ErrOutsideMessage
+	if err := s.checkPlace(); err != nil {
+		return nil, err
 	}
 	if !tagName.MatchString(t.Name) {
 		return nil, fmt.Errorf("%q is not a name for a tag", t.Name)

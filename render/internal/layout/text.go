@@ -13,8 +13,8 @@ import (
 // layTextChunk lays out a text chunk: its texts joined to one, cut to the budget if a break is given.
 func layTextChunk(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
 	c := n.(elements.TextChunk)
-	if !s.inMessage {
-		return nil, draft.ErrOutsideMessage
+	if err := s.checkPlace(); err != nil {
+		return nil, err
 	}
 	if err := checkBreak(&c); err != nil {
 		return nil, err
