@@ -17,17 +17,19 @@ type Props struct {
 	FlexGrow int
 	// FlexBasis is the element's part in the sharing of its group's budget. Defaults to 1.
 	FlexBasis float64
-	// FlexReserve keeps room for the element while the groups before its own are laid out.
+	// FlexReserve keeps room for the element while the groups before its own are laid out: see [Reserve].
 	FlexReserve Reserve
 }
 
 // ElementProps gives the properties to the renderer.
 func (p Props) ElementProps() Props { return p }
 
-// Reserve is room kept free: a number of tokens, or a fraction of what is left. The zero value keeps none.
+// Reserve is room that the elements of earlier flex groups are not told of: a number of tokens, or a share of what is left of the
+// parent's budget. It keeps nothing in pruning, and an element that takes more than its share takes of the reserve too. The zero value
+// reserves nothing.
 type Reserve struct {
-	// Tokens to keep.
+	// Tokens to reserve, 0 or more.
 	Tokens int
-	// Fraction N keeps 1/N of what is left of the parent's budget. It is taken where it is not 0, instead of Tokens.
-	Fraction int
+	// Share of what is left, from 0 to 1, such as 0.25. It is taken if it is not 0, instead of Tokens.
+	Share float64
 }

@@ -66,11 +66,20 @@ func (r Rounds) ElementProps() elements.Props {
 // ShowsHistory marks the element as one that shows history, which a compaction can shorten.
 func (c Conversation) ShowsHistory() {}
 
+// IgnoresBudget marks the element as one that takes what it takes.
+func (c Conversation) IgnoresBudget() {}
+
 // ShowsHistory marks the element as one that shows history, which a compaction can shorten.
 func (r Request) ShowsHistory() {}
 
+// IgnoresBudget marks the element as one that takes what it takes.
+func (r Request) IgnoresBudget() {}
+
 // ShowsHistory marks the element as one that shows history, which a compaction can shorten.
 func (r Rounds) ShowsHistory() {}
+
+// IgnoresBudget marks the element as one that takes what it takes.
+func (r Rounds) IgnoresBudget() {}
 
 // snapshotFor is what an element with these limits shows of its session; an error where it has none, or a limit is none.
 func snapshotFor(ctx context.Context, s *Session, limits Limits) (*snapshot, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/openai"
 )
 
@@ -125,4 +126,40 @@ func ExampleReport() {
 	}
 	// Output:
 	// Root > UserMessage > PrioritizedList > TextChunk#2 priority
+}
+
+// told is an element that says what it is told.
+type told struct{ elements.Props }
+
+func (told) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+	fmt.Println(s.TokenBudget)
+	return nil, nil
+}
+
+// What elements are told of a budget of 10,000.
+func Example_shares() {
+	tokenizer, err := openai.New("o200k_base")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	brief := elements.SystemMessage{Children: elements.Nodes{elements.Text("be brief")}}
+	user := func(children ...elements.Node) elements.Node { return elements.UserMessage{Children: children} }
+	for _, prompt := range []elements.Fragment{
+		{brief, user(told{})},
+		{brief, brief, brief, brief, user(told{})},
+		{brief, user(told{}, told{})},
+		{brief, user(told{elements.Props{FlexBasis: 3}}, told{})},
+	} {
+		if _, err := render.Render(context.Background(), prompt, render.Options{Budget: 10_000, Tokenizer: tokenizer}); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Unordered output:
+	// 9990
+	// 9972
+	// 4995
+	// 4995
+	// 7492
+	// 2497
 }

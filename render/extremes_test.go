@@ -44,7 +44,7 @@ func (n numbers) tree() elements.Node {
 // Whatever numbers a prompt is given, it fits or is an error.
 func TestAPromptOfAnyNumbersFitsOrIsAnError(t *testing.T) {
 	base := numbers{
-		Budget: 60, Window: 100, LowWater: 0.5, Priority: 1, FlexGrow: 1, FlexBasis: 2, Reserve: elements.Reserve{Tokens: 1, Fraction: 2},
+		Budget: 60, Window: 100, LowWater: 0.5, Priority: 1, FlexGrow: 1, FlexBasis: 2, Reserve: elements.Reserve{Tokens: 1, Share: 0.5},
 		Limit: 6, Opaque: 3, Other: elements.Props{FlexReserve: elements.Reserve{Tokens: 2}},
 	}
 	for _, tokenizer := range append(joiners(t), runes) {

@@ -81,7 +81,7 @@ func (g *grower) props() elements.Props {
 		p.FlexBasis = pick(g, 0.5, 2, 3)
 	}
 	if g.chance(0.1) {
-		p.FlexReserve = pick(g, elements.Reserve{Tokens: 1 + g.r.IntN(40)}, elements.Reserve{Fraction: 2 + g.r.IntN(5)})
+		p.FlexReserve = pick(g, elements.Reserve{Tokens: 1 + g.r.IntN(40)}, elements.Reserve{Share: 1 / float64(2+g.r.IntN(5))})
 	}
 	p.Required = g.required && g.chance(0.04)
 	return p

@@ -48,7 +48,7 @@ func TestFlex(t *testing.T) {
 		return elements.Props{FlexGrow: grow, FlexReserve: elements.Reserve{Tokens: tokens}}
 	}
 	fraction := func(grow, n int) elements.Props {
-		return elements.Props{FlexGrow: grow, FlexReserve: elements.Reserve{Fraction: n}}
+		return elements.Props{FlexGrow: grow, FlexReserve: elements.Reserve{Share: 1 / float64(n)}}
 	}
 	limit := func(most int, child elements.Node) elements.TokenLimit {
 		return elements.TokenLimit{Max: most, Children: elements.Nodes{child}}
@@ -491,7 +491,7 @@ func TestElementErrors(t *testing.T) {
 		{"a FlexBasis below 0", user(wrap(elements.Props{FlexBasis: -0.5})), "Root > UserMessage > Wrap", nil},
 		{"a FlexBasis that is no number", user(wrap(elements.Props{FlexBasis: math.NaN()})), "Root > UserMessage > Wrap", nil},
 		{"a FlexReserve below 0", user(wrap(elements.Props{FlexReserve: elements.Reserve{Tokens: -1}})), "Root > UserMessage > Wrap", nil},
-		{"a fraction below 0", user(wrap(elements.Props{FlexReserve: elements.Reserve{Fraction: -1}})), "Root > UserMessage > Wrap", nil},
+		{"a share below 0", user(wrap(elements.Props{FlexReserve: elements.Reserve{Share: -1}})), "Root > UserMessage > Wrap", nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -740,8 +740,8 @@ func TestExpandableShrinks(t *testing.T) {
 		}
 		return elements.Text("an outline"), nil
 	}
-	root := user(elements.Expandable{Value: value}, wrap(elements.Props{}, elements.Text("abc")))
-	r := rendered(t, root, 60)
+	asks := elements.TextChunk{BreakOnWhitespace: true, Children: elements.Nodes{elements.Text("abc")}} // so half is for each
+	r := rendered(t, user(elements.Expandable{Value: value}, asks), 60)
 	require.Equal(t, []string{"all\nabc"}, texts(r.Messages))
 	require.Equal(t, []int{28, 53}, offered)
 	require.Equal(t, 10, r.Tokens)
@@ -786,14 +786,15 @@ func TestWhatAnExpandableGrewToCounts(t *testing.T) {
 			elements.Wrap{Props: at(1), Children: elements.Nodes{chunk(1, strings.Repeat("l", 80)), elements.Reference{Name: "lost"}}},
 		}, nil
 	}
-	r := rendered(t, user(elements.Expandable{Value: value}, wrap(elements.Props{})), 80)
+	asks := elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) { return nil, nil }} // so half is for each
+	r := rendered(t, user(elements.Expandable{Value: value}, asks), 80)
 	require.Equal(t, []string{"eee"}, texts(r.Messages))
 	require.Equal(t, []string{"large"}, elements.AllMeta[string](r.Metadata))
 	require.Equal(t, []string{"kept"}, names(r.References))
 	require.Equal(t, []string{"lost"}, names(r.OmittedReferences))
 
 	inner = 0
-	limited := user(elements.TokenLimit{Max: 60, Children: elements.Nodes{elements.Expandable{Value: value}, wrap(elements.Props{})}})
+	limited := user(elements.TokenLimit{Max: 60, Children: elements.Nodes{elements.Expandable{Value: value}, asks}})
 	rendered(t, limited, 1000)
 	require.Equal(t, 2, inner, "once at layout, and once when its limit had room")
 }

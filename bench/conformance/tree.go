@@ -69,7 +69,7 @@ func (r *reserve) UnmarshalJSON(data []byte) error {
 		return json.Unmarshal(data, &r.Tokens)
 	}
 	n, err := strconv.Atoi(strings.TrimPrefix(s, "/"))
-	r.Fraction = n
+	r.Share = 1 / float64(n)
 	return err
 }
 

@@ -20,8 +20,10 @@ func CheckProps(p *elements.Props) error {
 		return fmt.Errorf("a FlexGrow of %d: it is 0 or more", p.FlexGrow)
 	case !(p.FlexBasis >= 0): // also NaN
 		return fmt.Errorf("a FlexBasis of %v: it is 0 or more", p.FlexBasis)
-	case p.FlexReserve.Tokens < 0 || p.FlexReserve.Fraction < 0:
-		return fmt.Errorf("a FlexReserve of %+v: it is 0 or more", p.FlexReserve)
+	case p.FlexReserve.Tokens < 0:
+		return fmt.Errorf("a FlexReserve of %d tokens: it is 0 or more", p.FlexReserve.Tokens)
+	case !(p.FlexReserve.Share >= 0 && p.FlexReserve.Share <= 1):
+		return fmt.Errorf("a FlexReserve of a share of %v: it is from 0 to 1, such as 0.25", p.FlexReserve.Share)
 	}
 	return nil
 }

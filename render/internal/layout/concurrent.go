@@ -7,9 +7,9 @@ import (
 
 // concurrently lays out elements with those of the caller's own types in goroutines, and waits for all of them. The error is that
 // of the first element that failed, in document order, and those after it are cancelled.
-func (s *site) concurrently(ctx context.Context, items []item, lazy bool) (used int, err error) {
+func (s *site) concurrently(ctx context.Context, items []item, lazy bool) error {
 	type outcome struct {
-		consumed int
+		room     room
 		err      error
 		returned bool
 	}
@@ -21,8 +21,9 @@ func (s *site) concurrently(ctx context.Context, items []item, lazy bool) (used 
 		defer cancels[i]()
 	}
 	do := func(i int) (ok bool) {
-		consumed, err := s.element(contexts[i], new(site), &items[i], lazy)
-		results[i] = outcome{consumed, err, true}
+		in := &site{}
+		err := s.element(contexts[i], in, &items[i], lazy)
+		results[i] = outcome{in.room, err, true}
 		if err != nil {
 			for _, cancel := range cancels[i+1:] {
 				cancel()
@@ -57,11 +58,11 @@ func (s *site) concurrently(ctx context.Context, items []item, lazy bool) (used 
 	for i, result := range results {
 		switch {
 		case result.err != nil:
-			return 0, result.err
+			return result.err
 		case !result.returned: // its goroutine ended in the middle
-			return 0, s.watch.Exited(items[i].node)
+			return s.watch.Exited(items[i].node)
 		}
-		used += result.consumed
+		s.charge(result.room)
 	}
-	return used, nil
+	return nil
 }

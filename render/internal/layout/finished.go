@@ -64,6 +64,7 @@ func layFinished(ctx context.Context, s *site, n elements.Node) (elements.Nodes,
 	}
 	s.node.Finished = f.block
 	s.used += f.charged
+	s.uncharged += max(0, f.block.Tokens-f.charged)
 	return nil, nil
 }
 
@@ -80,7 +81,9 @@ func (f *finished) countedBy(l *Layouter) *finished {
 		id, n := tree.ID(i), &t.Nodes[i]
 		switch extra := &t.Extras[n.Extra]; n.Kind {
 		case tree.Message:
-			other.charged += frameTokens(l.Tokenizer, extra.Frame, extra.Calls)
+			if extra.Frame.Role != chat.RoleTool {
+				other.charged += frameTokens(l.Tokenizer, extra.Frame, extra.Calls)
+			}
 		case tree.Text:
 			n.Count = &counts[i]
 			t.SetTokens(id, l.Tokenizer.CountText(n.Text))

@@ -18,6 +18,7 @@ type item struct {
 	props    elements.Props
 	node     *draft.Node // that an element is laid out to
 	share    int         // of the budget, in tokens
+	quiet    bool        // it does not ask for one
 }
 
 // readProps reads the properties of an element. Those of the caller's may panic.
@@ -94,34 +95,15 @@ func (f *flattener) add(n elements.Node, depth int) error {
 
 // addOne appends a node that is not a list. A pointer to a type of package elements means the same as its value.
 func (f *flattener) addOne(n elements.Node, depth int) error {
-	if k, ok := builtinOf(n); ok {
-		f.items = append(f.items, item{element: n, kind: k})
-		return nil
-	}
-	v := reflect.ValueOf(n)
-	if v.Kind() == reflect.Pointer && v.Type().Elem().PkgPath() == elementsPath {
-		switch value, ok := reflect.Zero(v.Type().Elem()).Interface().(elements.Node); {
-		case !ok:
-		case !v.IsNil():
-			return f.add(v.Elem().Interface().(elements.Node), depth+1)
-		case isList(value):
-			return nil
+	k, builtin := builtinOf(n)
+	if !builtin {
+		if value, ok := valueOf(n); ok {
+			return f.add(value, depth+1)
 		}
+		k = callers(n)
 	}
-	f.items = append(f.items, item{element: n, kind: callers(n)})
+	f.items = append(f.items, item{element: n, kind: k})
 	return nil
-}
-
-// elementsPath is the path of the package of the built-in elements.
-var elementsPath = reflect.TypeFor[elements.Props]().PkgPath()
-
-// isList reports whether a node is a list, whose nil pointer is nothing.
-func isList(n elements.Node) bool {
-	switch n.(type) {
-	case elements.Nodes, elements.WithPriority:
-		return true
-	}
-	return false
 }
 
 // isNil reports whether a node is a nil pointer.

@@ -24,7 +24,9 @@ type kind struct {
 
 	// layOut writes an element to its node, and returns what stands in it. The site is the element's own.
 	layOut func(ctx context.Context, s *site, n elements.Node) (elements.Nodes, error)
-	// asks reports whether what the element renders to may depend on the budget that it is offered, or what stands in it may.
+	// holds is set if the element renders to what stands in it, whatever it is told.
+	holds bool
+	// asks is set if what the element renders to depends on the share of the budget that it is offered.
 	asks bool
 	// max is the most that the element may be offered, 0 if there is no such limit.
 	max int
@@ -64,31 +66,31 @@ func builtinOf(n elements.Node) (k kind, ok bool) {
 	case elements.Thinking:
 		return kind{name: "Thinking", layOut: layThinking}, true
 	case elements.SystemMessage:
-		return kind{name: "SystemMessage", layOut: layMessage, asks: true}, true
+		return kind{name: "SystemMessage", layOut: layMessage, holds: true}, true
 	case elements.UserMessage:
-		return kind{name: "UserMessage", layOut: layMessage, asks: true}, true
+		return kind{name: "UserMessage", layOut: layMessage, holds: true}, true
 	case elements.AssistantMessage:
-		return kind{name: "AssistantMessage", layOut: layMessage, asks: true}, true
+		return kind{name: "AssistantMessage", layOut: layMessage, holds: true}, true
 	case elements.ToolMessage:
-		return kind{name: "ToolMessage", layOut: layMessage, asks: true}, true
+		return kind{name: "ToolMessage", layOut: layMessage, holds: true}, true
 	case *elements.Finished:
-		return kind{name: "Finished", layOut: layFinished, asks: true}, n != nil
+		return kind{name: "Finished", layOut: layFinished}, n != nil
 	case elements.Tag:
-		return kind{name: "Tag", layOut: layTag, asks: true}, true
+		return kind{name: "Tag", layOut: layTag, holds: true}, true
 	case elements.Wrap:
-		return kind{name: "Wrap", layOut: layWrap, asks: true}, true
+		return kind{name: "Wrap", layOut: layWrap, holds: true}, true
 	case elements.Chunk:
-		return kind{name: "Chunk", layOut: layChunk, asks: true}, true
+		return kind{name: "Chunk", layOut: layChunk, holds: true}, true
 	case elements.KeepWith:
-		return kind{name: "KeepWith", layOut: layKeepWith, asks: true}, true
+		return kind{name: "KeepWith", layOut: layKeepWith, holds: true}, true
 	case elements.LegacyPrioritization:
-		return kind{name: "LegacyPrioritization", layOut: layLegacy, asks: true}, true
+		return kind{name: "LegacyPrioritization", layOut: layLegacy, holds: true}, true
 	case elements.TokenLimit:
-		return kind{name: "TokenLimit", layOut: layLimit, asks: true, max: n.Max}, true
+		return kind{name: "TokenLimit", layOut: layLimit, holds: true, max: n.Max}, true
 	case elements.PrioritizedList:
-		return kind{name: "PrioritizedList", layOut: layList, asks: true}, true
+		return kind{name: "PrioritizedList", layOut: layList, holds: true}, true
 	case elements.IfEmpty:
-		return kind{name: "IfEmpty", layOut: layIfEmpty, asks: true}, true
+		return kind{name: "IfEmpty", layOut: layIfEmpty, holds: true}, true
 	case elements.Expandable:
 		return kind{name: "Expandable", layOut: layExpandable, asks: true}, true
 	}
@@ -185,13 +187,14 @@ func layThinking(_ context.Context, s *site, n elements.Node) (elements.Nodes, e
 	return nil, s.addPart(n.(elements.Thinking).Part(), nil)
 }
 
-// addPart makes an element one part of a message. It costs nothing at layout, and has nothing in it that it could pass a priority to.
+// addPart makes an element one part of a message. It has nothing in it that it could pass a priority to.
 func (s *site) addPart(part chat.Part, children elements.Nodes) error {
 	if err := s.checkPlace(); err != nil {
 		return err
 	}
 	more := s.node.Set()
 	s.node.Kind, more.Part, more.Tokens = tree.Part, part, s.layouter.Tokenizer.CountPart(part)
+	s.uncharged += more.Tokens
 	s.item.props.PassPriority = false
 	items, err := flatten(s.node, s.watch, nil, children)
 	for _, it := range items {
@@ -226,7 +229,9 @@ func layLineBreak(s *site, _ elements.Node, priority *int, _ bool) error {
 	}
 	piece := s.addPiece(draft.Node{Kind: tree.Text, Text: "\n"})
 	piece.SetPriority(priority)
-	piece.SetTokens(s.layouter.Tokenizer.CountText(piece.Text))
+	tokens := s.layouter.Tokenizer.CountText(piece.Text)
+	piece.SetTokens(tokens)
+	s.uncharged += tokens
 	return nil
 }
 
@@ -239,7 +244,9 @@ func layOpaque(s *site, n elements.Node, priority *int, _ bool) error {
 	if priority != nil {
 		o.Priority = priority
 	}
-	s.addPiece(opaque(o)).SetPriority(o.Priority)
+	piece := s.addPiece(opaque(o))
+	piece.SetPriority(o.Priority)
+	s.uncharged += piece.Rare.Tokens
 	return nil
 }
 
@@ -293,7 +300,7 @@ func (s *site) addText(text string, lazy bool) error {
 	if s.escape {
 		text = escapeText(text)
 	}
-	return s.charge(s.addPiece(draft.Node{Kind: tree.Text, Text: text}), lazy)
+	return s.countText(s.addPiece(draft.Node{Kind: tree.Text, Text: text}), lazy)
 }
 
 // addPiece adds a text or part, which has the priority of the element around it.
@@ -303,13 +310,14 @@ func (s *site) addPiece(piece draft.Node) *draft.Node {
 	return s.node.Add(piece)
 }
 
-// charge counts a text, unless it is laid out lazily.
-func (s *site) charge(piece *draft.Node, lazy bool) error {
+// countText counts and charges a text, unless it is laid out lazily.
+func (s *site) countText(piece *draft.Node, lazy bool) error {
 	if err := s.watch.Count(s.node, 0, len(piece.Text)); err != nil || lazy {
 		return err
 	}
 	tokens := s.layouter.Tokenizer.CountText(piece.Text)
 	piece.SetTokens(tokens)
 	s.used += tokens
+	s.lines++ // a line break before it
 	return nil
 }

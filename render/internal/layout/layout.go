@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render/internal/draft"
@@ -81,10 +82,16 @@ type place struct {
 	eitherSide bool
 	// lazy is set if nobody is told what is left after the element: its texts need not be counted, and much of what goes never is.
 	lazy bool
+	// quiet is set if no element in the one given asks for a share.
+	quiet bool
 }
 
 // room is a budget that is being used up, in tokens.
-type room struct{ budget, used int }
+type room struct {
+	budget, used int
+	// What counts in messages but is not charged at layout, as in prompt-tsx: line breaks, at most, and images and the like.
+	lines, uncharged int
+}
 
 // MaxBudget is a budget that nothing exceeds, as far as shares of it can be told apart in float64.
 const MaxBudget = 1<<53 - 1
@@ -92,25 +99,35 @@ const MaxBudget = 1<<53 - 1
 // left returns what later elements may be offered.
 func (r *room) left() int { return max(0, r.budget-r.used) }
 
+// cost returns what was charged, and what counts besides.
+func (r *room) cost() int { return r.used + r.lines + r.uncharged }
+
+// charge charges what an element took of the room.
+func (r *room) charge(of room) {
+	r.used += of.consumed()
+	r.lines += of.lines
+	r.uncharged += of.uncharged
+}
+
 // consumed returns what the parent is charged: never more than was offered.
 func (r *room) consumed() int { return min(r.used, r.budget) }
 
-// element lays out an element in a site of its own, and returns the tokens that it consumed.
-func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) (consumed int, err error) {
+// element lays out an element in a site of its own, whose room says then what it took.
+func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error {
 	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	if err := s.watch.Endless(); err != nil {
-		return 0, err
+		return err
 	}
 	e := it.node
 	in.layouter, in.watch, in.node, in.item, in.place, in.room = s.layouter, s.watch, e, it, s.place, room{budget: it.share}
-	in.lazy = lazy
+	in.lazy, in.quiet = lazy, !it.kind.caller && (s.quiet || it.quiet)
 	if in.depth++; in.depth > guard.MaxDepth {
-		return 0, s.watch.SetEndless(e, fmt.Errorf("%w: more than %d elements stand in each other", guard.ErrEndless, guard.MaxDepth))
+		return s.watch.SetEndless(e, fmt.Errorf("%w: more than %d elements stand in each other", guard.ErrEndless, guard.MaxDepth))
 	}
 	if err := draft.CheckProps(&it.props); err != nil {
-		return 0, inElement(e, err)
+		return inElement(e, err)
 	}
 	e.SetPriority(it.props.Priority)
 	e.SetFlag(tree.Required, it.props.Required)
@@ -120,21 +137,24 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) (cons
 	}
 	children, err := it.kind.layOut(ctx, in, it.element)
 	if err != nil {
-		return 0, inElement(e, err)
+		return inElement(e, err)
 	}
 	e.SetFlag(tree.PassesPriority, it.props.PassPriority && (s.layouter.Compatible || s.layouter.Transfer || !e.Is(tree.Chunk)))
 	if err := in.contents(ctx, children); err != nil {
-		return 0, err
+		return err
 	}
 	if e.IfEmpty && !s.inMessage && !s.eitherSide {
 		if wrong := e.Taken().OutsideMessage(); wrong != nil {
-			return 0, inElement(wrong, draft.ErrOutsideMessage)
+			return inElement(wrong, draft.ErrOutsideMessage)
 		}
+	}
+	if e.Kind == tree.Message {
+		in.lines = max(0, in.lines-1) // the first text of a message stands on no new line
 	}
 	if more := e.More(); more.Expandable != nil {
 		more.Used = in.consumed()
 	}
-	return in.consumed(), nil
+	return nil
 }
 
 // render calls the element's own Render.
@@ -182,15 +202,15 @@ func (s *site) contents(ctx context.Context, list elements.Nodes) (err error) {
 	}
 	s.items = items
 	s.node.Children = make([]draft.Node, 0, len(items))
-	asks := false
-	for i := range items {
-		asks = asks || items[i].kind.asks
+	lazy := s.lazy
+	if few := (asker{left: maxVisits, callers: true}); lazy && slices.ContainsFunc(items, func(it item) bool { return it.kind.literal != nil }) {
+		lazy = !slices.ContainsFunc(items, func(it item) bool { return few.asks(it.element) })
 	}
 	for i := range items {
 		it := &items[i]
 		switch {
 		case it.kind.literal != nil:
-			if err := it.kind.literal(s, it.element, it.priority, s.lazy && !asks); err != nil {
+			if err := it.kind.literal(s, it.element, it.priority, lazy); err != nil {
 				return inElement(s.node, err)
 			}
 			continue

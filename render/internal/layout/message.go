@@ -30,7 +30,12 @@ func layMessage(_ context.Context, s *site, n elements.Node) (content elements.N
 		return nil, err
 	}
 	s.node.Kind, s.inMessage = tree.Message, true
-	s.used += frameTokens(s.layouter.Tokenizer, more.Frame, more.Calls)
+	tokens := frameTokens(s.layouter.Tokenizer, more.Frame, more.Calls)
+	if more.Frame.Role == chat.RoleTool { // which is charged nothing, as in prompt-tsx
+		s.uncharged += tokens
+	} else {
+		s.used += tokens
+	}
 	return content, nil
 }
 
@@ -57,11 +62,8 @@ func (s *site) checkMessage(m *draft.Rare) error {
 	return nil
 }
 
-// frameTokens returns what a message is charged without content. A tool message is charged nothing, as in prompt-tsx.
+// frameTokens returns what a message counts without content.
 func frameTokens(t sizing.Tokenizer, frame chat.Message, calls []elements.ToolCall) int {
-	if frame.Role == chat.RoleTool {
-		return 0
-	}
 	frame.ToolCalls = join.Calls(calls)
 	return t.CountMessage(frame)
 }

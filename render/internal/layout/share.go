@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render/internal/draft"
 )
 
 // groups lays out sibling elements, flex group by flex group: those without FlexGrow first, then each value from high to low.
@@ -39,10 +40,54 @@ func flexOrder(it item) int {
 	return -it.props.FlexGrow
 }
 
-// group lays out the elements of one flex group; later are those of the groups after it. What comes of it is as if one element had
-// been laid out after the other, also if several of the caller's own types run at the same time.
+// group lays out the elements of one flex group; later are those of the groups after it. In the last group, elements that do not ask
+// for a share go first, and those that do share what they leave.
 func (s *site) group(ctx context.Context, items, later []item, lazy bool) error {
 	s.divide(items, later)
+	if len(items) == 1 || len(later) > 0 || s.layouter.Compatible {
+		return s.layOut(ctx, items, lazy)
+	}
+	var asking, others []item
+	for i := range items {
+		if items[i].quiet = !s.asks(items[i].element); items[i].quiet {
+			others = append(others, items[i])
+		} else {
+			asking = append(asking, items[i])
+		}
+	}
+	if len(asking) == 0 || len(others) == 0 {
+		return s.layOut(ctx, items, lazy)
+	}
+	before := s.room
+	for i := range others {
+		others[i].share = atMost(s.left(), others[i].kind.max)
+	}
+	if err := s.layOut(ctx, others, false); err != nil {
+		return err
+	}
+	rest := before.left() - (s.cost() - before.cost())
+	if s.inMessage {
+		rest -= len(asking) // a line break before each
+	}
+	sum := basisOf(asking)
+	for i := range asking {
+		it := &asking[i]
+		it.share = atMost(max(it.share, share(max(0, rest), basis(&it.props), sum)), it.kind.max)
+	}
+	return s.layOut(ctx, asking, lazy)
+}
+
+// atMost returns a share of an element that may be offered no more than limit, if that is not 0.
+func atMost(share, limit int) int {
+	if limit > 0 {
+		return min(share, limit)
+	}
+	return share
+}
+
+// layOut lays out elements that know their shares. What comes of it is as if one had been laid out after the other, also if several of
+// the caller's own types run at the same time.
+func (s *site) layOut(ctx context.Context, items []item, lazy bool) error {
 	callers := 0
 	for i := range items {
 		if items[i].kind.caller {
@@ -50,21 +95,19 @@ func (s *site) group(ctx context.Context, items, later []item, lazy bool) error 
 		}
 	}
 	if callers >= 2 {
-		used, err := s.concurrently(ctx, items, lazy)
-		s.used += used
-		return err
+		return s.concurrently(ctx, items, lazy)
 	}
 	for i := range items {
-		consumed, err := s.element(ctx, s.inside(), &items[i], lazy)
-		if err != nil {
+		in := s.inside()
+		if err := s.element(ctx, in, &items[i], lazy); err != nil {
 			return err
 		}
-		s.used += consumed
+		s.charge(in.room)
 	}
 	return nil
 }
 
-// divide shares out what is left to the elements of a group.
+// divide shares out what is left to the elements of a group, as prompt-tsx does.
 //
 //   - Room that later groups reserve is set aside first; every fraction is one of the same remainder.
 //   - An element's share is floor(left × (basis / sum of the bases)), the division first, in float64.
@@ -74,18 +117,10 @@ func (s *site) divide(items, later []item) {
 	left := s.left()
 	reserved := 0
 	for i := range later {
-		if reserve := later[i].props.FlexReserve; reserve.Fraction > 0 {
-			reserved += left / reserve.Fraction
-		} else {
-			reserved += min(reserve.Tokens, left)
-		}
+		reserved += draft.Reserved(later[i].props.FlexReserve, left)
 	}
 	left = max(0, s.budget-s.used-reserved)
-
-	sum := 0.0
-	for i := range items {
-		sum += basis(&items[i].props)
-	}
+	sum := basisOf(items)
 	limited := 0
 	for i := range items {
 		it := &items[i]
@@ -107,6 +142,14 @@ func basis(p *elements.Props) float64 {
 		return 1
 	}
 	return p.FlexBasis
+}
+
+// basisOf returns the sum of the bases.
+func basisOf(items []item) (sum float64) {
+	for i := range items {
+		sum += basis(&items[i].props)
+	}
+	return sum
 }
 
 func share(tokens int, basis, sum float64) int {

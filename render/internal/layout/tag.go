@@ -36,12 +36,13 @@ func layTag(_ context.Context, s *site, n elements.Node) (elements.Nodes, error)
 	if len(t.Children) == 0 {
 		piece := draft.Node{Kind: tree.Text, Text: b.String() + "/>", Flags: tree.StartsLine}
 		piece.InheritPriority(s.node)
-		return nil, s.charge(s.node.Add(piece), false)
+		return nil, s.countText(s.node.Add(piece), false)
 	}
 	b.WriteString(">\n")
 	ends := &tree.Tag{Open: b.String(), Close: "</" + t.Name + ">"}
 	ends.Tokens = s.layouter.Tokenizer.CountText(ends.Open) + s.layouter.Tokenizer.CountText(ends.Close)
 	s.node.Set().Tag, s.escape = ends, true
 	s.used += ends.Tokens
+	s.lines += ends.InMessage() - ends.Tokens
 	return t.Children, nil
 }

@@ -22,7 +22,7 @@ func layTextChunk(_ context.Context, s *site, n elements.Node) (elements.Nodes, 
 	next := breaks(&c)
 	if text, ok := onlyText(&c); ok && !s.layouter.Transfer { // most are: the element is the text
 		s.become(s.node, text)
-		return nil, s.charge(s.node, s.lazy)
+		return nil, s.countText(s.node, s.lazy)
 	}
 	piece := draft.Node{Kind: tree.Text, Flags: tree.StartsLine}
 	piece.InheritPriority(s.node)
@@ -32,11 +32,12 @@ func layTextChunk(_ context.Context, s *site, n elements.Node) (elements.Nodes, 
 	}
 	if next != nil {
 		piece.Text = s.cut(piece.Text, next)
-		err = s.charge(&piece, s.lazy)
+		err = s.countText(&piece, s.lazy)
 	} else {
-		err = s.charge(&piece, true)
+		err = s.countText(&piece, true)
 		piece.SetTokens(s.layouter.Tokenizer.CountText(piece.Text))
 		s.used += charged
+		s.lines++
 	}
 	s.node.Add(piece)
 	return nil, err

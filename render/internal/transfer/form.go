@@ -94,8 +94,8 @@ type props struct {
 func propsOut(p elements.Props) *props {
 	out := &props{FlexBasis: p.FlexBasis, FlexGrow: p.FlexGrow, PassPriority: p.PassPriority, Priority: p.Priority}
 	switch r := p.FlexReserve; {
-	case r.Fraction > 0:
-		out.FlexReserve = fmt.Appendf(nil, `"/%d"`, r.Fraction)
+	case r.Share > 0: // "/4" is a quarter
+		out.FlexReserve = fmt.Appendf(nil, `"/%v"`, draft.Divisor(r))
 	case r.Tokens > 0:
 		out.FlexReserve = fmt.Append(nil, r.Tokens)
 	}
@@ -112,11 +112,11 @@ func propsIn(p *props) (elements.Props, error) {
 	switch {
 	case p.FlexReserve == nil:
 	case json.Unmarshal(p.FlexReserve, &fraction) == nil:
-		n, err := strconv.Atoi(strings.TrimPrefix(fraction, "/"))
-		if err != nil || n < 1 || !strings.HasPrefix(fraction, "/") {
+		n, err := strconv.ParseFloat(strings.TrimPrefix(fraction, "/"), 64)
+		if err != nil || !(n >= 1) || !strings.HasPrefix(fraction, "/") {
 			return in, fmt.Errorf("a flexReserve of %q", fraction)
 		}
-		in.FlexReserve.Fraction = n
+		in.FlexReserve.Share = 1 / n
 	default:
 		if err := json.Unmarshal(p.FlexReserve, &in.FlexReserve.Tokens); err != nil {
 			return in, fmt.Errorf("flexReserve: %w", err)

@@ -1,0 +1,24 @@
+package draft
+
+import (
+	"math"
+
+	"github.com/promptree-go/promptree/elements"
+)
+
+// Reserved returns the tokens that are reserved of so many.
+func Reserved(r elements.Reserve, left int) int {
+	if r.Share > 0 {
+		return int(float64(left) / Divisor(r))
+	}
+	return min(r.Tokens, left)
+}
+
+// Divisor returns by what tokens are divided for a share, whole for one part in so many: a seventh of 7 tokens is 1.
+func Divisor(r elements.Reserve) float64 {
+	exact := 1 / r.Share
+	if whole := math.Round(exact); math.Abs(exact-whole) < 1e-9*exact {
+		return whole
+	}
+	return exact
+}

@@ -1,0 +1,74 @@
+package layout
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// asks reports whether an element of a list in a site asks for a share of the budget: a text chunk that is cut to it, an expandable, an
+// element of the caller's that does not ignore it, or an element that holds one of these. Nothing of the caller's is rendered for it.
+func (s *site) asks(n elements.Node) bool {
+	a := asker{left: maxVisits}
+	return !s.quiet && a.asks(n)
+}
+
+// maxVisits is how many nodes are looked at, in a tree that may have no end.
+const maxVisits = 1 << 20
+
+// asker looks for an element that asks.
+type asker struct {
+	left    int
+	callers bool // all elements of the caller's are taken to ask
+}
+
+func (a *asker) asks(n elements.Node) bool {
+	if a.left--; a.left < 0 {
+		return true // the layout will say what is wrong
+	}
+	switch n := n.(type) {
+	case nil:
+		return false
+	case elements.Nodes:
+		return slices.ContainsFunc(n, a.asks)
+	case elements.WithPriority:
+		return a.asks(n.Node)
+	}
+	k, ok := builtinOf(n)
+	switch {
+	case ok && k.holds:
+		inside, _ := n.Render(context.Background(), sizing.Sizing{}) // an error comes again at layout
+		return a.asks(inside)
+	case ok:
+		return k.asks
+	}
+	if value, ok := valueOf(n); ok {
+		return a.asks(value)
+	}
+	_, ignores := n.(elements.IgnoresBudget)
+	return a.callers || !ignores
+}
+
+// valueOf returns what a pointer to a type of package elements points to, nil if the pointer is nil and its type a list, and whether
+// the node is such a pointer.
+func valueOf(n elements.Node) (value elements.Node, ok bool) {
+	v := reflect.ValueOf(n)
+	if v.Kind() != reflect.Pointer || v.Type().Elem().PkgPath() != elementsPath {
+		return nil, false
+	}
+	if !v.IsNil() {
+		value, ok = v.Elem().Interface().(elements.Node)
+		return value, ok
+	}
+	switch n.(type) {
+	case *elements.Nodes, *elements.WithPriority:
+		return nil, true
+	}
+	return nil, false
+}
+
+// elementsPath is the path of the package of the built-in elements.
+var elementsPath = reflect.TypeFor[elements.Props]().PkgPath()
