@@ -34,7 +34,7 @@
 //     wherever they stand, and the tool calls linked to it; and what they leave empty, and the groups in that, in turn.
 //  10. With a message in a chunk, taken out for a limit in there or with a group, the whole chunk goes.
 //
-// With [Options.Lenient] it is as in prompt-tsx: a Chunk with PassPriority has lost its own rule, a LegacyPrioritization takes a
+// With [Options.Compatible] it is as in prompt-tsx: a Chunk with PassPriority has lost its own rule, a LegacyPrioritization takes a
 // chunk apart, a call that goes leaves its group, and rule 10 is missing.
 //
 // The tests have these rules a second time, written as simply as can be from the text above, and compare.
@@ -109,7 +109,7 @@
 // # What is an error
 //
 // prompt-tsx lets pass what is most often a mistake: a budget of 0, a message in a message, two tool calls of one id.
-// Here these are errors ([ErrBudget], [ErrNestedMessage], [ErrDuplicateCall]) unless [Options.Lenient] is set, and so are
+// Here these are errors ([ErrBudget], [ErrNestedMessage], [ErrDuplicateCall]) unless [Options.Compatible] is set, and so are
 // a nil pointer as an element, text outside a message and a break that can match nothing.
 //
 // A tree that does not end, for an element renders itself or a list holds itself, is [ErrEndless]. An element or a tokenizer that
@@ -118,13 +118,19 @@
 //
 // # Reading the source
 //
-// A render is a pipeline. Elements are rendered to nodes (layout.go, with share.go, flatten.go, message.go, text.go and
-// finished.go), which build.go writes down as a tree. Four packages, each of which imports only those before it, prune that:
+// A render is a pipeline of packages, each of which imports only those before it:
 //
-//	internal/tree    the laid-out prompt as an array of nodes, and what is left of it: removal, and its undoing
-//	internal/join    how pieces become messages: where texts meet, and where line breaks go
-//	internal/order   which piece goes next, and what goes with it: rules 1 to 10, and what is required
-//	internal/count   the exact count of what is left, after each removal
+//	internal/tree      the laid-out prompt as an array of nodes, and what is left of it: removal, and its undoing
+//	internal/join      how pieces become messages: where texts meet, and where line breaks go
+//	internal/count     the exact count of what is left, after each removal
+//	internal/order     which piece goes next, and what goes with it: rules 1 to 10, and what is required
+//	internal/guard     limits on callers' code: panics, goroutines that end or never return, trees without an end
+//	internal/draft     what layout writes, node by node, and the tree that is made of it
+//	internal/transfer  a draft as JSON, in the form of prompt-tsx, and back
+//	internal/layout    elements, rendered from the root down to a draft: flex groups, shares, text that is cut
+//
+// What a layout knows of each type of package elements is a case in builtinOf (internal/layout/kinds.go). A new element takes its
+// struct, that case and a test.
 //
 // On top of them fit.go keeps the limits and the budget, grow.go grows what may grow, skip.go takes out uncounted what must go
 // whatever it counts, budgets.go prunes once for many budgets, offered.go fits with other requirements, backfill.go puts some
@@ -140,12 +146,12 @@
 // such as blank ones by the thousand.
 //
 // A prompt is laid out, and fitted, on a goroutine of its own, for which the caller waits: elements and tokenizers are others' code
-// (watch.go). Elements of the caller's own types that share a flex group render side by side; nothing else does.
+// (internal/guard). Elements of the caller's own types that share a flex group render side by side; nothing else does.
 //
 // With a tokenizer that is no [sizing.Joiner] the messages that lost something are counted again, but only once enough has
 // gone that they may fit: 10 to 32 counts of a message of 1,000 to 10,000 pieces, in the tests. A part or a call that goes
 // takes two counts of a message of nothing else, and one of the whole message where it is the last of its type. So it is
-// with any tokenizer where a message stands in a message ([Options.Lenient]).
+// with any tokenizer where a message stands in a message ([Options.Compatible]).
 //
 // The tree and what is known of it take memory in proportion to the tree, some 250 bytes a text chunk, the layout included.
 package render

@@ -51,7 +51,7 @@ func TestAPromptOfAnyNumbersFitsOrIsAnError(t *testing.T) {
 		extremes.Each(base, func(field string, number any, n numbers) {
 			what := fmt.Sprintf("%s %v", field, number)
 			o := render.Options{Budget: n.Budget, Tokenizer: tokenizer, Window: n.Window, LowWater: n.LowWater, History: render.HistoryMode(n.History)}
-			for _, o.Lenient = range []bool{false, true} {
+			for _, o.Compatible = range []bool{false, true} {
 				_, _ = render.Transfer(t.Context(), line("a"), o)
 				layout, err := render.Lay(t.Context(), n.tree(), o)
 				if err != nil {

@@ -548,10 +548,10 @@ func TestOptions(t *testing.T) {
 	_, err := render.Render(t.Context(), root, render.Options{Budget: 10})
 	require.ErrorIs(t, err, render.ErrNoTokenizer)
 	for name, opts := range map[string]render.Options{
-		"no budget":         {},
-		"a negative budget": {Budget: -1},
-		"negative, lenient": {Budget: -1, Lenient: true},
-		"a negative window": {Budget: 1, Window: -1},
+		"no budget":            {},
+		"a negative budget":    {Budget: -1},
+		"negative, compatible": {Budget: -1, Compatible: true},
+		"a negative window":    {Budget: 1, Window: -1},
 	} {
 		opts.Tokenizer = runes
 		_, err := render.Render(t.Context(), root, opts)
@@ -560,19 +560,19 @@ func TestOptions(t *testing.T) {
 }
 
 // What prompt-tsx allows and this package refuses, it allows where it is asked to.
-func TestLenient(t *testing.T) {
-	lenient := render.Options{Budget: plenty, Tokenizer: runes, Lenient: true}
-	r, err := render.Render(t.Context(), user(elements.Text("a"), elements.AssistantMessage{Children: elements.Nodes{elements.Text("b")}}), lenient)
+func TestCompatible(t *testing.T) {
+	compatible := render.Options{Budget: plenty, Tokenizer: runes, Compatible: true}
+	r, err := render.Render(t.Context(), user(elements.Text("a"), elements.AssistantMessage{Children: elements.Nodes{elements.Text("b")}}), compatible)
 	require.NoError(t, err)
 	require.Equal(t, []string{"ab"}, texts(r.Messages), "a message in a message adds its text")
 
 	twice := elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil), call("x", nil)}}
-	r, err = render.Render(t.Context(), twice, lenient)
+	r, err = render.Render(t.Context(), twice, compatible)
 	require.NoError(t, err)
 	require.Len(t, r.Messages[0].ToolCalls, 2, "two calls may have one id")
 
-	lenient.Budget = 0
-	r, err = render.Render(t.Context(), user(line("a")), lenient)
+	compatible.Budget = 0
+	r, err = render.Render(t.Context(), user(line("a")), compatible)
 	require.NoError(t, err)
 	require.Empty(t, r.Messages, "a budget of 0 is a budget")
 }

@@ -200,7 +200,7 @@ func checkNaive(t *testing.T, seed uint64) {
 	root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, sized: r.IntN(2) == 0, lines: r.IntN(2) == 0}).prompt()
 	tokenizers := append([]sizing.Tokenizer{runes, words, pairs, dear{runes}, summing{runes}, summing{es}}, joiners(t)...)
 	tokenizer := tokenizers[r.IntN(len(tokenizers))]
-	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 200, Tokenizer: tokenizer, KeepUnranked: r.IntN(3) == 0, Lenient: r.IntN(3) == 0})
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 200, Tokenizer: tokenizer, KeepUnranked: r.IntN(3) == 0, Compatible: r.IntN(3) == 0})
 	require.NoError(t, err)
 	budgets := []int{plenty, 400, 150, 60, 20} // in any order: the first is fitted in the tree itself, the others in copies
 	r.Shuffle(len(budgets), func(i, j int) { budgets[i], budgets[j] = budgets[j], budgets[i] })

@@ -349,7 +349,7 @@ func TestPruneOrder(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			require.Equal(t, test.want, prunes(t, test.root))
-			require.Equal(t, test.want, prunesWith(t, test.root, render.Options{Lenient: true}))
+			require.Equal(t, test.want, prunesWith(t, test.root, render.Options{Compatible: true}))
 		})
 	}
 }
@@ -363,7 +363,7 @@ func TestALimitThatWentWithItsChunkIsKept(t *testing.T) {
 		userAt(3, line("d")),
 	}
 	require.Equal(t, "d", prunes(t, root))
-	_, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: runes, Lenient: true})
+	_, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: runes, Compatible: true})
 	require.IsType(t, &render.BudgetExceededError{}, err)
 }
 
@@ -386,10 +386,10 @@ func TestWhatMustStayTogetherDoes(t *testing.T) {
 	linked := elements.AssistantMessage{Props: at(0), ToolCalls: []elements.ToolCall{call("x", group)}}
 	ab := elements.Nodes{chunk(1, "a"), chunk(3, "b")}
 	tests := []struct {
-		name    string
-		root    elements.Node
-		want    string
-		lenient string
+		name       string
+		root       elements.Node
+		want       string
+		compatible string
 	}{
 		{
 			"a chunk that passes its priority on goes whole, and its priority is its own",
@@ -472,7 +472,7 @@ func TestWhatMustStayTogetherDoes(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			require.Equal(t, test.want, prunes(t, test.root))
-			require.Equal(t, test.lenient, prunesWith(t, test.root, render.Options{Lenient: true}))
+			require.Equal(t, test.compatible, prunesWith(t, test.root, render.Options{Compatible: true}))
 		})
 	}
 }

@@ -35,10 +35,15 @@ type Options struct {
 	// priority first, as far as they fit. It costs a pass over the tree for each piece that is small enough to try.
 	// Groups and chunks stay whole, and no tool call or result comes back without its other half.
 	Backfill bool
-	// Lenient allows what prompt-tsx allows: a budget of 0, a message in a message, whose text it takes in, and two tool
-	// calls of one id. It takes apart what prompt-tsx does: a chunk or finished messages with PassPriority, a chunk in a
-	// LegacyPrioritization or with a limit in it; and a tool call goes without the group that it is linked to.
-	Lenient bool
+	// Compatible renders as @vscode/prompt-tsx 0.4 does, to the byte, on every tree that it can express. Off by default. Without it the
+	// differences are these:
+	//
+	//   - A budget of 0, a message in a message, and two tool calls of one id in a message are errors.
+	//   - What must stay together does: a chunk or finished messages with PassPriority, a chunk in a LegacyPrioritization, and one in
+	//     which a message goes for a limit. A tool call that goes takes the group along that it is linked to.
+	//   - In the last flex group, elements that ask for a share get what the others leave ([sizing.Sizing]).
+	//   - Text in the Children of an image or a document is an error; prompt-tsx leaves it out.
+	Compatible bool
 	// KeepUnranked takes everything as required that has no priority, neither of its own nor from an element that it
 	// stands in, so that only what somebody gave a priority goes. A priority of 2^53−1 or more, the highest, is the same
 	// as none; an element with PassPriority gives none. A TokenLimit is still kept by pruning whatever stands in it that
@@ -63,14 +68,14 @@ func (o Options) layouter() (*layout.Layouter, error) {
 		return nil, err
 	}
 	l := &layout.Layouter{
-		Tokenizer: guard.Check(o.Tokenizer), Compatible: o.Lenient,
+		Tokenizer: guard.Check(o.Tokenizer), Compatible: o.Compatible,
 		Told: sizing.Sizing{Window: cmp.Or(o.Window, o.Budget), Tokenizer: o.Tokenizer},
 	}
 	return l, o.checkBudget(o.Budget)
 }
 
 func (o Options) checkBudget(budget int) error {
-	if budget < 0 || budget == 0 && !o.Lenient {
+	if budget < 0 || budget == 0 && !o.Compatible {
 		return fmt.Errorf("render: the budget is %w: %d tokens, it is 1 or more", ErrBudget, budget)
 	}
 	return nil

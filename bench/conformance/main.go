@@ -110,8 +110,8 @@ func renderCase(c testCase, t sizing.Tokenizer) caseResult {
 	root, broken := treeOf(c.Root) // elements are data: each budget lays the same ones out afresh
 	for _, budget := range c.Budget {
 		r, err := result{Budget: budget}, broken
-		// Lenient: the reference knows nothing of what is an error here for Go callers.
-		opts := render.Options{Budget: budget, Tokenizer: t, Lenient: true}
+		// Compatible: the reference knows nothing of what is an error here for Go callers.
+		opts := render.Options{Budget: budget, Tokenizer: t, Compatible: true}
 		var res *render.Result
 		switch {
 		case err != nil:
