@@ -183,6 +183,8 @@ func TestHolderIsNamedAndDeadOnesBlockNobody(t *testing.T) {
 	require.Contains(t, content(t, path+".writer"), fmt.Sprint(c.Process.Pid), "the dead one's name is there still")
 	s := opened(t, path)
 	requireHeld(path, os.Getpid())
+	_, err = history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+	require.ErrorContains(t, err, "which is this one: close the session that has it open")
 	require.NoError(t, s.Close())
 	require.NoFileExists(t, path+".writer")
 

@@ -33,7 +33,11 @@ func (e *LockedError) Error() string {
 	if e.Holder == (Holder{}) {
 		return fmt.Sprintf("%v: %s is locked", ErrLocked, e.Path)
 	}
-	return fmt.Sprintf("%v: %s is locked by process %d on %s", ErrLocked, e.Path, e.Holder.PID, e.Holder.Host)
+	what := fmt.Sprintf("%v: %s is locked by process %d on %s", ErrLocked, e.Path, e.Holder.PID, e.Holder.Host)
+	if e.Holder == thisProcess() {
+		what += ", which is this one: close the session that has it open"
+	}
+	return what
 }
 
 // Unwrap returns [ErrLocked].
