@@ -11,7 +11,7 @@ import (
 type UnknownModelError struct{ Model string }
 
 func (e *UnknownModelError) Error() string {
-	const advice = "name its encoding with New and its window with sizing.Window{Tokens: …}"
+	const advice = "count a model of another provider with a *sizing.Calibrated; for one of OpenAI's encodings, name its encoding with New and its window with sizing.Window{Tokens: …}"
 	return fmt.Sprintf("openai: unknown model %q: %s", e.Model, advice)
 }
 
@@ -61,6 +61,8 @@ var families = []family{
 	{"gpt-4-*", "cl100k_base", defaultImages},
 	{"gpt-3.5-turbo*", "cl100k_base", defaultImages},
 	{"gpt-35-turbo*", "cl100k_base", defaultImages}, // as Azure spells it
+	{"text-embedding-3-*", "cl100k_base", defaultImages},
+	{"text-embedding-ada-002", "cl100k_base", defaultImages},
 }
 
 // familyOf is the family of a model, the longest name first; false where there is none.
@@ -77,8 +79,15 @@ func familyOf(model string) (family, bool) {
 	return best, best.name != ""
 }
 
-// tunedFrom is the model that a fine-tuned one was made from: "gpt-4o" of "ft:gpt-4o:team::id".
+// tunedFrom returns the model that a name stands for: "gpt-4o" of "ft:gpt-4o:team::id", which was tuned from it, of "openai/gpt-4o"
+// and "azure/gpt-4o", as gateways write it, and of "GPT-4o".
 func tunedFrom(model string) string {
+	model = strings.ToLower(model)
+	for _, gateway := range [...]string{"openai/", "azure/"} {
+		if _, name, ok := strings.Cut(model, gateway); ok {
+			model = name
+		}
+	}
 	if tuned, ok := strings.CutPrefix(model, "ft:"); ok {
 		model, _, _ = strings.Cut(tuned, ":")
 	}

@@ -17,11 +17,11 @@ func TestModelsHaveTheirEncoding(t *testing.T) {
 			"gpt-5", "gpt-5-mini", "gpt-5-2025-08-07", "gpt-5.1-codex", "gpt-5.2", "gpt-4.1", "gpt-4.1-nano", "gpt-4.5-preview",
 			"gpt-4o", "gpt-4o-mini", "gpt-4o-2024-05-13", "gpt-4o-audio-preview", "chatgpt-4o-latest",
 			"o1", "o1-mini", "o1-preview", "o3", "o3-mini", "o3-pro", "o4-mini", "o4-mini-2025-04-16", "gpt-oss-120b",
-			"ft:gpt-4o-mini-2024-07-18:team::id", "ft:gpt-4.1",
+			"ft:gpt-4o-mini-2024-07-18:team::id", "ft:gpt-4.1", "GPT-4o", "openai/gpt-5", "azure/gpt-4o", "openrouter/openai/gpt-4o",
 		},
 		"cl100k_base": {
 			"gpt-4", "gpt-4-0613", "gpt-4-32k", "gpt-4-turbo", "gpt-4-turbo-2024-04-09", "gpt-4-1106-preview",
-			"gpt-3.5-turbo", "gpt-3.5-turbo-0125", "gpt-3.5-turbo-16k", "gpt-35-turbo", "ft:gpt-4-0613:team::id",
+			"gpt-3.5-turbo", "gpt-3.5-turbo-0125", "gpt-3.5-turbo-16k", "gpt-35-turbo", "ft:gpt-4-0613:team::id", "text-embedding-3-large",
 		},
 	} {
 		for _, model := range models {
@@ -45,7 +45,7 @@ func TestLongestFamilyWins(t *testing.T) {
 }
 
 func TestUnknownModel(t *testing.T) {
-	for _, model := range []string{"", "gpt", "gpt-4x", "gpt-6", "claude-sonnet-4", "ft:", "GPT-4O", "*", "my-gpt-4o"} {
+	for _, model := range []string{"", "gpt", "gpt-4x", "gpt-6", "claude-sonnet-4", "ft:", "*", "my-gpt-4o", "openai/", "other/gpt-4o"} {
 		_, err := ForModel(model)
 		var unknown *UnknownModelError
 		require.ErrorAs(t, err, &unknown, model)
@@ -54,6 +54,7 @@ func TestUnknownModel(t *testing.T) {
 		require.ErrorAs(t, err, &unknown, model)
 		require.Equal(t, model, unknown.Model)
 		require.ErrorContains(t, err, "name its encoding with New")
+		require.ErrorContains(t, err, "sizing.Calibrated")
 	}
 }
 
