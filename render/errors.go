@@ -22,12 +22,14 @@ var (
 	ErrNestedMessage = draft.ErrNestedMessage
 	// ErrBreakpointPlace is the error of a cache breakpoint that does not stand directly in a message.
 	ErrBreakpointPlace = layout.ErrBreakpointPlace
-	// ErrNilElement is the error of a nil pointer that stands in a tree as an element.
+	// ErrNilElement is the error of a tree that is nil, or of a nil pointer that stands in one as an element.
 	ErrNilElement = layout.ErrNilElement
 	// ErrDuplicateCall is the error of a message with two tool calls of one id.
 	ErrDuplicateCall = layout.ErrDuplicateCall
 	// ErrBreak is the error of a text chunk with more than one break, or with a pattern that can match nothing.
 	ErrBreak = layout.ErrBreak
+	// ErrNoValue is the error of an [elements.Expandable] without a Value.
+	ErrNoValue = layout.ErrNoValue
 	// ErrTransferMessage is the error of a message in a tree that is to be transferred: only content can be.
 	ErrTransferMessage = transfer.ErrMessage
 	// ErrEndless is the error of a tree that is too deep or too large: more than 500 elements or lists stand in each other, there

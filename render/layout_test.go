@@ -310,7 +310,7 @@ func TestOwnElements(t *testing.T) {
 	require.Equal(t, []string{"a\nb\nc\nb\nc"}, texts(rendered(t, user(texter("a"), again, nothing, again), plenty).Messages),
 		"what an element renders to is rendered in turn, and one value may stand twice")
 	require.Equal(t, "b; c; a", prunes(t, user(texter("a"), again)), "an element's priority is that of its Props")
-	require.Empty(t, rendered(t, nil, plenty).Messages, "a nil root renders nothing")
+	require.ErrorIs(t, failed[*render.ElementError](t, nil, plenty), render.ErrNilElement)
 	require.Empty(t, rendered(t, elements.Fragment{nil, elements.Nodes{nil}, nothing}, plenty).Messages)
 }
 
@@ -429,7 +429,7 @@ func TestCancelledContext(t *testing.T) {
 	t.Run("before the start", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(cause)
-		for _, root := range []elements.Node{nil, user(line("a")), user(own{})} {
+		for _, root := range []elements.Node{user(line("a")), user(own{})} {
 			_, err := render.Render(ctx, root, render.Options{Budget: 100, Tokenizer: runes})
 			require.ErrorIs(t, err, cause)
 		}
@@ -675,7 +675,7 @@ func TestExpandable(t *testing.T) {
 			"a value may be elements, and nothing",
 			user(line("a"), elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
 				return elements.If(s.TokenBudget > 90, elements.Nodes{elements.Tag{Name: "x"}, elements.Reference{Name: "r"}}), nil
-			}}, elements.Expandable{}),
+			}}),
 			100,
 			[]string{"a\n<x/>"},
 		},

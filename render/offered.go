@@ -59,7 +59,7 @@ func (l *Layout) FitWith(ctx context.Context, o FitOptions) (*Result, error) {
 	if o.KeepUnranked == l.opts.KeepUnranked && o.History == l.opts.History {
 		return l.Fit(ctx, o.Budget)
 	}
-	return fitted(ctx, l, func(ctx context.Context, w *guard.Watch) (*Result, error) { return l.fitAlone(ctx, w, o) })
+	return l.validated(fitted(ctx, l, func(ctx context.Context, w *guard.Watch) (*Result, error) { return l.fitAlone(ctx, w, o) }))
 }
 
 // Floor returns how many tokens are left once everything that may go has gone, by the tokenizer's exact count: what a

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -15,7 +16,7 @@ import (
 )
 
 // ErrNoTokenizer tells that [Options] name no tokenizer.
-var ErrNoTokenizer = errors.New("render: Options.Tokenizer is not set: use sizing/openai, or a tokenizer of your own")
+var ErrNoTokenizer = errors.New("render: Options.Tokenizer is not set: use one of sizing/openai, a *sizing.Calibrated, or your own")
 
 // Options say what a prompt must fit. What is beyond prompt-tsx is off by default.
 type Options struct {
@@ -38,12 +39,16 @@ type Options struct {
 	// Compatible renders as @vscode/prompt-tsx 0.4 does, to the byte, on every tree that it can express. Off by default. Without it the
 	// differences are these:
 	//
-	//   - A budget of 0, a message in a message, and two tool calls of one id in a message are errors.
+	//   - A budget of 0, a nil tree, a message in a message, two tool calls of one id in a message, and an Expandable without a Value are
+	//     errors.
 	//   - What must stay together does: a chunk or finished messages with PassPriority, a chunk in a LegacyPrioritization, and one in
 	//     which a message goes for a limit. A tool call that goes takes the group along that it is linked to.
 	//   - In the last flex group, elements that ask for a share get what the others leave ([sizing.Sizing]).
 	//   - Text in the Children of an image or a document is an error; prompt-tsx leaves it out.
 	Compatible bool
+	// Validate checks the messages that are left by [chat.Validate], whose error comes back as it is: that every tool call has its
+	// result, say, and that the last message is the user's or a tool's. Off by default, for part of a request may be rendered.
+	Validate bool
 	// KeepUnranked takes everything as required that has no priority, neither of its own nor from an element that it
 	// stands in, so that only what somebody gave a priority goes. A priority of 2^53−1 or more, the highest, is the same
 	// as none; an element with PassPriority gives none. A TokenLimit is still kept by pruning whatever stands in it that
@@ -59,6 +64,8 @@ func (o Options) layouter() (*layout.Layouter, error) {
 	switch {
 	case o.Tokenizer == nil:
 		return nil, ErrNoTokenizer
+	case isNil(o.Tokenizer):
+		return nil, fmt.Errorf("%w: it is a nil %T", ErrNoTokenizer, o.Tokenizer)
 	case o.Window < 0:
 		return nil, fmt.Errorf("render: Options.Window is %w: %d, it is 1 or more, or 0 for the budget", ErrBudget, o.Window)
 	case !(o.LowWater >= 0 && o.LowWater < 1):
@@ -72,6 +79,12 @@ func (o Options) layouter() (*layout.Layouter, error) {
 		Told: sizing.Sizing{Window: cmp.Or(o.Window, o.Budget), Tokenizer: o.Tokenizer},
 	}
 	return l, o.checkBudget(o.Budget)
+}
+
+// isNil reports whether a value is a nil pointer.
+func isNil(value any) bool {
+	v := reflect.ValueOf(value)
+	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 func (o Options) checkBudget(budget int) error {
@@ -153,6 +166,9 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 	if err != nil {
 		return nil, err
 	}
+	if root == nil && !opts.Compatible {
+		return nil, &ElementError{Path: draft.RootPath, Err: fmt.Errorf("%w: the tree", ErrNilElement)}
+	}
 	laidOut, _, err := guarded(ctx, l, func(ctx context.Context, w *guard.Watch) (*draft.Node, error) {
 		return l.Lay(ctx, w, root, opts.Budget)
 	})
@@ -173,10 +189,21 @@ func (l *Layout) Fit(ctx context.Context, budget int) (*Result, error) {
 	if err := l.opts.checkBudget(budget); err != nil {
 		return nil, err
 	}
-	return fitted(ctx, l, func(ctx context.Context, w *guard.Watch) (*Result, error) {
+	return l.validated(fitted(ctx, l, func(ctx context.Context, w *guard.Watch) (*Result, error) {
 		if result, err := l.fitTogether(ctx, w, budget); result != nil || err != nil {
 			return result, err
 		}
 		return l.fitAlone(ctx, w, FitOptions{budget, l.opts.KeepUnranked, l.opts.History})
-	})
+	}))
+}
+
+// validated checks a result if the options ask for that.
+func (l *Layout) validated(r *Result, err error) (*Result, error) {
+	if err != nil || !l.opts.Validate {
+		return r, err
+	}
+	if err := chat.Validate(r.Messages); err != nil {
+		return nil, fmt.Errorf("render: the messages that are left within %d tokens: %w", r.Budget, err)
+	}
+	return r, nil
 }

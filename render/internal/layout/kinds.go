@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/transfer"
@@ -169,6 +170,9 @@ func layIfEmpty(ctx context.Context, s *site, n elements.Node) (elements.Nodes, 
 
 func layExpandable(ctx context.Context, s *site, n elements.Node) (elements.Nodes, error) {
 	e := n.(elements.Expandable)
+	if e.Value == nil && !s.layouter.Compatible {
+		return nil, ErrNoValue
+	}
 	s.node.Set().Expandable, s.lazy = &e, false // what it takes now is what it may take again
 	return s.render(ctx, e)
 }
@@ -189,7 +193,7 @@ func layThinking(_ context.Context, s *site, n elements.Node) (elements.Nodes, e
 
 // addPart makes an element one part of a message. It has nothing in it that it could pass a priority to.
 func (s *site) addPart(part chat.Part, children elements.Nodes) error {
-	if err := s.checkPlace(); err != nil {
+	if err := s.checkPlace(nil); err != nil {
 		return err
 	}
 	more := s.node.Set()
@@ -202,7 +206,7 @@ func (s *site) addPart(part chat.Part, children elements.Nodes) error {
 		case it.kind.note:
 			err = it.kind.literal(s, it.element, nil, false)
 		case !s.layouter.Compatible: // prompt-tsx leaves it out
-			err = fmt.Errorf("a %s in it: it takes metadata and references", typeName(it.element))
+			err = fmt.Errorf("a %s in its children: they are metadata and references", typeName(it.element))
 		}
 		if err != nil {
 			return err
@@ -212,19 +216,40 @@ func (s *site) addPart(part chat.Part, children elements.Nodes) error {
 }
 
 // checkPlace returns an error if what stands in messages alone does not.
-func (s *site) checkPlace() error {
+func (s *site) checkPlace(n elements.Node) error {
 	if s.inMessage || s.eitherSide {
 		return nil
+	}
+	if text := firstText(n); text != "" {
+		return fmt.Errorf("%w: %q", draft.ErrOutsideMessage, plaintext.Cut(text, 40))
 	}
 	return draft.ErrOutsideMessage
 }
 
+// firstText returns the text that a node is, or that stands first in a text chunk; "" for anything else.
+func firstText(n elements.Node) string {
+	switch n := n.(type) {
+	case elements.Text:
+		return string(n)
+	case elements.TextChunk:
+		for _, child := range n.Children {
+			if text, ok := child.(elements.Text); ok {
+				return string(text)
+			}
+		}
+	}
+	return ""
+}
+
 func layText(s *site, n elements.Node, _ *int, lazy bool) error {
+	if err := s.checkPlace(n); err != nil {
+		return err
+	}
 	return s.addText(string(n.(elements.Text)), lazy)
 }
 
-func layLineBreak(s *site, _ elements.Node, priority *int, _ bool) error {
-	if err := s.checkPlace(); err != nil {
+func layLineBreak(s *site, n elements.Node, priority *int, _ bool) error {
+	if err := s.checkPlace(n); err != nil {
 		return err
 	}
 	piece := s.addPiece(draft.Node{Kind: tree.Text, Text: "\n"})
@@ -237,7 +262,7 @@ func layLineBreak(s *site, _ elements.Node, priority *int, _ bool) error {
 
 // layOpaque lays out an opaque value. It counts 0 at least and no more than can be added up, whatever it is said to.
 func layOpaque(s *site, n elements.Node, priority *int, _ bool) error {
-	if err := s.checkPlace(); err != nil {
+	if err := s.checkPlace(n); err != nil {
 		return err
 	}
 	o := n.(elements.Opaque)
@@ -294,9 +319,6 @@ func layTransferred(s *site, n elements.Node, _ *int, _ bool) error {
 
 // addText adds a text to the node of a site.
 func (s *site) addText(text string, lazy bool) error {
-	if err := s.checkPlace(); err != nil {
-		return err
-	}
 	if s.escape {
 		text = escapeText(text)
 	}

@@ -19,17 +19,17 @@ var attributeEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;
 // layTag lays out a tag: its two ends around what stands in it, or one text if nothing does.
 func layTag(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
 	t := n.(elements.Tag)
-	if err := s.checkPlace(); err != nil {
+	if err := s.checkPlace(n); err != nil {
 		return nil, err
 	}
 	if !tagName.MatchString(t.Name) {
-		return nil, fmt.Errorf("%q is not a name for a tag", t.Name)
+		return nil, fmt.Errorf("%q is not a name for a tag: it is letters, digits and -_.:, and starts with a letter or _", t.Name)
 	}
 	var b strings.Builder
 	b.WriteString("<" + t.Name)
 	for _, a := range t.Attributes {
 		if !tagName.MatchString(a.Name) {
-			return nil, fmt.Errorf("%q is not a name for an attribute of the tag %s", a.Name, t.Name)
+			return nil, fmt.Errorf("%q is not a name for an attribute of the tag %s: it is letters, digits and -_.:, and starts with a letter or _", a.Name, t.Name)
 		}
 		b.WriteString(" " + a.Name + `="` + attributeEscaper.Replace(a.Value) + `"`)
 	}

@@ -13,7 +13,7 @@ import (
 // layTextChunk lays out a text chunk: its texts joined to one, cut to the budget if a break is given.
 func layTextChunk(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
 	c := n.(elements.TextChunk)
-	if err := s.checkPlace(); err != nil {
+	if err := s.checkPlace(n); err != nil {
 		return nil, err
 	}
 	if err := checkBreak(&c); err != nil {
