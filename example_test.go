@@ -43,9 +43,9 @@ func Example() {
 	fmt.Printf("%d messages, %d of %d tokens\n%s", len(result.Messages), result.Tokens, result.Budget, result.Report())
 	// Output:
 	// 2 messages, 20 of 30 tokens
-	// Root > SystemMessage            text  -   6 tokens   kept
-	// Root > UserMessage > Tag        text  10  12 tokens  dropped: priority
-	// Root > UserMessage > TextChunk  text  -   6 tokens   kept
+	// System            text  -   6 tokens   kept
+	// User > file       text  10  12 tokens  dropped: priority
+	// User > TextChunk  text  -   6 tokens   kept
 }
 
 // A conversation that is compacted when it overflows.

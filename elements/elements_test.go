@@ -18,7 +18,7 @@ func TestNilChildrenAreSkipped(t *testing.T) {
 	require.Equal(t, "ab", text(t, 100, nil, elements.Text("a"), elements.Nodes{nil, elements.Text("b"), nil}, elements.Nodes(nil)))
 	for _, n := range []elements.Node{
 		elements.UserMessage{}, elements.Wrap{Children: elements.Nodes{nil}}, elements.Chunk{}, elements.KeepWith{},
-		elements.PrioritizedList{Children: elements.Nodes{nil, nil}}, elements.LegacyPrioritization{}, elements.Expandable{},
+		elements.PrioritizedList{Children: elements.Nodes{nil, nil}}, elements.LegacyPrioritization{},
 		elements.IfEmpty{}, elements.TokenLimit{Max: 1}, elements.Nodes{}, elements.WithPriority{}, nil,
 	} {
 		require.Empty(t, rendered(t, elements.Fragment{n}, 100).Messages, "%T", n)

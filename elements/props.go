@@ -3,6 +3,9 @@ package elements
 // Props are the properties that every element takes. The zero value is an element that is never cheaper to lose than
 // its siblings and takes its place in the first flex group.
 type Props struct {
+	// ReportName is the element's name in paths, errors and reports, such as "file handler.go". Defaults to the name of its type; for a
+	// message that is its role, for a [Tag] the tag's name.
+	ReportName string
 	// Priority among the element's siblings: the lowest goes first. Set it with new(900). Nil is the highest,
 	// and what is above 2^53−1 counts as that.
 	Priority *int

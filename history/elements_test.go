@@ -103,7 +103,7 @@ func TestElementsShowTheSession(t *testing.T) {
 
 func TestElementsNeedASession(t *testing.T) {
 	for path, e := range map[string]elements.Node{
-		"Root > Conversation": history.Conversation{}, "Root > Request": history.Request{}, "Root > Rounds": history.Rounds{},
+		"Conversation": history.Conversation{}, "Request": history.Request{}, "Rounds": history.Rounds{},
 	} {
 		_, err := render.Render(t.Context(), e, render.Options{Budget: 100, Tokenizer: quarter{}})
 		require.ErrorIs(t, err, history.ErrNoSession)
@@ -120,9 +120,9 @@ func TestHistoryIsRequiredByDefault(t *testing.T) {
 		root elements.Node
 		path string
 	}{
-		{"a conversation", history.Conversation{Session: s}, "Root > Conversation"},
-		{"a request", history.Request{Session: s}, "Root > Request"},
-		{"rounds", history.Rounds{Session: s}, "Root > Rounds"},
+		{"a conversation", history.Conversation{Session: s}, "Conversation"},
+		{"a request", history.Request{Session: s}, "Request"},
+		{"rounds", history.Rounds{Session: s}, "Rounds"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			shown, err := shrinking(t, tt.root)
@@ -250,7 +250,7 @@ func TestReportNamesTheElements(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, r.Report().Dropped())
 	for _, p := range r.Report().Dropped() {
-		require.True(t, strings.HasPrefix(p.Path, "Root > Conversation > Finished"), p.Path)
+		require.True(t, strings.HasPrefix(p.Path, "Conversation > Finished"), p.Path)
 		require.Equal(t, render.ReasonChunk, p.Dropped)
 	}
 }

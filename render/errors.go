@@ -46,8 +46,8 @@ var ErrBudget = errors.New("out of range")
 
 // ElementError is the error of an element.
 type ElementError struct {
-	// Path of the element from the root, such as "Root > UserMessage > Retrieval". Siblings of one name are numbered
-	// from 1: "Root > UserMessage#2".
+	// Path of the element from the root, such as "User > Retrieval". Siblings of one name are numbered
+	// from 1: "User#2".
 	Path string
 	// Err is what went wrong.
 	Err error

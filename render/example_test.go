@@ -56,11 +56,11 @@ func ExampleRender() {
 	// Grace is on call from Thursday to Sunday.
 	// Who is on call tonight?
 	// 38 tokens of 48
-	// Root > SystemMessage                                text  -   6 tokens   kept: required
-	// Root > UserMessage > PrioritizedList > TextChunk#1  text  0   9 tokens   kept
-	// Root > UserMessage > PrioritizedList > TextChunk#2  text  -1  9 tokens   kept
-	// Root > UserMessage > PrioritizedList > TextChunk#3  text  -2  15 tokens  dropped: priority
-	// Root > UserMessage > TextChunk                      text  -   6 tokens   kept: required
+	// System                                text  -   6 tokens   kept: required
+	// User > PrioritizedList > TextChunk#1  text  0   9 tokens   kept
+	// User > PrioritizedList > TextChunk#2  text  -1  9 tokens   kept
+	// User > PrioritizedList > TextChunk#3  text  -2  15 tokens  dropped: priority
+	// User > TextChunk                      text  -   6 tokens   kept: required
 }
 
 func ExampleBudgetExceededError() {
@@ -78,8 +78,8 @@ func ExampleBudgetExceededError() {
 	}
 	// Output:
 	// needs 20 tokens, has 10
-	// 6 tokens in Root > SystemMessage
-	// 6 tokens in Root > UserMessage > TextChunk
+	// 6 tokens in System
+	// 6 tokens in User > TextChunk
 }
 
 // One layout can be fitted to many budgets.
@@ -125,7 +125,7 @@ func ExampleReport() {
 		fmt.Println(piece.Path, piece.Dropped)
 	}
 	// Output:
-	// Root > UserMessage > PrioritizedList > TextChunk#2 priority
+	// User > PrioritizedList > TextChunk#2 priority
 }
 
 // told is an element that says what it is told.

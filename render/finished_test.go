@@ -88,7 +88,7 @@ func TestFinishedStandsWhereMessagesMay(t *testing.T) {
 	twice := elements.NewFinished(elements.Props{}, chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a"}, {ID: "a"}}})
 	err := failed[*render.ElementError](t, elements.Fragment{twice}, plenty)
 	require.ErrorIs(t, err, render.ErrDuplicateCall)
-	require.Equal(t, "Root > Finished > AssistantMessage", err.Path)
+	require.Equal(t, "Finished > Assistant", err.Path)
 	var none *elements.Finished
 	require.ErrorIs(t, failed[*render.ElementError](t, elements.Fragment{none}, plenty), render.ErrNilElement)
 }

@@ -26,7 +26,7 @@ func (hollow) Render(context.Context, sizing.Sizing) (elements.Node, error) { re
 
 func TestMistakesInATreeAreErrors(t *testing.T) {
 	require.ErrorIs(t, failed[*render.ElementError](t, user(endless{}), plenty), render.ErrEndless)
-	require.ErrorContains(t, failed[*render.ElementError](t, user(hollow{}), plenty), "Root > UserMessage > hollow")
+	require.ErrorContains(t, failed[*render.ElementError](t, user(hollow{}), plenty), "User > hollow")
 }
 
 func TestPointersToElementsMeanTheSame(t *testing.T) {

@@ -381,7 +381,7 @@ func TestFirstErrorInOrderIsReturned(t *testing.T) {
 		require.ErrorIs(t, err, errFirst)
 		require.NotErrorIs(t, err, errSecond)
 		require.ErrorIs(t, later, context.Canceled)
-		require.EqualError(t, err, "render: Root > UserMessage > own#2: first")
+		require.EqualError(t, err, "render: User > own#2: first")
 	})
 }
 
@@ -393,7 +393,7 @@ func TestErrorOfABuiltInElementCancelsLaterOnes(t *testing.T) {
 		}}
 		root := user(texter("a"), elements.TokenLimit{}, waits)
 		_, err := render.Render(t.Context(), root, render.Options{Budget: 100, Tokenizer: runes})
-		require.ErrorContains(t, err, "Root > UserMessage > TokenLimit: ")
+		require.ErrorContains(t, err, "User > TokenLimit: ")
 	})
 }
 
@@ -461,37 +461,37 @@ func TestElementErrors(t *testing.T) {
 		path string
 		is   error // nil where it is one of its own
 	}{
-		{"an error has the path of its element", user(wrap(elements.Props{}, fails)), "Root > UserMessage > Wrap > own", boom},
-		{"siblings of one name are numbered", elements.Fragment{user(), user(line("a"), fails)}, "Root > UserMessage#2 > own", boom},
-		{"siblings in other flex groups too, in document order", user(wrap(elements.Props{FlexGrow: 1}, fails), wrap(elements.Props{})), "Root > UserMessage > Wrap#1 > own", boom},
-		{"lists have no name", elements.Fragment{elements.Nodes{user(elements.Nodes{fails})}}, "Root > UserMessage > own", boom},
-		{"a pointer has its type's name, a generic type no parameters", user(&generic[int]{boom}), "Root > UserMessage > generic", boom},
-		{"an element's own elements follow it", user(gives(elements.Nodes{elements.Chunk{}, elements.Chunk{Children: elements.Nodes{fails}}})), "Root > UserMessage > own > Chunk#2 > own", boom},
-		{"what should grow can fail", user(elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) { return nil, boom }}), "Root > UserMessage > Expandable", boom},
+		{"an error has the path of its element", user(wrap(elements.Props{}, fails)), "User > Wrap > own", boom},
+		{"siblings of one name are numbered", elements.Fragment{user(), user(line("a"), fails)}, "User#2 > own", boom},
+		{"siblings in other flex groups too, in document order", user(wrap(elements.Props{FlexGrow: 1}, fails), wrap(elements.Props{})), "User > Wrap#1 > own", boom},
+		{"lists have no name", elements.Fragment{elements.Nodes{user(elements.Nodes{fails})}}, "User > own", boom},
+		{"a pointer has its type's name, a generic type no parameters", user(&generic[int]{boom}), "User > generic", boom},
+		{"an element's own elements follow it", user(gives(elements.Nodes{elements.Chunk{}, elements.Chunk{Children: elements.Nodes{fails}}})), "User > own > Chunk#2 > own", boom},
+		{"what should grow can fail", user(elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) { return nil, boom }}), "User > Expandable", boom},
 		{"text at the root", elements.Text("a"), "Root", render.ErrOutsideMessage},
-		{"text outside a message", elements.Fragment{user(line("a")), wrap(elements.Props{}, elements.Text("a"))}, "Root > Wrap", render.ErrOutsideMessage},
-		{"text of an element of one's own outside a message", texter("a"), "Root > texter", render.ErrOutsideMessage},
-		{"a text chunk outside a message", line("a"), "Root > TextChunk", render.ErrOutsideMessage},
-		{"an image outside a message", elements.Fragment{image, user(image)}, "Root > Image", render.ErrOutsideMessage},
+		{"text outside a message", elements.Fragment{user(line("a")), wrap(elements.Props{}, elements.Text("a"))}, "Wrap", render.ErrOutsideMessage},
+		{"text of an element of one's own outside a message", texter("a"), "texter", render.ErrOutsideMessage},
+		{"a text chunk outside a message", line("a"), "TextChunk", render.ErrOutsideMessage},
+		{"an image outside a message", elements.Fragment{image, user(image)}, "Image", render.ErrOutsideMessage},
 		{"a line break outside a message", elements.LineBreak{}, "Root", render.ErrOutsideMessage},
 		{"an opaque value outside a message", elements.Opaque{Value: []byte("1")}, "Root", render.ErrOutsideMessage},
-		{"a tag without children outside a message", elements.Tag{Name: "x"}, "Root > Tag", render.ErrOutsideMessage},
-		{"a tag around a message", elements.Tag{Name: "x", Children: elements.Nodes{user(line("a"))}}, "Root > Tag", render.ErrOutsideMessage},
+		{"a tag without children outside a message", elements.Tag{Name: "x"}, "x", render.ErrOutsideMessage},
+		{"a tag around a message", elements.Tag{Name: "x", Children: elements.Nodes{user(line("a"))}}, "x", render.ErrOutsideMessage},
 		{"a breakpoint outside a message", elements.CacheBreakpoint{}, "Root", render.ErrBreakpointPlace},
-		{"a breakpoint not directly in a message", user(wrap(elements.Props{}, elements.CacheBreakpoint{})), "Root > UserMessage > Wrap", render.ErrBreakpointPlace},
-		{"a message in a message", user(wrap(elements.Props{}, user(line("a")))), "Root > UserMessage > Wrap > UserMessage", render.ErrNestedMessage},
-		{"two calls of one id", elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil), call("y", nil), call("x", nil)}}, "Root > AssistantMessage", render.ErrDuplicateCall},
-		{"a nil pointer", user((*generic[string])(nil)), "Root > UserMessage", render.ErrNilElement},
-		{"a nil pointer given a priority", user(elements.PrioritizedList{Children: elements.Nodes{(*generic[string])(nil)}}), "Root > UserMessage > PrioritizedList", render.ErrNilElement},
+		{"a breakpoint not directly in a message", user(wrap(elements.Props{}, elements.CacheBreakpoint{})), "User > Wrap", render.ErrBreakpointPlace},
+		{"a message in a message", user(wrap(elements.Props{}, user(line("a")))), "User > Wrap > User", render.ErrNestedMessage},
+		{"two calls of one id", elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil), call("y", nil), call("x", nil)}}, "Assistant", render.ErrDuplicateCall},
+		{"a nil pointer", user((*generic[string])(nil)), "User", render.ErrNilElement},
+		{"a nil pointer given a priority", user(elements.PrioritizedList{Children: elements.Nodes{(*generic[string])(nil)}}), "User > PrioritizedList", render.ErrNilElement},
 		{"a nil pointer at the root", (*generic[string])(nil), "Root", render.ErrNilElement},
-		{"a nil pointer rendered by an element", gives((*generic[string])(nil)), "Root > own", render.ErrNilElement},
-		{"a limit of 0", user(elements.TokenLimit{}), "Root > UserMessage > TokenLimit", nil},
-		{"a limit below 0", elements.TokenLimit{Max: -1}, "Root > TokenLimit", nil},
-		{"a FlexGrow below 0", user(wrap(elements.Props{FlexGrow: -1})), "Root > UserMessage > Wrap", nil},
-		{"a FlexBasis below 0", user(wrap(elements.Props{FlexBasis: -0.5})), "Root > UserMessage > Wrap", nil},
-		{"a FlexBasis that is no number", user(wrap(elements.Props{FlexBasis: math.NaN()})), "Root > UserMessage > Wrap", nil},
-		{"a FlexReserve below 0", user(wrap(elements.Props{FlexReserve: elements.Reserve{Tokens: -1}})), "Root > UserMessage > Wrap", nil},
-		{"a share below 0", user(wrap(elements.Props{FlexReserve: elements.Reserve{Share: -1}})), "Root > UserMessage > Wrap", nil},
+		{"a nil pointer rendered by an element", gives((*generic[string])(nil)), "own", render.ErrNilElement},
+		{"a limit of 0", user(elements.TokenLimit{}), "User > TokenLimit", nil},
+		{"a limit below 0", elements.TokenLimit{Max: -1}, "TokenLimit", nil},
+		{"a FlexGrow below 0", user(wrap(elements.Props{FlexGrow: -1})), "User > Wrap", nil},
+		{"a FlexBasis below 0", user(wrap(elements.Props{FlexBasis: -0.5})), "User > Wrap", nil},
+		{"a FlexBasis that is no number", user(wrap(elements.Props{FlexBasis: math.NaN()})), "User > Wrap", nil},
+		{"a FlexReserve below 0", user(wrap(elements.Props{FlexReserve: elements.Reserve{Tokens: -1}})), "User > Wrap", nil},
+		{"a share below 0", user(wrap(elements.Props{FlexReserve: elements.Reserve{Share: -1}})), "User > Wrap", nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -510,8 +510,8 @@ func TestPanicIsAnError(t *testing.T) {
 	panics := own{render: func(context.Context, sizing.Sizing) (elements.Node, error) { panic("oh no") }}
 	for _, root := range []elements.Node{user(panics), user(texter("a"), panics, texter("b"))} {
 		err := failed[*render.ElementError](t, root, plenty)
-		require.Equal(t, "Root > UserMessage > own", err.Path)
-		require.EqualError(t, err, "render: Root > UserMessage > own: panic: oh no")
+		require.Equal(t, "User > own", err.Path)
+		require.EqualError(t, err, "render: User > own: panic: oh no")
 		require.Contains(t, string(err.Stack), "TestPanicIsAnError", "the stack shows where it came from")
 	}
 	// Where something grows, elements are rendered again.
@@ -523,7 +523,7 @@ func TestPanicIsAnError(t *testing.T) {
 		return nil, nil
 	}})
 	err := failed[*render.ElementError](t, root, plenty)
-	require.EqualError(t, err, "render: Root > UserMessage > Expandable: panic: oh no")
+	require.EqualError(t, err, "render: User > Expandable: panic: oh no")
 	require.NotEmpty(t, err.Stack)
 }
 
@@ -538,7 +538,7 @@ func TestPanicOfATokenizerIsAnError(t *testing.T) {
 	for _, root := range []elements.Node{user(texter("sour")), user(texter("a"), texter("sour")), user(texter("a"), line("sour"))} {
 		err := failedWith[*render.ElementError](t, root, render.Options{Budget: plenty, Tokenizer: sour})
 		require.ErrorContains(t, err, "CountText: it panicked: oh no")
-		require.True(t, strings.HasPrefix(err.Path, "Root > UserMessage"), err.Path)
+		require.True(t, strings.HasPrefix(err.Path, "User"), err.Path)
 		require.NotEmpty(t, err.Stack)
 	}
 }

@@ -25,7 +25,9 @@ func (m mistaken) CountText(string) int { return m.count() }
 // The golden file is what each mistake says, to be read from top to bottom.
 func TestMistakesSayWhatIsWrongWhereAndWhatToDo(t *testing.T) {
 	text := elements.Text("You are a helpful assistant that answers questions about the code base.")
-	renders := func(f func(context.Context, sizing.Sizing) (elements.Node, error)) elements.Node { return own{render: f} }
+	renders := func(f func(context.Context, sizing.Sizing) (elements.Node, error)) elements.Node {
+		return own{render: f}
+	}
 	itself := make(elements.Nodes, 1)
 	itself[0] = itself
 	tests := []struct {

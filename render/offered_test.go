@@ -214,7 +214,7 @@ func TestALimitThatCannotBeKeptIsAnErrorOfTheFloor(t *testing.T) {
 	_, err := laid(t, root, render.Options{}).Floor(t.Context(), render.FitOptions{Budget: 10})
 	over, ok := errors.AsType[*render.BudgetExceededError](err)
 	require.True(t, ok, "%v", err)
-	require.Equal(t, "Root > UserMessage > TokenLimit", over.Limit)
+	require.Equal(t, "User > TokenLimit", over.Limit)
 }
 
 func TestTheFloorIsWhatTheTreeWithoutOfferedPiecesCounts(t *testing.T) {

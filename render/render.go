@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/layout"
+	"github.com/promptree-go/promptree/render/internal/tree"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -167,7 +168,7 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 		return nil, err
 	}
 	if root == nil && !opts.Compatible {
-		return nil, &ElementError{Path: draft.RootPath, Err: fmt.Errorf("%w: the tree", ErrNilElement)}
+		return nil, &ElementError{Path: tree.RootPath, Err: fmt.Errorf("%w: the tree", ErrNilElement)}
 	}
 	laidOut, _, err := guarded(ctx, l, func(ctx context.Context, w *guard.Watch) (*draft.Node, error) {
 		return l.Lay(ctx, w, root, opts.Budget)

@@ -169,7 +169,7 @@ func TestReportReasons(t *testing.T) {
 				user(keep(2, line("c")), line("d"), chunk(0, "e")),
 			},
 			8,
-			[]string{"toolCall 2 group for Root > TokenLimit", "text 1", "text 2 priority for Root > TokenLimit", "text 1 group for Root > TokenLimit", "text 1", "text 1 priority"},
+			[]string{"toolCall 2 group for TokenLimit", "text 1", "text 2 priority for TokenLimit", "text 1 group for TokenLimit", "text 1", "text 1 priority"},
 		},
 		{
 			"a call that went with its group before its message did is told so",
@@ -226,7 +226,7 @@ func TestReportNamesALimitThatWasReplaced(t *testing.T) {
 	require.Equal(t, []string{"one\nlast"}, texts(result.Messages))
 	dropped := result.Report().Dropped()
 	require.Len(t, dropped, 1)
-	require.Equal(t, "Root > UserMessage > Expandable > TokenLimit#2", dropped[0].Limit)
+	require.Equal(t, "User > Expandable > TokenLimit#2", dropped[0].Limit)
 }
 
 func TestReportListsEveryPiece(t *testing.T) {
@@ -282,11 +282,11 @@ func TestReportTable(t *testing.T) {
 		userAt(5, elements.KeepWith{Group: group, Children: elements.Nodes{line("h")}}),
 	}, 14)
 	require.Equal(t, strings.TrimLeft(`
-Root > SystemMessage                             text  -   5 tokens  kept: required
-Root > UserMessage#1 > TokenLimit > TextChunk#1  text  1   2 tokens  dropped: priority, for Root > UserMessage#1 > TokenLimit
-Root > UserMessage#1 > TokenLimit > TextChunk#2  text  2   2 tokens  kept
-Root > UserMessage#1 > TextChunk                 text  -1  3 tokens  dropped: priority
-Root > UserMessage#2 > KeepWith > TextChunk      text  -   1 tokens  dropped: priority
+System                             text  -   5 tokens  kept: required
+User#1 > TokenLimit > TextChunk#1  text  1   2 tokens  dropped: priority, for User#1 > TokenLimit
+User#1 > TokenLimit > TextChunk#2  text  2   2 tokens  kept
+User#1 > TextChunk                 text  -1  3 tokens  dropped: priority
+User#2 > KeepWith > TextChunk      text  -   1 tokens  dropped: priority
 `, "\n"), r.Report().String())
 }
 
@@ -300,13 +300,13 @@ func TestReportAsLogAndJSON(t *testing.T) {
 		return a
 	}})).Info("rendered", "report", r.Report())
 	require.Equal(t, `level=INFO msg=rendered report.kept=1 report.keptTokens=1 report.dropped=2 report.droppedTokens=5 `+
-		`report.droppedPieces="[Root > UserMessage > TextChunk#1 (2 tokens, dropped: priority) Root > UserMessage > TextChunk#2 (3 tokens, dropped: priority)]"`+"\n", b.String())
+		`report.droppedPieces="[User > TextChunk#1 (2 tokens, dropped: priority) User > TextChunk#2 (3 tokens, dropped: priority)]"`+"\n", b.String())
 
 	data, err := json.Marshal(r.Report()[1:])
 	require.NoError(t, err)
 	require.JSONEq(t, `[
-		{"path": "Root > UserMessage > TextChunk#2", "kind": "text", "priority": 2, "tokens": 3, "dropped": "priority"},
-		{"path": "Root > UserMessage > TextChunk#3", "kind": "text", "tokens": 1}
+		{"path": "User > TextChunk#2", "kind": "text", "priority": 2, "tokens": 3, "dropped": "priority"},
+		{"path": "User > TextChunk#3", "kind": "text", "tokens": 1}
 	]`, string(data))
 }
 
@@ -346,4 +346,30 @@ func TestMetadata(t *testing.T) {
 	seven, ok := elements.MetaOf[int](r.Metadata)
 	require.True(t, ok)
 	require.Equal(t, 7, seven)
+}
+
+func TestNamesInPaths(t *testing.T) {
+	named := func(name string) elements.Props { return elements.Props{ReportName: name} }
+	tests := []struct {
+		name string
+		root elements.Node
+		want string
+	}{
+		{"a message has that of its role", elements.SystemMessage{Children: elements.Nodes{elements.Text("a")}}, "System"},
+		{"a tag has its own", user(elements.Tag{Name: "file", Children: elements.Nodes{line("a")}}), "User > file > TextChunk"},
+		{"a name that is given stands for that of the type", user(elements.Tag{Name: "file", Props: named("file a.go"), Children: elements.Nodes{line("a")}}), "User > file a.go > TextChunk"},
+		{"of a chunk too", user(elements.TextChunk{Props: named("question"), Children: elements.Nodes{elements.Text("a")}}), "User > question"},
+		{"of an element of one's own", user(own{Props: named("retrieval"), render: gives("a")}), "User > retrieval"},
+		{"and siblings of one name are numbered", user(wrap(named("w"), line("a")), wrap(named("w"))), "User > w#1 > TextChunk"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			require.Equal(t, test.want, rendered(t, test.root, plenty).Report()[0].Path)
+		})
+	}
+}
+
+// gives renders to a text.
+func gives(text elements.Text) func(context.Context, sizing.Sizing) (elements.Node, error) {
+	return func(context.Context, sizing.Sizing) (elements.Node, error) { return text, nil }
 }

@@ -251,11 +251,11 @@ func TestBudgetExceeded(t *testing.T) {
 		largest = append(largest, fmt.Sprintf("%s %d", p.Path, p.Tokens))
 	}
 	require.Equal(t, []string{
-		"Root > SystemMessage 9", "Root > UserMessage > TextChunk#4 5", "Root > SystemMessage > TextChunk 4",
-		"Root > UserMessage > TextChunk#7 4", "Root > UserMessage > TextChunk#6 3",
+		"System 9", "User > TextChunk#4 5", "System > TextChunk 4",
+		"User > TextChunk#7 4", "User > TextChunk#6 3",
 	}, largest, "the five largest, and those of one size in order")
 	require.EqualError(t, err, "render: the prompt needs 39 tokens and has 30; the largest pieces that cannot go: "+
-		"Root > SystemMessage (9), Root > UserMessage > TextChunk#4 (5), Root > SystemMessage > TextChunk (4)")
+		"System (9), User > TextChunk#4 (5), System > TextChunk (4)")
 
 	// One token less than what is needed is too little; what is needed is enough.
 	require.Equal(t, err.Needed, failed[*render.BudgetExceededError](t, root, err.Needed-1).Needed)
@@ -278,18 +278,18 @@ func TestLimitExceeded(t *testing.T) {
 	err := failed[*render.BudgetExceededError](t, root, plenty)
 	require.Equal(t, 8, err.Budget)
 	require.Equal(t, 5+1+3+1, err.Needed)
-	require.Equal(t, "Root > UserMessage#2 > Wrap > TokenLimit", err.Limit)
+	require.Equal(t, "User#2 > Wrap > TokenLimit", err.Limit)
 	require.Equal(t, err.Limit, err.Path)
 	require.Equal(t, []int{5, 3}, []int{err.Largest[0].Tokens, err.Largest[1].Tokens})
 	require.Len(t, err.Largest, 2, "only what stands in the limit")
 	require.Equal(t, []string{"free", "12345\ndropped\n123"}, texts(err.Messages))
-	require.EqualError(t, err, "render: Root > UserMessage#2 > Wrap > TokenLimit needs 10 tokens and has 8; the largest pieces that cannot go: "+
-		"Root > UserMessage#2 > Wrap > TokenLimit > TextChunk#1 (5), Root > UserMessage#2 > Wrap > TokenLimit > TextChunk#3 (3)")
+	require.EqualError(t, err, "render: User#2 > Wrap > TokenLimit needs 10 tokens and has 8; the largest pieces that cannot go: "+
+		"User#2 > Wrap > TokenLimit > TextChunk#1 (5), User#2 > Wrap > TokenLimit > TextChunk#3 (3)")
 
 	around := elements.TokenLimit{Max: 9, Children: elements.Nodes{user(need(0, "1234567"))}}
 	err = failed[*render.BudgetExceededError](t, around, plenty)
 	require.Equal(t, 10, err.Needed)
-	require.Equal(t, "Root > TokenLimit", err.Limit)
+	require.Equal(t, "TokenLimit", err.Limit)
 
 	around.Max = 20 // above the budget: passed over
 	err = failed[*render.BudgetExceededError](t, around, 9)
@@ -302,7 +302,7 @@ func TestBudgetExceededBeforeABreakpoint(t *testing.T) {
 	err := failed[*render.BudgetExceededError](t, elements.Fragment{
 		userAt(1, line("a"), elements.CacheBreakpoint{}), userAt(2, line("c")),
 	}, 5)
-	require.Equal(t, "Root > UserMessage#1", err.Path)
+	require.Equal(t, "User#1", err.Path)
 	require.Equal(t, 8, err.Needed)
 }
 

@@ -143,9 +143,9 @@ func TestTagIsPrunedWithItsContent(t *testing.T) {
 func TestTagNames(t *testing.T) {
 	for _, name := range []string{"", "1", "-a", "a b", "a>", "a/", "é", "a\n"} {
 		err := failed[*render.ElementError](t, user(wrap(elements.Props{}, elements.Tag{Name: name})), plenty)
-		require.Equal(t, "Root > UserMessage > Wrap > Tag", err.Path, "a tag named %q", name)
+		require.Equal(t, "User > Wrap > Tag", err.Path, "a tag named %q", name)
 		err = failed[*render.ElementError](t, user(elements.Tag{Name: "a", Attributes: []elements.Attribute{{Name: name}}}), plenty)
-		require.Equal(t, "Root > UserMessage > Tag", err.Path, "an attribute named %q", name)
+		require.Equal(t, "User > a", err.Path, "an attribute named %q", name)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestTextChunkTakesOnlyText(t *testing.T) {
 		"a cache breakpoint": elements.CacheBreakpoint{},
 	} {
 		err := failed[*render.ElementError](t, user(elements.TextChunk{Children: elements.Nodes{child}}), plenty)
-		require.Equal(t, "Root > UserMessage > TextChunk", err.Path, name)
+		require.Equal(t, "User > TextChunk", err.Path, name)
 	}
 }
 
@@ -256,6 +256,6 @@ func TestTextChunkBreaks(t *testing.T) {
 	} {
 		err := failed[*render.ElementError](t, user(c), plenty)
 		require.ErrorIs(t, err, render.ErrBreak, name)
-		require.Equal(t, "Root > UserMessage > TextChunk", err.Path, name)
+		require.Equal(t, "User > TextChunk", err.Path, name)
 	}
 }

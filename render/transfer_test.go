@@ -113,7 +113,7 @@ func TestMalformedTransferNamesThePlace(t *testing.T) {
 			var wrong *render.TransferError
 			require.ErrorAs(t, err, &wrong)
 			require.Equal(t, test.place, wrong.Place)
-			require.ErrorContains(t, err, "Root > UserMessage")
+			require.ErrorContains(t, err, "User")
 		})
 	}
 	t.Run("text outside a message", func(t *testing.T) {

@@ -57,20 +57,20 @@ func TestATreeWithoutAnEndIsAnErrorWithItsPath(t *testing.T) {
 		root elements.Node
 		path string
 	}{
-		"an element that renders two of itself":             {twice{}, "Root > UserMessage > twice"},
-		"so many of them that no depth is too much":         {twice{40}, "Root > UserMessage > twice"},
-		"a list in itself":                                  {cyclic, "Root > UserMessage"},
-		"a pointer to one":                                  {pointed, "Root > UserMessage"},
-		"a node with a priority in itself":                  {ranked, "Root > UserMessage"},
-		"lists of lists of lists":                           {laughs, "Root > UserMessage"},
-		"lists without anything in them":                    {nothing, "Root > UserMessage"},
-		"an element that holds itself":                      {cyclicTag, "Root > UserMessage > Tag"},
-		"a list in itself in a text":                        {elements.TextChunk{Children: cyclic}, "Root > UserMessage > TextChunk"},
-		"a text that grows":                                 {longer("x"), "Root > UserMessage > longer"},
-		"a text that stands there again and again":          {elements.Nodes{text, text, text, text, text}, "Root > UserMessage"},
-		"and again, in chunks":                              {elements.Map(make([]int, 5), func(int) elements.Node { return elements.TextChunk{Children: elements.Nodes{text}} }), "Root > UserMessage"},
-		"in what an expandable grows to":                    {elements.Expandable{Value: growsTo(twice{})}, "Root > UserMessage > Expandable"},
-		"an expandable that renders itself when it is made": {elements.Expandable{Value: always(twice{})}, "Root > UserMessage > Expandable > twice"},
+		"an element that renders two of itself":             {twice{}, "User > twice"},
+		"so many of them that no depth is too much":         {twice{40}, "User > twice"},
+		"a list in itself":                                  {cyclic, "User"},
+		"a pointer to one":                                  {pointed, "User"},
+		"a node with a priority in itself":                  {ranked, "User"},
+		"lists of lists of lists":                           {laughs, "User"},
+		"lists without anything in them":                    {nothing, "User"},
+		"an element that holds itself":                      {cyclicTag, "User > x"},
+		"a list in itself in a text":                        {elements.TextChunk{Children: cyclic}, "User > TextChunk"},
+		"a text that grows":                                 {longer("x"), "User > longer"},
+		"a text that stands there again and again":          {elements.Nodes{text, text, text, text, text}, "User"},
+		"and again, in chunks":                              {elements.Map(make([]int, 5), func(int) elements.Node { return elements.TextChunk{Children: elements.Nodes{text}} }), "User"},
+		"in what an expandable grows to":                    {elements.Expandable{Value: growsTo(twice{})}, "User > Expandable"},
+		"an expandable that renders itself when it is made": {elements.Expandable{Value: always(twice{})}, "User > Expandable > twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if many, ok := c.root.(twice); ok && many.deep > 0 && testing.Short() {
@@ -203,10 +203,10 @@ func TestWhatNeverReturnsIsLeftBehindASecondAfterTheCancel(t *testing.T) {
 	}
 	for name, c := range map[string]func(until chan struct{}) setup{
 		"an element": func(until chan struct{}) setup {
-			return setup{user(elements.Wrap{Children: elements.Nodes{own{render: waits(until)}}}), "Root > UserMessage > Wrap > own"}
+			return setup{user(elements.Wrap{Children: elements.Nodes{own{render: waits(until)}}}), "User > Wrap > own"}
 		},
 		"one of many": func(until chan struct{}) setup {
-			return setup{user(own{render: always(nil)}, own{render: waits(until)}, own{render: cooperates}), "Root > UserMessage > own"}
+			return setup{user(own{render: always(nil)}, own{render: waits(until)}, own{render: cooperates}), "User > own"}
 		},
 		"an expandable that grows": func(until chan struct{}) setup {
 			grows := waits(until)
@@ -216,10 +216,10 @@ func TestWhatNeverReturnsIsLeftBehindASecondAfterTheCancel(t *testing.T) {
 					return nil, nil
 				}
 				return grows(ctx, s)
-			}}), "Root > UserMessage > Expandable"}
+			}}), "User > Expandable"}
 		},
 		"properties": func(until chan struct{}) setup {
-			return setup{user(stuckProps{until: until}), "Root > UserMessage > stuckProps"}
+			return setup{user(stuckProps{until: until}), "User > stuckProps"}
 		},
 		"a tokenizer": func(until chan struct{}) setup {
 			return setup{user(line("wait")), "counting with render_test.tokens"}

@@ -44,7 +44,7 @@ func TestNestedTreeIsDeep(t *testing.T) {
 	require.NoError(t, err)
 	r, err := render.Render(t.Context(), nestedTree.make(1000), render.Options{Budget: unlimited, Tokenizer: c})
 	require.NoError(t, err)
-	require.Equal(t, "Root > UserMessage > Wrap#1 > Wrap#1 > TextChunk#1", r.Report()[0].Path)
+	require.Equal(t, "User > Wrap#1 > Wrap#1 > TextChunk#1", r.Report()[0].Path)
 }
 
 func TestGroupsGoWhole(t *testing.T) {

@@ -2,38 +2,27 @@ package draft
 
 import (
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// RootPath is the first element of every path.
-const RootPath = "Root"
-
-// Path returns the path of an element, such as "Root > UserMessage#2"; of the element around it, for a text or part that is none.
+// Path returns the path of an element, such as "User#2 > Wrap"; of the element around it, for a text or part that is none.
 func (n *Node) Path() string {
 	if n == nil {
 		return ""
 	}
-	path := n.Parent.Path()
-	if n.Name == "" {
-		return path
+	nth := int32(0)
+	if n.Name != "" && n.Parent != nil {
+		nth = numbers(n.Parent.Children)[n.index]
 	}
-	if path != "" {
-		path += " > "
-	}
-	path += n.Name
-	if n.Parent != nil {
-		if nth := numbers(n.Parent.Children)[n.index]; nth > 0 {
-			path += "#" + strconv.Itoa(int(nth))
-		}
-	}
-	return path
+	return tree.JoinPath(n.Parent.Path(), n.Name, nth)
 }
 
 // PathWithoutNumbers returns the path without the numbers of siblings.
 func (n *Node) PathWithoutNumbers() string {
 	var names []string
-	for ; n != nil; n = n.Parent {
+	for ; n != nil && (n.Parent != nil || names == nil); n = n.Parent {
 		if n.Name != "" {
 			names = append(names, n.Name)
 		}

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/promptree-go/promptree/elements"
@@ -31,7 +32,7 @@ func (s *site) onlyChunks(ctx context.Context, list elements.Nodes) (done bool, 
 			return false, context.Cause(ctx)
 		}
 		child := &children[i]
-		child.Name = "TextChunk"
+		child.Name = cmp.Or(c.ReportName, "TextChunk")
 		s.become(child, text)
 		child.SetPriority(c.Priority)
 		child.SetFlag(tree.Required, c.Required)

@@ -33,6 +33,9 @@ func (it *item) readProps(w *guard.Watch) (err error) {
 	if it.priority != nil {
 		it.props.Priority = it.priority
 	}
+	if it.props.ReportName != "" {
+		it.node.Name = it.props.ReportName
+	}
 	return err
 }
 

@@ -67,17 +67,17 @@ func builtinOf(n elements.Node) (k kind, ok bool) {
 	case elements.Thinking:
 		return kind{name: "Thinking", layOut: layThinking}, true
 	case elements.SystemMessage:
-		return kind{name: "SystemMessage", layOut: layMessage, holds: true}, true
+		return kind{name: "System", layOut: layMessage, holds: true}, true
 	case elements.UserMessage:
-		return kind{name: "UserMessage", layOut: layMessage, holds: true}, true
+		return kind{name: "User", layOut: layMessage, holds: true}, true
 	case elements.AssistantMessage:
-		return kind{name: "AssistantMessage", layOut: layMessage, holds: true}, true
+		return kind{name: "Assistant", layOut: layMessage, holds: true}, true
 	case elements.ToolMessage:
-		return kind{name: "ToolMessage", layOut: layMessage, holds: true}, true
+		return kind{name: "Tool", layOut: layMessage, holds: true}, true
 	case *elements.Finished:
 		return kind{name: "Finished", layOut: layFinished}, n != nil
 	case elements.Tag:
-		return kind{name: "Tag", layOut: layTag, holds: true}, true
+		return kind{name: nameOfTag(n), layOut: layTag, holds: true}, true
 	case elements.Wrap:
 		return kind{name: "Wrap", layOut: layWrap, holds: true}, true
 	case elements.Chunk:

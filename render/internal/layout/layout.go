@@ -29,7 +29,7 @@ type Layouter struct {
 
 // Lay lays out a tree with a budget in tokens.
 func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, budget int) (*draft.Node, error) {
-	e := &draft.Node{Name: draft.RootPath}
+	e := &draft.Node{Name: tree.RootPath}
 	_, joins := l.Told.Tokenizer.(sizing.Joiner)
 	s := &site{layouter: l, watch: w, node: e, place: place{inMessage: l.Transfer, lazy: joins && !l.Transfer}, room: room{budget: min(budget, MaxBudget)}}
 	return e, s.contents(ctx, listOf(root))

@@ -3,7 +3,6 @@ package layout
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -11,8 +10,24 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// tagName matches a simple XML name.
-var tagName = regexp.MustCompile(`^[A-Za-z_][-A-Za-z0-9_.:]*$`)
+// isTagName reports whether a string is a simple XML name: letters, digits and -_.:, a letter or _ first.
+func isTagName(s string) bool {
+	for i, c := range []byte(s) {
+		letter := 'a' <= c|' ' && c|' ' <= 'z' || c == '_'
+		if !letter && (i == 0 || !strings.ContainsRune("-.:0123456789", rune(c))) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// nameOfTag returns the name of a tag in paths.
+func nameOfTag(t elements.Tag) string {
+	if !isTagName(t.Name) {
+		return "Tag"
+	}
+	return t.Name
+}
 
 var attributeEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\n", "&#10;", "\r", "&#13;", "\t", "&#9;")
 
@@ -22,13 +37,13 @@ func layTag(_ context.Context, s *site, n elements.Node) (elements.Nodes, error)
 	if err := s.checkPlace(n); err != nil {
 		return nil, err
 	}
-	if !tagName.MatchString(t.Name) {
+	if !isTagName(t.Name) {
 		return nil, fmt.Errorf("%q is not a name for a tag: it is letters, digits and -_.:, and starts with a letter or _", t.Name)
 	}
 	var b strings.Builder
 	b.WriteString("<" + t.Name)
 	for _, a := range t.Attributes {
-		if !tagName.MatchString(a.Name) {
+		if !isTagName(a.Name) {
 			return nil, fmt.Errorf("%q is not a name for an attribute of the tag %s: it is letters, digits and -_.:, and starts with a letter or _", a.Name, t.Name)
 		}
 		b.WriteString(" " + a.Name + `="` + attributeEscaper.Replace(a.Value) + `"`)
