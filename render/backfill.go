@@ -29,10 +29,10 @@ func (f *fitting) backfill(ctx context.Context, limit int) {
 	if len(taken) == 0 {
 		return
 	}
-	base := f.Now - tree.Step(len(taken))
-	lost := slices.Clone(f.Log)
+	base := f.state.Now - tree.Step(len(taken))
+	lost := slices.Clone(f.state.Log)
 	back := make([]bool, len(taken))
-	messages := func() int { return unpaired(join.Messages(f.State, tree.Latest)) }
+	messages := func() int { return unpaired(join.Messages(f.state, tree.Latest)) }
 	left, halves, failed := f.count.Count(tree.Root), messages(), -1
 	for i, t := range slices.Backward(taken) {
 		room := limit - left
@@ -56,24 +56,24 @@ func (f *fitting) backfill(ctx context.Context, limit int) {
 		f.without(base, taken, failed, back)
 	}
 	for _, c := range lost {
-		f.Restored(c)
+		f.state.Restored(c)
 	}
 }
 
 // without takes out of the tree what was taken and is not back, from one piece on; none is back of those before. It reports
 // whether all that is back is there, and stops if that piece is not.
 func (f *fitting) without(base tree.Step, taken []taking, from int, back []bool) bool {
-	f.Rewind(base + tree.Step(from))
-	there := func(i int) bool { return f.Attached(taken[i].node, tree.None) }
+	f.rewind(base + tree.Step(from))
+	there := func(i int) bool { return f.state.Attached(taken[i].node, tree.None) }
 	for i := from; i < len(taken); i++ {
 		t := taken[i]
 		if back[i] || !there(i) {
 			continue
 		}
-		if n := &f.Nodes[t.node]; !n.Leaf() && !n.Is(tree.Chunk) && f.Left(t.node) > 0 {
+		if n := &f.state.Tree.Nodes[t.node]; !n.Leaf() && !n.Is(tree.Chunk) && f.state.Left(t.node) > 0 {
 			continue // it went because it was empty, and is not any more
 		}
-		f.Take(t.node, t.why)
+		f.order.Take(t.node, t.why)
 		if back[from] && !there(from) {
 			return false
 		}

@@ -3,7 +3,6 @@ package render
 import (
 	"context"
 	"errors"
-	"sort"
 
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/render/internal/draft"
@@ -74,13 +73,10 @@ func (l *Layout) orForget(do func()) {
 
 // run is a pruning of the whole prompt that fits share, all limits kept.
 type run struct {
-	*fitting
-	base  tree.Step // the step before it
-	whole int       // with a low water the count before it
-	from  tree.Step // the step from which on counts are known
-	lows  []int     // the least count from there up to each step
-	last  int       // the last count
-	stuck tree.ID   // in which nothing more was to be found, None before
+	fitting *fitting
+	base    tree.Step         // the step before it
+	whole   int               // with a low water the count before it
+	fits    map[int]tree.Step // the first step at which the prompt fits a target, as far as that is known
 }
 
 // shared returns the run that fits to a budget share; nil if each must have one of its own. A limit above
@@ -91,24 +87,24 @@ func (l *Layout) shared(ctx context.Context, w *guard.Watch, budget int) (*run, 
 		return r, nil
 	}
 	from := l.builtNow(l.opts.History)
-	r := &run{fitting: newFitting(l, from, FitOptions{KeepUnranked: l.opts.KeepUnranked, History: l.opts.History}), stuck: tree.None}
-	r.watch = w
-	if !r.count.Joins() || len(from.Expandables) > 0 {
+	f := newFitting(l, from, FitOptions{KeepUnranked: l.opts.KeepUnranked, History: l.opts.History})
+	f.watch = w
+	if !f.count.Joins() || len(from.Expandables) > 0 {
 		l.alone = true
 		return nil, nil
 	}
-	if err := r.keepLimits(ctx, budget); err != nil {
+	if err := f.keepLimits(ctx, budget); err != nil {
 		return nil, err
 	}
-	r.lockUnranked()
-	r.base, r.from = r.Now, r.Now
+	f.lockUnranked()
+	r := &run{fitting: f, base: f.state.Now, fits: map[int]tree.Step{}}
 	if l.opts.LowWater != 0 {
-		r.whole = r.count.Count(tree.Root)
+		r.whole = f.count.Count(tree.Root)
 	}
 	if l.runs == nil || len(l.runs) == remembered {
 		l.runs = map[int]*run{}
 		l.limits = l.limits[:0]
-		for _, limit := range r.limits {
+		for _, limit := range f.limits {
 			l.limits = append(l.limits, limit.max)
 		}
 	}
@@ -156,56 +152,34 @@ func (l *Layout) limitsWithin(budget int) (n int) {
 	return n
 }
 
-// fit looks up, or finds out, how far the pruning must go for a budget.
+// fit fits a budget, from where the fit before ended.
 func (r *run) fit(ctx context.Context, w *guard.Watch, budget int) (*Result, error) {
-	r.watch = w
-	target := r.layout.opts.target(budget, r.whole)
-	r.approach(ctx, target)
-	if ctx.Err() != nil { // maybe on the way, beyond where it fits
+	f := r.fitting
+	f.watch = w
+	target := f.layout.opts.target(budget, r.whole)
+	from := r.base // or where a larger budget was kept
+	for larger, step := range r.fits {
+		if larger >= target {
+			from = max(from, step)
+		}
+	}
+	if f.state.Now > from {
+		f.retreat(tree.Root, target, f.count.LowerBound(tree.Root, tree.Latest), from)
+	}
+	for f.state.Now < from && ctx.Err() == nil {
+		f.step(tree.Root)
+	}
+	stuck := f.prune(ctx, tree.Root, target)
+	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	i := sort.Search(len(r.lows), func(i int) bool { return r.lows[i] <= target })
-	for i == len(r.lows) && r.stuck == tree.None {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if r.advance(); r.last > target && r.stuck == tree.None {
-			i++
-		}
+	tokens := f.count.Count(tree.Root)
+	if stuck == tree.None {
+		r.fits[target] = f.state.Now
+	} else if tokens > budget {
+		return nil, f.exceeded(ctx, tree.Root, budget, stuck)
 	}
-	if i < len(r.lows) { // the first so small, and so its own count
-		return r.result(budget, r.lows[i], r.from+tree.Step(i)), nil
-	}
-	if r.last > budget {
-		return nil, r.exceeded(ctx, tree.Root, budget, r.stuck)
-	}
-	return r.result(budget, r.last, r.Now), nil
-}
-
-// approach brings the pruning near the step at which it first fits a target: not beyond it, or to before it if counts
-// are known from it on.
-func (r *run) approach(ctx context.Context, target int) {
-	switch at := r.Now; {
-	case len(r.lows) == 0 || r.lows[len(r.lows)-1] > target:
-		if r.skip(ctx, tree.Root, target); r.Now == at && len(r.lows) > 0 {
-			return
-		}
-	case r.lows[0] <= target && r.from > r.base:
-		r.retreat(tree.Root, target, r.count.Least(tree.Root, tree.Latest), r.base)
-	default:
-		return
-	}
-	r.from, r.stuck = r.Now, tree.None
-	r.last = r.count.Count(tree.Root)
-	r.lows = append(r.lows[:0], r.last)
-}
-
-// advance takes the next step.
-func (r *run) advance() {
-	if r.stuck = r.step(tree.Root); r.stuck == tree.None {
-		r.last = r.count.Count(tree.Root)
-		r.lows = append(r.lows, min(r.last, r.lows[len(r.lows)-1]))
-	}
+	return f.result(budget, tokens, f.state.Now), nil
 }
 
 // joins reports whether the tokenizer's counts add up.

@@ -12,7 +12,7 @@ import (
 
 // anew counts what is left of a node in a tree made for nothing else, as a whole.
 func (f *fitting) anew(n tree.ID) int {
-	return count.New(bareOf(f.State, n).fresh(), struct{ sizing.Tokenizer }{f.layout.layouter.Tokenizer}).Count(tree.Root)
+	return count.New(bareOf(f.state, n).fresh(), struct{ sizing.Tokenizer }{f.layout.layouter.Tokenizer}).Count(tree.Root)
 }
 
 // CheckCounts prunes a prompt to nothing, and compares the count after each step with one made anew, where each is asked
@@ -21,12 +21,12 @@ func CheckCounts(layout *Layout, each bool) string {
 	f := layout.fitting()
 	for {
 		wrong := ""
-		f.Walk(tree.Root, tree.Latest, func(n tree.ID) {
-			if n != tree.Root && (!each || f.Nodes[n].Leaf()) {
+		f.state.At(tree.Latest).Walk(tree.Root, func(n tree.ID) {
+			if n != tree.Root && (!each || f.state.Tree.Nodes[n].Leaf()) {
 				return
 			}
 			if got, want := f.count.Count(n), f.anew(n); got != want {
-				wrong = fmt.Sprintf("step %d: %d tokens in %s, not %d", f.Now, got, f.Path(n), want)
+				wrong = fmt.Sprintf("step %d: %d tokens in %s, not %d", f.state.Now, got, f.state.Tree.Path(n), want)
 			}
 		})
 		if wrong != "" {
@@ -38,17 +38,17 @@ func CheckCounts(layout *Layout, each bool) string {
 	}
 }
 
-// CheckAhead has a prompt pruned uncounted, for each of these limits, and tells where what was left need not have been too
+// CheckSkip has a prompt pruned uncounted, for each of these limits, and tells where what was left need not have been too
 // much: "" is what is wanted.
-func CheckAhead(ctx context.Context, layout *Layout, limits []int) string {
+func CheckSkip(ctx context.Context, layout *Layout, limits []int) string {
 	f := layout.fitting()
 	for _, limit := range limits {
-		f.Rewind(0)
+		f.rewind(0)
 		for range limit % 3 { // so that some of it is counted
 			f.count.Count(tree.Root)
 			f.step(tree.Root)
 		}
-		start := f.Now
+		start := f.state.Now
 		f.skip(ctx, tree.Root, limit)
 		if wrong := f.wrongState(); wrong != "" {
 			return fmt.Sprintf("limit %d: %s", limit, wrong)
@@ -56,9 +56,9 @@ func CheckAhead(ctx context.Context, layout *Layout, limits []int) string {
 		left := f.count.Count(tree.Root)
 		switch fresh := f.anew(tree.Root); {
 		case left != fresh:
-			return fmt.Sprintf("limit %d, step %d: %d tokens, not %d", limit, f.Now, left, fresh)
-		case f.Now > start && left <= limit:
-			return fmt.Sprintf("limit %d: at step %d only %d tokens were left", limit, f.Now, left)
+			return fmt.Sprintf("limit %d, step %d: %d tokens, not %d", limit, f.state.Now, left, fresh)
+		case f.state.Now > start && left <= limit:
+			return fmt.Sprintf("limit %d: at step %d only %d tokens were left", limit, f.state.Now, left)
 		}
 	}
 	return ""
@@ -66,36 +66,34 @@ func CheckAhead(ctx context.Context, layout *Layout, limits []int) string {
 
 // wrongState returns what is known of a node that is not so; "" is what is wanted.
 func (f *fitting) wrongState() (wrong string) {
-	fresh := tree.NewState(f.Tree, nil)
-	fresh.Replay(f.State, func(n tree.ID) tree.ID { return n })
-	f.Walk(tree.Root, tree.Latest, func(n tree.ID) {
+	fresh := tree.NewState(f.state.Tree)
+	fresh.Replay(f.state, func(n tree.ID) tree.ID { return n })
+	f.state.At(tree.Latest).Walk(tree.Root, func(n tree.ID) {
 		switch {
-		case f.CountBreakpoints(n) != fresh.CountBreakpoints(n):
-			wrong = fmt.Sprintf("%d breakpoints in %s, not %d", f.CountBreakpoints(n), f.Path(n), fresh.CountBreakpoints(n))
-		case f.Left(n) != fresh.Left(n):
-			wrong = fmt.Sprintf("%d children of %s, not %d", f.Left(n), f.Path(n), fresh.Left(n))
-		case f.Blank(n) != fresh.Blank(n):
-			wrong = fmt.Sprintf("whether %s is blank", f.Path(n))
+		case f.state.Left(n) != fresh.Left(n):
+			wrong = fmt.Sprintf("%d children of %s, not %d", f.state.Left(n), f.state.Tree.Path(n), fresh.Left(n))
+		case f.state.Blank(n) != fresh.Blank(n):
+			wrong = fmt.Sprintf("whether %s is blank", f.state.Tree.Path(n))
 		}
 	})
 	return wrong
 }
 
-// CheckLeast prunes a prompt to nothing, and tells where the lower bound of a count is above it, of a message without its frame;
+// CheckLowerBound prunes a prompt to nothing, and tells where the lower bound of a count is above it, of a message without its frame;
 // "" is what is wanted.
-func CheckLeast(layout *Layout) string {
+func CheckLowerBound(layout *Layout) string {
 	f := layout.fitting()
 	joiner := f.layout.layouter.Tokenizer.(sizing.Joiner)
 	for {
 		wrong := ""
-		f.Walk(tree.Root, tree.Latest, func(n tree.ID) {
+		f.state.At(tree.Latest).Walk(tree.Root, func(n tree.ID) {
 			tokens := f.count.Count(n)
-			if f.Nodes[n].Kind == tree.Message {
-				frame, _ := joiner.CountFrame(join.Message(f.State, n, tree.Latest))
+			if f.state.Tree.Nodes[n].Kind == tree.Message {
+				frame, _ := joiner.CountFrame(join.Message(f.state.At(tree.Latest), n))
 				tokens -= frame
 			}
-			if least := f.count.Least(n, tree.Latest); least > tokens {
-				wrong = fmt.Sprintf("step %d: %s counts %d at least, but it counts %d", f.Now, f.Path(n), least, tokens)
+			if least := f.count.LowerBound(n, tree.Latest); least > tokens {
+				wrong = fmt.Sprintf("step %d: %s counts %d at least, but it counts %d", f.state.Now, f.state.Tree.Path(n), least, tokens)
 			}
 		})
 		if wrong != "" {

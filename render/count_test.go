@@ -46,6 +46,40 @@ func TestCountsStayExactWhilePiecesGo(t *testing.T) {
 	}
 }
 
+// Where lines go the count is adjusted around the gap, whatever meets there.
+func TestCountsStayExactWhileLinesGo(t *testing.T) {
+	t.Parallel()
+	lines := []string{
+		"", "", "\t", "  ", " \t ", "\n", "\n\n", "a\n", "b  ", "'s", "it", "foo();", "\t\treturn x", "!", "...", "12", "345", "naïve", "世界", "́", "/", "\xff", "\xe4\xb8", "\x96",
+	}
+	for seed := range trees() {
+		r := rand.New(rand.NewPCG(seed, 6))
+		var some func(n, depth int) elements.Nodes
+		some = func(n, depth int) (nodes elements.Nodes) {
+			for range n {
+				props := at(r.IntN(6))
+				switch text := lines[r.IntN(len(lines))]; {
+				case depth > 0 && r.IntN(6) == 0:
+					nodes = append(nodes, elements.Wrap{Props: props, Children: some(r.IntN(6), depth-1)})
+				case r.IntN(60) == 0:
+					nodes = append(nodes, elements.Image{Props: props, Source: "https://example.com"})
+				case r.IntN(60) == 0:
+					nodes = append(nodes, elements.Tag{Props: props, Name: "a", Children: some(2, 0)})
+				case r.IntN(40) == 0:
+					nodes = append(nodes, elements.Text(text))
+				default:
+					nodes = append(nodes, elements.TextChunk{Props: props, Children: elements.Nodes{elements.Text(text)}})
+				}
+			}
+			return nodes
+		}
+		tokenizer := joiners(t)[r.IntN(2)]
+		layout, err := render.Lay(t.Context(), user(some(20, 2)...), render.Options{Budget: plenty, Tokenizer: tokenizer})
+		require.NoError(t, err)
+		require.Empty(t, render.CheckCounts(layout, seed%4 == 0), "seed %d", seed)
+	}
+}
+
 // frames is a tokenizer that notes how much it is given to count besides texts: messages, and what is in them, a thought by
 // its bytes.
 type frames struct {
@@ -63,9 +97,9 @@ func (f frames) CountFrame(m chat.Message) (int, bool) {
 	return f.Joiner.CountFrame(m)
 }
 
-// What a message takes besides its texts is not counted again as a whole where one of its parts or calls goes.
-func TestPartsAndCallsGoOneByOne(t *testing.T) {
-	const n = 1000
+// What a message takes besides its texts is counted again only once so many parts or calls have gone that it may fit.
+func TestPartsAndCallsAreCountedAgainFewTimes(t *testing.T) {
+	const n = 2000
 	var images, thoughts elements.Nodes
 	var calls elements.AssistantMessage
 	long := elements.Thinking{Thought: chat.Thinking{Text: strings.Repeat("a thought", n)}}
@@ -89,7 +123,7 @@ func TestPartsAndCallsGoOneByOne(t *testing.T) {
 			r, err := layout.Fit(t.Context(), all.Tokens/10)
 			require.NoError(t, err)
 			require.Greater(t, len(r.Report().Dropped()), n/2)
-			require.Less(t, *counter.counted, 40*n)
+			require.Less(t, *counter.counted, 200*n)
 		})
 	}
 }
@@ -193,8 +227,8 @@ func FuzzCounts(f *testing.F) {
 	f.Fuzz(checkCounts)
 }
 
-// checkAhead prunes a random prompt uncounted, to many limits, and looks at what is counted instead.
-func checkAhead(t *testing.T, seed uint64) {
+// checkSkip prunes a random prompt uncounted, to many limits, and looks at what is counted instead.
+func checkSkip(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 5))
 	v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(3) == 0, growing: r.IntN(3) == 0, lines: r.IntN(2) == 0, parts: r.IntN(3) == 0}
@@ -205,14 +239,14 @@ func checkAhead(t *testing.T, seed uint64) {
 	for i := range limits {
 		limits[i] = 1 + r.IntN(300)
 	}
-	require.Empty(t, render.CheckAhead(t.Context(), layout, limits), "seed %d", seed)
-	require.Empty(t, render.CheckLeast(layout), "seed %d", seed)
+	require.Empty(t, render.CheckSkip(t.Context(), layout, limits), "seed %d", seed)
+	require.Empty(t, render.CheckLowerBound(layout), "seed %d", seed)
 }
 
 func TestNothingThatMayFitIsPassedOver(t *testing.T) {
 	t.Parallel()
 	for seed := range trees() {
-		checkAhead(t, seed)
+		checkSkip(t, seed)
 	}
 }
 
@@ -238,7 +272,7 @@ func TestNothingThatMayFitIsPassedOverWhereCallsGo(t *testing.T) {
 	for limit := range 800 {
 		limits = append(limits, limit+1)
 	}
-	require.Empty(t, render.CheckAhead(t.Context(), layout, limits))
+	require.Empty(t, render.CheckSkip(t.Context(), layout, limits))
 }
 
 // A tag with nothing but white space in it is not written, and the white space does not count.
@@ -249,7 +283,7 @@ func TestNothingThatMayFitIsPassedOverWhereATagIsEmpty(t *testing.T) {
 	)
 	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 1000, Tokenizer: summing{runes}})
 	require.NoError(t, err)
-	require.Empty(t, render.CheckAhead(t.Context(), layout, []int{205, 300, 1000}))
+	require.Empty(t, render.CheckSkip(t.Context(), layout, []int{205, 300, 1000}))
 	r, err := layout.Fit(t.Context(), 300)
 	require.NoError(t, err)
 	require.Equal(t, []string{strings.Repeat("b", 200) + "\nc"}, texts(r.Messages))
@@ -320,11 +354,11 @@ func TestPruningEndsWhateverAnOpaqueValueCounts(t *testing.T) {
 	}
 }
 
-func FuzzAhead(f *testing.F) {
+func FuzzSkip(f *testing.F) {
 	for seed := range uint64(10) {
 		f.Add(seed)
 	}
-	f.Fuzz(checkAhead)
+	f.Fuzz(checkSkip)
 }
 
 // So it is where parts and calls go, and what is counted besides are messages of one or two of them. Of many messages only
@@ -366,6 +400,37 @@ func TestFewCountsOfWholeMessagesOfPartsAndCalls(t *testing.T) {
 			require.Less(t, inAll, 50*n)
 		})
 	}
+}
+
+// Of what stands in two messages each step changes both, but they are counted again only once the outer one may fit.
+func TestFewCountsOfMessagesInAMessage(t *testing.T) {
+	const n = 1000
+	var outer elements.UserMessage
+	for i := range n {
+		outer.Children = append(outer.Children, userAt(i*7919%n, line(sentence(i))))
+	}
+	bytes := 0
+	opts := render.Options{Budget: plenty, Tokenizer: weighing{runes, &bytes}, Compatible: true}
+	layout, err := render.Lay(t.Context(), outer, opts)
+	require.NoError(t, err)
+	all, err := layout.Fit(t.Context(), plenty)
+	require.NoError(t, err)
+	bytes = 0
+	r, err := layout.Fit(t.Context(), all.Tokens/10)
+	require.NoError(t, err)
+	require.Greater(t, len(r.Report().Dropped()), n/2)
+	require.Less(t, bytes, 50*all.Tokens)
+}
+
+// weighing is a tokenizer that tells how many bytes of text the messages have that it counts.
+type weighing struct {
+	sizing.Tokenizer
+	bytes *int
+}
+
+func (w weighing) CountMessage(m chat.Message) int {
+	*w.bytes += len(m.Text())
+	return w.Tokenizer.CountMessage(m)
 }
 
 // sized is a tokenizer that tells how many parts and calls each message has that it counts.

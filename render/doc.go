@@ -88,9 +88,8 @@
 // [Lay] lays a tree out, and [Layout.Fit] fits it to any budget, as often as wanted: to see what would be dropped at
 // another budget, or to find the largest prompt under a price. No element is rendered again but those that expand.
 //
-// What goes first does not depend on the budget, only how far pruning must go. So fits share one pruning: where the count
-// that a budget asks for is known each is a look-up and the joining of what is left, else pruning goes on, or back, from
-// where the fit before ended. That takes a tokenizer whose counts add up ([sizing.Joiner], as those in sizing/openai do),
+// What goes first does not depend on the budget, only how far pruning must go. So fits share one pruning, which goes on, or back,
+// from where the fit before ended. That takes a tokenizer whose counts add up ([sizing.Joiner], as those in sizing/openai do),
 // and a tree without expandables.
 //
 // # What does not change
@@ -122,7 +121,7 @@
 //
 //	internal/tree      the laid-out prompt as an array of nodes, and what is left of it: removal, and its undoing
 //	internal/join      how pieces become messages: where texts meet, and where line breaks go
-//	internal/count     the exact count of what is left, after each removal
+//	internal/count     the exact count of what is left, and bounds by which it need not be known
 //	internal/order     which piece goes next, and what goes with it: rules 1 to 10, and what is required
 //	internal/guard     limits on callers' code: panics, goroutines that end or never return, trees without an end
 //	internal/draft     what layout writes, node by node, and the tree that is made of it
@@ -134,24 +133,23 @@
 //
 // On top of them fit.go keeps the limits and the budget, grow.go grows what may grow, skip.go takes out uncounted what must go
 // whatever it counts, budgets.go prunes once for many budgets, offered.go fits with other requirements, backfill.go puts some
-// back, report.go tells. A removal goes through them like this: fitting.step asks order for the next piece, order takes it out of
-// the tree's state with what goes along, and the state tells the counter, which takes off what went and counts the few bytes
-// where its neighbours meet.
+// back, report.go tells. A removal goes through them like this: fitting.step asks order for the next piece, and order takes it out of
+// the tree's state with what goes along, which the state's log lists. When the counter is next asked it reads the log: it adjusts
+// the count around lines of text that went, and of all else it adds up how much they may have counted at most, and counts
+// their messages again once the rest may fit.
 //
 // What it costs: layout is one pass over the tree. A text is counted at layout where an element is told what is left, else
 // when pruning first asks for it, and never where it surely goes. One more pass writes the tree down, and each pruning that fits do not
-// share takes a pass to begin. After that a piece that goes costs a look at
-// the head of a sorted list at each level above it, and the counting of a few bytes where its neighbours meet, whatever
-// the size of the prompt: n pieces take n·(depth + log n). Only where texts have no safe cut it is all that stand in a row,
-// such as blank ones by the thousand.
+// share takes a pass to begin. After that a piece that goes costs a look at the head of a sorted list at each level above it, and the
+// counting of a few bytes where its neighbours meet, or else its part of some ten more passes over what is left of its message: n pieces
+// take n·(depth + log n).
 //
 // A prompt is laid out, and fitted, on a goroutine of its own, for which the caller waits: elements and tokenizers are others' code
 // (internal/guard). Elements of the caller's own types that share a flex group render side by side; nothing else does.
 //
-// With a tokenizer that is no [sizing.Joiner] the messages that lost something are counted again, but only once enough has
-// gone that they may fit: 10 to 32 counts of a message of 1,000 to 10,000 pieces, in the tests. A part or a call that goes
-// takes two counts of a message of nothing else, and one of the whole message where it is the last of its type. So it is
-// with any tokenizer where a message stands in a message ([Options.Compatible]).
+// With a tokenizer that is no [sizing.Joiner] such a pass counts the message as a whole: 10 to 32 times for a message of 1,000 to
+// 10,000 pieces, in the tests. So it is with any tokenizer where a message stands in a message ([Options.Compatible]). A part or a call
+// that goes takes two counts of a message of nothing else.
 //
 // The tree and what is known of it take memory in proportion to the tree, some 250 bytes a text chunk, the layout included.
 package render

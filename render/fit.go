@@ -15,7 +15,8 @@ import (
 
 // fitting makes a laid-out tree fit: one budget, or, if nothing depends on the budget but how far it must go, any.
 type fitting struct {
-	*order.Order
+	state    *tree.State
+	order    *order.Order
 	count    *count.Counter
 	layout   *Layout
 	watch    *guard.Watch // of the call
@@ -46,7 +47,7 @@ const wholePrompt = -1
 func newFitting(l *Layout, from *draft.Tree, o FitOptions) *fitting {
 	f := &fitting{layout: l, unranked: o.KeepUnranked, watch: &guard.Watch{}}
 	f.growth = growth{mode: o.History, all: slices.Clone(from.Expandables)}
-	f.prepare(tree.NewState(from.Tree, nil))
+	f.prepare(tree.NewState(from.Tree))
 	for _, id := range from.Limits {
 		f.limits = append(f.limits, limit{id: id, max: from.Extra(id).Limit})
 	}
@@ -55,7 +56,8 @@ func newFitting(l *Layout, from *draft.Tree, o FitOptions) *fitting {
 
 // prepare has the fitting go on with a state.
 func (f *fitting) prepare(s *tree.State) {
-	f.Order = order.New(s, !f.layout.layouter.Compatible)
+	f.state = s
+	f.order = order.New(s, !f.layout.layouter.Compatible)
 	f.count = count.New(s, f.layout.layouter.Tokenizer)
 }
 
@@ -75,17 +77,17 @@ func (f *fitting) fit(ctx context.Context, budget int) (*Result, error) {
 func (f *fitting) keepLimits(ctx context.Context, budget int) error {
 	for i := len(f.limits) - 1; i >= 0; i-- {
 		l := f.limits[i]
-		if l.max > budget || l.id == tree.None || !f.Attached(l.id, tree.None) {
+		if l.max > budget || l.id == tree.None || !f.state.Attached(l.id, tree.None) {
 			continue
 		}
 		if err := f.offer(ctx, i, l.max); err != nil {
 			return err
 		}
-		f.goals = append(f.goals, goal{f.Now + 1, i})
+		f.goals = append(f.goals, goal{f.state.Now + 1, i})
 		if stuck := f.prune(ctx, f.limits[i].id, l.max); stuck != tree.None {
 			return f.exceeded(ctx, f.limits[i].id, l.max, stuck)
 		}
-		f.goals = append(f.goals, goal{f.Now + 1, wholePrompt})
+		f.goals = append(f.goals, goal{f.state.Now + 1, wholePrompt})
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -101,7 +103,7 @@ func (f *fitting) keepBudget(ctx context.Context, budget int) error {
 	f.lockUnranked()
 	target := f.layout.opts.target(budget, f.count.Count(tree.Root))
 	if f.layout.opts.Backfill {
-		f.record, f.SingleTexts = &record{}, true
+		f.record, f.order.SingleTexts = &record{}, true
 	}
 	if stuck := f.prune(ctx, tree.Root, target); stuck != tree.None && f.count.Count(tree.Root) > budget {
 		return f.exceeded(ctx, tree.Root, budget, stuck)
@@ -118,7 +120,7 @@ func (f *fitting) keepBudget(ctx context.Context, budget int) error {
 // lockUnranked locks what is not offered, if that is asked for. Limits are kept before, by whatever stands in them.
 func (f *fitting) lockUnranked() {
 	if f.unranked {
-		f.Lock(true)
+		f.order.Lock(true)
 	}
 }
 
@@ -137,7 +139,7 @@ func (o Options) target(budget, tokens int) int {
 // more may go, None once the container fits.
 func (f *fitting) prune(ctx context.Context, container tree.ID, limit int) (stuck tree.ID) {
 	f.skip(ctx, container, limit)
-	for ctx.Err() == nil && !f.WentWithChunk(container) && f.count.Over(container, limit) {
+	for ctx.Err() == nil && !f.order.WentWithChunk(container) && f.count.Over(container, limit) {
 		if stuck := f.step(container); stuck != tree.None {
 			return stuck
 		}
@@ -147,14 +149,14 @@ func (f *fitting) prune(ctx context.Context, container tree.ID, limit int) (stuc
 
 // step takes one piece out of a container, or returns the node in which there was none to take.
 func (f *fitting) step(container tree.ID) (stuck tree.ID) {
-	n, why, stuck := f.Choose(container)
+	n, why, stuck := f.order.Choose(container)
 	if n == tree.None {
 		return stuck
 	}
 	if f.record != nil {
 		f.record.taken = append(f.record.taken, taking{n, why, f.count.Whole(n)})
 	}
-	f.Take(n, why)
+	f.order.Take(n, why)
 	return tree.None
 }
 
@@ -168,7 +170,7 @@ func (f *fitting) limitPath(at tree.Step) string {
 	if l.id == tree.None {
 		return l.path
 	}
-	return f.Path(l.id)
+	return f.state.Tree.Path(l.id)
 }
 
 // exceeded is the error of a container in which nothing more may go.
@@ -178,8 +180,8 @@ func (f *fitting) exceeded(ctx context.Context, n tree.ID, limit int, stuck tree
 		return err
 	}
 	return &BudgetExceededError{
-		Budget: limit, Needed: f.count.Count(n), Limit: f.limitPath(tree.Latest), Path: f.Path(stuck),
-		Largest: f.largest(n), Metadata: f.metadata(tree.Latest), Messages: join.Messages(tree.NewState(before.Tree, nil), tree.Latest),
+		Budget: limit, Needed: f.count.Count(n), Limit: f.limitPath(tree.Latest), Path: f.state.Tree.Path(stuck),
+		Largest: f.largest(n), Metadata: f.metadata(tree.Latest), Messages: join.Messages(tree.NewState(before.Tree), tree.Latest),
 	}
 }
 

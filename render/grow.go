@@ -39,7 +39,7 @@ func (f *fitting) container(limit int) tree.ID {
 }
 
 func (f *fitting) standsIn(id, container tree.ID) bool {
-	return id > container && id < f.Nodes[container].End
+	return id > container && id < f.state.Tree.Nodes[container].End
 }
 
 // expand offers what is left of a limit to the expandables in it, one after the other. Each may take what is left and
@@ -47,7 +47,7 @@ func (f *fitting) standsIn(id, container tree.ID) bool {
 func (f *fitting) expand(ctx context.Context, limit, tokens int) error {
 	used := f.count.Count(f.container(limit))
 	for i, e := range f.growth.all {
-		if e = f.growth.all[i]; !f.standsIn(e.ID, f.container(limit)) || !f.Attached(e.ID, tree.None) {
+		if e = f.growth.all[i]; !f.standsIn(e.ID, f.container(limit)) || !f.state.Attached(e.ID, tree.None) {
 			continue
 		}
 		first := e.Node.More().Used
@@ -69,8 +69,8 @@ func (f *fitting) expand(ctx context.Context, limit, tokens int) error {
 
 // replace puts what an expandable grew to in its place.
 func (f *fitting) replace(id tree.ID, grown *draft.Node) {
-	old := f.State
-	t, moved := draft.Replace(old.Tree, id, grown, draft.History(f.growth.mode))
+	old := f.state.Tree
+	t, moved := draft.Replace(old, id, grown, draft.History(f.growth.mode))
 	t.Globals = f.layout.draft.Globals(nil, f.growth.grown)
 	for k := range f.limits {
 		if l := &f.limits[k]; l.id != tree.None {
@@ -85,7 +85,7 @@ func (f *fitting) replace(id tree.ID, grown *draft.Node) {
 			e.ID = moved(e.ID)
 		}
 	}
-	next := tree.NewState(t, nil)
-	next.Replay(old, moved)
+	next := tree.NewState(t)
+	next.Replay(f.state, moved)
 	f.prepare(next)
 }

@@ -368,7 +368,7 @@ func (b *bare) fresh() *tree.State {
 		t.Nodes[id].End = tree.ID(len(t.Nodes))
 	}
 	build(b, tree.None)
-	return tree.NewState(t, nil)
+	return tree.NewState(t)
 }
 
 func (b *bare) path() string {
@@ -381,15 +381,15 @@ func (b *bare) path() string {
 // bareOf is what is left of a node, finished messages opened.
 func bareOf(s *tree.State, n tree.ID) *bare {
 	b := bareIn(s.Tree, n, tree.None)
-	b.calls = s.CallsAt(n, tree.Latest)
+	b.calls = s.At(tree.Latest).Calls(n)
 	if b.Kind == tree.Finished {
-		within := s.Extra(n).Block.Tree
+		within := s.Tree.Extra(n).Block.Tree
 		for m := tree.Root + 1; m < within.Nodes[tree.Root].End; m = within.Nodes[m].End {
 			b.kids = append(b.kids, bareWhole(within, m, n))
 		}
 		return b
 	}
-	for c := range s.Children(n, tree.Latest) {
+	for c := range s.At(tree.Latest).Children(n) {
 		b.kids = append(b.kids, bareOf(s, c))
 	}
 	return b
@@ -410,23 +410,23 @@ func bareWhole(t *tree.Tree, n, in tree.ID) *bare {
 // CompareNaive prunes a prompt without expandables twice, and says where the two disagree; "" is what is wanted.
 func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 	f := layout.fitting()
-	n := naive{tree: bareOf(f.State, tree.Root), layouter: layout.layouter, strict: !layout.layouter.Compatible}
+	n := naive{tree: bareOf(f.state, tree.Root), layouter: layout.layouter, strict: !layout.layouter.Compatible}
 	n.require()
 	stuck := ""
 	left := map[string]bool{}
 	for _, l := range slices.Backward(f.limits) {
-		at := ref{f.Tree, tree.None, l.id}
+		at := ref{f.state.Tree, tree.None, l.id}
 		if stuck == "" && l.max <= budget && n.prune(at, l.max) {
-			stuck = f.Path(l.id)
+			stuck = f.state.Tree.Path(l.id)
 		}
 		if n.left == at {
-			left[f.Path(l.id)] = true
+			left[f.state.Tree.Path(l.id)] = true
 		}
 	}
 	if n.unranked = layout.opts.KeepUnranked; n.unranked {
 		n.require()
 	}
-	if stuck == "" && n.prune(ref{f.Tree, tree.None, tree.Root}, budget) {
+	if stuck == "" && n.prune(ref{f.state.Tree, tree.None, tree.Root}, budget) {
 		stuck = "the whole prompt"
 	}
 
@@ -446,7 +446,7 @@ func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 	if fast != stuck {
 		return fmt.Sprintf("naive is stuck in %q, prune in %q", stuck, fast)
 	}
-	pruned := pieces(bareOf(f.State, tree.Root))
+	pruned := pieces(bareOf(f.state, tree.Root))
 	if naive := pieces(n.tree); !slices.Equal(naive, pruned) {
 		return fmt.Sprintf("naive leaves %s\nprune leaves %s", names(naive), names(pruned))
 	}
@@ -488,9 +488,9 @@ func CheckTree(ctx context.Context, layout *Layout, budget int) string {
 	}
 	tokenizer := struct{ sizing.Tokenizer }{layout.layouter.Tokenizer}
 	sent, wrong := 0, ""
-	bareOf(f.State, tree.Root).walk(func(b *bare) {
+	bareOf(f.state, tree.Root).walk(func(b *bare) {
 		if b.Kind == tree.Message {
-			sent += tokenizer.CountMessage(join.Message(b.fresh(), tree.Root, tree.Latest))
+			sent += tokenizer.CountMessage(join.Message(b.fresh().At(tree.Latest), tree.Root))
 		}
 		grows := slices.ContainsFunc(f.growth.all, func(e draft.Expandable) bool {
 			return b.in == tree.None && e.ID != tree.None && (f.standsIn(e.ID, b.id) || f.standsIn(b.id, e.ID))

@@ -538,6 +538,21 @@ func TestPruneEmptied(t *testing.T) {
 	}
 }
 
+func TestBlankMessagesGoBeforeTheUsers(t *testing.T) {
+	group := &elements.Group{}
+	root := elements.Fragment{
+		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("b", group)}, Children: elements.Nodes{elements.Text("  "), line("\n")}},
+		elements.KeepWith{Group: group, Children: elements.Nodes{elements.ToolMessage{ToolCallID: "b"}}},
+		elements.AssistantMessage{Children: elements.Nodes{elements.Text(" ")}},
+		user(elements.Text("next")),
+	}
+	for _, lenient := range []bool{true, false} {
+		r, err := render.Render(t.Context(), root, render.Options{Budget: 5, Tokenizer: joiners(t)[0], Compatible: lenient})
+		require.NoError(t, err)
+		require.Equal(t, []string{"next"}, texts(r.Messages))
+	}
+}
+
 // What is white space is what JavaScript takes for it.
 func TestWhiteSpace(t *testing.T) {
 	for _, blank := range []string{"", " ", "\t\n\v\f\r", "\u00a0", "\u1680", "\u2000\u200a", "\u2028\u2029", "\u202f\u205f\u3000", "\ufeff"} {

@@ -132,21 +132,23 @@ var reasons = [...]Reason{tree.ByPriority: ReasonPriority, tree.ByChunk: ReasonC
 
 // pieces says of each piece in a node what had become of it after a step.
 func (f *fitting) pieces(root tree.ID, at tree.Step) Report {
-	r := reporter{fitting: f, at: at, loose: map[*elements.Group]bool{}}
-	if f.Grouped > 0 && f.Held(tree.Root) {
-		for i := range f.Nodes {
-			if g := f.GroupOf(tree.ID(i)); g != nil && !f.Locked(tree.ID(i)) {
+	t := f.state.Tree
+	r := reporter{fit: f, tree: t, at: at, loose: map[*elements.Group]bool{}}
+	if t.Grouped > 0 && f.order.Held(tree.Root) {
+		for i := range t.Nodes {
+			if g := t.GroupOf(tree.ID(i)); g != nil && !f.order.Locked(tree.ID(i)) {
 				r.loose[g] = true
 			}
 		}
 	}
-	r.list(root, f.Path(f.Nodes[root].Parent), tree.Drop{})
+	r.list(root, t.Path(t.Nodes[root].Parent), tree.Drop{})
 	return r.report
 }
 
 // reporter lists pieces.
 type reporter struct {
-	*fitting
+	fit    *fitting
+	tree   *tree.Tree
 	at     tree.Step
 	loose  map[*elements.Group]bool // that may go, and calls linked to them
 	report Report
@@ -154,41 +156,42 @@ type reporter struct {
 
 // list lists the pieces in a node, which stands in an element of this path that went like this.
 func (r *reporter) list(n tree.ID, path string, around tree.Drop) {
-	node := &r.Nodes[n]
-	drop := r.Drop(n)
+	node, extra := &r.tree.Nodes[n], r.tree.Extra(n)
+	drop := r.fit.state.Drop(n)
 	drop.Restored = drop.Restored || around.Restored
 	if drop.By(r.at) {
 		around = drop
 	}
 	around.Restored = drop.Restored
-	path = r.PathIn(path, n)
+	path = r.tree.PathIn(path, n)
+	locked := r.fit.order.Locked(n)
 	switch {
 	case node.Kind == tree.Finished:
-		r.block(r.Extra(n).Block, path)
+		r.block(extra.Block, path)
 		return
 	case node.Leaf():
-		r.add(Piece{Path: path, Kind: partKinds[count.TypeOf(r.Extra(n).Part)], Tokens: r.count.Piece(n), Required: r.Locked(n)}, n, around)
+		r.add(Piece{Path: path, Kind: partKinds[count.TypeOf(extra.Part)], Tokens: r.fit.count.Piece(n), Required: locked}, n, around)
 		return
 	}
-	for i, c := range r.Extra(n).Calls {
-		call := r.CallDrop(n, i)
+	for i, c := range extra.Calls {
+		call := r.fit.state.CallDrop(n, i)
 		fate := around
 		fate.Restored = around.Restored || call.Restored
 		if call.By(r.at) {
 			fate = call
 		}
-		required := r.Locked(n) || r.Pinned(n) && !r.loose[c.KeepWith]
-		r.add(Piece{Path: path, Kind: PieceToolCall, Tokens: r.count.Call(c), Required: required}, n, fate)
+		required := locked || r.fit.order.Pinned(n) && !r.loose[c.KeepWith]
+		r.add(Piece{Path: path, Kind: PieceToolCall, Tokens: r.fit.count.Call(c), Required: required}, n, fate)
 	}
-	for c := n + 1; c < node.End; c = r.Nodes[c].End {
+	for c := n + 1; c < node.End; c = r.tree.Nodes[c].End {
 		r.list(c, path, around)
 	}
 }
 
 func (r *reporter) add(p Piece, n tree.ID, fate tree.Drop) {
-	p.Priority = given(&r.Nodes[n])
+	p.Priority = given(&r.tree.Nodes[n])
 	if fate.Step != 0 {
-		p.Dropped, p.Limit = reasons[fate.Cause], r.limitPath(fate.Step)
+		p.Dropped, p.Limit = reasons[fate.Cause], r.fit.limitPath(fate.Step)
 	} else {
 		p.Restored = fate.Restored
 	}
@@ -214,11 +217,11 @@ func (r *reporter) block(b *tree.Block, path string) {
 		paths[n] = t.PathIn(paths[node.Parent], n)
 		piece := Piece{Path: paths[n], Priority: given(node), Required: true}
 		if node.Leaf() {
-			piece.Kind, piece.Tokens = partKinds[count.TypeOf(t.Extra(n).Part)], r.count.PieceIn(t, n)
+			piece.Kind, piece.Tokens = partKinds[count.TypeOf(t.Extra(n).Part)], r.fit.count.PieceIn(t, n)
 			r.report = append(r.report, piece)
 		}
 		for _, c := range t.Extra(n).Calls {
-			piece.Kind, piece.Tokens = PieceToolCall, r.count.Call(c)
+			piece.Kind, piece.Tokens = PieceToolCall, r.fit.count.Call(c)
 			r.report = append(r.report, piece)
 		}
 	}

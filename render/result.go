@@ -13,14 +13,14 @@ import (
 // result returns the prompt as it was after a step.
 func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
 	seen := at
-	if at == f.Now {
+	if at == f.state.Now {
 		seen = tree.Latest // the same, and found sooner
 	}
-	result := &Result{Messages: join.Messages(f.State, seen), Tokens: tokens, Budget: budget, Metadata: f.metadata(seen)}
-	if len(f.References) > 0 {
+	result := &Result{Messages: join.Messages(f.state, seen), Tokens: tokens, Budget: budget, Metadata: f.metadata(seen)}
+	if len(f.state.Tree.References) > 0 {
 		var left []elements.Reference
-		f.Walk(tree.Root, seen, func(n tree.ID) { left = append(left, f.Extra(n).References...) })
-		result.References, result.OmittedReferences = splitReferences(f.References, left)
+		f.state.At(seen).Walk(tree.Root, func(n tree.ID) { left = append(left, f.state.Tree.Extra(n).References...) })
+		result.References, result.OmittedReferences = splitReferences(f.state.Tree.References, left)
 	}
 	result.report = sync.OnceValue(func() (report Report) {
 		report, _ = fitted(context.Background(), f.layout, func(ctx context.Context, w *guard.Watch) (report Report, err error) {
@@ -29,7 +29,7 @@ func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
 			}
 			defer f.layout.release(w)
 			f.layout.orForget(func() {
-				for at != tree.Latest && f.Now < at { // another fit went back
+				for at != tree.Latest && f.state.Now < at { // another fit went back
 					f.step(tree.Root)
 				}
 				report = f.pieces(tree.Root, at)
@@ -44,9 +44,9 @@ func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
 // metadata returns global values in the order of their layout, then the local ones that were left after a step, in
 // document order.
 func (f *fitting) metadata(at tree.Step) elements.Metadata {
-	all := append(elements.Metadata(nil), f.Globals...)
-	if f.Noted {
-		f.Walk(tree.Root, at, func(n tree.ID) { all = append(all, f.Extra(n).Locals...) })
+	all := append(elements.Metadata(nil), f.state.Tree.Globals...)
+	if f.state.Tree.Noted {
+		f.state.At(at).Walk(tree.Root, func(n tree.ID) { all = append(all, f.state.Tree.Extra(n).Locals...) })
 	}
 	return all
 }

@@ -2,7 +2,6 @@ package render
 
 import (
 	"context"
-	"math"
 
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
@@ -17,7 +16,7 @@ func (f *fitting) skip(ctx context.Context, container tree.ID, limit int) {
 	if !f.count.Joins() || f.record != nil {
 		return
 	}
-	weight := f.weight(container)
+	weight := weightOf(f.state, container)
 	tokens := float64(weight) / bytesPerToken
 	if exact, known := f.count.Known(container); known {
 		tokens = float64(exact)
@@ -25,71 +24,66 @@ func (f *fitting) skip(ctx context.Context, container tree.ID, limit int) {
 	if tokens <= float64(limit)*1.25 {
 		return
 	}
-	start := f.Now
-	f.count.Pause()
-	least := 0
-	for !f.WentWithChunk(container) {
-		before := f.Now
+	start, lowerBound := f.state.Now, 0
+	for stuck := false; !stuck && !f.order.WentWithChunk(container); {
+		before := f.state.Now
 		goal := int(float64(weight) * float64(limit) / tokens)
-		stuck := false
-		for i := len(f.Log); weight > goal && !stuck && ctx.Err() == nil && !f.WentWithChunk(container); {
-			if stuck = f.step(container) != tree.None; stuck {
-				break
-			}
-			for ; i < len(f.Log); i++ {
-				if c := f.Log[i]; c.Call < 0 {
-					weight -= f.weight(c.Node)
+		for i := len(f.state.Log); weight > goal && !stuck && ctx.Err() == nil && !f.order.WentWithChunk(container); {
+			stuck = f.step(container) != tree.None
+			for ; i < len(f.state.Log); i++ {
+				if c := f.state.Log[i]; c.Call < 0 {
+					weight -= weightOf(f.state, c.Node)
 				}
 			}
-			weight -= f.Run(container, weight-goal)
-			i = len(f.Log)
 		}
-		least = f.count.Least(container, tree.Latest)
-		if least <= limit || stuck || ctx.Err() != nil || f.Now == before { // nothing is left that weighs anything
+		lowerBound = f.count.LowerBound(container, tree.Latest)
+		if lowerBound <= limit || ctx.Err() != nil || f.state.Now == before { // nothing is left that weighs anything
 			break
 		}
-		weight, tokens = f.weight(container), max(float64(least), 1.25*float64(limit)) // so that it goes on by a good part
+		weight, tokens = weightOf(f.state, container), max(float64(lowerBound), 1.25*float64(limit)) // so that it goes on by a good part
 	}
-	f.count.Resume()
 	if ctx.Err() == nil {
-		f.retreat(container, limit, least, start)
+		f.retreat(container, limit, lowerBound, start)
 	}
 }
 
-// weight returns the bytes of the texts in a node that are there, and of parts about as many as their tokens would have.
-func (f *fitting) weight(n tree.ID) (bytes int) {
-	switch node := &f.Nodes[n]; {
+// weightOf returns the bytes of the texts in a node that are there, and of parts about as many as their tokens would have.
+func weightOf(s *tree.State, n tree.ID) (bytes int) {
+	switch node := &s.Tree.Nodes[n]; {
 	case node.Kind == tree.Text, node.Is(tree.OneText):
 		return len(node.Text)
 	case node.Kind == tree.Finished:
-		return bytesPerToken * f.Extra(n).Block.Tokens
+		return bytesPerToken * s.Tree.Extra(n).Block.Tokens
 	case node.Leaf():
-		return bytesPerToken * f.Extra(n).Tokens
+		return bytesPerToken * s.Tree.Extra(n).Tokens
 	}
-	for c := f.First(n); c != tree.None; c = f.Next(c) {
-		bytes += f.weight(c)
+	for c := range s.At(tree.Latest).Children(n) {
+		bytes += weightOf(s, c)
 	}
 	return bytes
 }
 
-// retreat brings back what went, from the last step to the first after a given one, until what is in a container, now at least this
-// much, is surely more than limit.
-func (f *fitting) retreat(container tree.ID, limit, least int, first tree.Step) {
-	at := f.Now
-	for i := len(f.Log); at > first && least <= limit; at-- {
-		for ; i > 0 && f.LogStep(i-1) == at; i-- {
-			if c := f.Log[i-1]; c.Call < 0 && f.stoodIn(c.Node, container, at) {
-				least += f.count.Least(c.Node, at-1)
+// retreat brings back what went, from the last step to the first after a given one, until what is in a container, now at least
+// lowerBound, is surely more than limit.
+func (f *fitting) retreat(container tree.ID, limit, lowerBound int, first tree.Step) {
+	at := f.state.Now
+	for i := len(f.state.Log); at > first && lowerBound <= limit; at-- {
+		for ; i > 0 && f.state.LogStep(i-1) == at; i-- {
+			if c := f.state.Log[i-1]; c.Call < 0 && f.stoodIn(c.Node, container, at) {
+				lowerBound += f.count.LowerBound(c.Node, at-1)
 			}
 		}
 	}
-	f.Rewind(at)
+	f.rewind(at)
 }
+
+// rewind makes the tree what it was after a step.
+func (f *fitting) rewind(to tree.Step) { f.count.Back(f.order.Rewind(to)) }
 
 // stoodIn reports whether a node went from a container at a step, and not with anything else in it.
 func (f *fitting) stoodIn(n, container tree.ID, at tree.Step) bool {
-	for n = f.Nodes[n].Parent; n != container; n = f.Nodes[n].Parent {
-		if n == tree.None || f.Drop(n).By(at) {
+	for n = f.state.Tree.Nodes[n].Parent; n != container; n = f.state.Tree.Nodes[n].Parent {
+		if n == tree.None || f.state.Drop(n).By(at) {
 			return false
 		}
 	}
@@ -98,9 +92,6 @@ func (f *fitting) stoodIn(n, container tree.ID, at tree.Step) bool {
 
 // exhaust takes out of a container everything that may go, uncounted.
 func (f *fitting) exhaust(ctx context.Context, container tree.ID) {
-	f.count.Pause()
 	for ctx.Err() == nil && f.step(container) == tree.None {
-		f.Run(container, math.MaxInt)
 	}
-	f.count.Resume()
 }

@@ -293,7 +293,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				require.Equal(t, "c d x", shown(rendered(t, window, elements.TokenLimit{Max: 130, Children: lines(new(5))}, elements.TextChunk{Children: elements.Nodes{elements.Text("x y")}})))
 			},
-			Mutants: []statements.Mutant{{File: "render/fit.go", Old: "if l.max > budget || l.id == tree.None || !f.Attached(l.id, tree.None) {", New: "if true {"}},
+			Mutants: []statements.Mutant{{File: "render/fit.go", Old: "if l.max > budget || l.id == tree.None || !f.state.Attached(l.id, tree.None) {", New: "if true {"}},
 		},
 		{
 			Says: "of a long text as much is kept as fits",

@@ -145,7 +145,7 @@ func (b *builder) add(d *Node, parent tree.ID, nth int32, in surroundings) tree.
 	}
 	if d.Finished != nil && in.required {
 		n.Kind, n.Extra = tree.Finished, b.append(tree.Extra{Block: d.Finished})
-		t.Breakpoints = t.Breakpoints || d.Finished.Breakpoints > 0
+		t.Breakpoints = t.Breakpoints || d.Finished.Tree.Breakpoints
 	}
 	t.Nodes = append(t.Nodes, n)
 	if n.Leaf() {

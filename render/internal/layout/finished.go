@@ -54,10 +54,9 @@ func layFinished(ctx context.Context, s *site, n elements.Node) (elements.Nodes,
 			return children, nil // for the error's path
 		}
 		f = &finished{tokenizer: l.Told.Tokenizer, compatible: l.Compatible, charged: apart.used}
-		state := tree.NewState(draft.Build(apart.node, draft.HistoryAsGiven).Tree, nil)
+		state := tree.NewState(draft.Build(apart.node, draft.HistoryAsGiven).Tree)
 		f.block = &tree.Block{
-			Messages: join.Messages(state, tree.Latest), Tokens: count.New(state, l.Tokenizer).Count(tree.Root),
-			Breakpoints: state.CountBreakpoints(tree.Root), Tree: state.Tree,
+			Messages: join.Messages(state, tree.Latest), Tokens: count.New(state, l.Tokenizer).Count(tree.Root), Tree: state.Tree,
 		}
 		f.silent = len(f.block.Messages) < state.Left(tree.Root)
 		e.Keep(f)

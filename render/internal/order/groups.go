@@ -32,8 +32,8 @@ type member struct {
 // findGroups lists the members of all groups.
 func (o *Order) findGroups() *groups {
 	g := &groups{
-		byKey: make(map[*elements.Group]int32, o.Grouped/4), of: make([]int32, len(o.Nodes)), all: make([]group, 1, 1+o.Grouped/4),
-		members: make([]member, 0, o.Grouped),
+		byKey: make(map[*elements.Group]int32, o.tree.Grouped/4), of: make([]int32, len(o.tree.Nodes)), all: make([]group, 1, 1+o.tree.Grouped/4),
+		members: make([]member, 0, o.tree.Grouped),
 	}
 	add := func(key *elements.Group, n tree.ID, call int) int32 {
 		number, known := g.byKey[key]
@@ -48,20 +48,20 @@ func (o *Order) findGroups() *groups {
 	var children []tree.ID // a stack
 	var walk func(n tree.ID)
 	walk = func(n tree.ID) {
-		if group := o.GroupOf(n); group != nil {
+		if group := o.tree.GroupOf(n); group != nil {
 			g.of[n] = add(group, n, -1)
 		}
-		if o.Nodes[n].Is(tree.OneText) {
+		if o.tree.Nodes[n].Is(tree.OneText) {
 			return
 		}
-		for i, c := range o.Extra(n).Calls {
+		for i, c := range o.tree.Extra(n).Calls {
 			if c.KeepWith != nil {
 				add(c.KeepWith, n, i)
 			}
 		}
 		from := len(children)
-		for c := n + 1; c < o.Nodes[n].End; c = o.Nodes[c].End {
-			if !o.Nodes[c].Leaf() {
+		for c := n + 1; c < o.tree.Nodes[n].End; c = o.tree.Nodes[c].End {
+			if !o.tree.Nodes[c].Leaf() {
 				children = append(children, c)
 			}
 		}
@@ -107,16 +107,16 @@ func (o *Order) collectGroups(n tree.ID) {
 		}
 	}
 	note(g.of[n])
-	if o.Strict && o.Nodes[n].Kind == tree.Message {
-		for _, c := range o.CallsAt(n, tree.Latest) {
+	if o.Strict && o.tree.Nodes[n].Kind == tree.Message {
+		for _, c := range o.state.At(tree.Latest).Calls(n) {
 			note(g.byKey[c.KeepWith])
 		}
 	}
-	if o.Nodes[n].Is(tree.OneText) {
+	if o.tree.Nodes[n].Is(tree.OneText) {
 		return
 	}
-	for c := o.First(n); c != tree.None; c = o.Next(c) {
-		if !o.Nodes[c].Leaf() {
+	for c := range o.state.At(tree.Latest).Children(n) {
+		if !o.tree.Nodes[c].Leaf() {
 			o.collectGroups(c)
 		}
 	}
@@ -130,11 +130,11 @@ func (o *Order) removeMembers(places []int32) {
 			calls++
 		}
 		switch {
-		case !o.Attached(m.node, tree.None):
+		case !o.state.Attached(m.node, tree.None):
 		case calls > 0:
 			o.removeCalls(m.node, places[:calls])
 		default:
-			o.Remove(m.node, tree.ByGroup)
+			o.remove(m.node, tree.ByGroup)
 		}
 		places = places[max(1, calls):]
 	}
@@ -144,13 +144,12 @@ func (o *Order) removeMembers(places []int32) {
 func (o *Order) removeCalls(n tree.ID, places []int32) {
 	taken := false
 	for _, place := range places {
-		taken = o.TakeCall(n, int(o.groups.members[place].call)) || taken
+		taken = o.state.TakeCall(n, int(o.groups.members[place].call)) || taken
 	}
 	if !taken {
 		return
 	}
-	o.CallsTaken(n)
-	if o.Blank(n) && !o.Held(n) {
-		o.Remove(n, tree.ByEmptiness)
+	if o.state.Blank(n) && !o.Held(n) {
+		o.remove(n, tree.ByEmptiness)
 	}
 }

@@ -7,23 +7,27 @@ import (
 
 // Order takes pieces out of a tree, one choice after the other.
 type Order struct {
-	*tree.State
 	// Strict keeps together what must stay together, which prompt-tsx does not always.
 	Strict bool
 	// SingleTexts has the text of an element of one text chosen, and not the element.
 	SingleTexts bool
 
-	required *required
-	groups   *groups
-	choices  map[tree.ID]*choice // among what stands in a node
-	ranks    map[tree.ID]*ranks  // of a node's children
-	chooser  tree.ID             // in which the last choice was made
+	tree        *tree.Tree
+	state       *tree.State
+	breakpoints []breakpoint
+	required    []keeping // by node, nil if nothing is required
+	groups      *groups
+	choices     map[tree.ID]*choice   // among what stands in a node
+	ranked      map[tree.ID][]tree.ID // a node's children, the one with the lowest priority first; of those that went maybe some
 }
 
 // New returns the order of a tree. What is required in it stays.
 func New(s *tree.State, strict bool) *Order {
-	o := &Order{State: s, Strict: strict, choices: map[tree.ID]*choice{}, ranks: map[tree.ID]*ranks{}}
-	if s.Required {
+	o := &Order{
+		Strict: strict, tree: s.Tree, state: s, breakpoints: findBreakpoints(s.Tree),
+		choices: map[tree.ID]*choice{}, ranked: map[tree.ID][]tree.ID{},
+	}
+	if s.Tree.Required {
 		o.Lock(false)
 	}
 	return o
@@ -32,19 +36,16 @@ func New(s *tree.State, strict bool) *Order {
 // Choose returns what goes next from a container, and why; or, with the node None, in which node there is nothing that may go.
 func (o *Order) Choose(container tree.ID) (n tree.ID, why tree.Cause, stuck tree.ID) {
 	for n := container; ; {
-		var next tree.ID
-		o.chooser = n
-		if o.Nodes[n].Is(tree.Legacy) {
-			next = o.wholeOf(o.lowestPiece(n), n)
-		} else {
-			next = o.lowestChild(n)
-		}
+		next := o.next(n)
 		if next == tree.None {
 			return tree.None, 0, n
 		}
-		node := &o.Nodes[next]
+		if o.tree.Nodes[n].Is(tree.Legacy) {
+			next = o.wholeOf(next, n)
+		}
+		node := &o.tree.Nodes[next]
 		switch {
-		case node.Leaf(), node.Is(tree.OneText) && !o.Held(next) && !o.SingleTexts, o.Left(next) == 0:
+		case node.Leaf(), node.Is(tree.OneText) && !o.Held(next) && !o.SingleTexts, o.state.Left(next) == 0:
 			// An element of one text is empty without it, and goes with it.
 			return next, tree.ByPriority, tree.None
 		case node.Is(tree.Chunk):
@@ -56,100 +57,60 @@ func (o *Order) Choose(container tree.ID) (n tree.ID, why tree.Cause, stuck tree
 
 // Take takes a node out as a step of its own.
 func (o *Order) Take(n tree.ID, why tree.Cause) {
-	o.Now++
-	o.Remove(n, why)
+	o.state.Now++
+	o.remove(n, why)
 }
 
-// Remove takes a node out, and with it what has no reason to stay without it: what its groups hold, and what it leaves empty.
-func (o *Order) Remove(n tree.ID, why tree.Cause) {
-	parent := o.Nodes[n].Parent
-	if parent == tree.None || !o.There(n) {
+// remove takes a node out, and with it what has no reason to stay without it: what its groups hold, and what it leaves empty.
+func (o *Order) remove(n tree.ID, why tree.Cause) {
+	parent := o.tree.Nodes[n].Parent
+	if parent == tree.None || !o.state.There(n) {
 		return
 	}
 	chunk := o.chunkAround(n)
-	o.State.TakeOut(n, why)
-	if r := o.ranks[parent]; r != nil {
-		r.lose(o.State, parent, n)
-	}
-	if o.Grouped > 0 {
+	o.state.TakeOut(n, why)
+	if o.tree.Grouped > 0 {
 		o.removeGroups(n)
 	}
-	if o.Blank(parent) && !o.Held(parent) { // what is held keeps its white space
-		o.Remove(parent, tree.ByEmptiness)
+	if o.state.Blank(parent) && !o.Held(parent) { // what is held keeps its white space
+		o.remove(parent, tree.ByEmptiness)
 	}
 	if chunk != tree.None && !o.Held(chunk) {
-		o.Remove(chunk, tree.ByChunk)
+		o.remove(chunk, tree.ByChunk)
 	}
 }
 
-// Rewind makes the tree what it was after a step.
-func (o *Order) Rewind(to tree.Step) {
+// Rewind makes the tree what it was after a step. It returns what is there again, valid until something goes.
+func (o *Order) Rewind(to tree.Step) []tree.Change {
+	back := o.state.Rewind(to)
 	before := tree.None
-	for i := len(o.Log) - 1; i >= 0 && o.LogStep(i) > to; i-- {
-		n := o.Nodes[o.Log[i].Node].Parent
+	for _, c := range back {
+		n := o.tree.Nodes[c.Node].Parent
 		if n == before {
 			continue
 		}
-		for before = n; n != tree.None; n = o.Nodes[n].Parent {
+		for before = n; n != tree.None; n = o.tree.Nodes[n].Parent {
 			delete(o.choices, n)
-			delete(o.ranks, n)
-			o.required.forget(n)
+			delete(o.ranked, n)
+			if o.required != nil {
+				o.required[n].giver = 0
+			}
 		}
 	}
-	o.State.Rewind(to)
-}
-
-// Run takes out texts that come next where the last choice was made, each as a step of its own, as long as one takes nothing
-// along, until they had so many bytes. It takes no more than Take of what Choose returns would, but is soon done with very many. It returns the
-// bytes.
-func (o *Order) Run(container tree.ID, bytes int) (taken int) {
-	n := o.chooser
-	c := o.choices[n]
-	if o.Grouped > 0 || o.Strict && o.OuterChunks && o.Nodes[n].Is(tree.Legacy) || !o.There(n) || c == nil ||
-		len(c.risen) > 0 || len(c.holders) > 0 || !o.sole(n, container) {
-		return 0
-	}
-	for len(c.sorted) > 0 && taken < bytes {
-		piece := c.sorted[0].id
-		node := &o.Nodes[piece]
-		if o.There(piece) && (node.Kind != tree.Text || o.Locked(piece) || o.ranks[node.Parent] != nil || !o.SolidWithout(node.Parent, piece)) {
-			break
-		}
-		c.sorted = c.sorted[1:]
-		if o.There(piece) {
-			o.Now++
-			o.State.TakeOut(piece, tree.ByPriority)
-			taken += len(node.Text)
-		}
-	}
-	return taken
-}
-
-// sole reports whether n is what is chosen in a container, whatever goes in it, until it is gone itself.
-func (o *Order) sole(n, container tree.ID) bool {
-	for ; n != container; n = o.Nodes[n].Parent {
-		around := o.Nodes[n].Parent
-		if around == tree.None || o.choices[around] == nil {
-			return false
-		}
-		if next, ok := o.choices[around].peek(); !ok || next.id != n || next.tied {
-			return false
-		}
-	}
-	return true
+	return back
 }
 
 // WentWithChunk reports whether a container went with the chunk that it stands in. In prompt-tsx pruning goes on in one that is gone.
 func (o *Order) WentWithChunk(container tree.ID) bool {
-	return o.Strict && o.OuterChunks && !o.Attached(container, tree.None)
+	return o.Strict && o.tree.OuterChunks && !o.state.Attached(container, tree.None)
 }
 
 // holdsMessage reports whether n is a message or one is left in it.
 func (o *Order) holdsMessage(n tree.ID) bool {
-	if k := o.Nodes[n].Kind; k == tree.Message || k == tree.Finished {
+	if k := o.tree.Nodes[n].Kind; k == tree.Message || k == tree.Finished {
 		return true
 	}
-	for c := o.First(n); c != tree.None; c = o.Next(c) {
+	for c := range o.state.At(tree.Latest).Children(n) {
 		if o.holdsMessage(c) {
 			return true
 		}
@@ -159,9 +120,9 @@ func (o *Order) holdsMessage(n tree.ID) bool {
 
 // wholeOf returns the outermost chunk in a legacy element in which a piece of it stands, or the piece.
 func (o *Order) wholeOf(piece, legacy tree.ID) tree.ID {
-	if o.Strict && o.OuterChunks && piece != tree.None {
-		for up := o.Nodes[piece].Parent; up != legacy; up = o.Nodes[up].Parent {
-			if o.Nodes[up].Is(tree.Chunk) {
+	if o.Strict && o.tree.OuterChunks {
+		for up := o.tree.Nodes[piece].Parent; up != legacy; up = o.tree.Nodes[up].Parent {
+			if o.tree.Nodes[up].Is(tree.Chunk) {
 				piece = up
 			}
 		}
@@ -171,15 +132,15 @@ func (o *Order) wholeOf(piece, legacy tree.ID) tree.ID {
 
 // chunkAround returns the outermost chunk around what is or holds messages, None if there is none.
 func (o *Order) chunkAround(n tree.ID) (chunk tree.ID) {
-	if !o.Strict || !o.OuterChunks || o.Nodes[n].Leaf() && o.Nodes[n].Kind != tree.Finished || !o.holdsMessage(n) {
+	if !o.Strict || !o.tree.OuterChunks || o.tree.Nodes[n].Leaf() && o.tree.Nodes[n].Kind != tree.Finished || !o.holdsMessage(n) {
 		return tree.None
 	}
 	chunk = tree.None
-	for up := o.Nodes[n].Parent; up != tree.None; up = o.Nodes[up].Parent {
+	for up := o.tree.Nodes[n].Parent; up != tree.None; up = o.tree.Nodes[up].Parent {
 		switch {
-		case o.Nodes[up].Kind == tree.Message:
+		case o.tree.Nodes[up].Kind == tree.Message:
 			return tree.None
-		case o.Nodes[up].Is(tree.Chunk):
+		case o.tree.Nodes[up].Is(tree.Chunk):
 			chunk = up
 		}
 	}

@@ -5,11 +5,6 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// required says what must stay. Nil is nothing.
-type required struct {
-	nodes []keeping
-}
-
 // keeping says how a node stays.
 type keeping struct {
 	locked bool    // as it is
@@ -19,37 +14,30 @@ type keeping struct {
 }
 
 // Locked reports whether a node stays as it is.
-func (o *Order) Locked(n tree.ID) bool { return o.required != nil && o.required.nodes[n].locked }
+func (o *Order) Locked(n tree.ID) bool { return o.required != nil && o.required[n].locked }
 
 // Pinned reports whether a message stays, though what is in it may go.
-func (o *Order) Pinned(n tree.ID) bool { return o.required != nil && o.required.nodes[n].pinned }
+func (o *Order) Pinned(n tree.ID) bool { return o.required != nil && o.required[n].pinned }
 
 // Held reports whether something in a node must stay.
-func (o *Order) Held(n tree.ID) bool { return o.required != nil && o.required.nodes[n].held }
-
-// forget forgets what followed from which children of a node were there.
-func (r *required) forget(n tree.ID) {
-	if r != nil {
-		r.nodes[n].giver = 0
-	}
-}
+func (o *Order) Held(n tree.ID) bool { return o.required != nil && o.required[n].held }
 
 // gives reports whether there is something in a node that may go.
 func (o *Order) gives(n tree.ID) bool {
 	switch {
-	case o.Nodes[n].Kind == tree.Breakpoint:
+	case o.tree.Nodes[n].Kind == tree.Breakpoint:
 		return false
 	case !o.Held(n):
 		return true
-	case o.Locked(n), o.Nodes[n].Is(tree.Chunk) && !o.passes(n), o.Left(n) == 0:
+	case o.Locked(n), o.tree.Nodes[n].Is(tree.Chunk) && !o.passes(n), o.state.Left(n) == 0:
 		return false
 	}
-	keeping := &o.required.nodes[n]
+	keeping := &o.required[n]
 	if keeping.giver == 0 {
 		keeping.giver = n + 1
 	}
-	for ; keeping.giver < o.Nodes[n].End; keeping.giver = o.Nodes[keeping.giver].End { // a child with nothing to give will never have any
-		if o.There(keeping.giver) && o.gives(keeping.giver) {
+	for ; keeping.giver < o.tree.Nodes[n].End; keeping.giver = o.tree.Nodes[keeping.giver].End { // a child with nothing to give will never have any
+		if o.state.There(keeping.giver) && o.gives(keeping.giver) {
 			return true
 		}
 	}
@@ -67,13 +55,16 @@ func (o *Order) gives(n tree.ID) bool {
 //   - What holds something locked or pinned is never emptied.
 func (o *Order) Lock(unranked bool) {
 	clear(o.choices)
-	l := locker{Order: o, unranked: unranked, nodes: make([]keeping, len(o.Nodes)), groups: map[*elements.Group]*linked{}}
+	l := locker{
+		tree: o.tree, view: o.state.At(tree.Latest), unranked: unranked,
+		nodes: make([]keeping, len(o.tree.Nodes)), groups: map[*elements.Group]*linked{},
+	}
 	l.start(tree.Root, false, false)
 	if o.required = nil; !l.any {
 		return
 	}
-	o.required = &required{l.nodes}
-	o.Walk(tree.Root, tree.Latest, func(n tree.ID) {
+	o.required = l.nodes
+	l.view.Walk(tree.Root, func(n tree.ID) {
 		if l.nodes[n].locked || l.nodes[n].pinned {
 			l.locked(n)
 		}
@@ -83,7 +74,8 @@ func (o *Order) Lock(unranked bool) {
 
 // locker finds what follows from what is locked.
 type locker struct {
-	*Order
+	tree     *tree.Tree
+	view     tree.View
 	unranked bool
 	any      bool // something is required
 	nodes    []keeping
@@ -108,27 +100,27 @@ func (l *locker) of(g *elements.Group) *linked {
 // start locks what is required by itself in a node, and lists the groups. offered and locked report whether the node stands in an
 // element that was given a priority, or is locked.
 func (l *locker) start(n tree.ID, offered, locked bool) {
-	node, keeping := &l.Nodes[n], &l.nodes[n]
+	node, keeping := &l.tree.Nodes[n], &l.nodes[n]
 	offered = offered || node.Is(tree.Offered)
 	locked = locked || node.Is(tree.Required)
 	keeping.locked = locked
 	if l.unranked && !offered {
 		if node.Leaf() {
 			keeping.locked = true
-		} else if len(l.CallsAt(n, tree.Latest)) > 0 {
+		} else if len(l.view.Calls(n)) > 0 {
 			keeping.pinned = true
 		}
 	}
 	l.any = l.any || keeping.locked || keeping.pinned
-	if g := l.GroupOf(n); g != nil {
+	if g := l.tree.GroupOf(n); g != nil {
 		l.of(g).members = append(l.of(g).members, n)
 	}
-	for _, c := range l.CallsAt(n, tree.Latest) {
+	for _, c := range l.view.Calls(n) {
 		if c.KeepWith != nil {
 			l.of(c.KeepWith).callers = append(l.of(c.KeepWith).callers, n)
 		}
 	}
-	for c := l.First(n); c != tree.None; c = l.Next(c) {
+	for c := range l.view.Children(n) {
 		l.start(c, offered, locked)
 	}
 }
@@ -160,7 +152,7 @@ func (l *locker) lock(n tree.ID) {
 	}
 	l.nodes[n].locked = true
 	l.locked(n)
-	for c := l.First(n); c != tree.None; c = l.Next(c) {
+	for c := range l.view.Children(n) {
 		l.lock(c)
 	}
 }
@@ -168,7 +160,7 @@ func (l *locker) lock(n tree.ID) {
 // locked follows up for a node that is locked.
 func (l *locker) locked(n tree.ID) {
 	l.hold(n)
-	for _, c := range l.CallsAt(n, tree.Latest) {
+	for _, c := range l.view.Calls(n) {
 		if c.KeepWith != nil {
 			l.keep(c.KeepWith)
 		}
@@ -177,12 +169,12 @@ func (l *locker) locked(n tree.ID) {
 
 // hold records that a node, and what it stands in, holds something that must stay.
 func (l *locker) hold(n tree.ID) {
-	for ; n != tree.None && !l.nodes[n].held; n = l.Nodes[n].Parent {
+	for ; n != tree.None && !l.nodes[n].held; n = l.tree.Nodes[n].Parent {
 		l.nodes[n].held = true
-		if l.Nodes[n].Is(tree.Chunk) && !l.Nodes[n].Is(tree.PassesPriority) {
+		if l.tree.Nodes[n].Is(tree.Chunk) && !l.tree.Nodes[n].Is(tree.PassesPriority) {
 			l.chunks = append(l.chunks, n)
 		}
-		if g := l.GroupOf(n); g != nil {
+		if g := l.tree.GroupOf(n); g != nil {
 			l.keep(g)
 		}
 	}

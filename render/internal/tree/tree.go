@@ -107,10 +107,9 @@ func (t *Tag) InMessage() int { return t.Tokens + 2 }
 
 // Block is finished messages that stay.
 type Block struct {
-	Messages    []chat.Message // that have something to say
-	Tokens      int
-	Breakpoints int32 // messages with one
-	Tree        *Tree // of the messages, under its root
+	Messages []chat.Message // that have something to say
+	Tokens   int
+	Tree     *Tree // of the messages, under its root
 }
 
 // Tree is a prompt that was laid out.
@@ -135,6 +134,23 @@ type Tree struct {
 // Extra returns what few nodes have, of a node. It must not be written to.
 func (t *Tree) Extra(n ID) *Extra { return &t.Extras[t.Nodes[n].Extra] }
 
+// nonBlank returns how much of a node is more than white space, its children left out: a text, another part, each call.
+func (t *Tree) nonBlank(n ID) int32 {
+	switch node := &t.Nodes[n]; node.Kind {
+	case Container:
+		return 0
+	case Message:
+		return int32(len(t.Extra(n).Calls))
+	case Finished:
+		return int32(len(t.Extra(n).Block.Messages))
+	case Text:
+		if Blank(node.Text) {
+			return 0
+		}
+	}
+	return 1
+}
+
 // GroupOf returns the group of a KeepWith, nil for anything else.
 func (t *Tree) GroupOf(n ID) *elements.Group {
 	if g := t.Nodes[n].Group; g != 0 {
@@ -142,9 +158,6 @@ func (t *Tree) GroupOf(n ID) *elements.Group {
 	}
 	return nil
 }
-
-// Tag returns the tag of a node, nil if it has none.
-func (t *Tree) Tag(n ID) *Tag { return t.Extra(n).Tag }
 
 // Tokens returns the tokens of a text by itself, and whether they are known.
 func (t *Tree) Tokens(n ID) (tokens int, known bool) {
@@ -159,19 +172,10 @@ func (t *Tree) SetTokens(n ID, tokens int) {
 	}
 }
 
-// Name returns the name of an element, "" for a text or part that is none.
-func (t *Tree) Name(n ID) string { return t.Names[t.Nodes[n].Name] }
-
 // MessageOf returns the message that a node is or stands in, None if there is none.
 func (t *Tree) MessageOf(n ID) ID {
 	for n != None && t.Nodes[n].Kind != Message {
 		n = t.Nodes[n].Parent
 	}
 	return n
-}
-
-// OnLines reports whether a node is, or stands in, a message that holds lines alone.
-func (t *Tree) OnLines(n ID) bool {
-	m := t.MessageOf(n)
-	return m != None && t.Nodes[m].Is(Lines)
 }

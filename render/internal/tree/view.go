@@ -1,0 +1,61 @@
+package tree
+
+import (
+	"iter"
+
+	"github.com/promptree-go/promptree/elements"
+)
+
+// View is a tree as it was after a step.
+type View struct {
+	State *State
+	at    Step
+}
+
+// Children returns the children that were there, in order.
+func (v View) Children(n ID) iter.Seq[ID] {
+	return func(yield func(ID) bool) {
+		nodes, states := v.State.Tree.Nodes, v.State.nodes
+		for c := n + 1; c < nodes[n].End; c = nodes[c].End {
+			if !states[c].drop.By(v.at) && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// Walk calls f for a node and all that stood in it, in document order.
+func (v View) Walk(n ID, f func(ID)) {
+	f(n)
+	for c := range v.Children(n) {
+		v.Walk(c, f)
+	}
+}
+
+// Calls returns the calls of a message that were there.
+func (v View) Calls(n ID) []elements.ToolCall {
+	calls, drops := v.State.Tree.Extra(n).Calls, v.State.calls[n]
+	if drops == nil {
+		return calls
+	}
+	var left []elements.ToolCall
+	for i, c := range calls {
+		if !drops[i].By(v.at) {
+			left = append(left, c)
+		}
+	}
+	return left
+}
+
+// Blank reports whether nothing but white space was left of a node.
+func (v View) Blank(n ID) bool {
+	if v.at == Latest || v.State.Tree.Nodes[n].Leaf() {
+		return v.State.Blank(n)
+	}
+	for c := range v.Children(n) {
+		if !v.Blank(c) {
+			return false
+		}
+	}
+	return len(v.Calls(n)) == 0
+}
