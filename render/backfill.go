@@ -22,7 +22,7 @@ type taking struct {
 // backfill puts pieces back that fit into the room that is left under limit, from the last one taken to the first, which
 // is from the highest priority down. Each try goes back to the tree as it was before the piece went, and takes everything
 // else out again that went then, so that what goes along with what is worked out anew; a try is kept if the piece is
-// back, the exact count fits and no tool call or result has lost its other half.
+// back, the exact count fits and no more tool calls than before are without a result, or results without a call.
 func (f *fitting) backfill(ctx context.Context, limit int) {
 	taken := f.record.taken
 	f.record = nil
@@ -30,10 +30,10 @@ func (f *fitting) backfill(ctx context.Context, limit int) {
 		return
 	}
 	base := f.state.Now - tree.Step(len(taken))
-	lost := slices.Clone(f.state.Log)
+	log := slices.Clone(f.state.Log)
 	back := make([]bool, len(taken))
-	messages := func() int { return unpaired(join.Messages(f.state, tree.Latest)) }
-	left, halves, failed := f.count.Count(tree.Root), messages(), -1
+	pairless := func() int { return unpaired(join.Messages(f.state, tree.Latest)) }
+	left, allowed, failed := f.count.Count(tree.Root), pairless(), -1
 	for i, t := range slices.Backward(taken) {
 		room := limit - left
 		if room <= 0 || ctx.Err() != nil {
@@ -45,8 +45,8 @@ func (f *fitting) backfill(ctx context.Context, limit int) {
 		back[i] = true
 		failed = i
 		if f.without(base, taken, i, back) && f.count.Count(tree.Root) <= limit {
-			if now := messages(); now <= halves {
-				left, halves, failed = f.count.Count(tree.Root), now, -1
+			if now := pairless(); now <= allowed {
+				left, allowed, failed = f.count.Count(tree.Root), now, -1
 				continue
 			}
 		}
@@ -55,7 +55,7 @@ func (f *fitting) backfill(ctx context.Context, limit int) {
 	if failed >= 0 {
 		f.without(base, taken, failed, back)
 	}
-	for _, c := range lost {
+	for _, c := range log {
 		f.state.Restored(c)
 	}
 }

@@ -124,7 +124,7 @@ func (f *fitting) lockUnranked() {
 	}
 }
 
-// target is how many tokens are to be left of so many: the budget, or with a low water as many as remain when what is
+// target returns how many of a prompt's tokens are to be left: the budget, or with a low water what remains if the number that is
 // dropped is rounded up to a multiple of (budget − low water).
 func (o Options) target(budget, tokens int) int {
 	if o.LowWater == 0 || tokens <= budget {

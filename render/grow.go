@@ -9,7 +9,7 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// growth is what may grow in a fitting.
+// growth holds what may grow in a fitting.
 type growth struct {
 	mode  HistoryMode
 	all   []draft.Expandable          // in the order in which they were rendered

@@ -86,19 +86,19 @@ func (r Report) LogValue() slog.Value {
 		return n
 	}
 	kept, dropped := r.Kept(), r.Dropped()
-	lost := make([]string, len(dropped))
+	list := make([]string, len(dropped))
 	for i, p := range dropped {
-		lost[i] = fmt.Sprintf("%s (%d tokens, %s)", p.Path, p.Tokens, p.fate())
+		list[i] = fmt.Sprintf("%s (%d tokens, %s)", p.Path, p.Tokens, p.outcome())
 	}
 	return slog.GroupValue(
 		slog.Int("kept", len(kept)), slog.Int("keptTokens", tokens(kept)),
 		slog.Int("dropped", len(dropped)), slog.Int("droppedTokens", tokens(dropped)),
-		slog.Any("droppedPieces", lost),
+		slog.Any("droppedPieces", list),
 	)
 }
 
-// fate says what became of the piece.
-func (p Piece) fate() string {
+// outcome returns in words whether the piece was kept or dropped, and why.
+func (p Piece) outcome() string {
 	switch {
 	case p.Dropped != Kept && p.Limit != "":
 		return fmt.Sprintf("dropped: %s, for %s", p.Dropped, p.Limit)
@@ -121,7 +121,7 @@ func (r Report) String() string {
 		if p.Priority != nil {
 			priority = fmt.Sprint(*p.Priority)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d tokens\t%s\n", p.Path, p.Kind, priority, p.Tokens, p.fate())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d tokens\t%s\n", p.Path, p.Kind, priority, p.Tokens, p.outcome())
 	}
 	w.Flush()
 	return b.String()
@@ -130,14 +130,14 @@ func (r Report) String() string {
 // reasons are the causes in words.
 var reasons = [...]Reason{tree.ByPriority: ReasonPriority, tree.ByChunk: ReasonChunk, tree.ByGroup: ReasonGroup, tree.ByEmptiness: ReasonEmptied}
 
-// pieces says of each piece in a node what had become of it after a step.
+// pieces returns the pieces in a node, with what had become of each after a step.
 func (f *fitting) pieces(root tree.ID, at tree.Step) Report {
 	t := f.state.Tree
-	r := reporter{fit: f, tree: t, at: at, loose: map[*elements.Group]bool{}}
+	r := reporter{fit: f, tree: t, at: at, mayGo: map[*elements.Group]bool{}}
 	if t.Grouped > 0 && f.order.Held(tree.Root) {
 		for i := range t.Nodes {
 			if g := t.GroupOf(tree.ID(i)); g != nil && !f.order.Locked(tree.ID(i)) {
-				r.loose[g] = true
+				r.mayGo[g] = true
 			}
 		}
 	}
@@ -150,7 +150,7 @@ type reporter struct {
 	fit    *fitting
 	tree   *tree.Tree
 	at     tree.Step
-	loose  map[*elements.Group]bool // that may go, and calls linked to them
+	mayGo  map[*elements.Group]bool // that may go, and calls linked to them
 	report Report
 }
 
@@ -175,25 +175,25 @@ func (r *reporter) list(n tree.ID, path string, around tree.Drop) {
 	}
 	for i, c := range extra.Calls {
 		call := r.fit.state.CallDrop(n, i)
-		fate := around
-		fate.Restored = around.Restored || call.Restored
+		went := around
+		went.Restored = around.Restored || call.Restored
 		if call.By(r.at) {
-			fate = call
+			went = call
 		}
-		required := locked || r.fit.order.Pinned(n) && !r.loose[c.KeepWith]
-		r.add(Piece{Path: path, Kind: PieceToolCall, Tokens: r.fit.count.Call(c), Required: required}, n, fate)
+		required := locked || r.fit.order.Pinned(n) && !r.mayGo[c.KeepWith]
+		r.add(Piece{Path: path, Kind: PieceToolCall, Tokens: r.fit.count.Call(c), Required: required}, n, went)
 	}
 	for c := n + 1; c < node.End; c = r.tree.Nodes[c].End {
 		r.list(c, path, around)
 	}
 }
 
-func (r *reporter) add(p Piece, n tree.ID, fate tree.Drop) {
+func (r *reporter) add(p Piece, n tree.ID, went tree.Drop) {
 	p.Priority = given(&r.tree.Nodes[n])
-	if fate.Step != 0 {
-		p.Dropped, p.Limit = reasons[fate.Cause], r.fit.limitPath(fate.Step)
+	if went.Step != 0 {
+		p.Dropped, p.Limit = reasons[went.Cause], r.fit.limitPath(went.Step)
 	} else {
-		p.Restored = fate.Restored
+		p.Restored = went.Restored
 	}
 	r.report = append(r.report, p)
 }

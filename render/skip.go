@@ -6,7 +6,7 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// bytesPerToken is what English and code have.
+// bytesPerToken is about the number in English and code.
 const bytesPerToken = 4
 
 // skip takes pieces out of a container, uncounted, as long as what is left is surely more than limit. It goes on until the

@@ -7,15 +7,15 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// bound says by how much a container that is being pruned may have got smaller since it was counted. Where a piece goes its
-// neighbours meet, which changes the count by more or less than the piece's own; by how much at most is what a
-// [sizing.Tokenizer] promises. No message gets smaller by more than it counted.
+// bound says by how much a container that is being pruned may have got smaller since it was counted. If a piece goes its
+// neighbours meet, which changes the count by more or less than the piece's own; a [sizing.Tokenizer] promises by how much at most.
+// No message gets smaller by more than it counted.
 type bound struct {
 	container tree.ID
-	known     bool // container was counted
-	tokens    int  // that it counted
-	freed     int  // tokens by which it got smaller at the most
-	scale     float64
+	known     bool                    // container was counted
+	tokens    int                     // that it counted
+	freed     int                     // tokens by which it got smaller at the most
+	scale     float64                 // tokens by which a piece of one token may change the count
 	parts     map[tree.ID]*partCounts // of messages that have some, when they were counted and less those that went since
 }
 

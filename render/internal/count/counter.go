@@ -9,9 +9,10 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Counter counts a tree. What it counted is kept until something goes: then the messages that lost something are counted again,
-// and because that takes a look at all that is left of them, not before enough has gone that the tree may fit ([Counter.Over]).
-// With a [sizing.Joiner] a message is counted by the tokens of its pieces and what changes where they meet, else as a whole.
+// Counter counts a tree. It reads in the state's log what went. Around lines of text that went it adjusts the counts; any other message
+// that something went from is counted again, and because that takes a look at all that is left of it, not before enough has gone
+// that the tree may fit ([Counter.Over]). With a [sizing.Joiner] a message is counted by the tokens of its pieces and what changes where
+// they meet, else as a whole.
 type Counter struct {
 	tokenizer sizing.Tokenizer
 	joiner    sizing.Joiner // the tokenizer, if it is one

@@ -6,13 +6,13 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// reader notes the content of a message: its texts, and with empty ones in their place its frame. The zero value is ready.
+// reader collects the content of a message: its texts, and with empty ones in their place its frame. The zero value is ready.
 type reader struct {
 	texts []piece
 	frame join.Builder
 }
 
-// piece is a text of a message, or, with a node of none and an empty text, a part.
+// piece is a text of a message, with the node None an end of a tag; or a part.
 type piece struct {
 	node    tree.ID
 	newLine bool
@@ -20,13 +20,13 @@ type piece struct {
 	text    string
 }
 
-// Text notes a text.
+// Text collects a text.
 func (r *reader) Text(n tree.ID, s string, newLine bool) {
 	r.texts = append(r.texts, piece{node: n, newLine: newLine, text: s})
 	r.frame.Text(n, "", false)
 }
 
-// Part notes a part.
+// Part collects a part.
 func (r *reader) Part(p chat.Part) {
 	r.texts = append(r.texts, piece{part: true})
 	r.frame.Part(p)

@@ -56,7 +56,7 @@ func (o *Order) next(n tree.ID) tree.ID {
 	c.admit(o, n)
 	for c.tie(o) {
 		next := &c.tied[0]
-		if !o.state.Attached(next.id, n) || o.Held(next.id) && !o.gives(next.id) {
+		if !o.state.Attached(next.id, n) || o.Held(next.id) && !o.mayShrink(next.id) {
 			if c.fixed {
 				c.tied = c.tied[1:]
 			} else {
@@ -156,7 +156,7 @@ func (o *Order) children(n tree.ID) *choice {
 				}
 			}
 			switch {
-			case node.Kind == tree.Breakpoint && watch, o.Held(child) && !o.gives(child):
+			case node.Kind == tree.Breakpoint && watch, o.Held(child) && !o.mayShrink(child):
 			case o.passes(child):
 				gather(child)
 			default:

@@ -96,20 +96,20 @@ func (o *Order) removeGroups(gone tree.ID) {
 	g.going, g.places = g.going[:from], g.places[:first]
 }
 
-// collectGroups notes the groups of which an element stands in n, or to which a call in it is linked, and which are not being
+// collectGroups collects the groups of which an element stands in n, or to which a call in it is linked, and which are not being
 // taken out yet.
 func (o *Order) collectGroups(n tree.ID) {
 	g := o.groups
-	note := func(number int32) {
+	collect := func(number int32) {
 		if number != 0 && !g.all[number].going {
 			g.all[number].going = true
 			g.going = append(g.going, number)
 		}
 	}
-	note(g.of[n])
+	collect(g.of[n])
 	if o.Strict && o.tree.Nodes[n].Kind == tree.Message {
 		for _, c := range o.state.At(tree.Latest).Calls(n) {
-			note(g.byKey[c.KeepWith])
+			collect(g.byKey[c.KeepWith])
 		}
 	}
 	if o.tree.Nodes[n].Is(tree.OneText) {

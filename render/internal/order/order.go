@@ -93,7 +93,7 @@ func (o *Order) Rewind(to tree.Step) []tree.Change {
 			delete(o.choices, n)
 			delete(o.ranked, n)
 			if o.required != nil {
-				o.required[n].giver = 0
+				o.required[n].shrinks = 0
 			}
 		}
 	}

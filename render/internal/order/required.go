@@ -7,10 +7,11 @@ import (
 
 // keeping says how a node stays.
 type keeping struct {
-	locked bool    // as it is
-	pinned bool    // though what is in it may go
-	held   bool    // something in it does
-	giver  tree.ID // the first child that may have something to give, 0 if that is not known
+	locked bool // as it is
+	pinned bool // though what is in it may go
+	held   bool // something in it does
+	// shrinks is the first child in which something may go, 0 if that is not known.
+	shrinks tree.ID
 }
 
 // Locked reports whether a node stays as it is.
@@ -22,8 +23,8 @@ func (o *Order) Pinned(n tree.ID) bool { return o.required != nil && o.required[
 // Held reports whether something in a node must stay.
 func (o *Order) Held(n tree.ID) bool { return o.required != nil && o.required[n].held }
 
-// gives reports whether there is something in a node that may go.
-func (o *Order) gives(n tree.ID) bool {
+// mayShrink reports whether a node, or something in it, may go.
+func (o *Order) mayShrink(n tree.ID) bool {
 	switch {
 	case o.tree.Nodes[n].Kind == tree.Breakpoint:
 		return false
@@ -33,11 +34,11 @@ func (o *Order) gives(n tree.ID) bool {
 		return false
 	}
 	keeping := &o.required[n]
-	if keeping.giver == 0 {
-		keeping.giver = n + 1
+	if keeping.shrinks == 0 {
+		keeping.shrinks = n + 1
 	}
-	for ; keeping.giver < o.tree.Nodes[n].End; keeping.giver = o.tree.Nodes[keeping.giver].End { // a child with nothing to give will never have any
-		if o.state.There(keeping.giver) && o.gives(keeping.giver) {
+	for ; keeping.shrinks < o.tree.Nodes[n].End; keeping.shrinks = o.tree.Nodes[keeping.shrinks].End { // what does not shrink never will
+		if o.state.There(keeping.shrinks) && o.mayShrink(keeping.shrinks) {
 			return true
 		}
 	}

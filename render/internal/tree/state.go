@@ -36,7 +36,7 @@ type Change struct {
 	Call int32 // index of the message's call, -1 for the node itself
 }
 
-// nodeState is what changes of a node.
+// nodeState holds what changes of a node.
 type nodeState struct {
 	drop     Drop
 	left     int32 // children that are there
