@@ -7,8 +7,9 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// TextChunk is text that is kept or dropped as one piece and starts on a line of its own. With a break it is first cut
-// to its share of the budget: it ends before the first break up to which it would be larger. At most one break is set.
+// TextChunk is text that starts on a line of its own. Without a break it is kept or dropped as one piece. With a break it is cut to
+// its share of the budget when it is laid out: it ends before the first break up to which it would be larger. And when it is the
+// last that has to go, it is trimmed: as much of it stays as fits, unless that is less than Least. At most one break is set.
 //
 // Its children are [Text] and [LineBreak]; [Meta], [Reference] and [Opaque] may stand among them.
 type TextChunk struct {
@@ -19,8 +20,24 @@ type TextChunk struct {
 	BreakOnWhitespace bool
 	// BreakOnPattern lets the text be cut before any match. A pattern that can match nothing is an error.
 	BreakOnPattern *regexp.Regexp
-	Children       Nodes
+	// Cut is the side from which the text is cut. Defaults to its end.
+	Cut CutSide
+	// Mark stands where text was cut, with the break on both sides of it, and counts as text does. None by default.
+	Mark string
+	// Least is the fewest tokens that trimming may leave: where no more would fit, the whole chunk goes. Defaults to 16.
+	Least    int
+	Children Nodes
 }
+
+// CutSide is a side from which a text is cut.
+type CutSide uint8
+
+// The sides.
+const (
+	CutEnd    CutSide = iota // the beginning stays
+	CutStart                 // the end stays
+	CutMiddle                // as many breaks stay at the beginning as at the end, or one more
+)
 
 // Render gives the chunk's children, uncut.
 func (t TextChunk) Render(context.Context, sizing.Sizing) (Node, error) { return t.Children, nil }

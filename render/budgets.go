@@ -169,7 +169,8 @@ func (r *run) fit(ctx context.Context, w *guard.Watch, budget int) (*Result, err
 	for f.state.Now < from && ctx.Err() == nil {
 		f.step(tree.Root)
 	}
-	stuck := f.prune(ctx, tree.Root, target)
+	trimmed, stuck := f.prune(ctx, tree.Root, target)
+	defer f.restore(trimmed)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -32,7 +32,7 @@ func CheckCounts(layout *Layout, each bool) string {
 		if wrong != "" {
 			return wrong
 		}
-		if stuck := f.step(tree.Root); stuck != tree.None {
+		if n, _, _ := f.step(tree.Root); n == tree.None {
 			return ""
 		}
 	}
@@ -99,7 +99,7 @@ func CheckLowerBound(layout *Layout) string {
 		if wrong != "" {
 			return wrong
 		}
-		if stuck := f.step(tree.Root); stuck != tree.None {
+		if n, _, _ := f.step(tree.Root); n == tree.None {
 			return ""
 		}
 	}

@@ -39,6 +39,22 @@
 //
 // The tests have these rules a second time, written as simply as can be from the text above, and compare.
 //
+// # Trimming
+//
+// A [elements.TextChunk] with a break need not go as a whole. If it is the piece whose going brings the exact count within the limit or
+// the budget, or with a low water within its target:
+//
+//   - It is put back with all that went along, and cut at the last break at which the exact count is within that. If it is cut
+//     from its start or its middle, this is mirrored; a mark counts.
+//   - If fewer than its Least tokens would be left, 16 by default, it goes.
+//   - So at most one text is trimmed for each limit, and in the same order as pieces go. If no low water is set, the text at a smaller
+//     budget is a prefix of the text at a larger one with the same limits.
+//   - What went with it otherwise stays: its group, its tag, a call. Breaks are sought in the text before a tag escapes it.
+//
+// Never trimmed is what goes for another reason than its priority (in a chunk, with a group, because it is empty), what is required,
+// finished or transferred, and what stands before the last cache breakpoint. Required text with a break is cut when it is laid out so
+// that line breaks and tags around it fit too.
+//
 // # Required pieces
 //
 // Props.Required keeps an element from ever being pruned:
@@ -131,7 +147,7 @@
 // What a layout knows of each type of package elements is a case in builtinOf (internal/layout/kinds.go). A new element takes its
 // struct, that case and a test.
 //
-// On top of them fit.go keeps the limits and the budget, grow.go grows what may grow, skip.go takes out uncounted what must go
+// On top of them fit.go keeps the limits and the budget, trim.go shortens the last text that would go, grow.go grows what may grow, skip.go takes out uncounted what must go
 // whatever it counts, budgets.go prunes once for many budgets, offered.go fits with other requirements, backfill.go puts some
 // back, report.go tells. A removal goes through them like this: fitting.step asks order for the next piece, and order takes it out of
 // the tree's state with what goes along, which the state's log lists. When the counter is next asked it reads the log: it adjusts

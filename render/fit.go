@@ -84,7 +84,7 @@ func (f *fitting) keepLimits(ctx context.Context, budget int) error {
 			return err
 		}
 		f.goals = append(f.goals, goal{f.state.Now + 1, i})
-		if stuck := f.prune(ctx, f.limits[i].id, l.max); stuck != tree.None {
+		if _, stuck := f.prune(ctx, f.limits[i].id, l.max); stuck != tree.None {
 			return f.exceeded(ctx, f.limits[i].id, l.max, stuck)
 		}
 		f.goals = append(f.goals, goal{f.state.Now + 1, wholePrompt})
@@ -105,7 +105,7 @@ func (f *fitting) keepBudget(ctx context.Context, budget int) error {
 	if f.layout.opts.Backfill {
 		f.record, f.order.SingleTexts = &record{}, true
 	}
-	if stuck := f.prune(ctx, tree.Root, target); stuck != tree.None && f.count.Count(tree.Root) > budget {
+	if _, stuck := f.prune(ctx, tree.Root, target); stuck != tree.None && f.count.Count(tree.Root) > budget {
 		return f.exceeded(ctx, tree.Root, budget, stuck)
 	}
 	if f.record != nil && ctx.Err() == nil {
@@ -135,29 +135,32 @@ func (o Options) target(budget, tokens int) int {
 	return max(0, tokens-drop)
 }
 
-// prune takes pieces out of a container, one at a time, until its exact count is at most limit. It returns the node in which nothing
-// more may go, None once the container fits.
-func (f *fitting) prune(ctx context.Context, container tree.ID, limit int) (stuck tree.ID) {
+// prune takes pieces out of a container, one at a time, until its exact count is at most limit, and trims the last of them if it may.
+// It returns the node in which nothing more may go, None once the container fits.
+func (f *fitting) prune(ctx context.Context, container tree.ID, limit int) (trimmed trimming, stuck tree.ID) {
 	f.skip(ctx, container, limit)
+	n, why := tree.None, tree.Cause(0)
 	for ctx.Err() == nil && !f.order.WentWithChunk(container) && f.count.Over(container, limit) {
-		if stuck := f.step(container); stuck != tree.None {
-			return stuck
+		if n, why, stuck = f.step(container); n == tree.None {
+			return untrimmed, stuck
 		}
 	}
-	return tree.None
+	if n == tree.None || ctx.Err() != nil || f.order.WentWithChunk(container) {
+		return untrimmed, tree.None
+	}
+	return f.trim(container, limit, n, why), tree.None
 }
 
-// step takes one piece out of a container, or returns the node in which there was none to take.
-func (f *fitting) step(container tree.ID) (stuck tree.ID) {
-	n, why, stuck := f.order.Choose(container)
-	if n == tree.None {
-		return stuck
+// step takes one piece out of a container. It returns what went and why, or, with the node None, in which node there was nothing.
+func (f *fitting) step(container tree.ID) (n tree.ID, why tree.Cause, stuck tree.ID) {
+	if n, why, stuck = f.order.Choose(container); n == tree.None {
+		return n, why, stuck
 	}
 	if f.record != nil {
 		f.record.taken = append(f.record.taken, taking{n, why, f.count.Whole(n)})
 	}
 	f.order.Take(n, why)
-	return tree.None
+	return n, why, tree.None
 }
 
 // limitPath returns the path of the limit for which pieces went at a step, "" if it was for the whole prompt.
@@ -187,7 +190,7 @@ func (f *fitting) exceeded(ctx context.Context, n tree.ID, limit int, stuck tree
 
 // largest returns the five largest pieces in n.
 func (f *fitting) largest(n tree.ID) []Piece {
-	pieces := f.pieces(n, tree.Latest).Kept()
+	pieces := f.pieces(n, tree.Latest, f.state.AllTrimmed()).Kept()
 	slices.SortStableFunc(pieces, func(a, b Piece) int { return cmp.Compare(b.Tokens, a.Tokens) })
 	return slices.Clip(pieces[:min(5, len(pieces))])
 }

@@ -25,6 +25,7 @@ type bare struct {
 	group *elements.Group
 	calls []elements.ToolCall
 	kids  []*bare
+	texts int // shorter texts that it may become
 }
 
 // ref is the identity of a node: of finished messages, in the tree of those.
@@ -62,8 +63,49 @@ func (n *naive) prune(at ref, limit int) (stuck bool) {
 		if chosen == nil {
 			return true
 		}
+		before := n.tree
 		n.tree = n.without(chosen.ref)
+		if after, _ := find(n.tree, at, false); after != nil && n.count(after) <= limit {
+			n.trim(before, at, chosen, limit)
+		}
 	}
+}
+
+// trim keeps as much as fits of a text that was chosen to go, if that is enough.
+func (n *naive) trim(before *bare, at ref, chosen *bare, limit int) {
+	seen, passed := false, false
+	before.walk(func(b *bare) {
+		seen = seen || b.ref == chosen.ref
+		passed = passed || seen && b.Kind == tree.Breakpoint
+	})
+	if !chosen.Is(tree.Trims) || passed || n.layouter.Compatible {
+		return
+	}
+	trim := chosen.tree.Extra(chosen.id).Trim
+	for i := chosen.texts - 1; i >= 0; i-- {
+		text := trim.Text(i)
+		kept := before.withText(chosen.ref, text, i)
+		if container, _ := find(kept, at, false); n.count(container) <= limit {
+			if !tree.Blank(text) && n.layouter.Tokenizer.CountText(text) >= trim.Least {
+				n.tree = kept
+			}
+			return
+		}
+	}
+}
+
+// withText returns a copy in which a text is another.
+func (b *bare) withText(at ref, text string, texts int) *bare {
+	c := *b
+	if b.ref == at {
+		node := *b.Node
+		node.Text, c.Node, c.texts = text, &node, texts
+	}
+	c.kids = nil
+	for _, k := range b.kids {
+		c.kids = append(c.kids, k.withText(at, text, texts))
+	}
+	return &c
 }
 
 // choose finds what goes next from a node down. inMessage tells that the node stands in a message.
@@ -237,7 +279,7 @@ func (n *naive) without(chosen ref) *bare {
 }
 
 func (b *bare) copyWithout(gone map[ref]bool, groups map[*elements.Group]bool) *bare {
-	c := &bare{Node: b.Node, ref: b.ref, group: b.group}
+	c := &bare{Node: b.Node, ref: b.ref, group: b.group, texts: b.texts}
 	for _, call := range b.calls {
 		if call.KeepWith == nil || !groups[call.KeepWith] {
 			c.calls = append(c.calls, call)
@@ -381,6 +423,9 @@ func (b *bare) path() string {
 // bareOf is what is left of a node, finished messages opened.
 func bareOf(s *tree.State, n tree.ID) *bare {
 	b := bareIn(s.Tree, n, tree.None)
+	if t := s.Trimmed(n); t != nil {
+		b = b.withText(b.ref, t.Text, t.Index)
+	}
 	b.calls = s.At(tree.Latest).Calls(n)
 	if b.Kind == tree.Finished {
 		within := s.Tree.Extra(n).Block.Tree
@@ -396,7 +441,11 @@ func bareOf(s *tree.State, n tree.ID) *bare {
 }
 
 func bareIn(t *tree.Tree, n, in tree.ID) *bare {
-	return &bare{Node: &t.Nodes[n], ref: ref{t, in, n}, group: t.GroupOf(n), calls: t.Extra(n).Calls}
+	b := &bare{Node: &t.Nodes[n], ref: ref{t, in, n}, group: t.GroupOf(n), calls: t.Extra(n).Calls}
+	if b.Is(tree.Trims) {
+		b.texts = t.Extra(n).Trim.Texts
+	}
+	return b
 }
 
 func bareWhole(t *tree.Tree, n, in tree.ID) *bare {
@@ -413,14 +462,14 @@ func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 	n := naive{tree: bareOf(f.state, tree.Root), layouter: layout.layouter, strict: !layout.layouter.Compatible}
 	n.require()
 	stuck := ""
-	left := map[string]bool{}
+	gone := map[string]bool{}
 	for _, l := range slices.Backward(f.limits) {
 		at := ref{f.state.Tree, tree.None, l.id}
 		if stuck == "" && l.max <= budget && n.prune(at, l.max) {
 			stuck = f.state.Tree.Path(l.id)
 		}
 		if n.left == at {
-			left[f.state.Tree.Path(l.id)] = true
+			gone[f.state.Tree.Path(l.id)] = true
 		}
 	}
 	if n.unranked = layout.opts.KeepUnranked; n.unranked {
@@ -440,7 +489,7 @@ func CompareNaive(ctx context.Context, layout *Layout, budget int) string {
 			fast = "the whole prompt"
 		}
 	}
-	if left[fast] {
+	if gone[fast] {
 		return "" // prune goes on in a limit that has gone, as prompt-tsx does, and may find nothing there
 	}
 	if fast != stuck {
@@ -458,7 +507,7 @@ func pieces(b *bare) []any {
 	var list []any
 	b.walk(func(b *bare) {
 		if b.piece() {
-			list = append(list, b.ref)
+			list = append(list, left{b.ref, b.Text})
 		}
 		for _, c := range b.calls {
 			list = append(list, b.path()+" "+c.ID)
@@ -467,11 +516,17 @@ func pieces(b *bare) []any {
 	return list
 }
 
+// left is a piece that is left, and its text.
+type left struct {
+	ref
+	text string
+}
+
 func names(pieces []any) []string {
 	list := make([]string, len(pieces))
 	for i, p := range pieces {
-		if b, ok := p.(ref); ok {
-			p = fmt.Sprintf("%s %q", b.tree.Path(b.id), b.tree.Nodes[b.id].Text)
+		if b, ok := p.(left); ok {
+			p = fmt.Sprintf("%s %q", b.tree.Path(b.id), b.text)
 		}
 		list[i] = fmt.Sprint(p)
 	}

@@ -45,6 +45,7 @@ type Options struct {
 	//   - What must stay together does: a chunk or finished messages with PassPriority, a chunk in a LegacyPrioritization, and one in
 	//     which a message goes for a limit. A tool call that goes takes the group along that it is linked to.
 	//   - In the last flex group, elements that ask for a share get what the others leave ([sizing.Sizing]).
+	//   - A text chunk with a break is trimmed rather than dropped if it is the last piece to go. See Trimming in the package's page.
 	//   - Text in the Children of an image or a document is an error; prompt-tsx leaves it out.
 	Compatible bool
 	// Validate checks the messages that are left by [chat.Validate], whose error comes back as it is: that every tool call has its

@@ -47,6 +47,8 @@ type Piece struct {
 	// Tokens that the piece counts by itself. The tokens of a message are fewer if pieces merge, and more by what
 	// wraps them.
 	Tokens int `json:"tokens"`
+	// TrimmedFrom is what the piece counted before it was trimmed to Tokens, 0 if it was not.
+	TrimmedFrom int `json:"trimmedFrom,omitempty"`
 	// Required reports that the piece could not have been dropped.
 	Required bool `json:"required,omitempty"`
 	// Restored reports that the piece had been dropped and was put back ([Options.Backfill]).
@@ -104,6 +106,8 @@ func (p Piece) outcome() string {
 		return fmt.Sprintf("dropped: %s, for %s", p.Dropped, p.Limit)
 	case p.Dropped != Kept:
 		return fmt.Sprintf("dropped: %s", p.Dropped)
+	case p.TrimmedFrom > 0:
+		return fmt.Sprintf("trimmed: %d of %d tokens", p.Tokens, p.TrimmedFrom)
 	case p.Required:
 		return "kept: required"
 	case p.Restored:
@@ -130,10 +134,10 @@ func (r Report) String() string {
 // reasons are the causes in words.
 var reasons = [...]Reason{tree.ByPriority: ReasonPriority, tree.ByChunk: ReasonChunk, tree.ByGroup: ReasonGroup, tree.ByEmptiness: ReasonEmptied}
 
-// pieces returns the pieces in a node, with what had become of each after a step.
-func (f *fitting) pieces(root tree.ID, at tree.Step) Report {
+// pieces returns the pieces in a node, with what had become of each after a step, and these texts trimmed.
+func (f *fitting) pieces(root tree.ID, at tree.Step, trimmed map[tree.ID]*tree.Trimmed) Report {
 	t := f.state.Tree
-	r := reporter{fit: f, tree: t, at: at, mayGo: map[*elements.Group]bool{}}
+	r := reporter{fit: f, tree: t, at: at, trimmed: trimmed, mayGo: map[*elements.Group]bool{}}
 	if t.Grouped > 0 && f.order.Held(tree.Root) {
 		for i := range t.Nodes {
 			if g := t.GroupOf(tree.ID(i)); g != nil && !f.order.Locked(tree.ID(i)) {
@@ -147,11 +151,12 @@ func (f *fitting) pieces(root tree.ID, at tree.Step) Report {
 
 // reporter lists pieces.
 type reporter struct {
-	fit    *fitting
-	tree   *tree.Tree
-	at     tree.Step
-	mayGo  map[*elements.Group]bool // that may go, and calls linked to them
-	report Report
+	fit     *fitting
+	tree    *tree.Tree
+	at      tree.Step
+	trimmed map[tree.ID]*tree.Trimmed
+	mayGo   map[*elements.Group]bool // that may go, and calls linked to them
+	report  Report
 }
 
 // list lists the pieces in a node, which stands in an element of this path that went like this.
@@ -170,7 +175,11 @@ func (r *reporter) list(n tree.ID, path string, around tree.Drop) {
 		r.block(extra.Block, path)
 		return
 	case node.Leaf():
-		r.add(Piece{Path: path, Kind: partKinds[count.TypeOf(extra.Part)], Tokens: r.fit.count.Piece(n), Required: locked}, n, around)
+		p := Piece{Path: path, Kind: partKinds[count.TypeOf(extra.Part)], Tokens: r.fit.count.PieceIn(r.tree, n), Required: locked}
+		if t := r.trimmed[n]; t != nil && around.Step == 0 {
+			p.Tokens, p.TrimmedFrom = t.Tokens, p.Tokens
+		}
+		r.add(p, n, around)
 		return
 	}
 	for i, c := range extra.Calls {

@@ -22,6 +22,7 @@ func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
 		f.state.At(seen).Walk(tree.Root, func(n tree.ID) { left = append(left, f.state.Tree.Extra(n).References...) })
 		result.References, result.OmittedReferences = splitReferences(f.state.Tree.References, left)
 	}
+	trimmed := f.state.AllTrimmed()
 	result.report = sync.OnceValue(func() (report Report) {
 		report, _ = fitted(context.Background(), f.layout, func(ctx context.Context, w *guard.Watch) (report Report, err error) {
 			if err := f.layout.take(ctx, w); err != nil {
@@ -32,7 +33,7 @@ func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
 				for at != tree.Latest && f.state.Now < at { // another fit went back
 					f.step(tree.Root)
 				}
-				report = f.pieces(tree.Root, at)
+				report = f.pieces(tree.Root, at, trimmed)
 			})
 			return report, nil
 		})

@@ -29,7 +29,8 @@ func (f *fitting) skip(ctx context.Context, container tree.ID, limit int) {
 		before := f.state.Now
 		goal := int(float64(weight) * float64(limit) / tokens)
 		for i := len(f.state.Log); weight > goal && !stuck && ctx.Err() == nil && !f.order.WentWithChunk(container); {
-			stuck = f.step(container) != tree.None
+			n, _, _ := f.step(container)
+			stuck = n == tree.None
 			for ; i < len(f.state.Log); i++ {
 				if c := f.state.Log[i]; c.Call < 0 {
 					weight -= weightOf(f.state, c.Node)
@@ -92,6 +93,9 @@ func (f *fitting) stoodIn(n, container tree.ID, at tree.Step) bool {
 
 // exhaust takes out of a container everything that may go, uncounted.
 func (f *fitting) exhaust(ctx context.Context, container tree.ID) {
-	for ctx.Err() == nil && f.step(container) == tree.None {
+	for ctx.Err() == nil {
+		if n, _, _ := f.step(container); n == tree.None {
+			return
+		}
 	}
 }

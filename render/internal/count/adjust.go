@@ -70,7 +70,7 @@ func (c *Counter) around(first, last tree.ID) (pieces []tree.ID, before int) {
 	collect := func(n tree.ID, next func(tree.ID) tree.ID) (whole bool) {
 		for ; n >= 0 && len(pieces) < mostAdjusted; n = next(n) {
 			pieces = append(pieces, n)
-			if _, _, ok := sizing.Ends(c.joiner, c.state.Tree.Nodes[n].Text); ok {
+			if _, _, ok := sizing.Ends(c.joiner, c.state.Text(n)); ok {
 				return true
 			}
 		}
@@ -89,7 +89,7 @@ func (c *Counter) around(first, last tree.ID) (pieces []tree.ID, before int) {
 // meetAgain has pieces meet that did so in a pass, now that what stood between two of them, the second at an index, has gone. It
 // returns the tokens that their meeting adds to what it added before.
 func (c *Counter) meetAgain(pieces []tree.ID, at int, pass int32) (more int) {
-	t, seams := c.state.Tree, c.text.seams
+	seams := c.text.seams
 	last, after := pieces[len(pieces)-1], tree.None
 	if at < len(pieces) {
 		after = seams[last].after
@@ -98,17 +98,17 @@ func (c *Counter) meetAgain(pieces []tree.ID, at int, pass int32) (more int) {
 	c.text.pass = pass
 	inLine := false // there is text, and its last line has not ended
 	for i, n := range pieces {
-		s, own := t.Nodes[n].Text, c.Piece(n)
+		s, own := c.state.Text(n), c.Piece(n)
 		if i == 0 && at > 0 { // which meets what it met
 			c.text.join(s, own)
-			c.text.node = n
+			c.text.node, c.text.trimmed = n, c.state.Trimmed(n) != nil
 		} else {
 			newLine := seams[n].newLine
 			if i >= at {
 				newLine = inLine
 			}
 			more -= own + int(seams[n].tokens)
-			c.text.add(n, s, own, newLine)
+			c.text.add(n, s, own, newLine, c.state.Trimmed(n) != nil)
 			inLine = inLine && !newLine
 		}
 		if s != "" {

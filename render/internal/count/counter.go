@@ -131,7 +131,23 @@ func (c *Counter) tally(n tree.ID) int {
 }
 
 // Piece returns what a text or part counts by itself.
-func (c *Counter) Piece(n tree.ID) int { return c.PieceIn(c.state.Tree, n) }
+func (c *Counter) Piece(n tree.ID) int {
+	if t := c.state.Trimmed(n); t != nil {
+		if t.Tokens < 0 {
+			t.Tokens = c.tokenizer.CountText(t.Text)
+		}
+		return t.Tokens
+	}
+	return c.PieceIn(c.state.Tree, n)
+}
+
+// Trim replaces a text by one that it may become, as [tree.State.Trim] does.
+func (c *Counter) Trim(n tree.ID, index int) {
+	c.update()
+	c.state.Trim(n, index)
+	c.forget(tree.Change{Node: n, Call: -1})
+	c.bound.known = false
+}
 
 // PieceIn returns what a text or part of another tree counts by itself.
 func (c *Counter) PieceIn(t *tree.Tree, n tree.ID) int {

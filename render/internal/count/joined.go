@@ -54,9 +54,9 @@ func (c *Counter) joined(n tree.ID) int {
 				c.text.node = other
 			}
 		case p.node == tree.None:
-			c.text.add(other, p.text, c.joiner.CountText(p.text), p.newLine)
+			c.text.add(other, p.text, c.joiner.CountText(p.text), p.newLine, false)
 		default:
-			c.text.add(p.node, p.text, c.Piece(p.node), p.newLine)
+			c.text.add(p.node, p.text, c.Piece(p.node), p.newLine, c.state.Trimmed(p.node) != nil)
 		}
 	}
 	c.text.seams[n].pass = c.text.pass

@@ -25,7 +25,7 @@ func (c *Counter) lowerBound(v tree.View, n tree.ID, lines bool) (tokens int) {
 	switch {
 	case node.Kind == tree.Finished:
 		return c.tally(n)
-	case node.Kind == tree.Text && !tree.Blank(node.Text):
+	case node.Kind == tree.Text && !tree.Blank(c.state.Text(n)):
 		return c.lowerBoundOfText(n, lines)
 	case node.Leaf():
 		return 0
@@ -42,7 +42,7 @@ func (c *Counter) lowerBound(v tree.View, n tree.ID, lines bool) (tokens int) {
 
 // lowerBoundOfText returns what a text counts at least, with what is between it and the one before it if both stand on lines.
 func (c *Counter) lowerBoundOfText(n tree.ID, lines bool) (tokens int) {
-	s := c.state.Tree.Nodes[n].Text
+	s := c.state.Text(n)
 	var cutBefore, cutAfter bool // it can be cut from a line break before it, and after it
 	if lines {
 		cutBefore = safeCut(c.joiner, "\n", s)

@@ -16,13 +16,14 @@ type text struct {
 	seams     []seam // by node
 	pass      int32  // number of the pass over a message in which pieces are met
 
-	tokens int // of the pieces so far, and what changed between two cuts
-	node   tree.ID
-	empty  bool   // the node's text is
-	last   string // the piece added last, and its tokens
-	own    int
-	open   []byte // what is joined since the last cut, if pieces met after it
-	apart  int    // tokens of its pieces by themselves
+	tokens  int // of the pieces so far, and what changed between two cuts
+	node    tree.ID
+	empty   bool   // the node's text is
+	trimmed bool   // it is: how it meets others is not kept
+	last    string // the piece added last, and its tokens
+	own     int
+	open    []byte // what is joined since the last cut, if pieces met after it
+	apart   int    // tokens of its pieces by themselves
 }
 
 // seam is where a piece meets the one before it.
@@ -38,25 +39,26 @@ type seam struct {
 const other tree.ID = -2
 
 // begin begins a text.
-func (t *text) begin() { t.tokens, t.last, t.node, t.empty = 0, "", tree.None, false }
+func (t *text) begin() { t.tokens, t.last, t.node, t.empty, t.trimmed = 0, "", tree.None, false, false }
 
 // add adds a piece of so many tokens, of a node or other, with a line break before it if newLine.
-func (t *text) add(n tree.ID, s string, tokens int, newLine bool) {
+func (t *text) add(n tree.ID, s string, tokens int, newLine, trimmed bool) {
 	t.follow(n)
 	if n == other {
 		t.meet(s, tokens, newLine)
 		return
 	}
 	met := &t.seams[n]
-	if met.known && met.before == t.node && met.newLine == newLine && t.node >= 0 && len(t.open) == 0 {
+	if met.known && met.before == t.node && met.newLine == newLine && t.node >= 0 && len(t.open) == 0 && !trimmed && !t.trimmed {
 		t.tokens += tokens + int(met.tokens)
 		t.last, t.own = s, tokens
 	} else {
 		more, known := t.meet(s, tokens, newLine)
-		*met = seam{before: t.node, tokens: int32(more), known: known && t.node != other && s != "" && !t.empty, newLine: newLine}
+		*met = seam{before: t.node, tokens: int32(more), newLine: newLine,
+			known: known && t.node != other && s != "" && !t.empty && !trimmed && !t.trimmed}
 	}
 	met.pass, met.after = t.pass, tree.None
-	t.node, t.empty = n, s == ""
+	t.node, t.empty, t.trimmed = n, s == "", trimmed
 }
 
 // follow records what comes after the piece added last.
@@ -65,7 +67,7 @@ func (t *text) follow(n tree.ID) {
 		t.seams[t.node].after = n
 	}
 	if n == other {
-		t.node, t.empty = other, false
+		t.node, t.empty, t.trimmed = other, false, false
 	}
 }
 

@@ -247,7 +247,7 @@ func (b *builder) addExtra(d *Node, id tree.ID) int32 {
 	t.Noted = t.Noted || more.Locals != nil
 	t.References = append(t.References, more.References...)
 	return b.append(tree.Extra{
-		Part: more.Part, Tokens: more.Tokens, Limit: more.Limit, Tag: more.Tag,
+		Part: more.Part, Tokens: more.Tokens, Trim: more.Trim, Limit: more.Limit, Tag: more.Tag,
 		Frame: more.Frame, Calls: more.Calls, Locals: more.Locals, References: more.References,
 	})
 }

@@ -42,6 +42,7 @@ type Rare struct {
 	Part   chat.Part
 	Tokens int // of Part
 
+	Trim  *tree.Trim
 	Limit int // of a TokenLimit, else 0
 	Tag   *tree.Tag
 

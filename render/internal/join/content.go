@@ -36,7 +36,7 @@ func (j *joiner) children(n tree.ID) {
 		node := &t.Nodes[c]
 		switch node.Kind {
 		case tree.Text:
-			j.text(c, node.Text, node.Flags)
+			j.text(c, j.view.State.Text(c), node.Flags)
 			if node.Is(tree.Element) {
 				j.textBefore = false
 			}

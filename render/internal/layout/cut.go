@@ -1,11 +1,13 @@
 package layout
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
@@ -18,6 +20,12 @@ func checkBreak(c *elements.TextChunk) error {
 		}
 	}
 	switch {
+	case given == 0 && (c.Cut != elements.CutEnd || c.Mark != "" || c.Least != 0):
+		return fmt.Errorf("%w: Cut, Mark and Least are set, and there is none", ErrBreak)
+	case c.Cut > elements.CutMiddle:
+		return fmt.Errorf("%w: there is no side %d: the sides are 0 to %d", ErrBreak, c.Cut, elements.CutMiddle)
+	case c.Least < 0:
+		return fmt.Errorf("%w: a Least of %d tokens: it is 1 or more, or 0 for %d", ErrBreak, c.Least, defaultLeast)
 	case given > 1:
 		return fmt.Errorf("%w: more than one of BreakOn, BreakOnWhitespace and BreakOnPattern is set", ErrBreak)
 	case c.BreakOnPattern != nil && c.BreakOnPattern.MatchString(""):
@@ -71,42 +79,101 @@ func nextWhiteSpace(s string, from int) (at, next int) {
 	return at, next
 }
 
-// slack is by how many tokens a text may get smaller as it grows: now and then tokens merge across a break.
-const slack = 8
+// cuts is a text and what it may be cut to: so many of the segments between its breaks.
+type cuts struct {
+	text         string
+	starts, ends []int // of the segments
+	side         elements.CutSide
+	mark         string
+}
 
-// cut returns the text up to the last break before the first one at which it would take more than the budget. Counts grow with
-// the text but for the merging of a few tokens, so the place is found by bisection and a look back.
-func (s *site) cut(text string, next nextBreak) string {
-	points := []int{0} // where the text may end
+func newCuts(text string, next nextBreak, side elements.CutSide, mark string) *cuts {
+	c := &cuts{text: text, starts: []int{0}, side: side, mark: mark}
 	for from := 0; ; {
 		at, after := next(text, from)
 		if at < 0 {
 			break
 		}
-		points = append(points, at)
+		c.ends, c.starts = append(c.ends, at), append(c.starts, after)
 		from = after
 	}
-	points = append(points, len(text))
-	count := func(i int) int { return s.layouter.Tokenizer.CountText(text[:points[i]]) }
+	c.ends = append(c.ends, len(text))
+	return c
+}
 
+// keep returns the text with so many segments left.
+func (c *cuts) keep(segments int) string {
+	all := len(c.ends)
+	var before, after int // how many of them stand at the beginning, and at the end
+	switch c.side {
+	case elements.CutStart:
+		after = segments
+	case elements.CutMiddle:
+		before, after = (segments+1)/2, segments/2
+	default:
+		before = segments
+	}
+	if segments == all {
+		return c.text
+	}
+	beginning, end := "", ""
+	if before > 0 {
+		to := c.ends[before-1]
+		if c.mark != "" || after > 0 { // something comes after the break
+			to = c.starts[before]
+		}
+		beginning = c.text[:to]
+	}
+	if after > 0 {
+		from := c.starts[all-after]
+		if c.mark != "" {
+			from = c.ends[all-after-1]
+		}
+		end = c.text[from:]
+	}
+	return beginning + c.mark + end
+}
+
+// slack is by how many tokens a text may get smaller as it grows: now and then tokens merge across a break.
+const slack = 8
+
+// cut makes a piece the text that a chunk is cut to: from the longest on, the one before the first that would take more than the
+// budget. Counts grow with the text but for the merging of a few tokens, so it is found by bisection and a look back. The piece may be
+// trimmed to shorter ones later.
+func (s *site) cut(piece *draft.Node, c *cuts, least int) {
+	budget := s.budget
+	if s.required { // which is not trimmed later: it must fit with what stands around it
+		budget -= s.overhead + 1
+	}
+	text := func(segments int) string { return s.escaped(c.keep(segments)) }
+	count := func(segments int) int { return s.layouter.Tokenizer.CountText(text(segments)) }
+
+	points := len(c.ends) + 1
 	fits, over := 0, 1
-	for over < len(points) && count(over) <= s.budget {
+	for over < points && count(over) <= budget {
 		fits, over = over, 2*over
 	}
-	over = min(over, len(points))
+	over = min(over, points)
 	for over-fits > 1 {
-		if middle := fits + (over-fits)/2; count(middle) <= s.budget {
+		if middle := fits + (over-fits)/2; count(middle) <= budget {
 			fits = middle
 		} else {
 			over = middle
 		}
 	}
 	for i := fits; i > 0; i-- {
-		if n := count(i); n > s.budget {
+		if n := count(i); n > budget {
 			fits = i - 1
-		} else if n <= s.budget-slack {
+		} else if n <= budget-slack {
 			break
 		}
 	}
-	return text[:points[fits]]
+	piece.Text = text(fits)
+	if fits > 1 && !s.required && !s.layouter.Compatible {
+		piece.Set().Trim = &tree.Trim{Texts: fits, Text: text, Least: cmp.Or(least, defaultLeast)}
+		piece.Flags |= tree.Trims
+	}
 }
+
+// defaultLeast is the fewest tokens that trimming leaves.
+const defaultLeast = 16

@@ -305,10 +305,7 @@ func note(w *guard.Watch, e *draft.Node, m metadata) error {
 
 func layTransferred(s *site, n elements.Node, _ *int, _ bool) error {
 	r := transfer.Reader{
-		Tokenizer: s.layouter.Tokenizer, Compatible: s.layouter.Compatible, Again: s.layouter.Transfer, InMessage: s.inMessage,
-	}
-	if s.escape {
-		r.Escape = escapeText
+		Tokenizer: s.layouter.Tokenizer, Compatible: s.layouter.Compatible, Again: s.layouter.Transfer, InMessage: s.inMessage, Escape: s.escaped,
 	}
 	e := s.node.Add(draft.Node{})
 	if err := r.Read(n.(elements.Transferred).Data, e); err != nil {
@@ -319,10 +316,7 @@ func layTransferred(s *site, n elements.Node, _ *int, _ bool) error {
 
 // addText adds a text to the node of a site.
 func (s *site) addText(text string, lazy bool) error {
-	if s.escape {
-		text = escapeText(text)
-	}
-	return s.countText(s.addPiece(draft.Node{Kind: tree.Text, Text: text}), lazy)
+	return s.countText(s.addPiece(draft.Node{Kind: tree.Text, Text: s.escaped(text)}), lazy)
 }
 
 // addPiece adds a text or part, which has the priority of the element around it.

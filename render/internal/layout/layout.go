@@ -78,6 +78,8 @@ type place struct {
 	depth     int
 	inMessage bool
 	escape    bool // in a Tag
+	required  bool
+	overhead  int // tokens of the tags around it that are not charged at layout
 	// eitherSide is set in an IfEmpty that stands outside messages, of which a side may hold what may not stand there if it is not taken.
 	eitherSide bool
 	// lazy is set if nobody is told what is left after the element: its texts need not be counted, and much of what goes never is.
@@ -122,6 +124,7 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 	}
 	e := it.node
 	in.layouter, in.watch, in.node, in.item, in.place, in.room = s.layouter, s.watch, e, it, s.place, room{budget: it.share}
+	in.required = in.required || it.props.Required
 	in.lazy, in.quiet = lazy, !it.kind.caller && (s.quiet || it.quiet)
 	if in.depth++; in.depth > guard.MaxDepth {
 		return s.watch.SetEndless(e, fmt.Errorf("%w: more than %d elements stand in each other", guard.ErrEndless, guard.MaxDepth))

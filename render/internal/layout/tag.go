@@ -59,5 +59,6 @@ func layTag(_ context.Context, s *site, n elements.Node) (elements.Nodes, error)
 	s.node.Set().Tag, s.escape = ends, true
 	s.used += ends.Tokens
 	s.lines += ends.InMessage() - ends.Tokens
+	s.overhead += ends.InMessage() - ends.Tokens
 	return t.Children, nil
 }

@@ -19,7 +19,6 @@ func layTextChunk(_ context.Context, s *site, n elements.Node) (elements.Nodes, 
 	if err := checkBreak(&c); err != nil {
 		return nil, err
 	}
-	next := breaks(&c)
 	if text, ok := onlyText(&c); ok && !s.layouter.Transfer { // most are: the element is the text
 		s.become(s.node, text)
 		return nil, s.countText(s.node, s.lazy)
@@ -30,10 +29,11 @@ func layTextChunk(_ context.Context, s *site, n elements.Node) (elements.Nodes, 
 	if err != nil {
 		return nil, err
 	}
-	if next != nil {
-		piece.Text = s.cut(piece.Text, next)
+	if next := breaks(&c); next != nil {
+		s.cut(&piece, newCuts(piece.Text, next, c.Cut, c.Mark), c.Least)
 		err = s.countText(&piece, s.lazy)
 	} else {
+		piece.Text = s.escaped(piece.Text)
 		err = s.countText(&piece, true)
 		piece.SetTokens(s.layouter.Tokenizer.CountText(piece.Text))
 		s.used += charged
@@ -54,14 +54,11 @@ func onlyText(c *elements.TextChunk) (s string, ok bool) {
 
 // become makes an element a text.
 func (s *site) become(e *draft.Node, text string) {
-	if s.escape {
-		text = escapeText(text)
-	}
-	e.Kind, e.Text = tree.Text, text
+	e.Kind, e.Text = tree.Text, s.escaped(text)
 	e.Flags |= tree.StartsLine | tree.Element
 }
 
-// join joins what stands in a text chunk to one text. It returns what the chunk is charged unless it is cut: the tokens of each text by
+// join joins what stands in a text chunk to one text, not escaped. It returns what the chunk is charged unless it is cut: the tokens of each text by
 // itself, as in prompt-tsx.
 func (s *site) join(piece *draft.Node, children elements.Nodes) (charged int, err error) {
 	items, err := flatten(s.node, s.watch, nil, children)
@@ -72,12 +69,8 @@ func (s *site) join(piece *draft.Node, children elements.Nodes) (charged int, er
 	for _, it := range items {
 		switch n := it.element.(type) {
 		case elements.Text:
-			text := string(n)
-			if s.escape {
-				text = escapeText(text)
-			}
-			b.WriteString(text)
-			charged += s.layouter.Tokenizer.CountText(text)
+			b.WriteString(string(n))
+			charged += s.layouter.Tokenizer.CountText(s.escaped(string(n)))
 		case elements.LineBreak:
 			b.WriteByte('\n')
 		case elements.Reference:
@@ -98,5 +91,10 @@ func (s *site) join(piece *draft.Node, children elements.Nodes) (charged int, er
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// escapeText returns a text as it stands in a tag.
-func escapeText(s string) string { return escaper.Replace(s) }
+// escaped returns a text as it stands in a site: escaped in a tag.
+func (s *site) escaped(text string) string {
+	if s.escape {
+		return escaper.Replace(text)
+	}
+	return text
+}

@@ -51,6 +51,19 @@ func (o *Order) breakpointsIn(n tree.ID) (held []tree.ID) {
 	return held
 }
 
+// BeforeBreakpoint reports whether a node stands before the last breakpoint that is there.
+func (o *Order) BeforeBreakpoint(n tree.ID) bool {
+	for _, b := range slices.Backward(o.breakpoints) {
+		if b.id < n {
+			return false
+		}
+		if o.state.Attached(b.id, tree.None) {
+			return true
+		}
+	}
+	return false
+}
+
 // looksForBreakpoints reports whether a choice among a node's children passes over what stands before a breakpoint: the node is a
 // message, or stands in none.
 func (o *Order) looksForBreakpoints(n tree.ID) bool {

@@ -20,11 +20,10 @@ const maxDepth = 200
 // Reader reads a tree in transfer form to a draft.
 type Reader struct {
 	Tokenizer  sizing.Tokenizer
-	Compatible bool // what prompt-tsx allows is no mistake
-	Again      bool // the tree is to be transferred again
-	InMessage  bool // it stands in a message
-	// Escape escapes texts. Nil leaves them as they are.
-	Escape func(string) string
+	Compatible bool                // what prompt-tsx allows is no mistake
+	Again      bool                // the tree is to be transferred again
+	InMessage  bool                // it stands in a message
+	Escape     func(string) string // of texts
 
 	groups map[int]*elements.Group
 }
@@ -210,10 +209,7 @@ func (r Reader) text(c *draft.Node, n incoming, where string) error {
 		return &Error{Place: where + ".text", Err: errors.New("it is missing")}
 	}
 	c.SetPriority(n.Priority)
-	c.Kind, c.Text = tree.Text, *n.Text
-	if r.Escape != nil {
-		c.Text = r.Escape(c.Text)
-	}
+	c.Kind, c.Text = tree.Text, r.Escape(*n.Text)
 	c.SetTokens(r.Tokenizer.CountText(c.Text))
 	if n.LineBreak != nil && *n.LineBreak {
 		c.Flags = c.Flags&^tree.StartsElement | tree.StartsLine

@@ -14,7 +14,9 @@ func (t *Tree) Path(n ID) string {
 }
 
 // PathIn returns the path of a node in an element of the given path.
-func (t *Tree) PathIn(path string, n ID) string { return JoinPath(path, t.Names[t.Nodes[n].Name], t.Nodes[n].Nth) }
+func (t *Tree) PathIn(path string, n ID) string {
+	return JoinPath(path, t.Names[t.Nodes[n].Name], t.Nodes[n].Nth)
+}
 
 // JoinPath returns the path of an element, the nth of its name, in one of the given path; the path itself for no name.
 func JoinPath(path, name string, nth int32) string {

@@ -52,6 +52,8 @@ type State struct {
 
 	nodes []nodeState
 	calls map[ID][]Drop // of messages of which some went
+
+	trimmed map[ID]*Trimmed
 }
 
 // NewState returns the state of a tree of which nothing went.
@@ -194,6 +196,11 @@ func (s *State) Replay(other *State, moved func(ID) ID) {
 			s.TakeOut(n, drop.Cause)
 		} else {
 			s.TakeCall(n, int(c.Call))
+		}
+	}
+	for n, t := range other.trimmed {
+		if n = moved(n); n != None {
+			s.Trim(n, t.Index)
 		}
 	}
 	s.Now = other.Now

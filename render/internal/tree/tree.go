@@ -47,6 +47,7 @@ const (
 	Legacy               // its pieces compete wherever they stand in it
 	PassesPriority       // its children compete in its place
 	OneText              // holds one text and nothing else
+	Trims                // a text that may become shorter: its Extra has a Trim
 	Lines                // holds texts that start on lines of their own, and line breaks, alone
 )
 
@@ -85,6 +86,8 @@ type Extra struct {
 	Part   chat.Part
 	Tokens int // of Part
 
+	Trim *Trim // of a text that may become shorter
+
 	Limit int // of a TokenLimit, 0 for none
 	Tag   *Tag
 
@@ -104,6 +107,16 @@ type Tag struct {
 
 // InMessage returns the tokens of both ends, with a line break before each.
 func (t *Tag) InMessage() int { return t.Tokens + 2 }
+
+// Trim says how a text may become shorter.
+type Trim struct {
+	// Texts is the number of texts that it may become, each longer than the one before; the text itself is longer than all.
+	Texts int
+	// Text returns the i-th of them.
+	Text func(i int) string
+	// Least is the fewest tokens that it may count then.
+	Least int
+}
 
 // Block is finished messages that stay.
 type Block struct {

@@ -1,0 +1,226 @@
+package render_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/openai"
+)
+
+// conventions is a text of many lines.
+func conventions(lines int) elements.Text {
+	var b strings.Builder
+	for i := range lines {
+		fmt.Fprintf(&b, "%d. Name things for what they are, and keep <file%d.go> & its tests together: %x.\n", i+1, i, i*7919)
+	}
+	return elements.Text(b.String())
+}
+
+// lines is a text that may be cut at the ends of its lines.
+func lines(text elements.Text) elements.TextChunk {
+	return elements.TextChunk{BreakOn: "\n", Children: elements.Nodes{text}}
+}
+
+func TestTextThatMayBeCutIsNotLost(t *testing.T) {
+	tokenizer, err := openai.New("o200k_base")
+	require.NoError(t, err)
+	text := conventions(60)
+	bySpace := elements.TextChunk{BreakOnWhitespace: true, Children: elements.Nodes{text}}
+	inTag := func(c elements.TextChunk) elements.Node {
+		return elements.Tag{Name: "conventions", Children: elements.Nodes{c}}
+	}
+	limit := func(budget int, n elements.Node) elements.Node {
+		return user(elements.TokenLimit{Max: budget, Children: elements.Nodes{n}})
+	}
+	asked := line("What does the program print?")
+	asked.Priority = new(1000)
+	for name, prompt := range map[string]func(budget int) (root elements.Node, of int){
+		"limit > chunk by line":                  func(n int) (elements.Node, int) { return limit(n, lines(text)), plenty },
+		"limit > tag > chunk by line":            func(n int) (elements.Node, int) { return limit(n, inTag(lines(text))), plenty },
+		"limit > tag > chunk by white space":     func(n int) (elements.Node, int) { return limit(n, inTag(bySpace)), plenty },
+		"prompt > tag > chunk by white space":    func(n int) (elements.Node, int) { return user(inTag(bySpace)), n },
+		"prompt > tag > chunk beside a question": func(n int) (elements.Node, int) { return user(inTag(bySpace), asked), n },
+		"prompt > two messages": func(n int) (elements.Node, int) {
+			return elements.Nodes{elements.SystemMessage{Children: elements.Nodes{elements.Text("You are brief.")}}, user(wrap(at(1), inTag(lines(text))), asked)}, n
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lost := 0
+			for budget := 100; budget < 500; budget++ {
+				root, of := prompt(budget)
+				r, err := render.Render(t.Context(), root, render.Options{Budget: of, Tokenizer: tokenizer})
+				require.NoError(t, err)
+				require.LessOrEqual(t, r.Tokens, of)
+				if !strings.Contains(r.Messages[len(r.Messages)-1].Text(), "1. Name things") {
+					lost++
+				}
+			}
+			require.Zero(t, lost, "of 400")
+		})
+	}
+}
+
+// Required text is cut so that what stands around it never makes it an error.
+func TestRequiredTextThatIsCutFits(t *testing.T) {
+	tokenizer, err := openai.New("o200k_base")
+	require.NoError(t, err)
+	chunk := lines(conventions(60))
+	chunk.Required = true
+	for budget := 100; budget < 500; budget++ {
+		for name, root := range map[string]elements.Node{
+			"in a tag":              user(elements.Tag{Name: "conventions", Children: elements.Nodes{chunk}}),
+			"in tags, in a limit":   user(elements.TokenLimit{Max: budget - 10, Children: elements.Nodes{elements.Tag{Name: "a", Children: elements.Nodes{elements.Tag{Name: "b", Children: elements.Nodes{chunk}}}}}}),
+			"beside what must stay": user(must0(line("one line")), must0(line("and another")), chunk),
+			"two of them":           user(elements.Tag{Name: "a", Children: elements.Nodes{chunk}}, chunk),
+		} {
+			_, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: tokenizer})
+			require.NoError(t, err, "%s, %d", name, budget)
+		}
+	}
+}
+
+// must0 returns a chunk that is required.
+func must0(c elements.TextChunk) elements.TextChunk {
+	c.Required = true
+	return c
+}
+
+func TestTrimming(t *testing.T) {
+	const numbers = "one two three four five six seven eight nine ten eleven twelve"
+	trims := func(change func(*elements.TextChunk)) elements.TextChunk {
+		c := elements.TextChunk{Props: at(1), BreakOnWhitespace: true, Least: 1, Children: elements.Nodes{elements.Text(numbers)}}
+		if change != nil {
+			change(&c)
+		}
+		return c
+	}
+	group := &elements.Group{}
+	// Laid out with plenty, fitted to a budget: so that trimming cuts, and not the layout.
+	tests := []struct {
+		name   string
+		root   elements.Node
+		budget int
+		want   []string
+	}{
+		{"as much stays as fits", user(trims(nil), line("stay")), 3 + 5 + 18, []string{"one two three four\nstay"}},
+		{"one token less costs a word", user(trims(nil), line("stay")), 3 + 5 + 17, []string{"one two three\nstay"}},
+		{"with less than Least it goes", user(trims(func(c *elements.TextChunk) { c.Least = 14 }), line("stay")), 3 + 5 + 17, []string{"stay"}},
+		{"Least is 16 by default", user(trims(func(c *elements.TextChunk) { c.Least = 0 }), line("stay")), 3 + 5 + 18, []string{"one two three four\nstay"}},
+		{"with less than 16 it goes by default", user(trims(func(c *elements.TextChunk) { c.Least = 0 }), line("stay")), 3 + 5 + 17, []string{"stay"}},
+		{"what goes before it is gone", user(chunk(0, "first"), trims(nil), line("stay")), 3 + 5 + 18, []string{"one two three four\nstay"}},
+		{"what would go after it stays", user(trims(nil), chunk(2, "later"), line("stay")), 3 + 5 + 6 + 18, []string{"one two three four\nlater\nstay"}},
+		{"the end of it", user(trims(func(c *elements.TextChunk) { c.Cut = elements.CutStart }), line("stay")), 3 + 5 + 18, []string{"ten eleven twelve\nstay"}},
+		{"both ends of it", user(trims(func(c *elements.TextChunk) { c.Cut = elements.CutMiddle }), line("stay")), 3 + 5 + 19, []string{"one two twelve\nstay"}},
+		{"a mark counts", user(trims(func(c *elements.TextChunk) { c.Mark = "…" }), line("stay")), 3 + 5 + 18, []string{"one two three …\nstay"}},
+		{"a mark at the start", user(trims(func(c *elements.TextChunk) { c.Mark, c.Cut = "…", elements.CutStart }), line("stay")), 3 + 5 + 18, []string{"… eleven twelve\nstay"}},
+		{"a mark in the middle", user(trims(func(c *elements.TextChunk) { c.Mark, c.Cut = "…", elements.CutMiddle }), line("stay")), 3 + 5 + 18, []string{"one two … twelve\nstay"}},
+		{"at a pattern", user(trims(func(c *elements.TextChunk) {
+			c.BreakOnWhitespace, c.BreakOnPattern = false, regexp.MustCompile(` t[a-z]+`)
+		}), line("stay")), 3 + 5 + 18, []string{"one two\nstay"}},
+		{"a group stays with it", user(elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{trims(nil)}}, elements.KeepWith{Props: at(5), Group: group, Children: elements.Nodes{line("with")}}, line("stay")), 3 + 5 + 5 + 18, []string{"one two three four\nwith\nstay"}},
+		{"a chunk goes as a whole", user(elements.Chunk{Props: at(1), Children: elements.Nodes{trims(nil), line("with")}}, line("stay")), 30, []string{"stay"}},
+		{"required text is not trimmed", user(must0(trims(nil)), line("stay")), 3 + len(numbers), []string{numbers}},
+		{"what a tag adds is trimmed away", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{elements.Tag{Name: "t", Children: elements.Nodes{trims(nil)}}}}, line("stay")), plenty, []string{"<t>\none two three\n</t>\nstay"}},
+		{"but not before a cache breakpoint", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{elements.Tag{Name: "t", Children: elements.Nodes{trims(nil)}}}}, elements.CacheBreakpoint{}, line("stay")), plenty, []string{"stay"}},
+		{"a limit trims, and the prompt trims again", user(elements.TokenLimit{Max: 40, Children: elements.Nodes{trims(nil)}}, line("stay")), 3 + 5 + 18, []string{"one two three four\nstay"}},
+		{"text in a tag is cut before it is escaped", user(elements.Tag{Name: "t", Props: at(1), Children: elements.Nodes{elements.TextChunk{BreakOn: ";", Least: 1, Children: elements.Nodes{elements.Text("a&b;c<d;e")}}}}, line("stay")), 30, []string{"<t>\na&amp;b\n</t>\nstay"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			for name, tokenizer := range map[string]sizing.Tokenizer{"joining": runes, "other": struct{ sizing.Tokenizer }{runes}} {
+				layout, err := render.Lay(t.Context(), test.root, render.Options{Budget: plenty, Tokenizer: tokenizer})
+				require.NoError(t, err)
+				r, err := layout.Fit(t.Context(), test.budget)
+				require.NoError(t, err)
+				require.Equal(t, test.want, texts(r.Messages), "with the %s tokenizer", name)
+			}
+		})
+	}
+}
+
+func TestCompatibleTrimsNothing(t *testing.T) {
+	layout, err := render.Lay(t.Context(), user(lines(conventions(5)), line("stay")), render.Options{Budget: plenty, Tokenizer: runes, Compatible: true})
+	require.NoError(t, err)
+	r, err := layout.Fit(t.Context(), 200)
+	require.NoError(t, err)
+	require.Equal(t, []string{"stay"}, texts(r.Messages))
+}
+
+// With the same limits a text at a smaller budget is a prefix of itself at a larger, and fits in any order are what fits alone are.
+func TestTrimmedTextIsAPrefixOfItselfAtALargerBudget(t *testing.T) {
+	tokenizer, err := openai.New("o200k_base")
+	require.NoError(t, err)
+	root := user(
+		elements.Tag{Name: "a", Props: at(1), Children: elements.Nodes{lines(conventions(20))}},
+		elements.TextChunk{Props: at(2), BreakOnWhitespace: true, Children: elements.Nodes{conventions(10)}},
+		chunk(3, "stay"),
+	)
+	layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: tokenizer})
+	require.NoError(t, err)
+	all, err := layout.Fit(t.Context(), plenty)
+	require.NoError(t, err)
+	at := map[int]string{}
+	budgets := rand.New(rand.NewPCG(1, 1)).Perm(all.Tokens - 20)
+	trimmed := 0
+	for _, b := range budgets {
+		budget := b + 20
+		r, err := layout.Fit(t.Context(), budget)
+		require.NoError(t, err)
+		require.LessOrEqual(t, r.Tokens, budget)
+		alone, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: struct{ sizing.Tokenizer }{tokenizer}})
+		require.NoError(t, err)
+		if b%10 == 0 {
+			want, err := alone.Fit(t.Context(), budget)
+			require.NoError(t, err)
+			require.Equal(t, want.Messages, r.Messages, budget)
+			require.Equal(t, want.Report(), r.Report(), budget)
+		}
+		at[budget] = r.Messages[0].Text()
+		for _, p := range r.Report() {
+			if p.TrimmedFrom > 0 {
+				trimmed++
+				require.Contains(t, r.Report().String(), fmt.Sprintf("trimmed: %d of %d tokens", p.Tokens, p.TrimmedFrom))
+				require.GreaterOrEqual(t, p.Tokens, 16)
+			}
+		}
+	}
+	require.Greater(t, trimmed, all.Tokens/2)
+	for budget := 21; budget < all.Tokens; budget++ {
+		smaller, larger := parts(at[budget-1]), parts(at[budget])
+		for i := range smaller {
+			require.True(t, strings.HasPrefix(larger[i], smaller[i]), "at %d tokens %q is no prefix of %q", budget-1, smaller[i], larger[i])
+		}
+	}
+}
+
+// parts returns the text in the tag a, and what follows it without the last line.
+func parts(text string) [2]string {
+	in, after, found := strings.Cut(strings.TrimPrefix(text, "<a>\n"), "\n</a>\n")
+	if !found {
+		in, after = "", text
+	}
+	return [2]string{in, strings.TrimSuffix(strings.TrimSuffix(after, "stay"), "\n")}
+}
+
+// Trimming leaves the tree as it was for other fits.
+func TestTrimmingIsOfOneFit(t *testing.T) {
+	layout, err := render.Lay(t.Context(), user(lines(conventions(9))), render.Options{Budget: plenty, Tokenizer: runes})
+	require.NoError(t, err)
+	small, err := layout.Fit(t.Context(), 200)
+	require.NoError(t, err)
+	whole, err := layout.Fit(t.Context(), plenty)
+	require.NoError(t, err)
+	require.Equal(t, string(conventions(9)), whole.Messages[0].Text())
+	require.Empty(t, whole.Report()[0].TrimmedFrom)
+	require.NotEmpty(t, small.Report()[0].TrimmedFrom)
+	require.Equal(t, small.Tokens, runes.CountMessage(chat.Message{Role: chat.RoleUser, Content: small.Messages[0].Content}))
+}
