@@ -17,7 +17,7 @@ type Order struct {
 	breakpoints []breakpoint
 	required    []keeping // by node, nil if nothing is required
 	groups      *groups
-	choices     map[tree.ID]*choice   // among what stands in a node
+	choices     []*choice             // by node, among what stands in it
 	ranked      map[tree.ID][]tree.ID // a node's children, the one with the lowest priority first; of those that went maybe some
 }
 
@@ -25,7 +25,7 @@ type Order struct {
 func New(s *tree.State, strict bool) *Order {
 	o := &Order{
 		Strict: strict, tree: s.Tree, state: s, breakpoints: findBreakpoints(s.Tree),
-		choices: map[tree.ID]*choice{}, ranked: map[tree.ID][]tree.ID{},
+		choices: make([]*choice, len(s.Tree.Nodes)), ranked: map[tree.ID][]tree.ID{},
 	}
 	if s.Tree.Required {
 		o.Lock(false)
@@ -90,7 +90,7 @@ func (o *Order) Rewind(to tree.Step) []tree.Change {
 			continue
 		}
 		for before = n; n != tree.None; n = o.tree.Nodes[n].Parent {
-			delete(o.choices, n)
+			o.choices[n] = nil
 			delete(o.ranked, n)
 			if o.required != nil {
 				o.required[n].shrinks = 0

@@ -15,7 +15,7 @@ func sort(list []candidate) {
 
 // digit is how many bits of a priority many candidates are sorted by at a time.
 const (
-	digit = 11
+	digit = 8
 	many  = 1 << digit
 )
 
