@@ -77,6 +77,7 @@ func TestCountsStayExactWhileLinesGo(t *testing.T) {
 		layout, err := render.Lay(t.Context(), user(some(20, 2)...), render.Options{Budget: plenty, Tokenizer: tokenizer})
 		require.NoError(t, err)
 		require.Empty(t, render.CheckCounts(layout, seed%4 == 0), "seed %d", seed)
+		require.Empty(t, render.CheckSkip(t.Context(), layout, []int{20, 90, 35, 50, 10}), "seed %d, back and forth", seed)
 	}
 }
 

@@ -101,7 +101,7 @@ func (c *Counter) meetAgain(pieces []tree.ID, at int, pass int32) (more int) {
 		s, own := c.state.Text(n), c.Piece(n)
 		if i == 0 && at > 0 { // which meets what it met
 			c.text.join(s, own)
-			c.text.node, c.text.trimmed = n, c.state.Trimmed(n) != nil
+			c.text.node, c.text.empty, c.text.trimmed = n, s == "", c.state.Trimmed(n) != nil
 		} else {
 			newLine := seams[n].newLine
 			if i >= at {
