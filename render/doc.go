@@ -147,9 +147,9 @@
 // What a layout knows of each type of package elements is a case in builtinOf (internal/layout/kinds.go). A new element takes its
 // struct, that case and a test.
 //
-// On top of them fit.go keeps the limits and the budget, trim.go shortens the last text that would go, grow.go grows what may grow, skip.go takes out uncounted what must go
-// whatever it counts, budgets.go prunes once for many budgets, offered.go fits with other requirements, backfill.go puts some
-// back, report.go tells. A removal goes through them like this: fitting.step asks order for the next piece, and order takes it out of
+// On top of them fit.go keeps the limits and the budget, trim.go shortens the last text that would go, grow.go grows what may grow,
+// skip.go takes out uncounted what must go whatever it counts, budgets.go prunes once for many budgets, offered.go fits with other
+// requirements, backfill.go puts some back, report.go tells. A removal goes through them like this: fitting.step asks order for the next piece, and order takes it out of
 // the tree's state with what goes along, which the state's log lists. When the counter is next asked it reads the log: it adjusts
 // the count around lines of text that went, and of all else it adds up how much they may have counted at most, and counts
 // their messages again once the rest may fit.
