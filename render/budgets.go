@@ -170,7 +170,7 @@ func (r *run) fit(ctx context.Context, w *guard.Watch, budget int) (*Result, err
 		f.step(tree.Root)
 	}
 	trimmed, stuck := f.prune(ctx, tree.Root, target)
-	defer f.restore(trimmed)
+	defer func() { trimmed.undo(f.count) }()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

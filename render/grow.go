@@ -23,7 +23,7 @@ func (f *fitting) offer(ctx context.Context, limit, tokens int) error {
 		return context.Cause(ctx)
 	}
 	container := f.container(limit)
-	grows := slices.ContainsFunc(f.growth.all, func(e draft.Expandable) bool { return f.standsIn(e.ID, container) })
+	grows := slices.ContainsFunc(f.growth.all, func(e draft.Expandable) bool { return standsIn(f.state.Tree, e.ID, container) })
 	if f.growth.fixed || !grows || f.count.Count(container) >= tokens {
 		return nil
 	}
@@ -38,8 +38,8 @@ func (f *fitting) container(limit int) tree.ID {
 	return f.limits[limit].id
 }
 
-func (f *fitting) standsIn(id, container tree.ID) bool {
-	return id > container && id < f.state.Tree.Nodes[container].End
+func standsIn(t *tree.Tree, id, container tree.ID) bool {
+	return id > container && id < t.Nodes[container].End
 }
 
 // expand offers what is left of a limit to the expandables in it, one after the other. Each may take what is left and
@@ -47,7 +47,7 @@ func (f *fitting) standsIn(id, container tree.ID) bool {
 func (f *fitting) expand(ctx context.Context, limit, tokens int) error {
 	used := f.count.Count(f.container(limit))
 	for i, e := range f.growth.all {
-		if e = f.growth.all[i]; !f.standsIn(e.ID, f.container(limit)) || !f.state.Attached(e.ID, tree.None) {
+		if e = f.growth.all[i]; !standsIn(f.state.Tree, e.ID, f.container(limit)) || !f.state.Attached(e.ID, tree.None) {
 			continue
 		}
 		first := e.Node.More().Used

@@ -548,7 +548,7 @@ func CheckTree(ctx context.Context, layout *Layout, budget int) string {
 			sent += tokenizer.CountMessage(join.Message(b.fresh().At(tree.Latest), tree.Root))
 		}
 		grows := slices.ContainsFunc(f.growth.all, func(e draft.Expandable) bool {
-			return b.in == tree.None && e.ID != tree.None && (f.standsIn(e.ID, b.id) || f.standsIn(b.id, e.ID))
+			return b.in == tree.None && e.ID != tree.None && (standsIn(f.state.Tree, e.ID, b.id) || standsIn(f.state.Tree, b.id, e.ID))
 		})
 		if most := b.tree.Extra(b.id).Limit; most > 0 && most <= budget && !grows {
 			if tokens := count.New(b.fresh(), tokenizer).Count(tree.Root); tokens > most {

@@ -3,6 +3,7 @@ package render
 import (
 	"sort"
 
+	"github.com/promptree-go/promptree/render/internal/count"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
@@ -18,17 +19,17 @@ type trimming struct {
 // untrimmed is no trimming.
 var untrimmed = trimming{text: tree.None}
 
-// restore makes a text what it was before it was trimmed.
-func (f *fitting) restore(t trimming) {
+// undo makes a text what it was before it was trimmed.
+func (t trimming) undo(c *count.Counter) {
 	if t.text != tree.None {
-		f.count.Trim(t.text, t.was)
+		c.Trim(t.text, t.was)
 	}
 }
 
 // trim puts back the text whose going brought a container within its limit, as much of it as fits, with all that went along. It does
 // nothing if the text was not chosen itself, may not become shorter, or would keep too little.
 func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) trimming {
-	text := f.trims(n, why)
+	text := trims(f.state.Tree, n, why)
 	if text == tree.None {
 		return untrimmed
 	}
@@ -63,18 +64,17 @@ func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) 
 			return t
 		}
 	}
-	f.restore(t)
+	t.undo(f.count)
 	f.order.Take(n, why)
 	return untrimmed
 }
 
 // trims returns the text that a node is or holds alone if it may become shorter now that the node was chosen to go; else None.
-func (f *fitting) trims(n tree.ID, why tree.Cause) tree.ID {
-	node := &f.state.Tree.Nodes[n]
-	if node.Is(tree.OneText) {
+func trims(t *tree.Tree, n tree.ID, why tree.Cause) tree.ID {
+	if t.Nodes[n].Is(tree.OneText) {
 		n++
 	}
-	if why != tree.ByPriority || !f.state.Tree.Nodes[n].Is(tree.Trims) {
+	if why != tree.ByPriority || !t.Nodes[n].Is(tree.Trims) {
 		return tree.None
 	}
 	return n

@@ -29,7 +29,7 @@ func (*finished) Keepsake() {}
 
 // layFinished lays out finished messages, or takes what they were laid out to before. Where they may not stand as a whole they are
 // laid out like any others.
-func layFinished(ctx context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+func layFinished(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	e, l := n.(*elements.Finished), s.layouter
 	s.node.Flags |= tree.Chunk
 	s.lazy = false

@@ -24,7 +24,7 @@ type kind struct {
 	name string // of the element in paths
 
 	// layOut writes an element to its node, and returns what stands in it. The site is the element's own.
-	layOut func(ctx context.Context, s *site, n elements.Node) (elements.Nodes, error)
+	layOut func(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error)
 	// holds is set if the element renders to what stands in it, whatever it is told.
 	holds bool
 	// asks is set if what the element renders to depends on the share of the budget that it is offered.
@@ -36,7 +36,7 @@ type kind struct {
 
 	// literal writes a node that is not an element: it has no properties, and no place of its own in paths. The site is that of the
 	// element in which it stands.
-	literal func(s *site, n elements.Node, priority *int, lazy bool) error
+	literal func(n elements.Node, s *site, priority *int, lazy bool) error
 	// note is set if the literal is not sent: metadata and references.
 	note bool
 }
@@ -122,31 +122,31 @@ type metadata interface {
 	Entry() elements.MetaEntry
 }
 
-func layCallers(ctx context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+func layCallers(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	return s.render(ctx, n)
 }
 
-func layWrap(_ context.Context, _ *site, n elements.Node) (elements.Nodes, error) {
+func layWrap(_ context.Context, n elements.Node, _ *site) (elements.Nodes, error) {
 	return n.(elements.Wrap).Children, nil
 }
 
-func layChunk(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+func layChunk(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	s.node.Flags |= tree.Chunk
 	return n.(elements.Chunk).Children, nil
 }
 
-func layLegacy(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+func layLegacy(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	s.node.Flags |= tree.Legacy
 	return n.(elements.LegacyPrioritization).Children, nil
 }
 
-func layKeepWith(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+func layKeepWith(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	k := n.(elements.KeepWith)
 	s.node.Group = k.Group
 	return k.Children, nil
 }
 
-func layLimit(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+func layLimit(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	limit := n.(elements.TokenLimit)
 	if limit.Max < 1 {
 		return nil, fmt.Errorf("a limit of %d tokens: it is 1 or more", limit.Max)
@@ -156,19 +156,19 @@ func layLimit(_ context.Context, s *site, n elements.Node) (elements.Nodes, erro
 }
 
 // layList lays out a list whose priority, if one is given from outside, is that from which its members' priorities follow.
-func layList(ctx context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+func layList(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	list := n.(elements.PrioritizedList)
 	list.Priority = s.item.props.Priority
 	return s.render(ctx, list)
 }
 
 // layIfEmpty lays out both sides. What may not stand outside a message is a mistake only on the side that is taken.
-func layIfEmpty(ctx context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+func layIfEmpty(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	s.node.IfEmpty, s.eitherSide = true, true
 	return s.render(ctx, n)
 }
 
-func layExpandable(ctx context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+func layExpandable(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	e := n.(elements.Expandable)
 	if e.Value == nil && !s.layouter.Compatible {
 		return nil, ErrNoValue
@@ -177,17 +177,17 @@ func layExpandable(ctx context.Context, s *site, n elements.Node) (elements.Node
 	return s.render(ctx, e)
 }
 
-func layImage(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+func layImage(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	i := n.(elements.Image)
 	return nil, s.addPart(i.Part(), i.Children)
 }
 
-func layDocument(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+func layDocument(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	d := n.(elements.Document)
 	return nil, s.addPart(d.Part(), d.Children)
 }
 
-func layThinking(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+func layThinking(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	return nil, s.addPart(n.(elements.Thinking).Part(), nil)
 }
 
@@ -204,7 +204,7 @@ func (s *site) addPart(part chat.Part, children elements.Nodes) error {
 	for _, it := range items {
 		switch {
 		case it.kind.note:
-			err = it.kind.literal(s, it.element, nil, false)
+			err = it.kind.literal(it.element, s, nil, false)
 		case !s.layouter.Compatible: // prompt-tsx leaves it out
 			err = fmt.Errorf("a %s in its children: they are metadata and references", typeName(it.element))
 		}
@@ -241,14 +241,14 @@ func firstText(n elements.Node) string {
 	return ""
 }
 
-func layText(s *site, n elements.Node, _ *int, lazy bool) error {
+func layText(n elements.Node, s *site, _ *int, lazy bool) error {
 	if err := s.checkPlace(n); err != nil {
 		return err
 	}
 	return s.addText(string(n.(elements.Text)), lazy)
 }
 
-func layLineBreak(s *site, n elements.Node, priority *int, _ bool) error {
+func layLineBreak(n elements.Node, s *site, priority *int, _ bool) error {
 	if err := s.checkPlace(n); err != nil {
 		return err
 	}
@@ -261,7 +261,7 @@ func layLineBreak(s *site, n elements.Node, priority *int, _ bool) error {
 }
 
 // layOpaque lays out an opaque value. It counts 0 at least and no more than can be added up, whatever it is said to.
-func layOpaque(s *site, n elements.Node, priority *int, _ bool) error {
+func layOpaque(n elements.Node, s *site, priority *int, _ bool) error {
 	if err := s.checkPlace(n); err != nil {
 		return err
 	}
@@ -281,7 +281,7 @@ func opaque(o elements.Opaque) draft.Node {
 	return draft.Node{Kind: tree.Part, Rare: &draft.Rare{Part: o.Part(), Tokens: o.Tokens}}
 }
 
-func layBreakpoint(s *site, n elements.Node, _ *int, _ bool) error {
+func layBreakpoint(n elements.Node, s *site, _ *int, _ bool) error {
 	if s.node.Kind != tree.Message {
 		return ErrBreakpointPlace
 	}
@@ -289,12 +289,12 @@ func layBreakpoint(s *site, n elements.Node, _ *int, _ bool) error {
 	return nil
 }
 
-func layReference(s *site, n elements.Node, _ *int, _ bool) error {
+func layReference(n elements.Node, s *site, _ *int, _ bool) error {
 	s.node.Refer(n.(elements.Reference))
 	return nil
 }
 
-func layMetadata(s *site, n elements.Node, _ *int, _ bool) error {
+func layMetadata(n elements.Node, s *site, _ *int, _ bool) error {
 	return note(s.watch, s.node, n.(metadata))
 }
 
@@ -303,7 +303,7 @@ func note(w *guard.Watch, e *draft.Node, m metadata) error {
 	return w.Call(e, func() { e.Note(m.Entry()) })
 }
 
-func layTransferred(s *site, n elements.Node, _ *int, _ bool) error {
+func layTransferred(n elements.Node, s *site, _ *int, _ bool) error {
 	r := transfer.Reader{
 		Tokenizer: s.layouter.Tokenizer, Compatible: s.layouter.Compatible, Again: s.layouter.Transfer, InMessage: s.inMessage, Escape: s.escaped,
 	}

@@ -138,7 +138,7 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 		more := e.Set()
 		more.Element, more.Props = it.element, it.props
 	}
-	children, err := it.kind.layOut(ctx, in, it.element)
+	children, err := it.kind.layOut(ctx, it.element, in)
 	if err != nil {
 		return inElement(e, err)
 	}
@@ -213,7 +213,7 @@ func (s *site) contents(ctx context.Context, list elements.Nodes) (err error) {
 		it := &items[i]
 		switch {
 		case it.kind.literal != nil:
-			if err := it.kind.literal(s, it.element, it.priority, lazy); err != nil {
+			if err := it.kind.literal(it.element, s, it.priority, lazy); err != nil {
 				return inElement(s.node, err)
 			}
 			continue

@@ -14,7 +14,7 @@ import (
 )
 
 // layMessage lays out a message, and charges what it costs without content.
-func layMessage(_ context.Context, s *site, n elements.Node) (content elements.Nodes, err error) {
+func layMessage(_ context.Context, n elements.Node, s *site) (content elements.Nodes, err error) {
 	more := s.node.Set()
 	switch n := n.(type) {
 	case elements.SystemMessage:

@@ -32,7 +32,7 @@ func nameOfTag(t elements.Tag) string {
 var attributeEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\n", "&#10;", "\r", "&#13;", "\t", "&#9;")
 
 // layTag lays out a tag: its two ends around what stands in it, or one text if nothing does.
-func layTag(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+func layTag(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	t := n.(elements.Tag)
 	if err := s.checkPlace(n); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 )
 
 // layTextChunk lays out a text chunk: its texts joined to one, cut to the budget if a break is given.
-func layTextChunk(_ context.Context, s *site, n elements.Node) (elements.Nodes, error) {
+func layTextChunk(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	c := n.(elements.TextChunk)
 	if err := s.checkPlace(n); err != nil {
 		return nil, err

@@ -11,10 +11,17 @@ import (
 // directly around it, and what is around that up to a message.
 type breakpoint struct{ id, top tree.ID }
 
-// findBreakpoints lists the breakpoints of a tree in document order.
-func findBreakpoints(t *tree.Tree) (found []breakpoint) {
+// breakpoints are those of a tree, in document order.
+type breakpoints struct {
+	state *tree.State
+	list  []breakpoint
+}
+
+// findBreakpoints returns the breakpoints of a tree.
+func findBreakpoints(s *tree.State) *breakpoints {
+	t, found := s.Tree, &breakpoints{state: s}
 	if !t.Breakpoints {
-		return nil
+		return found
 	}
 	for i := range t.Nodes {
 		n := tree.ID(i)
@@ -32,40 +39,40 @@ func findBreakpoints(t *tree.Tree) (found []breakpoint) {
 		for up := t.Nodes[top].Parent; up != tree.None && t.Nodes[up].Kind != tree.Message; up = t.Nodes[up].Parent {
 			top = up
 		}
-		found = append(found, breakpoint{n, top})
+		found.list = append(found.list, breakpoint{n, top})
 	}
 	return found
 }
 
-// breakpointsIn returns the breakpoints that a node holds.
-func (o *Order) breakpointsIn(n tree.ID) (held []tree.ID) {
-	from, _ := slices.BinarySearchFunc(o.breakpoints, n, func(b breakpoint, n tree.ID) int { return cmp.Compare(b.id, n) })
-	for _, b := range o.breakpoints[from:] {
-		if b.id >= o.tree.Nodes[n].End {
+// in returns the breakpoints that a node holds.
+func (bs *breakpoints) in(n tree.ID) (held []tree.ID) {
+	from, _ := slices.BinarySearchFunc(bs.list, n, func(b breakpoint, n tree.ID) int { return cmp.Compare(b.id, n) })
+	for _, b := range bs.list[from:] {
+		if b.id >= bs.state.Tree.Nodes[n].End {
 			break
 		}
-		if b.top <= n && o.state.Attached(b.id, n) {
+		if b.top <= n && bs.state.Attached(b.id, n) {
 			held = append(held, b.id)
 		}
 	}
 	return held
 }
 
-// BeforeBreakpoint reports whether a node stands before the last breakpoint that is there.
-func (o *Order) BeforeBreakpoint(n tree.ID) bool {
-	for _, b := range slices.Backward(o.breakpoints) {
+// after reports whether a breakpoint that is there stands after a node.
+func (bs *breakpoints) after(n tree.ID) bool {
+	for _, b := range slices.Backward(bs.list) {
 		if b.id < n {
 			return false
 		}
-		if o.state.Attached(b.id, tree.None) {
+		if bs.state.Attached(b.id, tree.None) {
 			return true
 		}
 	}
 	return false
 }
 
-// looksForBreakpoints reports whether a choice among a node's children passes over what stands before a breakpoint: the node is a
+// lookedFor reports whether a choice among a node's children passes over what stands before a breakpoint: the node is a
 // message, or stands in none.
-func (o *Order) looksForBreakpoints(n tree.ID) bool {
-	return len(o.breakpoints) > 0 && (o.tree.Nodes[n].Kind == tree.Message || o.tree.MessageOf(n) == tree.None)
+func (bs *breakpoints) lookedFor(n tree.ID) bool {
+	return len(bs.list) > 0 && (bs.state.Tree.Nodes[n].Kind == tree.Message || bs.state.Tree.MessageOf(n) == tree.None)
 }

@@ -144,13 +144,13 @@ func (c *tied) pop() {
 // children returns as candidates the children of a node, and in place of one that passes its priority on the children of that.
 func (o *Order) children(n tree.ID) *choice {
 	c := &choice{sorted: make([]candidate, 0, o.state.Left(n))}
-	watch := o.looksForBreakpoints(n)
+	watch := o.breakpoints.lookedFor(n)
 	var gather func(in tree.ID)
 	gather = func(in tree.ID) {
 		for child := range o.state.At(tree.Latest).Children(in) {
 			node := &o.tree.Nodes[child]
 			if watch {
-				for _, b := range o.breakpointsIn(child) {
+				for _, b := range o.breakpoints.in(child) {
 					c.passed = append(c.passed, passed{b, slices.Clone(c.sorted)})
 					c.sorted = c.sorted[:0]
 				}

@@ -14,7 +14,7 @@ type Order struct {
 
 	tree        *tree.Tree
 	state       *tree.State
-	breakpoints []breakpoint
+	breakpoints *breakpoints
 	required    []keeping // by node, nil if nothing is required
 	groups      *groups
 	choices     []*choice             // by node, among what stands in it
@@ -24,7 +24,7 @@ type Order struct {
 // New returns the order of a tree. What is required in it stays.
 func New(s *tree.State, strict bool) *Order {
 	o := &Order{
-		Strict: strict, tree: s.Tree, state: s, breakpoints: findBreakpoints(s.Tree),
+		Strict: strict, tree: s.Tree, state: s, breakpoints: findBreakpoints(s),
 		choices: make([]*choice, len(s.Tree.Nodes)), ranked: map[tree.ID][]tree.ID{},
 	}
 	if s.Tree.Required {
@@ -99,6 +99,9 @@ func (o *Order) Rewind(to tree.Step) []tree.Change {
 	}
 	return back
 }
+
+// BeforeBreakpoint reports whether a node stands before the last cache breakpoint that is there.
+func (o *Order) BeforeBreakpoint(n tree.ID) bool { return o.breakpoints.after(n) }
 
 // WentWithChunk reports whether a container went with the chunk that it stands in. In prompt-tsx pruning goes on in one that is gone.
 func (o *Order) WentWithChunk(container tree.ID) bool {
