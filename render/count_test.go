@@ -327,6 +327,24 @@ func TestLineBreaksBetweenChunksAreNotCountedAgainAndAgain(t *testing.T) {
 	}
 }
 
+// Blank texts in a row have no safe cut: what they come to is counted again with the message, and not with each that goes.
+func TestBlankTextsAreCountedAgainFewTimes(t *testing.T) {
+	const n = 2000
+	m := elements.UserMessage{Children: elements.Nodes{chunk(n, sentence(1))}}
+	for i := range n {
+		m.Children = append(m.Children, chunk(i*7919%n, []string{" ", "  ", "\t"}[i%3]))
+	}
+	counted := 0
+	opts := render.Options{Budget: plenty, Tokenizer: telling{joiners(t)[1].(sizing.Joiner), &counted}}
+	all, err := render.Render(t.Context(), m, opts)
+	require.NoError(t, err)
+	counted, opts.Budget = 0, all.Tokens/10
+	r, err := render.Render(t.Context(), m, opts)
+	require.NoError(t, err)
+	require.Greater(t, len(r.Report().Dropped()), n/2)
+	require.Less(t, counted, 200*n)
+}
+
 // telling is a joiner that tells how many bytes of text it counted.
 type telling struct {
 	sizing.Joiner
