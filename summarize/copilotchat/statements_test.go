@@ -302,7 +302,7 @@ func TestStatements(t *testing.T) {
 				require.InDelta(t, 500, compacttest.Quarter{}.CountText(text), 10)
 			},
 			Mutants: []statements.Mutant{
-				{File: "render/internal/layout/text.go", Old: "piece.Text = s.cut(piece.Text, next)", New: "s.budget /= 2; piece.Text = s.cut(piece.Text, next)"},
+				{File: "render/internal/layout/text.go", Old: "s.cut(&piece, newCuts(", New: "s.budget /= 2; s.cut(&piece, newCuts("},
 			},
 		},
 		{
