@@ -43,9 +43,10 @@ func Example() {
 	fmt.Printf("%d messages, %d of %d tokens\n%s", len(result.Messages), result.Tokens, result.Budget, result.Report())
 	// Output:
 	// 2 messages, 20 of 30 tokens
-	// System            text  -   6 tokens   kept
-	// User > file       text  10  12 tokens  dropped: priority
-	// User > TextChunk  text  -   6 tokens   kept
+	// System            6 tokens   -            kept
+	// User > file       12 tokens  priority 10  dropped for the budget
+	// User > TextChunk  6 tokens   -            kept
+	// kept: 12 tokens, pieces: 2; dropped: 12 tokens, pieces: 1
 }
 
 // A conversation that is compacted when it overflows.

@@ -56,11 +56,12 @@ func ExampleRender() {
 	// Grace is on call from Thursday to Sunday.
 	// Who is on call tonight?
 	// 38 tokens of 48
-	// System                                text  -   6 tokens   kept: required
-	// User > PrioritizedList > TextChunk#1  text  0   9 tokens   kept
-	// User > PrioritizedList > TextChunk#2  text  -1  9 tokens   kept
-	// User > PrioritizedList > TextChunk#3  text  -2  15 tokens  dropped: priority
-	// User > TextChunk                      text  -   6 tokens   kept: required
+	// System                                6 tokens   -            kept: required
+	// User > PrioritizedList > TextChunk#1  9 tokens   priority 0   kept
+	// User > PrioritizedList > TextChunk#2  9 tokens   priority -1  kept
+	// User > PrioritizedList > TextChunk#3  15 tokens  priority -2  dropped for the budget
+	// User > TextChunk                      6 tokens   -            kept: required
+	// kept: 30 tokens, pieces: 4; dropped: 15 tokens, pieces: 1
 }
 
 func ExampleBudgetExceededError() {

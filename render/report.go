@@ -1,14 +1,12 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"text/tabwriter"
-
-	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/render/internal/count"
-	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
 // Reason says why a piece was dropped.
@@ -42,8 +40,13 @@ type Piece struct {
 	// Path of the element that the piece stands in.
 	Path string    `json:"path"`
 	Kind PieceKind `json:"kind"`
-	// Priority of the piece among its siblings; nil is the highest.
+	// Priority that decided: of a piece that was dropped that of what was chosen to go, else its own; or, if there is
+	// none, that of the nearest element around it that has one. Nil is the highest.
 	Priority *int `json:"priority,omitempty"`
+	// DecidedBy is the path of what was chosen to go when the piece was dropped, "" if that is Path.
+	DecidedBy string `json:"decidedBy,omitempty"`
+	// Group is the name of the group that the piece belongs to ([elements.Group]), "" if there is none.
+	Group string `json:"group,omitempty"`
 	// Tokens that the piece counts by itself. The tokens of a message are fewer if pieces merge, and more by what
 	// wraps them.
 	Tokens int `json:"tokens"`
@@ -81,20 +84,14 @@ func (r Report) filter(want func(Piece) bool) []Piece {
 // LogValue sums the report up for package slog: how many pieces and tokens were kept and dropped, and each that was
 // dropped.
 func (r Report) LogValue() slog.Value {
-	tokens := func(pieces []Piece) (n int) {
-		for _, p := range pieces {
-			n += p.Tokens
-		}
-		return n
-	}
 	kept, dropped := r.Kept(), r.Dropped()
 	list := make([]string, len(dropped))
 	for i, p := range dropped {
 		list[i] = fmt.Sprintf("%s (%d tokens, %s)", p.Path, p.Tokens, p.outcome())
 	}
 	return slog.GroupValue(
-		slog.Int("kept", len(kept)), slog.Int("keptTokens", tokens(kept)),
-		slog.Int("dropped", len(dropped)), slog.Int("droppedTokens", tokens(dropped)),
+		slog.Int("kept", len(kept)), slog.Int("keptTokens", tokensOf(kept)),
+		slog.Int("dropped", len(dropped)), slog.Int("droppedTokens", tokensOf(dropped)),
 		slog.Any("droppedPieces", list),
 	)
 }
@@ -102,12 +99,10 @@ func (r Report) LogValue() slog.Value {
 // outcome returns in words whether the piece was kept or dropped, and why.
 func (p Piece) outcome() string {
 	switch {
-	case p.Dropped != Kept && p.Limit != "":
-		return fmt.Sprintf("dropped: %s, for %s", p.Dropped, p.Limit)
 	case p.Dropped != Kept:
-		return fmt.Sprintf("dropped: %s", p.Dropped)
+		return "dropped for " + cmp.Or(p.Limit, "the budget") + p.with()
 	case p.TrimmedFrom > 0:
-		return fmt.Sprintf("trimmed: %d of %d tokens", p.Tokens, p.TrimmedFrom)
+		return fmt.Sprintf("trimmed: %s of %s tokens", thousands(p.Tokens), thousands(p.TrimmedFrom))
 	case p.Required:
 		return "kept: required"
 	case p.Restored:
@@ -116,128 +111,64 @@ func (p Piece) outcome() string {
 	return "kept"
 }
 
-// String is a table for people, a line a piece.
+// with returns in words what a piece that was dropped went with.
+func (p Piece) with() string {
+	switch {
+	case p.Dropped == ReasonChunk:
+		return ", with its chunk"
+	case p.Dropped == ReasonEmptied:
+		return ", left without text beside it"
+	case p.Group != "":
+		return fmt.Sprintf(", with group %q", p.Group)
+	case p.Dropped == ReasonGroup:
+		return ", with its group"
+	}
+	return ""
+}
+
+// thousands returns a number with a comma before each three digits.
+func thousands(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}
+
+// tokenCount returns a number of tokens in words.
+func tokenCount(n int) string {
+	if n == 1 {
+		return "1 token"
+	}
+	return thousands(n) + " tokens"
+}
+
+// String is a table for people: a line a piece, and the sums.
 func (r Report) String() string {
+	if len(r) == 0 {
+		return ""
+	}
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	for _, p := range r {
-		priority := "-"
-		if p.Priority != nil {
-			priority = fmt.Sprint(*p.Priority)
+		path, priority := p.Path, "-"
+		if p.Kind != PieceText {
+			path += " (" + string(p.Kind) + ")"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d tokens\t%s\n", p.Path, p.Kind, priority, p.Tokens, p.outcome())
+		if p.Priority != nil {
+			priority = fmt.Sprint("priority ", *p.Priority)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", path, tokenCount(p.Tokens), priority, p.outcome())
 	}
 	w.Flush()
+	kept, dropped := r.Kept(), r.Dropped()
+	fmt.Fprintf(&b, "kept: %s, pieces: %d; dropped: %s, pieces: %d\n", tokenCount(tokensOf(kept)), len(kept), tokenCount(tokensOf(dropped)), len(dropped))
 	return b.String()
 }
 
-// reasons are the causes in words.
-var reasons = [...]Reason{tree.ByPriority: ReasonPriority, tree.ByChunk: ReasonChunk, tree.ByGroup: ReasonGroup, tree.ByEmptiness: ReasonEmptied}
-
-// pieces returns the pieces in a node, with what had become of each after a step, and these texts trimmed.
-func (f *fitting) pieces(root tree.ID, at tree.Step, trimmed map[tree.ID]*tree.Trimmed) Report {
-	t := f.state.Tree
-	r := reporter{fit: f, tree: t, at: at, trimmed: trimmed, mayGo: map[*elements.Group]bool{}}
-	if t.Grouped > 0 && f.order.Held(tree.Root) {
-		for i := range t.Nodes {
-			if g := t.GroupOf(tree.ID(i)); g != nil && !f.order.Locked(tree.ID(i)) {
-				r.mayGo[g] = true
-			}
-		}
+// tokensOf returns the tokens of pieces.
+func tokensOf(pieces []Piece) (n int) {
+	for _, p := range pieces {
+		n += p.Tokens
 	}
-	r.list(root, t.Path(t.Nodes[root].Parent), tree.Drop{})
-	return r.report
-}
-
-// reporter lists pieces.
-type reporter struct {
-	fit     *fitting
-	tree    *tree.Tree
-	at      tree.Step
-	trimmed map[tree.ID]*tree.Trimmed
-	mayGo   map[*elements.Group]bool // that may go, and calls linked to them
-	report  Report
-}
-
-// list lists the pieces in a node, which stands in an element of this path that went like this.
-func (r *reporter) list(n tree.ID, path string, around tree.Drop) {
-	node, extra := &r.tree.Nodes[n], r.tree.Extra(n)
-	drop := r.fit.state.Drop(n)
-	drop.Restored = drop.Restored || around.Restored
-	if drop.By(r.at) {
-		around = drop
-	}
-	around.Restored = drop.Restored
-	path = r.tree.PathIn(path, n)
-	locked := r.fit.order.Locked(n)
-	switch {
-	case node.Kind == tree.Finished:
-		r.block(extra.Block, path)
-		return
-	case node.Leaf():
-		p := Piece{Path: path, Kind: partKinds[count.TypeOf(extra.Part)], Tokens: r.fit.count.PieceIn(r.tree, n), Required: locked}
-		if t := r.trimmed[n]; t != nil && around.Step == 0 {
-			p.Tokens, p.TrimmedFrom = t.Tokens, p.Tokens
-		}
-		r.add(p, n, around)
-		return
-	}
-	for i, c := range extra.Calls {
-		call := r.fit.state.CallDrop(n, i)
-		went := around
-		went.Restored = around.Restored || call.Restored
-		if call.By(r.at) {
-			went = call
-		}
-		required := locked || r.fit.order.Pinned(n) && !r.mayGo[c.KeepWith]
-		r.add(Piece{Path: path, Kind: PieceToolCall, Tokens: r.fit.count.Call(c), Required: required}, n, went)
-	}
-	for c := n + 1; c < node.End; c = r.tree.Nodes[c].End {
-		r.list(c, path, around)
-	}
-}
-
-func (r *reporter) add(p Piece, n tree.ID, went tree.Drop) {
-	p.Priority = given(&r.tree.Nodes[n])
-	if went.Step != 0 {
-		p.Dropped, p.Limit = reasons[went.Cause], r.fit.limitPath(went.Step)
-	} else {
-		p.Restored = went.Restored
-	}
-	r.report = append(r.report, p)
-}
-
-// given returns the priority of a node, nil if it was given none.
-func given(n *tree.Node) *int {
-	if !n.Is(tree.Given) {
-		return nil
-	}
-	return new(n.Priority)
-}
-
-// block lists the pieces of finished messages that stay, in an element of this path.
-func (r *reporter) block(b *tree.Block, path string) {
-	t := b.Tree
-	paths := make([]string, len(t.Nodes))
-	paths[tree.Root] = path
-	for i := range t.Nodes[1:] {
-		n := tree.ID(i + 1)
-		node := &t.Nodes[n]
-		paths[n] = t.PathIn(paths[node.Parent], n)
-		piece := Piece{Path: paths[n], Priority: given(node), Required: true}
-		if node.Leaf() {
-			piece.Kind, piece.Tokens = partKinds[count.TypeOf(t.Extra(n).Part)], r.fit.count.PieceIn(t, n)
-			r.report = append(r.report, piece)
-		}
-		for _, c := range t.Extra(n).Calls {
-			piece.Kind, piece.Tokens = PieceToolCall, r.fit.count.Call(c)
-			r.report = append(r.report, piece)
-		}
-	}
-}
-
-// partKinds are the kinds of pieces that parts are.
-var partKinds = [...]PieceKind{
-	count.TextType: PieceText, count.ImageType: PieceImage, count.DocumentType: PieceDocument, count.ThinkingType: PieceThinking,
-	count.OpaqueType: PieceOpaque, count.BreakpointType: PieceBreakpoint,
+	return n
 }

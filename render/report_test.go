@@ -243,7 +243,7 @@ func TestReportListsEveryPiece(t *testing.T) {
 		textTokens, images, calls := 0, 0, 0
 		for i, p := range r.Report() {
 			whole := all.Report()[i]
-			p.Dropped, p.Limit = whole.Dropped, whole.Limit
+			p.Dropped, p.Limit, p.Priority, p.DecidedBy = whole.Dropped, whole.Limit, whole.Priority, ""
 			if p.TrimmedFrom > 0 {
 				require.Less(t, p.Tokens, p.TrimmedFrom)
 				p.Tokens, p.TrimmedFrom = p.TrimmedFrom, 0
@@ -279,18 +279,19 @@ func TestReportListsEveryPiece(t *testing.T) {
 }
 
 func TestReportTable(t *testing.T) {
-	group := &elements.Group{}
+	group := &elements.Group{Name: "handlers"}
 	r := rendered(t, elements.Fragment{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("rules")}},
 		user(elements.TokenLimit{Max: 3, Children: elements.Nodes{chunk(1, "ab"), chunk(2, "cd")}}, chunk(-1, "efg")),
 		userAt(5, elements.KeepWith{Group: group, Children: elements.Nodes{line("h")}}),
 	}, 14)
 	require.Equal(t, strings.TrimLeft(`
-System                             text  -   5 tokens  kept: required
-User#1 > TokenLimit > TextChunk#1  text  1   2 tokens  dropped: priority, for User#1 > TokenLimit
-User#1 > TokenLimit > TextChunk#2  text  2   2 tokens  kept
-User#1 > TextChunk                 text  -1  3 tokens  dropped: priority
-User#2 > KeepWith > TextChunk      text  -   1 tokens  dropped: priority
+System                             5 tokens  -            kept: required
+User#1 > TokenLimit > TextChunk#1  2 tokens  priority 1   dropped for User#1 > TokenLimit
+User#1 > TokenLimit > TextChunk#2  2 tokens  priority 2   kept
+User#1 > TextChunk                 3 tokens  priority -1  dropped for the budget
+User#2 > KeepWith > TextChunk      1 token   priority 5   dropped for the budget, with group "handlers"
+kept: 7 tokens, pieces: 2; dropped: 6 tokens, pieces: 3
 `, "\n"), r.Report().String())
 }
 
@@ -304,7 +305,7 @@ func TestReportAsLogAndJSON(t *testing.T) {
 		return a
 	}})).Info("rendered", "report", r.Report())
 	require.Equal(t, `level=INFO msg=rendered report.kept=1 report.keptTokens=1 report.dropped=2 report.droppedTokens=5 `+
-		`report.droppedPieces="[User > TextChunk#1 (2 tokens, dropped: priority) User > TextChunk#2 (3 tokens, dropped: priority)]"`+"\n", b.String())
+		`report.droppedPieces="[User > TextChunk#1 (2 tokens, dropped for the budget) User > TextChunk#2 (3 tokens, dropped for the budget)]"`+"\n", b.String())
 
 	data, err := json.Marshal(r.Report()[1:])
 	require.NoError(t, err)
@@ -376,4 +377,36 @@ func TestNamesInPaths(t *testing.T) {
 // gives renders to a text.
 func gives(text elements.Text) func(context.Context, sizing.Sizing) (elements.Node, error) {
 	return func(context.Context, sizing.Sizing) (elements.Node, error) { return text, nil }
+}
+
+// Each piece that was dropped says what was chosen to go, with the priority that decided, and the group that it belongs to.
+func TestReportSaysWhatDecided(t *testing.T) {
+	group := &elements.Group{Name: "handlers"}
+	file := func(name string, priority int) elements.Node {
+		return elements.Wrap{Props: at(priority), Children: elements.Nodes{elements.KeepWith{Group: group, Children: elements.Nodes{
+			elements.Tag{Name: "file", Props: elements.Props{ReportName: "file " + name}, Children: elements.Nodes{line("some text"), line("more")}},
+		}}}}
+	}
+	root := user(file("handler.go", 40), file("handler_test.go", 50), elements.Chunk{Props: at(60), Children: elements.Nodes{line("a chunk"), line("of two")}}, line("stay"))
+	r := rendered(t, root, 12)
+	type decided struct {
+		path, by string
+		priority int
+		group    string
+		why      render.Reason
+	}
+	var got []decided
+	for _, p := range r.Report().Dropped() {
+		got = append(got, decided{p.Path, p.DecidedBy, *p.Priority, p.Group, p.Dropped})
+	}
+	const last = "User > Wrap#1 > KeepWith > file handler.go > TextChunk#2" // with which the file is empty
+	require.Equal(t, []decided{
+		{"User > Wrap#1 > KeepWith > file handler.go > TextChunk#1", "", 40, "handlers", render.ReasonPriority},
+		{last, "", 40, "handlers", render.ReasonPriority},
+		{"User > Wrap#2 > KeepWith > file handler_test.go > TextChunk#1", last, 40, "handlers", render.ReasonGroup},
+		{"User > Wrap#2 > KeepWith > file handler_test.go > TextChunk#2", last, 40, "handlers", render.ReasonGroup},
+		{"User > Chunk > TextChunk#1", "User > Chunk", 60, "", render.ReasonChunk},
+		{"User > Chunk > TextChunk#2", "User > Chunk", 60, "", render.ReasonChunk},
+	}, got)
+	require.Contains(t, r.Report().String(), `dropped for the budget, with group "handlers"`)
 }

@@ -1,0 +1,153 @@
+package render
+
+import (
+	"sort"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render/internal/count"
+	"github.com/promptree-go/promptree/render/internal/tree"
+)
+
+// reasons are the causes in words.
+var reasons = [...]Reason{tree.ByPriority: ReasonPriority, tree.ByChunk: ReasonChunk, tree.ByGroup: ReasonGroup, tree.ByEmptiness: ReasonEmptied}
+
+// pieces returns the pieces in a node, with what had become of each after a step, and these texts trimmed.
+func (f *fitting) pieces(root tree.ID, at tree.Step, trimmed map[tree.ID]*tree.Trimmed) Report {
+	t := f.state.Tree
+	r := reporter{fit: f, tree: t, at: at, trimmed: trimmed, mayGo: map[*elements.Group]bool{}}
+	if t.Grouped > 0 && f.order.Held(tree.Root) {
+		for i := range t.Nodes {
+			if g := t.GroupOf(tree.ID(i)); g != nil && !f.order.Locked(tree.ID(i)) {
+				r.mayGo[g] = true
+			}
+		}
+	}
+	r.list(root, place{path: t.Path(t.Nodes[root].Parent)})
+	return r.report
+}
+
+// reporter lists pieces.
+type reporter struct {
+	fit     *fitting
+	tree    *tree.Tree
+	at      tree.Step
+	trimmed map[tree.ID]*tree.Trimmed
+	mayGo   map[*elements.Group]bool // that may go, and calls linked to them
+	report  Report
+}
+
+// place says what a piece stands in.
+type place struct {
+	path     string
+	priority *int // of the nearest element that has one
+	group    string
+	went     tree.Drop
+}
+
+// list lists the pieces in a node that stands in a place.
+func (r *reporter) list(n tree.ID, in place) {
+	node, extra := &r.tree.Nodes[n], r.tree.Extra(n)
+	drop := r.fit.state.Drop(n)
+	drop.Restored = drop.Restored || in.went.Restored
+	if drop.By(r.at) {
+		in.went = drop
+	}
+	in.went.Restored = drop.Restored
+	in.path = r.tree.PathIn(in.path, n)
+	if node.Is(tree.Given) {
+		in.priority = new(node.Priority)
+	}
+	if g := r.tree.GroupOf(n); g != nil {
+		in.group = g.Name
+	}
+	locked := r.fit.order.Locked(n)
+	switch {
+	case node.Kind == tree.Finished:
+		r.block(extra.Block, in)
+		return
+	case node.Leaf():
+		p := Piece{Kind: partKinds[count.TypeOf(extra.Part)], Tokens: r.fit.count.PieceIn(r.tree, n), Required: locked}
+		if t := r.trimmed[n]; t != nil && in.went.Step == 0 {
+			p.Tokens, p.TrimmedFrom = t.Tokens, p.Tokens
+		}
+		r.add(p, in)
+		return
+	}
+	for i, c := range extra.Calls {
+		call, of := r.fit.state.CallDrop(n, i), in
+		of.went.Restored = in.went.Restored || call.Restored
+		if call.By(r.at) {
+			of.went = call
+		}
+		if c.KeepWith != nil {
+			of.group = c.KeepWith.Name
+		}
+		required := locked || r.fit.order.Pinned(n) && !r.mayGo[c.KeepWith]
+		r.add(Piece{Kind: PieceToolCall, Tokens: r.fit.count.Call(c), Required: required}, of)
+	}
+	for c := n + 1; c < node.End; c = r.tree.Nodes[c].End {
+		r.list(c, in)
+	}
+}
+
+// add adds a piece in a place.
+func (r *reporter) add(p Piece, in place) {
+	p.Path, p.Priority, p.Group = in.path, in.priority, in.group
+	if in.went.Step == 0 {
+		p.Restored = in.went.Restored
+	} else {
+		p.Dropped, p.Limit = reasons[in.went.Cause], r.fit.limitPath(in.went.Step)
+		chosen := r.chosen(in.went.Step)
+		p.Priority = r.priority(chosen)
+		if path := r.tree.Path(chosen); path != p.Path {
+			p.DecidedBy = path
+		}
+	}
+	r.report = append(r.report, p)
+}
+
+// chosen returns what was chosen to go at a step.
+func (r *reporter) chosen(at tree.Step) tree.ID {
+	s := r.fit.state
+	return s.Log[sort.Search(len(s.Log), func(i int) bool { return s.LogStep(i) >= at })].Node
+}
+
+// priority returns the priority of a node, or of the nearest element around it that has one; nil if none has.
+func (r *reporter) priority(n tree.ID) *int {
+	for ; n != tree.None; n = r.tree.Nodes[n].Parent {
+		if r.tree.Nodes[n].Is(tree.Given) {
+			return new(r.tree.Nodes[n].Priority)
+		}
+	}
+	return nil
+}
+
+// block lists the pieces of finished messages that stay.
+func (r *reporter) block(b *tree.Block, in place) {
+	t := b.Tree
+	paths := make([]string, len(t.Nodes))
+	paths[tree.Root] = in.path
+	for i := range t.Nodes[1:] {
+		n := tree.ID(i + 1)
+		node := &t.Nodes[n]
+		paths[n] = t.PathIn(paths[node.Parent], n)
+		piece := Piece{Path: paths[n], Priority: in.priority, Group: in.group, Required: true}
+		if node.Is(tree.Given) {
+			piece.Priority = new(node.Priority)
+		}
+		if node.Leaf() {
+			piece.Kind, piece.Tokens = partKinds[count.TypeOf(t.Extra(n).Part)], r.fit.count.PieceIn(t, n)
+			r.report = append(r.report, piece)
+		}
+		for _, c := range t.Extra(n).Calls {
+			piece.Kind, piece.Tokens = PieceToolCall, r.fit.count.Call(c)
+			r.report = append(r.report, piece)
+		}
+	}
+}
+
+// partKinds are the kinds of pieces that parts are.
+var partKinds = [...]PieceKind{
+	count.TextType: PieceText, count.ImageType: PieceImage, count.DocumentType: PieceDocument, count.ThinkingType: PieceThinking,
+	count.OpaqueType: PieceOpaque, count.BreakpointType: PieceBreakpoint,
+}
