@@ -103,7 +103,7 @@ func TestATargetOfAnyNumbersIsUsedOrRefusedByTheNameOfTheField(t *testing.T) {
 }
 
 func TestUsageOfAnyNumbersIsMeasured(t *testing.T) {
-	usage := history.Usage{Usage: chat.Usage{Input: 100, Output: 10, CacheRead: 5, CacheWrite: 5}, Counted: 90, Cost: 0.1}
+	usage := history.Usage{Usage: chat.Usage{Input: 100, Output: 10, CacheRead: 5, CacheWrite: 5, CacheWriteLong: 2}, Counted: 90, Cost: 0.1}
 	extremes.Each(usage, func(field string, number any, u history.Usage) {
 		if math.IsNaN(u.Cost) || math.IsInf(u.Cost, 0) {
 			return // no log takes it
@@ -114,7 +114,7 @@ func TestUsageOfAnyNumbersIsMeasured(t *testing.T) {
 		require.NoError(t, err)
 		requireSound(t, d, field, number)
 	})
-	extremes.Each(chat.Usage{Input: 1, Output: 1, CacheRead: 1, CacheWrite: 1}, func(field string, number any, u chat.Usage) {
+	extremes.Each(chat.Usage{Input: 1, Output: 1, CacheRead: 1, CacheWrite: 1, CacheWriteLong: 1}, func(field string, number any, u chat.Usage) {
 		d := newDesk(t, overflowing()...)
 		d.Always(func(context.Context, chat.Request) (chat.Response, error) {
 			return chat.Response{Message: chat.AssistantMessage("<summary>" + words(60) + "</summary>"), Usage: u}, nil

@@ -272,6 +272,7 @@ func (m *meter) add(u chat.Usage) {
 	m.usage.Output = clamp.Sum(m.usage.Output, u.Output)
 	m.usage.CacheRead = clamp.Sum(m.usage.CacheRead, u.CacheRead)
 	m.usage.CacheWrite = clamp.Sum(m.usage.CacheWrite, u.CacheWrite)
+	m.usage.CacheWriteLong = clamp.Sum(m.usage.CacheWriteLong, u.CacheWriteLong)
 }
 
 func (m *meter) read() (int, chat.Usage) {

@@ -75,7 +75,8 @@ func (t Target) generate(ctx context.Context, limit time.Duration, req chat.Requ
 			err = answered(name, r)
 		}
 		u := r.Usage
-		if min(u.Input, u.Output, u.CacheRead, u.CacheWrite) < 0 || max(u.Input, u.Output, u.CacheRead, u.CacheWrite) > math.MaxInt32 {
+		numbers := []int{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.CacheWriteLong}
+		if slices.Min(numbers) < 0 || slices.Max(numbers) > math.MaxInt32 {
 			r.Usage = chat.Usage{}
 		}
 		return r, err

@@ -86,6 +86,9 @@ type Usage struct {
 	CacheRead int `json:"cacheRead,omitempty"`
 	// CacheWrite is the part of Input that the provider's cache took in.
 	CacheWrite int `json:"cacheWrite,omitempty"`
+	// CacheWriteLong is the part of CacheWrite that is kept for the longer of the provider's two lifetimes: an hour with
+	// Anthropic, 12 hours with OpenAI.
+	CacheWriteLong int `json:"cacheWriteLong,omitempty"`
 }
 
 // Tool describes a tool to a model.

@@ -117,6 +117,7 @@ func sum(a, b chat.Usage) chat.Usage {
 	return chat.Usage{
 		Input: a.Input + b.Input, Output: a.Output + b.Output,
 		CacheRead: a.CacheRead + b.CacheRead, CacheWrite: a.CacheWrite + b.CacheWrite,
+		CacheWriteLong: a.CacheWriteLong + b.CacheWriteLong,
 	}
 }
 

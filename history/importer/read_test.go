@@ -254,6 +254,16 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+func TestCacheWritesOfAnthropicAreToldApartByLifetime(t *testing.T) {
+	got, err := importer.Read(strings.NewReader(`{"role":"user","content":"a"}
+{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"text","text":"b"}],"usage":{"input_tokens":3,"output_tokens":8,` +
+		`"cache_read_input_tokens":50,"cache_creation_input_tokens":7,"cache_creation":{"ephemeral_5m_input_tokens":5,"ephemeral_1h_input_tokens":2}}}`))
+	require.NoError(t, err)
+	require.Len(t, got.Records, 2)
+	assert.Equal(t, chat.Usage{Input: 60, Output: 8, CacheRead: 50, CacheWrite: 7, CacheWriteLong: 2}, got.Records[1].Usage)
+	assert.Empty(t, got.Notes)
+}
+
 func TestLines(t *testing.T) {
 	hello := message(`"role":"user","content":"hello"`)
 	hi := []string{"hello"}

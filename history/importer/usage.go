@@ -28,6 +28,15 @@ func (n usageNames) read(o *object, notes *pending) (chat.Usage, error) {
 		CacheWrite: u.count(n.cacheWrite),
 	}
 	usage.Input += usage.CacheRead + usage.CacheWrite
+	if u.is("cache_creation", kindObject) {
+		lifetimes := u.object("cache_creation")
+		usage.CacheWriteLong = lifetimes.count("ephemeral_1h_input_tokens")
+		lifetimes.count("ephemeral_5m_input_tokens") // the rest of CacheWrite
+		if u.err == nil {
+			u.err = lifetimes.err
+		}
+		notes.rest("usage.cache_creation", lifetimes)
+	}
 	switch {
 	case o.err != nil:
 		return usage, o.err

@@ -56,7 +56,7 @@ func Example() {
 	// Output:
 	// Let me look.
 	// count {"glob":"*.go"} c2lnbmVk
-	// {Input:40 Output:42 CacheRead:32 CacheWrite:0}
+	// {Input:40 Output:42 CacheRead:32 CacheWrite:0 CacheWriteLong:0}
 }
 
 // A conversation from another model, with a call that was never answered.
