@@ -21,7 +21,7 @@ func TestForkLeavesTheCachedPrefixAsItIs(t *testing.T) {
 				lastTurn := r.Messages[len(r.Messages)-1]
 				if said, _ := lastTurn.Content[len(lastTurn.Content)-1]["text"].(string); strings.Contains(said, forktest.Ask) {
 					a := say(think("All of it."), text("<summary>\nThe files were counted.\n</summary>"))
-					a.usage = map[string]int{"input_tokens": 100, "cache_read_input_tokens": 900, "output_tokens": 20}
+					a.usage = map[string]any{"input_tokens": 100, "cache_read_input_tokens": 900, "output_tokens": 20}
 					return a
 				}
 				if counted++; counted > 12 {

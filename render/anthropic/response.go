@@ -25,10 +25,11 @@ func Response(m *sdk.Message) chat.Response {
 	r := chat.Response{
 		Message: chat.Message{Role: chat.RoleAssistant},
 		Usage: chat.Usage{
-			Input:      int(m.Usage.InputTokens + m.Usage.CacheReadInputTokens + m.Usage.CacheCreationInputTokens),
-			Output:     int(m.Usage.OutputTokens),
-			CacheRead:  int(m.Usage.CacheReadInputTokens),
-			CacheWrite: int(m.Usage.CacheCreationInputTokens),
+			Input:          int(m.Usage.InputTokens + m.Usage.CacheReadInputTokens + m.Usage.CacheCreationInputTokens),
+			Output:         int(m.Usage.OutputTokens),
+			CacheRead:      int(m.Usage.CacheReadInputTokens),
+			CacheWrite:     int(m.Usage.CacheCreationInputTokens),
+			CacheWriteLong: int(m.Usage.CacheCreation.Ephemeral1hInputTokens),
 		},
 		StopReason: stopReason(m.StopReason),
 	}

@@ -110,13 +110,20 @@ func jsonOf(t *testing.T, v any) (out any) {
 func TestUsageCountsCachedInput(t *testing.T) {
 	s := newServer(t, func(int, request) answer {
 		a := say(text("42"))
-		a.usage = map[string]int{"input_tokens": 3, "cache_read_input_tokens": 50, "cache_creation_input_tokens": 7, "output_tokens": 11}
+		a.usage = map[string]any{
+			"input_tokens": 3, "cache_read_input_tokens": 50, "cache_creation_input_tokens": 7, "output_tokens": 11,
+			"cache_creation": map[string]int{"ephemeral_5m_input_tokens": 5, "ephemeral_1h_input_tokens": 2},
+		}
 		return a
 	})
 	model := &anthropic.Model{Client: s.client(), Name: "claude-test"}
-	r, err := model.Generate(t.Context(), ask(question))
-	require.NoError(t, err)
-	require.Equal(t, chat.Usage{Input: 60, Output: 11, CacheRead: 50, CacheWrite: 7}, r.Usage)
+	for _, stream := range []func(chat.Delta){nil, func(chat.Delta) {}} {
+		req := ask(question)
+		req.Stream = stream
+		r, err := model.Generate(t.Context(), req)
+		require.NoError(t, err)
+		require.Equal(t, chat.Usage{Input: 60, Output: 11, CacheRead: 50, CacheWrite: 7, CacheWriteLong: 2}, r.Usage)
+	}
 }
 
 func TestStopReasons(t *testing.T) {

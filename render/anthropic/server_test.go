@@ -41,7 +41,7 @@ type answer struct {
 
 	blocks []block
 	stop   string
-	usage  map[string]int
+	usage  map[string]any
 	// breakOff ends the stream after so many events; fault ends it with an error event.
 	breakOff int
 	fault    string
@@ -63,7 +63,7 @@ func call(id, name string, input any) block {
 }
 
 func say(blocks ...block) answer {
-	a := answer{blocks: blocks, stop: "end_turn", usage: map[string]int{"input_tokens": 10, "output_tokens": 5}}
+	a := answer{blocks: blocks, stop: "end_turn", usage: map[string]any{"input_tokens": 10, "output_tokens": 5}}
 	for _, b := range blocks {
 		if b["type"] == "tool_use" {
 			a.stop = "tool_use"
@@ -162,7 +162,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, req request, a a
 	}
 	s.mu.Unlock()
 	if a.usage == nil {
-		a.usage = map[string]int{}
+		a.usage = map[string]any{}
 	}
 	if !req.Stream {
 		writeJSON(w, message(a, a.blocks, a.stop))

@@ -134,5 +134,6 @@ func itemsUsage(u responses.ResponseUsage) chat.Usage {
 	return chat.Usage{
 		Input: int(u.InputTokens), Output: int(u.OutputTokens),
 		CacheRead: int(u.InputTokensDetails.CachedTokens), CacheWrite: int(u.InputTokensDetails.CacheWriteTokens),
+		CacheWriteLong: int(u.InputTokensDetails.CacheWriteTokensDetails.Ttl12hTokens),
 	}
 }

@@ -26,6 +26,13 @@ var question = chat.UserMessage("How many Go files are there?")
 var countTool = chat.Tool{Name: "count", Description: "Counts files.",
 	Parameters: []byte(`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"number"}},"required":["z"]}`)}
 
+func TestResponsesTellCacheWritesApartByLifetime(t *testing.T) {
+	s := newServer(t, always(reply{items: []item{message("msg_1", "hello")}, usage: usage{in: 1200, cached: 1024, written: 100, long: 30}}))
+	got, err := s.model(openai.Responses, "gpt-5.6").Generate(t.Context(), chat.Request{Messages: []chat.Message{question}})
+	require.NoError(t, err)
+	require.Equal(t, chat.Usage{Input: 1200, CacheRead: 1024, CacheWrite: 100, CacheWriteLong: 30}, got.Usage)
+}
+
 func TestAnswer(t *testing.T) {
 	answer := reply{
 		items: []item{message("msg_1", "I count them. Grüße 👩‍👧"), call("fc_1", "call_1", "count", `{"z":"*.go"}`), call("fc_2", "call_2", "count", `{"z":"<*.md>"}`)},

@@ -51,7 +51,7 @@ type reply struct {
 
 type item map[string]any
 
-type usage struct{ in, out, cached, written int }
+type usage struct{ in, out, cached, written, long int }
 
 func newServer(t testing.TB, answer func(openai.API, gjson.Result) reply) *server {
 	s := &server{answer: answer, memory: newMemory()}
@@ -229,7 +229,8 @@ func responsesForm(model string, a reply) (item, []string) {
 	}
 	if !a.noUsage {
 		response["usage"] = item{"input_tokens": a.usage.in, "output_tokens": a.usage.out, "total_tokens": a.usage.in + a.usage.out,
-			"input_tokens_details":  item{"cached_tokens": a.usage.cached, "cache_write_tokens": a.usage.written},
+			"input_tokens_details": item{"cached_tokens": a.usage.cached, "cache_write_tokens": a.usage.written,
+				"cache_write_tokens_details": item{"ttl_30m_tokens": a.usage.written - a.usage.long, "ttl_12h_tokens": a.usage.long}},
 			"output_tokens_details": item{"reasoning_tokens": 0}}
 	}
 	var events []string
