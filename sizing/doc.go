@@ -1,4 +1,4 @@
-// Package sizing says what things cost in tokens and what a window holds.
+// Package sizing says what things cost, in tokens and in dollars, and what a window holds.
 //
 // A [Tokenizer] counts a text, a part, a message and a list of tools; exact counters for OpenAI's models are in
 // sizing/openai, and [Calibrated] learns from the usage that a provider reports where it publishes no tokenizer. A
@@ -6,6 +6,11 @@
 //
 //	window := sizing.Window{Tokens: 128_000, Answer: 8_000, Threshold: 0.8}
 //	budget, err := window.Budget(tokenizer.CountTools(tools))
+//
+// [Prices] say what a request costs in dollars, by the usage that was reported or is foretold:
+//
+//	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+//	cost := prices.Of(response.Usage).Total()
 //
 // Where a tokenizer is a [Joiner], counts add up: a [Span] is the exact count of a text as a value that joins with others.
 //

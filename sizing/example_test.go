@@ -36,6 +36,25 @@ func ExampleWindow_Budget() {
 	// neither a ratio nor tokens: 80
 }
 
+func ExamplePrices() {
+	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	warm := prices.Foretell(sizing.Planned{Input: 100_000, Cached: 98_000, Output: 400})
+	cold := prices.Foretell(sizing.Planned{Input: 100_000, Output: 400})
+	fmt.Printf("with a warm cache $%.4f\n", prices.Of(warm).Total())
+	fmt.Printf("with a cold one   $%.4f\n", prices.Of(cold).Total())
+
+	_, err = sizing.PublishedPrices().Of("my-own-model")
+	fmt.Println(err)
+	// Output:
+	// with a warm cache $0.0715
+	// with a cold one   $0.6350
+	// sizing: the prices of model "my-own-model" are unknown: add a row for it to the table, or write its Prices down
+}
+
 func ExampleWindow_Effective() {
 	_, err := sizing.Window{}.Effective()
 	fmt.Println(err)

@@ -1,0 +1,121 @@
+package sizing
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/promptree-go/promptree/internal/modelname"
+)
+
+// UnknownPricesError is the error of a model that a [PriceTable] has no row for.
+type UnknownPricesError struct{ Model string }
+
+func (e *UnknownPricesError) Error() string {
+	return fmt.Sprintf("sizing: the prices of model %q are unknown: add a row for it to the table, or write its Prices down", e.Model)
+}
+
+// PriceRow holds the prices of a model, and where they are from.
+type PriceRow struct {
+	// Model by its name without a date, such as "claude-opus-4-5". See [PriceTable.Of].
+	Model string
+	Prices
+	// Date on which the source said so, as 2006-01-02.
+	Date string
+	// Source is the address of a page.
+	Source string
+}
+
+// PriceTable lists the prices of models.
+type PriceTable []PriceRow
+
+// Of returns the prices of a model, those of the last row that fits, or an [*UnknownPricesError]. The name may have the date
+// of its version behind it, and be spelt as a gateway spells it: "anthropic/claude-opus-4.5" and "claude-opus-4-5-20251101"
+// are "claude-opus-4-5", and "claude-opus-4-5-fast" is not. A gateway may charge more than the row says.
+func (t PriceTable) Of(model string) (Prices, error) {
+	for i := len(t) - 1; i >= 0; i-- {
+		if name := t[i].Model; modelname.Fits(name, model) || modelname.Fits(name+"-20[0-9][0-9]*", model) {
+			return t[i].Prices, nil
+		}
+	}
+	return Prices{}, &UnknownPricesError{Model: model}
+}
+
+// PublishedPrices returns a new table of what the makers of some models charged for standard requests to their own APIs on
+// the date of each row. Prices change: append rows of your own, which go before those of the same model, or use a table of
+// your own. Lifetimes are the least that the provider names.
+func PublishedPrices() PriceTable {
+	var table PriceTable
+	for _, r := range anthropicPrices {
+		table = append(table, PriceRow{Model: r.model, Date: r.date, Source: anthropicSource, Prices: Prices{
+			Rates:    Rates{Input: r.input, CacheRead: r.read, CacheWrite: 1.25 * r.input, CacheWriteLong: 2 * r.input, Output: 5 * r.input},
+			Lifetime: 5 * time.Minute, LongLifetime: time.Hour, LeastCached: r.least,
+		}})
+	}
+	return append(table, otherPrices...)
+}
+
+const anthropicSource = "https://platform.claude.com/docs/en/about-claude/pricing"
+
+// anthropicPrices are Claude's: a write costs 1.25 of the input, one for an hour twice the input, and the output five times. The
+// least cached sizes are those of https://platform.claude.com/docs/en/build-with-claude/prompt-caching.
+var anthropicPrices = []struct {
+	model       string
+	input, read float64
+	least       int
+	date        string
+}{
+	{"claude-opus-4-5", 5, 0.50, 4096, "2026-09-23"},
+	{"claude-opus-4-6", 5, 0.50, 4096, "2026-09-23"},
+	{"claude-opus-4-8", 5, 0.50, 1024, "2026-09-23"},
+	{"claude-opus-5", 5, 0.50, 512, "2026-09-23"},
+	{"claude-opus-5-5", 4, 0.20, 0, "2026-09-23"},
+	{"claude-sonnet-4-6", 3, 0.30, 1024, "2026-09-23"},
+	{"claude-sonnet-5", 2, 0.20, 1024, "2026-10-01"},
+	{"claude-sonnet-5-5", 2, 0.20, 0, "2026-10-01"},
+	{"claude-haiku-4-5", 1, 0.10, 4096, "2026-09-23"},
+}
+
+const (
+	openaiSource = "https://developers.openai.com/api/docs/pricing"
+	geminiSource = "https://ai.google.dev/gemini-api/docs/pricing"
+
+	// longOpenAI and longGemini are the inputs above which requests cost more.
+	longOpenAI = 272_000
+	longGemini = 200_000
+)
+
+// otherPrices are those of OpenAI, whose caches keep what is idle for 5 minutes at least, and from GPT-5.6 on for 30, and
+// charge for writes from then on; and those of Google, which names no lifetime of a cache that is used without being asked
+// for. What GPT-6.1 charges for a write of 12 hours is not in its row.
+var otherPrices = PriceTable{
+	{Model: "gpt-5.4", Date: "2026-06-04", Source: openaiSource, Prices: Prices{
+		Rates:     Rates{Input: 2.50, CacheRead: 0.25, Output: 15},
+		LongInput: longOpenAI, LongRates: Rates{Input: 5, CacheRead: 0.50, Output: 22.50},
+		Lifetime: 5 * time.Minute, LeastCached: 1024,
+	}},
+	{Model: "gpt-5.4-mini", Date: "2026-06-04", Source: openaiSource, Prices: Prices{
+		Rates:    Rates{Input: 0.75, CacheRead: 0.075, Output: 4.50},
+		Lifetime: 5 * time.Minute, LeastCached: 1024,
+	}},
+	{Model: "gpt-5.5", Date: "2026-06-04", Source: openaiSource, Prices: Prices{
+		Rates:     Rates{Input: 5, CacheRead: 0.50, Output: 30},
+		LongInput: longOpenAI, LongRates: Rates{Input: 10, CacheRead: 1, Output: 45},
+		Lifetime: 5 * time.Minute, LeastCached: 1024,
+	}},
+	{Model: "gpt-6.1-sol", Date: "2026-10-13", Source: openaiSource, Prices: Prices{
+		Rates:     Rates{Input: 2, CacheRead: 0.10, CacheWrite: 2.50, Output: 10},
+		LongInput: longOpenAI, LongRates: Rates{Input: 4, CacheRead: 0.20, CacheWrite: 5, Output: 15},
+		Lifetime: 30 * time.Minute, LeastCached: 1024,
+	}},
+	{Model: "gemini-2.5-flash", Date: "2026-03-01", Source: geminiSource, Prices: Prices{
+		Rates: Rates{Input: 0.30, CacheRead: 0.03, Output: 2.50}, LeastCached: 2048,
+	}},
+	{Model: "gemini-2.5-pro", Date: "2026-03-01", Source: geminiSource, Prices: Prices{
+		Rates:     Rates{Input: 1.25, CacheRead: 0.125, Output: 10},
+		LongInput: longGemini, LongRates: Rates{Input: 2.50, CacheRead: 0.25, Output: 15}, LeastCached: 2048,
+	}},
+	{Model: "gemini-3.1-pro-preview", Date: "2026-02-19", Source: geminiSource, Prices: Prices{
+		Rates:     Rates{Input: 2, CacheRead: 0.20, Output: 12},
+		LongInput: longGemini, LongRates: Rates{Input: 4, CacheRead: 0.40, Output: 18}, LeastCached: 4096,
+	}},
+}
