@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,6 +24,7 @@ const recorded = "../../shared/sessions/pi-before-compaction.jsonl"
 // said is a message and the line that it stands in.
 type said struct {
 	Line    int
+	Time    time.Time
 	Message chat.Message
 	Usage   chat.Usage
 }
@@ -55,7 +57,7 @@ func recordedSession(t *testing.T) ([]said, []compaction) {
 	require.NoError(t, lines.Err())
 	var entries []said
 	for record, m := range r.Conversation() {
-		entries = append(entries, said{record.Line, m, record.Usage})
+		entries = append(entries, said{record.Line, record.Time, m, record.Usage})
 	}
 	return entries, compactions
 }

@@ -1,0 +1,186 @@
+package sizing
+
+import (
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/clamp"
+)
+
+// Sent is what is remembered of a request that was sent, so that a later one can be compared with it: a few digests, however
+// long it is. What a message or a tool says cannot be read from it. The zero value is a request of which nothing is known.
+type Sent struct {
+	// Time at which it was sent.
+	Time time.Time `json:"time,omitzero"`
+	// Tools is the digest of its tools in whatever order.
+	Tools string `json:"tools,omitempty"`
+	// System is the number of system messages at its head.
+	System int `json:"system,omitempty"`
+	// Marks of its beginnings, the shortest first: its tools alone, with the system messages at its head, and all of it.
+	// Between these the distance to its end doubles from mark to mark.
+	Marks []Mark `json:"marks,omitempty"`
+}
+
+// Mark stands for a beginning of a request: its tools and its first messages.
+type Mark struct {
+	Messages int    `json:"messages"`
+	Tokens   int    `json:"tokens"`
+	Digest   string `json:"digest"`
+}
+
+// NewSent remembers a request. Cache breakpoints in it do not count. A request that has no form in JSON is not remembered.
+func NewSent(at time.Time, t Tokenizer, messages []chat.Message, tools []chat.Tool) Sent {
+	s := Sent{Time: at, Tools: toolSet(tools)}
+	n := len(messages)
+	for s.System < n && messages[s.System].Role == chat.RoleSystem {
+		s.System++
+	}
+	places := []int{0, s.System, n}
+	for back := 1; n-back > s.System; back *= 2 {
+		places = append(places, n-back)
+	}
+	slices.Sort(places)
+	places = slices.Compact(places)
+	tokens := 0
+	if len(tools) > 0 {
+		tokens = t.CountTools(tools)
+	}
+	h := newDigest(tools)
+	for i := 0; ; i++ {
+		if i == places[0] {
+			s.Marks = append(s.Marks, Mark{Messages: i, Tokens: tokens, Digest: h.short()})
+			if places = places[1:]; len(places) == 0 {
+				break
+			}
+		}
+		tokens = clamp.Sum(tokens, t.CountMessage(messages[i]))
+		h.add(messages[i])
+	}
+	if h.bad {
+		return Sent{Time: at}
+	}
+	return s
+}
+
+// toolSet is the digest of tools in whatever order.
+func toolSet(tools []chat.Tool) string {
+	each := make([]string, len(tools))
+	for i, t := range tools {
+		each[i] = newDigest([]chat.Tool{t}).short()
+	}
+	slices.Sort(each)
+	h := newDigest(nil)
+	for _, digest := range each {
+		h.write([]byte(digest), nil)
+	}
+	return h.short()
+}
+
+// short is the first 6 bytes of the digest, in hexadecimal.
+func (d *digest) short() string {
+	sum := d.sum()
+	return hex.EncodeToString(sum[:6])
+}
+
+// Change says what of a request differs from the one before it.
+type Change string
+
+// The changes, each with the usual reasons.
+const (
+	// ChangeNone: the request begins with the whole of the other.
+	ChangeNone Change = ""
+	// ChangeUnknown: nothing is remembered of the other.
+	ChangeUnknown Change = "unknown"
+	// ChangeToolOrder: the tools are the same in another order, such as that of a map.
+	ChangeToolOrder Change = "tool order"
+	// ChangeTools: there are other tools, or their descriptions or parameters changed.
+	ChangeTools Change = "tools"
+	// ChangeSystem: a system message at the head changed. Something in it changes by itself: a clock, a counter, a list of
+	// files, the newest memory.
+	ChangeSystem Change = "system message"
+	// ChangeMessages: a later message changed, or is gone: context in front of the history, or what was pruned.
+	ChangeMessages Change = "messages"
+)
+
+// Shared is how far a request begins as the one before it.
+type Shared struct {
+	// Change that ends the common beginning.
+	Change Change
+	// Messages of the common beginning, and the tokens that it takes by our own count, with the tools. Both are lower bounds
+	// if a message changed that stands between two marks.
+	Messages, Tokens int
+	// Until is the number of messages among the first of which one changed, 0 if none did.
+	Until int
+	// All is what the request before took, by our own count.
+	All int
+}
+
+// Compare says how far a request begins as the one that is remembered.
+func (s Sent) Compare(messages []chat.Message, tools []chat.Tool) Shared {
+	if len(s.Marks) == 0 {
+		return Shared{Change: ChangeUnknown}
+	}
+	shared := Shared{All: s.Marks[len(s.Marks)-1].Tokens}
+	h, added := newDigest(tools), 0
+	for i, m := range s.Marks {
+		for added < min(m.Messages, len(messages)) {
+			h.add(messages[added])
+			added++
+		}
+		if m.Messages <= len(messages) && !h.bad && h.short() == m.Digest {
+			shared.Messages, shared.Tokens = m.Messages, m.Tokens
+			continue
+		}
+		switch {
+		case i == 0 && s.Tools == toolSet(tools):
+			shared.Change = ChangeToolOrder
+		case i == 0:
+			shared.Change = ChangeTools
+		case m.Messages <= s.System:
+			shared.Change, shared.Until = ChangeSystem, m.Messages
+		default:
+			shared.Change, shared.Until = ChangeMessages, m.Messages
+		}
+		return shared
+	}
+	return shared
+}
+
+// Cache is what is known of a provider's prompt cache: the request that was sent last, and what the provider reported of it.
+type Cache struct {
+	Prices Prices
+	Sent   Sent
+	Usage  chat.Usage
+}
+
+// Expired reports whether the provider has forgotten the request by a time. The longer lifetime counts if the request
+// wrote something for it.
+func (c Cache) Expired(at time.Time) bool {
+	life := c.Prices.Lifetime
+	if c.Usage.CacheWriteLong > 0 {
+		life = max(life, c.Prices.LongLifetime)
+	}
+	return c.Sent.Time.IsZero() || at.Sub(c.Sent.Time) > life
+}
+
+// Holds foretells how many tokens, of the provider's, the cache has of a request that is sent at a time and shares a beginning
+// with the last one: all that the last one read or wrote, or the share of it that the beginning takes by our own count. A
+// provider that charges nothing for writes does not report them, and has all of the last request.
+func (c Cache) Holds(s Shared, at time.Time) int {
+	if c.Expired(at) || s.Change == ChangeUnknown {
+		return 0
+	}
+	held := clamp.Sum(max(0, c.Usage.CacheRead), max(0, c.Usage.CacheWrite))
+	if r := c.Prices.At(c.Usage.Input); r.CacheWrite == r.Input {
+		held = max(0, c.Usage.Input)
+	}
+	if s.Change != ChangeNone {
+		held = min(held, clamp.Int(float64(max(0, c.Usage.Input))*float64(s.Tokens)/float64(max(1, s.All))))
+	}
+	if held < c.Prices.LeastCached {
+		return 0
+	}
+	return held
+}
