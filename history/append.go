@@ -292,6 +292,7 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 		if before := a.seen[len(a.staged)]; b.Of == "" && before != e.Parent { // something came between
 			b.Of = before
 		}
+		b.Sent.Time = b.Sent.Time.UTC()
 		e.Body = b
 	case Message:
 		if err := a.checkMessage(ctx, b.Message); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
 )
 
 // Every kind of entry comes back from its line as it was.
@@ -33,7 +34,9 @@ func TestEntriesSurviveTheirLines(t *testing.T) {
 		ThinkingChange{Level: "high"},
 		Todos{Text: "first this", Items: []Todo{{Text: "that", Status: "pending"}}},
 		Usage{Of: "e3", Model: "m", Usage: chat.Usage{Input: 10, Output: 2, CacheRead: 5}, Cost: 0.25},
-		Usage{Of: "e3", Usage: chat.Usage{Input: 10, Output: 2, CacheWrite: 5, CacheWriteLong: 3}},
+		Usage{Of: "e3", Usage: chat.Usage{Input: 10, Output: 2, CacheWrite: 5, CacheWriteLong: 3}, Sent: sizing.Sent{
+			Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Tools: "e3b0", System: 1, Marks: []sizing.Mark{{Messages: 1, Tokens: 9, Digest: "8769"}},
+		}},
 	} {
 		t.Run(string(body.kind()), func(t *testing.T) {
 			want := Entry{ID: "e4", Parent: "e3", Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Body: body}

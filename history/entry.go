@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
 )
 
 // Entry is one line of a session: something that was said or done, and the entry that it follows.
@@ -246,6 +247,8 @@ type Usage struct {
 	Counted int `json:"counted,omitempty"`
 	// Cost in US dollars, 0 where it is not known.
 	Cost float64 `json:"cost,omitempty"`
+	// Sent is what is remembered of that request, so that the next one can be compared with it.
+	Sent sizing.Sent `json:"sent,omitzero"`
 }
 
 // Unknown is an entry of a kind that this version does not know. It is kept, and written back unchanged.

@@ -89,7 +89,7 @@ func TestEveryTextIsShownButWhatHoldsTheSessionTogether(t *testing.T) {
 		TypeModelChange:    {".model", ".provider"},
 		TypeThinkingChange: {".level"},
 		TypeTodos:          {".items.status"},
-		TypeUsage:          {".model", ".of"},
+		TypeUsage:          {".model", ".of", ".sent.marks.digest", ".sent.tools"},
 		TypeClearing:       {".arguments.call", ".arguments.entry", ".results.call", ".results.entry"},
 		TypePreamble:       append(inMessages(".system"), ".digest", ".tools.name"),
 		TypePlan:           {".firstKept", ".mode", ".model", ".occasion", ".policy", ".preamble"},

@@ -45,7 +45,7 @@ func NewSent(at time.Time, t Tokenizer, messages []chat.Message, tools []chat.To
 	places = slices.Compact(places)
 	tokens := 0
 	if len(tools) > 0 {
-		tokens = t.CountTools(tools)
+		tokens = max(0, t.CountTools(tools))
 	}
 	h := newDigest(tools)
 	for i := 0; ; i++ {
@@ -55,7 +55,7 @@ func NewSent(at time.Time, t Tokenizer, messages []chat.Message, tools []chat.To
 				break
 			}
 		}
-		tokens = clamp.Sum(tokens, t.CountMessage(messages[i]))
+		tokens = clamp.Sum(tokens, max(0, t.CountMessage(messages[i])))
 		h.add(messages[i])
 	}
 	if h.bad {

@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
@@ -62,13 +63,15 @@ type inner struct {
 	late    error           // of those, for Close; guarded by telling
 	work    work
 
-	mu     sync.Mutex     // guards what follows
-	prompt elements.Node  // that was rendered last
-	target *Target        // after a switch of model
-	ledger *ledger.Ledger // as it was read last
-	last   Explanation
-	sent   int    // tokens of the prompt that was returned last, with its tools
-	sentAt string // the newest entry that it showed
+	mu         sync.Mutex     // guards what follows
+	prompt     elements.Node  // that was rendered last
+	target     *Target        // after a switch of model
+	ledger     *ledger.Ledger // as it was read last
+	last       Explanation
+	sent       int    // tokens of the prompt that was returned last, with its tools
+	sentAt     string // the newest entry that it showed
+	rendered   *render.Result
+	renderedAt time.Time // at which it was measured
 }
 
 func (c *Compactor) init() {
@@ -351,7 +354,11 @@ func (w *walker) sent(s *measured) *render.Result {
 	if !w.unsent {
 		w.c.inner.mu.Lock()
 		w.c.inner.sent, w.c.inner.sentAt = s.result.Tokens+s.Tools, s.newest()
+		w.c.inner.rendered, w.c.inner.renderedAt = s.result, s.Time
 		w.c.inner.mu.Unlock()
+		if s.broken != (CacheBreak{}) && s.Fits {
+			w.c.tell(w.ctx, Event{Kind: EventCacheBreak, Reason: s.Occasion, Why: s.broken.why(), Break: s.broken})
+		}
 	}
 	if w.c.OnEvent != nil || w.c.Logger != nil {
 		w.c.tell(w.ctx, Event{
@@ -422,14 +429,31 @@ func (c *Compactor) Explain(ctx context.Context) Explanation {
 
 // Usage returns the entry that says what the provider reported of a request that was rendered to result, for the answer in
 // the entry of that id. Append it with the answer: what is measured from then on goes by it. What a tokenizer cannot count
-// counts as not counted.
+// counts as not counted. If the target has prices, the entry holds what the request cost, and digests of it.
 func (c *Compactor) Usage(result *render.Result, response chat.Response, answer string) history.Usage {
 	target := c.Current()
 	u := history.Usage{Of: answer, Model: target.Name, Usage: response.Usage}
 	if tools, err := call(context.Background(), nameTokenizer, listenTime, func(context.Context) (int, error) { return target.tools(), nil }); err == nil {
 		u.Counted = clamp.Sum(result.Tokens, tools)
 	}
+	if target.Prices == (sizing.Prices{}) || u.Usage == (chat.Usage{}) {
+		return u
+	}
+	u.Cost = target.Prices.Of(u.Usage).Total()
+	u.Sent, _ = call(context.Background(), nameTokenizer, listenTime, func(context.Context) (sizing.Sent, error) {
+		return sizing.NewSent(c.sentAt(result), target.Tokenizer, result.Messages, target.Tools), nil
+	})
 	return u
+}
+
+// sentAt returns when a prompt was rendered, or the time if it is not the last one.
+func (c *Compactor) sentAt(result *render.Result) time.Time {
+	c.inner.mu.Lock()
+	defer c.inner.mu.Unlock()
+	if c.inner.rendered == result {
+		return c.inner.renderedAt.UTC()
+	}
+	return time.Now().UTC()
 }
 
 // Abort ends whatever compaction is being made, of whatever kind. What the session shows stays as it is, and who waits for

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/clamp"
 )
 
@@ -51,9 +52,13 @@ type Measurement struct {
 	Pause Pause
 	// ReadOnly reports whether the session is open for reading only, so that nothing can be compacted.
 	ReadOnly bool
-	// Cold reports whether the provider's cache has expired; Carried is what carrying the history has cost, in dollars.
-	// Nothing fills them yet.
-	Cold    bool
+	// Foretold is the usage that the provider is expected to report for the prompt, without its output; zero if the target
+	// has no prices. It follows from the clock and from what the session remembers of the last request.
+	Foretold chat.Usage
+	// Cold reports whether the target has prices, and the provider's cache holds nothing of the prompt: it has expired, or the
+	// prompt begins otherwise than the last request.
+	Cold bool
+	// Carried is what carrying the history has cost, in dollars. Nothing fills it yet.
 	Carried float64
 }
 
@@ -253,6 +258,9 @@ func (e Explanation) String() string {
 			mark = "yes"
 		}
 		fmt.Fprintf(&b, "  %d. %s %s\n", i+1, mark, f.Why)
+	}
+	if u := m.Foretold; u.Input > 0 {
+		fmt.Fprintf(&b, "  foretold: %d tokens, %d of them cached, %d written to the cache\n", u.Input, u.CacheRead, u.CacheWrite)
 	}
 	outcome := e.Outcome
 	if outcome == "" {

@@ -41,6 +41,14 @@
 // that the view shows, tools included. [Measure] says whether that is our own count or the provider's. A condition holds only if
 // a compaction would cover more than its summary may take; otherwise there is nothing to relieve.
 //
+// # What a request costs
+//
+// If the target has prices ([Target.Prices]), each usage entry says what its request cost and holds a few digests of it. By
+// them, the clock and the least size that is cached, a measurement foretells what the provider reads from its cache and
+// writes to it. If a prompt begins otherwise than the one before, though nothing was compacted or cleared, an
+// [EventCacheBreak] says what changed, what that costs, and the usual reasons: a clock in the system prompt, tools in another
+// order, context in front of the history. After a compaction nothing is foretold until the next usage is reported.
+//
 // # Policies
 //
 // A [Policy] is a value of parts that combine: when to compact ([Trigger]), what to clear first ([Clear]), where to cut

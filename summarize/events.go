@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/checkpoints"
 )
 
@@ -60,7 +61,39 @@ const (
 	EventReported EventKind = "reported"
 	// EventUsage: what a prompt takes once all was done about it.
 	EventUsage EventKind = "usage"
+	// EventCacheBreak: a prompt begins otherwise than the one before, though nothing was compacted or cleared, so that the
+	// provider's cache does not have what it would have had. It is told of if the target has prices.
+	EventCacheBreak EventKind = "cache break"
 )
+
+// CacheBreak says what of a prompt changed, and what that costs.
+type CacheBreak struct {
+	// Change that broke the cache.
+	Change sizing.Change `json:"change,omitempty"`
+	// Messages of the prompt's beginning that are surely unchanged. One of the first Until changed; 0 if the tools did.
+	Messages int `json:"messages,omitempty"`
+	Until    int `json:"until,omitempty"`
+	// Tokens, of the provider's, that the cache would have had.
+	Tokens int `json:"tokens,omitempty"`
+	// Dollars that it costs to write them again, and not to read them.
+	Dollars float64 `json:"dollars,omitempty"`
+}
+
+// why says what changed, and the usual reasons.
+func (b CacheBreak) why() string {
+	var what string
+	switch b.Change {
+	case sizing.ChangeToolOrder:
+		what = "the tools are in another order than before: list them in one order, and not in that of a map"
+	case sizing.ChangeTools:
+		what = "the tools are others than before: keep them for the whole session, and their descriptions free of what changes"
+	case sizing.ChangeSystem:
+		what = fmt.Sprintf("system message %d or one before it changed: what changes by itself, such as a clock or a list of files, stands better behind the history", b.Until)
+	default:
+		what = fmt.Sprintf("one of messages %d to %d changed or is gone: context in front of the history changed, or was pruned", b.Messages+1, b.Until)
+	}
+	return fmt.Sprintf("%s (%d tokens are not read from the cache, which costs $%.4f)", what, b.Tokens, b.Dollars)
+}
 
 // Breakdown is what a request takes, in tokens by our own count.
 type Breakdown struct {
@@ -123,6 +156,8 @@ type Event struct {
 	Breakdown Breakdown `json:"breakdown,omitzero"`
 	// Base that limits are held against, in tokens.
 	Base int `json:"base,omitempty"`
+	// Break of the cache, of [EventCacheBreak].
+	Break CacheBreak `json:"break,omitzero"`
 	// Usage that models reported, and how often they were asked.
 	Usage chat.Usage `json:"usage,omitzero"`
 	Calls int        `json:"calls,omitempty"`
@@ -197,6 +232,11 @@ func (e Event) LogValue() slog.Value {
 	number("conversationTokens", e.Breakdown.Conversation)
 	number("toolTokens", e.Breakdown.Tools)
 	number("base", e.Base)
+	text("change", string(e.Break.Change))
+	number("lostTokens", e.Break.Tokens)
+	if e.Break.Dollars != 0 {
+		list = append(list, slog.Float64("lostDollars", e.Break.Dollars))
+	}
 	number("calls", e.Calls)
 	number("inputTokens", e.Usage.Input)
 	number("outputTokens", e.Usage.Output)
@@ -224,7 +264,7 @@ func (e Event) level() slog.Level {
 		return slog.LevelWarn
 	}
 	switch e.Kind {
-	case EventFailed, EventDropped, EventHookFailed, EventTruncated, EventLetGo, EventModelUnknown:
+	case EventFailed, EventDropped, EventHookFailed, EventTruncated, EventLetGo, EventModelUnknown, EventCacheBreak:
 		return slog.LevelWarn
 	case EventUsage, EventAnswered:
 		return slog.LevelDebug

@@ -35,6 +35,7 @@ type measured struct {
 	result *render.Result
 	over   *render.BudgetExceededError
 	layout *render.Layout
+	broken CacheBreak
 }
 
 // failure is the error of a prompt that does not fit, nil if it fits.
@@ -141,6 +142,7 @@ func (m *measurer) count(ctx context.Context, s *measured, prompt elements.Node,
 		s.Ratio = max(1, m.ledger.Ratio(m.target.Name))
 	}
 	s.Used = clamp.Int(math.Ceil(s.Ratio * float64(clamp.Sum(s.Count, s.Tools))))
+	m.foretell(s)
 	s.Messages = len(s.view.Compacted)
 	for _, t := range s.view.Turns {
 		if t.Start.ID != "" {
@@ -159,6 +161,29 @@ func (m *measurer) count(ctx context.Context, s *measured, prompt elements.Node,
 	s.Pause = Pause{Failures: m.ledger.Failures, Err: m.ledger.Failure.Error}
 	s.Pause.Steps, s.Pause.Until = m.ledger.Pause(m.now, m.policy.RetryAfter)
 	return nil
+}
+
+// foretell fills what the provider's cache has of the prompt.
+func (m *measurer) foretell(s *measured) {
+	prices := m.target.Prices
+	if prices == (sizing.Prices{}) {
+		return
+	}
+	cache := sizing.Cache{Prices: prices}
+	if last := m.ledger.Last; last.Model == m.target.Name {
+		cache.Sent, cache.Usage = last.Sent, last.Usage
+	}
+	shared := cache.Sent.Compare(s.messages(), m.target.Tools)
+	input := clamp.Int(math.Ceil(m.ledger.Ratio(m.target.Name) * float64(clamp.Sum(s.tokens(), s.Tools))))
+	held := cache.Holds(shared, m.now)
+	s.Foretold = prices.Foretell(sizing.Planned{Input: input, Cached: held})
+	s.Cold = s.Foretold.CacheRead == 0
+	whole := shared
+	whole.Change = sizing.ChangeNone
+	if lost := cache.Holds(whole, m.now) - held; lost > 0 && !m.ledger.Cleared && shared.Change != sizing.ChangeUnknown {
+		r := prices.At(input)
+		s.broken = CacheBreak{Change: shared.Change, Messages: shared.Messages, Until: shared.Until, Tokens: lost, Dollars: float64(lost) * (r.CacheWrite - r.CacheRead) / 1e6}
+	}
 }
 
 // look fills what a compaction and a clearing would relieve, once it matters.

@@ -32,6 +32,10 @@ type Target struct {
 	// ContextWindow is how many tokens the model takes in: messages, tools and answer. Defaults to Budget and what the tools
 	// take, where an answer is taken to have its room besides; of a model that is asked for summaries alone to the agent's.
 	ContextWindow int
+	// Prices of the model, such as [sizing.PublishedPrices] has them. If they are set, what was sent is remembered in the
+	// session's usage entries by digests, what the provider's cache has of the next request is foretold
+	// ([Measurement.Foretold]), and a prompt that breaks the cache is told of ([EventCacheBreak]). Not known by default.
+	Prices sizing.Prices
 	// Tools that the agent has. They are declared where a summary is asked for by messages that are full of their calls.
 	Tools []chat.Tool
 }
@@ -45,6 +49,9 @@ func (t Target) check() error {
 		return render.ErrNoTokenizer
 	case t.ContextWindow < 0:
 		return fmt.Errorf("summarize: Target.ContextWindow is %d: it is a number of tokens, or 0", t.ContextWindow)
+	}
+	if err := t.Prices.Validate(); err != nil {
+		return fmt.Errorf("summarize: Target.Prices: %w", err)
 	}
 	return nil
 }

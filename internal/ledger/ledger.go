@@ -18,6 +18,10 @@ type Ledger struct {
 	Steps int
 	// What was reported of the newest request since the last compaction, clearing or change of model.
 	reported report
+	// Last is what was reported of the newest request of which something is remembered, since the last compaction or change of
+	// model. Cleared reports whether old tool output was cleared since.
+	Last    history.Usage
+	Cleared bool
 	// Pending is the plan that has not ended, nil if there is none.
 	Pending *Plan
 	// Ended is the plan that ended last, End how it did.
@@ -128,11 +132,14 @@ func (l *Ledger) add(e history.Entry) {
 	case history.Compaction:
 		l.compacted(b)
 	case history.Clearing:
-		l.reported = report{}
+		l.reported, l.Cleared = report{}, true
 	case history.ModelChange:
-		l.reported = report{}
+		l.reported, l.Last = report{}, history.Usage{}
 		delete(l.refusals, b.Model) // it may be another by that name
 	case history.Usage:
+		if len(b.Sent.Marks) > 0 {
+			l.Last, l.Cleared = b, false
+		}
 		if b.Input > 0 && b.Counted > 0 {
 			l.reported = report{b.Model, b.Input, b.Counted}
 		}

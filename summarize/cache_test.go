@@ -1,0 +1,180 @@
+package summarize_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/a3s"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+var cached = sizing.Prices{
+	Rates: sizing.Rates{Input: 5, CacheRead: 0.5, CacheWrite: 6.25, Output: 25}, Lifetime: 5 * time.Minute, LeastCached: 100,
+}
+
+// pricedDesk is a desk with a model whose prices are known, and two tools.
+func pricedDesk(t *testing.T) desk {
+	d := newDesk(t, append([]chat.Message{chat.UserMessage(task)}, rounds(1, 2, 200)...)...)
+	d.Target.Prices, d.Target.Name = cached, "m"
+	d.Target.Tools = []chat.Tool{{Name: "read", Description: words(20)}, {Name: "write", Description: words(20)}}
+	return d
+}
+
+// send renders a prompt and appends the next round, with what a provider reports that takes 1.5 tokens for each of ours.
+func send(d desk, prompt elements.Node) {
+	d.T.Helper()
+	r, err := d.Render(d.T.Context(), prompt)
+	require.NoError(d.T, err)
+	n := len(entries(d.T, d.Session))
+	said := round(n, 200)
+	d.Say(said[0])
+	used := d.Explain(d.T.Context()).Measurement.Foretold
+	used.Input = (r.Tokens + quarter{}.CountTools(d.Target.Tools)) * 3 / 2
+	used.CacheWrite, used.Output = used.Input-used.CacheRead, 40
+	_, err = d.Session.Add(d.T.Context(), history.Entry{Body: d.Usage(r, chat.Response{Usage: used}, "")})
+	require.NoError(d.T, err)
+	d.Say(said[1])
+}
+
+// foretold measures the prompt once more, as another compactor does that is given the same session.
+func foretold(d desk, prompt elements.Node) summarize.Measurement {
+	d.T.Helper()
+	var m [2]summarize.Measurement
+	for i := range m {
+		other := deskOf(d.T, d.Session)
+		other.Target, other.Policy = d.Target, d.Policy
+		if i == 0 {
+			other = d
+		}
+		_, err := other.Render(d.T.Context(), prompt)
+		require.NoError(d.T, err)
+		m[i] = other.Explain(d.T.Context()).Measurement
+	}
+	require.Equal(d.T, m[0], m[1])
+	return m[0]
+}
+
+func TestWhatTheCacheHasOfAPromptIsForetold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := pricedDesk(t)
+		first := foretold(d, prompt(d.Session))
+		require.True(t, first.Cold)
+		require.Zero(t, first.Foretold.CacheRead)
+		require.Equal(t, first.Foretold.Input, first.Foretold.CacheWrite)
+
+		send(d, prompt(d.Session))
+		used, _, err := d.Session.Latest(t.Context(), history.TypeUsage)
+		require.NoError(t, err)
+		sent := used.Body.(history.Usage)
+		require.InDelta(t, cached.Of(sent.Usage).Total(), sent.Cost, 1e-12)
+		time.Sleep(5 * time.Minute)
+		warm := foretold(d, prompt(d.Session))
+		require.False(t, warm.Cold)
+		require.Equal(t, sent.CacheRead+sent.CacheWrite, warm.Foretold.CacheRead, "what the request before read and wrote")
+		require.InDelta(t, float64(warm.Count+warm.Tools)*1.5, float64(warm.Foretold.Input), 2)
+		require.Contains(t, d.Explain(t.Context()).String(), "of them cached")
+
+		time.Sleep(1)
+		cold := foretold(d, prompt(d.Session))
+		require.True(t, cold.Cold)
+		require.Zero(t, cold.Foretold.CacheRead)
+		require.Empty(t, *d.Heard, "that a cache expires is nothing that a prompt does")
+	})
+}
+
+func TestAPromptThatBreaksTheCacheIsToldOf(t *testing.T) {
+	clock := func(text string, s *history.Session) elements.Node {
+		tree := prompt(s)
+		tree[0] = elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent. " + text)}}
+		return tree
+	}
+	for _, tt := range []struct {
+		rule   string
+		change func(d desk) elements.Node
+		want   sizing.Change // none: nothing is told
+		why    string
+	}{
+		{"nothing but more history", func(d desk) elements.Node { return prompt(d.Session) }, sizing.ChangeNone, ""},
+		{"a clock in the system prompt", func(d desk) elements.Node { return clock("It is 12:01.", d.Session) }, sizing.ChangeSystem, "such as a clock"},
+		{"tools in another order", func(d desk) elements.Node {
+			d.Target.Tools[0], d.Target.Tools[1] = d.Target.Tools[1], d.Target.Tools[0]
+			return prompt(d.Session)
+		}, sizing.ChangeToolOrder, "list them in one order"},
+		{"another tool", func(d desk) elements.Node {
+			d.Target.Tools[0].Description += " It reads."
+			return prompt(d.Session)
+		}, sizing.ChangeTools, "keep them for the whole session"},
+		{"context in front of the history", func(d desk) elements.Node {
+			tree := prompt(d.Session)
+			return append(elements.Fragment{tree[0], elements.UserMessage{Children: elements.Nodes{elements.Text("retrieved")}}}, tree[1:]...)
+		}, sizing.ChangeMessages, "context in front of the history"},
+		{"a clearing is the compactor's own", func(d desk) elements.Node {
+			d.Policy.Clear = a3s.Policy().Clear
+			d.Policy.Clear.Rule.Keep, d.Policy.Clear.Always = 1, true
+			d.T.Cleanup(func() { require.Contains(d.T, kinds(*d.Heard), "cleared") })
+			return prompt(d.Session)
+		}, sizing.ChangeNone, ""},
+		{"so is a compaction", func(d desk) elements.Node {
+			d.Answers(models.SaySummary("What was done."))
+			_, err := d.Compact(d.T.Context(), "")
+			require.NoError(d.T, err)
+			*d.Heard = nil
+			return prompt(d.Session)
+		}, sizing.ChangeNone, ""},
+		{"another model has a cache of its own", func(d desk) elements.Node {
+			d.Target.Name = "other"
+			return clock("It is 12:01.", d.Session)
+		}, sizing.ChangeNone, ""},
+		{"what expired is not broken", func(d desk) elements.Node {
+			time.Sleep(time.Hour)
+			return clock("It is 12:01.", d.Session)
+		}, sizing.ChangeNone, ""},
+		{"without prices nothing is known", func(d desk) elements.Node {
+			d.Target.Prices = sizing.Prices{}
+			return clock("It is 12:01.", d.Session)
+		}, sizing.ChangeNone, ""},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := pricedDesk(t)
+				for range 4 {
+					send(d, prompt(d.Session))
+				}
+				require.Empty(t, *d.Heard)
+				_, err := d.Render(t.Context(), tt.change(d))
+				require.NoError(t, err)
+				var told []summarize.Event
+				for _, e := range *d.Heard {
+					if e.Kind == summarize.EventCacheBreak {
+						told = append(told, e)
+					}
+				}
+				if tt.want == sizing.ChangeNone {
+					require.Empty(t, told)
+					return
+				}
+				require.Len(t, told, 1)
+				got := told[0].Break
+				require.Equal(t, tt.want, got.Change)
+				require.Contains(t, told[0].Why, tt.why)
+				require.Greater(t, got.Tokens, 1000)
+				require.InDelta(t, float64(got.Tokens)*5.75e-6, got.Dollars, 1e-9)
+			})
+		})
+	}
+}
+
+func TestPricesThatAreNoneAreRefused(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.Target.Prices.Output = -1
+	_, err := d.Render(t.Context(), prompt(d.Session))
+	require.ErrorContains(t, err, "summarize: Target.Prices: sizing: Prices.Rates.Output is -1")
+}
