@@ -19,15 +19,20 @@ type prefix struct {
 // common is how many tokens a request has in common with the last one from its beginning on: whole messages, and of the
 // first that differs the beginning of its text, up to the last place at which both texts are surely split alike.
 func (p *prefix) common(request []chat.Message) int {
-	n := p.commonMessages(request)
-	total := 0
-	for _, tokens := range p.tokens[:n] {
-		total += tokens
-	}
+	n, total := p.whole(request)
 	if n < len(request) && n < len(p.last) {
 		total += commonText(p.tokenizer, p.last[n], request[n])
 	}
 	return total
+}
+
+// whole is how many messages a request has in common with the last one from its beginning on, and what they take.
+func (p *prefix) whole(request []chat.Message) (n, tokens int) {
+	n = p.commonMessages(request)
+	for _, t := range p.tokens[:n] {
+		tokens += t
+	}
+	return n, tokens
 }
 
 // send makes a request the last one, and tells how many tokens its messages take.

@@ -9,7 +9,11 @@
 //
 //	go run ./bench/replay -bundles DIR SESSION
 //
-// writes a folder for each compaction with what its model was asked, to try the same with another model or prompt.
+// writes a folder for each compaction with what its model was asked, to try the same with another model or prompt, and
+//
+//	go run ./bench/replay -prices claude-opus-4-5 SESSION
+//
+// says what each policy would have cost in dollars.
 //
 // Exit codes: 0 every policy came to the end of every session, 1 one did not (the table says where and why), 2 a flag, a
 // file or a folder is invalid, 130 interrupted; what there was by then is printed.
@@ -58,6 +62,7 @@ type options struct {
 	json        bool
 	bundles     string
 	minMessages int
+	biller      *biller // nil without prices
 	sessions    []string
 }
 
@@ -72,11 +77,17 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.BoolVar(&o.json, "json", false, "print one JSON object for each policy and session")
 	flags.StringVar(&o.bundles, "bundles", "", "folder, new or empty, to write what is asked at each compaction into")
 	flags.IntVar(&o.minMessages, "min-messages", 0, "with -bundles: leave out compactions that cover fewer messages")
+	prices := flags.String("prices", "", "what tokens cost: the name of a model, or input=5,read=0.5,write=6.25,output=25,least=4096 in dollars a million (default tokens alone)")
+	summaryPrices := flags.String("summary-prices", "", "the same for the model that writes the summaries (default that of -prices)")
+	lifetime := flags.Duration("ttl", 0, "with -prices: lifetime of the provider's cache (default the model's)")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, err
 	}
 	o.sessions = flags.Args()
 	var err error
+	if o.biller, err = billerFor(*prices, *summaryPrices, *lifetime); err != nil {
+		return o, err
+	}
 	if o.policies, err = policiesNamed(*names); err != nil {
 		return o, err
 	}
@@ -143,7 +154,7 @@ func compare(ctx context.Context, o options, stdout io.Writer, progress *progres
 			return err
 		}
 	}
-	r := &replayer{tokenizer: tokenizer, policies: o.policies, model: o.model, modelName: o.modelName, window: o.window, budget: budget, progress: progress}
+	r := &replayer{tokenizer: tokenizer, policies: o.policies, model: o.model, modelName: o.modelName, window: o.window, budget: budget, progress: progress, biller: o.biller}
 	if r.bundles, err = newBundles(o.bundles, o.minMessages); err != nil {
 		return usageError{err}
 	}
@@ -168,9 +179,15 @@ func compare(ctx context.Context, o options, stdout io.Writer, progress *progres
 // session replays one session under each policy. The error is errEnded where a policy did not come to its end; the others
 // did their runs all the same.
 func (r *replayer) session(ctx context.Context, s source) ([]Run, error) {
+	if r.biller != nil {
+		var err error
+		if r, err = r.priced(ctx, s); err != nil {
+			return nil, err
+		}
+	}
 	var runs []Run
 	var failed error
-	if s.compacted() {
+	if s.compacted() || r.biller != nil {
 		run, err := r.replayRecorded(ctx, s)
 		runs = append(runs, run)
 		if failed = err; err != nil && !errors.Is(err, errEnded) {

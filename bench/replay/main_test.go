@@ -100,7 +100,10 @@ func TestJSONFields(t *testing.T) {
 		"modelCalls.cachedTokens", "modelCalls.answeredTokens", "compactions[].request", "compactions[].line", "compactions[].reason",
 		"compactions[].background", "compactions[].mode",
 		"compactions[].tokensBefore", "compactions[].tokensAfter", "compactions[].standInTokens", "compactions[].coveredMessages",
-		"compactions[].keptMessages", "events", "bundles", "ended",
+		"compactions[].keptMessages", "events",
+		"bill.keptDollars", "bill.pinnedDollars", "bill.readDollars", "bill.writtenDollars", "bill.inputDollars", "bill.outputDollars",
+		"bill.summaryDollars", "check.requests", "check.exact", "check.expired", "check.restarts", "check.others", "check.recordedDollars",
+		"check.keptDollars", "check.pinnedDollars", "check.fixedTokens", "check.factor", "bundles", "ended",
 	}
 	require.Empty(t, cmp.Diff(want, fields(reflect.TypeFor[Run]())))
 }
@@ -113,6 +116,9 @@ func fields(t reflect.Type) (list []string) {
 		inner := f.Type
 		if inner.Kind() == reflect.Slice {
 			inner, name = inner.Elem(), name+"[]"
+		}
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
 		}
 		if inner.Kind() != reflect.Struct {
 			list = append(list, name)
@@ -236,6 +242,9 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"a limit on bundles without bundles", []string{"-min-messages", "1", good}, "-min-messages"},
 		{"bundles in a folder that is a file", []string{"-bundles", notes, good}, "notes.txt"},
 		{"bundles in a folder that is not empty", []string{"-bundles", filepath.Dir(notes), good}, "is not empty"},
+		{"prices of an unknown model", []string{"-prices", "gpt-9", good}, `the prices of model "gpt-9" are unknown`},
+		{"a lifetime without prices", []string{"-ttl", "5m", good}, "-summary-prices and -ttl are for -prices"},
+		{"a window that the system prompt fills", []string{"-prices", "claude-opus-4-5", "-window", "2000", generatedSession}, "-window is 2000: the system prompt"},
 		{"no such session", []string{missing}, "missing.jsonl"},
 		{"no such session among others", []string{good, missing}, "missing.jsonl"},
 		{"a session that is a folder", []string{t.TempDir()}, "is a directory"},

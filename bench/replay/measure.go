@@ -6,6 +6,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -41,6 +42,10 @@ type Run struct {
 	Compactions []Compaction `json:"compactions"`
 	// Events that the compactor told of, by their kind. Those of [summarize.EventUsage] are left out.
 	Events map[string]int `json:"events,omitempty"`
+	// Bill in dollars, nil without prices.
+	Bill *Bill `json:"bill,omitempty"`
+	// Check of the model of costs against what was recorded, of the recorded run; nil without prices, or if no usage was.
+	Check *Check `json:"check,omitempty"`
 	// Bundles that were written.
 	Bundles int `json:"bundles,omitempty"`
 	// Ended says why the run ended before the session did, "" where it did not.
@@ -83,15 +88,24 @@ type measuring struct {
 	tokenizer sizing.Tokenizer
 	meter     *meter
 	run       *Run
+	biller    *biller           // nil without prices
 	latest    string            // compaction that was measured
 	taken     func() []finished // what the compactor says of those that are new
 }
 
 // request measures one that is sent, and gives the compactions that were made before it.
-func (m *measuring) request(ctx context.Context, number, line int, rendered *render.Result) ([]placed, error) {
+func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *render.Result) ([]placed, error) {
+	whole := m.meter.whole(rendered.Messages)
 	tokens, cached := m.meter.sends(rendered.Messages)
 	r := m.run
-	r.Requests = number
+	r.Requests = step.Number
+	if m.biller != nil {
+		answered := step.Usage.Output
+		if step.Usage.Input == 0 {
+			answered = m.tokenizer.CountMessage(step.Answer)
+		}
+		m.biller.request(r.Bill, step, tokens, whole, answered)
+	}
 	r.Sent += tokens
 	r.Cached += cached
 	r.Peak = max(r.Peak, tokens)
@@ -100,15 +114,15 @@ func (m *measuring) request(ctx context.Context, number, line int, rendered *ren
 	if err != nil {
 		return nil, err
 	}
-	whole := m.count(view.Messages())
+	all := m.count(view.Messages())
 	for _, message := range rendered.Messages {
 		if message.Role == chat.RoleSystem {
-			whole += m.tokenizer.CountMessage(message)
+			all += m.tokenizer.CountMessage(message)
 		}
 	}
-	r.LeftOut += max(0, whole-tokens)
+	r.LeftOut += max(0, all-tokens)
 
-	return m.made(ctx, number, line, tokens)
+	return m.made(ctx, step.Number, step.Line, tokens)
 }
 
 // placed is a compaction in the session, and what its model was asked, where that is known.

@@ -147,6 +147,14 @@ func (m *meter) sends(request []chat.Message) (tokens, cached int) {
 	return tokens, cached
 }
 
+// whole is how many tokens the messages take that a request begins with as the agent's last one did.
+func (m *meter) whole(request []chat.Message) (tokens int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, tokens = m.prefix.whole(request)
+	return tokens
+}
+
 // taken gives the exchanges since the last call.
 func (m *meter) taken() []exchange {
 	m.mu.Lock()

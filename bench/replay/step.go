@@ -71,6 +71,8 @@ type replayer struct {
 	window, budget int
 	bundles        *bundles // nil where none are written
 	progress       *progress
+	biller         *biller // nil without prices
+	check          *Check  // of the recording, nil if it has no usage
 }
 
 // answeredBy names the model that a policy is told answers.
@@ -95,6 +97,9 @@ func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (ru
 	defer func() {
 		err = errors.Join(err, l.compactor.Close())
 		run.Calls, run.Events = m.total(), l.heard()
+		if run.Bill != nil {
+			r.biller.calls(run.Bill, run.Calls)
+		}
 	}()
 	return run, r.steps(ctx, s, &run, session, measuring{meter: m, taken: l.taken}, l, stepping.Options{})
 }
@@ -102,6 +107,7 @@ func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (ru
 // replayRecorded shows the session with its own compactions, in a window without end.
 func (r *replayer) replayRecorded(ctx context.Context, s source) (Run, error) {
 	run := r.begin(s, recorded)
+	run.Check = r.check
 	session := numbered.Replay(s.recording.Header.Time)
 	a := unlimited{r.tokenizer, stepping.Prompt(session)}
 	measure := measuring{meter: r.meter(nil), taken: func() []finished { return nil }}
@@ -109,15 +115,57 @@ func (r *replayer) replayRecorded(ctx context.Context, s source) (Run, error) {
 	return run, err
 }
 
+// priced returns a replayer for one session whose requests are priced. If the session's usage was recorded, tokens are those of
+// the model that was recorded, and the window holds the system prompt and the tools too, which are told from the usage.
+func (r *replayer) priced(ctx context.Context, s source) (*replayer, error) {
+	p, b := *r, *r.biller
+	p.biller = &b
+	var counted, reported []float64
+	session := numbered.Replay(s.recording.Header.Time)
+	a := unlimited{r.tokenizer, stepping.Prompt(session)}
+	for step, err := range stepping.Steps(ctx, s.recording, session, stepping.Options{Compactions: true}) {
+		if err != nil {
+			return nil, usageError{fmt.Errorf("%s: %w", s.path, err)}
+		}
+		if step.Usage.Input == 0 {
+			continue
+		}
+		rendered, err := a.request(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: line %d: %w", s.path, step.Line, err)
+		}
+		counted, reported = append(counted, float64(rendered.Tokens)), append(reported, float64(step.Usage.Input))
+	}
+	if len(reported) == 0 {
+		return &p, nil
+	}
+	c, restarts := check(s.recording, b.prices)
+	p.check, b.restarts, b.usage = &c, restarts, true
+	if fixed, factor, ok := fit(counted, reported); ok {
+		b.fixed = int(fixed)
+		p.tokenizer = scaled{r.tokenizer, factor}
+		p.check.Fixed, p.check.Factor = b.fixed, factor
+		p.window -= b.fixed
+		if p.budget = p.window - (r.window - r.budget); p.budget < 1 {
+			return nil, usageError{fmt.Errorf("-window is %d: the system prompt and the tools of %s take %d of it alone", r.window, s.path, b.fixed)}
+		}
+	}
+	return &p, nil
+}
+
 func (r *replayer) meter(m chat.Model) *meter {
 	return &meter{Model: m, tokenizer: r.tokenizer, prefix: prefix{tokenizer: r.tokenizer}}
 }
 
 func (r *replayer) begin(s source, policy string) Run {
-	return Run{
+	run := Run{
 		Session: s.path, Format: s.recording.Format, Policy: policy, Window: r.window, Budget: r.budget,
 		RequestsIn: s.requests, Compactions: []Compaction{},
 	}
+	if r.biller != nil {
+		run.Bill = &Bill{}
+	}
+	return run
 }
 
 // errEnded tells that a policy could not go on; the run says why.
@@ -126,6 +174,10 @@ var errEnded = errors.New("a policy did not come to the end of its session")
 // steps makes each request of a session and measures it.
 func (r *replayer) steps(ctx context.Context, s source, run *Run, session *history.Session, measure measuring, a agent, opts stepping.Options) error {
 	measure.session, measure.tokenizer, measure.run = session, r.tokenizer, run
+	if r.biller != nil {
+		biller := *r.biller
+		measure.biller = &biller
+	}
 	var failed error // of the agent, and not of the session
 	opts.TurnOver = func() error {
 		failed = a.turnOver(ctx)
@@ -157,7 +209,7 @@ func (r *replayer) steps(ctx context.Context, s source, run *Run, session *histo
 		if err != nil {
 			return ended(step.Number, err)
 		}
-		made, err := measure.request(ctx, step.Number, step.Line, rendered)
+		made, err := measure.request(ctx, step, rendered)
 		if err == nil {
 			err = r.gather(ctx, s, run, session, made)
 		}

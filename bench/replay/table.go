@@ -36,6 +36,7 @@ func text(runs []Run) string {
 	}
 	totals.write(&b)
 
+	b.WriteString(bills(runs))
 	made := grid{{"compactions", "request", "line", "before", "after", "stand-in", "covered", "kept", "reason", "mode"}}
 	for _, r := range runs {
 		for _, c := range r.Compactions {
@@ -68,6 +69,45 @@ func text(runs []Run) string {
 	}
 	return b.String()
 }
+
+// bills is what the runs cost, and how far that can be trusted; "" without prices.
+func bills(runs []Run) string {
+	var b strings.Builder
+	var of float64 // what was recorded
+	for _, r := range runs {
+		c := r.Check
+		if c == nil {
+			continue
+		}
+		of = c.Recorded
+		fmt.Fprintf(&b, "\nrecorded usage costs %s. The model of costs foretells %s of %s requests to the token (the cache had expired for %s), %s restarted, %s read something else.\n",
+			dollars(c.Recorded), number(c.Exact), number(c.Requests), number(c.Expired), number(c.Restarts), number(c.Others))
+		fmt.Fprintf(&b, "With the restarts it comes to %s (%+.2f%%), without them to %s.\n", dollars(c.Kept), 100*(c.Kept/c.Recorded-1), dollars(c.Pinned))
+		if c.Factor > 0 {
+			fmt.Fprintf(&b, "Tokens are the recorded model's: %.3f of %s, and %s a request that the recording does not have.\n", c.Factor, encoding, number(c.Fixed))
+		}
+	}
+	costs := grid{{"dollars", "total", "pinned", "read", "written", "input", "output", "summaries", "of recorded"}}
+	for _, r := range runs {
+		if r.Bill == nil {
+			return ""
+		}
+		row := []string{r.Policy}
+		for _, sum := range []float64{r.Bill.Kept, r.Bill.Pinned, r.Bill.Read, r.Bill.Written, r.Bill.Input, r.Bill.Output, r.Bill.Summaries} {
+			row = append(row, fmt.Sprintf("%.2f", sum))
+		}
+		part := "-"
+		if of > 0 {
+			part = fmt.Sprintf("%.1f%%", 100*r.Bill.Kept/of)
+		}
+		costs = append(costs, append(row, part))
+	}
+	b.WriteByte('\n')
+	costs.write(&b)
+	return b.String()
+}
+
+func dollars(d float64) string { return fmt.Sprintf("$%.2f", d) }
 
 // told is the first name that a run tells of, "-" where none does.
 func told(runs []Run, name func(Run) string) string {

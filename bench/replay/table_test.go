@@ -14,16 +14,19 @@ import (
 const generatedSession = "../../history/importer/testdata/generated.jsonl"
 
 func TestTable(t *testing.T) {
-	for window, model := range map[string]string{"48000": modelOffline, "64000": modelScript} {
-		t.Run(window, func(t *testing.T) {
-			if race && window == "64000" {
+	for name, args := range map[string][]string{
+		"48000": {"-window", "48000"}, "64000": {"-window", "64000", "-model", modelScript},
+		"dollars": {"-window", "64000", "-policy", "copilot-chat,stagewise", "-prices", "claude-opus-4-5", "-ttl", "10m", "-summary-prices", "claude-haiku-4-5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if race && name != "48000" {
 				t.Skip("takes too long with the race detector")
 			}
 			t.Parallel()
 			var stdout, stderr bytes.Buffer
-			require.Equal(t, exitOK, run(t.Context(), []string{"-window", window, "-model", model, generatedSession}, &stdout, &stderr))
+			require.Equal(t, exitOK, run(t.Context(), append(args, generatedSession), &stdout, &stderr))
 			require.Empty(t, stderr.String())
-			golden.Equal(t, "generated-"+window+".golden", stdout.String())
+			golden.Equal(t, "generated-"+name+".golden", stdout.String())
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -19,8 +20,12 @@ type Step struct {
 	Number int
 	// Line of the recording at which the answer stands.
 	Line int
+	// Time of the answer, zero if it was not recorded.
+	Time time.Time
 	// Answer that the recorded model gave. It is appended when the caller goes on.
 	Answer chat.Message
+	// Usage that was recorded of the request, zero if none was.
+	Usage chat.Usage
 }
 
 // Options say what is appended besides what was said.
@@ -53,7 +58,7 @@ func Steps(ctx context.Context, r *importer.Recording, s *history.Session, o Opt
 			}
 			if answers(rec) {
 				number++
-				if !yield(Step{Number: number, Line: rec.Line, Answer: rec.Message()}, nil) {
+				if !yield(Step{Number: number, Line: rec.Line, Time: rec.Time, Answer: rec.Message(), Usage: rec.Usage}, nil) {
 					return
 				}
 			}

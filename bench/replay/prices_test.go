@@ -1,0 +1,128 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/sessiontest"
+	"github.com/promptree-go/promptree/internal/stepping"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+func TestPricesAreNamedOrListed(t *testing.T) {
+	opus, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+	require.NoError(t, err)
+	listed := sizing.Prices{Rates: sizing.Rates{Input: 5, CacheRead: 0.5, CacheWrite: 6.25, Output: 25}, Lifetime: 5 * time.Minute, LeastCached: 4096}
+	half := opus
+	half.Lifetime, half.LongLifetime = 30*time.Minute, 0
+	for _, tt := range []struct {
+		name     string
+		lifetime time.Duration
+		want     sizing.Prices
+		long     bool
+	}{
+		{"claude-opus-4-5", 0, opus, false},
+		{"input=5,read=0.5,write=6.25,output=25,least=4096", 0, listed, false},
+		{"claude-opus-4-5", time.Hour, opus, true},
+		{"claude-opus-4-5", 30 * time.Minute, half, false},
+	} {
+		got, long, err := pricesNamed(tt.name, tt.lifetime)
+		require.NoError(t, err)
+		require.Equal(t, tt.want, got)
+		require.Equal(t, tt.long, long)
+	}
+	for name, want := range map[string]string{
+		"gpt-9": `the prices of model "gpt-9" are unknown`, "input=x": `-prices: "input=x"`, "in=5": "it is input, read, write, output or least",
+		"input=-5": "Prices.Rates.Input is -5",
+	} {
+		_, _, err := pricesNamed(name, 0)
+		require.ErrorContains(t, err, want)
+	}
+	_, _, err = pricesNamed("claude-opus-4-5", -1)
+	require.ErrorContains(t, err, "-ttl is -1ns")
+}
+
+func TestTokensAreFittedByALine(t *testing.T) {
+	x := []float64{100, 200, 300, 400, 500, 600, 700, 800}
+	var y, below []float64
+	for _, v := range x {
+		y, below = append(y, 50+1.25*v), append(below, 2*v-10)
+	}
+	a, b, ok := fit(x, y)
+	require.True(t, ok)
+	require.InDeltaSlice(t, []float64{50, 1.25}, []float64{a, b}, 1e-9)
+	a, _, ok = fit(x, below)
+	require.True(t, ok)
+	require.Zero(t, a, "a request takes no less than what is in it")
+	_, _, ok = fit(x[:7], y[:7])
+	require.False(t, ok, "too few")
+	_, _, ok = fit(make([]float64, 8), y)
+	require.False(t, ok, "all the same")
+}
+
+func TestRequestsAreBilledByWhatTheCacheHas(t *testing.T) {
+	prices := sizing.Prices{
+		Rates:    sizing.Rates{Input: 5, CacheRead: 0.5, CacheWrite: 6.25, CacheWriteLong: 10, Output: 25},
+		Lifetime: 5 * time.Minute, LongLifetime: time.Hour, LeastCached: 1000,
+	}
+	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	million := 1_000_000
+	for _, tt := range []struct {
+		rule   string
+		change func(*biller)
+		after  time.Duration
+		common int
+		want   Bill
+	}{
+		{"what is shared is read", nil, time.Minute, million, Bill{Kept: 0.5 + 6.25 + 25, Pinned: 0.5 + 6.25 + 25, Read: 0.5, Written: 6.25, Output: 25}},
+		{"with what stands before it", func(b *biller) { b.fixed = million }, time.Minute, million, Bill{Kept: 32.25, Pinned: 32.25, Read: 1, Written: 6.25, Output: 25}},
+		{"after the lifetime nothing is", nil, time.Hour, million, Bill{Kept: 37.5, Pinned: 37.5, Written: 12.5, Output: 25}},
+		{"but of the longer one", func(b *biller) { b.long = true }, time.Hour, million, Bill{Kept: 35.5, Pinned: 35.5, Read: 0.5, Written: 10, Output: 25}},
+		{"a restart reads nothing", func(b *biller) { b.restarts = map[int]bool{7: true} }, time.Minute, million, Bill{Kept: 37.5, Pinned: 31.75, Written: 12.5, Output: 25}},
+		{"a prefix that changed is written", nil, time.Minute, 0, Bill{Kept: 37.5, Pinned: 37.5, Written: 12.5, Output: 25}},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			b := biller{prices: prices, summaries: prices, usage: true, last: at}
+			if tt.change != nil {
+				tt.change(&b)
+			}
+			var bill Bill
+			step := stepping.Step{Line: 7, Time: at.Add(tt.after), Usage: chat.Usage{Input: 1}}
+			b.request(&bill, step, 2*million, tt.common, million)
+			require.InDelta(t, tt.want.Kept, bill.Kept, 1e-9)
+			require.InDelta(t, tt.want.Pinned, bill.Pinned, 1e-9)
+			require.InDeltaSlice(t, []float64{tt.want.Read, tt.want.Written, 0, tt.want.Output}, []float64{bill.Read, bill.Written, bill.Input, bill.Output}, 1e-9)
+			before := bill
+			step.Usage = chat.Usage{}
+			b.request(&bill, step, 2*million, tt.common, million)
+			require.Equal(t, before, bill, "a request that was called off costs nothing")
+		})
+	}
+}
+
+// The costs of the recorded session are foretold to the cent, and its replay as it was compacted costs about what it did.
+func TestDollarsOfARecordedSession(t *testing.T) {
+	sessiontest.Needs(t, recordedSession)
+	if race {
+		t.Skip("takes too long with the race detector")
+	}
+	t.Parallel()
+	runs, stderr := ranJSON(t, exitOK, "-window", "200000", "-policy", "stagewise", "-prices", "claude-opus-4-5", recordedSession)
+	require.Empty(t, stderr)
+	c := runs[0].Check
+	require.Equal(t, []int{468, 456, 1, 9, 3}, []int{c.Requests, c.Exact, c.Expired, c.Restarts, c.Others})
+	require.InDelta(t, 42.60, c.Recorded, 0.005)
+	require.InDelta(t, c.Recorded, c.Kept, 0.02)
+	require.InDelta(t, 36.81, c.Pinned, 0.02)
+	require.InDelta(t, 1.18, c.Factor, 0.02)
+	require.InEpsilon(t, c.Recorded, runs[0].Bill.Kept, 0.01)
+	require.InEpsilon(t, c.Pinned, runs[0].Bill.Pinned, 0.01)
+	for _, r := range runs {
+		b := r.Bill
+		require.InDelta(t, b.Kept, b.Read+b.Written+b.Input+b.Output+b.Summaries, 1e-9)
+		require.LessOrEqual(t, b.Pinned, b.Kept)
+	}
+}
