@@ -1,0 +1,148 @@
+package costsim_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/costsim"
+	"github.com/promptree-go/promptree/internal/sessiontest"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/openai"
+)
+
+// recorded is a real session that lies beside the repository, in shared/, where there is one.
+const recorded = "../../../shared/sessions/pi-before-compaction.jsonl"
+
+// prices relative to an input of $5: a write and a read.
+func prices(write, read float64) sizing.Prices {
+	return sizing.Prices{Rates: sizing.Rates{Input: 5, CacheWrite: 5 * write, CacheRead: 5 * read, Output: 25}, Lifetime: 5 * time.Minute}
+}
+
+// everyWay is the least that a session costs by trying all ways to compact it.
+func everyWay(s costsim.Session, at costsim.Settings) float64 {
+	least := math.Inf(1)
+	for ways := range 1 << len(s.Added) {
+		i := -1
+		cost, _ := s.Cost(at, func(sizing.Compaction, []int) bool { return false })
+		least = min(least, cost)
+		cost, _ = s.Cost(at, func(c sizing.Compaction, inputs []int) bool {
+			i++ // counts the requests at which there is something to compact
+			return ways>>i&1 == 1
+		})
+		least = min(least, cost)
+	}
+	return least
+}
+
+func TestTheOptimumIsTheBestOfAllWays(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	for seed := range uint64(60) {
+		s := costsim.Synthetic(costsim.Shapes[seed%6], seed, 9, 3000, 0.2)
+		at := costsim.Settings{Prices: prices(1.25, 0.1), Summary: 100 + r.IntN(1000), Kept: r.IntN(3000)}
+		if seed%3 == 0 {
+			at.Prices.LeastCached = 4096
+		}
+		if seed%4 == 0 {
+			at.Summarizer = prices(1.25, 0.02)
+		}
+		require.InDelta(t, everyWay(s, at), s.Optimum(at), 1e-12, "seed %d", seed)
+	}
+	require.Zero(t, costsim.Session{}.Optimum(costsim.Settings{}))
+}
+
+func TestSyntheticSessionsAreTheSameBySeed(t *testing.T) {
+	for _, shape := range costsim.Shapes {
+		a, b := costsim.Synthetic(shape, 3, 4000, 1000, 0.1), costsim.Synthetic(shape, 3, 4000, 1000, 0.1)
+		require.Equal(t, a, b)
+		require.NotEqual(t, a.Cold, costsim.Synthetic(shape, 4, 4000, 1000, 0.1).Cold)
+		sum, cold := 0, 0
+		for i, added := range a.Added {
+			sum += added
+			if a.Cold[i] {
+				cold++
+			}
+		}
+		require.InEpsilon(t, 1000, float64(sum)/4000, 0.25, "%s: what a request adds on average", shape)
+		require.InDelta(t, 400, cold, 80)
+	}
+}
+
+// regret is what a rule costs on a session, as a multiple of what the best compactions cost.
+func regret(s costsim.Session, at costsim.Settings, rule costsim.Rule) float64 {
+	cost, _ := s.Cost(at, rule)
+	return cost / s.Optimum(at)
+}
+
+func TestTheCarryRuleIsNearTheOptimumWhateverTheGrowth(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, p := range []struct{ write, read float64 }{{1.25, 0.1}, {2, 0.1}, {1.25, 0.05}, {1.25, 0.025}, {1, 0.1}, {1, 0.25}} {
+		var sum, worst, fixed, n float64
+		for _, shape := range costsim.Shapes {
+			for seed := range uint64(6) {
+				s := costsim.Synthetic(shape, seed, 16+r.IntN(500), 100+r.IntN(2900), []float64{0, 0.03, 0.1}[r.IntN(3)])
+				at := costsim.Settings{Prices: prices(p.write, p.read), Summary: []int{1000, 4000, 10_000}[r.IntN(3)], Kept: []int{5000, 20_000}[r.IntN(2)]}
+				is := regret(s, at, costsim.Carry(at.Prices, 0.5))
+				require.GreaterOrEqual(t, is, 1-1e-9)
+				sum, worst, n = sum+is, max(worst, is), n+1
+				fixed += regret(s, at, costsim.Fixed(160_000))
+			}
+		}
+		t.Logf("write %.2f, read %.3f: mean %.3f, worst %.2f; at a fixed 160,000 tokens mean %.2f", p.write, p.read, sum/n, worst, fixed/n)
+		require.LessOrEqual(t, sum/n, 1.2)
+		require.LessOrEqual(t, worst, 3.0)
+		require.Less(t, sum, fixed)
+	}
+}
+
+// session is a recorded session as numbers, without its compactions. With restarts each request is cold that read nothing.
+func session(t *testing.T, restarts bool) costsim.Session {
+	const fixed, factor = 3414, 1.176 // fitted to the recorded usage
+	r := sessiontest.Read(t, recorded)
+	tokenizer, err := openai.New("o200k_base")
+	require.NoError(t, err)
+	s := costsim.Session{Head: fixed}
+	added, compacted := 0, false
+	var last time.Time
+	for _, rec := range r.Path(r.Leaf) {
+		compacted = compacted || rec.Type() == history.TypeCompaction
+		m, shown := rec.Shown()
+		if !shown {
+			continue
+		}
+		if u := rec.Usage; m.Role == chat.RoleAssistant && u.Input > 0 {
+			s.Added = append(s.Added, added)
+			expired := last.IsZero() || rec.Time.Sub(last) > 5*time.Minute
+			s.Cold = append(s.Cold, expired || restarts && u.CacheRead == 0 && !compacted)
+			last, added, compacted = rec.Time, 0, false
+		}
+		added += int(factor * float64(tokenizer.CountMessage(m)))
+	}
+	return s
+}
+
+func TestTheCarryRuleIsNearTheOptimumOnARecordedSession(t *testing.T) {
+	sessiontest.Needs(t, recorded)
+	opus, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+	require.NoError(t, err)
+	for _, restarts := range []bool{true, false} {
+		s := session(t, restarts)
+		for _, summary := range []int{1000, 4000, 10_000} {
+			for _, kept := range []int{5000, 20_000} {
+				t.Run(fmt.Sprintf("S %d, K %d, restarts %v", summary, kept, restarts), func(t *testing.T) {
+					at := costsim.Settings{Prices: opus, Summary: summary, Kept: kept}
+					one, half := regret(s, at, costsim.Carry(opus, 1)), regret(s, at, costsim.Carry(opus, 0.5))
+					t.Logf("α = 1: %.3f, α = 0.5: %.3f; a fixed 80,000 %.2f, 160,000 %.2f", one, half, regret(s, at, costsim.Fixed(80_000)), regret(s, at, costsim.Fixed(160_000)))
+					require.LessOrEqual(t, one, 1.20)
+					require.LessOrEqual(t, half, 1.20)
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package sizing
+
+// Compaction is a compaction that may be made before a request, in tokens of the provider.
+type Compaction struct {
+	// Input of the request without it.
+	Input int
+	// Head of the request that stays as it is: the tools and the system prompt.
+	Head int
+	// Summary and Kept are what stands behind the head instead of the history: a summary, and what is kept word for word.
+	Summary, Kept int
+	// Cold reports whether the cache has nothing of the request, so that all of it is written anyway.
+	Cold bool
+	// Summarizer has the prices of the model that writes the summary, which reads the history as input that no cache
+	// has. Defaults to the agent's own model, which reads it from the cache if that is not cold.
+	Summarizer Prices
+	// Loss is what that is worth, in dollars, which the summary leaves out.
+	Loss float64
+}
+
+// Base is the input of the request with the compaction.
+func (c Compaction) Base() int { return c.Head + c.Summary + c.Kept }
+
+// Carrying returns what it costs one request, in dollars, that its input is larger than it would be with the compaction: what
+// is more is read from the cache.
+func (p Prices) Carrying(c Compaction, input int) float64 {
+	return float64(max(0, input-c.Base())) * p.At(input).CacheRead / 1e6
+}
+
+// Summarizing returns what the request for the summary costs, in dollars.
+func (p Prices) Summarizing(c Compaction) float64 {
+	r := p.At(c.Input)
+	input := r.CacheRead
+	if c.Cold {
+		input = r.Input
+	}
+	if c.Summarizer != (Prices{}) {
+		r = c.Summarizer.At(c.Input)
+		input = r.Input
+	}
+	return (float64(max(0, c.Input))*input + float64(max(0, c.Summary))*r.Output) / 1e6
+}
+
+// Compacting returns what the compaction costs, in dollars: the request for the summary, what is written to the cache and would
+// have been read, and the loss. If the cache is cold, what need not be written any more goes off it. It is never below 0.
+//
+// The rule of ski rental follows: compact as soon as carrying the history since the last compaction has cost as much. It
+// needs to know nothing of how the session goes on.
+func (p Prices) Compacting(c Compaction) float64 {
+	r := p.At(c.Input)
+	written := float64(max(0, c.Summary)+max(0, c.Kept)) * max(0, r.CacheWrite-r.CacheRead)
+	if c.Cold {
+		written = -float64(max(0, c.Input-c.Base())) * r.CacheWrite
+	}
+	return max(0, p.Summarizing(c)+written/1e6+c.Loss)
+}
