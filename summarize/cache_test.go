@@ -172,6 +172,98 @@ func TestAPromptThatBreaksTheCacheIsToldOf(t *testing.T) {
 	}
 }
 
+// carryDesk is a desk whose policy compacts by the carry rule alone.
+func carryDesk(t *testing.T) desk {
+	d := pricedDesk(t)
+	d.Target.Budget, d.Target.ContextWindow = 100_000, 110_000
+	d.Policy.Trigger = summarize.Trigger{{Carry: 1}}
+	d.Policy.Cut, d.Policy.Place.Max, d.Policy.Place.Share = history.Cut{Tokens: 500}, 300, 0.2
+	d.Always(models.SaySummary("What was done."))
+	return d
+}
+
+func TestTheCarryRuleCompactsOnceCarryingHasCostWhatCompactingCosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := carryDesk(t)
+		send(d, prompt(d.Session)) // a first request is cold
+		var before summarize.Measurement
+		for n := range 200 {
+			d.Policy.Off = true
+			m := foretold(d, prompt(d.Session))
+			d.Policy.Off = false
+			require.False(t, m.Cold)
+			if m.Carried >= m.Compacting && m.Carried > 0 {
+				require.Greater(t, n, 3)
+				require.Less(t, before.Carried, before.Compacting)
+				break
+			}
+			require.GreaterOrEqual(t, m.Carried, before.Carried)
+			send(d, prompt(d.Session))
+			require.Empty(t, compactions(d.Session), "carried $%.4f of $%.4f", m.Carried, m.Compacting)
+			before = m
+		}
+		_, err := d.Render(t.Context(), prompt(d.Session))
+		require.NoError(t, err)
+		require.Len(t, compactions(d.Session), 1)
+		require.Contains(t, d.Explain(t.Context()).String(), "carried $")
+		_, err = d.Render(t.Context(), prompt(d.Session))
+		require.NoError(t, err)
+		require.Len(t, compactions(d.Session), 1, "what was carried is counted anew")
+	})
+}
+
+func TestTheCarryRuleCompactsEarlierIfTheCacheIsCold(t *testing.T) {
+	for _, loss := range []float64{0, 100} {
+		synctest.Test(t, func(t *testing.T) {
+			d := carryDesk(t)
+			d.Policy.Trigger[0].Loss = loss
+			d.Say(rounds(3, 40, 200)...)
+			d.Policy.Off = true
+			send(d, prompt(d.Session))
+			d.Policy.Off = false
+			_, err := d.Render(t.Context(), prompt(d.Session))
+			require.NoError(t, err)
+			require.Empty(t, compactions(d.Session))
+			time.Sleep(6 * time.Minute)
+			_, err = d.Render(t.Context(), prompt(d.Session))
+			require.NoError(t, err)
+			if loss == 0 {
+				require.Len(t, compactions(d.Session), 1)
+			} else {
+				require.Empty(t, compactions(d.Session), "but not what is dear")
+			}
+		})
+	}
+}
+
+func TestAConditionWithCarry(t *testing.T) {
+	worth := func(carried, compacting float64) func(*summarize.Measurement) {
+		return func(m *summarize.Measurement) { m.Carried, m.Compacting = carried, compacting }
+	}
+	over := func(m *summarize.Measurement) { m.Fits, m.Occasion = false, summarize.OnBudgetExceeded }
+	for _, tt := range []struct {
+		rule      string
+		condition summarize.Condition
+		moment    summarize.Measurement
+		holds     bool
+		why       string
+	}{
+		{"holds at the cost", summarize.Condition{Carry: 1}, moment(50_000, worth(0.21, 0.21)), true, "carried $0.2100, which is 1 of the $0.2100 that compacting costs"},
+		{"not below it", summarize.Condition{Carry: 1}, moment(50_000, worth(0.20, 0.21)), false, "carried $0.2000, which is not 1 of the $0.2100"},
+		{"half of it", summarize.Condition{Carry: 0.5}, moment(50_000, worth(0.11, 0.21)), true, "which is 0.5 of"},
+		{"the loss counts", summarize.Condition{Carry: 1, Loss: 0.3}, moment(50_000, worth(0.21, 0.21)), false, "which is not 1 of the $0.5100"},
+		{"nothing is carried without prices", summarize.Condition{Carry: 1}, moment(50_000), false, "carried $0.0000, which is not"},
+		{"a limit besides must be reached too", summarize.Condition{Carry: 1, Ratio: 0.6}, moment(50_000, worth(1, 0.2)), false, "50000 is not at or above 60000"},
+		{"what does not fit is compacted anyway", summarize.Condition{Carry: 1}, moment(110_000, over), true, "whatever is used"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			d := summarize.Policy{Trigger: summarize.Trigger{tt.condition}}.Decide(tt.moment)
+			require.Equal(t, tt.holds, d.Findings[0].Holds)
+			require.Contains(t, d.Findings[0].Why, tt.why)
+		})
+	}
+}
+
 func TestPricesThatAreNoneAreRefused(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(task))
 	d.Target.Prices.Output = -1

@@ -229,7 +229,25 @@ func (w *walker) measurer() (*measurer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &measurer{w.c.Session, w.target, w.policy, w.c.Options, l, time.Now()}, nil
+	return &measurer{w.c.Session, w.target, w.policy, w.c.Options, l, time.Now(), w.writer()}, nil
+}
+
+// writer returns the prices of the model that is asked for a summary first, the zero value if it reads what it is shown from
+// the agent's cache. Of a model without prices they are taken to be the agent's.
+func (w *walker) writer() sizing.Prices {
+	own := w.target.Prices
+	for _, name := range w.policy.Ask.route(w.target.Name) {
+		if other := w.c.Models[name]; other.Model != nil && name != w.target.Name {
+			if other.Prices != (sizing.Prices{}) {
+				return other.Prices
+			}
+			return own
+		}
+	}
+	if prompts := w.policy.Ask.Prompts; len(prompts) > 0 && prompts[0].Forks {
+		return sizing.Prices{}
+	}
+	return own
 }
 
 // measure measures the prompt.

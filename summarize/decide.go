@@ -58,8 +58,10 @@ type Measurement struct {
 	// Cold reports whether the target has prices, and the provider's cache holds nothing of the prompt: it has expired, or the
 	// prompt begins otherwise than the last request.
 	Cold bool
-	// Carried is what carrying the history has cost, in dollars. Nothing fills it yet.
-	Carried float64
+	// Carried is what carrying the history has cost since the last compaction, this prompt included, in dollars: what the
+	// requests read that a compaction now would take out of the prompt. Compacting is what that compaction would cost. Both
+	// are looked at for conditions with Carry, and 0 if nothing would be relieved.
+	Carried, Compacting float64
 }
 
 // Pending is how far a compaction is that was begun before.

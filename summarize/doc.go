@@ -49,6 +49,9 @@
 // [EventCacheBreak] says what changed, what that costs, and the usual reasons: a clock in the system prompt, tools in another
 // order, context in front of the history. After a compaction nothing is foretold until the next usage is reported.
 //
+// A [Condition] with Carry compacts once carrying the history has cost what compacting it costs ([sizing.Prices.Compacting]):
+// later if reads are cheap, and earlier if the cache is cold and all is written anyway. [Compactor.Explain] has both sums.
+//
 // # Policies
 //
 // A [Policy] is a value of parts that combine: when to compact ([Trigger]), what to clear first ([Clear]), where to cut

@@ -25,6 +25,7 @@ type measurer struct {
 	options render.Options
 	ledger  *ledger.Ledger
 	now     time.Time
+	writer  sizing.Prices // of the model that writes summaries, if that reads nothing from the agent's cache
 }
 
 // measured is a prompt as it was rendered, with its measurement.
@@ -188,7 +189,14 @@ func (m *measurer) foretell(s *measured) {
 
 // look fills what a compaction and a clearing would relieve, once it matters.
 func (m *measurer) look(ctx context.Context, s *measured) error {
+	weighs := m.target.Prices != (sizing.Prices{}) && m.policy.Trigger.weighs(s.Measurement)
 	reached := !s.Fits || m.policy.Trigger.reached(s.Measurement)
+	if reached || weighs {
+		if _, err := call(ctx, nameTokenizer, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, m.relief(ctx, s) }); err != nil {
+			return err
+		}
+		reached = reached || m.policy.Trigger.reached(s.Measurement)
+	}
 	if rule := m.policy.Clear.Rule; rule.Keep > 0 && (reached || m.policy.Clear.Always) && !m.session.ReadOnly() {
 		clearing, err := m.clearing(ctx, s)
 		if err != nil {
@@ -196,11 +204,7 @@ func (m *measurer) look(ctx context.Context, s *measured) error {
 		}
 		s.Clearable = clearing.Saved
 	}
-	if !reached {
-		return nil
-	}
-	_, err := call(ctx, nameTokenizer, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, m.relief(ctx, s) })
-	return err
+	return nil
 }
 
 // relief fills what a compaction would relieve.
@@ -224,7 +228,35 @@ func (m *measurer) relief(ctx context.Context, s *measured) error {
 		s.Covered = replaced(m.target.Tokenizer, s.view.Compacted, covered(latest)) // what the policy keeps gives way
 		s.Room = min(s.Room, minWords)                                              // a short summary is better than none
 	}
+	m.weigh(s)
 	return nil
+}
+
+// weigh fills what carrying the history has cost, and what compacting it would.
+func (m *measurer) weigh(s *measured) {
+	prices := m.target.Prices
+	relief := s.Relief()
+	for _, c := range s.view.Compacted {
+		relief = clamp.Sum(relief, counted(m.target.Tokenizer.CountMessage(c)))
+	}
+	if prices == (sizing.Prices{}) || relief <= 0 {
+		return
+	}
+	ratio := m.ledger.Ratio(m.target.Name)
+	theirs := func(tokens int) int { return clamp.Int(math.Ceil(ratio * float64(tokens))) }
+	head := s.Tools
+	for _, c := range s.messages() {
+		if c.Role != chat.RoleSystem {
+			break
+		}
+		head = clamp.Sum(head, counted(m.target.Tokenizer.CountMessage(c)))
+	}
+	c := sizing.Compaction{Input: s.Foretold.Input, Head: theirs(head), Summary: theirs(s.Room), Cold: s.Cold, Summarizer: m.writer}
+	c.Kept = max(0, c.Input-theirs(relief)-c.Head-c.Summary)
+	s.Compacting, s.Carried = prices.Compacting(c), prices.Carrying(c, c.Input)
+	for _, input := range m.ledger.Inputs {
+		s.Carried += prices.Carrying(c, input)
+	}
 }
 
 // clearing is what the policy's rule would clear now.

@@ -3,6 +3,7 @@ package summarize
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/promptree-go/promptree/internal/clamp"
 )
@@ -52,6 +53,12 @@ type Condition struct {
 	// is added. From 0 to below Ratio. It is taken from the session and its leaf, so that it is the same wherever the
 	// session is opened.
 	Jitter float64
+	// Carry holds the condition back until carrying the history has cost so many times what a compaction costs
+	// ([Measurement.Carried]); 1 is the rule of ski rental. It does not hold if the target has no prices. If the prompt does
+	// not fit, it does not matter. Off by default.
+	Carry float64
+	// Loss is what that is worth, in dollars, which a compaction leaves out. It is added to what one costs for Carry.
+	Loss float64
 	// Messages is how many there must be. None by default.
 	Messages int
 	// Background makes the summary while the work goes on, and puts it in place before a later prompt. A prompt that does
@@ -123,12 +130,24 @@ func (c Condition) find(m Measurement) Finding {
 	} else {
 		f.Why = fmt.Sprintf("%s, whatever is used", c.occasion())
 	}
+	if c.Carry > 0 && m.Occasion != OnBudgetExceeded {
+		verb := "is"
+		if !c.carried(m) {
+			reached, verb = false, "is not"
+		}
+		f.Why += fmt.Sprintf("; carried $%.4f, which %s %.4g of the $%.4f that compacting costs", m.Carried, verb, c.Carry, m.Compacting+c.Loss)
+	}
 	if reached && m.Relief() <= 0 {
 		reached = false
 		f.Why += fmt.Sprintf("; there is nothing to relieve: %d tokens of history would be covered, and a summary has room for %d", m.Covered, m.Room)
 	}
 	f.Holds = reached
 	return f
+}
+
+// carried reports whether carrying the history has cost enough.
+func (c Condition) carried(m Measurement) bool {
+	return m.Carried > 0 && m.Carried >= c.Carry*(m.Compacting+c.Loss)
 }
 
 // limit is one of a condition's, in tokens of a window.
@@ -191,15 +210,23 @@ func (c Condition) ratio(m Measurement) (ratio float64, how string) {
 
 // reached reports whether any condition is at its limit, whatever a compaction would relieve.
 func (t Trigger) reached(m Measurement) bool {
-	for _, c := range t {
-		if !c.asked(m.Occasion) || m.Messages < c.Messages {
-			continue
-		}
-		if l, ok := c.lowest(m); !ok || l.reached {
-			return true
-		}
+	return slices.ContainsFunc(t, func(c Condition) bool {
+		return c.limited(m) && (c.Carry == 0 || m.Occasion == OnBudgetExceeded || c.carried(m))
+	})
+}
+
+// weighs reports whether any condition asks for what carrying the history has cost.
+func (t Trigger) weighs(m Measurement) bool {
+	return slices.ContainsFunc(t, func(c Condition) bool { return c.Carry > 0 && c.limited(m) })
+}
+
+// limited reports whether the condition is asked and at its limit, if it has one.
+func (c Condition) limited(m Measurement) bool {
+	if !c.asked(m.Occasion) || m.Messages < c.Messages {
+		return false
 	}
-	return false
+	l, ok := c.lowest(m)
+	return !ok || l.reached
 }
 
 func (t Trigger) check() error {
@@ -214,6 +241,10 @@ func (t Trigger) check() error {
 			return fmt.Errorf("%w: it is a share between 0 and 1", bad("Cold", c.Cold))
 		case !(c.Jitter >= 0 && (c.Jitter == 0 || c.Jitter < c.Ratio)):
 			return fmt.Errorf("%w: it is from 0 to below Ratio", bad("Jitter", c.Jitter))
+		case !(c.Carry >= 0) || math.IsInf(c.Carry, 1):
+			return fmt.Errorf("%w: it is 0 or more", bad("Carry", c.Carry))
+		case !(c.Loss >= 0) || math.IsInf(c.Loss, 1):
+			return fmt.Errorf("%w: it is dollars, 0 or more", bad("Loss", c.Loss))
 		case c.Reserve < 0:
 			return fmt.Errorf("%w, below 0", bad("Reserve", c.Reserve))
 		case c.Cap < 0:

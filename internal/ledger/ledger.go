@@ -4,6 +4,7 @@ package ledger
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
@@ -18,6 +19,8 @@ type Ledger struct {
 	Steps int
 	// What was reported of the newest request since the last compaction, clearing or change of model.
 	reported report
+	// Inputs of the requests that were reported since the last compaction, in tokens of the provider.
+	Inputs []int
 	// Last is what was reported of the newest request of which something is remembered, since the last compaction or change of
 	// model. Cleared reports whether old tool output was cleared since.
 	Last    history.Usage
@@ -101,6 +104,7 @@ func (l *Ledger) Read(ctx context.Context, s *history.Session) (*Ledger, error) 
 		*next = *l
 	}
 	next.Refused, next.Finished = maps.Clone(next.Refused), maps.Clone(next.Finished)
+	next.Inputs = slices.Clip(next.Inputs)
 	next.refusals, next.Preambles = maps.Clone(next.refusals), maps.Clone(next.Preambles)
 	for i := len(added) - 1; i >= 0; i-- {
 		next.add(added[i])
@@ -137,6 +141,9 @@ func (l *Ledger) add(e history.Entry) {
 		l.reported, l.Last = report{}, history.Usage{}
 		delete(l.refusals, b.Model) // it may be another by that name
 	case history.Usage:
+		if b.Input > 0 {
+			l.Inputs = append(l.Inputs, b.Input)
+		}
 		if len(b.Sent.Marks) > 0 {
 			l.Last, l.Cleared = b, false
 		}
