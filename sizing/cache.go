@@ -148,8 +148,8 @@ func (s Sent) Compare(messages []chat.Message, tools []chat.Tool) Shared {
 	return shared
 }
 
-// Cache is what is known of a provider's prompt cache: the request that was sent last, and what the provider reported of it.
-type Cache struct {
+// PromptCache is what is known of a provider's prompt cache: the request that was sent last, and what the provider reported of it.
+type PromptCache struct {
 	Prices Prices
 	Sent   Sent
 	Usage  chat.Usage
@@ -157,7 +157,7 @@ type Cache struct {
 
 // Expired reports whether the provider has forgotten the request by a time. The longer lifetime counts if the request
 // wrote something for it.
-func (c Cache) Expired(at time.Time) bool {
+func (c PromptCache) Expired(at time.Time) bool {
 	life := c.Prices.Lifetime
 	if c.Usage.CacheWriteLong > 0 {
 		life = max(life, c.Prices.LongLifetime)
@@ -168,7 +168,7 @@ func (c Cache) Expired(at time.Time) bool {
 // Holds foretells how many tokens, of the provider's, the cache has of a request that is sent at a time and shares a beginning
 // with the last one: all that the last one read or wrote, or the share of it that the beginning takes by our own count. A
 // provider that charges nothing for writes does not report them, and has all of the last request.
-func (c Cache) Holds(s Shared, at time.Time) int {
+func (c PromptCache) Holds(s Shared, at time.Time) int {
 	if c.Expired(at) || s.Change == ChangeUnknown {
 		return 0
 	}

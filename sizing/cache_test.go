@@ -118,7 +118,7 @@ func TestTheCacheHoldsWhatTheLastRequestReadAndWrote(t *testing.T) {
 		{"a provider that names no lifetime holds nothing", sizing.Prices{}, used, whole, time.Second, 0},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			cache := sizing.Cache{Prices: tt.prices, Sent: sizing.Sent{Time: noon}, Usage: tt.usage}
+			cache := sizing.PromptCache{Prices: tt.prices, Sent: sizing.Sent{Time: noon}, Usage: tt.usage}
 			require.Equal(t, tt.want, cache.Holds(tt.shared, noon.Add(tt.after)))
 		})
 	}
@@ -132,7 +132,7 @@ func TestReadsOfARecordedSessionAreForetold(t *testing.T) {
 	require.NoError(t, err)
 	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
 	require.NoError(t, err)
-	cache := sizing.Cache{Prices: prices}
+	cache := sizing.PromptCache{Prices: prices}
 	requests, exact, expired, restarts, more, compacted := 0, 0, 0, 0, 0, 0
 	i := 0
 	replay(entries, compactions, func(chat.Request) int { return 0 }, func(req chat.Request, resp chat.Response) {

@@ -1,7 +1,7 @@
 package sizing
 
-// Compaction is a compaction that may be made before a request, in tokens of the provider.
-type Compaction struct {
+// Carry is a history that is either carried on with the next request or compacted before it, in tokens of the provider.
+type Carry struct {
 	// Input of the request without it.
 	Input int
 	// Head of the request that stays as it is: the tools and the system prompt.
@@ -18,16 +18,16 @@ type Compaction struct {
 }
 
 // Base is the input of the request with the compaction.
-func (c Compaction) Base() int { return c.Head + c.Summary + c.Kept }
+func (c Carry) Base() int { return c.Head + c.Summary + c.Kept }
 
 // Carrying returns what it costs one request, in dollars, that its input is larger than it would be with the compaction: what
 // is more is read from the cache.
-func (p Prices) Carrying(c Compaction, input int) float64 {
+func (p Prices) Carrying(c Carry, input int) float64 {
 	return float64(max(0, input-c.Base())) * p.At(input).CacheRead / 1e6
 }
 
 // Summarizing returns what the request for the summary costs, in dollars.
-func (p Prices) Summarizing(c Compaction) float64 {
+func (p Prices) Summarizing(c Carry) float64 {
 	r := p.At(c.Input)
 	input := r.CacheRead
 	if c.Cold {
@@ -45,7 +45,7 @@ func (p Prices) Summarizing(c Compaction) float64 {
 //
 // The rule of ski rental follows: compact as soon as carrying the history since the last compaction has cost as much. It
 // needs to know nothing of how the session goes on.
-func (p Prices) Compacting(c Compaction) float64 {
+func (p Prices) Compacting(c Carry) float64 {
 	r := p.At(c.Input)
 	written := float64(max(0, c.Summary)+max(0, c.Kept)) * max(0, r.CacheWrite-r.CacheRead)
 	if c.Cold {

@@ -12,18 +12,18 @@ import (
 )
 
 func TestWhatCarryingAndCompactingCost(t *testing.T) {
-	c := sizing.Compaction{Input: 100_000, Head: 3_000, Summary: 4_000, Kept: 13_000}
+	c := sizing.Carry{Input: 100_000, Head: 3_000, Summary: 4_000, Kept: 13_000}
 	haiku := sizing.Prices{Rates: sizing.Rates{Input: 1, CacheRead: 0.1, Output: 5}}
 	for _, tt := range []struct {
 		rule   string
-		change func(*sizing.Compaction)
+		change func(*sizing.Carry)
 		want   float64
 	}{
-		{"a fork of the prefix, and the premium of what is written", func(*sizing.Compaction) {}, 0.05 + 0.10 + 17_000*5.75e-6},
-		{"a model of its own reads no cache", func(c *sizing.Compaction) { c.Summarizer = haiku }, 0.10 + 0.02 + 17_000*5.75e-6},
-		{"the loss counts", func(c *sizing.Compaction) { c.Loss = 0.3 }, 0.05 + 0.10 + 17_000*5.75e-6 + 0.3},
-		{"if the cache is cold, what is not written is saved", func(c *sizing.Compaction) { c.Cold, c.Loss = true, 0.3 }, 0.50 + 0.10 - 80_000*6.25e-6 + 0.3},
-		{"but it is no gain", func(c *sizing.Compaction) { c.Cold, c.Summarizer = true, haiku }, 0},
+		{"a fork of the prefix, and the premium of what is written", func(*sizing.Carry) {}, 0.05 + 0.10 + 17_000*5.75e-6},
+		{"a model of its own reads no cache", func(c *sizing.Carry) { c.Summarizer = haiku }, 0.10 + 0.02 + 17_000*5.75e-6},
+		{"the loss counts", func(c *sizing.Carry) { c.Loss = 0.3 }, 0.05 + 0.10 + 17_000*5.75e-6 + 0.3},
+		{"if the cache is cold, what is not written is saved", func(c *sizing.Carry) { c.Cold, c.Loss = true, 0.3 }, 0.50 + 0.10 - 80_000*6.25e-6 + 0.3},
+		{"but it is no gain", func(c *sizing.Carry) { c.Cold, c.Summarizer = true, haiku }, 0},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			c := c
@@ -34,7 +34,7 @@ func TestWhatCarryingAndCompactingCost(t *testing.T) {
 	require.Equal(t, 20_000, c.Base())
 	require.InDelta(t, 0.04, opus.Carrying(c, 100_000), 1e-12)
 	require.Zero(t, opus.Carrying(c, 19_000))
-	extremes.Each(c, func(field string, number any, c sizing.Compaction) {
+	extremes.Each(c, func(field string, number any, c sizing.Carry) {
 		if f, ok := number.(float64); ok && math.IsNaN(f) {
 			return
 		}
@@ -51,7 +51,7 @@ func ExamplePrices_Compacting() {
 	}
 	carried := 0.0
 	for input := 20_000; ; input += 2_000 { // of one request after the other
-		c := sizing.Compaction{Input: input, Head: 3_000, Summary: 4_000, Kept: 10_000}
+		c := sizing.Carry{Input: input, Head: 3_000, Summary: 4_000, Kept: 10_000}
 		carried += prices.Carrying(c, input)
 		if cost := prices.Compacting(c); carried >= cost {
 			fmt.Printf("compact at %d tokens: carrying has cost $%.2f, compacting costs $%.2f\n", input, carried, cost)

@@ -12,7 +12,7 @@
 //	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
 //	cost := prices.Of(response.Usage).Total()
 //
-// A [Cache] foretells what the provider's prompt cache has of the next request, from digests of the last one ([Sent]), its
+// A [PromptCache] foretells what the provider's prompt cache has of the next request, from digests of the last one ([Sent]), its
 // usage and the time, and says what of it changed.
 //
 // Where a tokenizer is a [Joiner], counts add up: a [Span] is the exact count of a text as a value that joins with others.

@@ -170,12 +170,12 @@ func (m *measurer) foretell(s *measured) {
 	if prices == (sizing.Prices{}) {
 		return
 	}
-	cache := sizing.Cache{Prices: prices}
+	cache := sizing.PromptCache{Prices: prices}
 	if last := m.ledger.Last; last.Model == m.target.Name {
 		cache.Sent, cache.Usage = last.Sent, last.Usage
 	}
 	shared := cache.Sent.Compare(s.messages(), m.target.Tools)
-	input := clamp.Int(math.Ceil(m.ledger.Ratio(m.target.Name) * float64(clamp.Sum(s.tokens(), s.Tools))))
+	input := clamp.Int(math.Ceil(m.ledger.LastRatio(m.target.Name) * float64(clamp.Sum(s.tokens(), s.Tools))))
 	held := cache.Holds(shared, m.now)
 	s.Foretold = prices.Foretell(sizing.Planned{Input: input, Cached: held})
 	s.Cold = s.Foretold.CacheRead == 0
@@ -242,7 +242,7 @@ func (m *measurer) weigh(s *measured) {
 	if prices == (sizing.Prices{}) || relief <= 0 {
 		return
 	}
-	ratio := m.ledger.Ratio(m.target.Name)
+	ratio := m.ledger.LastRatio(m.target.Name)
 	theirs := func(tokens int) int { return clamp.Int(math.Ceil(ratio * float64(tokens))) }
 	head := s.Tools
 	for _, c := range s.messages() {
@@ -251,7 +251,7 @@ func (m *measurer) weigh(s *measured) {
 		}
 		head = clamp.Sum(head, counted(m.target.Tokenizer.CountMessage(c)))
 	}
-	c := sizing.Compaction{Input: s.Foretold.Input, Head: theirs(head), Summary: theirs(s.Room), Cold: s.Cold, Summarizer: m.writer}
+	c := sizing.Carry{Input: s.Foretold.Input, Head: theirs(head), Summary: theirs(s.Room), Cold: s.Cold, Summarizer: m.writer}
 	c.Kept = max(0, c.Input-theirs(relief)-c.Head-c.Summary)
 	s.Compacting, s.Carried = prices.Compacting(c), prices.Carrying(c, c.Input)
 	for _, input := range m.ledger.Inputs {

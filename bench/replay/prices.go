@@ -131,7 +131,7 @@ type Check struct {
 func check(r *importer.Recording, prices sizing.Prices) (c Check, restarts map[int]bool) {
 	restarts = map[int]bool{}
 	compacted := true // nothing is known of the first request either
-	kept, pinned := sizing.Cache{Prices: prices}, sizing.Cache{Prices: prices}
+	kept, pinned := sizing.PromptCache{Prices: prices}, sizing.PromptCache{Prices: prices}
 	for _, rec := range r.Path(r.Leaf) {
 		if rec.Compaction().Messages != nil {
 			compacted = true
@@ -140,7 +140,7 @@ func check(r *importer.Recording, prices sizing.Prices) (c Check, restarts map[i
 		if u.Input == 0 {
 			continue
 		}
-		holds := func(cache sizing.Cache) int {
+		holds := func(cache sizing.PromptCache) int {
 			if compacted {
 				return 0
 			}

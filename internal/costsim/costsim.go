@@ -29,8 +29,8 @@ type Settings struct {
 }
 
 // compaction is the one that may be made before request i of so large an input.
-func (s Session) compaction(at Settings, i, input int) sizing.Compaction {
-	return sizing.Compaction{
+func (s Session) compaction(at Settings, i, input int) sizing.Carry {
+	return sizing.Carry{
 		Input: input, Head: s.Head, Summary: at.Summary, Kept: at.Kept, Cold: s.Cold[i], Summarizer: at.Summarizer,
 	}
 }
@@ -44,11 +44,11 @@ func (s Session) request(at Settings, i, input, cached int) float64 {
 }
 
 // Rule says whether to compact before a request. Inputs are those of the requests since the last compaction.
-type Rule func(c sizing.Compaction, inputs []int) bool
+type Rule func(c sizing.Carry, inputs []int) bool
 
 // Carry is the rule of ski rental: compact once carrying the history has cost alpha times what compacting costs.
 func Carry(prices sizing.Prices, alpha float64) Rule {
-	return func(c sizing.Compaction, inputs []int) bool {
+	return func(c sizing.Carry, inputs []int) bool {
 		carried := prices.Carrying(c, c.Input)
 		for _, input := range inputs {
 			carried += prices.Carrying(c, input)
@@ -59,7 +59,7 @@ func Carry(prices sizing.Prices, alpha float64) Rule {
 
 // Fixed is the rule of a fixed limit.
 func Fixed(tokens int) Rule {
-	return func(c sizing.Compaction, _ []int) bool { return c.Input >= tokens }
+	return func(c sizing.Carry, _ []int) bool { return c.Input >= tokens }
 }
 
 // Cost is what a session costs under a rule, in dollars, and how often it is compacted. Answers are not in it. Nothing is

@@ -225,7 +225,17 @@ func (l *Ledger) Ratio(model string) float64 {
 	if r.counted == 0 || r.model != "" && model != "" && r.model != model {
 		return 1
 	}
-	return max(0.5, min(4, float64(r.input)/float64(r.counted)))
+	return r.ratio()
+}
+
+func (r report) ratio() float64 { return max(0.5, min(4, float64(r.input)/float64(r.counted))) }
+
+// LastRatio is as [Ledger.Ratio], but goes by the newest request that is remembered, whatever was cleared since.
+func (l *Ledger) LastRatio(model string) float64 {
+	if l.Last.Counted == 0 || l.Last.Model != model {
+		return 1
+	}
+	return report{input: l.Last.Input, counted: l.Last.Counted}.ratio()
 }
 
 // Pause returns how many steps are left of the pause after failures, and the time until which it lasts at least. It is 1 step after the first failure, or after a compaction that

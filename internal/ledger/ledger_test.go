@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/ledger"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/sizing"
 )
 
 // add appends entries and returns the id of the last.
@@ -102,6 +103,34 @@ func TestAModelThatTookMoreIsBelieved(t *testing.T) {
 	require.Equal(t, 900, read(t, nil, s).Bound("a"))
 	add(t, s, history.Usage{Model: "a", Usage: chat.Usage{Input: 800}, Counted: 900})
 	require.Zero(t, read(t, nil, s).Bound("a"))
+}
+
+func TestTheLastRequestIsRememberedUntilItsCacheIsGone(t *testing.T) {
+	s := numbered.Session()
+	sent := history.Usage{Model: "a", Usage: chat.Usage{Input: 150}, Counted: 100, Sent: sizing.Sent{Marks: []sizing.Mark{{Digest: "d"}}}}
+	called := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: "run"}}}
+	result := add(t, s, history.Message{Message: chat.UserMessage("x")}, history.Message{Message: called}, history.Message{Message: chat.ToolResult("c", "fine")})
+	add(t, s, sent, history.Usage{Model: "a", Usage: chat.Usage{Input: 160}, Counted: 100})
+	l := read(t, nil, s)
+	require.Equal(t, sent.Sent, l.Last.Sent, "one of which nothing is remembered does not count")
+	require.Equal(t, []int{150, 160}, l.Inputs)
+	require.False(t, l.Cleared)
+	add(t, s, history.Clearing{Results: []history.Cleared{{Entry: result, Text: "[gone]"}}})
+	l = read(t, l, s)
+	require.True(t, l.Cleared)
+	require.InDelta(t, 1, l.Ratio("a"), 1e-9)
+	require.InDelta(t, 1.5, l.LastRatio("a"), 1e-9, "a clearing changes no tokens")
+	require.InDelta(t, 1, l.LastRatio("b"), 1e-9)
+	add(t, s, sent)
+	other := read(t, l, s)
+	require.False(t, other.Cleared)
+	require.Equal(t, []int{150, 160}, l.Inputs, "what was read before stays as it was")
+	add(t, s, history.ModelChange{Model: "b"})
+	l = read(t, other, s)
+	require.Empty(t, l.Last)
+	require.Equal(t, []int{150, 160, 150}, l.Inputs)
+	add(t, s, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
+	require.Empty(t, read(t, l, s).Inputs)
 }
 
 func TestPauseDoublesWithEachFailure(t *testing.T) {
