@@ -63,6 +63,9 @@ type options struct {
 	bundles     string
 	minMessages int
 	biller      *biller // nil without prices
+	regret      bool
+	synthetic   int
+	seed        uint64
 	sessions    []string
 }
 
@@ -80,6 +83,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	prices := flags.String("prices", "", "what tokens cost: the name of a model, or input=5,read=0.5,write=6.25,output=25,least=4096 in dollars a million (default tokens alone)")
 	summaryPrices := flags.String("summary-prices", "", "the same for the model that writes the summaries (default that of -prices)")
 	lifetime := flags.Duration("ttl", 0, "with -prices: lifetime of the provider's cache (default the model's)")
+	flags.BoolVar(&o.regret, "regret", false, "with -prices: say what rules of compaction cost over the best compactions, in place of replays")
+	flags.IntVar(&o.synthetic, "synthetic", 0, "with -regret: go through so many synthetic sessions too")
+	flags.Uint64Var(&o.seed, "seed", 1, "with -synthetic: what they are made by")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, err
 	}
@@ -100,7 +106,13 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, fmt.Errorf("-min-messages is %d: it is 0 or more", o.minMessages)
 	case o.minMessages > 0 && o.bundles == "":
 		return o, errors.New("-min-messages says which -bundles are written, and there is none")
-	case len(o.sessions) == 0:
+	case o.regret && o.biller == nil:
+		return o, errors.New("-regret is in dollars: set -prices")
+	case o.synthetic < 0:
+		return o, fmt.Errorf("-synthetic is %d: it is 0 or more", o.synthetic)
+	case o.synthetic > 0 && !o.regret:
+		return o, errors.New("-synthetic says of how many sessions -regret is, and that is not set")
+	case len(o.sessions) == 0 && o.synthetic == 0:
 		return o, errors.New("name a recorded session (-help lists the flags)")
 	}
 	return o, nil
@@ -155,6 +167,9 @@ func compare(ctx context.Context, o options, stdout io.Writer, progress *progres
 		}
 	}
 	r := &replayer{tokenizer: tokenizer, policies: o.policies, model: o.model, modelName: o.modelName, window: o.window, budget: budget, progress: progress, biller: o.biller}
+	if o.regret {
+		return regrets(ctx, r, sources, o, stdout)
+	}
 	if r.bundles, err = newBundles(o.bundles, o.minMessages); err != nil {
 		return usageError{err}
 	}

@@ -206,6 +206,22 @@ type biller struct {
 	last      time.Time
 }
 
+// lifetime of what is written to the cache.
+func (b *biller) lifetime() time.Duration {
+	if b.long {
+		return b.prices.LongLifetime
+	}
+	return b.prices.Lifetime
+}
+
+// writer has the prices of the model that writes summaries, if that is not the agent's.
+func (b *biller) writer() sizing.Prices {
+	if b.summaries == b.prices {
+		return sizing.Prices{}
+	}
+	return b.summaries
+}
+
 // request adds a request of so many tokens, of which so many from the first on are as in the one before.
 func (b *biller) request(bill *Bill, step stepping.Step, tokens, common int, answered int) {
 	if b.usage && step.Usage.Input == 0 {
@@ -214,11 +230,7 @@ func (b *biller) request(bill *Bill, step stepping.Step, tokens, common int, ans
 	if common > 0 {
 		common += b.fixed
 	}
-	life := b.prices.Lifetime
-	if b.long {
-		life = b.prices.LongLifetime
-	}
-	if b.last.IsZero() || step.Time.Sub(b.last) > life {
+	if b.last.IsZero() || step.Time.Sub(b.last) > b.lifetime() {
 		common = 0
 	}
 	b.last = step.Time
@@ -239,7 +251,7 @@ func (b *biller) request(bill *Bill, step stepping.Step, tokens, common int, ans
 // cache if the same model is asked, and nothing is written.
 func (b *biller) calls(bill *Bill, c Calls) {
 	cached := c.Cached
-	if b.summaries != b.prices {
+	if b.writer() != (sizing.Prices{}) {
 		cached = 0
 	}
 	bill.Summaries = b.summaries.Of(chat.Usage{Input: c.Sent, CacheRead: cached, Output: c.Answered}).Total()

@@ -1,7 +1,6 @@
 package costsim_test
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -9,16 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/costsim"
-	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
 )
-
-// recorded is a real session that lies beside the repository, in shared/, where there is one.
-const recorded = "../../../shared/sessions/pi-before-compaction.jsonl"
 
 // prices relative to an input of $5: a write and a read.
 func prices(write, read float64) sizing.Prices {
@@ -98,51 +90,5 @@ func TestTheCarryRuleIsNearTheOptimumWhateverTheGrowth(t *testing.T) {
 		require.LessOrEqual(t, sum/n, 1.2)
 		require.LessOrEqual(t, worst, 3.0)
 		require.Less(t, sum, fixed)
-	}
-}
-
-// session is a recorded session as numbers, without its compactions. With restarts each request is cold that read nothing.
-func session(t *testing.T, restarts bool) costsim.Session {
-	const fixed, factor = 3414, 1.176 // fitted to the recorded usage
-	r := sessiontest.Read(t, recorded)
-	tokenizer, err := openai.New("o200k_base")
-	require.NoError(t, err)
-	s := costsim.Session{Head: fixed}
-	added, compacted := 0, false
-	var last time.Time
-	for _, rec := range r.Path(r.Leaf) {
-		compacted = compacted || rec.Type() == history.TypeCompaction
-		m, shown := rec.Shown()
-		if !shown {
-			continue
-		}
-		if u := rec.Usage; m.Role == chat.RoleAssistant && u.Input > 0 {
-			s.Added = append(s.Added, added)
-			expired := last.IsZero() || rec.Time.Sub(last) > 5*time.Minute
-			s.Cold = append(s.Cold, expired || restarts && u.CacheRead == 0 && !compacted)
-			last, added, compacted = rec.Time, 0, false
-		}
-		added += int(factor * float64(tokenizer.CountMessage(m)))
-	}
-	return s
-}
-
-func TestTheCarryRuleIsNearTheOptimumOnARecordedSession(t *testing.T) {
-	sessiontest.Needs(t, recorded)
-	opus, err := sizing.PublishedPrices().Of("claude-opus-4-5")
-	require.NoError(t, err)
-	for _, restarts := range []bool{true, false} {
-		s := session(t, restarts)
-		for _, summary := range []int{1000, 4000, 10_000} {
-			for _, kept := range []int{5000, 20_000} {
-				t.Run(fmt.Sprintf("S %d, K %d, restarts %v", summary, kept, restarts), func(t *testing.T) {
-					at := costsim.Settings{Prices: opus, Summary: summary, Kept: kept}
-					one, half := regret(s, at, costsim.Carry(opus, 1)), regret(s, at, costsim.Carry(opus, 0.5))
-					t.Logf("α = 1: %.3f, α = 0.5: %.3f; a fixed 80,000 %.2f, 160,000 %.2f", one, half, regret(s, at, costsim.Fixed(80_000)), regret(s, at, costsim.Fixed(160_000)))
-					require.LessOrEqual(t, one, 1.20)
-					require.LessOrEqual(t, half, 1.20)
-				})
-			}
-		}
 	}
 }
