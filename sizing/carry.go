@@ -13,23 +13,29 @@ type Carry struct {
 	// Summarizer has the prices of the model that writes the summary, which reads the history as input that no cache
 	// has. Defaults to the agent's own model, which reads it from the cache if that is not cold.
 	Summarizer Prices
-	// Loss is what that is worth, in dollars, which the summary leaves out.
-	Loss float64
 }
 
 // Base is the input of the request with the compaction.
 func (c Carry) Base() int { return c.Head + c.Summary + c.Kept }
 
 // Carrying returns what it costs one request, in dollars, that its input is larger than it would be with the compaction: what
-// is more is read from the cache.
+// is more is read from the cache, if the provider has one.
 func (p Prices) Carrying(c Carry, input int) float64 {
-	return float64(max(0, input-c.Base())) * p.At(input).CacheRead / 1e6
+	return float64(max(0, input-c.Base())) * p.reading(p.At(input)) / 1e6
+}
+
+// reading is the rate of input that was sent before.
+func (p Prices) reading(r Rates) float64 {
+	if p.caches() {
+		return r.CacheRead
+	}
+	return r.Input
 }
 
 // Summarizing returns what the request for the summary costs, in dollars.
 func (p Prices) Summarizing(c Carry) float64 {
 	r := p.At(c.Input)
-	input := r.CacheRead
+	input := p.reading(r)
 	if c.Cold {
 		input = r.Input
 	}
@@ -40,16 +46,17 @@ func (p Prices) Summarizing(c Carry) float64 {
 	return (float64(max(0, c.Input))*input + float64(max(0, c.Summary))*r.Output) / 1e6
 }
 
-// Compacting returns what the compaction costs, in dollars: the request for the summary, what is written to the cache and would
-// have been read, and the loss. If the cache is cold, what need not be written any more goes off it. It is never below 0.
+// Compacting returns what the compaction costs, in dollars: the request for the summary, and what it costs to write the summary
+// and what is kept to the cache, and not to read as much from it. If the cache is cold, everything is written anyway, and what
+// need not be written any more goes off the request for the summary. It is never below 0.
 //
 // The rule of ski rental follows: compact as soon as carrying the history since the last compaction has cost as much. It
 // needs to know nothing of how the session goes on.
 func (p Prices) Compacting(c Carry) float64 {
 	r := p.At(c.Input)
-	written := float64(max(0, c.Summary)+max(0, c.Kept)) * max(0, r.CacheWrite-r.CacheRead)
-	if c.Cold {
+	written := float64(max(0, c.Summary)+max(0, c.Kept)) * max(0, r.CacheWrite-p.reading(r))
+	if c.Cold && p.caches() {
 		written = -float64(max(0, c.Input-c.Base())) * r.CacheWrite
 	}
-	return max(0, p.Summarizing(c)+written/1e6+c.Loss)
+	return max(0, p.Summarizing(c)+written/1e6)
 }

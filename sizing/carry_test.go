@@ -2,7 +2,6 @@ package sizing_test
 
 import (
 	"fmt"
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,8 +20,7 @@ func TestWhatCarryingAndCompactingCost(t *testing.T) {
 	}{
 		{"a fork of the prefix, and the premium of what is written", func(*sizing.Carry) {}, 0.05 + 0.10 + 17_000*5.75e-6},
 		{"a model of its own reads no cache", func(c *sizing.Carry) { c.Summarizer = haiku }, 0.10 + 0.02 + 17_000*5.75e-6},
-		{"the loss counts", func(c *sizing.Carry) { c.Loss = 0.3 }, 0.05 + 0.10 + 17_000*5.75e-6 + 0.3},
-		{"if the cache is cold, what is not written is saved", func(c *sizing.Carry) { c.Cold, c.Loss = true, 0.3 }, 0.50 + 0.10 - 80_000*6.25e-6 + 0.3},
+		{"if the cache is cold, what is not written is saved", func(c *sizing.Carry) { c.Cold = true }, 0.50 + 0.10 - 80_000*6.25e-6},
 		{"but it is no gain", func(c *sizing.Carry) { c.Cold, c.Summarizer = true, haiku }, 0},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -31,12 +29,17 @@ func TestWhatCarryingAndCompactingCost(t *testing.T) {
 			require.InDelta(t, tt.want, opus.Compacting(c), 1e-12)
 		})
 	}
+	without := sizing.Prices{Rates: sizing.Rates{Input: 5, Output: 25}}
+	for _, c.Cold = range []bool{false, true} {
+		require.InDelta(t, 0.50+0.10, without.Compacting(c), 1e-12, "without a cache all is input")
+		require.InDelta(t, 0.40, without.Carrying(c, 100_000), 1e-12)
+	}
 	require.Equal(t, 20_000, c.Base())
 	require.InDelta(t, 0.04, opus.Carrying(c, 100_000), 1e-12)
 	require.Zero(t, opus.Carrying(c, 19_000))
 	extremes.Each(c, func(field string, number any, c sizing.Carry) {
-		if f, ok := number.(float64); ok && math.IsNaN(f) {
-			return
+		if _, rate := number.(float64); rate {
+			return // those are Validate's
 		}
 		require.GreaterOrEqual(t, opus.Compacting(c), 0.0, "%s %v", field, number)
 		require.GreaterOrEqual(t, opus.Carrying(c, c.Input), 0.0, "%s %v", field, number)

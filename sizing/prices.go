@@ -86,11 +86,14 @@ type Planned struct {
 	Long bool
 }
 
+// caches reports whether the provider has a cache that may be counted on.
+func (p Prices) caches() bool { return p.Lifetime > 0 || p.LongLifetime > 0 }
+
 // Foretell returns the usage that a provider is expected to report for a request: what is cached is read if it is
 // LeastCached or more, and the rest is written if the whole is. [Prices.Of] says what that costs.
 func (p Prices) Foretell(r Planned) chat.Usage {
 	u := chat.Usage{Input: max(0, r.Input), Output: max(0, r.Output)}
-	if p.Lifetime == 0 && p.LongLifetime == 0 || u.Input < p.LeastCached {
+	if !p.caches() || u.Input < p.LeastCached {
 		return u
 	}
 	if r.Cached >= p.LeastCached {

@@ -252,7 +252,7 @@ func TestAConditionWithCarry(t *testing.T) {
 		{"not below it", summarize.Condition{Carry: 1}, moment(50_000, worth(0.20, 0.21)), false, "carried $0.2000, which is not 1 of the $0.2100"},
 		{"half of it", summarize.Condition{Carry: 0.5}, moment(50_000, worth(0.11, 0.21)), true, "which is 0.5 of"},
 		{"the loss counts", summarize.Condition{Carry: 1, Loss: 0.3}, moment(50_000, worth(0.21, 0.21)), false, "which is not 1 of the $0.5100"},
-		{"nothing is carried without prices", summarize.Condition{Carry: 1}, moment(50_000), false, "carried $0.0000, which is not"},
+		{"nothing is carried without prices", summarize.Condition{Carry: 1}, moment(50_000), false, "carrying the history has cost nothing that is known"},
 		{"a limit besides must be reached too", summarize.Condition{Carry: 1, Ratio: 0.6}, moment(50_000, worth(1, 0.2)), false, "50000 is not at or above 60000"},
 		{"what does not fit is compacted anyway", summarize.Condition{Carry: 1}, moment(110_000, over), true, "whatever is used"},
 	} {

@@ -55,8 +55,8 @@ type Measurement struct {
 	// Foretold is the usage that the provider is expected to report for the prompt, without its output; zero if the target
 	// has no prices. It follows from the clock and from what the session remembers of the last request.
 	Foretold chat.Usage
-	// Cold reports whether the target has prices, and the provider's cache holds nothing of the prompt: it has expired, or the
-	// prompt begins otherwise than the last request.
+	// Cold reports whether the target has prices, and the provider's cache, which it names a lifetime of, holds nothing of the
+	// prompt: it has expired, or the prompt begins otherwise than the last request.
 	Cold bool
 	// Carried is what carrying the history has cost since the last compaction, this prompt included, in dollars: what the
 	// requests read that a compaction now would take out of the prompt. Compacting is what that compaction would cost. Both

@@ -178,7 +178,7 @@ func (m *measurer) foretell(s *measured) {
 	input := clamp.Int(math.Ceil(m.ledger.LastRatio(m.target.Name) * float64(clamp.Sum(s.tokens(), s.Tools))))
 	held := cache.Holds(shared, m.now)
 	s.Foretold = prices.Foretell(sizing.Planned{Input: input, Cached: held})
-	s.Cold = s.Foretold.CacheRead == 0
+	s.Cold = s.Foretold.CacheRead == 0 && prices.Lifetime > 0
 	whole := shared
 	whole.Change = sizing.ChangeNone
 	if lost := cache.Holds(whole, m.now) - held; lost > 0 && !m.ledger.Cleared && shared.Change != sizing.ChangeUnknown {

@@ -131,11 +131,8 @@ func (c Condition) find(m Measurement) Finding {
 		f.Why = fmt.Sprintf("%s, whatever is used", c.occasion())
 	}
 	if c.Carry > 0 && m.Occasion != OnBudgetExceeded {
-		verb := "is"
-		if !c.carried(m) {
-			reached, verb = false, "is not"
-		}
-		f.Why += fmt.Sprintf("; carried $%.4f, which %s %.4g of the $%.4f that compacting costs", m.Carried, verb, c.Carry, m.Compacting+c.Loss)
+		reached = reached && c.carried(m)
+		f.Why += "; " + c.weighed(m)
 	}
 	if reached && m.Relief() <= 0 {
 		reached = false
@@ -148,6 +145,18 @@ func (c Condition) find(m Measurement) Finding {
 // carried reports whether carrying the history has cost enough.
 func (c Condition) carried(m Measurement) bool {
 	return m.Carried > 0 && m.Carried >= c.Carry*(m.Compacting+c.Loss)
+}
+
+// weighed says how the condition's Carry is held against a measurement.
+func (c Condition) weighed(m Measurement) string {
+	if m.Carried <= 0 {
+		return "carrying the history has cost nothing that is known"
+	}
+	verb := "is not"
+	if c.carried(m) {
+		verb = "is"
+	}
+	return fmt.Sprintf("carried $%.4f, which %s %.4g of the $%.4f that compacting costs", m.Carried, verb, c.Carry, m.Compacting+c.Loss)
 }
 
 // limit is one of a condition's, in tokens of a window.
