@@ -82,7 +82,7 @@ func TestWhatTheCacheHasOfAPromptIsForetold(t *testing.T) {
 		require.InDelta(t, float64(warm.Count+warm.Tools)*1.5, float64(warm.Foretold.Input), 2)
 		require.Contains(t, d.Explain(t.Context()).String(), "of them cached")
 
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		cold := foretold(d, prompt(d.Session))
 		require.True(t, cold.Cold)
 		require.Zero(t, cold.Foretold.CacheRead)
