@@ -282,7 +282,7 @@ func (a *adding) stage(ctx context.Context, e *Entry, root bool) (Line, error) {
 	}
 	if e.Time.IsZero() {
 		var err error
-		if e.Time, err = a.s.now(ctx); err != nil {
+		if e.Time, err = a.s.Now(ctx); err != nil {
 			return Line{}, err
 		}
 	}
@@ -486,7 +486,7 @@ func (a *adding) draw(ctx context.Context) (string, error) {
 // newID returns an id that no entry has. Those of the session's own making are random.
 func (a *adding) newID(ctx context.Context) (string, error) {
 	if a.s.options.IDs == nil {
-		now, err := a.s.now(ctx)
+		now, err := a.s.Now(ctx)
 		return a.s.ids.next(now), err
 	}
 	for range 1 << 20 {

@@ -196,7 +196,7 @@ func (s *Session) begin(ctx context.Context, h Header) error {
 	}
 	if h.Time.IsZero() {
 		var err error
-		if h.Time, err = s.now(ctx); err != nil {
+		if h.Time, err = s.Now(ctx); err != nil {
 			return err
 		}
 	}
@@ -224,8 +224,8 @@ func (s *Session) begin(ctx context.Context, h Header) error {
 	return nil
 }
 
-// now is the time by the session's clock.
-func (s *Session) now(ctx context.Context) (time.Time, error) {
+// Now returns the time by the session's clock ([Options.Now]), which entries get that have none of their own.
+func (s *Session) Now(ctx context.Context) (time.Time, error) {
 	if s.options.Now != nil {
 		return called(ctx, "Options.Now", s.options.Now)
 	}

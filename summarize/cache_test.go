@@ -90,6 +90,21 @@ func TestWhatTheCacheHasOfAPromptIsForetold(t *testing.T) {
 	})
 }
 
+func TestAMeasurementGoesByTheSessionsClock(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	s, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{Now: func() time.Time { return now }})
+	require.NoError(t, err)
+	d := deskOf(t, s, chat.UserMessage(task))
+	d.Say(rounds(1, 2, 200)...)
+	d.Target.Prices = cached
+	send(d, prompt(s))
+	require.False(t, foretold(d, prompt(s)).Cold)
+	now = now.Add(6 * time.Minute)
+	m := foretold(d, prompt(s))
+	require.True(t, m.Cold)
+	require.Equal(t, now, m.Time)
+}
+
 func TestAPromptThatBreaksTheCacheIsToldOf(t *testing.T) {
 	clock := func(text string, s *history.Session) elements.Node {
 		tree := prompt(s)

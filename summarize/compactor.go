@@ -229,7 +229,11 @@ func (w *walker) measurer() (*measurer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &measurer{w.c.Session, w.target, w.policy, w.c.Options, l, time.Now(), w.writer()}, nil
+	now, err := w.c.Session.Now(w.ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &measurer{w.c.Session, w.target, w.policy, w.c.Options, l, now, w.writer()}, nil
 }
 
 // writer returns the prices of the model that is asked for a summary first, the zero value if it reads what it is shown from
@@ -458,20 +462,23 @@ func (c *Compactor) Usage(result *render.Result, response chat.Response, answer 
 		return u
 	}
 	u.Cost = target.Prices.Of(u.Usage).Total()
-	u.Sent, _ = call(context.Background(), nameTokenizer, listenTime, func(context.Context) (sizing.Sent, error) {
-		return sizing.NewSent(c.sentAt(result), target.Tokenizer, result.Messages, target.Tools), nil
-	})
+	if at, err := c.sentAt(result); err == nil {
+		u.Sent, _ = call(context.Background(), nameTokenizer, listenTime, func(context.Context) (sizing.Sent, error) {
+			return sizing.NewSent(at, target.Tokenizer, result.Messages, target.Tools), nil
+		})
+	}
 	return u
 }
 
 // sentAt returns when a prompt was rendered, or the time if it is not the last one.
-func (c *Compactor) sentAt(result *render.Result) time.Time {
+func (c *Compactor) sentAt(result *render.Result) (time.Time, error) {
 	c.inner.mu.Lock()
-	defer c.inner.mu.Unlock()
-	if c.inner.rendered == result {
-		return c.inner.renderedAt.UTC()
+	rendered, at := c.inner.rendered, c.inner.renderedAt
+	c.inner.mu.Unlock()
+	if rendered == result {
+		return at.UTC(), nil
 	}
-	return time.Now().UTC()
+	return c.Session.Now(context.Background())
 }
 
 // Abort ends whatever compaction is being made, of whatever kind. What the session shows stays as it is, and who waits for

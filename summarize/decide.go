@@ -15,7 +15,7 @@ import (
 type Measurement struct {
 	// Occasion of the measurement.
 	Occasion Occasion
-	// Time at which it was made.
+	// Time at which it was made, by the session's clock.
 	Time time.Time
 	// Count is our own count of the prompt's messages, in tokens: without the pieces offered to pruning that are not
 	// history, and with all the history that the view shows. If the prompt does not fit it is what is needed.

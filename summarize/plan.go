@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -55,7 +56,7 @@ func (p *planner) chosen(ctx context.Context, prompt elements.Node, s *measured,
 	plan := history.Plan{
 		Policy: p.policy.Name, Occasion: string(s.Occasion), Instructions: instructions, Mode: string(p.policy.Ask.Mode),
 		Used: s.Used, Limit: d.Limit(), Base: s.Base, TokensBefore: s.tokens(), Model: p.target.Name,
-		Background: d.Do == ActStart, Until: p.now.Add(p.policy.Ask.TimeLimit), Preamble: preamble.Digest,
+		Background: d.Do == ActStart, Until: time.Now().Add(p.policy.Ask.TimeLimit), Preamble: preamble.Digest,
 	}
 	wanted := max(p.room(s.Budget), frame+minWords)
 	above := p.above(s, d) // which must go too, or the condition holds at once again
