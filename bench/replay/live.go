@@ -20,6 +20,8 @@ import (
 type agent interface {
 	// request renders what is sent.
 	request(ctx context.Context) (*render.Result, error)
+	// reported is called with what the provider would have reported of the request, zero if that is not known.
+	reported(rendered *render.Result, usage chat.Usage)
 	// answered is called once the request was sent.
 	answered(ctx context.Context) error
 	// turnOver is called once the agent has answered and calls no more tools.
@@ -36,8 +38,9 @@ func (u unlimited) request(ctx context.Context) (*render.Result, error) {
 	return render.Render(ctx, u.prompt, render.Options{Budget: math.MaxInt32, Tokenizer: u.tokenizer})
 }
 
-func (unlimited) answered(context.Context) error { return nil }
-func (unlimited) turnOver(context.Context) error { return nil }
+func (unlimited) reported(*render.Result, chat.Usage) {}
+func (unlimited) answered(context.Context) error      { return nil }
+func (unlimited) turnOver(context.Context) error      { return nil }
 
 // live is an agent that follows a policy as one at work would. It has to be closed.
 type live struct {
@@ -45,6 +48,8 @@ type live struct {
 	prompt    elements.Node
 	meter     *meter
 	window    int
+
+	usage *history.Usage // of the last request, which is appended behind its answer
 
 	mu     sync.Mutex
 	events map[string]int
@@ -92,6 +97,12 @@ func (l *live) hear(e summarize.Event) {
 
 // request renders a prompt. What does not fit is what a provider would refuse, for a policy that goes by that.
 func (l *live) request(ctx context.Context) (*render.Result, error) {
+	if l.usage != nil {
+		if _, err := l.compactor.Session.Add(ctx, history.Entry{Body: *l.usage}); err != nil {
+			return nil, err
+		}
+		l.usage = nil
+	}
 	l.meter.waits()
 	rendered, err := l.compactor.Render(ctx, l.prompt)
 	recovers := len(l.compactor.Policy.Trigger.For(summarize.OnContextLimit)) > 0
@@ -99,6 +110,14 @@ func (l *live) request(ctx context.Context) (*render.Result, error) {
 		return l.compactor.Recover(ctx, l.prompt, &chat.ContextLimitError{Limit: l.window, Tokens: over.Needed, Err: err}, "")
 	}
 	return rendered, err
+}
+
+// reported keeps the usage until the answer is in the session.
+func (l *live) reported(rendered *render.Result, usage chat.Usage) {
+	if usage.Input > 0 {
+		reported := l.compactor.Usage(rendered, chat.Response{Usage: usage}, "")
+		l.usage = &reported
+	}
 }
 
 // answered waits for what is made in the background: the model of a replay needs no longer for it than the agent for a

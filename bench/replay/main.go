@@ -27,6 +27,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/visible"
@@ -83,6 +84,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	prices := flags.String("prices", "", "what tokens cost: the name of a model, or input=5,read=0.5,write=6.25,output=25,least=4096 in dollars a million (default tokens alone)")
 	summaryPrices := flags.String("summary-prices", "", "the same for the model that writes the summaries (default that of -prices)")
 	lifetime := flags.Duration("ttl", 0, "with -prices: lifetime of the provider's cache (default the model's)")
+	carry := flags.Float64("carry", 0, "with -prices: compact once carrying the history has cost so many times what compacting costs, whatever the policies' own conditions")
 	flags.BoolVar(&o.regret, "regret", false, "with -prices: say what rules of compaction cost over the best compactions, in place of replays")
 	flags.IntVar(&o.synthetic, "synthetic", 0, "with -regret: go through so many synthetic sessions too")
 	flags.Uint64Var(&o.seed, "seed", 1, "with -synthetic: what they are made by")
@@ -97,7 +99,16 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	if o.policies, err = policiesNamed(*names); err != nil {
 		return o, err
 	}
+	for i := range o.policies {
+		if *carry != 0 {
+			o.policies[i].Trigger = summarize.Trigger{{Carry: *carry}}
+		}
+	}
 	switch {
+	case *carry != 0 && o.biller == nil:
+		return o, errors.New("-carry is in dollars: set -prices")
+	case !(*carry >= 0 && *carry <= math.MaxFloat64):
+		return o, fmt.Errorf("-carry is %v: it is 0 or more", *carry)
 	case o.window <= openai.ReplyPriming:
 		return o, fmt.Errorf("-window is %d: it is a number of tokens, %d or more", o.window, openai.ReplyPriming+1)
 	case o.model != modelOffline && o.model != modelScript:

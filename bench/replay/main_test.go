@@ -244,6 +244,8 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"bundles in a folder that is not empty", []string{"-bundles", filepath.Dir(notes), good}, "is not empty"},
 		{"prices of an unknown model", []string{"-prices", "gpt-9", good}, `the prices of model "gpt-9" are unknown`},
 		{"a lifetime without prices", []string{"-ttl", "5m", good}, "-summary-prices and -ttl are for -prices"},
+		{"the carry rule without prices", []string{"-carry", "1", good}, "-carry is in dollars: set -prices"},
+		{"the carry rule times less than nothing", []string{"-carry", "-1", "-prices", "claude-opus-4-5", good}, "-carry is -1"},
 		{"regrets without prices", []string{"-regret", good}, "-regret is in dollars: set -prices"},
 		{"regrets of a session without usage", []string{"-regret", "-prices", "claude-opus-4-5", good}, "good.jsonl: -regret goes by recorded usage"},
 		{"synthetic sessions without regrets", []string{"-synthetic", "5", good}, "-synthetic says of how many"},

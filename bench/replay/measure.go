@@ -93,8 +93,9 @@ type measuring struct {
 	taken     func() []finished // what the compactor says of those that are new
 }
 
-// request measures one that is sent, and gives the compactions that were made before it.
-func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *render.Result) ([]placed, error) {
+// request measures one that is sent, and gives the compactions that were made before it, and, with prices, what the provider
+// would have reported.
+func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *render.Result) (made []placed, usage chat.Usage, err error) {
 	whole := m.meter.whole(rendered.Messages)
 	tokens, cached := m.meter.sends(rendered.Messages)
 	r := m.run
@@ -104,7 +105,7 @@ func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *r
 		if step.Usage.Input == 0 {
 			answered = m.tokenizer.CountMessage(step.Answer)
 		}
-		m.biller.request(r.Bill, step, tokens, whole, answered)
+		usage = m.biller.request(r.Bill, step, tokens, whole, answered)
 	}
 	r.Sent += tokens
 	r.Cached += cached
@@ -112,7 +113,7 @@ func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *r
 	r.DroppedPieces += len(rendered.Report().Dropped())
 	view, err := m.session.View(ctx)
 	if err != nil {
-		return nil, err
+		return nil, usage, err
 	}
 	all := m.count(view.Messages())
 	for _, message := range rendered.Messages {
@@ -122,7 +123,8 @@ func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *r
 	}
 	r.LeftOut += max(0, all-tokens)
 
-	return m.made(ctx, step.Number, step.Line, tokens)
+	made, err = m.made(ctx, step.Number, step.Line, tokens)
+	return made, usage, err
 }
 
 // placed is a compaction in the session, and what its model was asked, where that is known.

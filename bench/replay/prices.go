@@ -222,10 +222,11 @@ func (b *biller) writer() sizing.Prices {
 	return b.summaries
 }
 
-// request adds a request of so many tokens, of which so many from the first on are as in the one before.
-func (b *biller) request(bill *Bill, step stepping.Step, tokens, common int, answered int) {
+// request adds a request of so many tokens, of which so many from the first on are as in the one before. It returns what the
+// provider would have reported of it, without what the recording does not have.
+func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answered int) chat.Usage {
 	if b.usage && step.Usage.Input == 0 {
-		return
+		return chat.Usage{}
 	}
 	if common > 0 {
 		common += b.fixed
@@ -239,12 +240,18 @@ func (b *biller) request(bill *Bill, step stepping.Step, tokens, common int, ans
 	if b.restarts[step.Line] {
 		planned.Cached = 0
 	}
-	cost := b.prices.Of(b.prices.Foretell(planned))
+	usage := b.prices.Foretell(planned)
+	cost := b.prices.Of(usage)
 	bill.Kept += cost.Total()
 	bill.Read += cost.CacheRead
 	bill.Written += cost.CacheWrite
 	bill.Input += cost.Input
 	bill.Output += cost.Output
+	usage.Input -= b.fixed
+	fixed := min(b.fixed, usage.CacheRead)
+	usage.CacheRead, usage.CacheWrite = usage.CacheRead-fixed, max(0, usage.CacheWrite-b.fixed+fixed)
+	usage.CacheWriteLong = min(usage.CacheWriteLong, usage.CacheWrite)
+	return usage
 }
 
 // calls adds what the requests for summaries cost: what they have in common with the agent's last request is read from the

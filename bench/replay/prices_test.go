@@ -91,13 +91,15 @@ func TestRequestsAreBilledByWhatTheCacheHas(t *testing.T) {
 			}
 			var bill Bill
 			step := stepping.Step{Line: 7, Time: at.Add(tt.after), Usage: chat.Usage{Input: 1}}
-			b.request(&bill, step, 2*million, tt.common, million)
+			usage := b.request(&bill, step, 2*million, tt.common, million)
+			require.Equal(t, chat.Usage{Input: 2 * million, CacheRead: usage.CacheRead, CacheWrite: 2*million - usage.CacheRead, CacheWriteLong: usage.CacheWriteLong, Output: million},
+				usage, "without what stands before it")
 			require.InDelta(t, tt.want.Kept, bill.Kept, 1e-9)
 			require.InDelta(t, tt.want.Pinned, bill.Pinned, 1e-9)
 			require.InDeltaSlice(t, []float64{tt.want.Read, tt.want.Written, 0, tt.want.Output}, []float64{bill.Read, bill.Written, bill.Input, bill.Output}, 1e-9)
 			before := bill
 			step.Usage = chat.Usage{}
-			b.request(&bill, step, 2*million, tt.common, million)
+			require.Empty(t, b.request(&bill, step, 2*million, tt.common, million))
 			require.Equal(t, before, bill, "a request that was called off costs nothing")
 		})
 	}

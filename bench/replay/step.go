@@ -91,9 +91,19 @@ func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (ru
 	}
 	run = r.begin(s, p.Name)
 	run.Model, run.AnsweredBy = r.model, r.answeredBy(s)
-	session := numbered.Replay(s.recording.Header.Time)
+	clock := numbered.NewClock(s.recording.Header.Time)
+	session := numbered.Replay(clock)
 	m := r.meter(model)
 	l := newLive(p, session, stepping.Prompt(session), m, run.AnsweredBy, r.budget, r.window)
+	if r.biller != nil {
+		l.compactor.Target.Prices = r.biller.prices
+		if prices := r.biller.writer(); prices != (sizing.Prices{}) { // whomever the policy asks
+			l.compactor.Models = map[string]summarize.Target{}
+			for _, name := range p.Ask.Names {
+				l.compactor.Models[name] = summarize.Target{Model: m, Prices: prices}
+			}
+		}
+	}
 	defer func() {
 		err = errors.Join(err, l.compactor.Close())
 		run.Calls, run.Events = m.total(), l.heard()
@@ -101,17 +111,18 @@ func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (ru
 			r.biller.calls(run.Bill, run.Calls)
 		}
 	}()
-	return run, r.steps(ctx, s, &run, session, measuring{meter: m, taken: l.taken}, l, stepping.Options{})
+	return run, r.steps(ctx, s, &run, session, clock, measuring{meter: m, taken: l.taken}, l, stepping.Options{})
 }
 
 // replayRecorded shows the session with its own compactions, in a window without end.
 func (r *replayer) replayRecorded(ctx context.Context, s source) (Run, error) {
 	run := r.begin(s, recorded)
 	run.Check = r.check
-	session := numbered.Replay(s.recording.Header.Time)
+	clock := numbered.NewClock(s.recording.Header.Time)
+	session := numbered.Replay(clock)
 	a := unlimited{r.tokenizer, stepping.Prompt(session)}
 	measure := measuring{meter: r.meter(nil), taken: func() []finished { return nil }}
-	err := r.steps(ctx, s, &run, session, measure, a, stepping.Options{Compactions: true})
+	err := r.steps(ctx, s, &run, session, clock, measure, a, stepping.Options{Compactions: true})
 	return run, err
 }
 
@@ -121,7 +132,7 @@ func (r *replayer) priced(ctx context.Context, s source) (*replayer, error) {
 	p, b := *r, *r.biller
 	p.biller = &b
 	var counted, reported []float64
-	session := numbered.Replay(s.recording.Header.Time)
+	session := numbered.Replay(numbered.NewClock(s.recording.Header.Time))
 	a := unlimited{r.tokenizer, stepping.Prompt(session)}
 	for step, err := range stepping.Steps(ctx, s.recording, session, stepping.Options{Compactions: true}) {
 		if err != nil {
@@ -171,8 +182,8 @@ func (r *replayer) begin(s source, policy string) Run {
 // errEnded tells that a policy could not go on; the run says why.
 var errEnded = errors.New("a policy did not come to the end of its session")
 
-// steps makes each request of a session and measures it.
-func (r *replayer) steps(ctx context.Context, s source, run *Run, session *history.Session, measure measuring, a agent, opts stepping.Options) error {
+// steps makes each request of a session, at the time at which it was recorded, and measures it.
+func (r *replayer) steps(ctx context.Context, s source, run *Run, session *history.Session, clock *numbered.Clock, measure measuring, a agent, opts stepping.Options) error {
 	measure.session, measure.tokenizer, measure.run = session, r.tokenizer, run
 	if r.biller != nil {
 		biller := *r.biller
@@ -199,6 +210,7 @@ func (r *replayer) steps(ctx context.Context, s source, run *Run, session *histo
 		}
 		line = step.Line
 		r.progress.at(run, step.Number)
+		clock.Set(step.Time)
 		rendered, err := a.request(ctx)
 		if err == nil {
 			err = chat.Validate(rendered.Messages)
@@ -209,7 +221,8 @@ func (r *replayer) steps(ctx context.Context, s source, run *Run, session *histo
 		if err != nil {
 			return ended(step.Number, err)
 		}
-		made, err := measure.request(ctx, step, rendered)
+		made, usage, err := measure.request(ctx, step, rendered)
+		a.reported(rendered, usage)
 		if err == nil {
 			err = r.gather(ctx, s, run, session, made)
 		}

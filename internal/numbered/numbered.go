@@ -4,6 +4,7 @@ package numbered
 import (
 	"context"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/promptree-go/promptree/history"
@@ -21,12 +22,35 @@ func IDs() func() string {
 // Session returns an empty session in memory, the entries of which get the ids e1, e2, and so on.
 func Session() *history.Session { return session(history.Options{}) }
 
-// Replay returns such a session, whose id is always the same and whose clock goes on by a second with each entry.
-func Replay(start time.Time) *history.Session {
-	return session(history.Options{Header: history.Header{ID: "replay"}, Now: func() time.Time {
-		start = start.Add(time.Second)
-		return start
-	}})
+// Clock goes on by a second each time that it is read, and can be set to a later time. It is safe for concurrent use.
+type Clock struct {
+	mu   sync.Mutex
+	time time.Time
+}
+
+// NewClock returns a clock that begins at a time.
+func NewClock(start time.Time) *Clock { return &Clock{time: start} }
+
+// Now reads the clock.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.time = c.time.Add(time.Second)
+	return c.time
+}
+
+// Set sets the clock, unless it is later than that.
+func (c *Clock) Set(to time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if to.After(c.time) {
+		c.time = to
+	}
+}
+
+// Replay returns such a session, whose id is always the same, with a clock.
+func Replay(c *Clock) *history.Session {
+	return session(history.Options{Header: history.Header{ID: "replay"}, Now: c.Now})
 }
 
 func session(o history.Options) *history.Session {
