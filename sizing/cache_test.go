@@ -13,7 +13,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -128,8 +127,6 @@ func TestTheCacheHoldsWhatTheLastRequestReadAndWrote(t *testing.T) {
 func TestReadsOfARecordedSessionAreForetold(t *testing.T) {
 	sessiontest.Needs(t, recorded)
 	entries, compactions := recordedSession(t)
-	base, err := openai.New("o200k_base")
-	require.NoError(t, err)
 	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
 	require.NoError(t, err)
 	cache := sizing.PromptCache{Prices: prices}
@@ -162,7 +159,7 @@ func TestReadsOfARecordedSessionAreForetold(t *testing.T) {
 				require.Less(t, read-foretold, 1000)
 			}
 		}
-		cache.Sent, cache.Usage = sizing.NewSent(at, base, req.Messages, nil), resp.Usage
+		cache.Sent, cache.Usage = sizing.NewSent(at, fives{}, req.Messages, nil), resp.Usage
 	})
 	require.Equal(t, 2, compacted)
 	require.Equal(t, 468, requests)

@@ -10,6 +10,7 @@ import (
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
 )
 
 func TestPricesAreNamedOrListed(t *testing.T) {
@@ -105,14 +106,16 @@ func TestRequestsAreBilledByWhatTheCacheHas(t *testing.T) {
 	}
 }
 
-// The costs of the recorded session are foretold to the cent, and its replay as it was compacted costs about what it did.
+// The costs of the recorded session are foretold to the cent, and its replay as it was compacted costs about what it did. By the
+// carry rule, with digests for summaries, it costs less than half.
 func TestDollarsOfARecordedSession(t *testing.T) {
 	sessiontest.Needs(t, recordedSession)
 	if race {
 		t.Skip("takes too long with the race detector")
 	}
 	t.Parallel()
-	runs, stderr := ranJSON(t, exitOK, "-window", "200000", "-policy", "stagewise", "-prices", "claude-opus-4-5", recordedSession)
+	runs, stderr := ranJSON(t, exitOK, "-window", "200000", "-policy", "stagewise", "-prices", "claude-opus-4-5", "-summary-prices", "claude-haiku-4-5",
+		"-carry", "0.5", recordedSession)
 	require.Empty(t, stderr)
 	c := runs[0].Check
 	require.Equal(t, []int{468, 456, 1, 9, 3}, []int{c.Requests, c.Exact, c.Expired, c.Restarts, c.Others})
@@ -122,6 +125,8 @@ func TestDollarsOfARecordedSession(t *testing.T) {
 	require.InDelta(t, 1.18, c.Factor, 0.02)
 	require.InEpsilon(t, c.Recorded, runs[0].Bill.Kept, 0.01)
 	require.InEpsilon(t, c.Pinned, runs[0].Bill.Pinned, 0.01)
+	require.Less(t, runs[1].Bill.Kept, c.Recorded/2)
+	require.Zero(t, runs[1].Events[string(summarize.EventCacheBreak)], "nothing in this prompt changes by itself")
 	for _, r := range runs {
 		b := r.Bill
 		require.InDelta(t, b.Kept, b.Read+b.Written+b.Input+b.Output+b.Summaries, 1e-9)

@@ -77,8 +77,8 @@ func TestTheCarryRuleIsNearTheOptimumWhateverTheGrowth(t *testing.T) {
 	for _, p := range []struct{ write, read float64 }{{1.25, 0.1}, {2, 0.1}, {1.25, 0.05}, {1.25, 0.025}, {1, 0.1}, {1, 0.25}} {
 		var sum, worst, fixed, n float64
 		for _, shape := range costsim.Shapes {
-			for seed := range uint64(6) {
-				s := costsim.Synthetic(shape, seed, 16+r.IntN(500), 100+r.IntN(2900), []float64{0, 0.03, 0.1}[r.IntN(3)])
+			for seed := range uint64(4) {
+				s := costsim.Synthetic(shape, seed, 16+r.IntN(300), 100+r.IntN(2900), []float64{0, 0.03, 0.1}[r.IntN(3)])
 				at := costsim.Settings{Prices: prices(p.write, p.read), Summary: []int{1000, 4000, 10_000}[r.IntN(3)], Kept: []int{5000, 20_000}[r.IntN(2)]}
 				is := regret(s, at, costsim.Carry(at.Prices, 0.5))
 				require.GreaterOrEqual(t, is, 1-1e-9)
