@@ -1,0 +1,241 @@
+package einoagent_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cloudwego/eino/adk"
+	"github.com/cloudwego/eino/components/model"
+	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/components/tool/utils"
+	"github.com/cloudwego/eino/schema"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/einoagent"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+const instruction = "You are a coding agent."
+
+// request is what a scripted model was asked.
+type request struct {
+	messages []*schema.Message
+	tools    []*schema.ToolInfo
+}
+
+// scripted is a model of eino that answers by a function of how often it was asked before.
+type scripted struct {
+	answer func(n int, r request) (*schema.Message, error)
+
+	mu       sync.Mutex
+	requests []request
+}
+
+func (s *scripted) ask(input []*schema.Message, opts []model.Option) (*schema.Message, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := request{input, model.GetCommonOptions(nil, opts...).Tools}
+	s.requests = append(s.requests, r)
+	return s.answer(len(s.requests)-1, r)
+}
+
+func (s *scripted) Generate(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.Message, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return s.ask(input, opts)
+}
+
+// Stream streams a text and the arguments of calls in two pieces, the calls by their index.
+func (s *scripted) Stream(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.StreamReader[*schema.Message], error) {
+	answer, err := s.Generate(ctx, input, opts...)
+	if err != nil {
+		return nil, err
+	}
+	half := len(answer.Content) / 2
+	chunks := []*schema.Message{{Role: schema.Assistant, Content: answer.Content[:half], ReasoningContent: answer.ReasoningContent}}
+	for i, c := range answer.ToolCalls {
+		c.Index, c.Type = new(i), "function"
+		more := schema.ToolCall{Index: new(i)}
+		at := len(c.Function.Arguments) / 2
+		c.Function.Arguments, more.Function.Arguments = c.Function.Arguments[:at], c.Function.Arguments[at:]
+		chunks = append(chunks, &schema.Message{Role: schema.Assistant, ToolCalls: []schema.ToolCall{c}},
+			&schema.Message{Role: schema.Assistant, ToolCalls: []schema.ToolCall{more}})
+	}
+	chunks = append(chunks, &schema.Message{Role: schema.Assistant, Content: answer.Content[half:], ResponseMeta: answer.ResponseMeta, Extra: answer.Extra})
+	return schema.StreamReaderFromArray(chunks), nil
+}
+
+func (s *scripted) WithTools([]*schema.ToolInfo) (model.ToolCallingChatModel, error) { return s, nil }
+
+var _ model.ToolCallingChatModel = (*scripted)(nil)
+
+// says is an answer of a text.
+func says(text string) *schema.Message {
+	return &schema.Message{Role: schema.Assistant, Content: text, ResponseMeta: &schema.ResponseMeta{
+		FinishReason: "stop", Usage: &schema.TokenUsage{PromptTokens: 100, CompletionTokens: 10},
+	}}
+}
+
+// reads is an answer that calls the tool read for these files.
+func reads(files ...string) *schema.Message {
+	m := &schema.Message{Role: schema.Assistant, Content: "I look.", ReasoningContent: "What is there?", ResponseMeta: &schema.ResponseMeta{FinishReason: "tool_calls"}}
+	for _, f := range files {
+		m.ToolCalls = append(m.ToolCalls, schema.ToolCall{ID: "call_" + f, Type: "function", Function: schema.FunctionCall{Name: "read", Arguments: fmt.Sprintf(`{"path":%q}`, f)}})
+	}
+	return m
+}
+
+type readArguments struct {
+	Path string `json:"path" jsonschema:"description=the file to read"`
+}
+
+// content is that of a file.
+func content(path string) string {
+	return "content of " + path + ": " + strings.Repeat("line of code\n", 100)
+}
+
+// readTool reads any file.
+func readTool(t testing.TB, run func(ctx context.Context, path string) (string, error)) tool.InvokableTool {
+	t.Helper()
+	if run == nil {
+		run = func(_ context.Context, path string) (string, error) { return content(path), nil }
+	}
+	read, err := utils.InferTool("read", "Reads a file.", func(ctx context.Context, a readArguments) (string, error) { return run(ctx, a.Path) })
+	require.NoError(t, err)
+	return read
+}
+
+var tokenizer = sizing.Estimator{}
+
+// compactorOn returns a compactor of which summaries are digests.
+func compactorOn(t testing.TB, s *history.Session) *summarize.Compactor {
+	t.Helper()
+	c := &summarize.Compactor{
+		Session: s, Policy: copilotchat.Policy(),
+		Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "scripted", Tokenizer: tokenizer, Budget: compacttest.Budget},
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// agentOf returns eino's agent with a compactor's conversation.
+func agentOf(t testing.TB, c *summarize.Compactor, m model.BaseChatModel, tools ...tool.BaseTool) *adk.ChatModelAgent {
+	t.Helper()
+	middleware, err := einoagent.New(einoagent.Options{Compactor: c})
+	require.NoError(t, err)
+	config := &adk.ChatModelAgentConfig{
+		Name: "coder", Description: "writes code", Instruction: instruction, Model: m, MaxIterations: 1000,
+		Handlers: []adk.ChatModelAgentMiddleware{middleware},
+	}
+	config.ToolsConfig.Tools = tools
+	a, err := adk.NewChatModelAgent(t.Context(), config)
+	require.NoError(t, err)
+	return a
+}
+
+// end is what came of a run.
+type end struct {
+	said      []*schema.Message // by the agents and tools, in order
+	interrupt *adk.InterruptInfo
+	err       error
+}
+
+// last is the text that was said last.
+func (e end) last() string {
+	if len(e.said) == 0 {
+		return ""
+	}
+	return e.said[len(e.said)-1].Content
+}
+
+func follow(events *adk.AsyncIterator[*adk.AgentEvent]) (e end) {
+	for {
+		event, ok := events.Next()
+		if !ok {
+			return e
+		}
+		if event.Err != nil {
+			e.err = event.Err
+		}
+		if event.Action != nil && event.Action.Interrupted != nil {
+			e.interrupt = event.Action.Interrupted
+		}
+		if event.Output != nil && event.Output.MessageOutput != nil {
+			m, err := event.Output.MessageOutput.GetMessage()
+			if err != nil && err != io.EOF {
+				e.err = err
+				continue
+			}
+			e.said = append(e.said, m)
+		}
+	}
+}
+
+// run lets an agent answer these messages.
+func run(t testing.TB, a adk.Agent, streaming bool, messages ...*schema.Message) end {
+	t.Helper()
+	return follow(adk.NewRunner(t.Context(), adk.RunnerConfig{Agent: a, EnableStreaming: streaming}).Run(t.Context(), messages))
+}
+
+// opened opens a session in a file, and returns its path.
+func opened(t testing.TB) (*history.Session, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "session.jsonl")
+	return compacttest.Opened(t, path), path
+}
+
+// checkRequests checks that requests can be sent, fit, and show the instruction and what the user said.
+func checkRequests(t testing.TB, requests []request, user string) {
+	t.Helper()
+	for i, r := range requests {
+		var ours []chat.Message
+		tokens := 0
+		text := ""
+		for _, e := range r.messages {
+			m, err := einoagent.FromEino(e)
+			require.NoError(t, err)
+			tokens += tokenizer.CountMessage(m)
+			text += m.Text() + "\n"
+			ours = append(ours, m)
+		}
+		require.NoError(t, chat.Validate(ours), "request %d", i)
+		require.LessOrEqual(t, tokens, compacttest.Budget, "request %d", i)
+		require.Equal(t, schema.System, r.messages[0].Role, "request %d", i)
+		require.Equal(t, instruction, r.messages[0].Content, "request %d", i)
+		require.NotEqual(t, schema.System, r.messages[1].Role, "request %d", i)
+		require.Contains(t, text, user, "request %d", i)
+	}
+}
+
+// summary counts what a session's path holds: users, answers, results and compactions.
+func summary(t testing.TB, s *history.Session) string {
+	t.Helper()
+	n := map[chat.Role]int{}
+	compactions := 0
+	for e, err := range s.PathTo(t.Context(), "") {
+		require.NoError(t, err)
+		if e.Type() == history.TypeMessage {
+			n[e.Message().Role]++
+		}
+		if e.Type() == history.TypeCompaction {
+			compactions++
+		}
+	}
+	compacted := "not compacted"
+	if compactions > 0 {
+		compacted = "compacted"
+	}
+	return fmt.Sprintf("%d users, %d answers, %d results, %s", n[chat.RoleUser], n[chat.RoleAssistant], n[chat.RoleTool], compacted)
+}

@@ -1,0 +1,225 @@
+package einoagent_test
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/cloudwego/eino/schema"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/summarize/einoagent"
+)
+
+// signature is a type of an Extra that a model of eino might have.
+type signature struct{ Bytes []byte }
+
+func init() { schema.RegisterName[signature]("promptree_test_signature") }
+
+// dice decides what a message is made of.
+type dice struct{ *rand.Rand }
+
+func (d dice) one(in int) bool { return d.IntN(in) == 0 }
+
+func (d dice) text() string {
+	return []string{"", "-", "a", "Guten Tag", "<b>\u2028&amp;</b>", " \n", `{"a":1}`, strings.Repeat("long ", 30)}[d.IntN(8)]
+}
+
+// content is a text of any bytes.
+func (d dice) content() string {
+	if d.one(8) {
+		return "\xff\xfe"
+	}
+	return d.text()
+}
+
+// word is a text that is no message's content: an id, a name, a type.
+func (d dice) word() string {
+	return []string{"", "-", "c1", "image/png", "https://example.com/a?b=c", "größe", "data:,x"}[d.IntN(7)]
+}
+
+func (d dice) maybe() *string {
+	if d.one(2) {
+		return nil
+	}
+	return new(d.word())
+}
+
+func (d dice) extra(depth int) map[string]any {
+	if !d.one(3) {
+		return nil
+	}
+	m := map[string]any{}
+	for range d.IntN(4) {
+		m[d.word()] = d.value(depth)
+	}
+	return m
+}
+
+func (d dice) value(depth int) any {
+	values := []any{nil, true, d.content(), 1.5, 42, int64(math.MaxInt64), []byte{0, 255}, signature{[]byte("s")}, []string{"a"}, uint8(3), float32(1)}
+	if depth > 0 {
+		values = append(values, map[string]any{"k": d.value(depth - 1)}, []any{d.value(depth - 1)}, map[string]any{}, []any{})
+	}
+	return values[d.IntN(len(values))]
+}
+
+func (d dice) common() schema.MessagePartCommon {
+	return schema.MessagePartCommon{URL: d.maybe(), Base64Data: d.maybe(), MIMEType: d.word(), Extra: d.extra(1)}
+}
+
+func (d dice) kind() schema.ChatMessagePartType {
+	return []schema.ChatMessagePartType{"text", "text", "image_url", "audio_url", "video_url", "file_url", "reasoning", "new"}[d.IntN(8)]
+}
+
+// some calls make a few times.
+func some[T any](d dice, make func() T) (list []T) {
+	if d.one(2) {
+		for range 1 + d.IntN(3) {
+			list = append(list, make())
+		}
+	}
+	return list
+}
+
+func perhaps[T any](d dice, make func() T) *T {
+	if d.one(3) {
+		return new(make())
+	}
+	return nil
+}
+
+// eino returns a message with anything anywhere.
+func (d dice) eino() *schema.Message {
+	m := &schema.Message{
+		Role:       []schema.RoleType{schema.User, schema.Assistant, schema.Tool, schema.System}[d.IntN(4)],
+		Content:    d.content(),
+		ToolCallID: d.word(),
+		Extra:      d.extra(2),
+	}
+	if d.one(2) {
+		m.ReasoningContent, m.Name, m.ToolName = d.text(), d.word(), d.word()
+	}
+	m.ResponseMeta = perhaps(d, func() schema.ResponseMeta {
+		return schema.ResponseMeta{FinishReason: d.word(), Usage: &schema.TokenUsage{PromptTokens: 3}, LogProbs: &schema.LogProbs{Content: []schema.LogProb{{Token: "t", LogProb: -.1}}}}
+	})
+	m.ToolCalls = some(d, func() schema.ToolCall {
+		c := schema.ToolCall{ID: d.word(), Type: d.word(), Function: schema.FunctionCall{Name: d.text(), Arguments: d.text()}, Extra: d.extra(1)}
+		if d.one(2) {
+			c.Index = new(d.IntN(2))
+		}
+		return c
+	})
+	if d.one(3) {
+		m.MultiContent = some(d, func() schema.ChatMessagePart {
+			return schema.ChatMessagePart{
+				Type: d.kind(), Text: d.text(),
+				ImageURL: perhaps(d, func() schema.ChatMessageImageURL {
+					return schema.ChatMessageImageURL{URL: d.word(), URI: d.word(), Detail: "high", MIMEType: d.word(), Extra: d.extra(1)}
+				}),
+				AudioURL: perhaps(d, func() schema.ChatMessageAudioURL { return schema.ChatMessageAudioURL{URL: d.word(), Extra: d.extra(1)} }),
+				FileURL:  perhaps(d, func() schema.ChatMessageFileURL { return schema.ChatMessageFileURL{Name: d.word(), Extra: d.extra(1)} }),
+			}
+		})
+	}
+	m.UserInputMultiContent = some(d, func() schema.MessageInputPart {
+		return schema.MessageInputPart{
+			Type: d.kind(), Text: d.text(), Extra: d.extra(1),
+			Image: perhaps(d, func() schema.MessageInputImage {
+				return schema.MessageInputImage{MessagePartCommon: d.common(), Detail: schema.ImageURLDetailLow}
+			}),
+			Audio: perhaps(d, func() schema.MessageInputAudio { return schema.MessageInputAudio{MessagePartCommon: d.common()} }),
+			Video: perhaps(d, func() schema.MessageInputVideo { return schema.MessageInputVideo{MessagePartCommon: d.common()} }),
+			File: perhaps(d, func() schema.MessageInputFile {
+				return schema.MessageInputFile{MessagePartCommon: d.common(), Name: d.word()}
+			}),
+		}
+	})
+	m.AssistantGenMultiContent = some(d, func() schema.MessageOutputPart {
+		return schema.MessageOutputPart{
+			Type: d.kind(), Text: d.text(), Extra: d.extra(1),
+			Image: perhaps(d, func() schema.MessageOutputImage { return schema.MessageOutputImage{MessagePartCommon: d.common()} }),
+			Reasoning: perhaps(d, func() schema.MessageOutputReasoning {
+				return schema.MessageOutputReasoning{Text: d.text(), Signature: d.word()}
+			}),
+		}
+	})
+	return m
+}
+
+// ours returns a message of ours with anything anywhere.
+func (d dice) ours() chat.Message {
+	m := chat.Message{
+		Role: []chat.Role{chat.RoleUser, chat.RoleAssistant, chat.RoleTool, chat.RoleSystem}[d.IntN(4)], Name: d.word(), ToolCallID: d.word(), IsError: d.one(3),
+	}
+	m.ToolCalls = some(d, func() chat.ToolCall {
+		return chat.ToolCall{ID: d.word(), Name: d.text(), Arguments: d.text(), Signature: d.word()}
+	})
+	m.Content = some(d, func() chat.Part {
+		return []chat.Part{
+			chat.Text(d.content()), chat.Text("t"), chat.Image{URL: d.word(), MediaType: d.word(), Detail: chat.DetailLow},
+			chat.Image{URL: "data:image/png;base64,AAAA"}, chat.Document{Data: "AAAA", MediaType: d.word()},
+			chat.Thinking{Text: d.text(), Signature: d.word(), Encrypted: d.word()},
+			chat.Opaque{Value: json.RawMessage(`{"type":"other"}`), Tokens: 3}, chat.CacheBreakpoint{Type: "ephemeral"},
+		}[d.IntN(8)]
+	})
+	return m
+}
+
+var emptyIsNone = cmpopts.EquateEmpty()
+
+func checkEino(t *testing.T, m *schema.Message) {
+	t.Helper()
+	ours, err := einoagent.FromEino(m)
+	require.NoError(t, err)
+	data, err := json.Marshal(ours) // as a session keeps it
+	require.NoError(t, err)
+	var kept chat.Message
+	require.NoError(t, json.Unmarshal(data, &kept))
+	back, err := einoagent.ToEino(kept)
+	require.NoError(t, err)
+	if diff := cmp.Diff(m, back, emptyIsNone); diff != "" {
+		t.Fatalf("through %s:\n%s", data, diff)
+	}
+}
+
+func checkOurs(t *testing.T, m chat.Message) {
+	t.Helper()
+	e, err := einoagent.ToEino(m)
+	require.NoError(t, err)
+	back, err := einoagent.FromEino(e)
+	require.NoError(t, err)
+	if diff := cmp.Diff(m, back, emptyIsNone); diff != "" {
+		t.Fatalf("through %+v:\n%s", e, diff)
+	}
+}
+
+func TestMessagesOfEinoAreTheSameThereAndBack(t *testing.T) {
+	for seed := range uint64(3000) {
+		checkEino(t, dice{rand.New(rand.NewPCG(seed, 1))}.eino())
+	}
+}
+
+func TestMessagesOfOursAreTheSameThereAndBack(t *testing.T) {
+	for seed := range uint64(3000) {
+		checkOurs(t, dice{rand.New(rand.NewPCG(seed, 2))}.ours())
+	}
+}
+
+func FuzzMessages(f *testing.F) {
+	f.Add(uint64(1), "a text", "a thought")
+	f.Fuzz(func(t *testing.T, seed uint64, text, thought string) {
+		d := dice{rand.New(rand.NewPCG(seed, 3))}
+		m := d.eino()
+		m.Content, m.ReasoningContent = text, thought
+		checkEino(t, m)
+		c := d.ours()
+		c.Content = append(c.Content, chat.Text(text), chat.Thinking{Text: thought})
+		checkOurs(t, c)
+	})
+}

@@ -1,0 +1,312 @@
+package einoagent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/cloudwego/eino/components/model"
+	"github.com/cloudwego/eino/schema"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// Model returns a model of eino as a [chat.Model], so that summaries are asked for from the model that the agent has. Tools,
+// choice, temperature and limit of the answer are passed as options of the call.
+//
+// An error that says that the request is too large ([summarize.ContextLimit]) is a [*chat.ContextLimitError]. A lost
+// connection and an HTTP status of 408, 409, 425, 429 or 500 and more is a [*chat.TransientError]; the status is that of a
+// method StatusCode, of a field HTTPStatusCode or StatusCode, or in the text, as "status code: 429". That of a context that
+// ended is its cause, and others come as they are.
+func Model(m model.BaseChatModel) chat.Model { return einoModel{m} }
+
+type einoModel struct{ inner model.BaseChatModel }
+
+// Generate asks the model.
+func (m einoModel) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	if ctx.Err() != nil {
+		return chat.Response{}, context.Cause(ctx)
+	}
+	messages, err := prompt(req.Messages)
+	if err != nil {
+		return chat.Response{}, err
+	}
+	options, err := optionsOf(req)
+	if err != nil {
+		return chat.Response{}, err
+	}
+	if req.Stream != nil {
+		return m.stream(ctx, messages, options, req.Stream)
+	}
+	answer, err := m.inner.Generate(ctx, messages, options...)
+	if err != nil {
+		return chat.Response{}, named(ctx, err)
+	}
+	if answer == nil {
+		return chat.Response{}, emptyAnswer()
+	}
+	return response(answer)
+}
+
+func emptyAnswer() error {
+	return &chat.TransientError{Err: errors.New("einoagent: the answer is empty")}
+}
+
+func optionsOf(req chat.Request) ([]model.Option, error) {
+	var list []model.Option
+	tools, err := toEinoTools(req.Tools)
+	if err != nil {
+		return nil, err
+	}
+	if len(tools) > 0 {
+		list = append(list, model.WithTools(tools))
+		switch req.ToolChoice {
+		case chat.ToolChoiceNone:
+			list = append(list, model.WithToolChoice(schema.ToolChoiceForbidden))
+		case chat.ToolChoiceRequired:
+			list = append(list, model.WithToolChoice(schema.ToolChoiceForced))
+		}
+	}
+	if req.MaxTokens > 0 {
+		list = append(list, model.WithMaxTokens(req.MaxTokens))
+	}
+	if req.Temperature != nil {
+		list = append(list, model.WithTemperature(float32(*req.Temperature)))
+	}
+	return list, nil
+}
+
+// stream asks for an answer in pieces.
+func (m einoModel) stream(ctx context.Context, messages []*schema.Message, options []model.Option, to func(chat.Delta)) (chat.Response, error) {
+	reader, err := m.inner.Stream(ctx, messages, options...)
+	if err != nil {
+		return chat.Response{}, named(ctx, err)
+	}
+	defer reader.Close()
+	var chunks []*schema.Message
+	ids := &callIDs{}
+	for {
+		chunk, err := reader.Recv()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return arrived(chunks), named(ctx, err)
+		}
+		if chunk == nil {
+			continue
+		}
+		chunk = ids.chunk(chunk)
+		chunks = append(chunks, chunk)
+		deltas(chunk, ids, to)
+	}
+	if len(chunks) == 0 {
+		return chat.Response{}, emptyAnswer()
+	}
+	answer, err := schema.ConcatMessages(chunks)
+	if err != nil {
+		return chat.Response{}, &chat.AnswerError{Err: err}
+	}
+	return response(answer)
+}
+
+// deltas tells of a chunk of an answer.
+func deltas(chunk *schema.Message, ids *callIDs, to func(chat.Delta)) {
+	rest := detached(chunk)
+	for _, p := range places(rest) {
+		switch p := p.take().(type) {
+		case chat.Thinking:
+			to(chat.Thinking{Text: p.Text})
+		case chat.Text:
+			to(p)
+		}
+	}
+	for _, c := range chunk.ToolCalls {
+		d := chat.CallDelta{Index: ids.index(c), Arguments: c.Function.Arguments}
+		if ids.begins(d.Index) {
+			d.ID, d.Name = c.ID, c.Function.Name
+		}
+		to(d)
+	}
+}
+
+// arrived returns what had arrived of an answer that was cut off. A call is whole if its arguments are JSON.
+func arrived(chunks []*schema.Message) chat.Response {
+	if len(chunks) == 0 {
+		return chat.Response{}
+	}
+	answer, err := schema.ConcatMessages(chunks)
+	if err != nil {
+		return chat.Response{}
+	}
+	r, err := response(answer)
+	if err != nil {
+		return chat.Response{}
+	}
+	r.Message.ToolCalls = slices.DeleteFunc(r.Message.ToolCalls, func(c chat.ToolCall) bool { return !json.Valid([]byte(c.Arguments)) })
+	r.StopReason = chat.StopEnd
+	return r
+}
+
+// response returns an answer as ours.
+func response(answer *schema.Message) (chat.Response, error) {
+	said := without(answer, idKey, markKey)
+	said.Role, said.ResponseMeta = schema.Assistant, nil
+	said.ToolCalls = withoutIndex(said.ToolCalls)
+	m, err := FromEino(said)
+	if err != nil {
+		return chat.Response{}, err
+	}
+	return chat.Response{Message: chat.WithCallIDs(m), Usage: usageOf(answer), StopReason: stopOf(answer)}, nil
+}
+
+func usageOf(m *schema.Message) chat.Usage {
+	if m.ResponseMeta == nil || m.ResponseMeta.Usage == nil {
+		return chat.Usage{}
+	}
+	u := m.ResponseMeta.Usage
+	return chat.Usage{
+		Input: u.PromptTokens, Output: u.CompletionTokens,
+		CacheRead: u.PromptTokenDetails.CachedTokens, CacheWrite: u.PromptTokenDetails.CacheWriteTokens,
+	}
+}
+
+// stopOf returns why an answer ended, by the names that providers have for it.
+func stopOf(m *schema.Message) chat.StopReason {
+	reason := ""
+	if m.ResponseMeta != nil {
+		reason = m.ResponseMeta.FinishReason
+	}
+	switch {
+	case cutOff.MatchString(reason):
+		return chat.StopMaxTokens
+	case filtered.MatchString(reason):
+		return chat.StopFiltered
+	case len(m.ToolCalls) > 0:
+		return chat.StopToolCalls
+	}
+	return chat.StopEnd
+}
+
+var (
+	cutOff   = regexp.MustCompile(`(?i)^(?:length|max_?(?:output_?)?tokens)$`)
+	filtered = regexp.MustCompile(`(?i)filter|safety|refusal|blocklist|prohibited|recitation`)
+)
+
+// named returns an error of a model as package chat has them.
+func named(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	_, over := errors.AsType[*chat.ContextLimitError](err)
+	_, passing := errors.AsType[*chat.TransientError](err)
+	if over || passing {
+		return err
+	}
+	if sizes, large := summarize.ContextLimit(err); large {
+		return &chat.ContextLimitError{Limit: sizes.Limit, Tokens: sizes.Tokens, Err: err}
+	}
+	switch status := statusOf(err); {
+	case status == http.StatusRequestTimeout, status == http.StatusConflict, status == http.StatusTooEarly,
+		status == http.StatusTooManyRequests, status >= http.StatusInternalServerError, status == 0 && provider.Lost(err):
+		return &chat.TransientError{Err: err}
+	}
+	return fmt.Errorf("einoagent: the model: %w", err)
+}
+
+var statusText = regexp.MustCompile(`(?i)\bstatus(?: code)?:? (\d{3})\b`)
+
+// statusOf returns the HTTP status that an error tells, 0 if it tells none. Each client has a type of its own for that.
+func statusOf(err error) int {
+	if coded, ok := errors.AsType[interface {
+		error
+		StatusCode() int
+	}](err); ok {
+		return coded.StatusCode()
+	}
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		v := reflect.Indirect(reflect.ValueOf(e))
+		if v.Kind() != reflect.Struct {
+			continue
+		}
+		for _, name := range []string{"HTTPStatusCode", "StatusCode"} {
+			if f := v.FieldByName(name); f.IsValid() && f.CanInt() && f.Int() >= 100 {
+				return int(f.Int())
+			}
+		}
+	}
+	if found := statusText.FindStringSubmatch(err.Error()); found != nil {
+		status, _ := strconv.Atoi(found[1])
+		return status
+	}
+	return 0
+}
+
+// callIDs gives ids to the calls of an answer that comes in pieces, as [chat.WithCallIDs] does. The zero value is ready to use.
+type callIDs struct {
+	chat.CallIDs
+	ids   map[int]string // by the index that the model gives
+	order []int          // those indices, in the order of the calls; -1 for a call without one
+	begun int
+}
+
+// chunk returns a piece of an answer with an id in each call that begins there.
+func (c *callIDs) chunk(m *schema.Message) *schema.Message {
+	if len(m.ToolCalls) == 0 {
+		return m
+	}
+	out := *m
+	out.ToolCalls = cloned(m.ToolCalls)
+	for i := range out.ToolCalls {
+		call := &out.ToolCalls[i]
+		if call.Index == nil {
+			call.ID = c.Next(call.ID)
+			continue
+		}
+		id, known := c.ids[*call.Index]
+		switch {
+		case !known:
+			if c.ids == nil {
+				c.ids = map[int]string{}
+			}
+			call.ID = c.Next(call.ID)
+			c.ids[*call.Index] = call.ID
+		case call.ID != "":
+			call.ID = id
+		}
+	}
+	return &out
+}
+
+// index returns the place of a call among those of the answer, as they began.
+func (c *callIDs) index(call schema.ToolCall) int {
+	given := -1
+	if call.Index != nil {
+		given = *call.Index
+		for i, known := range c.order {
+			if known == given {
+				return i
+			}
+		}
+	}
+	c.order = append(c.order, given)
+	return len(c.order) - 1
+}
+
+// begins reports whether a call was not told of before.
+func (c *callIDs) begins(index int) bool {
+	if index < c.begun {
+		return false
+	}
+	c.begun = index + 1
+	return true
+}
