@@ -1,11 +1,24 @@
 package einoagent_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 
+	"github.com/cloudwego/eino/adk"
+	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/schema"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/einoagent"
 )
 
 const question = "Why does the build fail? My name is Ada."
@@ -30,4 +43,378 @@ func TestAnAgentRunsToItsEndWithCompactions(t *testing.T) {
 			require.Equal(t, "read", m.requests[30].tools[0].Name)
 		})
 	}
+}
+
+// rounds makes a model that reads a file in each of so many rounds, and then answers.
+func rounds(n int) *scripted {
+	return &scripted{answer: func(i int, _ request) (*schema.Message, error) {
+		if i >= n {
+			return says("done"), nil
+		}
+		return reads(fmt.Sprintf("f%d.go", i)), nil
+	}}
+}
+
+func TestASessionGoesOnAfterACrash(t *testing.T) {
+	session, path := opened(t)
+	crash := errors.New("power loss")
+	before := rounds(15)
+	answer := before.answer
+	before.answer = func(n int, r request) (*schema.Message, error) {
+		if n == 12 {
+			return nil, crash
+		}
+		return answer(n, r)
+	}
+	compactor := compactorOn(t, session)
+	got := run(t, agentOf(t, compactor, before, readTool(t, nil)), false, schema.UserMessage(question))
+	require.ErrorIs(t, got.err, crash)
+	require.NoError(t, compactor.Close())
+	require.NoError(t, session.Close())
+
+	session = compacttest.Opened(t, path) // another process
+	after := rounds(15)
+	answer = after.answer
+	after.answer = func(n int, r request) (*schema.Message, error) { return answer(n+12, r) }
+	got = run(t, agentOf(t, compactorOn(t, session), after, readTool(t, nil)), false, schema.UserMessage(question))
+	require.NoError(t, got.err)
+	require.Equal(t, "done", got.last())
+	require.Equal(t, "1 users, 16 answers, 15 results, compacted", summary(t, session))
+	require.Equal(t, 32, entries(t, session))
+	checkRequests(t, after.requests, question)
+	// The request is the one that the first process made, byte for byte: a provider's cache serves it.
+	require.Equal(t, said(before.requests[12]), said(after.requests[0]))
+}
+
+// said is what a request says, without what differs from one process to the next.
+func said(r request) (list []string) {
+	for _, m := range r.messages {
+		list = append(list, m.String())
+	}
+	return list
+}
+
+// interrupting is a tool that reads a file once somebody allows it.
+func interrupting(t *testing.T, which string) tool.BaseTool {
+	return readTool(t, func(ctx context.Context, path string) (string, error) {
+		if path != which {
+			return content(path), nil
+		}
+		if interrupted, _, _ := tool.GetInterruptState[any](ctx); !interrupted {
+			return "", tool.Interrupt(ctx, "may I read "+path+"?")
+		}
+		if resumed, has, answer := tool.GetResumeContext[string](ctx); resumed && has {
+			return answer + " " + content(path), nil
+		}
+		return "", tool.Interrupt(ctx, "may I?")
+	})
+}
+
+// checkpoints are eino's, in memory.
+type checkpoints struct{ kept map[string][]byte }
+
+func (c *checkpoints) Get(_ context.Context, id string) ([]byte, bool, error) {
+	data, ok := c.kept[id]
+	return data, ok, nil
+}
+
+func (c *checkpoints) Set(_ context.Context, id string, data []byte) error {
+	c.kept[id] = data
+	return nil
+}
+
+func rootCause(i *adk.InterruptInfo) string {
+	for _, c := range i.InterruptContexts {
+		if c.IsRootCause {
+			return c.ID
+		}
+	}
+	return ""
+}
+
+func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
+	for _, streaming := range []bool{false, true} {
+		t.Run(fmt.Sprintf("streaming %v", streaming), func(t *testing.T) {
+			session, path := opened(t)
+			answer := func(n int, _ request) (*schema.Message, error) {
+				if n == 20 {
+					return says("done"), nil
+				}
+				return reads(fmt.Sprintf("a%d.go", n), fmt.Sprintf("b%d.go", n)), nil
+			}
+			before := &scripted{answer: answer}
+			store := &checkpoints{map[string][]byte{}}
+			compactor := compactorOn(t, session)
+			runner := adk.NewRunner(t.Context(), adk.RunnerConfig{
+				Agent: agentOf(t, compactor, before, interrupting(t, "b9.go")), EnableStreaming: streaming, CheckPointStore: store,
+			})
+			got := follow(runner.Query(t.Context(), question, adk.WithCheckPointID("1")))
+			require.NoError(t, got.err)
+			require.NotNil(t, got.interrupt)
+			require.Equal(t, "1 users, 10 answers, 18 results, compacted", summary(t, session))
+			checkpoint := store.kept["1"]
+			require.NoError(t, compactor.Close())
+			require.NoError(t, session.Close())
+
+			resume := func() (*history.Session, *scripted, end) {
+				session := compacttest.Opened(t, path)
+				n := len(before.requests)
+				after := &scripted{answer: func(i int, r request) (*schema.Message, error) { return answer(i+n, r) }}
+				runner := adk.NewRunner(t.Context(), adk.RunnerConfig{
+					Agent: agentOf(t, compactorOn(t, session), after, interrupting(t, "b9.go")), EnableStreaming: streaming, CheckPointStore: store,
+				})
+				events, err := runner.ResumeWithParams(t.Context(), "1", &adk.ResumeParams{Targets: map[string]any{rootCause(got.interrupt): "yes"}})
+				require.NoError(t, err)
+				return session, after, follow(events)
+			}
+			session, after, end := resume()
+			require.NoError(t, end.err)
+			require.Equal(t, "done", end.last())
+			require.Equal(t, "1 users, 21 answers, 40 results, compacted", summary(t, session))
+			require.Equal(t, 62, entries(t, session))
+			checkRequests(t, after.requests, question)
+			require.NoError(t, session.Close())
+
+			// The same checkpoint once more: what it led to is a branch that was left, and what came before is not repeated.
+			store.kept["1"] = checkpoint
+			session, after, end = resume()
+			require.NoError(t, end.err)
+			require.Equal(t, "1 users, 21 answers, 40 results, compacted", summary(t, session))
+			checkRequests(t, after.requests, question)
+		})
+	}
+}
+
+func TestARefusalAsTooLargeIsAnsweredWithLess(t *testing.T) {
+	refusal := errors.New("error, status code: 400, message: This model's maximum context length is 2500 tokens. However, your messages resulted in 3600 tokens.")
+	for _, streaming := range []bool{false, true} {
+		t.Run(fmt.Sprintf("streaming %v", streaming), func(t *testing.T) {
+			session, _ := opened(t)
+			m := rounds(12)
+			answer, refused := m.answer, 0
+			m.answer = func(n int, r request) (*schema.Message, error) {
+				tokens := 0
+				for _, e := range r.messages {
+					ours, err := einoagent.FromEino(e)
+					require.NoError(t, err)
+					tokens += tokenizer.CountMessage(ours)
+				}
+				if tokens > 2500 {
+					refused++
+					return nil, refusal
+				}
+				return answer(n-refused, r)
+			}
+			compactor := compactorOn(t, session)
+			compactor.Policy = copilotcli.Policy()
+			got := run(t, agentOf(t, compactor, m, readTool(t, nil)), streaming, schema.UserMessage(question))
+			require.NoError(t, got.err)
+			require.Equal(t, "done", got.last())
+			require.Positive(t, refused)
+			require.Equal(t, "1 users, 13 answers, 12 results, compacted", summary(t, session))
+			checkRequests(t, m.requests, question)
+		})
+	}
+}
+
+func TestSummariesAreAskedOfTheAgentsOwnModel(t *testing.T) {
+	session, _ := opened(t)
+	m := rounds(20)
+	answer, summaries := m.answer, 0
+	m.answer = func(n int, r request) (*schema.Message, error) {
+		if last := r.messages[len(r.messages)-1]; last.Role == schema.User && last.Content != question {
+			summaries++
+			return says("<analysis>\nall\n</analysis>\n<summary>\nAda's build fails, and nobody knows why.\n</summary>"), nil
+		}
+		return answer(n-summaries, r)
+	}
+	compactor := compactorOn(t, session)
+	compactor.Target.Model = einoagent.Model(m)
+	got := run(t, agentOf(t, compactor, m, readTool(t, nil)), true, schema.UserMessage(question))
+	require.NoError(t, got.err)
+	require.Equal(t, "done", got.last())
+	require.Positive(t, summaries)
+	require.Equal(t, "1 users, 21 answers, 20 results, compacted", summary(t, session))
+}
+
+func TestACallThatEndedTheRunIsAnsweredByANote(t *testing.T) {
+	session := &history.Session{}
+	broken := errors.New("disk on fire")
+	m := rounds(1)
+	got := run(t, agentOf(t, compactorOn(t, session), m, readTool(t, func(context.Context, string) (string, error) { return "", broken })), false, schema.UserMessage(question))
+	require.ErrorIs(t, got.err, broken)
+	got = run(t, agentOf(t, compactorOn(t, session), m, readTool(t, nil)), false, schema.UserMessage("and now?"))
+	require.NoError(t, got.err)
+	require.Contains(t, m.requests[1].messages[3].Content, "interrupted")
+	checkRequests(t, m.requests, "")
+}
+
+func TestAResultThatIsReturnedDirectlyIsRecorded(t *testing.T) {
+	session := &history.Session{}
+	middleware, err := einoagent.New(einoagent.Options{Compactor: compactorOn(t, session)})
+	require.NoError(t, err)
+	config := &adk.ChatModelAgentConfig{Name: "a", Model: rounds(1), Handlers: []adk.ChatModelAgentMiddleware{middleware}}
+	config.ToolsConfig.Tools = []tool.BaseTool{readTool(t, nil)}
+	config.ToolsConfig.ReturnDirectly = map[string]bool{"read": true}
+	a, err := adk.NewChatModelAgent(t.Context(), config)
+	require.NoError(t, err)
+	got := run(t, a, false, schema.UserMessage(question))
+	require.NoError(t, got.err)
+	require.Equal(t, "1 users, 1 answers, 1 results, not compacted", summary(t, session))
+}
+
+// reminding adds a system message before each request, as other handlers do.
+type reminding struct {
+	*adk.BaseChatModelAgentMiddleware
+}
+
+func (reminding) BeforeModelRewriteState(ctx context.Context, s *adk.ChatModelAgentState, _ *adk.ModelContext) (context.Context, *adk.ChatModelAgentState, error) {
+	next := *s
+	next.Messages = append(slices.Clone(s.Messages), schema.SystemMessage(fmt.Sprintf("reminder %d", len(s.Messages))))
+	return ctx, &next, nil
+}
+
+func TestWhatOtherHandlersSayIsRecordedWhereItWasSaid(t *testing.T) {
+	session := &history.Session{}
+	middleware, err := einoagent.New(einoagent.Options{Compactor: compactorOn(t, session)})
+	require.NoError(t, err)
+	m := rounds(3)
+	config := &adk.ChatModelAgentConfig{
+		Name: "a", Instruction: instruction, Model: m, Handlers: []adk.ChatModelAgentMiddleware{reminding{}, middleware},
+	}
+	config.ToolsConfig.Tools = []tool.BaseTool{readTool(t, nil)}
+	a, err := adk.NewChatModelAgent(t.Context(), config)
+	require.NoError(t, err)
+	got := run(t, a, false, schema.UserMessage(question))
+	require.NoError(t, got.err)
+	checkRequests(t, m.requests, "reminder")
+	require.Equal(t, said(m.requests[2]), said(m.requests[3])[:len(m.requests[2].messages)], "the prefix stays")
+}
+
+func TestAnAgentHasManyConversationsAtOnce(t *testing.T) {
+	type key struct{}
+	sessions := make([]*history.Session, 4)
+	compactors := make([]*summarize.Compactor, len(sessions))
+	for i := range sessions {
+		sessions[i], _ = opened(t)
+		compactors[i] = compactorOn(t, sessions[i])
+	}
+	middleware, err := einoagent.New(einoagent.Options{Choose: func(ctx context.Context) (einoagent.Conversation, error) {
+		i, ok := ctx.Value(key{}).(int)
+		if !ok {
+			return einoagent.Conversation{}, errors.New("whose?")
+		}
+		return einoagent.Conversation{Compactor: compactors[i]}, nil
+	}})
+	require.NoError(t, err)
+	m := &scripted{answer: func(_ int, r request) (*schema.Message, error) {
+		last := r.messages[len(r.messages)-1]
+		if last.Role == schema.User {
+			return reads("1.go"), nil
+		}
+		var n int
+		if _, err := fmt.Sscanf(last.ToolCallID, "call_%d.go", &n); err != nil {
+			return nil, err
+		}
+		if n == 8 {
+			return says("done"), nil
+		}
+		return reads(fmt.Sprintf("%d.go", n+1)), nil
+	}}
+	config := &adk.ChatModelAgentConfig{Name: "a", Instruction: instruction, Model: m, Handlers: []adk.ChatModelAgentMiddleware{middleware}}
+	config.ToolsConfig.Tools = []tool.BaseTool{readTool(t, nil)}
+	a, err := adk.NewChatModelAgent(t.Context(), config)
+	require.NoError(t, err)
+	runner := adk.NewRunner(t.Context(), adk.RunnerConfig{Agent: a})
+	var wait sync.WaitGroup
+	for i := range sessions {
+		wait.Go(func() {
+			got := follow(runner.Query(context.WithValue(t.Context(), key{}, i), fmt.Sprintf("question %d", i)))
+			assert.NoError(t, got.err)
+		})
+	}
+	wait.Wait()
+	for i, s := range sessions {
+		require.Equal(t, "1 users, 9 answers, 8 results, compacted", summary(t, s))
+		require.Contains(t, words(t, s), fmt.Sprintf("question %d", i))
+	}
+	require.ErrorContains(t, run(t, a, false, schema.UserMessage("x")).err, "whose?")
+}
+
+func TestSubAgentsHaveSessionsOfTheirOwn(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		t.Run(fmt.Sprintf("with the whole history %v", whole), func(t *testing.T) {
+			outer, _ := opened(t)
+			inner, _ := opened(t)
+			worker := rounds(10)
+			answer := worker.answer
+			worker.answer = func(n int, r request) (*schema.Message, error) { return answer(n%11, r) }
+			var options []adk.AgentToolOption
+			if whole {
+				options = append(options, adk.WithFullChatHistoryAsInput())
+			}
+			sub, err := einoagent.New(einoagent.Options{Compactor: compactorOn(t, inner)})
+			require.NoError(t, err)
+			config := &adk.ChatModelAgentConfig{
+				Name: "worker", Description: "works", Instruction: instruction, Model: worker, Handlers: []adk.ChatModelAgentMiddleware{sub},
+			}
+			config.ToolsConfig.Tools = []tool.BaseTool{readTool(t, nil)}
+			a, err := adk.NewChatModelAgent(t.Context(), config)
+			require.NoError(t, err)
+			m := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
+				if n == 12 {
+					return says("done"), nil
+				}
+				if n%6 == 5 {
+					return &schema.Message{Role: schema.Assistant, ToolCalls: []schema.ToolCall{{
+						ID: fmt.Sprintf("call_%d", n), Function: schema.FunctionCall{Name: "worker", Arguments: fmt.Sprintf(`{"request":"task %d"}`, n)},
+					}}}, nil
+				}
+				return reads(fmt.Sprintf("o%d.go", n)), nil
+			}}
+			got := run(t, agentOf(t, compactorOn(t, outer), m, readTool(t, nil), adk.NewAgentTool(t.Context(), a, options...)), true, schema.UserMessage(question))
+			require.NoError(t, got.err)
+			require.Equal(t, "done", got.last())
+			require.Equal(t, "1 users, 13 answers, 12 results, compacted", summary(t, outer))
+			checkRequests(t, m.requests, question)
+			checkRequests(t, worker.requests, "")
+			require.Len(t, worker.requests, 22)
+			require.Contains(t, summary(t, inner), "20 results, compacted")
+		})
+	}
+}
+
+func TestATransferGoesToAnAgentWithASessionOfItsOwn(t *testing.T) {
+	outer, _ := opened(t)
+	inner, _ := opened(t)
+	worker := rounds(10)
+	transfer := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
+		return &schema.Message{Role: schema.Assistant, ToolCalls: []schema.ToolCall{{
+			ID: "call_t", Function: schema.FunctionCall{Name: adk.TransferToAgentToolName, Arguments: `{"agent_name":"worker"}`},
+		}}}, nil
+	}}
+	middleware, err := einoagent.New(einoagent.Options{Compactor: compactorOn(t, inner)})
+	require.NoError(t, err)
+	config := &adk.ChatModelAgentConfig{
+		Name: "worker", Description: "works", Instruction: instruction, Model: worker, Handlers: []adk.ChatModelAgentMiddleware{middleware},
+	}
+	config.ToolsConfig.Tools = []tool.BaseTool{readTool(t, nil)}
+	sub, err := adk.NewChatModelAgent(t.Context(), config)
+	require.NoError(t, err)
+	both, err := adk.SetSubAgents(t.Context(), agentOf(t, compactorOn(t, outer), transfer), []adk.Agent{sub})
+	require.NoError(t, err)
+	got := run(t, both, false, schema.UserMessage(question))
+	require.NoError(t, got.err)
+	require.Equal(t, "done", got.last())
+	require.Equal(t, "1 users, 1 answers, 1 results, not compacted", summary(t, outer))
+	require.Contains(t, summary(t, inner), "11 answers, 10 results, compacted")
+}
+
+func TestOptionsNameOneConversationOrMany(t *testing.T) {
+	_, err := einoagent.New(einoagent.Options{})
+	require.ErrorContains(t, err, "Options.Choose")
+	middleware, err := einoagent.New(einoagent.Options{Compactor: &summarize.Compactor{}})
+	require.NoError(t, err)
+	_, _, err = middleware.BeforeModelRewriteState(t.Context(), &adk.ChatModelAgentState{}, nil)
+	require.ErrorContains(t, err, "Compactor.Session")
 }

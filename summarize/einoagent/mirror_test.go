@@ -1,0 +1,191 @@
+package einoagent_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/cloudwego/eino/schema"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/summarize/einoagent"
+)
+
+// script writes messages of eino from words: u1 is the user's, a1 an answer, c1 an answer that calls a tool and r1 its result.
+func script(words string) (list []*schema.Message) {
+	for _, w := range strings.Fields(words) {
+		switch w[0] {
+		case 'u':
+			list = append(list, schema.UserMessage(w))
+		case 'a':
+			list = append(list, &schema.Message{Role: schema.Assistant, Content: w})
+		case 'c':
+			m := reads(w[1:])
+			m.ResponseMeta = nil
+			list = append(list, m)
+		case 'r':
+			list = append(list, schema.ToolMessage(w, "call_"+w[1:]))
+		}
+	}
+	return list
+}
+
+// words undoes script for what is on a session's path.
+func words(t testing.TB, s *history.Session) string {
+	t.Helper()
+	var list []string
+	for e, err := range s.PathTo(t.Context(), "") {
+		require.NoError(t, err)
+		if e.Type() != history.TypeMessage {
+			continue
+		}
+		if m := e.Message(); len(m.ToolCalls) > 0 {
+			list = append(list, "c"+strings.TrimPrefix(m.ToolCalls[0].ID, "call_"))
+		} else {
+			list = append(list, m.Text())
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+func remember(t testing.TB, s *history.Session, said string) {
+	t.Helper()
+	for _, e := range script(said) {
+		m, err := einoagent.FromEino(e)
+		require.NoError(t, err)
+		require.NoError(t, s.Append(t.Context(), m))
+	}
+}
+
+// entries counts the messages of a session, those of branches that were left too.
+func entries(t testing.TB, s *history.Session) (n int) {
+	t.Helper()
+	for e, err := range s.Entries(t.Context()) {
+		require.NoError(t, err)
+		if e.Type() == history.TypeMessage {
+			n++
+		}
+	}
+	return n
+}
+
+func TestTheInputOfARunIsRecordedOnce(t *testing.T) {
+	for _, c := range []struct {
+		name, session, input string
+		// Path of the session once the model has answered aX, and how many messages were added.
+		path  string
+		added int
+	}{
+		{"first", "", "u1", "u1 aX", 2},
+		{"a whole conversation from elsewhere", "", "u1 a1 u2", "u1 a1 u2 aX", 4},
+		{"only what is new", "u1 a1", "u2", "u1 a1 u2 aX", 2},
+		{"the same words again", "u1 a1", "u1", "u1 a1 u1 aX", 2},
+		{"the same words as the last, answered", "u1 a1 u2 a2", "u2", "u1 a1 u2 a2 u2 aX", 2},
+		{"the whole conversation", "u1 c1 r1 a1", "u1 c1 r1 a1 u2", "u1 c1 r1 a1 u2 aX", 2},
+		{"questions and answers alone", "u1 c1 r1 a1 u2 c2 r2 a2", "u1 a1 u2 a2 u3", "u1 c1 r1 a1 u2 c2 r2 a2 u3 aX", 2},
+		{"the end of the conversation", "u1 a1 u2 c2 r2 a2", "u2 c2 r2 a2 u3", "u1 a1 u2 c2 r2 a2 u3 aX", 2},
+		{"the end of questions and answers", "u1 a1 u2 c2 r2 a2", "a2 u3", "u1 a1 u2 c2 r2 a2 u3 aX", 2},
+		{"asked again before an answer", "u1 a1 u2", "u2", "u1 a1 u2 aX", 1},
+		{"asked again amid the turn", "u1 a1 u2 c2 r2", "u2", "u1 a1 u2 c2 r2 aX", 1},
+		{"asked again with a call open", "u1 a1 u2 c2", "u2", "u1 a1 u2 c2 aX", 1},
+		{"asked again amid the turn, with the whole", "u1 c1 r1 a1 u2 c2 r2", "u1 c1 r1 a1 u2", "u1 c1 r1 a1 u2 c2 r2 aX", 1},
+		{"asked again amid the turn, with questions and answers", "u1 c1 r1 a1 u2 c2 r2", "u1 a1 u2", "u1 c1 r1 a1 u2 c2 r2 aX", 1},
+		{"something else after a crash", "u1 c1", "u2", "u1 c1 u2 aX", 2},
+		{"an answer that is asked for again", "u1 a1 u2 a2", "u1 a1 u2", "u1 a1 u2 aX", 1},
+		{"an earlier question that was edited", "u1 a1 u2 a2 u3 a3", "u1 a1 u4", "u1 a1 u4 aX", 2},
+		{"another conversation", "u1 a1", "u5 a5 u6", "u5 a5 u6 aX", 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			session := &history.Session{}
+			remember(t, session, c.session)
+			before := entries(t, session)
+			m := &scripted{answer: func(int, request) (*schema.Message, error) { return says("aX"), nil }}
+			got := run(t, agentOf(t, compactorOn(t, session), m, readTool(t, nil)), false, script(c.input)...)
+			require.NoError(t, got.err)
+			require.Equal(t, c.path, words(t, session))
+			require.Equal(t, c.added, entries(t, session)-before)
+		})
+	}
+}
+
+func TestWhatWasRedactedIsNotRecordedAgain(t *testing.T) {
+	key := regexp.MustCompile(`sk-\w+`)
+	session, err := history.New(t.Context(), &history.MemoryStore{}, history.Options{
+		Redact: func(p history.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
+	})
+	require.NoError(t, err)
+	m := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
+		if n%2 == 1 {
+			return says("done with sk-123"), nil
+		}
+		return reads(fmt.Sprintf("%d.go", n)), nil
+	}}
+	a := agentOf(t, compactorOn(t, session), m, readTool(t, func(context.Context, string) (string, error) { return "sk-456", nil }))
+	first := schema.UserMessage("my key is sk-789")
+	got := run(t, a, false, first)
+	require.NoError(t, got.err)
+	got = run(t, a, false, append(append([]*schema.Message{first}, got.said...), schema.UserMessage("again"))...)
+	require.NoError(t, got.err)
+	require.Equal(t, "2 users, 4 answers, 2 results, not compacted", summary(t, session))
+	require.NotContains(t, words(t, session), "sk-")
+}
+
+func TestWhatModelsNeedComesBackAsItWas(t *testing.T) {
+	session := &history.Session{}
+	m := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
+		if n == 1 {
+			return says("done"), nil
+		}
+		m := reads("a.go")
+		m.Extra = map[string]any{"thought_signature": []byte{0xff, 1}}
+		m.ToolCalls[0].Extra = map[string]any{"signature": signature{[]byte("s")}}
+		return m, nil
+	}}
+	got := run(t, agentOf(t, compactorOn(t, session), m, readTool(t, nil)), false, schema.UserMessage(question))
+	require.NoError(t, got.err)
+	answer, result := m.requests[1].messages[2], m.requests[1].messages[3]
+	require.Equal(t, []byte{0xff, 1}, answer.Extra["thought_signature"])
+	require.Equal(t, signature{[]byte("s")}, answer.ToolCalls[0].Extra["signature"])
+	require.Equal(t, "What is there?", answer.ReasoningContent)
+	require.Equal(t, "read", result.ToolName)
+}
+
+func TestWhatIsCommonNeedsNoOpaquePart(t *testing.T) {
+	for _, streaming := range []bool{false, true} {
+		session := &history.Session{}
+		m := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
+			if n == 1 {
+				return says("done"), nil
+			}
+			return reads("a.go", "b.go"), nil
+		}}
+		got := run(t, agentOf(t, compactorOn(t, session), m, readTool(t, nil)), streaming, schema.UserMessage(question))
+		require.NoError(t, got.err)
+		for e, err := range session.PathTo(t.Context(), "") {
+			require.NoError(t, err)
+			for _, p := range e.Message().Content {
+				_, opaque := p.(chat.Opaque)
+				require.False(t, opaque, "%v", p)
+			}
+		}
+		usage, ok, err := session.Latest(t.Context(), history.TypeUsage)
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, chat.Usage{Input: 100, Output: 10}, usage.Body.(history.Usage).Usage)
+	}
+}
+
+func TestAnAnswerToWhatIsNoLongerTheNewestIsAConflict(t *testing.T) {
+	session := &history.Session{}
+	m := &scripted{answer: func(int, request) (*schema.Message, error) {
+		return says("late"), session.Append(context.Background(), chat.UserMessage("wait"))
+	}}
+	got := run(t, agentOf(t, compactorOn(t, session), m), false, schema.UserMessage(question))
+	var conflict *history.ConflictError
+	require.ErrorAs(t, got.err, &conflict)
+	require.Equal(t, "2 users, 0 answers, 0 results, not compacted", summary(t, session))
+}
