@@ -2,9 +2,11 @@ package einoagent_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -92,6 +94,19 @@ func said(r request) (list []string) {
 		list = append(list, m.String())
 	}
 	return list
+}
+
+// tools are those of a request, as JSON.
+func tools(t testing.TB, r request) string {
+	var list []string
+	for _, info := range r.tools {
+		s, err := info.ToJSONSchema()
+		require.NoError(t, err)
+		data, err := json.Marshal(s)
+		require.NoError(t, err)
+		list = append(list, info.Name+" "+info.Desc+" "+string(data))
+	}
+	return strings.Join(list, "\n")
 }
 
 // interrupting is a tool that reads a file once somebody allows it.
@@ -220,10 +235,14 @@ func TestARefusalAsTooLargeIsAnsweredWithLess(t *testing.T) {
 func TestSummariesAreAskedOfTheAgentsOwnModel(t *testing.T) {
 	session, _ := opened(t)
 	m := rounds(20)
-	answer, summaries := m.answer, 0
+	answer, summaries, forks := m.answer, 0, 0
 	m.answer = func(n int, r request) (*schema.Message, error) {
 		if last := r.messages[len(r.messages)-1]; last.Role == schema.User && last.Content != question {
 			summaries++
+			if before := m.requests[max(0, n-1)]; len(before.messages) < len(r.messages) &&
+				slices.Equal(said(before), said(r)[:len(before.messages)]) && assert.ObjectsAreEqual(tools(t, before), tools(t, r)) {
+				forks++
+			}
 			return says("<analysis>\nall\n</analysis>\n<summary>\nAda's build fails, and nobody knows why.\n</summary>"), nil
 		}
 		return answer(n-summaries, r)
@@ -234,6 +253,7 @@ func TestSummariesAreAskedOfTheAgentsOwnModel(t *testing.T) {
 	require.NoError(t, got.err)
 	require.Equal(t, "done", got.last())
 	require.Positive(t, summaries)
+	require.Equal(t, summaries, forks, "each has the agent's last request as its prefix, which a provider has cached")
 	require.Equal(t, "1 users, 21 answers, 20 results, compacted", summary(t, session))
 }
 

@@ -134,6 +134,8 @@ func deltas(chunk *schema.Message, ids *callIDs, to func(chat.Delta)) {
 		d := chat.CallDelta{Index: ids.index(c), Arguments: c.Function.Arguments}
 		if ids.begins(d.Index) {
 			d.ID, d.Name = c.ID, c.Function.Name
+		} else if d.Arguments == "" {
+			continue
 		}
 		to(d)
 	}
@@ -153,6 +155,9 @@ func arrived(chunks []*schema.Message) chat.Response {
 		return chat.Response{}
 	}
 	r.Message.ToolCalls = slices.DeleteFunc(r.Message.ToolCalls, func(c chat.ToolCall) bool { return !json.Valid([]byte(c.Arguments)) })
+	if len(r.Message.Content)+len(r.Message.ToolCalls) == 0 {
+		r.Message = chat.Message{}
+	}
 	r.StopReason = chat.StopEnd
 	return r
 }
