@@ -42,8 +42,8 @@ type Conversation struct {
 	Prompt elements.Node
 }
 
-// New returns the middleware, for [adk.ChatModelAgentConfig].Handlers. It keeps nothing of a run, so that an agent may have
-// several at once, each with a session of its own.
+// New returns the middleware, for [adk.ChatModelAgentConfig].Handlers. It keeps nothing of a run: agents that run at once may
+// share it, each with a session of its own.
 func New(o Options) (adk.ChatModelAgentMiddleware, error) {
 	if (o.Compactor == nil) == (o.Choose == nil) {
 		return nil, errors.New("einoagent: set either Options.Compactor, for one conversation, or Options.Choose, for many")

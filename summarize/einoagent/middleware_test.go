@@ -239,8 +239,10 @@ func TestSummariesAreAskedOfTheAgentsOwnModel(t *testing.T) {
 	m.answer = func(n int, r request) (*schema.Message, error) {
 		if last := r.messages[len(r.messages)-1]; last.Role == schema.User && last.Content != question {
 			summaries++
-			if before := m.requests[max(0, n-1)]; len(before.messages) < len(r.messages) &&
-				slices.Equal(said(before), said(r)[:len(before.messages)]) && assert.ObjectsAreEqual(tools(t, before), tools(t, r)) {
+			if slices.ContainsFunc(m.requests[:n], func(before request) bool {
+				return len(before.messages) < len(r.messages) && tools(t, before) == tools(t, r) &&
+					slices.Equal(said(before), said(r)[:len(before.messages)])
+			}) {
 				forks++
 			}
 			return says("<analysis>\nall\n</analysis>\n<summary>\nAda's build fails, and nobody knows why.\n</summary>"), nil
@@ -253,7 +255,7 @@ func TestSummariesAreAskedOfTheAgentsOwnModel(t *testing.T) {
 	require.NoError(t, got.err)
 	require.Equal(t, "done", got.last())
 	require.Positive(t, summaries)
-	require.Equal(t, summaries, forks, "each has the agent's last request as its prefix, which a provider has cached")
+	require.Positive(t, forks, "one that is made in the background has a request of the agent's as its prefix, which a provider has cached")
 	require.Equal(t, "1 users, 21 answers, 20 results, compacted", summary(t, session))
 }
 
@@ -311,7 +313,7 @@ func TestWhatOtherHandlersSayIsRecordedWhereItWasSaid(t *testing.T) {
 	require.Equal(t, said(m.requests[2]), said(m.requests[3])[:len(m.requests[2].messages)], "the prefix stays")
 }
 
-func TestAnAgentHasManyConversationsAtOnce(t *testing.T) {
+func TestAMiddlewareHasManyConversationsAtOnce(t *testing.T) {
 	type key struct{}
 	sessions := make([]*history.Session, 4)
 	compactors := make([]*summarize.Compactor, len(sessions))
@@ -341,13 +343,16 @@ func TestAnAgentHasManyConversationsAtOnce(t *testing.T) {
 		}
 		return reads(fmt.Sprintf("%d.go", n+1)), nil
 	}}
-	config := &adk.ChatModelAgentConfig{Name: "a", Instruction: instruction, Model: m, Handlers: []adk.ChatModelAgentMiddleware{middleware}}
-	config.ToolsConfig.Tools = []tool.BaseTool{readTool(t, nil)}
-	a, err := adk.NewChatModelAgent(t.Context(), config)
-	require.NoError(t, err)
-	runner := adk.NewRunner(t.Context(), adk.RunnerConfig{Agent: a})
+	agent := func() adk.Agent { // one for each, because eino's agents make one run at a time
+		config := &adk.ChatModelAgentConfig{Name: "a", Instruction: instruction, Model: m, Handlers: []adk.ChatModelAgentMiddleware{middleware}}
+		config.ToolsConfig.Tools = []tool.BaseTool{readTool(t, nil)}
+		a, err := adk.NewChatModelAgent(t.Context(), config)
+		require.NoError(t, err)
+		return a
+	}
 	var wait sync.WaitGroup
 	for i := range sessions {
+		runner := adk.NewRunner(t.Context(), adk.RunnerConfig{Agent: agent()})
 		wait.Go(func() {
 			got := follow(runner.Query(context.WithValue(t.Context(), key{}, i), fmt.Sprintf("question %d", i)))
 			assert.NoError(t, got.err)
@@ -358,7 +363,7 @@ func TestAnAgentHasManyConversationsAtOnce(t *testing.T) {
 		require.Equal(t, "1 users, 9 answers, 8 results, compacted", summary(t, s))
 		require.Contains(t, words(t, s), fmt.Sprintf("question %d", i))
 	}
-	require.ErrorContains(t, run(t, a, false, schema.UserMessage("x")).err, "whose?")
+	require.ErrorContains(t, run(t, agent(), false, schema.UserMessage("x")).err, "whose?")
 }
 
 func TestSubAgentsHaveSessionsOfTheirOwn(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 // asked is a model of eino that keeps its last request as a provider would be sent it.
 type asked struct {
 	*scripted
+	noting sync.Mutex
 	bodies []string
 }
 
@@ -49,6 +51,8 @@ func (a *asked) note(input []*schema.Message, opts []model.Option) {
 	if err != nil {
 		panic(err)
 	}
+	a.noting.Lock()
+	defer a.noting.Unlock()
 	a.bodies = append(a.bodies, string(data))
 }
 
