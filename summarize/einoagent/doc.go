@@ -66,7 +66,7 @@
 // Memory and checkpoints hold the prompt instead of the whole conversation. A request costs the rendering of what is new, tens of
 // microseconds to milliseconds, and two writes to the session, each synced to disk unless [history.FileOptions] say otherwise. A
 // summary costs a request. The first request of a run reads as many messages back as the run is given.
-// Beside eino's summarization and reduction on a recorded session, see the table in bench/README.md.
+// Beside eino's summarization and reduction on a recorded session, see bench/eino/README.md.
 //
 // # What goes wrong
 //

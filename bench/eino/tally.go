@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"html"
+	"strings"
+	"sync"
+
+	"github.com/cloudwego/eino/components/model"
+	"github.com/cloudwego/eino/schema"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/summarize/einoagent"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+// cacheRead is what a cached token costs of one that is not.
+const cacheRead = 0.1
+
+// tally is what requests came to, in tokens of o200k.
+type tally struct {
+	requests, summaries, over, largest int
+	input, cached                      int     // of both kinds of requests
+	kept                               float64 // share of what the user said that each request shows, added up
+
+	tokenizer sizing.Tokenizer
+	window    int
+	user      []string // what the user said so far
+
+	mu     sync.Mutex
+	counts map[string]int // tokens of messages
+	last   [2][]string    // the last request of either kind
+}
+
+func newTally(window int) (*tally, error) {
+	tokenizer, err := openai.ForModel("gpt-4o")
+	return &tally{tokenizer: tokenizer, window: window, counts: map[string]int{}}, err
+}
+
+// paid is the input in tokens, those that the cache serves at its price.
+func (t *tally) paid() float64 { return float64(t.input-t.cached) + cacheRead*float64(t.cached) }
+
+// count returns the tokens of messages, and of those at the beginning of one of the last requests.
+func (t *tally) count(messages []*schema.Message) (total, cached int, keys []string, err error) {
+	for _, m := range messages {
+		said := &schema.Message{ // as it is sent
+			Role: m.Role, Content: m.Content, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolName: m.ToolName, UserInputMultiContent: m.UserInputMultiContent,
+		}
+		key := said.String()
+		n, known := t.counts[key]
+		if !known {
+			c, err := einoagent.FromEino(said)
+			if err != nil {
+				return 0, 0, nil, err
+			}
+			n = t.tokenizer.CountMessage(c)
+			t.counts[key] = n
+		}
+		total += n
+		keys = append(keys, key)
+	}
+	for _, last := range t.last {
+		n := 0
+		for i, key := range keys {
+			if i >= len(last) || last[i] != key {
+				break
+			}
+			n += t.counts[key]
+		}
+		cached = max(cached, n)
+	}
+	return total, cached, keys, nil
+}
+
+// take takes in a request.
+func (t *tally) take(messages []*schema.Message, summary bool) (tokens int, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	total, cached, keys, err := t.count(messages)
+	if err != nil {
+		return 0, err
+	}
+	t.input += total
+	t.cached += cached
+	t.largest = max(t.largest, total)
+	if total > t.window {
+		t.over++
+	}
+	if summary {
+		t.summaries++
+		t.last[1] = keys
+		return total, nil
+	}
+	t.requests++
+	t.last[0] = keys
+	t.kept += t.shown(messages)
+	return total, nil
+}
+
+// shown is the share of what the user said that messages show, by the beginning of each text.
+func (t *tally) shown(messages []*schema.Message) float64 {
+	var all strings.Builder
+	for _, m := range messages {
+		if m.Role != schema.Tool {
+			all.WriteString(words(m.Content))
+			for _, p := range m.UserInputMultiContent {
+				all.WriteString(words(p.Text))
+			}
+		}
+	}
+	text, n := all.String(), 0
+	for _, said := range t.user {
+		if strings.Contains(text, said) {
+			n++
+		}
+	}
+	return float64(n) / float64(max(1, len(t.user)))
+}
+
+// words is a text without what a serialiser may do to it.
+func words(text string) string { return strings.Join(strings.Fields(html.UnescapeString(text)), "") }
+
+// says takes in what the user says.
+func (t *tally) says(text string) {
+	if text = words(text); len(text) > 200 {
+		text = text[:200]
+	}
+	t.user = append(t.user, text)
+}
+
+// summariser is a model of eino that writes digests.
+type summariser struct {
+	tally *tally
+	end   string // of each answer
+}
+
+func (s summariser) Generate(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.Message, error) {
+	if _, err := s.tally.take(input, true); err != nil {
+		return nil, err
+	}
+	req := chat.Request{MaxTokens: 10_000}
+	if o := model.GetCommonOptions(nil, opts...); o.MaxTokens != nil {
+		req.MaxTokens = *o.MaxTokens
+	}
+	for _, m := range input {
+		c, err := einoagent.FromEino(m)
+		if err != nil {
+			return nil, err
+		}
+		req.Messages = append(req.Messages, c)
+	}
+	r, err := models.Offline{Tokenizer: s.tally.tokenizer}.Generate(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	m, err := einoagent.ToEino(r.Message)
+	if err == nil {
+		m.Content += s.end
+	}
+	return m, err
+}
+
+func (s summariser) Stream(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.StreamReader[*schema.Message], error) {
+	m, err := s.Generate(ctx, input, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return schema.StreamReaderFromArray([]*schema.Message{m}), nil
+}
