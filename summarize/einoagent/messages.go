@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/cloudwego/eino/schema"
 
@@ -29,6 +28,9 @@ const originalKey = "_promptree_message"
 // taken stands in the opaque part for a text that is a part of its own.
 const taken = "-"
 
+// repeated stands there for a text that repeats those of a list of parts, as some models of eino have it.
+const repeated = "\x00repeats its parts"
+
 // FromEino returns a message of eino as ours. Texts, images, files given inline, reasoning and tool calls become parts and
 // calls. If that is not all, an opaque part at the end holds the rest, and [ToEino] of the result is the message as it was,
 // but for StreamingMeta, which eino does not keep either. Values in an Extra keep their types; one whose type is neither a
@@ -45,9 +47,7 @@ func FromEino(m *schema.Message) (chat.Message, error) {
 	}
 	rest := detached(m)
 	c := chat.Message{Role: chat.Role(m.Role), Name: m.Name, ToolCallID: m.ToolCallID}
-	for _, p := range places(rest) {
-		c.Content = append(c.Content, p.take())
-	}
+	c.Content = takeParts(rest)
 	for i, call := range m.ToolCalls {
 		c.ToolCalls = append(c.ToolCalls, chat.ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
 		rest.ToolCalls[i].Function = schema.FunctionCall{}
@@ -109,7 +109,7 @@ func toEino(m chat.Message) (*schema.Message, error) {
 	}
 	rest.Role, rest.Name, rest.ToolCallID = schema.RoleType(m.Role), m.Name, m.ToolCallID
 	rest.ToolCalls = calls(m.ToolCalls, rest.ToolCalls)
-	if fill(places(rest), others.Content) {
+	if fill(rest, others.Content) {
 		return rest, nil
 	}
 	said := plain(others) // the content was changed since
@@ -119,7 +119,8 @@ func toEino(m chat.Message) (*schema.Message, error) {
 }
 
 // fill puts parts where they were taken, and reports whether they are those.
-func fill(open []place, parts chat.Parts) bool {
+func fill(rest *schema.Message, parts chat.Parts) bool {
+	open := places(rest)
 	if len(open) != len(parts) {
 		return false
 	}
@@ -128,7 +129,52 @@ func fill(open []place, parts chat.Parts) bool {
 			return false
 		}
 	}
+	text, thought := listed(rest)
+	if rest.Content == repeated {
+		rest.Content = text
+	}
+	if rest.ReasoningContent == repeated {
+		rest.ReasoningContent = thought
+	}
 	return true
+}
+
+// takeParts takes the parts out of a message.
+func takeParts(m *schema.Message) (list chat.Parts) {
+	text, thought := listed(m)
+	if text != "" && m.Content == text {
+		m.Content = repeated
+	}
+	if thought != "" && m.ReasoningContent == thought {
+		m.ReasoningContent = repeated
+	}
+	for _, p := range places(m) {
+		list = append(list, p.take())
+	}
+	return list
+}
+
+// listed returns the text and the reasoning in a message's lists of parts.
+func listed(m *schema.Message) (text, thought string) {
+	for _, p := range m.MultiContent {
+		if p.Type == schema.ChatMessagePartTypeText {
+			text += p.Text
+		}
+	}
+	for _, p := range m.UserInputMultiContent {
+		if p.Type == schema.ChatMessagePartTypeText {
+			text += p.Text
+		}
+	}
+	for _, p := range m.AssistantGenMultiContent {
+		switch {
+		case p.Type == schema.ChatMessagePartTypeText:
+			text += p.Text
+		case p.Type == schema.ChatMessagePartTypeReasoning && p.Reasoning != nil:
+			thought += p.Reasoning.Text
+		}
+	}
+	return text, thought
 }
 
 // original returns our own message that ToEino kept in one of eino's, unless that was changed since.
@@ -219,21 +265,20 @@ type place interface {
 // places returns those of a message that hold something, in the order of our parts.
 func places(m *schema.Message) []place {
 	var list []place
-	text, thought := false, false
 	for i := range m.MultiContent {
 		p := &m.MultiContent[i]
 		switch {
 		case p.Type == schema.ChatMessagePartTypeText && p.Text != "":
-			text, list = true, append(list, textPlace{&p.Text})
+			list = append(list, textPlace{&p.Text})
 		case p.Type == schema.ChatMessagePartTypeImageURL && p.ImageURL != nil && p.ImageURL.URL != "":
-			list = append(list, legacyImage{p.ImageURL})
+			list = append(list, legacyImage{&p.ImageURL.URL, &p.ImageURL.MIMEType, &p.ImageURL.Detail})
 		}
 	}
 	for i := range m.UserInputMultiContent {
 		p := &m.UserInputMultiContent[i]
 		switch {
 		case p.Type == schema.ChatMessagePartTypeText && p.Text != "":
-			text, list = true, append(list, textPlace{&p.Text})
+			list = append(list, textPlace{&p.Text})
 		case p.Type == schema.ChatMessagePartTypeImageURL && p.Image != nil && located(&p.Image.MessagePartCommon):
 			list = append(list, imagePlace{&p.Image.MessagePartCommon, &p.Image.Detail})
 		case p.Type == schema.ChatMessagePartTypeFileURL && p.File != nil && p.File.Base64Data != nil && p.File.URL == nil:
@@ -244,18 +289,17 @@ func places(m *schema.Message) []place {
 		p := &m.AssistantGenMultiContent[i]
 		switch {
 		case p.Type == schema.ChatMessagePartTypeText && p.Text != "":
-			text, list = true, append(list, textPlace{&p.Text})
+			list = append(list, textPlace{&p.Text})
 		case p.Type == schema.ChatMessagePartTypeReasoning && p.Reasoning != nil && p.Reasoning.Text != "":
-			thought, list = true, append(list, thoughtPlace{&p.Reasoning.Text, p.Reasoning.Signature})
+			list = append(list, thoughtPlace{&p.Reasoning.Text, p.Reasoning.Signature})
 		case p.Type == schema.ChatMessagePartTypeImageURL && p.Image != nil && located(&p.Image.MessagePartCommon):
 			list = append(list, imagePlace{common: &p.Image.MessagePartCommon})
 		}
 	}
-	// Content beside a list that has texts repeats them: it is not what models are sent.
-	if m.Content != "" && !text {
+	if m.Content != "" && m.Content != repeated {
 		list = append([]place{textPlace{&m.Content}}, list...)
 	}
-	if m.ReasoningContent != "" && !thought {
+	if m.ReasoningContent != "" && m.ReasoningContent != repeated {
 		list = append([]place{thoughtPlace{&m.ReasoningContent, ""}}, list...)
 	}
 	return list
@@ -347,17 +391,20 @@ func (i imagePlace) put(p chat.Part) bool {
 }
 
 // legacyImage is an image as eino had it before.
-type legacyImage struct{ image *schema.ChatMessageImageURL }
+type legacyImage struct {
+	url, mediaType *string
+	detail         *schema.ImageURLDetail
+}
 
 func (l legacyImage) take() chat.Part {
-	p := chat.Image{URL: l.image.URL, Detail: chat.ImageDetail(l.image.Detail), MediaType: l.image.MIMEType}
-	l.image.URL, l.image.Detail, l.image.MIMEType = taken, "", ""
+	p := chat.Image{URL: *l.url, Detail: chat.ImageDetail(*l.detail), MediaType: *l.mediaType}
+	*l.url, *l.detail, *l.mediaType = taken, "", ""
 	return p
 }
 
 func (l legacyImage) put(p chat.Part) bool {
 	image, ok := p.(chat.Image)
-	l.image.URL, l.image.Detail, l.image.MIMEType = image.URL, schema.ImageURLDetail(image.Detail), image.MediaType
+	*l.url, *l.detail, *l.mediaType = image.URL, schema.ImageURLDetail(image.Detail), image.MediaType
 	return ok
 }
 
@@ -377,38 +424,22 @@ func (f filePlace) put(p chat.Part) bool {
 
 // hasMedia reports whether something that a model is sent is nowhere but in the rest of a message.
 func hasMedia(m *schema.Message) bool {
-	return slices.ContainsFunc(m.UserInputMultiContent, func(p schema.MessageInputPart) bool {
-		return p.Audio != nil || p.Video != nil || p.ToolSearchResult != nil
-	}) || slices.ContainsFunc(m.AssistantGenMultiContent, func(p schema.MessageOutputPart) bool {
-		return p.Audio != nil || p.Video != nil
-	}) || slices.ContainsFunc(m.MultiContent, func(p schema.ChatMessagePart) bool {
-		return p.AudioURL != nil || p.VideoURL != nil
-	})
-}
-
-// detached returns a copy of which places and calls can be changed, without lists and an Extra that are empty.
-func detached(m *schema.Message) *schema.Message {
-	c := *m
-	if len(c.Extra) == 0 {
-		c.Extra = nil
+	for _, p := range m.UserInputMultiContent {
+		if p.Audio != nil || p.Video != nil || p.ToolSearchResult != nil {
+			return true
+		}
 	}
-	c.ToolCalls = cloned(m.ToolCalls)
-	c.MultiContent = cloned(m.MultiContent)
-	for i := range c.MultiContent {
-		p := &c.MultiContent[i]
-		p.ImageURL, p.AudioURL, p.VideoURL, p.FileURL = copied(p.ImageURL), copied(p.AudioURL), copied(p.VideoURL), copied(p.FileURL)
+	for _, p := range m.AssistantGenMultiContent {
+		if p.Audio != nil || p.Video != nil {
+			return true
+		}
 	}
-	c.UserInputMultiContent = cloned(m.UserInputMultiContent)
-	for i := range c.UserInputMultiContent {
-		p := &c.UserInputMultiContent[i]
-		p.Image, p.Audio, p.Video, p.File = copied(p.Image), copied(p.Audio), copied(p.Video), copied(p.File)
+	for _, p := range m.MultiContent {
+		if p.AudioURL != nil || p.VideoURL != nil {
+			return true
+		}
 	}
-	c.AssistantGenMultiContent = cloned(m.AssistantGenMultiContent)
-	for i := range c.AssistantGenMultiContent {
-		p := &c.AssistantGenMultiContent[i]
-		p.Image, p.Audio, p.Video, p.Reasoning = copied(p.Image), copied(p.Audio), copied(p.Video), copied(p.Reasoning)
-	}
-	return &c
+	return false
 }
 
 // without returns a message without some keys of its Extra.
@@ -421,65 +452,76 @@ func without(m *schema.Message, keys ...string) *schema.Message {
 	return &c
 }
 
-func cloned[T any](list []T) []T { return append([]T(nil), list...) }
-
-func copied[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	return new(*p)
+// detached returns a copy that can be changed in all but what its maps hold. What is empty is the same as what is missing there.
+func detached(m *schema.Message) *schema.Message {
+	c := *m
+	detach(reflect.ValueOf(&c).Elem())
+	return &c
 }
 
+// detach makes a value share no memory with that of which it is a copy, but for maps.
+func detach(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			detach(field)
+		}
+	case reflect.Pointer:
+		if v.CanSet() && !v.IsNil() {
+			p := reflect.New(v.Type().Elem())
+			p.Elem().Set(v.Elem())
+			v.Set(p)
+			detach(p.Elem())
+		}
+	case reflect.Slice:
+		if !v.CanSet() {
+			return
+		}
+		if v.Len() == 0 {
+			v.SetZero()
+			return
+		}
+		list := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(list, v)
+		v.Set(list)
+		for i := range list.Len() {
+			detach(list.Index(i))
+		}
+	case reflect.Map:
+		if v.CanSet() && v.Len() == 0 {
+			v.SetZero()
+		}
+	}
+}
+
+func cloned[T any](list []T) []T { return append([]T(nil), list...) }
+
 // extras returns the Extras of a message, in an order that follows from the rest of it.
-func extras(m *schema.Message) []*map[string]any {
-	list := []*map[string]any{&m.Extra}
-	for i := range m.ToolCalls {
-		list = append(list, &m.ToolCalls[i].Extra)
-	}
-	for i := range m.MultiContent {
-		p := &m.MultiContent[i]
-		if p.ImageURL != nil {
-			list = append(list, &p.ImageURL.Extra)
-		}
-		if p.AudioURL != nil {
-			list = append(list, &p.AudioURL.Extra)
-		}
-		if p.VideoURL != nil {
-			list = append(list, &p.VideoURL.Extra)
-		}
-		if p.FileURL != nil {
-			list = append(list, &p.FileURL.Extra)
-		}
-	}
-	for i := range m.UserInputMultiContent {
-		p := &m.UserInputMultiContent[i]
-		list = append(list, &p.Extra)
-		if p.Image != nil {
-			list = append(list, &p.Image.Extra)
-		}
-		if p.Audio != nil {
-			list = append(list, &p.Audio.Extra)
-		}
-		if p.Video != nil {
-			list = append(list, &p.Video.Extra)
-		}
-		if p.File != nil {
-			list = append(list, &p.File.Extra)
+func extras(m *schema.Message) (list []*map[string]any) {
+	var collect func(v reflect.Value)
+	collect = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Struct:
+			for _, field := range v.Fields() {
+				if field.CanSet() {
+					collect(field)
+				}
+			}
+		case reflect.Pointer:
+			if !v.IsNil() {
+				collect(v.Elem())
+			}
+		case reflect.Slice:
+			for i := range v.Len() {
+				collect(v.Index(i))
+			}
+		case reflect.Map:
+			if extra, ok := v.Addr().Interface().(*map[string]any); ok {
+				list = append(list, extra)
+			}
 		}
 	}
-	for i := range m.AssistantGenMultiContent {
-		p := &m.AssistantGenMultiContent[i]
-		list = append(list, &p.Extra)
-		if p.Image != nil {
-			list = append(list, &p.Image.Extra)
-		}
-		if p.Audio != nil {
-			list = append(list, &p.Audio.Extra)
-		}
-		if p.Video != nil {
-			list = append(list, &p.Video.Extra)
-		}
-	}
+	collect(reflect.ValueOf(m).Elem())
 	return list
 }
 
@@ -489,19 +531,10 @@ type restJSON struct {
 	Message *schema.Message `json:"message"`
 	// Extras by their number, of those that are not empty.
 	Extras map[int]json.RawMessage `json:"extras,omitempty"`
-	// Bytes of texts that the message repeats beside a list of parts, if they are not UTF-8.
-	Content   []byte `json:"content,omitempty"`
-	Reasoning []byte `json:"reasoning,omitempty"`
 }
 
 func encodeRest(rest *schema.Message) (json.RawMessage, error) {
 	out := restJSON{Type: opaqueType, Message: rest}
-	if !utf8.ValidString(rest.Content) {
-		out.Content = []byte(rest.Content)
-	}
-	if !utf8.ValidString(rest.ReasoningContent) {
-		out.Reasoning = []byte(rest.ReasoningContent)
-	}
 	for i, extra := range extras(rest) {
 		if len(*extra) == 0 {
 			continue
@@ -543,12 +576,6 @@ func restOf(m chat.Message) (*schema.Message, chat.Message, error) {
 		}
 		if err != nil {
 			return nil, m, unreadable(m, err)
-		}
-		if in.Content != nil {
-			in.Message.Content = string(in.Content)
-		}
-		if in.Reasoning != nil {
-			in.Message.ReasoningContent = string(in.Reasoning)
 		}
 		for k, extra := range extras(in.Message) {
 			value, ok := in.Extras[k]

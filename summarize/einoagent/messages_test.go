@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what eino does not want to be used any more is kept too
+
 package einoagent_test
 
 import (
@@ -149,6 +151,17 @@ func (d dice) eino() *schema.Message {
 			}),
 		}
 	})
+	if d.one(3) { // as some models have it
+		m.Content, m.ReasoningContent = "", ""
+		for _, p := range m.AssistantGenMultiContent {
+			if p.Type == schema.ChatMessagePartTypeText {
+				m.Content += p.Text
+			}
+			if p.Type == schema.ChatMessagePartTypeReasoning && p.Reasoning != nil {
+				m.ReasoningContent += p.Reasoning.Text
+			}
+		}
+	}
 	return m
 }
 
@@ -216,10 +229,51 @@ func FuzzMessages(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, text, thought string) {
 		d := dice{rand.New(rand.NewPCG(seed, 3))}
 		m := d.eino()
-		m.Content, m.ReasoningContent = text, thought
+		m.Content, m.ReasoningContent = text, strings.ToValidUTF8(thought, "?")
 		checkEino(t, m)
 		c := d.ours()
-		c.Content = append(c.Content, chat.Text(text), chat.Thinking{Text: thought})
+		c.Content = append(c.Content, chat.Text(text), chat.Thinking{Text: m.ReasoningContent})
 		checkOurs(t, c)
 	})
+}
+
+func TestWhatWasChangedSinceIsWhatIsSaid(t *testing.T) {
+	m := schema.ToolMessage("a long result", "call_1", schema.WithToolName("read"))
+	m.UserInputMultiContent = []schema.MessageInputPart{
+		{Type: schema.ChatMessagePartTypeText, Text: "a long result"}, {Type: schema.ChatMessagePartTypeAudioURL, Audio: &schema.MessageInputAudio{}},
+	}
+	m.Extra = map[string]any{"id": 7}
+	ours, err := einoagent.FromEino(m)
+	require.NoError(t, err)
+	require.Equal(t, "a long result", ours.Text())
+	for _, content := range []chat.Parts{
+		{chat.Text("[cleared]"), ours.Content[1]},
+		{chat.Text("[cleared]"), chat.Text("and"), ours.Content[1]},
+		{chat.Text("[cleared]")},
+	} {
+		ours.Content = content
+		back, err := einoagent.ToEino(ours)
+		require.NoError(t, err)
+		text := back.Content
+		for _, p := range back.UserInputMultiContent {
+			text += p.Text
+		}
+		require.Contains(t, text, "[cleared]")
+		require.NotContains(t, text, "a long result")
+		require.Equal(t, "call_1", back.ToolCallID)
+		if len(content) > 1 {
+			require.Equal(t, 7, back.Extra["id"])
+		}
+	}
+}
+
+func TestWhatCannotBeKeptIsAnError(t *testing.T) {
+	type unknown struct{ A int }
+	_, err := einoagent.FromEino(&schema.Message{Role: schema.User, Content: "a", Extra: map[string]any{"key": unknown{1}}})
+	require.ErrorContains(t, err, "unknown")
+	require.ErrorContains(t, err, "schema.RegisterName")
+	_, err = einoagent.FromEino(nil)
+	require.Error(t, err)
+	_, err = einoagent.ToEino(chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Opaque{Value: json.RawMessage(`{"type":"eino"}`)}}})
+	require.ErrorContains(t, err, "opaque")
 }

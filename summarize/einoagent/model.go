@@ -121,9 +121,8 @@ func (m einoModel) stream(ctx context.Context, messages []*schema.Message, optio
 
 // deltas tells of a chunk of an answer.
 func deltas(chunk *schema.Message, ids *callIDs, to func(chat.Delta)) {
-	rest := detached(chunk)
-	for _, p := range places(rest) {
-		switch p := p.take().(type) {
+	for _, p := range takeParts(detached(chunk)) {
+		switch p := p.(type) {
 		case chat.Thinking:
 			to(chat.Thinking{Text: p.Text})
 		case chat.Text:
