@@ -1,0 +1,223 @@
+// Command eino is an agent of eino with eino's OpenAI model and promptree: it reads files of a folder, and its conversation is kept
+// in a file, which it goes on with however often it is started.
+//
+//	export OPENAI_API_KEY=…
+//	go run ./examples/eino -session talk.jsonl "What is in this folder?"
+//
+// -base-url names another server that speaks Chat Completions. The same question again after a crash goes on where the session
+// was.
+//
+// Exit codes: 0 it was answered, 1 something failed, 2 a flag is invalid, 130 interrupted.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/cloudwego/eino-ext/components/model/openai"
+	"github.com/cloudwego/eino/adk"
+	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/components/tool/utils"
+	"github.com/cloudwego/eino/schema"
+
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/visible"
+	counter "github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/einoagent"
+)
+
+func main() { program.Main(run) }
+
+// options are what the command line asks for.
+type options struct {
+	model, baseURL, session, dir, question string
+	window                                 int
+}
+
+func parse(args []string, stdout io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("eino", flag.ContinueOnError)
+	program.Usage(flags, "Usage: eino [flags] QUESTION")
+	flags.StringVar(&o.model, "model", "gpt-4o", "name of the model")
+	flags.StringVar(&o.baseURL, "base-url", "", "address of a server that speaks Chat Completions, such as http://localhost:8080/v1")
+	flags.StringVar(&o.session, "session", "session.jsonl", "file of the conversation, to begin or to go on with")
+	flags.StringVar(&o.dir, "dir", ".", "folder whose files the agent reads")
+	flags.IntVar(&o.window, "window", 128_000, "context window of the model, in tokens")
+	if err := program.Parse(flags, args, stdout); err != nil {
+		return o, err
+	}
+	o.question = strings.Join(flags.Args(), " ")
+	switch {
+	case o.question == "":
+		return o, errors.New("say what you ask, such as \"What is in this folder?\" (-help lists the flags)")
+	case o.window < 1000:
+		return o, fmt.Errorf("-window is %d: it is 1000 or more", o.window)
+	}
+	return o, nil
+}
+
+// run is the program. It returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
+	o, err := parse(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	code := 2
+	if err == nil {
+		code, err = 1, answer(ctx, o, stdout)
+	}
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "eino: interrupted")
+		return program.ExitInterrupted
+	}
+	fmt.Fprintf(stderr, "eino: %s\n", err)
+	return code
+}
+
+// answer lets the agent answer.
+func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
+	model, err := openai.NewChatModel(ctx, &openai.ChatModelConfig{APIKey: os.Getenv("OPENAI_API_KEY"), BaseURL: o.baseURL, Model: o.model})
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(o.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	tools, err := toolsOn(root)
+	if err != nil {
+		return err
+	}
+
+	// What promptree adds, from here ...
+	session, err := history.Open(o.session)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	tokenizer, err := counter.ForModel(o.model)
+	if err != nil {
+		return err
+	}
+	compactor := &summarize.Compactor{
+		Session: session, Policy: copilotcli.Policy(),
+		Target: summarize.Target{
+			Model: einoagent.Model(model), Name: o.model, Tokenizer: tokenizer, ContextWindow: o.window, Budget: o.window - o.window/8, // less an answer
+		},
+	}
+	defer compactor.Close()
+	middleware, err := einoagent.New(einoagent.Options{Compactor: compactor})
+	if err != nil {
+		return err
+	}
+	// ... to here, and Handlers.
+
+	config := &adk.ChatModelAgentConfig{
+		Name: "reader", Instruction: "You answer questions about the files of a folder.", Model: model, MaxIterations: 200,
+		Handlers: []adk.ChatModelAgentMiddleware{middleware},
+	}
+	config.ToolsConfig.Tools = tools
+	agent, err := adk.NewChatModelAgent(ctx, config)
+	if err != nil {
+		return err
+	}
+	return print(adk.NewRunner(ctx, adk.RunnerConfig{Agent: agent, EnableStreaming: true}).Query(ctx, o.question), stdout)
+}
+
+// print writes what the agent says as it arrives.
+func print(events *adk.AsyncIterator[*adk.AgentEvent], w io.Writer) error {
+	for {
+		event, ok := events.Next()
+		switch {
+		case !ok:
+			return nil
+		case event.Err != nil:
+			return event.Err
+		case event.Output == nil || event.Output.MessageOutput == nil:
+			continue
+		}
+		out := event.Output.MessageOutput
+		if !out.IsStreaming {
+			show(out.Message, out.Role, w)
+			continue
+		}
+		for {
+			piece, err := out.MessageStream.Recv()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			show(piece, out.Role, w)
+		}
+		if out.Role == schema.Assistant {
+			fmt.Fprintln(w)
+		}
+	}
+}
+
+// show writes a piece of what was said.
+func show(m *schema.Message, role schema.RoleType, w io.Writer) {
+	if role != schema.Assistant {
+		return
+	}
+	fmt.Fprint(w, m.Content)
+	for _, c := range m.ToolCalls {
+		if c.Function.Name != "" {
+			fmt.Fprintf(w, "[%s] ", c.Function.Name)
+		}
+	}
+}
+
+type readArguments struct {
+	Path string `json:"path" jsonschema:"required,description=path of the file in the folder"`
+}
+
+// maxRead is the most bytes of a file that the agent reads.
+const maxRead = 64 << 10
+
+// toolsOn are the agent's tools on a folder. What goes wrong is told to the model.
+func toolsOn(root *os.Root) ([]tool.BaseTool, error) {
+	read, err := utils.InferTool("read_file", "Reads a file of the folder.", func(_ context.Context, a readArguments) (string, error) {
+		f, err := root.Open(a.Path)
+		if err != nil {
+			return err.Error(), nil
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, maxRead))
+		if err != nil {
+			return err.Error(), nil
+		}
+		return string(data), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	list, err := utils.InferTool("list_files", "Lists the files of the folder.", func(context.Context, struct{}) (string, error) {
+		f, err := root.Open(".")
+		if err != nil {
+			return err.Error(), nil
+		}
+		defer f.Close()
+		names, err := f.Readdirnames(1000)
+		if err != nil && err != io.EOF {
+			return err.Error(), nil
+		}
+		return strings.Join(names, "\n"), nil
+	})
+	return []tool.BaseTool{read, list}, err
+}
