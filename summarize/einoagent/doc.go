@@ -63,9 +63,9 @@
 //
 // # What it costs
 //
-// Memory and checkpoints hold the prompt instead of the whole conversation. A request costs the rendering of what is new, tens of
-// microseconds to milliseconds, and two writes to the session, each synced to disk unless [history.FileOptions] say otherwise. A
-// summary costs a request. The first request of a run reads as many messages back as the run is given.
+// Memory and checkpoints hold the prompt instead of the whole conversation. A request costs 2 to 4 ms if the prompt has 500 messages,
+// and in proportion if it has more (BenchmarkRequest), and two writes to the session, each synced to disk unless [history.FileOptions]
+// say otherwise. A summary costs a request. The first request of a run reads as many messages back as the run is given.
 // Beside eino's summarization and reduction on a recorded session, see bench/eino/README.md.
 //
 // # What goes wrong

@@ -130,15 +130,30 @@ func compactorOn(t testing.TB, s *history.Session) *summarize.Compactor {
 	return c
 }
 
+// middlewareOn returns the middleware of a compactor's conversation.
+func middlewareOn(t testing.TB, c *summarize.Compactor) adk.ChatModelAgentMiddleware {
+	t.Helper()
+	m, err := einoagent.New(einoagent.Options{Compactor: c})
+	require.NoError(t, err)
+	return m
+}
+
 // agentOf returns eino's agent with a compactor's conversation.
 func agentOf(t testing.TB, c *summarize.Compactor, m model.BaseChatModel, tools ...tool.BaseTool) *adk.ChatModelAgent {
 	t.Helper()
-	middleware, err := einoagent.New(einoagent.Options{Compactor: c})
-	require.NoError(t, err)
-	config := &adk.ChatModelAgentConfig{
-		Name: "coder", Description: "writes code", Instruction: instruction, Model: m, MaxIterations: 1000,
-		Handlers: []adk.ChatModelAgentMiddleware{middleware},
-	}
+	return agentWith(t, "coder", m, tools, middlewareOn(t, c))
+}
+
+// agentWith returns eino's agent with these handlers.
+func agentWith(t testing.TB, name string, m model.BaseChatModel, tools []tool.BaseTool, handlers ...adk.ChatModelAgentMiddleware) *adk.ChatModelAgent {
+	t.Helper()
+	return agentFrom(t, &adk.ChatModelAgentConfig{Name: name, Model: m, Handlers: handlers}, tools...)
+}
+
+// agentFrom returns eino's agent of a configuration.
+func agentFrom(t testing.TB, config *adk.ChatModelAgentConfig, tools ...tool.BaseTool) *adk.ChatModelAgent {
+	t.Helper()
+	config.Description, config.Instruction, config.MaxIterations = "works", instruction, 1000
 	config.ToolsConfig.Tools = tools
 	a, err := adk.NewChatModelAgent(t.Context(), config)
 	require.NoError(t, err)

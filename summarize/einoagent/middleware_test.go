@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/components/tool"
@@ -273,14 +274,9 @@ func TestACallThatEndedTheRunIsAnsweredByANote(t *testing.T) {
 
 func TestAResultThatIsReturnedDirectlyIsRecorded(t *testing.T) {
 	session := &history.Session{}
-	middleware, err := einoagent.New(einoagent.Options{Compactor: compactorOn(t, session)})
-	require.NoError(t, err)
-	config := &adk.ChatModelAgentConfig{Name: "a", Model: rounds(1), Handlers: []adk.ChatModelAgentMiddleware{middleware}}
-	config.ToolsConfig.Tools = []tool.BaseTool{readTool(t, nil)}
+	config := &adk.ChatModelAgentConfig{Name: "a", Model: rounds(1), Handlers: []adk.ChatModelAgentMiddleware{middlewareOn(t, compactorOn(t, session))}}
 	config.ToolsConfig.ReturnDirectly = map[string]bool{"read": true}
-	a, err := adk.NewChatModelAgent(t.Context(), config)
-	require.NoError(t, err)
-	got := run(t, a, false, schema.UserMessage(question))
+	got := run(t, agentFrom(t, config, readTool(t, nil)), false, schema.UserMessage(question))
 	require.NoError(t, got.err)
 	require.Equal(t, "1 users, 1 answers, 1 results, not compacted", summary(t, session))
 }
@@ -298,15 +294,8 @@ func (reminding) BeforeModelRewriteState(ctx context.Context, s *adk.ChatModelAg
 
 func TestWhatOtherHandlersSayIsRecordedWhereItWasSaid(t *testing.T) {
 	session := &history.Session{}
-	middleware, err := einoagent.New(einoagent.Options{Compactor: compactorOn(t, session)})
-	require.NoError(t, err)
 	m := rounds(3)
-	config := &adk.ChatModelAgentConfig{
-		Name: "a", Instruction: instruction, Model: m, Handlers: []adk.ChatModelAgentMiddleware{reminding{}, middleware},
-	}
-	config.ToolsConfig.Tools = []tool.BaseTool{readTool(t, nil)}
-	a, err := adk.NewChatModelAgent(t.Context(), config)
-	require.NoError(t, err)
+	a := agentWith(t, "a", m, []tool.BaseTool{readTool(t, nil)}, reminding{}, middlewareOn(t, compactorOn(t, session)))
 	got := run(t, a, false, schema.UserMessage(question))
 	require.NoError(t, got.err)
 	checkRequests(t, m.requests, "reminder")
@@ -344,11 +333,7 @@ func TestAMiddlewareHasManyConversationsAtOnce(t *testing.T) {
 		return reads(fmt.Sprintf("%d.go", n+1)), nil
 	}}
 	agent := func() adk.Agent { // one for each, because eino's agents make one run at a time
-		config := &adk.ChatModelAgentConfig{Name: "a", Instruction: instruction, Model: m, Handlers: []adk.ChatModelAgentMiddleware{middleware}}
-		config.ToolsConfig.Tools = []tool.BaseTool{readTool(t, nil)}
-		a, err := adk.NewChatModelAgent(t.Context(), config)
-		require.NoError(t, err)
-		return a
+		return agentWith(t, "a", m, []tool.BaseTool{readTool(t, nil)}, middleware)
 	}
 	var wait sync.WaitGroup
 	for i := range sessions {
@@ -378,14 +363,7 @@ func TestSubAgentsHaveSessionsOfTheirOwn(t *testing.T) {
 			if whole {
 				options = append(options, adk.WithFullChatHistoryAsInput())
 			}
-			sub, err := einoagent.New(einoagent.Options{Compactor: compactorOn(t, inner)})
-			require.NoError(t, err)
-			config := &adk.ChatModelAgentConfig{
-				Name: "worker", Description: "works", Instruction: instruction, Model: worker, Handlers: []adk.ChatModelAgentMiddleware{sub},
-			}
-			config.ToolsConfig.Tools = []tool.BaseTool{readTool(t, nil)}
-			a, err := adk.NewChatModelAgent(t.Context(), config)
-			require.NoError(t, err)
+			a := agentWith(t, "worker", worker, []tool.BaseTool{readTool(t, nil)}, middlewareOn(t, compactorOn(t, inner)))
 			m := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
 				if n == 12 {
 					return says("done"), nil
@@ -418,14 +396,7 @@ func TestATransferGoesToAnAgentWithASessionOfItsOwn(t *testing.T) {
 			ID: "call_t", Function: schema.FunctionCall{Name: adk.TransferToAgentToolName, Arguments: `{"agent_name":"worker"}`},
 		}}}, nil
 	}}
-	middleware, err := einoagent.New(einoagent.Options{Compactor: compactorOn(t, inner)})
-	require.NoError(t, err)
-	config := &adk.ChatModelAgentConfig{
-		Name: "worker", Description: "works", Instruction: instruction, Model: worker, Handlers: []adk.ChatModelAgentMiddleware{middleware},
-	}
-	config.ToolsConfig.Tools = []tool.BaseTool{readTool(t, nil)}
-	sub, err := adk.NewChatModelAgent(t.Context(), config)
-	require.NoError(t, err)
+	sub := agentWith(t, "worker", worker, []tool.BaseTool{readTool(t, nil)}, middlewareOn(t, compactorOn(t, inner)))
 	both, err := adk.SetSubAgents(t.Context(), agentOf(t, compactorOn(t, outer), transfer), []adk.Agent{sub})
 	require.NoError(t, err)
 	got := run(t, both, false, schema.UserMessage(question))
@@ -442,4 +413,55 @@ func TestOptionsNameOneConversationOrMany(t *testing.T) {
 	require.NoError(t, err)
 	_, _, err = middleware.BeforeModelRewriteState(t.Context(), &adk.ChatModelAgentState{}, nil)
 	require.ErrorContains(t, err, "Compactor.Session")
+}
+
+func TestWhatTheFrameworkAsksAgainIsRecordedOnce(t *testing.T) {
+	for _, streaming := range []bool{false, true} {
+		session := &history.Session{}
+		m := rounds(2)
+		answer, failed := m.answer, 0
+		m.answer = func(n int, r request) (*schema.Message, error) {
+			if n%2 == 0 {
+				failed++
+				return nil, errors.New("overloaded")
+			}
+			return answer(n-failed, r)
+		}
+		config := &adk.ChatModelAgentConfig{
+			Name: "a", Model: m, Handlers: []adk.ChatModelAgentMiddleware{middlewareOn(t, compactorOn(t, session))},
+			ModelRetryConfig: &adk.ModelRetryConfig{MaxRetries: 2, BackoffFunc: func(context.Context, int) time.Duration { return 0 }},
+		}
+		got := run(t, agentFrom(t, config, readTool(t, nil)), streaming, schema.UserMessage(question))
+		require.NoError(t, got.err)
+		require.Equal(t, "1 users, 3 answers, 2 results, not compacted", summary(t, session))
+	}
+}
+
+func TestNothingIsSaidInTheUsersPlaceOnceTheLoopHasEnded(t *testing.T) {
+	session := &history.Session{}
+	compactor := compactorOn(t, session)
+	compactor.Policy = summarize.Policy{Trigger: summarize.Trigger{{Ratio: 0.7}}, Continue: "Go on."}
+	m := rounds(4)
+	answer := m.answer
+	m.answer = func(n int, r request) (*schema.Message, error) {
+		if n == 4 { // an answer that brings the next prompt above the limit
+			return says(content("answer")), nil
+		}
+		return answer(n, r)
+	}
+	got := run(t, agentOf(t, compactor, m, readTool(t, nil)), false, schema.UserMessage(question))
+	require.NoError(t, got.err)
+	require.Equal(t, "1 users, 5 answers, 4 results, compacted", summary(t, session))
+	view, err := session.View(t.Context())
+	require.NoError(t, err)
+	messages := view.Messages()
+	require.Equal(t, content("answer"), messages[len(messages)-1].Text())
+	said := 0
+	for e, err := range session.Entries(t.Context()) {
+		require.NoError(t, err)
+		if _, ok := e.Body.(history.CustomMessage); ok {
+			said++
+		}
+	}
+	require.Equal(t, 1, said, "it was said, and taken back")
 }
