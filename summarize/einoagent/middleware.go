@@ -28,7 +28,7 @@ type Options struct {
 	// Prompt of that conversation, see [Conversation].
 	Prompt elements.Node
 	// Choose returns the conversation of a run, for an agent that has many: by what the caller put into the context, say. It is
-	// called before each request and after the run, and returns the same compactor each time.
+	// called before each request, at each call of a tool and after the run, and returns the same compactor each time.
 	Choose func(ctx context.Context) (Conversation, error)
 }
 
@@ -69,7 +69,9 @@ func (m *middleware) conversation(ctx context.Context) (Conversation, error) {
 		return c, errors.New("einoagent: Options.Choose returned no compactor")
 	case c.Compactor.Session == nil:
 		return c, errors.New("einoagent: the compactor has no session: set Compactor.Session")
-	case c.Prompt == nil:
+	}
+	n, _ := ctx.Value(nestedKey{m}).(*nested)
+	if c = n.within(c); c.Prompt == nil {
 		s := c.Compactor.Session
 		c.Prompt = elements.Fragment{history.Conversation{Session: s}, history.Request{Session: s}, history.Rounds{Session: s}}
 	}

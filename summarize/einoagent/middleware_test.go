@@ -465,3 +465,44 @@ func TestNothingIsSaidInTheUsersPlaceOnceTheLoopHasEnded(t *testing.T) {
 	}
 	require.Equal(t, 1, said, "it was said, and taken back")
 }
+
+func TestASubAgentWithTheSameMiddlewareStaysOutOfTheConversation(t *testing.T) {
+	session, _ := opened(t)
+	middleware := middlewareOn(t, compactorOn(t, session))
+	worker := &scripted{answer: func(_ int, r request) (*schema.Message, error) {
+		last := r.messages[len(r.messages)-1]
+		if last.Role != schema.Tool {
+			return reads("0.go"), nil
+		}
+		var n int
+		if _, err := fmt.Sscanf(last.ToolCallID, "call_%d.go", &n); err != nil || n == 9 {
+			return says("worked"), err
+		}
+		return reads(fmt.Sprintf("%d.go", n+1)), nil
+	}}
+	sub := func(name string) tool.BaseTool { // agents of eino make one run at a time
+		return adk.NewAgentTool(t.Context(), agentWith(t, name, worker, []tool.BaseTool{readTool(t, nil)}, middleware))
+	}
+	m := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
+		switch n {
+		case 6:
+			return says("done"), nil
+		case 3:
+			m := &schema.Message{Role: schema.Assistant}
+			for _, name := range []string{"one", "other"} { // at once
+				m.ToolCalls = append(m.ToolCalls, schema.ToolCall{ID: "call_" + name, Function: schema.FunctionCall{Name: name, Arguments: `{"request":"work"}`}})
+			}
+			return m, nil
+		}
+		return reads(fmt.Sprintf("o%d.go", n)), nil
+	}}
+	got := run(t, agentWith(t, "coder", m, []tool.BaseTool{readTool(t, nil), sub("one"), sub("other")}, middleware), false, schema.UserMessage(question))
+	require.NoError(t, got.err)
+	require.Equal(t, "done", got.last())
+	require.Contains(t, words(t, session), "worked worked")
+	require.Equal(t, "1 users, 7 answers, 7 results, compacted", summary(t, session))
+	require.Equal(t, 15, entries(t, session))
+	checkRequests(t, m.requests, question)
+	require.Len(t, worker.requests, 22)
+	checkRequests(t, worker.requests, "work")
+}
