@@ -28,6 +28,8 @@ type server struct {
 	rounds int // before it answers
 	window int // bytes of the messages
 	crash  int // round in which the connection breaks, once
+	// mind answers in place of the rounds, if it is set.
+	mind func(b body) (text string, calls []call)
 
 	mu                                  sync.Mutex
 	asked, streamed, summaries, refused int
@@ -119,6 +121,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.say(w, b.Stream, "# Looking for the password\n\n## Course\nFiles were read, and nothing was found.", nil, size)
 		return
 	}
+	if s.mind != nil {
+		text, calls := s.mind(b)
+		s.say(w, b.Stream, text, calls, size)
+		return
+	}
 	n := s.asked
 	if n == s.crash {
 		s.crash = -1
@@ -130,13 +137,17 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.say(w, b.Stream, "The password is 42.", nil, size)
 		return
 	}
-	var calls []call
-	for i := range 2 {
-		c := call{Index: i, ID: fmt.Sprintf("call_%d_%d", n, i), Type: "function"}
-		c.Function.Name, c.Function.Arguments = "read_file", fmt.Sprintf(`{"path":"f%d.txt"}`, 2*n+i)
-		calls = append(calls, c)
-	}
-	s.say(w, b.Stream, "", calls, size)
+	s.say(w, b.Stream, "", []call{
+		calls(0, fmt.Sprintf("call_%d_0", n), "read_file", fmt.Sprintf(`{"path":"f%d.txt"}`, 2*n)),
+		calls(1, fmt.Sprintf("call_%d_1", n), "read_file", fmt.Sprintf(`{"path":"f%d.txt"}`, 2*n+1)),
+	}, size)
+}
+
+// calls is a call of a tool.
+func calls(index int, id, name, arguments string) call {
+	c := call{Index: index, ID: id, Type: "function"}
+	c.Function.Name, c.Function.Arguments = name, arguments
+	return c
 }
 
 // say answers, streamed in pieces if it is asked for.
