@@ -37,8 +37,8 @@
 //
 //   - If the conversation that is passed was edited or cut back, the session goes on from the last message that both have. What
 //     came after it in the session is a branch that was left.
-//   - If a process died amid a turn, ask the same again, or pass the same conversation: the session goes on where it was, and no
-//     tool is run twice but those whose results were lost. Their calls are answered by a note.
+//   - If a process died amid a turn, ask the same again, or pass the same conversation: the session goes on where it was. A call whose
+//     result was lost is answered by a note that it was interrupted.
 //   - If a run was interrupted, resume it from its checkpoint, in this process or another. If the session has gone on since the
 //     checkpoint was made, what it led to is a branch that was left.
 //   - The same question again after it was answered is a new one.
@@ -46,7 +46,8 @@
 // # Several conversations
 //
 // A session belongs to one agent: give sub-agents and agents to which others transfer middlewares with sessions of their own,
-// or none. For a service, set [Options].Choose, and make an agent for each run. Agents of eino v0.9.21 are not for several runs at
+// or none. An agent that runs in a tool of another with the same middleware, as DeepAgent's general one does, has a session in memory
+// until the tool returns. For a service, set [Options].Choose, and make an agent for each run. Agents of eino v0.9.21 are not for several runs at
 // once, with or without this package, because they write to what the runs share. The middleware is.
 //
 //	type key struct{}
@@ -75,7 +76,9 @@
 //   - [*summarize.FailedError]: the prompt does not fit and could not be compacted.
 //   - [*summarize.RecoveryError]: the model refuses however small the request is made.
 //   - [*history.ConflictError]: somebody else appended to the session while the model answered. The answer is not recorded.
-//   - an Extra with a value of a type that is not registered with [schema.RegisterName], which cannot be kept.
+//   - An Extra with a value of a type that is not registered with [schema.RegisterName], which cannot be kept.
+//
+// What the application itself appends to the session while a run goes on is left on a branch: say it through eino.
 //
 // eino stops an agent after 20 requests unless MaxIterations of its configuration says otherwise. The results that the last
 // request was to see are not in the session then: their calls are answered by a note in the next run. What the policy

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/compacttest"
 	"github.com/promptree-go/promptree/summarize"
@@ -505,4 +506,74 @@ func TestASubAgentWithTheSameMiddlewareStaysOutOfTheConversation(t *testing.T) {
 	checkRequests(t, m.requests, question)
 	require.Len(t, worker.requests, 22)
 	checkRequests(t, worker.requests, "work")
+}
+
+func TestAPromptsOwnMessagesStandOnceAndArePrunedFirst(t *testing.T) {
+	session, _ := opened(t)
+	compactor := compactorOn(t, session)
+	compactor.Policy.Trigger = summarize.Trigger{{On: summarize.OnBudgetExceeded}}
+	middleware, err := einoagent.New(einoagent.Options{Compactor: compactor, Prompt: elements.Fragment{
+		elements.SystemMessage{Children: elements.Nodes{elements.Text("House rules.")}},
+		history.Conversation{Session: session},
+		elements.UserMessage{Props: elements.Props{Priority: new(1)}, Children: elements.Nodes{elements.Text("context " + content("c"))}},
+		history.Request{Session: session}, history.Rounds{Session: session},
+	}})
+	require.NoError(t, err)
+	m := rounds(6)
+	got := run(t, agentWith(t, "a", m, []tool.BaseTool{readTool(t, nil)}, middleware), false, schema.UserMessage(question))
+	require.NoError(t, got.err)
+	pruned := 0
+	for _, r := range m.requests {
+		require.Equal(t, instruction, r.messages[0].Content)
+		require.Equal(t, "House rules.", r.messages[1].Content)
+		text := strings.Join(said(r), "\n")
+		require.Equal(t, 1, strings.Count(text, instruction))
+		require.Equal(t, 1, strings.Count(text, "House rules."))
+		if !strings.Contains(text, "context ") {
+			pruned++
+		}
+	}
+	require.Positive(t, pruned)
+	require.Equal(t, "1 users, 7 answers, 6 results, not compacted", summary(t, session))
+}
+
+func TestAnInterruptInASubAgentWithTheSameMiddlewareIsResumed(t *testing.T) {
+	session, path := opened(t)
+	store := &checkpoints{map[string][]byte{}}
+	runner := func(s *history.Session) *adk.Runner {
+		middleware := middlewareOn(t, compactorOn(t, s))
+		worker := &scripted{answer: func(_ int, r request) (*schema.Message, error) {
+			if last := r.messages[len(r.messages)-1]; last.Role == schema.Tool {
+				return says("worked: " + last.Content[:10]), nil
+			}
+			return reads("b9.go"), nil
+		}}
+		sub := agentWith(t, "worker", worker, []tool.BaseTool{interrupting(t, "b9.go")}, middleware)
+		m := &scripted{answer: func(_ int, r request) (*schema.Message, error) {
+			switch last := r.messages[len(r.messages)-1]; {
+			case last.Role == schema.User:
+				return reads("a.go"), nil
+			case last.ToolName == "read":
+				return &schema.Message{Role: schema.Assistant, ToolCalls: []schema.ToolCall{{
+					ID: "call_w", Function: schema.FunctionCall{Name: "worker", Arguments: `{"request":"work"}`},
+				}}}, nil
+			default:
+				return says("done, " + last.Content), nil
+			}
+		}}
+		a := agentWith(t, "coder", m, []tool.BaseTool{readTool(t, nil), adk.NewAgentTool(t.Context(), sub)}, middleware)
+		return adk.NewRunner(t.Context(), adk.RunnerConfig{Agent: a, CheckPointStore: store})
+	}
+	got := follow(runner(session).Query(t.Context(), question, adk.WithCheckPointID("1")))
+	require.NoError(t, got.err)
+	require.NotNil(t, got.interrupt)
+	require.NoError(t, session.Close())
+
+	session = compacttest.Opened(t, path)
+	events, err := runner(session).ResumeWithParams(t.Context(), "1", &adk.ResumeParams{Targets: map[string]any{rootCause(got.interrupt): "yes"}})
+	require.NoError(t, err)
+	end := follow(events)
+	require.NoError(t, end.err)
+	require.Equal(t, "done, worked: yes conten", end.last())
+	require.Equal(t, "1 users, 3 answers, 2 results, not compacted", summary(t, session))
 }
