@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -151,7 +152,7 @@ func prompt(messages []chat.Message) ([]*schema.Message, error) {
 // mirror appends to a session what was said since, and goes back if the framework did.
 func mirror(ctx context.Context, s *history.Session, st state, called map[string]string) error {
 	bodies := make([]history.Body, len(st.fresh))
-	for i, m := range st.fresh {
+	for i, m := range ordered(st.fresh) {
 		var err error
 		if bodies[i], err = body(m, called); err != nil {
 			return err
@@ -174,6 +175,27 @@ func mirror(ctx context.Context, s *history.Session, st state, called map[string
 		return fmt.Errorf("einoagent: recording what was said: %w", err)
 	}
 	return nil
+}
+
+// ordered returns messages with the results of parallel calls in the order of the calls. Events bring them as they come.
+func ordered(messages []*schema.Message) []*schema.Message {
+	list := slices.Clone(messages)
+	place := map[string]int{}
+	for i := 0; i < len(list); i++ {
+		if list[i].Role != schema.Tool {
+			clear(place)
+			for k, c := range list[i].ToolCalls {
+				place[c.ID] = k
+			}
+			continue
+		}
+		from := i
+		for i+1 < len(list) && list[i+1].Role == schema.Tool {
+			i++
+		}
+		slices.SortStableFunc(list[from:i+1], func(a, b *schema.Message) int { return place[a.ToolCallID] - place[b.ToolCallID] })
+	}
+	return list
 }
 
 // align returns how many of what was said the session has already, and moves its leaf to where the rest is to follow.
@@ -219,63 +241,84 @@ func alignAfter(ctx context.Context, s *history.Session, base string, said []his
 	return n, s.Branch(ctx, after[n-1].ID)
 }
 
-// alignInput aligns the input of a run: the whole conversation as the application keeps it, with or without what was done
-// between question and answer, the end of it, or only what is new.
+// alignInput aligns the input of a run: the whole conversation as the application keeps it, with all rounds of tools or without
+// some, the end of it, or only what is new.
 func alignInput(ctx context.Context, s *history.Session, said []history.Body) (int, error) {
-	counts := mirrored
-	if !slices.ContainsFunc(said, func(b history.Body) bool { return !spoken(b) }) {
-		counts = func(e history.Entry) bool { return mirrored(e) && spoken(e.Body) }
+	b := &backwards{}
+	next, stop := iter.Pull2(s.Back(ctx, ""))
+	defer stop()
+	b.next = next
+	for n := len(said); n > 0; n-- {
+		lost := n == len(said) || roleOf(said[n]) == chat.RoleUser // rounds that followed may be
+		if ok := b.endsWith(said[:n], lost); b.err != nil || ok {
+			return n, b.err
+		}
 	}
-	var back []history.Entry // the newest first: as many as were said, and what follows the user's last message
-	open, asked, answered := 0, false, true
-	for e, err := range s.Back(ctx, "") {
+	if !slices.ContainsFunc(said, func(b history.Body) bool { return roleOf(b) == chat.RoleAssistant }) {
+		return 0, nil // only what is new
+	}
+	n, last, at := 0, "", ""
+	for e, err := range s.PathTo(ctx, "") {
 		if err != nil {
 			return 0, err
 		}
 		if !mirrored(e) {
 			continue
 		}
-		if asked = asked || e.Message().Role == chat.RoleUser; !asked {
-			if len(back) == 0 {
-				answered = answered && spoken(e.Body)
-			}
-			if counts(e) {
-				open++
-			}
-		}
-		if !counts(e) {
-			continue
-		}
-		if back = append(back, e); len(back) >= open+len(said) {
+		at = e.ID
+		if n < len(said) && says(e, said[n]) {
+			n, last = n+1, e.ID
+		} else if spoken(e.Body) {
 			break
 		}
 	}
-	slices.Reverse(back)
-	for n := min(len(said), len(back)); n > 0; n-- {
-		if common(back[len(back)-n:], said) == n {
-			return n, nil
+	if last == at {
+		return n, nil // the session is empty
+	}
+	return n, s.Branch(ctx, last)
+}
+
+// backwards reads what a session's path says from its end.
+type backwards struct {
+	next func() (history.Entry, error, bool)
+	read []history.Entry // the newest first
+	err  error
+}
+
+// at returns the i-th entry from the end, and reports whether there is one.
+func (b *backwards) at(i int) (history.Entry, bool) {
+	for len(b.read) <= i && b.err == nil {
+		e, err, ok := b.next()
+		if !ok {
+			return history.Entry{}, false
+		}
+		if b.err = err; err == nil && mirrored(e) {
+			b.read = append(b.read, e)
 		}
 	}
-	turns := back[:len(back)-open]
-	if n := len(said); !answered && n > 0 && n <= len(turns) && common(turns[len(turns)-n:], said) == n {
-		return n, nil // asked again after a crash: the session goes on where it was
+	if b.err != nil {
+		return history.Entry{}, false
 	}
-	if !slices.ContainsFunc(said, func(b history.Body) bool { return roleOf(b) == chat.RoleAssistant }) {
-		return 0, nil // only what is new
-	}
-	n, last := 0, ""
-	for e, err := range s.PathTo(ctx, "") {
+	return b.read[i], true
+}
+
+// endsWith reports whether the path ends with what was said. It may have rounds of tools between, and after a question if they
+// may be lost, that the application did not keep.
+func (b *backwards) endsWith(said []history.Body, lost bool) bool {
+	j := len(said) - 1
+	skips := lost && roleOf(said[j]) == chat.RoleUser
+	for i := 0; j >= 0; i++ {
+		e, ok := b.at(i)
 		switch {
-		case err != nil:
-			return 0, err
-		case !counts(e):
-		case n == len(said), common([]history.Entry{e}, said[n:]) == 0:
-			return n, s.Branch(ctx, last)
-		default:
-			n, last = n+1, e.ID
+		case !ok:
+			return false
+		case says(e, said[j]):
+			j, skips = j-1, true
+		case !skips || spoken(e.Body):
+			return false
 		}
 	}
-	return n, nil
+	return true
 }
 
 func roleOf(b history.Body) chat.Role {
@@ -283,10 +326,10 @@ func roleOf(b history.Body) chat.Role {
 	return m.Role
 }
 
-// spoken reports whether something was said by the user, the system, or the assistant as an answer.
+// spoken reports whether something was said by the user, or by the assistant as an answer.
 func spoken(b history.Body) bool {
-	m, ok := b.(history.Message)
-	return !ok || m.Role == chat.RoleUser || m.Role == chat.RoleAssistant && len(m.ToolCalls) == 0
+	m, _ := b.(history.Message)
+	return m.Role == chat.RoleUser || m.Role == chat.RoleAssistant && len(m.ToolCalls) == 0
 }
 
 // mirrored reports whether an entry is one that the framework has a message for.

@@ -94,6 +94,9 @@ func TestTheInputOfARunIsRecordedOnce(t *testing.T) {
 		{"asked again with a call open", "u1 a1 u2 c2", "u2", "u1 a1 u2 c2 aX", 1},
 		{"asked again amid the turn, with the whole", "u1 c1 r1 a1 u2 c2 r2", "u1 c1 r1 a1 u2", "u1 c1 r1 a1 u2 c2 r2 aX", 1},
 		{"asked again amid the turn, with questions and answers", "u1 c1 r1 a1 u2 c2 r2", "u1 a1 u2", "u1 c1 r1 a1 u2 c2 r2 aX", 1},
+		{"what was said since a crash", "u1 c1 r1 c2 r2 a2", "u1 c2 r2 a2 u3", "u1 c1 r1 c2 r2 a2 u3 aX", 2},
+		{"something else after a crash, with questions and answers", "u1 a1 u2 c2 r2", "u1 a1 u2 u3", "u1 a1 u2 c2 r2 u3 aX", 2},
+		{"another round than the session has", "u1 c1 r1", "u1 c2 r2", "u1 c2 r2 aX", 3},
 		{"something else after a crash", "u1 c1", "u2", "u1 c1 u2 aX", 2},
 		{"an answer that is asked for again", "u1 a1 u2 a2", "u1 a1 u2", "u1 a1 u2 aX", 1},
 		{"an earlier question that was edited", "u1 a1 u2 a2 u3 a3", "u1 a1 u4", "u1 a1 u4 aX", 2},
@@ -110,6 +113,47 @@ func TestTheInputOfARunIsRecordedOnce(t *testing.T) {
 			require.Equal(t, c.added, entries(t, session)-before)
 		})
 	}
+}
+
+func TestResultsOfParallelCallsMayComeInAnyOrder(t *testing.T) {
+	session := &history.Session{}
+	m := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
+		if n == 0 {
+			return reads("a.go", "b.go"), nil
+		}
+		return says("done"), nil
+	}}
+	a := agentOf(t, compactorOn(t, session), m, readTool(t, nil))
+	first := schema.UserMessage(question)
+	got := run(t, a, false, first)
+	require.NoError(t, got.err)
+	for _, order := range [][]int{{0, 1, 2, 3}, {0, 2, 1, 3}} {
+		before := entries(t, session)
+		input := []*schema.Message{first}
+		for _, i := range order {
+			e := *got.said[i]
+			e.Extra = nil // an application that keeps less
+			input = append(input, &e)
+		}
+		again := run(t, a, false, append(input, schema.UserMessage("again"))...)
+		require.NoError(t, again.err)
+		require.Equal(t, before+2, entries(t, session))
+		require.NoError(t, session.Branch(t.Context(), leafAfter(t, session, before)))
+	}
+}
+
+// leafAfter returns the id of the n-th message of a session.
+func leafAfter(t testing.TB, s *history.Session, n int) (id string) {
+	t.Helper()
+	for e, err := range s.Entries(t.Context()) {
+		require.NoError(t, err)
+		if e.Type() == history.TypeMessage {
+			if n--; n == 0 {
+				return e.ID
+			}
+		}
+	}
+	return ""
 }
 
 func TestWhatWasRedactedIsNotRecordedAgain(t *testing.T) {
