@@ -32,7 +32,7 @@ type contestant struct {
 	name string
 	// handlers of the agent, in their order.
 	handlers func(ctx context.Context, t *tally, window int) ([]adk.ChatModelAgentMiddleware, func(), error)
-	// remembers tells that the application passes only what is new.
+	// remembers is set if the application passes only what is new.
 	remembers bool
 }
 

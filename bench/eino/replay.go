@@ -70,7 +70,7 @@ func answersIn(turns []turn) (n int) {
 	return n
 }
 
-// player is a model that gives the recorded answers of the turn at hand, one after the other.
+// player is a model that returns the recorded answers of the turn at hand, one after the other.
 type player struct {
 	tally *tally
 	turn  turn

@@ -26,7 +26,7 @@
 // If a model says that the request is too large, and the policy has a condition [summarize.OnContextLimit], as those of copilotcli
 // and ohmypi have, the request is made again with less; nothing of the refusal reaches the agent.
 //
-// A policy whose summaries are made in the background asks while the agent goes on. With [Model] on the agent's own model such a
+// A policy whose summaries are made in the background asks while the agent goes on. With [Model] on the agent's own model that
 // request has the agent's last one as its prefix, so that the provider's cache serves it.
 //
 // # What a run is given

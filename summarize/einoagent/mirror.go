@@ -41,7 +41,7 @@ type state struct {
 	fresh       []*schema.Message // what was said since
 }
 
-// part tells what of an agent's messages came from a session from what was said since.
+// part splits an agent's messages into the framework's instruction, what was composed from a session, and what was said since.
 func part(messages []*schema.Message, session string) state {
 	var s state
 	for _, m := range messages {

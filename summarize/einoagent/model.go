@@ -119,7 +119,7 @@ func (m einoModel) stream(ctx context.Context, messages []*schema.Message, optio
 	return response(answer)
 }
 
-// deltas tells of a chunk of an answer.
+// deltas passes on the pieces of a chunk of an answer.
 func deltas(chunk *schema.Message, ids *callIDs, to func(chat.Delta)) {
 	for _, p := range takeParts(detached(chunk)) {
 		switch p := p.(type) {
@@ -229,7 +229,7 @@ func named(ctx context.Context, err error) error {
 
 var statusText = regexp.MustCompile(`(?i)\bstatus(?: code)?:? (\d{3})\b`)
 
-// statusOf returns the HTTP status that an error tells, 0 if it tells none. Each client has a type of its own for that.
+// statusOf returns the HTTP status of an error, 0 if it has none. Each client has a type of its own for that.
 func statusOf(err error) int {
 	if coded, ok := errors.AsType[interface {
 		error
@@ -255,10 +255,10 @@ func statusOf(err error) int {
 	return 0
 }
 
-// callIDs gives ids to the calls of an answer that comes in pieces, as [chat.WithCallIDs] does. The zero value is ready to use.
+// callIDs sets the ids of calls in an answer that comes in pieces, as [chat.WithCallIDs] does. The zero value is ready to use.
 type callIDs struct {
 	chat.CallIDs
-	ids   map[int]string // by the index that the model gives
+	ids   map[int]string // by the model's index
 	order []int          // those indices, in the order of the calls; -1 for a call without one
 	begun int
 }
