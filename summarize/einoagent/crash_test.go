@@ -21,7 +21,7 @@ func TestWhateverDiesEverythingIsRecordedOnce(t *testing.T) {
 	const deadly = "the file of which one dies"
 	died := errors.New("died")
 	compacted := 0
-	for seed := range uint64(30) {
+	for seed := range seeds(40) {
 		d := dice{rand.New(rand.NewPCG(seed, 4))}
 		path := filepath.Join(t.TempDir(), "session.jsonl")
 		calls := 0

@@ -18,6 +18,14 @@ import (
 	"github.com/promptree-go/promptree/summarize/einoagent"
 )
 
+// seeds are so many numbers, a tenth of them with -short.
+func seeds(n uint64) uint64 {
+	if testing.Short() {
+		return n / 10
+	}
+	return n
+}
+
 // signature is a type of an Extra that a model of eino might have.
 type signature struct{ Bytes []byte }
 
@@ -213,13 +221,13 @@ func checkOurs(t *testing.T, m chat.Message) {
 }
 
 func TestMessagesOfEinoAreTheSameThereAndBack(t *testing.T) {
-	for seed := range uint64(3000) {
+	for seed := range seeds(3000) {
 		checkEino(t, dice{rand.New(rand.NewPCG(seed, 1))}.eino())
 	}
 }
 
 func TestMessagesOfOursAreTheSameThereAndBack(t *testing.T) {
-	for seed := range uint64(3000) {
+	for seed := range seeds(3000) {
 		checkOurs(t, dice{rand.New(rand.NewPCG(seed, 2))}.ours())
 	}
 }

@@ -486,7 +486,7 @@ func TestASubAgentWithTheSameMiddlewareStaysOutOfTheConversation(t *testing.T) {
 	}
 	m := &scripted{answer: func(n int, _ request) (*schema.Message, error) {
 		switch n {
-		case 6:
+		case 10:
 			return says("done"), nil
 		case 3:
 			m := &schema.Message{Role: schema.Assistant}
@@ -501,8 +501,8 @@ func TestASubAgentWithTheSameMiddlewareStaysOutOfTheConversation(t *testing.T) {
 	require.NoError(t, got.err)
 	require.Equal(t, "done", got.last())
 	require.Contains(t, words(t, session), "worked worked")
-	require.Equal(t, "1 users, 7 answers, 7 results, compacted", summary(t, session))
-	require.Equal(t, 15, entries(t, session))
+	require.Equal(t, "1 users, 11 answers, 11 results, compacted", summary(t, session))
+	require.Equal(t, 23, entries(t, session))
 	checkRequests(t, m.requests, question)
 	require.Len(t, worker.requests, 22)
 	checkRequests(t, worker.requests, "work")
