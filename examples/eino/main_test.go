@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -93,11 +92,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client is gone: a summary in the background was called off
+	}
 	if bytes.Contains(raw, []byte("promptree")) {
 		s.broken = append(s.broken, "a mark of promptree's is sent")
 	}
 	var b body
-	if err = errors.Join(err, json.Unmarshal(raw, &b)); err != nil || r.URL.Path != "/v1/chat/completions" || len(b.Messages) == 0 {
+	if err := json.Unmarshal(raw, &b); err != nil || r.URL.Path != "/v1/chat/completions" || len(b.Messages) == 0 {
 		s.broken = append(s.broken, fmt.Sprint("the request: ", err, r.URL.Path))
 		w.WriteHeader(http.StatusBadRequest)
 		return
