@@ -145,7 +145,7 @@ func (f *fitting) prune(ctx context.Context, container tree.ID, limit int) (trim
 			return untrimmed, stuck
 		}
 	}
-	if n == tree.None || ctx.Err() != nil || f.order.WentWithChunk(container) {
+	if n == tree.None || ctx.Err() != nil {
 		return untrimmed, tree.None
 	}
 	return f.trim(container, limit, n, why), tree.None

@@ -19,6 +19,7 @@ type vocabulary struct {
 	growing  bool // expandables
 	sized    bool // elements that depend on their share of the budget
 	lines    bool // hardly a text that does not start on a line of its own and is no line break, and hardly a part
+	trims    bool
 	parts    bool // many parts, breakpoints and calls
 }
 
@@ -233,6 +234,9 @@ func (g *grower) content(depth int, required bool) elements.Node {
 		kinds = 8
 	}
 	kind := g.r.IntN(kinds)
+	if g.trims && kind < 3 {
+		kind = 3
+	}
 	if g.lines && kind < 8 && !g.chance(0.02) {
 		if kind = 0; g.chance(0.2) {
 			return elements.LineBreak{}
@@ -248,7 +252,16 @@ func (g *grower) content(depth int, required bool) elements.Node {
 		if !g.sized {
 			return elements.LineBreak{}
 		}
-		return elements.TextChunk{Props: props, BreakOnWhitespace: true, Children: elements.Nodes{elements.Text(g.text()), elements.Text(g.text())}}
+		c := elements.TextChunk{Props: props, BreakOnWhitespace: true, Children: elements.Nodes{elements.Text(g.text()), elements.Text(g.text())}}
+		if g.trims {
+			for range g.r.IntN(5) {
+				c.Children = append(c.Children, elements.Text(g.text()))
+			}
+			c.Least = g.r.IntN(8)
+			c.Cut = elements.CutSide(g.r.IntN(3))
+			c.Mark = pick(g, "", "", "…", "[cut]")
+		}
+		return c
 	case 4:
 		return g.plain(g.text())
 	case 5:

@@ -38,6 +38,16 @@ func (f *fitting) container(limit int) tree.ID {
 	return f.limits[limit].id
 }
 
+// blankTags returns the tokens of the tags around a node that are not written as long as nothing is in them.
+func blankTags(s *tree.State, n tree.ID) (tokens int) {
+	for ; n != tree.None && s.Blank(n); n = s.Tree.Nodes[n].Parent {
+		if tag := s.Tree.Extra(n).Tag; tag != nil {
+			tokens += tag.InMessage()
+		}
+	}
+	return tokens
+}
+
 func standsIn(t *tree.Tree, id, container tree.ID) bool {
 	return id > container && id < t.Nodes[container].End
 }
@@ -51,7 +61,7 @@ func (f *fitting) expand(ctx context.Context, limit, tokens int) error {
 			continue
 		}
 		first := e.Node.More().Used
-		grown, now, err := f.layout.layouter.Grow(ctx, f.watch, e.Node, min(tokens, layout.MaxBudget)-used+first)
+		grown, now, err := f.layout.layouter.Grow(ctx, f.watch, e.Node, min(tokens, layout.MaxBudget)-used+first-blankTags(f.state, e.ID))
 		if err != nil {
 			return err
 		}

@@ -59,13 +59,12 @@ func TestMistakesSayWhatIsWrongWhereAndWhatToDo(t *testing.T) {
 			return nil, fmt.Errorf("no index at /tmp/index")
 		})), nil},
 		{"an element that panics", user(renders(func(context.Context, sizing.Sizing) (elements.Node, error) {
-			var m map[string]int
-			m["a"]++
-			return nil, nil
+			panic("no index")
 		})), nil},
 		{"an element that renders itself", user(endless{}), nil},
 		{"a list that holds itself", user(itself), nil},
 		{"two breaks", user(elements.TextChunk{BreakOn: "\n", BreakOnWhitespace: true, Children: elements.Nodes{text}}), nil},
+		{"a mark without a break", user(elements.TextChunk{Mark: "…", Children: elements.Nodes{text}}), nil},
 		{"a break that matches nothing", user(elements.TextChunk{BreakOnPattern: regexp.MustCompile(`\s*`), Children: elements.Nodes{text}}), nil},
 		{"a message in a text chunk", user(elements.TextChunk{Children: elements.Nodes{user(text)}}), nil},
 		{"text in an image", user(elements.Image{Source: "https://example.com/a.png", Children: elements.Nodes{text}}), nil},

@@ -65,7 +65,7 @@ func (n *naive) prune(at ref, limit int) (stuck bool) {
 		}
 		before := n.tree
 		n.tree = n.without(chosen.ref)
-		if after, _ := find(n.tree, at, false); after != nil && n.count(after) <= limit {
+		if after, _ := find(n.tree, at, false); after == nil || n.count(after) <= limit {
 			n.trim(before, at, chosen, limit)
 		}
 	}
@@ -82,7 +82,7 @@ func (n *naive) trim(before *bare, at ref, chosen *bare, limit int) {
 		return
 	}
 	trim := chosen.tree.Extra(chosen.id).Trim
-	for i := chosen.texts - 1; i >= 0; i-- {
+	for i := chosen.texts - 1; i >= 1; i-- {
 		text := trim.Text(i)
 		kept := before.withText(chosen.ref, text, i)
 		if container, _ := find(kept, at, false); n.count(container) <= limit {

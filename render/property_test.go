@@ -197,7 +197,7 @@ func (d dear) CountMessage(m chat.Message) int { return 3 * d.tokens.CountMessag
 func checkNaive(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
-	root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, sized: r.IntN(2) == 0, lines: r.IntN(2) == 0}).prompt()
+	root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, sized: r.IntN(2) == 0, lines: r.IntN(2) == 0, trims: r.IntN(3) == 0}).prompt()
 	tokenizers := append([]sizing.Tokenizer{runes, words, pairs, dear{runes}, summing{runes}, summing{es}}, joiners(t)...)
 	tokenizer := tokenizers[r.IntN(len(tokenizers))]
 	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 200, Tokenizer: tokenizer, KeepUnranked: r.IntN(3) == 0, Compatible: r.IntN(3) == 0})
@@ -230,7 +230,7 @@ func TestFitsShareOnePruning(t *testing.T) {
 	t.Parallel()
 	for seed := range trees() {
 		r := rand.New(rand.NewPCG(seed, 4))
-		root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0}).prompt()
+		root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, sized: r.IntN(2) == 0, trims: r.IntN(2) == 0}).prompt()
 		opts := render.Options{Budget: 200, Tokenizer: append(joiners(t), summing{runes}, summing{es})[r.IntN(4)], LowWater: []float64{0, 0.7}[r.IntN(2)], KeepUnranked: r.IntN(3) == 0}
 		shared, err := render.Lay(t.Context(), root, opts)
 		require.NoError(t, err)

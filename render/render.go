@@ -48,7 +48,7 @@ type Options struct {
 	//   - A text chunk with a break is trimmed rather than dropped if it is the last piece to go. See Trimming in the package's page.
 	//   - Text in the Children of an image or a document is an error; prompt-tsx leaves it out.
 	Compatible bool
-	// Validate checks the messages that are left by [chat.Validate], whose error comes back as it is: that every tool call has its
+	// Validate checks the messages that are left by [chat.Validate], whose [*chat.ValidationError] the error wraps: that every tool call has its
 	// result, say, and that the last message is the user's or a tool's. Off by default, for part of a request may be rendered.
 	Validate bool
 	// KeepUnranked takes everything as required that has no priority, neither of its own nor from an element that it
@@ -77,7 +77,7 @@ func (o Options) layouter() (*layout.Layouter, error) {
 		return nil, err
 	}
 	l := &layout.Layouter{
-		Tokenizer: guard.Check(o.Tokenizer), Compatible: o.Compatible,
+		Tokenizer: guard.Check(o.Tokenizer), Compatible: o.Compatible, KeepUnranked: o.KeepUnranked,
 		Told: sizing.Sizing{Window: cmp.Or(o.Window, o.Budget), Tokenizer: o.Tokenizer},
 	}
 	return l, o.checkBudget(o.Budget)

@@ -163,4 +163,10 @@ func TestSharesOfAnEndlessTree(t *testing.T) {
 	list := make(elements.Nodes, 3)
 	list[0], list[1], list[2] = list, list, elements.Text("a")
 	require.ErrorIs(t, failed[*render.ElementError](t, elements.Nodes{user(list), user(line("b"))}, plenty), render.ErrEndless)
+
+	wide := make(elements.Nodes, 3) // each of whose members holds all of it
+	for i := range wide {
+		wide[i] = elements.Wrap{Children: wide}
+	}
+	require.ErrorIs(t, failed[*render.ElementError](t, elements.Nodes{user(line("a")), user(elements.Wrap{Children: wide})}, plenty), render.ErrEndless)
 }

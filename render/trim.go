@@ -7,9 +7,6 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// trimSlack is by how many tokens a prompt may get smaller as a text in it grows: now and then tokens merge across a break.
-const trimSlack = 8
-
 // trimming is a text that became shorter, and the index of the text that it was: see [tree.State.Trim].
 type trimming struct {
 	text tree.ID
@@ -51,11 +48,11 @@ func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) 
 	for i := longest + 1; i < t.was; i++ { // one that is longer may yet fit
 		if n := tokens(i); n <= limit {
 			longest = i
-		} else if n > limit+trimSlack {
+		} else if n > limit+tree.Slack {
 			break
 		}
 	}
-	if longest >= 0 {
+	if longest > 0 { // some of it is left
 		f.count.Trim(text, longest)
 		if f.count.Piece(text) >= trim.Least && !tree.Blank(f.state.Text(text)) {
 			if f.record != nil { // it did not go

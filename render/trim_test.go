@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -130,7 +131,8 @@ func TestTrimming(t *testing.T) {
 		{"a chunk goes as a whole", user(elements.Chunk{Props: at(1), Children: elements.Nodes{trims(nil), line("with")}}, line("stay")), 30, []string{"stay"}},
 		{"required text is not trimmed", user(must0(trims(nil)), line("stay")), 3 + len(numbers), []string{numbers}},
 		{"what a tag adds is trimmed away", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{elements.Tag{Name: "t", Children: elements.Nodes{trims(nil)}}}}, line("stay")), plenty, []string{"<t>\none two three\n</t>\nstay"}},
-		{"but not before a cache breakpoint", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{elements.Tag{Name: "t", Children: elements.Nodes{trims(nil)}}}}, elements.CacheBreakpoint{}, line("stay")), plenty, []string{"stay"}},
+		{"a text that was told an equal share is trimmed", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{trims(nil), chunk(5, "twenty characters at")}}, line("stay")), plenty, []string{"one\ntwenty characters at\nstay"}},
+		{"but not before a cache breakpoint", user(elements.TokenLimit{Max: 27, Children: elements.Nodes{trims(nil), chunk(5, "twenty characters at")}}, elements.CacheBreakpoint{}, line("stay")), plenty, []string{"twenty characters atstay"}},
 		{"a limit trims, and the prompt trims again", user(elements.TokenLimit{Max: 40, Children: elements.Nodes{trims(nil)}}, line("stay")), 3 + 5 + 18, []string{"one two three four\nstay"}},
 		{"text in a tag is cut before it is escaped", user(elements.Tag{Name: "t", Props: at(1), Children: elements.Nodes{elements.TextChunk{BreakOn: ";", Least: 1, Children: elements.Nodes{elements.Text("a&b;c<d;e")}}}}, line("stay")), 30, []string{"<t>\na&amp;b\n</t>\nstay"}},
 	}
@@ -223,4 +225,79 @@ func TestTrimmingIsOfOneFit(t *testing.T) {
 	require.Empty(t, whole.Report()[0].TrimmedFrom)
 	require.NotEmpty(t, small.Report()[0].TrimmedFrom)
 	require.Equal(t, small.Tokens, runes.CountMessage(chat.Message{Role: chat.RoleUser, Content: small.Messages[0].Content}))
+}
+
+// What a trimmed text is escaped by is the place where it stands, whatever was laid out after it.
+func TestTrimmedTextStaysEscaped(t *testing.T) {
+	cut := elements.TextChunk{BreakOn: ";", Least: 1, Children: elements.Nodes{elements.Text("a&b;</t>;c<d;e")}}
+	other := elements.TextChunk{BreakOn: ";", Children: elements.Nodes{elements.Text("stay & stay")}}
+	layout, err := render.Lay(t.Context(), user(elements.Tag{Name: "t", Props: at(1), Children: elements.Nodes{cut}}, wrap(elements.Props{}, other)), render.Options{Budget: plenty, Tokenizer: runes})
+	require.NoError(t, err)
+	r, err := layout.Fit(t.Context(), 50)
+	require.NoError(t, err)
+	require.Equal(t, []string{"<t>\na&amp;b;&lt;/t&gt;;c&lt;d\n</t>\nstay & stay"}, texts(r.Messages))
+}
+
+// A chunk beside a limit does not keep what is in the limit from being trimmed.
+func TestAChunkElsewhereDoesNotKeepTextFromBeingTrimmed(t *testing.T) {
+	lost := func(root elements.Node) bool {
+		r, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: summing{runes}})
+		require.NoError(t, err)
+		return len(r.Report().Dropped()) > 0
+	}
+	for limit := 100; limit < 500; limit++ {
+		var n elements.Node = lines(conventions(60))
+		for range 2 {
+			n = elements.Tag{Name: "t", Children: elements.Nodes{n}}
+		}
+		limited := user(elements.TokenLimit{Max: limit, Children: elements.Nodes{n}}, line("stay"))
+		require.Equal(t, lost(limited), lost(elements.Nodes{elements.Chunk{Children: elements.Nodes{user(line("hello"))}}, limited}), limit)
+	}
+}
+
+// Text that is required, by itself or by the options, fits with all that is required around it.
+func TestRequiredTextFitsWithWhatStandsAroundIt(t *testing.T) {
+	tagged := func(n elements.Node, tags int) elements.Node {
+		for range tags {
+			n = elements.Tag{Name: "a", Children: elements.Nodes{n}}
+		}
+		return n
+	}
+	cut := lines(conventions(60))
+	required := must0(cut)
+	for name, test := range map[string]struct {
+		root elements.Node
+		opts render.Options
+	}{
+		"in a tool message":   {elements.ToolMessage{ToolCallID: "x", Children: elements.Nodes{required}}, render.Options{}},
+		"beside an opaque":    {elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Opaque{Tokens: 50}, required}}, render.Options{}},
+		"beside line breaks":  {elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.LineBreak{}, elements.LineBreak{}, required}}, render.Options{}},
+		"what is not offered": {user(tagged(cut, 5)), render.Options{KeepUnranked: true}},
+		"in what was expanded": {user(elements.Wrap{Props: elements.Props{Required: true}, Children: elements.Nodes{tagged(elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+			return elements.If(s.TokenBudget >= 100, cut), nil
+		}}, 5)}}), render.Options{}},
+	} {
+		for budget := 250; budget < 2000; budget += 7 {
+			opts := test.opts
+			opts.Budget, opts.Tokenizer = 200, summing{runes}
+			if name != "in what was expanded" {
+				opts.Budget = budget
+			}
+			layout, err := render.Lay(t.Context(), test.root, opts)
+			require.NoError(t, err)
+			_, err = layout.Fit(t.Context(), budget)
+			require.NoError(t, err, "%s, %d", name, budget)
+		}
+	}
+}
+
+// A mark by itself is not what was left of a text.
+func TestAMarkAloneIsNotLeft(t *testing.T) {
+	c := lines(elements.Text(strings.Repeat("a line of text that is longer than most\n", 5)))
+	c.Mark = "[the rest was cut, read the file for it]"
+	layout, err := render.Lay(t.Context(), user(c, line("stay")), render.Options{Budget: plenty, Tokenizer: runes})
+	require.NoError(t, err)
+	r, err := layout.Fit(t.Context(), 60)
+	require.NoError(t, err)
+	require.Equal(t, []string{"stay"}, texts(r.Messages))
 }

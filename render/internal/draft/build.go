@@ -70,7 +70,7 @@ func (n *Node) size() int {
 type builder struct {
 	tree    *tree.Tree
 	history History
-	names   map[string]uint16
+	names   map[string]uint32
 	ids     map[*Node]tree.ID // of nodes with a limit, or that may grow
 	counts  []atomic.Int32    // not used yet
 }
@@ -83,7 +83,7 @@ type surroundings struct {
 
 func newBuilder(history History) *builder {
 	t := &tree.Tree{Extras: make([]tree.Extra, 1), Names: []string{""}, Groups: make([]*elements.Group, 1)}
-	return &builder{tree: t, history: history, names: map[string]uint16{"": 0}, ids: map[*Node]tree.ID{}}
+	return &builder{tree: t, history: history, names: map[string]uint32{"": 0}, ids: map[*Node]tree.ID{}}
 }
 
 // listLimits lists limits level by level: all siblings in document order, then what is in them, in the order of their layout.
@@ -218,13 +218,13 @@ func (b *builder) adopt(from *tree.Tree, parent tree.ID) {
 }
 
 // name returns the index of a name.
-func (b *builder) name(name string) uint16 {
+func (b *builder) name(name string) uint32 {
 	if name == "" {
 		return 0
 	}
 	number, known := b.names[name]
 	if !known {
-		number = uint16(len(b.tree.Names))
+		number = uint32(len(b.tree.Names))
 		b.names[name], b.tree.Names = number, append(b.tree.Names, name)
 	}
 	return number

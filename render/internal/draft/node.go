@@ -47,6 +47,7 @@ type Rare struct {
 	Tag   *tree.Tag
 
 	Expandable *elements.Expandable
+	Place      any // where it stands, for the layout that renders it again
 	Used       int // tokens that the expandable took when it was first rendered
 
 	Frame chat.Message // of a message, without content and calls

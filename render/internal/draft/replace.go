@@ -17,7 +17,7 @@ func Replace(old *tree.Tree, id tree.ID, grown *Node, history History) (t *tree.
 	t.Groups, t.References = slices.Clone(old.Groups), slices.Clone(old.References)
 	t.Nodes = append(make([]tree.Node, 0, len(old.Nodes)), old.Nodes[:id]...)
 	for number, name := range t.Names {
-		b.names[name] = uint16(number)
+		b.names[name] = uint32(number)
 	}
 	var in surroundings
 	for up := old.Nodes[id].Parent; up != tree.None; up = old.Nodes[up].Parent {

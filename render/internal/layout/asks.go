@@ -2,18 +2,28 @@ package layout
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/sizing"
 )
 
 // asks reports whether an element of a list in a site asks for a share of the budget: a text chunk that is cut to it, an expandable, an
 // element of the caller's that does not ignore it, or an element that holds one of these. Nothing of the caller's is rendered for it.
 func (s *site) asks(n elements.Node) bool {
-	a := asker{left: maxVisits}
-	return !s.quiet && a.asks(n)
+	return !s.quiet && s.looksFor(n, asker{left: maxVisits})
+}
+
+// looksFor reports whether an asker finds one. A tree that it does not come to the end of has none.
+func (s *site) looksFor(n elements.Node, a asker) bool {
+	asks := a.asks(n)
+	if a.left < 0 {
+		s.watch.SetEndless(s.node, fmt.Errorf("%w: it has more than %d pieces", guard.ErrEndless, maxVisits))
+	}
+	return asks
 }
 
 // maxVisits is how many nodes are looked at, in a tree that may have no end.

@@ -134,18 +134,16 @@ func (c *cuts) keep(segments int) string {
 	return beginning + c.mark + end
 }
 
-// slack is by how many tokens a text may get smaller as it grows: now and then tokens merge across a break.
-const slack = 8
-
 // cut makes a piece the text that a chunk is cut to: from the longest on, the one before the first that would take more than the
 // budget. Counts grow with the text but for the merging of a few tokens, so it is found by bisection and a look back. The piece may be
 // trimmed to shorter ones later.
 func (s *site) cut(piece *draft.Node, c *cuts, least int) {
 	budget := s.budget
-	if s.required { // which is not trimmed later: it must fit with what stands around it
+	if s.required || s.layouter.KeepUnranked && !s.offered { // it is not trimmed later: it must fit with what stands around it
 		budget -= s.overhead + 1
 	}
-	text := func(segments int) string { return s.escaped(c.keep(segments)) }
+	at := s.place // the site will be another's when the text is trimmed
+	text := func(segments int) string { return at.escaped(c.keep(segments)) }
 	count := func(segments int) int { return s.layouter.Tokenizer.CountText(text(segments)) }
 
 	points := len(c.ends) + 1
@@ -164,13 +162,14 @@ func (s *site) cut(piece *draft.Node, c *cuts, least int) {
 	for i := fits; i > 0; i-- {
 		if n := count(i); n > budget {
 			fits = i - 1
-		} else if n <= budget-slack {
+		} else if n <= budget-tree.Slack {
 			break
 		}
 	}
 	piece.Text = text(fits)
 	if fits > 1 && !s.required && !s.layouter.Compatible {
-		piece.Set().Trim = &tree.Trim{Texts: fits, Text: text, Least: cmp.Or(least, defaultLeast)}
+		mark := s.layouter.Tokenizer.CountText(at.escaped(c.mark))
+		piece.Set().Trim = &tree.Trim{Texts: fits, Text: text, Least: cmp.Or(least, defaultLeast) + mark}
 		piece.Flags |= tree.Trims
 	}
 }

@@ -173,7 +173,9 @@ func layExpandable(ctx context.Context, n elements.Node, s *site) (elements.Node
 	if e.Value == nil && !s.layouter.Compatible {
 		return nil, ErrNoValue
 	}
-	s.node.Set().Expandable, s.lazy = &e, false // what it takes now is what it may take again
+	s.lazy = false // what it takes now is what it may take again
+	more := s.node.Set()
+	more.Expandable, more.Place = &e, s.place
 	return s.render(ctx, e)
 }
 

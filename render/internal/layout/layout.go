@@ -23,6 +23,8 @@ type Layouter struct {
 	Told sizing.Sizing
 	// Compatible is set if what prompt-tsx allows is no mistake.
 	Compatible bool
+	// KeepUnranked is set if what is not offered to pruning is required.
+	KeepUnranked bool
 	// Transfer is set if the tree is content that is to be transferred.
 	Transfer bool
 }
@@ -38,12 +40,7 @@ func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, 
 // Grow renders an expandable again with another budget. It returns what the expandable grew to, and how many tokens that takes, at most
 // the budget.
 func (l *Layouter) Grow(ctx context.Context, w *guard.Watch, e *draft.Node, budget int) (grown *draft.Node, used int, err error) {
-	s := &site{layouter: l, watch: w, node: e.Like(), room: room{budget: min(budget, MaxBudget)}}
-	for up := e; up != nil; up = up.Parent {
-		s.inMessage = s.inMessage || up.Kind == tree.Message
-		s.escape = s.escape || up.More().Tag != nil
-		s.depth++
-	}
+	s := &site{layouter: l, watch: w, node: e.Like(), place: e.More().Place.(place), room: room{budget: min(budget, MaxBudget)}}
 	children, err := s.render(ctx, *e.More().Expandable)
 	if err == nil {
 		err = s.contents(ctx, children)
@@ -59,6 +56,8 @@ type site struct {
 	item     *item       // that the node is laid out from, nil for the root
 	place
 	room
+
+	besides int // lines and uncharged tokens of the room when the elements in it were begun
 
 	// Used again for one element after the other.
 	items []item
@@ -79,7 +78,8 @@ type place struct {
 	inMessage bool
 	escape    bool // in a Tag
 	required  bool
-	overhead  int // tokens of the tags around it that are not charged at layout
+	offered   bool // to pruning: a priority is set on it or around it
+	overhead  int  // tokens of what stands around it in its message that are not charged at layout
 	// eitherSide is set in an IfEmpty that stands outside messages, of which a side may hold what may not stand there if it is not taken.
 	eitherSide bool
 	// lazy is set if nobody is told what is left after the element: its texts need not be counted, and much of what goes never is.
@@ -125,6 +125,8 @@ func (s *site) element(ctx context.Context, in *site, it *item, lazy bool) error
 	e := it.node
 	in.layouter, in.watch, in.node, in.item, in.place, in.room = s.layouter, s.watch, e, it, s.place, room{budget: it.share}
 	in.required = in.required || it.props.Required
+	in.offered = in.offered || it.props.Priority != nil && *it.props.Priority < tree.Unset
+	in.overhead += s.besides
 	in.lazy, in.quiet = lazy, !it.kind.caller && (s.quiet || it.quiet)
 	if in.depth++; in.depth > guard.MaxDepth {
 		return s.watch.SetEndless(e, fmt.Errorf("%w: more than %d elements stand in each other", guard.ErrEndless, guard.MaxDepth))
@@ -206,8 +208,11 @@ func (s *site) contents(ctx context.Context, list elements.Nodes) (err error) {
 	s.items = items
 	s.node.Children = make([]draft.Node, 0, len(items))
 	lazy := s.lazy
-	if few := (asker{left: maxVisits, callers: true}); lazy && slices.ContainsFunc(items, func(it item) bool { return it.kind.literal != nil }) {
-		lazy = !slices.ContainsFunc(items, func(it item) bool { return few.asks(it.element) })
+	if lazy && slices.ContainsFunc(items, func(it item) bool { return it.kind.literal != nil }) {
+		lazy = !slices.ContainsFunc(items, func(it item) bool { return s.looksFor(it.element, asker{left: maxVisits, callers: true}) })
+	}
+	if err := s.watch.Endless(); err != nil {
+		return err
 	}
 	for i := range items {
 		it := &items[i]

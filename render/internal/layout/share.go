@@ -88,6 +88,7 @@ func atMost(share, limit int) int {
 // layOut lays out elements that know their shares. What comes of it is as if one had been laid out after the other, also if several of
 // the caller's own types run at the same time.
 func (s *site) layOut(ctx context.Context, items []item, lazy bool) error {
+	s.besides = s.lines + s.uncharged
 	callers := 0
 	for i := range items {
 		if items[i].kind.caller {

@@ -59,6 +59,5 @@ func layTag(_ context.Context, n elements.Node, s *site) (elements.Nodes, error)
 	s.node.Set().Tag, s.escape = ends, true
 	s.used += ends.Tokens
 	s.lines += ends.InMessage() - ends.Tokens
-	s.overhead += ends.InMessage() - ends.Tokens
 	return t.Children, nil
 }

@@ -45,7 +45,7 @@ func layTextChunk(_ context.Context, n elements.Node, s *site) (elements.Nodes, 
 
 // onlyText returns the text of a chunk that is that text and nothing else, and never cut.
 func onlyText(c *elements.TextChunk) (s string, ok bool) {
-	if len(c.Children) != 1 || c.PassPriority || c.BreakOnWhitespace || c.BreakOn != "" || c.BreakOnPattern != nil {
+	if len(c.Children) != 1 || c.PassPriority || breaks(c) != nil || c.Cut != elements.CutEnd || c.Mark != "" || c.Least != 0 {
 		return "", false
 	}
 	text, ok := c.Children[0].(elements.Text)
@@ -91,9 +91,9 @@ func (s *site) join(piece *draft.Node, children elements.Nodes) (charged int, er
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// escaped returns a text as it stands in a site: escaped in a tag.
-func (s *site) escaped(text string) string {
-	if s.escape {
+// escaped returns a text as it stands in a place: escaped in a tag.
+func (p place) escaped(text string) string {
+	if p.escape {
 		return escaper.Replace(text)
 	}
 	return text

@@ -70,7 +70,7 @@ type Node struct {
 	Extra int32 // index in Tree.Extras, 0 for none
 	Group int32 // index in Tree.Groups of a KeepWith, 0 for none
 	Nth   int32 // its number among siblings of its name, from 1; 0 for the only one
-	Name  uint16
+	Name  uint32
 	Flags Flags
 	Kind  Kind
 }
@@ -108,13 +108,17 @@ type Tag struct {
 // InMessage returns the tokens of both ends, with a line break before each.
 func (t *Tag) InMessage() int { return t.Tokens + 2 }
 
+// Slack is by how many tokens what holds a text may get smaller as the text grows: now and then tokens merge across a break.
+const Slack = 8
+
 // Trim says how a text may become shorter.
 type Trim struct {
-	// Texts is the number of texts that it may become, each longer than the one before; the text itself is longer than all.
+	// Texts is the number of texts that it may become, each longer than the one before; the text itself is longer than all. Of the
+	// first nothing is left but a mark.
 	Texts int
 	// Text returns the i-th of them.
 	Text func(i int) string
-	// Least is the fewest tokens that it may count then.
+	// Least is the fewest tokens that it may count then, with the mark.
 	Least int
 }
 
