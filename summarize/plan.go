@@ -159,7 +159,7 @@ func (p *planner) frame(ctx context.Context, s *measured) (int, error) {
 	}
 	m.Reminder = p.policy.Ask.quirks(p.target.Name).Reminder
 	result, err := call(ctx, nameReplacement, p.policy.Ask.TimeLimit, func(ctx context.Context) (*render.Result, error) {
-		return render.Render(ctx, p.policy.Place.Replacement(m), render.Options{Budget: 1, Window: s.Budget, Tokenizer: p.target.Tokenizer})
+		return render.Render(ctx, elements.Nodes{p.policy.Place.Replacement(m)}, render.Options{Budget: 1, Window: s.Budget, Tokenizer: p.target.Tokenizer})
 	})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return over.Needed, nil

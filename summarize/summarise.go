@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/clamp"
@@ -368,7 +369,7 @@ func (w *writer) leastAnswer(c *candidate, p Prompt) int {
 func (w *writer) render(ctx context.Context, c *candidate, p Prompt, m Material, answer int) (*render.Result, error) {
 	return call(ctx, p.functionName(), 0, func(ctx context.Context) (*render.Result, error) {
 		budget := c.room(w.toolTokens(c, p), answer)
-		return render.Render(ctx, p.Request(m), render.Options{Budget: budget, Tokenizer: c.Tokenizer})
+		return render.Render(ctx, elements.Nodes{p.Request(m)}, render.Options{Budget: budget, Tokenizer: c.Tokenizer})
 	})
 }
 
@@ -633,7 +634,7 @@ func (j *job) replacement(ctx context.Context, m Material) ([]chat.Message, erro
 		m.Room = max(1, min(m.Room, j.replaced-1))
 	}
 	result, err := call(ctx, nameReplacement, 0, func(ctx context.Context) (*render.Result, error) {
-		return render.Render(ctx, j.policy.Place.Replacement(m), render.Options{Budget: m.Room, Tokenizer: m.Tokenizer})
+		return render.Render(ctx, elements.Nodes{j.policy.Place.Replacement(m)}, render.Options{Budget: m.Room, Tokenizer: m.Tokenizer})
 	})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return nil, &SummaryError{Reason: fmt.Sprintf("it takes %d tokens and has room for %d", over.Needed, m.Room)}
