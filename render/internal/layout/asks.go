@@ -1,14 +1,11 @@
 package layout
 
 import (
-	"context"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render/internal/guard"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // asks reports whether an element of a list in a site asks for a share of the budget: a text chunk that is cut to it, an expandable, an
@@ -43,23 +40,27 @@ func (a *asker) asks(n elements.Node) bool {
 	case nil:
 		return false
 	case elements.Nodes:
-		return slices.ContainsFunc(n, a.asks)
+		return a.anyAsks(n)
 	case elements.WithPriority:
 		return a.asks(n.Node)
 	}
-	k, ok := builtinOf(n)
-	switch {
-	case ok && k.holds:
-		inside, _ := n.Render(context.Background(), sizing.Sizing{}) // an error comes again at layout
-		return a.asks(inside)
-	case ok:
-		return k.asks
+	if k, ok := builtinOf(n); ok {
+		return k.asks || a.anyAsks(k.children)
 	}
 	if value, ok := valueOf(n); ok {
 		return a.asks(value)
 	}
 	_, ignores := n.(elements.IgnoresBudget)
 	return a.callers || !ignores
+}
+
+func (a *asker) anyAsks(list elements.Nodes) bool {
+	for _, n := range list {
+		if a.asks(n) {
+			return true
+		}
+	}
+	return false
 }
 
 // valueOf returns what a pointer to a type of package elements points to, nil if the pointer is nil and its type a list, and whether

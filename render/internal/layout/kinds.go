@@ -25,8 +25,8 @@ type kind struct {
 
 	// layOut writes an element to its node, and returns what stands in it. The site is the element's own.
 	layOut func(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error)
-	// holds is set if the element renders to what stands in it, whatever it is told.
-	holds bool
+	// children are what stands in the element, which renders to them whatever it is told.
+	children elements.Nodes
 	// asks is set if what the element renders to depends on the share of the budget that it is offered.
 	asks bool
 	// max is the most that the element may be offered, 0 if there is no such limit.
@@ -67,31 +67,31 @@ func builtinOf(n elements.Node) (k kind, ok bool) {
 	case elements.Thinking:
 		return kind{name: "Thinking", layOut: layThinking}, true
 	case elements.SystemMessage:
-		return kind{name: "System", layOut: layMessage, holds: true}, true
+		return kind{name: "System", layOut: layMessage, children: n.Children}, true
 	case elements.UserMessage:
-		return kind{name: "User", layOut: layMessage, holds: true}, true
+		return kind{name: "User", layOut: layMessage, children: n.Children}, true
 	case elements.AssistantMessage:
-		return kind{name: "Assistant", layOut: layMessage, holds: true}, true
+		return kind{name: "Assistant", layOut: layMessage, children: n.Children}, true
 	case elements.ToolMessage:
-		return kind{name: "Tool", layOut: layMessage, holds: true}, true
+		return kind{name: "Tool", layOut: layMessage, children: n.Children}, true
 	case *elements.Finished:
 		return kind{name: "Finished", layOut: layFinished}, n != nil
 	case elements.Tag:
-		return kind{name: nameOfTag(n), layOut: layTag, holds: true}, true
+		return kind{name: nameOfTag(n), layOut: layTag, children: n.Children}, true
 	case elements.Wrap:
-		return kind{name: "Wrap", layOut: layWrap, holds: true}, true
+		return kind{name: "Wrap", layOut: layWrap, children: n.Children}, true
 	case elements.Chunk:
-		return kind{name: "Chunk", layOut: layChunk, holds: true}, true
+		return kind{name: "Chunk", layOut: layChunk, children: n.Children}, true
 	case elements.KeepWith:
-		return kind{name: "KeepWith", layOut: layKeepWith, holds: true}, true
+		return kind{name: "KeepWith", layOut: layKeepWith, children: n.Children}, true
 	case elements.LegacyPrioritization:
-		return kind{name: "LegacyPrioritization", layOut: layLegacy, holds: true}, true
+		return kind{name: "LegacyPrioritization", layOut: layLegacy, children: n.Children}, true
 	case elements.TokenLimit:
-		return kind{name: "TokenLimit", layOut: layLimit, holds: true, max: n.Max}, true
+		return kind{name: "TokenLimit", layOut: layLimit, children: n.Children, max: n.Max}, true
 	case elements.PrioritizedList:
-		return kind{name: "PrioritizedList", layOut: layList, holds: true}, true
+		return kind{name: "PrioritizedList", layOut: layList, children: n.Children}, true
 	case elements.IfEmpty:
-		return kind{name: "IfEmpty", layOut: layIfEmpty, holds: true}, true
+		return kind{name: "IfEmpty", layOut: layIfEmpty, children: elements.Nodes{n.Alt, n.Children}}, true
 	case elements.Expandable:
 		return kind{name: "Expandable", layOut: layExpandable, asks: true}, true
 	}

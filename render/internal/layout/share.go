@@ -47,17 +47,25 @@ func (s *site) group(ctx context.Context, items, later []item, lazy bool) error 
 	if len(items) == 1 || len(later) > 0 || s.layouter.Compatible {
 		return s.layOut(ctx, items, lazy)
 	}
-	var asking, others []item
+	quiet := 0
 	for i := range items {
 		if items[i].quiet = !s.asks(items[i].element); items[i].quiet {
-			others = append(others, items[i])
-		} else {
-			asking = append(asking, items[i])
+			quiet++
 		}
 	}
-	if len(asking) == 0 || len(others) == 0 {
+	if quiet == 0 || quiet == len(items) {
 		return s.layOut(ctx, items, lazy)
 	}
+	slices.SortStableFunc(items, func(a, b item) int {
+		switch {
+		case a.quiet == b.quiet:
+			return 0
+		case a.quiet:
+			return -1
+		}
+		return 1
+	})
+	others, asking := items[:quiet], items[quiet:]
 	before := s.room
 	for i := range others {
 		others[i].share = atMost(s.left(), others[i].kind.max)
