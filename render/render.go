@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
@@ -66,7 +65,7 @@ func (o Options) layouter() (*layout.Layouter, error) {
 	switch {
 	case o.Tokenizer == nil:
 		return nil, ErrNoTokenizer
-	case isNil(o.Tokenizer):
+	case guard.IsNil(o.Tokenizer):
 		return nil, fmt.Errorf("%w: it is a nil %T", ErrNoTokenizer, o.Tokenizer)
 	case o.Window < 0:
 		return nil, fmt.Errorf("render: Options.Window is %w: %d, it is 1 or more, or 0 for the budget", ErrBudget, o.Window)
@@ -81,12 +80,6 @@ func (o Options) layouter() (*layout.Layouter, error) {
 		Told: sizing.Sizing{Window: cmp.Or(o.Window, o.Budget), Tokenizer: o.Tokenizer},
 	}
 	return l, o.checkBudget(o.Budget)
-}
-
-// isNil reports whether a value is a nil pointer.
-func isNil(value any) bool {
-	v := reflect.ValueOf(value)
-	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 func (o Options) checkBudget(budget int) error {

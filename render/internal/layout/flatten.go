@@ -2,7 +2,6 @@ package layout
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/promptree-go/promptree/elements"
@@ -107,10 +106,4 @@ func (f *flattener) addOne(n elements.Node, depth int) error {
 	}
 	f.items = append(f.items, item{element: n, kind: k})
 	return nil
-}
-
-// isNil reports whether a node is a nil pointer.
-func isNil(n elements.Node) bool {
-	v := reflect.ValueOf(n)
-	return v.Kind() == reflect.Pointer && v.IsNil()
 }

@@ -55,7 +55,7 @@ func builtinOf(n elements.Node) (k kind, ok bool) {
 	case elements.Reference:
 		return kind{literal: layReference, note: true}, true
 	case metadata:
-		return kind{literal: layMetadata, note: true}, !isNil(n)
+		return kind{literal: layMetadata, note: true}, !guard.IsNil(n)
 	case elements.Transferred:
 		return kind{literal: layTransferred}, true
 	case elements.TextChunk:
@@ -126,33 +126,32 @@ func layCallers(ctx context.Context, n elements.Node, s *site) (elements.Nodes, 
 	return s.render(ctx, n)
 }
 
-func layWrap(_ context.Context, n elements.Node, _ *site) (elements.Nodes, error) {
-	return n.(elements.Wrap).Children, nil
+func layWrap(_ context.Context, _ elements.Node, s *site) (elements.Nodes, error) {
+	return s.item.kind.children, nil
 }
 
-func layChunk(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
+func layChunk(_ context.Context, _ elements.Node, s *site) (elements.Nodes, error) {
 	s.node.Flags |= tree.Chunk
-	return n.(elements.Chunk).Children, nil
+	return s.item.kind.children, nil
 }
 
-func layLegacy(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
+func layLegacy(_ context.Context, _ elements.Node, s *site) (elements.Nodes, error) {
 	s.node.Flags |= tree.Legacy
-	return n.(elements.LegacyPrioritization).Children, nil
+	return s.item.kind.children, nil
 }
 
 func layKeepWith(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
-	k := n.(elements.KeepWith)
-	s.node.Group = k.Group
-	return k.Children, nil
+	s.node.Group = n.(elements.KeepWith).Group
+	return s.item.kind.children, nil
 }
 
-func layLimit(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
-	limit := n.(elements.TokenLimit)
-	if limit.Max < 1 {
-		return nil, fmt.Errorf("a limit of %d tokens: it is 1 or more", limit.Max)
+func layLimit(_ context.Context, _ elements.Node, s *site) (elements.Nodes, error) {
+	k := &s.item.kind
+	if k.max < 1 {
+		return nil, fmt.Errorf("a limit of %d tokens: it is 1 or more", k.max)
 	}
-	s.node.Set().Limit = limit.Max
-	return limit.Children, nil
+	s.node.Set().Limit = k.max
+	return k.children, nil
 }
 
 // layList lays out a list whose priority, if one is given from outside, is that from which its members' priorities follow.
@@ -247,7 +246,8 @@ func layText(n elements.Node, s *site, _ *int, lazy bool) error {
 	if err := s.checkPlace(n); err != nil {
 		return err
 	}
-	return s.addText(string(n.(elements.Text)), lazy)
+	text := s.escaped(string(n.(elements.Text)))
+	return s.countText(s.addPiece(draft.Node{Kind: tree.Text, Text: text}), lazy)
 }
 
 func layLineBreak(n elements.Node, s *site, priority *int, _ bool) error {
@@ -314,11 +314,6 @@ func layTransferred(n elements.Node, s *site, _ *int, _ bool) error {
 		return inElement(e, err)
 	}
 	return nil
-}
-
-// addText adds a text to the node of a site.
-func (s *site) addText(text string, lazy bool) error {
-	return s.countText(s.addPiece(draft.Node{Kind: tree.Text, Text: s.escaped(text)}), lazy)
 }
 
 // addPiece adds a text or part, which has the priority of the element around it.

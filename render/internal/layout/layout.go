@@ -222,7 +222,7 @@ func (s *site) contents(ctx context.Context, list elements.Nodes) (err error) {
 				return inElement(s.node, err)
 			}
 			continue
-		case it.kind.caller && isNil(it.element):
+		case it.kind.caller && guard.IsNil(it.element):
 			return inElement(s.node, fmt.Errorf("%w: %T", ErrNilElement, it.element))
 		}
 		it.node = s.node.Add(draft.Node{Name: it.kind.name})

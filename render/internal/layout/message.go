@@ -14,17 +14,17 @@ import (
 )
 
 // layMessage lays out a message, and charges what it costs without content.
-func layMessage(_ context.Context, n elements.Node, s *site) (content elements.Nodes, err error) {
+func layMessage(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
 	more := s.node.Set()
 	switch n := n.(type) {
 	case elements.SystemMessage:
-		more.Frame, content = chat.Message{Role: chat.RoleSystem, Name: n.Name}, n.Children
+		more.Frame = chat.Message{Role: chat.RoleSystem, Name: n.Name}
 	case elements.UserMessage:
-		more.Frame, content = chat.Message{Role: chat.RoleUser, Name: n.Name}, n.Children
+		more.Frame = chat.Message{Role: chat.RoleUser, Name: n.Name}
 	case elements.AssistantMessage:
-		more.Frame, more.Calls, content = chat.Message{Role: chat.RoleAssistant, Name: n.Name}, n.ToolCalls, n.Children
+		more.Frame, more.Calls = chat.Message{Role: chat.RoleAssistant, Name: n.Name}, n.ToolCalls
 	case elements.ToolMessage:
-		more.Frame, content = chat.Message{Role: chat.RoleTool, ToolCallID: n.ToolCallID, IsError: n.IsError}, n.Children
+		more.Frame = chat.Message{Role: chat.RoleTool, ToolCallID: n.ToolCallID, IsError: n.IsError}
 	}
 	if err := s.checkMessage(more); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func layMessage(_ context.Context, n elements.Node, s *site) (content elements.N
 	} else {
 		s.used += tokens
 	}
-	return content, nil
+	return s.item.kind.children, nil
 }
 
 // checkMessage returns an error for a message that providers would refuse, or that stands where none may.
