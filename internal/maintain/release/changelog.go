@@ -1,0 +1,38 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	changelogFile = "CHANGELOG.md"
+	unreleasedIs  = "## [Unreleased]\n"
+	repository    = "https://github.com/promptree-go/promptree"
+)
+
+// datedChangelog puts what stands under Unreleased under a version and a day, in the form of keepachangelog.com, and points
+// the links at the end to the new tag.
+func datedChangelog(text, version string, day time.Time) (string, error) {
+	before, rest, found := strings.Cut(text, unreleasedIs)
+	if !found {
+		return "", fmt.Errorf("release: %s has no line %q", changelogFile, strings.TrimSpace(unreleasedIs))
+	}
+	entries, _, _ := strings.Cut(rest, "\n## ")
+	entries, _, _ = strings.Cut(entries, "\n[")
+	if strings.TrimSpace(entries) == "" {
+		return "", fmt.Errorf("release: %s says nothing under Unreleased: write what is new", changelogFile)
+	}
+	number := strings.TrimPrefix(version, "v")
+	rest = fmt.Sprintf("\n## [%s] - %s\n", number, day.Format(time.DateOnly)) + rest
+
+	head, link, found := strings.Cut(rest, "\n[Unreleased]: ")
+	if !found {
+		return "", errors.New("release: " + changelogFile + " has no link for Unreleased at its end")
+	}
+	_, older, _ := strings.Cut(link, "\n")
+	return fmt.Sprintf("%s%s%s\n[Unreleased]: %s/compare/%s...main\n[%s]: %s/releases/tag/%s\n%s",
+		before, unreleasedIs, head, repository, version, number, repository, version, older), nil
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	modpath "golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+)
+
+// madeUp is a version that is never released.
+const madeUp = "v0.999.0"
+
+// programs use each released module in a few lines, by the module's folder.
+var programs = map[string]string{
+	".": "", // the README's quick start
+	"history/postgres": `
+import "github.com/promptree-go/promptree/history/postgres"
+
+func main() { println(new(postgres.Sessions) != nil) }`,
+	"render/anthropic": `
+import "github.com/promptree-go/promptree/render/anthropic"
+
+func main() { println((&anthropic.Model{Name: "claude"}).Name) }`,
+	"render/gemini": `
+import "github.com/promptree-go/promptree/render/gemini"
+
+func main() { println((&gemini.Model{Name: "gemini"}).Name) }`,
+	"render/openai": `
+import "github.com/promptree-go/promptree/render/openai"
+
+func main() { println((&openai.Model{Name: "gpt"}).Name) }`,
+	"summarize/einoagent": `
+import "github.com/promptree-go/promptree/summarize/einoagent"
+
+func main() { println(einoagent.Model(nil) != nil) }`,
+	"summarize/jobs": `
+import "github.com/promptree-go/promptree/summarize/jobs"
+
+func main() { println(new(jobs.Queue) != nil) }`,
+}
+
+// Each module is installed as a user would, in a module of its own, from a proxy that has this checkout as a release.
+func TestAModuleIsInstalledAndUsedAsReleased(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds each module with all that it depends on")
+	}
+	made := released(t)
+	env := append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw -trimpath", "GOSUMDB=off", "GOMODCACHE="+t.TempDir(), "GOTOOLCHAIN=local")
+	for _, m := range made.released() {
+		t.Run(m.dir, func(t *testing.T) {
+			program, ok := programs[m.dir]
+			require.True(t, ok, "no program uses %s: write one", m.path)
+			if m.dir == "." {
+				program = quickStart(t)
+			}
+			user := user{t.TempDir(), append(env, "GOPROXY="+proxies(t, made))}
+			require.NoError(t, os.WriteFile(filepath.Join(user.dir, "main.go"), []byte("package main\n"+program), 0o644))
+			user.run(t, "go", "mod", "init", "example.com/user")
+			if out, err := user.try("go", "get", m.path+"@"+madeUp); err != nil {
+				t.Logf("not everything is in the module cache: %v: %s", err, out)
+				user.env = append(env, "GOPROXY="+proxies(t, made)+","+goEnv(t, "GOPROXY"))
+				user.run(t, "go", "get", m.path+"@"+madeUp)
+			}
+			require.Equal(t, "github.com/promptree-go/promptree "+madeUp+"\n", user.run(t, "go", "list", "-m", "github.com/promptree-go/promptree"))
+			user.run(t, "go", "build", "-o", "program", ".")
+			said := user.run(t, "./program")
+			if m.dir == "." {
+				require.Contains(t, said, "2 messages, 20 of 30 tokens\n")
+			}
+		})
+	}
+}
+
+// user is a module of somebody's outside of the checkout.
+type user struct {
+	dir string
+	env []string
+}
+
+func (u user) run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := u.try(name, args...)
+	require.NoError(t, err, out)
+	return out
+}
+
+func (u user) try(name string, args ...string) (string, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env = u.dir, append(u.env, "PWD="+u.dir)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// released is a copy of the checkout with the edits of a release.
+func released(t *testing.T) *tree {
+	t.Helper()
+	dir := t.TempDir()
+	for _, file := range tracked(t) {
+		data, err := os.ReadFile(filepath.Join(checkout, file))
+		if errors.Is(err, fs.ErrNotExist) { // removed, and not yet committed
+			continue
+		}
+		require.NoError(t, err)
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), data, 0o644))
+	}
+	made, err := readTree(dir)
+	require.NoError(t, err)
+	_, err = made.require(madeUp)
+	require.NoError(t, err)
+	return made
+}
+
+// proxies are what GOPROXY must be for our modules to be those of a checkout and the others those of the module cache.
+func proxies(t *testing.T, made *tree) string {
+	t.Helper()
+	ours := filepath.Join(made.dir, "proxy")
+	if _, err := os.Stat(ours); errors.Is(err, fs.ErrNotExist) {
+		writeProxy(t, made, ours)
+	}
+	return fileURL(ours) + "," + fileURL(filepath.Join(goEnv(t, "GOMODCACHE"), "cache", "download"))
+}
+
+// writeProxy writes the released modules of a checkout in the form of a module proxy (go help goproxy).
+func writeProxy(t *testing.T, made *tree, dir string) {
+	t.Helper()
+	for _, m := range made.released() {
+		escaped, err := modpath.EscapePath(m.path)
+		require.NoError(t, err)
+		versions := filepath.Join(dir, escaped, "@v")
+		require.NoError(t, os.MkdirAll(versions, 0o755))
+		write := func(name string, data []byte) {
+			require.NoError(t, os.WriteFile(filepath.Join(versions, name), data, 0o644))
+		}
+		mod, err := os.ReadFile(made.goModFile(m))
+		require.NoError(t, err)
+		var files bytes.Buffer
+		require.NoError(t, zip.CreateFromDir(&files, modpath.Version{Path: m.path, Version: madeUp}, filepath.Join(made.dir, m.dir)))
+		write("list", []byte(madeUp+"\n"))
+		write(madeUp+".info", fmt.Appendf(nil, `{"Version":%q,"Time":%q}`, madeUp, day.Format(time.RFC3339)))
+		write(madeUp+".mod", mod)
+		write(madeUp+".zip", files.Bytes())
+	}
+}
+
+func fileURL(path string) string { return "file://" + filepath.ToSlash(path) }
+
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", name).Output()
+	require.NoError(t, err)
+	return strings.TrimSpace(string(out))
+}
+
+// quickStart is the first code under Quick start in the README as a program.
+func quickStart(t *testing.T) string {
+	t.Helper()
+	readme, err := os.ReadFile(filepath.Join(checkout, "README.md"))
+	require.NoError(t, err)
+	_, section, _ := strings.Cut(string(readme), "\n## Quick start\n")
+	_, code, _ := strings.Cut(section, "```go\n")
+	code, _, found := strings.Cut(code, "```")
+	require.True(t, found)
+	return `
+import (
+	"context"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing/openai"
+)
+
+func main() {
+	ctx, source := context.Background(), "package main\n\nfunc main() { println(\"hello\") }\n"
+	tokenizer, err := openai.ForModel("gpt-4o")
+	if err != nil {
+		panic(err)
+	}
+` + code + `
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%d messages, %d of %d tokens\n", len(result.Messages), result.Tokens, result.Budget)
+}
+`
+}

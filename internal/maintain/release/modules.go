@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// tree is a checkout of the repository.
+type tree struct {
+	dir     string
+	modules []module // those of go.work, in its order
+}
+
+// module is one of the repository's modules.
+type module struct {
+	dir  string // relative to the checkout, with slashes; "." is the root
+	path string
+}
+
+// unreleased are the folders whose modules nobody imports. They are run and tested in a checkout, so they are not tagged.
+var unreleased = []string{"bench/", "examples/", "internal/"}
+
+func (m module) released() bool {
+	for _, folder := range unreleased {
+		if strings.HasPrefix(m.dir, folder) {
+			return false
+		}
+	}
+	return true
+}
+
+// tag returns the tag by which the go command finds a version of the module.
+func (m module) tag(version string) string {
+	if m.dir == "." {
+		return version
+	}
+	return m.dir + "/" + version
+}
+
+// readTree finds the modules that the go.work of a checkout uses.
+func readTree(dir string) (*tree, error) {
+	data, err := os.ReadFile(filepath.Join(dir, "go.work"))
+	if err != nil {
+		return nil, fmt.Errorf("release: %w: run it in the root of a checkout", err)
+	}
+	work, err := modfile.ParseWork("go.work", data, nil)
+	if err != nil {
+		return nil, fmt.Errorf("release: %w", err)
+	}
+	t := &tree{dir: dir}
+	for _, use := range work.Use {
+		m := module{dir: path.Clean(use.Path)}
+		f, err := t.goMod(m)
+		if err != nil {
+			return nil, err
+		}
+		m.path = f.Module.Mod.Path
+		t.modules = append(t.modules, m)
+	}
+	return t, nil
+}
+
+func (t *tree) goModFile(m module) string { return filepath.Join(t.dir, m.dir, "go.mod") }
+
+func (t *tree) goMod(m module) (*modfile.File, error) {
+	name := t.goModFile(m)
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("release: %w", err)
+	}
+	f, err := modfile.Parse(name, data, nil)
+	if err != nil {
+		return nil, fmt.Errorf("release: %w", err)
+	}
+	return f, nil
+}
+
+// released returns the modules that get a tag.
+func (t *tree) released() []module {
+	var list []module
+	for _, m := range t.modules {
+		if m.released() {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// require makes each module require the others at a version, and returns the go.mod files that changed, relative to the
+// checkout. The replace directives stay: here they take precedence, and in a module that depends on ours they are ignored.
+func (t *tree) require(version string) ([]string, error) {
+	ours := map[string]bool{}
+	for _, m := range t.modules {
+		ours[m.path] = true
+	}
+	var changed []string
+	for _, m := range t.modules {
+		f, err := t.goMod(m)
+		if err != nil {
+			return nil, err
+		}
+		change := false
+		for _, r := range f.Require {
+			if !ours[r.Mod.Path] || r.Mod.Version == version {
+				continue
+			}
+			if err := f.AddRequire(r.Mod.Path, version); err != nil {
+				return nil, fmt.Errorf("release: %s: %w", t.goModFile(m), err)
+			}
+			change = true
+		}
+		if !change {
+			continue
+		}
+		data, err := f.Format()
+		if err != nil {
+			return nil, fmt.Errorf("release: %s: %w", t.goModFile(m), err)
+		}
+		if err := os.WriteFile(t.goModFile(m), data, 0o644); err != nil {
+			return nil, fmt.Errorf("release: %w", err)
+		}
+		changed = append(changed, path.Join(m.dir, "go.mod"))
+	}
+	return changed, nil
+}
