@@ -58,6 +58,3 @@
 // A line may have [MaxLine] bytes, and a list 131,072 parts, so that what is held in memory is a small multiple of what
 // was read. A recording is read whole.
 package importer
-
-// A session made up for tests, of the size and shape of a long day's work.
-//go:generate go run ./internal/gensession -out testdata/generated.jsonl

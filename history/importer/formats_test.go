@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,6 +34,8 @@ var formats = map[string]importer.Format{
 	"anthropic-lines.jsonl": importer.FormatAnthropic,
 	"promptree.jsonl":       importer.FormatPromptree,
 }
+
+var update = flag.Bool("update", false, "write the golden files of testdata/formats anew")
 
 func fixture(t testing.TB, name string) []byte {
 	t.Helper()

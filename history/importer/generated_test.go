@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"os"
 	"testing"
 
@@ -14,30 +13,10 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
-	"github.com/promptree-go/promptree/history/importer/internal/madeup"
 )
 
 // generated is a made-up session of the size and shape of a real one.
 const generated = "testdata/generated.jsonl"
-
-var update = flag.Bool("update", false, "write "+generated+" anew")
-
-func TestGeneratedSessionIsTheGenerators(t *testing.T) {
-	want := madeup.Session()
-	if *update {
-		require.NoError(t, os.WriteFile(generated, want, 0o644))
-	}
-	got, err := os.ReadFile(generated)
-	require.NoError(t, err)
-	if !bytes.Equal(want, got) {
-		same := 0
-		for same < min(len(want), len(got)) && want[same] == got[same] {
-			same++
-		}
-		t.Errorf("%s is not what the generator writes, from line %d on; go generate writes it anew",
-			generated, bytes.Count(got[:same], []byte("\n"))+1)
-	}
-}
 
 func TestGeneratedSession(t *testing.T) {
 	raw, err := os.ReadFile(generated)

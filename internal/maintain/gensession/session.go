@@ -1,4 +1,4 @@
-package madeup
+package main
 
 import (
 	"fmt"
@@ -51,9 +51,9 @@ func turns() []turn {
 	}
 }
 
-// Session is the made-up session, in the JSON lines of pi: about 26 turns, 300 rounds and 800 KB, the same bytes on
+// session is the made-up session, in the JSON lines of pi: about 26 turns, 300 rounds and 800 KB, the same bytes on
 // every call.
-func Session() []byte {
+func session() []byte {
 	w := &writer{newDice(writerSeed), loadCorpus(), nil}
 	a := &agent{writer: w, recorder: newRecorder(recorderSeed), project: newProject(w)}
 	a.header("/home/mira/src/harborline", 9_300)
