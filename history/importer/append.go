@@ -13,7 +13,7 @@ import (
 // AppendTo adds the recording to a session, as the tree that it is, and leaves the session at the recording's leaf. The
 // session may be new and have the recording's Header; in one that has entries, the recording begins anew.
 //
-// Records keep their ids, unless the session has an entry of that id. Usage that was reported with a message follows it
+// Records keep their ids, unless the session has an entry of that id. Usage that was reported with a message, and its cost, follow it
 // as an entry, and so does what was noted aside. What a session does not take as it is, such as a result without its
 // call or a compaction that cuts where none may, becomes a [history.Custom] named "refused", with a note that says why.
 // Of what is nested too deep ([history.DepthError]) that holds the JSON as a text.
@@ -73,6 +73,11 @@ func (a *appender) record(ctx context.Context, rec *Record) error {
 		if err := a.session.Branch(ctx, ""); err != nil {
 			return fmt.Errorf("importer: %w", err)
 		}
+		if rec.Type() == history.TypeBranch { // which says just that
+			leaf := a.session.Leaf()
+			a.begun, a.ids[rec.ID], a.after[rec.ID] = true, leaf, leaf
+			return nil
+		}
 	}
 	switch taken, err := a.session.Has(ctx, e.ID); {
 	case err != nil:
@@ -88,12 +93,12 @@ func (a *appender) record(ctx context.Context, rec *Record) error {
 	if err := a.add(ctx, rec.Line, e); err != nil {
 		return err
 	}
-	if rec.Usage != (chat.Usage{}) {
+	if rec.Usage != (chat.Usage{}) || rec.Cost != 0 {
 		id, err := a.free(ctx, rec.ID+".usage")
 		if err != nil {
 			return err
 		}
-		usage := history.Entry{ID: id, Parent: e.ID, Time: e.Time, Body: history.Usage{Of: e.ID, Usage: rec.Usage}}
+		usage := history.Entry{ID: id, Parent: e.ID, Time: e.Time, Body: history.Usage{Of: e.ID, Usage: rec.Usage, Cost: rec.Cost}}
 		a.after[rec.ID] = usage.ID
 		if err := a.add(ctx, rec.Line, usage); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -170,6 +171,90 @@ func TestASessionIsWrittenAndReadAsOurOwn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a session has taken of a recording is a recording of our own, and that becomes the same session again.
+func TestARecordingGoesOutAndInUnchanged(t *testing.T) {
+	paths := []string{generated, recorded}
+	for name := range formats {
+		paths = append(paths, filepath.Join("testdata", "formats", name))
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			recording := sessiontest.Read(t, path)
+			once := appendedLog(t, recording)
+			own, err := importer.Read(bytes.NewReader(once))
+			require.NoError(t, err)
+			assert.Empty(t, own.Notes)
+			assert.Equal(t, recording.Leaf == "", own.Leaf == "")
+
+			taken := map[string]importer.Record{}
+			usage := map[string]history.Usage{}
+			for _, rec := range own.Records {
+				taken[rec.ID] = rec
+				if u, ok := rec.Body.(history.Usage); ok {
+					usage[u.Of] = u
+				}
+			}
+			for _, rec := range recording.Records {
+				got := taken[rec.ID]
+				if !rec.Time.IsZero() { // else it is that of the append
+					assert.Equal(t, rec.Time, got.Time, rec.ID)
+				}
+				assert.Equal(t, rec.Type(), got.Type(), rec.ID)
+				if want := body(t, rec.Body); rec.Type() != history.TypeCompaction { // a cut may move from a result to its call
+					assert.JSONEq(t, want, body(t, got.Body), rec.ID)
+				}
+				assert.Equal(t, rec.Usage, usage[rec.ID].Usage, rec.ID)
+				assert.Equal(t, rec.Cost, usage[rec.ID].Cost, rec.ID)
+			}
+
+			again, err := importer.Read(bytes.NewReader(appendedLog(t, own)))
+			require.NoError(t, err)
+			if diff := cmp.Diff(entriesOf(t, own), entriesOf(t, again)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// appendedLog is the log of a session in which a recording was put.
+func appendedLog(t *testing.T, r *importer.Recording) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "session.jsonl")
+	session, err := history.Open(path)
+	require.NoError(t, err)
+	_, err = r.AppendTo(t.Context(), session)
+	require.NoError(t, err)
+	require.NoError(t, session.Close())
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return data
+}
+
+var offset = regexp.MustCompile(`,"at":\d+`)
+
+// entriesOf are the lines of a dump but for the header, and for the bytes of the log at which a compaction says that things are.
+// Where a conversation begins anew, the session says so in an entry with an id and time of its own.
+func entriesOf(t *testing.T, r *importer.Recording) []string {
+	t.Helper()
+	anew := map[string]bool{}
+	for _, rec := range r.Records {
+		if rec.Type() == history.TypeBranch && rec.Parent == "" {
+			anew[rec.ID] = true
+		}
+	}
+	var lines []string
+	for line := range strings.Lines(dump(t, &importer.Recording{Records: r.Records, Leaf: r.Leaf})) {
+		for id := range anew {
+			if strings.Contains(line, "branch: "+id) {
+				line, _, _ = strings.Cut(line, " at ")
+			}
+			line = strings.ReplaceAll(line, id, "anew")
+		}
+		lines = append(lines, offset.ReplaceAllString(line, ""))
+	}
+	return lines
 }
 
 func TestASessionRefuses(t *testing.T) {

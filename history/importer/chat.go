@@ -147,7 +147,8 @@ func chatUsage(o *object, notes *pending) (chat.Usage, error) {
 	}
 	u, err := parseObject(o.fields["usage"])
 	if err != nil || !u.given("prompt_tokens") {
-		return anthropicUsage.read(o, notes)
+		usage, _, err := anthropicUsage.read(o, notes)
+		return usage, err
 	}
 	delete(o.fields, "usage")
 	usage := chat.Usage{Input: u.count("prompt_tokens"), Output: u.count("completion_tokens")}

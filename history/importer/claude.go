@@ -130,7 +130,7 @@ func (c *claudeReader) said(r Record, uuid string, o, m *object, notes *pending)
 	if err != nil {
 		return err
 	}
-	if r.Usage, err = anthropicUsage.read(m, notes); err != nil {
+	if r.Usage, _, err = anthropicUsage.read(m, notes); err != nil {
 		return err
 	}
 	meta, summary := o.flag("isMeta"), o.flag("isCompactSummary")

@@ -83,6 +83,9 @@ func dump(t *testing.T, r *importer.Recording) string {
 		if rec.Usage != (chat.Usage{}) {
 			fmt.Fprintf(&b, ", usage %+v", rec.Usage)
 		}
+		if rec.Cost != 0 {
+			fmt.Fprintf(&b, ", cost %v", rec.Cost)
+		}
 		fmt.Fprintf(&b, "\n  %s %s\n", rec.Type(), body(t, rec.Body))
 	}
 	b.WriteString("\n")
@@ -124,7 +127,7 @@ func TestNothingIsLost(t *testing.T) {
 				})
 				u := r.Usage
 				kept = append(kept, fmt.Sprint(u.Input-u.CacheRead-u.CacheWrite), fmt.Sprint(u.Output), fmt.Sprint(u.Input),
-					fmt.Sprint(u.CacheRead), fmt.Sprint(u.CacheWrite))
+					fmt.Sprint(u.CacheRead), fmt.Sprint(u.CacheWrite), fmt.Sprint(r.Cost))
 			}
 			all := strings.Join(kept, "\x00")
 			noted := map[string]bool{}

@@ -214,6 +214,20 @@ func (o *object) count(name string) int {
 	return n
 }
 
+// amount is a number from 0 that may be missing or null, and is then 0.
+func (o *object) amount(name string) float64 {
+	number := o.number(name)
+	if number == "" {
+		return 0
+	}
+	f, err := strconv.ParseFloat(number, 64)
+	if err != nil || f < 0 {
+		o.err = fmt.Errorf("%s: %s is no number from 0", name, clip(number))
+		return 0
+	}
+	return f
+}
+
 // object is an object that has to be there. Its errors are its own.
 func (o *object) object(name string) *object {
 	raw := o.field(name, kindObject)

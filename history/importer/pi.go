@@ -122,11 +122,11 @@ func (p *piReader) entry(r *Record, o *object, raw []byte, notes *pending) error
 		r.Body = history.ThinkingChange{Level: o.optionalText("thinkingLevel")}
 		notes.rest("thinking_level_change", o)
 	case "model_usage":
-		usage, err := piUsage.read(o, notes)
+		usage, cost, err := piUsage.read(o, notes)
 		if err != nil {
 			return err
 		}
-		r.Body = history.Usage{Model: o.optionalText("model"), Usage: usage}
+		r.Body = history.Usage{Model: o.optionalText("model"), Usage: usage, Cost: cost}
 		notes.rest("model_usage", o)
 	default:
 		r.Body = history.Custom{Name: r.Recorded, Data: clone(raw)}

@@ -56,7 +56,7 @@ func (p *piReader) body(role string, r *Record, o *object, raw []byte, notes *pe
 	case "assistant":
 		m.Role = chat.RoleAssistant
 		if err = piContent(&m, o, notes); err == nil {
-			r.Usage, err = piUsage.read(o, notes)
+			r.Usage, r.Cost, err = piUsage.read(o, notes)
 		}
 	case "toolResult":
 		m.Role, m.ToolCallID, m.IsError = chat.RoleTool, o.text("toolCallId"), o.flag("isError")

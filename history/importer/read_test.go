@@ -254,6 +254,21 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+func TestTheCostThatARecorderReckonedIsKept(t *testing.T) {
+	recording, err := importer.Read(strings.NewReader(session(
+		message(`"role":"user","content":"go"`),
+		message(`"role":"assistant","content":[{"type":"text","text":"a"}],"usage":{"input":10,"cost":{"input":0.00005,"total":0.0357}}`),
+		`{"type":"model_usage","usage":{"input":7,"cost":{"total":0.5}}}`,
+	)))
+	require.NoError(t, err)
+	assert.InDelta(t, 0.0357, recording.Records[1].Cost, 0)
+	assert.InDelta(t, 0.5, recording.Records[2].Body.(history.Usage).Cost, 0)
+	assert.Equal(t, []importer.Note{{Line: 3, Count: 1, Reason: importer.NoPlace, What: "usage.cost.input"}}, recording.Notes)
+
+	_, err = importer.Read(strings.NewReader(session(message(`"role":"assistant","content":[],"usage":{"cost":{"total":-1}}`))))
+	require.ErrorContains(t, err, "usage: total: -1 is no number from 0")
+}
+
 func TestCacheWritesOfAnthropicAreToldApartByLifetime(t *testing.T) {
 	got, err := importer.Read(strings.NewReader(`{"role":"user","content":"a"}
 {"id":"msg_1","type":"message","role":"assistant","content":[{"type":"text","text":"b"}],"usage":{"input_tokens":3,"output_tokens":8,` +

@@ -39,6 +39,8 @@ type Record struct {
 	Recorded string
 	// Usage that the provider reported with an assistant message; zero where none was recorded.
 	Usage chat.Usage
+	// Cost in US dollars that the recorder reckoned for Usage, 0 where it is not known.
+	Cost float64
 	// Sidechain tells that another agent said it, apart from the conversation.
 	Sidechain bool
 	// Aside tells that it is no part of the tree: it was noted after its parent, and nothing goes on from it.

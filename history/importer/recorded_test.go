@@ -34,9 +34,12 @@ func TestRecordedSession(t *testing.T) {
 	}, count(got))
 	assert.Equal(t, chat.Usage{Input: 2775, Output: 141}, got.Records[1].Usage)
 	var used chat.Usage
+	var cost float64
 	for _, r := range got.Records {
 		used = sum(used, r.Usage)
+		cost += r.Cost
 	}
+	assert.InDelta(t, 42.5959, cost, 0.0001)
 	assert.Equal(t, chat.Usage{Input: 56382684, Output: 187895, CacheRead: 54693675, CacheWrite: 1685320}, used)
 	for _, c := range []struct{ line, kept, tokens int }{{360, 294, 175004}, {629, 552, 185014}} {
 		compaction := got.Records[c.line-2].Compaction()

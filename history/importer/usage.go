@@ -7,18 +7,18 @@ import (
 )
 
 // usageNames are what a format calls the counts of usage, where it counts the tokens that the cache served or took in
-// apart from the input.
-type usageNames struct{ input, output, cacheRead, cacheWrite string }
+// apart from the input, and the object with the total cost in dollars, "" if it has none.
+type usageNames struct{ input, output, cacheRead, cacheWrite, cost string }
 
 var (
-	anthropicUsage = usageNames{"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"}
-	piUsage        = usageNames{"input", "output", "cacheRead", "cacheWrite"}
+	anthropicUsage = usageNames{"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", ""}
+	piUsage        = usageNames{"input", "output", "cacheRead", "cacheWrite", "cost"}
 )
 
-// read reads the field "usage", if there is one.
-func (n usageNames) read(o *object, notes *pending) (chat.Usage, error) {
+// read reads the field "usage", if there is one, and what it cost.
+func (n usageNames) read(o *object, notes *pending) (_ chat.Usage, cost float64, _ error) {
 	if !o.given("usage") {
-		return chat.Usage{}, nil
+		return chat.Usage{}, 0, nil
 	}
 	u := o.object("usage")
 	usage := chat.Usage{
@@ -37,12 +37,20 @@ func (n usageNames) read(o *object, notes *pending) (chat.Usage, error) {
 		}
 		notes.rest("usage.cache_creation", lifetimes)
 	}
+	if u.is(n.cost, kindObject) {
+		costs := u.object(n.cost)
+		cost = costs.amount("total")
+		if u.err == nil {
+			u.err = costs.err
+		}
+		notes.rest("usage."+n.cost, costs)
+	}
 	switch {
 	case o.err != nil:
-		return usage, o.err
+		return usage, cost, o.err
 	case u.err != nil:
-		return usage, fmt.Errorf("usage: %w", u.err)
+		return usage, cost, fmt.Errorf("usage: %w", u.err)
 	}
 	notes.rest("usage", u)
-	return usage, nil
+	return usage, cost, nil
 }
