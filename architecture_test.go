@@ -1,0 +1,144 @@
+package promptree_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/promptree-go/promptree"
+
+// imports are the packages of ours that those below a path may import, beside what lies below the same path: the longest path
+// counts. Packages below internal are not looked at.
+var imports = map[string][]string{
+	"elements/chat": {},
+	"sizing":        {"elements/chat"},
+	"elements":      {"elements/chat", "sizing"},
+	"render":        {"elements", "sizing"},
+	"history":       {"elements", "sizing"},
+	"summarize":     {"elements", "sizing", "render", "history"},
+}
+
+// apart are packages that must not know each other, although their paths would allow it.
+var apart = map[string]*regexp.Regexp{
+	"history":   regexp.MustCompile(`^history/`),
+	"sizing":    regexp.MustCompile(`^sizing/`),
+	"summarize": regexp.MustCompile(`^summarize/(policies|agent|models|a3s|copilotchat|copilotcli|ohmypi|stagewise|frugal)`),
+}
+
+// stages of a render, each of which imports only those before it.
+var stages = []string{"tree", "join", "count", "order", "guard", "draft", "transfer", "layout"}
+
+func TestImportsRunOneWay(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...").Output()
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		names := strings.Fields(line)
+		from, ours := ourPath(names[0])
+		group := groupOf(from)
+		if !ours || group == "" {
+			continue
+		}
+		seen[group] = true
+		for _, name := range names[1:] {
+			to, ours := ourPath(name)
+			if !ours || strings.HasPrefix(to, "internal/") {
+				continue
+			}
+			allowed := slices.ContainsFunc(append(imports[group], group), func(path string) bool { return below(to, path) })
+			require.True(t, allowed, "%s imports %s", from, to)
+			if not := apart[from]; not != nil {
+				require.NotRegexp(t, not, to, "%s imports it", from)
+			}
+			if stage, ok := strings.CutPrefix(from, "render/internal/"); ok {
+				if before, ok := strings.CutPrefix(to, "render/internal/"); ok {
+					require.Contains(t, stages, stage)
+					require.Less(t, slices.Index(stages, before), slices.Index(stages, stage), "%s imports %s", from, to)
+				}
+			}
+		}
+	}
+	require.Len(t, seen, len(imports))
+}
+
+// ourPath is the path of a package in the module, and reports whether it is in the module.
+func ourPath(name string) (string, bool) {
+	path, ok := strings.CutPrefix(name, module+"/")
+	return path, ok
+}
+
+func groupOf(path string) (longest string) {
+	for group := range imports {
+		if below(path, group) && len(group) > len(longest) {
+			longest = group
+		}
+	}
+	return longest
+}
+
+func below(path, parent string) bool {
+	return path == parent || strings.HasPrefix(path, parent+"/")
+}
+
+// What the pages for maintainers name is there: files, folders and tests.
+func TestPagesForMaintainersNameWhatIsThere(t *testing.T) {
+	for _, page := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md"} {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		var tests []string
+		for _, quoted := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(string(text), -1) {
+			for word := range strings.FieldsSeq(quoted[1]) {
+				switch path := strings.TrimSuffix(strings.TrimPrefix(word, "./"), "/..."); {
+				case strings.Contains(word, "NAME"), strings.Contains(word, "://"):
+				case regexp.MustCompile(`^Test\w+$`).MatchString(word):
+					tests = append(tests, word)
+				case strings.Contains(path, "/") && regexp.MustCompile(`^[\w./-]+$`).MatchString(path), regexp.MustCompile(`\.(md|go|work)$`).MatchString(path):
+					if _, err := os.Stat(path); err != nil && !found(path) {
+						t.Errorf("%s names %s, which is not there", page, word)
+					}
+				}
+			}
+		}
+		for _, link := range regexp.MustCompile(`\]\(([^)#:]+)`).FindAllStringSubmatch(string(text), -1) {
+			_, err := os.Stat(link[1])
+			require.NoError(t, err, "%s links to it", page)
+		}
+		for _, name := range tests {
+			require.True(t, declared(t, name), "%s names %s, which no test is", page, name)
+		}
+	}
+}
+
+// found reports whether a path without a folder is a file somewhere below, such as doc.go.
+func found(path string) bool {
+	if strings.Contains(path, "/") {
+		return false
+	}
+	some := false
+	_ = filepath.WalkDir(".", func(_ string, d os.DirEntry, err error) error {
+		some = some || err == nil && d.Name() == path
+		return nil
+	})
+	return some
+}
+
+func declared(t *testing.T, test string) bool {
+	t.Helper()
+	some := false
+	require.NoError(t, filepath.WalkDir(".", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || some || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		some = strings.Contains(string(text), "func "+test+"(")
+		return err
+	}))
+	return some
+}
