@@ -17,7 +17,7 @@
 // Messages: [SystemMessage], [UserMessage], [AssistantMessage] with its [ToolCall]s, [ToolMessage]. Text in them:
 // [Text], [TextChunk], [Tag], [LineBreak]. Other parts: [Image], [Document], [Thinking], [Opaque], [CacheBreakpoint].
 // Elements that say what is kept: [Chunk], [PrioritizedList], [TokenLimit], [KeepWith], [Expandable], [IfEmpty], [Wrap],
-// [LegacyPrioritization]. Values that go along: [Meta], [Reference]. Content rendered elsewhere: [Transferred]. Finished messages go into a tree with [Message].
+// [LegacyPrioritization]. Outside messages: [Tool]. Values that go along: [Meta], [Reference]. Content rendered elsewhere: [Transferred]. Finished messages go into a tree with [Message].
 //
 // # Elements of your own
 //

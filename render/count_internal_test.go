@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/promptree-go/promptree/render/internal/count"
 	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/render/internal/tree"
 	"github.com/promptree-go/promptree/sizing"
@@ -12,7 +11,7 @@ import (
 
 // anew counts what is left of a node in a tree made for nothing else, as a whole.
 func (f *fitting) anew(n tree.ID) int {
-	return count.New(bareOf(f.state, n).fresh(), struct{ sizing.Tokenizer }{f.layout.layouter.Tokenizer}).Count(tree.Root)
+	return bareOf(f.state, n).count(f.layout.layouter.Tokenizer)
 }
 
 // CheckCounts prunes a prompt to nothing, and compares the count after each step with one made anew, where each is asked
@@ -86,6 +85,9 @@ func CheckLowerBound(layout *Layout) string {
 	joiner := f.layout.layouter.Tokenizer.(sizing.Joiner)
 	for {
 		wrong := ""
+		if least, tokens := f.count.Least(tree.Root), f.count.Count(tree.Root); least > tokens {
+			return fmt.Sprintf("step %d: %d tokens at least, but it counts %d", f.state.Now, least, tokens)
+		}
 		f.state.At(tree.Latest).Walk(tree.Root, func(n tree.ID) {
 			tokens := f.count.Count(n)
 			if f.state.Tree.Nodes[n].Kind == tree.Message {

@@ -22,7 +22,7 @@ import (
 func checkCounts(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
-	v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(2) == 0, parts: r.IntN(3) == 0}
+	v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(2) == 0, parts: r.IntN(3) == 0, tools: r.IntN(3) == 0}
 	layout, err := render.Lay(t.Context(), newGrower(seed, v).prompt(), render.Options{Budget: 1000, Tokenizer: append(joiners(t), framing{summing{runes}})[r.IntN(3)]})
 	require.NoError(t, err)
 	require.Empty(t, render.CheckCounts(layout, seed%4 == 0), "seed %d", seed)
@@ -232,7 +232,7 @@ func FuzzCounts(f *testing.F) {
 func checkSkip(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 5))
-	v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(3) == 0, growing: r.IntN(3) == 0, lines: r.IntN(2) == 0, parts: r.IntN(3) == 0}
+	v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(3) == 0, growing: r.IntN(3) == 0, lines: r.IntN(2) == 0, parts: r.IntN(3) == 0, tools: r.IntN(3) == 0}
 	opts := render.Options{Budget: 1000, Tokenizer: append(joiners(t), summing{runes}, summing{es}, framing{summing{runes}})[r.IntN(5)]}
 	layout, err := render.Lay(t.Context(), newGrower(seed, v).prompt(), opts)
 	require.NoError(t, err)

@@ -15,10 +15,10 @@
 // rule 7.
 //
 //  1. From the container down, the child with the lowest priority is chosen, and among its children again, until something
-//     is found that goes as a whole: a text, another part, a [elements.Chunk], or an element without children.
+//     is found that goes as a whole: a text, another part, a tool, a [elements.Chunk], or an element without children.
 //  2. A priority that is not set is the highest. Text, line breaks and opaque values take that of the element they
 //     stand in. An element that passes its priority on has 0 if its own is not set.
-//  3. Among children of one priority the one goes whose own children hold the lowest: for a text or part that is -1; for an element
+//  3. Among children of one priority the one goes whose own children hold the lowest: for a text, part or tool that is -1; for an element
 //     the lowest of its direct children's priorities, the highest if it has none. Among equals there too, the earlier.
 //  4. The children of an element with PassPriority compete in its place; a LegacyPrioritization with it has lost its own
 //     rule. On messages and chunks it does nothing.
@@ -32,12 +32,21 @@
 //     still calls tools.
 //  9. With an element of a group ([elements.KeepWith]) in what went, or a call linked to one, all elements of the group go,
 //     wherever they stand, and the tool calls linked to it; and what they leave empty, and the groups in that, in turn.
-//  10. With a message in a chunk, taken out for a limit in there or with a group, the whole chunk goes.
+//  10. With a message or a tool in a chunk, taken out for a limit in there or with a group, the whole chunk goes.
 //
 // With [Options.Compatible] it is as in prompt-tsx: a Chunk with PassPriority has lost its own rule, a LegacyPrioritization takes a
 // chunk apart, a call that goes leaves its group, and rule 10 is missing.
 //
 // The tests have these rules a second time, written as simply as can be from the text above, and compare.
+//
+// # Tools
+//
+// Definitions of tools ([elements.Tool]) compete with the messages beside them by the same rules. What they take is the tokenizer's count
+// of their whole list, in the prompt and in each limit, and is counted anew once one of them went. Which tools the prompt calls is decided
+// before anything is pruned, so that a smaller budget keeps no more than a larger one.
+//
+// A tool that goes breaks the provider's prompt cache from its very beginning, which a message that goes does only from its place on:
+// prune tools with a low water, or give them priorities by which they go before what changes anyway.
 //
 // # Trimming
 //
@@ -64,6 +73,7 @@
 //     makes a call linked to it. The same goes if such a message is required.
 //   - A message whose tool calls are required stays, though what is in it may go; so do the groups of these calls.
 //   - What holds something required is never emptied.
+//   - A tool that a message calls is required.
 //
 // What does not fit then is a [*BudgetExceededError] that names the largest pieces that could not go.
 //
@@ -81,7 +91,7 @@
 // [Layout.FitWith] fits a layout with other such options, and [Layout.Floor] counts what is left once everything that may
 // go has gone. So what a prompt takes without all that is offered, its history or not, is known from one layout:
 //
-//	needed, err := layout.Floor(ctx, render.FitOptions{Budget: budget, KeepUnranked: true, History: render.HistoryRequired})
+//	needed, tools, err := layout.Floor(ctx, render.FitOptions{Budget: budget, KeepUnranked: true, History: render.HistoryRequired})
 //
 // # Low water
 //

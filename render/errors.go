@@ -22,6 +22,10 @@ var (
 	ErrNestedMessage = draft.ErrNestedMessage
 	// ErrBreakpointPlace is the error of a cache breakpoint that does not stand directly in a message.
 	ErrBreakpointPlace = layout.ErrBreakpointPlace
+	// ErrToolInMessage is the error of an [elements.Tool] in a message.
+	ErrToolInMessage = draft.ErrToolInMessage
+	// ErrDuplicateTool is the error of two tools of one name.
+	ErrDuplicateTool = draft.ErrDuplicateTool
 	// ErrNilElement is the error of a tree that is nil, or of a nil pointer that stands in one as an element.
 	ErrNilElement = layout.ErrNilElement
 	// ErrDuplicateCall is the error of a message with two tool calls of one id.
@@ -132,6 +136,8 @@ type BudgetExceededError struct {
 	Metadata elements.Metadata
 	// Messages of the prompt before anything was pruned.
 	Messages []chat.Message
+	// Tools that are left.
+	Tools []chat.Tool
 }
 
 func (e *BudgetExceededError) Error() string {

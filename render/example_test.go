@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/openai"
@@ -163,4 +164,40 @@ func Example_shares() {
 	// 4995
 	// 7492
 	// 2497
+}
+
+// Tools in the tree give way to what matters more, like any other element.
+func ExampleResult_tools() {
+	tool := func(priority int, name, description string) elements.Tool {
+		return elements.Tool{
+			Props: elements.Props{Priority: new(priority)},
+			Tool:  chat.Tool{Name: name, Description: description},
+		}
+	}
+	prompt := elements.Nodes{
+		elements.Tool{Tool: chat.Tool{Name: "read_file", Description: "Reads a file."}}, // without a priority: the last to go
+		tool(20, "search", "Searches the repository for a regular expression."),
+		tool(10, "browse", "Opens a page of the web in a browser."),
+		elements.UserMessage{Children: elements.Nodes{elements.Text("Which test fails?")}},
+	}
+	tokenizer, err := openai.New("o200k_base")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, budget := range []int{100, 60} {
+		result, err := render.Render(context.Background(), prompt, render.Options{Budget: budget, Tokenizer: tokenizer})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Print(result.Tokens, " of ", budget, ":")
+		for _, t := range result.Tools { // for chat.Request.Tools
+			fmt.Print(" ", t.Name)
+		}
+		fmt.Println()
+	}
+	// Output:
+	// 68 of 100: read_file search browse
+	// 51 of 60: read_file search
 }

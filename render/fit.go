@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/internal/count"
 	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/guard"
@@ -184,8 +185,13 @@ func (f *fitting) exceeded(ctx context.Context, n tree.ID, limit int, stuck tree
 	}
 	return &BudgetExceededError{
 		Budget: limit, Needed: f.count.Count(n), Limit: f.limitPath(tree.Latest), Path: f.state.Tree.Path(stuck),
-		Largest: f.largest(n), Metadata: f.metadata(tree.Latest), Messages: join.Messages(tree.NewState(before.Tree), tree.Latest),
+		Largest: f.largest(n), Metadata: f.metadata(tree.Latest), Messages: join.Messages(tree.NewState(before.Tree), tree.Latest), Tools: f.tools(tree.Latest),
 	}
+}
+
+// tools returns the tools that were left after a step, nil if none were.
+func (f *fitting) tools(at tree.Step) []chat.Tool {
+	return f.state.Tree.ToolsOf(f.state.At(at).Tools(tree.Root))
 }
 
 // largest returns the five largest pieces in n.

@@ -21,6 +21,7 @@ type vocabulary struct {
 	lines    bool // hardly a text that does not start on a line of its own and is no line break, and hardly a part
 	trims    bool
 	parts    bool // many parts, breakpoints and calls
+	tools    bool // definitions of tools, some of which are called
 }
 
 // grower grows random prompts. The same seed and vocabulary give the same prompt.
@@ -29,6 +30,7 @@ type grower struct {
 	r      *rand.Rand
 	groups []*elements.Group
 	calls  int
+	tool   int      // number of tools so far
 	must   []string // marks in texts of required elements, which no render may lose
 	unsure int      // above 0 where what is grown may not be there although nothing was pruned
 }
@@ -121,6 +123,9 @@ func (g *grower) prompt() elements.Node {
 
 // top is a message, or an element around messages.
 func (g *grower) top(depth int) elements.Node {
+	if g.tools && g.chance(0.3) {
+		return g.definition()
+	}
 	tops := func() elements.Nodes { return g.several(3, func() elements.Node { return g.top(depth - 1) }) }
 	if depth == 0 || g.chance(0.5) {
 		if g.chance(0.2) {
@@ -155,6 +160,16 @@ func (g *grower) top(depth int) elements.Node {
 	default:
 		return elements.Wrap{Props: g.props(), Children: tops()}
 	}
+}
+
+// definition is that of a tool. The first has the name that rounds call.
+func (g *grower) definition() elements.Node {
+	g.tool++
+	name := "read"
+	if g.tool > 1 {
+		name = fmt.Sprint("tool", g.tool)
+	}
+	return elements.Tool{Props: g.props(), Tool: chat.Tool{Name: name, Description: g.text(), Parameters: []byte(`{"type":"object"}`)}}
 }
 
 // message has a word of its own unless blank messages are wanted.

@@ -70,6 +70,11 @@ func (f *fitting) expand(ctx context.Context, limit, tokens int) error {
 		}
 		f.growth.grown[e.Node] = grown
 		f.replace(e.ID, grown)
+		if len(f.state.Tree.Tools) > 0 {
+			if err := f.layout.draft.CheckTools(f.growth.grown); err != nil {
+				return err
+			}
+		}
 		if used += now - first; used >= tokens {
 			break
 		}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/internal/count"
 	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/join"
@@ -177,9 +178,9 @@ func (b *bare) passes() bool {
 	return b.Kind == tree.Container && b.Is(tree.PassesPriority) && len(b.kids) > 0
 }
 
-// holdsMessage reports whether it is a message, or one is left in it.
+// holdsMessage reports whether it is a message or a tool, or one is left in it.
 func (b *bare) holdsMessage() bool {
-	return b.Kind == tree.Message || slices.ContainsFunc(b.kids, (*bare).holdsMessage)
+	return b.Kind == tree.Message || b.Kind == tree.Tool || slices.ContainsFunc(b.kids, (*bare).holdsMessage)
 }
 
 // piece tells a text or another part from an element.
@@ -382,9 +383,21 @@ func find(b *bare, at ref, inMessage bool) (*bare, bool) {
 	return nil, false
 }
 
-// count is the count of a tree made for nothing else.
-func (n *naive) count(b *bare) int {
-	return count.New(b.fresh(), struct{ sizing.Tokenizer }{n.layouter.Tokenizer}).Count(tree.Root)
+// count is the count of a tree made for nothing else, and of the list of its tools.
+func (n *naive) count(b *bare) int { return b.count(n.layouter.Tokenizer) }
+
+func (b *bare) count(t sizing.Tokenizer) int {
+	return count.New(b.fresh(), struct{ sizing.Tokenizer }{t}).Count(tree.Root) + t.CountTools(b.tools())
+}
+
+// tools are those that are left.
+func (b *bare) tools() (tools []chat.Tool) {
+	b.walk(func(b *bare) {
+		if b.Kind == tree.Tool {
+			tools = append(tools, *b.tree.Extra(b.id).Tool)
+		}
+	})
+	return tools
 }
 
 // fresh returns a tree that has what is left, and nothing more.
@@ -541,9 +554,10 @@ func CheckTree(ctx context.Context, layout *Layout, budget int) string {
 	if _, err := f.fit(ctx, budget); err != nil {
 		return ""
 	}
-	tokenizer := struct{ sizing.Tokenizer }{layout.layouter.Tokenizer}
-	sent, wrong := 0, ""
-	bareOf(f.state, tree.Root).walk(func(b *bare) {
+	tokenizer := layout.layouter.Tokenizer
+	left := bareOf(f.state, tree.Root)
+	sent, wrong := tokenizer.CountTools(left.tools()), ""
+	left.walk(func(b *bare) {
 		if b.Kind == tree.Message {
 			sent += tokenizer.CountMessage(join.Message(b.fresh().At(tree.Latest), tree.Root))
 		}
@@ -551,7 +565,7 @@ func CheckTree(ctx context.Context, layout *Layout, budget int) string {
 			return b.in == tree.None && e.ID != tree.None && (standsIn(f.state.Tree, e.ID, b.id) || standsIn(f.state.Tree, b.id, e.ID))
 		})
 		if most := b.tree.Extra(b.id).Limit; most > 0 && most <= budget && !grows {
-			if tokens := count.New(b.fresh(), tokenizer).Count(tree.Root); tokens > most {
+			if tokens := b.count(tokenizer); tokens > most {
 				wrong = fmt.Sprintf("%s has %d tokens", b.path(), tokens)
 			}
 		}

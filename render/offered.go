@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
@@ -35,7 +36,7 @@ func (m HistoryMode) check() error {
 
 // FitOptions say what [Layout.FitWith] and [Layout.Floor] keep, in place of the options that the tree was laid out with.
 type FitOptions struct {
-	// Budget is the most tokens that the messages may take, 1 or more.
+	// Budget is the most tokens that the messages and tools may take, 1 or more.
 	Budget int
 	// KeepUnranked takes everything as required that has no priority, as [Options.KeepUnranked] does. Off by default.
 	KeepUnranked bool
@@ -62,32 +63,39 @@ func (l *Layout) FitWith(ctx context.Context, o FitOptions) (*Result, error) {
 	return l.validated(fitted(ctx, l, func(ctx context.Context, w *guard.Watch) (*Result, error) { return l.fitAlone(ctx, w, o) }))
 }
 
-// Floor returns how many tokens are left once everything that may go has gone, by the tokenizer's exact count: what a
+// Floor returns how many tokens are left once everything that may go has gone, and which tools. The tokens are the tokenizer's exact count: what a
 // [*BudgetExceededError] of FitWith would say is needed. That may be more than the budget, which only decides which
 // token limits are kept: those up to it. Expandables do not grow. A TokenLimit that cannot be kept is a [*BudgetExceededError].
 //
 // If nothing may go it costs a pass over the tree and one count, and what it counted is not counted again by other fits.
-func (l *Layout) Floor(ctx context.Context, o FitOptions) (tokens int, err error) {
+func (l *Layout) Floor(ctx context.Context, o FitOptions) (tokens int, tools []chat.Tool, err error) {
 	if err := l.checkFit(o); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	return fitted(ctx, l, func(ctx context.Context, w *guard.Watch) (int, error) { return l.floor(ctx, w, o) })
+	left, err := fitted(ctx, l, func(ctx context.Context, w *guard.Watch) (floor, error) { return l.floor(ctx, w, o) })
+	return left.tokens, left.tools, err
 }
 
-func (l *Layout) floor(ctx context.Context, w *guard.Watch, o FitOptions) (tokens int, err error) {
+// floor is what is left once everything that may go has gone.
+type floor struct {
+	tokens int
+	tools  []chat.Tool
+}
+
+func (l *Layout) floor(ctx context.Context, w *guard.Watch, o FitOptions) (left floor, err error) {
 	from, err := l.built(ctx, w, o.History)
 	if err != nil {
-		return 0, err
+		return floor{}, err
 	}
 	f := newFitting(l, from, o)
 	f.watch, f.growth.fixed = w, true
 	if err := f.keepLimits(ctx, o.Budget); err != nil {
-		return 0, err
+		return floor{}, err
 	}
 	f.lockUnranked()
 	f.exhaust(ctx, tree.Root)
 	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
+		return floor{}, context.Cause(ctx)
 	}
-	return f.count.Count(tree.Root), nil
+	return floor{f.count.Count(tree.Root), f.tools(tree.Latest)}, nil
 }

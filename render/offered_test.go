@@ -145,7 +145,7 @@ func TestKeepUnrankedPrunesOnlyWhatIsOffered(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			require.Equal(t, tt.want, steps(t, tt.root, render.FitOptions{KeepUnranked: true}))
 			layout := laid(t, tt.root, render.Options{KeepUnranked: true})
-			floor, err := layout.Floor(t.Context(), render.FitOptions{Budget: 1, KeepUnranked: true})
+			floor, _, err := layout.Floor(t.Context(), render.FitOptions{Budget: 1, KeepUnranked: true})
 			require.NoError(t, err)
 			_, err = layout.Fit(t.Context(), floor-1)
 			over, ok := errors.AsType[*render.BudgetExceededError](err)
@@ -203,7 +203,7 @@ func TestALimitIsKeptByUnrankedTextsInIt(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, 7, over.Needed)
 		require.Empty(t, over.Limit)
-		floor, err := layout.Floor(t.Context(), render.FitOptions{Budget: 6, KeepUnranked: true})
+		floor, _, err := layout.Floor(t.Context(), render.FitOptions{Budget: 6, KeepUnranked: true})
 		require.NoError(t, err)
 		require.Equal(t, 7, floor)
 	}
@@ -211,7 +211,7 @@ func TestALimitIsKeptByUnrankedTextsInIt(t *testing.T) {
 
 func TestALimitThatCannotBeKeptIsAnErrorOfTheFloor(t *testing.T) {
 	root := user(elements.TokenLimit{Max: 2, Children: elements.Nodes{need(0, "aaaa")}})
-	_, err := laid(t, root, render.Options{}).Floor(t.Context(), render.FitOptions{Budget: 10})
+	_, _, err := laid(t, root, render.Options{}).Floor(t.Context(), render.FitOptions{Budget: 10})
 	over, ok := errors.AsType[*render.BudgetExceededError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, "User > TokenLimit", over.Limit)
@@ -241,7 +241,7 @@ func TestTheFloorIsWhatTheTreeWithoutOfferedPiecesCounts(t *testing.T) {
 		}{{render.HistoryAsGiven, false}, {render.HistoryRequired, true}, {render.HistoryDroppable, false}} {
 			want, err := render.Render(t.Context(), prompt(false, tt.stays), render.Options{Budget: plenty, Tokenizer: tokenizer})
 			require.NoError(t, err)
-			got, err := layout.Floor(t.Context(), render.FitOptions{Budget: 1, KeepUnranked: true, History: tt.history})
+			got, _, err := layout.Floor(t.Context(), render.FitOptions{Budget: 1, KeepUnranked: true, History: tt.history})
 			require.NoError(t, err)
 			require.Equal(t, want.Tokens, got)
 		}
@@ -330,14 +330,14 @@ func TestOptionsOfAFitAreChecked(t *testing.T) {
 	for _, o := range []render.FitOptions{{}, {Budget: -1}, {Budget: 1, History: 3}} {
 		_, err := layout.FitWith(t.Context(), o)
 		require.ErrorIs(t, err, render.ErrBudget)
-		_, err = layout.Floor(t.Context(), o)
+		_, _, err = layout.Floor(t.Context(), o)
 		require.ErrorIs(t, err, render.ErrBudget)
 	}
 	_, err := render.Lay(t.Context(), nil, render.Options{Budget: 1, Tokenizer: runes, History: 3})
 	require.ErrorIs(t, err, render.ErrBudget)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errGone)
-	_, err = layout.Floor(ctx, render.FitOptions{Budget: 1})
+	_, _, err = layout.Floor(ctx, render.FitOptions{Budget: 1})
 	require.ErrorIs(t, err, errGone)
 }
 
@@ -359,7 +359,7 @@ func TestWhatTheFloorCountedIsNotCountedAgain(t *testing.T) {
 	}
 	asked := 0
 	layout := laid(t, root, render.Options{Tokenizer: counting{summing{runes}, &asked}})
-	floor, err := layout.Floor(t.Context(), render.FitOptions{Budget: plenty, KeepUnranked: true})
+	floor, _, err := layout.Floor(t.Context(), render.FitOptions{Budget: plenty, KeepUnranked: true})
 	require.NoError(t, err)
 	before := asked
 	r, err := layout.Fit(t.Context(), plenty)
@@ -378,7 +378,7 @@ func TestFitsWithOtherOptionsMayRunAtOnce(t *testing.T) {
 			if r, err := layout.FitWith(t.Context(), o); err == nil {
 				_ = r.Report()
 			}
-			_, _ = layout.Floor(t.Context(), o)
+			_, _, _ = layout.Floor(t.Context(), o)
 		})
 	}
 	running.Wait()
@@ -471,7 +471,7 @@ func (m *marker) node(n elements.Node, offered, sure bool) elements.Node {
 func checkOffered(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 5))
-	grown := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, parts: r.IntN(3) == 0}).prompt()
+	grown := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, parts: r.IntN(3) == 0, tools: r.IntN(3) == 0}).prompt()
 	m := marker{r: r}
 	root := m.node(grown, false, true)
 	if r.IntN(2) == 0 {
@@ -483,7 +483,7 @@ func checkOffered(t *testing.T, seed uint64) {
 	for _, budget := range []int{plenty, 300, 100, 30, 1} {
 		o := render.FitOptions{Budget: budget, KeepUnranked: r.IntN(3) > 0, History: render.HistoryMode(r.IntN(3))}
 		at := fmt.Sprintf("seed %d, %+v, %T", seed, o, opts.Tokenizer)
-		floor, floorErr := layout.Floor(t.Context(), o)
+		floor, _, floorErr := layout.Floor(t.Context(), o)
 		fit, err := layout.FitWith(t.Context(), o)
 		over, _ := errors.AsType[*render.BudgetExceededError](err)
 		switch {

@@ -66,7 +66,7 @@ func (r *reporter) list(n tree.ID, in place) {
 		r.block(extra.Block, in)
 		return
 	case node.Leaf():
-		p := Piece{Kind: partKinds[count.TypeOf(extra.Part)], Tokens: r.fit.count.PieceIn(r.tree, n), Required: locked}
+		p := Piece{Kind: kindOf(node, extra), Tokens: r.fit.count.PieceIn(r.tree, n), Required: locked}
 		if t := r.trimmed[n]; t != nil && in.went.Step == 0 {
 			p.Tokens, p.TrimmedFrom = t.Tokens, p.Tokens
 		}
@@ -144,6 +144,14 @@ func (r *reporter) block(b *tree.Block, in place) {
 			r.report = append(r.report, piece)
 		}
 	}
+}
+
+// kindOf returns the kind of a piece.
+func kindOf(n *tree.Node, extra *tree.Extra) PieceKind {
+	if n.Kind == tree.Tool {
+		return PieceTool
+	}
+	return partKinds[count.TypeOf(extra.Part)]
 }
 
 // partKinds are the kinds of pieces that parts are.

@@ -33,7 +33,7 @@ func checkSeed(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
 	chance := func() bool { return r.IntN(2) == 0 }
-	v := vocabulary{required: chance(), blank: r.IntN(4) == 0, growing: chance(), sized: chance()}
+	v := vocabulary{required: chance(), blank: r.IntN(4) == 0, growing: chance(), sized: chance(), tools: chance()}
 	g := newGrower(seed, v)
 	root := g.prompt()
 	opts := render.Options{Budget: plenty, Tokenizer: []tokens{runes, words, pairs}[r.IntN(3)]}
@@ -103,7 +103,7 @@ func checkError(t *testing.T, err error, opts render.Options, at string) {
 func checkResult(t *testing.T, r *render.Result, g *grower, opts render.Options, at string) {
 	t.Helper()
 	require.LessOrEqual(t, r.Tokens, opts.Budget, at)
-	sum, parts, calls := 0, 0, 0
+	sum, parts, calls, tools := opts.Tokenizer.CountTools(r.Tools), 0, 0, len(r.Tools)
 	var text strings.Builder
 	for _, m := range r.Messages {
 		sum += opts.Tokenizer.CountMessage(m)
@@ -137,11 +137,14 @@ func checkResult(t *testing.T, r *render.Result, g *grower, opts render.Options,
 			require.False(t, p.Restored, at)
 		case p.Kind == render.PieceToolCall:
 			calls--
+		case p.Kind == render.PieceTool:
+			tools--
 		case p.Kind != render.PieceText && p.Kind != render.PieceBreakpoint:
 			parts--
 		}
 	}
 	require.Zero(t, calls, "%s: calls that are sent, less those reported", at)
+	require.Zero(t, tools, "%s: tools that are left, less those reported", at)
 	require.Zero(t, parts, "%s: parts that are sent, less those reported", at)
 }
 
@@ -168,7 +171,7 @@ func FuzzRender(f *testing.F) {
 
 // Fits of one layout do not disturb each other.
 func TestLayoutIsSafeForConcurrentUse(t *testing.T) {
-	root := newGrower(7, vocabulary{required: true, blank: true, growing: true, sized: true}).prompt()
+	root := newGrower(7, vocabulary{required: true, blank: true, growing: true, sized: true, tools: true}).prompt()
 	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 300, Tokenizer: runes, Backfill: true})
 	require.NoError(t, err)
 	fit := func(budget int) string {
@@ -197,7 +200,7 @@ func (d dear) CountMessage(m chat.Message) int { return 3 * d.tokens.CountMessag
 func checkNaive(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
-	root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, sized: r.IntN(2) == 0, lines: r.IntN(2) == 0, trims: r.IntN(3) == 0}).prompt()
+	root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, sized: r.IntN(2) == 0, lines: r.IntN(2) == 0, trims: r.IntN(3) == 0, tools: r.IntN(2) == 0}).prompt()
 	tokenizers := append([]sizing.Tokenizer{runes, words, pairs, dear{runes}, summing{runes}, summing{es}}, joiners(t)...)
 	tokenizer := tokenizers[r.IntN(len(tokenizers))]
 	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 200, Tokenizer: tokenizer, KeepUnranked: r.IntN(3) == 0, Compatible: r.IntN(3) == 0})
@@ -230,7 +233,7 @@ func TestFitsShareOnePruning(t *testing.T) {
 	t.Parallel()
 	for seed := range trees() {
 		r := rand.New(rand.NewPCG(seed, 4))
-		root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, sized: r.IntN(2) == 0, trims: r.IntN(2) == 0}).prompt()
+		root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, sized: r.IntN(2) == 0, trims: r.IntN(2) == 0, tools: r.IntN(2) == 0}).prompt()
 		opts := render.Options{Budget: 200, Tokenizer: append(joiners(t), summing{runes}, summing{es})[r.IntN(4)], LowWater: []float64{0, 0.7}[r.IntN(2)], KeepUnranked: r.IntN(3) == 0}
 		shared, err := render.Lay(t.Context(), root, opts)
 		require.NoError(t, err)

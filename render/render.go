@@ -20,7 +20,7 @@ var ErrNoTokenizer = errors.New("render: Options.Tokenizer is not set: use one o
 
 // Options say what a prompt must fit. What is beyond prompt-tsx is off by default.
 type Options struct {
-	// Budget is the most tokens that the messages may take, 1 or more. [sizing.Window.Budget] works it out.
+	// Budget is the most tokens that the messages, and the tools of the tree, may take, 1 or more. [sizing.Window.Budget] works it out.
 	Budget int
 	// Tokenizer that the prompt is measured with.
 	Tokenizer sizing.Tokenizer
@@ -47,8 +47,9 @@ type Options struct {
 	//   - A text chunk with a break is trimmed rather than dropped if it is the last piece to go. See Trimming in the package's page.
 	//   - Text in the Children of an image or a document is an error; prompt-tsx leaves it out.
 	Compatible bool
-	// Validate checks the messages that are left by [chat.Validate], whose [*chat.ValidationError] the error wraps: that every tool call has its
-	// result, say, and that the last message is the user's or a tool's. Off by default, for part of a request may be rendered.
+	// Validate checks the messages and tools that are left by [chat.ValidateRequest], whose [*chat.ValidationError] the error wraps: that
+	// every tool call has its result, say, that the last message is the user's or a tool's, and that the parameters of tools are JSON
+	// objects. Off by default, for part of a request may be rendered.
 	Validate bool
 	// KeepUnranked takes everything as required that has no priority, neither of its own nor from an element that it
 	// stands in, so that only what somebody gave a priority goes. A priority of 2^53−1 or more, the highest, is the same
@@ -93,7 +94,9 @@ func (o Options) checkBudget(budget int) error {
 type Result struct {
 	// Messages to send.
 	Messages []chat.Message
-	// Tokens that they take by the tokenizer's count, at most the budget. A message of white space alone is counted
+	// Tools to declare: those of the tree that are left ([elements.Tool]), in its order. Nil if none are.
+	Tools []chat.Tool
+	// Tokens that messages and tools take by the tokenizer's count, at most the budget. A message of white space alone is counted
 	// but not sent.
 	Tokens int
 	// Budget that was kept.
@@ -143,9 +146,10 @@ func Render(ctx context.Context, root elements.Node, opts Options) (*Result, err
 
 // Layout is a tree that was laid out and can be fitted to any budget. It is safe for concurrent use.
 type Layout struct {
-	draft    *draft.Node // as it was laid out
-	layouter *layout.Layouter
-	opts     Options
+	draft      *draft.Node // as it was laid out
+	layouter   *layout.Layouter
+	opts       Options
+	holdsTools bool // there may be tools in it
 
 	turn   chan struct{}                   // full while somebody uses what follows
 	lost   chan struct{}                   // closed once somebody who does was left behind
@@ -164,13 +168,21 @@ func Lay(ctx context.Context, root elements.Node, opts Options) (*Layout, error)
 	if root == nil && !opts.Compatible {
 		return nil, &ElementError{Path: tree.RootPath, Err: fmt.Errorf("%w: the tree", ErrNilElement)}
 	}
-	laidOut, _, err := guarded(ctx, l, func(ctx context.Context, w *guard.Watch) (*draft.Node, error) {
+	laidOut, w, err := guarded(ctx, l, func(ctx context.Context, w *guard.Watch) (*draft.Node, error) {
 		return l.Lay(ctx, w, root, opts.Budget)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Layout{draft: laidOut, layouter: l, opts: opts, turn: make(chan struct{}, 1), lost: make(chan struct{})}, nil
+	return &Layout{draft: laidOut, layouter: l, opts: opts, holdsTools: w.HoldsTools.Load(), turn: make(chan struct{}, 1), lost: make(chan struct{})}, nil
+}
+
+// Tools returns the tools that stand in the tree, in its order; nil if there are none. Those that an Expandable may grow by are not among them.
+func (l *Layout) Tools() []chat.Tool {
+	if !l.holdsTools {
+		return nil
+	}
+	return l.draft.Tools(nil)
 }
 
 // Fit does the other steps, for a budget that need not be the one that the tree was laid out for: what would be sent at
@@ -197,7 +209,7 @@ func (l *Layout) validated(r *Result, err error) (*Result, error) {
 	if err != nil || !l.opts.Validate {
 		return r, err
 	}
-	if err := chat.Validate(r.Messages); err != nil {
+	if err := chat.ValidateRequest(chat.Request{Messages: r.Messages, Tools: r.Tools}); err != nil {
 		return nil, fmt.Errorf("render: the messages that are left within %d tokens: %w", r.Budget, err)
 	}
 	return r, nil

@@ -33,9 +33,10 @@ const (
 	PieceOpaque     PieceKind = "opaque"
 	PieceBreakpoint PieceKind = "cacheBreakpoint"
 	PieceToolCall   PieceKind = "toolCall"
+	PieceTool       PieceKind = "tool"
 )
 
-// Piece is the smallest thing that pruning decides on: a text, another part of a message, or a tool call.
+// Piece is the smallest thing that pruning decides on: a text, another part of a message, a tool call, or a tool.
 type Piece struct {
 	// Path of the element that the piece stands in.
 	Path string    `json:"path"`
@@ -48,7 +49,7 @@ type Piece struct {
 	// Group is the name of the group that the piece belongs to ([elements.Group]), "" if there is none.
 	Group string `json:"group,omitempty"`
 	// Tokens that the piece counts by itself. The tokens of a message are fewer if pieces merge, and more by what
-	// wraps them.
+	// wraps them. Of a tool, what the list of the others would be smaller by without it.
 	Tokens int `json:"tokens"`
 	// TrimmedFrom is what the piece counted before it was trimmed to Tokens, 0 if it was not.
 	TrimmedFrom int `json:"trimmedFrom,omitempty"`

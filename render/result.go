@@ -16,7 +16,7 @@ func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
 	if at == f.state.Now {
 		seen = tree.Latest // the same, and found sooner
 	}
-	result := &Result{Messages: join.Messages(f.state, seen), Tokens: tokens, Budget: budget, Metadata: f.metadata(seen)}
+	result := &Result{Messages: join.Messages(f.state, seen), Tools: f.tools(seen), Tokens: tokens, Budget: budget, Metadata: f.metadata(seen)}
 	if len(f.state.Tree.References) > 0 {
 		var left []elements.Reference
 		f.state.At(seen).Walk(tree.Root, func(n tree.ID) { left = append(left, f.state.Tree.Extra(n).References...) })

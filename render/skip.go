@@ -37,7 +37,7 @@ func (f *fitting) skip(ctx context.Context, container tree.ID, limit int) {
 				}
 			}
 		}
-		lowerBound = f.count.LowerBound(container, tree.Latest)
+		lowerBound = f.count.Least(container)
 		if lowerBound <= limit || ctx.Err() != nil || f.state.Now == before { // nothing is left that weighs anything
 			break
 		}

@@ -145,7 +145,7 @@ func TestATokenizerThatFailsIsAnErrorWithItsName(t *testing.T) {
 			for _, f := range []func() error{
 				func() error { _, err := layout.Fit(t.Context(), 4); return err },
 				func() error {
-					_, err := layout.Floor(t.Context(), render.FitOptions{Budget: 4, KeepUnranked: true})
+					_, _, err := layout.Floor(t.Context(), render.FitOptions{Budget: 4, KeepUnranked: true})
 					return err
 				},
 				func() error { _, err := render.Render(t.Context(), root, o); return err },

@@ -12,7 +12,8 @@ import (
 // Counts nearly add up: taking a piece out of a message makes it smaller by no more than half as much again as the piece
 // counts by itself, and 8. A part or a tool call may count more than that in a message, but no more than a second one of it
 // adds there, as long as others of its type are left. Pruning relies on that to count long messages less often; of a
-// tokenizer that breaks it, a little more may be pruned than must be.
+// tokenizer that breaks it, a little more may be pruned than must be. So it is with a list of tools: without one of them it counts no more,
+// and less by no more than half as much again as that one adds to a list of another, and 8.
 type Tokenizer interface {
 	// CountText counts a text on its own, special tokens as plain text.
 	CountText(text string) int

@@ -127,7 +127,7 @@ func (m *measurer) count(ctx context.Context, s *measured, prompt elements.Node,
 	case err != nil:
 		return err
 	default:
-		s.Count, err = s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryRequired})
+		s.Count, _, err = s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryRequired})
 		if _, limited := errors.AsType[*render.BudgetExceededError](err); limited {
 			s.Count, err = s.result.Tokens, nil // a limit around droppable history
 		}

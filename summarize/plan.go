@@ -119,7 +119,7 @@ func (p *planner) free(ctx context.Context, prompt elements.Node, s *measured, p
 	if err != nil {
 		return 0, fmt.Errorf("summarize: trying the cut: %w", err)
 	}
-	taken, err := layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryRequired})
+	taken, _, err := layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryRequired})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok { // a limit in the prompt
 		return over.Budget - over.Needed, nil
 	}

@@ -32,7 +32,7 @@ func (c *Counter) Over(container tree.ID, limit int) bool {
 	if !c.counts[container].known && b.known && b.container == container && b.tokens-b.freed > limit {
 		return true
 	}
-	b.container, b.known, b.tokens, b.freed, b.scale = container, true, c.tally(container), 0, 1.5
+	b.container, b.known, b.tokens, b.freed, b.scale = container, true, c.tally(container)+c.toolTokens(container), 0, 1.5
 	if c.joiner == nil { // it may count messages far higher than their pieces
 		b.scale = max(b.scale, 2*float64(b.tokens)/float64(max(1, c.Whole(container)))-1)
 	}
@@ -87,6 +87,8 @@ func (b *bound) addNode(c *Counter, n, message tree.ID) (tokens int) {
 	case node.Kind == tree.Finished:
 		b.freed += c.tally(n)
 		return 0
+	case node.Kind == tree.Tool:
+		return b.addTool(c, n)
 	case node.Kind == tree.Text, node.Leaf() && message < b.container: // of which only the piece's own tokens count
 		return c.Own(n)
 	case node.Leaf():

@@ -23,6 +23,7 @@ type Counter struct {
 	reader    reader
 	text      text
 	passes    int32 // over messages
+	listed    listed
 	bound     bound
 }
 
@@ -48,16 +49,20 @@ func New(s *tree.State, t sizing.Tokenizer) *Counter {
 func (c *Counter) Joins() bool { return c.joiner != nil }
 
 // Count returns the exact count of a node as far as messages go. An element outside messages is the sum of its messages; one
-// inside a message, which no provider would count by itself, is the sum of its pieces.
+// inside a message, which no provider would count by itself, is the sum of its pieces. The tools in an element outside messages count as
+// one list.
 func (c *Counter) Count(n tree.ID) int {
 	c.update()
-	return c.tally(n)
+	return c.tally(n) + c.toolTokens(n)
 }
 
 // Known returns the count of a node if it is known.
 func (c *Counter) Known(n tree.ID) (tokens int, known bool) {
 	c.update()
-	return c.counts[n].tokens, c.counts[n].known
+	if !c.counts[n].known {
+		return 0, false
+	}
+	return c.counts[n].tokens + c.toolTokens(n), true
 }
 
 // Back records that something that went is there again, as [tree.State.Rewind] returns it.
@@ -98,13 +103,15 @@ func (c *Counter) forget(ch tree.Change) {
 	}
 }
 
-// tally is Count once everything that went is taken into account.
+// tally is Count once everything that went is taken into account, without tools.
 func (c *Counter) tally(n tree.ID) int {
 	s := c.state
 	node := &s.Tree.Nodes[n]
 	switch {
 	case node.Kind == tree.Finished:
 		return s.Tree.Extra(n).Block.Tokens
+	case node.Kind == tree.Tool:
+		return 0
 	case node.Leaf():
 		return c.Own(n)
 	case c.counts[n].known:

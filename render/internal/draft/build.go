@@ -36,6 +36,7 @@ func Build(root *Node, history History) *Tree {
 	b := newBuilder(history)
 	b.tree.Nodes = make([]tree.Node, 0, root.size())
 	b.add(root, tree.None, 0, surroundings{})
+	b.requireCalled()
 	whole := &Tree{Tree: b.tree}
 	if len(b.ids) > 0 {
 		b.listLimits(root)
@@ -138,6 +139,9 @@ func (b *builder) add(d *Node, parent tree.ID, nth int32, in surroundings) tree.
 	}
 	t.Nested = t.Nested || n.Kind == tree.Message && in.message
 	t.Breakpoints = t.Breakpoints || n.Kind == tree.Breakpoint
+	if n.Kind == tree.Tool {
+		t.Tools = append(t.Tools, id)
+	}
 	t.OuterChunks = t.OuterChunks || n.Is(tree.Chunk) && (in.legacy || !in.message)
 	n.Extra, n.Group = b.addExtra(d, id), b.addGroup(d.Group)
 	if n.Kind == tree.Text {
@@ -247,7 +251,7 @@ func (b *builder) addExtra(d *Node, id tree.ID) int32 {
 	t.Noted = t.Noted || more.Locals != nil
 	t.References = append(t.References, more.References...)
 	return b.append(tree.Extra{
-		Part: more.Part, Tokens: more.Tokens, Trim: more.Trim, Limit: more.Limit, Tag: more.Tag,
+		Part: more.Part, Tool: more.Tool, Tokens: more.Tokens, Trim: more.Trim, Limit: more.Limit, Tag: more.Tag,
 		Frame: more.Frame, Calls: more.Calls, Locals: more.Locals, References: more.References,
 	})
 }

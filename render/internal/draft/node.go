@@ -40,7 +40,8 @@ type Rare struct {
 	Order []int32
 
 	Part   chat.Part
-	Tokens int // of Part
+	Tool   *chat.Tool
+	Tokens int // of Part, or what Tool adds to a list of others
 
 	Trim  *tree.Trim
 	Limit int // of a TokenLimit, else 0
@@ -157,7 +158,7 @@ func (n *Node) Blank() bool {
 	switch n.Kind {
 	case tree.Text:
 		return tree.Blank(n.Text)
-	case tree.Part, tree.Breakpoint:
+	case tree.Part, tree.Breakpoint, tree.Tool:
 		return false
 	}
 	if len(n.More().Calls) > 0 || n.Finished != nil && len(n.Finished.Messages) > 0 {
@@ -182,10 +183,10 @@ func (n *Node) Taken() *Node {
 // OutsideMessage returns the first text or part in a node that stands outside a message, nil if there is none.
 func (n *Node) OutsideMessage() *Node {
 	switch {
+	case n.Kind == tree.Message || n.Kind == tree.Tool || n.Finished != nil:
+		return nil
 	case n.Leaf():
 		return n
-	case n.Kind == tree.Message || n.Finished != nil:
-		return nil
 	case n.IfEmpty:
 		return n.Taken().OutsideMessage()
 	}

@@ -15,6 +15,8 @@ func Replace(old *tree.Tree, id tree.ID, grown *Node, history History) (t *tree.
 	t = b.tree
 	t.Names, t.Extras = slices.Clone(old.Names), slices.Clone(old.Extras)
 	t.Groups, t.References = slices.Clone(old.Groups), slices.Clone(old.References)
+	before, _ := slices.BinarySearch(old.Tools, id)
+	t.Tools = slices.Clone(old.Tools[:before])
 	t.Nodes = append(make([]tree.Node, 0, len(old.Nodes)), old.Nodes[:id]...)
 	for number, name := range t.Names {
 		b.names[name] = uint32(number)
@@ -42,11 +44,17 @@ func Replace(old *tree.Tree, id tree.ID, grown *Node, history History) (t *tree.
 		n.Parent, n.End = moved(n.Parent), n.End+shift
 		t.Nodes = append(t.Nodes, n)
 	}
+	for _, tool := range old.Tools[before:] {
+		if tool >= end {
+			t.Tools = append(t.Tools, tool+shift)
+		}
+	}
 	for up := old.Nodes[id].Parent; up != tree.None; up = old.Nodes[up].Parent {
 		t.Nodes[up].End += shift
 		if !t.Nodes[id].Is(tree.Lines) {
 			t.Nodes[up].Flags &^= tree.Lines
 		}
 	}
+	b.requireCalled()
 	return t, moved
 }

@@ -44,6 +44,11 @@ func (c checked) CountMessage(m chat.Message) (tokens int) {
 	return c.Tokenizer.CountMessage(m)
 }
 
+func (c checked) CountTools(tools []chat.Tool) (tokens int) {
+	defer c.check("CountTools", &tokens)
+	return c.Tokenizer.CountTools(tools)
+}
+
 func (c checkedJoiner) CountFrame(m chat.Message) (tokens int, joined bool) {
 	defer c.check("CountFrame", &tokens)
 	return c.joiner.CountFrame(m)

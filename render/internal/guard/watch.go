@@ -36,6 +36,8 @@ type Element interface {
 type Watch struct {
 	// HoldsTurn reports that the stage has the turn of a layout that others may wait for.
 	HoldsTurn atomic.Bool
+	// HoldsTools reports that there may be tools in the tree.
+	HoldsTools atomic.Bool
 
 	pieces, bytes, concurrent atomic.Int64
 	endless                   atomic.Pointer[ElementError]

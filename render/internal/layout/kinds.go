@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -92,6 +93,8 @@ func builtinOf(n elements.Node) (k kind, ok bool) {
 		return kind{name: "PrioritizedList", layOut: layList, children: n.Children}, true
 	case elements.IfEmpty:
 		return kind{name: "IfEmpty", layOut: layIfEmpty, children: elements.Nodes{n.Alt, n.Children}}, true
+	case elements.Tool:
+		return kind{name: cmp.Or(n.Name, "Tool"), layOut: layTool}, true
 	case elements.Expandable:
 		return kind{name: "Expandable", layOut: layExpandable, asks: true}, true
 	}
@@ -310,6 +313,9 @@ func layTransferred(n elements.Node, s *site, _ *int, _ bool) error {
 		Tokenizer: s.layouter.Tokenizer, Compatible: s.layouter.Compatible, Again: s.layouter.Transfer, InMessage: s.inMessage, Escape: s.escaped,
 	}
 	e := s.node.Add(draft.Node{})
+	if !s.inMessage {
+		s.watch.HoldsTools.Store(true) // it may
+	}
 	if err := r.Read(n.(elements.Transferred).Data, e); err != nil {
 		return inElement(e, err)
 	}

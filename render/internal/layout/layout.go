@@ -34,7 +34,10 @@ func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, 
 	e := &draft.Node{Name: tree.RootPath}
 	_, joins := l.Told.Tokenizer.(sizing.Joiner)
 	s := &site{layouter: l, watch: w, node: e, place: place{inMessage: l.Transfer, lazy: joins && !l.Transfer}, room: room{budget: min(budget, MaxBudget)}}
-	return e, s.contents(ctx, listOf(root))
+	if err := s.contents(ctx, listOf(root)); err != nil || !w.HoldsTools.Load() {
+		return e, err
+	}
+	return e, e.CheckTools(nil)
 }
 
 // Grow renders an expandable again with another budget. It returns what the expandable grew to, and how many tokens that takes, at most

@@ -108,9 +108,9 @@ func (o *Order) WentWithChunk(container tree.ID) bool {
 	return o.Strict && o.tree.OuterChunks && !o.state.Attached(container, tree.None)
 }
 
-// holdsMessage reports whether n is a message or one is left in it.
+// holdsMessage reports whether n is a message or a tool, or one is left in it.
 func (o *Order) holdsMessage(n tree.ID) bool {
-	if k := o.tree.Nodes[n].Kind; k == tree.Message || k == tree.Finished {
+	if k := o.tree.Nodes[n].Kind; k == tree.Message || k == tree.Finished || k == tree.Tool {
 		return true
 	}
 	for c := range o.state.At(tree.Latest).Children(n) {
@@ -133,9 +133,9 @@ func (o *Order) wholeOf(piece, legacy tree.ID) tree.ID {
 	return piece
 }
 
-// chunkAround returns the outermost chunk around what is or holds messages, None if there is none.
+// chunkAround returns the outermost chunk around what is or holds messages or tools, None if there is none.
 func (o *Order) chunkAround(n tree.ID) (chunk tree.ID) {
-	if !o.Strict || !o.tree.OuterChunks || o.tree.Nodes[n].Leaf() && o.tree.Nodes[n].Kind != tree.Finished || !o.holdsMessage(n) {
+	if !o.Strict || !o.tree.OuterChunks || !o.holdsMessage(n) {
 		return tree.None
 	}
 	chunk = tree.None

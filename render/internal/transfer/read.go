@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/internal/count"
 	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/tree"
 	"github.com/promptree-go/promptree/sizing"
@@ -104,6 +105,9 @@ func (r Reader) piece(e *draft.Node, n incoming, where string, depth int) error 
 		e.Set().Frame = chat.Message{Role: roles[*n.Props.Role], Name: n.Props.Name}
 		r.InMessage = true
 	case pieceOther:
+		if n.Props.Tool != nil {
+			return r.tool(e, n, where)
+		}
 		if n.KeepWithID != nil {
 			if r.groups[*n.KeepWithID] == nil {
 				r.groups[*n.KeepWithID] = &elements.Group{}
@@ -202,6 +206,21 @@ func (r Reader) media(e *draft.Node, n incoming, where string) error {
 	}
 	more.Tokens = r.Tokenizer.CountPart(more.Part)
 	return nil
+}
+
+// tool reads the definition of a tool.
+func (r Reader) tool(e *draft.Node, n incoming, where string) error {
+	switch tool := n.Props.Tool; {
+	case r.InMessage && !r.Again:
+		return &Error{Place: where, Err: draft.ErrToolInMessage}
+	case tool.Name == "":
+		return &Error{Place: where + ".props.tool.name", Err: errors.New("it is missing")}
+	default:
+		more := e.Set()
+		e.Kind, e.Name, more.Tool, more.Tokens = tree.Tool, tool.Name, tool, count.Tool(r.Tokenizer, *tool)
+		more.Element = elements.Tool{Tool: *tool}
+		return nil
+	}
 }
 
 func (r Reader) text(c *draft.Node, n incoming, where string) error {

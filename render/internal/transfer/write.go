@@ -60,6 +60,9 @@ func (w writer) piece(d *draft.Node, name string) (node, error) {
 		n.Ctor = pieceDocument
 		n.Props.Data, n.Props.MediaType = &e.Data, &e.MediaType
 		return n, nil
+	case elements.Tool:
+		n.Props.Tool = &e.Tool
+		return n, nil
 	case elements.Thinking:
 		return n, &guard.ElementError{Path: d.Path(), Err: errors.New("thinking cannot be transferred")}
 	case elements.ToolMessage:

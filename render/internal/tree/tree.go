@@ -31,6 +31,7 @@ const (
 	Text                   // a piece of text
 	Part                   // an image, document, thinking or opaque value
 	Breakpoint             // a cache breakpoint
+	Tool                   // the definition of a tool
 )
 
 // Flags are properties of a node that layout decides.
@@ -57,9 +58,9 @@ const (
 //
 //   - Nodes[0] is the root. Every other node n has Parent < n, and stands in it: Parent < n < Nodes[Parent].End.
 //   - What stands in n is n+1 up to its End; its first child is n+1 if that is below End, the next one the End of the first.
-//   - Text, Part, Breakpoint and Finished have no children: their End is the next node.
+//   - Text, Part, Breakpoint, Tool and Finished have no children: their End is the next node.
 //   - Text has a Count, all others none. Part and Breakpoint have an Extra with a Part, Message one with a Frame, Finished one
-//     with a Block.
+//     with a Block, Tool one with a Tool.
 type Node struct {
 	Text     string // of a text, and of a container with OneText
 	Priority int    // Unset if there is none; 0 if there is none and PassesPriority
@@ -84,7 +85,8 @@ func (n *Node) Leaf() bool { return n.Kind > Message }
 // Extra holds what few nodes have.
 type Extra struct {
 	Part   chat.Part
-	Tokens int // of Part
+	Tool   *chat.Tool
+	Tokens int // of Part, or what Tool adds to a list of others
 
 	Trim *Trim // of a text that may become shorter
 
@@ -137,6 +139,7 @@ type Tree struct {
 	Names  []string
 
 	Limits     []ID // nodes with a limit, in the order in which they are met
+	Tools      []ID // in document order
 	Globals    elements.Metadata
 	References []elements.Reference // in document order
 
@@ -166,6 +169,14 @@ func (t *Tree) nonBlank(n ID) int32 {
 		}
 	}
 	return 1
+}
+
+// ToolsOf returns the definitions of tools, nil for none.
+func (t *Tree) ToolsOf(ids []ID) (tools []chat.Tool) {
+	for _, n := range ids {
+		tools = append(tools, *t.Extra(n).Tool)
+	}
+	return tools
 }
 
 // GroupOf returns the group of a KeepWith, nil for anything else.

@@ -32,6 +32,21 @@ func (v View) Walk(n ID, f func(ID)) {
 	}
 }
 
+// Tools returns the tools in a node that were there, in order.
+func (v View) Tools(in ID) (left []ID) {
+	nodes, states := v.State.Tree.Nodes, v.State.nodes
+	for _, n := range v.State.Tree.Tools {
+		up := n
+		for up > in && !states[up].drop.By(v.at) {
+			up = nodes[up].Parent
+		}
+		if up == in {
+			left = append(left, n)
+		}
+	}
+	return left
+}
+
 // Calls returns the calls of a message that were there.
 func (v View) Calls(n ID) []elements.ToolCall {
 	calls, drops := v.State.Tree.Extra(n).Calls, v.State.calls[n]

@@ -1,0 +1,85 @@
+package draft
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/internal/guard"
+	"github.com/promptree-go/promptree/render/internal/tree"
+)
+
+// The mistakes about tools.
+var (
+	ErrToolInMessage = errors.New("a Tool stands in a message: its place is beside messages")
+	ErrDuplicateTool = errors.New("two tools have one name")
+)
+
+// CheckTools returns an error if two tools in a node have one name, in a node that grew those of what it grew to.
+func (n *Node) CheckTools(grown map[*Node]*Node) error {
+	return n.checkTools(map[string]*Node{}, grown)
+}
+
+func (n *Node) checkTools(seen map[string]*Node, grown map[*Node]*Node) error {
+	if other := grown[n]; other != nil {
+		n = other
+	}
+	if n.IfEmpty {
+		return n.Taken().checkTools(seen, grown)
+	}
+	if n.Kind == tree.Tool {
+		name := n.More().Tool.Name
+		if first := seen[name]; first != nil {
+			return &guard.ElementError{Path: n.Path(), Err: fmt.Errorf("%w: %q is at %s too: leave one of them out", ErrDuplicateTool, name, first.Path())}
+		}
+		seen[name] = n
+	}
+	for i := range n.Children {
+		if err := n.Children[i].checkTools(seen, grown); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Tools appends the tools in a node.
+func (n *Node) Tools(to []chat.Tool) []chat.Tool {
+	if n.IfEmpty {
+		return n.Taken().Tools(to)
+	}
+	if n.Kind == tree.Tool {
+		to = append(to, *n.More().Tool)
+	}
+	for i := range n.Children {
+		to = n.Children[i].Tools(to)
+	}
+	return to
+}
+
+// requireCalled has the tools required that a message of the tree calls.
+func (b *builder) requireCalled() {
+	t := b.tree
+	if len(t.Tools) == 0 {
+		return
+	}
+	called := map[string]bool{}
+	for i := range t.Nodes {
+		n := tree.ID(i)
+		for _, c := range t.Extra(n).Calls {
+			called[c.Name] = true
+		}
+		if t.Nodes[n].Kind == tree.Finished {
+			for _, m := range t.Extra(n).Block.Messages {
+				for _, c := range m.ToolCalls {
+					called[c.Name] = true
+				}
+			}
+		}
+	}
+	for _, n := range t.Tools {
+		if called[t.Extra(n).Tool.Name] {
+			t.Nodes[n].Flags |= tree.Required
+			t.Required = true
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package layout
+
+import (
+	"context"
+	"errors"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render/internal/count"
+	"github.com/promptree-go/promptree/render/internal/draft"
+	"github.com/promptree-go/promptree/render/internal/tree"
+)
+
+// layTool lays out the definition of a tool. It is charged what it adds to a list of others.
+func layTool(_ context.Context, n elements.Node, s *site) (elements.Nodes, error) {
+	tool := n.(elements.Tool).Tool
+	switch {
+	case s.standsInMessage():
+		return nil, draft.ErrToolInMessage
+	case tool.Name == "":
+		return nil, errors.New("a Tool has no name")
+	}
+	s.watch.HoldsTools.Store(true)
+	more := s.node.Set()
+	s.node.Kind, more.Tool, more.Tokens = tree.Tool, &tool, count.Tool(s.layouter.Tokenizer, tool)
+	s.used += more.Tokens
+	s.item.props.PassPriority = false
+	return nil, nil
+}
+
+// standsInMessage reports whether a node stands in a message. All content that is to be transferred may.
+func (s *site) standsInMessage() bool {
+	if !s.layouter.Transfer {
+		return s.inMessage
+	}
+	for n := s.node.Parent; n != nil; n = n.Parent {
+		if n.Kind == tree.Message {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,241 @@
+package render_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// tool is the definition of a tool that says a word.
+func tool(props elements.Props, name string) elements.Tool {
+	return elements.Tool{Props: props, Tool: chat.Tool{Name: name, Description: "says " + name, Parameters: []byte(`{"type":"object"}`)}}
+}
+
+// toolNames are the names of the tools of a result.
+func toolNames(r *render.Result) (names []string) {
+	for _, t := range r.Tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// calling is a round in which a tool is called, and an answer to it.
+func calling(name string) elements.Nodes {
+	return elements.Nodes{
+		elements.AssistantMessage{ToolCalls: []elements.ToolCall{{ToolCall: chat.ToolCall{ID: "1", Name: name, Arguments: "{}"}}}},
+		result("1", "done"),
+	}
+}
+
+func TestToolsGoByTheirPriorities(t *testing.T) {
+	group := &elements.Group{Name: "files"}
+	ask := user(line("ask"))
+	tests := []struct {
+		rule string
+		root elements.Node
+		want [][]string // after each tool that goes
+	}{
+		{"the lowest first", elements.Nodes{tool(at(2), "b"), ask, tool(at(1), "a"), tool(at(3), "c")}, [][]string{{"b", "c"}, {"c"}, nil}},
+		{"those of one priority in the order of the tree", elements.Nodes{tool(at(1), "b"), tool(at(1), "a"), ask}, [][]string{{"a"}, nil}},
+		{"in wrappers, and in what elements render to", elements.Nodes{ask, wrap(passing, own{render: func(context.Context, sizing.Sizing) (elements.Node, error) {
+			return elements.Nodes{tool(at(2), "b")}, nil
+		}}), wrap(at(1), tool(at(5), "a"))}, [][]string{{"b"}, nil}},
+		{"a chunk whole", elements.Nodes{ask, elements.Chunk{Props: at(1), Children: elements.Nodes{tool(at(9), "a"), tool(at(9), "b")}}, tool(at(2), "c")}, [][]string{{"c"}, nil}},
+		{"a group whole", elements.Nodes{
+			ask, elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{tool(at(1), "a")}}, tool(at(2), "c"),
+			elements.KeepWith{Props: at(5), Group: group, Children: elements.Nodes{tool(elements.Props{}, "b")}},
+		}, [][]string{{"c"}, nil}},
+		{"what is required stays", elements.Nodes{ask, tool(must(1), "a"), tool(at(2), "b")}, [][]string{{"a"}}},
+		{"what is called stays", elements.Nodes{ask, tool(at(1), "a"), tool(at(2), "b"), calling("a")}, [][]string{{"a"}}},
+		{"what finished messages call stays", elements.Nodes{ask, tool(at(1), "a"), tool(at(2), "b"), elements.NewFinished(elements.Props{Required: true},
+			chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "1", Name: "a"}}}, chat.ToolResult("1", "done"))}, [][]string{{"a"}}},
+		{"what is called by a message that goes stays", elements.Nodes{
+			ask, tool(at(1), "a"), tool(at(2), "b"), elements.Chunk{Props: at(3), Children: calling("a")},
+		}, [][]string{{"a"}}},
+		{"what stands before a breakpoint stays", elements.Nodes{tool(at(1), "a"), user(line("ask"), elements.CacheBreakpoint{}), tool(at(2), "b")}, [][]string{{"a"}}},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			whole := rendered(t, test.root, plenty)
+			for _, want := range test.want {
+				left := rendered(t, test.root, whole.Tokens-1)
+				require.Equal(t, want, toolNames(left))
+				require.Equal(t, whole.Messages, left.Messages)
+				tokens := runes.CountTools(left.Tools)
+				for _, m := range left.Messages {
+					tokens += runes.CountMessage(m)
+				}
+				require.Equal(t, tokens, left.Tokens)
+				whole = left
+			}
+		})
+	}
+}
+
+func TestToolsAreNilIfNoneAreLeft(t *testing.T) {
+	require.Nil(t, rendered(t, user(line("ask")), plenty).Tools)
+	require.Nil(t, rendered(t, elements.Nodes{user(line("ask")), tool(at(1), "a")}, 10).Tools)
+}
+
+func TestALimitIsKeptByTheCountOfItsTools(t *testing.T) {
+	one := []chat.Tool{tool(at(1), "b").Tool}
+	root := elements.Nodes{
+		tool(at(0), "a"), elements.TokenLimit{Max: runes.CountTools(one), Children: elements.Nodes{tool(at(2), "b"), tool(at(1), "c")}}, user(line("ask")),
+	}
+	require.Equal(t, []string{"a", "b"}, toolNames(rendered(t, root, plenty)))
+}
+
+func TestAReportListsToolsByTheirNames(t *testing.T) {
+	root := elements.Nodes{
+		tool(at(1), "search"), tool(elements.Props{ReportName: "files"}, "read"), user(line("ask")),
+	}
+	whole := rendered(t, root, plenty)
+	left := rendered(t, root, whole.Tokens-1)
+	report := left.Report()
+	require.Equal(t, "search", report[0].Path)
+	require.Equal(t, render.PieceTool, report[0].Kind)
+	require.Equal(t, render.ReasonPriority, report[0].Dropped)
+	require.Equal(t, whole.Tokens-left.Tokens, report[0].Tokens, "what its removal freed")
+	require.Equal(t, "files", report[1].Path)
+	require.Equal(t, render.Kept, report[1].Dropped)
+}
+
+func TestToolsTakeOfWhatElementsAreTold(t *testing.T) {
+	told := 0
+	asking := own{render: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		told = s.TokenBudget
+		return elements.Text("x"), nil
+	}}
+	list := []chat.Tool{tool(at(1), "a").Tool, tool(at(1), "b").Tool}
+	for _, root := range []elements.Nodes{{user(asking)}, {tool(at(1), "a"), tool(at(1), "b"), user(asking)}} {
+		before := told
+		rendered(t, root, 1000)
+		if before > 0 {
+			require.Equal(t, before-(runes.CountTools(list)-4), told, "without what is around the list")
+		}
+	}
+}
+
+func TestWhatIsOfferedToPruningMayBeATool(t *testing.T) {
+	root := elements.Nodes{tool(at(1), "a"), tool(elements.Props{}, "b"), user(line("ask"))}
+	layout := laid(t, root, render.Options{})
+	floor, tools, err := layout.Floor(t.Context(), render.FitOptions{Budget: 1, KeepUnranked: true})
+	require.NoError(t, err)
+	require.Equal(t, runes.CountTools([]chat.Tool{tool(at(1), "b").Tool})+runes.CountMessage(chat.UserMessage("ask")), floor)
+	_, err = layout.FitWith(t.Context(), render.FitOptions{Budget: floor - 1, KeepUnranked: true})
+	var over *render.BudgetExceededError
+	require.ErrorAs(t, err, &over)
+	require.Equal(t, floor, over.Needed)
+	require.Equal(t, []chat.Tool{tool(at(1), "b").Tool}, tools)
+	require.Equal(t, tools, over.Tools)
+	require.Len(t, layout.Tools(), 2)
+	require.Equal(t, "b", over.Largest[0].Path)
+}
+
+func TestLowWaterAndBackfillKnowTools(t *testing.T) {
+	changes := func(lowWater float64) (n int) {
+		var last []string
+		for words := range 100 {
+			root := elements.Nodes{user(line(strings.Repeat("word ", words)))}
+			for i := range 20 {
+				root = append(root, tool(at(i), fmt.Sprintf("tool%02d", i)))
+			}
+			r, err := render.Render(t.Context(), root, render.Options{Budget: 700, Tokenizer: runes, LowWater: lowWater})
+			require.NoError(t, err)
+			require.LessOrEqual(t, r.Tokens, 700)
+			if names := toolNames(r); !slices.Equal(names, last) {
+				last = names
+				n++
+			}
+		}
+		return n
+	}
+	require.Greater(t, changes(0), 10)
+	require.Less(t, changes(0.6), 5, "the tools stay the same for many renders")
+
+	large := tool(at(2), "large")
+	large.Description = fmt.Sprintf("%0200d", 0)
+	root := elements.Nodes{user(line("ask")), tool(at(1), "small"), large}
+	r, err := render.Render(t.Context(), root, render.Options{Budget: 100, Tokenizer: runes, Backfill: true})
+	require.NoError(t, err)
+	require.Equal(t, []string{"small"}, toolNames(r))
+}
+
+func TestAnExpandableMayGrowByTools(t *testing.T) {
+	grow := func(names ...string) elements.Node {
+		return elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+			var tools elements.Nodes
+			for i, name := range names {
+				if s.TokenBudget > 100*(i+1) {
+					tools = append(tools, tool(at(i), name))
+				}
+			}
+			return tools, nil
+		}}
+	}
+	opts := render.Options{Budget: 500, Tokenizer: runes}
+	root := elements.Nodes{tool(at(9), "a"), elements.Wrap{Props: elements.Props{FlexGrow: 1}, Children: elements.Nodes{grow("b", "c")}}, elements.UserMessage{Props: elements.Props{FlexGrow: 2}, Children: elements.Nodes{line("ask")}}}
+	r, err := render.Render(t.Context(), root, opts)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "c"}, toolNames(r))
+
+	root = elements.Nodes{elements.Wrap{Children: elements.Nodes{grow("b", "c", "a")}}, tool(at(9), "a"), user(line("ask"))}
+	_, err = render.Render(t.Context(), root, opts)
+	require.ErrorIs(t, err, render.ErrDuplicateTool)
+}
+
+func TestMistakesAboutTools(t *testing.T) {
+	bad := tool(at(1), "a")
+	bad.Parameters = []byte("[]")
+	for _, test := range []struct {
+		mistake string
+		root    elements.Node
+		want    string
+		is      error
+	}{
+		{"in a message", user(wrap(at(1), tool(at(1), "a"))), "render: User > Wrap > a: a Tool stands in a message: its place is beside messages", render.ErrToolInMessage},
+		{"two of one name", elements.Nodes{tool(at(1), "a"), wrap(at(1), tool(elements.Props{ReportName: "files"}, "a"))}, `render: Wrap > files: two tools have one name: "a" is at a too: leave one of them out`, render.ErrDuplicateTool},
+		{"without a name", elements.Nodes{tool(at(1), ""), user(line("ask"))}, "render: Tool: a Tool has no name", nil},
+		{"with parameters that are no object", elements.Nodes{bad, user(line("ask"))}, `render: the messages that are left within 1000000 tokens: chat: request: tools are named and described by a schema: the parameters of tool "a" are no JSON object`, nil},
+	} {
+		t.Run(test.mistake, func(t *testing.T) {
+			_, err := render.Render(t.Context(), test.root, render.Options{Budget: plenty, Tokenizer: runes, Validate: true})
+			require.EqualError(t, err, test.want)
+			if test.is != nil {
+				require.ErrorIs(t, err, test.is)
+			}
+		})
+	}
+	r := rendered(t, elements.Nodes{elements.IfEmpty{Alt: tool(at(1), "a"), Children: elements.Nodes{tool(at(2), "a")}}, user(line("ask"))}, plenty)
+	require.Equal(t, []string{"a"}, toolNames(r), "one side of an IfEmpty")
+}
+
+func TestToolsSurviveATransfer(t *testing.T) {
+	content := elements.Nodes{tool(at(2), "a"), elements.Chunk{Props: at(1), Children: elements.Nodes{tool(at(0), "b"), tool(at(3), "c")}}}
+	data := toTransfer(t, content)
+	again := toTransfer(t, elements.Transferred{Data: data})
+	for budget := 20; budget < 180; budget += 5 {
+		want, wantErr := render.Render(t.Context(), elements.Nodes{elements.Wrap{Children: content}, user(line("ask"))}, render.Options{Budget: budget, Tokenizer: runes})
+		for _, form := range [][]byte{data, again} {
+			got, err := render.Render(t.Context(), elements.Nodes{elements.Transferred{Data: form}, user(line("ask"))}, render.Options{Budget: budget, Tokenizer: runes})
+			require.Equal(t, wantErr == nil, err == nil)
+			if err == nil {
+				require.Equal(t, want.Tools, got.Tools)
+				require.Equal(t, want.Tokens, got.Tokens)
+			}
+		}
+	}
+	_, err := render.Render(t.Context(), user(elements.Transferred{Data: data}), render.Options{Budget: plenty, Tokenizer: runes})
+	require.ErrorIs(t, err, render.ErrToolInMessage)
+	_, err = render.Render(t.Context(), elements.Nodes{elements.Transferred{Data: data}, tool(at(1), "a")}, render.Options{Budget: plenty, Tokenizer: runes})
+	require.ErrorIs(t, err, render.ErrDuplicateTool)
+}
