@@ -38,6 +38,9 @@ type Window struct {
 	// Threshold lowers the budget: a ratio of the effective window (above 0, up to 1), or a number of tokens (100 or
 	// more). Defaults to the whole effective window. Anything between 1 and 100, or below 0, is a [*ThresholdError].
 	Threshold float64
+	// ToolsInPrompt reports that the prompt itself holds the tools, as elements.Tool in its tree: what they take is part of the budget.
+	// Budget is told 0 tokens for them then, and keeps a tenth free all the same. Off by default.
+	ToolsInPrompt bool
 }
 
 // Effective is the number of tokens that a request may take: Tokens less Answer.
@@ -61,7 +64,8 @@ func (w Window) Effective() (int, error) {
 // Chat:
 //
 //   - The base is the smaller of the threshold and the effective window.
-//   - Where tools are declared, their toolTokens go off the base, and a tenth of what is left is kept free.
+//   - Where tools are declared, their toolTokens go off the base, and a tenth of what is left is kept free. With ToolsInPrompt
+//     toolTokens are 0, and the tenth is kept.
 //   - What remains is never below 1.
 func (w Window) Budget(toolTokens int) (int, error) {
 	effective, err := w.Effective()
@@ -76,7 +80,7 @@ func (w Window) Budget(toolTokens int) (int, error) {
 		return 0, err
 	}
 	budget := min(threshold, effective)
-	if toolTokens > 0 {
+	if toolTokens > 0 || w.ToolsInPrompt {
 		budget -= toolTokens
 		budget -= (budget-1)/marginDivisor + 1
 	}

@@ -52,6 +52,12 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+func TestToolsInThePromptKeepTheMarginAndTakeNothingOff(t *testing.T) {
+	got, err := sizing.Window{Tokens: 5_000, ToolsInPrompt: true}.Budget(0)
+	require.NoError(t, err)
+	require.Equal(t, 4_500, got)
+}
+
 // The margin is floor((base-tools) * 0.9), in whole numbers.
 func TestMarginIsATenth(t *testing.T) {
 	const window = 5_000

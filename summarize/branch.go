@@ -122,7 +122,7 @@ func (w *walker) summariseBranch(from, to, instructions string, hooked Intervent
 		plan: history.Plan{Room: room, Words: room, Model: w.target.Name, Occasion: "branch"},
 		material: Material{
 			Covered: messages, Instructions: instructions, Context: hooked.Context, Tokenizer: w.target.Tokenizer, Room: room, Words: room,
-			Tools: w.target.Tools, ResultTokens: w.policy.Ask.SimpleResult,
+			Tools: w.target.declared(c.toolsSent()), ResultTokens: w.policy.Ask.SimpleResult,
 		},
 	}
 	if j.material.Files, err = w.policy.filesOf(w.ctx, c.Session.Abandoned(w.ctx, from, to)); err != nil {

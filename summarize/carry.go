@@ -71,7 +71,7 @@ func (w *walker) writePlan(s *measured, d Decision) (string, error) {
 	w.c.tell(w.ctx, Event{
 		Kind: EventStarted, Plan: id, Reason: s.Occasion, Why: d.Why, Background: plan.Background, WillRetry: w.retries, Covered: plan.covered,
 		Kept: plan.kept, Over: plan.over, MessagesBefore: len(s.messages()), TokensBefore: s.tokens(), Base: s.Base,
-		Breakdown: w.breakdown(s.messages(), s.Tools),
+		Breakdown: w.breakdown(s.messages(), s.tools(w.target)),
 	})
 	return id, nil
 }

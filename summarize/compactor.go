@@ -375,7 +375,7 @@ func outcomeOf(placed bool) Outcome {
 func (w *walker) sent(s *measured) *render.Result {
 	if !w.unsent {
 		w.c.inner.mu.Lock()
-		w.c.inner.sent, w.c.inner.sentAt = s.result.Tokens+s.Tools, s.newest()
+		w.c.inner.sent, w.c.inner.sentAt = s.result.Tokens+s.size.tools, s.newest()
 		w.c.inner.rendered, w.c.inner.renderedAt = s.result, s.Time
 		w.c.inner.mu.Unlock()
 		if s.broken != (CacheBreak{}) && s.Fits {
@@ -384,7 +384,7 @@ func (w *walker) sent(s *measured) *render.Result {
 	}
 	if w.c.OnEvent != nil || w.c.Logger != nil {
 		w.c.tell(w.ctx, Event{
-			Kind: EventUsage, Reason: s.Occasion, Breakdown: w.breakdown(s.result.Messages, s.Tools),
+			Kind: EventUsage, Reason: s.Occasion, Breakdown: w.breakdown(s.result.Messages, w.target.declared(s.result.Tools)),
 			Base: s.Base, MessagesAfter: len(s.result.Messages), TokensAfter: s.result.Tokens,
 		})
 	}
@@ -464,10 +464,20 @@ func (c *Compactor) Usage(result *render.Result, response chat.Response, answer 
 	u.Cost = target.Prices.Of(u.Usage).Total()
 	if at, err := c.sentAt(result); err == nil {
 		u.Sent, _ = call(context.Background(), nameTokenizer, listenTime, func(context.Context) (sizing.Sent, error) {
-			return sizing.NewSent(at, target.Tokenizer, result.Messages, target.Tools), nil
+			return sizing.NewSent(at, target.Tokenizer, result.Messages, target.declared(result.Tools)), nil
 		})
 	}
 	return u
+}
+
+// toolsSent returns the tools that stood in the prompt rendered last, nil for none.
+func (c *Compactor) toolsSent() []chat.Tool {
+	c.inner.mu.Lock()
+	defer c.inner.mu.Unlock()
+	if c.inner.rendered == nil {
+		return nil
+	}
+	return c.inner.rendered.Tools
 }
 
 // sentAt returns when a prompt was rendered, or the time if it is not the last one.

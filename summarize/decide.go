@@ -20,7 +20,7 @@ type Measurement struct {
 	// Count is our own count of the prompt's messages, in tokens: without the pieces offered to pruning that are not
 	// history, and with all the history that the view shows. If the prompt does not fit it is what is needed.
 	Count int
-	// Tools is what the tool definitions take.
+	// Tools is what the tool definitions take: the target's, or those that stand in the prompt and are not offered to pruning.
 	Tools int
 	// Ratio by which Count and Tools are multiplied ([MeasureBy]).
 	Ratio float64

@@ -37,6 +37,10 @@
 // A piece of the prompt is offered to pruning if a priority is set on it, or on an element that it stands in, and nothing there is
 // required. Offered pieces go before history is compacted. What is not offered stays, and the history is compacted instead.
 //
+// Tools may be pieces of the prompt too ([elements.Tool]), in place of [Target.Tools]: declare those of the result ([render.Result]). A tool
+// to which no priority was given, or which the history that is shown calls, is not offered. The tool that reads transcripts should have
+// none, since summaries name it.
+//
 // Conditions are held against what the prompt takes without the offered pieces that are not history and with all the history
 // that the view shows, tools included. [Measure] says whether that is our own count or the provider's. A condition holds only if
 // a compaction would cover more than its summary may take; otherwise there is nothing to relieve.

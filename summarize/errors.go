@@ -31,6 +31,9 @@ var ErrPlanEnded = errors.New("summarize: the plan has ended already")
 // fit into.
 var ErrNoPrompt = errors.New("summarize: no prompt was rendered yet: call Compactor.Render first")
 
+// ErrTools reports that tools stand in the prompt and in [Target.Tools] too.
+var ErrTools = errors.New("summarize: the prompt holds tools, and Target.Tools are set: leave one of them out")
+
 // ErrNotAsked reports that the policy does not compact on this occasion.
 var ErrNotAsked = errors.New("summarize: the policy does not compact on this occasion: add a Condition to Policy.Trigger")
 

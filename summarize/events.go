@@ -106,9 +106,9 @@ type Breakdown struct {
 func (b Breakdown) Total() int { return b.System + b.Conversation + b.Tools }
 
 // breakdown is the zero value if the tokenizer fails.
-func (w *walker) breakdown(messages []chat.Message, tools int) Breakdown {
+func (w *walker) breakdown(messages []chat.Message, tools []chat.Tool) Breakdown {
 	b, _ := value(w.ctx, nameTokenizer, func() Breakdown {
-		b := Breakdown{Tools: tools}
+		b := Breakdown{Tools: counted(w.target.Tokenizer.CountTools(tools))}
 		for _, m := range messages {
 			if m.Role == chat.RoleSystem {
 				b.System += counted(w.target.Tokenizer.CountMessage(m))

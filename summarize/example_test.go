@@ -105,3 +105,47 @@ func ExampleFailedError() {
 	// no room: true
 	// entries in the session: 13
 }
+
+// Tools that stand in the prompt need no Target.Tools. What may go of them triggers no compaction.
+func ExampleTarget_toolsInThePrompt() {
+	tokenizer, err := openai.New("o200k_base")
+	if err != nil {
+		log.Fatal(err)
+	}
+	session := &history.Session{}
+	if err := work(session); err != nil {
+		log.Fatal(err)
+	}
+	prompt := elements.Nodes{
+		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},
+		elements.Tool{Tool: chat.Tool{Name: "run_tests", Description: "Runs the tests."}},
+		elements.Tool{Props: elements.Props{Priority: new(10)}, Tool: chat.Tool{Name: "browse", Description: "Opens a page of the web."}},
+		elements.Tool{Props: elements.Props{Priority: new(10)}, Tool: chat.Tool{Name: "read_file", Description: "Reads a file."}},
+		history.Conversation{Session: session},
+		history.Request{Session: session},
+		history.Rounds{Session: session},
+	}
+	for _, budget := range []int{8_000, 2_050} {
+		compactor := &summarize.Compactor{
+			Session: session,
+			Target: summarize.Target{
+				Model:     &models.Script{Steps: []models.Step{models.SaySummary("Five files were read; all are fine.")}},
+				Tokenizer: tokenizer, Budget: budget, ContextWindow: 8_000,
+			},
+			Policy: copilotchat.Policy(),
+		}
+		result, err := compactor.Render(context.Background(), prompt)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Print(result.Tokens, " tokens:")
+		for _, t := range result.Tools { // for chat.Request.Tools
+			fmt.Print(" ", t.Name)
+		}
+		fmt.Println()
+		compactor.Close()
+	}
+	// Output:
+	// 2060 tokens: run_tests browse read_file
+	// 2046 tokens: run_tests read_file
+}

@@ -72,9 +72,6 @@ func openJob(ctx context.Context, s *history.Session, id string, l *ledger.Ledge
 		Previous: view.Compacted, Kept: messagesOf(point.Kept()), Instructions: plan.Instructions, Tools: t.Tools,
 		Tokenizer: t.Tokenizer, Room: plan.Room, Words: plan.Words, ResultTokens: p.Ask.SimpleResult,
 	}
-	if m.Transcript, err = transcript(ctx, s, p, t.Tools); err != nil {
-		return nil, err
-	}
 	if ref := l.Preambles[plan.Preamble]; ref.ID != "" {
 		stored, err := s.Resolve(ctx, ref)
 		if err != nil {
@@ -84,6 +81,9 @@ func openJob(ctx context.Context, s *history.Session, id string, l *ledger.Ledge
 			b, _ := e.Body.(history.Preamble)
 			m.System, m.Tools = b.System, b.Tools
 		}
+	}
+	if m.Transcript, err = transcript(ctx, s, p, m.Tools); err != nil {
+		return nil, err
 	}
 	quirk := p.Ask.quirks(plan.Model)
 	if quirk.Note != "" {

@@ -37,6 +37,7 @@ type measured struct {
 	over   *render.BudgetExceededError
 	layout *render.Layout
 	broken CacheBreak
+	floor  int // tokens that are needed: of messages, and of tools that stand in the prompt
 }
 
 // failure is the error of a prompt that does not fit, nil if it fits.
@@ -58,7 +59,18 @@ func (s *measured) messages() []chat.Message {
 	return nil
 }
 
-// tokens is what the messages take; of a prompt that does not fit, what is needed.
+// tools lists the tools to be declared; of a prompt that does not fit, those that it needs.
+func (s *measured) tools(t Target) []chat.Tool {
+	switch {
+	case s.over != nil:
+		return t.declared(s.over.Tools)
+	case s.result != nil:
+		return t.declared(s.result.Tools)
+	}
+	return t.Tools
+}
+
+// tokens is what the messages, and the tools that stand in the prompt, take; of a prompt that does not fit, what is needed.
 func (s *measured) tokens() int {
 	switch {
 	case s.over != nil:
@@ -109,13 +121,11 @@ func (m *measurer) measure(ctx context.Context, prompt elements.Node, on Occasio
 
 // count renders the prompt and counts it.
 func (m *measurer) count(ctx context.Context, s *measured, prompt elements.Node, on Occasion) (err error) {
-	if s.size, err = m.target.size(m.policy, m.ledger); err != nil {
+	if err = m.begin(ctx, s, prompt); err != nil {
 		return err
 	}
-	s.Base, s.Budget, s.Tools = s.size.base, s.size.budget, s.size.tools
-	if s.layout, err = m.lay(ctx, prompt, s.view, s.Budget); err == nil {
-		s.result, err = s.layout.Fit(ctx, s.Budget)
-	}
+	s.result, err = s.layout.Fit(ctx, s.Budget)
+	var needed []chat.Tool
 	over, exceeded := errors.AsType[*render.BudgetExceededError](err)
 	switch {
 	case exceeded:
@@ -123,19 +133,25 @@ func (m *measurer) count(ctx context.Context, s *measured, prompt elements.Node,
 		if on == OnRender || on == OnModelSwitch && len(m.policy.Trigger.For(on)) == 0 {
 			s.Occasion = OnBudgetExceeded
 		}
-		s.Count = over.Needed
+		s.floor = over.Needed
+		if over.Limit == "" {
+			needed = over.Tools
+		}
 	case err != nil:
 		return err
 	default:
-		s.Count, _, err = s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryRequired})
+		s.floor, needed, err = s.layout.Floor(ctx, render.FitOptions{Budget: s.Budget, KeepUnranked: true, History: render.HistoryRequired})
 		if _, limited := errors.AsType[*render.BudgetExceededError](err); limited {
-			s.Count, err = s.result.Tokens, nil // a limit around droppable history
+			s.floor, needed, err = s.result.Tokens, s.result.Tools, nil // a limit around droppable history
 		}
 		if err != nil {
 			return err
 		}
 	}
-	counted(s.Count)
+	if len(needed) > 0 {
+		s.Tools = counted(m.target.Tokenizer.CountTools(needed))
+	}
+	s.Count = max(0, counted(s.floor)-(s.Tools-s.size.tools))
 	switch m.policy.Measure.By {
 	case ByReport:
 		s.Ratio = m.ledger.Ratio(m.target.Name)
@@ -164,6 +180,29 @@ func (m *measurer) count(ctx context.Context, s *measured, prompt elements.Node,
 	return nil
 }
 
+// begin lays the prompt out within the budget. One that holds tools has a tenth less where the policy's threshold keeps that for them.
+func (m *measurer) begin(ctx context.Context, s *measured, prompt elements.Node) (err error) {
+	for inPrompt := false; ; inPrompt = true {
+		if s.size, err = m.target.size(m.policy, m.ledger, inPrompt); err != nil {
+			return err
+		}
+		budget := s.Budget
+		s.Base, s.Budget, s.Tools = s.size.base, s.size.budget, s.size.tools
+		if inPrompt && s.Budget == budget {
+			return nil
+		}
+		if s.layout, err = m.lay(ctx, prompt, s.view, s.Budget); err != nil {
+			return err
+		}
+		switch {
+		case inPrompt, len(s.layout.Tools()) == 0:
+			return nil
+		case len(m.target.Tools) > 0:
+			return ErrTools
+		}
+	}
+}
+
 // foretell fills what the provider's cache has of the prompt.
 func (m *measurer) foretell(s *measured) {
 	prices := m.target.Prices
@@ -174,8 +213,8 @@ func (m *measurer) foretell(s *measured) {
 	if last := m.ledger.Last; last.Model == m.target.Name {
 		cache.Sent, cache.Usage = last.Sent, last.Usage
 	}
-	shared := cache.Sent.Compare(s.messages(), m.target.Tools)
-	input := clamp.Int(math.Ceil(m.ledger.LastRatio(m.target.Name) * float64(clamp.Sum(s.tokens(), s.Tools))))
+	shared := cache.Sent.Compare(s.messages(), s.tools(m.target))
+	input := clamp.Int(math.Ceil(m.ledger.LastRatio(m.target.Name) * float64(clamp.Sum(s.tokens(), s.size.tools))))
 	held := cache.Holds(shared, m.now)
 	s.Foretold = prices.Foretell(sizing.Planned{Input: input, Cached: held})
 	s.Cold = s.Foretold.CacheRead == 0 && prices.Lifetime > 0
@@ -244,7 +283,7 @@ func (m *measurer) weigh(s *measured) {
 	}
 	ratio := m.ledger.LastRatio(m.target.Name)
 	theirs := func(tokens int) int { return clamp.Int(math.Ceil(ratio * float64(tokens))) }
-	head := s.Tools
+	head := counted(m.target.Tokenizer.CountTools(s.tools(m.target)))
 	for _, c := range s.messages() {
 		if c.Role != chat.RoleSystem {
 			break

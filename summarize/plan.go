@@ -49,7 +49,7 @@ func (p *planner) chosen(ctx context.Context, prompt elements.Node, s *measured,
 		return planned{}, err
 	}
 	system := slices.DeleteFunc(slices.Clone(s.messages()), func(m chat.Message) bool { return m.Role != chat.RoleSystem })
-	preamble, err := newPreamble(system, p.target.Tools)
+	preamble, err := newPreamble(system, s.tools(p.target))
 	if err != nil {
 		return planned{}, err
 	}
@@ -101,7 +101,7 @@ func (p *planner) chosen(ctx context.Context, prompt elements.Node, s *measured,
 
 // above is how many tokens of the budget are above the limit of the condition that decided.
 func (p *planner) above(s *measured, d Decision) int {
-	limit := clamp.Int(float64(d.Limit())/s.Ratio) - s.Tools
+	limit := clamp.Int(float64(d.Limit())/s.Ratio) - s.size.tools
 	if d.Limit() == 0 || limit <= 0 {
 		return 0
 	}
@@ -127,7 +127,7 @@ func (p *planner) free(ctx context.Context, prompt elements.Node, s *measured, p
 		return 0, fmt.Errorf("summarize: trying the cut: %w", err)
 	}
 	cost := counted(p.target.Tokenizer.CountMessage(nothing))
-	if taken >= s.Count && replaced > 2*cost {
+	if taken >= s.floor && replaced > 2*cost {
 		return 0, ErrOtherSession
 	}
 	return s.Budget - taken + cost, nil
@@ -152,9 +152,9 @@ func (p *planner) thinking(point history.CutPoint) []chat.Thinking {
 
 // frame is what is put in place takes at least without the summary's words, in tokens.
 func (p *planner) frame(ctx context.Context, s *measured) (int, error) {
-	m := Material{Tokenizer: p.target.Tokenizer, Tools: p.target.Tools}
+	m := Material{Tokenizer: p.target.Tokenizer, Tools: s.tools(p.target)}
 	var err error
-	if m.Transcript, err = transcript(ctx, p.session, p.policy, p.target.Tools); err != nil {
+	if m.Transcript, err = transcript(ctx, p.session, p.policy, m.Tools); err != nil {
 		return 0, err
 	}
 	m.Reminder = p.policy.Ask.quirks(p.target.Name).Reminder

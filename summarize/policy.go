@@ -152,7 +152,7 @@ func (p Policy) Validate() error {
 			return fmt.Errorf("summarize: Policy.Cut keeps as much as Policy.Trigger[%d] (of those for a render) allows in all: nothing would ever be compacted", i)
 		}
 	}
-	if _, err := p.Measure.base(1<<20, 0); err != nil {
+	if _, err := p.Measure.base(1<<20, 0, false); err != nil {
 		return err
 	}
 	share := func(name string, v float64) error {

@@ -133,7 +133,7 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	counted, at := c.inner.sent, c.inner.sentAt
 	c.inner.mu.Unlock()
 	if counted == 0 || at != before.newest() { // somebody else rendered it
-		counted = before.tokens() + before.Tools
+		counted = before.tokens() + before.size.tools
 	}
 	refusal := history.Refusal{Model: w.target.Name, Limit: large.Limit, Tokens: large.Tokens, Counted: counted}
 	if _, err := c.Session.Add(ctx, history.Entry{Body: refusal}); err != nil {
@@ -151,7 +151,7 @@ func (c *Compactor) Recover(ctx context.Context, prompt elements.Node, refused e
 	if err != nil && ctx.Err() != nil {
 		return nil, ended(ctx, err)
 	}
-	if err == nil && result.Tokens+before.Tools >= counted { // it would be refused again
+	if err == nil && result.Tokens+before.size.tools >= counted { // it would be refused again
 		err = cmp.Or(w.failed, errStillTooLarge)
 	}
 	if err != nil {
@@ -221,14 +221,15 @@ func (w *walker) truncated(s *measured, why error) (*render.Result, error) {
 		return nil, why
 	}
 	guard := history.Truncator{
-		Tokenizer: w.target.Tokenizer, Limit: s.Budget + s.Tools,
+		Tokenizer: w.target.Tokenizer, Limit: s.Budget + s.size.tools,
 		Last: func(m chat.Message) bool { // what stands for the history that was compacted before
 			return slices.ContainsFunc(s.view.Compacted, func(stand chat.Message) bool { return reflect.DeepEqual(stand, m) })
 		},
 	}
 	result, err := value(w.ctx, nameTokenizer, func() *render.Result {
-		messages, report := guard.Truncate(s.over.Messages, w.target.Tools)
-		r := &render.Result{Messages: messages, Budget: s.Budget, Metadata: s.over.Metadata}
+		messages, report := guard.Truncate(s.over.Messages, s.tools(w.target))
+		r := &render.Result{Messages: messages, Tools: s.over.Tools, Budget: s.Budget, Metadata: s.over.Metadata}
+		r.Tokens = counted(w.target.Tokenizer.CountTools(r.Tools))
 		for _, m := range messages {
 			r.Tokens += counted(w.target.Tokenizer.CountMessage(m))
 		}

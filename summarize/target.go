@@ -26,7 +26,8 @@ type Target struct {
 	// Tokenizer that its requests are measured with. Of a model that is asked for summaries alone it defaults to the
 	// agent's.
 	Tokenizer sizing.Tokenizer
-	// Budget is the most tokens that a prompt's messages may take. It is not looked at of a model that is asked for summaries
+	// Budget is the most tokens that a prompt may take: its messages, and the tools that stand in it ([elements.Tool]), which
+	// [sizing.Window.ToolsInPrompt] works it out for. It is not looked at of a model that is asked for summaries
 	// alone.
 	Budget int
 	// ContextWindow is how many tokens the model takes in: messages, tools and answer. Defaults to Budget and what the tools
@@ -36,7 +37,8 @@ type Target struct {
 	// session's usage entries by digests, what the provider's cache has of the next request is foretold
 	// ([Measurement.Foretold]), and a prompt that breaks the cache is told of ([EventCacheBreak]). Not known by default.
 	Prices sizing.Prices
-	// Tools that the agent has. They are declared where a summary is asked for by messages that are full of their calls.
+	// Tools that the agent has, if they do not stand in the prompt; both is an error ([ErrTools]). They are declared where a summary is asked
+	// for by messages that are full of their calls.
 	Tools []chat.Tool
 }
 
@@ -161,6 +163,14 @@ func (s *stream) end(err error) error {
 // tools is what the tool definitions take, in tokens.
 func (t Target) tools() int { return counted(t.Tokenizer.CountTools(t.Tools)) }
 
+// declared returns the tools to be declared with a prompt of which these are left.
+func (t Target) declared(left []chat.Tool) []chat.Tool {
+	if len(left) > 0 {
+		return left
+	}
+	return t.Tools
+}
+
 // window is the context window, in tokens.
 func (t Target) window() int {
 	if t.ContextWindow > 0 {
@@ -169,12 +179,12 @@ func (t Target) window() int {
 	return clamp.Sum(t.Budget, t.tools())
 }
 
-// size is what a prompt must fit now, in tokens.
+// size is what a prompt must fit now, in tokens. Tools are those of the target.
 type size struct{ budget, base, tools int }
 
 // size works out what a prompt must fit: the target's budget, lowered by the policy's threshold, by what the provider refused
-// and, with each refusal since the last answer, by a buffer. Base is what ratios are of.
-func (t Target) size(p Policy, l *ledger.Ledger) (size, error) {
+// and, with each refusal since the last answer, by a buffer. Base is what ratios are of. inPrompt reports that tools stand in the prompt.
+func (t Target) size(p Policy, l *ledger.Ledger, inPrompt bool) (size, error) {
 	s := size{budget: t.Budget, base: t.window(), tools: t.tools()}
 	limit, ratio := l.Limit(t.Name)
 	if limit > 0 {
@@ -193,12 +203,12 @@ func (t Target) size(p Policy, l *ledger.Ledger) (size, error) {
 		s.budget = min(s.budget, clamp.Share(1-p.Overflow.buffer(1), refused)-s.tools)
 	}
 	s.budget = max(min(t.Budget, 1), s.budget) // a budget below 1 is the renderer's to refuse
-	base, err := p.Measure.base(s.base, 0)
+	base, err := p.Measure.base(s.base, 0, false)
 	if err != nil {
 		return s, err
 	}
 	if p.Measure.Threshold != 0 {
-		budget, err := p.Measure.base(s.base, s.tools)
+		budget, err := p.Measure.base(s.base, s.tools, inPrompt)
 		if err != nil {
 			return s, err
 		}
@@ -211,8 +221,8 @@ func (t Target) size(p Policy, l *ledger.Ledger) (size, error) {
 }
 
 // base is the smaller of the threshold and the window, less what tools take and a margin for them.
-func (m Measure) base(window, tools int) (int, error) {
-	n, err := sizing.Window{Tokens: max(1, window), Threshold: m.Threshold}.Budget(tools)
+func (m Measure) base(window, tools int, inPrompt bool) (int, error) {
+	n, err := sizing.Window{Tokens: max(1, window), Threshold: m.Threshold, ToolsInPrompt: inPrompt}.Budget(tools)
 	if err != nil {
 		return 0, fmt.Errorf("summarize: Policy.Measure.Threshold: %w", err)
 	}

@@ -184,8 +184,12 @@ func (a *Agent) prompt(ctx context.Context, refused error) (*render.Result, erro
 // ask sends a rendered prompt, again if its failure may pass.
 func (a *Agent) ask(ctx context.Context, result *render.Result) (chat.Response, error) {
 	target := a.Compactor.Current()
+	tools := result.Tools
+	if tools == nil { // they do not stand in the prompt
+		tools = target.Tools
+	}
 	req := chat.Request{
-		Messages: result.Messages, Tools: target.Tools, ToolChoice: a.ToolChoice, MaxTokens: a.MaxTokens, Temperature: a.Temperature,
+		Messages: result.Messages, Tools: tools, ToolChoice: a.ToolChoice, MaxTokens: a.MaxTokens, Temperature: a.Temperature,
 	}
 	return again(ctx, a, func() (chat.Response, error) {
 		var ids callIDs

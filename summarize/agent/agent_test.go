@@ -632,3 +632,17 @@ func TestUsageThatIsNoneIsNotReported(t *testing.T) {
 		require.Equal(t, []history.EntryType{history.TypeMessage, history.TypeMessage}, kinds(t, a.Compactor.Session))
 	}
 }
+
+func TestToolsOfThePromptAreSent(t *testing.T) {
+	harbour := chat.Tool{Name: "look", Description: "Looks at the harbour."}
+	var sent []chat.Tool
+	a := of(t, 1000, summarize.Policy{}, func(_ context.Context, req chat.Request) (chat.Response, error) {
+		sent = req.Tools
+		return chat.Response{Message: chat.AssistantMessage("Three ships.")}, nil
+	})
+	a.Compactor.Target.Tools = nil
+	a.Prompt = elements.Nodes{elements.Tool{Tool: harbour}, a.Prompt}
+	_, err := a.Step(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []chat.Tool{harbour}, sent)
+}

@@ -543,7 +543,7 @@ func TestStatements(t *testing.T) {
 				{File: "sizing/window.go", Old: "const marginDivisor = 10", New: "const marginDivisor = 11"},
 				{File: "sizing/window.go", Old: "(budget-1)/marginDivisor + 1", New: "budget / marginDivisor"},
 				{File: "sizing/window.go", Old: "budget -= toolTokens", New: "budget -= 0"},
-				{File: "sizing/window.go", Old: "if toolTokens > 0 {", New: "if true {"},
+				{File: "sizing/window.go", Old: "if toolTokens > 0 || w.ToolsInPrompt {", New: "if true {"},
 			},
 		},
 		{

@@ -1070,8 +1070,8 @@ func TestStatements(t *testing.T) {
 				compacttest.Equal(t, compacttest.Said(d.Session), d.Messages()[1:])
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"recover.go", "	messages, report := guard.Truncate(s.over.Messages, w.target.Tools)\n",
-					"	messages, report := guard.Truncate(s.over.Messages, w.target.Tools)\n	_, _ = w.c.Session.Add(history.Entry{Body: history.Compaction{Messages: messages[1:2]}})\n"),
+				statements.Change(engine+"recover.go", "	messages, report := guard.Truncate(s.over.Messages, s.tools(w.target))\n",
+					"	messages, report := guard.Truncate(s.over.Messages, s.tools(w.target))\n	_, _ = w.c.Session.Add(history.Entry{Body: history.Compaction{Messages: messages[1:2]}})\n"),
 			},
 		},
 		{
@@ -1139,7 +1139,7 @@ func TestStatements(t *testing.T) {
 				}
 			},
 			Mutants: []statements.Mutant{
-				statements.Change(engine+"compactor.go", "Kind: EventUsage, Reason: s.Occasion, Breakdown: w.breakdown(s.result.Messages, s.Tools)", "Kind: EventUsage, Reason: s.Occasion, Breakdown: w.breakdown(s.result.Messages, 0)"),
+				statements.Change(engine+"compactor.go", "Kind: EventUsage, Reason: s.Occasion, Breakdown: w.breakdown(s.result.Messages, w.target.declared(s.result.Tools))", "Kind: EventUsage, Reason: s.Occasion, Breakdown: w.breakdown(s.result.Messages, nil)"),
 				statements.Change(engine+"events.go", "				b.System += counted(", "				b.Conversation += counted("),
 				statements.Change(engine+"compactor.go", "MessagesAfter: len(s.result.Messages), TokensAfter: s.result.Tokens,", "MessagesAfter: len(s.result.Messages),"),
 				statements.Change(engine+"compactor.go", "	return w.sent(s), nil\n}\n\nfunc outcomeOfError", "	return s.result, nil\n}\n\nfunc outcomeOfError"),
@@ -1176,7 +1176,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(engine+"carry.go", "MessagesBefore: len(s.messages()), TokensBefore: s.tokens(), Base: s.Base,", "MessagesBefore: len(s.messages()), Base: s.Base,"),
-				statements.Change(engine+"carry.go", "Breakdown: w.breakdown(s.messages(), s.Tools),", ""),
+				statements.Change(engine+"carry.go", "Breakdown: w.breakdown(s.messages(), s.tools(w.target)),", ""),
 				statements.Change(engine+"carry.go", "Kept: plan.kept, Over: plan.over, MessagesBefore: len(s.messages()),", "Kept: plan.kept, Over: plan.over,"),
 			},
 		},

@@ -1,0 +1,119 @@
+package summarize_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+// needed and offered are tools of which the one may go.
+var (
+	needed  = chat.Tool{Name: "read_transcript", Description: words(40)}
+	offered = chat.Tool{Name: "browse", Description: words(60)}
+)
+
+// toolsAt are tools in a tree, of a priority if there is one.
+func toolsAt(priority *int, tools ...chat.Tool) elements.Node {
+	return elements.Map(tools, func(t chat.Tool) elements.Node {
+		return elements.Tool{Props: elements.Props{Priority: priority}, Tool: t}
+	})
+}
+
+func TestToolsInThePromptAreAsThoseOfTheTarget(t *testing.T) {
+	all(t, func(t *testing.T, p summarize.Policy) {
+		p.Measure.Threshold = 0 // it keeps a tenth of another budget
+		var before summarize.Measurement
+		var requests []chat.Request
+		var sent []chat.Message
+		for _, inPrompt := range []bool{false, true} {
+			d := newDesk(t, overflowing()...)
+			d.Policy = p
+			d.Policy.Trigger = summarize.Trigger{{Ratio: 0.5}, {On: summarize.OnBudgetExceeded}}
+			d.Target.ContextWindow = 4_000 + d.Target.Tokenizer.CountTools([]chat.Tool{needed})
+			var tree elements.Node = prompt(d.Session)
+			if inPrompt {
+				tree = elements.Nodes{toolsAt(nil, needed), tree}
+				d.Target.Budget = d.Target.ContextWindow
+			} else {
+				d.Target.Tools = []chat.Tool{needed}
+			}
+			d.Always(models.SaySummary("Steps 1 to 5 are done."))
+			r, err := d.Render(t.Context(), tree)
+			require.NoError(t, err)
+			m := d.Explain(t.Context()).Measurement
+			if !inPrompt {
+				before, requests, sent = m, d.Requests(), r.Messages
+				require.NotEmpty(t, requests)
+				continue
+			}
+			require.Equal(t, []chat.Tool{needed}, r.Tools)
+			require.Equal(t, []any{before.Count, before.Tools, before.Used, before.Base}, []any{m.Count, m.Tools, m.Used, m.Base})
+			require.Equal(t, before.Budget+m.Tools, m.Budget, "what the tools take is part of the budget")
+			require.Equal(t, requests[0].Tools, d.Requests()[0].Tools)
+			require.Len(t, r.Messages, len(sent))
+		}
+	})
+}
+
+func TestToolsOfferedToPruningTriggerNothing(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	tree := elements.Nodes{toolsAt(nil, needed), toolsAt(new(1), offered), prompt(d.Session)}
+	r, err := d.Render(t.Context(), tree)
+	require.NoError(t, err)
+	require.Equal(t, []chat.Tool{needed, offered}, r.Tools)
+	m := d.Explain(t.Context()).Measurement
+	require.Equal(t, d.Target.Tokenizer.CountTools([]chat.Tool{needed}), m.Tools)
+	require.Equal(t, count(d.Target.Tokenizer, r.Messages), m.Count, "messages only")
+	require.Equal(t, m.Count+m.Tools, m.Used)
+
+	d.Target.Budget = m.Used + 10
+	r, err = d.Render(t.Context(), tree)
+	require.NoError(t, err)
+	require.Equal(t, []chat.Tool{needed}, r.Tools)
+	require.Empty(t, d.Requests())
+}
+
+func TestToolsInThePromptAndInTheTargetAreAnError(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.Target.Tools = []chat.Tool{needed}
+	_, err := d.Render(t.Context(), elements.Nodes{toolsAt(new(1), offered), prompt(d.Session)})
+	require.ErrorIs(t, err, summarize.ErrTools)
+}
+
+func TestUsageIsOfTheToolsThatWereSent(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.Target.Prices = cached
+	r, err := d.Render(t.Context(), elements.Nodes{toolsAt(nil, needed), prompt(d.Session)})
+	require.NoError(t, err)
+	u := d.Usage(r, chat.Response{Usage: chat.Usage{Input: 77, Output: 5}}, "e9")
+	require.Equal(t, r.Tokens, u.Counted)
+	require.Equal(t, sizing.ChangeNone, u.Sent.Compare(r.Messages, r.Tools).Change)
+	require.Equal(t, sizing.ChangeTools, u.Sent.Compare(r.Messages, nil).Change)
+}
+
+func TestTruncationKeepsTheToolsThatAreNeeded(t *testing.T) {
+	d := newDesk(t, overflowing()...)
+	d.Policy.Trigger, d.Policy.Overflow.LastResort = nil, summarize.ResortTruncate
+	r, err := d.Render(t.Context(), elements.Nodes{toolsAt(nil, needed), toolsAt(new(1), offered), prompt(d.Session)})
+	require.NoError(t, err)
+	require.Equal(t, []chat.Tool{needed}, r.Tools)
+	require.Equal(t, count(d.Target.Tokenizer, r.Messages)+d.Target.Tokenizer.CountTools(r.Tools), r.Tokens)
+	require.LessOrEqual(t, r.Tokens, d.Target.Budget)
+}
+
+func TestToolsInThePromptKeepATenthOfTheThreshold(t *testing.T) {
+	d := newDesk(t, chat.UserMessage(task))
+	d.Policy.Measure.Threshold = 2_000
+	_, err := d.Render(t.Context(), prompt(d.Session))
+	require.NoError(t, err)
+	require.Equal(t, 2_000, d.Explain(t.Context()).Measurement.Budget)
+	_, err = d.Render(t.Context(), elements.Nodes{toolsAt(new(1), offered), prompt(d.Session)})
+	require.NoError(t, err)
+	require.Equal(t, 1_800, d.Explain(t.Context()).Measurement.Budget)
+}
