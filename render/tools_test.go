@@ -94,6 +94,32 @@ func TestALimitIsKeptByTheCountOfItsTools(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, toolNames(rendered(t, root, plenty)))
 }
 
+func TestAChunkGoesWithAToolThatGoesForALimitInIt(t *testing.T) {
+	limited := elements.TokenLimit{Max: 30, Children: elements.Nodes{tool(at(1), "a"), tool(at(2), "b")}}
+	root := elements.Nodes{elements.Chunk{Children: elements.Nodes{limited, tool(at(3), "c")}}, user(line("ask"))}
+	require.Nil(t, rendered(t, root, plenty).Tools)
+}
+
+// framed is a tokenizer by which a list of tools takes 100 tokens besides them.
+type framed struct{ summing }
+
+func (f framed) CountTools(tools []chat.Tool) int {
+	if len(tools) == 0 {
+		return 0
+	}
+	return 100 + f.summing.CountTools(tools)
+}
+
+func TestNothingGoesForWhatIsAroundTheLastTool(t *testing.T) {
+	root := elements.Nodes{tool(at(0), "a"), user(chunk(1, "one"), chunk(2, "two"), line("ask"))}
+	whole, err := render.Render(t.Context(), root, render.Options{Budget: plenty, Tokenizer: framed{summing{runes}}})
+	require.NoError(t, err)
+	left, err := render.Render(t.Context(), root, render.Options{Budget: whole.Tokens - 90, Tokenizer: framed{summing{runes}}})
+	require.NoError(t, err)
+	require.Nil(t, left.Tools)
+	require.Equal(t, whole.Messages, left.Messages)
+}
+
 func TestAReportListsToolsByTheirNames(t *testing.T) {
 	root := elements.Nodes{
 		tool(at(1), "search"), tool(elements.Props{ReportName: "files"}, "read"), user(line("ask")),
