@@ -54,6 +54,9 @@ func TestMistakesSayWhatIsWrongWhereAndWhatToDo(t *testing.T) {
 		{"a tag outside a message", elements.Tag{Name: "rules", Children: elements.Nodes{text}}, nil},
 		{"an image outside a message", elements.Image{Source: "https://example.com/a.png"}, nil},
 		{"a message in a message", user(user(text)), nil},
+		{"a tool in a message", user(wrap(at(1), tool(at(1), "search"))), nil},
+		{"two tools of one name", elements.Nodes{tool(at(1), "search"), wrap(at(1), tool(at(2), "search")), user(text)}, nil},
+		{"a tool without a name", elements.Nodes{elements.Tool{}, user(text)}, nil},
 		{"a nil pointer as an element", user((*elements.Tag)(nil)), nil},
 		{"an element that fails", user(renders(func(context.Context, sizing.Sizing) (elements.Node, error) {
 			return nil, fmt.Errorf("no index at /tmp/index")

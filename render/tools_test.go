@@ -219,30 +219,19 @@ func TestAnExpandableMayGrowByTools(t *testing.T) {
 	require.ErrorIs(t, err, render.ErrDuplicateTool)
 }
 
-func TestMistakesAboutTools(t *testing.T) {
+func TestParametersOfToolsAreValidated(t *testing.T) {
 	bad := tool(at(1), "a")
 	bad.Parameters = []byte("[]")
-	for _, test := range []struct {
-		mistake string
-		root    elements.Node
-		want    string
-		is      error
-	}{
-		{"in a message", user(wrap(at(1), tool(at(1), "a"))), "render: User > Wrap > a: a Tool stands in a message: its place is beside messages", render.ErrToolInMessage},
-		{"two of one name", elements.Nodes{tool(at(1), "a"), wrap(at(1), tool(elements.Props{ReportName: "files"}, "a"))}, `render: Wrap > files: two tools have one name: "a" is at a too: leave one of them out`, render.ErrDuplicateTool},
-		{"without a name", elements.Nodes{tool(at(1), ""), user(line("ask"))}, "render: Tool: a Tool has no name", nil},
-		{"with parameters that are no object", elements.Nodes{bad, user(line("ask"))}, `render: the messages that are left within 1000000 tokens: chat: request: tools are named and described by a schema: the parameters of tool "a" are no JSON object`, nil},
-	} {
-		t.Run(test.mistake, func(t *testing.T) {
-			_, err := render.Render(t.Context(), test.root, render.Options{Budget: plenty, Tokenizer: runes, Validate: true})
-			require.EqualError(t, err, test.want)
-			if test.is != nil {
-				require.ErrorIs(t, err, test.is)
-			}
-		})
-	}
+	_, err := render.Render(t.Context(), elements.Nodes{bad, user(line("ask"))}, render.Options{Budget: plenty, Tokenizer: runes, Validate: true})
+	var invalid *chat.ValidationError
+	require.ErrorAs(t, err, &invalid)
+	require.Equal(t, chat.RuleTool, invalid.Violations[0].Rule)
+}
+
+func TestOnlyOneSideOfAnIfEmptyHasItsTools(t *testing.T) {
 	r := rendered(t, elements.Nodes{elements.IfEmpty{Alt: tool(at(1), "a"), Children: elements.Nodes{tool(at(2), "a")}}, user(line("ask"))}, plenty)
-	require.Equal(t, []string{"a"}, toolNames(r), "one side of an IfEmpty")
+	require.Equal(t, []string{"a"}, toolNames(r))
+	require.Equal(t, 2, *r.Report()[0].Priority)
 }
 
 func TestToolsSurviveATransfer(t *testing.T) {
