@@ -23,6 +23,15 @@ import (
 type ClearRule struct {
 	// Keep is how many tokens of the newest output stay. 0 turns clearing off.
 	Keep int
+	// KeepStale is how many tokens of the newest output stay if they are stale: a file that a later call modified, or read
+	// again with the same arguments or as a whole, and what a later call put out again to the letter. A call that failed makes
+	// nothing stale. Defaults to Keep.
+	KeepStale int
+	// Arguments is the least number of tokens of a text in the arguments of a call at which that text goes too, once what is
+	// put out after it is older than Keep. Arguments count among what Keep keeps then. 0 leaves arguments as they are.
+	Arguments int
+	// Files say which files the agent's tools read and modify, for KeepStale. Defaults to [DefaultFileTools].
+	Files FileTools
 	// Saves is the fewest tokens that a clearing must save. Defaults to 0: whatever there is.
 	Saves int
 	// Never names tools whose output stays, in small or capital letters. It counts among what Keep keeps.
@@ -60,46 +69,18 @@ func clearNote(o ClearedOutput) string {
 // Find returns the clearing that the rule makes of a view, and false if it clears nothing. Append it to the session
 // ([Session.Add]) to put it in force. Tokens are counted of whole outputs, before [Limits] cut them.
 func (r ClearRule) Find(v View, t sizing.Tokenizer) (Clearing, bool) {
-	if r.Keep <= 0 {
-		return Clearing{}, false
-	}
-	placeholder := r.Placeholder
-	if placeholder == nil {
-		placeholder = clearNote
-	}
-	sn := v.shown()
-	transcript := ""
-	if sn.reader != nil {
-		transcript = sn.reader.transcript().Name
-	}
-	var c Clearing
-	newer := 0 // tokens of output after this one
-	for _, turn := range slices.Backward(sn.shown()) {
-		for _, round := range slices.Backward(turn.rounds) {
-			for _, e := range slices.Backward(round.sentResults()) {
-				m := e.Message()
-				tool, old := round.tool(m.ToolCallID), newer >= r.Keep
-				if old && (r.never(tool) || slices.Contains(round.cleared, e.ID)) {
-					continue
-				}
-				n := partsUpTo(t, m.Content, r.Keep)
-				if newer += n; !old {
-					continue
-				}
-				o := ClearedOutput{Entry: e.ID, Tool: tool, Tokens: n, Transcript: transcript}
-				text := placeholder(o)
-				if saved := n - t.CountText(text); saved > 0 && !blank(text) {
-					c.Results = append(c.Results, Cleared{Entry: e.ID, Text: text})
-					c.Saved += saved
-				}
-			}
-		}
-	}
-	if len(c.Results) == 0 || c.Saved < r.Saves {
-		return Clearing{}, false
-	}
-	slices.Reverse(c.Results)
-	return c, true
+	c := r.Look(v, t)
+	return c.Clearing, c.Saved > 0
+}
+
+// Clearable is what a rule would clear, with what it takes to tell when that pays.
+type Clearable struct {
+	Clearing
+	// First is the id of the assistant message of the first round that changes, "" if nothing would be cleared.
+	First string
+	// Carried is what would be cleared, in tokens, times the requests that were sent with it since the rule would have cleared
+	// it, the next one included. A request is told by its answer in the view.
+	Carried int
 }
 
 // never reports whether a tool's output stays.

@@ -399,3 +399,87 @@ func TestThePathOfATranscriptClosesNoBlock(t *testing.T) {
 		require.Equal(t, "It is entry e1 of the session's transcript at "+want+".", got)
 	}
 }
+
+// callSession makes a session of one turn in which each call is answered by so many tokens, such as "read a.go 50". That
+// of a tool "same" is the same each time.
+func callSession(t testing.TB, list ...string) *history.Session {
+	t.Helper()
+	s := talk(t, user)
+	for i, one := range list {
+		var name, path string
+		var tokens int
+		_, err := fmt.Sscanf(one, "%s %s %d", &name, &path, &tokens)
+		require.NoError(t, err)
+		id := fmt.Sprint("k", i)
+		m := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: id, Name: name, Arguments: `{"path":"` + path + `"}`}}}
+		result := chat.ToolResult(id, strings.Repeat("abc ", tokens-1)+fmt.Sprintf("%04d", i))
+		if name == "same" {
+			result = chat.ToolResult(id, strings.Repeat("abc ", tokens))
+		}
+		if name, failed := strings.CutPrefix(name, "failed-"); failed {
+			m.ToolCalls[0].Name, result.IsError = name, true
+		}
+		require.NoError(t, s.Append(t.Context(), m, result))
+	}
+	return s
+}
+
+func TestStaleOutputIsClearedEarlier(t *testing.T) {
+	rule := history.ClearRule{Keep: 1000, KeepStale: 20, Placeholder: func(history.ClearedOutput) string { return "[out]" }}
+	for _, tt := range []struct {
+		rule  string
+		calls []string
+		want  string
+	}{
+		{"a file that was read again", []string{"read a 50", "read a 50", "list . 20"}, "- 50 20"},
+		{"not another file", []string{"read a 50", "read b 50", "list . 20"}, "50 50 20"},
+		{"a file that was modified since", []string{"read a 50", "edit a 5", "list . 20"}, "- 5 20"},
+		{"not by an edit that failed", []string{"read a 50", "failed-edit a 5", "list . 20"}, "50 5 20"},
+		{"nor before it was read", []string{"edit a 50", "read a 50", "list . 20"}, "50 50 20"},
+		{"what was put out again", []string{"same a 50", "same b 50", "list . 20"}, "- 50 20"},
+		{"the newest tokens stay all the same", []string{"read a 50", "read a 10", "list . 5"}, "50 10 5"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			s := callSession(t, tt.calls...)
+			cleared(t, s, rule)
+			require.Equal(t, tt.want, left(viewOf(t, s)))
+			_, again := rule.Find(viewOf(t, s), quarter{})
+			require.False(t, again, "what is cleared is not cleared again")
+		})
+	}
+}
+
+func TestLongArgumentsAreCleared(t *testing.T) {
+	long := strings.Repeat("abc ", 60)
+	s := talk(t, user)
+	for i, arguments := range []string{`{"path":"a.go","content":"` + long + `"}`, "{" + long, `{"path":"b.go","content":"short"}`, `{"path":"c.go","content":"` + long + `"}`} {
+		id := fmt.Sprint("k", i)
+		require.NoError(t, s.Append(t.Context(), chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: id, Name: "write", Arguments: arguments}}}, chat.ToolResult(id, "ok")))
+	}
+	c, ok := cleared(t, s, history.ClearRule{Keep: 60, Arguments: 50})
+	require.True(t, ok)
+	require.Len(t, c.Arguments, 2, "those of a broken call too")
+	require.Empty(t, c.Results)
+	v := viewOf(t, s)
+	require.Equal(t, `{"path":"a.go","content":"[60 tokens left out here]"}`, v.Turns[0].Rounds[0].Assistant.Message().ToolCalls[0].Arguments)
+	require.Contains(t, v.Turns[0].Rounds[3].Assistant.Message().ToolCalls[0].Arguments, "abc abc", "the newest stay")
+	_, ok = cleared(t, s, history.ClearRule{Keep: 60, Arguments: 50})
+	require.False(t, ok)
+	_, ok = (history.ClearRule{Keep: 60}).Find(viewOf(t, s), quarter{})
+	require.False(t, ok)
+}
+
+// What would be cleared is summed up over the requests that were sent with it since it might have been.
+func TestWhatIsClearableTellsWhatItWasCarried(t *testing.T) {
+	rule := history.ClearRule{Keep: 100, Placeholder: func(history.ClearedOutput) string { return "[out]" }} // 2 tokens
+	for rounds, want := range map[string][2]int{
+		"a:60 a:100":             {58, 58},                 // from the next request on
+		"a:60 a:100 a:5":         {58, 2 * 58},             // one was sent with it
+		"a:60 a:50 a:50 a:5":     {58, 2 * 58},             // it was new until then
+		"a:60 a:100 a:100 a:100": {58 + 2*98, 58*3 + 98*3}, // each by itself
+	} {
+		c := rule.Look(viewOf(t, outputs(t, rounds)), quarter{})
+		require.Equal(t, want, [2]int{c.Saved, c.Carried}, rounds)
+		require.NotEmpty(t, c.First)
+	}
+}

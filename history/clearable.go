@@ -1,0 +1,216 @@
+package history
+
+import (
+	"encoding/json"
+	"slices"
+	"sort"
+	"strconv"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/clamp"
+	"github.com/promptree-go/promptree/internal/plainjson"
+	"github.com/promptree-go/promptree/internal/toolname"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// Look returns what the rule would clear of a view now; nothing if it saves less than Saves.
+func (r ClearRule) Look(v View, t sizing.Tokenizer) Clearable {
+	if r.Keep <= 0 {
+		return Clearable{}
+	}
+	if r.Placeholder == nil {
+		r.Placeholder = clearNote
+	}
+	l := looking{ClearRule: r, t: t}
+	sn := v.shown()
+	if sn.reader != nil {
+		l.transcript = sn.reader.transcript().Name
+	}
+	for _, turn := range sn.shown() {
+		for _, round := range turn.rounds {
+			l.add(round)
+		}
+	}
+	if r.KeepStale > 0 && r.KeepStale < r.Keep {
+		l.findStale()
+	}
+	return l.clearable()
+}
+
+// looking goes through the rounds of a view, the oldest first.
+type looking struct {
+	ClearRule
+	t          sizing.Tokenizer
+	transcript string
+	outputs    []output // and arguments, in order
+	rounds     int
+}
+
+// output is a tool result, or the arguments of a call.
+type output struct {
+	entry, first string // ids of its entry, and of its round's
+	round        int
+	call         chat.ToolCall
+	content      chat.Parts // of a result
+	tokens       int
+	sum          int // tokens of this output and all before it
+	failed, done bool
+	stale        int // number of the rounds with the one that made it stale, 0 if none did
+}
+
+// arguments reports whether it is the arguments of a call.
+func (o output) arguments() bool { return o.entry == o.first }
+
+// add takes in the next round.
+func (l *looking) add(round *openRound) {
+	n := l.rounds
+	id := round.Assistant.ID
+	m := round.Assistant.Message()
+	if l.Arguments > 0 {
+		for _, c := range m.ToolCalls {
+			l.push(output{entry: id, first: id, round: n, call: c, tokens: sizeUpTo(l.t, c.Arguments, l.Keep)})
+		}
+	}
+	for _, e := range round.sentResults() {
+		result := e.Message()
+		o := output{entry: e.ID, first: id, round: n, content: result.Content, failed: result.IsError, done: slices.Contains(round.cleared, e.ID)}
+		for _, c := range m.ToolCalls {
+			if c.ID == result.ToolCallID {
+				o.call = c
+				break
+			}
+		}
+		o.tokens = partsUpTo(l.t, result.Content, l.Keep)
+		l.push(o)
+	}
+	l.rounds++
+}
+
+func (l *looking) push(o output) {
+	o.sum = o.tokens
+	if n := len(l.outputs); n > 0 {
+		o.sum = clamp.Sum(o.sum, l.outputs[n-1].sum)
+	}
+	l.outputs = append(l.outputs, o)
+}
+
+// since returns at which request, counted in the rounds before it, at least keep tokens of output were newer than one, and
+// false if they are not yet.
+func (l *looking) since(i, keep int) (rounds int, ok bool) {
+	sum := l.outputs[i].sum
+	newer := i + sort.Search(len(l.outputs)-i, func(k int) bool { return l.outputs[i+k].sum-sum >= keep })
+	if newer == len(l.outputs) {
+		return 0, false
+	}
+	return l.outputs[newer].round + 1, true
+}
+
+// clearable is what goes of all that was taken in.
+func (l *looking) clearable() Clearable {
+	var c Clearable
+	for i, o := range l.outputs {
+		from, old := l.since(i, l.Keep)
+		if early, ok := l.since(i, l.KeepStale); ok && o.stale > 0 {
+			if early = max(early, o.stale); !old || early < from {
+				from, old = early, true
+			}
+		}
+		if !old || o.done || l.never(o.call.Name) {
+			continue
+		}
+		saved := 0
+		if o.arguments() {
+			saved = l.clearArguments(&c, o)
+		} else {
+			saved = l.clearResult(&c, o)
+		}
+		if saved > 0 && c.First == "" {
+			c.First = o.first
+		}
+		c.Saved = clamp.Sum(c.Saved, saved)
+		c.Carried = clamp.Sum(c.Carried, clamp.Int(float64(saved)*float64(l.rounds-from+1)))
+	}
+	if c.Saved < l.Saves {
+		return Clearable{}
+	}
+	return c
+}
+
+// clearResult clears a result if its placeholder takes less, and returns how many tokens that saves.
+func (l *looking) clearResult(c *Clearable, o output) int {
+	text := l.Placeholder(ClearedOutput{Entry: o.entry, Tool: o.call.Name, Tokens: o.tokens, Transcript: l.transcript})
+	saved := o.tokens - l.t.CountText(text)
+	if saved <= 0 || blank(text) {
+		return 0
+	}
+	c.Results = append(c.Results, Cleared{Entry: o.entry, Text: text})
+	return saved
+}
+
+// clearArguments clears the long texts in the arguments of a call, and returns how many tokens that saves.
+func (l *looking) clearArguments(c *Clearable, o output) int {
+	if o.tokens < l.Arguments {
+		return 0
+	}
+	note := func(text string) string {
+		n := sizeUpTo(l.t, text, l.Keep)
+		if n < l.Arguments {
+			return text
+		}
+		return "[" + strconv.Itoa(n) + " tokens left out here]"
+	}
+	text, err := mapStrings(o.call.Arguments, note)
+	if err != nil {
+		data, _ := plainjson.Marshal(map[string]string{"cleared": note(o.call.Arguments)})
+		text = string(data)
+	}
+	saved := o.tokens - l.t.CountText(text)
+	if saved <= 0 || !json.Valid([]byte(text)) {
+		return 0
+	}
+	c.Arguments = append(c.Arguments, Cleared{Entry: o.entry, Call: o.call.ID, Text: text})
+	return saved
+}
+
+// findStale marks the results that later calls make stale, the newest first.
+func (l *looking) findStale() {
+	files := l.Files
+	if files == nil {
+		files = DefaultFileTools()
+	}
+	changed, read := map[string]int{}, map[string]int{} // files, read as a whole
+	repeated, put := map[string]int{}, map[string]int{} // calls, and texts
+	for i := len(l.outputs) - 1; i >= 0; i-- {
+		o := &l.outputs[i]
+		if o.arguments() || o.done || o.failed {
+			continue
+		}
+		var of Files
+		if tool, _ := toolname.Find(files, o.call.Name); tool != nil {
+			of = tool(o.call.Arguments)
+		}
+		call := o.call.Name + "\x00" + o.call.Arguments
+		text := chat.Message{Content: o.content}.Text()
+		mark := func(by map[string]int, key string) {
+			if at, ok := by[key]; ok && (o.stale == 0 || at < o.stale) {
+				o.stale = at
+			}
+		}
+		if len(of.Read) == 1 && len(of.Modified) == 0 {
+			mark(changed, of.Read[0])
+			mark(read, of.Read[0])
+			mark(repeated, call)
+			repeated[call] = o.round + 1
+			if named := map[string]json.RawMessage{}; json.Unmarshal([]byte(o.call.Arguments), &named) == nil && len(named) == 1 {
+				read[of.Read[0]] = o.round + 1
+			}
+		}
+		if text != "" {
+			mark(put, text)
+			put[text] = o.round + 1
+		}
+		for _, path := range of.Modified {
+			changed[path] = o.round + 1
+		}
+	}
+}
