@@ -21,7 +21,12 @@ func (c Carry) Base() int { return c.Head + c.Summary + c.Kept }
 // Carrying returns what it costs one request, in dollars, that its input is larger than it would be with the compaction: what
 // is more is read from the cache, if the provider has one.
 func (p Prices) Carrying(c Carry, input int) float64 {
-	return float64(max(0, input-c.Base())) * p.reading(p.At(input)) / 1e6
+	return p.Reading(input, input-c.Base())
+}
+
+// Reading returns what it costs, in dollars, to send tokens that were sent before, with an input of so many.
+func (p Prices) Reading(input, tokens int) float64 {
+	return float64(max(0, tokens)) * p.reading(p.At(input)) / 1e6
 }
 
 // reading is the rate of input that was sent before.
@@ -30,6 +35,13 @@ func (p Prices) reading(r Rates) float64 {
 		return r.CacheRead
 	}
 	return r.Input
+}
+
+// Breaking returns what it costs to change a request that the cache has, in dollars: so many tokens stand behind the change, and
+// are written instead of read.
+func (p Prices) Breaking(input, behind int) float64 {
+	r := p.At(input)
+	return float64(max(0, behind)) * max(0, r.CacheWrite-p.reading(r)) / 1e6
 }
 
 // Summarizing returns what the request for the summary costs, in dollars.

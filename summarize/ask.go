@@ -1,14 +1,17 @@
 package summarize
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/modelname"
+	"github.com/promptree-go/promptree/sizing"
 )
 
 // Ask says how, and whom, to ask for summaries.
@@ -24,6 +27,10 @@ type Ask struct {
 	// Names of models that are asked in this order. [Compactor.Models] has them; a name that it does not have is passed over,
 	// and told of. The agent's own model is asked last, and alone if nobody else is named.
 	Names []string
+	// Cheapest asks first whom a summary costs least of, by prices: one of Names, another of [Compactor.Models] that has prices,
+	// or the agent's own model, by a fork of its request if Prompts begins with one. The others are asked after it. Off by
+	// default.
+	Cheapest bool
 	// Timeout of each answer. None by default.
 	Timeout time.Duration
 	// TimeLimit of a compaction with all that it asks. Defaults to 5 minutes.
@@ -160,6 +167,30 @@ func (a Ask) route(agent string) []string {
 		}
 	}
 	return append(names, a.Names...)
+}
+
+// priced lists the models by which Cheapest adds to those that are named, in the order of their names.
+func (a Ask) priced(models map[string]Target, agent string) []Target {
+	var list []Target
+	for _, name := range slices.Sorted(maps.Keys(models)) {
+		if t := models[name]; t.Model != nil && t.Prices != (sizing.Prices{}) && name != agent && !slices.Contains(a.route(agent), name) {
+			t.Name = name
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// sortByPrice puts those first who write a summary of a history of so many tokens for the least.
+func sortByPrice(list []*candidate, agent sizing.Prices, c sizing.Carry, forks bool) {
+	cost := func(one *candidate) float64 {
+		c := c
+		if c.Summarizer = cmp.Or(one.Prices, agent); one.own && forks {
+			c.Summarizer = sizing.Prices{}
+		}
+		return agent.Summarizing(c)
+	}
+	slices.SortStableFunc(list, func(a, b *candidate) int { return cmp.Compare(cost(a), cost(b)) })
 }
 
 // thoughts lists the thinking that a message is sent with. It is kept together: a provider takes it whole or not.

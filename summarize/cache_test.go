@@ -1,6 +1,7 @@
 package summarize_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,7 +67,7 @@ func TestWhatTheCacheHasOfAPromptIsForetold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := pricedDesk(t)
 		first := foretold(d, prompt(d.Session))
-		require.True(t, first.Cold)
+		require.False(t, first.Cold, "nothing was reported of the answers that the session has, and the newest is new")
 		require.Zero(t, first.Foretold.CacheRead)
 		require.Equal(t, first.Foretold.Input, first.Foretold.CacheWrite)
 
@@ -284,4 +285,99 @@ func TestPricesThatAreNoneAreRefused(t *testing.T) {
 	d.Target.Prices.Output = -1
 	_, err := d.Render(t.Context(), prompt(d.Session))
 	require.ErrorContains(t, err, "summarize: Target.Prices: sizing: Prices.Rates.Output is -1")
+}
+
+// clearDesk is a desk whose policy clears by the carry rule, and compacts nothing.
+func clearDesk(t *testing.T) desk {
+	d := carryDesk(t)
+	d.Policy.Trigger = nil
+	d.Policy.Clear = summarize.Clear{Carry: 1, Rule: history.ClearRule{Keep: 600, Placeholder: func(history.ClearedOutput) string { return "[gone]" }}}
+	return d
+}
+
+// cleared counts the events of clearings.
+func cleared(d desk) (n int) {
+	for _, e := range *d.Heard {
+		if e.Kind == summarize.EventCleared {
+			n++
+		}
+	}
+	return n
+}
+
+func TestOutputIsClearedInBatchesOnceCarryingItHasCostTheBreak(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := clearDesk(t)
+		last, gaps := 0, []int(nil)
+		for n := range 120 {
+			before := cleared(d)
+			send(d, prompt(d.Session))
+			if cleared(d) > before {
+				gaps = append(gaps, n-last)
+				last = n
+			}
+		}
+		require.Greater(t, len(gaps), 2)
+		require.Greater(t, gaps[len(gaps)-1], 2, "a batch, and not a round at a time: %v", gaps)
+		d.Policy.Off = true
+		m := foretold(d, prompt(d.Session))
+		require.Positive(t, m.CarriedOutput)
+		require.Less(t, m.CarriedOutput, m.Breaking)
+		d.Policy.Off = false
+		_, err := d.Render(t.Context(), prompt(d.Session))
+		require.NoError(t, err)
+		require.Contains(t, d.Explain(t.Context()).String(), "that clearing costs")
+		n := cleared(d)
+		time.Sleep(6 * time.Minute)
+		_, err = d.Render(t.Context(), prompt(d.Session))
+		require.NoError(t, err)
+		require.Equal(t, n+1, cleared(d), "all of it once the cache is cold")
+	})
+}
+
+func TestACompactionAndAClearingBreakTheCacheOnce(t *testing.T) {
+	d := summarize.Policy{Trigger: summarize.Trigger{{Carry: 1}}, Clear: summarize.Clear{Carry: 1, Rule: history.ClearRule{Keep: 1}}}
+	m := summarize.Measurement{
+		Occasion: summarize.OnRender, Fits: true, Base: 100_000, Used: 50_000, Covered: 40_000, Room: 1000,
+		Carried: 1, Compacting: 0.5, Clearable: 5000, CarriedOutput: 1, Breaking: 0.5,
+	}
+	require.Equal(t, summarize.ActCompact, d.Decide(m).Do, "it goes first")
+	m.Tried = true
+	require.Equal(t, summarize.ActClear, d.Decide(m).Do)
+	m.Tried, m.Carried = false, 0.1
+	require.Equal(t, summarize.ActClear, d.Decide(m).Do)
+	m.CarriedOutput = 0.4
+	require.Equal(t, summarize.ActNothing, d.Decide(m).Do)
+	m.Fits, m.Occasion = false, summarize.OnBudgetExceeded
+	require.Equal(t, summarize.ActClear, d.Decide(m).Do, "what does not fit is cleared anyway")
+}
+
+func TestTheCheapestWritesTheSummary(t *testing.T) {
+	rates := func(input, output float64) sizing.Prices {
+		return sizing.Prices{Rates: sizing.Rates{Input: input, Output: output}, Lifetime: 5 * time.Minute}
+	}
+	for _, tt := range []struct {
+		rule  string
+		other sizing.Prices
+		want  string
+	}{
+		{"one that is cheaper", rates(0.5, 2), "other"},
+		{"not one that is dearer", rates(50, 200), ""},
+		{"nor one whose prices nobody knows", sizing.Prices{}, ""},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			d := carryDesk(t)
+			asked := ""
+			d.Models = map[string]summarize.Target{"other": {Prices: tt.other, Model: chat.ModelFunc(func(ctx context.Context, req chat.Request) (chat.Response, error) {
+				asked = "other"
+				return models.SaySummary("What was done.")(ctx, req)
+			})}}
+			d.Policy.Ask.Cheapest = true
+			d.Say(rounds(3, 20, 200)...)
+			_, err := d.Render(t.Context(), prompt(d.Session))
+			require.NoError(t, err)
+			require.Len(t, compactions(d.Session), 1)
+			require.Equal(t, tt.want, asked)
+		})
+	}
 }

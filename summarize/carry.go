@@ -104,6 +104,7 @@ type order struct {
 	sent    []chat.Message // the agent's request, for a fork of its cached prefix
 	retries bool           // the agent's request is sent again afterwards
 
+	cold      bool             // the cache has nothing of what was sent
 	elsewhere bool             // than where the prompt was sent
 	again     func(error) bool // reports whether there will be another attempt; nil is never
 }
@@ -189,6 +190,10 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 	candidates, err := c.candidates(ctx, o.agent, o.policy, l)
 	if err != nil {
 		return j, nil, draft{}, []error{err}
+	}
+	if o.policy.Ask.Cheapest {
+		forks := len(o.sent) > 0 && o.policy.Ask.Prompts[0].Forks && (j.plan.Background || !o.policy.Ask.Prompts[0].Background)
+		sortByPrice(candidates, o.policy.prices(o.agent), sizing.Carry{Input: j.plan.TokensBefore, Summary: j.plan.Room, Cold: o.cold}, forks)
 	}
 	w := &writer{
 		job: j, candidates: candidates, elsewhere: o.elsewhere, refusedBefore: refused, finishedBefore: l.Finished,
@@ -503,7 +508,7 @@ func (w *walker) compact(s *measured, d Decision) error {
 		}
 		return &FailedError{Budget: s.over, Reasons: []error{err}}
 	}
-	o := order{id: id, policy: w.policy, agent: w.target, target: w.target, retries: w.retries}
+	o := order{id: id, policy: w.policy, agent: w.target, target: w.target, retries: w.retries, cold: s.Cold}
 	if w.asks != nil {
 		o.agent = *w.asks
 	}

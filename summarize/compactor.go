@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -233,25 +234,35 @@ func (w *walker) measurer() (*measurer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &measurer{w.c.Session, w.target, w.policy, w.c.Options, l, now, w.writer()}, nil
+	t := w.target
+	t.Prices = w.policy.prices(t)
+	return &measurer{w.c.Session, t, w.policy, w.c.Options, l, now, w.writers()}, nil
 }
 
-// writer returns the prices of the model that is asked for a summary first, the zero value if it reads what it is shown from
-// the agent's cache. Of a model without prices they are taken to be the agent's.
-func (w *walker) writer() sizing.Prices {
-	own := w.target.Prices
+// writers returns the prices of those that may be asked for a summary first: one, or all if the cheapest is asked. The zero value is
+// the agent's model that reads it from its cache; of a model without prices they are taken to be the agent's.
+func (w *walker) writers() []sizing.Prices {
+	own := w.policy.prices(w.target)
+	var list []sizing.Prices
 	for _, name := range w.policy.Ask.route(w.target.Name) {
 		if other := w.c.Models[name]; other.Model != nil && name != w.target.Name {
-			if other.Prices != (sizing.Prices{}) {
-				return other.Prices
-			}
-			return own
+			list = append(list, cmp.Or(other.Prices, own))
+		}
+	}
+	if w.policy.Ask.Cheapest {
+		for _, other := range w.policy.Ask.priced(w.c.Models, w.target.Name) {
+			list = append(list, other.Prices)
 		}
 	}
 	if prompts := w.policy.Ask.Prompts; len(prompts) > 0 && prompts[0].Forks {
-		return sizing.Prices{}
+		list = append(list, sizing.Prices{})
+	} else {
+		list = append(list, own)
 	}
-	return own
+	if !w.policy.Ask.Cheapest {
+		list = list[:1]
+	}
+	return list
 }
 
 // measure measures the prompt.
@@ -378,7 +389,7 @@ func (w *walker) sent(s *measured) *render.Result {
 		w.c.inner.sent, w.c.inner.sentAt = s.result.Tokens+s.size.tools, s.newest()
 		w.c.inner.rendered, w.c.inner.renderedAt = s.result, s.Time
 		w.c.inner.mu.Unlock()
-		if s.broken != (CacheBreak{}) && s.Fits {
+		if s.broken != (CacheBreak{}) && s.Fits && w.target.Prices != (sizing.Prices{}) {
 			w.c.tell(w.ctx, Event{Kind: EventCacheBreak, Reason: s.Occasion, Why: s.broken.why(), Break: s.broken})
 		}
 	}
@@ -458,7 +469,7 @@ func (c *Compactor) Usage(result *render.Result, response chat.Response, answer 
 	if tools, err := call(context.Background(), nameTokenizer, listenTime, func(context.Context) (int, error) { return target.tools(), nil }); err == nil {
 		u.Counted = clamp.Sum(result.Tokens, tools)
 	}
-	if target.Prices == (sizing.Prices{}) || u.Usage == (chat.Usage{}) {
+	if c.Policy.prices(target) == (sizing.Prices{}) || u.Usage == (chat.Usage{}) {
 		return u
 	}
 	u.Cost = target.Prices.Of(u.Usage).Total()

@@ -62,6 +62,10 @@ type Measurement struct {
 	// requests read that a compaction now would take out of the prompt. Compacting is what that compaction would cost. Both
 	// are looked at for conditions with Carry, and 0 if nothing would be relieved.
 	Carried, Compacting float64
+	// CarriedOutput is what the requests have cost that were sent with what clearing would leave out, since it might have
+	// been, this prompt included, in dollars. Breaking is what the broken cache would cost. Both are looked at if Clear.Carry
+	// is set. If clearing is due, Compacting is without Breaking, which is paid in any case.
+	CarriedOutput, Breaking float64
 }
 
 // Pending is how far a compaction is that was begun before.
@@ -176,7 +180,8 @@ func (p Policy) Decide(m Measurement) Decision {
 		d.Do, d.Why = a, fmt.Sprintf(format, args...)
 		return d
 	}
-	clears := m.Clearable > 0 && (p.Clear.Always || p.Trigger.reached(m) || !m.Fits)
+	compacts := d.Held >= 0 && m.Fits && !m.Tried && !m.Pause.on(m.Time)
+	clears := m.Clearable > 0 && (p.Clear.Always || !m.Fits || p.Clear.Carry == 0 && p.Trigger.reached(m) || p.Clear.due(m) && !compacts)
 	switch {
 	case p.Off && m.Occasion != OnDemand:
 		return do(ActNothing, "the policy is off")
@@ -193,17 +198,34 @@ func (p Policy) Decide(m Measurement) Decision {
 	case m.Pending != PendingNone && m.Fits:
 		return do(ActNothing, "a summary is %s", m.Pending)
 	case clears && m.Occasion != OnDemand:
-		return do(ActClear, "clearing old tool output saves %d tokens", m.Clearable)
+		return do(ActClear, "clearing old tool output saves %d tokens%s", m.Clearable, p.Clear.weighed(m))
 	case d.Held < 0:
-		return do(ActNothing, "no condition holds")
+		return do(ActNothing, "no condition holds%s", p.Clear.weighed(m))
 	case m.Tried:
 		return do(ActNothing, "it was tried, and failed")
 	case m.Fits && m.Pause.on(m.Time) && m.Occasion != OnDemand:
 		return do(ActNothing, "%v", m.Pause)
-	case p.Trigger[d.Held].Background && (m.Fits && !m.over() || p.Background.Always && p.Overflow.LastResort != ResortError && m.Occasion == OnBudgetExceeded):
+	case p.Trigger[d.Held].Background && !(p.Trigger[d.Held].Carry > 0 && m.Cold) && (m.Fits && !m.over() || p.Background.Always && p.Overflow.LastResort != ResortError && m.Occasion == OnBudgetExceeded):
 		return do(ActStart, "condition %d holds", d.Held+1)
 	}
 	return do(ActCompact, "condition %d holds", d.Held+1)
+}
+
+// due reports whether carrying what may be cleared has cost enough.
+func (c Clear) due(m Measurement) bool {
+	return c.Carry > 0 && m.CarriedOutput > 0 && m.CarriedOutput >= c.Carry*(m.Breaking+c.Loss)
+}
+
+// weighed says how Carry is held against a measurement, if it is.
+func (c Clear) weighed(m Measurement) string {
+	if c.Carry == 0 || m.CarriedOutput <= 0 {
+		return ""
+	}
+	verb := "is not"
+	if c.due(m) {
+		verb = "is"
+	}
+	return fmt.Sprintf(": carried $%.4f, which %s %.4g of the $%.4f that clearing costs", m.CarriedOutput, verb, c.Carry, m.Breaking+c.Loss)
 }
 
 // applies returns the number of tokens from which on a finished summary is put in place.

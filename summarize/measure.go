@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/fnv"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/promptree-go/promptree/elements"
@@ -25,7 +26,7 @@ type measurer struct {
 	options render.Options
 	ledger  *ledger.Ledger
 	now     time.Time
-	writer  sizing.Prices // of the model that writes summaries, if that reads nothing from the agent's cache
+	writers []sizing.Prices // of the models that may write summaries, the zero value for one that reads the agent's cache
 }
 
 // measured is a prompt as it was rendered, with its measurement.
@@ -218,6 +219,9 @@ func (m *measurer) foretell(s *measured) {
 	held := cache.Holds(shared, m.now)
 	s.Foretold = prices.Foretell(sizing.Planned{Input: input, Cached: held})
 	s.Cold = s.Foretold.CacheRead == 0 && prices.Lifetime > 0
+	if answered := m.ledger.Answered; shared.Change == sizing.ChangeUnknown && !answered.IsZero() { // nothing is reported
+		s.Cold = s.Cold && m.now.Sub(answered) > prices.Lifetime
+	}
 	whole := shared
 	whole.Change = sizing.ChangeNone
 	if lost := cache.Holds(whole, m.now) - held; lost > 0 && !m.ledger.Cleared && shared.Change != sizing.ChangeUnknown {
@@ -228,7 +232,13 @@ func (m *measurer) foretell(s *measured) {
 
 // look fills what a compaction and a clearing would relieve, once it matters.
 func (m *measurer) look(ctx context.Context, s *measured) error {
-	weighs := m.target.Prices != (sizing.Prices{}) && m.policy.Trigger.weighs(s.Measurement)
+	priced := m.target.Prices != (sizing.Prices{})
+	weighs := priced && m.policy.Trigger.weighs(s.Measurement)
+	if priced && m.policy.Clear.Carry > 0 && s.Fits && !m.session.ReadOnly() {
+		if err := m.weighClearing(ctx, s); err != nil {
+			return err
+		}
+	}
 	reached := !s.Fits || m.policy.Trigger.reached(s.Measurement)
 	if reached || weighs {
 		if _, err := call(ctx, nameTokenizer, 0, func(ctx context.Context) (struct{}, error) { return struct{}{}, m.relief(ctx, s) }); err != nil {
@@ -236,7 +246,7 @@ func (m *measurer) look(ctx context.Context, s *measured) error {
 		}
 		reached = reached || m.policy.Trigger.reached(s.Measurement)
 	}
-	if rule := m.policy.Clear.Rule; rule.Keep > 0 && (reached || m.policy.Clear.Always) && !m.session.ReadOnly() {
+	if rule := m.policy.Clear.Rule; rule.Keep > 0 && s.Clearable == 0 && (reached && (m.policy.Clear.Carry == 0 || !s.Fits) || m.policy.Clear.Always) && !m.session.ReadOnly() {
 		clearing, err := m.clearing(ctx, s)
 		if err != nil {
 			return err
@@ -290,12 +300,65 @@ func (m *measurer) weigh(s *measured) {
 		}
 		head = clamp.Sum(head, counted(m.target.Tokenizer.CountMessage(c)))
 	}
-	c := sizing.Carry{Input: s.Foretold.Input, Head: theirs(head), Summary: theirs(s.Room), Cold: s.Cold, Summarizer: m.writer}
+	c := sizing.Carry{Input: s.Foretold.Input, Head: theirs(head), Summary: theirs(s.Room), Cold: s.Cold}
 	c.Kept = max(0, c.Input-theirs(relief)-c.Head-c.Summary)
-	s.Compacting, s.Carried = prices.Compacting(c), prices.Carrying(c, c.Input)
-	for _, input := range m.ledger.Inputs {
+	s.Carried = prices.Carrying(c, c.Input)
+	for i, writer := range m.writers {
+		c.Summarizer = writer
+		if cost := prices.Compacting(c); i == 0 || cost < s.Compacting {
+			s.Compacting = cost
+		}
+	}
+	for _, input := range m.inputs(s, theirs) {
 		s.Carried += prices.Carrying(c, input)
 	}
+	if m.policy.Clear.due(s.Measurement) {
+		s.Compacting = max(0, s.Compacting-s.Breaking)
+	}
+}
+
+// inputs are those of the requests since the last compaction. If nothing was reported they are told from what the session shows.
+func (m *measurer) inputs(s *measured, theirs func(int) int) []int {
+	if len(m.ledger.Inputs) > 0 {
+		return m.ledger.Inputs
+	}
+	var inputs []int
+	behind := 0 // tokens of the request's answer and what came after it
+	for _, u := range slices.Backward(s.view.Units(m.policy.Cut.Limits, m.sizing())) {
+		if behind = clamp.Sum(behind, counted(u.Tokens)); u.Start {
+			continue
+		}
+		if len(inputs) == m.ledger.Steps {
+			break
+		}
+		inputs = append(inputs, max(0, s.Foretold.Input-theirs(behind)))
+	}
+	return inputs
+}
+
+// weighClearing fills what carrying old tool output has cost, and what clearing it would.
+func (m *measurer) weighClearing(ctx context.Context, s *measured) error {
+	_, err := call(ctx, "Clear.Rule", m.policy.Ask.TimeLimit, func(context.Context) (struct{}, error) {
+		c := m.policy.Clear.Rule.Look(s.view, m.target.Tokenizer)
+		if s.Clearable = c.Saved; counted(c.Saved) == 0 {
+			return struct{}{}, nil
+		}
+		behind := 0
+		for _, u := range slices.Backward(s.view.Units(m.policy.Cut.Limits, m.sizing())) {
+			if behind = clamp.Sum(behind, counted(u.Tokens)); u.ID == c.First {
+				break
+			}
+		}
+		prices, ratio, input := m.target.Prices, m.ledger.LastRatio(m.target.Name), s.Foretold.Input
+		uncached := 0
+		if s.Cold || s.Foretold.CacheRead > 0 {
+			uncached = input - s.Foretold.CacheRead // which is written anyway
+		}
+		s.Breaking = prices.Breaking(input, clamp.Int(ratio*float64(behind-c.Saved))-uncached)
+		s.CarriedOutput = prices.Reading(input, clamp.Int(ratio*float64(c.Carried)))
+		return struct{}{}, nil
+	})
+	return err
 }
 
 // clearing is what the policy's rule would clear now.

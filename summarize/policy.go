@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sizing"
 )
 
 // Policy says how a history is compacted. It is a value of parts that combine: take one of the package's and change a field.
@@ -18,6 +19,9 @@ type Policy struct {
 	Name string
 	// Off leaves everything to the caller: nothing is compacted but by [Compactor.Compact]. Off by default.
 	Off bool
+	// Prices are taken for the model's if the target has none, for what Carry weighs: their proportions matter, and none is
+	// reported as a cost. None by default.
+	Prices sizing.Prices
 	// Measure says what is held against the limits of the trigger.
 	Measure Measure
 	// Trigger says when to compact. Defaults to where a prompt does not fit.
@@ -95,6 +99,14 @@ type Background struct {
 type Clear struct {
 	// Rule says what is cleared. The zero value clears nothing.
 	Rule history.ClearRule
+	// Carry clears once carrying what would be cleared has cost so many times what the broken cache costs
+	// ([Measurement.CarriedOutput]), and at once if the cache has nothing of what stands behind it. A compaction that is to be
+	// made goes first, so that both break the cache once. Nothing is held against it if there are no prices. If the prompt does
+	// not fit, it does not matter. Off by default.
+	Carry float64
+	// Loss is what that is worth, in dollars, which one clearing leaves out. It is added to what the broken cache costs for
+	// Carry.
+	Loss float64
 	// Always clears on each occasion before conditions are looked at. Else it is done once a condition holds, and where that
 	// suffices nothing is summarised.
 	Always bool
@@ -165,6 +177,8 @@ func (p Policy) Validate() error {
 		notBelow0("Background.Timeout", p.Background.Timeout), notBelow0("RetryAfter", p.RetryAfter),
 		notBelow0("Cut.Tokens", p.Cut.Tokens), notBelow0("Cut.Messages", p.Cut.Messages), notBelow0("Cut.Rounds", p.Cut.Rounds),
 		notBelow0("Cut.First", p.Cut.First), notBelow0("Clear.Rule.Keep", p.Clear.Rule.Keep), notBelow0("Clear.Rule.Saves", p.Clear.Rule.Saves),
+		notBelow0("Clear.Rule.KeepStale", p.Clear.Rule.KeepStale), notBelow0("Clear.Rule.Arguments", p.Clear.Rule.Arguments),
+		notBelow0("Clear.Carry", p.Clear.Carry), notBelow0("Clear.Loss", p.Clear.Loss),
 		notBelow0("Branch.Reserve", p.Branch.Reserve), notBelow0("Overflow.Attempts", p.Overflow.Attempts),
 		share("Background.Wait", p.Background.Wait), share("Background.Apply", p.Background.Apply),
 		share("Cut.Share", p.Cut.Share), share("Place.Share", p.Place.Share),
@@ -187,15 +201,26 @@ func (p Policy) Validate() error {
 	case !(p.Overflow.Buffer >= 0 && p.Overflow.Buffer < 1) || !(p.Overflow.MaxBuffer >= 0 && p.Overflow.MaxBuffer < 1):
 		return fmt.Errorf("summarize: Policy.Overflow.Buffer is %v and MaxBuffer %v: they are shares from 0 to below 1", p.Overflow.Buffer, p.Overflow.MaxBuffer)
 	}
+	if err := p.Prices.Validate(); err != nil {
+		return fmt.Errorf("summarize: Policy.Prices: %w", err)
+	}
 	return p.Ask.check()
 }
 
 // notBelow0 returns an error that names a field of a policy if its number or time is below 0.
-func notBelow0[T int | time.Duration](name string, v T) error {
-	if v < 0 {
+func notBelow0[T int | time.Duration | float64](name string, v T) error {
+	if !(v >= 0) {
 		return fmt.Errorf("summarize: Policy.%s is %v, below 0", name, v)
 	}
 	return nil
+}
+
+// prices are those that are weighed by for a target.
+func (p Policy) prices(t Target) sizing.Prices {
+	if t.Prices != (sizing.Prices{}) {
+		return t.Prices
+	}
+	return p.Prices
 }
 
 func (p Policy) withDefaults() Policy {

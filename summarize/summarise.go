@@ -111,6 +111,11 @@ func (c *carrier) candidates(ctx context.Context, t Target, p Policy, l *ledger.
 			c.tell(ctx, Event{Kind: EventModelUnknown, Model: name, Err: fmt.Errorf("summarize: Policy.Ask names the model %q, and Compactor.Models has none of that name", name)})
 		}
 	}
+	if p.Ask.Cheapest {
+		for _, other := range p.Ask.priced(c.models, t.Name) {
+			add(other, t, false)
+		}
+	}
 	add(t, t, true)
 	return list, nil
 }

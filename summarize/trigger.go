@@ -62,7 +62,7 @@ type Condition struct {
 	// Messages is how many there must be. None by default.
 	Messages int
 	// Background makes the summary while the work goes on, and puts it in place before a later prompt. A prompt that does
-	// not fit waits for it.
+	// not fit waits for it, and so does one with Carry of which the cache has nothing: all of it would be written for one request.
 	Background bool
 	// Env names an environment variable that sets Ratio instead ([Policy.WithEnv]).
 	Env string

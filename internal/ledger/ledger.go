@@ -17,6 +17,8 @@ type Ledger struct {
 	leaf string // the entry up to which it was read
 	// Steps is the number of answers of the agent since the last compaction.
 	Steps int
+	// Answered is when the newest answer was appended since the last compaction or change of model, zero if none was.
+	Answered time.Time
 	// What was reported of the newest request since the last compaction, clearing or change of model.
 	reported report
 	// Inputs of the requests that were reported since the last compaction, in tokens of the provider.
@@ -132,13 +134,14 @@ func (l *Ledger) add(e history.Entry) {
 		l.Attempts = 0 // what is said ends a series of refusals
 		if b.Role == chat.RoleAssistant {
 			l.Steps++
+			l.Answered = e.Time
 		}
 	case history.Compaction:
 		l.compacted(b)
 	case history.Clearing:
 		l.reported, l.Cleared = report{}, true
 	case history.ModelChange:
-		l.reported, l.Last = report{}, history.Usage{}
+		l.reported, l.Last, l.Answered = report{}, history.Usage{}, time.Time{}
 		delete(l.refusals, b.Model) // it may be another by that name
 	case history.Usage:
 		if b.Input > 0 {
