@@ -54,14 +54,15 @@
 // order, context in front of the history. After a compaction nothing is foretold until the next usage is reported.
 //
 // A [Condition] with Carry compacts once carrying the history has cost what compacting it costs ([sizing.Prices.Compacting]):
-// later if reads are cheap, and earlier if the cache is cold and all is written anyway. [Compactor.Explain] has both sums.
+// later if reads are cheap, and earlier if the cache is cold and all is written anyway. [Clear] with Carry does the same with old tool
+// output. [Compactor.Explain] has the sums.
 //
 // # Policies
 //
 // A [Policy] is a value of parts that combine: when to compact ([Trigger]), what to clear first ([Clear]), where to cut
 // ([history.Cut]), how to ask and whom ([Ask]), what to put in place ([Place]) and what to do if nothing helps ([Overflow]).
-// Packages beside this one hold the policies of five systems, each with a page about the system; package summarize/policies
-// has them by name. Take one and change a field:
+// Packages beside this one hold the policies of five systems, each with a page about the system, and package frugal one that goes
+// by what a session costs; package summarize/policies has them by name. Take one and change a field:
 //
 //	policy := stagewise.Policy()
 //	policy.Trigger[0].Ratio = 0.5

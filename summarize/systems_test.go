@@ -227,7 +227,7 @@ func TestPartsCombine(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 5*5*5*5, n)
+	require.Equal(t, 6*6*6*6, n)
 }
 
 // waitFor lets what is made in the background end.

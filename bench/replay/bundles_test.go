@@ -38,7 +38,7 @@ func everyPolicy(t *testing.T) []summarize.Policy {
 	t.Helper()
 	list, err := policiesNamed(all)
 	require.NoError(t, err)
-	require.Len(t, list, 5)
+	require.Len(t, list, 6)
 	return list
 }
 

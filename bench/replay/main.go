@@ -85,6 +85,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	summaryPrices := flags.String("summary-prices", "", "the same for the model that writes the summaries (default that of -prices)")
 	lifetime := flags.Duration("ttl", 0, "with -prices: lifetime of the provider's cache (default the model's)")
 	carry := flags.Float64("carry", 0, "with -prices: compact once carrying the history has cost so many times what compacting costs, whatever the policies' own conditions")
+	dials := flags.String("loss", "", "what a compaction's loss is worth to the policy frugal, in dollars; several with commas between them (default the policy's own)")
 	flags.BoolVar(&o.regret, "regret", false, "with -prices: say what rules of compaction cost over the best compactions, in place of replays")
 	flags.IntVar(&o.synthetic, "synthetic", 0, "with -regret: go through so many synthetic sessions too")
 	flags.Uint64Var(&o.seed, "seed", 1, "with -synthetic: what they are made by")
@@ -97,6 +98,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, err
 	}
 	if o.policies, err = policiesNamed(*names); err != nil {
+		return o, err
+	}
+	if o.policies, err = atDials(o.policies, *dials); err != nil {
 		return o, err
 	}
 	for i := range o.policies {

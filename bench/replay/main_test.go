@@ -102,7 +102,8 @@ func TestJSONFields(t *testing.T) {
 		"compactions[].tokensBefore", "compactions[].tokensAfter", "compactions[].standInTokens", "compactions[].coveredMessages",
 		"compactions[].keptMessages", "events",
 		"bill.keptDollars", "bill.pinnedDollars", "bill.readDollars", "bill.writtenDollars", "bill.inputDollars", "bill.outputDollars",
-		"bill.summaryDollars", "check.requests", "check.exact", "check.expired", "check.restarts", "check.others", "check.recordedDollars",
+		"bill.summaryDollars", "lookbacks.edits", "lookbacks.checkableEdits", "lookbacks.identifiers", "lookbacks.neededIdentifiers",
+		"lookbacks.shownIdentifiers", "lookbacks.dollars", "check.requests", "check.exact", "check.expired", "check.restarts", "check.others", "check.recordedDollars",
 		"check.keptDollars", "check.pinnedDollars", "check.fixedTokens", "check.factor", "bundles", "ended",
 	}
 	require.Empty(t, cmp.Diff(want, fields(reflect.TypeFor[Run]())))

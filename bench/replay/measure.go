@@ -44,6 +44,8 @@ type Run struct {
 	Events map[string]int `json:"events,omitempty"`
 	// Bill in dollars, nil without prices.
 	Bill *Bill `json:"bill,omitempty"`
+	// Lookbacks of the run, nil without prices.
+	Lookbacks *Lookbacks `json:"lookbacks,omitempty"`
 	// Check of the model of costs against what was recorded, of the recorded run; nil without prices, or if no usage was.
 	Check *Check `json:"check,omitempty"`
 	// Bundles that were written.
@@ -89,6 +91,8 @@ type measuring struct {
 	meter     *meter
 	run       *Run
 	biller    *biller           // nil without prices
+	looker    *looker           // nil without prices
+	said      int               // messages of the path that the looker has
 	latest    string            // compaction that was measured
 	taken     func() []finished // what the compactor says of those that are new
 }
@@ -124,7 +128,32 @@ func (m *measuring) request(ctx context.Context, step stepping.Step, rendered *r
 	r.LeftOut += max(0, all-tokens)
 
 	made, err = m.made(ctx, step.Number, step.Line, tokens)
+	if err == nil && m.looker != nil {
+		if len(made) > 0 {
+			m.looker.compacted()
+		}
+		err = m.look(ctx, rendered.Messages, tokens, step.Answer)
+	}
 	return made, usage, err
+}
+
+// look takes in what was said since the last request, and looks through the answer to this one.
+func (m *measuring) look(ctx context.Context, request []chat.Message, tokens int, answer chat.Message) error {
+	n := 0
+	for e, err := range m.session.PathTo(ctx, "") {
+		if err != nil {
+			return err
+		}
+		if e.Type() != history.TypeMessage {
+			continue
+		}
+		if n++; n > m.said {
+			m.looker.add(e.Message())
+		}
+	}
+	m.said = n
+	m.looker.answer(m.run.Lookbacks, request, tokens, answer)
+	return nil
 }
 
 // placed is a compaction in the session, and what its model was asked, where that is known.

@@ -99,7 +99,11 @@ func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (ru
 		l.compactor.Target.Prices = r.biller.prices
 		if prices := r.biller.writer(); prices != (sizing.Prices{}) { // whomever the policy asks
 			l.compactor.Models = map[string]summarize.Target{}
-			for _, name := range p.Ask.Names {
+			names := p.Ask.Names
+			if p.Ask.Cheapest {
+				names = []string{"summarizer"}
+			}
+			for _, name := range names {
 				l.compactor.Models[name] = summarize.Target{Model: m, Prices: prices}
 			}
 		}
@@ -174,7 +178,7 @@ func (r *replayer) begin(s source, policy string) Run {
 		RequestsIn: s.requests, Compactions: []Compaction{},
 	}
 	if r.biller != nil {
-		run.Bill = &Bill{}
+		run.Bill, run.Lookbacks = &Bill{}, &Lookbacks{}
 	}
 	return run
 }
@@ -187,7 +191,7 @@ func (r *replayer) steps(ctx context.Context, s source, run *Run, session *histo
 	measure.session, measure.tokenizer, measure.run = session, r.tokenizer, run
 	if r.biller != nil {
 		biller := *r.biller
-		measure.biller = &biller
+		measure.biller, measure.looker = &biller, newLooker(r.tokenizer, &biller)
 	}
 	var failed error // of the agent, and not of the session
 	opts.TurnOver = func() error {

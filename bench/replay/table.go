@@ -88,6 +88,7 @@ func bills(runs []Run) string {
 		}
 	}
 	costs := grid{{"dollars", "total", "pinned", "read", "written", "input", "output", "summaries", "of recorded"}}
+	looked := grid{{"look-backs", "edits", "of", "identifiers", "shown", "dollars", "total with", "pinned with", "of recorded"}}
 	for _, r := range runs {
 		if r.Bill == nil {
 			return ""
@@ -101,9 +102,19 @@ func bills(runs []Run) string {
 			part = fmt.Sprintf("%.1f%%", 100*r.Bill.Kept/of)
 		}
 		costs = append(costs, append(row, part))
+		l, with := r.Lookbacks, "-"
+		if of > 0 {
+			with = fmt.Sprintf("%.1f%%", 100*(r.Bill.Kept+l.Dollars)/of)
+		}
+		looked = append(looked, []string{
+			r.Policy, number(l.Edits), number(l.Checkable), number(l.Identifiers), share(l.Shown, l.Needed),
+			fmt.Sprintf("%.2f", l.Dollars), fmt.Sprintf("%.2f", r.Bill.Kept+l.Dollars), fmt.Sprintf("%.2f", r.Bill.Pinned+l.Dollars), with,
+		})
 	}
 	b.WriteByte('\n')
 	costs.write(&b)
+	b.WriteByte('\n')
+	looked.write(&b)
 	return b.String()
 }
 

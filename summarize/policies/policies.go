@@ -1,4 +1,4 @@
-// Package policies has the policies of all systems by their names.
+// Package policies has the policies of all systems, and promptree's own, by their names.
 package policies
 
 import (
@@ -6,6 +6,7 @@ import (
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/frugal"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
@@ -16,6 +17,7 @@ func All() map[string]summarize.Policy {
 		a3s.Name:         a3s.Policy(),
 		copilotchat.Name: copilotchat.Policy(),
 		copilotcli.Name:  copilotcli.Policy(),
+		frugal.Name:      frugal.Policy(),
 		ohmypi.Name:      ohmypi.Policy(),
 		stagewise.Name:   stagewise.Policy(),
 	}

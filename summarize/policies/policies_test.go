@@ -10,7 +10,7 @@ import (
 
 func TestEachPolicyHasItsNameAndIsValid(t *testing.T) {
 	all := policies.All()
-	require.Len(t, all, 5)
+	require.Len(t, all, 6)
 	for name, p := range all {
 		require.Equal(t, name, p.Name)
 		require.NoError(t, p.Validate(), name)

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+func TestLookbacksAreWhatWasSaidAndIsNotShown(t *testing.T) {
+	edit := func(old string) chat.Message {
+		return chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "e", Name: "edit", Arguments: `{"path":"a.go","oldText":"` + old + `","newText":"x"}`}}}
+	}
+	source := chat.ToolResult("c", "func parseLine(text string) error {\n\treturn nil\n}\n")
+	shown, gone := []chat.Message{chat.UserMessage("Go on."), source}, []chat.Message{chat.UserMessage("Go on.")}
+	for _, tt := range []struct {
+		rule    string
+		request []chat.Message
+		answer  chat.Message
+		want    Lookbacks
+	}{
+		{"an edit of a line that is shown", shown, edit("func parseLine(text string) error {"), Lookbacks{Checkable: 1, Needed: 1, Shown: 1}},
+		{"of one that is not", gone, edit("func parseLine(text string) error {"), Lookbacks{Edits: 1, Checkable: 1, Needed: 1}},
+		{"of one that nobody said", gone, edit("type another struct {"), Lookbacks{}},
+		{"a short line is anywhere", gone, edit("return nil"), Lookbacks{}},
+		{"a name that is shown", shown, chat.AssistantMessage("It is parseLine."), Lookbacks{Needed: 1, Shown: 1}},
+		{"a name that is not", gone, chat.AssistantMessage("It is parseLine."), Lookbacks{Identifiers: 1, Needed: 1}},
+		{"a new name", gone, chat.AssistantMessage("I call it parseWord."), Lookbacks{}},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			b, err := billerFor("claude-opus-4-5", "", 0)
+			require.NoError(t, err)
+			l := newLooker(counter(t), b)
+			l.add(source)
+			var got Lookbacks
+			l.answer(&got, tt.request, 10_000, tt.answer)
+			require.Equal(t, got.Edits+got.Identifiers > 0, got.Dollars > 0)
+			first := got.Dollars
+			got.Dollars = 0
+			require.Equal(t, tt.want, got)
+			got = Lookbacks{}
+			l.answer(&got, tt.request, 10_000, tt.answer)
+			require.Zero(t, got.Edits+got.Identifiers, "what was looked up is shown from then on")
+			require.LessOrEqual(t, got.Dollars, first, "and carried")
+			l.compacted()
+			got = Lookbacks{}
+			l.answer(&got, tt.request, 10_000, tt.answer)
+			require.Equal(t, tt.want.Edits+tt.want.Identifiers, got.Edits+got.Identifiers, "until it is covered")
+		})
+	}
+}
+
+func TestTheDialIsOfFrugalAlone(t *testing.T) {
+	list, err := policiesNamed("a3s,frugal")
+	require.NoError(t, err)
+	list, err = atDials(list, "0,0.3")
+	require.NoError(t, err)
+	require.Len(t, list, 3)
+	require.Equal(t, "frugal 0.3", list[2].Name)
+	require.InDelta(t, 0.3, list[2].Trigger[0].Loss, 0)
+	for dials, want := range map[string]string{"x": "no amount of dollars", "-1": "no amount of dollars"} {
+		_, err = atDials(list, dials)
+		require.ErrorContains(t, err, want)
+	}
+	list, err = policiesNamed("a3s")
+	require.NoError(t, err)
+	_, err = atDials(list, "0")
+	require.ErrorContains(t, err, "does not name it")
+}

@@ -1,0 +1,60 @@
+package frugal_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/frugal"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+// steps lets an agent work, and returns how often its session was compacted before how many requests of at most so many tokens.
+func steps(t *testing.T, p summarize.Policy, prices sizing.Prices, rounds int) (compactions, largest int) {
+	t.Helper()
+	d := compacttest.New(t)
+	p.Trigger = append(summarize.Trigger(nil), p.Trigger...)
+	for i := range p.Trigger {
+		p.Trigger[i].Background = false
+	}
+	d.Policy, d.Target.Prices, d.Target.Budget, d.Target.ContextWindow = p, prices, 200_000, 210_000
+	d.Always(models.SaySummary("What was done."))
+	for range rounds {
+		d.Say(chat.AssistantMessage(compacttest.Words(400)), chat.UserMessage(compacttest.Words(400)))
+		r, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
+		require.NoError(t, err)
+		largest = max(largest, r.Tokens)
+	}
+	return len(compacttest.Compactions(d.Session)), largest
+}
+
+// Nothing is reported and nothing has a price: the rule goes by the usual proportions and by what the session shows.
+func TestItWorksWithoutPricesAndUsage(t *testing.T) {
+	n, largest := steps(t, frugal.Policy(), sizing.Prices{}, 120)
+	require.Greater(t, n, 1)
+	require.Less(t, n, 20)
+	require.Less(t, largest, 80_000, "long before the window is full")
+}
+
+func TestTheDialGoesFromThriftToMemory(t *testing.T) {
+	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
+	require.NoError(t, err)
+	thrift, least := steps(t, frugal.PolicyAt(0), prices, 120)
+	memory, most := steps(t, frugal.PolicyAt(1), prices, 120)
+	require.Greater(t, thrift, memory)
+	require.Less(t, least, most)
+	require.Equal(t, frugal.PolicyAt(frugal.DefaultLoss).Trigger, frugal.Policy().Trigger)
+	require.Error(t, frugal.PolicyAt(-1).Validate())
+}
+
+func TestDearReadsAreCarriedForAShorterTime(t *testing.T) {
+	at := func(read float64) int {
+		n, _ := steps(t, frugal.Policy(), sizing.Prices{Rates: sizing.Rates{Input: 5, CacheRead: read, CacheWrite: 6.25, Output: 25}, Lifetime: 300e9}, 120)
+		return n
+	}
+	require.Greater(t, at(1.25), at(0.125))
+}
