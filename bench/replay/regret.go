@@ -16,8 +16,8 @@ import (
 
 // rules that are held against the optimum, by their names.
 func rules(prices sizing.Prices) ([]string, []costsim.Rule) {
-	return []string{"carry 1", "carry 0.5", "fixed 80,000", "fixed 160,000"},
-		[]costsim.Rule{costsim.Carry(prices, 1), costsim.Carry(prices, 0.5), costsim.Fixed(80_000), costsim.Fixed(160_000)}
+	return []string{"carry 1", "carry 0.7", "carry 0.5", "fixed 80,000", "fixed 160,000"},
+		[]costsim.Rule{costsim.Carry(prices, 1), costsim.Carry(prices, 0.7), costsim.Carry(prices, 0.5), costsim.Fixed(80_000), costsim.Fixed(160_000)}
 }
 
 // settings of compactions: the tokens of their summaries, and those that they keep.

@@ -30,7 +30,7 @@ func TestTheCarryRuleIsNearTheOptimumOnARecordedSession(t *testing.T) {
 		for _, summary := range summaryTokens {
 			for _, kept := range keptTokens {
 				at := costsim.Settings{Prices: r.biller.prices, Summary: summary, Kept: kept}
-				for _, alpha := range []float64{0.5, 1} {
+				for _, alpha := range []float64{0.5, 0.7, 1} {
 					cost, _ := session.Cost(at, costsim.Carry(r.biller.prices, alpha))
 					is := cost / session.Optimum(at)
 					t.Logf("summary %d, kept %d, restarts %v, alpha %v: %.3f", summary, kept, restarts, alpha, is)
