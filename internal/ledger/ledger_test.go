@@ -235,3 +235,17 @@ func TestAPlanIsPendingAfterAnAttemptThatIsFollowedByAnother(t *testing.T) {
 	require.Equal(t, "Half.", l.Finished[request])
 	require.Len(t, l.Refused, 1)
 }
+
+func TestTheNewestAnswerIsTimedUntilACompactionOrAnotherModel(t *testing.T) {
+	s := numbered.Session()
+	add(t, s, history.Message{Message: chat.UserMessage("x")})
+	require.Zero(t, read(t, nil, s).Answered)
+	add(t, s, answer(2)...)
+	l := read(t, nil, s)
+	require.False(t, l.Answered.IsZero())
+	add(t, s, history.ModelChange{Model: "b"})
+	require.Zero(t, read(t, l, s).Answered)
+	add(t, s, answer(1)...)
+	add(t, s, history.Compaction{Messages: []chat.Message{chat.UserMessage("sum")}})
+	require.Zero(t, read(t, l, s).Answered)
+}
