@@ -46,7 +46,7 @@ func TestCountsStayExactWhilePiecesGo(t *testing.T) {
 	}
 }
 
-// Where lines go the count is adjusted around the gap, whatever meets there.
+// If lines and tags go, the count is adjusted around the gap, whatever meets there.
 func TestCountsStayExactWhileLinesGo(t *testing.T) {
 	t.Parallel()
 	lines := []string{
@@ -63,8 +63,8 @@ func TestCountsStayExactWhileLinesGo(t *testing.T) {
 					nodes = append(nodes, elements.Wrap{Props: props, Children: some(r.IntN(6), depth-1)})
 				case r.IntN(60) == 0:
 					nodes = append(nodes, elements.Image{Props: props, Source: "https://example.com"})
-				case r.IntN(60) == 0:
-					nodes = append(nodes, elements.Tag{Props: props, Name: "a", Children: some(2, 0)})
+				case r.IntN(12) == 0:
+					nodes = append(nodes, elements.Tag{Props: props, Name: "a", Children: some(r.IntN(4), max(0, depth-1))})
 				case r.IntN(40) == 0:
 					nodes = append(nodes, elements.Text(text))
 				default:

@@ -8,117 +8,169 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// mostAdjusted is around how many pieces at most a message is adjusted, where they have no cuts.
+// mostAdjusted is around how many pieces at most a message is adjusted, if they have no cuts.
 const mostAdjusted = 64
 
-// adjust takes a change off the counts, if it is texts between others, and those after it stand on lines of their own: what follows
-// stays as it is then. It returns by how much the message got smaller.
-func (c *Counter) adjust(ch tree.Change) (tokens int, adjusted bool) {
-	t, seams := c.state.Tree, c.text.seams
-	m := t.MessageOf(t.Nodes[ch.Node].Parent)
-	if c.joiner == nil || ch.Call >= 0 || m == tree.None || !c.counts[m].known {
+// adjust takes texts that went out of the count of a message, with the tags in which nothing is left. What is after them must start on
+// a line of its own; then it stays as it is. It returns by how much the message got smaller, or that it must be counted again.
+func (c *Counter) adjust(ch tree.Change, m tree.ID) (tokens int, adjusted bool) {
+	if c.joiner == nil || ch.Call >= 0 || !c.totals.of[m].known {
 		return 0, false
 	}
+	t, seams, gone := c.state.Tree, c.text.seams, ch.Node
 	for up := t.Nodes[ch.Node].Parent; up != m; up = t.Nodes[up].Parent {
-		if t.Extra(up).Tag != nil && c.state.Blank(up) { // which is not written
-			return 0, false
+		if t.Extra(up).Tag != nil && c.state.Blank(up) { // which is not written, nor the white space in it
+			gone = up
 		}
 	}
-	first, last := tree.None, tree.None
-	for n := ch.Node; n < t.Nodes[ch.Node].End; n++ {
-		switch node := &t.Nodes[n]; {
-		case node.Kind == tree.Container && t.Extra(n).Tag == nil:
-		case node.Kind != tree.Text:
+	end := t.Nodes[gone].End
+	first, leftBefore := tree.None, false
+	for n := gone; n < end; n++ {
+		if node := &t.Nodes[n]; node.Leaf() && node.Kind != tree.Text {
 			return 0, false
-		case seams[n].pass == seams[m].pass:
-			tokens += c.Piece(n) + int(seams[n].tokens)
-			if last = n; first == tree.None {
-				first = n
-			}
 		}
+		if seams[n].pass == seams[m].pass && first == tree.None {
+			first = n
+		}
+		leftBefore = leftBefore || seams[n].pass == left
 	}
-	if first == tree.None {
+	if first == tree.None { // nothing of it was written
+		return 0, leftBefore
+	}
+	last, old := first, 0
+	within := func(id tree.ID) bool {
+		if id >= tree.ID(len(t.Nodes)) {
+			id -= tree.ID(len(t.Nodes))
+		}
+		return id >= gone && id < end
+	}
+	for id := first; id >= 0 && within(id); id = seams[id].after {
+		old += c.own(id) + int(seams[id].tokens)
+		last = id
+	}
+	before, after, ok := c.around(first, last)
+	if !ok || len(before)+len(after) == 0 { // without any of its pieces a text is not there
 		return 0, false
 	}
-	around, at := c.around(first, last)
-	for _, n := range around[at:] {
-		if !t.Nodes[n].Is(tree.StartsLine) {
+	for _, id := range after {
+		if !c.startsLine(id) {
 			return 0, false
 		}
+		if c.textOf(id) != "" {
+			break
+		}
 	}
-	if len(around) == 0 {
-		return 0, false
+	for id := first; id >= 0 && within(id); id = seams[id].after {
+		seams[id].pass = left
 	}
-	for n := first; n <= last; n++ {
-		seams[n].pass = 0
-	}
-	tokens -= c.meetAgain(around, at, seams[m].pass)
-	for up := t.Nodes[ch.Node].Parent; up != m; up = t.Nodes[up].Parent {
-		c.counts[up].known = false
-	}
-	c.counts[m].tokens -= tokens
-	for up := m; c.state.There(up) && up != tree.Root; {
-		up = t.Nodes[up].Parent
-		c.counts[up].tokens -= tokens
-	}
-	return tokens, true
+	return old + c.meetAgain(before, after, func() {}), true
 }
 
-// around returns the pieces before and after others, up to those with a cut on both sides, and the number of those before. It returns
-// none if there are too many, or if anything else stands among them.
-func (c *Counter) around(first, last tree.ID) (pieces []tree.ID, before int) {
-	collect := func(n tree.ID, next func(tree.ID) tree.ID) (whole bool) {
-		for ; n >= 0 && len(pieces) < mostAdjusted; n = next(n) {
-			pieces = append(pieces, n)
-			if _, _, ok := sizing.Ends(c.joiner, c.state.Text(n)); ok {
-				return true
-			}
-		}
-		return n == tree.None
+// retext has a text of a message become another one: become makes it so. It reports whether the count of the message is adjusted.
+func (c *Counter) retext(n, m tree.ID, become func()) (tokens int, adjusted bool) {
+	if m == tree.None || c.joiner == nil || !c.totals.of[m].known || c.text.seams[n].pass != c.text.seams[m].pass || c.textOf(n) == "" {
+		return 0, false
 	}
-	seams := c.text.seams
-	whole := collect(seams[first].before, func(n tree.ID) tree.ID { return seams[n].before })
-	slices.Reverse(pieces)
-	before = len(pieces)
-	if !whole || !collect(seams[last].after, func(n tree.ID) tree.ID { return seams[n].after }) {
-		return nil, 0
+	before, after, ok := c.around(n, n)
+	if !ok {
+		return 0, false
 	}
-	return pieces, before
+	return c.meetAgain(before, slices.Concat([]tree.ID{n}, after), become), true
 }
 
-// meetAgain has pieces meet that did so in a pass, now that what stood between two of them, the second at an index, has gone. It
-// returns the tokens that their meeting adds to what it added before.
-func (c *Counter) meetAgain(pieces []tree.ID, at int, pass int32) (more int) {
+// around returns the pieces before and after others, up to those with a cut on both sides, if they are not too many and nothing
+// else stands among them.
+func (c *Counter) around(first, last tree.ID) (before, after []tree.ID, ok bool) {
+	collect := func(id tree.ID, next func(tree.ID) tree.ID) (pieces []tree.ID, whole bool) {
+		for ; id >= 0 && len(pieces) < mostAdjusted; id = next(id) {
+			pieces = append(pieces, id)
+			if _, _, cut := sizing.Ends(c.joiner, c.textOf(id)); cut {
+				return pieces, true
+			}
+		}
+		return pieces, id == tree.None
+	}
 	seams := c.text.seams
-	last, after := pieces[len(pieces)-1], tree.None
-	if at < len(pieces) {
-		after = seams[last].after
+	if before, ok = collect(seams[first].before, func(id tree.ID) tree.ID { return seams[id].before }); !ok {
+		return nil, nil, false
+	}
+	slices.Reverse(before)
+	after, ok = collect(seams[last].after, func(id tree.ID) tree.ID { return seams[id].after })
+	return before, after, ok
+}
+
+// meetAgain has pieces meet that did so before, now that what stood between has gone or the texts have become others by change. It
+// returns by how many tokens less they count.
+func (c *Counter) meetAgain(before, after []tree.ID, change func()) (fewer int) {
+	seams := c.text.seams
+	pieces := slices.Concat(before, after)
+	for i, id := range pieces {
+		fewer += c.own(id)
+		if i > 0 || len(before) == 0 {
+			fewer += int(seams[id].tokens)
+		}
+	}
+	change()
+	last, follows := pieces[len(pieces)-1], tree.None
+	if len(after) > 0 {
+		follows = seams[last].after
 	}
 	c.text.begin()
-	c.text.pass = pass
+	c.text.pass = seams[pieces[0]].pass
 	inLine := false // there is text, and its last line has not ended
-	for i, n := range pieces {
-		s, own := c.state.Text(n), c.Piece(n)
-		if i == 0 && at > 0 { // which meets what it met
+	for i, id := range pieces {
+		s, own, trimmed := c.textOf(id), c.own(id), c.trimmed(id)
+		if i == 0 && len(before) > 0 { // which meets what it met
 			c.text.join(s, own)
-			c.text.node, c.text.empty, c.text.trimmed = n, s == "", c.state.Trimmed(n) != nil
+			c.text.node, c.text.empty, c.text.trimmed = id, s == "", trimmed
 		} else {
-			newLine := seams[n].newLine
-			if i >= at {
-				newLine = inLine
+			newLine := seams[id].newLine
+			if i >= len(before) {
+				newLine = inLine && seams[id].wants
 			}
-			more -= own + int(seams[n].tokens)
-			c.text.add(n, s, own, newLine, c.state.Trimmed(n) != nil)
+			c.text.add(id, s, own, seams[id].wants, newLine, trimmed)
 			inLine = inLine && !newLine
 		}
 		if s != "" {
 			inLine = !strings.HasSuffix(s, "\n")
 		}
 	}
-	if at > 0 {
-		more -= c.Piece(pieces[0])
+	fewer -= c.text.end()
+	seams[last].after = follows
+	return fewer
+}
+
+// own returns what a text counts by itself, or an end of a tag.
+func (c *Counter) own(id tree.ID) int {
+	t := c.state.Tree
+	if id >= tree.ID(len(t.Nodes)) {
+		return t.Extra(id - tree.ID(len(t.Nodes))).Tag.CloseTokens
 	}
-	more += c.text.end()
-	seams[last].after = after
-	return more
+	if t.Nodes[id].Kind != tree.Text {
+		return t.Extra(id).Tag.OpenTokens
+	}
+	return c.Piece(id)
+}
+
+// textOf returns a text as it is now, or an end of a tag.
+func (c *Counter) textOf(id tree.ID) string {
+	t := c.state.Tree
+	if id >= tree.ID(len(t.Nodes)) {
+		return t.Extra(id - tree.ID(len(t.Nodes))).Tag.Close
+	}
+	if t.Nodes[id].Kind != tree.Text {
+		return t.Extra(id).Tag.Open
+	}
+	return c.state.Text(id)
+}
+
+// startsLine reports whether a text starts on a line of its own wherever it stands, as an end of a tag does.
+func (c *Counter) startsLine(id tree.ID) bool {
+	t := c.state.Tree
+	return id >= tree.ID(len(t.Nodes)) || t.Nodes[id].Kind != tree.Text || t.Nodes[id].Is(tree.StartsLine)
+}
+
+// trimmed reports whether a text is shorter than it was.
+func (c *Counter) trimmed(id tree.ID) bool {
+	return id < tree.ID(len(c.state.Tree.Nodes)) && c.state.Trimmed(id) != nil
 }

@@ -29,10 +29,10 @@ const callType = PartTypes
 func (c *Counter) Over(container tree.ID, limit int) bool {
 	c.update()
 	b := &c.bound
-	if !c.counts[container].known && b.known && b.container == container && b.tokens-b.freed > limit {
+	if _, known := c.Known(container); !known && b.known && b.container == container && b.tokens-b.freed > limit {
 		return true
 	}
-	b.container, b.known, b.tokens, b.freed, b.scale = container, true, c.tally(container)+c.toolTokens(container), 0, 1.5
+	b.container, b.known, b.tokens, b.freed, b.scale = container, true, c.Count(container), 0, 1.5
 	if c.joiner == nil { // it may count messages far higher than their pieces
 		b.scale = max(b.scale, 2*float64(b.tokens)/float64(max(1, c.Whole(container)))-1)
 	}
@@ -97,7 +97,7 @@ func (b *bound) addNode(c *Counter, n, message tree.ID) (tokens int) {
 			b.addInMessage(c, m, TypeOf(part), chat.Parts{part}, nil)
 		}
 	case node.Kind == tree.Message:
-		if b.freed += c.counts[n].tokens; !t.Nested {
+		if b.freed += c.totals.of[n].tokens; !t.Nested {
 			return 0
 		}
 		message = n
@@ -114,7 +114,7 @@ func (b *bound) addNode(c *Counter, n, message tree.ID) (tokens int) {
 func (b *bound) addInMessage(c *Counter, m tree.ID, of PartType, content chat.Parts, calls []chat.ToolCall) {
 	left := b.parts[m]
 	if left == nil || left[of] < 2 {
-		b.freed += c.counts[m].tokens
+		b.freed += c.totals.of[m].tokens
 		return
 	}
 	left[of]--

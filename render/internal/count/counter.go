@@ -9,17 +9,16 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Counter counts a tree. It reads in the state's log what went. Around lines of text that went it adjusts the counts; any other message
-// that something went from is counted again, and because that takes a look at all that is left of it, not before enough has gone
-// that the tree may fit ([Counter.Over]). With a [sizing.Joiner] a message is counted by the tokens of its pieces and what changes where
-// they meet, else as a whole.
+// Counter counts a tree. It reads in the state's log what went, and takes it off the counts. From a message it takes texts, with the
+// tags in which nothing is left; if anything else went, the message is counted again, and because that takes a look at all that is
+// left of it, not before enough has gone that the tree may fit ([Counter.Over]). With a [sizing.Joiner] a message is counted by the
+// tokens of its pieces and what changes where they meet, else as a whole.
 type Counter struct {
 	tokenizer sizing.Tokenizer
 	joiner    sizing.Joiner // the tokenizer, if it is one
 	state     *tree.State
-	counts    []counted
-	any       bool // something is counted
-	seen      int  // how much of the state's log is taken into account
+	totals    totals
+	seen      int // how much of the state's log is taken into account
 	reader    reader
 	text      text
 	passes    int32 // over messages
@@ -27,20 +26,18 @@ type Counter struct {
 	bound     bound
 }
 
-// counted is the count of a node, if it is known.
-type counted struct {
-	tokens int
-	known  bool
-}
-
 // New returns a counter of a tree.
 func New(s *tree.State, t sizing.Tokenizer) *Counter {
-	c := &Counter{tokenizer: t, state: s, counts: make([]counted, len(s.Tree.Nodes))}
+	c := &Counter{tokenizer: t, state: s, totals: newTotals(s)}
 	if c.joiner, _ = t.(sizing.Joiner); s.Tree.Nested {
 		c.joiner = nil // what is in two messages counts in both
 	}
 	if c.joiner != nil {
-		c.text = text{joiner: c.joiner, lineBreak: t.CountText("\n"), seams: make([]seam, len(s.Tree.Nodes))}
+		pieces := len(s.Tree.Nodes)
+		if s.Tree.Tagged {
+			pieces *= 2
+		}
+		c.text = text{joiner: c.joiner, lineBreak: t.CountText("\n"), seams: make([]seam, pieces)}
 	}
 	return c
 }
@@ -53,25 +50,30 @@ func (c *Counter) Joins() bool { return c.joiner != nil }
 // one list.
 func (c *Counter) Count(n tree.ID) int {
 	c.update()
+	if m := c.state.Tree.MessageOf(n); m == tree.None || m == n { // what is in a message is no part of the totals
+		for _, m := range c.totals.pending() {
+			c.totals.add(m, c.tally(m))
+		}
+	}
 	return c.tally(n) + c.toolTokens(n)
 }
 
 // Known returns the count of a node if it is known.
 func (c *Counter) Known(n tree.ID) (tokens int, known bool) {
 	c.update()
-	if !c.counts[n].known {
+	if !c.totals.of[n].known || len(c.totals.again) > 0 || !c.toolsKnown(n) {
 		return 0, false
 	}
-	return c.counts[n].tokens + c.toolTokens(n), true
+	return c.totals.of[n].tokens + c.toolTokens(n), true
 }
 
 // Back records that something that went is there again, as [tree.State.Rewind] returns it.
 func (c *Counter) Back(changes []tree.Change) {
 	for ; c.seen < len(c.state.Log); c.seen++ {
-		c.forget(c.state.Log[c.seen])
+		c.totals.forget(c.state.Log[c.seen], true)
 	}
 	for _, ch := range changes {
-		c.forget(ch)
+		c.totals.forget(ch, false)
 	}
 	c.seen = len(c.state.Log)
 	c.bound.known = false
@@ -79,28 +81,47 @@ func (c *Counter) Back(changes []tree.Change) {
 
 // update takes into account what went since it was last called.
 func (c *Counter) update() {
-	for ; c.seen < len(c.state.Log) && c.any; c.seen++ {
-		ch := c.state.Log[c.seen]
-		if tokens, adjusted := c.adjust(ch); adjusted {
-			c.bound.freed += tokens
-			continue
-		}
-		c.bound.add(c, ch)
-		c.forget(ch)
+	for ; c.seen < len(c.state.Log) && c.totals.any; c.seen++ {
+		c.takeOff(c.state.Log[c.seen])
 	}
 	c.seen = len(c.state.Log)
 }
 
-// forget forgets the counts of all that something stands in.
-func (c *Counter) forget(ch tree.Change) {
-	nodes := c.state.Tree.Nodes
-	n := ch.Node
+// takeOff takes off the counts what went.
+func (c *Counter) takeOff(ch tree.Change) {
+	t, in := c.state.Tree, ch.Node
 	if ch.Call < 0 {
-		n = nodes[n].Parent
+		in = t.Nodes[in].Parent
 	}
-	for ; n != tree.None; n = nodes[n].Parent {
-		c.counts[n].known = false
+	m := t.MessageOf(in)
+	if m == tree.None {
+		c.bound.add(c, ch)
+		c.totals.goes(ch.Node)
+		return
 	}
+	tokens, adjusted := c.adjust(ch, m)
+	if !adjusted || c.bound.container > m {
+		c.bound.add(c, ch)
+	} else {
+		c.bound.freed += tokens
+	}
+	if adjusted {
+		c.resize(in, m, -tokens)
+	} else {
+		c.totals.changed(in)
+	}
+	if ch.Call < 0 {
+		c.totals.of[ch.Node].gone = true
+	}
+}
+
+// resize adds tokens to a message, in a node of which something changed.
+func (c *Counter) resize(n, m tree.ID, tokens int) {
+	for ; n != m; n = c.state.Tree.Nodes[n].Parent {
+		c.totals.of[n].known = false
+	}
+	c.totals.of[m].tokens += tokens
+	c.totals.add(m, tokens)
 }
 
 // tally is Count once everything that went is taken into account, without tools.
@@ -114,8 +135,8 @@ func (c *Counter) tally(n tree.ID) int {
 		return 0
 	case node.Leaf():
 		return c.Own(n)
-	case c.counts[n].known:
-		return c.counts[n].tokens
+	case c.totals.of[n].known:
+		return c.totals.of[n].tokens
 	}
 	total := 0
 	switch {
@@ -133,7 +154,7 @@ func (c *Counter) tally(n tree.ID) int {
 			total += tag.InMessage()
 		}
 	}
-	c.counts[n], c.any = counted{total, true}, true
+	c.totals.set(n, total)
 	return total
 }
 
@@ -151,9 +172,15 @@ func (c *Counter) Piece(n tree.ID) int {
 // Trim replaces a text by one that it may become, as [tree.State.Trim] does.
 func (c *Counter) Trim(n tree.ID, index int) {
 	c.update()
-	c.state.Trim(n, index)
-	c.forget(tree.Change{Node: n, Call: -1})
 	c.bound.known = false
+	in := c.state.Tree.Nodes[n].Parent
+	m := c.state.Tree.MessageOf(in)
+	if tokens, adjusted := c.retext(n, m, func() { c.state.Trim(n, index) }); adjusted && c.textOf(n) != "" {
+		c.resize(in, m, -tokens)
+		return
+	}
+	c.state.Trim(n, index)
+	c.totals.changed(in)
 }
 
 // PieceIn returns what a text or part of another tree counts by itself.

@@ -12,18 +12,18 @@ type reader struct {
 	frame join.Builder
 }
 
-// piece is a text of a message, with the node None an end of a tag; or a part.
+// piece is a text of a message, or an end of a tag; or a part.
 type piece struct {
-	node    tree.ID
-	newLine bool
-	part    bool
-	text    string
+	id             tree.ID
+	wants, newLine bool
+	part           bool
+	text           string
 }
 
 // Text collects a text.
-func (r *reader) Text(n tree.ID, s string, newLine bool) {
-	r.texts = append(r.texts, piece{node: n, newLine: newLine, text: s})
-	r.frame.Text(n, "", false)
+func (r *reader) Text(n tree.ID, s string, wants, newLine bool) {
+	r.texts = append(r.texts, piece{id: n, wants: wants, newLine: newLine, text: s})
+	r.frame.Text(n, "", false, false)
 }
 
 // Part collects a part.
@@ -46,17 +46,13 @@ func (c *Counter) joined(n tree.ID) int {
 	c.text.begin()
 	for _, p := range c.reader.texts {
 		switch {
-		case p.part:
-			c.text.follow(other)
-			if !joined {
-				tokens += c.text.end()
-				c.text.begin()
-				c.text.node = other
-			}
-		case p.node == tree.None:
-			c.text.add(other, p.text, c.joiner.CountText(p.text), p.newLine, false)
+		case !p.part:
+			c.text.add(p.id, p.text, c.own(p.id), p.wants, p.newLine, c.trimmed(p.id))
+		case joined: // texts are joined across it
+			c.text.follow(part)
 		default:
-			c.text.add(p.node, p.text, c.Piece(p.node), p.newLine, c.state.Trimmed(p.node) != nil)
+			tokens += c.text.end()
+			c.text.begin()
 		}
 	}
 	c.text.seams[n].pass = c.text.pass

@@ -13,7 +13,7 @@ import (
 type text struct {
 	joiner    sizing.Joiner
 	lineBreak int    // tokens of one
-	seams     []seam // by node
+	seams     []seam // by node, and those of closing ends of tags
 	pass      int32  // number of the pass over a message in which pieces are met
 
 	tokens  int // of the pieces so far, and what changed between two cuts
@@ -30,24 +30,24 @@ type text struct {
 type seam struct {
 	before, after tree.ID // the pieces around this one; None at the ends of a text
 	tokens        int32   // that meeting adds
-	pass          int32   // in which this piece was met; 0 if it has gone since
+	pass          int32   // in which this piece was met; left if it has gone since
 	known         bool    // nothing but these two pieces decides about tokens
 	newLine       bool
+	wants         bool // it starts on a line of its own
 }
 
-// other stands for the node of what is no text of a node: an end of a tag, or a part.
-const other tree.ID = -2
+// part stands for the piece before or after a text that is joined across a part.
+const part tree.ID = -2
+
+// left is the pass of a piece that has gone since it was met.
+const left int32 = -1
 
 // begin begins a text.
 func (t *text) begin() { t.tokens, t.last, t.node, t.empty, t.trimmed = 0, "", tree.None, false, false }
 
-// add adds a piece of so many tokens, of a node or other, with a line break before it if newLine.
-func (t *text) add(n tree.ID, s string, tokens int, newLine, trimmed bool) {
+// add adds a piece of so many tokens, with a line break before it if newLine.
+func (t *text) add(n tree.ID, s string, tokens int, wants, newLine, trimmed bool) {
 	t.follow(n)
-	if n == other {
-		t.meet(s, tokens, newLine)
-		return
-	}
 	met := &t.seams[n]
 	if met.known && met.before == t.node && met.newLine == newLine && t.node >= 0 && len(t.open) == 0 && !trimmed && !t.trimmed {
 		t.tokens += tokens + int(met.tokens)
@@ -55,9 +55,9 @@ func (t *text) add(n tree.ID, s string, tokens int, newLine, trimmed bool) {
 	} else {
 		more, known := t.meet(s, tokens, newLine)
 		*met = seam{before: t.node, tokens: int32(more), newLine: newLine,
-			known: known && t.node != other && s != "" && !t.empty && !trimmed && !t.trimmed}
+			known: known && t.node != part && s != "" && !t.empty && !trimmed && !t.trimmed}
 	}
-	met.pass, met.after = t.pass, tree.None
+	met.pass, met.after, met.wants = t.pass, tree.None, wants
 	t.node, t.empty, t.trimmed = n, s == "", trimmed
 }
 
@@ -66,8 +66,8 @@ func (t *text) follow(n tree.ID) {
 	if t.node >= 0 {
 		t.seams[t.node].after = n
 	}
-	if n == other {
-		t.node, t.empty, t.trimmed = other, false, false
+	if n == part {
+		t.node, t.empty, t.trimmed = part, false, false
 	}
 }
 

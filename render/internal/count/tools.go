@@ -31,10 +31,24 @@ func (c *Counter) toolTokens(container tree.ID) int {
 	if len(left) == 0 {
 		return 0
 	}
-	if l := &c.listed; l.container != container || !slices.Equal(l.tools, left) {
-		*l = listed{container, left, c.tokenizer.CountTools(c.state.Tree.ToolsOf(left))}
+	if !c.listed.is(container, left) {
+		c.listed = listed{container, left, c.tokenizer.CountTools(c.state.Tree.ToolsOf(left))}
 	}
 	return c.listed.tokens
+}
+
+// toolsKnown reports whether toolTokens is known.
+func (c *Counter) toolsKnown(container tree.ID) bool {
+	if len(c.state.Tree.Tools) == 0 {
+		return true
+	}
+	left := c.state.At(tree.Latest).Tools(container)
+	return len(left) == 0 || c.listed.is(container, left)
+}
+
+// is reports whether a list is that of these tools in a container.
+func (l *listed) is(container tree.ID, tools []tree.ID) bool {
+	return l.container == container && slices.Equal(l.tools, tools)
 }
 
 // addTool returns what a tool that went may have freed: with the last in a container also what is around a list.

@@ -219,6 +219,7 @@ func (b *builder) adopt(from *tree.Tree, parent tree.ID) {
 	t.OuterChunks = t.OuterChunks || from.OuterChunks
 	t.References = append(t.References, from.References...)
 	t.Required = t.Required || from.Required
+	t.Tagged = t.Tagged || from.Tagged
 }
 
 // name returns the index of a name.
@@ -249,6 +250,7 @@ func (b *builder) addExtra(d *Node, id tree.ID) int32 {
 		b.ids[d] = id
 	}
 	t.Noted = t.Noted || more.Locals != nil
+	t.Tagged = t.Tagged || more.Tag != nil
 	t.References = append(t.References, more.References...)
 	return b.append(tree.Extra{
 		Part: more.Part, Tool: more.Tool, Tokens: more.Tokens, Trim: more.Trim, Limit: more.Limit, Tag: more.Tag,

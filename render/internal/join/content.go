@@ -7,9 +7,9 @@ import (
 
 // Reader is given the content of a message piece by piece.
 type Reader interface {
-	// Text is given a text of a node, or with tree.None an end of a tag. It is joined with the text before it, with a line break
-	// between the two if newLine.
-	Text(n tree.ID, s string, newLine bool)
+	// Text is given a text of a node or an end of a tag (see [tree.Tree.CloseOf]). It is joined with the text before it. It wants
+	// to start on a line of its own if wants; if that takes a line break between the two, newLine.
+	Text(n tree.ID, s string, wants, newLine bool)
 	// Part is given what is no text. The text after it is another one.
 	Part(p chat.Part)
 }
@@ -56,22 +56,22 @@ func (j *joiner) element(n tree.ID) {
 	case tag == nil:
 		j.children(n)
 	case !j.view.Blank(n):
-		j.text(tree.None, tag.Open, tree.StartsLine)
+		j.text(n, tag.Open, tree.StartsLine)
 		j.textBefore = false
 		j.children(n)
-		j.text(tree.None, tag.Close, tree.StartsLine)
+		j.text(j.view.State.Tree.CloseOf(n), tag.Close, tree.StartsLine)
 		j.afterTag = true
 	}
 }
 
 func (j *joiner) text(n tree.ID, s string, flags tree.Flags) {
-	newLine := flags&tree.StartsLine != 0 || flags&tree.StartsElement != 0 && !j.textBefore
+	wants := flags&tree.StartsLine != 0 || flags&tree.StartsElement != 0 && !j.textBefore
 	if s != "" {
-		newLine = newLine || j.afterTag && s[0] != '\n'
+		wants = wants || j.afterTag && s[0] != '\n'
 		j.afterTag = false
 	}
-	newLine = newLine && j.filled && !j.onNewLine
-	j.to.Text(n, s, newLine)
+	newLine := wants && j.filled && !j.onNewLine
+	j.to.Text(n, s, wants, newLine)
 	j.textBefore = true
 	if s != "" || newLine {
 		j.filled = true

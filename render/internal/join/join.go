@@ -80,7 +80,7 @@ type Builder struct {
 }
 
 // Text adds to the text.
-func (b *Builder) Text(_ tree.ID, s string, newLine bool) {
+func (b *Builder) Text(_ tree.ID, s string, _, newLine bool) {
 	if b.first == "" {
 		b.begun, b.first = true, s
 		return

@@ -101,14 +101,17 @@ type Extra struct {
 	References []elements.Reference
 }
 
-// Tag is the two ends of a tag with children.
+// Tag is the two ends of a tag with children, and what each counts by itself.
 type Tag struct {
-	Open, Close string
-	Tokens      int
+	Open, Close             string
+	OpenTokens, CloseTokens int
 }
 
+// Tokens returns the tokens of both ends by themselves.
+func (t *Tag) Tokens() int { return t.OpenTokens + t.CloseTokens }
+
 // InMessage returns the tokens of both ends, with a line break before each.
-func (t *Tag) InMessage() int { return t.Tokens + 2 }
+func (t *Tag) InMessage() int { return t.Tokens() + 2 }
 
 // Slack is by how many tokens what holds a text may get smaller as the text grows: now and then tokens merge across a break.
 const Slack = 8
@@ -149,6 +152,7 @@ type Tree struct {
 	OuterChunks bool // there is a chunk in a legacy element, or around messages
 	Nested      bool // there is a message in a message
 	Noted       bool // there is local metadata
+	Tagged      bool // there are tags with children
 }
 
 // Extra returns what few nodes have, of a node. It must not be written to.
@@ -199,6 +203,10 @@ func (t *Tree) SetTokens(n ID, tokens int) {
 		t.Nodes[n].Count.Store(c)
 	}
 }
+
+// CloseOf returns what stands for the closing end of a tag where its ends are told apart: the tag itself stands for the opening one.
+// It is above all nodes.
+func (t *Tree) CloseOf(tag ID) ID { return ID(len(t.Nodes)) + tag }
 
 // MessageOf returns the message that a node is or stands in, None if there is none.
 func (t *Tree) MessageOf(n ID) ID {
