@@ -13,8 +13,13 @@ var reasons = [...]Reason{tree.ByPriority: ReasonPriority, tree.ByChunk: ReasonC
 
 // pieces returns the pieces in a node, with what had become of each after a step, and these texts trimmed.
 func (f *fitting) pieces(root tree.ID, at tree.Step, trimmed map[tree.ID]*tree.Trimmed) Report {
+	return f.reporter(root, at, trimmed).report
+}
+
+// reporter returns a reporter that has listed the pieces.
+func (f *fitting) reporter(root tree.ID, at tree.Step, trimmed map[tree.ID]*tree.Trimmed) *reporter {
 	t := f.state.Tree
-	r := reporter{fit: f, tree: t, at: at, trimmed: trimmed, mayGo: map[*elements.Group]bool{}}
+	r := &reporter{fit: f, tree: t, at: at, trimmed: trimmed, mayGo: map[*elements.Group]bool{}}
 	if t.Grouped > 0 && f.order.Held(tree.Root) {
 		for i := range t.Nodes {
 			if g := t.GroupOf(tree.ID(i)); g != nil && !f.order.Locked(tree.ID(i)) {
@@ -23,7 +28,7 @@ func (f *fitting) pieces(root tree.ID, at tree.Step, trimmed map[tree.ID]*tree.T
 		}
 	}
 	r.list(root, place{path: t.Path(t.Nodes[root].Parent)})
-	return r.report
+	return r
 }
 
 // reporter lists pieces.
@@ -34,6 +39,13 @@ type reporter struct {
 	trimmed map[tree.ID]*tree.Trimmed
 	mayGo   map[*elements.Group]bool // that may go, and calls linked to them
 	report  Report
+	going   []going // of each piece of the report
+}
+
+// going says at which step a piece went, 0 if it did not; and which text it is, None if none.
+type going struct {
+	step tree.Step
+	text tree.ID
 }
 
 // place says what a piece stands in.
@@ -70,7 +82,7 @@ func (r *reporter) list(n tree.ID, in place) {
 		if t := r.trimmed[n]; t != nil && in.went.Step == 0 {
 			p.Tokens, p.TrimmedFrom = t.Tokens, p.Tokens
 		}
-		r.add(p, in)
+		r.add(p, in, n)
 		return
 	}
 	for i, c := range extra.Calls {
@@ -83,15 +95,15 @@ func (r *reporter) list(n tree.ID, in place) {
 			of.group = c.KeepWith.Name
 		}
 		required := locked || r.fit.order.Pinned(n) && !r.mayGo[c.KeepWith]
-		r.add(Piece{Kind: PieceToolCall, Tokens: r.fit.count.Call(c), Required: required}, of)
+		r.add(Piece{Kind: PieceToolCall, Tokens: r.fit.count.Call(c), Required: required}, of, tree.None)
 	}
 	for c := n + 1; c < node.End; c = r.tree.Nodes[c].End {
 		r.list(c, in)
 	}
 }
 
-// add adds a piece in a place.
-func (r *reporter) add(p Piece, in place) {
+// add adds a piece in a place, of a text or part.
+func (r *reporter) add(p Piece, in place, n tree.ID) {
 	p.Path, p.Priority, p.Group = in.path, in.priority, in.group
 	if in.went.Step == 0 {
 		p.Restored = in.went.Restored
@@ -104,6 +116,7 @@ func (r *reporter) add(p Piece, in place) {
 		}
 	}
 	r.report = append(r.report, p)
+	r.going = append(r.going, going{in.went.Step, n})
 }
 
 // chosen returns what was chosen to go at a step.
@@ -122,6 +135,12 @@ func (r *reporter) priority(n tree.ID) *int {
 	return nil
 }
 
+// stays adds a piece that cannot go.
+func (r *reporter) stays(p Piece) {
+	r.report = append(r.report, p)
+	r.going = append(r.going, going{text: tree.None})
+}
+
 // block lists the pieces of finished messages that stay.
 func (r *reporter) block(b *tree.Block, in place) {
 	t := b.Tree
@@ -137,11 +156,11 @@ func (r *reporter) block(b *tree.Block, in place) {
 		}
 		if node.Leaf() {
 			piece.Kind, piece.Tokens = partKinds[count.TypeOf(t.Extra(n).Part)], r.fit.count.PieceIn(t, n)
-			r.report = append(r.report, piece)
+			r.stays(piece)
 		}
 		for _, c := range t.Extra(n).Calls {
 			piece.Kind, piece.Tokens = PieceToolCall, r.fit.count.Call(c)
-			r.report = append(r.report, piece)
+			r.stays(piece)
 		}
 	}
 }

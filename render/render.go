@@ -109,6 +109,7 @@ type Result struct {
 	OmittedReferences []elements.Reference
 
 	report func() Report
+	survey func(context.Context) (*survey, error)
 }
 
 // Report lists every piece of the prompt, kept or dropped. It is made when it is asked for, and costs a pass over the

@@ -61,6 +61,17 @@ type Piece struct {
 	Dropped Reason `json:"dropped,omitempty"`
 	// Limit is the path of the TokenLimit for which the piece was dropped, "" if it was for the whole prompt.
 	Limit string `json:"limit,omitempty"`
+	// KeptFrom is the budget in tokens from which on the piece is kept, if only in part; of a piece that stays the least that the prompt
+	// fits. It is 0 if the piece goes for a TokenLimit whatever the budget, and in a report that is not by [Result.Survey].
+	KeptFrom int `json:"keptFrom,omitempty"`
+	// Sizes are what a text counts that may be trimmed, from budget to budget, the smallest first. They are there if KeptFrom is.
+	Sizes []Size `json:"sizes,omitempty"`
+}
+
+// Size is what a piece counts from a budget on.
+type Size struct {
+	Budget int `json:"budget"`
+	Tokens int `json:"tokens"`
 }
 
 // Report lists every piece of a prompt in document order, kept or dropped.

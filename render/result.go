@@ -23,6 +23,8 @@ func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
 		result.References, result.OmittedReferences = splitReferences(f.state.Tree.References, left)
 	}
 	trimmed := f.state.AllTrimmed()
+	options := FitOptions{Budget: budget, KeepUnranked: f.unranked, History: f.growth.mode}
+	result.survey = func(ctx context.Context) (*survey, error) { return f.layout.survey(ctx, options) }
 	result.report = sync.OnceValue(func() (report Report) {
 		report, _ = fitted(context.Background(), f.layout, func(ctx context.Context, w *guard.Watch) (report Report, err error) {
 			if err := f.layout.take(ctx, w); err != nil {

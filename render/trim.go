@@ -30,8 +30,7 @@ func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) 
 	if text == tree.None {
 		return untrimmed
 	}
-	trim := f.state.Tree.Extra(text).Trim
-	t := trimming{text, trim.Texts}
+	t := trimming{text, f.state.Tree.Extra(text).Trim.Texts}
 	if before := f.state.Trimmed(text); before != nil {
 		t.was = before.Index
 	}
@@ -41,20 +40,15 @@ func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) 
 		return untrimmed
 	}
 	tokens := func(i int) int {
+		if i == 0 { // nothing is left of it
+			return 0
+		}
 		f.count.Trim(text, i)
 		return f.count.Count(container)
 	}
-	longest := sort.Search(t.was, func(i int) bool { return tokens(i) > limit }) - 1
-	for i := longest + 1; i < t.was; i++ { // one that is longer may yet fit
-		if n := tokens(i); n <= limit {
-			longest = i
-		} else if n > limit+tree.Slack {
-			break
-		}
-	}
-	if longest > 0 { // some of it is left
+	if longest := longestWithin(limit, t.was, tokens); longest > 0 { // some of it is left
 		f.count.Trim(text, longest)
-		if f.count.Piece(text) >= trim.Least && !tree.Blank(f.state.Text(text)) {
+		if f.keeps(text) {
 			if f.record != nil { // it did not go
 				f.record.taken = f.record.taken[:len(f.record.taken)-1]
 			}
@@ -64,6 +58,25 @@ func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) 
 	t.undo(f.count)
 	f.order.Take(n, why)
 	return untrimmed
+}
+
+// longestWithin returns the last of so many texts with which a container counts at most limit, -1 if there is none. Counts grow with the
+// texts but for the merging of a few tokens, so it is found by bisection and a look ahead.
+func longestWithin(limit, texts int, tokens func(int) int) int {
+	longest := sort.Search(texts, func(i int) bool { return tokens(i) > limit }) - 1
+	for i := longest + 1; i < texts; i++ {
+		if n := tokens(i); n <= limit {
+			longest = i
+		} else if n > limit+tree.Slack {
+			break
+		}
+	}
+	return longest
+}
+
+// keeps reports whether enough is left of a text that became shorter.
+func (f *fitting) keeps(text tree.ID) bool {
+	return f.count.Piece(text) >= f.state.Tree.Extra(text).Trim.Least && !tree.Blank(f.state.Text(text))
 }
 
 // trims returns the text that a node is or holds alone if it may become shorter now that the node was chosen to go; else None.

@@ -1,0 +1,103 @@
+package render_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// mostLimit is above all limits of random prompts.
+const mostLimit = 210
+
+// sizeAt returns what a surveyed piece counts at a budget, 0 if it is dropped.
+func sizeAt(p render.Piece, budget int) (tokens int, kept bool) {
+	if p.KeptFrom == 0 || budget < p.KeptFrom {
+		return 0, false
+	}
+	tokens = p.Tokens
+	for _, s := range p.Sizes {
+		if s.Budget <= budget {
+			tokens = s.Tokens
+		}
+	}
+	return tokens, true
+}
+
+func TestASurveySaysWhatEveryBudgetKeeps(t *testing.T) {
+	t.Parallel()
+	trimmed, checked := 0, 0
+	for seed := range trees() {
+		r := rand.New(rand.NewPCG(seed, 8))
+		tokenizer := append(joiners(t), framing{summing{runes}}, summing{runes}, summing{runes})[r.IntN(5)]
+		v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(4) == 0, trims: true, sized: true, parts: r.IntN(3) == 0, lines: r.IntN(3) == 0}
+		opts := render.Options{Budget: plenty, Tokenizer: tokenizer, KeepUnranked: r.IntN(5) == 0, Compatible: r.IntN(8) == 0}
+		layout, err := render.Lay(t.Context(), newGrower(seed, v).prompt(), opts)
+		require.NoError(t, err)
+		whole, err := layout.Fit(t.Context(), plenty)
+		if err != nil {
+			continue // a limit cannot be kept
+		}
+		survey, err := whole.Survey(t.Context())
+		require.NoError(t, err)
+		for range 12 {
+			budget := 1 + r.IntN(whole.Tokens+1)
+			result, err := layout.Fit(t.Context(), budget)
+			if _, is := errors.AsType[*render.BudgetExceededError](err); is {
+				for i, p := range survey {
+					require.True(t, budget < mostLimit || p.KeptFrom == 0 || p.KeptFrom > budget, "seed %d, budget %d, piece %d", seed, budget, i)
+				}
+				continue
+			}
+			require.NoError(t, err)
+			said := survey
+			if budget < mostLimit { // other limits may be kept
+				said, err = result.Survey(t.Context())
+				require.NoError(t, err)
+			}
+			for i, p := range result.Report() {
+				at := fmt.Sprintf("seed %d, budget %d, piece %d, %+v, %+v", seed, budget, i, said[i], p)
+				tokens, kept := sizeAt(said[i], budget)
+				require.Equal(t, kept, p.Dropped == render.Kept, at)
+				if kept {
+					require.Equal(t, tokens, p.Tokens, at)
+					checked++
+				}
+				if p.TrimmedFrom > 0 {
+					trimmed++
+				}
+			}
+		}
+	}
+	require.Greater(t, checked, 1000)
+	require.Greater(t, trimmed, 10)
+}
+
+func TestASurveyIsRefusedWhereOtherBudgetsAreNotKnown(t *testing.T) {
+	prompt := func(e elements.Node) elements.Node { return user(e, chunk(1, "one"), line("two")) }
+	grows := elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) { return nil, nil }}
+	for name, tt := range map[string]struct {
+		root elements.Node
+		opts render.Options
+	}{
+		"low water":                      {prompt(nil), render.Options{LowWater: 0.5, Tokenizer: summing{runes}}},
+		"backfill":                       {prompt(nil), render.Options{Backfill: true, Tokenizer: summing{runes}}},
+		"counts that do not add up":      {prompt(nil), render.Options{Tokenizer: struct{ sizing.Tokenizer }{runes}}},
+		"an element that takes the rest": {prompt(grows), render.Options{Tokenizer: summing{runes}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.opts.Budget = 100
+			result, err := render.Render(t.Context(), tt.root, tt.opts)
+			require.NoError(t, err)
+			_, err = result.Survey(t.Context())
+			require.ErrorIs(t, err, render.ErrNoSurvey)
+		})
+	}
+}
