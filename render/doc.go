@@ -48,8 +48,8 @@
 // A tool that goes breaks the provider's prompt cache from its very beginning, which a message that goes does only from its place on:
 // prune tools with a low water, or give them priorities by which they go before what changes anyway.
 //
-// A render counts each tool once when it is laid out and their list once, and a few times more if tools go: 200 definitions of 65,000
-// tokens took 31 ms with the counter of sizing/openai, up to 88 ms where some of them went.
+// A render counts each tool once when it is laid out and their list once, and a few times more if tools go: 200 definitions, counted
+// once in 15 ms with the counter of sizing/openai, took 31 ms, and up to 88 ms if some of them went.
 //
 // # Trimming
 //
@@ -121,6 +121,10 @@
 // from where the fit before ended. That takes a tokenizer whose counts add up ([sizing.Joiner], as those in sizing/openai do),
 // and a tree without expandables.
 //
+// [Result.Survey] tells of every piece the budget from which on it is kept, and of a text that may be trimmed its size from budget to
+// budget. That takes one pruning as far as it goes: 5 ms for 2,000 tags with trimmed text in them, half of what a render of them takes,
+// and 20 ms for 20,000.
+//
 // # What does not change
 //
 // A conversation is rendered at every step of an agent, and all of it but the last round is what it was. A round as an
@@ -160,12 +164,13 @@
 // What a layout knows of each type of package elements is a case in builtinOf (internal/layout/kinds.go). A new element takes its
 // struct, that case and a test.
 //
-// On top of them fit.go keeps the limits and the budget, trim.go shortens the last text that would go, grow.go grows what may grow,
+// On top of them fit.go keeps the limits and the budget, trim.go shortens the last text that would go, survey.go says from which
+// budget on pieces are kept, grow.go grows what may grow,
 // skip.go takes out uncounted what must go whatever it counts, budgets.go prunes once for many budgets, offered.go fits with other
 // requirements, backfill.go puts some back, report.go tells. A removal goes through them like this: fitting.step asks order for the next piece, and order takes it out of
-// the tree's state with what goes along, which the state's log lists. When the counter is next asked it reads the log: it adjusts
-// the count around lines of text that went, and of all else it adds up how much they may have counted at most, and counts
-// their messages again once the rest may fit.
+// the tree's state with what goes along, which the state's log lists. When the counter is next asked it reads the log: it takes
+// texts, tags and whole messages that went off the count, and of all else it adds up how much they may have counted at most, and
+// counts their messages again once the rest may fit.
 //
 // What it costs: layout is one pass over the tree. A text is counted at layout where an element is told what is left, else
 // when pruning first asks for it, and never where it surely goes. One more pass writes the tree down, and each pruning that fits do not

@@ -93,8 +93,8 @@ func (r Report) filter(want func(Piece) bool) []Piece {
 	return list
 }
 
-// LogValue sums the report up for package slog: how many pieces and tokens were kept and dropped, and each that was
-// dropped.
+// LogValue sums the report up for package slog, with keys as those of the events of package summarize: how many pieces and tokens
+// were kept and dropped, and each that was dropped.
 func (r Report) LogValue() slog.Value {
 	kept, dropped := r.Kept(), r.Dropped()
 	list := make([]string, len(dropped))
@@ -102,9 +102,9 @@ func (r Report) LogValue() slog.Value {
 		list[i] = fmt.Sprintf("%s (%d tokens, %s)", p.Path, p.Tokens, p.outcome())
 	}
 	return slog.GroupValue(
-		slog.Int("kept", len(kept)), slog.Int("keptTokens", tokensOf(kept)),
-		slog.Int("dropped", len(dropped)), slog.Int("droppedTokens", tokensOf(dropped)),
-		slog.Any("droppedPieces", list),
+		slog.Int("kept", len(kept)), slog.Int("kept_tokens", tokensOf(kept)),
+		slog.Int("dropped", len(dropped)), slog.Int("dropped_tokens", tokensOf(dropped)),
+		slog.Any("dropped_pieces", list),
 	)
 }
 

@@ -304,8 +304,8 @@ func TestReportAsLogAndJSON(t *testing.T) {
 		}
 		return a
 	}})).Info("rendered", "report", r.Report())
-	require.Equal(t, `level=INFO msg=rendered report.kept=1 report.keptTokens=1 report.dropped=2 report.droppedTokens=5 `+
-		`report.droppedPieces="[User > TextChunk#1 (2 tokens, dropped for the budget) User > TextChunk#2 (3 tokens, dropped for the budget)]"`+"\n", b.String())
+	require.Equal(t, `level=INFO msg=rendered report.kept=1 report.kept_tokens=1 report.dropped=2 report.dropped_tokens=5 `+
+		`report.dropped_pieces="[User > TextChunk#1 (2 tokens, dropped for the budget) User > TextChunk#2 (3 tokens, dropped for the budget)]"`+"\n", b.String())
 
 	data, err := json.Marshal(r.Report()[1:])
 	require.NoError(t, err)

@@ -37,7 +37,7 @@ func TestASurveySaysWhatEveryBudgetKeeps(t *testing.T) {
 	for seed := range trees() {
 		r := rand.New(rand.NewPCG(seed, 8))
 		tokenizer := append(joiners(t), framing{summing{runes}}, summing{runes}, summing{runes})[r.IntN(5)]
-		v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(4) == 0, trims: true, sized: true, parts: r.IntN(3) == 0, lines: r.IntN(3) == 0}
+		v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(4) == 0, trims: true, sized: true, tools: r.IntN(3) == 0, parts: r.IntN(3) == 0, lines: r.IntN(3) == 0}
 		opts := render.Options{Budget: plenty, Tokenizer: tokenizer, KeepUnranked: r.IntN(5) == 0, Compatible: r.IntN(8) == 0}
 		layout, err := render.Lay(t.Context(), newGrower(seed, v).prompt(), opts)
 		require.NoError(t, err)

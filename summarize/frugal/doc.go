@@ -34,12 +34,12 @@
 //
 // # What it does by prices
 //
-// The cache's lifetime moves little while the agent works. With 5 minutes a pause for thought is a cold moment, and most of its
-// compactions and clearings fall there; with 30 minutes they come by the sum. A write for an hour costs twice the input, so that F
-// is larger: it compacts some 10% less often, and pauses seldom help.
+// The cache's lifetime moves little while the agent works. With 5 minutes a pause for thought is a cold moment, at which it compacts
+// earlier; with 30 minutes there are fewer of them. A write for an hour costs twice the input, so that F is larger: by the rule a
+// compaction comes some 10% later, and pauses seldom help.
 //
-// The read price moves it most. If the input costs $5 a million, a cheap model summarises and each request adds 500 tokens, T is let
-// grow about 11,000 tokens above B at a read price of 25% of the input, 18,000 at 10% and 38,000 at 2.5%. At 2.5% it saves little, and
+// The read price moves it most. If the input costs $5 a million, a cheap model summarises and each request adds 500 tokens, by the rule T
+// grows to about 11,000 tokens above B at a read price of 25% of the input, 18,000 at 10% and 38,000 at 2.5%. At 2.5% it saves little, and
 // so does every other policy.
 //
 // Without prices it takes the usual proportions (read a tenth of the input, write 1¼, output 5 times), and the dial counts as if
