@@ -205,10 +205,17 @@ func (p Policy) Decide(m Measurement) Decision {
 		return do(ActNothing, "it was tried, and failed")
 	case m.Fits && m.Pause.on(m.Time) && m.Occasion != OnDemand:
 		return do(ActNothing, "%v", m.Pause)
-	case p.Trigger[d.Held].Background && !(p.Trigger[d.Held].Carry > 0 && m.Cold) && (m.Fits && !m.over() || p.Background.Always && p.Overflow.LastResort != ResortError && m.Occasion == OnBudgetExceeded):
+	case p.inBackground(p.Trigger[d.Held], m):
 		return do(ActStart, "condition %d holds", d.Held+1)
 	}
 	return do(ActCompact, "condition %d holds", d.Held+1)
+}
+
+// inBackground reports whether a compaction is made while the agent goes on. One for what carrying the history costs is not if the cache
+// is cold: what it saves then is what this request would write.
+func (p Policy) inBackground(c Condition, m Measurement) bool {
+	return c.Background && (m.Fits && !m.over() || p.Background.Always && p.Overflow.LastResort != ResortError && m.Occasion == OnBudgetExceeded) &&
+		!(c.Carry > 0 && m.Cold)
 }
 
 // due reports whether carrying what may be cleared has cost enough.

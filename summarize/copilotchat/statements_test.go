@@ -603,7 +603,7 @@ func TestStatements(t *testing.T) {
 				require.Equal(t, "started ready/fork done/fork", compacttest.Kinds(*d.Heard))
 			}),
 			Mutants: []statements.Mutant{
-				{File: engine + "decide.go", Old: "case p.Trigger[d.Held].Background && (m.Fits", New: "case p.Trigger[d.Held].Background && (false"},
+				{File: engine + "decide.go", Old: "c.Background && (m.Fits", New: "c.Background && (false"},
 				{File: engine + "decide.go", Old: `do(ActPlace, "a summary is ready")`, New: `do(ActNothing, "a summary is ready")`},
 			},
 		},
