@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -154,22 +155,49 @@ func tokenCount(n int) string {
 	return thousands(n) + " tokens"
 }
 
-// String is a table for people: a line a piece, and the sums.
+// row is a line of a report.
+type row struct{ path, priority, outcome string }
+
+// row returns the line of a piece.
+func (p Piece) row() row {
+	line := row{path: p.Path, priority: "-", outcome: p.outcome()}
+	if p.Kind != PieceText {
+		line.path += " (" + string(p.Kind) + ")"
+	}
+	if p.Priority != nil {
+		line.priority = fmt.Sprint("priority ", *p.Priority)
+	}
+	return line
+}
+
+// siblingNumber is the number of an element among siblings of its name in a path.
+var siblingNumber = regexp.MustCompile(`#[0-9]+( > | \(|$)`)
+
+// unnumbered returns a row without the numbers of siblings in its path.
+func (r row) unnumbered() row {
+	r.path = siblingNumber.ReplaceAllString(r.path, "$1")
+	return r
+}
+
+// String is a table for people: a line a piece, of pieces that differ only in their numbers among siblings one line for as many as
+// follow each other, and the sums.
 func (r Report) String() string {
 	if len(r) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
-	for _, p := range r {
-		path, priority := p.Path, "-"
-		if p.Kind != PieceText {
-			path += " (" + string(p.Kind) + ")"
+	for rest := r; len(rest) > 0; {
+		line, n := rest[0].row(), 1
+		for n < len(rest) && rest[n].row().unnumbered() == line.unnumbered() {
+			n++
 		}
-		if p.Priority != nil {
-			priority = fmt.Sprint("priority ", *p.Priority)
+		if n > 1 {
+			line = line.unnumbered()
+			line.path += fmt.Sprintf(" ×%d", n)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", path, tokenCount(p.Tokens), priority, p.outcome())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", line.path, tokenCount(tokensOf(rest[:n])), line.priority, line.outcome)
+		rest = rest[n:]
 	}
 	w.Flush()
 	kept, dropped := r.Kept(), r.Dropped()

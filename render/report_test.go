@@ -410,3 +410,21 @@ func TestReportSaysWhatDecided(t *testing.T) {
 	}, got)
 	require.Contains(t, r.Report().String(), `dropped for the budget, with group "handlers"`)
 }
+
+func TestARowStandsForPiecesThatDifferOnlyInTheirNumbers(t *testing.T) {
+	files := func(priority int, names ...string) (list elements.Nodes) {
+		for _, name := range names {
+			list = append(list, elements.Tag{Props: at(priority), Name: "file", Children: elements.Nodes{chunk(priority, name), chunk(priority, name+"!")}})
+		}
+		return list
+	}
+	prompt := user(files(1, "a", "b", "c"), files(2, "d"), line("what is it?"))
+	result, err := render.Render(t.Context(), prompt, render.Options{Budget: 60, Tokenizer: runes})
+	require.NoError(t, err)
+	require.Equal(t, ""+
+		"User > file > TextChunk ×4  6 tokens   priority 1  dropped for the budget\n"+
+		"User > file > TextChunk ×2  3 tokens   priority 1  kept\n"+
+		"User > file > TextChunk ×2  3 tokens   priority 2  kept\n"+
+		"User > TextChunk            11 tokens  -           kept\n"+
+		"kept: 17 tokens, pieces: 5; dropped: 6 tokens, pieces: 4\n", result.Report().String())
+}
