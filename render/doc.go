@@ -6,7 +6,8 @@
 //	}
 //	send(result.Messages)
 //
-// [Render] says in which steps it works. [Result.Report] lists every piece with its path, its tokens and what became of it.
+// [Render] says in which steps it works. [Result.Report] lists every piece with its path, its tokens and what became of it;
+// [Result.Outline] is the same as a tree, with sums and texts, and [Outline.Fold] and [Compare] print it.
 //
 // # The rules of pruning
 //

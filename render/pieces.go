@@ -27,7 +27,10 @@ func (f *fitting) reporter(root tree.ID, at tree.Step, trimmed map[tree.ID]*tree
 			}
 		}
 	}
-	r.list(root, place{path: t.Path(t.Nodes[root].Parent)})
+	whole := &Outline{}
+	r.list(root, place{path: t.Path(t.Nodes[root].Parent), outline: whole})
+	r.outline = whole.Children[0]
+	r.outline.sum(r.report)
 	return r
 }
 
@@ -40,6 +43,7 @@ type reporter struct {
 	mayGo   map[*elements.Group]bool // that may go, and calls linked to them
 	report  Report
 	going   []going // of each piece of the report
+	outline *Outline
 }
 
 // going says at which step a piece went, 0 if it did not; and which text it is, None if none.
@@ -54,6 +58,7 @@ type place struct {
 	priority *int // of the nearest element that has one
 	group    string
 	went     tree.Drop
+	outline  *Outline
 }
 
 // list lists the pieces in a node that stands in a place.
@@ -72,6 +77,7 @@ func (r *reporter) list(n tree.ID, in place) {
 	if g := r.tree.GroupOf(n); g != nil {
 		in.group = g.Name
 	}
+	in.outline = in.outline.child(r.tree, n)
 	locked := r.fit.order.Locked(n)
 	switch {
 	case node.Kind == tree.Finished:
@@ -95,6 +101,7 @@ func (r *reporter) list(n tree.ID, in place) {
 			of.group = c.KeepWith.Name
 		}
 		required := locked || r.fit.order.Pinned(n) && !r.mayGo[c.KeepWith]
+		of.outline = in.outline.call(c.ToolCall)
 		r.add(Piece{Kind: PieceToolCall, Tokens: r.fit.count.Call(c), Required: required}, of, tree.None)
 	}
 	for c := n + 1; c < node.End; c = r.tree.Nodes[c].End {
@@ -115,8 +122,7 @@ func (r *reporter) add(p Piece, in place, n tree.ID) {
 			p.DecidedBy = path
 		}
 	}
-	r.report = append(r.report, p)
-	r.going = append(r.going, going{in.went.Step, n})
+	r.append(p, going{in.went.Step, n}, in.outline)
 }
 
 // chosen returns what was chosen to go at a step.
@@ -135,10 +141,10 @@ func (r *reporter) priority(n tree.ID) *int {
 	return nil
 }
 
-// stays adds a piece that cannot go.
-func (r *reporter) stays(p Piece) {
-	r.report = append(r.report, p)
-	r.going = append(r.going, going{text: tree.None})
+// append appends a piece, and makes it that of an outline.
+func (r *reporter) append(p Piece, g going, o *Outline) {
+	r.report, r.going = append(r.report, p), append(r.going, g)
+	o.piece = len(r.report)
 }
 
 // block lists the pieces of finished messages that stay.
@@ -146,21 +152,24 @@ func (r *reporter) block(b *tree.Block, in place) {
 	t := b.Tree
 	paths := make([]string, len(t.Nodes))
 	paths[tree.Root] = in.path
+	outlines := make([]*Outline, len(t.Nodes))
+	outlines[tree.Root] = in.outline
 	for i := range t.Nodes[1:] {
 		n := tree.ID(i + 1)
 		node := &t.Nodes[n]
 		paths[n] = t.PathIn(paths[node.Parent], n)
+		outlines[n] = outlines[node.Parent].child(t, n)
 		piece := Piece{Path: paths[n], Priority: in.priority, Group: in.group, Required: true}
 		if node.Is(tree.Given) {
 			piece.Priority = new(node.Priority)
 		}
 		if node.Leaf() {
 			piece.Kind, piece.Tokens = partKinds[count.TypeOf(t.Extra(n).Part)], r.fit.count.PieceIn(t, n)
-			r.stays(piece)
+			r.append(piece, going{text: tree.None}, outlines[n])
 		}
 		for _, c := range t.Extra(n).Calls {
 			piece.Kind, piece.Tokens = PieceToolCall, r.fit.count.Call(c)
-			r.stays(piece)
+			r.append(piece, going{text: tree.None}, outlines[n].call(c.ToolCall))
 		}
 	}
 }

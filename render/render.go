@@ -108,17 +108,23 @@ type Result struct {
 	// OmittedReferences are those of which no text was kept.
 	OmittedReferences []elements.Reference
 
-	report func() Report
+	told   func() told
 	survey func(context.Context) (*survey, error)
 }
 
 // Report lists every piece of the prompt, kept or dropped. It is made when it is asked for, and costs a pass over the
 // tree, which the result holds on to. It is nil if the tokenizer fails, or a fit of the layout was left behind.
 func (r *Result) Report() Report {
-	if r == nil || r.report == nil {
+	if r == nil || r.told == nil {
 		return nil
 	}
-	return r.report()
+	return r.told().report
+}
+
+// told is what is told of a prompt.
+type told struct {
+	report  Report
+	outline *Outline
 }
 
 // Render makes messages from a tree of elements and prunes them until they fit the budget, in four steps.

@@ -25,21 +25,22 @@ func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
 	trimmed := f.state.AllTrimmed()
 	options := FitOptions{Budget: budget, KeepUnranked: f.unranked, History: f.growth.mode}
 	result.survey = func(ctx context.Context) (*survey, error) { return f.layout.survey(ctx, options) }
-	result.report = sync.OnceValue(func() (report Report) {
-		report, _ = fitted(context.Background(), f.layout, func(ctx context.Context, w *guard.Watch) (report Report, err error) {
+	result.told = sync.OnceValue(func() told {
+		all, _ := fitted(context.Background(), f.layout, func(ctx context.Context, w *guard.Watch) (all told, err error) {
 			if err := f.layout.take(ctx, w); err != nil {
-				return nil, err
+				return all, err
 			}
 			defer f.layout.release(w)
 			f.layout.orForget(func() {
 				for at != tree.Latest && f.state.Now < at { // another fit went back
 					f.step(tree.Root)
 				}
-				report = f.pieces(tree.Root, at, trimmed)
+				r := f.reporter(tree.Root, at, trimmed)
+				all = told{r.report, r.outline}
 			})
-			return report, nil
+			return all, nil
 		})
-		return report
+		return all
 	})
 	return result
 }

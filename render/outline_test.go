@@ -1,0 +1,144 @@
+package render_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render"
+)
+
+// reviewPrompt is instructions, many files and a question.
+func reviewPrompt() elements.Node {
+	var files elements.Nodes
+	for i := range 6 {
+		files = append(files, elements.Tag{Name: "file", Props: at(10 * min(i, 2)), Children: elements.Nodes{
+			elements.TextChunk{BreakOn: "\n", Least: 1, Children: elements.Nodes{elements.Textf("package p%d\nfunc f%d() {}\nfunc g%d() {}", i, i, i)}},
+		}})
+	}
+	return elements.Fragment{
+		elements.SystemMessage{Children: elements.Nodes{elements.Text("You review code.")}},
+		user(elements.Wrap{Props: elements.Props{Priority: new(20), ReportName: "handlers"}, Children: files}, elements.Image{Source: "https://example.com/a.png"}, line("Is it right?")),
+		elements.AssistantMessage{ToolCalls: []elements.ToolCall{{ToolCall: chat.ToolCall{ID: "1", Name: "read", Arguments: `{}`}}}},
+	}
+}
+
+func ExampleOutline_Fold() {
+	layout, err := render.Lay(context.Background(), reviewPrompt(), render.Options{Budget: 200, Tokenizer: words})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := layout.Fit(context.Background(), 47)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(result.Outline().Fold(3))
+	// Output:
+	// kept  trimmed  dropped
+	// Root                   31        6       24
+	//   System                3        0        0
+	//     text                3        0        0
+	//   User                 26        6       24
+	//     handlers           18        6       24  priority 20
+	//       file#1            0        0        8  priority 0
+	//       file#2            0        0        8  priority 10
+	//       file#3            0        0        8  priority 20
+	//       file#4            2        6        0  priority 20
+	//       file ×2          16        0        0  priority 20
+	//     Image (image)       5        0        0
+	//     TextChunk           3        0        0
+	//   Assistant             2        0        0
+	//     read (toolCall)     2        0        0
+}
+
+func ExampleCompare() {
+	layout, err := render.Lay(context.Background(), reviewPrompt(), render.Options{Budget: 200, Tokenizer: words})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var results []*render.Result
+	for _, budget := range []int{100, 47, 30} {
+		result, err := layout.Fit(context.Background(), budget)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		results = append(results, result)
+	}
+	fmt.Print(render.Compare(3, results...))
+	// Output:
+	// 100   47               30
+	// Root                 kept  31 of 61         18 of 61
+	//   System             kept  kept             kept
+	//     text             kept  kept             kept
+	//   User               kept  26 of 56         13 of 56
+	//     handlers         kept  18 of 48         5 of 48
+	//       file#1         kept  dropped          dropped
+	//       file#2         kept  dropped          dropped
+	//       file#3         kept  dropped          dropped
+	//       file#4         kept  trimmed: 2 of 8  dropped
+	//       file#5         kept  kept             dropped
+	//       file#6         kept  kept             trimmed: 5 of 8
+	//     Image (image)    kept  kept             kept
+	//     TextChunk        kept  kept             kept
+	//   Assistant          kept  kept             kept
+	//     read (toolCall)  kept  kept             kept
+}
+
+func TestWhatIsNotOfTheSameShapeIsOneLineOfAComparison(t *testing.T) {
+	result := func(children ...elements.Node) *render.Result {
+		result, err := render.Render(t.Context(), elements.Fragment{user(children...), user(line("b"))}, render.Options{Budget: plenty, Tokenizer: runes})
+		require.NoError(t, err)
+		return result
+	}
+	require.Equal(t, ""+
+		"               1,000,000  1,000,000\n"+
+		"Root           kept       kept\n"+
+		"  User#1       kept       kept\n"+
+		"  User#2       kept       kept\n"+
+		"    TextChunk  kept       kept\n", render.Compare(9, result(line("a")), result(line("a"), line("c"))))
+}
+
+func TestAnOutlineHoldsEveryPieceOfTheReport(t *testing.T) {
+	t.Parallel()
+	for seed := range trees() {
+		r := rand.New(rand.NewPCG(seed, 9))
+		v := vocabulary{required: r.IntN(3) == 0, blank: r.IntN(3) == 0, trims: r.IntN(2) == 0, sized: true, parts: r.IntN(3) == 0, tools: r.IntN(3) == 0}
+		layout, err := render.Lay(t.Context(), newGrower(seed, v).prompt(), render.Options{Budget: plenty, Tokenizer: summing{runes}})
+		require.NoError(t, err)
+		result, err := layout.Fit(t.Context(), 1+r.IntN(300))
+		if err != nil {
+			continue
+		}
+		report, outline := result.Report(), result.Outline()
+		var pieces render.Report
+		var walk func(o *render.Outline)
+		walk = func(o *render.Outline) {
+			var sum render.OutlineTokens
+			if o.Piece != nil {
+				require.Empty(t, o.Children)
+				pieces = append(pieces, *o.Piece)
+				sum = o.Tokens
+			}
+			for _, c := range o.Children {
+				walk(c)
+				sum.Kept, sum.Trimmed, sum.Dropped = sum.Kept+c.Tokens.Kept, sum.Trimmed+c.Tokens.Trimmed, sum.Dropped+c.Tokens.Dropped
+			}
+			require.Equal(t, sum, o.Tokens, "seed %d, %s", seed, o.Name)
+		}
+		walk(outline)
+		require.Equal(t, report, pieces, "seed %d", seed)
+		data, err := json.Marshal(outline)
+		require.NoError(t, err)
+		require.True(t, json.Valid(data))
+	}
+}
