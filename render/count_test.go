@@ -65,7 +65,7 @@ func TestCountsStayExactWhileLinesGo(t *testing.T) {
 					nodes = append(nodes, elements.Image{Props: props, Source: "https://example.com"})
 				case r.IntN(12) == 0:
 					nodes = append(nodes, elements.Tag{Props: props, Name: "a", Children: some(r.IntN(4), max(0, depth-1))})
-				case r.IntN(40) == 0:
+				case r.IntN(12) == 0:
 					nodes = append(nodes, elements.Text(text))
 				default:
 					nodes = append(nodes, elements.TextChunk{Props: props, Children: elements.Nodes{elements.Text(text)}})

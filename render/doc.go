@@ -124,7 +124,8 @@
 //
 // [Result.Survey] tells of every piece the budget from which on it is kept, and of a text that may be trimmed its size from budget to
 // budget. That takes one pruning as far as it goes: 5 ms for 2,000 tags with trimmed text in them, half of what a render of them takes,
-// and 20 ms for 20,000.
+// and 20 ms for 20,000. It is in proportion to the pieces as long as texts, tags and messages go; for each image, other part, call or
+// tool that goes by itself its message, or the list of tools, is counted again.
 //
 // # What does not change
 //

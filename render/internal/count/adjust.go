@@ -11,8 +11,8 @@ import (
 // mostAdjusted is around how many pieces at most a message is adjusted, if they have no cuts.
 const mostAdjusted = 64
 
-// adjust takes texts that went out of the count of a message, with the tags in which nothing is left. What is after them must start on
-// a line of its own; then it stays as it is. It returns by how much the message got smaller, or that it must be counted again.
+// adjust takes texts that went out of the count of a message, with the tags in which nothing is left. It returns by how much the message
+// got smaller, or that it must be counted again.
 func (c *Counter) adjust(ch tree.Change, m tree.ID) (tokens int, adjusted bool) {
 	if c.joiner == nil || ch.Call >= 0 || !c.totals.of[m].known {
 		return 0, false
@@ -52,18 +52,39 @@ func (c *Counter) adjust(ch tree.Change, m tree.ID) (tokens int, adjusted bool) 
 	if !ok || len(before)+len(after) == 0 { // without any of its pieces a text is not there
 		return 0, false
 	}
-	for _, id := range after {
-		if !c.startsLine(id) {
-			return 0, false
-		}
-		if c.textOf(id) != "" {
-			break
-		}
+	if !c.wantAgain(before, after) {
+		return 0, false
 	}
 	for id := first; id >= 0 && within(id); id = seams[id].after {
 		seams[id].pass = left
 	}
 	return old + c.meetAgain(before, after, func() {}), true
+}
+
+// wantAgain finds whether the texts after a gap start on lines of their own now, up to the first that is not empty: what is after that one
+// starts as it did. It reports whether that is known.
+func (c *Counter) wantAgain(before, after []tree.ID) bool {
+	t, afterTag := c.state.Tree, false
+	if len(before) > 0 {
+		last := before[len(before)-1]
+		if afterTag = last >= tree.ID(len(t.Nodes)); c.textOf(last) == "" {
+			return false
+		}
+	}
+	for _, id := range after {
+		s := c.textOf(id)
+		switch {
+		case c.startsLine(id):
+		case t.Nodes[id].Is(tree.StartsElement): // which depends on the elements before it
+			return false
+		default:
+			c.text.seams[id].wants = afterTag && s != "" && s[0] != '\n'
+		}
+		if s != "" {
+			break
+		}
+	}
+	return true
 }
 
 // retext has a text of a message become another one: become makes it so. It reports whether the count of the message is adjusted.
@@ -78,13 +99,14 @@ func (c *Counter) retext(n, m tree.ID, become func()) (tokens int, adjusted bool
 	return c.meetAgain(before, slices.Concat([]tree.ID{n}, after), become), true
 }
 
-// around returns the pieces before and after others, up to those with a cut on both sides, if they are not too many and nothing
-// else stands among them.
+// around returns the pieces before and after others, up to one with a cut in it or before it on both sides, if they are not too many and
+// nothing else stands among them.
 func (c *Counter) around(first, last tree.ID) (before, after []tree.ID, ok bool) {
 	collect := func(id tree.ID, next func(tree.ID) tree.ID) (pieces []tree.ID, whole bool) {
 		for ; id >= 0 && len(pieces) < mostAdjusted; id = next(id) {
 			pieces = append(pieces, id)
-			if _, _, cut := sizing.Ends(c.joiner, c.textOf(id)); cut {
+			text := c.textOf(id)
+			if _, _, cut := sizing.Ends(c.joiner, text); cut || c.startsLine(id) && c.text.seams[id].newLine && safeCut(c.joiner, "\n", text) {
 				return pieces, true
 			}
 		}
