@@ -196,7 +196,7 @@ func (f *fitting) tools(at tree.Step) []chat.Tool {
 
 // largest returns the five largest pieces in n.
 func (f *fitting) largest(n tree.ID) []Piece {
-	pieces := f.pieces(n, tree.Latest, f.state.AllTrimmed()).Kept()
+	pieces := (&reporter{fit: f, at: tree.Latest, trimmed: f.state.AllTrimmed()}).of(n).report.Kept()
 	slices.SortStableFunc(pieces, func(a, b Piece) int { return cmp.Compare(b.Tokens, a.Tokens) })
 	return slices.Clip(pieces[:min(5, len(pieces))])
 }

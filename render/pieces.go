@@ -11,18 +11,13 @@ import (
 // reasons are the causes in words.
 var reasons = [...]Reason{tree.ByPriority: ReasonPriority, tree.ByChunk: ReasonChunk, tree.ByGroup: ReasonGroup, tree.ByEmptiness: ReasonEmptied}
 
-// pieces returns the pieces in a node, with what had become of each after a step, and these texts trimmed.
-func (f *fitting) pieces(root tree.ID, at tree.Step, trimmed map[tree.ID]*tree.Trimmed) Report {
-	return f.reporter(root, at, trimmed).report
-}
-
-// reporter returns a reporter that has listed the pieces.
-func (f *fitting) reporter(root tree.ID, at tree.Step, trimmed map[tree.ID]*tree.Trimmed) *reporter {
-	t := f.state.Tree
-	r := &reporter{fit: f, tree: t, at: at, trimmed: trimmed, mayGo: map[*elements.Group]bool{}}
-	if t.Grouped > 0 && f.order.Held(tree.Root) {
+// of lists the pieces in a node.
+func (r *reporter) of(root tree.ID) *reporter {
+	t, order := r.fit.state.Tree, r.fit.order
+	r.tree, r.mayGo = t, map[*elements.Group]bool{}
+	if t.Grouped > 0 && order.Held(tree.Root) {
 		for i := range t.Nodes {
-			if g := t.GroupOf(tree.ID(i)); g != nil && !f.order.Locked(tree.ID(i)) {
+			if g := t.GroupOf(tree.ID(i)); g != nil && !order.Locked(tree.ID(i)) {
 				r.mayGo[g] = true
 			}
 		}
@@ -34,7 +29,7 @@ func (f *fitting) reporter(root tree.ID, at tree.Step, trimmed map[tree.ID]*tree
 	return r
 }
 
-// reporter lists pieces.
+// reporter lists pieces, with what had become of each after a step, and these texts trimmed.
 type reporter struct {
 	fit     *fitting
 	tree    *tree.Tree

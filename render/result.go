@@ -35,7 +35,7 @@ func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
 				for at != tree.Latest && f.state.Now < at { // another fit went back
 					f.step(tree.Root)
 				}
-				r := f.reporter(tree.Root, at, trimmed)
+				r := (&reporter{fit: f, at: at, trimmed: trimmed}).of(tree.Root)
 				all = told{r.report, r.outline}
 			})
 			return all, nil

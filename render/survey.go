@@ -83,7 +83,8 @@ func (l *Layout) survey(ctx context.Context, o FitOptions) (*survey, error) {
 			return nil, err
 		}
 		f.lockUnranked()
-		s := f.surveyDownTo(ctx, least)
+		s := &survey{base: f.state.Now, sizes: map[tree.ID][]Size{}}
+		s.prune(ctx, f, least)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -91,9 +92,8 @@ func (l *Layout) survey(ctx context.Context, o FitOptions) (*survey, error) {
 	})
 }
 
-// surveyDownTo takes out one piece after the other until the prompt fits a budget or nothing more may go.
-func (f *fitting) surveyDownTo(ctx context.Context, least int) *survey {
-	s := &survey{base: f.state.Now, sizes: map[tree.ID][]Size{}}
+// prune takes out one piece after the other until the prompt fits a budget or nothing more may go.
+func (s *survey) prune(ctx context.Context, f *fitting, least int) {
 	tokens := f.count.Count(tree.Root)
 	s.smallest = max(least, tokens)
 	for tokens > least && ctx.Err() == nil {
@@ -104,7 +104,7 @@ func (f *fitting) surveyDownTo(ctx context.Context, least int) *survey {
 		var cuts []cut
 		text := trims(f.state.Tree, n, why)
 		if text != tree.None && !f.order.BeforeBreakpoint(text) {
-			cuts = f.cutsOf(text)
+			cuts = s.cutsOf(f, text)
 		}
 		f.order.Take(n, why)
 		keptFrom := s.smallest
@@ -117,15 +117,14 @@ func (f *fitting) surveyDownTo(ctx context.Context, least int) *survey {
 		}
 		s.keptFrom = append(s.keptFrom, keptFrom)
 	}
-	s.going = f.reporter(tree.Root, tree.Latest, nil).going
-	return s
+	s.going = (&reporter{fit: f, at: tree.Latest}).of(tree.Root).going
 }
 
 // cut is a text that became shorter: what the prompt counts with it, and what the text does, 0 if that is too little to be left.
 type cut struct{ prompt, text int }
 
 // cutsOf returns the texts that one may become, from the shortest on.
-func (f *fitting) cutsOf(text tree.ID) []cut {
+func (s *survey) cutsOf(f *fitting, text tree.ID) []cut {
 	whole := trimming{text, f.state.Tree.Extra(text).Trim.Texts}
 	if before := f.state.Trimmed(text); before != nil {
 		whole.was = before.Index
@@ -133,7 +132,7 @@ func (f *fitting) cutsOf(text tree.ID) []cut {
 	cuts := make([]cut, whole.was)
 	for i := 1; i < len(cuts); i++ { // of the first nothing is left
 		f.count.Trim(text, i)
-		if cuts[i].prompt = f.count.Count(tree.Root); f.keeps(text) {
+		if cuts[i].prompt = f.count.Count(tree.Root); whole.leavesEnough(f.state, f.count) {
 			cuts[i].text = f.count.Piece(text)
 		}
 	}

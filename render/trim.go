@@ -48,7 +48,7 @@ func (f *fitting) trim(container tree.ID, limit int, n tree.ID, why tree.Cause) 
 	}
 	if longest := longestWithin(limit, t.was, tokens); longest > 0 { // some of it is left
 		f.count.Trim(text, longest)
-		if f.keeps(text) {
+		if t.leavesEnough(f.state, f.count) {
 			if f.record != nil { // it did not go
 				f.record.taken = f.record.taken[:len(f.record.taken)-1]
 			}
@@ -74,9 +74,9 @@ func longestWithin(limit, texts int, tokens func(int) int) int {
 	return longest
 }
 
-// keeps reports whether enough is left of a text that became shorter.
-func (f *fitting) keeps(text tree.ID) bool {
-	return f.count.Piece(text) >= f.state.Tree.Extra(text).Trim.Least && !tree.Blank(f.state.Text(text))
+// leavesEnough reports whether enough is left of the text.
+func (t trimming) leavesEnough(s *tree.State, c *count.Counter) bool {
+	return c.Piece(t.text) >= s.Tree.Extra(t.text).Trim.Least && !tree.Blank(s.Text(t.text))
 }
 
 // trims returns the text that a node is or holds alone if it may become shorter now that the node was chosen to go; else None.

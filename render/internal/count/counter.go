@@ -14,21 +14,21 @@ import (
 // left of it, not before enough has gone that the tree may fit ([Counter.Over]). With a [sizing.Joiner] a message is counted by the
 // tokens of its pieces and what changes where they meet, else as a whole.
 type Counter struct {
-	tokenizer sizing.Tokenizer
-	joiner    sizing.Joiner // the tokenizer, if it is one
-	state     *tree.State
-	totals    totals
-	seen      int // how much of the state's log is taken into account
-	reader    reader
-	text      text
-	passes    int32 // over messages
-	listed    listed
-	bound     bound
+	pieces pieces
+	joiner sizing.Joiner // the tokenizer, if it is one
+	state  *tree.State
+	totals totals
+	seen   int // how much of the state's log is taken into account
+	reader reader
+	text   text
+	passes int32 // over messages
+	listed listed
+	bound  bound
 }
 
 // New returns a counter of a tree.
 func New(s *tree.State, t sizing.Tokenizer) *Counter {
-	c := &Counter{tokenizer: t, state: s, totals: newTotals(s)}
+	c := &Counter{pieces: pieces{s, t}, state: s, totals: newTotals(s)}
 	if c.joiner, _ = t.(sizing.Joiner); s.Tree.Nested {
 		c.joiner = nil // what is in two messages counts in both
 	}
@@ -37,7 +37,7 @@ func New(s *tree.State, t sizing.Tokenizer) *Counter {
 		if s.Tree.Tagged {
 			pieces *= 2
 		}
-		c.text = text{joiner: c.joiner, lineBreak: t.CountText("\n"), seams: make([]seam, pieces)}
+		c.text = text{pieces: &c.pieces, joiner: c.joiner, lineBreak: t.CountText("\n"), seams: make([]seam, pieces)}
 	}
 	return c
 }
@@ -106,22 +106,13 @@ func (c *Counter) takeOff(ch tree.Change) {
 		c.bound.freed += tokens
 	}
 	if adjusted {
-		c.resize(in, m, -tokens)
+		c.totals.resize(in, m, -tokens)
 	} else {
 		c.totals.changed(in)
 	}
 	if ch.Call < 0 {
 		c.totals.of[ch.Node].gone = true
 	}
-}
-
-// resize adds tokens to a message, in a node of which something changed.
-func (c *Counter) resize(n, m tree.ID, tokens int) {
-	for ; n != m; n = c.state.Tree.Nodes[n].Parent {
-		c.totals.of[n].known = false
-	}
-	c.totals.of[m].tokens += tokens
-	c.totals.add(m, tokens)
 }
 
 // tally is Count once everything that went is taken into account, without tools.
@@ -144,7 +135,7 @@ func (c *Counter) tally(n tree.ID) int {
 		total = c.joined(n)
 	case node.Kind == tree.Message:
 		m := join.Message(s.At(tree.Latest), n)
-		total = c.tokenizer.CountMessage(m)
+		total = c.pieces.tokenizer.CountMessage(m)
 		c.bound.counted(n, m)
 	default:
 		for child := range s.At(tree.Latest).Children(n) {
@@ -159,15 +150,10 @@ func (c *Counter) tally(n tree.ID) int {
 }
 
 // Piece returns what a text or part counts by itself.
-func (c *Counter) Piece(n tree.ID) int {
-	if t := c.state.Trimmed(n); t != nil {
-		if t.Tokens < 0 {
-			t.Tokens = c.tokenizer.CountText(t.Text)
-		}
-		return t.Tokens
-	}
-	return c.PieceIn(c.state.Tree, n)
-}
+func (c *Counter) Piece(n tree.ID) int { return c.pieces.of(n) }
+
+// PieceIn returns what a text or part of another tree counts by itself.
+func (c *Counter) PieceIn(t *tree.Tree, n tree.ID) int { return c.pieces.in(t, n) }
 
 // Trim replaces a text by one that it may become, as [tree.State.Trim] does.
 func (c *Counter) Trim(n tree.ID, index int) {
@@ -175,25 +161,12 @@ func (c *Counter) Trim(n tree.ID, index int) {
 	c.bound.known = false
 	in := c.state.Tree.Nodes[n].Parent
 	m := c.state.Tree.MessageOf(in)
-	if tokens, adjusted := c.retext(n, m, func() { c.state.Trim(n, index) }); adjusted && c.textOf(n) != "" {
-		c.resize(in, m, -tokens)
+	if tokens, adjusted := c.retext(n, m, func() { c.state.Trim(n, index) }); adjusted && c.pieces.textOf(n) != "" {
+		c.totals.resize(in, m, -tokens)
 		return
 	}
 	c.state.Trim(n, index)
 	c.totals.changed(in)
-}
-
-// PieceIn returns what a text or part of another tree counts by itself.
-func (c *Counter) PieceIn(t *tree.Tree, n tree.ID) int {
-	if t.Nodes[n].Kind != tree.Text {
-		return t.Extra(n).Tokens
-	}
-	tokens, known := t.Tokens(n)
-	if !known {
-		tokens = c.tokenizer.CountText(t.Nodes[n].Text)
-		t.SetTokens(n, tokens)
-	}
-	return tokens
 }
 
 // Own returns what a piece counts by itself, with 1 more if a line break may be put before it.
@@ -206,7 +179,7 @@ func (c *Counter) Own(n tree.ID) int {
 
 // Call returns what a tool call counts by itself.
 func (c *Counter) Call(t elements.ToolCall) int {
-	return c.tokenizer.CountText(t.Name) + c.tokenizer.CountText(t.Arguments)
+	return c.pieces.tokenizer.CountText(t.Name) + c.pieces.tokenizer.CountText(t.Arguments)
 }
 
 // Whole returns the tokens that all pieces of a node count by themselves.

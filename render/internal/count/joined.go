@@ -47,7 +47,7 @@ func (c *Counter) joined(n tree.ID) int {
 	for _, p := range c.reader.texts {
 		switch {
 		case !p.part:
-			c.text.add(p.id, p.text, c.own(p.id), p.wants, p.newLine, c.trimmed(p.id))
+			c.text.add(p.id, p.text, c.pieces.tokensOf(p.id), p.wants, p.newLine, c.pieces.trimmed(p.id))
 		case joined: // texts are joined across it
 			c.text.follow(part)
 		default:

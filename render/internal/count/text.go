@@ -11,6 +11,7 @@ import (
 // meet: only the end of the one from its last safe cut on, a line break if one is put there, and the start of the other up to its
 // first safe cut matter ([sizing.Joiner]). Pieces without a safe cut meet on both sides at once.
 type text struct {
+	pieces    *pieces
 	joiner    sizing.Joiner
 	lineBreak int    // tokens of one
 	seams     []seam // by node, and those of closing ends of tags

@@ -32,7 +32,7 @@ func (c *Counter) toolTokens(container tree.ID) int {
 		return 0
 	}
 	if !c.listed.is(container, left) {
-		c.listed = listed{container, left, c.tokenizer.CountTools(c.state.Tree.ToolsOf(left))}
+		c.listed = listed{container, left, c.pieces.tokenizer.CountTools(c.state.Tree.ToolsOf(left))}
 	}
 	return c.listed.tokens
 }
@@ -56,7 +56,7 @@ func (b *bound) addTool(c *Counter, n tree.ID) int {
 	if len(c.state.At(tree.Latest).Tools(b.container)) > 0 {
 		return c.Own(n)
 	}
-	return c.tokenizer.CountTools([]chat.Tool{*c.state.Tree.Extra(n).Tool})
+	return c.pieces.tokenizer.CountTools([]chat.Tool{*c.state.Tree.Extra(n).Tool})
 }
 
 // Least returns what a container that is being pruned counts at least.

@@ -32,6 +32,15 @@ func (t *totals) add(n tree.ID, tokens int) {
 	}
 }
 
+// resize adds tokens to a message, in a node of which something changed.
+func (t *totals) resize(n, message tree.ID, tokens int) {
+	for ; n != message; n = t.state.Tree.Nodes[n].Parent {
+		t.of[n].known = false
+	}
+	t.of[message].tokens += tokens
+	t.add(message, tokens)
+}
+
 // changed forgets the counts of a node in a message, or of a message, and of what it stands in up to the outermost message, which it
 // takes off the rest.
 func (t *totals) changed(n tree.ID) {
