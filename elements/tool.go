@@ -28,5 +28,5 @@ type Tool struct {
 	chat.Tool
 }
 
-// Render gives nothing: the definition is the whole element.
+// Render returns nil: the definition is the whole element.
 func (t Tool) Render(context.Context, sizing.Sizing) (Node, error) { return nil, nil }

@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"regexp"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 )
 
 // Reason says why a piece was dropped.
@@ -185,8 +183,7 @@ func (r Report) String() string {
 	if len(r) == 0 {
 		return ""
 	}
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	var table [][]string
 	for rest := r; len(rest) > 0; {
 		line, n := rest[0].row(), 1
 		for n < len(rest) && rest[n].row().unnumbered() == line.unnumbered() {
@@ -196,13 +193,11 @@ func (r Report) String() string {
 			line = line.unnumbered()
 			line.path += fmt.Sprintf(" ×%d", n)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", line.path, tokenCount(tokensOf(rest[:n])), line.priority, line.outcome)
+		table = append(table, []string{line.path, tokenCount(tokensOf(rest[:n])), line.priority, line.outcome})
 		rest = rest[n:]
 	}
-	w.Flush()
 	kept, dropped := r.Kept(), r.Dropped()
-	fmt.Fprintf(&b, "kept: %s, pieces: %d; dropped: %s, pieces: %d\n", tokenCount(tokensOf(kept)), len(kept), tokenCount(tokensOf(dropped)), len(dropped))
-	return b.String()
+	return aligned(table) + fmt.Sprintf("kept: %s, pieces: %d; dropped: %s, pieces: %d\n", tokenCount(tokensOf(kept)), len(kept), tokenCount(tokensOf(dropped)), len(dropped))
 }
 
 // tokensOf returns the tokens of pieces.

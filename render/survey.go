@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
-// ErrNoSurvey tells that it is not known from which budget on pieces are kept.
+// ErrNoSurvey is the error of a survey if it is not known from which budget on pieces are kept.
 var ErrNoSurvey = errors.New("render: the budgets of the pieces are not known")
 
 // Survey returns the report of a result, and in it the budget from which on each piece is kept, and the sizes of texts that may be

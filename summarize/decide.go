@@ -220,7 +220,12 @@ func (p Policy) inBackground(c Condition, m Measurement) bool {
 
 // due reports whether carrying what may be cleared has cost enough.
 func (c Clear) due(m Measurement) bool {
-	return c.Carry > 0 && m.CarriedOutput > 0 && m.CarriedOutput >= c.Carry*(m.Breaking+c.Loss)
+	return c.Carry > 0 && c.balance(m).due()
+}
+
+// balance holds Carry against a measurement.
+func (c Clear) balance(m Measurement) balance {
+	return balance{m.CarriedOutput, c.Carry, m.Breaking + c.Loss}
 }
 
 // weighed says how Carry is held against a measurement, if it is.
@@ -228,11 +233,7 @@ func (c Clear) weighed(m Measurement) string {
 	if c.Carry == 0 || m.CarriedOutput <= 0 {
 		return ""
 	}
-	verb := "is not"
-	if c.due(m) {
-		verb = "is"
-	}
-	return fmt.Sprintf(": carried $%.4f, which %s %.4g of the $%.4f that clearing costs", m.CarriedOutput, verb, c.Carry, m.Breaking+c.Loss)
+	return ": " + c.balance(m).String() + " that clearing costs"
 }
 
 // applies returns the number of tokens from which on a finished summary is put in place.

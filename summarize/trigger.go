@@ -144,7 +144,12 @@ func (c Condition) find(m Measurement) Finding {
 
 // carried reports whether carrying the history has cost enough.
 func (c Condition) carried(m Measurement) bool {
-	return m.Carried > 0 && m.Carried >= c.Carry*(m.Compacting+c.Loss)
+	return c.balance(m).due()
+}
+
+// balance holds the condition's Carry against a measurement.
+func (c Condition) balance(m Measurement) balance {
+	return balance{m.Carried, c.Carry, m.Compacting + c.Loss}
 }
 
 // weighed says how the condition's Carry is held against a measurement.
@@ -152,11 +157,7 @@ func (c Condition) weighed(m Measurement) string {
 	if m.Carried <= 0 {
 		return "carrying the history has cost nothing that is known"
 	}
-	verb := "is not"
-	if c.carried(m) {
-		verb = "is"
-	}
-	return fmt.Sprintf("carried $%.4f, which %s %.4g of the $%.4f that compacting costs", m.Carried, verb, c.Carry, m.Compacting+c.Loss)
+	return c.balance(m).String() + " that compacting costs"
 }
 
 // limit is one of a condition's, in tokens of a window.
