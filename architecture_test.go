@@ -19,7 +19,7 @@ const module = "github.com/promptree-go/promptree"
 var imports = map[string][]string{
 	"elements/chat": {},
 	"sizing":        {"elements/chat"},
-	"elements":      {"elements/chat", "sizing"},
+	"elements":      {"elements/chat"},
 	"render":        {"elements", "sizing"},
 	"history":       {"elements", "sizing"},
 	"summarize":     {"elements", "sizing", "render", "history"},

@@ -4,7 +4,7 @@
 // There is nothing to import here. The packages, in the order in which they build on each other:
 //
 //   - elements/chat: messages, parts, tool calls and the Model interface, as plain data.
-//   - sizing: what things cost in tokens, and what a window holds; sizing/openai has exact counters.
+//   - sizing: what things cost in tokens, and what a window holds; sizing/tiktoken has exact counters.
 //   - elements: what a prompt is built of.
 //   - render: from a tree to messages within a budget, and a report of what was dropped.
 //   - history: what was said, in an append-only log, and the elements that show it.

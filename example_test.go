@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
@@ -25,7 +25,7 @@ func main() { println("hello") }
 // A prompt in which a file gives way before the question does.
 func Example() {
 	ctx := context.Background()
-	tokenizer, err := openai.ForModel("gpt-4o")
+	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func Example() {
 // A conversation that is compacted when it overflows.
 func Example_compaction() {
 	ctx := context.Background()
-	tokenizer, err := openai.ForModel("gpt-4o")
+	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func Example_compaction() {
 // The loop of an agent. Its model is scripted: it calls a tool, and answers with what that returned.
 func Example_agent() {
 	ctx := context.Background()
-	tokenizer, err := openai.ForModel("gpt-4o")
+	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	if err != nil {
 		log.Fatal(err)
 	}

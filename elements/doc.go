@@ -28,7 +28,7 @@
 //		Query string
 //	}
 //
-//	func (r Retrieval) Render(ctx context.Context, s sizing.Sizing) (elements.Node, error) {
+//	func (r Retrieval) Render(ctx context.Context, s Sizing) (elements.Node, error) {
 //		files, err := search(ctx, r.Query, s.TokenBudget)
 //		if err != nil {
 //			return nil, err

@@ -11,7 +11,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 func TestNilChildrenAreSkipped(t *testing.T) {
@@ -71,11 +70,11 @@ func TestPrioritizedListNeedsLowerPriorities(t *testing.T) {
 		Props: elements.Props{Priority: new(math.MinInt + 1)}, Children: elements.Nodes{elements.Text("a"), elements.Text("b")},
 	}
 	for _, list.Descending = range []bool{false, true} {
-		_, err := list.Render(t.Context(), sizing.Sizing{})
+		_, err := list.Render(t.Context(), elements.Sizing{})
 		require.ErrorContains(t, err, "leaves no lower ones for 2 children")
 	}
 	*list.Priority++
-	_, err := list.Render(t.Context(), sizing.Sizing{})
+	_, err := list.Render(t.Context(), elements.Sizing{})
 	require.NoError(t, err)
 }
 
@@ -193,7 +192,7 @@ type own struct {
 	needs int // tokens without which it is nothing
 }
 
-func (o own) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+func (o own) Render(_ context.Context, s elements.Sizing) (elements.Node, error) {
 	if s.TokenBudget < o.needs {
 		return nil, nil
 	}

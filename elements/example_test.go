@@ -8,8 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // show renders a prompt within a budget and prints its messages. In these examples a word is a token, and a message is
@@ -35,7 +34,7 @@ type Lookup struct {
 	Word string
 }
 
-func (l Lookup) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+func (l Lookup) Render(_ context.Context, s elements.Sizing) (elements.Node, error) {
 	found := elements.Nodes{elements.Meta[string]{Value: "looked up " + l.Word}}
 	for _, entry := range []string{"prune: to cut away", "prune: a dried plum", "pruner: one who prunes"} {
 		if strings.HasPrefix(entry, l.Word) {
@@ -57,11 +56,7 @@ func Example() {
 			}},
 		}},
 	}
-	tokenizer, err := openai.New("o200k_base")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	tokenizer := tiktoken.O200k()
 	result, err := render.Render(context.Background(), prompt, render.Options{Budget: 32, Tokenizer: tokenizer})
 	if err != nil {
 		fmt.Println(err)
@@ -255,7 +250,7 @@ func ExampleExpandable() {
 	quote := strings.Fields("as many of these words as there is room for in the prompt")
 	prompt := elements.UserMessage{Children: elements.Nodes{
 		elements.Text("Quote: "),
-		elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		elements.Expandable{Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 			n := min(len(quote), max(0, s.TokenBudget))
 			return elements.Text(strings.Join(quote[:n], " ")), nil
 		}},

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // Finished is messages that were said and do not change any more, kept or dropped together like a [Chunk]: a round of a
@@ -43,6 +42,6 @@ func (f *Finished) Kept() Keepsake {
 func (f *Finished) Keep(k Keepsake) { f.kept.Store(&keepsake{k}) }
 
 // Render gives the messages.
-func (f *Finished) Render(context.Context, sizing.Sizing) (Node, error) {
+func (f *Finished) Render(context.Context, Sizing) (Node, error) {
 	return Map(f.Messages, func(m chat.Message) Node { return Message(Props{}, m) }), nil
 }

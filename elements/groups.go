@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // Wrap is its children, with properties of their own as a whole.
@@ -15,7 +13,7 @@ type Wrap struct {
 }
 
 // Render gives the children.
-func (w Wrap) Render(context.Context, sizing.Sizing) (Node, error) { return w.Children, nil }
+func (w Wrap) Render(context.Context, Sizing) (Node, error) { return w.Children, nil }
 
 // Chunk is kept or dropped as a whole. A [TokenLimit] in it prunes what stands in its messages; a message that goes there takes
 // the chunk along.
@@ -25,7 +23,7 @@ type Chunk struct {
 }
 
 // Render gives the children.
-func (c Chunk) Render(context.Context, sizing.Sizing) (Node, error) { return c.Children, nil }
+func (c Chunk) Render(context.Context, Sizing) (Node, error) { return c.Children, nil }
 
 // TokenLimit prunes its children to a limit of their own before the rest of the prompt is pruned. An [Expandable] in it may
 // outgrow it afterwards, when the whole prompt has room, and a limit in what one grew to is not kept; both as in prompt-tsx.
@@ -37,7 +35,7 @@ type TokenLimit struct {
 }
 
 // Render gives the children.
-func (l TokenLimit) Render(context.Context, sizing.Sizing) (Node, error) { return l.Children, nil }
+func (l TokenLimit) Render(context.Context, Sizing) (Node, error) { return l.Children, nil }
 
 // PrioritizedList gives its children priorities that rise with their order, so that the first goes first; the last has
 // one less than the list's own priority (default 0). Where it is Descending the priorities fall, from the list's own,
@@ -51,7 +49,7 @@ type PrioritizedList struct {
 }
 
 // Render gives the children with their priorities.
-func (l PrioritizedList) Render(context.Context, sizing.Sizing) (Node, error) {
+func (l PrioritizedList) Render(context.Context, Sizing) (Node, error) {
 	base := 0
 	if l.Priority != nil {
 		base = *l.Priority
@@ -88,7 +86,7 @@ type WithPriority struct {
 }
 
 // Render gives the node.
-func (w WithPriority) Render(context.Context, sizing.Sizing) (Node, error) { return w.Node, nil }
+func (w WithPriority) Render(context.Context, Sizing) (Node, error) { return w.Node, nil }
 
 // Group is the identity of elements that stand or fall together. Each &Group{} is a group of its own; share the
 // pointer among the group's members.
@@ -107,7 +105,7 @@ type KeepWith struct {
 }
 
 // Render gives the children.
-func (k KeepWith) Render(context.Context, sizing.Sizing) (Node, error) { return k.Children, nil }
+func (k KeepWith) Render(context.Context, Sizing) (Node, error) { return k.Children, nil }
 
 // IfEmpty is its children, or Alt where they render to nothing but white space. Both are laid out, Alt first; what
 // pruning empties later stays empty.
@@ -118,7 +116,7 @@ type IfEmpty struct {
 }
 
 // Render gives the alternative, then the children, each in a wrapper.
-func (e IfEmpty) Render(context.Context, sizing.Sizing) (Node, error) {
+func (e IfEmpty) Render(context.Context, Sizing) (Node, error) {
 	return Nodes{
 		Wrap{Children: Nodes{e.Alt}},
 		Wrap{Props: Props{FlexGrow: 1}, Children: e.Children},
@@ -130,11 +128,11 @@ func (e IfEmpty) Render(context.Context, sizing.Sizing) (Node, error) {
 // Once it has grown it has no priority any more, which is the highest; as in prompt-tsx.
 type Expandable struct {
 	Props
-	Value func(ctx context.Context, s sizing.Sizing) (Node, error)
+	Value func(ctx context.Context, s Sizing) (Node, error)
 }
 
 // Render calls Value.
-func (e Expandable) Render(ctx context.Context, s sizing.Sizing) (Node, error) {
+func (e Expandable) Render(ctx context.Context, s Sizing) (Node, error) {
 	if e.Value == nil {
 		return nil, nil
 	}
@@ -148,6 +146,6 @@ type LegacyPrioritization struct {
 }
 
 // Render gives the children.
-func (l LegacyPrioritization) Render(context.Context, sizing.Sizing) (Node, error) {
+func (l LegacyPrioritization) Render(context.Context, Sizing) (Node, error) {
 	return l.Children, nil
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // words is a tokenizer of one token a word. A message is 3 more, every part but text is 1.
@@ -62,7 +61,7 @@ func text(t *testing.T, budget int, children ...elements.Node) string {
 // given is what a node renders to.
 func given(t *testing.T, n elements.Node) elements.Node {
 	t.Helper()
-	template, err := n.Render(context.Background(), sizing.Sizing{})
+	template, err := n.Render(context.Background(), elements.Sizing{})
 	require.NoError(t, err)
 	return template
 }

@@ -8,7 +8,7 @@ package elements
 // have it too; one around both history and anything else should not. The method does nothing and is never called.
 type ShowsHistory interface{ ShowsHistory() }
 
-// IgnoresBudget marks an element that renders to the same whatever share of the budget it is told ([sizing.Sizing.TokenBudget]). What
+// IgnoresBudget marks an element that renders to the same whatever share of the budget it is told ([Sizing.TokenBudget]). What
 // stands beside it then shares what it leaves; an element without the marker takes part in the sharing. The elements of package
 // history have it. The method does nothing and is never called.
 type IgnoresBudget interface{ IgnoresBudget() }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // SystemMessage is a message from the system. Its children are text and parts, or elements that render to such.
@@ -48,18 +47,18 @@ type ToolMessage struct {
 }
 
 // Render gives the message's children.
-func (m SystemMessage) Render(context.Context, sizing.Sizing) (Node, error) { return m.Children, nil }
+func (m SystemMessage) Render(context.Context, Sizing) (Node, error) { return m.Children, nil }
 
 // Render gives the message's children.
-func (m UserMessage) Render(context.Context, sizing.Sizing) (Node, error) { return m.Children, nil }
+func (m UserMessage) Render(context.Context, Sizing) (Node, error) { return m.Children, nil }
 
 // Render gives the message's children.
-func (m AssistantMessage) Render(context.Context, sizing.Sizing) (Node, error) {
+func (m AssistantMessage) Render(context.Context, Sizing) (Node, error) {
 	return m.Children, nil
 }
 
 // Render gives the message's children.
-func (m ToolMessage) Render(context.Context, sizing.Sizing) (Node, error) { return m.Children, nil }
+func (m ToolMessage) Render(context.Context, Sizing) (Node, error) { return m.Children, nil }
 
 // Message is the element for a finished message. Its tool calls are linked to nothing.
 //

@@ -3,8 +3,6 @@ package elements
 import (
 	"context"
 	"encoding/json"
-
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // Meta is a value that goes along with a prompt without being part of its text: what was looked up, which files were
@@ -16,7 +14,7 @@ type Meta[T any] struct {
 }
 
 // Render gives the value itself to the renderer.
-func (m Meta[T]) Render(context.Context, sizing.Sizing) (Node, error) { return m, nil }
+func (m Meta[T]) Render(context.Context, Sizing) (Node, error) { return m, nil }
 
 // Entry is the value without its type, for the renderer.
 func (m Meta[T]) Entry() MetaEntry { return MetaEntry{value: m.Value, Local: m.Local} }
@@ -64,4 +62,4 @@ type Reference struct {
 }
 
 // Render gives the reference itself.
-func (r Reference) Render(context.Context, sizing.Sizing) (Node, error) { return r, nil }
+func (r Reference) Render(context.Context, Sizing) (Node, error) { return r, nil }

@@ -3,8 +3,6 @@ package elements
 import (
 	"context"
 	"fmt"
-
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // Node is anything that can stand in a prompt's tree: [Text], a list of [Nodes], one of this package's elements, or a
@@ -15,7 +13,7 @@ import (
 // render concurrently, up to 256 at a time. A nil Node renders nothing. An error, and a panic, come back from the render with the path of
 // the node.
 type Node interface {
-	Render(ctx context.Context, s sizing.Sizing) (Node, error)
+	Render(ctx context.Context, s Sizing) (Node, error)
 }
 
 // Element is a [Node] with properties. A struct that embeds [Props] is one once it has a Render method.
@@ -31,7 +29,7 @@ type Nodes []Node
 type Fragment = Nodes
 
 // Render gives the list itself; it has nothing to add to its members.
-func (n Nodes) Render(context.Context, sizing.Sizing) (Node, error) { return n, nil }
+func (n Nodes) Render(context.Context, Sizing) (Node, error) { return n, nil }
 
 // Text is literal text. It takes the priority of the element it stands in and is pruned as one piece.
 type Text string
@@ -40,7 +38,7 @@ type Text string
 func Textf(format string, args ...any) Text { return Text(fmt.Sprintf(format, args...)) }
 
 // Render gives the text itself.
-func (t Text) Render(context.Context, sizing.Sizing) (Node, error) { return t, nil }
+func (t Text) Render(context.Context, Sizing) (Node, error) { return t, nil }
 
 // If gives node where the condition holds, else nothing.
 func If(condition bool, node Node) Node {

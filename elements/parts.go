@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // Image is a picture in a message.
@@ -93,16 +92,16 @@ type CacheBreakpoint struct {
 func (b CacheBreakpoint) Part() chat.Part { return chat.CacheBreakpoint(b) }
 
 // Render gives nothing: the part is the whole element.
-func (i Image) Render(context.Context, sizing.Sizing) (Node, error) { return nil, nil }
+func (i Image) Render(context.Context, Sizing) (Node, error) { return nil, nil }
 
 // Render gives nothing: the part is the whole element.
-func (d Document) Render(context.Context, sizing.Sizing) (Node, error) { return nil, nil }
+func (d Document) Render(context.Context, Sizing) (Node, error) { return nil, nil }
 
 // Render gives nothing: the part is the whole element.
-func (t Thinking) Render(context.Context, sizing.Sizing) (Node, error) { return nil, nil }
+func (t Thinking) Render(context.Context, Sizing) (Node, error) { return nil, nil }
 
 // Render gives nothing: the part is the whole element.
-func (o Opaque) Render(context.Context, sizing.Sizing) (Node, error) { return nil, nil }
+func (o Opaque) Render(context.Context, Sizing) (Node, error) { return nil, nil }
 
 // Render gives nothing: the part is the whole element.
-func (b CacheBreakpoint) Render(context.Context, sizing.Sizing) (Node, error) { return nil, nil }
+func (b CacheBreakpoint) Render(context.Context, Sizing) (Node, error) { return nil, nil }

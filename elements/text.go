@@ -3,8 +3,6 @@ package elements
 import (
 	"context"
 	"regexp"
-
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // TextChunk is text that starts on a line of its own. Without a break it is kept or dropped as one piece. With a break it is cut to
@@ -40,7 +38,7 @@ const (
 )
 
 // Render gives the chunk's children, uncut.
-func (t TextChunk) Render(context.Context, sizing.Sizing) (Node, error) { return t.Children, nil }
+func (t TextChunk) Render(context.Context, Sizing) (Node, error) { return t.Children, nil }
 
 // Tag is an XML-style block:
 //
@@ -63,10 +61,10 @@ type Tag struct {
 type Attribute struct{ Name, Value string }
 
 // Render gives the tag's children.
-func (t Tag) Render(context.Context, sizing.Sizing) (Node, error) { return t.Children, nil }
+func (t Tag) Render(context.Context, Sizing) (Node, error) { return t.Children, nil }
 
 // LineBreak is a line break. It takes the priority of the element it stands in.
 type LineBreak struct{}
 
 // Render gives the line break itself.
-func (b LineBreak) Render(context.Context, sizing.Sizing) (Node, error) { return b, nil }
+func (b LineBreak) Render(context.Context, Sizing) (Node, error) { return b, nil }

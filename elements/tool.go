@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // Tool is the definition of a tool that the model may call. It stands outside messages: at the root, or in any element that may hold
@@ -29,4 +28,4 @@ type Tool struct {
 }
 
 // Render returns nil: the definition is the whole element.
-func (t Tool) Render(context.Context, sizing.Sizing) (Node, error) { return nil, nil }
+func (t Tool) Render(context.Context, Sizing) (Node, error) { return nil, nil }

@@ -3,8 +3,6 @@ package elements
 import (
 	"context"
 	"encoding/json"
-
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // Transferred is a tree of content that was rendered elsewhere, by render.Transfer or by prompt-tsx, in another process or
@@ -18,4 +16,4 @@ type Transferred struct {
 }
 
 // Render gives the tree itself to the renderer.
-func (t Transferred) Render(context.Context, sizing.Sizing) (Node, error) { return t, nil }
+func (t Transferred) Render(context.Context, Sizing) (Node, error) { return t, nil }

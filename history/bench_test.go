@@ -11,7 +11,6 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // long appends entries to a session: turns of a user's message and three rounds with a call and some 400 bytes of
@@ -136,7 +135,7 @@ func BenchmarkClip(b *testing.B) {
 // three elements are rendered.
 func BenchmarkStep(b *testing.B) {
 	const rounds = 1_000
-	s := sizing.Sizing{TokenBudget: 1 << 20, Window: 1 << 20, Tokenizer: words{}}
+	s := elements.Sizing{TokenBudget: 1 << 20, Window: 1 << 20, Tokenizer: words{}}
 	session := func(b *testing.B, turns int) *history.Session {
 		session := numbered.Session()
 		for i := range rounds {

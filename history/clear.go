@@ -11,7 +11,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // ClearRule says which old tool output is left out of what a session shows, and what stands in its place. It asks no model,
@@ -68,7 +67,7 @@ func clearNote(o ClearedOutput) string {
 
 // Find returns the clearing that the rule makes of a view, and false if it clears nothing. Append it to the session
 // ([Session.Add]) to put it in force. Tokens are counted of whole outputs, before [Limits] cut them.
-func (r ClearRule) Find(v View, t sizing.Tokenizer) (Clearing, bool) {
+func (r ClearRule) Find(v View, t chat.Tokenizer) (Clearing, bool) {
 	c := r.Look(v, t)
 	return c.Clearing, c.Saved > 0
 }
@@ -113,7 +112,7 @@ func (r Round) tool(call string) string {
 }
 
 // partsUpTo counts parts one by one. A huge text counts as one token more than the limit.
-func partsUpTo(t sizing.Tokenizer, parts chat.Parts, limit int) int {
+func partsUpTo(t chat.Tokenizer, parts chat.Parts, limit int) int {
 	n := 0
 	for _, p := range parts {
 		if text, ok := p.(chat.Text); ok {

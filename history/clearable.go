@@ -10,11 +10,10 @@ import (
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plainjson"
 	"github.com/promptree-go/promptree/internal/toolname"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // Look returns what the rule would clear of a view now; nothing if it saves less than Saves.
-func (r ClearRule) Look(v View, t sizing.Tokenizer) Clearable {
+func (r ClearRule) Look(v View, t chat.Tokenizer) Clearable {
 	if r.Keep <= 0 {
 		return Clearable{}
 	}
@@ -40,7 +39,7 @@ func (r ClearRule) Look(v View, t sizing.Tokenizer) Clearable {
 // looking goes through the rounds of a view, the oldest first.
 type looking struct {
 	ClearRule
-	t          sizing.Tokenizer
+	t          chat.Tokenizer
 	transcript string
 	outputs    []output // and arguments, in order
 	rounds     int

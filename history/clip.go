@@ -9,13 +9,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/plainjson"
-	"github.com/promptree-go/promptree/sizing"
 )
 
-// Limits say how much of a round is shown, as shares of the window ([sizing.Sizing.Window]). What is cut is cut in the
+// Limits say how much of a round is shown, as shares of the window ([elements.Sizing.Window]). What is cut is cut in the
 // prompt only; the session keeps it.
 type Limits struct {
 	// Results is the share that the tool results of one round take together, above 0 and up to 1. Each result takes
@@ -42,8 +42,8 @@ func (l Limits) withDefaults() Limits {
 }
 
 // results and arguments are the tokens that those of one round may take, where nothing is left to the defaults.
-func (l Limits) results(s sizing.Sizing) int   { return clamp.Share(l.Results, s.Window) }
-func (l Limits) arguments(s sizing.Sizing) int { return clamp.Share(l.Arguments, s.Window) }
+func (l Limits) results(s elements.Sizing) int   { return clamp.Share(l.Results, s.Window) }
+func (l Limits) arguments(s elements.Sizing) int { return clamp.Share(l.Arguments, s.Window) }
 
 func (l Limits) check() error {
 	for _, share := range []struct {
@@ -61,7 +61,7 @@ func (l Limits) check() error {
 // is missing, takes at most that. Head is the share of what is kept that comes from the start. A cut is made at the end
 // of a line where one is near. Where not even the mark fits, the mark alone is left, or the text where the mark would
 // take no less. A limit or head below 0 counts as 0, a head above 1 as 1.
-func Clip(t sizing.Tokenizer, text string, limit int, head float64) string {
+func Clip(t chat.Tokenizer, text string, limit int, head float64) string {
 	limit = max(0, limit)
 	total := sizeUpTo(t, text, limit)
 	if total <= limit {
@@ -99,7 +99,7 @@ func mark(n int, unit string) string {
 func huge(text string, limit int) bool { return (len(text)-1<<20)/128 > max(0, limit) }
 
 // sizeUpTo counts a text, but for a huge one only tells that it is over the limit.
-func sizeUpTo(t sizing.Tokenizer, text string, limit int) int {
+func sizeUpTo(t chat.Tokenizer, text string, limit int) int {
 	if huge(text, limit) {
 		return max(0, limit) + 1
 	}
@@ -107,7 +107,7 @@ func sizeUpTo(t sizing.Tokenizer, text string, limit int) int {
 }
 
 // prefix is the longest start of a text of at most limit tokens, near enough.
-func prefix(t sizing.Tokenizer, text string, limit int) string {
+func prefix(t chat.Tokenizer, text string, limit int) string {
 	n := fill(len(text), limit, func(n int) int { return t.CountText(text[:n]) }, func(n int) int {
 		return align(n, func(n int) bool { return n == len(text) || utf8.RuneStart(text[n]) })
 	})
@@ -118,7 +118,7 @@ func prefix(t sizing.Tokenizer, text string, limit int) string {
 }
 
 // suffix is the longest end of a text of at most limit tokens, near enough.
-func suffix(t sizing.Tokenizer, text string, limit int) string {
+func suffix(t chat.Tokenizer, text string, limit int) string {
 	n := fill(len(text), limit, func(n int) int { return t.CountText(text[len(text)-n:]) }, func(n int) int {
 		return align(n, func(n int) bool { return n == 0 || utf8.RuneStart(text[len(text)-n]) })
 	})
@@ -194,7 +194,7 @@ func fairly(sizes []int, total int) []int {
 // MessageWithin is [Turn.Message] where the output of a shell execution takes at most its share of the window, cut as a
 // tool result is: what the user ran may print more than any window holds. What the user, or the application, says
 // itself is never cut.
-func (t Turn) MessageWithin(limits Limits, s sizing.Sizing) (chat.Message, bool) {
+func (t Turn) MessageWithin(limits Limits, s elements.Sizing) (chat.Message, bool) {
 	if shell, ok := t.Start.Body.(Shell); ok {
 		limits = limits.withDefaults()
 		shell.Output = Clip(s, shell.Output, limits.results(s), limits.Head)
@@ -205,7 +205,7 @@ func (t Turn) MessageWithin(limits Limits, s sizing.Sizing) (chat.Message, bool)
 
 // clipParts cuts the text among parts so that all take at most limit tokens. Other parts stay, but for one that takes more
 // than that by itself: a note stands in its place.
-func clipParts(t sizing.Tokenizer, parts chat.Parts, limit int, head float64) chat.Parts {
+func clipParts(t chat.Tokenizer, parts chat.Parts, limit int, head float64) chat.Parts {
 	var text strings.Builder
 	at, others, replaced := -1, 0, false
 	kept := make(chat.Parts, 0, len(parts))
@@ -241,7 +241,7 @@ func clipParts(t sizing.Tokenizer, parts chat.Parts, limit int, head float64) ch
 }
 
 // leftOut stands for a part that is too large to be shown and cannot be cut.
-func leftOut(t sizing.Tokenizer, p chat.Part) string {
+func leftOut(t chat.Tokenizer, p chat.Part) string {
 	kind := "a value"
 	switch p := p.(type) {
 	case chat.Image:
@@ -255,7 +255,7 @@ func leftOut(t sizing.Tokenizer, p chat.Part) string {
 // clipArguments cuts the long strings in a call's arguments so that they take at most limit tokens. What is left is
 // JSON still, with its keys in order. Arguments without strings to cut, or that are no JSON, are put as one string in
 // an object of their own. Arguments so short that this would take no less stay as they are.
-func clipArguments(t sizing.Tokenizer, arguments string, limit int, head float64) string {
+func clipArguments(t chat.Tokenizer, arguments string, limit int, head float64) string {
 	if sizeUpTo(t, arguments, limit) <= limit {
 		return arguments
 	}

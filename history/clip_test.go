@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 var mark = regexp.MustCompile(`\n\[\.\.\. (\d+) tokens cut here; the session's transcript has them \.\.\.\]\n`)
@@ -51,7 +51,7 @@ func cut(text, clipped string) (start, end string, missing int, ok bool) {
 }
 
 // requireClipped checks what holds of any text, limit and tokenizer.
-func requireClipped(t testing.TB, tokens sizing.Tokenizer, text string, limit int, head float64) {
+func requireClipped(t testing.TB, tokens chat.Tokenizer, text string, limit int, head float64) {
 	t.Helper()
 	clipped := history.Clip(tokens, text, limit, head)
 	total := tokens.CountText(text)
@@ -92,7 +92,7 @@ func TestClipKeepsHeadAndTail(t *testing.T) {
 		text   string
 		limit  int
 		head   float64
-		tokens sizing.Tokenizer
+		tokens chat.Tokenizer
 	}{
 		{"lines", numberedLines(1000), 400, 0.4, quarter{}},
 		{"mostly the start", numberedLines(1000), 400, 0.9, quarter{}},
@@ -169,8 +169,7 @@ func TestClipNeverMakesATextLonger(t *testing.T) {
 // The texts and counts that are seen in earnest: source and prose in one of OpenAI's encodings.
 func TestClipOfRealText(t *testing.T) {
 	t.Parallel()
-	tokens, err := openai.New("cl100k_base")
-	require.NoError(t, err)
+	tokens := tiktoken.Cl100k()
 	texts := map[string]string{
 		"source":  content(t, "clip.go") + content(t, "session.go"),
 		"chinese": strings.Repeat("提示词是一棵由元素组成的树，按预算修剪。\n", 300),
@@ -212,7 +211,7 @@ func TestClipOfAHugeTextCountsLittle(t *testing.T) {
 
 // counting counts the bytes that were counted.
 type counting struct {
-	sizing.Tokenizer
+	chat.Tokenizer
 	bytes int
 }
 
@@ -222,8 +221,7 @@ func (c *counting) CountText(text string) int {
 }
 
 func FuzzClip(f *testing.F) {
-	tokens, err := openai.New("cl100k_base")
-	require.NoError(f, err)
+	tokens := tiktoken.Cl100k()
 	f.Add("", 0, 0.4)
 	f.Add(numberedLines(100), 100, 0.4)
 	f.Add(strings.Repeat("aä中🙂", 100), 60, 0.5)

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/clamp"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // Cut is a rule that says where a view is cut in two: what is older is covered by a summary, what is newer is kept word
@@ -36,7 +36,7 @@ type Cut struct {
 	// Tokens is the most that may be kept, as it is shown, with the first message of a turn that is cut. Older entries are
 	// kept as long as they fit. Defaults to no limit.
 	Tokens int
-	// Share of the window ([sizing.Sizing.Window]) that may be kept, above 0 and up to 1. With Tokens the smaller of both
+	// Share of the window ([elements.Sizing.Window]) that may be kept, above 0 and up to 1. With Tokens the smaller of both
 	// counts. Defaults to no limit.
 	Share float64
 	// Messages is how many of the newest messages are enough: older ones are kept until that number is reached. Each message
@@ -159,7 +159,7 @@ var ErrNoCut = errors.New("history: there is no place to cut at that leaves some
 
 // Find applies the rule to a view that a session made. The error is [ErrNoCut] if the rule keeps everything or there is no
 // place to cut at, says which field is out of its range, or is that of reading the start of the path.
-func (c Cut) Find(ctx context.Context, v View, s sizing.Sizing) (CutPoint, error) {
+func (c Cut) Find(ctx context.Context, v View, s elements.Sizing) (CutPoint, error) {
 	p, base, err := c.places(ctx, v, s)
 	if err != nil {
 		return CutPoint{}, err
@@ -187,7 +187,7 @@ func (c Cut) Find(ctx context.Context, v View, s sizing.Sizing) (CutPoint, error
 
 // Earliest returns the cut at the first place that leaves something covered, which keeps most, whatever the limits of the
 // rule. It is for a prompt that does not fit although the rule keeps everything. The errors are those of Find.
-func (c Cut) Earliest(ctx context.Context, v View, s sizing.Sizing) (CutPoint, error) {
+func (c Cut) Earliest(ctx context.Context, v View, s elements.Sizing) (CutPoint, error) {
 	p, _, err := c.places(ctx, v, s)
 	if err != nil {
 		return CutPoint{}, err
@@ -197,7 +197,7 @@ func (c Cut) Earliest(ctx context.Context, v View, s sizing.Sizing) (CutPoint, e
 
 // At returns the cut of a view at an entry that is to be the first that is kept, such as that of a [Plan]. Of the rule only
 // First counts. The error is a [*BoundaryError] if the view does not reach back to that entry.
-func (c Cut) At(ctx context.Context, v View, firstKept string, s sizing.Sizing) (CutPoint, error) {
+func (c Cut) At(ctx context.Context, v View, firstKept string, s elements.Sizing) (CutPoint, error) {
 	p, _, err := c.places(ctx, v, s)
 	if err != nil && !errors.Is(err, ErrNoCut) {
 		return CutPoint{}, err
@@ -228,7 +228,7 @@ func (c Cut) wantsMore(kept tail, limit int) bool {
 
 // places returns a cut point that lies nowhere yet, with the places at which a view may be cut, at least one, and the index
 // of the first unit that may be covered.
-func (c Cut) places(ctx context.Context, v View, s sizing.Sizing) (p CutPoint, base int, err error) {
+func (c Cut) places(ctx context.Context, v View, s elements.Sizing) (p CutPoint, base int, err error) {
 	limit, err := c.limit(s)
 	if err != nil {
 		return CutPoint{}, 0, err
@@ -298,7 +298,7 @@ func (c Cut) running(units []Unit) int {
 var errNoSessionsView = errors.New("history: the view to cut is of no session: take it from Session.View, ViewAt, ViewWith or ViewIn")
 
 // limit is the most tokens that may be kept, 0 where there is none.
-func (c Cut) limit(s sizing.Sizing) (int, error) {
+func (c Cut) limit(s elements.Sizing) (int, error) {
 	switch {
 	case c.Tokens < 0 || c.Messages < 0 || c.Rounds < 0 || c.First < 0:
 		return 0, fmt.Errorf("history: Cut.Tokens is %d, Messages %d, Rounds %d, First %d: none may be below 0", c.Tokens, c.Messages, c.Rounds, c.First)

@@ -3,9 +3,9 @@ package history_test
 import (
 	"slices"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // naivePath is a path on which everything is looked up anew each time.
@@ -69,7 +69,7 @@ func (p naivePath) turn(i int) int {
 }
 
 // size of a unit as it is shown.
-func (p naivePath) size(i int, limits history.Limits, s sizing.Sizing) (tokens, messages int) {
+func (p naivePath) size(i int, limits history.Limits, s elements.Sizing) (tokens, messages int) {
 	if starts(p[i]) {
 		m, _ := history.Turn{Start: p[i]}.MessageWithin(limits, s)
 		return s.CountMessage(m), 1
@@ -86,7 +86,7 @@ func (p naivePath) size(i int, limits history.Limits, s sizing.Sizing) (tokens, 
 
 // naiveCut returns the id of the entry at which a rule cuts, and all at which it may, worked out the slow way: of all places at which a path may be
 // cut, the one that the rule's words ask for.
-func naiveCut(rule history.Cut, path []history.Entry, s sizing.Sizing) (at string, all []string, err error) {
+func naiveCut(rule history.Cut, path []history.Entry, s elements.Sizing) (at string, all []string, err error) {
 	p := naivePath(shownEntries(path))
 	first, after := 0, 0
 	for i, e := range p {

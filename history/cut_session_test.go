@@ -9,11 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/sessiontest"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // theFive are the rules of the five products.
@@ -53,7 +53,7 @@ func messagesOf(entries []history.Entry) []chat.Message {
 }
 
 // sent gives what of a view goes to a model.
-func sent(v history.View, limits history.Limits, s sizing.Sizing) []chat.Message {
+func sent(v history.View, limits history.Limits, s elements.Sizing) []chat.Message {
 	messages := append([]chat.Message(nil), v.Compacted...)
 	for _, turn := range v.Turns {
 		if m, ok := turn.Message(); ok {
@@ -68,7 +68,7 @@ func sent(v history.View, limits history.Limits, s sizing.Sizing) []chat.Message
 
 // requireCutShown checks that with a cut the view obeys the providers, and that the log and the view together hold
 // everything that was said.
-func requireCutShown(t testing.TB, session *history.Session, path []history.Entry, p history.CutPoint, s sizing.Sizing) {
+func requireCutShown(t testing.TB, session *history.Session, path []history.Entry, p history.CutPoint, s elements.Sizing) {
 	t.Helper()
 	v := viewWith(t, session, summary("summary", p.FirstKept))
 	messages := sent(v, history.Limits{}, s)
@@ -132,7 +132,7 @@ func TestCutAtEveryLeafOfASession(t *testing.T) {
 // cutAtEveryLeaf says again what was said, and cuts after each entry.
 func cutAtEveryLeaf(t testing.TB, said []history.Entry, rule history.Cut) {
 	t.Helper()
-	s := sizing.Sizing{Window: 100_000, Tokenizer: quarter{}}
+	s := elements.Sizing{Window: 100_000, Tokenizer: quarter{}}
 	session := numbered.Session()
 	leaves, cuts := 0, 0
 	last := ""
@@ -182,7 +182,7 @@ func TestCuttingEnds(t *testing.T) {
 		session := talkAtRandom(t, r).session
 		said := all(t, session)
 		rule := anyRule(r)
-		s := sizing.Sizing{Window: 1 + r.IntN(2000), Tokenizer: quarter{}}
+		s := elements.Sizing{Window: 1 + r.IntN(2000), Tokenizer: quarter{}}
 		last := 2 * len(said) // with notes in the place of results
 		for n := 0; ; n++ {
 			require.LessOrEqual(t, n, len(said), "seed %d: it does not end", seed)
@@ -207,7 +207,7 @@ func TestCuttingEnds(t *testing.T) {
 
 func BenchmarkCut(b *testing.B) {
 	v := viewOf(b, long(b, numbered.Session(), 10_000))
-	s := sizing.Sizing{Window: 200_000, Tokenizer: quarter{}}
+	s := elements.Sizing{Window: 200_000, Tokenizer: quarter{}}
 	for name, rule := range theFive() {
 		b.Run(name+" at 10000 entries", func(b *testing.B) {
 			b.ReportAllocs()
@@ -243,7 +243,7 @@ func TestAnyCutIsTaken(t *testing.T) {
 		}
 		path := list(t, session.PathTo(t.Context(), ""))
 		rule := anyRule(r)
-		s := sizing.Sizing{Window: 1 + r.IntN(3000), Tokenizer: quarter{}}
+		s := elements.Sizing{Window: 1 + r.IntN(3000), Tokenizer: quarter{}}
 		p, err := rule.Find(t.Context(), viewOf(t, session), s)
 		requireCut(t, rule, path, p, err)
 		if err != nil {

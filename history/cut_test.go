@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
@@ -45,14 +46,14 @@ func ExampleCut() {
 	rule := newestTokens
 	rule.Tokens = 250
 	for _, rule := range []history.Cut{newestRound, rule, {Messages: 4}} {
-		point, err := rule.Find(context.Background(), view, sizing.Sizing{Tokenizer: sizing.Estimator{MessageChars: 160}})
+		point, err := rule.Find(context.Background(), view, elements.Sizing{Tokenizer: sizing.Estimator{MessageChars: 160}})
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
 		fmt.Printf("%d units covered, %d messages kept from %s on\n", len(point.Covered()), point.Messages, point.FirstKept)
 	}
-	_, err = firstAndNewest.Find(context.Background(), view, sizing.Sizing{Tokenizer: sizing.Estimator{}})
+	_, err = firstAndNewest.Find(context.Background(), view, elements.Sizing{Tokenizer: sizing.Estimator{}})
 	fmt.Println(err)
 	// Output:
 	// 5 units covered, 3 messages kept from e8 on
@@ -281,7 +282,7 @@ func TestCut(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			session := sessionOf(t, pathOf(tt.path), false)
-			s := sizing.Sizing{Window: 1000, Tokenizer: flat{}}
+			s := elements.Sizing{Window: 1000, Tokenizer: flat{}}
 			p, err := tt.cut.Find(t.Context(), viewOf(t, session), s)
 			require.Equal(t, tt.want, found(p, err))
 			requireCut(t, tt.cut, list(t, session.PathTo(t.Context(), "")), p, err)
@@ -293,14 +294,14 @@ func TestCut(t *testing.T) {
 func TestCutsOfTheFive(t *testing.T) {
 	long := pathOf(strings.Repeat("u c r c r ", 200))
 	running := pathOf(strings.Repeat("u c r c r ", 200) + "u c u")
-	s := sizing.Sizing{Window: 200_000, Tokenizer: hundreds{}}
+	s := elements.Sizing{Window: 200_000, Tokenizer: hundreds{}}
 	small := s
 	small.Window = 10_000
 	for _, tt := range []struct {
 		rule   string
 		cut    history.Cut
 		path   []history.Entry
-		sizing sizing.Sizing
+		sizing elements.Sizing
 		at     string
 		kept   int // messages
 		split  string
@@ -350,18 +351,18 @@ func TestAShareCutsAtItsEdges(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			v := viewOf(t, sessionOf(t, pathOf(tt.path), false))
-			p, err := rule.Find(t.Context(), v, sizing.Sizing{Window: tt.window, Tokenizer: flat{}})
+			p, err := rule.Find(t.Context(), v, elements.Sizing{Window: tt.window, Tokenizer: flat{}})
 			require.Equal(t, tt.want, found(p, err))
 		})
 	}
 }
 
 func TestCutRefusesWhatMeansNothing(t *testing.T) {
-	known := sizing.Sizing{Window: 1000, Tokenizer: quarter{}}
+	known := elements.Sizing{Window: 1000, Tokenizer: quarter{}}
 	for _, tt := range []struct {
 		rule   string
 		cut    history.Cut
-		sizing sizing.Sizing
+		sizing elements.Sizing
 		want   string
 	}{
 		{"tokens below 0", history.Cut{Tokens: -1}, known, "Tokens is -1"},
@@ -371,7 +372,7 @@ func TestCutRefusesWhatMeansNothing(t *testing.T) {
 		{"a share below 0", history.Cut{Share: -0.1}, known, "Cut.Share is -0.1"},
 		{"a share above 1", history.Cut{Share: 1.1}, known, "Cut.Share is 1.1"},
 		{"a share that is no number", history.Cut{Share: math.NaN()}, known, "Cut.Share is NaN"},
-		{"a share of an unknown window", history.Cut{Share: 0.2}, sizing.Sizing{Tokenizer: quarter{}}, "set Sizing.Window"},
+		{"a share of an unknown window", history.Cut{Share: 0.2}, elements.Sizing{Tokenizer: quarter{}}, "set Sizing.Window"},
 		{"limits that mean nothing", history.Cut{Limits: history.Limits{Head: 2}}, known, "Limits.Head is 2"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -397,7 +398,7 @@ func TestCutCountsWhatIsShown(t *testing.T) {
 	require.LessOrEqual(t, p.Tokens, 600)
 	require.Greater(t, len(messagesIn(p.Kept())), 3, "there is room for more than the round")
 
-	p, err = rule.Find(t.Context(), v, sizing.Sizing{Tokenizer: quarter{}})
+	p, err = rule.Find(t.Context(), v, elements.Sizing{Tokenizer: quarter{}})
 	require.NoError(t, err)
 	require.True(t, p.Over, "of an unknown window nothing is cut")
 	require.Equal(t, "u4", p.FirstKept)
@@ -566,7 +567,7 @@ func requireAnyCut(t testing.TB, seed uint64) (cut bool) {
 	r := rand.New(rand.NewPCG(seed, 4))
 	session, rule := sessionOf(t, anyPath(r), true), anyRule(r)
 	path := list(t, session.PathTo(t.Context(), ""))
-	s := sizing.Sizing{Window: 1 + r.IntN(3000), Tokenizer: quarter{}}
+	s := elements.Sizing{Window: 1 + r.IntN(3000), Tokenizer: quarter{}}
 	v := viewOf(t, session)
 	p, err := rule.Find(t.Context(), v, s)
 	requireCut(t, rule, path, p, err)
@@ -580,7 +581,7 @@ func requireAnyCut(t testing.TB, seed uint64) (cut bool) {
 }
 
 // requireWalk goes from the earliest place at which a rule may cut to the latest.
-func requireWalk(t testing.TB, rule history.Cut, v history.View, s sizing.Sizing, places []string) {
+func requireWalk(t testing.TB, rule history.Cut, v history.View, s elements.Sizing, places []string) {
 	t.Helper()
 	p, err := rule.Earliest(t.Context(), v, s)
 	if len(places) == 0 {
@@ -605,7 +606,7 @@ func requireWalk(t testing.TB, rule history.Cut, v history.View, s sizing.Sizing
 // From where a rule cuts, each later cut keeps one place less, until the newest round alone is kept.
 func TestLaterKeepsOnePlaceLess(t *testing.T) {
 	v := viewOf(t, sessionOf(t, pathOf("u a u c r l c r c r"), false))
-	s := sizing.Sizing{Window: 1000, Tokenizer: flat{}}
+	s := elements.Sizing{Window: 1000, Tokenizer: flat{}}
 	p, err := history.Cut{Messages: 6}.Find(t.Context(), v, s)
 	require.NoError(t, err)
 	var cuts []string
@@ -622,7 +623,7 @@ func TestLaterKeepsOnePlaceLess(t *testing.T) {
 // Where a rule keeps everything, the earliest cut covers least.
 func TestEarliestCut(t *testing.T) {
 	v := viewOf(t, sessionOf(t, pathOf("u a u a u a"), false))
-	s := sizing.Sizing{Window: 1000, Tokenizer: flat{}}
+	s := elements.Sizing{Window: 1000, Tokenizer: flat{}}
 	rule := history.Cut{Messages: 100}
 	_, err := rule.Find(t.Context(), v, s)
 	require.ErrorIs(t, err, history.ErrNoCut)
@@ -646,7 +647,7 @@ func TestUnitsAreAllThatAViewShows(t *testing.T) {
 	for seed := range uint64(cases(300)) {
 		session := talkAtRandom(t, rand.New(rand.NewPCG(seed, 9))).session
 		v := viewOf(t, session)
-		s := sizing.Sizing{Tokenizer: quarter{}} // of no window, so that nothing is cut
+		s := elements.Sizing{Tokenizer: quarter{}} // of no window, so that nothing is cut
 		units := v.Units(history.Limits{}, s)
 		equal(t, v.Messages(), append(slices.Clip(v.Compacted), messagesIn(units)...))
 		for i, u := range units {

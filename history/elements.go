@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // ErrNoSession is the error of an element without a session.
@@ -93,7 +92,7 @@ func snapshotFor(ctx context.Context, s *Session, limits Limits) (*snapshot, err
 }
 
 // Render shows the turns before the last.
-func (c Conversation) Render(ctx context.Context, s sizing.Sizing) (elements.Node, error) {
+func (c Conversation) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
 	sn, err := snapshotFor(ctx, c.Session, c.Limits)
 	if err != nil {
 		return nil, err
@@ -114,7 +113,7 @@ func (c Conversation) Render(ctx context.Context, s sizing.Sizing) (elements.Nod
 }
 
 // Render shows the current turn's user message.
-func (r Request) Render(ctx context.Context, s sizing.Sizing) (elements.Node, error) {
+func (r Request) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
 	sn, err := snapshotFor(ctx, r.Session, r.Limits)
 	if err != nil {
 		return nil, err
@@ -131,7 +130,7 @@ func (r Request) Render(ctx context.Context, s sizing.Sizing) (elements.Node, er
 }
 
 // Render shows the last turn's rounds.
-func (r Rounds) Render(ctx context.Context, s sizing.Sizing) (elements.Node, error) {
+func (r Rounds) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
 	sn, err := snapshotFor(ctx, r.Session, r.Limits)
 	if err != nil {
 		return nil, err

@@ -15,8 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 func Example() {
@@ -49,7 +48,7 @@ func Example() {
 		history.Request{Session: session},
 		history.Rounds{Session: session},
 	}
-	tokenizer, err := openai.ForModel("gpt-4o")
+	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -451,7 +450,7 @@ func ExampleSession_ViewWith() {
 		log.Fatal(err)
 	}
 	prompt := elements.Fragment{history.Conversation{Session: &session}, history.Request{Session: &session}}
-	tokenizer, err := openai.ForModel("gpt-4o")
+	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -488,7 +487,7 @@ func ExampleConversation() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	tokenizer, err := openai.ForModel("gpt-4o")
+	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -530,7 +529,7 @@ func ExampleRound_Messages() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	tokenizer, err := openai.ForModel("gpt-4o")
+	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -539,7 +538,7 @@ func ExampleRound_Messages() {
 		log.Fatal(err)
 	}
 	round := view.Turns[0].Rounds[0]
-	for _, m := range round.Messages(history.Limits{}, sizing.Sizing{Window: 8000, Tokenizer: tokenizer}) {
+	for _, m := range round.Messages(history.Limits{}, elements.Sizing{Window: 8000, Tokenizer: tokenizer}) {
 		if m.Role == chat.RoleTool {
 			fmt.Println(m.ToolCallID, m.Text())
 		}
@@ -568,7 +567,7 @@ func ExampleTurn_Message() {
 }
 
 func ExampleClip() {
-	tokenizer, err := openai.ForModel("gpt-4o")
+	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // What stands where a provider asks for a text and there is none.
@@ -24,13 +24,13 @@ const (
 //     calls is left out.
 //   - A call that names no tool was cut off and is left out with its result.
 //   - Thinking that a compaction brought ([Round.Thinking]) comes first.
-func (r Round) Messages(limits Limits, s sizing.Sizing) []chat.Message {
+func (r Round) Messages(limits Limits, s elements.Sizing) []chat.Message {
 	messages, _ := r.within(limits, s)
 	return messages
 }
 
 // within gives the round as it is sent, and tells whether something of it was cut.
-func (r Round) within(limits Limits, s sizing.Sizing) (messages []chat.Message, cut bool) {
+func (r Round) within(limits Limits, s elements.Sizing) (messages []chat.Message, cut bool) {
 	messages = r.whole()
 	if len(messages) == 0 || fits(messages, limits, s) {
 		return messages, false
@@ -52,7 +52,7 @@ func (r Round) within(limits Limits, s sizing.Sizing) (messages []chat.Message, 
 }
 
 // fits tells that a round takes no more than its shares of the window, so that nothing is cut.
-func fits(round []chat.Message, limits Limits, s sizing.Sizing) bool {
+func fits(round []chat.Message, limits Limits, s elements.Sizing) bool {
 	limits = limits.withDefaults()
 	left := limits.arguments(s)
 	for _, c := range round[0].ToolCalls {
@@ -185,7 +185,7 @@ func hasAnswer(parts chat.Parts) bool {
 }
 
 // clipCalls cuts arguments so that they take at most limit tokens together.
-func clipCalls(t sizing.Tokenizer, calls []chat.ToolCall, limit int, head float64) {
+func clipCalls(t chat.Tokenizer, calls []chat.ToolCall, limit int, head float64) {
 	sizes := make([]int, len(calls))
 	for i, c := range calls {
 		sizes[i] = sizeUpTo(t, c.Arguments, limit)

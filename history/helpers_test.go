@@ -21,7 +21,6 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/sizingtest"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // childEnv makes the test binary a child that appends to the session named in it, see [TestMain].
@@ -58,8 +57,8 @@ func cases(n int) int {
 }
 
 // in is the sizing of a window.
-func in(window int) sizing.Sizing {
-	return sizing.Sizing{TokenBudget: window, Window: window, Tokenizer: quarter{}}
+func in(window int) elements.Sizing {
+	return elements.Sizing{TokenBudget: window, Window: window, Tokenizer: quarter{}}
 }
 
 // calls is an assistant message that calls the tool "run" once for each id.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/internal/counting"
 )
 
 // memo keeps the element that a round, or what starts a turn, is shown by, for the limits and the sizing of the last time.
@@ -53,20 +53,20 @@ type finished struct {
 type finishing struct {
 	limits    Limits
 	window    int
-	tokenizer sizing.Tokenizer
+	tokenizer chat.Tokenizer
 }
 
 // finisher makes nodes for a list in which each has the next higher rank as its priority, so that the first goes first.
 type finisher struct {
 	finishing
-	sizing sizing.Sizing
+	sizing elements.Sizing
 	keep   bool
 	nodes  elements.Nodes
 	rank   int
 }
 
-func newFinisher(limits Limits, s sizing.Sizing) *finisher {
-	return &finisher{finishing: finishing{limits, s.Window, s.Tokenizer}, sizing: s, keep: sizing.Lasting(s.Tokenizer)}
+func newFinisher(limits Limits, s elements.Sizing) *finisher {
+	return &finisher{finishing: finishing{limits, s.Window, s.Tokenizer}, sizing: s, keep: counting.MayKeep(s.Tokenizer)}
 }
 
 // round appends the next round.

@@ -25,7 +25,7 @@ func TestWhatIsKeptIsWhatWouldBeMade(t *testing.T) {
 			var cleared []history.Clearing
 			learning := &sizing.Calibrated{}
 			for range 8 {
-				tokenizer := []sizing.Tokenizer{quarter{}, words{}, learning, learning.Safe()}[r.IntN(4)]
+				tokenizer := []chat.Tokenizer{quarter{}, words{}, learning, learning.Safe()}[r.IntN(4)]
 				var limits history.Limits
 				if r.IntN(3) == 0 {
 					limits.Results = r.Float64()
@@ -62,7 +62,7 @@ func TestWhatIsKeptIsWhatWouldBeMade(t *testing.T) {
 					equal(t, want.Messages, got.Messages)
 					require.Equal(t, want.Tokens, got.Tokens)
 					equal(t, want.Report(), got.Report())
-					s := sizing.Sizing{Window: opts.Window, Tokenizer: tokenizer}
+					s := elements.Sizing{Window: opts.Window, Tokenizer: tokenizer}
 					equal(t, viewOf(t, fresh).Units(limits, s), viewOf(t, shown).Units(limits, s))
 					if opts.Budget = want.Tokens * 2 / 3; !droppable {
 						break

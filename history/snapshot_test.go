@@ -23,12 +23,12 @@ func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
 	t.Parallel()
 	shows := []struct {
 		limits history.Limits
-		sizing sizing.Sizing
+		sizing elements.Sizing
 	}{
 		{sizing: in(400)},
 		{sizing: in(2000)},
 		{sizing: in(2000), limits: history.Limits{Results: 0.01, Arguments: 0.01}},
-		{sizing: sizing.Sizing{Window: 2000, Tokenizer: words{}}},
+		{sizing: elements.Sizing{Window: 2000, Tokenizer: words{}}},
 	}
 	for seed := range uint64(cases(12)) {
 		path := tempFile(t)
@@ -82,7 +82,7 @@ func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
 }
 
 // nodesOf is what an element renders to.
-func nodesOf(t testing.TB, e elements.Node, s sizing.Sizing) elements.Node {
+func nodesOf(t testing.TB, e elements.Node, s elements.Sizing) elements.Node {
 	t.Helper()
 	n, err := e.Render(t.Context(), s)
 	require.NoError(t, err)
@@ -118,8 +118,8 @@ func (w weighted) CountText(text string) int { return w.weight[0] * w.quarter.Co
 // Where a tokenizer learns, or cannot be told from another, what was cut by its earlier counts is not shown again.
 func TestWhatIsCutFollowsTheTokenizer(t *testing.T) {
 	s := talk(t, user, calls("c1"), chat.ToolResult("c1", numberedLines(100)))
-	show := func(tokenizer sizing.Tokenizer) string {
-		data, err := json.Marshal(nodesOf(t, history.Rounds{Session: s}, sizing.Sizing{Window: 400, Tokenizer: tokenizer}))
+	show := func(tokenizer chat.Tokenizer) string {
+		data, err := json.Marshal(nodesOf(t, history.Rounds{Session: s}, elements.Sizing{Window: 400, Tokenizer: tokenizer}))
 		require.NoError(t, err)
 		return string(data)
 	}

@@ -33,7 +33,7 @@ import (
 // set before the first.
 type Truncator struct {
 	// Tokenizer that the request is counted with.
-	Tokenizer sizing.Tokenizer
+	Tokenizer chat.Tokenizer
 	// Limit is the most tokens that a request may take, tool definitions included. Defaults to [sizing.DefaultTokens].
 	Limit int
 	// Target is the share of the limit that is aimed at once it is exceeded, above 0 and up to 1. Defaults to 0.95.
@@ -153,7 +153,7 @@ func (q *request) remove(i int) {
 }
 
 // removeOrphans takes out results without a call and calls without a result, and tells whether there were any.
-func (q *request) removeOrphans(t sizing.Tokenizer) bool {
+func (q *request) removeOrphans(t chat.Tokenizer) bool {
 	changed := false
 	for i := 0; i < len(q.items); {
 		if q.items[i].message.Role != chat.RoleAssistant {

@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/internal/counting"
 )
 
 // Unit is what a cut may stand before: what starts a turn, or a round. An entry that says nothing to the model is not one.
@@ -35,7 +36,7 @@ type Unit struct {
 // Clipped returns the unit with contents and arguments of calls that take at most limit tokens together. They share them as the
 // results of a round do: what is larger than its share is cut in its middle, of which head is the part that is taken from
 // the start.
-func (u Unit) Clipped(t sizing.Tokenizer, limit int, head float64) Unit {
+func (u Unit) Clipped(t chat.Tokenizer, limit int, head float64) Unit {
 	var sizes []int
 	for _, m := range u.Messages {
 		sizes = append(sizes, partsUpTo(t, m.Content, limit))
@@ -69,17 +70,17 @@ func (u Unit) Clipped(t sizing.Tokenizer, limit int, head float64) Unit {
 // Units returns what the view shows word for word, in order: the first message of each turn and each round, as they are
 // shown within the limits. If the window is not known (0), nothing is cut. Together they are all messages of the view
 // after Compacted, each once. The messages are kept from one call to the next, and must not be changed.
-func (v View) Units(limits Limits, s sizing.Sizing) []Unit { return v.shown().units(limits, s) }
+func (v View) Units(limits Limits, s elements.Sizing) []Unit { return v.shown().units(limits, s) }
 
 // unbounded is a window in which nothing is cut.
 const unbounded = 1 << 40
 
 // units returns what [View.Units] does.
-func (sn *snapshot) units(limits Limits, s sizing.Sizing) []Unit {
+func (sn *snapshot) units(limits Limits, s elements.Sizing) []Unit {
 	if s.Window <= 0 {
 		s.Window = unbounded
 	}
-	by, keep := finishing{limits, s.Window, s.Tokenizer}, sizing.Lasting(s.Tokenizer)
+	by, keep := finishing{limits, s.Window, s.Tokenizer}, counting.MayKeep(s.Tokenizer)
 	turns := sn.shown()
 	var list []Unit
 	for i, t := range turns {
@@ -126,7 +127,7 @@ const anywhere Position = 1<<63 - 1
 
 // head returns the units at the start of the path that have together at most so many messages, and no result after the unit that
 // follows them, and the position after them. They are among the first 64 entries that are shown.
-func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s sizing.Sizing) (head []Unit, end Position, err error) {
+func (sn *snapshot) head(ctx context.Context, messages int, limits Limits, s elements.Sizing) (head []Unit, end Position, err error) {
 	if messages <= 0 {
 		return nil, 0, nil
 	}

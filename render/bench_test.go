@@ -10,19 +10,17 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-func cl100k(b *testing.B) sizing.Tokenizer {
+func cl100k(b *testing.B) chat.Tokenizer {
 	b.Helper()
-	tokenizer, err := openai.New("cl100k_base")
-	require.NoError(b, err)
+	tokenizer := tiktoken.Cl100k()
 	return tokenizer
 }
 
 // benchmark renders with a budget that is a share of what the prompt takes, and checks that it does what it is meant to.
-func benchmark(b *testing.B, root elements.Node, tokenizer sizing.Tokenizer, share float64) {
+func benchmark(b *testing.B, root elements.Node, tokenizer chat.Tokenizer, share float64) {
 	b.Helper()
 	whole, err := render.Render(b.Context(), root, render.Options{Budget: 10_000_000, Tokenizer: tokenizer})
 	require.NoError(b, err)

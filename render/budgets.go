@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/tree"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // fitTogether fits a budget in the run that it shares with others. If none is shared the result is nil.
@@ -185,6 +185,6 @@ func (r *run) fit(ctx context.Context, w *guard.Watch, budget int) (*Result, err
 
 // joins reports whether the tokenizer's counts add up.
 func (l *Layout) joins() bool {
-	_, joins := l.layouter.Tokenizer.(sizing.Joiner)
+	_, joins := l.layouter.Tokenizer.(chat.Joiner)
 	return joins
 }

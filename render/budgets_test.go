@@ -13,18 +13,17 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 func TestLayoutFitsAnyBudget(t *testing.T) {
 	calls, grown := 0, 0
 	root := elements.Fragment{
-		userAt(1, own{render: func(context.Context, sizing.Sizing) (elements.Node, error) {
+		userAt(1, own{render: func(context.Context, elements.Sizing) (elements.Node, error) {
 			calls++
 			return elements.Nodes{chunk(1, "aaaaa"), chunk(2, "bbbbb")}, nil
 		}}),
 		userAt(2, elements.TokenLimit{Max: 12, Children: elements.Nodes{chunk(1, "cccccccc"), chunk(2, "dddddddd")}}),
-		userAt(3, elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		userAt(3, elements.Expandable{Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 			grown++
 			return elements.Text(strings.Repeat("e", max(1, s.TokenBudget/4))), nil
 		}}),
@@ -97,7 +96,7 @@ func TestLayoutOutlivesACancelledFit(t *testing.T) {
 
 // bomb is a tokenizer that panics at its nth count.
 type bomb struct {
-	sizing.Joiner
+	chat.Joiner
 	left *int
 }
 
@@ -126,11 +125,11 @@ func TestLayoutOutlivesAPanickingTokenizer(t *testing.T) {
 	never, panics := -1, 0
 	for at := 1; at < 40; at++ {
 		left := never
-		layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: bomb{joiners(t)[0].(sizing.Joiner), &left}})
+		layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: bomb{joiners(t)[0].(chat.Joiner), &left}})
 		require.NoError(t, err)
 		want, err := layout.Fit(t.Context(), 9)
 		require.NoError(t, err)
-		layout, err = render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: bomb{joiners(t)[0].(sizing.Joiner), &left}})
+		layout, err = render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: bomb{joiners(t)[0].(chat.Joiner), &left}})
 		require.NoError(t, err)
 		left = at
 		if _, err := layout.Fit(t.Context(), 9); err != nil {
@@ -152,7 +151,7 @@ func TestLayoutOutlivesATokenizerThatPanicsInAReport(t *testing.T) {
 	root := g.several(20, func() elements.Node { return g.top(2) })
 	left := -1
 	lay := func() *render.Layout {
-		layout, err := render.Lay(t.Context(), root, render.Options{Budget: 1000, Tokenizer: bomb{joiners(t)[0].(sizing.Joiner), &left}})
+		layout, err := render.Lay(t.Context(), root, render.Options{Budget: 1000, Tokenizer: bomb{joiners(t)[0].(chat.Joiner), &left}})
 		require.NoError(t, err)
 		return layout
 	}

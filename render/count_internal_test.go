@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/render/internal/tree"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // anew counts what is left of a node in a tree made for nothing else, as a whole.
@@ -82,7 +82,7 @@ func (f *fitting) wrongState() (wrong string) {
 // "" is what is wanted.
 func CheckLowerBound(layout *Layout) string {
 	f := layout.fitting()
-	joiner := f.layout.layouter.Tokenizer.(sizing.Joiner)
+	joiner := f.layout.layouter.Tokenizer.(chat.Joiner)
 	for {
 		wrong := ""
 		if least, tokens := f.count.Least(tree.Root), f.count.Count(tree.Root); least > tokens {

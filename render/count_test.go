@@ -14,8 +14,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // checkCounts prunes a random prompt to nothing with counts that add up.
@@ -28,11 +27,11 @@ func checkCounts(t *testing.T, seed uint64) {
 	require.Empty(t, render.CheckCounts(layout, seed%4 == 0), "seed %d", seed)
 }
 
-func joiners(t *testing.T) []sizing.Tokenizer {
+func joiners(t *testing.T) []chat.Tokenizer {
 	t.Helper()
-	var list []sizing.Tokenizer
+	var list []chat.Tokenizer
 	for _, name := range []string{"cl100k_base", "o200k_base"} {
-		counter, err := openai.New(name)
+		counter, err := tiktoken.New(name)
 		require.NoError(t, err)
 		list = append(list, counter)
 	}
@@ -84,7 +83,7 @@ func TestCountsStayExactWhileLinesGo(t *testing.T) {
 // frames is a tokenizer that notes how much it is given to count besides texts: messages, and what is in them, a thought by
 // its bytes.
 type frames struct {
-	sizing.Joiner
+	chat.Joiner
 	counted *int
 }
 
@@ -115,7 +114,7 @@ func TestPartsAndCallsAreCountedAgainFewTimes(t *testing.T) {
 		"images and texts": user(images...), "images and a thought": elements.AssistantMessage{Children: append(images, long)}, "thoughts": elements.AssistantMessage{Children: append(thoughts, line("text"))}, "calls": calls,
 	} {
 		t.Run(name, func(t *testing.T) {
-			counter := frames{joiners(t)[1].(sizing.Joiner), new(int)}
+			counter := frames{joiners(t)[1].(chat.Joiner), new(int)}
 			layout, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: counter})
 			require.NoError(t, err)
 			all, err := layout.Fit(t.Context(), plenty)
@@ -197,7 +196,7 @@ func TestTheSameGoesWhetherCountsAddUpOrNot(t *testing.T) {
 		for budget := 20; budget < 2000; budget += budget / 2 {
 			opts := render.Options{Budget: budget, Tokenizer: counter}
 			want, wrong := render.Render(t.Context(), root, opts)
-			opts.Tokenizer = struct{ sizing.Tokenizer }{counter}
+			opts.Tokenizer = struct{ chat.Tokenizer }{counter}
 			got, err := render.Render(t.Context(), root, opts)
 			require.Equal(t, wrong == nil, err == nil, "seed %d", seed)
 			if err == nil {
@@ -293,7 +292,7 @@ func TestNothingThatMayFitIsPassedOverWhereATagIsEmpty(t *testing.T) {
 // What grew in a message of lines need not be lines.
 func TestNothingThatMayFitIsPassedOverWhereSomethingGrew(t *testing.T) {
 	asked := 0
-	root := user(chunk(9, "first"), elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) {
+	root := user(chunk(9, "first"), elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) {
 		asked++
 		grown := make(elements.Nodes, 600*(asked-1))
 		for i := range grown {
@@ -320,7 +319,7 @@ func TestLineBreaksBetweenChunksAreNotCountedAgainAndAgain(t *testing.T) {
 		}
 		for _, tokenizer := range joiners(t) {
 			counted := 0
-			_, err := render.Render(t.Context(), m, render.Options{Budget: n / 2, Tokenizer: telling{tokenizer.(sizing.Joiner), &counted}})
+			_, err := render.Render(t.Context(), m, render.Options{Budget: n / 2, Tokenizer: telling{tokenizer.(chat.Joiner), &counted}})
 			require.NoError(t, err)
 			require.Less(t, counted, 30*bytes, name)
 		}
@@ -335,7 +334,7 @@ func TestBlankTextsAreCountedAgainFewTimes(t *testing.T) {
 		m.Children = append(m.Children, chunk(i*7919%n, []string{" ", "  ", "\t"}[i%3]))
 	}
 	counted := 0
-	opts := render.Options{Budget: plenty, Tokenizer: telling{joiners(t)[1].(sizing.Joiner), &counted}}
+	opts := render.Options{Budget: plenty, Tokenizer: telling{joiners(t)[1].(chat.Joiner), &counted}}
 	all, err := render.Render(t.Context(), m, opts)
 	require.NoError(t, err)
 	counted, opts.Budget = 0, all.Tokens/10
@@ -347,7 +346,7 @@ func TestBlankTextsAreCountedAgainFewTimes(t *testing.T) {
 
 // telling is a joiner that tells how many bytes of text it counted.
 type telling struct {
-	sizing.Joiner
+	chat.Joiner
 	bytes *int
 }
 
@@ -443,7 +442,7 @@ func TestFewCountsOfMessagesInAMessage(t *testing.T) {
 
 // weighing is a tokenizer that tells how many bytes of text the messages have that it counts.
 type weighing struct {
-	sizing.Tokenizer
+	chat.Tokenizer
 	bytes *int
 }
 
@@ -454,7 +453,7 @@ func (w weighing) CountMessage(m chat.Message) int {
 
 // sized is a tokenizer that tells how many parts and calls each message has that it counts.
 type sized struct {
-	sizing.Tokenizer
+	chat.Tokenizer
 	tell func(size int)
 }
 
@@ -465,7 +464,7 @@ func (s sized) CountMessage(m chat.Message) int {
 
 // A tokenizer whose counts do not add up counts a message anew, but few times.
 func TestFewCountsOfWholeMessages(t *testing.T) {
-	for _, tokenizer := range []sizing.Tokenizer{runes, words, pairs} {
+	for _, tokenizer := range []chat.Tokenizer{runes, words, pairs} {
 		for _, n := range []int{1000, 10_000} {
 			var m elements.UserMessage
 			for i := range n {

@@ -50,7 +50,7 @@
 // prune tools with a low water, or give them priorities by which they go before what changes anyway.
 //
 // A render counts each tool once when it is laid out and their list once, and a few times more if tools go: 200 definitions, counted
-// once in 15 ms with the counter of sizing/openai, took 31 ms, and up to 88 ms if some of them went.
+// once in 15 ms with the counter of sizing/tiktoken, took 31 ms, and up to 88 ms if some of them went.
 //
 // # Trimming
 //
@@ -119,7 +119,7 @@
 // another budget, or to find the largest prompt under a price. No element is rendered again but those that expand.
 //
 // What goes first does not depend on the budget, only how far pruning must go. So fits share one pruning, which goes on, or back,
-// from where the fit before ended. That takes a tokenizer whose counts add up ([sizing.Joiner], as those in sizing/openai do),
+// from where the fit before ended. That takes a tokenizer whose counts add up ([chat.Joiner], as those in sizing/tiktoken do),
 // and a tree without expandables.
 //
 // [Result.Survey] tells of every piece the budget from which on it is kept, and of a text that may be trimmed its size from budget to
@@ -183,7 +183,7 @@
 // A prompt is laid out, and fitted, on a goroutine of its own, for which the caller waits: elements and tokenizers are others' code
 // (internal/guard). Elements of the caller's own types that share a flex group render side by side; nothing else does.
 //
-// With a tokenizer that is no [sizing.Joiner] such a pass counts the message as a whole: 10 to 32 times for a message of 1,000 to
+// With a tokenizer that is no [chat.Joiner] such a pass counts the message as a whole: 10 to 32 times for a message of 1,000 to
 // 10,000 pieces, in the tests. So it is with any tokenizer where a message stands in a message ([Options.Compatible]). A part or a call
 // that goes takes two counts of a message of nothing else.
 //

@@ -8,8 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // prompt is what the examples render: rules that must stay, notes that may go, and a question.
@@ -29,11 +28,7 @@ func prompt(question string, notes ...string) elements.Node {
 }
 
 func ExampleRender() {
-	tokenizer, err := openai.New("o200k_base")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	tokenizer := tiktoken.O200k()
 	root := prompt("Who is on call tonight?",
 		"Ada is on call from Monday to Wednesday.",
 		"Grace is on call from Thursday to Sunday.",
@@ -66,12 +61,8 @@ func ExampleRender() {
 }
 
 func ExampleBudgetExceededError() {
-	tokenizer, err := openai.New("o200k_base")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	_, err = render.Render(context.Background(), prompt("Who is on call tonight?"), render.Options{Budget: 10, Tokenizer: tokenizer})
+	tokenizer := tiktoken.O200k()
+	_, err := render.Render(context.Background(), prompt("Who is on call tonight?"), render.Options{Budget: 10, Tokenizer: tokenizer})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		fmt.Printf("needs %d tokens, has %d\n", over.Needed, over.Budget)
 		for _, piece := range over.Largest {
@@ -86,11 +77,7 @@ func ExampleBudgetExceededError() {
 
 // One layout can be fitted to many budgets.
 func ExampleLayout_Fit() {
-	tokenizer, err := openai.New("o200k_base")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	tokenizer := tiktoken.O200k()
 	root := prompt("Who is on call tonight?", "Ada is on call from Monday to Wednesday.", "Grace is on call from Thursday to Sunday.")
 	layout, err := render.Lay(context.Background(), root, render.Options{Budget: 100, Tokenizer: tokenizer})
 	if err != nil {
@@ -112,11 +99,7 @@ func ExampleLayout_Fit() {
 }
 
 func ExampleReport() {
-	tokenizer, err := openai.New("o200k_base")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	tokenizer := tiktoken.O200k()
 	root := prompt("Who is on call tonight?", "Ada is on call.", "Grace is on holiday.")
 	result, err := render.Render(context.Background(), root, render.Options{Budget: 25, Tokenizer: tokenizer})
 	if err != nil {
@@ -133,18 +116,14 @@ func ExampleReport() {
 // told is an element that says what it is told.
 type told struct{ elements.Props }
 
-func (told) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+func (told) Render(_ context.Context, s elements.Sizing) (elements.Node, error) {
 	fmt.Println(s.TokenBudget)
 	return nil, nil
 }
 
 // What elements are told of a budget of 10,000.
 func Example_shares() {
-	tokenizer, err := openai.New("o200k_base")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	tokenizer := tiktoken.O200k()
 	brief := elements.SystemMessage{Children: elements.Nodes{elements.Text("be brief")}}
 	user := func(children ...elements.Node) elements.Node { return elements.UserMessage{Children: children} }
 	for _, prompt := range []elements.Fragment{
@@ -180,11 +159,7 @@ func ExampleResult_tools() {
 		tool(10, "browse", "Opens a page of the web in a browser."),
 		elements.UserMessage{Children: elements.Nodes{elements.Text("Which test fails?")}},
 	}
-	tokenizer, err := openai.New("o200k_base")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	tokenizer := tiktoken.O200k()
 	for _, budget := range []int{100, 60} {
 		result, err := render.Render(context.Background(), prompt, render.Options{Budget: budget, Tokenizer: tokenizer})
 		if err != nil {

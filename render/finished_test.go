@@ -60,7 +60,7 @@ func TestFinishedIsAChunkOfMessages(t *testing.T) {
 func TestFinishedIsSharedBetweenRenders(t *testing.T) {
 	shared := elements.NewFinished(must(1), said(1)...)
 	want := map[int]*render.Result{}
-	tokenizers := append(joiners(t), sizing.Tokenizer(words))
+	tokenizers := append(joiners(t), chat.Tokenizer(words))
 	for i, tokenizer := range tokenizers {
 		r, err := render.Render(t.Context(), elements.NewFinished(must(1), said(1)...), render.Options{Budget: plenty, Tokenizer: tokenizer})
 		require.NoError(t, err)

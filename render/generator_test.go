@@ -9,7 +9,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // vocabulary is what the grower may use besides the elements that every tree may have.
@@ -306,13 +305,13 @@ func (g *grower) content(depth int, required bool) elements.Node {
 			return nil
 		}
 		least, most := 1+g.r.IntN(10), g.r.IntN(80)
-		return elements.Expandable{Props: props, Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		return elements.Expandable{Props: props, Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 			n := max(least, min(most, s.TokenBudget/2))
 			return elements.Nodes{elements.If(n%2 == 0, elements.LineBreak{}), elements.Text(strings.Repeat("e ", n))}, nil
 		}}
 	case 17:
 		children := inside()
-		return own{Props: props, render: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		return own{Props: props, render: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 			if !g.sized {
 				return children, nil
 			}

@@ -16,7 +16,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -74,7 +73,7 @@ func (t tokens) CountTools(tools []chat.Tool) int {
 	return 4 + 2*len(tools) + t(text.String())
 }
 
-var _ sizing.Tokenizer = runes
+var _ chat.Tokenizer = runes
 
 // summing is a tokenizer whose counts add up wherever a text is cut, so that what is left never counts much more than
 // pruning can be sure of.
@@ -87,7 +86,7 @@ func (s summing) CountFrame(m chat.Message) (tokens int, joined bool) {
 	return s.CountMessage(m), true
 }
 
-var _ sizing.Joiner = summing{runes}
+var _ chat.Joiner = summing{runes}
 
 // framing is a tokenizer in whose frames everything counts: a text 2, a breakpoint 3, and beside an image a thought and a call
 // 1 more.
@@ -168,10 +167,10 @@ func result(id, text string) elements.ToolMessage {
 // own is an element of a user's own type.
 type own struct {
 	elements.Props
-	render func(context.Context, sizing.Sizing) (elements.Node, error)
+	render func(context.Context, elements.Sizing) (elements.Node, error)
 }
 
-func (o own) Render(ctx context.Context, s sizing.Sizing) (elements.Node, error) {
+func (o own) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
 	return o.render(ctx, s)
 }
 

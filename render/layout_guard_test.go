@@ -9,7 +9,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 var errGone = errors.New("gone")
@@ -17,12 +16,12 @@ var errGone = errors.New("gone")
 // endless renders itself.
 type endless struct{}
 
-func (e endless) Render(context.Context, sizing.Sizing) (elements.Node, error) { return e, nil }
+func (e endless) Render(context.Context, elements.Sizing) (elements.Node, error) { return e, nil }
 
 // hollow embeds properties that are not there.
 type hollow struct{ *elements.Props }
 
-func (hollow) Render(context.Context, sizing.Sizing) (elements.Node, error) { return nil, nil }
+func (hollow) Render(context.Context, elements.Sizing) (elements.Node, error) { return nil, nil }
 
 func TestMistakesInATreeAreErrors(t *testing.T) {
 	require.ErrorIs(t, failed[*render.ElementError](t, user(endless{}), plenty), render.ErrEndless)
@@ -45,7 +44,7 @@ func TestPointersToElementsMeanTheSame(t *testing.T) {
 
 func TestACancelledRenderStopsPruning(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	root := user(own{render: func(context.Context, sizing.Sizing) (elements.Node, error) {
+	root := user(own{render: func(context.Context, elements.Sizing) (elements.Node, error) {
 		cancel(errGone)
 		return elements.Nodes{chunk(1, "aaa"), chunk(2, "bb")}, nil
 	}})

@@ -16,7 +16,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // offers notes the budgets that elements were offered, by name, and the order in which they were asked.
@@ -28,7 +27,7 @@ type offers struct {
 
 // echo is an element that notes its budget and takes so many tokens.
 func (o *offers) echo(name string, props elements.Props, takes int) elements.Node {
-	return own{Props: props, render: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+	return own{Props: props, render: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		if o.budgets == nil {
@@ -276,7 +275,7 @@ func TestFlexHasNoSayInPruning(t *testing.T) {
 
 func TestElementsAreToldTheWindow(t *testing.T) {
 	var got []int
-	ask := own{render: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+	ask := own{render: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		got = append(got, s.Window)
 		require.Equal(t, 3, s.CountText("abc"))
 		return nil, nil
@@ -293,20 +292,22 @@ func TestElementsAreToldTheWindow(t *testing.T) {
 // texter is the simplest element of one's own, without properties.
 type texter string
 
-func (t texter) Render(context.Context, sizing.Sizing) (elements.Node, error) {
+func (t texter) Render(context.Context, elements.Sizing) (elements.Node, error) {
 	return elements.Text(t), nil
 }
 
 // generic is an element of one's own of a generic type.
 type generic[T any] struct{ err error }
 
-func (g *generic[T]) Render(context.Context, sizing.Sizing) (elements.Node, error) { return nil, g.err }
+func (g *generic[T]) Render(context.Context, elements.Sizing) (elements.Node, error) {
+	return nil, g.err
+}
 
 func TestOwnElements(t *testing.T) {
-	again := own{Props: at(1), render: func(context.Context, sizing.Sizing) (elements.Node, error) {
+	again := own{Props: at(1), render: func(context.Context, elements.Sizing) (elements.Node, error) {
 		return elements.Nodes{texter("b"), nil, elements.Nodes{texter("c")}}, nil
 	}}
-	nothing := own{render: func(context.Context, sizing.Sizing) (elements.Node, error) { return nil, nil }}
+	nothing := own{render: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, nil }}
 	require.Equal(t, []string{"a\nb\nc\nb\nc"}, texts(rendered(t, user(texter("a"), again, nothing, again), plenty).Messages),
 		"what an element renders to is rendered in turn, and one value may stand twice")
 	require.Equal(t, "b; c; a", prunes(t, user(texter("a"), again)), "an element's priority is that of its Props")
@@ -321,13 +322,13 @@ func TestSlowElementsOverlap(t *testing.T) {
 		var started sync.WaitGroup
 		started.Add(2)
 		done := make(chan struct{})
-		first := own{render: func(context.Context, sizing.Sizing) (elements.Node, error) {
+		first := own{render: func(context.Context, elements.Sizing) (elements.Node, error) {
 			started.Done()
 			started.Wait()
 			<-done
 			return elements.Nodes{elements.Meta[string]{Value: "first"}, elements.Text("first")}, nil
 		}}
-		second := own{render: func(context.Context, sizing.Sizing) (elements.Node, error) {
+		second := own{render: func(context.Context, elements.Sizing) (elements.Node, error) {
 			defer close(done)
 			started.Done()
 			started.Wait()
@@ -345,12 +346,12 @@ func TestSubtreesOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var started sync.WaitGroup
 		started.Add(2)
-		inner := own{render: func(context.Context, sizing.Sizing) (elements.Node, error) {
+		inner := own{render: func(context.Context, elements.Sizing) (elements.Node, error) {
 			started.Done()
 			started.Wait()
 			return elements.Text("x"), nil
 		}}
-		outer := own{render: func(context.Context, sizing.Sizing) (elements.Node, error) {
+		outer := own{render: func(context.Context, elements.Sizing) (elements.Node, error) {
 			return wrap(elements.Props{}, inner), nil
 		}}
 		r, err := render.Render(t.Context(), user(outer, outer), render.Options{Budget: 100, Tokenizer: runes})
@@ -364,7 +365,7 @@ func TestFirstErrorInOrderIsReturned(t *testing.T) {
 		secondFailed, lastRuns := make(chan struct{}), make(chan struct{})
 		var later error
 		fails := func(f func(context.Context) error) own {
-			return own{render: func(ctx context.Context, _ sizing.Sizing) (elements.Node, error) { return nil, f(ctx) }}
+			return own{render: func(ctx context.Context, _ elements.Sizing) (elements.Node, error) { return nil, f(ctx) }}
 		}
 		errFirst, errSecond := errors.New("first"), errors.New("second")
 		root := user(
@@ -387,7 +388,7 @@ func TestFirstErrorInOrderIsReturned(t *testing.T) {
 
 func TestErrorOfABuiltInElementCancelsLaterOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		waits := own{render: func(ctx context.Context, _ sizing.Sizing) (elements.Node, error) {
+		waits := own{render: func(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}}
@@ -400,7 +401,7 @@ func TestErrorOfABuiltInElementCancelsLaterOnes(t *testing.T) {
 func TestCancelledContext(t *testing.T) {
 	cause := errors.New("the user has gone")
 	slow := func(give func(context.Context) error) own {
-		return own{render: func(ctx context.Context, _ sizing.Sizing) (elements.Node, error) {
+		return own{render: func(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
 			<-ctx.Done()
 			return elements.Text("late"), give(ctx)
 		}}
@@ -437,7 +438,7 @@ func TestCancelledContext(t *testing.T) {
 	t.Run("while something grows", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		asked := 0
-		root := user(elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) {
+		root := user(elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) {
 			if asked++; asked == 2 {
 				cancel(cause)
 			}
@@ -450,9 +451,9 @@ func TestCancelledContext(t *testing.T) {
 
 func TestElementErrors(t *testing.T) {
 	boom := errors.New("boom")
-	fails := own{render: func(context.Context, sizing.Sizing) (elements.Node, error) { return nil, boom }}
+	fails := own{render: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, boom }}
 	gives := func(n elements.Node) own {
-		return own{render: func(context.Context, sizing.Sizing) (elements.Node, error) { return n, nil }}
+		return own{render: func(context.Context, elements.Sizing) (elements.Node, error) { return n, nil }}
 	}
 	image := elements.Image{Source: "i"}
 	tests := []struct {
@@ -467,7 +468,7 @@ func TestElementErrors(t *testing.T) {
 		{"lists have no name", elements.Fragment{elements.Nodes{user(elements.Nodes{fails})}}, "User > own", boom},
 		{"a pointer has its type's name, a generic type no parameters", user(&generic[int]{boom}), "User > generic", boom},
 		{"an element's own elements follow it", user(gives(elements.Nodes{elements.Chunk{}, elements.Chunk{Children: elements.Nodes{fails}}})), "User > own > Chunk#2 > own", boom},
-		{"what should grow can fail", user(elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) { return nil, boom }}), "User > Expandable", boom},
+		{"what should grow can fail", user(elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, boom }}), "User > Expandable", boom},
 		{"text at the root", elements.Text("a"), "Root", render.ErrOutsideMessage},
 		{"text outside a message", elements.Fragment{user(line("a")), wrap(elements.Props{}, elements.Text("a"))}, "Wrap", render.ErrOutsideMessage},
 		{"text of an element of one's own outside a message", texter("a"), "texter", render.ErrOutsideMessage},
@@ -507,7 +508,7 @@ func TestElementErrors(t *testing.T) {
 }
 
 func TestPanicIsAnError(t *testing.T) {
-	panics := own{render: func(context.Context, sizing.Sizing) (elements.Node, error) { panic("oh no") }}
+	panics := own{render: func(context.Context, elements.Sizing) (elements.Node, error) { panic("oh no") }}
 	for _, root := range []elements.Node{user(panics), user(texter("a"), panics, texter("b"))} {
 		err := failed[*render.ElementError](t, root, plenty)
 		require.Equal(t, "User > own", err.Path)
@@ -516,7 +517,7 @@ func TestPanicIsAnError(t *testing.T) {
 	}
 	// Where something grows, elements are rendered again.
 	asked := 0
-	root := user(elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) {
+	root := user(elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) {
 		if asked++; asked == 2 {
 			panic(errors.New("oh no"))
 		}
@@ -617,15 +618,15 @@ func TestIfEmpty(t *testing.T) {
 }
 
 // fill is a text of this many characters that grows into its budget.
-func fill(letter string, least int) func(context.Context, sizing.Sizing) (elements.Node, error) {
-	return func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+func fill(letter string, least int) func(context.Context, elements.Sizing) (elements.Node, error) {
+	return func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		return elements.Text(strings.Repeat(letter, max(least, s.TokenBudget))), nil
 	}
 }
 
 func TestExpandable(t *testing.T) {
-	most := func(letter string, most int) func(context.Context, sizing.Sizing) (elements.Node, error) {
-		return func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+	most := func(letter string, most int) func(context.Context, elements.Sizing) (elements.Node, error) {
+		return func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 			return elements.Text(strings.Repeat(letter, max(0, min(most, s.TokenBudget)))), nil
 		}
 	}
@@ -673,7 +674,7 @@ func TestExpandable(t *testing.T) {
 		},
 		{
 			"a value may be elements, and nothing",
-			user(line("a"), elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+			user(line("a"), elements.Expandable{Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 				return elements.If(s.TokenBudget > 90, elements.Nodes{elements.Tag{Name: "x"}, elements.Reference{Name: "r"}}), nil
 			}}),
 			100,
@@ -696,7 +697,7 @@ func TestExpandablesGrowInTheOrderOfRendering(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string
 	grows := func(name string, grow, most int) elements.Node {
-		return elements.Expandable{Props: elements.Props{FlexGrow: grow}, Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		return elements.Expandable{Props: elements.Props{FlexGrow: grow}, Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			asked = append(asked, fmt.Sprintf("%s %d", name, s.TokenBudget))
@@ -716,7 +717,7 @@ func TestExpandablesGrowInTheOrderOfRendering(t *testing.T) {
 // Where nothing is left none is asked again: not before the first, and not after one that took all.
 func TestExpandablesAreNotAskedForNothing(t *testing.T) {
 	asked := 0
-	value := func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+	value := func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		asked++
 		return elements.Text(strings.Repeat("e", min(9, s.TokenBudget))), nil
 	}
@@ -733,7 +734,7 @@ func TestExpandablesAreNotAskedForNothing(t *testing.T) {
 // What it is offered later may make it smaller.
 func TestExpandableShrinks(t *testing.T) {
 	var offered []int
-	value := func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+	value := func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		offered = append(offered, s.TokenBudget)
 		if s.TokenBudget > 40 {
 			return elements.Text("all"), nil // the whole is shorter than its outline
@@ -762,7 +763,7 @@ func TestHugeBudgetsAndBases(t *testing.T) {
 	require.Equal(t, map[string]int{"all": 1<<53 - 1 - 3, "beside reserves": 0, "next to huge": 0, "endless": 0}, o.budgets)
 
 	var offered []int
-	r := rendered(t, user(elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+	r := rendered(t, user(elements.Expandable{Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		offered = append(offered, s.TokenBudget)
 		return elements.Text("e"), nil
 	}}), math.MaxInt)
@@ -774,11 +775,11 @@ func TestHugeBudgetsAndBases(t *testing.T) {
 // asked again.
 func TestWhatAnExpandableGrewToCounts(t *testing.T) {
 	inner := 0
-	value := func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+	value := func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		if s.TokenBudget < 50 {
 			return elements.Nodes{
 				elements.Text("e"), elements.Meta[string]{Value: "small"},
-				elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) { inner++; return nil, nil }},
+				elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) { inner++; return nil, nil }},
 			}, nil
 		}
 		return elements.Nodes{
@@ -786,7 +787,7 @@ func TestWhatAnExpandableGrewToCounts(t *testing.T) {
 			elements.Wrap{Props: at(1), Children: elements.Nodes{chunk(1, strings.Repeat("l", 80)), elements.Reference{Name: "lost"}}},
 		}, nil
 	}
-	asks := elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) { return nil, nil }} // so half is for each
+	asks := elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, nil }} // so half is for each
 	r := rendered(t, user(elements.Expandable{Value: value}, asks), 80)
 	require.Equal(t, []string{"eee"}, texts(r.Messages))
 	require.Equal(t, []string{"large"}, elements.AllMeta[string](r.Metadata))

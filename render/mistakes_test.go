@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // mistaken counts wrongly or panics, as it is told.
 type mistaken struct {
-	sizing.Tokenizer
+	chat.Tokenizer
 	count func() int
 }
 
@@ -25,7 +25,7 @@ func (m mistaken) CountText(string) int { return m.count() }
 // The golden file is what each mistake says, to be read from top to bottom.
 func TestMistakesSayWhatIsWrongWhereAndWhatToDo(t *testing.T) {
 	text := elements.Text("You are a helpful assistant that answers questions about the code base.")
-	renders := func(f func(context.Context, sizing.Sizing) (elements.Node, error)) elements.Node {
+	renders := func(f func(context.Context, elements.Sizing) (elements.Node, error)) elements.Node {
 		return own{render: f}
 	}
 	itself := make(elements.Nodes, 1)
@@ -36,7 +36,7 @@ func TestMistakesSayWhatIsWrongWhereAndWhatToDo(t *testing.T) {
 		change  func(*render.Options)
 	}{
 		{"no tokenizer", user(text), func(o *render.Options) { o.Tokenizer = nil }},
-		{"a tokenizer that is a nil pointer", user(text), func(o *render.Options) { o.Tokenizer = (*openai.Counter)(nil) }},
+		{"a tokenizer that is a nil pointer", user(text), func(o *render.Options) { o.Tokenizer = (*tiktoken.Counter)(nil) }},
 		{"a tokenizer that panics", user(text), func(o *render.Options) {
 			o.Tokenizer = mistaken{runes, func() int { panic("no table") }}
 		}},
@@ -58,10 +58,10 @@ func TestMistakesSayWhatIsWrongWhereAndWhatToDo(t *testing.T) {
 		{"two tools of one name", elements.Nodes{tool(at(1), "search"), wrap(at(1), tool(at(2), "search")), user(text)}, nil},
 		{"a tool without a name", elements.Nodes{elements.Tool{}, user(text)}, nil},
 		{"a nil pointer as an element", user((*elements.Tag)(nil)), nil},
-		{"an element that fails", user(renders(func(context.Context, sizing.Sizing) (elements.Node, error) {
+		{"an element that fails", user(renders(func(context.Context, elements.Sizing) (elements.Node, error) {
 			return nil, fmt.Errorf("no index at /tmp/index")
 		})), nil},
-		{"an element that panics", user(renders(func(context.Context, sizing.Sizing) (elements.Node, error) {
+		{"an element that panics", user(renders(func(context.Context, elements.Sizing) (elements.Node, error) {
 			panic("no index")
 		})), nil},
 		{"an element that renders itself", user(endless{}), nil},

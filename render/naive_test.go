@@ -13,7 +13,6 @@ import (
 	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/render/internal/layout"
 	"github.com/promptree-go/promptree/render/internal/tree"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // This is pruning a second time, written from the rules in the package documentation and from nothing else, as simply as can be: a
@@ -386,8 +385,8 @@ func find(b *bare, at ref, inMessage bool) (*bare, bool) {
 // count is the count of a tree made for nothing else, and of the list of its tools.
 func (n *naive) count(b *bare) int { return b.count(n.layouter.Tokenizer) }
 
-func (b *bare) count(t sizing.Tokenizer) int {
-	return count.New(b.fresh(), struct{ sizing.Tokenizer }{t}).Count(tree.Root) + t.CountTools(b.tools())
+func (b *bare) count(t chat.Tokenizer) int {
+	return count.New(b.fresh(), struct{ chat.Tokenizer }{t}).Count(tree.Root) + t.CountTools(b.tools())
 }
 
 // tools are those that are left.

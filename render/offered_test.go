@@ -15,7 +15,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // shown is an element that shows a conversation, shaped like those of package history.
@@ -26,7 +25,9 @@ type shown struct {
 
 func (shown) ShowsHistory() {}
 
-func (s shown) Render(context.Context, sizing.Sizing) (elements.Node, error) { return s.Children, nil }
+func (s shown) Render(context.Context, elements.Sizing) (elements.Node, error) {
+	return s.Children, nil
+}
 
 // talked is required history of one round for each letter, the oldest first, with priorities from 0 up.
 func talked(letters string) shown { return talkedFrom(0, letters) }
@@ -188,7 +189,7 @@ func TestALimitIsKeptByUnrankedTextsInIt(t *testing.T) {
 		user(elements.TokenLimit{Max: 6, Children: elements.Nodes{line("aaaa"), line("bbbb"), chunk(1, "cc")}}),
 		user(chunk(1, "dd")),
 	}
-	for _, tokenizer := range []sizing.Tokenizer{runes, summing{runes}} {
+	for _, tokenizer := range []chat.Tokenizer{runes, summing{runes}} {
 		layout := laid(t, root, render.Options{KeepUnranked: true, Tokenizer: tokenizer})
 		r, err := layout.Fit(t.Context(), 12)
 		require.NoError(t, err)
@@ -228,7 +229,7 @@ func TestTheFloorIsWhatTheTreeWithoutOfferedPiecesCounts(t *testing.T) {
 			offered(extra, elements.PrioritizedList{Children: elements.Nodes{user(line("one")), user(line("two"))}}),
 			offered(history, droppable),
 			asked("what now?"),
-			user(elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+			user(elements.Expandable{Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 				return elements.Text(strings.Repeat("g", min(s.TokenBudget, 3))), nil
 			}}),
 		}
@@ -292,7 +293,7 @@ func TestHistoryCanBeLetGo(t *testing.T) {
 
 func TestOfferedStaysOfferedWhenItGrows(t *testing.T) {
 	grows := func(props elements.Props) elements.Node {
-		return elements.Expandable{Props: props, Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		return elements.Expandable{Props: props, Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 			return elements.Nodes{line(strings.Repeat("g", min(10, max(1, s.TokenBudget-3))))}, nil
 		}}
 	}
@@ -449,7 +450,7 @@ func (m *marker) node(n elements.Node, offered, sure bool) elements.Node {
 		n.Alt, n.Children = m.node(n.Alt, given, false), m.node(n.Children, given, false).(elements.Nodes)
 		return n
 	case own:
-		children, _ := n.render(context.Background(), sizing.Sizing{})
+		children, _ := n.render(context.Background(), elements.Sizing{})
 		return shown{Props: n.Props, Children: elements.Nodes{m.node(children, offered || n.Priority != nil, sure)}}
 	case elements.PrioritizedList:
 		list := make(elements.Nodes, len(n.Children))

@@ -16,7 +16,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // trees are how many random prompts the ordinary tests render, each at several budgets, fewer with -short. FuzzRender goes on
@@ -201,7 +200,7 @@ func checkNaive(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
 	root := newGrower(seed, vocabulary{required: r.IntN(2) == 0, blank: r.IntN(3) == 0, sized: r.IntN(2) == 0, lines: r.IntN(2) == 0, trims: r.IntN(3) == 0, tools: r.IntN(2) == 0}).prompt()
-	tokenizers := append([]sizing.Tokenizer{runes, words, pairs, dear{runes}, summing{runes}, summing{es}}, joiners(t)...)
+	tokenizers := append([]chat.Tokenizer{runes, words, pairs, dear{runes}, summing{runes}, summing{es}}, joiners(t)...)
 	tokenizer := tokenizers[r.IntN(len(tokenizers))]
 	layout, err := render.Lay(t.Context(), root, render.Options{Budget: 200, Tokenizer: tokenizer, KeepUnranked: r.IntN(3) == 0, Compatible: r.IntN(3) == 0})
 	require.NoError(t, err)

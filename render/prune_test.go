@@ -15,7 +15,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // The numbers in the names are those of the rules at the function prune. Each want is the order in which letters go as
@@ -603,7 +602,7 @@ func TestManyGoInOrder(t *testing.T) {
 		slices.SortFunc(order, func(a, b ranked) int {
 			return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.within, b.within), cmp.Compare(a.place, b.place))
 		})
-		for _, tokenizer := range []sizing.Tokenizer{runes, summing{runes}} {
+		for _, tokenizer := range []chat.Tokenizer{runes, summing{runes}} {
 			layout, err := render.Lay(t.Context(), m, render.Options{Budget: plenty, Tokenizer: tokenizer})
 			require.NoError(t, err)
 			for _, budget := range []int{24_000, 6_000, 20_000, 12_000} {

@@ -12,18 +12,17 @@ import (
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/layout"
 	"github.com/promptree-go/promptree/render/internal/tree"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // ErrNoTokenizer tells that [Options] name no tokenizer.
-var ErrNoTokenizer = errors.New("render: Options.Tokenizer is not set: use one of sizing/openai, a *sizing.Calibrated, or your own")
+var ErrNoTokenizer = errors.New("render: Options.Tokenizer is not set: use one of sizing/tiktoken, a *sizing.Calibrated, or your own")
 
 // Options say what a prompt must fit. What is beyond prompt-tsx is off by default.
 type Options struct {
 	// Budget is the most tokens that the messages, and the tools of the tree, may take, 1 or more. [sizing.Window.Budget] works it out.
 	Budget int
 	// Tokenizer that the prompt is measured with.
-	Tokenizer sizing.Tokenizer
+	Tokenizer chat.Tokenizer
 	// Window is what elements are told of the whole prompt's budget. Defaults to Budget; it differs where a prompt is
 	// rendered smaller than usual, and what depends on the window should not change.
 	Window int
@@ -43,7 +42,7 @@ type Options struct {
 	//     errors.
 	//   - What must stay together does: a chunk or finished messages with PassPriority, a chunk in a LegacyPrioritization, and one in
 	//     which a message goes for a limit. A tool call that goes takes the group along that it is linked to.
-	//   - In the last flex group, elements that ask for a share get what the others leave ([sizing.Sizing]).
+	//   - In the last flex group, elements that ask for a share get what the others leave ([elements.Sizing]).
 	//   - A text chunk with a break is trimmed rather than dropped if it is the last piece to go. See Trimming in the package's page.
 	//   - Text in the Children of an image or a document is an error; prompt-tsx leaves it out.
 	Compatible bool
@@ -78,7 +77,7 @@ func (o Options) layouter() (*layout.Layouter, error) {
 	}
 	l := &layout.Layouter{
 		Tokenizer: guard.Check(o.Tokenizer), Compatible: o.Compatible, KeepUnranked: o.KeepUnranked,
-		Told: sizing.Sizing{Window: cmp.Or(o.Window, o.Budget), Tokenizer: o.Tokenizer},
+		Told: elements.Sizing{Window: cmp.Or(o.Window, o.Budget), Tokenizer: o.Tokenizer},
 	}
 	return l, o.checkBudget(o.Budget)
 }
@@ -196,7 +195,7 @@ func (l *Layout) Tools() []chat.Tool {
 // another price? Expandables are asked again; no other element is rendered anew, so an element that would have filled
 // a larger share stays as it is.
 //
-// What goes first does not depend on the budget. So with a [sizing.Joiner], and without expandables and backfill, all fits
+// What goes first does not depend on the budget. So with a [chat.Joiner], and without expandables and backfill, all fits
 // share one pruning: each goes on, or back, from where the one before ended, or looks up how far it must go. Fits of one
 // layout then wait for each other.
 func (l *Layout) Fit(ctx context.Context, budget int) (*Result, error) {

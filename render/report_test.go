@@ -16,7 +16,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // agentPrompt is a prompt as an agent would send it: rules, examples that may go, what was said, files, the last round
@@ -208,7 +207,7 @@ func TestReportReasons(t *testing.T) {
 // A group can go for a limit in an expandable that then grows to something else: the limit has the path it had.
 func TestReportNamesALimitThatWasReplaced(t *testing.T) {
 	group := &elements.Group{}
-	grows := elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+	grows := elements.Expandable{Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		limits := elements.Nodes{
 			elements.TokenLimit{Max: 10, Children: elements.Nodes{line("one")}},
 			elements.TokenLimit{Max: 10, Children: elements.Nodes{chunk(1, "kept"), elements.KeepWith{Props: at(0), Group: group, Children: elements.Nodes{line("more than ten")}}}},
@@ -375,8 +374,8 @@ func TestNamesInPaths(t *testing.T) {
 }
 
 // gives renders to a text.
-func gives(text elements.Text) func(context.Context, sizing.Sizing) (elements.Node, error) {
-	return func(context.Context, sizing.Sizing) (elements.Node, error) { return text, nil }
+func gives(text elements.Text) func(context.Context, elements.Sizing) (elements.Node, error) {
+	return func(context.Context, elements.Sizing) (elements.Node, error) { return text, nil }
 }
 
 // Each piece that was dropped says what was chosen to go, with the priority that decided, and the group that it belongs to.

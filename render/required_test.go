@@ -14,7 +14,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // need is a required text chunk of a priority.
@@ -214,7 +213,7 @@ func TestRequiredWhiteSpaceOutlivesItsCalls(t *testing.T) {
 
 func TestWhatGrewIsStillRequired(t *testing.T) {
 	asked := 0
-	root := user(elements.Expandable{Props: must(0), Value: func(context.Context, sizing.Sizing) (elements.Node, error) {
+	root := user(elements.Expandable{Props: must(0), Value: func(context.Context, elements.Sizing) (elements.Node, error) {
 		asked++
 		return chunk(-1, strings.Repeat("r", 4*asked)), nil
 	}}, chunk(1, "a"))
@@ -341,7 +340,7 @@ func TestWhatGrewMakesALegacyPieceRequired(t *testing.T) {
 		elements.TokenLimit{Props: at(1), Max: 8, Children: elements.Nodes{elements.LegacyPrioritization{Children: elements.Nodes{
 			chunk(1, "aaa"), elements.KeepWith{Group: group, Children: elements.Nodes{chunk(2, "bbb")}}, chunk(3, "ccc"),
 		}}}},
-		elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) {
+		elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) {
 			if asked++; asked == 1 {
 				return nil, nil
 			}
@@ -388,7 +387,7 @@ func TestNothingStaysRequiredForWhatIsNotThere(t *testing.T) {
 	for name, other := range map[string]elements.Node{"nothing else": nil, "something else": elements.TextChunk{Props: must(1), Children: elements.Nodes{elements.Text("e")}}} {
 		t.Run(name, func(t *testing.T) {
 			group, asked := &elements.Group{}, 0
-			grows := elements.Expandable{Props: at(9), Value: func(context.Context, sizing.Sizing) (elements.Node, error) {
+			grows := elements.Expandable{Props: at(9), Value: func(context.Context, elements.Sizing) (elements.Node, error) {
 				if asked++; asked == 1 {
 					return elements.KeepWith{Group: group, Children: elements.Nodes{elements.TextChunk{Props: must(1), Children: elements.Nodes{elements.Text("a")}}}}, nil
 				}

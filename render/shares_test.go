@@ -11,7 +11,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // ignoring is an element that takes what it takes.
@@ -59,7 +58,7 @@ func TestElementsThatAskShareWhatTheOthersLeave(t *testing.T) {
 			"an element that ignores its budget does not ask",
 			func(e echo) elements.Node {
 				return elements.Nodes{
-					ignoring{own{render: func(context.Context, sizing.Sizing) (elements.Node, error) { return system, nil }}},
+					ignoring{own{render: func(context.Context, elements.Sizing) (elements.Node, error) { return system, nil }}},
 					user(e("own", elements.Props{}, 0)),
 				}
 			},
@@ -117,7 +116,7 @@ func TestElementsThatAskShareWhatTheOthersLeave(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			for name, tokenizer := range map[string]sizing.Tokenizer{"joining": runes, "other": struct{ sizing.Tokenizer }{runes}} {
+			for name, tokenizer := range map[string]chat.Tokenizer{"joining": runes, "other": struct{ chat.Tokenizer }{runes}} {
 				var o offers
 				_, err := render.Lay(t.Context(), test.tree(o.echo), render.Options{Budget: 1000, Tokenizer: tokenizer})
 				require.NoError(t, err)
@@ -143,7 +142,7 @@ func costOf(n elements.Node) int {
 
 // An element that takes all that it is told does not go for a line break.
 func TestWhatFillsItsShareFits(t *testing.T) {
-	filling := own{render: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+	filling := own{render: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		return elements.Text(strings.Repeat("x", max(0, s.TokenBudget))), nil
 	}}
 	for budget := 40; budget < 140; budget++ {

@@ -8,11 +8,11 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // staged is a message of n chunks, each with a priority of its own, and what it takes as a whole.
-func staged(b *testing.B, n int) (root elements.Node, whole *render.Result, tokenizer *openai.Counter) {
+func staged(b *testing.B, n int) (root elements.Node, whole *render.Result, tokenizer *tiktoken.Counter) {
 	b.Helper()
 	var m elements.UserMessage
 	for i := range n {
@@ -21,9 +21,8 @@ func staged(b *testing.B, n int) (root elements.Node, whole *render.Result, toke
 			Children: elements.Nodes{elements.Textf("Piece %d of the prompt says that %x comes before %x.", i, i*7919, i*104729)},
 		})
 	}
-	tokenizer, err := openai.New("o200k_base")
-	require.NoError(b, err)
-	whole, err = render.Render(b.Context(), m, render.Options{Budget: 1 << 30, Tokenizer: tokenizer})
+	tokenizer = tiktoken.O200k()
+	whole, err := render.Render(b.Context(), m, render.Options{Budget: 1 << 30, Tokenizer: tokenizer})
 	require.NoError(b, err)
 	return m, whole, tokenizer
 }
@@ -123,8 +122,7 @@ func BenchmarkDepth(b *testing.B) {
 			return nodes
 		}
 		root := elements.UserMessage{Children: nest(1024)}
-		tokenizer, err := openai.New("o200k_base")
-		require.NoError(b, err)
+		tokenizer := tiktoken.O200k()
 		layout, err := render.Lay(b.Context(), root, render.Options{Budget: 1 << 20, Tokenizer: tokenizer})
 		require.NoError(b, err)
 		whole, err := layout.Fit(b.Context(), 1<<20)

@@ -18,7 +18,7 @@ var ErrNoSurvey = errors.New("render: the budgets of the pieces are not known")
 // are kept, from the largest [elements.TokenLimit] within the budget of the result up to below the smallest above it.
 //
 // It prunes the prompt once, as far as it goes, whatever the number of pieces. The error wraps [ErrNoSurvey] if that says nothing of other
-// budgets: with a low water, with backfill, with expandables, or with a tokenizer that is no [sizing.Joiner].
+// budgets: with a low water, with backfill, with expandables, or with a tokenizer that is no [chat.Joiner].
 func (r *Result) Survey(ctx context.Context) (Report, error) {
 	if r == nil || r.survey == nil {
 		return nil, fmt.Errorf("%w: the result is not of a render", ErrNoSurvey)

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // mostLimit is above all limits of random prompts.
@@ -82,14 +82,14 @@ func TestASurveySaysWhatEveryBudgetKeeps(t *testing.T) {
 
 func TestASurveyIsRefusedWhereOtherBudgetsAreNotKnown(t *testing.T) {
 	prompt := func(e elements.Node) elements.Node { return user(e, chunk(1, "one"), line("two")) }
-	grows := elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) { return nil, nil }}
+	grows := elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, nil }}
 	for name, tt := range map[string]struct {
 		root elements.Node
 		opts render.Options
 	}{
 		"low water":                      {prompt(nil), render.Options{LowWater: 0.5, Tokenizer: summing{runes}}},
 		"backfill":                       {prompt(nil), render.Options{Backfill: true, Tokenizer: summing{runes}}},
-		"counts that do not add up":      {prompt(nil), render.Options{Tokenizer: struct{ sizing.Tokenizer }{runes}}},
+		"counts that do not add up":      {prompt(nil), render.Options{Tokenizer: struct{ chat.Tokenizer }{runes}}},
 		"an element that takes the rest": {prompt(grows), render.Options{Tokenizer: summing{runes}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 func TestJoin(t *testing.T) {
@@ -91,8 +90,8 @@ func TestTag(t *testing.T) {
 	tag := func(name string, children ...elements.Node) elements.Tag {
 		return elements.Tag{Name: name, Children: children}
 	}
-	fromUser := own{render: func(context.Context, sizing.Sizing) (elements.Node, error) {
-		return elements.Nodes{elements.Text("<u>"), elements.Expandable{Value: func(context.Context, sizing.Sizing) (elements.Node, error) {
+	fromUser := own{render: func(context.Context, elements.Sizing) (elements.Node, error) {
+		return elements.Nodes{elements.Text("<u>"), elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) {
 			return elements.Text("&"), nil
 		}}}, nil
 	}}
@@ -150,7 +149,7 @@ func TestTagNames(t *testing.T) {
 }
 
 // laidOut gives the text of a chunk that was laid out with a share of this many tokens.
-func laidOut(t *testing.T, c elements.TextChunk, share int, tokenizer sizing.Tokenizer) string {
+func laidOut(t *testing.T, c elements.TextChunk, share int, tokenizer chat.Tokenizer) string {
 	t.Helper()
 	// A tool message costs nothing at layout, so that the chunk's share is the whole budget.
 	root := elements.ToolMessage{Children: elements.Nodes{elements.Text("|"), c}}
@@ -198,8 +197,7 @@ func TestTextChunkCut(t *testing.T) {
 // A tokenizer that merges across a break may take fewer tokens for a longer text. Still a chunk ends before the first
 // break up to which it would be larger than its share, and is never larger than that.
 func TestTextChunkCutWithRealTokens(t *testing.T) {
-	tokenizer, err := openai.New("cl100k_base")
-	require.NoError(t, err)
+	tokenizer := tiktoken.Cl100k()
 	text := strings.Repeat("The quick brown fox, 12 345 times:  it\tjumps...  over\n\n\tthe lazy dog! ", 4)
 	for _, test := range []struct {
 		chunk elements.TextChunk

@@ -12,7 +12,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // tool is the definition of a tool that says a word.
@@ -46,7 +45,7 @@ func TestToolsGoByTheirPriorities(t *testing.T) {
 	}{
 		{"the lowest first", elements.Nodes{tool(at(2), "b"), ask, tool(at(1), "a"), tool(at(3), "c")}, [][]string{{"b", "c"}, {"c"}, nil}},
 		{"those of one priority in the order of the tree", elements.Nodes{tool(at(1), "b"), tool(at(1), "a"), ask}, [][]string{{"a"}, nil}},
-		{"in wrappers, and in what elements render to", elements.Nodes{ask, wrap(passing, own{render: func(context.Context, sizing.Sizing) (elements.Node, error) {
+		{"in wrappers, and in what elements render to", elements.Nodes{ask, wrap(passing, own{render: func(context.Context, elements.Sizing) (elements.Node, error) {
 			return elements.Nodes{tool(at(2), "b")}, nil
 		}}), wrap(at(1), tool(at(5), "a"))}, [][]string{{"b"}, nil}},
 		{"a chunk whole", elements.Nodes{ask, elements.Chunk{Props: at(1), Children: elements.Nodes{tool(at(9), "a"), tool(at(9), "b")}}, tool(at(2), "c")}, [][]string{{"c"}, nil}},
@@ -137,7 +136,7 @@ func TestAReportListsToolsByTheirNames(t *testing.T) {
 
 func TestToolsTakeOfWhatElementsAreTold(t *testing.T) {
 	told := 0
-	asking := own{render: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+	asking := own{render: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 		told = s.TokenBudget
 		return elements.Text("x"), nil
 	}}
@@ -198,7 +197,7 @@ func TestLowWaterAndBackfillKnowTools(t *testing.T) {
 
 func TestAnExpandableMayGrowByTools(t *testing.T) {
 	grow := func(names ...string) elements.Node {
-		return elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		return elements.Expandable{Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 			var tools elements.Nodes
 			for i, name := range names {
 				if s.TokenBudget > 100*(i+1) {

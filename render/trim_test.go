@@ -13,8 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // conventions is a text of many lines.
@@ -32,8 +31,7 @@ func lines(text elements.Text) elements.TextChunk {
 }
 
 func TestTextThatMayBeCutIsNotLost(t *testing.T) {
-	tokenizer, err := openai.New("o200k_base")
-	require.NoError(t, err)
+	tokenizer := tiktoken.O200k()
 	text := conventions(60)
 	bySpace := elements.TextChunk{BreakOnWhitespace: true, Children: elements.Nodes{text}}
 	inTag := func(c elements.TextChunk) elements.Node {
@@ -72,8 +70,7 @@ func TestTextThatMayBeCutIsNotLost(t *testing.T) {
 
 // Required text is cut so that what stands around it never makes it an error.
 func TestRequiredTextThatIsCutFits(t *testing.T) {
-	tokenizer, err := openai.New("o200k_base")
-	require.NoError(t, err)
+	tokenizer := tiktoken.O200k()
 	chunk := lines(conventions(60))
 	chunk.Required = true
 	for budget := 100; budget < 500; budget++ {
@@ -138,7 +135,7 @@ func TestTrimming(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			for name, tokenizer := range map[string]sizing.Tokenizer{"joining": runes, "other": struct{ sizing.Tokenizer }{runes}} {
+			for name, tokenizer := range map[string]chat.Tokenizer{"joining": runes, "other": struct{ chat.Tokenizer }{runes}} {
 				layout, err := render.Lay(t.Context(), test.root, render.Options{Budget: plenty, Tokenizer: tokenizer})
 				require.NoError(t, err)
 				r, err := layout.Fit(t.Context(), test.budget)
@@ -159,8 +156,7 @@ func TestCompatibleTrimsNothing(t *testing.T) {
 
 // With the same limits a text at a smaller budget is a prefix of itself at a larger, and fits in any order are what fits alone are.
 func TestTrimmedTextIsAPrefixOfItselfAtALargerBudget(t *testing.T) {
-	tokenizer, err := openai.New("o200k_base")
-	require.NoError(t, err)
+	tokenizer := tiktoken.O200k()
 	root := user(
 		elements.Tag{Name: "a", Props: at(1), Children: elements.Nodes{lines(conventions(20))}},
 		elements.TextChunk{Props: at(2), BreakOnWhitespace: true, Children: elements.Nodes{conventions(10)}},
@@ -178,7 +174,7 @@ func TestTrimmedTextIsAPrefixOfItselfAtALargerBudget(t *testing.T) {
 		r, err := layout.Fit(t.Context(), budget)
 		require.NoError(t, err)
 		require.LessOrEqual(t, r.Tokens, budget)
-		alone, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: struct{ sizing.Tokenizer }{tokenizer}})
+		alone, err := render.Lay(t.Context(), root, render.Options{Budget: plenty, Tokenizer: struct{ chat.Tokenizer }{tokenizer}})
 		require.NoError(t, err)
 		if b%10 == 0 {
 			want, err := alone.Fit(t.Context(), budget)
@@ -273,7 +269,7 @@ func TestRequiredTextFitsWithWhatStandsAroundIt(t *testing.T) {
 		"beside an opaque":    {elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Opaque{Tokens: 50}, required}}, render.Options{}},
 		"beside line breaks":  {elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.LineBreak{}, elements.LineBreak{}, required}}, render.Options{}},
 		"what is not offered": {user(tagged(cut, 5)), render.Options{KeepUnranked: true}},
-		"in what was expanded": {user(elements.Wrap{Props: elements.Props{Required: true}, Children: elements.Nodes{tagged(elements.Expandable{Value: func(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+		"in what was expanded": {user(elements.Wrap{Props: elements.Props{Required: true}, Children: elements.Nodes{tagged(elements.Expandable{Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 			return elements.If(s.TokenBudget >= 100, cut), nil
 		}}, 5)}}), render.Options{}},
 	} {

@@ -15,13 +15,12 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // twice renders two of itself, as deep as it says, or without an end.
 type twice struct{ deep int }
 
-func (n twice) Render(context.Context, sizing.Sizing) (elements.Node, error) {
+func (n twice) Render(context.Context, elements.Sizing) (elements.Node, error) {
 	if n.deep == 1 {
 		return nil, nil
 	}
@@ -31,7 +30,7 @@ func (n twice) Render(context.Context, sizing.Sizing) (elements.Node, error) {
 // longer renders itself around a text that is twice as long.
 type longer string
 
-func (n longer) Render(context.Context, sizing.Sizing) (elements.Node, error) {
+func (n longer) Render(context.Context, elements.Sizing) (elements.Node, error) {
 	return elements.Nodes{elements.Text(n), longer(n + n)}, nil
 }
 
@@ -89,14 +88,14 @@ type quick struct{ tokens }
 
 func (q quick) CountText(s string) int { return len(s) / 4 }
 
-func always(n elements.Node) func(context.Context, sizing.Sizing) (elements.Node, error) {
-	return func(context.Context, sizing.Sizing) (elements.Node, error) { return n, nil }
+func always(n elements.Node) func(context.Context, elements.Sizing) (elements.Node, error) {
+	return func(context.Context, elements.Sizing) (elements.Node, error) { return n, nil }
 }
 
 // growsTo renders nothing at first.
-func growsTo(n elements.Node) func(context.Context, sizing.Sizing) (elements.Node, error) {
+func growsTo(n elements.Node) func(context.Context, elements.Sizing) (elements.Node, error) {
 	asked := 0
-	return func(context.Context, sizing.Sizing) (elements.Node, error) {
+	return func(context.Context, elements.Sizing) (elements.Node, error) {
 		if asked++; asked == 1 {
 			return nil, nil
 		}
@@ -178,7 +177,7 @@ func TestAnElementThatFailsIsAnErrorWithItsPath(t *testing.T) {
 	}
 }
 
-func exits(context.Context, sizing.Sizing) (elements.Node, error) {
+func exits(context.Context, elements.Sizing) (elements.Node, error) {
 	runtime.Goexit()
 	return nil, nil
 }
@@ -211,7 +210,7 @@ func TestWhatNeverReturnsIsLeftBehindASecondAfterTheCancel(t *testing.T) {
 		"an expandable that grows": func(until chan struct{}) setup {
 			grows := waits(until)
 			asked := 0
-			return setup{user(elements.Expandable{Value: func(ctx context.Context, s sizing.Sizing) (elements.Node, error) {
+			return setup{user(elements.Expandable{Value: func(ctx context.Context, s elements.Sizing) (elements.Node, error) {
 				if asked++; asked == 1 {
 					return nil, nil
 				}
@@ -248,14 +247,14 @@ func TestWhatNeverReturnsIsLeftBehindASecondAfterTheCancel(t *testing.T) {
 	}
 }
 
-func waits(until chan struct{}) func(context.Context, sizing.Sizing) (elements.Node, error) {
-	return func(context.Context, sizing.Sizing) (elements.Node, error) {
+func waits(until chan struct{}) func(context.Context, elements.Sizing) (elements.Node, error) {
+	return func(context.Context, elements.Sizing) (elements.Node, error) {
 		<-until
 		return nil, nil
 	}
 }
 
-func cooperates(ctx context.Context, _ sizing.Sizing) (elements.Node, error) {
+func cooperates(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -264,7 +263,7 @@ func cooperates(ctx context.Context, _ sizing.Sizing) (elements.Node, error) {
 func TestALayoutSaysThatAFitOfItWasLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		until, wait := make(chan struct{}), false
-		var joiner sizing.Joiner = blocking{summing{runes}, func() {
+		var joiner chat.Joiner = blocking{summing{runes}, func() {
 			if wait {
 				<-until
 			}

@@ -31,7 +31,7 @@ type Mark struct {
 }
 
 // NewSent remembers a request. Cache breakpoints in it do not count. A request that has no form in JSON is not remembered.
-func NewSent(at time.Time, t Tokenizer, messages []chat.Message, tools []chat.Tool) Sent {
+func NewSent(at time.Time, t chat.Tokenizer, messages []chat.Message, tools []chat.Tool) Sent {
 	s := Sent{Time: at, Tools: toolSet(tools)}
 	n := len(messages)
 	for s.System < n && messages[s.System].Role == chat.RoleSystem {

@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/internal/clamp"
 )
 
-// Calibrated is a [Tokenizer] for models whose provider publishes none, such as Claude and Gemini. It counts with the
+// Calibrated is a [chat.Tokenizer] for models whose provider publishes none, such as Claude and Gemini. It counts with the
 // tokenizer of another model and learns from the usage that the provider reports what to make of that:
 //
 //	counter := &sizing.Calibrated{Base: o200k}
@@ -24,7 +24,7 @@ import (
 // tool call, by recursive least squares (regression.go). Before anything was observed it counts a tenth more than the
 // base.
 //
-// It is no [Joiner], even on a base that is one: what an answer was reported to take says nothing of its parts, and the sum
+// It is no [chat.Joiner], even on a base that is one: what an answer was reported to take says nothing of its parts, and the sum
 // of parts that are each rounded is not the rounded sum. So a renderer counts whole messages again.
 //
 // An opaque part counts as the tokens that it says, and many say none: thinking between other content, a provider's own
@@ -37,7 +37,7 @@ import (
 // counts stay, with a margin on them. A Calibrated is safe for concurrent use and must not be copied.
 type Calibrated struct {
 	// Base counts texts, tools and media. Defaults to a token for 4 bytes of text, and to nothing for media.
-	Base Tokenizer
+	Base chat.Tokenizer
 
 	texts atomic.Pointer[textMemo]
 
@@ -49,7 +49,7 @@ type Calibrated struct {
 	smallest *observed // and the one with the fewest tokens in its messages, since the tools last changed
 }
 
-var _ Tokenizer = (*Calibrated)(nil)
+var _ chat.Tokenizer = (*Calibrated)(nil)
 
 // observed is a request whose usage was reported.
 type observed struct {
@@ -152,9 +152,12 @@ func (c *Calibrated) Margin() float64 {
 	return c.errors.margin()
 }
 
+// Learns returns true: the same input may count otherwise after an answer was observed.
+func (c *Calibrated) Learns() bool { return true }
+
 // Safe gives a tokenizer that counts as c does now, with the margin on top: one to prune to a budget with. What c
 // observes later does not change it.
-func (c *Calibrated) Safe() Tokenizer {
+func (c *Calibrated) Safe() chat.Tokenizer {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	frozen := &Calibrated{Base: c.Base, fit: c.fit, reported: c.reported.clone(), errors: c.errors}
@@ -164,7 +167,7 @@ func (c *Calibrated) Safe() Tokenizer {
 
 // withMargin counts more than another tokenizer by a factor.
 type withMargin struct {
-	of     Tokenizer
+	of     chat.Tokenizer
 	factor float64
 }
 

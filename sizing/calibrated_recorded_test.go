@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // recorded is a real session with Claude that lies beside the repository, in shared/, where there is one.
@@ -129,11 +129,10 @@ func distribution(misses []miss) (median float64, all []float64, short float64) 
 func TestCalibratedOnRecordedSession(t *testing.T) {
 	entries, compactions := recordedSession(t)
 	require.Len(t, compactions, 2)
-	base, err := openai.New("o200k_base")
-	require.NoError(t, err)
+	base := tiktoken.O200k()
 	for _, tt := range []struct {
 		name    string
-		base    sizing.Tokenizer
+		base    chat.Tokenizer
 		reports bool // of what an answer took, which stand on every answer
 		most    float64
 	}{

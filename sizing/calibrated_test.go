@@ -173,7 +173,7 @@ func TestCalibratedHoldsAgainstNonsense(t *testing.T) {
 
 // asked is a tokenizer that notes how often it counts a text.
 type asked struct {
-	sizing.Tokenizer
+	chat.Tokenizer
 	times *int
 }
 

@@ -1,7 +1,7 @@
 // Package sizing says what things cost, in tokens and in dollars, and what a window holds.
 //
-// A [Tokenizer] counts a text, a part, a message and a list of tools; exact counters for OpenAI's models are in
-// sizing/openai, and [Calibrated] learns from the usage that a provider reports where it publishes no tokenizer. A
+// A [chat.Tokenizer] counts a text, a part, a message and a list of tools; exact counters for OpenAI's models are in
+// sizing/tiktoken, and [Calibrated] learns from the usage that a provider reports where it publishes no tokenizer. A
 // [Window] says how much a model takes in, and [Window.Budget] how much of that a prompt may use:
 //
 //	window := sizing.Window{Tokens: 128_000, Answer: 8_000, Threshold: 0.8}
@@ -14,8 +14,4 @@
 //
 // A [PromptCache] foretells what the provider's prompt cache has of the next request, from digests of the last one ([Sent]), its
 // usage and the time, and says what of it changed.
-//
-// Where a tokenizer is a [Joiner], counts add up: a [Span] is the exact count of a text as a value that joins with others.
-//
-// [Sizing] is what an element is handed when it is rendered: the budget it may fill, and the means to measure.
 package sizing

@@ -12,20 +12,13 @@ import (
 	"github.com/promptree-go/promptree/internal/clamp"
 )
 
-// Estimating is a [Tokenizer] whose counts are no counts of a model's tokens. [IsEstimate] tells.
-type Estimating interface {
-	Tokenizer
-	// Estimates tells that the counts are estimates.
-	Estimates() bool
-}
-
-// IsEstimate tells that a tokenizer says of itself that it only estimates.
-func IsEstimate(t Tokenizer) bool {
-	e, ok := t.(Estimating)
+// IsEstimate reports whether a tokenizer says of itself, by a method Estimates() bool, that its counts are only estimates.
+func IsEstimate(t chat.Tokenizer) bool {
+	e, ok := t.(interface{ Estimates() bool })
 	return ok && e.Estimates()
 }
 
-// Estimator is a [Tokenizer] for where none of the model's own is at hand. It divides characters, and says of itself that
+// Estimator is a [chat.Tokenizer] for where none of the model's own is at hand. It divides characters, and says of itself that
 // its counts are estimates ([IsEstimate]). The zero value estimates as stagewise does: four characters are a token,
 // rounded up, and a message takes 400 characters for what wraps it.
 //
@@ -162,7 +155,7 @@ func NewReported(req chat.Request, resp chat.Response) Reported {
 // output, and a tokenizer's count of the messages after it; t may be an [Estimator]. It is false where nothing was
 // reported for such a beginning: the history was compacted, pruned, cut or otherwise changed since, the answer was
 // changed or not kept, or the tools are others. What was reported then says nothing, and the caller counts all of it.
-func (r Reported) Count(t Tokenizer, messages []chat.Message, tools []chat.Tool) (tokens int, ok bool) {
+func (r Reported) Count(t chat.Tokenizer, messages []chat.Message, tools []chat.Tool) (tokens int, ok bool) {
 	known := r.messages
 	if r.answer {
 		known++

@@ -6,7 +6,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
 )
 
 func ExampleWindow_Budget() {
@@ -99,42 +98,4 @@ func (bytesTokenizer) CountTools(tools []chat.Tool) int {
 		n += len(tool.Name) + len(tool.Description) + len(tool.Parameters)
 	}
 	return n
-}
-
-// A tokenizer of one's own is any type with the four methods.
-func ExampleTokenizer() {
-	var tokenizer sizing.Tokenizer = bytesTokenizer{}
-	fmt.Println(tokenizer.CountText("hello"))
-	fmt.Println(tokenizer.CountMessage(chat.UserMessage("hello")))
-	fmt.Println(tokenizer.CountTools(nil))
-	// Output:
-	// 5
-	// 9
-	// 0
-}
-
-// A text is put together from pieces, and its count from theirs.
-func ExampleSpan() {
-	counter, err := openai.New("o200k_base")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	var (
-		span sizing.Span
-		text string
-		sum  int
-	)
-	for _, piece := range []string{"Counting to", "kens in pie", "ces adds up, even when wor", "ds are cut."} {
-		span = span.Join(counter, sizing.Measure(counter, piece))
-		text += piece
-		sum += counter.CountText(piece)
-	}
-	fmt.Println("joined:", span.Tokens())
-	fmt.Println("whole:", counter.CountText(text))
-	fmt.Println("pieces, each alone:", sum)
-	// Output:
-	// joined: 13
-	// whole: 13
-	// pieces, each alone: 16
 }

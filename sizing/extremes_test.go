@@ -46,7 +46,7 @@ func TestCountsOfAnyNumbersAreNotBelowZero(t *testing.T) {
 	answer := chat.AssistantMessage("four five")
 	again := chat.Request{Messages: []chat.Message{m, answer, m}}
 	response := chat.Response{Message: answer, Usage: chat.Usage{Input: 10, Output: 5, CacheRead: 1, CacheWrite: 1}}
-	counts := func(counter sizing.Tokenizer, field string, number any) {
+	counts := func(counter chat.Tokenizer, field string, number any) {
 		opaque := chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("a"), chat.Opaque{Value: []byte("{}"), Tokens: math.MaxInt}, chat.Opaque{Tokens: math.MaxInt}}}
 		for _, n := range []int{
 			counter.CountText("one two three"), counter.CountMessage(m), counter.CountMessage(opaque), counter.CountPart(opaque.Content[1]),

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/counting"
 )
 
 // bytesPerToken of the default base.
@@ -26,7 +27,7 @@ func (c *Calibrated) memory() *textMemo {
 	if m := c.texts.Load(); m != nil {
 		return m
 	}
-	c.texts.CompareAndSwap(nil, &textMemo{off: c.Base != nil && !Lasting(c.Base)})
+	c.texts.CompareAndSwap(nil, &textMemo{off: c.Base != nil && !counting.MayKeep(c.Base)})
 	return c.texts.Load()
 }
 

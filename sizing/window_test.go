@@ -113,8 +113,3 @@ func TestEffectiveIsTheWindowLessTheAnswer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 7_000, got)
 }
-
-func TestSizingMeasuresWithItsTokenizer(t *testing.T) {
-	s := sizing.Sizing{TokenBudget: 10, Window: 100, Tokenizer: bytesTokenizer{}}
-	require.Equal(t, 5, s.CountText("hello"))
-}

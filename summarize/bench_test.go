@@ -9,7 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -17,8 +17,7 @@ import (
 
 // BenchmarkCompaction renders a prompt that does not fit, compacts it with Offline and renders it again.
 func BenchmarkCompaction(b *testing.B) {
-	counter, err := openai.New("o200k_base")
-	require.NoError(b, err)
+	counter := tiktoken.O200k()
 	var messages []chat.Message
 	for _, e := range recording(b, generated) {
 		messages = append(messages, e.Message)
@@ -40,7 +39,7 @@ func BenchmarkCompaction(b *testing.B) {
 
 // overfull is a session in memory with the first messages that are together more than a number of tokens, up to a tool
 // result.
-func overfull(b *testing.B, messages []chat.Message, counter *openai.Counter, tokens int) *history.Session {
+func overfull(b *testing.B, messages []chat.Message, counter *tiktoken.Counter, tokens int) *history.Session {
 	n := 0
 	for i, m := range messages {
 		n += counter.CountMessage(m)
@@ -56,8 +55,7 @@ func overfull(b *testing.B, messages []chat.Message, counter *openai.Counter, to
 
 // BenchmarkRender renders a prompt that fits, as nearly all do.
 func BenchmarkRender(b *testing.B) {
-	counter, err := openai.New("o200k_base")
-	require.NoError(b, err)
+	counter := tiktoken.O200k()
 	var messages []chat.Message
 	for _, e := range recording(b, generated) {
 		messages = append(messages, e.Message)

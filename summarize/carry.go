@@ -232,7 +232,7 @@ func (c *carrier) draft(ctx context.Context, o order) (*job, *writer, draft, []e
 }
 
 // keepsEnough reports by an error that a hook's FirstKept leaves something out that the plan keeps: nobody summarised it.
-func (c *carrier) keepsEnough(ctx context.Context, j *job, by sizing.Sizing) error {
+func (c *carrier) keepsEnough(ctx context.Context, j *job, by elements.Sizing) error {
 	if j.hooked.FirstKept == "" {
 		return nil
 	}

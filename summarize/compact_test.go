@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
@@ -479,8 +479,7 @@ func TestErrorOfAnElementIsNoOverflow(t *testing.T) {
 }
 
 func TestTokensOfOpenAI(t *testing.T) {
-	counter, err := openai.New("o200k_base")
-	require.NoError(t, err)
+	counter := tiktoken.O200k()
 	for _, tokens := range []int{1500, 2500, 5000} {
 		t.Run(fmt.Sprintf("%d tokens", tokens), func(t *testing.T) {
 			d := newFileDesk(t, chat.UserMessage("Täglich grüßt <das> Murmeltier & 土拨鼠."))

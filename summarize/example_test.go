@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -29,10 +29,7 @@ func work(session *history.Session) error {
 }
 
 func ExampleCompactor_Render() {
-	tokenizer, err := openai.New("o200k_base")
-	if err != nil {
-		log.Fatal(err)
-	}
+	tokenizer := tiktoken.O200k()
 	session := &history.Session{}
 	if err := work(session); err != nil {
 		log.Fatal(err)
@@ -74,10 +71,7 @@ func ExampleCompactor_Render() {
 
 // What cannot be made to fit is an error that still says how much was needed, and why compaction did not help.
 func ExampleFailedError() {
-	tokenizer, err := openai.New("o200k_base")
-	if err != nil {
-		log.Fatal(err)
-	}
+	tokenizer := tiktoken.O200k()
 	session := &history.Session{}
 	if err := work(session); err != nil {
 		log.Fatal(err)
@@ -90,7 +84,7 @@ func ExampleFailedError() {
 	compactor := &summarize.Compactor{
 		Session: session, Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1_000},
 	}
-	_, err = compactor.Render(context.Background(), prompt)
+	_, err := compactor.Render(context.Background(), prompt)
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		fmt.Println("over the budget:", over.Needed > over.Budget)
 	}
@@ -108,10 +102,7 @@ func ExampleFailedError() {
 
 // Tools that stand in the prompt need no Target.Tools. What may go of them triggers no compaction.
 func ExampleTarget_toolsInThePrompt() {
-	tokenizer, err := openai.New("o200k_base")
-	if err != nil {
-		log.Fatal(err)
-	}
+	tokenizer := tiktoken.O200k()
 	session := &history.Session{}
 	if err := work(session); err != nil {
 		log.Fatal(err)

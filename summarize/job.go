@@ -12,11 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/clamp"
 	"github.com/promptree-go/promptree/internal/ledger"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // job is a plan that is carried out. Everything that it needs is read from the session, so that it does not matter who made
@@ -38,7 +38,7 @@ type job struct {
 }
 
 // openJob reads what a plan needs.
-func openJob(ctx context.Context, s *history.Session, id string, l *ledger.Ledger, p Policy, t Target, by sizing.Sizing) (*job, error) {
+func openJob(ctx context.Context, s *history.Session, id string, l *ledger.Ledger, p Policy, t Target, by elements.Sizing) (*job, error) {
 	entry, err := s.Entry(ctx, id)
 	if err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (j *job) files(ctx context.Context, s *history.Session) (history.Files, err
 }
 
 // cutAt is the point of the policy's cut at an entry.
-func (p Policy) cutAt(ctx context.Context, view history.View, firstKept string, by sizing.Sizing) (history.CutPoint, error) {
+func (p Policy) cutAt(ctx context.Context, view history.View, firstKept string, by elements.Sizing) (history.CutPoint, error) {
 	return call(ctx, nameTokenizer, 0, func(ctx context.Context) (history.CutPoint, error) { return p.Cut.At(ctx, view, firstKept, by) })
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/breadcrumb"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // Material is what a compaction has to work with. A [Prompt] makes a request of it, and a [Replacement] what is put in
@@ -58,7 +57,7 @@ type Material struct {
 	Transcript Transcript
 
 	// Tokenizer that everything is measured with.
-	Tokenizer sizing.Tokenizer
+	Tokenizer chat.Tokenizer
 	// Room is the most tokens that what is put in place may take, Words of that the summary's words.
 	Room, Words int
 	// ResultTokens is the most of a tool result that a request should show where it shows results short.

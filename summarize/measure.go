@@ -411,12 +411,12 @@ func (m *measurer) rule(s *measured) history.Cut {
 }
 
 // sizing is what the history's elements are shown with.
-func (m *measurer) sizing() sizing.Sizing {
+func (m *measurer) sizing() elements.Sizing {
 	window := m.options.Window
 	if window == 0 {
 		window = m.target.Budget
 	}
-	return sizing.Sizing{Window: window, TokenBudget: m.target.Budget, Tokenizer: m.target.Tokenizer}
+	return elements.Sizing{Window: window, TokenBudget: m.target.Budget, Tokenizer: m.target.Tokenizer}
 }
 
 // room is the most tokens that what is put in place may take, by the policy.
@@ -430,7 +430,7 @@ func covered(point history.CutPoint) []history.Unit { return point.Units[:point.
 
 // replaced is how many tokens what is put in place stands for: what stood for an earlier compaction, and what is covered but
 // for the current turn's first message, which stays.
-func replaced(t sizing.Tokenizer, earlier []chat.Message, units []history.Unit) int {
+func replaced(t chat.Tokenizer, earlier []chat.Message, units []history.Unit) int {
 	tokens := 0
 	for _, m := range earlier {
 		tokens += counted(t.CountMessage(m))

@@ -12,7 +12,6 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -317,7 +316,7 @@ type ownHistory struct {
 
 func (ownHistory) ShowsHistory() {}
 
-func (o ownHistory) Render(ctx context.Context, _ sizing.Sizing) (elements.Node, error) {
+func (o ownHistory) Render(ctx context.Context, _ elements.Sizing) (elements.Node, error) {
 	v, err := history.ViewIn(ctx, o.session)
 	if err != nil {
 		return nil, err

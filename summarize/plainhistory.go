@@ -12,7 +12,6 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // Mentions names what a message refers to beside its text, such as files that the user's editor put with it. The application
@@ -64,7 +63,7 @@ func (t PlainHistory) ElementProps() elements.Props {
 }
 
 // Render returns the tag. Without messages, and anything before them, there is none.
-func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+func (t PlainHistory) Render(_ context.Context, s elements.Sizing) (elements.Node, error) {
 	name := cmp.Or(t.Name, plaintext.ConversationTag)
 	own := plaintext.MatchTags(name)
 	before := own.ReplaceAllString(t.Before, `<\$1`)
@@ -139,7 +138,7 @@ func (t PlainHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node,
 
 // fill is about the most tokens that each result, and the arguments of each call, may take so that all of them take at most
 // room more than at least tokens each. It counts each text once, and notes what it takes.
-func fill(list []plaintext.Block, s sizing.Sizing, sizes map[string]int, least, most, room int) int {
+func fill(list []plaintext.Block, s elements.Sizing, sizes map[string]int, least, most, room int) int {
 	type size struct {
 		tokens int
 		grows  float64 // by its indent

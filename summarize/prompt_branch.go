@@ -11,7 +11,6 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // ModeBranch names [BranchPrompt].
@@ -62,7 +61,7 @@ func branchRequest(m Material) elements.Node {
 //
 // Entries come oldest first, such as [history.Session.Abandoned] gives; memory holds no more of them than fit. The error is
 // that of the entries.
-func BranchMessages(entries iter.Seq2[history.Entry, error], budget int, t sizing.Tokenizer) ([]chat.Message, error) {
+func BranchMessages(entries iter.Seq2[history.Entry, error], budget int, t chat.Tokenizer) ([]chat.Message, error) {
 	type said struct {
 		messages []chat.Message
 		tokens   int

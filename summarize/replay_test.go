@@ -17,7 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/sessiontest"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -117,8 +117,7 @@ func TestReplay(t *testing.T) {
 	if race && testing.Short() {
 		t.Skip("takes too long with the race detector")
 	}
-	counter, err := openai.New("o200k_base")
-	require.NoError(t, err)
+	counter := tiktoken.O200k()
 	for _, c := range []struct {
 		name, path string
 		window     int
@@ -142,7 +141,7 @@ func TestReplay(t *testing.T) {
 }
 
 // replay renders the prompt before each assistant message, as it would have been sent, and checks what is promised.
-func replay(t *testing.T, entries []spoken, counter *openai.Counter, window int, policy summarize.Policy) {
+func replay(t *testing.T, entries []spoken, counter *tiktoken.Counter, window int, policy summarize.Policy) {
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	r := &replayed{desk: deskOf(t, opened(t, path)), path: path, covered: map[int]bool{}, shown: map[int]bool{}}
 	r.Target.Tokenizer, r.Target.Budget, r.Policy, r.Target.Model = counter, window, policy, chat.ModelFunc(r.answer)

@@ -25,7 +25,7 @@ type Target struct {
 	Name string
 	// Tokenizer that its requests are measured with. Of a model that is asked for summaries alone it defaults to the
 	// agent's.
-	Tokenizer sizing.Tokenizer
+	Tokenizer chat.Tokenizer
 	// Budget is the most tokens that a prompt may take: its messages, and the tools that stand in it ([elements.Tool]), which
 	// [sizing.Window.ToolsInPrompt] works it out for. It is not looked at of a model that is asked for summaries
 	// alone.

@@ -9,7 +9,8 @@ import (
 	"sync"
 
 	"github.com/pkoukk/tiktoken-go-loader/assets"
-	"github.com/promptree-go/promptree/sizing/openai"
+
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // sizes of the jobs, so that a test can run all of them in a moment.
@@ -43,9 +44,9 @@ type bench struct {
 }
 
 // emptied is a set-up that gives a counter that has counted before and remembers nothing.
-func emptied(encoding string) func(context.Context) (*openai.Counter, error) {
-	c, err := openai.New(encoding)
-	return func(context.Context) (*openai.Counter, error) {
+func emptied(encoding string) func(context.Context) (*tiktoken.Counter, error) {
+	c, err := tiktoken.New(encoding)
+	return func(context.Context) (*tiktoken.Counter, error) {
 		if err != nil {
 			return nil, err
 		}

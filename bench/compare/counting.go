@@ -8,10 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pkoukk/tiktoken-go"
+	pkoukk "github.com/pkoukk/tiktoken-go"
 	loader "github.com/pkoukk/tiktoken-go-loader"
-	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/tiktoken-go/tokenizer"
+
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // countPlan counts all that was said in a recorded session.
@@ -30,7 +31,7 @@ func countPlan(encoding string) plan {
 }
 
 func (b *bench) counting(ctx context.Context, encoding, text, note string) (comparison, error) {
-	c, err := openai.New(encoding)
+	c, err := tiktoken.New(encoding)
 	if err != nil {
 		return comparison{}, err
 	}
@@ -66,7 +67,7 @@ func (b *bench) counting(ctx context.Context, encoding, text, note string) (comp
 		ours("ours, warm", repeated(func() error { c.CountText(turned.next()); return nil })),
 		ours("ours, empty memo", afresh(
 			emptied(encoding),
-			func(_ context.Context, c *openai.Counter) error { return checked(c.CountText(text), tokens) },
+			func(_ context.Context, c *tiktoken.Counter) error { return checked(c.CountText(text), tokens) },
 		)),
 		ours("ours, the same text again", repeated(func() error { return checked(c.CountText(text), tokens) })),
 		ours("ours, warm, 2 goroutines", twoAtOnce(func() { c.CountText(turned.next()) })),
@@ -130,9 +131,9 @@ type countWith struct {
 }
 
 // peerTiktoken is tiktoken-go with its offline tables.
-func peerTiktoken(encoding string) (*tiktoken.Tiktoken, error) {
-	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
-	return tiktoken.GetEncoding(encoding)
+func peerTiktoken(encoding string) (*pkoukk.Tiktoken, error) {
+	pkoukk.SetBpeLoader(loader.NewOfflineLoader())
+	return pkoukk.GetEncoding(encoding)
 }
 
 // differs notes how far a count is from ours, where it is.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // budgetsFitted is how many budgets one layout is fitted to.
@@ -26,7 +26,7 @@ func fitPlan() plan {
 			if err != nil {
 				return comparison{}, err
 			}
-			c, err := openai.New(p.encoding)
+			c, err := tiktoken.New(p.encoding)
 			if err != nil {
 				return comparison{}, err
 			}

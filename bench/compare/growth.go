@@ -6,7 +6,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // manyTrees stretches a round to ten of the largest trees or more. Of two or three it would be chance how many meet the
@@ -76,7 +76,7 @@ const unlimited = 1 << 30
 
 // newPruning has a budget of a share of what the tree takes.
 func newPruning(ctx context.Context, encoding string, root elements.Node, share float64) (*pruning, error) {
-	c, err := openai.New(encoding)
+	c, err := tiktoken.New(encoding)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func newPruning(ctx context.Context, encoding string, root elements.Node, share 
 
 // countLap counts all of the text at once with a memo that is empty each time.
 func (p *pruning) countLap() lap {
-	return afresh(emptied(p.encoding), func(_ context.Context, c *openai.Counter) error {
+	return afresh(emptied(p.encoding), func(_ context.Context, c *tiktoken.Counter) error {
 		c.CountText(p.text)
 		return nil
 	})
@@ -99,11 +99,11 @@ func (p *pruning) countLap() lap {
 func (p *pruning) lap() lap {
 	return afresh(
 		emptied(p.encoding),
-		func(ctx context.Context, c *openai.Counter) error { return p.render(ctx, c, p.root) },
+		func(ctx context.Context, c *tiktoken.Counter) error { return p.render(ctx, c, p.root) },
 	)
 }
 
-func (p *pruning) render(ctx context.Context, c *openai.Counter, root elements.Node) error {
+func (p *pruning) render(ctx context.Context, c *tiktoken.Counter, root elements.Node) error {
 	r, err := render.Render(ctx, root, render.Options{Budget: p.budget, Tokenizer: c})
 	if err != nil {
 		return err

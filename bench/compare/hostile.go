@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // hostileInputs are texts that counters are slow at, of exactly n bytes, or the few fewer that whole characters take.
@@ -57,7 +57,7 @@ func hostilePlan() plan {
 			count := func(text string) lap {
 				return afresh(
 					emptied(encoding),
-					func(_ context.Context, c *openai.Counter) error { c.CountText(text); return nil },
+					func(_ context.Context, c *tiktoken.Counter) error { c.CountText(text); return nil },
 				)
 			}
 			for _, input := range hostileInputs {

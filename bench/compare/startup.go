@@ -11,14 +11,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/promptree-go/promptree/sizing/openai"
 	"github.com/tiktoken-go/tokenizer"
+
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // startUps are the ways to make a counter of an encoding and count a word with it.
 var startUps = map[string]func(encoding string) (keep any, err error){
 	"ours": func(encoding string) (any, error) {
-		c, err := openai.New(encoding)
+		c, err := tiktoken.New(encoding)
 		if err == nil {
 			c.CountText("promptree")
 		}

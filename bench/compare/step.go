@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // stepPlan renders a long conversation, adds what an agent's step adds, and renders it again.
@@ -55,16 +55,13 @@ const roundsInTurn = 20
 // running is an agent between two of its steps.
 type running struct {
 	session   *history.Session
-	tokenizer sizing.Tokenizer
+	tokenizer chat.Tokenizer
 	tokens    int // of the last render
 }
 
 // unrendered is a conversation that was never rendered.
 func (a agentStep) unrendered(context.Context) (*running, error) {
-	c, err := openai.New("o200k_base")
-	if err != nil {
-		return nil, err
-	}
+	c := tiktoken.O200k()
 	r := &running{session: numbered.Session(), tokenizer: c}
 	return r, a.add(context.Background(), r.session, 0, a.rounds)
 }

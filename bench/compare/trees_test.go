@@ -9,7 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 var treeKinds = []treeKind{flatTree, nestedTree, equalTree, keepWithTree, legacyTree}
@@ -19,8 +19,7 @@ func TestTreesHaveTheirPiecesAndFitTheirBudget(t *testing.T) {
 		for _, n := range []int{1, 7, 10, 95, 1000} {
 			t.Run(fmt.Sprintf("%s of %d", kind.name, n), func(t *testing.T) {
 				root := kind.make(n)
-				c, err := openai.New("o200k_base")
-				require.NoError(t, err)
+				c := tiktoken.O200k()
 				whole, err := render.Render(t.Context(), root, render.Options{Budget: unlimited, Tokenizer: c})
 				require.NoError(t, err)
 				require.Len(t, whole.Report(), n)
@@ -40,16 +39,14 @@ func TestTreesHaveTheirPiecesAndFitTheirBudget(t *testing.T) {
 }
 
 func TestNestedTreeIsDeep(t *testing.T) {
-	c, err := openai.New("o200k_base")
-	require.NoError(t, err)
+	c := tiktoken.O200k()
 	r, err := render.Render(t.Context(), nestedTree.make(1000), render.Options{Budget: unlimited, Tokenizer: c})
 	require.NoError(t, err)
 	require.Equal(t, "User > Wrap#1 > Wrap#1 > TextChunk#1", r.Report()[0].Path)
 }
 
 func TestGroupsGoWhole(t *testing.T) {
-	c, err := openai.New("o200k_base")
-	require.NoError(t, err)
+	c := tiktoken.O200k()
 	r, err := render.Render(t.Context(), keepWithTree.make(1000), render.Options{Budget: 2000, Tokenizer: c})
 	require.NoError(t, err)
 	kept := map[int]int{} // members by group

@@ -8,7 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // trimPlan drops the oldest messages until the rest fits, as LangChain.js's trimMessages does.
@@ -34,7 +34,7 @@ func (b *bench) trim(ctx context.Context) (comparison, error) {
 	if err != nil {
 		return comparison{}, err
 	}
-	warm, err := openai.New(encoding)
+	warm, err := tiktoken.New(encoding)
 	if err != nil {
 		return comparison{}, err
 	}

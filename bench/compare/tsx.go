@@ -9,7 +9,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // tsxBudget is the budget of prompt-tsx's benchmark.
@@ -49,7 +49,7 @@ func (b *bench) promptTSX(ctx context.Context, text, note string) (comparison, e
 	lines := strings.Split(text, "\n")
 	root := chunked(lines)
 	p := &pruning{encoding: encoding, root: root, budget: tsxBudget}
-	c, err := openai.New(encoding)
+	c, err := tiktoken.New(encoding)
 	if err != nil {
 		return comparison{}, err
 	}
@@ -78,10 +78,10 @@ func (b *bench) promptTSX(ctx context.Context, text, note string) (comparison, e
 		},
 		contestants: []contestant{
 			{name: ours, lap: p.lap(), pieces: len(lines)},
-			{name: built, pieces: len(lines), lap: afresh(empty, func(ctx context.Context, c *openai.Counter) error {
+			{name: built, pieces: len(lines), lap: afresh(empty, func(ctx context.Context, c *tiktoken.Counter) error {
 				return p.render(ctx, c, chunked(lines))
 			})},
-			{name: counter, bytes: len(text), lap: afresh(empty, func(_ context.Context, c *openai.Counter) error {
+			{name: counter, bytes: len(text), lap: afresh(empty, func(_ context.Context, c *tiktoken.Counter) error {
 				return checked(c.CountText(text), tokens)
 			})},
 			tsx,

@@ -20,7 +20,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/visible"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 func main() {
@@ -105,7 +104,7 @@ func run(in io.Reader, out io.Writer) error {
 	}
 }
 
-func renderCase(c testCase, t sizing.Tokenizer) caseResult {
+func renderCase(c testCase, t chat.Tokenizer) caseResult {
 	out := caseResult{Name: c.Name}
 	root, broken := treeOf(c.Root) // elements are data: each budget lays the same ones out afresh
 	for _, budget := range c.Budget {

@@ -10,12 +10,11 @@ import (
 	"unicode/utf16"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // tokenizers makes each tokenizer once.
-type tokenizers map[string]sizing.Tokenizer
+type tokenizers map[string]chat.Tokenizer
 
 func newTokenizers() tokenizers {
 	return tokenizers{
@@ -27,7 +26,7 @@ func newTokenizers() tokenizers {
 
 // named gives a tokenizer for a tree with or without opaque values. Some of these join the text beside them, so that
 // counts do not add up there.
-func (ts tokenizers) named(name string, opaque bool) (sizing.Tokenizer, error) {
+func (ts tokenizers) named(name string, opaque bool) (chat.Tokenizer, error) {
 	if name == "" {
 		name = "cl100k"
 	}
@@ -37,7 +36,7 @@ func (ts tokenizers) named(name string, opaque bool) (sizing.Tokenizer, error) {
 			return t, nil
 		}
 	}
-	c, err := openai.New(name + "_base")
+	c, err := tiktoken.New(name + "_base")
 	if err != nil {
 		return nil, fmt.Errorf("unknown tokenizer %q", name)
 	}
@@ -59,7 +58,7 @@ func (c chars) CountFrame(chat.Message) (int, bool) { return c.overhead, true }
 // joining counts trees without opaque values.
 type joining struct {
 	chatObject
-	counter *openai.Counter
+	counter *tiktoken.Counter
 }
 
 func (j joining) SafeCut(before, after rune) bool { return j.counter.SafeCut(before, after) }
@@ -135,7 +134,7 @@ func consumed(s string) int {
 
 // chatObject counts messages as the OpenAI chat message object, images and opaque values as they stand in it. Other
 // than the tokenizer it is made of, it counts an image's URL as text, as the reference does.
-type chatObject struct{ counter sizing.Tokenizer }
+type chatObject struct{ counter chat.Tokenizer }
 
 func (t chatObject) CountText(s string) int { return t.counter.CountText(s) }
 

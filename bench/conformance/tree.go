@@ -10,7 +10,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // spec is a node of a case. A string is literal text.
@@ -191,7 +190,7 @@ func (b builder) calls(specs []callSpec) []elements.ToolCall {
 }
 
 // expand fills its budget: the prefix, then the filling as often as it fits.
-func (p properties) expand(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+func (p properties) expand(_ context.Context, s elements.Sizing) (elements.Node, error) {
 	times := 50
 	if p.Times != nil {
 		times = *p.Times
@@ -213,7 +212,7 @@ type EchoBudget struct {
 	consume int
 }
 
-func (e EchoBudget) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+func (e EchoBudget) Render(_ context.Context, s elements.Sizing) (elements.Node, error) {
 	consume := ""
 	if e.consume != 0 {
 		consume = fmt.Sprintf("consume=%d, ", e.consume)

@@ -10,8 +10,7 @@ import (
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize/einoagent"
 	"github.com/promptree-go/promptree/summarize/models"
 )
@@ -25,7 +24,7 @@ type tally struct {
 	input, cached                      int     // of both kinds of requests
 	kept                               float64 // share of what the user said that each request shows, added up
 
-	tokenizer sizing.Tokenizer
+	tokenizer chat.Tokenizer
 	window    int
 	user      []string // what the user said so far
 
@@ -35,7 +34,7 @@ type tally struct {
 }
 
 func newTally(window int) (*tally, error) {
-	tokenizer, err := openai.ForModel("gpt-4o")
+	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	return &tally{tokenizer: tokenizer, window: window, counts: map[string]int{}}, err
 }
 

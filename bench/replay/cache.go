@@ -6,12 +6,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // prefix is the request that was sent last, which a provider's prompt cache holds.
 type prefix struct {
-	tokenizer sizing.Tokenizer
+	tokenizer chat.Tokenizer
 	last      []chat.Message
 	tokens    []int // of each of those
 }
@@ -72,8 +71,8 @@ func samePart(a, b chat.Part) bool {
 }
 
 // commonText is how many tokens two messages share at their beginning that differ.
-func commonText(t sizing.Tokenizer, a, b chat.Message) int {
-	joiner, ok := t.(sizing.Joiner)
+func commonText(t chat.Tokenizer, a, b chat.Message) int {
+	joiner, ok := t.(chat.Joiner)
 	if !ok || a.Role != b.Role || a.Name != b.Name || a.ToolCallID != b.ToolCallID || len(a.Content) == 0 || len(b.Content) == 0 {
 		return 0
 	}
@@ -100,7 +99,7 @@ func commonText(t sizing.Tokenizer, a, b chat.Message) int {
 }
 
 // cuts tells whether a text may be cut between a character and what follows it.
-func cuts(t sizing.Joiner, before rune, rest string) bool {
+func cuts(t chat.Joiner, before rune, rest string) bool {
 	after, _ := utf8.DecodeRuneInString(rest)
 	return rest == "" || t.SafeCut(before, after)
 }

@@ -7,13 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-func counter(t testing.TB) *openai.Counter {
+func counter(t testing.TB) *tiktoken.Counter {
 	t.Helper()
-	c, err := openai.New(encoding)
+	c, err := tiktoken.New(encoding)
 	require.NoError(t, err)
 	return c
 }
@@ -72,7 +71,7 @@ func TestSendCountsEveryMessage(t *testing.T) {
 
 // A tokenizer that does not know where its counts add up has whole messages alone.
 func TestCommonPrefixOfAnyTokenizer(t *testing.T) {
-	p := prefix{tokenizer: struct{ sizing.Tokenizer }{counter(t)}}
+	p := prefix{tokenizer: struct{ chat.Tokenizer }{counter(t)}}
 	p.send([]chat.Message{chat.SystemMessage("one two"), chat.UserMessage("one two three")})
 	require.Equal(t, 6, p.common([]chat.Message{chat.SystemMessage("one two"), chat.UserMessage("one two four")}))
 }
@@ -84,7 +83,7 @@ func FuzzCommonText(f *testing.F) {
 	f.Add("caf", "\u00e9", "\u00e8")
 	f.Add("\xff", "\xfe", "")
 	f.Add(strings.Repeat("a", 100), "b", "'s")
-	c, err := openai.New(encoding)
+	c, err := tiktoken.New(encoding)
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, common, a, b string) {
 		n := commonText(c, chat.UserMessage(common+a), chat.UserMessage(common+b))

@@ -14,7 +14,6 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/stagewise"
 )
@@ -198,7 +197,7 @@ func (r *replayer) serialised(ctx context.Context, previous string, messages []c
 
 // covered says which messages a compaction in a session summarised: those themselves, and at which place among all that was
 // said the first of them stands and the first that was kept.
-func covered(ctx context.Context, s *history.Session, e history.Entry, t sizing.Tokenizer) (messages []chat.Message, first, kept int, err error) {
+func covered(ctx context.Context, s *history.Session, e history.Entry, t chat.Tokenizer) (messages []chat.Message, first, kept int, err error) {
 	view, err := s.ViewAt(ctx, e.Parent)
 	if err != nil {
 		return nil, 0, 0, err
@@ -219,7 +218,7 @@ func covered(ctx context.Context, s *history.Session, e history.Entry, t sizing.
 		kept = said
 	}
 	first = kept
-	whole := sizing.Sizing{Window: math.MaxInt32, TokenBudget: math.MaxInt32, Tokenizer: t}
+	whole := elements.Sizing{Window: math.MaxInt32, TokenBudget: math.MaxInt32, Tokenizer: t}
 	add := func(id string, list ...chat.Message) {
 		if at, ok := places[id]; ok && at < kept {
 			messages = append(messages, list...)

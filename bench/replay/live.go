@@ -12,7 +12,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -30,7 +29,7 @@ type agent interface {
 
 // unlimited is an agent that sends the session as it is.
 type unlimited struct {
-	tokenizer sizing.Tokenizer
+	tokenizer chat.Tokenizer
 	prompt    elements.Node
 }
 

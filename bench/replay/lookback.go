@@ -41,7 +41,7 @@ var identifier = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*(?:[./_-][A-Za-z0-9_]
 
 // looker looks for look-backs in a run.
 type looker struct {
-	tokenizer sizing.Tokenizer
+	tokenizer chat.Tokenizer
 	biller    *biller
 
 	lines, names map[string]int // where each was said last, in said
@@ -50,7 +50,7 @@ type looker struct {
 	carried      int            // tokens of those
 }
 
-func newLooker(t sizing.Tokenizer, b *biller) *looker {
+func newLooker(t chat.Tokenizer, b *biller) *looker {
 	return &looker{tokenizer: t, biller: b, lines: map[string]int{}, names: map[string]int{}}
 }
 

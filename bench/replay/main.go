@@ -32,7 +32,7 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/visible"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -113,8 +113,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, errors.New("-carry is in dollars: set -prices")
 	case !(*carry >= 0 && *carry <= math.MaxFloat64):
 		return o, fmt.Errorf("-carry is %v: it is 0 or more", *carry)
-	case o.window <= openai.ReplyPriming:
-		return o, fmt.Errorf("-window is %d: it is a number of tokens, %d or more", o.window, openai.ReplyPriming+1)
+	case o.window <= tiktoken.ReplyPriming:
+		return o, fmt.Errorf("-window is %d: it is a number of tokens, %d or more", o.window, tiktoken.ReplyPriming+1)
 	case o.model != modelOffline && o.model != modelScript:
 		return o, fmt.Errorf("-model: there is no model %q: it is %s or %s", o.model, modelOffline, modelScript)
 	case o.minMessages < 0:
@@ -166,11 +166,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // compare replays each session under each policy. All sessions are read before the first is replayed, so that a mistake
 // in a name comes to light at once.
 func compare(ctx context.Context, o options, stdout io.Writer, progress *progress) error {
-	tokenizer, err := openai.New(encoding)
+	tokenizer, err := tiktoken.New(encoding)
 	if err != nil {
 		return err
 	}
-	window := sizing.Window{Tokens: o.window, Answer: openai.ReplyPriming}
+	window := sizing.Window{Tokens: o.window, Answer: tiktoken.ReplyPriming}
 	budget, err := window.Budget(0)
 	if err != nil {
 		return usageError{err}

@@ -8,7 +8,6 @@ import (
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -87,7 +86,7 @@ type Compaction struct {
 // measuring measures a run as it goes on.
 type measuring struct {
 	session   *history.Session
-	tokenizer sizing.Tokenizer
+	tokenizer chat.Tokenizer
 	meter     *meter
 	run       *Run
 	biller    *biller           // nil without prices

@@ -8,7 +8,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
-	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
@@ -20,7 +19,7 @@ const (
 
 // modelNamed makes a model for one replay of a recording. A script answers with the summaries of the recording, one after
 // the other and the last again and again, so that what policies differ in is all but the words.
-func modelNamed(name string, r *importer.Recording, t sizing.Tokenizer) (chat.Model, error) {
+func modelNamed(name string, r *importer.Recording, t chat.Tokenizer) (chat.Model, error) {
 	switch name {
 	case modelOffline:
 		return models.Offline{Tokenizer: t}, nil
@@ -43,7 +42,7 @@ func recordedSummaries(r *importer.Recording) []string {
 
 // script answers every request with a summary that was written before.
 type script struct {
-	tokenizer sizing.Tokenizer
+	tokenizer chat.Tokenizer
 	summaries []string
 
 	mu   sync.Mutex
@@ -83,7 +82,7 @@ type exchange struct {
 // meter is a model that measures what another is asked.
 type meter struct {
 	chat.Model
-	tokenizer sizing.Tokenizer
+	tokenizer chat.Tokenizer
 
 	mu         sync.Mutex
 	prefix     prefix // what the agent was sent last

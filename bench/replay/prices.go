@@ -76,7 +76,7 @@ func listedPrices(list string) (sizing.Prices, error) {
 
 // scaled counts as another tokenizer does, times a factor: in the tokens of the model that was recorded.
 type scaled struct {
-	base   sizing.Tokenizer
+	base   chat.Tokenizer
 	factor float64
 }
 

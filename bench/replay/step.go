@@ -64,7 +64,7 @@ func (s source) compacted() bool {
 
 // replayer steps sessions under a policy.
 type replayer struct {
-	tokenizer      sizing.Tokenizer
+	tokenizer      chat.Tokenizer
 	policies       []summarize.Policy
 	model          string // by its name
 	modelName      string // of the one that answers, "" for the recorded one

@@ -13,8 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/postgres"
-	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -130,11 +129,8 @@ func prompt(s *history.Session) elements.Node {
 }
 
 // counter counts exactly, for all sessions.
-var counter = func() sizing.Tokenizer {
-	c, err := openai.New("o200k_base")
-	if err != nil {
-		panic(err)
-	}
+var counter = func() chat.Tokenizer {
+	c := tiktoken.O200k()
 	return c
 }()
 

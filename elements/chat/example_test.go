@@ -130,3 +130,46 @@ func ExampleWithCallIDs() {
 	// c1 31
 	// <nil>
 }
+
+// bytesTokenizer takes every byte for a token, as a byte-level model does.
+type bytesTokenizer struct{}
+
+func (bytesTokenizer) CountText(text string) int { return len(text) }
+
+func (bytesTokenizer) CountPart(part chat.Part) int {
+	if text, ok := part.(chat.Text); ok {
+		return len(text)
+	}
+	return 0
+}
+
+func (b bytesTokenizer) CountMessage(m chat.Message) int {
+	n := len(m.Role) + len(m.Name)
+	for _, part := range m.Content {
+		n += b.CountPart(part)
+	}
+	for _, call := range m.ToolCalls {
+		n += len(call.Name) + len(call.Arguments)
+	}
+	return n
+}
+
+func (bytesTokenizer) CountTools(tools []chat.Tool) int {
+	n := 0
+	for _, tool := range tools {
+		n += len(tool.Name) + len(tool.Description) + len(tool.Parameters)
+	}
+	return n
+}
+
+// A tokenizer of one's own is any type with the four methods.
+func ExampleTokenizer() {
+	var tokenizer chat.Tokenizer = bytesTokenizer{}
+	fmt.Println(tokenizer.CountText("hello"))
+	fmt.Println(tokenizer.CountMessage(chat.UserMessage("hello")))
+	fmt.Println(tokenizer.CountTools(nil))
+	// Output:
+	// 5
+	// 9
+	// 0
+}

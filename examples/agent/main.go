@@ -25,13 +25,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/examples/internal/agent"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/visible"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
 )
@@ -177,13 +178,10 @@ func openSession(path string) (*history.Session, error) {
 
 // work opens what the run needs, runs the survey or the replay, and tells where the transcript is.
 func work(ctx context.Context, o options, stdout io.Writer) (transcript string, err error) {
-	tokenizer, err := openai.New("o200k_base")
-	if err != nil {
-		return "", err
-	}
+	tokenizer := tiktoken.O200k()
 	var job func(session *history.Session, onRound func(agent.Round)) (answer string, err error)
 	var title string
-	window := sizing.Window{Tokens: o.window, Answer: min(openai.ReplyPriming, o.window-1)}
+	window := sizing.Window{Tokens: o.window, Answer: min(tiktoken.ReplyPriming, o.window-1)}
 	if o.session != "" {
 		recording, err := read(o.session)
 		if err != nil {
@@ -226,7 +224,7 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 }
 
 // surveyFolder lets the scripted agent work, and checks what it answers.
-func surveyFolder(ctx context.Context, o options, session *history.Session, tokenizer sizing.Tokenizer, window sizing.Window, onRound func(agent.Round)) (string, error) {
+func surveyFolder(ctx context.Context, o options, session *history.Session, tokenizer chat.Tokenizer, window sizing.Window, onRound func(agent.Round)) (string, error) {
 	tools, err := agent.NewTools(o.dir, session.Path())
 	if err != nil {
 		return "", usageError{err}

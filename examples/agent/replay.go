@@ -31,7 +31,7 @@ func read(file string) (*importer.Recording, error) {
 
 // replay puts a recorded session through the same rendering and compaction as the agent's: before each message of the
 // recorded model, the prompt is rendered as it would have been sent.
-func replay(ctx context.Context, file string, recording *importer.Recording, session *history.Session, tokenizer sizing.Tokenizer, window sizing.Window, onRound func(agent.Round)) error {
+func replay(ctx context.Context, file string, recording *importer.Recording, session *history.Session, tokenizer chat.Tokenizer, window sizing.Window, onRound func(agent.Round)) error {
 	budget, err := window.Budget(0)
 	if err != nil {
 		return err

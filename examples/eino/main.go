@@ -28,7 +28,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/visible"
-	counter "github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/einoagent"
@@ -108,7 +108,7 @@ func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	tokenizer, err := counter.ForModel(o.model)
+	tokenizer, err := tiktoken.ForModel(o.model)
 	if err != nil {
 		return err
 	}

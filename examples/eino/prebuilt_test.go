@@ -16,7 +16,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	counter "github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/einoagent"
@@ -36,7 +36,7 @@ func serve(t *testing.T, mind func(b body) (string, []call)) (*server, *openai.C
 // handlers are the middleware on a session of its own.
 func handlers(t *testing.T, model *openai.ChatModel) (*history.Session, []adk.ChatModelAgentMiddleware) {
 	t.Helper()
-	tokenizer, err := counter.ForModel("gpt-4o")
+	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	require.NoError(t, err)
 	session := &history.Session{}
 	compactor := &summarize.Compactor{

@@ -32,7 +32,7 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 )
 
@@ -196,7 +196,7 @@ func (o options) room(known int) (sizing.Window, int, error) {
 	if answer == 0 {
 		answer = max(1, min(defaultAnswer, tokens/4))
 	}
-	window := sizing.Window{Tokens: tokens, Answer: answer + openai.ReplyPriming}
+	window := sizing.Window{Tokens: tokens, Answer: answer + tiktoken.ReplyPriming}
 	if _, err := window.Effective(); err != nil {
 		return window, 0, usageError{fmt.Errorf("-answer %d and -window %d: %w", answer, tokens, err)}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/render/openai"
 	"github.com/promptree-go/promptree/sizing"
-	counting "github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // provider is a way to a model.
@@ -63,7 +63,7 @@ type wanted struct {
 type served struct {
 	chat.Model
 	// tokenizer that is exact, or calibrated, which learns.
-	tokenizer  sizing.Tokenizer
+	tokenizer  chat.Tokenizer
 	calibrated *sizing.Calibrated
 	// window in tokens, 0 where it is not known.
 	window int
@@ -112,7 +112,7 @@ func (w wanted) open(ctx context.Context) (served, error) {
 }
 
 // base counts what no exact counter is known for.
-func base() (sizing.Tokenizer, error) { return counting.New("o200k_base") }
+func base() (chat.Tokenizer, error) { return tiktoken.New("o200k_base") }
 
 func openChatCompletions(_ context.Context, w wanted) (served, error) {
 	return openOpenAI(openai.ChatCompletions, w)
@@ -136,10 +136,10 @@ func openOpenAI(api openai.API, w wanted) (served, error) {
 		said, ok := errors.AsType[*openaisdk.Error](err)
 		return ok && said.StatusCode == http.StatusUnauthorized
 	}}
-	if window, err := counting.WindowOf(w.name); err == nil {
+	if window, err := tiktoken.WindowOf(w.name); err == nil {
 		s.window = window.Tokens
 	}
-	if exact, err := counting.ForModel(w.name); err == nil {
+	if exact, err := tiktoken.ForModel(w.name); err == nil {
 		s.tokenizer = openai.Counter(api, exact)
 		return s, nil
 	}

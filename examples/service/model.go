@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
 // offline is a [chat.Model] that needs no network: it repeats some of what it heard, the same for the same request. If the user
 // speaks of the transcript, and at every fifth message, it reads there first.
 type offline struct {
-	tokenizer sizing.Tokenizer
+	tokenizer chat.Tokenizer
 	think     time.Duration // for an answer or a summary
 }
 

@@ -14,12 +14,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/sessiontest"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // What was recorded is in the session, each branch of it; whichever entry is the leaf, what a model would be sent obeys
@@ -133,7 +133,7 @@ func checkView(t *testing.T, session *history.Session, leaf string) {
 			messages = append(messages, m)
 		}
 		for _, round := range turn.Rounds {
-			messages = append(messages, round.Messages(history.Limits{}, sizing.Sizing{Window: 1 << 20, Tokenizer: bytesTokenizer{}})...)
+			messages = append(messages, round.Messages(history.Limits{}, elements.Sizing{Window: 1 << 20, Tokenizer: bytesTokenizer{}})...)
 		}
 	}
 	require.NoError(t, chat.Validate(append(messages, chat.UserMessage("And now?"))), leaf)

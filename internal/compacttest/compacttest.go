@@ -21,7 +21,6 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/sizingtest"
-	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -31,7 +30,7 @@ import (
 type Quarter = sizingtest.Quarter
 
 // Count is what messages take together.
-func Count(t sizing.Tokenizer, messages []chat.Message) int {
+func Count(t chat.Tokenizer, messages []chat.Message) int {
 	n := 0
 	for _, m := range messages {
 		n += t.CountMessage(m)

@@ -15,7 +15,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
 )
@@ -26,7 +25,7 @@ const Ask = "Then write the handoff in a"
 // Agent is an agent that is run to its end, and compacted in the background by a fork of its request on the way.
 type Agent struct {
 	Model     chat.Model
-	Tokenizer sizing.Tokenizer
+	Tokenizer chat.Tokenizer
 	Tools     []chat.Tool
 	// Budget of the prompt, in tokens.
 	Budget int

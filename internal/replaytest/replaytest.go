@@ -23,8 +23,7 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/policies"
@@ -134,8 +133,7 @@ func (r Replay) Run(t *testing.T) {
 	case r.Fewer:
 		most /= 2
 	}
-	counter, err := openai.New("o200k_base")
-	require.NoError(t, err)
+	counter := tiktoken.O200k()
 	for name, path := range sessions {
 		t.Run(name, func(t *testing.T) {
 			spoken := read(t, filepath.Join(r.Root, filepath.FromSlash(path)))
@@ -195,7 +193,7 @@ func promptOf(session *history.Session) elements.Node {
 }
 
 // replay renders the prompt before each answer of the recorded model.
-func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, counter sizing.Tokenizer, window int) {
+func (r Replay) replay(t *testing.T, all []spoken, policy summarize.Policy, counter chat.Tokenizer, window int) {
 	session, tools := numbered.Session(), toolsOf(all)
 	var (
 		mu                                       sync.Mutex // summaries are asked for in the background too

@@ -3,7 +3,6 @@ package sizingtest
 
 import (
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // What a tokenizer for tests counts besides text, in tokens.
@@ -15,7 +14,7 @@ const (
 // Quarter is a tokenizer of one token for each four bytes that were begun.
 type Quarter struct{}
 
-var _ sizing.Tokenizer = Quarter{}
+var _ chat.Tokenizer = Quarter{}
 
 // CountText counts a text.
 func (Quarter) CountText(text string) int { return (len(text) + 3) / 4 }
@@ -36,7 +35,7 @@ func (q Quarter) CountTools(tools []chat.Tool) int {
 }
 
 // CountPart counts a part by its text.
-func CountPart(t sizing.Tokenizer, p chat.Part) int {
+func CountPart(t chat.Tokenizer, p chat.Part) int {
 	switch p := p.(type) {
 	case chat.Text:
 		return t.CountText(string(p))
@@ -51,7 +50,7 @@ func CountPart(t sizing.Tokenizer, p chat.Part) int {
 }
 
 // CountMessage counts a message by its name, its parts and its calls.
-func CountMessage(t sizing.Tokenizer, m chat.Message) int {
+func CountMessage(t chat.Tokenizer, m chat.Message) int {
 	n := MessageTokens + t.CountText(m.Name)
 	for _, p := range m.Content {
 		n += t.CountPart(p)

@@ -16,7 +16,6 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/internal/sizingtest"
 	"github.com/promptree-go/promptree/render/anthropic"
-	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 )
@@ -24,7 +23,7 @@ import (
 // quarter is a tokenizer that counts parts other than text by their JSON.
 type quarter struct{ sizingtest.Quarter }
 
-var _ sizing.Tokenizer = quarter{}
+var _ chat.Tokenizer = quarter{}
 
 func (q quarter) CountPart(p chat.Part) int {
 	raw, err := json.Marshal(chat.Parts{p})

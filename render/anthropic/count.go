@@ -16,7 +16,7 @@ import (
 // [Model.Generate] does it, so that what is counted is what would be sent; OnRepair is not told. Errors are those of
 // Generate.
 //
-// It is no sizing.Tokenizer: it needs the network, and counts no less than a whole request.
+// It is no chat.Tokenizer: it needs the network, and counts no less than a whole request.
 func (m *Model) CountTokens(ctx context.Context, req chat.Request) (int, error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)

@@ -14,10 +14,10 @@ import (
 // an estimate, which [sizing.Calibrated] improves and [Model.CountTokens] settles. The zero value is ready to use.
 type Tokenizer struct {
 	// Text counts texts. Defaults to Google's own rule of thumb, a token for 4 characters.
-	Text sizing.Tokenizer
+	Text chat.Tokenizer
 }
 
-var _ sizing.Tokenizer = Tokenizer{}
+var _ chat.Tokenizer = Tokenizer{}
 
 // What Google publishes: tokens of an image of at most imageSide pixels a side, and of each tile of a larger one; and of
 // a page of a document.

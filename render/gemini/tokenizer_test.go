@@ -10,7 +10,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/imagetest"
 	"github.com/promptree-go/promptree/render/gemini"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 func TestImageTokens(t *testing.T) {
@@ -56,7 +55,7 @@ func TestCountPart(t *testing.T) {
 }
 
 // letters counts a token a byte.
-type letters struct{ sizing.Tokenizer }
+type letters struct{ chat.Tokenizer }
 
 func (letters) CountText(text string) int { return len(text) }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render/openai"
 	"github.com/promptree-go/promptree/sizing"
-	counter "github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -26,9 +26,9 @@ func TestAgent(t *testing.T) {
 	for name, api := range apis {
 		for _, streamed := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: " streamed"}[streamed], func(t *testing.T) {
-				tokenizer, err := counter.ForModel("gpt-5-mini")
+				tokenizer, err := tiktoken.ForModel("gpt-5-mini")
 				require.NoError(t, err)
-				window := sizing.Window{Tokens: 3000, Answer: counter.ReplyPriming}
+				window := sizing.Window{Tokens: 3000, Answer: tiktoken.ReplyPriming}
 				tools := []chat.Tool{countTool}
 				budget, err := window.Budget(tokenizer.CountTools(tools))
 				require.NoError(t, err)

@@ -9,10 +9,9 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/provider"
-	"github.com/promptree-go/promptree/sizing"
 )
 
-// Counter counts messages as an API is sent them, with a tokenizer such as that of package sizing/openai. The difference
+// Counter counts messages as an API is sent them, with a tokenizer such as that of package sizing/tiktoken. The difference
 // is what [ChatRequest] and [ItemsRequest] make of a message:
 //
 //   - thinking that is left out counts nothing;
@@ -23,16 +22,16 @@ import (
 //
 // OpenAI publishes no rule for what an item of the Responses API takes beyond its texts; that of Chat Completions is
 // taken. [Model.CountTokens] asks OpenAI.
-func Counter(api API, t sizing.Tokenizer) sizing.Tokenizer {
+func Counter(api API, t chat.Tokenizer) chat.Tokenizer {
 	c := counter{Tokenizer: t, api: api}
-	if j, ok := t.(sizing.Joiner); ok {
+	if j, ok := t.(chat.Joiner); ok {
 		return joiner{counter: c, inner: j}
 	}
 	return c
 }
 
 type counter struct {
-	sizing.Tokenizer
+	chat.Tokenizer
 	api API
 }
 
@@ -119,7 +118,7 @@ func (c counter) keptOnly(p chat.Opaque) bool {
 // joiner is a counter on a tokenizer that knows where its counts add up.
 type joiner struct {
 	counter
-	inner sizing.Joiner
+	inner chat.Joiner
 }
 
 // SafeCut is the tokenizer's own.

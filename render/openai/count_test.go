@@ -9,13 +9,11 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/openai"
-	"github.com/promptree-go/promptree/sizing"
-	counter "github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 func TestCounterCountsWhatIsSent(t *testing.T) {
-	tokenizer, err := counter.New("o200k_base")
-	require.NoError(t, err)
+	tokenizer := tiktoken.O200k()
 	plain := chat.AssistantMessage("I look.")
 	of := func(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.RoleAssistant, Content: parts} }
 	base := tokenizer.CountMessage(plain)
@@ -51,7 +49,7 @@ func TestCounterCountsWhatIsSent(t *testing.T) {
 }
 
 // joining is a tokenizer of which the counts add up.
-type joining struct{ sizing.Tokenizer }
+type joining struct{ chat.Tokenizer }
 
 func (joining) SafeCut(before, after rune) bool { return before == 'a' }
 func (j joining) CountFrame(m chat.Message) (int, bool) {
@@ -59,9 +57,8 @@ func (j joining) CountFrame(m chat.Message) (int, bool) {
 }
 
 func TestCounterJoinsWhereTheTokenizerDoes(t *testing.T) {
-	tokenizer, err := counter.New("o200k_base")
-	require.NoError(t, err)
-	c, ok := openai.Counter(openai.ChatCompletions, joining{tokenizer}).(sizing.Joiner)
+	tokenizer := tiktoken.O200k()
+	c, ok := openai.Counter(openai.ChatCompletions, joining{tokenizer}).(chat.Joiner)
 	require.True(t, ok)
 	require.True(t, c.SafeCut('a', ' '))
 	m := chat.Message{Role: chat.RoleAssistant, Content: chat.Parts{chat.Thinking{Text: "hm", Signature: "x"}, chat.Text("I look.")}}

@@ -24,7 +24,7 @@
 //     [ItemsResponse] turn an answer of the SDK into ours. Their comments say what becomes of what an API has no word for.
 //   - [Validate] names each rule of an API that a request breaks; [Repair] mends what can be mended and tells of it. A
 //     [Model] does so before each request: histories that other providers' models have written need it.
-//   - [Counter] counts messages as they are sent, on a tokenizer such as that of package sizing/openai, and
+//   - [Counter] counts messages as they are sent, on a tokenizer such as that of package sizing/tiktoken, and
 //     [Model.CountTokens] asks OpenAI.
 //
 // Errors that a caller acts on are those of package chat: [*chat.ContextLimitError] with the numbers that the server gives,

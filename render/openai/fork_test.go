@@ -11,13 +11,13 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/forktest"
 	"github.com/promptree-go/promptree/render/openai"
-	counter "github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // A summary that is asked for at the end of the agent's request has that request, with its tools and its tool choice, as its
 // prefix, in both APIs.
 func TestForkLeavesTheCachedPrefixAsItIs(t *testing.T) {
-	tokenizer, err := counter.ForModel("gpt-5-mini")
+	tokenizer, err := tiktoken.ForModel("gpt-5-mini")
 	require.NoError(t, err)
 	layouts := map[openai.API]forktest.Layout{
 		openai.Responses:       {Turns: "input", Free: []string{"max_output_tokens", "temperature", "stream"}},

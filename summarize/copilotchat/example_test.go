@@ -11,7 +11,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -40,10 +40,7 @@ func Example() {
 			log.Fatal(err)
 		}
 	}
-	tokenizer, err := openai.New("o200k_base")
-	if err != nil {
-		log.Fatal(err)
-	}
+	tokenizer := tiktoken.O200k()
 
 	policy := copilotchat.Policy()
 	policy.Cut.Share = 0.1 // keep more than the newest round

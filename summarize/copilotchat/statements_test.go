@@ -177,7 +177,7 @@ type recorder struct {
 	budget *int
 }
 
-func (e recorder) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+func (e recorder) Render(_ context.Context, s elements.Sizing) (elements.Node, error) {
 	*e.budget = s.TokenBudget
 	return elements.UserMessage{Children: elements.Nodes{elements.Text(compacttest.Words(e.tokens))}}, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/postgres"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/agent"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
@@ -37,7 +37,7 @@ func Example() {
 		return
 	}
 
-	tokenizer, err := openai.ForModel("gpt-4o")
+	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	if err != nil {
 		fmt.Println(err)
 		return

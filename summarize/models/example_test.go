@@ -7,15 +7,12 @@ import (
 	"log"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
 func ExampleOffline() {
-	tokenizer, err := openai.New("o200k_base")
-	if err != nil {
-		log.Fatal(err)
-	}
+	tokenizer := tiktoken.O200k()
 	call := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "1", Name: "read_file", Arguments: `{"path":"go.mod"}`}}}
 	response, err := models.Offline{Tokenizer: tokenizer}.Generate(context.Background(), chat.Request{Messages: []chat.Message{
 		chat.UserMessage("Which version of Go is this for?"),

@@ -16,7 +16,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // Offline is a [chat.Model] that needs no network. It understands nothing: its summary is a digest of what the messages
@@ -24,7 +23,7 @@ import (
 // packed to the room it is given by this module's own renderer. A digest of a digest carries its lines on.
 type Offline struct {
 	// Tokenizer that the digest is measured with.
-	Tokenizer sizing.Tokenizer
+	Tokenizer chat.Tokenizer
 }
 
 // defaultDigest is how many tokens a digest takes where the request names no limit.

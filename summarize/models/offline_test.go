@@ -13,8 +13,7 @@ import (
 	"github.com/promptree-go/promptree/internal/golden"
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/internal/sizingtest"
-	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
@@ -24,7 +23,7 @@ func ask(room int) chat.Message {
 }
 
 // digest is what Offline makes of messages.
-func digest(t testing.TB, tokenizer sizing.Tokenizer, room int, messages ...chat.Message) string {
+func digest(t testing.TB, tokenizer chat.Tokenizer, room int, messages ...chat.Message) string {
 	t.Helper()
 	request := slices.Concat([]chat.Message{chat.SystemMessage("You summarise.")}, messages, []chat.Message{ask(room)})
 	r, err := models.Offline{Tokenizer: tokenizer}.Generate(t.Context(), chat.Request{Messages: request})
@@ -82,9 +81,8 @@ func TestDigestCutsBetweenCharacters(t *testing.T) {
 }
 
 func TestDigestIsWithinTheRoomAskedFor(t *testing.T) {
-	o200k, err := openai.New("o200k_base")
-	require.NoError(t, err)
-	for name, tokenizer := range map[string]sizing.Tokenizer{"quarter": quarter{}, "o200k": o200k} {
+	o200k := tiktoken.O200k()
+	for name, tokenizer := range map[string]chat.Tokenizer{"quarter": quarter{}, "o200k": o200k} {
 		t.Run(name, func(t *testing.T) {
 			before := 0
 			for room := 20; room <= 700; room += 7 {
@@ -117,9 +115,8 @@ func TestDigestKeepsTheTaskLongest(t *testing.T) {
 }
 
 func TestDigestOfLongLinesInLittleRoom(t *testing.T) {
-	o200k, err := openai.New("o200k_base")
-	require.NoError(t, err)
-	for _, tokenizer := range []sizing.Tokenizer{quarter{}, o200k} {
+	o200k := tiktoken.O200k()
+	for _, tokenizer := range []chat.Tokenizer{quarter{}, o200k} {
 		for _, long := range []string{words(1000), strings.Repeat("土拨鼠", 1000), strings.Repeat("x", 5000)} {
 			for room := 50; room < 200; room += 10 {
 				got := digest(t, tokenizer, room, chat.UserMessage(long))

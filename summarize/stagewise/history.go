@@ -11,7 +11,6 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/internal/textblock"
-	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -63,7 +62,7 @@ func (t CompactHistory) ElementProps() elements.Props {
 }
 
 // Render returns the tags.
-func (t CompactHistory) Render(_ context.Context, s sizing.Sizing) (elements.Node, error) {
+func (t CompactHistory) Render(_ context.Context, s elements.Sizing) (elements.Node, error) {
 	tools := t.Tools
 	if tools == nil {
 		tools = DefaultToolLines()

@@ -28,7 +28,7 @@ type Agent struct {
 	// Tools that the model may call.
 	Tools *Tools
 	// Tokenizer of the model. It may be left out if Calibrated is set.
-	Tokenizer sizing.Tokenizer
+	Tokenizer chat.Tokenizer
 	// Calibrated, if it is set, counts in place of Tokenizer, with its margin. It learns from what each request took.
 	Calibrated *sizing.Calibrated
 	// Window of the model.

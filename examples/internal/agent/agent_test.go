@@ -14,15 +14,14 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-func tokenizer(t *testing.T) sizing.Tokenizer {
+func tokenizer(t *testing.T) chat.Tokenizer {
 	t.Helper()
-	c, err := openai.New("o200k_base")
-	require.NoError(t, err)
+	c := tiktoken.O200k()
 	return c
 }
 

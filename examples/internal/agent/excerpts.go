@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // Excerpts is an element of this program's own: the beginnings of a few files, each pruned by itself, the last first.
@@ -22,7 +21,7 @@ const (
 )
 
 // Render reads the files.
-func (e Excerpts) Render(ctx context.Context, s sizing.Sizing) (elements.Node, error) {
+func (e Excerpts) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
 	files, err := e.Tools.files(ctx)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ import (
 // provider is a model that counts by itself, and refuses what is larger than its window.
 type provider struct {
 	scripted
-	sizing.Tokenizer
+	chat.Tokenizer
 	window  int  // 0 is none
 	silent  bool // a refusal does not say by how much
 	unknown bool // usage is not reported
@@ -53,7 +53,7 @@ func (p *provider) Generate(ctx context.Context, req chat.Request) (chat.Respons
 }
 
 // thrice counts three tokens for each of another tokenizer.
-type thrice struct{ sizing.Tokenizer }
+type thrice struct{ chat.Tokenizer }
 
 func (t thrice) CountText(text string) int        { return 3 * t.Tokenizer.CountText(text) }
 func (t thrice) CountPart(p chat.Part) int        { return 3 * t.Tokenizer.CountPart(p) }

@@ -178,12 +178,12 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing/openai"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 func main() {
 	ctx, source := context.Background(), "package main\n\nfunc main() { println(\"hello\") }\n"
-	tokenizer, err := openai.ForModel("gpt-4o")
+	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	if err != nil {
 		panic(err)
 	}

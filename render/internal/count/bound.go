@@ -8,7 +8,7 @@ import (
 )
 
 // bound says by how much a container that is being pruned may have got smaller since it was counted. If a piece goes its
-// neighbours meet, which changes the count by more or less than the piece's own; a [sizing.Tokenizer] promises by how much at most.
+// neighbours meet, which changes the count by more or less than the piece's own; a [chat.Tokenizer] promises by how much at most.
 // No message gets smaller by more than it counted.
 type bound struct {
 	container tree.ID

@@ -6,16 +6,15 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/render/internal/tree"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // Counter counts a tree. It reads in the state's log what went, and takes it off the counts. From a message it takes texts, with the
 // tags in which nothing is left; if anything else went, the message is counted again, and because that takes a look at all that is
-// left of it, not before enough has gone that the tree may fit ([Counter.Over]). With a [sizing.Joiner] a message is counted by the
+// left of it, not before enough has gone that the tree may fit ([Counter.Over]). With a [chat.Joiner] a message is counted by the
 // tokens of its pieces and what changes where they meet, else as a whole.
 type Counter struct {
 	pieces pieces
-	joiner sizing.Joiner // the tokenizer, if it is one
+	joiner chat.Joiner // the tokenizer, if it is one
 	state  *tree.State
 	totals totals
 	seen   int // how much of the state's log is taken into account
@@ -27,9 +26,9 @@ type Counter struct {
 }
 
 // New returns a counter of a tree.
-func New(s *tree.State, t sizing.Tokenizer) *Counter {
+func New(s *tree.State, t chat.Tokenizer) *Counter {
 	c := &Counter{pieces: pieces{s, t}, state: s, totals: newTotals(s)}
-	if c.joiner, _ = t.(sizing.Joiner); s.Tree.Nested {
+	if c.joiner, _ = t.(chat.Joiner); s.Tree.Nested {
 		c.joiner = nil // what is in two messages counts in both
 	}
 	if c.joiner != nil {

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/promptree-go/promptree/internal/counting"
 	"github.com/promptree-go/promptree/render/internal/tree"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // mostAdjusted is around how many pieces at most a message is adjusted, if they have no cuts.
@@ -44,7 +44,7 @@ func (t *text) around(first, last tree.ID) (before, after []tree.ID, ok bool) {
 		for ; id >= 0 && len(pieces) < mostAdjusted; id = next(id) {
 			pieces = append(pieces, id)
 			text := t.pieces.textOf(id)
-			if _, _, cut := sizing.Ends(t.joiner, text); cut || t.pieces.startsLine(id) && t.seams[id].newLine && safeCut(t.joiner, "\n", text) {
+			if _, _, cut := counting.Ends(t.joiner, text); cut || t.pieces.startsLine(id) && t.seams[id].newLine && safeCut(t.joiner, "\n", text) {
 				return pieces, true
 			}
 		}

@@ -3,12 +3,12 @@ package count
 import (
 	"strings"
 
+	"github.com/promptree-go/promptree/internal/counting"
 	"github.com/promptree-go/promptree/render/internal/tree"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // LowerBound returns what a node that was there after a step counted at least: of a text what stands between its first and its last
-// safe cut ([sizing.Joiner]), whatever it is joined with; of white space nothing, for a tag with nothing else in it is not written. It
+// safe cut ([chat.Joiner]), whatever it is joined with; of white space nothing, for a tag with nothing else in it is not written. It
 // needs a counter that joins.
 //
 // If a message is nothing but texts on lines of their own, and line breaks, a text is joined with line breaks only, where it
@@ -52,7 +52,7 @@ func (c *Counter) lowerBoundOfText(n tree.ID, lines bool) (tokens int) {
 	if cutBefore && cutAfter {
 		return tokens + c.Piece(n)
 	}
-	head, tail, ok := sizing.Ends(c.joiner, s)
+	head, tail, ok := counting.Ends(c.joiner, s)
 	if !ok {
 		return 0
 	}

@@ -1,14 +1,14 @@
 package count
 
 import (
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/internal/tree"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // pieces are the texts and parts of a tree by themselves. A tag stands for its opening end, [tree.Tree.CloseOf] it for the closing one.
 type pieces struct {
 	state     *tree.State
-	tokenizer sizing.Tokenizer
+	tokenizer chat.Tokenizer
 }
 
 // of returns what a text or part counts.

@@ -3,16 +3,17 @@ package count
 import (
 	"unicode/utf8"
 
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/counting"
 	"github.com/promptree-go/promptree/render/internal/tree"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // text counts a text that is joined of pieces. The tokens of a joined text are those of its pieces, and what changes where they
 // meet: only the end of the one from its last safe cut on, a line break if one is put there, and the start of the other up to its
-// first safe cut matter ([sizing.Joiner]). Pieces without a safe cut meet on both sides at once.
+// first safe cut matter ([chat.Joiner]). Pieces without a safe cut meet on both sides at once.
 type text struct {
 	pieces    *pieces
-	joiner    sizing.Joiner
+	joiner    chat.Joiner
 	lineBreak int    // tokens of one
 	seams     []seam // by node, and those of closing ends of tags
 	pass      int32  // number of the pass over a message in which pieces are met
@@ -99,14 +100,14 @@ func (t *text) join(s string, tokens int) (cut bool) {
 	}
 	if len(t.open) == 0 {
 		var tail int
-		if _, tail, cut = sizing.Ends(t.joiner, t.last); cut {
+		if _, tail, cut = counting.Ends(t.joiner, t.last); cut {
 			t.apart = t.joiner.CountText(t.last[tail:])
 		} else {
 			tail, t.apart = 0, t.own
 		}
 		t.open = append(t.open, t.last[tail:]...)
 	}
-	if head, _, ok := sizing.Ends(t.joiner, s); ok {
+	if head, _, ok := counting.Ends(t.joiner, s); ok {
 		t.open = append(t.open, s[:head]...)
 		t.apart += t.joiner.CountText(s[:head])
 		t.close()
@@ -136,7 +137,7 @@ func (t *text) end() int {
 }
 
 // safeCut reports whether a text may be cut between two pieces of it without a change to its count.
-func safeCut(j sizing.Joiner, before, after string) bool {
+func safeCut(j chat.Joiner, before, after string) bool {
 	last, n := utf8.DecodeLastRuneInString(before)
 	first, m := utf8.DecodeRuneInString(after)
 	return whole(last, n) && whole(first, m) && j.SafeCut(last, first)

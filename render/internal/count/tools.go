@@ -5,11 +5,10 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/internal/tree"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // Tool returns what a tool adds to a list of others.
-func Tool(t sizing.Tokenizer, tool chat.Tool) int {
+func Tool(t chat.Tokenizer, tool chat.Tool) int {
 	small := chat.Tool{Name: "a"}
 	one, two := t.CountTools([]chat.Tool{small}), t.CountTools([]chat.Tool{small, small})
 	return max(0, t.CountTools([]chat.Tool{tool})-max(0, 2*one-two)) // without what is around a list

@@ -5,7 +5,6 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callback"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // mostTokens is the most that one count may be, so that those of all pieces can be added up.
@@ -13,20 +12,20 @@ const mostTokens = 1 << 40
 
 // Check returns a tokenizer that checks each count of another. A count below 0 or above 2^40, or a panic, is a panic with a
 // [*TokenizerError].
-func Check(t sizing.Tokenizer) sizing.Tokenizer {
-	if joiner, ok := t.(sizing.Joiner); ok {
+func Check(t chat.Tokenizer) chat.Tokenizer {
+	if joiner, ok := t.(chat.Joiner); ok {
 		return checkedJoiner{checked{t}, joiner}
 	}
 	return checked{t}
 }
 
 // checked checks the counts of a tokenizer.
-type checked struct{ sizing.Tokenizer }
+type checked struct{ chat.Tokenizer }
 
-// checkedJoiner checks those of a [sizing.Joiner].
+// checkedJoiner checks those of a [chat.Joiner].
 type checkedJoiner struct {
 	checked
-	joiner sizing.Joiner
+	joiner chat.Joiner
 }
 
 func (c checked) CountText(text string) (tokens int) {
@@ -67,6 +66,6 @@ func (c checked) check(method string, tokens *int) {
 	}
 }
 
-func tokenizerError(t sizing.Tokenizer, err error, stack []byte) *TokenizerError {
+func tokenizerError(t chat.Tokenizer, err error, stack []byte) *TokenizerError {
 	return &TokenizerError{Tokenizer: fmt.Sprintf("%T", t), Err: err, Stack: stack}
 }

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/internal/plaintext"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // The most that a tree may have.
@@ -49,14 +49,14 @@ type Watch struct {
 }
 
 // Run runs a stage of a render in a goroutine of its own and waits until it returns, or until a second after the context ended.
-func Run[T any](ctx context.Context, t sizing.Tokenizer, stage func(context.Context, *Watch) (T, error)) (T, *Watch, error) {
+func Run[T any](ctx context.Context, t chat.Tokenizer, stage func(context.Context, *Watch) (T, error)) (T, *Watch, error) {
 	w := &Watch{}
 	value, err := callback.Call(ctx, func(ctx context.Context) (T, error) { return stage(ctx, w) })
 	return value, w, w.explain(t, err)
 }
 
 // explain returns the error of whoever kept a stage from returning.
-func (w *Watch) explain(t sizing.Tokenizer, err error) error {
+func (w *Watch) explain(t chat.Tokenizer, err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch e := err.(type) { // of the call itself: what a stage returned is explained already

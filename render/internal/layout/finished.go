@@ -7,19 +7,19 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/counting"
 	"github.com/promptree-go/promptree/render/internal/count"
 	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/render/internal/tree"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // finished is what messages that do not change lay out to. It is kept with the element and shared by all layouts in which it
 // stands.
 type finished struct {
 	block      *tree.Block
-	charged    int              // tokens at layout
-	tokenizer  sizing.Tokenizer // the caller's, by which they were counted
+	charged    int            // tokens at layout
+	tokenizer  chat.Tokenizer // the caller's, by which they were counted
 	compatible bool
 	silent     bool // there are messages that count but have nothing to say
 }
@@ -39,7 +39,7 @@ func layFinished(ctx context.Context, n elements.Node, s *site) (elements.Nodes,
 	f, kept := e.Kept().(*finished)
 	kept = kept && f.compatible == l.Compatible
 	switch {
-	case kept && sizing.Lasting(f.tokenizer) && sizing.Lasting(l.Told.Tokenizer) && f.tokenizer == l.Told.Tokenizer:
+	case kept && counting.MayKeep(f.tokenizer) && counting.MayKeep(l.Told.Tokenizer) && f.tokenizer == l.Told.Tokenizer:
 	case kept && !f.silent:
 		f = f.countedBy(l)
 		e.Keep(f)

@@ -9,18 +9,18 @@ import (
 	"slices"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/tree"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // Layouter lays out elements.
 type Layouter struct {
 	// Tokenizer counts texts at layout. It is checked.
-	Tokenizer sizing.Tokenizer
+	Tokenizer chat.Tokenizer
 	// Told is what elements are told, but for the budget of each.
-	Told sizing.Sizing
+	Told elements.Sizing
 	// Compatible is set if what prompt-tsx allows is no mistake.
 	Compatible bool
 	// KeepUnranked is set if what is not offered to pruning is required.
@@ -32,7 +32,7 @@ type Layouter struct {
 // Lay lays out a tree with a budget in tokens.
 func (l *Layouter) Lay(ctx context.Context, w *guard.Watch, root elements.Node, budget int) (*draft.Node, error) {
 	e := &draft.Node{Name: tree.RootPath}
-	_, joins := l.Told.Tokenizer.(sizing.Joiner)
+	_, joins := l.Told.Tokenizer.(chat.Joiner)
 	s := &site{layouter: l, watch: w, node: e, place: place{inMessage: l.Transfer, lazy: joins && !l.Transfer}, room: room{budget: min(budget, MaxBudget)}}
 	if err := s.contents(ctx, listOf(root)); err != nil || !w.HoldsTools.Load() {
 		return e, err

@@ -10,7 +10,6 @@ import (
 	"github.com/promptree-go/promptree/render/internal/join"
 	"github.com/promptree-go/promptree/render/internal/transfer"
 	"github.com/promptree-go/promptree/render/internal/tree"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // layMessage lays out a message, and charges what it costs without content.
@@ -63,7 +62,7 @@ func (s *site) checkMessage(m *draft.Rare) error {
 }
 
 // frameTokens returns what a message counts without content.
-func frameTokens(t sizing.Tokenizer, frame chat.Message, calls []elements.ToolCall) int {
+func frameTokens(t chat.Tokenizer, frame chat.Message, calls []elements.ToolCall) int {
 	frame.ToolCalls = join.Calls(calls)
 	return t.CountMessage(frame)
 }

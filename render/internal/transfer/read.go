@@ -12,7 +12,6 @@ import (
 	"github.com/promptree-go/promptree/render/internal/count"
 	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/tree"
-	"github.com/promptree-go/promptree/sizing"
 )
 
 // maxDepth is how deep a tree in transfer form may be.
@@ -20,7 +19,7 @@ const maxDepth = 200
 
 // Reader reads a tree in transfer form to a draft.
 type Reader struct {
-	Tokenizer  sizing.Tokenizer
+	Tokenizer  chat.Tokenizer
 	Compatible bool                // what prompt-tsx allows is no mistake
 	Again      bool                // the tree is to be transferred again
 	InMessage  bool                // it stands in a message

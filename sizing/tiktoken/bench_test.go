@@ -1,0 +1,184 @@
+package tiktoken
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// recorded is a real session that lies beside the repository, in shared/, where there is one.
+const recorded = "../../../shared/sessions/pi-before-compaction.jsonl"
+
+// sessionTexts are the texts of the recorded session, as a model is sent them: of each message the texts, the thinking,
+// the arguments of tool calls and the output of commands.
+func sessionTexts(t testing.TB) []string {
+	t.Helper()
+	file, err := os.Open(recorded)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("the recorded session is not here:", recorded)
+	}
+	require.NoError(t, err)
+	defer file.Close()
+	var texts []string
+	for d := json.NewDecoder(file); d.More(); {
+		var entry struct {
+			Message struct {
+				Content []struct {
+					Text, Thinking string
+					Arguments      json.RawMessage
+				}
+				Output string
+			}
+		}
+		require.NoError(t, d.Decode(&entry))
+		m := entry.Message
+		for _, part := range m.Content {
+			texts = append(texts, part.Text, part.Thinking, string(part.Arguments))
+		}
+		texts = append(texts, m.Output)
+	}
+	return texts
+}
+
+func sessionText(t testing.TB) string {
+	t.Helper()
+	return strings.Join(sessionTexts(t), "\n")
+}
+
+// Cold is a counter's first look at a text, words a new text of words it has met, and warm a text that it has met.
+// Parallel is words in as many goroutines as there are processors, each its own text.
+func BenchmarkCountText(b *testing.B) {
+	text := sessionText(b)
+	for _, name := range []string{"o200k_base", "cl100k_base"} {
+		c := newTestCounter(b, name)
+		run := func(state string, count func()) {
+			b.Run(name+"/"+state, func(b *testing.B) {
+				b.SetBytes(int64(len(text)))
+				b.ReportAllocs()
+				for b.Loop() {
+					count()
+				}
+			})
+		}
+		run("cold", func() { c.Forget(); c.count(text) })
+		run("words", func() { c.count(text) })
+		b.Run(name+"/parallel", func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					c.count(text)
+				}
+			})
+		})
+		run("warm", func() { c.CountText(text) })
+		run("tiktoken-go", func() { oracle(b, name).EncodeOrdinary(text) })
+	}
+}
+
+func BenchmarkCountShortText(b *testing.B) {
+	for _, name := range []string{"o200k_base", "cl100k_base"} {
+		c := newTestCounter(b, name)
+		for _, text := range []string{"\n", "quick", ", the", "x += 1", " reticulated", "How many Go files are there?"} {
+			b.Run(name+"/"+text, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					c.CountText(text)
+				}
+			})
+		}
+	}
+}
+
+// A step of an agent renders its whole conversation again: that is looked up and not counted.
+func BenchmarkCountSessionAgain(b *testing.B) {
+	texts := sessionTexts(b)
+	c := newTestCounter(b, "o200k_base")
+	size := 0
+	for i, text := range texts {
+		if size += len(text); size > 800_000 {
+			texts = texts[:i]
+			break
+		}
+	}
+	b.Run("one", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			for _, text := range texts {
+				c.CountText(text)
+			}
+		}
+	})
+	b.Run("parallel", func(b *testing.B) {
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				for _, text := range texts {
+					c.CountText(text)
+				}
+			}
+		})
+	})
+}
+
+// megabytes are the texts that a counter may be slow on: hardly a word in them ends, or hardly one is known.
+var megabytes = map[string]func(size int) string{
+	"one letter": func(size int) string { return strings.Repeat("a", size) },
+	"spaces":     func(size int) string { return strings.Repeat(" ", size) },
+	"newlines":   func(size int) string { return strings.Repeat("\n", size) },
+	"base64":     func(size int) string { return base64.StdEncoding.EncodeToString(randomBytes(size / 4 * 3)) },
+	"Chinese": func(size int) string {
+		return randomRunes(size/3, func(r *rand.Rand) rune { return 0x4e00 + r.Int32N(0x5000) })
+	},
+	"emoji": func(size int) string {
+		return randomRunes(size/4, func(r *rand.Rand) rune { return 0x1f300 + r.Int32N(0x300) })
+	},
+	"random letters": func(size int) string {
+		return randomRunes(size, func(r *rand.Rand) rune { return 'a' + r.Int32N(26) })
+	},
+	"random bytes":  func(size int) string { return string(randomBytes(size)) },
+	"dashes broken": func(size int) string { return strings.Repeat(strings.Repeat("-", 65)+"!", size/66) },
+	"two letters":   func(size int) string { return strings.Repeat("ab", size/2) },
+}
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	r := rand.NewChaCha8([32]byte{1})
+	r.Read(b)
+	return b
+}
+
+func randomRunes(n int, of func(*rand.Rand) rune) string {
+	var b strings.Builder
+	r := rand.New(rand.NewPCG(17, 18))
+	for range n {
+		b.WriteRune(of(r))
+	}
+	return b.String()
+}
+
+func BenchmarkCountMegabyte(b *testing.B) {
+	for _, name := range []string{"o200k_base", "cl100k_base"} {
+		c := newTestCounter(b, name)
+		for kind, text := range megabytes {
+			for _, size := range []struct {
+				name  string
+				bytes int
+			}{{"1MB", 1_000_000}, {"2MB", 2_000_000}} {
+				text := text(size.bytes)
+				b.Run(name+"/"+kind+"/"+size.name, func(b *testing.B) {
+					b.SetBytes(int64(len(text)))
+					for b.Loop() {
+						c.Forget()
+						c.count(text)
+					}
+				})
+			}
+		}
+	}
+}

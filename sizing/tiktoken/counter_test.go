@@ -1,0 +1,280 @@
+package tiktoken
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"go/build"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTextsCountAsInTiktoken(t *testing.T) {
+	all := pairings(t)
+	for _, tt := range []struct{ rule, text string }{
+		{"nothing is nothing", ""},
+		{"prose", "The quick brown fox jumps over the lazy dog, doesn't it? It's 12,345.67 times faster."},
+		{"special tokens are plain text", "<|endoftext|> <|im_start|>user<|im_sep|><|endofprompt|>"},
+		{"contractions in either case", "I'm he's HE'S we've WE'VE they'll THEY'LL you'd don't DON'T y'all're 'sup 'Tis 're'"},
+		{"contractions do not match a long s", "it'ſ it'S 'ſ"},
+		{"typographic apostrophes do not contract", "it’s I’m we’ve"},
+		{"apostrophes at the end", "rock'n'roll' '' ''' 'l 'v 'r '"},
+		{"camel case", "parseHTTPRequest ABCDef ABCdEF aB Ab AB ab XMLHttpRequestFactory iPhone"},
+		{"title case letters", "ǅungla ǄUNGLA Ǆabc aǅ ǈ"},
+		{"letters without case", "ªº ʰʲ ﾞ ㍿ 中A中a A中 a中B ʰA ʰa Aʰ AʰB"},
+		{"marks alone, before and after letters", "\u0301 \u0301a \u0301A a\u0301B A\u0301 A\u0301b \u0301\u0301AB \u0301ABC\u0301 !\u0301! !!\u0301 1\u03011 \u0301\n\u0301"},
+		{"numbers of all kinds, three at a time", "1 12 123 1234 1234567 ½ Ⅷ ١٢٣٤ ² 𝟘𝟙𝟚𝟛 1½Ⅷ٣"},
+		{"runs of spaces", " a  b   c    d     "},
+		{"spaces before a line break", "a \n  \n   b\n\n\n c \r\n \r d\n "},
+		{"tabs", "\tif x {\n\t\treturn\t\n\t}\n\t"},
+		{"every kind of white space", "a\u00a0b\u2003c\u3000d\u0085e\u2028f\u2029g\vh\fi\u1680j \u00a0k\u00a0 l\u00a0\u00a0m"},
+		{"what is no white space", "a\ufeffb\u200bc\u180ed\u2060e \ufeff \ufeff"},
+		{"symbols and line breaks", "!!!\n\n## x\r\n---\n- *a*\n\n```go\nx\n```\n/ // /\n/ a/b /\r/"},
+		{"scripts", "Ελληνικά русский עברית العربية हिन्दी ไทย 中文 日本語 カタカナ 한국어 ქართული አማርኛ Tiếng Việt İstanbul ß ŉ"},
+		{"characters beyond U+FFFF", "𝔘𝔫𝔦 𐐀𐐨 𠀀𠀁 🜁 𞤀𞤢 𑀓𑀸 𝅘𝅥𝅮"},
+		{"emoji", "🙂 👩‍👩‍👧‍👦 🏳️‍🌈 👍🏽👍🏽 ☃️ 🇩🇪🇫🇷 ❤️‍🔥"},
+		{"the replacement character", "\ufffd \ufffd\ufffd a\ufffdb"},
+		{"bytes that are not UTF-8", "a\xffb \xc3 \xe4\xb8 \xed\xa0\x80 \xf0\x9f\x99 \x80\x80 \xc0\xaf end\xff"},
+		{"control characters", "\x00\x01\x1b[31mred\x1b[0m\x7f"},
+		{"base64", "aGVsbG8gd29ybGQhIFRoaXMgaXMgYSB0ZXN0IG9mIGJhc2U2NCBlbmNvZGluZyB3aXRoIHNvbWUgbGVuZ3RoIQ=="},
+		{"code", "func (c *Counter) CountText(text string) int {\n\tif len(text) < 64 {\n\t\treturn 0 // none\n\t}\n}\n"},
+		{"JSON", `{"type":"object","properties":{"glob":{"type":"string","description":"Which files"}},"n":[1,2.5,-3e10,null]}`},
+	} {
+		t.Run(tt.rule, func(t *testing.T) { requireOracle(t, all, tt.text) })
+	}
+}
+
+func TestLongWordsCountAsInTiktoken(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	all := pairings(t)
+	random := make([]byte, 2000)
+	for i := range random {
+		random[i] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[r.IntN(52)]
+	}
+	for _, n := range []int{7, 8, 9, 16, 17, maxShortWord - 1, maxShortWord, maxShortWord + 1, 127, 128, 129, 1000} {
+		for _, unit := range []string{"a", "ab", "-", "=", " ", "\t", "\n", "中", "ä", "nowhere", string(random)} {
+			requireOracle(t, all, strings.Repeat(unit, n/len(unit)+1)[:n])
+		}
+	}
+}
+
+// A megabyte without a break has to come back at once: tiktoken-go would take hours.
+func TestMegabyteOfOneLetterIsCounted(t *testing.T) {
+	const size, perToken = 1 << 20, 8
+	c := newTestCounter(t, "cl100k_base")
+	require.Equal(t, 4096/perToken, len(oracle(t, "cl100k_base").EncodeOrdinary(strings.Repeat("a", 4096))))
+	require.Equal(t, size/perToken, c.CountText(strings.Repeat("a", size)))
+}
+
+// pieces from which random texts are made: what the patterns tell apart, and what surrounds it.
+var pieces = []string{
+	"a", "b", "s", "t", "re", "the", "Z", "S", "T", "LL", "HTTP", "é", "É", "ǅ", "ʰ", "ª", "中", "文", "ش", "ก", "ß",
+	"\u0301", "\u0308", "\u0e49", "\u200d", "\ufe0f", "'", "'s", "'S", "'re", "'LL", "'x", "’", "1", "23", "456", "½", "٣", "𝟘", "Ⅷ",
+	" ", " ", " ", "  ", "\t", "\n", "\n\n", "\r\n", "\r", "\u00a0", "\u3000", "\u0085", "\u2028", "\ufeff", "\v",
+	".", ",", "/", "//", "!", "(", ")", "{", "}", "_", "-", "\"", "#", "=", "<|endoftext|>", "🙂", "👩‍👧", "𝔘", "𐐀", "𐐨", "𠀀",
+	"\xff", "\xc3", "\xed\xa0\x80", "\ufffd", "\x00", "return", "function", "Straße", "internationalization",
+}
+
+func randomText(r *rand.Rand) string {
+	var b strings.Builder
+	for range r.IntN(24) {
+		if r.IntN(12) == 0 {
+			b.WriteRune(rune(r.IntN(unicode.MaxRune)))
+			continue
+		}
+		b.WriteString(pieces[r.IntN(len(pieces))])
+	}
+	return b.String()
+}
+
+func TestRandomTextsCountAsInTiktoken(t *testing.T) {
+	all := pairings(t)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 5000 {
+		requireOracle(t, all, randomText(r))
+	}
+}
+
+var everything = flag.Bool("everything", false, "compare all of the standard library, which takes minutes, not a sample")
+
+func TestGoSourceCountsAsInTiktoken(t *testing.T) {
+	all := pairings(t)[:2]
+	files, size := 0, 0
+	err := filepath.WalkDir(filepath.Join(build.Default.GOROOT, "src"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" {
+			return err
+		}
+		files++
+		if !*everything && files%400 != 0 {
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if len(source) > 1<<18 && !*everything {
+			return nil // tables, which the sample has enough of
+		}
+		size += len(source)
+		requireOracle(t, all, string(source))
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("the standard library's source is not here:", err)
+	}
+	require.NoError(t, err)
+	t.Logf("%d bytes, of %d files", size, files)
+	require.NotZero(t, size)
+}
+
+func TestRecordedSessionCountsAsInTiktoken(t *testing.T) {
+	all := pairings(t)[:2]
+	for _, text := range sessionTexts(t) {
+		requireOracle(t, all, text)
+	}
+}
+
+// What OpenAI's own tiktoken counts, which internal/classes asked; with characters that are newer than tiktoken-go knows.
+func TestTextsCountAsInOpenAIsTiktoken(t *testing.T) {
+	file, err := os.ReadFile("testdata/tiktoken.json")
+	require.NoError(t, err)
+	var texts []struct {
+		Text   string
+		Tokens map[string]int
+	}
+	require.NoError(t, json.Unmarshal(file, &texts))
+	newCharacters := 0
+	for _, text := range texts {
+		if strings.ContainsFunc(text.Text, newer) {
+			newCharacters++
+		}
+		for encoding, want := range text.Tokens {
+			require.Equal(t, want, newTestCounter(t, encoding).CountText(text.Text), "%s: %q", encoding, text.Text)
+		}
+	}
+	require.Greater(t, newCharacters, 100)
+}
+
+func FuzzCountText(f *testing.F) {
+	for _, piece := range pieces {
+		f.Add(piece)
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 100 {
+		f.Add(randomText(r))
+	}
+	f.Add(strings.Repeat("ab", 300))
+	all := pairings(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1<<12 {
+			t.Skip("the oracle is quadratic")
+		}
+		requireOracle(t, all, text)
+	})
+}
+
+// classByGo is the class of a character by the tables of package unicode.
+func classByGo(r rune) class {
+	switch {
+	case r == '\r' || r == '\n':
+		return newline
+	case unicode.IsSpace(r):
+		return space
+	case unicode.Is(unicode.Ll, r):
+		return lower
+	case unicode.Is(unicode.Lu, r) || unicode.Is(unicode.Lt, r):
+		return upper
+	case unicode.IsLetter(r):
+		return caseless
+	case unicode.IsMark(r):
+		return mark
+	case unicode.IsNumber(r):
+		return number
+	default:
+		return symbol
+	}
+}
+
+// Go's tables are of Unicode 15, OpenAI's of Unicode 16: what was added since is a symbol to Go, as all that is not
+// assigned.
+func TestClassesAreUnicode16s(t *testing.T) {
+	if unicode.Version != "15.0.0" {
+		t.Skip("Go has other tables now: Unicode", unicode.Version)
+	}
+	differ := 0
+	for r := range rune(unicode.MaxRune + 1) {
+		if !utf8.ValidRune(r) {
+			continue
+		}
+		got, n := at(string(r), 0)
+		require.Equal(t, utf8.RuneLen(r), n)
+		if want := classByGo(r); got != want {
+			differ++
+			require.True(t, unicode.Is(unicode.Cn, r), "%U is known to Go and of another class", r)
+		}
+	}
+	require.Equal(t, 5055, differ)
+}
+
+func TestCounterIsSafeForConcurrentUse(t *testing.T) {
+	source, err := os.ReadFile("counter.go")
+	require.NoError(t, err)
+	texts := strings.SplitAfter(string(source)+strings.Repeat("ab", 5000), "\n")
+	c := newTestCounter(t, "cl100k_base")
+	want := make([]int, len(texts))
+	for i, text := range texts {
+		want[i] = newTestCounter(t, "cl100k_base").CountText(text)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for round := range 20 {
+				for i := range texts {
+					i = (i + round) % len(texts)
+					if got := c.CountText(texts[i]); got != want[i] {
+						t.Errorf("%q: %d tokens, want %d", texts[i], got, want[i])
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestCountingAllocatesNothing(t *testing.T) {
+	c := newTestCounter(t, "o200k_base")
+	for name, text := range map[string]string{
+		"short":     "How many Go files are there?",
+		"long":      strings.Repeat("How many Go files are there?\n", 100),
+		"long word": strings.Repeat("ab", 100),
+	} {
+		c.CountText(text)
+		require.Zero(t, testing.AllocsPerRun(10, func() { c.CountText(text) }), name)
+	}
+}
+
+// What counting a long word takes outlives the collector, which comes between one word and the next.
+func TestCountingALongWordNotMetBeforeAllocatesNothing(t *testing.T) {
+	c := newTestCounter(t, "o200k_base")
+	words := make([]string, 12)
+	for i := range words {
+		words[i] = strings.Repeat(string(rune('a'+i))+"bc", 40)
+	}
+	i := 0
+	require.Zero(t, testing.AllocsPerRun(10, func() {
+		c.CountText(words[i])
+		i++
+		runtime.GC()
+		runtime.GC() // what a pool keeps outlives one
+	}))
+}

@@ -1,0 +1,118 @@
+package tiktoken
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// ReplyPriming is the number of tokens that start every answer and count as input. It is counted once a request and
+// not in any message, so it belongs in [sizing.Window.Answer], where [WindowOf] puts it.
+const ReplyPriming = 3
+
+// What a message takes beyond its texts, as OpenAI's cookbook has it for GPT-3.5 and later.
+const (
+	messageTokens = 3
+	nameTokens    = 1
+)
+
+// CountMessage counts a message as the Chat Completions API takes it: 3, and the tokens of every text in its JSON
+// object, each on its own, and 1 more for each name. The texts are
+//
+//   - the role;
+//   - the content, its text parts joined. In a user or tool message with an image or an opaque part it is a list
+//     instead, and each text counts alone, with the word "text" for its type;
+//   - the name, where the message is not a tool's, which has none there;
+//   - the id, type ("function"), name and arguments of each tool call of an assistant message;
+//   - the id of the call that a tool message answers.
+//
+// Images and documents in user and tool messages count as [Counter.CountPart] does, and nowhere else: OpenAI takes none
+// in other messages. Opaque parts count in every message, and thinking in the assistant's: neither is part of the Chat
+// Completions API, so this is for an adapter that sends them all the same.
+func (c *Counter) CountMessage(m chat.Message) int {
+	n, joined := c.CountFrame(m)
+	if joined {
+		return n + c.CountText(m.Text())
+	}
+	for _, part := range m.Content {
+		if text, ok := part.(chat.Text); ok {
+			n += c.CountText(string(text))
+		}
+	}
+	return n
+}
+
+func (c *Counter) countCall(call chat.ToolCall) int {
+	n := c.CountText(call.ID) + c.CountText("function") + c.CountText(call.Arguments)
+	if call.Name != "" {
+		n += nameTokens + c.CountText(call.Name)
+	}
+	return n
+}
+
+// textOnly tells whether a role's messages hold no images and documents.
+func textOnly(role chat.Role) bool { return role == chat.RoleSystem || role == chat.RoleAssistant }
+
+// isList tells whether a message's content is sent as a list of parts. Documents alone make none.
+func isList(m chat.Message) bool {
+	if textOnly(m.Role) {
+		return false
+	}
+	for _, part := range m.Content {
+		switch part.(type) {
+		case chat.Image, chat.Opaque:
+			return true
+		}
+	}
+	return false
+}
+
+// CountPart counts one part of a message's content:
+//
+//   - a text as [Counter.CountText];
+//   - an image by OpenAI's formula, never as the text of its URL. GPT-4o takes 85 tokens in low detail, else 85 and 170
+//     for each tile of 512 pixels, after the image was scaled down to fit 2048 pixels and its shorter side to 768.
+//     GPT-5.2 and later, and the small models since GPT-4.1, take so much for each patch of 32 pixels, after the image was
+//     scaled down to so many. [ForModel] takes what OpenAI gives for the model. Where the detail is left to OpenAI it counts as high; where the
+//     size is not known (behind an https URL, or not a PNG, JPEG, GIF or WebP) it counts as the largest, which is 1,445
+//     tokens with GPT-4o;
+//   - a document of plain text ("text/…") as its text. For any other OpenAI publishes no rule: it sends the model the
+//     text and an image of each page. What is counted is an estimate on the large side: the largest image, and 1 token
+//     for each 4 bytes of the file. Scanned pages take far fewer, many pages of nothing but compressed text may take
+//     more;
+//   - thinking as its text, whatever its signature and its encrypted form;
+//   - an opaque part as the tokens that it says it takes;
+//   - a cache breakpoint as nothing.
+func (c *Counter) CountPart(part chat.Part) int {
+	switch part := part.(type) {
+	case chat.Text:
+		return c.CountText(string(part))
+	case chat.Image:
+		return c.countImage(part)
+	case chat.Document:
+		return c.countDocument(part)
+	case chat.Thinking:
+		return c.CountText(part.Text)
+	case chat.Opaque:
+		return max(0, part.Tokens)
+	default:
+		return 0
+	}
+}
+
+// bytesPerToken is the number of bytes of a document that are taken for a token.
+const bytesPerToken = 4
+
+func (c *Counter) countDocument(d chat.Document) int {
+	if strings.HasPrefix(d.MediaType, "text/") {
+		if text, err := base64.StdEncoding.DecodeString(d.Data); err == nil {
+			return c.CountText(string(text))
+		}
+	}
+	size := base64.StdEncoding.DecodedLen(len(d.Data))
+	if size == 0 {
+		return 0
+	}
+	return c.images.largest() + (size+bytesPerToken-1)/bytesPerToken
+}

@@ -1,0 +1,152 @@
+package tiktoken
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// UnknownModelError tells that nothing is known of a model: it is not OpenAI's, or newer than this package.
+type UnknownModelError struct{ Model string }
+
+func (e *UnknownModelError) Error() string {
+	const advice = "count a model of another provider with a *sizing.Calibrated; for one of OpenAI's encodings, name its encoding with New and its window with sizing.Window{Tokens: …}"
+	return fmt.Sprintf("tiktoken: unknown model %q: %s", e.Model, advice)
+}
+
+// family is what models of similar names have in common.
+type family struct {
+	// name of a model; with a * at its end, the start of a name.
+	name     string
+	encoding func() *encoding
+	images   imageRate
+}
+
+// defaultImages is what GPT-4o, GPT-4.1, GPT-4.5 and GPT-4 Turbo take. GPT-5 and GPT-5.1 take less by the documents, but
+// versions of them have been billed a fifth more than that, which is this again.
+var defaultImages = imageRate{base: 85, tile: 170}
+
+// laterPatches is for the images of GPT-5.2 and later, which are in patches. By the documents each is a token; they too
+// have been billed a fifth more. GPT-5.6 is taken to be as GPT-5.5.
+const laterPatches = 1.2
+
+// families of OpenAI's models. The longest name that fits a model is its family.
+var families = []family{
+	{"gpt-5*", o200kBase, defaultImages},
+	{"gpt-5-mini*", o200kBase, imageRate{patchFactor: 1.62}},
+	{"gpt-5-nano*", o200kBase, imageRate{patchFactor: 2.46}},
+	{"gpt-5-codex-mini*", o200kBase, imageRate{patchFactor: 1.62}},
+	{"gpt-5.1-codex-mini*", o200kBase, imageRate{patchFactor: 1.62}},
+	{"gpt-5.2*", o200kBase, imageRate{patchFactor: laterPatches}},
+	{"gpt-5.3*", o200kBase, imageRate{patchFactor: laterPatches}},
+	{"gpt-5.4*", o200kBase, imageRate{patchFactor: laterPatches, maxPatches: 2500}},
+	{"gpt-5.4-mini*", o200kBase, imageRate{patchFactor: 1.62}},
+	{"gpt-5.4-nano*", o200kBase, imageRate{patchFactor: 2.46}},
+	{"gpt-5.5*", o200kBase, imageRate{patchFactor: laterPatches, maxPatches: 2500, original: true}},
+	{"gpt-5.6*", o200kBase, imageRate{patchFactor: laterPatches, maxPatches: 2500, original: true}},
+	{"gpt-4.5*", o200kBase, defaultImages},
+	{"gpt-4.1*", o200kBase, defaultImages},
+	{"gpt-4.1-mini*", o200kBase, imageRate{patchFactor: 1.62}},
+	{"gpt-4.1-nano*", o200kBase, imageRate{patchFactor: 2.46}},
+	{"gpt-4o*", o200kBase, defaultImages},
+	{"gpt-4o-mini*", o200kBase, imageRate{base: 2833, tile: 5667}},
+	{"chatgpt-4o*", o200kBase, defaultImages},
+	{"gpt-oss-*", o200kBase, defaultImages},
+	{"codex-mini*", o200kBase, imageRate{patchFactor: 1.72}},
+	{"o1*", o200kBase, imageRate{base: 75, tile: 150}},
+	{"o3*", o200kBase, imageRate{base: 75, tile: 150}},
+	{"o4-mini*", o200kBase, imageRate{patchFactor: 1.72}},
+	{"gpt-4", cl100kBase, defaultImages},
+	{"gpt-4-*", cl100kBase, defaultImages},
+	{"gpt-3.5-turbo*", cl100kBase, defaultImages},
+	{"gpt-35-turbo*", cl100kBase, defaultImages}, // as Azure spells it
+	{"text-embedding-3-*", cl100kBase, defaultImages},
+	{"text-embedding-ada-002", cl100kBase, defaultImages},
+}
+
+// familyOf is the family of a model, the longest name first; false where there is none.
+func familyOf(model string) (family, bool) {
+	model = tunedFrom(model)
+	var best family
+	for _, f := range families {
+		start, open := strings.CutSuffix(f.name, "*")
+		fits := model == start || open && strings.HasPrefix(model, start)
+		if fits && len(f.name) > len(best.name) {
+			best = f
+		}
+	}
+	return best, best.name != ""
+}
+
+// tunedFrom returns the model that a name stands for: "gpt-4o" of "ft:gpt-4o:team::id", which was tuned from it, of "openai/gpt-4o"
+// and "azure/gpt-4o", as gateways write it, and of "GPT-4o".
+func tunedFrom(model string) string {
+	model = strings.ToLower(model)
+	for _, gateway := range [...]string{"openai/", "azure/"} {
+		if _, name, ok := strings.Cut(model, gateway); ok {
+			model = name
+		}
+	}
+	if tuned, ok := strings.CutPrefix(model, "ft:"); ok {
+		model, _, _ = strings.Cut(tuned, ":")
+	}
+	return model
+}
+
+// WindowOf is the context window of a model of OpenAI, with [ReplyPriming] as the room for the answer: add to
+// Window.Answer what the answer itself may take. For the models that take fewer tokens in than their window holds, as
+// GPT-5 does with 272,000 of 400,000, Tokens is what they take in. A dated name ("gpt-4o-2024-08-06") and a fine-tuned
+// one stand for the model itself. A model of which the window is not known is an [*UnknownModelError].
+func WindowOf(model string) (sizing.Window, error) {
+	tokens := inputLimit(undated(tunedFrom(model)))
+	if tokens == 0 {
+		return sizing.Window{}, &UnknownModelError{Model: model}
+	}
+	return sizing.Window{Tokens: tokens, Answer: ReplyPriming}, nil
+}
+
+// undated is a model's name without the date of its version.
+func undated(model string) string {
+	const date = "-2006-01-02"
+	if len(model) <= len(date) {
+		return model
+	}
+	name, end := model[:len(model)-len(date)], model[len(model)-len(date):]
+	for i, c := range []byte(end) {
+		digit := c >= '0' && c <= '9'
+		if date[i] == '-' && c != '-' || date[i] != '-' && !digit {
+			return model
+		}
+	}
+	return name
+}
+
+// inputLimit is the number of tokens that a model takes in, as OpenAI documents it; 0 where that is not known here.
+func inputLimit(model string) int {
+	switch model {
+	case "gpt-4.1", "gpt-4.1-mini", "gpt-4.1-nano":
+		return 1_047_576
+	case "gpt-5", "gpt-5-mini", "gpt-5-nano", "gpt-5-codex",
+		"gpt-5.1", "gpt-5.1-codex", "gpt-5.1-codex-mini", "gpt-5.1-codex-max",
+		"gpt-5.2", "gpt-5.2-codex":
+		return 400_000 - 128_000 // the window less the longest answer, which is kept free for it
+	case "o1", "o1-pro", "o3", "o3-mini", "o3-pro", "o3-deep-research", "o4-mini", "o4-mini-deep-research",
+		"codex-mini-latest":
+		return 200_000
+	case "gpt-oss-120b", "gpt-oss-20b":
+		return 131_072
+	case "gpt-4o", "gpt-4o-mini", "chatgpt-4o-latest", "gpt-4.5-preview",
+		"gpt-4-turbo", "gpt-4-turbo-preview", "gpt-4-1106-preview", "gpt-4-0125-preview",
+		"gpt-5-chat-latest", "gpt-5.1-chat-latest", "gpt-5.2-chat-latest", "o1-mini", "o1-preview":
+		return 128_000
+	case "gpt-4-32k", "gpt-4-32k-0314", "gpt-4-32k-0613":
+		return 32_768
+	case "gpt-3.5-turbo", "gpt-3.5-turbo-0125", "gpt-3.5-turbo-1106", "gpt-3.5-turbo-16k", "gpt-3.5-turbo-16k-0613":
+		return 16_385
+	case "gpt-4", "gpt-4-0314", "gpt-4-0613":
+		return 8_192
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,267 @@
+package tiktoken
+
+import (
+	_ "embed" // for the table of classes
+	"unicode"
+	"unicode/utf8"
+)
+
+// class is what a splitter needs to know of a character. Classes are bits, so that a set of them is a sum.
+type class uint8
+
+const (
+	lower    class = 1 << iota // \p{Ll}
+	upper                      // \p{Lu} and \p{Lt}
+	caseless                   // \p{Lm} and \p{Lo}
+	mark                       // \p{M}
+	number                     // \p{N}
+	space                      // \s, but for the two line breaks
+	newline                    // \r and \n
+	symbol                     // everything else
+
+	letter = lower | upper | caseless // \p{L}
+	white  = space | newline          // \s
+	rest   = symbol | mark            // [^\s\p{L}\p{N}]
+	head   = upper | caseless | mark  // what a word of o200k may start with
+	tail   = lower | caseless | mark  // and what it may end with
+)
+
+//go:generate sh -c "cd internal/classes && npm ci && node generate.mjs"
+
+// classTable is the classes of all characters in two stages: the number of each block of classBlock characters, then the
+// blocks, a byte a character. They are those of Unicode 16, by which OpenAI's own tiktoken splits; internal/classes asks it.
+//
+//go:embed tables/classes.bin
+var classTable string
+
+const classBlock = 128
+
+// classOf is the class of a character. What is none counts as U+FFFD.
+func classOf(r rune) class {
+	if r < 0 || r > unicode.MaxRune {
+		r = unicode.ReplacementChar
+	}
+	const blocks = (unicode.MaxRune + 1) / classBlock
+	block := int(classTable[r/classBlock])
+	return class(classTable[blocks+block*classBlock+int(r%classBlock)])
+}
+
+// The splitters cut texts into words as the regular expressions of OpenAI's tiktoken do, each quoted where it is followed.
+// Every function gives the end of the word that starts at i.
+
+// at is the class of the character at i and its length in bytes; no class at the end of the text.
+func at(s string, i int) (class, int) {
+	if i >= len(s) {
+		return 0, 0
+	}
+	if c := ascii[s[i]]; c != 0 {
+		return c, 1
+	}
+	r, n := utf8.DecodeRuneInString(s[i:])
+	return classOf(r), n
+}
+
+// run is the end of the characters from i on that are of these classes.
+func run(s string, i int, set class) int {
+	for {
+		c, n := at(s, i)
+		if c&set == 0 {
+			return i
+		}
+		i += n
+	}
+}
+
+// cl100kWide follows
+//
+//	(?i:'s|'t|'re|'ve|'m|'ll|'d)
+//	[^\r\n\p{L}\p{N}]?\p{L}+
+//	\p{N}{1,3}
+//	 ?[^\s\p{L}\p{N}]+[\r\n]*
+//	\s*[\r\n]+
+//	\s+(?!\S)
+//	\s+
+func cl100kWide(s string, i int) int {
+	if end := i + contraction(s, i); end > i {
+		return end
+	}
+	c, n := at(s, i)
+	start := i
+	if c&(space|rest) != 0 {
+		start += n
+	}
+	if c&(newline|number) == 0 {
+		if end := run(s, start, letter); end > start {
+			return end
+		}
+	}
+	if c == number {
+		return threeNumbers(s, i)
+	}
+	if end := symbols(s, i); end > i {
+		return run(s, end, newline)
+	}
+	return lines(s, i)
+}
+
+// o200kWide follows
+//
+//	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//	\p{N}{1,3}
+//	 ?[^\s\p{L}\p{N}]+[\r\n/]*
+//	\s*[\r\n]+
+//	\s+(?!\S)
+//	\s+
+func o200kWide(s string, i int) int {
+	c, n := at(s, i)
+	if c&(newline|number) == 0 {
+		start := i
+		if c&(space|rest) != 0 {
+			start += n
+		}
+		end, whole := cased(s, start)
+		if c == mark && !whole {
+			end = i + n // the mark is no prefix then but a word, by the first line
+		}
+		if end > start || c == mark {
+			return end + contraction(s, end)
+		}
+	}
+	if c == number {
+		return threeNumbers(s, i)
+	}
+	if end := symbols(s, i); end > i {
+		for end < len(s) && (s[end] == '\r' || s[end] == '\n' || s[end] == '/') {
+			end++
+		}
+		return end
+	}
+	return lines(s, i)
+}
+
+// cased is the end of the letters from i on that the first line of o200k matches, and true; else of those that the
+// second line matches, and false. It is i where there are none.
+func cased(s string, i int) (end int, whole bool) {
+	lastTail := i // the end of the last character that may end a word, among those that may start one
+	for end = i; ; {
+		c, n := at(s, end)
+		if c == lower {
+			return run(s, end, tail), true
+		}
+		if c&head == 0 {
+			break
+		}
+		end += n
+		if c&tail != 0 {
+			lastTail = end
+		}
+	}
+	if lastTail > i {
+		return lastTail, true
+	}
+	return end, false
+}
+
+// gpt3 follows
+//
+//	's|'t|'re|'ve|'m|'ll|'d
+//	 ?\p{L}+
+//	 ?\p{N}+
+//	 ?[^\s\p{L}\p{N}]+
+//	\s+(?!\S)
+//	\s+
+func gpt3(s string, i int) int {
+	if n := contraction(s, i); n > 0 && lowerCase(s[i:i+n]) {
+		return i + n
+	}
+	start := i
+	if s[i] == ' ' {
+		start++
+	}
+	for _, set := range [...]class{letter, number, rest} {
+		if end := run(s, start, set); end > start {
+			return end
+		}
+	}
+	end := run(s, i, white)
+	if _, last := utf8.DecodeLastRuneInString(s[i:end]); end < len(s) && end-last > i {
+		end -= last
+	}
+	return end
+}
+
+// contraction is the length of the 's, 't, 're, 've, 'm, 'll or 'd at i, in upper or lower case, or 0. A long s (ſ)
+// is no s, as in tiktoken-go; to OpenAI's own tiktoken it is one.
+func contraction(s string, i int) int {
+	if i+1 >= len(s) || s[i] != '\'' {
+		return 0
+	}
+	const toLower = 'a' - 'A'
+	switch first := s[i+1] | toLower; first {
+	case 's', 't', 'm', 'd':
+		return 2
+	case 'r', 'v', 'l':
+		second := byte('e')
+		if first == 'l' {
+			second = 'l'
+		}
+		if i+2 < len(s) && s[i+2]|toLower == second {
+			return 3
+		}
+	}
+	return 0
+}
+
+func lowerCase(contraction string) bool {
+	return contraction[1] >= 'a' && contraction[len(contraction)-1] >= 'a'
+}
+
+// threeNumbers is \p{N}{1,3}, of which the first is there.
+func threeNumbers(s string, i int) int {
+	for range 3 {
+		c, n := at(s, i)
+		if c != number {
+			break
+		}
+		i += n
+	}
+	return i
+}
+
+// symbols is ` ?[^\s\p{L}\p{N}]+`, or i where that does not match.
+func symbols(s string, i int) int {
+	start := i
+	if s[i] == ' ' {
+		start++
+	}
+	if end := run(s, start, rest); end > start {
+		return end
+	}
+	return i
+}
+
+// lines is \s*[\r\n]+, else \s+(?!\S), else \s+: white space up to its last line break; else all of it but the last
+// character, which goes to what follows; else that one.
+func lines(s string, i int) int {
+	end, last, line := i, i, i
+	for {
+		c, n := at(s, end)
+		if c&white == 0 {
+			break
+		}
+		last = end
+		end += n
+		if c == newline {
+			line = end
+		}
+	}
+	switch {
+	case line > i:
+		return line
+	case end < len(s) && last > i:
+		return last
+	default:
+		return end
+	}
+}

@@ -1,0 +1,56 @@
+package tiktoken
+
+import "errors"
+
+//go:generate go test -run ^TestTables$ -update
+
+var errTable = errors.New("tiktoken: a table of tokens is damaged")
+
+// readVocab takes a table apart, without a copy and without reading more of it than its head: it is used where it lies.
+// TestTables writes the tables.
+//
+// A table starts with six numbers: how many ranks there are, how many buckets and slots the short and the long tokens have,
+// and how many bytes the text. What follows is, without a gap,
+//
+//	256 bytes       the rank of each byte
+//	65,536 bytes    the lengths of the tokens that start with each two bytes
+//	8 a rank        the halves of each token
+//	2 a bucket      the pilots of the short tokens
+//	12 a slot       the short tokens
+//	2 a bucket      the pilots of the long tokens
+//	8 a slot        the long tokens
+//	the rest        the text
+//
+// and [vocab] says what each is. Numbers are little-endian, of 4 bytes if nothing else is said.
+func readVocab(table string) (*vocab, error) {
+	const head = 6 * 4
+	if len(table) < head {
+		return nil, errTable
+	}
+	var n [6]uint32
+	for i := range n {
+		n[i] = uint32At(table, 4*i)
+	}
+	ranks, text := n[0], n[5]
+	rest, fits := table[head:], ranks >= 256 && ranks < 1<<rankBits
+	cut := func(n uint32, each int) (part string) {
+		size := uint64(n) * uint64(each)
+		if size == 0 || size > uint64(len(rest)) {
+			size, fits = 0, false
+		}
+		part, rest = rest[:size], rest[size:]
+		return part
+	}
+	v := &vocab{
+		bytes:   cut(256, 1),
+		lengths: cut(1<<16, 1),
+		halves:  cut(ranks, 8),
+		short:   hashTable{n[1], n[2], cut(n[1], pilotSize), cut(n[2], shortSize)},
+		long:    hashTable{n[3], n[4], cut(n[3], pilotSize), cut(n[4], longSize)},
+		text:    cut(text, 1),
+	}
+	if !fits || rest != "" {
+		return nil, errTable
+	}
+	return v, nil
+}

@@ -1,0 +1,204 @@
+package tiktoken
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"flag"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	tiktoken_loader "github.com/pkoukk/tiktoken-go-loader"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the tables of tokens anew")
+
+// The test that the tables are what they should be is also what writes them: it goes by the package's own hashes, and no
+// program that counts carries it. It needs no table that can be read, only files to embed, which may be empty.
+func TestTables(t *testing.T) {
+	for _, name := range encodings {
+		t.Run(name, func(t *testing.T) {
+			path := "tables/" + name + ".bin"
+			tokens, _ := tokensByRank(t, name)
+			want := tableOf(t, tokens)
+			if *update {
+				require.NoError(t, os.WriteFile(path, want, 0o644))
+			}
+			got, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(want, got), "%s is not what becomes of tiktoken-go's ranks: run go generate", path)
+		})
+	}
+}
+
+// tokensByRank is the tokens of an encoding by rank, as tiktoken-go has them, "" where there is none; and their ranks.
+func tokensByRank(t testing.TB, encoding string) (tokens []string, ranks map[string]int) {
+	t.Helper()
+	ranks, err := tiktoken_loader.NewOfflineLoader().LoadTiktokenBpe(encoding + ".tiktoken")
+	require.NoError(t, err)
+	for token, rank := range ranks {
+		if rank >= len(tokens) {
+			tokens = append(tokens, make([]string, rank+1-len(tokens))...)
+		}
+		tokens[rank] = token
+	}
+	return tokens, ranks
+}
+
+// tableOf writes a table, as readVocab says.
+func tableOf(t testing.TB, tokens []string) []byte {
+	t.Helper()
+	said := map[string]slot{} // of tokens and heads
+	tokenOf := func(s string) token { return said[s].token() }
+	for rank, s := range tokens {
+		if s != "" {
+			said[s] = slot(newToken(uint32(rank), len(s)))
+		}
+	}
+	var (
+		ranks   [256]byte
+		lengths [1 << 16]byte
+		halves  []byte
+	)
+	for rank, s := range tokens {
+		if rank < 256 {
+			require.Len(t, s, 1, "rank %d is a byte's", rank)
+			ranks[s[0]] = byte(rank)
+		}
+		if len(s) < 2 {
+			halves = appendNumbers(halves, 0, 0)
+			continue
+		}
+		seam := lastMerge(t, tokenOf, s)
+		halves = appendNumbers(halves, uint32(tokenOf(s[:seam])), uint32(tokenOf(s[seam:])))
+		bit := 0
+		if len(s) <= maxShort {
+			bit = len(s) - 1
+		}
+		lengths[int(s[0])|int(s[1])<<8] |= 1 << bit
+	}
+	for _, s := range tokens {
+		for n := maxShort; n < len(s); n *= 2 {
+			head := s[:n]
+			if said[head] == 0 {
+				said[head] = slot(newToken(0, n)) | headOnly
+			}
+			said[head] |= lengthened
+		}
+	}
+
+	var (
+		short, long []entry
+		text        []byte
+		after       string // what comes after in their order, and where its bytes are
+		offset      uint32
+	)
+	for _, s := range slices.Backward(slices.Sorted(maps.Keys(said))) {
+		if len(s) <= maxShort {
+			key := packed(s, 0, len(s))
+			content := binary.LittleEndian.AppendUint64(nil, key)
+			short = append(short, entry{shortHash(key, len(s)), appendNumbers(content, uint32(said[s]))})
+			continue
+		}
+		if !strings.HasPrefix(after, s) {
+			offset = uint32(len(text))
+			text = append(text, s...)
+		}
+		after = s
+		hash := longHash(s)
+		long = append(long, entry{hash, appendNumbers(nil, uint32(said[s]), uint32(hash)>>offsetBits<<offsetBits|offset)})
+	}
+	require.Less(t, len(text), 1<<offsetBits)
+
+	shortTable, longTable := hashed(t, short, shortSize), hashed(t, long, longSize)
+	head := appendNumbers(nil, uint32(len(tokens)), shortTable.buckets, shortTable.size, longTable.buckets, longTable.size,
+		uint32(len(text)))
+	return []byte(string(head) + string(ranks[:]) + string(lengths[:]) + string(halves) +
+		shortTable.pilots + shortTable.slots + longTable.pilots + longTable.slots + string(text))
+}
+
+func appendNumbers(b []byte, numbers ...uint32) []byte {
+	for _, n := range numbers {
+		b = binary.LittleEndian.AppendUint32(b, n)
+	}
+	return b
+}
+
+// lastMerge is where the two tokens meet that a token is merged from last. There is no other way to it: what stands around
+// bytes that become a token has no part in how they do.
+func lastMerge(t testing.TB, tokenOf func(string) token, s string) int {
+	t.Helper()
+	rank := tokenOf(s).rank()
+	starts := mergeByStep(tokenOf, s, rank)
+	require.Len(t, starts, 3, "token %q of rank %d is not merged from two", s, rank)
+	return starts[1]
+}
+
+// entry is what a hash table is to hold in the slot of a hash.
+type entry struct {
+	hash    uint64
+	content []byte
+}
+
+// hashed is the hash table of these entries, each of so many bytes. One slot in 64 is free, and there are about 4 entries a
+// bucket: as many buckets as it takes for no two of a bucket to have one home, which no pilot could part.
+func hashed(t testing.TB, entries []entry, size int) hashTable {
+	t.Helper()
+	hashes := map[uint64]bool{}
+	for _, e := range entries {
+		hashes[e.hash] = true
+	}
+	require.Len(t, hashes, len(entries), "no pilot parts what has the same hash")
+	slots := len(entries) + len(entries)/64 + 1
+	for n := slots / 4; n < slots/3; n++ {
+		if table, ok := piloted(entries, n, slots, size); ok {
+			return table
+		}
+	}
+	require.Failf(t, "no pilots lead all to slots of their own", "%d entries of %d bytes", len(entries), size)
+	return hashTable{}
+}
+
+// piloted is a hash table if there are pilots for it. They are tried out for the fullest buckets first, which need the most
+// room.
+func piloted(entries []entry, buckets, slots, size int) (hashTable, bool) {
+	byBucket := make([][]int, buckets) // entries
+	homes := make([]int, len(entries))
+	for i, e := range entries {
+		bucket, home := spread(e.hash, uint32(buckets), uint32(slots))
+		homes[i] = int(home)
+		for _, other := range byBucket[bucket] {
+			if homes[other] == homes[i] {
+				return hashTable{}, false
+			}
+		}
+		byBucket[bucket] = append(byBucket[bucket], i)
+	}
+	order := make([]int, buckets)
+	for b := range order {
+		order[b] = b
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(byBucket[b]), len(byBucket[a])) })
+
+	pilots, contents, taken := make([]byte, buckets*pilotSize), make([]byte, slots*size), make([]bool, slots)
+	for _, b := range order {
+		pilot := 0
+		meets := func(i int) bool { return taken[(homes[i]+pilot)%slots] }
+		for slices.ContainsFunc(byBucket[b], meets) {
+			if pilot++; pilot >= min(slots, 1<<(8*pilotSize)) {
+				return hashTable{}, false
+			}
+		}
+		binary.LittleEndian.PutUint16(pilots[b*pilotSize:], uint16(pilot))
+		for _, i := range byBucket[b] {
+			at := (homes[i] + pilot) % slots
+			taken[at] = true
+			copy(contents[at*size:], entries[i].content)
+		}
+	}
+	return hashTable{uint32(buckets), uint32(slots), string(pilots), string(contents)}, true
+}
