@@ -29,7 +29,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	prompt := elements.Fragment{
+	prompt := elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},
 		elements.UserMessage{Children: elements.Nodes{
 			elements.Tag{Name: "file", Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{elements.Text(source)}},
@@ -57,11 +57,11 @@ func Example_compaction() {
 		log.Fatal(err)
 	}
 	session := &history.Session{} // in memory; history.Open keeps it in a file
-	prompt := elements.Fragment{
+	prompt := elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},
 		history.Conversation{Session: session}, // the turns that are over
-		history.Request{Session: session},      // what the user asks now
-		history.Rounds{Session: session},       // what the agent has done about it
+		history.TurnStart{Session: session},    // what the user asks now
+		history.TurnRounds{Session: session},   // what the agent has done about it
 	}
 	compactor := &summarize.Compactor{
 		Session: session,
@@ -120,8 +120,8 @@ func Example_agent() {
 	})
 	run := func(chat.ToolCall) string { return "noon" }
 	session := &history.Session{}
-	prompt := elements.Fragment{
-		history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
+	prompt := elements.Nodes{
+		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
 	}
 	compactor := &summarize.Compactor{
 		Session: session,

@@ -1,7 +1,7 @@
 // Package elements is what a prompt is built of: a tree of struct literals that says what stands where and what
 // matters how much. It holds data only; package render turns a tree into messages that fit a budget.
 //
-//	prompt := elements.Fragment{
+//	prompt := elements.Nodes{
 //		elements.SystemMessage{Children: elements.Nodes{
 //			elements.Text("You are a coding agent."),
 //		}},

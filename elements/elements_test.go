@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/metadata"
 )
 
 func TestNilChildrenAreSkipped(t *testing.T) {
@@ -20,7 +21,7 @@ func TestNilChildrenAreSkipped(t *testing.T) {
 		elements.PrioritizedList{Children: elements.Nodes{nil, nil}}, elements.LegacyPrioritization{},
 		elements.IfEmpty{}, elements.TokenLimit{Max: 1}, elements.Nodes{}, elements.WithPriority{}, nil,
 	} {
-		require.Empty(t, rendered(t, elements.Fragment{n}, 100).Messages, "%T", n)
+		require.Empty(t, rendered(t, elements.Nodes{n}, 100).Messages, "%T", n)
 	}
 }
 
@@ -236,7 +237,7 @@ func TestMetadata(t *testing.T) {
 	require.False(t, ok, "the zero value is empty")
 	require.Empty(t, elements.AllMeta[used](m))
 
-	for _, n := range []interface{ Entry() elements.MetaEntry }{
+	for _, n := range []interface{ Entry() metadata.Entry }{
 		elements.Meta[int]{Value: 1}, elements.Meta[used]{Value: used{"a.go"}}, elements.Meta[int]{Value: 2},
 		elements.Meta[error]{Value: context.Canceled}, elements.Meta[used]{Value: used{"b.go"}, Local: true},
 	} {

@@ -45,7 +45,7 @@ func (l Lookup) Render(_ context.Context, s elements.Sizing) (elements.Node, err
 }
 
 func Example() {
-	prompt := elements.Fragment{
+	prompt := elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{
 			elements.Text("You explain words."),
 		}},
@@ -187,8 +187,8 @@ func ExampleChunk() {
 		elements.AssistantMessage{Children: elements.Nodes{elements.Text("4")}},
 	}}
 	question := elements.UserMessage{Children: elements.Nodes{elements.Text("3 + 4")}}
-	show(elements.Fragment{example, question}, 16)
-	show(elements.Fragment{example, question}, 15) // the example goes whole
+	show(elements.Nodes{example, question}, 16)
+	show(elements.Nodes{example, question}, 15) // the example goes whole
 	// Output:
 	// -- 16 tokens of 16
 	// user: 2 + 2
@@ -212,7 +212,7 @@ func ExampleTokenLimit() {
 
 func ExampleKeepWith() {
 	round := &elements.Group{Name: "round"}
-	prompt := elements.Fragment{
+	prompt := elements.Nodes{
 		elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("How many files?")}},
 		elements.AssistantMessage{Props: elements.Props{Priority: new(2)}, ToolCalls: []elements.ToolCall{
 			{ToolCall: chat.ToolCall{ID: "1", Name: "count", Arguments: `"*.go"`}, KeepWith: round},

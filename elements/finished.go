@@ -2,9 +2,9 @@ package elements
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/kept"
 )
 
 // Finished is messages that were said and do not change any more, kept or dropped together like a [Chunk]: a round of a
@@ -16,30 +16,11 @@ type Finished struct {
 	Props
 	Messages []chat.Message
 
-	kept atomic.Pointer[keepsake]
+	kept kept.Slot
 }
 
-// NewFinished is messages that do not change any more.
-func NewFinished(props Props, messages ...chat.Message) *Finished {
-	return &Finished{Props: props, Messages: messages}
-}
-
-// Keepsake is what a renderer keeps with a [Finished].
-type Keepsake interface{ Keepsake() }
-
-// keepsake makes an interface something that a pointer can point to.
-type keepsake struct{ Keepsake }
-
-// Kept gives what the renderer kept, nil where it kept nothing. It is for renderers.
-func (f *Finished) Kept() Keepsake {
-	if k := f.kept.Load(); k != nil {
-		return k.Keepsake
-	}
-	return nil
-}
-
-// Keep keeps something for the next time the same messages are rendered, in place of what was kept. It is for renderers.
-func (f *Finished) Keep(k Keepsake) { f.kept.Store(&keepsake{k}) }
+// Kept is what the renderer keeps with the messages. It is for the renderer alone.
+func (f *Finished) Kept() *kept.Slot { return &f.kept }
 
 // Render gives the messages.
 func (f *Finished) Render(context.Context, Sizing) (Node, error) {

@@ -3,6 +3,8 @@ package elements
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/promptree-go/promptree/internal/metadata"
 )
 
 // Meta is a value that goes along with a prompt without being part of its text: what was looked up, which files were
@@ -16,24 +18,17 @@ type Meta[T any] struct {
 // Render gives the value itself to the renderer.
 func (m Meta[T]) Render(context.Context, Sizing) (Node, error) { return m, nil }
 
-// Entry is the value without its type, for the renderer.
-func (m Meta[T]) Entry() MetaEntry { return MetaEntry{value: m.Value, Local: m.Local} }
-
-// MetaEntry is the value of a [Meta] on its way through the renderer.
-type MetaEntry struct {
-	value any
-	// Local as in [Meta].
-	Local bool
-}
+// Entry is the value without its type. It is for the renderer alone.
+func (m Meta[T]) Entry() metadata.Entry { return metadata.Entry{Value: m.Value, Local: m.Local} }
 
 // Metadata is what the [Meta] elements of a prompt held: global values in the order in which their elements were laid
 // out, then the local ones that are left, in document order. The zero value is empty.
-type Metadata []MetaEntry
+type Metadata []metadata.Entry
 
 // MetaOf gives the first value of type T.
 func MetaOf[T any](m Metadata) (value T, ok bool) {
 	for _, entry := range m {
-		if v, ok := entry.value.(T); ok {
+		if v, ok := entry.Value.(T); ok {
 			return v, true
 		}
 	}
@@ -44,7 +39,7 @@ func MetaOf[T any](m Metadata) (value T, ok bool) {
 func AllMeta[T any](m Metadata) []T {
 	var all []T
 	for _, entry := range m {
-		if v, ok := entry.value.(T); ok {
+		if v, ok := entry.Value.(T); ok {
 			all = append(all, v)
 		}
 	}

@@ -22,11 +22,9 @@ type Element interface {
 	ElementProps() Props
 }
 
-// Nodes is a list of nodes in order, as if each stood in the list's place. Nil nodes are skipped.
+// Nodes is a list of nodes in order, as if each stood in the list's place: most often the root of a prompt, or the children of an
+// element. Nil nodes are skipped.
 type Nodes []Node
-
-// Fragment is [Nodes] where a list stands on its own, most often as the root of a prompt.
-type Fragment = Nodes
 
 // Render gives the list itself; it has nothing to add to its members.
 func (n Nodes) Render(context.Context, Sizing) (Node, error) { return n, nil }

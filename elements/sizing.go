@@ -20,8 +20,8 @@ type Sizing struct {
 	// TokenBudget is the element's share: what it renders should not take more tokens. What takes more is pruned. It
 	// is negative where limits beside the element have used up more than there was.
 	TokenBudget int
-	// Window is the token budget of the whole prompt, what tool results and the like are cut by.
-	Window int
+	// PromptBudget is the token budget of the whole prompt, what tool results and the like are cut by.
+	PromptBudget int
 	// Tokenizer that the prompt is measured with.
 	chat.Tokenizer
 }

@@ -81,7 +81,7 @@ func requireEveryPath(t testing.TB, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 5))
 	path := tempFile(t)
-	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: history.SyncNever}})
+	s, err := history.Open(path, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: history.SyncNever}})
 	require.NoError(t, err)
 	treeAtRandom(t, r, s)
 	views := map[string][]chat.Message{}
@@ -104,7 +104,7 @@ func requireEveryPath(t testing.TB, seed uint64) {
 	}
 	leaf := s.Leaf()
 	require.NoError(t, s.Close())
-	again, err := history.Read(path)
+	again, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
 	defer again.Close()
 	require.Equal(t, leaf, again.Leaf())

@@ -124,7 +124,7 @@ func TestAppendTakesWhatMayBeSaid(t *testing.T) {
 			}
 			require.Equal(t, len(tt.messages), count(t, together))
 			require.Equal(t, shape(viewOf(t, together)), shape(viewOf(t, oneByOne)))
-			again, err := history.Read(oneByOne.Path())
+			again, err := history.Read(oneByOne.Path(), history.Options{})
 			require.NoError(t, err)
 			equal(t, all(t, oneByOne), all(t, again))
 		})
@@ -134,7 +134,7 @@ func TestAppendTakesWhatMayBeSaid(t *testing.T) {
 // Which calls are open is known again after the session was opened again.
 func TestOpenCallsOutliveTheProcess(t *testing.T) {
 	path := tempFile(t)
-	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
 	require.NoError(t, s.Append(t.Context(), calls("c1", "c2"), chat.ToolResult("c2", "x")))
 	require.NoError(t, s.Close())

@@ -45,7 +45,7 @@ func BenchmarkAppend(b *testing.B) {
 	})
 	for name, sync := range map[string]history.Sync{"durable": history.SyncAlways, "durable within a second": history.SyncInterval, "not durable": history.SyncNever} {
 		b.Run(name, func(b *testing.B) {
-			s, err := history.OpenWith(tempFile(b), history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: sync}})
+			s, err := history.Open(tempFile(b), history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: sync}})
 			require.NoError(b, err)
 			defer s.Close()
 			b.ReportAllocs()
@@ -84,10 +84,10 @@ func BenchmarkOpen(b *testing.B) {
 	path := tempFile(b)
 	s := long(b, opened(b, path), 10_000)
 	require.NoError(b, s.Close())
-	for name, open := range map[string]func(string) (*history.Session, error){
+	for name, open := range map[string]func(string, history.Options) (*history.Session, error){
 		"for writing 10000 entries": history.Open, "for reading 10000 entries": history.Read,
-		"and rebuild a view of 10000 entries": func(path string) (*history.Session, error) {
-			s, err := history.Read(path)
+		"and rebuild a view of 10000 entries": func(path string, o history.Options) (*history.Session, error) {
+			s, err := history.Read(path, o)
 			if err == nil {
 				_, err = s.View(b.Context())
 			}
@@ -98,7 +98,7 @@ func BenchmarkOpen(b *testing.B) {
 			b.SetBytes(int64(len(content(b, path))))
 			b.ReportAllocs()
 			for b.Loop() {
-				s, err := open(path)
+				s, err := open(path, history.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -135,7 +135,7 @@ func BenchmarkClip(b *testing.B) {
 // three elements are rendered.
 func BenchmarkStep(b *testing.B) {
 	const rounds = 1_000
-	s := elements.Sizing{TokenBudget: 1 << 20, Window: 1 << 20, Tokenizer: words{}}
+	s := elements.Sizing{TokenBudget: 1 << 20, PromptBudget: 1 << 20, Tokenizer: words{}}
 	session := func(b *testing.B, turns int) *history.Session {
 		session := numbered.Session()
 		for i := range rounds {
@@ -169,7 +169,7 @@ func BenchmarkStep(b *testing.B) {
 	}
 	elements := func(session *history.Session) error {
 		for _, e := range []elements.Node{
-			history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
+			history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
 		} {
 			if _, err := e.Render(b.Context(), s); err != nil {
 				return err

@@ -252,7 +252,7 @@ func TestClearingIsShown(t *testing.T) {
 
 	after := renderedIn(t, t.Context(), prompt(s))
 	require.NotEqual(t, before, after)
-	reader, err := history.Read(path)
+	reader, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
 	require.Equal(t, after, renderedIn(t, t.Context(), prompt(reader)), "opened again it is the same, byte for byte")
 
@@ -260,7 +260,7 @@ func TestClearingIsShown(t *testing.T) {
 	require.NotContains(t, renderedIn(t, t.Context(), prompt(s)), "line 99")
 	require.NoError(t, s.Compact(t.Context(), summary("S", "e2")))
 	require.Equal(t, dump(want[1:4]), dump(viewOf(t, s).Messages()[2:5]))
-	reader, err = history.Read(path)
+	reader, err = history.Read(path, history.Options{})
 	require.NoError(t, err)
 	require.Equal(t, renderedIn(t, t.Context(), prompt(s)), renderedIn(t, t.Context(), prompt(reader)))
 

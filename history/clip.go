@@ -42,8 +42,8 @@ func (l Limits) withDefaults() Limits {
 }
 
 // results and arguments are the tokens that those of one round may take, where nothing is left to the defaults.
-func (l Limits) results(s elements.Sizing) int   { return clamp.Share(l.Results, s.Window) }
-func (l Limits) arguments(s elements.Sizing) int { return clamp.Share(l.Arguments, s.Window) }
+func (l Limits) results(s elements.Sizing) int   { return clamp.Share(l.Results, s.PromptBudget) }
+func (l Limits) arguments(s elements.Sizing) int { return clamp.Share(l.Arguments, s.PromptBudget) }
 
 func (l Limits) check() error {
 	for _, share := range []struct {

@@ -102,7 +102,7 @@ func TestSessionIsSafeForConcurrentUse(t *testing.T) {
 				next[w]++
 			}
 			if s.Path() != "" {
-				again, err := history.Read(s.Path())
+				again, err := history.Read(s.Path(), history.Options{})
 				require.NoError(t, err)
 				equal(t, all(t, s), all(t, again))
 			}
@@ -141,7 +141,7 @@ func TestOneOfManyOpens(t *testing.T) {
 	var got []*history.Session
 	for range 8 {
 		opening.Go(func() {
-			s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+			s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {

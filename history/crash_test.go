@@ -57,7 +57,7 @@ func nth(n int) history.Entry {
 // appendUntilKilled is what a child process does: it goes on with the session, and prints the number of each entry once
 // it is acknowledged.
 func appendUntilKilled(path string) {
-	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -130,7 +130,7 @@ func TestAcknowledgedEntriesOutliveAKill(t *testing.T) {
 		}
 		require.Error(t, c.Wait())
 
-		s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+		s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 		require.NoError(t, err, "a dead holder blocks nobody")
 		if s.Recovered() != nil {
 			torn++
@@ -164,7 +164,7 @@ func TestHolderIsNamedAndDeadOnesBlockNobody(t *testing.T) {
 	require.NoError(t, err)
 	requireHeld := func(path string, pid int) {
 		t.Helper()
-		_, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+		_, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 		held, ok := errors.AsType[*history.LockedError](err)
 		require.True(t, ok, "the error is %v", err)
 		require.ErrorIs(t, err, history.ErrLocked)
@@ -183,7 +183,7 @@ func TestHolderIsNamedAndDeadOnesBlockNobody(t *testing.T) {
 	require.Contains(t, content(t, path+".writer"), fmt.Sprint(c.Process.Pid), "the dead one's name is there still")
 	s := opened(t, path)
 	requireHeld(path, os.Getpid())
-	_, err = history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+	_, err = history.Open(path, history.Options{IDs: numbered.IDs()})
 	require.ErrorContains(t, err, "which is this one: close the session that has it open")
 	require.NoError(t, s.Close())
 	require.NoFileExists(t, path+".writer")

@@ -304,12 +304,12 @@ func (c Cut) limit(s elements.Sizing) (int, error) {
 		return 0, fmt.Errorf("history: Cut.Tokens is %d, Messages %d, Rounds %d, First %d: none may be below 0", c.Tokens, c.Messages, c.Rounds, c.First)
 	case !(c.Share >= 0 && c.Share <= 1):
 		return 0, fmt.Errorf("history: Cut.Share is %v: it is a share between 0 and 1", c.Share)
-	case c.Share > 0 && s.Window <= 0:
+	case c.Share > 0 && s.PromptBudget <= 0:
 		return 0, fmt.Errorf("history: Cut.Share is %v, and the window is not known: set Sizing.Window", c.Share)
 	}
 	limit := c.Tokens
 	if c.Share > 0 {
-		share := max(1, clamp.Share(c.Share, s.Window))
+		share := max(1, clamp.Share(c.Share, s.PromptBudget))
 		if limit == 0 || share < limit {
 			limit = share
 		}

@@ -170,7 +170,7 @@ func naiveCut(rule history.Cut, path []history.Entry, s elements.Sizing) (at str
 		return tokens, messages, rounds
 	}
 	limit := rule.Tokens
-	if share := max(1, int(rule.Share*float64(s.Window))); rule.Share > 0 && (limit == 0 || share < limit) {
+	if share := max(1, int(rule.Share*float64(s.PromptBudget))); rule.Share > 0 && (limit == 0 || share < limit) {
 		limit = share
 	}
 	fits := func(c int) bool { tokens, _, _ := shown(c); return limit == 0 || tokens <= limit }

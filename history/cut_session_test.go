@@ -132,7 +132,7 @@ func TestCutAtEveryLeafOfASession(t *testing.T) {
 // cutAtEveryLeaf says again what was said, and cuts after each entry.
 func cutAtEveryLeaf(t testing.TB, said []history.Entry, rule history.Cut) {
 	t.Helper()
-	s := elements.Sizing{Window: 100_000, Tokenizer: quarter{}}
+	s := elements.Sizing{PromptBudget: 100_000, Tokenizer: quarter{}}
 	session := numbered.Session()
 	leaves, cuts := 0, 0
 	last := ""
@@ -182,7 +182,7 @@ func TestCuttingEnds(t *testing.T) {
 		session := talkAtRandom(t, r).session
 		said := all(t, session)
 		rule := anyRule(r)
-		s := elements.Sizing{Window: 1 + r.IntN(2000), Tokenizer: quarter{}}
+		s := elements.Sizing{PromptBudget: 1 + r.IntN(2000), Tokenizer: quarter{}}
 		last := 2 * len(said) // with notes in the place of results
 		for n := 0; ; n++ {
 			require.LessOrEqual(t, n, len(said), "seed %d: it does not end", seed)
@@ -207,7 +207,7 @@ func TestCuttingEnds(t *testing.T) {
 
 func BenchmarkCut(b *testing.B) {
 	v := viewOf(b, long(b, numbered.Session(), 10_000))
-	s := elements.Sizing{Window: 200_000, Tokenizer: quarter{}}
+	s := elements.Sizing{PromptBudget: 200_000, Tokenizer: quarter{}}
 	for name, rule := range theFive() {
 		b.Run(name+" at 10000 entries", func(b *testing.B) {
 			b.ReportAllocs()
@@ -243,7 +243,7 @@ func TestAnyCutIsTaken(t *testing.T) {
 		}
 		path := list(t, session.PathTo(t.Context(), ""))
 		rule := anyRule(r)
-		s := elements.Sizing{Window: 1 + r.IntN(3000), Tokenizer: quarter{}}
+		s := elements.Sizing{PromptBudget: 1 + r.IntN(3000), Tokenizer: quarter{}}
 		p, err := rule.Find(t.Context(), viewOf(t, session), s)
 		requireCut(t, rule, path, p, err)
 		if err != nil {

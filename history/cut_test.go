@@ -282,7 +282,7 @@ func TestCut(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			session := sessionOf(t, pathOf(tt.path), false)
-			s := elements.Sizing{Window: 1000, Tokenizer: flat{}}
+			s := elements.Sizing{PromptBudget: 1000, Tokenizer: flat{}}
 			p, err := tt.cut.Find(t.Context(), viewOf(t, session), s)
 			require.Equal(t, tt.want, found(p, err))
 			requireCut(t, tt.cut, list(t, session.PathTo(t.Context(), "")), p, err)
@@ -294,9 +294,9 @@ func TestCut(t *testing.T) {
 func TestCutsOfTheFive(t *testing.T) {
 	long := pathOf(strings.Repeat("u c r c r ", 200))
 	running := pathOf(strings.Repeat("u c r c r ", 200) + "u c u")
-	s := elements.Sizing{Window: 200_000, Tokenizer: hundreds{}}
+	s := elements.Sizing{PromptBudget: 200_000, Tokenizer: hundreds{}}
 	small := s
-	small.Window = 10_000
+	small.PromptBudget = 10_000
 	for _, tt := range []struct {
 		rule   string
 		cut    history.Cut
@@ -351,14 +351,14 @@ func TestAShareCutsAtItsEdges(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			v := viewOf(t, sessionOf(t, pathOf(tt.path), false))
-			p, err := rule.Find(t.Context(), v, elements.Sizing{Window: tt.window, Tokenizer: flat{}})
+			p, err := rule.Find(t.Context(), v, elements.Sizing{PromptBudget: tt.window, Tokenizer: flat{}})
 			require.Equal(t, tt.want, found(p, err))
 		})
 	}
 }
 
 func TestCutRefusesWhatMeansNothing(t *testing.T) {
-	known := elements.Sizing{Window: 1000, Tokenizer: quarter{}}
+	known := elements.Sizing{PromptBudget: 1000, Tokenizer: quarter{}}
 	for _, tt := range []struct {
 		rule   string
 		cut    history.Cut
@@ -567,7 +567,7 @@ func requireAnyCut(t testing.TB, seed uint64) (cut bool) {
 	r := rand.New(rand.NewPCG(seed, 4))
 	session, rule := sessionOf(t, anyPath(r), true), anyRule(r)
 	path := list(t, session.PathTo(t.Context(), ""))
-	s := elements.Sizing{Window: 1 + r.IntN(3000), Tokenizer: quarter{}}
+	s := elements.Sizing{PromptBudget: 1 + r.IntN(3000), Tokenizer: quarter{}}
 	v := viewOf(t, session)
 	p, err := rule.Find(t.Context(), v, s)
 	requireCut(t, rule, path, p, err)
@@ -606,7 +606,7 @@ func requireWalk(t testing.TB, rule history.Cut, v history.View, s elements.Sizi
 // From where a rule cuts, each later cut keeps one place less, until the newest round alone is kept.
 func TestLaterKeepsOnePlaceLess(t *testing.T) {
 	v := viewOf(t, sessionOf(t, pathOf("u a u c r l c r c r"), false))
-	s := elements.Sizing{Window: 1000, Tokenizer: flat{}}
+	s := elements.Sizing{PromptBudget: 1000, Tokenizer: flat{}}
 	p, err := history.Cut{Messages: 6}.Find(t.Context(), v, s)
 	require.NoError(t, err)
 	var cuts []string
@@ -623,7 +623,7 @@ func TestLaterKeepsOnePlaceLess(t *testing.T) {
 // Where a rule keeps everything, the earliest cut covers least.
 func TestEarliestCut(t *testing.T) {
 	v := viewOf(t, sessionOf(t, pathOf("u a u a u a"), false))
-	s := elements.Sizing{Window: 1000, Tokenizer: flat{}}
+	s := elements.Sizing{PromptBudget: 1000, Tokenizer: flat{}}
 	rule := history.Cut{Messages: 100}
 	_, err := rule.Find(t.Context(), v, s)
 	require.ErrorIs(t, err, history.ErrNoCut)

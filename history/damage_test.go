@@ -72,7 +72,7 @@ func damageLog(t testing.TB) ([]byte, []history.Entry) {
 		}
 		return p.Text
 	}
-	s, err := history.OpenWith(onDisk, o)
+	s, err := history.Open(onDisk, o)
 	require.NoError(t, err)
 	ctx := t.Context()
 	require.NoError(t, s.Append(ctx, everything()...))
@@ -355,11 +355,11 @@ func (d *damaged) try(o *outcome) {
 	for _, salvage := range []bool{false, true} {
 		d.written = false
 		disk := logOn(d.data)
-		if r, err := history.ReadWith(onDisk, damageOptions(disk, salvage)); err == nil {
+		if r, err := history.Read(onDisk, damageOptions(disk, salvage)); err == nil {
 			d.list(r, salvage)
 			_ = r.Close()
 		}
-		s, err := history.OpenWith(onDisk, damageOptions(disk, salvage))
+		s, err := history.Open(onDisk, damageOptions(disk, salvage))
 		if err != nil {
 			if !bytes.Equal(d.data, disk.ReadFile(onDisk)) {
 				d.report("a refused log was changed")
@@ -400,7 +400,7 @@ func (d *damaged) try(o *outcome) {
 			}
 			taken[e.ID] = true
 		}
-		again, err := history.OpenWith(onDisk, damageOptions(disk, salvage))
+		again, err := history.Open(onDisk, damageOptions(disk, salvage))
 		if !d.check("Open again", salvage, err) {
 			continue
 		}
@@ -535,7 +535,7 @@ func TestDamagedLogIsAnErrorThatNamesTheLineOrASession(t *testing.T) {
 	t.Parallel()
 	data, entries := damageLog(t)
 	t.Logf("%d bytes, %d entries", len(data), len(entries))
-	s, err := history.ReadWith(onDisk, damageOptions(logOn(data), false))
+	s, err := history.Read(onDisk, damageOptions(logOn(data), false))
 	require.NoError(t, err)
 	shapes := map[string]string{}
 	for _, e := range entries {

@@ -122,7 +122,7 @@ func TestDepthErrorNamesTheEntryAndThePlace(t *testing.T) {
 // A log that another program wrote may be deeper.
 func TestWhatIsDeepInAStoreIsRead(t *testing.T) {
 	line := fmt.Sprintf(`{"type":"custom","id":"e1","time":"2026-01-02T03:04:05Z","custom":{"name":"n","data":%s}}`, deep(5_000))
-	s, err := history.Open(file(t, header, line, ""))
+	s, err := history.Open(file(t, header, line, ""), history.Options{})
 	require.NoError(t, err)
 	defer s.Close()
 	require.Len(t, all(t, s)[0].Body.(history.Custom).Data, 10_000)

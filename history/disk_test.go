@@ -41,8 +41,8 @@ func listing(t testing.TB, dir string) map[string]string {
 func requireRefused(t *testing.T, path, says string) {
 	t.Helper()
 	before := listing(t, filepath.Dir(path))
-	for how, open := range map[string]func(string) (*history.Session, error){"Open": history.Open, "Read": history.Read} {
-		s, err := open(path)
+	for how, open := range map[string]func(string, history.Options) (*history.Session, error){"Open": history.Open, "Read": history.Read} {
+		s, err := open(path, history.Options{})
 		require.Nil(t, s, how)
 		require.ErrorContains(t, err, says, how)
 		require.ErrorContains(t, err, path, how)
@@ -80,13 +80,13 @@ func TestFilesOfOthersBesideALogAreLeftAlone(t *testing.T) {
 					delete(got, "Cargo.torn.1")
 					equal(t, want, got)
 				}
-				s, err := history.Open(path)
+				s, err := history.Open(path, history.Options{})
 				requireAlone()
 				if err != nil {
 					requireCorrupt(t, err, path, 1)
 					return
 				}
-				_, err = history.Open(path)
+				_, err = history.Open(path, history.Options{})
 				require.ErrorIs(t, err, history.ErrLocked)
 				require.NotContains(t, err.Error(), "process 1", "who holds it is not what another wrote")
 				require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
@@ -118,7 +118,7 @@ func TestLinksBesideALogAreNotFollowed(t *testing.T) {
 			}
 			before := listing(t, dir)
 			require.NoError(t, os.WriteFile(path, []byte(header+"\n"+hello+"\ntorn"), 0o600))
-			s, err := history.Open(path)
+			s, err := history.Open(path, history.Options{})
 			require.NoError(t, err)
 			require.Equal(t, path+".torn.1", s.Recovered().SavedTo)
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
@@ -163,26 +163,26 @@ func TestLogWithTwoNamesHasOneWriter(t *testing.T) {
 			t.Parallel()
 			path := tempFile(t)
 			other := filepath.Join(filepath.Dir(path), "other.jsonl")
-			s, err := history.Open(path)
+			s, err := history.Open(path, history.Options{})
 			require.NoError(t, err)
 			if err := link(path, other); err != nil {
 				require.NoError(t, s.Close())
 				t.Skip(err)
 			}
-			_, err = history.Open(other)
+			_, err = history.Open(other, history.Options{})
 			require.ErrorIs(t, err, history.ErrLocked)
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("one")), "a second name is not an error")
-			reader, err := history.Read(other)
+			reader, err := history.Read(other, history.Options{})
 			require.NoError(t, err)
 			require.Equal(t, 1, count(t, reader))
 			require.NoError(t, reader.Close())
-			_, err = history.Open(path)
+			_, err = history.Open(path, history.Options{})
 			require.ErrorIs(t, err, history.ErrLocked, "a reader that closes takes no lock away")
 			require.NoError(t, s.Close())
 
 			s = opened(t, other)
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("two")))
-			_, err = history.Open(path)
+			_, err = history.Open(path, history.Options{})
 			require.ErrorIs(t, err, history.ErrLocked)
 		})
 	}
@@ -245,7 +245,7 @@ func (d racingDisk) Create(path string) (history.DiskFile, error) {
 func TestLogThatAnotherMakesMeanwhileIsTheirs(t *testing.T) {
 	t.Parallel()
 	disk := racingDisk{&historytest.Disk{}}
-	_, err := history.OpenWith(onDisk, history.Options{File: history.FileOptions{Disk: disk}})
+	_, err := history.Open(onDisk, history.Options{File: history.FileOptions{Disk: disk}})
 	require.ErrorIs(t, err, history.ErrLocked)
 }
 
@@ -282,7 +282,7 @@ func TestAppendToALogThatMovesMeanwhileIsTakenBack(t *testing.T) {
 	require.NoError(t, s.Close())
 	before := string(disk.ReadFile(onDisk))
 
-	s, err = history.OpenWith(onDisk, history.Options{File: history.FileOptions{Disk: disk}})
+	s, err = history.Open(onDisk, history.Options{File: history.FileOptions{Disk: disk}})
 	require.NoError(t, err)
 	*disk.move = true
 	require.ErrorIs(t, s.Append(t.Context(), chat.UserMessage("two")), history.ErrMoved)

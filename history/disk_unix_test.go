@@ -37,8 +37,8 @@ func TestPipesAndDevicesAreRefusedAtOnce(t *testing.T) {
 	pipe := filepath.Join(dir, "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	inTime(t, func() { requireRefused(t, pipe, "is not a regular file") })
-	for _, open := range []func(string) (*history.Session, error){history.Open, history.Read} {
-		_, err := open(os.DevNull)
+	for _, open := range []func(string, history.Options) (*history.Session, error){history.Open, history.Read} {
+		_, err := open(os.DevNull, history.Options{})
 		require.ErrorContains(t, err, os.DevNull+" is not a regular file")
 	}
 
@@ -50,7 +50,7 @@ func TestPipesAndDevicesAreRefusedAtOnce(t *testing.T) {
 	inTime(t, func() {
 		s := opened(t, path)
 		require.Equal(t, path+".torn.1", s.Recovered().SavedTo)
-		_, err := history.Open(path)
+		_, err := history.Open(path, history.Options{})
 		require.ErrorIs(t, err, history.ErrLocked)
 	})
 }
@@ -83,7 +83,7 @@ func TestPipeInPlaceOfALogIsNotWaitedFor(t *testing.T) {
 	}()
 	inTime(t, func() {
 		for range cases(30_000) {
-			if s, err := history.Read(path); err == nil {
+			if s, err := history.Read(path, history.Options{}); err == nil {
 				_ = s.Close()
 			}
 		}
@@ -155,7 +155,7 @@ func TestLogThatIsMovedBackGoesOn(t *testing.T) {
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("by a link")))
 	require.NoError(t, os.Rename(path+".old", path))
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("three")))
-	reader, err := history.Read(path)
+	reader, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
 	require.Equal(t, 3, count(t, reader))
 	require.NoError(t, reader.Close())
@@ -188,7 +188,7 @@ func TestWriterInAnotherProcessIsTheOnlyOne(t *testing.T) {
 	require.True(t, lines.Scan())
 	require.NoError(t, os.Link(path, linked))
 	for _, name := range []string{path, linked} {
-		_, err := history.Open(name)
+		_, err := history.Open(name, history.Options{})
 		require.ErrorIs(t, err, history.ErrLocked)
 	}
 	require.NoError(t, os.Rename(path, renamed))
@@ -203,9 +203,9 @@ func TestWriterInAnotherProcessIsTheOnlyOne(t *testing.T) {
 	require.Zero(t, count(t, s))
 	old := opened(t, renamed)
 	require.Equal(t, acknowledged, count(t, old))
-	_, err := history.Open(linked)
+	_, err := history.Open(linked, history.Options{})
 	require.ErrorIs(t, err, history.ErrLocked)
-	_, err = history.Open(path)
+	_, err = history.Open(path, history.Options{})
 	require.ErrorIs(t, err, history.ErrLocked)
 	require.ErrorContains(t, err, "process", "the other's name went, this one's stays")
 }
@@ -228,7 +228,7 @@ func TestClosedLogIsFreeWhileProcessesStart(t *testing.T) {
 	}()
 	path := file(t, header, hello, "")
 	for range cases(2000) {
-		s, err := history.OpenWith(path, history.Options{File: history.FileOptions{Sync: history.SyncNever}})
+		s, err := history.Open(path, history.Options{File: history.FileOptions{Sync: history.SyncNever}})
 		if err == nil {
 			err = s.Close()
 		}

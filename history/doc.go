@@ -2,7 +2,7 @@
 //
 // A [Session] is a conversation that is only ever appended to, in memory or in a file of one JSON object a line:
 //
-//	session, err := history.Open("session.jsonl")
+//	session, err := history.Open("session.jsonl", history.Options{})
 //	if err != nil {
 //		return err
 //	}
@@ -68,11 +68,11 @@
 //
 // Three elements show the view in a prompt:
 //
-//	prompt := elements.Fragment{
+//	prompt := elements.Nodes{
 //		elements.SystemMessage{Children: instructions},
 //		history.Conversation{Session: session}, // the turns that are over
-//		history.Request{Session: session},      // what the user asks now
-//		history.Rounds{Session: session},       // what the agent has done about it
+//		history.TurnStart{Session: session},    // what the user asks now
+//		history.TurnRounds{Session: session},   // what the agent has done about it
 //	}
 //
 // One context may pin the view that they show ([WithView]): that at the leaf when a render began, or what a compaction would
@@ -117,7 +117,7 @@
 // its place:
 //
 //	key := regexp.MustCompile(`sk-[A-Za-z0-9]{20,}`)
-//	session, err := history.OpenWith(path, history.Options{
+//	session, err := history.Open(path, history.Options{
 //		Redact: func(p history.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
 //	})
 //

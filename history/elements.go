@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
 )
 
 // ErrNoSession is the error of an element without a session.
@@ -25,17 +26,17 @@ type Conversation struct {
 	Limits Limits
 }
 
-// Request shows the user message that the current turn answers, or what else started it. It is required.
-type Request struct {
+// TurnStart shows the user message that the current turn answers, or what else started it. It is required.
+type TurnStart struct {
 	elements.Props
 	Session *Session
 	// Limits of the output of a shell execution that started the turn.
 	Limits Limits
 }
 
-// Rounds shows what the agent has done in the current turn. It stands after the user's message, and is required unless
-// it is [Rounds.Droppable].
-type Rounds struct {
+// TurnRounds shows what the agent has done in the current turn. It stands after the user's message, and is required unless
+// it is [TurnRounds.Droppable].
+type TurnRounds struct {
 	elements.Props
 	Session *Session
 	// Droppable lets rounds be pruned, the oldest first, each whole.
@@ -51,13 +52,13 @@ func (c Conversation) ElementProps() elements.Props {
 }
 
 // ElementProps returns the properties, with Required.
-func (r Request) ElementProps() elements.Props {
+func (r TurnStart) ElementProps() elements.Props {
 	r.Props.Required = true
 	return r.Props
 }
 
 // ElementProps returns the properties, Required unless the rounds are droppable.
-func (r Rounds) ElementProps() elements.Props {
+func (r TurnRounds) ElementProps() elements.Props {
 	r.Props.Required = r.Props.Required || !r.Droppable
 	return r.Props
 }
@@ -69,16 +70,16 @@ func (c Conversation) ShowsHistory() {}
 func (c Conversation) IgnoresBudget() {}
 
 // ShowsHistory marks the element as one that shows history, which a compaction can shorten.
-func (r Request) ShowsHistory() {}
+func (r TurnStart) ShowsHistory() {}
 
 // IgnoresBudget marks the element as one that takes what it takes.
-func (r Request) IgnoresBudget() {}
+func (r TurnStart) IgnoresBudget() {}
 
 // ShowsHistory marks the element as one that shows history, which a compaction can shorten.
-func (r Rounds) ShowsHistory() {}
+func (r TurnRounds) ShowsHistory() {}
 
 // IgnoresBudget marks the element as one that takes what it takes.
-func (r Rounds) IgnoresBudget() {}
+func (r TurnRounds) IgnoresBudget() {}
 
 // snapshotFor is what an element with these limits shows of its session; an error where it has none, or a limit is none.
 func snapshotFor(ctx context.Context, s *Session, limits Limits) (*snapshot, error) {
@@ -100,7 +101,7 @@ func (c Conversation) Render(ctx context.Context, s elements.Sizing) (elements.N
 	turns := sn.shown()
 	list := newFinisher(c.Limits, s)
 	for _, m := range sn.compacted {
-		list.nodes = append(list.nodes, elements.NewFinished(elements.Props{}, m))
+		list.nodes = append(list.nodes, &elements.Finished{Messages: []chat.Message{m}})
 	}
 	for _, t := range turns[:max(0, len(turns)-1)] {
 		at := list.reserve()
@@ -113,7 +114,7 @@ func (c Conversation) Render(ctx context.Context, s elements.Sizing) (elements.N
 }
 
 // Render shows the current turn's user message.
-func (r Request) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
+func (r TurnStart) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
 	sn, err := snapshotFor(ctx, r.Session, r.Limits)
 	if err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func (r Request) Render(ctx context.Context, s elements.Sizing) (elements.Node, 
 }
 
 // Render shows the last turn's rounds.
-func (r Rounds) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
+func (r TurnRounds) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
 	sn, err := snapshotFor(ctx, r.Session, r.Limits)
 	if err != nil {
 		return nil, err

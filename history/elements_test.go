@@ -75,8 +75,8 @@ func TestElementsShowTheSession(t *testing.T) {
 		want string
 	}{
 		{"the conversation is the turns that are over", history.Conversation{Session: s}, "u1 a1 t1 a2 u2 a3 t2 t3"},
-		{"the request is the current turn's user message", history.Request{Session: s}, "u3"},
-		{"the rounds are those of the current turn", history.Rounds{Session: s}, "a4 t4 a5 t5"},
+		{"the request is the current turn's user message", history.TurnStart{Session: s}, "u3"},
+		{"the rounds are those of the current turn", history.TurnRounds{Session: s}, "a4 t4 a5 t5"},
 		{"a prompt shows all", prompt(s), "You u1 a1 t1 a2 u2 a3 t2 t3 u3 a4 t4 a5 t5"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestElementsShowTheSession(t *testing.T) {
 
 func TestElementsNeedASession(t *testing.T) {
 	for path, e := range map[string]elements.Node{
-		"Conversation": history.Conversation{}, "Request": history.Request{}, "Rounds": history.Rounds{},
+		"Conversation": history.Conversation{}, "Request": history.TurnStart{}, "Rounds": history.TurnRounds{},
 	} {
 		_, err := render.Render(t.Context(), e, render.Options{Budget: 100, Tokenizer: quarter{}})
 		require.ErrorIs(t, err, history.ErrNoSession)
@@ -121,8 +121,8 @@ func TestHistoryIsRequiredByDefault(t *testing.T) {
 		path string
 	}{
 		{"a conversation", history.Conversation{Session: s}, "Conversation"},
-		{"a request", history.Request{Session: s}, "Request"},
-		{"rounds", history.Rounds{Session: s}, "Rounds"},
+		{"a request", history.TurnStart{Session: s}, "Request"},
+		{"rounds", history.TurnRounds{Session: s}, "Rounds"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			shown, err := shrinking(t, tt.root)
@@ -167,7 +167,7 @@ func TestDroppableHistoryLosesTheOldestFirst(t *testing.T) {
 		},
 		{
 			"rounds of the current turn", history.Compaction{},
-			func(s *history.Session) elements.Node { return history.Rounds{Session: s, Droppable: true} },
+			func(s *history.Session) elements.Node { return history.TurnRounds{Session: s, Droppable: true} },
 			[]string{"a4 t4 a5 t5", "a5 t5", ""},
 		},
 		{
@@ -179,8 +179,8 @@ func TestDroppableHistoryLosesTheOldestFirst(t *testing.T) {
 		{
 			"the current turn is kept where it is required", history.Compaction{},
 			func(s *history.Session) elements.Node {
-				return elements.Fragment{
-					system, history.Conversation{Session: s, Droppable: true}, history.Request{Session: s}, history.Rounds{Session: s},
+				return elements.Nodes{
+					system, history.Conversation{Session: s, Droppable: true}, history.TurnStart{Session: s}, history.TurnRounds{Session: s},
 				}
 			},
 			[]string{
@@ -191,10 +191,10 @@ func TestDroppableHistoryLosesTheOldestFirst(t *testing.T) {
 		{
 			"the conversation goes before the rounds where its priority is lower", history.Compaction{},
 			func(s *history.Session) elements.Node {
-				return elements.Fragment{
+				return elements.Nodes{
 					history.Conversation{Session: s, Droppable: true, Props: elements.Props{Priority: new(1)}},
-					history.Request{Session: s},
-					history.Rounds{Session: s, Droppable: true, Props: elements.Props{Priority: new(2)}},
+					history.TurnStart{Session: s},
+					history.TurnRounds{Session: s, Droppable: true, Props: elements.Props{Priority: new(2)}},
 				}
 			},
 			[]string{
@@ -205,7 +205,7 @@ func TestDroppableHistoryLosesTheOldestFirst(t *testing.T) {
 		{
 			"a request stays", history.Compaction{},
 			func(s *history.Session) elements.Node {
-				return elements.Fragment{history.Conversation{Session: s, Droppable: true}, history.Request{Session: s}}
+				return elements.Nodes{history.Conversation{Session: s, Droppable: true}, history.TurnStart{Session: s}}
 			},
 			[]string{
 				"u1 a1 t1 a2 u2 a3 t2 t3 u3", "u1 a2 u2 a3 t2 t3 u3", "u1 u2 a3 t2 t3 u3", "u2 a3 t2 t3 u3", "u2 u3", "u3",
@@ -214,7 +214,7 @@ func TestDroppableHistoryLosesTheOldestFirst(t *testing.T) {
 		{
 			"Required wins over Droppable", history.Compaction{},
 			func(s *history.Session) elements.Node {
-				return history.Rounds{Session: s, Droppable: true, Props: elements.Props{Required: true}}
+				return history.TurnRounds{Session: s, Droppable: true, Props: elements.Props{Required: true}}
 			},
 			[]string{"a4 t4 a5 t5"},
 		},
@@ -232,7 +232,7 @@ func TestDroppableHistoryLosesTheOldestFirst(t *testing.T) {
 
 func TestHistoryTakesItsPriorityAmongOthers(t *testing.T) {
 	s := agenda(t)
-	root := elements.Fragment{
+	root := elements.Nodes{
 		elements.UserMessage{Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{elements.Text(say("low"))}},
 		history.Conversation{Session: s, Droppable: true, Props: elements.Props{Priority: new(20)}},
 		elements.UserMessage{Props: elements.Props{Priority: new(30)}, Children: elements.Nodes{elements.Text(say("high"))}},
@@ -245,7 +245,7 @@ func TestHistoryTakesItsPriorityAmongOthers(t *testing.T) {
 
 func TestReportNamesTheElements(t *testing.T) {
 	s := agenda(t)
-	root := elements.Fragment{history.Conversation{Session: s, Droppable: true}, history.Request{Session: s}}
+	root := elements.Nodes{history.Conversation{Session: s, Droppable: true}, history.TurnStart{Session: s}}
 	r, err := render.Render(t.Context(), root, render.Options{Budget: 200, Tokenizer: quarter{}})
 	require.NoError(t, err)
 	require.NotEmpty(t, r.Report().Dropped())
@@ -257,7 +257,7 @@ func TestReportNamesTheElements(t *testing.T) {
 
 func TestOneSessionMayStandInATreeTwice(t *testing.T) {
 	s := agenda(t)
-	root := elements.Fragment{history.Request{Session: s}, history.Conversation{Session: s}, history.Request{Session: s}}
+	root := elements.Nodes{history.TurnStart{Session: s}, history.Conversation{Session: s}, history.TurnStart{Session: s}}
 	require.Equal(t, "u3 u1 a1 t1 a2 u2 a3 t2 t3 u3", names(rendered(t, root, 1000)))
 }
 

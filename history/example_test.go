@@ -24,7 +24,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	session, err := history.Open(filepath.Join(dir, "session.jsonl"))
+	session, err := history.Open(filepath.Join(dir, "session.jsonl"), history.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -42,11 +42,11 @@ func Example() {
 	}
 
 	// The elements show it in a prompt.
-	prompt := elements.Fragment{
+	prompt := elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},
 		history.Conversation{Session: session},
-		history.Request{Session: session},
-		history.Rounds{Session: session},
+		history.TurnStart{Session: session},
+		history.TurnRounds{Session: session},
 	}
 	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	if err != nil {
@@ -74,20 +74,20 @@ func ExampleOpen() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "session.jsonl")
 
-	session, err := history.Open(path)
+	session, err := history.Open(path, history.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	if err := session.Append(context.Background(), chat.UserMessage("Hello.")); err != nil {
 		log.Fatal(err)
 	}
-	_, err = history.Open(path)
+	_, err = history.Open(path, history.Options{})
 	fmt.Println("a second writer is refused:", errors.Is(err, history.ErrLocked))
 	if err := session.Close(); err != nil {
 		log.Fatal(err)
 	}
 
-	session, err = history.Open(path)
+	session, err = history.Open(path, history.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func ExampleSession_Recovered() {
 		log.Fatal(err)
 	}
 
-	session, err := history.Open(path)
+	session, err := history.Open(path, history.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func ExampleSession_Recovered() {
 
 // Read lets a session be looked at while another process writes it.
 func ExampleRead() {
-	session, err := history.Read(filepath.Join("testdata", "format.jsonl"))
+	session, err := history.Read(filepath.Join("testdata", "format.jsonl"), history.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func ExampleBoundaryError() {
 }
 
 // A log with a line that cannot be read is opened around it where that is asked for.
-func ExampleReadWith() {
+func ExampleRead_salvage() {
 	dir, err := os.MkdirTemp("", "session")
 	if err != nil {
 		log.Fatal(err)
@@ -309,11 +309,11 @@ func ExampleReadWith() {
 	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
 		log.Fatal(err)
 	}
-	_, err = history.Read(path)
+	_, err = history.Read(path, history.Options{})
 	if corrupt, ok := errors.AsType[*history.CorruptError](err); ok {
 		fmt.Println("line", corrupt.Line, "cannot be read")
 	}
-	session, err := history.ReadWith(path, history.Options{Salvage: true})
+	session, err := history.Read(path, history.Options{Salvage: true})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -342,13 +342,13 @@ func ExampleNew() {
 }
 
 // What may be lost with the power can be appended faster.
-func ExampleOpenWith() {
+func ExampleOpen_redact() {
 	dir, err := os.MkdirTemp("", "session")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	session, err := history.OpenWith(filepath.Join(dir, "session.jsonl"), history.Options{
+	session, err := history.Open(filepath.Join(dir, "session.jsonl"), history.Options{
 		File: history.FileOptions{Sync: history.SyncInterval, SyncEvery: 5 * time.Second},
 	})
 	if err != nil {
@@ -449,7 +449,7 @@ func ExampleSession_ViewWith() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	prompt := elements.Fragment{history.Conversation{Session: &session}, history.Request{Session: &session}}
+	prompt := elements.Nodes{history.Conversation{Session: &session}, history.TurnStart{Session: &session}}
 	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	if err != nil {
 		log.Fatal(err)
@@ -492,9 +492,9 @@ func ExampleConversation() {
 		log.Fatal(err)
 	}
 	for _, droppable := range []bool{false, true} {
-		prompt := elements.Fragment{
+		prompt := elements.Nodes{
 			history.Conversation{Session: &session, Droppable: droppable},
-			history.Request{Session: &session},
+			history.TurnStart{Session: &session},
 		}
 		result, err := render.Render(context.Background(), prompt, render.Options{Budget: 100, Tokenizer: tokenizer})
 		if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
@@ -538,7 +538,7 @@ func ExampleRound_Messages() {
 		log.Fatal(err)
 	}
 	round := view.Turns[0].Rounds[0]
-	for _, m := range round.Messages(history.Limits{}, elements.Sizing{Window: 8000, Tokenizer: tokenizer}) {
+	for _, m := range round.Messages(history.Limits{}, elements.Sizing{PromptBudget: 8000, Tokenizer: tokenizer}) {
 		if m.Role == chat.RoleTool {
 			fmt.Println(m.ToolCallID, m.Text())
 		}

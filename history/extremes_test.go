@@ -47,10 +47,10 @@ func TestAWindowOfAnySizeShowsTheHistoryAsALargeOneDoes(t *testing.T) {
 	s := outputs(t, "read:900 read:700+list:500")
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("On."), calls("last"), chat.ToolResult("last", "done")))
 	shown := func(window int, limits history.Limits) (string, error) {
-		tree := elements.Fragment{
-			history.Conversation{Session: s, Limits: limits}, history.Request{Session: s, Limits: limits}, history.Rounds{Session: s, Limits: limits},
+		tree := elements.Nodes{
+			history.Conversation{Session: s, Limits: limits}, history.TurnStart{Session: s, Limits: limits}, history.TurnRounds{Session: s, Limits: limits},
 		}
-		r, err := render.Render(t.Context(), tree, render.Options{Budget: 1 << 30, Window: window, Tokenizer: quarter{}})
+		r, err := render.Render(t.Context(), tree, render.Options{Budget: 1 << 30, PromptBudget: window, Tokenizer: quarter{}})
 		if err != nil {
 			return "", err
 		}
@@ -140,7 +140,7 @@ func TestLineLimitsOfAnyNumbersAreLimitsOrErrors(t *testing.T) {
 			return
 		}
 		path := tempFile(t)
-		s, err := history.OpenWith(path, o)
+		s, err := history.Open(path, o)
 		if err == nil {
 			require.NoError(t, s.Append(t.Context(), user))
 			require.NoError(t, s.Close())

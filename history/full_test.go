@@ -57,7 +57,7 @@ func TestFailedWriteLeavesNothingHalfSaid(t *testing.T) {
 	limitTo(limit.Cur)
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage(large)))
 	requireChained(t, s)
-	again, err := history.Read(path)
+	again, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
 	require.Nil(t, again.Recovered())
 	equal(t, all(t, s), all(t, again))

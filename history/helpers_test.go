@@ -58,7 +58,7 @@ func cases(n int) int {
 
 // in is the sizing of a window.
 func in(window int) elements.Sizing {
-	return elements.Sizing{TokenBudget: window, Window: window, Tokenizer: quarter{}}
+	return elements.Sizing{TokenBudget: window, PromptBudget: window, Tokenizer: quarter{}}
 }
 
 // calls is an assistant message that calls the tool "run" once for each id.
@@ -191,12 +191,12 @@ func shape(v history.View) string {
 }
 
 // prompt shows a session with the three elements.
-func prompt(s *history.Session) elements.Fragment {
-	return elements.Fragment{
+func prompt(s *history.Session) elements.Nodes {
+	return elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},
 		history.Conversation{Session: s},
-		history.Request{Session: s},
-		history.Rounds{Session: s},
+		history.TurnStart{Session: s},
+		history.TurnRounds{Session: s},
 	}
 }
 
@@ -224,7 +224,7 @@ func tempFile(t testing.TB) string { return filepath.Join(t.TempDir(), "session.
 // opened opens a session for the time of the test.
 func opened(t testing.TB, path string) *history.Session {
 	t.Helper()
-	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s

@@ -82,7 +82,7 @@ func TestLargeLogIsNotReadIntoMemory(t *testing.T) {
 
 	before := heap()
 	start := time.Now()
-	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs(), Cache: history.NewCache(64 << 10)})
+	s, err := history.Open(path, history.Options{IDs: numbered.IDs(), Cache: history.NewCache(64 << 10)})
 	require.NoError(t, err)
 	defer s.Close()
 	took := time.Since(start)
@@ -136,14 +136,14 @@ func TestLinesAreReadUpToALimit(t *testing.T) {
 
 	path := file(t, header, hello, long, after, "")
 	before := heap()
-	_, err := history.OpenWith(path, limit(most))
+	_, err := history.Open(path, limit(most))
 	requireCorrupt(t, err, path, 3)
 	tooLong, ok := errors.AsType[*history.LineTooLongError](err)
 	require.True(t, ok)
 	equal(t, &history.LineTooLongError{Bytes: int64(len(long)), Max: most}, tooLong)
 	require.Less(t, heap()-before, most)
 
-	s, err := history.OpenWith(path, limit(2*most))
+	s, err := history.Open(path, limit(2*most))
 	require.NoError(t, err)
 	require.Equal(t, "e1: e3()", shape(viewOf(t, s)))
 	e, err := s.Entry(t.Context(), "e2")
@@ -151,7 +151,7 @@ func TestLinesAreReadUpToALimit(t *testing.T) {
 	require.Len(t, e.Body.(history.Custom).Name, size)
 	require.NoError(t, s.Close())
 
-	s, err = history.OpenWith(path, history.Options{Salvage: true, File: history.FileOptions{MaxLine: most}})
+	s, err = history.Open(path, history.Options{Salvage: true, File: history.FileOptions{MaxLine: most}})
 	require.NoError(t, err)
 	require.Equal(t, "e1: e3()", shape(viewOf(t, s)))
 	require.Len(t, s.Skipped(), 1)
@@ -159,14 +159,14 @@ func TestLinesAreReadUpToALimit(t *testing.T) {
 
 	// What is too long is not written either, and a torn end of any length is set aside.
 	path = tempFile(t)
-	s, err = history.OpenWith(path, limit(1000))
+	s, err = history.Open(path, limit(1000))
 	require.NoError(t, err)
 	require.ErrorAs(t, s.Append(t.Context(), chat.UserMessage(strings.Repeat("x", 1000))), &tooLong)
 	require.Zero(t, count(t, s))
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("x")))
 	require.NoError(t, s.Close())
 	require.NoError(t, os.WriteFile(path, []byte(content(t, path)+strings.Repeat("y", 5000)), 0o600))
-	s, err = history.OpenWith(path, limit(1000))
+	s, err = history.Open(path, limit(1000))
 	require.NoError(t, err)
 	require.Equal(t, int64(5000), s.Recovered().Bytes)
 	require.NoError(t, s.Close())
@@ -177,7 +177,7 @@ func TestLinesAreReadUpToALimit(t *testing.T) {
 func TestFileOfShortLinesIsNoLog(t *testing.T) {
 	path := file(t, header, hello+strings.Repeat("\n", 3<<20)+welcome, "")
 	before := heap()
-	_, err := history.ReadWith(path, history.Options{Salvage: true})
+	_, err := history.Read(path, history.Options{Salvage: true})
 	requireCorrupt(t, err, path, 3+1<<20)
 	require.Less(t, heap()-before, int64(1<<20))
 }
@@ -206,7 +206,7 @@ func TestSalvageReadsWhatStandsAroundALostLine(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := file(t, tt.lines...)
 			before := content(t, path)
-			s, err := history.ReadWith(path, history.Options{Salvage: true})
+			s, err := history.Read(path, history.Options{Salvage: true})
 			require.NoError(t, err)
 			defer s.Close()
 			var bad []int
@@ -224,7 +224,7 @@ func TestSalvageReadsWhatStandsAroundALostLine(t *testing.T) {
 				equal(t, e, got)
 			}
 
-			w, err := history.OpenWith(path, history.Options{Salvage: true})
+			w, err := history.Open(path, history.Options{Salvage: true})
 			require.NoError(t, err)
 			require.NoError(t, w.Append(t.Context(), chat.UserMessage("on")))
 			require.Equal(t, tt.want+" | "+w.Leaf()+":", shape(viewOf(t, w)))
@@ -237,11 +237,11 @@ func TestSalvageReadsWhatStandsAroundALostLine(t *testing.T) {
 func TestHeaderIsTheCallersToFill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	want := history.Header{ID: "S", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), From: "another", Data: []byte(`{"folder":"/src"}`)}
-	s, err := history.OpenWith(path, history.Options{Header: want})
+	s, err := history.Open(path, history.Options{Header: want})
 	require.NoError(t, err)
 	equal(t, want, s.Header())
 	require.NoError(t, s.Close())
-	s, err = history.OpenWith(path, history.Options{Header: history.Header{ID: "T"}})
+	s, err = history.Open(path, history.Options{Header: history.Header{ID: "T"}})
 	require.NoError(t, err)
 	equal(t, want, s.Header())
 	require.NoError(t, s.Close())
@@ -249,7 +249,7 @@ func TestHeaderIsTheCallersToFill(t *testing.T) {
 	require.NoError(t, err)
 	equal(t, want, memory.Header())
 	require.NotEmpty(t, talk(t, user).Header().ID)
-	_, err = history.OpenWith(path, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: 7}})
+	_, err = history.Open(path, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: 7}})
 	require.ErrorContains(t, err, "Sync is 7")
 }
 
@@ -260,7 +260,7 @@ func TestStoreWithoutAPath(t *testing.T) {
 	require.NoError(t, err)
 	_, err = history.New(t.Context(), store, history.Options{IDs: numbered.IDs()})
 	require.EqualError(t, err, "history: line 2: it has no type; Options.Salvage reads what stands around it")
-	s, err := history.OpenWith(onDisk, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Disk: &historytest.Disk{}}})
+	s, err := history.Open(onDisk, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Disk: &historytest.Disk{}}})
 	require.NoError(t, err)
 	require.Equal(t, onDisk, s.Path())
 	require.NoError(t, s.Close())

@@ -61,7 +61,7 @@ func everything() []chat.Message {
 
 func TestReopenedSessionIsTheSame(t *testing.T) {
 	path := tempFile(t)
-	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
 	require.Nil(t, s.Recovered())
 	require.Equal(t, path, s.Path())
@@ -79,10 +79,10 @@ func TestReopenedSessionIsTheSame(t *testing.T) {
 
 	for _, reopen := range []struct {
 		how  string
-		open func(string) (*history.Session, error)
+		open func(string, history.Options) (*history.Session, error)
 	}{{"for writing", history.Open}, {"for reading", history.Read}} {
 		t.Run(reopen.how, func(t *testing.T) {
-			again, err := reopen.open(path)
+			again, err := reopen.open(path, history.Options{})
 			require.NoError(t, err)
 			defer again.Close()
 			equal(t, before, all(t, again))
@@ -135,7 +135,7 @@ func TestEntriesAreWhatWasAppended(t *testing.T) {
 // fixed opens a session whose header, ids and times are always the same.
 func fixed(t *testing.T, path string) *history.Session {
 	t.Helper()
-	s, err := history.OpenWith(path, history.Options{
+	s, err := history.Open(path, history.Options{
 		IDs: numbered.IDs(), Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }, Header: history.Header{ID: "S"},
 	})
 	require.NoError(t, err)
@@ -175,7 +175,7 @@ func TestFormatOnDisk(t *testing.T) {
 	require.NoError(t, err)
 	golden.Equal(t, "format.jsonl", content(t, path))
 
-	old, err := history.Read(filepath.Join("testdata", "format.jsonl"))
+	old, err := history.Read(filepath.Join("testdata", "format.jsonl"), history.Options{})
 	require.NoError(t, err)
 	want := all(t, s)
 	equal(t, want, all(t, old))
@@ -198,7 +198,7 @@ func TestTornLastLineIsSetAside(t *testing.T) {
 			whole := header + "\n" + hello + "\n"
 			path := file(t, whole+tt.torn)
 
-			reader, err := history.Read(path)
+			reader, err := history.Read(path, history.Options{})
 			require.NoError(t, err)
 			equal(t, &history.Recovery{Line: 3, Bytes: int64(len(tt.torn))}, reader.Recovered())
 			require.Equal(t, 1, count(t, reader))
@@ -214,7 +214,7 @@ func TestTornLastLineIsSetAside(t *testing.T) {
 
 			require.NoError(t, s.Append(t.Context(), chat.AssistantMessage("again")))
 			require.Equal(t, 3, lineCount(t, s))
-			after, err := history.Read(path)
+			after, err := history.Read(path, history.Options{})
 			require.NoError(t, err)
 			require.Nil(t, after.Recovered())
 			equal(t, all(t, s), all(t, after))
@@ -226,7 +226,7 @@ func TestEachTornEndIsSavedToAFileOfItsOwn(t *testing.T) {
 	path := file(t, header, hello, "")
 	for _, side := range []string{path + ".torn", path + ".torn.1", path + ".torn.2"} {
 		require.NoError(t, os.WriteFile(path, []byte(content(t, path)+filepath.Ext(side)), 0o600))
-		s, err := history.Open(path)
+		s, err := history.Open(path, history.Options{})
 		require.NoError(t, err)
 		equal(t, &history.Recovery{Line: 3, Bytes: int64(len(filepath.Ext(side))), SavedTo: side}, s.Recovered())
 		require.Equal(t, filepath.Ext(side), content(t, side))
@@ -245,7 +245,7 @@ func TestTornHeaderIsSetAside(t *testing.T) {
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := file(t, tt.torn)
-			_, err := history.Read(path)
+			_, err := history.Read(path, history.Options{})
 			requireCorrupt(t, err, path, 1)
 
 			s := opened(t, path)
@@ -254,7 +254,7 @@ func TestTornHeaderIsSetAside(t *testing.T) {
 			require.Zero(t, count(t, s))
 			require.Equal(t, 1, lineCount(t, s))
 			require.NoError(t, s.Append(t.Context(), chat.UserMessage("hello")))
-			after, err := history.Read(path)
+			after, err := history.Read(path, history.Options{})
 			require.NoError(t, err)
 			equal(t, all(t, s), all(t, after))
 		})
@@ -275,20 +275,20 @@ func requireCorrupt(t testing.TB, err error, path string, line int) {
 // An error says what to do, and nothing is left behind where there can be no log.
 func TestWhereThereCanBeNoLog(t *testing.T) {
 	dir := t.TempDir()
-	_, err := history.OpenWith(filepath.Join(dir, "none", "session.jsonl"), history.Options{IDs: numbered.IDs()})
+	_, err := history.Open(filepath.Join(dir, "none", "session.jsonl"), history.Options{IDs: numbered.IDs()})
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "make it first")
-	for name, open := range map[string]func(string) (*history.Session, error){"for writing": history.Open, "for reading": history.Read} {
+	for name, open := range map[string]func(string, history.Options) (*history.Session, error){"for writing": history.Open, "for reading": history.Read} {
 		folder := filepath.Join(dir, name)
 		require.NoError(t, os.Mkdir(folder, 0o700))
-		_, err := open(folder)
+		_, err := open(folder, history.Options{})
 		require.ErrorContains(t, err, folder+" is a directory")
 		require.NoFileExists(t, folder+".writer")
 	}
-	_, err = history.Read(filepath.Join(dir, "session.jsonl"))
+	_, err = history.Read(filepath.Join(dir, "session.jsonl"), history.Options{})
 	require.ErrorIs(t, err, fs.ErrNotExist)
 
-	_, err = history.Open(file(t, header, hello, "garbage", strings.Replace(welcome, `"e2"`, `"e3"`, 1), ""))
+	_, err = history.Open(file(t, header, hello, "garbage", strings.Replace(welcome, `"e2"`, `"e3"`, 1), ""), history.Options{})
 	require.ErrorContains(t, err, "line 3")
 	require.ErrorContains(t, err, "Options.Salvage")
 }
@@ -320,8 +320,8 @@ func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			path := file(t, tt.lines...)
 			before := content(t, path)
-			for how, open := range map[string]func(string) (*history.Session, error){"Open": history.Open, "Read": history.Read} {
-				s, err := open(path)
+			for how, open := range map[string]func(string, history.Options) (*history.Session, error){"Open": history.Open, "Read": history.Read} {
+				s, err := open(path, history.Options{})
 				require.Nil(t, s, how)
 				requireCorrupt(t, err, path, tt.line)
 				require.ErrorContains(t, err, tt.says, how)
@@ -329,7 +329,7 @@ func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
 				require.NoFileExists(t, path+".torn", how)
 			}
 			require.NoError(t, os.WriteFile(path, []byte(header+"\n"), 0o600))
-			s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+			s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 			require.NoError(t, err, "a failed Open gives the lock back")
 			require.NoError(t, s.Close())
 		})
@@ -383,13 +383,13 @@ func TestOneWriterManyReaders(t *testing.T) {
 	require.NoError(t, writer.Append(t.Context(), chat.UserMessage("one")))
 	before := content(t, path)
 
-	second, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+	second, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 	require.ErrorIs(t, err, history.ErrLocked)
 	require.ErrorContains(t, err, path)
 	require.Nil(t, second)
 	require.Equal(t, before, content(t, path))
 
-	reader, err := history.Read(path)
+	reader, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
 	require.Equal(t, path, reader.Path())
 	require.ErrorIs(t, reader.Append(t.Context(), chat.UserMessage("two")), history.ErrReadOnly)
@@ -403,7 +403,7 @@ func TestOneWriterManyReaders(t *testing.T) {
 	require.NoError(t, reader.Close())
 	require.ErrorIs(t, reader.Append(t.Context(), chat.UserMessage("three")), history.ErrClosed)
 	require.NoError(t, writer.Append(t.Context(), chat.UserMessage("three")), "a reader that closes takes no lock away")
-	_, err = history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+	_, err = history.Open(path, history.Options{IDs: numbered.IDs()})
 	require.ErrorIs(t, err, history.ErrLocked)
 
 	require.NoError(t, writer.Close())
@@ -435,7 +435,7 @@ func TestClosedSessionIsOver(t *testing.T) {
 // A body that cannot be read is an error where it is wanted, and nowhere else.
 func TestBodiesThatCannotBeReadAreLeftAlone(t *testing.T) {
 	smell := strings.Replace(hello, `"type":"text"`, `"type":"smell"`, 1)
-	_, err := history.Open(file(t, header, smell, welcome, ""))
+	_, err := history.Open(file(t, header, smell, welcome, ""), history.Options{})
 	require.ErrorContains(t, err, "line 2")
 	require.ErrorContains(t, err, "smell", "it is shown")
 
@@ -461,20 +461,20 @@ func TestBodiesThatCannotBeReadAreLeftAlone(t *testing.T) {
 
 func TestPathsThatCannotBeOpened(t *testing.T) {
 	dir := t.TempDir()
-	_, err := history.Read(filepath.Join(dir, "none.jsonl"))
+	_, err := history.Read(filepath.Join(dir, "none.jsonl"), history.Options{})
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.NoFileExists(t, filepath.Join(dir, "none.jsonl"))
-	_, err = history.OpenWith(filepath.Join(dir, "none", "session.jsonl"), history.Options{IDs: numbered.IDs()})
+	_, err = history.Open(filepath.Join(dir, "none", "session.jsonl"), history.Options{IDs: numbered.IDs()})
 	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = history.OpenWith(dir, history.Options{IDs: numbered.IDs()})
+	_, err = history.Open(dir, history.Options{IDs: numbered.IDs()})
 	require.Error(t, err)
-	_, err = history.Read(dir)
+	_, err = history.Read(dir, history.Options{})
 	require.Error(t, err)
 }
 
 func TestEmptyFileIsANewSession(t *testing.T) {
 	path := file(t)
-	_, err := history.Read(path)
+	_, err := history.Read(path, history.Options{})
 	requireCorrupt(t, err, path, 1)
 	s := opened(t, path)
 	require.Nil(t, s.Recovered())
@@ -504,7 +504,7 @@ func readable(s *history.Session) []history.Entry {
 // requireSalvaged checks that of a log each whole line is read or told of.
 func requireSalvaged(t testing.TB, path string, readErr error) {
 	t.Helper()
-	s, err := history.ReadWith(path, history.Options{Salvage: true, File: history.FileOptions{MaxLine: 1 << 10}})
+	s, err := history.Read(path, history.Options{Salvage: true, File: history.FileOptions{MaxLine: 1 << 10}})
 	if err != nil {
 		requireCorrupt(t, err, path, 1)
 		return
@@ -539,10 +539,10 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := file(t, string(data))
-		reader, readErr := history.Read(path)
+		reader, readErr := history.Read(path, history.Options{})
 		require.Equal(t, string(data), content(t, path))
 		requireSalvaged(t, path, readErr)
-		s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+		s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 		if err != nil {
 			require.Error(t, readErr)
 			require.Equal(t, string(data), content(t, path))
@@ -569,7 +569,7 @@ func FuzzOpen(f *testing.F) {
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage("on")))
 		before := readable(s)
 		require.NoError(t, s.Close())
-		again, err := history.Read(path)
+		again, err := history.Read(path, history.Options{})
 		require.NoError(t, err)
 		require.Nil(t, again.Recovered())
 		equal(t, before, readable(again))

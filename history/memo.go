@@ -66,7 +66,7 @@ type finisher struct {
 }
 
 func newFinisher(limits Limits, s elements.Sizing) *finisher {
-	return &finisher{finishing: finishing{limits, s.Window, s.Tokenizer}, sizing: s, keep: counting.MayKeep(s.Tokenizer)}
+	return &finisher{finishing: finishing{limits, s.PromptBudget, s.Tokenizer}, sizing: s, keep: counting.MayKeep(s.Tokenizer)}
 }
 
 // round appends the next round.
@@ -124,7 +124,7 @@ func (f *finisher) kept(m *memo) *finished {
 func (f *finisher) fresh(m *memo, whole bool, messages ...chat.Message) *finished {
 	var element *elements.Finished
 	if len(messages) > 0 {
-		element = elements.NewFinished(elements.Props{}, messages...)
+		element = &elements.Finished{Messages: messages}
 	}
 	return f.ranked(m, whole, element)
 }

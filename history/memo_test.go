@@ -39,12 +39,12 @@ func TestWhatIsKeptIsWhatWouldBeMade(t *testing.T) {
 						cleared = append(cleared, c)
 					}
 				}
-				opts := render.Options{Budget: 1 << 30, Window: 100 + r.IntN(4000), Tokenizer: tokenizer}
+				opts := render.Options{Budget: 1 << 30, PromptBudget: 100 + r.IntN(4000), Tokenizer: tokenizer}
 				rendered := func(s *history.Session) (*render.Result, error) {
-					return render.Render(t.Context(), elements.Fragment{
+					return render.Render(t.Context(), elements.Nodes{
 						history.Conversation{Session: s, Limits: limits, Droppable: droppable},
-						history.Request{Session: s, Limits: limits},
-						history.Rounds{Session: s, Limits: limits, Droppable: true},
+						history.TurnStart{Session: s, Limits: limits},
+						history.TurnRounds{Session: s, Limits: limits, Droppable: true},
 					}, opts)
 				}
 				for range 2 {
@@ -62,7 +62,7 @@ func TestWhatIsKeptIsWhatWouldBeMade(t *testing.T) {
 					equal(t, want.Messages, got.Messages)
 					require.Equal(t, want.Tokens, got.Tokens)
 					equal(t, want.Report(), got.Report())
-					s := elements.Sizing{Window: opts.Window, Tokenizer: tokenizer}
+					s := elements.Sizing{PromptBudget: opts.PromptBudget, Tokenizer: tokenizer}
 					equal(t, viewOf(t, fresh).Units(limits, s), viewOf(t, shown).Units(limits, s))
 					if opts.Budget = want.Tokens * 2 / 3; !droppable {
 						break

@@ -74,7 +74,7 @@ func (d *windowsDisk) Remove(path string) error {
 func TestNoFileIsRemovedWhileItIsOpen(t *testing.T) {
 	disk := &windowsDisk{}
 	open := func() *history.Session {
-		s, err := history.OpenWith(onDisk, history.Options{File: history.FileOptions{Disk: disk}})
+		s, err := history.Open(onDisk, history.Options{File: history.FileOptions{Disk: disk}})
 		require.NoError(t, err)
 		return s
 	}

@@ -207,7 +207,7 @@ func (r *reader) corrupt(ctx context.Context, at Position, err error) error {
 	if f, ok := unwrapped(r.store).(interface{ Path() string }); ok {
 		c.Path = f.Path()
 	}
-	if counter, ok := unwrapped(r.store).(Counter); ok {
+	if counter, ok := unwrapped(r.store).(LineCounter); ok {
 		count := func(from Position) (int, error) {
 			return do(ctx, r.store, "Count", func(ctx context.Context) (int, error) { return counter.Count(ctx, from) })
 		}

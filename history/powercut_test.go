@@ -19,7 +19,7 @@ import (
 const onDisk = "/sessions/session.jsonl"
 
 func openOn(disk *historytest.Disk, sync history.Sync) (*history.Session, error) {
-	return history.OpenWith(onDisk, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Disk: disk, Sync: sync}})
+	return history.Open(onDisk, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Disk: disk, Sync: sync}})
 }
 
 // surviveCuts appends and compacts, cuts the power again and again, and gives what was lost of what was acknowledged. A

@@ -408,17 +408,17 @@ func requireWhatHolds(t testing.TB, seed uint64) {
 		limits = history.Limits{}
 	}
 	conversation := history.Conversation{Session: s.session, Limits: limits, Droppable: r.IntN(3) > 0}
-	rounds := history.Rounds{Session: s.session, Limits: limits, Droppable: r.IntN(2) > 0}
+	rounds := history.TurnRounds{Session: s.session, Limits: limits, Droppable: r.IntN(2) > 0}
 	if r.IntN(2) == 0 {
 		conversation.Priority, rounds.Priority = new(r.IntN(3)), new(r.IntN(3))
 	}
-	root := elements.Fragment{
+	root := elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
 		conversation,
-		history.Request{Session: s.session},
+		history.TurnStart{Session: s.session},
 		rounds,
 	}
-	opts := render.Options{Budget: 1 << 30, Window: window, Tokenizer: quarter{}}
+	opts := render.Options{Budget: 1 << 30, PromptBudget: window, Tokenizer: quarter{}}
 	if r.IntN(4) == 0 {
 		opts.LowWater = 0.7
 	}
@@ -498,7 +498,7 @@ func TestAnySessionOnDisk(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		memory := talkAtRandom(t, r).session
 		path := tempFile(t)
-		s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+		s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 		require.NoError(t, err)
 		for _, e := range all(t, memory) {
 			if e.Type() == history.TypeCompaction {
@@ -508,7 +508,7 @@ func TestAnySessionOnDisk(t *testing.T) {
 			}
 			if r.IntN(8) == 0 {
 				require.NoError(t, s.Close())
-				s, err = history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+				s, err = history.Open(path, history.Options{IDs: numbered.IDs()})
 				require.NoError(t, err)
 			}
 		}

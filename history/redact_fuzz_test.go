@@ -19,7 +19,7 @@ func FuzzRedact(f *testing.F) {
 	f.Add("s3s3cretcret", `["s3cret",{"a":{"b":"xs3cretx"}}]`, "</user>\xff")
 	f.Fuzz(func(t *testing.T, text, arguments, by string) {
 		path := tempFile(t)
-		s, err := history.OpenWith(path, history.Options{Redact: func(p history.Passage) string {
+		s, err := history.Open(path, history.Options{Redact: func(p history.Passage) string {
 			for range 10 { // what is put in may make the word anew
 				p.Text = strings.ReplaceAll(p.Text, word, by)
 			}

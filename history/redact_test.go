@@ -31,7 +31,7 @@ func ExampleOptions_redact() {
 	defer os.RemoveAll(dir)
 
 	key := regexp.MustCompile(`sk-[A-Za-z0-9]{8,}`)
-	session, err := history.OpenWith(filepath.Join(dir, "session.jsonl"), history.Options{
+	session, err := history.Open(filepath.Join(dir, "session.jsonl"), history.Options{
 		Redact: func(p history.Passage) string { return key.ReplaceAllString(p.Text, "[key]") },
 	})
 	if err != nil {

@@ -113,7 +113,7 @@ func TestRoundIsSentAsProvidersTakeIt(t *testing.T) {
 			require.NoError(t, chat.Validate(append(append([]chat.Message{user}, got...), user)))
 			equal(t, before, all(t, s))
 
-			sent := rendered(t, elements.Fragment{history.Request{Session: s}, history.Rounds{Session: s}}, 1000)
+			sent := rendered(t, elements.Nodes{history.TurnStart{Session: s}, history.TurnRounds{Session: s}}, 1000)
 			equal(t, append([]chat.Message{user}, tt.want...), sent)
 		})
 	}
@@ -138,7 +138,7 @@ func TestUserMessageIsSentWithoutBlanks(t *testing.T) {
 			if ok {
 				equal(t, tt.want, m.Content)
 			}
-			require.Equal(t, ok, len(rendered(t, history.Request{Session: s}, 100)) == 1)
+			require.Equal(t, ok, len(rendered(t, history.TurnStart{Session: s}, 100)) == 1)
 		})
 	}
 }
@@ -357,7 +357,7 @@ func TestClippingChangesThePromptOnly(t *testing.T) {
 func TestLimitsAreSharesOfTheWindow(t *testing.T) {
 	s := talk(t, user, calls("a"), chat.ToolResult("a", numberedLines(1000)))
 	show := func(budget, window int) []chat.Message {
-		r, err := render.Render(t.Context(), prompt(s), render.Options{Budget: budget, Window: window, Tokenizer: quarter{}})
+		r, err := render.Render(t.Context(), prompt(s), render.Options{Budget: budget, PromptBudget: window, Tokenizer: quarter{}})
 		require.NoError(t, err)
 		return r.Messages
 	}
@@ -381,7 +381,7 @@ func TestLimitsThatAreNoSharesAreRefused(t *testing.T) {
 		{history.Limits{Head: math.NaN()}, "Head"},
 	} {
 		for _, e := range []elements.Node{
-			history.Conversation{Session: s, Limits: tt.limits}, history.Rounds{Session: s, Limits: tt.limits},
+			history.Conversation{Session: s, Limits: tt.limits}, history.TurnRounds{Session: s, Limits: tt.limits},
 		} {
 			_, err := render.Render(t.Context(), e, render.Options{Budget: 1000, Tokenizer: quarter{}})
 			require.ErrorContains(t, err, "Limits."+tt.name)
@@ -389,7 +389,7 @@ func TestLimitsThatAreNoSharesAreRefused(t *testing.T) {
 	}
 	for _, limits := range []history.Limits{{}, {Results: 1, Arguments: 1, Head: 1}, {Results: 1e-9, Arguments: 1e-9, Head: 1e-9}} {
 		for _, e := range []elements.Node{
-			history.Conversation{Session: s, Limits: limits}, history.Rounds{Session: s, Limits: limits},
+			history.Conversation{Session: s, Limits: limits}, history.TurnRounds{Session: s, Limits: limits},
 		} {
 			_, err := render.Render(t.Context(), e, render.Options{Budget: 1000, Tokenizer: quarter{}})
 			require.NoError(t, err)

@@ -86,10 +86,7 @@ func (o Options) checkSize(line []byte) error {
 
 // Open opens the session in a file for writing, and makes the file if there is none; see [OpenFile]. The log is read from its end
 // back to what the newest compaction keeps. A line there that cannot be read is a [*CorruptError]; [Verify] reads all.
-func Open(path string) (*Session, error) { return OpenWith(path, Options{}) }
-
-// OpenWith is [Open] with options.
-func OpenWith(path string, o Options) (*Session, error) {
+func Open(path string, o Options) (*Session, error) {
 	f, err := OpenFile(path, o.File)
 	if err != nil {
 		return nil, err
@@ -106,10 +103,7 @@ func OpenWith(path string, o Options) (*Session, error) {
 
 // Read opens the session in a file for reading, as it is at the time; [Session.Refresh] reads on. It takes no lock and changes
 // nothing; a torn end is left out.
-func Read(path string) (*Session, error) { return ReadWith(path, Options{}) }
-
-// ReadWith is [Read] with options.
-func ReadWith(path string, o Options) (*Session, error) {
+func Read(path string, o Options) (*Session, error) {
 	f, err := ReadFile(path, o.File)
 	if err != nil {
 		return nil, err
@@ -341,7 +335,7 @@ func (s *Session) Lines(ctx context.Context) (int, error) {
 
 // lines counts those of a store from the newest compaction on a path on, which says how many were before it.
 func (r *reader) lines(ctx context.Context, p path) (int, error) {
-	counter, ok := unwrapped(r.store).(Counter)
+	counter, ok := unwrapped(r.store).(LineCounter)
 	if !ok {
 		return 0, nil
 	}

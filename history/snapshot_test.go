@@ -28,11 +28,11 @@ func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
 		{sizing: in(400)},
 		{sizing: in(2000)},
 		{sizing: in(2000), limits: history.Limits{Results: 0.01, Arguments: 0.01}},
-		{sizing: elements.Sizing{Window: 2000, Tokenizer: words{}}},
+		{sizing: elements.Sizing{PromptBudget: 2000, Tokenizer: words{}}},
 	}
 	for seed := range uint64(cases(12)) {
 		path := tempFile(t)
-		s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: history.SyncNever}})
+		s, err := history.Open(path, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: history.SyncNever}})
 		require.NoError(t, err)
 		talker := &sayer{Rand: rand.New(rand.NewPCG(seed, 2)), session: s}
 		for range 60 {
@@ -63,15 +63,15 @@ func TestWhatIsKeptFromTheLastTimeIsNeverOutOfDate(t *testing.T) {
 			if count(t, s) == 0 || talker.chance(3) {
 				continue // more than one step at a time
 			}
-			fresh, err := history.Read(path)
+			fresh, err := history.Read(path, history.Options{})
 			require.NoError(t, err)
 			equal(t, viewOf(t, fresh), viewOf(t, s))
 			show := shows[talker.IntN(len(shows))]
 			equal(t, viewOf(t, fresh).Units(show.limits, show.sizing), viewOf(t, s).Units(show.limits, show.sizing))
 			for _, of := range []func(*history.Session) elements.Node{
 				func(s *history.Session) elements.Node { return history.Conversation{Session: s, Limits: show.limits} },
-				func(s *history.Session) elements.Node { return history.Request{Session: s, Limits: show.limits} },
-				func(s *history.Session) elements.Node { return history.Rounds{Session: s, Limits: show.limits} },
+				func(s *history.Session) elements.Node { return history.TurnStart{Session: s, Limits: show.limits} },
+				func(s *history.Session) elements.Node { return history.TurnRounds{Session: s, Limits: show.limits} },
 			} {
 				equal(t, nodesOf(t, of(fresh), show.sizing), nodesOf(t, of(s), show.sizing))
 			}
@@ -119,7 +119,7 @@ func (w weighted) CountText(text string) int { return w.weight[0] * w.quarter.Co
 func TestWhatIsCutFollowsTheTokenizer(t *testing.T) {
 	s := talk(t, user, calls("c1"), chat.ToolResult("c1", numberedLines(100)))
 	show := func(tokenizer chat.Tokenizer) string {
-		data, err := json.Marshal(nodesOf(t, history.Rounds{Session: s}, elements.Sizing{Window: 400, Tokenizer: tokenizer}))
+		data, err := json.Marshal(nodesOf(t, history.TurnRounds{Session: s}, elements.Sizing{PromptBudget: 400, Tokenizer: tokenizer}))
 		require.NoError(t, err)
 		return string(data)
 	}
@@ -159,7 +159,7 @@ func TestRenderingIsSafeForConcurrentUse(t *testing.T) {
 				default:
 				}
 				for _, e := range []elements.Node{
-					history.Conversation{Session: s}, history.Request{Session: s}, history.Rounds{Session: s},
+					history.Conversation{Session: s}, history.TurnStart{Session: s}, history.TurnRounds{Session: s},
 				} {
 					if _, err := e.Render(t.Context(), in(100+i%2)); err != nil {
 						t.Error(err)

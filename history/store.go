@@ -11,7 +11,7 @@ import (
 // Store keeps the lines of one session in order: the header, then an entry each. It knows nothing of what they say but who
 // follows whom. It is safe for concurrent use; package historytest has the tests that every store must pass.
 //
-// A store may be able to do more, by methods of its own: see [Transcriber], [Counter], [Picker], [Eraser], [Sharer] and
+// A store may be able to do more, by methods of its own: see [Transcriber], [LineCounter], [Picker], [Eraser], [Sharer] and
 // [ReadOnlyer].
 type Store interface {
 	// End returns the position after the last line, 0 if there are none. Lines that others appended count.
@@ -68,8 +68,8 @@ type Transcript struct {
 	Tool string
 }
 
-// Counter is a store that can count its lines.
-type Counter interface {
+// LineCounter is a store that can count its lines.
+type LineCounter interface {
 	// Count returns the number of lines from a position to the end.
 	Count(ctx context.Context, from Position) (int, error)
 }

@@ -77,10 +77,10 @@ const unbounded = 1 << 40
 
 // units returns what [View.Units] does.
 func (sn *snapshot) units(limits Limits, s elements.Sizing) []Unit {
-	if s.Window <= 0 {
-		s.Window = unbounded
+	if s.PromptBudget <= 0 {
+		s.PromptBudget = unbounded
 	}
-	by, keep := finishing{limits, s.Window, s.Tokenizer}, counting.MayKeep(s.Tokenizer)
+	by, keep := finishing{limits, s.PromptBudget, s.Tokenizer}, counting.MayKeep(s.Tokenizer)
 	turns := sn.shown()
 	var list []Unit
 	for i, t := range turns {

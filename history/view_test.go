@@ -117,7 +117,7 @@ func TestCompactionCoversWhatIsBeforeTheFirstKept(t *testing.T) {
 			require.NoError(t, s.Append(t.Context(), user, answer))
 			require.Equal(t, tt.later, shape(viewOf(t, s)))
 			equal(t, entries, all(t, s)[:len(entries)])
-			reader, err := history.Read(path)
+			reader, err := history.Read(path, history.Options{})
 			require.NoError(t, err)
 			equal(t, viewOf(t, s), viewOf(t, reader))
 		})
@@ -291,7 +291,7 @@ func TestWithViewOfNoSession(t *testing.T) {
 
 // Those elements say so that show history.
 func TestElementsThatShowHistory(t *testing.T) {
-	for _, e := range []elements.Node{history.Conversation{}, history.Request{}, history.Rounds{}} {
+	for _, e := range []elements.Node{history.Conversation{}, history.TurnStart{}, history.TurnRounds{}} {
 		_, ok := e.(interface{ ShowsHistory() })
 		require.True(t, ok, "%T", e)
 	}
@@ -369,7 +369,7 @@ func TestThinkingOfACompaction(t *testing.T) {
 			equal(t, entries, all(t, s)[:len(entries)])
 
 			once := renderedIn(t, t.Context(), prompt(s))
-			reader, err := history.Read(path)
+			reader, err := history.Read(path, history.Options{})
 			require.NoError(t, err)
 			require.Equal(t, once, renderedIn(t, t.Context(), prompt(reader)), "opened again it is the same, byte for byte")
 			require.NoError(t, s.Append(t.Context(), answer, user, answer, user))

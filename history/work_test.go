@@ -78,7 +78,7 @@ func TestReadOnlyAndShared(t *testing.T) {
 	path := tempFile(t)
 	s := opened(t, path)
 	require.NoError(t, s.Append(t.Context(), user))
-	reader, err := history.Read(path)
+	reader, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
 	require.True(t, reader.ReadOnly())
 	require.ErrorIs(t, reader.Append(t.Context(), user), history.ErrReadOnly)

@@ -144,7 +144,7 @@ func TestAReaderForgetsWhatWasTakenBack(t *testing.T) {
 	size := int64(len(content(t, path)))
 	require.NoError(t, s.Append(t.Context(), chat.UserMessage("two")))
 	require.NoError(t, s.Close())
-	reader, err := history.Read(path)
+	reader, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
 	defer reader.Close()
 	require.NoError(t, os.Truncate(path, size))

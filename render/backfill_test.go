@@ -63,7 +63,7 @@ func TestBackfill(t *testing.T) {
 		},
 		{
 			name: "a tool result does not come back without its call",
-			root: elements.Fragment{
+			root: elements.Nodes{
 				userAt(9, of(9, "u", 1)),
 				elements.AssistantMessage{Props: at(1), ToolCalls: []elements.ToolCall{{ToolCall: chat.ToolCall{ID: "1", Name: strings.Repeat("n", 40)}}}},
 				elements.ToolMessage{Props: at(2), ToolCallID: "1", Children: elements.Nodes{elements.Text("r")}},
@@ -73,7 +73,7 @@ func TestBackfill(t *testing.T) {
 		},
 		{
 			name: "a call comes back with its group",
-			root: elements.Fragment{
+			root: elements.Nodes{
 				elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("1", group)}, Children: elements.Nodes{line("a")}},
 				elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{result("1", "r")}},
 				userAt(3, of(3, "c", 50)),
@@ -117,7 +117,7 @@ func TestBackfillOnlyAdds(t *testing.T) {
 			}
 			nodes = append(nodes, n)
 		}
-		root := elements.Fragment{user(nodes[:len(nodes)/2]...), userAt(3, nodes[len(nodes)/2:]...)}
+		root := elements.Nodes{user(nodes[:len(nodes)/2]...), userAt(3, nodes[len(nodes)/2:]...)}
 		for _, budget := range []int{10, 25, 50, 80} {
 			plain := rendered(t, root, budget)
 			filled, err := render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: runes, Backfill: true})

@@ -17,7 +17,7 @@ import (
 
 func TestLayoutFitsAnyBudget(t *testing.T) {
 	calls, grown := 0, 0
-	root := elements.Fragment{
+	root := elements.Nodes{
 		userAt(1, own{render: func(context.Context, elements.Sizing) (elements.Node, error) {
 			calls++
 			return elements.Nodes{chunk(1, "aaaaa"), chunk(2, "bbbbb")}, nil
@@ -45,7 +45,7 @@ func TestLayoutFitsAnyBudget(t *testing.T) {
 
 // Where no element depends on its share, a layout fitted to a budget is what a render within it gives.
 func TestLayoutFitsAsRenderDoes(t *testing.T) {
-	root := elements.Fragment{
+	root := elements.Nodes{
 		userAt(1, chunk(1, "one"), chunk(2, "two"), elements.Chunk{Props: at(0), Children: elements.Nodes{line("three"), line("four")}}),
 		userAt(2, chunk(5, "five"), chunk(6, "six")),
 	}
@@ -118,7 +118,7 @@ func (b bomb) tick() {
 
 // A tokenizer that panics in the middle of a fit leaves nothing behind: the next fit is as if there had been none.
 func TestLayoutOutlivesAPanickingTokenizer(t *testing.T) {
-	root := elements.Fragment{
+	root := elements.Nodes{
 		userAt(1, chunk(1, "aaa aaa"), chunk(2, "bbb"), elements.TokenLimit{Max: 4, Children: elements.Nodes{chunk(1, "ccc"), chunk(2, "ddd")}}),
 		userAt(2, chunk(3, "eee"), elements.Tag{Name: "f", Children: elements.Nodes{chunk(4, "g\n")}}, chunk(5, "h")),
 	}

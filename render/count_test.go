@@ -253,7 +253,7 @@ func TestNothingThatMayFitIsPassedOver(t *testing.T) {
 // A message that loses a call stays where it is, and all that it says counts on.
 func TestNothingThatMayFitIsPassedOverWhereCallsGo(t *testing.T) {
 	group := &elements.Group{}
-	root := elements.Fragment{
+	root := elements.Nodes{
 		elements.AssistantMessage{
 			Props:     at(9),
 			ToolCalls: []elements.ToolCall{{ToolCall: chat.ToolCall{ID: "a", Name: "read", Arguments: "{}"}, KeepWith: group}},

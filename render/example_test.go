@@ -13,7 +13,7 @@ import (
 
 // prompt is what the examples render: rules that must stay, notes that may go, and a question.
 func prompt(question string, notes ...string) elements.Node {
-	return elements.Fragment{
+	return elements.Nodes{
 		elements.SystemMessage{
 			Props:    elements.Props{Required: true},
 			Children: elements.Nodes{elements.Text("You answer in one sentence.")},
@@ -126,7 +126,7 @@ func Example_shares() {
 	tokenizer := tiktoken.O200k()
 	brief := elements.SystemMessage{Children: elements.Nodes{elements.Text("be brief")}}
 	user := func(children ...elements.Node) elements.Node { return elements.UserMessage{Children: children} }
-	for _, prompt := range []elements.Fragment{
+	for _, prompt := range []elements.Nodes{
 		{brief, user(told{})},
 		{brief, brief, brief, brief, user(told{})},
 		{brief, user(told{}, told{})},

@@ -30,7 +30,7 @@ type numbers struct {
 
 func (n numbers) tree() elements.Node {
 	props := elements.Props{Priority: &n.Priority, FlexGrow: n.FlexGrow, FlexBasis: n.FlexBasis, FlexReserve: n.Reserve}
-	return elements.Fragment{
+	return elements.Nodes{
 		elements.UserMessage{Props: n.Other, Children: elements.Nodes{
 			elements.TextChunk{Props: props, BreakOnWhitespace: true, Children: elements.Nodes{elements.Text("one two three four")}},
 			elements.Opaque{Value: []byte(`{}`), Tokens: n.Opaque},
@@ -50,7 +50,7 @@ func TestAPromptOfAnyNumbersFitsOrIsAnError(t *testing.T) {
 	for _, tokenizer := range append(joiners(t), runes) {
 		extremes.Each(base, func(field string, number any, n numbers) {
 			what := fmt.Sprintf("%s %v", field, number)
-			o := render.Options{Budget: n.Budget, Tokenizer: tokenizer, Window: n.Window, LowWater: n.LowWater, History: render.HistoryMode(n.History)}
+			o := render.Options{Budget: n.Budget, Tokenizer: tokenizer, PromptBudget: n.Window, LowWater: n.LowWater, History: render.HistoryMode(n.History)}
 			for _, o.Compatible = range []bool{false, true} {
 				_, _ = render.Transfer(t.Context(), line("a"), o)
 				layout, err := render.Lay(t.Context(), n.tree(), o)

@@ -32,11 +32,11 @@ func said(i int) []chat.Message {
 // Finished messages are what the same messages in a chunk are: tokens, messages and report, required or not.
 func TestFinishedIsAChunkOfMessages(t *testing.T) {
 	for _, props := range []elements.Props{{}, at(3), must(3), {PassPriority: true}} {
-		finished := elements.NewFinished(props, said(1)...)
+		finished := &elements.Finished{Props: props, Messages: said(1)}
 		for _, tokenizer := range append(joiners(t), words, pairs, framing{summing{runes}}) { // what one counted another finds
 			plain := elements.Chunk{Props: props, Children: elements.Map(said(1), func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) })}
 			around := func(n elements.Node) elements.Node {
-				return elements.Fragment{userAt(1, chunk(1, "before")), n, userAt(5, chunk(1, "after"), elements.Wrap{Children: elements.Nodes{line("and more")}})}
+				return elements.Nodes{userAt(1, chunk(1, "before")), n, userAt(5, chunk(1, "after"), elements.Wrap{Children: elements.Nodes{line("and more")}})}
 			}
 			opts := render.Options{Budget: plenty, Tokenizer: tokenizer}
 			for range 2 { // the second time it is kept
@@ -58,11 +58,11 @@ func TestFinishedIsAChunkOfMessages(t *testing.T) {
 
 // One element serves prompts of several tokenizers at once, and what it gives is the caller's to change.
 func TestFinishedIsSharedBetweenRenders(t *testing.T) {
-	shared := elements.NewFinished(must(1), said(1)...)
+	shared := &elements.Finished{Props: must(1), Messages: said(1)}
 	want := map[int]*render.Result{}
 	tokenizers := append(joiners(t), chat.Tokenizer(words))
 	for i, tokenizer := range tokenizers {
-		r, err := render.Render(t.Context(), elements.NewFinished(must(1), said(1)...), render.Options{Budget: plenty, Tokenizer: tokenizer})
+		r, err := render.Render(t.Context(), &elements.Finished{Props: must(1), Messages: said(1)}, render.Options{Budget: plenty, Tokenizer: tokenizer})
 		require.NoError(t, err)
 		want[i] = r
 	}
@@ -84,19 +84,19 @@ func TestFinishedIsSharedBetweenRenders(t *testing.T) {
 }
 
 func TestFinishedStandsWhereMessagesMay(t *testing.T) {
-	require.ErrorIs(t, failed[*render.ElementError](t, user(elements.NewFinished(elements.Props{}, chat.UserMessage("no"))), plenty), render.ErrNestedMessage)
-	twice := elements.NewFinished(elements.Props{}, chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a"}, {ID: "a"}}})
-	err := failed[*render.ElementError](t, elements.Fragment{twice}, plenty)
+	require.ErrorIs(t, failed[*render.ElementError](t, user(&elements.Finished{Messages: []chat.Message{chat.UserMessage("no")}}), plenty), render.ErrNestedMessage)
+	twice := &elements.Finished{Messages: []chat.Message{chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "a"}, {ID: "a"}}}}}
+	err := failed[*render.ElementError](t, elements.Nodes{twice}, plenty)
 	require.ErrorIs(t, err, render.ErrDuplicateCall)
 	require.Equal(t, "Finished > Assistant", err.Path)
 	var none *elements.Finished
-	require.ErrorIs(t, failed[*render.ElementError](t, elements.Fragment{none}, plenty), render.ErrNilElement)
+	require.ErrorIs(t, failed[*render.ElementError](t, elements.Nodes{none}, plenty), render.ErrNilElement)
 }
 
 // What a tokenizer that learns counted before is not taken for what it counts now.
 func TestFinishedIsCountedAnewWhereATokenizerLearns(t *testing.T) {
 	learning := &sizing.Calibrated{Base: words}
-	shared := elements.NewFinished(must(1), said(1)...)
+	shared := &elements.Finished{Props: must(1), Messages: said(1)}
 	render1 := func() int {
 		r, err := render.Render(t.Context(), shared, render.Options{Budget: plenty, Tokenizer: learning})
 		require.NoError(t, err)
@@ -116,20 +116,20 @@ func TestFinishedIsCountedAnewWhereATokenizerLearns(t *testing.T) {
 func TestFinishedIsChargedAtLayout(t *testing.T) {
 	var offered offers
 	grows := elements.UserMessage{Props: elements.Props{FlexGrow: 1}}
-	counted := elements.NewFinished(elements.Props{}, said(1)...)
+	counted := &elements.Finished{Messages: said(1)}
 	_, err := render.Render(t.Context(), counted, render.Options{Budget: plenty, Tokenizer: words})
 	require.NoError(t, err)
 	message := []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text(strings.Repeat("a", 60))}}}
 	for name, said := range map[string]elements.Node{
 		"plain":    elements.Map(message, func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) }),
-		"finished": elements.NewFinished(elements.Props{}, message...),
-		"larger":   elements.NewFinished(elements.Props{}, append(message, message...)...),
+		"finished": &elements.Finished{Messages: message},
+		"larger":   &elements.Finished{Messages: append(message, message...)},
 
-		"finished round":       elements.NewFinished(elements.Props{}, said(1)...),
+		"finished round":       &elements.Finished{Messages: said(1)},
 		"counted by another's": counted,
 	} {
 		grows.Children = elements.Nodes{offered.echo(name, elements.Props{}, 1)}
-		rendered(t, elements.Fragment{said, grows}, 200)
+		rendered(t, elements.Nodes{said, grows}, 200)
 	}
 	require.Equal(t, map[string]int{
 		"plain": 134, "finished": 134, "larger": 71, "finished round": 38, "counted by another's": 38,

@@ -135,9 +135,9 @@ func (g *grower) top(depth int) elements.Node {
 	switch g.r.IntN(11) {
 	case 10:
 		props := g.props()
-		return elements.NewFinished(props, chat.UserMessage(string(g.literal(props.Required))+" asked"), chat.Message{
+		return &elements.Finished{Props: props, Messages: []chat.Message{chat.UserMessage(string(g.literal(props.Required)) + " asked"), chat.Message{
 			Role: chat.RoleAssistant, Content: chat.Parts{chat.Text("word"), chat.Image{URL: "https://example.com"}, chat.CacheBreakpoint{}}[:1+g.r.IntN(3)],
-		})
+		}}}
 	case 0:
 		return tops()
 	case 1:

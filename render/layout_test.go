@@ -241,7 +241,7 @@ func TestFlex(t *testing.T) {
 func TestMessagesAreChargedAtLayout(t *testing.T) {
 	var o offers
 	calls := []elements.ToolCall{{ToolCall: chat.ToolCall{ID: "ignored", Name: "12", Arguments: "345"}}}
-	root := elements.Fragment{
+	root := elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{o.echo("system", elements.Props{}, 0)}},
 		elements.UserMessage{Name: "1234", Children: elements.Nodes{o.echo("user", elements.Props{}, 0)}},
 		elements.AssistantMessage{ToolCalls: calls, Children: elements.Nodes{o.echo("assistant", elements.Props{}, 0)}},
@@ -276,12 +276,12 @@ func TestFlexHasNoSayInPruning(t *testing.T) {
 func TestElementsAreToldTheWindow(t *testing.T) {
 	var got []int
 	ask := own{render: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
-		got = append(got, s.Window)
+		got = append(got, s.PromptBudget)
 		require.Equal(t, 3, s.CountText("abc"))
 		return nil, nil
 	}}
 	root := user(line("a"), wrap(elements.Props{}, ask))
-	for _, opts := range []render.Options{{Budget: 50}, {Budget: 50, Window: 200}} {
+	for _, opts := range []render.Options{{Budget: 50}, {Budget: 50, PromptBudget: 200}} {
 		opts.Tokenizer = runes
 		_, err := render.Render(t.Context(), root, opts)
 		require.NoError(t, err)
@@ -312,7 +312,7 @@ func TestOwnElements(t *testing.T) {
 		"what an element renders to is rendered in turn, and one value may stand twice")
 	require.Equal(t, "b; c; a", prunes(t, user(texter("a"), again)), "an element's priority is that of its Props")
 	require.ErrorIs(t, failed[*render.ElementError](t, nil, plenty), render.ErrNilElement)
-	require.Empty(t, rendered(t, elements.Fragment{nil, elements.Nodes{nil}, nothing}, plenty).Messages)
+	require.Empty(t, rendered(t, elements.Nodes{nil, elements.Nodes{nil}, nothing}, plenty).Messages)
 }
 
 func TestSlowElementsOverlap(t *testing.T) {
@@ -463,17 +463,17 @@ func TestElementErrors(t *testing.T) {
 		is   error // nil where it is one of its own
 	}{
 		{"an error has the path of its element", user(wrap(elements.Props{}, fails)), "User > Wrap > own", boom},
-		{"siblings of one name are numbered", elements.Fragment{user(), user(line("a"), fails)}, "User#2 > own", boom},
+		{"siblings of one name are numbered", elements.Nodes{user(), user(line("a"), fails)}, "User#2 > own", boom},
 		{"siblings in other flex groups too, in document order", user(wrap(elements.Props{FlexGrow: 1}, fails), wrap(elements.Props{})), "User > Wrap#1 > own", boom},
-		{"lists have no name", elements.Fragment{elements.Nodes{user(elements.Nodes{fails})}}, "User > own", boom},
+		{"lists have no name", elements.Nodes{elements.Nodes{user(elements.Nodes{fails})}}, "User > own", boom},
 		{"a pointer has its type's name, a generic type no parameters", user(&generic[int]{boom}), "User > generic", boom},
 		{"an element's own elements follow it", user(gives(elements.Nodes{elements.Chunk{}, elements.Chunk{Children: elements.Nodes{fails}}})), "User > own > Chunk#2 > own", boom},
 		{"what should grow can fail", user(elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) { return nil, boom }}), "User > Expandable", boom},
 		{"text at the root", elements.Text("a"), "Root", render.ErrOutsideMessage},
-		{"text outside a message", elements.Fragment{user(line("a")), wrap(elements.Props{}, elements.Text("a"))}, "Wrap", render.ErrOutsideMessage},
+		{"text outside a message", elements.Nodes{user(line("a")), wrap(elements.Props{}, elements.Text("a"))}, "Wrap", render.ErrOutsideMessage},
 		{"text of an element of one's own outside a message", texter("a"), "texter", render.ErrOutsideMessage},
 		{"a text chunk outside a message", line("a"), "TextChunk", render.ErrOutsideMessage},
-		{"an image outside a message", elements.Fragment{image, user(image)}, "Image", render.ErrOutsideMessage},
+		{"an image outside a message", elements.Nodes{image, user(image)}, "Image", render.ErrOutsideMessage},
 		{"a line break outside a message", elements.LineBreak{}, "Root", render.ErrOutsideMessage},
 		{"an opaque value outside a message", elements.Opaque{Value: []byte("1")}, "Root", render.ErrOutsideMessage},
 		{"a tag without children outside a message", elements.Tag{Name: "x"}, "x", render.ErrOutsideMessage},
@@ -552,7 +552,7 @@ func TestOptions(t *testing.T) {
 		"no budget":            {},
 		"a negative budget":    {Budget: -1},
 		"negative, compatible": {Budget: -1, Compatible: true},
-		"a negative window":    {Budget: 1, Window: -1},
+		"a negative window":    {Budget: 1, PromptBudget: -1},
 	} {
 		opts.Tokenizer = runes
 		_, err := render.Render(t.Context(), root, opts)
@@ -752,8 +752,8 @@ func TestExpandableShrinks(t *testing.T) {
 func TestHugeBudgetsAndBases(t *testing.T) {
 	var o offers
 	reserve := elements.Props{FlexGrow: 1, FlexReserve: elements.Reserve{Tokens: math.MaxInt}}
-	rendered(t, elements.Fragment{user(o.echo("all", elements.Props{}, 1)), elements.UserMessage{Props: elements.Props{FlexGrow: 2}}}, math.MaxInt)
-	rendered(t, elements.Fragment{
+	rendered(t, elements.Nodes{user(o.echo("all", elements.Props{}, 1)), elements.UserMessage{Props: elements.Props{FlexGrow: 2}}}, math.MaxInt)
+	rendered(t, elements.Nodes{
 		user(o.echo("beside reserves", elements.Props{}, 1)), wrap(reserve), wrap(reserve),
 	}, 100)
 	rendered(t, user(

@@ -21,10 +21,10 @@ func growing(t *testing.T, lowWater float64) (steps, same int) {
 	t.Helper()
 	const window, round, total = 32_000, 500, 200
 	session := numbered.Session()
-	prompt := elements.Fragment{
+	prompt := elements.Nodes{
 		elements.SystemMessage{Props: must(1), Children: elements.Nodes{elements.Text("instructions")}},
 		history.Conversation{Session: session, Droppable: true},
-		history.Request{Session: session},
+		history.TurnStart{Session: session},
 	}
 	var previous []chat.Message
 	for step := range total {

@@ -45,11 +45,11 @@ func TestMistakesSayWhatIsWrongWhereAndWhatToDo(t *testing.T) {
 		}},
 		{"no budget", user(text), func(o *render.Options) { o.Budget = 0 }},
 		{"a budget below 0", user(text), func(o *render.Options) { o.Budget = -100 }},
-		{"a window below 0", user(text), func(o *render.Options) { o.Window = -1 }},
+		{"a window below 0", user(text), func(o *render.Options) { o.PromptBudget = -1 }},
 		{"a low water in percent", user(text), func(o *render.Options) { o.LowWater = 70 }},
 		{"a history mode that there is not", user(text), func(o *render.Options) { o.History = 7 }},
 		{"a nil tree", nil, nil},
-		{"text outside a message", elements.Fragment{text, user(text)}, nil},
+		{"text outside a message", elements.Nodes{text, user(text)}, nil},
 		{"a text chunk outside a message", wrap(elements.Props{}, elements.TextChunk{Children: elements.Nodes{text}}), nil},
 		{"a tag outside a message", elements.Tag{Name: "rules", Children: elements.Nodes{text}}, nil},
 		{"an image outside a message", elements.Image{Source: "https://example.com/a.png"}, nil},
@@ -83,17 +83,17 @@ func TestMistakesSayWhatIsWrongWhereAndWhatToDo(t *testing.T) {
 		{"a tree from elsewhere that is cut off", user(elements.Transferred{Data: []byte(`{"node":{"type":1,`)}), nil},
 		{"a tree from elsewhere of another form", user(elements.Transferred{Data: []byte(`{"node":{"type":9}}`)}), nil},
 		{"a priority that leaves no lower ones", user(elements.PrioritizedList{Props: at(math.MinInt), Children: elements.Nodes{text, text}}), nil},
-		{"a required text that does not fit", elements.Fragment{
+		{"a required text that does not fit", elements.Nodes{
 			elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{text}}, user(line(strings.Repeat("question ", 20))),
 		}, func(o *render.Options) { o.Budget = 40 }},
 		{"a required text in a limit that it does not fit", user(elements.TokenLimit{Max: 10, Children: elements.Nodes{
 			elements.TextChunk{Props: elements.Props{Required: true}, Children: elements.Nodes{text}},
 		}}), nil},
-		{"a tool call without its result", elements.Fragment{
+		{"a tool call without its result", elements.Nodes{
 			user(text), elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("a", nil)}}, user(text),
 		}, func(o *render.Options) { o.Validate = true }},
-		{"a tool message without an id", elements.Fragment{user(text), result("", "42")}, func(o *render.Options) { o.Validate = true }},
-		{"a prompt that ends with the assistant", elements.Fragment{user(text), elements.AssistantMessage{Children: elements.Nodes{text}}}, func(o *render.Options) { o.Validate = true }},
+		{"a tool message without an id", elements.Nodes{user(text), result("", "42")}, func(o *render.Options) { o.Validate = true }},
+		{"a prompt that ends with the assistant", elements.Nodes{user(text), elements.AssistantMessage{Children: elements.Nodes{text}}}, func(o *render.Options) { o.Validate = true }},
 	}
 	var b strings.Builder
 	for _, test := range tests {

@@ -44,7 +44,7 @@ func talkedFrom(lowest int, letters string) shown {
 func spoken(letter string) *elements.Finished {
 	asks := chat.AssistantMessage(letter)
 	asks.ToolCalls = []chat.ToolCall{{ID: letter, Name: "read"}}
-	return elements.NewFinished(elements.Props{}, asks, chat.ToolResult(letter, letter))
+	return &elements.Finished{Messages: []chat.Message{asks, chat.ToolResult(letter, letter)}}
 }
 
 // asked is the current request.
@@ -104,10 +104,10 @@ func TestKeepUnrankedPrunesOnlyWhatIsOffered(t *testing.T) {
 		want string
 	}{
 		{"a piece without a priority stays", user(line("a"), chunk(1, "b"), elements.Text("c"), chunk(math.MinInt, "d")), "d; b; stuck"},
-		{"a priority offers all that stands in the element", elements.Fragment{user(line("a")), userAt(5, line("b"), elements.Text("c"), wrap(elements.Props{}, line("d")))}, "c; b; d; stuck"},
+		{"a priority offers all that stands in the element", elements.Nodes{user(line("a")), userAt(5, line("b"), elements.Text("c"), wrap(elements.Props{}, line("d")))}, "c; b; d; stuck"},
 		{"the highest priority is none", user(chunk(1<<53-1, "a"), chunk(math.MaxInt, "b"), chunk(1<<53-2, "c")), "c; stuck"},
 		{"what passes its priority on offers nothing", user(wrap(passing, line("a"), chunk(1, "b"))), "b; stuck"},
-		{"required pieces stay in an offered element", elements.Fragment{userAt(5, need(1, "a"), line("b")), user(line("c"))}, "b; stuck"},
+		{"required pieces stay in an offered element", elements.Nodes{userAt(5, need(1, "a"), line("b")), user(line("c"))}, "b; stuck"},
 		{"a chunk with an unranked piece stays whole", user(elements.Chunk{Children: elements.Nodes{chunk(1, "a"), line("b")}}, chunk(9, "c")), "c; stuck"},
 		{"a chunk of offered pieces goes whole", user(elements.Chunk{Children: elements.Nodes{chunk(1, "a"), chunk(2, "b")}}, line("c")), "ab; stuck"},
 		{
@@ -117,7 +117,7 @@ func TestKeepUnrankedPrunesOnlyWhatIsOffered(t *testing.T) {
 		},
 		{
 			"an unranked message keeps its calls, and their results",
-			elements.Fragment{
+			elements.Nodes{
 				elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("a", group)}, Children: elements.Nodes{chunk(3, "b")}},
 				elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{result("a", "c")}},
 			},
@@ -125,7 +125,7 @@ func TestKeepUnrankedPrunesOnlyWhatIsOffered(t *testing.T) {
 		},
 		{
 			"an offered round goes with its results",
-			elements.Fragment{
+			elements.Nodes{
 				elements.Chunk{Props: at(1), Children: elements.Nodes{elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("a", nil)}}, result("a", "b")}},
 				user(line("c")),
 			},
@@ -139,9 +139,9 @@ func TestKeepUnrankedPrunesOnlyWhatIsOffered(t *testing.T) {
 		{"legacy prioritization goes by the pieces' own", user(elements.LegacyPrioritization{Children: elements.Nodes{wrap(elements.Props{}, chunk(2, "a")), line("b"), chunk(1, "c")}}), "c; a; stuck"},
 		{"of an alternative that counts", user(line("a"), elements.IfEmpty{Alt: line("b"), Children: elements.Nodes{chunk(1, " ")}}, elements.IfEmpty{Props: at(1), Alt: line("c")}), "c; stuck"},
 		{"what stands before a breakpoint is passed over", user(chunk(1, "a"), elements.CacheBreakpoint{}, chunk(2, "b"), line("c")), "b; stuck"},
-		{"a message of nothing but offered pieces goes", elements.Fragment{user(chunk(1, "a"), chunk(2, "b")), user(line("c"))}, "a; b; stuck"},
-		{"history without a priority stays", elements.Fragment{shown{Children: elements.Nodes{spoken("a")}}, userAt(1, line("b"))}, "b; stuck"},
-		{"droppable history is offered", elements.Fragment{shown{Children: talked("ab").Children}, asked("c"), user(line("d"))}, "a; b; stuck"},
+		{"a message of nothing but offered pieces goes", elements.Nodes{user(chunk(1, "a"), chunk(2, "b")), user(line("c"))}, "a; b; stuck"},
+		{"history without a priority stays", elements.Nodes{shown{Children: elements.Nodes{spoken("a")}}, userAt(1, line("b"))}, "b; stuck"},
+		{"droppable history is offered", elements.Nodes{shown{Children: talked("ab").Children}, asked("c"), user(line("d"))}, "a; b; stuck"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			require.Equal(t, tt.want, steps(t, tt.root, render.FitOptions{KeepUnranked: true}))
@@ -160,7 +160,7 @@ func TestKeepUnrankedPrunesOnlyWhatIsOffered(t *testing.T) {
 }
 
 func TestKeepUnrankedReportsWhatStaysAsRequired(t *testing.T) {
-	root := elements.Fragment{
+	root := elements.Nodes{
 		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("a", nil)}, Children: elements.Nodes{line("b"), chunk(1, "c")}},
 		result("a", "d"),
 	}
@@ -185,7 +185,7 @@ func TestTransferredContentIsOfferedByItsPriorities(t *testing.T) {
 }
 
 func TestALimitIsKeptByUnrankedTextsInIt(t *testing.T) {
-	root := elements.Fragment{
+	root := elements.Nodes{
 		user(elements.TokenLimit{Max: 6, Children: elements.Nodes{line("aaaa"), line("bbbb"), chunk(1, "cc")}}),
 		user(chunk(1, "dd")),
 	}
@@ -222,8 +222,8 @@ func TestTheFloorIsWhatTheTreeWithoutOfferedPiecesCounts(t *testing.T) {
 	system := elements.SystemMessage{Children: elements.Nodes{elements.Text("instructions"), elements.LineBreak{}, line("more of them")}}
 	droppable := shown{Children: talked("abcd").Children}
 	offered := func(ok bool, n elements.Node) elements.Node { return elements.If(ok, n) }
-	prompt := func(extra, history bool) elements.Fragment {
-		return elements.Fragment{
+	prompt := func(extra, history bool) elements.Nodes {
+		return elements.Nodes{
 			system,
 			user(line("stays"), offered(extra, elements.Tag{Name: "file", Props: at(3), Children: elements.Nodes{elements.Text("source")}}), line("so does this")),
 			offered(extra, elements.PrioritizedList{Children: elements.Nodes{user(line("one")), user(line("two"))}}),
@@ -250,7 +250,7 @@ func TestTheFloorIsWhatTheTreeWithoutOfferedPiecesCounts(t *testing.T) {
 }
 
 func TestHistoryCanBeRequired(t *testing.T) {
-	root := elements.Fragment{shown{Props: at(-1), Children: talked("abc").Children}, asked("d"), userAt(1, line("e"))}
+	root := elements.Nodes{shown{Props: at(-1), Children: talked("abc").Children}, asked("d"), userAt(1, line("e"))}
 	require.Equal(t, "a; b; c; e; stuck", steps(t, root, render.FitOptions{}))
 	require.Equal(t, "e; stuck", steps(t, root, render.FitOptions{History: render.HistoryRequired}))
 	r, err := laid(t, root, render.Options{History: render.HistoryRequired}).Fit(t.Context(), plenty)
@@ -260,7 +260,7 @@ func TestHistoryCanBeRequired(t *testing.T) {
 
 func TestHistoryCanBeLetGo(t *testing.T) {
 	system := elements.SystemMessage{Props: must(0), Children: elements.Nodes{elements.Text("s")}}
-	summary := elements.NewFinished(elements.Props{}, chat.UserMessage("z"))
+	summary := &elements.Finished{Messages: []chat.Message{chat.UserMessage("z")}}
 	conversation, rounds := talked("abc"), talkedFrom(3, "ef")
 	conversation.Children = append(elements.Nodes{summary}, conversation.Children...)
 	for _, tt := range []struct {
@@ -268,13 +268,13 @@ func TestHistoryCanBeLetGo(t *testing.T) {
 		root elements.Node
 		want string
 	}{
-		{"the oldest round goes first, and the request stays", elements.Fragment{system, talked("abc"), asked("d")}, "a; b; c; stuck"},
-		{"rounds of the turn too; what has no priority goes last", elements.Fragment{system, conversation, asked("d"), rounds}, "a; b; c; e; f; z; stuck"},
-		{"Required on a round is ignored", elements.Fragment{shown{Props: elements.Props{Required: true}, Children: elements.Nodes{user(need(1, "a"))}}, shown{Children: elements.Nodes{userAt(1, need(1, "b")), userAt(2, line("c"))}}, asked("d")}, "b; c; stuck"},
-		{"an element in another decides for itself", elements.Fragment{shown{Props: elements.Props{Required: true}, Children: elements.Nodes{talked("ab"), asked("c")}}, system}, "a; b; stuck"},
-		{"priorities within the request's message do not matter", elements.Fragment{talked("a"), shown{Props: elements.Props{Required: true}, Children: elements.Nodes{user(chunk(1, "b"), line("c"))}}}, "a; stuck"},
-		{"a priority of the request does not matter", elements.Fragment{talked("a"), shown{Props: must(1), Children: elements.Nodes{user(line("c"))}}}, "a; stuck"},
-		{"other required elements stay", elements.Fragment{wrap(must(0), talked("a")), talked("b")}, "b; stuck"},
+		{"the oldest round goes first, and the request stays", elements.Nodes{system, talked("abc"), asked("d")}, "a; b; c; stuck"},
+		{"rounds of the turn too; what has no priority goes last", elements.Nodes{system, conversation, asked("d"), rounds}, "a; b; c; e; f; z; stuck"},
+		{"Required on a round is ignored", elements.Nodes{shown{Props: elements.Props{Required: true}, Children: elements.Nodes{user(need(1, "a"))}}, shown{Children: elements.Nodes{userAt(1, need(1, "b")), userAt(2, line("c"))}}, asked("d")}, "b; c; stuck"},
+		{"an element in another decides for itself", elements.Nodes{shown{Props: elements.Props{Required: true}, Children: elements.Nodes{talked("ab"), asked("c")}}, system}, "a; b; stuck"},
+		{"priorities within the request's message do not matter", elements.Nodes{talked("a"), shown{Props: elements.Props{Required: true}, Children: elements.Nodes{user(chunk(1, "b"), line("c"))}}}, "a; stuck"},
+		{"a priority of the request does not matter", elements.Nodes{talked("a"), shown{Props: must(1), Children: elements.Nodes{user(line("c"))}}}, "a; stuck"},
+		{"other required elements stay", elements.Nodes{wrap(must(0), talked("a")), talked("b")}, "b; stuck"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			require.Equal(t, tt.want, steps(t, tt.root, render.FitOptions{History: render.HistoryDroppable}))
@@ -298,7 +298,7 @@ func TestOfferedStaysOfferedWhenItGrows(t *testing.T) {
 		}}
 	}
 	limited := func(props elements.Props) elements.Node {
-		return elements.Fragment{user(line("a")), user(elements.TokenLimit{Max: 10, Children: elements.Nodes{grows(props)}})}
+		return elements.Nodes{user(line("a")), user(elements.TokenLimit{Max: 10, Children: elements.Nodes{grows(props)}})}
 	}
 	layout := laid(t, limited(at(1)), render.Options{Budget: 15, KeepUnranked: true})
 	r, err := layout.Fit(t.Context(), 12)
@@ -354,7 +354,7 @@ func (c counting) CountText(s string) int {
 }
 
 func TestWhatTheFloorCountedIsNotCountedAgain(t *testing.T) {
-	root := elements.Fragment{}
+	root := elements.Nodes{}
 	for range 100 {
 		root = append(root, user(elements.Text("instructions")))
 	}
@@ -501,7 +501,7 @@ func checkOffered(t *testing.T, seed uint64) {
 		require.NoError(t, floorErr, at)
 		require.LessOrEqual(t, floor, fit.Tokens, at)
 		again, err := render.Render(t.Context(), root, render.Options{
-			Budget: budget, Tokenizer: opts.Tokenizer, Window: opts.Budget, Backfill: opts.Backfill, LowWater: opts.LowWater,
+			Budget: budget, Tokenizer: opts.Tokenizer, PromptBudget: opts.Budget, Backfill: opts.Backfill, LowWater: opts.LowWater,
 			KeepUnranked: o.KeepUnranked, History: o.History,
 		})
 		require.NoError(t, err, at)

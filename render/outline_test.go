@@ -22,7 +22,7 @@ func reviewPrompt() elements.Node {
 			elements.TextChunk{BreakOn: "\n", Least: 1, Children: elements.Nodes{elements.Textf("package p%d\nfunc f%d() {}\nfunc g%d() {}", i, i, i)}},
 		}})
 	}
-	return elements.Fragment{
+	return elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You review code.")}},
 		user(elements.Wrap{Props: elements.Props{Priority: new(20), ReportName: "handlers"}, Children: files}, elements.Image{Source: "https://example.com/a.png"}, line("Is it right?")),
 		elements.AssistantMessage{ToolCalls: []elements.ToolCall{{ToolCall: chat.ToolCall{ID: "1", Name: "read", Arguments: `{}`}}}},
@@ -96,7 +96,7 @@ func ExampleCompare() {
 
 func TestWhatIsNotOfTheSameShapeIsOneLineOfAComparison(t *testing.T) {
 	result := func(children ...elements.Node) *render.Result {
-		result, err := render.Render(t.Context(), elements.Fragment{user(children...), user(line("b"))}, render.Options{Budget: plenty, Tokenizer: runes})
+		result, err := render.Render(t.Context(), elements.Nodes{user(children...), user(line("b"))}, render.Options{Budget: plenty, Tokenizer: runes})
 		require.NoError(t, err)
 		return result
 	}

@@ -42,7 +42,7 @@ func TestPruneOrder(t *testing.T) {
 		},
 		{
 			"1: priorities are compared among siblings, from the root down",
-			elements.Fragment{userAt(2, chunk(0, "a")), userAt(1, chunk(100, "b"), chunk(50, "c"))},
+			elements.Nodes{userAt(2, chunk(0, "a")), userAt(1, chunk(100, "b"), chunk(50, "c"))},
 			"c; b; a",
 		},
 		{
@@ -72,7 +72,7 @@ func TestPruneOrder(t *testing.T) {
 		},
 		{
 			"1: a message without children counts, and goes",
-			elements.Fragment{userAt(1), userAt(2, chunk(1, "a"))},
+			elements.Nodes{userAt(1), userAt(2, chunk(1, "a"))},
 			"-; a",
 		},
 		{
@@ -82,7 +82,7 @@ func TestPruneOrder(t *testing.T) {
 		},
 		{
 			"1: a list is no level of its own",
-			elements.Fragment{elements.Nodes{userAt(3, line("a")), userAt(1, line("b"))}, userAt(2, line("c"))},
+			elements.Nodes{elements.Nodes{userAt(3, line("a")), userAt(1, line("b"))}, userAt(2, line("c"))},
 			"b; c; a",
 		},
 		{
@@ -162,7 +162,7 @@ func TestPruneOrder(t *testing.T) {
 		},
 		{
 			"3: what has no children counts as the highest",
-			elements.Fragment{userAt(1), userAt(1, chunk(1_000, "a"))},
+			elements.Nodes{userAt(1), userAt(1, chunk(1_000, "a"))},
 			"a; -",
 		},
 		{
@@ -202,7 +202,7 @@ func TestPruneOrder(t *testing.T) {
 		},
 		{
 			"4: a message does not pass its priority on",
-			elements.Fragment{
+			elements.Nodes{
 				elements.UserMessage{Props: elements.Props{Priority: new(5), PassPriority: true}, Children: elements.Nodes{chunk(1, "a")}},
 				userAt(4, chunk(2, "b")),
 			},
@@ -245,17 +245,17 @@ func TestPruneOrder(t *testing.T) {
 		},
 		{
 			"6: messages before one with a breakpoint are passed over",
-			elements.Fragment{userAt(1, line("a")), userAt(5, line("b"), breakpoint, chunk(3, "d")), userAt(3, line("c"))},
+			elements.Nodes{userAt(1, line("a")), userAt(5, line("b"), breakpoint, chunk(3, "d")), userAt(3, line("c"))},
 			"c; d; stuck",
 		},
 		{
 			"6: a chosen candidate with nothing to give is an error although its sibling could give",
-			elements.Fragment{userAt(1, line("b"), breakpoint), userAt(2, line("c"))},
+			elements.Nodes{userAt(1, line("b"), breakpoint), userAt(2, line("c"))},
 			"stuck",
 		},
 		{
 			"6: an element holds the breakpoint of a message in it",
-			elements.Fragment{userAt(1, line("a")), wrap(at(2), userAt(1, line("b")), userAt(1, breakpoint, line("c"))), userAt(3, line("d"))},
+			elements.Nodes{userAt(1, line("a")), wrap(at(2), userAt(1, line("b")), userAt(1, breakpoint, line("c"))), userAt(3, line("d"))},
 			"c; stuck",
 		},
 		{
@@ -265,7 +265,7 @@ func TestPruneOrder(t *testing.T) {
 		},
 		{
 			"6: a Chunk goes with the breakpoint in it, and what stood before it may go then",
-			elements.Fragment{userAt(0, line("a")), elements.Chunk{Props: at(1), Children: elements.Nodes{user(line("b"), breakpoint)}}, userAt(2, line("c"))},
+			elements.Nodes{userAt(0, line("a")), elements.Chunk{Props: at(1), Children: elements.Nodes{user(line("b"), breakpoint)}}, userAt(2, line("c"))},
 			"b; a; c",
 		},
 		{
@@ -275,7 +275,7 @@ func TestPruneOrder(t *testing.T) {
 		},
 		{
 			"6: what passes its priority on is searched for breakpoints",
-			elements.Fragment{userAt(1, line("a")), wrap(passing, userAt(1, line("b")), userAt(9, breakpoint, line("c"))), userAt(3, line("d"))},
+			elements.Nodes{userAt(1, line("a")), wrap(passing, userAt(1, line("b")), userAt(9, breakpoint, line("c"))), userAt(3, line("d"))},
 			"d; c; stuck",
 		},
 		{
@@ -285,12 +285,12 @@ func TestPruneOrder(t *testing.T) {
 		},
 		{
 			"9: all elements of a group go with the first, wherever they stand",
-			elements.Fragment{user(keep(group, 1, line("a")), chunk(2, "b")), userAt(1_000, chunk(5, "c"), wrap(elements.Props{}, keep(group, 9, line("d"))))},
+			elements.Nodes{user(keep(group, 1, line("a")), chunk(2, "b")), userAt(1_000, chunk(5, "c"), wrap(elements.Props{}, keep(group, 9, line("d"))))},
 			"c; ad; b",
 		},
 		{
 			"9: an element of a group goes piece by piece, the others with the first that is empty",
-			elements.Fragment{user(keep(group, 1, chunk(1, "a"), chunk(2, "b")), chunk(2, "c")), user(keep(group, 9, line("d")))},
+			elements.Nodes{user(keep(group, 1, chunk(1, "a"), chunk(2, "b")), chunk(2, "c")), user(keep(group, 9, line("d")))},
 			"a; bd; c",
 		},
 		{
@@ -300,7 +300,7 @@ func TestPruneOrder(t *testing.T) {
 		},
 		{
 			"9: what a group leaves empty goes, and the groups in that in turn",
-			elements.Fragment{
+			elements.Nodes{
 				user(chunk(5, "x"), keep(other, 9, keep(group, 9, line("a")))),
 				user(chunk(6, "y"), keep(other, 9, line("b"))),
 				userAt(1, keep(group, 9, line("c"))),
@@ -319,7 +319,7 @@ func TestPruneOrder(t *testing.T) {
 		},
 		{
 			"9: the tool calls linked to a group go with it, other calls stay",
-			elements.Fragment{
+			elements.Nodes{
 				elements.AssistantMessage{Props: at(5), ToolCalls: []elements.ToolCall{call("x", group), call("y", nil)}},
 				keep(group, 1, result("x", "a")),
 				elements.ToolMessage{Props: at(6), ToolCallID: "y", Children: elements.Nodes{elements.Text("b")}},
@@ -328,7 +328,7 @@ func TestPruneOrder(t *testing.T) {
 		},
 		{
 			"9: a message with neither text nor calls goes with its last call",
-			elements.Fragment{
+			elements.Nodes{
 				elements.AssistantMessage{Props: at(5), ToolCalls: []elements.ToolCall{call("x", group), call("y", other)}},
 				keep(group, 1, result("x", "a")),
 				keep(other, 2, result("y", "b")),
@@ -338,7 +338,7 @@ func TestPruneOrder(t *testing.T) {
 		},
 		{
 			"9: a message with text stays without its calls",
-			elements.Fragment{
+			elements.Nodes{
 				elements.AssistantMessage{Props: at(5), ToolCalls: []elements.ToolCall{call("x", group)}, Children: elements.Nodes{elements.Text("t")}},
 				keep(group, 1, result("x", "a")),
 			},
@@ -355,7 +355,7 @@ func TestPruneOrder(t *testing.T) {
 
 // Nothing more is asked of a limit that went with its chunk. In prompt-tsx there is none to take in it, which is an error.
 func TestALimitThatWentWithItsChunkIsKept(t *testing.T) {
-	root := elements.Fragment{
+	root := elements.Nodes{
 		elements.Chunk{Children: elements.Nodes{elements.TokenLimit{Max: 2, Children: elements.Nodes{
 			userAt(2, line("bbb"), elements.CacheBreakpoint{}), userAt(1, line("c")),
 		}}}},
@@ -421,7 +421,7 @@ func TestWhatMustStayTogetherDoes(t *testing.T) {
 		},
 		{
 			"messages that are finished go whole",
-			elements.Fragment{
+			elements.Nodes{
 				&elements.Finished{Props: elements.Props{PassPriority: true, Priority: new(2)}, Messages: []chat.Message{
 					{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "x", Name: "x", Arguments: "x"}}}, {Role: chat.RoleTool, ToolCallID: "x", Content: chat.Parts{chat.Text("a")}},
 				}},
@@ -431,17 +431,17 @@ func TestWhatMustStayTogetherDoes(t *testing.T) {
 		},
 		{
 			"a message that makes a call takes the result along",
-			elements.Fragment{linked, keep(1, result("x", "a")), userAt(2, line("b"))},
+			elements.Nodes{linked, keep(1, result("x", "a")), userAt(2, line("b"))},
 			"xa; b", "x; a; b",
 		},
 		{
 			"and a result the other one of its group, wherever it stands",
-			elements.Fragment{linked, keep(5, result("x", "a")), userAt(2, line("b")), keep(4, user(line("c")))},
+			elements.Nodes{linked, keep(5, result("x", "a")), userAt(2, line("b")), keep(4, user(line("c")))},
 			"xac; b", "x; b; ac",
 		},
 		{
 			"a result that is emptied for a limit in a chunk takes the chunk along",
-			elements.Fragment{
+			elements.Nodes{
 				elements.Chunk{Children: elements.Nodes{
 					calling(1, "x"), elements.TokenLimit{Max: 1, Children: elements.Nodes{result("x", "aaa")}},
 				}},
@@ -451,7 +451,7 @@ func TestWhatMustStayTogetherDoes(t *testing.T) {
 		},
 		{
 			"an element without a message that goes with its group takes no chunk along",
-			elements.Fragment{
+			elements.Nodes{
 				elements.Chunk{Children: elements.Nodes{keep(9, elements.Meta[int]{}), userAt(9, line("a"))}},
 				keep(1, userAt(1, line("b"))), userAt(5, line("c")),
 			},
@@ -459,7 +459,7 @@ func TestWhatMustStayTogetherDoes(t *testing.T) {
 		},
 		{
 			"text that goes for a limit in a chunk does not",
-			elements.Fragment{
+			elements.Nodes{
 				elements.Chunk{Children: elements.Nodes{
 					userAt(1, elements.TokenLimit{Max: 3, Children: elements.Nodes{chunk(1, "a"), chunk(3, "bb")}}), calling(1, "x"),
 				}},
@@ -487,19 +487,19 @@ func TestPruneEmptied(t *testing.T) {
 	}{
 		{
 			"white space goes with the last text beside it",
-			elements.Fragment{user(chunk(1, "a"), line(" \n")), user(line("bb"))},
+			elements.Nodes{user(chunk(1, "a"), line(" \n")), user(line("bb"))},
 			10,
 			[]string{"bb"}, 5,
 		},
 		{
 			"white space stays where other text does",
-			elements.Fragment{user(chunk(1, "a"), line(" "), line("c")), user(line("bb"))},
+			elements.Nodes{user(chunk(1, "a"), line(" "), line("c")), user(line("bb"))},
 			11,
 			[]string{" \nc", "bb"}, 11,
 		},
 		{
 			"an emptied element goes at every level",
-			elements.Fragment{wrap(elements.Props{}, wrap(at(1), user(wrap(elements.Props{}, chunk(1, "a"), line(" ")))), wrap(at(0))), user(line("bb"))},
+			elements.Nodes{wrap(elements.Props{}, wrap(at(1), user(wrap(elements.Props{}, chunk(1, "a"), line(" ")))), wrap(at(0))), user(line("bb"))},
 			9,
 			[]string{"bb"}, 5,
 		},
@@ -507,7 +507,7 @@ func TestPruneEmptied(t *testing.T) {
 			"a group in the white space that goes takes its other elements along",
 			func() elements.Node {
 				group := &elements.Group{}
-				return elements.Fragment{
+				return elements.Nodes{
 					user(chunk(1, "a"), elements.KeepWith{Group: group, Children: elements.Nodes{line(" ")}}),
 					user(line("bb"), elements.KeepWith{Group: group, Children: elements.Nodes{line("cc")}}),
 				}
@@ -517,13 +517,13 @@ func TestPruneEmptied(t *testing.T) {
 		},
 		{
 			"an image is no white space",
-			elements.Fragment{user(chunk(1, "a"), elements.Image{Source: "i"}), user(line("bb"))},
+			elements.Nodes{user(chunk(1, "a"), elements.Image{Source: "i"}), user(line("bb"))},
 			13,
 			[]string{"", "bb"}, 13,
 		},
 		{
 			"a blank message counts until it goes, and is not sent",
-			elements.Fragment{user(line("  ")), user(line("bb"))},
+			elements.Nodes{user(line("  ")), user(line("bb"))},
 			plenty,
 			[]string{"bb"}, 10,
 		},
@@ -539,7 +539,7 @@ func TestPruneEmptied(t *testing.T) {
 
 func TestBlankMessagesGoBeforeTheUsers(t *testing.T) {
 	group := &elements.Group{}
-	root := elements.Fragment{
+	root := elements.Nodes{
 		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("b", group)}, Children: elements.Nodes{elements.Text("  "), line("\n")}},
 		elements.KeepWith{Group: group, Children: elements.Nodes{elements.ToolMessage{ToolCallID: "b"}}},
 		elements.AssistantMessage{Children: elements.Nodes{elements.Text(" ")}},
@@ -680,7 +680,7 @@ func TestTokenLimit(t *testing.T) {
 		},
 		{
 			"of siblings the last is kept first, so that the first loses no text besides its part of the group",
-			elements.Fragment{
+			elements.Nodes{
 				user(limit(4, elements.KeepWith{Props: at(9), Group: group, Children: elements.Nodes{line("aa")}}, chunk(2, "bbb"))),
 				user(limit(4, elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("cc")}}, chunk(2, "ddd"))),
 			},
@@ -689,7 +689,7 @@ func TestTokenLimit(t *testing.T) {
 		},
 		{
 			"what it drops may take groups outside along",
-			elements.Fragment{
+			elements.Nodes{
 				user(limit(4, elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("aa")}}, chunk(2, "bbb"))),
 				user(elements.KeepWith{Group: group, Children: elements.Nodes{line("cc")}}, line("d")),
 			},
@@ -704,7 +704,7 @@ func TestTokenLimit(t *testing.T) {
 		},
 		{
 			"one that is emptied goes, and its message with it",
-			elements.Fragment{user(limit(1, line("aa"))), user(line("b"))},
+			elements.Nodes{user(limit(1, line("aa"))), user(line("b"))},
 			plenty,
 			[]string{"b"},
 		},
@@ -737,7 +737,7 @@ func TestPruneFitsExactlyWhereATagEmpties(t *testing.T) {
 func TestPruneFitsExactlyWhereCallsGo(t *testing.T) {
 	group := &elements.Group{}
 	long := elements.ToolCall{ToolCall: chat.ToolCall{ID: "x", Name: "x", Arguments: strings.Repeat("x", 100)}, KeepWith: group}
-	root := elements.Fragment{
+	root := elements.Nodes{
 		elements.AssistantMessage{ToolCalls: []elements.ToolCall{long}, Children: elements.Nodes{elements.Text("t")}},
 		userAt(1, elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("a")}}, chunk(2, "bbbb")),
 	}
@@ -747,7 +747,7 @@ func TestPruneFitsExactlyWhereCallsGo(t *testing.T) {
 
 // A message of nothing but text chunks is laid out at once; its calls keep it all the same.
 func TestCallsKeepAMessageWhoseChunksGo(t *testing.T) {
-	root := elements.Fragment{
+	root := elements.Nodes{
 		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", nil)}, Children: elements.Nodes{chunk(1, "one two"), chunk(2, "three four")}},
 		result("x", "found"),
 	}

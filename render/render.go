@@ -23,9 +23,9 @@ type Options struct {
 	Budget int
 	// Tokenizer that the prompt is measured with.
 	Tokenizer chat.Tokenizer
-	// Window is what elements are told of the whole prompt's budget. Defaults to Budget; it differs where a prompt is
+	// PromptBudget is what elements are told of the whole prompt's budget. Defaults to Budget; it differs where a prompt is
 	// rendered smaller than usual, and what depends on the window should not change.
-	Window int
+	PromptBudget int
 	// LowWater is a share of the budget, above 0 and below 1, such as 0.7. Once a prompt is over its budget, what is
 	// dropped is rounded up to a multiple of the budget less its low water. Where a conversation grows by a little from
 	// render to render, its cut then stays where it is for many of them, the same prefix is sent again, and the
@@ -67,8 +67,8 @@ func (o Options) layouter() (*layout.Layouter, error) {
 		return nil, ErrNoTokenizer
 	case guard.IsNil(o.Tokenizer):
 		return nil, fmt.Errorf("%w: it is a nil %T", ErrNoTokenizer, o.Tokenizer)
-	case o.Window < 0:
-		return nil, fmt.Errorf("render: Options.Window is %w: %d, it is 1 or more, or 0 for the budget", ErrBudget, o.Window)
+	case o.PromptBudget < 0:
+		return nil, fmt.Errorf("render: Options.Window is %w: %d, it is 1 or more, or 0 for the budget", ErrBudget, o.PromptBudget)
 	case !(o.LowWater >= 0 && o.LowWater < 1):
 		return nil, fmt.Errorf("render: Options.LowWater is %w: %v, it is a share of 0 or more and below 1", ErrBudget, o.LowWater)
 	}
@@ -77,7 +77,7 @@ func (o Options) layouter() (*layout.Layouter, error) {
 	}
 	l := &layout.Layouter{
 		Tokenizer: guard.Check(o.Tokenizer), Compatible: o.Compatible, KeepUnranked: o.KeepUnranked,
-		Told: elements.Sizing{Window: cmp.Or(o.Window, o.Budget), Tokenizer: o.Tokenizer},
+		Told: elements.Sizing{PromptBudget: cmp.Or(o.PromptBudget, o.Budget), Tokenizer: o.Tokenizer},
 	}
 	return l, o.checkBudget(o.Budget)
 }

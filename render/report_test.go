@@ -39,7 +39,7 @@ func agentPrompt() elements.Node {
 		files[i].Children = elements.Nodes{elements.Text(contents[i]), elements.Reference{Name: files[i].Attributes[0].Value}}
 	}
 	round := &elements.Group{Name: "round"}
-	return elements.Fragment{
+	return elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{
 			elements.Text("You are a coding agent. Answer in one sentence."),
 		}},
@@ -130,7 +130,7 @@ func TestReportReasons(t *testing.T) {
 	}{
 		{
 			"pieces of every kind, and line breaks, in document order",
-			elements.Fragment{
+			elements.Nodes{
 				elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("xy", nil)}, Children: elements.Nodes{
 					elements.Thinking{Thought: chat.Thinking{Text: "1234"}}, elements.Text("12"), elements.LineBreak{},
 				}},
@@ -141,7 +141,7 @@ func TestReportReasons(t *testing.T) {
 		},
 		{
 			"the lowest piece went for its priority, what was beside it for being white space",
-			elements.Fragment{user(chunk(1, "ab"), line(" ")), user(line("c"))},
+			elements.Nodes{user(chunk(1, "ab"), line(" ")), user(line("c"))},
 			6,
 			[]string{"text 2 priority", "text 1 emptied", "text 1"},
 		},
@@ -153,7 +153,7 @@ func TestReportReasons(t *testing.T) {
 		},
 		{
 			"pieces and calls went with their group",
-			elements.Fragment{
+			elements.Nodes{
 				elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", group), call("y", nil)}},
 				keep(1, result("x", "ab")), user(keep(2, line("c")), line("d")),
 			},
@@ -162,7 +162,7 @@ func TestReportReasons(t *testing.T) {
 		},
 		{
 			"a limit is named by its path, also for what went along outside of it",
-			elements.Fragment{
+			elements.Nodes{
 				elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", group)}, Children: elements.Nodes{elements.Text("t")}},
 				elements.TokenLimit{Max: 4, Children: elements.Nodes{keep(1, result("x", "ab"))}},
 				user(keep(2, line("c")), line("d"), chunk(0, "e")),
@@ -172,7 +172,7 @@ func TestReportReasons(t *testing.T) {
 		},
 		{
 			"a call that went with its group before its message did is told so",
-			elements.Fragment{
+			elements.Nodes{
 				elements.AssistantMessage{Props: at(2), ToolCalls: []elements.ToolCall{call("x", group), call("y", nil)}},
 				keep(1, result("x", "ab")), user(line("d")),
 			},
@@ -279,7 +279,7 @@ func TestReportListsEveryPiece(t *testing.T) {
 
 func TestReportTable(t *testing.T) {
 	group := &elements.Group{Name: "handlers"}
-	r := rendered(t, elements.Fragment{
+	r := rendered(t, elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("rules")}},
 		user(elements.TokenLimit{Max: 3, Children: elements.Nodes{chunk(1, "ab"), chunk(2, "cd")}}, chunk(-1, "efg")),
 		userAt(5, elements.KeepWith{Group: group, Children: elements.Nodes{line("h")}}),
@@ -318,7 +318,7 @@ func TestReferences(t *testing.T) {
 	cite := func(priority int, text, name string) elements.Node {
 		return elements.TextChunk{Props: at(priority), Children: elements.Nodes{elements.Text(text), elements.Reference{Name: name}}}
 	}
-	root := elements.Fragment{
+	root := elements.Nodes{
 		elements.Reference{Name: "root"},
 		user(cite(1, "a", "x"), cite(2, "b", "y"), cite(3, "c", "x"), cite(0, "d", "z"), elements.Reference{Name: "message"}),
 	}
@@ -333,7 +333,7 @@ func TestReferences(t *testing.T) {
 
 func TestMetadata(t *testing.T) {
 	note := func(name string, local bool) elements.Node { return elements.Meta[string]{Value: name, Local: local} }
-	root := elements.Fragment{
+	root := elements.Nodes{
 		note("local to the root is global", true),
 		elements.UserMessage{Props: elements.Props{FlexGrow: 1}, Children: elements.Nodes{note("laid out last", false), line("a")}},
 		user(

@@ -42,12 +42,12 @@ func TestRequired(t *testing.T) {
 		},
 		{
 			"so is everything in a required element",
-			elements.Fragment{elements.UserMessage{Props: must(0), Children: elements.Nodes{chunk(0, "r"), wrap(at(0), chunk(0, "s"))}}, userAt(1, line("a"))},
+			elements.Nodes{elements.UserMessage{Props: must(0), Children: elements.Nodes{chunk(0, "r"), wrap(at(0), chunk(0, "s"))}}, userAt(1, line("a"))},
 			"a; stuck",
 		},
 		{
 			"and a required element without children",
-			elements.Fragment{elements.UserMessage{Props: must(0)}, userAt(1, line("a"))},
+			elements.Nodes{elements.UserMessage{Props: must(0)}, userAt(1, line("a"))},
 			"a; stuck",
 		},
 		{
@@ -62,12 +62,12 @@ func TestRequired(t *testing.T) {
 		},
 		{
 			"what holds a required piece gives the rest",
-			elements.Fragment{userAt(0, need(0, "r"), chunk(5, "a")), userAt(1, line("b"))},
+			elements.Nodes{userAt(0, need(0, "r"), chunk(5, "a")), userAt(1, line("b"))},
 			"a; b; stuck",
 		},
 		{
 			"what holds nothing else is passed over",
-			elements.Fragment{userAt(0, wrap(at(0), need(0, "r"))), userAt(1, line("b"))},
+			elements.Nodes{userAt(0, wrap(at(0), need(0, "r"))), userAt(1, line("b"))},
 			"b; stuck",
 		},
 		{
@@ -82,12 +82,12 @@ func TestRequired(t *testing.T) {
 		},
 		{
 			"white space beside a required piece stays with it",
-			elements.Fragment{user(line(" "), need(1, "r"), chunk(0, "a"))},
+			elements.Nodes{user(line(" "), need(1, "r"), chunk(0, "a"))},
 			"a; -; stuck",
 		},
 		{
 			"required white space stays when all else has gone",
-			elements.Fragment{user(need(1, " "), chunk(0, "a")), userAt(9, line("b"))},
+			elements.Nodes{user(need(1, " "), chunk(0, "a")), userAt(9, line("b"))},
 			"b; a; stuck",
 		},
 		{
@@ -112,17 +112,17 @@ func TestRequired(t *testing.T) {
 		},
 		{
 			"a group with a required piece stays whole, wherever its elements stand",
-			elements.Fragment{user(keep(group, 0, chunk(0, "a"), need(0, "r")), chunk(2, "b")), userAt(1, keep(group, 0, line("c")), chunk(0, "d"))},
+			elements.Nodes{user(keep(group, 0, chunk(0, "a"), need(0, "r")), chunk(2, "b")), userAt(1, keep(group, 0, line("c")), chunk(0, "d"))},
 			"d; b; stuck",
 		},
 		{
 			"a chunk with an element of such a group does too",
-			elements.Fragment{user(keep(group, 0, need(0, "r")), chunk(2, "b")), userAt(1, elements.Chunk{Props: at(0), Children: elements.Nodes{line("a"), keep(group, 0, line("c"))}}, chunk(3, "d"))},
+			elements.Nodes{user(keep(group, 0, need(0, "r")), chunk(2, "b")), userAt(1, elements.Chunk{Props: at(0), Children: elements.Nodes{line("a"), keep(group, 0, line("c"))}}, chunk(3, "d"))},
 			"d; b; stuck",
 		},
 		{
 			"and a group that holds such a chunk",
-			elements.Fragment{
+			elements.Nodes{
 				user(keep(other, 0, elements.Chunk{Children: elements.Nodes{keep(group, 0, line("a")), line("b")}}), chunk(1, "c")),
 				user(keep(group, 0, need(0, "r"))),
 				user(keep(other, 0, line("d"))),
@@ -131,12 +131,12 @@ func TestRequired(t *testing.T) {
 		},
 		{
 			"the message that makes the call linked to such a group stays, its text does not",
-			elements.Fragment{caller(call("x", group)), keep(group, 0, elements.ToolMessage{Props: elements.Props{Required: true}, ToolCallID: "x", Children: elements.Nodes{elements.Text("r")}}), userAt(1, line("a"))},
+			elements.Nodes{caller(call("x", group)), keep(group, 0, elements.ToolMessage{Props: elements.Props{Required: true}, ToolCallID: "x", Children: elements.Nodes{elements.Text("r")}}), userAt(1, line("a"))},
 			"t; a; stuck",
 		},
 		{
 			"of its other calls those of groups go with them",
-			elements.Fragment{
+			elements.Nodes{
 				caller(call("x", group), call("y", other), call("z", nil)),
 				keep(group, 0, elements.ToolMessage{Props: elements.Props{Required: true}, ToolCallID: "x", Children: elements.Nodes{elements.Text("r")}}),
 				keep(other, 1, result("y", "s")),
@@ -145,7 +145,7 @@ func TestRequired(t *testing.T) {
 		},
 		{
 			"a required message keeps the groups that its calls are linked to",
-			elements.Fragment{
+			elements.Nodes{
 				elements.AssistantMessage{Props: must(0), ToolCalls: []elements.ToolCall{call("x", group)}},
 				keep(group, 0, result("x", "r"), result("x", "s")),
 				userAt(1, line("a")),
@@ -154,7 +154,7 @@ func TestRequired(t *testing.T) {
 		},
 		{
 			"a chunk with the message that makes the call stays whole",
-			elements.Fragment{
+			elements.Nodes{
 				elements.Chunk{Props: at(0), Children: elements.Nodes{caller(call("x", group)), user(line("b"))}},
 				keep(group, 0, elements.ToolMessage{Props: elements.Props{Required: true}, ToolCallID: "x", Children: elements.Nodes{elements.Text("r")}}),
 				userAt(1, line("a")),
@@ -178,12 +178,12 @@ func TestRequired(t *testing.T) {
 		},
 		{
 			"a message with a breakpoint whose pieces are all required is passed over, and what stands before it is too",
-			elements.Fragment{userAt(1, line("a")), userAt(2, need(0, "q"), elements.CacheBreakpoint{}, need(0, "r")), userAt(3, line("c"))},
+			elements.Nodes{userAt(1, line("a")), userAt(2, need(0, "q"), elements.CacheBreakpoint{}, need(0, "r")), userAt(3, line("c"))},
 			"c; stuck",
 		},
 		{
 			"one with another piece, though before its breakpoint, is chosen, and then there is none to take",
-			elements.Fragment{userAt(2, line("b"), elements.CacheBreakpoint{}, need(0, "r")), userAt(3, line("c"))},
+			elements.Nodes{userAt(2, line("b"), elements.CacheBreakpoint{}, need(0, "r")), userAt(3, line("c"))},
 			"stuck",
 		},
 		{
@@ -202,7 +202,7 @@ func TestRequired(t *testing.T) {
 // A message that loses its last call is emptied, unless what is left is required, be it white space.
 func TestRequiredWhiteSpaceOutlivesItsCalls(t *testing.T) {
 	group := &elements.Group{}
-	root := elements.Fragment{
+	root := elements.Nodes{
 		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("x", group)}, Children: elements.Nodes{need(0, " ")}},
 		elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{result("x", "r")}},
 	}
@@ -223,7 +223,7 @@ func TestWhatGrewIsStillRequired(t *testing.T) {
 }
 
 func TestBudgetExceeded(t *testing.T) {
-	root := elements.Fragment{
+	root := elements.Nodes{
 		elements.Meta[string]{Value: "global"},
 		elements.SystemMessage{Props: must(0), Children: elements.Nodes{elements.Text("123456789"), line("1234")}},
 		elements.UserMessage{Children: elements.Nodes{
@@ -270,7 +270,7 @@ func TestBudgetExceededIsFoundByItsType(t *testing.T) {
 
 // A limit that cannot hold its required pieces is an error of that limit.
 func TestLimitExceeded(t *testing.T) {
-	root := elements.Fragment{
+	root := elements.Nodes{
 		user(line("free")),
 		user(wrap(elements.Props{}, elements.TokenLimit{Max: 8, Children: elements.Nodes{need(0, "12345"), chunk(1, "dropped"), need(2, "123")}})),
 	}
@@ -298,7 +298,7 @@ func TestLimitExceeded(t *testing.T) {
 
 // Where a candidate before a breakpoint was chosen, the error says in which element nothing was to be found.
 func TestBudgetExceededBeforeABreakpoint(t *testing.T) {
-	err := failed[*render.BudgetExceededError](t, elements.Fragment{
+	err := failed[*render.BudgetExceededError](t, elements.Nodes{
 		userAt(1, line("a"), elements.CacheBreakpoint{}), userAt(2, line("c")),
 	}, 5)
 	require.Equal(t, "User#1", err.Path)
@@ -308,7 +308,7 @@ func TestBudgetExceededBeforeABreakpoint(t *testing.T) {
 // Rendering a required conversation with tools at any budget gives either an error or every required piece.
 func TestRequiredConversation(t *testing.T) {
 	group := &elements.Group{Name: "last round"}
-	root := elements.Fragment{
+	root := elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("rules")}},
 		userAt(1, line("an example")),
 		elements.AssistantMessage{Props: at(2), ToolCalls: []elements.ToolCall{call("x", group)}, Children: elements.Nodes{elements.Text("thinking aloud")}},
@@ -353,7 +353,7 @@ func TestWhatGrewMakesALegacyPieceRequired(t *testing.T) {
 // A call that is linked to something required is required too, and the report says so; its message's other pieces are not.
 func TestReportOfARequiredCall(t *testing.T) {
 	group := &elements.Group{}
-	root := elements.Fragment{
+	root := elements.Nodes{
 		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("a", group), call("b", nil)}, Children: elements.Nodes{line("t")}},
 		elements.KeepWith{Props: must(1), Group: group, Children: elements.Nodes{result("a", "r")}},
 	}
@@ -367,7 +367,7 @@ func TestReportOfARequiredCall(t *testing.T) {
 // The side of an IfEmpty that does not count has no say in it.
 func TestReportOfARequiredCallBesideAnIfEmpty(t *testing.T) {
 	group := &elements.Group{}
-	root := elements.Fragment{
+	root := elements.Nodes{
 		elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("a", group)}},
 		elements.KeepWith{Props: must(1), Group: group, Children: elements.Nodes{result("a", "r")}},
 		elements.IfEmpty{
@@ -393,7 +393,7 @@ func TestNothingStaysRequiredForWhatIsNotThere(t *testing.T) {
 				}
 				return line("bbbbbbb"), nil
 			}}
-			root := elements.Fragment{
+			root := elements.Nodes{
 				elements.AssistantMessage{ToolCalls: []elements.ToolCall{call("c", group)}},
 				user(elements.KeepWith{Props: at(1), Group: group, Children: elements.Nodes{line("dd")}}, grows, other),
 			}

@@ -64,7 +64,7 @@ func TestJoinAfterPruning(t *testing.T) {
 
 func TestMessages(t *testing.T) {
 	group := &elements.Group{}
-	root := elements.Fragment{
+	root := elements.Nodes{
 		elements.SystemMessage{Name: "n", Children: elements.Nodes{elements.Text("s")}},
 		elements.UserMessage{Name: "m", Children: elements.Nodes{elements.Text("u")}},
 		elements.AssistantMessage{Name: "o", ToolCalls: []elements.ToolCall{call("x", group), call("y", nil)}, Children: elements.Nodes{elements.Text("a")}},

@@ -55,8 +55,7 @@ func TestToolsGoByTheirPriorities(t *testing.T) {
 		}, [][]string{{"c"}, nil}},
 		{"what is required stays", elements.Nodes{ask, tool(must(1), "a"), tool(at(2), "b")}, [][]string{{"a"}}},
 		{"what is called stays", elements.Nodes{ask, tool(at(1), "a"), tool(at(2), "b"), calling("a")}, [][]string{{"a"}}},
-		{"what finished messages call stays", elements.Nodes{ask, tool(at(1), "a"), tool(at(2), "b"), elements.NewFinished(elements.Props{Required: true},
-			chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "1", Name: "a"}}}, chat.ToolResult("1", "done"))}, [][]string{{"a"}}},
+		{"what finished messages call stays", elements.Nodes{ask, tool(at(1), "a"), tool(at(2), "b"), &elements.Finished{Props: elements.Props{Required: true}, Messages: []chat.Message{chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "1", Name: "a"}}}, chat.ToolResult("1", "done")}}}, [][]string{{"a"}}},
 		{"what is called by a message that goes stays", elements.Nodes{
 			ask, tool(at(1), "a"), tool(at(2), "b"), elements.Chunk{Props: at(3), Children: calling("a")},
 		}, [][]string{{"a"}}},

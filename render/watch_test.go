@@ -137,7 +137,7 @@ func TestATokenizerThatFailsIsAnErrorWithItsName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var do func() int
 			o := render.Options{Budget: 5, Tokenizer: bad{runes, &do}}
-			root := elements.Fragment{user(line("abc")), userAt(1, line("def"))}
+			root := elements.Nodes{user(line("abc")), userAt(1, line("def"))}
 			layout, err := render.Lay(t.Context(), root, o)
 			require.NoError(t, err)
 			do = c.do

@@ -65,7 +65,7 @@ func tidy(text string) (string, error) {
 func ConversationSummary(m Material) elements.Node {
 	var b strings.Builder
 	b.WriteString(plaintext.SummaryOpen + "\n" + plaintext.Untagged(m.Summary) + "\n")
-	if crumb := m.Transcript.breadcrumb(); crumb != "" {
+	if crumb := m.Breadcrumb.breadcrumb(); crumb != "" {
 		b.WriteString("\n" + crumb + "\n")
 	}
 	b.WriteString(plaintext.SummaryClose)

@@ -90,7 +90,7 @@ func TestAnswerThatIsTooLongIsShortenedOnceAndThenCutAtASection(t *testing.T) {
 func TestAnswerNoSmallerThanWhatItReplacesIsShortened(t *testing.T) {
 	d := newDesk(t, append(append([]chat.Message{chat.UserMessage(task)}, round(1, 250)...), round(2, 280)...)...)
 	// Where the whole budget is what is exceeded, such an answer never has room. A limit's room is not known before.
-	prompt := elements.Fragment{elements.TokenLimit{Max: 500, Children: elements.Nodes(prompt(d.Session))}}
+	prompt := elements.Nodes{elements.TokenLimit{Max: 500, Children: elements.Nodes(prompt(d.Session))}}
 	replaced := count(quarter{}, said(d.Session)[1:3])
 	const frame = 15
 	d.Answers(models.SaySummary(words(replaced-frame)), models.Say("A short summary, which fits into it."))
@@ -105,7 +105,7 @@ func TestBytesThatAreNoTextAreReplaced(t *testing.T) {
 	d.Answers(models.SaySummary("\xffA\xc3 summary.\u200b"))
 	got := d.Messages()
 	require.Contains(t, got[1].Text(), "<conversation-summary>\n\uFFFDA\uFFFD summary.\n")
-	again, err := history.Read(d.Session.Path())
+	again, err := history.Read(d.Session.Path(), history.Options{})
 	require.NoError(t, err)
 	defer again.Close()
 	equal(t, got, deskOf(t, again).Messages())
@@ -550,7 +550,7 @@ func TestWhatIsSaidWhileTheModelAnswersStays(t *testing.T) {
 				equal(t, want, got[2:])
 				require.Equal(t, "e12", compactions(d.Session)[0].FirstKept)
 
-				again, err := history.Read(d.Session.Path())
+				again, err := history.Read(d.Session.Path(), history.Options{})
 				require.NoError(t, err)
 				defer again.Close()
 				equal(t, got, deskOf(t, again).Messages())
@@ -577,11 +577,11 @@ func TestWhatIsSaidWhileTheModelAnswersIsTooMuch(t *testing.T) {
 
 func TestSessionThatCannotBeWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "session.jsonl")
-	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
 	require.NoError(t, s.Append(t.Context(), overflowing()...))
 	require.NoError(t, s.Close())
-	read, err := history.Read(path)
+	read, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
 	d := deskOf(t, read)
 	d.Answers(models.SaySummary("short"), models.SaySummary("short"))

@@ -130,7 +130,7 @@ func TestAPromptThatBreaksTheCacheIsToldOf(t *testing.T) {
 		}, sizing.ChangeTools, "keep them for the whole session"},
 		{"context in front of the history", func(d desk) elements.Node {
 			tree := prompt(d.Session)
-			return append(elements.Fragment{tree[0], elements.UserMessage{Children: elements.Nodes{elements.Text("retrieved")}}}, tree[1:]...)
+			return append(elements.Nodes{tree[0], elements.UserMessage{Children: elements.Nodes{elements.Text("retrieved")}}}, tree[1:]...)
 		}, sizing.ChangeMessages, "context in front of the history"},
 		{"a clearing is the compactor's own", func(d desk) elements.Node {
 			d.Policy.Clear = a3s.Policy().Clear

@@ -194,7 +194,7 @@ func TestRequestShowsRoundsAsThePromptDoes(t *testing.T) {
 	d := newDesk(t, append(append([]chat.Message{chat.UserMessage(task)}, long...), rounds(2, 4, roundTokens)...)...)
 	d.Target.ContextWindow = 10 * budget
 	d.Answers(models.SaySummary("short"))
-	over, err := render.Render(t.Context(), prompt(d.Session), render.Options{Budget: 10 * budget, Window: budget, Tokenizer: quarter{}})
+	over, err := render.Render(t.Context(), prompt(d.Session), render.Options{Budget: 10 * budget, PromptBudget: budget, Tokenizer: quarter{}})
 	require.NoError(t, err)
 	d.Messages()
 	request := d.Request().Messages
@@ -327,7 +327,7 @@ func TestSummaryIsWrittenOnce(t *testing.T) {
 	require.Len(t, d.Requests(), 1)
 	want := d.Messages()
 	path := d.Session.Path()
-	read, err := history.Read(path)
+	read, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
 	equal(t, want, deskOf(t, read).Messages())
 	require.NoError(t, d.Session.Close())

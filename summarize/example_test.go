@@ -34,11 +34,11 @@ func ExampleCompactor_Render() {
 	if err := work(session); err != nil {
 		log.Fatal(err)
 	}
-	prompt := elements.Fragment{
+	prompt := elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
 		history.Conversation{Session: session},
-		history.Request{Session: session},
-		history.Rounds{Session: session},
+		history.TurnStart{Session: session},
+		history.TurnRounds{Session: session},
 	}
 	compactor := &summarize.Compactor{
 		Session: session,
@@ -76,10 +76,10 @@ func ExampleFailedError() {
 	if err := work(session); err != nil {
 		log.Fatal(err)
 	}
-	prompt := elements.Fragment{
+	prompt := elements.Nodes{
 		elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(strings.Repeat("Never forget this. ", 300))}},
-		history.Request{Session: session},
-		history.Rounds{Session: session},
+		history.TurnStart{Session: session},
+		history.TurnRounds{Session: session},
 	}
 	compactor := &summarize.Compactor{
 		Session: session, Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1_000},
@@ -113,8 +113,8 @@ func ExampleTarget_toolsInThePrompt() {
 		elements.Tool{Props: elements.Props{Priority: new(10)}, Tool: chat.Tool{Name: "browse", Description: "Opens a page of the web."}},
 		elements.Tool{Props: elements.Props{Priority: new(10)}, Tool: chat.Tool{Name: "read_file", Description: "Reads a file."}},
 		history.Conversation{Session: session},
-		history.Request{Session: session},
-		history.Rounds{Session: session},
+		history.TurnStart{Session: session},
+		history.TurnRounds{Session: session},
 	}
 	for _, budget := range []int{8_000, 2_050} {
 		compactor := &summarize.Compactor{

@@ -82,7 +82,7 @@ func openJob(ctx context.Context, s *history.Session, id string, l *ledger.Ledge
 			m.System, m.Tools = b.System, b.Tools
 		}
 	}
-	if m.Transcript, err = transcript(ctx, s, p, m.Tools); err != nil {
+	if m.Breadcrumb, err = transcript(ctx, s, p, m.Tools); err != nil {
 		return nil, err
 	}
 	quirk := p.Ask.quirks(plan.Model)

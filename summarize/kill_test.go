@@ -205,7 +205,7 @@ func TestProcessKilledDuringABackgroundCompaction(t *testing.T) {
 		stays := step == "writing" || r.IntN(2) == 0
 		last, done := killedAt(t, path, step, stays, time.Duration(r.Int64N(int64(pause))))
 
-		s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+		s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 		require.NoError(t, err, "killed when it was %s", step)
 		if s.Recovered() != nil {
 			torn++
@@ -351,7 +351,7 @@ func TestAProcessThatIsKilledAtAnyMomentLeavesNothingHalf(t *testing.T) {
 			}
 		}
 
-		s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+		s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 		require.NoError(t, err)
 		require.Greater(t, len(said(s)), last, "what was acknowledged")
 		requireMessages(t, s)

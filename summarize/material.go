@@ -19,7 +19,7 @@ type Material struct {
 	// PreviousSummary is the words of that, without what was put around them.
 	PreviousSummary string
 	// Covered is what is summarised, as the prompt shows it. It obeys [chat.Validate] but for its last message, which may
-	// be the assistant's; [Rounds] parts it. Of a history in pieces it is one piece.
+	// be the assistant's. Of a history in pieces it is one piece.
 	Covered []chat.Message
 	// Data that the application keeps with the messages of Covered, one for each; nil if there is none at all.
 	Data []json.RawMessage
@@ -53,8 +53,8 @@ type Material struct {
 	Workspace
 	// Tools that the agent has.
 	Tools []chat.Tool
-	// Transcript in which all of it can be looked up.
-	Transcript Transcript
+	// Breadcrumb in which all of it can be looked up.
+	Breadcrumb Breadcrumb
 
 	// Tokenizer that everything is measured with.
 	Tokenizer chat.Tokenizer
@@ -82,8 +82,8 @@ type Workspace struct {
 // Skill is a set of instructions that the agent was given by name.
 type Skill struct{ Name, Instructions string }
 
-// Transcript says where everything that was said can be looked up. The zero value says nowhere.
-type Transcript struct {
+// Breadcrumb says where everything that was said can be looked up. The zero value says nowhere.
+type Breadcrumb struct {
 	// Path of the file, absolute.
 	Path string
 	// Lines that it has.
@@ -96,7 +96,7 @@ type Transcript struct {
 }
 
 // breadcrumb is the text that says so; "" for nowhere.
-func (t Transcript) breadcrumb() string { return breadcrumb.Text(t.Path, t.Lines, t.Tool, t.Example) }
+func (t Breadcrumb) breadcrumb() string { return breadcrumb.Text(t.Path, t.Lines, t.Tool, t.Example) }
 
 // Prompt is how a model is asked for a summary. Take one of the package's and change a field, or make your own.
 type Prompt struct {
@@ -139,17 +139,3 @@ type Replacement func(Material) elements.Node
 
 // Check refuses a summary, [Material.Summary], with a [*SummaryError].
 type Check func(Material) error
-
-// Rounds parts messages into those that stand or fall together: a user's message, or one of the assistant with the
-// results of its calls.
-func Rounds(messages []chat.Message) [][]chat.Message {
-	var list [][]chat.Message
-	for i, m := range messages {
-		if last := len(list) - 1; m.Role == chat.RoleTool && last >= 0 {
-			list[last] = append(list[last], messages[i])
-			continue
-		}
-		list = append(list, messages[i:i+1:i+1])
-	}
-	return list
-}

@@ -102,7 +102,7 @@ func (s *measured) newest() string {
 func (m *measurer) lay(ctx context.Context, prompt elements.Node, view history.View, budget int) (*render.Layout, error) {
 	o := m.options
 	o.Budget, o.Tokenizer, o.KeepUnranked = budget, m.target.Tokenizer, true
-	o.Window = m.sizing().Window // what elements cut by must not change with each attempt
+	o.PromptBudget = m.sizing().PromptBudget // what elements cut by must not change with each attempt
 	return render.Lay(history.WithView(ctx, m.session, view), prompt, o)
 }
 
@@ -412,11 +412,11 @@ func (m *measurer) rule(s *measured) history.Cut {
 
 // sizing is what the history's elements are shown with.
 func (m *measurer) sizing() elements.Sizing {
-	window := m.options.Window
+	window := m.options.PromptBudget
 	if window == 0 {
 		window = m.target.Budget
 	}
-	return elements.Sizing{Window: window, TokenBudget: m.target.Budget, Tokenizer: m.target.Tokenizer}
+	return elements.Sizing{PromptBudget: window, TokenBudget: m.target.Budget, Tokenizer: m.target.Tokenizer}
 }
 
 // room is the most tokens that what is put in place may take, by the policy.

@@ -58,11 +58,11 @@ func TestWhatPruningCanGiveUpTriggersNothing(t *testing.T) {
 func TestAllHistoryCountsDroppableOrNot(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Policy.Trigger = summarize.Trigger{{Ratio: 0.99}}
-	tree := elements.Fragment{
+	tree := elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},
 		history.Conversation{Session: d.Session, Droppable: true},
-		history.Request{Session: d.Session},
-		history.Rounds{Session: d.Session, Droppable: true},
+		history.TurnStart{Session: d.Session},
+		history.TurnRounds{Session: d.Session, Droppable: true},
 	}
 	d.Answers(models.SaySummary("Steps 1 to 5 are done."))
 	r, err := d.Render(t.Context(), tree)
@@ -84,9 +84,9 @@ func TestInstructionsWithoutAPriorityDoNotGoBeforeHistoryIsCompacted(t *testing.
 			d.Say(round(n, 600)...)
 		}
 		d.Answers(models.SaySummary("What was done."), models.SaySummary("What was done."))
-		tree := elements.Fragment{ // README's own prompt
+		tree := elements.Nodes{ // README's own prompt
 			elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent. " + words(300))}},
-			history.Conversation{Session: d.Session}, history.Request{Session: d.Session}, history.Rounds{Session: d.Session},
+			history.Conversation{Session: d.Session}, history.TurnStart{Session: d.Session}, history.TurnRounds{Session: d.Session},
 		}
 		r, err := d.Render(t.Context(), tree)
 		require.NoError(t, err)
@@ -97,9 +97,9 @@ func TestInstructionsWithoutAPriorityDoNotGoBeforeHistoryIsCompacted(t *testing.
 func TestOnlyTheLastResortLetsInstructionsGo(t *testing.T) {
 	d := newDesk(t, chat.UserMessage(words(3990)))
 	d.Policy.Overflow.LastResort = summarize.ResortDrop
-	tree := elements.Fragment{
+	tree := elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent. " + words(300))}},
-		history.Conversation{Session: d.Session}, history.Request{Session: d.Session}, history.Rounds{Session: d.Session},
+		history.Conversation{Session: d.Session}, history.TurnStart{Session: d.Session}, history.TurnRounds{Session: d.Session},
 	}
 	r, err := d.Render(t.Context(), tree)
 	require.NoError(t, err)
@@ -221,7 +221,7 @@ func reopened(t *testing.T, d desk) desk {
 // read opens a session for reading.
 func read(t testing.TB, path string) *history.Session {
 	t.Helper()
-	s, err := history.Read(path)
+	s, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -301,7 +301,7 @@ func TestASessionThatIsOnlyReadIsNotCleared(t *testing.T) {
 func TestAUsersOwnHistoryElementSeesTheViewThatIsInForce(t *testing.T) {
 	d := newDesk(t, overflowing()...)
 	d.Answers(models.SaySummary("Steps 1 to 5 are done."))
-	r, err := d.Render(t.Context(), elements.Fragment{
+	r, err := d.Render(t.Context(), elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}}, ownHistory{session: d.Session},
 	})
 	require.NoError(t, err)

@@ -72,7 +72,7 @@ func TestEveryCallAtOnceLeavesTheSessionSound(t *testing.T) {
 	const at = 300 // calls at one session
 	for begun := 0; begun < calls; begun += at {
 		path := filepath.Join(t.TempDir(), "session.jsonl")
-		s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+		s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 		require.NoError(t, err)
 		require.NoError(t, s.Append(t.Context(), chat.UserMessage(task)))
 		mixed(t, s, at)

@@ -78,7 +78,7 @@ func (m Material) SummaryBlock(tag string) elements.Node {
 
 // Afterword returns what follows a summary: where the transcript lies, and what the agent's model must be told.
 func (m Material) Afterword() elements.Nodes {
-	return elements.Nodes{textblock.Line(m.Transcript.breadcrumb()), textblock.Line(m.Reminder)}
+	return elements.Nodes{textblock.Line(m.Breadcrumb.breadcrumb()), textblock.Line(m.Reminder)}
 }
 
 // Clip cuts the middle out of a text that takes more tokens, with a mark.

@@ -69,7 +69,7 @@ func (t PlainHistory) Render(_ context.Context, s elements.Sizing) (elements.Nod
 	before := own.ReplaceAllString(t.Before, `<\$1`)
 	harmless := func(text string) string { return own.ReplaceAllString(plaintext.Untagged(text), `<\$1`) }
 	list := plaintext.Blocks(t.Messages, t.Data, plaintext.Mentions(t.Mentions))
-	most := max(1, s.Window/4)
+	most := max(1, s.PromptBudget/4)
 	results := most
 	if t.Results > 0 {
 		results = min(t.Results, most)

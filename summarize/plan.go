@@ -154,12 +154,12 @@ func (p *planner) thinking(point history.CutPoint) []chat.Thinking {
 func (p *planner) frame(ctx context.Context, s *measured) (int, error) {
 	m := Material{Tokenizer: p.target.Tokenizer, Tools: s.tools(p.target)}
 	var err error
-	if m.Transcript, err = transcript(ctx, p.session, p.policy, m.Tools); err != nil {
+	if m.Breadcrumb, err = transcript(ctx, p.session, p.policy, m.Tools); err != nil {
 		return 0, err
 	}
 	m.Reminder = p.policy.Ask.quirks(p.target.Name).Reminder
 	result, err := call(ctx, nameReplacement, p.policy.Ask.TimeLimit, func(ctx context.Context) (*render.Result, error) {
-		return render.Render(ctx, elements.Nodes{p.policy.Place.Replacement(m)}, render.Options{Budget: 1, Window: s.Budget, Tokenizer: p.target.Tokenizer})
+		return render.Render(ctx, elements.Nodes{p.policy.Place.Replacement(m)}, render.Options{Budget: 1, PromptBudget: s.Budget, Tokenizer: p.target.Tokenizer})
 	})
 	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 		return over.Needed, nil
@@ -191,13 +191,13 @@ func digest(data []byte, size int) string {
 }
 
 // transcript says where everything that was said can be looked up.
-func transcript(ctx context.Context, s *history.Session, p Policy, tools []chat.Tool) (Transcript, error) {
+func transcript(ctx context.Context, s *history.Session, p Policy, tools []chat.Tool) (Breadcrumb, error) {
 	kept := s.Transcript()
 	if kept.Name == "" || p.Place.NoBreadcrumb {
-		return Transcript{}, nil
+		return Breadcrumb{}, nil
 	}
 	lines, err := s.Lines(ctx)
-	t := Transcript{Path: kept.Name, Lines: lines}
+	t := Breadcrumb{Path: kept.Name, Lines: lines}
 	if tool, example, ok := breadcrumb.Find(tools, cmp.Or(kept.Tool, p.Place.ReadTool)); ok {
 		t.Tool, t.Example = tool, example
 	}

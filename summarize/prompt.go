@@ -64,7 +64,7 @@ func asked(m Material) elements.Nodes {
 
 // fullRequest is the history as messages, and the request.
 func fullRequest(m Material) elements.Node {
-	return elements.Fragment{
+	return elements.Nodes{
 		elements.SystemMessage{Props: textblock.Required(), Children: elements.Nodes{elements.Text(role)}},
 		textblock.Messages(m.Previous),
 		textblock.Messages(plaintext.InWords(m.Covered)),
@@ -98,7 +98,7 @@ func forkRequest(m Material) elements.Node {
 	if len(m.Sent) == 0 {
 		return fullRequest(m)
 	}
-	return elements.Fragment{
+	return elements.Nodes{
 		textblock.Messages(m.Sent),
 		elements.UserMessage{Props: textblock.Required(), Children: asked(m)},
 	}

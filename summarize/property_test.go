@@ -186,16 +186,16 @@ func (l *life) prompt() elements.Node {
 		case history.Conversation:
 			n.Limits = l.c.Policy.Place.Limits
 			p[i] = n
-		case history.Rounds:
+		case history.TurnRounds:
 			n.Limits = l.c.Policy.Place.Limits
 			p[i] = n
 		}
 	}
 	switch l.IntN(4) {
 	case 0:
-		return append(p[:2:2], append(elements.Fragment{extra(2 * l.c.Target.Budget)}, p[2:]...)...)
+		return append(p[:2:2], append(elements.Nodes{extra(2 * l.c.Target.Budget)}, p[2:]...)...)
 	case 1:
-		return append(p[:2:2], append(elements.Fragment{extra(50), extra(8 * l.c.Target.Budget)}, p[2:]...)...)
+		return append(p[:2:2], append(elements.Nodes{extra(50), extra(8 * l.c.Target.Budget)}, p[2:]...)...)
 	}
 	return p
 }
@@ -216,7 +216,7 @@ func (l *life) live() {
 		equal(l.t, all, said(l.c.Session))
 	}
 	if path := l.c.Session.Path(); path != "" {
-		again, err := history.Read(path)
+		again, err := history.Read(path, history.Options{})
 		require.NoError(l.t, err)
 		equal(l.t, viewOf(l.t, l.c.Session), viewOf(l.t, again))
 		require.NoError(l.t, again.Close())

@@ -64,7 +64,7 @@ func TestReopenedSessionDecidesAndShowsTheSame(t *testing.T) {
 					d.Target.Model = model
 					path := filepath.Join(dir, "copy.jsonl")
 					require.NoError(t, os.WriteFile(path, []byte(content(t, d.Session.Path())), 0o600))
-					copied, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+					copied, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 					require.NoError(t, err)
 					again := deskOf(t, copied)
 					configure(again)

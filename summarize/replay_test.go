@@ -169,7 +169,7 @@ func replay(t *testing.T, entries []spoken, counter *tiktoken.Counter, window in
 	for _, e := range entries {
 		all = append(all, e.Message)
 	}
-	again, err := history.Read(path)
+	again, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
 	defer again.Close()
 	equal(t, all, said(again))

@@ -87,7 +87,7 @@ func TestWhatGoesFirst(t *testing.T) {
 			var seen []string
 			for budget := size; budget > 0; budget-- {
 				r, err := render.Render(t.Context(), elements.UserMessage{Children: elements.Nodes{c.node}},
-					render.Options{Budget: budget, Window: 4 * size, Tokenizer: quarter{}}) // so that no text is cut
+					render.Options{Budget: budget, PromptBudget: 4 * size, Tokenizer: quarter{}}) // so that no text is cut
 				if err != nil {
 					break
 				}

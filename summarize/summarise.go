@@ -302,7 +302,7 @@ func (w *writer) after(ctx context.Context, j job, summary string) (job, error) 
 	}
 	// A piece needs the words, and nothing of what stands beside them in the end.
 	m.Summary, m.Room, m.Reminder = words, math.MaxInt32, ""
-	m.Transcript, m.Workspace, m.Files, m.Said, m.SaidLeft, m.Head = Transcript{}, Workspace{}, history.Files{}, nil, 0, nil
+	m.Breadcrumb, m.Workspace, m.Files, m.Said, m.SaidLeft, m.Head = Breadcrumb{}, Workspace{}, history.Files{}, nil, 0, nil
 	stand, err := j.replacement(ctx, m)
 	if err != nil {
 		return j, err

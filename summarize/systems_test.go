@@ -270,7 +270,7 @@ func TestFiveCompactionsOfEachSystem(t *testing.T) {
 					require.Equal(t, summary, text(viewOf(t, d.Session).Compacted), "it is replayed byte for byte")
 				}
 			}
-			again, err := history.Read(d.Session.Path())
+			again, err := history.Read(d.Session.Path(), history.Options{})
 			require.NoError(t, err)
 			equal(t, viewOf(t, d.Session), viewOf(t, again))
 			require.NoError(t, again.Close())

@@ -95,7 +95,7 @@ func TestLastThinkingStandsAfterTheSummary(t *testing.T) {
 			equal(t, got, d.Messages())
 
 			// Opened again, and once more was said, it is sent byte for byte.
-			again, err := history.Read(d.Session.Path())
+			again, err := history.Read(d.Session.Path(), history.Options{})
 			require.NoError(t, err)
 			equal(t, viewOf(t, d.Session), viewOf(t, again))
 			require.NoError(t, again.Close())

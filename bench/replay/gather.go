@@ -218,7 +218,7 @@ func covered(ctx context.Context, s *history.Session, e history.Entry, t chat.To
 		kept = said
 	}
 	first = kept
-	whole := elements.Sizing{Window: math.MaxInt32, TokenBudget: math.MaxInt32, Tokenizer: t}
+	whole := elements.Sizing{PromptBudget: math.MaxInt32, TokenBudget: math.MaxInt32, Tokenizer: t}
 	add := func(id string, list ...chat.Message) {
 		if at, ok := places[id]; ok && at < kept {
 			messages = append(messages, list...)

@@ -178,7 +178,7 @@ func TestEveryFormatIsReplayed(t *testing.T) {
 // what its own compactions and each policy's were asked is written.
 func TestALogOfOurOwnIsReplayedAndBundled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "own.jsonl")
-	s, err := history.Open(path)
+	s, err := history.Open(path, history.Options{})
 	require.NoError(t, err)
 	c := &summarize.Compactor{
 		Session: s, Policy: copilotcli.Policy(),

@@ -122,9 +122,9 @@ const (
 
 // prompt of a chat.
 func prompt(s *history.Session) elements.Node {
-	return elements.Fragment{
+	return elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text(system)}},
-		history.Conversation{Session: s}, history.Request{Session: s}, history.Rounds{Session: s},
+		history.Conversation{Session: s}, history.TurnStart{Session: s}, history.TurnRounds{Session: s},
 	}
 }
 

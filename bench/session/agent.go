@@ -61,7 +61,7 @@ func (a *agent) policy() summarize.Policy {
 
 // open opens the log and begins to work on it.
 func (a *agent) open() error {
-	s, err := history.OpenWith(a.path, a.options())
+	s, err := history.Open(a.path, a.options())
 	if err != nil {
 		return err
 	}

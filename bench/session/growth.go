@@ -127,7 +127,7 @@ func openLog(ctx context.Context, path string) (opening, error) {
 	for range 7 {
 		before, from := heap(), allocated()
 		begun := time.Now()
-		s, err := history.OpenWith(path, history.Options{Cache: history.NewCache(cacheBytes)})
+		s, err := history.Open(path, history.Options{Cache: history.NewCache(cacheBytes)})
 		if err != nil {
 			return o, err
 		}
@@ -147,7 +147,7 @@ func openLog(ctx context.Context, path string) (opening, error) {
 		}
 	}
 	o.took = took.median()
-	s, err := history.OpenWith(path, history.Options{
+	s, err := history.Open(path, history.Options{
 		Cache: history.NewCache(cacheBytes), File: history.FileOptions{Disk: countingDisk{&o.read}},
 	})
 	if err != nil {

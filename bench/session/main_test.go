@@ -143,7 +143,7 @@ func TestOpeningReadsBackToWhatTheNewestCompactionKeeps(t *testing.T) {
 			require.NoError(t, os.WriteFile(a.path, log, 0o600))
 
 			var read int64
-			s, err := history.OpenWith(a.path, history.Options{Cache: history.NewCache(1 << 20), File: history.FileOptions{Disk: countingDisk{&read}}})
+			s, err := history.Open(a.path, history.Options{Cache: history.NewCache(1 << 20), File: history.FileOptions{Disk: countingDisk{&read}}})
 			require.NoError(t, err)
 			defer s.Close()
 			got, err := s.View(t.Context())

@@ -13,7 +13,7 @@
 //
 // [Validate] checks the rules that all providers share: every tool call answered, no result without its call, no
 // empty text, and the model not asked to answer itself. [ValidateRequest] adds those of a request's tools and limit. The
-// adapters to the providers check more rules, name them in the same way, and mend what breaks them, a [Change] at a time.
+// adapters to the providers check more rules, name them in the same way, and mend what breaks them, a [Repair] at a time.
 //
 // Results are matched to calls by ids. [WithCallIDs] gives ids to the calls of an answer that came without one or with one of
 // another call's.

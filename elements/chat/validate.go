@@ -57,8 +57,8 @@ type Violation struct {
 // String is "message 3: no empty text: part 0 is blank".
 func (v Violation) String() string { return where(v.Index) + ": " + string(v.Rule) + ": " + v.Detail }
 
-// Change is one thing that an adapter did to a request so that its provider takes it.
-type Change struct {
+// Repair is one thing that an adapter did to a request so that its provider takes it.
+type Repair struct {
 	// Index of the message in the request as it was given, or [RequestIndex]. What was added has the index of a message
 	// beside it.
 	Index int
@@ -69,7 +69,7 @@ type Change struct {
 }
 
 // String is "message 3: no empty text: part 0 left out".
-func (c Change) String() string { return where(c.Index) + ": " + string(c.Rule) + ": " + c.Detail }
+func (c Repair) String() string { return where(c.Index) + ": " + string(c.Rule) + ": " + c.Detail }
 
 func where(index int) string {
 	if index == RequestIndex {

@@ -81,7 +81,7 @@ func runJSON(t *testing.T, args ...string) outcome {
 // said are the messages of a transcript.
 func said(t *testing.T, transcript string) []chat.Message {
 	t.Helper()
-	session, err := history.Read(transcript)
+	session, err := history.Read(transcript, history.Options{})
 	require.NoError(t, err)
 	require.Nil(t, session.Recovered())
 	var messages []chat.Message
@@ -181,7 +181,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		"notes.txt":    "no session at all",
 	})
 	in := func(name string) string { return filepath.Join(dir, name) }
-	session, err := history.Open(in("used.jsonl"))
+	session, err := history.Open(in("used.jsonl"), history.Options{})
 	require.NoError(t, err)
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("hello")))
 	require.NoError(t, session.Close())

@@ -166,7 +166,7 @@ func openSession(path string) (*history.Session, error) {
 		}
 		path = filepath.Join(dir, "transcript.jsonl")
 	}
-	session, err := history.Open(path)
+	session, err := history.Open(path, history.Options{})
 	if err != nil {
 		return nil, usageError{err}
 	}

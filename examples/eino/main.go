@@ -103,7 +103,7 @@ func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
 	}
 
 	// What promptree adds, from here ...
-	session, err := history.Open(o.session)
+	session, err := history.Open(o.session, history.Options{})
 	if err != nil {
 		return err
 	}

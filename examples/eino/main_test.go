@@ -232,7 +232,7 @@ func TestAConversationOutgrowsItsWindowBreaksOffAndGoesOn(t *testing.T) {
 	require.Positive(t, s.refused)
 	require.Greater(t, s.streamed, rounds)
 	require.Equal(t, rounds+2, s.asked)
-	said, err := history.Open(session)
+	said, err := history.Open(session, history.Options{})
 	require.NoError(t, err)
 	defer said.Close()
 	count := map[chat.Role]int{}

@@ -80,7 +80,7 @@ func shelf(t *testing.T, files int) string {
 // said are the messages of a session.
 func saidIn(t *testing.T, path string) []chat.Message {
 	t.Helper()
-	session, err := history.Read(path)
+	session, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
 	defer session.Close()
 	require.Nil(t, session.Recovered())
@@ -155,7 +155,7 @@ func TestSessionGoesOnWithAnyModel(t *testing.T) {
 			s.mind = mind{}
 		}
 	}
-	session, err := history.Read(path)
+	session, err := history.Read(path, history.Options{})
 	require.NoError(t, err)
 	defer session.Close()
 	models := 0

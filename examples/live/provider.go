@@ -125,7 +125,7 @@ func openResponses(_ context.Context, w wanted) (served, error) {
 // openOpenAI opens a model of OpenAI's, or of a server that speaks one of its APIs.
 func openOpenAI(api openai.API, w wanted) (served, error) {
 	options := []openaioption.RequestOption{openaioption.WithAPIKey(w.key)}
-	model := &openai.Model{Name: w.name, API: api, OnRepair: func(changes []chat.Change) { w.mended(changes[0], len(changes)) }}
+	model := &openai.Model{Name: w.name, API: api, OnRepair: func(changes []chat.Repair) { w.mended(changes[0], len(changes)) }}
 	if w.address != "" {
 		options = append(options, openaioption.WithBaseURL(w.address))
 	} else {
@@ -163,7 +163,7 @@ func openAnthropic(_ context.Context, w wanted) (served, error) {
 	return served{
 		Model: &anthropic.Model{
 			Client: anthropicsdk.NewClient(options...), Name: w.name,
-			OnRepair: func(changes []chat.Change) { w.mended(changes[0], len(changes)) },
+			OnRepair: func(changes []chat.Repair) { w.mended(changes[0], len(changes)) },
 			// Each request is the one before and a little more: what was there is read from the cache.
 			Adjust: func(p *anthropicsdk.MessageNewParams) { p.CacheControl = anthropicsdk.NewCacheControlEphemeralParam() },
 		},
@@ -188,7 +188,7 @@ func openGemini(ctx context.Context, w wanted) (served, error) {
 	}
 	return served{
 		Model: &gemini.Model{
-			Client: client, Name: w.name, OnRepair: func(changes []chat.Change) { w.mended(changes[0], len(changes)) },
+			Client: client, Name: w.name, OnRepair: func(changes []chat.Repair) { w.mended(changes[0], len(changes)) },
 		},
 		calibrated: &sizing.Calibrated{Base: gemini.Tokenizer{Text: counter}},
 		refusesKey: func(err error) bool {

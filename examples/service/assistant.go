@@ -52,11 +52,11 @@ func (a *assistant) fits(m chat.Message) bool {
 
 // prompt is what the model is shown of a session.
 func (a *assistant) prompt(s *history.Session) elements.Node {
-	return elements.Fragment{
+	return elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text(instructions)}},
 		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: s},
-		history.Request{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: s},
-		history.Rounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: s},
+		history.TurnStart{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: s},
+		history.TurnRounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: s},
 	}
 }
 

@@ -230,7 +230,7 @@ func (a *appender) take(ctx context.Context, entries []history.Entry, lines []in
 	for _, data := range refused(e.Body) {
 		e.Body = history.Custom{Name: "refused", Data: data}
 		if _, again := a.session.Add(ctx, e); again == nil {
-			a.notes = append(a.notes, Note{Line: lines[0], Count: 1, Reason: Refused, What: err.Error()})
+			a.notes = append(a.notes, Note{Line: lines[0], Count: 1, Kind: Refused, What: err.Error()})
 			return nil
 		}
 	}

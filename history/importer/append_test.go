@@ -133,7 +133,7 @@ func checkView(t *testing.T, session *history.Session, leaf string) {
 			messages = append(messages, m)
 		}
 		for _, round := range turn.Rounds {
-			messages = append(messages, round.Messages(history.Limits{}, elements.Sizing{Window: 1 << 20, Tokenizer: bytesTokenizer{}})...)
+			messages = append(messages, round.Messages(history.Limits{}, elements.Sizing{PromptBudget: 1 << 20, Tokenizer: bytesTokenizer{}})...)
 		}
 	}
 	require.NoError(t, chat.Validate(append(messages, chat.UserMessage("And now?"))), leaf)
@@ -153,7 +153,7 @@ func TestASessionIsWrittenAndReadAsOurOwn(t *testing.T) {
 			recording, err := importer.Read(bytes.NewReader(fixture(t, name)))
 			require.NoError(t, err)
 			path := filepath.Join(t.TempDir(), "session.jsonl")
-			session, err := history.OpenWith(path, history.Options{Header: recording.Header})
+			session, err := history.Open(path, history.Options{Header: recording.Header})
 			require.NoError(t, err)
 			_, err = recording.AppendTo(t.Context(), session)
 			require.NoError(t, err)
@@ -222,7 +222,7 @@ func TestARecordingGoesOutAndInUnchanged(t *testing.T) {
 func appendedLog(t *testing.T, r *importer.Recording) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "session.jsonl")
-	session, err := history.Open(path)
+	session, err := history.Open(path, history.Options{})
 	require.NoError(t, err)
 	_, err = r.AppendTo(t.Context(), session)
 	require.NoError(t, err)
@@ -323,7 +323,7 @@ func TestARecordingFollowsAnother(t *testing.T) {
 func TestALogOfOurOwnFollowsItself(t *testing.T) {
 	call := chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: "ls", Arguments: "{}"}}}
 	path := filepath.Join(t.TempDir(), "own.jsonl")
-	own, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+	own, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
 	require.NoError(t, own.Append(t.Context(), chat.UserMessage("What is there?"), call, chat.ToolResult("c", "a file")))
 	_, err = own.Add(t.Context(),
@@ -360,7 +360,7 @@ func TestALogOfOurOwnFollowsItself(t *testing.T) {
 func TestTheStoresErrorIsPassedOn(t *testing.T) {
 	recording, err := importer.Read(bytes.NewReader(fixture(t, "pi-tree.jsonl")))
 	require.NoError(t, err)
-	session, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"))
+	session, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"), history.Options{})
 	require.NoError(t, err)
 	require.NoError(t, session.Close())
 	_, err = recording.AppendTo(t.Context(), session)

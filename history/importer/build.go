@@ -21,7 +21,7 @@ type builder struct {
 }
 
 type noteKey struct {
-	reason Reason
+	reason NoteKind
 	what   string
 }
 
@@ -65,7 +65,7 @@ func (b *builder) drop(records int, notes int, tip string) {
 	}
 	b.rec.Records, b.tip = b.rec.Records[:records], tip
 	for _, n := range b.rec.Notes[notes:] {
-		delete(b.notes, noteKey{n.Reason, n.What})
+		delete(b.notes, noteKey{n.Kind, n.What})
 	}
 	b.rec.Notes = b.rec.Notes[:notes]
 }
@@ -84,14 +84,14 @@ func (b *builder) get(id string) *Record {
 }
 
 // note counts something that is left out.
-func (b *builder) note(line int, reason Reason, what string) {
+func (b *builder) note(line int, reason NoteKind, what string) {
 	key := noteKey{reason, clip(what)}
 	if i, ok := b.notes[key]; ok {
 		b.rec.Notes[i].Count++
 		return
 	}
 	b.notes[key] = len(b.rec.Notes)
-	b.rec.Notes = append(b.rec.Notes, Note{Line: line, Count: 1, Reason: reason, What: key.what})
+	b.rec.Notes = append(b.rec.Notes, Note{Line: line, Count: 1, Kind: reason, What: key.what})
 }
 
 // maxUnreadable is how many unreadable lines have a note each. What follows is counted in the last one.
@@ -103,13 +103,13 @@ func (b *builder) unreadable(err *LineError) {
 		return
 	}
 	b.bad++
-	b.rec.Notes = append(b.rec.Notes, Note{Line: err.Line, Count: 1, Reason: Unreadable, What: err.Err.Error()})
+	b.rec.Notes = append(b.rec.Notes, Note{Line: err.Line, Count: 1, Kind: Unreadable, What: err.Err.Error()})
 }
 
 // pending are the notes of a line that may yet turn out to be unreadable.
 type pending []noteKey
 
-func (p *pending) add(reason Reason, what string) { *p = append(*p, noteKey{reason, what}) }
+func (p *pending) add(reason NoteKind, what string) { *p = append(*p, noteKey{reason, what}) }
 
 // rest notes the fields of an object that nobody has read.
 func (p *pending) rest(path string, o *object) {

@@ -90,7 +90,7 @@ func dump(t *testing.T, r *importer.Recording) string {
 	}
 	b.WriteString("\n")
 	for _, n := range r.Notes {
-		fmt.Fprintf(&b, "note: line %d, %d times, %s: %s\n", n.Line, n.Count, n.Reason, n.What)
+		fmt.Fprintf(&b, "note: line %d, %d times, %s: %s\n", n.Line, n.Count, n.Kind, n.What)
 	}
 	return b.String()
 }

@@ -141,7 +141,7 @@ func checkRecording(t *testing.T, got *importer.Recording, lines int) {
 		t.Errorf("the leaf %q is not there", got.Leaf)
 	}
 	for _, n := range got.Notes {
-		if n.Count < 1 || n.Line < 1 || n.Line > lines || n.Reason == "" {
+		if n.Count < 1 || n.Line < 1 || n.Line > lines || n.Kind == "" {
 			t.Errorf("a note %+v of %d lines", n, lines)
 		}
 	}

@@ -39,6 +39,6 @@ func TestLinesAboveTheLimitAreRefused(t *testing.T) {
 	for name, tail := range tails {
 		got, err = importer.Options{MaxLine: limit, SkipUnreadable: true}.Read(strings.NewReader(start + "\n" + exact + " " + tail))
 		require.NoError(t, err, name)
-		assert.Equal(t, importer.Note{Line: 2, Count: 1, Reason: importer.Unreadable, What: "the line is longer than 100 bytes"}, got.Notes[0], name)
+		assert.Equal(t, importer.Note{Line: 2, Count: 1, Kind: importer.Unreadable, What: "the line is longer than 100 bytes"}, got.Notes[0], name)
 	}
 }

@@ -263,7 +263,7 @@ func TestTheCostThatARecorderReckonedIsKept(t *testing.T) {
 	require.NoError(t, err)
 	assert.InDelta(t, 0.0357, recording.Records[1].Cost, 0)
 	assert.InDelta(t, 0.5, recording.Records[2].Body.(history.Usage).Cost, 0)
-	assert.Equal(t, []importer.Note{{Line: 3, Count: 1, Reason: importer.NoPlace, What: "usage.cost.input"}}, recording.Notes)
+	assert.Equal(t, []importer.Note{{Line: 3, Count: 1, Kind: importer.NoPlace, What: "usage.cost.input"}}, recording.Notes)
 
 	_, err = importer.Read(strings.NewReader(session(message(`"role":"assistant","content":[],"usage":{"cost":{"total":-1}}`))))
 	require.ErrorContains(t, err, "usage: total: -1 is no number from 0")

@@ -52,25 +52,25 @@ func summaryMessage(summary string) chat.Message {
 	return chat.UserMessage("<summary>\n" + summary + "\n</summary>")
 }
 
-// Reason says why something is noted.
-type Reason string
+// NoteKind says why something is noted.
+type NoteKind string
 
 // The reasons.
 const (
 	// NoPlace: a field of a part or of a figure for which there is no word here. It was left out.
-	NoPlace Reason = "no place"
+	NoPlace NoteKind = "no place"
 	// Empty: a part that holds nothing. It was left out.
-	Empty Reason = "empty"
+	Empty NoteKind = "empty"
 	// Repeated: it says again what a record says. It was left out.
-	Repeated Reason = "repeated"
+	Repeated NoteKind = "repeated"
 	// Moved: parts of a line became messages of their own, in another order.
-	Moved Reason = "moved"
+	Moved NoteKind = "moved"
 	// Unlinked: the record that it goes on from is not there. It goes on from the one before it.
-	Unlinked Reason = "unlinked"
+	Unlinked NoteKind = "unlinked"
 	// Refused: the session took an entry only as a [history.Custom] named "refused", see [Recording.AppendTo].
-	Refused Reason = "refused"
+	Refused NoteKind = "refused"
 	// Unreadable: a line that could not be read was skipped, as [Options] ask.
-	Unreadable Reason = "unreadable"
+	Unreadable NoteKind = "unreadable"
 )
 
 // Note tells of something that no record shows as it was.
@@ -79,8 +79,8 @@ type Note struct {
 	Line int
 	// Count of the times, at least 1.
 	Count int
-	// Reason for the note.
-	Reason Reason
+	// Kind for the note.
+	Kind NoteKind
 	// What it is about: the path of a field such as "message.stopReason", a type, or what is wrong with a line.
 	What string
 }

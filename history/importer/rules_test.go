@@ -109,9 +109,9 @@ func TestUnreadableLinesAreSkippedOnlyWhereAsked(t *testing.T) {
 	}
 	assert.Equal(t, []string{"one", "three"}, texts)
 	assert.Equal(t, []importer.Note{
-		{Line: 3, Count: 1, Reason: importer.Unreadable, What: "byte 66: unexpected end of JSON input"},
-		{Line: 4, Count: 1, Reason: importer.Unlinked, What: "parentId"},
-		{Line: 5, Count: 1, Reason: importer.Unreadable, What: "message: user: content: expected a list, found a number"},
+		{Line: 3, Count: 1, Kind: importer.Unreadable, What: "byte 66: unexpected end of JSON input"},
+		{Line: 4, Count: 1, Kind: importer.Unlinked, What: "parentId"},
+		{Line: 5, Count: 1, Kind: importer.Unreadable, What: "message: user: content: expected a list, found a number"},
 	}, got.Notes)
 
 	_, err = importer.Options{SkipUnreadable: true}.Read(strings.NewReader("{\n" + give))
@@ -299,7 +299,7 @@ func TestParts(t *testing.T) {
 			"Codex: a search for tools is a call",
 			item(`"type":"tool_search_call","call_id":"c","execution":"client","arguments":{"q": "a"}`),
 			chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "c", Name: "tool_search", Arguments: `{"q":"a"}`}}},
-			[]importer.Note{{Line: 2, Count: 1, Reason: importer.NoPlace, What: "tool_search_call.execution"}},
+			[]importer.Note{{Line: 2, Count: 1, Kind: importer.NoPlace, What: "tool_search_call.execution"}},
 		},
 		{
 			"Codex: one that the provider ran is kept as it is",
@@ -317,19 +317,19 @@ func TestParts(t *testing.T) {
 			"Codex: thinking that holds nothing is noted",
 			item(`"type":"reasoning","id":"rs","summary":[],"encrypted_content":null`),
 			chat.Message{Role: chat.RoleAssistant},
-			[]importer.Note{{Line: 2, Count: 1, Reason: importer.Empty, What: "reasoning"}},
+			[]importer.Note{{Line: 2, Count: 1, Kind: importer.Empty, What: "reasoning"}},
 		},
 		{
 			"Anthropic: a result after a text is moved before it",
 			`{"role":"user","content":[{"type":"text","text":"see"},{"type":"tool_result","tool_use_id":"c","content":"a","cache_control":{"type":"ephemeral"}}]}`,
 			chat.Message{Role: chat.RoleTool, ToolCallID: "c", Content: chat.Parts{chat.Text("a"), chat.CacheBreakpoint{Type: "ephemeral"}}},
-			[]importer.Note{{Line: 1, Count: 1, Reason: importer.Moved, What: "content.tool_result"}},
+			[]importer.Note{{Line: 1, Count: 1, Kind: importer.Moved, What: "content.tool_result"}},
 		},
 		{
 			"Anthropic: a breakpoint that says more than is known is noted",
 			`{"role":"user","content":[{"type":"text","text":"see","cache_control":{"type":"ephemeral","scope":"all"}}]}`,
 			chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("see")}},
-			[]importer.Note{{Line: 1, Count: 1, Reason: importer.NoPlace, What: "content.text.cache_control"}},
+			[]importer.Note{{Line: 1, Count: 1, Kind: importer.NoPlace, What: "content.text.cache_control"}},
 		},
 	}
 	for _, tt := range tests {

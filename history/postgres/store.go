@@ -27,7 +27,7 @@ type Store struct {
 
 var (
 	_ history.Store       = (*Store)(nil)
-	_ history.Counter     = (*Store)(nil)
+	_ history.LineCounter = (*Store)(nil)
 	_ history.Eraser      = (*Store)(nil)
 	_ history.Sharer      = (*Store)(nil)
 	_ history.Picker      = (*Store)(nil)

@@ -81,13 +81,13 @@ func Rounds(from, to, tokens int) []chat.Message {
 const Task = "  Fix the build, please:\r\n\n\tgo build ./… <b>fails</b> & \"I\" do not know why.  \n"
 
 // Prompt shows a session as an agent does, with more elements before the end.
-func Prompt(s *history.Session, more ...elements.Node) elements.Fragment {
-	return elements.Fragment{
+func Prompt(s *history.Session, more ...elements.Node) elements.Nodes {
+	return elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
 		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: s},
-		history.Request{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: s},
+		history.TurnStart{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: s},
 		elements.Nodes(more),
-		history.Rounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: s},
+		history.TurnRounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: s},
 	}
 }
 
@@ -299,7 +299,7 @@ func Kinds(events []summarize.Event) string {
 // Opened opens a session for the time of the test.
 func Opened(t testing.TB, path string) *history.Session {
 	t.Helper()
-	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s

@@ -83,7 +83,7 @@ func Done() summarize.Material {
 	m := Stuff()
 	m.Summary = "# The build\n\nYou fixed a < b && c; see [](path:a.go)."
 	m.Head = append([]chat.Message{m.Said[0]}, Rounds(9, 9, 30)...)
-	m.Transcript = summarize.Transcript{Path: "/logs/session.jsonl", Lines: 120, Tool: "read_file", Example: `read_file({"path": {path}, "offset": {from}, "limit": 20})`}
+	m.Breadcrumb = summarize.Breadcrumb{Path: "/logs/session.jsonl", Lines: 120, Tool: "read_file", Example: `read_file({"path": {path}, "offset": {from}, "limit": 20})`}
 	m.Reminder = "Keep going."
 	m.Workspace = summarize.Workspace{
 		Plan: "1. build\n2. <test>", Todo: "- build (done)\n- test (pending)", Agent: "It reviews code.",

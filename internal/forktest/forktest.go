@@ -54,11 +54,11 @@ func (a Agent) Run(t *testing.T) []summarize.Event {
 		},
 	}
 	defer func() { require.NoError(t, compactor.Close()) }()
-	steps := &agent.Agent{Compactor: compactor, MaxTokens: 3000, Stream: func(chat.Delta) {}, Prompt: elements.Fragment{
+	steps := &agent.Agent{Compactor: compactor, MaxTokens: 3000, Stream: func(chat.Delta) {}, Prompt: elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{
 			elements.Text("You count files."), elements.CacheBreakpoint{},
 		}},
-		history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
+		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
 	}}
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("How many files are there?")))
 	for range 100 {

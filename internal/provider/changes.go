@@ -15,16 +15,16 @@ const RuleUTF8 chat.Rule = "text is UTF-8"
 
 // Changes are what was done to a request so that a provider takes it. The zero value is none. Its methods mend what every
 // provider wants alike, and report it.
-type Changes struct{ list []chat.Change }
+type Changes struct{ list []chat.Repair }
 
 // Report adds a change of message i, or of the request itself ([chat.RequestIndex]).
 func (c *Changes) Report(i int, rule chat.Rule, format string, args ...any) {
-	c.list = append(c.list, chat.Change{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
+	c.list = append(c.list, chat.Repair{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})
 }
 
 // ByMessage gives the changes in the order of the messages, those of one in the order of their reports.
-func (c *Changes) ByMessage() []chat.Change {
-	slices.SortStableFunc(c.list, func(a, b chat.Change) int { return a.Index - b.Index })
+func (c *Changes) ByMessage() []chat.Repair {
+	slices.SortStableFunc(c.list, func(a, b chat.Repair) int { return a.Index - b.Index })
 	return c.list
 }
 

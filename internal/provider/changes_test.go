@@ -9,7 +9,7 @@ import (
 	"github.com/promptree-go/promptree/internal/provider"
 )
 
-func said(changes []chat.Change) (said []string) {
+func said(changes []chat.Repair) (said []string) {
 	for _, c := range changes {
 		said = append(said, c.String())
 	}

@@ -73,7 +73,7 @@ func (c *Changes) End(messages []Indexed, given int) []Indexed {
 }
 
 // Mended is a request with these messages in place of its own, with what is in no message mended, and all changes.
-func (c *Changes) Mended(req chat.Request, messages []Indexed) (chat.Request, []chat.Change) {
+func (c *Changes) Mended(req chat.Request, messages []Indexed) (chat.Request, []chat.Repair) {
 	c.Choice(&req)
 	c.Limit(&req)
 	req.Tools = slices.Collect(c.Tools(req.Tools))

@@ -186,9 +186,9 @@ func toolsOf(all []spoken) []chat.Tool {
 
 // promptOf is an agent's prompt.
 func promptOf(session *history.Session) elements.Node {
-	return elements.Fragment{
+	return elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
-		history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
+		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
 	}
 }
 

@@ -29,7 +29,7 @@ func ownLog(t *testing.T, seed uint64) []byte {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
 	path := filepath.Join(t.TempDir(), "session.jsonl")
-	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: history.SyncNever}})
+	s, err := history.Open(path, history.Options{IDs: numbered.IDs(), File: history.FileOptions{Sync: history.SyncNever}})
 	require.NoError(t, err)
 	c := compactorAt(s, 2000)
 	var shown []string // ids of what may be gone back to

@@ -204,10 +204,10 @@ func cutPlace(before []importer.Record, id string) string {
 
 // Prompt is what the agent of a replay is shown: a line of instructions and the session.
 func Prompt(s *history.Session) elements.Node {
-	return elements.Fragment{
+	return elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
 		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: s},
-		history.Request{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: s},
-		history.Rounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: s},
+		history.TurnStart{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: s},
+		history.TurnRounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: s},
 	}
 }

@@ -257,7 +257,7 @@ func TestStepsMayBeLeft(t *testing.T) {
 func TestALogOfOurOwnIsReplayed(t *testing.T) {
 	var shown [][]chat.Message // to the model of the log
 	path := filepath.Join(t.TempDir(), "own.jsonl")
-	s, err := history.OpenWith(path, history.Options{IDs: numbered.IDs()})
+	s, err := history.Open(path, history.Options{IDs: numbered.IDs()})
 	require.NoError(t, err)
 	agent := compacting(s)
 	for n := range 60 {

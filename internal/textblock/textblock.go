@@ -18,7 +18,7 @@ func Grow() elements.Props { return elements.Props{FlexGrow: 1} }
 // Request returns a request with the history as text: what the model is to be, the history, and what is asked about it. The
 // history is laid out last, so that it is told what room it has.
 func Request(system string, history elements.Nodes, ask ...elements.Node) elements.Node {
-	return elements.Fragment{
+	return elements.Nodes{
 		elements.SystemMessage{Props: Required(), Children: elements.Nodes{elements.Text(system)}},
 		elements.UserMessage{Props: Grow(), Children: append(history, ask...)},
 	}

@@ -70,8 +70,8 @@ func TestAgentRunsToItsEnd(t *testing.T) {
 			s := newServer(t, claude(rounds))
 			s.window = 4 * budget
 			model := &anthropic.Model{Client: s.client(), Name: "claude-test", Thinking: thinking}
-			model.OnRepair = func(changes []chat.Change) { t.Errorf("repaired: %v", changes) }
-			session, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"))
+			model.OnRepair = func(changes []chat.Repair) { t.Errorf("repaired: %v", changes) }
+			session, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"), history.Options{})
 			require.NoError(t, err)
 			defer session.Close()
 			compactions := 0
@@ -86,12 +86,12 @@ func TestAgentRunsToItsEnd(t *testing.T) {
 					}
 				},
 			}
-			prompt := elements.Fragment{
+			prompt := elements.Nodes{
 				elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{
 					elements.Text("You count files."), elements.CacheBreakpoint{}}},
 				history.Conversation{Session: session},
-				history.Request{Session: session},
-				history.Rounds{Session: session},
+				history.TurnStart{Session: session},
+				history.TurnRounds{Session: session},
 			}
 			require.NoError(t, session.Append(t.Context(), chat.UserMessage("How many files are there?")))
 			var last chat.Response
@@ -143,7 +143,7 @@ func TestAgentThinksOnAfterACompaction(t *testing.T) {
 	})
 	s.window = 4 * budget
 	model := &anthropic.Model{Client: s.client(), Name: "claude-test", Thinking: anthropic.Thinking{Budget: 2000}}
-	model.OnRepair = func(changes []chat.Change) { t.Errorf("repaired: %v", changes) }
+	model.OnRepair = func(changes []chat.Repair) { t.Errorf("repaired: %v", changes) }
 	session := numbered.Session()
 	compactions := 0
 	compactor := &summarize.Compactor{
@@ -157,10 +157,10 @@ func TestAgentThinksOnAfterACompaction(t *testing.T) {
 			}
 		},
 	}
-	prompt := elements.Fragment{
+	prompt := elements.Nodes{
 		history.Conversation{Session: session},
-		history.Request{Session: session},
-		history.Rounds{Session: session},
+		history.TurnStart{Session: session},
+		history.TurnRounds{Session: session},
 	}
 	var before []chat.Message
 	for range 3 {
@@ -210,7 +210,7 @@ func TestAgentThatIsToldOfTheLimitGoesOn(t *testing.T) {
 		Session: session, Policy: summarize.Policy{Ask: summarize.Ask{Mode: summarize.ModeSimple}},
 		Target: summarize.Target{Model: model, Tokenizer: quarter{}, Budget: 100_000, Tools: counting},
 	}
-	prompt := elements.Fragment{history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session}}
+	prompt := elements.Nodes{history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session}}
 	generate := func(ctx context.Context) error {
 		rendered, err := compactor.Render(ctx, prompt)
 		require.NoError(t, err)

@@ -45,7 +45,7 @@ func TestEachCallHasAnIDThatTheServerTakesBack(t *testing.T) {
 					return calls, results, texts
 				}
 				m := &anthropic.Model{Client: s.client(), Name: "claude-test"}
-				m.OnRepair = func(changes []chat.Change) { require.Empty(t, changes) }
+				m.OnRepair = func(changes []chat.Repair) { require.Empty(t, changes) }
 				if whole {
 					return providertest.CallServer{Model: inOnePiece{m}, Sent: sent}
 				}

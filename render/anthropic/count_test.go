@@ -64,7 +64,7 @@ func TestCountImage(t *testing.T) {
 func TestCountTokens(t *testing.T) {
 	model, s := answering(t, say(text("42")))
 	model.Thinking.Budget = 2000
-	model.OnRepair = func([]chat.Change) { t.Error("counting told of a repair") }
+	model.OnRepair = func([]chat.Repair) { t.Error("counting told of a repair") }
 	req := ask(chat.SystemMessage("Be brief."), question, calls("a"))
 	few, err := model.CountTokens(t.Context(), req)
 	require.NoError(t, err)

@@ -38,7 +38,7 @@ type Model struct {
 	// MaxRetries of the SDK on what may pass. Defaults to none: the error says when to try again, and the caller decides.
 	MaxRetries int
 	// OnRepair, where it is set, is told what [Repair] changed in a request before it is sent.
-	OnRepair func([]chat.Change)
+	OnRepair func([]chat.Repair)
 	// Adjust, where it is set, may change each request before it is sent: the API's own tools, metadata, whatever a
 	// [chat.Request] has no words for.
 	Adjust func(*sdk.MessageNewParams)

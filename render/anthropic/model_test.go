@@ -183,8 +183,8 @@ func TestBetasAndAdjust(t *testing.T) {
 
 func TestModelTellsWhatWasMended(t *testing.T) {
 	model, s := answering(t, say(text("42")))
-	var told []chat.Change
-	model.OnRepair = func(c []chat.Change) { told = append(told, c...) }
+	var told []chat.Repair
+	model.OnRepair = func(c []chat.Repair) { told = append(told, c...) }
 	_, err := model.Generate(t.Context(), ask(question))
 	require.NoError(t, err)
 	require.Empty(t, told)

@@ -34,7 +34,7 @@ import (
 //
 // What it cannot mend stays, for Validate to tell: tools without a name or schema that the API takes, a choice that there
 // is not, more than four cache breakpoints in opaque parts, a request without messages.
-func Repair(req chat.Request) (chat.Request, []chat.Change) {
+func Repair(req chat.Request) (chat.Request, []chat.Repair) {
 	r := &repairer{tools: req.Tools, given: len(req.Messages)}
 	for i, m := range req.Messages {
 		m.Content = slices.Clone(m.Content)

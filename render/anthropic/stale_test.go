@@ -87,7 +87,7 @@ func TestThinkingBehindASummaryIsDroppedWhereTheModelRefusesIt(t *testing.T) {
 				return a
 			})
 			model := &anthropic.Model{Client: s.client(), Name: "claude-test", Thinking: anthropic.Thinking{Adaptive: true, Stale: c.stale}}
-			session, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"))
+			session, err := history.Open(filepath.Join(t.TempDir(), "session.jsonl"), history.Options{})
 			require.NoError(t, err)
 			defer session.Close()
 			compactor := &summarize.Compactor{
@@ -95,9 +95,9 @@ func TestThinkingBehindASummaryIsDroppedWhereTheModelRefusesIt(t *testing.T) {
 				Target: summarize.Target{Model: model, Name: "claude-test", Tokenizer: quarter{}, Budget: 1500, ContextWindow: 3000, Tools: counting},
 			}
 			defer compactor.Close()
-			steps := &agent.Agent{Compactor: compactor, Prompt: elements.Fragment{
+			steps := &agent.Agent{Compactor: compactor, Prompt: elements.Nodes{
 				elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You count files.")}},
-				history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
+				history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
 			}}
 			require.NoError(t, session.Append(t.Context(), chat.UserMessage("How many files are there?")))
 			for {

@@ -65,9 +65,9 @@ func TestAgent(t *testing.T) {
 					}
 				},
 			}
-			prompt := elements.Fragment{
+			prompt := elements.Nodes{
 				elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You look for things.")}},
-				history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
+				history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
 			}
 			require.NoError(t, session.Append(t.Context(), chat.UserMessage("Find it.")))
 			answer := ""

@@ -39,7 +39,7 @@ func TestEachCallHasAnIDAndTheServerIsSentTheOnesThatItGave(t *testing.T) {
 			return []string{piece("STOP", parts...)}
 		})
 		m := a.model(t)
-		m.OnRepair = func(changes []chat.Change) { require.Empty(t, changes) }
+		m.OnRepair = func(changes []chat.Repair) { require.Empty(t, changes) }
 		return providertest.CallServer{Model: m, LeavesOut: true, Sent: func(t *testing.T) (calls, results, texts []string) {
 			contents := list(a.requests[len(a.requests)-1]["contents"])
 			order := ""

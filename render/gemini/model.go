@@ -26,7 +26,7 @@ type Model struct {
 	// MaxRetries of the SDK on what may pass. Defaults to none: the error says when to try again, and the caller decides.
 	MaxRetries int
 	// OnRepair, where it is set, is told what [Repair] changed in a request before it is sent.
-	OnRepair func([]chat.Change)
+	OnRepair func([]chat.Repair)
 	// Adjust, where it is set, may change each request before it is sent: thinking, safety, a cache, the API's own tools,
 	// whatever a [chat.Request] has no words for.
 	Adjust func(*genai.GenerateContentConfig)
@@ -78,7 +78,7 @@ func (m *Model) options() Options {
 }
 
 // request is what is sent for a request.
-func (m *Model) request(req chat.Request, tell func([]chat.Change)) ([]*genai.Content, *genai.GenerateContentConfig, error) {
+func (m *Model) request(req chat.Request, tell func([]chat.Repair)) ([]*genai.Content, *genai.GenerateContentConfig, error) {
 	if m.Client == nil || m.Name == "" {
 		return nil, nil, errors.New("gemini: Model.Client or Model.Name is not set")
 	}

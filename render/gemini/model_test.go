@@ -341,8 +341,8 @@ func TestNothingThatBreaksARuleIsSent(t *testing.T) {
 	a := newAPI(t, says(`{"text":"Yes."}`))
 	m := a.model(t)
 	req := chat.Request{Messages: []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`))}}
-	var told []chat.Change
-	m.OnRepair = func(changes []chat.Change) { told = append(told, changes...) }
+	var told []chat.Repair
+	m.OnRepair = func(changes []chat.Repair) { told = append(told, changes...) }
 	_, err := m.Generate(t.Context(), req)
 	require.NoError(t, err)
 	require.Len(t, told, 2)

@@ -31,7 +31,7 @@ import (
 //
 // What it cannot mend stays, for Validate to tell: tools without a name or schema that the API takes, a choice that there
 // is not, a request without messages.
-func Repair(req chat.Request, o Options) (chat.Request, []chat.Change) {
+func Repair(req chat.Request, o Options) (chat.Request, []chat.Repair) {
 	if Validate(req, o) == nil {
 		return req, nil
 	}

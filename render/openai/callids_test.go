@@ -79,7 +79,7 @@ func TestEachCallHasAnIDThatTheServerTakesBack(t *testing.T) {
 					return calls, resultIDs, texts
 				}
 				m := s.model(api, "gpt-4o")
-				m.OnRepair = func(changes []chat.Change) { require.Empty(t, changes) }
+				m.OnRepair = func(changes []chat.Repair) { require.Empty(t, changes) }
 				return providertest.CallServer{Model: m, Sent: sent}
 			})
 		})
@@ -136,7 +136,7 @@ func TestAnAgentOnAServerWithoutCallIDsEnds(t *testing.T) {
 				Compactor: &summarize.Compactor{Session: session, Target: summarize.Target{
 					Model: s.model(api, "gpt-4o"), Tokenizer: sizing.Estimator{}, Budget: 10_000, Tools: []chat.Tool{countTool},
 				}},
-				Prompt: elements.Fragment{history.Request{Session: session}, history.Rounds{Session: session}},
+				Prompt: elements.Nodes{history.TurnStart{Session: session}, history.TurnRounds{Session: session}},
 			}
 			for range 3 {
 				answer, err := steps.Step(t.Context())

@@ -42,7 +42,7 @@ type Model struct {
 	// MaxRetries of the SDK on what may pass. Defaults to none: the error says when to try again, and the caller decides.
 	MaxRetries int
 	// OnRepair, where it is set, is told what [Repair] changed in a request before it is sent.
-	OnRepair func([]chat.Change)
+	OnRepair func([]chat.Repair)
 	// AdjustChat and AdjustItems, where they are set, may change each request before it is sent: the API's own tools,
 	// metadata, whatever a [chat.Request] has no words for.
 	AdjustChat  func(*sdk.ChatCompletionNewParams)
@@ -90,7 +90,7 @@ func (m *Model) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 }
 
 // prepare mends a request and tells of it.
-func (m *Model) prepare(req chat.Request, tell func([]chat.Change)) (chat.Request, error) {
+func (m *Model) prepare(req chat.Request, tell func([]chat.Repair)) (chat.Request, error) {
 	switch {
 	case m.Name == "":
 		return req, errors.New("openai: Model.Name is not set")

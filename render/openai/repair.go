@@ -29,7 +29,7 @@ import (
 //
 // What it cannot mend stays, for Validate to tell: tools without a name or schema that the API takes, a choice that there
 // is not, a request without messages.
-func Repair(req chat.Request, api API) (chat.Request, []chat.Change) {
+func Repair(req chat.Request, api API) (chat.Request, []chat.Repair) {
 	r := repairer{api: api}
 	for i, m := range req.Messages {
 		r.add(i, r.mend(i, m))

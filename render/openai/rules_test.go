@@ -159,8 +159,8 @@ func TestRules(t *testing.T) {
 				}
 				s := newServer(t, always(reply{items: []item{message("msg_1", "42")}}))
 				m := s.model(api, "gpt-4o")
-				var told []chat.Change
-				m.OnRepair = func(c []chat.Change) { told = c }
+				var told []chat.Repair
+				m.OnRepair = func(c []chat.Repair) { told = c }
 				_, err = m.Generate(t.Context(), req)
 				if len(tt.messages) == 0 { // nobody else can say what to ask
 					_, invalid := errors.AsType[*chat.ValidationError](err)

@@ -35,7 +35,7 @@ func Replacement(m summarize.Material) elements.Node {
 			left -= m.Tokenizer.CountMessage(said)
 		}
 	}
-	return elements.Fragment{
+	return elements.Nodes{
 		users,
 		elements.UserMessage{Props: elements.Props{Priority: new(1)}, Children: slices.Insert(rest, 0, start(m, others))},
 	}

@@ -67,8 +67,8 @@ func of(t *testing.T, budget int, policy summarize.Policy, model ...func(context
 		require.NoError(t, compactor.Close())
 		require.Empty(t, list, "requests that were not made")
 	})
-	return &agent.Agent{Compactor: compactor, Prompt: elements.Fragment{
-		history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
+	return &agent.Agent{Compactor: compactor, Prompt: elements.Nodes{
+		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
 	}}
 }
 
@@ -100,7 +100,7 @@ func TestAnAnswerAndItsUsageAreOneAppend(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, session.Append(t.Context(), chat.UserMessage("What is in the harbour?")))
 	a.Compactor.Session = session
-	a.Prompt = elements.Fragment{history.Request{Session: session}, history.Rounds{Session: session}}
+	a.Prompt = elements.Nodes{history.TurnStart{Session: session}, history.TurnRounds{Session: session}}
 	before := store.appends
 	answer, err := a.Step(t.Context())
 	require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestAnAnswerThatDoesNotKnowWhatWasSaidMeanwhileIsAConflict(t *testing.T) {
 		require.NoError(t, err)
 		return says("Three ships.")(ctx, req)
 	})
-	a.Compactor.Session, a.Prompt = session, elements.Fragment{history.Request{Session: session}, history.Rounds{Session: session}}
+	a.Compactor.Session, a.Prompt = session, elements.Nodes{history.TurnStart{Session: session}, history.TurnRounds{Session: session}}
 	answer, err := a.Step(t.Context())
 	conflict, ok := errors.AsType[*history.ConflictError](err)
 	require.True(t, ok, "%v", err)

@@ -35,9 +35,9 @@ func Example() {
 		Policy: copilotchat.Policy(),
 	}
 	defer compactor.Close()
-	steps := &agent.Agent{Compactor: compactor, Prompt: elements.Fragment{
+	steps := &agent.Agent{Compactor: compactor, Prompt: elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You know the weather.")}},
-		history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
+		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
 	}}
 	if err := session.Append(ctx, chat.UserMessage("How warm is it here?")); err != nil {
 		log.Fatal(err)

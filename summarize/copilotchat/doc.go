@@ -6,11 +6,11 @@
 //
 //	compactor := &summarize.Compactor{Session: session, Target: target, Policy: copilotchat.Policy()}
 //	defer compactor.Close()
-//	result, err := compactor.Render(ctx, elements.Fragment{
+//	result, err := compactor.Render(ctx, elements.Nodes{
 //		instructions,
 //		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: session},
-//		history.Request{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: session},
-//		history.Rounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: session},
+//		history.TurnStart{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: session},
+//		history.TurnRounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: session},
 //	})
 //
 // [Policy] returns the policy. Its prompts and what it puts in place are parts of package summarize, which the zero policy uses too:

@@ -25,7 +25,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	session, err := history.Open(filepath.Join(dir, "session.jsonl"))
+	session, err := history.Open(filepath.Join(dir, "session.jsonl"), history.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -59,11 +59,11 @@ func Example() {
 		},
 	}
 	defer compactor.Close()
-	result, err := compactor.Render(context.Background(), elements.Fragment{
+	result, err := compactor.Render(context.Background(), elements.Nodes{
 		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
 		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: session},
-		history.Request{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: session},
-		history.Rounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: session}, // of this turn
+		history.TurnStart{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: session},
+		history.TurnRounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: session}, // of this turn
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -252,7 +252,7 @@ func TestStatements(t *testing.T) {
 			Check: func(t *testing.T) {
 				var older, request, rounds int
 				d := of(t, numbered(t, 0), window)
-				_, err := d.Render(t.Context(), elements.Fragment{
+				_, err := d.Render(t.Context(), elements.Nodes{
 					elements.SystemMessage{Children: elements.Nodes{elements.Text(compacttest.Words(997))}},
 					recorder{elements.Props{Priority: new(700), FlexGrow: 1}, 100, &older},
 					recorder{elements.Props{Priority: new(900), FlexGrow: 2}, 1997, &request},
@@ -925,7 +925,7 @@ func TestStatements(t *testing.T) {
 				require.Len(t, got, 5, "instructions, summary, what the user asked, and the round that went over")
 				d.Say(chat.AssistantMessage("Done."), chat.UserMessage("And now?"))
 				compacttest.Equal(t, got, d.Messages()[:len(got)])
-				again, err := history.Read(d.Session.Path())
+				again, err := history.Read(d.Session.Path(), history.Options{})
 				require.NoError(t, err)
 				defer again.Close()
 				compacttest.Equal(t, compacttest.ViewOf(t, d.Session), compacttest.ViewOf(t, again))

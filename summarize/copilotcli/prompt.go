@@ -64,7 +64,7 @@ func request(m summarize.Material) elements.Node {
 		ask = append(ask, textblock.Paragraph(previousAsk), m.EarlierBlock())
 	}
 	ask = append(ask, m.ContextBlock(), m.Remarks(), textblock.Line("</"+string(Mode)+">"))
-	return elements.Fragment{
+	return elements.Nodes{
 		textblock.Messages(m.System),
 		textblock.Messages(said),
 		elements.UserMessage{Props: textblock.Required(), Children: ask},

@@ -47,7 +47,7 @@ func TestConversationCompactionRequest(t *testing.T) {
 func TestWhatGoesFirstOfASession(t *testing.T) {
 	fill := strings.Repeat(" and so on", 12)
 	m := compacttest.Done()
-	m.Said, m.Reminder, m.Transcript = nil, "", summarize.Transcript{}
+	m.Said, m.Reminder, m.Breadcrumb = nil, "", summarize.Breadcrumb{}
 	for n := range 3 {
 		m.Said = append(m.Said, chat.UserMessage(fmt.Sprintf("U%d%s", n+1, fill)))
 	}

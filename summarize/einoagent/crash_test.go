@@ -64,7 +64,7 @@ func TestWhateverDiesEverythingIsRecordedOnce(t *testing.T) {
 		for _, question := range questions {
 			asked := schema.UserMessage(question)
 			for whole, short := d.one(2), d.one(2); ; {
-				session, err := history.OpenWith(path, history.Options{File: history.FileOptions{Sync: history.SyncNever}})
+				session, err := history.Open(path, history.Options{File: history.FileOptions{Sync: history.SyncNever}})
 				require.NoError(t, err)
 				input := []*schema.Message{asked}
 				if whole {
@@ -87,7 +87,7 @@ func TestWhateverDiesEverythingIsRecordedOnce(t *testing.T) {
 				require.ErrorIs(t, got.err, died, "seed %d", seed)
 			}
 		}
-		session, err := history.Read(path)
+		session, err := history.Read(path, history.Options{})
 		require.NoError(t, err)
 		seen := map[string]int{}
 		for e, err := range session.Entries(t.Context()) {

@@ -1,7 +1,7 @@
 // Package einoagent brings promptree to agents of eino (github.com/cloudwego/eino, v0.9): what is said is kept in a session, the
 // prompt is composed from a tree that fits its budget, and a conversation that does not fit is compacted.
 //
-//	session, err := history.Open("session.jsonl")
+//	session, err := history.Open("session.jsonl", history.Options{})
 //	...
 //	defer session.Close()
 //	compactor := &summarize.Compactor{

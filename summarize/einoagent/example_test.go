@@ -47,7 +47,7 @@ func Example() {
 	}
 
 	// What promptree adds: a session, a compactor on it, and the middleware among the agent's handlers.
-	session, err := history.Open(filepath.Join(dir, "session.jsonl"))
+	session, err := history.Open(filepath.Join(dir, "session.jsonl"), history.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -103,11 +103,11 @@ func ExampleNew_prompt() {
 		Target: summarize.Target{Model: einoagent.Model(&scripted{}), Tokenizer: sizing.Estimator{}, Budget: 100_000},
 	}
 	defer compactor.Close()
-	middleware, err := einoagent.New(einoagent.Options{Compactor: compactor, Prompt: elements.Fragment{
+	middleware, err := einoagent.New(einoagent.Options{Compactor: compactor, Prompt: elements.Nodes{
 		history.Conversation{Session: session},
 		elements.UserMessage{Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{elements.Text("Files of the project: …")}},
-		history.Request{Session: session},
-		history.Rounds{Session: session},
+		history.TurnStart{Session: session},
+		history.TurnRounds{Session: session},
 	}})
 	fmt.Println(middleware != nil, err)
 	// Output: true <nil>
@@ -120,7 +120,7 @@ func ExampleTemplate() {
 		if !ok {
 			return nil, fmt.Errorf("documents is %T, not []string", variables["documents"])
 		}
-		return elements.Fragment{
+		return elements.Nodes{
 			elements.SystemMessage{Children: elements.Nodes{elements.Text("Answer from the documents.")}},
 			elements.UserMessage{Children: elements.Nodes{
 				elements.Map(documents, func(d string) elements.Node {

@@ -38,7 +38,7 @@ type Conversation struct {
 	// request. The caller closes it, and the session.
 	Compactor *summarize.Compactor
 	// Prompt that shows the session. The agent's instruction is put before it. Defaults to the conversation alone:
-	// [history.Conversation], [history.Request] and [history.Rounds].
+	// [history.Conversation], [history.TurnStart] and [history.TurnRounds].
 	Prompt elements.Node
 }
 
@@ -73,7 +73,7 @@ func (m *middleware) conversation(ctx context.Context) (Conversation, error) {
 	n, _ := ctx.Value(nestedKey{m}).(*nested)
 	if c = n.within(c); c.Prompt == nil {
 		s := c.Compactor.Session
-		c.Prompt = elements.Fragment{history.Conversation{Session: s}, history.Request{Session: s}, history.Rounds{Session: s}}
+		c.Prompt = elements.Nodes{history.Conversation{Session: s}, history.TurnStart{Session: s}, history.TurnRounds{Session: s}}
 	}
 	return c, nil
 }
@@ -118,7 +118,7 @@ func (s *step) compose(result *render.Result) error {
 
 // tree returns the prompt with the framework's instruction before it, and how many messages that is.
 func tree(instruction []*schema.Message, prompt elements.Node) (elements.Node, int, error) {
-	list := elements.Fragment{}
+	list := elements.Nodes{}
 	for _, e := range instruction {
 		c, err := FromEino(e)
 		if err != nil {

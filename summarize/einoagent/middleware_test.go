@@ -512,11 +512,11 @@ func TestAPromptsOwnMessagesStandOnceAndArePrunedFirst(t *testing.T) {
 	session, _ := opened(t)
 	compactor := compactorOn(t, session)
 	compactor.Policy.Trigger = summarize.Trigger{{On: summarize.OnBudgetExceeded}}
-	middleware, err := einoagent.New(einoagent.Options{Compactor: compactor, Prompt: elements.Fragment{
+	middleware, err := einoagent.New(einoagent.Options{Compactor: compactor, Prompt: elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("House rules.")}},
 		history.Conversation{Session: session},
 		elements.UserMessage{Props: elements.Props{Priority: new(1)}, Children: elements.Nodes{elements.Text("context " + content("c"))}},
-		history.Request{Session: session}, history.Rounds{Session: session},
+		history.TurnStart{Session: session}, history.TurnRounds{Session: session},
 	}})
 	require.NoError(t, err)
 	m := rounds(6)

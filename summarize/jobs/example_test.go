@@ -84,11 +84,11 @@ func Example() {
 	}
 	compactor := newCompactor(session)
 	defer compactor.Close()
-	step := agent.Agent{Compactor: compactor, Prompt: elements.Fragment{
+	step := agent.Agent{Compactor: compactor, Prompt: elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},
 		history.Conversation{Session: session},
-		history.Request{Session: session},
-		history.Rounds{Session: session},
+		history.TurnStart{Session: session},
+		history.TurnRounds{Session: session},
 	}}
 	answer, err := step.Step(ctx)
 	if err != nil {

@@ -517,7 +517,7 @@ var clearing = []statements.Statement{
 			got := rendered(d)
 			require.Equal(t, "cleared", compacttest.Kinds(*d.Heard))
 			require.Empty(t, d.Requests())
-			again, err := history.Read(path)
+			again, err := history.Read(path, history.Options{})
 			require.NoError(t, err)
 			defer again.Close()
 			v, err := again.View(t.Context())

@@ -44,8 +44,8 @@ func material(said func(text string) string) summarize.Material {
 	m.Files = history.Files{Read: []string{said("a.go")}, Modified: []string{said("b.go")}, Left: 3}
 	m.Plan, m.Todo, m.Agent = said("1. build"), said("- test"), said("It reviews.")
 	m.Skills = []summarize.Skill{{Name: said("go"), Instructions: said("Run gofmt.")}}
-	m.Transcript.Path, m.Transcript.Tool = "/"+said("s.jsonl"), said("read")
-	_, m.Transcript.Example, _ = breadcrumb.Find([]chat.Tool{{Name: said("read_file"), Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}}, said("read_file"))
+	m.Breadcrumb.Path, m.Breadcrumb.Tool = "/"+said("s.jsonl"), said("read")
+	_, m.Breadcrumb.Example, _ = breadcrumb.Find([]chat.Tool{{Name: said("read_file"), Parameters: []byte(`{"properties":{"path":{"type":"string"}}}`)}}, said("read_file"))
 	m.Said = []chat.Message{chat.UserMessage(said("Start."))}
 	m.Head = []chat.Message{{Role: chat.RoleAssistant, Content: chat.Parts{chat.Text(said("I start."))}}}
 	m.Covered = []chat.Message{

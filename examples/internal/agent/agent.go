@@ -203,7 +203,7 @@ func (a *Agent) hear(e summarize.Event) {
 // prompt is what the model is shown. The excerpts and the hints have priorities and go first, the excerpts before the hints;
 // then the history is compacted.
 func (a *Agent) prompt(question string) elements.Node {
-	return elements.Fragment{
+	return elements.Nodes{
 		elements.SystemMessage{Children: elements.Nodes{
 			elements.TextChunk{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(instructions)}},
 			elements.PrioritizedList{Props: elements.Props{Priority: new(20)}, Descending: true, Children: hints},
@@ -213,7 +213,7 @@ func (a *Agent) prompt(question string) elements.Node {
 			Excerpts{Props: elements.Props{Priority: new(10), FlexGrow: 1}, Tools: a.Tools},
 			elements.TextChunk{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(question)}},
 		}},
-		history.Rounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: a.Session},
+		history.TurnRounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: a.Session},
 	}
 }
 

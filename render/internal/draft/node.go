@@ -7,6 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/metadata"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
@@ -136,7 +137,7 @@ func (n *Node) Adopt(children []Node) {
 }
 
 // Note records a metadata value. One that is local to the root is global.
-func (n *Node) Note(entry elements.MetaEntry) {
+func (n *Node) Note(entry metadata.Entry) {
 	more := n.Set()
 	if entry.Local && n.Parent != nil {
 		more.Locals = append(more.Locals, entry)

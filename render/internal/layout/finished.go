@@ -24,9 +24,6 @@ type finished struct {
 	silent     bool // there are messages that count but have nothing to say
 }
 
-// Keepsake makes it one of an [elements.Finished].
-func (*finished) Keepsake() {}
-
 // layFinished lays out finished messages, or takes what they were laid out to before. Where they may not stand as a whole they are
 // laid out like any others.
 func layFinished(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
@@ -36,13 +33,13 @@ func layFinished(ctx context.Context, n elements.Node, s *site) (elements.Nodes,
 	if s.inMessage {
 		return s.render(ctx, e)
 	}
-	f, kept := e.Kept().(*finished)
+	f, kept := e.Kept().Load().(*finished)
 	kept = kept && f.compatible == l.Compatible
 	switch {
 	case kept && counting.MayKeep(f.tokenizer) && counting.MayKeep(l.Told.Tokenizer) && f.tokenizer == l.Told.Tokenizer:
 	case kept && !f.silent:
 		f = f.countedBy(l)
-		e.Keep(f)
+		e.Kept().Store(f)
 	default:
 		children, err := s.render(ctx, e)
 		if err != nil {
@@ -59,7 +56,7 @@ func layFinished(ctx context.Context, n elements.Node, s *site) (elements.Nodes,
 			Messages: join.Messages(state, tree.Latest), Tokens: count.New(state, l.Tokenizer).Count(tree.Root), Tree: state.Tree,
 		}
 		f.silent = len(f.block.Messages) < state.Left(tree.Root)
-		e.Keep(f)
+		e.Kept().Store(f)
 	}
 	s.node.Finished = f.block
 	s.used += f.charged

@@ -10,6 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/metadata"
 	"github.com/promptree-go/promptree/internal/plaintext"
 	"github.com/promptree-go/promptree/render/internal/draft"
 	"github.com/promptree-go/promptree/render/internal/guard"
@@ -55,7 +56,7 @@ func builtinOf(n elements.Node) (k kind, ok bool) {
 		return kind{literal: layBreakpoint}, true
 	case elements.Reference:
 		return kind{literal: layReference, note: true}, true
-	case metadata:
+	case metadataElement:
 		return kind{literal: layMetadata, note: true}, !guard.IsNil(n)
 	case elements.Transferred:
 		return kind{literal: layTransferred}, true
@@ -119,10 +120,10 @@ func typeName(n elements.Node) string {
 	return base
 }
 
-// metadata is an [elements.Meta], or embeds one.
-type metadata interface {
+// metadataElement is an [elements.Meta], or embeds one.
+type metadataElement interface {
 	elements.Node
-	Entry() elements.MetaEntry
+	Entry() metadata.Entry
 }
 
 func layCallers(ctx context.Context, n elements.Node, s *site) (elements.Nodes, error) {
@@ -300,11 +301,11 @@ func layReference(n elements.Node, s *site, _ *int, _ bool) error {
 }
 
 func layMetadata(n elements.Node, s *site, _ *int, _ bool) error {
-	return note(s.watch, s.node, n.(metadata))
+	return note(s.watch, s.node, n.(metadataElement))
 }
 
 // note records metadata in a node.
-func note(w *guard.Watch, e *draft.Node, m metadata) error {
+func note(w *guard.Watch, e *draft.Node, m metadataElement) error {
 	return w.Call(e, func() { e.Note(m.Entry()) })
 }
 

@@ -37,7 +37,7 @@ func casesOf(t *testing.T, file, function string) (names []string) {
 			for _, e := range clause.List {
 				if s, ok := indirect(e).(*ast.SelectorExpr); ok {
 					names = append(names, s.Sel.Name)
-				} else if i, ok := e.(*ast.Ident); ok && i.Name == "metadata" {
+				} else if i, ok := e.(*ast.Ident); ok && i.Name == "metadataElement" {
 					names = append(names, "Meta")
 				}
 			}

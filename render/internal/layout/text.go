@@ -77,7 +77,7 @@ func (s *site) join(piece *draft.Node, children elements.Nodes) (charged int, er
 			piece.Refer(n)
 		case elements.Opaque:
 			s.node.Add(opaque(n)).SetPriority(n.Priority)
-		case metadata:
+		case metadataElement:
 			if err := note(s.watch, s.node, n); err != nil {
 				return 0, err
 			}

@@ -262,8 +262,8 @@ func (l *load) prompts() {
 					Model: models.Offline{Tokenizer: tokenizer}, Name: "offline", Tokenizer: tokenizer, Budget: int(l.budget.Load()), ContextWindow: window,
 				},
 			}
-			result, err := compactor.Render(ctx, elements.Fragment{
-				history.Conversation{Session: session}, history.Request{Session: session}, history.Rounds{Session: session},
+			result, err := compactor.Render(ctx, elements.Nodes{
+				history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
 			})
 			require.NoError(t, err, "session %s of %s", info.Name, tenant)
 			messages := result.Messages
