@@ -103,7 +103,7 @@ func TestElementsShowTheSession(t *testing.T) {
 
 func TestElementsNeedASession(t *testing.T) {
 	for path, e := range map[string]elements.Node{
-		"Conversation": history.Conversation{}, "Request": history.TurnStart{}, "Rounds": history.TurnRounds{},
+		"Conversation": history.Conversation{}, "TurnStart": history.TurnStart{}, "TurnRounds": history.TurnRounds{},
 	} {
 		_, err := render.Render(t.Context(), e, render.Options{Budget: 100, Tokenizer: quarter{}})
 		require.ErrorIs(t, err, history.ErrNoSession)
@@ -121,8 +121,8 @@ func TestHistoryIsRequiredByDefault(t *testing.T) {
 		path string
 	}{
 		{"a conversation", history.Conversation{Session: s}, "Conversation"},
-		{"a request", history.TurnStart{Session: s}, "Request"},
-		{"rounds", history.TurnRounds{Session: s}, "Rounds"},
+		{"a request", history.TurnStart{Session: s}, "TurnStart"},
+		{"rounds", history.TurnRounds{Session: s}, "TurnRounds"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			shown, err := shrinking(t, tt.root)
