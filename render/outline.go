@@ -15,6 +15,8 @@ import (
 type Outline struct {
 	// Name of the element as paths have it, with its number among siblings; "" of a piece that is no element of its own.
 	Name string `json:"name,omitempty"`
+	// Tag is the opening end of a tag with children, as it is sent; "" of anything else.
+	Tag string `json:"tag,omitempty"`
 	// Role of a message, "" of anything else.
 	Role chat.Role `json:"role,omitempty"`
 	// Priority that the element was given, nil if it was given none.
@@ -24,7 +26,7 @@ type Outline struct {
 	// Piece is what the report says of a piece, nil of what holds others.
 	Piece *Piece `json:"piece,omitempty"`
 	// Text of a piece as it was laid out, trimmed or not: of a text the text, of a tool call its arguments, of thinking the thought,
-	// of an image its source. "" of other pieces.
+	// of an image its source, of a tool its description. "" of other pieces.
 	Text string `json:"text,omitempty"`
 	// Children in document order, dropped ones too.
 	Children []*Outline `json:"children,omitempty"`
@@ -75,11 +77,16 @@ func (o *Outline) child(t *tree.Tree, n tree.ID) *Outline {
 	if node.Is(tree.Given) {
 		child.Priority = new(node.Priority)
 	}
+	if extra.Tag != nil {
+		child.Tag = strings.TrimSuffix(extra.Tag.Open, "\n")
+	}
 	switch node.Kind {
 	case tree.Message:
 		child.Role = extra.Frame.Role
 	case tree.Text:
 		child.Text = node.Text
+	case tree.Tool:
+		child.Text = extra.Tool.Description
 	case tree.Part:
 		switch p := extra.Part.(type) {
 		case chat.Thinking:

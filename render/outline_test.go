@@ -142,3 +142,14 @@ func TestAnOutlineHoldsEveryPieceOfTheReport(t *testing.T) {
 		require.True(t, json.Valid(data))
 	}
 }
+
+func TestAnOutlineHasTheOpeningEndOfATagAndTheDescriptionOfATool(t *testing.T) {
+	result, err := render.Render(t.Context(), elements.Fragment{
+		elements.Tool{Tool: chat.Tool{Name: "read", Description: "reads a file"}},
+		user(elements.Tag{Name: "file", Attributes: []elements.Attribute{{Name: "path", Value: `a"b.go`}}, Children: elements.Nodes{line("package a")}}),
+	}, render.Options{Budget: 1000, Tokenizer: words})
+	require.NoError(t, err)
+	outline := result.Outline()
+	require.Equal(t, "reads a file", outline.Children[0].Text)
+	require.Equal(t, `<file path="a&quot;b.go">`, outline.Children[1].Children[0].Tag)
+}

@@ -13,25 +13,34 @@ import (
 // ErrNoSurvey is the error of a survey if it is not known from which budget on pieces are kept.
 var ErrNoSurvey = errors.New("render: the budgets of the pieces are not known")
 
-// Survey returns the report of a result, and in it the budget from which on each piece is kept, and the sizes of texts that may be
+// Survey is the report of a result, and in it the budget from which on each piece is kept, and the sizes of texts that may be
 // trimmed ([Piece]). They hold for fits of the same layout with the same options, and exactly: at every budget at which the same limits
-// are kept, from the largest [elements.TokenLimit] within the budget of the result up to below the smallest above it.
-//
-// It prunes the prompt once, as far as it goes, whatever the number of pieces. The error wraps [ErrNoSurvey] if that says nothing of other
-// budgets: with a low water, with backfill, with expandables, or with a tokenizer that is no [chat.Joiner].
-func (r *Result) Survey(ctx context.Context) (Report, error) {
+// are kept, which is those from From up to below Below.
+type Survey struct {
+	Report Report
+	// From is the largest [elements.TokenLimit] within the budget of the result, or 1.
+	From int
+	// Below is the smallest [elements.TokenLimit] above the budget of the result, 0 if there is none.
+	Below int
+	// Least is the smallest budget from From on that the prompt fits.
+	Least int
+}
+
+// Survey prunes the prompt once, as far as it goes, whatever the number of pieces. The error wraps [ErrNoSurvey] if that says nothing of
+// other budgets: with a low water, with backfill, with expandables, or with a tokenizer that is no [chat.Joiner].
+func (r *Result) Survey(ctx context.Context) (Survey, error) {
 	if r == nil || r.survey == nil {
-		return nil, fmt.Errorf("%w: the result is not of a render", ErrNoSurvey)
+		return Survey{}, fmt.Errorf("%w: the result is not of a render", ErrNoSurvey)
 	}
 	s, err := r.survey(ctx)
 	if err != nil {
-		return nil, err
+		return Survey{}, err
 	}
 	report := slices.Clone(r.Report())
 	for i := range report {
 		s.tell(&report[i], s.going[i])
 	}
-	return report, nil
+	return Survey{report, s.from, s.below, s.smallest}, nil
 }
 
 // survey is a pruning as far as it goes.
@@ -41,6 +50,8 @@ type survey struct {
 	sizes    map[tree.ID][]Size
 	smallest int // budget that the prompt fits
 	going    []going
+
+	from, below int // budgets that it holds for
 }
 
 // tell sets the budgets of a piece.
@@ -73,18 +84,21 @@ func (l *Layout) survey(ctx context.Context, o FitOptions) (*survey, error) {
 		}
 		f := newFitting(l, from, o)
 		f.watch = w
-		least := 1
+		s := &survey{from: 1, sizes: map[tree.ID][]Size{}}
 		for _, limit := range f.limits {
-			if limit.max <= o.Budget {
-				least = max(least, limit.max)
+			switch {
+			case limit.max <= o.Budget:
+				s.from = max(s.from, limit.max)
+			case s.below == 0 || limit.max < s.below:
+				s.below = limit.max
 			}
 		}
 		if err := f.keepLimits(ctx, o.Budget); err != nil {
 			return nil, err
 		}
 		f.lockUnranked()
-		s := &survey{base: f.state.Now, sizes: map[tree.ID][]Size{}}
-		s.prune(ctx, f, least)
+		s.base = f.state.Now
+		s.prune(ctx, f)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -93,10 +107,10 @@ func (l *Layout) survey(ctx context.Context, o FitOptions) (*survey, error) {
 }
 
 // prune takes out one piece after the other until the prompt fits a budget or nothing more may go.
-func (s *survey) prune(ctx context.Context, f *fitting, least int) {
+func (s *survey) prune(ctx context.Context, f *fitting) {
 	tokens := f.count.Count(tree.Root)
-	s.smallest = max(least, tokens)
-	for tokens > least && ctx.Err() == nil {
+	s.smallest = max(s.from, tokens)
+	for tokens > s.from && ctx.Err() == nil {
 		n, why, _ := f.order.Choose(tree.Root)
 		if n == tree.None {
 			break
@@ -109,7 +123,7 @@ func (s *survey) prune(ctx context.Context, f *fitting, least int) {
 		f.order.Take(n, why)
 		keptFrom := s.smallest
 		if tokens = f.count.Count(tree.Root); tokens < keptFrom {
-			s.smallest = max(least, tokens)
+			s.smallest = max(s.from, tokens)
 			if cuts != nil {
 				sizes := append(sizesBetween(s.smallest, keptFrom, cuts), Size{keptFrom, f.count.Piece(text)})
 				s.sizes[text], keptFrom = sizes, sizes[0].Budget

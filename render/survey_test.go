@@ -14,9 +14,6 @@ import (
 	"github.com/promptree-go/promptree/render"
 )
 
-// mostLimit is above all limits of random prompts.
-const mostLimit = 210
-
 // sizeAt returns what a surveyed piece counts at a budget, 0 if it is dropped.
 func sizeAt(p render.Piece, budget int) (tokens int, kept bool) {
 	if p.KeptFrom == 0 || budget < p.KeptFrom {
@@ -51,20 +48,25 @@ func TestASurveySaysWhatEveryBudgetKeeps(t *testing.T) {
 			budget := 1 + r.IntN(whole.Tokens+1)
 			result, err := layout.Fit(t.Context(), budget)
 			if _, is := errors.AsType[*render.BudgetExceededError](err); is {
-				for i, p := range survey {
-					require.True(t, budget < mostLimit || p.KeptFrom == 0 || p.KeptFrom > budget, "seed %d, budget %d, piece %d", seed, budget, i)
+				require.True(t, budget < survey.From || budget < survey.Least)
+				for i, p := range survey.Report {
+					require.True(t, budget < survey.From || p.KeptFrom == 0 || p.KeptFrom > budget, "seed %d, budget %d, piece %d", seed, budget, i)
 				}
 				continue
 			}
 			require.NoError(t, err)
 			said := survey
-			if budget < mostLimit { // other limits may be kept
+			if budget < survey.From { // other limits are kept
 				said, err = result.Survey(t.Context())
 				require.NoError(t, err)
+				require.LessOrEqual(t, said.Below, survey.From)
 			}
+			require.LessOrEqual(t, said.From, budget)
+			require.LessOrEqual(t, said.Least, budget)
+			require.True(t, said.Below == 0 || budget < said.Below)
 			for i, p := range result.Report() {
-				at := fmt.Sprintf("seed %d, budget %d, piece %d, %+v, %+v", seed, budget, i, said[i], p)
-				tokens, kept := sizeAt(said[i], budget)
+				at := fmt.Sprintf("seed %d, budget %d, piece %d, %+v, %+v", seed, budget, i, said.Report[i], p)
+				tokens, kept := sizeAt(said.Report[i], budget)
 				require.Equal(t, kept, p.Dropped == render.Kept, at)
 				if kept {
 					require.Equal(t, tokens, p.Tokens, at)
@@ -99,5 +101,20 @@ func TestASurveyIsRefusedWhereOtherBudgetsAreNotKnown(t *testing.T) {
 			_, err = result.Survey(t.Context())
 			require.ErrorIs(t, err, render.ErrNoSurvey)
 		})
+	}
+}
+
+func TestASurveyHoldsFromALimitToTheNext(t *testing.T) {
+	limited := func(limit int) elements.Node {
+		return elements.TokenLimit{Max: limit, Children: elements.Nodes{user(chunk(1, "one"), chunk(2, "two"))}}
+	}
+	layout, err := render.Lay(t.Context(), elements.Fragment{limited(9), limited(40), limited(60)}, render.Options{Budget: 100, Tokenizer: summing{runes}})
+	require.NoError(t, err)
+	for _, tt := range []struct{ budget, from, below int }{{30, 9, 40}, {40, 40, 60}, {59, 40, 60}, {100, 60, 0}} {
+		result, err := layout.Fit(t.Context(), tt.budget)
+		require.NoError(t, err)
+		survey, err := result.Survey(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []int{tt.from, tt.below}, []int{survey.From, survey.Below}, tt.budget)
 	}
 }
