@@ -134,6 +134,41 @@
 // elements of package history do so. For another tokenizer, or one that has learnt since ([sizing.Calibrated]), it is only
 // counted again.
 //
+// # Reports as JSON
+//
+// [Report.WriteJSON] writes a list with an object for each piece, in document order. Numbers are tokens if nothing else is said. Only
+// path, kind and tokens are always there.
+//
+//	path         names of the elements from the root to that of the piece, joined by " > ", such as "User > file#2"
+//	kind         text, image, document, thinking, opaque, cacheBreakpoint, toolCall or tool
+//	priority     that decided, a number; missing if there is none, which is the highest
+//	decidedBy    path of what was chosen to go, if that is another
+//	group        name of the group that the piece belongs to
+//	tokens       what the piece counts by itself
+//	trimmedFrom  what it counted before it was trimmed
+//	required     true if it could not have been dropped
+//	restored     true if it had been dropped and was put back
+//	dropped      priority, chunk, group or emptied; missing if it was kept
+//	limit        path of the TokenLimit for which it was dropped; missing if it was for the whole prompt
+//	keptFrom     budget from which on it is kept, by a survey
+//	sizes        list of objects with a budget and the tokens that a text counts from it on, by a survey
+//	budget       in sizes
+//
+// [Outline.WriteJSON] writes a tree of objects. Only tokens is always there:
+//
+//	name      of the element as in paths
+//	tag       opening end of a tag
+//	role      of a message: system, user, assistant or tool
+//	priority  that the element was given
+//	tokens    object with what its pieces count: kept, trimmed and dropped
+//	kept      in tokens: of what is left
+//	trimmed   in tokens: what trimming took
+//	dropped   in tokens: of what went
+//	counted   what a message counts as it is sent; of the root, messages and tools
+//	piece     object of the report, of a piece
+//	text      of a piece as it was laid out
+//	children  list of such objects, in document order
+//
 // # Trees from elsewhere
 //
 // [Transfer] renders content to JSON, in the form of prompt-tsx (content type [TransferContentType]), and

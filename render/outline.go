@@ -1,12 +1,15 @@
 package render
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/internal/guard"
 	"github.com/promptree-go/promptree/render/internal/tree"
 )
 
@@ -23,6 +26,9 @@ type Outline struct {
 	Priority *int `json:"priority,omitempty"`
 	// Tokens of the pieces in it.
 	Tokens OutlineTokens `json:"tokens"`
+	// Counted is what a message counts as it is sent, with what wraps it, and of the whole what messages and tools do
+	// ([Result.Tokens]). 0 of anything else, and of what is not sent.
+	Counted int `json:"counted,omitempty"`
 	// Piece is what the report says of a piece, nil of what holds others.
 	Piece *Piece `json:"piece,omitempty"`
 	// Text of a piece as it was laid out, trimmed or not: of a text the text, of a tool call its arguments, of thinking the thought,
@@ -118,27 +124,49 @@ func (o *Outline) sum(report Report) {
 	}
 }
 
-// Outline returns the prompt as a tree. Its pieces are those of [Result.Report], in the same order, and so is what it costs. It is nil if
-// the tokenizer fails, or a fit of the layout was left behind.
+// Outline returns the prompt as a tree. Its pieces are those of [Result.Report], in the same order. It costs what the report does, and a
+// count of each message. It is nil if the tokenizer fails, or a fit of the layout was left behind.
 func (r *Result) Outline() *Outline {
-	if r == nil || r.told == nil {
+	if r == nil || r.outlined == nil {
 		return nil
 	}
-	return r.told().outline
+	return r.outlined()
 }
 
+// counted returns the outline of a result with what its messages count.
+func (l *Layout) counted(r *Result) *Outline {
+	t := r.told()
+	outline, _ := fitted(context.Background(), l, func(context.Context, *guard.Watch) (*Outline, error) {
+		if t.outline == nil || len(t.sent) != len(r.Messages) { // the caller changed them
+			return t.outline, nil
+		}
+		t.outline.Counted = r.Tokens
+		for i, o := range t.sent {
+			o.Counted = l.layouter.Tokenizer.CountMessage(r.Messages[i])
+		}
+		return t.outline, nil
+	})
+	return outline
+}
+
+// WriteJSON writes the outline as JSON, as [Report.WriteJSON] does.
+func (o *Outline) WriteJSON(w io.Writer) error { return writeJSON(w, o) }
+
 // Fold returns a table for people of what stands in a prompt down to a depth, 0 for the whole of it alone: kept, trimmed and dropped tokens
-// a line. Siblings of one name and priority of which the same became have one line.
+// a line, and of messages what they count as they are sent. Siblings of one name and priority of which the same became have one line.
 func (o *Outline) Fold(depth int) string {
 	if o == nil {
 		return ""
 	}
-	table := [][]string{{"", "kept", "trimmed", "dropped", ""}}
+	table := [][]string{{"", "kept", "trimmed", "dropped", "as sent", ""}}
 	for _, line := range fold(nil, 0, depth, o) {
-		t := line.tokens[0]
-		table = append(table, []string{line.label(), thousands(t.Kept), thousands(t.Trimmed), thousands(t.Dropped), line.note})
+		t, counted := line.tokens[0], ""
+		if line.counted > 0 {
+			counted = thousands(line.counted)
+		}
+		table = append(table, []string{line.label(), thousands(t.Kept), thousands(t.Trimmed), thousands(t.Dropped), counted, line.note})
 	}
-	return aligned(table, 1, 2, 3)
+	return aligned(table, 1, 2, 3, 4)
 }
 
 // Compare returns a table for people of one prompt at several budgets, a column for each result, down to a depth as [Outline.Fold] does. What is
@@ -174,6 +202,8 @@ type foldedLine struct {
 	n      int
 	leaf   bool
 	tokens []OutlineTokens
+
+	counted int // in the first outline
 }
 
 func (l *foldedLine) label() string {
@@ -196,7 +226,7 @@ func (l *foldedLine) like(other *foldedLine) bool {
 func fold(to []*foldedLine, indent, depth int, of ...*Outline) []*foldedLine {
 	o := of[0]
 	other := slices.ContainsFunc(of, func(c *Outline) bool { return len(c.Children) != len(o.Children) })
-	line := &foldedLine{indent: indent, n: 1, leaf: depth == 0 || len(o.Children) == 0 || other}
+	line := &foldedLine{indent: indent, n: 1, counted: o.Counted, leaf: depth == 0 || len(o.Children) == 0 || other}
 	line.name, line.number = splitNumber(o.title())
 	if o.Priority != nil {
 		line.note = fmt.Sprint("priority ", *o.Priority)
@@ -209,6 +239,7 @@ func fold(to []*foldedLine, indent, depth int, of ...*Outline) []*foldedLine {
 	}
 	if last := len(to) - 1; last >= 0 && to[last].like(line) {
 		to[last].n++
+		to[last].counted += line.counted
 		for i := range line.tokens {
 			to[last].tokens[i].add(line.tokens[i])
 		}

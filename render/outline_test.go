@@ -42,20 +42,20 @@ func ExampleOutline_Fold() {
 	}
 	fmt.Print(result.Outline().Fold(3))
 	// Output:
-	// kept  trimmed  dropped
-	// Root                   31        6       24
-	//   System                3        0        0
+	// kept  trimmed  dropped  as sent
+	// Root                   31        6       24       46
+	//   System                3        0        0        6
 	//     text                3        0        0
-	//   User                 26        6       24
-	//     handlers           18        6       24  priority 20
-	//       file#1            0        0        8  priority 0
-	//       file#2            0        0        8  priority 10
-	//       file#3            0        0        8  priority 20
-	//       file#4            2        6        0  priority 20
-	//       file ×2          16        0        0  priority 20
+	//   User                 26        6       24       35
+	//     handlers           18        6       24           priority 20
+	//       file#1            0        0        8           priority 0
+	//       file#2            0        0        8           priority 10
+	//       file#3            0        0        8           priority 20
+	//       file#4            2        6        0           priority 20
+	//       file ×2          16        0        0           priority 20
 	//     Image (image)       5        0        0
 	//     TextChunk           3        0        0
-	//   Assistant             2        0        0
+	//   Assistant             2        0        0        5
 	//     read (toolCall)     2        0        0
 }
 
@@ -137,6 +137,8 @@ func TestAnOutlineHoldsEveryPieceOfTheReport(t *testing.T) {
 		}
 		walk(outline)
 		require.Equal(t, report, pieces, "seed %d", seed)
+		require.Equal(t, counts(result.Messages), countsIn(outline), "seed %d", seed)
+		require.Equal(t, result.Tokens, outline.Counted)
 		data, err := json.Marshal(outline)
 		require.NoError(t, err)
 		require.True(t, json.Valid(data))
@@ -144,7 +146,7 @@ func TestAnOutlineHoldsEveryPieceOfTheReport(t *testing.T) {
 }
 
 func TestAnOutlineHasTheOpeningEndOfATagAndTheDescriptionOfATool(t *testing.T) {
-	result, err := render.Render(t.Context(), elements.Fragment{
+	result, err := render.Render(t.Context(), elements.Nodes{
 		elements.Tool{Tool: chat.Tool{Name: "read", Description: "reads a file"}},
 		user(elements.Tag{Name: "file", Attributes: []elements.Attribute{{Name: "path", Value: `a"b.go`}}, Children: elements.Nodes{line("package a")}}),
 	}, render.Options{Budget: 1000, Tokenizer: words})
@@ -152,4 +154,23 @@ func TestAnOutlineHasTheOpeningEndOfATagAndTheDescriptionOfATool(t *testing.T) {
 	outline := result.Outline()
 	require.Equal(t, "reads a file", outline.Children[0].Text)
 	require.Equal(t, `<file path="a&quot;b.go">`, outline.Children[1].Children[0].Tag)
+}
+
+// counts are what messages count.
+func counts(messages []chat.Message) (list []int) {
+	for _, m := range messages {
+		list = append(list, runes.CountMessage(m))
+	}
+	return list
+}
+
+// countsIn are what the messages in an outline count.
+func countsIn(o *render.Outline) (list []int) {
+	if o.Role != "" && o.Counted > 0 {
+		list = append(list, o.Counted)
+	}
+	for _, c := range o.Children {
+		list = append(list, countsIn(c)...)
+	}
+	return list
 }

@@ -39,6 +39,7 @@ type reporter struct {
 	report  Report
 	going   []going // of each piece of the report
 	outline *Outline
+	sent    []*Outline // of each message that is sent
 }
 
 // going says at which step a piece went, 0 if it did not; and which text it is, None if none.
@@ -74,6 +75,9 @@ func (r *reporter) list(n tree.ID, in place) {
 	}
 	in.outline = in.outline.child(r.tree, n)
 	locked := r.fit.order.Locked(n)
+	if node.Kind == tree.Message && in.went.Step == 0 && !r.fit.state.At(r.at).Blank(n) {
+		r.sent = append(r.sent, in.outline)
+	}
 	switch {
 	case node.Kind == tree.Finished:
 		r.block(extra.Block, in)
@@ -149,11 +153,15 @@ func (r *reporter) block(b *tree.Block, in place) {
 	paths[tree.Root] = in.path
 	outlines := make([]*Outline, len(t.Nodes))
 	outlines[tree.Root] = in.outline
+	whole := tree.NewState(t).At(tree.Latest)
 	for i := range t.Nodes[1:] {
 		n := tree.ID(i + 1)
 		node := &t.Nodes[n]
 		paths[n] = t.PathIn(paths[node.Parent], n)
 		outlines[n] = outlines[node.Parent].child(t, n)
+		if node.Kind == tree.Message && !whole.Blank(n) {
+			r.sent = append(r.sent, outlines[n])
+		}
 		piece := Piece{Path: paths[n], Priority: in.priority, Group: in.group, Required: true}
 		if node.Is(tree.Given) {
 			piece.Priority = new(node.Priority)

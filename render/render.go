@@ -107,8 +107,9 @@ type Result struct {
 	// OmittedReferences are those of which no text was kept.
 	OmittedReferences []elements.Reference
 
-	told   func() told
-	survey func(context.Context) (*survey, error)
+	told     func() told
+	outlined func() *Outline
+	survey   func(context.Context) (*survey, error)
 }
 
 // Report lists every piece of the prompt, kept or dropped. It is made when it is asked for, and costs a pass over the
@@ -124,6 +125,7 @@ func (r *Result) Report() Report {
 type told struct {
 	report  Report
 	outline *Outline
+	sent    []*Outline // of each message
 }
 
 // Render makes messages from a tree of elements and prunes them until they fit the budget, in four steps.

@@ -2,7 +2,9 @@ package render
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"regexp"
 	"strconv"
@@ -90,6 +92,15 @@ func (r Report) filter(want func(Piece) bool) []Piece {
 		}
 	}
 	return list
+}
+
+// WriteJSON writes the report as JSON, which the page of the package describes. It keeps the > of paths, which [json.Marshal] escapes.
+func (r Report) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }
 
 // LogValue sums the report up for package slog, with keys as those of the events of package summarize: how many pieces and tokens

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -306,12 +309,35 @@ func TestReportAsLogAndJSON(t *testing.T) {
 	require.Equal(t, `level=INFO msg=rendered report.kept=1 report.kept_tokens=1 report.dropped=2 report.dropped_tokens=5 `+
 		`report.dropped_pieces="[User > TextChunk#1 (2 tokens, dropped for the budget) User > TextChunk#2 (3 tokens, dropped for the budget)]"`+"\n", b.String())
 
+	b.Reset()
+	require.NoError(t, r.Report()[1:].WriteJSON(&b))
+	require.Equal(t, `[{"path":"User > TextChunk#2","kind":"text","priority":2,"tokens":3,"dropped":"priority"},`+
+		`{"path":"User > TextChunk#3","kind":"text","tokens":1}]`+"\n", b.String())
 	data, err := json.Marshal(r.Report()[1:])
 	require.NoError(t, err)
-	require.JSONEq(t, `[
-		{"path": "User > TextChunk#2", "kind": "text", "priority": 2, "tokens": 3, "dropped": "priority"},
-		{"path": "User > TextChunk#3", "kind": "text", "tokens": 1}
-	]`, string(data))
+	require.JSONEq(t, b.String(), string(data))
+}
+
+// The page of the package describes each field of the JSON of reports and outlines, and no others.
+func TestFieldsOfTheJSONAreDescribed(t *testing.T) {
+	page, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	_, section, ok := strings.Cut(string(page), "// # Reports as JSON\n")
+	require.True(t, ok)
+	section, _, _ = strings.Cut(section, "\n// # ")
+	described := map[string]bool{}
+	for _, line := range regexp.MustCompile(`(?m)^//\t(\w+) {2,}\S`).FindAllStringSubmatch(section, -1) {
+		described[line[1]] = true
+	}
+	fields := map[string]bool{}
+	for _, of := range []any{render.Piece{}, render.Size{}, render.Outline{}, render.OutlineTokens{}} {
+		for field := range reflect.TypeOf(of).Fields() {
+			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+				fields[name] = true
+			}
+		}
+	}
+	require.Equal(t, fields, described)
 }
 
 func TestReferences(t *testing.T) {

@@ -36,12 +36,13 @@ func (f *fitting) result(budget, tokens int, at tree.Step) *Result {
 					f.step(tree.Root)
 				}
 				r := (&reporter{fit: f, at: at, trimmed: trimmed}).of(tree.Root)
-				all = told{r.report, r.outline}
+				all = told{r.report, r.outline, r.sent}
 			})
 			return all, nil
 		})
 		return all
 	})
+	result.outlined = sync.OnceValue(func() *Outline { return f.layout.counted(result) })
 	return result
 }
 

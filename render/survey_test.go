@@ -108,7 +108,7 @@ func TestASurveyHoldsFromALimitToTheNext(t *testing.T) {
 	limited := func(limit int) elements.Node {
 		return elements.TokenLimit{Max: limit, Children: elements.Nodes{user(chunk(1, "one"), chunk(2, "two"))}}
 	}
-	layout, err := render.Lay(t.Context(), elements.Fragment{limited(9), limited(40), limited(60)}, render.Options{Budget: 100, Tokenizer: summing{runes}})
+	layout, err := render.Lay(t.Context(), elements.Nodes{limited(9), limited(40), limited(60)}, render.Options{Budget: 100, Tokenizer: summing{runes}})
 	require.NoError(t, err)
 	for _, tt := range []struct{ budget, from, below int }{{30, 9, 40}, {40, 40, 60}, {59, 40, 60}, {100, 60, 0}} {
 		result, err := layout.Fit(t.Context(), tt.budget)
