@@ -164,4 +164,16 @@
 //
 // [Session.Erase] makes the content of entries unreadable for good, with what compactions, clearings and plans copied of it word
 // for word, and lists the summaries that cover it. [Session.Remove] removes a session.
+//
+// # Reading the source
+//
+// Files are named for what they are part of:
+//
+//	entry_*    what a session is made of, and how it is written as a line
+//	store_*    where lines are kept: files, memory, and what guards a store of your own
+//	session_*  appending, the tree, paths, compactions, erasure
+//	view_*     what a model sees: turns, rounds, the elements that show them
+//	cut_*      where a view may be cut, and the units that cuts work on, for package summarize too
+//	clear*, clip, truncate, fileops
+//	           less without a model, and the files that tools touched
 package history

@@ -717,7 +717,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				{File: engine + "prompt.go", Old: "		textblock.Messages(m.Previous),\n", New: ""},
-				{File: "history/snapshot.go", Old: "range p.nodes[p.indexAt(boundary):]", New: "range p.nodes"},
+				{File: "history/view_snapshot.go", Old: "range p.nodes[p.indexAt(boundary):]", New: "range p.nodes"},
 			},
 		},
 		{
@@ -985,7 +985,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				{File: engine + "answer.go", Old: `b.WriteString("\n" + crumb + "\n")`, New: `b.WriteString("\n" + crumb + "\n" + crumb + "\n")`},
-				{File: "history/snapshot.go", Old: "compacted: c.Messages,", New: "compacted: append([]chat.Message{chat.UserMessage(string('a' + leaf%26))}, c.Messages...),"},
+				{File: "history/view_snapshot.go", Old: "compacted: c.Messages,", New: "compacted: append([]chat.Message{chat.UserMessage(string('a' + leaf%26))}, c.Messages...),"},
 			},
 		},
 
@@ -1088,7 +1088,7 @@ func TestStatements(t *testing.T) {
 				require.NoError(t, chat.Validate(got))
 			},
 			Mutants: []statements.Mutant{
-				{File: "history/finish.go", Old: "m = chat.ToolResult(c.ID, noResult)\n			m.IsError = true", New: "continue"},
+				{File: "history/view_finish.go", Old: "m = chat.ToolResult(c.ID, noResult)\n			m.IsError = true", New: "continue"},
 			},
 		},
 		{

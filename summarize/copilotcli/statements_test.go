@@ -770,7 +770,7 @@ func TestStatements(t *testing.T) {
 			},
 			Mutants: []statements.Mutant{
 				statements.Change(replacement, `m.SummaryBlock("conversation-summary"),`, `m.SummaryBlock("summary"),`),
-				statements.Change("history/snapshot.go", "compacted: c.Messages", "compacted: nil"),
+				statements.Change("history/view_snapshot.go", "compacted: c.Messages", "compacted: nil"),
 			},
 		},
 		holds("the user's own messages are copied", "<user-messages>\n<user-message>\nWhy does the build fail?\n</user-message>",
