@@ -27,6 +27,7 @@ var imports = map[string][]string{
 
 // apart are packages that must not know each other, although their paths would allow it.
 var apart = map[string]*regexp.Regexp{
+	"elements":  regexp.MustCompile(`^elements/el`),
 	"history":   regexp.MustCompile(`^history/`),
 	"sizing":    regexp.MustCompile(`^sizing/`),
 	"summarize": regexp.MustCompile(`^summarize/(policies|agent|models|a3s|copilotchat|copilotcli|ohmypi|stagewise|frugal)`),

@@ -1,5 +1,6 @@
 // Package elements is what a prompt is built of: a tree of struct literals that says what stands where and what
-// matters how much. It holds data only; package render turns a tree into messages that fit a budget.
+// matters how much. It holds data only; package render turns a tree into messages that fit a budget. Package elements/el has
+// constructors, with which most trees are written.
 //
 //	prompt := elements.Nodes{
 //		elements.SystemMessage{Children: elements.Nodes{
@@ -7,7 +8,7 @@
 //		}},
 //		elements.UserMessage{Children: elements.Nodes{
 //			elements.Tag{Name: "file", Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{elements.Text(source)}},
-//			elements.If(len(hints) > 0, elements.PrioritizedList{Children: elements.Map(hints, hint)}),
+//			elements.PrioritizedList{Children: hints},
 //			elements.TextChunk{Children: elements.Nodes{elements.Text(question)}},
 //		}},
 //	}
@@ -28,12 +29,12 @@
 //		Query string
 //	}
 //
-//	func (r Retrieval) Render(ctx context.Context, s Sizing) (elements.Node, error) {
+//	func (r Retrieval) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
 //		files, err := search(ctx, r.Query, s.TokenBudget)
 //		if err != nil {
 //			return nil, err
 //		}
-//		return elements.Map(files, func(f File) elements.Node { return elements.TextChunk{…} }), nil
+//		return el.Each(files, func(f File) elements.Node { return elements.TextChunk{…} }), nil
 //	}
 //
 // Embedding [Props] gives it a priority and the rest of the properties. The same value may stand in a tree twice.

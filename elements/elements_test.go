@@ -25,29 +25,6 @@ func TestNilChildrenAreSkipped(t *testing.T) {
 	}
 }
 
-func TestIf(t *testing.T) {
-	yes := elements.Text("yes")
-	require.Equal(t, yes, elements.If(true, yes))
-	require.Nil(t, elements.If(false, yes))
-	require.Equal(t, yes, elements.Iff(true, func() elements.Node { return yes }))
-	require.Nil(t, elements.Iff(false, func() elements.Node { panic("it is made only when it is needed") }))
-}
-
-func TestMap(t *testing.T) {
-	got := elements.Map([]int{1, 2, 3}, func(i int) elements.Node {
-		return elements.If(i != 2, elements.Textf("<%d>", i))
-	})
-	require.Equal(t, elements.Nodes{elements.Text("<1>"), nil, elements.Text("<3>")}, got, "a node for each item, in order")
-	require.Empty(t, elements.Map(nil, func(string) elements.Node { return elements.Text("a") }))
-	require.Equal(t, "<1><3>", text(t, 100, got))
-}
-
-func TestTextf(t *testing.T) {
-	require.Equal(t, elements.Text("2 files, 50% read"), elements.Textf("%d files, %d%% %s", 2, 50, "read"))
-	require.Equal(t, elements.Text("100%"), elements.Text("100%"), "a Text is no format")
-}
-
-// priorities tells how a list ranks its children: each text with its priority.
 func priorities(t *testing.T, l elements.PrioritizedList) map[string]int {
 	t.Helper()
 	got := map[string]int{}

@@ -91,52 +91,6 @@ func ExampleElement() {
 	// user: Explain this.
 }
 
-func ExampleIf() {
-	hints := []string{"be brief"}
-	show(elements.UserMessage{Children: elements.Nodes{
-		elements.Text("Explain pruning"),
-		elements.If(len(hints) > 0, elements.Textf(", and %s", strings.Join(hints, ", "))),
-		elements.If(len(hints) > 1, elements.Text(" in all")),
-	}}, 20)
-	// Output:
-	// -- 8 tokens of 20
-	// user: Explain pruning, and be brief
-}
-
-func ExampleIff() {
-	var lastError error
-	show(elements.UserMessage{Children: elements.Nodes{
-		elements.Text("Go on."),
-		// The node is not made while there is no error to ask for its text.
-		elements.Iff(lastError != nil, func() elements.Node { return elements.Text(lastError.Error()) }),
-	}}, 20)
-	// Output:
-	// -- 5 tokens of 20
-	// user: Go on.
-}
-
-func ExampleMap() {
-	files := []string{"a.go", "b.go"}
-	show(elements.UserMessage{Children: elements.Nodes{
-		elements.Text("Changed:"),
-		elements.Map(files, func(f string) elements.Node {
-			return elements.TextChunk{Children: elements.Nodes{elements.Text("- " + f)}}
-		}),
-	}}, 20)
-	// Output:
-	// -- 8 tokens of 20
-	// user: Changed:
-	// - a.go
-	// - b.go
-}
-
-func ExampleTextf() {
-	show(elements.UserMessage{Children: elements.Nodes{elements.Textf("%d files, %d of them new", 3, 1)}}, 20)
-	// Output:
-	// -- 9 tokens of 20
-	// user: 3 files, 1 of them new
-}
-
 func ExamplePrioritizedList() {
 	prompt := elements.UserMessage{Children: elements.Nodes{
 		elements.PrioritizedList{Descending: true, Children: elements.Nodes{

@@ -24,5 +24,9 @@ func (f *Finished) Kept() *kept.Slot { return &f.kept }
 
 // Render gives the messages.
 func (f *Finished) Render(context.Context, Sizing) (Node, error) {
-	return Map(f.Messages, func(m chat.Message) Node { return Message(Props{}, m) }), nil
+	nodes := make(Nodes, len(f.Messages))
+	for i, m := range f.Messages {
+		nodes[i] = Message(Props{}, m)
+	}
+	return nodes, nil
 }

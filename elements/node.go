@@ -1,9 +1,6 @@
 package elements
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // Node is anything that can stand in a prompt's tree: [Text], a list of [Nodes], one of this package's elements, or a
 // type of your own.
@@ -32,34 +29,5 @@ func (n Nodes) Render(context.Context, Sizing) (Node, error) { return n, nil }
 // Text is literal text. It takes the priority of the element it stands in and is pruned as one piece.
 type Text string
 
-// Textf is a formatted [Text].
-func Textf(format string, args ...any) Text { return Text(fmt.Sprintf(format, args...)) }
-
 // Render gives the text itself.
 func (t Text) Render(context.Context, Sizing) (Node, error) { return t, nil }
-
-// If gives node where the condition holds, else nothing.
-func If(condition bool, node Node) Node {
-	if condition {
-		return node
-	}
-	return nil
-}
-
-// Iff gives what f makes where the condition holds, else nothing. Other than with [If], the node is made only when it
-// is needed, so that f may use what the condition has checked.
-func Iff(condition bool, f func() Node) Node {
-	if condition {
-		return f()
-	}
-	return nil
-}
-
-// Map gives a node for each item, in order.
-func Map[T any](items []T, f func(T) Node) Nodes {
-	nodes := make(Nodes, len(items))
-	for i, item := range items {
-		nodes[i] = f(item)
-	}
-	return nodes
-}

@@ -7,24 +7,20 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
 // prompt is what the examples render: rules that must stay, notes that may go, and a question.
 func prompt(question string, notes ...string) elements.Node {
-	return elements.Nodes{
-		elements.SystemMessage{
-			Props:    elements.Props{Required: true},
-			Children: elements.Nodes{elements.Text("You answer in one sentence.")},
-		},
-		elements.UserMessage{Children: elements.Nodes{
-			elements.PrioritizedList{Descending: true, Children: elements.Map(notes, func(n string) elements.Node {
-				return elements.Text(n)
-			})},
-			elements.TextChunk{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(question)}},
-		}},
-	}
+	return el.Prompt(
+		el.System(el.Text("You answer in one sentence.")),
+		el.User(
+			el.Ranked(el.Each(notes, func(n string) elements.Node { return el.Text(n) })),
+			el.Text(question, el.Required),
+		),
+	)
 }
 
 func ExampleRender() {
@@ -52,7 +48,7 @@ func ExampleRender() {
 	// Grace is on call from Thursday to Sunday.
 	// Who is on call tonight?
 	// 38 tokens of 48
-	// System                                6 tokens   -            kept: required
+	// System > TextChunk                    6 tokens   -            kept: required
 	// User > PrioritizedList > TextChunk#1  9 tokens   priority 0   kept
 	// User > PrioritizedList > TextChunk#2  9 tokens   priority -1  kept
 	// User > PrioritizedList > TextChunk#3  15 tokens  priority -2  dropped for the budget
@@ -71,7 +67,7 @@ func ExampleBudgetExceededError() {
 	}
 	// Output:
 	// needs 20 tokens, has 10
-	// 6 tokens in System
+	// 6 tokens in System > TextChunk
 	// 6 tokens in User > TextChunk
 }
 
@@ -124,13 +120,12 @@ func (told) Render(_ context.Context, s elements.Sizing) (elements.Node, error) 
 // What elements are told of a budget of 10,000.
 func Example_shares() {
 	tokenizer := tiktoken.O200k()
-	brief := elements.SystemMessage{Children: elements.Nodes{elements.Text("be brief")}}
-	user := func(children ...elements.Node) elements.Node { return elements.UserMessage{Children: children} }
+	brief := el.System(el.Text("be brief"))
 	for _, prompt := range []elements.Nodes{
-		{brief, user(told{})},
-		{brief, brief, brief, brief, user(told{})},
-		{brief, user(told{}, told{})},
-		{brief, user(told{elements.Props{FlexBasis: 3}}, told{})},
+		{brief, el.User(told{})},
+		{brief, brief, brief, brief, el.User(told{})},
+		{brief, el.User(told{}, told{})},
+		{brief, el.User(told{el.Props(el.Basis(3))}, told{})},
 	} {
 		if _, err := render.Render(context.Background(), prompt, render.Options{Budget: 10_000, Tokenizer: tokenizer}); err != nil {
 			fmt.Println(err)
@@ -148,16 +143,13 @@ func Example_shares() {
 // Tools in the tree give way to what matters more, like any other element.
 func ExampleResult_tools() {
 	tool := func(priority int, name, description string) elements.Tool {
-		return elements.Tool{
-			Props: elements.Props{Priority: new(priority)},
-			Tool:  chat.Tool{Name: name, Description: description},
-		}
+		return el.Tool(chat.Tool{Name: name, Description: description}, el.Priority(priority))
 	}
 	prompt := elements.Nodes{
-		elements.Tool{Tool: chat.Tool{Name: "read_file", Description: "Reads a file."}}, // without a priority: the last to go
+		el.Tool(chat.Tool{Name: "read_file", Description: "Reads a file."}), // without a priority: the last to go
 		tool(20, "search", "Searches the repository for a regular expression."),
 		tool(10, "browse", "Opens a page of the web in a browser."),
-		elements.UserMessage{Children: elements.Nodes{elements.Text("Which test fails?")}},
+		el.User(el.Text("Which test fails?")),
 	}
 	tokenizer := tiktoken.O200k()
 	for _, budget := range []int{100, 60} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -34,7 +35,7 @@ func TestFinishedIsAChunkOfMessages(t *testing.T) {
 	for _, props := range []elements.Props{{}, at(3), must(3), {PassPriority: true}} {
 		finished := &elements.Finished{Props: props, Messages: said(1)}
 		for _, tokenizer := range append(joiners(t), words, pairs, framing{summing{runes}}) { // what one counted another finds
-			plain := elements.Chunk{Props: props, Children: elements.Map(said(1), func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) })}
+			plain := elements.Chunk{Props: props, Children: el.Each(said(1), func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) })}
 			around := func(n elements.Node) elements.Node {
 				return elements.Nodes{userAt(1, chunk(1, "before")), n, userAt(5, chunk(1, "after"), elements.Wrap{Children: elements.Nodes{line("and more")}})}
 			}
@@ -121,7 +122,7 @@ func TestFinishedIsChargedAtLayout(t *testing.T) {
 	require.NoError(t, err)
 	message := []chat.Message{{Role: chat.RoleUser, Content: chat.Parts{chat.Text(strings.Repeat("a", 60))}}}
 	for name, said := range map[string]elements.Node{
-		"plain":    elements.Map(message, func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) }),
+		"plain":    el.Each(message, func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) }),
 		"finished": &elements.Finished{Messages: message},
 		"larger":   &elements.Finished{Messages: append(message, message...)},
 

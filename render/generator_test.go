@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 )
 
 // vocabulary is what the grower may use besides the elements that every tree may have.
@@ -261,7 +262,7 @@ func (g *grower) content(depth int, required bool) elements.Node {
 	}
 	switch kind {
 	case 0, 1, 2:
-		return elements.TextChunk{Props: props, Children: elements.Nodes{g.literal(required), elements.If(g.chance(0.2), elements.LineBreak{}), elements.If(g.chance(0.2), elements.Reference{Name: pick(g, "a", "b", "c")})}}
+		return elements.TextChunk{Props: props, Children: elements.Nodes{g.literal(required), el.If(g.chance(0.2), elements.LineBreak{}), el.If(g.chance(0.2), elements.Reference{Name: pick(g, "a", "b", "c")})}}
 	case 3:
 		if !g.sized {
 			return elements.LineBreak{}
@@ -307,7 +308,7 @@ func (g *grower) content(depth int, required bool) elements.Node {
 		least, most := 1+g.r.IntN(10), g.r.IntN(80)
 		return elements.Expandable{Props: props, Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
 			n := max(least, min(most, s.TokenBudget/2))
-			return elements.Nodes{elements.If(n%2 == 0, elements.LineBreak{}), elements.Text(strings.Repeat("e ", n))}, nil
+			return elements.Nodes{el.If(n%2 == 0, elements.LineBreak{}), elements.Text(strings.Repeat("e ", n))}, nil
 		}}
 	case 17:
 		children := inside()
@@ -315,7 +316,7 @@ func (g *grower) content(depth int, required bool) elements.Node {
 			if !g.sized {
 				return children, nil
 			}
-			return elements.Nodes{elements.Textf("%d", s.TokenBudget), children}, nil
+			return elements.Nodes{elements.Text(fmt.Sprintf("%d", s.TokenBudget)), children}, nil
 		}}
 	case 18:
 		return elements.LegacyPrioritization{Props: props, Children: inside()}

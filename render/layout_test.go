@@ -15,6 +15,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -675,7 +676,7 @@ func TestExpandable(t *testing.T) {
 		{
 			"a value may be elements, and nothing",
 			user(line("a"), elements.Expandable{Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
-				return elements.If(s.TokenBudget > 90, elements.Nodes{elements.Tag{Name: "x"}, elements.Reference{Name: "r"}}), nil
+				return el.If(s.TokenBudget > 90, elements.Nodes{elements.Tag{Name: "x"}, elements.Reference{Name: "r"}}), nil
 			}}),
 			100,
 			[]string{"a\n<x/>"},

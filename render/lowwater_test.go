@@ -10,6 +10,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
 	"github.com/promptree-go/promptree/render"
@@ -60,7 +61,7 @@ func TestLowWaterKeepsThePrefix(t *testing.T) {
 
 func TestLowWater(t *testing.T) {
 	// Ten pieces of 10 tokens in a message of 3 more, each on a line of its own: 3 + 10*10 + 9 line breaks.
-	pieces := elements.Map(strings.Split("abcdefghij", ""), func(s string) elements.Node {
+	pieces := el.Each(strings.Split("abcdefghij", ""), func(s string) elements.Node {
 		return chunk(int(s[0]), strings.Repeat(s, 10))
 	})
 	tests := []struct {

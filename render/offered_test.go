@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -221,7 +222,7 @@ func TestALimitThatCannotBeKeptIsAnErrorOfTheFloor(t *testing.T) {
 func TestTheFloorIsWhatTheTreeWithoutOfferedPiecesCounts(t *testing.T) {
 	system := elements.SystemMessage{Children: elements.Nodes{elements.Text("instructions"), elements.LineBreak{}, line("more of them")}}
 	droppable := shown{Children: talked("abcd").Children}
-	offered := func(ok bool, n elements.Node) elements.Node { return elements.If(ok, n) }
+	offered := func(ok bool, n elements.Node) elements.Node { return el.If(ok, n) }
 	prompt := func(extra, history bool) elements.Nodes {
 		return elements.Nodes{
 			system,

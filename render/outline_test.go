@@ -19,7 +19,7 @@ func reviewPrompt() elements.Node {
 	var files elements.Nodes
 	for i := range 6 {
 		files = append(files, elements.Tag{Name: "file", Props: at(10 * min(i, 2)), Children: elements.Nodes{
-			elements.TextChunk{BreakOn: "\n", Least: 1, Children: elements.Nodes{elements.Textf("package p%d\nfunc f%d() {}\nfunc g%d() {}", i, i, i)}},
+			elements.TextChunk{BreakOn: "\n", Least: 1, Children: elements.Nodes{elements.Text(fmt.Sprintf("package p%d\nfunc f%d() {}\nfunc g%d() {}", i, i, i))}},
 		}})
 	}
 	return elements.Nodes{

@@ -18,6 +18,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -50,7 +51,7 @@ func agentPrompt() elements.Node {
 			userAt(0, chunk(2, "Example: what does fmt.Println do?")),
 			elements.AssistantMessage{Children: elements.Nodes{chunk(1, "It prints its arguments and a line break.")}},
 		}},
-		elements.PrioritizedList{Props: at(100), Children: elements.Map(past, func(e exchange) elements.Node {
+		elements.PrioritizedList{Props: at(100), Children: el.Each(past, func(e exchange) elements.Node {
 			return elements.Chunk{Children: elements.Nodes{
 				elements.UserMessage{Children: elements.Nodes{elements.Text(e.question)}},
 				elements.AssistantMessage{Children: elements.Nodes{elements.Text(e.answer)}},

@@ -18,7 +18,7 @@ func staged(b *testing.B, n int) (root elements.Node, whole *render.Result, toke
 	for i := range n {
 		m.Children = append(m.Children, elements.TextChunk{
 			Props:    elements.Props{Priority: new(i * 7919 % n)},
-			Children: elements.Nodes{elements.Textf("Piece %d of the prompt says that %x comes before %x.", i, i*7919, i*104729)},
+			Children: elements.Nodes{elements.Text(fmt.Sprintf("Piece %d of the prompt says that %x comes before %x.", i, i*7919, i*104729))},
 		})
 	}
 	tokenizer = tiktoken.O200k()
@@ -114,7 +114,7 @@ func BenchmarkDepth(b *testing.B) {
 				props := elements.Props{Priority: new((i*7 + next) % 13)}
 				if n == width {
 					next++
-					nodes = append(nodes, elements.TextChunk{Props: props, Children: elements.Nodes{elements.Textf("Piece %d of the prompt, %x.", next, next*7919)}})
+					nodes = append(nodes, elements.TextChunk{Props: props, Children: elements.Nodes{elements.Text(fmt.Sprintf("Piece %d of the prompt, %x.", next, next*7919))}})
 				} else {
 					nodes = append(nodes, elements.Wrap{Props: props, Children: nest(n / width)})
 				}

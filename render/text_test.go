@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
@@ -116,7 +117,7 @@ func TestTag(t *testing.T) {
 			elements.Nodes{elements.Tag{Name: "x", Attributes: []elements.Attribute{{Name: "b", Value: "<\"&'>"}, {Name: "a", Value: "1\n2\t3\r"}, {Name: "c"}}}},
 			`<x b="&lt;&quot;&amp;'&gt;" a="1&#10;2&#9;3&#13;" c=""/>`,
 		},
-		{"a tag whose children are nothing is nothing", elements.Nodes{elements.Text("a"), tag("x", nil, elements.If(false, elements.Text("b")))}, "a"},
+		{"a tag whose children are nothing is nothing", elements.Nodes{elements.Text("a"), tag("x", nil, el.If(false, elements.Text("b")))}, "a"},
 		{"a tag with white space alone is nothing", elements.Nodes{elements.Text("a"), tag("x", line(" ")), elements.Text("b")}, "ab"},
 		{"names may hold digits and signs", elements.Nodes{tag("_x-1.y:z", elements.Text("a"))}, "<_x-1.y:z>\na\n</_x-1.y:z>"},
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
@@ -270,7 +271,7 @@ func TestRequiredTextFitsWithWhatStandsAroundIt(t *testing.T) {
 		"beside line breaks":  {elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.LineBreak{}, elements.LineBreak{}, required}}, render.Options{}},
 		"what is not offered": {user(tagged(cut, 5)), render.Options{KeepUnranked: true}},
 		"in what was expanded": {user(elements.Wrap{Props: elements.Props{Required: true}, Children: elements.Nodes{tagged(elements.Expandable{Value: func(_ context.Context, s elements.Sizing) (elements.Node, error) {
-			return elements.If(s.TokenBudget >= 100, cut), nil
+			return el.If(s.TokenBudget >= 100, cut), nil
 		}}, 5)}}), render.Options{}},
 	} {
 		for budget := 250; budget < 2000; budget += 7 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/render"
 )
 
@@ -67,7 +68,7 @@ func TestATreeWithoutAnEndIsAnErrorWithItsPath(t *testing.T) {
 		"a list in itself in a text":                        {elements.TextChunk{Children: cyclic}, "User > TextChunk"},
 		"a text that grows":                                 {longer("x"), "User > longer"},
 		"a text that stands there again and again":          {elements.Nodes{text, text, text, text, text}, "User"},
-		"and again, in chunks":                              {elements.Map(make([]int, 5), func(int) elements.Node { return elements.TextChunk{Children: elements.Nodes{text}} }), "User"},
+		"and again, in chunks":                              {el.Each(make([]int, 5), func(int) elements.Node { return elements.TextChunk{Children: elements.Nodes{text}} }), "User"},
 		"in what an expandable grows to":                    {elements.Expandable{Value: growsTo(twice{})}, "User > Expandable"},
 		"an expandable that renders itself when it is made": {elements.Expandable{Value: always(twice{})}, "User > Expandable > twice"},
 	} {

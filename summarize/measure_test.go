@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
@@ -321,5 +322,5 @@ func (o ownHistory) Render(ctx context.Context, _ elements.Sizing) (elements.Nod
 	if err != nil {
 		return nil, err
 	}
-	return elements.Map(v.Messages(), func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) }), nil
+	return el.Each(v.Messages(), func(m chat.Message) elements.Node { return elements.Message(elements.Props{}, m) }), nil
 }

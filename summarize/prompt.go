@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -57,7 +58,7 @@ func asked(m Material) elements.Nodes {
 		list = append(list, elements.Text("\n\n"+plaintext.Untagged(line)))
 	}
 	if m.Words > 0 {
-		list = append(list, elements.Textf("\nThe <summary> block has room for %d tokens at the most.", m.Words))
+		list = append(list, elements.Text(fmt.Sprintf("\nThe <summary> block has room for %d tokens at the most.", m.Words)))
 	}
 	return list
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -20,7 +21,7 @@ var (
 
 // toolsAt are tools in a tree, of a priority if there is one.
 func toolsAt(priority *int, tools ...chat.Tool) elements.Node {
-	return elements.Map(tools, func(t chat.Tool) elements.Node {
+	return el.Each(tools, func(t chat.Tool) elements.Node {
 		return elements.Tool{Props: elements.Props{Priority: priority}, Tool: t}
 	})
 }

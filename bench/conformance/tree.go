@@ -217,5 +217,5 @@ func (e EchoBudget) Render(_ context.Context, s elements.Sizing) (elements.Node,
 	if e.consume != 0 {
 		consume = fmt.Sprintf("consume=%d, ", e.consume)
 	}
-	return elements.Nodes{elements.Text(consume), elements.Textf("%s=%d", e.name, s.TokenBudget)}, nil
+	return elements.Nodes{elements.Text(consume), elements.Text(fmt.Sprintf("%s=%d", e.name, s.TokenBudget))}, nil
 }

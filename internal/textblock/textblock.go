@@ -6,6 +6,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/internal/plaintext"
 )
 
@@ -26,7 +27,7 @@ func Request(system string, history elements.Nodes, ask ...elements.Node) elemen
 
 // Messages returns finished messages as they are, all of them required.
 func Messages(messages []chat.Message) elements.Nodes {
-	return elements.Map(messages, func(m chat.Message) elements.Node { return elements.Message(Required(), m) })
+	return el.Each(messages, func(m chat.Message) elements.Node { return elements.Message(Required(), m) })
 }
 
 // Line returns a text on lines of its own, which is required; nil for no text.

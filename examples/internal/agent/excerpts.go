@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/el"
 )
 
 // Excerpts is an element of this program's own: the beginnings of a few files, each pruned by itself, the last first.
@@ -33,16 +34,12 @@ func (e Excerpts) Render(ctx context.Context, s elements.Sizing) (elements.Node,
 		}
 	}
 	rank := excerptFiles
-	return elements.Map(shown, func(f file) elements.Node {
+	return el.Each(shown, func(f file) elements.Node {
 		text, _, err := e.Tools.lines(f.path, 1, excerptLines)
 		if err != nil {
 			return nil // gone or not readable: an excerpt less
 		}
 		rank--
-		return elements.Tag{
-			Name: "excerpt", Attributes: []elements.Attribute{{Name: "path", Value: f.path}},
-			Props:    elements.Props{Priority: new(rank)},
-			Children: elements.Nodes{elements.TextChunk{BreakOn: "\n", Children: elements.Nodes{elements.Text(text)}}},
-		}
+		return el.Tag("excerpt", el.Priority(rank), el.Attr("path", f.path), el.Lines(text))
 	}), nil
 }

@@ -102,6 +102,9 @@ func (f *flattener) addOne(n elements.Node, depth int) error {
 		if value, ok := valueOf(n); ok {
 			return f.add(value, depth+1)
 		}
+		if wrong, ok := n.(elements.Misplaced); ok {
+			return inElement(f.element, wrong.Misplaced())
+		}
 		k = callers(n)
 	}
 	f.items = append(f.items, item{element: n, kind: k})

@@ -12,3 +12,7 @@ type ShowsHistory interface{ ShowsHistory() }
 // stands beside it then shares what it leaves; an element without the marker takes part in the sharing. The elements of package
 // history have it. The method does nothing and is never called.
 type IgnoresBudget interface{ IgnoresBudget() }
+
+// Misplaced marks a node that stands for nothing by itself, such as an option of package el. If a renderer meets one, the render ends
+// with its error and the path of the element in which it stands.
+type Misplaced interface{ Misplaced() error }

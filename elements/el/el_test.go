@@ -1,0 +1,266 @@
+package el_test
+
+import (
+	"context"
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
+	"github.com/promptree-go/promptree/internal/sizingtest"
+	"github.com/promptree-go/promptree/render"
+)
+
+func fitted(t *testing.T, root el.Node, budget int) (*render.Result, error) {
+	t.Helper()
+	return render.Render(t.Context(), root, render.Options{Budget: budget, Tokenizer: sizingtest.Quarter{}})
+}
+
+// misplaced is the error of a prompt with an option where none belongs.
+func misplaced(t *testing.T, root el.Node) *render.ElementError {
+	t.Helper()
+	_, err := fitted(t, root, 1000)
+	require.ErrorIs(t, err, el.ErrPlace)
+	var at *render.ElementError
+	require.ErrorAs(t, err, &at)
+	return at
+}
+
+// named is an element of somebody else's.
+type named struct{ elements.Props }
+
+func (n named) Render(context.Context, elements.Sizing) (elements.Node, error) {
+	return value(nil, elements.Sizing{})
+}
+
+func value(context.Context, elements.Sizing) (elements.Node, error) {
+	return elements.TextChunk{Children: elements.Nodes{elements.Text("of one's own")}}, nil
+}
+
+var (
+	long  = strings.Repeat("a few words, and no more\n", 20)
+	group = &elements.Group{Name: "group"}
+	call  = chat.ToolCall{ID: "1", Name: "view", Arguments: `{"path":"a.go"}`}
+	other = chat.ToolCall{ID: "2", Name: "view", Arguments: `{"path":"b.go"}`}
+	tool  = chat.Tool{Name: "view", Description: "shows a file"}
+)
+
+func chunk(s string, props ...elements.Props) elements.TextChunk {
+	c := elements.TextChunk{Children: elements.Nodes{elements.Text(s)}}
+	if len(props) > 0 {
+		c.Props = props[0]
+	}
+	return c
+}
+
+// literals are calls of each constructor, and the literal that each stands for. Those that are no messages stand in one of the
+// user's, unless they may not.
+var literals = map[string]struct{ built, literal elements.Node }{
+	"Prompt": {el.Prompt(el.User(el.Text("a")), nil), elements.Nodes{elements.UserMessage{Children: elements.Nodes{chunk("a")}}, nil}},
+	"System": {el.System(el.Text("a")), elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{chunk("a")}}},
+	"System with a priority": {
+		el.System(el.Priority(3), el.Text("a")),
+		elements.SystemMessage{Props: elements.Props{Priority: new(3)}, Children: elements.Nodes{chunk("a")}},
+	},
+	"System with a priority, Required": {
+		el.System(el.Priority(3), el.Text("a"), el.Required),
+		elements.SystemMessage{Props: elements.Props{Priority: new(3), Required: true}, Children: elements.Nodes{chunk("a")}},
+	},
+	"User": {
+		el.User(el.Grow(2), el.Basis(0.5), el.Reserve(10), el.Text("a"), el.Priority(1), el.Priority(2), el.ReportName("asked")),
+		elements.UserMessage{
+			Props:    elements.Props{Priority: new(2), FlexGrow: 2, FlexBasis: 0.5, FlexReserve: elements.Reserve{Tokens: 10}, ReportName: "asked"},
+			Children: elements.Nodes{chunk("a")},
+		},
+	},
+	"Assistant": {
+		el.Assistant(el.Calls(call), el.Text("a"), el.CallsWith(group, other)),
+		elements.AssistantMessage{ToolCalls: []elements.ToolCall{{ToolCall: call}, {ToolCall: other, KeepWith: group}}, Children: elements.Nodes{chunk("a")}},
+	},
+	"ToolResult":          {el.ToolResult("1", el.Text("a")), elements.ToolMessage{ToolCallID: "1", Children: elements.Nodes{chunk("a")}}},
+	"ToolResult, Failed":  {el.ToolResult("1", el.Failed), elements.ToolMessage{ToolCallID: "1", IsError: true}},
+	"Text":                {el.Text("a", el.Priority(3)), chunk("a", elements.Props{Priority: new(3)})},
+	"Text with more":      {el.Text("a", elements.Text("b"), el.Ref("r")), elements.TextChunk{Children: elements.Nodes{elements.Text("a"), elements.Text("b"), elements.Reference{Name: "r"}}}},
+	"Textf":               {el.Textf("%d files", 3), chunk("3 files")},
+	"Lines":               {el.Lines(long), elements.TextChunk{BreakOn: "\n", Children: elements.Nodes{elements.Text(long)}}},
+	"Lines, cut at start": {el.Lines(long, el.CutStart, el.Mark("…")), elements.TextChunk{BreakOn: "\n", Cut: elements.CutStart, Mark: "…", Children: elements.Nodes{elements.Text(long)}}},
+	"Words": {
+		el.Words(long, el.Priority(3), el.CutMiddle, el.Least(4)),
+		elements.TextChunk{Props: elements.Props{Priority: new(3)}, BreakOnWhitespace: true, Cut: elements.CutMiddle, Least: 4, Children: elements.Nodes{elements.Text(long)}},
+	},
+	"Tag": {
+		el.Tag("file", el.Attr("path", "a.go"), el.Attr("lines", "3"), el.Text("a")),
+		elements.Tag{Name: "file", Attributes: []elements.Attribute{{Name: "path", Value: "a.go"}, {Name: "lines", Value: "3"}}, Children: elements.Nodes{chunk("a")}},
+	},
+	"Tag, empty": {el.Tag("here", el.Priority(3)), elements.Tag{Name: "here", Props: elements.Props{Priority: new(3)}}},
+	"Wrap": {
+		el.Wrap(el.PassPriority, el.Text("a")),
+		elements.Wrap{Props: elements.Props{PassPriority: true}, Children: elements.Nodes{chunk("a")}},
+	},
+	"Ranked": {
+		el.Ranked(el.Priority(20), el.Text("a"), el.Text(long)),
+		elements.PrioritizedList{Descending: true, Props: elements.Props{Priority: new(20)}, Children: elements.Nodes{chunk("a"), chunk(long)}},
+	},
+	"Chronological": {el.Chronological(el.Text(long), el.Text("b")), elements.PrioritizedList{Children: elements.Nodes{chunk(long), chunk("b")}}},
+	"Chronological, of lists": {
+		el.Chronological(el.Text("a"), el.Each([]string{"b", "c"}, func(s string) el.Node { return el.Text(s) })),
+		elements.PrioritizedList{Children: elements.Nodes{chunk("a"), chunk("b"), chunk("c")}},
+	},
+	"Together": {el.Together(el.Text(long), el.Text("b")), elements.Chunk{Children: elements.Nodes{chunk(long), chunk("b")}}},
+	"Limit":    {el.Limit(10, el.Text(long), el.Text("b")), elements.TokenLimit{Max: 10, Children: elements.Nodes{chunk(long), chunk("b")}}},
+	"KeepWith": {el.KeepWith(group, el.Required, el.Text("a")), elements.KeepWith{Group: group, Props: elements.Props{Required: true}, Children: elements.Nodes{chunk("a")}}},
+	"IfEmpty":  {el.IfEmpty(el.Text("none"), el.Text(" ")), elements.IfEmpty{Alt: chunk("none"), Children: elements.Nodes{chunk(" ")}}},
+	"Expand":   {el.Expand(value, el.Priority(3)), elements.Expandable{Value: value, Props: elements.Props{Priority: new(3)}}},
+	"Tool":     {el.Tool(tool, el.Priority(3)), elements.Tool{Tool: tool, Props: elements.Props{Priority: new(3)}}},
+	"Image": {
+		el.Image("https://example.com/a.png", el.Detail(chat.DetailLow), el.Ref("a.png")),
+		elements.Image{Source: "https://example.com/a.png", Detail: chat.DetailLow, Children: elements.Nodes{elements.Reference{Name: "a.png"}}},
+	},
+	"Document": {
+		el.Document("application/pdf", "JVBERi0=", el.LocalMeta(3)),
+		elements.Document{MediaType: "application/pdf", Data: "JVBERi0=", Children: elements.Nodes{elements.Meta[int]{Value: 3, Local: true}}},
+	},
+	"Ref":       {el.Ref("a.go"), elements.Reference{Name: "a.go"}},
+	"Meta":      {el.Meta("a"), elements.Meta[string]{Value: "a"}},
+	"LocalMeta": {el.LocalMeta("a"), elements.Meta[string]{Value: "a", Local: true}},
+	"If":        {el.If(true, el.Text("a")), chunk("a")},
+	"If not":    {el.If(false, el.Text("a")), nil},
+	"Iff":       {el.Iff(true, func() el.Node { return el.Text("a") }), chunk("a")},
+	"Iff not":   {el.Iff(false, func() el.Node { panic("it is made only if it is needed") }), nil},
+	"Each":      {el.Each([]string{"a", "b"}, func(s string) el.Node { return el.Text(s) }), elements.Nodes{chunk("a"), chunk("b")}},
+	"Func":      {el.Func(value, el.Priority(3)), named{elements.Props{Priority: new(3), ReportName: "Func"}}},
+	"Props": {
+		named{el.Props(el.Priority(3), el.PassPriority, el.ReserveShare(0.25))},
+		named{elements.Props{Priority: new(3), PassPriority: true, FlexReserve: elements.Reserve{Share: 0.25}}},
+	},
+}
+
+func TestAConstructorRendersAsItsLiteral(t *testing.T) {
+	for name, test := range literals {
+		t.Run(name, func(t *testing.T) {
+			if name != "Expand" && name != "Func" { // functions are not equal
+				require.Equal(t, test.literal, test.built)
+			}
+			for budget := 1; budget < 200; budget += 3 {
+				built, err := fitted(t, inPrompt(test.built), budget)
+				literal, literalErr := fitted(t, inPrompt(test.literal), budget)
+				if literalErr != nil {
+					require.EqualError(t, err, literalErr.Error())
+					continue
+				}
+				require.NoError(t, err)
+				require.Equal(t, literal.Messages, built.Messages)
+				require.Equal(t, literal.Tools, built.Tools)
+				require.Equal(t, literal.Metadata, built.Metadata)
+				require.Equal(t, literal.Report().String(), built.Report().String())
+			}
+		})
+	}
+}
+
+// inPrompt puts what stands in messages alone into one.
+func inPrompt(n elements.Node) elements.Node {
+	switch n.(type) {
+	case elements.SystemMessage, elements.UserMessage, elements.AssistantMessage, elements.ToolMessage, elements.Nodes, elements.Tool:
+		if list, ok := n.(elements.Nodes); !ok || len(list) == 0 || isMessage(list[0]) {
+			return elements.Nodes{n}
+		}
+	}
+	return elements.UserMessage{Children: elements.Nodes{n, chunk("the question")}}
+}
+
+func isMessage(n elements.Node) bool { _, ok := n.(elements.UserMessage); return ok }
+
+// Each exported function that is not an option has a row above, and each that returns an element shows its literal.
+func TestEachConstructorShowsItsLiteral(t *testing.T) {
+	rows := slices.Collect(maps.Keys(literals))
+	for _, f := range page(t).Funcs {
+		if strings.Contains(f.Name, "_") {
+			continue
+		}
+		require.Contains(t, rows, f.Name)
+		if !slices.Contains([]string{"If", "Iff", "Each", "Textf"}, f.Name) {
+			require.Regexp(t, `\n\t\S`, f.Doc, "%s shows no literal", f.Name)
+		}
+	}
+}
+
+// page is the package's documentation. Options are listed with their type.
+func page(t *testing.T) *doc.Package {
+	t.Helper()
+	fset := token.NewFileSet()
+	var files []*ast.File
+	names, err := os.ReadDir(".")
+	require.NoError(t, err)
+	for _, e := range names {
+		if strings.HasSuffix(e.Name(), ".go") && !strings.HasSuffix(e.Name(), "_test.go") {
+			file, err := parser.ParseFile(fset, e.Name(), nil, parser.ParseComments)
+			require.NoError(t, err)
+			files = append(files, file)
+		}
+	}
+	p, err := doc.NewFromFiles(fset, files, "el")
+	require.NoError(t, err)
+	return p
+}
+
+func TestAnOptionThatIsNotTakenIsAnErrorWithItsPlace(t *testing.T) {
+	for name, test := range map[string]struct {
+		root elements.Node
+		path string
+		said string
+	}{
+		"of another element":       {el.User(el.Attr("path", "a.go"), el.Text("a")), "User", `write Attr("path", "a.go") directly among the arguments of Tag`},
+		"in a text":                {el.User(el.Text("a", el.Failed)), "User > TextChunk", "write Failed directly among the arguments of ToolResult"},
+		"a cut without a break":    {el.User(el.Text("a", el.CutStart)), "User > TextChunk", "write CutStart directly among the arguments of Lines or Words"},
+		"in an image":              {el.User(el.Image("https://example.com/a.png", el.Mark("…"))), "User > Image", `write Mark("…") directly`},
+		"in the prompt":            {el.Prompt(el.Priority(3), el.User(el.Text("a"))), "Root", "write Priority(3) directly among the arguments of the constructor of an element"},
+		"as the prompt":            {el.Required, "Root", "write Required directly"},
+		"in a list":                {el.User(el.Nodes{el.Grow(2), el.Text("a")}), "User", "write Grow(2) directly"},
+		"in a loop":                {el.User(el.Tag("a", el.Each([]int{1}, func(int) el.Node { return el.Reserve(1) }))), "User > a", "write Reserve(1) directly"},
+		"in a literal":             {elements.UserMessage{Children: elements.Nodes{el.Basis(2), el.Text("a")}}, "User", "write Basis(2) directly"},
+		"of a ranked list's child": {el.User(el.Ranked(el.Text("a"), el.Calls(call))), "User > PrioritizedList", "write Calls directly among the arguments of Assistant"},
+		"as the alternative":       {el.User(el.IfEmpty(el.Priority(1))), "User > IfEmpty > Wrap#1", "write Priority(1) directly"},
+		"from a function": {
+			el.User(el.Func(func(context.Context, elements.Sizing) (el.Node, error) { return el.Priority(1), nil })), "User > Func", "write Priority(1) directly",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := misplaced(t, test.root)
+			require.Equal(t, test.path, at.Path)
+			require.ErrorContains(t, at, test.said)
+		})
+	}
+}
+
+func TestAnOptionMayStandUnderACondition(t *testing.T) {
+	for _, urgent := range []bool{true, false} {
+		built := el.Text("a", el.If(urgent, el.Required))
+		require.Equal(t, urgent, built.Required)
+	}
+}
+
+func TestAConstructorLeavesItsArgumentsAsTheyAre(t *testing.T) {
+	args := []el.Node{el.Priority(3), el.Text("a"), el.Text("b")}
+	first, second := el.User(args...), el.User(args...)
+	require.Equal(t, first, second)
+	require.Equal(t, elements.Nodes{chunk("a"), chunk("b")}, first.Children)
+}
+
+func TestAPanicOfAFunctionHasItsPath(t *testing.T) {
+	_, err := fitted(t, el.User(el.Func(func(context.Context, elements.Sizing) (el.Node, error) { panic("oh") }, el.ReportName("retrieval"))), 100)
+	var at *render.ElementError
+	require.ErrorAs(t, err, &at)
+	require.Equal(t, "User > retrieval", at.Path)
+	require.NotEmpty(t, at.Stack)
+}

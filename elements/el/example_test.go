@@ -1,0 +1,196 @@
+package el_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
+	"github.com/promptree-go/promptree/internal/sizingtest"
+	"github.com/promptree-go/promptree/render"
+)
+
+// show renders a prompt within a budget and prints its messages, and what became of each piece. In these examples four bytes are a token,
+// and a message is 3 more.
+func show(prompt el.Node, budget int) {
+	result, err := render.Render(context.Background(), prompt, render.Options{Budget: budget, Tokenizer: sizingtest.Quarter{}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("-- %d tokens of %d\n", result.Tokens, budget)
+	for _, m := range result.Messages {
+		fmt.Println(strings.TrimSpace(fmt.Sprintf("%s: %s", m.Role, m.Text())))
+		for _, c := range m.ToolCalls {
+			fmt.Printf("    calls %s(%s)\n", c.Name, c.Arguments)
+		}
+	}
+}
+
+// Change is what a reviewer is shown.
+type Change struct {
+	Diff, Question string
+	Files          []File
+	Comments       []string
+	Examples       []Exchange
+}
+
+type File struct {
+	Path, Source string
+	Importance   int
+}
+
+type Exchange struct{ Question, Answer string }
+
+// Review is the prompt of a code review. Examples go first, then comments from the oldest on, then files from the least important on,
+// of which the last is trimmed. Grow repeats the order: who is laid out first with all that is left.
+func Review(c Change) el.Node {
+	return el.Prompt(
+		el.System(el.Text("You review Go code. Name each defect with its file and line.")),
+		el.Each(c.Examples, func(e Exchange) el.Node {
+			return el.Together(el.Priority(10), el.Grow(1), el.User(el.Text(e.Question)), el.Assistant(el.Text(e.Answer)))
+		}),
+		el.User(el.Grow(2),
+			el.Each(c.Files, func(f File) el.Node {
+				return el.Tag("file", el.Priority(f.Importance), el.Grow(f.Importance), el.Attr("path", f.Path), el.Lines(f.Source))
+			}),
+			el.If(len(c.Comments) > 0, el.Tag("comments", el.Priority(50),
+				el.Chronological(el.Each(c.Comments, func(s string) el.Node { return el.Text(s) })),
+			)),
+			el.Tag("diff", el.Required, el.Text(c.Diff)),
+			el.Text(c.Question, el.Required),
+		),
+	)
+}
+
+func Example() {
+	change := Change{
+		Diff:     "-\tprintln(\"hello\")\n+\tfmt.Println(\"hello\")",
+		Question: "Is this change right?",
+		Files:    []File{{"main.go", "package main\n\nimport \"fmt\"\n", 200}, {"go.mod", "module example.com/hello\n", 100}},
+		Comments: []string{"Please use fmt.", "Done."},
+		Examples: []Exchange{{"Is `x := x` right?", "No: main.go:3 declares x and does not use it."}},
+	}
+	show(Review(change), 77)
+	// Output:
+	// -- 66 tokens of 77
+	// system: You review Go code. Name each defect with its file and line.
+	// user: <file path="main.go">
+	// package main
+	//
+	// import "fmt"
+	// </file>
+	// <comments>
+	// Please use fmt.
+	// Done.
+	// </comments>
+	// <diff>
+	// -	println("hello")
+	// +	fmt.Println("hello")
+	// </diff>
+	// Is this change right?
+}
+
+func ExampleLines() {
+	log := "compiling\nlinking\ntesting\nFAIL: TestAll: want 1, got 2\n"
+	show(el.User(el.Lines(log, el.CutStart, el.Least(4)), el.Text("What failed?", el.Required)), 18)
+	// Output:
+	// -- 16 tokens of 18
+	// user: testing
+	// FAIL: TestAll: want 1, got 2
+	// What failed?
+}
+
+func ExampleRanked() {
+	found := []string{"the best match", "a good match", "some match"}
+	prompt := el.User(
+		el.Ranked(el.Each(found, func(s string) el.Node { return el.Text(s) })),
+		el.Text("Which is it?", el.Required),
+	)
+	show(prompt, 15)
+	// Output:
+	// -- 13 tokens of 15
+	// user: the best match
+	// a good match
+	// Which is it?
+}
+
+func ExampleCallsWith() {
+	round := &elements.Group{Name: "round"}
+	prompt := el.Prompt(
+		el.User(el.Required, el.Text("How many files?")),
+		el.Assistant(el.Priority(2), el.CallsWith(round, chat.ToolCall{ID: "1", Name: "count", Arguments: `"*.go"`})),
+		el.KeepWith(round, el.Priority(1), el.ToolResult("1", el.Text("there are 42"))),
+	)
+	show(prompt, 100)
+	show(prompt, 16) // the result goes, and the call with it
+	// Output:
+	// -- 20 tokens of 100
+	// user: How many files?
+	// assistant:
+	//     calls count("*.go")
+	// tool: there are 42
+	// -- 7 tokens of 16
+	// user: How many files?
+}
+
+func ExampleFunc() {
+	search := func(_ context.Context, s elements.Sizing) (el.Node, error) {
+		return el.Textf("found with room for %d tokens", s.TokenBudget), nil
+	}
+	show(el.User(el.Func(search, el.Priority(1), el.Grow(1)), el.Text("What is it?")), 40)
+	// Output:
+	// -- 14 tokens of 40
+	// user: found with room for 34 tokens
+	// What is it?
+}
+
+func ExampleExpand() {
+	quote := strings.Fields("as many of these words as there is room for in the prompt")
+	prompt := el.User(el.Text("Quote:"), el.Expand(func(_ context.Context, s elements.Sizing) (el.Node, error) {
+		n := 0
+		for n < len(quote) && len(strings.Join(quote[:n+1], " ")) <= 4*s.TokenBudget {
+			n++
+		}
+		return el.Text(strings.Join(quote[:n], " ")), nil
+	}))
+	show(prompt, 12)
+	// Output:
+	// -- 11 tokens of 12
+	// user: Quote:
+	// as many of these words as
+}
+
+func ExampleIf() {
+	hints := []string{"be brief"}
+	show(el.User(
+		el.Text("Explain pruning."),
+		el.If(len(hints) > 0, el.Tag("hints", el.Each(hints, func(h string) el.Node { return el.Text("- " + h) }))),
+	), 40)
+	// Output:
+	// -- 14 tokens of 40
+	// user: Explain pruning.
+	// <hints>
+	// - be brief
+	// </hints>
+}
+
+func ExampleIff() {
+	var lastError error
+	show(el.User(
+		el.Text("Go on."),
+		// The node is not made while there is no error to ask for its text.
+		el.Iff(lastError != nil, func() el.Node { return el.Text(lastError.Error()) }),
+	), 20)
+	// Output:
+	// -- 5 tokens of 20
+	// user: Go on.
+}
+
+func ExampleErrPlace() {
+	show(el.User(el.Attr("path", "a.go"), el.Text("Explain this.")), 100)
+	// Output:
+	// render: User: el: an option does not apply where it stands: write Attr("path", "a.go") directly among the arguments of Tag
+}

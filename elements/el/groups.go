@@ -1,0 +1,85 @@
+package el
+
+import (
+	"context"
+
+	"github.com/promptree-go/promptree/elements"
+)
+
+// Wrap returns its children, with properties of their own as a whole:
+//
+//	elements.Wrap{Children: elements.Nodes{…}}
+func Wrap(args ...Node) elements.Wrap {
+	var w elements.Wrap
+	w.Children = fill(&w, &w.Props, args)
+	return w
+}
+
+// Ranked returns its children with priorities that fall from the list's own, 0 by default: the best stands first, and the last goes
+// first. What was found by a search is such a list. The members of a list among its children, such as [Each] returns, are children too:
+//
+//	elements.PrioritizedList{Descending: true, Children: elements.Nodes{…}}
+func Ranked(args ...Node) elements.PrioritizedList {
+	l := Chronological(args...)
+	l.Descending = true
+	return l
+}
+
+// Chronological returns its children with priorities that rise to one below the list's own, 0 by default: the newest stands last, and
+// the first goes first. The members of a list among its children are children too:
+//
+//	elements.PrioritizedList{Children: elements.Nodes{…}}
+func Chronological(args ...Node) elements.PrioritizedList {
+	var l elements.PrioritizedList
+	for _, child := range fill(&l, &l.Props, args) {
+		if list, ok := child.(Nodes); ok {
+			l.Children = append(l.Children, list...)
+		} else {
+			l.Children = append(l.Children, child)
+		}
+	}
+	return l
+}
+
+// Together returns its children, kept or dropped as a whole:
+//
+//	elements.Chunk{Children: elements.Nodes{…}}
+func Together(args ...Node) elements.Chunk {
+	var c elements.Chunk
+	c.Children = fill(&c, &c.Props, args)
+	return c
+}
+
+// Limit returns its children, pruned to at most so many tokens, 1 or more, before the rest of the prompt is:
+//
+//	elements.TokenLimit{Max: tokens, Children: elements.Nodes{…}}
+func Limit(tokens int, args ...Node) elements.TokenLimit {
+	l := elements.TokenLimit{Max: tokens}
+	l.Children = fill(&l, &l.Props, args)
+	return l
+}
+
+// KeepWith returns its children, which stand or fall with the other members of a group, and with the [CallsWith] linked to it:
+//
+//	elements.KeepWith{Group: group, Children: elements.Nodes{…}}
+func KeepWith(group *elements.Group, args ...Node) elements.KeepWith {
+	k := elements.KeepWith{Group: group}
+	k.Children = fill(&k, &k.Props, args)
+	return k
+}
+
+// IfEmpty returns its children, or the alternative if they render to nothing but white space:
+//
+//	elements.IfEmpty{Alt: alternative, Children: elements.Nodes{…}}
+func IfEmpty(alternative Node, args ...Node) elements.IfEmpty {
+	e := elements.IfEmpty{Alt: alternative}
+	e.Children = fill(&e, &e.Props, args)
+	return e
+}
+
+// Expand returns what grows into room that is left: value is called again with all that it may take.
+//
+//	elements.Expandable{Value: value}
+func Expand(value func(context.Context, elements.Sizing) (Node, error), options ...Property) elements.Expandable {
+	return elements.Expandable{Props: Props(options...), Value: value}
+}

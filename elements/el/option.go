@@ -1,0 +1,115 @@
+package el
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements"
+)
+
+// Option sets a field of a T. It is a node, so that it may stand among the children that a constructor is given, in any place; of two
+// for one field the later counts. A constructor of an element takes each [Property], and the options of the type that it returns. An
+// option anywhere else, such as in a list, is an error of the render: [ErrPlace], with the path of the element in which it stands.
+type Option[T any] struct {
+	said string // as it is written
+	home string // the constructors that take it
+	set  func(*T)
+}
+
+// Property is an option that every element takes: the fields of [elements.Props].
+type Property = Option[elements.Props]
+
+// ErrPlace is the error of an option that stands where none of its kind is taken.
+var ErrPlace = errors.New("el: an option does not apply where it stands")
+
+// Misplaced returns the error of an option that no constructor took.
+func (o Option[T]) Misplaced() error {
+	return fmt.Errorf("%w: write %s directly among the arguments of %s", ErrPlace, o.said, o.home)
+}
+
+// Render returns the error of an option that no constructor took.
+func (o Option[T]) Render(context.Context, elements.Sizing) (Node, error) { return nil, o.Misplaced() }
+
+// fill sets the fields of an element by the options among the arguments of its constructor, and returns the rest, its children.
+func fill[T any](element *T, props *elements.Props, args []Node) elements.Nodes {
+	var children elements.Nodes
+	for _, arg := range args {
+		switch o := arg.(type) {
+		case Property:
+			o.set(props)
+		case Option[T]:
+			o.set(element)
+		default:
+			children = append(children, arg)
+		}
+	}
+	return children
+}
+
+// Props returns the properties that options set, for an element that has no constructor here:
+//
+//	history.TurnRounds{Props: el.Props(el.Priority(899), el.Grow(2)), Session: session}
+func Props(options ...Property) elements.Props {
+	var props elements.Props
+	for _, o := range options {
+		o.set(&props)
+	}
+	return props
+}
+
+// property returns an option of all elements.
+func property(set func(*elements.Props), name string, args ...any) Property {
+	return Property{said: said(name, args), home: "the constructor of an element", set: set}
+}
+
+// said returns an option as it is written.
+func said(name string, args []any) string {
+	for i, arg := range args {
+		sep := ", "
+		if i == 0 {
+			sep = "("
+		}
+		name += fmt.Sprintf("%s%#v", sep, arg)
+	}
+	if len(args) > 0 {
+		name += ")"
+	}
+	return name
+}
+
+// Priority sets [elements.Props].Priority: of siblings the lowest goes first. None by default, which is the highest.
+func Priority(n int) Property {
+	return property(func(p *elements.Props) { p.Priority = &n }, "Priority", n)
+}
+
+// Required sets [elements.Props].Required: the element and everything in it is never pruned.
+var Required = property(func(p *elements.Props) { p.Required = true }, "Required")
+
+// PassPriority sets [elements.Props].PassPriority: the element's children compete as if they stood in its place.
+var PassPriority = property(func(p *elements.Props) { p.PassPriority = true }, "PassPriority")
+
+// Grow sets [elements.Props].FlexGrow: siblings without it are laid out first, then those with the highest, and so on down.
+func Grow(n int) Property {
+	return property(func(p *elements.Props) { p.FlexGrow = n }, "Grow", n)
+}
+
+// Basis sets [elements.Props].FlexBasis: the element's part in the sharing of its group's budget. Defaults to 1.
+func Basis(part float64) Property {
+	return property(func(p *elements.Props) { p.FlexBasis = part }, "Basis", part)
+}
+
+// Reserve sets [elements.Props].FlexReserve to a number of tokens, kept free while earlier groups are laid out.
+func Reserve(tokens int) Property {
+	return property(func(p *elements.Props) { p.FlexReserve = elements.Reserve{Tokens: tokens} }, "Reserve", tokens)
+}
+
+// ReserveShare sets [elements.Props].FlexReserve to a share of what is left, from 0 to 1.
+func ReserveShare(share float64) Property {
+	return property(func(p *elements.Props) { p.FlexReserve = elements.Reserve{Share: share} }, "ReserveShare", share)
+}
+
+// ReportName sets [elements.Props].ReportName: what the element is called in paths, errors and reports.
+func ReportName(name string) Property {
+	return property(func(p *elements.Props) { p.ReportName = name }, "ReportName", name)
+}

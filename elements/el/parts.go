@@ -1,0 +1,51 @@
+package el
+
+import (
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+)
+
+// Tool returns the definition of a tool, which stands outside messages:
+//
+//	elements.Tool{Tool: tool}
+func Tool(tool chat.Tool, options ...Property) elements.Tool {
+	return elements.Tool{Props: Props(options...), Tool: tool}
+}
+
+// Image returns a picture: a URL, or base64 of a JPEG, PNG, GIF or WebP file. A [Ref] and a [Meta] may stand in it:
+//
+//	elements.Image{Source: source}
+func Image(source string, args ...Node) elements.Image {
+	i := elements.Image{Source: source}
+	i.Children = fill(&i, &i.Props, args)
+	return i
+}
+
+// Detail asks for a resolution of an [Image]. Defaults to the provider's choice.
+func Detail(detail chat.ImageDetail) Option[elements.Image] {
+	return Option[elements.Image]{said: said("Detail", []any{detail}), home: "Image", set: func(i *elements.Image) { i.Detail = detail }}
+}
+
+// Document returns a file in base64, of a type such as "application/pdf". A [Ref] and a [Meta] may stand in it:
+//
+//	elements.Document{MediaType: mediaType, Data: data}
+func Document(mediaType, data string, args ...Node) elements.Document {
+	d := elements.Document{MediaType: mediaType, Data: data}
+	d.Children = fill(&d, &d.Props, args)
+	return d
+}
+
+// Ref names the source of the text around it. The result of a render lists the sources that were kept apart from those that were not:
+//
+//	elements.Reference{Name: name}
+func Ref(name string) elements.Reference { return elements.Reference{Name: name} }
+
+// Meta returns a value that goes along with a prompt, whatever is pruned; [elements.MetaOf] finds it by its type:
+//
+//	elements.Meta[T]{Value: value}
+func Meta[T any](value T) elements.Meta[T] { return elements.Meta[T]{Value: value} }
+
+// LocalMeta returns a value that is dropped with the element in which it stands:
+//
+//	elements.Meta[T]{Value: value, Local: true}
+func LocalMeta[T any](value T) elements.Meta[T] { return elements.Meta[T]{Value: value, Local: true} }

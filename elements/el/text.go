@@ -1,0 +1,78 @@
+package el
+
+import (
+	"fmt"
+
+	"github.com/promptree-go/promptree/elements"
+)
+
+// Text returns text on lines of its own, kept or dropped as one piece. Beside options it takes what may stand in such text: a [Ref],
+// a [Meta], more text:
+//
+//	elements.TextChunk{Children: elements.Nodes{elements.Text(text)}}
+//
+// Text in the middle of a line is [elements.Text].
+func Text(text string, args ...Node) elements.TextChunk {
+	var t elements.TextChunk
+	t.Children = append(elements.Nodes{elements.Text(text)}, fill(&struct{}{}, &t.Props, args)...)
+	return t
+}
+
+// Textf returns a formatted [Text].
+func Textf(format string, args ...any) elements.TextChunk { return Text(fmt.Sprintf(format, args...)) }
+
+// Lines returns a [Text] that is trimmed at a line's end rather than dropped, such as a file or a log:
+//
+//	elements.TextChunk{BreakOn: "\n", Children: elements.Nodes{elements.Text(text)}}
+func Lines(text string, args ...Node) elements.TextChunk {
+	return breakable(elements.TextChunk{BreakOn: "\n"}, text, args)
+}
+
+// Words returns a [Text] that is trimmed at white space rather than dropped, such as prose:
+//
+//	elements.TextChunk{BreakOnWhitespace: true, Children: elements.Nodes{elements.Text(text)}}
+func Words(text string, args ...Node) elements.TextChunk {
+	return breakable(elements.TextChunk{BreakOnWhitespace: true}, text, args)
+}
+
+func breakable(t elements.TextChunk, text string, args []Node) elements.TextChunk {
+	t.Children = append(elements.Nodes{elements.Text(text)}, fill(&t, &t.Props, args)...)
+	return t
+}
+
+// trimming returns an option of text that may be trimmed.
+func trimming(set func(*elements.TextChunk), name string, args ...any) Option[elements.TextChunk] {
+	return Option[elements.TextChunk]{said: said(name, args), home: "Lines or Words", set: set}
+}
+
+// The sides from which [Lines] and [Words] are trimmed. Their end by default.
+var (
+	CutStart  = trimming(func(t *elements.TextChunk) { t.Cut = elements.CutStart }, "CutStart")   // the end stays
+	CutMiddle = trimming(func(t *elements.TextChunk) { t.Cut = elements.CutMiddle }, "CutMiddle") // the beginning and the end stay
+)
+
+// Mark sets the text that stands where [Lines] or [Words] were trimmed. None by default.
+func Mark(text string) Option[elements.TextChunk] {
+	return trimming(func(t *elements.TextChunk) { t.Mark = text }, "Mark", text)
+}
+
+// Least sets the fewest tokens to which [Lines] or [Words] are trimmed. If no more would fit, they go whole. Defaults to 16.
+func Least(tokens int) Option[elements.TextChunk] {
+	return trimming(func(t *elements.TextChunk) { t.Least = tokens }, "Least", tokens)
+}
+
+// Tag returns an XML-style block, in which text is escaped. [Attr] adds attributes:
+//
+//	elements.Tag{Name: name, Attributes: []elements.Attribute{…}, Children: elements.Nodes{…}}
+func Tag(name string, args ...Node) elements.Tag {
+	t := elements.Tag{Name: name}
+	t.Children = fill(&t, &t.Props, args)
+	return t
+}
+
+// Attr appends to the Attributes of a [Tag].
+func Attr(name, value string) Option[elements.Tag] {
+	return Option[elements.Tag]{said: said("Attr", []any{name, value}), home: "Tag", set: func(t *elements.Tag) {
+		t.Attributes = append(t.Attributes, elements.Attribute{Name: name, Value: value})
+	}}
+}
