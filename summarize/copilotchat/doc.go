@@ -4,14 +4,15 @@
 // enough, a model writes a summary, which takes the place of everything but the newest round. Most summaries are made in the
 // background, before the prompt is full.
 //
+//	prompt := el.Prompt(
+//		instructions,
+//		history.Conversation{Session: session, Props: el.Props(el.Priority(700), el.Grow(1)), Droppable: true},
+//		history.TurnStart{Session: session, Props: el.Props(el.Priority(900), el.Grow(2))},
+//		history.TurnRounds{Session: session, Props: el.Props(el.Priority(899), el.Grow(2))},
+//	)
 //	compactor := &summarize.Compactor{Session: session, Target: target, Policy: copilotchat.Policy()}
 //	defer compactor.Close()
-//	result, err := compactor.Render(ctx, elements.Nodes{
-//		instructions,
-//		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: session},
-//		history.TurnStart{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: session},
-//		history.TurnRounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: session},
-//	})
+//	result, err := compactor.Render(ctx, prompt)
 //
 // [Policy] returns the policy. Its prompts and what it puts in place are parts of package summarize, which the zero policy uses too:
 // [summarize.ForkPrompt], [summarize.FullPrompt], [summarize.SimplePrompt] and [summarize.ConversationSummary].
@@ -85,9 +86,9 @@
 //
 // Here and in descriptions of Copilot Chat, these are not the same:
 //
-//   - History is not pruned before it is compacted. There the oldest rounds may be pruned first; here the elements of package
-//     history are required unless they are Droppable, so that nothing that was said is lost silently. Other pieces with a priority
-//     are pruned.
+//   - History is pruned before it is compacted only if it is Droppable, as in the prompt above. Without it the elements of package
+//     history are required, so that nothing that was said is lost silently: a prompt that does not fit is compacted then. Other
+//     pieces with a priority are pruned in any case.
 //   - The jitter is not random but a hash of the session's id and its newest entry. A session that is opened in another process
 //     decides the same.
 //   - If the prompt fits, nothing is done unless what would be covered takes more than a summary may take: it might save nothing.

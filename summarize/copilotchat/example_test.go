@@ -8,17 +8,51 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-// The agent's prompt is that of Copilot Chat: what the user asks and what was done about it stay longer than what was before,
-// and have the first claim on the room.
+// prompt is that of Copilot Chat. What the user asks and what was done about it stay longer than what was said before, and have the
+// first claim on the room.
+func prompt(s *history.Session) el.Node {
+	return el.Prompt(
+		el.System(el.Text("You are a coding agent.")),
+		history.Conversation{Session: s, Props: el.Props(el.Priority(700), el.Grow(1)), Droppable: true},
+		history.TurnStart{Session: s, Props: el.Props(el.Priority(900), el.Grow(2))},
+		history.TurnRounds{Session: s, Props: el.Props(el.Priority(899), el.Grow(2))}, // of this turn
+	)
+}
+
+// Without a compactor the oldest rounds of the turns that are over go, as they do there before a summary is made.
+func Example_prompt() {
+	session := &history.Session{}
+	for n := 1; n <= 3; n++ {
+		question, answer := chat.UserMessage(fmt.Sprintf("Question %d", n)), chat.AssistantMessage(fmt.Sprintf("The answer to question %d", n))
+		if err := session.Append(context.Background(), question, answer); err != nil {
+			log.Fatal(err)
+		}
+	}
+	result, err := render.Render(context.Background(), prompt(session), render.Options{Budget: 50, Tokenizer: tiktoken.O200k()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range result.Messages {
+		fmt.Printf("%s: %s\n", m.Role, m.Text())
+	}
+	// Output:
+	// system: You are a coding agent.
+	// user: Question 2
+	// assistant: The answer to question 2
+	// user: Question 3
+	// assistant: The answer to question 3
+}
+
 func Example() {
 	dir, err := os.MkdirTemp("", "promptree")
 	if err != nil {
@@ -59,12 +93,7 @@ func Example() {
 		},
 	}
 	defer compactor.Close()
-	result, err := compactor.Render(context.Background(), elements.Nodes{
-		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
-		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: session},
-		history.TurnStart{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: session},
-		history.TurnRounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: session}, // of this turn
-	})
+	result, err := compactor.Render(context.Background(), prompt(session))
 	if err != nil {
 		log.Fatal(err)
 	}
