@@ -13,6 +13,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
@@ -42,12 +43,12 @@ func Example() {
 	}
 
 	// The elements show it in a prompt.
-	prompt := elements.Nodes{
-		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},
+	prompt := el.Prompt(
+		el.System(el.Text("You are a coding agent.")),
 		history.Conversation{Session: session},
 		history.TurnStart{Session: session},
 		history.TurnRounds{Session: session},
-	}
+	)
 	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	if err != nil {
 		log.Fatal(err)
@@ -449,7 +450,7 @@ func ExampleSession_ViewWith() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	prompt := elements.Nodes{history.Conversation{Session: &session}, history.TurnStart{Session: &session}}
+	prompt := el.Prompt(history.Conversation{Session: &session}, history.TurnStart{Session: &session})
 	tokenizer, err := tiktoken.ForModel("gpt-4o")
 	if err != nil {
 		log.Fatal(err)
@@ -492,10 +493,10 @@ func ExampleConversation() {
 		log.Fatal(err)
 	}
 	for _, droppable := range []bool{false, true} {
-		prompt := elements.Nodes{
+		prompt := el.Prompt(
 			history.Conversation{Session: &session, Droppable: droppable},
 			history.TurnStart{Session: &session},
-		}
+		)
 		result, err := render.Render(context.Background(), prompt, render.Options{Budget: 100, Tokenizer: tokenizer})
 		if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
 			fmt.Println("required:", over.Needed, "tokens do not fit", over.Budget)

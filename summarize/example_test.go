@@ -7,8 +7,8 @@ import (
 	"log"
 	"strings"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
@@ -34,12 +34,12 @@ func ExampleCompactor_Render() {
 	if err := work(session); err != nil {
 		log.Fatal(err)
 	}
-	prompt := elements.Nodes{
-		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You are a coding agent.")}},
+	prompt := el.Prompt(
+		el.System(el.Text("You are a coding agent.")),
 		history.Conversation{Session: session},
 		history.TurnStart{Session: session},
 		history.TurnRounds{Session: session},
-	}
+	)
 	compactor := &summarize.Compactor{
 		Session: session,
 		Target: summarize.Target{
@@ -76,11 +76,11 @@ func ExampleFailedError() {
 	if err := work(session); err != nil {
 		log.Fatal(err)
 	}
-	prompt := elements.Nodes{
-		elements.UserMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(strings.Repeat("Never forget this. ", 300))}},
+	prompt := el.Prompt(
+		el.User(el.Required, el.Text(strings.Repeat("Never forget this. ", 300))),
 		history.TurnStart{Session: session},
 		history.TurnRounds{Session: session},
-	}
+	)
 	compactor := &summarize.Compactor{
 		Session: session, Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1_000},
 	}
@@ -107,15 +107,15 @@ func ExampleTarget_toolsInThePrompt() {
 	if err := work(session); err != nil {
 		log.Fatal(err)
 	}
-	prompt := elements.Nodes{
-		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},
-		elements.Tool{Tool: chat.Tool{Name: "run_tests", Description: "Runs the tests."}},
-		elements.Tool{Props: elements.Props{Priority: new(10)}, Tool: chat.Tool{Name: "browse", Description: "Opens a page of the web."}},
-		elements.Tool{Props: elements.Props{Priority: new(10)}, Tool: chat.Tool{Name: "read_file", Description: "Reads a file."}},
+	prompt := el.Prompt(
+		el.System(el.Text("You are a coding agent.")),
+		el.Tool(chat.Tool{Name: "run_tests", Description: "Runs the tests."}),
+		el.Tool(chat.Tool{Name: "browse", Description: "Opens a page of the web."}, el.Priority(10)),
+		el.Tool(chat.Tool{Name: "read_file", Description: "Reads a file."}, el.Priority(10)),
 		history.Conversation{Session: session},
 		history.TurnStart{Session: session},
 		history.TurnRounds{Session: session},
-	}
+	)
 	for _, budget := range []int{8_000, 2_050} {
 		compactor := &summarize.Compactor{
 			Session: session,

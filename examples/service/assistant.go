@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -52,12 +53,12 @@ func (a *assistant) fits(m chat.Message) bool {
 
 // prompt is what the model is shown of a session.
 func (a *assistant) prompt(s *history.Session) elements.Node {
-	return elements.Nodes{
-		elements.SystemMessage{Children: elements.Nodes{elements.Text(instructions)}},
-		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: s},
-		history.TurnStart{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Session: s},
-		history.TurnRounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: s},
-	}
+	return el.Prompt(
+		el.System(el.Text(instructions)),
+		history.Conversation{Session: s, Props: el.Props(el.Priority(700), el.Grow(1))},
+		history.TurnStart{Session: s, Props: el.Props(el.Priority(900), el.Grow(2))},
+		history.TurnRounds{Session: s, Props: el.Props(el.Priority(899), el.Grow(2))},
+	)
 }
 
 // compactor returns what compacts a session. Compactions are told to whoever hears of all, and to listen.

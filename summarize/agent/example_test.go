@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -35,10 +35,10 @@ func Example() {
 		Policy: copilotchat.Policy(),
 	}
 	defer compactor.Close()
-	steps := &agent.Agent{Compactor: compactor, Prompt: elements.Nodes{
-		elements.SystemMessage{Children: elements.Nodes{elements.Text("You know the weather.")}},
+	steps := &agent.Agent{Compactor: compactor, Prompt: el.Prompt(
+		el.System(el.Text("You know the weather.")),
 		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
-	}}
+	)}
 	if err := session.Append(ctx, chat.UserMessage("How warm is it here?")); err != nil {
 		log.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
@@ -103,12 +104,12 @@ func ExampleNew_prompt() {
 		Target: summarize.Target{Model: einoagent.Model(&scripted{}), Tokenizer: sizing.Estimator{}, Budget: 100_000},
 	}
 	defer compactor.Close()
-	middleware, err := einoagent.New(einoagent.Options{Compactor: compactor, Prompt: elements.Nodes{
+	middleware, err := einoagent.New(einoagent.Options{Compactor: compactor, Prompt: el.Prompt(
 		history.Conversation{Session: session},
-		elements.UserMessage{Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{elements.Text("Files of the project: …")}},
+		el.User(el.Priority(10), el.Text("Files of the project: …")),
 		history.TurnStart{Session: session},
 		history.TurnRounds{Session: session},
-	}})
+	)})
 	fmt.Println(middleware != nil, err)
 	// Output: true <nil>
 }
@@ -120,15 +121,15 @@ func ExampleTemplate() {
 		if !ok {
 			return nil, fmt.Errorf("documents is %T, not []string", variables["documents"])
 		}
-		return elements.Nodes{
-			elements.SystemMessage{Children: elements.Nodes{elements.Text("Answer from the documents.")}},
-			elements.UserMessage{Children: elements.Nodes{
-				elements.Map(documents, func(d string) elements.Node {
-					return elements.TextChunk{Props: elements.Props{Priority: new(1)}, Children: elements.Nodes{elements.Text(d + "\n")}}
+		return el.Prompt(
+			el.System(el.Text("Answer from the documents.")),
+			el.User(
+				el.Each(documents, func(d string) elements.Node {
+					return el.Text(d+"\n", el.Priority(1))
 				}),
-				elements.TextChunk{Children: elements.Nodes{elements.Text("Who was first?")}},
-			}},
-		}, nil
+				el.Text("Who was first?"),
+			),
+		), nil
 	}, render.Options{Budget: 35, Tokenizer: sizing.Estimator{MessageChars: 20}})
 
 	messages, err := template.Format(context.Background(), map[string]any{"documents": []string{

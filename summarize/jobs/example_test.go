@@ -11,8 +11,8 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/postgres"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
@@ -84,12 +84,12 @@ func Example() {
 	}
 	compactor := newCompactor(session)
 	defer compactor.Close()
-	step := agent.Agent{Compactor: compactor, Prompt: elements.Nodes{
-		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},
+	step := agent.Agent{Compactor: compactor, Prompt: el.Prompt(
+		el.System(el.Text("You are a coding agent.")),
 		history.Conversation{Session: session},
 		history.TurnStart{Session: session},
 		history.TurnRounds{Session: session},
-	}}
+	)}
 	answer, err := step.Step(ctx)
 	if err != nil {
 		fmt.Println(err)

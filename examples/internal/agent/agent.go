@@ -9,6 +9,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -203,28 +204,28 @@ func (a *Agent) hear(e summarize.Event) {
 // prompt is what the model is shown. The excerpts and the hints have priorities and go first, the excerpts before the hints;
 // then the history is compacted.
 func (a *Agent) prompt(question string) elements.Node {
-	return elements.Nodes{
-		elements.SystemMessage{Children: elements.Nodes{
-			elements.TextChunk{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(instructions)}},
-			elements.PrioritizedList{Props: elements.Props{Priority: new(20)}, Descending: true, Children: hints},
-		}},
-		history.Conversation{Props: elements.Props{Priority: new(700), FlexGrow: 1}, Session: a.Session},
-		elements.UserMessage{Props: elements.Props{Priority: new(900), FlexGrow: 2}, Children: elements.Nodes{
-			Excerpts{Props: elements.Props{Priority: new(10), FlexGrow: 1}, Tools: a.Tools},
-			elements.TextChunk{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text(question)}},
-		}},
-		history.TurnRounds{Props: elements.Props{Priority: new(899), FlexGrow: 2}, Session: a.Session},
-	}
+	return el.Prompt(
+		el.System(el.Priority(1000),
+			el.Text(instructions, el.Required),
+			el.Ranked(el.Priority(20), el.Each(hints, func(h string) el.Node { return el.Text(h) })),
+		),
+		history.Conversation{Session: a.Session, Props: el.Props(el.Priority(700), el.Grow(1))},
+		el.User(el.Priority(900), el.Grow(2),
+			Excerpts{Props: el.Props(el.Priority(10), el.Grow(1)), Tools: a.Tools},
+			el.Text(question, el.Required),
+		),
+		history.TurnRounds{Session: a.Session, Props: el.Props(el.Priority(899), el.Grow(2))},
+	)
 }
 
 const instructions = `You survey a folder of files. Work in small steps, with the tools you are given, and answer from
 what they return. Say what you do before you do it.`
 
-var hints = elements.Nodes{
-	elements.Text("Start with an overview: list_files with the path \".\" lists the whole folder."),
-	elements.Text("read_file takes a line offset and a limit; read large files in parts."),
-	elements.Text("search takes a regular expression; without a path it looks through the whole folder."),
-	elements.Text("Calls that do not depend on each other can be made in one step."),
+var hints = []string{
+	"Start with an overview: list_files with the path \".\" lists the whole folder.",
+	"read_file takes a line offset and a limit; read large files in parts.",
+	"search takes a regular expression; without a path it looks through the whole folder.",
+	"Calls that do not depend on each other can be made in one step.",
 }
 
 // report calls OnRound.
