@@ -1,7 +1,11 @@
 package promptree_test
 
 import (
+	"encoding/json"
+	"go/format"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -9,24 +13,47 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Code in the README is code of the examples in this folder, so that it compiles and does what is said of it.
-func TestReadmeShowsTestedCode(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
+// fenced returns the blocks of a page with a language, in order.
+func fenced(t *testing.T, page, language string) (blocks []string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
 	require.NoError(t, err)
-	examples, err := os.ReadFile("example_test.go")
-	require.NoError(t, err)
-	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
-	require.NotEmpty(t, blocks)
-	for _, block := range blocks {
-		require.Contains(t, unindent(string(examples)), unindent(block[1]))
+	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		blocks = append(blocks, block[1])
 	}
+	require.NotEmpty(t, blocks)
+	return blocks
 }
 
-// unindent leaves out what a line is indented by.
-func unindent(s string) string {
-	var b strings.Builder
-	for line := range strings.Lines(s) {
-		b.WriteString(strings.TrimLeft(line, "\t"))
-	}
-	return b.String()
+func TestReadmeProgramsRunAsPasted(t *testing.T) {
+	programs := fenced(t, "README.md", "go")
+	require.Len(t, programs, 2)
+	require.Equal(t, fenced(t, "README.md", "text")[0], pasted(t, programs[0], ""))
+	question := "Why does the build fail? " + strings.Repeat("It says a great deal. ", 60) + "\n"
+	shown := regexp.MustCompile(`\d+`).FindAllString(pasted(t, programs[1], strings.Repeat(question, 12)), -1)
+	require.Equal(t, []string{"2", "4", "6"}, shown[:3])
+	require.NotEqual(t, "24", shown[11], "nothing was compacted")
+}
+
+// pasted builds a program and runs it in a folder of its own.
+func pasted(t *testing.T, program, input string) string {
+	t.Helper()
+	formatted, err := format.Source([]byte(program))
+	require.NoError(t, err)
+	require.Equal(t, string(formatted), program)
+	dir := t.TempDir()
+	source, overlay, built := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "program")
+	place, err := filepath.Abs("pasted/main.go") // where the module's own packages are at hand
+	require.NoError(t, err)
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {place: source}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(source, []byte(program), 0o600))
+	require.NoError(t, os.WriteFile(overlay, replace, 0o600))
+	out, err := exec.Command("go", "build", "-overlay", overlay, "-o", built, "./pasted").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	run := exec.Command(built)
+	run.Dir, run.Stdin = dir, strings.NewReader(input)
+	out, err = run.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
 }

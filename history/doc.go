@@ -68,12 +68,12 @@
 //
 // Three elements show the view in a prompt:
 //
-//	prompt := elements.Nodes{
-//		elements.SystemMessage{Children: instructions},
+//	prompt := el.Prompt(
+//		el.System(el.Text(instructions)),
 //		history.Conversation{Session: session}, // the turns that are over
-//		history.TurnStart{Session: session},    // what the user asks now
-//		history.TurnRounds{Session: session},   // what the agent has done about it
-//	}
+//		history.TurnStart{Session: session},      // what the user asks now
+//		history.TurnRounds{Session: session},       // what the agent has done about it
+//	)
 //
 // One context may pin the view that they show ([WithView]): that at the leaf when a render began, or what a compaction would
 // show before it is made ([Session.ViewWith]). An element of your own that shows a session takes its view from [ViewIn].
@@ -132,7 +132,8 @@
 //
 // # Where it is kept
 //
-// A [Store] keeps the lines of a session: a [FileStore], a [MemoryStore], or one of your own, which package historytest tests. A
+// A [Store] keeps the lines of a session: a [FileStore], a [MemoryStore], or one of your own, which package historytest tests. Module
+// history/postgres keeps sessions in PostgreSQL, so that any replica of a service serves any of them. A
 // log is opened from its end back to what the newest compaction keeps, and nothing else is read, so that a session of a million
 // entries opens as fast as one of a thousand. Each compaction carries forward what later ones need from before it
 // ([Compaction.Carried]). In memory a session holds what it shows; entries that were read last are in a [Cache] of 64 MiB that

@@ -175,6 +175,24 @@
 // [elements.Transferred] puts such content into a message, where it is pruned piece by piece like any other. So a tool
 // server written in Go can answer a client in TypeScript, and the other way round.
 //
+// # Providers
+//
+// The messages of a result are sent by a module for each provider: render/openai, render/anthropic and render/gemini. Before a request
+// is sent, what the provider has no place for is mended, and each change is told:
+//
+//	                                       OpenAI Chat Completions        OpenAI Responses            Anthropic                         Gemini
+//	parallel calls and results             yes                            yes                         yes                               yes; a call without a result is left out
+//	a tool's failure                       in its words                   in its words                flag; only text                   flag
+//	images and documents in results        in a user message after them   yes                         yes                               yes; beside them before Gemini 3
+//	images and documents of the assistant  to a user message              to a user message           to a user message                 yes
+//	thinking                               of servers that show it        encrypted, in its place     signed or redacted, in its place  thought signatures, in their place
+//	thinking of another provider           left out                       left out                    left out where its form differs   sent as a thought's text
+//	cache breakpoints                      GPT-5.6 and later              GPT-5.6 and later           the four that help most           left out: prefixes are cached anyway
+//	system messages                        where they stand               where they stand            gathered in front                 first ones in front, later ones as user text
+//	names of participants                  yes                            left out                    left out                          a user's before the text
+//	opaque parts                           OpenAI's                       OpenAI's                    Anthropic's                       Gemini's
+//	counting                               exact text, images by formula  the same, and its endpoint  its endpoint, images by formula   its endpoint, images by formula
+//
 // # What is an error
 //
 // prompt-tsx lets pass what is most often a mistake: a budget of 0, a message in a message, two tool calls of one id.

@@ -14,4 +14,11 @@
 //
 // A [PromptCache] foretells what the provider's prompt cache has of the next request, from digests of the last one ([Sent]), its
 // usage and the time, and says what of it changed.
+//
+// # What is exact
+//
+//   - Exact: text in OpenAI's encodings, and messages, roles, names and tool calls by the rule that OpenAI publishes.
+//   - By each provider's formula: images, at the upper bound if their size is not known.
+//   - Estimated: definitions of tools and documents. [Window.Budget] keeps 10% free if tools are declared.
+//   - Estimated, calibrated by the usage that is reported, with a margin: all that Claude and Gemini read.
 package sizing

@@ -15,11 +15,15 @@
 //
 // [Compactor.Render] renders the prompt as package render does, and takes it through these steps:
 //
-//   - Measure: a [Measurement] of the prompt. It follows from the session, the prompt, the policy and the time alone, so that a
-//     session that is opened in another process measures the same.
-//   - Decide: [Policy.Decide] makes a [Decision] of it. [Compactor.Explain] returns the last one with its outcome.
-//   - Plan: what is covered, what is kept, and the room of the summary. The plan is an entry of the session ([history.Plan]).
-//   - Summarise: models are asked. Nothing is locked and nothing is written meanwhile.
+//   - Measure: the prompt is rendered, its tokens are counted, and the count is held against the context window, by the ratio to
+//     what the provider reported if the policy says so. The [Measurement] follows from the session, the prompt, the policy and the
+//     time alone, so that a session that is opened in another process measures the same.
+//   - Decide: [Policy.Decide] makes a [Decision] of it, and looks at nothing else. [Compactor.Explain] returns the last one with every
+//     number that led to it and with its outcome.
+//   - Plan: what is covered, what is kept, and the room of the summary, chosen by rendering the prompt with each cut before a model is
+//     asked. The plan is an entry of the session ([history.Plan]).
+//   - Summarise: models are asked. Nothing is locked and nothing is written meanwhile. An answer that is too long is shortened by the
+//     model once, and then cut at a section.
 //   - Place: the prompt is rendered with the summary. If it fits, the compaction is appended, with an entry that says how the
 //     plan ended ([history.PlanEnd]).
 //
@@ -44,6 +48,15 @@
 // Conditions are held against what the prompt takes without the offered pieces that are not history and with all the history
 // that the view shows, tools included. [Measure] says whether that is our own count or the provider's. A condition holds only if
 // a compaction would cover more than its summary may take; otherwise there is nothing to relieve.
+//
+// # What compaction costs
+//
+//   - A prompt is rendered once, as by package render, and counted once more with all its history. Only a compaction renders it
+//     again: once for each cut that is tried, and once to place the summary.
+//   - A summary is one request or more: those in pieces, and one to shorten it. If a policy works in the background and the prompt does
+//     not fit, or its Wait ratio is reached, a render waits for the summary, a minute at most.
+//   - Each compaction changes the start of the prompt, so that the provider reads the next request anew.
+//   - The prompts of this package take about 350 tokens. Windows below 1,000 tokens are rarely worth compacting.
 //
 // # What a request costs
 //
@@ -84,7 +97,9 @@
 // A compaction that fails leaves what the session shows as it was. A model that failed is not asked again for the same
 // compaction, and the next one is asked; the agent's own is asked last. Then there is a pause of 1 step of the agent, which
 // doubles with each failure up to 64, or until the time that the provider named. If the prompt does not fit, one attempt is made
-// per render whatever the pause, without the requests that were refused before; after it [Overflow].LastResort decides.
+// per render whatever the pause, without the requests that were refused before; after it [Overflow].LastResort decides: the error, a
+// [*FailedError] in which errors.AsType finds the [*render.BudgetExceededError], or a request without the oldest history, all of which
+// the session keeps.
 //
 // What a provider says as it refuses a request as too large is an entry of the session ([history.Refusal]): its limit, and the
 // ratio of its count to ours, hold for every later request to that model. [ContextLimit] lists what counts as such a refusal.

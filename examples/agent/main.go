@@ -10,7 +10,9 @@
 //
 //	go run ./examples/agent -session FILE -window 200000
 //
-// puts a recorded session through the same rendering and compaction instead.
+// puts a recorded session (of pi, Claude Code, Codex or promptree, or messages of OpenAI or Anthropic) through the same rendering and
+// compaction instead, a line a round; -json prints JSON. A session of 1,003 entries and 2.4 MB, rendered 484 times, takes less than a
+// second of CPU time with windows of 200,000 and of 32,000 tokens.
 package main
 
 import (

@@ -1,4 +1,3 @@
-// Package policies has the policies of all systems, and promptree's own, by their names.
 package policies
 
 import (

@@ -75,7 +75,7 @@ func TestAModuleIsInstalledAndUsedAsReleased(t *testing.T) {
 			user.run(t, "go", "build", "-o", "program", ".")
 			said := user.run(t, "./program")
 			if m.dir == "." {
-				require.Contains(t, said, "2 messages, 20 of 30 tokens\n")
+				require.Contains(t, said, "2 messages, 62 of 80 tokens\n")
 			}
 		})
 	}
@@ -162,7 +162,7 @@ func goEnv(t *testing.T, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// quickStart is the first code under Quick start in the README as a program.
+// quickStart is the program under Quick start in the README, without its package clause.
 func quickStart(t *testing.T) string {
 	t.Helper()
 	readme, err := os.ReadFile(filepath.Join(checkout, "README.md"))
@@ -171,27 +171,5 @@ func quickStart(t *testing.T) string {
 	_, code, _ := strings.Cut(section, "```go\n")
 	code, _, found := strings.Cut(code, "```")
 	require.True(t, found)
-	return `
-import (
-	"context"
-	"fmt"
-
-	"github.com/promptree-go/promptree/elements"
-	"github.com/promptree-go/promptree/render"
-	"github.com/promptree-go/promptree/sizing/tiktoken"
-)
-
-func main() {
-	ctx, source := context.Background(), "package main\n\nfunc main() { println(\"hello\") }\n"
-	tokenizer, err := tiktoken.ForModel("gpt-4o")
-	if err != nil {
-		panic(err)
-	}
-` + code + `
-	if err != nil {
-		panic(err)
-	}
-	fmt.Printf("%d messages, %d of %d tokens\n", len(result.Messages), result.Tokens, result.Budget)
-}
-`
+	return strings.TrimPrefix(code, "package main\n")
 }
