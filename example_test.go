@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"strings"
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
@@ -17,99 +19,222 @@ import (
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
-const source = `package main
-
-func main() { println("hello") }
-`
-
-// A prompt in which a file gives way before the question does.
-func Example() {
-	ctx := context.Background()
-	tokenizer, err := tiktoken.ForModel("gpt-4o")
-	if err != nil {
-		log.Fatal(err)
-	}
-	prompt := elements.Nodes{
-		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},
-		elements.UserMessage{Children: elements.Nodes{
-			elements.Tag{Name: "file", Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{elements.Text(source)}},
-			elements.TextChunk{Children: elements.Nodes{elements.Text("What does the program print?")}},
-		}},
-	}
-	result, err := render.Render(ctx, prompt, render.Options{Budget: 30, Tokenizer: tokenizer})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("%d messages, %d of %d tokens\n%s", len(result.Messages), result.Tokens, result.Budget, result.Report())
-	// Output:
-	// 2 messages, 20 of 30 tokens
-	// System            6 tokens   -            kept
-	// User > file       12 tokens  priority 10  dropped for the budget
-	// User > TextChunk  6 tokens   -            kept
-	// kept: 12 tokens, pieces: 2; dropped: 12 tokens, pieces: 1
+// File is what a prompt shows of a program.
+type File struct {
+	Path, Source string
+	Importance   int
 }
 
-// A conversation that is compacted when it overflows.
-func Example_compaction() {
-	ctx := context.Background()
-	tokenizer, err := tiktoken.ForModel("gpt-4o")
+var files = []File{
+	{"LICENSE", "Permission is hereby granted, free of charge, to any person.", 10},
+	{"greeting.go", "package main\n\n// greeting is what is printed.\nconst greeting = \"hello\"", 20},
+	{"main.go", "package main\n\nfunc main() { println(greeting) }", 30},
+}
+
+var (
+	ctx       = context.Background()
+	tokenizer = tiktoken.O200k() // one for all: it remembers the words that it has counted
+)
+
+// show prints the messages of a result.
+func show(result *render.Result) {
+	for _, m := range result.Messages {
+		fmt.Printf("%s: %s\n", m.Role, m.Text())
+	}
+}
+
+func Example_step1String() {
+	prompt := "You are a coding agent.\n"
+	for _, f := range files {
+		prompt += fmt.Sprintf("<file path=%q>\n%s\n</file>\n", f.Path, f.Source)
+	}
+	prompt += "What does the program print?"
+	fmt.Println(strings.Count(prompt, "<file"), "files, and nobody knows how many tokens")
+	// Output: 3 files, and nobody knows how many tokens
+}
+
+func Example_step2Tree() {
+	prompt := el.Prompt(
+		el.System(el.Text("You are a coding agent.")),
+		el.User(
+			el.Each(files, func(f File) el.Node {
+				return el.Tag("file", el.Attr("path", f.Path), el.Text(f.Source))
+			}),
+			el.Text("What does the program print?"),
+		),
+	)
+	result, err := render.Render(ctx, prompt, render.Options{Budget: 75, Tokenizer: tokenizer})
 	if err != nil {
 		log.Fatal(err)
 	}
+	show(result)
+	// Output:
+	// system: You are a coding agent.
+	// user: <file path="greeting.go">
+	// package main
+	//
+	// // greeting is what is printed.
+	// const greeting = "hello"
+	// </file>
+	// <file path="main.go">
+	// package main
+	//
+	// func main() { println(greeting) }
+	// </file>
+	// What does the program print?
+}
+
+func Example_step3Priorities() {
+	prompt := el.Prompt(
+		el.System(el.Text("You are a coding agent.")),
+		el.User(
+			el.Each(files, func(f File) el.Node {
+				return el.Tag("file", el.ReportName(f.Path), el.Priority(f.Importance), el.Attr("path", f.Path), el.Text(f.Source))
+			}),
+			el.Text("What does the program print?", el.Required),
+		),
+	)
+	result, err := render.Render(ctx, prompt, render.Options{Budget: 55, Tokenizer: tokenizer})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(result.Report())
+	// Output:
+	// System > TextChunk              6 tokens   -            kept: required
+	// User > LICENSE > TextChunk      13 tokens  priority 10  dropped for the budget
+	// User > greeting.go > TextChunk  16 tokens  priority 20  dropped for the budget
+	// User > main.go > TextChunk      12 tokens  priority 30  kept
+	// User > TextChunk                6 tokens   -            kept: required
+	// kept: 24 tokens, pieces: 3; dropped: 29 tokens, pieces: 2
+}
+
+func Example_step4Trimmed() {
+	prompt := el.Prompt(
+		el.System(el.Text("You are a coding agent.")),
+		el.User(
+			el.Each(files, func(f File) el.Node {
+				return el.Tag("file", el.Priority(f.Importance), el.Grow(f.Importance), el.Attr("path", f.Path), el.Lines(f.Source))
+			}),
+			el.Text("What does the program print?", el.Required),
+		),
+	)
+	result, err := render.Render(ctx, prompt, render.Options{Budget: 60, Tokenizer: tokenizer})
+	if err != nil {
+		log.Fatal(err)
+	}
+	show(result)
+	// Output:
+	// system: You are a coding agent.
+	// user: <file path="greeting.go">
+	// package main
+	// </file>
+	// <file path="main.go">
+	// package main
+	//
+	// func main() { println(greeting) }
+	// </file>
+	// What does the program print?
+}
+
+func Example_step5Element() {
+	passages := []string{
+		"println writes to standard error.",
+		"A constant is declared with const.",
+		"The order of evaluation of package variables is that of their dependencies.",
+	}
+	search := func(ctx context.Context, s elements.Sizing) (el.Node, error) {
+		room := s.TokenBudget
+		var found el.Nodes
+		for _, passage := range passages {
+			if room -= s.CountText(passage + "\n"); room < 0 {
+				break // as many as fit
+			}
+			found = append(found, el.Text(passage))
+		}
+		return found, nil
+	}
+	prompt := el.Prompt(
+		el.System(el.Text("You are a coding agent.")),
+		el.User(
+			el.Func(search, el.Priority(10), el.Grow(1)),
+			el.Text("Where does the program print?", el.Required),
+		),
+	)
+	result, err := render.Render(ctx, prompt, render.Options{Budget: 40, Tokenizer: tokenizer})
+	if err != nil {
+		log.Fatal(err)
+	}
+	show(result)
+	// Output:
+	// system: You are a coding agent.
+	// user: println writes to standard error.
+	// A constant is declared with const.
+	// Where does the program print?
+}
+
+// talk appends turns to a session.
+func talk(session *history.Session, turns int) {
+	for i := range turns {
+		question := chat.UserMessage(fmt.Sprintf("Question %d: what is in the file notes-%d.txt, and why is it there at all?", i, i))
+		answer := chat.AssistantMessage("It holds what was noted on that day, so that nobody has to remember it.")
+		if err := session.Append(ctx, question, answer); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+func Example_step6Conversation() {
 	session := &history.Session{} // in memory; history.Open keeps it in a file
-	prompt := elements.Nodes{
-		elements.SystemMessage{Children: elements.Nodes{elements.Text("You are a coding agent.")}},
+	talk(session, 30)
+	prompt := el.Prompt(
+		el.System(el.Text("You are a coding agent.")),
 		history.Conversation{Session: session}, // the turns that are over
 		history.TurnStart{Session: session},    // what the user asks now
 		history.TurnRounds{Session: session},   // what the agent has done about it
+	)
+	_, err := render.Render(ctx, prompt, render.Options{Budget: 1000, Tokenizer: tokenizer})
+	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
+		fmt.Printf("it takes %d tokens and has %d\n", over.Needed, over.Budget)
 	}
+	// Output:
+	// it takes 1420 tokens and has 1000
+}
+
+func Example_step7Compaction() {
+	session := &history.Session{}
+	talk(session, 30)
+	prompt := el.Prompt(
+		el.System(el.Text("You are a coding agent.")),
+		history.Conversation{Session: session},
+		history.TurnStart{Session: session},
+		history.TurnRounds{Session: session},
+	)
 	compactor := &summarize.Compactor{
 		Session: session,
 		Target:  summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 1000},
 		Policy:  copilotchat.Policy(),
 	}
 	defer compactor.Close()
-	for i := range 30 {
-		question := chat.UserMessage(fmt.Sprintf("Question %d: what is in the file notes-%d.txt, and why is it there at all?", i, i))
-		answer := chat.AssistantMessage("It holds what was noted on that day, so that nobody has to remember it.")
-		if err := session.Append(ctx, question); err != nil {
-			log.Fatal(err)
-		}
-		result, err := compactor.Render(ctx, prompt)
-		if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
-			log.Fatalf("what must be kept needs %d tokens and has %d", over.Needed, over.Budget)
-		}
-		if err != nil {
-			log.Fatal(err)
-		}
-		_ = result.Messages // send them
-		if err := session.Append(ctx, answer); err != nil {
-			log.Fatal(err)
-		}
+	result, err := compactor.Render(ctx, prompt)
+	if err != nil {
+		log.Fatal(err)
 	}
-	messages, compactions := 0, 0
+	kept := 0
 	for e, err := range session.Entries(ctx) {
 		if err != nil {
 			log.Fatal(err)
 		}
-		switch e.Type() {
-		case history.TypeMessage:
-			messages++
-		case history.TypeCompaction:
-			compactions++
+		if e.Type() == history.TypeMessage {
+			kept++
 		}
 	}
-	fmt.Println(messages, "messages, all kept;", compactions, "compactions")
-	// Output: 60 messages, all kept; 1 compactions
+	fmt.Printf("%d messages in %d tokens; the session has all %d\n", len(result.Messages), result.Tokens, kept)
+	// Output:
+	// 4 messages in 237 tokens; the session has all 60
 }
 
-// The loop of an agent. Its model is scripted: it calls a tool, and answers with what that returned.
-func Example_agent() {
-	ctx := context.Background()
-	tokenizer, err := tiktoken.ForModel("gpt-4o")
-	if err != nil {
-		log.Fatal(err)
-	}
+// The model is scripted: it calls a tool, and answers with what that returned.
+func Example_step8Agent() {
 	tools := []chat.Tool{{Name: "time", Description: "The time of day."}}
 	model := chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
 		if last := req.Messages[len(req.Messages)-1]; last.Role == chat.RoleTool {
@@ -120,9 +245,7 @@ func Example_agent() {
 	})
 	run := func(chat.ToolCall) string { return "noon" }
 	session := &history.Session{}
-	prompt := elements.Nodes{
-		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
-	}
+	prompt := el.Prompt(history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session})
 	compactor := &summarize.Compactor{
 		Session: session,
 		Target:  summarize.Target{Model: model, Name: "gpt-4o", Tokenizer: tokenizer, Budget: 100_000, ContextWindow: 128_000, Tools: tools},
@@ -134,7 +257,7 @@ func Example_agent() {
 	}
 	steps := &agent.Agent{Compactor: compactor, Prompt: prompt}
 	for {
-		answer, err := steps.Step(ctx) // render, compact, ask, wait, recover, append
+		answer, err := steps.Step(ctx)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -149,14 +272,4 @@ func Example_agent() {
 		}
 	}
 	// Output: It is noon.
-}
-
-// A policy is a value: take one and change a field.
-func Example_policy() {
-	policy := copilotchat.Policy()
-	policy.Trigger[0].Ratio = 0.5 // 50% with a warm prompt cache, and 60% with a cold one: Cold is added to Ratio
-	policy.Overflow.LastResort = summarize.ResortError
-	policy.Ask.Names = []string{"small"} // of Compactor.Models; the agent's own model is asked last
-	fmt.Println(policy.Validate())
-	// Output: <nil>
 }

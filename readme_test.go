@@ -57,3 +57,25 @@ func pasted(t *testing.T, program, input string) string {
 	require.NoError(t, err, "%s", out)
 	return string(out)
 }
+
+// Code on the module's page is code of the examples in this folder, so that it compiles and does what is said of it.
+func TestTheTutorialShowsTestedCode(t *testing.T) {
+	page, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	examples, err := os.ReadFile("example_test.go")
+	require.NoError(t, err)
+	blocks := regexp.MustCompile(`(?m)(?:^//\t.*\n)+`).FindAllString(string(page), -1)
+	require.NotEmpty(t, blocks)
+	for _, block := range blocks {
+		require.Contains(t, unindent(string(examples)), unindent(strings.ReplaceAll(block, "//\t", "")))
+	}
+}
+
+// unindent leaves out what a line is indented by.
+func unindent(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		b.WriteString(strings.TrimLeft(line, "\t"))
+	}
+	return b.String()
+}

@@ -1,0 +1,211 @@
+package promptree_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/copilotcli"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+// conversation is a prompt that shows a session and nothing else.
+func conversation(session *history.Session) el.Nodes {
+	return el.Prompt(
+		el.System(el.Text("You are a coding agent.")),
+		history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
+	)
+}
+
+// Retrieval is laid out last, in a message with the lowest Grow, so that it is told what the conversation leaves; and its priority lets
+// it go before anything else does.
+func Example_recipeRetrieval() {
+	session := &history.Session{}
+	talk(session, 3)
+	retrieve := func(_ context.Context, s elements.Sizing) (el.Node, error) {
+		var found el.Nodes
+		for room := s.TokenBudget; room > 0; {
+			passage := fmt.Sprintf("Passage %d of what was found.", len(found)+1)
+			if room -= s.CountText(passage + "\n"); room >= 0 {
+				found = append(found, el.Text(passage))
+			}
+		}
+		return found, nil
+	}
+	prompt := el.Prompt(
+		el.System(el.Grow(2), el.Text("You are a coding agent.")),
+		el.User(el.Priority(10), el.Grow(1), el.Func(retrieve, el.Grow(1))),
+		history.Conversation{Session: session, Props: el.Props(el.Grow(2))},
+		history.TurnStart{Session: session, Props: el.Props(el.Grow(2))},
+		history.TurnRounds{Session: session, Props: el.Props(el.Grow(2))},
+	)
+	for _, budget := range []int{200, 300} {
+		result, err := render.Render(ctx, prompt, render.Options{Budget: budget, Tokenizer: tokenizer})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(result.Tokens, "of", budget, "tokens")
+	}
+	// Output:
+	// 200 of 200 tokens
+	// 299 of 300 tokens
+}
+
+// Files and their tests stand in different places and go together. Elements beside each other go together in el.Together.
+func Example_recipeFilesWithTests() {
+	pairs := map[string]*elements.Group{}
+	for _, f := range files {
+		pairs[f.Path] = &elements.Group{Name: f.Path}
+	}
+	prompt := el.User(
+		el.Each(files, func(f File) el.Node {
+			return el.KeepWith(pairs[f.Path], el.Priority(f.Importance), el.Tag("file", el.Attr("path", f.Path), el.Text(f.Source)))
+		}),
+		el.Each(files, func(f File) el.Node {
+			return el.KeepWith(pairs[f.Path], el.Tag("test", el.Attr("of", f.Path), el.Text("It passes.")))
+		}),
+	)
+	result, err := render.Render(ctx, prompt, render.Options{Budget: 60, Tokenizer: tokenizer})
+	if err != nil {
+		log.Fatal(err)
+	}
+	show(result)
+	// Output:
+	// user: <file path="main.go">
+	// package main
+	//
+	// func main() { println(greeting) }
+	// </file>
+	// <test of="main.go">
+	// It passes.
+	// </test>
+}
+
+// Examples for the model are rounds that go whole, the first one first.
+func Example_recipeFewShot() {
+	examples := []struct{ question, answer string }{{"2 + 2", "4"}, {"3 * 3", "9"}, {"7 - 5", "2"}}
+	shots := el.Nodes{}
+	for _, e := range examples {
+		shots = append(shots, el.Together(el.User(el.Text(e.question)), el.Assistant(el.Text(e.answer))))
+	}
+	prompt := el.Prompt(
+		el.System(el.Text("You are a calculator.")),
+		el.Chronological(el.Priority(10), shots),
+		el.User(el.Text("6 * 7"), el.Required),
+	)
+	result, err := render.Render(ctx, prompt, render.Options{Budget: 50, Tokenizer: tokenizer})
+	if err != nil {
+		log.Fatal(err)
+	}
+	show(result)
+	// Output:
+	// system: You are a calculator.
+	// user: 3 * 3
+	// assistant: 9
+	// user: 7 - 5
+	// assistant: 2
+	// user: 6 * 7
+}
+
+// Tools take room in the prompt and give way by their priorities. With a low water several go at once, and none for many renders: each
+// tool that goes breaks the provider's prompt cache from its beginning.
+func Example_recipeManyTools() {
+	tools := el.Nodes{el.Tool(chat.Tool{Name: "read_file", Description: "Reads a file."})} // without a priority: the last to go
+	for i := range 20 {
+		tools = append(tools, el.Tool(chat.Tool{Name: fmt.Sprintf("tool_%d", i), Description: "Does one thing, and does it well."}, el.Priority(20-i)))
+	}
+	prompt := el.Prompt(tools, el.User(el.Text("Which test fails?"), el.Required))
+	for _, budget := range []int{1000, 300, 290, 280} {
+		result, err := render.Render(ctx, prompt, render.Options{Budget: budget, Tokenizer: tokenizer, LowWater: 0.7})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(budget, "tokens:", len(result.Tools), "tools") // declare result.Tools
+	}
+	// Output:
+	// 1000 tokens: 21 tools
+	// 300 tokens: 11 tools
+	// 290 tokens: 11 tools
+	// 280 tokens: 11 tools
+}
+
+// Summaries are asked of a small model, and of the agent's own if that fails.
+func Example_recipeCheapSummaries() {
+	session := &history.Session{}
+	talk(session, 30)
+	policy := copilotcli.Policy()
+	policy.Ask.Names = []string{"small"}
+	compactor := &summarize.Compactor{
+		Session: session, Policy: policy,
+		Target: summarize.Target{Model: &models.Script{}, Name: "large", Tokenizer: tokenizer, Budget: 1000}, // it is not asked
+		Models: map[string]summarize.Target{"small": {Model: models.Offline{Tokenizer: tokenizer}, Name: "small"}},
+		OnEvent: func(e summarize.Event) {
+			if e.Kind == summarize.EventDone {
+				fmt.Println(e.Covered, "messages summarised by", e.Model)
+			}
+		},
+	}
+	defer compactor.Close()
+	if _, err := compactor.Render(ctx, conversation(session)); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// 58 messages summarised by small
+}
+
+// Before a model with a smaller window takes over, the one that answered so far summarises.
+func Example_recipeModelSwitch() {
+	session := &history.Session{}
+	talk(session, 30)
+	large := summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "large", Tokenizer: tokenizer, Budget: 4000}
+	small := summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "small", Tokenizer: tokenizer, Budget: 1000}
+	compactor := &summarize.Compactor{Session: session, Target: large, Policy: copilotcli.Policy()}
+	defer compactor.Close()
+	before, err := compactor.Render(ctx, conversation(session))
+	if err != nil {
+		log.Fatal(err)
+	}
+	after, err := compactor.SwitchModel(ctx, conversation(session), small)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(before.Tokens, "tokens with the one,", after.Tokens, "with the other")
+	// Output:
+	// 1420 tokens with the one, 249 with the other
+}
+
+// A session is a file. Opened again, here or elsewhere, it shows the same, byte for byte.
+func Example_recipeResume() {
+	dir, err := os.MkdirTemp("", "promptree")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	shown := func(turns int) []chat.Message {
+		session, err := history.Open(filepath.Join(dir, "session.jsonl"), history.Options{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer session.Close()
+		talk(session, turns)
+		result, err := render.Render(ctx, conversation(session), render.Options{Budget: 1000, Tokenizer: tokenizer})
+		if err != nil {
+			log.Fatal(err)
+		}
+		return result.Messages
+	}
+	first := shown(3)
+	resumed := shown(0)
+	fmt.Println(len(resumed), "messages, the same as before:", reflect.DeepEqual(first, resumed))
+	// Output:
+	// 7 messages, the same as before: true
+}
