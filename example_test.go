@@ -273,3 +273,55 @@ func Example_step8Agent() {
 	}
 	// Output: It is noon.
 }
+
+// One prompt at four budgets: the hints went as a whole, of a file what fits is left.
+func Example_budgets() {
+	type file struct {
+		path, source string
+		priority     int
+	}
+	files := []file{
+		{"main.go", "package main\n\nfunc main() {\n\tprintln(greeting)\n\tprintln(farewell)\n}\n", 30},
+		{"greeting.go", "package main\n\nconst greeting = \"hello\"\nconst farewell = \"goodbye\"\n\n// Nobody says these.\nconst (\n\ta = \"ahoy\"\n\tb = \"hey\"\n)\n", 20},
+		{"LICENSE", "Permission is hereby granted, free of charge, to any person …", 10},
+	}
+	prompt := el.Prompt(
+		el.System(el.Text("You are a coding agent.")),
+		el.User(
+			el.Ranked(el.Priority(20), el.ReportName("hints"),
+				el.Text("The program was built with Go 1.26."),
+				el.Text("It has no tests."),
+				el.Text("It was written on a Monday."),
+			),
+			el.Each(files, func(f file) el.Node {
+				return el.Tag("file", el.Priority(f.priority), el.ReportName(f.path), el.Attr("path", f.path), el.Lines(f.source))
+			}),
+			el.Text("What does the program print?", el.Required),
+		),
+	)
+	layout, err := render.Lay(context.Background(), prompt, render.Options{Budget: 200, Tokenizer: tiktoken.O200k()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var results []*render.Result
+	for _, budget := range []int{200, 115, 85, 75} {
+		result, err := layout.Fit(context.Background(), budget)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		results = append(results, result)
+	}
+	fmt.Print(render.Compare(2, results...))
+	// Output:
+	//                  200   115        85                 75
+	// Root             kept  81 of 101  53 of 101          31 of 101
+	//   System         kept  kept       kept               kept
+	//   User           kept  75 of 95   47 of 95           25 of 95
+	//     hints        kept  16 of 23   dropped            dropped
+	//     main.go      kept  kept       kept               kept
+	//     greeting.go  kept  kept       trimmed: 22 of 34  dropped
+	//     LICENSE      kept  dropped    dropped            dropped
+	//     TextChunk    kept  kept       kept               kept
+}

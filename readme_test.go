@@ -58,6 +58,19 @@ func pasted(t *testing.T, program, input string) string {
 	return string(out)
 }
 
+// The README's table of one prompt at several budgets is the output of an example.
+func TestReadmeShowsWhatAnExamplePrints(t *testing.T) {
+	examples, err := os.ReadFile("example_test.go")
+	require.NoError(t, err)
+	_, output, ok := strings.Cut(string(examples), "func Example_budgets")
+	require.True(t, ok)
+	_, output, ok = strings.Cut(output, "// Output:\n")
+	require.True(t, ok)
+	output, _, _ = strings.Cut(output, "}")
+	shown := strings.Fields(fenced(t, "README.md", "text")[1])
+	require.Equal(t, strings.Fields(strings.ReplaceAll(output, "\t// ", "")), shown)
+}
+
 // Code on the module's page is code of the examples in this folder, so that it compiles and does what is said of it.
 func TestTheTutorialShowsTestedCode(t *testing.T) {
 	page, err := os.ReadFile("doc.go")

@@ -153,7 +153,8 @@ func (l *Layout) counted(r *Result) *Outline {
 func (o *Outline) WriteJSON(w io.Writer) error { return writeJSON(w, o) }
 
 // Fold returns a table for people of what stands in a prompt down to a depth, 0 for the whole of it alone: kept, trimmed and dropped tokens
-// a line, and of messages what they count as they are sent. Siblings of one name and priority of which the same became have one line.
+// a line, and of messages what they count as they are sent. An element in which only a text stands has one line, and so have siblings of
+// one name and priority of which the same became.
 func (o *Outline) Fold(depth int) string {
 	if o == nil {
 		return ""
@@ -226,12 +227,13 @@ func (l *foldedLine) like(other *foldedLine) bool {
 func fold(to []*foldedLine, indent, depth int, of ...*Outline) []*foldedLine {
 	o := of[0]
 	other := slices.ContainsFunc(of, func(c *Outline) bool { return len(c.Children) != len(o.Children) })
-	line := &foldedLine{indent: indent, n: 1, counted: o.Counted, leaf: depth == 0 || len(o.Children) == 0 || other}
+	piece := o.onlyText()
+	line := &foldedLine{indent: indent, n: 1, counted: o.Counted, leaf: depth == 0 || piece != nil || len(o.Children) == 0 || other}
 	line.name, line.number = splitNumber(o.title())
 	if o.Priority != nil {
 		line.note = fmt.Sprint("priority ", *o.Priority)
 	}
-	if o.Piece != nil && o.Piece.Required {
+	if piece != nil && piece.Required {
 		line.note = strings.TrimPrefix(line.note+", required", ", ")
 	}
 	for _, o := range of {
@@ -257,6 +259,18 @@ func fold(to []*foldedLine, indent, depth int, of ...*Outline) []*foldedLine {
 		to = fold(to, indent+1, depth-1, children...)
 	}
 	return to
+}
+
+// onlyText returns the piece that an element is, or the only one in it if that is a text and nothing around it has a priority; nil if it
+// holds anything else.
+func (o *Outline) onlyText() *Piece {
+	if o.Piece != nil || len(o.Children) != 1 || o.Children[0].Priority != nil {
+		return o.Piece
+	}
+	if p := o.Children[0].onlyText(); p != nil && p.Kind == PieceText {
+		return p
+	}
+	return nil
 }
 
 // title returns the name of an element, or the kind of a piece that is none.

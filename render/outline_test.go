@@ -45,7 +45,6 @@ func ExampleOutline_Fold() {
 	// kept  trimmed  dropped  as sent
 	// Root                   31        6       24       46
 	//   System                3        0        0        6
-	//     text                3        0        0
 	//   User                 26        6       24       35
 	//     handlers           18        6       24           priority 20
 	//       file#1            0        0        8           priority 0
@@ -79,7 +78,6 @@ func ExampleCompare() {
 	// 100   47               30
 	// Root                 kept  31 of 61         18 of 61
 	//   System             kept  kept             kept
-	//     text             kept  kept             kept
 	//   User               kept  26 of 56         13 of 56
 	//     handlers         kept  18 of 48         5 of 48
 	//       file#1         kept  dropped          dropped
@@ -96,16 +94,16 @@ func ExampleCompare() {
 
 func TestWhatIsNotOfTheSameShapeIsOneLineOfAComparison(t *testing.T) {
 	result := func(children ...elements.Node) *render.Result {
-		result, err := render.Render(t.Context(), elements.Nodes{user(children...), user(line("b"))}, render.Options{Budget: plenty, Tokenizer: runes})
+		result, err := render.Render(t.Context(), elements.Nodes{user(children...), user(line("b"), line("c"))}, render.Options{Budget: plenty, Tokenizer: runes})
 		require.NoError(t, err)
 		return result
 	}
 	require.Equal(t, ""+
-		"               1,000,000  1,000,000\n"+
-		"Root           kept       kept\n"+
-		"  User#1       kept       kept\n"+
-		"  User#2       kept       kept\n"+
-		"    TextChunk  kept       kept\n", render.Compare(9, result(line("a")), result(line("a"), line("c"))))
+		"                  1,000,000  1,000,000\n"+
+		"Root              kept       kept\n"+
+		"  User#1          kept       kept\n"+
+		"  User#2          kept       kept\n"+
+		"    TextChunk ×2  kept       kept\n", render.Compare(9, result(line("a")), result(line("a"), line("c"))))
 }
 
 func TestAnOutlineHoldsEveryPieceOfTheReport(t *testing.T) {
