@@ -141,7 +141,7 @@ func (m *middleware) BeforeModelRewriteState(ctx context.Context, agent *adk.Cha
 	}
 	session := c.Compactor.Session
 	now := part(agent.Messages, session.Header().ID)
-	if err := mirror(ctx, session, now, names(agent.Messages)); err != nil {
+	if err := record(ctx, session, now, names(agent.Messages)); err != nil {
 		return ctx, nil, err
 	}
 	if err := retarget(ctx, c.Compactor, agent.ToolInfos); err != nil {
@@ -285,7 +285,7 @@ func (m *middleware) AfterModelRewriteState(ctx context.Context, agent *adk.Chat
 	session := s.compactor.Session
 	write, done := callback.Outlive(ctx) // what was answered is kept
 	defer done()
-	if err := unchanged(write, session, s.leaf); err != nil {
+	if err := mirrored(session).Unchanged(write, s.leaf); err != nil {
 		return ctx, nil, fmt.Errorf("einoagent: recording the answer: %w", err)
 	}
 	entries := []history.Entry{{Body: said}}
@@ -305,25 +305,6 @@ func (m *middleware) AfterModelRewriteState(ctx context.Context, agent *adk.Chat
 	return ctx, &after, nil
 }
 
-// unchanged returns a conflict if somebody said something after an entry.
-func unchanged(ctx context.Context, s *history.Session, leaf string) error {
-	for e, err := range s.Back(ctx, "") {
-		if err != nil {
-			return err
-		}
-		if e.ID == leaf {
-			return nil
-		}
-		if _, shown := e.Shown(); shown {
-			break
-		}
-	}
-	if leaf == "" {
-		return nil
-	}
-	return &history.ConflictError{}
-}
-
 // AfterAgent records what was said last, and does what the policy does after a turn.
 func (m *middleware) AfterAgent(ctx context.Context, agent *adk.ChatModelAgentState) (context.Context, error) {
 	c, err := m.conversation(ctx)
@@ -335,7 +316,7 @@ func (m *middleware) AfterAgent(ctx context.Context, agent *adk.ChatModelAgentSt
 	if now.base == "" {
 		return ctx, nil // no model was asked
 	}
-	if err := mirror(ctx, session, now, names(agent.Messages)); err != nil {
+	if err := record(ctx, session, now, names(agent.Messages)); err != nil {
 		return ctx, err
 	}
 	node, _, err := tree(now.instruction, c.Prompt)

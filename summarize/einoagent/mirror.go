@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/callback"
+	"github.com/promptree-go/promptree/summarize/internal/mirror"
 )
 
 const (
@@ -23,8 +23,6 @@ const (
 	// how far that was: "session entry", with instructionMark before it in an instruction of the framework.
 	markKey         = "_promptree"
 	instructionMark = "instruction "
-	// systemName names what a handler of the framework said as the system amid the conversation.
-	systemName = "system"
 )
 
 // kept is what a session keeps of a message that no model needs.
@@ -88,7 +86,7 @@ func body(m *schema.Message, names map[string]string) (history.Body, error) {
 		return nil, err
 	}
 	if c.Role == chat.RoleSystem {
-		return history.CustomMessage{Name: systemName, Content: c.Content}, nil
+		return history.CustomMessage{Name: mirror.SystemName, Content: c.Content}, nil
 	}
 	out := history.Message{Message: c}
 	if k != (kept{}) {
@@ -149,8 +147,8 @@ func prompt(messages []chat.Message) ([]*schema.Message, error) {
 	return list, nil
 }
 
-// mirror appends to a session what was said since, and goes back if the framework did.
-func mirror(ctx context.Context, s *history.Session, st state, called map[string]string) error {
+// record appends to a session what was said since, and goes back if the framework did.
+func record(ctx context.Context, s *history.Session, st state, called map[string]string) error {
 	bodies := make([]history.Body, len(st.fresh))
 	for i, m := range ordered(st.fresh) {
 		var err error
@@ -160,7 +158,7 @@ func mirror(ctx context.Context, s *history.Session, st state, called map[string
 	}
 	write, done := callback.Outlive(ctx) // what was said is kept
 	defer done()
-	known, err := align(write, s, st.base, bodies)
+	known, err := mirrored(s).Align(write, st.base, bodies)
 	if err != nil {
 		return fmt.Errorf("einoagent: finding what the session has already: %w", err)
 	}
@@ -198,180 +196,12 @@ func ordered(messages []*schema.Message) []*schema.Message {
 	return list
 }
 
-// align returns how many of what was said the session has already, and moves its leaf to where the rest is to follow.
-func align(ctx context.Context, s *history.Session, base string, said []history.Body) (known int, err error) {
-	if base != "" {
-		has, err := s.Has(ctx, base)
-		if err != nil {
-			return 0, err
-		}
-		if has {
-			return alignAfter(ctx, s, base, said)
-		}
-	}
-	return alignInput(ctx, s, said)
-}
-
-// alignAfter aligns what was said after an entry.
-func alignAfter(ctx context.Context, s *history.Session, base string, said []history.Body) (int, error) {
-	var after []history.Entry
-	found := false
-	for e, err := range s.Back(ctx, "") {
-		if err != nil {
-			return 0, err
-		}
-		if found = e.ID == base; found {
-			break
-		}
-		if mirrored(e) {
-			after = append(after, e)
-		}
-	}
-	if !found {
-		return 0, s.Branch(ctx, base) // the session went another way meanwhile
-	}
-	slices.Reverse(after)
-	n := common(after, said)
-	switch {
-	case n == len(after):
-		return n, nil
-	case n == 0:
-		return 0, s.Branch(ctx, base)
-	}
-	return n, s.Branch(ctx, after[n-1].ID)
-}
-
-// alignInput aligns the input of a run: the whole conversation as the application keeps it, with all rounds of tools or without
-// some, the end of it, or only what is new.
-func alignInput(ctx context.Context, s *history.Session, said []history.Body) (int, error) {
-	b := &backwards{}
-	next, stop := iter.Pull2(s.Back(ctx, ""))
-	defer stop()
-	b.next = next
-	for n := len(said); n > 0; n-- {
-		lost := n == len(said) || roleOf(said[n]) == chat.RoleUser // rounds that followed may be
-		if ok := b.endsWith(said[:n], lost); b.err != nil || ok {
-			return n, b.err
-		}
-	}
-	if !slices.ContainsFunc(said, func(b history.Body) bool { return roleOf(b) == chat.RoleAssistant }) {
-		return 0, nil // only what is new
-	}
-	n, last, at := 0, "", ""
-	for e, err := range s.PathTo(ctx, "") {
-		if err != nil {
-			return 0, err
-		}
-		if !mirrored(e) {
-			continue
-		}
-		at = e.ID
-		if n < len(said) && says(e, said[n]) {
-			n, last = n+1, e.ID
-		} else if spoken(e.Body) {
-			break
-		}
-	}
-	if last == at {
-		return n, nil // the session is empty
-	}
-	return n, s.Branch(ctx, last)
-}
-
-// backwards reads what a session's path says from its end.
-type backwards struct {
-	next func() (history.Entry, error, bool)
-	read []history.Entry // the newest first
-	err  error
-}
-
-// at returns the i-th entry from the end, and reports whether there is one.
-func (b *backwards) at(i int) (history.Entry, bool) {
-	for len(b.read) <= i && b.err == nil {
-		e, err, ok := b.next()
-		if !ok {
-			return history.Entry{}, false
-		}
-		if b.err = err; err == nil && mirrored(e) {
-			b.read = append(b.read, e)
-		}
-	}
-	if b.err != nil {
-		return history.Entry{}, false
-	}
-	return b.read[i], true
-}
-
-// endsWith reports whether the path ends with what was said. It may have rounds of tools between, and after a question if they
-// may be lost, that the application did not keep.
-func (b *backwards) endsWith(said []history.Body, lost bool) bool {
-	j := len(said) - 1
-	skips := lost && roleOf(said[j]) == chat.RoleUser
-	for i := 0; j >= 0; i++ {
-		e, ok := b.at(i)
-		switch {
-		case !ok:
-			return false
-		case says(e, said[j]):
-			j, skips = j-1, true
-		case !skips || spoken(e.Body):
-			return false
-		}
-	}
-	return true
-}
-
-func roleOf(b history.Body) chat.Role {
-	m, _ := b.(history.Message)
-	return m.Role
-}
-
-// spoken reports whether something was said by the user, or by the assistant as an answer.
-func spoken(b history.Body) bool {
-	m, _ := b.(history.Message)
-	return m.Role == chat.RoleUser || m.Role == chat.RoleAssistant && len(m.ToolCalls) == 0
-}
-
-// mirrored reports whether an entry is one that the framework has a message for.
-func mirrored(e history.Entry) bool {
-	m, ok := e.Body.(history.CustomMessage)
-	return e.Type() == history.TypeMessage || ok && m.Name == systemName
-}
-
-// common returns how many entries, from the first on, are what was said.
-func common(entries []history.Entry, said []history.Body) int {
-	for i, e := range entries {
-		if i == len(said) || !says(e, said[i]) {
-			return i
-		}
-	}
-	return len(entries)
-}
-
-// says reports whether an entry is what was said: by eino's id, or else by role, text and calls, for applications keep no more.
-func says(e history.Entry, b history.Body) bool {
-	had, isMessage := e.Body.(history.Message)
-	said, ok := b.(history.Message)
-	if !isMessage || !ok {
-		was, isCustom := e.Body.(history.CustomMessage)
-		now, ok := b.(history.CustomMessage)
-		return isCustom && ok && (chat.Message{Content: was.Content}).Text() == (chat.Message{Content: now.Content}).Text()
-	}
-	if had.Role != said.Role || had.ToolCallID != said.ToolCallID || len(had.ToolCalls) != len(said.ToolCalls) {
-		return false
-	}
-	if id := idOf(had); id != "" && id == idOf(said) {
-		return true
-	}
-	if len(e.Redacted) > 0 { // what was said is not there to be compared
-		return true
-	}
-	for i, c := range had.ToolCalls {
-		if o := said.ToolCalls[i]; c.ID != o.ID || c.Name != o.Name || c.Arguments != o.Arguments {
-			return false
-		}
-	}
-	return had.Text() == said.Text() && slices.Equal(images(had), images(said))
+// mirrored returns a session as the mirror of eino's messages.
+func mirrored(s *history.Session) mirror.Log {
+	return mirror.Log{Session: s, Same: func(had, said history.Message) bool {
+		id := idOf(had)
+		return id != "" && id == idOf(said)
+	}}
 }
 
 func idOf(m history.Message) string {
@@ -380,14 +210,4 @@ func idOf(m history.Message) string {
 		return ""
 	}
 	return k.ID
-}
-
-func images(m history.Message) (list []chat.Part) {
-	for _, p := range m.Content {
-		switch p.(type) {
-		case chat.Image, chat.Document:
-			list = append(list, p)
-		}
-	}
-	return list
 }

@@ -4,20 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"net/http"
-	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 
 	"github.com/cloudwego/eino/components/model"
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/internal/provider"
-	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/internal/modelerr"
 )
 
 // Model returns a model of eino as a [chat.Model], so that summaries are asked for from the model that the agent has. Tools,
@@ -49,7 +44,7 @@ func (m einoModel) Generate(ctx context.Context, req chat.Request) (chat.Respons
 	}
 	answer, err := m.inner.Generate(ctx, messages, options...)
 	if err != nil {
-		return chat.Response{}, named(ctx, err)
+		return chat.Response{}, modelerr.Named(ctx, "einoagent", err)
 	}
 	if answer == nil {
 		return chat.Response{}, emptyAnswer()
@@ -89,7 +84,7 @@ func optionsOf(req chat.Request) ([]model.Option, error) {
 func (m einoModel) stream(ctx context.Context, messages []*schema.Message, options []model.Option, to func(chat.Delta)) (chat.Response, error) {
 	reader, err := m.inner.Stream(ctx, messages, options...)
 	if err != nil {
-		return chat.Response{}, named(ctx, err)
+		return chat.Response{}, modelerr.Named(ctx, "einoagent", err)
 	}
 	defer reader.Close()
 	var chunks []*schema.Message
@@ -100,7 +95,7 @@ func (m einoModel) stream(ctx context.Context, messages []*schema.Message, optio
 			break
 		}
 		if err != nil {
-			return arrived(chunks), named(ctx, err)
+			return arrived(chunks), modelerr.Named(ctx, "einoagent", err)
 		}
 		if chunk == nil {
 			continue
@@ -205,55 +200,6 @@ var (
 	cutOff   = regexp.MustCompile(`(?i)^(?:length|max_?(?:output_?)?tokens)$`)
 	filtered = regexp.MustCompile(`(?i)filter|safety|refusal|blocklist|prohibited|recitation`)
 )
-
-// named returns an error of a model as package chat has them.
-func named(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	_, over := errors.AsType[*chat.ContextLimitError](err)
-	_, passing := errors.AsType[*chat.TransientError](err)
-	if over || passing {
-		return err
-	}
-	if sizes, large := summarize.ContextLimit(err); large {
-		return &chat.ContextLimitError{Limit: sizes.Limit, Tokens: sizes.Tokens, Err: err}
-	}
-	switch status := statusOf(err); {
-	case status == http.StatusRequestTimeout, status == http.StatusConflict, status == http.StatusTooEarly,
-		status == http.StatusTooManyRequests, status >= http.StatusInternalServerError, status == 0 && provider.Lost(err):
-		return &chat.TransientError{Err: err}
-	}
-	return fmt.Errorf("einoagent: the model: %w", err)
-}
-
-var statusText = regexp.MustCompile(`(?i)\bstatus(?: code)?:? (\d{3})\b`)
-
-// statusOf returns the HTTP status of an error, 0 if it has none. Each client has a type of its own for that.
-func statusOf(err error) int {
-	if coded, ok := errors.AsType[interface {
-		error
-		StatusCode() int
-	}](err); ok {
-		return coded.StatusCode()
-	}
-	for e := err; e != nil; e = errors.Unwrap(e) {
-		v := reflect.Indirect(reflect.ValueOf(e))
-		if v.Kind() != reflect.Struct {
-			continue
-		}
-		for _, name := range []string{"HTTPStatusCode", "StatusCode"} {
-			if f := v.FieldByName(name); f.IsValid() && f.CanInt() && f.Int() >= 100 {
-				return int(f.Int())
-			}
-		}
-	}
-	if found := statusText.FindStringSubmatch(err.Error()); found != nil {
-		status, _ := strconv.Atoi(found[1])
-		return status
-	}
-	return 0
-}
 
 // callIDs sets the ids of calls in an answer that comes in pieces, as [chat.WithCallIDs] does. The zero value is ready to use.
 type callIDs struct {

@@ -1,0 +1,235 @@
+// Package mirror finds what a session already has of a conversation that an agent framework keeps too.
+package mirror
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+)
+
+// SystemName names what a framework said as the system amid the conversation, a [history.CustomMessage].
+const SystemName = "system"
+
+// Log is a session that mirrors a framework's conversation.
+type Log struct {
+	Session *history.Session
+	// Same reports whether two messages are one by the framework's own ids. None by default.
+	Same func(had, said history.Message) bool
+	// SameCall reports whether two ids may be of one call. By default the same id is.
+	SameCall func(had, said string) bool
+}
+
+// Align returns how many of what was said the session has already, and moves its leaf to where the rest is to follow. Base is the
+// entry after which it was said; without one it is the whole conversation as the application keeps it, with all rounds of tools
+// or without some, the end of it, or only what is new.
+func (l Log) Align(ctx context.Context, base string, said []history.Body) (known int, err error) {
+	if base != "" {
+		has, err := l.Session.Has(ctx, base)
+		if err != nil {
+			return 0, err
+		}
+		if has {
+			return l.alignAfter(ctx, base, said)
+		}
+	}
+	return l.alignInput(ctx, said)
+}
+
+// alignAfter aligns what was said after an entry.
+func (l Log) alignAfter(ctx context.Context, base string, said []history.Body) (int, error) {
+	var after []history.Entry
+	found := false
+	for e, err := range l.Session.Back(ctx, "") {
+		if err != nil {
+			return 0, err
+		}
+		if found = e.ID == base; found {
+			break
+		}
+		if mirrored(e) {
+			after = append(after, e)
+		}
+	}
+	if !found {
+		return 0, l.Session.Branch(ctx, base) // the session went another way meanwhile
+	}
+	slices.Reverse(after)
+	n := l.common(after, said)
+	switch {
+	case n == len(after):
+		return n, nil
+	case n == 0:
+		return 0, l.Session.Branch(ctx, base)
+	}
+	return n, l.Session.Branch(ctx, after[n-1].ID)
+}
+
+// alignInput aligns what was said without a base.
+func (l Log) alignInput(ctx context.Context, said []history.Body) (int, error) {
+	b := &backwards{log: l}
+	next, stop := iter.Pull2(l.Session.Back(ctx, ""))
+	defer stop()
+	b.next = next
+	for n := len(said); n > 0; n-- {
+		lost := n == len(said) || roleOf(said[n]) == chat.RoleUser // rounds that followed may be
+		if ok := b.endsWith(said[:n], lost); b.err != nil || ok {
+			return n, b.err
+		}
+	}
+	if !slices.ContainsFunc(said, func(b history.Body) bool { return roleOf(b) == chat.RoleAssistant }) {
+		return 0, nil // only what is new
+	}
+	n, last, at := 0, "", ""
+	for e, err := range l.Session.PathTo(ctx, "") {
+		if err != nil {
+			return 0, err
+		}
+		if !mirrored(e) {
+			continue
+		}
+		at = e.ID
+		if n < len(said) && l.says(e, said[n]) {
+			n, last = n+1, e.ID
+		} else if spoken(e.Body) {
+			break
+		}
+	}
+	if last == at {
+		return n, nil // the session is empty
+	}
+	return n, l.Session.Branch(ctx, last)
+}
+
+// backwards reads what a session's path says from its end.
+type backwards struct {
+	log  Log
+	next func() (history.Entry, error, bool)
+	read []history.Entry // the newest first
+	err  error
+}
+
+// at returns the i-th entry from the end, and reports whether there is one.
+func (b *backwards) at(i int) (history.Entry, bool) {
+	for len(b.read) <= i && b.err == nil {
+		e, err, ok := b.next()
+		if !ok {
+			return history.Entry{}, false
+		}
+		if b.err = err; err == nil && mirrored(e) {
+			b.read = append(b.read, e)
+		}
+	}
+	if b.err != nil {
+		return history.Entry{}, false
+	}
+	return b.read[i], true
+}
+
+// endsWith reports whether the path ends with what was said. It may have rounds of tools between, and after a question if they
+// may be lost, that the application did not keep.
+func (b *backwards) endsWith(said []history.Body, lost bool) bool {
+	j := len(said) - 1
+	skips := lost && roleOf(said[j]) == chat.RoleUser
+	for i := 0; j >= 0; i++ {
+		e, ok := b.at(i)
+		switch {
+		case !ok:
+			return false
+		case b.log.says(e, said[j]):
+			j, skips = j-1, true
+		case !skips || spoken(e.Body):
+			return false
+		}
+	}
+	return true
+}
+
+func roleOf(b history.Body) chat.Role {
+	m, _ := b.(history.Message)
+	return m.Role
+}
+
+// spoken reports whether something was said by the user, or by the assistant as an answer.
+func spoken(b history.Body) bool {
+	m, _ := b.(history.Message)
+	return m.Role == chat.RoleUser || m.Role == chat.RoleAssistant && len(m.ToolCalls) == 0
+}
+
+// mirrored reports whether an entry is one that the framework has a message for.
+func mirrored(e history.Entry) bool {
+	m, ok := e.Body.(history.CustomMessage)
+	return e.Type() == history.TypeMessage || ok && m.Name == SystemName
+}
+
+// common returns how many entries, from the first on, are what was said.
+func (l Log) common(entries []history.Entry, said []history.Body) int {
+	for i, e := range entries {
+		if i == len(said) || !l.says(e, said[i]) {
+			return i
+		}
+	}
+	return len(entries)
+}
+
+// says reports whether an entry is what was said: by the framework's id, or else by role, text and calls, for applications keep
+// no more.
+func (l Log) says(e history.Entry, b history.Body) bool {
+	had, isMessage := e.Body.(history.Message)
+	said, ok := b.(history.Message)
+	if !isMessage || !ok {
+		was, isCustom := e.Body.(history.CustomMessage)
+		now, ok := b.(history.CustomMessage)
+		return isCustom && ok && (chat.Message{Content: was.Content}).Text() == (chat.Message{Content: now.Content}).Text()
+	}
+	if had.Role != said.Role || !l.sameCall(had.ToolCallID, said.ToolCallID) || len(had.ToolCalls) != len(said.ToolCalls) {
+		return false
+	}
+	if l.Same != nil && l.Same(had, said) {
+		return true
+	}
+	if len(e.Redacted) > 0 { // what was said is not there to be compared
+		return true
+	}
+	for i, c := range had.ToolCalls {
+		if o := said.ToolCalls[i]; !l.sameCall(c.ID, o.ID) || c.Name != o.Name || c.Arguments != o.Arguments {
+			return false
+		}
+	}
+	return had.Text() == said.Text() && slices.Equal(media(had), media(said))
+}
+
+func (l Log) sameCall(had, said string) bool {
+	return had == said || l.SameCall != nil && l.SameCall(had, said)
+}
+
+func media(m history.Message) (list []chat.Part) {
+	for _, p := range m.Content {
+		switch p.(type) {
+		case chat.Image, chat.Document:
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// Unchanged returns a [*history.ConflictError] if somebody said something after an entry.
+func (l Log) Unchanged(ctx context.Context, leaf string) error {
+	for e, err := range l.Session.Back(ctx, "") {
+		if err != nil {
+			return err
+		}
+		if e.ID == leaf {
+			return nil
+		}
+		if _, shown := e.Shown(); shown {
+			break
+		}
+	}
+	if leaf == "" {
+		return nil
+	}
+	return &history.ConflictError{}
+}
