@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/promptree-go/promptree/internal/callback"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/internal/framework"
 )
 
 // Options of the middleware.
@@ -72,8 +72,7 @@ func (m *middleware) conversation(ctx context.Context) (Conversation, error) {
 	}
 	n, _ := ctx.Value(nestedKey{m}).(*nested)
 	if c = n.within(c); c.Prompt == nil {
-		s := c.Compactor.Session
-		c.Prompt = elements.Nodes{history.Conversation{Session: s}, history.TurnStart{Session: s}, history.TurnRounds{Session: s}}
+		c.Prompt = framework.Whole(c.Compactor.Session)
 	}
 	return c, nil
 }
@@ -144,7 +143,11 @@ func (m *middleware) BeforeModelRewriteState(ctx context.Context, agent *adk.Cha
 	if err := record(ctx, session, now, names(agent.Messages)); err != nil {
 		return ctx, nil, err
 	}
-	if err := retarget(ctx, c.Compactor, agent.ToolInfos); err != nil {
+	tools, err := fromEinoTools(agent.ToolInfos)
+	if err == nil {
+		err = framework.Retarget(ctx, c.Compactor, tools)
+	}
+	if err != nil {
 		return ctx, nil, err
 	}
 	s := &step{compactor: c.Compactor}
@@ -161,20 +164,6 @@ func (m *middleware) BeforeModelRewriteState(ctx context.Context, agent *adk.Cha
 	composed := *agent
 	composed.Messages = slices.Clip(s.messages)
 	return context.WithValue(ctx, stepKey{m}, s), &composed, nil
-}
-
-// retarget makes the agent's tools those of the compactor.
-func retarget(ctx context.Context, c *summarize.Compactor, infos []*schema.ToolInfo) error {
-	tools, err := fromEinoTools(infos)
-	if err != nil {
-		return err
-	}
-	target := c.Current()
-	if len(tools) == len(target.Tools) && (len(tools) == 0 || reflect.DeepEqual(tools, target.Tools)) {
-		return nil
-	}
-	target.Tools = tools
-	return c.Retarget(ctx, target)
 }
 
 // WrapModel answers a refusal of the request as too large with a smaller one.
@@ -323,17 +312,5 @@ func (m *middleware) AfterAgent(ctx context.Context, agent *adk.ChatModelAgentSt
 	if err != nil {
 		return ctx, err
 	}
-	leaf := session.Leaf()
-	goOn, err := c.Compactor.AfterTurn(ctx, node)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return ctx, context.Cause(ctx)
-	case goOn: // the framework's loop has ended: what the policy said in the user's place is taken back
-		e, err := session.Entry(ctx, session.Leaf())
-		if err == nil && e.ID != leaf {
-			err = session.Branch(ctx, e.Parent)
-		}
-		return ctx, err
-	}
-	return ctx, nil // a prompt that does not fit now is the next request's matter
+	return ctx, framework.AfterTurn(ctx, c.Compactor, node)
 }

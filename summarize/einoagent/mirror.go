@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/callback"
-	"github.com/promptree-go/promptree/summarize/internal/mirror"
+	"github.com/promptree-go/promptree/summarize/internal/framework"
 )
 
 const (
@@ -86,7 +86,7 @@ func body(m *schema.Message, names map[string]string) (history.Body, error) {
 		return nil, err
 	}
 	if c.Role == chat.RoleSystem {
-		return history.CustomMessage{Name: mirror.SystemName, Content: c.Content}, nil
+		return history.CustomMessage{Name: framework.SystemName, Content: c.Content}, nil
 	}
 	out := history.Message{Message: c}
 	if k != (kept{}) {
@@ -197,8 +197,8 @@ func ordered(messages []*schema.Message) []*schema.Message {
 }
 
 // mirrored returns a session as the mirror of eino's messages.
-func mirrored(s *history.Session) mirror.Log {
-	return mirror.Log{Session: s, Same: func(had, said history.Message) bool {
+func mirrored(s *history.Session) framework.Log {
+	return framework.Log{Session: s, Same: func(had, said history.Message) bool {
 		id := idOf(had)
 		return id != "" && id == idOf(said)
 	}}

@@ -1,5 +1,5 @@
-// Package mirror finds what a session already has of a conversation that an agent framework keeps too.
-package mirror
+// Package framework has what the adapters of agent frameworks share.
+package framework
 
 import (
 	"context"
