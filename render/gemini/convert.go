@@ -65,6 +65,14 @@ func request(req chat.Request, o Options) ([]*genai.Content, *genai.GenerateCont
 	return p.Contents, config, written, nil
 }
 
+// Contents is a part of a conversation in the SDK's form, as [Request] has it: messages at which the rules on what follows what are
+// not checked. Results of calls that are not among the messages are left out. What cannot be sent is a [*chat.ValidationError].
+func Contents(messages []chat.Message, o Options) (system *genai.Content, contents []*genai.Content, err error) {
+	p, violations := convert(messages, o)
+	leaveOutNewIDs(p.Contents)
+	return p.System, p.Contents, chat.Invalid(violations)
+}
+
 // leaveOutNewIDs leaves out the ids of calls and responses that no server gave.
 func leaveOutNewIDs(contents []*genai.Content) {
 	for _, content := range contents {

@@ -39,6 +39,10 @@ func main() { println((&gemini.Model{Name: "gemini"}).Name) }`,
 import "github.com/promptree-go/promptree/render/openai"
 
 func main() { println((&openai.Model{Name: "gpt"}).Name) }`,
+	"summarize/adkagent": `
+import "github.com/promptree-go/promptree/summarize/adkagent"
+
+func main() { println(adkagent.Model(nil) != nil) }`,
 	"summarize/einoagent": `
 import "github.com/promptree-go/promptree/summarize/einoagent"
 

@@ -1,0 +1,104 @@
+// Package adkagent brings promptree to agents of adk-go (google.golang.org/adk/v2): what is said is kept in a session, the prompt is
+// composed from a tree that fits its budget, and a conversation that does not fit is compacted.
+//
+//	log, err := history.Open("session.jsonl", history.Options{})
+//	...
+//	defer log.Close()
+//	compactor := &summarize.Compactor{
+//		Session: log, Policy: copilotcli.Policy(),
+//		Target: summarize.Target{Model: adkagent.Model(llm), Name: llm.Name(), Tokenizer: gemini.Tokenizer{}, Budget: 900_000},
+//	}
+//	defer compactor.Close()
+//	p, err := adkagent.New(adkagent.Options{Agent: "coder", Compactor: compactor})
+//	...
+//	r, err := runner.New(runner.Config{
+//		Agent: coder, SessionService: service, // and all that the runner had before
+//		PluginConfig: runner.PluginConfig{Plugins: []*plugin.Plugin{p}},
+//	})
+//
+// A launcher has the same PluginConfig. Everything else stays as it is: tools, streaming, long-running tools and confirmations,
+// sub-agents.
+//
+// # What it does
+//
+// Before each request the plugin appends to the session what was said since, renders the prompt, compacts the session if the policy
+// says so, and makes the prompt the request's contents and instruction. The agent's instruction comes first, then the tree of
+// [Options].Prompt. Instruction and tools count. After the request the answer is appended, with the usage that the model reported.
+// If a model says that the request is too large, and the policy has a condition [summarize.OnContextLimit], as those of copilotcli
+// and ohmypi have, the request is made again with less, and the answer comes in one piece. That asks the target's model, which
+// must be one of [Model].
+//
+// A policy whose summaries are made in the background asks while the agent goes on. With [Model] on the agent's own model that
+// request has the agent's last one as its prefix, tools included, so that the provider's cache serves it.
+//
+// adk's own session keeps all events as before; only what the model is sent changes. adk makes the contents of each request from
+// that session anew. What the log has of them already is found by role, text and calls, and is not appended again:
+//
+//   - If a process died, run again, on the same session of adk or on a new one with the same question. The log goes on where it was. A call
+//     whose result was lost is answered by a note that it was interrupted.
+//   - If the result of a long-running tool comes later, adk puts it in the place of the first and leaves out what was said
+//     meanwhile. What the log has after the call is then a branch that was left.
+//   - If events were taken out of adk's session, the log goes on from the last message that both have.
+//
+// # Sessions of adk
+//
+// A [Service] keeps adk's own sessions in logs too, as durable as files that are synced, so that a run that was interrupted is
+// resumed in another process:
+//
+//	service := adkagent.NewService(adkagent.Files("sessions"))
+//	defer service.Close()
+//
+// Any other service will do as well.
+//
+// # Several agents and conversations
+//
+// Each agent sees a conversation of its own: of what others did it is told in the user's place. So each needs a log of its own. With
+// [Options].Agent the others' requests are left as they are; with [Options].Choose each has the conversation that the function returns:
+//
+//	p, err := adkagent.New(adkagent.Options{Choose: func(ctx agent.ReadonlyContext) (adkagent.Conversation, error) {
+//		return conversationOf(ctx.SessionID(), ctx.AgentName(), ctx.Branch())
+//	}})
+//
+// An agent that is a task of another begins anew each time it is called, and adk does not tell a plugin which time that is: leave it
+// as it is unless its tasks may know of each other. Agents in an agenttool have runners of their own, without plugins. Live
+// sessions (RunLive) call no plugin before a request and are left as they are.
+//
+// # Other plugins
+//
+// Plugins are called in their order, and the callbacks of agents after them. Put this plugin last, so that it records what the others
+// add and composes what is sent.
+//
+// # What it costs
+//
+// Of processor time, a request costs some 8 ms if the prompt has 500 messages, beside the 5 ms that adk takes, and in proportion if it has
+// more (BenchmarkRequest). It costs two writes to the log, each synced to disk unless [history.FileOptions] say otherwise. With a
+// [Service] there is a write for each event besides. A summary costs a request.
+//
+// adk-go v2.2.0 has no compaction. It sends the whole conversation, or with IncludeContents "none" only the turn at hand. On 24
+// turns of five rounds each, 144 requests in all, and with a budget of 20,000 tokens (TestWhatACompactionSaves; requests for summaries
+// are in the input, and summaries are digests that need no model):
+//
+//	                       largest       input   over the budget   turns whose question the last request shows
+//	adk, everything         70,494   5,089,859               104   24
+//	adk, the turn at hand    2,967     230,045                 0    1
+//	a3s                     19,967   1,713,019                 0   24
+//	copilot-chat            17,082   1,333,000                 0   24
+//	copilot-cli             16,526   1,329,815                 0   24
+//	frugal                  16,451   1,510,871                 0   24
+//	oh-my-pi                19,962   1,792,232                 0   24
+//	stagewise               19,724   1,585,480                 0   24
+//
+// # What goes wrong
+//
+// Errors end the run, and are found with errors.As in the error that the runner yields:
+//
+//   - [*summarize.FailedError]: the prompt does not fit and could not be compacted.
+//   - [*summarize.RecoveryError]: the model refuses however small the request is made.
+//   - [*history.ConflictError]: somebody else appended to the log while the model answered. The answer is not recorded.
+//
+// What the policy says in the user's place after a turn ([summarize.Policy.Continue]) is not said, because adk's loop has ended.
+// What goes wrong after a run, such as a summary that was begun then, is told by the compactor's events and the next request.
+//
+// Tools that the provider runs, such as a search, are passed on and not counted. Fields of a function response that only live
+// sessions have are left out.
+package adkagent

@@ -1,0 +1,298 @@
+package adkagent_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/adk/v2/agent"
+	"google.golang.org/adk/v2/agent/llmagent"
+	"google.golang.org/adk/v2/model"
+	"google.golang.org/adk/v2/plugin"
+	"google.golang.org/adk/v2/runner"
+	"google.golang.org/adk/v2/session"
+	"google.golang.org/adk/v2/tool"
+	"google.golang.org/adk/v2/tool/functiontool"
+	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/adkagent"
+	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/models"
+)
+
+const instruction = "You are a coding agent."
+
+const question = "Why does the build fail? My name is Ada."
+
+// request is what a scripted model was asked.
+type request struct {
+	contents    []*genai.Content
+	instruction string
+	tools       []*genai.Tool
+}
+
+// scripted is a model of adk that answers by a function of how often it was asked before.
+type scripted struct {
+	answer func(n int, r request) (*model.LLMResponse, error)
+
+	mu       sync.Mutex
+	requests []request
+}
+
+func (s *scripted) Name() string { return "gemini-2.5-scripted" }
+
+func (s *scripted) ask(ctx context.Context, req *model.LLMRequest) (*model.LLMResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	r := request{contents: req.Contents}
+	if req.Config != nil {
+		r.tools = req.Config.Tools
+		if req.Config.SystemInstruction != nil {
+			for _, p := range req.Config.SystemInstruction.Parts {
+				r.instruction += p.Text
+			}
+		}
+	}
+	s.requests = append(s.requests, r)
+	return s.answer(len(s.requests)-1, r)
+}
+
+// GenerateContent streams the texts of an answer in two pieces, and then the whole, as adk's own models do.
+func (s *scripted) GenerateContent(ctx context.Context, req *model.LLMRequest, stream bool) iter.Seq2[*model.LLMResponse, error] {
+	return func(yield func(*model.LLMResponse, error) bool) {
+		answer, err := s.ask(ctx, req)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if stream {
+			for _, p := range answer.Content.Parts {
+				half := len(p.Text) / 2
+				for _, text := range []string{p.Text[:half], p.Text[half:]} {
+					piece := &model.LLMResponse{Content: &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{Text: text, Thought: p.Thought}}}, Partial: true}
+					if text != "" && !yield(piece, nil) {
+						return
+					}
+				}
+			}
+		}
+		yield(answer, nil)
+	}
+}
+
+// says is an answer of a text.
+func says(text string) *model.LLMResponse {
+	return &model.LLMResponse{
+		Content: genai.NewContentFromText(text, genai.RoleModel), FinishReason: genai.FinishReasonStop,
+		UsageMetadata: &genai.GenerateContentResponseUsageMetadata{PromptTokenCount: 100, CandidatesTokenCount: 10},
+	}
+}
+
+// reads is an answer that calls the tool read for these files. Its calls have no ids, as those of most models of Gemini.
+func reads(files ...string) *model.LLMResponse {
+	c := &genai.Content{Role: genai.RoleModel, Parts: []*genai.Part{{Text: "What is there?", Thought: true}, {Text: "I look."}}}
+	for i, f := range files {
+		p := genai.NewPartFromFunctionCall("read", map[string]any{"path": f})
+		if i == 0 {
+			p.ThoughtSignature = []byte("signed " + f)
+		}
+		c.Parts = append(c.Parts, p)
+	}
+	return &model.LLMResponse{Content: c}
+}
+
+// rounds makes a model that reads a file in each of so many rounds, and then answers.
+func rounds(n int) *scripted {
+	return &scripted{answer: func(i int, _ request) (*model.LLMResponse, error) {
+		if i >= n {
+			return says("done"), nil
+		}
+		return reads(fmt.Sprintf("f%d.go", i)), nil
+	}}
+}
+
+type readArguments struct {
+	Path string `json:"path" jsonschema:"the file to read"`
+}
+
+// content is that of a file.
+func content(path string) string {
+	return "content of " + path + ": " + strings.Repeat("line of code\n", 100)
+}
+
+// readTool reads any file.
+func readTool(t testing.TB, read func(ctx agent.Context, path string) (string, error)) tool.Tool {
+	t.Helper()
+	if read == nil {
+		read = func(_ agent.Context, path string) (string, error) { return content(path), nil }
+	}
+	f, err := functiontool.New(functiontool.Config{Name: "read", Description: "Reads a file."}, func(ctx agent.Context, a readArguments) (string, error) { return read(ctx, a.Path) })
+	require.NoError(t, err)
+	return f
+}
+
+var tokenizer = sizing.Estimator{}
+
+// compactorOn returns a compactor of which summaries are digests.
+func compactorOn(t testing.TB, s *history.Session) *summarize.Compactor {
+	t.Helper()
+	c := &summarize.Compactor{
+		Session: s, Policy: copilotchat.Policy(),
+		Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Name: "scripted", Tokenizer: tokenizer, Budget: compacttest.Budget},
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// pluginOn returns the plugin of a compactor's conversation.
+func pluginOn(t testing.TB, c *summarize.Compactor) *plugin.Plugin {
+	t.Helper()
+	p, err := adkagent.New(adkagent.Options{Agent: "coder", Compactor: c})
+	require.NoError(t, err)
+	return p
+}
+
+// agentOf returns adk's agent.
+func agentOf(t testing.TB, m model.LLM, tools ...tool.Tool) agent.Agent {
+	t.Helper()
+	return agentFrom(t, llmagent.Config{Model: m, Tools: tools})
+}
+
+// agentFrom returns adk's agent of a configuration.
+func agentFrom(t testing.TB, config llmagent.Config) agent.Agent {
+	t.Helper()
+	if config.Name == "" {
+		config.Name = "coder"
+	}
+	config.Description, config.Instruction = "works", instruction
+	a, err := llmagent.New(config)
+	require.NoError(t, err)
+	return a
+}
+
+// runnerOf returns adk's runner of an agent, on sessions of adk.
+func runnerOf(t testing.TB, sessions session.Service, a agent.Agent, plugins ...*plugin.Plugin) *runner.Runner {
+	t.Helper()
+	r, err := runner.New(runner.Config{
+		AppName: "app", Agent: a, SessionService: sessions, AutoCreateSession: true, PluginConfig: runner.PluginConfig{Plugins: plugins},
+	})
+	require.NoError(t, err)
+	return r
+}
+
+// end is what came of a run.
+type end struct {
+	events []*session.Event // that are whole
+	err    error
+}
+
+// last is the text that was said last.
+func (e end) last() (text string) {
+	for _, event := range e.events {
+		if event.Content == nil {
+			continue
+		}
+		said := ""
+		for _, p := range event.Content.Parts {
+			if !p.Thought {
+				said += p.Text
+			}
+		}
+		if said != "" {
+			text = said
+		}
+	}
+	return text
+}
+
+func follow(events iter.Seq2[*session.Event, error]) (e end) {
+	for event, err := range events {
+		if err != nil {
+			e.err = err
+			continue
+		}
+		if !event.Partial {
+			e.events = append(e.events, event)
+		}
+	}
+	return e
+}
+
+// run lets an agent answer a question in adk's session "s".
+func run(t testing.TB, r *runner.Runner, streaming bool, asked string) end {
+	t.Helper()
+	return send(t, r, streaming, genai.NewContentFromText(asked, genai.RoleUser))
+}
+
+func send(t testing.TB, r *runner.Runner, streaming bool, asked *genai.Content) end {
+	t.Helper()
+	config := agent.RunConfig{}
+	if streaming {
+		config.StreamingMode = agent.StreamingModeSSE
+	}
+	return follow(r.Run(t.Context(), "user", "s", asked, config))
+}
+
+// opened opens a session in a file, and returns its path.
+func opened(t testing.TB) (*history.Session, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "session.jsonl")
+	return compacttest.Opened(t, path), path
+}
+
+// checkRequests checks that requests can be sent, fit, and show the instruction and what the user said.
+func checkRequests(t testing.TB, requests []request, user string) {
+	t.Helper()
+	for i, r := range requests {
+		ours, err := adkagent.FromADK(r.contents)
+		require.NoError(t, err)
+		text := compacttest.Text(ours)
+		ours = append([]chat.Message{chat.SystemMessage(r.instruction)}, ours...)
+		require.NoError(t, chat.Validate(ours), "request %d", i)
+		require.LessOrEqual(t, compacttest.Count(tokenizer, ours), compacttest.Budget, "request %d", i)
+		require.Equal(t, 1, strings.Count(r.instruction, instruction), "request %d", i)
+		require.Contains(t, text, user, "request %d", i)
+	}
+}
+
+// summary counts what a session's path holds: users, answers, results and compactions.
+func summary(t testing.TB, s *history.Session) string {
+	t.Helper()
+	n := map[chat.Role]int{}
+	compacted := "not compacted"
+	for e, err := range s.PathTo(t.Context(), "") {
+		require.NoError(t, err)
+		if e.Type() == history.TypeMessage {
+			n[e.Message().Role]++
+		}
+		if e.Type() == history.TypeCompaction {
+			compacted = "compacted"
+		}
+	}
+	return fmt.Sprintf("%d users, %d answers, %d results, %s", n[chat.RoleUser], n[chat.RoleAssistant], n[chat.RoleTool], compacted)
+}
+
+// entries counts the messages of a session, those of branches that were left too.
+func entries(t testing.TB, s *history.Session) (n int) {
+	t.Helper()
+	for e, err := range s.Entries(t.Context()) {
+		require.NoError(t, err)
+		if e.Type() == history.TypeMessage {
+			n++
+		}
+	}
+	return n
+}

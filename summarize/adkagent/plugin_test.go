@@ -1,0 +1,435 @@
+package adkagent_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/adk/v2/agent"
+	"google.golang.org/adk/v2/agent/llmagent"
+	"google.golang.org/adk/v2/agent/workflowagents/loopagent"
+	"google.golang.org/adk/v2/agent/workflowagents/parallelagent"
+	"google.golang.org/adk/v2/model"
+	"google.golang.org/adk/v2/session"
+	"google.golang.org/adk/v2/tool"
+	"google.golang.org/adk/v2/tool/agenttool"
+	"google.golang.org/adk/v2/tool/functiontool"
+	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/compacttest"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/adkagent"
+	"github.com/promptree-go/promptree/summarize/copilotcli"
+)
+
+func TestAnAgentRunsToItsEndWithCompactions(t *testing.T) {
+	for _, streaming := range []bool{false, true} {
+		t.Run(fmt.Sprintf("streaming %v", streaming), func(t *testing.T) {
+			s, _ := opened(t)
+			m := &scripted{answer: func(n int, _ request) (*model.LLMResponse, error) {
+				if n == 30 {
+					return says("It is the linker."), nil
+				}
+				return reads(fmt.Sprintf("a%d.go", n), fmt.Sprintf("b%d.go", n)), nil
+			}}
+			got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compactorOn(t, s))), streaming, question)
+			require.NoError(t, got.err)
+			require.Equal(t, "It is the linker.", got.last())
+			require.Len(t, m.requests, 31)
+			checkRequests(t, m.requests, question)
+			require.Equal(t, "1 users, 31 answers, 60 results, compacted", summary(t, s))
+			require.Equal(t, 92, entries(t, s))
+			require.Equal(t, "read", m.requests[30].tools[0].FunctionDeclarations[0].Name)
+		})
+	}
+}
+
+func TestASessionGoesOnAfterACrash(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		t.Run(fmt.Sprintf("without adk's session %v", lost), func(t *testing.T) {
+			s, path := opened(t)
+			crash := errors.New("power loss")
+			before := rounds(15)
+			answer := before.answer
+			before.answer = func(n int, r request) (*model.LLMResponse, error) {
+				if n == 12 {
+					return nil, crash
+				}
+				return answer(n, r)
+			}
+			folder := t.TempDir()
+			kept := adkagent.NewService(adkagent.Files(folder))
+			compactor := compactorOn(t, s)
+			got := run(t, runnerOf(t, kept, agentOf(t, before, readTool(t, nil)), pluginOn(t, compactor)), false, question)
+			require.ErrorIs(t, got.err, crash)
+			require.NoError(t, compactor.Close())
+			require.NoError(t, s.Close())
+			require.NoError(t, kept.Close())
+
+			s = compacttest.Opened(t, path) // another process
+			var sessions session.Service = serviceIn(t, folder)
+			asked := "Go on."
+			if lost {
+				sessions, asked = session.InMemoryService(), question
+			}
+			after := &scripted{answer: func(n int, r request) (*model.LLMResponse, error) { return answer(n+12, r) }}
+			got = run(t, runnerOf(t, sessions, agentOf(t, after, readTool(t, nil)), pluginOn(t, compactorOn(t, s))), false, asked)
+			require.NoError(t, got.err)
+			require.Equal(t, "done", got.last())
+			checkRequests(t, after.requests, question)
+			if lost { // the request is the one that the first process made: a provider's cache serves it
+				require.Equal(t, "1 users, 16 answers, 15 results, compacted", summary(t, s))
+				require.Equal(t, asJSON(t, before.requests[12].contents), asJSON(t, after.requests[0].contents))
+			} else {
+				require.Equal(t, "2 users, 16 answers, 15 results, compacted", summary(t, s))
+			}
+			require.Equal(t, summary(t, s), fmt.Sprintf("%d users, 16 answers, 15 results, compacted", entries(t, s)-31), "everything is recorded once")
+		})
+	}
+}
+
+func TestARefusalAsTooLargeIsAnsweredWithLess(t *testing.T) {
+	for _, streaming := range []bool{false, true} {
+		t.Run(fmt.Sprintf("streaming %v", streaming), func(t *testing.T) {
+			s, _ := opened(t)
+			m := rounds(12)
+			answer, refused := m.answer, 0
+			m.answer = func(n int, r request) (*model.LLMResponse, error) {
+				ours, err := adkagent.FromADK(r.contents)
+				require.NoError(t, err)
+				if tokens := compacttest.Count(tokenizer, ours); tokens > 2500 {
+					refused++
+					return nil, genai.APIError{Code: 400, Message: fmt.Sprintf("The input token count (%d) exceeds the maximum number of tokens allowed (2500).", tokens)}
+				}
+				if last := ours[len(ours)-1]; last.Role == chat.RoleUser && last.Text() != question {
+					refused++
+					return says("<summary>\nAda's build fails.\n</summary>"), nil
+				}
+				return answer(n-refused, r)
+			}
+			compactor := compactorOn(t, s)
+			compactor.Policy = copilotcli.Policy()
+			compactor.Target.Model = adkagent.Model(m)
+			got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compactor)), streaming, question)
+			require.NoError(t, got.err)
+			require.Equal(t, "done", got.last())
+			require.Positive(t, refused)
+			require.Equal(t, "1 users, 13 answers, 12 results, compacted", summary(t, s))
+		})
+	}
+}
+
+func TestSummariesAreAskedOfTheAgentsOwnModel(t *testing.T) {
+	s, _ := opened(t)
+	m := rounds(20)
+	answer, summaries, forks := m.answer, 0, 0
+	m.answer = func(n int, r request) (*model.LLMResponse, error) {
+		if last := r.contents[len(r.contents)-1].Parts[0]; last.Text != "" && last.Text != question {
+			summaries++
+			if slices.ContainsFunc(m.requests[:n], func(before request) bool {
+				k := len(before.contents)
+				return k < len(r.contents) && asJSON(t, before.tools) == asJSON(t, r.tools) && asJSON(t, before.contents) == asJSON(t, r.contents[:k])
+			}) {
+				forks++
+			}
+			return says("<analysis>\nall\n</analysis>\n<summary>\nAda's build fails, and nobody knows why.\n</summary>"), nil
+		}
+		return answer(n-summaries, r)
+	}
+	compactor := compactorOn(t, s)
+	compactor.Target.Model = adkagent.Model(m)
+	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compactor)), true, question)
+	require.NoError(t, got.err)
+	require.Equal(t, "done", got.last())
+	require.Positive(t, summaries)
+	require.Positive(t, forks, "one that is made in the background has a request of the agent's as its prefix, which a provider has cached")
+	require.Equal(t, "1 users, 21 answers, 20 results, compacted", summary(t, s))
+}
+
+func TestSignaturesComeBackAsTheyWere(t *testing.T) {
+	m := &scripted{answer: func(n int, _ request) (*model.LLMResponse, error) {
+		if n == 1 {
+			return says("done"), nil
+		}
+		return reads("a.go", "b.go"), nil
+	}}
+	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), pluginOn(t, compactorOn(t, &history.Session{}))), false, question)
+	require.NoError(t, got.err)
+	want := reads("a.go", "b.go").Content
+	require.Equal(t, asJSON(t, want), asJSON(t, m.requests[1].contents[1]))
+	results := m.requests[1].contents[2].Parts
+	require.Equal(t, map[string]any{"result": content("b.go")}, results[1].FunctionResponse.Response)
+	require.Empty(t, results[1].FunctionResponse.ID)
+}
+
+func TestUsageIsRecorded(t *testing.T) {
+	for _, streaming := range []bool{false, true} {
+		s := &history.Session{}
+		got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, rounds(0)), pluginOn(t, compactorOn(t, s))), streaming, question)
+		require.NoError(t, got.err)
+		usage, ok, err := s.Latest(t.Context(), history.TypeUsage)
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, chat.Usage{Input: 100, Output: 10}, usage.Body.(history.Usage).Usage)
+	}
+}
+
+func TestWhatTheApplicationAddsAmidARequestIsAConflict(t *testing.T) {
+	s := &history.Session{}
+	m := &scripted{answer: func(int, request) (*model.LLMResponse, error) {
+		return says("late"), s.Append(t.Context(), chat.UserMessage("wait"))
+	}}
+	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m), pluginOn(t, compactorOn(t, s))), false, question)
+	_, conflict := errors.AsType[*history.ConflictError](got.err)
+	require.True(t, conflict, "%v", got.err)
+}
+
+func TestThePromptIsATreeOfTheCallers(t *testing.T) {
+	s := &history.Session{}
+	compactor := compactorOn(t, s)
+	p, err := adkagent.New(adkagent.Options{Agent: "coder", Compactor: compactor, Prompt: elements.Nodes{
+		elements.SystemMessage{Children: elements.Nodes{elements.Text("House rules.")}},
+		history.Conversation{Session: s},
+		elements.UserMessage{Props: elements.Props{Priority: new(1)}, Children: elements.Nodes{elements.Text(strings.Repeat("context ", 1000))}},
+		history.TurnStart{Session: s}, history.TurnRounds{Session: s},
+	}})
+	require.NoError(t, err)
+	m := rounds(6)
+	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), p), false, question)
+	require.NoError(t, got.err)
+	pruned := 0
+	for _, r := range m.requests {
+		require.Contains(t, r.instruction, instruction)
+		require.Equal(t, 1, strings.Count(r.instruction, "House rules."))
+		if !strings.Contains(asJSON(t, r.contents), "context ") {
+			pruned++
+		}
+	}
+	require.Positive(t, pruned)
+	require.Contains(t, summary(t, s), "1 users, 7 answers, 6 results")
+}
+
+// asking is a tool that does not return before somebody allows it.
+func asking(t *testing.T) tool.Tool {
+	t.Helper()
+	f, err := functiontool.New(functiontool.Config{Name: "ask", Description: "Asks somebody.", IsLongRunning: true}, func(agent.Context, struct{}) (map[string]any, error) {
+		return map[string]any{"status": "pending"}, nil
+	})
+	require.NoError(t, err)
+	return f
+}
+
+func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
+	for _, streaming := range []bool{false, true} {
+		t.Run(fmt.Sprintf("streaming %v", streaming), func(t *testing.T) {
+			s, path := opened(t)
+			folder := t.TempDir()
+			before := &scripted{answer: func(n int, _ request) (*model.LLMResponse, error) {
+				switch {
+				case n < 12:
+					return reads(fmt.Sprintf("%d.go", n)), nil
+				case n == 12:
+					return &model.LLMResponse{Content: said(called("", "ask", nil))}, nil
+				}
+				return says("I wait."), nil
+			}}
+			kept := adkagent.NewService(adkagent.Files(folder))
+			compactor := compactorOn(t, s)
+			got := run(t, runnerOf(t, kept, agentOf(t, before, readTool(t, nil), asking(t)), pluginOn(t, compactor)), streaming, question)
+			require.NoError(t, got.err)
+			require.Equal(t, "I wait.", got.last())
+			id := ""
+			for _, e := range got.events {
+				if len(e.LongRunningToolIDs) > 0 {
+					id = e.LongRunningToolIDs[0]
+				}
+			}
+			require.NotEmpty(t, id)
+			require.NoError(t, compactor.Close())
+			require.NoError(t, s.Close())
+			require.NoError(t, kept.Close())
+
+			s = compacttest.Opened(t, path)
+			after := &scripted{answer: func(_ int, r request) (*model.LLMResponse, error) {
+				last := r.contents[len(r.contents)-1].Parts[0].FunctionResponse
+				return says(fmt.Sprint(last.Name, " is ", last.Response["status"])), nil
+			}}
+			r := runnerOf(t, serviceIn(t, folder), agentOf(t, after, readTool(t, nil), asking(t)), pluginOn(t, compactorOn(t, s)))
+			got = send(t, r, streaming, user(returned(id, "ask", map[string]any{"status": "allowed"})))
+			require.NoError(t, got.err)
+			require.Equal(t, "ask is allowed", got.last())
+			checkRequests(t, after.requests, question)
+			require.Equal(t, "1 users, 14 answers, 13 results, compacted", summary(t, s))
+		})
+	}
+}
+
+// conversationsOf returns a choice of a conversation for each agent and branch, with the sessions by their names.
+func conversationsOf(t *testing.T) (func(agent.ReadonlyContext) (adkagent.Conversation, error), func(name string) *history.Session) {
+	var mu sync.Mutex
+	compactors := map[string]*summarize.Compactor{}
+	of := func(name string) *summarize.Compactor {
+		mu.Lock()
+		defer mu.Unlock()
+		if compactors[name] == nil {
+			compactors[name] = compactorOn(t, &history.Session{})
+		}
+		return compactors[name]
+	}
+	return func(ctx agent.ReadonlyContext) (adkagent.Conversation, error) {
+			return adkagent.Conversation{Compactor: of(ctx.AgentName())}, nil
+		}, func(name string) *history.Session {
+			return of(name).Session
+		}
+}
+
+// transfers is an answer that hands over to another agent.
+func transfers(to string) *model.LLMResponse {
+	return &model.LLMResponse{Content: said(called("", "transfer_to_agent", map[string]any{"agent_name": to}))}
+}
+
+func TestAnAgentToWhichAnotherTransfersHasASessionOfItsOwn(t *testing.T) {
+	choose, sessionOf := conversationsOf(t)
+	p, err := adkagent.New(adkagent.Options{Choose: choose})
+	require.NoError(t, err)
+	worker := rounds(15)
+	sub := agentFrom(t, llmagent.Config{Name: "worker", Model: worker, Tools: []tool.Tool{readTool(t, nil)}})
+	m := &scripted{answer: func(n int, _ request) (*model.LLMResponse, error) {
+		if n == 12 {
+			return transfers("worker"), nil
+		}
+		return reads(fmt.Sprintf("o%d.go", n)), nil
+	}}
+	root := agentFrom(t, llmagent.Config{Model: m, Tools: []tool.Tool{readTool(t, nil)}, SubAgents: []agent.Agent{sub}})
+	r := runnerOf(t, session.InMemoryService(), root, p)
+	got := run(t, r, true, question)
+	require.NoError(t, got.err)
+	require.Equal(t, "done", got.last())
+	got = run(t, r, true, "And now?") // which the worker is asked
+	require.NoError(t, got.err)
+	checkRequests(t, m.requests, question)
+	checkRequests(t, worker.requests, "")
+	require.Equal(t, "1 users, 13 answers, 12 results, compacted", summary(t, sessionOf("coder")))
+	require.Contains(t, summary(t, sessionOf("worker")), "17 answers, 15 results, compacted")
+}
+
+func TestAgentsThatRunAtOnceHaveSessionsOfTheirOwn(t *testing.T) {
+	choose, sessionOf := conversationsOf(t)
+	p, err := adkagent.New(adkagent.Options{Choose: choose})
+	require.NoError(t, err)
+	var list []agent.Agent
+	models := make([]*scripted, 3)
+	for i := range models {
+		models[i] = rounds(12)
+		list = append(list, agentFrom(t, llmagent.Config{Name: fmt.Sprintf("worker%d", i), Model: models[i], Tools: []tool.Tool{readTool(t, nil)}}))
+	}
+	all, err := parallelagent.New(parallelagent.Config{AgentConfig: agent.Config{Name: "all", SubAgents: list}})
+	require.NoError(t, err)
+	got := run(t, runnerOf(t, session.InMemoryService(), all, p), false, question)
+	require.NoError(t, got.err)
+	for i, m := range models {
+		checkRequests(t, m.requests, question)
+		require.Equal(t, "1 users, 13 answers, 12 results, compacted", summary(t, sessionOf(fmt.Sprintf("worker%d", i))))
+	}
+}
+
+func TestAnAgentInALoopIsToldToGoOn(t *testing.T) {
+	s := &history.Session{}
+	m := rounds(0)
+	loop, err := loopagent.New(loopagent.Config{MaxIterations: 3, AgentConfig: agent.Config{Name: "loop", SubAgents: []agent.Agent{agentOf(t, m)}}})
+	require.NoError(t, err)
+	got := run(t, runnerOf(t, session.InMemoryService(), loop, pluginOn(t, compactorOn(t, s))), false, question)
+	require.NoError(t, got.err)
+	require.Equal(t, "1 users, 3 answers, 0 results, not compacted", summary(t, s))
+	for _, r := range m.requests[1:] {
+		last := r.contents[len(r.contents)-1]
+		require.Equal(t, genai.RoleUser, last.Role)
+		require.Contains(t, last.Parts[0].Text, "Continue processing")
+	}
+}
+
+func TestAnAgentThatIsAToolIsLeftAlone(t *testing.T) {
+	s, _ := opened(t)
+	worker := rounds(3)
+	answer := worker.answer
+	worker.answer = func(n int, r request) (*model.LLMResponse, error) { return answer(n%4, r) }
+	sub := agentFrom(t, llmagent.Config{Name: "worker", Model: worker, Tools: []tool.Tool{readTool(t, nil)}})
+	m := &scripted{answer: func(n int, _ request) (*model.LLMResponse, error) {
+		if n == 12 {
+			return says("done"), nil
+		}
+		if n%6 == 5 {
+			return &model.LLMResponse{Content: said(called("", "worker", map[string]any{"request": "work"}))}, nil
+		}
+		return reads(fmt.Sprintf("o%d.go", n)), nil
+	}}
+	got := run(t, runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil), agenttool.New(sub, nil)), pluginOn(t, compactorOn(t, s))), true, question)
+	require.NoError(t, got.err)
+	checkRequests(t, m.requests, question)
+	require.Equal(t, "1 users, 13 answers, 12 results, compacted", summary(t, s))
+	require.Len(t, worker.requests, 8)
+}
+
+func TestAPluginHasManyConversationsAtOnce(t *testing.T) {
+	var mu sync.Mutex
+	compactors := map[string]*summarize.Compactor{}
+	p, err := adkagent.New(adkagent.Options{Choose: func(ctx agent.ReadonlyContext) (adkagent.Conversation, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		c := compactors[ctx.SessionID()]
+		if c == nil {
+			return adkagent.Conversation{}, errors.New("whose?")
+		}
+		return adkagent.Conversation{Compactor: c}, nil
+	}})
+	require.NoError(t, err)
+	for i := range 4 {
+		compactors[fmt.Sprint(i)] = compactorOn(t, &history.Session{})
+	}
+	m := &scripted{answer: func(_ int, r request) (*model.LLMResponse, error) {
+		n := 0
+		if last := r.contents[len(r.contents)-1].Parts[0]; last.FunctionResponse != nil {
+			if _, err := fmt.Sscanf(last.FunctionResponse.Response["result"].(string), "content of %d.go", &n); err != nil {
+				return nil, err
+			}
+			n++
+		}
+		if n == 8 {
+			return says("done"), nil
+		}
+		return reads(fmt.Sprintf("%d.go", n)), nil
+	}}
+	r := runnerOf(t, session.InMemoryService(), agentOf(t, m, readTool(t, nil)), p)
+	var wait sync.WaitGroup
+	for i := range 4 {
+		wait.Go(func() {
+			got := follow(r.Run(t.Context(), "user", fmt.Sprint(i), genai.NewContentFromText(fmt.Sprintf("question %d", i), genai.RoleUser), agent.RunConfig{}))
+			assert.NoError(t, got.err)
+		})
+	}
+	wait.Wait()
+	for i := range 4 {
+		s := compactors[fmt.Sprint(i)].Session
+		require.Equal(t, "1 users, 9 answers, 8 results, compacted", summary(t, s))
+		require.Contains(t, compacttest.Text(compacttest.Said(s)), fmt.Sprintf("question %d", i))
+	}
+	require.ErrorContains(t, run(t, r, false, "x").err, "whose?")
+}
+
+func TestOptionsThatCannotBeAreErrors(t *testing.T) {
+	c := compactorOn(t, &history.Session{})
+	for want, o := range map[string]adkagent.Options{
+		"either Options.Compactor": {}, "set Options.Agent": {Compactor: c},
+	} {
+		_, err := adkagent.New(o)
+		require.ErrorContains(t, err, want)
+	}
+}
