@@ -1,0 +1,202 @@
+// Command adk is an agent of adk-go with adk's Gemini model and promptree: it reads files of a folder, and its conversation is kept
+// in a file, which it goes on with however often it is started.
+//
+//	export GOOGLE_API_KEY=…
+//	go run ./examples/adk -session talk.jsonl "What is in this folder?"
+//
+// GOOGLE_GEMINI_BASE_URL names another server that speaks Gemini's protocol. The same question again after a crash goes on where the
+// session was.
+//
+// Exit codes: 0 it was answered, 1 something failed, 2 a flag is invalid, 130 interrupted.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"google.golang.org/adk/v2/agent"
+	"google.golang.org/adk/v2/agent/llmagent"
+	"google.golang.org/adk/v2/model/gemini"
+	"google.golang.org/adk/v2/plugin"
+	"google.golang.org/adk/v2/runner"
+	"google.golang.org/adk/v2/session"
+	"google.golang.org/adk/v2/tool"
+	"google.golang.org/adk/v2/tool/functiontool"
+	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/visible"
+	count "github.com/promptree-go/promptree/render/gemini"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/adkagent"
+	"github.com/promptree-go/promptree/summarize/copilotcli"
+)
+
+func main() { program.Main(run) }
+
+// options are what the command line asks for.
+type options struct {
+	model, session, dir, question string
+	window                        int
+}
+
+func parse(args []string, stdout io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("adk", flag.ContinueOnError)
+	program.Usage(flags, "Usage: adk [flags] QUESTION")
+	flags.StringVar(&o.model, "model", "gemini-flash-latest", "name of the model")
+	flags.StringVar(&o.session, "session", "session.jsonl", "file of the conversation, to begin or to go on with")
+	flags.StringVar(&o.dir, "dir", ".", "folder whose files the agent reads")
+	flags.IntVar(&o.window, "window", 1_000_000, "context window of the model, in tokens")
+	if err := program.Parse(flags, args, stdout); err != nil {
+		return o, err
+	}
+	o.question = strings.Join(flags.Args(), " ")
+	switch {
+	case o.question == "":
+		return o, errors.New("say what you ask, such as \"What is in this folder?\" (-help lists the flags)")
+	case o.window < 1000:
+		return o, fmt.Errorf("-window is %d: it is 1000 or more", o.window)
+	}
+	return o, nil
+}
+
+// run is the program. It returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
+	o, err := parse(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	code := 2
+	if err == nil {
+		code, err = 1, answer(ctx, o, stdout)
+	}
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "adk: interrupted")
+		return program.ExitInterrupted
+	}
+	fmt.Fprintf(stderr, "adk: %s\n", err)
+	return code
+}
+
+// answer lets the agent answer.
+func answer(ctx context.Context, o options, stdout io.Writer) (err error) {
+	model, err := gemini.NewModel(ctx, o.model, &genai.ClientConfig{APIKey: os.Getenv("GOOGLE_API_KEY")})
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(o.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	tools, err := toolsOn(root)
+	if err != nil {
+		return err
+	}
+	reader, err := llmagent.New(llmagent.Config{
+		Name: "reader", Instruction: "You answer questions about the files of a folder.", Model: model, Tools: tools,
+	})
+	if err != nil {
+		return err
+	}
+
+	// What promptree adds, from here ...
+	said, err := history.Open(o.session, history.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, said.Close()) }()
+	compactor := &summarize.Compactor{
+		Session: said, Policy: copilotcli.Policy(),
+		Target: summarize.Target{
+			Model: adkagent.Model(model), Name: o.model, Tokenizer: count.Tokenizer{}, ContextWindow: o.window, Budget: o.window - o.window/8, // less an answer
+		},
+	}
+	defer compactor.Close()
+	promptree, err := adkagent.New(adkagent.Options{Agent: "reader", Compactor: compactor})
+	if err != nil {
+		return err
+	}
+	// ... to here, and PluginConfig.
+
+	r, err := runner.New(runner.Config{
+		AppName: "reader", Agent: reader, SessionService: session.InMemoryService(), AutoCreateSession: true,
+		PluginConfig: runner.PluginConfig{Plugins: []*plugin.Plugin{promptree}},
+	})
+	if err != nil {
+		return err
+	}
+	asked := genai.NewContentFromText(o.question, genai.RoleUser)
+	for event, err := range r.Run(ctx, "user", "session", asked, agent.RunConfig{StreamingMode: agent.StreamingModeSSE}) {
+		if err != nil {
+			return err
+		}
+		show(event, stdout)
+	}
+	return nil
+}
+
+// show writes what the agent says as it arrives, and which tools it calls.
+func show(event *session.Event, w io.Writer) {
+	if event.Content == nil {
+		return
+	}
+	for _, p := range event.Content.Parts {
+		switch {
+		case event.Partial && !p.Thought:
+			fmt.Fprint(w, p.Text)
+		case !event.Partial && p.FunctionCall != nil:
+			fmt.Fprintf(w, "[%s] ", p.FunctionCall.Name)
+		}
+	}
+	if event.IsFinalResponse() {
+		fmt.Fprintln(w)
+	}
+}
+
+type readArguments struct {
+	Path string `json:"path" jsonschema:"path of the file in the folder"`
+}
+
+// maxRead is the most bytes of a file that the agent reads.
+const maxRead = 64 << 10
+
+// toolsOn are the agent's tools on a folder.
+func toolsOn(root *os.Root) ([]tool.Tool, error) {
+	read, err := functiontool.New(functiontool.Config{Name: "read_file", Description: "Reads a file of the folder."}, func(_ agent.Context, a readArguments) (string, error) {
+		f, err := root.Open(a.Path)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, maxRead))
+		return string(data), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	list, err := functiontool.New(functiontool.Config{Name: "list_files", Description: "Lists the files of the folder."}, func(agent.Context, struct{}) ([]string, error) {
+		f, err := root.Open(".")
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		names, err := f.Readdirnames(1000)
+		if err == io.EOF {
+			err = nil
+		}
+		return names, err
+	})
+	return []tool.Tool{read, list}, err
+}
