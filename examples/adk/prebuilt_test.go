@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/history"
+)
+
+// Examples of adk as they are, but for one line: PluginConfig. Each is asked some questions on its standard input.
+func TestExamplesOfADKComeToTheirEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds examples of adk")
+	}
+	adk := output(t, exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "google.golang.org/adk/v2"))
+	for _, c := range []struct {
+		example string
+		agents  []string // that have a session
+	}{
+		{"quickstart", []string{"weather_time_agent"}},
+		{"multiagent/collaboration", []string{"travel_planner", "weather_checker", "flight_booker"}},
+		{"multiagent/task_sub_agent", []string{"coordinator", "order_collector", "payment_collector"}},
+		{"workflowagents/sequentialCode", []string{"CodeWriterAgent", "CodeReviewerAgent", "CodeRefactorerAgent"}},
+	} {
+		t.Run(c.example, func(t *testing.T) {
+			s := serve(t, 16_000, mind)
+			program := build(t, filepath.Join(adk, "examples", c.example, "main.go"))
+			sessions := t.TempDir()
+			cmd := exec.CommandContext(t.Context(), program, "console", "-streaming_mode", "sse")
+			cmd.Env = append(os.Environ(), "SESSIONS="+sessions)
+			var questions bytes.Buffer
+			for i := range 20 {
+				fmt.Fprintf(&questions, "This is question %d.\n", i)
+			}
+			cmd.Stdin = &questions
+			out := output(t, cmd)
+			require.NotContains(t, out, "AGENT_ERROR")
+			require.NotContains(t, out, "promptree")
+			require.Contains(t, out, "The end of answer")
+			require.Empty(t, s.broken)
+			require.Positive(t, s.summaries)
+			compactions := 0
+			for _, name := range c.agents {
+				messages, compacted := inSession(t, sessions, name)
+				require.Positive(t, messages, name)
+				compactions += compacted
+			}
+			require.Positive(t, compactions)
+		})
+	}
+}
+
+// output runs a command, and returns what it wrote.
+func output(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return strings.TrimSpace(string(out))
+}
+
+// build builds an example with the line that adds promptree, and returns the program.
+func build(t *testing.T, example string) string {
+	t.Helper()
+	source, err := os.ReadFile(example)
+	require.NoError(t, err)
+	const line = "AgentLoader: agent.NewSingleLoader("
+	require.Equal(t, 1, strings.Count(string(source), line))
+	dir := t.TempDir()
+	changed := filepath.Join(dir, "main.go")
+	require.NoError(t, os.WriteFile(changed, []byte(strings.Replace(string(source), line, "PluginConfig: promptree(),\n"+line, 1)), 0o600))
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
+		filepath.Join(here, "prebuilt", "prebuilt.go"):  changed,
+		filepath.Join(here, "prebuilt", "promptree.go"): filepath.Join(here, "testdata", "promptree.go"),
+	}})
+	require.NoError(t, err)
+	file := filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(file, overlay, 0o600))
+	program := filepath.Join(dir, "program")
+	output(t, exec.Command("go", "build", "-overlay", file, "-o", program, "./prebuilt"))
+	return program
+}
+
+// mind calls the functions that it is told of, in turn, and then says something long, or ends its task.
+func mind(b body) []string {
+	var functions []declaration
+	var finish *declaration
+	for _, t := range b.Tools {
+		for _, f := range t.FunctionDeclarations {
+			switch f.Name {
+			case "finish_task":
+				finish = &f
+			case "transfer_to_agent":
+			default:
+				functions = append(functions, f)
+			}
+		}
+	}
+	rounds := 0 // since somebody said something
+	for i := len(b.Contents) - 1; i >= 0; i-- {
+		p := b.Contents[i].Parts[len(b.Contents[i].Parts)-1]
+		if b.Contents[i].Role == "user" && p.FunctionResponse == nil {
+			break
+		}
+		if p.FunctionResponse != nil {
+			rounds++
+		}
+	}
+	switch {
+	case rounds < len(functions):
+		f := functions[rounds]
+		return []string{text("I look."), call(f.Name, arguments(f))}
+	case finish != nil && rounds < len(functions)+2:
+		return []string{call(finish.Name, arguments(*finish))}
+	}
+	return []string{text(strings.Repeat("There is much to say. ", 80)), text("The end of answer.")}
+}
+
+func arguments(f declaration) any {
+	if f.Parameters.Properties != nil {
+		return value(f.Parameters)
+	}
+	if f.ParametersJSONSchema.Properties != nil {
+		return value(f.ParametersJSONSchema)
+	}
+	return map[string]any{}
+}
+
+// value is one that a schema allows.
+func value(s schema) any {
+	name := s.Type
+	if several, ok := name.([]any); ok && len(several) > 0 {
+		name = several[len(several)-1]
+	}
+	switch strings.ToLower(fmt.Sprint(name)) {
+	case "object":
+		o := map[string]any{}
+		for key, p := range s.Properties {
+			o[key] = value(p)
+		}
+		return o
+	case "array":
+		if s.Items == nil {
+			return []any{}
+		}
+		return []any{value(*s.Items)}
+	case "integer", "number":
+		return 1
+	case "boolean":
+		return true
+	}
+	return "Zurich"
+}
+
+// inSession returns how many messages and compactions are in an agent's session.
+func inSession(t *testing.T, folder, agent string) (messages, compactions int) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, agent+"*.jsonl"))
+	require.NoError(t, err)
+	require.Len(t, files, 1, agent)
+	s, err := history.Read(files[0], history.Options{})
+	require.NoError(t, err)
+	defer s.Close()
+	for e, err := range s.Entries(t.Context()) {
+		require.NoError(t, err)
+		switch e.Type() {
+		case history.TypeMessage:
+			messages++
+		case history.TypeCompaction:
+			compactions++
+		}
+	}
+	return messages, compactions
+}
