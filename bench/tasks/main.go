@@ -1,0 +1,174 @@
+// Command tasks lets a model do small tasks whose ends can be checked, under each policy of compaction and under none, and says
+// which it solved and what that took.
+//
+//	go run ./bench/tasks
+//
+// With -model it asks a real one, with the key that its provider's variable of the environment holds:
+//
+//	go run ./bench/tasks -model claude-haiku-4-5 -policy frugal,copilot-cli
+//
+// Exit codes: 0 the tasks came to an end, solved or not, 1 something failed, 2 a flag is invalid, 130 interrupted.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/visible"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/policies"
+)
+
+func main() { program.Main(run) }
+
+// none is no policy: everything is sent until it does not fit.
+const none = "none"
+
+// options are what the command line asks for.
+type options struct {
+	model, prices string
+	window        int
+	size          float64
+	seed          uint64
+	json          bool
+	policies      []string
+}
+
+func parse(args []string, stdout io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("tasks", flag.ContinueOnError)
+	program.Usage(flags, "Usage: tasks [flags]")
+	flags.StringVar(&o.model, "model", offline, "model that does the tasks: "+offline+", which reads and needs no network, or a name of OpenAI's, Anthropic's or Google's")
+	flags.StringVar(&o.prices, "prices", "", "model whose published prices are charged (default that of -model)")
+	flags.IntVar(&o.window, "window", 16_000, "context window in tokens")
+	flags.Float64Var(&o.size, "size", 1, "length of the tasks, as a share of what the page tells of")
+	flags.Uint64Var(&o.seed, "seed", 1, "what the tasks are made by")
+	flags.BoolVar(&o.json, "json", false, "print one JSON object for each task and policy")
+	known := append([]string{none}, slices.Sorted(maps.Keys(policies.All()))...)
+	names := flags.String("policy", strings.Join(known, ","), "policies to compare, with commas between them; "+none+" is none")
+	if err := program.Parse(flags, args, stdout); err != nil {
+		return o, err
+	}
+	o.policies = strings.Split(*names, ",")
+	for _, name := range o.policies {
+		if !slices.Contains(known, name) {
+			return o, fmt.Errorf("-policy: there is no policy %q: it is one of %s", name, strings.Join(known, ", "))
+		}
+	}
+	switch {
+	case flags.NArg() > 0:
+		return o, fmt.Errorf("there are no arguments, and %q is one", flags.Arg(0))
+	case o.window < 2*answerTokens:
+		return o, fmt.Errorf("-window is %d: it is %d or more", o.window, 2*answerTokens)
+	case !(o.size > 0 && o.size <= 10):
+		return o, fmt.Errorf("-size is %v: it is above 0 and at most 10", o.size)
+	}
+	return o, nil
+}
+
+// run is the program. It returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	stdout, stderr = visible.Writer(stdout), visible.Writer(stderr)
+	o, err := parse(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	code := 2
+	if err == nil {
+		code, err = 1, compare(ctx, o, stdout)
+	}
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "tasks: interrupted")
+		return program.ExitInterrupted
+	case err != nil:
+		fmt.Fprintf(stderr, "tasks: %s\n", err)
+		return code
+	}
+	return 0
+}
+
+// compare plays each task under each policy, and prints what came of it.
+func compare(ctx context.Context, o options, stdout io.Writer) error {
+	with, err := settingOf(ctx, o)
+	if err != nil {
+		return err
+	}
+	all := policies.All()
+	var outcomes []outcome
+	for _, name := range o.policies {
+		var policy *summarize.Policy
+		if p, ok := all[name]; ok {
+			policy = &p
+		}
+		for _, t := range tasks(o.seed, o.size) {
+			out := play(ctx, t, policy, with)
+			if ctx.Err() != nil {
+				break
+			}
+			outcomes = append(outcomes, out)
+		}
+	}
+	if o.json {
+		return printJSON(outcomes, stdout)
+	}
+	return printTable(outcomes, with, stdout)
+}
+
+// settingOf returns what the command line asks for.
+func settingOf(ctx context.Context, o options) (setting, error) {
+	tokenizer, err := tiktoken.New("o200k_base")
+	if err != nil {
+		return setting{}, err
+	}
+	with := setting{name: o.model, tokenizer: tokenizer, window: o.window}
+	charged := o.prices
+	if charged == "" && o.model != offline {
+		charged = o.model
+	}
+	if charged != "" {
+		if with.prices, err = sizing.PublishedPrices().Of(charged); err != nil {
+			return setting{}, fmt.Errorf("-prices: %w", err)
+		}
+	}
+	with.model, err = open(ctx, o.model, o.window, tokenizer)
+	return with, err
+}
+
+func printJSON(outcomes []outcome, w io.Writer) error {
+	e := json.NewEncoder(w)
+	for _, out := range outcomes {
+		if err := e.Encode(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printTable(outcomes []outcome, with setting, w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "model %s, window %d\n\ntask\tpolicy\tsolved\tsteps\tinput\tcached\toutput\tdollars\tcompactions\tlook-backs\t\n", with.name, with.window)
+	for _, o := range slices.SortedStableFunc(slices.Values(outcomes), func(a, b outcome) int { return strings.Compare(a.Task, b.Task) }) {
+		solved := "no"
+		if o.Solved {
+			solved = "yes"
+		}
+		dollars := "-"
+		if o.Dollars > 0 {
+			dollars = fmt.Sprintf("%.3f", o.Dollars)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d%%\t%d\t%s\t%d\t%d\t%s\n", o.Task, o.Policy, solved, o.Steps, o.Input, 100*o.Cached/max(1, o.Input), o.Output, dollars, o.Compactions, o.LookBacks, o.Err)
+	}
+	return t.Flush()
+}

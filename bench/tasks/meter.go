@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"reflect"
+	"sync"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// meter counts what a model is asked and says. What the model reports counts; of one that reports nothing tokens are counted, and
+// the cache is taken to have the messages that a request has in common with the last one, from the first on.
+type meter struct {
+	model     chat.Model
+	tokenizer chat.Tokenizer
+	prices    sizing.Prices
+
+	mu      sync.Mutex
+	last    []chat.Message
+	usage   chat.Usage
+	dollars float64
+}
+
+// Generate asks the model.
+func (m *meter) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	r, err := m.model.Generate(ctx, req)
+	if err != nil {
+		return r, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	u := r.Usage
+	if u == (chat.Usage{}) {
+		u = m.counted(req, r)
+	}
+	m.usage.Input += u.Input
+	m.usage.Output += u.Output
+	m.usage.CacheRead += u.CacheRead
+	m.usage.CacheWrite += u.CacheWrite
+	m.dollars += m.prices.Of(u).Total()
+	return r, nil
+}
+
+func (m *meter) counted(req chat.Request, r chat.Response) (u chat.Usage) {
+	u.Input, u.Output = m.tokenizer.CountTools(req.Tools), m.tokenizer.CountMessage(r.Message)
+	same := true
+	for i, message := range req.Messages {
+		tokens := m.tokenizer.CountMessage(message)
+		u.Input += tokens
+		if same = same && i < len(m.last) && reflect.DeepEqual(message, m.last[i]); same {
+			u.CacheRead += tokens
+		}
+	}
+	m.last = req.Messages
+	return u
+}

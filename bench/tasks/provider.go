@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	anthropicsdk "github.com/anthropics/anthropic-sdk-go"
+	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"
+	openaisdk "github.com/openai/openai-go/v3"
+	openaioption "github.com/openai/openai-go/v3/option"
+	"google.golang.org/genai"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/render/anthropic"
+	"github.com/promptree-go/promptree/render/gemini"
+	"github.com/promptree-go/promptree/render/openai"
+)
+
+// offline names the model that needs no network.
+const offline = "offline"
+
+// open returns a model by its name.
+func open(ctx context.Context, name string, window int, tokenizer chat.Tokenizer) (chat.Model, error) {
+	key := func(variable string) (string, error) {
+		if v := os.Getenv(variable); v != "" {
+			return v, nil
+		}
+		return "", fmt.Errorf("-model %s: set %s to a key", name, variable)
+	}
+	switch {
+	case name == offline:
+		return reader{tokenizer, window}, nil
+	case strings.HasPrefix(name, "claude"):
+		k, err := key("ANTHROPIC_API_KEY")
+		return &anthropic.Model{
+			Name: name, Client: anthropicsdk.NewClient(anthropicoption.WithoutEnvironmentDefaults(), anthropicoption.WithAPIKey(k)),
+			Adjust: func(p *anthropicsdk.MessageNewParams) { p.CacheControl = anthropicsdk.NewCacheControlEphemeralParam() },
+		}, err
+	case strings.HasPrefix(name, "gemini"):
+		k, err := key("GOOGLE_API_KEY")
+		if err != nil {
+			return nil, err
+		}
+		client, err := gemini.NewClient(ctx, &genai.ClientConfig{APIKey: k, Backend: genai.BackendGeminiAPI})
+		return &gemini.Model{Name: name, Client: client}, err
+	}
+	k, err := key("OPENAI_API_KEY")
+	return &openai.Model{Name: name, Client: openaisdk.NewClient(openaioption.WithAPIKey(k))}, err
+}
