@@ -9,6 +9,7 @@ require (
 	github.com/promptree-go/promptree/render/anthropic v0.0.0
 	github.com/promptree-go/promptree/render/gemini v0.0.0
 	github.com/promptree-go/promptree/render/openai v0.0.0
+	github.com/stretchr/testify v1.12.1
 	google.golang.org/genai v1.77.0
 )
 
@@ -39,6 +40,7 @@ require (
 	go.opentelemetry.io/otel v1.33.0 // indirect
 	go.opentelemetry.io/otel/metric v1.33.0 // indirect
 	go.opentelemetry.io/otel/trace v1.33.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	go.yaml.in/yaml/v4 v4.0.0-rc.2 // indirect
 	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/net v0.60.0 // indirect
