@@ -62,8 +62,9 @@ func TestWhatACompactionSaves(t *testing.T) {
 			require.NoError(t, err)
 			c.add(compacttest.Count(tokenizer, append(ours, chat.SystemMessage(r.instruction))), budget)
 			c.words = 0
+			text := compacttest.Text(ours)
 			for i := range turns {
-				if strings.Contains(compacttest.Text(ours), fmt.Sprintf("wish %d.", i)) {
+				if strings.Contains(text, fmt.Sprintf("wish %d.", i)) {
 					c.words++
 				}
 			}
