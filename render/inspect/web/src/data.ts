@@ -1,0 +1,105 @@
+// The data of a page, as render/inspect writes it.
+
+export type Text = string | { bytes: number; digest: string };
+export type Size = { budget: number; tokens: number };
+
+export type Piece = {
+  kind: string;
+  tokens: number;
+  priority?: number;
+  by?: string;
+  group?: string;
+  trimmedFrom?: number;
+  required?: boolean;
+  restored?: boolean;
+  dropped?: string;
+  limit?: string;
+  keptFrom?: number;
+  sizes?: Size[];
+};
+
+export type Node = {
+  name?: string;
+  tag?: number;
+  role?: string;
+  priority?: number;
+  text?: number;
+  piece?: Piece;
+  children?: number[];
+};
+
+export type Part = { kind: string; name?: string; text?: number };
+export type Message = { role: string; tokens?: number; parts: Part[] };
+
+export type Rates = { Input: number; CacheRead: number; CacheWrite: number; Output: number };
+
+export type Prompt = {
+  name: string;
+  model?: string;
+  budget: number;
+  tokens: number;
+  rates?: Rates;
+  root: number;
+  messages: number[];
+  counted?: boolean;
+  tools?: number[];
+  toolTokens?: number;
+  from?: number;
+  below?: number;
+  least?: number;
+  unknown?: string;
+};
+
+export type Usage = { input?: number; output?: number; cacheRead?: number; cacheWrite?: number };
+
+export type Compaction = {
+  before: number;
+  after: number;
+  reason?: string;
+  why?: string;
+  mode?: string;
+  model?: string;
+  dollars?: number;
+  shown?: number[];
+  covered?: number[];
+};
+
+export type Step = {
+  prompt: number;
+  at?: number;
+  did?: number;
+  usage?: Usage;
+  dollars?: number;
+  explain?: string;
+  compactions?: Compaction[];
+  cleared?: number;
+  break?: { why?: string; tokens: number; dollars?: number };
+  notes?: number[];
+};
+
+export type Page = {
+  kind: "prompt" | "session";
+  title: string;
+  hidden?: boolean;
+  texts: Text[];
+  nodes: Node[];
+  messages: Message[];
+  prompts: Prompt[];
+  steps?: Step[];
+};
+
+export const page: Page = JSON.parse(document.getElementById("data")!.textContent!);
+
+/** text returns a text by its index plus one, or what stands for it if it is hidden. */
+export function text(index: number | undefined): string {
+  if (!index) return "";
+  const t = page.texts[index - 1];
+  return typeof t === "string" ? t : `[hidden: ${t.bytes.toLocaleString("en")} bytes, SHA-256 ${t.digest}…]`;
+}
+
+/** snippet returns the beginning of a text in a line. */
+export function snippet(index: number | undefined, length = 80): string {
+  const whole = text(index);
+  const start = whole.slice(0, length * 4).replace(/\s+/g, " ").trim();
+  return start.length > length || start.length < whole.length / 4 ? start.slice(0, length) + "…" : start;
+}

@@ -1,0 +1,259 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { page, snippet, text, type Prompt } from "./data";
+import { Budget } from "./budget";
+import { Details } from "./details";
+import { dollars, number, percent } from "./format";
+import { Icicle } from "./icicle";
+import { Compare, Messages } from "./messages";
+import { Order } from "./order";
+import { Outline } from "./outline";
+import { Fit, goings, known, stateWords, Tree, why, type Going } from "./tree";
+
+type View = "order" | "tree" | "messages" | "compare";
+
+/** most nodes that are open at first. */
+const openAtFirst = 400;
+
+/** opened returns the nodes to open so that a tree shows its messages, and more of it if that is not much. */
+function opened(tree: Tree): Set<number> {
+  const open = new Set<number>();
+  let rows = 1;
+  for (let depth = 0; rows < openAtFirst; depth++) {
+    const level = [];
+    for (let i = 0; i < tree.nodes.length; i++) if (tree.depth[i] === depth && tree.end[i] > i + 1) level.push(i);
+    if (level.length === 0) break;
+    for (const i of level) rows += tree.children(i).length;
+    if (depth > 0 && rows > openAtFirst) break;
+    for (const i of level) open.add(i);
+  }
+  return open;
+}
+
+/** PromptView is all that there is to see of a prompt. */
+export function PromptView({ at, before }: { at: number; before: number }) {
+  const prompt = page.prompts[at];
+  const tree = useMemo(() => new Tree(prompt), [prompt]);
+  const list = useMemo(() => goings(tree), [tree]);
+  const [budget, setBudget] = useState(prompt.budget);
+  const fit = useMemo(() => new Fit(tree, budget), [tree, budget]);
+  const first = list.find((e) => tree.nodes[e.pieces[0]].piece!.dropped);
+  const [selected, setSelected] = useState(first ? first.pieces[0] : 0);
+  const [open, setOpen] = useState(() => opened(tree));
+  const [zoom, setZoom] = useState(0);
+  const [view, setView] = useState<View>(first ? "order" : "tree");
+  const [query, setQuery] = useState("");
+  const [other, setOther] = useState(before);
+  const found = useMemo(() => search(tree, query), [tree, query]);
+  const hits = useMemo(() => new Set(found), [found]);
+
+  const reveal = (node: number) => {
+    setSelected(node);
+    setOpen((open) => {
+      const more = new Set(open);
+      for (let i = tree.parent[node]; i >= 0; i = tree.parent[i]) more.add(i);
+      return more.size === open.size ? open : more;
+    });
+  };
+  const go = (by: number) => {
+    if (found.length === 0) return;
+    const now = found.indexOf(selected);
+    reveal(found[now < 0 ? (by > 0 ? 0 : found.length - 1) : (now + by + found.length) % found.length]);
+  };
+  const views: [View, string][] = [
+    ["order", "What goes first"],
+    ["tree", "Tree"],
+    ["messages", "Messages as sent"],
+  ];
+  if (page.prompts.length > 1) views.push(["compare", "Compare"]);
+  return (
+    <>
+      <Facts prompt={prompt} />
+      <Summary tree={tree} list={list} onSelect={reveal} onBudget={setBudget} />
+      <Budget tree={tree} fit={fit} list={list} budget={budget} onBudget={setBudget} />
+      <Icicle tree={tree} fit={fit} zoom={zoom} selected={selected} found={hits} onSelect={reveal} onZoom={setZoom} />
+      <div class="search" role="search">
+        <label>
+          Search{" "}
+          <input
+            type="search"
+            value={query}
+            onInput={(e) => setQuery(e.currentTarget.value)}
+            onKeyDown={(e) => e.key === "Enter" && (e.preventDefault(), go(e.shiftKey ? -1 : 1))}
+          />
+        </label>
+        <button type="button" disabled={found.length === 0} onClick={() => go(-1)} aria-label="Previous match">
+          ↑
+        </button>
+        <button type="button" disabled={found.length === 0} onClick={() => go(1)} aria-label="Next match">
+          ↓
+        </button>
+        <span role="status">{query && (found.length ? `${number(found.length)} found${hits.has(selected) ? `, this is ${number(found.indexOf(selected) + 1)}` : ""}` : "nothing found")}</span>
+      </div>
+      <div class={view === "messages" || view === "compare" ? "body wide" : "body"}>
+        <div class="views">
+          <Tabs id="views" label="Views of the prompt" tabs={views} selected={view} onSelect={setView} />
+          <div role="tabpanel" id="views-panel" aria-labelledby={`views-${view}`}>
+            {view === "order" && <Order tree={tree} fit={fit} list={list} selected={selected} onSelect={reveal} />}
+            {view === "tree" && (
+              <Outline
+                tree={tree}
+                fit={fit}
+                selected={selected}
+                open={open}
+                found={hits}
+                onSelect={reveal}
+                onOpen={(node, on) => {
+                  const now = new Set(open);
+                  if (on) now.add(node);
+                  else now.delete(node);
+                  setOpen(now);
+                }}
+              />
+            )}
+            {view === "messages" && <Messages prompt={prompt} budget={budget} />}
+            {view === "compare" && <Compare prompts={page.prompts} at={other} onAt={setOther} of={at} />}
+          </div>
+        </div>
+        {view !== "messages" && view !== "compare" && (
+          <Details tree={tree} fit={fit} node={selected} zoom={zoom} onSelect={reveal} onBudget={setBudget} onZoom={setZoom} />
+        )}
+      </div>
+    </>
+  );
+}
+
+/** search returns the nodes whose name, tag, path or text has all words of a query. */
+function search(tree: Tree, query: string): number[] {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return [];
+  const found = [];
+  for (let i = 1; i < tree.nodes.length; i++) {
+    const n = tree.nodes[i];
+    const where = `${n.name ?? ""} ${text(n.tag)} ${text(n.text)}`.toLowerCase();
+    if (words.every((w) => where.includes(w))) found.push(i);
+  }
+  return found;
+}
+
+/** Facts are the head of a prompt. */
+function Facts({ prompt: p }: { prompt: Prompt }) {
+  const cost = p.rates ? ((p.tokens + (p.toolTokens ?? 0)) * p.rates.Input) / 1e6 : 0;
+  return (
+    <dl class="facts">
+      {page.prompts.length > 1 && <Fact name="Prompt" value={p.name} />}
+      {p.model && <Fact name="Model" value={p.model} />}
+      <Fact name="Used" value={number(p.tokens)} note={`${percent(p.tokens, p.budget)} of the budget`} />
+      <Fact name="Budget" value={number(p.budget)} note="tokens" />
+      {p.toolTokens ? <Fact name="Tools beside it" value={number(p.toolTokens)} note="tokens" /> : null}
+      {cost ? <Fact name="Cost" value={dollars(cost)} note="if nothing is cached" /> : null}
+    </dl>
+  );
+}
+
+export function Fact({ name, value, note }: { name: string; value: string; note?: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        <b>{value}</b> {note && <small>{note}</small>}
+      </dd>
+    </div>
+  );
+}
+
+/** Summary says in sentences what went first, why, and what would keep it. */
+function Summary({ tree, list, onSelect, onBudget }: { tree: Tree; list: Going[]; onSelect: (node: number) => void; onBudget: (budget: number) => void }) {
+  const fit = useMemo(() => new Fit(tree, tree.prompt.budget), [tree]);
+  const went = list.filter((e) => tree.nodes[e.pieces[0]].piece!.dropped);
+  const trimmed = tree.pieces.find((i) => fit.state(i) === "trimmed");
+  const link = (i: number) => (
+    <button type="button" class="link" onClick={() => onSelect(i)}>
+      {tree.named(i) ?? (tree.nodes[i].text ? `“${snippet(tree.nodes[i].text, 40)}”` : tree.path(i))}
+    </button>
+  );
+  const at = (b: number) => (
+    <button type="button" class="link" onClick={() => onBudget(b)}>
+      {number(b)} tokens
+    </button>
+  );
+  const [all] = list;
+  return (
+    <section class="summary" aria-label="Summary">
+      {fit.droppedPieces === 0 ? (
+        <p>
+          <b>{stateWords.kept[0]} Nothing was dropped.</b>{" "}
+          {known(tree.prompt) && all && <>The first to go would be {link(all.pieces[0])}, below {at(all.keptFrom)}.</>}
+        </p>
+      ) : (
+        <>
+          <p>
+            <b>
+              {stateWords.dropped[0]} {number(fit.droppedPieces)} of {number(fit.droppedPieces + fit.keptPieces)} pieces were dropped
+            </b>
+            , {number(fit.dropped[0])} of {number(tree.whole[0] - (tree.whole[tree.beside] ?? 0))} tokens{trimmed !== undefined && <>; {link(trimmed)} was trimmed</>}.
+            {known(tree.prompt) && all && <> Everything fits in {at(Math.max(all.keptFrom, ...(trimmed === undefined ? [] : (tree.nodes[trimmed].piece!.sizes ?? []).map((s) => s.budget))))}.</>}
+          </p>
+          {went.length > 0 && (
+            <p>
+              <b>{known(tree.prompt) ? "First to go:" : "Lowest priority:"}</b> {link(went[0].pieces[0])}. {why(tree, fit, went[0].pieces[0])} {went[0].keptFrom > 0 && <>A budget of {at(went[0].keptFrom)} keeps it.</>}
+              {went.length > 3 && (
+                <>
+                  {" "}
+                  Then {link(went[1].pieces[0])} and {link(went[2].pieces[0])}.
+                </>
+              )}
+            </p>
+          )}
+          {known(tree.prompt) && went.length > 1 && (
+            <p>
+              <b>Last to go:</b> {link(went[went.length - 1].pieces[0])}. A budget of {at(went[went.length - 1].keptFrom)} keeps it.
+            </p>
+          )}
+        </>
+      )}
+    </section>
+  );
+}
+
+type TabsProps<T extends string> = { id: string; label: string; tabs: [T, string][]; selected: T; onSelect: (tab: T) => void };
+
+/** Tabs chooses among views. */
+export function Tabs<T extends string>({ id, label, tabs, selected, onSelect }: TabsProps<T>) {
+  const box = useRef<HTMLDivElement>(null);
+  const moved = useRef(false);
+  useEffect(() => {
+    if (moved.current) box.current!.querySelector<HTMLElement>("[aria-selected=true]")!.focus();
+    moved.current = false;
+  }, [selected]);
+  return (
+    <div
+      ref={box}
+      class="tabs"
+      role="tablist"
+      aria-label={label}
+      onKeyDown={(e) => {
+        const by = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
+        if (by === 0) return;
+        e.preventDefault();
+        moved.current = true;
+        const now = tabs.findIndex(([tab]) => tab === selected);
+        onSelect(tabs[(now + by + tabs.length) % tabs.length][0]);
+      }}
+    >
+      {tabs.map(([tab, name]) => (
+        <button
+          key={tab}
+          type="button"
+          role="tab"
+          id={`${id}-${tab}`}
+          aria-controls={`${id}-panel`}
+          aria-selected={tab === selected}
+          tabIndex={tab === selected ? 0 : -1}
+          onClick={() => onSelect(tab)}
+        >
+          {name}
+        </button>
+      ))}
+    </div>
+  );
+}

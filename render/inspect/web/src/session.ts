@@ -1,0 +1,78 @@
+import { page, type Step } from "./data";
+import { difference, lost } from "./messages";
+
+/** kinds of what fills a context window, from the bottom of the timeline. */
+export const kinds = ["tools", "system", "summary", "user", "assistant", "tool"] as const;
+export type Kind = (typeof kinds)[number];
+
+export const kindWords: Record<Kind, string> = {
+  tools: "tool definitions",
+  system: "system",
+  summary: "summaries",
+  user: "user",
+  assistant: "assistant",
+  tool: "tool results",
+};
+
+/** Told is what a page tells of a step. */
+export type Told = {
+  step: Step;
+  tokens: Record<Kind, number>;
+  total: number;
+  budget: number;
+  /** cached is how many tokens of the prompt were served by the cache, or what it has in common with the one before. */
+  cached: number;
+  reported: boolean;
+  /** lost is what of the prompt before a cache cannot serve, and lostDollars what that costs. */
+  lost: number;
+  lostDollars: number;
+  /** broke reports that something was lost though nothing was compacted or cleared. */
+  broke: boolean;
+  /** dollars of the step, its compactions included, and sum those of all up to it. */
+  dollars: number;
+  sum: number;
+};
+
+/** tell works out what a page tells of the steps. */
+export function tell(): Told[] {
+  const summaries = new Set<number>();
+  let sum = 0;
+  return page.steps!.map((step, i) => {
+    const p = page.prompts[step.prompt];
+    for (const c of step.compactions ?? []) for (const m of c.shown ?? []) summaries.add(m);
+    const tokens: Record<Kind, number> = { tools: p.toolTokens ?? 0, system: 0, summary: 0, user: 0, assistant: 0, tool: 0 };
+    let counted = 0;
+    for (const at of p.messages) {
+      const m = page.messages[at];
+      counted += m.tokens ?? 0;
+      tokens[summaries.has(at) ? "summary" : m.role in tokens ? (m.role as Kind) : "user"] += m.tokens ?? 0;
+    }
+    tokens.tools += Math.max(0, p.tokens - counted); // of those in the prompt
+    const total = p.tokens + (p.toolTokens ?? 0);
+    const before = i > 0 ? page.prompts[page.steps![i - 1].prompt] : undefined;
+    const d = before && difference(before, p);
+    const gone = step.break?.tokens ?? (before ? lost(before, d!) : 0);
+    const reported = (step.usage?.input ?? 0) > 0;
+    const cached = reported ? step.usage!.cacheRead ?? 0 : d ? Math.min(total, d.tokens) : 0;
+    const r = p.rates;
+    const read = r?.CacheRead || r?.Input || 0;
+    const write = r?.CacheWrite || r?.Input || 0;
+    let dollars = step.dollars ?? (r ? (cached * read + (total - cached) * write) / 1e6 : 0);
+    for (const c of step.compactions ?? []) dollars += c.dollars ?? 0;
+    sum += dollars;
+    const changed = (step.compactions?.length ?? 0) > 0 || !!step.cleared;
+    return {
+      step,
+      tokens,
+      total,
+      budget: p.budget + (p.toolTokens ?? 0),
+      cached,
+      reported,
+      lost: gone,
+      lostDollars: step.break?.dollars ?? (gone * Math.max(0, write - read)) / 1e6,
+      broke: step.break !== undefined || (gone > 0 && !changed),
+      dollars,
+      sum,
+    };
+  });
+}

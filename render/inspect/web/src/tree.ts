@@ -1,0 +1,234 @@
+import { page, snippet, text, type Node, type Piece, type Prompt } from "./data";
+
+export type State = "kept" | "trimmed" | "dropped" | "required" | "mixed";
+
+/** Tree is a prompt as arrays: nodes in the order of the document, a node before what stands in it. */
+export class Tree {
+  readonly nodes: Node[] = [];
+  readonly parent: number[] = [];
+  readonly depth: number[] = [];
+  /** end is the first node behind what stands in a node. */
+  readonly end: number[] = [];
+  readonly role: string[] = [];
+  /** whole is what a node would count if nothing were dropped or trimmed. */
+  readonly whole: Float64Array;
+  readonly pieces: number[] = [];
+  /** beside is the node of the tools that do not stand in the prompt, or the number of nodes. */
+  readonly beside: number;
+
+  constructor(readonly prompt: Prompt) {
+    this.add(prompt.root, -1, 0, "");
+    this.beside = this.nodes.length;
+    if (prompt.tools?.length) {
+      const root = this.nodes.length;
+      this.nodes.push({ name: "tools beside the prompt", role: "tools" });
+      this.parent.push(0);
+      this.depth.push(1);
+      this.end.push(0);
+      this.role.push("tools");
+      for (const t of prompt.tools) this.add(t, root, 2, "tools");
+      this.end[root] = this.end[0] = this.nodes.length;
+    }
+    this.whole = new Float64Array(this.nodes.length);
+    for (let i = this.nodes.length - 1; i >= 0; i--) {
+      const p = this.nodes[i].piece;
+      if (p) this.whole[i] = p.trimmedFrom || p.tokens;
+      if (i > 0) this.whole[this.parent[i]] += this.whole[i];
+    }
+  }
+
+  private add(index: number, parent: number, depth: number, role: string) {
+    const node = page.nodes[index];
+    const at = this.nodes.length;
+    this.nodes.push(node);
+    this.parent.push(parent);
+    this.depth.push(depth);
+    this.end.push(0);
+    this.role.push(node.piece?.kind === "tool" ? "tools" : node.role || role);
+    if (node.piece) this.pieces.push(at);
+    for (const c of node.children ?? []) this.add(c, at, depth + 1, this.role[at]);
+    this.end[at] = this.nodes.length;
+  }
+
+  children(of: number): number[] {
+    const list = [];
+    for (let i = of + 1; i < this.end[of]; i = this.end[i]) list.push(i);
+    return list;
+  }
+
+  /** path of the element that a node is or stands in. */
+  path(of: number): string {
+    const names = [];
+    for (let i = of; i > 0; i = this.parent[i]) if (this.nodes[i].name) names.unshift(this.nodes[i].name);
+    return names.join(" > ") || this.nodes[0].name || "";
+  }
+
+  /** label names a node by itself. */
+  label(of: number): string {
+    const n = this.nodes[of];
+    if (n.tag) return text(n.tag);
+    if (n.piece && !n.name) return n.text ? snippet(n.text, 60) : n.piece.kind;
+    return n.name || "Root";
+  }
+
+  /** title names a piece by what it is in, or by where it is. */
+  title(of: number): string {
+    return this.named(of) ?? this.path(of);
+  }
+
+  /** named is the tag that a piece is in, or the element with a name of its own. */
+  named(of: number): string | undefined {
+    const n = this.nodes[of];
+    if (n.name && !generic.test(n.name)) return n.name;
+    for (let i = of; i > 0 && !this.nodes[i].role; i = this.parent[i]) {
+      const above = this.nodes[i];
+      if (above.tag) return text(above.tag);
+      if (above.name && !generic.test(above.name)) return above.name;
+    }
+    return undefined;
+  }
+
+  /** priority is the nearest that was given to a node or to an element around it. */
+  priority(of: number): { value: number; from: number } | undefined {
+    for (let i = of; i >= 0; i = this.parent[i]) {
+      const value = this.nodes[i].priority;
+      if (value !== undefined) return { value, from: i };
+    }
+    return undefined;
+  }
+}
+
+/** generic are names of types that say nothing of what they hold. */
+const generic = /^(Text|TextChunk|Chunk|Fragment|Wrap|Finished|text)(#\d+)?$/;
+
+/** known reports whether the page knows what a prompt keeps at other budgets than its own. */
+export const known = (p: Prompt): boolean => p.unknown === undefined;
+
+/** exact reports whether the page knows what a prompt keeps at a budget. */
+export const exact = (p: Prompt, budget: number): boolean =>
+  budget === p.budget || (known(p) && budget >= p.from! && (!p.below || budget < p.below));
+
+/** sizeAt is what a piece counts at a budget, -1 if it is dropped. */
+export function sizeAt(p: Piece, budget: number, prompt: Prompt): number {
+  if (!p.keptFrom || !known(prompt)) return p.dropped ? -1 : p.tokens;
+  if (budget < p.keptFrom) return -1;
+  let size = p.tokens;
+  for (const s of p.sizes ?? []) if (s.budget <= budget) size = s.tokens;
+  return size;
+}
+
+/** Fit is what a prompt keeps at a budget. */
+export class Fit {
+  readonly kept: Float64Array;
+  readonly trimmed: Float64Array;
+  readonly dropped: Float64Array;
+  /** size of pieces, -1 if dropped. */
+  readonly size: Float64Array;
+  readonly keptPieces: number = 0;
+  readonly droppedPieces: number = 0;
+  readonly trimmedPieces: number = 0;
+
+  constructor(readonly tree: Tree, readonly budget: number) {
+    const n = tree.nodes.length;
+    this.kept = new Float64Array(n);
+    this.trimmed = new Float64Array(n);
+    this.dropped = new Float64Array(n);
+    this.size = new Float64Array(n);
+    for (let i = n - 1; i >= 0; i--) {
+      const p = tree.nodes[i].piece;
+      if (p) {
+        const whole = tree.whole[i];
+        const size = sizeAt(p, budget, tree.prompt);
+        this.size[i] = size;
+        if (size < 0) {
+          this.dropped[i] = whole;
+          this.droppedPieces++;
+        } else {
+          if (i < tree.beside) this.keptPieces++;
+          this.kept[i] = size;
+          this.trimmed[i] = whole - size;
+          if (size < whole) this.trimmedPieces++;
+        }
+      }
+      if (i > 0) {
+        const up = tree.parent[i];
+        this.kept[up] += this.kept[i];
+        this.trimmed[up] += this.trimmed[i];
+        this.dropped[up] += this.dropped[i];
+      }
+    }
+  }
+
+  /** keptTokens are those of the pieces in the prompt. */
+  keptTokens(): number {
+    return this.kept[0] - (this.kept[this.tree.beside] ?? 0);
+  }
+
+  state(of: number): State {
+    const p = this.tree.nodes[of].piece;
+    if (p) {
+      if (this.size[of] < 0) return "dropped";
+      if (this.size[of] < this.tree.whole[of]) return "trimmed";
+      return p.required ? "required" : "kept";
+    }
+    if (this.dropped[of] > 0 && this.kept[of] === 0) return "dropped";
+    if (this.dropped[of] > 0) return "mixed";
+    return this.trimmed[of] > 0 ? "trimmed" : "kept";
+  }
+}
+
+/** Going is what goes in one step as the budget gets smaller: pieces that are kept from the same budget on. */
+export type Going = { keptFrom: number; pieces: number[]; tokens: number };
+
+/** goings returns what goes, the first to go first. */
+export function goings(tree: Tree): Going[] {
+  const by = new Map<number, Going>();
+  for (const i of tree.pieces) {
+    const p = tree.nodes[i].piece!;
+    if (!known(tree.prompt) ? !p.dropped : !p.keptFrom) continue;
+    // A text that is trimmed first goes for good where it is not kept in part any more.
+    const from = p.keptFrom ?? 0;
+    const key = known(tree.prompt) ? from : i - tree.nodes.length;
+    const g = by.get(key);
+    if (g) {
+      g.pieces.push(i);
+      g.tokens += tree.whole[i];
+    } else by.set(key, { keptFrom: from, pieces: [i], tokens: tree.whole[i] });
+  }
+  const list = [...by.values()];
+  if (known(tree.prompt)) return list.sort((a, b) => b.keptFrom - a.keptFrom);
+  const rank = (g: Going) => tree.nodes[g.pieces[0]].piece!.priority ?? Infinity;
+  return list.sort((a, b) => rank(a) - rank(b));
+}
+
+/** stateWords are the states in words, and the signs that stand for them. */
+export const stateWords: Record<State, [sign: string, word: string]> = {
+  required: ["■", "required"],
+  kept: ["●", "kept"],
+  trimmed: ["◐", "trimmed"],
+  dropped: ["○", "dropped"],
+  mixed: ["◍", "kept in part"],
+};
+
+/** why says in words what decided on a piece at a budget. */
+export function why(tree: Tree, fit: Fit, of: number): string {
+  const p = tree.nodes[of].piece!;
+  const state = fit.state(of);
+  const rank = (n: number | undefined) => (n === undefined ? "no priority, which is the highest" : `priority ${n}`);
+  if (state === "required") return of > tree.beside ? "It is declared beside the prompt, where nothing is pruned." : "It is required, so it is never pruned.";
+  if (state === "kept") return p.restored ? "It had gone, and was put back into room that was left (backfill)." : "There was room for it.";
+  if (state === "trimmed") return `It is cut to ${fit.size[of].toLocaleString("en")} of ${tree.whole[of].toLocaleString("en")} tokens: the last text that would have gone.`;
+  if (!p.dropped) return `At this budget it goes: ${rank(p.priority)} is then the lowest that is left.`;
+  const limit = p.limit ? ` for the token limit of ${p.limit}` : "";
+  const what = p.by ? `“${p.by}”` : "it";
+  switch (p.dropped) {
+    case "chunk":
+      return `It went${limit} with its chunk, ${p.by ? what : "the element around it"}, which had the lowest that was left: ${rank(p.priority)}.`;
+    case "group":
+      return `It went${limit} with ${p.group ? `group “${p.group}”` : "its group"}, of which ${what} had the lowest that was left: ${rank(p.priority)}.`;
+    case "emptied":
+      return `It went${limit} because only white space was left around it once ${what} had gone.`;
+    default:
+      return `It went${limit}: ${rank(p.priority)} was the lowest that was left${p.by ? `, of ${what}` : ""}.`;
+  }
+}
