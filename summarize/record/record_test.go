@@ -1,0 +1,179 @@
+package record_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/stepping"
+	"github.com/promptree-go/promptree/render/inspect"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/record"
+)
+
+// recorded is a recorder of a compactor whose window holds 4,000 tokens.
+func recorded(t *testing.T) (*record.Recorder, *summarize.Compactor) {
+	t.Helper()
+	tokenizer := sizing.Estimator{}
+	r := new(record.Recorder)
+	c := &summarize.Compactor{
+		Session: numbered.Session(), OnEvent: r.Hear,
+		Target: summarize.Target{
+			Model: models.Offline{Tokenizer: tokenizer}, Name: "made-up", Tokenizer: tokenizer, Budget: 4000, ContextWindow: 4000,
+			Prices: sizing.Prices{Rates: sizing.Rates{Input: 2, CacheRead: 0.2, Output: 10}, Lifetime: time.Hour},
+		},
+	}
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return r, c
+}
+
+// says has the user say something and the model answer.
+func says(t *testing.T, r *record.Recorder, c *summarize.Compactor, text string) {
+	t.Helper()
+	require.NoError(t, c.Session.Append(t.Context(), chat.UserMessage(text)))
+	result, err := c.Render(t.Context(), stepping.Prompt(c.Session))
+	require.NoError(t, err)
+	response := chat.Response{Message: chat.AssistantMessage("answer to " + text[:8]), Usage: chat.Usage{Input: result.Tokens, CacheRead: result.Tokens / 2, Output: 10}}
+	require.NoError(t, c.Session.Append(t.Context(), response.Message))
+	require.NoError(t, r.Step(t.Context(), c, result, response))
+}
+
+// page is the data of a page.
+type page struct {
+	Texts    []string
+	Messages []struct{ Parts []struct{ Text int } }
+	Steps    []struct {
+		Did         int
+		Dollars     float64
+		Explain     string
+		Usage       chat.Usage
+		Notes       []int
+		Break       *inspect.CacheBreak
+		Compactions []struct {
+			Before, After  int
+			Shown, Covered []int
+		}
+	}
+}
+
+// text is the text of a message.
+func (p page) text(message int) string { return p.Texts[p.Messages[message].Parts[0].Text-1] }
+
+func pageOf(t *testing.T, r *record.Recorder) (p page) {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, r.Write(&b, inspect.Options{}))
+	_, rest, _ := strings.Cut(b.String(), `type="application/json">`)
+	data, _, _ := strings.Cut(rest, "</script>")
+	require.NoError(t, json.Unmarshal([]byte(data), &p))
+	return p
+}
+
+func TestACompactionIsShownBesideWhatItCovers(t *testing.T) {
+	r, c := recorded(t)
+	for i := range 30 {
+		says(t, r, c, fmt.Sprintf("message %d %s", i, strings.Repeat("word ", 300)))
+	}
+	p := pageOf(t, r)
+	require.Len(t, p.Steps, 30)
+	var covered []string
+	for _, s := range p.Steps {
+		require.NotEmpty(t, s.Explain)
+		require.InDelta(t, float64(s.Usage.Input-s.Usage.CacheRead)*2e-6+float64(s.Usage.CacheRead)*0.2e-6+10*10e-6, s.Dollars, 1e-9)
+		require.Equal(t, "answer to message", p.Texts[s.Did-1])
+		for _, done := range s.Compactions {
+			require.Less(t, done.After, done.Before)
+			require.NotEmpty(t, done.Shown)
+			for _, m := range done.Covered {
+				covered = append(covered, p.text(m))
+			}
+		}
+	}
+	require.NotEmpty(t, covered)
+	said := map[string]bool{}
+	for e, err := range c.Session.Entries(t.Context()) {
+		require.NoError(t, err)
+		if m, shown := e.Shown(); shown {
+			said[m.Text()] = true
+		}
+	}
+	words := 0
+	for _, text := range covered {
+		if said[text] {
+			words++
+		}
+	}
+	require.Greater(t, words, 4, "what was said is among what is covered")
+}
+
+func TestACompactionThatFailedIsANote(t *testing.T) {
+	r, c := recorded(t)
+	c.Target.Model = chat.ModelFunc(func(context.Context, chat.Request) (chat.Response, error) {
+		return chat.Response{}, fmt.Errorf("no summary today")
+	})
+	c.Policy.Overflow.LastResort = summarize.ResortTruncate
+	for i := range 16 {
+		says(t, r, c, fmt.Sprintf("message %d %s", i, strings.Repeat("word ", 300)))
+	}
+	p := pageOf(t, r)
+	var notes []string
+	for _, s := range p.Steps {
+		for _, n := range s.Notes {
+			notes = append(notes, p.Texts[n-1])
+		}
+	}
+	require.Contains(t, strings.Join(notes, "\n"), "no summary today")
+}
+
+func TestARecorderWithoutStepsHasNoPage(t *testing.T) {
+	require.ErrorIs(t, new(record.Recorder).Write(io.Discard, inspect.Options{}), inspect.ErrNoPrompts)
+}
+
+func Example() {
+	ctx := context.Background()
+	tokenizer := sizing.Estimator{}
+	var recorder record.Recorder
+	session, err := history.New(ctx, new(history.MemoryStore), history.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	compactor := &summarize.Compactor{
+		Session: session, OnEvent: recorder.Hear,
+		Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: 4000},
+	}
+	defer compactor.Close()
+	if err := session.Append(ctx, chat.UserMessage("How many Go files are there?")); err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := compactor.Render(ctx, history.Conversation{Session: session})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := recorder.Step(ctx, compactor, result, chat.Response{Message: chat.AssistantMessage("42")}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	var page bytes.Buffer
+	if err := recorder.Write(&page, inspect.Options{Title: "Run", HideContent: true}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(strings.Contains(page.String(), "<title>Run</title>"), strings.Contains(page.String(), "Go files"))
+	// Output:
+	// true false
+}
