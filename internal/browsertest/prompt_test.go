@@ -1,0 +1,337 @@
+package browsertest_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/render/inspect"
+)
+
+// openReview opens the page of a prompt that was pruned, beside the same one in a larger budget.
+func openReview(t testing.TB, width, height int64, o inspect.Options) tab {
+	t.Helper()
+	layout := laid(t, review(40))
+	return openPrompt(t, width, height, o, requestOf(t, fitted(t, layout, 0.6), "now"), requestOf(t, fitted(t, layout, 0.8), "before"))
+}
+
+// The page shows at each budget the pieces that a render would keep, and of a trimmed one the same tokens.
+func TestTheSliderShowsWhatARenderWouldKeep(t *testing.T) {
+	layout := laid(t, review(25))
+	result := fitted(t, layout, 0.6)
+	p := openPrompt(t, 1400, 9000, inspect.Options{}, inspect.Request{Result: result})
+	p.click("[role=tab]", "Tree")
+	r := rand.New(rand.NewPCG(1, 2))
+	survey, err := result.Survey(t.Context())
+	require.NoError(t, err)
+	var budgets []int
+	for len(budgets) < 200 {
+		budget := survey.Least + r.IntN(result.Tokens*2-survey.Least)
+		if len(budgets)%2 == 0 { // right at a border
+			budget = survey.Report[r.IntN(len(survey.Report))].KeptFrom - r.IntN(2)
+		}
+		if budget >= survey.Least {
+			budgets = append(budgets, budget)
+		}
+	}
+	shown := eval[[]string](p, `(async () => {
+		const shown = [];
+		const number = document.getElementById("number");
+		for (const budget of `+quote(budgets)+`) {
+			number.value = budget;
+			number.dispatchEvent(new Event("input", { bubbles: true }));
+			await new Promise(requestAnimationFrame);
+			await new Promise((done) => setTimeout(done));
+			shown.push([...document.querySelectorAll("#outline [role=treeitem]:not([aria-expanded])")].map((e) =>
+				e.classList.contains("dropped") ? "-" : e.querySelector(".size").textContent.replace(/\D/g, "")).join(" "));
+		}
+		return shown;
+	})()`)
+	trimmed := 0
+	for i, budget := range budgets {
+		fit, err := layout.Fit(t.Context(), budget)
+		require.NoError(t, err)
+		var want []string
+		for _, piece := range fit.Report() {
+			if piece.TrimmedFrom > 0 {
+				trimmed++
+			}
+			if piece.Dropped != render.Kept {
+				want = append(want, "-")
+			} else {
+				want = append(want, strconv.Itoa(piece.Tokens))
+			}
+		}
+		require.Equal(t, strings.Join(want, " "), shown[i], "budget %d", budget)
+	}
+	require.Greater(t, trimmed, 20)
+}
+
+func TestBudgetsOfWhichNothingIsKnownAreMarked(t *testing.T) {
+	limited := elements.Nodes{elements.TokenLimit{Max: 30, Children: elements.Nodes{elements.UserMessage{Children: elements.Nodes{
+		elements.TextChunk{Props: props(1), Children: elements.Nodes{elements.Text(strings.Repeat("one ", 20))}},
+		elements.TextChunk{Props: props(2), Children: elements.Nodes{elements.Text(strings.Repeat("two ", 20))}},
+	}}}}, elements.UserMessage{Children: elements.Nodes{elements.TextChunk{Props: props(3), Children: elements.Nodes{elements.Text("three")}}}}}
+	layout := laid(t, limited)
+	result, err := layout.Fit(t.Context(), 100)
+	require.NoError(t, err)
+	p := openPrompt(t, 1280, 900, inspect.Options{}, inspect.Request{Result: result})
+	said := func() string { return eval[string](p, `document.querySelector(".outcome").textContent`) }
+	p.setBudget(29)
+	require.Contains(t, said(), "Not known")
+	p.setBudget(30)
+	require.NotContains(t, said(), "Not known")
+
+	grows := elements.Nodes{limited, elements.UserMessage{Children: elements.Nodes{elements.Expandable{Value: func(context.Context, elements.Sizing) (elements.Node, error) { return elements.Text("grown"), nil }}}}}
+	result, err = laid(t, grows).Fit(t.Context(), 100)
+	require.NoError(t, err)
+	p = openPrompt(t, 1280, 900, inspect.Options{}, inspect.Request{Result: result})
+	require.Contains(t, said(), "there are expandables")
+	require.True(t, eval[bool](p, `document.getElementById("slider").disabled`))
+	p.picture("unknown")
+}
+
+// What went first, why, and what budget keeps it are on the page before anybody clicks.
+func TestThePageSaysWhatWentFirstAndWhatWouldKeepIt(t *testing.T) {
+	p := openReview(t, 1280, 1000, inspect.Options{Title: "Review of a change"})
+	p.picture("prompt")
+	result := fitted(t, laid(t, review(40)), 0.6)
+	survey, err := result.Survey(t.Context())
+	require.NoError(t, err)
+	first := survey.Report[0]
+	for _, piece := range survey.Report {
+		if piece.Dropped != render.Kept && piece.KeptFrom > first.KeptFrom {
+			first = piece
+		}
+	}
+	summary := eval[string](p, `document.querySelector(".summary").textContent`)
+	require.Regexp(t, `First to go: <file path="[^"]+">. It went: priority \d+ was the lowest`, summary)
+	require.Contains(t, summary, "A budget of "+eval[string](p, fmt.Sprintf(`(%d).toLocaleString("en")`, first.KeptFrom))+" tokens keeps it")
+	p.click(".summary button", "tokens")
+	require.Contains(t, eval[string](p, `document.querySelector(".outcome").textContent`), "nothing dropped")
+	p.dark()
+	p.picture("prompt-dark")
+}
+
+func TestEverythingIsReachedByTheKeyboard(t *testing.T) {
+	p := openReview(t, 1280, 1000, inspect.Options{})
+	focus := func(selector string) { eval[bool](p, `(document.querySelector(`+quote(selector)+`).focus(), true)`) }
+	title := func() string { return eval[string](p, `document.querySelector(".details h2").textContent`) }
+	budget := func() int { return eval[int](p, `document.getElementById("slider").valueAsNumber`) }
+
+	before := budget()
+	focus("#slider")
+	p.press(kb.ArrowLeft, kb.ArrowLeft)
+	require.Equal(t, before-2, budget())
+
+	focus("#order")
+	first := title()
+	p.press(kb.ArrowDown)
+	second := title()
+	require.NotEqual(t, first, second)
+	p.press(kb.Home)
+	require.Equal(t, first, title())
+	p.press(kb.End)
+	require.NotEqual(t, first, title())
+	require.NotEmpty(t, eval[string](p, `document.getElementById(document.getElementById("order").getAttribute("aria-activedescendant")).textContent`))
+
+	focus("[role=tab][aria-selected=true]")
+	p.press(kb.ArrowRight)
+	require.Equal(t, "Tree", eval[string](p, `document.activeElement.textContent`))
+	focus("#outline")
+	p.press(kb.Home)
+	require.Equal(t, "Root", title())
+	rows := func() int { return eval[int](p, `document.querySelectorAll("#outline [role=treeitem]").length`) }
+	all := rows()
+	p.press(kb.ArrowLeft)
+	require.Equal(t, 1, rows())
+	p.press(kb.ArrowRight, kb.ArrowRight)
+	require.Equal(t, all, rows())
+	require.Equal(t, "System", title())
+	p.press(kb.ArrowLeft, kb.ArrowLeft)
+	require.Equal(t, "Root", title())
+	p.picture("tree")
+
+	focus("input[type=search]")
+	p.press("p", "2", "3", ".", "g", "o", kb.Enter)
+	require.Contains(t, eval[string](p, `document.querySelector(".search [role=status]").textContent`), "1 found, this is 1")
+	require.Contains(t, title(), "p23.go")
+	p.picture("search")
+}
+
+func TestPiecesAreFoundZoomedAndKept(t *testing.T) {
+	p := openReview(t, 1280, 1000, inspect.Options{})
+	p.click("[role=tab]", "Tree")
+	p.click("#outline .row", "changed files")
+	height := func() int { return eval[int](p, `document.querySelector("canvas[role=img]").clientHeight`) }
+	whole := height()
+	p.click("button", "Zoom to it")
+	require.Less(t, height(), whole)
+	p.click("button", "Show the whole prompt")
+	require.Equal(t, whole, height())
+
+	p.click("[role=tab]", "What goes first")
+	p.click("button", "Next to return")
+	returned := eval[int](p, `document.getElementById("slider").valueAsNumber`)
+	require.Equal(t, returned, eval[int](p, `Math.min(...[...document.querySelectorAll("#order .row:not(.dropped) .from")].map((e) => Number(e.textContent.replace(/\D/g, ""))).filter((n) => n >= `+quote(returned)+`))`))
+	p.click("button", "Next to go")
+	require.Less(t, eval[int](p, `document.getElementById("slider").valueAsNumber`), returned)
+	p.click("button", "Back to")
+	require.Len(t, eval[[]string](p, `[...document.querySelectorAll("#order .row.soon")].map((e) => e.textContent)`), 10)
+
+	// A click into the drawing selects what is there.
+	eval[bool](p, `(() => {
+		const c = document.querySelector("canvas[role=img]");
+		const box = c.getBoundingClientRect();
+		c.dispatchEvent(new MouseEvent("click", { bubbles: true, clientX: box.left + box.width / 2, clientY: box.top + 12 }));
+		return true;
+	})()`)
+	p.settle()
+	require.Equal(t, "Root", eval[string](p, `document.querySelector(".details h2").textContent`))
+}
+
+func TestMessagesHaveCountsAndCacheBreakpoints(t *testing.T) {
+	p := openReview(t, 1280, 1000, inspect.Options{})
+	p.click("[role=tab]", "Messages as sent")
+	text := eval[string](p, `document.querySelector(".messages").textContent`)
+	require.Contains(t, text, "cache breakpoint in message 1")
+	require.Regexp(t, `Σ [\d,]+`, text)
+	p.click(".message summary", "system")
+	require.Contains(t, eval[string](p, `document.querySelector(".message[open] pre").textContent`), "You review changes")
+	p.setBudget(5000)
+	require.Contains(t, eval[string](p, `document.querySelector(".messages").textContent`), "not at 5,000")
+	p.picture("messages")
+}
+
+func TestTwoPromptsAreComparedAtTheirFirstDifference(t *testing.T) {
+	p := openReview(t, 1280, 1000, inspect.Options{})
+	p.click("[role=tab]", "Compare")
+	verdict := eval[string](p, `document.querySelector(".compare .verdict").textContent`)
+	require.Regexp(t, `The first difference: message 2, character \d+`, verdict)
+	require.Regexp(t, `serves \d+ of its [\d,]+ tokens \([\d.]+%\) in whole messages; [\d,]+ are lost, which costs \$`, verdict)
+	require.Equal(t, 2, eval[int](p, `document.querySelectorAll(".compare .message[open] mark").length`))
+	p.picture("compare")
+}
+
+func TestHiddenTextsAreSaidToBeHidden(t *testing.T) {
+	p := openReview(t, 1280, 1000, inspect.Options{HideContent: true})
+	require.NotContains(t, eval[string](p, `document.documentElement.outerHTML`), "package p")
+	require.Contains(t, eval[string](p, `document.body.textContent`), "The texts are left out")
+	p.picture("hidden")
+}
+
+func TestHostileTextsAreTexts(t *testing.T) {
+	hostile := []string{
+		"</script><script>document.title = 'run'</script>", "<img src=x onerror=\"document.title = 'run'\">", "\x00\x01\x1b[31m\x7f", "\u202ertl \u2066 ltr",
+		"a\u2028b\u2029c", "👩‍👩‍👧‍👦", "\xff\xfe", strings.Repeat("long ", 1<<18), "مرحبا بالعالم", "javascript:alert(1)",
+	}
+	var list elements.Nodes
+	for i, text := range hostile {
+		list = append(list, elements.Wrap{Props: elements.Props{Priority: &i, ReportName: text[:min(len(text), 60)]}, Children: elements.Nodes{
+			elements.Tag{Name: "t", Attributes: []elements.Attribute{{Name: "a", Value: text[:min(len(text), 1000)]}}, Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(text)}}}},
+			elements.Text(text),
+		}})
+	}
+	result := fitted(t, laid(t, elements.UserMessage{Children: list}), 1)
+	p := openPrompt(t, 1280, 1000, inspect.Options{Title: hostile[0]}, requestOf(t, result, hostile[1]), requestOf(t, result, hostile[0]))
+	for _, tab := range []string{"What goes first", "Tree", "Messages as sent", "Compare"} {
+		p.click("[role=tab]", tab)
+		p.picture("hostile-" + strings.ReplaceAll(tab, " ", "-"))
+	}
+	p.click("[role=tab]", "Tree")
+	for range 12 {
+		p.press(kb.ArrowDown)
+	}
+	require.Equal(t, hostile[0], eval[string](p, `document.title`))
+	require.Zero(t, eval[int](p, `document.querySelectorAll("main script, main img").length`))
+}
+
+// A long text is shown in part, and whole if asked for.
+func TestALongTextIsShownWholeIfAskedFor(t *testing.T) {
+	long := strings.Repeat("0123456789", 1<<17)
+	result := fitted(t, laid(t, elements.UserMessage{Children: elements.Nodes{elements.TextChunk{Children: elements.Nodes{elements.Text(long)}}}}), 1)
+	p := openPrompt(t, 800, 800, inspect.Options{}, inspect.Request{Result: result})
+	p.click("[role=tab]", "Messages as sent")
+	p.click(".message summary", "user")
+	length := func() int { return eval[int](p, `document.querySelector(".message pre").textContent.length`) }
+	require.Less(t, length(), 10_000)
+	p.click("button", "Show all")
+	require.Equal(t, len(long), length())
+}
+
+func TestNothingIsCutOffOnSmallScreensAndPaper(t *testing.T) {
+	for _, width := range []int64{320, 480, 800, 1920} {
+		p := openReview(t, width, 900, inspect.Options{Title: "Review of a change"})
+		for _, tab := range []string{"What goes first", "Tree", "Messages as sent", "Compare"} {
+			p.click("[role=tab]", tab)
+			require.LessOrEqual(t, eval[int](p, `document.documentElement.scrollWidth`), int(width), "%s at %d pixels", tab, width)
+		}
+		p.click("[role=tab]", "What goes first")
+		p.picture(fmt.Sprint("prompt-", width))
+		if width == 800 {
+			p.media("print")
+			eval[bool](p, `(dispatchEvent(new Event("beforeprint")), true)`)
+			p.settle()
+			require.Equal(t, eval[int](p, `Number(document.querySelector("#views-panel .hint").textContent.match(/of (\d+) steps/)[1])`),
+				eval[int](p, `document.querySelectorAll("#order .row").length`), "all rows are printed")
+			p.picture("print")
+		}
+	}
+}
+
+func TestThePagesHaveNoViolationsOfAccessibility(t *testing.T) {
+	script := axe(t)
+	for _, dark := range []string{"light", "dark"} {
+		p := openReview(t, 1280, 1000, inspect.Options{})
+		p.media("", &emulation.MediaFeature{Name: "prefers-color-scheme", Value: dark})
+		for _, tab := range []string{"What goes first", "Tree", "Messages as sent", "Compare"} {
+			p.click("[role=tab]", tab)
+			p.accessible(script, dark+", "+tab)
+		}
+	}
+}
+
+// 5,000 pieces open, and follow the slider. How fast is for people to read.
+func BenchmarkFiveThousandPieces(b *testing.B) {
+	var list elements.Nodes
+	for i := range 5000 {
+		list = append(list, elements.TextChunk{Props: props(i * 7919 % 5000), Children: elements.Nodes{elements.Text(fmt.Sprintf("piece %d of many, each with some words in it", i))}})
+	}
+	result := fitted(b, laid(b, elements.UserMessage{Children: list}), 0.6)
+	for b.Loop() {
+		p := openPrompt(b, 1280, 1000, inspect.Options{}, inspect.Request{Result: result})
+		p.settle()
+		b.ReportMetric(eval[float64](p, `performance.getEntriesByName("first-contentful-paint")[0].startTime`), "ms/open")
+		p.frames(b)
+		p.picture("many")
+	}
+}
+
+// frames moves the slider from end to end, and reports the time between frames.
+func (p tab) frames(b *testing.B) {
+	b.Helper()
+	frames := eval[[]float64](p, `(async () => {
+		const slider = document.getElementById("slider");
+		const times = [];
+		let last = await new Promise(requestAnimationFrame);
+		for (let i = 0; i < 120; i++) {
+			slider.value = Number(slider.min) + (slider.max - slider.min) * (i / 120);
+			slider.dispatchEvent(new Event("input", { bubbles: true }));
+			const now = await new Promise(requestAnimationFrame);
+			times.push(now - last);
+			last = now;
+		}
+		return times.sort((a, b) => a - b);
+	})()`)
+	b.ReportMetric(frames[len(frames)/2], "ms/frame")
+	b.ReportMetric(frames[len(frames)*95/100], "ms/frame95")
+}
