@@ -114,6 +114,20 @@ func TestSurveyPrunesCompactsAndFindsTheDetail(t *testing.T) {
 	require.Contains(t, did.String(), "read_file transcript.jsonl", "the detail is found in the transcript")
 }
 
+func TestAPageShowsEachRound(t *testing.T) {
+	dir := folder(t, map[string]string{"a.txt": strings.Repeat("one two three\n", 2000)})
+	for name, args := range map[string][]string{"survey": {"-dir", dir}, "replay": {"-session", generatedSession}} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "run.html")
+			o := runJSON(t, append(args, "-page", file)...)
+			require.Equal(t, exitOK, o.code, o.stderr)
+			page, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, o.totals.Rounds, strings.Count(string(page), `,"explain":"`))
+		})
+	}
+}
+
 func TestSurveyFailsWithoutTheBreadcrumb(t *testing.T) {
 	o := runJSON(t, "-dir", "../..", "-no-breadcrumb")
 	require.Equal(t, exitFailed, o.code)
@@ -211,6 +225,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"a transcript that is something else", []string{"-transcript", in("notes.txt")}, "notes.txt"},
 		{"a transcript that is a folder", []string{"-transcript", dir}, "is a directory"},
 		{"a transcript in no folder", []string{"-transcript", in("missing/t.jsonl")}, "missing"},
+		{"a page in no folder", []string{"-page", in("missing/run.html")}, "missing"},
 		{"a transcript over the session that is replayed", []string{"-session", in("orphan.jsonl"), "-transcript", in("orphan.jsonl")}, "orphan.jsonl: line 1"},
 	}
 	for _, test := range tests {

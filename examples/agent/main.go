@@ -13,6 +13,8 @@
 // puts a recorded session (of pi, Claude Code, Codex or promptree, or messages of OpenAI or Anthropic) through the same rendering and
 // compaction instead, a line a round; -json prints JSON. A session of 1,003 entries and 2.4 MB, rendered 484 times, takes less than a
 // second of CPU time with windows of 200,000 and of 32,000 tokens.
+//
+// With -page run.html either writes a page to look at: what filled the window at each step, what was compacted, and each prompt.
 package main
 
 import (
@@ -33,10 +35,12 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/visible"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/record"
 )
 
 // Exit codes.
@@ -52,9 +56,18 @@ func main() { program.Main(run) }
 // options are what the command line asks for.
 type options struct {
 	dir, session, transcript string
+	page                     string
 	window                   int
 	json, noBreadcrumb       bool
 	pace                     time.Duration
+}
+
+// about is the title of the page.
+func (o options) about() string {
+	if o.session != "" {
+		return fmt.Sprintf("%s in a window of %d tokens", filepath.Base(o.session), o.window)
+	}
+	return fmt.Sprintf("A survey in a window of %d tokens", o.window)
 }
 
 // Windows in tokens where -window is not given.
@@ -74,6 +87,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.dir, "dir", ".", "folder that the agent surveys")
 	flags.StringVar(&o.session, "session", "", "recorded session to replay instead")
 	flags.StringVar(&o.transcript, "transcript", "", "file to keep the session in; a new one in a temporary folder where it is left out")
+	flags.StringVar(&o.page, "page", "", "file for a page that shows the run")
 	flags.IntVar(&o.window, "window", 0, fmt.Sprintf("context window in tokens (default %d, %d with -session)", surveyWindow, replayWindow))
 	flags.BoolVar(&o.json, "json", false, "print one JSON object a round, and one with totals")
 	flags.BoolVar(&o.noBreadcrumb, "no-breadcrumb", false, "leave the breadcrumb out of summaries, to see what it is for")
@@ -181,6 +195,20 @@ func openSession(path string) (*history.Session, error) {
 // work opens what the run needs, runs the survey or the replay, and tells where the transcript is.
 func work(ctx context.Context, o options, stdout io.Writer) (transcript string, err error) {
 	tokenizer := tiktoken.O200k()
+	var recorder *record.Recorder
+	if o.page != "" {
+		recorder = new(record.Recorder)
+		page, wrong := os.Create(o.page)
+		if wrong != nil {
+			return "", usageError{wrong}
+		}
+		defer func() {
+			if err == nil {
+				err = recorder.Write(page, inspect.Options{Title: o.about()})
+			}
+			err = errors.Join(err, page.Close())
+		}()
+	}
 	var job func(session *history.Session, onRound func(agent.Round)) (answer string, err error)
 	var title string
 	window := sizing.Window{Tokens: o.window, Answer: min(tiktoken.ReplyPriming, o.window-1)}
@@ -191,7 +219,7 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 		}
 		title = fmt.Sprintf("Replay of %s in a window of %d tokens. Summaries are offline digests.", o.session, o.window)
 		job = func(session *history.Session, onRound func(agent.Round)) (string, error) {
-			return "", replay(ctx, o.session, recording, session, tokenizer, window, onRound)
+			return "", replay(ctx, o.session, recording, session, tokenizer, window, recorder, onRound)
 		}
 	} else {
 		if _, err := os.ReadDir(o.dir); err != nil {
@@ -199,7 +227,7 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 		}
 		title = "The model of this agent is scripted, its summaries are offline digests; what its tools return is real."
 		job = func(session *history.Session, onRound func(agent.Round)) (string, error) {
-			return surveyFolder(ctx, o, session, tokenizer, window, onRound)
+			return surveyFolder(ctx, o, session, tokenizer, window, recorder, onRound)
 		}
 	}
 	session, err := openSession(o.transcript)
@@ -226,7 +254,7 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 }
 
 // surveyFolder lets the scripted agent work, and checks what it answers.
-func surveyFolder(ctx context.Context, o options, session *history.Session, tokenizer chat.Tokenizer, window sizing.Window, onRound func(agent.Round)) (string, error) {
+func surveyFolder(ctx context.Context, o options, session *history.Session, tokenizer chat.Tokenizer, window sizing.Window, recorder *record.Recorder, onRound func(agent.Round)) (string, error) {
 	tools, err := agent.NewTools(o.dir, session.Path())
 	if err != nil {
 		return "", usageError{err}
@@ -238,7 +266,7 @@ func surveyFolder(ctx context.Context, o options, session *history.Session, toke
 	policy.Place.NoBreadcrumb = o.noBreadcrumb
 	worker := &agent.Agent{
 		Model: model, Summarizer: models.Offline{Tokenizer: tokenizer}, Session: session, Tools: tools,
-		Tokenizer: tokenizer, Window: window, Policy: policy, Pace: o.pace, OnRound: onRound,
+		Tokenizer: tokenizer, Window: window, Policy: policy, Pace: o.pace, OnRound: onRound, Recorder: recorder,
 	}
 	defer worker.Close()
 	if _, err := worker.Ask(ctx, surveyTask); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/record"
 )
 
 // read reads a recorded session.
@@ -31,7 +32,7 @@ func read(file string) (*importer.Recording, error) {
 
 // replay puts a recorded session through the same rendering and compaction as the agent's: before each message of the
 // recorded model, the prompt is rendered as it would have been sent.
-func replay(ctx context.Context, file string, recording *importer.Recording, session *history.Session, tokenizer chat.Tokenizer, window sizing.Window, onRound func(agent.Round)) error {
+func replay(ctx context.Context, file string, recording *importer.Recording, session *history.Session, tokenizer chat.Tokenizer, window sizing.Window, recorder *record.Recorder, onRound func(agent.Round)) error {
 	budget, err := window.Budget(0)
 	if err != nil {
 		return err
@@ -43,6 +44,9 @@ func replay(ctx context.Context, file string, recording *importer.Recording, ses
 		OnEvent: func(e summarize.Event) {
 			if e.Kind == summarize.EventDone {
 				compacted = append(compacted, e)
+			}
+			if recorder != nil {
+				recorder.Hear(e)
 			}
 		},
 	}
@@ -58,6 +62,11 @@ func replay(ctx context.Context, file string, recording *importer.Recording, ses
 		rendered, err := compactor.Render(ctx, prompt)
 		if err != nil {
 			return fmt.Errorf("%s: line %d: %w", file, step.Line, err)
+		}
+		if recorder != nil {
+			if err := recorder.Step(ctx, compactor, rendered, chat.Response{Message: step.Answer}); err != nil {
+				return fmt.Errorf("%s: line %d: %w", file, step.Line, err)
+			}
 		}
 		if err := chat.Validate(rendered.Messages); err != nil {
 			return fmt.Errorf("%s: line %d: what would be sent breaks a provider's rule: %w", file, step.Line, err)

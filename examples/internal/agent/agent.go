@@ -14,6 +14,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	steps "github.com/promptree-go/promptree/summarize/agent"
+	"github.com/promptree-go/promptree/summarize/record"
 )
 
 // Agent works on files with a model. Close it when it is not used any more: its policy may work in the background.
@@ -49,6 +50,8 @@ type Agent struct {
 	OnCompaction func(summarize.Event)
 	// OnRound is called with each round, after its tools have run.
 	OnRound func(Round)
+	// Recorder takes each round up for a page. None by default.
+	Recorder *record.Recorder
 
 	compactor *summarize.Compactor
 	rounds    int
@@ -109,6 +112,11 @@ func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
 		answer, err := agent.Step(ctx)
 		if err != nil {
 			return "", err
+		}
+		if a.Recorder != nil {
+			if err := a.Recorder.Step(ctx, a.compactor, answer.Result, answer.Response); err != nil {
+				return "", err
+			}
 		}
 		for _, call := range answer.Message().ToolCalls {
 			if err := a.Session.Append(ctx, a.Tools.Run(ctx, call)); err != nil {
@@ -195,6 +203,9 @@ func (a *Agent) hear(e summarize.Event) {
 		a.mu.Lock()
 		a.compacted = append(a.compacted, e)
 		a.mu.Unlock()
+	}
+	if a.Recorder != nil {
+		a.Recorder.Hear(e)
 	}
 	if a.OnCompaction != nil {
 		a.OnCompaction(e)
