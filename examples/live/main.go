@@ -17,6 +17,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -31,9 +32,11 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/record"
 )
 
 // Exit codes.
@@ -51,8 +54,8 @@ func main() {
 
 // options are what the command line asks for.
 type options struct {
-	model, baseURL, dir, task, session string
-	window, answer                     int
+	model, baseURL, dir, task, session, page string
+	window, answer                           int
 }
 
 // defaultAnswer is the room for an answer, in tokens, where -answer does not say; in a small window a quarter of that.
@@ -66,6 +69,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.dir, "dir", ".", "folder that the agent works on; it only reads")
 	flags.StringVar(&o.task, "task", "", "what the agent is to do")
 	flags.StringVar(&o.session, "session", "", "file of the session, to begin or to go on with; a new one in a temporary folder where it is left out")
+	flags.StringVar(&o.page, "page", "", "file for a page that shows the run, also if it fails")
 	flags.IntVar(&o.window, "window", 0, "context window in tokens (default: the model's, as far as it is known)")
 	flags.IntVar(&o.answer, "answer", 0, fmt.Sprintf("most tokens of an answer, thinking included (default %d, or a quarter of a smaller window)", defaultAnswer))
 	if err := program.Parse(flags, args, stdout); err != nil {
@@ -142,6 +146,22 @@ func openSession(path string) (*history.Session, error) {
 	return session, nil
 }
 
+// writePage writes what -page asks for, unless nothing was asked of the model.
+func writePage(o options, r *record.Recorder) error {
+	var page bytes.Buffer
+	err := r.Write(&page, inspect.Options{Title: o.task})
+	switch {
+	case errors.Is(err, inspect.ErrNoPrompts):
+		return nil
+	case err != nil:
+		return err
+	}
+	if err := os.WriteFile(o.page, page.Bytes(), 0o600); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
 // work opens what the run needs, lets the agent work, and tells where the session is.
 func work(ctx context.Context, o options, out *terminal) (path string, err error) {
 	chosen, err := choose(o.model, o.baseURL)
@@ -179,8 +199,14 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 		Tokenizer: model.tokenizer, Calibrated: model.calibrated, Window: window, MaxTokens: answer,
 		Policy: copilotchat.Policy(), Stream: out.say, OnRetry: out.retry, OnRound: out.round, OnCompaction: out.compaction,
 	}
+	if o.page != "" {
+		worker.Recorder = new(record.Recorder)
+	}
 	defer worker.Close()             // before the session
 	_, err = worker.Ask(ctx, o.task) // the answer was streamed
+	if o.page != "" {
+		err = errors.Join(err, writePage(o, worker.Recorder))
+	}
 	if err != nil && model.refusesKey(err) {
 		err = usageError{fmt.Errorf("the key is refused, see %s: %w", strings.Join(chosen.keys, " and "), err)}
 	}

@@ -103,10 +103,10 @@ func TestAgentRunsToItsEnd(t *testing.T) {
 			setKey(t, w.keyOf, goodKey)
 			s := newServer(t, w.protocol, mind{})
 			s.window = 8_000
-			path := filepath.Join(t.TempDir(), "session.jsonl")
+			path, page := filepath.Join(t.TempDir(), "session.jsonl"), filepath.Join(t.TempDir(), "run.html")
 			var stdout, stderr bytes.Buffer
 			code := run(t.Context(), []string{
-				"-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 24), "-session", path, "-window", "8000", "-task", task,
+				"-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 24), "-session", path, "-window", "8000", "-task", task, "-page", page,
 			}, &stdout, &stderr)
 			require.Equal(t, exitOK, code, "%s\n%q", stderr.String(), s.refused)
 			answers, streamed, summaries := s.seen(t)
@@ -130,6 +130,9 @@ func TestAgentRunsToItsEnd(t *testing.T) {
 			require.Equal(t, task, messages[0].Text())
 			require.Equal(t, "The password is xyzzy42.", messages[len(messages)-1].Text())
 			require.Len(t, messages, 1+1+1+12*3+1)
+			shown, err := os.ReadFile(page)
+			require.NoError(t, err)
+			require.Equal(t, answers, strings.Count(string(shown), `,"explain":"`), "a step each")
 			require.NoError(t, chat.Validate(append(messages, chat.UserMessage("Thanks."))))
 		})
 	}

@@ -160,6 +160,7 @@ func (a *Agent) retarget(ctx context.Context) error {
 	if a.Calibrated != nil {
 		target.Tokenizer = a.Calibrated.Safe()
 	}
+	target.Prices, _ = sizing.PublishedPrices().Of(a.ModelName) // or none
 	var err error
 	if target.Budget, err = a.Window.Budget(target.Tokenizer.CountTools(target.Tools)); err != nil {
 		return err
