@@ -15,10 +15,13 @@
 //
 // # What there is
 //
-// Messages: [SystemMessage], [UserMessage], [AssistantMessage] with its [ToolCall]s, [ToolMessage]. Text in them:
+// Messages: [SystemMessage], [UserMessage], [AssistantMessage] with each [ToolCall], [ToolMessage]. Text in them:
 // [Text], [TextChunk], [Tag], [LineBreak]. Other parts: [Image], [Document], [Thinking], [Opaque], [CacheBreakpoint].
 // Elements that say what is kept: [Chunk], [PrioritizedList], [TokenLimit], [KeepWith], [Expandable], [IfEmpty], [Wrap],
-// [LegacyPrioritization]. Outside messages: [Tool]. Values that go along: [Meta], [Reference]. Content rendered elsewhere: [Transferred]. Finished messages go into a tree with [Message].
+// [LegacyPrioritization]. Outside messages: [Tool]. Values that go along: [Meta], [Reference]. Content rendered elsewhere: [Transferred].
+// What was said: [Finished] messages, or a single [Message].
+//
+// The page of each says what it is for, when something else is better, and what it costs.
 //
 // # Elements of your own
 //

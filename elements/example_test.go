@@ -7,6 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
@@ -255,4 +256,78 @@ func ExampleMetaOf() {
 	// Output:
 	// b.md true
 	// [{b.md}]
+}
+
+// The notes have one priority as a whole, and their own among each other.
+func ExampleWrap() {
+	notes := elements.Wrap{Props: elements.Props{Priority: new(1)}, Children: elements.Nodes{
+		el.Text("the first note", el.Priority(20)), el.Text("the second note", el.Priority(10)),
+	}}
+	show(el.User(notes, el.Text("a file", el.Priority(5)), el.Text("Well?", el.Required)), 10)
+	// Output:
+	// -- 9 tokens of 10
+	// user: the first note
+	// a file
+	// Well?
+}
+
+func ExampleWithPriority() {
+	header := el.Text("a header that somebody else made")
+	show(el.User(elements.WithPriority{Priority: 1, Node: header}, el.Text("a note", el.Priority(2))), 8)
+	// Output:
+	// -- 5 tokens of 8
+	// user: a note
+}
+
+// The text with the lowest priority goes, although the message it stands in has the higher one.
+func ExampleLegacyPrioritization() {
+	show(elements.LegacyPrioritization{Children: elements.Nodes{
+		el.User(el.Priority(1), el.Text("a question", el.Priority(30))),
+		el.User(el.Priority(2), el.Text("an aside", el.Priority(10)), el.Text("another question", el.Priority(20))),
+	}}, 11)
+	// Output:
+	// -- 10 tokens of 11
+	// user: a question
+	// user: another question
+}
+
+// The same rounds stand in one prompt after the other, and each is counted once.
+func ExampleFinished() {
+	var rounds elements.Nodes
+	for i, said := range []string{"first", "second", "third"} {
+		rounds = append(rounds, &elements.Finished{Props: elements.Props{Priority: new(i)}, Messages: []chat.Message{
+			chat.UserMessage("the " + said + " question"), chat.AssistantMessage("the " + said + " answer"),
+		}})
+	}
+	for _, budget := range []int{30, 20} {
+		show(rounds, budget)
+	}
+	// Output:
+	// -- 24 tokens of 30
+	// user: the second question
+	// assistant: the second answer
+	// user: the third question
+	// assistant: the third answer
+	// -- 12 tokens of 20
+	// user: the third question
+	// assistant: the third answer
+}
+
+func ExampleAssistantMessage() {
+	show(elements.Nodes{
+		elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{elements.Text("You count files.")}},
+		elements.UserMessage{Children: elements.Nodes{elements.Text("How many files?")}},
+		elements.AssistantMessage{
+			ToolCalls: []elements.ToolCall{{ToolCall: chat.ToolCall{ID: "1", Name: "count", Arguments: `"*.go"`}}},
+			Children:  elements.Nodes{elements.Text("I count them.")},
+		},
+		elements.ToolMessage{ToolCallID: "1", Children: elements.Nodes{elements.Text("there are 42")}},
+	}, 100)
+	// Output:
+	// -- 26 tokens of 100
+	// system: You count files.
+	// user: How many files?
+	// assistant: I count them.
+	//     calls count("*.go")
+	// tool: there are 42
 }

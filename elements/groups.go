@@ -6,7 +6,8 @@ import (
 	"math"
 )
 
-// Wrap is its children, with properties of their own as a whole.
+// Wrap is its children, with properties of their own as a whole: a priority among the siblings of the Wrap, a share of the budget, a name
+// in reports. Its children still go one at a time; a [Chunk] goes whole. It costs nothing.
 type Wrap struct {
 	Props
 	Children Nodes
@@ -15,7 +16,8 @@ type Wrap struct {
 // Render gives the children.
 func (w Wrap) Render(context.Context, Sizing) (Node, error) { return w.Children, nil }
 
-// Chunk is kept or dropped as a whole. A [TokenLimit] in it prunes what stands in its messages; a message that goes there takes
+// Chunk is kept or dropped as a whole: a question and its answer, a text and its heading. A large one leaves much room when it goes, which
+// render.Options.Backfill can fill again; of long text, a [TextChunk] with a break keeps a part. A [TokenLimit] in it prunes what stands in its messages; a message that goes there takes
 // the chunk along.
 type Chunk struct {
 	Props
@@ -25,7 +27,8 @@ type Chunk struct {
 // Render gives the children.
 func (c Chunk) Render(context.Context, Sizing) (Node, error) { return c.Children, nil }
 
-// TokenLimit prunes its children to a limit of their own before the rest of the prompt is pruned. An [Expandable] in it may
+// TokenLimit prunes its children to a limit of their own before the rest of the prompt is pruned: what should never take more, however
+// large the window is. What should yield only if others need the room has a priority instead. It costs a pruning of its own. An [Expandable] in it may
 // outgrow it afterwards, when the whole prompt has room, and a limit in what one grew to is not kept; both as in prompt-tsx.
 type TokenLimit struct {
 	Props
@@ -41,7 +44,8 @@ func (l TokenLimit) Render(context.Context, Sizing) (Node, error) { return l.Chi
 // one less than the list's own priority (default 0). Where it is Descending the priorities fall, from the list's own,
 // and the last goes first. Text among the children becomes a [TextChunk], empty text nothing. A list among them is
 // transparent: its members keep their own priorities. A PrioritizedList among them ranks its own from the one it gets.
-// Its priority must leave room for theirs below it: math.MinInt does not, and is an error.
+// Its priority must leave room for theirs below it: math.MinInt does not, and is an error. It is for what has an order; what has a rank of
+// its own, such as a score, takes that as its priority.
 type PrioritizedList struct {
 	Props
 	Descending bool
@@ -79,7 +83,7 @@ func (l PrioritizedList) Render(context.Context, Sizing) (Node, error) {
 	return ranked, nil
 }
 
-// WithPriority gives a node another priority. On a list and on text it does nothing.
+// WithPriority gives a node another priority, that of an element which somebody else made. On a list and on text it does nothing.
 type WithPriority struct {
 	Priority int
 	Node     Node
@@ -96,7 +100,8 @@ type Group struct {
 }
 
 // KeepWith stands or falls with the other members of its group, the tool calls linked to it among them: once one of them is
-// gone, so are all.
+// gone, so are all. It is for what stands apart, such as a file and its tests; elements beside each other stand in a [Chunk]. Required
+// members make the group Required.
 type KeepWith struct {
 	Props
 	// Group that it belongs to. Nil is a group of its own.
@@ -107,8 +112,8 @@ type KeepWith struct {
 // Render gives the children.
 func (k KeepWith) Render(context.Context, Sizing) (Node, error) { return k.Children, nil }
 
-// IfEmpty is its children, or Alt where they render to nothing but white space. Both are laid out, Alt first; what
-// pruning empties later stays empty.
+// IfEmpty is its children, or Alt where they render to nothing but white space: "no results". Both are laid out, Alt first; what
+// pruning empties later stays empty. What is known before it is rendered needs only an if.
 type IfEmpty struct {
 	Props
 	Alt      Node
@@ -124,7 +129,9 @@ func (e IfEmpty) Render(context.Context, Sizing) (Node, error) {
 }
 
 // Expandable grows into room that is left. Value is called with the element's share of the budget, and again, where a
-// limit or the whole prompt has tokens to spare, with all that it may then take. Each call stands for itself.
+// limit or the whole prompt has tokens to spare, with all that it may then take. Each call stands for itself. It is for what can use any
+// room, such as retrieval; text that is there already is a [TextChunk] with a break. A prompt that holds one is counted as it is laid out,
+// and fits to many budgets do not share their pruning.
 // Once it has grown it has no priority any more, which is the highest; as in prompt-tsx.
 type Expandable struct {
 	Props
@@ -139,7 +146,8 @@ func (e Expandable) Render(ctx context.Context, s Sizing) (Node, error) {
 	return e.Value(ctx, s)
 }
 
-// LegacyPrioritization prunes its pieces by their own priorities alone, wherever they stand in it.
+// LegacyPrioritization prunes its pieces by their own priorities alone, wherever they stand in it. It is for trees that prompt-tsx
+// renders too; in others a Wrap with PassPriority says which levels count.
 type LegacyPrioritization struct {
 	Props
 	Children Nodes

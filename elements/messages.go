@@ -6,7 +6,9 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// SystemMessage is a message from the system. Its children are text and parts, or elements that render to such.
+// SystemMessage is a message from the system. Its children are text and parts, or elements that render to such. Instructions to which
+// nobody gives a priority are the last to go, and Required they never do. Each message costs what the provider takes for a message besides
+// its content, some 3 to 5 tokens, so that texts that belong together stand in one.
 type SystemMessage struct {
 	Props
 	// Name of the participant, where the provider takes one.
@@ -14,14 +16,17 @@ type SystemMessage struct {
 	Children Nodes
 }
 
-// UserMessage is a message from the user.
+// UserMessage is a message from the user: what is asked, and what was looked up for it. A message that was said does not change any
+// more and is cheaper as a [Finished].
 type UserMessage struct {
 	Props
 	Name     string
 	Children Nodes
 }
 
-// AssistantMessage is a message from the model, with the tools that it called.
+// AssistantMessage is a message from the model, with the tools that it called. It is for examples that the model should follow; a
+// conversation is shown by the elements of package history. A call must be answered by a [ToolMessage] in the messages that are left:
+// link both to a group, or put them into a [Chunk].
 type AssistantMessage struct {
 	Props
 	Name      string
@@ -36,7 +41,7 @@ type ToolCall struct {
 	KeepWith *Group
 }
 
-// ToolMessage is the result of a tool call.
+// ToolMessage is the result of a tool call. It stands after the message with the call, and goes with it.
 type ToolMessage struct {
 	Props
 	// ToolCallID of the call that it answers.
@@ -60,7 +65,8 @@ func (m AssistantMessage) Render(context.Context, Sizing) (Node, error) {
 // Render gives the message's children.
 func (m ToolMessage) Render(context.Context, Sizing) (Node, error) { return m.Children, nil }
 
-// Message is the element for a finished message. Its tool calls are linked to nothing.
+// Message is the element for a finished message, for one that stands in one prompt only; a [Finished] is laid out and counted once for
+// all. Its tool calls are linked to nothing.
 //
 // A text part that follows another starts on a line of its own, since text in a message is joined.
 func Message(props Props, m chat.Message) Node {

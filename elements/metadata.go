@@ -8,7 +8,7 @@ import (
 )
 
 // Meta is a value that goes along with a prompt without being part of its text: what was looked up, which files were
-// used. [MetaOf] and [AllMeta] find it in the result by its type.
+// used. It costs no tokens. [MetaOf] and [AllMeta] find it in the result by its type.
 type Meta[T any] struct {
 	Value T
 	// Local drops the value together with the element it stands in. Without it the value is always in the result.
@@ -46,7 +46,7 @@ func AllMeta[T any](m Metadata) []T {
 	return all
 }
 
-// Reference names a source that the text around it was taken from. The result of a render tells the references whose
+// Reference names a source that the text around it was taken from, without being part of the text. The result of a render tells the references whose
 // text was kept from those whose text was dropped.
 type Reference struct {
 	// Name of the source. A name is reported once.

@@ -26,7 +26,8 @@ type Nodes []Node
 // Render gives the list itself; it has nothing to add to its members.
 func (n Nodes) Render(context.Context, Sizing) (Node, error) { return n, nil }
 
-// Text is literal text. It takes the priority of the element it stands in and is pruned as one piece.
+// Text is literal text. It takes the priority of the element it stands in and is pruned as one piece. It goes on in the line of the
+// text before it; text on lines of its own, or with properties, is a [TextChunk].
 type Text string
 
 // Render gives the text itself.

@@ -9,7 +9,8 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Image is a picture in a message.
+// Image is a picture in a message. It is counted by the provider's formula, at the upper bound unless its size is known, and is kept or
+// dropped whole. When it goes, its message is counted again.
 type Image struct {
 	Props
 	// Source is a URL, or the picture itself in base64. Base64 of a JPEG, PNG, GIF or WebP file is recognised by its
@@ -43,7 +44,8 @@ func imageURL(source string) string {
 	return source
 }
 
-// Document is a file in a message.
+// Document is a file in a message, such as a PDF, for models that read it as it is; what it counts is estimated. A file of text is cheaper
+// as a [TextChunk], and pruned in parts.
 type Document struct {
 	Props
 	// Data of the file, in base64.
@@ -57,7 +59,8 @@ type Document struct {
 // Part is the finished part.
 func (d Document) Part() chat.Part { return chat.Document{Data: d.Data, MediaType: d.MediaType} }
 
-// Thinking is what a model thought, sent back to it unchanged.
+// Thinking is what a model thought, sent back to it unchanged. It stands in an [AssistantMessage], whole or not at all: providers refuse
+// a part of it. The elements of package history show it by themselves.
 type Thinking struct {
 	Props
 	Thought chat.Thinking
@@ -66,7 +69,7 @@ type Thinking struct {
 // Part is the finished part.
 func (t Thinking) Part() chat.Part { return t.Thought }
 
-// Opaque is a part that only its provider understands. Its Tokens count wherever pieces are counted one by one. Where
+// Opaque is a part that only its provider understands. It is left out for other providers. Its Tokens count wherever pieces are counted one by one. Where
 // its own priority is unset it takes that of the element it stands in, in a [TextChunk] the highest.
 type Opaque struct {
 	Priority *int
@@ -80,7 +83,8 @@ type Opaque struct {
 func (o Opaque) Part() chat.Part { return chat.Opaque{Value: o.Value, Tokens: o.Tokens} }
 
 // CacheBreakpoint marks how far a prompt is worth caching. It stands directly in a message. While it is there, pieces
-// before it are passed over when pruning chooses.
+// before it are passed over when pruning chooses: put it behind what stays the same, and nothing that may have to go before it. It costs
+// no tokens; providers charge more for what they write to their cache (sizing.Prices).
 type CacheBreakpoint struct {
 	// Type as the provider names it, such as "ephemeral".
 	Type string

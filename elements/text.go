@@ -10,6 +10,9 @@ import (
 // last that has to go, it is trimmed: as much of it stays as fits, unless that is less than Least. At most one break is set.
 //
 // Its children are [Text] and [LineBreak]; [Meta], [Reference] and [Opaque] may stand among them.
+//
+// It is for most text. One that is cut to its share has to be counted when it is laid out, and so have those beside it; of others, what
+// surely goes is never counted. Text of which a part is worth nothing, such as JSON, has no break.
 type TextChunk struct {
 	Props
 	// BreakOn is the string before which the text may be cut.
@@ -47,7 +50,8 @@ func (t TextChunk) Render(context.Context, Sizing) (Node, error) { return t.Chil
 //	</file>
 //
 // Text in it is escaped (&, < and >), that of tags within it included. The two tags stand as long as anything is left
-// between them and are never pruned apart from it. A tag without children is written as one, <name/>.
+// between them and are never pruned apart from it. A tag without children is written as one, <name/>. It costs the tokens of its tags,
+// and of the escaping: text for which that is wrong, such as code that the model is to copy, stands in a [TextChunk] with fences of its own.
 type Tag struct {
 	Props
 	// Name of the tag: a letter or underscore, then letters, digits, and any of "_-.:". Anything else is an error.
@@ -63,7 +67,7 @@ type Attribute struct{ Name, Value string }
 // Render gives the tag's children.
 func (t Tag) Render(context.Context, Sizing) (Node, error) { return t.Children, nil }
 
-// LineBreak is a line break. It takes the priority of the element it stands in.
+// LineBreak is a line break, in text that goes on in a line. It takes the priority of the element it stands in. A [TextChunk] needs none.
 type LineBreak struct{}
 
 // Render gives the line break itself.
