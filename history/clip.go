@@ -15,7 +15,7 @@ import (
 	"github.com/promptree-go/promptree/internal/plainjson"
 )
 
-// Limits say how much of a round is shown, as shares of the window ([elements.Sizing.Window]). What is cut is cut in the
+// Limits say how much of a round is shown, as shares of the window ([elements.Sizing].PromptBudget). What is cut is cut in the
 // prompt only; the session keeps it.
 type Limits struct {
 	// Results is the share that the tool results of one round take together, above 0 and up to 1. Each result takes

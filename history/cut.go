@@ -36,7 +36,7 @@ type Cut struct {
 	// Tokens is the most that may be kept, as it is shown, with the first message of a turn that is cut. Older entries are
 	// kept as long as they fit. Defaults to no limit.
 	Tokens int
-	// Share of the window ([elements.Sizing.Window]) that may be kept, above 0 and up to 1. With Tokens the smaller of both
+	// Share of the window ([elements.Sizing].PromptBudget) that may be kept, above 0 and up to 1. With Tokens the smaller of both
 	// counts. Defaults to no limit.
 	Share float64
 	// Messages is how many of the newest messages are enough: older ones are kept until that number is reached. Each message

@@ -1,4 +1,8 @@
-// Package history keeps what was said and shows it in a prompt.
+// Package history keeps what was said and shows it in a prompt. Three things are needed:
+//
+//   - A session: [Open] keeps it in a file, the zero [Session] in memory.
+//   - [Session.Append], for what the user, the model and the tools say.
+//   - The elements [Conversation], [TurnStart] and [TurnRounds], which show it in a prompt.
 //
 // A [Session] is a conversation that is only ever appended to, in memory or in a file of one JSON object a line:
 //

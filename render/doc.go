@@ -6,6 +6,12 @@
 //	}
 //	send(result.Messages)
 //
+// Three things are needed:
+//
+//   - A prompt: a tree of elements, which package elements/el writes. Its priorities say what goes first.
+//   - A budget in tokens. [sizing.Window.Budget] works it out of the context window, the answer and the tools.
+//   - A tokenizer, which counts: one of sizing/tiktoken, or a [sizing.Calibrated]. Share one among all renders.
+//
 // [Render] says in which steps it works. [Result.Report] lists every piece with its path, its tokens and what became of it;
 // [Result.Outline] is the same as a tree, with sums and texts, and [Outline.Fold] and [Compare] print it.
 //
@@ -174,6 +180,23 @@
 // [Transfer] renders content to JSON, in the form of prompt-tsx (content type [TransferContentType]), and
 // [elements.Transferred] puts such content into a message, where it is pruned piece by piece like any other. So a tool
 // server written in Go can answer a client in TypeScript, and the other way round.
+//
+// # Measuring a prompt of your own
+//
+// A benchmark shares the counter, as the program should: a counter remembers the words that it has counted.
+//
+//	func BenchmarkPrompt(b *testing.B) {
+//		tokenizer := tiktoken.O200k()
+//		for b.Loop() {
+//			if _, err := render.Render(b.Context(), prompt(files, question), render.Options{Budget: 20_000, Tokenizer: tokenizer}); err != nil {
+//				b.Fatal(err)
+//			}
+//		}
+//	}
+//
+// Eight files, 84 kB in all, take 0.3 ms like this, and 2.2 ms if each render has a new counter. What an element of your own looks up is
+// part of the time: render it with what it found, or measure it apart. Rounds of a conversation are measured by appending to one
+// session, since what was shown before is not laid out again.
 //
 // # Providers
 //

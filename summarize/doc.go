@@ -9,6 +9,12 @@
 //	defer compactor.Close()
 //	result, err := compactor.Render(ctx, prompt) // messages that fit, or an error that says why not
 //
+// Three things are needed:
+//
+//   - A session, shown in the prompt by the elements of package history.
+//   - A [Target]: the model, its tokenizer, and the budget of a prompt.
+//   - A [Policy], which says when to compact and how: one of those in summarize/policies, changed or not.
+//
 // Package summarize/agent does this, asks the model and appends its answer, in one call.
 //
 // # Five steps
