@@ -48,7 +48,8 @@
 // Priorities say what goes first, the lowest of siblings; what is Required never goes:
 //
 //	el.Each(files, func(f File) el.Node {
-//		return el.Tag("file", el.ReportName(f.Path), el.Priority(f.Importance), el.Attr("path", f.Path), el.Text(f.Source))
+//		return el.Tag("file", el.ReportName(f.Path), el.Priority(f.Importance),
+//			el.Attr("path", f.Path), el.Text(f.Source))
 //	}),
 //	el.Text("What does the program print?", el.Required),
 //
@@ -59,7 +60,8 @@
 // el.Lines ends at a line that still fits instead of going whole. It is cut to its share of the budget when it is laid out, and
 // el.Grow says who is given room first, so let it fall as the priorities do:
 //
-//	return el.Tag("file", el.Priority(f.Importance), el.Grow(f.Importance), el.Attr("path", f.Path), el.Lines(f.Source))
+//	return el.Tag("file", el.Priority(f.Importance), el.Grow(f.Importance),
+//		el.Attr("path", f.Path), el.Lines(f.Source))
 //
 // # Step 5: an element of your own
 //

@@ -89,7 +89,8 @@ func Example_step3Priorities() {
 		el.System(el.Text("You are a coding agent.")),
 		el.User(
 			el.Each(files, func(f File) el.Node {
-				return el.Tag("file", el.ReportName(f.Path), el.Priority(f.Importance), el.Attr("path", f.Path), el.Text(f.Source))
+				return el.Tag("file", el.ReportName(f.Path), el.Priority(f.Importance),
+					el.Attr("path", f.Path), el.Text(f.Source))
 			}),
 			el.Text("What does the program print?", el.Required),
 		),
@@ -113,7 +114,8 @@ func Example_step4Trimmed() {
 		el.System(el.Text("You are a coding agent.")),
 		el.User(
 			el.Each(files, func(f File) el.Node {
-				return el.Tag("file", el.Priority(f.Importance), el.Grow(f.Importance), el.Attr("path", f.Path), el.Lines(f.Source))
+				return el.Tag("file", el.Priority(f.Importance), el.Grow(f.Importance),
+					el.Attr("path", f.Path), el.Lines(f.Source))
 			}),
 			el.Text("What does the program print?", el.Required),
 		),

@@ -5,7 +5,7 @@
 //		history.Conversation{Session: session},
 //		el.User(el.Priority(900), el.Grow(2),
 //			el.Each(files, func(f File) el.Node {
-//				return el.Tag("file", el.Priority(f.Importance), el.Attr("path", f.Path), el.Lines(f.Source))
+//				return el.Tag("file", el.Priority(f.Importance), el.Attr("path", f.Path), el.Text(f.Source))
 //			}),
 //			el.Text(question, el.Required),
 //		),
@@ -43,7 +43,8 @@
 //
 // An option that does not belong where it stands, such as [Attr] in a [User], is an error of the render, not a panic:
 //
-//	render: User: el: an option does not apply where it stands: write Attr("path", "a.go") directly among the arguments of Tag
+//	render: User: el: an option does not apply where it stands:
+//	write Attr("path", "a.go") directly among the arguments of Tag
 //
 // A constructor copies its arguments once, beside what the literal costs.
 package el
