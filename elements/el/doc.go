@@ -43,8 +43,7 @@
 //
 // An option that does not belong where it stands, such as [Attr] in a [User], is an error of the render, not a panic:
 //
-//	render: User: el: an option does not apply where it stands:
-//	write Attr("path", "a.go") directly among the arguments of Tag
+//	render: User: el: an option does not apply where it stands: write Attr directly among the arguments of Tag
 //
 // A constructor copies its arguments once, beside what the literal costs.
 package el

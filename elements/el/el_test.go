@@ -220,19 +220,19 @@ func TestAnOptionThatIsNotTakenIsAnErrorWithItsPlace(t *testing.T) {
 		path string
 		said string
 	}{
-		"of another element":       {el.User(el.Attr("path", "a.go"), el.Text("a")), "User", `write Attr("path", "a.go") directly among the arguments of Tag`},
+		"of another element":       {el.User(el.Attr("path", "a.go"), el.Text("a")), "User", `write Attr directly among the arguments of Tag`},
 		"in a text":                {el.User(el.Text("a", el.Failed)), "User > TextChunk", "write Failed directly among the arguments of ToolResult"},
 		"a cut without a break":    {el.User(el.Text("a", el.CutStart)), "User > TextChunk", "write CutStart directly among the arguments of Lines or Words"},
-		"in an image":              {el.User(el.Image("https://example.com/a.png", el.Mark("…"))), "User > Image", `write Mark("…") directly`},
-		"in the prompt":            {el.Prompt(el.Priority(3), el.User(el.Text("a"))), "Root", "write Priority(3) directly among the arguments of the constructor of an element"},
+		"in an image":              {el.User(el.Image("https://example.com/a.png", el.Mark("…"))), "User > Image", `write Mark directly`},
+		"in the prompt":            {el.Prompt(el.Priority(3), el.User(el.Text("a"))), "Root", "write Priority directly among the arguments of the constructor of an element"},
 		"as the prompt":            {el.Required, "Root", "write Required directly"},
-		"in a list":                {el.User(el.Nodes{el.Grow(2), el.Text("a")}), "User", "write Grow(2) directly"},
-		"in a loop":                {el.User(el.Tag("a", el.Each([]int{1}, func(int) el.Node { return el.Reserve(1) }))), "User > a", "write Reserve(1) directly"},
-		"in a literal":             {elements.UserMessage{Children: elements.Nodes{el.Basis(2), el.Text("a")}}, "User", "write Basis(2) directly"},
+		"in a list":                {el.User(el.Nodes{el.Grow(2), el.Text("a")}), "User", "write Grow directly"},
+		"in a loop":                {el.User(el.Tag("a", el.Each([]int{1}, func(int) el.Node { return el.Reserve(1) }))), "User > a", "write Reserve directly"},
+		"in a literal":             {elements.UserMessage{Children: elements.Nodes{el.Basis(2), el.Text("a")}}, "User", "write Basis directly"},
 		"of a ranked list's child": {el.User(el.Ranked(el.Text("a"), el.Calls(call))), "User > PrioritizedList", "write Calls directly among the arguments of Assistant"},
-		"as the alternative":       {el.User(el.IfEmpty(el.Priority(1))), "User > IfEmpty > Wrap#1", "write Priority(1) directly"},
+		"as the alternative":       {el.User(el.IfEmpty(el.Priority(1))), "User > IfEmpty > Wrap#1", "write Priority directly"},
 		"from a function": {
-			el.User(el.Func(func(context.Context, elements.Sizing) (el.Node, error) { return el.Priority(1), nil })), "User > Func", "write Priority(1) directly",
+			el.User(el.Func(func(context.Context, elements.Sizing) (el.Node, error) { return el.Priority(1), nil })), "User > Func", "write Priority directly",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

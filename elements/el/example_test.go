@@ -192,5 +192,5 @@ func ExampleIff() {
 func ExampleErrPlace() {
 	show(el.User(el.Attr("path", "a.go"), el.Text("Explain this.")), 100)
 	// Output:
-	// render: User: el: an option does not apply where it stands: write Attr("path", "a.go") directly among the arguments of Tag
+	// render: User: el: an option does not apply where it stands: write Attr directly among the arguments of Tag
 }

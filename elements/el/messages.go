@@ -43,7 +43,7 @@ func Calls(calls ...chat.ToolCall) Option[elements.AssistantMessage] { return Ca
 
 // CallsWith is [Calls] that are linked to a group: they go with its elements, and these with them. See [KeepWith].
 func CallsWith(group *elements.Group, calls ...chat.ToolCall) Option[elements.AssistantMessage] {
-	return Option[elements.AssistantMessage]{said: "Calls", home: "Assistant", set: func(m *elements.AssistantMessage) {
+	return Option[elements.AssistantMessage]{name: "Calls", home: "Assistant", set: func(m *elements.AssistantMessage) {
 		for _, c := range calls {
 			m.ToolCalls = append(m.ToolCalls, elements.ToolCall{ToolCall: c, KeepWith: group})
 		}
@@ -60,4 +60,4 @@ func ToolResult(id string, args ...Node) elements.ToolMessage {
 }
 
 // Failed sets IsError of a [ToolResult]: the tool failed.
-var Failed = Option[elements.ToolMessage]{said: "Failed", home: "ToolResult", set: func(m *elements.ToolMessage) { m.IsError = true }}
+var Failed = Option[elements.ToolMessage]{name: "Failed", home: "ToolResult", set: func(m *elements.ToolMessage) { m.IsError = true }}

@@ -12,7 +12,7 @@ import (
 // for one field the later counts. A constructor of an element takes each [Property], and the options of the type that it returns. An
 // option anywhere else, such as in a list, is an error of the render: [ErrPlace], with the path of the element in which it stands.
 type Option[T any] struct {
-	said string // as it is written
+	name string
 	home string // the constructors that take it
 	set  func(*T)
 }
@@ -25,7 +25,7 @@ var ErrPlace = errors.New("el: an option does not apply where it stands")
 
 // Misplaced returns the error of an option that no constructor took.
 func (o Option[T]) Misplaced() error {
-	return fmt.Errorf("%w: write %s directly among the arguments of %s", ErrPlace, o.said, o.home)
+	return fmt.Errorf("%w: write %s directly among the arguments of %s", ErrPlace, o.name, o.home)
 }
 
 // Render returns the error of an option that no constructor took.
@@ -59,57 +59,45 @@ func Props(options ...Property) elements.Props {
 }
 
 // property returns an option of all elements.
-func property(set func(*elements.Props), name string, args ...any) Property {
-	return Property{said: said(name, args), home: "the constructor of an element", set: set}
+func property(name string, set func(*elements.Props)) Property {
+	return Property{name: name, home: anywhere, set: set}
 }
 
-// said returns an option as it is written.
-func said(name string, args []any) string {
-	for i, arg := range args {
-		sep := ", "
-		if i == 0 {
-			sep = "("
-		}
-		name += fmt.Sprintf("%s%#v", sep, arg)
-	}
-	if len(args) > 0 {
-		name += ")"
-	}
-	return name
-}
+// anywhere is where properties are taken.
+const anywhere = "the constructor of an element"
 
 // Priority sets [elements.Props].Priority: of siblings the lowest goes first. None by default, which is the highest.
 func Priority(n int) Property {
-	return property(func(p *elements.Props) { p.Priority = &n }, "Priority", n)
+	return property("Priority", func(p *elements.Props) { p.Priority = &n })
 }
 
 // Required sets [elements.Props].Required: the element and everything in it is never pruned.
-var Required = property(func(p *elements.Props) { p.Required = true }, "Required")
+var Required = Property{name: "Required", home: anywhere, set: func(p *elements.Props) { p.Required = true }}
 
 // PassPriority sets [elements.Props].PassPriority: the element's children compete as if they stood in its place.
-var PassPriority = property(func(p *elements.Props) { p.PassPriority = true }, "PassPriority")
+var PassPriority = Property{name: "PassPriority", home: anywhere, set: func(p *elements.Props) { p.PassPriority = true }}
 
 // Grow sets [elements.Props].FlexGrow: siblings without it are laid out first, then those with the highest, and so on down.
 func Grow(n int) Property {
-	return property(func(p *elements.Props) { p.FlexGrow = n }, "Grow", n)
+	return property("Grow", func(p *elements.Props) { p.FlexGrow = n })
 }
 
 // Basis sets [elements.Props].FlexBasis: the element's part in the sharing of its group's budget. Defaults to 1.
 func Basis(part float64) Property {
-	return property(func(p *elements.Props) { p.FlexBasis = part }, "Basis", part)
+	return property("Basis", func(p *elements.Props) { p.FlexBasis = part })
 }
 
 // Reserve sets [elements.Props].FlexReserve to a number of tokens, kept free while earlier groups are laid out.
 func Reserve(tokens int) Property {
-	return property(func(p *elements.Props) { p.FlexReserve = elements.Reserve{Tokens: tokens} }, "Reserve", tokens)
+	return property("Reserve", func(p *elements.Props) { p.FlexReserve = elements.Reserve{Tokens: tokens} })
 }
 
 // ReserveShare sets [elements.Props].FlexReserve to a share of what is left, from 0 to 1.
 func ReserveShare(share float64) Property {
-	return property(func(p *elements.Props) { p.FlexReserve = elements.Reserve{Share: share} }, "ReserveShare", share)
+	return property("ReserveShare", func(p *elements.Props) { p.FlexReserve = elements.Reserve{Share: share} })
 }
 
 // ReportName sets [elements.Props].ReportName: what the element is called in paths, errors and reports.
 func ReportName(name string) Property {
-	return property(func(p *elements.Props) { p.ReportName = name }, "ReportName", name)
+	return property("ReportName", func(p *elements.Props) { p.ReportName = name })
 }

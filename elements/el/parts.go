@@ -23,7 +23,7 @@ func Image(source string, args ...Node) elements.Image {
 
 // Detail asks for a resolution of an [Image]. Defaults to the provider's choice.
 func Detail(detail chat.ImageDetail) Option[elements.Image] {
-	return Option[elements.Image]{said: said("Detail", []any{detail}), home: "Image", set: func(i *elements.Image) { i.Detail = detail }}
+	return Option[elements.Image]{name: "Detail", home: "Image", set: func(i *elements.Image) { i.Detail = detail }}
 }
 
 // Document returns a file in base64, of a type such as "application/pdf". A [Ref] and a [Meta] may stand in it:

@@ -41,24 +41,24 @@ func breakable(t elements.TextChunk, text string, args []Node) elements.TextChun
 }
 
 // trimming returns an option of text that may be trimmed.
-func trimming(set func(*elements.TextChunk), name string, args ...any) Option[elements.TextChunk] {
-	return Option[elements.TextChunk]{said: said(name, args), home: "Lines or Words", set: set}
+func trimming(name string, set func(*elements.TextChunk)) Option[elements.TextChunk] {
+	return Option[elements.TextChunk]{name: name, home: "Lines or Words", set: set}
 }
 
 // The sides from which [Lines] and [Words] are trimmed. Their end by default.
 var (
-	CutStart  = trimming(func(t *elements.TextChunk) { t.Cut = elements.CutStart }, "CutStart")   // the end stays
-	CutMiddle = trimming(func(t *elements.TextChunk) { t.Cut = elements.CutMiddle }, "CutMiddle") // the beginning and the end stay
+	CutStart  = trimming("CutStart", func(t *elements.TextChunk) { t.Cut = elements.CutStart })   // the end stays
+	CutMiddle = trimming("CutMiddle", func(t *elements.TextChunk) { t.Cut = elements.CutMiddle }) // the beginning and the end stay
 )
 
 // Mark sets the text that stands where [Lines] or [Words] were trimmed. None by default.
 func Mark(text string) Option[elements.TextChunk] {
-	return trimming(func(t *elements.TextChunk) { t.Mark = text }, "Mark", text)
+	return trimming("Mark", func(t *elements.TextChunk) { t.Mark = text })
 }
 
 // Least sets the fewest tokens to which [Lines] or [Words] are trimmed. If no more would fit, they go whole. Defaults to 16.
 func Least(tokens int) Option[elements.TextChunk] {
-	return trimming(func(t *elements.TextChunk) { t.Least = tokens }, "Least", tokens)
+	return trimming("Least", func(t *elements.TextChunk) { t.Least = tokens })
 }
 
 // Tag returns an XML-style block, in which text is escaped. [Attr] adds attributes:
@@ -72,7 +72,7 @@ func Tag(name string, args ...Node) elements.Tag {
 
 // Attr appends to the Attributes of a [Tag].
 func Attr(name, value string) Option[elements.Tag] {
-	return Option[elements.Tag]{said: said("Attr", []any{name, value}), home: "Tag", set: func(t *elements.Tag) {
+	return Option[elements.Tag]{name: "Attr", home: "Tag", set: func(t *elements.Tag) {
 		t.Attributes = append(t.Attributes, elements.Attribute{Name: name, Value: value})
 	}}
 }
