@@ -7,7 +7,9 @@
 //			elements.Text("You are a coding agent."),
 //		}},
 //		elements.UserMessage{Children: elements.Nodes{
-//			elements.Tag{Name: "file", Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{elements.Text(source)}},
+//			elements.Tag{Name: "file", Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{
+//				elements.Text(source),
+//			}},
 //			elements.PrioritizedList{Children: hints},
 //			elements.TextChunk{Children: elements.Nodes{elements.Text(question)}},
 //		}},
@@ -37,7 +39,7 @@
 //		if err != nil {
 //			return nil, err
 //		}
-//		return el.Each(files, func(f File) elements.Node { return elements.TextChunk{…} }), nil
+//		return el.Each(files, func(f File) elements.Node { return el.Text(f.Source) }), nil
 //	}
 //
 // Embedding [Props] gives it a priority and the rest of the properties. The same value may stand in a tree twice.

@@ -22,7 +22,7 @@ type Finished struct {
 // Kept is what the renderer keeps with the messages. It is for the renderer alone.
 func (f *Finished) Kept() *kept.Slot { return &f.kept }
 
-// Render gives the messages.
+// Render returns the messages.
 func (f *Finished) Render(context.Context, Sizing) (Node, error) {
 	nodes := make(Nodes, len(f.Messages))
 	for i, m := range f.Messages {

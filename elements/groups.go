@@ -13,7 +13,7 @@ type Wrap struct {
 	Children Nodes
 }
 
-// Render gives the children.
+// Render returns the children.
 func (w Wrap) Render(context.Context, Sizing) (Node, error) { return w.Children, nil }
 
 // Chunk is kept or dropped as a whole: a question and its answer, a text and its heading. A large one leaves much room when it goes, which
@@ -24,7 +24,7 @@ type Chunk struct {
 	Children Nodes
 }
 
-// Render gives the children.
+// Render returns the children.
 func (c Chunk) Render(context.Context, Sizing) (Node, error) { return c.Children, nil }
 
 // TokenLimit prunes its children to a limit of their own before the rest of the prompt is pruned: what should never take more, however
@@ -37,10 +37,10 @@ type TokenLimit struct {
 	Children Nodes
 }
 
-// Render gives the children.
+// Render returns the children.
 func (l TokenLimit) Render(context.Context, Sizing) (Node, error) { return l.Children, nil }
 
-// PrioritizedList gives its children priorities that rise with their order, so that the first goes first; the last has
+// PrioritizedList returns its children priorities that rise with their order, so that the first goes first; the last has
 // one less than the list's own priority (default 0). Where it is Descending the priorities fall, from the list's own,
 // and the last goes first. Text among the children becomes a [TextChunk], empty text nothing. A list among them is
 // transparent: its members keep their own priorities. A PrioritizedList among them ranks its own from the one it gets.
@@ -52,7 +52,7 @@ type PrioritizedList struct {
 	Children   Nodes
 }
 
-// Render gives the children with their priorities.
+// Render returns the children with their priorities.
 func (l PrioritizedList) Render(context.Context, Sizing) (Node, error) {
 	base := 0
 	if l.Priority != nil {
@@ -83,13 +83,13 @@ func (l PrioritizedList) Render(context.Context, Sizing) (Node, error) {
 	return ranked, nil
 }
 
-// WithPriority gives a node another priority, that of an element which somebody else made. On a list and on text it does nothing.
+// WithPriority returns a node another priority, that of an element which somebody else made. On a list and on text it does nothing.
 type WithPriority struct {
 	Priority int
 	Node     Node
 }
 
-// Render gives the node.
+// Render returns the node.
 func (w WithPriority) Render(context.Context, Sizing) (Node, error) { return w.Node, nil }
 
 // Group is the identity of elements that stand or fall together. Each &Group{} is a group of its own; share the
@@ -109,7 +109,7 @@ type KeepWith struct {
 	Children Nodes
 }
 
-// Render gives the children.
+// Render returns the children.
 func (k KeepWith) Render(context.Context, Sizing) (Node, error) { return k.Children, nil }
 
 // IfEmpty is its children, or Alt where they render to nothing but white space: "no results". Both are laid out, Alt first; what
@@ -120,7 +120,7 @@ type IfEmpty struct {
 	Children Nodes
 }
 
-// Render gives the alternative, then the children, each in a wrapper.
+// Render returns the alternative, then the children, each in a wrapper.
 func (e IfEmpty) Render(context.Context, Sizing) (Node, error) {
 	return Nodes{
 		Wrap{Children: Nodes{e.Alt}},
@@ -153,7 +153,7 @@ type LegacyPrioritization struct {
 	Children Nodes
 }
 
-// Render gives the children.
+// Render returns the children.
 func (l LegacyPrioritization) Render(context.Context, Sizing) (Node, error) {
 	return l.Children, nil
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // SystemMessage is a message from the system. Its children are text and parts, or elements that render to such. Instructions to which
-// nobody gives a priority are the last to go, and Required they never do. Each message costs what the provider takes for a message besides
+// nobody returns a priority are the last to go, and Required they never do. Each message costs what the provider takes for a message besides
 // its content, some 3 to 5 tokens, so that texts that belong together stand in one.
 type SystemMessage struct {
 	Props
@@ -51,18 +51,18 @@ type ToolMessage struct {
 	Children Nodes
 }
 
-// Render gives the message's children.
+// Render returns the message's children.
 func (m SystemMessage) Render(context.Context, Sizing) (Node, error) { return m.Children, nil }
 
-// Render gives the message's children.
+// Render returns the message's children.
 func (m UserMessage) Render(context.Context, Sizing) (Node, error) { return m.Children, nil }
 
-// Render gives the message's children.
+// Render returns the message's children.
 func (m AssistantMessage) Render(context.Context, Sizing) (Node, error) {
 	return m.Children, nil
 }
 
-// Render gives the message's children.
+// Render returns the message's children.
 func (m ToolMessage) Render(context.Context, Sizing) (Node, error) { return m.Children, nil }
 
 // Message is the element for a finished message, for one that stands in one prompt only; a [Finished] is laid out and counted once for

@@ -15,7 +15,7 @@ type Meta[T any] struct {
 	Local bool
 }
 
-// Render gives the value itself to the renderer.
+// Render returns the value itself to the renderer.
 func (m Meta[T]) Render(context.Context, Sizing) (Node, error) { return m, nil }
 
 // Entry is the value without its type. It is for the renderer alone.
@@ -25,7 +25,7 @@ func (m Meta[T]) Entry() metadata.Entry { return metadata.Entry{Value: m.Value, 
 // out, then the local ones that are left, in document order. The zero value is empty.
 type Metadata []metadata.Entry
 
-// MetaOf gives the first value of type T.
+// MetaOf returns the first value of type T.
 func MetaOf[T any](m Metadata) (value T, ok bool) {
 	for _, entry := range m {
 		if v, ok := entry.Value.(T); ok {
@@ -35,7 +35,7 @@ func MetaOf[T any](m Metadata) (value T, ok bool) {
 	return value, false
 }
 
-// AllMeta gives every value of type T, in order.
+// AllMeta returns every value of type T, in order.
 func AllMeta[T any](m Metadata) []T {
 	var all []T
 	for _, entry := range m {
@@ -56,5 +56,5 @@ type Reference struct {
 	Transfer json.RawMessage
 }
 
-// Render gives the reference itself.
+// Render returns the reference itself.
 func (r Reference) Render(context.Context, Sizing) (Node, error) { return r, nil }

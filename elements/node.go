@@ -5,7 +5,7 @@ import "context"
 // Node is anything that can stand in a prompt's tree: [Text], a list of [Nodes], one of this package's elements, or a
 // type of your own.
 //
-// Render gives what the node stands for, and is called again on what it gives until only the built-in elements are
+// Render returns what the node stands for, and is called again on what it gives until only the built-in elements are
 // left. It is called once a render and may take its time: nodes of one flex group whose type is not from this package
 // render concurrently, up to 256 at a time. A nil Node renders nothing. An error, and a panic, come back from the render with the path of
 // the node.
@@ -23,12 +23,12 @@ type Element interface {
 // element. Nil nodes are skipped.
 type Nodes []Node
 
-// Render gives the list itself; it has nothing to add to its members.
+// Render returns the list itself; it has nothing to add to its members.
 func (n Nodes) Render(context.Context, Sizing) (Node, error) { return n, nil }
 
 // Text is literal text. It takes the priority of the element it stands in and is pruned as one piece. It goes on in the line of the
 // text before it; text on lines of its own, or with properties, is a [TextChunk].
 type Text string
 
-// Render gives the text itself.
+// Render returns the text itself.
 func (t Text) Render(context.Context, Sizing) (Node, error) { return t, nil }

@@ -95,17 +95,17 @@ type CacheBreakpoint struct {
 // Part is the finished part.
 func (b CacheBreakpoint) Part() chat.Part { return chat.CacheBreakpoint(b) }
 
-// Render gives nothing: the part is the whole element.
+// Render returns nothing: the part is the whole element.
 func (i Image) Render(context.Context, Sizing) (Node, error) { return nil, nil }
 
-// Render gives nothing: the part is the whole element.
+// Render returns nothing: the part is the whole element.
 func (d Document) Render(context.Context, Sizing) (Node, error) { return nil, nil }
 
-// Render gives nothing: the part is the whole element.
+// Render returns nothing: the part is the whole element.
 func (t Thinking) Render(context.Context, Sizing) (Node, error) { return nil, nil }
 
-// Render gives nothing: the part is the whole element.
+// Render returns nothing: the part is the whole element.
 func (o Opaque) Render(context.Context, Sizing) (Node, error) { return nil, nil }
 
-// Render gives nothing: the part is the whole element.
+// Render returns nothing: the part is the whole element.
 func (b CacheBreakpoint) Render(context.Context, Sizing) (Node, error) { return nil, nil }

@@ -24,7 +24,7 @@ type Props struct {
 	FlexReserve Reserve
 }
 
-// ElementProps gives the properties to the renderer.
+// ElementProps returns the properties to the renderer.
 func (p Props) ElementProps() Props { return p }
 
 // Reserve is room that the elements of earlier flex groups are not told of: a number of tokens, or a share of what is left of the

@@ -40,7 +40,7 @@ const (
 	CutMiddle                // as many breaks stay at the beginning as at the end, or one more
 )
 
-// Render gives the chunk's children, uncut.
+// Render returns the chunk's children, uncut.
 func (t TextChunk) Render(context.Context, Sizing) (Node, error) { return t.Children, nil }
 
 // Tag is an XML-style block:
@@ -64,11 +64,11 @@ type Tag struct {
 // Attribute of a [Tag].
 type Attribute struct{ Name, Value string }
 
-// Render gives the tag's children.
+// Render returns the tag's children.
 func (t Tag) Render(context.Context, Sizing) (Node, error) { return t.Children, nil }
 
 // LineBreak is a line break, in text that goes on in a line. It takes the priority of the element it stands in. A [TextChunk] needs none.
 type LineBreak struct{}
 
-// Render gives the line break itself.
+// Render returns the line break itself.
 func (b LineBreak) Render(context.Context, Sizing) (Node, error) { return b, nil }

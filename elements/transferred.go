@@ -15,5 +15,5 @@ type Transferred struct {
 	Data json.RawMessage
 }
 
-// Render gives the tree itself to the renderer.
+// Render returns the tree itself to the renderer.
 func (t Transferred) Render(context.Context, Sizing) (Node, error) { return t, nil }

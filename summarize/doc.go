@@ -3,8 +3,10 @@
 //
 //	compactor := &summarize.Compactor{
 //		Session: session,
-//		Target:  summarize.Target{Model: model, Name: "gpt-5.4", Tokenizer: tokenizer, Budget: budget, ContextWindow: window, Tools: tools},
-//		Policy:  copilotchat.Policy(),
+//		Target: summarize.Target{
+//			Model: model, Name: "gpt-5.4", Tokenizer: tokenizer, Budget: budget, ContextWindow: window, Tools: tools,
+//		},
+//		Policy: copilotchat.Policy(),
 //	}
 //	defer compactor.Close()
 //	result, err := compactor.Render(ctx, prompt) // messages that fit, or an error that says why not
