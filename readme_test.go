@@ -25,6 +25,12 @@ func fenced(t *testing.T, page, language string) (blocks []string) {
 	return blocks
 }
 
+func TestReadmeIsNoLongerThanAPage(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	require.LessOrEqual(t, strings.Count(string(readme), "\n"), 200, "what is more belongs on a package's page")
+}
+
 func TestReadmeProgramsRunAsPasted(t *testing.T) {
 	programs := fenced(t, "README.md", "go")
 	require.Len(t, programs, 2)
