@@ -48,8 +48,8 @@ func pasted(t *testing.T, program, input string) string {
 	require.NoError(t, err)
 	require.Equal(t, string(formatted), program)
 	dir := t.TempDir()
-	source, overlay, built := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "program")
-	place, err := filepath.Abs("pasted/main.go") // where the module's own packages are at hand
+	source, overlay, built := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "program.exe") // Windows asks for the suffix
+	place, err := filepath.Abs("pasted/main.go")                                                                                   // where the module's own packages are at hand
 	require.NoError(t, err)
 	replace, err := json.Marshal(map[string]map[string]string{"Replace": {place: source}})
 	require.NoError(t, err)

@@ -39,8 +39,8 @@ func misplaced(t *testing.T, root el.Node) *render.ElementError {
 // named is an element of somebody else's.
 type named struct{ elements.Props }
 
-func (n named) Render(context.Context, elements.Sizing) (elements.Node, error) {
-	return value(nil, elements.Sizing{})
+func (n named) Render(ctx context.Context, s elements.Sizing) (elements.Node, error) {
+	return value(ctx, s)
 }
 
 func value(context.Context, elements.Sizing) (elements.Node, error) {
