@@ -75,8 +75,8 @@
 //	prompt := el.Prompt(
 //		el.System(el.Text(instructions)),
 //		history.Conversation{Session: session}, // the turns that are over
-//		history.TurnStart{Session: session},      // what the user asks now
-//		history.TurnRounds{Session: session},       // what the agent has done about it
+//		history.TurnStart{Session: session},    // what the user asks now
+//		history.TurnRounds{Session: session},   // what the agent has done about it
 //	)
 //
 // One context may pin the view that they show ([WithView]): that at the leaf when a render began, or what a compaction would

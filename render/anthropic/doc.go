@@ -2,7 +2,7 @@
 //
 //	model := &anthropic.Model{Client: sdk.NewClient(), Name: sdk.ModelClaudeSonnet5}
 //	response, err := model.Generate(ctx, chat.Request{Messages: rendered.Messages, Tools: tools})
-//	session.Append(response.Message)
+//	err = session.Append(ctx, response.Message)
 //
 // [Model] is a [chat.Model]: agents ask it, and compactors do for their summaries.
 //

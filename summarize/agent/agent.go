@@ -10,7 +10,7 @@
 //			return nil
 //		}
 //		for _, call := range answer.Message().ToolCalls {
-//			if err := session.Append(run(ctx, call)); err != nil {
+//			if err := session.Append(ctx, run(ctx, call)); err != nil {
 //				return err
 //			}
 //		}
