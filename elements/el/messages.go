@@ -10,7 +10,8 @@ import (
 //	elements.Nodes{…}
 func Prompt(children ...Node) elements.Nodes { return children }
 
-// System returns a message from the system. It is Required unless it is given a priority:
+// System returns a message from the system. It is Required, with everything in it, unless it is given a priority: give it a high one if
+// something in it may go.
 //
 //	elements.SystemMessage{Props: elements.Props{Required: true}, Children: elements.Nodes{…}}
 func System(args ...Node) elements.SystemMessage {
