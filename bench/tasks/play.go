@@ -59,6 +59,7 @@ func play(ctx context.Context, t task, policy *summarize.Policy, with setting) o
 		out.Policy, compactor.Policy = policy.Name, *policy
 		compactor.Policy.Continue = "" // the tasks go on by themselves
 	} else {
+		compactor.Policy.Off = true
 		compactor.Target.Budget, compactor.Target.ContextWindow = math.MaxInt32, 0 // the provider refuses what is too large
 	}
 	defer compactor.Close()

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/adk/v2/tool"
 	"google.golang.org/adk/v2/tool/agenttool"
 	"google.golang.org/adk/v2/tool/functiontool"
+	"google.golang.org/adk/v2/tool/toolconfirmation"
 	"google.golang.org/genai"
 
 	"github.com/promptree-go/promptree/elements"
@@ -270,6 +271,43 @@ func TestAnInterruptedRunIsResumedInAnotherProcess(t *testing.T) {
 			require.Equal(t, "1 users, 14 answers, 13 results, compacted", summary(t, s))
 		})
 	}
+}
+
+func TestACallThatMustBeConfirmedGoesOnOnceItIs(t *testing.T) {
+	s, _ := opened(t)
+	read, err := functiontool.New(functiontool.Config{Name: "read", Description: "Reads a file.", RequireConfirmationProvider: func(a readArguments) bool { return a.Path == "secret.go" }},
+		func(_ agent.Context, a readArguments) (string, error) { return content(a.Path), nil })
+	require.NoError(t, err)
+	m := &scripted{answer: func(n int, _ request) (*model.LLMResponse, error) {
+		switch {
+		case n < 12:
+			return reads(fmt.Sprintf("%d.go", n)), nil
+		case n == 12:
+			return reads("secret.go", "open.go"), nil
+		}
+		return says("done"), nil
+	}}
+	r := runnerOf(t, session.InMemoryService(), agentOf(t, m, read), pluginOn(t, compactorOn(t, s)))
+	got := run(t, r, false, question)
+	require.NoError(t, got.err)
+	id := ""
+	for _, e := range got.events {
+		for _, p := range e.Content.Parts {
+			if p.FunctionCall != nil && p.FunctionCall.Name == toolconfirmation.FunctionCallName {
+				id = p.FunctionCall.ID
+			}
+		}
+	}
+	require.NotEmpty(t, id)
+	got = send(t, r, false, user(returned(id, toolconfirmation.FunctionCallName, map[string]any{"confirmed": true})))
+	require.NoError(t, got.err)
+	require.Equal(t, "done", got.last())
+	checkRequests(t, m.requests, question)
+	last := m.requests[len(m.requests)-1].contents
+	results := last[len(last)-1].Parts
+	require.Equal(t, map[string]any{"result": content("secret.go")}, results[0].FunctionResponse.Response)
+	require.Equal(t, map[string]any{"result": content("open.go")}, results[1].FunctionResponse.Response)
+	require.Equal(t, "1 users, 14 answers, 14 results, compacted", summary(t, s))
 }
 
 // conversationsOf returns a choice of a conversation for each agent and branch, with the sessions by their names.

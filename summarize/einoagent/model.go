@@ -20,7 +20,7 @@ import (
 //
 // An error that says that the request is too large ([summarize.ContextLimit]) is a [*chat.ContextLimitError]. A lost
 // connection and an HTTP status of 408, 409, 425, 429 or 500 and more is a [*chat.TransientError]; the status is that of a
-// method StatusCode, of a field HTTPStatusCode or StatusCode, or in the text, as "status code: 429". That of a context that
+// method StatusCode, of a field HTTPStatusCode, StatusCode or Code, or in the text, as "status code: 429". That of a context that
 // ended is its cause. All wrap the model's own.
 func Model(m model.BaseChatModel) chat.Model { return einoModel{m} }
 

@@ -1,0 +1,103 @@
+package adkagent_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/adk/v2/agent"
+	"google.golang.org/adk/v2/model"
+	"google.golang.org/adk/v2/session"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/summarize/adkagent"
+)
+
+// Processes die at any request and after any tool, and others go on with adk's session as it was kept, or with none.
+func TestWhateverDiesEverythingIsRecordedOnce(t *testing.T) {
+	died := errors.New("died")
+	compacted := 0
+	for seed := range uint64(10) {
+		dice := rand.New(rand.NewPCG(seed, 4))
+		folder := t.TempDir()
+		path := filepath.Join(folder, "session.jsonl")
+		keeps := seed%2 == 0 // adk's session
+		calls, n := 0, 0     // calls that were made, and rounds that came to their end
+		m := &scripted{answer: func(_ int, r request) (*model.LLMResponse, error) {
+			if dice.IntN(8) == 0 {
+				return nil, died
+			}
+			if n%13 == 12 {
+				n++
+				return says(fmt.Sprintf("done %d", n)), nil
+			}
+			n++
+			var files []string
+			for range 1 + dice.IntN(2) {
+				calls++
+				files = append(files, fmt.Sprintf("%d.go", calls))
+			}
+			return reads(files...), nil
+		}}
+		read := readTool(t, func(_ agent.Context, path string) (string, error) { return content(path), nil })
+		for q := range 2 {
+			asked := fmt.Sprintf("question %d", q)
+			for again := 0; ; again++ {
+				s, err := history.Open(path, history.Options{File: history.FileOptions{Sync: history.SyncNever}})
+				require.NoError(t, err)
+				var sessions session.Service = session.InMemoryService()
+				end := func() error { return nil }
+				if keeps {
+					service := adkagent.NewService(adkagent.Files(folder))
+					sessions, end = service, service.Close
+				}
+				compactor := compactorOn(t, s)
+				words := asked
+				if keeps && again > 0 {
+					words = fmt.Sprintf("go on %d.%d", q, again)
+				}
+				got := run(t, runnerOf(t, sessions, agentOf(t, m, read), pluginOn(t, compactor)), dice.IntN(2) == 0, words)
+				require.NoError(t, compactor.Close())
+				require.NoError(t, s.Close())
+				require.NoError(t, end())
+				if got.err == nil {
+					break
+				}
+				require.ErrorIs(t, got.err, died, "seed %d", seed)
+			}
+		}
+		s, err := history.Read(path, history.Options{})
+		require.NoError(t, err)
+		seen := map[string]int{}
+		results := 0
+		for e, err := range s.Entries(t.Context()) {
+			require.NoError(t, err)
+			switch m := e.Message(); m.Role {
+			case chat.RoleUser:
+				seen[m.Text()]++
+			case chat.RoleTool:
+				results++
+				seen[m.Text()[:20]]++
+			case chat.RoleAssistant:
+				for _, c := range m.ToolCalls {
+					seen[c.Arguments]++
+				}
+			}
+			if e.Type() == history.TypeCompaction {
+				compacted++
+			}
+		}
+		require.NoError(t, s.Close())
+		for what, times := range seen {
+			require.Equal(t, 1, times, "seed %d: %s", seed, what)
+		}
+		require.Equal(t, calls, results, "seed %d", seed)
+		require.Equal(t, 1, seen["question 0"])
+		require.Equal(t, 1, seen["question 1"])
+	}
+	require.Positive(t, compacted)
+}
