@@ -74,19 +74,21 @@
 // more (BenchmarkRequest). It costs two writes to the log, each synced to disk unless [history.FileOptions] say otherwise. With a
 // [Service] there is a write for each event besides. A summary costs a request.
 //
-// adk-go v2.2.0 has no compaction. It sends the whole conversation, or with IncludeContents "none" only the turn at hand. On 24
-// turns of five rounds each, 144 requests in all, and with a budget of 20,000 tokens (TestWhatACompactionSaves; requests for summaries
+// adk-go v2.2.0 has no compaction. It sends the whole conversation, or with IncludeContents "none" only the turn at hand. On 12
+// turns of five rounds each, 72 requests in all, and with a budget of 10,000 tokens (TestWhatACompactionSaves; requests for summaries
 // are in the input, and summaries are digests that need no model):
 //
-//	                       largest       input   over the budget   turns whose question the last request shows
-//	adk, everything         70,494   5,089,859               104   24
-//	adk, the turn at hand    2,967     230,045                 0    1
-//	a3s                     19,967   1,713,019                 0   24
-//	copilot-chat            17,082   1,333,000                 0   24
-//	copilot-cli             16,526   1,329,815                 0   24
-//	frugal                  16,451   1,510,871                 0   24
-//	oh-my-pi                19,962   1,792,232                 0   24
-//	stagewise               19,724   1,585,480                 0   24
+//	                       largest       input   over the budget   questions that the last request shows
+//	adk, everything         35,238   1,276,645                52   12
+//	adk, the turn at hand    2,962     114,955                 0    1
+//	a3s                      9,930     510,152                 0   12
+//	copilot-chat             9,028     396,676                 0   12
+//	copilot-cli              8,797     383,740                 0   12
+//	frugal                   8,392     408,816                 0   12
+//	oh-my-pi                 9,996     463,538                 0   12
+//	stagewise                9,992     428,861                 0   12
+//
+// The longer the run, the more it saves: what is sent without compaction grows with the square of the turns, and with it as they do.
 //
 // # What goes wrong
 //

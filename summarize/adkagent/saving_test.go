@@ -51,9 +51,9 @@ func (c counting) Generate(ctx context.Context, req chat.Request) (chat.Response
 // A made-up long run, with what adk offers and with each policy.
 func TestWhatACompactionSaves(t *testing.T) {
 	if testing.Short() {
-		t.Skip("eight runs of 144 requests")
+		t.Skip("eight runs of 72 requests")
 	}
-	const turns, roundsEach, budget = 24, 5, 20_000
+	const turns, roundsEach, budget = 12, 5, 10_000
 	play := func(t *testing.T, config llmagent.Config, policy *summarize.Policy) tally {
 		var c tally
 		m := &scripted{}
