@@ -8,8 +8,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -65,11 +65,11 @@ func play(ctx context.Context, t task, policy *summarize.Policy, with setting) o
 	defer compactor.Close()
 	steps := &agent.Agent{
 		Compactor: compactor, MaxTokens: answerTokens,
-		Prompt: elements.Nodes{
-			elements.SystemMessage{Children: elements.Nodes{elements.Text("You do what the user asks, with the tools, one call at a time. " +
-				"If something that was said before is not shown any more, ask the tools for it.")}},
+		Prompt: el.Prompt(
+			el.System(el.Text("You do what the user asks, with the tools, one call at a time. "+
+				"If something that was said before is not shown any more, ask the tools for it.")),
 			history.Conversation{Session: session}, history.TurnStart{Session: session}, history.TurnRounds{Session: session},
-		},
+		),
 	}
 	answers, err := turns(ctx, t, session, steps, world, &out)
 	switch {

@@ -1,11 +1,11 @@
 // Package adkagent brings promptree to agents of adk-go (google.golang.org/adk/v2): what is said is kept in a session, the prompt is
 // composed from a tree that fits its budget, and a conversation that does not fit is compacted.
 //
-//	log, err := history.Open("session.jsonl", history.Options{})
+//	said, err := history.Open("session.jsonl", history.Options{})
 //	...
-//	defer log.Close()
+//	defer said.Close()
 //	compactor := &summarize.Compactor{
-//		Session: log, Policy: copilotcli.Policy(),
+//		Session: said, Policy: copilotcli.Policy(),
 //		Target: summarize.Target{Model: adkagent.Model(llm), Name: llm.Name(), Tokenizer: gemini.Tokenizer{}, Budget: 900_000},
 //	}
 //	defer compactor.Close()
@@ -16,12 +16,13 @@
 //		PluginConfig: runner.PluginConfig{Plugins: []*plugin.Plugin{p}},
 //	})
 //
-// A launcher has the same PluginConfig. Everything else stays as it is: tools, streaming, long-running tools and confirmations,
+// The tokenizer is that of promptree's render/gemini; other models have others. A launcher has the same PluginConfig, and
+// examples/adk is a whole program. Everything else stays as it is: tools, streaming, long-running tools and confirmations,
 // sub-agents.
 //
 // # What it does
 //
-// Before each request the plugin appends to the session what was said since, renders the prompt, compacts the session if the policy
+// Before each request the plugin appends to the log what was said since, renders the prompt, compacts the log if the policy
 // says so, and makes the prompt the request's contents and instruction. The agent's instruction comes first, then the tree of
 // [Options].Prompt. Instruction and tools count. After the request the answer is appended, with the usage that the model reported.
 // If a model says that the request is too large, and the policy has a condition [summarize.OnContextLimit], as those of copilotcli
@@ -34,8 +35,8 @@
 // adk's own session keeps all events as before; only what the model is sent changes. adk makes the contents of each request from
 // that session anew. What the log has of them already is found by role, text and calls, and is not appended again:
 //
-//   - If a process died, run again, on the same session of adk or on a new one with the same question. The log goes on where it was. A call
-//     whose result was lost is answered by a note that it was interrupted.
+//   - If a process died, run again: on the same session of adk, which takes a message of nil for going on, or on a new one with the same
+//     question. The log goes on where it was. A call whose result was lost is answered by a note that it was interrupted.
 //   - If the result of a long-running tool comes later, adk puts it in the place of the first and leaves out what was said
 //     meanwhile. What the log has after the call is then a branch that was left.
 //   - If events were taken out of adk's session, the log goes on from the last message that both have.
@@ -48,7 +49,7 @@
 //	service := adkagent.NewService(adkagent.Files("sessions"))
 //	defer service.Close()
 //
-// Any other service will do as well.
+// Each session that was used keeps its log open until the service is closed. Any other service will do as well.
 //
 // # Several agents and conversations
 //

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/adk/v2/tool/functiontool"
 	"google.golang.org/genai"
 
-	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/el"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/summarize"
@@ -102,12 +102,12 @@ func ExampleNew_prompt() {
 		Target: summarize.Target{Model: adkagent.Model(&scripted{}), Tokenizer: gemini.Tokenizer{}, Budget: 100_000},
 	}
 	defer compactor.Close()
-	promptree, err := adkagent.New(adkagent.Options{Agent: "coder", Compactor: compactor, Prompt: elements.Nodes{
+	promptree, err := adkagent.New(adkagent.Options{Agent: "coder", Compactor: compactor, Prompt: el.Prompt(
 		history.Conversation{Session: said},
-		elements.UserMessage{Props: elements.Props{Priority: new(10)}, Children: elements.Nodes{elements.Text("Files of the project: …")}},
+		el.User(el.Priority(10), el.Text("Files of the project: …")),
 		history.TurnStart{Session: said},
 		history.TurnRounds{Session: said},
-	}})
+	)})
 	fmt.Println(promptree.Name(), err)
 	// Output: promptree <nil>
 }

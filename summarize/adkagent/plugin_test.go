@@ -54,8 +54,17 @@ func TestAnAgentRunsToItsEndWithCompactions(t *testing.T) {
 }
 
 func TestASessionGoesOnAfterACrash(t *testing.T) {
-	for _, lost := range []bool{false, true} {
-		t.Run(fmt.Sprintf("without adk's session %v", lost), func(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		lost  bool // adk's session
+		asked *genai.Content
+		users int
+	}{
+		{"with another message", false, genai.NewContentFromText("Go on.", genai.RoleUser), 2},
+		{"without a message", false, nil, 1},
+		{"the same again, without adk's session", true, genai.NewContentFromText(question, genai.RoleUser), 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
 			s, path := opened(t)
 			crash := errors.New("power loss")
 			before := rounds(15)
@@ -76,23 +85,20 @@ func TestASessionGoesOnAfterACrash(t *testing.T) {
 			require.NoError(t, kept.Close())
 
 			s = compacttest.Opened(t, path) // another process
-			var sessions session.Service = serviceIn(t, folder)
-			asked := "Go on."
-			if lost {
-				sessions, asked = session.InMemoryService(), question
+			var sessions session.Service = session.InMemoryService()
+			if !c.lost {
+				sessions = serviceIn(t, folder)
 			}
 			after := &scripted{answer: func(n int, r request) (*model.LLMResponse, error) { return answer(n+12, r) }}
-			got = run(t, runnerOf(t, sessions, agentOf(t, after, readTool(t, nil)), pluginOn(t, compactorOn(t, s))), false, asked)
+			got = send(t, runnerOf(t, sessions, agentOf(t, after, readTool(t, nil)), pluginOn(t, compactorOn(t, s))), false, c.asked)
 			require.NoError(t, got.err)
 			require.Equal(t, "done", got.last())
 			checkRequests(t, after.requests, question)
-			if lost { // the request is the one that the first process made: a provider's cache serves it
-				require.Equal(t, "1 users, 16 answers, 15 results, compacted", summary(t, s))
+			require.Equal(t, fmt.Sprintf("%d users, 16 answers, 15 results, compacted", c.users), summary(t, s))
+			require.Equal(t, c.users+31, entries(t, s), "everything is recorded once")
+			if c.users == 1 { // the request is the one that the first process made: a provider's cache serves it
 				require.Equal(t, asJSON(t, before.requests[12].contents), asJSON(t, after.requests[0].contents))
-			} else {
-				require.Equal(t, "2 users, 16 answers, 15 results, compacted", summary(t, s))
 			}
-			require.Equal(t, summary(t, s), fmt.Sprintf("%d users, 16 answers, 15 results, compacted", entries(t, s)-31), "everything is recorded once")
 		})
 	}
 }
