@@ -49,7 +49,8 @@
 //	service := adkagent.NewService(adkagent.Files("sessions"))
 //	defer service.Close()
 //
-// Each session that was used keeps its log open until the service is closed. Any other service will do as well.
+// Any store will do, such as a database: [NewService] is given a function that opens a log by its name. Each session that was used
+// keeps its log open until the service is closed. Any other service of adk will do as well.
 //
 // # Several agents and conversations
 //

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,9 +41,12 @@ func NewService(open func(ctx context.Context, name string) (*history.Session, e
 	return &Service{open: open, apps: map[string]*app{}, logs: map[string]*history.Session{}}
 }
 
-// Files returns a function that opens logs in a folder.
+// Files returns a function that opens logs in a folder, which it makes if it is not there.
 func Files(folder string) func(ctx context.Context, name string) (*history.Session, error) {
 	return func(_ context.Context, name string) (*history.Session, error) {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return nil, err
+		}
 		return history.Open(filepath.Join(folder, url.PathEscape(name)+".jsonl"), history.Options{})
 	}
 }

@@ -45,7 +45,7 @@ func event(id string) *session.Event {
 }
 
 func TestAServiceHasEverythingOnceItIsOpenedAgain(t *testing.T) {
-	folder := t.TempDir()
+	folder := filepath.Join(t.TempDir(), "made", "by the service")
 	s := adkagent.NewService(adkagent.Files(folder))
 	made, err := s.Create(t.Context(), &session.CreateRequest{AppName: "an app/..", UserID: "Ada", SessionID: "..", State: map[string]any{"begun": "yes", "app:v": "1"}})
 	require.NoError(t, err)
