@@ -165,3 +165,12 @@ func TestTheCommandLineIsChecked(t *testing.T) {
 		}
 	}
 }
+
+func TestAModelIsOpenedByItsName(t *testing.T) {
+	for name, key := range map[string]string{"claude-haiku-4-5": "ANTHROPIC_API_KEY", "gemini-2.5-flash": "GOOGLE_API_KEY", "gpt-5": "OPENAI_API_KEY"} {
+		t.Setenv(key, "any")
+		m, err := open(t.Context(), name, window, sizing.Estimator{})
+		require.NoError(t, err)
+		require.NotNil(t, m)
+	}
+}
