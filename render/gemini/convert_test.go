@@ -254,3 +254,19 @@ func TestOptionsFor(t *testing.T) {
 		require.Equal(t, gemini.Options{Legacy: legacy}, gemini.OptionsFor(model), model)
 	}
 }
+
+func TestContentsMayBeAPartOfAConversation(t *testing.T) {
+	system, contents, err := gemini.Contents([]chat.Message{
+		chat.SystemMessage("Be brief."),
+		{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}}, // nobody asked, and nobody answers
+		chat.ToolResult("2", "of a call that is not there"),
+	}, gemini.Options{})
+	require.NoError(t, err)
+	require.Equal(t, "Be brief.", system.Parts[0].Text)
+	require.Len(t, contents, 1)
+	require.Equal(t, "f", contents[0].Parts[0].FunctionCall.Name)
+
+	_, _, err = gemini.Contents([]chat.Message{chat.UserMessage("")}, gemini.Options{})
+	_, invalid := errors.AsType[*chat.ValidationError](err)
+	require.True(t, invalid, "%v", err)
+}
