@@ -17,6 +17,7 @@ import (
 	"github.com/promptree-go/promptree/elements"
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/ohmypi"
@@ -93,6 +94,15 @@ func (h sickHandler) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
+type sickTracer struct{ p *patient }
+
+func (t sickTracer) TraceStart(context.Context, summarize.Work) context.Context {
+	t.p.acts()
+	return nil
+}
+func (t sickTracer) TraceEvent(context.Context, summarize.Event)     { t.p.acts() }
+func (t sickTracer) TraceEnd(context.Context, *render.Result, error) { t.p.acts() }
+
 // sickFunctions are by the names that errors and events call them by; says is what an error or event says of the nonsense,
 // "" where there is none.
 var sickFunctions = []struct {
@@ -104,6 +114,7 @@ var sickFunctions = []struct {
 		p.OnEvent = func(e summarize.Event) { hear(e); p.acts() }
 	}},
 	{"Logger", "", func(p *patient) { p.Logger = slog.New(sickHandler{slog.DiscardHandler, p}) }},
+	{"Tracer", "", func(p *patient) { p.Tracer = sickTracer{p} }},
 	{"hook BeforeCompact", "the summary of a hook: summarize: the answer cannot be used: it is empty", func(p *patient) {
 		p.Hooks.BeforeCompact = func(context.Context, summarize.Occasion, summarize.Material) (i summarize.Intervention, _ error) {
 			if p.acts() {

@@ -87,12 +87,13 @@ type carrier struct {
 	hooks       Hooks
 	checkpoints *checkpoints.Folder
 	tell        func(context.Context, Event)
+	trace       func(context.Context, Work) (context.Context, func(*render.Result, error))
 	read        func(context.Context) (*ledger.Ledger, error)
 	own         func(func(context.Context)) bool
 }
 
 func (c *Compactor) carrier() *carrier {
-	return &carrier{c.Session, c.Models, c.Options, c.Hooks, c.Checkpoints, c.tell, c.read, c.inner.work.own}
+	return &carrier{c.Session, c.Models, c.Options, c.Hooks, c.Checkpoints, c.tell, c.trace, c.read, c.inner.work.own}
 }
 
 // order is a plan to be carried out.
@@ -111,10 +112,12 @@ type order struct {
 
 // run carries a plan out: it summarises, and gives the draft to take, which puts it in place or keeps it ([errReady]). How a
 // plan fails is written to the session. The plan is claimed for the time.
-func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *job, *writer, draft) error) error {
+func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *job, *writer, draft) error) (failed error) {
 	if !c.session.Claim(o.id) {
 		return ErrBusy
 	}
+	ctx, end := c.trace(ctx, Work{Kind: WorkCompaction, Plan: o.id})
+	defer func() { end(nil, failed) }()
 	keep := false
 	defer func() {
 		if !keep {
@@ -145,10 +148,10 @@ func (c *carrier) run(ctx context.Context, o order, take func(context.Context, *
 	if cause := context.Cause(limited); cause != nil && ctx.Err() == nil && !errors.Is(errors.Join(reasons...), cause) {
 		reasons = append(reasons, cause)
 	}
-	failed := &FailedError{Reasons: reasons}
-	again := o.again != nil && (ctx.Err() != nil || mayPass(reasons)) && o.again(failed)
-	c.conclude(ctx, o.id, j, w, failed, again)
-	return failed
+	why := &FailedError{Reasons: reasons}
+	again := o.again != nil && (ctx.Err() != nil || mayPass(reasons)) && o.again(why)
+	c.conclude(ctx, o.id, j, w, why, again)
+	return why
 }
 
 // mayPass reports whether what a plan failed for may be otherwise when it is tried again: a model may answer, the session may be

@@ -50,6 +50,9 @@ type Compactor struct {
 	// Logger of the events. None by default. A handler that takes more than 5 seconds is called no more, which OnEvent is told,
 	// and whoever closes the compactor.
 	Logger *slog.Logger
+	// Tracer follows the compactor's work. None by default. One that takes more than 5 seconds is called no more, which OnEvent and the
+	// Logger are told, and whoever closes the compactor.
+	Tracer Tracer
 
 	inner inner
 }
@@ -280,7 +283,10 @@ func (w *walker) measure(on Occasion) (*measured, error) {
 }
 
 // walk goes through the steps until the prompt can be returned.
-func (w *walker) walk(on Occasion) (*render.Result, error) {
+func (w *walker) walk(on Occasion) (result *render.Result, err error) {
+	ctx, end := w.c.trace(w.ctx, Work{Kind: WorkRender, Reason: on})
+	defer func() { end(result, err) }()
+	w.ctx = ctx
 	for {
 		s, err := w.measure(on)
 		if err != nil {
@@ -393,9 +399,9 @@ func (w *walker) sent(s *measured) *render.Result {
 			w.c.tell(w.ctx, Event{Kind: EventCacheBreak, Reason: s.Occasion, Why: s.broken.why(), Break: s.broken})
 		}
 	}
-	if w.c.OnEvent != nil || w.c.Logger != nil {
+	if w.c.heard() {
 		w.c.tell(w.ctx, Event{
-			Kind: EventUsage, Reason: s.Occasion, Breakdown: w.breakdown(s.result.Messages, w.target.declared(s.result.Tools)),
+			Kind: EventUsage, Reason: s.Occasion, Compacted: len(s.view.Compacted) > 0, Breakdown: w.breakdown(s.result.Messages, w.target.declared(s.result.Tools)),
 			Base: s.Base, MessagesAfter: len(s.result.Messages), TokensAfter: s.result.Tokens,
 		})
 	}

@@ -51,7 +51,7 @@ const (
 	EventTruncated EventKind = "truncated"
 	// EventLetGo: the last resort pruned history, or what no priority was given to, out of a request. The session keeps it.
 	EventLetGo EventKind = "let go"
-	// EventHookFailed: a hook or the Logger failed, or a checkpoint could not be written, and the work went on without it.
+	// EventHookFailed: a hook, the Logger or the Tracer failed, or a checkpoint could not be written, and the work went on without it.
 	EventHookFailed EventKind = "hook failed"
 	// EventModelUnknown: the policy names a model that nobody has.
 	EventModelUnknown EventKind = "model unknown"
@@ -144,6 +144,8 @@ type Event struct {
 	// Covered is the number of rounds and user messages that are summarised, Kept that of those kept word for word.
 	Covered int `json:"covered,omitempty"`
 	Kept    int `json:"kept,omitempty"`
+	// Compacted reports whether the prompt of [EventUsage] shows something in place of history that was compacted.
+	Compacted bool `json:"compacted,omitempty"`
 	// Over reports whether what is kept takes more tokens than the policy's cut allows: the newest message or round alone is more.
 	Over bool `json:"over,omitempty"`
 	// MessagesBefore and MessagesAfter are the numbers of messages of the prompt, TokensBefore and TokensAfter what they
@@ -223,6 +225,7 @@ func (e Event) LogValue() slog.Value {
 	flag("willRetry", e.WillRetry)
 	number("covered", e.Covered)
 	number("kept", e.Kept)
+	flag("compacted", e.Compacted)
 	flag("over", e.Over)
 	number("messagesBefore", e.MessagesBefore)
 	number("messagesAfter", e.MessagesAfter)
@@ -275,14 +278,15 @@ func (e Event) level() slog.Level {
 // listenTime is how long a listener may take for one event.
 const listenTime = 5 * time.Second
 
-// tell passes an event to whoever listens, one at a time, and what one of them does wrong to the other.
+// tell passes an event to whoever listens, one at a time, and what one of them does wrong to the others.
 func (c *Compactor) tell(ctx context.Context, e Event) {
-	if c.OnEvent == nil && c.Logger == nil {
+	if !c.heard() {
 		return
 	}
 	e.Policy = c.Policy.Name
 	c.inner.telling.Lock()
 	defer c.inner.telling.Unlock()
+	within := ctx
 	ctx = context.WithoutCancel(ctx) // a cancelled compaction is told of too
 	log := func(level slog.Level, message string, attrs ...slog.Attr) error {
 		return c.listen(ctx, "Logger", c.Logger != nil, func(ctx context.Context) { c.Logger.LogAttrs(ctx, level, message, attrs...) })
@@ -290,14 +294,23 @@ func (c *Compactor) tell(ctx context.Context, e Event) {
 	hear := func(e Event) error {
 		return c.listen(ctx, "OnEvent", c.OnEvent != nil, func(context.Context) { c.OnEvent(e) })
 	}
+	traced := c.listen(ctx, nameTracer, c.Tracer != nil, func(context.Context) { c.Tracer.TraceEvent(within, e) })
 	logged := log(e.level(), "compaction "+string(e.Kind), slog.String("session", c.Session.Header().ID), slog.Any("compaction", e))
-	if err := hear(e); err != nil {
-		_ = log(slog.LevelError, "compaction event", slog.String("error", err.Error())) // there is nobody else to tell
+	for _, err := range []error{hear(e), traced} {
+		if err != nil {
+			_ = log(slog.LevelError, "compaction event", slog.String("error", err.Error())) // there is nobody else to tell of OnEvent
+		}
 	}
-	if logged != nil {
-		_ = hear(Event{Kind: EventHookFailed, Policy: c.Policy.Name, Hook: "Logger", Err: logged})
+	for _, failed := range []Event{{Hook: "Logger", Err: logged}, {Hook: nameTracer, Err: traced}} {
+		if failed.Err != nil {
+			failed.Kind, failed.Policy = EventHookFailed, c.Policy.Name
+			_ = hear(failed)
+		}
 	}
 }
+
+// heard reports whether anybody listens to events.
+func (c *Compactor) heard() bool { return c.OnEvent != nil || c.Logger != nil || c.Tracer != nil }
 
 // listen calls a listener. One that takes too long is called no more, for it would be told two events at once.
 func (c *Compactor) listen(ctx context.Context, name string, set bool, f func(context.Context)) error {
