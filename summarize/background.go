@@ -224,7 +224,7 @@ func (c *carrier) abandon(ctx context.Context, in *work) error {
 
 // discard throws away what a task made, writes to the session how its plan ended, and tells of it.
 func (c *carrier) discard(ctx context.Context, t *task, outcome history.PlanOutcome, kind EventKind, why error) {
-	end := history.PlanEnd{Plan: t.id, Outcome: outcome, ErrorType: errorType(why)}
+	end := history.PlanEnd{Plan: t.id, Outcome: outcome, ErrorType: ErrorType(why)}
 	if why != nil {
 		end.Error = why.Error()
 	}

@@ -43,7 +43,7 @@ func (w *walker) writePlan(s *measured, d Decision) (string, error) {
 	plan, err := p.plan(w.ctx, w.prompt, s, d, w.instructions)
 	if err != nil {
 		if s.Fits && w.ctx.Err() == nil && s.Occasion != OnDemand { // which is not tried again at once
-			end := history.PlanEnd{Outcome: history.PlanFailed, Error: err.Error(), ErrorType: errorType(err)}
+			end := history.PlanEnd{Outcome: history.PlanFailed, Error: err.Error(), ErrorType: ErrorType(err)}
 			if _, addErr := w.c.Session.Add(w.ctx, history.Entry{Body: end}); addErr != nil {
 				err = errors.Join(err, addErr)
 			}
@@ -275,14 +275,14 @@ func (c *carrier) isPending(ctx context.Context, id string) bool {
 // leaves to it. The job and the writer are nil if it did not come so far.
 func (c *carrier) conclude(ctx context.Context, id string, j *job, w *writer, failed *FailedError, again bool) {
 	why := errors.Join(failed.Reasons...)
-	end := history.PlanEnd{Plan: id, Outcome: history.PlanFailed, ErrorType: errorType(why), Error: strings.TrimPrefix(failed.Error(), "summarize: ")}
+	end := history.PlanEnd{Plan: id, Outcome: history.PlanFailed, ErrorType: ErrorType(why), Error: strings.TrimPrefix(failed.Error(), "summarize: ")}
 	kind := EventFailed
 	switch {
 	case again:
 		end.Outcome, kind = history.PlanRetried, EventPostponed
 	case ctx.Err() != nil:
 		why = ended(ctx, why)
-		end.Outcome, end.Error, end.ErrorType, kind = history.PlanDropped, why.Error(), errorType(ctx.Err()), EventCancelled
+		end.Outcome, end.Error, end.ErrorType, kind = history.PlanDropped, why.Error(), ErrorType(ctx.Err()), EventCancelled
 	case errors.Is(why, ErrVetoed):
 		end.Outcome, kind = history.PlanVetoed, EventVetoed
 	case gone(why), errors.Is(why, ErrPlanEnded):

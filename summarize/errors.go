@@ -116,8 +116,9 @@ func gone(err error) bool {
 	return ok
 }
 
-// errorType names an error by its kind, as the OpenTelemetry conventions ask.
-func errorType(err error) string {
+// ErrorType names an error by its kind, as the error.type of the OpenTelemetry conventions: a word of few that may be counted by, such
+// as "timeout" or "context_limit"; "_OTHER" for an error that this package does not know, and "" for nil.
+func ErrorType(err error) string {
 	switch {
 	case err == nil:
 		return ""

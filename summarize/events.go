@@ -190,7 +190,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		ErrorType string `json:"errorType,omitempty"`
 	}{plain: plain(e)}
 	if e.Err != nil {
-		said.Error, said.ErrorType = e.Err.Error(), errorType(e.Err)
+		said.Error, said.ErrorType = e.Err.Error(), ErrorType(e.Err)
 	}
 	return json.Marshal(said)
 }
@@ -256,7 +256,7 @@ func (e Event) LogValue() slog.Value {
 	text("hook", e.Hook)
 	if e.Err != nil {
 		text("error", e.Err.Error())
-		text("errorType", errorType(e.Err))
+		text("errorType", ErrorType(e.Err))
 	}
 	return slog.GroupValue(list...)
 }

@@ -51,6 +51,10 @@ func main() { println(einoagent.Model(nil) != nil) }`,
 import "github.com/promptree-go/promptree/summarize/jobs"
 
 func main() { println(new(jobs.Queue) != nil) }`,
+	"summarize/tracing": `
+import "github.com/promptree-go/promptree/summarize/tracing"
+
+func main() { println(new(tracing.Tracer) != nil) }`,
 }
 
 // Each module is installed as a user would, in a module of its own, from a proxy that has this checkout as a release.

@@ -1,0 +1,173 @@
+package tracing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"reflect"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// Target returns a target whose model has a span for each request. It is for targets that the compactor is given later, by
+// [summarize.Compactor.SwitchModel] or Retarget.
+func (c *Conversation) Target(t summarize.Target) summarize.Target {
+	if t.Model != nil {
+		t.Model = &model{c: c, of: t.Model, provider: cmp.Or(c.t.opts.Provider, providerOf(t.Model)), name: t.Name, prices: t.Prices}
+	}
+	return t
+}
+
+// model has a span for each request.
+type model struct {
+	c              *Conversation
+	of             chat.Model
+	provider, name string
+	prices         sizing.Prices
+}
+
+// providerOf returns the name that the conventions have for the provider of one of our adapters.
+func providerOf(m chat.Model) string {
+	of := reflect.TypeOf(m)
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	return providerOfPackage(of.PkgPath())
+}
+
+func providerOfPackage(path string) string {
+	switch path {
+	case module + "/render/openai":
+		return "openai"
+	case module + "/render/anthropic":
+		return "anthropic"
+	case module + "/render/gemini":
+		return "gcp.gemini"
+	}
+	return "_OTHER"
+}
+
+var errNotReturned = errors.New("tracing: the model panicked or ended its goroutine")
+
+// Generate asks the model.
+func (m *model) Generate(ctx context.Context, req chat.Request) (chat.Response, error) {
+	t, purpose := m.c.t, "answer"
+	if w := workOf(ctx); w != nil && w.kind == summarize.WorkCompaction {
+		purpose = "summary"
+	}
+	by := []attribute.KeyValue{keyOperation.String("chat"), attribute.String(t.names.provider, m.provider)}
+	name := "chat"
+	if m.name != "" {
+		by, name = append(by, keyModel.String(m.name)), "chat "+m.name
+	}
+	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(by...))
+	by = append(by, keyPurpose.String(purpose))
+	recording := span.IsRecording()
+	begun := time.Now()
+	if recording {
+		span.SetAttributes(append(m.c.identity(), keyPurpose.String(purpose))...)
+		span.SetAttributes(t.requestAttributes(req)...)
+		if purpose == "answer" && m.c.compacted.Load() {
+			span.SetAttributes(keyCompacted.Bool(true))
+		}
+		if req.Stream != nil {
+			req.Stream = firstChunk(span, begun, req.Stream)
+		}
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			t.fail(span, errNotReturned)
+		}
+		span.End()
+	}()
+	response, err := m.of.Generate(ctx, req)
+	returned = true
+	if recording {
+		span.SetAttributes(t.responseAttributes(response, err)...)
+		t.fail(span, err)
+	}
+	m.measure(ctx, span, by, time.Since(begun), response.Usage, err)
+	return response, err
+}
+
+// measure adds a request to the metrics.
+func (m *model) measure(ctx context.Context, span trace.Span, by []attribute.KeyValue, took time.Duration, u chat.Usage, err error) {
+	t := m.c.t
+	t.usage.record(ctx, u, by)
+	if m.prices != (sizing.Prices{}) && u != (chat.Usage{}) {
+		cost := m.prices.Of(u).Total()
+		span.SetAttributes(keyDollars.Float64(cost))
+		t.dollars.Add(ctx, cost, metric.WithAttributes(by...))
+	}
+	if err != nil {
+		by = append(by, keyErrorType.String(errorType(err)))
+	}
+	t.requests.Record(ctx, took.Seconds(), metric.WithAttributes(by...))
+}
+
+// firstChunk notes when the first piece of an answer arrives.
+func firstChunk(span trace.Span, begun time.Time, stream func(chat.Delta)) func(chat.Delta) {
+	first := true
+	return func(d chat.Delta) {
+		if first {
+			first = false
+			span.SetAttributes(keyFirstChunk.Float64(time.Since(begun).Seconds()))
+		}
+		stream(d)
+	}
+}
+
+func (t *Tracer) requestAttributes(req chat.Request) (list []attribute.KeyValue) {
+	if req.MaxTokens > 0 {
+		list = append(list, keyMaxTokens.Int(req.MaxTokens))
+	}
+	if req.Temperature != nil {
+		list = append(list, keyTemperature.Float64(*req.Temperature))
+	}
+	if req.Stream != nil {
+		list = append(list, keyStream.Bool(true))
+	}
+	if t.opts.Content {
+		list = append(list, keyInputMessages.String(written(req.Messages, "")))
+	}
+	return list
+}
+
+func (t *Tracer) responseAttributes(r chat.Response, err error) []attribute.KeyValue {
+	var list []attribute.KeyValue
+	if r.Usage != (chat.Usage{}) {
+		list = append(list, keyInput.Int(r.Usage.Input), keyOutput.Int(r.Usage.Output), keyCacheRead.Int(r.Usage.CacheRead),
+			attribute.Int(t.names.cacheWrite, r.Usage.CacheWrite))
+	}
+	finish := "error"
+	if err == nil {
+		finish = finishReason(r.StopReason)
+		if t.opts.Content {
+			list = append(list, keyOutputMessages.String(written([]chat.Message{r.Message}, finish)))
+		}
+	}
+	return append(list, keyFinish.StringSlice([]string{finish}))
+}
+
+// finishReason is a reason as the conventions' messages have it.
+func finishReason(r chat.StopReason) string {
+	switch r {
+	case chat.StopEnd:
+		return "stop"
+	case chat.StopToolCalls:
+		return "tool_call"
+	case chat.StopMaxTokens:
+		return "length"
+	case chat.StopFiltered:
+		return "content_filter"
+	}
+	return string(r)
+}

@@ -1,0 +1,70 @@
+package tracing
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// startRender starts the span of a render.
+func (t *Tracer) startRender(ctx context.Context, attrs []attribute.KeyValue) (context.Context, *work) {
+	w := &work{kind: summarize.WorkRender, begun: time.Now()}
+	ctx, _ = t.tracer.Start(ctx, "promptree.render", trace.WithAttributes(attrs...))
+	return context.WithValue(ctx, workKey{}, w), w
+}
+
+// endRender ends the span of a render, and adds the render to the metrics.
+func (t *Tracer) endRender(ctx context.Context, w *work, r *render.Result, err error) {
+	span := trace.SpanFromContext(ctx)
+	defer span.End()
+	t.fail(span, err)
+	var by []attribute.KeyValue
+	if w.reason != "" {
+		by = append(by, keyReason.String(string(w.reason)))
+	}
+	if t.renders.Enabled(ctx) {
+		attrs := by
+		if err != nil {
+			attrs = append(attrs, keyErrorType.String(errorType(err)))
+		}
+		t.renders.Record(ctx, time.Since(w.begun).Seconds(), metric.WithAttributes(attrs...))
+	}
+	if r == nil || !span.IsRecording() && !t.pieces.Enabled(ctx) {
+		return
+	}
+	if r.Budget > 0 {
+		t.ratio.Record(ctx, float64(r.Tokens)/float64(r.Budget), metric.WithAttributes(by...))
+	}
+	kept, trimmed, dropped := tally(r.Report())
+	t.pieces.Add(ctx, int64(kept), metric.WithAttributes(keyOutcome.String("kept")))
+	t.pieces.Add(ctx, int64(trimmed), metric.WithAttributes(keyOutcome.String("trimmed")))
+	all := 0
+	for reason, tokens := range dropped {
+		all += tokens
+		t.pieces.Add(ctx, int64(tokens), metric.WithAttributes(keyOutcome.String("dropped"), keyReason.String(string(reason))))
+	}
+	span.SetAttributes(append(by, keyBudget.Int(r.Budget), keyTokens.Int(r.Tokens), keyMessages.Int(len(r.Messages)),
+		keyTokensTrimmed.Int(trimmed), keyTokensDropped.Int(all))...)
+}
+
+// tally returns the tokens of the pieces that were kept, what was trimmed off them, and the tokens that were dropped, by reason.
+func tally(report render.Report) (kept, trimmed int, dropped map[render.Reason]int) {
+	dropped = map[render.Reason]int{}
+	for _, p := range report {
+		if p.Dropped != render.Kept {
+			dropped[p.Dropped] += p.Tokens
+			continue
+		}
+		kept += p.Tokens
+		if p.TrimmedFrom > 0 {
+			trimmed += p.TrimmedFrom - p.Tokens
+		}
+	}
+	return kept, trimmed, dropped
+}

@@ -1,0 +1,97 @@
+package tracing
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+const (
+	module = "github.com/promptree-go/promptree"
+	scope  = module + "/summarize/tracing" // the name of the instrumentation
+)
+
+// optIn is the environment variable that chooses between names, and latest the value that chooses the newest ones.
+const (
+	optIn  = "OTEL_SEMCONV_STABILITY_OPT_IN"
+	latest = "gen_ai_latest_experimental"
+)
+
+// Options of a [Tracer]. The zero value uses the global providers and records no content.
+type Options struct {
+	// TracerProvider of the spans. Defaults to [otel.GetTracerProvider].
+	TracerProvider trace.TracerProvider
+	// MeterProvider of the metrics. Defaults to [otel.GetMeterProvider].
+	MeterProvider metric.MeterProvider
+	// Provider of all models by its name in the conventions, such as "aws.bedrock". Defaults to that of the adapter
+	// (render/openai, render/anthropic or render/gemini) for each model that is one, and to "_OTHER".
+	Provider string
+	// Content says that spans hold what is said: the messages of requests and answers, summaries, and the text of errors, which may
+	// quote them. Off by default.
+	Content bool
+}
+
+// Tracer makes spans and metrics. It is safe for concurrent use; one is enough for a process.
+type Tracer struct {
+	opts   Options
+	tracer trace.Tracer
+	names  names
+	instruments
+}
+
+// New returns a tracer. The environment variable OTEL_SEMCONV_STABILITY_OPT_IN is read once, here. The error is that of a meter
+// which refuses an instrument.
+func New(opts Options) (*Tracer, error) {
+	if opts.TracerProvider == nil {
+		opts.TracerProvider = otel.GetTracerProvider()
+	}
+	if opts.MeterProvider == nil {
+		opts.MeterProvider = otel.GetMeterProvider()
+	}
+	t := &Tracer{opts: opts, tracer: opts.TracerProvider.Tracer(scope), names: namesOld}
+	if slices.Contains(strings.Split(strings.ReplaceAll(os.Getenv(optIn), " ", ""), ","), latest) {
+		t.names = namesLatest
+	}
+	var err error
+	if t.instruments, err = newInstruments(opts.MeterProvider.Meter(scope), t.names); err != nil {
+		return nil, fmt.Errorf("tracing: the instruments: %w", err)
+	}
+	return t, nil
+}
+
+// Attach follows a compactor from now on: it sets its Tracer, and makes its models, those of Target and Models, have a span for each
+// request. Call it once for a compactor, when its fields are set and before its first use.
+func (t *Tracer) Attach(c *summarize.Compactor) *Conversation {
+	conversation := &Conversation{t: t, compactor: c}
+	c.Tracer = conversation
+	c.Target = conversation.Target(c.Target)
+	models := make(map[string]summarize.Target, len(c.Models))
+	for name, target := range c.Models {
+		if target.Name == "" {
+			target.Name = name
+		}
+		models[name] = conversation.Target(target)
+	}
+	if c.Models != nil {
+		c.Models = models
+	}
+	return conversation
+}
+
+// Render is [render.Render] with a span and metrics, for prompts without a compactor.
+func (t *Tracer) Render(ctx context.Context, root elements.Node, opts render.Options) (*render.Result, error) {
+	ctx, w := t.startRender(ctx, nil)
+	result, err := render.Render(ctx, root, opts)
+	t.endRender(ctx, w, result, err)
+	return result, err
+}
