@@ -5,7 +5,8 @@
 //
 //   - elements/el: constructors to write a prompt with; elements has the structs that they return.
 //   - render: from a tree to messages within a budget, and a report of what was dropped.
-//   - sizing: what things cost, and what a window holds; sizing/tiktoken has exact counters.
+//   - sizing: what things cost, and what a window holds; sizing/tiktoken has exact counters, and
+//     sizing/local asks local servers for their windows.
 //   - history: what was said, in an append-only log, and the elements that show it.
 //   - summarize: what happens when the window overflows; summarize/agent is one request of an agent with all around it.
 //   - elements/chat: messages, parts, tool calls and the Model interface, as plain data.

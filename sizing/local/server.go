@@ -1,0 +1,185 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/plaintext"
+	"github.com/promptree-go/promptree/internal/provider"
+	"github.com/promptree-go/promptree/sizing"
+)
+
+// Server is a local server of models.
+type Server struct {
+	// URL of the server, http or https, such as "http://localhost:11434". A /v1 at its end, as clients of OpenAI's API are given,
+	// is left out.
+	URL string
+	// Model by the name that requests have. It may be empty if the server has one model only.
+	Model string
+	// Header is sent along, for authorisation.
+	Header http.Header
+	// Client that sends. Defaults to [http.DefaultClient]. Redirects to another scheme, host or port are not followed.
+	Client *http.Client
+}
+
+// UnknownError reports that a server does not tell the context window of a model. It is a [sizing.ErrUnknownWindow].
+type UnknownError struct {
+	// Server by its product, "the server" if it is none of those that are known.
+	Server string
+	// URL of the server without what may be secret in it: user, query and fragment.
+	URL string
+	// Model that was asked for.
+	Model string
+	// Trained is what the model was trained with, in tokens, 0 if that is not known. The server may give it less.
+	Trained int
+	// Advice says what to set.
+	Advice string
+}
+
+func (e *UnknownError) Error() string {
+	of := "its model"
+	if e.Model != "" {
+		of = fmt.Sprintf("model %q", e.Model)
+	}
+	trained := ""
+	if e.Trained > 0 {
+		trained = fmt.Sprintf(", which was trained with %d tokens", e.Trained)
+	}
+	return fmt.Sprintf("local: %s at %s does not tell the context window of %s%s: %s", e.Server, e.URL, of, trained, e.Advice)
+}
+
+// Is reports whether the target is [sizing.ErrUnknownWindow].
+func (e *UnknownError) Is(target error) bool { return target == sizing.ErrUnknownWindow }
+
+// ContextWindow returns the tokens of the context window that the server gives the model. If the server does not tell, the error is an
+// [*UnknownError]. It is a [*chat.TransientError] if the same may succeed later: no connection, status 408, 425, 429 or 500 and above,
+// as of a model that is being loaded. If the context ends it is the context's cause.
+func (s Server) ContextWindow(ctx context.Context) (int, error) {
+	root, err := url.Parse(s.URL)
+	if err != nil || root.Host == "" || root.Scheme != "http" && root.Scheme != "https" {
+		return 0, errors.New("local: Server.URL is not a URL of http or https")
+	}
+	root.RawQuery, root.Fragment = "", ""
+	root.Path = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(root.Path, "/"), "/v1"), "/")
+	a := &asking{Server: s, root: root}
+	for _, ask := range []func(context.Context) (int, error){a.lmStudio, a.llamaCpp, a.ollama, a.listed} {
+		if n, err := ask(ctx); !errors.Is(err, errOther) {
+			return n, err
+		}
+	}
+	return 0, a.unknown("the server", 0, "it is none that is known: set sizing.Window.Tokens to what it was started with")
+}
+
+// errOther reports that a server does not answer as the one that was asked for does.
+var errOther = errors.New("local: it is another server")
+
+// asking is one call.
+type asking struct {
+	Server
+	root *url.URL
+}
+
+// place is the URL as errors have it.
+func (a *asking) place() string {
+	return (&url.URL{Scheme: a.root.Scheme, Host: a.root.Host, Path: a.root.Path}).String()
+}
+
+func (a *asking) unknown(server string, trained int, advice string) error {
+	return &UnknownError{Server: server, URL: a.place(), Model: a.Model, Trained: trained, Advice: advice}
+}
+
+// absent is the error of a server that does not list the model.
+func (a *asking) absent(server string, has []string) error {
+	if a.Model == "" {
+		return a.unknown(server, 0, fmt.Sprintf("it has %d models: set Server.Model to the one that requests name", len(has)))
+	}
+	return a.unknown(server, 0, "it has no model of that name, but "+plaintext.Cut(strings.Join(has, ", "), 300)+": set Server.Model to the name that requests have")
+}
+
+// maxAnswer bounds what is read of an answer, in bytes.
+const maxAnswer = 8 << 20
+
+// refusedError is an answer with a status of 400 and above.
+type refusedError struct {
+	status int
+	body   string
+}
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("it answered with status %d (%q)", e.status, e.body)
+}
+
+// StatusCode is that of the answer.
+func (e *refusedError) StatusCode() int { return e.status }
+
+// get asks for a path, or posts a body if there is one, and reads the answer into v. The error is errOther if there is nothing at
+// that path, or not JSON of that form.
+func (a *asking) get(ctx context.Context, path string, query url.Values, body, v any) error {
+	to := a.root.JoinPath(path)
+	to.RawQuery = query.Encode()
+	method, content := http.MethodGet, []byte(nil)
+	if body != nil {
+		var err error
+		if content, err = json.Marshal(body); err != nil {
+			return fmt.Errorf("local: %w", err)
+		}
+		method = http.MethodPost
+	}
+	req, err := http.NewRequestWithContext(ctx, method, to.String(), bytes.NewReader(content))
+	if err != nil {
+		return errors.New("local: Server.URL is not a URL of http or https")
+	}
+	for name, values := range a.Header {
+		req.Header[name] = values
+	}
+	req.Header.Set("Accept", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	client := a.Client
+	if client == nil {
+		client = http.DefaultClient
+	}
+	x := provider.NewExchange(false)
+	failed := func(err error) error { return x.Err(ctx, err) }
+	res, err := x.Send(req, provider.SameOrigin(client).Do)
+	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err // without the URL, which may hold a secret
+		}
+		err = fmt.Errorf("local: asking %s: %w", a.place(), err)
+		if _, redirected := errors.AsType[*chat.RedirectError](err); redirected {
+			return failed(err)
+		}
+		return failed(&chat.TransientError{Err: err})
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return failed(&chat.TransientError{Err: fmt.Errorf("local: reading the answer of %s: %w", a.place(), err)})
+	case len(data) > maxAnswer:
+		return fmt.Errorf("local: asking %s: %w", a.place(), &provider.SizeError{What: "the answer", Most: maxAnswer})
+	case res.StatusCode == http.StatusNotFound, res.StatusCode == http.StatusMethodNotAllowed, res.StatusCode < http.StatusOK:
+		return errOther
+	case res.StatusCode >= http.StatusMultipleChoices:
+		err := fmt.Errorf("local: asking %s: %w", a.place(), &refusedError{res.StatusCode, plaintext.Cut(x.Told(strings.TrimSpace(string(data))), 300)})
+		switch status := res.StatusCode; {
+		case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
+			err = &chat.TransientError{Err: err}
+		}
+		return failed(err)
+	}
+	if json.Unmarshal(data, v) != nil {
+		return errOther
+	}
+	return nil
+}
