@@ -368,11 +368,19 @@ func judgeServerTools(r request) error {
 	return nil
 }
 
+// largeWindow is a model whose window is of more than 200,000 tokens.
+const largeWindow = "claude-large-window"
+
 func judgeImages(r request) error {
 	var sizes []int
+	longest, most := 0, 100
+	if r.Model == largeWindow {
+		most = 600
+	}
 	look := func(b block) {
 		if source, ok := b["source"].(map[string]any); ok && b["type"] == "image" {
 			data, _ := base64.StdEncoding.DecodeString(fmt.Sprint(source["data"]))
+			longest = max(longest, len(fmt.Sprint(source["data"])))
 			config, _, _ := image.DecodeConfig(bytes.NewReader(data))
 			sizes = append(sizes, config.Width, config.Height)
 		}
@@ -390,6 +398,10 @@ func judgeImages(r request) error {
 	}
 	switch {
 	case len(sizes) == 0:
+	case len(sizes)/2 > most:
+		return fmt.Errorf("Too much media: 0 document pages + %d images > %d", len(sizes)/2, most)
+	case longest > 10<<20:
+		return fmt.Errorf("image.source.base64: image exceeds 10 MB maximum: %d bytes > 10485760 bytes", longest)
 	case slices.Max(sizes) > 8000:
 		return fmt.Errorf("image.source.base64.data: At least one of the image dimensions exceed max allowed size: 8000 pixels")
 	case slices.Max(sizes) > 2000 && len(sizes)/2 > 20:

@@ -33,6 +33,9 @@ type Model struct {
 	MaxTokens int
 	// Thinking before an answer. The zero value leaves it to the model.
 	Thinking Thinking
+	// MaxImages of a request; the oldest above become notes ([RuleImageCount]). Defaults to 100, which is what models with a window
+	// of 200,000 tokens take. Set 600 for the others.
+	MaxImages int
 	// Betas of the API to ask for, as named in the header anthropic-beta.
 	Betas []string
 	// MaxRetries of the SDK on what may pass. Defaults to none: the error says when to try again, and the caller decides.
@@ -163,7 +166,7 @@ func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 	if err := m.Thinking.check(); err != nil {
 		return sdk.MessageNewParams{}, err
 	}
-	req, changes := Repair(req)
+	req, changes := repair(req, m.MaxImages)
 	if len(changes) > 0 && m.OnRepair != nil {
 		m.OnRepair(changes)
 	}
@@ -174,7 +177,7 @@ func (m *Model) params(req chat.Request) (sdk.MessageNewParams, error) {
 	if m.Thinking.Budget > 0 && !thinks {
 		req.Messages = withoutThinking(req.Messages)
 	}
-	p, err := Request(req)
+	p, err := request(req, m.MaxImages)
 	if err != nil {
 		return sdk.MessageNewParams{}, fmt.Errorf("anthropic: nothing was sent: %w", err)
 	}

@@ -22,7 +22,8 @@ import (
 //     are no blocks, calls and results of the API's own tools that have lost each other, and messages in which nothing is
 //     left go; a tool that said nothing says "(no output)". Thinking between other content becomes an opaque part.
 //   - Images and documents that stand where the API takes none move to a user message after it; in place of one of a kind
-//     or size that it does not take, a text says so.
+//     or size that it does not take, a text says so; and in place of the oldest images, a quarter of what the API takes at a time, if
+//     there are too many.
 //   - A conversation that begins or ends with the assistant gets a user message there, unless it was paused. System
 //     messages at the end move before the question or the round that the model is to answer.
 //   - An assistant message directly after another one loses its thinking, and one that lost some of it the rest. In a tool
@@ -34,8 +35,11 @@ import (
 //
 // What it cannot mend stays, for Validate to tell: tools without a name or schema that the API takes, a choice that there
 // is not, more than four cache breakpoints in opaque parts, a request without messages.
-func Repair(req chat.Request) (chat.Request, []chat.Repair) {
-	r := &repairer{tools: req.Tools, given: len(req.Messages)}
+func Repair(req chat.Request) (chat.Request, []chat.Repair) { return repair(req, 0) }
+
+// repair is Repair for a model that takes so many images; 0 is the least that any does.
+func repair(req chat.Request, images int) (chat.Request, []chat.Repair) {
+	r := &repairer{tools: req.Tools, given: len(req.Messages), maxImages: images}
 	for i, m := range req.Messages {
 		m.Content = slices.Clone(m.Content)
 		m.ToolCalls = slices.Clone(m.ToolCalls)
@@ -71,6 +75,8 @@ type repairer struct {
 	items []item
 	tools []chat.Tool
 	given int // messages
+
+	maxImages int
 }
 
 // searches takes out the calls of tool_search that the API would refuse, with their results.

@@ -26,8 +26,11 @@ import (
 //
 // Opaque parts are passed through: every string and number in them as it is written. Between them the SDK leaves out
 // white space, and writes <, > and & as JSON escapes.
-func Request(req chat.Request) (sdk.MessageNewParams, error) {
-	if err := Validate(req); err != nil {
+func Request(req chat.Request) (sdk.MessageNewParams, error) { return request(req, 0) }
+
+// request is Request for a model that takes so many images; 0 is the least that any does.
+func request(req chat.Request, images int) (sdk.MessageNewParams, error) {
+	if err := validate(req, images); err != nil {
 		return sdk.MessageNewParams{}, err
 	}
 	return write(req), nil

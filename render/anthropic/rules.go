@@ -42,6 +42,10 @@ const (
 	RuleMedia chat.Rule = "images and documents are of kinds that the API takes"
 	// RuleImageSize: no image is of more than 8,000 pixels a side; where there are more than 20, of more than 2,000.
 	RuleImageSize chat.Rule = "images are not too large"
+	// RuleImageCount: there are at most 100 images, or [Model].MaxImages.
+	RuleImageCount chat.Rule = provider.RuleImageCount
+	// RuleImageBytes: an image that is inline has at most 10 MB in base64, and a request with all of them 32 MB.
+	RuleImageBytes chat.Rule = provider.RuleImageBytes
 	// RuleOpaque: an opaque part is a JSON object with a type and neither a call nor a result of a tool.
 	RuleOpaque chat.Rule = "opaque parts are the API's"
 	// RuleServerTool: a call of one of the API's own tools is answered before the next user message, and no such result is
@@ -76,8 +80,11 @@ var (
 // [*chat.ValidationError] with every violation. [Repair] mends nearly all of them.
 //
 // A last message that was paused ([StopPause]) may be the assistant's: it is sent back for the model to go on.
-func Validate(req chat.Request) error {
-	v := validator{}
+func Validate(req chat.Request) error { return validate(req, 0) }
+
+// validate is Validate for a model that takes so many images; 0 is the least that any does.
+func validate(req chat.Request, images int) error {
+	v := validator{maxImages: images}
 	lonely, paused := serverTools(req.Messages)
 	if err, ok := errors.AsType[*chat.ValidationError](chat.ValidateRequest(req)); ok {
 		v.violations = slices.DeleteFunc(err.Violations, func(b chat.Violation) bool { return paused && b.Rule == chat.RuleLast })
@@ -96,7 +103,10 @@ func Validate(req chat.Request) error {
 	return chat.Invalid(v.violations)
 }
 
-type validator struct{ violations []chat.Violation }
+type validator struct {
+	violations []chat.Violation
+	maxImages  int
+}
 
 func (v *validator) report(i int, rule chat.Rule, format string, args ...any) {
 	v.violations = append(v.violations, chat.Violation{Index: i, Rule: rule, Detail: fmt.Sprintf(format, args...)})

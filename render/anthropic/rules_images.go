@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
 	"github.com/promptree-go/promptree/sizing"
 )
 
@@ -14,14 +15,20 @@ const (
 	manyImageSide = 2000
 )
 
-// largeImage is an image that is too large, and why.
-type largeImage struct {
-	message, part int
-	err           error
+// maxImages is how many images a request to a model with a window of 200,000 tokens takes. Others take 600.
+const maxImages = 100
+
+// imageLimits are those of the guide to vision and of the API's overview, read on 2026-11-23; 0 images are maxImages. On Amazon Bedrock
+// and Google Cloud an image has 5 MB at most.
+func imageLimits(images int) provider.ImageLimits {
+	if images <= 0 {
+		images = maxImages
+	}
+	return provider.ImageLimits{Count: images, Each: 10 << 20, All: 32_000_000}
 }
 
 // largeImages finds the images that the API would refuse for their size, as far as it is to be seen.
-func largeImages(messages []chat.Message) (large []largeImage) {
+func largeImages(messages []chat.Message) (large []provider.ImageExcess) {
 	side, images := maxImageSide, 0
 	for _, m := range messages {
 		for _, p := range m.Content {
@@ -40,7 +47,8 @@ func largeImages(messages []chat.Message) (large []largeImage) {
 				continue
 			}
 			if width, height, ok := sizing.ImageSize(img); ok && max(width, height) > side {
-				large = append(large, largeImage{i, k, fmt.Errorf("an image of %d by %d pixels, where %d is the most", width, height, side)})
+				err := fmt.Errorf("an image of %d by %d pixels, where %d is the most", width, height, side)
+				large = append(large, provider.ImageExcess{Message: i, Part: k, Rule: RuleImageSize, Err: err})
 			}
 		}
 	}
@@ -49,19 +57,22 @@ func largeImages(messages []chat.Message) (large []largeImage) {
 
 func (v *validator) images(messages []chat.Message) {
 	for _, l := range largeImages(messages) {
-		v.report(l.message, RuleImageSize, "part %d: %v", l.part, l.err)
+		v.report(l.Message, RuleImageSize, "part %d: %v", l.Part, l.Err)
 	}
+	v.violations = append(v.violations, imageLimits(v.maxImages).ImageViolations(messages)...)
 }
 
-// images puts a text for each image that is too large.
+// images puts a text for each image that is too large, and for the oldest if there are too many.
 func (r *repairer) images() {
-	messages := make([]chat.Message, len(r.items))
-	for n, it := range r.items {
-		messages[n] = it.m
-	}
-	for _, l := range largeImages(messages) {
-		it := &r.items[l.message]
-		r.Report(it.index, RuleImageSize, "a text put in for part %d: %v", l.part, l.err)
-		it.m.Content[l.part] = leftOut(l.err)
+	for _, find := range []func([]chat.Message) []provider.ImageExcess{imageLimits(r.maxImages).Excess, largeImages} {
+		messages := make([]chat.Message, len(r.items))
+		for n, it := range r.items {
+			messages[n] = it.m
+		}
+		for _, l := range find(messages) {
+			it := &r.items[l.Message]
+			r.Report(it.index, l.Rule, "a text put in for part %d: %v", l.Part, l.Err)
+			it.m.Content[l.Part] = leftOut(l.Err)
+		}
 	}
 }

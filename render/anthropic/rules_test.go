@@ -142,6 +142,9 @@ var breaches = []struct {
 	{name: "an id of the API's own tool used again", rule: anthropic.RuleServerTool, request: ask(question, assistant(searching("s"), found("s"), searching("s"), found("s"), chat.Text("Well.")), question), refused: "must be unique"},
 	{name: "an image of 8,001 pixels", rule: anthropic.RuleImageSize, request: ask(user(picture(8001, 1))), refused: "max allowed size: 8000 pixels"},
 	{name: "a larger one among many", rule: anthropic.RuleImageSize, request: ask(user(slices.Repeat(chat.Parts{picture(1, 2001)}, 21)...)), refused: "many-image requests: 2000 pixels"},
+	{name: "101 images", rule: anthropic.RuleImageCount, request: ask(user(slices.Repeat(chat.Parts{pixel}, 101)...)), refused: "0 document pages + 101 images"},
+	{name: "an image of more than 10 MB", rule: anthropic.RuleImageBytes, request: ask(user(chat.Image{URL: "data:image/png;base64," + strings.Repeat("A", 10<<20+4)}, pixel)),
+		refused: "image exceeds 10 MB maximum"},
 	{name: "an unknown role", rule: chat.RuleRole, request: ask(chat.Message{Role: "developer", Content: question.Content}, question), refused: "Input should be 'user' or 'assistant'",
 		raw: `{"model":"m","max_tokens":1,"messages":[{"role":"developer","content":[{"type":"text","text":"?"}]}]}`},
 	{name: "a cache of a type unknown to the API", rule: anthropic.RuleCacheType, request: ask(user(chat.Text("A"), chat.CacheBreakpoint{Type: "persistent"})), refused: "should be 'ephemeral'",
@@ -252,8 +255,24 @@ func TestEveryRuleHasABreach(t *testing.T) {
 		anthropic.RuleFirst, anthropic.RuleUTF8, anthropic.RuleCallForm, anthropic.RuleCallUnique, anthropic.RuleArguments,
 		anthropic.RuleErrorResult, anthropic.RuleThinkingForm, anthropic.RuleThinkingMerged, anthropic.RulePlace,
 		anthropic.RuleMedia, anthropic.RuleOpaque, anthropic.RuleCacheType, anthropic.RuleCacheCount,
-		anthropic.RuleCacheOrder, anthropic.RuleTools, anthropic.RuleToolForm, chat.RuleTool, chat.RuleToolChoice, anthropic.RuleImageSize, anthropic.RuleServerTool, anthropic.RuleToolSearch,
+		anthropic.RuleCacheOrder, anthropic.RuleTools, anthropic.RuleToolForm, chat.RuleTool, chat.RuleToolChoice, anthropic.RuleImageSize, anthropic.RuleImageCount, anthropic.RuleImageBytes, anthropic.RuleServerTool, anthropic.RuleToolSearch,
 	} {
 		require.True(t, covered[rule], "%s", rule)
+	}
+}
+
+func TestAModelThatTakesMoreImagesIsSentThem(t *testing.T) {
+	for most, want := range map[int]int{0: 95, 600: 120} {
+		s := newServer(t, func(int, request) answer { return say(text("42")) })
+		m := &anthropic.Model{Client: s.client(), Name: largeWindow, MaxImages: most}
+		_, err := m.Generate(t.Context(), ask(user(slices.Repeat(chat.Parts{pixel}, 120)...)))
+		require.NoError(t, err)
+		sent := 0
+		for _, b := range s.last(t).Messages[0].Content {
+			if b["type"] == "image" {
+				sent++
+			}
+		}
+		require.Equal(t, want, sent)
 	}
 }

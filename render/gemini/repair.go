@@ -22,7 +22,8 @@ import (
 //   - Bytes that are no UTF-8 are replaced. Blank text, unsigned or late thinking, opaque parts of other providers, and
 //     messages in which nothing is left go; a tool that said nothing says "(no output)".
 //   - Images and documents that stand where the API takes none move to a user message after it; in place of one of a kind
-//     that it does not take, a text says so.
+//     that it does not take, a text says so; and in place of the oldest images, a quarter of what the API takes at a time, if
+//     there are too many.
 //   - A thought signature that is no base64 is left out. In the current turn, a call that lacks its signature gets
 //     [SkipSignature].
 //   - Before a call that nothing comes before, and after an answer that nothing follows, a user message is added. System
@@ -44,6 +45,7 @@ func Repair(req chat.Request, o Options) (chat.Request, []chat.Repair) {
 		r.mendParts(&r.out[i])
 	}
 	r.move()
+	r.Images(imageLimits, r.out, func(why error) chat.Text { return leftOut(why.Error()) })
 	r.out = slices.DeleteFunc(r.out, func(m provider.Indexed) bool {
 		gone := m.Role != chat.RoleTool && isBare(m.Message)
 		if gone {

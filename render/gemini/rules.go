@@ -25,6 +25,10 @@ const (
 	RulePlace chat.Rule = "images and documents are where the API takes them"
 	// RuleMedia: images are inline or at an https or gs address; documents are inline; both are of a known type.
 	RuleMedia chat.Rule = "images and documents are of kinds that the API takes"
+	// RuleImageCount: there are at most 3,000 images.
+	RuleImageCount chat.Rule = provider.RuleImageCount
+	// RuleImageBytes: with the images that are inline a request has at most 100 MB.
+	RuleImageBytes chat.Rule = provider.RuleImageBytes
 	// RuleOpaque: an opaque part is a part of Gemini's, or a note of [Response] that fits its message.
 	RuleOpaque chat.Rule = "opaque parts are the API's"
 	// RuleSignature: in the current turn, which is everything after the last user message, the first call of each message
@@ -41,6 +45,10 @@ const (
 	// RuleToolForm: the name of a declared tool is of the form of RuleCallForm.
 	RuleToolForm chat.Rule = "tool definitions are of the API's form"
 )
+
+// imageLimits are the number of images that Vertex AI documents, where the Gemini API takes 3,600, and the bytes that the Gemini API takes
+// inline since January 2026 (blog.google/innovation-and-ai/technology/developers-tools/gemini-api-new-file-limits). Read on 2026-11-23.
+var imageLimits = provider.ImageLimits{Count: 3000, All: 100_000_000}
 
 // Validate checks a request by the rules of [chat.ValidateRequest] and those of Gemini. It returns nil or a
 // [*chat.ValidationError] with every violation. [Repair] mends nearly all of them.
@@ -60,6 +68,7 @@ func Validate(req chat.Request, o Options) error {
 	_, more := convert(req.Messages, o)
 	violations = append(violations, more...)
 	violations = append(violations, turns(req.Messages, o)...)
+	violations = append(violations, imageLimits.ImageViolations(req.Messages)...)
 	return chat.Invalid(violations)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -271,4 +272,21 @@ func TestLegacyModelsAskForNoSignatures(t *testing.T) {
 func TestSignaturesOfTurnsThatAreOver(t *testing.T) {
 	messages := []chat.Message{chat.UserMessage("Look."), calls(call("c1", `{}`)), chat.ToolResult("c1", "42"), chat.UserMessage("Well?")}
 	require.NoError(t, gemini.Validate(asking(messages), gemini.Options{}))
+}
+
+func TestTheOldestImagesBecomeNotesWhereThereAreTooMany(t *testing.T) {
+	picture := chat.Image{URL: "https://example.com/a.png"}
+	req := chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Content: slices.Repeat(chat.Parts{picture}, 3000)}}}
+	require.NoError(t, gemini.Validate(req, gemini.Options{}))
+	req.Messages[0].Content = append(req.Messages[0].Content, picture)
+	invalid, ok := errors.AsType[*chat.ValidationError](gemini.Validate(req, gemini.Options{}))
+	require.True(t, ok)
+	require.Len(t, invalid.Violations, 1)
+	require.Equal(t, gemini.RuleImageCount, invalid.Violations[0].Rule)
+	mended, changes := gemini.Repair(req, gemini.Options{})
+	require.NoError(t, gemini.Validate(mended, gemini.Options{}))
+	require.Len(t, changes, 750)
+	content := mended.Messages[0].Content
+	require.Equal(t, chat.Text("[left out: an older image, where a request takes 3000 images]"), content[749])
+	require.Equal(t, chat.Part(picture), content[750])
 }

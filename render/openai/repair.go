@@ -22,7 +22,8 @@ import (
 //     and messages in which nothing is left go; a tool that said nothing says "(no output)". Reasoning between other
 //     content becomes an opaque part, and goes where nothing follows it or nobody can read it back.
 //   - Images and documents that stand where the API takes none move to a user message after it; in place of one of a kind
-//     that it does not take, a text says so.
+//     that it does not take, a text says so; and in place of the oldest images, a quarter of what the API takes at a time, if
+//     there are too many.
 //   - System messages at the end move before the question or the round that the model is to answer. After an answer that
 //     nothing follows a user message is added.
 //   - The second of two tools of a name goes. A call is not required where there are no tools; a limit below 0 is none.
@@ -40,6 +41,7 @@ func Repair(req chat.Request, api API) (chat.Request, []chat.Repair) {
 		r.reason()
 	}
 	r.move()
+	r.Images(imageLimits, r.list, func(why error) chat.Text { return leftOut(why) })
 	r.prune()
 	r.list = r.End(r.list, len(req.Messages))
 	return r.Mended(req, r.list)

@@ -20,6 +20,10 @@ const (
 	RulePlace chat.Rule = "images and documents are where the API takes them"
 	// RuleMedia: images are at an http or https address or inline; documents are inline, in base64.
 	RuleMedia chat.Rule = "images and documents are of kinds that the API takes"
+	// RuleImageCount: there are at most 1,500 images.
+	RuleImageCount chat.Rule = provider.RuleImageCount
+	// RuleImageBytes: with the images that are inline a request has at most 512 MB.
+	RuleImageBytes chat.Rule = provider.RuleImageBytes
 	// RuleOpaque: an opaque part is one that the API takes from the message's role.
 	RuleOpaque chat.Rule = "opaque parts are the API's"
 	// RuleCallForm: the id of a call is of 40 characters at most in Chat Completions, of 64 in Responses; its tool's name is
@@ -39,6 +43,9 @@ const (
 	// have it. OpenAI finds no other once it is not stored.
 	RuleReadable chat.Rule = "a reasoning item can be read back"
 )
+
+// imageLimits are those of the guide to images and vision (developers.openai.com/api/docs/guides/images-vision), read on 2026-11-23.
+var imageLimits = provider.ImageLimits{Count: 1500, All: 512_000_000}
 
 // limits of names and ids, in characters.
 const (
@@ -72,7 +79,7 @@ func Validate(req chat.Request, api API) error {
 	for i, m := range req.Messages {
 		v.message(i, m)
 	}
-	return chat.Invalid(v.violations)
+	return chat.Invalid(append(v.violations, imageLimits.ImageViolations(req.Messages)...))
 }
 
 type validator struct {

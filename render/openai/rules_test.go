@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -280,5 +281,24 @@ func TestServerRefuses(t *testing.T) {
 			require.Equal(t, http.StatusBadRequest, response.StatusCode, "%s", raw)
 			require.Contains(t, gjson.GetBytes(raw, "error.message").String(), tt.want)
 		})
+	}
+}
+
+func TestTheOldestImagesBecomeNotesWhereThereAreTooMany(t *testing.T) {
+	for _, api := range apis {
+		picture := chat.Image{URL: "https://example.com/a.png"}
+		req := chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Content: slices.Repeat(chat.Parts{picture}, 1500)}}}
+		require.NoError(t, openai.Validate(req, api))
+		req.Messages[0].Content = append(req.Messages[0].Content, picture)
+		invalid, ok := errors.AsType[*chat.ValidationError](openai.Validate(req, api))
+		require.True(t, ok)
+		require.Len(t, invalid.Violations, 1)
+		require.Equal(t, openai.RuleImageCount, invalid.Violations[0].Rule)
+		mended, changes := openai.Repair(req, api)
+		require.NoError(t, openai.Validate(mended, api))
+		require.Len(t, changes, 375)
+		content := mended.Messages[0].Content
+		require.Equal(t, chat.Text("[left out: an older image, where a request takes 1500 images]"), content[374])
+		require.Equal(t, chat.Part(picture), content[375])
 	}
 }

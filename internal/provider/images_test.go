@@ -1,0 +1,86 @@
+package provider_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/provider"
+)
+
+func inline(bytes int) chat.Image {
+	return chat.Image{URL: "data:image/png;base64," + strings.Repeat("A", bytes)}
+}
+
+// shown says for each image of a conversation whether it stays.
+func shown(l provider.ImageLimits, images ...chat.Part) string {
+	list := make([]provider.Indexed, len(images))
+	for i, p := range images {
+		list[i] = provider.Indexed{Message: chat.Message{Role: chat.RoleUser, Content: chat.Parts{chat.Text("Look:"), p}}, Index: i}
+	}
+	var c provider.Changes
+	c.Images(l, list, func(why error) chat.Text { return chat.Text(why.Error()) })
+	var stays strings.Builder
+	for _, m := range list {
+		if _, text := m.Content[1].(chat.Text); text {
+			stays.WriteByte('-')
+		} else {
+			stays.WriteByte('x')
+		}
+	}
+	if len(c.ByMessage()) != strings.Count(stays.String(), "-") {
+		return fmt.Sprint(stays.String(), c.ByMessage())
+	}
+	return stays.String()
+}
+
+func images(n, bytes int) []chat.Part {
+	list := make([]chat.Part, n)
+	for i := range list {
+		list[i] = inline(bytes)
+	}
+	return list
+}
+
+func TestTheOldestImagesGoAQuarterOfTheLimitAtATime(t *testing.T) {
+	l := provider.ImageLimits{Count: 8}
+	for n, want := range map[int]string{
+		8: "xxxxxxxx", 9: "--xxxxxxx", 10: "--xxxxxxxx", 11: "----xxxxxxx", 12: "----xxxxxxxx", 13: "------xxxxxxx",
+	} {
+		require.Equal(t, want, shown(l, images(n, 4)...))
+	}
+	require.Equal(t, "-x", shown(provider.ImageLimits{Count: 1}, images(2, 4)...), "a limit that has no quarter")
+}
+
+func TestImagesGoByTheirBytes(t *testing.T) {
+	address := chat.Image{URL: "https://example.com/a.png"}
+	for _, test := range []struct {
+		limits provider.ImageLimits
+		images []chat.Part
+		want   string
+	}{
+		{provider.ImageLimits{Count: 9, Each: 100}, []chat.Part{inline(100), inline(101), inline(99)}, "x-x"},
+		{provider.ImageLimits{Count: 9, All: 420}, images(4, 100), "xxxx"}, // with 5 bytes of text each
+		{provider.ImageLimits{Count: 9, All: 419}, images(4, 100), "--xx"},
+		{provider.ImageLimits{Count: 9, All: 419}, append([]chat.Part{address}, images(4, 100)...), "x--xx"},
+		{provider.ImageLimits{Count: 4, Each: 150, All: 419}, append([]chat.Part{inline(200), inline(100)}, images(4, 100)...), "----xx"},
+		{provider.ImageLimits{Count: 9, All: 10}, []chat.Part{chat.NewDocument("application/pdf", make([]byte, 90)), inline(4), address}, "x-x"},
+		{provider.ImageLimits{Count: 9, All: 390}, []chat.Part{inline(100), chat.Opaque{Value: make([]byte, 200)}, inline(90)}, "-xx"},
+	} {
+		require.Equal(t, test.want, shown(test.limits, test.images...))
+	}
+}
+
+// What stands for an image says nothing of what came after it, so that the provider's cache has it.
+func TestARequestThatGoesOnBeginsTheSame(t *testing.T) {
+	l := provider.ImageLimits{Count: 8}
+	beginning := func(n int) []provider.ImageExcess {
+		return l.Excess([]chat.Message{{Role: chat.RoleUser, Content: images(n, 4)}})
+	}
+	require.Len(t, beginning(9), 2)
+	require.Equal(t, beginning(9), beginning(10))
+	require.Equal(t, beginning(9), beginning(11)[:2])
+}
