@@ -133,6 +133,7 @@ type writer struct {
 	clips          bool // texts of a round that is larger than a candidate takes in
 
 	mu       sync.Mutex
+	own      map[string][]chat.Opaque // by the summary that came with it: what a provider's own compaction made
 	refused  []history.SummaryRequest
 	finished []history.SummaryAnswer
 	learnt   []history.Refusal
@@ -446,8 +447,11 @@ func (w *writer) ask(ctx context.Context, c *candidate, p Prompt, m Material) (s
 		return "", err
 	}
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.finished = append(w.finished, history.SummaryAnswer{SummaryRequest: request, Text: text})
-	w.mu.Unlock()
+	if len(response.Compaction) > 0 {
+		w.own = map[string][]chat.Opaque{text: response.Compaction}
+	}
 	return text, nil
 }
 
@@ -628,8 +632,44 @@ func (w *writer) finish(ctx context.Context, c *candidate, p Prompt, text string
 		}
 	}
 	var err error
-	d.messages, err = j.replacement(ctx, m)
-	return d, err
+	if d.messages, err = j.replacement(ctx, m); err != nil {
+		return d, err
+	}
+	return d, w.addOwn(ctx, &d, text)
+}
+
+// addOwn adds what the provider's own compaction made to a draft of the summary that came with it, if there is room for both.
+func (w *writer) addOwn(ctx context.Context, d *draft, summary string) error {
+	var own chat.Parts
+	w.mu.Lock()
+	for _, part := range w.own[summary] {
+		if part.Tokens >= 0 && part.Tokens <= math.MaxInt32 && json.Valid(part.Value) {
+			own = append(own, part)
+		}
+	}
+	w.mu.Unlock()
+	if len(own) == 0 {
+		return nil
+	}
+	messages := slices.Clone(d.messages)
+	last := &messages[len(messages)-1]
+	last.Content = slices.Concat(last.Content, own)
+	room := min(w.job.plan.Room, w.job.replaced-1)
+	taken, err := value(ctx, nameTokenizer, func() (n int) {
+		for _, m := range messages {
+			n = clamp.Sum(n, counted(w.job.material.Tokenizer.CountMessage(m)))
+		}
+		return n
+	})
+	switch {
+	case err != nil:
+		return err
+	case taken > room:
+		d.mended = append(d.mended, fmt.Sprintf("the provider's own compaction left out: with it the summary takes %d tokens and has room for %d", taken, room))
+	default:
+		d.messages = messages
+	}
+	return nil
 }
 
 // replacement renders what is put in place, so that it fits its room and is smaller than what it replaces: what may be left out of

@@ -63,6 +63,9 @@ type Response struct {
 	Usage Usage
 	// StopReason says why the answer ended.
 	StopReason StopReason
+	// Compaction is what the provider's own compaction made of the request's history, in parts that only the provider reads. Of a
+	// model that is asked for a summary it is kept beside the summary, as it came. Nil from models that only answer.
+	Compaction []Opaque
 }
 
 // StopReason says why an answer ended.

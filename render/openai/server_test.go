@@ -102,7 +102,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/v1/chat/completions":
 		broken = judgeChat(request)
-	case "/v1/responses", "/v1/responses/input_tokens":
+	case "/v1/responses", "/v1/responses/input_tokens", "/v1/responses/compact":
 		api = openai.Responses
 		broken = s.memory.judge(request)
 	default:
@@ -124,6 +124,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, a.body)
 	case strings.HasSuffix(r.URL.Path, "/input_tokens"):
 		writeJSON(w, item{"object": "response.input_tokens", "input_tokens": a.usage.in})
+	case strings.HasSuffix(r.URL.Path, "/compact"):
+		output := a.items
+		for _, message := range request.Get(`input.#(role=="user")#`).Array() { // which it returns as they were
+			output = append([]item{message.Value().(map[string]any)}, output...)
+		}
+		writeJSON(w, item{"id": "resp_1", "object": "response.compaction", "created_at": 1, "output": output, "usage": item{
+			"input_tokens": a.usage.in, "output_tokens": a.usage.out, "input_tokens_details": item{"cached_tokens": a.usage.cached},
+		}})
 	default:
 		s.mu.Lock()
 		s.memory.issue(a.items)
