@@ -243,6 +243,13 @@ func judgeBlock(role string, b block, deferred map[string]bool) error {
 				return fmt.Errorf("tool_result: all content must be type \"text\" if `is_error` is true")
 			}
 		}
+	case "compaction":
+		switch {
+		case role != "assistant":
+			return fmt.Errorf("compaction blocks can only be in assistant messages")
+		case b["id"] != nil:
+			return fmt.Errorf("compaction.id: Extra inputs are not permitted")
+		}
 	case "search_result":
 		if role != "user" {
 			return fmt.Errorf("search_result blocks can only be in user messages")

@@ -20,6 +20,7 @@ const (
 	typeToolUse    = "tool_use"
 	typeToolResult = "tool_result"
 	typeReference  = "tool_reference"
+	typeCompaction = "compaction"
 	// typeCitations is no block of the API: [Response] keeps under it the citations of the text before it.
 	typeCitations = "citations"
 )
@@ -59,10 +60,10 @@ func (b opaqueBlock) call(m chat.Message) int {
 	return -1
 }
 
-// assistants tells of blocks that only the assistant says: thinking, the API's own tools with their results, citations.
+// assistants tells of blocks that only the assistant says: thinking, the API's own tools with their results, citations, compactions.
 func (b opaqueBlock) assistants() bool {
 	switch b.Type {
-	case typeThinking, typeRedacted, typeCitations:
+	case typeThinking, typeRedacted, typeCitations, typeCompaction:
 		return true
 	case typeToolResult:
 		return false

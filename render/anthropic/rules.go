@@ -324,6 +324,8 @@ func checkOpaque(m chat.Message, p chat.Opaque) error {
 		return fmt.Errorf("it is a call that is not among the message's calls: %q", b.ID)
 	case b.Type == typeToolResult:
 		return errors.New("it is a tool result, which is a message of its own")
+	case b.Type == typeCompaction && b.ID != "": // the API's own have none
+		return errors.New("it is a compaction of another provider's")
 	case b.assistants() && m.Role != chat.RoleAssistant, b.users() && m.Role == chat.RoleAssistant,
 		b.Type == typeReference && m.Role != chat.RoleTool:
 		return fmt.Errorf("it is a %s in a %s message", b.Type, m.Role)

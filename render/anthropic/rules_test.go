@@ -26,6 +26,9 @@ var (
 	pixel    = chat.Image{URL: "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte("\x89PNG"))}
 )
 
+// openAICompaction is an item of the Responses API.
+const openAICompaction = `{"id":"cmp_1","type":"compaction","encrypted_content":"gAAAA"}`
+
 func calls(ids ...string) chat.Message {
 	m := chat.Message{Role: chat.RoleAssistant}
 	for _, id := range ids {
@@ -134,6 +137,9 @@ var breaches = []struct {
 	{name: "an image at an http address", rule: anthropic.RuleMedia, request: ask(user(chat.Image{URL: "http://example.com/a.png"})), refused: "source"},
 	{name: "a document of a kind unknown to the API", rule: anthropic.RuleMedia, request: ask(user(chat.NewDocument("application/zip", []byte("PK")))), refused: "source"},
 	{name: "a block of another provider", rule: anthropic.RuleOpaque, request: ask(user(opaque(`{"executableCode":{}}`), chat.Text("Well?"))), refused: "does not match any"},
+	{name: "a compaction of OpenAI's", rule: anthropic.RuleOpaque, request: ask(user(chat.Text("Well?"), opaque(openAICompaction))), refused: "compaction"},
+	{name: "a compaction of OpenAI's in an answer", rule: anthropic.RuleOpaque, request: ask(question, assistant(opaque(openAICompaction), chat.Text("Well.")), question), refused: "compaction"},
+	{name: "a compaction in a user message", rule: anthropic.RuleOpaque, request: ask(user(chat.Text("Well?"), opaque(`{"type":"compaction","content":"It was counted."}`))), refused: "only be in assistant"},
 	{name: "a result as an opaque part", rule: anthropic.RuleOpaque, request: ask(user(opaque(`{"type":"tool_result","tool_use_id":"z"}`), chat.Text("Well?"))), refused: "unexpected `tool_use_id`"},
 	{name: "the assistant's block in a user message", rule: anthropic.RuleOpaque, request: ask(user(opaque(`{"type":"server_tool_use","id":"srv","name":"web_search","input":{}}`), chat.Text("Well?"))), refused: "only be in assistant"},
 	{name: "a call of the API's own tool without its result", rule: anthropic.RuleServerTool, request: ask(question, assistant(searching("s"), chat.Text("Well.")), question), refused: "without a corresponding"},
@@ -275,4 +281,17 @@ func TestAModelThatTakesMoreImagesIsSentThem(t *testing.T) {
 		}
 		require.Equal(t, want, sent)
 	}
+}
+
+// The API compacts by itself if the application asks for it by Adjust and Betas.
+func TestTheAPIsOwnCompactionGoesBackAsItCame(t *testing.T) {
+	own := block{"type": "compaction", "content": "It was <counted>.", "encrypted_content": "c2VjcmV0", "signature": "s"}
+	s := newServer(t, func(int, request) answer { return say(own, text("42")) })
+	m := &anthropic.Model{Client: s.client(), Name: "claude-test"}
+	r, err := m.Generate(t.Context(), ask(question))
+	require.NoError(t, err)
+	require.Equal(t, "42", r.Message.Text())
+	_, err = m.Generate(t.Context(), ask(question, r.Message, question))
+	require.NoError(t, err)
+	require.Equal(t, own, s.last(t).Messages[1].Content[0])
 }

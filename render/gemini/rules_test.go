@@ -290,3 +290,17 @@ func TestTheOldestImagesBecomeNotesWhereThereAreTooMany(t *testing.T) {
 	require.Equal(t, chat.Text("[left out: an older image, where a request takes 3000 images]"), content[749])
 	require.Equal(t, chat.Part(picture), content[750])
 }
+
+func TestACompactionOfAnotherProviderIsNotSent(t *testing.T) {
+	for _, value := range []string{`{"id":"cmp_1","type":"compaction","encrypted_content":"gAAAA"}`, `{"type":"compaction","content":"It was counted."}`} {
+		own := chat.Opaque{Value: json.RawMessage(value)}
+		for _, role := range []chat.Role{chat.RoleUser, chat.RoleAssistant} {
+			req := chat.Request{Messages: []chat.Message{chat.UserMessage("Look."), {Role: role, Content: chat.Parts{chat.Text("A summary."), own}}, chat.UserMessage("Well?")}}
+			require.ErrorContains(t, gemini.Validate(req, gemini.Options{}), string(gemini.RuleOpaque))
+			mended, changes := gemini.Repair(req, gemini.Options{})
+			require.Len(t, changes, 1)
+			require.NoError(t, gemini.Validate(mended, gemini.Options{}))
+			require.Equal(t, chat.Parts{chat.Text("A summary.")}, mended.Messages[1].Content)
+		}
+	}
+}

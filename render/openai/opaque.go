@@ -97,6 +97,8 @@ func (a API) placeOf(role chat.Role, part chat.Opaque) (place, object) {
 		}
 	}
 	switch {
+	case kind == "compaction" && (o.text("encrypted_content") == "" || o["content"] != nil):
+		return nowhere, nil // of another provider
 	case kind == "reasoning": // Chat Completions has no place for it and leaves it out
 		if role == chat.RoleAssistant {
 			return asItem, o
