@@ -2,6 +2,7 @@ package tracing
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -51,6 +52,9 @@ func (c *Conversation) TraceStart(ctx context.Context, begun summarize.Work) con
 
 // identity is what tells the conversation from others.
 func (c *Conversation) identity() []attribute.KeyValue {
+	if c.compactor.Session == nil { // which the compactor refuses
+		return nil
+	}
 	return []attribute.KeyValue{keyConversation.String(c.compactor.Session.Header().ID)}
 }
 
@@ -104,7 +108,7 @@ func (c *Conversation) TraceEvent(ctx context.Context, e summarize.Event) {
 		span.SetAttributes(append(attrs, keyOutcome.String(string(e.Kind)))...)
 		return
 	}
-	span.AddEvent("promptree."+string(e.Kind), trace.WithAttributes(attrs...))
+	span.AddEvent("promptree."+strings.ReplaceAll(string(e.Kind), " ", "_"), trace.WithAttributes(attrs...))
 }
 
 // isOutcome reports whether an event says what came of carrying a plan out.

@@ -25,7 +25,8 @@
 // The contexts of spans are those that elements, models, stores and hooks are called with, so what they trace themselves is below. A
 // compaction that is made in the background begins below the render that began it, and outlives it: it ends with the outcome
 // "ready", and an event of a later render says that it was put in place. Other events, such as old output that was cleared, a cache break or
-// the last resort, are events of the span that they happened in. All spans have gen_ai.conversation.id, the session's.
+// the last resort, are events of the span that they happened in, named for their [summarize.EventKind], such as promptree.cache_break. All
+// spans have gen_ai.conversation.id, the session's.
 //
 // A model of an adapter that is traced by its own instrumentation has two spans a request, one in the other.
 //

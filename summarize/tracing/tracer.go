@@ -70,8 +70,11 @@ func New(opts Options) (*Tracer, error) {
 }
 
 // Attach follows a compactor from now on: it sets its Tracer, and makes its models, those of Target and Models, have a span for each
-// request. Call it once for a compactor, when its fields are set and before its first use.
+// request. Call it when the compactor's fields are set and before its first use. A compactor that is followed already stays as it is.
 func (t *Tracer) Attach(c *summarize.Compactor) *Conversation {
+	if attached, ok := c.Tracer.(*Conversation); ok {
+		return attached
+	}
 	conversation := &Conversation{t: t, compactor: c}
 	c.Tracer = conversation
 	c.Target = conversation.Target(c.Target)

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -238,7 +240,7 @@ func TestACacheBreakIsCountedWithWhatChanged(t *testing.T) {
 	c.TraceEnd(ctx, nil, nil)
 	require.Equal(t, map[string]float64{"promptree.change=" + string(sizing.ChangeToolOrder) + ",promptree.policy=" + d.Policy.Name: 1}, l.points("promptree.cache.breaks"))
 	event := l.span("promptree.render").Events[0]
-	require.Equal(t, "promptree.cache break", event.Name)
+	require.Equal(t, "promptree.cache_break", event.Name)
 	require.Equal(t, int64(1200), attributes(event.Attributes)["promptree.tokens.lost"])
 }
 
@@ -342,6 +344,48 @@ func TestSpansOfTheApplicationAreNotWrittenTo(t *testing.T) {
 	c.TraceEnd(ctx, nil, nil)
 	require.Empty(t, l.span("promptree.render").Events)
 	require.NotNil(t, d)
+}
+
+func TestOneTracerFollowsManyCompactorsAtOnce(t *testing.T) {
+	l := newLab(t, tracing.Options{})
+	var all sync.WaitGroup
+	for range 4 {
+		d, _ := l.desk(summarised)
+		all.Go(func() {
+			_, err := d.Render(t.Context(), compacttest.Prompt(d.Session))
+			assert.NoError(t, err)
+		})
+	}
+	all.Wait()
+	for _, sum := range l.points("promptree.compactions") {
+		require.Equal(t, 4.0, sum)
+	}
+	traces := map[trace.TraceID][]string{}
+	for _, span := range l.spans.GetSpans() {
+		traces[span.SpanContext.TraceID()] = append(traces[span.SpanContext.TraceID()], span.Name)
+	}
+	require.Len(t, traces, 4)
+	for _, names := range traces {
+		require.Equal(t, []string{"chat gpt-5.4", "compact", "promptree.render"}, names)
+	}
+}
+
+func TestACompactorIsFollowedOnce(t *testing.T) {
+	l := newLab(t, tracing.Options{})
+	d, c := l.desk(summarised)
+	require.Same(t, c, l.Attach(d.Compactor))
+	d.Messages()
+	l.span("chat gpt-5.4")
+}
+
+func TestACompactorWithoutASessionSaysSo(t *testing.T) {
+	l := newLab(t, tracing.Options{})
+	compactor := &summarize.Compactor{Target: summarize.Target{Model: chat.ModelFunc(summarised), Tokenizer: compacttest.Quarter{}, Budget: 100}}
+	l.Attach(compactor)
+	_, err := compactor.Render(t.Context(), elements.Nodes{})
+	require.ErrorContains(t, err, "Compactor.Session is not set")
+	_, err = compactor.Target.Generate(t.Context(), chat.Request{Messages: []chat.Message{chat.UserMessage("Hi.")}})
+	require.NoError(t, err)
 }
 
 func TestWithoutProvidersNothingIsRecordedAndAllWorks(t *testing.T) {
