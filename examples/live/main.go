@@ -9,7 +9,7 @@
 // GEMINI_API_KEY. A server of your own that speaks one of the protocols is named with -base-url, or with
 // OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL, and needs no key:
 //
-//	go run ./examples/live -model openai:qwen3 -base-url http://localhost:8080/v1 -window 32000 -task "…"
+//	go run ./examples/live -model openai:qwen3 -base-url http://localhost:8080/v1 -task "…"
 //
 // What the model says is printed as it arrives; notes about it go to standard error. Where the conversation outgrows the
 // window the same model summarises it. The session is kept in a file: -session names it, and goes on with one that is
@@ -70,7 +70,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.task, "task", "", "what the agent is to do")
 	flags.StringVar(&o.session, "session", "", "file of the session, to begin or to go on with; a new one in a temporary folder where it is left out")
 	flags.StringVar(&o.page, "page", "", "file for a page that shows the run, also if it fails")
-	flags.IntVar(&o.window, "window", 0, "context window in tokens (default: the model's, as far as it is known)")
+	flags.IntVar(&o.window, "window", 0, "context window in tokens (default: the model's, or what a server of your own says)")
 	flags.IntVar(&o.answer, "answer", 0, fmt.Sprintf("most tokens of an answer, thinking included (default %d, or a quarter of a smaller window)", defaultAnswer))
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, usageError{err}
@@ -177,7 +177,7 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
 	path = session.Path()
-	chosen.session, chosen.mended = session.Header().ID, out.repaired
+	chosen.session, chosen.mended, chosen.tokens = session.Header().ID, out.repaired, o.window
 	model, err := chosen.open(ctx)
 	if err != nil {
 		return path, err

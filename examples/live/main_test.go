@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -273,7 +275,7 @@ func TestInterruptSignal(t *testing.T) {
 		setKey(t, w.keyOf, goodKey)
 		s := newServer(t, w.protocol, mind{hangAt: 2})
 		path := filepath.Join(t.TempDir(), "session.jsonl")
-		cmd := exec.CommandContext(t.Context(), program, "-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 2), "-session", path, "-task", task)
+		cmd := exec.CommandContext(t.Context(), program, "-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 2), "-session", path, "-window", "60000", "-task", task)
 		cmd.Env = append(os.Environ(), asProgram+"=1")
 		interrupt := sync.OnceFunc(func() { _ = cmd.Process.Signal(os.Interrupt) })
 		stdout := &cancelling{at: "Step 1.\nSte", cancel: interrupt}
@@ -311,7 +313,7 @@ func TestRefusedKeyIsOneLine(t *testing.T) {
 			s := newServer(t, w.protocol, mind{})
 			path := filepath.Join(t.TempDir(), "session.jsonl")
 			var stdout, stderr bytes.Buffer
-			code := run(t.Context(), []string{"-model", w.model, "-base-url", s.URL, "-task", task, "-session", path}, &stdout, &stderr)
+			code := run(t.Context(), []string{"-model", w.model, "-base-url", s.URL, "-window", "60000", "-task", task, "-session", path}, &stdout, &stderr)
 			require.Equal(t, exitUsage, code, stderr.String())
 			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
 			require.Contains(t, stderr.String(), "the key is refused, see ")
@@ -393,4 +395,35 @@ func TestNamesDoNotSteerTheTerminal(t *testing.T) {
 		require.Contains(t, stderr.String(), `\u`)
 		require.NotRegexp(t, "[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u202e]", stdout.String()+stderr.String())
 	}
+}
+
+func TestAServerOfOnesOwnIsAskedForItsWindow(t *testing.T) {
+	setKey(t, "OPENAI_API_KEY", goodKey)
+	s := newServer(t, chatCompletions{}, mind{})
+	models := `{"data":[{"id":"local:8b","max_model_len":8000}]}`
+	mux := http.NewServeMux()
+	mux.Handle("POST /", s)
+	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+goodKey {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		fmt.Fprint(w, models)
+	})
+	own := httptest.NewServer(mux)
+	defer own.Close()
+	s.window = 8_000
+	work := func() (int, string) {
+		var stdout, stderr bytes.Buffer
+		return run(t.Context(), []string{"-model", "openai:local:8b", "-base-url", own.URL, "-dir", shelf(t, 24), "-task", task}, &stdout, &stderr), stderr.String()
+	}
+	code, said := work()
+	require.Equal(t, exitOK, code, said)
+	_, _, summaries := s.seen(t)
+	require.Positive(t, summaries, "of the window that the server told")
+
+	models = `{"data":[{"id":"local:8b"}]}`
+	code, said = work()
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, said, "-window is not given")
+	require.Contains(t, said, "does not tell the context window of model")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/promptree-go/promptree/render/gemini"
 	"github.com/promptree-go/promptree/render/openai"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/local"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
@@ -53,6 +54,8 @@ const modelUsage = "openai:NAME, openai-responses:NAME, anthropic:NAME or gemini
 type wanted struct {
 	provider
 	name, key, address string
+	// tokens of the context window that were given, 0 if none were.
+	tokens int
 	// session is an id of the conversation.
 	session string
 	// mended is told of what had to be changed in a conversation so that the model takes it.
@@ -114,16 +117,16 @@ func (w wanted) open(ctx context.Context) (served, error) {
 // base counts what no exact counter is known for.
 func base() (chat.Tokenizer, error) { return tiktoken.New("o200k_base") }
 
-func openChatCompletions(_ context.Context, w wanted) (served, error) {
-	return openOpenAI(openai.ChatCompletions, w)
+func openChatCompletions(ctx context.Context, w wanted) (served, error) {
+	return openOpenAI(ctx, openai.ChatCompletions, w)
 }
 
-func openResponses(_ context.Context, w wanted) (served, error) {
-	return openOpenAI(openai.Responses, w)
+func openResponses(ctx context.Context, w wanted) (served, error) {
+	return openOpenAI(ctx, openai.Responses, w)
 }
 
 // openOpenAI opens a model of OpenAI's, or of a server that speaks one of its APIs.
-func openOpenAI(api openai.API, w wanted) (served, error) {
+func openOpenAI(ctx context.Context, api openai.API, w wanted) (served, error) {
 	options := []openaioption.RequestOption{openaioption.WithAPIKey(w.key)}
 	model := &openai.Model{Name: w.name, API: api, OnRepair: func(changes []chat.Repair) { w.mended(changes[0], len(changes)) }}
 	if w.address != "" {
@@ -138,6 +141,11 @@ func openOpenAI(api openai.API, w wanted) (served, error) {
 	}}
 	if window, err := tiktoken.WindowOf(w.name); err == nil {
 		s.window = window.Tokens
+	} else if w.address != "" && w.tokens == 0 {
+		own := local.Server{URL: w.address, Model: w.name, Header: http.Header{"Authorization": {"Bearer " + w.key}}}
+		if s.window, err = own.ContextWindow(ctx); err != nil {
+			return served{}, usageError{fmt.Errorf("-window is not given: %w", err)}
+		}
 	}
 	if exact, err := tiktoken.ForModel(w.name); err == nil {
 		s.tokenizer = openai.Counter(api, exact)
