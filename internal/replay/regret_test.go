@@ -1,4 +1,4 @@
-package main
+package replay
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 func TestRegrets(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	args := []string{"-regret", "-prices", "claude-opus-4-5", "-ttl", "10m", "-synthetic", "24", "-seed", "3", generatedSession}
-	require.Equal(t, exitOK, run(t.Context(), args, &stdout, &stderr), stderr.String())
+	require.Equal(t, exitOK, Main(t.Context(), args, &stdout, &stderr), stderr.String())
 	golden.Equal(t, "regret.golden", stdout.String())
 }
 

@@ -1,6 +1,6 @@
 //go:build race
 
-package main
+package replay
 
 // race tells that the race detector is on, with which the long tests run fewer cases.
 const race = true

@@ -1,4 +1,4 @@
-package main
+package replay
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ func TestTable(t *testing.T) {
 			}
 			t.Parallel()
 			var stdout, stderr bytes.Buffer
-			require.Equal(t, exitOK, run(t.Context(), append(args, generatedSession), &stdout, &stderr))
+			require.Equal(t, exitOK, Main(t.Context(), append(args, generatedSession), &stdout, &stderr))
 			require.Empty(t, stderr.String())
 			golden.Equal(t, "generated-"+name+".golden", stdout.String())
 		})

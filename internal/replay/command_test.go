@@ -1,4 +1,4 @@
-package main
+package replay
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ const recordedSession = "../../../shared/sessions/pi-before-compaction.jsonl"
 func ranJSON(t *testing.T, code int, args ...string) (runs []Run, stderr string) {
 	t.Helper()
 	var stdout, errs bytes.Buffer
-	require.Equal(t, code, run(t.Context(), append([]string{"-json"}, args...), &stdout, &errs), errs.String())
+	require.Equal(t, code, Main(t.Context(), append([]string{"-json"}, args...), &stdout, &errs), errs.String())
 	for line := range bytes.Lines(stdout.Bytes()) {
 		var r Run
 		dec := json.NewDecoder(bytes.NewReader(line))
@@ -262,7 +262,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			require.Equal(t, exitUsage, run(t.Context(), test.args, &stdout, &stderr))
+			require.Equal(t, exitUsage, Main(t.Context(), test.args, &stdout, &stderr))
 			require.Contains(t, stderr.String(), test.want)
 			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
 		})
@@ -295,7 +295,7 @@ func TestASessionInWhichNothingWasSaid(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitOK, run(t.Context(), []string{"-help"}, &stdout, &stderr))
+	require.Equal(t, exitOK, Main(t.Context(), []string{"-help"}, &stdout, &stderr))
 	for _, flag := range []string{"-policy", "-window", "-model", "-json", "-bundles", "-min-messages"} {
 		require.Contains(t, stdout.String(), flag)
 	}
@@ -336,7 +336,7 @@ func TestInterruptBeforeTheFirstRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitInterrupted, run(ctx, []string{generatedSession}, &stdout, &stderr))
+	require.Equal(t, exitInterrupted, Main(ctx, []string{generatedSession}, &stdout, &stderr))
 	require.Equal(t, "replay: interrupted\n", stderr.String())
 }
 
@@ -346,7 +346,7 @@ func TestProgram(t *testing.T) {
 		t.Skip("builds the program")
 	}
 	program := filepath.Join(t.TempDir(), "replay")
-	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput()
+	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../bench/replay").CombinedOutput()
 	require.NoError(t, err, string(built))
 	cmd := exec.CommandContext(t.Context(), program, "-policy", "copilot-chat", written(t, "talk.jsonl", talk...))
 	var stdout, stderr bytes.Buffer
@@ -364,7 +364,7 @@ func TestProgram(t *testing.T) {
 func TestNamesDoNotSteerTheTerminal(t *testing.T) {
 	for _, args := range [][]string{{"none\x1b[2J\u202e"}, {"-policy", "\x1b[2J\u009b", "x"}} {
 		var stdout, stderr bytes.Buffer
-		require.Equal(t, exitUsage, run(t.Context(), args, &stdout, &stderr))
+		require.Equal(t, exitUsage, Main(t.Context(), args, &stdout, &stderr))
 		require.Contains(t, stderr.String(), `\u`)
 		require.NotRegexp(t, "[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u202e]", stdout.String()+stderr.String())
 	}
