@@ -4,14 +4,14 @@
 package replay
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/visible"
@@ -39,28 +39,36 @@ func (e usageError) Unwrap() error { return e.error }
 // options are what the command line asks for.
 type options struct {
 	policies    []summarize.Policy
-	window      int
+	windows     []int
 	model       string
 	modelName   string
-	json        bool
+	format      string
 	bundles     string
 	minMessages int
 	biller      *biller // nil without prices
-	regret      bool
-	synthetic   int
-	seed        uint64
+	mode        mode
+	synthetic   synthetic
 	sessions    []string
 }
+
+// mode is what is printed.
+type mode int
+
+const (
+	replays   mode = iota
+	checks         // the model of costs, request by request
+	regretful      // rules, and not replays
+)
 
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
 	program.Usage(flags, "Usage: replay [flags] SESSION…")
 	names := flags.String("policy", all, "policies to compare, with commas between them, or all")
-	flags.IntVar(&o.window, "window", sizing.DefaultTokens, "context window in tokens")
+	windows := flags.String("window", strconv.Itoa(sizing.DefaultTokens), "context window in tokens; several with commas between them")
 	flags.StringVar(&o.model, "model", modelOffline, "what writes the summaries: offline (a digest) or script (the session's recorded summaries)")
 	flags.StringVar(&o.modelName, "model-name", "", "name of the model that answers, for what policies do for models of some names (default the last that the session names)")
-	flags.BoolVar(&o.json, "json", false, "print one JSON object for each policy and session")
+	flags.StringVar(&o.format, "format", formatText, "text, json (an object for each session, window and policy) or csv (a row for each)")
 	flags.StringVar(&o.bundles, "bundles", "", "folder, new or empty, to write what is asked at each compaction into")
 	flags.IntVar(&o.minMessages, "min-messages", 0, "with -bundles: leave out compactions that cover fewer messages")
 	prices := flags.String("prices", "", "what tokens cost: the name of a model, or input=5,read=0.5,write=6.25,output=25,least=4096 in dollars a million (default tokens alone)")
@@ -68,9 +76,12 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	lifetime := flags.Duration("ttl", 0, "with -prices: lifetime of the provider's cache (default the model's)")
 	carry := flags.Float64("carry", 0, "with -prices: compact once carrying the history has cost so many times what compacting costs, whatever the policies' own conditions")
 	dials := flags.String("loss", "", "what a compaction's loss is worth to the policy frugal, in dollars; several with commas between them (default the policy's own)")
-	flags.BoolVar(&o.regret, "regret", false, "with -prices: say what rules of compaction cost over the best compactions, in place of replays")
-	flags.IntVar(&o.synthetic, "synthetic", 0, "with -regret: go through so many synthetic sessions too")
-	flags.Uint64Var(&o.seed, "seed", 1, "with -synthetic: what they are made by")
+	summary := flags.Int("summary", 0, "most tokens of a summary, the same for all policies (default each policy's own)")
+	checked := flags.Bool("check", false, "with -prices: hold the model of costs against the recorded usage, request by request, in place of replays")
+	regret := flags.Bool("regret", false, "with -prices: say what rules of compaction cost over the best compactions, in place of replays")
+	flags.IntVar(&o.synthetic.sessions, "synthetic", 0, "with -prices: go through so many synthetic sessions too")
+	shapes := flags.String("shape", all, "with -synthetic: how they grow, several with commas between them")
+	flags.Uint64Var(&o.synthetic.seed, "seed", 1, "with -synthetic: what they are made by")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, err
 	}
@@ -85,34 +96,66 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	if o.policies, err = atDials(o.policies, *dials); err != nil {
 		return o, err
 	}
+	if o.windows, err = windowsListed(*windows); err != nil {
+		return o, err
+	}
+	if o.synthetic.shapes, err = shapesNamed(*shapes); err != nil {
+		return o, err
+	}
 	for i := range o.policies {
+		if *summary != 0 {
+			o.policies[i].Place.Max = *summary
+		}
 		if *carry != 0 {
 			o.policies[i].Trigger = summarize.Trigger{{Carry: *carry}}
 		}
 	}
+	if *checked {
+		o.mode = checks
+	} else if *regret {
+		o.mode = regretful
+	}
 	switch {
+	case *summary != 0 && *summary < 100:
+		return o, fmt.Errorf("-summary is %d: it is a number of tokens, 100 or more", *summary)
+	case o.format != formatText && o.format != formatJSON && o.format != formatCSV:
+		return o, fmt.Errorf("-format: there is no format %q: it is %s, %s or %s", o.format, formatText, formatJSON, formatCSV)
+	case *checked && *regret:
+		return o, errors.New("-check and -regret print different things: set one of them")
 	case *carry != 0 && o.biller == nil:
 		return o, errors.New("-carry is in dollars: set -prices")
 	case !(*carry >= 0 && *carry <= math.MaxFloat64):
 		return o, fmt.Errorf("-carry is %v: it is 0 or more", *carry)
-	case o.window <= tiktoken.ReplyPriming:
-		return o, fmt.Errorf("-window is %d: it is a number of tokens, %d or more", o.window, tiktoken.ReplyPriming+1)
 	case o.model != modelOffline && o.model != modelScript:
 		return o, fmt.Errorf("-model: there is no model %q: it is %s or %s", o.model, modelOffline, modelScript)
 	case o.minMessages < 0:
 		return o, fmt.Errorf("-min-messages is %d: it is 0 or more", o.minMessages)
 	case o.minMessages > 0 && o.bundles == "":
 		return o, errors.New("-min-messages says which -bundles are written, and there is none")
-	case o.regret && o.biller == nil:
-		return o, errors.New("-regret is in dollars: set -prices")
-	case o.synthetic < 0:
-		return o, fmt.Errorf("-synthetic is %d: it is 0 or more", o.synthetic)
-	case o.synthetic > 0 && !o.regret:
-		return o, errors.New("-synthetic says of how many sessions -regret is, and that is not set")
-	case len(o.sessions) == 0 && o.synthetic == 0:
+	case o.bundles != "" && len(o.windows) > 1:
+		return o, errors.New("-bundles are of one -window")
+	case (*checked || *regret) && o.biller == nil:
+		return o, errors.New("-check and -regret are in dollars: set -prices")
+	case o.synthetic.sessions < 0:
+		return o, fmt.Errorf("-synthetic is %d: it is 0 or more", o.synthetic.sessions)
+	case o.synthetic.sessions > 0 && (o.biller == nil || *checked):
+		return o, errors.New("-synthetic sessions are for what is in dollars, and have no usage to check: set -prices and leave -check out")
+	case len(o.sessions) == 0 && o.synthetic.sessions == 0:
 		return o, errors.New("name a recorded session (-help lists the flags)")
 	}
 	return o, nil
+}
+
+// windowsListed returns the windows that a flag lists.
+func windowsListed(list string) (windows []int, err error) {
+	for _, word := range strings.Split(list, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n <= tiktoken.ReplyPriming {
+			return nil, fmt.Errorf("-window is %s: it is a number of tokens, %d or more", word, tiktoken.ReplyPriming+1)
+		}
+		windows = append(windows, n)
+	}
+	return windows, nil
 }
 
 // Main replays what the arguments name, and returns the exit code: 0 if every policy came to the end of every session, 1 if one
@@ -144,99 +187,4 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "replay: %s\n", oneLine(err))
 		return exitFailed
 	}
-}
-
-// compare replays each session under each policy. All sessions are read before the first is replayed, so that a mistake
-// in a name comes to light at once.
-func compare(ctx context.Context, o options, stdout io.Writer, progress *progress) error {
-	tokenizer, err := tiktoken.New(encoding)
-	if err != nil {
-		return err
-	}
-	window := sizing.Window{Tokens: o.window, Answer: tiktoken.ReplyPriming}
-	budget, err := window.Budget(0)
-	if err != nil {
-		return usageError{err}
-	}
-	sources := make([]source, len(o.sessions))
-	for i, path := range o.sessions {
-		if sources[i], err = open(i+1, path); err != nil {
-			return err
-		}
-	}
-	r := &replayer{tokenizer: tokenizer, policies: o.policies, model: o.model, modelName: o.modelName, window: o.window, budget: budget, progress: progress, biller: o.biller}
-	if o.regret {
-		return regrets(ctx, r, sources, o, stdout)
-	}
-	if r.bundles, err = newBundles(o.bundles, o.minMessages); err != nil {
-		return usageError{err}
-	}
-	defer progress.clear()
-	var failed error
-	for i, s := range sources {
-		runs, err := r.session(ctx, s)
-		progress.clear()
-		if printErr := print(stdout, runs, o.json, i > 0); printErr != nil {
-			return printErr
-		}
-		if errors.Is(err, errEnded) {
-			failed, err = err, nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return failed
-}
-
-// session replays one session under each policy. The error is errEnded where a policy did not come to its end; the others
-// did their runs all the same.
-func (r *replayer) session(ctx context.Context, s source) ([]Run, error) {
-	if r.biller != nil {
-		var err error
-		if r, err = r.priced(ctx, s); err != nil {
-			return nil, err
-		}
-	}
-	var runs []Run
-	var failed error
-	if s.compacted() || r.biller != nil {
-		run, err := r.replayRecorded(ctx, s)
-		runs = append(runs, run)
-		if failed = err; err != nil && !errors.Is(err, errEnded) {
-			return runs, err
-		}
-	}
-	for _, p := range r.policies {
-		run, err := r.replay(ctx, s, p)
-		runs = append(runs, run)
-		if err != nil {
-			failed = err
-		}
-		if err != nil && !errors.Is(err, errEnded) {
-			return runs, err
-		}
-	}
-	return runs, failed
-}
-
-// print writes the runs of a session, in one piece.
-func print(stdout io.Writer, runs []Run, asJSON, further bool) error {
-	var b bytes.Buffer
-	if asJSON {
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		for _, run := range runs {
-			if err := enc.Encode(run); err != nil {
-				return err
-			}
-		}
-	} else {
-		if further {
-			b.WriteByte('\n')
-		}
-		b.WriteString(text(runs))
-	}
-	_, err := stdout.Write(b.Bytes())
-	return err
 }

@@ -32,7 +32,7 @@ const recordedSession = "../../../shared/sessions/pi-before-compaction.jsonl"
 func ranJSON(t *testing.T, code int, args ...string) (runs []Run, stderr string) {
 	t.Helper()
 	var stdout, errs bytes.Buffer
-	require.Equal(t, code, Main(t.Context(), append([]string{"-json"}, args...), &stdout, &errs), errs.String())
+	require.Equal(t, code, Main(t.Context(), append([]string{"-format", "json"}, args...), &stdout, &errs), errs.String())
 	for line := range bytes.Lines(stdout.Bytes()) {
 		var r Run
 		dec := json.NewDecoder(bytes.NewReader(line))
@@ -100,11 +100,12 @@ func TestJSONFields(t *testing.T) {
 		"modelCalls.cachedTokens", "modelCalls.answeredTokens", "compactions[].request", "compactions[].line", "compactions[].reason",
 		"compactions[].background", "compactions[].mode",
 		"compactions[].tokensBefore", "compactions[].tokensAfter", "compactions[].standInTokens", "compactions[].coveredMessages",
-		"compactions[].keptMessages", "events",
+		"compactions[].keptMessages", "compactions[].keptTokens", "events",
 		"bill.keptDollars", "bill.pinnedDollars", "bill.readDollars", "bill.writtenDollars", "bill.inputDollars", "bill.outputDollars",
 		"bill.summaryDollars", "lookbacks.edits", "lookbacks.checkableEdits", "lookbacks.identifiers", "lookbacks.neededIdentifiers",
-		"lookbacks.shownIdentifiers", "lookbacks.dollars", "check.requests", "check.exact", "check.expired", "check.restarts", "check.others", "check.recordedDollars",
-		"check.keptDollars", "check.pinnedDollars", "check.fixedTokens", "check.factor", "bundles", "ended",
+		"lookbacks.shownIdentifiers", "lookbacks.neededLaterIdentifiers", "lookbacks.carriedIdentifiers", "lookbacks.dollars",
+		"regret.summaryTokens", "regret.keptTokens", "regret.kept", "regret.pinned", "front", "check.requests", "check.exact", "check.expired", "check.restarts", "check.others", "check.recordedDollars",
+		"check.keptDollars", "check.pinnedDollars", "check.meanErrorDollars", "check.largestErrorDollars", "check.fixedTokens", "check.factor", "bundles", "ended",
 	}
 	require.Empty(t, cmp.Diff(want, fields(reflect.TypeFor[Run]())))
 }
@@ -117,6 +118,9 @@ func fields(t reflect.Type) (list []string) {
 		inner := f.Type
 		if inner.Kind() == reflect.Slice {
 			inner, name = inner.Elem(), name+"[]"
+		}
+		if !f.IsExported() {
+			continue
 		}
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
@@ -247,9 +251,17 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		{"a lifetime without prices", []string{"-ttl", "5m", good}, "-summary-prices and -ttl are for -prices"},
 		{"the carry rule without prices", []string{"-carry", "1", good}, "-carry is in dollars: set -prices"},
 		{"the carry rule times less than nothing", []string{"-carry", "-1", "-prices", "claude-opus-4-5", good}, "-carry is -1"},
-		{"regrets without prices", []string{"-regret", good}, "-regret is in dollars: set -prices"},
+		{"regrets without prices", []string{"-regret", good}, "-check and -regret are in dollars: set -prices"},
+		{"a check without prices", []string{"-check", good}, "-check and -regret are in dollars: set -prices"},
+		{"a check and regrets", []string{"-check", "-regret", "-prices", "claude-opus-4-5", good}, "set one of them"},
+		{"a check of a session without usage", []string{"-check", "-prices", "claude-opus-4-5", good}, "good.jsonl: -check goes by recorded usage"},
+		{"a format that there is not", []string{"-format", "xml", good}, `-format: there is no format "xml": it is text, json or csv`},
+		{"a shape that there is not", []string{"-shape", "square", good}, `-shape: there is no shape "square": it is one of [constant`},
+		{"a summary without words", []string{"-summary", "99", good}, "-summary is 99: it is a number of tokens, 100 or more"},
+		{"one bad window of two", []string{"-window", "64000,", good}, "-window is : it is a number"},
+		{"bundles of two windows", []string{"-bundles", filepath.Join(t.TempDir(), "b"), "-window", "64000,128000", good}, "-bundles are of one -window"},
 		{"regrets of a session without usage", []string{"-regret", "-prices", "claude-opus-4-5", good}, "good.jsonl: -regret goes by recorded usage"},
-		{"synthetic sessions without regrets", []string{"-synthetic", "5", good}, "-synthetic says of how many"},
+		{"synthetic sessions without prices", []string{"-synthetic", "5"}, "-synthetic sessions are for what is in dollars"},
 		{"fewer of them than none", []string{"-regret", "-prices", "claude-opus-4-5", "-synthetic", "-5"}, "-synthetic is -5"},
 		{"a window that the system prompt fills", []string{"-prices", "claude-opus-4-5", "-window", "2000", generatedSession}, "-window is 2000: the system prompt"},
 		{"no such session", []string{missing}, "missing.jsonl"},
@@ -296,7 +308,7 @@ func TestASessionInWhichNothingWasSaid(t *testing.T) {
 func TestHelp(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, exitOK, Main(t.Context(), []string{"-help"}, &stdout, &stderr))
-	for _, flag := range []string{"-policy", "-window", "-model", "-json", "-bundles", "-min-messages"} {
+	for _, flag := range []string{"-policy", "-window", "-model", "-format", "-check", "-shape", "-bundles", "-min-messages"} {
 		require.Contains(t, stdout.String(), flag)
 	}
 	require.Empty(t, stderr.String())

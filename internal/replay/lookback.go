@@ -22,9 +22,25 @@ type Lookbacks struct {
 	// Needed identifiers in all answers that were said before, and Shown those that the request showed.
 	Needed int `json:"neededIdentifiers"`
 	Shown  int `json:"shownIdentifiers"`
+	// NeededLater are identifiers in answers that were said before the compaction before the answer, each once a compaction;
+	// Carried are those that the first request after the compaction showed, in the summary or in what was kept.
+	NeededLater int `json:"neededLaterIdentifiers"`
+	Carried     int `json:"carriedIdentifiers"`
 	// Dollars of a further request for each, of what it brings back (2,000 tokens of each source, 6,000 at most), and of
 	// carrying that on until the next compaction.
 	Dollars float64 `json:"dollars"`
+}
+
+// plus adds those of another run.
+func (l *Lookbacks) plus(other Lookbacks) {
+	l.Edits += other.Edits
+	l.Checkable += other.Checkable
+	l.Identifiers += other.Identifiers
+	l.Needed += other.Needed
+	l.Shown += other.Shown
+	l.NeededLater += other.NeededLater
+	l.Carried += other.Carried
+	l.Dollars += other.Dollars
 }
 
 const (
@@ -48,6 +64,14 @@ type looker struct {
 	said         []string       // the texts of each message
 	fetched      []string       // looked up since the last compaction
 	carried      int            // tokens of those
+	latest       compacted
+}
+
+// compacted is what the first request after a compaction showed.
+type compacted struct {
+	pending bool            // it is still to come
+	shown   string          // its text
+	before  map[string]bool // identifiers that were said before it, and whether an answer has needed them since
 }
 
 func newLooker(t chat.Tokenizer, b *biller) *looker {
@@ -118,13 +142,36 @@ func (l *looker) add(m chat.Message) {
 }
 
 // compacted forgets what was looked up: it is covered.
-func (l *looker) compacted() { l.fetched, l.carried = nil, 0 }
+func (l *looker) compacted() { l.fetched, l.carried, l.latest.pending = nil, 0, true }
+
+// shows takes in what the request after a compaction shows.
+func (l *looker) shows(text string) {
+	l.latest = compacted{shown: text, before: make(map[string]bool, len(l.names))}
+	for name := range l.names {
+		l.latest.before[name] = false
+	}
+}
+
+// later looks whether a name that an answer needs was carried over the compaction.
+func (l *looker) later(b *Lookbacks, name string) {
+	if needed, said := l.latest.before[name]; !said || needed {
+		return
+	}
+	l.latest.before[name] = true
+	b.NeededLater++
+	if strings.Contains(l.latest.shown, name) {
+		b.Carried++
+	}
+}
 
 // answer looks through the answer to a request.
 func (l *looker) answer(b *Lookbacks, request []chat.Message, tokens int, answer chat.Message) {
 	var shown strings.Builder
 	for _, m := range request {
 		shown.WriteString(texts(m) + "\n")
+	}
+	if l.latest.pending {
+		l.shows(shown.String())
 	}
 	for _, text := range l.fetched {
 		shown.WriteString(text + "\n")
@@ -156,6 +203,7 @@ func (l *looker) answer(b *Lookbacks, request []chat.Message, tokens int, answer
 			continue
 		}
 		once[name] = true
+		l.later(b, name)
 		if known, isShown := check(l.names, name); known {
 			b.Needed++
 			if isShown {
@@ -188,7 +236,7 @@ func (l *looker) price(b *Lookbacks, tokens int, gone map[int]bool) {
 		brought += min(sourceTokens, l.tokenizer.CountText(l.said[at]))
 	}
 	brought = min(brought, sourcesTokens)
-	b.Dollars += p.Of(p.Foretell(sizing.Planned{Input: input + brought, Cached: input, Output: askTokens, Long: l.biller.long})).Total()
+	b.Dollars += p.Of(p.Foretell(sizing.Planned{Input: input + brought, Cached: input, Output: askTokens})).Total()
 	l.carried += brought
 }
 

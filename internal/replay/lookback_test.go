@@ -51,6 +51,25 @@ func TestLookbacksAreWhatWasSaidAndIsNotShown(t *testing.T) {
 	}
 }
 
+// What an answer needs after a compaction is carried if the first request after it showed it, and counts once.
+func TestIdentifiersAreCarriedOverACompactionOrNot(t *testing.T) {
+	l := newLooker(counter(t), nil)
+	l.add(chat.UserMessage("See parseLine, parseWord and parseFile."))
+	var got Lookbacks
+	l.answer(&got, nil, 100, chat.AssistantMessage("parseLine"))
+	require.Zero(t, got.NeededLater, "nothing was compacted")
+	l.compacted()
+	summary := []chat.Message{chat.UserMessage("Summary: parseWord is done.")}
+	l.answer(&got, summary, 100, chat.AssistantMessage("parseWord parseLine parseNew1"))
+	require.Equal(t, []int{2, 1}, []int{got.NeededLater, got.Carried})
+	l.add(chat.AssistantMessage("parseWord parseLine parseNew1"))
+	l.answer(&got, summary, 100, chat.AssistantMessage("parseWord parseNew1 parseFile"))
+	require.Equal(t, []int{3, 1}, []int{got.NeededLater, got.Carried}, "once each, and not what is new since")
+	l.compacted()
+	l.answer(&got, summary, 100, chat.AssistantMessage("parseWord"))
+	require.Equal(t, []int{4, 2}, []int{got.NeededLater, got.Carried}, "at the next compaction anew")
+}
+
 func TestTheDialIsOfFrugalAlone(t *testing.T) {
 	list, err := policiesNamed("a3s,frugal")
 	require.NoError(t, err)

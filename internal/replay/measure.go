@@ -22,7 +22,8 @@ type Run struct {
 	Model string `json:"model,omitempty"`
 	// AnsweredBy names the model that the policy was told answers, "" where that is not known.
 	AnsweredBy string `json:"answeredBy,omitempty"`
-	// Window that was asked for, and what of it the messages may take. A recorded run is held to neither.
+	// Window that was asked for, and what of it the messages may take without what the recording does not have. A recorded run
+	// is held to neither.
 	Window int `json:"windowTokens"`
 	Budget int `json:"budgetTokens"`
 	// Requests that were rendered, of those that the session has.
@@ -45,6 +46,11 @@ type Run struct {
 	Bill *Bill `json:"bill,omitempty"`
 	// Lookbacks of the run, nil without prices.
 	Lookbacks *Lookbacks `json:"lookbacks,omitempty"`
+	// Regret of the run, nil without prices, and of the recorded run, whose summaries have no price.
+	Regret *Regret `json:"regret,omitempty"`
+	// Front reports whether no other run of the session, in whatever window, costs as little with its look-backs and has as few
+	// edits among them.
+	Front bool `json:"front,omitempty"`
 	// Check of the model of costs against what was recorded, of the recorded run; nil without prices, or if no usage was.
 	Check *Check `json:"check,omitempty"`
 	// Bundles that were written.
@@ -81,6 +87,8 @@ type Compaction struct {
 	// Covered and Kept are messages: those that are no longer shown word for word, and those that are.
 	Covered int `json:"coveredMessages"`
 	Kept    int `json:"keptMessages"`
+	// KeptTokens are those of the messages that are.
+	KeptTokens int `json:"keptTokens"`
 }
 
 // measuring measures a run as it goes on.
@@ -220,11 +228,12 @@ func (m *measuring) compaction(ctx context.Context, e history.Entry) (Compaction
 	if err != nil {
 		return Compaction{}, err
 	}
-	kept := len(after.Messages()) - len(after.Compacted)
+	shown := after.Messages()
+	kept := len(shown) - len(after.Compacted)
 	c := e.Compaction()
 	return Compaction{
 		Mode: c.Mode, TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter, StandIn: m.count(c.Messages),
-		Covered: len(before.Messages()) - len(before.Compacted) - kept, Kept: kept,
+		Covered: len(before.Messages()) - len(before.Compacted) - kept, Kept: kept, KeptTokens: m.count(shown[len(after.Compacted):]),
 	}, nil
 }
 

@@ -32,7 +32,7 @@ func opened(t testing.TB, path string) source {
 }
 
 func replayerOf(t testing.TB, budget int) *replayer {
-	return &replayer{tokenizer: counter(t), model: modelOffline, window: budget, budget: budget}
+	return &replayer{tokenizer: counter(t), model: modelOffline, asked: budget, window: budget, budget: budget}
 }
 
 // The instructions take 10 tokens (3 and the role, and 6 of text), a message of one word 5, what stands for a history
@@ -56,7 +56,7 @@ var talk = []string{
 func TestMeasuresOfASessionThatFits(t *testing.T) {
 	run, err := replayerOf(t, 1000).replay(t.Context(), opened(t, written(t, "s.jsonl", talk...)), copilotchat.Policy())
 	require.NoError(t, err)
-	want := Run{
+	want := &Run{
 		Format: "pi", Policy: "copilot-chat", Model: modelOffline, Window: 1000, Budget: 1000, Requests: 3, RequestsIn: 3,
 		Sent:        3*instructions + (1+3+5)*word,
 		Cached:      2*instructions + (1+3)*word, // the first request is not cached; each other begins with the one before
@@ -77,13 +77,13 @@ func TestMeasuresOfARecordedCompaction(t *testing.T) {
 	run, err := replayerOf(t, 20).replayRecorded(t.Context(), s) // it is not held to a window
 	require.NoError(t, err)
 	last := instructions + standIn + 3*word // three, four, five
-	want := Run{
+	want := &Run{
 		Format: "pi", Policy: recorded, Window: 20, Budget: 20, Requests: 3, RequestsIn: 3,
 		Sent:   2*instructions + (1+3)*word + last,
 		Cached: 2*instructions + word, // after the compaction, the instructions alone
 		Peak:   last,
 		Compactions: []Compaction{{
-			Request: 3, Line: 8, TokensBefore: 900, TokensAfter: last, StandIn: standIn, Covered: 2, Kept: 2,
+			Request: 3, Line: 8, TokensBefore: 900, TokensAfter: last, StandIn: standIn, Covered: 2, Kept: 2, KeptTokens: 2 * word,
 		}},
 	}
 	require.Empty(t, cmp.Diff(want, run, cmpopts.IgnoreFields(Run{}, "Session")))

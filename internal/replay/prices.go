@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -9,14 +10,13 @@ import (
 	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
-	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/sizing"
 )
 
 // pricesNamed returns the prices of a model, or those of a list such as "input=5,read=0.5,write=6.25,output=25,least=4096".
-// A lifetime above 0 is the cache's; if it is the longer one of the model, writes are charged for as such.
-func pricesNamed(name string, lifetime time.Duration) (p sizing.Prices, long bool, err error) {
+// A lifetime above 0 is the cache's; if it is the longer one of the model, all writes are charged for as such.
+func pricesNamed(name string, lifetime time.Duration) (p sizing.Prices, err error) {
 	if !strings.Contains(name, "=") {
 		p, err = sizing.PublishedPrices().Of(name)
 	} else {
@@ -24,15 +24,18 @@ func pricesNamed(name string, lifetime time.Duration) (p sizing.Prices, long boo
 	}
 	switch {
 	case err != nil:
-		return p, false, err
+		return p, err
 	case lifetime < 0:
-		return p, false, fmt.Errorf("-ttl is %v: it is above 0", lifetime)
+		return p, fmt.Errorf("-ttl is %v: it is above 0", lifetime)
 	case lifetime > 0 && lifetime == p.LongLifetime:
-		long = true
-	case lifetime > 0:
+		for _, r := range []*sizing.Rates{&p.Rates, &p.LongRates} {
+			r.CacheWrite = cmp.Or(r.CacheWriteLong, r.CacheWrite)
+		}
+	}
+	if lifetime > 0 {
 		p.Lifetime, p.LongLifetime = lifetime, 0
 	}
-	return p, long, p.Validate()
+	return p, p.Validate()
 }
 
 // billerFor makes what prices requests, nil without prices.
@@ -45,11 +48,11 @@ func billerFor(prices, summaries string, lifetime time.Duration) (*biller, error
 	}
 	b := &biller{}
 	var err error
-	if b.prices, b.long, err = pricesNamed(prices, lifetime); err != nil {
+	if b.prices, err = pricesNamed(prices, lifetime); err != nil {
 		return nil, err
 	}
 	if b.summaries = b.prices; summaries != "" {
-		b.summaries, _, err = pricesNamed(summaries, 0)
+		b.summaries, err = pricesNamed(summaries, 0)
 	}
 	return b, err
 }
@@ -105,83 +108,6 @@ func fit(x, y []float64) (a, b float64, ok bool) {
 	return a, b, true
 }
 
-// Check is the model of costs held against the usage that a session recorded. Reads are foretold for each request from the
-// usage of the one before it and the time.
-type Check struct {
-	// Requests whose usage was recorded, but for the first and those after a compaction.
-	Requests int `json:"requests"`
-	// Exact reads, of which the cache had expired for Expired.
-	Exact   int `json:"exact"`
-	Expired int `json:"expired"`
-	// Restarts read nothing although the cache had not expired; Others read something else than was foretold.
-	Restarts int `json:"restarts"`
-	Others   int `json:"others"`
-	// Recorded is what all requests cost by their usage, in dollars. Kept is what the model makes of them if the restarts are
-	// known, and Pinned if there had been none.
-	Recorded float64 `json:"recordedDollars"`
-	Kept     float64 `json:"keptDollars"`
-	Pinned   float64 `json:"pinnedDollars"`
-	// Fixed is what a request takes besides what was recorded, such as the system prompt and the tools, in tokens; Factor is
-	// how many tokens of the recorded model are one of ours. 0 if they cannot be told.
-	Fixed  int     `json:"fixedTokens,omitempty"`
-	Factor float64 `json:"factor,omitempty"`
-}
-
-// check holds the model against a recording. It also says which requests, by the line of the answer, are restarts.
-func check(r *importer.Recording, prices sizing.Prices) (c Check, restarts map[int]bool) {
-	restarts = map[int]bool{}
-	compacted := true // nothing is known of the first request either
-	kept, pinned := sizing.PromptCache{Prices: prices}, sizing.PromptCache{Prices: prices}
-	for _, rec := range r.Path(r.Leaf) {
-		if rec.Compaction().Messages != nil {
-			compacted = true
-		}
-		u := rec.Usage
-		if u.Input == 0 {
-			continue
-		}
-		holds := func(cache sizing.PromptCache) int {
-			if compacted {
-				return 0
-			}
-			return cache.Holds(sizing.Shared{}, rec.Time)
-		}
-		foretold := holds(kept)
-		expired := kept.Expired(rec.Time)
-		if !compacted {
-			c.Requests++
-			switch {
-			case foretold == u.CacheRead:
-				c.Exact++
-				if expired {
-					c.Expired++
-				}
-			case u.CacheRead == 0:
-				c.Restarts++
-				restarts[rec.Line] = true
-			default:
-				c.Others++
-			}
-		}
-		asForetold := func(held int) chat.Usage {
-			planned := prices.Foretell(sizing.Planned{Input: u.Input, Cached: held, Output: u.Output})
-			planned.CacheWriteLong = min(u.CacheWriteLong, planned.CacheWrite)
-			return planned
-		}
-		c.Recorded += prices.Of(u).Total()
-		c.Pinned += prices.Of(asForetold(holds(pinned))).Total()
-		if restarts[rec.Line] {
-			foretold = 0
-		}
-		c.Kept += prices.Of(asForetold(foretold)).Total()
-		sent := sizing.Sent{Time: rec.Time}
-		kept.Sent, kept.Usage = sent, u
-		pinned.Sent, pinned.Usage = sent, asForetold(holds(pinned))
-		compacted = false
-	}
-	return c, restarts
-}
-
 // Bill is what the requests of a run would have cost, in dollars, with the restarts of the recording.
 type Bill struct {
 	// Kept is the total, Pinned what it would be without the restarts.
@@ -195,23 +121,25 @@ type Bill struct {
 	Summaries float64 `json:"summaryDollars"`
 }
 
+// plus adds what another run cost.
+func (b *Bill) plus(other Bill) {
+	b.Kept += other.Kept
+	b.Pinned += other.Pinned
+	b.Read += other.Read
+	b.Written += other.Written
+	b.Input += other.Input
+	b.Output += other.Output
+	b.Summaries += other.Summaries
+}
+
 // biller prices requests as they are sent.
 type biller struct {
 	prices    sizing.Prices
 	summaries sizing.Prices // of the model that writes them
-	long      bool          // writes are for the longer lifetime
 	fixed     int           // tokens of the system prompt and the tools that the recording does not have
 	restarts  map[int]bool  // by line
 	usage     bool          // the recording has usage, so that an answer without one was called off
 	last      time.Time
-}
-
-// lifetime of what is written to the cache.
-func (b *biller) lifetime() time.Duration {
-	if b.long {
-		return b.prices.LongLifetime
-	}
-	return b.prices.Lifetime
 }
 
 // writer has the prices of the model that writes summaries, if that is not the agent's.
@@ -231,11 +159,11 @@ func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answere
 	if common > 0 {
 		common += b.fixed
 	}
-	if b.last.IsZero() || step.Time.Sub(b.last) > b.lifetime() {
+	if b.last.IsZero() || step.Time.Sub(b.last) > b.prices.Lifetime {
 		common = 0
 	}
 	b.last = step.Time
-	planned := sizing.Planned{Input: tokens + b.fixed, Cached: common, Output: answered, Long: b.long}
+	planned := sizing.Planned{Input: tokens + b.fixed, Cached: common, Output: answered}
 	bill.Pinned += b.prices.Of(b.prices.Foretell(planned)).Total()
 	if b.restarts[step.Line] {
 		planned.Cached = 0
@@ -250,7 +178,6 @@ func (b *biller) request(bill *Bill, step stepping.Step, tokens, common, answere
 	usage.Input -= b.fixed
 	fixed := min(b.fixed, usage.CacheRead)
 	usage.CacheRead, usage.CacheWrite = usage.CacheRead-fixed, max(0, usage.CacheWrite-b.fixed+fixed)
-	usage.CacheWriteLong = min(usage.CacheWriteLong, usage.CacheWrite)
 	return usage
 }
 

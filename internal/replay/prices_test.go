@@ -17,32 +17,31 @@ func TestPricesAreNamedOrListed(t *testing.T) {
 	opus, err := sizing.PublishedPrices().Of("claude-opus-4-5")
 	require.NoError(t, err)
 	listed := sizing.Prices{Rates: sizing.Rates{Input: 5, CacheRead: 0.5, CacheWrite: 6.25, Output: 25}, Lifetime: 5 * time.Minute, LeastCached: 4096}
-	half := opus
+	half, hour := opus, opus
 	half.Lifetime, half.LongLifetime = 30*time.Minute, 0
+	hour.Lifetime, hour.LongLifetime, hour.CacheWrite = time.Hour, 0, opus.CacheWriteLong
 	for _, tt := range []struct {
 		name     string
 		lifetime time.Duration
 		want     sizing.Prices
-		long     bool
 	}{
-		{"claude-opus-4-5", 0, opus, false},
-		{"input=5,read=0.5,write=6.25,output=25,least=4096", 0, listed, false},
-		{"claude-opus-4-5", time.Hour, opus, true},
-		{"claude-opus-4-5", 30 * time.Minute, half, false},
+		{"claude-opus-4-5", 0, opus},
+		{"input=5,read=0.5,write=6.25,output=25,least=4096", 0, listed},
+		{"claude-opus-4-5", time.Hour, hour},
+		{"claude-opus-4-5", 30 * time.Minute, half},
 	} {
-		got, long, err := pricesNamed(tt.name, tt.lifetime)
+		got, err := pricesNamed(tt.name, tt.lifetime)
 		require.NoError(t, err)
 		require.Equal(t, tt.want, got)
-		require.Equal(t, tt.long, long)
 	}
 	for name, want := range map[string]string{
 		"gpt-9": `the prices of model "gpt-9" are unknown`, "input=x": `-prices: "input=x"`, "in=5": "it is input, read, write, output or least",
 		"input=-5": "Prices.Rates.Input is -5",
 	} {
-		_, _, err := pricesNamed(name, 0)
+		_, err := pricesNamed(name, 0)
 		require.ErrorContains(t, err, want)
 	}
-	_, _, err = pricesNamed("claude-opus-4-5", -1)
+	_, err = pricesNamed("claude-opus-4-5", -1)
 	require.ErrorContains(t, err, "-ttl is -1ns")
 }
 
@@ -81,7 +80,7 @@ func TestRequestsAreBilledByWhatTheCacheHas(t *testing.T) {
 		{"what is shared is read", nil, time.Minute, million, Bill{Kept: 0.5 + 6.25 + 25, Pinned: 0.5 + 6.25 + 25, Read: 0.5, Written: 6.25, Output: 25}},
 		{"with what stands before it", func(b *biller) { b.fixed = million }, time.Minute, million, Bill{Kept: 32.25, Pinned: 32.25, Read: 1, Written: 6.25, Output: 25}},
 		{"after the lifetime nothing is", nil, time.Hour, million, Bill{Kept: 37.5, Pinned: 37.5, Written: 12.5, Output: 25}},
-		{"but of the longer one", func(b *biller) { b.long = true }, time.Hour, million, Bill{Kept: 35.5, Pinned: 35.5, Read: 0.5, Written: 10, Output: 25}},
+		{"but of a longer one", func(b *biller) { b.prices.Lifetime = time.Hour }, time.Hour, million, Bill{Kept: 31.75, Pinned: 31.75, Read: 0.5, Written: 6.25, Output: 25}},
 		{"a restart reads nothing", func(b *biller) { b.restarts = map[int]bool{7: true} }, time.Minute, million, Bill{Kept: 37.5, Pinned: 31.75, Written: 12.5, Output: 25}},
 		{"a prefix that changed is written", nil, time.Minute, 0, Bill{Kept: 37.5, Pinned: 37.5, Written: 12.5, Output: 25}},
 	} {
@@ -93,7 +92,7 @@ func TestRequestsAreBilledByWhatTheCacheHas(t *testing.T) {
 			var bill Bill
 			step := stepping.Step{Line: 7, Time: at.Add(tt.after), Usage: chat.Usage{Input: 1}}
 			usage := b.request(&bill, step, 2*million, tt.common, million)
-			require.Equal(t, chat.Usage{Input: 2 * million, CacheRead: usage.CacheRead, CacheWrite: 2*million - usage.CacheRead, CacheWriteLong: usage.CacheWriteLong, Output: million},
+			require.Equal(t, chat.Usage{Input: 2 * million, CacheRead: usage.CacheRead, CacheWrite: 2*million - usage.CacheRead, Output: million},
 				usage, "without what stands before it")
 			require.InDelta(t, tt.want.Kept, bill.Kept, 1e-9)
 			require.InDelta(t, tt.want.Pinned, bill.Pinned, 1e-9)

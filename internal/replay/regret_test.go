@@ -23,7 +23,7 @@ func TestTheCarryRuleIsNearTheOptimumOnARecordedSession(t *testing.T) {
 	s := opened(t, recordedSession)
 	biller, err := billerFor("claude-opus-4-5", "", 0)
 	require.NoError(t, err)
-	r, err := (&replayer{tokenizer: counter(t), window: 200_000, budget: 200_000, biller: biller}).priced(t.Context(), s)
+	r, err := (&replayer{tokenizer: counter(t), biller: biller}).priced(t.Context(), s)
 	require.NoError(t, err)
 	for _, restarts := range []bool{true, false} {
 		session := r.asNumbers(s, restarts)

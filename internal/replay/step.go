@@ -13,6 +13,7 @@ import (
 	"github.com/promptree-go/promptree/internal/regular"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -25,6 +26,7 @@ type source struct {
 	path      string
 	recording *importer.Recording
 	requests  int
+	head      int // tokens of each request that are not in the recording, if they are known without its usage
 }
 
 // open reads a recorded session.
@@ -38,7 +40,11 @@ func open(number int, path string) (source, error) {
 	if err != nil {
 		return source{}, usageError{fmt.Errorf("%s: %w", path, err)}
 	}
-	return source{number: number, path: path, recording: r, requests: stepping.Requests(r)}, nil
+	return newSource(number, path, r), nil
+}
+
+func newSource(number int, path string, r *importer.Recording) source {
+	return source{number: number, path: path, recording: r, requests: stepping.Requests(r)}
 }
 
 // modelName is that of the model that the session named last, "" where it names none.
@@ -66,13 +72,15 @@ func (s source) compacted() bool {
 type replayer struct {
 	tokenizer      chat.Tokenizer
 	policies       []summarize.Policy
-	model          string // by its name
-	modelName      string // of the one that answers, "" for the recorded one
-	window, budget int
+	model          string   // by its name
+	modelName      string   // of the one that answers, "" for the recorded one
+	asked          int      // window
+	window, budget int      // of it, without what the recording does not have
 	bundles        *bundles // nil where none are written
 	progress       *progress
 	biller         *biller // nil without prices
 	check          *Check  // of the recording, nil if it has no usage
+	known          *Run    // of the recorded compactions, if it was made in another window
 }
 
 // answeredBy names the model that a policy is told answers.
@@ -84,10 +92,10 @@ func (r *replayer) answeredBy(s source) string {
 }
 
 // replay puts a session through a policy.
-func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (run Run, err error) {
+func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (run *Run, err error) {
 	model, err := modelNamed(r.model, s.recording, r.tokenizer)
 	if err != nil {
-		return Run{}, err
+		return nil, err
 	}
 	run = r.begin(s, p.Name)
 	run.Model, run.AnsweredBy = r.model, r.answeredBy(s)
@@ -115,26 +123,32 @@ func (r *replayer) replay(ctx context.Context, s source, p summarize.Policy) (ru
 			r.biller.calls(run.Bill, run.Calls)
 		}
 	}()
-	return run, r.steps(ctx, s, &run, session, clock, measuring{meter: m, taken: l.taken}, l, stepping.Options{})
+	return run, r.steps(ctx, s, run, session, clock, measuring{meter: m, taken: l.taken}, l, stepping.Options{})
 }
 
 // replayRecorded shows the session with its own compactions, in a window without end.
-func (r *replayer) replayRecorded(ctx context.Context, s source) (Run, error) {
+func (r *replayer) replayRecorded(ctx context.Context, s source) (*Run, error) {
 	run := r.begin(s, recorded)
+	if r.known != nil && r.known.Policy == recorded {
+		known := *r.known
+		known.Window, known.Budget = run.Window, run.Budget
+		return &known, nil
+	}
 	run.Check = r.check
 	clock := numbered.NewClock(s.recording.Header.Time)
 	session := numbered.Replay(clock)
 	a := unlimited{r.tokenizer, stepping.Prompt(session)}
 	measure := measuring{meter: r.meter(nil), taken: func() []finished { return nil }}
-	err := r.steps(ctx, s, &run, session, clock, measure, a, stepping.Options{Compactions: true})
+	err := r.steps(ctx, s, run, session, clock, measure, a, stepping.Options{Compactions: true})
 	return run, err
 }
 
 // priced returns a replayer for one session whose requests are priced. If the session's usage was recorded, tokens are those of
-// the model that was recorded, and the window holds the system prompt and the tools too, which are told from the usage.
+// the model that was recorded, and what the recording does not have, such as the system prompt and the tools, is told from the usage.
 func (r *replayer) priced(ctx context.Context, s source) (*replayer, error) {
 	p, b := *r, *r.biller
 	p.biller = &b
+	b.fixed = s.head
 	var counted, reported []float64
 	session := numbered.Replay(numbered.NewClock(s.recording.Header.Time))
 	a := unlimited{r.tokenizer, stepping.Prompt(session)}
@@ -154,16 +168,26 @@ func (r *replayer) priced(ctx context.Context, s source) (*replayer, error) {
 	if len(reported) == 0 {
 		return &p, nil
 	}
-	c, restarts := check(s.recording, b.prices)
-	p.check, b.restarts, b.usage = &c, restarts, true
+	p.check = check(s.recording, b.prices)
+	b.restarts, b.usage = p.check.restarts, true
 	if fixed, factor, ok := fit(counted, reported); ok {
 		b.fixed = int(fixed)
 		p.tokenizer = scaled{r.tokenizer, factor}
 		p.check.Fixed, p.check.Factor = b.fixed, factor
-		p.window -= b.fixed
-		if p.budget = p.window - (r.window - r.budget); p.budget < 1 {
-			return nil, usageError{fmt.Errorf("-window is %d: the system prompt and the tools of %s take %d of it alone", r.window, s.path, b.fixed)}
-		}
+	}
+	return &p, nil
+}
+
+// in returns a replayer with a window, which holds what the recording does not have too.
+func (r *replayer) in(window int, s source) (*replayer, error) {
+	p := *r
+	p.asked, p.window = window, window
+	if r.biller != nil {
+		p.window -= r.biller.fixed
+	}
+	p.budget = p.window - tiktoken.ReplyPriming
+	if p.budget < 1 {
+		return nil, usageError{fmt.Errorf("-window is %d: the system prompt and the tools of %s take %d of it alone", window, s.path, r.biller.fixed)}
 	}
 	return &p, nil
 }
@@ -172,9 +196,9 @@ func (r *replayer) meter(m chat.Model) *meter {
 	return &meter{Model: m, tokenizer: r.tokenizer, prefix: prefix{tokenizer: r.tokenizer}}
 }
 
-func (r *replayer) begin(s source, policy string) Run {
-	run := Run{
-		Session: s.path, Format: s.recording.Format, Policy: policy, Window: r.window, Budget: r.budget,
+func (r *replayer) begin(s source, policy string) *Run {
+	run := &Run{
+		Session: s.path, Format: s.recording.Format, Policy: policy, Window: r.asked, Budget: r.budget,
 		RequestsIn: s.requests, Compactions: []Compaction{},
 	}
 	if r.biller != nil {

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,7 +13,7 @@ import (
 )
 
 // text is the runs of one session as a table for people.
-func text(runs []Run) string {
+func text(runs []*Run) string {
 	if len(runs) == 0 {
 		return ""
 	}
@@ -21,7 +22,7 @@ func text(runs []Run) string {
 	fmt.Fprintf(&b, "%s: %s, %s requests\n", first.Session, first.Format, number(first.RequestsIn))
 	fmt.Fprintf(&b, "window %s tokens, of which messages may take %s; summaries: %s; answers: %s\n\n",
 		number(first.Window), number(first.Budget),
-		told(runs, func(r Run) string { return r.Model }), told(runs, func(r Run) string { return r.AnsweredBy }))
+		told(runs, func(r *Run) string { return r.Model }), told(runs, func(r *Run) string { return r.AnsweredBy }))
 
 	totals := grid{{"policy", "requests", "sent", "cached", "peak", "compactions", "model calls", "asked", "asked cached", "answered", "left out", "pieces dropped"}}
 	for _, r := range runs {
@@ -71,24 +72,17 @@ func text(runs []Run) string {
 }
 
 // bills is what the runs cost, and how far that can be trusted; "" without prices.
-func bills(runs []Run) string {
+func bills(runs []*Run) string {
 	var b strings.Builder
 	var of float64 // what was recorded
 	for _, r := range runs {
-		c := r.Check
-		if c == nil {
-			continue
-		}
-		of = c.Recorded
-		fmt.Fprintf(&b, "\nrecorded usage costs %s. The model of costs foretells %s of %s requests to the token (the cache had expired for %s), %s restarted, %s read something else.\n",
-			dollars(c.Recorded), number(c.Exact), number(c.Requests), number(c.Expired), number(c.Restarts), number(c.Others))
-		fmt.Fprintf(&b, "With the restarts it comes to %s (%+.2f%%), without them to %s.\n", dollars(c.Kept), 100*(c.Kept/c.Recorded-1), dollars(c.Pinned))
-		if c.Factor > 0 {
-			fmt.Fprintf(&b, "Tokens are the recorded model's: %.3f of %s, and %s a request that the recording does not have.\n", c.Factor, encoding, number(c.Fixed))
+		if r.Check != nil {
+			of = r.Check.Recorded
+			b.WriteString("\n" + r.Check.text())
 		}
 	}
 	costs := grid{{"dollars", "total", "pinned", "read", "written", "input", "output", "summaries", "of recorded"}}
-	looked := grid{{"look-backs", "edits", "of", "identifiers", "shown", "dollars", "total with", "pinned with", "of recorded"}}
+	looked := grid{{"look-backs", "edits", "of", "identifiers", "shown", "carried", "dollars", "total with", "pinned with", "of recorded"}}
 	for _, r := range runs {
 		if r.Bill == nil {
 			return ""
@@ -107,7 +101,7 @@ func bills(runs []Run) string {
 			with = fmt.Sprintf("%.1f%%", 100*(r.Bill.Kept+l.Dollars)/of)
 		}
 		looked = append(looked, []string{
-			r.Policy, number(l.Edits), number(l.Checkable), number(l.Identifiers), share(l.Shown, l.Needed),
+			r.Policy, number(l.Edits), number(l.Checkable), number(l.Identifiers), share(l.Shown, l.Needed), share(l.Carried, l.NeededLater),
 			fmt.Sprintf("%.2f", l.Dollars), fmt.Sprintf("%.2f", r.Bill.Kept+l.Dollars), fmt.Sprintf("%.2f", r.Bill.Pinned+l.Dollars), with,
 		})
 	}
@@ -121,7 +115,7 @@ func bills(runs []Run) string {
 func dollars(d float64) string { return fmt.Sprintf("$%.2f", d) }
 
 // told is the first name that a run tells of, "-" where none does.
-func told(runs []Run, name func(Run) string) string {
+func told(runs []*Run, name func(*Run) string) string {
 	for _, r := range runs {
 		if n := name(r); n != "" {
 			return n
@@ -186,7 +180,7 @@ func share(part, whole int) string {
 // grid is rows of cells. The first and a column of words stand left, numbers right.
 type grid [][]string
 
-func (g grid) write(b *strings.Builder) {
+func (g grid) write(b io.StringWriter) {
 	widths := make([]int, len(g[0]))
 	for _, row := range g {
 		for i, cell := range row {
@@ -206,11 +200,11 @@ func (g grid) write(b *strings.Builder) {
 				line.WriteString("  " + pad + cell)
 			}
 		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		_, _ = b.WriteString(strings.TrimRight(line.String(), " ") + "\n") // into memory
 	}
 }
 
 // words tells of a column that holds anything but numbers below its head.
 func (g grid) words(column int) bool {
-	return slices.ContainsFunc(g[1:], func(row []string) bool { return strings.Trim(row[column], "0123456789,.%-") != "" })
+	return slices.ContainsFunc(g[1:], func(row []string) bool { return strings.Trim(row[column], "0123456789,.%-+") != "" })
 }

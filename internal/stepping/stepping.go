@@ -49,7 +49,7 @@ func Steps(ctx context.Context, r *importer.Recording, s *history.Session, o Opt
 	return func(yield func(Step, error) bool) {
 		number := 0
 		ids := map[string]string{} // of the entries, by record
-		answers := answering()
+		answers := Answering()
 		path := r.Path(r.Leaf)
 		for i, rec := range path {
 			if ctx.Err() != nil {
@@ -98,7 +98,7 @@ func endsTurn(records []importer.Record) bool {
 
 // Requests is how many steps a recording has.
 func Requests(r *importer.Recording) (n int) {
-	answers := answering()
+	answers := Answering()
 	for _, rec := range r.Path(r.Leaf) {
 		if answers(rec) {
 			n++
@@ -107,9 +107,9 @@ func Requests(r *importer.Recording) (n int) {
 	return n
 }
 
-// answering tells of each record on a path whether it answers a request: somebody has spoken since the model did. A
+// Answering returns a function that reports of each record on a path, in turn, whether it answers a request: somebody has spoken since the model did. A
 // message that was cut off and tried again answers none of its own.
-func answering() func(importer.Record) bool {
+func Answering() func(importer.Record) bool {
 	asked := false
 	return func(rec importer.Record) bool {
 		m, shown := rec.Shown()

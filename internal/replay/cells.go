@@ -1,0 +1,196 @@
+package replay
+
+import (
+	"math"
+	"strings"
+)
+
+// allSessions stands for the sum over the sessions of a run.
+const allSessions = "all sessions"
+
+// cell is what one policy came to in one window, on one session or on all.
+type cell struct {
+	*Run
+	worst float64 // regret, of all sessions
+	rated int     // sessions that have a regret
+}
+
+// costs is what a cell costs in all, look-backs too, in dollars, and how many edits needed something that was gone.
+func (c cell) costs() (dollars float64, edits int) {
+	return c.Bill.Kept + c.Lookbacks.Dollars, c.Lookbacks.Edits
+}
+
+// system is the policy without its dial.
+func (c cell) system() string {
+	name, _, _ := strings.Cut(c.Policy, " ")
+	return name
+}
+
+// markFront says of each run of a session whether it is on the Pareto front: no other costs as little and needs as few look-backs.
+// What was recorded has no window and is not compared.
+func markFront(runs []*Run) {
+	for _, r := range runs {
+		r.Front = ranked(r)
+		dollars, edits := 0.0, 0
+		if r.Front {
+			dollars, edits = cell{Run: r}.costs()
+		}
+		for _, other := range runs {
+			if !r.Front || !ranked(other) {
+				continue
+			}
+			d, e := cell{Run: other}.costs()
+			if d <= dollars && e <= edits && (d < dollars || e < edits) {
+				r.Front = false
+			}
+		}
+	}
+}
+
+// ranked reports whether a run came to its end under a policy, with prices.
+func ranked(r *Run) bool { return r.Bill != nil && r.Policy != recorded && r.Ended == "" }
+
+// sumOf adds up the runs of several sessions that have a policy and a window in common, in the order of the first session. A sum has no
+// list of compactions, and Regret is the mean.
+func sumOf(runs []*Run) (sums []cell) {
+	type key struct {
+		policy string
+		window int
+	}
+	places := map[key]int{}
+	for _, r := range runs {
+		k := key{r.Policy, r.Window}
+		i, ok := places[k]
+		if !ok {
+			i, places[k] = len(sums), len(sums)
+			sums = append(sums, cell{Run: &Run{Session: allSessions, Policy: r.Policy, Window: r.Window}})
+			if r.Bill != nil {
+				sums[i].Bill, sums[i].Lookbacks = &Bill{}, &Lookbacks{}
+			}
+		}
+		sums[i].plus(r)
+	}
+	var all []*Run
+	for _, s := range sums {
+		if s.rated > 0 {
+			s.Regret.Kept /= float64(s.rated)
+			s.Regret.Pinned /= float64(s.rated)
+		}
+		all = append(all, s.Run)
+	}
+	markFront(all)
+	return sums
+}
+
+func (c *cell) plus(r *Run) {
+	c.Requests += r.Requests
+	c.RequestsIn += r.RequestsIn
+	c.Sent += r.Sent
+	c.Cached += r.Cached
+	c.Peak = max(c.Peak, r.Peak)
+	c.Compactions = append(c.Compactions, r.Compactions...)
+	if r.Ended != "" {
+		c.Ended = r.Ended
+	}
+	if r.Bill == nil {
+		return
+	}
+	c.Bill.plus(*r.Bill)
+	c.Lookbacks.plus(*r.Lookbacks)
+	if r.Regret != nil {
+		if c.Regret == nil {
+			c.Regret = &Regret{}
+		}
+		c.Regret.Kept += r.Regret.Kept
+		c.Regret.Pinned += r.Regret.Pinned
+		c.worst = max(c.worst, r.Regret.Kept)
+		c.rated++
+	}
+}
+
+// cellsOf are the runs as cells.
+func cellsOf(runs []*Run) []cell {
+	cells := make([]cell, len(runs))
+	for i, r := range runs {
+		cells[i] = cell{Run: r}
+	}
+	return cells
+}
+
+// cellSheet shows cells, a row each.
+func cellSheet(cells []cell) sheet {
+	s := sheet{columns: []column{
+		{"session", "session", ""}, {"policy", "policy", ""}, {"windowTokens", "window", ""}, {"requests", "requests", ""}, {"compactions", "compactions", ""},
+		{"sentTokens", "sent", ""}, {"cachedTokens", "cached", ""},
+		{"keptDollars", "R", "%.2f"}, {"pinnedDollars", "P", "%.2f"},
+		{"readDollars", "read", "%.2f"}, {"writtenDollars", "written", "%.2f"}, {"inputDollars", "input", "%.2f"}, {"outputDollars", "output", "%.2f"},
+		{"summaryDollars", "summaries", "%.2f"}, {"lookbackDollars", "look-backs", "%.2f"},
+		{"totalDollars", "total R", "%.2f"}, {"pinnedTotalDollars", "total P", "%.2f"}, {"toCheapestOther", "to cheapest other", "%.3f"},
+		{"editLookbacks", "edits", ""}, {"identifierLookbacks", "identifiers", ""}, {"shownShare", "shown", "%.3f"}, {"carriedShare", "carried", "%.3f"},
+		{"regret", "regret R", "%.3f"}, {"pinnedRegret", "regret P", "%.3f"}, {"worstRegret", "worst", "%.3f"}, {"front", "front", ""}, {"ended", "ended", ""},
+	}}
+	for _, c := range cells {
+		s.rows = append(s.rows, c.row(cells))
+	}
+	return s
+}
+
+func (c cell) row(among []cell) []any {
+	row := []any{c.Session, c.Policy, c.Window, c.Requests, len(c.Compactions), c.Sent, c.Cached}
+	if c.Bill == nil {
+		return append(append(row, make([]any, 19)...), c.ended())
+	}
+	total, edits := c.costs()
+	l := c.Lookbacks
+	row = append(row, c.Bill.Kept, c.Bill.Pinned, c.Bill.Read, c.Bill.Written, c.Bill.Input, c.Bill.Output, c.Bill.Summaries, l.Dollars,
+		total, c.Bill.Pinned+l.Dollars, c.toCheapestOther(among), edits, l.Identifiers, ratio(l.Shown, l.Needed), ratio(l.Carried, l.NeededLater))
+	if c.Regret == nil {
+		row = append(row, nil, nil, nil)
+	} else {
+		row = append(row, c.Regret.Kept, c.Regret.Pinned, positive(c.worst))
+	}
+	return append(row, c.Front, c.ended())
+}
+
+// notInText are columns of cells that people find in other tables.
+var notInText = []string{
+	"session", "requests", "sentTokens", "cachedTokens", "keptDollars", "pinnedDollars", "readDollars", "writtenDollars", "inputDollars", "outputDollars",
+	"summaryDollars", "lookbackDollars", "shownShare", "ended",
+}
+
+func (c cell) ended() any {
+	if c.Ended == "" {
+		return nil
+	}
+	return c.Ended
+}
+
+// toCheapestOther is what the cell costs in all as a multiple of what the cheapest policy of another system costs in the same window.
+func (c cell) toCheapestOther(among []cell) any {
+	least := math.Inf(1)
+	for _, other := range among {
+		if ranked(other.Run) && other.Session == c.Session && other.Window == c.Window && other.system() != c.system() {
+			d, _ := other.costs()
+			least = min(least, d)
+		}
+	}
+	total, _ := c.costs()
+	if !ranked(c.Run) || math.IsInf(least, 1) || least == 0 {
+		return nil
+	}
+	return total / least
+}
+
+func ratio(part, whole int) any {
+	if whole == 0 {
+		return nil
+	}
+	return float64(part) / float64(whole)
+}
+
+func positive(f float64) any {
+	if f <= 0 {
+		return nil
+	}
+	return f
+}

@@ -1,0 +1,252 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/promptree-go/promptree/sizing/tiktoken"
+)
+
+// compare does what the options ask for with each session. All sessions are read before the first is replayed, so that a mistake
+// in a name comes to light at once.
+func compare(ctx context.Context, o options, stdout io.Writer, progress *progress) error {
+	tokenizer, err := tiktoken.New(encoding)
+	if err != nil {
+		return err
+	}
+	sources := make([]source, len(o.sessions))
+	for i, path := range o.sessions {
+		if sources[i], err = open(i+1, path); err != nil {
+			return err
+		}
+	}
+	r := &replayer{tokenizer: tokenizer, policies: o.policies, model: o.model, modelName: o.modelName, progress: progress, biller: o.biller}
+	var b *bytes.Buffer
+	switch o.mode {
+	case checks:
+		b, err = checked(sources, o)
+	case regretful:
+		b, err = regrets(ctx, r, sources, o)
+	default:
+		if r.bundles, err = newBundles(o.bundles, o.minMessages); err != nil {
+			return usageError{err}
+		}
+		for i, m := range o.synthetic.all() {
+			sources = append(sources, m.source(len(o.sessions)+i+1, o.biller.prices.Lifetime))
+		}
+		return replayAll(ctx, r, sources, o, stdout)
+	}
+	if err == nil {
+		_, err = stdout.Write(b.Bytes())
+	}
+	return err
+}
+
+// checked holds the model of costs against what each session recorded.
+func checked(sources []source, o options) (*bytes.Buffer, error) {
+	var b bytes.Buffer
+	for i, s := range sources {
+		c := check(s.recording, o.biller.prices)
+		if len(c.held) == 0 {
+			return nil, usageError{fmt.Errorf("%s: -check goes by recorded usage, and there is none", s.path)}
+		}
+		sheet := c.sheet(s.path)
+		if o.format == formatText {
+			if i > 0 {
+				b.WriteByte('\n')
+			}
+			fmt.Fprintf(&b, "%s: %s\n", s.path, c.text())
+			sheet = sheet.without("session")
+		}
+		if err := sheet.write(&b, o.format, i == 0); err != nil {
+			return nil, err
+		}
+	}
+	return &b, nil
+}
+
+// replayAll replays the sessions in each window under each policy, and prints each session as soon as it was replayed.
+func replayAll(ctx context.Context, r *replayer, sources []source, o options, stdout io.Writer) error {
+	defer r.progress.clear()
+	out := &printer{format: o.format, to: stdout}
+	var every []*Run
+	var failed error
+	for _, s := range sources {
+		runs, err := r.windows(ctx, s, o.windows, out)
+		r.progress.clear()
+		every = append(every, runs...)
+		if printErr := out.session(runs); printErr != nil {
+			return printErr
+		}
+		if errors.Is(err, errEnded) {
+			failed, err = err, nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(sources) > 1 {
+		if err := out.sums(len(sources), sumOf(every)); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// windows replays one session in each window. The error is errEnded if a policy did not come to its end.
+func (r *replayer) windows(ctx context.Context, s source, windows []int, out *printer) (runs []*Run, failed error) {
+	if r.biller != nil {
+		var err error
+		if r, err = r.priced(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	in := make([]*replayer, len(windows))
+	for i, window := range windows {
+		var err error
+		if in[i], err = r.in(window, s); err != nil {
+			return nil, err
+		}
+	}
+	for i, r := range in {
+		if i > 0 {
+			r.known = runs[0]
+		}
+		of, err := r.session(ctx, s)
+		runs = append(runs, of...)
+		r.progress.clear()
+		if printErr := out.window(of); printErr != nil {
+			return runs, printErr
+		}
+		if failed == nil || err != nil && !errors.Is(err, errEnded) {
+			failed = err
+		}
+		if err != nil && !errors.Is(err, errEnded) {
+			break
+		}
+	}
+	markFront(runs)
+	return runs, failed
+}
+
+// session replays one session under each policy. The error is errEnded if a policy did not come to its end; the others
+// did their runs all the same.
+func (r *replayer) session(ctx context.Context, s source) (runs []*Run, failed error) {
+	if s.compacted() || r.biller != nil {
+		run, err := r.replayRecorded(ctx, s)
+		runs = append(runs, run)
+		if failed = err; err != nil && !errors.Is(err, errEnded) {
+			return runs, err
+		}
+	}
+	for _, p := range r.policies {
+		run, err := r.replay(ctx, s, p)
+		runs = append(runs, run)
+		if err != nil {
+			failed = err
+		}
+		if err != nil && !errors.Is(err, errEnded) {
+			return runs, err
+		}
+		if r.biller != nil && err == nil {
+			run.Regret = r.regretOf(s, run)
+		}
+	}
+	return runs, failed
+}
+
+// printer prints runs in a format, each piece at once.
+type printer struct {
+	format string
+	to     io.Writer
+	begun  bool
+}
+
+// window prints the runs in one window, for people.
+func (p *printer) window(runs []*Run) error {
+	if p.format != formatText {
+		return nil
+	}
+	return p.text(text(runs))
+}
+
+// session prints what is known once a session was replayed in all windows.
+func (p *printer) session(runs []*Run) error {
+	switch {
+	case p.format == formatCSV:
+		return p.cells(cellsOf(runs))
+	case p.format == formatJSON:
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		for _, run := range runs {
+			if err := enc.Encode(run); err != nil {
+				return err
+			}
+		}
+		return p.write(&b)
+	case len(runs) > 0:
+		return p.front(runs[0].Session, cellsOf(runs))
+	}
+	return nil
+}
+
+// sums prints what all sessions come to, but in JSON, in which each object is a run.
+func (p *printer) sums(sessions int, cells []cell) error {
+	switch p.format {
+	case formatText:
+		return p.front(fmt.Sprintf("all %s sessions, regrets are means", number(sessions)), cells)
+	case formatCSV:
+		return p.cells(cells)
+	}
+	return nil
+}
+
+// front prints a table of cells that can be compared.
+func (p *printer) front(title string, cells []cell) error {
+	n := 0
+	for _, c := range cells {
+		if ranked(c.Run) {
+			n++
+		}
+	}
+	if n < 2 {
+		return nil
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s: dollars with look-backs; * none costs as little with as few edits among them\n\n", title)
+	cellSheet(cells).without(notInText...).grid().write(&b)
+	return p.text(b.String())
+}
+
+// text prints a piece of text, an empty line before it unless it is the first.
+func (p *printer) text(piece string) error {
+	if piece == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	if p.begun {
+		b.WriteByte('\n')
+	}
+	b.WriteString(piece)
+	return p.write(&b)
+}
+
+// cells prints a row for each.
+func (p *printer) cells(cells []cell) error {
+	var b bytes.Buffer
+	if err := cellSheet(cells).write(&b, formatCSV, !p.begun); err != nil {
+		return err
+	}
+	return p.write(&b)
+}
+
+func (p *printer) write(b *bytes.Buffer) error {
+	p.begun = true
+	_, err := p.to.Write(b.Bytes())
+	return err
+}

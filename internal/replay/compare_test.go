@@ -1,0 +1,200 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/internal/costsim"
+	"github.com/promptree-go/promptree/internal/golden"
+	"github.com/promptree-go/promptree/internal/sessiontest"
+	"github.com/promptree-go/promptree/internal/stepping"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// printed runs the program and returns what it prints.
+func printed(t *testing.T, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, exitOK, Main(t.Context(), args, &stdout, &stderr), stderr.String())
+	require.Empty(t, stderr.String())
+	return stdout.String()
+}
+
+// One run goes through sessions, windows and dials, and holds them against each other; each format says the same.
+func TestWindowsAndDialsAndSessionsInOneRun(t *testing.T) {
+	args := []string{"-window", "900,2000", "-policy", "frugal,stagewise", "-loss", "0,0.3", "-prices", "input=5000,read=500,write=6250,output=25000", "-summary-prices",
+		"claude-haiku-4-5", "-summary", "100", "testdata/report.jsonl", "../../history/importer/testdata/formats/pi-tree.jsonl"}
+	text := printed(t, args...)
+	golden.Equal(t, "front.golden", text[strings.LastIndex(text, "all 2 sessions"):])
+
+	rows, err := csv.NewReader(strings.NewReader(printed(t, append([]string{"-format", "csv"}, args...)...))).ReadAll()
+	require.NoError(t, err)
+	const policies, windows, sums = 1 + 3, 2, 1 // what was recorded is one of them
+	require.Len(t, rows, 1+policies*windows*(2+sums))
+	at := map[string]int{}
+	for i, name := range rows[0] {
+		at[name] = i
+	}
+	for _, row := range rows[1:] {
+		require.Contains(t, text, row[at["policy"]])
+		require.Equal(t, row[at["policy"]] == recorded, row[at["regret"]] == "", row)
+	}
+	require.Equal(t, allSessions, rows[len(rows)-1][at["session"]])
+}
+
+func TestACheckShowsEachRequest(t *testing.T) {
+	args := []string{"-check", "-prices", "claude-opus-4-5", "-ttl", "10m", "-format"}
+	text := printed(t, append(args, formatText, generatedSession)...)
+	require.Contains(t, text, "foretells 334 of ")
+	lines := strings.Split(printed(t, append(args, formatJSON, generatedSession)...), "\n")
+	what, off := map[string]int{}, 0.0
+	for _, line := range lines[:len(lines)-1] {
+		var row struct {
+			What     string
+			Error    float64 `json:"errorDollars"`
+			Read     int     `json:"readTokens"`
+			Foretold int     `json:"foretoldTokens"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(line), &row))
+		what[row.What]++
+		off += row.Error
+		if row.What == heldExact {
+			require.Equal(t, row.Read, row.Foretold)
+		}
+	}
+	require.Equal(t, 334, what[heldExact]+what[heldExpired])
+	s := opened(t, generatedSession)
+	b, err := billerFor("claude-opus-4-5", "", 600e9)
+	require.NoError(t, err)
+	c := check(s.recording, b.prices)
+	require.InDelta(t, c.Kept-c.Recorded, off, 1e-9, "the errors of the requests add up")
+	require.Len(t, c.held, len(lines)-1)
+	require.LessOrEqual(t, c.MeanError, c.LargestError)
+}
+
+// In numbers and replayed a session without compactions costs the same, so that a run may be held against the optimum of the
+// numbers.
+func TestASessionInNumbersCostsWhatItsReplayDoes(t *testing.T) {
+	never := summarize.Policy{Name: "never"}
+	for name, s := range map[string]func() source{
+		"recorded": func() source { return opened(t, generatedSession) },
+		"synthetic": func() source {
+			m := synthetic{sessions: 4, seed: 5, shapes: costsim.Shapes}.all()[3]
+			return m.source(1, 600e9)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if race {
+				t.Skip("takes too long with the race detector")
+			}
+			t.Parallel()
+			s := s()
+			b, err := billerFor("claude-opus-4-5", "", 600e9)
+			require.NoError(t, err)
+			r, err := (&replayer{tokenizer: counter(t), model: modelOffline, biller: b}).priced(t.Context(), s)
+			require.NoError(t, err)
+			r, err = r.in(2_000_000, s)
+			require.NoError(t, err)
+			run, err := r.replay(t.Context(), s, never)
+			require.NoError(t, err)
+			require.Empty(t, run.Compactions)
+			at := costsim.Settings{Prices: r.biller.prices}
+			for _, restarts := range []bool{true, false} {
+				cost, _ := r.asNumbers(s, restarts).Cost(at, costsim.Fixed(1<<40))
+				want := run.Bill.Pinned
+				if restarts {
+					want = run.Bill.Kept
+				}
+				require.InEpsilon(t, want-run.Bill.Output, cost, 0.02)
+			}
+		})
+	}
+}
+
+func TestASyntheticSessionIsThatOfItsNumbers(t *testing.T) {
+	m := synthetic{sessions: 2, seed: 9, shapes: []costsim.Shape{costsim.Constant}}.all()[1]
+	s := m.source(1, 300e9)
+	require.Equal(t, m.requests, s.requests)
+	require.Equal(t, m.requests, stepping.Requests(s.recording))
+	r := &replayer{tokenizer: counter(t), biller: &biller{prices: m.prices(t), fixed: s.head}}
+	numbers := r.asNumbers(s, true)
+	require.Equal(t, m.Cold, numbers.Cold)
+	require.Equal(t, m.Head, numbers.Head)
+	for i, added := range numbers.Added {
+		require.InDelta(t, m.Added[i], added, 30, "request %d", i)
+	}
+}
+
+func (m made) prices(t *testing.T) sizing.Prices {
+	b, err := billerFor("claude-opus-4-5", "", 300e9)
+	require.NoError(t, err)
+	return b.prices
+}
+
+func TestTheFrontHasWhatNothingBeats(t *testing.T) {
+	run := func(policy string, dollars float64, edits int) *Run {
+		return &Run{Policy: policy, Bill: &Bill{Kept: dollars - 1}, Lookbacks: &Lookbacks{Edits: edits, Dollars: 1}}
+	}
+	runs := []*Run{run("a", 10, 3), run("b", 12, 3), run("c", 12, 2), run("d", 9, 7), run("e", 12, 2), run(recorded, 1, 0), run("f", 1, 0), {Policy: "g"}}
+	runs[6].Ended = "at request 1"
+	markFront(runs)
+	var front []string
+	for _, r := range runs {
+		if r.Front {
+			front = append(front, r.Policy)
+		}
+	}
+	require.Equal(t, []string{"a", "c", "d", "e"}, front)
+}
+
+func TestSumsAreOfOnePolicyInOneWindow(t *testing.T) {
+	run := func(policy string, window int, dollars, regret float64) *Run {
+		return &Run{Policy: policy, Window: window, Requests: 2, Bill: &Bill{Kept: dollars}, Lookbacks: &Lookbacks{Edits: 1}, Regret: &Regret{Kept: regret}}
+	}
+	sums := sumOf([]*Run{run("a", 1, 1, 1.1), run("a", 2, 2, 1.2), run("a", 1, 4, 1.5), run("b", 1, 8, 1)})
+	require.Len(t, sums, 3)
+	require.InDelta(t, 5, sums[0].Bill.Kept, 1e-9)
+	require.Equal(t, 2, sums[0].Lookbacks.Edits)
+	require.InDelta(t, 1.3, sums[0].Regret.Kept, 1e-9)
+	require.InDelta(t, 1.5, sums[0].worst, 1e-9)
+	require.InDelta(t, 2, sums[1].Bill.Kept, 1e-9)
+}
+
+func TestDialsOfOnePolicyAreNotHeldAgainstEachOther(t *testing.T) {
+	run := func(policy string, dollars float64) *Run {
+		return &Run{Policy: policy, Bill: &Bill{Kept: dollars}, Lookbacks: &Lookbacks{}}
+	}
+	cells := cellsOf([]*Run{run("frugal 0", 1), run("frugal 0.3", 2), run("a3s", 4)})
+	require.InDelta(t, 0.5, cells[1].toCheapestOther(cells), 1e-9)
+	require.InDelta(t, 4, cells[2].toCheapestOther(cells), 1e-9)
+}
+
+func TestASheetSaysTheSameInEachFormat(t *testing.T) {
+	s := sheet{
+		columns: []column{{"name", "name", ""}, {"tokens", "tokens", ""}, {"dollars", "dollars", "%.2f"}, {"front", "front", ""}, {"none", "none", ""}},
+		rows:    [][]any{{`a "b", c`, 1234, 1.256, true, nil}, {"d", nil, 0.5, false, nil}},
+	}
+	for format, want := range map[string]string{
+		formatText: "name      tokens  dollars  front\na \"b\", c   1,234     1.26  *\nd              -     0.50\n",
+		formatCSV:  "name,tokens,dollars,front,none\n\"a \"\"b\"\", c\",1234,1.256,true,\nd,,0.5,false,\n",
+		formatJSON: `{"name":"a \"b\", c","tokens":1234,"dollars":1.256,"front":true}` + "\n" + `{"name":"d","dollars":0.5,"front":false}` + "\n",
+	} {
+		var b bytes.Buffer
+		require.NoError(t, s.write(&b, format, true))
+		require.Equal(t, want, b.String())
+	}
+}
+
+// The recorded session, by its own usage: each restart stands in the table.
+func TestTheRestartsOfARecordedSessionAreShown(t *testing.T) {
+	sessiontest.Needs(t, recordedSession)
+	text := printed(t, "-check", "-prices", "claude-opus-4-5", recordedSession)
+	require.Equal(t, 9, strings.Count(text, "  restart  "))
+	require.Equal(t, 3, strings.Count(text, "  other  "))
+}

@@ -1,0 +1,106 @@
+package replay
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/costsim"
+)
+
+// synthetic says which sessions are made up.
+type synthetic struct {
+	sessions int
+	seed     uint64
+	shapes   []costsim.Shape
+}
+
+// made is a session that was made up, and the compactions that rules are tried with on it.
+type made struct {
+	costsim.Session
+	shape          costsim.Shape
+	requests, mean int
+	cold           float64
+	summary, kept  int
+}
+
+func (m made) String() string {
+	return fmt.Sprintf("%s, %d requests of %d tokens, %.0f%% cold", m.shape, m.requests, m.mean, 100*m.cold)
+}
+
+// all makes the sessions: of all shapes in turn, 16 to 800 requests of 100 to 3,000 tokens, none, 3% or 10% of them cold.
+func (s synthetic) all() []made {
+	random := rand.New(rand.NewPCG(s.seed, 1))
+	list := make([]made, s.sessions)
+	for i := range list {
+		m := made{shape: s.shapes[i%len(s.shapes)], requests: 16 + random.IntN(785), mean: 100 + random.IntN(2901), cold: []float64{0, 0.03, 0.1}[random.IntN(3)]}
+		m.Session = costsim.Synthetic(m.shape, random.Uint64(), m.requests, m.mean, m.cold)
+		m.summary, m.kept = summaryTokens[random.IntN(3)], keptTokens[random.IntN(2)]
+		list[i] = m
+	}
+	return list
+}
+
+// shapesNamed returns the shapes that a flag names.
+func shapesNamed(names string) ([]costsim.Shape, error) {
+	if names == all {
+		return costsim.Shapes, nil
+	}
+	var list []costsim.Shape
+	for _, name := range strings.Split(names, ",") {
+		if !slices.Contains(costsim.Shapes, costsim.Shape(name)) {
+			return nil, fmt.Errorf("-shape: there is no shape %q: it is one of %v, or %s", name, costsim.Shapes, all)
+		}
+		list = append(list, costsim.Shape(name))
+	}
+	return list, nil
+}
+
+const (
+	turnRequests = 20 // requests of a made-up session that answer what the user says
+	callTokens   = 30 // that a request adds besides what its tool returned
+)
+
+// source makes a recording of a session in numbers: an agent that calls a tool again and again, every half minute or, if the cache is to
+// be cold, after a pause longer than the cache lasts.
+func (m made) source(number int, lifetime time.Duration) source {
+	now := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
+	r := &importer.Recording{Format: importer.FormatPromptree, Header: history.Header{ID: "synthetic", Time: now}}
+	add := func(message chat.Message) {
+		r.Records = append(r.Records, importer.Record{
+			Entry: history.Entry{ID: strconv.Itoa(len(r.Records) + 1), Parent: r.Leaf, Time: now, Body: history.Message{Message: message}},
+			Line:  len(r.Records) + 1,
+		})
+		r.Leaf = r.Records[len(r.Records)-1].ID
+	}
+	for i, added := range m.Added {
+		text := words(max(1, added-callTokens))
+		switch {
+		case i%turnRequests == 0 && i > 0:
+			add(chat.AssistantMessage("Done."))
+			fallthrough
+		case i == 0:
+			add(chat.UserMessage(text))
+		default:
+			id := "c" + strconv.Itoa(i)
+			add(chat.Message{Role: chat.RoleAssistant, ToolCalls: []chat.ToolCall{{ID: id, Name: "read", Arguments: `{"path":"` + id + `"}`}}})
+			add(chat.ToolResult(id, text))
+		}
+		if now = now.Add(30 * time.Second); m.Cold[i] {
+			now = now.Add(lifetime)
+		}
+	}
+	add(chat.AssistantMessage("Done."))
+	s := newSource(number, fmt.Sprintf("synthetic %d: %s", number, m), r)
+	s.head = m.Head
+	return s
+}
+
+// words are so many tokens of text.
+func words(n int) string { return "word" + strings.Repeat(" word", n-1) }
