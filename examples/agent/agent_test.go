@@ -21,6 +21,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/sessiontest"
+	"github.com/promptree-go/promptree/summarize/policies"
 )
 
 const (
@@ -54,7 +55,7 @@ func runJSON(t *testing.T, args ...string) outcome {
 		require.NoError(t, json.Unmarshal([]byte(line), &last))
 		if last.Totals != nil {
 			require.Len(t, lines, i+1, "totals come last")
-			o.totals, sum.Answer = *last.Totals, last.Totals.Answer
+			o.totals, sum.Answer, sum.Model, sum.Costs = *last.Totals, last.Totals.Answer, last.Totals.Model, last.Totals.Costs
 			require.Equal(t, sum, o.totals)
 			continue
 		}
@@ -396,4 +397,18 @@ func TestReplayOfASessionInWhichNothingWasSaid(t *testing.T) {
 	require.Equal(t, exitOK, run(t.Context(), []string{"-session", path}, &stdout, &stderr))
 	require.Contains(t, stdout.String(), "\n0 rounds, 0 compactions")
 	require.Empty(t, stderr.String())
+}
+
+func TestEveryPolicyIsTaken(t *testing.T) {
+	for _, name := range policies.Names() {
+		o := runJSON(t, "-session", "../../history/importer/testdata/formats/pi-tree.jsonl", "-policy", name)
+		require.Equal(t, exitOK, o.code, o.stderr)
+		require.Positive(t, o.totals.Spent)
+		require.Positive(t, o.totals.Whole)
+	}
+	for flag, want := range map[string]string{"-policy": "it is one of a3s, copilot-chat", "-prices": `the prices of model "best" are unknown`} {
+		o := runJSON(t, flag, "best")
+		require.Equal(t, exitUsage, o.code)
+		require.Contains(t, o.stderr, want)
+	}
 }

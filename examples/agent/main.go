@@ -11,13 +11,14 @@
 //	go run ./examples/agent -session FILE -window 200000
 //
 // puts a recorded session (of pi, Claude Code, Codex or promptree, or messages of OpenAI or Anthropic) through the same rendering and
-// compaction instead, a line a round; -json prints JSON. A session of 1,003 entries and 2.4 MB, rendered 484 times, takes less than a
-// second of CPU time with windows of 200,000 and of 32,000 tokens.
+// compaction instead, a line a round; -json prints JSON. With -policy the history is compacted by another of the six policies. At the
+// end it says what the run cost by the -prices of a model, and what it would have cost if nothing had been compacted.
 //
 // With -page run.html either writes a page to look at: what filled the window at each step, what was compacted, and each prompt.
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,8 +39,10 @@ import (
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
+	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
 	"github.com/promptree-go/promptree/summarize/models"
+	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
@@ -56,7 +59,8 @@ func main() { program.Main(run) }
 // options are what the command line asks for.
 type options struct {
 	dir, session, transcript string
-	page                     string
+	page, policy, model      string
+	prices                   sizing.Prices // of the model
 	window                   int
 	json, noBreadcrumb       bool
 	pace                     time.Duration
@@ -89,11 +93,20 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.transcript, "transcript", "", "file to keep the session in; a new one in a temporary folder where it is left out")
 	flags.StringVar(&o.page, "page", "", "file for a page that shows the run")
 	flags.IntVar(&o.window, "window", 0, fmt.Sprintf("context window in tokens (default %d, %d with -session)", surveyWindow, replayWindow))
+	flags.StringVar(&o.policy, "policy", "", "policy of compaction: "+strings.Join(policies.Names(), ", ")+" (default "+copilotchat.Name+", only if a prompt does not fit)")
+	flags.StringVar(&o.model, "prices", "claude-opus-4-5", "model by whose published prices the run is priced")
 	flags.BoolVar(&o.json, "json", false, "print one JSON object a round, and one with totals")
 	flags.BoolVar(&o.noBreadcrumb, "no-breadcrumb", false, "leave the breadcrumb out of summaries, to see what it is for")
 	flags.DurationVar(&o.pace, "pace", 0, "time to wait after each round, such as 300ms")
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, usageError{err}
+	}
+	var err error
+	if o.prices, err = sizing.PublishedPrices().Of(o.model); err != nil {
+		return o, usageError{fmt.Errorf("-prices: %w", err)}
+	}
+	if _, err := policies.Named(cmp.Or(o.policy, copilotchat.Name)); err != nil {
+		return o, usageError{fmt.Errorf("-policy: %w", err)}
 	}
 	given := false
 	flags.Visit(func(f *flag.Flag) { given = given || f.Name == "window" })
@@ -209,7 +222,7 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 			err = errors.Join(err, page.Close())
 		}()
 	}
-	var job func(session *history.Session, onRound func(agent.Round)) (answer string, err error)
+	var job func(session *history.Session, onRound func(agent.Round)) (answer string, costs agent.Costs, err error)
 	var title string
 	window := sizing.Window{Tokens: o.window, Answer: min(tiktoken.ReplyPriming, o.window-1)}
 	if o.session != "" {
@@ -218,15 +231,16 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 			return "", err
 		}
 		title = fmt.Sprintf("Replay of %s in a window of %d tokens. Summaries are offline digests.", o.session, o.window)
-		job = func(session *history.Session, onRound func(agent.Round)) (string, error) {
-			return "", replay(ctx, o.session, recording, session, tokenizer, window, recorder, onRound)
+		job = func(session *history.Session, onRound func(agent.Round)) (string, agent.Costs, error) {
+			costs, err := replay(ctx, o, recording, session, tokenizer, window, recorder, onRound)
+			return "", costs, err
 		}
 	} else {
 		if _, err := os.ReadDir(o.dir); err != nil {
 			return "", usageError{err}
 		}
 		title = "The model of this agent is scripted, its summaries are offline digests; what its tools return is real."
-		job = func(session *history.Session, onRound func(agent.Round)) (string, error) {
+		job = func(session *history.Session, onRound func(agent.Round)) (string, agent.Costs, error) {
 			return surveyFolder(ctx, o, session, tokenizer, window, recorder, onRound)
 		}
 	}
@@ -242,8 +256,8 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 		t.head(title)
 		out = t
 	}
-	sum := totals{Transcript: session.Path()}
-	sum.Answer, err = job(session, func(r agent.Round) {
+	sum := totals{Transcript: session.Path(), Model: o.model}
+	sum.Answer, sum.Costs, err = job(session, func(r agent.Round) {
 		sum.add(r)
 		out.round(r)
 	})
@@ -253,35 +267,45 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 	return session.Path(), err
 }
 
+// compactBy returns the policy that the options name.
+func (o options) compactBy() summarize.Policy {
+	p := policies.All()[cmp.Or(o.policy, copilotchat.Name)]
+	if o.policy == "" { // only if a prompt does not fit, so that each run shows the same
+		p.Trigger = nil
+		if o.session != "" {
+			p.Overflow = summarize.Overflow{} // and what does not fit even then is an error
+		}
+	}
+	p.Place.NoBreadcrumb = o.noBreadcrumb
+	return p
+}
+
 // surveyFolder lets the scripted agent work, and checks what it answers.
-func surveyFolder(ctx context.Context, o options, session *history.Session, tokenizer chat.Tokenizer, window sizing.Window, recorder *record.Recorder, onRound func(agent.Round)) (string, error) {
+func surveyFolder(ctx context.Context, o options, session *history.Session, tokenizer chat.Tokenizer, window sizing.Window, recorder *record.Recorder, onRound func(agent.Round)) (answer string, costs agent.Costs, err error) {
 	tools, err := agent.NewTools(o.dir, session.Path())
 	if err != nil {
-		return "", usageError{err}
+		return "", costs, usageError{err}
 	}
 	defer tools.Close()
 	model := &survey{}
-	policy := copilotchat.Policy()
-	policy.Trigger = nil // only where a prompt does not fit, so that each run shows the same
-	policy.Place.NoBreadcrumb = o.noBreadcrumb
 	worker := &agent.Agent{
 		Model: model, Summarizer: models.Offline{Tokenizer: tokenizer}, Session: session, Tools: tools,
-		Tokenizer: tokenizer, Window: window, Policy: policy, Pace: o.pace, OnRound: onRound, Recorder: recorder,
+		Tokenizer: tokenizer, Window: window, Policy: o.compactBy(), Prices: o.prices, Pace: o.pace, OnRound: onRound, Recorder: recorder,
 	}
 	defer worker.Close()
 	if _, err := worker.Ask(ctx, surveyTask); err != nil {
-		return "", err
+		return "", costs, err
 	}
-	answer, err := worker.Ask(ctx, fmt.Sprintf(recallTask, model.first))
+	answer, err = worker.Ask(ctx, fmt.Sprintf(recallTask, model.first))
 	if err != nil {
-		return "", err
+		return "", costs, err
 	}
 	want, err := tools.Sum(model.first)
 	if err != nil {
-		return "", err
+		return "", costs, err
 	}
 	if !strings.Contains(answer, want) {
-		return "", fmt.Errorf("the agent did not find what it was asked for; it said: %s", answer)
+		return "", costs, fmt.Errorf("the agent did not find what it was asked for; it said: %s", answer)
 	}
-	return answer, nil
+	return answer, worker.Costs(), nil
 }

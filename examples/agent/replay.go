@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/examples/internal/agent"
@@ -32,16 +34,21 @@ func read(file string) (*importer.Recording, error) {
 
 // replay puts a recorded session through the same rendering and compaction as the agent's: before each message of the
 // recorded model, the prompt is rendered as it would have been sent.
-func replay(ctx context.Context, file string, recording *importer.Recording, session *history.Session, tokenizer chat.Tokenizer, window sizing.Window, recorder *record.Recorder, onRound func(agent.Round)) error {
+func replay(ctx context.Context, o options, recording *importer.Recording, session *history.Session, tokenizer chat.Tokenizer, window sizing.Window, recorder *record.Recorder, onRound func(agent.Round)) (agent.Costs, error) {
 	budget, err := window.Budget(0)
 	if err != nil {
-		return err
+		return agent.Costs{}, err
 	}
+	meter := agent.Meter{Prices: o.prices}
+	var mu sync.Mutex // summaries are made in the background too
 	var compacted []summarize.Event
 	compactor := &summarize.Compactor{
-		Session: session,
-		Target:  summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: budget, ContextWindow: window.Tokens},
+		Session: session, Policy: o.compactBy(),
+		Target: summarize.Target{Model: models.Offline{Tokenizer: tokenizer}, Tokenizer: tokenizer, Budget: budget, ContextWindow: window.Tokens, Prices: o.prices},
 		OnEvent: func(e summarize.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			meter.Hear(e, tokenizer)
 			if e.Kind == summarize.EventDone {
 				compacted = append(compacted, e)
 			}
@@ -55,27 +62,41 @@ func replay(ctx context.Context, file string, recording *importer.Recording, ses
 	for step, err := range stepping.Steps(ctx, recording, session, stepping.Options{}) {
 		switch {
 		case ctx.Err() != nil:
-			return context.Cause(ctx)
+			return meter.Costs(), context.Cause(ctx)
 		case err != nil:
-			return usageError{fmt.Errorf("%s: %w", file, err)}
+			return meter.Costs(), usageError{fmt.Errorf("%s: %w", o.session, err)}
 		}
 		rendered, err := compactor.Render(ctx, prompt)
 		if err != nil {
-			return fmt.Errorf("%s: line %d: %w", file, step.Line, err)
+			return meter.Costs(), fmt.Errorf("%s: line %d: %w", o.session, step.Line, err)
 		}
 		if recorder != nil {
 			if err := recorder.Step(ctx, compactor, rendered, chat.Response{Message: step.Answer}); err != nil {
-				return fmt.Errorf("%s: line %d: %w", file, step.Line, err)
+				return meter.Costs(), fmt.Errorf("%s: line %d: %w", o.session, step.Line, err)
 			}
 		}
 		if err := chat.Validate(rendered.Messages); err != nil {
-			return fmt.Errorf("%s: line %d: what would be sent breaks a provider's rule: %w", file, step.Line, err)
+			return meter.Costs(), fmt.Errorf("%s: line %d: what would be sent breaks a provider's rule: %w", o.session, step.Line, err)
+		}
+		at := step.Time
+		if at.IsZero() { // as if no time had passed
+			at = time.Unix(1, 0)
+		}
+		if err := compactor.Wait(ctx); err != nil { // so that each run shows the same
+			return meter.Costs(), err
+		}
+		mu.Lock()
+		err = meter.Request(ctx, session, tokenizer, rendered, chat.Response{Message: step.Answer}, nil, at)
+		made := compacted
+		compacted = nil
+		mu.Unlock()
+		if err != nil {
+			return meter.Costs(), err
 		}
 		onRound(agent.Round{
 			Number: step.Number, Did: agent.Describe(step.Answer), Tokens: rendered.Tokens, Budget: budget,
-			Dropped: len(rendered.Report().Dropped()), Compactions: compacted,
+			Dropped: len(rendered.Report().Dropped()), Compactions: made,
 		})
-		compacted = nil
 	}
-	return nil
+	return meter.Costs(), nil
 }

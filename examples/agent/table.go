@@ -27,6 +27,9 @@ type totals struct {
 	Dropped     int    `json:"dropped"` // pieces, over all rounds
 	Transcript  string `json:"transcript"`
 	Answer      string `json:"answer,omitempty"`
+	// Model by whose prices the costs are.
+	Model string `json:"pricesOf"`
+	agent.Costs
 }
 
 func (t *totals) add(r agent.Round) {
@@ -65,6 +68,7 @@ func (t table) end(sum totals) {
 	}
 	fmt.Fprintf(t.w, "\n%d rounds, %d compactions, %d tokens sent, at most %d of %d; transcript: %s\n",
 		sum.Rounds, sum.Compactions, sum.Sent, sum.Peak, sum.Budget, sum.Transcript)
+	fmt.Fprintf(t.w, "by the prices of %s: %v\n", sum.Model, sum.Costs)
 }
 
 // bar fills as the budget does.

@@ -71,5 +71,5 @@ func TestSurveyTable(t *testing.T) {
 	require.NotContains(t, got, "compacted")
 
 	golden.Equal(t, "survey.golden", got)
-	require.Regexp(t, `\n\d+ rounds, \d+ compactions, \d+ tokens sent, at most \d+ of \d+; transcript: .*t\.jsonl\n$`, stdout.String())
+	require.Regexp(t, `\n\d+ rounds, \d+ compactions, \d+ tokens sent, at most \d+ of \d+; transcript: .*t\.jsonl\nby the prices of claude-opus-4-5: \$0\.\d+, of which \$0\.\d+ for summaries; \$0\.\d+ if nothing had been compacted\n$`, stdout.String())
 }

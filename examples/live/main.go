@@ -11,13 +11,15 @@
 //
 //	go run ./examples/live -model openai:qwen3 -base-url http://localhost:8080/v1 -task "…"
 //
-// What the model says is printed as it arrives; notes about it go to standard error. Where the conversation outgrows the
-// window the same model summarises it. The session is kept in a file: -session names it, and goes on with one that is
+// What the model says is printed as it arrives; notes about it go to standard error, and at the end what the requests cost and
+// what they would have cost if nothing had been compacted. When to compact is up to -policy, one of the six; the same model
+// writes the summaries. The session is kept in a file: -session names it, and goes on with one that is
 // there, whatever model wrote it.
 package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -35,7 +37,9 @@ import (
 	"github.com/promptree-go/promptree/render/inspect"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
+	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
+	"github.com/promptree-go/promptree/summarize/policies"
 	"github.com/promptree-go/promptree/summarize/record"
 )
 
@@ -55,6 +59,8 @@ func main() {
 // options are what the command line asks for.
 type options struct {
 	model, baseURL, dir, task, session, page string
+	policy                                   summarize.Policy
+	prices                                   string // model whose prices are taken
 	window, answer                           int
 }
 
@@ -66,6 +72,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags := flag.NewFlagSet("live", flag.ContinueOnError)
 	flags.StringVar(&o.model, "model", "", modelUsage)
 	flags.StringVar(&o.baseURL, "base-url", "", "address of a server that speaks the protocol, such as http://localhost:8080/v1")
+	policy := flags.String("policy", copilotchat.Name, "policy of compaction: "+strings.Join(policies.Names(), ", "))
+	flags.StringVar(&o.prices, "prices", "", "model by whose published prices the requests are priced (default that of -model)")
 	flags.StringVar(&o.dir, "dir", ".", "folder that the agent works on; it only reads")
 	flags.StringVar(&o.task, "task", "", "what the agent is to do")
 	flags.StringVar(&o.session, "session", "", "file of the session, to begin or to go on with; a new one in a temporary folder where it is left out")
@@ -74,6 +82,15 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.IntVar(&o.answer, "answer", 0, fmt.Sprintf("most tokens of an answer, thinking included (default %d, or a quarter of a smaller window)", defaultAnswer))
 	if err := program.Parse(flags, args, stdout); err != nil {
 		return o, usageError{err}
+	}
+	var err error
+	if o.policy, err = policies.Named(*policy); err != nil {
+		return o, usageError{fmt.Errorf("-policy: %w", err)}
+	}
+	if o.prices != "" {
+		if _, err := sizing.PublishedPrices().Of(o.prices); err != nil {
+			return o, usageError{fmt.Errorf("-prices: %w", err)}
+		}
 	}
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -194,10 +211,11 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	if err := begin(ctx, session, o.model, out); err != nil {
 		return path, err
 	}
+	prices, unpriced := sizing.PublishedPrices().Of(cmp.Or(o.prices, chosen.name))
 	worker := &agent.Agent{
 		Model: model, ModelName: chosen.name, Session: session, Tools: tools,
 		Tokenizer: model.tokenizer, Calibrated: model.calibrated, Window: window, MaxTokens: answer,
-		Policy: copilotchat.Policy(), Stream: out.say, OnRetry: out.retry, OnRound: out.round, OnCompaction: out.compaction,
+		Policy: o.policy, Prices: prices, Stream: out.say, OnRetry: out.retry, OnRound: out.round, OnCompaction: out.compaction,
 	}
 	if o.page != "" {
 		worker.Recorder = new(record.Recorder)
@@ -206,6 +224,11 @@ func work(ctx context.Context, o options, out *terminal) (path string, err error
 	_, err = worker.Ask(ctx, o.task) // the answer was streamed
 	if o.page != "" {
 		err = errors.Join(err, writePage(o, worker.Recorder))
+	}
+	if costs := worker.Costs(); costs.Spent > 0 {
+		out.note("  Cost: %v.", costs)
+	} else if err == nil && unpriced != nil {
+		out.note("  Cost: %v; -prices names a model whose prices are taken.", unpriced)
 	}
 	if err != nil && model.refusesKey(err) {
 		err = usageError{fmt.Errorf("the key is refused, see %s: %w", strings.Join(chosen.keys, " and "), err)}

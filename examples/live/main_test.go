@@ -21,6 +21,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/summarize/policies"
 )
 
 // asProgram is the environment variable that makes the program of the test binary.
@@ -108,7 +109,8 @@ func TestAgentRunsToItsEnd(t *testing.T) {
 			path, page := filepath.Join(t.TempDir(), "session.jsonl"), filepath.Join(t.TempDir(), "run.html")
 			var stdout, stderr bytes.Buffer
 			code := run(t.Context(), []string{
-				"-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 24), "-session", path, "-window", "8000", "-task", task, "-page", page,
+				"-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 24), "-session", path, "-window", "8000", "-prices", "claude-opus-4-5",
+				"-task", task, "-page", page,
 			}, &stdout, &stderr)
 			require.Equal(t, exitOK, code, "%s\n%q", stderr.String(), s.refused)
 			answers, streamed, summaries := s.seen(t)
@@ -126,6 +128,7 @@ func TestAgentRunsToItsEnd(t *testing.T) {
 			require.Regexp(t, `\d+ of \d+ tokens; reported: [1-9]\d* in, 0 from the cache, [1-9]\d* out`, stderr.String())
 			require.Equal(t, w.thinks, strings.Contains(stderr.String(), "(thinking)"))
 			require.NotContains(t, stderr.String(), "mended")
+			require.Regexp(t, `  Cost: \$0\.\d+, of which \$0\.\d+ for summaries; \$0\.\d+ if nothing had been compacted\.\n`, stderr.String())
 			require.Contains(t, stderr.String(), "live: done; session: "+path+"\n")
 
 			messages := saidIn(t, path)
@@ -171,6 +174,21 @@ func TestSessionGoesOnWithAnyModel(t *testing.T) {
 		}
 	}
 	require.Equal(t, 2*len(ways), models, "a change is noted, the same model again is none")
+}
+
+func TestEveryPolicyWorksOnAFolder(t *testing.T) {
+	w := ways[0]
+	setKey(t, w.keyOf, goodKey)
+	for _, name := range policies.Names() {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, w.protocol, mind{})
+			var stdout, stderr bytes.Buffer
+			code := run(t.Context(), []string{"-model", w.model, "-base-url", s.URL, "-dir", shelf(t, 4), "-window", "60000", "-policy", name, "-task", task}, &stdout, &stderr)
+			require.Equal(t, exitOK, code, stderr.String())
+			require.Contains(t, stdout.String(), "The password is xyzzy42.")
+			require.Contains(t, stderr.String(), `the prices of model "gpt-4o" are unknown`)
+		})
+	}
 }
 
 // A window that is smaller than was thought is learnt of from the provider.
@@ -336,6 +354,8 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 		want string
 	}{
 		{"no model", []string{"-task", task}, "-model is not given"},
+		{"an unknown policy", append(model, "-policy", "best"), "it is one of a3s, copilot-chat"},
+		{"prices of an unknown model", append(model, "-prices", "best"), `the prices of model "best" are unknown`},
 		{"an unknown provider", []string{"-model", "acme:one", "-task", task}, `there is no provider "acme"`},
 		{"no provider", []string{"-model", "gpt-4o", "-task", task}, `there is no provider "gpt-4o"`},
 		{"a provider without a name", []string{"-model", "gemini:", "-task", task}, "names no model"},

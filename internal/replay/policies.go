@@ -2,7 +2,6 @@ package replay
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,16 +39,14 @@ func atDials(list []summarize.Policy, dials string) ([]summarize.Policy, error) 
 // policiesNamed gives the policies that a flag names: one, several with commas between them, or all there are in the order
 // of their names. They ask for no titles.
 func policiesNamed(names string) (list []summarize.Policy, err error) {
-	every := policies.All()
-	known := slices.Sorted(maps.Keys(every))
-	wanted := known
+	wanted := policies.Names()
 	if names != all {
 		wanted = strings.Split(names, ",")
 	}
 	for _, name := range wanted {
-		p, ok := every[name]
-		if !ok {
-			return nil, fmt.Errorf("-policy: there is no policy %q: it is one of %s, or %s", name, strings.Join(known, ", "), all)
+		p, err := policies.Named(name)
+		if err != nil {
+			return nil, fmt.Errorf("-policy: %w, or %s", err, all)
 		}
 		for i := range p.Ask.Prompts {
 			p.Ask.Prompts[i].Title = nil // it is asked for when there is time, which differs from run to run

@@ -1,6 +1,11 @@
 package policies
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/a3s"
 	"github.com/promptree-go/promptree/summarize/copilotchat"
@@ -20,4 +25,16 @@ func All() map[string]summarize.Policy {
 		ohmypi.Name:      ohmypi.Policy(),
 		stagewise.Name:   stagewise.Policy(),
 	}
+}
+
+// Names returns the names of the policies, in their order.
+func Names() []string { return slices.Sorted(maps.Keys(All())) }
+
+// Named returns the policy of a name, a new value each time. The error of an unknown one lists those there are.
+func Named(name string) (summarize.Policy, error) {
+	p, ok := All()[name]
+	if !ok {
+		return p, fmt.Errorf("policies: there is no policy %q: it is one of %s", name, strings.Join(Names(), ", "))
+	}
+	return p, nil
 }

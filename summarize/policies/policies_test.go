@@ -17,6 +17,16 @@ func TestEachPolicyHasItsNameAndIsValid(t *testing.T) {
 	}
 }
 
+func TestAPolicyIsFoundByItsName(t *testing.T) {
+	for _, name := range policies.Names() {
+		p, err := policies.Named(name)
+		require.NoError(t, err)
+		require.Equal(t, name, p.Name)
+	}
+	_, err := policies.Named("best")
+	require.EqualError(t, err, `policies: there is no policy "best": it is one of a3s, copilot-chat, copilot-cli, frugal, oh-my-pi, stagewise`)
+}
+
 func TestWhoChangesAPolicyChangesNobodyElses(t *testing.T) {
 	for name, p := range policies.All() {
 		for i := range p.Trigger {

@@ -40,6 +40,8 @@ type Agent struct {
 	// Policy of compaction. A request that the provider refuses as too large is answered with a compaction, whether or not
 	// the policy has a condition for it.
 	Policy summarize.Policy
+	// Prices of the model, for policies that go by them and for Costs. None by default.
+	Prices sizing.Prices
 	// Pace is a wait after each round, for people who watch. None by default.
 	Pace time.Duration
 	// Stream is called with what the model says while it says it; see [chat.Request]. Summaries are not streamed.
@@ -57,6 +59,7 @@ type Agent struct {
 	rounds    int
 	mu        sync.Mutex
 	compacted []summarize.Event // since the last round was reported
+	meter     Meter
 }
 
 // Round is one request to the model and what came of it.
@@ -123,7 +126,9 @@ func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
 				return "", err
 			}
 		}
-		a.report(answer)
+		if err := a.report(ctx, answer); err != nil {
+			return "", err
+		}
 		switch {
 		case answer.GoOn:
 			agent.Prompt = a.prompt(a.Policy.Continue)
@@ -143,6 +148,13 @@ func (a *Agent) Ask(ctx context.Context, question string) (string, error) {
 	return "", errors.New("the model does not come to an end")
 }
 
+// Costs returns what the work cost up to now.
+func (a *Agent) Costs() Costs {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.meter.Costs()
+}
+
 // Close ends what the policy does in the background. The session stays open.
 func (a *Agent) Close() error {
 	if a.compactor == nil {
@@ -155,12 +167,9 @@ func (a *Agent) Close() error {
 // changes from one to the next, and the budget with it.
 func (a *Agent) retarget(ctx context.Context) error {
 	target := summarize.Target{
-		Model: a.Model, Name: a.ModelName, Tokenizer: a.Tokenizer, ContextWindow: a.Window.Tokens, Tools: a.Tools.Definitions(),
+		Model: a.Model, Name: a.ModelName, Tokenizer: a.tokenizer(), ContextWindow: a.Window.Tokens, Tools: a.Tools.Definitions(),
+		Prices: a.Prices,
 	}
-	if a.Calibrated != nil {
-		target.Tokenizer = a.Calibrated.Safe()
-	}
-	target.Prices, _ = sizing.PublishedPrices().Of(a.ModelName) // or none
 	var err error
 	if target.Budget, err = a.Window.Budget(target.Tokenizer.CountTools(target.Tools)); err != nil {
 		return err
@@ -173,6 +182,14 @@ func (a *Agent) retarget(ctx context.Context) error {
 		a.compactor.Models = map[string]summarize.Target{summarizer: {Model: a.Summarizer}}
 	}
 	return nil
+}
+
+// tokenizer counts as safely as it can.
+func (a *Agent) tokenizer() chat.Tokenizer {
+	if a.Calibrated != nil {
+		return a.Calibrated.Safe()
+	}
+	return a.Tokenizer
 }
 
 // summarizer is the name of the model that writes summaries.
@@ -200,11 +217,12 @@ const maxRefusals = 4
 
 // hear keeps the compactions for the next round's report.
 func (a *Agent) hear(e summarize.Event) {
+	a.mu.Lock()
 	if e.Kind == summarize.EventDone {
-		a.mu.Lock()
 		a.compacted = append(a.compacted, e)
-		a.mu.Unlock()
 	}
+	a.meter.Hear(e, a.tokenizer())
+	a.mu.Unlock()
 	if a.Recorder != nil {
 		a.Recorder.Hear(e)
 	}
@@ -240,21 +258,23 @@ var hints = []string{
 	"Calls that do not depend on each other can be made in one step.",
 }
 
-// report calls OnRound.
-func (a *Agent) report(answer steps.Answer) {
+// report adds up what a round cost, and calls OnRound.
+func (a *Agent) report(ctx context.Context, answer steps.Answer) error {
+	result := answer.Result
 	a.mu.Lock()
 	compacted := a.compacted
 	a.compacted = nil
+	a.meter.Prices = a.Prices
+	err := a.meter.Request(ctx, a.Session, a.tokenizer(), result, answer.Response, a.Tools.Definitions(), time.Now())
 	a.mu.Unlock()
-	a.rounds++
-	if a.OnRound == nil {
-		return
+	if a.rounds++; a.OnRound == nil || err != nil {
+		return err
 	}
-	result := answer.Result
 	a.OnRound(Round{
 		Number: a.rounds, Did: Describe(answer.Message()), Tokens: result.Tokens, Budget: result.Budget, Usage: answer.Response.Usage,
 		Dropped: len(result.Report().Dropped()), Compactions: compacted,
 	})
+	return nil
 }
 
 func wait(ctx context.Context, pace time.Duration) error {

@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// Costs is what the requests of a session cost, in US dollars.
+type Costs struct {
+	// Spent on requests and summaries, Summaries on summaries alone.
+	Spent     float64 `json:"dollars"`
+	Summaries float64 `json:"summaryDollars"`
+	// Whole is what the requests would have cost if nothing had been compacted or cleared and the window had no end.
+	Whole float64 `json:"uncompactedDollars"`
+}
+
+// String says both, such as "$0.12, of which $0.01 for summaries; $0.30 if nothing had been compacted".
+func (c Costs) String() string {
+	return fmt.Sprintf("$%.4f, of which $%.4f for summaries; $%.4f if nothing had been compacted", c.Spent, c.Summaries, c.Whole)
+}
+
+// Meter adds up what requests cost. Its methods are for one goroutine at a time.
+type Meter struct {
+	// Prices of the model.
+	Prices sizing.Prices
+
+	costs       Costs
+	sent, whole sizing.PromptCache // the last request, and what it would have been
+	leaf        string             // up to which what was said is counted
+	said        int                // tokens
+	around      int                // tokens of a request besides what was said
+}
+
+// Costs returns what the requests up to now cost.
+func (m *Meter) Costs() Costs { return m.costs }
+
+// Request adds one that was answered at a time. Usage is what the provider reported of it; if that is zero, it is foretold by our own
+// count and by what the request shares with the one before it.
+func (m *Meter) Request(ctx context.Context, s *history.Session, t chat.Tokenizer, sent *render.Result, answer chat.Response, tools []chat.Tool, at time.Time) error {
+	counted, usage := sent.Tokens+t.CountTools(tools), answer.Usage
+	if usage.Input == 0 {
+		held := m.sent.Holds(m.sent.Sent.Compare(sent.Messages, tools), at)
+		usage = m.Prices.Foretell(sizing.Planned{Input: counted, Cached: held, Output: t.CountMessage(answer.Message)})
+		m.sent = sizing.PromptCache{Prices: m.Prices, Usage: usage, Sent: sizing.NewSent(at, t, sent.Messages, tools)}
+	}
+	m.costs.Spent += m.Prices.Of(usage).Total()
+
+	if err := m.listen(ctx, s, t, counted); err != nil {
+		return err
+	}
+	scale := float64(usage.Input) / float64(max(1, counted)) // to the provider's tokens
+	whole := m.Prices.Foretell(sizing.Planned{
+		Input: max(usage.Input, int(scale*float64(m.said+m.around))), Cached: m.whole.Holds(sizing.Shared{}, at), Output: usage.Output,
+	})
+	m.costs.Whole += m.Prices.Of(whole).Total()
+	m.whole = sizing.PromptCache{Prices: m.Prices, Usage: whole, Sent: sizing.Sent{Time: at}}
+	return nil
+}
+
+// listen counts what was said since the last request, and before the first one what stands around it in a request of so many tokens.
+func (m *Meter) listen(ctx context.Context, s *history.Session, t chat.Tokenizer, counted int) error {
+	for e, err := range s.Back(ctx, "") {
+		if err != nil {
+			return err
+		}
+		if e.ID == m.leaf {
+			break
+		}
+		if said, shown := e.Shown(); shown {
+			m.said += t.CountMessage(said)
+		}
+	}
+	if m.leaf == "" {
+		view, err := s.View(ctx)
+		if err != nil {
+			return err
+		}
+		m.around = counted
+		for _, shown := range view.Messages() {
+			m.around -= t.CountMessage(shown)
+		}
+	}
+	m.leaf = s.Leaf()
+	return nil
+}
+
+// Hear adds what a compaction cost. If no usage was reported, that is the whole prompt, read by a model that has nothing of it in its
+// cache, and the summary.
+func (m *Meter) Hear(e summarize.Event, t chat.Tokenizer) {
+	usage := e.Usage
+	if e.Kind == summarize.EventDone && usage.Input == 0 {
+		usage = chat.Usage{Input: e.TokensBefore, Output: t.CountText(e.Summary)}
+	}
+	switch e.Kind {
+	case summarize.EventDone, summarize.EventFailed, summarize.EventCancelled, summarize.EventDiscarded, summarize.EventDropped:
+		cost := m.Prices.Of(usage).Total()
+		m.costs.Summaries += cost
+		m.costs.Spent += cost
+	}
+}

@@ -1,0 +1,61 @@
+package agent
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/sizing"
+	"github.com/promptree-go/promptree/summarize"
+)
+
+// asks lets an agent read a file so often, with a model that reports no usage.
+func asks(t *testing.T, rounds, window int) (*Agent, Costs) {
+	t.Helper()
+	var say []chat.Message
+	for n := range rounds {
+		say = append(say, reads(string(rune('a'+n)), "one.md"))
+	}
+	a := &Agent{
+		Model: &scripted{say: say}, Session: &history.Session{}, Tools: toolsOf(t, folder(t, map[string]string{"one.md": strings.Repeat("a line\n", 150)}), ""),
+		Summarizer: &scripted{}, Tokenizer: tokenizer(t), Window: sizing.Window{Tokens: window},
+		Prices: sizing.Prices{Rates: sizing.Rates{Input: 5, CacheRead: 0.5, CacheWrite: 6.25, Output: 25}, Lifetime: time.Hour},
+	}
+	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	_, err := a.Ask(t.Context(), "What is one?")
+	require.NoError(t, err)
+	return a, a.Costs()
+}
+
+func TestWithoutACompactionASessionCostsWhatItWouldHaveWithoutOne(t *testing.T) {
+	_, costs := asks(t, 8, 100_000)
+	require.Positive(t, costs.Spent)
+	require.Zero(t, costs.Summaries)
+	require.InEpsilon(t, costs.Whole, costs.Spent, 0.05)
+}
+
+func TestACompactedSessionCostsItsSummariesToo(t *testing.T) {
+	meter := Meter{Prices: sizing.Prices{Rates: sizing.Rates{Input: 5, Output: 25}}}
+	meter.Hear(summarize.Event{Kind: summarize.EventDone, Usage: chat.Usage{Input: 1_000_000, Output: 100_000}}, tokenizer(t))
+	require.Equal(t, Costs{Spent: 7.5, Summaries: 7.5}, meter.Costs())
+	meter.Hear(summarize.Event{Kind: summarize.EventDone, TokensBefore: 1_000_000, Summary: "ten"}, tokenizer(t))
+	require.InDelta(t, 12.5+25e-6, meter.Costs().Summaries, 1e-9, "without usage by our own count")
+	meter.Hear(summarize.Event{Kind: summarize.EventStarted, Usage: chat.Usage{Input: 5}}, tokenizer(t))
+	require.InDelta(t, 12.5+25e-6, meter.Costs().Spent, 1e-9)
+}
+
+// What a compaction hides is no longer paid for, but would have been.
+func TestWithoutCompactionsTheHistoryWouldGrow(t *testing.T) {
+	a, costs := asks(t, 8, 100_000)
+	require.NoError(t, a.Session.Compact(t.Context(), history.Compaction{Messages: []chat.Message{chat.UserMessage("It is a file of lines.")}}))
+	_, err := a.Ask(t.Context(), "Go on.")
+	require.NoError(t, err)
+	after := a.Costs()
+	require.Greater(t, after.Whole-costs.Whole, 0.5*8*400*0.5e-6, "the whole history is read")
+	require.InEpsilon(t, costs.Whole, costs.Spent, 0.05)
+	require.Contains(t, after.String(), "if nothing had been compacted")
+}
