@@ -33,7 +33,9 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/examples/internal/agent"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/sessionfile"
 	"github.com/promptree-go/promptree/internal/visible"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/render/inspect"
@@ -80,11 +82,6 @@ const (
 	replayWindow = 128_000
 )
 
-// usageError is what the user can mend.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("agent", flag.ContinueOnError)
@@ -99,24 +96,24 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.BoolVar(&o.noBreadcrumb, "no-breadcrumb", false, "leave the breadcrumb out of summaries, to see what it is for")
 	flags.DurationVar(&o.pace, "pace", 0, "time to wait after each round, such as 300ms")
 	if err := program.Parse(flags, args, stdout); err != nil {
-		return o, usageError{err}
+		return o, program.UsageError{Err: err}
 	}
 	var err error
 	if o.prices, err = sizing.PublishedPrices().Of(o.model); err != nil {
-		return o, usageError{fmt.Errorf("-prices: %w", err)}
+		return o, program.UsageError{Err: fmt.Errorf("-prices: %w", err)}
 	}
 	if _, err := policies.Named(cmp.Or(o.policy, copilotchat.Name)); err != nil {
-		return o, usageError{fmt.Errorf("-policy: %w", err)}
+		return o, program.UsageError{Err: fmt.Errorf("-policy: %w", err)}
 	}
 	given := false
 	flags.Visit(func(f *flag.Flag) { given = given || f.Name == "window" })
 	switch {
 	case flags.NArg() > 0:
-		return o, usageError{fmt.Errorf("unexpected argument %q (-help lists the flags)", flags.Arg(0))}
+		return o, program.UsageError{Err: fmt.Errorf("unexpected argument %q (-help lists the flags)", flags.Arg(0))}
 	case given && o.window <= 0:
-		return o, usageError{fmt.Errorf("-window is %d: it is a number of tokens, 1 or more", o.window)}
+		return o, program.UsageError{Err: fmt.Errorf("-window is %d: it is a number of tokens, 1 or more", o.window)}
 	case o.pace < 0:
-		return o, usageError{fmt.Errorf("-pace is %v: it is a time, 0 or more", o.pace)}
+		return o, program.UsageError{Err: fmt.Errorf("-pace is %v: it is a time, 0 or more", o.pace)}
 	case !given && o.session != "":
 		o.window = replayWindow
 	case !given:
@@ -166,7 +163,7 @@ func report(ctx context.Context, err error, transcript string, stderr io.Writer)
 	if transcript != "" {
 		kept = "; transcript: " + transcript
 	}
-	_, usage := errors.AsType[usageError](err)
+	_, usage := errors.AsType[program.UsageError](err)
 	_, tooSmall := errors.AsType[*render.BudgetExceededError](err)
 	switch {
 	case ctx.Err() != nil:
@@ -197,10 +194,10 @@ func openSession(path string) (*history.Session, error) {
 	}
 	session, err := history.Open(path, history.Options{})
 	if err != nil {
-		return nil, usageError{err}
+		return nil, program.UsageError{Err: err}
 	}
 	if session.Leaf() != "" {
-		return nil, errors.Join(usageError{fmt.Errorf("%s holds a session already: name another file", path)}, session.Close())
+		return nil, errors.Join(program.UsageError{Err: fmt.Errorf("%s holds a session already: name another file", path)}, session.Close())
 	}
 	return session, nil
 }
@@ -213,7 +210,7 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 		recorder = new(record.Recorder)
 		page, wrong := os.Create(o.page)
 		if wrong != nil {
-			return "", usageError{wrong}
+			return "", program.UsageError{Err: wrong}
 		}
 		defer func() {
 			if err == nil {
@@ -226,7 +223,7 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 	var title string
 	window := sizing.Window{Tokens: o.window, Answer: min(tiktoken.ReplyPriming, o.window-1)}
 	if o.session != "" {
-		recording, err := read(o.session)
+		recording, err := sessionfile.Read(o.session, importer.Options{})
 		if err != nil {
 			return "", err
 		}
@@ -237,7 +234,7 @@ func work(ctx context.Context, o options, stdout io.Writer) (transcript string, 
 		}
 	} else {
 		if _, err := os.ReadDir(o.dir); err != nil {
-			return "", usageError{err}
+			return "", program.UsageError{Err: err}
 		}
 		title = "The model of this agent is scripted, its summaries are offline digests; what its tools return is real."
 		job = func(session *history.Session, onRound func(agent.Round)) (string, agent.Costs, error) {
@@ -284,7 +281,7 @@ func (o options) compactBy() summarize.Policy {
 func surveyFolder(ctx context.Context, o options, session *history.Session, tokenizer chat.Tokenizer, window sizing.Window, recorder *record.Recorder, onRound func(agent.Round)) (answer string, costs agent.Costs, err error) {
 	tools, err := agent.NewTools(o.dir, session.Path())
 	if err != nil {
-		return "", costs, usageError{err}
+		return "", costs, program.UsageError{Err: err}
 	}
 	defer tools.Close()
 	model := &survey{}

@@ -10,27 +10,13 @@ import (
 	"github.com/promptree-go/promptree/examples/internal/agent"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
-	"github.com/promptree-go/promptree/internal/regular"
+	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/models"
 	"github.com/promptree-go/promptree/summarize/record"
 )
-
-// read reads a recorded session.
-func read(file string) (*importer.Recording, error) {
-	f, err := regular.Open(file)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	defer f.Close()
-	recording, err := importer.Read(f)
-	if err != nil {
-		return nil, usageError{fmt.Errorf("%s: %w", file, err)}
-	}
-	return recording, nil
-}
 
 // replay puts a recorded session through the same rendering and compaction as the agent's: before each message of the
 // recorded model, the prompt is rendered as it would have been sent.
@@ -64,7 +50,7 @@ func replay(ctx context.Context, o options, recording *importer.Recording, sessi
 		case ctx.Err() != nil:
 			return meter.Costs(), context.Cause(ctx)
 		case err != nil:
-			return meter.Costs(), usageError{fmt.Errorf("%s: %w", o.session, err)}
+			return meter.Costs(), program.UsageError{Err: fmt.Errorf("%s: %w", o.session, err)}
 		}
 		rendered, err := compactor.Render(ctx, prompt)
 		if err != nil {

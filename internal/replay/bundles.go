@@ -15,6 +15,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/program"
 )
 
 // bundles writes a folder for each compaction, with what its model was asked and what it answered, to try another model or
@@ -131,7 +132,7 @@ func writeRequest(dir string, x exchange) (requested, error) {
 	answer := x.response.Message.Text()
 	about := requested{SystemPrompt: chars(system), UserMessage: chars(user), Answer: chars(answer)}
 	if x.err != nil {
-		about.Error = oneLine(x.err)
+		about.Error = program.OneLine(x.err)
 	}
 	var request bytes.Buffer
 	lines := json.NewEncoder(&request)

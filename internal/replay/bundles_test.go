@@ -15,6 +15,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/golden"
+	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/summarize"
 )
 
@@ -46,7 +47,7 @@ func everyPolicy(t *testing.T) []summarize.Policy {
 func bundled(t *testing.T, args ...string) (dir string, runs []Run) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "new", "bundles")
-	runs, stderr := ranJSON(t, exitOK, append([]string{"-bundles", dir}, args...)...)
+	runs, stderr := ranJSON(t, program.ExitOK, append([]string{"-bundles", dir}, args...)...)
 	require.Empty(t, stderr)
 	return dir, runs
 }

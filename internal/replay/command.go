@@ -20,21 +20,11 @@ import (
 	"github.com/promptree-go/promptree/summarize"
 )
 
-// Exit codes.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = program.ExitInterrupted
-)
+// name of the program.
+const name = "promptree replay"
 
 // encoding that tokens are counted in.
 const encoding = "o200k_base"
-
-// usageError is what the user can mend.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
 
 // options are what the command line asks for.
 type options struct {
@@ -63,7 +53,17 @@ const (
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
-	program.Usage(flags, "Usage: replay [flags] SESSION…")
+	program.Usage(flags, `Usage: promptree replay [flags] SESSION…
+
+Steps recorded sessions, - for the standard input, as if they were happening, and shows what each policy of compaction would
+have done with them: what is sent, which share of it a cache would serve, each compaction. Such as
+
+	promptree replay -window 64000 session.jsonl
+	promptree replay -prices claude-opus-4-5 -policy frugal,stagewise -window 64000,200000 session.jsonl
+
+in dollars, with a table of all runs at the end; -check says first how far the dollars can be trusted. The exit code is 1 if a
+policy could not go on to the end. The flags:
+`)
 	names := flags.String("policy", all, "policies to compare, with commas between them, or all")
 	windows := flags.String("window", strconv.Itoa(sizing.DefaultTokens), "context window in tokens; several with commas between them")
 	flags.StringVar(&o.model, "model", modelOffline, "what writes the summaries: offline (a digest) or script (the session's recorded summaries)")
@@ -166,25 +166,10 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return exitOK
 	case err != nil:
-		err = usageError{err}
+		err = program.UsageError{Err: err}
 	default:
 		err = compare(ctx, o, stdout, progress)
 	}
-	if err == nil {
-		return exitOK
-	}
-	_, usage := errors.AsType[usageError](err)
-	switch {
-	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "replay: interrupted")
-		return exitInterrupted
-	case usage:
-		fmt.Fprintf(stderr, "replay: %s\n", oneLine(err))
-		return exitUsage
-	default:
-		fmt.Fprintf(stderr, "replay: %s\n", oneLine(err))
-		return exitFailed
-	}
+	return program.Report(ctx, name, err, stderr)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/summarize"
@@ -59,7 +60,7 @@ func TestRunsHoldTogether(t *testing.T) {
 			t.Parallel()
 			policies, err := policiesNamed(test.policies)
 			require.NoError(t, err)
-			runs, stderr := ranJSON(t, exitOK, "-window", test.window, "-policy", test.policies, test.file)
+			runs, stderr := ranJSON(t, program.ExitOK, "-window", test.window, "-policy", test.policies, test.file)
 			require.Empty(t, stderr)
 			names := []string{recorded}
 			for _, p := range policies {
@@ -140,8 +141,8 @@ func fields(t reflect.Type) (list []string) {
 // another that is asked for.
 func TestModelsOfANameHaveTheirPolicy(t *testing.T) {
 	args := []string{"-window", "600", "-policy", "a3s,copilot-chat", "testdata/report.jsonl"}
-	unnamed, _ := ranJSON(t, exitOK, args...)
-	named, _ := ranJSON(t, exitOK, append([]string{"-model-name", "claude-opus-4-5"}, args...)...)
+	unnamed, _ := ranJSON(t, program.ExitOK, args...)
+	named, _ := ranJSON(t, program.ExitOK, append([]string{"-model-name", "claude-opus-4-5"}, args...)...)
 	for i, r := range named {
 		require.Empty(t, unnamed[i].AnsweredBy)
 		if r.Policy == recorded {
@@ -165,7 +166,7 @@ func TestEveryFormatIsReplayed(t *testing.T) {
 	files, err := filepath.Glob("../../history/importer/testdata/formats/*.json*")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	runs, stderr := ranJSON(t, exitOK, append([]string{"-policy", "copilot-chat"}, files...)...)
+	runs, stderr := ranJSON(t, program.ExitOK, append([]string{"-policy", "copilot-chat"}, files...)...)
 	require.Empty(t, stderr)
 	var replayed []string
 	for _, r := range runs {
@@ -274,7 +275,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			require.Equal(t, exitUsage, Main(t.Context(), test.args, &stdout, &stderr))
+			require.Equal(t, program.ExitUsage, Main(t.Context(), test.args, &stdout, &stderr))
 			require.Contains(t, stderr.String(), test.want)
 			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
 		})
@@ -283,7 +284,7 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 
 // A policy that cannot go on says where and why; the others are replayed all the same, and what it did counts.
 func TestAPolicyThatCannotGoOn(t *testing.T) {
-	runs, stderr := ranJSON(t, exitFailed, "-window", "600", generatedSession)
+	runs, stderr := ranJSON(t, program.ExitFailed, "-window", "600", generatedSession)
 	require.Len(t, runs, 1+len(everyPolicy(t)))
 	require.Empty(t, runs[0].Ended, "what was recorded is held to no window")
 	ended := 0
@@ -295,11 +296,11 @@ func TestAPolicyThatCannotGoOn(t *testing.T) {
 		}
 	}
 	require.Positive(t, ended)
-	require.Equal(t, "replay: a policy did not come to the end of its session\n", stderr)
+	require.Equal(t, "promptree replay: a policy did not come to the end of its session\n", stderr)
 }
 
 func TestASessionInWhichNothingWasSaid(t *testing.T) {
-	runs, _ := ranJSON(t, exitOK, "-policy", "copilot-chat", written(t, "s.jsonl", `{"type":"session","id":"a"}`))
+	runs, _ := ranJSON(t, program.ExitOK, "-policy", "copilot-chat", written(t, "s.jsonl", `{"type":"session","id":"a"}`))
 	require.Len(t, runs, 1)
 	require.Zero(t, runs[0].Requests)
 	require.NotNil(t, runs[0].Compactions, "a list, if an empty one")
@@ -307,7 +308,7 @@ func TestASessionInWhichNothingWasSaid(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitOK, Main(t.Context(), []string{"-help"}, &stdout, &stderr))
+	require.Equal(t, program.ExitOK, Main(t.Context(), []string{"-help"}, &stdout, &stderr))
 	for _, flag := range []string{"-policy", "-window", "-model", "-format", "-check", "-shape", "-bundles", "-min-messages"} {
 		require.Contains(t, stdout.String(), flag)
 	}
@@ -332,7 +333,7 @@ func (s *stopper) Write(p []byte) (int, error) {
 func TestInterruptPrintsWhatThereIs(t *testing.T) {
 	o, err := parse([]string{"-window", "16000", "-policy", "copilot-chat", generatedSession}, nil)
 	require.NoError(t, err)
-	whole, _ := ranJSON(t, exitOK, "-window", "16000", "-policy", "copilot-chat", generatedSession)
+	whole, _ := ranJSON(t, program.ExitOK, "-window", "16000", "-policy", "copilot-chat", generatedSession)
 	for _, after := range []int{1, 100, whole[0].Requests + 150} {
 		ctx, cancel := context.WithCancel(t.Context())
 		var stdout bytes.Buffer
@@ -348,8 +349,8 @@ func TestInterruptBeforeTheFirstRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitInterrupted, Main(ctx, []string{generatedSession}, &stdout, &stderr))
-	require.Equal(t, "replay: interrupted\n", stderr.String())
+	require.Equal(t, program.ExitInterrupted, Main(ctx, []string{generatedSession}, &stdout, &stderr))
+	require.Equal(t, "promptree replay: interrupted\n", stderr.String())
 }
 
 // A real process: it ends by itself, prints nothing but its table, and shows no progress where there is no terminal.
@@ -357,10 +358,10 @@ func TestProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")
 	}
-	program := filepath.Join(t.TempDir(), "replay")
-	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../bench/replay").CombinedOutput()
+	binary := filepath.Join(t.TempDir(), "replay")
+	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../bench/replay").CombinedOutput()
 	require.NoError(t, err, string(built))
-	cmd := exec.CommandContext(t.Context(), program, "-policy", "copilot-chat", written(t, "talk.jsonl", talk...))
+	cmd := exec.CommandContext(t.Context(), binary, "-policy", "copilot-chat", written(t, "talk.jsonl", talk...))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	require.NoError(t, cmd.Run())
@@ -368,15 +369,15 @@ func TestProgram(t *testing.T) {
 	require.Contains(t, stdout.String(), "talk.jsonl: pi, 3 requests\n")
 	require.Regexp(t, `(?m)^copilot-chat +3 +75 `, stdout.String())
 
-	cmd = exec.CommandContext(t.Context(), program, "-nonsense")
+	cmd = exec.CommandContext(t.Context(), binary, "-nonsense")
 	require.Error(t, cmd.Run())
-	require.Equal(t, exitUsage, cmd.ProcessState.ExitCode())
+	require.Equal(t, program.ExitUsage, cmd.ProcessState.ExitCode())
 }
 
 func TestNamesDoNotSteerTheTerminal(t *testing.T) {
 	for _, args := range [][]string{{"none\x1b[2J\u202e"}, {"-policy", "\x1b[2J\u009b", "x"}} {
 		var stdout, stderr bytes.Buffer
-		require.Equal(t, exitUsage, Main(t.Context(), args, &stdout, &stderr))
+		require.Equal(t, program.ExitUsage, Main(t.Context(), args, &stdout, &stderr))
 		require.Contains(t, stderr.String(), `\u`)
 		require.NotRegexp(t, "[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u202e]", stdout.String()+stderr.String())
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
@@ -33,7 +34,7 @@ func compare(ctx context.Context, o options, stdout io.Writer, progress *progres
 		b, err = regrets(ctx, r, sources, o)
 	default:
 		if r.bundles, err = newBundles(o.bundles, o.minMessages); err != nil {
-			return usageError{err}
+			return program.UsageError{Err: err}
 		}
 		for i, m := range o.synthetic.all() {
 			sources = append(sources, m.source(len(o.sessions)+i+1, o.biller.prices.Lifetime))
@@ -52,7 +53,7 @@ func checked(sources []source, o options) (*bytes.Buffer, error) {
 	for i, s := range sources {
 		c := check(s.recording, o.biller.prices)
 		if len(c.held) == 0 {
-			return nil, usageError{fmt.Errorf("%s: -check goes by recorded usage, and there is none", s.path)}
+			return nil, program.UsageError{Err: fmt.Errorf("%s: -check goes by recorded usage, and there is none", s.path)}
 		}
 		sheet := c.sheet(s.path)
 		if o.format == formatText {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/promptree-go/promptree/internal/costsim"
 	"github.com/promptree-go/promptree/internal/golden"
+	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/sizing"
@@ -21,7 +22,7 @@ import (
 func printed(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, exitOK, Main(t.Context(), args, &stdout, &stderr), stderr.String())
+	require.Equal(t, program.ExitOK, Main(t.Context(), args, &stdout, &stderr), stderr.String())
 	require.Empty(t, stderr.String())
 	return stdout.String()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/summarize"
@@ -63,7 +64,7 @@ func (r *replayer) gather(ctx context.Context, s source, run *Run, session *hist
 			b.asked, b.output = inOrder(asked), e.Compaction().Text
 			b.meta.Policy, b.meta.OutputBy = p.Name, recorded
 			if len(asked) == 0 && err != nil {
-				b.meta.NotAsked = oneLine(err)
+				b.meta.NotAsked = program.OneLine(err)
 			}
 			if err := r.bundles.write(s.number, recorded+"-"+p.Name, b); err != nil {
 				return err

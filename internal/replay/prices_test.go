@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/sizing"
@@ -113,7 +114,7 @@ func TestDollarsOfARecordedSession(t *testing.T) {
 		t.Skip("takes too long with the race detector")
 	}
 	t.Parallel()
-	runs, stderr := ranJSON(t, exitOK, "-window", "200000", "-policy", "stagewise", "-prices", "claude-opus-4-5", "-summary-prices", "claude-haiku-4-5",
+	runs, stderr := ranJSON(t, program.ExitOK, "-window", "200000", "-policy", "stagewise", "-prices", "claude-opus-4-5", "-summary-prices", "claude-haiku-4-5",
 		"-carry", "0.5", recordedSession)
 	require.Empty(t, stderr)
 	c := runs[0].Check

@@ -8,6 +8,7 @@ import (
 
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/internal/costsim"
+	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/sizing"
 )
@@ -121,7 +122,7 @@ func regrets(ctx context.Context, r *replayer, sources []source, o options) (*by
 			return nil, err
 		}
 		if p.check == nil {
-			return nil, usageError{fmt.Errorf("%s: -regret goes by recorded usage, and there is none", s.path)}
+			return nil, program.UsageError{Err: fmt.Errorf("%s: -regret goes by recorded usage, and there is none", s.path)}
 		}
 		of := p.sessionRegrets(s)
 		list = append(list, of...)

@@ -8,13 +8,14 @@ import (
 
 	"github.com/promptree-go/promptree/internal/costsim"
 	"github.com/promptree-go/promptree/internal/golden"
+	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/sessiontest"
 )
 
 func TestRegrets(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	args := []string{"-regret", "-prices", "claude-opus-4-5", "-ttl", "10m", "-synthetic", "24", "-seed", "3", generatedSession}
-	require.Equal(t, exitOK, Main(t.Context(), args, &stdout, &stderr), stderr.String())
+	require.Equal(t, program.ExitOK, Main(t.Context(), args, &stdout, &stderr), stderr.String())
 	golden.Equal(t, "regret.golden", stdout.String())
 }
 

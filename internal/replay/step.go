@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/numbered"
-	"github.com/promptree-go/promptree/internal/regular"
+	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/sessionfile"
 	"github.com/promptree-go/promptree/internal/stepping"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
@@ -31,14 +31,9 @@ type source struct {
 
 // open reads a recorded session.
 func open(number int, path string) (source, error) {
-	f, err := regular.Open(path)
+	r, err := sessionfile.Read(path, importer.Options{})
 	if err != nil {
-		return source{}, usageError{err}
-	}
-	defer f.Close()
-	r, err := importer.Read(f)
-	if err != nil {
-		return source{}, usageError{fmt.Errorf("%s: %w", path, err)}
+		return source{}, err
 	}
 	return newSource(number, path, r), nil
 }
@@ -154,7 +149,7 @@ func (r *replayer) priced(ctx context.Context, s source) (*replayer, error) {
 	a := unlimited{r.tokenizer, stepping.Prompt(session)}
 	for step, err := range stepping.Steps(ctx, s.recording, session, stepping.Options{Compactions: true}) {
 		if err != nil {
-			return nil, usageError{fmt.Errorf("%s: %w", s.path, err)}
+			return nil, program.UsageError{Err: fmt.Errorf("%s: %w", s.path, err)}
 		}
 		if step.Usage.Input == 0 {
 			continue
@@ -187,7 +182,7 @@ func (r *replayer) in(window int, s source) (*replayer, error) {
 	}
 	p.budget = p.window - tiktoken.ReplyPriming
 	if p.budget < 1 {
-		return nil, usageError{fmt.Errorf("-window is %d: the system prompt and the tools of %s take %d of it alone", window, s.path, r.biller.fixed)}
+		return nil, program.UsageError{Err: fmt.Errorf("-window is %d: the system prompt and the tools of %s take %d of it alone", window, s.path, r.biller.fixed)}
 	}
 	return &p, nil
 }
@@ -224,7 +219,7 @@ func (r *replayer) steps(ctx context.Context, s source, run *Run, session *histo
 	}
 	line := 0
 	ended := func(number int, err error) error {
-		run.Ended = fmt.Sprintf("at request %d, line %d: %s", number, line, oneLine(err))
+		run.Ended = fmt.Sprintf("at request %d, line %d: %s", number, line, program.OneLine(err))
 		return errEnded
 	}
 	for step, err := range stepping.Steps(ctx, s.recording, session, opts) {
@@ -234,7 +229,7 @@ func (r *replayer) steps(ctx context.Context, s source, run *Run, session *histo
 		case failed != nil:
 			return ended(run.Requests, failed)
 		case err != nil:
-			return usageError{fmt.Errorf("%s: %w", s.path, err)}
+			return program.UsageError{Err: fmt.Errorf("%s: %w", s.path, err)}
 		}
 		line = step.Line
 		r.progress.at(run, step.Number)
@@ -278,5 +273,3 @@ func (r *replayer) interrupted(ctx context.Context, run *Run) error {
 	run.Ended = fmt.Sprintf("interrupted after request %d of %d", run.Requests, run.RequestsIn)
 	return context.Cause(ctx)
 }
-
-func oneLine(err error) string { return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ") }

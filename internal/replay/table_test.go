@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/internal/golden"
+	"github.com/promptree-go/promptree/internal/program"
 )
 
 // generatedSession is long and was compacted by its own agent, twice.
@@ -25,7 +26,7 @@ func TestTable(t *testing.T) {
 			}
 			t.Parallel()
 			var stdout, stderr bytes.Buffer
-			require.Equal(t, exitOK, Main(t.Context(), append(args, generatedSession), &stdout, &stderr))
+			require.Equal(t, program.ExitOK, Main(t.Context(), append(args, generatedSession), &stdout, &stderr))
 			require.Empty(t, stderr.String())
 			golden.Equal(t, "generated-"+name+".golden", stdout.String())
 		})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/summarize/frugal"
 )
@@ -28,7 +29,7 @@ func TestEveryPolicyFinishesInEveryWindow(t *testing.T) {
 			t.Run(fmt.Sprintf("%s in %d", filepath.Base(test.file), window), func(t *testing.T) {
 				sessiontest.Needs(t, test.file)
 				t.Parallel()
-				runs, stderr := ranJSON(t, exitOK, "-window", fmt.Sprint(window), "-policy", all, test.file)
+				runs, stderr := ranJSON(t, program.ExitOK, "-window", fmt.Sprint(window), "-policy", all, test.file)
 				require.Empty(t, stderr)
 				for _, r := range runs {
 					if r.Policy == recorded {
