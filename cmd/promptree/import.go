@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/sessionfile"
+)
+
+const importUsage = `Usage: promptree import [flags] FILE
+
+Makes a session of promptree of what an agent recorded: sessions of pi, oh-my-pi, Claude Code, Codex and promptree, and messages of
+OpenAI or Anthropic as JSON. The format is told from what the file says. Such as
+
+	promptree import -o session.jsonl ~/.claude/projects/app/1c2d.jsonl
+	promptree import recording.jsonl | promptree verify -
+
+What has no place in a session is noted on the standard error. The flags:
+`
+
+// session is a recording that was made a session, in memory.
+type session struct {
+	*history.Session
+	store *history.MemoryStore
+	notes []importer.Note
+}
+
+// load reads a recording of any format.
+func load(ctx context.Context, path string, salvage bool) (*session, error) {
+	r, err := sessionfile.Read(path, importer.Options{SkipUnreadable: salvage})
+	if _, line := errors.AsType[*importer.LineError](err); line && !salvage {
+		return nil, program.UsageError{Err: fmt.Errorf("%w (-salvage leaves out lines that cannot be read)", err)}
+	} else if err != nil {
+		return nil, err
+	}
+	s := &session{store: &history.MemoryStore{}}
+	if s.Session, err = history.New(ctx, s.store, history.Options{Header: r.Header}); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	refused, err := r.AppendTo(ctx, s.Session)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s.notes = append(r.Notes, refused...)
+	return s, nil
+}
+
+func importing(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("import", flag.ContinueOnError)
+	out := flags.String("o", sessionfile.Stdin, "new file that the session is written to; - is the standard output")
+	salvage := flags.Bool("salvage", false, "leave out lines that cannot be read, with a note for each")
+	paths, err := parse(flags, importUsage, args, stdout, false)
+	if err != nil {
+		return err
+	}
+	s, err := load(ctx, paths[0], *salvage)
+	if err != nil {
+		return err
+	}
+	s.note(stderr, paths[0], false)
+	if *out == sessionfile.Stdin {
+		return s.write(ctx, stdout)
+	}
+	f, err := os.OpenFile(*out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		err = fmt.Errorf("%s is there already: name a new file", *out)
+	}
+	if err != nil {
+		return program.UsageError{Err: fmt.Errorf("-o: %w", err)}
+	}
+	err = s.write(ctx, f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(*out))
+	}
+	return nil
+}
+
+// note says what of a file is in no entry, or only which of its lines could not be read.
+func (s *session) note(stderr io.Writer, path string, unreadable bool) {
+	for _, n := range s.notes {
+		if !unreadable || n.Kind == importer.Unreadable {
+			fmt.Fprintf(stderr, "%s:%d: %s: %s (%d times)\n", path, n.Line, n.Kind, n.What, n.Count)
+		}
+	}
+}
+
+// write writes the log of a session.
+func (s *session) write(ctx context.Context, w io.Writer) error {
+	b := bufio.NewWriter(w)
+	for line, err := range s.store.Read(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if _, err := b.Write(append(line.Data, '\n')); err != nil {
+			return err
+		}
+	}
+	return b.Flush()
+}

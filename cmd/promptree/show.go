@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/promptree-go/promptree/elements"
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/visible"
+	"github.com/promptree-go/promptree/render"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
+)
+
+const showUsage = `Usage: promptree show [flags] FILE
+
+Shows a session, - for the standard input, in any format that import reads. Without flags it is a tree: a line for each entry, with its
+id, its kind, its beginning, and what was left by going back indented. The leaf is marked with >. Such as
+
+	promptree show session.jsonl
+	promptree show -entry e17 session.jsonl
+	promptree show -view -window 32000 session.jsonl
+
+The last shows the messages that a model sees. In a window they are cut as history shows them there, and what does not fit is left
+out, the oldest first, with a note: an agent would compact here. Tokens are those of o200k_base. The flags:
+`
+
+// view says which messages are shown.
+type view struct {
+	asked  bool
+	window int
+	at     string
+}
+
+func show(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("show", flag.ContinueOnError)
+	entry := flags.String("entry", "", "show the entry of this id, as JSON")
+	var v view
+	flags.BoolVar(&v.asked, "view", false, "show what a model sees")
+	flags.StringVar(&v.at, "at", "", "with -view: at the entry of this id (default the leaf)")
+	flags.IntVar(&v.window, "window", 0, "with -view: in so many tokens (default no limit)")
+	salvage := flags.Bool("salvage", false, "leave out lines that cannot be read, with a note for each")
+	paths, err := parse(flags, showUsage, args, stdout, false)
+	switch {
+	case err != nil:
+		return err
+	case v.asked && *entry != "":
+		err = errors.New("-entry and -view are two things to show: set one of them")
+	case !v.asked && (v.window != 0 || v.at != ""):
+		err = errors.New("-window and -at are for -view: set that")
+	case v.window < 0:
+		err = fmt.Errorf("-window is %d: it is a number of tokens, 1 or more", v.window)
+	}
+	if err != nil {
+		return program.UsageError{Err: err}
+	}
+	s, err := load(ctx, paths[0], *salvage)
+	if err != nil {
+		return err
+	}
+	s.note(stderr, paths[0], true)
+	var b bytes.Buffer
+	switch {
+	case v.asked:
+		err = s.view(ctx, &b, v, stderr)
+	case *entry != "":
+		err = s.entry(ctx, &b, *entry)
+	default:
+		err = s.tree(ctx, &b)
+	}
+	if err != nil {
+		return noEntry(paths[0], err)
+	}
+	_, err = visible.Writer(stdout).Write(b.Bytes())
+	return err
+}
+
+// noEntry names the file in the error of an id that it does not have.
+func noEntry(path string, err error) error {
+	if missing, ok := errors.AsType[*history.NoEntryError](err); ok {
+		return program.UsageError{Err: fmt.Errorf("%s: there is no entry %q: promptree show lists them", path, missing.ID)}
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// entry shows one line of the log.
+func (s *session) entry(ctx context.Context, b *bytes.Buffer, id string) error {
+	for line, err := range s.store.Read(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		if line.ID == id {
+			return json.Indent(b, append(line.Data, '\n'), "", "  ")
+		}
+	}
+	return &history.NoEntryError{ID: id}
+}
+
+// tree shows a line for each entry. Of several that follow one, the last stands at the same depth and those before it deeper, because
+// the session went back from them.
+func (s *session) tree(ctx context.Context, b *bytes.Buffer) error {
+	after := map[string][]history.Entry{}
+	for e, err := range s.Entries(ctx) {
+		if err != nil {
+			return err
+		}
+		after[e.Parent] = append(after[e.Parent], e)
+	}
+	type placed struct {
+		history.Entry
+		depth int
+	}
+	var todo []placed
+	push := func(id string, depth int) {
+		list := after[id]
+		for i := len(list) - 1; i >= 0; i-- {
+			deeper := depth
+			if i < len(list)-1 {
+				deeper++
+			}
+			todo = append(todo, placed{list[i], deeper})
+		}
+	}
+	push("", 0)
+	for len(todo) > 0 {
+		e := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		mark := " "
+		if e.ID == s.Leaf() {
+			mark = ">"
+		}
+		fmt.Fprintf(b, "%s%s %s  %s\n", mark, strings.Repeat("│ ", e.depth), e.ID, describe(e.Entry))
+		push(e.ID, e.depth)
+	}
+	return nil
+}
+
+// begins is how many characters of an entry a tree shows.
+const begins = 80
+
+// describe says what an entry is, in one line.
+func describe(e history.Entry) string {
+	kind, text := string(e.Type()), ""
+	switch body := e.Body.(type) {
+	case history.Message:
+		kind, text = string(body.Role), said(body.Message)
+	case history.Compaction:
+		text = fmt.Sprintf("keeps from %s: %s", body.FirstKept, body.Text)
+	case history.Usage:
+		text = fmt.Sprintf("%d in, %d from the cache, %d out", body.Input, body.CacheRead, body.Output)
+	case history.ModelChange:
+		text = strings.Trim(body.Provider+" "+body.Model, " ")
+	case history.Label:
+		text = body.Target + " " + body.Text
+	case history.Custom:
+		text = body.Name
+	default:
+		if m, shown := e.Shown(); shown {
+			text = m.Text()
+		}
+	}
+	text = visible.Line(text)
+	if r := []rune(text); len(r) > begins {
+		text = string(r[:begins-1]) + "…"
+	}
+	return strings.TrimRight(kind+"  "+text, " ")
+}
+
+// said is what a message says, and which tools it calls.
+func said(m chat.Message) string {
+	text := m.Text()
+	for _, c := range m.ToolCalls {
+		text += fmt.Sprintf(" [%s %s]", c.Name, c.Arguments)
+	}
+	return text
+}
+
+// view shows what a model sees.
+func (s *session) view(ctx context.Context, b *bytes.Buffer, v view, stderr io.Writer) error {
+	if v.at != "" {
+		if err := s.Branch(ctx, v.at); err != nil {
+			return err
+		}
+	}
+	prompt := func(droppable bool) elements.Node {
+		p := func(priority int) elements.Props { return elements.Props{Priority: &priority} }
+		return elements.Nodes{
+			history.Conversation{Session: s.Session, Droppable: droppable, Props: p(700)}, history.TurnStart{Session: s.Session, Props: p(900)},
+			history.TurnRounds{Session: s.Session, Droppable: droppable, Props: p(899)},
+		}
+	}
+	options := render.Options{Budget: math.MaxInt32, Tokenizer: tiktoken.O200k()}
+	if v.window > 0 {
+		options.Budget = v.window
+	}
+	result, err := render.Render(ctx, prompt(false), options)
+	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
+		fmt.Fprintf(stderr, "what a model sees takes %d tokens, and the window has %d: the oldest is left out, where an agent would compact\n", over.Needed, v.window)
+		result, err = render.Render(ctx, prompt(true), options)
+	}
+	if err != nil {
+		return err
+	}
+	for i, m := range result.Messages {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(b, "%s (%d tokens)\n%s\n", m.Role, options.Tokenizer.CountMessage(m), said(m))
+	}
+	fmt.Fprintf(b, "\n%d messages, %d tokens\n", len(result.Messages), result.Tokens)
+	return nil
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/program"
+	"github.com/promptree-go/promptree/internal/sessionfile"
+)
+
+const verifyUsage = `Usage: promptree verify FILE…
+
+Reads the whole log of each session, - for the standard input, and says line by line what is wrong with it: lines that cannot be
+read, ids that stand twice, entries whose parent does not stand before them. Nothing is changed. Such as
+
+	promptree verify session.jsonl
+	session.jsonl: 1,003 lines, all well
+
+An end that was torn off in the middle of a write is no damage: it was never acknowledged, and opening the session sets it
+aside. The exit code is 1 if a line is damaged.
+`
+
+// errDamaged reports that a log is damaged; what is wrong was printed.
+var errDamaged = errors.New("a log is damaged")
+
+func verify(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("verify", flag.ContinueOnError)
+	paths, err := parse(flags, verifyUsage, args, stdout, true)
+	if err != nil {
+		return err
+	}
+	var damaged error
+	for _, path := range paths {
+		err := verifyFile(ctx, path, stdout, stderr)
+		if errors.Is(err, errDamaged) {
+			damaged, err = err, nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return damaged
+}
+
+func verifyFile(ctx context.Context, path string, stdout, stderr io.Writer) error {
+	file := path
+	if path == sessionfile.Stdin {
+		spooled, remove, err := spool(ctx)
+		if err != nil {
+			return err
+		}
+		defer remove()
+		file, path = spooled, "standard input"
+	}
+	store, err := history.ReadFile(file, history.FileOptions{})
+	if err != nil {
+		return program.UsageError{Err: err}
+	}
+	defer store.Close()
+	wrong, err := history.Verify(ctx, store)
+	if err != nil {
+		return err
+	}
+	lines, err := store.Count(ctx, 0)
+	if err != nil {
+		return err
+	}
+	for _, w := range wrong {
+		fmt.Fprintf(stderr, "%s:%d: %v\n", path, w.Line, w.Err)
+	}
+	if len(wrong) > 0 && wrong[0].Line == 1 {
+		fmt.Fprintf(stderr, "%s: if it is no session of promptree, promptree import makes one of it\n", path)
+	}
+	if r := store.Recovered(); r != nil {
+		fmt.Fprintf(stderr, "%s:%d: %d bytes of a write that was torn off; opening the session sets them aside\n", path, r.Line, r.Bytes)
+	}
+	if len(wrong) > 0 {
+		fmt.Fprintf(stdout, "%s: %d of %d lines are damaged\n", path, len(wrong), lines)
+		return errDamaged
+	}
+	_, err = fmt.Fprintf(stdout, "%s: %d lines, all well\n", path, lines)
+	return err
+}
+
+// spool copies the standard input to a temporary file, because a log is read from both ends.
+func spool(ctx context.Context) (path string, remove func(), err error) {
+	dir, undo, err := folders.Make("", "promptree-")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { _ = undo() } // a temporary folder
+	path = filepath.Join(dir, "session.jsonl")
+	f, err := os.Create(path)
+	if err == nil {
+		_, err = io.Copy(f, os.Stdin)
+		err = errors.Join(err, f.Close())
+	}
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		remove()
+	}
+	return path, remove, err
+}
