@@ -66,13 +66,22 @@ func importing(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	s.note(stderr, paths[0], false)
 	if *out == sessionfile.Stdin {
-		return s.write(ctx, stdout)
+		err = s.write(ctx, stdout)
+	} else {
+		err = s.save(ctx, *out)
 	}
-	f, err := os.OpenFile(*out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		s.note(stderr, paths[0], false)
+	}
+	return err
+}
+
+// save writes the log of a session to a new file.
+func (s *session) save(ctx context.Context, path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		err = fmt.Errorf("%s is there already: name a new file", *out)
+		err = fmt.Errorf("%s is there already: name a new file", path)
 	}
 	if err != nil {
 		return program.UsageError{Err: fmt.Errorf("-o: %w", err)}
@@ -82,7 +91,7 @@ func importing(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(*out))
+		return errors.Join(err, os.Remove(path))
 	}
 	return nil
 }

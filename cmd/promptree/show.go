@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/promptree-go/promptree/elements"
@@ -104,8 +105,8 @@ func (s *session) entry(ctx context.Context, b *bytes.Buffer, id string) error {
 	return &history.NoEntryError{ID: id}
 }
 
-// tree shows a line for each entry. Of several that follow one, the last stands at the same depth and those before it deeper, because
-// the session went back from them.
+// tree shows a line for each entry. Of several that follow one, that on the way to the leaf stands last and at the same depth, those from
+// which the session went back before it and deeper.
 func (s *session) tree(ctx context.Context, b *bytes.Buffer) error {
 	after := map[string][]history.Entry{}
 	for e, err := range s.Entries(ctx) {
@@ -114,19 +115,35 @@ func (s *session) tree(ctx context.Context, b *bytes.Buffer) error {
 		}
 		after[e.Parent] = append(after[e.Parent], e)
 	}
+	toLeaf := map[string]bool{}
+	for e, err := range s.Back(ctx, "") {
+		if err != nil {
+			return err
+		}
+		toLeaf[e.ID] = true
+	}
 	type placed struct {
 		history.Entry
 		depth int
 	}
-	var todo []placed
+	var todo []placed // the next one last
 	push := func(id string, depth int) {
 		list := after[id]
-		for i := len(list) - 1; i >= 0; i-- {
+		slices.SortStableFunc(list, func(a, b history.Entry) int {
+			switch {
+			case toLeaf[a.ID]:
+				return 1
+			case toLeaf[b.ID]:
+				return -1
+			}
+			return 0
+		})
+		for i, e := range slices.Backward(list) {
 			deeper := depth
 			if i < len(list)-1 {
 				deeper++
 			}
-			todo = append(todo, placed{list[i], deeper})
+			todo = append(todo, placed{e, deeper})
 		}
 	}
 	push("", 0)

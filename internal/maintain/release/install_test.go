@@ -84,6 +84,9 @@ func TestAModuleIsInstalledAndUsedAsReleased(t *testing.T) {
 			said := user.run(t, "./program")
 			if m.dir == "." {
 				require.Contains(t, said, "2 messages, 62 of 80 tokens\n")
+				user.env = append(user.env, "GOBIN="+user.dir)
+				user.run(t, "go", "install", m.path+"/cmd/promptree@"+madeUp)
+				require.Contains(t, user.run(t, "./promptree", "-h"), "Usage: promptree COMMAND")
 			}
 		})
 	}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/golden"
+	"github.com/promptree-go/promptree/internal/program"
+)
+
+// asProgram is the environment variable that makes the program of the test binary.
+const asProgram = "PROMPTREE_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	formats   = "../../history/importer/testdata/formats/"
+	generated = "../../history/importer/testdata/generated.jsonl"
+	tree      = formats + "pi-tree.jsonl"
+)
+
+// ran runs the program and returns what it writes.
+func ran(t *testing.T, code int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	require.Equal(t, code, run(t.Context(), args, &out, &errs), errs.String())
+	return out.String(), errs.String()
+}
+
+// process is the program as a process of its own, with what it reads.
+func process(t *testing.T, stdin string, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), os.Args[0], args...)
+	c.Env, c.Stdin = append(os.Environ(), asProgram+"=1"), strings.NewReader(stdin)
+	return c
+}
+
+// file writes a file and returns its path.
+func file(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// imported is the log of a session.
+func imported(t *testing.T, path string) string {
+	t.Helper()
+	out, _ := ran(t, program.ExitOK, "import", path)
+	return out
+}
+
+func TestEachCommandTeachesByAnExample(t *testing.T) {
+	all, _ := ran(t, program.ExitOK, "-h")
+	for _, c := range commands {
+		require.Contains(t, all, c.name)
+		help, stderr := ran(t, program.ExitOK, c.name, "-h")
+		require.Empty(t, stderr)
+		require.Contains(t, help, "Usage: promptree "+c.name)
+		require.Contains(t, help, "\n\tpromptree "+c.name+" ", "an example")
+		again, _ := ran(t, program.ExitOK, "help", c.name)
+		require.Equal(t, help, again)
+	}
+	_, stderr := ran(t, program.ExitUsage)
+	require.Equal(t, all, stderr)
+}
+
+func TestWhatTheUserCanMendIsOneLineAndExitCode2(t *testing.T) {
+	torn := file(t, "torn.jsonl", imported(t, tree)+`{"type":"mess`)
+	notes := file(t, "notes.txt", "no session at all")
+	there := file(t, "there.jsonl", "")
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"an unknown command", []string{"shw"}, `promptree: there is no command "shw"`},
+		{"an unknown flag", []string{"show", "-bogus", tree}, "promptree show: flag provided but not defined: -bogus"},
+		{"no file", []string{"verify"}, "promptree verify: name a file"},
+		{"two files where one is shown", []string{"show", tree, generated}, "unexpected argument"},
+		{"a file that is not there", []string{"show", "missing.jsonl"}, "missing.jsonl"},
+		{"a log that is not there", []string{"verify", "missing.jsonl"}, "missing.jsonl"},
+		{"a log that is a folder", []string{"verify", t.TempDir()}, "is a directory"},
+		{"a folder", []string{"import", t.TempDir()}, "is a directory"},
+		{"no session", []string{"import", notes}, "notes.txt: importer: line 1"},
+		{"a line that cannot be read", []string{"show", torn}, "torn.jsonl: importer: line 23: "},
+		{"an entry that is not there", []string{"show", "-entry", "nope", tree}, `pi-tree.jsonl: there is no entry "nope"`},
+		{"a view at one", []string{"show", "-view", "-at", "nope", tree}, `pi-tree.jsonl: there is no entry "nope"`},
+		{"a window without a view", []string{"show", "-window", "5", tree}, "-window and -at are for -view"},
+		{"a window below 0", []string{"show", "-view", "-window=-1", tree}, "-window is -1"},
+		{"two things to show", []string{"show", "-view", "-entry", "a1", tree}, "set one of them"},
+		{"a session over another file", []string{"import", "-o", there, tree}, "there.jsonl is there already: name a new file"},
+		{"a session in no folder", []string{"import", "-o", filepath.Join(notes, "x"), tree}, "promptree import: -o: "},
+		{"a replay of nothing", []string{"replay"}, "promptree replay: name a recorded session"},
+		{"names that steer a terminal", []string{"show", "a\x1b[2J"}, `a\u001b[2J`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			stdout, stderr := ran(t, program.ExitUsage, tt.args...)
+			require.Empty(t, stdout)
+			require.Contains(t, stderr, tt.want)
+			require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+		})
+	}
+}
+
+func TestVerifyNamesFileAndLine(t *testing.T) {
+	log := imported(t, tree)
+	whole := file(t, "whole.jsonl", log)
+	stdout, stderr := ran(t, program.ExitOK, "verify", whole)
+	require.Equal(t, whole+": 22 lines, all well\n", stdout)
+	require.Empty(t, stderr)
+
+	lines := strings.SplitAfter(log, "\n")
+	lines[4] = "{}\n"
+	damaged := file(t, "damaged.jsonl", strings.Join(lines, ""))
+	stdout, stderr = ran(t, program.ExitFailed, "verify", damaged, whole)
+	require.Contains(t, stderr, damaged+":5: ")
+	require.Contains(t, stderr, damaged+":6: what it follows does not stand before it")
+	require.Contains(t, stdout, damaged+": 2 of 22 lines are damaged\n"+whole+": 22 lines, all well\n")
+
+	torn := file(t, "torn.jsonl", log+`{"type":"mess`)
+	stdout, stderr = ran(t, program.ExitOK, "verify", torn)
+	require.Contains(t, stdout, "22 lines, all well")
+	require.Equal(t, torn+":23: 13 bytes of a write that was torn off; opening the session sets them aside\n", stderr)
+
+	_, stderr = ran(t, program.ExitFailed, "verify", tree)
+	require.Contains(t, stderr, "promptree import makes one of it")
+}
+
+func TestShowIsATree(t *testing.T) {
+	stdout, stderr := ran(t, program.ExitOK, "show", tree)
+	require.Empty(t, stderr)
+	golden.Equal(t, "tree.golden", stdout)
+}
+
+// What was left stands deeper, even if it is newer than what the session went back to.
+func TestTheWayToTheLeafIsNotIndented(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.jsonl")
+	n := 0
+	s, err := history.Open(path, history.Options{IDs: func() string { n++; return fmt.Sprint("e", n) }})
+	require.NoError(t, err)
+	say := func(text string) string {
+		require.NoError(t, s.Append(t.Context(), chat.UserMessage(text)))
+		return s.Leaf()
+	}
+	first, second := say("first"), say("second")
+	require.NoError(t, s.Branch(t.Context(), first))
+	say("third")
+	require.NoError(t, s.Branch(t.Context(), second))
+	say("fourth")
+	require.NoError(t, s.Close())
+	shown, _ := ran(t, program.ExitOK, "show", path)
+	require.Equal(t, "  e1  user  first\n │  e3  branch\n │  e4  user  third\n  e2  user  second\n  e5  branch\n> e6  user  fourth\n", shown)
+}
+
+func TestShowIsAnEntry(t *testing.T) {
+	stdout, _ := ran(t, program.ExitOK, "show", "-entry", "a2", tree)
+	golden.Equal(t, "entry.golden", stdout)
+}
+
+func TestShowIsWhatAModelSees(t *testing.T) {
+	stdout, stderr := ran(t, program.ExitOK, "show", "-view", tree)
+	require.Empty(t, stderr)
+	golden.Equal(t, "view.golden", stdout)
+	before, _ := ran(t, program.ExitOK, "show", "-view", "-at", "a7", tree)
+	require.Contains(t, before, "Greet in two languages.", "before the compaction")
+	require.NotContains(t, before, "German greeting read")
+}
+
+// In a small window the oldest is left out, and how much is missing is said.
+func TestShowIsWhatAModelSeesInAWindow(t *testing.T) {
+	whole, _ := ran(t, program.ExitOK, "show", "-view", generated)
+	cut, stderr := ran(t, program.ExitOK, "show", "-view", "-window", "4000", generated)
+	require.Less(t, len(cut), len(whole))
+	require.Regexp(t, `^what a model sees takes \d+ tokens, and the window has 4000: the oldest is left out`, stderr)
+	require.Regexp(t, `\n\d+ messages, [1-3]?\d{1,3} tokens\n$`, cut)
+}
+
+func TestEveryFormatIsImportedAndWhole(t *testing.T) {
+	files, err := filepath.Glob(formats + "*.json*")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, from := range files {
+		to := filepath.Join(t.TempDir(), "session.jsonl")
+		stdout, _ := ran(t, program.ExitOK, "import", "-o", to, from)
+		require.Empty(t, stdout)
+		verified, _ := ran(t, program.ExitOK, "verify", to)
+		require.Contains(t, verified, "all well", from)
+		shown, _ := ran(t, program.ExitOK, "show", from)
+		again, _ := ran(t, program.ExitOK, "show", to)
+		require.Equal(t, strings.Contains(shown, ">"), strings.Contains(again, ">"))
+		if strings.HasPrefix(filepath.Base(from), "promptree") {
+			require.Equal(t, shown, again)
+		}
+	}
+}
+
+func TestSalvageLeavesOutLinesThatCannotBeRead(t *testing.T) {
+	torn := file(t, "torn.jsonl", imported(t, tree)+"{nothing\n")
+	stdout, stderr := ran(t, program.ExitOK, "import", "-salvage", torn)
+	require.Equal(t, 22, strings.Count(stdout, "\n"))
+	require.Contains(t, stderr, torn+":23: unreadable: ")
+	_, stderr = ran(t, program.ExitOK, "show", "-salvage", torn)
+	require.Contains(t, stderr, torn+":23: unreadable: ")
+}
+
+// A session goes through pipes: - is the standard input of each command.
+func TestCommandsReadTheStandardInput(t *testing.T) {
+	log := imported(t, tree)
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"verify", "-"}, "standard input: 22 lines, all well\n"},
+		{[]string{"show", "-"}, "> c9  custom  todo\n"},
+		{[]string{"import", "-"}, `"type":"session"`},
+		{[]string{"replay", "-policy", "copilot-chat", "-"}, "-: promptree, 2 requests\n"},
+	} {
+		out, err := process(t, log, tt.args...).Output()
+		require.NoError(t, err, tt.args)
+		require.Contains(t, string(out), tt.want)
+	}
+	c := process(t, strings.Replace(log, "Greet", "\x00", 1), "verify", "-")
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	require.Error(t, c.Run())
+	require.Equal(t, program.ExitFailed, c.ProcessState.ExitCode())
+	require.Contains(t, stderr.String(), "standard input:")
+}
