@@ -91,7 +91,7 @@
 //
 // Cold and Jitter of a [Condition] are relative to its Ratio: they move with it. A prompt and a replacement are trees of elements
 // made of a [Material], and know nothing else. The zero policy compacts if a prompt does not fit, and keeps the newest round.
-// The program in bench/replay compares policies on recorded sessions.
+// The command promptree replay compares policies on recorded sessions.
 //
 // # What holds for all of them
 //

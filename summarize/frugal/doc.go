@@ -23,7 +23,7 @@
 //
 // over the requests since the last compaction. With a history that grows by g a request the sum is g·read·n²/2, and the best is to
 // compact every √(2F/(g·read)) requests; the rule comes to within a few per cent of that, and need not know g. The 0.7 is for
-// bursts and pauses: on synthetic sessions of six shapes it costs 1.07 to 1.18 times the best that could be known afterwards,
+// bursts and pauses: on synthetic sessions of six shapes it costs 1.05 to 1.16 times the best that could be known afterwards,
 // by the prices, and twice at worst.
 //
 // If the cache is cold, everything is written in any case, and F is what the summary costs less what need not be written:
