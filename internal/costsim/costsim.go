@@ -62,6 +62,9 @@ func Fixed(tokens int) Rule {
 	return func(c sizing.Carry, _ []int) bool { return c.Input >= tokens }
 }
 
+// Never is the rule of no compaction.
+func Never(sizing.Carry, []int) bool { return false }
+
 // Cost is what a session costs under a rule, in dollars, and how often it is compacted. Answers are not in it. Nothing is
 // compacted unless the input is larger than what a compaction leaves.
 func (s Session) Cost(at Settings, rule Rule) (dollars float64, compactions int) {

@@ -22,7 +22,7 @@ func everyWay(s costsim.Session, at costsim.Settings) float64 {
 	least := math.Inf(1)
 	for ways := range 1 << len(s.Added) {
 		i := -1
-		cost, _ := s.Cost(at, func(sizing.Carry, []int) bool { return false })
+		cost, _ := s.Cost(at, costsim.Never)
 		least = min(least, cost)
 		cost, _ = s.Cost(at, func(c sizing.Carry, inputs []int) bool {
 			i++ // counts the requests at which there is something to compact

@@ -117,18 +117,21 @@ func cellsOf(runs []*Run) []cell {
 	return cells
 }
 
+// columns of cells.
+var columns = []column{
+	{"session", "session", ""}, {"policy", "policy", ""}, {"windowTokens", "window", ""}, {"requests", "requests", ""}, {"compactions", "compactions", ""},
+	{"sentTokens", "sent", ""}, {"cachedTokens", "cached", ""},
+	{"keptDollars", "R", "%.2f"}, {"pinnedDollars", "P", "%.2f"},
+	{"readDollars", "read", "%.2f"}, {"writtenDollars", "written", "%.2f"}, {"inputDollars", "input", "%.2f"}, {"outputDollars", "output", "%.2f"},
+	{"summaryDollars", "summaries", "%.2f"}, {"uncompactedDollars", "uncompacted", "%.2f"}, {"lookbackDollars", "look-backs", "%.2f"},
+	{"totalDollars", "total R", "%.2f"}, {"pinnedTotalDollars", "total P", "%.2f"}, {"toCheapestOther", "to cheapest other", "%.3f"},
+	{"editLookbacks", "edits", ""}, {"identifierLookbacks", "identifiers", ""}, {"shownShare", "shown", "%.3f"}, {"carriedShare", "carried", "%.3f"},
+	{"regret", "regret R", "%.3f"}, {"pinnedRegret", "regret P", "%.3f"}, {"worstRegret", "worst", "%.3f"}, {"front", "front", ""}, {"ended", "ended", ""},
+}
+
 // cellSheet shows cells, a row each.
 func cellSheet(cells []cell) sheet {
-	s := sheet{columns: []column{
-		{"session", "session", ""}, {"policy", "policy", ""}, {"windowTokens", "window", ""}, {"requests", "requests", ""}, {"compactions", "compactions", ""},
-		{"sentTokens", "sent", ""}, {"cachedTokens", "cached", ""},
-		{"keptDollars", "R", "%.2f"}, {"pinnedDollars", "P", "%.2f"},
-		{"readDollars", "read", "%.2f"}, {"writtenDollars", "written", "%.2f"}, {"inputDollars", "input", "%.2f"}, {"outputDollars", "output", "%.2f"},
-		{"summaryDollars", "summaries", "%.2f"}, {"lookbackDollars", "look-backs", "%.2f"},
-		{"totalDollars", "total R", "%.2f"}, {"pinnedTotalDollars", "total P", "%.2f"}, {"toCheapestOther", "to cheapest other", "%.3f"},
-		{"editLookbacks", "edits", ""}, {"identifierLookbacks", "identifiers", ""}, {"shownShare", "shown", "%.3f"}, {"carriedShare", "carried", "%.3f"},
-		{"regret", "regret R", "%.3f"}, {"pinnedRegret", "regret P", "%.3f"}, {"worstRegret", "worst", "%.3f"}, {"front", "front", ""}, {"ended", "ended", ""},
-	}}
+	s := sheet{columns: columns}
 	for _, c := range cells {
 		s.rows = append(s.rows, c.row(cells))
 	}
@@ -138,11 +141,11 @@ func cellSheet(cells []cell) sheet {
 func (c cell) row(among []cell) []any {
 	row := []any{c.Session, c.Policy, c.Window, c.Requests, len(c.Compactions), c.Sent, c.Cached}
 	if c.Bill == nil {
-		return append(append(row, make([]any, 19)...), c.ended())
+		return append(append(row, make([]any, len(columns)-len(row)-1)...), c.ended())
 	}
 	total, edits := c.costs()
 	l := c.Lookbacks
-	row = append(row, c.Bill.Kept, c.Bill.Pinned, c.Bill.Read, c.Bill.Written, c.Bill.Input, c.Bill.Output, c.Bill.Summaries, l.Dollars,
+	row = append(row, c.Bill.Kept, c.Bill.Pinned, c.Bill.Read, c.Bill.Written, c.Bill.Input, c.Bill.Output, c.Bill.Summaries, c.Bill.Uncompacted, l.Dollars,
 		total, c.Bill.Pinned+l.Dollars, c.toCheapestOther(among), edits, l.Identifiers, ratio(l.Shown, l.Needed), ratio(l.Carried, l.NeededLater))
 	if c.Regret == nil {
 		row = append(row, nil, nil, nil)
@@ -155,7 +158,7 @@ func (c cell) row(among []cell) []any {
 // notInText are columns of cells that people find in other tables.
 var notInText = []string{
 	"session", "requests", "sentTokens", "cachedTokens", "keptDollars", "pinnedDollars", "readDollars", "writtenDollars", "inputDollars", "outputDollars",
-	"summaryDollars", "lookbackDollars", "shownShare", "ended",
+	"summaryDollars", "uncompactedDollars", "lookbackDollars", "shownShare", "ended",
 }
 
 func (c cell) ended() any {

@@ -45,9 +45,9 @@ type options struct {
 type mode int
 
 const (
-	replays   mode = iota
-	checks         // the model of costs, request by request
-	regretful      // rules, and not replays
+	modeReplay mode = iota
+	modeCheck       // the model of costs, request by request
+	modeRegret      // rules, and not replays
 )
 
 func parse(args []string, stdout io.Writer) (options, error) {
@@ -111,9 +111,9 @@ policy could not go on to the end. The flags:
 		}
 	}
 	if *checked {
-		o.mode = checks
+		o.mode = modeCheck
 	} else if *regret {
-		o.mode = regretful
+		o.mode = modeRegret
 	}
 	switch {
 	case *summary != 0 && *summary < 100:

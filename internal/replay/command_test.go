@@ -103,7 +103,7 @@ func TestJSONFields(t *testing.T) {
 		"compactions[].tokensBefore", "compactions[].tokensAfter", "compactions[].standInTokens", "compactions[].coveredMessages",
 		"compactions[].keptMessages", "compactions[].keptTokens", "events",
 		"bill.keptDollars", "bill.pinnedDollars", "bill.readDollars", "bill.writtenDollars", "bill.inputDollars", "bill.outputDollars",
-		"bill.summaryDollars", "lookbacks.edits", "lookbacks.checkableEdits", "lookbacks.identifiers", "lookbacks.neededIdentifiers",
+		"bill.summaryDollars", "bill.uncompactedDollars", "bill.pinnedUncompactedDollars", "lookbacks.edits", "lookbacks.checkableEdits", "lookbacks.identifiers", "lookbacks.neededIdentifiers",
 		"lookbacks.shownIdentifiers", "lookbacks.neededLaterIdentifiers", "lookbacks.carriedIdentifiers", "lookbacks.dollars",
 		"regret.summaryTokens", "regret.keptTokens", "regret.kept", "regret.pinned", "front", "check.requests", "check.exact", "check.expired", "check.restarts", "check.others", "check.recordedDollars",
 		"check.keptDollars", "check.pinnedDollars", "check.meanErrorDollars", "check.largestErrorDollars", "check.fixedTokens", "check.factor", "bundles", "ended",

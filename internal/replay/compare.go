@@ -28,9 +28,9 @@ func compare(ctx context.Context, o options, stdout io.Writer, progress *progres
 	r := &replayer{tokenizer: tokenizer, policies: o.policies, model: o.model, modelName: o.modelName, progress: progress, biller: o.biller}
 	var b *bytes.Buffer
 	switch o.mode {
-	case checks:
+	case modeCheck:
 		b, err = checked(sources, o)
-	case regretful:
+	case modeRegret:
 		b, err = regrets(ctx, r, sources, o)
 	default:
 		if r.bundles, err = newBundles(o.bundles, o.minMessages); err != nil {
@@ -143,6 +143,7 @@ func (r *replayer) session(ctx context.Context, s source) (runs []*Run, failed e
 		if failed = err; err != nil && !errors.Is(err, errEnded) {
 			return runs, err
 		}
+		r.rate(s, run)
 	}
 	for _, p := range r.policies {
 		run, err := r.replay(ctx, s, p)
@@ -153,9 +154,7 @@ func (r *replayer) session(ctx context.Context, s source) (runs []*Run, failed e
 		if err != nil && !errors.Is(err, errEnded) {
 			return runs, err
 		}
-		if r.biller != nil && err == nil {
-			run.Regret = r.regretOf(s, run)
-		}
+		r.rate(s, run)
 	}
 	return runs, failed
 }

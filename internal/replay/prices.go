@@ -119,6 +119,10 @@ type Bill struct {
 	Input     float64 `json:"inputDollars"`
 	Output    float64 `json:"outputDollars"`
 	Summaries float64 `json:"summaryDollars"`
+	// Uncompacted is what the requests would have cost if nothing had ever been compacted or cleared and the window had no end,
+	// and PinnedUncompacted what that would be without the restarts.
+	Uncompacted       float64 `json:"uncompactedDollars"`
+	PinnedUncompacted float64 `json:"pinnedUncompactedDollars"`
 }
 
 // plus adds what another run cost.
@@ -130,6 +134,8 @@ func (b *Bill) plus(other Bill) {
 	b.Input += other.Input
 	b.Output += other.Output
 	b.Summaries += other.Summaries
+	b.Uncompacted += other.Uncompacted
+	b.PinnedUncompacted += other.PinnedUncompacted
 }
 
 // biller prices requests as they are sent.

@@ -44,6 +44,25 @@ func (r *replayer) regretOf(s source, run *Run) *Regret {
 	return g
 }
 
+// rate says of a run with prices what its session would have cost otherwise.
+func (r *replayer) rate(s source, run *Run) {
+	if r.biller == nil {
+		return
+	}
+	r.uncompacted(s, run.Bill)
+	if ranked(run) {
+		run.Regret = r.regretOf(s, run)
+	}
+}
+
+// uncompacted fills in what the session of a run would have cost without compactions.
+func (r *replayer) uncompacted(s source, bill *Bill) {
+	at := costsim.Settings{Prices: r.biller.prices}
+	kept, _ := r.asNumbers(s, true).Cost(at, costsim.Never)
+	pinned, _ := r.asNumbers(s, false).Cost(at, costsim.Never)
+	bill.Uncompacted, bill.PinnedUncompacted = kept+bill.Output, pinned+bill.Output
+}
+
 // rule of compaction that is held against the optimum, by its name.
 type rule struct {
 	name string

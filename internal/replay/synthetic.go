@@ -21,8 +21,8 @@ type synthetic struct {
 	shapes   []costsim.Shape
 }
 
-// made is a session that was made up, and the compactions that rules are tried with on it.
-type made struct {
+// madeUp is a session that was made up, and the compactions that rules are tried with on it.
+type madeUp struct {
 	costsim.Session
 	shape          costsim.Shape
 	requests, mean int
@@ -30,16 +30,16 @@ type made struct {
 	summary, kept  int
 }
 
-func (m made) String() string {
+func (m madeUp) String() string {
 	return fmt.Sprintf("%s, %d requests of %d tokens, %.0f%% cold", m.shape, m.requests, m.mean, 100*m.cold)
 }
 
 // all makes the sessions: of all shapes in turn, 16 to 800 requests of 100 to 3,000 tokens, none, 3% or 10% of them cold.
-func (s synthetic) all() []made {
+func (s synthetic) all() []madeUp {
 	random := rand.New(rand.NewPCG(s.seed, 1))
-	list := make([]made, s.sessions)
+	list := make([]madeUp, s.sessions)
 	for i := range list {
-		m := made{shape: s.shapes[i%len(s.shapes)], requests: 16 + random.IntN(785), mean: 100 + random.IntN(2901), cold: []float64{0, 0.03, 0.1}[random.IntN(3)]}
+		m := madeUp{shape: s.shapes[i%len(s.shapes)], requests: 16 + random.IntN(785), mean: 100 + random.IntN(2901), cold: []float64{0, 0.03, 0.1}[random.IntN(3)]}
 		m.Session = costsim.Synthetic(m.shape, random.Uint64(), m.requests, m.mean, m.cold)
 		m.summary, m.kept = summaryTokens[random.IntN(3)], keptTokens[random.IntN(2)]
 		list[i] = m
@@ -69,7 +69,7 @@ const (
 
 // source makes a recording of a session in numbers: an agent that calls a tool again and again, every half minute or, if the cache is to
 // be cold, after a pause longer than the cache lasts.
-func (m made) source(number int, lifetime time.Duration) source {
+func (m madeUp) source(number int, lifetime time.Duration) source {
 	now := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
 	r := &importer.Recording{Format: importer.FormatPromptree, Header: history.Header{ID: "synthetic", Time: now}}
 	add := func(message chat.Message) {

@@ -81,6 +81,9 @@ func bills(runs []*Run) string {
 			b.WriteString("\n" + r.Check.text())
 		}
 	}
+	if bill := runs[0].Bill; bill != nil {
+		fmt.Fprintf(&b, "\nIf nothing had been compacted, in a window without end, it would have cost %s with the restarts, %s without.\n", dollars(bill.Uncompacted), dollars(bill.PinnedUncompacted))
+	}
 	costs := grid{{"dollars", "total", "pinned", "read", "written", "input", "output", "summaries", "of recorded"}}
 	looked := grid{{"look-backs", "edits", "of", "identifiers", "shown", "carried", "dollars", "total with", "pinned with", "of recorded"}}
 	for _, r := range runs {
