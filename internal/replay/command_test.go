@@ -20,6 +20,7 @@ import (
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/sessiontest"
 	"github.com/promptree-go/promptree/internal/stepping"
+	"github.com/promptree-go/promptree/sizing/tiktoken"
 	"github.com/promptree-go/promptree/summarize"
 	"github.com/promptree-go/promptree/summarize/copilotcli"
 	"github.com/promptree-go/promptree/summarize/models"
@@ -27,6 +28,13 @@ import (
 
 // recordedSession is a real session that lies beside the repository, in shared/, where there is one.
 const recordedSession = "../../../shared/sessions/pi-before-compaction.jsonl"
+
+func counter(t testing.TB) *tiktoken.Counter {
+	t.Helper()
+	c, err := tiktoken.New(encoding)
+	require.NoError(t, err)
+	return c
+}
 
 // ranJSON runs the program with -json and gives its runs. A field that the program prints and [Run] does not have, or the
 // other way round, fails.

@@ -8,6 +8,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
+	"github.com/promptree-go/promptree/internal/prefix"
 	"github.com/promptree-go/promptree/summarize/models"
 )
 
@@ -85,9 +86,9 @@ type meter struct {
 	tokenizer chat.Tokenizer
 
 	mu         sync.Mutex
-	prefix     prefix // what the agent was sent last
-	background bool   // a summary is made for the request that is being rendered, and not before it
-	rendering  bool   // a request of the agent is, which is not sent yet
+	prefix     prefix.Prefix // what the agent was sent last
+	background bool          // a summary is made for the request that is being rendered, and not before it
+	rendering  bool          // a request of the agent is, which is not sent yet
 	early      [][]chat.Message
 	calls      Calls
 	exchanges  []exchange // since they were taken last
@@ -105,7 +106,7 @@ func (m *meter) Generate(ctx context.Context, req chat.Request) (chat.Response, 
 	if m.background && m.rendering {
 		m.early = append(m.early, req.Messages)
 	} else {
-		m.calls.Cached += m.prefix.common(req.Messages)
+		m.calls.Cached += m.prefix.Common(req.Messages)
 	}
 	m.mu.Unlock()
 	response, err := m.Model.Generate(ctx, req)
@@ -137,10 +138,10 @@ func (m *meter) waits() {
 func (m *meter) sends(request []chat.Message) (tokens, cached int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	cached = m.prefix.common(request)
-	tokens = m.prefix.send(request)
+	cached = m.prefix.Common(request)
+	tokens = m.prefix.Send(request)
 	for _, asked := range m.early {
-		m.calls.Cached += m.prefix.common(asked)
+		m.calls.Cached += m.prefix.Common(asked)
 	}
 	m.early, m.rendering = nil, false
 	return tokens, cached
@@ -150,7 +151,7 @@ func (m *meter) sends(request []chat.Message) (tokens, cached int) {
 func (m *meter) whole(request []chat.Message) (tokens int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, tokens = m.prefix.whole(request)
+	_, tokens = m.prefix.Whole(request)
 	return tokens
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/promptree-go/promptree/elements/chat"
+	"github.com/promptree-go/promptree/internal/prefix"
 )
 
 func TestScriptAnswersWithTheRecordedSummaries(t *testing.T) {
@@ -42,7 +43,7 @@ func TestScriptHasAnAnswerWhereNothingWasRecorded(t *testing.T) {
 // A message of one word takes 5 tokens.
 func TestMeterCountsWhatIsAskedAndAnswered(t *testing.T) {
 	c := counter(t)
-	m := &meter{tokenizer: c, prefix: prefix{tokenizer: c}, Model: chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
+	m := &meter{tokenizer: c, prefix: prefix.Prefix{Tokenizer: c}, Model: chat.ModelFunc(func(_ context.Context, req chat.Request) (chat.Response, error) {
 		if len(req.Messages) == 1 {
 			return chat.Response{}, context.DeadlineExceeded
 		}

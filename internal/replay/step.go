@@ -9,6 +9,7 @@ import (
 	"github.com/promptree-go/promptree/history"
 	"github.com/promptree-go/promptree/history/importer"
 	"github.com/promptree-go/promptree/internal/numbered"
+	"github.com/promptree-go/promptree/internal/prefix"
 	"github.com/promptree-go/promptree/internal/program"
 	"github.com/promptree-go/promptree/internal/sessionfile"
 	"github.com/promptree-go/promptree/internal/stepping"
@@ -188,7 +189,7 @@ func (r *replayer) in(window int, s source) (*replayer, error) {
 }
 
 func (r *replayer) meter(m chat.Model) *meter {
-	return &meter{Model: m, tokenizer: r.tokenizer, prefix: prefix{tokenizer: r.tokenizer}}
+	return &meter{Model: m, tokenizer: r.tokenizer, prefix: prefix.Prefix{Tokenizer: r.tokenizer}}
 }
 
 func (r *replayer) begin(s source, policy string) *Run {

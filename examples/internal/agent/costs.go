@@ -7,6 +7,7 @@ import (
 
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/history"
+	"github.com/promptree-go/promptree/internal/prefix"
 	"github.com/promptree-go/promptree/render"
 	"github.com/promptree-go/promptree/sizing"
 	"github.com/promptree-go/promptree/summarize"
@@ -31,11 +32,12 @@ type Meter struct {
 	// Prices of the model.
 	Prices sizing.Prices
 
-	costs       Costs
-	sent, whole sizing.PromptCache // the last request, and what it would have been
-	leaf        string             // up to which what was said is counted
-	said        int                // tokens
-	around      int                // tokens of a request besides what was said
+	costs  Costs
+	prefix prefix.Prefix      // the last request
+	whole  sizing.PromptCache // what that would have been
+	leaf   string             // up to which what was said is counted
+	said   int                // tokens
+	around int                // tokens of a request besides what was said
 }
 
 // Costs returns what the requests up to now cost.
@@ -46,9 +48,13 @@ func (m *Meter) Costs() Costs { return m.costs }
 func (m *Meter) Request(ctx context.Context, s *history.Session, t chat.Tokenizer, sent *render.Result, answer chat.Response, tools []chat.Tool, at time.Time) error {
 	counted, usage := sent.Tokens+t.CountTools(tools), answer.Usage
 	if usage.Input == 0 {
-		held := m.sent.Holds(m.sent.Sent.Compare(sent.Messages, tools), at)
+		m.prefix.Tokenizer = t
+		n, held := m.prefix.Whole(sent.Messages)
+		m.prefix.Send(sent.Messages)
+		if held += counted - sent.Tokens; n == 0 || m.whole.Expired(at) {
+			held = 0
+		}
 		usage = m.Prices.Foretell(sizing.Planned{Input: counted, Cached: held, Output: t.CountMessage(answer.Message)})
-		m.sent = sizing.PromptCache{Prices: m.Prices, Usage: usage, Sent: sizing.NewSent(at, t, sent.Messages, tools)}
 	}
 	m.costs.Spent += m.Prices.Of(usage).Total()
 

@@ -1,4 +1,5 @@
-package replay
+// Package prefix says how far a request begins as the one that was sent before it, which a provider's prompt cache holds.
+package prefix
 
 import (
 	"bytes"
@@ -8,25 +9,26 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// prefix is the request that was sent last, which a provider's prompt cache holds.
-type prefix struct {
-	tokenizer chat.Tokenizer
-	last      []chat.Message
-	tokens    []int // of each of those
+// Prefix is the request that was sent last. Set the tokenizer before the first one.
+type Prefix struct {
+	Tokenizer chat.Tokenizer
+
+	last   []chat.Message
+	tokens []int // of each of those
 }
 
-// common is how many tokens a request has in common with the last one from its beginning on: whole messages, and of the
+// Common returns how many tokens a request has in common with the last one from its beginning on: whole messages, and of the
 // first that differs the beginning of its text, up to the last place at which both texts are surely split alike.
-func (p *prefix) common(request []chat.Message) int {
-	n, total := p.whole(request)
+func (p *Prefix) Common(request []chat.Message) int {
+	n, total := p.Whole(request)
 	if n < len(request) && n < len(p.last) {
-		total += commonText(p.tokenizer, p.last[n], request[n])
+		total += commonText(p.Tokenizer, p.last[n], request[n])
 	}
 	return total
 }
 
-// whole is how many messages a request has in common with the last one from its beginning on, and what they take.
-func (p *prefix) whole(request []chat.Message) (n, tokens int) {
+// Whole returns how many messages a request has in common with the last one from its beginning on, and what they take.
+func (p *Prefix) Whole(request []chat.Message) (n, tokens int) {
 	n = p.commonMessages(request)
 	for _, t := range p.tokens[:n] {
 		tokens += t
@@ -34,12 +36,12 @@ func (p *prefix) whole(request []chat.Message) (n, tokens int) {
 	return n, tokens
 }
 
-// send makes a request the last one, and tells how many tokens its messages take.
-func (p *prefix) send(request []chat.Message) (total int) {
+// Send makes a request the last one, and returns how many tokens its messages take.
+func (p *Prefix) Send(request []chat.Message) (total int) {
 	tokens := make([]int, len(request))
 	n := copy(tokens, p.tokens[:p.commonMessages(request)])
 	for i := n; i < len(request); i++ {
-		tokens[i] = p.tokenizer.CountMessage(request[i])
+		tokens[i] = p.Tokenizer.CountMessage(request[i])
 	}
 	for _, t := range tokens {
 		total += t
@@ -48,7 +50,7 @@ func (p *prefix) send(request []chat.Message) (total int) {
 	return total
 }
 
-func (p *prefix) commonMessages(request []chat.Message) int {
+func (p *Prefix) commonMessages(request []chat.Message) int {
 	n := 0
 	for n < len(request) && n < len(p.last) && same(p.last[n], request[n]) {
 		n++
@@ -56,7 +58,7 @@ func (p *prefix) commonMessages(request []chat.Message) int {
 	return n
 }
 
-// same tells whether two messages are sent as the same bytes.
+// same reports whether two messages are sent as the same bytes.
 func same(a, b chat.Message) bool {
 	return a.Role == b.Role && a.Name == b.Name && a.ToolCallID == b.ToolCallID && a.IsError == b.IsError &&
 		slices.Equal(a.ToolCalls, b.ToolCalls) && slices.EqualFunc(a.Content, b.Content, samePart)
@@ -98,7 +100,7 @@ func commonText(t chat.Tokenizer, a, b chat.Message) int {
 	return 0
 }
 
-// cuts tells whether a text may be cut between a character and what follows it.
+// cuts reports whether a text may be cut between a character and what follows it.
 func cuts(t chat.Joiner, before rune, rest string) bool {
 	after, _ := utf8.DecodeRuneInString(rest)
 	return rest == "" || t.SafeCut(before, after)

@@ -1,4 +1,4 @@
-package replay
+package prefix
 
 import (
 	"strings"
@@ -9,13 +9,6 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
-
-func counter(t testing.TB) *tiktoken.Counter {
-	t.Helper()
-	c, err := tiktoken.New(encoding)
-	require.NoError(t, err)
-	return c
-}
 
 // A message of one of the roles takes 3 tokens and 1 for the role, and each of the words here 1 more.
 func TestCommonPrefix(t *testing.T) {
@@ -54,26 +47,26 @@ func TestCommonPrefix(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			p := prefix{tokenizer: counter(t)}
-			p.send(test.last)
-			require.Equal(t, test.want, p.common(test.next))
+			p := Prefix{Tokenizer: tiktoken.O200k()}
+			p.Send(test.last)
+			require.Equal(t, test.want, p.Common(test.next))
 		})
 	}
 }
 
 func TestSendCountsEveryMessage(t *testing.T) {
-	p := prefix{tokenizer: counter(t)}
-	require.Equal(t, 6, p.send([]chat.Message{chat.SystemMessage("one two")}))
-	require.Equal(t, 6+5, p.send([]chat.Message{chat.SystemMessage("one two"), chat.UserMessage("three")}))
-	require.Equal(t, 5, p.send([]chat.Message{chat.UserMessage("three")}))
-	require.Equal(t, 5, p.common([]chat.Message{chat.UserMessage("three")}))
+	p := Prefix{Tokenizer: tiktoken.O200k()}
+	require.Equal(t, 6, p.Send([]chat.Message{chat.SystemMessage("one two")}))
+	require.Equal(t, 6+5, p.Send([]chat.Message{chat.SystemMessage("one two"), chat.UserMessage("three")}))
+	require.Equal(t, 5, p.Send([]chat.Message{chat.UserMessage("three")}))
+	require.Equal(t, 5, p.Common([]chat.Message{chat.UserMessage("three")}))
 }
 
 // A tokenizer that does not know where its counts add up has whole messages alone.
 func TestCommonPrefixOfAnyTokenizer(t *testing.T) {
-	p := prefix{tokenizer: struct{ chat.Tokenizer }{counter(t)}}
-	p.send([]chat.Message{chat.SystemMessage("one two"), chat.UserMessage("one two three")})
-	require.Equal(t, 6, p.common([]chat.Message{chat.SystemMessage("one two"), chat.UserMessage("one two four")}))
+	p := Prefix{Tokenizer: struct{ chat.Tokenizer }{tiktoken.O200k()}}
+	p.Send([]chat.Message{chat.SystemMessage("one two"), chat.UserMessage("one two three")})
+	require.Equal(t, 6, p.Common([]chat.Message{chat.SystemMessage("one two"), chat.UserMessage("one two four")}))
 }
 
 // What two texts are said to have in common is never more than they have, and is all but the last words.
@@ -83,7 +76,7 @@ func FuzzCommonText(f *testing.F) {
 	f.Add("caf", "\u00e9", "\u00e8")
 	f.Add("\xff", "\xfe", "")
 	f.Add(strings.Repeat("a", 100), "b", "'s")
-	c, err := tiktoken.New(encoding)
+	c, err := tiktoken.New("o200k_base")
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, common, a, b string) {
 		n := commonText(c, chat.UserMessage(common+a), chat.UserMessage(common+b))
