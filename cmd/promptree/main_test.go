@@ -102,6 +102,7 @@ func TestWhatTheUserCanMendIsOneLineAndExitCode2(t *testing.T) {
 		{"a view at one", []string{"show", "-view", "-at", "nope", tree}, `pi-tree.jsonl: there is no entry "nope"`},
 		{"a window without a view", []string{"show", "-window", "5", tree}, "-window and -at are for -view"},
 		{"a window below 0", []string{"show", "-view", "-window=-1", tree}, "-window is -1"},
+		{"a view of nothing", []string{"show", "-view", "-window", "5", tree}, "pi-tree.jsonl: render: the prompt needs 8 tokens and has 5"},
 		{"two things to show", []string{"show", "-view", "-entry", "a1", tree}, "set one of them"},
 		{"a session over another file", []string{"import", "-o", there, tree}, "there.jsonl is there already: name a new file"},
 		{"a session in no folder", []string{"import", "-o", filepath.Join(notes, "x"), tree}, "promptree import: -o: "},
@@ -136,6 +137,10 @@ func TestVerifyNamesFileAndLine(t *testing.T) {
 	stdout, stderr = ran(t, program.ExitOK, "verify", torn)
 	require.Contains(t, stdout, "22 lines, all well")
 	require.Equal(t, torn+":23: 13 bytes of a write that was torn off; opening the session sets them aside\n", stderr)
+
+	empty := file(t, "empty.jsonl", "")
+	_, stderr = ran(t, program.ExitFailed, "verify", empty)
+	require.Contains(t, stderr, empty+":1: there is no header of a session\n")
 
 	_, stderr = ran(t, program.ExitFailed, "verify", tree)
 	require.Contains(t, stderr, "promptree import makes one of it")

@@ -219,12 +219,15 @@ func (s *session) view(ctx context.Context, b *bytes.Buffer, v view, stderr io.W
 		options.Budget = v.window
 	}
 	result, err := render.Render(ctx, prompt(false), options)
-	if over, ok := errors.AsType[*render.BudgetExceededError](err); ok {
-		fmt.Fprintf(stderr, "what a model sees takes %d tokens, and the window has %d: the oldest is left out, where an agent would compact\n", over.Needed, v.window)
+	over, exceeded := errors.AsType[*render.BudgetExceededError](err)
+	if exceeded {
 		result, err = render.Render(ctx, prompt(true), options)
 	}
 	if err != nil {
-		return err
+		return program.UsageError{Err: err} // only the window may be wrong
+	}
+	if exceeded {
+		fmt.Fprintf(stderr, "what a model sees takes %d tokens, and the window has %d: the oldest is left out, where an agent would compact\n", over.Needed, v.window)
 	}
 	for i, m := range result.Messages {
 		if i > 0 {

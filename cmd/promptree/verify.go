@@ -59,7 +59,10 @@ func verifyFile(ctx context.Context, path string, stdout, stderr io.Writer) erro
 		file, path = spooled, "standard input"
 	}
 	store, err := history.ReadFile(file, history.FileOptions{})
-	if err != nil {
+	if damage, ok := errors.AsType[*history.CorruptError](err); ok { // such as a file that is empty
+		fmt.Fprintf(stderr, "%s:%d: %v\n", path, damage.Line, damage.Err)
+		return errDamaged
+	} else if err != nil {
 		return program.UsageError{Err: err}
 	}
 	defer store.Close()

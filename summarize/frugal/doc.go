@@ -42,6 +42,11 @@
 // grows to about 11,000 tokens above B at a read price of 25% of the input, 18,000 at 10% and 38,000 at 2.5%. At 2.5% it saves little, and
 // so does every other policy.
 //
+// A recorded session of 484 requests was replayed with summaries of 4,000 tokens by a cheap model and what had to be looked up again
+// priced in, by seven lists of prices and in windows of 64,000 to 200,000 tokens: it cost 0.43 to 1.08 times what the cheapest of the
+// five other policies did, and less in 23 of 28 cases. In 64,000 tokens, at the prices of most, stagewise costs the same; the larger
+// the window, the more there is to save. Without any compaction it would have cost five times as much by the usual prices.
+//
 // Without prices it takes the usual proportions (read a tenth of the input, write 1¼, output 5 times), and the dial counts as if
 // the input cost $3 a million. Without reported usage it tells the requests from the session. In a small window the rule never
 // comes to hold: it compacts at 80% of the window, keeps a fifth of it, and truncates as the last resort.
