@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -47,6 +49,23 @@ func TestWindowsAndDialsAndSessionsInOneRun(t *testing.T) {
 		require.Equal(t, row[at["policy"]] == recorded, row[at["regret"]] == "", row)
 	}
 	require.Equal(t, allSessions, rows[len(rows)-1][at["session"]])
+}
+
+// Policies go through sessions that are made up by shape and seed, and are held against the optimum there.
+func TestPoliciesAreReplayedOnSyntheticSessions(t *testing.T) {
+	args := []string{"-synthetic", "1", "-shape", "rising", "-seed", "39", "-policy", "frugal,stagewise", "-window", "32000", "-prices", "claude-opus-4-5"}
+	text := printed(t, args...)
+	require.Contains(t, text, "synthetic 1: rising, 23 requests of 2411 tokens, 10% cold: promptree, 23 requests\n")
+	rows, err := csv.NewReader(strings.NewReader(printed(t, append(args, "-format", "csv")...))).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, rows, 1+3)
+	at := slices.Index(rows[0], "regret")
+	for _, row := range rows[2:] {
+		regret, err := strconv.ParseFloat(row[at], 64)
+		require.NoError(t, err)
+		require.Greater(t, regret, 0.9, row[1])
+		require.Less(t, regret, 3.0, row[1])
+	}
 }
 
 func TestWithoutPricesARowHasNoDollars(t *testing.T) {
