@@ -9,28 +9,30 @@ import (
 	"github.com/promptree-go/promptree/internal/clamp"
 )
 
-// Sent is what is remembered of a request that was sent, so that a later one can be compared with it: a few digests, however
-// long it is. What a message or a tool says cannot be read from it. The zero value is a request of which nothing is known.
+// Sent identifies a request that was sent, so that a later one can be compared with it. It consists of a few digests,
+// however long the request is, and what a message or a tool says cannot be read from it. The zero value stands for a
+// request of which nothing is known.
 type Sent struct {
 	// Time at which it was sent.
 	Time time.Time `json:"time,omitzero"`
-	// Tools is the digest of its tools in whatever order.
+	// Tools is the digest of the tools, the same in any order.
 	Tools string `json:"tools,omitempty"`
-	// System is the number of system messages at its head.
+	// System is the number of system messages at the start.
 	System int `json:"system,omitempty"`
-	// Marks of its beginnings, the shortest first: its tools alone, with the system messages at its head, and all of it.
-	// Between these the distance to its end doubles from mark to mark.
+	// Marks of the beginnings of the request, the shortest first: its tools, its tools with the system messages at the
+	// start, and all of it. In between, the distance to the end doubles from mark to mark.
 	Marks []Mark `json:"marks,omitempty"`
 }
 
-// Mark stands for a beginning of a request: its tools and its first messages.
+// Mark identifies a beginning of a request: its tools and its first messages.
 type Mark struct {
 	Messages int    `json:"messages"`
 	Tokens   int    `json:"tokens"`
 	Digest   string `json:"digest"`
 }
 
-// NewSent remembers a request. Cache breakpoints in it do not count. A request that has no form in JSON is not remembered.
+// NewSent returns the digests of a request. Cache breakpoints are ignored. For a request that cannot be encoded as JSON
+// it returns the zero value.
 func NewSent(at time.Time, t chat.Tokenizer, messages []chat.Message, tools []chat.Tool) Sent {
 	s := Sent{Time: at, Tools: toolSet(tools)}
 	n := len(messages)
@@ -64,7 +66,7 @@ func NewSent(at time.Time, t chat.Tokenizer, messages []chat.Message, tools []ch
 	return s
 }
 
-// toolSet is the digest of tools in whatever order.
+// toolSet returns the digest of tools, the same in any order.
 func toolSet(tools []chat.Tool) string {
 	each := make([]string, len(tools))
 	for i, t := range tools {
@@ -78,13 +80,13 @@ func toolSet(tools []chat.Tool) string {
 	return h.short()
 }
 
-// short is the first 6 bytes of the digest, in hexadecimal.
+// short returns the first 6 bytes of the digest, in hexadecimal.
 func (d *digest) short() string {
 	sum := d.sum()
 	return hex.EncodeToString(sum[:6])
 }
 
-// Change says what of a request differs from the one before it.
+// Change names the first thing in which a request differs from the one before it.
 type Change string
 
 // The changes, each with the usual reasons.
@@ -104,20 +106,20 @@ const (
 	ChangeMessages Change = "messages"
 )
 
-// Shared is how far a request begins as the one before it.
+// Shared describes the common beginning of a request and the one before it.
 type Shared struct {
-	// Change that ends the common beginning.
+	// Change is the change that ends the common beginning.
 	Change Change
-	// Messages of the common beginning, and the tokens that it takes by our own count, with the tools. Both are lower bounds
-	// if a message changed that stands between two marks.
+	// Messages is the length of the common beginning, and Tokens is what it takes by our own count, tools included. Both
+	// are lower bounds if the message that changed stands between two marks.
 	Messages, Tokens int
-	// Until is the number of messages among the first of which one changed, 0 if none did.
+	// Until bounds the change: one of the first Until messages changed. It is 0 if none did.
 	Until int
-	// All is what the request before took, by our own count.
+	// All is the size of the request before, in tokens by our own count.
 	All int
 }
 
-// Compare says how far a request begins as the one that is remembered.
+// Compare returns what a request shares with the request s.
 func (s Sent) Compare(messages []chat.Message, tools []chat.Tool) Shared {
 	if len(s.Marks) == 0 {
 		return Shared{Change: ChangeUnknown}
@@ -148,15 +150,16 @@ func (s Sent) Compare(messages []chat.Message, tools []chat.Tool) Shared {
 	return shared
 }
 
-// PromptCache is what is known of a provider's prompt cache: the request that was sent last, and what the provider reported of it.
+// PromptCache describes a provider's prompt cache: the request that was sent last, and the usage that was reported for
+// it.
 type PromptCache struct {
 	Prices Prices
 	Sent   Sent
 	Usage  chat.Usage
 }
 
-// Expired reports whether the provider has forgotten the request by a time. The longer lifetime counts if the request
-// wrote something for it.
+// Expired reports whether the provider has dropped the request from its cache by a time. The longer lifetime applies if
+// the request wrote something for it.
 func (c PromptCache) Expired(at time.Time) bool {
 	life := c.Prices.Lifetime
 	if c.Usage.CacheWriteLong > 0 {
@@ -165,9 +168,10 @@ func (c PromptCache) Expired(at time.Time) bool {
 	return c.Sent.Time.IsZero() || at.Sub(c.Sent.Time) > life
 }
 
-// Holds foretells how many tokens, of the provider's, the cache has of a request that is sent at a time and shares a beginning
-// with the last one: all that the last one read or wrote, or the share of it that the beginning takes by our own count. A
-// provider that charges nothing for writes does not report them, and has all of the last request.
+// Holds predicts how many tokens, by the provider's count, of a request that is sent at a time and shares a beginning
+// with the last one are in the cache: all that the last request read or wrote, or the part of it that the shared
+// beginning takes by our own count. A provider that charges nothing for writes does not report them; then the whole of
+// the last request counts as cached.
 func (c PromptCache) Holds(s Shared, at time.Time) int {
 	if c.Expired(at) || s.Change == ChangeUnknown {
 		return 0

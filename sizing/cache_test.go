@@ -17,7 +17,7 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// numberedTalk is a conversation of a system message and n messages of 5 tokens each.
+// numberedTalk returns a conversation of a system message and n messages of 5 tokens each.
 func numberedTalk(n int) []chat.Message {
 	messages := []chat.Message{chat.SystemMessage("be brief")}
 	for i := range n {
@@ -123,8 +123,7 @@ func TestTheCacheHoldsWhatTheLastRequestReadAndWrote(t *testing.T) {
 	}
 }
 
-// Of a recorded session each request's cached reads are foretold from the one before it.
-func TestReadsOfARecordedSessionAreForetold(t *testing.T) {
+func TestCachedReadsOfARecordedSessionArePredicted(t *testing.T) {
 	sessiontest.Needs(t, recorded)
 	entries, compactions := recordedSession(t)
 	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")

@@ -10,33 +10,34 @@ import (
 	"github.com/promptree-go/promptree/internal/clamp"
 )
 
-// Calibrated is a [chat.Tokenizer] for models whose provider publishes none, such as Claude and Gemini. It counts with the
-// tokenizer of another model and learns from the usage that the provider reports what to make of that:
+// Calibrated is a [chat.Tokenizer] for models whose provider publishes none, such as Claude and Gemini. It counts with
+// the tokenizer of another model and corrects the count by the usage that the provider reports:
 //
 //	counter := &sizing.Calibrated{Base: o200k}
 //	response, err := model.Generate(ctx, request)
 //	counter.Observe(request, response)
 //
-// Two things are learnt. What an answer took is reported with it, so from then on that message counts as just that; where
-// the report turns out not to be what the message takes when it is sent back, as with reasoning that stays with the
-// provider, it is no longer used. And what a request took more than the one before is what the messages added to it
-// take: from that follows what the provider makes of a token of the base, a letter, a digit, a symbol, a message and a
-// tool call, by recursive least squares (regression.go). Before anything was observed it counts a tenth more than the
+// It learns two things. The tokens of an answer are reported with it, so from then on that message counts as exactly
+// that many, unless later reports show that it takes another number when it is sent back, as with reasoning that stays
+// with the provider. And the difference between a request and the one before it is the cost of the messages added in
+// between: from it follows what the provider makes of a token of the base, a letter, a digit, a symbol, a message and a
+// tool call, by recursive least squares (regression.go). Before the first observation, it counts a tenth more than the
 // base.
 //
-// It is no [chat.Joiner], even on a base that is one: what an answer was reported to take says nothing of its parts, and the sum
-// of parts that are each rounded is not the rounded sum. So a renderer counts whole messages again.
+// It is not a [chat.Joiner], even if its base is one: the reported tokens of an answer say nothing of its parts, and a
+// sum of rounded parts is not the rounded sum. A renderer therefore counts whole messages again.
 //
-// An opaque part counts as the tokens that it says, and many say none: thinking between other content, a provider's own
-// tools. A request that goes on from an observed one makes up for them, for they are in its usage.
+// An opaque part counts as the tokens that it states, and many state none: thinking between other content, a provider's
+// own tools. A request that continues an observed one makes up for them, because its usage includes them.
 //
-// What the texts hold that it counted last is remembered, in a few megabytes at most, so that a conversation that goes on is
-// read once. The Base is not to be changed after the first count.
+// The counts of the most recent texts are remembered, in a few megabytes at most, so that a growing conversation is read
+// once. Base must not be changed after the first count.
 //
-// Use one for each model. Counts change with each Observe and at no other time; [Calibrated.Safe] gives a tokenizer whose
-// counts stay, with a margin on them. A Calibrated is safe for concurrent use and must not be copied.
+// Use one Calibrated for each model. Its counts change with each call of Observe and at no other time; [Calibrated.Safe]
+// returns a tokenizer whose counts stay the same and include a margin. A Calibrated is safe for concurrent use and must
+// not be copied.
 type Calibrated struct {
-	// Base counts texts, tools and media. Defaults to a token for 4 bytes of text, and to nothing for media.
+	// Base counts texts, tools and media. Defaults to one token for 4 bytes of text, and 0 for media.
 	Base chat.Tokenizer
 
 	texts atomic.Pointer[textMemo]
@@ -46,7 +47,7 @@ type Calibrated struct {
 	reported reportedOutputs
 	errors   errorRecord
 	last     *observed // the request that was observed last
-	smallest *observed // and the one with the fewest tokens in its messages, since the tools last changed
+	smallest *observed // the request with the fewest tokens in its messages, since the tools last changed
 }
 
 var _ chat.Tokenizer = (*Calibrated)(nil)
@@ -56,8 +57,8 @@ type observed struct {
 	messages []messageKey
 	tools    messageKey
 	input    int
-	known    float64  // tokens of its messages that were reported with an answer
-	rest     features // of its other messages, and of its tools
+	known    float64  // tokens of the messages that were reported with an answer
+	rest     features // the features of its other messages and its tools
 }
 
 // CountText counts a text.
@@ -68,7 +69,7 @@ func (c *Calibrated) CountText(text string) int {
 	return round(c.fit.estimate(x))
 }
 
-// CountPart counts a text and the text of thinking as it has learnt to, and other parts as the base does.
+// CountPart counts a text and the text of thinking as learnt, and other parts as the base does.
 func (c *Calibrated) CountPart(part chat.Part) int {
 	x := c.partFeatures(part)
 	c.mu.RLock()
@@ -76,11 +77,11 @@ func (c *Calibrated) CountPart(part chat.Part) int {
 	return round(c.fit.estimate(x))
 }
 
-// CountMessage counts a message: one that was observed as an answer as the provider did, any other by what it holds.
+// CountMessage counts a message: one that was observed as an answer as the provider did, any other by its features.
 func (c *Calibrated) CountMessage(m chat.Message) int {
 	x := c.messageFeatures(m)
 	var key messageKey
-	if m.Role == chat.RoleAssistant { // no other is an answer
+	if m.Role == chat.RoleAssistant { // only an assistant's message can be an observed answer
 		key = keyOf(m)
 	}
 	c.mu.RLock()
@@ -97,8 +98,9 @@ func (c *Calibrated) CountTools(tools []chat.Tool) int {
 	return round(c.fit.estimate(x))
 }
 
-// CountRequest counts a whole request. One that goes on from the request observed last is what that took, and what is
-// new. Any other is the sum of its messages and tools, and of what the provider is known to add to each request.
+// CountRequest counts a whole request. A request that continues the one observed last counts as the reported tokens of
+// that one plus the new messages. Any other is the sum of its messages and tools, and of what the provider is known to
+// add to each request.
 func (c *Calibrated) CountRequest(req chat.Request) int {
 	o := requestOf(req)
 	c.mu.RLock()
@@ -112,8 +114,8 @@ func (c *Calibrated) CountRequest(req chat.Request) int {
 	return round(c.overhead() + tokens + c.fit.estimate(c.toolFeatures(req.Tools)))
 }
 
-// Observe learns from the usage that was reported with the response to a request. A response without usage teaches
-// nothing. The request's messages and tools are those that were sent.
+// Observe learns from the usage that was reported with the response to a request. A response without usage changes
+// nothing. The request holds the messages and tools as they were sent.
 func (c *Calibrated) Observe(req chat.Request, response chat.Response) {
 	if response.Usage.Input <= 0 {
 		return
@@ -144,19 +146,19 @@ func (c *Calibrated) Observe(req chat.Request, response chat.Response) {
 	}
 }
 
-// Margin is how much more than its estimate a request may well take, as a part of it: twice the typical error so far. It
-// is 0.3 before anything was observed and falls with each observation that was foreseen.
+// Margin returns the fraction by which a request may exceed its estimate: twice the typical error so far. It is 0.3
+// before the first observation and falls with each that was estimated well.
 func (c *Calibrated) Margin() float64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.errors.margin()
 }
 
-// Learns returns true: the same input may count otherwise after an answer was observed.
+// Learns returns true: the counts change when an answer is observed.
 func (c *Calibrated) Learns() bool { return true }
 
-// Safe gives a tokenizer that counts as c does now, with the margin on top: one to prune to a budget with. What c
-// observes later does not change it.
+// Safe returns a tokenizer that counts as c does now, plus the margin, for pruning to a budget. What c observes later
+// does not change it.
 func (c *Calibrated) Safe() chat.Tokenizer {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -165,7 +167,7 @@ func (c *Calibrated) Safe() chat.Tokenizer {
 	return withMargin{frozen, 1 + c.errors.margin()}
 }
 
-// withMargin counts more than another tokenizer by a factor.
+// withMargin multiplies the counts of another tokenizer by a factor.
 type withMargin struct {
 	of     chat.Tokenizer
 	factor float64
@@ -178,7 +180,7 @@ func (s withMargin) CountPart(part chat.Part) int     { return s.more(s.of.Count
 func (s withMargin) CountMessage(m chat.Message) int  { return s.more(s.of.CountMessage(m)) }
 func (s withMargin) CountTools(tools []chat.Tool) int { return s.more(s.of.CountTools(tools)) }
 
-// requestOf is a request before anything of it is counted.
+// requestOf returns a request with none of its messages counted yet.
 func requestOf(req chat.Request) observed {
 	o := observed{messages: make([]messageKey, len(req.Messages)), tools: keyOfTools(req.Tools)}
 	for i, m := range req.Messages {
@@ -187,8 +189,8 @@ func requestOf(req chat.Request) observed {
 	return o
 }
 
-// begun is how many messages of a request are the whole of the request that was observed last; 0 where it does not go on
-// from that.
+// begun returns the number of messages with which a request repeats the whole of the request that was observed last; 0
+// if it does not continue that one.
 func (c *Calibrated) begun(o *observed) int {
 	if c.last == nil || c.last.tools != o.tools || len(c.last.messages) > len(o.messages) ||
 		!slices.Equal(c.last.messages, o.messages[:len(c.last.messages)]) {
@@ -197,8 +199,8 @@ func (c *Calibrated) begun(o *observed) int {
 	return len(c.last.messages)
 }
 
-// sum adds the messages from begun on, of these features, to what is known of a request, and gives the features of those
-// whose tokens are not known.
+// sum adds the messages from begun on, of these features, to the known tokens of a request, and returns the features of
+// those whose tokens are not known.
 func (c *Calibrated) sum(o *observed, begun int, xs []features) (rest features) {
 	for i, x := range xs {
 		if tokens, known := c.message(o.messages[begun+i], x); known {
@@ -210,7 +212,7 @@ func (c *Calibrated) sum(o *observed, begun int, xs []features) (rest features) 
 	return rest
 }
 
-// message is what a message takes, and whether that was reported.
+// message returns the tokens of a message, and whether they were reported.
 func (c *Calibrated) message(key messageKey, x features) (tokens float64, known bool) {
 	if tokens, known := c.reported.get(key); known && c.errors.trustReports() {
 		return tokens, true
@@ -218,10 +220,10 @@ func (c *Calibrated) message(key messageKey, x features) (tokens float64, known 
 	return c.fit.estimate(x), false
 }
 
-// learn takes what messages take together, as two requests showed.
+// learn takes the sum of the tokens of some messages, as the difference of two requests showed it.
 func (c *Calibrated) learn(keys []messageKey, xs []features, tokens float64) {
 	if tokens <= 0 || len(keys) == 0 {
-		return // something else than these messages has changed
+		return // something other than these messages has changed
 	}
 	var all, rest features
 	known := 0.0
@@ -242,16 +244,16 @@ func (c *Calibrated) learn(keys []messageKey, xs []features, tokens float64) {
 	}
 }
 
-// plausible tells that an answer's reported tokens may be what the message takes when it is sent back: they are not more
-// than twice or less than half of the estimate, but for a few.
+// plausible reports whether an answer's reported tokens may be those that the message takes when it is sent back: within
+// a few tokens, from half to twice the estimate.
 func (c *Calibrated) plausible(output float64, x features) bool {
 	const few = 50
 	estimate := c.fit.estimate(x)
 	return output > 0 && output <= 2*estimate+few && output >= estimate/2-few
 }
 
-// overhead is what a request takes besides its messages and tools: instructions that the provider adds. The request with
-// the fewest tokens in its messages shows it best.
+// overhead returns the tokens of a request besides its messages and tools: instructions that the provider adds. The
+// request with the fewest tokens in its messages shows them best.
 func (c *Calibrated) overhead() float64 {
 	if c.smallest == nil {
 		return 0
@@ -259,7 +261,7 @@ func (c *Calibrated) overhead() float64 {
 	return max(0, float64(c.smallest.input)-c.size(c.smallest))
 }
 
-// size is what the messages and tools of a request take.
+// size returns the tokens of a request's messages and tools.
 func (c *Calibrated) size(o *observed) float64 { return o.known + c.fit.estimate(o.rest) }
 
 func round(tokens float64) int { return max(0, clamp.Int(math.Round(tokens))) }

@@ -18,7 +18,7 @@ import (
 	"github.com/promptree-go/promptree/sizing/tiktoken"
 )
 
-// recorded is a real session with Claude that lies beside the repository, in shared/, where there is one.
+// recorded is the path of a real session with Claude beside the repository, in shared/, which may be missing.
 const recorded = "../../shared/sessions/pi-before-compaction.jsonl"
 
 // said is a message and the line that it stands in.
@@ -62,7 +62,7 @@ func recordedSession(t *testing.T) ([]said, []compaction) {
 	return entries, compactions
 }
 
-// miss is how far an estimate was off, as a part of what it was.
+// miss is the error of an estimate, relative to the true number.
 type miss struct {
 	line             int
 	request          int // from 0
@@ -71,8 +71,9 @@ type miss struct {
 
 func (m miss) part() float64 { return (m.estimate - m.tokens) / m.tokens }
 
-// replay sends the recorded requests in their order. Each is estimated before its usage is told. What a request adds to
-// the one before is in added, where it is more than 200 tokens; the first request after each compaction is in compacted.
+// replay sends the recorded requests in their order, each estimated before its usage is reported. It returns the errors
+// of what requests add to the one before, if that is more than 200 tokens (added), and of the first request after each
+// compaction (compacted).
 func replay(entries []said, compactions []compaction, estimate func(chat.Request) int, observe func(chat.Request, chat.Response)) (added, compacted []miss) {
 	var req chat.Request
 	before, fresh, requests := 0, false, 0
@@ -105,7 +106,8 @@ func replay(entries []said, compactions []compaction, estimate func(chat.Request
 	return added, compacted
 }
 
-// distribution of misses, by size, and how many fell short by more than a tenth.
+// distribution returns the median of the misses, all of them by size, and the fraction that fell short by more than a
+// tenth.
 func distribution(misses []miss) (median float64, all []float64, short float64) {
 	var parts []float64
 	n := 0
@@ -126,7 +128,7 @@ func distribution(misses []miss) (median float64, all []float64, short float64) 
 // very session: that letters, digits and symbols are features besides the base's tokens was chosen among six sets, all of
 // which had medians between 3.5% and 4.8% without the reports of answers, and the noise among three values, of which none
 // moved the median by more than half a point. The prior was not fitted, to this or any session.
-func TestCalibratedOnRecordedSession(t *testing.T) {
+func TestCalibratedIsCloseOnARecordedSession(t *testing.T) {
 	entries, compactions := recordedSession(t)
 	require.Len(t, compactions, 2)
 	base := tiktoken.O200k()

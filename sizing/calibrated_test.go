@@ -39,7 +39,7 @@ func (p provider) input(req chat.Request) int {
 	return int(n)
 }
 
-// talk is a conversation of so many rounds, each observed. It gives the requests' estimates and what they took.
+// talk returns the estimates and the true tokens of a conversation of that many rounds, each observed.
 func talk(p provider, counter *sizing.Calibrated, rounds int, seed uint64) (estimates, inputs []int, last chat.Request) {
 	d := rand.New(rand.NewPCG(seed, 2))
 	text := func(most int) string { return strings.Repeat("some words of text, ", 1+d.IntN(most)) }
@@ -57,8 +57,7 @@ func talk(p provider, counter *sizing.Calibrated, rounds int, seed uint64) (esti
 	return estimates, inputs, req
 }
 
-// Whatever the provider makes of a text, it is learnt; and so is what it adds to each request.
-func TestCalibratedLearns(t *testing.T) {
+func TestCalibratedLearnsWhatAProviderMakesOfATextAndAddsToARequest(t *testing.T) {
 	for _, p := range []provider{
 		{perByte: 0.2}, {perByte: 0.25, overhead: 500}, {perByte: 0.35, overhead: 2_000},
 		{perByte: 0.25, reasoning: 400}, {perByte: 0.3, overhead: 300, reasoning: 60},
@@ -82,7 +81,7 @@ func TestCalibratedLearns(t *testing.T) {
 	}
 }
 
-func TestCalibratedBeforeAnythingWasObserved(t *testing.T) {
+func TestCalibratedCountsATenthMoreBeforeTheFirstObservation(t *testing.T) {
 	counter := &sizing.Calibrated{Base: bytesTokenizer{}}
 	require.Equal(t, 0, counter.CountText(""))
 	require.Equal(t, 110, counter.CountText(strings.Repeat("a", 100)))
@@ -94,8 +93,8 @@ func TestCalibratedBeforeAnythingWasObserved(t *testing.T) {
 	require.Equal(t, 110, counter.CountText(strings.Repeat("a", 100)), "a response without usage teaches nothing")
 }
 
-// An answer counts as what was reported for it; one that was cut since counts by its text again.
-func TestCalibratedRemembersAnswers(t *testing.T) {
+// An answer that was cut since it was observed counts by its text again.
+func TestAnObservedAnswerCountsAsReported(t *testing.T) {
 	counter := &sizing.Calibrated{}
 	answer := chat.AssistantMessage(strings.Repeat("word ", 100))
 	counter.Observe(chat.Request{Messages: []chat.Message{chat.UserMessage("a")}},
@@ -118,7 +117,7 @@ func TestMarginFallsWithEvidence(t *testing.T) {
 		before = counter.Margin()
 	}
 	require.Less(t, before, 0.15)
-	// It grows again where what was foreseen did not come.
+	// It grows again when an estimate was wrong.
 	req := chat.Request{Messages: []chat.Message{chat.UserMessage("a")}}
 	counter.Observe(req, chat.Response{Usage: chat.Usage{Input: 100}})
 	for i := range 10 {
@@ -128,8 +127,7 @@ func TestMarginFallsWithEvidence(t *testing.T) {
 	require.Greater(t, counter.Margin(), before)
 }
 
-// Safe counts more, and stays as it is.
-func TestSafe(t *testing.T) {
+func TestASafeTokenizerCountsMoreAndDoesNotLearn(t *testing.T) {
 	counter := &sizing.Calibrated{Base: bytesTokenizer{}}
 	text := strings.Repeat("word ", 200)
 	safe := counter.Safe()
@@ -142,8 +140,7 @@ func TestSafe(t *testing.T) {
 	require.Equal(t, 1430, safe.CountText(text))
 }
 
-// The same observations give the same counts.
-func TestCalibratedIsDeterministic(t *testing.T) {
+func TestTheSameObservationsGiveTheSameCounts(t *testing.T) {
 	a, b := &sizing.Calibrated{}, &sizing.Calibrated{}
 	first, _, _ := talk(provider{perByte: 0.3, overhead: 100}, a, 40, 5)
 	second, _, _ := talk(provider{perByte: 0.3, overhead: 100}, b, 40, 5)
@@ -151,8 +148,7 @@ func TestCalibratedIsDeterministic(t *testing.T) {
 	require.Equal(t, a.Margin(), b.Margin())
 }
 
-// Nonsense that is reported does not lead to nonsense that is counted.
-func TestCalibratedHoldsAgainstNonsense(t *testing.T) {
+func TestImplausibleUsageDoesNotMakeCountsImplausible(t *testing.T) {
 	d := rand.New(rand.NewPCG(6, 6))
 	counter := &sizing.Calibrated{}
 	req := chat.Request{}
@@ -171,7 +167,7 @@ func TestCalibratedHoldsAgainstNonsense(t *testing.T) {
 	}
 }
 
-// asked is a tokenizer that notes how often it counts a text.
+// asked is a tokenizer that records how often it counts a text.
 type asked struct {
 	chat.Tokenizer
 	times *int
@@ -182,8 +178,8 @@ func (a asked) CountText(text string) int {
 	return a.Tokenizer.CountText(text)
 }
 
-// A conversation is counted again at each step. What its texts hold is found out once, whatever is learnt in between.
-func TestCalibratedReadsATextOnce(t *testing.T) {
+// A conversation is counted again at each step, but each text only once, whatever is learnt in between.
+func TestCalibratedCountsATextOnce(t *testing.T) {
 	times := 0
 	counter := &sizing.Calibrated{Base: asked{sizing.Estimator{}, &times}}
 	long := chat.UserMessage(strings.Repeat("a story of 3 parts; ", 50))
@@ -203,8 +199,7 @@ func TestCalibratedReadsATextOnce(t *testing.T) {
 	require.Greater(t, counter.CountMessage(long), before, "a base that learns is asked again")
 }
 
-// More texts than are remembered count like the first.
-func TestCalibratedForgetsTexts(t *testing.T) {
+func TestATextThatWasForgottenCountsTheSame(t *testing.T) {
 	text := func(i int) string { return strings.Repeat(fmt.Sprintf("text number %d, ", i), 1+i%9) }
 	counter, fresh := &sizing.Calibrated{}, &sizing.Calibrated{}
 	for i := range 50_000 {
@@ -215,7 +210,7 @@ func TestCalibratedForgetsTexts(t *testing.T) {
 	}
 }
 
-func TestCalibratedConcurrently(t *testing.T) {
+func TestCalibratedIsSafeForConcurrentUse(t *testing.T) {
 	counter := &sizing.Calibrated{}
 	var group sync.WaitGroup
 	for i := range 8 {

@@ -1,19 +1,19 @@
-// Package sizing says what things cost, in tokens and in dollars, and what a window holds.
+// Package sizing counts what things cost, in tokens and in dollars, and how much of a context window a prompt may use.
 //
-// A [chat.Tokenizer] counts a text, a part, a message and a list of tools; exact counters for OpenAI's models are in
-// sizing/tiktoken, and [Calibrated] learns from the usage that a provider reports where it publishes no tokenizer. A
-// [Window] says how much a model takes in, and [Window.Budget] how much of that a prompt may use:
+// A [chat.Tokenizer] counts a text, a part, a message and a list of tools. Exact counters for OpenAI's models are in
+// sizing/tiktoken; for a provider that publishes no tokenizer, [Calibrated] learns from the usage that it reports. A
+// [Window] describes a model's context window, and [Window.Budget] returns how much of it a prompt may use:
 //
 //	window := sizing.Window{Tokens: 128_000, Answer: 8_000, Threshold: 0.8}
 //	budget, err := window.Budget(tokenizer.CountTools(tools))
 //
-// [Prices] say what a request costs in dollars, by the usage that was reported or is foretold:
+// [Prices] returns what a request costs in dollars, from reported or predicted usage:
 //
 //	prices, err := sizing.PublishedPrices().Of("claude-opus-4-5")
 //	cost := prices.Of(response.Usage).Total()
 //
-// A [PromptCache] foretells what the provider's prompt cache has of the next request, from digests of the last one ([Sent]), its
-// usage and the time, and says what of it changed.
+// A [PromptCache] predicts how much of the next request is in the provider's prompt cache, from digests of the last
+// request ([Sent]), its usage and the time, and names what changed in between.
 //
 // # What is exact
 //

@@ -18,31 +18,31 @@ func IsEstimate(t chat.Tokenizer) bool {
 	return ok && e.Estimates()
 }
 
-// Estimator is a [chat.Tokenizer] for where none of the model's own is at hand. It divides characters, and says of itself that
-// its counts are estimates ([IsEstimate]). The zero value estimates as stagewise does: four characters are a token,
-// rounded up, and a message takes 400 characters for what wraps it.
+// Estimator is a [chat.Tokenizer] for models whose own tokenizer is not at hand. It divides characters, and reports that
+// its counts are estimates ([IsEstimate]). The zero value estimates as stagewise does: a token has four characters,
+// rounded up, and each message adds 400 characters for what wraps it.
 //
 // Everything that is sent is counted: texts, tool calls with their names and arguments, a message's name, thinking with
-// its signature, the definitions of tools. What has no characters is taken for so many: an image for 4,800, as in pi, which
-// is what a large one costs; a document for those of its base64; an opaque value for the tokens that it names, else for
-// those of its JSON. Four characters a token is right for English and code. Of Chinese or Japanese it counts a third or
-// less of what there is: set CharsPerToken to 1.
+// its signature, the definitions of tools. An image counts as 4,800 characters, as in pi, which is right for a large
+// one; a document as its base64; an opaque value as the tokens that it states, else as its JSON. Four characters a token
+// is right for English and code. For Chinese or Japanese the count is a third of the true one or less: set CharsPerToken
+// to 1.
 type Estimator struct {
-	// CharsPerToken is how many characters (code points) a token has on average, above 0. Any other number, and infinity, is
-	// the default, 4.
+	// CharsPerToken is the average number of characters (code points) in a token, above 0. Defaults to 4, as does any
+	// other number or infinity.
 	CharsPerToken float64
-	// MessageChars is how many characters wrap a message: its role, its delimiters, what the application adds. Defaults to
-	// 400, which is much where nothing is added; below 0 there are none.
+	// MessageChars is the number of characters that wrap a message: its role, its delimiters, what the application adds.
+	// Defaults to 400, which is high if nothing is added; below 0 means none.
 	MessageChars int
 }
 
-// What a message and an image are taken for, in characters.
+// The characters that a message and an image count as.
 const (
 	messageChars = 400
 	imageChars   = 4800
 )
 
-// Estimates is true.
+// Estimates returns true.
 func (Estimator) Estimates() bool { return true }
 
 // CountText estimates a text.
@@ -54,7 +54,7 @@ func (e Estimator) CountPart(p chat.Part) int {
 	return clamp.Sum(e.tokens(chars), tokens)
 }
 
-// CountMessage estimates a message. It rounds once, so that it is at most the sum of its parts and its frame.
+// CountMessage estimates a message. It rounds once, so the result is at most the sum of its parts and its frame.
 func (e Estimator) CountMessage(m chat.Message) int {
 	chars, tokens := utf8.RuneCountInString(m.Name), 0
 	switch {
@@ -84,7 +84,7 @@ func (e Estimator) CountTools(tools []chat.Tool) int {
 	return e.tokens(chars)
 }
 
-// part gives the characters of a part, and the tokens that it names itself.
+// part returns the characters of a part, and the tokens that it names itself.
 func (e Estimator) part(p chat.Part) (chars, tokens int) {
 	switch p := p.(type) {
 	case chat.Text:
@@ -104,7 +104,7 @@ func (e Estimator) part(p chat.Part) (chars, tokens int) {
 	return 0, 0
 }
 
-// tokens rounds up.
+// tokens converts characters, rounding up.
 func (e Estimator) tokens(chars int) int {
 	per := e.CharsPerToken
 	if !(per > 0) || math.IsInf(per, 1) {
@@ -117,20 +117,20 @@ func (e Estimator) tokens(chars int) int {
 	return n
 }
 
-// Reported is what a provider said that a request took, by which later requests of the same conversation are counted:
-// what was reported, plus a count of what came after. It is the best figure there is where the model's own tokenizer is
-// not at hand, and holds only while the conversation grows at its end: see [Reported.Count].
+// Reported holds the usage that a provider reported for a request, from which later requests of the same conversation
+// are counted: the reported tokens, plus a count of what came after. It is the best figure available without the model's
+// own tokenizer, and holds only while the conversation grows at its end; see [Reported.Count].
 //
-// The zero value has nothing reported.
+// The zero value holds no report.
 type Reported struct {
 	usage    chat.Usage
 	messages int // of the request
 	answer   bool
-	digest   [sha256.Size]byte // of the tools and messages, and the answer
+	digest   [sha256.Size]byte // of the tools, the messages and the answer
 }
 
-// NewReported takes note of the usage that a provider reported with its response to a request. Where it reported none,
-// nothing is noted.
+// NewReported records the usage that a provider reported with its response to a request. It returns the zero value if
+// the response has no usage.
 func NewReported(req chat.Request, resp chat.Response) Reported {
 	if resp.Usage.Input <= 0 {
 		return Reported{}
@@ -151,10 +151,10 @@ func NewReported(req chat.Request, resp chat.Response) Reported {
 	return r
 }
 
-// Count says how many tokens a request with these messages and tools takes: those reported for its beginning, input and
-// output, and a tokenizer's count of the messages after it; t may be an [Estimator]. It is false where nothing was
+// Count returns the tokens of a request with these messages and tools: those reported for its beginning, input and
+// output, and a tokenizer's count of the messages after it; t may be an [Estimator]. It returns false if nothing was
 // reported for such a beginning: the history was compacted, pruned, cut or otherwise changed since, the answer was
-// changed or not kept, or the tools are others. What was reported then says nothing, and the caller counts all of it.
+// changed or not kept, or the tools are others. Then the report is of no use, and the caller counts the whole request.
 func (r Reported) Count(t chat.Tokenizer, messages []chat.Message, tools []chat.Tool) (tokens int, ok bool) {
 	known := r.messages
 	if r.answer {
@@ -180,23 +180,23 @@ func (r Reported) Count(t chat.Tokenizer, messages []chat.Message, tools []chat.
 	return tokens, true
 }
 
-// digest tells two conversations apart.
+// digest is a hash of tools and messages.
 type digest struct {
 	hash hash.Hash
-	bad  bool // something has no form in JSON
+	bad  bool // something cannot be encoded as JSON
 }
 
 func newDigest(tools []chat.Tool) *digest {
 	d := &digest{hash: sha256.New()}
 	for _, t := range tools {
-		// The schema goes in as text: it need not be JSON.
+		// The schema is hashed as text because it need not be JSON.
 		line, err := json.Marshal([]string{t.Name, t.Description, string(t.Parameters)})
 		d.write(line, err)
 	}
 	return d
 }
 
-// add takes in a message. Cache breakpoints move from request to request and are not looked at.
+// add hashes a message. It ignores cache breakpoints, which move from request to request.
 func (d *digest) add(m chat.Message) {
 	m.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p chat.Part) bool {
 		_, mark := p.(chat.CacheBreakpoint)

@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// Where a model's tokenizer is not at hand, an estimate is better than nothing, and says that it is one.
+// Without the model's tokenizer an estimate is better than nothing, and says that it is one.
 func ExampleEstimator() {
 	var estimate sizing.Estimator // as stagewise does
 	m := chat.UserMessage("Why does the build fail?")
@@ -24,7 +24,7 @@ func ExampleEstimator() {
 	// estimated: true
 }
 
-// What the provider reported last, and an estimate of what came after it, is nearer than an estimate of everything.
+// The last reported usage plus an estimate of what came after is closer than an estimate of everything.
 func ExampleReported() {
 	asked := chat.Request{Messages: []chat.Message{chat.UserMessage("Why does the build fail?")}}
 	answered := chat.Response{Message: chat.AssistantMessage("A test is missing."), Usage: chat.Usage{Input: 1200, Output: 80}}
@@ -38,7 +38,7 @@ func ExampleReported() {
 	// 0 false
 }
 
-func TestEstimator(t *testing.T) {
+func TestAnEstimatorDividesCharacters(t *testing.T) {
 	text := strings.Repeat("x", 401)
 	call := chat.ToolCall{ID: "ignored", Name: "read", Arguments: `{"path":"a"}`}
 	bare := sizing.Estimator{MessageChars: -1}

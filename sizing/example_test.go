@@ -51,7 +51,7 @@ func ExamplePrices() {
 	// Output:
 	// with a warm cache $0.0715
 	// with a cold one   $0.6350
-	// sizing: the prices of model "my-own-model" are unknown: add a row for it to the table, or write its Prices down
+	// sizing: the prices of model "my-own-model" are unknown: add a row for it to the table, or write out its Prices
 }
 
 func ExampleWindow_Effective() {
@@ -69,7 +69,7 @@ func ExampleWindow_Effective() {
 	// 120000
 }
 
-// bytesTokenizer takes every byte for a token, as a byte-level model does.
+// bytesTokenizer counts every byte as a token, as a byte-level model does.
 type bytesTokenizer struct{}
 
 func (bytesTokenizer) CountText(text string) int { return len(text) }

@@ -10,10 +10,10 @@ import (
 	"github.com/promptree-go/promptree/internal/counting"
 )
 
-// bytesPerToken of the default base.
+// bytesPerToken is the number of bytes that the default base takes for a token.
 const bytesPerToken = 4
 
-// textCounts gives what a text holds.
+// textCounts returns the counts of a text.
 func (c *Calibrated) textCounts(text string) textCounts {
 	return c.memory().counts(text, func(text string) textCounts {
 		t := textCounts{base: c.baseText(text)}
@@ -22,7 +22,7 @@ func (c *Calibrated) textCounts(text string) textCounts {
 	})
 }
 
-// memory is shared with those that [Calibrated.Safe] gives.
+// memory returns the memo of texts, which tokenizers returned by [Calibrated.Safe] share.
 func (c *Calibrated) memory() *textMemo {
 	if m := c.texts.Load(); m != nil {
 		return m
@@ -46,14 +46,14 @@ func (c *Calibrated) baseText(text string) float64 {
 	return float64(c.Base.CountText(text))
 }
 
-// characters adds what kinds of characters a text has.
+// characters adds the characters of a text, by kind.
 func (f *features) characters(t textCounts) {
 	f.x[featureLetters] += float64(t.letters) / 4
 	f.x[featureDigits] += float64(t.digits)
 	f.x[featureSymbols] += float64(t.symbols)
 }
 
-// characters counts them by kind.
+// characters counts the characters of a text by kind.
 func (t *textCounts) characters(text string) {
 	for _, r := range text {
 		switch {
@@ -128,13 +128,13 @@ func (c *Calibrated) toolFeatures(tools []chat.Tool) features {
 	return f
 }
 
-// maxReported is how many answers are remembered; an older one is forgotten for a newer one.
+// maxReported is the number of answers that are remembered; then the oldest is dropped for a new one.
 const maxReported = 4_096
 
-// reportedOutputs are the tokens that were reported with answers. Its zero value is empty.
+// reportedOutputs holds the tokens that were reported with answers. Its zero value is empty.
 type reportedOutputs struct {
 	tokens map[messageKey]float64
-	order  []messageKey // from the oldest on
+	order  []messageKey // the oldest first
 }
 
 func (r *reportedOutputs) get(key messageKey) (float64, bool) {
@@ -160,10 +160,10 @@ func (r *reportedOutputs) clone() reportedOutputs {
 	return reportedOutputs{tokens: maps.Clone(r.tokens), order: slices.Clone(r.order)}
 }
 
-// messageKey tells messages apart.
+// messageKey identifies a message by its content.
 type messageKey textKey
 
-// keyOf tells a message from every other that counts differently.
+// keyOf returns the same key for two messages only if they count the same.
 func keyOf(m chat.Message) messageKey {
 	k := newKeyHash()
 	k.texts(string(m.Role), m.Name, m.ToolCallID)
@@ -195,7 +195,7 @@ func keyOfTools(tools []chat.Tool) messageKey {
 	return k.key()
 }
 
-// keyHash makes a key of texts.
+// keyHash makes a key from texts.
 type keyHash [2]maphash.Hash
 
 func newKeyHash() *keyHash {
@@ -206,7 +206,7 @@ func newKeyHash() *keyHash {
 	return &k
 }
 
-// texts adds texts, by their hashes, so that no two lists of them are the same.
+// texts adds texts by their hashes, so that no two lists of texts are alike.
 func (k *keyHash) texts(texts ...string) {
 	for _, t := range texts {
 		for i := range k {

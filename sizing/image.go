@@ -5,7 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"image"
-	_ "image/gif"  // so that the size of a GIF can be read,
+	_ "image/gif"  // to read the size of a GIF,
 	_ "image/jpeg" // of a JPEG
 	_ "image/png"  // and of a PNG
 	"strings"
@@ -13,8 +13,9 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// ImageSize is the size in pixels of a PNG, JPEG, GIF or WebP that the image's data URL holds in base64, read from the
-// head of the file. It is false for any other, such as an image behind an address. Providers count images by their size.
+// ImageSize returns the size in pixels of a PNG, JPEG, GIF or WebP that the image's data URL holds in base64, read from
+// the head of the file. It returns false for any other image, such as one behind an address. Providers count images by
+// their size.
 func ImageSize(img chat.Image) (width, height int, ok bool) {
 	const scheme = "data:"
 	url := img.URL
@@ -34,10 +35,10 @@ func ImageSize(img chat.Image) (width, height int, ok bool) {
 	return width, height, width > 0 && height > 0
 }
 
-// webpHead is the number of bytes at the start of a WebP file that say its size. No WebP is shorter.
+// webpHead is the number of bytes at the start of a WebP file that hold its size. No WebP file is shorter.
 const webpHead = 30
 
-// webpSize reads the size from the head of a WebP file, which is of one of three kinds; 0 where it is of another.
+// webpSize reads the size from the head of a WebP file of any of the three kinds; 0 if it is of none.
 func webpSize(file []byte) (width, height int) {
 	le := binary.LittleEndian
 	switch string(file[12:16]) {

@@ -47,7 +47,7 @@ func TestImageSizeIsReadFromTheFile(t *testing.T) {
 	}
 }
 
-func TestImageOfUnknownSize(t *testing.T) {
+func TestAnImageThatIsNotReadHasNoSize(t *testing.T) {
 	for name, url := range map[string]string{
 		"nothing":          "",
 		"https":            "https://example.com/a,b.png",

@@ -8,21 +8,23 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// Rates are what a provider charges, in US dollars a million tokens. The zero value is free.
+// Rates are what a provider charges, in US dollars per million tokens. The zero value is free.
 type Rates struct {
-	// Input is the rate of input that no cache served and none took in.
+	// Input is the rate for input that the cache neither served nor stored.
 	Input float64
-	// CacheRead is the rate of input that the cache served. Defaults to Input.
+	// CacheRead is the rate for input that the cache served. Defaults to Input.
 	CacheRead float64
-	// CacheWrite is the rate of input that the cache took in. Defaults to Input, as providers have it that charge nothing for it.
+	// CacheWrite is the rate for input that the cache stored. Defaults to Input, for providers that charge nothing extra
+	// for it.
 	CacheWrite float64
-	// CacheWriteLong is the rate of input that the cache took in for the longer of two lifetimes. Defaults to CacheWrite.
+	// CacheWriteLong is the rate for input that the cache stored for the longer of two lifetimes. Defaults to
+	// CacheWrite.
 	CacheWriteLong float64
 	// Output is the rate of the answer, thinking included.
 	Output float64
 }
 
-// withDefaults returns the rates with all of them set.
+// withDefaults returns the rates with defaults filled in.
 func (r Rates) withDefaults() Rates {
 	if r.CacheRead == 0 {
 		r.CacheRead = r.Input
@@ -39,19 +41,19 @@ func (r Rates) withDefaults() Rates {
 // Prices say what requests to a model cost and how long its provider's prompt cache lasts.
 type Prices struct {
 	Rates
-	// LongInput is the input, in tokens, above which a request is charged by LongRates, all of it. 0 is no such limit.
+	// LongInput is the input, in tokens, above which the whole request is charged by LongRates. 0 means no such limit.
 	LongInput int
 	LongRates Rates
-	// Lifetime is how long the cache keeps at least what no request read or wrote again. 0 is a provider that names none, or
-	// has no cache: nothing is foretold to be read. Each read starts it anew.
+	// Lifetime is the minimum time for which the cache keeps what no request reads or writes again. Each read starts it
+	// anew. 0 means that the provider names no lifetime or has no cache; then no cache reads are predicted.
 	Lifetime time.Duration
-	// LongLifetime is the longer lifetime that a request may ask for. 0 is a provider that offers none.
+	// LongLifetime is the longer lifetime that a request may ask for. 0 means that the provider offers none.
 	LongLifetime time.Duration
-	// LeastCached is the least tokens of a prefix that the cache takes in. 0 is no such limit, or one that is not known.
+	// LeastCached is the smallest prefix, in tokens, that the cache stores. 0 means no such limit, or an unknown one.
 	LeastCached int
 }
 
-// At returns the rates of a request with so many input tokens, all of them set.
+// At returns the rates for a request of that many input tokens, with defaults filled in.
 func (p Prices) At(input int) Rates {
 	if p.LongInput > 0 && input > p.LongInput {
 		return p.LongRates.withDefaults()
@@ -59,8 +61,8 @@ func (p Prices) At(input int) Rates {
 	return p.Rates.withDefaults()
 }
 
-// Of returns what a request cost by its usage. Numbers below 0 count as 0, and input that the cache both served and took in
-// counts once for each.
+// Of returns what a request cost by its usage. Numbers below 0 count as 0, and input that the cache both served and
+// stored counts once for each.
 func (p Prices) Of(u chat.Usage) Cost {
 	r := p.At(u.Input)
 	dollars := func(tokens int, rate float64) float64 { return float64(max(0, tokens)) * rate / 1e6 }
@@ -74,11 +76,11 @@ func (p Prices) Of(u chat.Usage) Cost {
 	}
 }
 
-// Planned is a request that is not sent yet, in tokens.
+// Planned describes a request that is not sent yet, in tokens.
 type Planned struct {
-	// Input in all.
+	// Input is all of its input.
 	Input int
-	// Cached is how many of them, from the first on, the provider has in its cache.
+	// Cached is the number of tokens, from the first on, that the provider has in its cache.
 	Cached int
 	// Output that is expected.
 	Output int
@@ -86,11 +88,11 @@ type Planned struct {
 	Long bool
 }
 
-// caches reports whether the provider has a cache that may be counted on.
+// caches reports whether the provider has a cache with a known lifetime.
 func (p Prices) caches() bool { return p.Lifetime > 0 || p.LongLifetime > 0 }
 
-// Foretell returns the usage that a provider is expected to report for a request: what is cached is read if it is
-// LeastCached or more, and the rest is written if the whole is. [Prices.Of] says what that costs.
+// Foretell returns the usage that a provider is expected to report for a request: what is cached is read if it is at
+// least LeastCached, and the rest is written if the whole request is. [Prices.Of] returns what that costs.
 func (p Prices) Foretell(r Planned) chat.Usage {
 	u := chat.Usage{Input: max(0, r.Input), Output: max(0, r.Output)}
 	if !p.caches() || u.Input < p.LeastCached {
@@ -106,7 +108,8 @@ func (p Prices) Foretell(r Planned) chat.Usage {
 	return u
 }
 
-// Validate returns an error if a rate is no amount of money, a number is below 0, or LongLifetime is not longer than Lifetime.
+// Validate returns an error if a rate is not an amount of money, a number is below 0, or LongLifetime is not longer than
+// Lifetime.
 func (p Prices) Validate() error {
 	for _, of := range []struct {
 		name  string
@@ -120,37 +123,37 @@ func (p Prices) Validate() error {
 			{"CacheWriteLong", of.rates.CacheWriteLong}, {"Output", of.rates.Output},
 		} {
 			if !(rate.dollars >= 0) || math.IsInf(rate.dollars, 1) {
-				return fmt.Errorf("sizing: Prices.%s.%s is %v: it is dollars a million tokens, 0 or more", of.name, rate.name, rate.dollars)
+				return fmt.Errorf("sizing: Prices.%s.%s is %v: want dollars per million tokens, 0 or more", of.name, rate.name, rate.dollars)
 			}
 		}
 	}
 	switch {
 	case p.LongInput < 0:
-		return fmt.Errorf("sizing: Prices.LongInput is %d: it is a number of tokens, 0 or more", p.LongInput)
+		return fmt.Errorf("sizing: Prices.LongInput is %d: want a number of tokens, 0 or more", p.LongInput)
 	case p.LeastCached < 0:
-		return fmt.Errorf("sizing: Prices.LeastCached is %d: it is a number of tokens, 0 or more", p.LeastCached)
+		return fmt.Errorf("sizing: Prices.LeastCached is %d: want a number of tokens, 0 or more", p.LeastCached)
 	case p.Lifetime < 0:
-		return fmt.Errorf("sizing: Prices.Lifetime is %v: it is 0 or more", p.Lifetime)
+		return fmt.Errorf("sizing: Prices.Lifetime is %v: want 0 or more", p.Lifetime)
 	case p.LongLifetime != 0 && p.LongLifetime <= p.Lifetime:
-		return fmt.Errorf("sizing: Prices.LongLifetime is %v: it is longer than Lifetime, which is %v, or 0", p.LongLifetime, p.Lifetime)
+		return fmt.Errorf("sizing: Prices.LongLifetime is %v: want more than Lifetime, which is %v, or 0", p.LongLifetime, p.Lifetime)
 	}
 	return nil
 }
 
-// Cost is what requests cost, in US dollars, by what is charged for.
+// Cost is what requests cost, in US dollars, by kind of token.
 type Cost struct {
-	// Input that no cache served and none took in.
+	// Input that the cache neither served nor stored.
 	Input float64
-	// CacheRead and CacheWrite are for input that the cache served and took in.
+	// CacheRead and CacheWrite are for input that the cache served and stored.
 	CacheRead, CacheWrite float64
 	// Output is for the answers.
 	Output float64
 }
 
-// Total is the sum.
+// Total returns the sum of all fields.
 func (c Cost) Total() float64 { return c.Input + c.CacheRead + c.CacheWrite + c.Output }
 
-// Plus returns what both cost.
+// Plus returns the sum of both costs.
 func (c Cost) Plus(other Cost) Cost {
 	return Cost{
 		Input: c.Input + other.Input, CacheRead: c.CacheRead + other.CacheRead, CacheWrite: c.CacheWrite + other.CacheWrite,

@@ -85,7 +85,7 @@ func TestAnyNumbersHaveAPrice(t *testing.T) {
 	})
 }
 
-func TestPricesThatAreNoneAreRefused(t *testing.T) {
+func TestInvalidPricesAreRefused(t *testing.T) {
 	require.NoError(t, opus.Validate())
 	require.NoError(t, sizing.Prices{}.Validate())
 	for want, change := range map[string]func(*sizing.Prices){

@@ -7,30 +7,30 @@ import (
 	"github.com/promptree-go/promptree/internal/modelname"
 )
 
-// UnknownPricesError is the error of a model that a [PriceTable] has no row for.
+// UnknownPricesError is returned for a model that a [PriceTable] has no row for.
 type UnknownPricesError struct{ Model string }
 
 func (e *UnknownPricesError) Error() string {
-	return fmt.Sprintf("sizing: the prices of model %q are unknown: add a row for it to the table, or write its Prices down", e.Model)
+	return fmt.Sprintf("sizing: the prices of model %q are unknown: add a row for it to the table, or write out its Prices", e.Model)
 }
 
-// PriceRow holds the prices of a model, and where they are from.
+// PriceRow holds the prices of a model and their source.
 type PriceRow struct {
-	// Model by its name without a date, such as "claude-opus-4-5". See [PriceTable.Of].
+	// Model is the model's name without a date, such as "claude-opus-4-5". See [PriceTable.Of].
 	Model string
 	Prices
-	// Date on which the source said so, as 2006-01-02.
+	// Date is the date on which the source stated the prices, as 2006-01-02.
 	Date string
-	// Source is the address of a page.
+	// Source is the address of the page that states the prices.
 	Source string
 }
 
 // PriceTable lists the prices of models.
 type PriceTable []PriceRow
 
-// Of returns the prices of a model, those of the last row that fits, or an [*UnknownPricesError]. The name may have the date
-// of its version behind it, and be spelt as a gateway spells it: "anthropic/claude-opus-4.5" and "claude-opus-4-5-20251101"
-// are "claude-opus-4-5", and "claude-opus-4-5-fast" is not. A gateway may charge more than the row says.
+// Of returns the prices of a model, from the last row that matches, or an [*UnknownPricesError]. The name may end in the
+// date of its version and be spelt as a gateway spells it: "anthropic/claude-opus-4.5" and "claude-opus-4-5-20251101"
+// match "claude-opus-4-5", but "claude-opus-4-5-fast" does not. A gateway may charge more than the row says.
 func (t PriceTable) Of(model string) (Prices, error) {
 	for i := len(t) - 1; i >= 0; i-- {
 		if name := t[i].Model; modelname.Fits(name, model) || modelname.Fits(name+"-20[0-9][0-9]*", model) {
@@ -40,9 +40,9 @@ func (t PriceTable) Of(model string) (Prices, error) {
 	return Prices{}, &UnknownPricesError{Model: model}
 }
 
-// PublishedPrices returns a new table of what the makers of some models charged for standard requests to their own APIs on
-// the date of each row. Prices change: append rows of your own, which go before those of the same model, or use a table of
-// your own. Lifetimes are the least that the provider names.
+// PublishedPrices returns a new table of what the makers of some models charged for standard requests to their own APIs
+// on the date of each row. Prices change: append rows of your own, which take precedence over those of the same model,
+// or use your own table. Lifetimes are the minimum that the provider names.
 func PublishedPrices() PriceTable {
 	var table PriceTable
 	for _, r := range anthropicPrices {
@@ -56,8 +56,9 @@ func PublishedPrices() PriceTable {
 
 const anthropicSource = "https://platform.claude.com/docs/en/about-claude/pricing"
 
-// anthropicPrices are Claude's: a write costs 1.25 of the input, one for an hour twice the input, and the output five times. The
-// least cached sizes are those of https://platform.claude.com/docs/en/build-with-claude/prompt-caching.
+// anthropicPrices are Claude's: a cache write costs 1.25 times the input, a write for an hour twice the input, and
+// output five times. The minimum cached sizes are those of
+// https://platform.claude.com/docs/en/build-with-claude/prompt-caching.
 var anthropicPrices = []struct {
 	model       string
 	input, read float64
@@ -79,14 +80,14 @@ const (
 	openaiSource = "https://developers.openai.com/api/docs/pricing"
 	geminiSource = "https://ai.google.dev/gemini-api/docs/pricing"
 
-	// longOpenAI and longGemini are the inputs above which requests cost more.
+	// longOpenAI and longGemini are the inputs, in tokens, above which requests cost more.
 	longOpenAI = 272_000
 	longGemini = 200_000
 )
 
-// otherPrices are those of OpenAI, whose caches keep what is idle for 5 minutes at least, and from GPT-5.6 on for 30, and
-// charge for writes from then on; and those of Google, which names no lifetime of a cache that is used without being asked
-// for. What GPT-6.1 charges for a write of 12 hours is not in its row.
+// otherPrices are those of OpenAI and Google. OpenAI's caches keep idle content for at least 5 minutes, and from GPT-5.6
+// on for 30, and charge for writes from then on. Google names no lifetime for its implicit cache. The price of GPT-6.1
+// for a write of 12 hours is not in its row.
 var otherPrices = PriceTable{
 	{Model: "gpt-5.4", Date: "2026-06-04", Source: openaiSource, Prices: Prices{
 		Rates:     Rates{Input: 2.50, CacheRead: 0.25, Output: 15},

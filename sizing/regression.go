@@ -2,20 +2,20 @@ package sizing
 
 import "math"
 
-// What the tokens of a text are estimated from. The base's tokens say most. Tokenizers differ in how they split
-// identifiers, digits and punctuation, so the other features say where the provider's departs from the base.
+// The features from which the tokens of a text are estimated. The base's tokens say most. Tokenizers differ in how they
+// split identifiers, digits and punctuation, so the other features measure where the provider's departs from the base.
 const (
 	featureText      = iota // tokens of texts, by the base
-	featureArguments        // tokens of the names and arguments of tool calls, by the base: JSON that the provider writes anew
+	featureArguments        // tokens of the names and arguments of tool calls, by the base; the provider encodes this JSON in its own way
 	featureLetters          // groups of 4 letters
 	featureDigits
-	featureSymbols // characters that are no letter, digit or white space
+	featureSymbols // characters that are not a letter, digit or white space
 	featureMessages
 	featureCalls
 	featureCount
 )
 
-// features of a text, a message or several, and the tokens that are counted elsewhere (media).
+// features of a text, or of one or several messages, and the tokens that are counted elsewhere (media).
 type features struct {
 	x     [featureCount]float64
 	fixed float64
@@ -29,8 +29,8 @@ func (f features) plus(g features) features {
 	return f
 }
 
-// What is known of any provider before its first report: how much a feature takes, how sure that is, and the most that is
-// ever believed. Tokenizers of this generation make 0.9 to 1.4 tokens of one of another's; a message is wrapped in a
+// The prior, for any provider before its first report: the weight of each feature, its uncertainty, and the largest
+// weight allowed. Tokenizers of this generation make 0.9 to 1.4 tokens of one of another's; a message is wrapped in a
 // handful of tokens, and a tool call in some tens, for its name, id and structure.
 var (
 	priorWeight = [featureCount]float64{featureText: 1.1, featureArguments: 1.1, featureMessages: 5, featureCalls: 30}
@@ -39,14 +39,14 @@ var (
 )
 
 const (
-	noise      = 0.08  // the typical error of an estimate that could not be better, as a part of it
-	smallNoise = 8     // and in tokens
-	forgetting = 0.005 // of the first uncertainty comes back with each observation
-	farOff     = 3     // typical errors, beyond which an observation counts no more than that
+	noise      = 0.08  // the typical relative error of the best possible estimate
+	smallNoise = 8     // the same in tokens
+	forgetting = 0.005 // the fraction of the prior uncertainty that returns with each observation
+	farOff     = 3     // the number of typical errors at which an observation's weight is capped
 )
 
-// regression fits weights to observations one at a time: recursive least squares on relative errors, started from the
-// prior, slowly forgetting, with weights held between 0 and the most that is believed. Its zero value knows the prior.
+// regression fits weights to observations one at a time by recursive least squares on relative errors, starting from the
+// prior and slowly forgetting, with weights held between 0 and the largest allowed. Its zero value holds the prior.
 type regression struct {
 	begun       bool
 	weights     [featureCount]float64
@@ -63,7 +63,7 @@ func (r *regression) begin() {
 	}
 }
 
-// estimate is the tokens that something of these features takes.
+// estimate returns the tokens that something of these features takes.
 func (r *regression) estimate(f features) float64 {
 	weights := &r.weights
 	if !r.begun {
@@ -76,11 +76,11 @@ func (r *regression) estimate(f features) float64 {
 	return n
 }
 
-// learn takes what something of these features took.
+// learn updates the weights from the tokens that something of these features took.
 func (r *regression) learn(f features, tokens float64) {
 	r.begin()
 	estimate := r.estimate(f)
-	scale := max(estimate, tokens, 50) // so that large and small observations teach alike
+	scale := max(estimate, tokens, 50) // so that large and small observations count alike
 	var z, uz [featureCount]float64
 	for i, x := range f.x {
 		z[i] = x / scale
@@ -110,21 +110,22 @@ func (r *regression) learn(f features, tokens float64) {
 	}
 }
 
-// errorRecord remembers how far estimates were off, before they were learnt from.
+// errorRecord remembers the errors of estimates, each made before its report was learnt from.
 type errorRecord struct {
-	n, squares        float64 // of relative errors, recent ones more than old ones
-	reported, guessed float64 // recent errors of estimates with the reports of answers and without
+	n, squares        float64 // relative errors, weighted towards recent ones
+	reported, guessed float64 // recent errors of estimates that use the reports of answers, and of those that do not
 }
 
 const (
-	firstError    = 0.15 // the typical error before anything was observed,
-	firstWeight   = 4    // which counts as that many observations
-	errorMemory   = 0.98 // what an error counts an observation later
-	expertMemory  = 0.9  // the same, for which way of estimating is better
-	smallestError = 200  // increments below that many tokens do not count in full
+	firstError    = 0.15 // the typical error before the first observation,
+	firstWeight   = 4    // and the number of observations that it counts as
+	errorMemory   = 0.98 // the decay of an error's weight with each observation
+	expertMemory  = 0.9  // the same for choosing between the two ways of estimating
+	smallestError = 200  // increments of fewer tokens are weighted less
 )
 
-// add takes two estimates of something that took that many tokens: with the reports of answers, and without.
+// add records the errors of two estimates for something that took that many tokens: with the reports of answers, and
+// without.
 func (e *errorRecord) add(reported, guessed, tokens float64) {
 	scale := max(tokens, smallestError)
 	a, b := math.Abs(tokens-reported)/scale, math.Abs(tokens-guessed)/scale
@@ -137,7 +138,7 @@ func (e *errorRecord) add(reported, guessed, tokens float64) {
 	e.squares = errorMemory*e.squares + min(miss, 1)*min(miss, 1)
 }
 
-// trustReports tells that the tokens reported with an answer are what it takes when it is sent back.
+// trustReports reports whether the tokens reported with an answer are those that it takes when it is sent back.
 func (e *errorRecord) trustReports() bool { return e.reported <= e.guessed }
 
 func (e *errorRecord) margin() float64 {

@@ -5,39 +5,39 @@ import (
 	"sync"
 )
 
-// textMemo remembers what texts hold, for a conversation is counted again at each step and all of it but the end is what it
-// was. It remembers the texts that were asked for last, twice memoTexts at most, and is safe for concurrent use.
+// textMemo remembers the counts of texts, because a conversation is counted again at each step and only its end is new.
+// It holds the most recent texts, at most twice memoTexts, and is safe for concurrent use.
 type textMemo struct {
-	off bool // the base counts otherwise each time
+	off bool // the base's counts may change
 
 	mu         sync.RWMutex
 	young, old map[textKey]textCounts
 }
 
 const (
-	// memoTexts are about 1 MB.
+	// memoTexts entries take about 1 MB.
 	memoTexts = 1 << 14
-	// memoMin is the length, in bytes, from which a text is worth remembering: a shorter one is counted sooner.
+	// memoMin is the length, in bytes, from which a text is remembered; a shorter one is counted faster than looked up.
 	memoMin = 64
 )
 
-// textCounts is what a text holds: tokens of the base, and kinds of characters.
+// textCounts holds the counts of a text: tokens of the base, and characters by kind.
 type textCounts struct {
 	base                     float64
 	letters, digits, symbols int32
 }
 
-// textKey stands for a text: two hashes of it.
+// textKey identifies a text by two hashes.
 type textKey struct{ a, b uint64 }
 
-// seeds of the hashes that stand for texts and messages in this process.
+// seeds of the hashes of texts and messages in this process.
 var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
 func keyOfText(text string) textKey {
 	return textKey{maphash.String(seeds[0], text), maphash.String(seeds[1], text)}
 }
 
-// counts gives those of a text, or has them counted.
+// counts returns the counts of a text, calling count for a text that is not remembered.
 func (m *textMemo) counts(text string, count func(string) textCounts) textCounts {
 	if m.off || len(text) < memoMin {
 		return count(text)

@@ -8,42 +8,44 @@ import (
 	"github.com/promptree-go/promptree/internal/clamp"
 )
 
-// DefaultTokens is the context window, in tokens, that is taken for a model of unknown window where
+// DefaultTokens is the context window, in tokens, that is assumed for a model whose window is unknown if
 // [Window.AllowUnknown] is set.
 const DefaultTokens = 128_000
 
-// marginDivisor: where tools are declared, a tenth of the message part is left free, as in Copilot Chat. Providers
-// wrap tool definitions in text that cannot be counted exactly.
+// marginDivisor: with tools, a tenth of the message part is kept free, as in Copilot Chat, because providers wrap tool
+// definitions in text that cannot be counted exactly.
 const marginDivisor = 10
 
-// ErrUnknownWindow tells that a [Window] has no size and the caller did not allow a default.
+// ErrUnknownWindow is returned for a [Window] without a size if AllowUnknown is not set.
 var ErrUnknownWindow = errors.New("sizing: the context window is unknown: set Window.Tokens, or Window.AllowUnknown to take 128,000")
 
-// ThresholdError tells that a threshold is neither a ratio nor a number of tokens.
+// ThresholdError is returned for a threshold that is neither a ratio nor a number of tokens.
 type ThresholdError struct{ Threshold float64 }
 
 func (e *ThresholdError) Error() string {
 	return fmt.Sprintf("sizing: threshold %v is ambiguous: give a ratio of the window (above 0, up to 1) or a number of tokens (100 or more)", e.Threshold)
 }
 
-// Window says how much a model takes in and how much of it a prompt may use.
+// Window describes a model's context window and how much of it a prompt may use.
 type Window struct {
 	// Tokens of the context window. 0 means unknown, which is an error unless AllowUnknown is set.
 	Tokens int
-	// AllowUnknown takes [DefaultTokens] where Tokens is 0.
+	// AllowUnknown assumes [DefaultTokens] if Tokens is 0. Off by default.
 	AllowUnknown bool
-	// Answer is the room, in tokens, kept free for the model's answer and what primes it, where both share the window.
-	// Defaults to none.
+	// Answer is the room, in tokens, kept free for the model's answer and the tokens that prime it, for models whose
+	// window includes the answer. Defaults to 0.
 	Answer int
 	// Threshold lowers the budget: a ratio of the effective window (above 0, up to 1), or a number of tokens (100 or
 	// more). Defaults to the whole effective window. Anything between 1 and 100, or below 0, is a [*ThresholdError].
 	Threshold float64
-	// ToolsInPrompt reports that the prompt itself holds the tools, as elements.Tool in its tree: what they take is part of the budget.
-	// Budget is told 0 tokens for them then, and keeps a tenth free all the same. Off by default.
+	// ToolsInPrompt reports that the prompt itself holds the tools, as elements.Tool in its tree, so that their tokens
+	// are part of the budget. Budget is then called with 0 tool tokens and keeps a tenth free all the same. Off by
+	// default.
 	ToolsInPrompt bool
 }
 
-// Effective is the number of tokens that a request may take: Tokens less Answer.
+// Effective returns the number of tokens that a request may take: Tokens less Answer. It returns [ErrUnknownWindow] if
+// Tokens is 0 and AllowUnknown is not set, and an error if Answer does not fit.
 func (w Window) Effective() (int, error) {
 	tokens := w.Tokens
 	switch {
@@ -52,28 +54,28 @@ func (w Window) Effective() (int, error) {
 	case tokens == 0:
 		return 0, ErrUnknownWindow
 	case tokens < 0:
-		return 0, fmt.Errorf("sizing: a window of %d tokens", tokens)
+		return 0, fmt.Errorf("sizing: Window.Tokens is %d: want a number above 0", tokens)
 	}
 	if w.Answer < 0 || w.Answer >= tokens {
-		return 0, fmt.Errorf("sizing: an answer of %d tokens does not fit a window of %d", w.Answer, tokens)
+		return 0, fmt.Errorf("sizing: Window.Answer of %d tokens does not fit a window of %d: lower it", w.Answer, tokens)
 	}
 	return tokens - w.Answer, nil
 }
 
-// Budget is the number of tokens that the messages of a prompt may take, at least 1. The rules are those of Copilot
+// Budget returns the number of tokens that the messages of a prompt may take, at least 1. The rules are those of Copilot
 // Chat:
 //
 //   - The base is the smaller of the threshold and the effective window.
-//   - Where tools are declared, their toolTokens go off the base, and a tenth of what is left is kept free. With ToolsInPrompt
-//     toolTokens are 0, and the tenth is kept.
-//   - What remains is never below 1.
+//   - With tools, toolTokens are subtracted from the base, and a tenth of the rest is kept free. If ToolsInPrompt is set,
+//     toolTokens are 0, and the tenth is kept free too.
+//   - The result is at least 1.
 func (w Window) Budget(toolTokens int) (int, error) {
 	effective, err := w.Effective()
 	if err != nil {
 		return 0, err
 	}
 	if toolTokens < 0 {
-		return 0, fmt.Errorf("sizing: tools of %d tokens", toolTokens)
+		return 0, fmt.Errorf("sizing: the tools take %d tokens: want 0 or more", toolTokens)
 	}
 	threshold, err := w.threshold(effective)
 	if err != nil {
@@ -87,7 +89,7 @@ func (w Window) Budget(toolTokens int) (int, error) {
 	return max(1, budget), nil
 }
 
-// threshold is the threshold in tokens.
+// threshold returns the threshold in tokens.
 func (w Window) threshold(effective int) (int, error) {
 	switch t := w.Threshold; {
 	case t == 0:

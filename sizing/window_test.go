@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-func TestBudget(t *testing.T) {
+func TestTheBudgetIsTheWindowLessAnswerToolsAndMargin(t *testing.T) {
 	for _, tt := range []struct {
 		rule   string
 		window sizing.Window
@@ -52,13 +52,13 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-func TestToolsInThePromptKeepTheMarginAndTakeNothingOff(t *testing.T) {
+func TestToolsInThePromptKeepTheMarginAndAreNotSubtracted(t *testing.T) {
 	got, err := sizing.Window{Tokens: 5_000, ToolsInPrompt: true}.Budget(0)
 	require.NoError(t, err)
 	require.Equal(t, 4_500, got)
 }
 
-// The margin is floor((base-tools) * 0.9), in whole numbers.
+// The margin is computed in whole numbers: floor((base-tools) * 0.9).
 func TestMarginIsATenth(t *testing.T) {
 	const window = 5_000
 	for tools := 1; tools < window; tools++ {
@@ -81,7 +81,7 @@ func TestAmbiguousThresholdIsAnError(t *testing.T) {
 		"sizing: threshold 80 is ambiguous: give a ratio of the window (above 0, up to 1) or a number of tokens (100 or more)")
 }
 
-func TestBudgetErrors(t *testing.T) {
+func TestABudgetOfImpossibleNumbersIsAnError(t *testing.T) {
 	for _, tt := range []struct {
 		rule   string
 		window sizing.Window
@@ -90,9 +90,9 @@ func TestBudgetErrors(t *testing.T) {
 	}{
 		{"a negative window", sizing.Window{Tokens: -1}, 0, "sizing: a window of -1 tokens"},
 		{"which is not unknown", sizing.Window{Tokens: -1, AllowUnknown: true}, 0, "sizing: a window of -1 tokens"},
-		{"a negative answer", sizing.Window{Tokens: 100, Answer: -1}, 0, "sizing: an answer of -1 tokens does not fit a window of 100"},
-		{"an answer as large as the window", sizing.Window{Tokens: 100, Answer: 100}, 0, "sizing: an answer of 100 tokens does not fit a window of 100"},
-		{"negative tools", sizing.Window{Tokens: 100}, -1, "sizing: tools of -1 tokens"},
+		{"a negative answer", sizing.Window{Tokens: 100, Answer: -1}, 0, "sizing: Window.Answer of -1 tokens does not fit a window of 100: lower it"},
+		{"an answer as large as the window", sizing.Window{Tokens: 100, Answer: 100}, 0, "sizing: Window.Answer of 100 tokens does not fit a window of 100: lower it"},
+		{"negative tools", sizing.Window{Tokens: 100}, -1, "sizing: the tools take -1 tokens: want 0 or more"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			_, err := tt.window.Budget(tt.tools)

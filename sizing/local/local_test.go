@@ -17,7 +17,8 @@ import (
 	"github.com/promptree-go/promptree/sizing/local"
 )
 
-// answers are what a server says, by method and path, and query if there is one. What begins with a number is a status and a body.
+// answers are what a server says, by method and path, and query if there is one. What begins with a number is a status
+// and a body.
 type answers map[string]string
 
 // serve serves answers, and status and body for all else.

@@ -19,8 +19,8 @@ import (
 
 // Server is a local server of models.
 type Server struct {
-	// URL of the server, http or https, such as "http://localhost:11434". A /v1 at its end, as clients of OpenAI's API are given,
-	// is left out.
+	// URL of the server, http or https, such as "http://localhost:11434". A /v1 at its end, as clients of OpenAI's API
+	// are given, is left out.
 	URL string
 	// Model by the name that requests have. It may be empty if the server has one model only.
 	Model string
@@ -59,9 +59,9 @@ func (e *UnknownError) Error() string {
 // Is reports whether the target is [sizing.ErrUnknownWindow].
 func (e *UnknownError) Is(target error) bool { return target == sizing.ErrUnknownWindow }
 
-// ContextWindow returns the tokens of the context window that the server gives the model. If the server does not tell, the error is an
-// [*UnknownError]. It is a [*chat.TransientError] if the same may succeed later: no connection, status 408, 425, 429 or 500 and above,
-// as of a model that is being loaded. If the context ends it is the context's cause.
+// ContextWindow returns the tokens of the context window that the server gives the model. If the server does not tell,
+// the error is an [*UnknownError]. It is a [*chat.TransientError] if the same may succeed later: no connection, status
+// 408, 425, 429 or 500 and above, as of a model that is being loaded. If the context ends it is the context's cause.
 func (s Server) ContextWindow(ctx context.Context) (int, error) {
 	root, err := url.Parse(s.URL)
 	if err != nil || root.Host == "" || root.Scheme != "http" && root.Scheme != "https" {
@@ -120,8 +120,8 @@ func (e *refusedError) Error() string {
 // StatusCode is that of the answer.
 func (e *refusedError) StatusCode() int { return e.status }
 
-// get asks for a path, or posts a body if there is one, and reads the answer into v. The error is errOther if there is nothing at
-// that path, or not JSON of that form.
+// get asks for a path, or posts a body if there is one, and reads the answer into v. The error is errOther if there is
+// nothing at that path, or not JSON of that form.
 func (a *asking) get(ctx context.Context, path string, query url.Values, body, v any) error {
 	to := a.root.JoinPath(path)
 	to.RawQuery = query.Encode()

@@ -1,9 +1,9 @@
 package tiktoken
 
-// Most texts are ASCII for most of their length. There a byte is a character, and where a word ends is plain. The splitters
-// of this page find the words that are so themselves, and leave the others to those for any text, with which they agree.
+// Most texts are mostly ASCII, in which a byte is a character and the end of a word is easy to find. The splitters in
+// this file handle the words that are all ASCII, and leave the others to the general splitters, with which they agree.
 
-// ascii is the classes of the bytes that are a character by themselves; the others are of none.
+// ascii maps the bytes that are a character by themselves to their classes; the others have none.
 var ascii = func() (classes [256]class) {
 	for b := range rune(128) {
 		classes[b] = classOf(b)
@@ -11,10 +11,10 @@ var ascii = func() (classes [256]class) {
 	return classes
 }()
 
-// beyondASCII tells that the text goes on at i with a character that is not ASCII.
+// beyondASCII reports whether a character that is not ASCII starts at i.
 func beyondASCII(s string, i int) bool { return i < len(s) && s[i] >= 128 }
 
-// runASCII is the end of the bytes from i on that are of these classes.
+// runASCII returns the end of the run of bytes from i on that are of these classes.
 func runASCII(s string, i int, set class) int {
 	for i < len(s) && ascii[s[i]]&set != 0 {
 		i++
@@ -22,7 +22,7 @@ func runASCII(s string, i int, set class) int {
 	return i
 }
 
-// o200k is the end of the word of o200k_base that starts at i.
+// o200k returns the end of the word of o200k_base that starts at i.
 func o200k(s string, i int) int {
 	start := i
 	c := ascii[s[i]]
@@ -52,7 +52,7 @@ func o200k(s string, i int) int {
 	return end
 }
 
-// cl100k is the end of the word of cl100k_base that starts at i.
+// cl100k returns the end of the word of cl100k_base that starts at i.
 func cl100k(s string, i int) int {
 	if s[i] == '\'' {
 		if n := contraction(s, i); n > 0 {
@@ -78,8 +78,8 @@ func cl100k(s string, i int) int {
 	return end
 }
 
-// otherASCII is the end of a word that has no letter in it, or 0 where that is not all of ASCII or what follows it is not.
-// With slashes, symbols go on after their end with slashes as with line breaks.
+// otherASCII returns the end of a word without letters, or 0 if the word or the character behind it is not ASCII. If
+// slashes is set, slashes may follow symbols as line breaks do.
 func otherASCII(s string, i int, slashes bool) int {
 	c := ascii[s[i]]
 	if c == number {

@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recorded is a real session that lies beside the repository, in shared/, where there is one.
+// recorded is the path of a real session beside the repository, in shared/, which may be missing.
 const recorded = "../../../shared/sessions/pi-before-compaction.jsonl"
 
-// sessionTexts are the texts of the recorded session, as a model is sent them: of each message the texts, the thinking,
-// the arguments of tool calls and the output of commands.
+// sessionTexts returns the texts of the recorded session as a model is sent them: the texts of each message, its
+// thinking, the arguments of tool calls and the output of commands.
 func sessionTexts(t testing.TB) []string {
 	t.Helper()
 	file, err := os.Open(recorded)
@@ -52,8 +52,8 @@ func sessionText(t testing.TB) string {
 	return strings.Join(sessionTexts(t), "\n")
 }
 
-// Cold is a counter's first look at a text, words a new text of words it has met, and warm a text that it has met.
-// Parallel is words in as many goroutines as there are processors, each its own text.
+// Cold counts a text of new words, words a new text of known words, and warm a known text. Parallel is words in as many
+// goroutines as there are processors, each with its own text.
 func BenchmarkCountText(b *testing.B) {
 	text := sessionText(b)
 	for _, name := range []string{"o200k_base", "cl100k_base"} {
@@ -96,7 +96,7 @@ func BenchmarkCountShortText(b *testing.B) {
 	}
 }
 
-// A step of an agent renders its whole conversation again: that is looked up and not counted.
+// A step of an agent renders its whole conversation again, which is looked up and not counted.
 func BenchmarkCountSessionAgain(b *testing.B) {
 	texts := sessionTexts(b)
 	c := newTestCounter(b, "o200k_base")
@@ -126,7 +126,7 @@ func BenchmarkCountSessionAgain(b *testing.B) {
 	})
 }
 
-// megabytes are the texts that a counter may be slow on: hardly a word in them ends, or hardly one is known.
+// megabytes are texts that may be slow to count: hardly a word in them ends, or hardly one is known.
 var megabytes = map[string]func(size int) string{
 	"one letter": func(size int) string { return strings.Repeat("a", size) },
 	"spaces":     func(size int) string { return strings.Repeat(" ", size) },

@@ -6,14 +6,14 @@ import "unicode/utf8"
 // [ForModel], [O200k] or another of this package's functions.
 type Counter struct {
 	encoding *encoding
-	encoder  Encoder // where there is no encoding
+	encoder  Encoder // used if there is no encoding
 	images   imageRate
 	memory   *memory
-	mergers  chan *merger // that nobody works with
+	mergers  chan *merger // idle ones
 }
 
-// O200k returns a counter of o200k_base, the encoding of GPT-4o and all later models. Images are counted as GPT-4o does, here and by
-// the other counters of an encoding; [ForModel] knows what other models take.
+// O200k returns a counter of o200k_base, the encoding of GPT-4o and all later models. It counts images as GPT-4o does,
+// as do the other counters of an encoding; use [ForModel] for the image rates of other models.
 func O200k() *Counter { return newCounter(o200kBase(), defaultImages) }
 
 // Cl100k returns a counter of cl100k_base, the encoding of GPT-4 and GPT-3.5.
@@ -25,8 +25,8 @@ func P50k() *Counter { return newCounter(p50kBase(), defaultImages) }
 // R50k returns a counter of r50k_base, the encoding of GPT-3.
 func R50k() *Counter { return newCounter(r50kBase(), defaultImages) }
 
-// New returns a counter of an encoding by its name, for where the name is known only at run time: "o200k_base", "cl100k_base",
-// "p50k_base" or "r50k_base". It links all four tables. Any other name is an [*UnknownEncodingError]; [Adapt] takes other encodings.
+// New returns a counter of an encoding whose name is known only at run time: "o200k_base", "cl100k_base", "p50k_base" or
+// "r50k_base". It links all four tables. Any other name is an [*UnknownEncodingError]; use [Adapt] for other encodings.
 func New(encoding string) (*Counter, error) {
 	switch encoding {
 	case "o200k_base":
@@ -43,8 +43,8 @@ func New(encoding string) (*Counter, error) {
 }
 
 // ForModel returns a counter for a model of OpenAI, by a name such as "gpt-4o", "o3-mini" or "gpt-4.1-2025-04-14". A
-// fine-tuned model ("ft:gpt-4o:…") counts as what it was tuned from. It links the tables of o200k_base and cl100k_base. Where
-// the encoding of a name is not known, the error is an [*UnknownModelError].
+// fine-tuned model ("ft:gpt-4o:…") counts as its base model. It links the tables of o200k_base and cl100k_base. If the
+// encoding of the model is not known, the error is an [*UnknownModelError].
 func ForModel(model string) (*Counter, error) {
 	family, ok := familyOf(model)
 	if !ok {
@@ -57,9 +57,8 @@ func newCounter(e *encoding, images imageRate) *Counter {
 	return &Counter{encoding: e, images: images, memory: newMemory(), mergers: make(chan *merger, keptMergers)}
 }
 
-// CountText counts a text on its own, exactly. Special tokens such as <|endoftext|> count as the plain text that they
-// are, and each byte that is not UTF-8 counts as U+FFFD, which is what it becomes on its way to OpenAI. An empty text
-// is 0 tokens.
+// CountText counts a text on its own, exactly. Special tokens such as <|endoftext|> count as plain text, and each byte
+// that is not UTF-8 counts as U+FFFD, which replaces it on the way to OpenAI. An empty text is 0 tokens.
 func (c *Counter) CountText(text string) int {
 	if len(text) < textMemoMin {
 		return c.count(text)
@@ -96,7 +95,7 @@ func (c *Counter) count(text string) int {
 	return tokens
 }
 
-// countWord is the number of tokens of the word from i to end, which is none itself.
+// countWord returns the number of tokens of the word from i to end, which is not a token itself.
 func (c *Counter) countWord(text string, i, end int) int {
 	memory := c.memory
 	key := memory.wordKey(text, i, end-i)
@@ -113,8 +112,9 @@ func (c *Counter) countWord(text string, i, end int) int {
 	return n
 }
 
-// Mergers are kept for a few goroutines that meet a long word at once, whatever the collector does: counting known words
-// allocates nothing. One that has met a word of more bytes than maxMergedKept is not: its memory is worth more than the time.
+// Mergers are kept for a few goroutines that meet a long word at the same time, out of reach of the garbage collector,
+// so that counting known words allocates nothing. A merger that has met a word of more than maxMergedKept bytes is
+// dropped to free its memory.
 const (
 	keptMergers   = 4
 	maxMergedKept = 1 << 12
@@ -137,6 +137,6 @@ func (c *Counter) mergeLong(word string) int {
 	return n
 }
 
-// Forget empties what the counter remembers of texts and words, so that it counts as a new one does. It is for
-// measuring; what is remembered is bounded without it.
+// Forget drops the counts of texts and words that the counter remembers, as if it were new. It is meant for benchmarks;
+// what is remembered is bounded without it.
 func (c *Counter) Forget() { c.memory.forget() }

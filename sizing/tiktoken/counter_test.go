@@ -68,8 +68,8 @@ func TestLongWordsCountAsInTiktoken(t *testing.T) {
 	}
 }
 
-// A megabyte without a break has to come back at once: tiktoken-go would take hours.
-func TestMegabyteOfOneLetterIsCounted(t *testing.T) {
+// A megabyte without a break must be counted at once; tiktoken-go would take hours.
+func TestAMegabyteOfOneLetterIsCountedInLinearTime(t *testing.T) {
 	const size, perToken = 1 << 20, 8
 	c := newTestCounter(t, "cl100k_base")
 	require.Equal(t, 4096/perToken, len(oracle(t, "cl100k_base").EncodeOrdinary(strings.Repeat("a", 4096))))
@@ -144,7 +144,7 @@ func TestRecordedSessionCountsAsInTiktoken(t *testing.T) {
 	}
 }
 
-// What OpenAI's own tiktoken counts, which internal/classes asked; with characters that are newer than tiktoken-go knows.
+// The counts are those of OpenAI's own tiktoken, with characters that are newer than tiktoken-go knows.
 func TestTextsCountAsInOpenAIsTiktoken(t *testing.T) {
 	file, err := os.ReadFile("testdata/tiktoken.json")
 	require.NoError(t, err)
@@ -183,7 +183,7 @@ func FuzzCountText(f *testing.F) {
 	})
 }
 
-// classByGo is the class of a character by the tables of package unicode.
+// classByGo returns the class of a character by the tables of package unicode.
 func classByGo(r rune) class {
 	switch {
 	case r == '\r' || r == '\n':
@@ -205,8 +205,8 @@ func classByGo(r rune) class {
 	}
 }
 
-// Go's tables are of Unicode 15, OpenAI's of Unicode 16: what was added since is a symbol to Go, as all that is not
-// assigned.
+// Go's tables are of Unicode 15, OpenAI's of Unicode 16: characters added in between are unassigned, and so symbols, to
+// Go.
 func TestClassesAreUnicode16s(t *testing.T) {
 	if unicode.Version != "15.0.0" {
 		t.Skip("Go has other tables now: Unicode", unicode.Version)
@@ -263,7 +263,7 @@ func TestCountingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What counting a long word takes outlives the collector, which comes between one word and the next.
+// The garbage collector runs between one word and the next.
 func TestCountingALongWordNotMetBeforeAllocatesNothing(t *testing.T) {
 	c := newTestCounter(t, "o200k_base")
 	words := make([]string, 12)
@@ -275,6 +275,6 @@ func TestCountingALongWordNotMetBeforeAllocatesNothing(t *testing.T) {
 		c.CountText(words[i])
 		i++
 		runtime.GC()
-		runtime.GC() // what a pool keeps outlives one
+		runtime.GC() // a sync.Pool would survive one run
 	}))
 }

@@ -5,25 +5,25 @@ import (
 	"fmt"
 )
 
-// UnknownEncodingError tells that there is no encoding of that name.
+// UnknownEncodingError is returned for a name that is not an encoding's.
 type UnknownEncodingError struct{ Encoding string }
 
 func (e *UnknownEncodingError) Error() string {
 	return fmt.Sprintf("tiktoken: unknown encoding %q: use o200k_base, cl100k_base, p50k_base or r50k_base", e.Encoding)
 }
 
-// encoding is how a text becomes tokens: it is split into words, and each word is merged from bytes on its own. It is
-// never changed once it is made.
+// encoding turns a text into tokens: it splits the text into words and merges each word from its bytes. It never changes
+// once it is made.
 type encoding struct {
 	vocab *vocab
 	rules
 }
 
-// rules are how an encoding splits texts.
+// rules say how an encoding splits texts.
 type rules struct {
-	// next is the end of the word that starts at i, which is below len(text). The text is valid UTF-8.
+	// next returns the end of the word that starts at i, which is below len(text). The text is valid UTF-8.
 	next func(text string, i int) int
-	// safeCut tells that no word has both characters in it, and that neither changes where the other's word ends.
+	// safeCut reports whether no word holds both characters, and neither changes where the other's word ends.
 	safeCut func(before, after rune) bool
 }
 
@@ -37,7 +37,7 @@ func r50kBase() *encoding   { return newEncoding(r50kTable, rules{gpt3, gpt3Cut}
 func newEncoding(table string, rules rules) *encoding {
 	vocab, err := readVocab(table)
 	if err != nil {
-		panic(err) // the tables are part of the program, and tested
+		panic(err) // unreachable: the tables are linked in and tested
 	}
 	return &encoding{vocab, rules}
 }

@@ -2,17 +2,17 @@ package tiktoken
 
 import "math/bits"
 
-// hashTable is a hash table in which nothing has to be looked for: what is in it has a slot of its own. By its hash it has
-// a bucket and a home, and the pilot of its bucket is how far from home its slot is: a number that was tried out, by which
-// all that have this bucket come to slots that nothing else has. After the last slot comes the first.
+// hashTable is a perfect hash table: each key in it has a slot of its own. The hash of a key determines its bucket and
+// its home, and the pilot of the bucket is the distance from home to slot. Pilots were found by trial when the table was
+// made, such that all keys of a bucket land in free slots. Slots wrap around.
 type hashTable struct {
-	buckets, size uint32 // size is how many slots there are
+	buckets, size uint32 // size is the number of slots
 	pilots, slots string
 }
 
 const pilotSize = 2 // bytes
 
-// slot is the number of the slot of what has this hash.
+// slot returns the index of the slot for a hash.
 func (t *hashTable) slot(hash uint64) int {
 	bucket, home := spread(hash, t.buckets, t.size)
 	pilot := t.pilots[pilotSize*bucket : pilotSize*bucket+pilotSize]
@@ -23,15 +23,15 @@ func (t *hashTable) slot(hash uint64) int {
 	return int(slot)
 }
 
-// spread is the bucket and the home of a hash. They come of different bits of it, so that a bucket's homes lie apart.
+// spread returns the bucket and the home of a hash, from different bits, so that the homes of a bucket lie apart.
 func spread(hash uint64, buckets, slots uint32) (bucket int, home uint32) {
 	return int((hash >> 32) * uint64(buckets) >> 32), uint32((hash * odd >> 32) * uint64(slots) >> 32)
 }
 
-// shortHash is the hash of n bytes, given as a number.
+// shortHash returns the hash of n bytes, given as a number.
 func shortHash(key uint64, n int) uint64 { return (key + uint64(n)*odd) * golden }
 
-// longHash is the hash of more than maxShort bytes.
+// longHash returns the hash of more than maxShort bytes.
 func longHash(s string) uint64 {
 	hash := uint64(len(s)) * golden
 	for i := 0; i+8 < len(s); i += 8 {
@@ -45,7 +45,7 @@ const (
 	odd    = 0xD6E8FEB86659FD93
 )
 
-// mix spreads what it is given over all bits.
+// mix spreads the bits of x over all bits.
 func mix(x uint64) uint64 {
 	high, low := bits.Mul64(x^odd, golden)
 	return high ^ low

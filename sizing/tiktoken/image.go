@@ -7,22 +7,22 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// imageRate is what a family of models takes for an image: a base and so much for each tile of it; or, where there is a
-// factor, that much for each patch of it, low detail counted as high.
+// imageRate is what a family of models charges for an image: a base and a number of tokens for each tile; or, if factor
+// is set, factor tokens for each patch, low detail counted as high.
 type imageRate struct {
 	base, tile  int
 	patchFactor float64
-	// maxPatches is how many patches an image is scaled down to. Defaults to 1,536.
+	// maxPatches is the number of patches to which an image is scaled down. Defaults to 1,536.
 	maxPatches float64
-	// original tells of models that look at an image in its original size where no detail is asked for: up to 6,000
+	// original reports whether the models take an image in its original size if no detail is asked for: up to 6,000
 	// pixels a side and 10,000 patches.
 	original bool
 }
 
-// The sizes of the formulas, in pixels but for the numbers of patches.
+// The sizes in the formulas, in pixels or numbers of patches.
 const (
 	imageSide          = 2048 // an image is scaled down to fit a square of this side,
-	imageShorterSide   = 768  // and in tiles then to this
+	imageShorterSide   = 768  // and then, for tiles, to this shorter side
 	tileSide           = 512
 	patchSide          = 32
 	defaultMaxPatches  = 1536
@@ -44,7 +44,7 @@ func (c *Counter) countImage(img chat.Image) int {
 	return rate.tokens(float64(width), float64(height))
 }
 
-// tokens is what an image of that many pixels takes in high detail, or in its original size.
+// tokens returns the cost of an image of that many pixels in high detail, or in its original size.
 func (r imageRate) tokens(width, height float64) int {
 	if r.patchFactor > 0 {
 		most, side := r.limits()
@@ -59,7 +59,7 @@ func (r imageRate) tokens(width, height float64) int {
 	return r.tiles(math.Ceil(width/tileSide) * math.Ceil(height/tileSide))
 }
 
-// largest is the most that an image takes.
+// largest returns the maximum cost of an image.
 func (r imageRate) largest() int {
 	if r.patchFactor > 0 {
 		most, _ := r.limits()
@@ -68,7 +68,7 @@ func (r imageRate) largest() int {
 	return r.tokens(imageSide, imageShorterSide)
 }
 
-// limits are the most patches of an image and the longest of its sides.
+// limits returns the maximum number of patches and the maximum side of an image.
 func (r imageRate) limits() (patches, side float64) {
 	switch {
 	case r.original:

@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/internal/imagetest"
 )
 
-func TestImagesInTiles(t *testing.T) {
+func TestOlderModelsChargeImagesByTheTile(t *testing.T) {
 	c := newTestCounter(t, "o200k_base")
 	for _, tt := range []struct {
 		rule  string
@@ -86,7 +86,7 @@ func TestImageInPatchesIsScaledDownToTheMost(t *testing.T) {
 	require.Equal(t, largest, c.CountPart(chat.Image{URL: "https://example.com/a.png"}))
 }
 
-func TestLargeImagesInPatches(t *testing.T) {
+func TestAnImageInPatchesIsAtMostTheModelsLimit(t *testing.T) {
 	for _, tt := range []struct {
 		rule, model   string
 		detail        chat.ImageDetail

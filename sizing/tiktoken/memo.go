@@ -7,21 +7,21 @@ import (
 	"sync/atomic"
 )
 
-// The bounds of what a counter remembers, each a power of two: at 24 bytes a count, 1.2 MB in all.
+// The bounds of what a counter remembers, each a power of two: 1.2 MB in all, at 24 bytes a count.
 const (
 	wordMemoSize = 1 << 14
 	textMemoSize = 1 << 15
 	memoWays     = 4
 )
 
-// textMemoMin is the length, in bytes, from which a text is worth remembering: a shorter one is counted sooner.
+// textMemoMin is the length, in bytes, from which a text is remembered; a shorter one is counted faster than looked up.
 const textMemoMin = 64
 
-// memory is what a counter remembers: the counts of words of more than one token, and of whole texts.
+// memory holds what a counter remembers: the counts of words of more than one token, and of whole texts.
 type memory struct {
 	seeds [2]maphash.Seed
 	words memo
-	texts func() memo // made for the first text that is worth remembering
+	texts func() memo // made when the first text is remembered
 }
 
 func newMemory() *memory {
@@ -37,14 +37,14 @@ func (m *memory) forget() {
 	m.texts().forget()
 }
 
-// memoKey stands for a text: two hashes of it, with seeds of their own, or the text itself where it is short.
+// memoKey identifies a text: by two hashes with seeds of their own, or by its bytes if it is short.
 type memoKey struct{ a, b uint64 }
 
 func (m *memory) textKey(text string) memoKey {
 	return memoKey{maphash.String(m.seeds[0], text), maphash.String(m.seeds[1], text)}
 }
 
-// wordKey is the key of the word of n bytes at i.
+// wordKey returns the key of the word of n bytes at i.
 func (m *memory) wordKey(text string, i, n int) memoKey {
 	switch {
 	case n <= 8:
@@ -53,17 +53,17 @@ func (m *memory) wordKey(text string, i, n int) memoKey {
 		return memoKey{packed(text, i, 8), packed(text, i+8, n-8) | uint64(n)<<56}
 	default:
 		key := m.textKey(text[i : i+n])
-		key.b |= 1 << 63 // no length of a shorter word
+		key.b |= 1 << 63 // a length that no shorter word has
 		return key
 	}
 }
 
-// memo remembers a bounded number of counts, without a lock. A key has its place in one of memoWays entries; where they
-// are taken it takes one of them by chance.
+// memo remembers a bounded number of counts, without a lock. A key may be in any of the memoWays entries of its row; if
+// all are taken, it replaces one at random.
 type memo [][memoWays]memoEntry
 
-// memoEntry is a key and one more than its count; 0 where it is free. The key is disguised by what is written beside it,
-// so that an entry read while it is written, half one and half the other, is not taken for a third.
+// memoEntry holds a key and its count plus one; 0 means free. The key is mixed with the count, so that an entry read
+// half-written does not match any other key.
 type memoEntry struct{ a, b, count atomic.Uint64 }
 
 func disguise(a, b, count uint64) uint64 { return a ^ mix(b^mix(count)) }

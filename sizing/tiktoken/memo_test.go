@@ -49,7 +49,7 @@ func TestWordOfTwoTokensIsMergedOnce(t *testing.T) {
 	}
 }
 
-func TestWordsHaveKeysOfTheirOwn(t *testing.T) {
+func TestDifferentWordsHaveDifferentKeys(t *testing.T) {
 	m := newMemory()
 	words := map[memoKey]string{}
 	for _, bytes := range []string{"\x00", "a", "ab", "\xff"} {
@@ -66,7 +66,7 @@ func TestWordsHaveKeysOfTheirOwn(t *testing.T) {
 	}
 }
 
-// What is remembered is bounded by its type; within that, hardly anything is lost before it is full.
+// Up to its bound, a memo drops hardly anything.
 func TestMemoKeepsWhatFits(t *testing.T) {
 	m := make(memo, 1<<8)
 	key := func(i int) memoKey { return memoKey{mix(uint64(i)), mix(uint64(i) + 1<<32)} }
@@ -91,7 +91,7 @@ func TestMemoKeepsWhatFits(t *testing.T) {
 	require.LessOrEqual(t, kept(twice), len(m)*memoWays)
 }
 
-// Every key's count is known here, so that a count of another key's would be seen.
+// Every key's count is known here, so that the count of another key would be noticed.
 func TestMemoIsSafeForConcurrentUse(t *testing.T) {
 	m := make(memo, 1) // all keys have one place
 	var wg sync.WaitGroup

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// A word is counted by merging its bytes: of all pairs of neighbours that make a token together, the one of the lowest
-// rank becomes one, the first among equals, until no pair makes a token.
+// By definition, a word is counted by merging its bytes: of all pairs of neighbours that form a token, the one of the
+// lowest rank is merged, the first among equals, until no pair forms a token.
 //
-// That need not be done step by step. Tokens that follow one another are what merging ends with if and only if every two
-// neighbours among them are: merging the bytes of the two ends with the two again. So the tokens are looked for from the
-// left, the longest first, each a neighbour to the one before; where none fits, the one before was wrong and a shorter
-// one takes its place. What bytes up to a place are merged to is one sequence, so no place is tried twice, and time is
-// proportional to length.
+// That need not be done step by step. A sequence of tokens is the result of merging if and only if each pair of
+// neighbours in it is: merging the bytes of the two yields the two again. So the tokens are found from left to right,
+// the longest first, each checked against the one before; if none fits, the one before was wrong and is replaced by a
+// shorter one. The bytes up to a place have only one result, so no place is tried twice, and time is proportional to
+// length.
 
-// merger holds what counting a long word works on, so that it can be used again. The zero value is ready.
+// merger holds the buffers for counting a long word, so that they can be reused. The zero value is ready to use.
 type merger struct {
 	tokens []token
 	dead   []uint64
@@ -23,7 +23,7 @@ type merger struct {
 // maxShortWord is the length, in bytes, of the words that are counted without a merger.
 const maxShortWord = 64
 
-// mergeShort is the number of tokens of 2 to maxShortWord bytes that are no token.
+// mergeShort returns the number of tokens of a word of 2 to maxShortWord bytes that is not a token itself.
 func (v *vocab) mergeShort(s string) int {
 	var (
 		tokens [maxShortWord]token
@@ -32,7 +32,7 @@ func (v *vocab) mergeShort(s string) int {
 	return v.merge(s, tokens[:0], dead[:])
 }
 
-// merge is the number of tokens of 2 or more bytes that are no token.
+// merge returns the number of tokens of a word of 2 or more bytes that is not a token itself.
 func (m *merger) merge(v *vocab, s string) int {
 	m.tokens = slices.Grow(m.tokens[:0], len(s))
 	m.dead = slices.Grow(m.dead[:0], len(s)/64+1)[:len(s)/64+1]
@@ -40,8 +40,9 @@ func (m *merger) merge(v *vocab, s string) int {
 	return v.merge(s, m.tokens, m.dead)
 }
 
-// merge finds the tokens of a word. There has to be room for len(s) of them, and in dead a bit for each place in s and its end: it
-// is set where the bytes up to there have their tokens, but no token after them leads to the end.
+// merge finds the tokens of a word. The slice tokens must have room for len(s) tokens, and dead a bit for each place in
+// s and for its end. A bit is set if the tokens of the bytes up to that place are known but no token after them leads to
+// the end.
 func (v *vocab) merge(s string, tokens []token, dead []uint64) int {
 	var (
 		at   = 0
@@ -73,9 +74,9 @@ func (v *vocab) merge(s string, tokens []token, dead []uint64) int {
 	}
 }
 
-// apart tells that merging the bytes of two tokens, which meet at a place in s, ends with the two again. It takes the
-// tokens apart at their seam as they were put together, the last merge first, and looks whether the pieces that lay at
-// the seam then would have been merged before.
+// apart reports whether merging the bytes of two tokens, which meet at a place in s, yields the two again. It splits the
+// tokens at their seam in reverse order of merging, and checks whether the pieces at the seam would have been merged
+// before.
 func (v *vocab) apart(s string, at int, left, right token) bool {
 	limit := uint32(math.MaxUint32)
 	for {
@@ -85,7 +86,7 @@ func (v *vocab) apart(s string, at int, left, right token) bool {
 				return false
 			}
 		}
-		// Among equals the left one is merged first, so the left of two equal tokens is the later to be taken apart.
+		// Among equals the left one is merged first, so of two equal tokens the left is split later.
 		switch {
 		case left.rank() > right.rank():
 			if left.len() == 1 {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mergeByStep is merging as it is defined: the pair of the lowest rank, again and again, while that is below a limit. It
-// gives where the tokens start, and the end.
+// mergeByStep merges as defined: the pair of the lowest rank, again and again, while that is below a limit. It returns
+// the starts of the tokens, and the end.
 func mergeByStep(tokenOf func(string) token, word string, limit uint32) []int {
 	starts := make([]int, len(word)+1)
 	for i := range starts {
@@ -43,7 +43,7 @@ func requireMerged(t *testing.T, c *Counter, word string) {
 	if len(word) <= maxShortWord {
 		require.Equal(t, want, v.mergeShort(word), "%q", word)
 	}
-	// What stands around a word has no part in its tokens, nor whether they are remembered.
+	// The text around a word does not change its tokens, nor does the memo.
 	for range 2 {
 		require.Equal(t, want, c.countWord("<"+word+">", 1, len(word)+1))
 	}

@@ -7,29 +7,29 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// ReplyPriming is the number of tokens that start every answer and count as input. It is counted once a request and
+// ReplyPriming is the number of tokens that start every answer and count as input. It is counted once per request and
 // not in any message, so it belongs in [sizing.Window.Answer], where [WindowOf] puts it.
 const ReplyPriming = 3
 
-// What a message takes beyond its texts, as OpenAI's cookbook has it for GPT-3.5 and later.
+// What a message costs beyond its texts, by OpenAI's cookbook for GPT-3.5 and later.
 const (
 	messageTokens = 3
 	nameTokens    = 1
 )
 
-// CountMessage counts a message as the Chat Completions API takes it: 3, and the tokens of every text in its JSON
+// CountMessage counts a message as the Chat Completions API takes it: 3 tokens, the tokens of every text in its JSON
 // object, each on its own, and 1 more for each name. The texts are
 //
 //   - the role;
-//   - the content, its text parts joined. In a user or tool message with an image or an opaque part it is a list
+//   - the content, its text parts joined. In a user or tool message with an image or an opaque part, the content is a list
 //     instead, and each text counts alone, with the word "text" for its type;
-//   - the name, where the message is not a tool's, which has none there;
+//   - the name, except in a tool message, which has none there;
 //   - the id, type ("function"), name and arguments of each tool call of an assistant message;
 //   - the id of the call that a tool message answers.
 //
-// Images and documents in user and tool messages count as [Counter.CountPart] does, and nowhere else: OpenAI takes none
-// in other messages. Opaque parts count in every message, and thinking in the assistant's: neither is part of the Chat
-// Completions API, so this is for an adapter that sends them all the same.
+// Images and documents in user and tool messages count as in [Counter.CountPart]; OpenAI takes none in other messages,
+// so there they count 0. Opaque parts count in every message, and thinking in the assistant's. Neither is part of the
+// Chat Completions API; they are counted for adapters that send them all the same.
 func (c *Counter) CountMessage(m chat.Message) int {
 	n, joined := c.CountFrame(m)
 	if joined {
@@ -51,10 +51,10 @@ func (c *Counter) countCall(call chat.ToolCall) int {
 	return n
 }
 
-// textOnly tells whether a role's messages hold no images and documents.
+// textOnly reports whether messages of a role hold no images and documents.
 func textOnly(role chat.Role) bool { return role == chat.RoleSystem || role == chat.RoleAssistant }
 
-// isList tells whether a message's content is sent as a list of parts. Documents alone make none.
+// isList reports whether a message's content is sent as a list of parts. Documents alone do not make it a list.
 func isList(m chat.Message) bool {
 	if textOnly(m.Role) {
 		return false
@@ -71,19 +71,19 @@ func isList(m chat.Message) bool {
 // CountPart counts one part of a message's content:
 //
 //   - a text as [Counter.CountText];
-//   - an image by OpenAI's formula, never as the text of its URL. GPT-4o takes 85 tokens in low detail, else 85 and 170
+//   - an image by OpenAI's formula, never as the text of its URL. GPT-4o takes 85 tokens in low detail, else 85 plus 170
 //     for each tile of 512 pixels, after the image was scaled down to fit 2048 pixels and its shorter side to 768.
-//     GPT-5.2 and later, and the small models since GPT-4.1, take so much for each patch of 32 pixels, after the image was
-//     scaled down to so many. [ForModel] takes what OpenAI gives for the model. Where the detail is left to OpenAI it counts as high; where the
-//     size is not known (behind an https URL, or not a PNG, JPEG, GIF or WebP) it counts as the largest, which is 1,445
-//     tokens with GPT-4o;
+//     GPT-5.2 and later, and the small models since GPT-4.1, take a rate for each patch of 32 pixels, after the image was
+//     scaled down to a maximum number of patches. [ForModel] uses OpenAI's figures for the model. If the detail is left to
+//     OpenAI, it counts as high; if the size is not known (behind an https URL, or not a PNG, JPEG, GIF or WebP), the image
+//     counts as the largest, which is 1,445 tokens with GPT-4o;
 //   - a document of plain text ("text/…") as its text. For any other OpenAI publishes no rule: it sends the model the
-//     text and an image of each page. What is counted is an estimate on the large side: the largest image, and 1 token
-//     for each 4 bytes of the file. Scanned pages take far fewer, many pages of nothing but compressed text may take
+//     text and an image of each page. The count is an estimate on the large side: the largest image, and 1 token
+//     for each 4 bytes of the file. Scanned pages take far fewer; many pages of nothing but compressed text may take
 //     more;
 //   - thinking as its text, whatever its signature and its encrypted form;
-//   - an opaque part as the tokens that it says it takes;
-//   - a cache breakpoint as nothing.
+//   - an opaque part as the tokens that it states;
+//   - a cache breakpoint as 0.
 func (c *Counter) CountPart(part chat.Part) int {
 	switch part := part.(type) {
 	case chat.Text:
@@ -101,7 +101,7 @@ func (c *Counter) CountPart(part chat.Part) int {
 	}
 }
 
-// bytesPerToken is the number of bytes of a document that are taken for a token.
+// bytesPerToken is the number of bytes of a document that count as one token.
 const bytesPerToken = 4
 
 func (c *Counter) countDocument(d chat.Document) int {

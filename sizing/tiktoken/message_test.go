@@ -10,7 +10,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// tokensOf is the number of tokens of texts, each on its own.
+// tokensOf returns the sum of the tokens of texts, each counted on its own.
 func tokensOf(t *testing.T, texts ...string) int {
 	t.Helper()
 	n := 0
@@ -20,7 +20,7 @@ func tokensOf(t *testing.T, texts ...string) int {
 	return n
 }
 
-func TestCountMessage(t *testing.T) {
+func TestAMessageCountsItsTextsAndThreeTokens(t *testing.T) {
 	c := newTestCounter(t, "cl100k_base")
 	const image = 85
 	low := chat.Image{URL: "https://example.com/a.png", Detail: chat.DetailLow}
@@ -82,7 +82,7 @@ func TestCountMessage(t *testing.T) {
 	}
 }
 
-func TestCountPart(t *testing.T) {
+func TestAPartCountsByItsKind(t *testing.T) {
 	c := newTestCounter(t, "cl100k_base")
 	const largest = 1445
 	for _, tt := range []struct {

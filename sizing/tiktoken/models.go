@@ -7,7 +7,8 @@ import (
 	"github.com/promptree-go/promptree/sizing"
 )
 
-// UnknownModelError tells that nothing is known of a model: it is not OpenAI's, or newer than this package.
+// UnknownModelError is returned for a model about which nothing is known: it is not OpenAI's, or newer than this
+// package.
 type UnknownModelError struct{ Model string }
 
 func (e *UnknownModelError) Error() string {
@@ -15,7 +16,7 @@ func (e *UnknownModelError) Error() string {
 	return fmt.Sprintf("tiktoken: unknown model %q: %s", e.Model, advice)
 }
 
-// family is what models of similar names have in common.
+// family describes models of similar names.
 type family struct {
 	// name of a model; with a * at its end, the start of a name.
 	name     string
@@ -23,15 +24,15 @@ type family struct {
 	images   imageRate
 }
 
-// defaultImages is what GPT-4o, GPT-4.1, GPT-4.5 and GPT-4 Turbo take. GPT-5 and GPT-5.1 take less by the documents, but
-// versions of them have been billed a fifth more than that, which is this again.
+// defaultImages is the rate of GPT-4o, GPT-4.1, GPT-4.5 and GPT-4 Turbo. By the documents GPT-5 and GPT-5.1 take less,
+// but versions of them have been billed a fifth more than that, which is this rate again.
 var defaultImages = imageRate{base: 85, tile: 170}
 
-// laterPatches is for the images of GPT-5.2 and later, which are in patches. By the documents each is a token; they too
-// have been billed a fifth more. GPT-5.6 is taken to be as GPT-5.5.
+// laterPatches is the rate for images of GPT-5.2 and later, which are counted in patches. By the documents a patch is
+// one token, but images have been billed a fifth more. GPT-5.6 is assumed to be like GPT-5.5.
 const laterPatches = 1.2
 
-// families of OpenAI's models. The longest name that fits a model is its family.
+// families of OpenAI's models. A model belongs to the family with the longest name that matches.
 var families = []family{
 	{"gpt-5*", o200kBase, defaultImages},
 	{"gpt-5-mini*", o200kBase, imageRate{patchFactor: 1.62}},
@@ -65,7 +66,7 @@ var families = []family{
 	{"text-embedding-ada-002", cl100kBase, defaultImages},
 }
 
-// familyOf is the family of a model, the longest name first; false where there is none.
+// familyOf returns the family of a model, and false if there is none.
 func familyOf(model string) (family, bool) {
 	model = tunedFrom(model)
 	var best family
@@ -79,8 +80,8 @@ func familyOf(model string) (family, bool) {
 	return best, best.name != ""
 }
 
-// tunedFrom returns the model that a name stands for: "gpt-4o" of "ft:gpt-4o:team::id", which was tuned from it, of "openai/gpt-4o"
-// and "azure/gpt-4o", as gateways write it, and of "GPT-4o".
+// tunedFrom returns the base model that a name stands for: "gpt-4o" for the fine-tuned "ft:gpt-4o:team::id", for
+// "openai/gpt-4o" and "azure/gpt-4o", as gateways write it, and for "GPT-4o".
 func tunedFrom(model string) string {
 	model = strings.ToLower(model)
 	for _, gateway := range [...]string{"openai/", "azure/"} {
@@ -94,10 +95,10 @@ func tunedFrom(model string) string {
 	return model
 }
 
-// WindowOf is the context window of a model of OpenAI, with [ReplyPriming] as the room for the answer: add to
-// Window.Answer what the answer itself may take. For the models that take fewer tokens in than their window holds, as
-// GPT-5 does with 272,000 of 400,000, Tokens is what they take in. A dated name ("gpt-4o-2024-08-06") and a fine-tuned
-// one stand for the model itself. A model of which the window is not known is an [*UnknownModelError].
+// WindowOf returns the context window of a model of OpenAI, with [ReplyPriming] as the room for the answer: add what the
+// answer itself may take to Window.Answer. For models whose input is limited to less than their window, as GPT-5's is to
+// 272,000 of 400,000 tokens, Tokens is that limit. A dated name ("gpt-4o-2024-08-06") or a fine-tuned one stands for the
+// model itself. If the window is not known, the error is an [*UnknownModelError].
 func WindowOf(model string) (sizing.Window, error) {
 	tokens := inputLimit(undated(tunedFrom(model)))
 	if tokens == 0 {
@@ -106,7 +107,7 @@ func WindowOf(model string) (sizing.Window, error) {
 	return sizing.Window{Tokens: tokens, Answer: ReplyPriming}, nil
 }
 
-// undated is a model's name without the date of its version.
+// undated returns a model's name without the date of its version.
 func undated(model string) string {
 	const date = "-2006-01-02"
 	if len(model) <= len(date) {
@@ -122,7 +123,7 @@ func undated(model string) string {
 	return name
 }
 
-// inputLimit is the number of tokens that a model takes in, as OpenAI documents it; 0 where that is not known here.
+// inputLimit returns the maximum number of input tokens of a model, as OpenAI documents it; 0 if that is not known here.
 func inputLimit(model string) int {
 	switch model {
 	case "gpt-4.1", "gpt-4.1-mini", "gpt-4.1-nano":
@@ -130,7 +131,7 @@ func inputLimit(model string) int {
 	case "gpt-5", "gpt-5-mini", "gpt-5-nano", "gpt-5-codex",
 		"gpt-5.1", "gpt-5.1-codex", "gpt-5.1-codex-mini", "gpt-5.1-codex-max",
 		"gpt-5.2", "gpt-5.2-codex":
-		return 400_000 - 128_000 // the window less the longest answer, which is kept free for it
+		return 400_000 - 128_000 // the window less the longest answer, for which room is reserved
 	case "o1", "o1-pro", "o3", "o3-mini", "o3-pro", "o3-deep-research", "o4-mini", "o4-mini-deep-research",
 		"codex-mini-latest":
 		return 200_000

@@ -47,7 +47,7 @@ func TestLongestFamilyWins(t *testing.T) {
 	}
 }
 
-func TestUnknownModel(t *testing.T) {
+func TestAnUnknownModelIsATypedError(t *testing.T) {
 	for _, model := range []string{"", "gpt", "gpt-4x", "gpt-6", "claude-sonnet-4", "ft:", "*", "my-gpt-4o", "openai/", "other/gpt-4o"} {
 		_, err := ForModel(model)
 		var unknown *UnknownModelError
@@ -61,7 +61,7 @@ func TestUnknownModel(t *testing.T) {
 	}
 }
 
-func TestUnknownEncoding(t *testing.T) {
+func TestAnUnknownEncodingIsATypedError(t *testing.T) {
 	_, err := New("o300k_base")
 	unknown, ok := errors.AsType[*UnknownEncodingError](err)
 	require.True(t, ok)
@@ -69,7 +69,7 @@ func TestUnknownEncoding(t *testing.T) {
 	require.EqualError(t, err, `tiktoken: unknown encoding "o300k_base": use o200k_base, cl100k_base, p50k_base or r50k_base`)
 }
 
-func TestWindows(t *testing.T) {
+func TestModelsHaveTheirDocumentedWindow(t *testing.T) {
 	for model, tokens := range map[string]int{
 		"gpt-4o": 128_000, "gpt-4o-2024-08-06": 128_000, "ft:gpt-4o-2024-08-06:team::id": 128_000, "gpt-4-turbo-2024-04-09": 128_000,
 		"gpt-4.1-mini-2025-04-14": 1_047_576, "o3-mini": 200_000, "o1-preview": 128_000,

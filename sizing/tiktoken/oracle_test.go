@@ -26,7 +26,7 @@ const gpt3Pattern = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]
 
 var encodings = []string{"o200k_base", "cl100k_base", "p50k_base", "r50k_base"}
 
-// newer tells that a character is in another class here than in Go's tables, by which tiktoken-go goes.
+// newer reports whether a character is in another class here than in Go's tables, by which tiktoken-go goes.
 func newer(r rune) bool { return r >= utf8.RuneSelf && classOf(r) != classByGo(r) }
 
 // oracles count with tiktoken-go, each encoding loaded once.

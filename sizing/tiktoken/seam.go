@@ -6,19 +6,20 @@ import (
 
 var _ chat.Joiner = (*Counter)(nil)
 
-// SafeCut tells that a text may be cut between these two characters without a change to its count, whatever stands
-// around them: the one ends a word there, or the other starts one, in the whole text as in the parts. The text has to be
-// valid UTF-8 at the cut; U+FFFD is a character like any other.
+// SafeCut reports whether a text may be cut between these two characters without a change to its count, whatever else
+// the text holds: before ends a word there or after starts one, in the whole text as in the parts. The text must be
+// valid UTF-8 at the cut; U+FFFD is treated like any other character.
 //
-// In o200k_base and cl100k_base that is
+// In o200k_base and cl100k_base a cut is safe
 //
-//   - after a letter, where no letter follows (in o200k_base no mark and no ' either);
-//   - after a number, where no number follows;
-//   - after a line break, where no white space follows (in o200k_base no / either);
-//   - after any other character that is not white space, before a number or before white space that is no line break.
+//   - after a letter, unless a letter follows (in o200k_base also a mark or ');
+//   - after a number, unless a number follows;
+//   - after a line break, unless white space follows (in o200k_base also /);
+//   - after any other character that is not white space, before a number or before white space other than a line break.
 //
-// The encodings of GPT-3 know no line breaks: it is after a letter or a number as above, and after any other character
-// that is not white space, where a letter, a number or white space follows. No letter may follow a ' there.
+// The encodings of GPT-3 do not treat line breaks separately. There a cut is safe after a letter or a number as above,
+// and after any other character that is not white space if a letter, a number or white space follows, except between '
+// and a letter.
 func (c *Counter) SafeCut(before, after rune) bool { return c.encoding.safeCut(before, after) }
 
 func cl100kCut(before, after rune) bool {
@@ -67,8 +68,8 @@ func gpt3Cut(before, after rune) bool {
 	}
 }
 
-// CountFrame counts what a message takes besides its text: what [Counter.CountMessage] counts, less the tokens of the
-// text parts. They count joined, but for a message whose content is sent as a list.
+// CountFrame counts a message without its text: the result of [Counter.CountMessage] less the tokens of the text parts.
+// It also reports whether the text parts are counted joined, which they are unless the content is sent as a list.
 func (c *Counter) CountFrame(m chat.Message) (tokens int, joined bool) {
 	list := isList(m)
 	tokens = messageTokens + c.CountText(string(m.Role))

@@ -13,7 +13,7 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-func TestSafeCut(t *testing.T) {
+func TestACutIsSafeWhereNoWordCrossesIt(t *testing.T) {
 	const o200k, cl100k, gpt3 = "o200k_base", "cl100k_base", "p50k_base"
 	for _, tt := range []struct {
 		rule          string
@@ -54,7 +54,7 @@ func TestSafeCut(t *testing.T) {
 	}
 }
 
-// requireCutsAddUp cuts a text wherever it may be cut and says how many places that were.
+// requireCutsAddUp cuts a text at every safe cut and returns their number.
 func requireCutsAddUp(t *testing.T, c *Counter, text string) (cuts int) {
 	t.Helper()
 	text = string([]rune(text))
@@ -102,8 +102,8 @@ func FuzzSafeCut(f *testing.F) {
 	})
 }
 
-// A rule that forbade every cut would be right and of no use.
-func TestSourceHasManyCuts(t *testing.T) {
+// A rule that forbade every cut would be correct but useless.
+func TestSourceCodeHasManySafeCuts(t *testing.T) {
 	source, err := os.ReadFile("counter.go")
 	require.NoError(t, err)
 	for _, encoding := range encodings {
@@ -120,7 +120,7 @@ func TestSourceHasManyCuts(t *testing.T) {
 	}
 }
 
-// randomPart is a part of any kind.
+// randomPart returns a part of any kind.
 func randomPart(r *rand.Rand) chat.Part {
 	switch r.IntN(12) {
 	case 0:

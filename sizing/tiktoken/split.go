@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// class is what a splitter needs to know of a character. Classes are bits, so that a set of them is a sum.
+// class is the class of a character for a splitter. Classes are bits, so that a set of them is a sum.
 type class uint8
 
 const (
@@ -22,8 +22,8 @@ const (
 	letter = lower | upper | caseless // \p{L}
 	white  = space | newline          // \s
 	rest   = symbol | mark            // [^\s\p{L}\p{N}]
-	head   = upper | caseless | mark  // what a word of o200k may start with
-	tail   = lower | caseless | mark  // and what it may end with
+	head   = upper | caseless | mark  // may start a word of o200k
+	tail   = lower | caseless | mark  // may end a word of o200k
 )
 
 //go:generate sh -c "cd internal/classes && npm ci && node generate.mjs"
@@ -36,7 +36,7 @@ var classTable string
 
 const classBlock = 128
 
-// classOf is the class of a character. What is none counts as U+FFFD.
+// classOf returns the class of a character. An invalid one counts as U+FFFD.
 func classOf(r rune) class {
 	if r < 0 || r > unicode.MaxRune {
 		r = unicode.ReplacementChar
@@ -46,10 +46,10 @@ func classOf(r rune) class {
 	return class(classTable[blocks+block*classBlock+int(r%classBlock)])
 }
 
-// The splitters cut texts into words as the regular expressions of OpenAI's tiktoken do, each quoted where it is followed.
-// Every function gives the end of the word that starts at i.
+// The splitters cut texts into words as the regular expressions of OpenAI's tiktoken do; each quotes the expression that
+// it follows. Every function returns the end of the word that starts at i.
 
-// at is the class of the character at i and its length in bytes; no class at the end of the text.
+// at returns the class of the character at i and its length in bytes; class 0 at the end of the text.
 func at(s string, i int) (class, int) {
 	if i >= len(s) {
 		return 0, 0
@@ -61,7 +61,7 @@ func at(s string, i int) (class, int) {
 	return classOf(r), n
 }
 
-// run is the end of the characters from i on that are of these classes.
+// run returns the end of the run of characters from i on that are of these classes.
 func run(s string, i int, set class) int {
 	for {
 		c, n := at(s, i)
@@ -122,7 +122,7 @@ func o200kWide(s string, i int) int {
 		}
 		end, whole := cased(s, start)
 		if c == mark && !whole {
-			end = i + n // the mark is no prefix then but a word, by the first line
+			end = i + n // then the mark is not a prefix but a word, by the first line
 		}
 		if end > start || c == mark {
 			return end + contraction(s, end)
@@ -140,10 +140,10 @@ func o200kWide(s string, i int) int {
 	return lines(s, i)
 }
 
-// cased is the end of the letters from i on that the first line of o200k matches, and true; else of those that the
-// second line matches, and false. It is i where there are none.
+// cased returns the end of the letters from i on that the first line of o200k matches, and true; else the end of those
+// that the second line matches, and false. The end is i if there are none.
 func cased(s string, i int) (end int, whole bool) {
-	lastTail := i // the end of the last character that may end a word, among those that may start one
+	lastTail := i // the end of the last character that may both start and end a word
 	for end = i; ; {
 		c, n := at(s, end)
 		if c == lower {
@@ -191,8 +191,8 @@ func gpt3(s string, i int) int {
 	return end
 }
 
-// contraction is the length of the 's, 't, 're, 've, 'm, 'll or 'd at i, in upper or lower case, or 0. A long s (ſ)
-// is no s, as in tiktoken-go; to OpenAI's own tiktoken it is one.
+// contraction returns the length of the 's, 't, 're, 've, 'm, 'll or 'd at i, in upper or lower case, or 0. A long s (ſ)
+// does not count as s, as in tiktoken-go; in OpenAI's own tiktoken it does.
 func contraction(s string, i int) int {
 	if i+1 >= len(s) || s[i] != '\'' {
 		return 0
@@ -217,7 +217,7 @@ func lowerCase(contraction string) bool {
 	return contraction[1] >= 'a' && contraction[len(contraction)-1] >= 'a'
 }
 
-// threeNumbers is \p{N}{1,3}, of which the first is there.
+// threeNumbers matches \p{N}{1,3}; the caller has seen the first.
 func threeNumbers(s string, i int) int {
 	for range 3 {
 		c, n := at(s, i)
@@ -229,7 +229,7 @@ func threeNumbers(s string, i int) int {
 	return i
 }
 
-// symbols is ` ?[^\s\p{L}\p{N}]+`, or i where that does not match.
+// symbols matches ` ?[^\s\p{L}\p{N}]+`, and returns i if that does not match.
 func symbols(s string, i int) int {
 	start := i
 	if s[i] == ' ' {
@@ -241,8 +241,8 @@ func symbols(s string, i int) int {
 	return i
 }
 
-// lines is \s*[\r\n]+, else \s+(?!\S), else \s+: white space up to its last line break; else all of it but the last
-// character, which goes to what follows; else that one.
+// lines matches \s*[\r\n]+, else \s+(?!\S), else \s+: white space up to its last line break; else all but its last
+// character, which belongs to what follows; else that character.
 func lines(s string, i int) int {
 	end, last, line := i, i, i
 	for {

@@ -2,15 +2,15 @@ package tiktoken
 
 import "errors"
 
-//go:generate go test -run ^TestTables$ -update
+//go:generate go test -run ^TestTheTablesHoldTiktokensTokens$ -update
 
 var errTable = errors.New("tiktoken: a table of tokens is damaged")
 
-// readVocab takes a table apart, without a copy and without reading more of it than its head: it is used where it lies.
-// TestTables writes the tables.
+// readVocab returns the vocabulary in a table without copying it, reading only its head.
+// TestTheTablesHoldTiktokensTokens writes the tables.
 //
-// A table starts with six numbers: how many ranks there are, how many buckets and slots the short and the long tokens have,
-// and how many bytes the text. What follows is, without a gap,
+// A table starts with six numbers: the number of ranks, the numbers of buckets and slots of the short and the long
+// tokens, and the length of the text in bytes. What follows is, without a gap,
 //
 //	256 bytes       the rank of each byte
 //	65,536 bytes    the lengths of the tokens that start with each two bytes
@@ -21,7 +21,7 @@ var errTable = errors.New("tiktoken: a table of tokens is damaged")
 //	8 a slot        the long tokens
 //	the rest        the text
 //
-// and [vocab] says what each is. Numbers are little-endian, of 4 bytes if nothing else is said.
+// See [vocab] for what each holds. Numbers are little-endian, of 4 bytes unless stated otherwise.
 func readVocab(table string) (*vocab, error) {
 	const head = 6 * 4
 	if len(table) < head {

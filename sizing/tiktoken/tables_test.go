@@ -17,9 +17,9 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of tokens anew")
 
-// The test that the tables are what they should be is also what writes them: it goes by the package's own hashes, and no
-// program that counts carries it. It needs no table that can be read, only files to embed, which may be empty.
-func TestTables(t *testing.T) {
+// The test that checks the tables also writes them, because it needs the package's own hashes and no program should
+// carry it. It needs no readable table, only files to embed, which may be empty.
+func TestTheTablesHoldTiktokensTokens(t *testing.T) {
 	for _, name := range encodings {
 		t.Run(name, func(t *testing.T) {
 			path := "tables/" + name + ".bin"
@@ -35,7 +35,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// tokensByRank is the tokens of an encoding by rank, as tiktoken-go has them, "" where there is none; and their ranks.
+// tokensByRank returns the tokens of an encoding by rank, as tiktoken-go has them, "" if there is none; and their ranks.
 func tokensByRank(t testing.TB, encoding string) (tokens []string, ranks map[string]int) {
 	t.Helper()
 	ranks, err := tiktoken_loader.NewOfflineLoader().LoadTiktokenBpe(encoding + ".tiktoken")
@@ -49,7 +49,7 @@ func tokensByRank(t testing.TB, encoding string) (tokens []string, ranks map[str
 	return tokens, ranks
 }
 
-// tableOf writes a table, as readVocab says.
+// tableOf writes a table in the form that readVocab reads.
 func tableOf(t testing.TB, tokens []string) []byte {
 	t.Helper()
 	said := map[string]slot{} // of tokens and heads
@@ -128,8 +128,8 @@ func appendNumbers(b []byte, numbers ...uint32) []byte {
 	return b
 }
 
-// lastMerge is where the two tokens meet that a token is merged from last. There is no other way to it: what stands around
-// bytes that become a token has no part in how they do.
+// lastMerge returns where the two tokens meet that are merged last into a token. It merges the bytes step by step, since
+// what surrounds them does not change the result.
 func lastMerge(t testing.TB, tokenOf func(string) token, s string) int {
 	t.Helper()
 	rank := tokenOf(s).rank()
@@ -138,14 +138,14 @@ func lastMerge(t testing.TB, tokenOf func(string) token, s string) int {
 	return starts[1]
 }
 
-// entry is what a hash table is to hold in the slot of a hash.
+// entry is what a hash table holds in the slot of a hash.
 type entry struct {
 	hash    uint64
 	content []byte
 }
 
-// hashed is the hash table of these entries, each of so many bytes. One slot in 64 is free, and there are about 4 entries a
-// bucket: as many buckets as it takes for no two of a bucket to have one home, which no pilot could part.
+// hashed returns the hash table of these entries, each of size bytes. One slot in 64 is free, and there are about 4
+// entries a bucket: enough buckets that no two entries of one have the same home, which no pilot could separate.
 func hashed(t testing.TB, entries []entry, size int) hashTable {
 	t.Helper()
 	hashes := map[uint64]bool{}
@@ -163,8 +163,8 @@ func hashed(t testing.TB, entries []entry, size int) hashTable {
 	return hashTable{}
 }
 
-// piloted is a hash table if there are pilots for it. They are tried out for the fullest buckets first, which need the most
-// room.
+// piloted returns a hash table, and false if no pilots were found. They are tried for the fullest buckets first, which
+// are the hardest to place.
 func piloted(entries []entry, buckets, slots, size int) (hashTable, bool) {
 	byBucket := make([][]int, buckets) // entries
 	homes := make([]int, len(entries))

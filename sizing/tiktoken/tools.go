@@ -10,13 +10,13 @@ import (
 	"github.com/promptree-go/promptree/elements/chat"
 )
 
-// toolsTokens is what a request with tools takes beyond their text.
+// toolsTokens is the cost of a request with tools beyond their text.
 const toolsTokens = 9
 
-// CountTools counts the definitions of the tools that a request declares; 0 where there are none.
+// CountTools counts the definitions of the tools that a request declares; 0 if there are none.
 //
-// This is an estimate. OpenAI rewrites the definitions for its models and does not document how; the community found,
-// by comparing bills, that GPT-3.5 and GPT-4 see them as TypeScript of this form, and 9 tokens around it:
+// The count is an estimate. OpenAI rewrites the definitions for its models and does not document how; the community
+// found, by comparing bills, that GPT-3.5 and GPT-4 see them as TypeScript of this form, plus 9 tokens:
 //
 //	namespace functions {
 //
@@ -29,9 +29,9 @@ const toolsTokens = 9
 //
 //	} // namespace functions
 //
-// For simple tools it has been right to the token. It counts a few tokens too many where the conversation has a system
-// message, and misses what the form does not show, such as bounds and defaults. The budget's margin is for that.
-// Parameters that the form cannot show ($ref, allOf), or that are no JSON schema, count as the JSON text that they are.
+// For simple tools the count has been right to the token. It is a few tokens too high if the conversation has a system
+// message, and misses what the form does not show, such as bounds and defaults; the budget's margin covers that.
+// Parameters that the form cannot show ($ref, allOf), or that are not a JSON schema, count as their JSON text.
 func (c *Counter) CountTools(tools []chat.Tool) int {
 	if len(tools) == 0 {
 		return 0
@@ -53,7 +53,7 @@ func toolsText(tools []chat.Tool) string {
 	return w.String()
 }
 
-// schema is what the form shows of a JSON schema.
+// schema holds the parts of a JSON schema that the form shows.
 type schema struct {
 	Type        typeNames         `json:"type"`
 	Description string            `json:"description"`
@@ -70,7 +70,7 @@ type schema struct {
 	Ref   json.RawMessage `json:"$ref"`
 }
 
-// errNotShown tells that the form cannot show a schema.
+// errNotShown is returned for a schema that the form cannot show.
 var errNotShown = errors.New("tiktoken: the schema has no TypeScript form")
 
 // UnmarshalJSON reads a schema and refuses one that the form cannot show.
@@ -97,7 +97,7 @@ func (t *typeNames) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &(*t)[0])
 }
 
-// properties of an object, in the order in which they were written.
+// properties of an object, in their order in the schema.
 type properties []property
 
 type property struct {
@@ -128,7 +128,7 @@ func (ps *properties) UnmarshalJSON(data []byte) error {
 // typeWriter writes TypeScript.
 type typeWriter struct{ strings.Builder }
 
-// parameters writes the one parameter of a function, or nothing where it takes none.
+// parameters writes the one parameter of a function, or nothing if the function takes none.
 func (w *typeWriter) parameters(raw json.RawMessage) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return
@@ -173,7 +173,7 @@ func (w *typeWriter) schema(s *schema, indent int) {
 	}
 }
 
-// or writes what stands between alternatives, before all but the first.
+// or writes the separator before all alternatives but the first.
 func (w *typeWriter) or(i int) {
 	if i > 0 {
 		w.WriteString(" | ")
@@ -232,7 +232,7 @@ func (w *typeWriter) object(s *schema, indent int) {
 	w.WriteByte('}')
 }
 
-// comment writes a description, each of its lines behind slashes.
+// comment writes a description as a comment.
 func (w *typeWriter) comment(description string, indent int) {
 	if description == "" {
 		return

@@ -17,7 +17,7 @@ func TestNoToolsCountNothing(t *testing.T) {
 	require.Zero(t, c.CountTools([]chat.Tool{}))
 }
 
-// What GPT-3.5 billed for these, less the 8 tokens of the message sent with them.
+// The numbers are what GPT-3.5 billed, less the 8 tokens of the message sent with the tools.
 func TestToolsCountAsBilled(t *testing.T) {
 	c := newTestCounter(t, "cl100k_base")
 	for _, tt := range []struct {
@@ -107,7 +107,7 @@ func TestToolsAreWrittenOneAfterTheOther(t *testing.T) {
 	require.Equal(t, "namespace functions {\n\n// First.\ntype a = () => any;\n\ntype b = () => any;\n\n} // namespace functions", got)
 }
 
-func TestToolsOfNoSchemaCountTheirText(t *testing.T) {
+func TestParametersThatAreNotASchemaCountAsText(t *testing.T) {
 	c := newTestCounter(t, "o200k_base")
 	long := strings.Repeat("not JSON at all ", 100)
 	got := c.CountTools([]chat.Tool{{Name: "f", Parameters: json.RawMessage(long)}})

@@ -2,7 +2,7 @@ package tiktoken
 
 import "math/bits"
 
-// token is a token of a vocabulary: its rank, and above it its length in bytes. The zero token is none.
+// token is a token of a vocabulary: its rank, and in the higher bits its length in bytes. Zero is not a token.
 type token uint32
 
 const (
@@ -14,38 +14,38 @@ func newToken(rank uint32, length int) token { return token(rank) | token(length
 func (t token) rank() uint32                 { return uint32(t) & (1<<rankBits - 1) }
 func (t token) len() int                     { return int(t >> rankBits) }
 
-// vocab is the tokens of an encoding, to be found by their bytes. It is parts of a table, as readVocab says, and never
-// changed.
+// vocab looks up the tokens of an encoding by their bytes. It consists of slices of a table, see readVocab, and never
+// changes.
 type vocab struct {
-	// bytes are the ranks of the bytes. That of a byte is below 256.
+	// bytes holds the ranks of the single bytes, all below 256.
 	bytes string
-	// lengths of the tokens that start with two bytes: bit n-1 tells that there is one of n bytes, for n from 2 to 8, and
-	// bit 0 that there is a longer one.
+	// lengths holds the lengths of the tokens that start with each two bytes: bit n-1 is set if there is one of n bytes,
+	// for n from 2 to 8, and bit 0 if there is a longer one.
 	lengths string
-	// halves are the two tokens of which each is merged last, by rank. Those of a single byte, and of a rank that is no
-	// token's, are none.
+	// halves holds, by rank, the two tokens whose merge yields each token. For a single byte, and for a rank without a
+	// token, they are zero.
 	halves string
-	// What has up to maxShort bytes, and what has more. Besides tokens they hold heads: the first 8, 16, 32 and 64 bytes
-	// of longer tokens, so that the longest token at a place is found without trying every length.
+	// short holds tokens of up to maxShort bytes, long the others. Both also hold heads: the first 8, 16, 32 and 64
+	// bytes of longer tokens, so that the longest token at a place is found without trying every length.
 	short, long hashTable
-	// text is the bytes of the long tokens. One that another starts with has no place of its own.
+	// text holds the bytes of the long tokens. A token that is the start of another shares its bytes.
 	text string
 }
 
-// maxShort is the length, in bytes, of the tokens that fit an integer. Three in four do.
+// maxShort is the maximum length, in bytes, of the tokens that fit an integer. Three in four do.
 const maxShort = 8
 
-// slot is what the tables say of some bytes: a token, and
+// slot is the entry for some bytes: a token, and two flags.
 type slot uint32
 
 const (
-	lengthened slot = 1 << 31 // that longer tokens start with the bytes,
-	headOnly   slot = 1 << 30 // that only they do: the bytes are no token, and have a length but no rank.
+	lengthened slot = 1 << 31 // longer tokens start with these bytes
+	headOnly   slot = 1 << 30 // the bytes are only the start of longer tokens: they have a length but no rank
 )
 
 func (s slot) key() token { return token(s &^ (lengthened | headOnly)) }
 
-// token is the token of these bytes, if they are one.
+// token returns the token of these bytes, zero if they are not one.
 func (s slot) token() token {
 	if s&headOnly != 0 {
 		return noToken
@@ -53,17 +53,17 @@ func (s slot) token() token {
 	return s.key()
 }
 
-// In the table of short tokens stand their bytes, as one number, and what is said of them.
+// An entry in the table of short tokens is the token's bytes, as a number, and its slot.
 const shortSize = 8 + 4
 
-// In the table of long tokens stands what is said of them, and a number: where in the text their bytes start, and above
-// that the same bits of their hash, so that the text is hardly ever read in vain.
+// An entry in the table of long tokens is the slot and a number: where in the text the bytes start, and in the higher
+// bits part of their hash, so that the text is rarely read for a mismatch.
 const (
 	longSize   = 4 + 4
 	offsetBits = 20
 )
 
-// find is the token of the n bytes at i, if they are one.
+// find returns the token of the n bytes at i, zero if they are not one.
 func (v *vocab) find(s string, i, n int) token {
 	switch {
 	case n > maxShort:
@@ -75,8 +75,8 @@ func (v *vocab) find(s string, i, n int) token {
 	}
 }
 
-// couldBe tells whether there is a token of n bytes, 2 or more, that starts as the text does at i. It is much sooner told
-// than whether these are one.
+// couldBe reports whether there is a token of n bytes, 2 or more, that starts with the same two bytes as the text at i.
+// It is much faster than a full look-up.
 func (v *vocab) couldBe(s string, i, n int) bool {
 	lengths := v.lengths[uint16(s[i])|uint16(s[i+1])<<8]
 	if n > maxShort {
@@ -85,7 +85,7 @@ func (v *vocab) couldBe(s string, i, n int) bool {
 	return lengths>>(n-1)&1 != 0
 }
 
-// below is the longest token at i that has fewer than n bytes, n being 2 or more.
+// below returns the longest token at i that has fewer than n bytes; n is at least 2.
 func (v *vocab) below(s string, i, n int) token {
 	n--
 	if n == 1 {
@@ -110,8 +110,8 @@ func (v *vocab) below(s string, i, n int) token {
 	return v.byte(s[i])
 }
 
-// longest is the longest token at i that has more than maxShort bytes and at most n, if there is one. A head that no
-// longer token starts with ends the search before it has begun, so that it takes about as many steps as it gets bytes on.
+// longest returns the longest token at i of more than maxShort and at most n bytes, zero if there is none. A head that
+// no longer token starts with ends the search early, so the number of steps grows with the number of bytes that match.
 func (v *vocab) longest(s string, i, n int) token {
 	most := maxShort
 	for k := maxShort; k < n; k *= 2 {
@@ -134,7 +134,7 @@ func (v *vocab) longest(s string, i, n int) token {
 	return noToken
 }
 
-// shortSlot is what is said of n bytes.
+// shortSlot returns the slot of n bytes.
 func (v *vocab) shortSlot(key uint64, n int) slot {
 	at := shortSize * v.short.slot(shortHash(key, n))
 	p := v.short.slots[at : at+shortSize]
@@ -144,7 +144,7 @@ func (v *vocab) shortSlot(key uint64, n int) slot {
 	return 0
 }
 
-// longSlot is what is said of more than maxShort bytes.
+// longSlot returns the slot of more than maxShort bytes.
 func (v *vocab) longSlot(s string) slot {
 	hash := longHash(s)
 	p := word(v.long.slots, longSize*v.long.slot(hash))
@@ -160,27 +160,27 @@ func (v *vocab) longSlot(s string) slot {
 
 func (v *vocab) byte(b byte) token { return newToken(uint32(v.bytes[b]), 1) }
 
-// leftOf and rightOf are the tokens of which that of a rank is merged last.
+// leftOf and rightOf return the two tokens that are merged into the token of a rank.
 func (v *vocab) leftOf(rank uint32) token  { return token(uint32At(v.halves, 8*int(rank))) }
 func (v *vocab) rightOf(rank uint32) token { return token(uint32At(v.halves, 8*int(rank)+4)) }
 
-// uint32At is the 4 bytes at i as a number.
+// uint32At returns the 4 bytes at i as a number.
 func uint32At(s string, i int) uint32 {
 	s = s[i : i+4]
 	return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
 }
 
-// word is the 8 bytes at i as a number.
+// word returns the 8 bytes at i as a number.
 func word(s string, i int) uint64 {
 	s = s[i : i+8]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// mask leaves of a word its first n bytes, 1 to 8.
+// mask returns the bits of the first n bytes of a word, 1 to 8.
 func mask(n int) uint64 { return ^uint64(0) >> (uint(64-8*n) & 63) }
 
-// packed is the n bytes at i as a number, 1 to 8.
+// packed returns the n bytes at i as a number, 1 to 8.
 func packed(s string, i, n int) uint64 {
 	switch {
 	case i+8 <= len(s):

@@ -47,8 +47,7 @@ func TestVocabularyIsTiktokens(t *testing.T) {
 	}
 }
 
-// TestLongestTokenIsFound asks for the longest token below a length where texts start that are tokens, ends of them and
-// starts, and what is like a token for a while.
+// The longest token below a length is found at texts that are tokens, ends or starts of tokens, and nearly tokens.
 func TestLongestTokenIsFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for _, name := range encodings {
@@ -69,7 +68,7 @@ func TestLongestTokenIsFound(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoTokenIsNotFound(t *testing.T) {
+func TestBytesThatAreNotATokenAreNotFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for _, name := range encodings {
 		v := newTestCounter(t, name).encoding.vocab
